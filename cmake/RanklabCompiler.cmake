@@ -1,0 +1,38 @@
+# Compiler settings shared by every target, as the interface library ranklab_compiler.
+add_library(ranklab_compiler INTERFACE)
+target_include_directories(ranklab_compiler INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                                      $<INSTALL_INTERFACE:include/ranklab>)
+target_compile_options(ranklab_compiler INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow
+                                                  -Wnon-virtual-dtor -Woverloaded-virtual>)
+if(RANKLAB_WERROR)
+  target_compile_options(ranklab_compiler INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+# at::RecordFunction has debug-only members: without NDEBUG its layout differs from the release wheel's
+# and callbacks read garbage. So NDEBUG is always on, and checks are RANKLAB_CHECK, never assert.
+target_compile_definitions(ranklab_compiler INTERFACE NDEBUG)
+set(CMAKE_CXX_FLAGS_RELEASE "-O2")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
+
+if(RANKLAB_SANITIZER STREQUAL "address")
+  set(_san -fsanitize=address,undefined -fno-sanitize=vptr -fno-omit-frame-pointer -g1)
+elseif(RANKLAB_SANITIZER STREQUAL "thread")
+  set(_san -fsanitize=thread -fno-omit-frame-pointer -g1)
+elseif(RANKLAB_SANITIZER)
+  message(FATAL_ERROR "RANKLAB_SANITIZER=${RANKLAB_SANITIZER}: want address, thread, or empty")
+endif()
+if(_san)
+  add_compile_options(${_san})
+  add_link_options(${_san})
+endif()
+
+find_program(RANKLAB_CCACHE ccache)
+if(RANKLAB_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${RANKLAB_CCACHE})
+endif()
+# -march is left at the baseline: a floating-point sum then has the same bits on every x86-64 machine.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+find_program(RANKLAB_MOLD mold)
+if(RANKLAB_MOLD AND NOT RANKLAB_SANITIZER)
+  add_link_options(-fuse-ld=mold)
+endif()

@@ -1,0 +1,104 @@
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+#include <numeric>
+
+namespace ranklab {
+namespace {
+
+template <typename T, typename ToText>
+std::string join_with(std::span<const T> parts, std::string_view separator, ToText to_text) {
+  std::string out;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) out += separator;
+    out += to_text(parts[i]);
+  }
+  return out;
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+    }
+  }
+  return row.back();
+}
+
+std::string scaled(double value, double base, std::span<const char* const> units) {
+  size_t unit = 0;
+  while (std::abs(value) >= base && unit + 1 < units.size()) {
+    value /= base;
+    ++unit;
+  }
+  const int digits = unit == 0 && value == std::floor(value) ? 0
+                     : std::abs(value) < 10                  ? 2
+                     : std::abs(value) < 100                 ? 1
+                                                             : 0;
+  return strprintf("%.*f%s", digits, value, units[unit]);
+}
+
+}  // namespace
+
+std::string join(std::span<const std::string> parts, std::string_view separator) {
+  return join_with(parts, separator, [](const std::string& s) { return s; });
+}
+std::string join(std::span<const int> parts, std::string_view separator) {
+  return join_with(parts, separator, [](int v) { return std::to_string(v); });
+}
+std::string join(std::span<const int64_t> parts, std::string_view separator) {
+  return join_with(parts, separator, [](int64_t v) { return std::to_string(v); });
+}
+
+std::string quote(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+std::string human_bytes(double bytes) {
+  static constexpr std::array kUnits = {" B", " KiB", " MiB", " GiB", " TiB"};
+  return scaled(bytes, 1024, kUnits);
+}
+std::string human_ns(double nanoseconds) {
+  static constexpr std::array kUnits = {" ns", " us", " ms", " s"};
+  return scaled(nanoseconds, 1000, kUnits);
+}
+std::string human_count(double count) {
+  static constexpr std::array kUnits = {"", "k", "M", "B", "T"};
+  return scaled(count, 1000, kUnits);
+}
+
+std::string nearest_name(std::string_view text, std::span<const std::string> candidates) {
+  std::string best;
+  size_t best_distance = text.size() / 2 + 1;
+  for (const std::string& candidate : candidates) {
+    const size_t distance = edit_distance(text, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string strprintf(const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  va_list copy;
+  va_copy(copy, args);
+  const int size = std::vsnprintf(nullptr, 0, format, copy);
+  va_end(copy);
+  std::string out(static_cast<size_t>(std::max(size, 0)), '\0');
+  std::vsnprintf(out.data(), out.size() + 1, format, args);
+  va_end(args);
+  return out;
+}
+
+}  // namespace ranklab

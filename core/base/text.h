@@ -1,0 +1,26 @@
+// Small text helpers for messages and tables: joining, quoting, units, and the nearest known name for a typo.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ranklab {
+
+std::string join(std::span<const std::string> parts, std::string_view separator);
+std::string join(std::span<const int> parts, std::string_view separator);
+std::string join(std::span<const int64_t> parts, std::string_view separator);
+std::string quote(std::string_view text);
+// "1.5 MiB", "512 B"
+std::string human_bytes(double bytes);
+// "12.3 us", "4.56 ms"
+std::string human_ns(double nanoseconds);
+// "12.3k", "4.5M"
+std::string human_count(double count);
+// The candidate with the smallest edit distance to `text`, or "" when none is closer than half its length.
+std::string nearest_name(std::string_view text, std::span<const std::string> candidates);
+// printf into a string
+std::string strprintf(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+}  // namespace ranklab

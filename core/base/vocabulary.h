@@ -1,0 +1,49 @@
+// The words that events, costs and communicators share: mesh axes, collective verbs, reductions, memory categories.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace ranklab {
+
+// Mesh axes. kDpCp is the product axis over which dense gradients are reduced; kTpCp.. products are added when needed.
+// Expert layers see ep, etp and edp, a second factorization of the same ranks (DeviceMesh).
+enum class Axis : uint8_t { kWorld, kTp, kCp, kDp, kPp, kEp, kEtp, kEdp, kDpCp, kCount };
+
+enum class Verb : uint8_t {
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kAllToAll,
+  kBroadcast,
+  kSend,
+  kRecv,
+  kBarrier,
+  kCount
+};
+
+enum class ReduceOp : uint8_t { kSum, kAvg, kMin, kMax };
+
+// Every byte of a rank belongs to one of these.
+enum class MemoryCategory : uint8_t { kParameters, kGradients, kOptimizer, kActivations, kGathered, kBuffers, kCount };
+
+constexpr std::string_view name(Axis axis) {
+  constexpr std::array<std::string_view, 9> kNames = {"world", "tp", "cp", "dp", "pp", "ep", "etp", "edp", "dp-cp"};
+  return kNames[static_cast<size_t>(axis)];
+}
+constexpr std::string_view name(Verb verb) {
+  constexpr std::array<std::string_view, 8> kNames = {"all_reduce", "reduce_scatter", "all_gather", "all_to_all",
+                                                      "broadcast",  "send",           "recv",       "barrier"};
+  return kNames[static_cast<size_t>(verb)];
+}
+constexpr std::string_view name(ReduceOp op) {
+  constexpr std::array<std::string_view, 4> kNames = {"sum", "avg", "min", "max"};
+  return kNames[static_cast<size_t>(op)];
+}
+constexpr std::string_view name(MemoryCategory category) {
+  constexpr std::array<std::string_view, 6> kNames = {"parameters",  "gradients", "optimizer",
+                                                      "activations", "gathered",  "buffers"};
+  return kNames[static_cast<size_t>(category)];
+}
+
+}  // namespace ranklab

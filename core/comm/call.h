@@ -1,0 +1,41 @@
+// One collective call as data: what a backend has to do, and what the watch compares between ranks before any byte
+// moves.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <source_location>
+#include <vector>
+
+#include "core/base/vocabulary.h"
+
+namespace ranklab {
+
+struct Call {
+  Verb verb = Verb::kBarrier;
+  at::Tensor
+      input;  // contiguous; undefined for recv and barrier. all_reduce and broadcast work in place: input is output
+  at::Tensor output;  // contiguous; undefined for send and barrier
+  ReduceOp op = ReduceOp::kSum;
+  bool reduce_in_fp32 = true;  // 16-bit inputs are added in fp32 and rounded once at the end
+  int peer = -1;               // group rank: root of broadcast, destination of send, source of recv
+  int tag = 0;                 // of send and recv
+  // Rows (dim 0) per group rank. all_to_all: sent to / received from each. reduce_scatter: rows each rank keeps
+  // (input_splits). all_gather: rows each rank brings (output_splits). Empty for the other verbs.
+  std::vector<int64_t> input_splits;
+  std::vector<int64_t> output_splits;
+  std::source_location site;
+  int64_t posted_virtual_ns = 0;  // the rank's clock when it called; the backend answers with the members' maximum
+};
+
+// Valid once a call is complete.
+struct CallTimes {
+  int64_t matched_virtual_ns = 0;  // the latest member's posted_virtual_ns (for a message: of its two ends)
+  int64_t posted_wall_ns = 0;
+  int64_t matched_wall_ns = 0;
+  int64_t done_wall_ns = 0;
+  int64_t wire_bytes = 0;  // bytes the backend moved out of this rank
+  int64_t sequence = -1;   // number of the call in its group (messages: per ordered pair and tag)
+};
+
+}  // namespace ranklab

@@ -1,0 +1,28 @@
+// How many ways each axis is split, checked once before any rank starts. Torch-free, pure arithmetic.
+// World = pp x dp x cp x tp. Expert layers factor the same ranks of a pipeline stage as edp x ep x etp = dp x cp x tp
+// (Megatron-Core's parallel folding, arXiv 2504.14960), so ep never multiplies the world.
+#pragma once
+#include <string>
+
+#include "core/base/vocabulary.h"
+
+namespace ranklab {
+
+struct ParallelDims {
+  int world = 1;
+  int tp = 1;
+  int cp = 1;
+  int pp = 1;
+  int dp = 0;  // 0: derived
+  int ep = 1;
+  int etp = 1;
+  int edp = 0;  // 0: derived
+  std::string order =
+      "tp-cp-ep-dp-pp";  // fastest-varying axis first (Megatron); must name tp, cp, ep, dp and pp once each
+
+  // Fills dp and edp. Throws kInvalidArgument naming both numbers and the nearest legal values.
+  ParallelDims resolved() const;
+  int size(Axis axis) const;  // of a resolved object
+};
+
+}  // namespace ranklab

@@ -1,0 +1,52 @@
+// Everything a rank's code needs to know of where it is: its coordinates, a traced communicator per axis, its virtual
+// clock and its recorder. Built on the rank's thread at the start of World::run's body. Thread rule: its rank's thread
+// only.
+#pragma once
+#include <array>
+#include <memory>
+
+#include "core/comm/device_mesh.h"
+#include "core/comm/world.h"
+#include "core/sim/hardware_profile.h"
+#include "core/sim/op_observer.h"
+#include "core/sim/virtual_clock.h"
+#include "core/trace/tracer.h"
+
+namespace ranklab {
+
+struct ObserveOptions {
+  bool virtual_time = true;  // false on real hardware
+  bool trace = true;
+  const HardwareProfile* profile = nullptr;  // REQUIRED when virtual_time; outlives the context
+  int gpus_per_node = 0;                     // 0: the profile's
+};
+
+class RankContext {
+ public:
+  RankContext(Endpoint& endpoint, const DeviceMesh& mesh, const ObserveOptions& options);
+  ~RankContext();
+
+  int global_rank() const { return endpoint_.global_rank(); }
+  int world_size() const { return endpoint_.world_size(); }
+  c10::Device device() const { return endpoint_.device(); }
+  const DeviceMesh& mesh() const { return mesh_; }
+  int size(Axis axis) const { return mesh_.size(axis); }
+  int coordinate(Axis axis) const { return mesh_.coordinate(axis, global_rank()); }
+
+  // The traced communicator of this rank's group on `axis`, made on first use.
+  Communicator& comm(Axis axis);
+  VirtualClock& clock() { return clock_; }
+  Tracer& tracer() { return tracer_; }
+  OpObserver* op_observer() { return op_observer_.get(); }  // null without virtual time
+
+ private:
+  Endpoint& endpoint_;
+  const DeviceMesh& mesh_;
+  ObserveOptions options_;
+  VirtualClock clock_;
+  Tracer tracer_;
+  std::unique_ptr<OpObserver> op_observer_;
+  std::array<CommunicatorPtr, static_cast<size_t>(Axis::kCount)> comms_;
+};
+
+}  // namespace ranklab

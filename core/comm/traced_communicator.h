@@ -1,0 +1,19 @@
+// The observer around a backend's communicator: records every verb as an event with its four times, and moves virtual
+// time. A collective starts at the latest member's posting or the group's previous end, whichever is later, and lasts
+// what LinkCost says; every member computes the same times from the same numbers. wait() moves the rank's compute
+// stream to the end. Cost: one event and no extra message per call.
+#pragma once
+#include <memory>
+
+#include "core/comm/communicator.h"
+#include "core/sim/link_cost.h"
+#include "core/sim/virtual_clock.h"
+#include "core/trace/tracer.h"
+
+namespace ranklab {
+
+// `clock` and `cost` may be null (no virtual time), `tracer` may be null (no events). All outlive the result.
+CommunicatorPtr make_traced_communicator(CommunicatorPtr inner, VirtualClock* clock, Tracer* tracer,
+                                         std::unique_ptr<LinkCost> cost);
+
+}  // namespace ranklab

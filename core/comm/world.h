@@ -1,0 +1,33 @@
+// Where ranks live. A backend makes a World; programs hand it a body that every rank runs. core never names a backend.
+#pragma once
+#include <c10/core/Device.h>
+
+#include <functional>
+#include <string>
+
+#include "core/comm/communicator.h"
+
+namespace ranklab {
+
+// One rank's door to its world.
+class Endpoint {
+ public:
+  virtual ~Endpoint() = default;
+  virtual int global_rank() const = 0;
+  virtual int world_size() const = 0;
+  virtual c10::Device device() const = 0;
+  // The communicator of a group this rank is a member of; every member asks for its groups in the same order.
+  virtual CommunicatorPtr communicator(const Group& group) = 0;
+};
+
+class World {
+ public:
+  virtual ~World() = default;
+  virtual int size() const = 0;
+  virtual std::string describe() const = 0;  // one line for the start banner: "8 rank threads, direct collectives"
+  // Runs `body` on every rank of this process and joins them. If a rank throws, the world is poisoned: peers stop
+  // waiting, every rank is joined, and the first error is rethrown with its rank named.
+  virtual void run(const std::function<void(Endpoint&)>& body) = 0;
+};
+
+}  // namespace ranklab

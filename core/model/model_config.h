@@ -1,0 +1,38 @@
+// The decoder-only transformer as numbers. Flags are named as in Megatron-LM (runtime/config). Torch-free.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace ranklab {
+
+enum class NormKind { kRmsNorm, kLayerNorm };
+enum class PositionKind { kRope, kLearned };
+enum class ActivationKind { kSwiGlu, kGelu };
+
+struct ModelConfig {
+  int64_t num_layers = 4;
+  int64_t hidden_size = 128;
+  int64_t ffn_hidden_size = 352;
+  int64_t num_attention_heads = 8;
+  int64_t num_query_groups = 0;  // key/value heads; 0: as many as attention heads (MHA), 1: MQA
+  int64_t vocab_size = 256;
+  int64_t seq_length = 128;  // longest sequence: size of the position tables
+  NormKind norm = NormKind::kRmsNorm;
+  PositionKind position = PositionKind::kRope;
+  ActivationKind activation = ActivationKind::kSwiGlu;
+  double norm_epsilon = 1e-5;
+  double rope_theta = 10000.0;
+  double init_std = 0.02;       // residual outputs use init_std / sqrt(2 num_layers), as GPT-2 does
+  double dropout = 0.0;         // on embeddings and both residual branches
+  bool add_bias = false;        // on linear layers
+  bool tie_embeddings = false;  // the output head is the token embedding
+
+  int64_t query_groups() const { return num_query_groups == 0 ? num_attention_heads : num_query_groups; }
+  int64_t head_dim() const { return hidden_size / num_attention_heads; }
+  // Elements of all parameters, padding not counted.
+  int64_t parameter_count() const;
+  // FLOPs of forward + backward for one token at sequence length `seq`: 6 x weights of matmuls + causal attention.
+  double training_flops_per_token(int64_t seq) const;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,75 @@
+// A trainable tensor and its place in the global model. The name and the global index of every element are the same in
+// every layout; that is what initial weights, gradient comparison, norm clipping and checkpoints are built on. Thread
+// rule: a registry belongs to one rank.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/vocabulary.h"
+
+namespace ranklab {
+
+// The local tensor is the concatenation along `dim` of global index ranges [begin, end), in this order (a fused gate/up
+// projection has two). dim = -1: replicated. Ranges may reach past the global size: those rows are padding (zero, never
+// trained).
+struct Partition {
+  std::vector<int64_t> global_shape;
+  int dim = -1;
+  std::vector<std::pair<int64_t, int64_t>> ranges;
+  bool replicated() const { return dim < 0; }
+};
+
+struct Parameter {
+  std::string name;          // global: "layers.3.attention.qkv.weight"
+  at::Tensor data;           // leaf, requires_grad
+  Partition partition;       // over the tp axis (dense) or the expert axes
+  bool weight_decay = true;  // false for norms and biases
+  bool is_expert = false;
+  // With sequence parallelism a replicated parameter (norm, row bias) sees only this rank's tokens: its gradient must
+  // be summed over tp.
+  bool sum_grad_over_tp = false;
+};
+
+enum class InitKind { kNormal, kZeros, kOnes };
+struct Init {
+  InitKind kind = InitKind::kNormal;
+  double std = 0.02;
+};
+
+class ParameterRegistry {
+ public:
+  ParameterRegistry(uint64_t seed, at::ScalarType dtype, at::Device device)
+      : seed_(seed), dtype_(dtype), device_(device) {}
+
+  // Allocates the local part, fills it from the global stream, and registers it. Names are unique. Returns a reference
+  // that stays valid.
+  Parameter& create(std::string name, Partition partition, Init init, bool weight_decay);
+  std::vector<Parameter*> parameters() const;  // in creation order, the same on all ranks of a stage
+  Parameter* find(const std::string& name) const;
+  at::ScalarType dtype() const { return dtype_; }
+  at::Device device() const { return device_; }
+  uint64_t seed() const { return seed_; }
+
+ private:
+  uint64_t seed_;
+  at::ScalarType dtype_;
+  at::Device device_;
+  std::vector<std::unique_ptr<Parameter>> parameters_;
+};
+
+// Partition helpers. shard_dim splits `dim` evenly (throws when it does not divide); shard_segments splits each of the
+// given segment lengths along dim 0 evenly, for fused projections [gate; up] or [q; k; v]; shard_padded pads dim 0 up
+// to a multiple of count.
+Partition replicated(std::vector<int64_t> shape);
+Partition shard_dim(std::vector<int64_t> shape, int dim, int index, int count);
+Partition shard_segments(std::vector<int64_t> shape, const std::vector<int64_t>& segments, int index, int count);
+Partition shard_padded(std::vector<int64_t> shape, int index, int count);
+std::vector<int64_t> local_shape(const Partition& partition);
+
+}  // namespace ranklab

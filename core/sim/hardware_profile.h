@@ -1,0 +1,40 @@
+// What a simulated GPU and its links can do: public datasheet figures, one TOML file a machine in core/sim/profiles/,
+// each figure with its source. Thread rule: immutable after load.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/dtype.h"
+
+namespace ranklab {
+
+struct Link {
+  double latency_ns = 0;              // alpha: one hop
+  double bandwidth_bytes_per_ns = 1;  // GB/s, one direction, per GPU
+};
+
+struct HardwareProfile {
+  std::string name;            // "h100-sxm"
+  std::string title;           // "NVIDIA H100 SXM5 80 GB"
+  double peak_flops_fp32 = 0;  // dense, FLOP/s; matrix units where the dtype has them (fp32 = TF32 off)
+  double peak_flops_fp64 = 0;
+  double peak_flops_16bit = 0;  // bf16 and fp16
+  double peak_flops_fp8 = 0;
+  double memory_bandwidth = 0;  // bytes/s
+  int64_t memory_bytes = 0;
+  double launch_overhead_ns = 0;  // per op
+  Link intra_node;                // NVLink or shared memory
+  Link inter_node;                // one NIC per GPU
+  int gpus_per_node = 8;
+  std::vector<std::string> sources;  // where the figures are published
+
+  double peak_flops(DType dtype) const;  // integer types count as fp32
+};
+
+// Loads NAME from the built-in profiles, or a path ending in .toml. Throws kInvalidArgument (nearest name) or kBadFile.
+HardwareProfile load_hardware_profile(const std::string& name_or_path);
+std::vector<std::string> hardware_profile_names();
+
+}  // namespace ranklab

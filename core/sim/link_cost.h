@@ -1,0 +1,42 @@
+// How long a collective takes on a profile's links, by the alpha-beta model (Hockney; Thakur et al., "Optimization of
+// Collective Communication Operations in MPICH", 2005). Ring algorithms, n = group size, S = logical bytes of the full
+// tensor:
+//   all_reduce      2(n-1) steps, each rank sends 2(n-1)/n S      reduce_scatter / all_gather   n-1 steps, (n-1)/n S
+//   all_to_all      n-1 messages, the bytes this rank sends away  broadcast (pipelined ring)    n-1 steps, S
+//   send / recv     1 step, S                                     barrier                       2 log2(n) steps, 0
+//   bytes
+// A group inside one node uses the intra-node link; one that spans nodes is bound by the slowest hop of its ring.
+#pragma once
+#include <cstdint>
+#include <span>
+
+#include "core/base/vocabulary.h"
+#include "core/sim/hardware_profile.h"
+
+namespace ranklab {
+
+struct TransferCost {
+  int64_t latency_ns = 0;  // alpha part: until the first byte could be there
+  int64_t total_ns = 0;
+  int64_t algorithm_bytes = 0;  // sent by this rank
+  int steps = 0;
+};
+
+class LinkCost {
+ public:
+  // REQUIRES: global_ranks in group order. Ranks r and s share a node when r / gpus_per_node == s / gpus_per_node.
+  LinkCost(const HardwareProfile& profile, std::span<const int> global_ranks, int gpus_per_node);
+
+  TransferCost collective(Verb verb, int64_t logical_bytes) const;
+  TransferCost message(int from_group_rank, int to_group_rank, int64_t bytes) const;
+  bool crosses_nodes() const { return crosses_nodes_; }
+
+ private:
+  std::vector<int> node_;
+  Link slowest_;
+  Link intra_;
+  Link inter_;
+  bool crosses_nodes_ = false;
+};
+
+}  // namespace ranklab

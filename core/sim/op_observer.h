@@ -1,0 +1,60 @@
+// Virtual time for compute: a thread-local at::RecordFunction callback sees every ATen op, forward and backward, and
+// advances the rank's clock by max(flops / peak(dtype), bytes / bandwidth) + launch overhead (the roofline model,
+// Williams et al. 2009). So any model gets a timeline with no per-layer formula; the same observer counts FLOPs for MFU
+// and ops. View-only ops (view, t, expand, detach ...) cost nothing. Cost: about 0.5 us of real time an op. Thread
+// rule: create and destroy on the rank's thread.
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "core/base/dtype.h"
+#include "core/sim/hardware_profile.h"
+#include "core/sim/virtual_clock.h"
+
+namespace ranklab {
+
+class OpObserver {
+ public:
+  OpObserver(const HardwareProfile& profile, VirtualClock& clock);
+  ~OpObserver();
+  OpObserver(const OpObserver&) = delete;
+  OpObserver& operator=(const OpObserver&) = delete;
+
+  double flops() const;  // of matrix multiplications, convolutions and attention since creation
+  int64_t ops() const;
+  void set_paused(bool paused);  // paused ops cost nothing (bookkeeping, tests, checkpointing)
+
+  struct State;
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+// While alive on a rank's thread, the ops inside cost nothing; at the end the stated cost is charged once. For what is
+// emulated or unfused here but one kernel on a GPU (FP8 GEMM, fused norm, gradient bucket copies). Scopes nest: the
+// outermost one wins.
+class CostScope {
+ public:
+  CostScope(double flops, double bytes, DType dtype);
+  ~CostScope();
+  CostScope(const CostScope&) = delete;
+  CostScope& operator=(const CostScope&) = delete;
+
+ private:
+  double flops_, bytes_;
+  DType dtype_;
+};
+
+// Pauses the observer of this thread, if there is one.
+class NoCostScope {
+ public:
+  NoCostScope();
+  ~NoCostScope();
+  NoCostScope(const NoCostScope&) = delete;
+  NoCostScope& operator=(const NoCostScope&) = delete;
+
+ private:
+  bool previous_ = false;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,59 @@
+// What happened, as plain structs: the trace file, the console, lessons and the visualizer all read these.
+// Times are nanoseconds. `virtual_*` is the simulated clock (0 on real hardware), `wall_*` is steady-clock time since
+// the trace epoch. A value of kNoTime means "does not apply".
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/base/vocabulary.h"
+
+namespace ranklab {
+
+constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
+
+enum class EventKind : uint8_t {
+  kCompute,     // a span on the compute lane: an op group such as "forward mb 0", or an action F / B / W
+  kCollective,  // a verb on the lane of its axis (send and recv included)
+  kPhase,       // a span that encloses others: "step 12", "optimizer"
+  kInstant,     // a moment: "validation", "checkpoint"
+  kCounter,     // a value at a moment: memory by category, loss
+};
+
+struct Event {
+  EventKind kind = EventKind::kInstant;
+  Axis axis = Axis::kWorld;     // lane of a collective
+  Verb verb = Verb::kBarrier;   // of a collective
+  DType dtype = DType::kOther;  // of a collective
+  uint32_t name = 0;            // index into RankTrace::names
+  int32_t step = -1;
+  int32_t microbatch = -1;
+  int32_t peer = -1;             // group rank of the root or the peer, else -1
+  int64_t sequence = -1;         // of a collective: number of the call in its group; both ends of a message share it
+  int64_t virtual_begin_ns = 0;  // for a collective: when it started on the link (its latest member had posted)
+  int64_t virtual_end_ns = 0;
+  int64_t wall_begin_ns = 0;
+  int64_t wall_end_ns = 0;
+  // Collectives: the four times of DESIGN "Communicator". Matched = the latest member's posting.
+  int64_t virtual_posted_ns = kNoTime;
+  int64_t virtual_matched_ns = kNoTime;
+  int64_t virtual_first_byte_ns = kNoTime;
+  int64_t wall_matched_ns = kNoTime;
+  int64_t logical_bytes = 0;    // what the verb means: elements x element size of the full tensor
+  int64_t algorithm_bytes = 0;  // what this rank sends under the modelled algorithm (ring: 2(n-1)/n x logical)
+  int64_t wire_bytes = 0;       // what the backend moved out of this rank
+  double value = 0;             // of a counter
+};
+
+// Everything one rank recorded.
+struct RankTrace {
+  int global_rank = 0;
+  std::string label;  // "dp0 tp1 pp0"
+  std::vector<std::string> names;
+  std::vector<Event> events;
+  int64_t dropped = 0;  // events lost because the ring was full (0 unless the limit was reached)
+};
+
+}  // namespace ranklab
