@@ -13,24 +13,27 @@ namespace ranklab {
 
 struct Call {
   Verb verb = Verb::kBarrier;
-  at::Tensor
-      input;  // contiguous; undefined for recv and barrier. all_reduce and broadcast work in place: input is output
-  at::Tensor output;  // contiguous; undefined for send and barrier
+  at::Tensor input =
+      {};  // contiguous; undefined for recv and barrier. all_reduce and broadcast work in place: input is output
+  at::Tensor output = {};  // contiguous; undefined for send and barrier
   ReduceOp op = ReduceOp::kSum;
   bool reduce_in_fp32 = true;  // 16-bit inputs are added in fp32 and rounded once at the end
   int peer = -1;               // group rank: root of broadcast, destination of send, source of recv
   int tag = 0;                 // of send and recv
   // Rows (dim 0) per group rank. all_to_all: sent to / received from each. reduce_scatter: rows each rank keeps
   // (input_splits). all_gather: rows each rank brings (output_splits). Empty for the other verbs.
-  std::vector<int64_t> input_splits;
-  std::vector<int64_t> output_splits;
-  std::source_location site;
+  std::vector<int64_t> input_splits = {};
+  std::vector<int64_t> output_splits = {};
+  std::source_location site = {};
   int64_t posted_virtual_ns = 0;  // the rank's clock when it called; the backend answers with the members' maximum
+  int64_t posted_bytes = 0;       // what the observer charges for; answered with the maximum too (uneven all_to_all)
+  bool blocking = false;          // the caller waits at once, so a backend may run the call on the caller's thread
 };
 
 // Valid once a call is complete.
 struct CallTimes {
   int64_t matched_virtual_ns = 0;  // the latest member's posted_virtual_ns (for a message: of its two ends)
+  int64_t matched_bytes = 0;       // the largest posted_bytes
   int64_t posted_wall_ns = 0;
   int64_t matched_wall_ns = 0;
   int64_t done_wall_ns = 0;

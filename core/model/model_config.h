@@ -35,4 +35,8 @@ struct ModelConfig {
   double training_flops_per_token(int64_t seq) const;
 };
 
+// Checks the sizes against each other and against the split before any rank starts. Throws kInvalidArgument naming both
+// numbers and the nearest legal values.
+void validate(const ModelConfig& config, int tp, bool sequence_parallel);
+
 }  // namespace ranklab

@@ -5,7 +5,9 @@
 //   all_to_all      n-1 messages, the bytes this rank sends away  broadcast (pipelined ring)    n-1 steps, S
 //   send / recv     1 step, S                                     barrier                       2 log2(n) steps, 0
 //   bytes
-// A group inside one node uses the intra-node link; one that spans nodes is bound by the slowest hop of its ring.
+// For all_to_all the caller passes those bytes as S: what this rank sends to others, its own part left out. log2 is
+// rounded up. A group inside one node uses the intra-node link; one that spans nodes is bound by the slowest hop of its
+// ring.
 #pragma once
 #include <cstdint>
 #include <span>

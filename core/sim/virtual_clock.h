@@ -9,6 +9,12 @@
 
 namespace ranklab {
 
+// How a gap on the compute stream is accounted.
+struct WaitSplit {
+  int64_t exposed_ns = 0;    // communication that compute did not hide
+  int64_t peer_wait_ns = 0;  // waiting for a member that had not posted yet
+};
+
 class VirtualClock {
  public:
   int64_t now_ns() const { return now_ns_; }
@@ -19,7 +25,7 @@ class VirtualClock {
   }
   // The compute stream waits for something on `axis` that ends at end_ns (no effect if that is past).
   // Of the gap, `transfer_ns` at most is counted as exposed communication, the rest as waiting for a peer.
-  void wait_until(int64_t end_ns, int64_t transfer_ns, Axis axis);
+  WaitSplit wait_until(int64_t end_ns, int64_t transfer_ns, Axis axis);
 
   int64_t compute_ns() const { return compute_ns_; }
   int64_t exposed_ns(Axis axis) const { return exposed_ns_[static_cast<size_t>(axis)]; }

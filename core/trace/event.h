@@ -31,6 +31,7 @@ struct Event {
   int32_t step = -1;
   int32_t microbatch = -1;
   int32_t peer = -1;             // group rank of the root or the peer, else -1
+  int32_t tag = 0;               // of a message
   int64_t sequence = -1;         // of a collective: number of the call in its group; both ends of a message share it
   int64_t virtual_begin_ns = 0;  // for a collective: when it started on the link (its latest member had posted)
   int64_t virtual_end_ns = 0;
@@ -41,10 +42,23 @@ struct Event {
   int64_t virtual_matched_ns = kNoTime;
   int64_t virtual_first_byte_ns = kNoTime;
   int64_t wall_matched_ns = kNoTime;
+  // What the compute stream lost at this call's wait(): transfer time not hidden by compute, and waiting for a member.
+  int64_t virtual_exposed_ns = 0;
+  int64_t virtual_peer_wait_ns = 0;
   int64_t logical_bytes = 0;    // what the verb means: elements x element size of the full tensor
   int64_t algorithm_bytes = 0;  // what this rank sends under the modelled algorithm (ring: 2(n-1)/n x logical)
   int64_t wire_bytes = 0;       // what the backend moved out of this rank
-  double value = 0;             // of a counter
+  double value = 0;             // of a counter ("loss", "memory/parameters")
+
+  bool operator==(const Event&) const = default;
+};
+
+// The global ranks of this rank's group on an axis, in group order: what ties one collective's events together.
+struct TraceGroup {
+  Axis axis = Axis::kWorld;
+  std::vector<int> global_ranks;
+
+  bool operator==(const TraceGroup&) const = default;
 };
 
 // Everything one rank recorded.
@@ -52,8 +66,11 @@ struct RankTrace {
   int global_rank = 0;
   std::string label;  // "dp0 tp1 pp0"
   std::vector<std::string> names;
+  std::vector<TraceGroup> groups;
   std::vector<Event> events;
   int64_t dropped = 0;  // events lost because the ring was full (0 unless the limit was reached)
+
+  bool operator==(const RankTrace&) const = default;
 };
 
 }  // namespace ranklab

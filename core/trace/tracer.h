@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "core/trace/event.h"
 
@@ -14,7 +15,9 @@ class Tracer {
   Tracer(int global_rank, std::string label, size_t capacity = size_t{1} << 20);
 
   uint32_t intern(std::string_view name);  // same text, same index
-  void record(const Event& event);         // fills step and microbatch with the current ones when they are -1
+  // Fills step and microbatch with the current ones when they are -1; an instant or counter ends where it begins.
+  void record(const Event& event);
+  void set_group(Axis axis, std::vector<int> global_ranks);  // once per axis; further calls replace it
   void set_step(int step) { step_ = step; }
   void set_microbatch(int microbatch) { microbatch_ = microbatch; }
   int step() const { return step_; }
@@ -22,7 +25,7 @@ class Tracer {
   bool enabled() const { return enabled_; }
 
   const RankTrace& trace() const { return trace_; }
-  RankTrace take();  // moves the events out; the tracer is empty afterwards
+  RankTrace take();  // moves events and names out (intern again afterwards); rank, label and groups stay
 
  private:
   RankTrace trace_;

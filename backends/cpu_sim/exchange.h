@@ -1,0 +1,74 @@
+// One call of one group, or one message: from the first member's posting until the bytes have moved. Every member has a
+// seat. Thread rule: seats, posted and first_seat are guarded by the watch's mutex until the exchange is matched, and
+// are then read-only except that a member may release its own tensors once its part is complete.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/comm/call.h"
+#include "core/comm/tree_reduce.h"
+
+namespace ranklab::cpu_sim {
+
+// kOpen: members are missing. kMatched: all have posted and agree. kDone: the outputs are valid (direct mover only;
+// Gloo completes seat by seat). kAborted: the world failed before the call was matched.
+enum class Phase : uint32_t { kOpen, kMatched, kDone, kAborted };
+
+struct ChannelInfo {
+  std::string label;       // "tp[0 1]", or "pp[0 4] message 0 -> 4 tag 0"
+  std::vector<int> ranks;  // global rank of each seat
+  bool is_message = false;
+};
+
+struct Seat {
+  Call call;
+  int64_t posted_wall_ns = 0;
+  bool posted = false;
+};
+
+// A part of a direct transfer that one thread does at a time. A copy has `from`; a reduction reads elements
+// [offset, offset + count) of every input and writes them to every output (seat -1) or to one seat's, from its start.
+struct Piece {
+  const std::byte* from = nullptr;
+  std::byte* to = nullptr;
+  int64_t offset = 0;
+  int64_t count = 0;  // bytes of a copy, elements of a reduction
+};
+
+struct Exchange {
+  Exchange(std::shared_ptr<const ChannelInfo> channel_info, int64_t sequence_number)
+      : channel(std::move(channel_info)), sequence(sequence_number), seats(channel->ranks.size()) {}
+
+  const std::shared_ptr<const ChannelInfo> channel;
+  const int64_t sequence;
+  std::vector<Seat> seats;
+  int posted = 0;
+  int first_seat = -1;  // of the first poster, whose call the others are compared with
+
+  std::atomic<uint32_t> phase{static_cast<uint32_t>(Phase::kOpen)};
+  int64_t matched_virtual_ns = 0;
+  int64_t matched_bytes = 0;
+  int64_t matched_wall_ns = 0;
+
+  // Direct mover.
+  std::vector<Piece> pieces;
+  std::vector<const void*> inputs;
+  std::vector<void*> outputs;
+  Reduction reduction;
+  std::atomic<size_t> next_piece{0};
+  std::atomic<size_t> pieces_left{0};
+  int64_t done_wall_ns = 0;
+  // Gloo mover: the two buffers of a message.
+  std::shared_ptr<void> baggage;
+
+  Phase current() const { return static_cast<Phase>(phase.load(std::memory_order_acquire)); }
+  void set(Phase next) { phase.store(static_cast<uint32_t>(next), std::memory_order_release); }
+  bool complete() const { return posted == static_cast<int>(seats.size()); }
+};
+using ExchangePtr = std::shared_ptr<Exchange>;
+
+}  // namespace ranklab::cpu_sim

@@ -1,0 +1,22 @@
+// How the bytes of a matched exchange move. Thread rule: matched() is called once, by the last poster, before the
+// exchange shows as matched; complete() and poll() by each member, on its own thread.
+#pragma once
+#include "backends/cpu_sim/exchange.h"
+
+namespace ranklab::cpu_sim {
+
+class Mover {
+ public:
+  virtual ~Mover() = default;
+  virtual void matched(Exchange& exchange) = 0;
+  // Returns when the seat's output is valid and its input may be reused. REQUIRES: matched.
+  virtual void complete(Exchange& exchange, int seat) = 0;
+  // The same without waiting for other members; false when there is more to do. REQUIRES: matched.
+  virtual bool poll(Exchange& exchange, int seat) = 0;
+  // Bytes that left the seat's rank.
+  virtual int64_t wire_bytes(const Exchange& exchange, int seat) const = 0;
+  // True when a member's part needs a thread of its own unless the member itself waits at once.
+  virtual bool needs_thread(const Call& call) const = 0;
+};
+
+}  // namespace ranklab::cpu_sim

@@ -1,0 +1,25 @@
+// Waiting for a word to change: a few yields, since the peer usually needs this core to get there, then sleep (futex).
+#pragma once
+#include <sched.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace ranklab::cpu_sim {
+
+inline constexpr int kYields = 20;
+
+// Returns true when the word changed while yielding.
+inline bool yield_while(const std::atomic<uint32_t>& word, uint32_t value) {
+  for (int i = 0; i < kYields; ++i) {
+    if (word.load(std::memory_order_acquire) != value) return true;
+    sched_yield();
+  }
+  return word.load(std::memory_order_acquire) != value;
+}
+
+inline void pause_while(const std::atomic<uint32_t>& word, uint32_t value) {
+  if (!yield_while(word, value)) word.wait(value, std::memory_order_acquire);
+}
+
+}  // namespace ranklab::cpu_sim

@@ -1,0 +1,42 @@
+// A world of N ranks that are N threads of this process: real tensors, real collectives, every bug in one debugger.
+// Each rank thread runs ATen on one core and tags its log lines with its rank.
+//
+// The world sees every call of every rank before a byte moves (watch.h), so it never hangs: a mismatch, a deadlock, a
+// rank that left or threw, and a rank that holds up the others are each reported with the ranks, group, call number, op
+// and call site, all other ranks stop waiting, and run() rethrows the first error.
+// Cost: one thread per rank; posting and matching a call costs about a microsecond. Thread rule: run() belongs to one
+// thread at a time; different worlds are independent.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <memory>
+
+#include "core/base/error.h"
+#include "core/comm/world.h"
+
+namespace ranklab {
+
+// How bytes of a matched call move. kDirect: members read each other's tensors in place. kGloo: Gloo's algorithms, over
+// our in-process transport or over TCP on the loopback interface. The results have the same bits.
+enum class Collectives { kDirect, kGloo };
+enum class Transport { kInproc, kTcp };
+
+struct ThreadWorldOptions {
+  int size = 1;
+  Collectives collectives = Collectives::kDirect;
+  Transport transport = Transport::kInproc;  // of kGloo
+  // A rank that others wait for and that has not called for this long is reported as hung. 0: never.
+  std::chrono::milliseconds hang_timeout{60'000};
+  // After an error, how long ranks may take to come back before on_stuck is called.
+  std::chrono::milliseconds grace{2'000};
+  // A thread cannot be killed. Empty: prints the error and leaves the process with its exit code (6 for a hang).
+  std::function<void(const Error&)> on_stuck = {};
+  // Members must make a call from the same source line: catches two swapped calls that look alike. Off by default,
+  // since a program may well call from two branches.
+  bool same_call_site = false;
+};
+
+// Throws kInvalidArgument for a size below 1 or above 512.
+std::unique_ptr<World> make_thread_world(const ThreadWorldOptions& options);
+
+}  // namespace ranklab

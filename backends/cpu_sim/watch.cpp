@@ -1,0 +1,184 @@
+#include "backends/cpu_sim/watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/text.h"
+#include "core/comm/call_check.h"
+#include "core/trace/tracer.h"
+
+namespace ranklab::cpu_sim {
+namespace {
+
+// Global ranks of the members that have not posted.
+std::vector<int> missing(const Exchange& exchange) {
+  std::vector<int> out;
+  for (size_t s = 0; s < exchange.seats.size(); ++s)
+    if (!exchange.seats[s].posted) out.push_back(exchange.channel->ranks[s]);
+  return out;
+}
+
+std::string call_name(const ChannelInfo& channel, int64_t sequence) {
+  return channel.label + " call #" + std::to_string(sequence);
+}
+
+std::string rank_name(int rank) { return "rank " + std::to_string(rank); }
+
+Error named(int rank, const Error& error) {
+  ErrorText text = error.text();
+  if (text.where.starts_with(rank_name(rank) + ",")) return error;
+  text.where = rank_name(rank) + (text.where.empty() ? "" : ", " + text.where);
+  return Error(error.kind(), std::move(text));
+}
+
+}  // namespace
+
+Watch::Watch(int world_size, std::chrono::milliseconds hang_timeout)
+    : ranks_(static_cast<size_t>(world_size)), hang_timeout_ns_(std::chrono::nanoseconds(hang_timeout).count()) {
+  for (RankState& rank : ranks_) rank.last_activity_ns = wall_now_ns();
+}
+
+void Watch::enter(int rank, int64_t now_ns) {
+  state(rank).last_activity_ns = now_ns;
+  if (poison_) throw abort_error(rank);
+}
+
+void Watch::matched(const Exchange& exchange) {
+  for (const int rank : exchange.channel->ranks)
+    if (state(rank).blocked_on.get() == &exchange) state(rank).blocked_on.reset();
+}
+
+void Watch::poison(int rank, std::vector<int> ranks, const Error& error) {
+  if (poison_) return;
+  poison_.emplace(Poison{error, std::move(ranks), rank});
+  for (RankState& state : ranks_) state.blocked_on.reset();
+  if (abort_open_) abort_open_();
+}
+
+void Watch::block(int rank, const ExchangePtr& exchange) {
+  const std::lock_guard lock(mutex_);
+  if (exchange->complete() || exchange->current() != Phase::kOpen) return;
+  RankState& me = state(rank);
+  me.blocked_on = exchange;
+  me.blocked_since_ns = wall_now_ns();
+  std::vector<int> path;
+  std::vector<bool> seen(ranks_.size(), false);
+  if (!find_dead_end(rank, path, seen)) return;
+  report_deadlock(path);
+  throw abort_error(rank);
+}
+
+// Depth first along "waits for". Leaves in `path` the ranks from `rank` to the one that closes the cycle or is gone.
+bool Watch::find_dead_end(int rank, std::vector<int>& path, std::vector<bool>& seen) {
+  seen[static_cast<size_t>(rank)] = true;
+  path.push_back(rank);
+  for (const int next : missing(*state(rank).blocked_on)) {
+    const bool cycle = std::find(path.begin(), path.end(), next) != path.end();
+    if (cycle || state(next).returned) {
+      path.push_back(next);
+      return true;
+    }
+    if (state(next).blocked_on && !seen[static_cast<size_t>(next)] && find_dead_end(next, path, seen)) return true;
+  }
+  path.pop_back();
+  return false;
+}
+
+std::string Watch::waiting_text(int rank) {
+  const Exchange& exchange = *state(rank).blocked_on;
+  const auto seat = std::find(exchange.channel->ranks.begin(), exchange.channel->ranks.end(), rank);
+  const Call& call = exchange.seats[static_cast<size_t>(seat - exchange.channel->ranks.begin())].call;
+  return rank_name(rank) + " waits in " + describe(call) + " (" + call_name(*exchange.channel, exchange.sequence) + ")";
+}
+
+void Watch::report_deadlock(const std::vector<int>& path) {
+  const int last = path.back();
+  std::vector<std::string> steps;
+  for (size_t i = 0; i + 1 < path.size(); ++i) steps.push_back(waiting_text(path[i]));
+  const bool gone = state(last).returned;
+  steps.push_back(rank_name(last) + (gone ? ", whose body has returned" : ""));
+  std::vector<int> involved(path.begin(), path.end() - 1);
+  ErrorText text{
+      .where = rank_name(path.front()) + ", " + state(path.front()).blocked_on->channel->label,
+      .what = gone ? "deadlock: a member will never make this call"
+                   : "deadlock: each rank waits for the next one, in a circle",
+      .got = join(std::span<const std::string>(steps), " -> for "),
+      .want = gone ? "every member of a group makes every call" : "at least one rank of the circle goes first",
+      .fix = gone ? "look for a branch, loop count or early return that differs between the ranks"
+                  : "let one rank make its calls in the other order, or use the async forms"};
+  poison(-1, std::move(involved), Error(ErrorKind::kCommunication, std::move(text)));
+}
+
+void Watch::finished_call(int rank, const Exchange& exchange, int seat, int64_t now_ns) {
+  const Call& call = exchange.seats[static_cast<size_t>(seat)].call;
+  const std::lock_guard lock(mutex_);
+  RankState& me = state(rank);
+  me.last_activity_ns = now_ns;
+  me.last_finished = {exchange.channel, call.verb, exchange.sequence, call.site};
+}
+
+void Watch::body_returned(int rank) {
+  const std::lock_guard lock(mutex_);
+  state(rank).returned = true;
+  for (size_t other = 0; other < ranks_.size() && !poison_; ++other) {
+    if (!ranks_[other].blocked_on) continue;
+    const std::vector<int> gaps = missing(*ranks_[other].blocked_on);
+    if (std::find(gaps.begin(), gaps.end(), rank) != gaps.end()) report_deadlock({static_cast<int>(other), rank});
+  }
+}
+
+void Watch::body_failed(int rank, const Error& error) {
+  const std::lock_guard lock(mutex_);
+  state(rank).returned = true;
+  poison(rank, {}, named(rank, error));
+}
+
+std::string Watch::last_finished_text(int rank) {
+  const Finished& last = state(rank).last_finished;
+  if (!last.channel) return "nothing";
+  return std::string(name(last.verb)) + " at " + describe(last.site) + " (" + call_name(*last.channel, last.sequence) +
+         ")";
+}
+
+bool Watch::report_hang(int waiter, int culprit, int64_t now_ns) {
+  const RankState& held = state(culprit);
+  if (held.blocked_on || held.returned || now_ns - held.last_activity_ns <= hang_timeout_ns_) return false;
+  ErrorText text{.where = rank_name(culprit),
+                 .what = "the rank is hung: others wait for it and it makes no call",
+                 .got = "silence for " + human_ns(static_cast<double>(now_ns - held.last_activity_ns)) +
+                        "; it last finished " + last_finished_text(culprit) + "; " + waiting_text(waiter),
+                 .want = "a call within " + human_ns(static_cast<double>(hang_timeout_ns_)),
+                 .fix = "look for an endless loop or a lock after that call, or raise the hang timeout"};
+  poison(culprit, {}, Error(ErrorKind::kTimeout, std::move(text)));
+  return true;
+}
+
+void Watch::check_hang(int64_t now_ns) {
+  const std::lock_guard lock(mutex_);
+  if (poison_ || hang_timeout_ns_ == 0) return;
+  for (size_t waiter = 0; waiter < ranks_.size(); ++waiter) {
+    const RankState& waiting = ranks_[waiter];
+    if (!waiting.blocked_on || now_ns - waiting.blocked_since_ns <= hang_timeout_ns_) continue;
+    for (const int culprit : missing(*waiting.blocked_on))
+      if (report_hang(static_cast<int>(waiter), culprit, now_ns)) return;
+  }
+}
+
+// Reads poison_, which is set once and before any exchange shows as aborted.
+Error Watch::abort_error(int rank) {
+  const Poison& p = *poison_;
+  if (std::find(p.ranks.begin(), p.ranks.end(), rank) != p.ranks.end()) return p.error;
+  const std::string culprit = p.rank >= 0 ? "rank " + std::to_string(p.rank) + " failed" : "the world failed";
+  return Error(ErrorKind::kCommunication, {.where = rank_name(rank),
+                                           .what = "aborted because " + culprit,
+                                           .got = p.error.what(),
+                                           .want = {},
+                                           .fix = "fix that first; this rank only stopped waiting"});
+}
+
+std::optional<Error> Watch::first_error() {
+  const std::lock_guard lock(mutex_);
+  return poison_ ? std::optional<Error>(poison_->error) : std::nullopt;
+}
+
+}  // namespace ranklab::cpu_sim

@@ -1,0 +1,86 @@
+// What every rank of a thread world is doing, and the errors that follow from it. Nothing here uses a time limit but
+// the hang check: a deadlock is read off the wait-for graph.
+//   A rank waits for every member that has not made the call it is blocked in. When a rank blocks, the graph is
+//   followed from it: a cycle, or a member whose body has returned, can never be resolved, so it is reported at once. A
+//   member that is running (slow, sleeping, computing) is not a deadlock. A running member that others have waited for,
+//   and that has made no call, for longer than the limit is hung.
+// The first error poisons the world: open exchanges are aborted, their waiters wake, later calls throw.
+// Cost: one mutex per post, and one more per wait that really sleeps. Thread rule: all public functions lock, except
+// those that say REQUIRES: mutex held.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/cpu_sim/exchange.h"
+#include "core/base/error.h"
+
+namespace ranklab::cpu_sim {
+
+class Watch {
+ public:
+  Watch(int world_size, std::chrono::milliseconds hang_timeout);
+
+  std::mutex& mutex() { return mutex_; }
+  // Called with the mutex held when the world is poisoned: aborts every open exchange.
+  void on_poison(std::function<void()> abort_open) { abort_open_ = std::move(abort_open); }
+
+  // REQUIRES: mutex held. Throws when the world is poisoned; else notes that the rank made a call at this time.
+  void enter(int rank, int64_t now_ns);
+  // REQUIRES: mutex held. All members have posted: its waiters are no longer blocked.
+  void matched(const Exchange& exchange);
+  // REQUIRES: mutex held. The first error wins. `ranks` are those whose own error it is (others see "aborted ...");
+  // `rank` is the one to name, or -1.
+  void poison(int rank, std::vector<int> ranks, const Error& error);
+
+  // The rank is about to sleep until the exchange is matched; throws on a deadlock. No effect once matched.
+  void block(int rank, const ExchangePtr& exchange);
+  void finished_call(int rank, const Exchange& exchange, int seat, int64_t now_ns);
+  // The rank's body returned, or threw.
+  void body_returned(int rank);
+  void body_failed(int rank, const Error& error);
+
+  // Poisons the world when a rank is hung.
+  void check_hang(int64_t now_ns);
+  // The error that a poisoned world owes this rank.
+  Error abort_error(int rank);
+  std::optional<Error> first_error();
+
+ private:
+  struct Finished {  // kept as plain data: holding the exchange would hold its tensors
+    std::shared_ptr<const ChannelInfo> channel;
+    Verb verb = Verb::kBarrier;
+    int64_t sequence = -1;
+    std::source_location site;
+  };
+  struct RankState {
+    ExchangePtr blocked_on;
+    int64_t blocked_since_ns = 0;
+    int64_t last_activity_ns = 0;
+    bool returned = false;
+    Finished last_finished;
+  };
+  struct Poison {
+    Error error;
+    std::vector<int> ranks;
+    int rank;
+  };
+
+  RankState& state(int rank) { return ranks_[static_cast<size_t>(rank)]; }
+  bool find_dead_end(int rank, std::vector<int>& path, std::vector<bool>& seen);
+  void report_deadlock(const std::vector<int>& path);
+  bool report_hang(int waiter, int culprit, int64_t now_ns);
+  std::string waiting_text(int rank);
+  std::string last_finished_text(int rank);
+
+  std::mutex mutex_;
+  std::vector<RankState> ranks_;
+  int64_t hang_timeout_ns_;
+  std::function<void()> abort_open_;
+  std::optional<Poison> poison_;
+};
+
+}  // namespace ranklab::cpu_sim

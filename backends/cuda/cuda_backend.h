@@ -1,0 +1,31 @@
+// The CUDA backend as programs see it: one process per GPU, NCCL between them. Everything that needs CUDA is in the
+// module libranklab_cuda.so (CMake option RANKLAB_WITH_CUDA), opened at run time when it is asked for, so that one
+// binary serves machines with and without CUDA. The module is looked for at $RANKLAB_CUDA_MODULE, else beside the
+// executable, else in ../lib of it; it stays open for the life of the process. Open it before the first use of a CUDA
+// tensor. Thread rule: call from the main thread, before ranks start.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "core/comm/world.h"
+
+namespace ranklab {
+
+struct CudaWorldOptions {
+  std::chrono::milliseconds timeout{600'000};  // of every wait: rendezvous and collectives
+  // Compare every call between members through the store before it runs: slow, for finding a mismatch.
+  bool check_calls = false;
+  // Reduce in the canonical tree order of tree_reduce.h (same bits as cpu_sim) by gathering first: size() times the
+  // memory and traffic. Otherwise the order is NCCL's own.
+  bool canonical_reductions = false;
+};
+
+// Whether make_cuda_world() can work here. When not, *why_not says what is missing.
+bool cuda_backend_available(std::string* why_not);
+
+// This process's rank of the world that torchrun's environment describes (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR,
+// MASTER_PORT), or a world of one without it. Throws kEnvironment when CUDA is not there, saying what to do.
+std::unique_ptr<World> make_cuda_world(const CudaWorldOptions& options);
+
+}  // namespace ranklab

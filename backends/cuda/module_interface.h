@@ -1,0 +1,20 @@
+// The three functions that libranklab_cuda.so exports by plain name, and their types as the loader looks them up.
+// Thread rule: as cuda_backend.h.
+#pragma once
+#include "backends/cuda/cuda_backend.h"
+
+namespace ranklab {
+
+// Counts up when the functions below or the structs they pass change.
+constexpr int kCudaModuleVersion = 1;
+
+using CudaModuleVersionFunction = int();
+// Writes why no GPU can be used into *why_not and returns false, or returns true.
+using CudaModuleUsableFunction = bool(std::string* why_not);
+using CudaModuleMakeWorldFunction = World*(const CudaWorldOptions& options);  // the caller owns the result
+
+constexpr const char* kCudaModuleVersionName = "ranklab_cuda_module_version";
+constexpr const char* kCudaModuleUsableName = "ranklab_cuda_module_usable";
+constexpr const char* kCudaModuleMakeWorldName = "ranklab_cuda_module_make_world";
+
+}  // namespace ranklab

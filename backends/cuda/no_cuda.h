@@ -1,0 +1,18 @@
+// What a program without a usable CUDA backend answers. Thread rule: pure.
+#pragma once
+#include <string>
+
+#include "core/base/error.h"
+
+namespace ranklab {
+
+enum class CudaAbsence {
+  kNoModule,   // libranklab_cuda.so is not there: built without CUDA
+  kNotLoaded,  // it is there, but a library it needs is not
+  kNoDevice,   // it loaded, but there is no GPU or no driver
+  kOtherBuild  // it belongs to another version of ranklab
+};
+
+Error no_cuda_error(CudaAbsence absence, const std::string& detail);
+
+}  // namespace ranklab

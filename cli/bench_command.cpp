@@ -1,0 +1,109 @@
+// ranklab bench collectives | train | step
+#include <ATen/Parallel.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#ifdef HAVE_COLL
+#include "cli/bench_collectives.h"
+#endif
+#include "cli/bench_step.h"
+#include "cli/bench_train.h"
+#include "cli/command.h"
+#include "cli/config_options.h"
+
+namespace ranklab {
+namespace {
+
+std::string own_path() {
+  std::array<char, 4096> path{};
+  const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size() - 1);
+  return size > 0 ? std::string(path.data(), static_cast<size_t>(size)) : "ranklab";
+}
+
+CommandAction setup_train_bench(CLI::App& app) {
+  auto options = std::make_shared<BenchTrainOptions>();
+  options->program = own_path();
+  options->peer_script = RANKLAB_SOURCE_DIR "/tests/peer/peer.py";
+  app.add_option("--peer", options->peer_python,
+                 "a Python with torch: adds PyTorch's side (torchrun, Gloo, one process per rank)");
+  app.add_option("--peer-script", options->peer_script, "the peer's program")->capture_default_str();
+  app.add_option("--model", options->preset, "S or M")->check(CLI::IsMember({"S", "M"}))->capture_default_str();
+  app.add_option("--modes", options->modes, "which layouts")->delimiter(',')->capture_default_str();
+  app.add_option("--repetitions", options->repetitions)->capture_default_str();
+  app.add_option("--warmup", options->warmup)->capture_default_str();
+  app.add_option("--steps", options->steps)->capture_default_str();
+  return [options] { return run_bench_train(*options); };
+}
+
+CommandAction setup_step_bench(CLI::App& app) {
+  struct Options {
+    int warmup = 2, steps = 5;
+  };
+  auto options = std::make_shared<Options>();
+  TrainConfig defaults;
+  defaults.preset = "peer_s";
+  defaults.trace = false;
+  auto config = std::make_shared<ConfigOptions>(app, defaults);
+  app.add_option("--warmup", options->warmup, "steps before the timed ones")->capture_default_str();
+  app.add_option("--timed-steps", options->steps, "timed steps")->capture_default_str();
+  return [options, config] {
+    const char* launched = std::getenv("BENCH_T0");
+    const StepBenchResult r = run_step_bench(config->config(), options->warmup, options->steps,
+                                             launched != nullptr ? std::atof(launched) : 0);
+    const nlohmann::ordered_json json = {{"gemm", r.gemm},
+                                         {"startup_s", r.startup_s},
+                                         {"first_step_s", r.first_step_s},
+                                         {"step_ms_median", r.step_ms},
+                                         {"tokens_per_s", r.tokens_per_s},
+                                         {"pss_mb_sum", r.pss_mb},
+                                         {"loss_first", r.loss_first}};
+    std::printf("%s\n", json.dump().c_str());
+    return 0;
+  };
+}
+
+#ifdef HAVE_COLL
+CommandAction setup_collectives_bench(CLI::App& app) {
+  auto options = std::make_shared<BenchCollectivesOptions>();
+  app.add_option("--ranks", options->ranks, "ranks of the group")->capture_default_str();
+  return [options] { return run_bench_collectives(*options); };
+}
+#else
+CommandAction setup_collectives_bench(CLI::App&) { return [] { return 0; }; }
+#endif
+
+}  // namespace
+
+CommandAction setup_bench(CLI::App& app) {
+  app.require_subcommand(0, 1);
+  app.footer("Examples:\n  ranklab bench collectives\n  ranklab bench train --peer /path/to/python-with-torch");
+  struct Row {
+    const char* name;
+    const char* about;
+    CommandAction (*setup)(CLI::App&);
+  };
+  constexpr std::array<Row, 3> kRows = {{
+      {"collectives", "time every verb on each transport, a table like nccl-tests'", setup_collectives_bench},
+      {"train", "the training step, beside PyTorch's when --peer is given", setup_train_bench},
+      {"step", "one timed training run in this process, as JSON", setup_step_bench},
+  }};
+  std::vector<std::pair<CLI::App*, CommandAction>> actions;
+  for (const Row& row : kRows) {
+    CLI::App* sub = app.add_subcommand(row.name, row.about);
+    actions.emplace_back(sub, row.setup(*sub));
+  }
+  return [&app, actions] {
+    for (const auto& [sub, action] : actions) {
+      if (sub->parsed()) return action();
+    }
+    std::printf("%s", app.help().c_str());
+    return 0;
+  };
+}
+
+}  // namespace ranklab

@@ -1,0 +1,80 @@
+#include "cli/bench_step.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "cli/gemm.h"
+#include "cli/make_world.h"
+#include "core/runtime/engine.h"
+
+namespace ranklab {
+namespace {
+
+double now_s() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+double pss_mb() {
+  std::ifstream file("/proc/self/smaps_rollup");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("Pss:", 0) != 0) continue;
+    std::istringstream words(line.substr(4));
+    double kilobytes = 0;
+    words >> kilobytes;
+    return kilobytes / 1024;
+  }
+  return 0;
+}
+
+class BenchHook : public Hook {
+ public:
+  BenchHook(StepBenchResult& result, double launch_s) : result_(result), launch_s_(launch_s) {}
+  void on_step_begin(int64_t step) override {
+    if (step == 0) result_.startup_s = now_s() - launch_s_;
+  }
+  void on_step_end(const StepMetrics& m) override {
+    if (m.step == 0) {
+      result_.first_step_s = now_s() - launch_s_;
+      result_.loss_first = m.loss;
+      result_.pss_mb = pss_mb();
+    }
+    step_ms_.push_back(m.step_wall_ms);
+    tokens_ = m.tokens;
+  }
+  void finish(int warmup) {
+    result_.pss_mb = std::max(result_.pss_mb, pss_mb());
+    step_ms_.erase(step_ms_.begin(), step_ms_.begin() + warmup);
+    std::sort(step_ms_.begin(), step_ms_.end());
+    result_.step_ms = step_ms_[step_ms_.size() / 2];
+    result_.tokens_per_s = static_cast<double>(tokens_) / result_.step_ms * 1e3;
+  }
+
+ private:
+  StepBenchResult& result_;
+  double launch_s_;
+  std::vector<double> step_ms_;
+  int64_t tokens_ = 0;
+};
+
+}  // namespace
+
+StepBenchResult run_step_bench(TrainConfig config, int warmup, int steps, double launch_s) {
+  config.train_iters = warmup + steps;
+  config.lr_decay = LrDecay::kConstant;
+  config.lr_warmup_iters = 0;
+  config.eval_interval = 0;
+  config.sample_tokens = 0;
+  config.mock_data = true;
+  const RunPlan plan = resolve(config);
+  StepBenchResult result;
+  result.gemm = choose_gemm(plan);
+  RuntimeEngine engine(default_components(make_world(plan.config), plan), plan);
+  const auto hook = std::make_shared<BenchHook>(result, launch_s > 0 ? launch_s : now_s());
+  engine.add_hook(hook);
+  engine.fit();
+  hook->finish(warmup);
+  return result;
+}
+
+}  // namespace ranklab

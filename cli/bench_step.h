@@ -1,0 +1,22 @@
+// One benchmark run in this process: the training step of a preset, timed after warm-up, with what the process cost.
+#pragma once
+#include <string>
+
+#include "core/runtime/train_config.h"
+
+namespace ranklab {
+
+struct StepBenchResult {
+  std::string gemm;
+  double startup_s = 0;     // process launch to the start of the first step
+  double first_step_s = 0;  // process launch to the end of the first step
+  double step_ms = 0;       // median
+  double tokens_per_s = 0;
+  double pss_mb = 0;  // proportional set size, the larger of after the first and after the last step
+  double loss_first = 0;
+};
+
+// `launch_s`: when the process was launched, in seconds since the epoch (0: now).
+StepBenchResult run_step_bench(TrainConfig config, int warmup, int steps, double launch_s);
+
+}  // namespace ranklab

@@ -1,0 +1,154 @@
+#include "cli/bench_train.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+using nlohmann::json;
+
+struct Mode {
+  std::string name;
+  std::string ours;  // flags of `ranklab bench step`
+  std::string peer;  // flags of peer.py
+  int peer_processes;
+};
+
+const std::vector<Mode>& all_modes() {
+  static const std::vector<Mode> kModes = {
+      {"single", "--world-size 1 --tp 1 --threads-per-rank 2", "--mode single --threads 2 --heads 8", 1},
+      {"dp8", "--world-size 8 --tp 1", "--mode ddp --heads 8", 8},
+      {"tp8", "--world-size 8 --tp 8 --no-sp", "--mode tp --heads 8", 8},
+      {"tp8-sp", "--world-size 8 --tp 8 --sp", "--mode tpsp --heads 8", 8},
+  };
+  return kModes;
+}
+
+const Mode& find_mode(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Mode& mode : all_modes()) {
+    if (mode.name == name) return mode;
+    names.push_back(mode.name);
+  }
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "bench train", .what = "unknown mode", .got = quote(name), .want = join(names, ", ")});
+}
+
+std::string shell_quote(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+// Runs a command, RETURNS its last output line that is a JSON object. Throws kCheckFailed with the end of the output.
+json run_row(const std::string& command) {
+  const double launch_s = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const std::string line = strprintf("BENCH_T0=%.6f TORCH_CPP_LOG_LEVEL=ERROR %s 2>&1", launch_s, command.c_str());
+  FILE* pipe = ::popen(line.c_str(), "r");
+  RANKLAB_CHECK(pipe != nullptr, ErrorKind::kIo, .where = "bench train", .what = "cannot start a process",
+                .got = command);
+  std::string output;
+  std::array<char, 4096> buffer;
+  for (size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) output.append(buffer.data(), n);
+  const int status = ::pclose(pipe);
+  const size_t begin = output.rfind("\n{") == std::string::npos ? output.find('{') : output.rfind("\n{") + 1;
+  RANKLAB_CHECK(status == 0 && begin != std::string::npos, ErrorKind::kCheckFailed, .where = "bench train",
+                .what = "a row failed",
+                .got = "exit " + std::to_string(WEXITSTATUS(status)) + ": " +
+                       output.substr(output.size() - std::min<size_t>(output.size(), 400)),
+                .fix = "run it by hand: " + command);
+  return json::parse(output.substr(begin, output.find('\n', begin) - begin));
+}
+
+struct Row {
+  std::string side, mode;
+  std::vector<double> step_ms = {}, tokens_per_s = {}, startup_s = {}, pss_mb = {};
+  void add(const json& j) {
+    step_ms.push_back(j.at("step_ms_median"));
+    tokens_per_s.push_back(j.at("tokens_per_s"));
+    startup_s.push_back(j.at("startup_s"));
+    pss_mb.push_back(j.at("pss_mb_sum"));
+  }
+};
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+std::string ours_command(const BenchTrainOptions& o, const Mode& mode, const std::string& gemm) {
+  return strprintf("%s bench step --preset peer_%s %s --gemm %s --warmup %d --timed-steps %d",
+                   shell_quote(o.program).c_str(), o.preset == "S" ? "s" : "m", mode.ours.c_str(), gemm.c_str(),
+                   o.warmup, o.steps);
+}
+
+std::string peer_command(const BenchTrainOptions& o, const Mode& mode, const std::string& matmul) {
+  const std::string python = shell_quote(o.peer_python);
+  const int threads = mode.name == "single" ? 2 : 1;
+  const std::string launch = mode.peer_processes == 1 ? python
+                                                      : python + " -m torch.distributed.run --nproc-per-node " +
+                                                            std::to_string(mode.peer_processes);
+  return strprintf("OMP_NUM_THREADS=%d %s %s %s --preset %s --matmul %s --warmup %d --steps %d", threads,
+                   launch.c_str(), shell_quote(o.peer_script).c_str(), mode.peer.c_str(), o.preset.c_str(),
+                   matmul.c_str(), o.warmup, o.steps);
+}
+
+void print_row(const Row& row, const Row* ours) {
+  std::printf("%-8s %-18s %9.1f %10.0f %9.2f %9.0f", row.mode.c_str(), row.side.c_str(), median(row.step_ms),
+              median(row.tokens_per_s), median(row.startup_s), median(row.pss_mb));
+  if (ours != nullptr) {
+    std::printf("   %7.2fx %9.1fx %8.1fx", median(ours->tokens_per_s) / median(row.tokens_per_s),
+                median(row.startup_s) / median(ours->startup_s), median(row.pss_mb) / median(ours->pss_mb));
+  }
+  std::printf("\n");
+}
+
+}  // namespace
+
+int run_bench_train(const BenchTrainOptions& options) {
+  std::vector<Row> rows;
+  std::vector<std::pair<Row*, std::string>> plan;
+  rows.reserve(options.modes.size() * 5);
+  for (const std::string& name : options.modes) {
+    const Mode& mode = find_mode(name);
+    const auto add = [&](const std::string& side, const std::string& command) {
+      rows.push_back({.side = side, .mode = name});
+      plan.emplace_back(&rows.back(), command);
+    };
+    add("ranklab", ours_command(options, mode, "auto"));
+    add("ranklab mkl", ours_command(options, mode, "mkl"));
+    if (options.peer_python.empty()) continue;
+    add("torch mkl", peer_command(options, mode, "highest"));
+    add("torch onednn", peer_command(options, mode, "medium"));
+  }
+  for (int repetition = 0; repetition < options.repetitions; ++repetition) {
+    for (auto& [row, command] : plan) {
+      std::fprintf(stderr, "repetition %d of %d: %s %s\n", repetition + 1, options.repetitions, row->mode.c_str(),
+                   row->side.c_str());
+      row->add(run_row(command));
+    }
+  }
+  std::printf(
+      "%s model, medians of %d repetitions of %d steps; ratios: ranklab (its own GEMM choice) against the row\n",
+      options.preset.c_str(), options.repetitions, options.steps);
+  std::printf("%-8s %-18s %9s %10s %9s %9s   %8s %10s %9s\n", "mode", "side", "ms/step", "tokens/s", "start s",
+              "PSS MB", "speed", "launch", "memory");
+  const Row* ours = nullptr;
+  for (const Row& row : rows) {
+    if (row.side == "ranklab") ours = &row;
+    print_row(row, row.side == "ranklab" ? nullptr : ours);
+  }
+  return 0;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,24 @@
+// `ranklab bench train`: ranklab's training step beside PyTorch's on the same machine, model, batch and weight count.
+// Every row is a process of its own, rows of one repetition follow one another, and medians over repetitions are
+// printed with their ratios.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace ranklab {
+
+struct BenchTrainOptions {
+  std::string program;      // this executable
+  std::string peer_python;  // a Python with torch; empty: only ranklab's side
+  std::string peer_script;
+  std::string preset = "S";  // S or M
+  int repetitions = 3;
+  int warmup = 2;
+  int steps = 5;
+  std::vector<std::string> modes = {"single", "dp8", "tp8", "tp8-sp"};
+  bool json = false;
+};
+
+int run_bench_train(const BenchTrainOptions& options);
+
+}  // namespace ranklab

@@ -1,0 +1,25 @@
+// A subcommand is one file and one row in main.cpp: setup() declares its options on `app` and returns what to run once
+// they are parsed.
+#pragma once
+#include <functional>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace ranklab {
+
+using CommandAction = std::function<int()>;  // returns the exit code
+
+struct Command {
+  std::string name;
+  std::string about;
+  CommandAction (*setup)(CLI::App& app);
+};
+
+CommandAction setup_train(CLI::App& app);
+CommandAction setup_bench(CLI::App& app);
+CommandAction setup_trace(CLI::App& app);
+
+}  // namespace ranklab

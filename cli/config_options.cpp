@@ -1,0 +1,60 @@
+#include "cli/config_options.h"
+
+#include <CLI/CLI.hpp>
+#include <deque>
+
+#include "core/base/text.h"
+#include "core/model/presets.h"
+#include "core/runtime/config_fields.h"
+
+namespace ranklab {
+
+struct ConfigOptions::State {
+  struct Given {
+    const ConfigField* field;
+    std::string text;
+    bool on = false;
+    CLI::Option* option = nullptr;
+  };
+  TrainConfig defaults;
+  std::deque<Given> given;  // CLI11 keeps references to the members
+};
+
+ConfigOptions::ConfigOptions(CLI::App& app, TrainConfig defaults) : state_(std::make_unique<State>()) {
+  state_->defaults = std::move(defaults);
+  for (const ConfigField& field : config_fields()) {
+    State::Given& given = state_->given.emplace_back();
+    given.field = &field;
+    std::vector<std::string> names = field.flags;
+    if (field.kind == ConfigField::Kind::kFlag) {
+      for (const std::string& flag : field.flags) names.push_back("!--no-" + flag.substr(2));
+      given.option = app.add_flag(join(names, ","), given.on, field.help);
+    } else {
+      std::string help = field.help;
+      if (!field.choices.empty()) help += ": " + join(field.choices, " | ");
+      given.option = app.add_option(join(names, ","), given.text, help);
+      const std::string value = field.get(state_->defaults);
+      if (!value.empty()) given.option->default_str(value);
+      given.option->type_name("");
+    }
+    given.option->group(field.group);
+  }
+}
+
+ConfigOptions::~ConfigOptions() = default;
+
+TrainConfig ConfigOptions::config() const {
+  TrainConfig config = state_->defaults;
+  for (const auto& given : state_->given) {
+    if (given.field->key == "model.preset" && given.option->count() > 0) given.field->set(config, given.text);
+  }
+  config.model = model_preset(config.preset);
+  for (const auto& given : state_->given) {
+    if (given.option->count() == 0) continue;
+    const bool flag = given.field->kind == ConfigField::Kind::kFlag;
+    given.field->set(config, flag ? (given.on ? "true" : "false") : given.text);
+  }
+  return config;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,125 @@
+#include "cli/console.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/base/text.h"
+#include "core/trace/tracer.h"
+
+namespace ranklab {
+namespace {
+
+constexpr const char* kHeader = "  step      loss  grad norm        lr   tokens/s  virtual ms    MFU  exposed comm\n";
+
+class ProgressBar {
+ public:
+  ProgressBar() : shown_(isatty(STDERR_FILENO) != 0 && isatty(STDOUT_FILENO) != 0) {
+    const char* term = std::getenv("TERM");
+    if (term != nullptr && std::string(term) == "dumb") shown_ = false;
+  }
+  void draw(int64_t done, int64_t total, double elapsed_s) const {
+    if (!shown_ || total == 0) return;
+    constexpr int kWidth = 30;
+    const int filled = static_cast<int>(done * kWidth / total);
+    const double left_s = elapsed_s / static_cast<double>(done) * static_cast<double>(total - done);
+    std::fprintf(stderr, "\r  [%.*s%*s] %ld/%ld steps, %.0f s left ", filled, "##############################",
+                 kWidth - filled, "", static_cast<long>(done), static_cast<long>(total), left_s);
+    std::fflush(stderr);
+  }
+  void clear() const {
+    if (!shown_) return;
+    std::fputs("\r\033[K", stderr);
+    std::fflush(stderr);
+  }
+
+ private:
+  bool shown_;
+};
+
+std::string mesh_text(const RunPlan& plan) {
+  std::string text;
+  for (const Axis axis : {Axis::kPp, Axis::kDp, Axis::kCp, Axis::kTp}) {
+    if (plan.mesh.size(axis) == 1) continue;
+    text += (text.empty() ? "" : " x ") + std::string(name(axis)) + " " + std::to_string(plan.mesh.size(axis));
+  }
+  if (text.empty()) text = "one rank";
+  if (plan.sequence_parallel && plan.mesh.size(Axis::kTp) > 1) text += ", sequence parallel";
+  return text;
+}
+
+class ConsoleHook : public Hook {
+ public:
+  explicit ConsoleHook(ConsoleOptions options) : options_(std::move(options)) {}
+
+  void on_train_begin(const RunPlan& plan, const TrainInfo& info) override {
+    const TrainConfig& c = plan.config;
+    total_ = c.train_iters;
+    simulated_ = c.backend == "cpu_sim";
+    begin_ns_ = wall_now_ns();
+    std::printf("%s: %s parameters, %ld layers, hidden %ld, sequence %ld, %s\n", c.preset.c_str(),
+                human_count(static_cast<double>(info.parameters)).c_str(), static_cast<long>(c.model.num_layers),
+                static_cast<long>(c.model.hidden_size), static_cast<long>(c.model.seq_length), c.params_dtype.c_str());
+    line("world", info.world);
+    line("mesh", mesh_text(plan));
+    line("batch", std::to_string(c.global_batch_size) + " sequences = dp " + std::to_string(plan.dp()) + " x " +
+                      std::to_string(plan.num_microbatches) + " microbatch" + (plan.num_microbatches == 1 ? "" : "es") +
+                      " of " + std::to_string(plan.micro_batch_size) + "; " + std::to_string(plan.tokens_per_step()) +
+                      " tokens a step");
+    line("data", info.data);
+    if (simulated_) line("profile", plan.profile.title + " (virtual times)");
+    if (!options_.gemm.empty()) line("gemm", options_.gemm);
+    std::printf("\n%s", kHeader);
+    std::fflush(stdout);
+  }
+
+  void on_step_end(const StepMetrics& m) override {
+    bar_.clear();
+    if (m.step % options_.log_interval == 0 || m.step + 1 == total_) row(m);
+    bar_.draw(m.step + 1, total_, static_cast<double>(wall_now_ns() - begin_ns_) * 1e-9);
+  }
+
+  void on_validation(int64_t step, double loss) override {
+    bar_.clear();
+    std::printf("%6ld  %8.4f  validation\n", static_cast<long>(step), loss);
+    std::fflush(stdout);
+  }
+
+  void on_train_end(const TrainResult& result) override {
+    bar_.clear();
+    std::printf("\n%s after %ld steps in %.1f s: loss %.4f -> %.4f\n", result.interrupted ? "interrupted" : "done",
+                static_cast<long>(result.steps_done), result.total_wall_s, result.first_loss, result.last_loss);
+    if (!result.sample.empty()) std::printf("\nsample:\n%s\n\n", result.sample.c_str());
+    line("log", options_.log_dir);
+    if (!options_.trace_path.empty())
+      line("trace", options_.trace_path + " (open in Perfetto, or: ranklab trace info " + options_.trace_path + ")");
+  }
+
+ private:
+  void row(const StepMetrics& m) const {
+    std::printf("%6ld  %8.4f  %9.4f  %8.2e  %9.0f", static_cast<long>(m.step), m.loss, m.grad_norm, m.lr,
+                m.tokens_per_s);
+    if (simulated_) {
+      std::printf("  %10.3f  %4.1f%%  %11.1f%%\n", m.virtual_step_ms, 100 * m.mfu, 100 * m.exposed_comm_fraction);
+    } else {
+      std::printf("  %10s  %5s  %12s\n", "-", "-", "-");
+    }
+    std::fflush(stdout);
+  }
+  static void line(const char* label, const std::string& text) { std::printf("  %-8s %s\n", label, text.c_str()); }
+
+  ConsoleOptions options_;
+  ProgressBar bar_;
+  int64_t total_ = 0;
+  bool simulated_ = true;
+  int64_t begin_ns_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<Hook> make_console_hook(ConsoleOptions options) {
+  return std::make_shared<ConsoleHook>(std::move(options));
+}
+
+}  // namespace ranklab

@@ -1,0 +1,20 @@
+// What `ranklab train` prints: a banner, a table row per step, a progress bar on a terminal, the sample and where the
+// files are.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "core/runtime/hooks.h"
+
+namespace ranklab {
+
+struct ConsoleOptions {
+  int64_t log_interval = 1;
+  std::string gemm;  // one line: which matrix multiplication was chosen and why
+  std::string log_dir;
+  std::string trace_path;  // empty: no trace
+};
+
+std::shared_ptr<Hook> make_console_hook(ConsoleOptions options);
+
+}  // namespace ranklab

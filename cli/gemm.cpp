@@ -1,0 +1,38 @@
+#include "cli/gemm.h"
+
+#include <vector>
+
+#include "core/runtime/gemm_choice.h"
+
+namespace ranklab {
+namespace {
+
+// The linear layers of one rank.
+std::vector<GemmShape> shapes_of(const RunPlan& plan) {
+  const ModelConfig& m = plan.config.model;
+  const int64_t tp = plan.mesh.size(Axis::kTp);
+  const int64_t tokens = plan.micro_batch_size * m.seq_length;
+  const int64_t up = m.activation == ActivationKind::kSwiGlu ? 2 : 1;
+  const int64_t qkv = m.hidden_size + 2 * m.query_groups() * m.head_dim();
+  return {{tokens, qkv / tp, m.hidden_size, m.num_layers},
+          {tokens, m.hidden_size, m.hidden_size / tp, m.num_layers},
+          {tokens, up * m.ffn_hidden_size / tp, m.hidden_size, m.num_layers},
+          {tokens, m.hidden_size, m.ffn_hidden_size / tp, m.num_layers},
+          {tokens, (m.vocab_size + tp - 1) / tp, m.hidden_size, 1}};
+}
+
+}  // namespace
+
+std::string choose_gemm(const RunPlan& plan) {
+  const TrainConfig& c = plan.config;
+  if (c.params_dtype != "fp32" || c.backend != "cpu_sim") return "";
+  if (c.gemm != "auto") {
+    use_gemm(c.gemm == "onednn" ? GemmLibrary::kOneDnn : GemmLibrary::kMkl);
+    return c.gemm == "onednn" ? "oneDNN (--gemm onednn)" : "MKL (--gemm mkl)";
+  }
+  const GemmChoice choice = measure_gemm(shapes_of(plan));
+  use_gemm(choice.library);
+  return choice.reason;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,54 @@
+// ranklab train
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <csignal>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/config_options.h"
+#include "cli/console.h"
+#include "cli/gemm.h"
+#include "cli/make_world.h"
+#include "core/runtime/engine.h"
+#include "core/runtime/run_log.h"
+#include "core/sim/memory_scope.h"
+
+namespace ranklab {
+namespace {
+
+std::atomic<bool> g_stop{false};
+
+// The first Ctrl-C finishes the step; the second ends the process.
+void on_interrupt(int) {
+  g_stop = true;
+  std::signal(SIGINT, SIG_DFL);
+}
+
+int train(TrainConfig config) {
+  const RunPlan plan = resolve(config);
+  std::shared_ptr<World> world = make_world(plan.config);
+  install_booking_allocator();
+  const std::string gemm = choose_gemm(plan);
+  const std::string log_dir = config.log_dir.empty() ? default_log_dir() : config.log_dir;
+  RuntimeEngine engine(default_components(std::move(world), plan), plan);
+  engine.add_hook(make_run_log_hook(log_dir));
+  if (config.trace) engine.add_hook(make_trace_file_hook(log_dir, plan));
+  engine.add_hook(make_console_hook({.log_interval = config.log_interval,
+                                     .gemm = gemm,
+                                     .log_dir = log_dir,
+                                     .trace_path = config.trace ? trace_path(log_dir) : ""}));
+  std::signal(SIGINT, on_interrupt);
+  engine.set_stop_request([] { return g_stop.load(); });
+  const TrainResult result = engine.fit();
+  return result.interrupted ? 130 : 0;
+}
+
+}  // namespace
+
+CommandAction setup_train(CLI::App& app) {
+  app.footer("Examples:\n  ranklab train\n  ranklab train --tp 8 --train-iters 20 --mock-data --log-dir runs/tp8");
+  auto options = std::make_shared<ConfigOptions>(app);
+  return [options] { return train(options->config()); };
+}
+
+}  // namespace ranklab

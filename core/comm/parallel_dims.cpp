@@ -1,0 +1,125 @@
+#include "core/comm/parallel_dims.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+constexpr const char* kWhere = "parallel dims";
+
+// "6 or 9": the multiples of `unit` on both sides of `value`.
+std::string nearest_multiples(int value, int unit) {
+  const int below = value / unit * unit;
+  const int above = below + unit;
+  return below > 0 ? std::to_string(below) + " or " + std::to_string(above) : std::to_string(above);
+}
+
+std::string divisors(int value) {
+  std::vector<int> out;
+  for (int d = 1; d <= value; ++d)
+    if (value % d == 0) out.push_back(d);
+  return join(std::span<const int>(out), ", ");
+}
+
+void check_order(const std::string& order) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= order.size();) {
+    const size_t end = std::min(order.find('-', begin), order.size());
+    parts.push_back(order.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  std::vector<std::string> sorted = parts;
+  std::sort(sorted.begin(), sorted.end());
+  const std::vector<std::string> want = {"cp", "dp", "ep", "pp", "tp"};
+  RANKLAB_CHECK(sorted == want, ErrorKind::kInvalidArgument, .where = kWhere,
+                .what = "the rank order must name tp, cp, ep, dp and pp once each", .got = quote(order),
+                .want = "a permutation such as \"tp-cp-ep-dp-pp\"",
+                .fix = "list the fastest-varying axis first, joined with '-'");
+}
+
+void check_dense(const ParallelDims& dims) {
+  const int model = dims.tp * dims.cp * dims.pp;
+  const std::string product =
+      strprintf("tp %d x cp %d x pp %d = %d", dims.tp, dims.cp, dims.pp, dims.tp * dims.cp * dims.pp);
+  RANKLAB_CHECK(dims.world % model == 0, ErrorKind::kInvalidArgument, .where = kWhere,
+                .what = "the world size is not a multiple of tp x cp x pp",
+                .got = "world " + std::to_string(dims.world) + ", " + product,
+                .want = "a world of " + nearest_multiples(dims.world, model) + " ranks, or a product that divides " +
+                        std::to_string(dims.world) + " (" + divisors(dims.world) + ")",
+                .fix = "change the number of ranks, or --tp, --cp, --pp");
+  RANKLAB_CHECK(dims.dp == 0 || dims.dp * model == dims.world, ErrorKind::kInvalidArgument, .where = kWhere,
+                .what = "pp x dp x cp x tp is not the world size",
+                .got = "dp " + std::to_string(dims.dp) + ", " + product + ", world " + std::to_string(dims.world),
+                .want = "dp " + std::to_string(dims.world / model) + ", or a world of " +
+                        std::to_string(dims.dp * model) + " ranks",
+                .fix = "leave dp out (it is derived), or change the number of ranks");
+}
+
+void check_expert(const ParallelDims& dims) {
+  const int stage = dims.dp * dims.cp * dims.tp;
+  const int expert = dims.ep * dims.etp;
+  const std::string got = strprintf("ep %d x etp %d = %d, dp %d x cp %d x tp %d = %d", dims.ep, dims.etp, expert,
+                                    dims.dp, dims.cp, dims.tp, stage);
+  RANKLAB_CHECK(stage % expert == 0, ErrorKind::kInvalidArgument, .where = kWhere,
+                .what = "ep x etp does not divide dp x cp x tp, the ranks of a pipeline stage", .got = got,
+                .want = "ep x etp among " + divisors(stage), .fix = "change --ep or --etp");
+  RANKLAB_CHECK(dims.edp == 0 || dims.edp * expert == stage, ErrorKind::kInvalidArgument, .where = kWhere,
+                .what = "edp x ep x etp is not dp x cp x tp", .got = "edp " + std::to_string(dims.edp) + ", " + got,
+                .want = "edp " + std::to_string(stage / expert), .fix = "leave edp out (it is derived)");
+}
+
+}  // namespace
+
+ParallelDims ParallelDims::resolved() const {
+  const std::array<std::pair<const char*, int>, 6> sizes = {
+      {{"world", world}, {"tp", tp}, {"cp", cp}, {"pp", pp}, {"ep", ep}, {"etp", etp}}};
+  for (const auto& [axis_name, value] : sizes)
+    RANKLAB_CHECK(value >= 1, ErrorKind::kInvalidArgument, .where = kWhere,
+                  .what = std::string(axis_name) + " must be at least 1", .got = std::to_string(value),
+                  .want = "1 or more", .fix = std::string("set ") + axis_name + " to 1 to switch it off");
+  RANKLAB_CHECK(dp >= 0 && edp >= 0, ErrorKind::kInvalidArgument, .where = kWhere,
+                .what = "dp and edp must be 0 (derived) or positive", .got = strprintf("dp %d, edp %d", dp, edp),
+                .want = "0 or more", .fix = "leave them out");
+  check_order(order);
+  check_dense(*this);
+  ParallelDims out = *this;
+  out.dp = world / (tp * cp * pp);
+  check_expert(out);
+  out.edp = out.dp * cp * tp / (ep * etp);
+  return out;
+}
+
+int ParallelDims::size(Axis axis) const {
+  switch (axis) {
+    case Axis::kWorld:
+      return world;
+    case Axis::kTp:
+      return tp;
+    case Axis::kCp:
+      return cp;
+    case Axis::kDp:
+      return dp;
+    case Axis::kPp:
+      return pp;
+    case Axis::kEp:
+      return ep;
+    case Axis::kEtp:
+      return etp;
+    case Axis::kEdp:
+      return edp;
+    case Axis::kDpCp:
+      return dp * cp;
+    case Axis::kCount:
+      break;
+  }
+  throw Error(ErrorKind::kInternal, {.where = kWhere, .what = "not an axis", .got = std::to_string(int(axis))});
+}
+
+}  // namespace ranklab

@@ -1,0 +1,172 @@
+#include "core/comm/traced_communicator.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "core/comm/call_check.h"
+#include "core/sim/op_cost.h"
+
+namespace ranklab {
+namespace {
+
+struct Lane;
+
+// One call, from posting until its times are known.
+struct Record {
+  Lane* lane = nullptr;
+  WorkPtr inner;
+  Event event;
+  TransferCost cost;
+  int message_from = -1;  // group ranks of a message's ends; -1 for a collective
+  int message_to = -1;
+  bool resolved = false;
+};
+using RecordPtr = std::shared_ptr<Record>;
+
+// A lane on which calls follow one another: the group's collectives, or the messages of one ordered pair and tag. Both
+// ends of a lane see the same calls in the same order, so they compute the same times. (Messages of different tags may
+// be posted in different orders at their two ends, hence a lane per tag: their transfers may overlap.)
+struct Lane {
+  std::deque<RecordPtr> pending;
+  int64_t free_ns = 0;  // virtual end of the lane's last call
+};
+
+// The bytes a call is charged for. Uneven all_to_all: whatever crosses this rank's link in the busier direction.
+int64_t charged_bytes(const Call& call, int rank) {
+  if (call.verb != Verb::kAllToAll) return logical_bytes(call);
+  const auto away = [&](const at::Tensor& tensor, const std::vector<int64_t>& rows) {
+    if (tensor.size(0) == 0) return int64_t{0};
+    const auto row_bytes = static_cast<int64_t>(tensor.nbytes()) / tensor.size(0);
+    return (tensor.size(0) - rows[static_cast<size_t>(rank)]) * row_bytes;
+  };
+  return std::max(away(call.input, call.input_splits), away(call.output, call.output_splits));
+}
+
+class TracedCommunicator final : public Communicator, public std::enable_shared_from_this<TracedCommunicator> {
+ public:
+  TracedCommunicator(CommunicatorPtr inner, VirtualClock* clock, Tracer* tracer, std::unique_ptr<LinkCost> cost)
+      : Communicator(inner->group()),
+        inner_(std::move(inner)),
+        clock_(clock),
+        tracer_(tracer),
+        cost_(std::move(cost)) {}
+
+  WorkPtr post(Call call) override;
+  // Computes the times of `record` and of everything before it on its lane.
+  void resolve(const RecordPtr& record);
+  void resume_after(const Record& record);
+
+ private:
+  Lane& lane(const Record& record, int tag) {
+    return lanes_[{record.message_from, record.message_to, record.message_from < 0 ? 0 : tag}];
+  }
+  Event new_event(const Call& call) const;
+  void set_times(Record& record);
+
+  CommunicatorPtr inner_;
+  VirtualClock* clock_;
+  Tracer* tracer_;
+  std::unique_ptr<LinkCost> cost_;
+  std::map<std::tuple<int, int, int>, Lane> lanes_;
+};
+
+class TracedWork final : public Work {
+ public:
+  TracedWork(std::shared_ptr<TracedCommunicator> comm, RecordPtr record)
+      : comm_(std::move(comm)), record_(std::move(record)) {}
+
+  at::Tensor wait() override {
+    at::Tensor output = record_->inner->wait();
+    comm_->resolve(record_);
+    if (!waited_) comm_->resume_after(*record_);
+    waited_ = true;
+    return output;
+  }
+  bool is_completed() const override { return record_->inner->is_completed(); }
+  CallTimes times() const override { return record_->inner->times(); }
+
+ private:
+  std::shared_ptr<TracedCommunicator> comm_;
+  RecordPtr record_;
+  bool waited_ = false;
+};
+
+Event TracedCommunicator::new_event(const Call& call) const {
+  Event event;
+  event.kind = EventKind::kCollective;
+  event.axis = group().axis;
+  event.verb = call.verb;
+  if (const at::Tensor& tensor = payload(call); tensor.defined()) event.dtype = dtype_of(tensor.scalar_type());
+  event.peer = call.peer;
+  event.logical_bytes = logical_bytes(call);
+  if (clock_ != nullptr) event.virtual_posted_ns = clock_->now_ns();
+  if (tracer_ != nullptr) {
+    event.name = tracer_->intern(name(call.verb));
+    event.step = tracer_->step();
+  }
+  return event;
+}
+
+WorkPtr TracedCommunicator::post(Call call) {
+  auto record = std::make_shared<Record>();
+  record->event = new_event(call);
+  if (call.verb == Verb::kSend) std::tie(record->message_from, record->message_to) = std::pair(rank(), call.peer);
+  if (call.verb == Verb::kRecv) std::tie(record->message_from, record->message_to) = std::pair(call.peer, rank());
+  call.posted_virtual_ns = clock_ != nullptr ? clock_->now_ns() : 0;
+  call.posted_bytes = charged_bytes(call, rank());
+  record->lane = &lane(*record, call.tag);
+  record->inner = inner_->post(std::move(call));
+  record->lane->pending.push_back(record);
+  return std::make_shared<TracedWork>(shared_from_this(), std::move(record));
+}
+
+void TracedCommunicator::set_times(Record& record) {
+  const CallTimes times = record.inner->times();
+  Event& event = record.event;
+  event.sequence = times.sequence;
+  event.wire_bytes = times.wire_bytes;
+  event.wall_begin_ns = times.posted_wall_ns;
+  event.wall_matched_ns = times.matched_wall_ns;
+  event.wall_end_ns = times.done_wall_ns;
+  if (cost_ != nullptr) {
+    record.cost = record.message_from < 0 ? cost_->collective(event.verb, times.matched_bytes)
+                                          : cost_->message(record.message_from, record.message_to, times.matched_bytes);
+    event.algorithm_bytes = record.cost.algorithm_bytes;
+  }
+  if (clock_ != nullptr) {
+    event.virtual_matched_ns = times.matched_virtual_ns;
+    event.virtual_begin_ns = std::max(times.matched_virtual_ns, record.lane->free_ns);
+    event.virtual_first_byte_ns = event.virtual_begin_ns + record.cost.latency_ns;
+    event.virtual_end_ns = event.virtual_begin_ns + record.cost.total_ns;
+    record.lane->free_ns = event.virtual_end_ns;
+  }
+  if (tracer_ != nullptr) tracer_->record(event);
+  record.resolved = true;
+}
+
+void TracedCommunicator::resolve(const RecordPtr& record) {
+  if (record->resolved) return;
+  Lane& on = *record->lane;
+  while (!record->resolved) {
+    const RecordPtr next = on.pending.front();
+    next->inner->wait();  // matched before `record` was, so this waits for bytes at most, never for a peer's call
+    set_times(*next);
+    on.pending.pop_front();
+  }
+}
+
+void TracedCommunicator::resume_after(const Record& record) {
+  if (clock_ != nullptr) clock_->wait_until(record.event.virtual_end_ns, record.cost.total_ns, group().axis);
+}
+
+}  // namespace
+
+CommunicatorPtr make_traced_communicator(CommunicatorPtr inner, VirtualClock* clock, Tracer* tracer,
+                                         std::unique_ptr<LinkCost> cost) {
+  return std::make_shared<TracedCommunicator>(std::move(inner), clock, tracer, std::move(cost));
+}
+
+}  // namespace ranklab

@@ -1,0 +1,52 @@
+// Which samples a rank trains on. Stateless: the batch of (step, microbatch, dp_rank) is a pure function of the seed,
+// so a data position is one integer (the step), a resumed run sees exactly what an uninterrupted one would, and ranks
+// of one model-parallel group (same dp_rank) see the same tokens.
+//
+// Sample order in a global batch of G = dp x M x b (M microbatches of b): dp_rank d, microbatch i holds samples
+// [(d M + i) b, (d M + i + 1) b). A rank's microbatches are neighbours, so the tree over microbatches and then dp ranks
+// is the same balanced tree for every split of a power-of-two G (DESIGN "Parity").
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "core/data/token_dataset.h"
+
+namespace ranklab {
+
+struct BatchShape {
+  int64_t micro_batch_size = 1;
+  int64_t num_microbatches = 1;
+  int dp_size = 1;
+  int64_t global_batch_size() const { return micro_batch_size * num_microbatches * dp_size; }
+};
+
+struct TokenBatch {
+  at::Tensor tokens_BS;      // int64
+  at::Tensor targets_BS;     // int64
+  int64_t first_sample = 0;  // position of the first sequence in the global batch
+};
+
+class BatchSource {
+ public:
+  // REQUIRES: dataset outlives the source (shared).
+  BatchSource(std::shared_ptr<const TokenDataset> dataset, BatchShape shape, uint64_t seed);
+
+  // The dataset is walked in a fresh shuffled order each epoch.
+  TokenBatch train(int64_t step, int64_t microbatch, int dp_rank) const;
+  // Validation batches are the same for every step and layout: batch k of the unshuffled split, wrapping around.
+  TokenBatch validation(int64_t batch, int64_t microbatch, int dp_rank) const;
+  double epoch(int64_t step) const;  // passes over the data before this step
+  const BatchShape& shape() const { return shape_; }
+  const TokenDataset& dataset() const { return *dataset_; }
+
+ private:
+  int64_t first_sample(int64_t microbatch, int dp_rank) const;
+  TokenBatch empty(int64_t microbatch, int dp_rank) const;
+  std::shared_ptr<const TokenDataset> dataset_;
+  BatchShape shape_;
+  uint64_t seed_;
+};
+
+}  // namespace ranklab

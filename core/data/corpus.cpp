@@ -1,0 +1,139 @@
+#include "core/data/corpus.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string_view>
+
+#include "core/base/error.h"
+#include "core/base/philox.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr const char* kBibleProgram = "/usr/bin/bible";
+
+std::string read_file(const std::string& path) {
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  RANKLAB_CHECK(in.good() && !fs::is_directory(path), ErrorKind::kIo, .where = "data",
+                .what = "cannot read " + quote(path),
+                .got = fs::is_directory(path) ? "a directory" : std::strerror(errno),
+                .fix = "pass a readable text file to --data-path");
+  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  RANKLAB_CHECK(!text.empty(), ErrorKind::kBadFile, .where = "data", .what = quote(path) + " is empty",
+                .got = "0 bytes", .want = "at least one training sequence of text",
+                .fix = "pass another file to --data-path");
+  return text;
+}
+
+// "Ge1:1 In the beginning ..." -> "In the beginning ..."
+std::string without_verse_labels(const std::string& raw) {
+  std::string text;
+  text.reserve(raw.size());
+  size_t begin = 0;
+  while (begin < raw.size()) {
+    size_t end = raw.find('\n', begin);
+    if (end == std::string::npos) end = raw.size();
+    const std::string_view line(raw.data() + begin, end - begin);
+    const size_t space = line.find(' ');
+    const bool labelled = space != std::string_view::npos && line.substr(0, space).find(':') != std::string_view::npos;
+    text += labelled ? line.substr(space + 1) : line;
+    text += '\n';
+    begin = end + 1;
+  }
+  return text;
+}
+
+std::optional<std::string> print_bible() {
+  if (::access(kBibleProgram, X_OK) != 0) return std::nullopt;
+  FILE* pipe = ::popen("/usr/bin/bible -f Gen1:1-Rev22:21 2>/dev/null", "r");
+  if (pipe == nullptr) return std::nullopt;
+  std::string raw;
+  std::array<char, 1 << 16> buffer;
+  for (size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) raw.append(buffer.data(), n);
+  const bool ok = ::pclose(pipe) == 0 && raw.size() > 1'000'000;
+  if (!ok) return std::nullopt;
+  return without_verse_labels(raw);
+}
+
+// A cache that cannot be written is not an error: the program prints the text again next time.
+void keep_in_cache(const fs::path& path, const std::string& text) {
+  std::error_code ignored;
+  fs::create_directories(path.parent_path(), ignored);
+  const fs::path temporary = path.string() + "." + std::to_string(::getpid());
+  std::ofstream out(temporary, std::ios::binary);
+  out << text;
+  out.close();
+  if (out.good()) fs::rename(temporary, path, ignored);
+  fs::remove(temporary, ignored);
+}
+
+}  // namespace
+
+std::string user_cache_directory() {
+  const char* xdg = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  fs::path base = xdg != nullptr && *xdg != '\0' ? fs::path(xdg) : fs::path(home != nullptr ? home : "/tmp") / ".cache";
+  std::error_code ignored;
+  fs::create_directories(base / "ranklab", ignored);
+  return (base / "ranklab").string();
+}
+
+Corpus load_corpus(const std::string& path) {
+  if (!path.empty()) return {read_file(path), path};
+  const fs::path cached = fs::path(user_cache_directory()) / "corpus" / "bible-kjv.txt";
+  std::error_code ignored;
+  if (fs::file_size(cached, ignored) > 1'000'000 && !ignored) return {read_file(cached.string()), "bible-kjv (Debian)"};
+  if (auto text = print_bible()) {
+    keep_in_cache(cached, *text);
+    return {std::move(*text), "bible-kjv (Debian)"};
+  }
+  return {generate_sentences(1, 1 << 20), "generated sentences (install bible-kjv or pass --data-path for real text)"};
+}
+
+std::string generate_sentences(uint64_t seed, size_t bytes) {
+  static constexpr std::array<std::string_view, 12> kSubjects = {
+      "the old king",  "a young shepherd",  "the quiet river", "my brother",   "the captain",   "every sparrow",
+      "the long road", "a patient teacher", "the north wind",  "her daughter", "the fisherman", "that small lamp"};
+  static constexpr std::array<std::string_view, 12> kVerbs = {"carries",  "remembers", "finds", "watches",
+                                                              "follows",  "leaves",    "keeps", "crosses",
+                                                              "sings of", "waits for", "gives", "loses"};
+  static constexpr std::array<std::string_view, 12> kObjects = {
+      "the golden field", "a broken boat",  "the first light", "an open door",   "the silver coin", "a letter",
+      "the mountain",     "bread and salt", "the harvest",     "a distant city", "the morning",     "an honest word"};
+  static constexpr std::array<std::string_view, 6> kEndings = {".",
+                                                               " before the rain.",
+                                                               " in the evening.",
+                                                               ", and nobody speaks.",
+                                                               " without a sound.",
+                                                               " until the winter comes."};
+  const RandomStream stream(seed, RandomPurpose::kData, "sentences");
+  std::string text;
+  text.reserve(bytes + 128);
+  for (uint64_t i = 0; text.size() < bytes; ++i) {
+    std::string sentence;
+    sentence += kSubjects[stream.below(4 * i, kSubjects.size())];
+    sentence += ' ';
+    sentence += kVerbs[stream.below(4 * i + 1, kVerbs.size())];
+    sentence += ' ';
+    sentence += kObjects[stream.below(4 * i + 2, kObjects.size())];
+    sentence += kEndings[stream.below(4 * i + 3, kEndings.size())];
+    sentence[0] = static_cast<char>(sentence[0] - 'a' + 'A');
+    text += sentence;
+    text += i % 5 == 4 ? '\n' : ' ';
+  }
+  text.resize(bytes);
+  return text;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,24 @@
+// Where text comes from: any file, Debian's public-domain `bible-kjv` (4.4 MB of English, printed by its `bible`
+// program), or a small generator of English-like sentences when neither is there. Thread rule: call before ranks start.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace ranklab {
+
+struct Corpus {
+  std::string text;
+  std::string source;  // for the start banner: a path, "bible-kjv (Debian)", or "generated sentences"
+};
+
+// path empty: the Debian corpus when its program is installed (kept in the user's cache directory after the first use),
+// else generated sentences. Throws kBadFile (empty file) or kIo (cannot read).
+Corpus load_corpus(const std::string& path);
+
+// English-like sentences from a fixed grammar: the same text for the same seed everywhere.
+std::string generate_sentences(uint64_t seed, size_t bytes);
+
+// $XDG_CACHE_HOME/ranklab or ~/.cache/ranklab, created when missing.
+std::string user_cache_directory();
+
+}  // namespace ranklab

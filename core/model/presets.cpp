@@ -1,0 +1,88 @@
+#include "core/model/presets.h"
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+ModelConfig gpt2_124m() {
+  return {.num_layers = 12,
+          .hidden_size = 768,
+          .ffn_hidden_size = 3072,
+          .num_attention_heads = 12,
+          .vocab_size = 50257,
+          .seq_length = 1024,
+          .norm = NormKind::kLayerNorm,
+          .position = PositionKind::kLearned,
+          .activation = ActivationKind::kGelu,
+          .dropout = 0.1,
+          .add_bias = true,
+          .tie_embeddings = true};
+}
+
+// The length-scaling of RoPE in Llama 3.1 and 3.2 starts past 8192 positions and is not part of these sizes.
+ModelConfig llama(int64_t layers, int64_t hidden, int64_t ffn, bool tied) {
+  return {.num_layers = layers,
+          .hidden_size = hidden,
+          .ffn_hidden_size = ffn,
+          .num_attention_heads = 32,
+          .num_query_groups = 8,
+          .vocab_size = 128256,
+          .seq_length = 8192,
+          .rope_theta = 500000.0,
+          .tie_embeddings = tied};
+}
+
+ModelConfig tinytron(int64_t layers, int64_t heads, int64_t groups, int64_t hidden, int64_t ffn) {
+  return {.num_layers = layers,
+          .hidden_size = hidden,
+          .ffn_hidden_size = ffn,
+          .num_attention_heads = heads,
+          .num_query_groups = groups,
+          .vocab_size = 50304,
+          .seq_length = 4096,
+          .tie_embeddings = true};
+}
+
+ModelConfig peer(int64_t hidden, int64_t ffn, int64_t vocab, int64_t seq) {
+  return {.num_layers = 8,
+          .hidden_size = hidden,
+          .ffn_hidden_size = ffn,
+          .num_attention_heads = 8,
+          .vocab_size = vocab,
+          .seq_length = seq};
+}
+
+}  // namespace
+
+const std::vector<ModelPreset>& model_presets() {
+  static const std::vector<ModelPreset> kPresets = {
+      {"gpt_tiny", "ranklab's default: bytes, trains on a laptop in a minute", ModelConfig{}},
+      {"gpt2_124m", "Radford et al. 2019; huggingface.co/openai-community/gpt2", gpt2_124m()},
+      {"llama_1b", "Llama 3.2 1B; huggingface.co/meta-llama/Llama-3.2-1B", llama(16, 2048, 8192, true)},
+      {"llama_8b", "Llama 3.1 8B; arXiv 2407.21783 table 3", llama(32, 4096, 14336, false)},
+      {"tinytron_0.25b", "github.com/liangyuwang/Tinytron README", tinytron(12, 32, 4, 1024, 4096)},
+      {"tinytron_1b", "github.com/liangyuwang/Tinytron README", tinytron(24, 64, 8, 2048, 8192)},
+      {"tinytron_7b", "github.com/liangyuwang/Tinytron README", tinytron(32, 128, 16, 4096, 16384)},
+      {"peer_s", "the S model of ./ranklab bench train", peer(128, 352, 256, 128)},
+      {"peer_m", "the M model of ./ranklab bench train", peer(512, 1408, 8192, 256)},
+  };
+  return kPresets;
+}
+
+const ModelConfig& model_preset(const std::string& name) {
+  std::vector<std::string> names;
+  for (const ModelPreset& preset : model_presets()) {
+    if (preset.name == name) return preset.config;
+    names.push_back(preset.name);
+  }
+  const std::string nearest = nearest_name(name, names);
+  throw Error(ErrorKind::kInvalidArgument, {.where = "model presets",
+                                            .what = "no such preset",
+                                            .got = quote(name),
+                                            .want = "one of " + join(names, ", "),
+                                            .fix = nearest.empty() ? "" : "did you mean " + quote(nearest) + "?"});
+}
+
+}  // namespace ranklab

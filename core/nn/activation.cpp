@@ -1,0 +1,58 @@
+#include "core/nn/activation.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "core/nn/kernel_path.h"
+#include "core/nn/row_kernels.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct SwigluFunction : torch::autograd::Function<SwigluFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate_up_in) {
+    const at::Tensor gate_up = gate_up_in.contiguous();
+    const int64_t width = gate_up.size(-1) / 2;
+    auto sizes = gate_up.sizes().vec();
+    sizes.back() = width;
+    at::Tensor out = at::empty(sizes, gate_up.options());
+    const CostScope cost(4.0 * static_cast<double>(gate_up.numel()), 1.5 * bytes_of(gate_up), dtype_of(gate_up));
+    for_kernel_type(gate_up, [&]<typename T>() {
+      kernels::swiglu_forward({out.numel() / width, width}, gate_up.const_data_ptr<T>(), out.mutable_data_ptr<T>());
+    });
+    ctx->save_for_backward({gate_up});
+    return out;
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const at::Tensor gate_up = ctx->get_saved_variables()[0];
+    const at::Tensor grad_out = grads[0].contiguous();
+    at::Tensor grad = at::empty_like(gate_up);
+    const int64_t width = gate_up.size(-1) / 2;
+    const CostScope cost(6.0 * static_cast<double>(gate_up.numel()), 2.5 * bytes_of(gate_up), dtype_of(gate_up));
+    for_kernel_type(gate_up, [&]<typename T>() {
+      kernels::swiglu_backward({grad_out.numel() / width, width}, grad_out.const_data_ptr<T>(),
+                               gate_up.const_data_ptr<T>(), grad.mutable_data_ptr<T>());
+    });
+    return {grad};
+  }
+};
+
+}  // namespace
+
+at::Tensor swiglu(const at::Tensor& gate_up) {
+  return has_row_kernels(gate_up) ? SwigluFunction::apply(gate_up) : swiglu_reference(gate_up);
+}
+
+at::Tensor swiglu_reference(const at::Tensor& gate_up) {
+  const CostScope cost(4.0 * static_cast<double>(gate_up.numel()), 1.5 * bytes_of(gate_up), dtype_of(gate_up));
+  const auto halves = gate_up.chunk(2, -1);
+  return at::silu(halves[0]) * halves[1];
+}
+
+at::Tensor gelu_tanh(const at::Tensor& x) { return at::gelu(x, "tanh"); }
+
+}  // namespace ranklab

@@ -1,0 +1,24 @@
+// Causal self-attention on a fused QKV projection: MHA, GQA (Ainslie et al. 2023, arXiv 2305.13245) and MQA. The
+// softmax part is ATen's flash attention (Dao 2023, arXiv 2307.08691): memory linear in S. Query head h reads
+// key/value group h / (heads / groups).
+// Legend: S sequence, B batch, D head dimension. Cost: 2 S^2 D B heads FLOPs forward (the causal half), 2.5 times that
+// backward. Thread rule: its rank's thread.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include "core/nn/rope.h"
+
+namespace ranklab {
+
+struct AttentionShape {
+  int64_t heads = 1;  // of this rank
+  int64_t groups = 1;
+  int64_t head_dim = 0;
+};
+
+// qkv [S, B, (heads + 2 groups) D], laid out [q heads | k groups | v groups] -> [S, B, heads D].
+at::Tensor causal_attention(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope);
+// The same in plain, differentiable ATen ops.
+at::Tensor causal_attention_reference(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope);
+
+}  // namespace ranklab

@@ -1,0 +1,123 @@
+#include "core/nn/norm.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "core/nn/kernel_path.h"
+#include "core/nn/row_kernels.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+kernels::RowShape rows_of(const at::Tensor& x) { return {x.numel() / x.size(-1), x.size(-1)}; }
+
+// Reads and writes of `passes` tensors like x; a norm's few operations per element never bound its time.
+CostScope norm_cost(const at::Tensor& x, int passes) {
+  return {8.0 * static_cast<double>(x.numel()), passes * bytes_of(x), dtype_of(x)};
+}
+
+variable_list rms_norm_forward(AutogradContext* ctx, const at::Tensor& x_in, const at::Tensor& branch_in,
+                               const at::Tensor& weight, double epsilon) {
+  const bool has_branch = branch_in.defined();
+  const CostScope cost = norm_cost(x_in, has_branch ? 4 : 2);
+  const at::Tensor x = x_in.contiguous();
+  const at::Tensor branch = has_branch ? branch_in.contiguous() : branch_in;
+  at::Tensor sum = has_branch ? at::empty_like(x) : x;
+  at::Tensor normed = at::empty_like(x);
+  at::Tensor inv_rms = at::empty({rows_of(x).rows}, x.options());
+  for_kernel_type(x, [&]<typename T>() {
+    kernels::rms_norm_forward({rows_of(x), epsilon}, x.const_data_ptr<T>(),
+                              has_branch ? branch.const_data_ptr<T>() : nullptr, weight.const_data_ptr<T>(),
+                              has_branch ? sum.mutable_data_ptr<T>() : nullptr, normed.mutable_data_ptr<T>(),
+                              inv_rms.mutable_data_ptr<T>());
+  });
+  ctx->save_for_backward({sum, weight, inv_rms});
+  ctx->set_materialize_grads(false);
+  if (has_branch) return {sum, normed};
+  return {normed};
+}
+
+// Returns {grad of the sum, grad of weight}. grad_sum may be undefined.
+std::pair<at::Tensor, at::Tensor> rms_norm_backward(AutogradContext* ctx, const at::Tensor& grad_sum_in,
+                                                    const at::Tensor& grad_normed_in) {
+  const auto saved = ctx->get_saved_variables();
+  const at::Tensor &sum = saved[0], &weight = saved[1], &inv_rms = saved[2];
+  if (!grad_normed_in.defined()) return {grad_sum_in, {}};
+  const CostScope cost = norm_cost(sum, grad_sum_in.defined() ? 4 : 3);
+  const at::Tensor grad_normed = grad_normed_in.contiguous();
+  const at::Tensor grad_sum = grad_sum_in.defined() ? grad_sum_in.contiguous() : grad_sum_in;
+  at::Tensor grad_in = at::empty_like(sum);
+  at::Tensor grad_weight = at::empty_like(weight);
+  for_kernel_type(sum, [&]<typename T>() {
+    kernels::rms_norm_backward(rows_of(sum), grad_normed.const_data_ptr<T>(),
+                               grad_sum.defined() ? grad_sum.const_data_ptr<T>() : nullptr, sum.const_data_ptr<T>(),
+                               weight.const_data_ptr<T>(), inv_rms.const_data_ptr<T>(), grad_in.mutable_data_ptr<T>(),
+                               grad_weight.mutable_data_ptr<T>());
+  });
+  return {grad_in, grad_weight};
+}
+
+struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
+  static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight, double epsilon) {
+    return rms_norm_forward(ctx, x, {}, weight, epsilon);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto [grad_x, grad_weight] = rms_norm_backward(ctx, {}, grads[0]);
+    return {grad_x, grad_weight, {}};
+  }
+};
+
+struct AddRmsNormFunction : torch::autograd::Function<AddRmsNormFunction> {
+  static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& branch,
+                               const at::Tensor& weight, double epsilon) {
+    return rms_norm_forward(ctx, x, branch, weight, epsilon);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto [grad, grad_weight] = rms_norm_backward(ctx, grads[0], grads[1]);
+    return {grad, grad, grad_weight, {}};
+  }
+};
+
+}  // namespace
+
+NormOutput add_rms_norm(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight, double epsilon) {
+  if (!has_row_kernels(x)) return add_rms_norm_reference(x, branch, weight, epsilon);
+  if (!branch.defined()) return {x, RmsNormFunction::apply(x, weight, epsilon)[0]};
+  variable_list outputs = AddRmsNormFunction::apply(x, branch, weight, epsilon);
+  return {outputs[0], outputs[1]};
+}
+
+NormOutput add_rms_norm_reference(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
+                                  double epsilon) {
+  const CostScope cost = norm_cost(x, branch.defined() ? 4 : 2);
+  const at::Tensor sum = branch.defined() ? at::add(x, branch) : x;
+  return {sum, at::rms_norm(sum, weight.sizes(), weight, epsilon)};
+}
+
+NormOutput add_layer_norm(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
+                          const at::Tensor& bias, double epsilon) {
+  const CostScope cost = norm_cost(x, branch.defined() ? 4 : 2);
+  const at::Tensor sum = branch.defined() ? at::add(x, branch) : x;
+  return {sum, at::layer_norm(sum, weight.sizes(), weight, bias, epsilon)};
+}
+
+Norm::Norm(ParameterRegistry& registry, const std::string& name, const ModelConfig& config, bool sequence_parallel)
+    : epsilon_(config.norm_epsilon) {
+  weight_ = &registry.create(name + ".weight", replicated({config.hidden_size}), {InitKind::kOnes}, false);
+  weight_->sum_grad_over_tp = sequence_parallel;
+  if (config.norm == NormKind::kLayerNorm) {
+    bias_ = &registry.create(name + ".bias", replicated({config.hidden_size}), {InitKind::kZeros}, false);
+    bias_->sum_grad_over_tp = sequence_parallel;
+  }
+}
+
+NormOutput Norm::operator()(const at::Tensor& x, const at::Tensor& branch) const {
+  if (bias_ == nullptr) return add_rms_norm(x, branch, weight_->data, epsilon_);
+  return add_layer_norm(x, branch, weight_->data, bias_->data, epsilon_);
+}
+
+}  // namespace ranklab

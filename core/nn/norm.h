@@ -1,0 +1,39 @@
+// RMSNorm (Zhang and Sennrich 2019, arXiv 1910.07467) and LayerNorm (Ba et al. 2016), fused with the residual addition
+// that stands before each norm of a pre-norm transformer: one pass over the row instead of an addition and four ATen
+// ops. Charged as one kernel. Memory: keeps the sum and one number a row for backward. Thread rule: its rank's thread.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+#include "core/model/model_config.h"
+#include "core/nn/parameter.h"
+
+namespace ranklab {
+
+struct NormOutput {
+  at::Tensor sum;     // x + branch (x itself without a branch): the residual stream
+  at::Tensor normed;  // norm(sum) * weight (+ bias)
+};
+
+// x, branch [..., H]; branch may be undefined. weight [H].
+NormOutput add_rms_norm(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight, double epsilon);
+// The same in plain ATen ops: what the kernel is tested against, and the path of other devices and dtypes.
+NormOutput add_rms_norm_reference(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
+                                  double epsilon);
+NormOutput add_layer_norm(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
+                          const at::Tensor& bias, double epsilon);
+
+class Norm {
+ public:
+  // With sequence parallelism the parameters' gradients must be summed over tp: each rank normalizes its own tokens.
+  Norm(ParameterRegistry& registry, const std::string& name, const ModelConfig& config, bool sequence_parallel);
+  NormOutput operator()(const at::Tensor& x, const at::Tensor& branch = {}) const;
+
+ private:
+  Parameter* weight_ = nullptr;
+  Parameter* bias_ = nullptr;
+  double epsilon_;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,78 @@
+#include "core/optim/grad_clip.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/nn/row_kernels.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+double sum_of_squares(const at::Tensor& grad) {
+  const CostScope cost(2.0 * static_cast<double>(grad.numel()), static_cast<double>(grad.nbytes()), DType::kFloat32);
+  if (grad.is_cpu() && grad.is_contiguous() && grad.scalar_type() == at::kFloat) {
+    return kernels::sum_of_squares(grad.const_data_ptr<float>(), grad.numel());
+  }
+  if (grad.is_cpu() && grad.is_contiguous() && grad.scalar_type() == at::kDouble) {
+    return kernels::sum_of_squares(grad.const_data_ptr<double>(), grad.numel());
+  }
+  return grad.to(at::kDouble).square().sum().item<double>();
+}
+
+// Squares of sharded and replicated parameters. The first rank of an axis speaks for the replicated ones.
+struct Squares {
+  double dense = 0;
+  double expert = 0;
+};
+
+Squares local_squares(const std::vector<Parameter*>& parameters, RankContext& context) {
+  const bool first_of_tp = context.coordinate(Axis::kTp) == 0;
+  const bool first_of_etp = context.coordinate(Axis::kEtp) == 0;
+  Squares squares;
+  for (const Parameter* parameter : parameters) {
+    const at::Tensor& grad = parameter->data.grad();
+    RANKLAB_CHECK(grad.defined(), ErrorKind::kInternal, .where = "clip_grad_norm",
+                  .what = "a parameter has no gradient", .got = parameter->name,
+                  .fix = "call GradReducer::finish() first");
+    const bool sharded = !parameter->partition.replicated();
+    if (parameter->is_expert) {
+      if (sharded || first_of_etp) squares.expert += sum_of_squares(grad);
+    } else if (sharded || first_of_tp) {
+      squares.dense += sum_of_squares(grad);
+    }
+  }
+  return squares;
+}
+
+double summed_over(double value, Axis axis, RankContext& context) {
+  if (context.size(axis) == 1) return value;
+  const auto options = at::TensorOptions().dtype(at::kDouble).device(context.device());
+  return context.comm(axis).all_reduce(at::full({1}, value, options)).item<double>();
+}
+
+}  // namespace
+
+double clip_grad_norm(const std::vector<Parameter*>& parameters, RankContext& context, double max_norm) {
+  const at::NoGradGuard no_grad;
+  Squares squares = local_squares(parameters, context);
+  double total = summed_over(squares.dense, Axis::kTp, context);
+  // Each ep rank owns other experts, so their squares add up over ep as well.
+  if (context.size(Axis::kEp) > 1 || context.size(Axis::kEtp) > 1) {
+    total += summed_over(summed_over(squares.expert, Axis::kEtp, context), Axis::kEp, context);
+  } else {
+    total += squares.expert;
+  }
+  const double norm = std::sqrt(summed_over(total, Axis::kPp, context));
+  const double scale = max_norm / (norm + 1e-6);
+  if (max_norm > 0 && scale < 1.0) {
+    std::vector<at::Tensor> grads;
+    for (const Parameter* parameter : parameters) grads.push_back(parameter->data.grad());
+    at::_foreach_mul_(grads, at::Scalar(scale));
+  }
+  return norm;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,127 @@
+#include "core/parallel/collectives.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// A saved communicator: it outlives the graph, which lives within one step.
+void keep(AutogradContext* ctx, Communicator& group) { ctx->saved_data["group"] = reinterpret_cast<int64_t>(&group); }
+Communicator& kept(AutogradContext* ctx) { return *reinterpret_cast<Communicator*>(ctx->saved_data["group"].toInt()); }
+
+// all_reduce works in place; a gradient or activation may be shared, so it is copied first.
+at::Tensor reduced_copy(const at::Tensor& x, Communicator& group) {
+  return group.all_reduce(x.clone(at::MemoryFormat::Contiguous));
+}
+
+struct CopyToTp : torch::autograd::Function<CopyToTp> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& tp) {
+    keep(ctx, tp);
+    return x.view_as(x);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    return {reduced_copy(grads[0], kept(ctx)), {}};
+  }
+};
+
+struct ReduceFromTp : torch::autograd::Function<ReduceFromTp> {
+  static at::Tensor forward(AutogradContext*, const at::Tensor& x, Communicator& tp) { return reduced_copy(x, tp); }
+  static variable_list backward(AutogradContext*, const variable_list& grads) { return {grads[0], {}}; }
+};
+
+struct GatherFromSp : torch::autograd::Function<GatherFromSp> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& tp) {
+    keep(ctx, tp);
+    return tp.all_gather(x);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    return {kept(ctx).reduce_scatter(grads[0]), {}};
+  }
+};
+
+struct ReduceScatterToSp : torch::autograd::Function<ReduceScatterToSp> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& tp) {
+    keep(ctx, tp);
+    return tp.reduce_scatter(x);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    return {kept(ctx).all_gather(grads[0]), {}};
+  }
+};
+
+struct ScatterToSp : torch::autograd::Function<ScatterToSp> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& tp) {
+    keep(ctx, tp);
+    return own_rows(x, tp).clone();
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    return {kept(ctx).all_gather(grads[0]), {}};
+  }
+};
+
+struct GatherReplicated : torch::autograd::Function<GatherReplicated> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& tp) {
+    keep(ctx, tp);
+    return tp.all_gather(x);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    return {own_rows(grads[0], kept(ctx)), {}};
+  }
+};
+
+struct AllToAll : torch::autograd::Function<AllToAll> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& group,
+                            const std::vector<int64_t>& send_rows, const std::vector<int64_t>& recv_rows) {
+    keep(ctx, group);
+    ctx->saved_data["send"] = send_rows;
+    ctx->saved_data["recv"] = recv_rows;
+    return group.all_to_all(x, send_rows, recv_rows);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    auto grad =
+        kept(ctx).all_to_all(grads[0], ctx->saved_data["recv"].toIntVector(), ctx->saved_data["send"].toIntVector());
+    return {grad, {}, {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor copy_to_tp(const at::Tensor& x, Communicator& tp) { return tp.size() == 1 ? x : CopyToTp::apply(x, tp); }
+at::Tensor reduce_from_tp(const at::Tensor& x, Communicator& tp) {
+  return tp.size() == 1 ? x : ReduceFromTp::apply(x, tp);
+}
+at::Tensor gather_from_sp(const at::Tensor& x, Communicator& tp) {
+  return tp.size() == 1 ? x : GatherFromSp::apply(x, tp);
+}
+at::Tensor reduce_scatter_to_sp(const at::Tensor& x, Communicator& tp) {
+  return tp.size() == 1 ? x : ReduceScatterToSp::apply(x, tp);
+}
+at::Tensor scatter_to_sp(const at::Tensor& x, Communicator& tp) {
+  return tp.size() == 1 ? x : ScatterToSp::apply(x, tp);
+}
+at::Tensor gather_replicated(const at::Tensor& x, Communicator& tp) {
+  return tp.size() == 1 ? x : GatherReplicated::apply(x, tp);
+}
+at::Tensor all_to_all(const at::Tensor& x, Communicator& group, std::vector<int64_t> send_rows,
+                      std::vector<int64_t> recv_rows) {
+  return group.size() == 1 ? x : AllToAll::apply(x, group, send_rows, recv_rows);
+}
+
+at::Tensor own_rows(const at::Tensor& x, const Communicator& group) {
+  const int64_t rows = x.size(0);
+  RANKLAB_CHECK(rows % group.size() == 0, ErrorKind::kInvalidArgument, .where = "sequence parallelism",
+                .what = "the sequence does not divide by the tensor-parallel size",
+                .got = strprintf("%lld positions over %d ranks", static_cast<long long>(rows), group.size()),
+                .want = strprintf("a multiple of %d", group.size()), .fix = "change --seq-length or --tp");
+  const int64_t each = rows / group.size();
+  return x.narrow(0, group.rank() * each, each);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,37 @@
+// Collectives that autograd can differentiate: each is the adjoint of the one beside it (Megatron-LM, Shoeybi et al.
+// 2019, arXiv 1909.08053, section 3; sequence parallelism: Korthikanti et al. 2022, arXiv 2205.05198, section 4.2.2).
+//
+//   forward                  backward
+//   copy_to_tp      identity         all_reduce
+//   reduce_from_tp  all_reduce       identity
+//   gather_from_sp  all_gather       reduce_scatter   (what follows is different on each rank: a sharded linear)
+//   reduce_scatter_to_sp  reduce_scatter  all_gather
+//   scatter_to_sp   this rank's rows all_gather
+//   gather_replicated all_gather     this rank's rows (what follows is the same on every rank)
+//   all_to_all      all_to_all       all_to_all with the splits swapped
+//
+// All act on dim 0. A group of one returns its input. Cost: one collective each way. Thread rule: its rank's thread;
+// every member of the group runs forward and backward in the same order.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "core/comm/communicator.h"
+
+namespace ranklab {
+
+at::Tensor copy_to_tp(const at::Tensor& x, Communicator& tp);
+at::Tensor reduce_from_tp(const at::Tensor& x, Communicator& tp);
+at::Tensor gather_from_sp(const at::Tensor& x, Communicator& tp);
+at::Tensor reduce_scatter_to_sp(const at::Tensor& x, Communicator& tp);
+at::Tensor scatter_to_sp(const at::Tensor& x, Communicator& tp);
+at::Tensor gather_replicated(const at::Tensor& x, Communicator& tp);
+// Rows per rank; both empty: equal splits. Ranks without rows take part in both directions.
+at::Tensor all_to_all(const at::Tensor& x, Communicator& group, std::vector<int64_t> send_rows = {},
+                      std::vector<int64_t> recv_rows = {});
+
+// This rank's rows of dim 0. REQUIRES: they divide evenly.
+at::Tensor own_rows(const at::Tensor& x, const Communicator& group);
+
+}  // namespace ranklab

@@ -1,0 +1,133 @@
+#include "core/parallel/linear.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+namespace ranklab {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+void keep(AutogradContext* ctx, const TensorParallel& tp, bool has_bias) {
+  ctx->saved_data["comm"] = reinterpret_cast<int64_t>(tp.comm);
+  ctx->saved_data["sequence_parallel"] = tp.sequence_parallel;
+  ctx->saved_data["has_bias"] = has_bias;
+}
+TensorParallel kept(AutogradContext* ctx) {
+  return {reinterpret_cast<Communicator*>(ctx->saved_data["comm"].toInt()),
+          ctx->saved_data["sequence_parallel"].toBool()};
+}
+
+at::Tensor flat(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}); }
+
+// The GEMM on tokens x features, back in the shape [.., out].
+at::Tensor project(const at::Tensor& x, const at::Tensor& matrix) {
+  auto sizes = x.sizes().vec();
+  sizes.back() = matrix.size(1);
+  return at::mm(flat(x), matrix).view(sizes);
+}
+
+at::Tensor add_bias(at::Tensor y, const std::optional<at::Tensor>& bias) { return bias ? y.add_(*bias) : y; }
+
+// Autograd takes no undefined inputs.
+std::optional<at::Tensor> optional(const at::Tensor& bias) {
+  return bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt;
+}
+
+at::Tensor weight_grad(const at::Tensor& grad, const at::Tensor& x) { return at::mm(flat(grad).t(), flat(x)); }
+
+at::Tensor bias_grad(AutogradContext* ctx, const at::Tensor& grad) {
+  return ctx->saved_data["has_bias"].toBool() ? flat(grad).sum(0) : at::Tensor();
+}
+
+struct ColumnFunction : torch::autograd::Function<ColumnFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            const std::optional<at::Tensor>& bias, const TensorParallel& tp) {
+    keep(ctx, tp, bias.has_value());
+    ctx->save_for_backward({x, weight});
+    return add_bias(project(tp.sharded_sequence() ? tp.comm->all_gather(x) : x, weight.t()), bias);
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &x_local = saved[0], &weight = saved[1];
+    const TensorParallel tp = kept(ctx);
+    const bool want_input = ctx->needs_input_grad(0);
+    WorkPtr gather = tp.sharded_sequence() ? tp.comm->all_gather_async(x_local) : nullptr;
+    at::Tensor grad_x = want_input ? project(grads[0], weight) : at::Tensor();
+    const at::Tensor x = gather ? gather->wait() : x_local;
+    WorkPtr reduce;
+    if (want_input && tp.active()) {
+      reduce = tp.sharded_sequence() ? tp.comm->reduce_scatter_async(grad_x) : tp.comm->all_reduce_async(grad_x);
+    }
+    const at::Tensor grad_weight = weight_grad(grads[0], x);
+    const at::Tensor grad_bias = bias_grad(ctx, grads[0]);
+    if (reduce) grad_x = reduce->wait();
+    return {grad_x, grad_weight, grad_bias, {}};
+  }
+};
+
+struct RowFunction : torch::autograd::Function<RowFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            const std::optional<at::Tensor>& bias, const TensorParallel& tp) {
+    keep(ctx, tp, bias.has_value());
+    ctx->save_for_backward({x, weight});
+    at::Tensor y = project(x, weight.t());
+    if (tp.active()) y = tp.sharded_sequence() ? tp.comm->reduce_scatter(y) : tp.comm->all_reduce(y);
+    return add_bias(y, bias);
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1];
+    const TensorParallel tp = kept(ctx);
+    const at::Tensor grad = tp.sharded_sequence() ? tp.comm->all_gather(grads[0]) : grads[0];
+    return {project(grad, weight), weight_grad(grad, x), bias_grad(ctx, grads[0]), {}};
+  }
+};
+
+Parameter* make_bias(ParameterRegistry& registry, const std::string& name, Partition partition, bool add) {
+  return add ? &registry.create(name + ".bias", std::move(partition), {InitKind::kZeros}, false) : nullptr;
+}
+
+at::Tensor data_of(const Parameter* parameter) { return parameter == nullptr ? at::Tensor() : parameter->data; }
+
+}  // namespace
+
+at::Tensor column_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                                  const TensorParallel& tp) {
+  return ColumnFunction::apply(x, weight, optional(bias), tp);
+}
+
+at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                               const TensorParallel& tp) {
+  return RowFunction::apply(x, weight, optional(bias), tp);
+}
+
+ColumnParallelLinear::ColumnParallelLinear(ParameterRegistry& registry, const std::string& name, LinearSize size,
+                                           const std::vector<int64_t>& segments, Init init, bool with_bias,
+                                           TensorParallel tp)
+    : tp_(tp) {
+  weight_ = &registry.create(name + ".weight", shard_segments({size.out, size.in}, segments, tp.rank(), tp.size()),
+                             init, true);
+  bias_ = make_bias(registry, name, shard_segments({size.out}, segments, tp.rank(), tp.size()), with_bias);
+}
+
+at::Tensor ColumnParallelLinear::operator()(const at::Tensor& x) const {
+  return column_parallel_linear(x, weight_->data, data_of(bias_), tp_);
+}
+
+RowParallelLinear::RowParallelLinear(ParameterRegistry& registry, const std::string& name, LinearSize size, Init init,
+                                     bool with_bias, TensorParallel tp)
+    : tp_(tp) {
+  weight_ = &registry.create(name + ".weight", shard_dim({size.out, size.in}, 1, tp.rank(), tp.size()), init, true);
+  bias_ = make_bias(registry, name, replicated({size.out}), with_bias);
+  if (bias_ != nullptr) bias_->sum_grad_over_tp = tp.sharded_sequence();
+}
+
+at::Tensor RowParallelLinear::operator()(const at::Tensor& x) const {
+  return row_parallel_linear(x, weight_->data, data_of(bias_), tp_);
+}
+
+}  // namespace ranklab

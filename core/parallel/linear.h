@@ -1,0 +1,57 @@
+// Linear layers cut over the tensor-parallel axis (Megatron-LM, arXiv 1909.08053). Column: each rank owns output
+// features, so its input gradient is a partial sum. Row: each rank owns input features, so its output is a partial sum;
+// the bias is added once, after the reduction. A column layer followed by a row layer costs one all_reduce forward and
+// one backward, or with sequence parallelism an all_gather and a reduce_scatter each way (the same bytes).
+// Backward sends the input gradient while the weight gradient's GEMM runs. With sequence parallelism only the local
+// positions are kept for backward and gathered again there, as in Megatron. Legend: x [S, B, in] -> [S, B, out].
+// Thread rule: its rank's thread.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "core/nn/parameter.h"
+#include "core/parallel/tensor_parallel.h"
+
+namespace ranklab {
+
+struct LinearSize {
+  int64_t in = 0;
+  int64_t out = 0;
+};
+
+// y = x W^T + b on this rank's output features. `weight` is any tensor [out_local, in] (a tied embedding too); bias may
+// be undefined. x holds all positions, or this rank's with sequence parallelism; y holds all positions.
+at::Tensor column_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                                  const TensorParallel& tp);
+// y = sum over ranks of x W^T, + b. x [.., in_local]; y holds all positions, or this rank's with sequence parallelism.
+at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                               const TensorParallel& tp);
+
+class ColumnParallelLinear {
+ public:
+  // segments: lengths of fused output parts ([q, k, v] or [gate, up]), each cut evenly; {out} for a plain layer.
+  ColumnParallelLinear(ParameterRegistry& registry, const std::string& name, LinearSize size,
+                       const std::vector<int64_t>& segments, Init init, bool add_bias, TensorParallel tp);
+  at::Tensor operator()(const at::Tensor& x) const;
+
+ private:
+  Parameter* weight_ = nullptr;
+  Parameter* bias_ = nullptr;
+  TensorParallel tp_;
+};
+
+class RowParallelLinear {
+ public:
+  RowParallelLinear(ParameterRegistry& registry, const std::string& name, LinearSize size, Init init, bool add_bias,
+                    TensorParallel tp);
+  at::Tensor operator()(const at::Tensor& x) const;
+
+ private:
+  Parameter* weight_ = nullptr;
+  Parameter* bias_ = nullptr;
+  TensorParallel tp_;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,18 @@
+// Where a module stands on the tensor-parallel axis. With sequence parallelism activations between the sharded linears
+// hold only this rank's S / tp positions (dim 0). Thread rule: its rank's thread.
+#pragma once
+#include "core/comm/communicator.h"
+
+namespace ranklab {
+
+struct TensorParallel {
+  Communicator* comm = nullptr;  // REQUIRED; outlives the modules
+  bool sequence_parallel = false;
+
+  int size() const { return comm->size(); }
+  int rank() const { return comm->rank(); }
+  bool active() const { return comm->size() > 1; }
+  bool sharded_sequence() const { return sequence_parallel && active(); }
+};
+
+}  // namespace ranklab

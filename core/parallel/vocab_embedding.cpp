@@ -1,0 +1,49 @@
+#include "core/parallel/vocab_embedding.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "core/parallel/collectives.h"
+
+namespace ranklab {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// local_tokens: row of this rank's weight, or weight.size(0) for a token of another rank.
+struct OwnedRows : torch::autograd::Function<OwnedRows> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& weight, const at::Tensor& local_tokens) {
+    const int64_t rows = weight.size(0);
+    ctx->save_for_backward({local_tokens});
+    ctx->saved_data["rows"] = rows;
+    const at::Tensor foreign = local_tokens.eq(rows);
+    at::Tensor out = at::embedding(weight, local_tokens.masked_fill(foreign, 0));
+    return out.masked_fill_(foreign.unsqueeze(-1), 0);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const int64_t rows = ctx->saved_data["rows"].toInt();
+    const at::Tensor tokens = ctx->get_saved_variables()[0];
+    // The row past the end collects nothing: it is the padding index.
+    return {at::embedding_dense_backward(grads[0], tokens, rows + 1, rows, false).narrow(0, 0, rows), {}};
+  }
+};
+
+}  // namespace
+
+VocabParallelEmbedding::VocabParallelEmbedding(ParameterRegistry& registry, const std::string& name, int64_t vocab,
+                                               int64_t hidden, Init init, TensorParallel tp)
+    : tp_(tp) {
+  weight_ = &registry.create(name + ".weight", shard_padded({vocab, hidden}, tp.rank(), tp.size()), init, true);
+}
+
+at::Tensor VocabParallelEmbedding::operator()(const at::Tensor& tokens_SB) const {
+  if (!tp_.active()) return at::embedding(weight_->data, tokens_SB);
+  const auto [begin, end] = weight_->partition.ranges.at(0);
+  const at::Tensor local = tokens_SB - begin;
+  const at::Tensor foreign = at::logical_or(local.lt(0), local.ge(end - begin));
+  const at::Tensor rows = OwnedRows::apply(weight_->data, local.masked_fill(foreign, end - begin));
+  return tp_.sequence_parallel ? reduce_scatter_to_sp(rows, *tp_.comm) : reduce_from_tp(rows, *tp_.comm);
+}
+
+}  // namespace ranklab

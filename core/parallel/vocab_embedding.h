@@ -1,0 +1,28 @@
+// Token embedding cut by rows of the vocabulary (Megatron-LM, arXiv 1909.08053): a rank looks up the tokens it owns and
+// has zeros for the others; summing over tp completes the rows exactly, since each row has one non-zero contribution.
+// An uneven vocabulary is padded to a multiple of tp with zero rows that no token names. Cost: one all_reduce (or
+// reduce_scatter with sequence parallelism) of [S, B, H]. Thread rule: its rank's thread.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+#include "core/nn/parameter.h"
+#include "core/parallel/tensor_parallel.h"
+
+namespace ranklab {
+
+class VocabParallelEmbedding {
+ public:
+  VocabParallelEmbedding(ParameterRegistry& registry, const std::string& name, int64_t vocab, int64_t hidden, Init init,
+                         TensorParallel tp);
+  // tokens int64 [S, B] -> [S, B, H], or this rank's positions with sequence parallelism.
+  at::Tensor operator()(const at::Tensor& tokens_SB) const;
+  const Parameter& weight() const { return *weight_; }  // a tied head uses it as [V, H]
+
+ private:
+  Parameter* weight_ = nullptr;
+  TensorParallel tp_;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,111 @@
+// The parts a training program is put together from (the words of nano-train's runtime): thin mains choose them, the
+// engine calls them in a fixed order on every rank:
+//   build_model -> build_data -> optimizer.initialize -> schedule.select -> checkpoint.load -> steps -> checkpoint.save
+// Each build_* runs on the rank's own thread and returns objects of that rank. The providers themselves are shared by
+// all ranks and must be safe to call from several threads at once (const, or locked).
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/comm/rank_context.h"
+#include "core/comm/world.h"
+#include "core/model/causal_lm.h"
+#include "core/runtime/train_config.h"
+
+namespace ranklab {
+
+class ModelProvider {
+ public:
+  virtual ~ModelProvider() = default;
+  virtual std::unique_ptr<CausalLm> build_model(RankContext& ctx, const RunPlan& plan) const = 0;
+};
+
+// One rank's stream of batches. The batch must be a pure function of (step, microbatch, dp rank): ranks of one
+// model-parallel group ask separately and must see the same tokens.
+class RankData {
+ public:
+  virtual ~RankData() = default;
+  virtual Batch train_batch(int64_t step, int64_t microbatch) = 0;
+  virtual bool has_validation() const = 0;
+  virtual Batch validation_batch(int64_t index, int64_t microbatch) = 0;
+  // Targets that count (not -100) in the whole global batch, when known without looking; else the engine counts and
+  // sums over dp.
+  virtual std::optional<int64_t> global_tokens_per_batch() const { return std::nullopt; }
+};
+
+class DataProvider {
+ public:
+  virtual ~DataProvider() = default;
+  virtual std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const = 0;
+  virtual std::string describe() const = 0;  // one line for the start banner
+};
+
+// One rank's gradients and optimizer state.
+class RankOptimizer {
+ public:
+  virtual ~RankOptimizer() = default;
+  virtual void begin_step(int64_t num_microbatches) = 0;
+  virtual void begin_microbatch(int64_t microbatch) = 0;  // before its forward
+  virtual void end_microbatch(int64_t microbatch) = 0;    // after its backward
+  virtual double finish_step(double lr) = 0;  // reduce, clip, update, clear; returns the norm before clipping
+};
+
+class OptimizerRuntime {
+ public:
+  virtual ~OptimizerRuntime() = default;
+  virtual std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const = 0;
+};
+
+// One rank's sums over its part of a global batch.
+struct StepOutput {
+  double loss_sum = 0;  // over this rank's tokens
+  int64_t tokens = 0;
+};
+
+struct StepContext {
+  RankContext& ctx;
+  const RunPlan& plan;
+  CausalLm& model;
+  RankData& data;
+  RankOptimizer& optimizer;
+  int64_t step = 0;
+};
+
+// How a rank runs the forwards and backwards of one global batch.
+class ScheduleStrategy {
+ public:
+  virtual ~ScheduleStrategy() = default;
+  virtual std::string name() const = 0;
+  virtual StepOutput run_step(StepContext& context) = 0;
+  virtual StepOutput run_validation(StepContext& context, int64_t batch) = 0;  // no gradients
+};
+
+class ScheduleSelector {
+ public:
+  virtual ~ScheduleSelector() = default;
+  virtual std::unique_ptr<ScheduleStrategy> select(const RunPlan& plan) const = 0;
+};
+
+class CheckpointManager {
+ public:
+  virtual ~CheckpointManager() = default;
+  virtual int64_t load(StepContext& context) = 0;  // the first step to run: 0 for a fresh start
+  virtual void save(StepContext& context) = 0;     // after the last step
+};
+
+struct RuntimeComponents {
+  std::shared_ptr<World> world;  // the bootstrap: made by a backend, handed in by the program
+  std::shared_ptr<ModelProvider> model_provider;
+  std::shared_ptr<DataProvider> data_provider;
+  std::shared_ptr<OptimizerRuntime> optimizer_runtime;
+  std::shared_ptr<ScheduleSelector> schedule_selector;
+  std::shared_ptr<CheckpointManager> checkpoint_manager;
+};
+
+// Transformer, text corpus, AdamW or SGD as the plan says, microbatch loop, no checkpoints. Replace what you want to
+// change.
+RuntimeComponents default_components(std::shared_ptr<World> world, const RunPlan& plan);
+
+}  // namespace ranklab

@@ -1,0 +1,156 @@
+#include <mutex>
+
+#include "core/data/batch_source.h"
+#include "core/data/corpus.h"
+#include "core/model/transformer.h"
+#include "core/optim/grad_clip.h"
+#include "core/optim/optimizer.h"
+#include "core/parallel/grad_reducer.h"
+#include "core/runtime/components.h"
+#include "core/runtime/microbatch_schedule.h"
+
+namespace ranklab {
+namespace {
+
+class TransformerProvider : public ModelProvider {
+ public:
+  std::unique_ptr<CausalLm> build_model(RankContext& ctx, const RunPlan& plan) const override {
+    const auto dtype = plan.config.params_dtype == "fp64" ? at::kDouble : at::kFloat;
+    return make_transformer(plan.config.model, ctx,
+                            {.sequence_parallel = plan.sequence_parallel, .seed = plan.config.seed, .dtype = dtype});
+  }
+};
+
+class TextData : public RankData {
+ public:
+  TextData(BatchSource source, int dp_rank, at::Device device)
+      : source_(std::move(source)), dp_rank_(dp_rank), device_(device) {}
+
+  Batch train_batch(int64_t step, int64_t microbatch) override {
+    return to_batch(source_.train(step, microbatch, dp_rank_), step);
+  }
+  bool has_validation() const override { return source_.dataset().samples(Split::kValidation) > 0; }
+  Batch validation_batch(int64_t index, int64_t microbatch) override {
+    return to_batch(source_.validation(index, microbatch, dp_rank_), 0);
+  }
+  std::optional<int64_t> global_tokens_per_batch() const override {
+    return source_.shape().global_batch_size() * source_.dataset().seq_length();
+  }
+
+ private:
+  Batch to_batch(const TokenBatch& from, int64_t step) const {
+    return {.tokens_BS = from.tokens_BS.to(device_),
+            .targets_BS = from.targets_BS.to(device_),
+            .first_sample = from.first_sample,
+            .step = step};
+  }
+  BatchSource source_;
+  int dp_rank_;
+  at::Device device_;
+};
+
+// Reads the corpus once, before ranks start; ranks share it.
+class TextDataProvider : public DataProvider {
+ public:
+  explicit TextDataProvider(const RunPlan& plan) {
+    Corpus corpus = plan.config.mock_data ? Corpus{generate_sentences(plan.config.seed, 1 << 20), "generated sentences"}
+                                          : load_corpus(plan.config.data_path);
+    source_ = std::move(corpus.source);
+    bytes_ = corpus.text.size();
+    dataset_ = std::make_shared<TokenDataset>(std::move(corpus.text), plan.config.model.seq_length,
+                                              plan.config.validation_fraction);
+  }
+
+  std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
+    const BatchShape shape{
+        .micro_batch_size = plan.micro_batch_size, .num_microbatches = plan.num_microbatches, .dp_size = plan.dp()};
+    return std::make_unique<TextData>(BatchSource(dataset_, shape, plan.config.seed), ctx.coordinate(Axis::kDp),
+                                      ctx.device());
+  }
+  std::string describe() const override {
+    return source_ + ", " + std::to_string(bytes_) + " byte tokens, " +
+           std::to_string(dataset_->samples(Split::kTrain)) + " training sequences";
+  }
+
+ private:
+  std::string source_;
+  size_t bytes_ = 0;
+  std::shared_ptr<const TokenDataset> dataset_;
+};
+
+class ReducedOptimizer : public RankOptimizer {
+ public:
+  ReducedOptimizer(CausalLm& model, RankContext& ctx, const RunPlan& plan)
+      : ctx_(ctx),
+        parameters_(model.registry().parameters()),
+        clip_grad_(plan.config.clip_grad),
+        reducer_(parameters_, ctx.comm(Axis::kDp),
+                 plan.sequence_parallel && ctx.size(Axis::kTp) > 1 ? &ctx.comm(Axis::kTp) : nullptr,
+                 reducer_options(plan)),
+        optimizer_(make(plan)) {}
+
+  void begin_step(int64_t num_microbatches) override { reducer_.begin_step(static_cast<int>(num_microbatches)); }
+  void begin_microbatch(int64_t microbatch) override { reducer_.begin_microbatch(static_cast<int>(microbatch)); }
+  void end_microbatch(int64_t microbatch) override { reducer_.end_microbatch(static_cast<int>(microbatch)); }
+  double finish_step(double lr) override {
+    reducer_.finish();
+    const double norm = clip_grad_norm(parameters_, ctx_, clip_grad_);
+    optimizer_->step(lr);
+    optimizer_->zero_grad();
+    return norm;
+  }
+
+ private:
+  static GradReducerOptions reducer_options(const RunPlan& plan) {
+    return {.bucket_bytes = plan.bucket_bytes,
+            .overlap = plan.config.overlap_grad_reduce,
+            .accumulation = plan.config.accumulation == Accumulation::kPairwise ? GradAccumulation::kPairwise
+                                                                                : GradAccumulation::kSequential};
+  }
+  std::unique_ptr<Optimizer> make(const RunPlan& plan) {
+    const TrainConfig& c = plan.config;
+    if (c.optimizer == OptimizerKind::kSgd)
+      return make_sgd(parameters_, {.momentum = c.sgd_momentum, .weight_decay = c.weight_decay});
+    return make_adamw(
+        parameters_,
+        {.beta1 = c.adam_beta1, .beta2 = c.adam_beta2, .epsilon = c.adam_eps, .weight_decay = c.weight_decay});
+  }
+
+  RankContext& ctx_;
+  std::vector<Parameter*> parameters_;
+  double clip_grad_;
+  GradReducer reducer_;
+  std::unique_ptr<Optimizer> optimizer_;
+};
+
+class ReducedOptimizerRuntime : public OptimizerRuntime {
+ public:
+  std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
+    return std::make_unique<ReducedOptimizer>(model, ctx, plan);
+  }
+};
+
+class MicrobatchSelector : public ScheduleSelector {
+ public:
+  std::unique_ptr<ScheduleStrategy> select(const RunPlan&) const override { return make_microbatch_schedule(); }
+};
+
+// Starts fresh and keeps nothing.
+class NoCheckpoints : public CheckpointManager {
+ public:
+  int64_t load(StepContext&) override { return 0; }
+  void save(StepContext&) override {}
+};
+
+}  // namespace
+
+RuntimeComponents default_components(std::shared_ptr<World> world, const RunPlan& plan) {
+  return {.world = std::move(world),
+          .model_provider = std::make_shared<TransformerProvider>(),
+          .data_provider = std::make_shared<TextDataProvider>(plan),
+          .optimizer_runtime = std::make_shared<ReducedOptimizerRuntime>(),
+          .schedule_selector = std::make_shared<MicrobatchSelector>(),
+          .checkpoint_manager = std::make_shared<NoCheckpoints>()};
+}
+
+}  // namespace ranklab

@@ -1,0 +1,219 @@
+#include "core/runtime/engine.h"
+
+#include <ATen/Parallel.h>
+
+#include <mutex>
+
+#include "core/base/error.h"
+#include "core/optim/lr_schedule.h"
+#include "core/runtime/generate.h"
+#include "core/runtime/memory_counters.h"
+#include "core/runtime/step_metrics.h"
+#include "core/sim/memory_scope.h"
+
+namespace ranklab {
+namespace {
+
+LrSchedule lr_schedule(const TrainConfig& c) {
+  return {.kind = c.lr_decay == LrDecay::kCosine ? LrKind::kCosine : LrKind::kConstant,
+          .max_lr = c.lr,
+          .min_lr = c.min_lr,
+          .warmup_steps = c.lr_warmup_iters,
+          .decay_steps = c.lr_decay_iters > 0 ? c.lr_decay_iters : c.train_iters};
+}
+
+}  // namespace
+
+// One rank's side of fit().
+class RuntimeEngine::RankLoop {
+ public:
+  RankLoop(RuntimeEngine& engine, Endpoint& endpoint)
+      : engine_(engine),
+        plan_(engine.plan_),
+        ctx_(endpoint, plan_.mesh, observe(plan_)),
+        world_(endpoint.communicator(plan_.mesh.group(Axis::kWorld, endpoint.global_rank()))),
+        metrics_(*world_, ctx_, plan_) {}
+
+  void run(int64_t steps, TrainResult& result) {
+    build();
+    StepContext context{ctx_, plan_, *model_, *data_, *optimizer_, 0};
+    const int64_t first = engine_.components_.checkpoint_manager->load(context);
+    if (leads()) announce(first);
+    bool stop = false;
+    for (int64_t step = first; step < steps && !stop; ++step) {
+      context.step = step;
+      const MetricReducer::Outcome outcome = train_step(context);
+      stop = outcome.stop;
+      if (leads()) note(outcome, step == first, result);
+      validate_if_due(context, steps);
+    }
+    ctx_.tracer().set_enabled(false);
+    engine_.components_.checkpoint_manager->save(context);
+    if (!stop) sample(result);
+  }
+
+  RankTrace take_trace() { return ctx_.tracer().take(); }
+
+ private:
+  static ObserveOptions observe(const RunPlan& plan) {
+    const bool simulated = plan.config.backend == "cpu_sim";
+    return {.virtual_time = simulated,
+            .trace = plan.config.trace,
+            .profile = &plan.profile,
+            .gpus_per_node = plan.config.gpus_per_node};
+  }
+
+  bool leads() const { return ctx_.global_rank() == 0; }
+
+  void build() {
+    const RuntimeComponents& parts = engine_.components_;
+    ctx_.tracer().set_enabled(false);
+    set_thread_memory_book(std::make_shared<MemoryBook>());
+    if (plan_.config.threads_per_rank > 1) at::set_num_threads(plan_.config.threads_per_rank);
+    const NoCostScope free;
+    model_ = parts.model_provider->build_model(ctx_, plan_);
+    data_ = parts.data_provider->build_data(ctx_, plan_);
+    optimizer_ = parts.optimizer_runtime->initialize(*model_, ctx_, plan_);
+    schedule_ = parts.schedule_selector->select(plan_);
+    memory_ = std::make_unique<MemoryCounters>(ctx_);
+  }
+
+  MetricReducer::Outcome train_step(StepContext& context) {
+    const int64_t step = context.step;
+    Tracer& tracer = ctx_.tracer();
+    tracer.set_step(static_cast<int>(step));
+    tracer.set_enabled(plan_.config.trace && step >= plan_.config.trace_step_start &&
+                       step < plan_.config.trace_step_end);
+    if (leads()) each_hook([&](Hook& hook) { hook.on_step_begin(step); });
+    Event span;
+    span.kind = EventKind::kPhase;
+    span.name = tracer.intern("step");
+    span.virtual_begin_ns = ctx_.clock().now_ns();
+    span.wall_begin_ns = wall_now_ns();
+    memory_->record();
+    const StepOutput output = schedule_->run_step(context);
+    memory_->record();
+    const double lr = lr_schedule(plan_.config).at(step);
+    const double norm = optimizer_->finish_step(lr);
+    memory_->record();
+    span.virtual_end_ns = ctx_.clock().now_ns();
+    span.wall_end_ns = wall_now_ns();
+    tracer.record(span);
+    const bool stop_asked = leads() && engine_.stop_ && engine_.stop_();
+    const MetricReducer::Outcome outcome = metrics_.reduce(step, output, norm, lr, stop_asked);
+    record_loss(outcome.metrics.loss);
+    return outcome;
+  }
+
+  void record_loss(double loss) {
+    Event event;
+    event.kind = EventKind::kCounter;
+    event.name = ctx_.tracer().intern("loss");
+    event.virtual_begin_ns = event.virtual_end_ns = ctx_.clock().now_ns();
+    event.wall_begin_ns = event.wall_end_ns = wall_now_ns();
+    event.value = loss;
+    ctx_.tracer().record(event);
+  }
+
+  void note(const MetricReducer::Outcome& outcome, bool first, TrainResult& result) {
+    if (first) result.first_loss = outcome.metrics.loss;
+    result.last_loss = outcome.metrics.loss;
+    result.steps_done = outcome.metrics.step + 1;
+    result.interrupted = outcome.stop;
+    each_hook([&](Hook& hook) { hook.on_step_end(outcome.metrics); });
+  }
+
+  void validate_if_due(StepContext& context, int64_t steps) {
+    const int64_t interval = plan_.config.eval_interval;
+    const int64_t done = context.step + 1;
+    if (interval == 0 || !data_->has_validation() || (done % interval != 0 && done != steps)) return;
+    ctx_.tracer().set_enabled(false);
+    model_->set_training(false);
+    StepOutput sum;
+    for (int64_t i = 0; i < plan_.config.eval_iters; ++i) {
+      const StepOutput one = schedule_->run_validation(context, i);
+      sum.loss_sum += one.loss_sum;
+      sum.tokens += one.tokens;
+    }
+    model_->set_training(true);
+    const double loss = metrics_.mean_loss(sum);
+    if (leads()) each_hook([&](Hook& hook) { hook.on_validation(context.step, loss); });
+  }
+
+  void announce(int64_t first_step) {
+    TrainInfo info;
+    info.world = engine_.components_.world->describe();
+    info.data = engine_.components_.data_provider->describe();
+    info.parameters = plan_.config.model.parameter_count();
+    info.first_step = first_step;
+    each_hook([&](Hook& hook) { hook.on_train_begin(plan_, info); });
+  }
+
+  // The replica with dp 0 writes the sample; its tensor-parallel peers work with it, the other replicas wait at the end
+  // of the run.
+  void sample(TrainResult& result) {
+    const TrainConfig& c = plan_.config;
+    if (c.sample_tokens == 0 || c.model.vocab_size != 256 || ctx_.coordinate(Axis::kDp) != 0) return;
+    const NoCostScope free;
+    model_->set_training(false);
+    const std::string text = generate_text(*model_, {.prompt = c.sample_prompt,
+                                                     .tokens = c.sample_tokens,
+                                                     .temperature = c.sample_temperature,
+                                                     .seq_length = c.model.seq_length,
+                                                     .seed = c.seed,
+                                                     .device = ctx_.device()});
+    if (leads()) result.sample = text;
+  }
+
+  template <typename Call>
+  void each_hook(Call call) {
+    for (const auto& hook : engine_.hooks_) call(*hook);
+  }
+
+  RuntimeEngine& engine_;
+  const RunPlan& plan_;
+  RankContext ctx_;
+  CommunicatorPtr world_;
+  MetricReducer metrics_;
+  std::unique_ptr<CausalLm> model_;
+  std::unique_ptr<RankData> data_;
+  std::unique_ptr<RankOptimizer> optimizer_;
+  std::unique_ptr<ScheduleStrategy> schedule_;
+  std::unique_ptr<MemoryCounters> memory_;
+};
+
+RuntimeEngine::RuntimeEngine(RuntimeComponents components, RunPlan plan)
+    : components_(std::move(components)), plan_(std::move(plan)) {
+  RANKLAB_CHECK(components_.world && components_.model_provider && components_.data_provider &&
+                    components_.optimizer_runtime && components_.schedule_selector && components_.checkpoint_manager,
+                ErrorKind::kInvalidArgument, .where = "RuntimeEngine", .what = "a component is missing",
+                .got = "a null pointer", .want = "all six", .fix = "start from default_components()");
+  RANKLAB_CHECK(
+      components_.world->size() == plan_.mesh.world_size(), ErrorKind::kInvalidArgument, .where = "RuntimeEngine",
+      .what = "the world and the mesh differ in size",
+      .got = std::to_string(components_.world->size()) + " ranks, mesh of " + std::to_string(plan_.mesh.world_size()));
+}
+
+TrainResult RuntimeEngine::fit(int64_t steps) {
+  if (steps < 0) steps = plan_.config.train_iters;
+  TrainResult result;
+  std::mutex mutex;
+  std::vector<std::pair<int, RankTrace>> traces;
+  const int64_t begin_ns = wall_now_ns();
+  components_.world->run([&](Endpoint& endpoint) {
+    RankLoop loop(*this, endpoint);
+    loop.run(steps, result);  // only global rank 0 writes to result
+    const std::lock_guard lock(mutex);
+    traces.emplace_back(endpoint.global_rank(), loop.take_trace());
+  });
+  std::sort(traces.begin(), traces.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (auto& [rank, trace] : traces) result.traces.push_back(std::move(trace));
+  result.total_wall_s = static_cast<double>(wall_now_ns() - begin_ns) * 1e-9;
+  for (const auto& hook : hooks_) hook->on_traces(result.traces);
+  if (!result.traces.empty() && result.traces.front().global_rank == 0) {
+    for (const auto& hook : hooks_) hook->on_train_end(result);
+  }
+  return result;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,55 @@
+// What a program may watch of a run. Hooks are called on global rank 0's thread, in the order they were added; an
+// exception from a hook ends the run like an exception from a rank.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/runtime/train_config.h"
+#include "core/trace/event.h"
+
+namespace ranklab {
+
+struct StepMetrics {
+  int64_t step = 0;
+  double loss = 0;       // mean over the tokens of the global batch
+  double grad_norm = 0;  // before clipping
+  double lr = 0;
+  int64_t tokens = 0;
+  double step_wall_ms = 0;
+  double tokens_per_s = 0;           // real tokens per second of wall time
+  double virtual_step_ms = 0;        // on the hardware profile; 0 without virtual time
+  double mfu = 0;                    // model FLOPs / (virtual time x ranks x peak of the profile)
+  double exposed_comm_fraction = 0;  // of virtual step time, mean over ranks: transfers that compute did not hide
+  double peer_wait_fraction = 0;     // of virtual step time, mean over ranks: waiting for a later peer
+};
+
+struct TrainInfo {
+  std::string world;  // "8 rank threads, direct collectives"
+  std::string data;
+  int64_t parameters = 0;  // of the whole model
+  int64_t first_step = 0;
+};
+
+struct TrainResult {
+  int64_t steps_done = 0;
+  bool interrupted = false;
+  double first_loss = 0;
+  double last_loss = 0;
+  double total_wall_s = 0;
+  std::string sample;             // generated text, prompt included
+  std::vector<RankTrace> traces;  // of the ranks of this process, by rank
+};
+
+class Hook {
+ public:
+  virtual ~Hook() = default;
+  virtual void on_train_begin(const RunPlan&, const TrainInfo&) {}
+  virtual void on_step_begin(int64_t /*step*/) {}
+  virtual void on_step_end(const StepMetrics&) {}
+  virtual void on_validation(int64_t /*step*/, double /*loss*/) {}
+  virtual void on_traces(const std::vector<RankTrace>& /*of this process, by rank*/) {}
+  virtual void on_train_end(const TrainResult&) {}
+};
+
+}  // namespace ranklab

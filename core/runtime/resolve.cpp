@@ -1,0 +1,121 @@
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/model/model_config.h"
+#include "core/runtime/train_config.h"
+
+namespace ranklab {
+namespace {
+
+// The legal value next to `wanted` among the divisors of `total`, as text: "4 or 8".
+std::string nearest_divisors(int64_t total, int64_t wanted) {
+  int64_t below = 1, above = total;
+  for (int64_t d = 1; d <= total; ++d) {
+    if (total % d != 0) continue;
+    if (d <= wanted) below = d;
+    if (d >= wanted) {
+      above = d;
+      break;
+    }
+  }
+  return below == above ? std::to_string(below) : std::to_string(below) + " or " + std::to_string(above);
+}
+
+void check_positive(const char* flag, int64_t value) {
+  RANKLAB_CHECK(value > 0, ErrorKind::kInvalidArgument, .where = "config",
+                .what = std::string(flag) + " must be positive", .got = std::to_string(value), .want = "1 or more");
+}
+void check_not_negative(const char* flag, double value) {
+  RANKLAB_CHECK(value >= 0 && std::isfinite(value), ErrorKind::kInvalidArgument, .where = "config",
+                .what = std::string(flag) + " must not be negative", .got = strprintf("%g", value),
+                .want = "0 or more");
+}
+void check_below_one(const char* flag, double value) {
+  RANKLAB_CHECK(value >= 0 && value < 1, ErrorKind::kInvalidArgument, .where = "config",
+                .what = std::string(flag) + " is out of range", .got = strprintf("%g", value),
+                .want = "0 <= value < 1");
+}
+
+void check_numbers(const TrainConfig& c) {
+  check_positive("--global-batch-size", c.global_batch_size);
+  check_positive("--log-interval", c.log_interval);
+  check_positive("--threads-per-rank", c.threads_per_rank);
+  check_not_negative("--train-iters", static_cast<double>(c.train_iters));
+  check_not_negative("--micro-batch-size", static_cast<double>(c.micro_batch_size));
+  check_not_negative("--eval-interval", static_cast<double>(c.eval_interval));
+  if (c.eval_interval > 0) check_positive("--eval-iters", c.eval_iters);
+  check_not_negative("--lr", c.lr);
+  check_not_negative("--min-lr", c.min_lr);
+  check_not_negative("--weight-decay", c.weight_decay);
+  check_not_negative("--clip-grad", c.clip_grad);
+  check_not_negative("--adam-eps", c.adam_eps);
+  check_not_negative("--hang-timeout", c.hang_timeout_s);
+  check_not_negative("--sample-tokens", static_cast<double>(c.sample_tokens));
+  check_not_negative("--sample-temperature", c.sample_temperature);
+  check_not_negative("--gpus-per-node", c.gpus_per_node);
+  check_not_negative("--ddp-bucket-bytes", static_cast<double>(c.ddp_bucket_bytes));
+  check_below_one("--adam-beta1", c.adam_beta1);
+  check_below_one("--adam-beta2", c.adam_beta2);
+  check_below_one("--sgd-momentum", c.sgd_momentum);
+  check_below_one("--validation-fraction", c.validation_fraction);
+  RANKLAB_CHECK(c.min_lr <= c.lr, ErrorKind::kInvalidArgument, .where = "config", .what = "--min-lr is above --lr",
+                .got = strprintf("min-lr %g, lr %g", c.min_lr, c.lr), .want = strprintf("min-lr <= %g", c.lr));
+  const int64_t decay = c.lr_decay_iters > 0 ? c.lr_decay_iters : c.train_iters;
+  RANKLAB_CHECK(c.lr_decay == LrDecay::kConstant || c.train_iters == 0 || c.lr_warmup_iters < decay,
+                ErrorKind::kInvalidArgument, .where = "config", .what = "the warm-up is not shorter than the decay",
+                .got = "--lr-warmup-iters " + std::to_string(c.lr_warmup_iters) + ", decay over " +
+                       std::to_string(decay) + " steps",
+                .want = "warm-up below " + std::to_string(decay),
+                .fix = "lower --lr-warmup-iters or raise --train-iters");
+}
+
+// gbs = mbs x microbatches x dp
+void fill_batch(RunPlan& plan) {
+  const int64_t gbs = plan.config.global_batch_size;
+  const int64_t dp = plan.dp();
+  RANKLAB_CHECK(gbs % dp == 0, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "the data-parallel size does not divide --global-batch-size",
+                .got = "global batch " + std::to_string(gbs) + ", dp " + std::to_string(dp),
+                .want = "a multiple of " + std::to_string(dp) + ", for example " +
+                        std::to_string(std::max(dp, gbs / dp * dp)) + " or " + std::to_string((gbs / dp + 1) * dp));
+  const int64_t per_rank = gbs / dp;
+  plan.micro_batch_size = plan.config.micro_batch_size > 0 ? plan.config.micro_batch_size : per_rank;
+  RANKLAB_CHECK(per_rank % plan.micro_batch_size == 0, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--micro-batch-size does not divide the sequences of a data-parallel rank",
+                .got = "micro batch " + std::to_string(plan.micro_batch_size) + ", " + std::to_string(per_rank) +
+                       " sequences a rank (global batch " + std::to_string(gbs) + " / dp " + std::to_string(dp) + ")",
+                .want = nearest_divisors(per_rank, plan.micro_batch_size));
+  plan.num_microbatches = per_rank / plan.micro_batch_size;
+}
+
+}  // namespace
+
+RunPlan resolve(const TrainConfig& asked) {
+  TrainConfig config = asked;
+  if (config.lr_warmup_iters < 0) config.lr_warmup_iters = config.train_iters / 10;
+  check_numbers(config);
+  for (const auto& [flag, size] : {std::pair{"--context-parallel-size", config.parallel.cp},
+                                   std::pair{"--pipeline-model-parallel-size", config.parallel.pp},
+                                   std::pair{"--expert-model-parallel-size", config.parallel.ep}}) {
+    RANKLAB_CHECK(size == 1, ErrorKind::kInvalidArgument, .where = "config",
+                  .what = std::string(flag) + " is not supported by this model", .got = std::to_string(size),
+                  .want = "1");
+  }
+  RunPlan plan{
+      .config = config, .mesh = DeviceMesh(config.parallel), .profile = load_hardware_profile(config.hardware)};
+  plan.config.parallel = plan.mesh.dims();
+  plan.sequence_parallel = config.sequence_parallel.value_or(config.parallel.tp > 1);
+  validate(config.model, config.parallel.tp, plan.sequence_parallel);
+  RANKLAB_CHECK(config.model.vocab_size >= 256, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "the byte-level tokenizer needs 256 tokens",
+                .got = "--vocab-size " + std::to_string(config.model.vocab_size), .want = "256 or more");
+  fill_batch(plan);
+  constexpr int64_t kGpuBucketBytes = 25 << 20, kSimBucketBytes = 1 << 20;
+  plan.bucket_bytes = config.ddp_bucket_bytes > 0 ? config.ddp_bucket_bytes
+                      : config.backend == "cuda"  ? kGpuBucketBytes
+                                                  : kSimBucketBytes;
+  return plan;
+}
+
+}  // namespace ranklab

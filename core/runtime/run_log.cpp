@@ -1,0 +1,116 @@
+#include "core/runtime/run_log.h"
+
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/trace/chrome_writer.h"
+
+namespace ranklab {
+namespace {
+
+namespace fs = std::filesystem;
+
+void make_directory(const std::string& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  RANKLAB_CHECK(!error && fs::is_directory(directory), ErrorKind::kIo, .where = "log",
+                .what = "cannot create folder " + quote(directory),
+                .got = error ? error.message() : "a file of that name",
+                .fix = "pass a folder you may write to with --log-dir");
+}
+
+std::ofstream open(const std::string& path) {
+  std::ofstream out(path, std::ios::trunc);
+  RANKLAB_CHECK(out.good(), ErrorKind::kIo, .where = "log", .what = "cannot write " + quote(path),
+                .got = std::strerror(errno), .fix = "pass a folder you may write to with --log-dir");
+  return out;
+}
+
+class RunLogHook : public Hook {
+ public:
+  explicit RunLogHook(const std::string& directory)
+      : log_(open(directory + "/log.txt")), metrics_(open(directory + "/metrics.jsonl")) {}
+
+  void on_step_end(const StepMetrics& m) override {
+    log_ << m.step << " train " << strprintf("%.6f", m.loss) << std::endl;
+    const nlohmann::ordered_json line = {{"step", m.step},
+                                         {"loss", m.loss},
+                                         {"grad_norm", m.grad_norm},
+                                         {"lr", m.lr},
+                                         {"tokens", m.tokens},
+                                         {"tokens_per_s", m.tokens_per_s},
+                                         {"step_wall_ms", m.step_wall_ms},
+                                         {"virtual_step_ms", m.virtual_step_ms},
+                                         {"mfu", m.mfu},
+                                         {"exposed_comm_fraction", m.exposed_comm_fraction},
+                                         {"peer_wait_fraction", m.peer_wait_fraction}};
+    metrics_ << line.dump() << std::endl;
+  }
+  void on_validation(int64_t step, double loss) override {
+    log_ << step << " val " << strprintf("%.6f", loss) << std::endl;
+  }
+
+ private:
+  std::ofstream log_;
+  std::ofstream metrics_;
+};
+
+class TraceFileHook : public Hook {
+ public:
+  TraceFileHook(std::string directory, const RunPlan& plan)
+      : directory_(std::move(directory)),
+        world_size_(plan.mesh.world_size()),
+        clock_(plan.config.backend == "cpu_sim" ? TraceClock::kVirtual : TraceClock::kWall) {}
+  void on_traces(const std::vector<RankTrace>& traces) override {
+    if (static_cast<int>(traces.size()) == world_size_) return write(trace_path(directory_), traces);
+    for (const RankTrace& trace : traces) {  // one process a rank: one file each
+      write(directory_ + "/trace.rank" + std::to_string(trace.global_rank) + ".json.gz", {trace});
+    }
+  }
+
+ private:
+  void write(const std::string& path, const std::vector<RankTrace>& traces) const {
+    write_chrome_trace(path, traces, {.clock = clock_, .world_size = world_size_});
+  }
+  std::string directory_;
+  int world_size_;
+  TraceClock clock_;
+};
+
+}  // namespace
+
+std::shared_ptr<Hook> make_run_log_hook(const std::string& directory) {
+  make_directory(directory);
+  return std::make_shared<RunLogHook>(directory);
+}
+
+std::shared_ptr<Hook> make_trace_file_hook(const std::string& directory, const RunPlan& plan) {
+  make_directory(directory);
+  return std::make_shared<TraceFileHook>(directory, plan);
+}
+
+std::string trace_path(const std::string& directory) { return directory + "/trace.json.gz"; }
+
+std::string default_log_dir() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm local{};
+  localtime_r(&now, &local);
+  char stamp[32];
+  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
+  std::string directory = std::string("runs/") + stamp;
+  for (int i = 2; fs::exists(directory); ++i) directory = std::string("runs/") + stamp + "-" + std::to_string(i);
+  make_directory(directory);
+  std::error_code ignored;  // the link is a convenience
+  fs::remove("runs/last", ignored);
+  fs::create_directory_symlink(fs::path(directory).filename(), "runs/last", ignored);
+  return directory;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,23 @@
+// What a run leaves in its folder: log.txt ("<step> train <loss>", "<step> val <loss>"), metrics.jsonl (one object a
+// step) and the trace. Lines are flushed as they are written, so that a crash keeps what was done.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "core/runtime/hooks.h"
+
+namespace ranklab {
+
+// Creates the folder. Throws kIo naming the path.
+std::shared_ptr<Hook> make_run_log_hook(const std::string& directory);
+
+// Writes trace.json.gz (virtual time on cpu_sim, wall time elsewhere) into the folder at the end of the run; where each
+// rank is a process, trace.rank<N>.json.gz.
+std::shared_ptr<Hook> make_trace_file_hook(const std::string& directory, const RunPlan& plan);
+
+// "runs/20260131-142501"; runs/last points to the latest one.
+std::string default_log_dir();
+// The path the trace hook writes.
+std::string trace_path(const std::string& directory);
+
+}  // namespace ranklab

@@ -1,0 +1,98 @@
+#include "core/runtime/step_metrics.h"
+
+#include <ATen/ops/empty.h>
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+enum Slot { kLoss, kTokens, kNow, kExposed, kPeerWait, kStop, kSlots };
+
+}  // namespace
+
+struct MetricReducer::Sums {
+  double loss = 0, tokens = 0, exposed_ns = 0, peer_wait_ns = 0;
+  int64_t latest_ns = 0;
+  bool stop = false;
+};
+
+MetricReducer::MetricReducer(Communicator& world, RankContext& ctx, const RunPlan& plan)
+    : world_(world), ctx_(ctx), plan_(plan), last_wall_ns_(wall_now_ns()) {}
+
+// Every rank gathers every rank's row and adds in rank order, so all ranks hold the same bits.
+MetricReducer::Sums MetricReducer::gather(const StepOutput& output, bool stop) {
+  const NoCostScope free;
+  at::Tensor mine = at::empty({1, kSlots}, at::kDouble);
+  double* row = mine.mutable_data_ptr<double>();
+  // One rank of each model-parallel group speaks for its tokens.
+  const bool speaks = ctx_.coordinate(Axis::kTp) == 0 && ctx_.coordinate(Axis::kPp) == ctx_.size(Axis::kPp) - 1;
+  row[kLoss] = speaks ? output.loss_sum : 0;
+  row[kTokens] = speaks ? static_cast<double>(output.tokens) : 0;
+  row[kNow] = static_cast<double>(ctx_.clock().now_ns());
+  row[kExposed] = static_cast<double>(ctx_.clock().exposed_total_ns());
+  row[kPeerWait] = static_cast<double>(ctx_.clock().peer_wait_ns());
+  row[kStop] = stop ? 1 : 0;
+  const at::Tensor all = world_.all_gather(mine.to(ctx_.device())).to(at::kCPU);
+  Sums sums;
+  for (int r = 0; r < world_.size(); ++r) {
+    const double* other = all.const_data_ptr<double>() + r * kSlots;
+    sums.loss += other[kLoss];
+    sums.tokens += other[kTokens];
+    sums.exposed_ns += other[kExposed];
+    sums.peer_wait_ns += other[kPeerWait];
+    sums.latest_ns = std::max(sums.latest_ns, static_cast<int64_t>(other[kNow]));
+    sums.stop = sums.stop || (r == 0 && other[kStop] != 0);
+  }
+  return sums;
+}
+
+MetricReducer::Outcome MetricReducer::reduce(int64_t step, const StepOutput& output, double grad_norm, double lr,
+                                             bool stop) {
+  const Sums sums = gather(output, stop);
+  Outcome outcome;
+  outcome.stop = sums.stop;
+  StepMetrics& m = outcome.metrics;
+  m.step = step;
+  m.loss = sums.loss / sums.tokens;
+  m.grad_norm = grad_norm;
+  m.lr = lr;
+  m.tokens = static_cast<int64_t>(sums.tokens);
+  const int64_t wall = wall_now_ns();
+  m.step_wall_ms = static_cast<double>(wall - last_wall_ns_) * 1e-6;
+  m.tokens_per_s = sums.tokens / (static_cast<double>(wall - last_wall_ns_) * 1e-9);
+  last_wall_ns_ = wall;
+  const double virtual_ns = static_cast<double>(sums.latest_ns - last_virtual_ns_);
+  if (virtual_ns > 0) {
+    m.virtual_step_ms = virtual_ns * 1e-6;
+    const double ranks = world_.size();
+    const double peak =
+        plan_.profile.peak_flops(plan_.config.params_dtype == "fp64" ? DType::kFloat64 : DType::kFloat32);
+    const double flops = plan_.config.model.training_flops_per_token(plan_.config.model.seq_length) * sums.tokens;
+    m.mfu = flops / (virtual_ns * 1e-9 * ranks * peak);
+    m.exposed_comm_fraction = (sums.exposed_ns - last_exposed_ns_) / (virtual_ns * ranks);
+    m.peer_wait_fraction = (sums.peer_wait_ns - last_peer_wait_ns_) / (virtual_ns * ranks);
+  }
+  last_virtual_ns_ = sums.latest_ns;
+  last_exposed_ns_ = sums.exposed_ns;
+  last_peer_wait_ns_ = sums.peer_wait_ns;
+  RANKLAB_CHECK(std::isfinite(m.loss) && std::isfinite(grad_norm), ErrorKind::kNumeric,
+                .where = "step " + std::to_string(step), .what = "training diverged",
+                .got = strprintf("loss %g, gradient norm %g", m.loss, grad_norm), .want = "finite numbers",
+                .fix = "lower --lr, lengthen --lr-warmup-iters, or lower --clip-grad");
+  return outcome;
+}
+
+double MetricReducer::mean_loss(const StepOutput& output) {
+  const Sums sums = gather(output, false);
+  last_wall_ns_ = wall_now_ns();
+  last_virtual_ns_ = sums.latest_ns;
+  last_exposed_ns_ = sums.exposed_ns;
+  last_peer_wait_ns_ = sums.peer_wait_ns;
+  return sums.loss / sums.tokens;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,36 @@
+// One exchange per step turns every rank's numbers into the global metrics that all ranks agree on.
+#pragma once
+#include "core/comm/communicator.h"
+#include "core/runtime/components.h"
+#include "core/runtime/hooks.h"
+
+namespace ranklab {
+
+class MetricReducer {
+ public:
+  // `world` is untraced: bookkeeping costs no virtual time.
+  MetricReducer(Communicator& world, RankContext& ctx, const RunPlan& plan);
+
+  struct Outcome {
+    StepMetrics metrics;
+    bool stop = false;
+  };
+  // Collective. `stop` counts only on global rank 0. Throws kNumeric naming the step when the loss or the norm is not
+  // finite.
+  Outcome reduce(int64_t step, const StepOutput& output, double grad_norm, double lr, bool stop);
+  // Collective: mean loss over every rank's tokens.
+  double mean_loss(const StepOutput& output);
+
+ private:
+  struct Sums;
+  Sums gather(const StepOutput& output, bool stop);
+  Communicator& world_;
+  RankContext& ctx_;
+  const RunPlan& plan_;
+  int64_t last_virtual_ns_ = 0;
+  double last_exposed_ns_ = 0;
+  double last_peer_wait_ns_ = 0;
+  int64_t last_wall_ns_ = 0;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,98 @@
+// One training run as numbers and names: filled from a preset and flags (config_fields.h), checked once by resolve()
+// and frozen after that. Flag names are Megatron-LM's. Torch-free.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/comm/device_mesh.h"
+#include "core/model/model_config.h"
+#include "core/sim/hardware_profile.h"
+
+namespace ranklab {
+
+enum class OptimizerKind { kAdamW, kSgd };
+enum class LrDecay { kConstant, kCosine };
+enum class Accumulation { kSequential, kPairwise };
+
+struct TrainConfig {
+  std::string preset = "gpt_tiny";
+  ModelConfig model;
+
+  // Parallelism. dp is derived: world / (tp cp pp).
+  ParallelDims parallel{.world = 8, .tp = 2};
+  std::optional<bool> sequence_parallel;  // unset: on when tp > 1
+  std::string backend = "cpu_sim";        // cpu_sim | cuda
+
+  // Batch and schedule.
+  int64_t train_iters = 200;
+  int64_t global_batch_size = 32;  // sequences
+  int64_t micro_batch_size = 0;    // 0: one microbatch (global batch / dp)
+  Accumulation accumulation = Accumulation::kSequential;
+  uint64_t seed = 1234;
+  std::string params_dtype = "fp32";  // fp32 | fp64
+
+  // Optimizer.
+  OptimizerKind optimizer = OptimizerKind::kAdamW;
+  double lr = 3e-3;
+  double min_lr = 3e-4;
+  LrDecay lr_decay = LrDecay::kCosine;
+  int64_t lr_warmup_iters = -1;  // -1: a tenth of train_iters
+  int64_t lr_decay_iters = 0;  // 0: train_iters
+  double weight_decay = 0.1;
+  double adam_beta1 = 0.9;
+  double adam_beta2 = 0.95;
+  double adam_eps = 1e-8;
+  double sgd_momentum = 0.0;
+  double clip_grad = 1.0;  // 0: no clipping
+
+  // Data-parallel gradient reduction.
+  bool overlap_grad_reduce = true;
+  int64_t ddp_bucket_bytes = 0;  // 0: 25 MB on GPUs; on cpu_sim small enough that a tiny model has several buckets
+
+  // Data.
+  std::string data_path;  // empty: the Debian corpus, or generated sentences
+  bool mock_data = false;
+  double validation_fraction = 0.05;
+  int64_t eval_interval = 50;  // 0: never
+  int64_t eval_iters = 4;
+
+  // Simulation.
+  std::string hardware = "h100-sxm";
+  int gpus_per_node = 0;               // 0: the profile's
+  std::string collectives = "direct";  // direct | gloo
+  std::string transport = "inproc";    // inproc | tcp
+  double hang_timeout_s = 60;
+  int threads_per_rank = 1;   // of the math library; more than 1 makes sense for a single rank
+  std::string gemm = "auto";  // auto | mkl | onednn
+
+  // Output.
+  std::string log_dir;  // empty: runs/<time>
+  int64_t log_interval = 1;
+  bool trace = true;
+  int64_t trace_step_start = 0;
+  int64_t trace_step_end = 20;  // exclusive
+  int64_t sample_tokens = 200;  // 0: no sample at the end
+  std::string sample_prompt = "And the ";
+  double sample_temperature = 0.8;
+};
+
+// A checked configuration and what follows from it. Immutable.
+struct RunPlan {
+  TrainConfig config;
+  DeviceMesh mesh;
+  bool sequence_parallel = false;
+  int64_t micro_batch_size = 1;
+  int64_t num_microbatches = 1;
+  int64_t bucket_bytes = 0;
+  HardwareProfile profile;
+
+  int dp() const { return mesh.size(Axis::kDp); }
+  int64_t tokens_per_step() const { return config.global_batch_size * config.model.seq_length; }
+};
+
+// Checks every constraint. Throws kInvalidArgument naming both numbers and the nearest legal values.
+RunPlan resolve(const TrainConfig& config);
+
+}  // namespace ranklab

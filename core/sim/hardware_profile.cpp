@@ -1,0 +1,160 @@
+#include "core/sim/hardware_profile.h"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/sim/profiles.h"
+
+namespace ranklab {
+namespace {
+
+// Reads one table, remembering which keys were asked for, so that a misspelt key is an error and not a silent default.
+class TableReader {
+ public:
+  TableReader(const toml::table& table, std::string place) : table_(table), place_(std::move(place)) {}
+
+  double number(const std::string& key, double lowest) {
+    known_.push_back(key);
+    const auto value = table_[key].value<double>();
+    RANKLAB_CHECK(value && *value >= lowest, ErrorKind::kBadFile, .where = place_, .what = "bad value of " + quote(key),
+                  .got = value ? strprintf("%g", *value) : "no number",
+                  .want = strprintf("a number of at least %g", lowest),
+                  .fix = "correct the profile; core/sim/profiles/h100-sxm.toml is an example");
+    return *value;
+  }
+  std::string text(const std::string& key) {
+    known_.push_back(key);
+    const auto value = table_[key].value<std::string>();
+    RANKLAB_CHECK(value && !value->empty(), ErrorKind::kBadFile, .where = place_, .what = "bad value of " + quote(key),
+                  .got = "no text", .want = "a text in quotes");
+    return *value;
+  }
+  std::vector<std::string> texts(const std::string& key) {
+    known_.push_back(key);
+    std::vector<std::string> out;
+    if (const toml::array* array = table_[key].as_array()) {
+      for (const toml::node& node : *array) out.push_back(node.value_or(std::string()));
+    }
+    RANKLAB_CHECK(!out.empty() && std::find(out.begin(), out.end(), "") == out.end(), ErrorKind::kBadFile,
+                  .where = place_, .what = "bad value of " + quote(key), .got = "no list of texts",
+                  .want = "a list with at least one text: where the figures are published");
+    return out;
+  }
+  const toml::table& table(const std::string& key) {
+    known_.push_back(key);
+    const toml::table* table = table_[key].as_table();
+    RANKLAB_CHECK(table != nullptr, ErrorKind::kBadFile, .where = place_, .what = "missing table [" + key + "]",
+                  .want = "latency_ns and bandwidth_gb_s in it");
+    return *table;
+  }
+  void reject_unknown() const {
+    for (const auto& [key, node] : table_) {
+      const std::string name(key.str());
+      if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
+      const std::string nearest = nearest_name(name, known_);
+      throw Error(ErrorKind::kBadFile, {.where = place_,
+                                        .what = "unknown key " + quote(name),
+                                        .want = "one of " + join(known_, ", "),
+                                        .fix = nearest.empty() ? "remove it" : "write " + quote(nearest)});
+    }
+  }
+
+ private:
+  const toml::table& table_;
+  std::string place_;
+  std::vector<std::string> known_;
+};
+
+Link read_link(const toml::table& table, const std::string& place) {
+  TableReader reader(table, place);
+  Link link;
+  link.latency_ns = reader.number("latency_ns", 0);
+  link.bandwidth_bytes_per_ns = reader.number("bandwidth_gb_s", 1e-6);
+  reader.reject_unknown();
+  return link;
+}
+
+HardwareProfile parse(std::string_view text, const std::string& place) {
+  toml::table root;
+  try {
+    root = toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    throw Error(ErrorKind::kBadFile,
+                {.where = place,
+                 .what = "not valid TOML: " + std::string(error.description()),
+                 .got = strprintf("an error at line %u", static_cast<unsigned>(error.source().begin.line))});
+  }
+  TableReader reader(root, place);
+  HardwareProfile profile;
+  profile.name = reader.text("name");
+  profile.title = reader.text("title");
+  profile.peak_flops_fp32 = reader.number("peak_tflops_fp32", 1e-6) * 1e12;
+  profile.peak_flops_fp64 = reader.number("peak_tflops_fp64", 1e-6) * 1e12;
+  profile.peak_flops_16bit = reader.number("peak_tflops_16bit", 1e-6) * 1e12;
+  profile.peak_flops_fp8 = reader.number("peak_tflops_fp8", 0) * 1e12;
+  profile.memory_bandwidth = reader.number("memory_bandwidth_gb_s", 1e-6) * 1e9;
+  profile.memory_bytes = static_cast<int64_t>(reader.number("memory_gb", 1e-3) * 1e9);
+  profile.launch_overhead_ns = reader.number("launch_overhead_ns", 0);
+  profile.gpus_per_node = static_cast<int>(reader.number("gpus_per_node", 1));
+  profile.sources = reader.texts("sources");
+  profile.intra_node = read_link(reader.table("intra_node"), place + " [intra_node]");
+  profile.inter_node = read_link(reader.table("inter_node"), place + " [inter_node]");
+  reader.reject_unknown();
+  return profile;
+}
+
+}  // namespace
+
+double HardwareProfile::peak_flops(DType dtype) const {
+  switch (dtype) {
+    case DType::kFloat64:
+      return peak_flops_fp64;
+    case DType::kBFloat16:
+    case DType::kFloat16:
+      return peak_flops_16bit;
+    case DType::kFloat8:
+      return peak_flops_fp8 > 0 ? peak_flops_fp8 : peak_flops_16bit;
+    case DType::kFloat32:
+    case DType::kInt64:
+    case DType::kInt32:
+    case DType::kUInt8:
+    case DType::kBool:
+    case DType::kOther:
+      break;
+  }
+  return peak_flops_fp32;
+}
+
+HardwareProfile load_hardware_profile(const std::string& name_or_path) {
+  if (name_or_path.ends_with(".toml")) {
+    std::ifstream file(name_or_path);
+    std::stringstream text;
+    text << file.rdbuf();
+    RANKLAB_CHECK(file.good(), ErrorKind::kBadFile, .where = "hardware profile", .what = "cannot read the file",
+                  .got = name_or_path, .want = "a readable TOML file", .fix = "check the path");
+    return parse(text.str(), "hardware profile " + name_or_path);
+  }
+  for (const BuiltInProfile& profile : built_in_profiles()) {
+    if (profile.name == name_or_path) return parse(profile.toml, "hardware profile " + name_or_path);
+  }
+  const std::vector<std::string> names = hardware_profile_names();
+  const std::string nearest = nearest_name(name_or_path, names);
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "hardware profile",
+               .what = "unknown profile " + quote(name_or_path),
+               .want = "one of " + join(names, ", ") + ", or a path ending in .toml",
+               .fix = nearest.empty() ? "choose one of these" : "write " + quote(nearest)});
+}
+
+std::vector<std::string> hardware_profile_names() {
+  std::vector<std::string> names;
+  for (const BuiltInProfile& profile : built_in_profiles()) names.emplace_back(profile.name);
+  return names;
+}
+
+}  // namespace ranklab

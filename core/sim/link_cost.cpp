@@ -1,0 +1,73 @@
+#include "core/sim/link_cost.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "core/base/error.h"
+
+namespace ranklab {
+namespace {
+
+TransferCost transfer(const Link& link, int steps, int64_t bytes) {
+  TransferCost cost;
+  cost.steps = steps;
+  cost.algorithm_bytes = bytes;
+  cost.latency_ns = std::llround(link.latency_ns * steps);
+  cost.total_ns = cost.latency_ns + std::llround(static_cast<double>(bytes) / link.bandwidth_bytes_per_ns);
+  return cost;
+}
+
+// ceil(parts x bytes / n): the last chunk of an uneven ring is padded to the others' size.
+int64_t ring_share(int64_t bytes, int64_t parts, int64_t n) { return (bytes * parts + n - 1) / n; }
+
+}  // namespace
+
+LinkCost::LinkCost(const HardwareProfile& profile, std::span<const int> global_ranks, int gpus_per_node)
+    : intra_(profile.intra_node), inter_(profile.inter_node) {
+  RANKLAB_CHECK(gpus_per_node > 0, ErrorKind::kInvalidArgument, .where = "sim link cost",
+                .what = "a node needs at least one GPU", .got = std::to_string(gpus_per_node) + " GPUs per node",
+                .want = "1 or more", .fix = "set --gpus-per-node");
+  RANKLAB_CHECK(!global_ranks.empty(), ErrorKind::kInternal, .where = "sim link cost", .what = "an empty group",
+                .got = "0 ranks", .want = "1 or more");
+  node_.reserve(global_ranks.size());
+  for (const int rank : global_ranks) node_.push_back(rank / gpus_per_node);
+  crosses_nodes_ = std::any_of(node_.begin(), node_.end(), [&](int node) { return node != node_.front(); });
+  slowest_ = intra_;
+  if (crosses_nodes_) {
+    slowest_.latency_ns = std::max(intra_.latency_ns, inter_.latency_ns);
+    slowest_.bandwidth_bytes_per_ns = std::min(intra_.bandwidth_bytes_per_ns, inter_.bandwidth_bytes_per_ns);
+  }
+}
+
+TransferCost LinkCost::collective(Verb verb, int64_t logical_bytes) const {
+  const int n = static_cast<int>(node_.size());
+  if (n == 1) return {};
+  switch (verb) {
+    case Verb::kAllReduce:
+      return transfer(slowest_, 2 * (n - 1), ring_share(logical_bytes, 2 * (n - 1), n));
+    case Verb::kReduceScatter:
+    case Verb::kAllGather:
+      return transfer(slowest_, n - 1, ring_share(logical_bytes, n - 1, n));
+    case Verb::kAllToAll:
+    case Verb::kBroadcast:
+      return transfer(slowest_, n - 1, logical_bytes);
+    case Verb::kSend:
+    case Verb::kRecv:
+      return transfer(slowest_, 1, logical_bytes);
+    case Verb::kBarrier:
+      return transfer(slowest_, 2 * std::bit_width(static_cast<unsigned>(n - 1)), 0);
+    case Verb::kCount:
+      break;
+  }
+  throw Error(ErrorKind::kInternal, {.where = "sim link cost", .what = "not a verb"});
+}
+
+TransferCost LinkCost::message(int from_group_rank, int to_group_rank, int64_t bytes) const {
+  const int from = node_.at(static_cast<size_t>(from_group_rank));
+  const int to = node_.at(static_cast<size_t>(to_group_rank));
+  if (from_group_rank == to_group_rank) return {};
+  return transfer(from == to ? intra_ : inter_, 1, bytes);
+}
+
+}  // namespace ranklab

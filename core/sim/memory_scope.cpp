@@ -1,0 +1,71 @@
+#include "core/sim/memory_scope.h"
+
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/impl/alloc_cpu.h>
+
+#include <cstring>
+#include <mutex>
+
+namespace ranklab {
+namespace {
+
+thread_local MemoryCategory t_category = MemoryCategory::kActivations;
+thread_local std::shared_ptr<MemoryBook> t_book;
+
+// In front of every block. oneDNN frees by the data pointer alone, so the booking must be found from it.
+struct alignas(64) Header {
+  std::shared_ptr<MemoryBook> book;
+  MemoryCategory category;
+  int64_t bytes;
+};
+static_assert(sizeof(Header) == 64, "the data behind the header keeps the allocator's 64-byte alignment");
+
+void release(void* data) {
+  if (data == nullptr) return;
+  Header* header = static_cast<Header*>(data) - 1;
+  if (header->book) header->book->add(header->category, -header->bytes);
+  header->~Header();
+  c10::free_cpu(header);
+}
+
+class BookingAllocator : public c10::Allocator {
+ public:
+  at::DataPtr allocate(size_t bytes) override {
+    if (bytes == 0) return {nullptr, nullptr, &release, at::Device(at::kCPU)};
+    auto* header = new (c10::alloc_cpu(bytes + sizeof(Header))) Header{t_book, t_category, static_cast<int64_t>(bytes)};
+    if (t_book) t_book->add(t_category, header->bytes);
+    void* data = header + 1;
+    return {data, data, &release, at::Device(at::kCPU)};
+  }
+  at::DeleterFnPtr raw_deleter() const override { return &release; }
+  void copy_data(void* destination, const void* source, size_t bytes) const override {
+    std::memcpy(destination, source, bytes);
+  }
+};
+
+}  // namespace
+
+void MemoryBook::add(MemoryCategory category, int64_t bytes) {
+  bytes_[static_cast<size_t>(category)].fetch_add(bytes, std::memory_order_relaxed);
+  const int64_t total = total_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  int64_t peak = peak_.load(std::memory_order_relaxed);
+  while (total > peak && !peak_.compare_exchange_weak(peak, total, std::memory_order_relaxed)) {
+  }
+}
+
+void install_booking_allocator() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    static BookingAllocator allocator;
+    c10::SetCPUAllocator(&allocator, /*priority=*/100);
+  });
+}
+
+void set_thread_memory_book(std::shared_ptr<MemoryBook> book) { t_book = std::move(book); }
+std::shared_ptr<MemoryBook> thread_memory_book() { return t_book; }
+
+MemoryScope::MemoryScope(MemoryCategory category) : previous_(t_category) { t_category = category; }
+MemoryScope::~MemoryScope() { t_category = previous_; }
+
+}  // namespace ranklab

@@ -1,0 +1,136 @@
+#include "core/sim/op_observer.h"
+
+#include <ATen/record_function.h>
+
+#include <cstring>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/sim/op_class.h"
+#include "core/sim/op_cost.h"
+
+namespace ranklab {
+
+struct OpObserver::State {
+  struct Known {
+    std::string name;  // the key is an address: the text shows when it has come to mean another operator
+    OpClass op;
+  };
+  struct Frame {
+    const OpClass* op = nullptr;  // null: inside a closed op, a CostScope, or paused
+    OpCost cost;
+    bool child_charged = false;
+  };
+
+  State(const HardwareProfile& hardware, VirtualClock& rank_clock) : profile(hardware), clock(rank_clock) {
+    frames.reserve(32);
+  }
+
+  const OpClass& lookup(const at::RecordFunction& fn) {
+    const char* const address = fn.name();
+    const auto it = known.find(address);
+    if (it != known.end() && std::strcmp(it->second.name.c_str(), address) == 0) return it->second.op;
+    return known.insert_or_assign(address, Known{address, classify(address, fn.overload_name())}).first->second.op;
+  }
+
+  void charge(double model_flops, double spent_flops, double bytes, DType dtype) {
+    clock.advance(roofline_ns(profile, spent_flops, bytes, dtype));
+    flops += model_flops;
+    ++ops;
+  }
+
+  void begin(const at::RecordFunction& fn) {
+    Frame& frame = frames.emplace_back();
+    if (paused || scope_depth > 0 || closed_depth > 0) return;
+    frame.op = &lookup(fn);
+    if (frame.op->kind != OpKind::kFree && frame.op->kind != OpKind::kComposite) {
+      frame.cost = cost_at_start(*frame.op, fn.inputs());
+    }
+    if (frame.op->closed) ++closed_depth;
+  }
+
+  void end(const at::RecordFunction& fn) {
+    if (frames.empty()) return;  // the op that was running when the observer was made
+    Frame frame = frames.back();
+    frames.pop_back();
+    if (frame.op == nullptr) return;
+    const OpClass& op = *frame.op;
+    if (op.closed) --closed_depth;
+    bool charged = frame.child_charged;
+    if (!charged && op.kind != OpKind::kFree && op.kind != OpKind::kComposite) {
+      add_outputs(op, c10::ArrayRef<const c10::IValue>(fn.outputs().data(), fn.outputs().size()), frame.cost);
+      charge(frame.cost.flops - frame.cost.recomputed_flops, frame.cost.flops, frame.cost.bytes, frame.cost.dtype);
+      charged = true;
+    }
+    if (charged && !frames.empty()) frames.back().child_charged = true;
+  }
+
+  const HardwareProfile& profile;
+  VirtualClock& clock;
+  double flops = 0;
+  int64_t ops = 0;
+  bool paused = false;
+  int scope_depth = 0;
+  int closed_depth = 0;
+  std::vector<Frame> frames;
+  std::unordered_map<const char*, Known> known;
+  at::CallbackHandle handle = 0;
+};
+
+namespace {
+
+thread_local OpObserver::State* t_state = nullptr;
+
+std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& fn) {
+  if (t_state != nullptr) t_state->begin(fn);
+  return nullptr;
+}
+
+void on_end(const at::RecordFunction& fn, at::ObserverContext* /*context*/) {
+  if (t_state != nullptr) t_state->end(fn);
+}
+
+}  // namespace
+
+OpObserver::OpObserver(const HardwareProfile& profile, VirtualClock& clock)
+    : state_(std::make_unique<State>(profile, clock)) {
+  RANKLAB_CHECK(t_state == nullptr, ErrorKind::kInternal, .where = "sim op observer",
+                .what = "this thread already has an observer", .got = "a second one", .want = "one per rank thread");
+  t_state = state_.get();
+  state_->handle = at::addThreadLocalCallback(at::RecordFunctionCallback(&on_start, &on_end)
+                                                  .needsInputs(true)
+                                                  .needsOutputs(true)
+                                                  .scopes({at::RecordScope::FUNCTION}));
+}
+
+OpObserver::~OpObserver() {
+  at::removeCallback(state_->handle);
+  t_state = nullptr;
+}
+
+double OpObserver::flops() const { return state_->flops; }
+int64_t OpObserver::ops() const { return state_->ops; }
+void OpObserver::set_paused(bool paused) { state_->paused = paused; }
+
+CostScope::CostScope(double flops, double bytes, DType dtype) : flops_(flops), bytes_(bytes), dtype_(dtype) {
+  if (t_state != nullptr) ++t_state->scope_depth;
+}
+
+CostScope::~CostScope() {
+  if (t_state == nullptr || --t_state->scope_depth > 0 || t_state->paused) return;
+  t_state->charge(flops_, flops_, bytes_, dtype_);
+}
+
+NoCostScope::NoCostScope() {
+  if (t_state == nullptr) return;
+  previous_ = t_state->paused;
+  t_state->paused = true;
+}
+
+NoCostScope::~NoCostScope() {
+  if (t_state != nullptr) t_state->paused = previous_;
+}
+
+}  // namespace ranklab

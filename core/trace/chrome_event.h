@@ -1,0 +1,41 @@
+// How an event is spelt in the file, shared by writer and reader: the integer fields that go to `args` when they differ
+// from an Event's defaults. Thread rule: constant data.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <variant>
+
+#include "core/trace/event.h"
+
+namespace ranklab {
+
+using EventField = std::variant<int32_t Event::*, int64_t Event::*>;
+struct NamedField {
+  std::string_view key;
+  EventField field;
+};
+
+inline constexpr std::array<NamedField, 14> kArgFields = {{
+    {"step", &Event::step},
+    {"microbatch", &Event::microbatch},
+    {"peer", &Event::peer},
+    {"tag", &Event::tag},
+    {"seq", &Event::sequence},
+    {"posted_ns", &Event::virtual_posted_ns},
+    {"matched_ns", &Event::virtual_matched_ns},
+    {"first_byte_ns", &Event::virtual_first_byte_ns},
+    {"exposed_ns", &Event::virtual_exposed_ns},
+    {"peer_wait_ns", &Event::virtual_peer_wait_ns},
+    {"logical_bytes", &Event::logical_bytes},
+    {"algorithm_bytes", &Event::algorithm_bytes},
+    {"wire_bytes", &Event::wire_bytes},
+    {"wall_matched_ns", &Event::wall_matched_ns},
+}};
+
+inline constexpr std::array<NamedField, 2> kVirtualSpan = {
+    {{"virtual_begin_ns", &Event::virtual_begin_ns}, {"virtual_end_ns", &Event::virtual_end_ns}}};
+inline constexpr std::array<NamedField, 2> kWallSpan = {
+    {{"wall_begin_ns", &Event::wall_begin_ns}, {"wall_end_ns", &Event::wall_end_ns}}};
+
+}  // namespace ranklab

@@ -1,0 +1,27 @@
+// Chrome Trace JSON, which Perfetto (ui.perfetto.dev) and chrome://tracing open as it is: one process per rank
+// ("rank 3 (dp1 tp1)"), lanes phase / compute / one per axis, slices named as recorded (Perfetto colours by name),
+// arrows between the ends of messages, counters for memory by category and loss. `ts` is the drawn clock in
+// microseconds with the nanoseconds as decimals; the other clock and the bytes are in `args`. Everything of a RankTrace
+// is in the file: read_chrome_trace() gives it back. Reference: the Trace Event Format document (Google, 2016). Cost:
+// streamed; besides the events it needs 4 bytes an event for lanes and the list of messages. A path ending in .gz is
+// compressed. The file appears whole or not at all. Thread rule: one thread.
+#pragma once
+#include <span>
+#include <string>
+
+#include "core/trace/event.h"
+#include "core/trace/lanes.h"
+
+namespace ranklab {
+
+constexpr int kTraceSchemaVersion = 1;
+
+struct ChromeWriterOptions {
+  TraceClock clock = TraceClock::kVirtual;
+  int world_size = 0;  // 0: the number of traces
+};
+
+void write_chrome_trace(const std::string& path, std::span<const RankTrace> traces,
+                        const ChromeWriterOptions& options = {});
+
+}  // namespace ranklab

@@ -1,0 +1,79 @@
+#include "core/trace/gz_file.h"
+
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+
+GzWriter::GzWriter(std::string path) : path_(std::move(path)) {
+  temporary_ = path_ + ".tmp" + std::to_string(::getpid());
+  // "T": as it is, without a gzip header, so that both forms go through one writer.
+  file_ = gzopen(temporary_.c_str(), path_.ends_with(".gz") ? "wb6" : "wbT");
+  if (file_ == nullptr) fail("cannot create the file");
+  gzbuffer(static_cast<gzFile>(file_), 1 << 17);
+}
+
+GzWriter::~GzWriter() {
+  if (file_ == nullptr) return;
+  gzclose(static_cast<gzFile>(file_));
+  std::remove(temporary_.c_str());
+}
+
+void GzWriter::fail(const std::string& what) {
+  const std::string reason = errno != 0 ? std::strerror(errno) : "an error of the compressor";
+  throw Error(ErrorKind::kIo, {.where = "trace file " + path_,
+                               .what = what,
+                               .got = reason,
+                               .fix = "check that the folder exists, is writable, and has space"});
+}
+
+void GzWriter::write(std::string_view text) {
+  if (text.empty()) return;
+  errno = 0;
+  const int written = gzwrite(static_cast<gzFile>(file_), text.data(), static_cast<unsigned>(text.size()));
+  if (written != static_cast<int>(text.size())) fail("cannot write");
+}
+
+void GzWriter::commit() {
+  errno = 0;
+  const int closed = gzclose(static_cast<gzFile>(std::exchange(file_, nullptr)));
+  if (closed != Z_OK || std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    const int saved = errno;
+    std::remove(temporary_.c_str());
+    errno = saved;
+    fail("cannot finish the file");
+  }
+}
+
+GzReader::GzReader(std::string path) : path_(std::move(path)) {
+  errno = 0;
+  file_ = gzopen(path_.c_str(), "rb");
+  RANKLAB_CHECK(file_ != nullptr, ErrorKind::kBadFile, .where = "trace file " + path_, .what = "cannot open the file",
+                .got = errno != 0 ? std::strerror(errno) : "no memory", .want = "a .json or .json.gz trace",
+                .fix = "check the path");
+  gzbuffer(static_cast<gzFile>(file_), 1 << 17);
+}
+
+GzReader::~GzReader() { gzclose(static_cast<gzFile>(file_)); }
+
+size_t GzReader::read(char* buffer, size_t size) {
+  const auto file = static_cast<gzFile>(file_);
+  const int got = gzread(file, buffer, static_cast<unsigned>(std::min<size_t>(size, 1 << 30)));
+  int code = Z_OK;
+  const char* message = gzerror(file, &code);
+  RANKLAB_CHECK(got >= 0 && (code == Z_OK || code == Z_STREAM_END), ErrorKind::kBadFile, .where = "trace file " + path_,
+                .what = "cannot read on", .got = code == Z_ERRNO ? std::strerror(errno) : message,
+                .want = "a whole file", .fix = "the file is damaged or was cut off: write it again");
+  return static_cast<size_t>(got);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,43 @@
+// A text file that appears whole or not at all: written under a temporary name in the same folder, renamed by commit().
+// A path ending in ".gz" is compressed (zlib). Thread rule: one thread.
+#pragma once
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace ranklab {
+
+class GzWriter {
+ public:
+  explicit GzWriter(std::string path);  // throws kIo
+  ~GzWriter();                          // removes the temporary file when commit() was not reached
+  GzWriter(const GzWriter&) = delete;
+  GzWriter& operator=(const GzWriter&) = delete;
+
+  void write(std::string_view text);  // throws kIo (disk full ...)
+  void commit();
+
+ private:
+  [[noreturn]] void fail(const std::string& what);
+  std::string path_;
+  std::string temporary_;
+  void* file_ = nullptr;  // gzFile
+};
+
+// Reads a plain or gzip file in pieces. Throws kBadFile when it cannot be opened, kBadFile when the compressed data is
+// damaged or cut off.
+class GzReader {
+ public:
+  explicit GzReader(std::string path);
+  ~GzReader();
+  GzReader(const GzReader&) = delete;
+  GzReader& operator=(const GzReader&) = delete;
+
+  size_t read(char* buffer, size_t size);  // 0 at the end
+
+ private:
+  std::string path_;
+  void* file_ = nullptr;
+};
+
+}  // namespace ranklab

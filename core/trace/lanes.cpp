@@ -1,0 +1,78 @@
+#include "core/trace/lanes.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "core/base/vocabulary.h"
+
+namespace ranklab {
+namespace {
+
+constexpr int kPhaseLane = 0;
+constexpr int kComputeLane = 1;
+constexpr int kFirstAxisLane = 2;
+constexpr int kSubLanes = 1000;  // lane id = base x kSubLanes + sub-lane
+
+int base_lane(const Event& event) {
+  if (event.kind == EventKind::kCollective) return kFirstAxisLane + static_cast<int>(event.axis);
+  return event.kind == EventKind::kCompute ? kComputeLane : kPhaseLane;
+}
+
+// The open slices of one sub-lane, outermost first.
+class SubLane {
+ public:
+  bool accepts(int64_t begin, int64_t end, bool nesting) {
+    while (!open_.empty() && open_.back() <= begin) open_.pop_back();
+    if (open_.empty()) return true;
+    return nesting && end <= open_.back();
+  }
+  void add(int64_t end) { open_.push_back(end); }
+
+ private:
+  std::vector<int64_t> open_;
+};
+
+}  // namespace
+
+LaneMap assign_lanes(const std::vector<Event>& events, TraceClock clock) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < events.size(); ++i) {
+    if (is_slice(events[i])) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const int64_t begin_a = begin_ns(events[a], clock), begin_b = begin_ns(events[b], clock);
+    if (begin_a != begin_b) return begin_a < begin_b;
+    return end_ns(events[a], clock) > end_ns(events[b], clock);  // the enclosing one first
+  });
+  LaneMap map;
+  map.lane_of_event.assign(events.size(), 0);
+  std::map<int, std::vector<SubLane>> sub_lanes;
+  std::set<int> used = {0};
+  for (const size_t index : order) {
+    const Event& event = events[index];
+    const int base = base_lane(event);
+    const int64_t begin = begin_ns(event, clock), end = end_ns(event, clock);
+    std::vector<SubLane>& subs = sub_lanes[base];
+    size_t sub = 0;
+    while (sub < subs.size() && !subs[sub].accepts(begin, end, event.kind != EventKind::kCollective)) ++sub;
+    if (sub == subs.size()) subs.emplace_back();
+    subs[sub].add(end);
+    map.lane_of_event[index] = base * kSubLanes + static_cast<int>(sub);
+    used.insert(map.lane_of_event[index]);
+  }
+  map.lanes.assign(used.begin(), used.end());
+  return map;
+}
+
+std::string lane_name(int lane) {
+  const int base = lane / kSubLanes;
+  std::string text = base == kPhaseLane     ? "phase"
+                     : base == kComputeLane ? "compute"
+                                            : std::string(name(static_cast<Axis>(base - kFirstAxisLane)));
+  if (lane % kSubLanes > 0) text += " #" + std::to_string(lane % kSubLanes + 1);
+  return text;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,35 @@
+// Where each slice is drawn: one lane for phases, one for compute, one per axis for communication, and further ones
+// ("dp #2") where slices of a lane would cross, since Chrome's format wants the slices of a track to nest. Phases and
+// compute spans may nest; communication slices of a lane never overlap. Cost: O(n log n). Thread rule: pure.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/trace/event.h"
+
+namespace ranklab {
+
+// Which of the two clocks is drawn: simulated runs use virtual time, real hardware wall time.
+enum class TraceClock : uint8_t { kVirtual, kWall };
+
+inline int64_t begin_ns(const Event& event, TraceClock clock) {
+  return clock == TraceClock::kVirtual ? event.virtual_begin_ns : event.wall_begin_ns;
+}
+inline int64_t end_ns(const Event& event, TraceClock clock) {
+  return clock == TraceClock::kVirtual ? event.virtual_end_ns : event.wall_end_ns;
+}
+// An event with a duration: compute, collective, phase.
+inline bool is_slice(const Event& event) {
+  return event.kind == EventKind::kCompute || event.kind == EventKind::kCollective || event.kind == EventKind::kPhase;
+}
+
+struct LaneMap {
+  std::vector<int> lane_of_event;  // thread id, one per event
+  std::vector<int> lanes;          // used thread ids, ascending; instants and counters live on lane 0
+};
+
+LaneMap assign_lanes(const std::vector<Event>& events, TraceClock clock);
+std::string lane_name(int lane);  // "phase", "compute", "tp", "dp #2"
+
+}  // namespace ranklab

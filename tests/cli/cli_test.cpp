@@ -1,0 +1,143 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "core/runtime/config_fields.h"
+
+namespace ranklab {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int exit_code;
+  std::string output;  // stdout and stderr
+};
+
+Outcome ranklab(const std::string& arguments) {
+  FILE* pipe = ::popen((std::string(RANKLAB_PROGRAM) + " " + arguments + " 2>&1").c_str(), "r");
+  std::string output;
+  std::array<char, 4096> buffer;
+  for (size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) output.append(buffer.data(), n);
+  return {WEXITSTATUS(::pclose(pipe)), output};
+}
+
+const std::string kTiny =
+    "train --mock-data --num-layers 1 --hidden-size 32 --ffn-hidden-size 64 --num-attention-heads 4 --seq-length 32 "
+    "--gbs 8 "
+    "--lr-warmup-iters 0 --sample-tokens 8 ";
+
+class Cli : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = fs::path(testing::TempDir()) / ("ranklab_cli_" + std::to_string(::getpid()));
+    fs::remove_all(directory_);
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+  std::string log_dir() const { return " --log-dir " + directory_.string(); }
+  fs::path directory_;
+};
+
+TEST_F(Cli, TrainsAndLeavesLogMetricsTraceAndSample) {
+  const Outcome run = ranklab(kTiny + "--train-iters 3 --eval-interval 3 --eval-iters 1" + log_dir());
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output,
+              AllOf(HasSubstr("8 rank threads"), HasSubstr("dp 4 x tp 2, sequence parallel"), HasSubstr("virtual ms"),
+                    HasSubstr("exposed comm"), HasSubstr("done after 3 steps"), HasSubstr("sample:\nAnd the ")));
+  EXPECT_TRUE(fs::exists(directory_ / "log.txt"));
+  EXPECT_TRUE(fs::exists(directory_ / "metrics.jsonl"));
+  EXPECT_THAT(run.output, HasSubstr((directory_ / "trace.json.gz").string()));
+
+  const std::string trace = (directory_ / "trace.json.gz").string();
+  const Outcome info = ranklab("trace info " + trace);
+  EXPECT_EQ(info.exit_code, 0) << info.output;
+  EXPECT_THAT(info.output, HasSubstr("tp"));
+  const Outcome valid = ranklab("trace validate " + trace);
+  EXPECT_EQ(valid.exit_code, 0) << valid.output;
+}
+
+TEST_F(Cli, TheSameLossesOnEveryTransport) {
+  std::vector<std::string> logs;
+  for (const char* path : {"--collectives direct", "--collectives gloo", "--collectives gloo --transport tcp"}) {
+    const Outcome run = ranklab(kTiny + "--train-iters 2 --eval-interval 0 --no-trace " + path + log_dir());
+    EXPECT_EQ(run.exit_code, 0) << run.output;
+    std::ifstream in(directory_ / "log.txt");
+    logs.emplace_back((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  }
+  EXPECT_EQ(logs[0], logs[1]);
+  EXPECT_EQ(logs[0], logs[2]);
+}
+
+TEST_F(Cli, HelpShowsEverySetting) {
+  const Outcome help = ranklab("train --help");
+  EXPECT_EQ(help.exit_code, 0);
+  for (const ConfigField& field : config_fields()) {
+    for (const std::string& flag : field.flags) EXPECT_THAT(help.output, HasSubstr(flag));
+    EXPECT_THAT(help.output, HasSubstr(field.help.substr(0, 20)));
+  }
+}
+
+TEST_F(Cli, MistakesAreUsageErrorsThatSayWhatToDo) {
+  const Outcome flag = ranklab("train --train-itres 3");
+  EXPECT_EQ(flag.exit_code, 2);
+  EXPECT_THAT(flag.output, HasSubstr("did you mean '--train-iters'?"));
+  const Outcome command = ranklab("trian");
+  EXPECT_EQ(command.exit_code, 2);
+  EXPECT_THAT(command.output, HasSubstr("did you mean 'train'?"));
+  const Outcome value = ranklab("train --tp 3");
+  EXPECT_EQ(value.exit_code, 2);
+  EXPECT_THAT(value.output, AllOf(HasSubstr("3"), HasSubstr("8")));
+  const Outcome preset = ranklab("train --preset gpt_tinny");
+  EXPECT_EQ(preset.exit_code, 2);
+  EXPECT_THAT(preset.output, HasSubstr("gpt_tiny"));
+  const Outcome path = ranklab("train --data-path /no/such/file" + log_dir());
+  EXPECT_EQ(path.exit_code, 1);
+  EXPECT_THAT(path.output, HasSubstr("/no/such/file"));
+  const Outcome trace = ranklab("trace validate /no/such/trace.json");
+  EXPECT_EQ(trace.exit_code, 1);
+}
+
+TEST_F(Cli, AnInterruptFinishesTheStepAndKeepsTheTrace) {
+  fs::create_directories(directory_);
+  const std::string command =
+      std::string(RANKLAB_PROGRAM) + " " + kTiny + "--train-iters 1000000 --eval-interval 0" + log_dir();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::freopen((directory_ / "out.txt").c_str(), "w", stdout);
+    std::freopen((directory_ / "out.txt").c_str(), "a", stderr);
+    ::execl("/bin/sh", "sh", "-c", ("exec " + command).c_str(), nullptr);
+    ::_exit(127);
+  }
+  for (int i = 0; i < 600; ++i) {  // until it trains
+    std::error_code ignored;
+    if (fs::file_size(directory_ / "log.txt", ignored) > 20 && !ignored) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  ::kill(child, SIGINT);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  EXPECT_EQ(ranklab("trace validate " + (directory_ / "trace.json.gz").string()).exit_code, 0);
+}
+
+TEST_F(Cli, CudaOnAMachineWithoutItIsOneClearError) {
+  const Outcome run = ranklab(kTiny + "--backend cuda --world-size 1 --tp 1" + log_dir());
+  if (run.exit_code == 0) GTEST_SKIP() << "this machine has a GPU and the CUDA module";
+  EXPECT_EQ(run.exit_code, 3) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("do:"));
+}
+
+}  // namespace
+}  // namespace ranklab

@@ -1,0 +1,163 @@
+// Every factorization of 2, 4, 6 and 8 ranks over dp x tp, with and without sequence parallelism and gradient
+// accumulation, against one rank: logits, loss, every gradient, the clip norm, the weights after one and ten steps,
+// with AdamW and SGD. Gradients are always compared: AdamW hides a wrong factor.
+//   U: fp64, relative 1e-12 (rounding is told from logic)        T: fp32, 1e-6 after one step, 1e-5 after ten
+// Errors are relative to the largest element of the tensor.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <tuple>
+
+#include "tests/equivalence/training_run.h"
+
+namespace ranklab {
+namespace {
+
+struct Tolerance {
+  double first;  // after one step
+  double last;   // after ten
+};
+
+struct Variant {
+  const char* name;
+  void (*change)(ModelConfig&);
+};
+
+const Variant kVariants[] = {
+    {"llama_gqa", [](ModelConfig& c) { c.num_query_groups = c.num_attention_heads / 2; }},
+    {"gpt2_dropout",
+     [](ModelConfig& c) {
+       c.norm = NormKind::kLayerNorm;
+       c.position = PositionKind::kLearned;
+       c.activation = ActivationKind::kGelu;
+       c.add_bias = true;
+       c.tie_embeddings = true;
+       c.dropout = 0.2;
+     }},
+    {"tied_bias_dropout",
+     [](ModelConfig& c) {
+       c.tie_embeddings = true;
+       c.add_bias = true;
+       c.dropout = 0.1;
+     }},
+};
+
+// Sizes that every split of the world divides, and a vocabulary that none does.
+TrainingRun base_run(int world, const Variant& variant) {
+  const int64_t unit = world % 3 == 0 ? 6 : 8;
+  TrainingRun run;
+  run.model = {.num_layers = 2,
+               .hidden_size = 4 * unit,
+               .ffn_hidden_size = 6 * unit,
+               .num_attention_heads = 2 * unit,
+               .vocab_size = 13,
+               .seq_length = unit,
+               .init_std = 0.1};
+  run.global_batch = 2 * unit;
+  variant.change(run.model);
+  return run;
+}
+
+struct Layout {
+  int dp, tp;
+  bool sp;
+  int microbatches;
+};
+
+std::vector<Layout> layouts_of(int world) {
+  std::vector<Layout> layouts;
+  for (int tp = 1; tp <= world; ++tp) {
+    if (world % tp != 0) continue;
+    // Accumulation in every other layout.
+    layouts.push_back({world / tp, tp, false, tp % 2 == 0 ? 2 : 1});
+    if (tp > 1) layouts.push_back({world / tp, tp, true, tp % 4 == 0 ? 1 : 2});
+  }
+  return layouts;
+}
+
+const TrainingRecord& reference_of(const TrainingRun& run, const std::string& key) {
+  static std::map<std::string, TrainingRecord> records;
+  const auto it = records.find(key);
+  if (it != records.end()) return it->second;
+  TrainingRun one = run;
+  one.dp = one.tp = one.microbatches = 1;
+  one.sequence_parallel = false;
+  return records[key] = train(one);
+}
+
+double relative_error(const at::Tensor& got, const at::Tensor& want) {
+  const double scale = want.to(at::kDouble).abs().max().item<double>();
+  return (got.to(at::kDouble) - want.to(at::kDouble)).abs().max().item<double>() / (scale > 0 ? scale : 1.0);
+}
+
+// `got` may have padding rows: they must be exactly zero.
+void expect_close(const Tensors& got, const Tensors& want, double tolerance, const std::string& what) {
+  ASSERT_EQ(got.size(), want.size()) << what;
+  for (const auto& [name, tensor] : want) {
+    const at::Tensor& mine = got.at(name);
+    const int64_t rows = tensor.size(0);
+    EXPECT_LT(relative_error(mine.narrow(0, 0, rows), tensor), tolerance) << what << " of " << name;
+    EXPECT_EQ(mine.narrow(0, rows, mine.size(0) - rows).count_nonzero().item<int64_t>(), 0) << what << " of " << name;
+  }
+}
+
+void expect_equivalent(const TrainingRecord& got, const TrainingRecord& want, const Tolerance& tolerance) {
+  EXPECT_EQ(got.faults, std::vector<std::string>{});
+  EXPECT_LT(relative_error(got.logits, want.logits), tolerance.first);
+  ASSERT_EQ(got.steps.size(), want.steps.size());
+  for (size_t step = 0; step < want.steps.size(); ++step) {
+    const double limit = step == 0 ? tolerance.first : tolerance.last;
+    const StepRecord &mine = got.steps[step], &other = want.steps[step];
+    const std::string at_step = " at step " + std::to_string(step);
+    EXPECT_NEAR(mine.loss, other.loss, limit * other.loss) << at_step;
+    EXPECT_NEAR(mine.grad_norm, other.grad_norm, limit * other.grad_norm) << at_step;
+    expect_close(mine.grads, other.grads, limit, "gradient" + at_step);
+    expect_close(mine.weights, other.weights, limit, "weights" + at_step);
+  }
+}
+
+using Param = std::tuple<int, const Variant*, OptimizerKind, at::ScalarType>;
+
+class Layouts : public ::testing::TestWithParam<Param> {};
+
+TEST_P(Layouts, EqualOneRank) {
+  const auto [world, variant, optimizer, dtype] = GetParam();
+  TrainingRun run = base_run(world, *variant);
+  run.optimizer = optimizer;
+  run.dtype = dtype;
+  const std::string key = std::to_string(run.model.hidden_size) + variant->name +
+                          std::to_string(static_cast<int>(optimizer)) + std::to_string(static_cast<int>(dtype));
+  const TrainingRecord& reference = reference_of(run, key);
+  const Tolerance tolerance = dtype == at::kDouble ? Tolerance{1e-12, 1e-12} : Tolerance{1e-6, 1e-5};
+  for (const Layout& layout : layouts_of(world)) {
+    SCOPED_TRACE("dp " + std::to_string(layout.dp) + " tp " + std::to_string(layout.tp) + (layout.sp ? " sp" : "") +
+                 " microbatches " + std::to_string(layout.microbatches));
+    run.dp = layout.dp;
+    run.tp = layout.tp;
+    run.sequence_parallel = layout.sp;
+    run.microbatches = layout.microbatches;
+    expect_equivalent(train(run), reference, tolerance);
+  }
+}
+
+std::string param_name(const ::testing::TestParamInfo<Param>& info) {
+  const auto [world, variant, optimizer, dtype] = info.param;
+  return "ranks" + std::to_string(world) + "_" + variant->name +
+         (optimizer == OptimizerKind::kAdamW ? "_adamw" : "_sgd") + (dtype == at::kDouble ? "_fp64" : "_fp32");
+}
+
+INSTANTIATE_TEST_SUITE_P(U, Layouts,
+                         ::testing::Combine(::testing::Values(2, 4, 6, 8),
+                                            ::testing::Values(&kVariants[0], &kVariants[1], &kVariants[2]),
+                                            ::testing::Values(OptimizerKind::kAdamW, OptimizerKind::kSgd),
+                                            ::testing::Values(at::kDouble)),
+                         param_name);
+INSTANTIATE_TEST_SUITE_P(T, Layouts,
+                         ::testing::Combine(::testing::Values(2, 4, 6, 8), ::testing::Values(&kVariants[0]),
+                                            ::testing::Values(OptimizerKind::kAdamW, OptimizerKind::kSgd),
+                                            ::testing::Values(at::kFloat)),
+                         param_name);
+
+}  // namespace
+}  // namespace ranklab

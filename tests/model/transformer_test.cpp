@@ -1,0 +1,125 @@
+#include "core/model/transformer.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "core/base/error.h"
+#include "core/model/presets.h"
+#include "tests/parallel/run_ranks.h"
+
+namespace ranklab {
+namespace {
+
+ModelConfig small() {
+  return {.num_layers = 2,
+          .hidden_size = 16,
+          .ffn_hidden_size = 24,
+          .num_attention_heads = 4,
+          .vocab_size = 11,
+          .seq_length = 8};
+}
+
+Batch batch_of(int64_t sequences, int64_t length, int64_t vocab) {
+  const at::Tensor tokens =
+      (at::arange(sequences * (length + 1), at::kLong) * 7 + 3).remainder(vocab).view({sequences, -1});
+  return {.tokens_BS = tokens.narrow(1, 0, length).contiguous(),
+          .targets_BS = tokens.narrow(1, 1, length).contiguous()};
+}
+
+TEST(Transformer, ParameterCountIsTheConfigs) {
+  run_ranks(dims_of(1, 1), [](RankContext& context) {
+    for (ModelConfig c : {model_preset("gpt_tiny"), model_preset("gpt2_124m"), model_preset("llama_1b")}) {
+      c.num_layers = 2;
+      c.hidden_size = 4 * c.num_attention_heads;
+      c.vocab_size = 50;
+      c.ffn_hidden_size = 24;
+      c.seq_length = 16;
+      int64_t count = 0;
+      for (const Parameter* p : make_transformer(c, context, {})->registry().parameters()) count += p->data.numel();
+      EXPECT_EQ(count, c.parameter_count());
+    }
+  });
+}
+
+TEST(Transformer, FirstLossIsThatOfAUniformGuess) {
+  run_ranks(dims_of(1, 1), [](RankContext& context) {
+    const auto model = make_transformer(small(), context, {});
+    const Batch batch = batch_of(4, 8, 11);
+    EXPECT_NEAR(model->loss_sum(batch).item<double>() / 32, std::log(11.0), 0.05);
+  });
+}
+
+TEST(Transformer, LogitsAreWholeOnEveryRankForAnyLength) {
+  at::Tensor reference;
+  for (const int tp : {1, 2, 4}) {
+    run_ranks(dims_of(1, tp), [&](RankContext& context) {
+      const auto model = make_transformer(small(), context, {.sequence_parallel = true, .dtype = at::kDouble});
+      model->set_training(false);
+      const Batch batch = batch_of(2, 5, 11);  // 5 positions divide by neither tp
+      const at::Tensor logits = model->logits(batch);
+      ASSERT_EQ(logits.sizes(), (std::vector<int64_t>{2, 5, 11}));
+      if (tp == 1) {
+        reference = logits;
+      } else {
+        EXPECT_LT((logits - reference).abs().max().item<double>(), 1e-13);
+      }
+    });
+  }
+}
+
+TEST(Transformer, DropoutFollowsTrainingModeStepAndSample) {
+  run_ranks(dims_of(1, 1), [](RankContext& context) {
+    ModelConfig c = small();
+    c.dropout = 0.3;
+    const auto model = make_transformer(c, context, {});
+    Batch batch = batch_of(2, 8, 11);
+    const at::Tensor first = model->logits(batch);
+    EXPECT_TRUE(at::equal(first, model->logits(batch)));
+    batch.step = 1;
+    EXPECT_FALSE(at::equal(first, model->logits(batch)));
+    batch.step = 0;
+    batch.first_sample = 2;
+    EXPECT_FALSE(at::equal(first, model->logits(batch)));
+    model->set_training(false);
+    const at::Tensor calm = model->logits(batch);
+    batch.step = 9;
+    EXPECT_TRUE(at::equal(calm, model->logits(batch)));
+  });
+}
+
+std::string refusal(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Transformer, RefusesBatchesThatDoNotFit) {
+  run_ranks(dims_of(1, 1), [](RankContext& context) {
+    const auto model = make_transformer(small(), context, {});
+    EXPECT_NE(refusal([&] { model->loss_sum(batch_of(2, 9, 11)); }).find("S at most 8"), std::string::npos);
+    EXPECT_NE(refusal([&] { model->loss_sum(batch_of(2, 8, 20)); }).find("want 0 .. 10"), std::string::npos);
+    Batch ragged = batch_of(2, 8, 11);
+    ragged.targets_BS = ragged.targets_BS.narrow(1, 0, 7);
+    EXPECT_NE(refusal([&] { model->loss_sum(ragged); }).find("differ in shape"), std::string::npos);
+  });
+}
+
+TEST(Transformer, RunsInBfloat16) {
+  run_ranks(dims_of(1, 2), [](RankContext& context) {
+    const auto model = make_transformer(small(), context, {.sequence_parallel = true, .dtype = at::kBFloat16});
+    const at::Tensor loss = model->loss_sum(batch_of(4, 8, 11));
+    EXPECT_EQ(loss.scalar_type(), at::kFloat);
+    EXPECT_NEAR(loss.item<double>() / 32, std::log(11.0), 0.1);
+    torch::autograd::backward({loss}, {});
+    for (const Parameter* p : model->registry().parameters()) {
+      EXPECT_TRUE(at::isfinite(p->data.grad()).all().item<bool>()) << p->name;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace ranklab

@@ -1,0 +1,125 @@
+// The one-pass kernels against the same layers in plain ATen ops, forward and backward.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <functional>
+
+#include "core/nn/activation.h"
+#include "core/nn/attention.h"
+#include "core/nn/norm.h"
+#include "core/nn/rope.h"
+#include "core/nn/row_kernels.h"
+#include "tests/golden/golden.h"
+
+namespace ranklab {
+namespace {
+
+using golden::relative_error;
+using golden::wave;
+using Inputs = std::vector<at::Tensor>;
+using Layer = std::function<Inputs(const Inputs&)>;
+
+// Outputs and input gradients of sum(output_k * wave_k).
+Inputs run(const Layer& layer, const Inputs& values, at::ScalarType dtype) {
+  Inputs leaves;
+  for (const at::Tensor& value : values) leaves.push_back(value.to(dtype).detach().clone().requires_grad_(true));
+  Inputs results = layer(leaves);
+  at::Tensor total = at::zeros({}, at::TensorOptions().dtype(dtype));
+  for (size_t k = 0; k < results.size(); ++k) {
+    total = total + (results[k] * wave(results[k].sizes(), 0.3 + static_cast<double>(k)).to(dtype)).sum();
+  }
+  torch::autograd::backward({total}, {});
+  for (const at::Tensor& leaf : leaves) results.push_back(leaf.grad());
+  return results;
+}
+
+void expect_same(const Layer& fast, const Layer& reference, const Inputs& values) {
+  const Inputs want = run(reference, values, at::kDouble);
+  const Inputs got64 = run(fast, values, at::kDouble);
+  const Inputs got32 = run(fast, values, at::kFloat);
+  ASSERT_EQ(want.size(), got64.size());
+  for (size_t k = 0; k < want.size(); ++k) {
+    EXPECT_LT(relative_error(got64[k], want[k]), 1e-13) << "result " << k;
+    EXPECT_LT(relative_error(got32[k], want[k]), 1e-6) << "result " << k;
+  }
+}
+
+TEST(RmsNorm, EqualsReference) {
+  for (const int64_t width : {3, 7, 8, 64, 131}) {
+    expect_same([](const Inputs& in) { return Inputs{add_rms_norm(in[0], {}, in[1], 1e-5).normed}; },
+                [](const Inputs& in) { return Inputs{add_rms_norm_reference(in[0], {}, in[1], 1e-5).normed}; },
+                {wave({5, 9, width}, 0.1), wave({width}, 0.2, 0.5, 1.0)});
+  }
+}
+
+TEST(AddRmsNorm, EqualsReferenceInBothOutputs) {
+  const auto layer = [](auto norm) {
+    return [norm](const Inputs& in) {
+      const NormOutput out = norm(in[0], in[1], in[2], 1e-5);
+      return Inputs{out.sum, out.normed};
+    };
+  };
+  const Inputs values{wave({33, 3, 40}, 0.1), wave({33, 3, 40}, 0.7, 2.0), wave({40}, 0.2, 0.5, 1.0)};
+  expect_same(layer(add_rms_norm), layer(add_rms_norm_reference), values);
+}
+
+TEST(AddRmsNorm, AnUnusedOutputHasNoGradient) {
+  const Inputs values{wave({4, 2, 8}, 0.1), wave({4, 2, 8}, 0.7), wave({8}, 0.2, 0.5, 1.0)};
+  for (const bool use_sum : {false, true}) {
+    const auto pick = [use_sum](const NormOutput& out) { return Inputs{use_sum ? out.sum * 1.0 : out.normed}; };
+    Inputs leaves;
+    for (const at::Tensor& value : values) leaves.push_back(value.clone().requires_grad_(true));
+    const at::Tensor y = pick(add_rms_norm(leaves[0], leaves[1], leaves[2], 1e-5))[0];
+    torch::autograd::backward({y.sum()}, {});
+    EXPECT_TRUE(leaves[0].grad().defined());
+    EXPECT_EQ(leaves[2].grad().defined(), !use_sum);
+    EXPECT_EQ(at::equal(leaves[1].grad(), at::ones_like(leaves[1])), use_sum);
+  }
+}
+
+TEST(Swiglu, EqualsReferenceOverTheWholeRange) {
+  for (const double scale : {1.0, 20.0, 120.0}) {  // past +-88 sigmoid saturates: neither NaN nor Inf
+    expect_same([](const Inputs& in) { return Inputs{swiglu(in[0])}; },
+                [](const Inputs& in) { return Inputs{swiglu_reference(in[0])}; }, {wave({6, 5, 94}, 0.1, scale)});
+  }
+}
+
+TEST(Attention, EqualsReference) {
+  struct Case {
+    int64_t heads, groups, head_dim, seq;
+    bool rope;
+  };
+  for (const Case& c : {Case{2, 2, 8, 5, true}, Case{4, 2, 8, 17, true}, Case{4, 1, 16, 33, true},
+                        Case{3, 3, 6, 4, false}, Case{2, 1, 4, 1, true}}) {
+    const AttentionShape shape{c.heads, c.groups, c.head_dim};
+    const auto layer = [&](auto attention) {
+      return [&, attention](const Inputs& in) {
+        const RopeTable rope =
+            c.rope ? make_rope_table(64, c.head_dim, 100.0, in[0].options().requires_grad(false)) : RopeTable{};
+        return Inputs{attention(in[0], shape, rope)};
+      };
+    };
+    expect_same(layer(causal_attention), layer(causal_attention_reference),
+                {wave({c.seq, 3, (c.heads + 2 * c.groups) * c.head_dim}, 0.1, 2.0)});
+  }
+}
+
+TEST(Attention, IsCausal) {
+  const AttentionShape shape{2, 1, 4};
+  const at::Tensor qkv = wave({6, 2, 16}, 0.4);
+  at::Tensor changed = qkv.clone();
+  changed.narrow(0, 4, 2).mul_(-3.0);
+  const at::Tensor before = causal_attention(qkv, shape, {}), after = causal_attention(changed, shape, {});
+  EXPECT_TRUE(at::equal(before.narrow(0, 0, 4), after.narrow(0, 0, 4)));
+  EXPECT_FALSE(at::equal(before.narrow(0, 4, 2), after.narrow(0, 4, 2)));
+}
+
+TEST(SumOfSquares, IsFp64) {
+  const at::Tensor x = at::full({100003}, 1e-4f, at::TensorOptions().dtype(at::kFloat));
+  const double each = static_cast<double>(1e-4f) * static_cast<double>(1e-4f);
+  EXPECT_NEAR(kernels::sum_of_squares(x.const_data_ptr<float>(), x.numel()), 100003 * each, 1e-12 * 100003 * each);
+}
+
+}  // namespace
+}  // namespace ranklab

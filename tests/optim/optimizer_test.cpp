@@ -1,0 +1,100 @@
+// Updates against the papers' formulas, written out element by element.
+#include "core/optim/optimizer.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "tests/golden/golden.h"
+
+namespace ranklab {
+namespace {
+
+using golden::relative_error;
+using golden::wave;
+
+struct Fixture {
+  ParameterRegistry registry{1, at::kDouble, at::kCPU};
+  Parameter& weight = registry.create("weight", replicated({3, 5}), {InitKind::kNormal, 1.0}, true);
+  Parameter& norm = registry.create("norm", replicated({4}), {InitKind::kOnes}, false);
+  void set_grads(int step) {
+    weight.data.mutable_grad() = wave({3, 5}, 0.3 + step);
+    norm.data.mutable_grad() = wave({4}, 0.9 + step);
+  }
+};
+
+at::Tensor adamw_reference(at::Tensor w, double salt, const AdamWOptions& o, double decay, int steps) {
+  at::Tensor m = at::zeros_like(w), v = at::zeros_like(w);
+  for (int t = 1; t <= steps; ++t) {
+    const double lr = 0.01 * t;
+    const at::Tensor g = wave(w.sizes(), salt + t);
+    w = w * (1 - lr * decay);
+    m = o.beta1 * m + (1 - o.beta1) * g;
+    v = o.beta2 * v + (1 - o.beta2) * g * g;
+    const at::Tensor m_hat = m / (1 - std::pow(o.beta1, t)), v_hat = v / (1 - std::pow(o.beta2, t));
+    w = w - lr * m_hat / (v_hat.sqrt() + o.epsilon);
+  }
+  return w;
+}
+
+TEST(AdamW, IsTheFormulaAndDecaysOnlyWeights) {
+  Fixture f;
+  const AdamWOptions options;
+  const at::Tensor weight = adamw_reference(f.weight.data.detach().clone(), 0.3, options, options.weight_decay, 5);
+  const at::Tensor norm = adamw_reference(f.norm.data.detach().clone(), 0.9, options, 0.0, 5);
+  const auto optimizer = make_adamw(f.registry.parameters(), options);
+  for (int t = 1; t <= 5; ++t) {
+    f.set_grads(t);
+    optimizer->step(0.01 * t);
+    optimizer->zero_grad();
+    EXPECT_FALSE(f.weight.data.grad().defined());
+  }
+  EXPECT_LT(relative_error(f.weight.data, weight), 1e-14);
+  EXPECT_LT(relative_error(f.norm.data, norm), 1e-14);
+  EXPECT_EQ(optimizer->state().size(), 4u);
+}
+
+at::Tensor sgd_reference(at::Tensor w, double salt, const SgdOptions& o, double decay, int steps) {
+  at::Tensor buffer = at::zeros_like(w);
+  for (int t = 1; t <= steps; ++t) {
+    const at::Tensor g = wave(w.sizes(), salt + t) + decay * w;
+    buffer = t == 1 ? g : o.momentum * buffer + g;
+    w = w - 0.01 * t * buffer;
+  }
+  return w;
+}
+
+TEST(Sgd, IsTheFormula) {
+  for (const double momentum : {0.0, 0.9}) {
+    Fixture f;
+    const SgdOptions options{.momentum = momentum, .weight_decay = 0.2};
+    const at::Tensor weight = sgd_reference(f.weight.data.detach().clone(), 0.3, options, 0.2, 4);
+    const at::Tensor norm = sgd_reference(f.norm.data.detach().clone(), 0.9, options, 0.0, 4);
+    const auto optimizer = make_sgd(f.registry.parameters(), options);
+    for (int t = 1; t <= 4; ++t) {
+      f.set_grads(t);
+      optimizer->step(0.01 * t);
+    }
+    EXPECT_LT(relative_error(f.weight.data, weight), 1e-14) << momentum;
+    EXPECT_LT(relative_error(f.norm.data, norm), 1e-14) << momentum;
+    EXPECT_EQ(optimizer->state().size(), momentum == 0.0 ? 0u : 2u);
+  }
+}
+
+TEST(Optimizer, AMissingGradientIsNamed) {
+  Fixture f;
+  f.set_grads(0);
+  f.norm.data.mutable_grad().reset();
+  const auto optimizer = make_adamw(f.registry.parameters(), {});
+  try {
+    optimizer->step(0.1);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("norm"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace ranklab

@@ -1,0 +1,129 @@
+// Which ranks a gradient is summed over, and how often. Each rank's gradient is 2^rank, so the sum names the exact set
+// of ranks that took part (Megatron-LM's detector).
+#include "core/parallel/grad_reducer.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "core/base/error.h"
+#include "tests/parallel/run_ranks.h"
+
+namespace ranklab {
+namespace {
+
+struct Fixture {
+  ParameterRegistry registry{1, at::kFloat, at::kCPU};
+  Fixture() {
+    for (int i = 0; i < 5; ++i) registry.create("w" + std::to_string(i), replicated({3, 7}), {}, true);
+    registry.create("norm", replicated({5}), {InitKind::kOnes}, false).sum_grad_over_tp = true;
+    registry.create("unused", replicated({2}), {}, true);
+  }
+  // A loss whose gradient is `value` everywhere (for "unused": none).
+  void backward(double value) {
+    at::Tensor loss = at::zeros({});
+    for (const Parameter* p : registry.parameters()) {
+      if (p->name != "unused") loss = loss + p->data.sum() * value;
+    }
+    torch::autograd::backward({loss}, {});
+  }
+};
+
+double power_of_two(int exponent) { return static_cast<double>(int64_t{1} << exponent); }
+
+struct Layout {
+  int dp, tp;
+};
+
+class GradReducerTest : public ::testing::TestWithParam<std::tuple<Layout, bool, GradAccumulation, int>> {};
+
+TEST_P(GradReducerTest, SumsOverExactlyItsGroups) {
+  const auto [layout, overlap, accumulation, microbatches] = GetParam();
+  run_ranks(dims_of(layout.dp, layout.tp), [&](RankContext& context) {
+    Fixture f;
+    GradReducer reducer(f.registry.parameters(), context.comm(Axis::kDp), &context.comm(Axis::kTp),
+                        {.bucket_bytes = 200, .overlap = overlap, .accumulation = accumulation});
+    double of_dp = 0, of_all = 0;
+    for (const int rank : context.mesh().group(Axis::kDp, context.global_rank()).global_ranks)
+      of_dp += power_of_two(rank);
+    for (int rank = 0; rank < context.world_size(); ++rank) of_all += power_of_two(rank);
+    for (int step = 0; step < 2; ++step) {  // the second step must not see the first one's gradients
+      reducer.begin_step(microbatches);
+      for (int mb = 0; mb < microbatches; ++mb) {
+        reducer.begin_microbatch(mb);
+        f.backward(power_of_two(context.global_rank()));
+        reducer.end_microbatch(mb);
+      }
+      reducer.finish();
+      for (const Parameter* p : f.registry.parameters()) {
+        const double want = p->name == "unused" ? 0 : p->name == "norm" ? of_all : of_dp;
+        ASSERT_TRUE(p->data.grad().defined()) << p->name;
+        EXPECT_EQ(p->data.grad().sizes(), p->data.sizes());
+        EXPECT_TRUE(p->data.grad().eq(want * microbatches).all().item<bool>())
+            << p->name << " is " << p->data.grad().flatten()[0].item<double>() << ", want " << want * microbatches;
+      }
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, GradReducerTest,
+    ::testing::Combine(::testing::Values(Layout{1, 1}, Layout{4, 1}, Layout{1, 4}, Layout{2, 2}, Layout{4, 2},
+                                         Layout{3, 2}),
+                       ::testing::Bool(), ::testing::Values(GradAccumulation::kSequential, GradAccumulation::kPairwise),
+                       ::testing::Values(1, 3)));
+
+TEST(GradReducer, BucketsFollowTheSizeLimit) {
+  run_ranks(dims_of(2, 1), [](RankContext& context) {
+    const auto buckets = [&](int64_t bytes) {
+      Fixture f;
+      return GradReducer(f.registry.parameters(), context.comm(Axis::kDp), &context.comm(Axis::kTp),
+                         {.bucket_bytes = bytes})
+          .num_buckets();
+    };
+    EXPECT_EQ(buckets(1), 7);           // one each
+    EXPECT_EQ(buckets(1 << 20), 2);     // all, and the one that is summed over tp
+    EXPECT_EQ(buckets(2 * 32 * 4), 4);  // two padded weights of 32 elements fit
+  });
+}
+
+TEST(GradReducer, GradientsOfATiedParameterCountOnce) {
+  run_ranks(dims_of(2, 1), [](RankContext& context) {
+    ParameterRegistry registry(1, at::kFloat, at::kCPU);
+    const at::Tensor w = registry.create("w", replicated({4}), {}, true).data;
+    GradReducer reducer(registry.parameters(), context.comm(Axis::kDp), nullptr, {});
+    reducer.begin_step(1);
+    reducer.begin_microbatch(0);
+    torch::autograd::backward({(w * 3.0).sum() + (w * 4.0).sum()}, {});
+    reducer.end_microbatch(0);
+    reducer.finish();
+    EXPECT_TRUE(w.grad().eq(14.0).all().item<bool>());
+  });
+}
+
+TEST(GradReducer, RefusesMisuse) {
+  run_ranks(dims_of(2, 1), [](RankContext& context) {
+    Fixture f;
+    EXPECT_THROW(GradReducer(f.registry.parameters(), context.comm(Axis::kDp), nullptr, {}), Error);
+    GradReducer reducer(f.registry.parameters(), context.comm(Axis::kDp), &context.comm(Axis::kTp), {});
+    EXPECT_THROW(reducer.begin_step(0), Error);
+    reducer.begin_step(2);
+    EXPECT_THROW(reducer.begin_microbatch(1), Error);
+    EXPECT_THROW(reducer.finish(), Error);
+    reducer.begin_microbatch(0);
+    f.backward(1.0);
+    EXPECT_THROW(f.backward(1.0), Error);
+  });
+}
+
+TEST(GradReducer, HooksLeaveWithTheReducer) {
+  run_ranks(dims_of(2, 1), [](RankContext& context) {
+    Fixture f;
+    { GradReducer reducer(f.registry.parameters(), context.comm(Axis::kDp), &context.comm(Axis::kTp), {}); }
+    f.backward(2.0);
+    EXPECT_TRUE(f.registry.find("w0")->data.grad().eq(2.0).all().item<bool>());
+  });
+}
+
+}  // namespace
+}  // namespace ranklab

@@ -1,0 +1,115 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/base/error.h"
+#include "core/runtime/config_fields.h"
+#include "tests/runtime/tiny_run.h"
+
+namespace ranklab {
+namespace {
+
+using testing::HasSubstr;
+
+std::string refusal(const TrainConfig& config) {
+  try {
+    resolve(config);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInvalidArgument);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(ConfigFields, EveryValueCanBeWrittenBackAsItWasRead) {
+  for (const ConfigField& field : config_fields()) {
+    TrainConfig config;
+    const std::string value = field.get(config);
+    if (value == "auto" && field.kind == ConfigField::Kind::kFlag) continue;  // unset: derived later
+    EXPECT_NO_THROW(field.set(config, value)) << field.key;
+    EXPECT_EQ(field.get(config), value) << field.key;
+  }
+}
+
+TEST(ConfigFields, KeysAndFlagsAreUniqueAndHelped) {
+  std::set<std::string> seen;
+  for (const ConfigField& field : config_fields()) {
+    EXPECT_TRUE(seen.insert(field.key).second) << field.key;
+    for (const std::string& flag : field.flags) EXPECT_TRUE(seen.insert(flag).second) << flag;
+    EXPECT_FALSE(field.help.empty()) << field.key;
+  }
+}
+
+TEST(ConfigFields, SettingByFlagKeyOrAliasReachesTheMember) {
+  TrainConfig config;
+  set_config_field(config, "--tp", "4");
+  EXPECT_EQ(config.parallel.tp, 4);
+  set_config_field(config, "optim.lr", "1e-4");
+  EXPECT_EQ(config.lr, 1e-4);
+  set_config_field(config, "--sequence-parallel", "false");
+  EXPECT_EQ(config.sequence_parallel, false);
+  set_config_field(config, "--optimizer", "sgd");
+  EXPECT_EQ(config.optimizer, OptimizerKind::kSgd);
+}
+
+TEST(ConfigFields, WrongNamesAndValuesAreNamed) {
+  TrainConfig config;
+  const auto refused = [&](const std::string& key, const std::string& value) -> std::string {
+    try {
+      set_config_field(config, key, value);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_THAT(refused("--train-iter", "3"), HasSubstr("did you mean '--train-iters'?"));
+  EXPECT_THAT(refused("--train-iters", "3.5"), HasSubstr("a whole number"));
+  EXPECT_THAT(refused("--train-iters", "many"), HasSubstr("got 'many'"));
+  EXPECT_THAT(refused("--lr", "1e-3x"), HasSubstr("a number"));
+  EXPECT_THAT(refused("--optimizer", "adam"), HasSubstr("one of adamw, sgd"));
+  EXPECT_THAT(refused("--backend", "gpu"), HasSubstr("one of cpu_sim, cuda"));
+}
+
+TEST(Resolve, DerivesDataParallelSizeAndMicrobatches) {
+  TrainConfig config = tiny_config(8, 2);
+  config.micro_batch_size = 1;
+  const RunPlan plan = resolve(config);
+  EXPECT_EQ(plan.dp(), 4);
+  EXPECT_EQ(plan.num_microbatches, 2);
+  EXPECT_TRUE(plan.sequence_parallel);
+  EXPECT_EQ(plan.tokens_per_step(), 8 * 16);
+  config.sequence_parallel = false;
+  EXPECT_FALSE(resolve(config).sequence_parallel);
+}
+
+TEST(Resolve, EveryRefusalNamesBothNumbersAndALegalValue) {
+  TrainConfig c = tiny_config(8, 3);
+  EXPECT_THAT(refusal(c), testing::AllOf(HasSubstr("3"), HasSubstr("8"), HasSubstr("want")));
+  c = tiny_config(8, 8);  // 4 heads
+  EXPECT_THAT(refusal(c), testing::AllOf(HasSubstr("8"), HasSubstr("4")));
+  c = tiny_config(8, 1);
+  c.global_batch_size = 12;
+  EXPECT_THAT(refusal(c), testing::AllOf(HasSubstr("global batch 12"), HasSubstr("dp 8"), HasSubstr("8 or 16")));
+  c = tiny_config(2, 1);
+  c.micro_batch_size = 3;
+  EXPECT_THAT(refusal(c), testing::AllOf(HasSubstr("micro batch 3"), HasSubstr("4 sequences"), HasSubstr("2 or 4")));
+  c = tiny_config(2, 1);
+  c.lr_warmup_iters = 4;
+  EXPECT_THAT(refusal(c), testing::AllOf(HasSubstr("4"), HasSubstr("warm-up below 4")));
+  c = tiny_config(2, 1);
+  c.min_lr = 1;
+  EXPECT_THAT(refusal(c), HasSubstr("min-lr"));
+  c = tiny_config(2, 1);
+  c.model.vocab_size = 100;
+  EXPECT_THAT(refusal(c), HasSubstr("256"));
+  c = tiny_config(2, 1);
+  c.hardware = "h100";
+  EXPECT_THAT(refusal(c), HasSubstr("h100-sxm"));
+  c = tiny_config(2, 1);
+  c.train_iters = -1;
+  EXPECT_THAT(refusal(c), HasSubstr("--train-iters"));
+}
+
+}  // namespace
+}  // namespace ranklab

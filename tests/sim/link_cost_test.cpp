@@ -1,0 +1,84 @@
+#include "core/sim/link_cost.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace ranklab {
+namespace {
+
+// alpha 100 ns and 2 bytes/ns inside a node, 1000 ns and 0.5 bytes/ns across.
+HardwareProfile toy() {
+  HardwareProfile profile;
+  profile.intra_node = {.latency_ns = 100, .bandwidth_bytes_per_ns = 2};
+  profile.inter_node = {.latency_ns = 1000, .bandwidth_bytes_per_ns = 0.5};
+  return profile;
+}
+
+LinkCost cost_of(std::vector<int> ranks, int gpus_per_node = 8) { return LinkCost(toy(), ranks, gpus_per_node); }
+
+void expect_cost(const TransferCost& got, int steps, int64_t bytes, int64_t alpha, double bandwidth) {
+  EXPECT_EQ(got.steps, steps);
+  EXPECT_EQ(got.algorithm_bytes, bytes);
+  EXPECT_EQ(got.latency_ns, steps * alpha);
+  EXPECT_EQ(got.total_ns, steps * alpha + static_cast<int64_t>(static_cast<double>(bytes) / bandwidth));
+}
+
+TEST(LinkCost, ClosedFormOfEveryVerb) {
+  constexpr int64_t kBytes = 8000;
+  for (const int n : {2, 4, 8}) {
+    std::vector<int> ranks;
+    for (int r = 0; r < n; ++r) ranks.push_back(r);
+    const LinkCost cost = cost_of(ranks);
+    expect_cost(cost.collective(Verb::kAllReduce, kBytes), 2 * (n - 1), 2 * (n - 1) * kBytes / n, 100, 2);
+    expect_cost(cost.collective(Verb::kReduceScatter, kBytes), n - 1, (n - 1) * kBytes / n, 100, 2);
+    expect_cost(cost.collective(Verb::kAllGather, kBytes), n - 1, (n - 1) * kBytes / n, 100, 2);
+    expect_cost(cost.collective(Verb::kAllToAll, kBytes), n - 1, kBytes, 100, 2);
+    expect_cost(cost.collective(Verb::kBroadcast, kBytes), n - 1, kBytes, 100, 2);
+    expect_cost(cost.collective(Verb::kSend, kBytes), 1, kBytes, 100, 2);
+    expect_cost(cost.collective(Verb::kRecv, kBytes), 1, kBytes, 100, 2);
+    expect_cost(cost.message(0, n - 1, kBytes), 1, kBytes, 100, 2);
+  }
+}
+
+TEST(LinkCost, BarrierTakesTwoLogSteps) {
+  for (const auto& [n, steps] : std::vector<std::pair<int, int>>{{2, 2}, {3, 4}, {4, 4}, {5, 6}, {8, 6}}) {
+    std::vector<int> ranks(static_cast<size_t>(n));
+    for (int r = 0; r < n; ++r) ranks[static_cast<size_t>(r)] = r;
+    expect_cost(cost_of(ranks).collective(Verb::kBarrier, 0), steps, 0, 100, 2);
+  }
+}
+
+TEST(LinkCost, AllReduceIsReduceScatterThenAllGather) {
+  const LinkCost cost = cost_of({0, 1, 2, 3});
+  for (const int64_t bytes : {0, 16, 4000, 1 << 20}) {
+    const TransferCost whole = cost.collective(Verb::kAllReduce, bytes);
+    const TransferCost scatter = cost.collective(Verb::kReduceScatter, bytes);
+    const TransferCost gather = cost.collective(Verb::kAllGather, bytes);
+    EXPECT_EQ(whole.total_ns, scatter.total_ns + gather.total_ns);
+    EXPECT_EQ(whole.algorithm_bytes, scatter.algorithm_bytes + gather.algorithm_bytes);
+  }
+}
+
+TEST(LinkCost, AGroupAcrossNodesIsBoundByTheSlowestHop) {
+  const LinkCost cost = cost_of({0, 1, 2, 3}, 2);
+  EXPECT_TRUE(cost.crosses_nodes());
+  expect_cost(cost.collective(Verb::kAllReduce, 8000), 6, 12000, 1000, 0.5);
+  expect_cost(cost.message(0, 1, 8000), 1, 8000, 100, 2);
+  expect_cost(cost.message(1, 2, 8000), 1, 8000, 1000, 0.5);
+  EXPECT_FALSE(cost_of({2, 3}, 2).crosses_nodes());
+}
+
+TEST(LinkCost, AGroupOfOneIsFree) {
+  const TransferCost cost = cost_of({5}).collective(Verb::kAllReduce, 1 << 20);
+  EXPECT_EQ(cost.total_ns, 0);
+  EXPECT_EQ(cost.algorithm_bytes, 0);
+  EXPECT_EQ(cost_of({0, 1}).message(1, 1, 100).total_ns, 0);
+}
+
+TEST(LinkCost, ANodeNeedsGpus) { EXPECT_THROW(cost_of({0, 1}, 0), Error); }
+
+}  // namespace
+}  // namespace ranklab

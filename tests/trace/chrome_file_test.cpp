@@ -1,0 +1,202 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "core/base/error.h"
+#include "core/trace/chrome_reader.h"
+#include "core/trace/chrome_writer.h"
+#include "tests/trace/sample_trace.h"
+
+namespace ranklab {
+namespace {
+
+using testing::TemporaryPath;
+
+// Every field set to something random, valid for its kind.
+Event random_event(std::mt19937_64& random, uint32_t names) {
+  const auto below = [&](uint64_t n) { return static_cast<int64_t>(random() % n); };
+  Event event;
+  event.kind = static_cast<EventKind>(below(5));
+  event.name = static_cast<uint32_t>(below(names));
+  event.step = static_cast<int>(below(100)) - 1;
+  event.microbatch = static_cast<int>(below(5)) - 1;
+  event.virtual_begin_ns = below(int64_t{1} << 48);
+  event.wall_begin_ns = below(int64_t{1} << 60);
+  event.virtual_end_ns = event.virtual_begin_ns;
+  event.wall_end_ns = event.wall_begin_ns;
+  event.value = std::ldexp(static_cast<double>(below(int64_t{1} << 53)), -40);
+  if (event.kind == EventKind::kCounter) return event;
+  event.sequence = below(10) - 1;
+  event.peer = static_cast<int>(below(4)) - 1;
+  event.tag = static_cast<int>(below(3));
+  event.logical_bytes = below(int64_t{1} << 40);
+  if (event.kind == EventKind::kInstant) return event;
+  event.axis = static_cast<Axis>(below(static_cast<int>(Axis::kCount)));
+  event.verb = static_cast<Verb>(below(static_cast<int>(Verb::kCount)));
+  event.dtype = static_cast<DType>(below(10));
+  event.virtual_end_ns += below(1 << 20);
+  event.wall_end_ns += below(1 << 20);
+  event.virtual_posted_ns = below(2) == 0 ? kNoTime : below(1 << 30);
+  event.virtual_matched_ns = below(1 << 30);
+  event.virtual_first_byte_ns = below(1 << 30);
+  event.wall_matched_ns = below(1 << 30);
+  event.virtual_exposed_ns = below(1 << 20);
+  event.virtual_peer_wait_ns = below(1 << 20);
+  event.algorithm_bytes = below(int64_t{1} << 40);
+  event.wire_bytes = below(int64_t{1} << 40);
+  return event;
+}
+
+std::vector<RankTrace> random_traces() {
+  std::mt19937_64 random(11);
+  std::vector<RankTrace> traces(3);
+  for (size_t r = 0; r < traces.size(); ++r) {
+    traces[r].global_rank = static_cast<int>(2 * r);
+    traces[r].label = "dp" + std::to_string(r);
+    traces[r].dropped = static_cast<int64_t>(r);
+    traces[r].names = {"F", "memory/parameters", "loss", "a/value", "\"quoted\"\n\xE2\x86\x92", "never used"};
+    traces[r].groups = {{Axis::kDp, {0, 2, 4}}, {Axis::kDpCp, {static_cast<int>(2 * r)}}};
+    for (int i = 0; i < 300; ++i) traces[r].events.push_back(random_event(random, 5));
+  }
+  return traces;
+}
+
+TEST(ChromeFile, ReadsBackEveryField) {
+  const std::vector<RankTrace> traces = random_traces();
+  for (const char* name : {"round_trip.json", "round_trip.json.gz"}) {
+    for (const TraceClock clock : {TraceClock::kVirtual, TraceClock::kWall}) {
+      const TemporaryPath path(name);
+      std::vector<RankTrace> written = traces;
+      if (clock == TraceClock::kWall) {  // wall times within the exact range of microseconds with decimals
+        for (RankTrace& trace : written) {
+          for (Event& event : trace.events) std::swap(event.virtual_begin_ns, event.wall_begin_ns);
+          for (Event& event : trace.events) std::swap(event.virtual_end_ns, event.wall_end_ns);
+        }
+      }
+      write_chrome_trace(path, written, {.clock = clock, .world_size = 6});
+      const TraceFile file = read_chrome_trace(path);
+      EXPECT_EQ(file.clock, clock);
+      EXPECT_EQ(file.world_size, 6);
+      EXPECT_EQ(file.ranks, written) << name;
+    }
+  }
+}
+
+TEST(ChromeFile, TheTextOfASmallTrace) {
+  const TemporaryPath path("golden.json");
+  const std::vector<RankTrace> traces = testing::sample_traces();
+  write_chrome_trace(path, std::span(traces).first(1));
+  EXPECT_EQ(
+      path.content(),
+      R"golden({"schemaVersion":1,"displayTimeUnit":"ns","distributedInfo":{"backend":"ranklab","rank":0,"world_size":1},
+"ranklab":{"clock":"virtual","ranks":[
+{"rank":0,"label":"dp0","dropped":0,"names":["F","all_reduce","send","memory/parameters","loss","validation"],"groups":[{"axis":"dp","ranks":[0,1]},{"axis":"pp","ranks":[0,1]}]}]},
+"traceEvents":[
+{"ph":"M","pid":0,"tid":0,"name":"process_name","args":{"name":"rank 0 (dp0)"}},
+{"ph":"M","pid":0,"tid":0,"name":"process_sort_index","args":{"sort_index":0}},
+{"ph":"M","pid":0,"tid":0,"name":"thread_name","args":{"name":"phase"}},
+{"ph":"M","pid":0,"tid":0,"name":"thread_sort_index","args":{"sort_index":0}},
+{"ph":"M","pid":0,"tid":1000,"name":"thread_name","args":{"name":"compute"}},
+{"ph":"M","pid":0,"tid":1000,"name":"thread_sort_index","args":{"sort_index":1000}},
+{"ph":"M","pid":0,"tid":5000,"name":"thread_name","args":{"name":"dp"}},
+{"ph":"M","pid":0,"tid":5000,"name":"thread_sort_index","args":{"sort_index":5000}},
+{"ph":"M","pid":0,"tid":6000,"name":"thread_name","args":{"name":"pp"}},
+{"ph":"M","pid":0,"tid":6000,"name":"thread_sort_index","args":{"sort_index":6000}},
+{"ph":"X","pid":0,"tid":1000,"ts":0,"dur":1.5,"name":"F","cat":"compute","args":{"step":3,"wall_end_ns":15000}},
+{"ph":"X","pid":0,"tid":5000,"ts":1.5,"dur":1.001,"name":"all_reduce","cat":"collective","args":{"verb":"all_reduce","axis":"dp","dtype":"fp32","step":3,"seq":0,"posted_ns":1500,"matched_ns":1500,"first_byte_ns":1501,"exposed_ns":1001,"logical_bytes":4096,"algorithm_bytes":4096,"wire_bytes":2048,"wall_begin_ns":15000,"wall_end_ns":25010}},
+{"ph":"X","pid":0,"tid":6000,"ts":2.6,"dur":0.1,"name":"send","cat":"collective","args":{"verb":"send","axis":"pp","dtype":"fp32","step":3,"peer":1,"seq":0,"posted_ns":2600,"matched_ns":2600,"first_byte_ns":2601,"logical_bytes":4096,"algorithm_bytes":4096,"wire_bytes":2048,"wall_begin_ns":26000,"wall_end_ns":27000}},
+{"ph":"C","pid":0,"tid":0,"ts":2.7,"name":"memory","args":{"parameters":1024},"ranklab":{"step":3}},
+{"ph":"C","pid":0,"tid":0,"ts":2.7,"name":"loss","args":{"value":5.5},"ranklab":{"step":3}},
+{"ph":"i","pid":0,"tid":0,"ts":2.8,"s":"p","name":"validation","args":{"step":3}}
+]}
+)golden");
+  ;
+}
+
+TEST(ChromeFile, AMessageIsAnArrowFromSenderToReceiver) {
+  const TemporaryPath path("arrow.json");
+  write_chrome_trace(path, testing::sample_traces());
+  const auto root = nlohmann::json::parse(path.content());
+  std::vector<std::string> arrows;
+  for (const auto& event : root["traceEvents"]) {
+    if (event["ph"] != "s" && event["ph"] != "f") continue;
+    arrows.push_back(event["ph"].get<std::string>() + " " + event["id"].dump() + " rank " + event["pid"].dump() +
+                     " at " + event["ts"].dump());
+  }
+  EXPECT_EQ(arrows, (std::vector<std::string>{"s 1 rank 0 at 2.6", "f 1 rank 1 at 2.699"}));
+}
+
+TEST(ChromeFile, LossesThatAreNoNumbersSurvive) {
+  RankTrace trace;
+  trace.names = {"loss"};
+  for (const double value : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    Event event;
+    event.kind = EventKind::kCounter;
+    event.value = value;
+    trace.events.push_back(event);
+  }
+  const TemporaryPath path("nan.json");
+  write_chrome_trace(path, std::span(&trace, 1));
+  const TraceFile file = read_chrome_trace(path);
+  EXPECT_TRUE(std::isnan(file.ranks[0].events[0].value));
+  EXPECT_TRUE(std::isinf(file.ranks[0].events[1].value));
+}
+
+std::string error_of(const std::string& path) {
+  try {
+    read_chrome_trace(path);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kBadFile) << error.what();
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ChromeFile, ACutFileIsRefusedAtEveryLength) {
+  const TemporaryPath whole("whole.json"), cut("cut.json"), packed("whole.json.gz"), cut_packed("cut.json.gz");
+  write_chrome_trace(whole, testing::sample_traces());
+  write_chrome_trace(packed, testing::sample_traces());
+  const std::string text = whole.content(), zipped = packed.content();
+  for (size_t length = 1; length + 2 < text.size(); length += 7) {
+    cut.write(text.substr(0, length));
+    ASSERT_NE(error_of(cut), "") << length;
+  }
+  for (size_t length = 1; length + 1 < zipped.size(); length += 3) {
+    cut_packed.write(zipped.substr(0, length));
+    ASSERT_NE(error_of(cut_packed), "") << length;
+  }
+}
+
+TEST(ChromeFile, OtherFilesAreRefusedWithTheReason) {
+  const TemporaryPath path("other.json");
+  EXPECT_THAT(error_of("/nowhere/trace.json"), ::testing::HasSubstr("cannot open"));
+  path.write("[1, 2]");
+  EXPECT_THAT(error_of(path), ::testing::HasSubstr("not an object"));
+  path.write(R"({"traceEvents": []})");
+  EXPECT_THAT(error_of(path), ::testing::HasSubstr("another program"));
+  path.write(R"({"schemaVersion": 99, "ranklab": {"clock": "virtual", "ranks": []}, "traceEvents": []})");
+  EXPECT_THAT(error_of(path), ::testing::HasSubstr("schemaVersion 99"));
+  path.write(
+      R"({"schemaVersion": 1, "ranklab": {"clock": "virtual", "ranks": []}, "traceEvents": [{"ph": "X", "pid": 0}]})");
+  EXPECT_THAT(error_of(path), ::testing::HasSubstr("unknown rank"));
+  path.write(R"({"schemaVersion": 1, "ranklab": 5, "traceEvents": []})");
+  EXPECT_NE(error_of(path), "");
+}
+
+TEST(ChromeFile, AppearsWholeOrNotAtAll) {
+  RankTrace broken;
+  broken.events.emplace_back();  // a name index past the table: the writer throws halfway
+  const TemporaryPath path("halfway.json");
+  path.write("the file of before");
+  EXPECT_THROW(write_chrome_trace(path, std::span(&broken, 1)), Error);
+  EXPECT_EQ(path.content(), "the file of before");
+  EXPECT_FALSE(std::filesystem::exists(path.str() + ".tmp" + std::to_string(::getpid())));
+  EXPECT_THROW(write_chrome_trace("/nowhere/trace.json", testing::sample_traces()), Error);
+}
+
+}  // namespace
+}  // namespace ranklab
