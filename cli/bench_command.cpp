@@ -1,4 +1,4 @@
-// ranklab bench collectives | train | step
+// ranklab bench collectives | train | overhead | step
 #include <ATen/Parallel.h>
 #include <unistd.h>
 
@@ -8,9 +8,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#ifdef HAVE_COLL
 #include "cli/bench_collectives.h"
-#endif
+#include "cli/bench_overhead.h"
 #include "cli/bench_step.h"
 #include "cli/bench_train.h"
 #include "cli/command.h"
@@ -67,15 +66,22 @@ CommandAction setup_step_bench(CLI::App& app) {
   };
 }
 
-#ifdef HAVE_COLL
 CommandAction setup_collectives_bench(CLI::App& app) {
   auto options = std::make_shared<BenchCollectivesOptions>();
   app.add_option("--ranks", options->ranks, "ranks of the group")->capture_default_str();
+  app.add_option("--sizes", options->sizes, "bytes of the full tensor, comma-separated")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--iterations", options->iterations, "calls per cell (0: by size)")->capture_default_str();
   return [options] { return run_bench_collectives(*options); };
 }
-#else
-CommandAction setup_collectives_bench(CLI::App&) { return [] { return 0; }; }
-#endif
+
+CommandAction setup_overhead_bench(CLI::App& app) {
+  auto options = std::make_shared<BenchOverheadOptions>();
+  app.add_option("--repetitions", options->repetitions)->capture_default_str();
+  app.add_option("--steps", options->steps)->capture_default_str();
+  return [options] { return run_bench_overhead(*options); };
+}
 
 }  // namespace
 
@@ -87,9 +93,10 @@ CommandAction setup_bench(CLI::App& app) {
     const char* about;
     CommandAction (*setup)(CLI::App&);
   };
-  constexpr std::array<Row, 3> kRows = {{
+  constexpr std::array<Row, 4> kRows = {{
       {"collectives", "time every verb on each transport, a table like nccl-tests'", setup_collectives_bench},
       {"train", "the training step, beside PyTorch's when --peer is given", setup_train_bench},
+      {"overhead", "what the tracer, the virtual clock and the watch cost a step", setup_overhead_bench},
       {"step", "one timed training run in this process, as JSON", setup_step_bench},
   }};
   std::vector<std::pair<CLI::App*, CommandAction>> actions;

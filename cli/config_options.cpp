@@ -57,4 +57,11 @@ TrainConfig ConfigOptions::config() const {
   return config;
 }
 
+bool ConfigOptions::given(const std::string& key) const {
+  for (const auto& given : state_->given) {
+    if (given.field->key == key) return given.option->count() > 0;
+  }
+  return false;
+}
+
 }  // namespace ranklab

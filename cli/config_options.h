@@ -1,6 +1,7 @@
 // The settings table (core/runtime/config_fields.h) as command-line options.
 #pragma once
 #include <memory>
+#include <string>
 
 #include "core/runtime/train_config.h"
 
@@ -18,6 +19,8 @@ class ConfigOptions {
   ~ConfigOptions();
   // After parsing: the defaults, then the preset, then the given flags.
   TrainConfig config() const;
+  // Whether the user gave this field ("parallel.tp").
+  bool given(const std::string& key) const;
 
  private:
   struct State;

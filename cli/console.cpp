@@ -56,7 +56,7 @@ class ConsoleHook : public Hook {
   void on_train_begin(const RunPlan& plan, const TrainInfo& info) override {
     const TrainConfig& c = plan.config;
     total_ = c.train_iters;
-    simulated_ = c.backend == "cpu_sim";
+    simulated_ = c.backend == "cpu_sim" && c.virtual_time;
     begin_ns_ = wall_now_ns();
     std::printf("%s: %s parameters, %ld layers, hidden %ld, sequence %ld, %s\n", c.preset.c_str(),
                 human_count(static_cast<double>(info.parameters)).c_str(), static_cast<long>(c.model.num_layers),

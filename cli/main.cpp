@@ -85,7 +85,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   // Eight rank threads share two or more cores: keep freed tensors for the next step instead of returning pages to the
   // system.
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the largest that glibc takes
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   try {
     return ranklab::run(argc, argv);

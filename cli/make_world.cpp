@@ -3,16 +3,12 @@
 #include <chrono>
 
 #include "backends/cpu_sim/thread_world.h"
-#ifdef HAVE_CUDA_LOADER
 #include "backends/cuda/cuda_backend.h"
-#endif
 
 namespace ranklab {
 
 std::shared_ptr<World> make_world(const TrainConfig& config) {
-#ifdef HAVE_CUDA_LOADER
   if (config.backend == "cuda") return make_cuda_world({});
-#endif
   return make_thread_world(
       {.size = config.parallel.world,
        .collectives = config.collectives == "gloo" ? Collectives::kGloo : Collectives::kDirect,

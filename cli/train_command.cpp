@@ -24,9 +24,22 @@ void on_interrupt(int) {
   std::signal(SIGINT, SIG_DFL);
 }
 
-int train(TrainConfig config) {
+// On GPUs the world is as large as the launcher made it (torchrun's environment, or one process), and tp is what was
+// asked for.
+void adopt_world(TrainConfig& config, const World& world, const ConfigOptions& options) {
+  if (!options.given("parallel.world_size")) config.parallel.world = world.size();
+  if (!options.given("parallel.tp")) config.parallel.tp = 1;
+}
+
+int train(const ConfigOptions& options) {
+  TrainConfig config = options.config();
+  std::shared_ptr<World> world;
+  if (config.backend == "cuda") {
+    world = make_world(config);
+    adopt_world(config, *world, options);
+  }
   const RunPlan plan = resolve(config);
-  std::shared_ptr<World> world = make_world(plan.config);
+  if (!world) world = make_world(plan.config);
   install_booking_allocator();
   const std::string gemm = choose_gemm(plan);
   const std::string log_dir = config.log_dir.empty() ? default_log_dir() : config.log_dir;
@@ -48,7 +61,7 @@ int train(TrainConfig config) {
 CommandAction setup_train(CLI::App& app) {
   app.footer("Examples:\n  ranklab train\n  ranklab train --tp 8 --train-iters 20 --mock-data --log-dir runs/tp8");
   auto options = std::make_shared<ConfigOptions>(app);
-  return [options] { return train(options->config()); };
+  return [options] { return train(*options); };
 }
 
 }  // namespace ranklab

@@ -131,13 +131,27 @@ void finish(Exchange& e) {
   e.phase.notify_all();
 }
 
-// Takes pieces until none are left; the taker of the last one to end finishes the exchange.
-void help(Exchange& e) {
-  const size_t total = e.pieces.size();
-  for (size_t i = e.next_piece.fetch_add(1, std::memory_order_relaxed); i < total;
-       i = e.next_piece.fetch_add(1, std::memory_order_relaxed)) {
-    run_piece(e, e.pieces[i]);
-    if (e.pieces_left.fetch_sub(1, std::memory_order_acq_rel) == 1) finish(e);
+// Takes pieces until none are left, those of its own output first: the member will read them, and helpers do not fault in
+// the same fresh pages. The taker of the last piece to end finishes the exchange.
+void help(Exchange& e, int seat) {
+  for (size_t k = 0; k < e.queue_count; ++k) {
+    PieceQueue& queue = e.queues[(static_cast<size_t>(seat) + k) % e.queue_count];
+    for (size_t i = queue.next.fetch_add(1, std::memory_order_relaxed); i < queue.end;
+         i = queue.next.fetch_add(1, std::memory_order_relaxed)) {
+      run_piece(e, e.pieces[i]);
+      if (e.pieces_left.fetch_sub(1, std::memory_order_acq_rel) == 1) finish(e);
+    }
+  }
+}
+
+// One queue per seat when pieces belong to seats, else one for all. Seats without pieces are skipped over.
+void make_queues(Exchange& e) {
+  e.queue_count = e.queue_ends.size();
+  e.queues = std::make_unique<PieceQueue[]>(e.queue_count);
+  size_t begin = 0;
+  for (size_t q = 0; q < e.queue_count; ++q) {
+    e.queues[q].next.store(begin, std::memory_order_relaxed);
+    e.queues[q].end = begin = e.queue_ends[q];
   }
 }
 
@@ -147,23 +161,23 @@ void DirectMover::matched(Exchange& exchange) {
   plan(exchange);
   exchange.pieces_left.store(exchange.pieces.size(), std::memory_order_relaxed);
   if (touched_bytes(exchange) <= kInlineBytes) {
-    exchange.next_piece.store(exchange.pieces.size(), std::memory_order_relaxed);  // nothing is left to take
     for (const Piece& piece : exchange.pieces) run_piece(exchange, piece);
     return finish(exchange);
   }
+  make_queues(exchange);
   exchange.set(Phase::kMatched);
   static const unsigned kCores = std::max(1U, std::thread::hardware_concurrency());
   const auto helpers = std::min<size_t>(kCores, exchange.seats.size() - 1);
   for (size_t i = 0; i < helpers; ++i) exchange.phase.notify_one();
 }
 
-void DirectMover::complete(Exchange& exchange, int /*seat*/) {
-  help(exchange);
+void DirectMover::complete(Exchange& exchange, int seat) {
+  help(exchange, seat);
   pause_while(exchange.phase, static_cast<uint32_t>(Phase::kMatched));
 }
 
-bool DirectMover::poll(Exchange& exchange, int /*seat*/) {
-  help(exchange);
+bool DirectMover::poll(Exchange& exchange, int seat) {
+  help(exchange, seat);
   return exchange.current() == Phase::kDone;
 }
 

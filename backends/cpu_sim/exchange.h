@@ -39,6 +39,12 @@ struct Piece {
   int64_t count = 0;  // bytes of a copy, elements of a reduction
 };
 
+// Pieces [begin, end) of a plan, in the order in which they are taken.
+struct PieceQueue {
+  size_t end = 0;
+  std::atomic<size_t> next{0};
+};
+
 struct Exchange {
   Exchange(std::shared_ptr<const ChannelInfo> channel_info, int64_t sequence_number)
       : channel(std::move(channel_info)), sequence(sequence_number), seats(channel->ranks.size()) {}
@@ -54,12 +60,13 @@ struct Exchange {
   int64_t matched_bytes = 0;
   int64_t matched_wall_ns = 0;
 
-  // Direct mover.
+  // Direct mover. Pieces are grouped by the seat whose output they write, one queue each.
   std::vector<Piece> pieces;
   std::vector<const void*> inputs;
   std::vector<void*> outputs;
   Reduction reduction;
-  std::atomic<size_t> next_piece{0};
+  std::unique_ptr<PieceQueue[]> queues;  // null when the last poster did everything
+  size_t queue_count = 0;
   std::atomic<size_t> pieces_left{0};
   int64_t done_wall_ns = 0;
   // Gloo mover: the two buffers of a message.

@@ -85,10 +85,10 @@ class Part {
   // Sends part j to member j, and adds what all members sent for mine into `out`.
   void reduce(const Rows& part_bytes, std::byte* out) {
     const int64_t mine = part_bytes[me_];
-    std::vector<std::byte> received(static_cast<size_t>(mine * n_));
-    all_to_all(call_.input.data_ptr(), part_bytes, received.data(), Rows(static_cast<size_t>(n_), mine));
+    const auto received = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(mine * n_));
+    all_to_all(call_.input.data_ptr(), part_bytes, received.get(), Rows(static_cast<size_t>(n_), mine));
     std::vector<const void*> inputs;
-    for (int64_t i = 0; i < n_; ++i) inputs.push_back(received.data() + i * mine);
+    for (int64_t i = 0; i < n_; ++i) inputs.push_back(received.get() + i * mine);
     void* output = out;
     const Reduction reduction{dtype_of(call_.input.scalar_type()), call_.op, call_.reduce_in_fp32};
     tree_reduce(reduction, inputs, {&output, 1}, mine / size_bytes(reduction.dtype));

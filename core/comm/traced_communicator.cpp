@@ -48,16 +48,15 @@ int64_t charged_bytes(const Call& call, int rank) {
 class TracedCommunicator final : public Communicator, public std::enable_shared_from_this<TracedCommunicator> {
  public:
   TracedCommunicator(CommunicatorPtr inner, VirtualClock* clock, Tracer* tracer, std::unique_ptr<LinkCost> cost)
-      : Communicator(inner->group()),
-        inner_(std::move(inner)),
-        clock_(clock),
-        tracer_(tracer),
-        cost_(std::move(cost)) {}
+      : Communicator(inner->group()), inner_(std::move(inner)), clock_(clock), tracer_(tracer), cost_(std::move(cost)) {
+    if (tracer_ != nullptr) tracer_->set_group(group().axis, group().global_ranks);
+  }
 
   WorkPtr post(Call call) override;
   // Computes the times of `record` and of everything before it on its lane.
   void resolve(const RecordPtr& record);
-  void resume_after(const Record& record);
+  // Moves the compute stream to the end of the call, and records the event.
+  void resume_after(Record& record);
 
  private:
   Lane& lane(const Record& record, int tag) {
@@ -101,11 +100,13 @@ Event TracedCommunicator::new_event(const Call& call) const {
   event.verb = call.verb;
   if (const at::Tensor& tensor = payload(call); tensor.defined()) event.dtype = dtype_of(tensor.scalar_type());
   event.peer = call.peer;
+  event.tag = call.tag;
   event.logical_bytes = logical_bytes(call);
   if (clock_ != nullptr) event.virtual_posted_ns = clock_->now_ns();
   if (tracer_ != nullptr) {
     event.name = tracer_->intern(name(call.verb));
     event.step = tracer_->step();
+    event.microbatch = tracer_->microbatch();
   }
   return event;
 }
@@ -143,7 +144,6 @@ void TracedCommunicator::set_times(Record& record) {
     event.virtual_end_ns = event.virtual_begin_ns + record.cost.total_ns;
     record.lane->free_ns = event.virtual_end_ns;
   }
-  if (tracer_ != nullptr) tracer_->record(event);
   record.resolved = true;
 }
 
@@ -158,8 +158,13 @@ void TracedCommunicator::resolve(const RecordPtr& record) {
   }
 }
 
-void TracedCommunicator::resume_after(const Record& record) {
-  if (clock_ != nullptr) clock_->wait_until(record.event.virtual_end_ns, record.cost.total_ns, group().axis);
+void TracedCommunicator::resume_after(Record& record) {
+  if (clock_ != nullptr) {
+    const WaitSplit lost = clock_->wait_until(record.event.virtual_end_ns, record.cost.total_ns, group().axis);
+    record.event.virtual_exposed_ns = lost.exposed_ns;
+    record.event.virtual_peer_wait_ns = lost.peer_wait_ns;
+  }
+  if (tracer_ != nullptr) tracer_->record(record.event);
 }
 
 }  // namespace

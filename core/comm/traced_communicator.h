@@ -1,7 +1,7 @@
 // The observer around a backend's communicator: records every verb as an event with its four times, and moves virtual
 // time. A collective starts at the latest member's posting or the group's previous end, whichever is later, and lasts
 // what LinkCost says; every member computes the same times from the same numbers. wait() moves the rank's compute
-// stream to the end. Cost: one event and no extra message per call.
+// stream to the end and records the event. Cost: one event and no extra message per call.
 #pragma once
 #include <memory>
 

@@ -49,13 +49,13 @@ TransformerBlock::TransformerBlock(ParameterRegistry& registry, const ModelConfi
 
 void TransformerBlock::forward(ResidualStream& stream, double dropout_probability, const DropoutPlace& place) const {
   NormOutput norm = attention_norm_(stream.x_SBH, stream.branch_SBH);
-  stream.x_SBH = std::move(norm.sum);
-  stream.branch_SBH = dropout(out_(causal_attention(qkv_(norm.normed), attention_, rope_)),
-                              name_ + ".attention.dropout", dropout_probability, place);
+  stream.x_SBH = norm.sum;
+  stream.branch_SBH = dropout(out_(causal_attention(qkv_(norm), attention_, rope_)), name_ + ".attention.dropout",
+                              dropout_probability, place);
 
   norm = mlp_norm_(stream.x_SBH, stream.branch_SBH);
-  stream.x_SBH = std::move(norm.sum);
-  const at::Tensor up = up_(norm.normed);
+  stream.x_SBH = norm.sum;
+  const at::Tensor up = up_(norm);
   const at::Tensor active = activation_ == ActivationKind::kSwiGlu ? swiglu(up) : gelu_tanh(up);
   stream.branch_SBH = dropout(down_(active), name_ + ".mlp.dropout", dropout_probability, place);
 }

@@ -117,8 +117,7 @@ class Transformer : public CausalLm {
     }
     stream.x_SBH = dropout(stream.x_SBH, "embedding.dropout", probability, place);
     for (const TransformerBlock& block : blocks_) block.forward(stream, probability, place);
-    const at::Tensor normed = (*final_norm_)(stream.x_SBH, stream.branch_SBH).normed;
-    return column_parallel_linear(normed, head_->data, {}, tp_);
+    return column_parallel_linear((*final_norm_)(stream.x_SBH, stream.branch_SBH), head_->data, {}, tp_);
   }
 
   ModelConfig config_;

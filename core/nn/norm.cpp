@@ -37,8 +37,9 @@ variable_list rms_norm_forward(AutogradContext* ctx, const at::Tensor& x_in, con
   });
   ctx->save_for_backward({sum, weight, inv_rms});
   ctx->set_materialize_grads(false);
-  if (has_branch) return {sum, normed};
-  return {normed};
+  ctx->mark_non_differentiable({inv_rms});
+  if (has_branch) return {normed, inv_rms, sum};
+  return {normed, inv_rms};
 }
 
 // Returns {grad of the sum, grad of weight}. grad_sum may be undefined.
@@ -77,7 +78,7 @@ struct AddRmsNormFunction : torch::autograd::Function<AddRmsNormFunction> {
     return rms_norm_forward(ctx, x, branch, weight, epsilon);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    const auto [grad, grad_weight] = rms_norm_backward(ctx, grads[0], grads[1]);
+    const auto [grad, grad_weight] = rms_norm_backward(ctx, grads[2], grads[0]);
     return {grad, grad, grad_weight, {}};
   }
 };
@@ -86,23 +87,35 @@ struct AddRmsNormFunction : torch::autograd::Function<AddRmsNormFunction> {
 
 NormOutput add_rms_norm(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight, double epsilon) {
   if (!has_row_kernels(x)) return add_rms_norm_reference(x, branch, weight, epsilon);
-  if (!branch.defined()) return {x, RmsNormFunction::apply(x, weight, epsilon)[0]};
-  variable_list outputs = AddRmsNormFunction::apply(x, branch, weight, epsilon);
-  return {outputs[0], outputs[1]};
+  const variable_list outputs = branch.defined() ? AddRmsNormFunction::apply(x, branch, weight, epsilon)
+                                                 : RmsNormFunction::apply(x, weight, epsilon);
+  const at::Tensor& sum = branch.defined() ? outputs[2] : x;
+  return {sum, outputs[0], {sum.detach(), weight.detach(), outputs[1]}};
+}
+
+at::Tensor NormRecipe::normed() const {
+  const CostScope cost = norm_cost(sum, 2);
+  at::Tensor out = at::empty_like(sum, at::MemoryFormat::Contiguous);
+  const at::Tensor dense = sum.contiguous();
+  for_kernel_type(sum, [&]<typename T>() {
+    kernels::rms_norm_again(rows_of(sum), dense.const_data_ptr<T>(), weight.const_data_ptr<T>(),
+                            inv_rms.const_data_ptr<T>(), out.mutable_data_ptr<T>());
+  });
+  return out;
 }
 
 NormOutput add_rms_norm_reference(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
                                   double epsilon) {
   const CostScope cost = norm_cost(x, branch.defined() ? 4 : 2);
   const at::Tensor sum = branch.defined() ? at::add(x, branch) : x;
-  return {sum, at::rms_norm(sum, weight.sizes(), weight, epsilon)};
+  return {sum, at::rms_norm(sum, weight.sizes(), weight, epsilon), {}};
 }
 
 NormOutput add_layer_norm(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
                           const at::Tensor& bias, double epsilon) {
   const CostScope cost = norm_cost(x, branch.defined() ? 4 : 2);
   const at::Tensor sum = branch.defined() ? at::add(x, branch) : x;
-  return {sum, at::layer_norm(sum, weight.sizes(), weight, bias, epsilon)};
+  return {sum, at::layer_norm(sum, weight.sizes(), weight, bias, epsilon), {}};
 }
 
 Norm::Norm(ParameterRegistry& registry, const std::string& name, const ModelConfig& config, bool sequence_parallel)

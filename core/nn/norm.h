@@ -11,9 +11,17 @@
 
 namespace ranklab {
 
+// What it takes to compute a norm's output again in backward, instead of keeping it: nothing that is not kept anyway.
+struct NormRecipe {
+  at::Tensor sum, weight, inv_rms;  // undefined where the output must be kept (LayerNorm, other devices)
+  bool defined() const { return inv_rms.defined(); }
+  at::Tensor normed() const;  // the same bits as the forward's
+};
+
 struct NormOutput {
   at::Tensor sum;     // x + branch (x itself without a branch): the residual stream
   at::Tensor normed;  // norm(sum) * weight (+ bias)
+  NormRecipe recipe = {};
 };
 
 // x, branch [..., H]; branch may be undefined. weight [H].

@@ -22,8 +22,13 @@ constexpr int64_t kLanes = 8;
 constexpr int64_t kGradBlockRows = 32;
 
 template <typename T>
-RANKLAB_INLINE T dot(const T* a, const T* b, int64_t n) {
+struct LanesOf {
   typedef T Vector __attribute__((vector_size(kLanes * sizeof(T))));
+};
+
+template <typename T>
+RANKLAB_INLINE T dot(const T* a, const T* b, int64_t n) {
+  typedef typename LanesOf<T>::Vector Vector;
   Vector sum = {};
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
@@ -55,6 +60,16 @@ RANKLAB_INLINE void rms_norm_forward_body(RmsNormArgs args, const T* __restrict 
     inv_rms[row] = inv;
     T* y = out + row * cols;
     for (int64_t i = 0; i < cols; ++i) y[i] = input[i] * inv * weight[i];
+  }
+}
+
+template <typename T>
+RANKLAB_INLINE void rms_norm_again_body(RowShape shape, const T* __restrict sum, const T* __restrict weight,
+                                        const T* __restrict inv_rms, T* __restrict out) {
+  for (int64_t row = 0; row < shape.rows; ++row) {
+    const T* x = sum + row * shape.cols;
+    T* y = out + row * shape.cols;
+    for (int64_t i = 0; i < shape.cols; ++i) y[i] = x[i] * inv_rms[row] * weight[i];
   }
 }
 
@@ -91,54 +106,79 @@ RANKLAB_INLINE void rms_norm_backward_body(RowShape shape, const T* __restrict g
   }
 }
 
-// exp for sigmoid: range reduction by ln 2 in two parts and the degree-5 minimax polynomial of Cephes' expf, about one
-// unit in the last place; written so that the compiler vectorizes it.
-RANKLAB_INLINE float exp_of(float x) {
-  x = std::min(std::max(x, -87.0f), 88.0f);
-  const float rounder = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer in the low bits
-  const float shifted = x * 1.44269504088896341f + rounder;
-  const float n = shifted - rounder;
-  const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
-  float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
+// 1 / (1 + exp(-x)) of kLanes numbers. exp by range reduction with ln 2 in two parts and the degree-5 minimax
+// polynomial of Cephes' expf, about one unit in the last place; written on vectors since compilers do not vectorize the
+// bit tricks.
+RANKLAB_INLINE void sigmoid_lanes(const float* x, float* out) {
+  typedef LanesOf<float>::Vector Vector;
+  typedef int32_t Bits __attribute__((vector_size(kLanes * sizeof(int32_t))));
+  Vector v;
+  std::memcpy(&v, x, sizeof v);
+  v = -v;
+  v = v > 87.0f ? Vector{} + 87.0f : v;
+  v = v < -87.0f ? Vector{} - 87.0f : v;
+  const Vector shifted = v * 1.44269504088896341f + 12582912.0f;  // 1.5 * 2^23 rounds to an integer in the low bits
+  const Vector n = shifted - 12582912.0f;
+  const Vector r = (v - n * 0.693359375f) - n * -2.12194440e-4f;
+  Vector p = r * 1.9875691500e-4f + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
-  int32_t bits;
-  std::memcpy(&bits, &shifted, sizeof bits);
-  const int32_t power = static_cast<int32_t>((static_cast<uint32_t>(bits) + 127u) << 23);
-  float scale;
-  std::memcpy(&scale, &power, sizeof scale);
-  return p * scale;
+  const Bits power = ((Bits)shifted + 127) << 23;
+  const Vector sigmoid = 1.0f / (1.0f + p * (Vector)power);
+  std::memcpy(out, &sigmoid, sizeof sigmoid);
 }
-RANKLAB_INLINE double exp_of(double x) { return std::exp(x); }
+RANKLAB_INLINE void sigmoid_lanes(const double* x, double* out) {
+  for (int64_t lane = 0; lane < kLanes; ++lane) out[lane] = 1.0 / (1.0 + std::exp(-x[lane]));
+}
+
+// Calls block(offset, count) for kLanes elements at a time and once for the rest.
+template <typename F>
+RANKLAB_INLINE void for_lanes(int64_t cols, const F& block) {
+  int64_t i = 0;
+  for (; i + kLanes <= cols; i += kLanes) block(i, kLanes);
+  if (i < cols) block(i, cols - i);
+}
 
 template <typename T>
-RANKLAB_INLINE void swiglu_forward_body(RowShape shape, const T* __restrict gate_up, T* __restrict out) {
+RANKLAB_INLINE void swiglu_forward_body(RowShape shape, const T* gate_up, T* out) {
+  typedef typename LanesOf<T>::Vector Vector;
   for (int64_t row = 0; row < shape.rows; ++row) {
-    const T* gate = gate_up + 2 * row * shape.cols;
-    const T* up = gate + shape.cols;
-    T* y = out + row * shape.cols;
-    for (int64_t i = 0; i < shape.cols; ++i) y[i] = gate[i] / (T{1} + exp_of(-gate[i])) * up[i];
+    const T* gate_row = gate_up + 2 * row * shape.cols;
+    T* out_row = out + row * shape.cols;
+    for_lanes(shape.cols, [&](int64_t i, int64_t count) {
+      const size_t bytes = static_cast<size_t>(count) * sizeof(T);
+      Vector gate = {}, up = {}, sigmoid;
+      std::memcpy(&gate, gate_row + i, bytes);
+      std::memcpy(&up, gate_row + shape.cols + i, bytes);
+      sigmoid_lanes(reinterpret_cast<const T*>(&gate), reinterpret_cast<T*>(&sigmoid));
+      const Vector y = gate * sigmoid * up;
+      std::memcpy(out_row + i, &y, bytes);
+    });
   }
 }
 
 template <typename T>
-RANKLAB_INLINE void swiglu_backward_body(RowShape shape, const T* __restrict grad_out, const T* __restrict gate_up,
-                                         T* __restrict grad_gate_up) {
+RANKLAB_INLINE void swiglu_backward_body(RowShape shape, const T* grad_out, const T* gate_up, T* grad_gate_up) {
+  typedef typename LanesOf<T>::Vector Vector;
   for (int64_t row = 0; row < shape.rows; ++row) {
-    const T* gate = gate_up + 2 * row * shape.cols;
-    const T* up = gate + shape.cols;
-    const T* g = grad_out + row * shape.cols;
-    T* d_gate = grad_gate_up + 2 * row * shape.cols;
-    T* d_up = d_gate + shape.cols;
-    for (int64_t i = 0; i < shape.cols; ++i) {
-      const T sigmoid = T{1} / (T{1} + exp_of(-gate[i]));
-      d_gate[i] = g[i] * up[i] * sigmoid * (T{1} + gate[i] * (T{1} - sigmoid));
-      d_up[i] = g[i] * gate[i] * sigmoid;
-    }
+    const T* gate_row = gate_up + 2 * row * shape.cols;
+    const T* grad_row = grad_out + row * shape.cols;
+    T* d_row = grad_gate_up + 2 * row * shape.cols;
+    for_lanes(shape.cols, [&](int64_t i, int64_t count) {
+      const size_t bytes = static_cast<size_t>(count) * sizeof(T);
+      Vector gate = {}, up = {}, grad = {}, sigmoid;
+      std::memcpy(&gate, gate_row + i, bytes);
+      std::memcpy(&up, gate_row + shape.cols + i, bytes);
+      std::memcpy(&grad, grad_row + i, bytes);
+      sigmoid_lanes(reinterpret_cast<const T*>(&gate), reinterpret_cast<T*>(&sigmoid));
+      const Vector d_gate = grad * up * sigmoid * (1 + gate * (1 - sigmoid));
+      const Vector d_up = grad * gate * sigmoid;
+      std::memcpy(d_row + i, &d_gate, bytes);
+      std::memcpy(d_row + shape.cols + i, &d_up, bytes);
+    });
   }
 }
 
@@ -219,6 +259,9 @@ RANKLAB_INLINE double sum_of_squares_body(const T* x, int64_t count) {
   RANKLAB_CLONES void rms_norm_forward(RmsNormArgs args, const T* x, const T* branch, const T* weight, T* sum, T* out, \
                                        T* inv_rms) {                                                                   \
     rms_norm_forward_body<T>(args, x, branch, weight, sum, out, inv_rms);                                              \
+  }                                                                                                                    \
+  RANKLAB_CLONES void rms_norm_again(RowShape shape, const T* sum, const T* weight, const T* inv_rms, T* out) {        \
+    rms_norm_again_body<T>(shape, sum, weight, inv_rms, out);                                                          \
   }                                                                                                                    \
   RANKLAB_CLONES void rms_norm_backward(RowShape shape, const T* grad_out, const T* grad_sum, const T* sum,            \
                                         const T* weight, const T* inv_rms, T* grad_in, T* grad_weight) {               \

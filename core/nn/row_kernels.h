@@ -24,6 +24,10 @@ void rms_norm_forward(RmsNormArgs args, const float* x, const float* branch, con
 void rms_norm_forward(RmsNormArgs args, const double* x, const double* branch, const double* weight, double* sum,
                       double* out, double* inv_rms);
 
+// out = sum * inv_rms * weight: the forward's result again, bit for bit, from what backward keeps.
+void rms_norm_again(RowShape shape, const float* sum, const float* weight, const float* inv_rms, float* out);
+void rms_norm_again(RowShape shape, const double* sum, const double* weight, const double* inv_rms, double* out);
+
 // grad_in = d(norm)(grad_out) + grad_sum (null: nothing is added); grad_weight is overwritten.
 void rms_norm_backward(RowShape shape, const float* grad_out, const float* grad_sum, const float* sum,
                        const float* weight, const float* inv_rms, float* grad_in, float* grad_weight);

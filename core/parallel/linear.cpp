@@ -43,15 +43,17 @@ at::Tensor bias_grad(AutogradContext* ctx, const at::Tensor& grad) {
 
 struct ColumnFunction : torch::autograd::Function<ColumnFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const std::optional<at::Tensor>& bias, const TensorParallel& tp) {
+                            const std::optional<at::Tensor>& bias, const NormRecipe& recipe, const TensorParallel& tp) {
     keep(ctx, tp, bias.has_value());
-    ctx->save_for_backward({x, weight});
+    ctx->save_for_backward({recipe.defined() ? recipe.sum : x, weight, recipe.weight, recipe.inv_rms});
     return add_bias(project(tp.sharded_sequence() ? tp.comm->all_gather(x) : x, weight.t()), bias);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
-    const at::Tensor &x_local = saved[0], &weight = saved[1];
+    const at::Tensor& weight = saved[1];
+    const NormRecipe recipe{saved[0], saved[2], saved[3]};
+    const at::Tensor x_local = recipe.defined() ? recipe.normed() : saved[0];
     const TensorParallel tp = kept(ctx);
     const bool want_input = ctx->needs_input_grad(0);
     WorkPtr gather = tp.sharded_sequence() ? tp.comm->all_gather_async(x_local) : nullptr;
@@ -64,7 +66,7 @@ struct ColumnFunction : torch::autograd::Function<ColumnFunction> {
     const at::Tensor grad_weight = weight_grad(grads[0], x);
     const at::Tensor grad_bias = bias_grad(ctx, grads[0]);
     if (reduce) grad_x = reduce->wait();
-    return {grad_x, grad_weight, grad_bias, {}};
+    return {grad_x, grad_weight, grad_bias, {}, {}};
   }
 };
 
@@ -97,7 +99,12 @@ at::Tensor data_of(const Parameter* parameter) { return parameter == nullptr ? a
 
 at::Tensor column_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                                   const TensorParallel& tp) {
-  return ColumnFunction::apply(x, weight, optional(bias), tp);
+  return ColumnFunction::apply(x, weight, optional(bias), NormRecipe{}, tp);
+}
+
+at::Tensor column_parallel_linear(const NormOutput& x, const at::Tensor& weight, const at::Tensor& bias,
+                                  const TensorParallel& tp) {
+  return ColumnFunction::apply(x.normed, weight, optional(bias), x.recipe, tp);
 }
 
 at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
@@ -114,7 +121,7 @@ ColumnParallelLinear::ColumnParallelLinear(ParameterRegistry& registry, const st
   bias_ = make_bias(registry, name, shard_segments({size.out}, segments, tp.rank(), tp.size()), with_bias);
 }
 
-at::Tensor ColumnParallelLinear::operator()(const at::Tensor& x) const {
+at::Tensor ColumnParallelLinear::operator()(const NormOutput& x) const {
   return column_parallel_linear(x, weight_->data, data_of(bias_), tp_);
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/nn/norm.h"
 #include "core/nn/parameter.h"
 #include "core/parallel/tensor_parallel.h"
 
@@ -25,6 +26,9 @@ struct LinearSize {
 // be undefined. x holds all positions, or this rank's with sequence parallelism; y holds all positions.
 at::Tensor column_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                                   const TensorParallel& tp);
+// The same on a norm's output, which is not kept for backward but computed again there when the norm has a recipe.
+at::Tensor column_parallel_linear(const NormOutput& x, const at::Tensor& weight, const at::Tensor& bias,
+                                  const TensorParallel& tp);
 // y = sum over ranks of x W^T, + b. x [.., in_local]; y holds all positions, or this rank's with sequence parallelism.
 at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                                const TensorParallel& tp);
@@ -34,7 +38,7 @@ class ColumnParallelLinear {
   // segments: lengths of fused output parts ([q, k, v] or [gate, up]), each cut evenly; {out} for a plain layer.
   ColumnParallelLinear(ParameterRegistry& registry, const std::string& name, LinearSize size,
                        const std::vector<int64_t>& segments, Init init, bool add_bias, TensorParallel tp);
-  at::Tensor operator()(const at::Tensor& x) const;
+  at::Tensor operator()(const NormOutput& x) const;
 
  private:
   Parameter* weight_ = nullptr;

@@ -56,7 +56,7 @@ class RuntimeEngine::RankLoop {
 
  private:
   static ObserveOptions observe(const RunPlan& plan) {
-    const bool simulated = plan.config.backend == "cpu_sim";
+    const bool simulated = plan.config.backend == "cpu_sim" && plan.config.virtual_time;
     return {.virtual_time = simulated,
             .trace = plan.config.trace,
             .profile = &plan.profile,

@@ -59,6 +59,7 @@ struct TrainConfig {
   int64_t eval_iters = 4;
 
   // Simulation.
+  bool virtual_time = true;
   std::string hardware = "h100-sxm";
   int gpus_per_node = 0;               // 0: the profile's
   std::string collectives = "direct";  // direct | gloo

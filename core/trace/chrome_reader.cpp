@@ -114,6 +114,8 @@ void ChromeReader::event(const json& value) {
   const json& args = value.at("args");
   if (phase == "C") {
     event.kind = EventKind::kCounter;
+    RANKLAB_CHECK(args.is_object() && !args.empty(), ErrorKind::kBadFile, .where = "trace file",
+                  .what = "a counter without a value", .got = name);
     const auto series = args.begin();
     if (series.key() != "value" || args.size() != 1) name += "/" + series.key();
     event.value = double_of(series.value());

@@ -21,6 +21,7 @@ class Tracer {
   void set_step(int step) { step_ = step; }
   void set_microbatch(int microbatch) { microbatch_ = microbatch; }
   int step() const { return step_; }
+  int microbatch() const { return microbatch_; }
   void set_enabled(bool enabled) { enabled_ = enabled; }
   bool enabled() const { return enabled_; }
 

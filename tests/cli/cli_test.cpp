@@ -105,7 +105,7 @@ TEST_F(Cli, MistakesAreUsageErrorsThatSayWhatToDo) {
   EXPECT_EQ(path.exit_code, 1);
   EXPECT_THAT(path.output, HasSubstr("/no/such/file"));
   const Outcome trace = ranklab("trace validate /no/such/trace.json");
-  EXPECT_EQ(trace.exit_code, 1);
+  EXPECT_EQ(trace.exit_code, 8);
 }
 
 TEST_F(Cli, AnInterruptFinishesTheStepAndKeepsTheTrace) {

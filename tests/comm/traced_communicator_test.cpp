@@ -53,6 +53,9 @@ TEST(TracedCommunicatorTest, RingAllReduceClosedForm) {
     EXPECT_EQ(e.virtual_begin_ns, 3000);
     EXPECT_EQ(e.virtual_first_byte_ns, 9000);
     EXPECT_EQ(e.virtual_end_ns, 15'000);
+    EXPECT_EQ(e.virtual_exposed_ns, 12'000);
+    EXPECT_EQ(e.virtual_peer_wait_ns, 3000 - mine);
+    EXPECT_EQ(t.tracer.trace().groups.at(0), (TraceGroup{Axis::kTp, {0, 1, 2, 3}}));
     EXPECT_EQ(e.logical_bytes, 4000);
     EXPECT_EQ(e.algorithm_bytes, 6000);
     EXPECT_EQ(e.wire_bytes, 4000);
@@ -89,10 +92,15 @@ TEST(TracedCommunicatorTest, CallsOfAGroupQueue) {
     EXPECT_EQ(t.clock.exposed_ns(Axis::kTp), 15'000) << "of the gap at most the call's own transfer is exposed";
     first->wait();
     EXPECT_EQ(t.clock.now_ns(), 27'000);
+    // Events are recorded by wait().
     ASSERT_EQ(t.events().size(), 2U);
-    EXPECT_EQ(t.events()[0].virtual_end_ns, 12'000);
-    EXPECT_EQ(t.events()[1].virtual_begin_ns, 12'000);
-    EXPECT_EQ(t.events()[1].logical_bytes, 16'000);
+    EXPECT_EQ(t.events()[0].verb, Verb::kAllGather);
+    EXPECT_EQ(t.events()[0].virtual_begin_ns, 12'000);
+    EXPECT_EQ(t.events()[0].virtual_exposed_ns, 15'000);
+    EXPECT_EQ(t.events()[0].virtual_peer_wait_ns, 12'000) << "here: the call before it on the link";
+    EXPECT_EQ(t.events()[0].logical_bytes, 16'000);
+    EXPECT_EQ(t.events()[1].virtual_end_ns, 12'000);
+    EXPECT_EQ(t.events()[1].virtual_exposed_ns, 0);
   });
 }
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <numeric>
 #include <optional>
+#include <ostream>
 #include <string>
 
 #include "backends/cpu_sim/thread_world.h"
@@ -23,6 +24,7 @@ struct Path {
 inline constexpr Path kPaths[] = {{"direct", Collectives::kDirect, Transport::kInproc},
                                   {"gloo_inproc", Collectives::kGloo, Transport::kInproc},
                                   {"gloo_tcp", Collectives::kGloo, Transport::kTcp}};
+inline void PrintTo(const Path& path, std::ostream* out) { *out << path.name; }
 inline std::string path_name(const testing::TestParamInfo<Path>& info) { return info.param.name; }
 
 inline ThreadWorldOptions options_of(const Path& path, int size) {

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/trace/chrome_reader.h"
 #include "core/trace/chrome_writer.h"
+#include "core/trace/trace_validate.h"
 #include "tests/trace/sample_trace.h"
 
 namespace ranklab {
@@ -169,6 +170,41 @@ TEST(ChromeFile, ACutFileIsRefusedAtEveryLength) {
     cut_packed.write(zipped.substr(0, length));
     ASSERT_NE(error_of(cut_packed), "") << length;
   }
+}
+
+// Whatever bytes change: the file is read, or refused with kBadFile; nothing else happens.
+TEST(ChromeFile, DamagedFilesNeverCrash) {
+  const TemporaryPath whole("fuzz_whole.json"), damaged("fuzz.json");
+  write_chrome_trace(whole, testing::sample_traces());
+  const std::string text = whole.content();
+  const std::string bytes = "\"{}[]:,0-e.n\\x\x80";
+  std::mt19937 random(5);
+  int refused = 0;
+  for (int round = 0; round < 1500; ++round) {
+    std::string changed = text;
+    for (int i = 0; i < 1 + round % 3; ++i) {
+      const size_t place = random() % changed.size();
+      switch (random() % 3) {
+        case 0:
+          changed[place] = bytes[random() % bytes.size()];
+          break;
+        case 1:
+          changed.erase(place, 1 + random() % 20);
+          break;
+        default:
+          changed.insert(place, changed.substr(random() % changed.size(), 1 + random() % 20));
+      }
+    }
+    damaged.write(changed);
+    try {
+      read_chrome_trace(damaged);
+      validate_trace_file(damaged);
+    } catch (const Error& error) {
+      ASSERT_EQ(error.kind(), ErrorKind::kBadFile) << error.what();
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 500);
 }
 
 TEST(ChromeFile, OtherFilesAreRefusedWithTheReason) {

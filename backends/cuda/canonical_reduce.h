@@ -1,0 +1,17 @@
+// Reductions on GPUs with the bits of the CPU world: every member gathers all inputs and adds them in the canonical
+// tree of tree_reduce.h with elementwise kernels. For comparing a GPU run with a simulated one. Cost: size() times the
+// memory and (n-1) times the bytes of a ring's reduce_scatter. Thread rule: its rank's thread only.
+#pragma once
+#include "backends/cuda/nccl_comm.h"
+#include "core/comm/call.h"
+
+namespace ranklab {
+
+// The tree over tensors of one shape, on any device. 16-bit inputs are added in fp32 when asked; the result has the
+// inputs' dtype.
+at::Tensor tree_reduce_tensors(const std::vector<at::Tensor>& inputs, ReduceOp op, bool in_fp32);
+
+// REQUIRES: call is an all_reduce or reduce_scatter; the communicator's stream is the current one.
+void start_canonical_reduction(NcclComm& comm, const Group& group, const Call& call);
+
+}  // namespace ranklab

@@ -1,0 +1,18 @@
+// What libranklab_cuda.so exports.
+#include "backends/cuda/cuda_world.h"
+#include "backends/cuda/module_interface.h"
+#include "backends/cuda/torchrun_env.h"
+
+extern "C" {
+
+__attribute__((visibility("default"))) int ranklab_cuda_module_version() { return ranklab::kCudaModuleVersion; }
+
+__attribute__((visibility("default"))) bool ranklab_cuda_module_usable(std::string* why_not) {
+  return ranklab::cuda_device_usable(why_not);
+}
+
+__attribute__((visibility("default"))) ranklab::World* ranklab_cuda_module_make_world(
+    const ranklab::CudaWorldOptions& options) {
+  return ranklab::make_nccl_world(ranklab::read_torchrun_env(), options).release();
+}
+}

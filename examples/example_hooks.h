@@ -1,0 +1,32 @@
+// What the examples share: a line per step, and the last word. The examples themselves are the mains beside this file.
+#pragma once
+#include <cstdio>
+#include <memory>
+
+#include "core/runtime/engine.h"
+
+namespace ranklab::examples {
+
+class PrintSteps final : public Hook {
+ public:
+  void on_train_begin(const RunPlan&, const TrainInfo& info) override {
+    std::printf("%s | %s | %lld parameters\n", info.world.c_str(), info.data.c_str(),
+                static_cast<long long>(info.parameters));
+  }
+  void on_step_end(const StepMetrics& m) override {
+    std::printf("step %3lld  loss %.4f  grad norm %.3f  %8.0f tokens/s  virtual step %.3f ms\n",
+                static_cast<long long>(m.step), m.loss, m.grad_norm, m.tokens_per_s, m.virtual_step_ms);
+  }
+};
+
+// Trains, says how it went, and returns the exit code: 0 when the loss fell.
+inline int train(std::shared_ptr<World> world, const RunPlan& plan) {
+  RuntimeEngine engine(default_components(std::move(world), plan), plan);
+  engine.add_hook(std::make_shared<PrintSteps>());
+  const TrainResult result = engine.fit();
+  std::printf("%lld steps: loss %.4f -> %.4f\n", static_cast<long long>(result.steps_done), result.first_loss,
+              result.last_loss);
+  return result.last_loss < result.first_loss ? 0 : 1;
+}
+
+}  // namespace ranklab::examples

@@ -1,0 +1,21 @@
+# Runs the three examples for four steps and compares the losses they print: the same batches, the same weights, the same
+# loss to the three decimals compared, whatever the layout.
+function(losses out)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE error)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "${ARGN}: exit code ${code}\n${output}${error}")
+  endif()
+  string(REGEX MATCHALL "loss [0-9]+\\.[0-9][0-9][0-9]" found "${output}")
+  list(LENGTH found count)
+  if(count LESS 4)
+    message(FATAL_ERROR "${ARGN}: no losses in\n${output}")
+  endif()
+  set(${out} "${found}" PARENT_SCOPE)
+endfunction()
+
+losses(one ${MVP} 4)
+losses(ddp ${DDP} 4 4)
+losses(tp ${TP} 4 2)
+if(NOT one STREQUAL ddp OR NOT one STREQUAL tp)
+  message(FATAL_ERROR "losses differ:\n  one rank ${one}\n  dp 4     ${ddp}\n  tp 2     ${tp}")
+endif()
