@@ -32,6 +32,9 @@ void add_reduction(Exchange& e, int64_t begin, int64_t count, std::byte* to, int
         {nullptr, to == nullptr ? nullptr : to + done * element_bytes, begin + done, std::min(step, count - done)});
 }
 
+// What was added since the last call is one queue.
+void end_queue(Exchange& e) { e.queue_ends.push_back(e.pieces.size()); }
+
 void plan_reduction(Exchange& e) {
   const Call& first = e.seats[0].call;
   e.reduction = {dtype_of(first.input.scalar_type()), first.op, first.reduce_in_fp32};
@@ -40,12 +43,16 @@ void plan_reduction(Exchange& e) {
     e.inputs.push_back(seat.call.input.data_ptr());
     e.outputs.push_back(seat.call.output.data_ptr());
   }
-  if (first.verb == Verb::kAllReduce) return add_reduction(e, 0, first.input.numel(), nullptr, element_bytes);
+  if (first.verb == Verb::kAllReduce) {
+    add_reduction(e, 0, first.input.numel(), nullptr, element_bytes);
+    return end_queue(e);
+  }
   const int64_t row = row_elements(first.input);
   int64_t begin = 0;
   for (size_t s = 0; s < e.seats.size(); ++s) {
     const int64_t count = first.input_splits[s] * row;
     add_reduction(e, begin, count, static_cast<std::byte*>(e.outputs[s]), element_bytes);
+    end_queue(e);
     begin += count;
   }
 }
@@ -53,10 +60,12 @@ void plan_reduction(Exchange& e) {
 void plan_all_gather(Exchange& e) {
   const int64_t row = row_bytes(e.seats[0].call.input);
   const std::vector<int64_t> begin = starts(e.seats[0].call.output_splits);
-  for (Seat& to : e.seats)
+  for (Seat& to : e.seats) {
     for (size_t s = 0; s < e.seats.size(); ++s)
       add_copy(e, bytes_of(e.seats[s].call.input), bytes_of(to.call.output) + begin[s] * row,
                static_cast<int64_t>(e.seats[s].call.input.nbytes()));
+    end_queue(e);
+  }
 }
 
 void plan_all_to_all(Exchange& e) {
@@ -71,13 +80,16 @@ void plan_all_to_all(Exchange& e) {
       add_copy(e, bytes_of(sender.input) + begin * row, bytes_of(receiver.output) + into[from] * row,
                sender.input_splits[to] * row);
     }
+    end_queue(e);
   }
 }
 
 void plan_copies_from(Exchange& e, size_t source, const at::Tensor& tensor) {
-  for (size_t s = 0; s < e.seats.size(); ++s)
+  for (size_t s = 0; s < e.seats.size(); ++s) {
     if (s != source)
       add_copy(e, bytes_of(tensor), bytes_of(e.seats[s].call.output), static_cast<int64_t>(tensor.nbytes()));
+    end_queue(e);
+  }
 }
 
 void plan(Exchange& e) {
@@ -131,8 +143,8 @@ void finish(Exchange& e) {
   e.phase.notify_all();
 }
 
-// Takes pieces until none are left, those of its own output first: the member will read them, and helpers do not fault in
-// the same fresh pages. The taker of the last piece to end finishes the exchange.
+// Takes pieces until none are left, those of its own output first: the member will read them, and helpers do not fault
+// in the same fresh pages. The taker of the last piece to end finishes the exchange.
 void help(Exchange& e, int seat) {
   for (size_t k = 0; k < e.queue_count; ++k) {
     PieceQueue& queue = e.queues[(static_cast<size_t>(seat) + k) % e.queue_count];
@@ -144,7 +156,6 @@ void help(Exchange& e, int seat) {
   }
 }
 
-// One queue per seat when pieces belong to seats, else one for all. Seats without pieces are skipped over.
 void make_queues(Exchange& e) {
   e.queue_count = e.queue_ends.size();
   e.queues = std::make_unique<PieceQueue[]>(e.queue_count);

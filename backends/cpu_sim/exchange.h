@@ -62,6 +62,7 @@ struct Exchange {
 
   // Direct mover. Pieces are grouped by the seat whose output they write, one queue each.
   std::vector<Piece> pieces;
+  std::vector<size_t> queue_ends;
   std::vector<const void*> inputs;
   std::vector<void*> outputs;
   Reduction reduction;

@@ -12,7 +12,7 @@ namespace ranklab {
 namespace {
 
 double sum_of_squares(const at::Tensor& grad) {
-  const CostScope cost(2.0 * static_cast<double>(grad.numel()), static_cast<double>(grad.nbytes()), DType::kFloat32);
+  const CostScope cost(0.0, static_cast<double>(grad.nbytes()), DType::kFloat32);
   if (grad.is_cpu() && grad.is_contiguous() && grad.scalar_type() == at::kFloat) {
     return kernels::sum_of_squares(grad.const_data_ptr<float>(), grad.numel());
   }

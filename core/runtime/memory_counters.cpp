@@ -6,7 +6,7 @@ namespace ranklab {
 
 MemoryCounters::MemoryCounters(RankContext& ctx) : ctx_(ctx) {
   for (size_t i = 0; i < names_.size(); ++i) {
-    names_[i] = ctx.tracer().intern("memory " + std::string(name(static_cast<MemoryCategory>(i))));
+    names_[i] = ctx.tracer().intern("memory/" + std::string(name(static_cast<MemoryCategory>(i))));
   }
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <atomic>
+
 #include "core/base/error.h"
 #include "core/model/presets.h"
 #include "tests/parallel/run_ranks.h"
@@ -40,6 +42,46 @@ TEST(Transformer, ParameterCountIsTheConfigs) {
       EXPECT_EQ(count, c.parameter_count());
     }
   });
+}
+
+TEST(Transformer, ResidualOutputsStartSmallerByDepth) {
+  run_ranks(dims_of(1, 1), [](RankContext& context) {
+    ModelConfig c = small();
+    c.hidden_size = 128;
+    const auto model = make_transformer(c, context, {});
+    const auto spread = [&](const char* name) { return model->registry().find(name)->data.std().item<double>(); };
+    EXPECT_NEAR(spread("layers.0.attention.qkv.weight"), 0.02, 5e-4);
+    EXPECT_NEAR(spread("layers.1.attention.out.weight"), 0.02 / 2.0, 3e-4);  // sqrt(2 x 2 layers)
+    EXPECT_NEAR(spread("layers.1.mlp.down.weight"), 0.02 / 2.0, 6e-4);
+  });
+}
+
+// What the op observer counts over all ranks of a step must be the model's formula; flash attention's backward computes
+// the scores again, so its 6 units are 7.
+TEST(Transformer, ObservedFlopsAreTheFormulas) {
+  const HardwareProfile profile = load_hardware_profile("h100-sxm");
+  const ModelConfig c = small();
+  const double tokens = 4 * 8;
+  const double attention = 2.0 * 8 * 16;  // layers x S x H
+  const double want = tokens * (c.training_flops_per_token(8) + attention);
+  for (const int tp : {1, 2}) {
+    std::atomic<double> observed{0};
+    const DeviceMesh mesh(dims_of(1, tp));
+    make_thread_world({.size = tp, .on_stuck = {}})->run([&](Endpoint& endpoint) {
+      RankContext context(endpoint, mesh, {.virtual_time = true, .trace = true, .profile = &profile});
+      ModelConfig even = c;
+      even.vocab_size = 12;  // 11 would be padded with tp 2
+      const auto model = make_transformer(tp == 1 ? c : even, context, {.sequence_parallel = true});
+      const double before = context.op_observer()->flops();
+      torch::autograd::backward({model->loss_sum(batch_of(4, 8, 11))}, {});
+      double flops = observed.load();
+      const double mine = context.op_observer()->flops() - before - (tp == 1 ? 0 : 6.0 * tokens * 16 / tp);
+      while (!observed.compare_exchange_weak(flops, flops + mine)) {
+      }
+      EXPECT_GT(context.clock().now_ns(), 0);
+    });
+    EXPECT_NEAR(observed.load(), want, 1e-9 * want) << "tp " << tp;
+  }
 }
 
 TEST(Transformer, FirstLossIsThatOfAUniformGuess) {

@@ -180,7 +180,7 @@ TEST(ChromeFile, DamagedFilesNeverCrash) {
   const std::string bytes = "\"{}[]:,0-e.n\\x\x80";
   std::mt19937 random(5);
   int refused = 0;
-  for (int round = 0; round < 1500; ++round) {
+  for (int round = 0; round < 600; ++round) {
     std::string changed = text;
     for (int i = 0; i < 1 + round % 3; ++i) {
       const size_t place = random() % changed.size();
@@ -204,7 +204,7 @@ TEST(ChromeFile, DamagedFilesNeverCrash) {
       ++refused;
     }
   }
-  EXPECT_GT(refused, 500);
+  EXPECT_GT(refused, 200);
 }
 
 TEST(ChromeFile, OtherFilesAreRefusedWithTheReason) {
