@@ -5,6 +5,7 @@
 
 #include "core/nn/kernel_path.h"
 #include "core/nn/row_kernels.h"
+#include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
@@ -40,6 +41,11 @@ variable_list rms_norm_forward(AutogradContext* ctx, const at::Tensor& x_in, con
   return {normed, inv_rms};
 }
 
+at::Tensor empty_gradient(const at::Tensor& weight) {
+  const MemoryScope memory(MemoryCategory::kGradients);
+  return at::empty_like(weight);
+}
+
 // Returns {grad of the sum, grad of weight}. grad_sum may be undefined.
 std::pair<at::Tensor, at::Tensor> rms_norm_backward(AutogradContext* ctx, const at::Tensor& grad_sum_in,
                                                     const at::Tensor& grad_normed_in) {
@@ -50,7 +56,7 @@ std::pair<at::Tensor, at::Tensor> rms_norm_backward(AutogradContext* ctx, const 
   const at::Tensor grad_normed = grad_normed_in.contiguous();
   const at::Tensor grad_sum = grad_sum_in.defined() ? grad_sum_in.contiguous() : grad_sum_in;
   at::Tensor grad_in = at::empty_like(sum);
-  at::Tensor grad_weight = at::empty_like(weight);
+  at::Tensor grad_weight = empty_gradient(weight);
   for_kernel_type(sum, [&]<typename T>() {
     kernels::rms_norm_backward(rows_of(sum), grad_normed.const_data_ptr<T>(),
                                grad_sum.defined() ? grad_sum.const_data_ptr<T>() : nullptr, sum.const_data_ptr<T>(),

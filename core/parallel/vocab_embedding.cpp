@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "core/parallel/collectives.h"
+#include "core/sim/memory_scope.h"
 
 namespace ranklab {
 namespace {
@@ -11,21 +12,24 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// local_tokens: row of this rank's weight, or weight.size(0) for a token of another rank.
+// local_tokens: row of this rank's weight, or weight.size(0) for a token of another rank (none when `whole`).
 struct OwnedRows : torch::autograd::Function<OwnedRows> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& weight, const at::Tensor& local_tokens) {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& weight, const at::Tensor& local_tokens,
+                            bool whole) {
     const int64_t rows = weight.size(0);
     ctx->save_for_backward({local_tokens});
     ctx->saved_data["rows"] = rows;
+    if (whole) return at::embedding(weight, local_tokens);
     const at::Tensor foreign = local_tokens.eq(rows);
     at::Tensor out = at::embedding(weight, local_tokens.masked_fill(foreign, 0));
     return out.masked_fill_(foreign.unsqueeze(-1), 0);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const MemoryScope memory(MemoryCategory::kGradients);
     const int64_t rows = ctx->saved_data["rows"].toInt();
     const at::Tensor tokens = ctx->get_saved_variables()[0];
     // The row past the end collects nothing: it is the padding index.
-    return {at::embedding_dense_backward(grads[0], tokens, rows + 1, rows, false).narrow(0, 0, rows), {}};
+    return {at::embedding_dense_backward(grads[0], tokens, rows + 1, rows, false).narrow(0, 0, rows), {}, {}};
   }
 };
 
@@ -38,11 +42,11 @@ VocabParallelEmbedding::VocabParallelEmbedding(ParameterRegistry& registry, cons
 }
 
 at::Tensor VocabParallelEmbedding::operator()(const at::Tensor& tokens_SB) const {
-  if (!tp_.active()) return at::embedding(weight_->data, tokens_SB);
+  if (!tp_.active()) return OwnedRows::apply(weight_->data, tokens_SB, true);
   const auto [begin, end] = weight_->partition.ranges.at(0);
   const at::Tensor local = tokens_SB - begin;
   const at::Tensor foreign = at::logical_or(local.lt(0), local.ge(end - begin));
-  const at::Tensor rows = OwnedRows::apply(weight_->data, local.masked_fill(foreign, end - begin));
+  const at::Tensor rows = OwnedRows::apply(weight_->data, local.masked_fill(foreign, end - begin), false);
   return tp_.sequence_parallel ? reduce_scatter_to_sp(rows, *tp_.comm) : reduce_from_tp(rows, *tp_.comm);
 }
 
