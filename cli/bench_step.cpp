@@ -9,6 +9,7 @@
 #include "cli/gemm.h"
 #include "cli/make_world.h"
 #include "core/runtime/engine.h"
+#include "core/sim/memory_scope.h"
 
 namespace ranklab {
 namespace {
@@ -67,6 +68,7 @@ StepBenchResult run_step_bench(TrainConfig config, int warmup, int steps, double
   config.sample_tokens = 0;
   config.mock_data = true;
   const RunPlan plan = resolve(config);
+  install_booking_allocator();  // as `ranklab train` does
   StepBenchResult result;
   result.gemm = choose_gemm(plan);
   RuntimeEngine engine(default_components(make_world(plan.config), plan), plan);

@@ -1,5 +1,4 @@
 // The ranklab program: finds the subcommand, turns errors into one line and an exit code.
-#include <malloc.h>
 
 #include <CLI/CLI.hpp>
 #include <array>
@@ -83,10 +82,6 @@ int run(int argc, char** argv) {
 }  // namespace ranklab
 
 int main(int argc, char** argv) {
-  // Eight rank threads share two or more cores: keep freed tensors for the next step instead of returning pages to the
-  // system.
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the largest that glibc takes
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
   try {
     return ranklab::run(argc, argv);
   } catch (const ranklab::Error& error) {

@@ -56,7 +56,7 @@ void TransformerBlock::forward(ResidualStream& stream, double dropout_probabilit
   norm = mlp_norm_(stream.x_SBH, stream.branch_SBH);
   stream.x_SBH = norm.sum;
   const at::Tensor up = up_(norm);
-  const at::Tensor active = activation_ == ActivationKind::kSwiGlu ? swiglu(up) : gelu_tanh(up);
+  const Activated active = activate(activation_ == ActivationKind::kSwiGlu ? swiglu : gelu_tanh, up);
   stream.branch_SBH = dropout(down_(active), name_ + ".mlp.dropout", dropout_probability, place);
 }
 

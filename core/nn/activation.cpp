@@ -55,4 +55,8 @@ at::Tensor swiglu_reference(const at::Tensor& gate_up) {
 
 at::Tensor gelu_tanh(const at::Tensor& x) { return at::gelu(x, "tanh"); }
 
+Activated activate(at::Tensor (*compute)(const at::Tensor&), const at::Tensor& input) {
+  return {compute(input), input.detach(), compute};
+}
+
 }  // namespace ranklab

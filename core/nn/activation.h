@@ -11,4 +11,13 @@ at::Tensor swiglu(const at::Tensor& gate_up);
 at::Tensor swiglu_reference(const at::Tensor& gate_up);
 at::Tensor gelu_tanh(const at::Tensor& x);
 
+// An activation's output with what computes it again, bit for bit: a linear layer on it keeps `input`, which the
+// activation keeps for its own backward anyway, instead of `out`.
+struct Activated {
+  at::Tensor out;
+  at::Tensor input;  // detached
+  at::Tensor (*compute)(const at::Tensor&) = nullptr;
+};
+Activated activate(at::Tensor (*compute)(const at::Tensor&), const at::Tensor& input);
+
 }  // namespace ranklab

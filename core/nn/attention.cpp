@@ -57,9 +57,11 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     });
     auto [out, log_sum_exp] = at::_scaled_dot_product_flash_attention_for_cpu(q, repeat_groups(k, shape.heads),
                                                                               repeat_groups(v, shape.heads), 0.0, true);
-    ctx->save_for_backward({q, k, v, out, log_sum_exp, rope.cos_SD, rope.sin_SD});
+    const at::Tensor result = out.permute({2, 0, 1, 3}).reshape({seq, batch, shape.heads * shape.head_dim});
+    // `result` is kept by the next layer anyway; `out` would be a second copy.
+    ctx->save_for_backward({q, k, v, result, log_sum_exp, rope.cos_SD, rope.sin_SD});
     ctx->saved_data["groups"] = shape.groups;
-    return out.permute({2, 0, 1, 3}).reshape({seq, batch, shape.heads * shape.head_dim});
+    return result;
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
@@ -69,9 +71,12 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     const int64_t batch = q.size(0), seq = q.size(2);
     at::Tensor grad_qkv = at::empty({seq, batch, (shape.heads + 2 * shape.groups) * shape.head_dim}, q.options());
     const CostScope cost(2.5 * attention_flops(grad_qkv, shape), 4.0 * bytes_of(grad_qkv), dtype_of(q));
-    const at::Tensor grad_out = grads[0].reshape({seq, batch, shape.heads, shape.head_dim}).permute({1, 2, 0, 3});
+    const auto by_head = [&](const at::Tensor& x_SBH) {
+      return x_SBH.reshape({seq, batch, shape.heads, shape.head_dim}).permute({1, 2, 0, 3});
+    };
     auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
-        grad_out, q, repeat_groups(k, shape.heads), repeat_groups(v, shape.heads), saved[3], saved[4], 0.0, true);
+        by_head(grads[0]), q, repeat_groups(k, shape.heads), repeat_groups(v, shape.heads), by_head(saved[3]), saved[4],
+        0.0, true);
     dq = with_dense_rows(dq);
     dk = with_dense_rows(sum_groups(dk, shape.groups));
     dv = with_dense_rows(sum_groups(dv, shape.groups));

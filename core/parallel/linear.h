@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/nn/activation.h"
 #include "core/nn/norm.h"
 #include "core/nn/parameter.h"
 #include "core/parallel/tensor_parallel.h"
@@ -32,6 +33,9 @@ at::Tensor column_parallel_linear(const NormOutput& x, const at::Tensor& weight,
 // y = sum over ranks of x W^T, + b. x [.., in_local]; y holds all positions, or this rank's with sequence parallelism.
 at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                                const TensorParallel& tp);
+// The same on an activation's output, which is not kept for backward but computed again there.
+at::Tensor row_parallel_linear(const Activated& x, const at::Tensor& weight, const at::Tensor& bias,
+                               const TensorParallel& tp);
 
 class ColumnParallelLinear {
  public:
@@ -51,6 +55,7 @@ class RowParallelLinear {
   RowParallelLinear(ParameterRegistry& registry, const std::string& name, LinearSize size, Init init, bool add_bias,
                     TensorParallel tp);
   at::Tensor operator()(const at::Tensor& x) const;
+  at::Tensor operator()(const Activated& x) const;
 
  private:
   Parameter* weight_ = nullptr;

@@ -1,7 +1,6 @@
 #include "core/runtime/gemm_choice.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
 #include <chrono>
@@ -11,8 +10,8 @@
 namespace ranklab {
 namespace {
 
-constexpr double kBudgetSeconds = 0.1;  // of measuring, all shapes together
-constexpr double kLargestError = 1e-5;  // relative to the largest element: fp32 is near 1e-6, bf16 near 4e-3
+constexpr double kBudgetSeconds = 0.05;  // of measuring, all shapes together
+constexpr double kLargestError = 1e-5;   // relative to the largest element: fp32 is near 1e-6, bf16 near 4e-3
 constexpr int64_t kLargestFlops = 100'000'000;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -33,9 +32,9 @@ Operands make_operands(const GemmShape& shape) {
 }
 
 void run_once(const Operands& o) {
-  at::mm(o.x_MK, o.w_NK.t());   // forward
-  at::mm(o.dy_MN, o.w_NK);      // input gradient
-  at::mm(o.dy_MN.t(), o.x_MK);  // weight gradient
+  at::mm(o.x_MK, o.w_NK.t());  // forward
+  gemm(o.dy_MN, o.w_NK);       // input gradient
+  gemm(o.dy_MN.t(), o.x_MK);   // weight gradient
 }
 
 // Best of three, after one call that lets the library plan.
@@ -53,7 +52,7 @@ double best_seconds(const Operands& operands, GemmLibrary library) {
 
 double relative_error(const Operands& o) {
   const at::Tensor reference = at::mm(o.x_MK.to(at::kDouble), o.w_NK.t().to(at::kDouble));
-  const at::Tensor difference = at::mm(o.x_MK, o.w_NK.t()).to(at::kDouble) - reference;
+  const at::Tensor difference = gemm(o.x_MK, o.w_NK.t()).to(at::kDouble) - reference;
   return (difference.abs().max() / reference.abs().max()).item<double>();
 }
 
@@ -78,12 +77,14 @@ Totals measure(std::span<const GemmShape> shapes) {
 }  // namespace
 
 GemmChoice measure_gemm(std::span<const GemmShape> shapes) {
+  if (!onednn_available()) return {GemmLibrary::kMkl, "MKL: this LibTorch has no oneDNN"};
+  if (shapes.empty()) return {GemmLibrary::kMkl, "MKL: nothing to measure"};
   const at::NoGradGuard no_grad;
   const int threads = at::get_num_threads();
   at::set_num_threads(1);  // as a rank runs
-  const bool previous_medium = at::globalContext().float32MatmulPrecision() == at::Float32MatmulPrecision::MEDIUM;
+  const GemmLibrary previous = gemm_in_use();
   const Totals totals = measure(shapes);
-  use_gemm(previous_medium ? GemmLibrary::kOneDnn : GemmLibrary::kMkl);
+  use_gemm(previous);
   at::set_num_threads(threads);
   const double speedup = totals.mkl_s / totals.onednn_s;
   if (totals.onednn_error > kLargestError) {
@@ -96,11 +97,6 @@ GemmChoice measure_gemm(std::span<const GemmShape> shapes) {
                       totals.onednn_error)};
   }
   return {GemmLibrary::kMkl, strprintf("MKL: %.2fx as fast as oneDNN on this model's shapes", 1 / speedup)};
-}
-
-void use_gemm(GemmLibrary library) {
-  // "medium" lets LibTorch hand fp32 matrices to oneDNN; "highest" keeps them in MKL.
-  at::globalContext().setFloat32MatmulPrecision(library == GemmLibrary::kOneDnn ? "medium" : "highest");
 }
 
 }  // namespace ranklab

@@ -1,16 +1,14 @@
-// Which library multiplies fp32 matrices on this CPU: LibTorch carries Intel MKL and oneDNN, and neither is always
-// faster (on AMD oneDNN's is up to 2.2x faster on large shapes and slower on small ones). So measure both on the
-// model's own shapes, forward and both backward forms, and take the faster, but only if it really computes in fp32: on
-// CPUs with AMX the same switch means bf16. Cost: a few tens of milliseconds, once, before ranks start. Thread rule:
-// process-wide setting; call from one thread before ranks start.
+// Which library multiplies the linear layers' fp32 matrices on this CPU (core/nn/gemm.h): measure both on the model's
+// own shapes, forward and both backward forms, and take the faster, but only if it really computes in fp32. Cost: about
+// 50 ms, once. Thread rule: call from one thread before ranks start.
 #pragma once
 #include <cstdint>
 #include <span>
 #include <string>
 
-namespace ranklab {
+#include "core/nn/gemm.h"
 
-enum class GemmLibrary { kMkl, kOneDnn };
+namespace ranklab {
 
 // y[m, n] = x[m, k] w[n, k]^T, done `count` times a step.
 struct GemmShape {
@@ -25,7 +23,5 @@ struct GemmChoice {
 
 // Leaves the process-wide setting as it was.
 GemmChoice measure_gemm(std::span<const GemmShape> shapes);
-
-void use_gemm(GemmLibrary library);
 
 }  // namespace ranklab

@@ -2,10 +2,11 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
-#include <c10/core/impl/alloc_cpu.h>
 
 #include <cstring>
 #include <mutex>
+
+#include "core/sim/block_pool.h"
 
 namespace ranklab {
 namespace {
@@ -25,15 +26,17 @@ void release(void* data) {
   if (data == nullptr) return;
   Header* header = static_cast<Header*>(data) - 1;
   if (header->book) header->book->add(header->category, -header->bytes);
+  const size_t block_bytes = static_cast<size_t>(header->bytes) + sizeof(Header);
   header->~Header();
-  c10::free_cpu(header);
+  BlockPool::instance().give(header, block_bytes);
 }
 
 class BookingAllocator : public c10::Allocator {
  public:
   at::DataPtr allocate(size_t bytes) override {
     if (bytes == 0) return {nullptr, nullptr, &release, at::Device(at::kCPU)};
-    auto* header = new (c10::alloc_cpu(bytes + sizeof(Header))) Header{t_book, t_category, static_cast<int64_t>(bytes)};
+    auto* header = new (BlockPool::instance().take(bytes + sizeof(Header)))
+        Header{t_book, t_category, static_cast<int64_t>(bytes)};
     if (t_book) t_book->add(t_category, header->bytes);
     void* data = header + 1;
     return {data, data, &release, at::Device(at::kCPU)};

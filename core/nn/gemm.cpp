@@ -1,0 +1,48 @@
+#include "core/nn/gemm.h"
+
+#include <ATen/ATen.h>
+
+#include <atomic>
+
+#include "core/base/error.h"
+#include "core/sim/op_observer.h"
+
+// Exported by libtorch_cpu, in no installed header: weak, so that a LibTorch without it still links and MKL is used.
+namespace at::native {
+__attribute__((weak)) void mkldnn_matmul(const Tensor& a, const Tensor& b, const Tensor& result, float beta,
+                                         float alpha);
+}
+
+namespace ranklab {
+namespace {
+
+std::atomic<GemmLibrary> g_library{GemmLibrary::kMkl};
+
+bool for_onednn(const at::Tensor& a, const at::Tensor& b) {
+  return g_library.load(std::memory_order_relaxed) == GemmLibrary::kOneDnn && a.is_cpu() &&
+         a.scalar_type() == at::kFloat && b.scalar_type() == at::kFloat && a.numel() > 0 && b.numel() > 0;
+}
+
+at::Tensor onednn_mm(const at::Tensor& a, const at::Tensor& b) {
+  const auto m = static_cast<double>(a.size(0)), k = static_cast<double>(a.size(1)), n = static_cast<double>(b.size(1));
+  const CostScope cost(2 * m * n * k, 4 * (m * k + k * n + m * n), DType::kFloat32);
+  at::Tensor result = at::empty({a.size(0), b.size(1)}, a.options());
+  at::native::mkldnn_matmul(a, b, result, /*beta=*/0.0f, /*alpha=*/1.0f);
+  return result;
+}
+
+}  // namespace
+
+bool onednn_available() { return &at::native::mkldnn_matmul != nullptr && at::globalContext().hasMKLDNN(); }
+
+void use_gemm(GemmLibrary library) {
+  RANKLAB_CHECK(library != GemmLibrary::kOneDnn || onednn_available(), ErrorKind::kEnvironment, .where = "gemm",
+                .what = "this LibTorch has no oneDNN matrix product", .fix = "use --gemm mkl or --gemm auto");
+  g_library = library;
+}
+
+GemmLibrary gemm_in_use() { return g_library; }
+
+at::Tensor gemm(const at::Tensor& a, const at::Tensor& b) { return for_onednn(a, b) ? onednn_mm(a, b) : at::mm(a, b); }
+
+}  // namespace ranklab

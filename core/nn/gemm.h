@@ -1,0 +1,24 @@
+// The matrix product of the linear layers, by the library that was chosen for this process. LibTorch carries Intel MKL
+// and oneDNN for fp32 on CPUs, and neither is always faster; its own switch (float32_matmul_precision) also reroutes
+// the tiny products inside attention, where oneDNN's set-up costs more than the product, and allows bf16 on some CPUs.
+// So the large products call oneDNN here, in strict fp32, and everything else stays as it is. Every other device and
+// dtype is at::mm. Cost: one product; charged to the virtual clock as such. Thread rule: choose before ranks start; mm
+// from any thread.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+namespace ranklab {
+
+enum class GemmLibrary { kMkl, kOneDnn };
+
+// Whether this LibTorch has oneDNN's entry point.
+bool onednn_available();
+// REQUIRES: onednn_available() for kOneDnn. Process-wide; kMkl at the start.
+void use_gemm(GemmLibrary library);
+GemmLibrary gemm_in_use();
+
+// a [m, k] b [k, n] -> [m, n]. REQUIRES: called where autograd does not record (inside autograd functions, or under
+// NoGradGuard).
+at::Tensor gemm(const at::Tensor& a, const at::Tensor& b);
+
+}  // namespace ranklab
