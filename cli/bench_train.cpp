@@ -103,14 +103,44 @@ std::string peer_command(const BenchTrainOptions& o, const Mode& mode, const std
                    matmul.c_str(), o.warmup, o.steps);
 }
 
-void print_row(const Row& row, const Row* ours) {
-  std::printf("%-8s %-18s %9.1f %10.0f %9.2f %9.0f", row.mode.c_str(), row.side.c_str(), median(row.step_ms),
+// "ranklab mkl" and "torch mkl" multiply with the same library.
+std::string library_of(const Row& row) { return row.side.substr(row.side.rfind(' ') + 1); }
+
+const Row* find_row(const std::vector<Row>& rows, const std::string& mode, const std::string& side) {
+  for (const Row& row : rows) {
+    if (row.mode == mode && row.side == side) return &row;
+  }
+  return nullptr;
+}
+
+void print_row(const Row& row, const std::vector<Row>& rows) {
+  std::printf("%-8s %-16s %9.1f %10.0f %9.2f %9.0f", row.mode.c_str(), row.side.c_str(), median(row.step_ms),
               median(row.tokens_per_s), median(row.startup_s), median(row.pss_mb));
-  if (ours != nullptr) {
-    std::printf("   %7.2fx %9.1fx %8.1fx", median(ours->tokens_per_s) / median(row.tokens_per_s),
+  const Row* ours = find_row(rows, row.mode, "ranklab");
+  const Row* same = find_row(rows, row.mode, "ranklab " + library_of(row));
+  if (row.side.starts_with("torch") && ours != nullptr && same != nullptr) {
+    const double peer = median(row.tokens_per_s);
+    std::printf("   %7.2fx %8.2fx %9.1fx %8.1fx", median(ours->tokens_per_s) / peer, median(same->tokens_per_s) / peer,
                 median(row.startup_s) / median(ours->startup_s), median(row.pss_mb) / median(ours->pss_mb));
   }
   std::printf("\n");
+}
+
+void print_table(const BenchTrainOptions& options, const std::vector<Row>& rows) {
+  std::printf(
+      "%s model, medians of %d repetitions of %d steps. On torch's rows: how many times faster, sooner and smaller "
+      "ranklab is;\n"
+      "speed: with ranklab's own choice of GEMM library, same lib: with torch's.\n",
+      options.preset.c_str(), options.repetitions, options.steps);
+  std::printf("%-8s %-16s %9s %10s %9s %9s   %8s %9s %10s %9s\n", "mode", "side", "ms/step", "tokens/s", "start s",
+              "PSS MB", "speed", "same lib", "launch", "memory");
+  for (const Row& row : rows) print_row(row, rows);
+  const Row* single = find_row(rows, "single", "torch mkl");
+  const Row* dp = find_row(rows, "dp8", "ranklab");
+  if (single != nullptr && dp != nullptr) {
+    std::printf("ranklab dp8 against torch's single process with 2 threads: %.2fx\n",
+                median(dp->tokens_per_s) / median(single->tokens_per_s));
+  }
 }
 
 }  // namespace
@@ -127,6 +157,7 @@ int run_bench_train(const BenchTrainOptions& options) {
     };
     add("ranklab", ours_command(options, mode, "auto"));
     add("ranklab mkl", ours_command(options, mode, "mkl"));
+    add("ranklab onednn", ours_command(options, mode, "onednn"));
     if (options.peer_python.empty()) continue;
     add("torch mkl", peer_command(options, mode, "highest"));
     add("torch onednn", peer_command(options, mode, "medium"));
@@ -138,16 +169,7 @@ int run_bench_train(const BenchTrainOptions& options) {
       row->add(run_row(command));
     }
   }
-  std::printf(
-      "%s model, medians of %d repetitions of %d steps; ratios: ranklab (its own GEMM choice) against the row\n",
-      options.preset.c_str(), options.repetitions, options.steps);
-  std::printf("%-8s %-18s %9s %10s %9s %9s   %8s %10s %9s\n", "mode", "side", "ms/step", "tokens/s", "start s",
-              "PSS MB", "speed", "launch", "memory");
-  const Row* ours = nullptr;
-  for (const Row& row : rows) {
-    if (row.side == "ranklab") ours = &row;
-    print_row(row, row.side == "ranklab" ? nullptr : ours);
-  }
+  print_table(options, rows);
   return 0;
 }
 

@@ -21,5 +21,6 @@ struct Command {
 CommandAction setup_train(CLI::App& app);
 CommandAction setup_bench(CLI::App& app);
 CommandAction setup_trace(CLI::App& app);
+CommandAction setup_list(CLI::App& app);
 
 }  // namespace ranklab

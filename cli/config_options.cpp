@@ -20,8 +20,25 @@ struct ConfigOptions::State {
   std::deque<Given> given;  // CLI11 keeps references to the members
 };
 
+namespace {
+
+// CLI11 marks a negative flag as "--no-x{false}" in its help.
+class PlainNames : public CLI::Formatter {
+ public:
+  PlainNames() { column_width(44); }
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, is_positional);
+    static const std::string kMark = "{false}";
+    for (size_t at = 0; (at = name.find(kMark)) != std::string::npos;) name.erase(at, kMark.size());
+    return name;
+  }
+};
+
+}  // namespace
+
 ConfigOptions::ConfigOptions(CLI::App& app, TrainConfig defaults) : state_(std::make_unique<State>()) {
   state_->defaults = std::move(defaults);
+  app.formatter(std::make_shared<PlainNames>());
   for (const ConfigField& field : config_fields()) {
     State::Given& given = state_->given.emplace_back();
     given.field = &field;

@@ -11,10 +11,11 @@
 namespace ranklab {
 namespace {
 
-const std::array<Command, 3> kCommands = {{
+const std::array<Command, 4> kCommands = {{
     {"train", "train a model on simulated ranks or GPUs", setup_train},
     {"bench", "measure collectives and training steps", setup_bench},
     {"trace", "look into a trace file", setup_trace},
+    {"list", "model presets and hardware profiles", setup_list},
 }};
 
 void collect_flags(const CLI::App& app, std::vector<std::string>& flags) {

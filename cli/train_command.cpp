@@ -10,6 +10,7 @@
 #include "cli/gemm.h"
 #include "cli/make_world.h"
 #include "core/runtime/engine.h"
+#include "core/runtime/memory_check.h"
 #include "core/runtime/run_log.h"
 #include "core/sim/memory_scope.h"
 
@@ -39,7 +40,10 @@ int train(const ConfigOptions& options) {
     adopt_world(config, *world, options);
   }
   const RunPlan plan = resolve(config);
-  if (!world) world = make_world(plan.config);
+  if (!world) {
+    check_memory(plan);
+    world = make_world(plan.config);
+  }
   install_booking_allocator();
   const std::string gemm = choose_gemm(plan);
   const std::string log_dir = config.log_dir.empty() ? default_log_dir() : config.log_dir;

@@ -185,8 +185,8 @@ void add_training(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "optim.min_lr", {"--min-lr"}, "learning rate after decay", AT(min_lr)));
   rows.push_back(choice(g, "optim.lr_decay_style", {"--lr-decay-style"}, "shape after warm-up", {"constant", "cosine"},
                         AT(lr_decay)));
-  rows.push_back(
-      number(g, "optim.lr_warmup_iters", {"--lr-warmup-iters"}, "steps of linear warm-up (-1: a tenth of train-iters)", AT(lr_warmup_iters)));
+  rows.push_back(number(g, "optim.lr_warmup_iters", {"--lr-warmup-iters"},
+                        "steps of linear warm-up (-1: a tenth of train-iters)", AT(lr_warmup_iters)));
   rows.push_back(number(g, "optim.lr_decay_iters", {"--lr-decay-iters"}, "steps until min-lr (0: train-iters)",
                         AT(lr_decay_iters)));
   rows.push_back(number(g, "optim.weight_decay", {"--weight-decay"}, "decoupled weight decay", AT(weight_decay)));

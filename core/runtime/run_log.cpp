@@ -67,7 +67,8 @@ class TraceFileHook : public Hook {
   TraceFileHook(std::string directory, const RunPlan& plan)
       : directory_(std::move(directory)),
         world_size_(plan.mesh.world_size()),
-        clock_(plan.config.backend == "cpu_sim" && plan.config.virtual_time ? TraceClock::kVirtual : TraceClock::kWall) {}
+        clock_(plan.config.backend == "cpu_sim" && plan.config.virtual_time ? TraceClock::kVirtual
+                                                                            : TraceClock::kWall) {}
   void on_traces(const std::vector<RankTrace>& traces) override {
     if (static_cast<int>(traces.size()) == world_size_) return write(trace_path(directory_), traces);
     for (const RankTrace& trace : traces) {  // one process a rank: one file each

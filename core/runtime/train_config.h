@@ -39,7 +39,7 @@ struct TrainConfig {
   double min_lr = 3e-4;
   LrDecay lr_decay = LrDecay::kCosine;
   int64_t lr_warmup_iters = -1;  // -1: a tenth of train_iters
-  int64_t lr_decay_iters = 0;  // 0: train_iters
+  int64_t lr_decay_iters = 0;    // 0: train_iters
   double weight_decay = 0.1;
   double adam_beta1 = 0.9;
   double adam_beta2 = 0.95;

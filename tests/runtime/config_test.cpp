@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/runtime/config_fields.h"
+#include "core/runtime/memory_check.h"
 #include "tests/runtime/tiny_run.h"
 
 namespace ranklab {
@@ -109,6 +110,23 @@ TEST(Resolve, EveryRefusalNamesBothNumbersAndALegalValue) {
   c = tiny_config(2, 1);
   c.train_iters = -1;
   EXPECT_THAT(refusal(c), HasSubstr("--train-iters"));
+}
+
+TEST(MemoryCheck, RefusesBeforeRanksStartAndSaysWhatWouldFit) {
+  TrainConfig c = tiny_config(8, 2);
+  const int64_t parameters = c.model.parameter_count();
+  EXPECT_EQ(fixed_bytes(resolve(c)), parameters * 4 * 4 * 4);  // fp32; parameter, gradient, two moments; dp 4
+  c.optimizer = OptimizerKind::kSgd;
+  EXPECT_EQ(fixed_bytes(resolve(c)), parameters * 4 * 2 * 4);
+  const RunPlan plan = resolve(c);
+  EXPECT_NO_THROW(check_memory(plan, fixed_bytes(plan)));
+  try {
+    check_memory(plan, fixed_bytes(plan) - 1);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
+    EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("4 replicas"), HasSubstr("raise --tp"), HasSubstr("available")));
+  }
 }
 
 }  // namespace

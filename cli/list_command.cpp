@@ -1,0 +1,52 @@
+// ranklab list presets | hardware: what --preset and --hardware take, as the README's tables show it.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "cli/command.h"
+#include "core/base/text.h"
+#include "core/model/presets.h"
+#include "core/sim/hardware_profile.h"
+
+namespace ranklab {
+namespace {
+
+int list_presets() {
+  std::printf("| preset | layers x hidden | sequence | parameters |\n|---|---|---|---|\n");
+  for (const ModelPreset& preset : model_presets()) {
+    const ModelConfig& c = preset.config;
+    std::printf("| `%s` | %ld x %ld | %ld | %s |\n", preset.name.c_str(), static_cast<long>(c.num_layers),
+                static_cast<long>(c.hidden_size), static_cast<long>(c.seq_length),
+                human_count(static_cast<double>(c.parameter_count())).c_str());
+  }
+  return 0;
+}
+
+int list_hardware() {
+  std::printf(
+      "| `--hardware` | machine | fp32 / 16-bit TFLOP/s | memory TB/s | links in / between nodes GB/s "
+      "|\n|---|---|---|---|---|\n");
+  for (const std::string& name : hardware_profile_names()) {
+    const HardwareProfile p = load_hardware_profile(name);
+    std::printf("| `%s` | %s | %.4g / %.4g | %.3g | %.4g / %.4g |\n", name.c_str(), p.title.c_str(),
+                p.peak_flops_fp32 * 1e-12, p.peak_flops_16bit * 1e-12, p.memory_bandwidth * 1e-12,
+                p.intra_node.bandwidth_bytes_per_ns, p.inter_node.bandwidth_bytes_per_ns);
+  }
+  return 0;
+}
+
+}  // namespace
+
+CommandAction setup_list(CLI::App& app) {
+  app.require_subcommand(0, 1);
+  app.footer("Examples:\n  ranklab list presets\n  ranklab list hardware");
+  CLI::App* presets = app.add_subcommand("presets", "model presets");
+  CLI::App* hardware = app.add_subcommand("hardware", "hardware profiles");
+  return [&app, presets, hardware] {
+    if (presets->parsed()) return list_presets();
+    if (hardware->parsed()) return list_hardware();
+    std::printf("%s", app.help().c_str());
+    return 0;
+  };
+}
+
+}  // namespace ranklab

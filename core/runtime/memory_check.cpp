@@ -1,0 +1,49 @@
+#include "core/runtime/memory_check.h"
+
+#include <fstream>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+int64_t system_available_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string key, unit;
+  for (int64_t kilobytes = 0; file >> key >> kilobytes >> unit;) {
+    if (key == "MemAvailable:") return kilobytes * 1024;
+  }
+  return 0;  // unknown: nothing is refused
+}
+
+}  // namespace
+
+int64_t fixed_bytes(const RunPlan& plan) {
+  const TrainConfig& c = plan.config;
+  const int64_t element = c.params_dtype == "fp64" ? 8 : 4;
+  int64_t copies = 2;  // parameters, gradients
+  if (c.optimizer == OptimizerKind::kAdamW) copies += 2;
+  if (c.optimizer == OptimizerKind::kSgd && c.sgd_momentum > 0) copies += 1;
+  return c.model.parameter_count() * element * copies * plan.dp();
+}
+
+void check_memory(const RunPlan& plan, int64_t available_bytes) {
+  const int64_t available = available_bytes > 0 ? available_bytes : system_available_bytes();
+  if (available == 0) return;
+  const int64_t needed = fixed_bytes(plan);
+  const TrainConfig& c = plan.config;
+  std::string fix = "use fewer --num-layers";
+  if (plan.dp() > 1) fix += ", fewer replicas (dp is " + std::to_string(plan.dp()) + "; raise --tp)";
+  if (c.model.vocab_size > 256) fix += ", --vocab-size 256 (text is read as bytes)";
+  if (c.optimizer == OptimizerKind::kAdamW) fix += ", or --optimizer sgd";
+  RANKLAB_CHECK(needed <= available, ErrorKind::kEnvironment, .where = "memory",
+                .what = "parameters, gradients and optimizer state of all simulated ranks do not fit this machine",
+                .got = human_bytes(static_cast<double>(needed)) + " for " +
+                       human_count(static_cast<double>(c.model.parameter_count())) + " parameters x " +
+                       std::to_string(plan.dp()) + " replicas",
+                .want = "at most the available " + human_bytes(static_cast<double>(available)), .fix = fix);
+}
+
+}  // namespace ranklab
