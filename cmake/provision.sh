@@ -41,23 +41,22 @@ provided() {
   esac
 }
 
-# download REQUIREMENT FILE SHA256 [pip options]: into $cache/download, by pip, checked.
-download() {
-  local requirement=$1 file=$2 hash=$3; shift 3
-  local folder="$cache/download"
+# fetch FILE SHA256 COMMAND...: COMMAND puts FILE into $cache/download unless it is there; its hash is checked either way.
+fetch() {
+  local file=$1 hash=$2 folder="$cache/download"; shift 2
   mkdir -p "$folder"
   if ! { [ -f "$folder/$file" ] && echo "$hash  $folder/$file" | sha256sum -c --status; }; then
     rm -f "$folder/$file"
-    python3 -m pip --disable-pip-version-check download -q --no-deps -d "$folder" "$@" "$requirement" >"$cache/pip.log" 2>&1 ||
-      die "cannot download $requirement; got: $(tail -n 1 "$cache/pip.log"); do: check the network and pip's index settings"
+    "$@" >"$cache/download.log" 2>&1 || die "cannot download $file; got: $(tail -n 1 "$cache/download.log"); do: check the network and pip's index settings"
     echo "$hash  $folder/$file" | sha256sum -c --status ||
       die "$file does not have the pinned hash; got $(sha256sum "$folder/$file" | cut -c1-64); want $hash; do: delete $folder/$file and try again"
   fi
 }
 
+# wheel REQUIREMENT FILE SHA256
 wheel() {
-  download "$1" "$2" "$3" --only-binary=:all: --python-version 3.11 --implementation cp --platform manylinux_2_28_x86_64 \
-    --platform manylinux_2_25_x86_64 --platform manylinux2014_x86_64
+  fetch "$2" "$3" python3 -m pip --disable-pip-version-check download -q --no-deps -d "$cache/download" --only-binary=:all: \
+    --python-version 3.11 --implementation cp --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux2014_x86_64 "$1"
 }
 
 install_torch() {
@@ -85,7 +84,8 @@ install_imgui() {
   local home="$cache/imgui-1.92.801"
   if [ -f "$home/.complete" ]; then note "Dear ImGui 1.92, ImPlot, Test Engine: $home"; return; fi
   say "downloads Dear ImGui, ImPlot and ImGui Test Engine (PyPI source distribution imgui-bundle 1.92.801, 48 MB) into $cache"
-  download imgui-bundle==1.92.801 imgui_bundle-1.92.801.tar.gz 7d790708affe7476969d397784b40eb91760a201ce752131e5bedf4d514e3a45 --no-binary=:all:
+  fetch imgui_bundle-1.92.801.tar.gz 7d790708affe7476969d397784b40eb91760a201ce752131e5bedf4d514e3a45 \
+    python3 "$(dirname "$0")/fetch_sdist.py" imgui-bundle imgui_bundle-1.92.801.tar.gz "$cache/download"
   local part="$home.part.$$"
   rm -rf "$part" && mkdir -p "$part"
   tar -xzf "$cache/download/imgui_bundle-1.92.801.tar.gz" -C "$part" --strip-components=2 \
