@@ -35,9 +35,7 @@ class AdamW : public Optimizer {
   }
 
   void zero_grad() override {
-    for (const auto& group : groups_) {
-      for (Parameter* parameter : group.parameters) parameter->data.mutable_grad().reset();
-    }
+    for (const ParamGroup& group : groups_) group.clear_grads();
   }
 
   std::vector<std::pair<std::string, at::Tensor>> state() const override {

@@ -30,6 +30,9 @@ struct ParamGroup {
     }
     return result;
   }
+  void clear_grads() const {
+    for (Parameter* parameter : parameters) parameter->data.mutable_grad().reset();
+  }
 };
 
 inline std::array<ParamGroup, 2> group_by_decay(const std::vector<Parameter*>& parameters) {
