@@ -56,6 +56,7 @@ class ConsoleHook : public Hook {
   void on_train_begin(const RunPlan& plan, const TrainInfo& info) override {
     const TrainConfig& c = plan.config;
     total_ = c.train_iters;
+    wants_sample_ = c.sample_tokens > 0;
     simulated_ = c.backend == "cpu_sim" && c.virtual_time;
     begin_ns_ = wall_now_ns();
     std::printf("%s: %s parameters, %ld layers, hidden %ld, sequence %ld, %s\n", c.preset.c_str(),
@@ -91,6 +92,9 @@ class ConsoleHook : public Hook {
     std::printf("\n%s after %ld steps in %.1f s: loss %.4f -> %.4f\n", result.interrupted ? "interrupted" : "done",
                 static_cast<long>(result.steps_done), result.total_wall_s, result.first_loss, result.last_loss);
     if (!result.sample.empty()) std::printf("\nsample:\n%s\n\n", result.sample.c_str());
+    if (result.sample.empty() && wants_sample_ && !result.interrupted) {
+      std::printf("\nno sample: text is bytes, and this vocabulary is not (--vocab-size 256)\n\n");
+    }
     line("log", options_.log_dir);
     if (!options_.trace_path.empty())
       line("trace", options_.trace_path + " (open in Perfetto, or: ranklab trace info " + options_.trace_path + ")");
@@ -112,6 +116,7 @@ class ConsoleHook : public Hook {
   ConsoleOptions options_;
   ProgressBar bar_;
   int64_t total_ = 0;
+  bool wants_sample_ = false;
   bool simulated_ = true;
   int64_t begin_ns_ = 0;
 };

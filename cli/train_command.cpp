@@ -9,6 +9,7 @@
 #include "cli/console.h"
 #include "cli/gemm.h"
 #include "cli/make_world.h"
+#include "core/base/text.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/memory_check.h"
 #include "core/runtime/run_log.h"
@@ -30,6 +31,14 @@ void on_interrupt(int) {
 void adopt_world(TrainConfig& config, const World& world, const ConfigOptions& options) {
   if (!options.given("parallel.world_size")) config.parallel.world = world.size();
   if (!options.given("parallel.tp")) config.parallel.tp = 1;
+}
+
+// Large models take seconds to minutes to fill before the first line of the run.
+void say_long_start(const RunPlan& plan) {
+  const double weights = static_cast<double>(plan.config.model.parameter_count()) * plan.dp();
+  if (plan.config.backend != "cpu_sim" || weights < 5e7) return;
+  std::fprintf(stderr, "making %s weights (%s parameters x %d replicas) ...\n", human_count(weights).c_str(),
+               human_count(static_cast<double>(plan.config.model.parameter_count())).c_str(), plan.dp());
 }
 
 int train(const ConfigOptions& options) {
@@ -54,6 +63,7 @@ int train(const ConfigOptions& options) {
                                      .gemm = gemm,
                                      .log_dir = log_dir,
                                      .trace_path = config.trace ? trace_path(log_dir) : ""}));
+  say_long_start(plan);
   std::signal(SIGINT, on_interrupt);
   engine.set_stop_request([] { return g_stop.load(); });
   const TrainResult result = engine.fit();
