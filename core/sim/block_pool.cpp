@@ -2,7 +2,6 @@
 
 #include <sys/mman.h>
 
-#include <cstdint>
 #include <cstdlib>
 #include <new>
 
@@ -10,11 +9,7 @@ namespace ranklab {
 namespace {
 
 constexpr size_t kAlignment = 64;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr size_t kSmallest = SIZE_MAX;  // reuse would hide what a sanitizer looks for
-#else
 constexpr size_t kSmallest = 64 << 10;  // below, malloc's per-thread caches do better
-#endif
 constexpr size_t kPage = 4 << 10;
 constexpr size_t kSpare = 256 << 20;
 

@@ -2,6 +2,7 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/core/impl/alloc_cpu.h>
 
 #include <cstring>
 #include <mutex>
@@ -22,21 +23,29 @@ struct alignas(64) Header {
 };
 static_assert(sizeof(Header) == 64, "the data behind the header keeps the allocator's 64-byte alignment");
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// Reuse would hide what a sanitizer looks for.
+void* take_block(size_t bytes) { return c10::alloc_cpu(bytes); }
+void give_block(void* block, size_t) { c10::free_cpu(block); }
+#else
+void* take_block(size_t bytes) { return BlockPool::instance().take(bytes); }
+void give_block(void* block, size_t bytes) { BlockPool::instance().give(block, bytes); }
+#endif
+
 void release(void* data) {
   if (data == nullptr) return;
   Header* header = static_cast<Header*>(data) - 1;
   if (header->book) header->book->add(header->category, -header->bytes);
   const size_t block_bytes = static_cast<size_t>(header->bytes) + sizeof(Header);
   header->~Header();
-  BlockPool::instance().give(header, block_bytes);
+  give_block(header, block_bytes);
 }
 
 class BookingAllocator : public c10::Allocator {
  public:
   at::DataPtr allocate(size_t bytes) override {
     if (bytes == 0) return {nullptr, nullptr, &release, at::Device(at::kCPU)};
-    auto* header = new (BlockPool::instance().take(bytes + sizeof(Header)))
-        Header{t_book, t_category, static_cast<int64_t>(bytes)};
+    auto* header = new (take_block(bytes + sizeof(Header))) Header{t_book, t_category, static_cast<int64_t>(bytes)};
     if (t_book) t_book->add(t_category, header->bytes);
     void* data = header + 1;
     return {data, data, &release, at::Device(at::kCPU)};

@@ -38,7 +38,8 @@ TEST(Transformer, ParameterCountIsTheConfigs) {
       c.ffn_hidden_size = 24;
       c.seq_length = 16;
       int64_t count = 0;
-      for (const Parameter* p : make_transformer(c, context, {})->registry().parameters()) count += p->data.numel();
+      const std::unique_ptr<CausalLm> model = make_transformer(c, context, {});
+      for (const Parameter* p : model->registry().parameters()) count += p->data.numel();
       EXPECT_EQ(count, c.parameter_count());
     }
   });
