@@ -22,5 +22,8 @@ CommandAction setup_train(CLI::App& app);
 CommandAction setup_bench(CLI::App& app);
 CommandAction setup_trace(CLI::App& app);
 CommandAction setup_list(CLI::App& app);
+CommandAction setup_config(CLI::App& app);
+CommandAction setup_completion(CLI::App& app);
+CommandAction setup_data(CLI::App& app);
 
 }  // namespace ranklab

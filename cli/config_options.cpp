@@ -4,8 +4,8 @@
 #include <deque>
 
 #include "core/base/text.h"
-#include "core/model/presets.h"
 #include "core/runtime/config_fields.h"
+#include "core/runtime/config_toml.h"
 
 namespace ranklab {
 
@@ -18,6 +18,8 @@ struct ConfigOptions::State {
   };
   TrainConfig defaults;
   std::deque<Given> given;  // CLI11 keeps references to the members
+  std::vector<std::string> files;
+  std::vector<std::string> assignments;
 };
 
 namespace {
@@ -39,6 +41,12 @@ class PlainNames : public CLI::Formatter {
 ConfigOptions::ConfigOptions(CLI::App& app, TrainConfig defaults) : state_(std::make_unique<State>()) {
   state_->defaults = std::move(defaults);
   app.formatter(std::make_shared<PlainNames>());
+  app.add_option("-c,--config", state_->files, "TOML file of settings; repeatable, later wins")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+  app.add_option("-o,--set", state_->assignments, "one setting by its key (optim.lr=1e-3); repeatable")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
   for (const ConfigField& field : config_fields()) {
     State::Given& given = state_->given.emplace_back();
     given.field = &field;
@@ -60,25 +68,24 @@ ConfigOptions::ConfigOptions(CLI::App& app, TrainConfig defaults) : state_(std::
 
 ConfigOptions::~ConfigOptions() = default;
 
-TrainConfig ConfigOptions::config() const {
-  TrainConfig config = state_->defaults;
-  for (const auto& given : state_->given) {
-    if (given.field->key == "model.preset" && given.option->count() > 0) given.field->set(config, given.text);
+MergedConfig ConfigOptions::merged() const {
+  std::vector<ConfigSetting> settings;
+  for (const std::string& file : state_->files) {
+    for (ConfigSetting& setting : read_config_toml(file)) settings.push_back(std::move(setting));
   }
-  config.model = model_preset(config.preset);
+  for (ConfigSetting& setting : environment_settings(process_environment())) settings.push_back(std::move(setting));
+  for (const std::string& assignment : state_->assignments) settings.push_back(assignment_setting(assignment));
   for (const auto& given : state_->given) {
     if (given.option->count() == 0) continue;
     const bool flag = given.field->kind == ConfigField::Kind::kFlag;
-    given.field->set(config, flag ? (given.on ? "true" : "false") : given.text);
+    settings.push_back(
+        {given.field->key, flag ? (given.on ? "true" : "false") : given.text, "flag " + given.field->flags[0]});
   }
-  return config;
+  return merge_config(state_->defaults, settings);
 }
 
-bool ConfigOptions::given(const std::string& key) const {
-  for (const auto& given : state_->given) {
-    if (given.field->key == key) return given.option->count() > 0;
-  }
-  return false;
-}
+TrainConfig ConfigOptions::config() const { return merged().config; }
+
+bool ConfigOptions::given(const std::string& key) const { return merged().given(key); }
 
 }  // namespace ranklab

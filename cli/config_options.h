@@ -1,9 +1,10 @@
-// The settings table (core/runtime/config_fields.h) as command-line options.
+// The settings table (core/runtime/config_fields.h) as command-line options, with the other sources of settings:
+// --config FILE, the environment and --set (core/runtime/config_sources.h says which wins).
 #pragma once
 #include <memory>
 #include <string>
 
-#include "core/runtime/train_config.h"
+#include "core/runtime/config_sources.h"
 
 namespace CLI {
 class App;
@@ -17,9 +18,10 @@ class ConfigOptions {
   // given, below the preset's.
   explicit ConfigOptions(CLI::App& app, TrainConfig defaults = {});
   ~ConfigOptions();
-  // After parsing: the defaults, then the preset, then the given flags.
+  // After parsing: every source merged, with where each value came from.
+  MergedConfig merged() const;
   TrainConfig config() const;
-  // Whether the user gave this field ("parallel.tp").
+  // Whether any source above the preset set this field ("parallel.tp").
   bool given(const std::string& key) const;
 
  private:

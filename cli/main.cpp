@@ -11,12 +11,15 @@
 namespace ranklab {
 namespace {
 
-const std::array<Command, 4> kCommands = {{
+const auto kCommands = std::to_array<Command>({
     {"train", "train a model on simulated ranks or GPUs", setup_train},
     {"bench", "measure collectives and training steps", setup_bench},
     {"trace", "look into a trace file", setup_trace},
     {"list", "model presets and hardware profiles", setup_list},
-}};
+    {"config", "settings from every source: show, check, compare", setup_config},
+    {"data", "write and check token shards", setup_data},
+    {"completion", "print a completion script for the shell", setup_completion},
+});
 
 void collect_flags(const CLI::App& app, std::vector<std::string>& flags) {
   for (const CLI::Option* option : app.get_options()) {

@@ -26,13 +26,16 @@ std::string ByteTokenizer::decode(std::span<const int64_t> tokens) {
 }
 
 TokenDataset::TokenDataset(std::string text, int64_t seq_length, double validation_fraction)
-    : text_(std::move(text)), seq_length_(seq_length) {
+    : TokenDataset(std::make_shared<TextTokens>(std::move(text)), seq_length, validation_fraction) {}
+
+TokenDataset::TokenDataset(std::shared_ptr<const TokenSequence> tokens, int64_t seq_length, double validation_fraction)
+    : sequence_(std::move(tokens)), seq_length_(seq_length) {
   RANKLAB_CHECK(seq_length > 0, ErrorKind::kInvalidArgument, .where = "data", .what = "--seq-length must be positive",
                 .got = std::to_string(seq_length));
   RANKLAB_CHECK(validation_fraction >= 0 && validation_fraction < 1, ErrorKind::kInvalidArgument, .where = "data",
                 .what = "--validation-fraction is out of range", .got = std::to_string(validation_fraction),
                 .want = "0 <= fraction < 1");
-  const int64_t total = (static_cast<int64_t>(text_.size()) - 1) / seq_length_;
+  const int64_t total = (sequence_->size() - 1) / seq_length_;
   if (validation_fraction > 0) {
     validation_samples_ =
         std::max<int64_t>(1, static_cast<int64_t>(std::floor(static_cast<double>(total) * validation_fraction)));
@@ -40,7 +43,7 @@ TokenDataset::TokenDataset(std::string text, int64_t seq_length, double validati
   train_samples_ = total - validation_samples_;
   RANKLAB_CHECK(train_samples_ > 0, ErrorKind::kInvalidArgument, .where = "data",
                 .what = "the text is too short for one training sample",
-                .got = std::to_string(text_.size()) + " tokens",
+                .got = std::to_string(sequence_->size()) + " tokens",
                 .want = "at least " + std::to_string((validation_samples_ + 1) * seq_length_ + 1) + " (seq-length " +
                         std::to_string(seq_length_) + ")",
                 .fix = "use a longer text or a smaller --seq-length");
@@ -51,11 +54,11 @@ void TokenDataset::read(Split split, int64_t index, std::span<int64_t> tokens, s
                 .what = "sample out of range", .got = std::to_string(index),
                 .want = "below " + std::to_string(samples(split)));
   const int64_t sample = split == Split::kTrain ? index : train_samples_ + index;
-  const char* begin = text_.data() + sample * seq_length_;
-  for (int64_t i = 0; i < seq_length_; ++i) {
-    tokens[static_cast<size_t>(i)] = static_cast<unsigned char>(begin[i]);
-    targets[static_cast<size_t>(i)] = static_cast<unsigned char>(begin[i + 1]);
-  }
+  const int64_t begin = sample * seq_length_;
+  const auto length = static_cast<size_t>(seq_length_);
+  sequence_->read(begin, tokens.first(length));
+  std::copy_n(tokens.begin() + 1, length - 1, targets.begin());
+  sequence_->read(begin + seq_length_, targets.subspan(length - 1, 1));
 }
 
 }  // namespace ranklab

@@ -1,4 +1,4 @@
-// A sequence of tokens in memory, cut into samples of S + 1 tokens (inputs and next-token targets overlap by S). The
+// A sequence of tokens, cut into samples of S + 1 tokens (inputs and next-token targets overlap by S). The
 // byte-level tokenizer needs no vocabulary file: a token is a byte, vocabulary 256. Thread rule: immutable, shared by
 // all ranks.
 #pragma once
@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/data/token_sequence.h"
 
 namespace ranklab {
 
@@ -25,6 +27,7 @@ class TokenDataset {
  public:
   // The last `validation_fraction` of the samples is the validation split (at least one sample when the fraction is
   // positive). Throws kInvalidArgument when the text is shorter than one sample per non-empty split.
+  TokenDataset(std::shared_ptr<const TokenSequence> tokens, int64_t seq_length, double validation_fraction);
   TokenDataset(std::string text, int64_t seq_length, double validation_fraction);
 
   int64_t seq_length() const { return seq_length_; }
@@ -33,7 +36,7 @@ class TokenDataset {
   void read(Split split, int64_t index, std::span<int64_t> tokens, std::span<int64_t> targets) const;
 
  private:
-  std::string text_;
+  std::shared_ptr<const TokenSequence> sequence_;
   int64_t seq_length_;
   int64_t train_samples_ = 0;
   int64_t validation_samples_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <concepts>
+#include <cstdlib>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -27,7 +28,14 @@ T parse_number(const ConfigField& field, const std::string& text) {
   return value;
 }
 
-std::string to_text(double value) { return strprintf("%g", value); }
+// The shortest text that reads back to the same bits.
+std::string to_text(double value) {
+  std::string text = strprintf("%g", value);
+  for (int digits = 7; digits <= 17 && std::strtod(text.c_str(), nullptr) != value; ++digits) {
+    text = strprintf("%.*g", digits, value);
+  }
+  return text;
+}
 template <std::integral T>
 std::string to_text(T value) {
   return std::to_string(value);
@@ -44,6 +52,7 @@ ConfigField number(std::string group, std::string key, Flags flags, std::string 
   using T = std::remove_reference_t<decltype(access(std::declval<TrainConfig&>()))>;
   ConfigField field{
       std::move(key), std::move(flags), std::move(group), std::move(help), ConfigField::Kind::kValue, {}, {}, {}};
+  field.type = std::integral<T> ? ConfigField::Type::kInteger : ConfigField::Type::kNumber;
   field.get = [access](const TrainConfig& config) { return to_text(read(access, config)); };
   field.set = [access, field](TrainConfig& config, const std::string& text) {
     access(config) = parse_number<T>(field, text);
@@ -76,6 +85,7 @@ template <typename Access>
 ConfigField flag(std::string group, std::string key, Flags flags, std::string help, Access access) {
   ConfigField field{
       std::move(key), std::move(flags), std::move(group), std::move(help), ConfigField::Kind::kFlag, {}, {}, {}};
+  field.type = ConfigField::Type::kBool;
   field.get = [access](const TrainConfig& config) -> std::string {
     const std::optional<bool> value = read(access, config);
     return value.has_value() ? (*value ? "true" : "false") : "auto";
@@ -200,7 +210,8 @@ void add_training(std::vector<ConfigField>& rows) {
 
 void add_data(std::vector<ConfigField>& rows) {
   const std::string g = "Data";
-  rows.push_back(text(g, "data.path", {"--data-path"}, "a text file (default: the Debian corpus)", AT(data_path)));
+  rows.push_back(text(g, "data.path", {"--data-path"},
+                      "a text file, or a folder of token shards (default: the Debian corpus)", AT(data_path)));
   rows.push_back(flag(g, "data.mock", {"--mock-data"}, "generated sentences instead of a corpus", AT(mock_data)));
   rows.push_back(number(g, "data.validation_fraction", {"--validation-fraction"},
                         "share of samples kept for validation", AT(validation_fraction)));
@@ -231,6 +242,8 @@ void add_output(std::vector<ConfigField>& rows) {
   const std::string g = "Output";
   rows.push_back(text(g, "log.dir", {"--log-dir"},
                       "folder for log.txt, metrics.jsonl and the trace (default: runs/<time>)", AT(log_dir)));
+  rows.push_back(text(g, "log.tensorboard_dir", {"--tensorboard-dir"},
+                      "folder for a TensorBoard event file (default: none)", AT(tensorboard_dir)));
   rows.push_back(number(g, "log.interval", {"--log-interval"}, "print every N steps", AT(log_interval)));
   rows.push_back(flag(g, "trace.enabled", {"--trace"}, "record the timeline", AT(trace)));
   rows.push_back(number(g, "trace.step_start", {"--trace-step-start", "--profile-step-start"}, "first traced step",

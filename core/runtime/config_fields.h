@@ -12,15 +12,17 @@ namespace ranklab {
 
 struct ConfigField {
   enum class Kind { kValue, kFlag };  // a kFlag takes no value on the command line and has a --no- form
-  std::string key;                    // "optim.lr"
-  std::vector<std::string> flags;     // "--lr"; aliases follow
-  std::string group;                  // heading in --help
+  enum class Type { kInteger, kNumber, kBool, kText };
+  std::string key;                 // "optim.lr"
+  std::vector<std::string> flags;  // "--lr"; aliases follow
+  std::string group;               // heading in --help
   std::string help;
   Kind kind = Kind::kValue;
   std::vector<std::string> choices;  // of an enumeration, else empty
   std::function<void(TrainConfig&, const std::string&)>
       set;  // throws kInvalidArgument naming the flag, the text and what is wanted
-  std::function<std::string(const TrainConfig&)> get;
+  std::function<std::string(const TrainConfig&)> get;  // set() of this text gives the same value again
+  Type type = Type::kText;                             // in TOML and JSON
 };
 
 const std::vector<ConfigField>& config_fields();

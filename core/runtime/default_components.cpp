@@ -1,7 +1,9 @@
+#include <filesystem>
 #include <mutex>
 
 #include "core/data/batch_source.h"
 #include "core/data/corpus.h"
+#include "core/data/token_shard.h"
 #include "core/model/transformer.h"
 #include "core/optim/grad_clip.h"
 #include "core/optim/optimizer.h"
@@ -53,12 +55,15 @@ class TextData : public RankData {
 class TextDataProvider : public DataProvider {
  public:
   explicit TextDataProvider(const RunPlan& plan) {
+    if (!plan.config.mock_data && std::filesystem::is_directory(plan.config.data_path)) {
+      source_ = plan.config.data_path + " (token shards)";
+      use(open_shards(plan.config.data_path), plan);
+      return;
+    }
     Corpus corpus = plan.config.mock_data ? Corpus{generate_sentences(plan.config.seed, 1 << 20), "generated sentences"}
                                           : load_corpus(plan.config.data_path);
     source_ = std::move(corpus.source);
-    bytes_ = corpus.text.size();
-    dataset_ = std::make_shared<TokenDataset>(std::move(corpus.text), plan.config.model.seq_length,
-                                              plan.config.validation_fraction);
+    use(std::make_shared<TextTokens>(std::move(corpus.text)), plan);
   }
 
   std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
@@ -68,13 +73,18 @@ class TextDataProvider : public DataProvider {
                                       ctx.device());
   }
   std::string describe() const override {
-    return source_ + ", " + std::to_string(bytes_) + " byte tokens, " +
+    return source_ + ", " + std::to_string(tokens_) + " byte tokens, " +
            std::to_string(dataset_->samples(Split::kTrain)) + " training sequences";
   }
 
  private:
+  void use(std::shared_ptr<const TokenSequence> tokens, const RunPlan& plan) {
+    tokens_ = tokens->size();
+    dataset_ = std::make_shared<TokenDataset>(std::move(tokens), plan.config.model.seq_length,
+                                              plan.config.validation_fraction);
+  }
   std::string source_;
-  size_t bytes_ = 0;
+  int64_t tokens_ = 0;
   std::shared_ptr<const TokenDataset> dataset_;
 };
 

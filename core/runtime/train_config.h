@@ -69,7 +69,8 @@ struct TrainConfig {
   std::string gemm = "auto";  // auto | mkl | onednn
 
   // Output.
-  std::string log_dir;  // empty: runs/<time>
+  std::string log_dir;          // empty: runs/<time>
+  std::string tensorboard_dir;  // empty: no event file
   int64_t log_interval = 1;
   bool trace = true;
   int64_t trace_step_start = 0;

@@ -87,8 +87,8 @@ TEST(Readme, TheDefaultRunGivesTheFiguresShown) {
 
 TEST(Readme, EveryFlagItNamesExists) {
   std::string help = output_of("train --help") + output_of("--help");
-  for (const char* sub :
-       {"bench collectives", "bench train", "bench step", "bench overhead", "trace info", "trace validate"}) {
+  for (const char* sub : {"bench collectives", "bench train", "bench step", "bench overhead", "trace info",
+                          "trace validate", "config show", "data prepare"}) {
     help += output_of(std::string(sub) + " --help");
   }
   const std::regex flag("--[a-z][a-z0-9-]+");

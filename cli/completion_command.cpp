@@ -1,0 +1,211 @@
+// ranklab completion bash | zsh | fish: a script that knows every subcommand and option, and the values of options that
+// take a name. It is made from the parsed command tree, so it cannot fall behind the program. Words that are none of
+// these are left to the shell, which offers files.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <set>
+
+#include "cli/command.h"
+#include "core/base/text.h"
+#include "core/model/presets.h"
+#include "core/runtime/config_fields.h"
+#include "core/sim/hardware_profile.h"
+
+namespace ranklab {
+namespace {
+
+using Names = std::vector<std::string>;
+
+struct OptionEntry {
+  Names names = {};  // with dashes
+  std::string help = {};
+  bool takes_value = false;
+  Names values = {};  // empty: anything, files are offered
+};
+
+struct CommandEntry {
+  std::string path;                                                   // "ranklab trace info"
+  std::vector<std::pair<std::string, std::string>> subcommands = {};  // name, help
+  std::vector<OptionEntry> options = {};
+  bool takes_files = false;
+
+  Names subcommand_names() const {
+    Names names;
+    for (const auto& [name, help] : subcommands) names.push_back(name);
+    return names;
+  }
+  Names option_names() const {
+    Names names;
+    for (const OptionEntry& option : options) names.insert(names.end(), option.names.begin(), option.names.end());
+    return names;
+  }
+};
+
+Names values_of(const OptionEntry& option) {
+  for (const ConfigField& field : config_fields()) {
+    const std::set<std::string> flags(field.flags.begin(), field.flags.end());
+    if (!flags.contains(option.names[0])) continue;
+    if (!field.choices.empty()) return field.choices;
+    if (field.key == "sim.hardware") return hardware_profile_names();
+    if (field.key != "model.preset") return {};
+    Names presets;
+    for (const ModelPreset& preset : model_presets()) presets.push_back(preset.name);
+    return presets;
+  }
+  return {};
+}
+
+void walk(const CLI::App& app, const std::string& path, std::vector<CommandEntry>& out) {
+  CommandEntry entry{.path = path};
+  for (const CLI::Option* option : app.get_options()) {
+    OptionEntry row{.help = option->get_description(), .takes_value = option->get_items_expected_max() > 0};
+    for (const std::string& name : option->get_lnames()) row.names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) row.names.push_back("-" + name);
+    entry.takes_files = entry.takes_files || row.names.empty();
+    if (row.names.empty()) continue;
+    if (row.takes_value) row.values = values_of(row);
+    entry.options.push_back(std::move(row));
+  }
+  const auto subcommands = app.get_subcommands(nullptr);
+  for (const CLI::App* sub : subcommands) entry.subcommands.emplace_back(sub->get_name(), sub->get_description());
+  out.push_back(std::move(entry));
+  for (const CLI::App* sub : subcommands) walk(*sub, path + " " + sub->get_name(), out);
+}
+
+using Tree = std::vector<CommandEntry>;
+
+// The shell code that bash and zsh share: from `node` (the path so far) and a word to the next node, and from node and
+// option to the values it takes.
+std::string next_node_cases(const Tree& tree) {
+  std::string text;
+  for (const CommandEntry& entry : tree) {
+    for (const auto& [name, help] : entry.subcommands)
+      text += "      '" + entry.path + " " + name + "') node='" + entry.path + " " + name + "' ;;\n";
+  }
+  return text;
+}
+
+std::string value_cases(const Tree& tree) {
+  std::string text;
+  for (const CommandEntry& entry : tree) {
+    for (const OptionEntry& option : entry.options) {
+      if (!option.takes_value) continue;
+      Names patterns;
+      for (const std::string& name : option.names) patterns.push_back("'" + entry.path + " " + name + "'");
+      text += "    " + join(patterns, "|") + ") takes_value=1; list='" + join(option.values, " ") + "' ;;\n";
+    }
+  }
+  return text;
+}
+
+std::string word_cases(const Tree& tree) {
+  std::string text;
+  for (const CommandEntry& entry : tree) {
+    const std::string flags = join(entry.option_names(), " ");
+    const bool only_options = entry.subcommands.empty() && !entry.takes_files;
+    text += "    '" + entry.path + "') flags='" + flags + "'; list='" +
+            (only_options ? flags : join(entry.subcommand_names(), " ")) + "' ;;\n";
+  }
+  return text;
+}
+
+std::string bash_script(const Tree& tree) {
+  return "# bash completion of ranklab: source <(ranklab completion bash)\n"
+         "_ranklab() {\n"
+         "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+         "  local node=ranklab list='' flags='' takes_value='' i\n"
+         "  # bash cuts --flag=value into three words\n"
+         "  if [[ $cur == = ]]; then cur=''\n"
+         "  elif [[ $prev == = ]] && ((COMP_CWORD >= 2)); then prev=${COMP_WORDS[COMP_CWORD-2]}\n"
+         "  fi\n"
+         "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
+         "    case \"$node ${COMP_WORDS[i]}\" in\n" +
+         next_node_cases(tree) + "    esac\n  done\n  COMPREPLY=()\n  case \"$node $prev\" in\n" + value_cases(tree) +
+         "  esac\n"
+         "  if [[ -z $takes_value ]]; then\n    case \"$node\" in\n" +
+         word_cases(tree) +
+         "    esac\n    [[ $cur == -* ]] && list=$flags\n  fi\n"
+         "  [[ -n $list ]] && COMPREPLY=($(compgen -W \"$list\" -- \"$cur\"))\n"
+         "  return 0\n}\n"
+         "complete -o bashdefault -o default -F _ranklab ranklab\n";
+}
+
+std::string zsh_script(const Tree& tree) {
+  return "#compdef ranklab\n"
+         "# zsh completion of ranklab: source <(ranklab completion zsh), or keep it as _ranklab in a folder of $fpath\n"
+         "_ranklab() {\n"
+         "  local cur=${words[CURRENT]} prev=${words[CURRENT-1]} node=ranklab list='' flags='' takes_value='' i\n"
+         "  if [[ $cur == --*=* ]]; then prev=${cur%%=*}; compset -P '*='; fi\n"
+         "  for ((i = 2; i < CURRENT; i++)); do\n"
+         "    case \"$node ${words[i]}\" in\n" +
+         next_node_cases(tree) + "    esac\n  done\n  case \"$node $prev\" in\n" + value_cases(tree) +
+         "  esac\n"
+         "  if [[ -z $takes_value ]]; then\n    case \"$node\" in\n" +
+         word_cases(tree) +
+         "    esac\n    [[ $cur == -* ]] && list=$flags\n  fi\n"
+         "  if [[ -n $list ]]; then compadd -- ${=list}; else _files; fi\n}\n"
+         "if [[ ${funcstack[1]} == _ranklab ]]; then _ranklab \"$@\"; else compdef _ranklab ranklab; fi\n";
+}
+
+std::string fish_quote(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "'";
+}
+
+std::string fish_option(const CommandEntry& entry, const OptionEntry& option) {
+  std::string line = "complete -c ranklab -n " + fish_quote("__ranklab_at " + fish_quote(entry.path));
+  for (const std::string& name : option.names)
+    line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+  line += " -d " + fish_quote(option.help);
+  if (option.takes_value && option.values.empty()) line += " -r";
+  if (!option.values.empty()) line += " -x -a " + fish_quote(join(option.values, " "));
+  return line + "\n";
+}
+
+std::string fish_script(const Tree& tree) {
+  std::string text =
+      "# fish completion of ranklab: ranklab completion fish | source\n"
+      "function __ranklab_at\n"
+      "  set -l node ranklab\n"
+      "  for word in (commandline -opc)[2..-1]\n"
+      "    switch \"$node $word\"\n";
+  for (const CommandEntry& entry : tree) {
+    for (const auto& [name, help] : entry.subcommands)
+      text += "      case " + fish_quote(entry.path + " " + name) + "\n        set node \"$node $word\"\n";
+  }
+  text += "    end\n  end\n  test \"$node\" = \"$argv[1]\"\nend\n";
+  for (const CommandEntry& entry : tree) {
+    const std::string at = "complete -c ranklab -n " + fish_quote("__ranklab_at " + fish_quote(entry.path));
+    if (!entry.takes_files) text += at + " -f\n";
+    for (const auto& [name, help] : entry.subcommands)
+      text += at + " -a " + fish_quote(name) + " -d " + fish_quote(help) + "\n";
+    for (const OptionEntry& option : entry.options) text += fish_option(entry, option);
+  }
+  return text;
+}
+
+}  // namespace
+
+CommandAction setup_completion(CLI::App& app) {
+  app.require_subcommand(0, 1);
+  app.footer("Examples:\n  source <(ranklab completion bash)\n  ranklab completion fish | source");
+  const CLI::App* bash = app.add_subcommand("bash", "for bash");
+  const CLI::App* zsh = app.add_subcommand("zsh", "for zsh");
+  const CLI::App* fish = app.add_subcommand("fish", "for fish");
+  return [&app, bash, zsh, fish] {
+    Tree tree;
+    walk(*app.get_parent(), "ranklab", tree);
+    std::string text = app.help();
+    if (bash->parsed()) text = bash_script(tree);
+    if (zsh->parsed()) text = zsh_script(tree);
+    if (fish->parsed()) text = fish_script(tree);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return 0;
+  };
+}
+
+}  // namespace ranklab

@@ -1,0 +1,85 @@
+// ranklab data prepare | info: token shards for --data-path.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "cli/command.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/data/token_shard.h"
+
+namespace ranklab {
+namespace {
+
+struct DataOptions {
+  std::vector<std::string> files;
+  std::string out;
+  int64_t shard_tokens = PrepareOptions{}.shard_tokens;
+  std::string dtype = "uint16";
+  std::string folder;
+};
+
+int prepare(const DataOptions& options) {
+  PrepareOptions how{.width = options.dtype == "uint32" ? TokenWidth::kUint32 : TokenWidth::kUint16,
+                     .shard_tokens = options.shard_tokens};
+  const bool terminal = ::isatty(STDERR_FILENO) != 0;
+  if (terminal) {
+    how.progress = [](int64_t done, int64_t total) {
+      std::fprintf(stderr, "\r%s of %s tokens", human_count(static_cast<double>(done)).c_str(),
+                   human_count(static_cast<double>(total)).c_str());
+    };
+  }
+  const PrepareResult result = prepare_shards(options.files, options.out, how);
+  if (terminal) std::fprintf(stderr, "\n");
+  if (result.resumed_shards == result.index.shards.size()) {
+    std::printf("nothing to do: all %zu shards are complete\n", result.resumed_shards);
+  } else if (result.resumed_shards > 0) {
+    std::printf("continued after shard %zu of %zu\n", result.resumed_shards, result.index.shards.size());
+  }
+  std::printf("%s: %ld tokens in %zu shards; train with --data-path %s\n", options.out.c_str(),
+              static_cast<long>(result.index.tokens()), result.index.shards.size(), options.out.c_str());
+  return 0;
+}
+
+int info(const std::string& folder) {
+  const ShardIndex index = read_shard_index(folder);
+  verify_shards(folder);
+  std::printf("%s: %ld tokens, %s, vocabulary %ld, %s\n", folder.c_str(), static_cast<long>(index.tokens()),
+              index.width == TokenWidth::kUint16 ? "uint16" : "uint32", static_cast<long>(index.vocab_size),
+              index.complete ? "complete" : "unfinished: run data prepare again");
+  for (const ShardInput& input : index.inputs)
+    std::printf("  from %s, %lu bytes\n", input.path.c_str(), static_cast<unsigned long>(input.bytes));
+  for (const ShardInfo& shard : index.shards)
+    std::printf("  %s: %ld tokens, hash %016lx, verified\n", shard.name.c_str(), static_cast<long>(shard.tokens),
+                static_cast<unsigned long>(shard.hash));
+  return 0;
+}
+
+}  // namespace
+
+CommandAction setup_data(CLI::App& app) {
+  app.require_subcommand(0, 1);
+  app.footer(
+      "Examples:\n  ranklab data prepare book.txt --out shards\n  ranklab data info shards\n"
+      "  ranklab train --data-path shards");
+  auto options = std::make_shared<DataOptions>();
+  CLI::App* make = app.add_subcommand("prepare", "write text files as token shards; run again to continue");
+  make->add_option("FILE", options->files, "text files, in this order")->required();
+  make->add_option("--out", options->out, "folder for the shards")->required()->type_name("FOLDER");
+  make->add_option("--shard-tokens", options->shard_tokens, "tokens of one shard")->capture_default_str();
+  make->add_option("--dtype", options->dtype, "of a token: uint16 | uint32")
+      ->check(CLI::IsMember({"uint16", "uint32"}))
+      ->capture_default_str();
+  CLI::App* show = app.add_subcommand("info", "print a folder's shards and verify every token");
+  show->add_option("FOLDER", options->folder, "folder of shards")->required();
+  return [&app, options, make, show] {
+    if (make->parsed()) return prepare(*options);
+    if (show->parsed()) return info(options->folder);
+    std::printf("%s", app.help().c_str());
+    return 0;
+  };
+}
+
+}  // namespace ranklab

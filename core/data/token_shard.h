@@ -1,0 +1,67 @@
+// A corpus as token files that are memory-mapped: a training run starts at once and shares the pages with every other
+// run, however large the corpus is. One shard is a 64-byte header (magic, version, token width, token count, vocabulary
+// size, FNV-1a hash of the payload, little-endian) and then the tokens; index.json lists the shards of a folder in
+// order and what they were made from. Every file appears under its name only when it is complete (temporary name,
+// fsync, rename), so that a run that was cut off is continued. Cost: reading is one page fault per 4 KiB, once; opening
+// looks at sizes and headers only; verify_shards() reads everything. Thread rule: a reader is immutable and shared; one
+// writer per folder.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/data/token_sequence.h"
+
+namespace ranklab {
+
+enum class TokenWidth : uint32_t { kUint16 = 2, kUint32 = 4 };  // bytes
+
+struct ShardInfo {
+  std::string name = {};  // inside the folder
+  int64_t tokens = 0;
+  uint64_t hash = 0;
+};
+
+struct ShardInput {
+  std::string path = {};
+  uint64_t bytes = 0;
+  uint64_t hash = 0;
+  bool operator==(const ShardInput&) const = default;
+};
+
+struct ShardIndex {
+  TokenWidth width = TokenWidth::kUint16;
+  int64_t vocab_size = 256;
+  int64_t shard_tokens = 0;  // of every shard but the last
+  bool complete = false;
+  std::vector<ShardInput> inputs = {};
+  std::vector<ShardInfo> shards = {};
+  int64_t tokens() const;
+};
+
+struct PrepareOptions {
+  TokenWidth width = TokenWidth::kUint16;
+  int64_t shard_tokens = int64_t{1} << 26;
+  std::function<void(int64_t done, int64_t total)> progress = {};  // tokens, after each shard
+};
+
+struct PrepareResult {
+  ShardIndex index;
+  size_t resumed_shards = 0;  // that an earlier run had completed
+};
+
+// Writes the inputs, one after another, as byte tokens. Throws kIo, and kInvalidArgument when the folder holds shards
+// of other inputs or settings.
+PrepareResult prepare_shards(const std::vector<std::string>& files, const std::string& folder,
+                             const PrepareOptions& options = {});
+
+// Throws kBadFile naming the file when the index is damaged.
+ShardIndex read_shard_index(const std::string& folder);
+// Reads every token and compares hashes. Throws kBadFile naming the file.
+void verify_shards(const std::string& folder);
+// Maps all shards. Throws kBadFile (header, size or index do not fit) or kIo.
+std::shared_ptr<const TokenSequence> open_shards(const std::string& folder);
+
+}  // namespace ranklab

@@ -1,0 +1,129 @@
+#include "core/runtime/config_sources.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/model/presets.h"
+#include "core/runtime/config_fields.h"
+
+namespace ranklab {
+namespace {
+
+const std::string kPresetKey = "model.preset";
+const std::string kPrefix = "RANKLAB_";
+
+bool is_key(const std::string& key) {
+  return std::any_of(config_fields().begin(), config_fields().end(),
+                     [&](const ConfigField& field) { return field.key == key; });
+}
+
+// A refusal says where the refused value stands.
+template <typename Action>
+void with_origin(const std::string& origin, const Action& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    ErrorText text = error.text();
+    text.where = origin;
+    throw Error(error.kind(), text);
+  }
+}
+
+bool starts_like_a_table(const std::string& name) {
+  return std::any_of(config_fields().begin(), config_fields().end(), [&](const ConfigField& field) {
+    return name.starts_with(environment_name(field.key.substr(0, field.key.find('.') + 1)));
+  });
+}
+
+}  // namespace
+
+bool MergedConfig::given(const std::string& key) const {
+  const auto it = origins.find(key);
+  return it != origins.end() && it->second != "default" && !it->second.starts_with("preset ");
+}
+
+MergedConfig merge_config(const TrainConfig& defaults, std::span<const ConfigSetting> settings) {
+  MergedConfig merged{defaults, {}};
+  std::string preset_origin = "default";
+  for (const ConfigSetting& setting : settings) {
+    if (setting.key != kPresetKey) continue;
+    merged.config.preset = setting.text;
+    preset_origin = setting.origin;
+  }
+  with_origin(preset_origin == "default" ? "config" : preset_origin,
+              [&] { merged.config.model = model_preset(merged.config.preset); });
+  for (const ConfigField& field : config_fields()) {
+    merged.origins[field.key] = field.key.starts_with("model.") ? "preset " + merged.config.preset : "default";
+  }
+  merged.origins[kPresetKey] = preset_origin;
+  for (const ConfigSetting& setting : settings) {
+    if (setting.key == kPresetKey) continue;
+    with_origin(setting.origin, [&] { set_config_field(merged.config, setting.key, setting.text); });
+    merged.origins[setting.key] = setting.origin;
+  }
+  return merged;
+}
+
+std::string environment_name(const std::string& key) {
+  std::string name = kPrefix;
+  for (const char c : key) name += c == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return name;
+}
+
+std::vector<ConfigSetting> environment_settings(std::span<const std::string> variables) {
+  std::map<std::string, std::string> key_of;
+  std::vector<std::string> names;
+  for (const ConfigField& field : config_fields()) {
+    names.push_back(environment_name(field.key));
+    key_of[names.back()] = field.key;
+  }
+  std::vector<ConfigSetting> settings;
+  for (const std::string& variable : variables) {
+    const size_t equals = variable.find('=');
+    const std::string name = variable.substr(0, equals);
+    if (equals == std::string::npos || !name.starts_with(kPrefix)) continue;
+    if (const auto it = key_of.find(name); it != key_of.end()) {
+      settings.push_back({it->second, variable.substr(equals + 1), "environment " + name});
+      continue;
+    }
+    const std::string nearest = nearest_name(name, names);
+    RANKLAB_CHECK(!starts_like_a_table(name), ErrorKind::kInvalidArgument, .where = "environment",
+                  .what = "unknown setting", .got = quote(name),
+                  .fix = nearest.empty() ? "unset it; ranklab config schema lists every key"
+                                         : "did you mean " + quote(nearest) + "?");
+  }
+  return settings;
+}
+
+std::vector<std::string> process_environment() {
+  std::vector<std::string> variables;
+  for (char** variable = ::environ; variable != nullptr && *variable != nullptr; ++variable) {
+    variables.emplace_back(*variable);
+  }
+  return variables;
+}
+
+ConfigSetting assignment_setting(const std::string& assignment) {
+  const size_t equals = assignment.find('=');
+  RANKLAB_CHECK(equals != std::string::npos, ErrorKind::kInvalidArgument, .where = "--set",
+                .what = "no value for the setting", .got = quote(assignment), .want = "KEY=VALUE",
+                .fix = "write --set optim.lr=1e-3");
+  const std::string key = assignment.substr(0, equals);
+  const std::string nearest = nearest_config_key(key);
+  RANKLAB_CHECK(
+      is_key(key), ErrorKind::kInvalidArgument, .where = "--set", .what = "unknown setting", .got = quote(key),
+      .fix = nearest.empty() ? "ranklab config schema lists every key" : "did you mean " + quote(nearest) + "?");
+  return {key, assignment.substr(equals + 1), "--set"};
+}
+
+std::string nearest_config_key(const std::string& key) {
+  std::vector<std::string> keys;
+  for (const ConfigField& field : config_fields()) keys.push_back(field.key);
+  return nearest_name(key, keys);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,155 @@
+#include "core/runtime/tensorboard.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<uint32_t, 256> make_crc_table() {
+  std::array<uint32_t, 256> table{};
+  for (uint32_t i = 0; i < 256; ++i) {
+    uint32_t crc = i;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78u : 0u);
+    table[i] = crc;
+  }
+  return table;
+}
+constexpr std::array<uint32_t, 256> kCrcTable = make_crc_table();
+
+template <typename T>
+void put_fixed(std::string& out, T value) {  // little-endian on every host
+  for (size_t i = 0; i < sizeof(T); ++i) out += static_cast<char>((value >> (8 * i)) & 0xff);
+}
+
+void put_varint(std::string& out, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) out += static_cast<char>((value & 0x7f) | 0x80);
+  out += static_cast<char>(value);
+}
+
+enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+
+void put_tag(std::string& out, uint32_t field, WireType type) { put_varint(out, field << 3 | type); }
+
+void put_bytes(std::string& out, uint32_t field, std::string_view bytes) {
+  put_tag(out, field, kBytes);
+  put_varint(out, bytes.size());
+  out += bytes;
+}
+
+std::string begin_event(double wall_time) {
+  std::string event;
+  put_tag(event, 1, kFixed64);
+  put_fixed(event, std::bit_cast<uint64_t>(wall_time));
+  return event;
+}
+
+std::string frame(const std::string& bytes) {
+  std::string record;
+  put_fixed(record, static_cast<uint64_t>(bytes.size()));
+  put_fixed(record, masked_crc32c(record));
+  record += bytes;
+  put_fixed(record, masked_crc32c(bytes));
+  return record;
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+class TensorboardHook : public Hook {
+ public:
+  explicit TensorboardHook(std::string directory) : directory_(std::move(directory)) {}
+
+  void on_train_begin(const RunPlan&, const TrainInfo&) override {
+    char host[256] = "localhost";
+    ::gethostname(host, sizeof host - 1);
+    const double time = now();
+    const std::string name = "events.out.tfevents." + std::to_string(static_cast<int64_t>(time)) + "." + host + "." +
+                             std::to_string(::getpid());
+    path_ = directory_ + "/" + name + ".0";
+    for (int i = 1; fs::exists(path_); ++i) path_ = directory_ + "/" + name + "." + std::to_string(i);
+    errno = 0;
+    file_.open(path_, std::ios::binary | std::ios::trunc);
+    write(tensorboard_version_record(time));
+  }
+  void on_step_end(const StepMetrics& m) override {
+    const std::array<TensorboardScalar, 7> scalars = {{{"loss", m.loss},
+                                                       {"grad_norm", m.grad_norm},
+                                                       {"lr", m.lr},
+                                                       {"tokens_per_s", m.tokens_per_s},
+                                                       {"virtual_step_ms", m.virtual_step_ms},
+                                                       {"mfu", m.mfu},
+                                                       {"exposed_comm_fraction", m.exposed_comm_fraction}}};
+    write(tensorboard_scalar_record(now(), m.step, scalars));
+  }
+  void on_validation(int64_t step, double loss) override {
+    const std::array<TensorboardScalar, 1> scalars = {{{"validation_loss", loss}}};
+    write(tensorboard_scalar_record(now(), step, scalars));
+  }
+
+ private:
+  void write(const std::string& record) {
+    file_.write(record.data(), static_cast<std::streamsize>(record.size()));
+    file_.flush();
+    RANKLAB_CHECK(file_.good(), ErrorKind::kIo, .where = "tensorboard", .what = "cannot write " + quote(path_),
+                  .got = std::strerror(errno), .fix = "pass a folder you may write to with --tensorboard-dir");
+  }
+  std::string directory_;
+  std::string path_;
+  std::ofstream file_;
+};
+
+}  // namespace
+
+uint32_t crc32c(std::string_view bytes) {
+  uint32_t crc = 0xffffffffu;
+  for (const char c : bytes) crc = (crc >> 8) ^ kCrcTable[(crc ^ static_cast<unsigned char>(c)) & 0xff];
+  return ~crc;
+}
+
+uint32_t masked_crc32c(std::string_view bytes) { return std::rotr(crc32c(bytes), 15) + 0xa282ead8u; }
+
+std::string tensorboard_version_record(double wall_time) {
+  std::string event = begin_event(wall_time);
+  put_bytes(event, 3, "brain.Event:2");
+  return frame(event);
+}
+
+std::string tensorboard_scalar_record(double wall_time, int64_t step, std::span<const TensorboardScalar> scalars) {
+  std::string summary;
+  for (const TensorboardScalar& scalar : scalars) {
+    std::string value;
+    put_bytes(value, 1, scalar.tag);
+    put_tag(value, 2, kFixed32);
+    put_fixed(value, std::bit_cast<uint32_t>(static_cast<float>(scalar.value)));
+    put_bytes(summary, 1, value);
+  }
+  std::string event = begin_event(wall_time);
+  put_tag(event, 2, kVarint);
+  put_varint(event, static_cast<uint64_t>(step));
+  put_bytes(event, 5, summary);
+  return frame(event);
+}
+
+std::shared_ptr<Hook> make_tensorboard_hook(const std::string& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  RANKLAB_CHECK(!error && fs::is_directory(directory), ErrorKind::kIo, .where = "tensorboard",
+                .what = "cannot create folder " + quote(directory),
+                .got = error ? error.message() : "a file of that name",
+                .fix = "pass a folder you may write to with --tensorboard-dir");
+  return std::make_shared<TensorboardHook>(directory);
+}
+
+}  // namespace ranklab

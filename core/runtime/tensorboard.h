@@ -1,0 +1,34 @@
+// A run's scalars as a TensorBoard event file, so that `tensorboard --logdir DIR` shows them. Source: the TFRecord
+// framing (u64 length, masked crc32c of it, bytes, masked crc32c of them; little-endian) around tensorflow.Event
+// protobufs (wall_time 1, step 2, file_version 3, summary 5 {value 1 {tag 1, simple_value 2}}), written by hand: five
+// fields need no protobuf library. Cost: some 300 bytes a step, one write each, flushed, so that a crash keeps what was
+// done. Thread rule: the functions are pure; the hook runs on global rank 0's thread.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/runtime/hooks.h"
+
+namespace ranklab {
+
+// CRC-32C (Castagnoli, reflected 0x82f63b78).
+uint32_t crc32c(std::string_view bytes);
+// A checksum of data that holds checksums is weak; TFRecord rotates by 15 and adds a constant.
+uint32_t masked_crc32c(std::string_view bytes);
+
+struct TensorboardScalar {
+  std::string_view tag;
+  double value = 0;  // stored as float
+};
+
+// One framed record each.
+std::string tensorboard_version_record(double wall_time);
+std::string tensorboard_scalar_record(double wall_time, int64_t step, std::span<const TensorboardScalar> scalars);
+
+// Creates the folder now and a new event file when training begins. Throws kIo naming the path.
+std::shared_ptr<Hook> make_tensorboard_hook(const std::string& directory);
+
+}  // namespace ranklab

@@ -1,0 +1,161 @@
+#include "core/runtime/config_sources.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/runtime/config_fields.h"
+#include "core/runtime/config_schema.h"
+#include "core/runtime/config_toml.h"
+
+namespace ranklab {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+template <typename Action>
+std::string refusal(const Action& action, ErrorKind kind = ErrorKind::kInvalidArgument) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), kind);
+    return error.what();
+  }
+  return "accepted";
+}
+
+// A value that differs from the default, for every field.
+std::string other_value(const ConfigField& field, const TrainConfig& config) {
+  using Type = ConfigField::Type;
+  const std::string value = field.get(config);
+  if (field.key == "model.preset") return "llama_1b";
+  if (field.key == "train.seed") return "18446744073709551615";  // more than TOML's integers hold
+  if (!field.choices.empty()) return field.choices[value == field.choices[0] ? 1 : 0];
+  if (field.type == Type::kBool) return value == "true" ? "false" : "true";
+  if (field.type == Type::kInteger) return std::to_string(std::stoll(value) + 3);
+  if (field.type == Type::kNumber) return "0.12345678901234568";
+  return "a \"text\"\twith \\ and \n and \xc3\xa4";
+}
+
+TEST(ConfigToml, EveryFieldReadsBackAsItWasWritten) {
+  for (const ConfigField& field : config_fields()) {
+    const std::vector<ConfigSetting> one = {{field.key, other_value(field, TrainConfig{}), "test"}};
+    const TrainConfig written = merge_config({}, one).config;
+    const TrainConfig again = merge_config({}, parse_config_toml(config_toml(written), "t.toml")).config;
+    EXPECT_EQ(field.get(again), one[0].text);
+    for (const ConfigField& other : config_fields()) EXPECT_EQ(other.get(again), other.get(written)) << other.key;
+  }
+}
+
+TEST(ConfigToml, RemarksKeepItReadable) {
+  const auto remark = [](const std::string& key) { return key == "optim.lr" ? "flag --lr" : std::string("default"); };
+  const std::string text = config_toml({}, remark, {"parallel.tp"});
+  EXPECT_THAT(text, HasSubstr("# flag --lr\n"));
+  EXPECT_THAT(text, HasSubstr("\n# tp = 2"));
+  EXPECT_NO_THROW(parse_config_toml(text, "t.toml"));
+}
+
+TEST(ConfigToml, MistakesNameFileLineAndTheNearestName) {
+  const auto parse = [](const std::string& text) { return refusal([&] { parse_config_toml(text, "run.toml"); }); };
+  EXPECT_THAT(parse("[model]\nnum_layer = 4\n"),
+              AllOf(HasSubstr("run.toml:2"), HasSubstr("model.num_layer"), HasSubstr("num_layers' in [model]")));
+  EXPECT_THAT(parse("\n[modell]\nnum_layers = 4\n"), AllOf(HasSubstr("run.toml:3"), HasSubstr("in [model]")));
+  EXPECT_THAT(parse("lr = 1e-3\n"), AllOf(HasSubstr("run.toml:1"), HasSubstr("lr")));
+  EXPECT_THAT(parse("[empty_table_of_nobody]\n"), HasSubstr("run.toml:1"));
+  EXPECT_THAT(parse("[optim]\n\nlr = \"fast\"\n"), AllOf(HasSubstr("run.toml:3"), HasSubstr("a number")));
+  EXPECT_THAT(parse("[model]\nnum_layers = 4.5\n"), AllOf(HasSubstr("run.toml:2"), HasSubstr("an integer")));
+  EXPECT_THAT(parse("[model]\nnum_layers = \"4\"\n"), HasSubstr("an integer"));
+  EXPECT_THAT(parse("[trace]\nenabled = 1\n"), HasSubstr("true or false"));
+  EXPECT_THAT(parse("[sim]\nhardware = 5\n"), HasSubstr("a text in quotes"));
+  EXPECT_THAT(parse("[model.num_layers]\nx = 5\n"), HasSubstr("run.toml:1"));
+  EXPECT_THAT(refusal([] { parse_config_toml("[a]\nb = \n", "run.toml"); }, ErrorKind::kBadFile),
+              HasSubstr("run.toml:2"));
+  EXPECT_THAT(refusal([] { read_config_toml("/no/such.toml"); }), HasSubstr("/no/such.toml"));
+}
+
+TEST(ConfigMerge, LaterSourcesWinAndEachValueKnowsItsOrigin) {
+  std::vector<ConfigSetting> settings = parse_config_toml("[optim]\nlr = 1\nmin_lr = 0.5\n", "a.toml");
+  for (const auto& setting : parse_config_toml("[optim]\n\nlr = 2\n", "b.toml")) settings.push_back(setting);
+  const MergedConfig files = merge_config({}, settings);
+  EXPECT_EQ(files.config.lr, 2);
+  EXPECT_EQ(files.origins.at("optim.lr"), "b.toml:3");
+  EXPECT_EQ(files.origins.at("optim.min_lr"), "a.toml:3");
+  EXPECT_EQ(files.origins.at("optim.clip_grad"), "default");
+  EXPECT_EQ(files.origins.at("model.num_layers"), "preset gpt_tiny");
+  EXPECT_EQ(files.origins.at("model.preset"), "default");
+  EXPECT_TRUE(files.given("optim.lr"));
+  EXPECT_FALSE(files.given("optim.clip_grad"));
+  EXPECT_FALSE(files.given("model.num_layers"));
+  EXPECT_FALSE(files.given("model.preset"));
+}
+
+TEST(ConfigMerge, ThePresetLiesBelowEverySourcesModelKeys) {
+  const std::vector<ConfigSetting> settings = {{"model.num_layers", "3", "a.toml:2"},
+                                               {"model.preset", "gpt_tiny", "a.toml:3"},
+                                               {"model.preset", "llama_1b", "flag --preset"}};
+  const MergedConfig merged = merge_config({}, settings);
+  EXPECT_EQ(merged.config.model.num_layers, 3);
+  EXPECT_EQ(merged.config.model.hidden_size, 2048);
+  EXPECT_EQ(merged.origins.at("model.hidden_size"), "preset llama_1b");
+  EXPECT_EQ(merged.origins.at("model.preset"), "flag --preset");
+  EXPECT_THAT(refusal([] {
+                merge_config({}, std::vector<ConfigSetting>{{"model.preset", "gpt_tin", "a.toml:9"}});
+              }),
+              AllOf(HasSubstr("a.toml:9"), HasSubstr("gpt_tiny")));
+}
+
+TEST(ConfigMerge, ARefusedValueNamesItsSource) {
+  const std::vector<ConfigSetting> settings = {{"optim.lr", "much", "environment RANKLAB_OPTIM_LR"}};
+  EXPECT_THAT(refusal([&] { merge_config({}, settings); }),
+              AllOf(HasSubstr("environment RANKLAB_OPTIM_LR"), HasSubstr("much")));
+}
+
+TEST(ConfigEnvironment, EveryKeyHasItsOwnVariable) {
+  for (const ConfigField& field : config_fields()) {
+    const std::vector<std::string> variables = {"PATH=/bin", environment_name(field.key) + "=a=b"};
+    const auto settings = environment_settings(variables);
+    ASSERT_EQ(settings.size(), 1u) << field.key;
+    EXPECT_EQ(settings[0].key, field.key);
+    EXPECT_EQ(settings[0].text, "a=b");
+  }
+  EXPECT_EQ(environment_name("model.num_layers"), "RANKLAB_MODEL_NUM_LAYERS");
+}
+
+TEST(ConfigEnvironment, OtherVariablesAreLeftAloneMisspeltOnesAreNot) {
+  const std::vector<std::string> others = {"RANKLAB_TORCH_ROOT=/x", "RANKLAB_CUDA_MODULE=/y", "RANKLAB_SKIP_TESTS=1",
+                                           "HOME=/z", "RANKLAB_MODELS=1"};
+  EXPECT_TRUE(environment_settings(others).empty());
+  const std::vector<std::string> misspelt = {"RANKLAB_MODEL_NUM_LAYER=4"};
+  EXPECT_THAT(refusal([&] { environment_settings(misspelt); }), HasSubstr("RANKLAB_MODEL_NUM_LAYERS"));
+}
+
+TEST(ConfigAssignment, TakesKeyAndValueAndNamesTheNearestKey) {
+  const ConfigSetting setting = assignment_setting("sample.prompt=a=b");
+  EXPECT_EQ(setting.key, "sample.prompt");
+  EXPECT_EQ(setting.text, "a=b");
+  EXPECT_EQ(setting.origin, "--set");
+  EXPECT_THAT(refusal([] { assignment_setting("optim.lrr=1"); }), HasSubstr("did you mean 'optim.lr'"));
+  EXPECT_THAT(refusal([] { assignment_setting("optim.lr"); }), HasSubstr("KEY=VALUE"));
+}
+
+TEST(ConfigSchema, DescribesEveryKeyWithTypeAndDefault) {
+  const auto schema = nlohmann::json::parse(config_json_schema());
+  for (const ConfigField& field : config_fields()) {
+    const size_t dot = field.key.find('.');
+    const auto& row =
+        schema.at("properties").at(field.key.substr(0, dot)).at("properties").at(field.key.substr(dot + 1));
+    EXPECT_TRUE(row.contains("type")) << field.key;
+    EXPECT_EQ(row.contains("default"), field.key != "parallel.sequence_parallel") << field.key;
+    EXPECT_THAT(row.at("description").get<std::string>(), HasSubstr(field.help));
+  }
+  const auto& optim = schema.at("properties").at("optim");
+  EXPECT_EQ(optim.at("additionalProperties"), false);
+  EXPECT_EQ(optim.at("properties").at("optimizer").at("enum"), nlohmann::json({"adamw", "sgd"}));
+  EXPECT_EQ(optim.at("properties").at("lr").at("type"), "number");
+}
+
+}  // namespace
+}  // namespace ranklab
