@@ -77,7 +77,7 @@ ExchangePtr MatchTable::post(Channel& channel, int seat, Call call, Mover& mover
   if (exchange->first_seat < 0) exchange->first_seat = seat;
   ++exchange->posted;
   if (!exchange->complete()) return exchange;
-  match(channel, *exchange, now_ns);
+  match(channel, *exchange);
   lock.unlock();
   try {
     mover.matched(*exchange);
@@ -104,12 +104,13 @@ void MatchTable::fail(Exchange& exchange, int seat, const std::exception& cause)
   throw error;
 }
 
-void MatchTable::match(Channel& channel, Exchange& exchange, int64_t now_ns) {
+void MatchTable::match(Channel& channel, Exchange& exchange) {
   for (const Seat& seat : exchange.seats) {
     exchange.matched_virtual_ns = std::max(exchange.matched_virtual_ns, seat.call.posted_virtual_ns);
     exchange.matched_bytes = std::max(exchange.matched_bytes, seat.call.posted_bytes);
+    // The last one through the lock is not always the last that called.
+    exchange.matched_wall_ns = std::max(exchange.matched_wall_ns, seat.posted_wall_ns);
   }
-  exchange.matched_wall_ns = now_ns;
   // Every member posts in order, so this one is the oldest.
   channel.open.pop_front();
   ++channel.first_open;

@@ -37,7 +37,7 @@ class MatchTable {
  private:
   void check(const Channel& channel, const Exchange& exchange, int seat, const Call& call);
   [[noreturn]] void fail(Exchange& exchange, int seat, const std::exception& cause);
-  void match(Channel& channel, Exchange& exchange, int64_t now_ns);
+  void match(Channel& channel, Exchange& exchange);
   void abort_open();
 
   Watch& watch_;
