@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <mutex>
 
 #include "core/data/batch_source.h"
 #include "core/data/corpus.h"
