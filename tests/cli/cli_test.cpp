@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "core/runtime/config_fields.h"
+#include "tests/cli/run_program.h"
 
 namespace ranklab {
 namespace {
@@ -20,17 +21,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
-struct Outcome {
-  int exit_code;
-  std::string output;  // stdout and stderr
-};
-
 Outcome ranklab(const std::string& arguments) {
-  FILE* pipe = ::popen((std::string(RANKLAB_PROGRAM) + " " + arguments + " 2>&1").c_str(), "r");
-  std::string output;
-  std::array<char, 4096> buffer;
-  for (size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) output.append(buffer.data(), n);
-  return {WEXITSTATUS(::pclose(pipe)), output};
+  return run_command((std::string(RANKLAB_PROGRAM) + " " + arguments + " 2>&1"));
 }
 
 const std::string kTiny =

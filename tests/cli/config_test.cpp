@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/cli/run_program.h"
+
 namespace ranklab {
 namespace {
 
@@ -19,17 +21,8 @@ using testing::HasSubstr;
 using testing::Not;
 namespace fs = std::filesystem;
 
-struct Outcome {
-  int exit_code;
-  std::string output;  // stdout and stderr
-};
-
 Outcome ranklab(const std::string& arguments, const std::string& environment = "") {
-  FILE* pipe = ::popen((environment + " " + RANKLAB_PROGRAM + " " + arguments + " 2>&1").c_str(), "r");
-  std::string output;
-  std::array<char, 4096> buffer;
-  for (size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) output.append(buffer.data(), n);
-  return {WEXITSTATUS(::pclose(pipe)), output};
+  return run_command((environment + " " + RANKLAB_PROGRAM + " " + arguments + " 2>&1"));
 }
 
 class ConfigCli : public testing::Test {

@@ -13,6 +13,8 @@
 #include <sstream>
 #include <string>
 
+#include "tests/cli/run_program.h"
+
 namespace ranklab {
 namespace {
 
@@ -22,12 +24,9 @@ using testing::Not;
 namespace fs = std::filesystem;
 
 std::string output_of(const std::string& command, int want_exit = 0) {
-  FILE* pipe = ::popen(command.c_str(), "r");
-  std::string output;
-  std::array<char, 4096> buffer;
-  for (size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) output.append(buffer.data(), n);
-  EXPECT_EQ(WEXITSTATUS(::pclose(pipe)), want_exit) << command;
-  return output;
+  const Outcome outcome = run_command(command);
+  EXPECT_EQ(outcome.exit_code, want_exit) << command;
+  return outcome.output;
 }
 
 class DataCommand : public testing::Test {

@@ -14,6 +14,8 @@
 #include <sstream>
 #include <string>
 
+#include "tests/cli/run_program.h"
+
 namespace ranklab {
 namespace {
 
@@ -28,12 +30,9 @@ const std::string& readme() {
 }
 
 std::string output_of(const std::string& arguments) {
-  FILE* pipe = ::popen((std::string(RANKLAB_PROGRAM) + " " + arguments).c_str(), "r");
-  std::string output;
-  std::array<char, 4096> buffer;
-  for (size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) output.append(buffer.data(), n);
-  EXPECT_EQ(WEXITSTATUS(::pclose(pipe)), 0) << arguments;
-  return output;
+  const Outcome outcome = run_command((std::string(RANKLAB_PROGRAM) + " " + arguments));
+  EXPECT_EQ(outcome.exit_code, 0) << arguments;
+  return outcome.output;
 }
 
 TEST(Readme, TablesAreTheProgramsOwn) {
