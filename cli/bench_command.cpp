@@ -18,6 +18,9 @@
 namespace ranklab {
 namespace {
 
+const CLI::Range kCount(1, 1'000'000);
+const CLI::Range kCountOrNone(0, 1'000'000);
+
 std::string own_path() {
   std::array<char, 4096> path{};
   const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size() - 1);
@@ -33,9 +36,9 @@ CommandAction setup_train_bench(CLI::App& app) {
   app.add_option("--peer-script", options->peer_script, "the peer's program")->capture_default_str();
   app.add_option("--model", options->preset, "S or M")->check(CLI::IsMember({"S", "M"}))->capture_default_str();
   app.add_option("--modes", options->modes, "which layouts")->delimiter(',')->capture_default_str();
-  app.add_option("--repetitions", options->repetitions)->capture_default_str();
-  app.add_option("--warmup", options->warmup)->capture_default_str();
-  app.add_option("--steps", options->steps)->capture_default_str();
+  app.add_option("--repetitions", options->repetitions)->check(kCount)->capture_default_str();
+  app.add_option("--warmup", options->warmup)->check(kCountOrNone)->capture_default_str();
+  app.add_option("--steps", options->steps)->check(kCount)->capture_default_str();
   return [options] { return run_bench_train(*options); };
 }
 
@@ -48,8 +51,10 @@ CommandAction setup_step_bench(CLI::App& app) {
   defaults.preset = "peer_s";
   defaults.trace = false;
   auto config = std::make_shared<ConfigOptions>(app, defaults);
-  app.add_option("--warmup", options->warmup, "steps before the timed ones")->capture_default_str();
-  app.add_option("--timed-steps", options->steps, "timed steps")->capture_default_str();
+  app.add_option("--warmup", options->warmup, "steps before the timed ones")
+      ->check(kCountOrNone)
+      ->capture_default_str();
+  app.add_option("--timed-steps", options->steps, "timed steps")->check(kCount)->capture_default_str();
   return [options, config] {
     const char* launched = std::getenv("BENCH_T0");
     const StepBenchResult r = run_step_bench(config->config(), options->warmup, options->steps,
@@ -68,18 +73,20 @@ CommandAction setup_step_bench(CLI::App& app) {
 
 CommandAction setup_collectives_bench(CLI::App& app) {
   auto options = std::make_shared<BenchCollectivesOptions>();
-  app.add_option("--ranks", options->ranks, "ranks of the group")->capture_default_str();
+  app.add_option("--ranks", options->ranks, "ranks of the group")->check(CLI::Range(1, 512))->capture_default_str();
   app.add_option("--sizes", options->sizes, "bytes of the full tensor, comma-separated")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--iterations", options->iterations, "calls per cell (0: by size)")->capture_default_str();
+  app.add_option("--iterations", options->iterations, "calls per cell (0: by size)")
+      ->check(kCountOrNone)
+      ->capture_default_str();
   return [options] { return run_bench_collectives(*options); };
 }
 
 CommandAction setup_overhead_bench(CLI::App& app) {
   auto options = std::make_shared<BenchOverheadOptions>();
-  app.add_option("--repetitions", options->repetitions)->capture_default_str();
-  app.add_option("--steps", options->steps)->capture_default_str();
+  app.add_option("--repetitions", options->repetitions)->check(kCount)->capture_default_str();
+  app.add_option("--steps", options->steps)->check(kCount)->capture_default_str();
   return [options] { return run_bench_overhead(*options); };
 }
 

@@ -19,9 +19,13 @@ struct Command {
 };
 
 CommandAction setup_train(CLI::App& app);
+CommandAction setup_launch(CLI::App& app);
 CommandAction setup_bench(CLI::App& app);
 CommandAction setup_trace(CLI::App& app);
 CommandAction setup_list(CLI::App& app);
+CommandAction setup_lesson(CLI::App& app);
+CommandAction setup_topo(CLI::App& app);
+CommandAction setup_doctor(CLI::App& app);
 CommandAction setup_config(CLI::App& app);
 CommandAction setup_completion(CLI::App& app);
 CommandAction setup_data(CLI::App& app);

@@ -86,6 +86,8 @@ MergedConfig ConfigOptions::merged() const {
 
 TrainConfig ConfigOptions::config() const { return merged().config; }
 
+RunPlan ConfigOptions::resolve(const TrainConfig& config) const { return ranklab::resolve(config, merged().origins); }
+
 bool ConfigOptions::given(const std::string& key) const { return merged().given(key); }
 
 }  // namespace ranklab

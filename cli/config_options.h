@@ -21,6 +21,8 @@ class ConfigOptions {
   // After parsing: every source merged, with where each value came from.
   MergedConfig merged() const;
   TrainConfig config() const;
+  // The plan of `config` (mine, perhaps adopted to a world); a refusal says where the settings it names came from.
+  RunPlan resolve(const TrainConfig& config) const;
   // Whether any source above the preset set this field ("parallel.tp").
   bool given(const std::string& key) const;
 

@@ -5,13 +5,14 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "cli/style.h"
 #include "core/base/text.h"
 #include "core/trace/tracer.h"
 
 namespace ranklab {
 namespace {
 
-constexpr const char* kHeader = "  step      loss  grad norm        lr   tokens/s  virtual ms    MFU  exposed comm\n";
+constexpr const char* kHeader = "  step      loss  grad norm        lr   tokens/s  virtual ms    MFU  exposed comm";
 
 class ProgressBar {
  public:
@@ -51,7 +52,8 @@ std::string mesh_text(const RunPlan& plan) {
 
 class ConsoleHook : public Hook {
  public:
-  explicit ConsoleHook(ConsoleOptions options) : options_(std::move(options)) {}
+  explicit ConsoleHook(ConsoleOptions options)
+      : options_(std::move(options)), out_(options_.out), style_(style_for(out_)) {}
 
   void on_train_begin(const RunPlan& plan, const TrainInfo& info) override {
     const TrainConfig& c = plan.config;
@@ -59,9 +61,11 @@ class ConsoleHook : public Hook {
     wants_sample_ = c.sample_tokens > 0;
     simulated_ = c.backend == "cpu_sim" && c.virtual_time;
     begin_ns_ = wall_now_ns();
-    std::printf("%s: %s parameters, %ld layers, hidden %ld, sequence %ld, %s\n", c.preset.c_str(),
-                human_count(static_cast<double>(info.parameters)).c_str(), static_cast<long>(c.model.num_layers),
-                static_cast<long>(c.model.hidden_size), static_cast<long>(c.model.seq_length), c.params_dtype.c_str());
+    const std::string title = strprintf("%s: %s parameters, %ld layers, hidden %ld, sequence %ld, %s", c.preset.c_str(),
+                                        human_count(static_cast<double>(info.parameters)).c_str(),
+                                        static_cast<long>(c.model.num_layers), static_cast<long>(c.model.hidden_size),
+                                        static_cast<long>(c.model.seq_length), c.params_dtype.c_str());
+    std::fprintf(out_, "%s\n", style_.bold(title).c_str());
     line("world", info.world);
     line("mesh", mesh_text(plan));
     line("batch", std::to_string(c.global_batch_size) + " sequences = dp " + std::to_string(plan.dp()) + " x " +
@@ -71,8 +75,8 @@ class ConsoleHook : public Hook {
     line("data", info.data);
     if (simulated_) line("profile", plan.profile.title + " (virtual times)");
     if (!options_.gemm.empty()) line("gemm", options_.gemm);
-    std::printf("\n%s", kHeader);
-    std::fflush(stdout);
+    std::fprintf(out_, "\n%s\n", style_.bold(kHeader).c_str());
+    std::fflush(out_);
   }
 
   void on_step_end(const StepMetrics& m) override {
@@ -83,17 +87,19 @@ class ConsoleHook : public Hook {
 
   void on_validation(int64_t step, double loss) override {
     bar_.clear();
-    std::printf("%6ld  %8.4f  validation\n", static_cast<long>(step), loss);
-    std::fflush(stdout);
+    std::fprintf(out_, "%s\n",
+                 style_.cyan(strprintf("%6ld  %8.4f  validation", static_cast<long>(step), loss)).c_str());
+    std::fflush(out_);
   }
 
   void on_train_end(const TrainResult& result) override {
     bar_.clear();
-    std::printf("\n%s after %ld steps in %.1f s: loss %.4f -> %.4f\n", result.interrupted ? "interrupted" : "done",
-                static_cast<long>(result.steps_done), result.total_wall_s, result.first_loss, result.last_loss);
-    if (!result.sample.empty()) std::printf("\nsample:\n%s\n\n", result.sample.c_str());
+    std::fprintf(out_, "\n%s after %ld steps in %.1f s: loss %.4f -> %.4f\n",
+                 result.interrupted ? style_.yellow("interrupted").c_str() : style_.green("done").c_str(),
+                 static_cast<long>(result.steps_done), result.total_wall_s, result.first_loss, result.last_loss);
+    if (!result.sample.empty()) std::fprintf(out_, "\nsample:\n%s\n\n", result.sample.c_str());
     if (result.sample.empty() && wants_sample_ && !result.interrupted) {
-      std::printf("\nno sample: text is bytes, and this vocabulary is not (--vocab-size 256)\n\n");
+      std::fprintf(out_, "\nno sample: text is bytes, and this vocabulary is not (--vocab-size 256)\n\n");
     }
     line("log", options_.log_dir);
     if (!options_.trace_path.empty())
@@ -102,18 +108,23 @@ class ConsoleHook : public Hook {
 
  private:
   void row(const StepMetrics& m) const {
-    std::printf("%6ld  %8.4f  %9.4f  %8.2e  %9.0f", static_cast<long>(m.step), m.loss, m.grad_norm, m.lr,
-                m.tokens_per_s);
+    std::fprintf(out_, "%6ld  %8.4f  %9.4f  %8.2e  %9.0f", static_cast<long>(m.step), m.loss, m.grad_norm, m.lr,
+                 m.tokens_per_s);
     if (simulated_) {
-      std::printf("  %10.3f  %4.1f%%  %11.1f%%\n", m.virtual_step_ms, 100 * m.mfu, 100 * m.exposed_comm_fraction);
+      std::fprintf(out_, "  %10.3f  %4.1f%%  %11.1f%%\n", m.virtual_step_ms, 100 * m.mfu,
+                   100 * m.exposed_comm_fraction);
     } else {
-      std::printf("  %10s  %5s  %12s\n", "-", "-", "-");
+      std::fprintf(out_, "  %10s  %5s  %12s\n", "-", "-", "-");
     }
-    std::fflush(stdout);
+    std::fflush(out_);
   }
-  static void line(const char* label, const std::string& text) { std::printf("  %-8s %s\n", label, text.c_str()); }
+  void line(const char* label, const std::string& text) const {
+    std::fprintf(out_, "  %s %s\n", style_.dim(strprintf("%-8s", label)).c_str(), text.c_str());
+  }
 
   ConsoleOptions options_;
+  FILE* out_;
+  Style style_;
   ProgressBar bar_;
   int64_t total_ = 0;
   bool wants_sample_ = false;

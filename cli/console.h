@@ -1,6 +1,7 @@
 // What `ranklab train` prints: a banner, a table row per step, a progress bar on a terminal, the sample and where the
 // files are.
 #pragma once
+#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -13,6 +14,7 @@ struct ConsoleOptions {
   std::string gemm;  // one line: which matrix multiplication was chosen and why
   std::string log_dir;
   std::string trace_path;  // empty: no trace
+  FILE* out = stdout;      // --json keeps stdout for programs
 };
 
 std::shared_ptr<Hook> make_console_hook(ConsoleOptions options);

@@ -1,35 +1,186 @@
 #include "cli/dry_run.h"
 
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "cli/json_output.h"
+#include "cli/topology_text.h"
 #include "core/base/text.h"
-#include "core/runtime/memory_check.h"
+#include "core/plan/activation_bytes.h"
+#include "core/plan/step_time.h"
+#include "core/plan/traffic.h"
 
 namespace ranklab {
+namespace {
 
-std::string dry_run_report(const RunPlan& plan) {
+struct DryRun {
+  StepShape shape;
+  int64_t parameters = 0, gradients = 0, optimizer = 0;  // bytes of one rank
+  ActivationBytes activations;
+  std::vector<AxisTraffic> traffic;
+  StepTime time;
+  double model_flops = 0;  // of a rank and step
+  double mfu = 0;
+  std::vector<std::string> warnings;
+
+  int64_t memory() const { return parameters + gradients + optimizer + activations.peak() + activations.gathered; }
+};
+
+int optimizer_copies(const TrainConfig& c) {
+  if (c.optimizer == OptimizerKind::kAdamW) return 2;
+  return c.sgd_momentum > 0 ? 1 : 0;
+}
+
+DryRun make_dry_run(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
-  const int tp = c.parallel.tp;
-  const int64_t element = c.params_dtype == "fp64" ? 8 : 4;
-  const double parameters = static_cast<double>(c.model.parameter_count() * element) / tp;
-  const double fixed = static_cast<double>(fixed_bytes(plan)) / (plan.dp() * tp);
-  const double flops = c.model.training_flops_per_token(c.model.seq_length) *
-                       static_cast<double>(plan.tokens_per_step()) / c.parallel.world;
+  DryRun out{.shape = shape_of(plan), .activations = {}, .traffic = {}, .time = {}, .warnings = {}};
+  for (const PlannedParameter& parameter : planned_parameters(out.shape, 0)) {
+    out.parameters += parameter.elements * out.shape.element_bytes();
+  }
+  out.gradients = out.parameters;
+  out.optimizer = out.parameters * optimizer_copies(c);
+  out.activations = estimate_activations(out.shape);
+  const int gpus_per_node = c.gpus_per_node > 0 ? c.gpus_per_node : plan.profile.gpus_per_node;
+  out.traffic = predict_axis_traffic(out.shape, plan.mesh, gpus_per_node);
+  out.time = estimate_step_time(out.shape, plan.mesh, plan.profile, gpus_per_node);
+  out.model_flops = c.model.training_flops_per_token(c.model.seq_length) * static_cast<double>(plan.tokens_per_step()) /
+                    c.parallel.world;
+  out.mfu = out.model_flops / (out.time.total_ns * 1e-9 * plan.profile.peak_flops(out.shape.dtype));
+  if (out.memory() > plan.profile.memory_bytes) {
+    out.warnings.push_back(strprintf("a rank needs about %s, and %s has %s: raise --tp, lower --micro-batch-size",
+                                     human_bytes(static_cast<double>(out.memory())).c_str(), plan.profile.title.c_str(),
+                                     human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str()));
+  }
+  return out;
+}
+
+// "2.80 GFLOP"
+std::string flop_text(double flops) {
+  constexpr std::array<const char*, 5> kUnits = {"", "k", "M", "G", "T"};
+  size_t unit = 0;
+  for (; flops >= 1000 && unit + 1 < kUnits.size(); ++unit) flops /= 1000;
+  return strprintf("%.3g %sFLOP", flops, kUnits[unit]);
+}
+
+std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& style) {
+  const auto row = [](const char* what, int64_t bytes, const std::string& remark) {
+    return strprintf("    %-12s %10s", what, human_bytes(static_cast<double>(bytes)).c_str()) + remark + "\n";
+  };
+  std::string text = "  memory   of one rank\n";
+  text += row("parameters", run.parameters, "");
+  text += row("gradients", run.gradients, "");
+  text += row("optimizer", run.optimizer, "");
+  const std::string estimate =
+      strprintf("  estimate, within %.0f %%: %ld layers x %s, %s more at the busiest moment",
+                100 * kActivationTolerance, static_cast<long>(plan.config.model.num_layers),
+                human_bytes(static_cast<double>(run.activations.per_layer)).c_str(),
+                human_bytes(static_cast<double>(run.activations.ends + run.activations.temporary)).c_str());
+  text += row("activations", run.activations.peak(), style.dim(estimate));
+  if (run.activations.gathered > 0) {
+    text += row("gathered", run.activations.gathered, style.dim("  all positions of one layer's input"));
+  }
+  const auto fraction = static_cast<double>(run.memory()) / static_cast<double>(plan.profile.memory_bytes);
+  text += row("together", run.memory(),
+              strprintf("  %.3g %% of the profile's %s", 100 * fraction,
+                        human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str()));
+  return text;
+}
+
+// The digits of the console's column for short steps; no nanoseconds of a step of seconds.
+std::string milliseconds(double nanoseconds) {
+  return strprintf(nanoseconds < 1e8 ? "%.3f" : "%.0f", nanoseconds * 1e-6);
+}
+
+std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style) {
+  std::string text = strprintf("  step     estimate, within %.0f %%: ", 100 * kStepTimeTolerance);
+  text += style.bold(strprintf("%s ms of virtual time", milliseconds(run.time.total_ns).c_str()));
+  text += strprintf(" on %s, MFU %.1f%%\n", plan.profile.title.c_str(), 100 * run.mfu);
+  text += strprintf("    compute      %10s  %s\n", human_ns(run.time.compute_ns).c_str(),
+                    flop_text(run.time.flops).c_str());
+  for (const auto& [axis, busy] : run.time.busy_ns) {
+    const auto exposed = run.time.exposed_ns.find(axis);
+    const double shown = exposed == run.time.exposed_ns.end() ? 0 : exposed->second;
+    text += strprintf("    exposed %-4s %10s  of %s on the links\n", std::string(name(axis)).c_str(),
+                      human_ns(shown).c_str(), human_ns(busy).c_str());
+  }
+  return text +
+         style.dim(
+             "    how: each kernel max(FLOPs / peak, bytes / bandwidth) + launch, each collective latency + "
+             "bytes / link, overlap as the runtime issues them") +
+         "\n";
+}
+
+nlohmann::ordered_json traffic_json(const std::vector<AxisTraffic>& traffic) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const AxisTraffic& row : traffic) {
+    rows.push_back({{"axis", name(row.axis)},
+                    {"size", row.group_size},
+                    {"calls_per_rank", row.per_rank.calls},
+                    {"logical_bytes_per_rank", row.per_rank.logical_bytes},
+                    {"sent_bytes_per_rank", row.per_rank.ring_bytes},
+                    {"sent_bytes", row.total_bytes},
+                    {"bytes_across_nodes", row.bytes_across_nodes}});
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::string dry_run_text(const RunPlan& plan, const Style& style) {
+  const TrainConfig& c = plan.config;
+  const DryRun run = make_dry_run(plan);
   std::string text;
-  text += strprintf("%s: %s parameters, %ld layers, hidden %ld, sequence %ld, %s\n", c.preset.c_str(),
-                    human_count(static_cast<double>(c.model.parameter_count())).c_str(),
-                    static_cast<long>(c.model.num_layers), static_cast<long>(c.model.hidden_size),
-                    static_cast<long>(c.model.seq_length), c.params_dtype.c_str());
+  text += style.bold(strprintf("%s: %s parameters, %ld layers, hidden %ld, sequence %ld, %s", c.preset.c_str(),
+                               human_count(static_cast<double>(c.model.parameter_count())).c_str(),
+                               static_cast<long>(c.model.num_layers), static_cast<long>(c.model.hidden_size),
+                               static_cast<long>(c.model.seq_length), c.params_dtype.c_str())) +
+          "\n";
   text += strprintf("  world    %d ranks on %s, %s\n", c.parallel.world, c.backend.c_str(), plan.profile.title.c_str());
-  text += strprintf("  mesh     dp %d x tp %d%s\n", plan.dp(), tp, plan.sequence_parallel ? ", sequence parallel" : "");
-  text += strprintf("  batch    %ld sequences = dp %d x %ld microbatches of %ld; %ld tokens a step\n",
+  text += strprintf("  mesh     dp %d x tp %d%s\n", plan.dp(), c.parallel.tp,
+                    plan.sequence_parallel && c.parallel.tp > 1 ? ", sequence parallel" : "");
+  text += strprintf("  batch    %ld sequences = dp %d x %ld microbatch%s of %ld; %ld tokens a step\n",
                     static_cast<long>(c.global_batch_size), plan.dp(), static_cast<long>(plan.num_microbatches),
-                    static_cast<long>(plan.micro_batch_size), static_cast<long>(plan.tokens_per_step()));
-  text += "  memory   of one rank, activations on top\n";
-  text += strprintf("    parameters  %s\n", human_bytes(parameters).c_str());
-  text += strprintf("    gradients   %s\n", human_bytes(parameters).c_str());
-  text += strprintf("    optimizer   %s\n", human_bytes(fixed - 2 * parameters).c_str());
-  text += strprintf("    together    %s\n", human_bytes(fixed).c_str());
-  text += strprintf("  compute  %sFLOP a rank and step\n", human_count(flops).c_str());
+                    plan.num_microbatches == 1 ? "" : "es", static_cast<long>(plan.micro_batch_size),
+                    static_cast<long>(plan.tokens_per_step()));
+  text += memory_text(run, plan, style);
+  text += "  traffic  of one step\n";
+  text += run.traffic.empty() ? "    one rank sends nothing\n" : traffic_table(run.traffic, style, "    ");
+  text += time_text(run, plan, style);
+  for (const std::string& warning : run.warnings) text += style.yellow("  warning  " + warning) + "\n";
   return text + "nothing was run (--dry-run)\n";
+}
+
+std::string dry_run_json(const RunPlan& plan) {
+  const TrainConfig& c = plan.config;
+  const DryRun run = make_dry_run(plan);
+  nlohmann::ordered_json exposed = nlohmann::ordered_json::object();
+  for (const auto& [axis, nanoseconds] : run.time.exposed_ns) exposed[std::string(name(axis))] = nanoseconds * 1e-6;
+  const nlohmann::ordered_json data = {{"preset", c.preset},
+                                       {"parameters", c.model.parameter_count()},
+                                       {"world_size", c.parallel.world},
+                                       {"dp", plan.dp()},
+                                       {"tp", c.parallel.tp},
+                                       {"sequence_parallel", run.shape.sharded_sequence()},
+                                       {"microbatches", plan.num_microbatches},
+                                       {"micro_batch_size", plan.micro_batch_size},
+                                       {"tokens_per_step", plan.tokens_per_step()},
+                                       {"hardware", plan.profile.name},
+                                       {"memory_bytes",
+                                        {{"parameters", run.parameters},
+                                         {"gradients", run.gradients},
+                                         {"optimizer", run.optimizer},
+                                         {"activations", run.activations.peak()},
+                                         {"gathered", run.activations.gathered},
+                                         {"together", run.memory()},
+                                         {"activations_tolerance", kActivationTolerance}}},
+                                       {"traffic", traffic_json(run.traffic)},
+                                       {"estimate",
+                                        {{"virtual_step_ms", run.time.total_ns * 1e-6},
+                                         {"compute_ms", run.time.compute_ns * 1e-6},
+                                         {"exposed_ms", exposed},
+                                         {"mfu", run.mfu},
+                                         {"tolerance", kStepTimeTolerance}}}};
+  return json_result(data, run.warnings);
 }
 
 }  // namespace ranklab

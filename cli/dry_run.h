@@ -1,12 +1,14 @@
-// What `ranklab train --dry-run` says: the layout, the batch, and what a rank holds, computed from the numbers alone.
+// What `ranklab train --dry-run` says: the layout, the batch, what a rank holds, sends and takes per step, computed
+// from the numbers alone (core/plan), so also for worlds that this machine could never hold.
 #pragma once
 #include <string>
 
+#include "cli/style.h"
 #include "core/runtime/train_config.h"
 
 namespace ranklab {
 
-// Memory counts every weight as split over tp, as check_memory() does (norms are replicated, and small).
-std::string dry_run_report(const RunPlan& plan);
+std::string dry_run_text(const RunPlan& plan, const Style& style);
+std::string dry_run_json(const RunPlan& plan);
 
 }  // namespace ranklab

@@ -1,5 +1,7 @@
 #include "cli/gemm.h"
 
+#include <ATen/ops/full.h>
+
 #include <vector>
 
 #include "core/runtime/gemm_choice.h"
@@ -33,6 +35,20 @@ std::string choose_gemm(const RunPlan& plan) {
   const GemmChoice choice = measure_gemm(shapes_of(plan));
   use_gemm(choice.library);
   return choice.reason;
+}
+
+std::string choose_gemm(const RunPlan& plan, World& world) {
+  const TrainConfig& c = plan.config;
+  const bool measured = c.gemm == "auto" && c.params_dtype == "fp32" && c.backend == "cpu_sim";
+  if (!measured || world.local_ranks() == world.size()) return choose_gemm(plan);
+  const std::string reason = world.has_rank_zero() ? choose_gemm(plan) : "";
+  world.run([&](Endpoint& endpoint) {
+    const CommunicatorPtr comm = endpoint.communicator(plan.mesh.group(Axis::kWorld, endpoint.global_rank()));
+    const at::Tensor choice = at::full({1}, static_cast<int64_t>(gemm_in_use()), at::kLong);
+    comm->broadcast(choice, 0);
+    use_gemm(static_cast<GemmLibrary>(choice.item<int64_t>()));
+  });
+  return reason;
 }
 
 }  // namespace ranklab

@@ -2,11 +2,14 @@
 #pragma once
 #include <string>
 
+#include "core/comm/world.h"
 #include "core/runtime/train_config.h"
 
 namespace ranklab {
 
 // Applies the choice process-wide; call before ranks start. RETURNS: one line for the banner ("" for fp64).
 std::string choose_gemm(const RunPlan& plan);
+// The same where ranks may be processes: rank 0 measures, all follow it, so that all have the same bits. Collective.
+std::string choose_gemm(const RunPlan& plan, World& world);
 
 }  // namespace ranklab

@@ -1,20 +1,52 @@
 #include "cli/make_world.h"
 
 #include <chrono>
+#include <cstdlib>
 
+#include "backends/cpu_sim/process_world.h"
 #include "backends/cpu_sim/thread_world.h"
 #include "backends/cuda/cuda_backend.h"
+#include "core/base/error.h"
 
 namespace ranklab {
+namespace {
 
-std::shared_ptr<World> make_world(const TrainConfig& config) {
+std::chrono::milliseconds milliseconds_of(double seconds) {
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+}  // namespace
+
+std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& env) {
   if (config.backend == "cuda") return make_cuda_world({});
-  return make_thread_world(
-      {.size = config.parallel.world,
-       .collectives = config.collectives == "gloo" ? Collectives::kGloo : Collectives::kDirect,
-       .transport = config.transport == "tcp" ? Transport::kTcp : Transport::kInproc,
-       .hang_timeout = std::chrono::milliseconds(static_cast<int64_t>(config.hang_timeout_s * 1000)),
-       .on_stuck = {}});
+  if (env.world_size > 1) {
+    const std::string listener = variable(kListenerVariable);
+    return make_process_world({.env = env,
+                               .token = variable(kRunTokenVariable),
+                               .listener_fd = listener.empty() || env.rank != 0 ? -1 : std::atoi(listener.c_str()),
+                               .join_timeout = milliseconds_of(config.rendezvous_timeout_s),
+                               .hang_timeout = milliseconds_of(config.hang_timeout_s)});
+  }
+  return make_thread_world({.size = config.parallel.world,
+                            .collectives = config.collectives == "gloo" ? Collectives::kGloo : Collectives::kDirect,
+                            .transport = config.transport == "tcp" ? Transport::kTcp : Transport::kInproc,
+                            .hang_timeout = milliseconds_of(config.hang_timeout_s),
+                            .on_stuck = {}});
+}
+
+void adopt_world(TrainConfig& config, int size, const ConfigOptions& options) {
+  RANKLAB_CHECK(!options.given("parallel.world_size") || config.parallel.world == size, ErrorKind::kInvalidArgument,
+                .where = "--world-size", .what = "the launcher made a world of another size",
+                .got = "--world-size " + std::to_string(config.parallel.world) + ", WORLD_SIZE " + std::to_string(size),
+                .want = "the same", .fix = "leave --world-size out, or start that many ranks");
+  config.parallel.world = size;
+  if (!options.given("parallel.tp") && (config.backend == "cuda" || size % config.parallel.tp != 0))
+    config.parallel.tp = 1;
 }
 
 }  // namespace ranklab

@@ -1,12 +1,24 @@
-// Which backend a configuration asks for: the only place of the program that names both.
+// Which backend a configuration asks for, and whether its ranks are threads or processes: the only place of the program
+// that names them all.
 #pragma once
 #include <memory>
 
+#include "cli/config_options.h"
+#include "core/comm/process_env.h"
 #include "core/comm/world.h"
 #include "core/runtime/train_config.h"
 
 namespace ranklab {
 
-std::shared_ptr<World> make_world(const TrainConfig& config);
+// Names of what `ranklab launch` hands to its ranks besides torchrun's variables.
+inline constexpr const char* kRunTokenVariable = "RANKLAB_RUN_TOKEN";      // the run's secret
+inline constexpr const char* kListenerVariable = "RANKLAB_RDZV_LISTENER";  // rank 0: a listening descriptor
+
+// Ranks of cpu_sim are processes when `env` is one of several, else threads of this one.
+std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& env = {});
+
+// Where each rank is a process the world is as large as the launcher made it, and tp is what was asked for; cpu_sim's
+// default of 2 stays where it fits. Throws kInvalidArgument when the configuration names another size.
+void adopt_world(TrainConfig& config, int size, const ConfigOptions& options);
 
 }  // namespace ranklab

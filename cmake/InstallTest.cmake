@@ -18,4 +18,8 @@ run(${work}/build/consumer)
 if(NOT last_output MATCHES "sum 3")
   message(FATAL_ERROR "the consumer printed: ${last_output}")
 endif()
+# The installed program finds the installed lessons.
+set(lessons ${work}/prefix/share/ranklab/lessons)
+run(${CMAKE_COMMAND} -E env RANKLAB_STATE_DIR=${work}/state ${work}/prefix/bin/ranklab lesson check 0
+    --file ${lessons}/00_what_is_a_rank/solution.cpp)
 file(REMOVE_RECURSE ${work})

@@ -20,13 +20,17 @@ class PrintSteps final : public Hook {
 };
 
 // Trains, says how it went, and returns the exit code: 0 when the loss fell.
-inline int train(std::shared_ptr<World> world, const RunPlan& plan) {
-  RuntimeEngine engine(default_components(std::move(world), plan), plan);
+inline int train(RuntimeComponents parts, const RunPlan& plan) {
+  RuntimeEngine engine(std::move(parts), plan);
   engine.add_hook(std::make_shared<PrintSteps>());
   const TrainResult result = engine.fit();
   std::printf("%lld steps: loss %.4f -> %.4f\n", static_cast<long long>(result.steps_done), result.first_loss,
               result.last_loss);
   return result.last_loss < result.first_loss ? 0 : 1;
+}
+
+inline int train(std::shared_ptr<World> world, const RunPlan& plan) {
+  return train(default_components(std::move(world), plan), plan);
 }
 
 }  // namespace ranklab::examples

@@ -59,6 +59,7 @@ struct Exchange {
   int64_t matched_virtual_ns = 0;
   int64_t matched_bytes = 0;
   int64_t matched_wall_ns = 0;
+  int64_t serial = 0;  // between processes: number of the match in the world, the same on every member
 
   // Direct mover. Pieces are grouped by the seat whose output they write, one queue each.
   std::vector<Piece> pieces;

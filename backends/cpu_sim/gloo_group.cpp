@@ -2,40 +2,49 @@
 
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/hash_store.h>
+#include <gloo/rendezvous/prefix_store.h>
 #include <gloo/transport/tcp/device.h>
 
 #include <exception>
 #include <thread>
 
-#include "backends/cpu_sim/inproc_transport.h"
-
 namespace ranklab::cpu_sim {
 
 const std::shared_ptr<gloo::Context>& GlooGroup::context(int seat) {
-  std::call_once(connected_, [this] {
-    if (tcp_device_) {
-      connect_tcp();
-    } else {
-      contexts_ = make_inproc_contexts(size_, timeout_);
-    }
+  std::call_once(once_, [this] {
+    contexts_ = connect_();
+    connected_.store(true, std::memory_order_release);
   });
   return contexts_[static_cast<size_t>(seat)];
 }
 
-void GlooGroup::connect_tcp() {
+void GlooGroup::close() {
+  if (!connected_.load(std::memory_order_acquire)) return;
+  for (const auto& context : contexts_)
+    if (context) context->closeConnections();
+}
+
+std::shared_ptr<gloo::Context> connect_member(int seat, int size, std::shared_ptr<gloo::transport::Device> device,
+                                              std::chrono::milliseconds timeout, gloo::rendezvous::Store& store,
+                                              const std::string& prefix) {
+  gloo::rendezvous::PrefixStore prefixed(prefix, store);
+  auto context = std::make_shared<gloo::rendezvous::Context>(seat, size);
+  context->setTimeout(timeout);
+  context->connectFullMesh(prefixed, device);
+  return context;
+}
+
+GlooContexts connect_threads(int size, std::shared_ptr<gloo::transport::Device> device,
+                             std::chrono::milliseconds timeout) {
   gloo::rendezvous::HashStore store;
-  std::vector<std::shared_ptr<gloo::Context>> contexts(static_cast<size_t>(size_));
-  std::vector<std::exception_ptr> errors(static_cast<size_t>(size_));
+  GlooContexts contexts(static_cast<size_t>(size));
+  std::vector<std::exception_ptr> errors(static_cast<size_t>(size));
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < size_; ++rank) {
-    threads.emplace_back([&, rank] {
-      const auto index = static_cast<size_t>(rank);
+  for (int seat = 0; seat < size; ++seat) {
+    threads.emplace_back([&, seat] {
+      const auto index = static_cast<size_t>(seat);
       try {
-        auto context = std::make_shared<gloo::rendezvous::Context>(rank, size_);
-        context->setTimeout(timeout_);
-        auto device = tcp_device_;
-        context->connectFullMesh(store, device);
-        contexts[index] = std::move(context);
+        contexts[index] = connect_member(seat, size, device, timeout, store, "threads");
       } catch (...) {
         errors[index] = std::current_exception();
       }
@@ -44,16 +53,12 @@ void GlooGroup::connect_tcp() {
   for (std::thread& thread : threads) thread.join();
   for (const std::exception_ptr& error : errors)
     if (error) std::rethrow_exception(error);
-  contexts_ = std::move(contexts);
+  return contexts;
 }
 
-void GlooGroup::close() {
-  for (const auto& context : contexts_) context->closeConnections();
-}
-
-std::shared_ptr<gloo::transport::Device> make_loopback_tcp_device() {
+std::shared_ptr<gloo::transport::Device> make_tcp_device(const std::string& address) {
   gloo::transport::tcp::attr attr;
-  attr.hostname = "127.0.0.1";
+  attr.hostname = address;
   return gloo::transport::tcp::CreateDevice(attr);
 }
 

@@ -1,13 +1,7 @@
 #include "backends/cpu_sim/thread_world.h"
 
-#include <ATen/Parallel.h>
-#include <c10/util/Exception.h>
-#include <pthread.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <condition_variable>
-#include <cstdio>
 #include <map>
 #include <mutex>
 #include <string>
@@ -18,8 +12,8 @@
 
 #include "backends/cpu_sim/direct_mover.h"
 #include "backends/cpu_sim/gloo_mover.h"
-#include "backends/cpu_sim/thread_communicator.h"
-#include "core/base/log.h"
+#include "backends/cpu_sim/inproc_transport.h"
+#include "backends/cpu_sim/run.h"
 #include "core/base/text.h"
 #include "core/trace/tracer.h"
 
@@ -36,7 +30,7 @@ class Movers {
     if (options.collectives == Collectives::kDirect)
       direct_ = std::make_shared<DirectMover>();
     else if (options.transport == Transport::kTcp)
-      tcp_device_ = make_loopback_tcp_device();
+      tcp_device_ = make_tcp_device("127.0.0.1");
   }
 
   std::shared_ptr<Mover> get(const std::string& label, int group_size) {
@@ -45,7 +39,11 @@ class Movers {
     const milliseconds timeout = options_.hang_timeout.count() > 0 ? options_.hang_timeout : milliseconds(600'000);
     const std::lock_guard lock(mutex_);
     std::shared_ptr<Mover>& mover = of_group_[label];
-    if (!mover) mover = std::make_shared<GlooMover>(std::make_shared<GlooGroup>(group_size, tcp_device_, timeout));
+    if (mover) return mover;
+    mover = std::make_shared<GlooMover>(
+        std::make_shared<GlooGroup>(group_size, timeout, [device = tcp_device_, group_size, timeout] {
+          return device ? connect_threads(group_size, device, timeout) : make_inproc_contexts(group_size, timeout);
+        }));
     return mover;
   }
 
@@ -57,57 +55,36 @@ class Movers {
   std::map<std::string, std::shared_ptr<Mover>> of_group_;
 };
 
-class ThreadEndpoint final : public Endpoint {
+// The ranks share the match table itself.
+class ThreadRun final : public Run {
  public:
-  ThreadEndpoint(std::shared_ptr<Run> run, Movers& movers, int rank, int world_size)
-      : run_(std::move(run)), movers_(movers), rank_(rank), world_size_(world_size) {}
+  explicit ThreadRun(const ThreadWorldOptions& options)
+      : movers_(options), watch_(options.size, options.hang_timeout), table_(watch_, options.same_call_site) {}
+  ~ThreadRun() override { join_comm_threads(); }
 
-  int global_rank() const override { return rank_; }
-  int world_size() const override { return world_size_; }
-  c10::Device device() const override { return c10::Device(c10::DeviceType::CPU); }
-
-  CommunicatorPtr communicator(const Group& group) override {
-    check(group);
-    std::string label = group.label();
-    // A second communicator of the same group has call numbers of its own.
-    if (const int copy = copies_[label]++; copy > 0) label += "(" + std::to_string(copy + 1) + ")";
-    return make_thread_communicator(run_, group, label, movers_.get(label, group.size()));
+  Channel& channel(const ChannelInfo& info) override { return table_.channel(info); }
+  ExchangePtr post(Channel& channel, int seat, Call call, Mover& mover) override {
+    return table_.post(channel, seat, std::move(call), mover);
   }
+  void block(int rank, const ExchangePtr& exchange) override { watch_.block(rank, exchange); }
+  void finished_call(int rank, const Exchange& exchange, int seat, int64_t now_ns) override {
+    watch_.finished_call(rank, exchange, seat, now_ns);
+  }
+  Error abort_error(int rank) override { return watch_.abort_error(rank); }
+  void body_returned(int rank) override { watch_.body_returned(rank); }
+  void body_failed(int rank, const Error& error) override { watch_.body_failed(rank, error); }
+  std::shared_ptr<Mover> mover(const std::string& label, const Group& group) override {
+    return movers_.get(label, group.size());
+  }
+
+  Watch& watch() { return watch_; }
+  MatchTable& table() { return table_; }
 
  private:
-  void check(const Group& group) const {
-    std::vector<int> ranks = group.global_ranks;
-    std::sort(ranks.begin(), ranks.end());
-    const bool valid = !ranks.empty() && ranks.front() >= 0 && ranks.back() < world_size_ &&
-                       std::adjacent_find(ranks.begin(), ranks.end()) == ranks.end();
-    RANKLAB_CHECK(valid, ErrorKind::kInvalidArgument, .where = "rank " + std::to_string(rank_) + ", communicator",
-                  .what = "not a group of this world", .got = group.label(),
-                  .want = "different ranks from 0 to " + std::to_string(world_size_ - 1),
-                  .fix = "take groups from a DeviceMesh of this world's size");
-    const bool mine = group.group_rank >= 0 && group.group_rank < group.size() && group.global_rank() == rank_;
-    RANKLAB_CHECK(mine, ErrorKind::kInvalidArgument, .where = "rank " + std::to_string(rank_) + ", communicator",
-                  .what = "this rank does not sit at group_rank of the group",
-                  .got = group.label() + " with group_rank " + std::to_string(group.group_rank),
-                  .want = "global_ranks[group_rank] == " + std::to_string(rank_),
-                  .fix = "ask DeviceMesh::group(axis, this rank)");
-  }
-
-  std::shared_ptr<Run> run_;
-  Movers& movers_;
-  int rank_;
-  int world_size_;
-  std::map<std::string, int> copies_;
+  Movers movers_;
+  Watch watch_;
+  MatchTable table_;
 };
-
-[[noreturn]] void leave(const Error& error) {
-  std::fprintf(stderr, "error: %s\n", error.what());
-  std::fflush(nullptr);
-  ::_exit(exit_code(error.kind()));
-}
-
-Error foreign(const char* what) {
-  return Error(ErrorKind::kCommunication, {.where = {}, .what = "the rank threw", .got = what, .want = {}, .fix = {}});
-}
 
 Error no_thread(const char* what) {
   return Error(ErrorKind::kEnvironment, {.where = "thread world",
@@ -149,58 +126,38 @@ class ThreadWorld final : public World {
   }
 
   void run(const std::function<void(Endpoint&)>& body) override {
-    const auto run = std::make_shared<Run>(options_.size, options_.hang_timeout, options_.same_call_site);
-    Movers movers(options_);
+    const auto run = std::make_shared<ThreadRun>(options_);
     Countdown countdown(options_.size);
     std::vector<std::thread> threads;
     for (int rank = 0; rank < options_.size; ++rank) {
       try {
         threads.emplace_back([&, rank] {
-          run_rank(body, run, movers, rank);
+          run_rank_body(run, rank, options_.size, body);
           countdown.done();
         });
       } catch (const std::system_error& error) {
-        run->watch.body_failed(rank, no_thread(error.what()));
+        run->body_failed(rank, no_thread(error.what()));
         countdown.done();
       }
     }
     watch_over(*run, countdown);
     for (std::thread& thread : threads) thread.join();
-    run->table.check_nothing_open();
+    run->table().check_nothing_open();
     run->join_comm_threads();
-    if (const auto error = run->watch.first_error()) throw *error;
+    if (const auto error = run->watch().first_error()) throw *error;
   }
 
  private:
-  void run_rank(const std::function<void(Endpoint&)>& body, const std::shared_ptr<Run>& run, Movers& movers, int rank) {
-    set_log_rank(rank);
-    pthread_setname_np(pthread_self(), ("rank " + std::to_string(rank)).c_str());
-    at::set_num_threads(1);
-    try {
-      ThreadEndpoint endpoint(run, movers, rank, options_.size);
-      body(endpoint);
-      run->watch.body_returned(rank);
-    } catch (const Error& error) {
-      run->watch.body_failed(rank, error);
-    } catch (const c10::Error& error) {
-      run->watch.body_failed(rank, foreign(error.what_without_backtrace()));
-    } catch (const std::exception& error) {
-      run->watch.body_failed(rank, foreign(error.what()));
-    } catch (...) {
-      run->watch.body_failed(rank, foreign("something that is no std::exception"));
-    }
-  }
-
   // On the thread that called run(): it has nothing else to do.
-  void watch_over(Run& run, Countdown& countdown) {
+  void watch_over(ThreadRun& run, Countdown& countdown) {
     const milliseconds limit = options_.hang_timeout;
     const milliseconds tick =
         limit.count() == 0 ? milliseconds(500) : std::clamp(limit / 8, milliseconds(5), milliseconds(500));
     std::optional<std::chrono::steady_clock::time_point> failed_at;
     bool told = false;
     while (!countdown.wait_for(tick)) {
-      run.watch.check_hang(wall_now_ns());
-      const auto error = run.watch.first_error();
+      run.watch().check_hang(wall_now_ns());
+      const auto error = run.watch().first_error();
       if (!error || told) continue;
       const auto now = std::chrono::steady_clock::now();
       if (!failed_at) failed_at = now;

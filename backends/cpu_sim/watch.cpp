@@ -133,6 +133,17 @@ void Watch::body_failed(int rank, const Error& error) {
   poison(rank, {}, named(rank, error));
 }
 
+void Watch::process_lost(int rank, ErrorKind kind, const std::string& what, const std::string& got,
+                         const std::string& fix) {
+  const std::lock_guard lock(mutex_);
+  poison(rank, {},
+         Error(kind, {.where = rank_name(rank),
+                      .what = what,
+                      .got = got + "; it last finished " + last_finished_text(rank),
+                      .want = "every rank's process stays until the run ends",
+                      .fix = fix}));
+}
+
 std::string Watch::last_finished_text(int rank) {
   const Finished& last = state(rank).last_finished;
   if (!last.channel) return "nothing";

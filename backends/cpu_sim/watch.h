@@ -42,6 +42,8 @@ class Watch {
   // The rank's body returned, or threw.
   void body_returned(int rank);
   void body_failed(int rank, const Error& error);
+  // The rank's process is gone or does not answer.
+  void process_lost(int rank, ErrorKind kind, const std::string& what, const std::string& got, const std::string& fix);
 
   // Poisons the world when a rank is hung.
   void check_hang(int64_t now_ns);
@@ -54,7 +56,7 @@ class Watch {
     std::shared_ptr<const ChannelInfo> channel;
     Verb verb = Verb::kBarrier;
     int64_t sequence = -1;
-    std::source_location site;
+    CallSite site;
   };
   struct RankState {
     ExchangePtr blocked_on;

@@ -24,8 +24,8 @@ struct CudaWorldOptions {
 // Whether make_cuda_world() can work here. When not, *why_not says what is missing.
 bool cuda_backend_available(std::string* why_not);
 
-// This process's rank of the world that torchrun's environment describes (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR,
-// MASTER_PORT), or a world of one without it. Throws kEnvironment when CUDA is not there, saying what to do.
+// This process's rank of the world that its launcher's environment describes (core/comm/process_env.h), or a world of
+// one without it. Throws kEnvironment when CUDA is not there, saying what to do.
 std::unique_ptr<World> make_cuda_world(const CudaWorldOptions& options);
 
 }  // namespace ranklab

@@ -17,7 +17,7 @@ namespace {
 
 class NcclEndpoint final : public Endpoint {
  public:
-  NcclEndpoint(const TorchrunEnv& env, const CudaWorldOptions& options, Rendezvous& rendezvous)
+  NcclEndpoint(const ProcessEnv& env, const CudaWorldOptions& options, Rendezvous& rendezvous)
       : env_(env), options_(options), rendezvous_(rendezvous) {}
 
   int global_rank() const override { return env_.rank; }
@@ -31,7 +31,7 @@ class NcclEndpoint final : public Endpoint {
   }
 
  private:
-  TorchrunEnv env_;
+  ProcessEnv env_;
   CudaWorldOptions options_;
   Rendezvous& rendezvous_;
   std::map<std::string, int> serials_;  // communicators made so far, by group
@@ -39,10 +39,12 @@ class NcclEndpoint final : public Endpoint {
 
 class NcclWorld final : public World {
  public:
-  NcclWorld(const TorchrunEnv& env, const CudaWorldOptions& options)
+  NcclWorld(const ProcessEnv& env, const CudaWorldOptions& options)
       : env_(env), options_(options), rendezvous_(env, options.timeout) {}
 
   int size() const override { return env_.world_size; }
+  int local_ranks() const override { return 1; }
+  bool has_rank_zero() const override { return env_.rank == 0; }
 
   std::string describe() const override {
     cudaDeviceProp properties{};
@@ -68,7 +70,7 @@ class NcclWorld final : public World {
   }
 
  private:
-  TorchrunEnv env_;
+  ProcessEnv env_;
   CudaWorldOptions options_;
   Rendezvous rendezvous_;
 };
@@ -83,7 +85,7 @@ bool cuda_device_usable(std::string* why_not) {
   return false;
 }
 
-std::unique_ptr<World> make_nccl_world(const TorchrunEnv& env, const CudaWorldOptions& options) {
+std::unique_ptr<World> make_nccl_world(const ProcessEnv& env, const CudaWorldOptions& options) {
   int count = 0;
   cudaGetDeviceCount(&count);
   RANKLAB_CHECK(env.local_rank < count, ErrorKind::kEnvironment, .where = "cuda backend",

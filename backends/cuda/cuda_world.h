@@ -4,7 +4,7 @@
 #include <string>
 
 #include "backends/cuda/cuda_backend.h"
-#include "backends/cuda/torchrun_env.h"
+#include "core/comm/process_env.h"
 #include "core/comm/world.h"
 
 namespace ranklab {
@@ -13,6 +13,6 @@ namespace ranklab {
 bool cuda_device_usable(std::string* why_not);
 
 // The GPU is LOCAL_RANK's. Throws kEnvironment when there are fewer.
-std::unique_ptr<World> make_nccl_world(const TorchrunEnv& env, const CudaWorldOptions& options);
+std::unique_ptr<World> make_nccl_world(const ProcessEnv& env, const CudaWorldOptions& options);
 
 }  // namespace ranklab

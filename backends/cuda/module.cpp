@@ -1,7 +1,7 @@
 // What libranklab_cuda.so exports.
 #include "backends/cuda/cuda_world.h"
 #include "backends/cuda/module_interface.h"
-#include "backends/cuda/torchrun_env.h"
+#include "core/comm/process_env.h"
 
 extern "C" {
 
@@ -13,6 +13,8 @@ __attribute__((visibility("default"))) bool ranklab_cuda_module_usable(std::stri
 
 __attribute__((visibility("default"))) ranklab::World* ranklab_cuda_module_make_world(
     const ranklab::CudaWorldOptions& options) {
-  return ranklab::make_nccl_world(ranklab::read_torchrun_env(), options).release();
+  ranklab::ProcessEnv env = ranklab::read_process_env();
+  ranklab::complete_master(env);
+  return ranklab::make_nccl_world(env, options).release();
 }
 }

@@ -6,7 +6,7 @@
 namespace ranklab {
 
 // Counts up when the functions below or the structs they pass change.
-constexpr int kCudaModuleVersion = 1;
+constexpr int kCudaModuleVersion = 2;
 
 using CudaModuleVersionFunction = int();
 // Writes why no GPU can be used into *why_not and returns false, or returns true.

@@ -20,7 +20,7 @@ struct Rendezvous::Store {
   c10::intrusive_ptr<c10d::Store> store;
 };
 
-Rendezvous::Rendezvous(const TorchrunEnv& env, std::chrono::milliseconds timeout)
+Rendezvous::Rendezvous(const ProcessEnv& env, std::chrono::milliseconds timeout)
     : env_(env), timeout_(timeout), store_(std::make_unique<Store>()) {
   if (env_.world_size == 1) return;
   c10d::TCPStoreOptions options;

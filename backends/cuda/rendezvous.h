@@ -7,15 +7,15 @@
 #include <optional>
 #include <string>
 
-#include "backends/cuda/torchrun_env.h"
 #include "core/comm/group.h"
+#include "core/comm/process_env.h"
 
 namespace ranklab {
 
 class Rendezvous {
  public:
   // A world of one needs no store and opens no socket.
-  Rendezvous(const TorchrunEnv& env, std::chrono::milliseconds timeout);
+  Rendezvous(const ProcessEnv& env, std::chrono::milliseconds timeout);
   ~Rendezvous();
 
   void set(const std::string& key, const std::string& value);
@@ -34,7 +34,7 @@ class Rendezvous {
 
  private:
   struct Store;
-  TorchrunEnv env_;
+  ProcessEnv env_;
   std::chrono::milliseconds timeout_;
   std::unique_ptr<Store> store_;
 };

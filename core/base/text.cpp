@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
@@ -20,19 +21,27 @@ std::string join_with(std::span<const T> parts, std::string_view separator, ToTe
   return out;
 }
 
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+// Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
 size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
+  std::vector<size_t> before, above(b.size() + 1), row(b.size() + 1);
+  std::iota(above.begin(), above.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
     }
+    before = above;
+    above = row;
   }
-  return row.back();
+  return above.back();
 }
 
 std::string scaled(double value, double base, std::span<const char* const> units) {
@@ -79,7 +88,9 @@ std::string nearest_name(std::string_view text, std::span<const std::string> can
   std::string best;
   size_t best_distance = text.size() / 2 + 1;
   for (const std::string& candidate : candidates) {
-    const size_t distance = edit_distance(text, candidate);
+    // The beginning of a name is a better guess than any typo.
+    const bool begins = text.size() > 2 && candidate.starts_with(text);
+    const size_t distance = begins ? 0 : edit_distance(lower(text), lower(candidate));
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;

@@ -18,7 +18,8 @@ std::string human_bytes(double bytes);
 std::string human_ns(double nanoseconds);
 // "12.3k", "4.5M"
 std::string human_count(double count);
-// The candidate with the smallest edit distance to `text`, or "" when none is closer than half its length.
+// The candidate that begins with `text`, or else the one with the smallest edit distance (letter case ignored, a swap
+// counts one), or "" when none is closer than half its length.
 std::string nearest_name(std::string_view text, std::span<const std::string> candidates);
 // printf into a string
 std::string strprintf(const char* format, ...) __attribute__((format(printf, 1, 2)));

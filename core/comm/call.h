@@ -11,6 +11,15 @@
 
 namespace ranklab {
 
+// Where in the source a call was made. `file` is a literal, or a text that outlives the run.
+struct CallSite {
+  const char* file = "";
+  uint32_t line = 0;
+
+  constexpr CallSite() = default;
+  constexpr CallSite(const std::source_location& site) : file(site.file_name()), line(site.line()) {}  // implicit
+};
+
 struct Call {
   Verb verb = Verb::kBarrier;
   at::Tensor input =
@@ -24,7 +33,7 @@ struct Call {
   // (input_splits). all_gather: rows each rank brings (output_splits). Empty for the other verbs.
   std::vector<int64_t> input_splits = {};
   std::vector<int64_t> output_splits = {};
-  std::source_location site = {};
+  CallSite site = {};
   int64_t posted_virtual_ns = 0;  // the rank's clock when it called; the backend answers with the members' maximum
   int64_t posted_bytes = 0;       // what the observer charges for; answered with the maximum too (uneven all_to_all)
   bool blocking = false;          // the caller waits at once, so a backend may run the call on the caller's thread

@@ -38,11 +38,10 @@ bool is_reduction(Verb verb) { return verb == Verb::kAllReduce || verb == Verb::
 
 const at::Tensor& payload(const Call& call) { return call.input.defined() ? call.input : call.output; }
 
-std::string describe(const std::source_location& site) {
-  const std::string_view path = site.file_name();
+std::string describe(const CallSite& site) {
+  const std::string_view path = site.file;
   const size_t slash = path.rfind('/');
-  return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1)) + ":" +
-         std::to_string(site.line());
+  return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1)) + ":" + std::to_string(site.line);
 }
 
 std::string describe(const Call& call) {
@@ -85,7 +84,7 @@ std::optional<std::string> disagreement(const Call& a, int a_rank, const Call& b
   if (is_reduction(a.verb) && (a.op != b.op || a.reduce_in_fp32 != b.reduce_in_fp32)) return "reduction";
   if (a.verb == Verb::kBroadcast && a.peer != b.peer) return "root";
   if (!same_rows(a, a_rank, b, b_rank)) return "rows";
-  if (same_site && (a.site.line() != b.site.line() || describe(a.site) != describe(b.site))) return "call site";
+  if (same_site && (a.site.line != b.site.line || describe(a.site) != describe(b.site))) return "call site";
   return std::nullopt;
 }
 

@@ -11,7 +11,7 @@ namespace ranklab {
 
 // "all_reduce(sum) fp32 [2, 3] at train.cpp:12"
 std::string describe(const Call& call);
-std::string describe(const std::source_location& site);
+std::string describe(const CallSite& site);
 
 // The first thing on which two members of one collective disagree ("dtype"), or nothing. `rank` is the group rank of
 // each side. With `same_site` different call sites disagree too.

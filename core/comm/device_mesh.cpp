@@ -96,13 +96,35 @@ Group DeviceMesh::group(Axis axis, int global_rank) const {
   return out;
 }
 
-int DeviceMesh::coordinate(Axis axis, int global_rank) const { return group(axis, global_rank).group_rank; }
+int DeviceMesh::coordinate(Axis axis, int global_rank) const {
+  const Coordinates& c = at(global_rank);
+  switch (axis) {
+    case Axis::kTp:
+      return c.tp;
+    case Axis::kCp:
+      return c.cp;
+    case Axis::kDp:
+      return c.dp;
+    case Axis::kPp:
+      return c.pp;
+    case Axis::kEp:
+      return c.ep;
+    case Axis::kEtp:
+      return c.etp;
+    case Axis::kEdp:
+      return c.edp;
+    default:
+      return group(axis, global_rank).group_rank;  // a product of axes
+  }
+}
 
 std::vector<Group> DeviceMesh::groups(Axis axis) const {
   std::vector<Group> out;
+  std::vector<bool> listed(static_cast<size_t>(dims_.world), false);
   for (int rank = 0; rank < dims_.world; ++rank) {
-    Group candidate = group(axis, rank);
-    if (candidate.group_rank == 0) out.push_back(std::move(candidate));
+    if (listed[static_cast<size_t>(rank)]) continue;
+    Group& found = out.emplace_back(group(axis, rank));
+    for (const int member : found.global_ranks) listed[static_cast<size_t>(member)] = true;
   }
   return out;
 }

@@ -15,9 +15,9 @@ namespace {
 constexpr const char* kWhere = "parallel dims";
 
 // "6 or 9": the multiples of `unit` on both sides of `value`.
-std::string nearest_multiples(int value, int unit) {
-  const int below = value / unit * unit;
-  const int above = below + unit;
+std::string nearest_multiples(int64_t value, int64_t unit) {
+  const int64_t below = value / unit * unit;
+  const int64_t above = below + unit;
   return below > 0 ? std::to_string(below) + " or " + std::to_string(above) : std::to_string(above);
 }
 
@@ -39,37 +39,38 @@ void check_order(const std::string& order) {
   std::sort(sorted.begin(), sorted.end());
   const std::vector<std::string> want = {"cp", "dp", "ep", "pp", "tp"};
   RANKLAB_CHECK(sorted == want, ErrorKind::kInvalidArgument, .where = kWhere,
-                .what = "the rank order must name tp, cp, ep, dp and pp once each", .got = quote(order),
+                .what = "--order must name tp, cp, ep, dp and pp once each", .got = quote(order),
                 .want = "a permutation such as \"tp-cp-ep-dp-pp\"",
                 .fix = "list the fastest-varying axis first, joined with '-'");
 }
 
 void check_dense(const ParallelDims& dims) {
-  const int model = dims.tp * dims.cp * dims.pp;
+  const int64_t model = int64_t{dims.tp} * dims.cp * dims.pp;
   const std::string product =
-      strprintf("tp %d x cp %d x pp %d = %d", dims.tp, dims.cp, dims.pp, dims.tp * dims.cp * dims.pp);
+      strprintf("--tp %d x --cp %d x --pp %d = %ld", dims.tp, dims.cp, dims.pp, static_cast<long>(model));
   RANKLAB_CHECK(dims.world % model == 0, ErrorKind::kInvalidArgument, .where = kWhere,
-                .what = "the world size is not a multiple of tp x cp x pp",
-                .got = "world " + std::to_string(dims.world) + ", " + product,
+                .what = "--world-size is no multiple of --tp x --cp x --pp",
+                .got = "--world-size " + std::to_string(dims.world) + ", " + product,
                 .want = "a world of " + nearest_multiples(dims.world, model) + " ranks, or a product that divides " +
                         std::to_string(dims.world) + " (" + divisors(dims.world) + ")",
-                .fix = "change the number of ranks, or --tp, --cp, --pp");
-  RANKLAB_CHECK(dims.dp == 0 || dims.dp * model == dims.world, ErrorKind::kInvalidArgument, .where = kWhere,
-                .what = "pp x dp x cp x tp is not the world size",
-                .got = "dp " + std::to_string(dims.dp) + ", " + product + ", world " + std::to_string(dims.world),
-                .want = "dp " + std::to_string(dims.world / model) + ", or a world of " +
-                        std::to_string(dims.dp * model) + " ranks",
-                .fix = "leave dp out (it is derived), or change the number of ranks");
+                .fix = "change the number of ranks, or the split");
+  RANKLAB_CHECK(
+      dims.dp == 0 || dims.dp * model == dims.world, ErrorKind::kInvalidArgument, .where = kWhere,
+      .what = "--dp x --tp x --cp x --pp is not --world-size",
+      .got = "--dp " + std::to_string(dims.dp) + ", " + product + ", --world-size " + std::to_string(dims.world),
+      .want =
+          "dp " + std::to_string(dims.world / model) + ", or a world of " + std::to_string(dims.dp * model) + " ranks",
+      .fix = "leave dp out (it is derived), or change the number of ranks");
 }
 
 void check_expert(const ParallelDims& dims) {
   const int stage = dims.dp * dims.cp * dims.tp;
   const int expert = dims.ep * dims.etp;
-  const std::string got = strprintf("ep %d x etp %d = %d, dp %d x cp %d x tp %d = %d", dims.ep, dims.etp, expert,
-                                    dims.dp, dims.cp, dims.tp, stage);
+  const std::string got = strprintf("--ep %d x --etp %d = %d, dp %d x --cp %d x --tp %d = %d", dims.ep, dims.etp,
+                                    expert, dims.dp, dims.cp, dims.tp, stage);
   RANKLAB_CHECK(stage % expert == 0, ErrorKind::kInvalidArgument, .where = kWhere,
-                .what = "ep x etp does not divide dp x cp x tp, the ranks of a pipeline stage", .got = got,
-                .want = "ep x etp among " + divisors(stage), .fix = "change --ep or --etp");
+                .what = "--ep x --etp does not divide dp x cp x tp, the ranks of a pipeline stage", .got = got,
+                .want = "a product among " + divisors(stage), .fix = "change one of them");
   RANKLAB_CHECK(dims.edp == 0 || dims.edp * expert == stage, ErrorKind::kInvalidArgument, .where = kWhere,
                 .what = "edp x ep x etp is not dp x cp x tp", .got = "edp " + std::to_string(dims.edp) + ", " + got,
                 .want = "edp " + std::to_string(stage / expert), .fix = "leave edp out (it is derived)");
@@ -78,15 +79,16 @@ void check_expert(const ParallelDims& dims) {
 }  // namespace
 
 ParallelDims ParallelDims::resolved() const {
+  constexpr int kLargest = 1 << 17;  // ranks; beyond any cluster, and what a mesh still lists at once
   const std::array<std::pair<const char*, int>, 6> sizes = {
-      {{"world", world}, {"tp", tp}, {"cp", cp}, {"pp", pp}, {"ep", ep}, {"etp", etp}}};
-  for (const auto& [axis_name, value] : sizes)
-    RANKLAB_CHECK(value >= 1, ErrorKind::kInvalidArgument, .where = kWhere,
-                  .what = std::string(axis_name) + " must be at least 1", .got = std::to_string(value),
-                  .want = "1 or more", .fix = std::string("set ") + axis_name + " to 1 to switch it off");
-  RANKLAB_CHECK(dp >= 0 && edp >= 0, ErrorKind::kInvalidArgument, .where = kWhere,
-                .what = "dp and edp must be 0 (derived) or positive", .got = strprintf("dp %d, edp %d", dp, edp),
-                .want = "0 or more", .fix = "leave them out");
+      {{"--world-size", world}, {"--tp", tp}, {"--cp", cp}, {"--pp", pp}, {"--ep", ep}, {"--etp", etp}}};
+  for (const auto& [flag, value] : sizes)
+    RANKLAB_CHECK(value >= 1 && value <= kLargest, ErrorKind::kInvalidArgument, .where = kWhere,
+                  .what = std::string(flag) + " is out of range", .got = std::to_string(value),
+                  .want = "1 to " + std::to_string(kLargest),
+                  .fix = value < 1 ? "use 1 for no split" : "use a smaller size");
+  RANKLAB_CHECK(dp >= 0 && edp >= 0, ErrorKind::kInvalidArgument, .where = kWhere, .what = "--dp is out of range",
+                .got = strprintf("--dp %d, edp %d", dp, edp), .want = "0 (derived) or more", .fix = "leave it out");
   check_order(order);
   check_dense(*this);
   ParallelDims out = *this;

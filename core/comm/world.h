@@ -24,6 +24,12 @@ class World {
  public:
   virtual ~World() = default;
   virtual int size() const = 0;
+  // Ranks that live in this process: all of them, or one where each rank is a process. Rank 0's process is the one that
+  // prints and writes files.
+  virtual int local_ranks() const { return size(); }
+  virtual bool has_rank_zero() const { return true; }
+  // Whether the error that run() threw is shown by another process.
+  virtual bool error_is_shown_elsewhere() const { return false; }
   virtual std::string describe() const = 0;  // one line for the start banner: "8 rank threads, direct collectives"
   // Runs `body` on every rank of this process and joins them. If a rank throws, the world is poisoned: peers stop
   // waiting, every rank is joined, and the first error is rethrown with its rank named.

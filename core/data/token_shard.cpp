@@ -17,6 +17,8 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/base/json_integer.h"
+#include "core/base/small_file.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -296,15 +298,20 @@ void adopt_earlier(const std::string& folder, ShardIndex& index) {
 ShardIndex parse_index(const std::string& path, const Json& json) {
   if (json.at("format") != "ranklab-token-shards" || json.at("version") != kVersion)
     refuse_file(path, "unknown format", json.at("version").dump(), "ranklab-token-shards version 1");
-  ShardIndex index{
-      .vocab_size = json.at("vocab_size"), .shard_tokens = json.at("shard_tokens"), .complete = json.at("complete")};
-  const std::string dtype = json.at("dtype");
+  ShardIndex index{.vocab_size = json_integer<int64_t>(json.at("vocab_size"), "vocab_size"),
+                   .shard_tokens = json_integer<int64_t>(json.at("shard_tokens"), "shard_tokens"),
+                   .complete = json.at("complete").get<bool>()};
+  const auto dtype = json.at("dtype").get<std::string>();
   if (dtype != "uint16" && dtype != "uint32") refuse_file(path, "unknown dtype", dtype, "uint16 or uint32");
   index.width = dtype == "uint16" ? TokenWidth::kUint16 : TokenWidth::kUint32;
   for (const Json& input : json.at("inputs"))
-    index.inputs.push_back({.path = input.at("path"), .bytes = input.at("bytes"), .hash = input.at("hash")});
+    index.inputs.push_back({.path = input.at("path").get<std::string>(),
+                            .bytes = json_integer<uint64_t>(input.at("bytes"), "bytes"),
+                            .hash = json_integer<uint64_t>(input.at("hash"), "hash")});
   for (const Json& shard : json.at("shards")) {
-    index.shards.push_back({.name = shard.at("file"), .tokens = shard.at("tokens"), .hash = shard.at("hash")});
+    index.shards.push_back({.name = shard.at("file").get<std::string>(),
+                            .tokens = json_integer<int64_t>(shard.at("tokens"), "tokens"),
+                            .hash = json_integer<uint64_t>(shard.at("hash"), "hash")});
     const ShardInfo& info = index.shards.back();
     if (fs::path(info.name).filename() != info.name)
       refuse_file(path, "a shard lies outside the folder", info.name, "a plain file name");
@@ -324,13 +331,16 @@ int64_t ShardIndex::tokens() const {
 
 ShardIndex read_shard_index(const std::string& folder) {
   const std::string path = path_in(folder, "index.json");
-  errno = ENOENT;
-  std::ifstream in(path);
-  if (!in.good()) refuse_io("read", path);
+  constexpr size_t kLimitBytes = 64 << 20;
+  const std::string text = read_small_file(path, kLimitBytes, ErrorKind::kIo, "data",
+                                           "make the folder with ranklab data prepare, or check the path");
   try {
-    return parse_index(path, Json::parse(in));
+    return parse_index(path, Json::parse(text));
   } catch (const Json::exception& error) {
     refuse_file(path, "the index is damaged", error.what(), "the index that ranklab data prepare writes");
+  } catch (const Error& error) {  // json_integer() does not know the file
+    if (error.text().where != "JSON") throw;
+    refuse_file(path, "the index is damaged: " + error.text().what, error.text().got, error.text().want);
   }
 }
 

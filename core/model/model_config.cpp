@@ -24,10 +24,16 @@ int64_t layer_biases(const ModelConfig& c) {
          c.hidden_size;
 }
 
-void check_positive(const char* flag, int64_t value) {
-  RANKLAB_CHECK(value > 0, ErrorKind::kInvalidArgument, .where = "model",
-                .what = strprintf("%s must be positive", flag), .got = strprintf("%lld", static_cast<long long>(value)),
-                .want = "1 or more", .fix = strprintf("set %s", flag));
+// The limits are far beyond any model, and keep every product of them inside 64 bits.
+void check_size(const char* flag, int64_t value, int64_t largest) {
+  RANKLAB_CHECK(value > 0 && value <= largest, ErrorKind::kInvalidArgument, .where = "model",
+                .what = strprintf("%s is out of range", flag), .got = std::to_string(value),
+                .want = "1 to " + std::to_string(largest));
+}
+
+void check_number(const char* flag, double value, bool legal, const char* want) {
+  RANKLAB_CHECK(legal && std::isfinite(value), ErrorKind::kInvalidArgument, .where = "model",
+                .what = strprintf("%s is out of range", flag), .got = strprintf("%g", value), .want = want);
 }
 
 std::vector<int64_t> divisors(int64_t n) {
@@ -73,29 +79,26 @@ double ModelConfig::training_flops_per_token(int64_t seq) const {
 }
 
 void validate(const ModelConfig& c, int tp, bool sequence_parallel) {
-  check_positive("--num-layers", c.num_layers);
-  check_positive("--hidden-size", c.hidden_size);
-  check_positive("--ffn-hidden-size", c.ffn_hidden_size);
-  check_positive("--num-attention-heads", c.num_attention_heads);
-  check_positive("--vocab-size", c.vocab_size);
-  check_positive("--seq-length", c.seq_length);
-  check_positive("--tp", tp);
+  constexpr int64_t kWidth = 1 << 20;
+  check_size("--num-layers", c.num_layers, 1 << 16);
+  check_size("--hidden-size", c.hidden_size, kWidth);
+  check_size("--ffn-hidden-size", c.ffn_hidden_size, kWidth);
+  check_size("--num-attention-heads", c.num_attention_heads, kWidth);
+  check_size("--vocab-size", c.vocab_size, 1 << 24);
+  check_size("--seq-length", c.seq_length, 1 << 24);
+  check_size("--tp", tp, kWidth);
   check_multiple("--hidden-size", c.hidden_size, "--num-attention-heads", c.num_attention_heads);
-  check_positive("--num-query-groups", c.query_groups());
+  check_size("--num-query-groups", c.query_groups(), kWidth);
   check_multiple("--num-attention-heads", c.num_attention_heads, "--num-query-groups", c.query_groups());
   if (c.position == PositionKind::kRope) check_multiple("head dimension", c.head_dim(), "rotary pair", 2);
   check_multiple("--num-attention-heads", c.num_attention_heads, "--tp", tp);
   check_multiple("--num-query-groups", c.query_groups(), "--tp", tp);
   check_multiple("--ffn-hidden-size", c.ffn_hidden_size, "--tp", tp);
   if (sequence_parallel) check_multiple("--seq-length", c.seq_length, "--tp", tp);
-  RANKLAB_CHECK(c.dropout >= 0 && c.dropout < 1, ErrorKind::kInvalidArgument, .where = "model",
-                .what = "the dropout probability is out of range", .got = strprintf("--dropout %g", c.dropout),
-                .want = "0 <= dropout < 1", .fix = "use e.g. --dropout 0.1");
-  RANKLAB_CHECK(
-      c.norm_epsilon > 0 && c.rope_theta > 0 && c.init_std >= 0, ErrorKind::kInvalidArgument, .where = "model",
-      .what = "a model constant is out of range",
-      .got = strprintf("norm epsilon %g, rope theta %g, init std %g", c.norm_epsilon, c.rope_theta, c.init_std),
-      .want = "epsilon > 0, theta > 0, std >= 0");
+  check_number("--hidden-dropout", c.dropout, c.dropout >= 0 && c.dropout < 1, "0 <= value < 1");
+  check_number("--rotary-base", c.rope_theta, c.rope_theta > 0, "more than 0");
+  check_number("--init-method-std", c.init_std, c.init_std >= 0, "0 or more");
+  check_number("the epsilon of the norms", c.norm_epsilon, c.norm_epsilon > 0, "more than 0");
 }
 
 }  // namespace ranklab

@@ -15,8 +15,8 @@ class Optimizer {
   virtual void step(double lr) = 0;
   // Frees the gradients (a later backward makes new ones).
   virtual void zero_grad() = 0;
-  // Tensors of the state by name ("exp_avg.layers.0..."), for checkpoints and tests.
-  virtual std::vector<std::pair<std::string, at::Tensor>> state() const = 0;
+  // Tensors of the state by name ("exp_avg.layers.0..."), for checkpoints and tests. What is not named is not kept.
+  virtual std::vector<std::pair<std::string, at::Tensor>> state() const { return {}; }
 };
 
 // AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101), decoupled weight decay on parameters with weight_decay set.

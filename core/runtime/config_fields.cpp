@@ -14,9 +14,12 @@ namespace {
 using Flags = std::vector<std::string>;
 
 [[noreturn]] void refuse(const ConfigField& field, const std::string& text, const std::string& want) {
-  throw Error(
-      ErrorKind::kInvalidArgument,
-      {.where = "config", .what = field.flags[0] + " cannot take this value", .got = quote(text), .want = want});
+  const std::string nearest = nearest_name(text, field.choices);
+  throw Error(ErrorKind::kInvalidArgument, {.where = "config",
+                                            .what = join(field.flags, " / ") + " cannot take this value",
+                                            .got = quote(text),
+                                            .want = want,
+                                            .fix = nearest.empty() ? "" : "did you mean " + quote(nearest) + "?"});
 }
 
 template <typename T>
@@ -232,6 +235,9 @@ void add_simulation(std::vector<ConfigField>& rows) {
   rows.push_back(text(g, "sim.transport", {"--transport"}, "of Gloo", AT(transport), {"inproc", "tcp"}));
   rows.push_back(number(g, "sim.hang_timeout_s", {"--hang-timeout"},
                         "seconds until a silent rank is reported (0: never)", AT(hang_timeout_s)));
+  rows.push_back(number(g, "sim.rendezvous_timeout_s", {"--rendezvous-timeout"},
+                        "seconds that ranks which are processes wait for each other at the start",
+                        AT(rendezvous_timeout_s)));
   rows.push_back(
       number(g, "sim.threads_per_rank", {"--threads-per-rank"}, "math threads of each rank", AT(threads_per_rank)));
   rows.push_back(text(g, "sim.gemm", {"--gemm"}, "fp32 matrix multiplication: auto measures both", AT(gemm),

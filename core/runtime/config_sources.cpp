@@ -33,6 +33,16 @@ void with_origin(const std::string& origin, const Action& action) {
   }
 }
 
+// Whether the flag stands in the text as a word of its own ("--tp", not the beginning of "--tp-size").
+bool mentions(const std::string& text, const std::string& flag) {
+  for (size_t at = text.find(flag); at != std::string::npos; at = text.find(flag, at + 1)) {
+    const size_t end = at + flag.size();
+    if (end == text.size() || (std::isalnum(static_cast<unsigned char>(text[end])) == 0 && text[end] != '-'))
+      return true;
+  }
+  return false;
+}
+
 bool starts_like_a_table(const std::string& name) {
   return std::any_of(config_fields().begin(), config_fields().end(), [&](const ConfigField& field) {
     return name.starts_with(environment_name(field.key.substr(0, field.key.find('.') + 1)));
@@ -66,6 +76,26 @@ MergedConfig merge_config(const TrainConfig& defaults, std::span<const ConfigSet
     merged.origins[setting.key] = setting.origin;
   }
   return merged;
+}
+
+RunPlan resolve(const TrainConfig& config, const std::map<std::string, std::string>& origins) {
+  try {
+    return resolve(config);
+  } catch (const Error& error) {
+    ErrorText text = error.text();
+    std::vector<std::string> named;
+    for (const ConfigField& field : config_fields()) {
+      const auto origin = origins.find(field.key);
+      if (origin == origins.end() || origin->second == "default" || origin->second.starts_with("preset ")) continue;
+      const bool told = std::any_of(field.flags.begin(), field.flags.end(), [&](const std::string& flag) {
+        return mentions(text.what + "\n" + text.got + "\n" + text.want, flag);
+      });
+      const bool says_flag = origin->second.starts_with("flag ");
+      if (told) named.push_back(says_flag ? origin->second : field.key + " from " + origin->second);
+    }
+    if (!named.empty()) text.where = join(named, ", ");
+    throw Error(error.kind(), text);
+  }
 }
 
 std::string environment_name(const std::string& key) {

@@ -30,6 +30,9 @@ struct MergedConfig {
 // `settings` rise in precedence. Throws kInvalidArgument with the origin of a value its field refuses.
 MergedConfig merge_config(const TrainConfig& defaults, std::span<const ConfigSetting> settings);
 
+// resolve() whose refusal says where the settings it names came from.
+RunPlan resolve(const TrainConfig& config, const std::map<std::string, std::string>& origins);
+
 // The settings among "NAME=value" strings: RANKLAB_ + the key in upper case with _ for the dot. Other RANKLAB_
 // variables are left alone unless they begin like a table of settings: then throws kInvalidArgument with the nearest
 // name.

@@ -1,15 +1,13 @@
 #include "core/runtime/config_toml.h"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "core/base/error.h"
+#include "core/base/small_file.h"
 #include "core/base/text.h"
+#include "core/base/toml.h"
 #include "core/runtime/config_fields.h"
 
 namespace ranklab {
@@ -141,11 +139,10 @@ std::vector<ConfigSetting> parse_config_toml(const std::string& text, const std:
 }
 
 std::vector<ConfigSetting> read_config_toml(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  RANKLAB_CHECK(in && !std::filesystem::is_directory(path), ErrorKind::kInvalidArgument, .where = "--config",
-                .what = "cannot read the file", .got = quote(path), .want = "a TOML file",
-                .fix = "ranklab train --print-config > FILE writes one");
-  return parse_config_toml({std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()}, path);
+  constexpr size_t kLimitBytes = 4 << 20;
+  return parse_config_toml(read_small_file(path, kLimitBytes, ErrorKind::kInvalidArgument, "--config",
+                                           "ranklab train --print-config > FILE writes one"),
+                           path);
 }
 
 std::string config_toml(const TrainConfig& config, const std::function<std::string(const std::string&)>& remark,

@@ -1,14 +1,13 @@
 #include <filesystem>
 
+#include "core/base/error.h"
 #include "core/data/batch_source.h"
 #include "core/data/corpus.h"
 #include "core/data/token_shard.h"
 #include "core/model/transformer.h"
-#include "core/optim/grad_clip.h"
-#include "core/optim/optimizer.h"
-#include "core/parallel/grad_reducer.h"
 #include "core/runtime/components.h"
 #include "core/runtime/microbatch_schedule.h"
+#include "core/runtime/provide.h"
 
 namespace ranklab {
 namespace {
@@ -79,65 +78,29 @@ class TextDataProvider : public DataProvider {
  private:
   void use(std::shared_ptr<const TokenSequence> tokens, const RunPlan& plan) {
     tokens_ = tokens->size();
-    dataset_ = std::make_shared<TokenDataset>(std::move(tokens), plan.config.model.seq_length,
-                                              plan.config.validation_fraction);
+    try {
+      dataset_ = std::make_shared<TokenDataset>(std::move(tokens), plan.config.model.seq_length,
+                                                plan.config.validation_fraction);
+    } catch (const Error& error) {  // the dataset does not know what its tokens are called
+      ErrorText text = error.text();
+      text.where = "data " + source_;
+      throw Error(error.kind(), text);
+    }
   }
   std::string source_;
   int64_t tokens_ = 0;
   std::shared_ptr<const TokenDataset> dataset_;
 };
 
-class ReducedOptimizer : public RankOptimizer {
- public:
-  ReducedOptimizer(CausalLm& model, RankContext& ctx, const RunPlan& plan)
-      : ctx_(ctx),
-        parameters_(model.registry().parameters()),
-        clip_grad_(plan.config.clip_grad),
-        reducer_(parameters_, ctx.comm(Axis::kDp),
-                 plan.sequence_parallel && ctx.size(Axis::kTp) > 1 ? &ctx.comm(Axis::kTp) : nullptr,
-                 reducer_options(plan)),
-        optimizer_(make(plan)) {}
-
-  void begin_step(int64_t num_microbatches) override { reducer_.begin_step(static_cast<int>(num_microbatches)); }
-  void begin_microbatch(int64_t microbatch) override { reducer_.begin_microbatch(static_cast<int>(microbatch)); }
-  void end_microbatch(int64_t microbatch) override { reducer_.end_microbatch(static_cast<int>(microbatch)); }
-  double finish_step(double lr) override {
-    reducer_.finish();
-    const double norm = clip_grad_norm(parameters_, ctx_, clip_grad_);
-    optimizer_->step(lr);
-    optimizer_->zero_grad();
-    return norm;
+std::unique_ptr<Optimizer> make_optimizer(std::vector<Parameter*> parameters, const RunPlan& plan) {
+  const TrainConfig& c = plan.config;
+  if (c.optimizer == OptimizerKind::kSgd) {
+    return make_sgd(std::move(parameters), {.momentum = c.sgd_momentum, .weight_decay = c.weight_decay});
   }
-
- private:
-  static GradReducerOptions reducer_options(const RunPlan& plan) {
-    return {.bucket_bytes = plan.bucket_bytes,
-            .overlap = plan.config.overlap_grad_reduce,
-            .accumulation = plan.config.accumulation == Accumulation::kPairwise ? GradAccumulation::kPairwise
-                                                                                : GradAccumulation::kSequential};
-  }
-  std::unique_ptr<Optimizer> make(const RunPlan& plan) {
-    const TrainConfig& c = plan.config;
-    if (c.optimizer == OptimizerKind::kSgd)
-      return make_sgd(parameters_, {.momentum = c.sgd_momentum, .weight_decay = c.weight_decay});
-    return make_adamw(
-        parameters_,
-        {.beta1 = c.adam_beta1, .beta2 = c.adam_beta2, .epsilon = c.adam_eps, .weight_decay = c.weight_decay});
-  }
-
-  RankContext& ctx_;
-  std::vector<Parameter*> parameters_;
-  double clip_grad_;
-  GradReducer reducer_;
-  std::unique_ptr<Optimizer> optimizer_;
-};
-
-class ReducedOptimizerRuntime : public OptimizerRuntime {
- public:
-  std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
-    return std::make_unique<ReducedOptimizer>(model, ctx, plan);
-  }
-};
+  return make_adamw(
+      std::move(parameters),
+      {.beta1 = c.adam_beta1, .beta2 = c.adam_beta2, .epsilon = c.adam_eps, .weight_decay = c.weight_decay});
+}
 
 class MicrobatchSelector : public ScheduleSelector {
  public:
@@ -157,7 +120,7 @@ RuntimeComponents default_components(std::shared_ptr<World> world, const RunPlan
   return {.world = std::move(world),
           .model_provider = std::make_shared<TransformerProvider>(),
           .data_provider = std::make_shared<TextDataProvider>(plan),
-          .optimizer_runtime = std::make_shared<ReducedOptimizerRuntime>(),
+          .optimizer_runtime = provide_optimizer(make_optimizer),
           .schedule_selector = std::make_shared<MicrobatchSelector>(),
           .checkpoint_manager = std::make_shared<NoCheckpoints>()};
 }

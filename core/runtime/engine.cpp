@@ -9,6 +9,7 @@
 #include "core/runtime/generate.h"
 #include "core/runtime/memory_counters.h"
 #include "core/runtime/step_metrics.h"
+#include "core/runtime/trace_gather.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {
@@ -20,6 +21,17 @@ LrSchedule lr_schedule(const TrainConfig& c) {
           .min_lr = c.min_lr,
           .warmup_steps = c.lr_warmup_iters,
           .decay_steps = c.lr_decay_iters > 0 ? c.lr_decay_iters : c.train_iters};
+}
+
+// Of the whole model, padding not counted, whoever made it.
+int64_t global_elements(const ParameterRegistry& registry) {
+  int64_t count = 0;
+  for (const Parameter* parameter : registry.parameters()) {
+    int64_t elements = 1;
+    for (const int64_t size : parameter->partition.global_shape) elements *= size;
+    count += elements;
+  }
+  return count;
 }
 
 }  // namespace
@@ -44,7 +56,7 @@ class RuntimeEngine::RankLoop {
       context.step = step;
       const MetricReducer::Outcome outcome = train_step(context);
       stop = outcome.stop;
-      if (leads()) note(outcome, step == first, result);
+      if (reports()) note(outcome, step == first, result);
       validate_if_due(context, steps);
     }
     ctx_.tracer().set_enabled(false);
@@ -53,6 +65,8 @@ class RuntimeEngine::RankLoop {
   }
 
   RankTrace take_trace() { return ctx_.tracer().take(); }
+  // Collective. On global rank 0 the traces of all ranks, which are processes.
+  std::vector<RankTrace> gather() { return gather_traces(*world_, ctx_.device(), take_trace()); }
 
  private:
   static ObserveOptions observe(const RunPlan& plan) {
@@ -64,6 +78,8 @@ class RuntimeEngine::RankLoop {
   }
 
   bool leads() const { return ctx_.global_rank() == 0; }
+  // One rank of every process fills in its result.
+  bool reports() const { return leads() || engine_.components_.world->local_ranks() == 1; }
 
   void build() {
     const RuntimeComponents& parts = engine_.components_;
@@ -120,7 +136,7 @@ class RuntimeEngine::RankLoop {
     result.last_loss = outcome.metrics.loss;
     result.steps_done = outcome.metrics.step + 1;
     result.interrupted = outcome.stop;
-    each_hook([&](Hook& hook) { hook.on_step_end(outcome.metrics); });
+    if (leads()) each_hook([&](Hook& hook) { hook.on_step_end(outcome.metrics); });
   }
 
   void validate_if_due(StepContext& context, int64_t steps) {
@@ -144,7 +160,7 @@ class RuntimeEngine::RankLoop {
     TrainInfo info;
     info.world = engine_.components_.world->describe();
     info.data = engine_.components_.data_provider->describe();
-    info.parameters = plan_.config.model.parameter_count();
+    info.parameters = global_elements(model_->registry());
     info.first_step = first_step;
     each_hook([&](Hook& hook) { hook.on_train_begin(plan_, info); });
   }
@@ -198,21 +214,25 @@ TrainResult RuntimeEngine::fit(int64_t steps) {
   if (steps < 0) steps = plan_.config.train_iters;
   TrainResult result;
   std::mutex mutex;
-  std::vector<std::pair<int, RankTrace>> traces;
+  std::vector<RankTrace> traces;
+  const World& world = *components_.world;
+  const bool elsewhere = world.local_ranks() < world.size();
   const int64_t begin_ns = wall_now_ns();
   components_.world->run([&](Endpoint& endpoint) {
     RankLoop loop(*this, endpoint);
-    loop.run(steps, result);  // only global rank 0 writes to result
+    loop.run(steps, result);  // one rank of this process writes to result
+    std::vector<RankTrace> taken;
+    if (elsewhere) taken = loop.gather();
+    if (!elsewhere) taken.push_back(loop.take_trace());
     const std::lock_guard lock(mutex);
-    traces.emplace_back(endpoint.global_rank(), loop.take_trace());
+    for (RankTrace& trace : taken) traces.push_back(std::move(trace));
   });
-  std::sort(traces.begin(), traces.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (auto& [rank, trace] : traces) result.traces.push_back(std::move(trace));
+  std::sort(traces.begin(), traces.end(), [](const auto& a, const auto& b) { return a.global_rank < b.global_rank; });
+  result.traces = std::move(traces);
   result.total_wall_s = static_cast<double>(wall_now_ns() - begin_ns) * 1e-9;
+  if (!world.has_rank_zero()) return result;
   for (const auto& hook : hooks_) hook->on_traces(result.traces);
-  if (!result.traces.empty() && result.traces.front().global_rank == 0) {
-    for (const auto& hook : hooks_) hook->on_train_end(result);
-  }
+  for (const auto& hook : hooks_) hook->on_train_end(result);
   return result;
 }
 

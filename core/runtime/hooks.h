@@ -38,7 +38,7 @@ struct TrainResult {
   double last_loss = 0;
   double total_wall_s = 0;
   std::string sample;             // generated text, prompt included
-  std::vector<RankTrace> traces;  // of the ranks of this process, by rank
+  std::vector<RankTrace> traces;  // of all ranks, in the process of rank 0
 };
 
 class Hook {
@@ -48,7 +48,7 @@ class Hook {
   virtual void on_step_begin(int64_t /*step*/) {}
   virtual void on_step_end(const StepMetrics&) {}
   virtual void on_validation(int64_t /*step*/, double /*loss*/) {}
-  virtual void on_traces(const std::vector<RankTrace>& /*of this process, by rank*/) {}
+  virtual void on_traces(const std::vector<RankTrace>& /*of all ranks*/) {}
   virtual void on_train_end(const TrainResult&) {}
 };
 

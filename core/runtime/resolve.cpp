@@ -23,8 +23,9 @@ std::string nearest_divisors(int64_t total, int64_t wanted) {
 }
 
 void check_positive(const char* flag, int64_t value) {
-  RANKLAB_CHECK(value > 0, ErrorKind::kInvalidArgument, .where = "config",
-                .what = std::string(flag) + " must be positive", .got = std::to_string(value), .want = "1 or more");
+  constexpr int64_t kLargest = int64_t{1} << 40;
+  RANKLAB_CHECK(value > 0 && value <= kLargest, ErrorKind::kInvalidArgument, .where = "config",
+                .what = std::string(flag) + " is out of range", .got = std::to_string(value), .want = "1 or more");
 }
 void check_not_negative(const char* flag, double value) {
   RANKLAB_CHECK(value >= 0 && std::isfinite(value), ErrorKind::kInvalidArgument, .where = "config",
@@ -51,16 +52,24 @@ void check_numbers(const TrainConfig& c) {
   check_not_negative("--clip-grad", c.clip_grad);
   check_not_negative("--adam-eps", c.adam_eps);
   check_not_negative("--hang-timeout", c.hang_timeout_s);
+  check_not_negative("--rendezvous-timeout", c.rendezvous_timeout_s);
   check_not_negative("--sample-tokens", static_cast<double>(c.sample_tokens));
   check_not_negative("--sample-temperature", c.sample_temperature);
   check_not_negative("--gpus-per-node", c.gpus_per_node);
+  check_not_negative("--lr-decay-iters", static_cast<double>(c.lr_decay_iters));
+  check_not_negative("--trace-step-start", static_cast<double>(c.trace_step_start));
   check_not_negative("--ddp-bucket-bytes", static_cast<double>(c.ddp_bucket_bytes));
   check_below_one("--adam-beta1", c.adam_beta1);
   check_below_one("--adam-beta2", c.adam_beta2);
   check_below_one("--sgd-momentum", c.sgd_momentum);
   check_below_one("--validation-fraction", c.validation_fraction);
+  RANKLAB_CHECK(!c.trace || c.trace_step_end > c.trace_step_start, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--trace-step-end does not come after --trace-step-start",
+                .got = strprintf("--trace-step-start %ld, --trace-step-end %ld", static_cast<long>(c.trace_step_start),
+                                 static_cast<long>(c.trace_step_end)),
+                .want = "a later end", .fix = "or switch the trace off with --no-trace");
   RANKLAB_CHECK(c.min_lr <= c.lr, ErrorKind::kInvalidArgument, .where = "config", .what = "--min-lr is above --lr",
-                .got = strprintf("min-lr %g, lr %g", c.min_lr, c.lr), .want = strprintf("min-lr <= %g", c.lr));
+                .got = strprintf("--min-lr %g, --lr %g", c.min_lr, c.lr), .want = strprintf("at most %g", c.lr));
   const int64_t decay = c.lr_decay_iters > 0 ? c.lr_decay_iters : c.train_iters;
   RANKLAB_CHECK(c.lr_decay == LrDecay::kConstant || c.train_iters == 0 || c.lr_warmup_iters < decay,
                 ErrorKind::kInvalidArgument, .where = "config", .what = "the warm-up is not shorter than the decay",
@@ -76,15 +85,16 @@ void fill_batch(RunPlan& plan) {
   const int64_t dp = plan.dp();
   RANKLAB_CHECK(gbs % dp == 0, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "the data-parallel size does not divide --global-batch-size",
-                .got = "global batch " + std::to_string(gbs) + ", dp " + std::to_string(dp),
+                .got = "--global-batch-size " + std::to_string(gbs) + ", dp " + std::to_string(dp),
                 .want = "a multiple of " + std::to_string(dp) + ", for example " +
                         std::to_string(std::max(dp, gbs / dp * dp)) + " or " + std::to_string((gbs / dp + 1) * dp));
   const int64_t per_rank = gbs / dp;
   plan.micro_batch_size = plan.config.micro_batch_size > 0 ? plan.config.micro_batch_size : per_rank;
   RANKLAB_CHECK(per_rank % plan.micro_batch_size == 0, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--micro-batch-size does not divide the sequences of a data-parallel rank",
-                .got = "micro batch " + std::to_string(plan.micro_batch_size) + ", " + std::to_string(per_rank) +
-                       " sequences a rank (global batch " + std::to_string(gbs) + " / dp " + std::to_string(dp) + ")",
+                .got = "--micro-batch-size " + std::to_string(plan.micro_batch_size) + ", " + std::to_string(per_rank) +
+                       " sequences a rank (--global-batch-size " + std::to_string(gbs) + " / dp " + std::to_string(dp) +
+                       ")",
                 .want = nearest_divisors(per_rank, plan.micro_batch_size));
   plan.num_microbatches = per_rank / plan.micro_batch_size;
 }
@@ -93,6 +103,9 @@ void fill_batch(RunPlan& plan) {
 
 RunPlan resolve(const TrainConfig& asked) {
   TrainConfig config = asked;
+  RANKLAB_CHECK(config.lr_warmup_iters >= -1, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--lr-warmup-iters is out of range", .got = std::to_string(config.lr_warmup_iters),
+                .want = "-1 (a tenth of --train-iters), 0 or more");
   if (config.lr_warmup_iters < 0) config.lr_warmup_iters = config.train_iters / 10;
   check_numbers(config);
   for (const auto& [flag, size] : {std::pair{"--context-parallel-size", config.parallel.cp},

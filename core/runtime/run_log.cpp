@@ -40,18 +40,7 @@ class RunLogHook : public Hook {
 
   void on_step_end(const StepMetrics& m) override {
     log_ << m.step << " train " << strprintf("%.6f", m.loss) << std::endl;
-    const nlohmann::ordered_json line = {{"step", m.step},
-                                         {"loss", m.loss},
-                                         {"grad_norm", m.grad_norm},
-                                         {"lr", m.lr},
-                                         {"tokens", m.tokens},
-                                         {"tokens_per_s", m.tokens_per_s},
-                                         {"step_wall_ms", m.step_wall_ms},
-                                         {"virtual_step_ms", m.virtual_step_ms},
-                                         {"mfu", m.mfu},
-                                         {"exposed_comm_fraction", m.exposed_comm_fraction},
-                                         {"peer_wait_fraction", m.peer_wait_fraction}};
-    metrics_ << line.dump() << std::endl;
+    metrics_ << metrics_json(m) << std::endl;
   }
   void on_validation(int64_t step, double loss) override {
     log_ << step << " val " << strprintf("%.6f", loss) << std::endl;
@@ -70,22 +59,31 @@ class TraceFileHook : public Hook {
         clock_(plan.config.backend == "cpu_sim" && plan.config.virtual_time ? TraceClock::kVirtual
                                                                             : TraceClock::kWall) {}
   void on_traces(const std::vector<RankTrace>& traces) override {
-    if (static_cast<int>(traces.size()) == world_size_) return write(trace_path(directory_), traces);
-    for (const RankTrace& trace : traces) {  // one process a rank: one file each
-      write(directory_ + "/trace.rank" + std::to_string(trace.global_rank) + ".json.gz", {trace});
-    }
+    write_chrome_trace(trace_path(directory_), traces, {.clock = clock_, .world_size = world_size_});
   }
 
  private:
-  void write(const std::string& path, const std::vector<RankTrace>& traces) const {
-    write_chrome_trace(path, traces, {.clock = clock_, .world_size = world_size_});
-  }
   std::string directory_;
   int world_size_;
   TraceClock clock_;
 };
 
 }  // namespace
+
+std::string metrics_json(const StepMetrics& m) {
+  const nlohmann::ordered_json line = {{"step", m.step},
+                                       {"loss", m.loss},
+                                       {"grad_norm", m.grad_norm},
+                                       {"lr", m.lr},
+                                       {"tokens", m.tokens},
+                                       {"tokens_per_s", m.tokens_per_s},
+                                       {"step_wall_ms", m.step_wall_ms},
+                                       {"virtual_step_ms", m.virtual_step_ms},
+                                       {"mfu", m.mfu},
+                                       {"exposed_comm_fraction", m.exposed_comm_fraction},
+                                       {"peer_wait_fraction", m.peer_wait_fraction}};
+  return line.dump();
+}
 
 std::shared_ptr<Hook> make_run_log_hook(const std::string& directory) {
   make_directory(directory);

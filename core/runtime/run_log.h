@@ -8,11 +8,14 @@
 
 namespace ranklab {
 
+// One step as metrics.jsonl has it, without a newline.
+std::string metrics_json(const StepMetrics& metrics);
+
 // Creates the folder. Throws kIo naming the path.
 std::shared_ptr<Hook> make_run_log_hook(const std::string& directory);
 
-// Writes trace.json.gz (virtual time on cpu_sim, wall time elsewhere) into the folder at the end of the run; where each
-// rank is a process, trace.rank<N>.json.gz.
+// Writes trace.json.gz with all ranks (virtual time on cpu_sim, wall time elsewhere) into the folder at the end of the
+// run.
 std::shared_ptr<Hook> make_trace_file_hook(const std::string& directory, const RunPlan& plan);
 
 // "runs/20260131-142501"; runs/last points to the latest one.

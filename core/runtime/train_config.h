@@ -65,6 +65,7 @@ struct TrainConfig {
   std::string collectives = "direct";  // direct | gloo
   std::string transport = "inproc";    // inproc | tcp
   double hang_timeout_s = 60;
+  double rendezvous_timeout_s = 60;
   int threads_per_rank = 1;   // of the math library; more than 1 makes sense for a single rank
   std::string gemm = "auto";  // auto | mkl | onednn
 

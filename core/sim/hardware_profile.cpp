@@ -1,13 +1,11 @@
 #include "core/sim/hardware_profile.h"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include "core/base/error.h"
+#include "core/base/small_file.h"
 #include "core/base/text.h"
+#include "core/base/toml.h"
 #include "core/sim/profiles.h"
 
 namespace ranklab {
@@ -19,11 +17,12 @@ class TableReader {
   TableReader(const toml::table& table, std::string place) : table_(table), place_(std::move(place)) {}
 
   double number(const std::string& key, double lowest) {
+    constexpr double kHighest = 1e6;  // beyond any machine in the units of the file
     known_.push_back(key);
     const auto value = table_[key].value<double>();
-    RANKLAB_CHECK(value && *value >= lowest, ErrorKind::kBadFile, .where = place_, .what = "bad value of " + quote(key),
-                  .got = value ? strprintf("%g", *value) : "no number",
-                  .want = strprintf("a number of at least %g", lowest),
+    RANKLAB_CHECK(value && *value >= lowest && *value <= kHighest, ErrorKind::kBadFile, .where = place_,
+                  .what = "bad value of " + quote(key), .got = value ? strprintf("%g", *value) : "no number",
+                  .want = strprintf("a number from %g to %g", lowest, kHighest),
                   .fix = "correct the profile; core/sim/profiles/h100-sxm.toml is an example");
     return *value;
   }
@@ -132,12 +131,9 @@ double HardwareProfile::peak_flops(DType dtype) const {
 
 HardwareProfile load_hardware_profile(const std::string& name_or_path) {
   if (name_or_path.ends_with(".toml")) {
-    std::ifstream file(name_or_path);
-    std::stringstream text;
-    text << file.rdbuf();
-    RANKLAB_CHECK(file.good(), ErrorKind::kBadFile, .where = "hardware profile", .what = "cannot read the file",
-                  .got = name_or_path, .want = "a readable TOML file", .fix = "check the path");
-    return parse(text.str(), "hardware profile " + name_or_path);
+    constexpr size_t kLimitBytes = 1 << 20;
+    return parse(read_small_file(name_or_path, kLimitBytes, ErrorKind::kBadFile, "hardware profile", "check the path"),
+                 "hardware profile " + name_or_path);
   }
   for (const BuiltInProfile& profile : built_in_profiles()) {
     if (profile.name == name_or_path) return parse(profile.toml, "hardware profile " + name_or_path);
@@ -146,7 +142,8 @@ HardwareProfile load_hardware_profile(const std::string& name_or_path) {
   const std::string nearest = nearest_name(name_or_path, names);
   throw Error(ErrorKind::kInvalidArgument,
               {.where = "hardware profile",
-               .what = "unknown profile " + quote(name_or_path),
+               .what = "--hardware names no profile",
+               .got = quote(name_or_path),
                .want = "one of " + join(names, ", ") + ", or a path ending in .toml",
                .fix = nearest.empty() ? "choose one of these" : "write " + quote(nearest)});
 }

@@ -41,6 +41,12 @@ void release(void* data) {
   give_block(header, block_bytes);
 }
 
+void raise(std::atomic<int64_t>& peak, int64_t value) {
+  int64_t seen = peak.load(std::memory_order_relaxed);
+  while (value > seen && !peak.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+  }
+}
+
 class BookingAllocator : public c10::Allocator {
  public:
   at::DataPtr allocate(size_t bytes) override {
@@ -59,11 +65,9 @@ class BookingAllocator : public c10::Allocator {
 }  // namespace
 
 void MemoryBook::add(MemoryCategory category, int64_t bytes) {
-  bytes_[static_cast<size_t>(category)].fetch_add(bytes, std::memory_order_relaxed);
-  const int64_t total = total_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  int64_t peak = peak_.load(std::memory_order_relaxed);
-  while (total > peak && !peak_.compare_exchange_weak(peak, total, std::memory_order_relaxed)) {
-  }
+  const auto at = static_cast<size_t>(category);
+  raise(peaks_[at], bytes_[at].fetch_add(bytes, std::memory_order_relaxed) + bytes);
+  raise(peak_, total_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
 }
 
 void install_booking_allocator() {

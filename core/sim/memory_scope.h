@@ -12,7 +12,7 @@
 
 namespace ranklab {
 
-// Bytes alive per category, and the highest total seen.
+// Bytes alive per category, and the highest seen of each and of the total.
 class MemoryBook {
  public:
   int64_t bytes(MemoryCategory category) const {
@@ -20,10 +20,14 @@ class MemoryBook {
   }
   int64_t total_bytes() const { return total_.load(std::memory_order_relaxed); }
   int64_t peak_bytes() const { return peak_.load(std::memory_order_relaxed); }
+  int64_t peak_bytes(MemoryCategory category) const {
+    return peaks_[static_cast<size_t>(category)].load(std::memory_order_relaxed);
+  }
   void add(MemoryCategory category, int64_t bytes);
 
  private:
   std::array<std::atomic<int64_t>, static_cast<size_t>(MemoryCategory::kCount)> bytes_{};
+  std::array<std::atomic<int64_t>, static_cast<size_t>(MemoryCategory::kCount)> peaks_{};
   std::atomic<int64_t> total_{0};
   std::atomic<int64_t> peak_{0};
 };

@@ -77,6 +77,11 @@ void visit_chrome_json(const std::string& path, const ChromeJsonVisitor& visitor
     if (!root.is_object()) bad_file(path, "not a trace", "JSON that is not an object");
   } catch (const json::parse_error& error) {
     bad_file(path, "not valid JSON", "an error at byte " + std::to_string(error.byte));
+  } catch (const Error& error) {
+    if (error.text().where == "JSON") {  // json_integer() knows neither file nor event
+      bad_file(path, "event " + std::to_string(follower.count()) + ": " + error.text().what, error.text().got);
+    }
+    throw;
   } catch (const json::exception& error) {
     bad_file(path, "event " + std::to_string(follower.count()) + " cannot be used", error.what());
   }

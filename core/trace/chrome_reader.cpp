@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <type_traits>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 
 #include "core/base/error.h"
+#include "core/base/json_integer.h"
 #include "core/base/text.h"
 #include "core/trace/chrome_event.h"
 #include "core/trace/chrome_json.h"
@@ -31,8 +34,10 @@ DType dtype_of_name(const std::string& text) { return enum_of<DType, static_cast
 class ChromeReader {
  public:
   void section(const std::string& key, const json& value) {
-    if (key == "schemaVersion") file_.schema_version = value.get<int>();
-    if (key == "distributedInfo") file_.world_size = value.value("world_size", 0);
+    if (key == "schemaVersion") file_.schema_version = json_integer<int>(value, "schemaVersion");
+    if (key == "distributedInfo" && value.contains("world_size")) {
+      file_.world_size = json_integer<int>(value["world_size"], "world_size");
+    }
     if (key == "ranklab") header(value);
   }
   void event(const json& value);
@@ -57,11 +62,13 @@ void ChromeReader::header(const json& value) {
   file_.clock = value.at("clock") == "wall" ? TraceClock::kWall : TraceClock::kVirtual;
   for (const json& entry : value.at("ranks")) {
     RankTrace trace;
-    trace.global_rank = entry.at("rank").get<int>();
+    trace.global_rank = json_integer<int>(entry.at("rank"), "rank");
     trace.label = entry.at("label").get<std::string>();
-    trace.dropped = entry.at("dropped").get<int64_t>();
+    trace.dropped = json_integer<int64_t>(entry.at("dropped"), "dropped");
     for (const json& group : entry.at("groups")) {
-      trace.groups.push_back({axis_of(group.at("axis")), group.at("ranks").get<std::vector<int>>()});
+      std::vector<int> members;
+      for (const json& member : group.at("ranks")) members.push_back(json_integer<int>(member, "ranks"));
+      trace.groups.push_back({axis_of(group.at("axis")), std::move(members)});
     }
     Rank& rank = ranks_[trace.global_rank];
     rank.index = file_.ranks.size();
@@ -83,7 +90,10 @@ uint32_t ChromeReader::intern(Rank& rank, const std::string& name) {
 void ChromeReader::read_field(const NamedField& named, const json& from, Event& event) const {
   const auto it = from.find(named.key);
   if (it == from.end()) return;
-  std::visit([&](auto member) { it->get_to(event.*member); }, named.field);
+  const auto assign = [&](auto& to) {
+    to = json_integer<std::remove_reference_t<decltype(to)>>(*it, std::string(named.key).c_str());
+  };
+  std::visit([&](auto member) { assign(event.*member); }, named.field);
 }
 
 void ChromeReader::read_span(const json& value, Event& event) const {
@@ -104,7 +114,7 @@ void ChromeReader::read_args(const json& args, Event& event) const {
 void ChromeReader::event(const json& value) {
   const std::string phase = value.at("ph").get<std::string>();
   if (phase != "X" && phase != "i" && phase != "C") return;  // metadata and arrows repeat what is known
-  const auto found = ranks_.find(value.at("pid").get<int>());
+  const auto found = ranks_.find(json_integer<int>(value.at("pid"), "pid"));
   RANKLAB_CHECK(found != ranks_.end(), ErrorKind::kBadFile, .where = "trace file",
                 .what = "an event of an unknown rank", .got = "pid " + value.at("pid").dump(),
                 .want = "a rank of the header, which comes before the events");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -73,6 +74,13 @@ size_t GzReader::read(char* buffer, size_t size) {
   RANKLAB_CHECK(got >= 0 && (code == Z_OK || code == Z_STREAM_END), ErrorKind::kBadFile, .where = "trace file " + path_,
                 .what = "cannot read on", .got = code == Z_ERRNO ? std::strerror(errno) : message,
                 .want = "a whole file", .fix = "the file is damaged or was cut off: write it again");
+  // A trace compresses 10 to 30 times. Ten kilobytes that unpack to ten megabytes and on are no trace.
+  constexpr int64_t kFreeBytes = int64_t{64} << 20, kLargestRatio = 200;
+  const int64_t unpacked = gztell(file), packed = gzoffset(file);
+  RANKLAB_CHECK(unpacked <= kFreeBytes + kLargestRatio * packed, ErrorKind::kBadFile, .where = "trace file " + path_,
+                .what = "the file unpacks to more than a trace can",
+                .got = std::to_string(packed) + " bytes into " + std::to_string(unpacked),
+                .want = "at most " + std::to_string(kLargestRatio) + " times as many");
   return static_cast<size_t>(got);
 }
 

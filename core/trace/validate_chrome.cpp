@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/json_integer.h"
 #include "core/base/text.h"
 #include "core/trace/chrome_json.h"
 #include "core/trace/chrome_writer.h"
@@ -60,8 +61,8 @@ void ChromeChecker::section(const std::string& key, const json& value) {
     problem("schema: distributedInfo lacks rank or world_size");
   }
   if (key != "ranklab") return;
-  for (const json& entry : value.value("ranks", json::array())) {
-    if (!ranks_.insert(entry.at("rank").get<int>()).second)
+  for (const json& entry : value.at("ranks")) {
+    if (!ranks_.insert(json_integer<int>(entry.at("rank"), "rank")).second)
       problem("schema: rank " + entry.at("rank").dump() + " twice");
   }
 }
@@ -77,7 +78,7 @@ bool ChromeChecker::has_base_fields(const json& value, const std::string& where)
     problem("schema: " + where + " has a field of the wrong type");
     return false;
   }
-  if (ranks_.contains(value["pid"].get<int>())) return true;
+  if (ranks_.contains(json_integer<int>(value["pid"], "pid"))) return true;
   problem("schema: " + where + " belongs to unknown rank " + value["pid"].dump());
   return false;
 }
@@ -87,7 +88,7 @@ void ChromeChecker::event(const json& value, size_t number) {
   if (!has_base_fields(value, where)) return;
   const std::string phase = value["ph"].get<std::string>();
   if (phase == "M") {
-    if (value["name"] == "process_name") named_ranks_.insert(value["pid"].get<int>());
+    if (value["name"] == "process_name") named_ranks_.insert(json_integer<int>(value["pid"], "pid"));
     return;
   }
   if (phase != "X" && phase != "i" && phase != "C" && phase != "s" && phase != "f") {
@@ -103,7 +104,7 @@ void ChromeChecker::event(const json& value, size_t number) {
 
 void ChromeChecker::timed_event(const json& value, const std::string& phase, const std::string& where) {
   const int64_t ts = ns_of(value["ts"]);
-  const Track track = {value["pid"].get<int>(), value["tid"].get<int>()};
+  const Track track = {json_integer<int>(value["pid"], "pid"), json_integer<int>(value["tid"], "tid")};
   if (phase == "X") {
     static const std::set<std::string> kCategories = {"compute", "collective", "phase"};
     if (!kCategories.contains(value.value("cat", ""))) problem("schema: " + where + " has no known category");
@@ -122,7 +123,7 @@ void ChromeChecker::timed_event(const json& value, const std::string& phase, con
               where);
     it->second = ts;
   } else if (phase == "s" || phase == "f") {
-    Arrow& arrow = arrows_[value.value("id", int64_t{-1})];
+    Arrow& arrow = arrows_[value.contains("id") ? json_integer<int64_t>(value["id"], "id") : -1];
     ++(phase == "s" ? arrow.starts : arrow.ends);
     (phase == "s" ? arrow.start_ns : arrow.end_ns) = ts;
   }

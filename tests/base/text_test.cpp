@@ -20,6 +20,10 @@ TEST(Text, NearestNameForgivesTyposButNotStrangers) {
   EXPECT_EQ(nearest_name("train-iter", names), "train-iters");
   EXPECT_EQ(nearest_name("sequence-length", names), "seq-length");
   EXPECT_EQ(nearest_name("zzz", names), "");
+  const std::vector<std::string> others = {"--set", "--tp", "RMSNorm", "h200", "h100-sxm"};
+  EXPECT_EQ(nearest_name("--pt", others), "--tp");  // a swap is one typo
+  EXPECT_EQ(nearest_name("rmsnorm", others), "RMSNorm");
+  EXPECT_EQ(nearest_name("h100", others), "h100-sxm");  // the beginning of a name beats a typo
 }
 
 TEST(DType, NamesRoundTripAndUnknownOnesAreRefused) {

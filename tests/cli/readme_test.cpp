@@ -86,8 +86,9 @@ TEST(Readme, TheDefaultRunGivesTheFiguresShown) {
 
 TEST(Readme, EveryFlagItNamesExists) {
   std::string help = output_of("train --help") + output_of("--help");
-  for (const char* sub : {"bench collectives", "bench train", "bench step", "bench overhead", "trace info",
-                          "trace validate", "config show", "data prepare"}) {
+  for (const char* sub :
+       {"bench collectives", "bench train", "bench step", "bench overhead", "trace info", "trace validate", "topo",
+        "doctor", "config show", "data prepare", "lesson run", "lesson check"}) {
     help += output_of(std::string(sub) + " --help");
   }
   const std::regex flag("--[a-z][a-z0-9-]+");

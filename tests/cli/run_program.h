@@ -9,8 +9,8 @@
 namespace ranklab {
 
 struct Outcome {
-  int exit_code;
-  std::string output;  // of the command line's stdout; add 2>&1 for stderr
+  int exit_code = -1;
+  std::string output = {};  // of the command line's stdout; add 2>&1 for stderr
 };
 
 inline Outcome run_command(const std::string& command) {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "backends/cuda/cuda_backend.h"
-#include "backends/cuda/torchrun_env.h"
+#include "core/comm/process_env.h"
 #include "tests/conformance/conformance.h"
 
 namespace ranklab {
@@ -23,7 +23,7 @@ class NoGpu : public ::testing::Test {
 void register_backend(const std::string& name, bool canonical) {
   conformance::Backend backend;
   backend.name = name;
-  backend.sizes = {read_torchrun_env().world_size};
+  backend.sizes = {read_process_env().world_size};
   backend.canonical_order = canonical;
   backend.delay_runs = 10;
   backend.make_world = [canonical](int /*size*/) { return make_cuda_world({.canonical_reductions = canonical}); };

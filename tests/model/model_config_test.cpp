@@ -69,7 +69,9 @@ TEST(Validate, NamesBothNumbersAndTheNearestLegalOnes) {
   c = {.hidden_size = 24};
   EXPECT_NE(refusal(c, 1).find("rotary pair"), std::string::npos);
   c = {.dropout = 1.0};
-  EXPECT_NE(refusal(c, 1).find("--dropout 1"), std::string::npos);
+  EXPECT_NE(refusal(c, 1).find("--hidden-dropout is out of range; got 1;"), std::string::npos);
+  c = {.num_layers = int64_t{1} << 62};  // the number of its parameters does not fit 64 bits
+  EXPECT_NE(refusal(c, 1).find("--num-layers is out of range"), std::string::npos);
   c = {.num_query_groups = 3};
   EXPECT_NE(refusal(c, 1).find("--num-query-groups 3"), std::string::npos);
 }

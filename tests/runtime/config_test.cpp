@@ -91,10 +91,11 @@ TEST(Resolve, EveryRefusalNamesBothNumbersAndALegalValue) {
   EXPECT_THAT(refusal(c), testing::AllOf(HasSubstr("8"), HasSubstr("4")));
   c = tiny_config(8, 1);
   c.global_batch_size = 12;
-  EXPECT_THAT(refusal(c), testing::AllOf(HasSubstr("global batch 12"), HasSubstr("dp 8"), HasSubstr("8 or 16")));
+  EXPECT_THAT(refusal(c), testing::AllOf(HasSubstr("--global-batch-size 12"), HasSubstr("dp 8"), HasSubstr("8 or 16")));
   c = tiny_config(2, 1);
   c.micro_batch_size = 3;
-  EXPECT_THAT(refusal(c), testing::AllOf(HasSubstr("micro batch 3"), HasSubstr("4 sequences"), HasSubstr("2 or 4")));
+  EXPECT_THAT(refusal(c),
+              testing::AllOf(HasSubstr("--micro-batch-size 3"), HasSubstr("4 sequences"), HasSubstr("2 or 4")));
   c = tiny_config(2, 1);
   c.lr_warmup_iters = 4;
   EXPECT_THAT(refusal(c), testing::AllOf(HasSubstr("4"), HasSubstr("warm-up below 4")));

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/trace/chrome_reader.h"
 #include "core/trace/chrome_writer.h"
+#include "core/trace/gz_file.h"
 #include "core/trace/trace_validate.h"
 #include "tests/trace/sample_trace.h"
 
@@ -221,6 +222,26 @@ TEST(ChromeFile, OtherFilesAreRefusedWithTheReason) {
   EXPECT_THAT(error_of(path), ::testing::HasSubstr("unknown rank"));
   path.write(R"({"schemaVersion": 1, "ranklab": 5, "traceEvents": []})");
   EXPECT_NE(error_of(path), "");
+}
+
+TEST(ChromeFile, NumbersOutsideTheirTypeAreNamedAndRefused) {
+  const TemporaryPath path("numbers.json");
+  for (const std::string number : {"1e30", "4294967296", "1.5", "\"7\"", "-9223372036854775809"}) {
+    path.write(R"({"schemaVersion": 1, "ranklab": {"clock": "virtual", "ranks": [{"rank": )" + number +
+               R"(, "label": "a", "dropped": 0, "groups": [], "names": []}]}, "traceEvents": []})");
+    EXPECT_THAT(error_of(path), ::testing::HasSubstr("\"rank\" is no whole number in range")) << number;
+  }
+}
+
+TEST(ChromeFile, AFileThatUnpacksWithoutEndIsRefusedEarly) {
+  const TemporaryPath path("bomb.json.gz");
+  GzWriter bomb(path);
+  bomb.write(R"({"displayTimeUnit": ")");
+  const std::string piece(1 << 20, 'a');
+  for (int i = 0; i < 100; ++i) bomb.write(piece);
+  bomb.write("\"}");
+  bomb.commit();
+  EXPECT_THAT(error_of(path), ::testing::HasSubstr("unpacks to more than a trace can"));
 }
 
 TEST(ChromeFile, AppearsWholeOrNotAtAll) {

@@ -1,0 +1,348 @@
+#include "backends/cpu_sim/coordinator.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "core/base/text.h"
+#include "core/trace/tracer.h"
+
+namespace ranklab::cpu_sim {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kTick{100};
+constexpr milliseconds kProveWithin{2'000};
+constexpr milliseconds kGoodbyeWithin{1'000};
+constexpr milliseconds kGoodbyeAfterFailure{150};
+constexpr size_t kStrangers = 256;
+// A round that took this long says that this process did not run (a laptop that slept, a debugger), not the others.
+constexpr milliseconds kLongRound{500};
+
+milliseconds age(std::chrono::steady_clock::time_point now, std::chrono::steady_clock::time_point then) {
+  return std::chrono::duration_cast<milliseconds>(now - then);
+}
+
+}  // namespace
+
+Coordinator::Coordinator(Socket listener, CoordinatorOptions options)
+    : options_(std::move(options)),
+      listener_(std::move(listener)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      members_(static_cast<size_t>(options_.world_size), nullptr) {
+  new_run();
+  thread_ = std::thread([this] { loop(); });
+}
+
+Coordinator::~Coordinator() {
+  stopping_ = true;
+  const uint64_t one = 1;
+  if (::write(wake_.get(), &one, sizeof one) < 0) stopping_ = true;  // the loop looks every tick anyway
+  thread_.join();
+}
+
+void Coordinator::new_run() {
+  run_ = std::make_unique<Switchboard>(
+      options_.world_size, options_.hang_timeout, options_.same_call_site,
+      [this](int rank, FrameType type, const std::string& payload) {
+        if (Connection* connection = of_rank(rank); connection != nullptr) send(*connection, type, payload);
+      },
+      files_, serial_);
+}
+
+void Coordinator::loop() {
+  pthread_setname_np(pthread_self(), "coordinator");
+  while (!stopping_) {
+    poll_once();
+    check_times();
+    spread_news();
+  }
+  const Clock::time_point end = Clock::now() + (told_ ? kGoodbyeAfterFailure : kGoodbyeWithin);
+  for (Connection& connection : connections_)
+    if (connection.rank >= 0) send(connection, FrameType::kBye);
+  const auto here = [&] { return std::any_of(members_.begin(), members_.end(), [](auto* m) { return m != nullptr; }); };
+  while (here() && Clock::now() < end) poll_once();
+}
+
+void Coordinator::poll_once() {
+  std::vector<pollfd> waits = {{listener_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+  std::vector<Connection*> order;
+  for (Connection& connection : connections_) {
+    const auto events = static_cast<short>(POLLIN | (connection.out.empty() ? 0 : POLLOUT));
+    waits.push_back({connection.socket.get(), events, 0});
+    order.push_back(&connection);
+  }
+  ::poll(waits.data(), waits.size(), static_cast<int>(kTick.count()));
+  for (size_t i = 0; i < order.size(); ++i) {
+    if ((waits[i + 2].revents & POLLOUT) != 0) flush(*order[i]);
+    if ((waits[i + 2].revents & (POLLIN | POLLHUP | POLLERR)) != 0) read(*order[i]);
+  }
+  if ((waits[0].revents & POLLIN) != 0) accept_all();
+  for (auto it = connections_.begin(); it != connections_.end();) {
+    const bool over = it->dead || (it->closing && it->out.empty());
+    if (over) lose(*it);
+    it = over ? connections_.erase(it) : std::next(it);
+  }
+}
+
+void Coordinator::accept_all() {
+  for (size_t i = 0; i < kStrangers; ++i) {
+    Socket accepted = accept_one(listener_);
+    if (!accepted.is_open()) return;
+    const auto strangers = std::count_if(connections_.begin(), connections_.end(),
+                                         [](const Connection& c) { return c.rank < 0 && !c.dead; });
+    if (strangers >= static_cast<int64_t>(kStrangers)) {
+      std::find_if(connections_.begin(), connections_.end(), [](const Connection& c) {
+        return c.rank < 0 && !c.dead;
+      })->dead = true;
+    }
+    Connection& connection = connections_.emplace_back(std::move(accepted));
+    connection.challenge = new_nonce();
+    send(connection, FrameType::kChallenge, Packer().text(connection.challenge).bytes());
+  }
+}
+
+void Coordinator::read(Connection& connection) {
+  if (connection.dead) return;
+  try {
+    std::string bytes;
+    // Bounded, so that one busy peer does not starve the others.
+    for (int i = 0; i < 16; ++i) {
+      const long got = receive_some(connection.socket, bytes);
+      if (got < 0) break;
+      if (got == 0) connection.dead = true;
+      if (got == 0) break;
+    }
+    connection.in.feed(bytes);
+    connection.last_heard = Clock::now();
+    while (const std::optional<Frame> frame = connection.in.next()) {
+      handle(connection, *frame);
+      if (connection.closing) return;
+    }
+  } catch (const std::exception& error) {
+    if (connection.rank >= 0) {
+      run_->lost(connection.rank, ErrorKind::kCommunication, "the rank's process is not understood", error.what(),
+                 "use the same version of ranklab on every rank");
+    }
+    connection.dead = true;
+  }
+}
+
+void Coordinator::handle(Connection& connection, const Frame& frame) {
+  if (connection.rank < 0) return handle_hello(connection, frame);
+  switch (frame.type) {
+    case FrameType::kAlive:
+      return;
+    case FrameType::kSet:
+    case FrameType::kGet:
+      return store(connection, frame);
+    case FrameType::kBye:
+      connection.said_bye = true;
+      return;
+    default:
+      run_->handle(connection.rank, frame);
+  }
+  if (!run_->all_returned() || run_->first_error()) return;
+  run_->check_nothing_open();
+  if (run_->first_error()) return;
+  new_run();
+  for (Connection* member : members_)
+    if (member != nullptr) send(*member, FrameType::kEnded);
+}
+
+void Coordinator::handle_hello(Connection& connection, const Frame& frame) {
+  Unpacker in(frame.payload);
+  if (frame.type != FrameType::kHello) {
+    connection.dead = true;
+    return;
+  }
+  const Hello hello = unpack_hello(in);
+  const std::string rank = "rank " + std::to_string(hello.rank);
+  if (hello.version != kProtocolVersion) {
+    return refuse(connection, ErrorKind::kInvalidArgument,
+                  {.where = "rendezvous, " + rank,
+                   .what = "the ranks run different versions of ranklab",
+                   .got = "protocol " + std::to_string(hello.version),
+                   .want = "protocol " + std::to_string(kProtocolVersion) + ", as on rank 0",
+                   .fix = "install one version on every host"},
+                  false);
+  }
+  if (!same_secret(hello.proof, member_proof(options_.token, connection.challenge, hello))) {
+    return refuse(connection, ErrorKind::kInvalidArgument,
+                  {.where = "rendezvous",
+                   .what = "the run's token is not the one of rank 0",
+                   .want = "one token for all ranks of a run",
+                   .fix = "pass the same RANKLAB_RUN_TOKEN (or --rdzv-token-file) on every host"},
+                  false);
+  }
+  if (hello.run_id != options_.run_id || hello.attempt != options_.attempt) {
+    return refuse(connection, ErrorKind::kInvalidArgument,
+                  {.where = "rendezvous, " + rank,
+                   .what = "another run meets at this address",
+                   .got = quote(hello.run_id) + " restart " + std::to_string(hello.attempt),
+                   .want = quote(options_.run_id) + " restart " + std::to_string(options_.attempt),
+                   .fix = "use one --rdzv-id per run, and another --master-port"},
+                  hello.run_id == options_.run_id && hello.attempt > options_.attempt);
+  }
+  if (hello.world_size != options_.world_size || hello.rank >= options_.world_size) {
+    return refuse(connection, ErrorKind::kInvalidArgument,
+                  {.where = "rendezvous, " + rank,
+                   .what = "the world sizes differ",
+                   .got = std::to_string(hello.world_size) + " on this rank",
+                   .want = std::to_string(options_.world_size) + ", as on rank 0",
+                   .fix = "start every rank with the same WORLD_SIZE"},
+                  false);
+  }
+  if (const Connection* there = of_rank(hello.rank); there != nullptr) {
+    return refuse(connection, ErrorKind::kInvalidArgument,
+                  {.where = "rendezvous",
+                   .what = rank + " is there already",
+                   .got = "a second process (pid " + std::to_string(hello.pid) + ") of " + rank,
+                   .want = "one process per rank; the first is " + who(*there),
+                   .fix = "check RANK, or --node-rank, on each host"},
+                  false);
+  }
+  welcome(connection, hello);
+}
+
+void Coordinator::welcome(Connection& connection, const Hello& hello) {
+  connection.rank = hello.rank;
+  connection.pid = hello.pid;
+  connection.address = peer_address(connection.socket);
+  connection.in.set_cap(kFrameCap);
+  members_[static_cast<size_t>(hello.rank)] = &connection;
+  send(connection, FrameType::kWelcome,
+       Packer().text(coordinator_proof(options_.token, connection.challenge, hello.nonce)).bytes());
+  if (told_) tell(connection, *run_->first_error());
+  if (++joined_ < options_.world_size) return;
+  started_ = true;
+  for (Connection* member : members_)
+    if (member != nullptr) send(*member, FrameType::kStart);
+}
+
+void Coordinator::refuse(Connection& connection, ErrorKind kind, ErrorText text, bool try_again) {
+  Packer packer;
+  pack_error(packer, Error(kind, std::move(text)));
+  packer.number(try_again ? 1 : 0);
+  send(connection, FrameType::kRefused, packer.bytes());
+  connection.closing = true;
+}
+
+void Coordinator::store(Connection& connection, const Frame& frame) {
+  Unpacker in(frame.payload);
+  const std::string key = in.text();
+  const auto answer = [&](Connection& to) {
+    send(to, FrameType::kValue, Packer().text(key).text(values_[key]).bytes());
+  };
+  if (frame.type == FrameType::kSet) {
+    values_[key] = in.text();
+    for (const int rank : asked_[key])
+      if (Connection* member = of_rank(rank); member != nullptr) answer(*member);
+    asked_.erase(key);
+  } else if (values_.contains(key)) {
+    answer(connection);
+  } else {
+    asked_[key].insert(connection.rank);
+  }
+}
+
+// Before the connection is dropped.
+void Coordinator::lose(Connection& connection) {
+  if (connection.rank < 0) return;
+  members_[static_cast<size_t>(connection.rank)] = nullptr;
+  if (connection.said_bye) return;
+  run_->lost(connection.rank, ErrorKind::kCommunication, "the rank's process is gone",
+             "its connection ended (" + who(connection) + ")",
+             "see what that process wrote last; the kernel's out-of-memory killer says so in dmesg");
+}
+
+std::string Coordinator::who(const Connection& connection) const {
+  return "pid " + std::to_string(connection.pid) + " on " + connection.address;
+}
+
+void Coordinator::check_times() {
+  const Clock::time_point now = Clock::now();
+  if (age(now, last_round_) > kLongRound) {
+    for (Connection& connection : connections_) connection.last_heard = now;
+  }
+  last_round_ = now;
+  for (Connection& connection : connections_) {
+    if (connection.rank < 0 && age(now, connection.since) > kProveWithin) connection.dead = true;
+  }
+  if (age(now, last_beat_) >= kHeartbeat) {
+    last_beat_ = now;
+    for (Connection* member : members_)
+      if (member != nullptr) send(*member, FrameType::kAlive);
+  }
+  if (!started_) return check_join_deadline(now);
+  run_->check_hang(wall_now_ns());
+  if (options_.silence_limit.count() == 0) return;
+  for (const Connection* member : members_) {
+    if (member == nullptr || age(now, member->last_heard) <= options_.silence_limit) continue;
+    run_->lost(member->rank, ErrorKind::kTimeout, "the rank's process does not answer",
+               strprintf("silence for %.1f s (", static_cast<double>(age(now, member->last_heard).count()) * 1e-3) +
+                   who(*member) + ")",
+               "look whether it is stopped (SIGSTOP, a debugger), or its host unreachable");
+  }
+}
+
+void Coordinator::check_join_deadline(Clock::time_point now) {
+  if (age(now, begin_) < options_.join_timeout || run_->first_error()) return;
+  std::vector<std::string> here;
+  std::vector<int> missing;
+  for (int rank = 0; rank < options_.world_size; ++rank) {
+    const Connection* member = of_rank(rank);
+    if (member == nullptr) missing.push_back(rank);
+    if (member != nullptr) here.push_back(std::to_string(rank) + " (" + who(*member) + ")");
+  }
+  const std::string names = join(std::span<const int>(missing), " ");
+  run_->fail(Error(ErrorKind::kTimeout,
+                   {.where = "rendezvous",
+                    .what = (missing.size() == 1 ? "rank " : "ranks ") + names + " did not arrive in time",
+                    .got = "after " + human_ns(static_cast<double>(options_.join_timeout.count()) * 1e6) +
+                           " only rank " + join(std::span<const std::string>(here), ", "),
+                    .want = "all " + std::to_string(options_.world_size) + " ranks",
+                    .fix = "see what the missing processes wrote, and that their hosts reach this one; "
+                           "--rendezvous-timeout gives them longer"}));
+}
+
+// Tells everybody, once, that the run failed.
+void Coordinator::spread_news() {
+  if (told_) return;
+  const std::optional<Error> error = run_->first_error();
+  if (!error) return;
+  told_ = true;
+  for (Connection* member : members_)
+    if (member != nullptr) tell(*member, *error);
+}
+
+void Coordinator::tell(Connection& member, const Error& error) {
+  Packer packer;
+  pack_error(packer, error);
+  pack_error(packer, run_->abort_error(member.rank));
+  send(member, FrameType::kPoison, packer.bytes());
+}
+
+void Coordinator::send(Connection& connection, FrameType type, const std::string& payload) {
+  connection.out += frame_bytes(type, payload);
+  flush(connection);
+}
+
+void Coordinator::flush(Connection& connection) {
+  size_t done = 0;
+  while (done < connection.out.size()) {
+    const long sent = send_some(connection.socket, connection.out, done);
+    if (sent < 0) connection.dead = true;
+    if (sent <= 0) break;
+    done += static_cast<size_t>(sent);
+  }
+  connection.out.erase(0, done);
+  // Who reads nothing is not served for ever.
+  if (connection.out.size() > 4 * kFrameCap) connection.dead = true;
+}
+
+}  // namespace ranklab::cpu_sim

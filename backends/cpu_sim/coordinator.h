@@ -1,0 +1,101 @@
+// The meeting point of a world whose ranks are processes: one thread in rank 0's process, one TCP connection per rank.
+// It lets in who proves the run's token (handshake.h), waits until every rank is there, carries a small key-value store
+// (for Gloo's addresses), and runs the switchboard. A connection that ends is a process that is gone; one that is
+// silent for too long is a process that is stopped, or a host that is unreachable; either fails the run at once, with
+// the rank named. Strangers cannot hold it up: they have a short time to prove themselves, a small buffer each, and a
+// limited number of places, of which the oldest is given away. Cost: no thread per connection. Thread rule: construct
+// and destroy on one thread.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <list>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backends/cpu_sim/frame.h"
+#include "backends/cpu_sim/handshake.h"
+#include "backends/cpu_sim/socket.h"
+#include "backends/cpu_sim/switchboard.h"
+
+namespace ranklab::cpu_sim {
+
+struct CoordinatorOptions {
+  int world_size = 1;
+  std::string token;
+  std::string run_id;
+  int64_t attempt = 0;
+  std::chrono::milliseconds join_timeout{60'000};
+  std::chrono::milliseconds hang_timeout{60'000};
+  std::chrono::milliseconds silence_limit{2'000};  // 0: never
+  bool same_call_site = false;
+};
+
+class Coordinator {
+ public:
+  Coordinator(Socket listener, CoordinatorOptions options);
+  // Says goodbye to the members and waits a moment until they have gone, so that all of them hear the last news.
+  ~Coordinator();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Connection {
+    explicit Connection(Socket accepted) : socket(std::move(accepted)) {}
+    Socket socket;
+    FrameReader in{kHelloCap};
+    std::string out;
+    Clock::time_point since = Clock::now();
+    Clock::time_point last_heard = Clock::now();
+    std::string challenge;
+    std::string address;
+    int rank = -1;  // -1: a stranger
+    int64_t pid = 0;
+    bool closing = false;  // once `out` is sent
+    bool said_bye = false;
+    bool dead = false;
+  };
+
+  void loop();
+  void poll_once();
+  void accept_all();
+  void read(Connection& connection);
+  void handle(Connection& connection, const Frame& frame);
+  void handle_hello(Connection& connection, const Frame& frame);
+  void welcome(Connection& connection, const Hello& hello);
+  void refuse(Connection& connection, ErrorKind kind, ErrorText text, bool try_again);
+  void store(Connection& connection, const Frame& frame);
+  void lose(Connection& connection);
+  void check_times();
+  void check_join_deadline(Clock::time_point now);
+  void spread_news();
+  void tell(Connection& member, const Error& error);
+  void send(Connection& connection, FrameType type, const std::string& payload = {});
+  void flush(Connection& connection);
+  void new_run();
+  Connection* of_rank(int rank) { return members_[static_cast<size_t>(rank)]; }
+  std::string who(const Connection& connection) const;
+
+  CoordinatorOptions options_;
+  Socket listener_;
+  Socket wake_;
+  std::list<Connection> connections_;
+  std::vector<Connection*> members_;  // by rank; null: not there, or gone
+  int joined_ = 0;
+  bool started_ = false;
+  bool told_ = false;  // the run's failure
+  std::map<std::string, std::string> values_;
+  std::map<std::string, std::set<int>> asked_;  // ranks that wait for a key
+  SourceFiles files_;
+  int64_t serial_ = 0;
+  std::unique_ptr<Switchboard> run_;
+  Clock::time_point begin_ = Clock::now();
+  Clock::time_point last_round_ = Clock::now();
+  Clock::time_point last_beat_ = Clock::now();
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace ranklab::cpu_sim

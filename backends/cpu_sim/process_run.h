@@ -1,0 +1,67 @@
+// One run of the rank of this process: posts its calls to the coordinator, and moves the bytes of what is matched over
+// Gloo. Thread rule: the rank's thread posts; answers come on the control thread.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "backends/cpu_sim/control.h"
+#include "backends/cpu_sim/process_mover.h"
+#include "backends/cpu_sim/run.h"
+
+namespace ranklab::cpu_sim {
+
+// How this process reaches the data connections of the others; lives as long as the world.
+struct DataPlane {
+  std::shared_ptr<gloo::transport::Device> device;
+  std::shared_ptr<GlooGroup> mesh;  // all ranks
+  std::chrono::milliseconds timeout;
+};
+
+class ProcessRun final : public Run {
+ public:
+  // `number`: of the run in its world, the same on every rank.
+  ProcessRun(Control& control, const DataPlane& plane, int rank, int number);
+  ~ProcessRun() override;
+
+  Channel& channel(const ChannelInfo& info) override;
+  ExchangePtr post(Channel& channel, int seat, Call call, Mover& mover) override;
+  void block(int rank, const ExchangePtr& exchange) override;
+  void finished_call(int rank, const Exchange& exchange, int seat, int64_t now_ns) override;
+  Error abort_error(int rank) override;
+  void body_returned(int rank) override;
+  void body_failed(int rank, const Error& error) override;
+  std::shared_ptr<Mover> mover(const std::string& label, const Group& group) override;
+
+  // Waits until every rank's body returned, or the world failed.
+  void wait_end();
+
+ private:
+  struct Open {
+    ExchangePtr exchange;
+    Mover* mover;
+  };
+  void on_frame(const Frame& frame);
+  void on_failure();
+  int64_t number_of(const Exchange& exchange);
+
+  Control& control_;
+  const DataPlane& plane_;
+  const int rank_;
+  const int number_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, Channel> channels_;
+  std::map<const ChannelInfo*, int64_t> numbers_;
+  std::map<std::pair<int64_t, int64_t>, Open> open_;  // posted and not matched
+  std::map<std::string, std::shared_ptr<ProcessMover>> movers_;
+  bool ended_ = false;
+  bool failed_ = false;
+};
+
+// Gloo's store over the coordinator's.
+std::unique_ptr<gloo::rendezvous::Store> make_control_store(Control& control, std::chrono::milliseconds timeout);
+
+}  // namespace ranklab::cpu_sim

@@ -1,0 +1,50 @@
+// The few socket calls that the control connections need, with errors that say what to do. Names are looked up only
+// where the caller gave one, never for whoever connects. Thread rule: any thread; a Socket belongs to one owner.
+#pragma once
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace ranklab::cpu_sim {
+
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int descriptor) : descriptor_(descriptor) {}
+  Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Socket& operator=(Socket&& other) noexcept;
+  ~Socket() { close(); }
+  int get() const { return descriptor_; }
+  bool is_open() const { return descriptor_ >= 0; }
+  void close();
+
+ private:
+  int descriptor_ = -1;
+};
+
+// A numeric address of `host`. Throws kInvalidArgument when the name is not known.
+std::string resolve_host(const std::string& host);
+bool is_loopback(const std::string& address);
+
+// Listens on `address` (numeric) and `port`, 0 for any. Throws kEnvironment naming the port.
+Socket listen_on(const std::string& address, int port);
+int port_of(const Socket& listener);
+// Non-blocking. Nothing when nobody is waiting.
+Socket accept_one(const Socket& listener);
+
+// One attempt. Nothing when nobody listens there, or the time is over.
+std::optional<Socket> connect_to(const std::string& address, int port, std::chrono::milliseconds limit);
+
+// "10.0.0.2", of this end and of the other one.
+std::string local_address(const Socket& socket);
+std::string peer_address(const Socket& socket);
+// The local address that packets to `address` leave from.
+std::string route_source(const std::string& address);
+
+// Non-blocking. -1: nothing to be had now; 0: closed, or broken.
+long receive_some(const Socket& socket, std::string& into);
+// What could be sent now; -1: the connection is broken.
+long send_some(const Socket& socket, const std::string& bytes, size_t from);
+
+}  // namespace ranklab::cpu_sim

@@ -1,0 +1,29 @@
+// Calls and errors as payloads. A call travels without its data: on the coordinator's side its tensor is a meta tensor,
+// which carries dtype and shape, so the comparisons and texts of call_check.h are those of a thread world. Thread rule:
+// pure, but for CallSites.
+#pragma once
+#include <set>
+#include <string>
+
+#include "backends/cpu_sim/frame.h"
+#include "core/base/error.h"
+#include "core/comm/call.h"
+
+namespace ranklab::cpu_sim {
+
+// File names of call sites, kept for as long as calls may name them.
+class SourceFiles {
+ public:
+  const char* keep(const std::string& file) { return files_.insert(file).first->c_str(); }
+
+ private:
+  std::set<std::string> files_;
+};
+
+void pack_call(Packer& packer, const Call& call);
+Call unpack_call(Unpacker& unpacker, SourceFiles& files);
+
+void pack_error(Packer& packer, const Error& error);
+Error unpack_error(Unpacker& unpacker);
+
+}  // namespace ranklab::cpu_sim

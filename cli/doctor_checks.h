@@ -1,0 +1,55 @@
+// What `ranklab doctor` looks at: one small function a line, listed in doctor_command.cpp. A check looks at files, the
+// environment and limits; it opens no CUDA library, starts no rank, and never throws for what it does not find. Cost:
+// milliseconds each; the slowest start a tool to ask its version. Thread rule: main thread.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace ranklab {
+
+struct DoctorLine {
+  enum class Status { kOk, kWarn, kMissing };
+  Status status = Status::kOk;
+  std::string what;       // "Gloo"
+  std::string value;      // "0.5.0, /lib/x86_64-linux-gnu/libgloo.so.0"
+  std::string fix = {};   // the command that mends it; empty when there is nothing to do
+  bool required = false;  // simulation needs it: missing means exit code 3
+};
+
+// doctor_software.cpp
+DoctorLine check_program();
+DoctorLine check_libtorch();
+DoctorLine check_gloo();
+DoctorLine check_compiler();
+DoctorLine check_cmake();
+DoctorLine check_ninja();
+DoctorLine check_ccache();
+DoctorLine check_clang();
+DoctorLine check_corpus();
+// doctor_gpu.cpp
+DoctorLine check_gpus();
+DoctorLine check_cuda_toolkit();
+DoctorLine check_nccl();
+DoctorLine check_cuda_module();
+// doctor_display.cpp
+DoctorLine check_opengl();
+DoctorLine check_display();
+DoctorLine check_fonts();
+// doctor_limits.cpp
+DoctorLine check_cores();
+DoctorLine check_memory_available();
+DoctorLine check_open_files();
+DoctorLine check_threads();
+DoctorLine check_shared_memory();
+DoctorLine check_launcher();
+
+// --- for the checks ---
+// The program of that name on PATH, or "".
+std::string find_on_path(const std::string& program);
+// The first line that a command prints on stdout, or "".
+std::string first_line_of(const std::string& command);
+// A shared library's file in the usual folders and LD_LIBRARY_PATH, links resolved ("libnccl.so.2"), or "".
+std::string find_library(const std::string& soname);
+std::string first_line_of_file(const std::string& path);
+
+}  // namespace ranklab

@@ -1,0 +1,61 @@
+#include "cli/interrupt.h"
+
+#include <semaphore.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <ctime>
+#include <thread>
+
+namespace ranklab {
+namespace {
+
+constexpr std::chrono::milliseconds kPatience{1'500};
+
+// Launchers pass on what the terminal sends to the whole group anyway: two signals so close are one.
+constexpr int64_t kEchoNs = 300'000'000;
+
+std::atomic<int> g_signal{0};
+std::atomic<int64_t> g_since_ns{0};
+sem_t g_wake;
+
+int64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+void on_signal(int signal) {
+  int none = 0;
+  if (g_signal.compare_exchange_strong(none, signal)) {
+    g_since_ns = monotonic_ns();
+    sem_post(&g_wake);
+  } else if (g_since_ns != 0 && monotonic_ns() - g_since_ns > kEchoNs) {
+    ::_exit(interrupt_exit_code());
+  }
+}
+
+}  // namespace
+
+void watch_interrupts() {
+  sem_init(&g_wake, 0, 0);
+  std::thread([] {
+    while (sem_wait(&g_wake) != 0) continue;
+    std::this_thread::sleep_for(kPatience);
+    std::fprintf(stderr, "ranklab: interrupted; what was under way did not end within %.1f s and is given up\n",
+                 static_cast<double>(kPatience.count()) * 1e-3);
+    ::_exit(interrupt_exit_code());
+  }).detach();
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+}
+
+bool interrupt_asked() { return g_signal != 0; }
+
+int interrupt_exit_code() { return 128 + (g_signal != 0 ? g_signal.load() : SIGINT); }
+
+}  // namespace ranklab

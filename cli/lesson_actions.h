@@ -1,0 +1,26 @@
+// What `ranklab lesson ...` does, one function a subcommand. Each returns the exit code: 0, 4 when a check fails, 130
+// after Ctrl-C. Thread rule: the main thread, with no other threads running (an exercise is checked in a fork).
+#pragma once
+#include <string>
+
+namespace ranklab {
+
+struct LessonRequest {
+  std::string lesson;  // number or slug; empty: the current one
+  std::string predict;
+  std::string file;  // check this file instead of the learner's copy
+  double timeout_s = 20;
+  bool force = false;
+};
+
+int lesson_list_all(const LessonRequest& request);
+int lesson_start(const LessonRequest& request);
+int lesson_run(const LessonRequest& request);
+int lesson_check(const LessonRequest& request);
+int lesson_hint(const LessonRequest& request);
+int lesson_solution(const LessonRequest& request);
+int lesson_reset(const LessonRequest& request);
+int lesson_progress(const LessonRequest& request);
+int lesson_watch(const LessonRequest& request);
+
+}  // namespace ranklab

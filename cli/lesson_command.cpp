@@ -1,0 +1,65 @@
+// ranklab lesson: the subcommands and their options.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/lesson_actions.h"
+
+namespace ranklab {
+namespace {
+
+struct Verb {
+  const char* name;
+  const char* about;
+  int (*action)(const LessonRequest&);
+  bool takes_lesson;
+};
+
+constexpr Verb kVerbs[] = {
+    {"list", "all lessons and how far you are", lesson_list_all, false},
+    {"start", "read the lesson, and get your copy of the exercise", lesson_start, true},
+    {"run", "run the experiment", lesson_run, true},
+    {"check", "compile your exercise and compare it with the unsplit twin", lesson_check, true},
+    {"hint", "the next hint", lesson_hint, true},
+    {"solution", "show the solution, once you have passed", lesson_solution, true},
+    {"reset", "start the exercise over; your file is kept", lesson_reset, true},
+    {"progress", "what you have passed", lesson_progress, false},
+    {"watch", "check again whenever you save", lesson_watch, true},
+};
+
+void add_options(CLI::App& app, const Verb& verb, LessonRequest& request) {
+  const std::string name = verb.name;
+  if (verb.takes_lesson) app.add_option("lesson", request.lesson, "number or name; the current one if left out");
+  if (name == "start" || name == "run") {
+    app.add_option("--predict", request.predict, "your answer to the lesson's question");
+  }
+  if (name == "check" || name == "watch") {
+    app.add_option("--file", request.file, "check this file instead of your copy");
+    app.add_option("--timeout", request.timeout_s, "seconds your code may run")
+        ->check(CLI::Range(0.1, 3600.0))
+        ->capture_default_str();
+  }
+  if (name == "solution") app.add_flag("--force", request.force, "show it anyway");
+}
+
+}  // namespace
+
+CommandAction setup_lesson(CLI::App& app) {
+  app.require_subcommand(0, 1);
+  app.footer("Examples:\n  ranklab lesson start\n  ranklab lesson check\n  ranklab lesson run all_reduce --predict 2");
+  auto request = std::make_shared<LessonRequest>();
+  std::vector<std::pair<CLI::App*, int (*)(const LessonRequest&)>> subs;
+  for (const Verb& verb : kVerbs) {
+    CLI::App* sub = app.add_subcommand(verb.name, verb.about);
+    add_options(*sub, verb, *request);
+    subs.emplace_back(sub, verb.action);
+  }
+  return [subs, request] {
+    for (const auto& [sub, action] : subs) {
+      if (sub->parsed()) return action(*request);
+    }
+    return lesson_list_all(*request);
+  };
+}
+
+}  // namespace ranklab

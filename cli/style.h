@@ -1,0 +1,38 @@
+// Colour for people: text that is wrapped in escape codes when its stream is a terminal that wants them, and left alone
+// otherwise. What decides, the first that is set: --color=always|never, NO_COLOR (no-color.org), CLICOLOR_FORCE
+// (bixense.com/clicolors), TERM=dumb or none, and whether the stream is a terminal. A colour never carries meaning
+// alone: the words say it too. Thread rule: set_color_mode() before other threads start; the rest is pure.
+#pragma once
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace ranklab {
+
+enum class ColorMode { kAuto, kAlways, kNever };
+
+// "auto", "always" or "never"; throws kInvalidArgument for anything else.
+ColorMode color_mode(const std::string& text);
+void set_color_mode(ColorMode mode);
+
+class Style {
+ public:
+  explicit Style(bool on) : on_(on) {}
+  bool on() const { return on_; }
+  std::string bold(std::string_view text) const { return wrap("1", text); }
+  std::string dim(std::string_view text) const { return wrap("2", text); }
+  std::string red(std::string_view text) const { return wrap("31", text); }
+  std::string green(std::string_view text) const { return wrap("32", text); }
+  std::string yellow(std::string_view text) const { return wrap("33", text); }
+  std::string cyan(std::string_view text) const { return wrap("36", text); }
+  // One of six colours that tell neighbours apart: groups in a drawing.
+  std::string group(int index, std::string_view text) const;
+
+ private:
+  std::string wrap(const char* code, std::string_view text) const;
+  bool on_;
+};
+
+Style style_for(FILE* stream);
+
+}  // namespace ranklab

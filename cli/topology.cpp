@@ -1,0 +1,105 @@
+#include "cli/topology.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/model/presets.h"
+
+namespace ranklab {
+namespace {
+
+constexpr const char* kWhere = "ranklab topo";
+constexpr int kMaxWorld = 16384;
+
+// A world that was not given is dp x cp x tp x pp, with dp 1 when that was not given either.
+ParallelDims with_world(ParallelDims dims) {
+  int64_t world = dims.world;
+  if (world == 0) {
+    world = 1;
+    for (const int size : {dims.tp, dims.cp, dims.pp, std::max(dims.dp, 1)}) {
+      world = std::min<int64_t>(world * std::max(size, 1), kMaxWorld + 1);
+    }
+  }
+  RANKLAB_CHECK(world >= 1 && world <= kMaxWorld, ErrorKind::kInvalidArgument, .where = kWhere,
+                .what = "topo does not draw a world of this size",
+                .got = world > kMaxWorld ? "more than " + std::to_string(kMaxWorld) : std::to_string(world),
+                .want = "1 to " + std::to_string(kMaxWorld) + " ranks", .fix = "give smaller --world-size or axes");
+  dims.world = static_cast<int>(world);
+  return dims;
+}
+
+void check_multiple(const char* what, int64_t value, const char* by, int64_t divisor, const char* fix) {
+  const int64_t below = value / divisor * divisor;
+  std::string nearest = std::to_string(below + divisor);
+  if (below > 0) nearest = std::to_string(below) + " or " + nearest;
+  RANKLAB_CHECK(value > 0 && value % divisor == 0, ErrorKind::kInvalidArgument, .where = kWhere,
+                .what = strprintf("%s must be a positive multiple of %s", what, by),
+                .got = strprintf("%s %ld, %s %ld", what, static_cast<long>(value), by, static_cast<long>(divisor)),
+                .want = nearest, .fix = fix);
+}
+
+void check_positive(const char* flag, int64_t value) {
+  RANKLAB_CHECK(value >= 1, ErrorKind::kInvalidArgument, .where = kWhere,
+                .what = std::string(flag) + " must be positive", .got = std::to_string(value), .want = "1 or more",
+                .fix = "leave it out for its default");
+}
+
+constexpr const char* kMeshAlone = "change the layout or the model, or --preset none for the mesh alone";
+
+void check_experts(const StepShape& s) {
+  if (s.num_experts == 0) return;
+  check_multiple("--num-experts", s.num_experts, "--ep", s.dims.ep, "change --num-experts or --ep");
+  check_multiple("--ffn-hidden-size", s.model.ffn_hidden_size, "--etp", s.dims.etp, "change --etp");
+  RANKLAB_CHECK(
+      s.router_topk >= 1 && s.router_topk <= s.num_experts, ErrorKind::kInvalidArgument, .where = kWhere,
+      .what = "--moe-router-topk must be at least 1 and at most the number of experts",
+      .got = strprintf("top %ld of %ld experts", static_cast<long>(s.router_topk), static_cast<long>(s.num_experts)),
+      .want = "1 to " + std::to_string(s.num_experts), .fix = "change --moe-router-topk or --num-experts");
+}
+
+StepShape make_step(const TopologyOptions& options, const ParallelDims& dims) {
+  StepShape s;
+  s.model = model_preset(options.preset);
+  s.dims = dims;
+  if (options.seq_length != 0) s.model.seq_length = options.seq_length;
+  check_positive("--seq-length", s.model.seq_length);
+  check_positive("--micro-batch-size", options.micro_batch_size);
+  check_positive("--ddp-bucket-bytes", options.bucket_bytes);
+  s.sequence_parallel = options.sequence_parallel.value_or(dims.tp > 1);
+  validate(s.model, dims.tp, false);
+  check_multiple("--seq-length", s.model.seq_length, s.sequence_parallel ? "cp x tp" : "--cp",
+                 dims.cp * (s.sequence_parallel ? dims.tp : 1), kMeshAlone);
+  RANKLAB_CHECK(dims.pp <= s.model.num_layers, ErrorKind::kInvalidArgument, .where = kWhere,
+                .what = "more pipeline stages than layers",
+                .got = strprintf("pp %d, %ld layers", dims.pp, static_cast<long>(s.model.num_layers)),
+                .want = strprintf("pp of at most %ld", static_cast<long>(s.model.num_layers)), .fix = kMeshAlone);
+  s.micro_batch_size = options.micro_batch_size;
+  const int64_t replica_batch = options.micro_batch_size * dims.dp;
+  const int64_t batch = options.global_batch_size == 0 ? replica_batch * dims.pp : options.global_batch_size;
+  check_multiple("--global-batch-size", batch, "micro batch x dp", replica_batch, "change --gbs or --mbs");
+  s.num_microbatches = batch / replica_batch;
+  s.bucket_bytes = options.bucket_bytes;
+  s.dtype = parse_dtype(options.params_dtype);
+  s.num_experts = options.num_experts == 0 && dims.ep * dims.etp > 1 ? dims.ep : options.num_experts;
+  s.router_topk = options.num_experts == 0 ? std::min(options.router_topk, s.num_experts) : options.router_topk;
+  check_experts(s);
+  return s;
+}
+
+}  // namespace
+
+Topology make_topology(const TopologyOptions& options) {
+  check_positive("--gpus-per-node", options.gpus_per_node);
+  Topology out{.mesh = DeviceMesh(with_world(options.dims)),
+               .gpus_per_node = options.gpus_per_node,
+               .preset = options.preset,
+               .step = {},
+               .traffic = {}};
+  if (options.preset == "none") return out;
+  out.step = make_step(options, out.mesh.dims());
+  out.traffic = predict_axis_traffic(*out.step, out.mesh, options.gpus_per_node);
+  return out;
+}
+
+}  // namespace ranklab

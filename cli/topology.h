@@ -1,0 +1,40 @@
+// What `ranklab topo` shows, apart from how: the mesh that was asked for, and one training step on it. Pure.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/plan/traffic.h"
+
+namespace ranklab {
+
+struct TopologyOptions {
+  ParallelDims dims{.world = 0};  // world 0: dp x cp x tp x pp
+  int gpus_per_node = 8;
+  // The model whose step is measured; "none": the mesh alone.
+  std::string preset = "llama_8b";
+  int64_t seq_length = 0;  // 0: the preset's
+  int64_t micro_batch_size = 1;
+  int64_t global_batch_size = 0;  // 0: one microbatch per pipeline stage on every replica
+  std::string params_dtype = "fp32";
+  std::optional<bool> sequence_parallel;  // unset: on when tp > 1
+  int64_t num_experts = 0;                // 0: one per ep rank when ep > 1
+  int64_t router_topk = 2;
+  int64_t bucket_bytes = int64_t{25} << 20;
+};
+
+struct Topology {
+  DeviceMesh mesh;
+  int gpus_per_node = 8;
+  std::string preset;
+  std::optional<StepShape> step;  // none without a model
+  std::vector<AxisTraffic> traffic;
+
+  int node(int rank) const { return rank / gpus_per_node; }
+  int nodes() const { return (mesh.world_size() + gpus_per_node - 1) / gpus_per_node; }
+};
+
+// Throws kInvalidArgument naming both numbers and the nearest legal values.
+Topology make_topology(const TopologyOptions& options);
+
+}  // namespace ranklab

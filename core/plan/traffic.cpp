@@ -1,0 +1,116 @@
+#include "core/plan/traffic.h"
+
+#include <array>
+#include <numeric>
+#include <set>
+
+#include "core/plan/planned_axes.h"
+#include "core/plan/step_walk.h"
+#include "core/sim/link_cost.h"
+
+namespace ranklab {
+namespace {
+
+class TrafficCount final : public StepVisitor {
+ public:
+  explicit TrafficCount(const ParallelDims& dims) : dims_(dims) {}
+
+  void compute(double, double, int) override {}
+  int post(Axis axis, Verb verb, int64_t logical_bytes) override {
+    VerbTraffic& traffic = traffic_[{axis, verb}];
+    ++traffic.calls;
+    traffic.logical_bytes += logical_bytes;
+    traffic.ring_bytes += rings(axis).collective(verb, logical_bytes).algorithm_bytes;
+    return 0;
+  }
+  void wait(int) override {}
+  RankTraffic take() { return std::move(traffic_); }
+
+ private:
+  // Bytes do not depend on the links, so any profile will do.
+  const LinkCost& rings(Axis axis) {
+    const auto found = rings_.find(axis);
+    if (found != rings_.end()) return found->second;
+    std::vector<int> ranks(static_cast<size_t>(dims_.size(axis)));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return rings_.emplace(axis, LinkCost(HardwareProfile{}, ranks, static_cast<int>(ranks.size()))).first->second;
+  }
+
+  const ParallelDims& dims_;
+  std::map<Axis, LinkCost> rings_;
+  RankTraffic traffic_;
+};
+
+// The part of a member's bytes that leaves its node.
+double share_across_nodes(const Group& group, size_t member, Verb verb, int gpus_per_node, bool forward) {
+  const size_t n = group.global_ranks.size();
+  const auto node = [&](size_t i) { return group.global_ranks[i % n] / gpus_per_node; };
+  if (verb == Verb::kAllToAll) {
+    int away = 0;
+    for (size_t i = 0; i < n; ++i) away += node(i) != node(member) ? 1 : 0;
+    return static_cast<double>(away) / static_cast<double>(n - 1);
+  }
+  return node(forward ? member + 1 : member + n - 1) != node(member) ? 1 : 0;
+}
+
+// Pipeline messages: a middle stage sends as much forward to the next stage as back to the one before.
+double pipeline_share(const Group& group, size_t member, int gpus_per_node) {
+  const bool last = member + 1 == group.global_ranks.size();
+  const double next = last ? 0 : share_across_nodes(group, member, Verb::kSend, gpus_per_node, true);
+  const double previous = member == 0 ? 0 : share_across_nodes(group, member, Verb::kSend, gpus_per_node, false);
+  const int directions = (last ? 0 : 1) + (member == 0 ? 0 : 1);
+  return directions == 0 ? 0 : (next + previous) / directions;
+}
+
+void add_group(AxisTraffic& row, const Group& group, const std::vector<RankTraffic>& by_stage, const DeviceMesh& mesh,
+               int gpus_per_node) {
+  ++row.groups;
+  if (nodes_of(group, gpus_per_node) > 1) ++row.groups_across_nodes;
+  for (size_t member = 0; member < group.global_ranks.size(); ++member) {
+    const int stage = mesh.dims().pp == 1 ? 0 : mesh.coordinate(Axis::kPp, group.global_ranks[member]);
+    VerbTraffic mine;
+    for (const auto& [key, traffic] : by_stage[static_cast<size_t>(stage)]) {
+      if (key.first != row.axis) continue;
+      mine.calls += traffic.calls;
+      mine.logical_bytes += traffic.logical_bytes;
+      mine.ring_bytes += traffic.ring_bytes;
+      const double share = row.axis == Axis::kPp && key.second == Verb::kSend
+                               ? pipeline_share(group, member, gpus_per_node)
+                               : share_across_nodes(group, member, key.second, gpus_per_node, true);
+      row.bytes_across_nodes += static_cast<int64_t>(share * static_cast<double>(traffic.ring_bytes));
+    }
+    row.total_bytes += mine.ring_bytes;
+    if (mine.ring_bytes > row.per_rank.ring_bytes) row.per_rank = mine;
+  }
+}
+
+}  // namespace
+
+int nodes_of(const Group& group, int gpus_per_node) {
+  std::set<int> nodes;
+  for (const int rank : group.global_ranks) nodes.insert(rank / gpus_per_node);
+  return static_cast<int>(nodes.size());
+}
+
+RankTraffic predict_traffic(const StepShape& shape, int stage) {
+  TrafficCount count(shape.dims);
+  walk_step(shape, stage, count);
+  return count.take();
+}
+
+std::vector<AxisTraffic> predict_axis_traffic(const StepShape& shape, const DeviceMesh& mesh, int gpus_per_node) {
+  std::vector<RankTraffic> by_stage;
+  for (int stage = 0; stage < shape.dims.pp; ++stage) by_stage.push_back(predict_traffic(shape, stage));
+  constexpr std::array kAxes = {Axis::kTp, Axis::kCp, Axis::kDp,  Axis::kDpCp,
+                                Axis::kPp, Axis::kEp, Axis::kEtp, Axis::kEdp};
+  std::vector<AxisTraffic> rows;
+  for (const Axis axis : kAxes) {
+    if (mesh.size(axis) == 1) continue;
+    AxisTraffic row{.axis = axis, .group_size = mesh.size(axis), .planned = is_planned(axis)};
+    for (const Group& group : mesh.groups(axis)) add_group(row, group, by_stage, mesh, gpus_per_node);
+    if (row.per_rank.calls > 0) rows.push_back(row);
+  }
+  return rows;
+}
+
+}  // namespace ranklab

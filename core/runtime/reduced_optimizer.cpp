@@ -1,0 +1,63 @@
+// Gradients accumulated over microbatches, summed over dp in buckets, clipped; then an Optimizer's update.
+#include "core/optim/grad_clip.h"
+#include "core/parallel/grad_reducer.h"
+#include "core/runtime/provide.h"
+
+namespace ranklab {
+namespace {
+
+class ReducedOptimizer : public RankOptimizer {
+ public:
+  ReducedOptimizer(CausalLm& model, RankContext& ctx, const RunPlan& plan, const MakeOptimizer& make)
+      : ctx_(ctx),
+        parameters_(model.registry().parameters()),
+        clip_grad_(plan.config.clip_grad),
+        reducer_(parameters_, ctx.comm(Axis::kDp),
+                 plan.sequence_parallel && ctx.size(Axis::kTp) > 1 ? &ctx.comm(Axis::kTp) : nullptr,
+                 reducer_options(plan)),
+        optimizer_(make(parameters_, plan)) {}
+
+  void begin_step(int64_t num_microbatches) override { reducer_.begin_step(static_cast<int>(num_microbatches)); }
+  void begin_microbatch(int64_t microbatch) override { reducer_.begin_microbatch(static_cast<int>(microbatch)); }
+  void end_microbatch(int64_t microbatch) override { reducer_.end_microbatch(static_cast<int>(microbatch)); }
+  double finish_step(double lr) override {
+    reducer_.finish();
+    const double norm = clip_grad_norm(parameters_, ctx_, clip_grad_);
+    optimizer_->step(lr);
+    optimizer_->zero_grad();
+    return norm;
+  }
+
+ private:
+  static GradReducerOptions reducer_options(const RunPlan& plan) {
+    return {.bucket_bytes = plan.bucket_bytes,
+            .overlap = plan.config.overlap_grad_reduce,
+            .accumulation = plan.config.accumulation == Accumulation::kPairwise ? GradAccumulation::kPairwise
+                                                                                : GradAccumulation::kSequential};
+  }
+
+  RankContext& ctx_;
+  std::vector<Parameter*> parameters_;
+  double clip_grad_;
+  GradReducer reducer_;
+  std::unique_ptr<Optimizer> optimizer_;
+};
+
+class ReducedOptimizerRuntime : public OptimizerRuntime {
+ public:
+  explicit ReducedOptimizerRuntime(MakeOptimizer make) : make_(std::move(make)) {}
+  std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
+    return std::make_unique<ReducedOptimizer>(model, ctx, plan, make_);
+  }
+
+ private:
+  MakeOptimizer make_;
+};
+
+}  // namespace
+
+std::shared_ptr<OptimizerRuntime> provide_optimizer(MakeOptimizer make) {
+  return std::make_shared<ReducedOptimizerRuntime>(std::move(make));
+}
+
+}  // namespace ranklab

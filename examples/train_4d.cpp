@@ -1,0 +1,44 @@
+// Any mesh: world = tp x dp x cp x pp ranks, laid out by the engine; every layout gives the losses of one rank. Axes
+// that the engine does not run yet are refused by the engine itself.
+//   train_4d [--tp N] [--dp N] [--cp N] [--pp N] [--steps N]
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "backends/cpu_sim/thread_world.h"
+#include "core/base/error.h"
+#include "examples/example_hooks.h"
+
+int run(int argc, char** argv) {
+  ranklab::TrainConfig config;
+  ranklab::ParallelDims& mesh = config.parallel;
+  mesh = {.dp = 1};
+  int steps = 50;
+  const std::map<std::string, int*> numbers = {
+      {"--tp", &mesh.tp}, {"--dp", &mesh.dp}, {"--cp", &mesh.cp}, {"--pp", &mesh.pp}, {"--steps", &steps}};
+  for (int i = 1; i < argc; i += 2) {
+    const auto number = numbers.find(argv[i]);
+    RANKLAB_CHECK(number != numbers.end() && i + 1 < argc, ranklab::ErrorKind::kInvalidArgument, .where = "train_4d",
+                  .what = "not an axis and its size", .got = argv[i], .want = "--tp, --dp, --cp, --pp or --steps N");
+    *number->second = std::atoi(argv[i + 1]);
+  }
+  mesh.world = mesh.tp * mesh.dp * mesh.cp * mesh.pp;
+  config.global_batch_size = 8;
+  config.train_iters = steps;
+  config.eval_interval = 0;
+  config.sample_tokens = 0;
+  const ranklab::RunPlan plan = ranklab::resolve(config);
+  for (int rank = 0; rank < plan.mesh.world_size(); ++rank) {
+    std::printf("rank %d: %s\n", rank, plan.mesh.label(rank).c_str());
+  }
+  return ranklab::examples::train(ranklab::make_thread_world({.size = mesh.world}), plan);
+}
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const ranklab::Error& error) {
+    std::fprintf(stderr, "train_4d: error: %s\n", error.what());
+    return ranklab::exit_code(error.kind());
+  }
+}

@@ -1,0 +1,103 @@
+#include "lessons/compile.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace ranklab::lesson {
+namespace {
+
+std::string shell_quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+bool runs(const std::string& compiler) {
+  const std::string command = "command -v " + shell_quoted(compiler) + " >/dev/null 2>&1";
+  return std::system(command.c_str()) == 0;
+}
+
+std::string find_compiler() {
+  const char* set = std::getenv("CXX");
+  if (set != nullptr && *set != '\0') return set;  // may carry options, so it is not quoted
+  for (const char* name : {RANKLAB_CXX_COMPILER, "c++", "g++", "clang++"}) {
+    if (runs(name)) return shell_quoted(name);
+  }
+  throw Error(ErrorKind::kEnvironment, {.where = "lesson check",
+                                        .what = "there is no C++ compiler",
+                                        .got = "none of $CXX, c++, g++, clang++",
+                                        .want = "a compiler with C++20",
+                                        .fix = "apt-get install g++, or set CXX"});
+}
+
+std::filesystem::path new_folder() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "ranklab-lesson-XXXXXX").string();
+  RANKLAB_CHECK(::mkdtemp(pattern.data()) != nullptr, ErrorKind::kIo, .where = "lesson check",
+                .what = "no temporary folder can be made", .got = pattern, .fix = "set TMPDIR to a writable folder");
+  return pattern;
+}
+
+// The first lines: later errors mostly follow from the first.
+std::string first_lines(const std::string& text, int limit) {
+  std::istringstream lines(text);
+  std::string out, line;
+  for (int i = 0; std::getline(lines, line); ++i) {
+    if (i == limit) return out + "...\n";
+    out += line + "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+Compiled::~Compiled() {
+  std::error_code ignored;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+}
+
+Compiled::Compiled(Compiled&& other) noexcept
+    : ok(other.ok),
+      seconds(other.seconds),
+      messages(std::move(other.messages)),
+      shared_object(std::move(other.shared_object)),
+      folder_(std::exchange(other.folder_, {})) {}
+
+Compiled compile_exercise(const std::filesystem::path& source, const std::filesystem::path& include_folder,
+                          bool color) {
+  RANKLAB_CHECK(std::filesystem::is_regular_file(source), ErrorKind::kIo, .where = "lesson check",
+                .what = "the exercise is not there", .got = source.string(), .want = "your copy of the exercise",
+                .fix = "run `ranklab lesson start`, which copies it and says where");
+  Compiled result;
+  result.folder_ = new_folder();
+  result.shared_object = result.folder_ / "exercise.so";
+  // From the file's own folder, so that messages and call sites read "exercise.cpp:41".
+  const std::string folder = std::filesystem::absolute(source).parent_path().string();
+  const std::string command =
+      "cd " + shell_quoted(folder) + " && " + find_compiler() +
+      " -std=c++20 -O1 -g1 -Wall -fPIC -shared -Wl,-Bsymbolic -Wl,-z,defs -fdiagnostics-color=" +
+      (color ? "always" : "never") + " -I " + shell_quoted(include_folder.string()) + " " +
+      shell_quoted(source.filename().string()) + " -o " + shell_quoted(result.shared_object.string()) + " 2>&1";
+  const auto begin = std::chrono::steady_clock::now();
+  FILE* pipe = ::popen(command.c_str(), "r");
+  RANKLAB_CHECK(pipe != nullptr, ErrorKind::kEnvironment, .where = "lesson check", .what = "no process can be started",
+                .got = command, .fix = "raise the limit of processes (ulimit -u)");
+  std::array<char, 4096> buffer;
+  std::string output;
+  for (size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) output.append(buffer.data(), n);
+  const int status = ::pclose(pipe);
+  result.ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.messages = first_lines(output, 40);
+  return result;
+}
+
+}  // namespace ranklab::lesson

@@ -1,0 +1,31 @@
+// Compiles the learner's file with the system's C++ compiler into a shared object of its own: about a second, since
+// lesson_api.h includes next to nothing. Thread rule: any thread; each result is a folder of its own.
+#pragma once
+#include <filesystem>
+#include <string>
+
+namespace ranklab::lesson {
+
+struct Compiled {
+  bool ok = false;
+  double seconds = 0;
+  std::string messages;                 // the compiler's, with the learner's file:line
+  std::filesystem::path shared_object;  // exists when ok
+
+  Compiled() = default;
+  ~Compiled();  // removes the shared object and its folder
+  Compiled(Compiled&& other) noexcept;
+  Compiled& operator=(Compiled&&) = delete;
+  Compiled(const Compiled&) = delete;
+  Compiled& operator=(const Compiled&) = delete;
+
+ private:
+  friend Compiled compile_exercise(const std::filesystem::path&, const std::filesystem::path&, bool);
+  std::filesystem::path folder_;
+};
+
+// include_folder: the lesson's folder, where exercise.h lies. $CXX, else the compiler of the build, else c++, g++ or
+// clang++. Throws kEnvironment when there is none, kIo when the file cannot be read.
+Compiled compile_exercise(const std::filesystem::path& source, const std::filesystem::path& include_folder, bool color);
+
+}  // namespace ranklab::lesson

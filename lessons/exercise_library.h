@@ -1,0 +1,32 @@
+// The learner's compiled exercise: a shared object and the functions in it. Thread rule: immutable once loaded.
+#pragma once
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "core/base/error.h"
+
+namespace ranklab::lesson {
+
+class ExerciseLibrary {
+ public:
+  // Throws kCheckFailed when it does not load. Never unloaded: the process that loads it is a short-lived child.
+  explicit ExerciseLibrary(const std::filesystem::path& shared_object);
+
+  // Throws kCheckFailed when the exercise does not define it.
+  template <typename Function>
+  Function* function(const std::string& name) const {
+    return reinterpret_cast<Function*>(symbol(name));
+  }
+
+  // Passed on to the thread world: how long a rank may be silent, and whom to tell when ranks cannot be joined.
+  std::chrono::milliseconds hang_timeout{5'000};
+  std::function<void(const Error&)> on_stuck = {};
+
+ private:
+  void* symbol(const std::string& name) const;
+  void* handle_ = nullptr;
+};
+
+}  // namespace ranklab::lesson

@@ -1,0 +1,131 @@
+#include "lessons/grade.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "core/base/text.h"
+#include "lessons/compile.h"
+#include "lessons/exercise_library.h"
+#include "lessons/sandbox.h"
+
+namespace ranklab::lesson {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CheckRow, what, expected, measured, tolerance, passed)
+
+namespace {
+
+using Json = nlohmann::json;
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+// A world's error in a learner's words: a line for each rank of a deadlock, without the call numbers of the group, and
+// with advice that lesson_api.h has a word for.
+std::vector<std::string> details_of(const ErrorText& text) {
+  static const std::regex kGroupCall(R"( \([a-z-]+\[[0-9 ]+\][^)]*\))");
+  const std::string arrow = " -> for ";
+  std::vector<std::string> lines;
+  std::string got = std::regex_replace(text.got, kGroupCall, "");
+  for (size_t at = 0; (at = got.find(arrow)) != std::string::npos;) {
+    lines.push_back(got.substr(0, at));
+    got = "for " + got.substr(at + arrow.size());
+  }
+  if (!got.empty()) lines.push_back(got);
+  if (!text.want.empty()) lines.push_back("wanted: " + text.want);
+  const std::string fix =
+      replaced(replaced(text.fix, "use the async forms", "use send_recv"), "raise the hang timeout", "raise --timeout");
+  if (!fix.empty()) lines.push_back("do: " + fix);
+  return lines;
+}
+
+std::string problem_answer(const Error& error) {
+  const ErrorText& text = error.text();
+  const std::string where = text.where.substr(0, text.where.find(','));  // the rank; its group is not news here
+  return Json{{"problem", (where.empty() ? "" : where + ": ") + text.what}, {"details", details_of(text)}}.dump(
+      -1, ' ', false, Json::error_handler_t::replace);
+}
+
+// In the child.
+std::string run_check(const LessonRow& row, const std::filesystem::path& shared_object, const GradeOptions& options,
+                      const Leave& leave) {
+  try {
+    ExerciseLibrary library(shared_object);
+    library.hang_timeout = options.limit / 4;
+    library.on_stuck = [&](const Error& error) { leave(problem_answer(error)); };
+    return Json{{"rows", row.make()->check(library)}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  } catch (const Error& error) {
+    return problem_answer(error);
+  } catch (const std::exception& error) {  // not from a rank: those come as Error
+    return problem_answer(Error(ErrorKind::kCheckFailed, {.what = "your code threw", .got = error.what()}));
+  }
+}
+
+std::string signal_words(int number) {
+  switch (number) {
+    case SIGSEGV:
+      return "SIGSEGV (a memory access outside what is yours: an index past the end of a span, or a null pointer)";
+    case SIGABRT:
+      return "SIGABRT (the C++ library gave up: an exception in a noexcept place, a double free, or abort())";
+    case SIGFPE:
+      return "SIGFPE (an integer division by zero)";
+    default:
+      return std::string("signal ") + std::to_string(number) + " (" + ::strsignal(number) + ")";
+  }
+}
+
+std::string problem_of(const ChildResult& child, const GradeOptions& options) {
+  switch (child.end) {
+    case ChildResult::End::kAnswered:
+      return "";
+    case ChildResult::End::kExited:
+      return strprintf("your code ended the whole process with exit code %d before the check was done; ", child.code) +
+             "remove the call of exit()";
+    case ChildResult::End::kSignalled:
+      return "your code crashed" + (child.rank >= 0 ? " on rank " + std::to_string(child.rank) : std::string()) +
+             " with " + signal_words(child.code);
+    case ChildResult::End::kInterrupted:
+      return "interrupted";
+    case ChildResult::End::kTimedOut:
+      return strprintf("your code did not come to an end within %.3g s; look for a loop that never ends",
+                       static_cast<double>(options.limit.count()) * 1e-3);
+  }
+  return "";
+}
+
+}  // namespace
+
+bool Grade::passed() const {
+  return compiled && problem.empty() && !rows.empty() &&
+         std::all_of(rows.begin(), rows.end(), [](const CheckRow& row) { return row.passed; });
+}
+
+Grade grade(const LessonRow& row, const std::filesystem::path& exercise, const GradeOptions& options) {
+  const Compiled compiled = compile_exercise(exercise, row.folder(), options.color);
+  Grade result;
+  result.compile_seconds = compiled.seconds;
+  result.compiled = compiled.ok;
+  result.compiler_messages = compiled.messages;
+  if (!compiled.ok) return result;
+  const ChildResult child = run_in_child(
+      [&](const Leave& leave) { return run_check(row, compiled.shared_object, options, leave); }, options.limit);
+  result.problem = problem_of(child, options);
+  if (child.end != ChildResult::End::kAnswered) return result;
+  const Json answer = Json::parse(child.answer, nullptr, /*allow_exceptions=*/false);
+  if (answer.is_discarded()) {
+    result.problem = "the check's answer was damaged; does your code write outside its spans?";
+  } else if (answer.contains("rows")) {
+    result.rows = answer["rows"].get<std::vector<CheckRow>>();
+  } else {
+    result.problem = answer.value("problem", "the check gave no answer");
+    result.details = answer.value("details", std::vector<std::string>());
+  }
+  return result;
+}
+
+}  // namespace ranklab::lesson

@@ -1,0 +1,31 @@
+// Compiles an exercise, runs its lesson's check in a child process, and says in words what happened. Thread rule: the
+// caller has no other threads (sandbox.h).
+#pragma once
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "lessons/lesson_list.h"
+
+namespace ranklab::lesson {
+
+struct Grade {
+  double compile_seconds = 0;
+  bool compiled = false;
+  std::string compiler_messages;
+  std::vector<CheckRow> rows;        // empty when the code never came to an end
+  std::string problem;               // crash, hang, deadlock, ... in one sentence; empty when the check ran through
+  std::vector<std::string> details;  // of the problem, a line each
+
+  bool passed() const;
+};
+
+struct GradeOptions {
+  std::chrono::milliseconds limit{20'000};  // of the child; a silent rank is reported after a quarter of it
+  bool color = false;                       // of the compiler's messages
+};
+
+Grade grade(const LessonRow& row, const std::filesystem::path& exercise, const GradeOptions& options);
+
+}  // namespace ranklab::lesson

@@ -1,0 +1,48 @@
+// A lesson: a question, an experiment on simulated ranks, and the check of one exercise against an unsharded twin. A
+// lesson is one folder, NN_slug/{README.md, hints.md, exercise.h, exercise.cpp, solution.cpp, lesson.cpp}, and one row
+// in lesson_list.cpp. README.md is the text the program shows; every number it prints in bold is one of figures().
+// Thread rule: one thread; a lesson starts ranks of its own.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ranklab::lesson {
+
+class Screen;
+class ExerciseLibrary;
+
+struct Figure {
+  std::string name;
+  std::string value;  // as the README prints it
+};
+
+// A guess before the experiment. The answer is not stored: run() measures it.
+struct Question {
+  std::string text;
+  std::string unit;         // printed after numbers
+  double tolerance = 1e-9;  // how close counts as right
+};
+
+// One line of a check's table.
+struct CheckRow {
+  std::string what;
+  std::string expected;
+  std::string measured;
+  std::string tolerance;  // "exact", "1e-12 relative"
+  bool passed = false;
+};
+
+class Lesson {
+ public:
+  virtual ~Lesson() = default;
+  virtual std::vector<Figure> figures() const = 0;
+  virtual Question question() const = 0;
+  // Prints the experiment and its picture; returns the measured answer to question().
+  virtual double run(Screen& screen) const = 0;
+  // Runs the learner's code. Errors of its ranks (deadlock, mismatch, hang) come out as ranklab::Error.
+  virtual std::vector<CheckRow> check(const ExerciseLibrary& exercise) const = 0;
+};
+using LessonPtr = std::unique_ptr<Lesson>;
+
+}  // namespace ranklab::lesson

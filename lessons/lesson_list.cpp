@@ -1,0 +1,70 @@
+#include "lessons/lesson_list.h"
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab::lesson {
+
+LessonPtr make_what_is_a_rank();
+LessonPtr make_all_reduce();
+LessonPtr make_replicas_stay_equal();
+LessonPtr make_split_matmul();
+
+namespace {
+
+const auto kLessons = std::to_array<LessonRow>({
+    {0, "what_is_a_rank", "What is a rank?", make_what_is_a_rank},
+    {1, "all_reduce", "What does an all-reduce cost?", make_all_reduce},
+    {2, "replicas_stay_equal", "Why do 8 replicas stay equal?", make_replicas_stay_equal},
+    {3, "split_matmul", "How is one matmul split?", make_split_matmul},
+});
+
+}  // namespace
+
+std::string LessonRow::folder_name() const { return strprintf("%02d_", number) + slug; }
+std::filesystem::path LessonRow::folder() const { return lesson_root() / folder_name(); }
+
+std::span<const LessonRow> lesson_list() { return kLessons; }
+
+const LessonRow& find_lesson(const std::string& number_or_slug) {
+  std::vector<std::string> slugs;
+  for (const LessonRow& row : kLessons) {
+    if (number_or_slug == row.slug || number_or_slug == row.folder_name() ||
+        number_or_slug == std::to_string(row.number)) {
+      return row;
+    }
+    slugs.push_back(row.slug);
+  }
+  const std::string nearest = nearest_name(number_or_slug, slugs);
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "lesson",
+               .what = "there is no such lesson",
+               .got = quote(number_or_slug),
+               .want = "a number from 0 to " + std::to_string(kLessons.back().number) + ", or a name",
+               .fix = nearest.empty() ? "see `ranklab lesson list`" : "did you mean " + quote(nearest) + "?"});
+}
+
+std::filesystem::path lesson_root() {
+  if (const char* set = std::getenv("RANKLAB_LESSON_DIR"); set != nullptr && *set != '\0') return set;
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path installed = program.parent_path().parent_path() / "share/ranklab/lessons";
+  if (!error && std::filesystem::is_directory(installed, error)) return installed;
+  return RANKLAB_LESSON_SOURCE_DIR;
+}
+
+std::string read_text(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  RANKLAB_CHECK(in.good(), ErrorKind::kIo, .where = "lesson", .what = "a file cannot be read", .got = path.string(),
+                .want = "a readable file",
+                .fix = "check that it exists; RANKLAB_LESSON_DIR names the folder of the lessons");
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace ranklab::lesson

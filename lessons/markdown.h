@@ -1,0 +1,24 @@
+// Shows a lesson's README.md in the terminal: headings, paragraphs wrapped to the width, lists, tables, code as it is.
+// Just the part of Markdown that the lessons use. Thread rule: one thread.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lessons/screen.h"
+
+namespace ranklab::lesson {
+
+void show_markdown(Screen& screen, std::string_view markdown);
+// A README is shown in two parts: what comes before the experiment, and what the experiment shows (with what follows).
+struct LessonText {
+  std::string before;
+  std::string after;
+};
+LessonText split_lesson_text(const std::string& markdown);
+// The texts under each "## " heading, in order: hints.md.
+std::vector<std::string> sections_of(std::string_view markdown);
+// The insides of every **bold** piece.
+std::vector<std::string> bold_pieces(std::string_view markdown);
+
+}  // namespace ranklab::lesson

@@ -1,0 +1,78 @@
+#include "lessons/progress.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "core/base/error.h"
+
+namespace ranklab::lesson {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(LessonState, exercise, prediction, hints, attempts, passed,
+                                                solution_seen)
+
+namespace {
+
+using Json = nlohmann::json;
+constexpr int kSchema = 1;
+
+std::filesystem::path state_folder() {
+  const auto value = [](const char* name) {
+    const char* text = std::getenv(name);
+    return std::string(text == nullptr ? "" : text);
+  };
+  if (!value("RANKLAB_STATE_DIR").empty()) return value("RANKLAB_STATE_DIR");
+  if (!value("XDG_STATE_HOME").empty()) return std::filesystem::path(value("XDG_STATE_HOME")) / "ranklab";
+  RANKLAB_CHECK(!value("HOME").empty(), ErrorKind::kEnvironment, .where = "lesson",
+                .what = "there is no place for the progress file", .got = "no HOME", .want = "a folder of yours",
+                .fix = "set HOME or RANKLAB_STATE_DIR");
+  return std::filesystem::path(value("HOME")) / ".local/state/ranklab";
+}
+
+}  // namespace
+
+std::filesystem::path Progress::file() { return state_folder() / "lessons.json"; }
+
+Progress Progress::load() {
+  const std::filesystem::path path = file();
+  std::ifstream in(path);
+  if (!in.good()) return {};
+  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  try {
+    const Json json = Json::parse(text);
+    Progress progress;
+    RANKLAB_CHECK(json.at("schema") == kSchema, ErrorKind::kBadFile, .where = "lesson progress",
+                  .what = "the progress file is of another version", .got = path.string(),
+                  .want = "schema " + std::to_string(kSchema), .fix = "move it away to start over");
+    progress.current = json.at("current");
+    progress.lessons = json.at("lessons").get<std::map<std::string, LessonState>>();
+    return progress;
+  } catch (const Json::exception& error) {
+    throw Error(ErrorKind::kBadFile, {.where = "lesson progress",
+                                      .what = "the progress file is damaged",
+                                      .got = path.string() + ": " + error.what(),
+                                      .want = "the JSON that ranklab wrote",
+                                      .fix = "move it away to start over; your exercises stay where they are"});
+  }
+}
+
+void Progress::save() const {
+  const std::filesystem::path path = file();
+  const std::filesystem::path fresh = path.string() + "." + std::to_string(::getpid()) + ".new";
+  std::error_code error;
+  std::filesystem::create_directories(path.parent_path(), error);
+  {
+    std::ofstream out(fresh);
+    out << Json{{"schema", kSchema}, {"current", current}, {"lessons", lessons}}.dump(2) << "\n";
+    RANKLAB_CHECK(out.flush().good(), ErrorKind::kIo, .where = "lesson progress",
+                  .what = "the progress file cannot be written", .got = path.string(), .want = "a writable folder",
+                  .fix = "set RANKLAB_STATE_DIR to one");
+  }
+  std::filesystem::rename(fresh, path);
+}
+
+}  // namespace ranklab::lesson

@@ -1,0 +1,129 @@
+#include "lessons/rank_run.h"
+
+#include <ATen/ATen.h>
+
+#include "backends/cpu_sim/thread_world.h"
+
+namespace ranklab::lesson {
+namespace {
+
+at::Tensor view_of(std::span<double> data) {
+  return at::from_blob(data.data(), {static_cast<int64_t>(data.size())}, at::kDouble);
+}
+// Only read: from_blob has no const form.
+at::Tensor view_of(std::span<const double> data) {
+  return view_of(std::span<double>(const_cast<double*>(data.data()), data.size()));
+}
+
+class RankComm final : public Comm {
+ public:
+  explicit RankComm(Communicator& comm) : comm_(comm) {}
+  // What was started and never waited for is waited for here, so that no peer reads memory that is gone.
+  ~RankComm() override {
+    for (const WorkPtr& work : started_) {
+      try {
+        work->wait();
+      } catch (const std::exception&) {
+        return;  // the world is poisoned, and its first error is the one that is shown
+      }
+    }
+  }
+  RankComm(const RankComm&) = delete;
+  RankComm& operator=(const RankComm&) = delete;
+  int rank() const override { return comm_.rank(); }
+  int size() const override { return comm_.size(); }
+
+  void wait(int ticket) override {
+    RANKLAB_CHECK(ticket >= 0 && ticket < static_cast<int>(started_.size()), ErrorKind::kInvalidArgument,
+                  .where = "wait", .what = "there is no such ticket", .got = std::to_string(ticket),
+                  .want = started_.empty() ? "a ticket of start_all_reduce(); none was started"
+                                           : "0 to " + std::to_string(started_.size() - 1),
+                  .fix = "wait for what start_all_reduce() returned");
+    started_[static_cast<size_t>(ticket)]->wait();
+  }
+
+ private:
+  void do_send(std::span<const double> data, int to, Site site) override { comm_.send(view_of(data), to, 0, site); }
+  void do_recv(std::span<double> data, int from, Site site) override { comm_.recv(view_of(data), from, 0, site); }
+  void do_send_recv(std::span<const double> out, int to, std::span<double> in, int from, Site site) override {
+    const WorkPtr sending = comm_.send_async(view_of(out), to, 0, site);
+    const WorkPtr receiving = comm_.recv_async(view_of(in), from, 0, site);
+    sending->wait();
+    receiving->wait();
+  }
+  void do_all_gather(std::span<const double> mine, std::span<double> all, Site site) override {
+    const NoCostScope no_cost;
+    check_sizes("all_gather", mine.size(), all.size());
+    view_of(all).copy_(comm_.all_gather(view_of(mine), {}, site));
+  }
+  void do_reduce_scatter(std::span<const double> all, std::span<double> mine, Site site) override {
+    const NoCostScope no_cost;
+    check_sizes("reduce_scatter", mine.size(), all.size());
+    view_of(mine).copy_(comm_.reduce_scatter(view_of(all), ReduceOp::kSum, {}, site));
+  }
+  int do_start_all_reduce(std::span<double> data, Site site) override {
+    started_.push_back(comm_.all_reduce_async(view_of(data), ReduceOp::kSum, site));
+    return static_cast<int>(started_.size()) - 1;
+  }
+
+  void check_sizes(const char* verb, size_t mine, size_t all) const {
+    RANKLAB_CHECK(mine * static_cast<size_t>(size()) == all, ErrorKind::kInvalidArgument, .where = verb,
+                  .what = "the spans do not fit the group",
+                  .got = std::to_string(mine) + " and " + std::to_string(all) + " elements on " +
+                         std::to_string(size()) + " ranks",
+                  .want = "`all` to be " + std::to_string(size()) + " times `mine`",
+                  .fix = "look at which span is the whole and which is this rank's part");
+  }
+
+  Communicator& comm_;
+  std::vector<WorkPtr> started_;
+};
+
+}  // namespace
+
+int64_t RankRecord::calls(Verb verb) const {
+  int64_t count = 0;
+  for (const Event& event : trace.events) count += event.kind == EventKind::kCollective && event.verb == verb ? 1 : 0;
+  return count;
+}
+
+int64_t RankRecord::sent_bytes() const {
+  int64_t bytes = 0;
+  for (const Event& event : trace.events) {
+    if (event.kind == EventKind::kCollective && event.verb != Verb::kRecv) bytes += event.algorithm_bytes;
+  }
+  return bytes;
+}
+
+int64_t RankRecord::link_ns() const {
+  int64_t total = 0;
+  for (const Event& event : trace.events) {
+    if (event.kind == EventKind::kCollective) total += event.virtual_end_ns - event.virtual_begin_ns;
+  }
+  return total;
+}
+
+std::vector<RankRecord> run_ranks(const RankSetup& setup, const std::function<void(RankContext&)>& body) {
+  const DeviceMesh mesh(setup.dims);
+  const HardwareProfile profile = load_hardware_profile(setup.hardware);
+  ThreadWorldOptions options{.size = setup.dims.world, .on_stuck = {}};
+  if (setup.exercise != nullptr) {
+    options.hang_timeout = setup.exercise->hang_timeout;
+    options.grace = setup.exercise->hang_timeout / 4;
+    options.on_stuck = setup.exercise->on_stuck;
+  }
+  std::vector<RankRecord> records(static_cast<size_t>(setup.dims.world));
+  make_thread_world(options)->run([&](Endpoint& endpoint) {
+    RankContext context(endpoint, mesh, {.profile = &profile, .gpus_per_node = setup.gpus_per_node});
+    body(context);
+    RankRecord& record = records[static_cast<size_t>(context.global_rank())];
+    record.virtual_ns = context.clock().now_ns();
+    record.exposed_ns = context.clock().exposed_total_ns();
+    record.trace = context.tracer().take();
+  });
+  return records;
+}
+
+std::unique_ptr<Comm> make_comm(Communicator& comm) { return std::make_unique<RankComm>(comm); }
+
+}  // namespace ranklab::lesson

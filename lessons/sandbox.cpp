@@ -1,0 +1,124 @@
+#include "lessons/sandbox.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+
+namespace ranklab::lesson {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// The answer is framed, so that a child that leaves half-way is told from one that finished.
+constexpr char kAnswerMark = 'A';
+constexpr char kCrashMark = 'C';
+int g_answer_fd = -1;  // in the child: a signal handler has nothing else to go by
+
+void write_all(int fd, const char* data, size_t size) {
+  while (size > 0) {
+    const ssize_t n = ::write(fd, data, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;  // the parent is gone
+    data += n;
+    size -= static_cast<size_t>(n);
+  }
+}
+
+[[noreturn]] void answer_and_leave(const std::string& answer) {
+  std::fflush(nullptr);
+  const std::string framed = kAnswerMark + answer;
+  write_all(g_answer_fd, framed.data(), framed.size());
+  ::_exit(0);
+}
+
+// Says which rank it was, then lets the signal do what it does.
+extern "C" void on_crash(int signal_number) {
+  const std::array<char, 2> note = {kCrashMark, static_cast<char>(log_rank() + 1)};
+  write_all(g_answer_fd, note.data(), note.size());
+  ::signal(signal_number, SIG_DFL);
+  ::raise(signal_number);
+}
+
+[[noreturn]] void child_main(const std::function<std::string(const Leave&)>& body, int fd) {
+  g_answer_fd = fd;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // Ctrl-C on the parent leaves nothing behind
+  const rlimit no_core = {0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  ::signal(SIGINT, SIG_DFL);
+  for (const int signal_number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::signal(signal_number, on_crash);
+  answer_and_leave(body(answer_and_leave));
+}
+
+enum class Reading { kClosed, kTimeUp, kInterrupted };
+
+// Reads until the child closes its end.
+Reading read_until_closed(int fd, Clock::time_point deadline, std::string& out) {
+  std::array<char, 4096> buffer;
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (left <= 0) return Reading::kTimeUp;
+    pollfd wait_for{.fd = fd, .events = POLLIN, .revents = 0};
+    const int ready = ::poll(&wait_for, 1, static_cast<int>(left));
+    if (ready < 0) return Reading::kInterrupted;
+    if (ready == 0) return Reading::kTimeUp;
+    const ssize_t n = ::read(fd, buffer.data(), buffer.size());
+    if (n <= 0) return Reading::kClosed;
+    out.append(buffer.data(), static_cast<size_t>(n));
+  }
+}
+
+ChildResult interpret(int status, Reading reading, const std::string& text) {
+  ChildResult result;
+  if (!text.empty() && text[0] == kAnswerMark) {
+    result.answer = text.substr(1);
+  } else if (reading == Reading::kInterrupted) {
+    result.end = ChildResult::End::kInterrupted;
+  } else if (reading == Reading::kTimeUp) {
+    result.end = ChildResult::End::kTimedOut;
+  } else if (WIFSIGNALED(status)) {
+    result.end = ChildResult::End::kSignalled;
+    result.code = WTERMSIG(status);
+    if (text.size() >= 2 && text[0] == kCrashMark) result.rank = text[1] - 1;
+  } else {
+    result.end = ChildResult::End::kExited;
+    result.code = WEXITSTATUS(status);
+  }
+  return result;
+}
+
+}  // namespace
+
+ChildResult run_in_child(const std::function<std::string(const Leave&)>& body, std::chrono::milliseconds limit) {
+  std::array<int, 2> ends{};
+  std::fflush(nullptr);
+  const bool piped = ::pipe(ends.data()) == 0;
+  const pid_t child = piped ? ::fork() : -1;
+  RANKLAB_CHECK(child >= 0, ErrorKind::kEnvironment, .where = "lesson check", .what = "no process can be started",
+                .got = std::strerror(errno), .fix = "raise the limit of processes or files (ulimit -u, ulimit -n)");
+  if (child == 0) {
+    ::close(ends[0]);
+    child_main(body, ends[1]);
+  }
+  ::close(ends[1]);
+  std::string text;
+  const Reading reading = read_until_closed(ends[0], Clock::now() + limit, text);
+  if (reading != Reading::kClosed) ::kill(child, SIGKILL);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  ::close(ends[0]);
+  return interpret(status, reading, text);
+}
+
+}  // namespace ranklab::lesson

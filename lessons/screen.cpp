@@ -1,0 +1,160 @@
+#include "lessons/screen.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+namespace ranklab::lesson {
+namespace {
+
+constexpr int kNarrowest = 80;
+constexpr int kWidest = 120;
+
+const char* code_of(Ink ink) {
+  switch (ink) {
+    case Ink::kBold:
+      return "1";
+    case Ink::kDim:
+      return "2";
+    case Ink::kItalic:
+      return "3";
+    case Ink::kRed:
+      return "31";
+    case Ink::kGreen:
+      return "32";
+    case Ink::kYellow:
+      return "33";
+    case Ink::kCyan:
+      return "36";
+  }
+  return "0";
+}
+
+// "14", "1.75 us", "-3", "12.5 %": what one reads by its last digit.
+bool is_number(const std::string& cell) {
+  if (cell.empty()) return true;
+  const char first = cell[0] == '-' && cell.size() > 1 ? cell[1] : cell[0];
+  return first >= '0' && first <= '9';
+}
+
+}  // namespace
+
+Screen::Screen(std::ostream& out, int width, bool color)
+    : out_(out), width_(std::clamp(width, kNarrowest, kWidest)), color_(color) {}
+
+std::string Screen::paint(Ink ink, std::string_view text) const {
+  if (!color_ || text.empty()) return std::string(text);
+  return "\033[" + std::string(code_of(ink)) + "m" + std::string(text) + "\033[0m";
+}
+
+void Screen::line(std::string_view text) { out_ << text << "\n"; }
+
+void Screen::heading(std::string_view text) {
+  line();
+  line(paint(Ink::kBold, text));
+  line();
+}
+
+void Screen::paragraph(std::string_view text, int indent, int hanging) {
+  std::istringstream words{std::string(text)};
+  std::string current(static_cast<size_t>(indent), ' ');
+  bool fresh = true;
+  for (std::string word; words >> word;) {
+    if (!fresh && columns_of(current) + 1 + columns_of(word) > width_) {
+      line(current);
+      current.assign(static_cast<size_t>(indent + hanging), ' ');
+      fresh = true;
+    }
+    current += (fresh ? "" : " ") + word;
+    fresh = false;
+  }
+  if (!fresh) line(current);
+}
+
+void Screen::table(const std::vector<Cells>& rows, int indent) {
+  if (rows.empty()) return;
+  const size_t columns = rows[0].size();
+  std::vector<int> widths(columns, 0);
+  std::vector<bool> numeric(columns, true);
+  for (size_t r = 0; r < rows.size(); ++r) {
+    for (size_t c = 0; c < columns; ++c) {
+      widths[c] = std::max(widths[c], columns_of(rows[r][c]));
+      if (r > 0 && !is_number(rows[r][c])) numeric[c] = false;
+    }
+  }
+  for (size_t r = 0; r < rows.size(); ++r) {
+    std::string text(static_cast<size_t>(indent), ' ');
+    for (size_t c = 0; c < columns; ++c) {
+      const std::string cell = numeric[c] ? padded_left(rows[r][c], widths[c]) : padded(rows[r][c], widths[c]);
+      text += (c > 0 ? "  " : "") + cell;
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    if (r > 0 || !text.empty()) line(r == 0 ? paint(Ink::kDim, text) : text);
+  }
+}
+
+void Screen::side_by_side(const std::vector<Cells>& pictures, int gap, int indent) {
+  size_t first = 0;
+  while (first < pictures.size()) {
+    size_t last = first;
+    size_t height = 0;
+    std::vector<int> widths;
+    for (int used = indent; last < pictures.size(); ++last) {
+      int wide = 0;
+      for (const std::string& text : pictures[last]) wide = std::max(wide, columns_of(text));
+      if (last > first && used + wide > width_) break;
+      used += wide + gap;
+      widths.push_back(wide);
+      height = std::max(height, pictures[last].size());
+    }
+    for (size_t row = 0; row < height; ++row) {
+      std::string text(static_cast<size_t>(indent), ' ');
+      for (size_t i = first; i < last; ++i) {
+        const std::string piece = row < pictures[i].size() ? pictures[i][row] : "";
+        text += padded(piece, widths[i - first] + gap);
+      }
+      text.erase(text.find_last_not_of(' ') + 1);
+      line(text);
+    }
+    first = last;
+    if (first < pictures.size()) line();
+  }
+}
+
+int terminal_width() {
+  if (const char* set = std::getenv("COLUMNS"); set != nullptr && std::atoi(set) > 0) return std::atoi(set);
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 100;
+}
+
+int columns_of(std::string_view text) {
+  int columns = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\033') {
+      while (i < text.size() && text[i] != 'm') ++i;
+    } else if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) {
+      ++columns;
+    }
+  }
+  return columns;
+}
+
+std::string padded(std::string_view text, int columns) {
+  return std::string(text) + std::string(static_cast<size_t>(std::max(0, columns - columns_of(text))), ' ');
+}
+
+std::string padded_left(std::string_view text, int columns) {
+  return std::string(static_cast<size_t>(std::max(0, columns - columns_of(text))), ' ') + std::string(text);
+}
+
+std::string repeated(std::string_view piece, int times) {
+  std::string out;
+  for (int i = 0; i < times; ++i) out += piece;
+  return out;
+}
+
+}  // namespace ranklab::lesson

@@ -1,0 +1,46 @@
+// Where a lesson draws: a stream with a width between 80 and 120 columns, with or without colour. A colour never
+// carries meaning alone. Thread rule: one thread.
+#pragma once
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ranklab::lesson {
+
+enum class Ink { kBold, kDim, kItalic, kRed, kGreen, kYellow, kCyan };
+
+using Cells = std::vector<std::string>;
+
+class Screen {
+ public:
+  Screen(std::ostream& out, int width, bool color);  // the width is brought between 80 and 120
+
+  int width() const { return width_; }
+  bool color() const { return color_; }
+  std::string paint(Ink ink, std::string_view text) const;
+
+  void line(std::string_view text = "");
+  void heading(std::string_view text);
+  // Words wrapped to the width; lines after the first are indented by `hanging` more.
+  void paragraph(std::string_view text, int indent = 2, int hanging = 0);
+  // The first row is the header (may be empty). A column of numbers is aligned to the right.
+  void table(const std::vector<Cells>& rows, int indent = 2);
+  // Pictures side by side, each a list of lines; as many in a row as fit.
+  void side_by_side(const std::vector<Cells>& pictures, int gap = 3, int indent = 2);
+
+ private:
+  std::ostream& out_;
+  int width_;
+  bool color_;
+};
+
+// $COLUMNS, else the terminal's width, else 100.
+int terminal_width();
+// Columns that UTF-8 text takes on a terminal: code points, colour codes left out.
+int columns_of(std::string_view text);
+std::string padded(std::string_view text, int columns);       // on the right
+std::string padded_left(std::string_view text, int columns);  // on the left
+std::string repeated(std::string_view piece, int times);
+
+}  // namespace ranklab::lesson

@@ -1,0 +1,42 @@
+#include "lessons/workspace.h"
+
+#include <system_error>
+
+#include "core/base/error.h"
+
+namespace ranklab::lesson {
+namespace fs = std::filesystem;
+
+fs::path exercise_path(const LessonRow& row) {
+  return fs::current_path() / "ranklab-lessons" / row.folder_name() / "exercise.cpp";
+}
+
+bool copy_exercise(const LessonRow& row, const fs::path& to) {
+  if (fs::exists(to)) return false;
+  std::error_code error;
+  fs::create_directories(to.parent_path(), error);
+  // Under a temporary name first, then linked: never over a file that has come up in between.
+  const fs::path fresh = to.string() + ".new";
+  if (!error) fs::copy_file(row.folder() / "exercise.cpp", fresh, fs::copy_options::overwrite_existing, error);
+  if (!error) fs::permissions(fresh, fs::perms::owner_write, fs::perm_options::add, error);
+  if (!error) fs::create_hard_link(fresh, to, error);
+  const std::string why = error.message();
+  std::error_code ignored;
+  fs::remove(fresh, ignored);
+  RANKLAB_CHECK(!error, ErrorKind::kIo, .where = "lesson", .what = "the exercise cannot be copied",
+                .got = to.string() + ": " + why, .want = "a folder you may write to",
+                .fix = "change to a folder of yours and start the lesson there");
+  return true;
+}
+
+fs::path reset_exercise(const LessonRow& row, const fs::path& to) {
+  fs::path backup;
+  if (fs::exists(to)) {
+    for (int n = 1; backup.empty() || fs::exists(backup); ++n) backup = to.string() + ".backup-" + std::to_string(n);
+    fs::rename(to, backup);
+  }
+  copy_exercise(row, to);
+  return backup;
+}
+
+}  // namespace ranklab::lesson

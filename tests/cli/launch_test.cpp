@@ -1,0 +1,163 @@
+// `ranklab launch` as a user meets it: ranks that are processes lose nothing against threads (the same losses, bit for
+// bit), and when a rank dies, or the user has had enough, everything ends, soon, with a word on who and why.
+#include <random>
+#include <tuple>
+
+#include "tests/cli/launch_fixture.h"
+
+namespace ranklab {
+namespace {
+
+TEST_F(Launch, ProcessesGiveTheLossesOfThreadsBitForBit) {
+  const std::pair<const char*, const char*> layouts[] = {{"dp4", "--tp 1"}, {"dp2_tp2", "--tp 2"}};
+  for (const auto& [name, flags] : layouts) {
+    const std::string threads = std::string(name) + "_threads", processes = std::string(name) + "_processes";
+    ASSERT_EQ(ranklab("train --world-size 4 " + kShort + flags + log(threads)).exit_code, 0);
+    const Outcome run = ranklab("launch --nproc-per-node 4 " + kShort + flags + log(processes));
+    ASSERT_EQ(run.exit_code, 0) << run.output;
+    EXPECT_THAT(run.output, HasSubstr("world    4 rank processes, Gloo over TCP"));
+    EXPECT_THAT(run.output, Not(HasSubstr("[rank "))) << "only rank 0 prints";
+    ASSERT_EQ(curve(threads).size(), 3u);
+    EXPECT_EQ(curve(threads), curve(processes)) << name;
+    EXPECT_EQ(text(threads + "/log.txt"), text(processes + "/log.txt")) << "validation too";
+    expect_sound(processes, 4);
+  }
+}
+
+TEST_F(Launch, AnyProgramGetsTorchrunsEnvironment) {
+  const Outcome run = ranklab(
+      "launch --nproc_per_node 2 --rdzv_id job7 --max-restarts 0 -- sh -c "
+      "'echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK $ROLE_RANK/$ROLE_WORLD_SIZE $MASTER_ADDR "
+      "$TORCHELASTIC_RUN_ID $TORCHELASTIC_RESTART_COUNT/$TORCHELASTIC_MAX_RESTARTS $OMP_NUM_THREADS'");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.output, HasSubstr("0/2 0/2 0 0/2 127.0.0.1 job7 0/0 1\n"));
+  EXPECT_THAT(run.output, HasSubstr("[rank 1] 1/2 1/2 0 1/2 127.0.0.1 job7 0/0 1\n"));
+}
+
+TEST_F(Launch, TheFirstFailureIsShownOnceAndIsTheExitCode) {
+  const Outcome run = ranklab("launch --nproc-per-node 3 -- sh -c 'test $RANK = 1 && exit 7; sleep 20'");
+  EXPECT_EQ(run.exit_code, 7);
+  EXPECT_THAT(run.output, testing::ContainsRegex("rank 1 \\(pid [0-9]+\\) ended with exit code 7"));
+  const Outcome again = ranklab(
+      "launch --nproc-per-node 2 --max-restarts 2 -- sh -c "
+      "'echo try $TORCHELASTIC_RESTART_COUNT; test $TORCHELASTIC_RESTART_COUNT = 1 || exit 3'");
+  EXPECT_EQ(again.exit_code, 0) << again.output;
+  EXPECT_THAT(again.output, HasSubstr("starts all ranks again (1 of 2)"));
+  const Outcome nan = ranklab("launch --nproc-per-node 2 --tp 1 --lr 1e30 --clip-grad 0 " + kShort + log("nan"));
+  EXPECT_EQ(nan.exit_code, 7) << nan.output;
+  const size_t first = nan.output.find("training diverged");
+  ASSERT_NE(first, std::string::npos) << nan.output;
+  EXPECT_EQ(nan.output.find("training diverged", first + 1), std::string::npos) << nan.output;
+}
+
+TEST_F(Launch, TeeAndFilter) {
+  const Outcome run = ranklab("launch --nproc-per-node 2 --tee 3 --local-ranks-filter 1" + log("tee") +
+                              "-- sh -c 'echo out $RANK; echo err $RANK >&2'");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("[rank 1] out 1"));
+  EXPECT_THAT(run.output, Not(HasSubstr("out 0")));
+  EXPECT_EQ(text("tee/ranks/rank_0.out"), "out 0\n");
+  EXPECT_EQ(text("tee/ranks/rank_1.err"), "err 1\n");
+}
+
+TEST_F(Launch, MistakesAreOneUsageErrorBeforeAnyProcessStarts) {
+  const std::pair<const char*, const char*> mistakes[] = {
+      {"--nproc-per-node 0", "--nproc-per-node"},
+      {"--nproc-per-node two", "'two'"},
+      {"--nproc-per-node 2 --world-size 8", "world size of 8"},
+      {"--nproc-per-node 4 --tp 3", "--tp 3"},
+      {"--nnodes 2 --nproc-per-node 1 --tp 1", "--node-rank"},
+      {"--nnodes 2 --node-rank 2 --nproc-per-node 1 --tp 1", "0 to 1"},
+      {"--nnodes 2 --node-rank 0 --nproc-per-node 1 --tp 1", "--master-addr"},
+      {"--nnodes 2 --node-rank 0 --nproc-per-node 1 --tp 1 --master-addr 192.0.2.1", "token"},
+      {"--nnodes 1:4", "'1:4'"},
+      {"--nnodes 2 --standalone --nproc-per-node 1 --tp 1", "--standalone"},
+      {"--rdzv-backend etcd", "'etcd'"},
+      {"--rdzv-token-file /no/such/file", "--rdzv-token-file"},
+      {"--max-restarts -1", "--max-restarts"},
+      {"--tee 4", "--tee"},
+      {"--nproc-per-nod 2", "did you mean '--nproc-per-node'?"},
+      {"trian", "no such program"},
+  };
+  for (const auto& [arguments, part] : mistakes) {
+    const Outcome run = ranklab(std::string("launch ") + arguments + log("mistake"));
+    EXPECT_EQ(run.exit_code, 2) << arguments << ": " << run.output;
+    EXPECT_THAT(run.output, HasSubstr(part)) << arguments;
+    EXPECT_EQ(std::count(run.output.begin(), run.output.end(), '\n'), 1) << run.output;
+  }
+  EXPECT_EQ(run_both("RANK=1 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 WORLD_SIZE=2 " +
+                     std::string(RANKLAB_PROGRAM) + " train " + kShort)
+                .exit_code,
+            2);
+  const Outcome half = run_both("RANK=1 " + std::string(RANKLAB_PROGRAM) + " train " + kShort);
+  EXPECT_EQ(half.exit_code, 2);
+  EXPECT_THAT(half.output, HasSubstr("WORLD_SIZE is missing"));
+}
+
+void expect_nobody_left(const std::function<std::vector<pid_t>()>& ranks) {
+  for (int i = 0; i < 50 && !ranks().empty(); ++i) std::this_thread::sleep_for(milliseconds(10));
+  EXPECT_TRUE(ranks().empty()) << "an orphan";
+}
+
+TEST_F(Launch, AKilledRankEndsAllWithinASecondAndIsNamed) {
+  for (const auto& [victim, signal, limit_s, code] :
+       {std::tuple{2, SIGKILL, 1.0, 5}, std::tuple{0, SIGKILL, 1.0, 5}, std::tuple{1, SIGSTOP, 3.0, 6}}) {
+    const std::string name = "kill" + std::to_string(victim);
+    const pid_t launcher =
+        start(name, std::string(RANKLAB_PROGRAM) + " launch --nproc-per-node 4 --tp 1 " + kEndless + log(name));
+    ASSERT_TRUE(wait_for_steps(name, 60)) << text(name + ".txt");
+    const std::vector<pid_t> ranks = ranks_of(name);
+    ASSERT_EQ(ranks.size(), 4u);
+    const Clock::time_point begin = Clock::now();
+    ::kill(ranks[static_cast<size_t>(victim)], signal);
+    EXPECT_EQ(exit_code_of(launcher), code) << text(name + ".txt");
+    EXPECT_LT(seconds_since(begin), limit_s) << name;
+    const std::string output = text(name + ".txt");
+    const std::string rank = "rank " + std::to_string(victim);
+    EXPECT_THAT(output, HasSubstr("[" + rank + "] the rank's process"));
+    if (signal == SIGKILL) {
+      const std::string pid = std::to_string(ranks[static_cast<size_t>(victim)]);
+      EXPECT_THAT(output, HasSubstr(rank + " (pid " + pid + ") was killed by signal 9"));
+    }
+    expect_nobody_left([&] { return ranks_of(name); });
+  }
+}
+
+// At start-up, in steps, in validation: all gone in less than two seconds, 130, and what is on disk is whole.
+TEST_F(Launch, CtrlCAtAnyMomentEndsAllInTwoSeconds) {
+  std::mt19937 random(static_cast<unsigned>(::getpid()));
+  for (int round = 0; round < 5; ++round) {
+    const std::string name = "int" + std::to_string(round);
+    const int delay_ms = round < 3 ? static_cast<int>(random() % 900) : 900 + static_cast<int>(random() % 900);
+    const int signal = round % 3 == 2 ? SIGTERM : SIGINT;
+    const pid_t launcher =
+        start(name, std::string(RANKLAB_PROGRAM) + " launch --nproc-per-node 2 " + kEndless + log(name));
+    std::this_thread::sleep_for(milliseconds(delay_ms));
+    const Clock::time_point begin = Clock::now();
+    ::kill(launcher, signal);
+    EXPECT_EQ(exit_code_of(launcher), 128 + signal) << delay_ms << " ms: " << text(name + ".txt");
+    EXPECT_LT(seconds_since(begin), 2.0) << delay_ms << " ms";
+    EXPECT_THAT(text(name + ".txt"), Not(HasSubstr("error:"))) << delay_ms << " ms";
+    expect_nobody_left([&] { return ranks_of(name); });
+    const std::string metrics = text(name + "/metrics.jsonl");
+    EXPECT_TRUE(metrics.empty() || metrics.back() == '\n') << "no half line";
+    std::error_code ignored;
+    if (!fs::exists(folder(name))) continue;
+    for (const auto& file : fs::directory_iterator(folder(name), ignored))
+      EXPECT_THAT(file.path().filename().string(), testing::AnyOf("log.txt", "metrics.jsonl", "trace.json.gz"));
+    if (fs::exists(folder(name) + "/trace.json.gz")) expect_sound(name, 2);
+  }
+}
+
+TEST_F(Launch, RanksDieWithTheirLauncher) {
+  const pid_t launcher =
+      start("orphan", std::string(RANKLAB_PROGRAM) + " launch --nproc-per-node 2 " + kEndless + log("orphan"));
+  ASSERT_TRUE(wait_for_steps("orphan", 20));
+  ASSERT_EQ(ranks_of("orphan").size(), 2u);
+  ::kill(launcher, SIGKILL);
+  exit_code_of(launcher);
+  expect_nobody_left([&] { return ranks_of("orphan"); });
+}
+
+}  // namespace
+}  // namespace ranklab

@@ -1,0 +1,216 @@
+// `ranklab lesson` as a learner meets it: a folder of one's own, one command after another.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <thread>
+
+#include "tests/cli/run_program.h"
+
+namespace ranklab {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const char* const kFolders[] = {"00_what_is_a_rank", "01_all_reduce", "02_replicas_stay_equal", "03_split_matmul"};
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+class Learner : public ::testing::Test {
+ protected:
+  Learner() : home_(fs::path(::testing::TempDir()) / ("ranklab_learner_" + std::to_string(::getpid()))) {
+    fs::remove_all(home_);
+    fs::create_directories(home_);
+  }
+  ~Learner() override { fs::remove_all(home_); }
+
+  std::string line(const std::string& arguments) const {
+    return "cd '" + home_.string() + "' && RANKLAB_STATE_DIR=state '" RANKLAB_PROGRAM "' lesson " + arguments +
+           " 2>&1 </dev/null";
+  }
+  Outcome lesson(const std::string& arguments) const { return run_command(line(arguments)); }
+  std::string passing(const std::string& arguments) const {
+    const Outcome outcome = lesson(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << arguments << "\n" << outcome.output;
+    return outcome.output;
+  }
+  fs::path file(int number) const { return home_ / "ranklab-lessons" / kFolders[number] / "exercise.cpp"; }
+  void solve(int number) const {
+    const fs::path solution = fs::path(RANKLAB_LESSONS) / kFolders[number] / "solution.cpp";
+    fs::copy_file(solution, file(number), fs::copy_options::overwrite_existing);
+  }
+
+  const fs::path home_;
+};
+
+TEST_F(Learner, GoesThroughTheFirstLesson) {
+  EXPECT_THAT(passing("list"), AllOf(HasSubstr("▶       0  what_is_a_rank"), HasSubstr("ranklab lesson start")));
+  EXPECT_THAT(passing("start"), AllOf(HasSubstr("Lesson 0: What is a rank?"), HasSubstr("Which rank is"),
+                                      HasSubstr("ranklab-lessons/00_what_is_a_rank/exercise.cpp")));
+  EXPECT_THAT(passing("run --predict 6"),
+              AllOf(HasSubstr("predicted  6"), HasSubstr("measured   7"), HasSubstr("not what you expected")));
+  const Outcome failing = lesson("check");
+  EXPECT_EQ(failing.exit_code, 4);
+  EXPECT_THAT(failing.output, AllOf(HasSubstr("compiled in"), HasSubstr("tp 1, dp 0, pp 1"),
+                                    HasSubstr("not passed: 11 of 12 rows differ"), HasSubstr("ranklab lesson hint 0")));
+  EXPECT_EQ(lesson("solution").exit_code, 2);
+  solve(0);
+  EXPECT_THAT(passing("check"), AllOf(HasSubstr("passed: lesson 0"), HasSubstr("ranklab lesson start 1")));
+  EXPECT_THAT(passing("solution"), HasSubstr("extern \"C\" void coord"));
+  EXPECT_THAT(passing("progress"), AllOf(HasSubstr("1 of 4 lessons passed"), Not(HasSubstr("solution seen"))));
+  EXPECT_THAT(passing("list"), HasSubstr("✔       0"));
+  EXPECT_THAT(passing("start"), HasSubstr("Lesson 1:")) << "goes on with the next one";
+}
+
+TEST_F(Learner, EveryLessonFailsAsGivenAndPassesWhenSolved) {
+  for (int number = 0; number < 4; ++number) {
+    const std::string n = std::to_string(number);
+    passing("start " + n);
+    EXPECT_EQ(lesson("check").exit_code, 4) << n;
+    solve(number);
+    EXPECT_THAT(passing("check"), HasSubstr("passed: lesson " + n));
+  }
+  EXPECT_THAT(passing("progress"), HasSubstr("4 of 4 lessons passed"));
+  EXPECT_THAT(passing("check 3"), HasSubstr("That was the last one"));
+}
+
+TEST_F(Learner, GetsHintsOneByOne) {
+  EXPECT_THAT(passing("hint 1"), AllOf(HasSubstr("Hint 1 of 3"), Not(HasSubstr("Hint 2"))));
+  EXPECT_THAT(passing("hint all_reduce"), AllOf(HasSubstr("Hint 2 of 3"), HasSubstr("buffer")));
+  EXPECT_THAT(passing("hint 1"), AllOf(HasSubstr("Hint 3 of 3"), HasSubstr("That was the last one")));
+  EXPECT_THAT(passing("hint 1"), AllOf(HasSubstr("Hint 3 of 3"), HasSubstr("--force")));
+  EXPECT_THAT(passing("hint 0"), HasSubstr("Hint 1 of 3")) << "each lesson counts its own";
+}
+
+TEST_F(Learner, MayForceTheSolution) {
+  const Outcome refused = lesson("solution 2");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.output, AllOf(HasSubstr("not passed"), HasSubstr("--force"), Not(HasSubstr("start_all_reduce"))));
+  EXPECT_THAT(passing("solution 2 --force"), HasSubstr("start_all_reduce"));
+  EXPECT_THAT(passing("progress"), HasSubstr("solution seen"));
+}
+
+TEST_F(Learner, NeverLosesWork) {
+  passing("start 1");
+  std::ofstream(file(1)) << "my work\n";
+  EXPECT_THAT(passing("start 1"), HasSubstr("left as it is"));
+  EXPECT_EQ(read(file(1)), "my work\n");
+  EXPECT_THAT(passing("reset"), HasSubstr("exercise.cpp.backup-1"));
+  EXPECT_EQ(read(file(1).string() + ".backup-1"), "my work\n");
+  EXPECT_EQ(read(file(1)), read(fs::path(RANKLAB_LESSONS) / kFolders[1] / "exercise.cpp"));
+  std::ofstream(file(1)) << "more work\n";
+  EXPECT_THAT(passing("reset 1"), HasSubstr("backup-2"));
+  EXPECT_EQ(read(file(1).string() + ".backup-1"), "my work\n");
+}
+
+// The copy is found again from another folder.
+TEST_F(Learner, MayChangeTheFolder) {
+  passing("start 0");
+  solve(0);
+  const Outcome elsewhere = run_command("cd / && RANKLAB_STATE_DIR='" + (home_ / "state").string() +
+                                        "' '" RANKLAB_PROGRAM "' lesson check 2>&1");
+  EXPECT_EQ(elsewhere.exit_code, 0) << elsewhere.output;
+}
+
+TEST_F(Learner, KeepsAPrediction) {
+  EXPECT_THAT(passing("start 1 --predict 1.75"), Not(HasSubstr("Predict first")));
+  EXPECT_THAT(passing("run"), AllOf(HasSubstr("predicted  1.75 S"), HasSubstr("measured   1.75 S   right")));
+  const Outcome words = lesson("run 1 --predict much");
+  EXPECT_EQ(words.exit_code, 2);
+  EXPECT_THAT(words.output, HasSubstr("a prediction is a number"));
+}
+
+TEST_F(Learner, SeesCompilerErrorsAtTheirLine) {
+  passing("start 0");
+  std::ofstream(file(0)) << "#include \"exercise.h\"\n\nint broken = ;\n";
+  const Outcome outcome = lesson("check");
+  EXPECT_EQ(outcome.exit_code, 4);
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("exercise.cpp:3:"), HasSubstr("not passed: it does not compile")));
+}
+
+TEST_F(Learner, IsToldOfAHang) {
+  passing("start 0");
+  std::ofstream(file(0)) << "#include \"exercise.h\"\nextern \"C\" void coord(int, const ranklab::lesson::MeshSize&, "
+                            "ranklab::lesson::Coordinates&) { for (volatile bool on = true; on;) {} }\n";
+  const Outcome outcome = lesson("check --timeout 1");
+  EXPECT_EQ(outcome.exit_code, 4);
+  EXPECT_THAT(outcome.output, HasSubstr("did not come to an end within 1 s"));
+}
+
+TEST_F(Learner, MakesMistakes) {
+  const std::pair<const char*, const char*> mistakes[] = {{"start 4", "0 to 3"},
+                                                          {"start al_reduce", "did you mean"},
+                                                          {"check 0", "ranklab lesson start 0"},
+                                                          {"watch 0", "ranklab lesson start 0"},
+                                                          {"chekc", "check"},
+                                                          {"check 0 --timeout 0", "--timeout"},
+                                                          {"check 0 --file /no/such/file.cpp", "/no/such/file.cpp"}};
+  for (const auto& [arguments, told] : mistakes) {
+    const Outcome outcome = lesson(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments << "\n" << outcome.output;
+    EXPECT_THAT(outcome.output, HasSubstr(told)) << arguments;
+  }
+  fs::create_directories(home_ / "state");
+  std::ofstream(home_ / "state/lessons.json") << "{";
+  EXPECT_EQ(lesson("list").exit_code, 8);
+}
+
+TEST_F(Learner, WatchesUntilItPasses) {
+  passing("start 0");
+  std::thread saving([this] {
+    // Watching begins before the first check, so this save is seen whenever it comes.
+    while (!fs::exists(home_ / "log") || read(home_ / "log").find("Watching") == std::string::npos) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    const fs::path fresh = home_ / "fresh.cpp";  // as editors save: a new file, renamed
+    fs::copy_file(fs::path(RANKLAB_LESSONS) / kFolders[0] / "solution.cpp", fresh);
+    fs::rename(fresh, file(0));
+  });
+  const Outcome outcome = run_command("{ " + line("watch") + "; echo code $?; } > '" + (home_ / "log").string() + "'");
+  saving.join();
+  EXPECT_THAT(read(home_ / "log"), AllOf(HasSubstr("not passed"), HasSubstr("passed: lesson 0"), HasSubstr("code 0")));
+}
+
+TEST_F(Learner, LeavesTheWatchWithControlC) {
+  passing("start 0");
+  const std::string log = (home_ / "log").string();
+  const Outcome outcome =
+      run_command("cd '" + home_.string() +
+                  "'; trap - INT; RANKLAB_STATE_DIR=state env --default-signal=INT '" RANKLAB_PROGRAM
+                  "' lesson watch >log 2>&1 & pid=$!; until grep -q Watching '" +
+                  log +
+                  "'; do sleep 0.05; done; kill -INT $pid; "
+                  "wait $pid; echo code $?");
+  EXPECT_THAT(outcome.output, HasSubstr("code 130"));
+}
+
+TEST_F(Learner, GetsColourOnlyWhenAsked) {
+  passing("start 0");
+  EXPECT_THAT(passing("run 0"), Not(HasSubstr("\033")));
+  EXPECT_THAT(passing("run 0 --color always"), HasSubstr("\033["));
+}
+
+TEST_F(Learner, FindsEveryLessonInTheReadme) {
+  const std::string listed = passing("list"), readme = read(RANKLAB_README);
+  const std::regex row("[0-9]  ([a-z_]+) +([A-Z][^?]*[?])");
+  int count = 0;
+  for (auto it = std::sregex_iterator(listed.begin(), listed.end(), row); it != std::sregex_iterator(); ++it, ++count) {
+    EXPECT_THAT(readme, HasSubstr("| `" + it->str(1) + "` | " + it->str(2) + " |"));
+  }
+  EXPECT_EQ(count, 4);
+}
+
+}  // namespace
+}  // namespace ranklab

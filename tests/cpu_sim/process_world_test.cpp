@@ -1,0 +1,186 @@
+// Ranks as processes: the same results as threads (conformance), the same words for what goes wrong, and no process
+// left waiting for one that is gone, stopped, absent or hostile.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backends/cpu_sim/frame.h"
+#include "tests/cpu_sim/processes.h"
+
+namespace ranklab::cpu_sim_test {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+
+std::vector<Ended> run(const Processes::Options& options) {
+  Processes processes(options);
+  processes.start_all();
+  return processes.wait();
+}
+
+// Everyone ends with this code; rank 0 shows the error and the others know that it does.
+void expect_failure(const std::vector<Ended>& all, int exit_code, const std::vector<std::string>& parts) {
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    EXPECT_EQ(all[rank].exit_code, exit_code) << rank << ": " << all[rank].output;
+    EXPECT_THAT(all[rank].output, HasSubstr(rank == 0 ? "error: " : "elsewhere: "));
+    for (const std::string& part : parts) EXPECT_THAT(all[rank].output, HasSubstr(part));
+  }
+}
+
+TEST(ProcessWorld, Conformance) {
+  for (const int size : {2, 3}) {
+    for (const Ended& rank : run({.mode = "conformance", .size = size})) EXPECT_EQ(rank.exit_code, 0) << rank.output;
+  }
+}
+
+TEST(ProcessWorld, AMismatchReadsAsInAThreadWorld) {
+  const std::vector<Ended> all = run({.mode = "mismatch"});
+  expect_failure(
+      all, 5,
+      {"world[0 1 2] call #1] members disagree on the verb", ": all_reduce(sum) fp32 [4] at process_world_main.cpp:",
+       ": broadcast(root 0) fp32 [4] at process_world_main.cpp:"});
+  const std::vector<Ended> message = run({.mode = "message_mismatch", .size = 2});
+  expect_failure(message, 5, {"members disagree on the shape; got rank 0: send(to 1, tag 7) fp32 [4] at "});
+}
+
+TEST(ProcessWorld, DeadlocksAreFoundAtOnce) {
+  const std::vector<Ended> all = run({.mode = "deadlock"});
+  expect_failure(all, 5, {"deadlock: each rank waits for the next one, in a circle", "waits in recv(from "});
+  const std::vector<Ended> missing = run({.mode = "missing_call"});
+  expect_failure(missing, 5,
+                 {"deadlock: a member will never make this call", "-> for rank 1, whose body has returned"});
+  const std::vector<Ended> dropped = run({.mode = "dropped", .size = 2});
+  expect_failure(dropped, 5, {"a call was never completed", "send(to 1, tag 0) fp32 [4]", "never made by rank 1"});
+}
+
+TEST(ProcessWorld, ARankThatThrowsIsNamedEverywhere) {
+  expect_failure(run({.mode = "throw"}), 7, {"[rank 2, loss] not finite; got nan"});
+}
+
+TEST(ProcessWorld, AHungRankIsNamed) {
+  const std::vector<Ended> all = run({.mode = "hang", .hang_ms = 700});
+  for (const Ended& rank : all) {
+    EXPECT_EQ(rank.exit_code, 6) << rank.output;
+    EXPECT_LT(rank.seconds, 10) << "also the one that sleeps";
+  }
+  for (const char* part : {"[rank 1] the rank is hung", "it last finished all_gather at process_world_main.cpp:",
+                           "waits in all_reduce(sum) fp32 [4]"})
+    EXPECT_THAT(all[0].output, HasSubstr(part));
+}
+
+void kill_one(const std::string& mode, int victim, int signal, double limit_s, int code, const std::string& what) {
+  Processes processes({.mode = mode});
+  std::vector<int> pids;
+  for (int rank = 0; rank < 3; ++rank) pids.push_back(processes.start(rank));
+  ASSERT_TRUE(processes.wait_ready());
+  processes.start_clock();
+  ::kill(pids[static_cast<size_t>(victim)], signal);
+  processes.wait_until(1);
+  ::kill(pids[static_cast<size_t>(victim)], SIGKILL);  // a stopped one stays
+  const std::vector<Ended> all = processes.wait();
+  for (int rank = 0; rank < 3; ++rank) {
+    if (rank == victim) continue;
+    const Ended& ended = all[static_cast<size_t>(rank)];
+    EXPECT_EQ(ended.exit_code, code) << mode << " " << victim << ": " << ended.output;
+    EXPECT_LT(ended.seconds, limit_s) << mode << " " << victim;
+    const bool shown = ended.output.find(what) != std::string::npos;
+    // Whoever was computing left at once: then rank 0 has said it for all, unless it is the one that is gone.
+    EXPECT_TRUE(shown || (rank != 0 && victim != 0)) << ended.output;
+  }
+}
+
+TEST(ProcessWorld, AKilledProcessEndsAllWithinASecond) {
+  kill_one("busy", 0, SIGKILL, 1.0, 5, "[rank 0] the rank's process");
+  kill_one("busy", 2, SIGKILL, 1.0, 5, "[rank 2] the rank's process");
+  kill_one("computing", 1, SIGKILL, 1.0, 5, "[rank 1] the rank's process");
+}
+
+TEST(ProcessWorld, AStoppedProcessEndsAllWithinThreeSeconds) {
+  kill_one("busy", 1, SIGSTOP, 3.0, 6, "[rank 1] the rank's process does not answer; got silence for ");
+  kill_one("busy", 0, SIGSTOP, 3.0, 6, "[rank 0] the rank's process, which coordinates the others, does not answer");
+}
+
+TEST(ProcessWorld, RanksThatDoNotArriveAreNamed) {
+  Processes processes({.mode = "join", .size = 4, .join_ms = 1'200});
+  processes.start(0);
+  processes.start(2);
+  const std::vector<Ended> all = processes.wait();
+  for (const Ended& ended : all) {
+    EXPECT_EQ(ended.exit_code, 6) << ended.output;
+    EXPECT_THAT(ended.output, HasSubstr("ranks 1 3 did not arrive in time; got after 1.20 s only rank 0 (pid "));
+  }
+}
+
+TEST(ProcessWorld, WithoutRankZeroTheOthersGiveUp) {
+  Processes processes({.mode = "join", .size = 2, .join_ms = 700});
+  processes.start(1);
+  const Ended ended = processes.wait()[0];
+  EXPECT_EQ(ended.exit_code, 6) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("rank 0 did not arrive in time"));
+}
+
+TEST(ProcessWorld, WhoDoesNotBelongIsRefusedAndTheOthersStart) {
+  Processes processes({.mode = "join", .size = 2});
+  processes.start(0);
+  processes.start(1, 2, "another token, of another run");
+  processes.start(1, 3, "0123456789abcdef");
+  processes.wait_until(1);
+  processes.start(1);
+  const std::vector<Ended> all = processes.wait();
+  EXPECT_EQ(all[0].exit_code, 0) << all[0].output;
+  EXPECT_EQ(all[3].exit_code, 0) << all[3].output;
+  EXPECT_EQ(all[1].exit_code, 2);
+  EXPECT_THAT(all[1].output, HasSubstr("the run's token is not the one of rank 0"));
+  EXPECT_EQ(all[2].exit_code, 2);
+  EXPECT_THAT(all[2].output, HasSubstr("the world sizes differ; got 3 on this rank; want 2, as on rank 0"));
+}
+
+TEST(ProcessWorld, ASecondProcessOfARankIsRefused) {
+  Processes processes({.mode = "join", .size = 3});
+  processes.start(0);
+  processes.start(1);
+  processes.start(1);
+  processes.wait_until(2);  // the one of the two that came later
+  processes.start(2);
+  std::vector<Ended> all = processes.wait();
+  if (all[1].exit_code != 0) std::swap(all[1], all[2]);
+  EXPECT_EQ(all[0].exit_code, 0) << all[0].output;
+  EXPECT_EQ(all[1].exit_code, 0) << all[1].output;
+  EXPECT_EQ(all[2].exit_code, 2);
+  EXPECT_THAT(all[2].output, ContainsRegex("rank 1 is there already; got a second process \\(pid [0-9]+\\) of rank 1"));
+  EXPECT_EQ(all[3].exit_code, 0) << all[3].output;
+}
+
+// Idle connections, random bytes, a length of 2^40, the right magic with nonsense: ranks join all the same.
+TEST(ProcessWorld, HostileConnectionsDoNotHoldUpTheStart) {
+  Processes processes({.mode = "join", .size = 3});
+  processes.start(0);
+  std::vector<cpu_sim::Socket> strangers;
+  std::string huge = cpu_sim::frame_bytes(cpu_sim::FrameType::kHello);
+  huge[13] = 1;  // the length's sixth byte: 2^40
+  const std::vector<std::string> openings = {"",
+                                             "GET / HTTP/1.1\r\n\r\n",
+                                             std::string(3, '\xff'),
+                                             huge,
+                                             cpu_sim::frame_bytes(cpu_sim::FrameType::kPost, std::string(100, 'x')),
+                                             cpu_sim::frame_bytes(cpu_sim::FrameType::kHello, std::string(64, '\x7f'))};
+  for (int i = 0; i < 600; ++i) {
+    auto stranger = cpu_sim::connect_to("127.0.0.1", processes.port(), milliseconds(200));
+    if (!stranger) continue;
+    const std::string& opening = openings[static_cast<size_t>(i) % openings.size()];
+    cpu_sim::send_some(*stranger, opening, 0);
+    strangers.push_back(std::move(*stranger));
+  }
+  EXPECT_GT(strangers.size(), 300u);
+  processes.start_clock();
+  processes.start(1);
+  processes.start(2);
+  for (const Ended& ended : processes.wait()) {
+    EXPECT_EQ(ended.exit_code, 0) << ended.output;
+    EXPECT_LT(ended.seconds, 10);
+  }
+}
+
+}  // namespace
+}  // namespace ranklab::cpu_sim_test

@@ -1,0 +1,65 @@
+// train_4d gives one rank's losses on every mesh and the engine's refusal elsewhere; bring_your_own learns, and four
+// ranks of it equal one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "tests/cli/run_program.h"
+
+namespace ranklab {
+namespace {
+
+using testing::HasSubstr;
+
+// "loss 5.5 grad norm 7.4" of every step, as printed.
+std::vector<std::string> steps_of(const std::string& command, const char* digits) {
+  const Outcome run = run_command(command);
+  EXPECT_EQ(run.exit_code, 0) << command << "\n" << run.output;
+  std::vector<std::string> steps;
+  const std::regex step("step +[0-9]+  loss [0-9]+\\.[0-9]" + std::string(digits));
+  for (auto it = std::sregex_iterator(run.output.begin(), run.output.end(), step); it != std::sregex_iterator(); ++it) {
+    steps.push_back(it->str());
+  }
+  return steps;
+}
+
+TEST(Train4d, EveryMeshGivesTheLossesOfOneRank) {
+  const auto one = steps_of(TRAIN_MVP " 4", "{3}");
+  ASSERT_EQ(one.size(), 4u);
+  for (const char* mesh : {"--tp 2 --dp 2", "--dp 4", "--tp 4", "--tp 2 --dp 4"}) {
+    EXPECT_EQ(steps_of(std::string(TRAIN_4D " --steps 4 ") + mesh, "{3}"), one) << mesh;
+  }
+}
+
+TEST(Train4d, TheEngineRefusesWhatItDoesNotRun) {
+  for (const char* mesh : {"--pp 2", "--cp 2", "--tp 2 --pp 2 --dp 2"}) {
+    const Outcome run = run_command(std::string(TRAIN_4D " --steps 2 ") + mesh + " 2>&1");
+    EXPECT_EQ(run.exit_code, 2) << run.output;
+    EXPECT_THAT(run.output, HasSubstr("is not supported by this model"));
+  }
+  EXPECT_THAT(run_command(TRAIN_4D " --tp 3 2>&1").output, HasSubstr("--num-attention-heads"));
+  EXPECT_EQ(run_command(TRAIN_4D " --zp 3 2>&1").exit_code, 2);
+}
+
+TEST(BringYourOwn, FourRanksEqualOne) {
+  const auto one = steps_of(BRING_YOUR_OWN " 12 1", "{4}  grad norm [0-9.]+");
+  ASSERT_EQ(one.size(), 12u);
+  EXPECT_EQ(steps_of(BRING_YOUR_OWN " 12 4", "{4}  grad norm [0-9.]+"), one);
+}
+
+TEST(BringYourOwn, ItsModelLearns) {
+  const Outcome run = run_command(BRING_YOUR_OWN " 60 2");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("counting | 16384 parameters")) << "its own, not gpt_tiny's";
+  double first = 0, last = 0;
+  const size_t at = run.output.find("60 steps: loss ");
+  ASSERT_NE(at, std::string::npos);
+  ASSERT_EQ(std::sscanf(run.output.c_str() + at, "60 steps: loss %lf -> %lf", &first, &last), 2);
+  EXPECT_LT(last, 0.1 * first) << "counting is easy";
+}
+
+}  // namespace
+}  // namespace ranklab

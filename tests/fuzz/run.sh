@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# tests/fuzz/run.sh [BUILD_FOLDER [SECONDS]]: runs every fuzzer that long over the kept corpus, with bounded memory. New inputs stay in the build
+# folder; an input that fails is named on the last line: keep it in corpus/ once it is fixed.
+set -euo pipefail
+build=${1:-build/fuzz}
+seconds=${2:-60}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+pids=()
+names=()
+jobs=$(nproc)
+wait_for_oldest() {
+  if ! wait "${pids[0]}"; then
+    tail -n 40 "$build/fuzz_${names[0]}.log"
+    echo "fuzz_${names[0]}: failed; its input lies in $build/findings" >&2
+    exit 1
+  fi
+  echo "fuzz_${names[0]}: $(grep -oE 'Done [0-9]+ runs' "$build/fuzz_${names[0]}.log"), no failure," \
+    "$(grep -oE 'stat::peak_rss_mb: +[0-9]+' "$build/fuzz_${names[0]}.log" | tr -s ' ' | cut -d' ' -f2) MB at most"
+  pids=("${pids[@]:1}")
+  names=("${names[@]:1}")
+}
+mkdir -p "$build/findings"
+for reader in config profile shards trace; do
+  mkdir -p "$build/corpus_$reader"
+  while [ "${#pids[@]}" -ge "$jobs" ]; do wait_for_oldest; done
+  "$build/tests/fuzz/fuzz_$reader" "$build/corpus_$reader" "$here/corpus/$reader" -dict="$here/$reader.dict" -max_total_time="$seconds" -max_len=65536 -timeout=5 \
+    -rss_limit_mb=768 -malloc_limit_mb=256 -print_final_stats=1 -artifact_prefix="$build/findings/${reader}_" >"$build/fuzz_$reader.log" 2>&1 &
+  pids+=($!)
+  names+=("$reader")
+done
+while [ "${#pids[@]}" -gt 0 ]; do wait_for_oldest; done

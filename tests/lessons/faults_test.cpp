@@ -1,0 +1,141 @@
+// A learner's code may crash, loop, leave, throw or deadlock: each is told in words, and nothing hangs. The time limits
+// here are liveness limits of the check itself.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "lessons/compile.h"
+#include "tests/lessons/exercise_file.h"
+
+namespace ranklab::lesson {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string ring_with(const std::string& body) {
+  return "#include \"exercise.h\"\n#include <cstdlib>\n#include <stdexcept>\n#include <vector>\n"
+         "using namespace ranklab::lesson;\n"
+         "extern \"C\" void ring_all_reduce([[maybe_unused]] Comm& comm, [[maybe_unused]] std::span<double> data) {\n" +
+         body + "\n}\n";
+}
+
+struct Fault {
+  const char* name;
+  const char* body;  // its first line is line 7 of the file
+  std::vector<std::string> told;
+};
+
+constexpr const char* kDeadlock =
+    "comm.send(data, (comm.rank() + 1) % comm.size());\ncomm.recv(data, (comm.rank() + 7) % comm.size());";
+
+const Fault kFaults[] = {
+    {"crash",
+     "if (comm.rank() == 3) *static_cast<volatile int*>(nullptr) = 1;\ncomm.all_reduce(data);",
+     {"crashed on rank 3 with SIGSEGV"}},
+    {"abort", "if (comm.rank() == 0) std::abort();\ncomm.all_reduce(data);", {"crashed on rank 0 with SIGABRT"}},
+    {"exit",
+     "if (comm.rank() == 1) std::_Exit(3);\ncomm.all_reduce(data);",
+     {"ended the whole process", "exit code 3"}},
+    {"exception",
+     "if (comm.rank() == 2) throw std::runtime_error(\"no idea\");\ncomm.all_reduce(data);",
+     {"rank 2", "no idea"}},
+    {"deadlock", kDeadlock, {"deadlock", "rank 0", "exercise.cpp:7"}},
+    {"early_return", "if (comm.rank() == 5) return;\ncomm.all_reduce(data);", {"deadlock", "rank 5", "returned"}},
+    {"sizes",
+     "comm.send_recv(data.first(comm.rank() == 0 ? 3 : 4), (comm.rank() + 1) % 8, data.last(4), "
+     "(comm.rank() + 7) % 8);",
+     {"3", "4", "exercise.cpp:7"}},
+    {"hang",
+     "if (comm.rank() == 4) for (volatile bool forever = true; forever;) {}\ncomm.all_reduce(data);",
+     {"rank 4", "hung"}},
+    {"ticket", "comm.wait(3);", {"no such ticket"}},
+    {"peer", "comm.send(data, 8);", {"8"}},
+};
+
+class Faults : public ::testing::TestWithParam<Fault> {};
+
+TEST_P(Faults, AreToldInWords) {
+  const Grade got = grade_text("1", ring_with(GetParam().body), milliseconds(10'000));
+  EXPECT_TRUE(got.compiled) << got.compiler_messages;
+  EXPECT_FALSE(got.passed());
+  EXPECT_TRUE(got.rows.empty());
+  const std::string told = got.problem + "\n" + join(got.details, "\n");
+  for (const std::string& text : GetParam().told) EXPECT_THAT(told, HasSubstr(text));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Faults, ::testing::ValuesIn(kFaults),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+// No rank waits for it, so there is no world to notice.
+TEST(Faults, AnEndlessLoopIsEnded) {
+  const Grade got = grade_text("0",
+                               "#include \"exercise.h\"\n"
+                               "extern \"C\" void coord(int, const ranklab::lesson::MeshSize&, "
+                               "ranklab::lesson::Coordinates&) { for (volatile bool forever = true; forever;) {} }\n",
+                               milliseconds(1'000));
+  EXPECT_THAT(got.problem, HasSubstr("did not come to an end within 1 s"));
+}
+
+// A line for each rank of the circle, and advice that the exercise can follow.
+TEST(Faults, ADeadlockIsReadable) {
+  const Grade got = grade_text("1", ring_with(kDeadlock));
+  EXPECT_THAT(got.problem, HasSubstr("deadlock: each rank waits for the next one"));
+  EXPECT_EQ(got.details.size(), 11u) << "8 ranks, the first again, wanted, do";
+  for (const std::string& line : got.details) EXPECT_THAT(line, testing::Not(HasSubstr("world["))) << line;
+  EXPECT_THAT(got.details.back(), HasSubstr("send_recv"));
+}
+
+TEST(Faults, ACompileErrorNamesFileAndLine) {
+  const Grade got = grade_text("1", ring_with("int x = \"seven\";"));
+  EXPECT_FALSE(got.compiled);
+  EXPECT_FALSE(got.passed());
+  EXPECT_THAT(got.compiler_messages, HasSubstr("exercise.cpp:7:"));
+}
+
+TEST(Faults, AnUndefinedFunctionIsACompileError) {
+  const Grade got = grade_text("1", "void helper();\n" + ring_with("helper();"));
+  EXPECT_FALSE(got.compiled);
+  EXPECT_THAT(got.compiler_messages, HasSubstr("helper"));
+}
+
+TEST(Faults, AMissingFunctionIsNamed) {
+  const Grade got = grade_text("1", "#include \"exercise.h\"\n");
+  EXPECT_THAT(join(got.details, "\n"), AllOf(HasSubstr("ring_all_reduce"), HasSubstr("lesson reset")));
+}
+
+TEST(Faults, AnotherSignatureDoesNotCompile) {
+  const Grade got = grade_text("0", "#include \"exercise.h\"\nextern \"C\" int coord(int rank) { return rank; }\n");
+  EXPECT_FALSE(got.compiled);
+}
+
+TEST(Faults, WithoutACompilerThatIsSaid) {
+  const char* before = std::getenv("CXX");
+  const std::string kept = before == nullptr ? "" : before;
+  ::setenv("CXX", "no-such-compiler", 1);
+  const Grade got = grade_text("0", "#include \"exercise.h\"\n");
+  EXPECT_FALSE(got.compiled);
+  EXPECT_THAT(got.compiler_messages, HasSubstr("no-such-compiler"));
+  before == nullptr ? ::unsetenv("CXX") : ::setenv("CXX", kept.c_str(), 1);
+}
+
+TEST(Faults, NothingIsLeftInTheTemporaryFolder) {
+  std::filesystem::path folder;
+  {
+    const ExerciseFile file(ring_with(""));
+    const Compiled compiled = compile_exercise(file.path(), find_lesson("1").folder(), false);
+    ASSERT_TRUE(compiled.ok) << compiled.messages;
+    folder = compiled.shared_object.parent_path();
+    EXPECT_TRUE(std::filesystem::exists(folder));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
+TEST(Faults, AFileThatIsNotThereIsAnError) {
+  EXPECT_THROW(grade(find_lesson("0"), "/no/such/exercise.cpp", {}), Error);
+}
+
+}  // namespace
+}  // namespace ranklab::lesson

@@ -1,0 +1,180 @@
+// Each exercise fails as it is given and passes with its solution; and each way to get a solution nearly right fails
+// exactly the rows that are about it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lessons/markdown.h"
+#include "tests/lessons/exercise_file.h"
+
+namespace ranklab::lesson {
+namespace {
+
+std::vector<std::string> failed_rows(const Grade& grade) {
+  std::vector<std::string> failed;
+  for (const CheckRow& row : grade.rows) {
+    if (!row.passed) failed.push_back(row.what);
+  }
+  return failed;
+}
+
+class Exercises : public ::testing::TestWithParam<const LessonRow*> {};
+
+TEST_P(Exercises, FailsAsGiven) {
+  const Grade got = grade(*GetParam(), GetParam()->folder() / "exercise.cpp", {});
+  EXPECT_TRUE(got.compiled) << got.compiler_messages;
+  EXPECT_EQ(got.compiler_messages, "") << "no warnings in what a learner starts from";
+  EXPECT_EQ(got.problem, "") << "it differs, it does not break";
+  EXPECT_FALSE(failed_rows(got).empty());
+  EXPECT_FALSE(got.passed());
+}
+
+TEST_P(Exercises, PassesWithTheSolution) {
+  const Grade got = grade(*GetParam(), GetParam()->folder() / "solution.cpp", {});
+  EXPECT_EQ(got.compiler_messages, "");
+  EXPECT_EQ(got.problem, "");
+  EXPECT_EQ(failed_rows(got), std::vector<std::string>{});
+  EXPECT_TRUE(got.passed());
+  for (const CheckRow& row : got.rows) {
+    EXPECT_FALSE(row.expected.empty() || row.measured.empty() || row.tolerance.empty()) << row.what;
+  }
+}
+
+// One hole, which is marked, or one bug, which is not.
+TEST_P(Exercises, HaveOneHole) {
+  const std::string exercise = read_text(GetParam()->folder() / "exercise.cpp");
+  size_t holes = 0;
+  for (size_t at = 0; (at = exercise.find("---- your turn", at)) != std::string::npos; ++at) ++holes;
+  EXPECT_EQ(holes, GetParam()->slug == "split_matmul" ? 0u : 1u);
+  EXPECT_THAT(exercise, testing::HasSubstr("ranklab lesson check " + std::to_string(GetParam()->number)));
+}
+
+std::vector<const LessonRow*> all_rows() {
+  std::vector<const LessonRow*> rows;
+  for (const LessonRow& row : lesson_list()) rows.push_back(&row);
+  return rows;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Exercises, ::testing::ValuesIn(all_rows()),
+                         [](const auto& test) { return test.param->slug; });
+
+struct NearMiss {
+  const char* name;
+  const char* lesson;
+  const char* from;
+  const char* to;
+  std::vector<std::string> failed;
+};
+
+const NearMiss kNearMisses[] = {
+    {"no_cp", "0", "% size.cp", "% 1", {"6 further meshes"}},
+    {"tp_and_pp_swapped",
+     "0",
+     "place.tp = rank % size.tp",
+     "place.tp = rank / 4",
+     {"rank 1", "rank 3", "rank 4", "rank 6", "dp groups", "pp groups", "6 further meshes"}},
+    {"reduce_scatter_only",
+     "1",
+     "chunk(data, rank - s + 1, n), next, chunk(data, rank - s, n)",
+     "chunk(data, 0, n).first(0), next, chunk(data, 0, n).first(0)",
+     {"bytes each rank sends", "sum of 1024 numbers", "  in the ring's order", "sum of 1003 numbers",
+      "  in the ring's order", "time of 1 MiB"}},
+    {"sum_not_mean",
+     "2",
+     "gradient /= comm.size()",
+     "gradient *= 1.0",
+     {"gradients of step 0, 8 ranks", "loss of step 4"}},
+    {"one_rank_divides_twice",
+     "2",
+     "gradient /= comm.size()",
+     "gradient /= comm.size() * (comm.rank() == 3 ? 2 : 1)",
+     {"models after 5 steps", "gradients of step 0, 8 ranks", "loss of step 4"}},
+    {"norm_gradient_not_summed",
+     "3",
+     "tp.all_reduce(gradient)",
+     "tp.all_reduce(gradient.first(0))",
+     {"sp: gradient of the norm's weights"}},
+    {"forward_term_missing",
+     "3",
+     "    copy(all, mine);\n    tp.all_reduce(mine);\n  } else {\n    tp.reduce_scatter(all, mine);\n  }\n}\n\n// "
+     "Backward, into",
+     "    copy(all, mine);\n  } else {\n    tp.reduce_scatter(all, mine);\n  }\n}\n\n// Backward, into",
+     {"tp: output", "tp: gathers + scatters + all-reduces", "sp sends as much as tp"}},
+};
+
+class NearMisses : public ::testing::TestWithParam<NearMiss> {};
+
+TEST_P(NearMisses, FailTheirRows) {
+  const NearMiss& miss = GetParam();
+  const Grade got = grade_text(miss.lesson, changed_solution(miss.lesson, miss.from, miss.to));
+  EXPECT_TRUE(got.compiled) << got.compiler_messages;
+  EXPECT_EQ(got.problem, "");
+  EXPECT_FALSE(got.passed());
+  EXPECT_EQ(failed_rows(got), miss.failed);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, NearMisses, ::testing::ValuesIn(kNearMisses),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+// Right sums, in the order of another ring: only the bits tell.
+TEST(Ring, AnotherOrderOfAdditionsIsSeen) {
+  const std::string text = R"(#include "exercise.h"
+#include <vector>
+using namespace ranklab::lesson;
+extern "C" void ring_all_reduce(Comm& comm, std::span<double> data) {
+  const int n = comm.size(), r = comm.rank(), next = (r + n - 1) % n, previous = (r + 1) % n;
+  std::vector<double> buffer(data.size());
+  for (int s = 0; s < 2 * (n - 1); ++s) {
+    std::span<double> into = chunk(data, r + s + 1, n), got(buffer.data(), into.size());
+    comm.send_recv(chunk(data, r + s, n), next, got, previous);
+    for (size_t i = 0; i < into.size(); ++i) into[i] = s < n - 1 ? into[i] + got[i] : got[i];
+  }
+}
+)";
+  const std::vector<std::string> bits(2, "  in the ring's order");
+  EXPECT_EQ(failed_rows(grade_text("1", text)), bits) << "steps, bytes, time and sums are right";
+}
+
+// Correct, but a message one way after the other takes twice the time.
+TEST(Ring, OneDirectionAtATimeIsSeen) {
+  const std::string from = "comm.send_recv(chunk(data, rank - s, n), next, arrived, previous);";
+  const std::string to =
+      "if (rank % 2 == 0) {\n comm.send(chunk(data, rank - s, n), next);\n comm.recv(arrived, previous);\n} else {\n"
+      " comm.recv(arrived, previous);\n comm.send(chunk(data, rank - s, n), next);\n}";
+  EXPECT_EQ(failed_rows(grade_text("1", changed_solution("1", from, to))), std::vector<std::string>{"time of 1 MiB"});
+}
+
+// What hint 1 of the lesson promises.
+TEST(Replicas, AveragingAfterBackwardFailsOnlyTheLastRow) {
+  const std::string text = R"(#include "exercise.h"
+using namespace ranklab::lesson;
+extern "C" void gradient_ready(Comm&, Bucket&) {}
+extern "C" void finish(Comm& comm, std::span<Bucket> buckets) {
+  for (Bucket& bucket : buckets) {
+    comm.all_reduce(bucket.data);
+    for (double& gradient : bucket.data) gradient /= comm.size();
+  }
+}
+)";
+  EXPECT_EQ(failed_rows(grade_text("2", text)), std::vector<std::string>{"exposed communication"});
+}
+
+TEST(Replicas, ABucketPerLayerIsSeen) {
+  const std::string text = R"(#include "exercise.h"
+using namespace ranklab::lesson;
+extern "C" void gradient_ready(Comm& comm, Bucket& bucket) {
+  const size_t half = bucket.data.size() / 2;
+  bucket.ticket = comm.start_all_reduce(bucket.data.subspan(half * static_cast<size_t>(2 - bucket.missing--), half));
+  if (bucket.missing == 1) comm.wait(bucket.ticket);
+}
+extern "C" void finish(Comm& comm, std::span<Bucket> buckets) {
+  for (Bucket& bucket : buckets) {
+    comm.wait(bucket.ticket);
+    for (double& gradient : bucket.data) gradient /= comm.size();
+  }
+}
+)";
+  EXPECT_THAT(failed_rows(grade_text("2", text)), testing::Contains("all-reduces a step"));
+}
+
+}  // namespace
+}  // namespace ranklab::lesson

@@ -1,0 +1,191 @@
+// Predictions against real runs of the engine: calls and bytes equal, step time and activations within their stated
+// tolerances.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/plan/activation_bytes.h"
+#include "core/plan/step_time.h"
+#include "core/plan/traffic.h"
+#include "core/sim/memory_scope.h"
+#include "core/trace/trace_report.h"
+#include "tests/runtime/tiny_run.h"
+
+namespace ranklab {
+namespace {
+
+struct Layout {
+  const char* name;
+  int world, tp;
+  bool sequence_parallel;
+  int64_t micro_batch_size = 0;
+  void (*change)(TrainConfig&) = [](TrainConfig&) {};
+};
+
+void gpt2_like(TrainConfig& c) {
+  c.model.norm = NormKind::kLayerNorm;
+  c.model.position = PositionKind::kLearned;
+  c.model.activation = ActivationKind::kGelu;
+  c.model.add_bias = true;
+  c.model.tie_embeddings = true;
+  c.model.dropout = 0.1;
+}
+void small_buckets(TrainConfig& c) {
+  c.ddp_bucket_bytes = 9000;
+  c.overlap_grad_reduce = false;
+}
+void grouped_queries_in_fp64(TrainConfig& c) {
+  c.model.num_query_groups = 2;
+  c.model.vocab_size = 301;  // does not divide by tp: padded
+  c.params_dtype = "fp64";
+}
+
+void odd_sizes(TrainConfig& c) {  // gradients that do not fill their cache lines
+  c.model.hidden_size = 36;
+  c.model.num_attention_heads = 6;
+  c.model.ffn_hidden_size = 90;
+}
+
+const Layout kLayouts[] = {
+    {"dp8", 8, 1, false},
+    {"tp4", 4, 4, false},
+    {"tp4_sp", 4, 4, true},
+    {"dp2_tp4", 8, 4, true},
+    {"dp4_tp2_no_sp", 8, 2, false},
+    {"dp4_accumulation", 4, 1, false, 1},
+    {"tp2_sp_accumulation", 2, 2, true, 2},
+    {"one_rank", 1, 1, false, 2},
+    {"gpt2_like_tp4_sp", 4, 4, true, 0, gpt2_like},
+    {"gpt2_like_dp4_tp2", 8, 2, false, 2, gpt2_like},
+    {"small_buckets", 8, 2, true, 1, small_buckets},
+    {"odd_sizes", 4, 2, true, 0, odd_sizes},
+    {"gqa_fp64", 4, 2, true, 0, grouped_queries_in_fp64},
+};
+
+TrainConfig config_of(const Layout& layout) {
+  TrainConfig c = tiny_config(layout.world, layout.tp);
+  c.sequence_parallel = layout.sequence_parallel;
+  c.micro_batch_size = layout.micro_batch_size;
+  c.train_iters = 1;
+  layout.change(c);
+  return c;
+}
+
+class AgainstRuns : public testing::TestWithParam<Layout> {};
+
+TEST_P(AgainstRuns, CallsAndBytesAreEqualOnEveryRank) {
+  RuntimeEngine engine = tiny_engine(config_of(GetParam()));
+  const TrainResult result = engine.fit();
+  const RankTraffic predicted = predict_traffic(shape_of(engine.plan()), 0);
+  const std::vector<RankSummary> measured =
+      summarize(TraceFile{.ranks = result.traces, .clock = TraceClock::kVirtual, .world_size = GetParam().world});
+  ASSERT_EQ(measured.size(), static_cast<size_t>(GetParam().world));
+  for (const RankSummary& rank : measured) {
+    RankTraffic seen;
+    for (const auto& [key, traffic] : rank.traffic) {
+      if (engine.plan().mesh.size(key.first) == 1) continue;
+      seen[key] = {
+          .calls = traffic.calls, .logical_bytes = traffic.logical_bytes, .ring_bytes = traffic.algorithm_bytes};
+    }
+    for (const auto& [key, traffic] : predicted) {
+      const std::string what = std::string(name(key.first)) + " " + std::string(name(key.second));
+      EXPECT_EQ(seen[key].calls, traffic.calls) << what;
+      EXPECT_EQ(seen[key].logical_bytes, traffic.logical_bytes) << what;
+      EXPECT_EQ(seen[key].ring_bytes, traffic.ring_bytes) << what;
+    }
+    EXPECT_EQ(seen.size(), predicted.size()) << "rank " << rank.global_rank;
+  }
+  EXPECT_EQ(predicted.empty(), GetParam().world == 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, AgainstRuns, testing::ValuesIn(kLayouts),
+                         [](const auto& layout) { return std::string(layout.param.name); });
+
+// The activations' peak and the virtual time of a later step, on rank 0.
+class Measure : public Hook {
+ public:
+  void on_step_end(const StepMetrics& m) override {
+    virtual_ms = m.virtual_step_ms;
+    exposed = m.exposed_comm_fraction;
+    peak_bytes = thread_memory_book()->peak_bytes(MemoryCategory::kActivations);
+    gathered_bytes = thread_memory_book()->peak_bytes(MemoryCategory::kGathered);
+  }
+  double virtual_ms = 0, exposed = 0;
+  int64_t peak_bytes = 0, gathered_bytes = 0;
+};
+
+void expect_near(double predicted, double measured, double tolerance, const std::string& what) {
+  EXPECT_NEAR(predicted / measured, 1.0, tolerance) << what << ": predicted " << predicted << ", measured " << measured;
+  if (std::getenv("RANKLAB_SHOW_ESTIMATES") != nullptr) {
+    std::printf("%-42s predicted %12.4f  measured %12.4f  ratio %.3f\n", what.c_str(), predicted, measured,
+                predicted / measured);
+  }
+}
+
+// gpt_tiny as `ranklab train` runs it, on other meshes.
+struct Training {
+  const char* name;
+  int world, tp;
+  bool sequence_parallel;
+  int64_t micro_batch_size = 0;
+  void (*change)(TrainConfig&) = [](TrainConfig&) {};
+  const char* hardware = "h100-sxm";
+};
+
+void larger(TrainConfig& c) {
+  c.model.num_layers = 2;
+  c.model.hidden_size = 512;
+  c.model.ffn_hidden_size = 1408;
+  c.model.num_query_groups = 4;
+  c.model.vocab_size = 4096;
+}
+
+class Estimates : public testing::TestWithParam<Training> {};
+
+TEST_P(Estimates, AreWithinTheirTolerance) {
+  install_booking_allocator();
+  const Training& run = GetParam();
+  TrainConfig c;
+  c.parallel = {.world = run.world, .tp = run.tp};
+  c.sequence_parallel = run.sequence_parallel;
+  c.micro_batch_size = run.micro_batch_size;
+  c.hardware = run.hardware;
+  c.train_iters = 3;
+  c.lr_warmup_iters = 0;
+  c.mock_data = true;
+  c.eval_interval = 0;
+  c.sample_tokens = 0;
+  c.trace = false;
+  run.change(c);
+  RuntimeEngine engine = tiny_engine(c);
+  const auto measure = std::make_shared<Measure>();
+  engine.add_hook(measure);
+  engine.fit();
+  const RunPlan& plan = engine.plan();
+  const StepShape shape = shape_of(plan);
+  const StepTime time = estimate_step_time(shape, plan.mesh, plan.profile, c.gpus_per_node);
+  const std::string label = run.name;
+  expect_near(time.total_ns * 1e-6, measure->virtual_ms, kStepTimeTolerance, label + " virtual step ms");
+  EXPECT_NEAR(time.exposed_total_ns() / time.total_ns, measure->exposed, 0.05) << label;
+  expect_near(static_cast<double>(estimate_activations(shape).peak()), static_cast<double>(measure->peak_bytes),
+              kActivationTolerance, label + " activation bytes");
+  EXPECT_EQ(estimate_activations(shape).gathered, measure->gathered_bytes) << label;
+}
+
+const Training kRuns[] = {
+    {"dp8", 8, 1, false},
+    {"tp8_sp", 8, 8, true},
+    {"tp8", 8, 8, false},
+    {"dp4_tp2", 8, 2, true},
+    {"dp2_accumulation", 2, 1, false, 4},
+    {"gpt2_like", 4, 2, true, 0, gpt2_like},
+    {"gpt2_like_dp", 2, 1, false, 0, gpt2_like},
+    {"larger", 2, 2, true, 4, larger},
+    {"larger_dp_laptop", 2, 1, false, 2, larger, "laptop"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Runs, Estimates, testing::ValuesIn(kRuns),
+                         [](const auto& layout) { return std::string(layout.param.name); });
+
+}  // namespace
+}  // namespace ranklab
