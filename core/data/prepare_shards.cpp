@@ -1,0 +1,181 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/data/shard_format.h"
+#include "core/data/token_shard.h"
+
+namespace ranklab {
+namespace {
+
+using namespace shards;
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+void write_all(int fd, const std::string& path, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) refuse_io("write", path);
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+}
+
+// A file is there completely or not at all, also after a power cut.
+void write_durably(const std::string& path, std::initializer_list<std::string_view> parts) {
+  const std::string temporary = path + ".part";
+  {
+    const FileDescriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+    for (const std::string_view part : parts) write_all(file.get(), temporary, part);
+    if (::fsync(file.get()) != 0) refuse_io("write", temporary);
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) refuse_io("rename", temporary);
+  const FileDescriptor folder(fs::path(path).parent_path().string(), O_RDONLY | O_DIRECTORY);
+  if (::fsync(folder.get()) != 0) refuse_io("write", path);
+}
+
+void write_index(const std::string& folder, const ShardIndex& index) {
+  Json json = {{"format", "ranklab-token-shards"},
+               {"version", kVersion},
+               {"dtype", index.width == TokenWidth::kUint16 ? "uint16" : "uint32"},
+               {"vocab_size", index.vocab_size},
+               {"shard_tokens", index.shard_tokens},
+               {"complete", index.complete},
+               {"inputs", Json::array()},
+               {"shards", Json::array()}};
+  for (const ShardInput& input : index.inputs)
+    json["inputs"].push_back({{"path", input.path}, {"bytes", input.bytes}, {"hash", input.hash}});
+  for (const ShardInfo& shard : index.shards)
+    json["shards"].push_back({{"file", shard.name}, {"tokens", shard.tokens}, {"hash", shard.hash}});
+  write_durably(path_in(folder, "index.json"), {json.dump(2) + "\n"});
+}
+
+ShardInput identify(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in.good() || fs::is_directory(path)) {
+    if (fs::is_directory(path)) errno = EISDIR;
+    refuse_io("read", path);
+  }
+  ShardInput input{.path = fs::absolute(path).lexically_normal().string(), .hash = kFnvBasis};
+  std::vector<char> buffer(1 << 20);
+  while (in.read(buffer.data(), static_cast<std::streamsize>(buffer.size())), in.gcount() > 0) {
+    input.hash = fnv1a(input.hash, {buffer.data(), static_cast<size_t>(in.gcount())});
+    input.bytes += static_cast<uint64_t>(in.gcount());
+  }
+  return input;
+}
+
+// The bytes of all inputs as one stream.
+class InputStream {
+ public:
+  InputStream(const std::vector<ShardInput>& inputs, uint64_t skip) : inputs_(inputs) {
+    while (next_ < inputs_.size() && skip >= inputs_[next_].bytes) skip -= inputs_[next_++].bytes;
+    if (skip > 0) {
+      open();
+      file_.seekg(static_cast<std::streamoff>(skip));
+    }
+  }
+  std::string take(size_t count) {
+    std::string bytes(count, '\0');
+    for (size_t have = 0; have < count;) {
+      if (!file_.is_open()) open();
+      file_.read(bytes.data() + have, static_cast<std::streamsize>(count - have));
+      have += static_cast<size_t>(file_.gcount());
+      if (have < count) file_.close();
+    }
+    return bytes;
+  }
+
+ private:
+  void open() {
+    RANKLAB_CHECK(next_ < inputs_.size(), ErrorKind::kIo, .where = "data",
+                  .what = "an input became shorter while it was read", .fix = "run ranklab data prepare again");
+    file_ = std::ifstream(inputs_[next_].path, std::ios::binary);
+    if (!file_.good()) refuse_io("read", inputs_[next_].path);
+    ++next_;
+  }
+  const std::vector<ShardInput>& inputs_;
+  size_t next_ = 0;
+  std::ifstream file_;
+};
+
+ShardInfo write_shard(const std::string& folder, const ShardIndex& index, const std::string& bytes) {
+  const auto width = static_cast<size_t>(index.width);
+  std::string payload(bytes.size() * width, '\0');
+  for (size_t i = 0; i < bytes.size(); ++i) payload[i * width] = bytes[i];
+  ShardInfo info{.name = strprintf("shard_%05zu.bin", index.shards.size()),
+                 .tokens = static_cast<int64_t>(bytes.size()),
+                 .hash = fnv1a(kFnvBasis, payload)};
+  const Header header{.width = static_cast<uint32_t>(width),
+                      .tokens = bytes.size(),
+                      .vocab_size = static_cast<uint64_t>(index.vocab_size),
+                      .hash = info.hash};
+  write_durably(path_in(folder, info.name), {{reinterpret_cast<const char*>(&header), sizeof header}, payload});
+  return info;
+}
+
+// Shards an earlier, unfinished run of the same work left.
+void adopt_earlier(const std::string& folder, ShardIndex& index) {
+  if (!fs::exists(path_in(folder, "index.json"))) return;
+  const ShardIndex earlier = read_shard_index(folder);
+  RANKLAB_CHECK(
+      earlier.inputs == index.inputs && earlier.width == index.width && earlier.shard_tokens == index.shard_tokens,
+      ErrorKind::kInvalidArgument, .where = "data", .what = quote(folder) + " holds shards of other inputs or settings",
+      .got = std::to_string(earlier.shards.size()) + " shards", .want = "an empty folder, or the same work",
+      .fix = "pass another --out, or remove the folder");
+  for (const ShardInfo& info : earlier.shards) {
+    const MappedShard shard(folder, info, earlier);
+    if (fnv1a(kFnvBasis, shard.payload()) != info.hash)
+      refuse_file(shard.path(), "the tokens are damaged", "another hash", std::to_string(info.hash));
+  }
+  index.shards = earlier.shards;
+}
+
+}  // namespace
+
+PrepareResult prepare_shards(const std::vector<std::string>& files, const std::string& folder,
+                             const PrepareOptions& options) {
+  RANKLAB_CHECK(options.shard_tokens > 0, ErrorKind::kInvalidArgument, .where = "data",
+                .what = "--shard-tokens must be positive", .got = std::to_string(options.shard_tokens));
+  PrepareResult result;
+  ShardIndex& index = result.index;
+  index.width = options.width;
+  index.shard_tokens = options.shard_tokens;
+  uint64_t total = 0;
+  for (const std::string& file : files) {
+    index.inputs.push_back(identify(file));
+    total += index.inputs.back().bytes;
+  }
+  RANKLAB_CHECK(total > 0, ErrorKind::kBadFile, .where = "data", .what = "the inputs are empty", .got = "0 bytes",
+                .want = "text", .fix = "pass other files");
+  std::error_code error;
+  fs::create_directories(folder, error);
+  RANKLAB_CHECK(!error && fs::is_directory(folder), ErrorKind::kIo, .where = "data",
+                .what = "cannot create folder " + quote(folder), .got = error ? error.message() : "a file of that name",
+                .fix = "pass another folder to --out");
+  adopt_earlier(folder, index);
+  result.resumed_shards = index.shards.size();
+  auto done = static_cast<uint64_t>(index.tokens());
+  InputStream input(index.inputs, done);
+  while (done < total) {
+    const uint64_t count = std::min<uint64_t>(total - done, static_cast<uint64_t>(options.shard_tokens));
+    index.shards.push_back(write_shard(folder, index, input.take(count)));
+    done += count;
+    index.complete = done == total;
+    write_index(folder, index);
+    if (options.progress) options.progress(static_cast<int64_t>(done), static_cast<int64_t>(total));
+  }
+  index.complete = true;
+  return result;
+}
+
+}  // namespace ranklab
