@@ -122,7 +122,14 @@ CommandAction setup_launch(CLI::App& app) {
       "  ranklab launch --nnodes 2 --node-rank 0 --master-addr 10.0.0.1 --rdzv-token-file token --nproc-per-node 4\n"
       "  ranklab launch --nproc-per-node 2 -- sh -c 'echo I am rank $RANK of $WORLD_SIZE'");
   auto given = std::make_shared<Launch>(app);
-  return [given] { return launch(*given); };
+  return [given] {
+    const int code = launch(*given);
+    // Nothing is left to be done, and tearing down the libraries of a program that trains would take longer than all of
+    // the end before it.
+    std::fflush(nullptr);
+    ::_exit(code);
+    return code;
+  };
 }
 
 }  // namespace ranklab

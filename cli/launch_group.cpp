@@ -27,8 +27,8 @@ using std::chrono::milliseconds;
 
 // After a rank failed, the others hear of it from the coordinator and end by themselves; then they are asked, then
 // killed. After a Ctrl-C they finish their step.
-constexpr milliseconds kAskAfterFailure{250};
-constexpr milliseconds kKillAfterFailure{500};
+constexpr milliseconds kAskAfterFailure{200};
+constexpr milliseconds kKillAfterFailure{400};
 constexpr milliseconds kKillAfterSignal{1'700};
 constexpr milliseconds kTick{50};
 
@@ -54,6 +54,14 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   for (std::string& text : texts) out.push_back(text.data());
   out.push_back(nullptr);
   return out;
+}
+
+std::string mark(int rank) { return "[rank " + std::to_string(rank) + "] "; }
+
+// One write per line, so that lines never mix.
+void write_line(int to, const std::string& line) {
+  const std::string text = line + "\n";
+  if (::write(to, text.data(), text.size()) < 0) return;  // nobody reads: nothing to be done
 }
 
 // Between fork and exec: only what is safe there.
@@ -157,6 +165,7 @@ GroupEnd LaunchGroup::wait() {
     for (Stream* stream : {&rank.out, &rank.err})
       if (!stream->partial.empty()) show(rank, stream->to, stream->partial);
   }
+  if (end_.signal == 0) show_held_errors();
   if (end_.signal != 0) end_.exit_code = 128 + (end_.signal == SIGHUP ? SIGTERM : end_.signal);
   return end_;
 }
@@ -202,6 +211,7 @@ void LaunchGroup::reap() {
     if (rank.pid <= 0 || ::waitpid(rank.pid, &status, WNOHANG) != rank.pid) continue;
     const int pid = std::exchange(rank.pid, -1);
     ::kill(-pid, SIGKILL);  // what it may have started itself
+    rank.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     note_end(rank, pid, status);
   }
 }
@@ -258,10 +268,20 @@ void LaunchGroup::read(Rank& rank, Stream& stream) {
 
 void LaunchGroup::show(const Rank& rank, int to, const std::string& line) {
   if (!rank.shown) return;
-  if (line.starts_with("ranklab: error:") && !errors_shown_.insert(line).second) return;
-  // One write per line, so that lines never mix.
-  const std::string text = (rank.number == 0 ? "" : "[rank " + std::to_string(rank.number) + "] ") + line + "\n";
-  if (::write(to, text.data(), text.size()) < 0) return;  // nobody reads: nothing to be done
+  if (rank.number != 0 && line.starts_with("ranklab: error:")) {
+    held_errors_.emplace_back(&rank, line);
+    return;
+  }
+  write_line(to, (rank.number == 0 ? "" : mark(rank.number)) + line);
+}
+
+void LaunchGroup::show_held_errors() {
+  std::set<std::string> seen;
+  const Rank& first = ranks_.front();
+  for (const auto& [rank, line] : held_errors_) {
+    const bool said = first.number == 0 && first.shown && first.exit_code == rank->exit_code;
+    if (!said && seen.insert(line).second) write_line(STDERR_FILENO, mark(rank->number) + line);
+  }
 }
 
 }  // namespace ranklab

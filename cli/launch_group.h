@@ -1,7 +1,8 @@
 // The processes of one node's ranks: starts them, shows their output, hands signals on, and sees to it that all of them
 // end together. Each is the head of its own process group, so that a Ctrl-C in the terminal reaches only the launcher,
 // which passes on exactly one; each is killed by the kernel if the launcher dies. Rank 0 writes to the terminal itself;
-// lines of the others are marked "[rank N]", and an error that several of them report is shown once.
+// lines of the others are marked "[rank N]". An error is shown once: those of other ranks are held back, and dropped
+// when rank 0 failed the same way.
 // Thread rule: one thread, with no others in the process (fork).
 #pragma once
 #include <chrono>
@@ -43,6 +44,7 @@ class LaunchGroup {
     int number = 0;  // global
     bool shown = true;
     int pid = -1;  // -1: has ended
+    int exit_code = -1;
     Stream out, err;
   };
 
@@ -54,6 +56,7 @@ class LaunchGroup {
   void note_end(const Rank& rank, int pid, int status);
   void read(Rank& rank, Stream& stream);
   void show(const Rank& rank, int to, const std::string& line);
+  void show_held_errors();
   void push_on();
   void send_all(int signal);
   bool anyone_left() const;
@@ -65,7 +68,7 @@ class LaunchGroup {
   bool failed_ = false;
   std::optional<Clock::time_point> ending_since_;
   int pushed_ = 0;  // how far push_on() went: asked, killed
-  std::set<std::string> errors_shown_;
+  std::vector<std::pair<const Rank*, std::string>> held_errors_;
 };
 
 }  // namespace ranklab

@@ -16,7 +16,7 @@ namespace ranklab::cpu_sim {
 class ProcessMover final : public Mover {
  public:
   ProcessMover(Control& control, std::shared_ptr<GlooGroup> group, std::shared_ptr<GlooGroup> mesh)
-      : control_(control), group_(group), mesh_(std::move(mesh)), collectives_(std::move(group)) {}
+      : control_(control), mesh_(std::move(mesh)), collectives_(std::move(group)) {}
   void matched(Exchange& exchange) override;
   void complete(Exchange& exchange, int seat) override;
   bool poll(Exchange& exchange, int seat) override { return collectives_.poll(exchange, seat); }
@@ -24,14 +24,11 @@ class ProcessMover final : public Mover {
     return collectives_.wire_bytes(exchange, seat);
   }
   bool needs_thread(const Call& call) const override { return collectives_.needs_thread(call); }
-  // Wakes whoever waits inside Gloo.
-  void close() { group_->close(); }
 
  private:
   [[noreturn]] void fail(const Exchange& exchange, int seat, const std::exception& error);
 
   Control& control_;
-  std::shared_ptr<GlooGroup> group_;
   std::shared_ptr<GlooGroup> mesh_;
   GlooMover collectives_;
 };

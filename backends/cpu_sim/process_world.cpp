@@ -74,11 +74,11 @@ class ProcessWorld final : public World {
         body(endpoint);
       });
       run->wait_end();
+      run->join_comm_threads();  // one may wait inside Gloo for a rank that is gone
       done.raise();
     });
     watch_over(done);
     rank.join();
-    run->join_comm_threads();
     if (const auto failure = control_->failure()) {
       shown_elsewhere_ = failure->known_to_rank_zero;
       throw failure->first;

@@ -26,9 +26,9 @@ struct ProcessWorldOptions {
   std::chrono::milliseconds join_timeout{60'000};
   // As in ThreadWorldOptions; 0 also switches silence_limit off, so that a debugger may stop a process.
   std::chrono::milliseconds hang_timeout{60'000};
-  std::chrono::milliseconds silence_limit{1'600};
+  std::chrono::milliseconds silence_limit{1'500};
   // After an error, how long the rank may take to come back before the process is left.
-  std::chrono::milliseconds grace{250};
+  std::chrono::milliseconds grace{150};
   bool same_call_site = false;
 };
 

@@ -88,7 +88,7 @@ TEST(Readme, EveryFlagItNamesExists) {
   std::string help = output_of("train --help") + output_of("--help");
   for (const char* sub :
        {"bench collectives", "bench train", "bench step", "bench overhead", "trace info", "trace validate", "topo",
-        "doctor", "config show", "data prepare", "lesson run", "lesson check"}) {
+        "doctor", "launch", "config show", "data prepare", "lesson run", "lesson check"}) {
     help += output_of(std::string(sub) + " --help");
   }
   const std::regex flag("--[a-z][a-z0-9-]+");

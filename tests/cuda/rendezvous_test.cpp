@@ -37,7 +37,7 @@ std::vector<std::string> run_pair(const std::function<void(int rank, Rendezvous&
   const int port = free_port();
   std::vector<std::string> errors(2);
   const auto rank_main = [&](int rank) {
-    TorchrunEnv env;
+    ProcessEnv env;
     env.rank = rank;
     env.world_size = 2;
     env.master_addr = "127.0.0.1";
@@ -89,14 +89,14 @@ TEST(Rendezvous, AFailureReachesTheWaitingRank) {
 }
 
 TEST(Rendezvous, AWorldOfOneOpensNoSocket) {
-  Rendezvous rendezvous(TorchrunEnv{}, milliseconds(1));
+  Rendezvous rendezvous(ProcessEnv{}, milliseconds(1));
   rendezvous.check_failure();
   rendezvous.report_failure("nobody hears");
   rendezvous.finish();
 }
 
 TEST(Rendezvous, AStoreThatIsNotThereIsSaid) {
-  TorchrunEnv env;
+  ProcessEnv env;
   env.rank = 1;
   env.world_size = 2;
   env.master_addr = "127.0.0.1";
