@@ -29,5 +29,6 @@ CommandAction setup_doctor(CLI::App& app);
 CommandAction setup_config(CLI::App& app);
 CommandAction setup_completion(CLI::App& app);
 CommandAction setup_data(CLI::App& app);
+CommandAction setup_schedule(CLI::App& app);
 
 }  // namespace ranklab

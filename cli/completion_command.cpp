@@ -10,6 +10,7 @@
 #include "core/model/presets.h"
 #include "core/runtime/config_fields.h"
 #include "core/sim/hardware_profile.h"
+#include "lessons/lesson_list.h"
 
 namespace ranklab {
 namespace {
@@ -26,12 +27,15 @@ struct OptionEntry {
 struct CommandEntry {
   std::string path;                                                   // "ranklab trace info"
   std::vector<std::pair<std::string, std::string>> subcommands = {};  // name, help
+  std::vector<std::pair<std::string, std::string>> words = {};        // what its argument may be: name, help
   std::vector<OptionEntry> options = {};
   bool takes_files = false;
 
-  Names subcommand_names() const {
+  // Subcommands and arguments.
+  Names word_names() const {
     Names names;
-    for (const auto& [name, help] : subcommands) names.push_back(name);
+    for (const auto* list : {&subcommands, &words})
+      for (const auto& [name, help] : *list) names.push_back(name);
     return names;
   }
   Names option_names() const {
@@ -55,14 +59,26 @@ Names values_of(const OptionEntry& option) {
   return {};
 }
 
+// What an argument without dashes may be, where that is a list.
+std::vector<std::pair<std::string, std::string>> words_of(const CLI::Option& argument) {
+  std::vector<std::pair<std::string, std::string>> words;
+  if (argument.get_name() == "lesson")
+    for (const lesson::LessonRow& row : lesson::lesson_list()) words.emplace_back(row.slug, row.title);
+  return words;
+}
+
 void walk(const CLI::App& app, const std::string& path, std::vector<CommandEntry>& out) {
   CommandEntry entry{.path = path};
   for (const CLI::Option* option : app.get_options()) {
     OptionEntry row{.help = option->get_description(), .takes_value = option->get_items_expected_max() > 0};
     for (const std::string& name : option->get_lnames()) row.names.push_back("--" + name);
     for (const std::string& name : option->get_snames()) row.names.push_back("-" + name);
-    entry.takes_files = entry.takes_files || row.names.empty();
-    if (row.names.empty()) continue;
+    if (row.names.empty()) {
+      const auto words = words_of(*option);
+      entry.words.insert(entry.words.end(), words.begin(), words.end());
+      entry.takes_files = entry.takes_files || words.empty();
+      continue;
+    }
     if (row.takes_value) row.values = values_of(row);
     entry.options.push_back(std::move(row));
   }
@@ -102,9 +118,9 @@ std::string word_cases(const Tree& tree) {
   std::string text;
   for (const CommandEntry& entry : tree) {
     const std::string flags = join(entry.option_names(), " ");
-    const bool only_options = entry.subcommands.empty() && !entry.takes_files;
+    const bool only_options = entry.word_names().empty() && !entry.takes_files;
     text += "    '" + entry.path + "') flags='" + flags + "'; list='" +
-            (only_options ? flags : join(entry.subcommand_names(), " ")) + "' ;;\n";
+            (only_options ? flags : join(entry.word_names(), " ")) + "' ;;\n";
   }
   return text;
 }
@@ -181,8 +197,8 @@ std::string fish_script(const Tree& tree) {
   for (const CommandEntry& entry : tree) {
     const std::string at = "complete -c ranklab -n " + fish_quote("__ranklab_at " + fish_quote(entry.path));
     if (!entry.takes_files) text += at + " -f\n";
-    for (const auto& [name, help] : entry.subcommands)
-      text += at + " -a " + fish_quote(name) + " -d " + fish_quote(help) + "\n";
+    for (const auto* list : {&entry.subcommands, &entry.words})
+      for (const auto& [name, help] : *list) text += at + " -a " + fish_quote(name) + " -d " + fish_quote(help) + "\n";
     for (const OptionEntry& option : entry.options) text += fish_option(entry, option);
   }
   return text;

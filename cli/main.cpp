@@ -22,6 +22,7 @@ const auto kCommands = std::to_array<Command>({
     {"trace", "look into a trace file", setup_trace},
     {"doctor", "what this machine has, and what it lacks", setup_doctor},
     {"topo", "ranks, nodes and groups of a mesh, and what crosses nodes", setup_topo},
+    {"schedule", "pipeline schedules: draw, prove, time, compare", setup_schedule},
     {"list", "model presets and hardware profiles", setup_list},
     {"lesson", "learn: questions, experiments, exercises", setup_lesson},
     {"config", "settings from every source: show, check, compare", setup_config},

@@ -119,6 +119,11 @@ TEST_F(BashCompletion, OffersValuesAfterASpaceAndAfterAnEqualsSign) {
   EXPECT_THAT(candidates("ranklab train --hardware h1"), ElementsAre("h100-sxm"));
 }
 
+TEST_F(BashCompletion, OffersLessonsByName) {
+  EXPECT_THAT(candidates("ranklab lesson run a"), ElementsAre("all_reduce"));
+  EXPECT_THAT(candidates("ranklab lesson check ''"), testing::Contains("split_matmul"));
+}
+
 TEST_F(BashCompletion, LeavesFilesToTheShell) {
   EXPECT_THAT(candidates("ranklab trace info ''"), testing::IsEmpty());
   EXPECT_THAT(candidates("ranklab train --data-path ''"), testing::IsEmpty());

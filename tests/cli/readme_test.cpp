@@ -38,6 +38,7 @@ std::string output_of(const std::string& arguments) {
 TEST(Readme, TablesAreTheProgramsOwn) {
   EXPECT_THAT(readme(), testing::HasSubstr(output_of("list presets")));
   EXPECT_THAT(readme(), testing::HasSubstr(output_of("list hardware")));
+  EXPECT_THAT(readme(), testing::HasSubstr(output_of("schedule list")));
 }
 
 struct Row {
@@ -86,9 +87,9 @@ TEST(Readme, TheDefaultRunGivesTheFiguresShown) {
 
 TEST(Readme, EveryFlagItNamesExists) {
   std::string help = output_of("train --help") + output_of("--help");
-  for (const char* sub :
-       {"bench collectives", "bench train", "bench step", "bench overhead", "trace info", "trace validate", "topo",
-        "doctor", "launch", "config show", "data prepare", "lesson run", "lesson check"}) {
+  for (const char* sub : {"bench collectives", "bench train", "bench step", "bench overhead", "trace info",
+                          "trace validate", "topo", "doctor", "launch", "schedule show", "schedule simulate",
+                          "schedule export", "config show", "data prepare", "lesson run", "lesson check"}) {
     help += output_of(std::string(sub) + " --help");
   }
   const std::regex flag("--[a-z][a-z0-9-]+");

@@ -20,10 +20,13 @@ wait_for_oldest() {
   names=("${names[@]:1}")
 }
 mkdir -p "$build/findings"
-for reader in config profile shards trace; do
+for folder in "$here"/corpus/*/; do
+  reader=$(basename "$folder")
   mkdir -p "$build/corpus_$reader"
+  dict=()
+  [ -f "$here/$reader.dict" ] && dict=("-dict=$here/$reader.dict")
   while [ "${#pids[@]}" -ge "$jobs" ]; do wait_for_oldest; done
-  "$build/tests/fuzz/fuzz_$reader" "$build/corpus_$reader" "$here/corpus/$reader" -dict="$here/$reader.dict" -max_total_time="$seconds" -max_len=65536 -timeout=5 \
+  "$build/tests/fuzz/fuzz_$reader" "$build/corpus_$reader" "$folder" "${dict[@]}" -max_total_time="$seconds" -max_len=65536 -timeout=5 \
     -rss_limit_mb=768 -malloc_limit_mb=256 -print_final_stats=1 -artifact_prefix="$build/findings/${reader}_" >"$build/fuzz_$reader.log" 2>&1 &
   pids+=($!)
   names+=("$reader")

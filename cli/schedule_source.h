@@ -1,0 +1,37 @@
+// Where the schedule of a `ranklab schedule` command comes from: a NAME of the list or a FILE, and what it is timed
+// with. Thread rule: pure functions, but for the file.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "core/pipeline/csv.h"
+#include "core/pipeline/schedules.h"
+#include "core/pipeline/simulate.h"
+#include "core/pipeline/verify.h"
+
+namespace ranklab {
+
+struct ScheduleOptions {
+  std::optional<int> num_ranks;  // 4 when not given
+  std::optional<int> num_microbatches;
+  std::optional<int> num_chunks;
+  ScheduleCosts costs;
+  std::string dialect = "auto";
+};
+
+struct LoadedSchedule {
+  Schedule schedule;
+  std::optional<ScheduleFile> file;  // when it came from one; its schedule is moved out
+  ScheduleProof proof;
+  // What is wrong: with the messages of a file, then with the schedule.
+  std::vector<std::string> problems() const;
+};
+
+// A schedule's name, or else a path. Throws for neither, naming the nearest, and for a file that contradicts --pp or
+// --num-microbatches.
+LoadedSchedule load_schedule(const std::string& what, const ScheduleOptions& options);
+// Throws kCheckFailed with the first problem.
+void require_sound(const LoadedSchedule& loaded, const std::string& what);
+PipelineTimeline time_of(const LoadedSchedule& loaded, const ScheduleOptions& options);
+
+}  // namespace ranklab

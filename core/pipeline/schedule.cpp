@@ -1,0 +1,39 @@
+#include "core/pipeline/schedule.h"
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+
+int Schedule::microbatches_of(int chain) const {
+  const auto first = [&](int c) { return (c * num_microbatches + num_chains() - 1) / num_chains(); };
+  return first(chain + 1) - first(chain);
+}
+
+std::vector<int> Schedule::stages_of(int rank) const {
+  std::vector<int> stages;
+  for (int stage = 0; stage < num_stages(); ++stage) {
+    if (rank_of_stage[static_cast<size_t>(stage)] == rank) stages.push_back(stage);
+  }
+  return stages;
+}
+
+void require_legal(const ScheduleCosts& costs) {
+  const auto within = [](const char* name, double value, bool zero_too, double most) {
+    RANKLAB_CHECK(std::isfinite(value) && value <= most && (zero_too ? value >= 0 : value > 0),
+                  ErrorKind::kInvalidArgument, .where = "schedule costs",
+                  .what = std::string("no legal value for ") + name, .got = strprintf("%g", value),
+                  .want = strprintf("%s, at most %g", zero_too ? "0 or more" : "more than 0", most),
+                  .fix = "times may be in any unit");
+  };
+  within("f", costs.f, false, 1e12);
+  within("b", costs.b, false, 1e12);
+  within("w", costs.w, true, 1e12);
+  within("c", costs.c, true, 1e12);
+  within("pair_factor", costs.pair_factor, false, 2);
+  within("weight_grad_memory", costs.weight_grad_memory, true, 1);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,60 @@
+// A pipeline schedule is data: for every rank the list of its actions, in order. The same object is executed on real
+// tensors, timed (simulate.h), proven (verify.h), drawn and written to a file (csv.h).
+//   A microbatch walks a chain of stages. Most schedules have one chain, 0 .. num_stages-1. DualPipe holds the model
+// twice: stages 0 .. p-1 are one copy and p .. 2p-1 the other, the first half of the microbatches walks the first chain
+// and the second half the second. Several stages may live on one rank (interleaved: r, r+p, ...; V: r and 2p-1-r).
+// Torch-free. Thread rule: plain data.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/pipeline/action.h"
+
+namespace ranklab {
+
+struct Schedule {
+  std::string name;
+  int num_microbatches = 0;
+  std::vector<int> rank_of_stage;
+  int chain_length = 0;                    // stages a microbatch passes
+  std::vector<std::vector<Action>> ranks;  // [rank] -> its actions
+
+  int num_ranks() const { return static_cast<int>(ranks.size()); }
+  int num_stages() const { return static_cast<int>(rank_of_stage.size()); }
+  int num_chains() const { return num_stages() / chain_length; }
+  int rank(int stage) const { return rank_of_stage[static_cast<size_t>(stage)]; }
+  bool is_first(int stage) const { return stage % chain_length == 0; }
+  bool is_last(int stage) const { return stage % chain_length == chain_length - 1; }
+  // The part of the model that a stage holds: the same for both copies of DualPipe.
+  int part(int stage) const { return stage % chain_length; }
+  int chain_of(int microbatch) const { return microbatch * num_chains() / num_microbatches; }
+  bool passes(int stage, int microbatch) const { return chain_of(microbatch) == stage / chain_length; }
+  // How many microbatches walk a chain.
+  int microbatches_of(int chain) const;
+  std::vector<int> stages_of(int rank) const;
+};
+
+// What a schedule is asked for. Errors name the field and the nearest legal value.
+struct ScheduleRequest {
+  int num_ranks = 1;
+  int num_microbatches = 1;
+  int num_chunks = 1;  // stages a rank holds (virtual pipeline size), where the schedule lets the caller choose
+};
+
+// Time of one microbatch on one rank (all its stages together); any unit. b + w is the full backward. c is the latency
+// of a message between ranks, which does not keep either side busy.
+struct ScheduleCosts {
+  double f = 1;
+  double b = 1;
+  double w = 1;
+  double c = 0;
+  // An overlapped pair takes pair_factor x (F + B + W) of its stages.
+  double pair_factor = 1;
+  // What is left of an activation between its B and its W, 0 to 1. Qi et al.: 32 / (34 + 5 a s / h) for a transformer.
+  double weight_grad_memory = 1;
+};
+
+// Throws kInvalidArgument naming the cost: f and b above 0, the others not below.
+void require_legal(const ScheduleCosts& costs);
+
+}  // namespace ranklab

@@ -1,0 +1,82 @@
+#include "core/pipeline/schedules.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+const auto kKinds = std::to_array<ScheduleKind>({
+    {"gpipe", "all forwards, then all backwards", "arXiv 1811.06965", 1, make_gpipe},
+    {"1f1b", "one forward, one backward in turn", "arXiv 2006.09503", 1, make_1f1b},
+    {"interleaved-1f1b", "1F1B over v stages a rank", "arXiv 2104.04473", 0, make_interleaved_1f1b},
+    {"looped-bfs", "v stages a rank, all microbatches through each", "arXiv 2211.05953", 0, make_looped_bfs},
+    {"zb-h1", "1F1B with W moved into the drain", "arXiv 2401.10241", 1, make_zb_h1},
+    {"zb-h2", "twice the warm-up, W fills it", "arXiv 2401.10241", 1, make_zb_h2},
+    {"zb-2p", "searched within twice 1F1B's memory", "arXiv 2401.10241", 1, make_zb_2p},
+    {"zb-v", "two stages a rank, down and up", "arXiv 2401.10241", 2, make_zb_v},
+    {"v-half", "the V in half of 1F1B's memory", "arXiv 2405.15362", 2, make_v_half},
+    {"v-min", "the V in a third of 1F1B's memory", "arXiv 2405.15362", 2, make_v_min},
+    {"dualpipe", "both directions at once, F and BW overlapped", "arXiv 2412.19437", 1, make_dualpipe},
+    {"dualpipe-v", "DualPipe cut in half: the V, overlapped", "deepseek-ai/DualPipe", 2, make_dualpipe_v},
+});
+
+std::vector<std::string> kind_names() {
+  std::vector<std::string> names;
+  for (const ScheduleKind& kind : kKinds) names.emplace_back(kind.name);
+  return names;
+}
+
+void check_size(const ScheduleKind& kind, const char* what, int64_t value, int64_t most, const char* flag) {
+  RANKLAB_CHECK(value >= 1 && value <= most, ErrorKind::kInvalidArgument, .where = std::string("schedule ") + kind.name,
+                .what = std::string("illegal number of ") + what, .got = std::to_string(value),
+                .want = "1 to " + std::to_string(most), .fix = std::string("change ") + flag);
+}
+
+void check_request(const ScheduleKind& kind, const ScheduleRequest& request) {
+  check_size(kind, "pipeline ranks", request.num_ranks, kMostPipelineRanks, "--pp");
+  check_size(kind, "microbatches", request.num_microbatches, kMostMicrobatches, "--num-microbatches");
+  check_size(kind, "stages a rank", request.num_chunks, kMostChunks, "--vpp");
+  RANKLAB_CHECK(kind.chunks == 0 || request.num_chunks == 1 || request.num_chunks == kind.chunks,
+                ErrorKind::kInvalidArgument, .where = std::string("schedule ") + kind.name,
+                .what = "this schedule decides itself how many stages a rank holds",
+                .got = std::to_string(request.num_chunks) + " stages a rank", .want = std::to_string(kind.chunks),
+                .fix = "leave --vpp out, or use interleaved-1f1b or looped-bfs");
+  const int64_t chunks = kind.chunks == 0 ? request.num_chunks : kind.chunks;
+  const int64_t cells = chunks * request.num_ranks * request.num_microbatches;
+  RANKLAB_CHECK(cells <= kMostCells, ErrorKind::kInvalidArgument, .where = std::string("schedule ") + kind.name,
+                .what = "there are too many actions to list",
+                .got = strprintf("%ld stages x %d microbatches", static_cast<long>(chunks * request.num_ranks),
+                                 request.num_microbatches),
+                .want = strprintf("a product of at most %ld", static_cast<long>(kMostCells)),
+                .fix = "lower --num-microbatches: the bubble's time does not depend on it");
+}
+
+}  // namespace
+
+std::span<const ScheduleKind> schedule_kinds() { return kKinds; }
+
+const ScheduleKind& find_schedule_kind(const std::string& name) {
+  const auto found = std::find_if(kKinds.begin(), kKinds.end(), [&](const ScheduleKind& k) { return name == k.name; });
+  if (found != kKinds.end()) return *found;
+  const std::vector<std::string> names = kind_names();
+  const std::string nearest = nearest_name(name, names);
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "schedule",
+               .what = "no such schedule",
+               .got = quote(name),
+               .want = join(names, ", "),
+               .fix = nearest.empty() ? "ranklab schedule list" : "did you mean " + quote(nearest) + "?"});
+}
+
+Schedule make_schedule(const std::string& name, const ScheduleRequest& request, const ScheduleCosts& costs) {
+  const ScheduleKind& kind = find_schedule_kind(name);
+  check_request(kind, request);
+  require_legal(costs);
+  return kind.make(request, costs);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,47 @@
+// The schedules by name. A new one is a file in schedules/ and a row in schedules.cpp. Torch-free. Thread rule: pure
+// functions.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/pipeline/schedule.h"
+
+namespace ranklab {
+
+struct ScheduleKind {
+  const char* name;
+  const char* about;
+  const char* source;  // paper
+  int chunks;          // stages of one chain on a rank; 0: the caller chooses
+  Schedule (*make)(const ScheduleRequest& request, const ScheduleCosts& costs);
+};
+
+// The bounds of a request.
+inline constexpr int kMostPipelineRanks = 1024;
+inline constexpr int kMostMicrobatches = 65536;
+inline constexpr int kMostChunks = 64;
+inline constexpr int64_t kMostCells = int64_t{1} << 22;  // stages x microbatches
+
+std::span<const ScheduleKind> schedule_kinds();
+// Throws kInvalidArgument with the nearest name.
+const ScheduleKind& find_schedule_kind(const std::string& name);
+// Throws kInvalidArgument: an unknown name (with the nearest), or numbers the schedule cannot take (both, and the
+// nearest legal ones). `costs` matter to the searched schedules only.
+Schedule make_schedule(const std::string& name, const ScheduleRequest& request, const ScheduleCosts& costs = {});
+
+Schedule make_gpipe(const ScheduleRequest& request, const ScheduleCosts& costs);
+Schedule make_1f1b(const ScheduleRequest& request, const ScheduleCosts& costs);
+Schedule make_interleaved_1f1b(const ScheduleRequest& request, const ScheduleCosts& costs);
+Schedule make_looped_bfs(const ScheduleRequest& request, const ScheduleCosts& costs);
+Schedule make_zb_h1(const ScheduleRequest& request, const ScheduleCosts& costs);
+Schedule make_zb_h2(const ScheduleRequest& request, const ScheduleCosts& costs);
+Schedule make_zb_2p(const ScheduleRequest& request, const ScheduleCosts& costs);
+Schedule make_zb_v(const ScheduleRequest& request, const ScheduleCosts& costs);
+Schedule make_v_half(const ScheduleRequest& request, const ScheduleCosts& costs);
+Schedule make_v_min(const ScheduleRequest& request, const ScheduleCosts& costs);
+Schedule make_dualpipe(const ScheduleRequest& request, const ScheduleCosts& costs);
+Schedule make_dualpipe_v(const ScheduleRequest& request, const ScheduleCosts& costs);
+
+}  // namespace ranklab

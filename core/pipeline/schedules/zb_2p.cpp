@@ -1,0 +1,95 @@
+// ZB-2p (Qi et al., arXiv 2401.10241): the warm-up of each rank and the moments of its W are searched for the given
+// costs, within twice the memory of 1F1B (2p activations on every rank; what is left of one between B and W counts
+// costs.weight_grad_memory). From a few starts, the warm-ups are changed by one as long as that shortens the whole; W
+// go where a rank would stand still (weight_placement.h).
+//   Reached on the paper's six settings: 0.0433, 0.0017, 0.0011, 0.0031, 0.0025, 0.0013 of the total, at or below its
+// own search; the first is the lower bound (p-1)(F+B+2c) - (m-1)W. Cost: at most kSearchCells cells are timed.
+#include <algorithm>
+
+#include "core/pipeline/schedules.h"
+#include "core/pipeline/schedules/placement.h"
+#include "core/pipeline/schedules/weight_placement.h"
+
+namespace ranklab {
+namespace {
+
+constexpr int64_t kSearchCells = 2'000'000;
+
+class Search {
+ public:
+  Search(const ScheduleRequest& request, const ScheduleCosts& costs)
+      : request_(request),
+        costs_(costs),
+        most_(std::min(request.num_microbatches, 2 * request.num_ranks)),
+        tries_left_(std::max<int64_t>(
+            8, kSearchCells / (static_cast<int64_t>(request.num_ranks) * request.num_microbatches))) {}
+
+  Schedule run() {
+    for (const double patience : {0.0, 0.97, 0.5}) {
+      for (const int extra : {0, -1}) climb(start(extra), patience);
+    }
+    return std::move(best_.schedule);
+  }
+
+ private:
+  // ZB-H2's warm-up, give or take one.
+  std::vector<int> start(int extra) const {
+    std::vector<int> warmup;
+    for (int rank = 0; rank < request_.num_ranks; ++rank)
+      warmup.push_back(std::clamp(2 * (request_.num_ranks - rank) + extra, 1, most_));
+    warmup.back() = 1;
+    return warmup;
+  }
+
+  void climb(std::vector<int> warmup, double patience) {
+    double makespan = time_of(warmup, patience);
+    for (bool better = true; better && tries_left_ > 0;) {
+      better = false;
+      for (size_t rank = 0; rank < warmup.size(); ++rank) {
+        for (const int change : {-1, 1}) {
+          const int before = warmup[rank];
+          warmup[rank] = std::clamp(before + change, rank + 1 < warmup.size() ? warmup[rank + 1] : 1,
+                                    rank == 0 ? most_ : warmup[rank - 1]);  // a rank feeds the next one's warm-up
+          const double changed = warmup[rank] == before ? makespan : time_of(warmup, patience);
+          if (changed < makespan * (1 - 1e-12)) {
+            makespan = changed;
+            better = true;
+          } else {
+            warmup[rank] = before;
+          }
+        }
+      }
+    }
+  }
+
+  double time_of(const std::vector<int>& warmup, double patience) {
+    if (tries_left_-- <= 0) return std::max(best_.makespan, 1.0) * 2;
+    Schedule order = looped("zb-2p", request_, 1);
+    for (int rank = 0; rank < request_.num_ranks; ++rank) {
+      std::vector<Action>& actions = order.ranks[static_cast<size_t>(rank)];
+      int next = 0;
+      while (next < warmup[static_cast<size_t>(rank)]) actions.push_back(forward(rank, next++));
+      for (int done = 0; done < request_.num_microbatches; ++done) {
+        actions.push_back(input_grad(rank, done));
+        if (next < request_.num_microbatches) actions.push_back(forward(rank, next++));
+      }
+    }
+    PlacedWeights placed =
+        place_weight_grads(std::move(order), costs_, {.memory_limit = 2.0 * request_.num_ranks, .patience = patience});
+    const double makespan = placed.makespan;
+    if (best_.schedule.ranks.empty() || makespan < best_.makespan) best_ = std::move(placed);
+    return makespan;
+  }
+
+  ScheduleRequest request_;
+  ScheduleCosts costs_;
+  int most_;
+  int64_t tries_left_;
+  PlacedWeights best_;
+};
+
+}  // namespace
+
+Schedule make_zb_2p(const ScheduleRequest& request, const ScheduleCosts& costs) { return Search(request, costs).run(); }
+
+}  // namespace ranklab

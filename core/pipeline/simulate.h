@@ -1,0 +1,64 @@
+// The timeline of a schedule without running it: each rank takes its actions in order, an action starts when the rank
+// is free and what it needs has arrived. Reproduces the published bubble rates of Qi et al. (arXiv 2401.10241, table
+// 5). Cost: O(actions). Torch-free. Thread rule: pure functions.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/pipeline/schedule.h"
+
+namespace ranklab {
+
+struct StageCost {
+  double f = 0;
+  double b = 0;
+  double w = 0;
+};
+
+// What `costs` of a rank mean for each stage: a rank that holds v stages of one chain spends f/v in each.
+std::vector<StageCost> stage_costs(const Schedule& schedule, const ScheduleCosts& costs);
+
+struct PipelineTiming {
+  std::vector<StageCost> stages;
+  double c = 0;            // latency of a message between different ranks
+  double pair_factor = 1;  // of an overlapped pair
+};
+
+// Why a rank stood still.
+enum class IdleCause { kWarmUp, kDependency, kMessage, kDrain };
+const char* name(IdleCause cause);
+
+struct Idle {
+  IdleCause cause = IdleCause::kDependency;
+  double begin = 0;
+  double end = 0;
+  int waits_for_rank = -1;  // whose action was waited for
+  Action waits_for = {};
+};
+
+struct TimedAction {
+  Action action;
+  double begin = 0;
+  double end = 0;
+  double slack = 0;  // how much later it could end without a longer whole
+  bool critical = false;
+};
+
+struct PipelineTimeline {
+  std::vector<std::vector<TimedAction>> ranks;
+  std::vector<std::vector<Idle>> idle;  // between time 0 and the end of the last rank
+  double end = 0;                       // of the last action
+  // The largest time between a rank's first start and its last end: the published rule. Equals `end` when the first
+  // rank ends last.
+  double makespan = 0;
+  double ideal = 0;  // what the busiest rank computes without overlap: m (F+B+W) for equal stages
+
+  double bubble_of_total() const { return 1 - ideal / makespan; }
+  double bubble_of_ideal() const { return makespan / ideal - 1; }
+};
+
+// REQUIRES: verify_schedule() finds nothing wrong; throws kInvalidArgument naming the stuck ranks otherwise.
+PipelineTimeline simulate(const Schedule& schedule, const PipelineTiming& timing);
+PipelineTimeline simulate(const Schedule& schedule, const ScheduleCosts& costs);
+
+}  // namespace ranklab

@@ -1,0 +1,169 @@
+// ranklab schedule as a user runs it: figures that the papers give, the drawing, files both ways, and what is wrong
+// named.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "tests/cli/run_program.h"
+
+namespace ranklab {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+Outcome schedule(const std::string& arguments, const std::string& environment = "COLUMNS=100") {
+  return run_command(environment + " " RANKLAB_PROGRAM " schedule " + arguments + " 2>&1");
+}
+nlohmann::json data_of(const std::string& arguments) {
+  const Outcome run = schedule(arguments + " --json");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  const auto json = nlohmann::json::parse(run.output);
+  EXPECT_EQ(json.at("schema"), 1);
+  EXPECT_EQ(json.at("ok"), true);
+  return json.at("data");
+}
+
+class ScheduleCommand : public testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string file(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string read(const std::string& name) const {
+    std::ifstream in(folder_ / name);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  }
+  fs::path folder_ = fs::path(testing::TempDir()) / "ranklab_schedule_test";
+};
+
+TEST_F(ScheduleCommand, SimulateAnswersTheUnitCostTable) {
+  const auto one = data_of("simulate 1f1b --pp 8 --num-microbatches 32");
+  EXPECT_DOUBLE_EQ(one.at("makespan"), 117);
+  EXPECT_NEAR(one.at("bubble_of_total"), 0.1795, 5e-5);
+  EXPECT_NEAR(one.at("bubble_of_ideal"), 21 / 96.0, 1e-12);
+  EXPECT_THAT(one.at("peak_activations").get<std::vector<double>>(), ElementsAre(8, 7, 6, 5, 4, 3, 2, 1));
+  EXPECT_EQ(one.at("actions").size(), 8u);
+  EXPECT_EQ(one.at("actions")[7].size(), 64u);
+  EXPECT_EQ(one.at("actions")[7][1], "7BW0");
+  const auto four = data_of("simulate interleaved-1f1b --pp 8 --num-microbatches 32 --vpp 4");
+  EXPECT_NEAR(four.at("bubble_of_total"), 0.0519, 5e-5);
+}
+
+TEST_F(ScheduleCommand, SimulateTakesCosts) {
+  const auto paper = data_of("simulate zb-h1 --pp 8 --num-microbatches 24 --f 18.522 --b 18.086 --w 9.337 --c 0.601");
+  EXPECT_NEAR(paper.at("bubble_of_total"), 0.1585, 5e-5);
+  const auto searched = data_of(
+      "simulate zb-2p --pp 8 --num-microbatches 64 --f 18.546 --b 18.097 --w 9.321 --c 0.762 "
+      "--weight-grad-memory 0.3665");
+  EXPECT_LT(searched.at("bubble_of_total"), 0.00265);
+  for (const double peak : searched.at("peak_memory")) EXPECT_LE(peak, 16 + 1e-9);
+  double all = 0;
+  for (const auto& [cause, time] : paper.at("idle")[3].items()) all += time.get<double>();
+  EXPECT_NEAR(all + 24 * (18.522 + 18.086 + 9.337), paper.at("end").get<double>(), 1e-6);
+}
+
+TEST_F(ScheduleCommand, ShowDrawsOneRowPerRankToScale) {
+  const Outcome run = schedule("show 1f1b --pp 4 --num-microbatches 8");
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("rank 0   F0F1F2F3············BW0─F4BW1─"));
+  EXPECT_THAT(run.output, HasSubstr("rank 3   ······F0BW0─F1BW1─"));
+  EXPECT_THAT(run.output, HasSubstr("time     |0        |5        |10"));
+  EXPECT_THAT(run.output, HasSubstr("27.27 % of the total, 37.50 % of the ideal"));
+  EXPECT_THAT(run.output, HasSubstr("longest wait  rank 0, from 4 to 10, for 1BW0 of rank 1"));
+  EXPECT_THAT(run.output, Not(HasSubstr("\033["))) << "no colour where none was asked for";
+  const std::string colored = schedule("show 1f1b --color always").output;
+  EXPECT_THAT(colored, HasSubstr("\033["));
+  EXPECT_THAT(colored, HasSubstr("F0")) << "letters are always there";
+  const auto json = data_of("show zb-h1");
+  EXPECT_EQ(json.at("timeline")[0][0].at("action"), "0F0");
+  EXPECT_EQ(json.at("timeline")[0][0].at("critical"), true);
+}
+
+size_t columns_of(const std::string& text) {
+  size_t count = 0;
+  for (const char c : text) count += (static_cast<unsigned char>(c) & 0xC0) != 0x80 ? 1 : 0;
+  return count;
+}
+
+TEST_F(ScheduleCommand, DrawingsKeepToTheirWidth) {
+  for (const char* what :
+       {"show 1f1b --pp 8 --num-microbatches 32", "show gpipe --pp 40 --num-microbatches 300", "show dualpipe",
+        "compare gpipe zb-v v-min --c 0.1", "show 1f1b --pp 1 --num-microbatches 1"}) {
+    for (const int width : {60, 80, 133}) {
+      const Outcome run = schedule(what, "COLUMNS=" + std::to_string(width));
+      ASSERT_EQ(run.exit_code, 0) << run.output;
+      std::istringstream lines(run.output);
+      for (std::string line; std::getline(lines, line);)
+        EXPECT_TRUE(!line.starts_with("rank") || columns_of(line) <= static_cast<size_t>(width)) << line;
+    }
+  }
+  EXPECT_THAT(schedule("show gpipe --pp 40 --num-microbatches 300").output, HasSubstr("24 more ranks (--all"));
+}
+
+TEST_F(ScheduleCommand, CompareUsesOneScale) {
+  const Outcome run = schedule("compare 1f1b zb-h1 zb-v --pp 4 --num-microbatches 8");
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("rank 0   F0F1F2F3············BW0─"));
+  EXPECT_THAT(run.output, HasSubstr("rank 0   F0F1F2F3······B0W0F4"));
+  EXPECT_THAT(run.output, HasSubstr("zb-h1             27    11.11 %    12.50 %            4        48"));
+  EXPECT_EQ(data_of("compare 1f1b zb-v").at("schedules").size(), 2u);
+}
+
+TEST_F(ScheduleCommand, FilesGoBothWays) {
+  ASSERT_EQ(schedule("export zb-v --pp 4 --num-microbatches 8 --dialect torch --out " + path("zbv.csv")).exit_code, 0);
+  EXPECT_THAT(read("zbv.csv"), testing::StartsWith("0F0,0F1,"));
+  EXPECT_THAT(read("zbv.csv"), HasSubstr("0I0"));
+  const Outcome imported = schedule("import " + path("zbv.csv") + " --dialect torch --out " + path("own.csv"));
+  EXPECT_EQ(imported.exit_code, 0) << imported.output;
+  EXPECT_THAT(imported.output, HasSubstr("read as torch's dialect"));
+  EXPECT_THAT(read("own.csv"), testing::StartsWith("# ranklab: name=zbv chain=8\n0F0,"));
+  EXPECT_EQ(schedule("export " + path("own.csv") + " --dialect torch").output, read("zbv.csv")) << "exact";
+  EXPECT_EQ(data_of("simulate " + path("zbv.csv")).at("actions"),
+            data_of("simulate zb-v --pp 4 --num-microbatches 8").at("actions"));
+  EXPECT_THAT(schedule("show " + path("own.csv")).output, HasSubstr("0.00 % of the total"));
+}
+
+TEST_F(ScheduleCommand, CheckProves) {
+  const std::string sound = file("sound.csv", "0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n");
+  const Outcome run = schedule("check " + sound);
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("sound: 4 actions on 2 ranks, read as torch's dialect"));
+  EXPECT_THAT(run.output, HasSubstr("the 4 sends and receives of the file match"));
+  EXPECT_EQ(data_of("check " + sound).at("blocking_safe"), true);
+  EXPECT_EQ(schedule("check dualpipe --pp 8 --num-microbatches 20").exit_code, 0);
+}
+
+TEST_F(ScheduleCommand, CheckNamesWhatIsWrong) {
+  const auto wrong = [&](const std::string& text) {
+    const Outcome run = schedule("check " + file("wrong.csv", text));
+    EXPECT_EQ(run.exit_code, 4) << run.output;
+    return run.output;
+  };
+  EXPECT_THAT(wrong("0F0,0B0,0W0\n1B0,1F0,1W0\n"),
+              HasSubstr("rank 1 runs 1B0 (position 0) before 1F0 (position 1), whose result it needs"));
+  EXPECT_THAT(wrong("0F0,0F1,0B0,0B1\n1F0,1B0,1F1\n"), HasSubstr("rank 1 never runs 1B1"));
+  EXPECT_THAT(wrong("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n"), HasSubstr("deadlock: rank 0 waits at 0BW0 for 1BW0"));
+  EXPECT_THAT(wrong("0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1B0,1SEND_B0\n"),
+              HasSubstr("row 1 (rank 0), column 2: 0SEND_F0: nobody receives it"));
+  const Outcome json = schedule("check --json " + file("wrong.csv", "0F0\n"));
+  EXPECT_EQ(json.exit_code, 4);
+  const auto object = nlohmann::json::parse(json.output);
+  EXPECT_EQ(object.at("ok"), false);
+  EXPECT_EQ(object.at("error").at("code"), 4);
+  EXPECT_THAT(object.at("data").at("problems")[0], HasSubstr("rank 0 never runs 0B0"));
+  EXPECT_EQ(schedule("simulate " + path("wrong.csv")).exit_code, 4) << "what is wrong is not timed either";
+}
+
+}  // namespace
+}  // namespace ranklab
