@@ -46,8 +46,10 @@ int show(const ConfigOptions& options, bool origin, bool json) {
 int validate_file(const std::string& path) {
   const MergedConfig file = read_file(path);
   const RunPlan plan = resolve(file.config, file.origins);
-  std::printf("%s: valid; %s on %d ranks, dp %d x tp %d, %ld microbatches of %ld\n", path.c_str(),
-              plan.config.preset.c_str(), plan.config.parallel.world, plan.dp(), plan.config.parallel.tp,
+  const int pp = plan.config.parallel.pp;
+  std::printf("%s: valid; %s on %d ranks, %sdp %d x tp %d, %ld microbatches of %ld\n", path.c_str(),
+              plan.config.preset.c_str(), plan.config.parallel.world,
+              pp > 1 ? ("pp " + std::to_string(pp) + " x ").c_str() : "", plan.dp(), plan.config.parallel.tp,
               static_cast<long>(plan.num_microbatches), static_cast<long>(plan.micro_batch_size));
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "cli/pipeline_text.h"
 #include "cli/style.h"
 #include "core/base/text.h"
 #include "core/trace/tracer.h"
@@ -68,6 +69,7 @@ class ConsoleHook : public Hook {
     std::fprintf(out_, "%s\n", style_.bold(title).c_str());
     line("world", info.world);
     line("mesh", mesh_text(plan));
+    if (plan.schedule.num_stages() > 1) line("pipeline", pipeline_text(plan));
     line("batch", std::to_string(c.global_batch_size) + " sequences = dp " + std::to_string(plan.dp()) + " x " +
                       std::to_string(plan.num_microbatches) + " microbatch" + (plan.num_microbatches == 1 ? "" : "es") +
                       " of " + std::to_string(plan.micro_batch_size) + "; " + std::to_string(plan.tokens_per_step()) +

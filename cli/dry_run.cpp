@@ -1,11 +1,15 @@
 #include "cli/dry_run.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/json_output.h"
+#include "cli/pipeline_text.h"
 #include "cli/topology_text.h"
 #include "core/base/text.h"
+#include "core/pipeline/verify.h"
 #include "core/plan/activation_bytes.h"
 #include "core/plan/step_time.h"
 #include "core/plan/traffic.h"
@@ -22,6 +26,7 @@ struct DryRun {
   double model_flops = 0;  // of a rank and step
   double mfu = 0;
   std::vector<std::string> warnings;
+  int pp_rank = 0;  // the fullest, whose memory this is
 
   int64_t memory() const { return parameters + gradients + optimizer + activations.peak() + activations.gathered; }
 };
@@ -31,21 +36,55 @@ int optimizer_copies(const TrainConfig& c) {
   return c.sgd_momentum > 0 ? 1 : 0;
 }
 
+// The traffic of a rank with several stages is not predicted.
+bool one_stage_a_rank(const RunPlan& plan) { return plan.schedule.num_stages() == plan.schedule.num_ranks(); }
+
+// What a pipeline rank holds: its stages' parameters, and the activations that its schedule keeps.
+void fill_memory(const RunPlan& plan, int pp_rank, DryRun& out) {
+  StepShape by_part = out.shape;
+  by_part.dims.pp = plan.schedule.chain_length;
+  by_part.stage_layers = plan.stage_layers;
+  out.pp_rank = pp_rank;
+  out.parameters = 0;
+  int64_t most_layers = 0;
+  bool has_first = false, has_last = false;
+  for (const int stage : plan.schedule.stages_of(pp_rank)) {
+    for (const PlannedParameter& parameter : planned_parameters(by_part, plan.schedule.part(stage))) {
+      const bool again = parameter.part == ParameterPart::kHead && by_part.model.tie_embeddings && has_first;
+      if (!again) out.parameters += parameter.elements * out.shape.element_bytes();
+    }
+    most_layers = std::max(most_layers, by_part.layers(plan.schedule.part(stage)));
+    has_first = has_first || plan.schedule.is_first(stage);
+    has_last = has_last || plan.schedule.is_last(stage);
+  }
+  out.gradients = out.parameters;
+  out.optimizer = out.parameters * optimizer_copies(plan.config);
+  out.activations = estimate_activations(out.shape);
+  if (plan.mesh.size(Axis::kPp) == 1) return;
+  const double share = static_cast<double>(plan.schedule.num_ranks()) / plan.schedule.chain_length;
+  const double held = verify_schedule(plan.schedule).memory[static_cast<size_t>(pp_rank)].peak_activations / share;
+  out.activations.layers = std::llround(held) * most_layers * out.activations.per_layer;
+  if (!has_last) out.activations.temporary = 0;  // of the loss
+}
+
 DryRun make_dry_run(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   DryRun out{.shape = shape_of(plan), .activations = {}, .traffic = {}, .time = {}, .warnings = {}};
-  for (const PlannedParameter& parameter : planned_parameters(out.shape, 0)) {
-    out.parameters += parameter.elements * out.shape.element_bytes();
+  fill_memory(plan, 0, out);
+  for (int rank = 1; rank < plan.mesh.size(Axis::kPp); ++rank) {
+    DryRun other = out;
+    fill_memory(plan, rank, other);
+    if (other.memory() > out.memory()) out = other;
   }
-  out.gradients = out.parameters;
-  out.optimizer = out.parameters * optimizer_copies(c);
-  out.activations = estimate_activations(out.shape);
   const int gpus_per_node = c.gpus_per_node > 0 ? c.gpus_per_node : plan.profile.gpus_per_node;
-  out.traffic = predict_axis_traffic(out.shape, plan.mesh, gpus_per_node);
-  out.time = estimate_step_time(out.shape, plan.mesh, plan.profile, gpus_per_node);
+  if (one_stage_a_rank(plan)) out.traffic = predict_axis_traffic(out.shape, plan.mesh, gpus_per_node);
+  if (plan.mesh.size(Axis::kPp) == 1) {
+    out.time = estimate_step_time(out.shape, plan.mesh, plan.profile, gpus_per_node);
+  }
   out.model_flops = c.model.training_flops_per_token(c.model.seq_length) * static_cast<double>(plan.tokens_per_step()) /
                     c.parallel.world;
-  out.mfu = out.model_flops / (out.time.total_ns * 1e-9 * plan.profile.peak_flops(out.shape.dtype));
+  if (out.time.total_ns > 0)
+    out.mfu = out.model_flops / (out.time.total_ns * 1e-9 * plan.profile.peak_flops(out.shape.dtype));
   if (out.memory() > plan.profile.memory_bytes) {
     out.warnings.push_back(strprintf("a rank needs about %s, and %s has %s: raise --tp, lower --micro-batch-size",
                                      human_bytes(static_cast<double>(out.memory())).c_str(), plan.profile.title.c_str(),
@@ -66,13 +105,15 @@ std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& sty
   const auto row = [](const char* what, int64_t bytes, const std::string& remark) {
     return strprintf("    %-12s %10s", what, human_bytes(static_cast<double>(bytes)).c_str()) + remark + "\n";
   };
-  std::string text = "  memory   of one rank\n";
+  const std::string whose =
+      plan.mesh.size(Axis::kPp) == 1 ? "one rank" : "pipeline rank " + std::to_string(run.pp_rank) + ", the fullest";
+  std::string text = "  memory   of " + whose + "\n";
   text += row("parameters", run.parameters, "");
   text += row("gradients", run.gradients, "");
   text += row("optimizer", run.optimizer, "");
   const std::string estimate =
       strprintf("  estimate, within %.0f %%: %ld layers x %s, %s more at the busiest moment",
-                100 * kActivationTolerance, static_cast<long>(plan.config.model.num_layers),
+                100 * kActivationTolerance, static_cast<long>(run.activations.layers / run.activations.per_layer),
                 human_bytes(static_cast<double>(run.activations.per_layer)).c_str(),
                 human_bytes(static_cast<double>(run.activations.ends + run.activations.temporary)).c_str());
   text += row("activations", run.activations.peak(), style.dim(estimate));
@@ -91,7 +132,15 @@ std::string milliseconds(double nanoseconds) {
   return strprintf(nanoseconds < 1e8 ? "%.3f" : "%.0f", nanoseconds * 1e-6);
 }
 
+std::string traffic_text(const DryRun& run, const RunPlan& plan, const Style& style) {
+  if (!one_stage_a_rank(plan)) return "    not predicted where a rank holds several stages\n";
+  return run.traffic.empty() ? "    one rank sends nothing\n" : traffic_table(run.traffic, style, "    ");
+}
+
 std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style) {
+  if (plan.mesh.size(Axis::kPp) > 1) {
+    return "  step     not estimated for a pipeline (ranklab schedule simulate, with costs of your own)\n";
+  }
   std::string text = strprintf("  step     estimate, within %.0f %%: ", 100 * kStepTimeTolerance);
   text += style.bold(strprintf("%s ms of virtual time", milliseconds(run.time.total_ns).c_str()));
   text += strprintf(" on %s, MFU %.1f%%\n", plan.profile.title.c_str(), 100 * run.mfu);
@@ -136,15 +185,17 @@ std::string dry_run_text(const RunPlan& plan, const Style& style) {
                                static_cast<long>(c.model.seq_length), c.params_dtype.c_str())) +
           "\n";
   text += strprintf("  world    %d ranks on %s, %s\n", c.parallel.world, c.backend.c_str(), plan.profile.title.c_str());
-  text += strprintf("  mesh     dp %d x tp %d%s\n", plan.dp(), c.parallel.tp,
+  const std::string pp = c.parallel.pp > 1 ? strprintf("pp %d x ", c.parallel.pp) : "";
+  text += strprintf("  mesh     %sdp %d x tp %d%s\n", pp.c_str(), plan.dp(), c.parallel.tp,
                     plan.sequence_parallel && c.parallel.tp > 1 ? ", sequence parallel" : "");
+  if (plan.schedule.num_stages() > 1) text += "  pipeline " + pipeline_text(plan) + "\n";
   text += strprintf("  batch    %ld sequences = dp %d x %ld microbatch%s of %ld; %ld tokens a step\n",
                     static_cast<long>(c.global_batch_size), plan.dp(), static_cast<long>(plan.num_microbatches),
                     plan.num_microbatches == 1 ? "" : "es", static_cast<long>(plan.micro_batch_size),
                     static_cast<long>(plan.tokens_per_step()));
   text += memory_text(run, plan, style);
   text += "  traffic  of one step\n";
-  text += run.traffic.empty() ? "    one rank sends nothing\n" : traffic_table(run.traffic, style, "    ");
+  text += traffic_text(run, plan, style);
   text += time_text(run, plan, style);
   for (const std::string& warning : run.warnings) text += style.yellow("  warning  " + warning) + "\n";
   return text + "nothing was run (--dry-run)\n";
@@ -155,31 +206,37 @@ std::string dry_run_json(const RunPlan& plan) {
   const DryRun run = make_dry_run(plan);
   nlohmann::ordered_json exposed = nlohmann::ordered_json::object();
   for (const auto& [axis, nanoseconds] : run.time.exposed_ns) exposed[std::string(name(axis))] = nanoseconds * 1e-6;
-  const nlohmann::ordered_json data = {{"preset", c.preset},
-                                       {"parameters", c.model.parameter_count()},
-                                       {"world_size", c.parallel.world},
-                                       {"dp", plan.dp()},
-                                       {"tp", c.parallel.tp},
-                                       {"sequence_parallel", run.shape.sharded_sequence()},
-                                       {"microbatches", plan.num_microbatches},
-                                       {"micro_batch_size", plan.micro_batch_size},
-                                       {"tokens_per_step", plan.tokens_per_step()},
-                                       {"hardware", plan.profile.name},
-                                       {"memory_bytes",
-                                        {{"parameters", run.parameters},
-                                         {"gradients", run.gradients},
-                                         {"optimizer", run.optimizer},
-                                         {"activations", run.activations.peak()},
-                                         {"gathered", run.activations.gathered},
-                                         {"together", run.memory()},
-                                         {"activations_tolerance", kActivationTolerance}}},
-                                       {"traffic", traffic_json(run.traffic)},
-                                       {"estimate",
-                                        {{"virtual_step_ms", run.time.total_ns * 1e-6},
-                                         {"compute_ms", run.time.compute_ns * 1e-6},
-                                         {"exposed_ms", exposed},
-                                         {"mfu", run.mfu},
-                                         {"tolerance", kStepTimeTolerance}}}};
+  nlohmann::ordered_json data = {{"preset", c.preset},
+                                 {"parameters", c.model.parameter_count()},
+                                 {"world_size", c.parallel.world},
+                                 {"dp", plan.dp()},
+                                 {"tp", c.parallel.tp},
+                                 {"sequence_parallel", run.shape.sharded_sequence()},
+                                 {"microbatches", plan.num_microbatches},
+                                 {"micro_batch_size", plan.micro_batch_size},
+                                 {"tokens_per_step", plan.tokens_per_step()},
+                                 {"hardware", plan.profile.name},
+                                 {"memory_bytes",
+                                  {{"parameters", run.parameters},
+                                   {"gradients", run.gradients},
+                                   {"optimizer", run.optimizer},
+                                   {"activations", run.activations.peak()},
+                                   {"gathered", run.activations.gathered},
+                                   {"together", run.memory()},
+                                   {"activations_tolerance", kActivationTolerance}}},
+                                 {"traffic", traffic_json(run.traffic)},
+                                 {"estimate",
+                                  {{"virtual_step_ms", run.time.total_ns * 1e-6},
+                                   {"compute_ms", run.time.compute_ns * 1e-6},
+                                   {"exposed_ms", exposed},
+                                   {"mfu", run.mfu},
+                                   {"tolerance", kStepTimeTolerance}}}};
+  if (plan.schedule.num_stages() > 1) {
+    data["pp"] = c.parallel.pp;
+    data["pipeline"] = pipeline_json(plan);
+  }
+  if (c.parallel.pp > 1) data.erase("estimate");
+  if (!one_stage_a_rank(plan)) data.erase("traffic");
   return json_result(data, run.warnings);
 }
 

@@ -163,6 +163,8 @@ void add_request(CLI::App& app, Arguments& a) {
   app.add_option("--b", o.costs.b, "time of its input gradient")->capture_default_str();
   app.add_option("--w", o.costs.w, "time of its weight gradient")->capture_default_str();
   app.add_option("--c", o.costs.c, "time of a message between ranks")->capture_default_str();
+  app.add_option("--trace", o.trace, "take the costs of each stage from a trace of ranklab train --pp (microseconds)")
+      ->type_name("FILE");
   app.add_option("--pair-factor", o.costs.pair_factor, "time of an overlapped F and BW, of both apart")
       ->capture_default_str();
   app.add_option("--weight-grad-memory", o.costs.weight_grad_memory, "what W needs of an activation after B, 0 to 1")
@@ -252,6 +254,7 @@ CommandAction setup_schedule(CLI::App& app) {
   add_viewers(app, *commands);
   add_file_commands(app, *commands);
   return [&app, commands] {
+    measure(commands->arguments.options);
     for (const auto& [sub, run] : commands->rows)
       if (sub->parsed()) return run();
     std::printf("%s", app.help().c_str());

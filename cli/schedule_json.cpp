@@ -65,6 +65,7 @@ Json schedule_json(const LoadedSchedule& loaded, const ScheduleOptions& options,
                   {"c", c.c},
                   {"pair_factor", c.pair_factor},
                   {"weight_grad_memory", c.weight_grad_memory}};
+  if (options.measured) out["costs"]["trace"] = options.trace;
   out["makespan"] = line.makespan;
   out["end"] = line.end;
   out["ideal"] = line.ideal;

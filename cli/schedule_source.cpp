@@ -70,9 +70,31 @@ void require_sound(const LoadedSchedule& loaded, const std::string& what) {
                 .fix = "ranklab schedule check " + what + " lists all that is wrong");
 }
 
+void measure(ScheduleOptions& options) {
+  if (options.trace.empty()) return;
+  const ScheduleCosts none, given = options.costs;
+  RANKLAB_CHECK(given.f == none.f && given.b == none.b && given.w == none.w && given.c == none.c,
+                ErrorKind::kInvalidArgument, .where = "--trace", .what = "the costs are given twice",
+                .got = "--trace " + options.trace + " and --f, --b, --w or --c", .want = "one of them");
+  options.measured = costs_of_trace(read_chrome_trace(options.trace));
+  options.costs = options.measured->mean;
+  options.costs.pair_factor = given.pair_factor;
+  options.costs.weight_grad_memory = given.weight_grad_memory;
+}
+
 PipelineTimeline time_of(const LoadedSchedule& loaded, const ScheduleOptions& options) {
   require_legal(options.costs);
-  return simulate(loaded.schedule, options.costs);
+  if (!options.measured) return simulate(loaded.schedule, options.costs);
+  const auto stages = static_cast<int>(options.measured->stages.size());
+  RANKLAB_CHECK(stages == loaded.schedule.chain_length, ErrorKind::kInvalidArgument, .where = "--trace",
+                .what = "the traced run has other stages than schedule " + loaded.schedule.name,
+                .got = std::to_string(stages) + " stages in " + options.trace,
+                .want = std::to_string(loaded.schedule.chain_length),
+                .fix = "trace a run with as many stages, or choose --pp and --vpp to match");
+  PipelineTiming timing{{}, options.costs.c, options.costs.pair_factor};
+  for (int stage = 0; stage < loaded.schedule.num_stages(); ++stage)
+    timing.stages.push_back(options.measured->stages[static_cast<size_t>(loaded.schedule.part(stage))]);
+  return simulate(loaded.schedule, timing);
 }
 
 }  // namespace ranklab

@@ -8,6 +8,7 @@
 #include "core/pipeline/schedules.h"
 #include "core/pipeline/simulate.h"
 #include "core/pipeline/verify.h"
+#include "core/plan/trace_costs.h"
 
 namespace ranklab {
 
@@ -16,6 +17,8 @@ struct ScheduleOptions {
   std::optional<int> num_microbatches;
   std::optional<int> num_chunks;
   ScheduleCosts costs;
+  std::string trace;                   // a file to take the costs from
+  std::optional<TraceCosts> measured;  // from it
   std::string dialect = "auto";
 };
 
@@ -26,6 +29,9 @@ struct LoadedSchedule {
   // What is wrong: with the messages of a file, then with the schedule.
   std::vector<std::string> problems() const;
 };
+
+// Reads options.trace into `measured` and `costs`. Throws kInvalidArgument when costs were also given as numbers.
+void measure(ScheduleOptions& options);
 
 // A schedule's name, or else a path. Throws for neither, naming the nearest, and for a file that contradicts --pp or
 // --num-microbatches.

@@ -86,7 +86,11 @@ std::string schedule_headline(const LoadedSchedule& loaded, const ScheduleOption
                     strprintf(", %d microbatch%s", s.num_microbatches, s.num_microbatches == 1 ? "" : "es");
   if (s.num_stages() != s.num_ranks()) out += ", " + plural(s.num_stages(), "stage");
   const ScheduleCosts& c = options.costs;
-  out += strprintf("; F %g, B %g, W %g, message %g", c.f, c.b, c.w, c.c);
+  if (!options.measured) out += strprintf("; F %g, B %g, W %g, message %g", c.f, c.b, c.w, c.c);
+  if (options.measured) {
+    out += strprintf("\n  costs    of %s, us on a rank: F %.1f, B %.1f, W %.1f%s, message %.1f", options.trace.c_str(),
+                     c.f, c.b, c.w, options.measured->split ? "" : " (each half of BW)", c.c);
+  }
   if (c.pair_factor != 1) out += strprintf(", overlapped pairs x %g", c.pair_factor);
   return out + "\n";
 }

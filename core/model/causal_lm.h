@@ -1,8 +1,11 @@
-// What the runtime asks of a language model on one rank. Legend: B sequences, S tokens each, V vocabulary, H hidden.
+// What the runtime asks of a language model on one rank. A pipeline rank holds some stages of it, in the order of
+// Schedule::stages_of(); a model that is not cut is one stage. Legend: B sequences, S tokens each, V vocabulary,
+// H hidden.
 #pragma once
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "core/nn/parameter.h"
 
@@ -15,6 +18,9 @@ struct Batch {
   int64_t step = 0;
 };
 
+// What the last stage makes of a microbatch.
+enum class StageResult { kLoss, kLogits };
+
 class CausalLm {
  public:
   virtual ~CausalLm() = default;
@@ -25,6 +31,15 @@ class CausalLm {
   // Full logits [B, S, V] on every tp rank (padding columns removed); for sampling and tests.
   virtual at::Tensor logits(const Batch& batch) = 0;
   virtual void set_training(bool training) = 0;  // dropout on or off; on at the start
+
+  // The defaults are those of a model that is not cut.
+  virtual int num_stages() const { return 1; }
+  virtual std::vector<Parameter*> stage_parameters(int /*stage*/) { return registry().parameters(); }
+  // What travels from stage to stage for so many sequences of so many tokens, on this rank.
+  virtual std::vector<int64_t> boundary_shape(int64_t sequences, int64_t tokens) const;
+  // The first stage reads batch.tokens_BS, the others `input`; the last one returns loss_sum() or logits(), the others
+  // what travels on. Tokens are needed in the first stage only, targets in the last.
+  virtual at::Tensor forward_stage(int stage, const at::Tensor& input, const Batch& batch, StageResult result);
 };
 
 }  // namespace ranklab

@@ -20,63 +20,50 @@ TensorParallel tensor_parallel(RankContext& context, const TransformerOptions& o
   return {&context.comm(Axis::kTp), options.sequence_parallel};
 }
 
+std::vector<StageLayers> stages_or_whole(const ModelConfig& config, const TransformerOptions& options) {
+  if (!options.stages.empty()) return options.stages;
+  return {{.first_layer = 0, .end_layer = config.num_layers, .is_first = true, .is_last = true}};
+}
+
 class Transformer : public CausalLm {
  public:
   Transformer(const ModelConfig& config, RankContext& context, const TransformerOptions& options)
       : config_(config),
         tp_(tensor_parallel(context, options)),
-        registry_(options.seed, options.dtype, context.device()),
-        embedding_(registry_, "embedding", config.vocab_size, config.hidden_size, {InitKind::kNormal, config.init_std},
-                   tp_) {
-    RopeTable rope;
+        registry_(options.seed, options.dtype, context.device()) {
     if (config.position == PositionKind::kRope) {
-      rope = make_rope_table(config.seq_length, config.head_dim(), config.rope_theta,
-                             at::TensorOptions().dtype(options.dtype).device(context.device()));
-    } else {
-      position_ = &registry_.create("position.weight", replicated({config.seq_length, config.hidden_size}),
-                                    {InitKind::kNormal, config.init_std}, true);
-      position_->sum_grad_over_tp = tp_.sharded_sequence();
+      rope_ = make_rope_table(config.seq_length, config.head_dim(), config.rope_theta,
+                              at::TensorOptions().dtype(options.dtype).device(context.device()));
     }
-    blocks_.reserve(static_cast<size_t>(config.num_layers));
-    for (int64_t layer = 0; layer < config.num_layers; ++layer)
-      blocks_.emplace_back(registry_, config, layer, rope, tp_);
-    final_norm_.emplace(registry_, "final_norm", config, tp_.sharded_sequence());
-    head_ = config.tie_embeddings
-                ? &embedding_.weight()
-                : &registry_.create("head.weight",
-                                    shard_padded({config.vocab_size, config.hidden_size}, tp_.rank(), tp_.size()),
-                                    {InitKind::kNormal, config.init_std}, true);
+    for (const StageLayers& layers : stages_or_whole(config, options)) add_stage(layers);
   }
 
   ParameterRegistry& registry() override { return registry_; }
   void set_training(bool training) override { training_ = training; }
 
-  at::Tensor loss_sum(const Batch& batch) override {
-    check_tokens(batch.tokens_BS);
-    RANKLAB_CHECK(batch.targets_BS.sizes() == batch.tokens_BS.sizes(), ErrorKind::kInvalidArgument,
-                  .where = "transformer", .what = "tokens and targets differ in shape",
-                  .got = strprintf("%lld targets", static_cast<long long>(batch.targets_BS.numel())),
-                  .want = strprintf("%lld", static_cast<long long>(batch.tokens_BS.numel())));
-    const at::Tensor logits_SBV = local_logits(batch);
-    return vocab_parallel_cross_entropy(logits_SBV.view({-1, logits_SBV.size(2)}), batch.targets_BS.t().reshape({-1}),
-                                        head_->partition, tp_);
+  at::Tensor loss_sum(const Batch& batch) override { return forward_stage(0, {}, batch, StageResult::kLoss); }
+  at::Tensor logits(const Batch& batch) override { return forward_stage(0, {}, batch, StageResult::kLogits); }
+
+  int num_stages() const override { return static_cast<int>(stages_.size()); }
+  std::vector<Parameter*> stage_parameters(int stage) override {
+    return stages_.at(static_cast<size_t>(stage)).parameters;
+  }
+  std::vector<int64_t> boundary_shape(int64_t sequences, int64_t tokens) const override {
+    return {local_positions(padded(tokens)), sequences, config_.hidden_size};
   }
 
-  at::Tensor logits(const Batch& batch) override {
-    const at::NoGradGuard no_grad;
-    check_tokens(batch.tokens_BS);
-    // Causal attention: padding at the end changes nothing before it, so any length works with sequence parallelism.
-    const int64_t seq = batch.tokens_BS.size(1);
-    const int64_t multiple = tp_.sharded_sequence() ? tp_.size() : 1;
-    const int64_t padding = (multiple - seq % multiple) % multiple;
-    Batch padded = batch;
-    if (padding > 0) padded.tokens_BS = at::constant_pad_nd(batch.tokens_BS, {0, padding});
-    at::Tensor logits_SBV = local_logits(padded).narrow(0, 0, seq);
-    if (tp_.active()) {
-      const at::Tensor logits_VSB = tp_.comm->all_gather(logits_SBV.permute({2, 0, 1}).contiguous());
-      logits_SBV = logits_VSB.narrow(0, 0, config_.vocab_size).permute({1, 2, 0});
-    }
-    return logits_SBV.transpose(0, 1).contiguous();
+  at::Tensor forward_stage(int index, const at::Tensor& input, const Batch& batch, StageResult result) override {
+    const Stage& stage = stages_.at(static_cast<size_t>(index));
+    const c10::AutoGradMode grad(at::GradMode::is_enabled() && result == StageResult::kLoss);
+    ResidualStream stream = stage.layers.is_first ? embed(batch, result) : ResidualStream{input, {}};
+    const double probability = training_ ? config_.dropout : 0.0;
+    const DropoutPlace place = dropout_place(batch, stream.x_SBH.size(0));
+    if (stage.layers.is_first) stream.x_SBH = dropout(stream.x_SBH, "embedding.dropout", probability, place);
+    for (const TransformerBlock& block : stage.blocks) block.forward(stream, probability, place);
+    if (!stage.layers.is_last) return stream.branch_SBH.defined() ? stream.x_SBH + stream.branch_SBH : stream.x_SBH;
+    const at::Tensor logits_SBV =
+        column_parallel_linear((*final_norm_)(stream.x_SBH, stream.branch_SBH), head_->data, {}, tp_);
+    return result == StageResult::kLoss ? loss(logits_SBV, batch) : all_logits(logits_SBV, batch);
   }
 
  private:
@@ -97,35 +84,111 @@ class Transformer : public CausalLm {
                   .fix = "use the tokenizer that this vocabulary belongs to, or raise --vocab-size");
   }
 
-  // [S, B, V_local] of all positions.
-  at::Tensor local_logits(const Batch& batch) {
-    const int64_t seq = batch.tokens_BS.size(1);
-    const int64_t local_seq = tp_.sharded_sequence() ? seq / tp_.size() : seq;
-    RANKLAB_CHECK(!tp_.sharded_sequence() || seq % tp_.size() == 0, ErrorKind::kInvalidArgument,
+  struct Stage {
+    StageLayers layers;
+    std::vector<TransformerBlock> blocks;
+    std::vector<Parameter*> parameters;
+  };
+
+  void add_stage(const StageLayers& layers) {
+    const size_t before = registry_.parameters().size();
+    Stage stage{.layers = layers, .blocks = {}, .parameters = {}};
+    const bool knows_embedding = embedding_.has_value();  // on this rank's other end: a tied head
+    if (layers.is_first) add_embedding();
+    stage.blocks.reserve(static_cast<size_t>(layers.end_layer - layers.first_layer));
+    for (int64_t layer = layers.first_layer; layer < layers.end_layer; ++layer)
+      stage.blocks.emplace_back(registry_, config_, layer, rope_, tp_);
+    if (layers.is_last) add_head();
+    const std::vector<Parameter*> all = registry_.parameters();
+    stage.parameters.assign(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
+    const bool uses_embedding = layers.is_first || (layers.is_last && config_.tie_embeddings);
+    if (knows_embedding && uses_embedding) stage.parameters.push_back(registry_.find("embedding.weight"));
+    stages_.push_back(std::move(stage));
+  }
+
+  void make_embedding() {
+    if (embedding_) return;
+    embedding_.emplace(registry_, "embedding", config_.vocab_size, config_.hidden_size,
+                       Init{InitKind::kNormal, config_.init_std}, tp_);
+  }
+
+  void add_embedding() {
+    make_embedding();
+    if (config_.position == PositionKind::kRope) return;
+    position_ = &registry_.create("position.weight", replicated({config_.seq_length, config_.hidden_size}),
+                                  {InitKind::kNormal, config_.init_std}, true);
+    position_->sum_grad_over_tp = tp_.sharded_sequence();
+  }
+
+  void add_head() {
+    final_norm_.emplace(registry_, "final_norm", config_, tp_.sharded_sequence());
+    if (config_.tie_embeddings) {
+      make_embedding();
+      head_ = &embedding_->weight();
+      return;
+    }
+    head_ = &registry_.create("head.weight",
+                              shard_padded({config_.vocab_size, config_.hidden_size}, tp_.rank(), tp_.size()),
+                              {InitKind::kNormal, config_.init_std}, true);
+  }
+
+  int64_t local_positions(int64_t positions) const {
+    return tp_.sharded_sequence() ? positions / tp_.size() : positions;
+  }
+  // Causal attention: padding at the end changes nothing before it, so any length works with sequence parallelism.
+  int64_t padded(int64_t positions) const {
+    const int64_t multiple = tp_.sharded_sequence() ? tp_.size() : 1;
+    return (positions + multiple - 1) / multiple * multiple;
+  }
+  int64_t first_position(int64_t local) const { return tp_.sharded_sequence() ? tp_.rank() * local : 0; }
+  DropoutPlace dropout_place(const Batch& batch, int64_t local) const {
+    return {registry_.seed(), static_cast<uint64_t>(batch.step), batch.first_sample, first_position(local),
+            config_.seq_length};
+  }
+
+  ResidualStream embed(const Batch& batch, StageResult result) const {
+    check_tokens(batch.tokens_BS);
+    at::Tensor tokens_BS = batch.tokens_BS;
+    const int64_t seq = tokens_BS.size(1);
+    RANKLAB_CHECK(result == StageResult::kLogits || padded(seq) == seq, ErrorKind::kInvalidArgument,
                   .where = "sequence parallelism", .what = "the sequence does not divide by the tensor-parallel size",
                   .got = strprintf("%lld positions over %d ranks", static_cast<long long>(seq), tp_.size()),
                   .want = strprintf("a multiple of %d", tp_.size()),
                   .fix = "change the length of the sequences or --tp");
-    const int64_t first_position = tp_.sharded_sequence() ? tp_.rank() * local_seq : 0;
-    const double probability = training_ ? config_.dropout : 0.0;
-    const DropoutPlace place{registry_.seed(), static_cast<uint64_t>(batch.step), batch.first_sample, first_position,
-                             config_.seq_length};
-
-    ResidualStream stream{embedding_(batch.tokens_BS.t()), {}};
+    if (padded(seq) > seq) tokens_BS = at::constant_pad_nd(tokens_BS, {0, padded(seq) - seq});
+    ResidualStream stream{(*embedding_)(tokens_BS.t()), {}};
     if (position_ != nullptr) {
-      stream.x_SBH = stream.x_SBH + position_->data.narrow(0, first_position, local_seq).unsqueeze(1);
+      const int64_t local = local_positions(padded(seq));
+      stream.x_SBH = stream.x_SBH + position_->data.narrow(0, first_position(local), local).unsqueeze(1);
     }
-    stream.x_SBH = dropout(stream.x_SBH, "embedding.dropout", probability, place);
-    for (const TransformerBlock& block : blocks_) block.forward(stream, probability, place);
-    return column_parallel_linear((*final_norm_)(stream.x_SBH, stream.branch_SBH), head_->data, {}, tp_);
+    return stream;
+  }
+
+  at::Tensor loss(const at::Tensor& logits_SBV, const Batch& batch) const {
+    RANKLAB_CHECK(batch.targets_BS.dim() == 2 && batch.targets_BS.numel() == logits_SBV.size(0) * logits_SBV.size(1),
+                  ErrorKind::kInvalidArgument, .where = "transformer", .what = "tokens and targets differ in shape",
+                  .got = strprintf("%lld targets", static_cast<long long>(batch.targets_BS.numel())),
+                  .want = strprintf("%lld", static_cast<long long>(logits_SBV.size(0) * logits_SBV.size(1))));
+    return vocab_parallel_cross_entropy(logits_SBV.view({-1, logits_SBV.size(2)}), batch.targets_BS.t().reshape({-1}),
+                                        head_->partition, tp_);
+  }
+
+  at::Tensor all_logits(const at::Tensor& local_SBV, const Batch& batch) const {
+    at::Tensor logits_SBV = local_SBV.narrow(0, 0, batch.tokens_BS.size(1));
+    if (tp_.active()) {
+      const at::Tensor logits_VSB = tp_.comm->all_gather(logits_SBV.permute({2, 0, 1}).contiguous());
+      logits_SBV = logits_VSB.narrow(0, 0, config_.vocab_size).permute({1, 2, 0});
+    }
+    return logits_SBV.transpose(0, 1).contiguous();
   }
 
   ModelConfig config_;
   TensorParallel tp_;
   ParameterRegistry registry_;
-  VocabParallelEmbedding embedding_;
+  RopeTable rope_;
+  std::optional<VocabParallelEmbedding> embedding_;
   Parameter* position_ = nullptr;
-  std::vector<TransformerBlock> blocks_;
+  std::vector<Stage> stages_;
   std::optional<Norm> final_norm_;
   const Parameter* head_ = nullptr;
   bool training_ = true;

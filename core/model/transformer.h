@@ -1,12 +1,15 @@
 // The decoder-only transformer of GPT-2 and Llama, cut over the tensor-parallel axis: RMSNorm or LayerNorm, RoPE or
 // learned positions, MHA, GQA or MQA, SwiGLU or GELU, dropout, tied or untied head. Activations are [S, B, H] (sequence
 // first, as in Megatron-LM, so that sequence parallelism cuts dim 0). Every layout starts from the same global weights
-// and drops the same elements. Thread rule: its rank's thread.
+// and drops the same elements. A pipeline rank holds some stages: runs of layers, the embedding with the first and the
+// final norm and the head with the last. Between stages travels the residual stream, one [S, B, H], sharded over tp
+// with sequence parallelism. Parameters keep their global names. Thread rule: its rank's thread.
 #pragma once
 #include <c10/core/ScalarType.h>
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "core/comm/rank_context.h"
 #include "core/model/causal_lm.h"
@@ -14,10 +17,19 @@
 
 namespace ranklab {
 
+// Layers [first_layer, end_layer) as one pipeline stage.
+struct StageLayers {
+  int64_t first_layer = 0;
+  int64_t end_layer = 0;
+  bool is_first = false;  // embeds tokens
+  bool is_last = false;   // predicts
+};
+
 struct TransformerOptions {
   bool sequence_parallel = false;  // no effect when tp is 1
   uint64_t seed = 1234;
   at::ScalarType dtype = at::kFloat;
+  std::vector<StageLayers> stages = {};  // of this rank; empty: the whole model in one
 };
 
 // `context` outlives the model. Throws kInvalidArgument when the sizes do not fit the split (validate()).

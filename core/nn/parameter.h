@@ -34,6 +34,9 @@ struct Parameter {
   // With sequence parallelism a replicated parameter (norm, row bias) sees only this rank's tokens: its gradient must
   // be summed over tp.
   bool sum_grad_over_tp = false;
+  // The pipeline ranks that hold a copy, ascending, when there are several (a tied embedding, DualPipe's two models):
+  // their gradients are summed, and the first one speaks for all.
+  std::vector<int> pipeline_ranks = {};
 };
 
 enum class InitKind { kNormal, kZeros, kOnes };

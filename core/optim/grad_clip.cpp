@@ -33,10 +33,13 @@ Squares local_squares(const std::vector<Parameter*>& parameters, RankContext& co
   const bool first_of_etp = context.coordinate(Axis::kEtp) == 0;
   Squares squares;
   for (const Parameter* parameter : parameters) {
+    const std::vector<int>& holders = parameter->pipeline_ranks;
+    const bool speaks = holders.empty() || holders.front() == context.coordinate(Axis::kPp);
     const at::Tensor& grad = parameter->data.grad();
     RANKLAB_CHECK(grad.defined(), ErrorKind::kInternal, .where = "clip_grad_norm",
                   .what = "a parameter has no gradient", .got = parameter->name,
                   .fix = "call GradReducer::finish() first");
+    if (!speaks) continue;
     const bool sharded = !parameter->partition.replicated();
     if (parameter->is_expert) {
       if (sharded || first_of_etp) squares.expert += sum_of_squares(grad);

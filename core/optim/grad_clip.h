@@ -1,8 +1,9 @@
 // Clipping by the global gradient norm (Pascanu et al. 2013). Each logical element counts once: parts of a sharded
 // parameter are summed over its axis, a replicated parameter is counted by the first rank of the axis, pipeline stages
-// are summed; dp ranks hold the same gradients already. Squares are added in fp64, so the norm does not depend on the
-// layout beyond the rounding of the gradients. Cost: one pass over the gradients and one all_reduce of 8 bytes per axis
-// larger than one. Thread rule: its rank's thread; every rank calls it.
+// are summed, and of a parameter's copies on several pipeline ranks the first counts; dp ranks hold the same gradients
+// already. Squares are added in fp64, so the norm does not depend on the layout beyond the rounding of the gradients.
+// Cost: one pass over the gradients and one all_reduce of 8 bytes per axis larger than one. Thread rule: its rank's
+// thread; every rank calls it.
 #pragma once
 #include <vector>
 

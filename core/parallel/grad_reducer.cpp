@@ -4,6 +4,9 @@
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/parallel/grad_tree.h"
@@ -79,10 +82,10 @@ void GradReducer::place(Parameter* parameter, size_t bucket_index) {
   bucket.size += (count + kAlignmentElements - 1) / kAlignmentElements * kAlignmentElements;
 }
 
-// Nothing to reduce and nothing to add in a special order: autograd's own in-place accumulation is enough.
+// Nothing to reduce and nothing to add: the gradient may stay where autograd made it.
 bool GradReducer::passes_through(const Bucket& bucket) const {
   const bool reduces = dp_.size() > 1 || (bucket.sum_over_tp && tp_->size() > 1);
-  return !reduces && (options_.accumulation == GradAccumulation::kSequential || num_microbatches_ == 1);
+  return !reduces && most_microbatches_ == 1 && !shares_parameters_;
 }
 
 void GradReducer::allocate(Bucket& bucket) {
@@ -97,63 +100,147 @@ void GradReducer::allocate(Bucket& bucket) {
     for (const size_t i : bucket.slots) slots_[i].view = view_of(bucket.flat, slots_[i]);
   }
   if (options_.accumulation != GradAccumulation::kPairwise) return;
-  while (static_cast<int>(bucket.levels.size()) < grad_tree_levels(num_microbatches_)) {
+  while (static_cast<int>(bucket.levels.size()) < grad_tree_levels(most_microbatches_)) {
     bucket.levels.push_back(at::zeros_like(bucket.flat));
     for (const size_t i : bucket.slots) slots_[i].levels.push_back(view_of(bucket.levels.back(), slots_[i]));
   }
 }
 
 void GradReducer::begin_step(int num_microbatches) {
-  RANKLAB_CHECK(num_microbatches > 0, ErrorKind::kInvalidArgument, .where = "GradReducer::begin_step",
-                .what = "a step needs at least one microbatch", .got = std::to_string(num_microbatches));
-  num_microbatches_ = num_microbatches;
-  completed_ = 0;
-  microbatch_ = -1;
+  next_microbatch_ = 0;
+  begin_step({GradStage{parameters_, num_microbatches}});
+}
+
+void GradReducer::begin_step(const std::vector<GradStage>& stages) {
+  pass_.reset();
   next_start_ = 0;
+  passes_left_ = 0;
+  most_microbatches_ = 0;
+  shares_parameters_ = false;
+  stage_slots_.assign(stages.size(), {});
+  for (Slot& slot : slots_) {
+    slot.total = slot.completed = 0;
+    slot.empty = true;
+    slot.partial.clear();
+  }
+  for (size_t stage = 0; stage < stages.size(); ++stage) {
+    const int count = stages[stage].num_microbatches;
+    RANKLAB_CHECK(count > 0, ErrorKind::kInvalidArgument, .where = "GradReducer::begin_step",
+                  .what = "a step needs at least one microbatch", .got = std::to_string(count));
+    passes_left_ += count;
+    most_microbatches_ = std::max(most_microbatches_, count);
+    for (const Parameter* parameter : stages[stage].parameters) {
+      const auto slot =
+          std::find_if(slots_.begin(), slots_.end(), [&](const Slot& s) { return s.parameter == parameter; });
+      RANKLAB_CHECK(slot != slots_.end(), ErrorKind::kInternal, .where = "GradReducer::begin_step",
+                    .what = "a stage has a parameter that is not reduced", .got = parameter->name);
+      RANKLAB_CHECK(slot->total == 0 || options_.accumulation == GradAccumulation::kSequential,
+                    ErrorKind::kInvalidArgument, .where = "GradReducer::begin_step",
+                    .what = "pairwise accumulation needs each parameter in one stage", .got = parameter->name,
+                    .fix = "--grad-accumulation sequential");
+      shares_parameters_ = shares_parameters_ || slot->total > 0;
+      slot->total += count;
+      stage_slots_[stage].push_back(static_cast<size_t>(slot - slots_.begin()));
+    }
+  }
   for (Parameter* parameter : parameters_) parameter->data.mutable_grad().reset();
   for (Bucket& bucket : buckets_) {
-    bucket.pending = bucket.slots.size();
+    bucket.pending = static_cast<size_t>(
+        std::count_if(bucket.slots.begin(), bucket.slots.end(), [&](size_t i) { return slots_[i].total > 0; }));
     bucket.started = false;
     bucket.work = nullptr;
     if (!passes_through(bucket)) allocate(bucket);
   }
 }
 
+void GradReducer::begin_pass(const GradPass& pass) {
+  RANKLAB_CHECK(!pass_ && pass.stage >= 0 && static_cast<size_t>(pass.stage) < stage_slots_.size(),
+                ErrorKind::kInternal, .where = "GradReducer::begin_pass",
+                .what = pass_ ? "a pass is running" : "no such stage", .got = std::to_string(pass.stage),
+                .want = strprintf("0 to %zu", stage_slots_.size()));
+  pass_ = pass;
+  for (const size_t slot : stage_slots_[static_cast<size_t>(pass.stage)]) slots_[slot].arrived = false;
+}
+
+void GradReducer::end_pass() {
+  RANKLAB_CHECK(pass_.has_value(), ErrorKind::kInternal, .where = "GradReducer::end_pass",
+                .what = "no pass is running");
+  if (pass_->completes) {
+    // What came with an earlier part of this backward, or is not used by this loss: every rank still takes part in its
+    // reduction.
+    for (const size_t slot : stage_slots_[static_cast<size_t>(pass_->stage)]) {
+      if (!slots_[slot].arrived) complete(slots_[slot]);
+    }
+    --passes_left_;
+  }
+  pass_.reset();
+}
+
 void GradReducer::begin_microbatch(int index) {
-  RANKLAB_CHECK(index == completed_ && index < num_microbatches_ && microbatch_ < 0, ErrorKind::kInternal,
+  RANKLAB_CHECK(index == next_microbatch_ && passes_left_ > 0 && !pass_, ErrorKind::kInternal,
                 .where = "GradReducer::begin_microbatch", .what = "microbatches out of order",
-                .got = std::to_string(index), .want = strprintf("%d of %d", completed_, num_microbatches_));
-  microbatch_ = index;
-  for (Slot& slot : slots_) slot.arrived = false;
+                .got = std::to_string(index), .want = std::to_string(next_microbatch_));
+  begin_pass({.stage = 0, .microbatch = index});
+}
+
+void GradReducer::end_microbatch(int index) {
+  RANKLAB_CHECK(index == next_microbatch_, ErrorKind::kInternal, .where = "GradReducer::end_microbatch",
+                .what = "this microbatch is not running", .got = std::to_string(index),
+                .want = std::to_string(next_microbatch_));
+  end_pass();
+  ++next_microbatch_;
 }
 
 void GradReducer::on_grad(size_t index) {
   Slot& slot = slots_[index];
-  Bucket& bucket = buckets_[slot.bucket];
-  if (microbatch_ < 0 || passes_through(bucket)) return;
+  if (!slot.parameter->data.grad().defined()) return;  // deferred: this backward had only the input's gradient
+  if (!pass_ || passes_through(buckets_[slot.bucket])) {
+    slot.arrived = true;
+    return;
+  }
   RANKLAB_CHECK(!slot.arrived, ErrorKind::kInternal, .where = "GradReducer",
-                .what = "a gradient arrived twice in one microbatch", .got = slot.parameter->name,
+                .what = "a gradient arrived twice in one pass", .got = slot.parameter->name,
                 .fix = "run one backward per microbatch");
-  at::Tensor grad = std::move(slot.parameter->data.mutable_grad());
+  const at::Tensor grad = std::move(slot.parameter->data.mutable_grad());
   slot.parameter->data.mutable_grad().reset();
-  fold(slot, grad);
+  add(slot, grad);
+  slot.arrived = true;
+  if (pass_->completes) complete(slot);  // now and not at the end of the pass, so that buckets start during backward
 }
 
-void GradReducer::fold(Slot& slot, const at::Tensor& grad) {
-  // On a GPU the weight-gradient GEMM accumulates into the bucket directly (Megatron's gradient accumulation fusion).
+// On a GPU the weight-gradient GEMM accumulates into the bucket directly (Megatron's gradient accumulation fusion).
+void GradReducer::add(Slot& slot, const at::Tensor& grad) {
   const NoCostScope no_cost;
   const at::NoGradGuard no_grad;
-  const bool is_last = microbatch_ + 1 == num_microbatches_;
-  slot.arrived = true;
   if (options_.accumulation == GradAccumulation::kPairwise) {
-    fold_into_tree(grad, microbatch_, is_last, slot.levels, slot.view);
-  } else if (microbatch_ == 0) {
+    at::Tensor& sum = slot.partial[pass_->microbatch];
+    sum = sum.defined() ? sum + grad : grad;
+  } else if (slot.empty) {
     slot.view.copy_(grad);
   } else {
     slot.view.add_(grad);
   }
+  slot.empty = false;
+}
+
+// One more microbatch of this parameter is whole.
+void GradReducer::complete(Slot& slot) {
+  Bucket& bucket = buckets_[slot.bucket];
+  if (passes_through(bucket)) return;
+  const NoCostScope no_cost;
+  const at::NoGradGuard no_grad;
+  const bool is_last = slot.completed + 1 == slot.total;
+  if (options_.accumulation == GradAccumulation::kPairwise) {
+    at::Tensor grad = std::exchange(slot.partial[pass_->microbatch], {});
+    if (!grad.defined()) grad = at::zeros_like(slot.view);
+    fold_into_tree(grad, slot.completed, is_last, slot.levels, slot.view);
+    slot.partial.erase(pass_->microbatch);
+  } else if (is_last && slot.empty) {
+    slot.view.zero_();
+  }
+  ++slot.completed;
   if (!is_last) return;
-  --buckets_[slot.bucket].pending;
+  --bucket.pending;
   if (options_.overlap) start_ready_buckets();
 }
 
@@ -174,22 +261,9 @@ void GradReducer::start(Bucket& bucket) {
   if (dp_.size() > 1) bucket.work = dp_.all_reduce_async(bucket.flat);
 }
 
-void GradReducer::end_microbatch(int index) {
-  RANKLAB_CHECK(index == microbatch_, ErrorKind::kInternal, .where = "GradReducer::end_microbatch",
-                .what = "this microbatch is not running", .got = std::to_string(index),
-                .want = std::to_string(microbatch_));
-  for (Slot& slot : slots_) {  // parameters that this loss does not use: every rank still takes part in their reduction
-    if (slot.arrived || passes_through(buckets_[slot.bucket])) continue;
-    fold(slot, at::zeros_like(slot.view));
-  }
-  microbatch_ = -1;
-  ++completed_;
-}
-
 void GradReducer::finish() {
-  RANKLAB_CHECK(completed_ == num_microbatches_ && microbatch_ < 0, ErrorKind::kInternal,
-                .where = "GradReducer::finish", .what = "not all microbatches ran", .got = std::to_string(completed_),
-                .want = std::to_string(num_microbatches_));
+  RANKLAB_CHECK(passes_left_ == 0 && !pass_, ErrorKind::kInternal, .where = "GradReducer::finish",
+                .what = "not all microbatches ran", .got = std::to_string(passes_left_) + " missing", .want = "none");
   start_ready_buckets();
   for (Bucket& bucket : buckets_) {
     if (bucket.work) bucket.work->wait();

@@ -3,6 +3,10 @@
 // order in which backward produces gradients; while the last microbatch runs, each full bucket starts its all_reduce.
 // Earlier microbatches only accumulate (`no_sync`).
 //
+// In a pipeline each of the rank's stages sees its microbatches on its own, and a backward may come in two parts; a
+// parameter is complete when every stage that has it has completed every microbatch, and its gradients are added in the
+// order in which they come, which in all schedules is that of the microbatches.
+//
 // Gradients are SUMMED: each loss is already divided by the global token count. Under sequence parallelism the
 // parameters that saw only this rank's tokens (Parameter::sum_grad_over_tp) share one bucket that is summed over tp
 // first. Cost: one copy of each gradient into its bucket (none where nothing has to be reduced), 2(n-1)/n of the bytes
@@ -11,11 +15,14 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/comm/communicator.h"
 #include "core/nn/parameter.h"
+#include "core/parallel/grad_pass.h"
 
 namespace ranklab {
 
@@ -30,6 +37,12 @@ struct GradReducerOptions {
   GradAccumulation accumulation = GradAccumulation::kSequential;
 };
 
+// The parameters of one of the rank's stages, and how many microbatches of a step pass it.
+struct GradStage {
+  std::vector<Parameter*> parameters;
+  int num_microbatches = 1;
+};
+
 class GradReducer {
  public:
   // `dp` replicates these parameters (Axis::kDpCp or kDp; kEdp for experts, in a reducer of their own). `tp` is needed
@@ -39,9 +52,14 @@ class GradReducer {
   GradReducer(const GradReducer&) = delete;
   GradReducer& operator=(const GradReducer&) = delete;
 
-  void begin_step(int num_microbatches);  // forgets the old gradients
-  void begin_microbatch(int index);       // before its backward
-  void end_microbatch(int index);         // after its backward
+  // Forgets the old gradients. In pairwise mode a parameter belongs to one stage.
+  void begin_step(const std::vector<GradStage>& stages);
+  void begin_pass(const GradPass& pass);
+  void end_pass();
+  // The same for one stage with all parameters, whose microbatches come one after another.
+  void begin_step(int num_microbatches);
+  void begin_microbatch(int index);  // before its backward
+  void end_microbatch(int index);    // after its backward
   // Waits; afterwards data.grad() of every parameter is the sum over microbatches and ranks (zero if it had none).
   void finish();
 
@@ -54,7 +72,11 @@ class GradReducer {
     int64_t offset = 0;  // elements
     at::Tensor view;     // its part of the bucket, in its shape
     std::vector<at::Tensor> levels;
-    bool arrived = false;  // in this microbatch
+    std::map<int, at::Tensor> partial;  // pairwise: of microbatches that are not complete
+    int total = 0;                      // microbatches to complete in this step, over its stages
+    int completed = 0;
+    bool empty = true;     // no gradient in this step yet
+    bool arrived = false;  // in this pass
   };
   struct Bucket {
     std::vector<size_t> slots;
@@ -63,7 +85,7 @@ class GradReducer {
     at::Tensor flat;
     std::vector<at::Tensor> levels;
     bool sum_over_tp = false;
-    size_t pending = 0;  // gradients still missing in the last microbatch
+    size_t pending = 0;  // parameters that are not complete
     bool started = false;
     WorkPtr work;
   };
@@ -74,7 +96,8 @@ class GradReducer {
   void allocate(Bucket& bucket);
   bool passes_through(const Bucket& bucket) const;
   void on_grad(size_t slot);
-  void fold(Slot& slot, const at::Tensor& grad);
+  void add(Slot& slot, const at::Tensor& grad);
+  void complete(Slot& slot);
   void start_ready_buckets();
   void start(Bucket& bucket);
 
@@ -84,10 +107,13 @@ class GradReducer {
   GradReducerOptions options_;
   std::vector<Slot> slots_;
   std::vector<Bucket> buckets_;
-  int num_microbatches_ = 0;
-  int microbatch_ = -1;    // running, or -1
-  int completed_ = 0;      // microbatches of this step
-  size_t next_start_ = 0;  // buckets start in order, the same on every rank
+  std::vector<std::vector<size_t>> stage_slots_;
+  int most_microbatches_ = 0;       // of a stage
+  bool shares_parameters_ = false;  // two stages have one in common
+  std::optional<GradPass> pass_;    // running
+  int64_t passes_left_ = 0;         // completing ones
+  int next_microbatch_ = 0;         // of the simple form
+  size_t next_start_ = 0;           // buckets start in order, the same on every rank
 };
 
 }  // namespace ranklab

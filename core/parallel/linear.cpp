@@ -3,7 +3,10 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <functional>
+
 #include "core/nn/gemm.h"
+#include "core/parallel/deferred_grads.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {
@@ -12,10 +15,9 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-void keep(AutogradContext* ctx, const TensorParallel& tp, bool has_bias) {
+void keep(AutogradContext* ctx, const TensorParallel& tp) {
   ctx->saved_data["comm"] = reinterpret_cast<int64_t>(tp.comm);
   ctx->saved_data["sequence_parallel"] = tp.sequence_parallel;
-  ctx->saved_data["has_bias"] = has_bias;
 }
 TensorParallel kept(AutogradContext* ctx) {
   return {reinterpret_cast<Communicator*>(ctx->saved_data["comm"].toInt()),
@@ -45,9 +47,18 @@ at::Tensor weight_grad(const at::Tensor& grad, const at::Tensor& x) {
   return gemm(flat(grad).t(), flat(x));
 }
 
-at::Tensor bias_grad(AutogradContext* ctx, const at::Tensor& grad) {
+at::Tensor bias_grad(const at::Tensor& bias, const at::Tensor& grad) {
   const MemoryScope memory(MemoryCategory::kGradients);
-  return ctx->saved_data["has_bias"].toBool() ? flat(grad).sum(0) : at::Tensor();
+  return bias.defined() ? flat(grad).sum(0) : at::Tensor();
+}
+
+// Queues the weight gradient: its GEMM, and what is only computed or gathered again for it.
+void defer_weight_grads(WeightGradQueue& queue, const at::Tensor& weight, const at::Tensor& bias,
+                        const at::Tensor& grad, std::function<at::Tensor()> input) {
+  queue.push([weight, bias, grad, input = std::move(input)] {
+    accumulate_grad(weight, weight_grad(grad, input()));
+    if (bias.defined()) accumulate_grad(bias, bias_grad(bias, grad));
+  });
 }
 
 WorkPtr gather_async(const at::Tensor& x, const TensorParallel& tp) {
@@ -62,15 +73,23 @@ at::Tensor gather(const at::Tensor& x, const TensorParallel& tp) {
 struct ColumnFunction : torch::autograd::Function<ColumnFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias, const NormRecipe& recipe, const TensorParallel& tp) {
-    keep(ctx, tp, bias.has_value());
-    ctx->save_for_backward({recipe.defined() ? recipe.sum : x, weight, recipe.weight, recipe.inv_rms});
+    keep(ctx, tp);
+    ctx->save_for_backward(
+        {recipe.defined() ? recipe.sum : x, weight, recipe.weight, recipe.inv_rms, bias.value_or(at::Tensor())});
     return add_bias(project(gather(x, tp), weight.t()), bias);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
-    const at::Tensor& weight = saved[1];
+    const at::Tensor &weight = saved[1], &bias = saved[4];
     const NormRecipe recipe{saved[0], saved[2], saved[3]};
+    if (WeightGradQueue* queue = deferred_weight_grads()) {
+      const TensorParallel tp = kept(ctx);
+      defer_weight_grads(*queue, weight, bias, grads[0], [recipe, input = saved[0], tp] {
+        return gather(recipe.defined() ? recipe.normed() : input, tp);
+      });
+      return {ctx->needs_input_grad(0) ? reduced_input_grad(grads[0], weight, tp) : at::Tensor(), {}, {}, {}, {}};
+    }
     const at::Tensor x_local = recipe.defined() ? recipe.normed() : saved[0];
     const TensorParallel tp = kept(ctx);
     const bool want_input = ctx->needs_input_grad(0);
@@ -82,18 +101,24 @@ struct ColumnFunction : torch::autograd::Function<ColumnFunction> {
       reduce = tp.sharded_sequence() ? tp.comm->reduce_scatter_async(grad_x) : tp.comm->all_reduce_async(grad_x);
     }
     const at::Tensor grad_weight = weight_grad(grads[0], x);
-    const at::Tensor grad_bias = bias_grad(ctx, grads[0]);
+    const at::Tensor grad_bias = bias_grad(bias, grads[0]);
     if (reduce) grad_x = reduce->wait();
     return {grad_x, grad_weight, grad_bias, {}, {}};
+  }
+
+  static at::Tensor reduced_input_grad(const at::Tensor& grad, const at::Tensor& weight, const TensorParallel& tp) {
+    const at::Tensor grad_x = project(grad, weight);
+    if (!tp.active()) return grad_x;
+    return tp.sharded_sequence() ? tp.comm->reduce_scatter(grad_x) : tp.comm->all_reduce(grad_x);
   }
 };
 
 struct RowFunction : torch::autograd::Function<RowFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias, const Activated& recipe, const TensorParallel& tp) {
-    keep(ctx, tp, bias.has_value());
+    keep(ctx, tp);
     ctx->saved_data["compute"] = reinterpret_cast<int64_t>(recipe.compute);
-    ctx->save_for_backward({recipe.compute != nullptr ? recipe.input : x, weight});
+    ctx->save_for_backward({recipe.compute != nullptr ? recipe.input : x, weight, bias.value_or(at::Tensor())});
     at::Tensor y = project(x, weight.t());
     if (tp.active()) y = tp.sharded_sequence() ? tp.comm->reduce_scatter(y) : tp.comm->all_reduce(y);
     return add_bias(y, bias);
@@ -101,12 +126,19 @@ struct RowFunction : torch::autograd::Function<RowFunction> {
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
-    const at::Tensor& weight = saved[1];
+    const at::Tensor &weight = saved[1], &bias = saved[2];
     const auto compute = reinterpret_cast<decltype(Activated::compute)>(ctx->saved_data["compute"].toInt());
-    const at::Tensor x = compute != nullptr ? compute(saved[0]) : saved[0];
+    const auto input = [compute, kept_x = saved[0]] { return compute != nullptr ? compute(kept_x) : kept_x; };
     const TensorParallel tp = kept(ctx);
     const at::Tensor grad = gather(grads[0], tp);
-    return {project(grad, weight), weight_grad(grad, x), bias_grad(ctx, grads[0]), {}, {}};
+    if (WeightGradQueue* queue = deferred_weight_grads()) {
+      // The bias is added to this rank's positions only, whatever the weight saw.
+      if (bias.defined()) queue->push([bias, own = grads[0]] { accumulate_grad(bias, bias_grad(bias, own)); });
+      defer_weight_grads(*queue, weight, {}, grad, input);
+      return {project(grad, weight), {}, {}, {}, {}};
+    }
+    const at::Tensor x = input();
+    return {project(grad, weight), weight_grad(grad, x), bias_grad(bias, grads[0]), {}, {}};
   }
 };
 

@@ -7,7 +7,9 @@ void call(StepVisitor& visitor, Axis axis, Verb verb, int64_t bytes) { visitor.w
 
 }  // namespace
 
-bool is_planned(Axis axis) { return axis != Axis::kWorld && axis != Axis::kTp && axis != Axis::kDp; }
+bool is_planned(Axis axis) {
+  return axis != Axis::kWorld && axis != Axis::kTp && axis != Axis::kDp && axis != Axis::kPp;
+}
 
 void send_to_neighbour(StepVisitor& visitor, Axis axis, int64_t bytes, int times) {
   for (int i = 0; i < times; ++i) call(visitor, axis, Verb::kSend, bytes);

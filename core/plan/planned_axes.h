@@ -1,7 +1,7 @@
 // What the axes that the runtime does not run yet would move, in the textbooks' terms. e bytes an element, h hidden,
 // T = s b / cp tokens of a microbatch on a rank, T_l = T / tp with sequence parallelism.
-//   pp  T_l h e forward to the next stage and back, per microbatch and boundary (Narayanan et al. 2021,
-//       arXiv 2104.04473, section 3.2 and the scatter/gather of section 4.1)
+//   pp  (which it runs) T_l h e forward to the next stage and back, per microbatch and boundary (Narayanan et al. 2021,
+//       arXiv 2104.04473, section 3.2; with sequence parallelism activations travel sharded)
 //   cp  ring attention (Liu et al. 2023, arXiv 2310.01889), each layer: cp-1 passes of K and V forward; backward cp-1
 //       passes again and cp passes of their gradients, the last of which brings them home; a pass is 2 T kv/tp e
 //   ep  dispatch and combine, forward and backward: four all_to_all a layer and microbatch, each of T_l topk h e, of

@@ -72,7 +72,9 @@ StepShape shape_of(const RunPlan& plan) {
           .dtype = c.params_dtype == "fp64" ? DType::kFloat64 : DType::kFloat32,
           .overlap_grad_reduce = c.overlap_grad_reduce,
           .clips = c.clip_grad > 0,
-          .optimizer = c.optimizer};
+          .optimizer = c.optimizer,
+          .stage_layers =
+              plan.schedule.chain_length == plan.mesh.size(Axis::kPp) ? plan.stage_layers : std::vector<int64_t>{}};
 }
 
 std::vector<PlannedParameter> planned_parameters(const StepShape& shape, int stage) {

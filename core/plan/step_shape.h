@@ -22,6 +22,7 @@ struct StepShape {
   bool overlap_grad_reduce = true;
   bool clips = true;  // the gradient norm is above the limit, so that gradients are scaled
   OptimizerKind optimizer = OptimizerKind::kAdamW;
+  std::vector<int64_t> stage_layers = {};  // of each pipeline stage; empty: even, the first ones take the rest
   // A mixture of experts in place of every layer's MLP, when num_experts > 0 (planned: the runtime has none yet).
   int64_t num_experts = 0;
   int64_t router_topk = 2;
@@ -37,8 +38,10 @@ struct StepShape {
   }
   int64_t ffn_width() const { return model.ffn_hidden_size / dims.tp; }
   int64_t vocab_width() const { return (model.vocab_size + dims.tp - 1) / dims.tp; }
-  int64_t first_layer(int stage) const { return model.num_layers * stage / dims.pp; }
-  int64_t layers(int stage) const { return first_layer(stage + 1) - first_layer(stage); }
+  int64_t layers(int stage) const {
+    if (!stage_layers.empty()) return stage_layers[static_cast<size_t>(stage)];
+    return model.num_layers / dims.pp + (stage < model.num_layers % dims.pp ? 1 : 0);
+  }
   bool is_first(int stage) const { return stage == 0; }
   bool is_last(int stage) const { return stage == dims.pp - 1; }
 };

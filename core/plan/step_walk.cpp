@@ -27,8 +27,6 @@ class BucketWalk {
   void arrive(ParameterPart part) {
     for (; next_ > 0 && parameters_[next_ - 1].part == part; --next_) {
       const size_t bucket = bucket_of_[next_ - 1];
-      const double bytes = static_cast<double>(parameters_[next_ - 1].elements * shape_.element_bytes());
-      if (!reduces(buckets_[bucket]) && microbatch_ > 0) visitor_.compute(0, 3 * bytes, 1);  // autograd adds in place
       if (microbatch_ + 1 == shape_.num_microbatches) --pending_[bucket];
     }
     if (shape_.overlap_grad_reduce) start_ready();
@@ -46,7 +44,6 @@ class BucketWalk {
     if (bucket.is_expert) return Axis::kEdp;
     return shape_.dims.cp > 1 ? Axis::kDpCp : Axis::kDp;
   }
-  bool reduces(const PlannedBucket& bucket) const { return shape_.dims.size(axis(bucket)) > 1 || bucket.sum_over_tp; }
   void start_ready() {
     for (; next_start_ < buckets_.size() && pending_[next_start_] == 0; ++next_start_) {
       const PlannedBucket& bucket = buckets_[next_start_];

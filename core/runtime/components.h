@@ -12,6 +12,7 @@
 #include "core/comm/rank_context.h"
 #include "core/comm/world.h"
 #include "core/model/causal_lm.h"
+#include "core/parallel/grad_pass.h"
 #include "core/runtime/train_config.h"
 
 namespace ranklab {
@@ -23,7 +24,8 @@ class ModelProvider {
 };
 
 // One rank's stream of batches. The batch must be a pure function of (step, microbatch, dp rank): ranks of one
-// model-parallel group ask separately and must see the same tokens.
+// model-parallel group ask separately and must see the same tokens. In a pipeline only the ranks of a first or last
+// stage ask.
 class RankData {
  public:
   virtual ~RankData() = default;
@@ -47,8 +49,9 @@ class RankOptimizer {
  public:
   virtual ~RankOptimizer() = default;
   virtual void begin_step(int64_t num_microbatches) = 0;
-  virtual void begin_microbatch(int64_t microbatch) = 0;  // before its forward
-  virtual void end_microbatch(int64_t microbatch) = 0;    // after its backward
+  // Around each backward, or part of one, of a microbatch in one of the rank's stages.
+  virtual void begin_pass(const GradPass& pass) = 0;
+  virtual void end_pass() = 0;
   virtual double finish_step(double lr) = 0;  // reduce, clip, update, clear; returns the norm before clipping
 };
 
@@ -58,7 +61,7 @@ class OptimizerRuntime {
   virtual std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const = 0;
 };
 
-// One rank's sums over its part of a global batch.
+// One rank's sums over the microbatches whose last stage it holds.
 struct StepOutput {
   double loss_sum = 0;  // over this rank's tokens
   int64_t tokens = 0;
@@ -80,6 +83,8 @@ class ScheduleStrategy {
   virtual std::string name() const = 0;
   virtual StepOutput run_step(StepContext& context) = 0;
   virtual StepOutput run_validation(StepContext& context, int64_t batch) = 0;  // no gradients
+  // [B, S, V] of one batch, on every pipeline rank. No gradients.
+  virtual at::Tensor logits(StepContext& context, const Batch& batch) = 0;
 };
 
 class ScheduleSelector {
@@ -104,8 +109,8 @@ struct RuntimeComponents {
   std::shared_ptr<CheckpointManager> checkpoint_manager;
 };
 
-// Transformer, text corpus, AdamW or SGD as the plan says, microbatch loop, no checkpoints. Replace what you want to
-// change.
+// Transformer, text corpus, AdamW or SGD and pipeline schedule as the plan says, no checkpoints. Replace what you want
+// to change.
 RuntimeComponents default_components(std::shared_ptr<World> world, const RunPlan& plan);
 
 }  // namespace ranklab

@@ -168,6 +168,15 @@ void add_parallel(std::vector<ConfigField>& rows) {
   rows.push_back(
       number(g, "parallel.tp", {"--tensor-model-parallel-size", "--tp"}, "tensor parallel ranks", AT(parallel.tp)));
   rows.push_back(
+      number(g, "parallel.pp", {"--pipeline-model-parallel-size", "--pp"}, "pipeline ranks", AT(parallel.pp)));
+  rows.push_back(number(g, "parallel.vpp", {"--num-virtual-stages-per-pipeline-rank", "--vpp"},
+                        "stages of a pipeline rank (more than 1: interleaved-1f1b, looped-bfs)", AT(virtual_stages)));
+  rows.push_back(text(g, "parallel.pipeline_schedule", {"--pipeline-schedule"},
+                      "order of the pipeline's work: a name (ranklab schedule list), or a CSV file",
+                      AT(pipeline_schedule)));
+  rows.push_back(text(g, "parallel.pipeline_layout", {"--pipeline-layout"},
+                      "layers of each stage, as in 2,2,3,1 (default: even)", AT(pipeline_layout)));
+  rows.push_back(
       number(g, "parallel.dp", {"--data-parallel-size", "--dp"}, "data parallel ranks (0: derived)", AT(parallel.dp)));
   rows.push_back(flag(g, "parallel.sequence_parallel", {"--sequence-parallel", "--sp"},
                       "split the sequence over tp between the linear layers (default: when tp > 1)",
@@ -187,7 +196,10 @@ void add_training(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "train.global_batch_size", {"--global-batch-size", "--gbs"}, "sequences per step",
                         AT(global_batch_size)));
   rows.push_back(number(g, "train.micro_batch_size", {"--micro-batch-size", "--mbs"},
-                        "sequences per forward (0: global batch / dp)", AT(micro_batch_size)));
+                        "sequences per forward (0: global batch / dp / microbatches)", AT(micro_batch_size)));
+  rows.push_back(number(g, "train.num_microbatches", {"--num-microbatches"},
+                        "forwards of a dp rank per step (0: from the micro batch size, else 1; with pp, 2 pp or more)",
+                        AT(num_microbatches)));
   rows.push_back(choice(g, "train.accumulation", {"--grad-accumulation"},
                         "order in which microbatch gradients are added", {"sequential", "pairwise"}, AT(accumulation)));
   rows.push_back(number(g, "train.seed", {"--seed"}, "seed of weights, data order, dropout and sampling", AT(seed)));

@@ -6,7 +6,8 @@
 #include "core/data/token_shard.h"
 #include "core/model/transformer.h"
 #include "core/runtime/components.h"
-#include "core/runtime/microbatch_schedule.h"
+#include "core/runtime/pipeline_layout.h"
+#include "core/runtime/pipeline_schedule.h"
 #include "core/runtime/provide.h"
 
 namespace ranklab {
@@ -16,8 +17,30 @@ class TransformerProvider : public ModelProvider {
  public:
   std::unique_ptr<CausalLm> build_model(RankContext& ctx, const RunPlan& plan) const override {
     const auto dtype = plan.config.params_dtype == "fp64" ? at::kDouble : at::kFloat;
-    return make_transformer(plan.config.model, ctx,
-                            {.sequence_parallel = plan.sequence_parallel, .seed = plan.config.seed, .dtype = dtype});
+    auto model = make_transformer(plan.config.model, ctx,
+                                  {.sequence_parallel = plan.sequence_parallel,
+                                   .seed = plan.config.seed,
+                                   .dtype = dtype,
+                                   .stages = stages_of(plan, ctx.coordinate(Axis::kPp))});
+    for (Parameter* parameter : model->registry().parameters()) {
+      std::vector<int> holders = pipeline_holders(plan, parameter->name);
+      if (holders.size() > 1) parameter->pipeline_ranks = std::move(holders);
+    }
+    return model;
+  }
+
+ private:
+  static std::vector<StageLayers> stages_of(const RunPlan& plan, int pp_rank) {
+    std::vector<StageLayers> stages;
+    for (const int stage : plan.schedule.stages_of(pp_rank)) {
+      const int part = plan.schedule.part(stage);
+      const int64_t first = first_layer(plan, part);
+      stages.push_back({.first_layer = first,
+                        .end_layer = first + plan.stage_layers[static_cast<size_t>(part)],
+                        .is_first = plan.schedule.is_first(stage),
+                        .is_last = plan.schedule.is_last(stage)});
+    }
+    return stages;
   }
 };
 
@@ -102,9 +125,11 @@ std::unique_ptr<Optimizer> make_optimizer(std::vector<Parameter*> parameters, co
       {.beta1 = c.adam_beta1, .beta2 = c.adam_beta2, .epsilon = c.adam_eps, .weight_decay = c.weight_decay});
 }
 
-class MicrobatchSelector : public ScheduleSelector {
+class PipelineSelector : public ScheduleSelector {
  public:
-  std::unique_ptr<ScheduleStrategy> select(const RunPlan&) const override { return make_microbatch_schedule(); }
+  std::unique_ptr<ScheduleStrategy> select(const RunPlan& plan) const override {
+    return make_pipeline_schedule(plan.schedule);
+  }
 };
 
 // Starts fresh and keeps nothing.
@@ -121,7 +146,7 @@ RuntimeComponents default_components(std::shared_ptr<World> world, const RunPlan
           .model_provider = std::make_shared<TransformerProvider>(),
           .data_provider = std::make_shared<TextDataProvider>(plan),
           .optimizer_runtime = provide_optimizer(make_optimizer),
-          .schedule_selector = std::make_shared<MicrobatchSelector>(),
+          .schedule_selector = std::make_shared<PipelineSelector>(),
           .checkpoint_manager = std::make_shared<NoCheckpoints>()};
 }
 

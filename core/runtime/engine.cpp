@@ -1,6 +1,7 @@
 #include "core/runtime/engine.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/full.h>
 
 #include <mutex>
 
@@ -10,6 +11,7 @@
 #include "core/runtime/memory_counters.h"
 #include "core/runtime/step_metrics.h"
 #include "core/runtime/trace_gather.h"
+#include "core/runtime/trace_span.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {
@@ -23,10 +25,12 @@ LrSchedule lr_schedule(const TrainConfig& c) {
           .decay_steps = c.lr_decay_iters > 0 ? c.lr_decay_iters : c.train_iters};
 }
 
-// Of the whole model, padding not counted, whoever made it.
-int64_t global_elements(const ParameterRegistry& registry) {
+// Of what this pipeline rank holds of the whole model, padding not counted, whoever made it; a parameter with copies on
+// several ranks counts on the first.
+int64_t global_elements(const ParameterRegistry& registry, int pp_rank) {
   int64_t count = 0;
   for (const Parameter* parameter : registry.parameters()) {
+    if (!parameter->pipeline_ranks.empty() && parameter->pipeline_ranks.front() != pp_rank) continue;
     int64_t elements = 1;
     for (const int64_t size : parameter->partition.global_shape) elements *= size;
     count += elements;
@@ -61,7 +65,7 @@ class RuntimeEngine::RankLoop {
     }
     ctx_.tracer().set_enabled(false);
     engine_.components_.checkpoint_manager->save(context);
-    if (!stop) sample(result);
+    if (!stop) sample(context, result);
   }
 
   RankTrace take_trace() { return ctx_.tracer().take(); }
@@ -92,6 +96,16 @@ class RuntimeEngine::RankLoop {
     optimizer_ = parts.optimizer_runtime->initialize(*model_, ctx_, plan_);
     schedule_ = parts.schedule_selector->select(plan_);
     memory_ = std::make_unique<MemoryCounters>(ctx_);
+    count_parameters();
+  }
+
+  void count_parameters() {
+    const int pp_rank = ctx_.coordinate(Axis::kPp);
+    parameters_ = global_elements(model_->registry(), pp_rank);
+    if (ctx_.size(Axis::kPp) == 1) return;
+    const bool speaks = ctx_.coordinate(Axis::kTp) == 0 && ctx_.coordinate(Axis::kDp) == 0;
+    const auto options = at::TensorOptions(at::kLong).device(ctx_.device());
+    parameters_ = world_->all_reduce(at::full({1}, speaks ? parameters_ : 0, options)).item<int64_t>();
   }
 
   MetricReducer::Outcome train_step(StepContext& context) {
@@ -101,20 +115,17 @@ class RuntimeEngine::RankLoop {
     tracer.set_enabled(plan_.config.trace && step >= plan_.config.trace_step_start &&
                        step < plan_.config.trace_step_end);
     if (leads()) each_hook([&](Hook& hook) { hook.on_step_begin(step); });
-    Event span;
-    span.kind = EventKind::kPhase;
-    span.name = tracer.intern("step");
-    span.virtual_begin_ns = ctx_.clock().now_ns();
-    span.wall_begin_ns = wall_now_ns();
-    memory_->record();
-    const StepOutput output = schedule_->run_step(context);
-    memory_->record();
     const double lr = lr_schedule(plan_.config).at(step);
-    const double norm = optimizer_->finish_step(lr);
-    memory_->record();
-    span.virtual_end_ns = ctx_.clock().now_ns();
-    span.wall_end_ns = wall_now_ns();
-    tracer.record(span);
+    StepOutput output;
+    double norm = 0;
+    {
+      const TraceSpan span(ctx_, EventKind::kPhase, "step");
+      memory_->record();
+      output = schedule_->run_step(context);
+      memory_->record();
+      norm = optimizer_->finish_step(lr);
+      memory_->record();
+    }
     const bool stop_asked = leads() && engine_.stop_ && engine_.stop_();
     const MetricReducer::Outcome outcome = metrics_.reduce(step, output, norm, lr, stop_asked);
     record_loss(outcome.metrics.loss);
@@ -160,24 +171,25 @@ class RuntimeEngine::RankLoop {
     TrainInfo info;
     info.world = engine_.components_.world->describe();
     info.data = engine_.components_.data_provider->describe();
-    info.parameters = global_elements(model_->registry());
+    info.parameters = parameters_;
     info.first_step = first_step;
     each_hook([&](Hook& hook) { hook.on_train_begin(plan_, info); });
   }
 
-  // The replica with dp 0 writes the sample; its tensor-parallel peers work with it, the other replicas wait at the end
-  // of the run.
-  void sample(TrainResult& result) {
+  // The replica with dp 0 writes the sample; its tensor-parallel and pipeline peers work with it, the other replicas
+  // wait at the end of the run.
+  void sample(StepContext& context, TrainResult& result) {
     const TrainConfig& c = plan_.config;
     if (c.sample_tokens == 0 || c.model.vocab_size != 256 || ctx_.coordinate(Axis::kDp) != 0) return;
     const NoCostScope free;
     model_->set_training(false);
-    const std::string text = generate_text(*model_, {.prompt = c.sample_prompt,
-                                                     .tokens = c.sample_tokens,
-                                                     .temperature = c.sample_temperature,
-                                                     .seq_length = c.model.seq_length,
-                                                     .seed = c.seed,
-                                                     .device = ctx_.device()});
+    const std::string text = generate_text([&](const Batch& batch) { return schedule_->logits(context, batch); },
+                                           {.prompt = c.sample_prompt,
+                                            .tokens = c.sample_tokens,
+                                            .temperature = c.sample_temperature,
+                                            .seq_length = c.model.seq_length,
+                                            .seed = c.seed,
+                                            .device = ctx_.device()});
     if (leads()) result.sample = text;
   }
 
@@ -196,6 +208,7 @@ class RuntimeEngine::RankLoop {
   std::unique_ptr<RankOptimizer> optimizer_;
   std::unique_ptr<ScheduleStrategy> schedule_;
   std::unique_ptr<MemoryCounters> memory_;
+  int64_t parameters_ = 0;  // of the whole model
 };
 
 RuntimeEngine::RuntimeEngine(RuntimeComponents components, RunPlan plan)

@@ -29,7 +29,7 @@ int64_t draw(const at::Tensor& logits_V, double temperature, float uniform) {
 
 }  // namespace
 
-std::string generate_text(CausalLm& model, const GenerateOptions& options) {
+std::string generate_text(const std::function<at::Tensor(const Batch&)>& logits, const GenerateOptions& options) {
   RANKLAB_CHECK(!options.prompt.empty(), ErrorKind::kInvalidArgument, .where = "sample", .what = "the prompt is empty",
                 .got = "''", .want = "at least one byte", .fix = "pass --sample-prompt TEXT");
   const at::NoGradGuard no_grad;
@@ -42,8 +42,8 @@ std::string generate_text(CausalLm& model, const GenerateOptions& options) {
     at::Tensor window_BS = at::full({1, options.seq_length}, 0, at::kLong);
     std::copy(tokens.end() - used, tokens.end(), window_BS.mutable_data_ptr<int64_t>());
     window_BS = window_BS.to(options.device);
-    const at::Tensor logits = model.logits({.tokens_BS = window_BS, .targets_BS = window_BS});
-    tokens.push_back(draw(logits[0][used - 1], options.temperature, stream.uniform(static_cast<uint64_t>(i))));
+    const at::Tensor logits_V = logits({.tokens_BS = window_BS, .targets_BS = window_BS})[0][used - 1];
+    tokens.push_back(draw(logits_V, options.temperature, stream.uniform(static_cast<uint64_t>(i))));
   }
   std::string text = ByteTokenizer::decode(tokens);
   for (char& c : text) {

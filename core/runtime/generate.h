@@ -4,6 +4,7 @@
 #pragma once
 #include <c10/core/Device.h>
 
+#include <functional>
 #include <string>
 
 #include "core/model/causal_lm.h"
@@ -21,6 +22,7 @@ struct GenerateOptions {
 
 // Collective over the model-parallel group. Byte-level vocabulary. RETURNS: prompt + generated text; bytes that are not
 // printable ASCII or a newline come out as '.'.
-std::string generate_text(CausalLm& model, const GenerateOptions& options);
+// logits: of a batch, [B, S, V] (CausalLm::logits(), or through a pipeline).
+std::string generate_text(const std::function<at::Tensor(const Batch&)>& logits, const GenerateOptions& options);
 
 }  // namespace ranklab

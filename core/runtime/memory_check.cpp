@@ -26,7 +26,7 @@ int64_t fixed_bytes(const RunPlan& plan) {
   int64_t copies = 2;  // parameters, gradients
   if (c.optimizer == OptimizerKind::kAdamW) copies += 2;
   if (c.optimizer == OptimizerKind::kSgd && c.sgd_momentum > 0) copies += 1;
-  return c.model.parameter_count() * element * copies * plan.dp();
+  return c.model.parameter_count() * element * copies * plan.dp() * plan.schedule.num_chains();
 }
 
 void check_memory(const RunPlan& plan, int64_t available_bytes) {
@@ -42,7 +42,7 @@ void check_memory(const RunPlan& plan, int64_t available_bytes) {
                 .what = "parameters, gradients and optimizer state of all simulated ranks do not fit this machine",
                 .got = human_bytes(static_cast<double>(needed)) + " for " +
                        human_count(static_cast<double>(c.model.parameter_count())) + " parameters x " +
-                       std::to_string(plan.dp()) + " replicas",
+                       std::to_string(plan.dp() * plan.schedule.num_chains()) + " replicas",
                 .want = "at most the available " + human_bytes(static_cast<double>(available)), .fix = fix);
 }
 

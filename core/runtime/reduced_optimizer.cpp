@@ -1,6 +1,8 @@
-// Gradients accumulated over microbatches, summed over dp in buckets, clipped; then an Optimizer's update.
+// Gradients accumulated over microbatches, summed over dp in buckets and over the pipeline ranks that share a
+// parameter, clipped; then an Optimizer's update.
 #include "core/optim/grad_clip.h"
 #include "core/parallel/grad_reducer.h"
+#include "core/parallel/shared_grads.h"
 #include "core/runtime/provide.h"
 
 namespace ranklab {
@@ -15,13 +17,21 @@ class ReducedOptimizer : public RankOptimizer {
         reducer_(parameters_, ctx.comm(Axis::kDp),
                  plan.sequence_parallel && ctx.size(Axis::kTp) > 1 ? &ctx.comm(Axis::kTp) : nullptr,
                  reducer_options(plan)),
-        optimizer_(make(parameters_, plan)) {}
+        shared_(parameters_, ctx.comm(Axis::kPp)),
+        optimizer_(make(parameters_, plan)),
+        num_chains_(plan.schedule.num_chains()) {
+    for (int stage = 0; stage < model.num_stages(); ++stage) stages_.push_back({model.stage_parameters(stage), 0});
+  }
 
-  void begin_step(int64_t num_microbatches) override { reducer_.begin_step(static_cast<int>(num_microbatches)); }
-  void begin_microbatch(int64_t microbatch) override { reducer_.begin_microbatch(static_cast<int>(microbatch)); }
-  void end_microbatch(int64_t microbatch) override { reducer_.end_microbatch(static_cast<int>(microbatch)); }
+  void begin_step(int64_t num_microbatches) override {
+    for (GradStage& stage : stages_) stage.num_microbatches = static_cast<int>(num_microbatches) / num_chains_;
+    reducer_.begin_step(stages_);
+  }
+  void begin_pass(const GradPass& pass) override { reducer_.begin_pass(pass); }
+  void end_pass() override { reducer_.end_pass(); }
   double finish_step(double lr) override {
     reducer_.finish();
+    shared_.sum();
     const double norm = clip_grad_norm(parameters_, ctx_, clip_grad_);
     optimizer_->step(lr);
     optimizer_->zero_grad();
@@ -40,7 +50,10 @@ class ReducedOptimizer : public RankOptimizer {
   std::vector<Parameter*> parameters_;
   double clip_grad_;
   GradReducer reducer_;
+  SharedGrads shared_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::vector<GradStage> stages_;
+  int num_chains_;
 };
 
 class ReducedOptimizerRuntime : public OptimizerRuntime {

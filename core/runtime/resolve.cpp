@@ -3,24 +3,12 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/model/model_config.h"
+#include "core/pipeline/verify.h"
+#include "core/runtime/pipeline_layout.h"
 #include "core/runtime/train_config.h"
 
 namespace ranklab {
 namespace {
-
-// The legal value next to `wanted` among the divisors of `total`, as text: "4 or 8".
-std::string nearest_divisors(int64_t total, int64_t wanted) {
-  int64_t below = 1, above = total;
-  for (int64_t d = 1; d <= total; ++d) {
-    if (total % d != 0) continue;
-    if (d <= wanted) below = d;
-    if (d >= wanted) {
-      above = d;
-      break;
-    }
-  }
-  return below == above ? std::to_string(below) : std::to_string(below) + " or " + std::to_string(above);
-}
 
 void check_positive(const char* flag, int64_t value) {
   constexpr int64_t kLargest = int64_t{1} << 40;
@@ -41,9 +29,11 @@ void check_below_one(const char* flag, double value) {
 void check_numbers(const TrainConfig& c) {
   check_positive("--global-batch-size", c.global_batch_size);
   check_positive("--log-interval", c.log_interval);
+  check_positive("--num-virtual-stages-per-pipeline-rank", c.virtual_stages);
   check_positive("--threads-per-rank", c.threads_per_rank);
   check_not_negative("--train-iters", static_cast<double>(c.train_iters));
   check_not_negative("--micro-batch-size", static_cast<double>(c.micro_batch_size));
+  check_not_negative("--num-microbatches", static_cast<double>(c.num_microbatches));
   check_not_negative("--eval-interval", static_cast<double>(c.eval_interval));
   if (c.eval_interval > 0) check_positive("--eval-iters", c.eval_iters);
   check_not_negative("--lr", c.lr);
@@ -79,6 +69,24 @@ void check_numbers(const TrainConfig& c) {
                 .fix = "lower --lr-warmup-iters or raise --train-iters");
 }
 
+// What the pipeline rules out.
+void fill_pipeline(RunPlan& plan) {
+  const TrainConfig& c = plan.config;
+  plan.schedule = resolve_schedule(c, plan.num_microbatches);
+  plan.stage_layers = resolve_stage_layers(c, plan.schedule);
+  RANKLAB_CHECK(c.accumulation == Accumulation::kSequential || c.parallel.pp == 1 || !c.model.tie_embeddings,
+                ErrorKind::kInvalidArgument, .where = "config",
+                .what = "pairwise accumulation needs every parameter in one stage, and a tied embedding is in two",
+                .got = "--grad-accumulation pairwise, --tie-embeddings, --pp " + std::to_string(c.parallel.pp),
+                .want = "--grad-accumulation sequential, or --no-tie-embeddings");
+  if (c.backend != "cuda" || c.parallel.pp == 1) return;
+  const ScheduleProof proof = verify_schedule(plan.schedule);
+  RANKLAB_CHECK(proof.blocking_safe, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "the schedule needs buffered messages, and NCCL's keep both sides waiting",
+                .got = plan.schedule.name + ": " + proof.blocking_cycle, .want = "a schedule that runs without buffers",
+                .fix = "use another --pipeline-schedule (ranklab schedule check tells)");
+}
+
 // gbs = mbs x microbatches x dp
 void fill_batch(RunPlan& plan) {
   const int64_t gbs = plan.config.global_batch_size;
@@ -89,14 +97,8 @@ void fill_batch(RunPlan& plan) {
                 .want = "a multiple of " + std::to_string(dp) + ", for example " +
                         std::to_string(std::max(dp, gbs / dp * dp)) + " or " + std::to_string((gbs / dp + 1) * dp));
   const int64_t per_rank = gbs / dp;
-  plan.micro_batch_size = plan.config.micro_batch_size > 0 ? plan.config.micro_batch_size : per_rank;
-  RANKLAB_CHECK(per_rank % plan.micro_batch_size == 0, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--micro-batch-size does not divide the sequences of a data-parallel rank",
-                .got = "--micro-batch-size " + std::to_string(plan.micro_batch_size) + ", " + std::to_string(per_rank) +
-                       " sequences a rank (--global-batch-size " + std::to_string(gbs) + " / dp " + std::to_string(dp) +
-                       ")",
-                .want = nearest_divisors(per_rank, plan.micro_batch_size));
-  plan.num_microbatches = per_rank / plan.micro_batch_size;
+  plan.num_microbatches = resolve_microbatches(plan.config, per_rank);
+  plan.micro_batch_size = per_rank / plan.num_microbatches;
 }
 
 }  // namespace
@@ -109,7 +111,6 @@ RunPlan resolve(const TrainConfig& asked) {
   if (config.lr_warmup_iters < 0) config.lr_warmup_iters = config.train_iters / 10;
   check_numbers(config);
   for (const auto& [flag, size] : {std::pair{"--context-parallel-size", config.parallel.cp},
-                                   std::pair{"--pipeline-model-parallel-size", config.parallel.pp},
                                    std::pair{"--expert-model-parallel-size", config.parallel.ep}}) {
     RANKLAB_CHECK(size == 1, ErrorKind::kInvalidArgument, .where = "config",
                   .what = std::string(flag) + " is not supported by this model", .got = std::to_string(size),
@@ -124,6 +125,7 @@ RunPlan resolve(const TrainConfig& asked) {
                 .what = "the byte-level tokenizer needs 256 tokens",
                 .got = "--vocab-size " + std::to_string(config.model.vocab_size), .want = "256 or more");
   fill_batch(plan);
+  fill_pipeline(plan);
   constexpr int64_t kGpuBucketBytes = 25 << 20, kSimBucketBytes = 1 << 20;
   plan.bucket_bytes = config.ddp_bucket_bytes > 0 ? config.ddp_bucket_bytes
                       : config.backend == "cuda"  ? kGpuBucketBytes

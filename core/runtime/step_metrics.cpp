@@ -28,8 +28,8 @@ MetricReducer::Sums MetricReducer::gather(const StepOutput& output, bool stop) {
   const NoCostScope free;
   at::Tensor mine = at::empty({1, kSlots}, at::kDouble);
   double* row = mine.mutable_data_ptr<double>();
-  // One rank of each model-parallel group speaks for its tokens.
-  const bool speaks = ctx_.coordinate(Axis::kTp) == 0 && ctx_.coordinate(Axis::kPp) == ctx_.size(Axis::kPp) - 1;
+  // One rank of each tensor-parallel group speaks for its tokens; pipeline ranks without a last stage have none.
+  const bool speaks = ctx_.coordinate(Axis::kTp) == 0;
   row[kLoss] = speaks ? output.loss_sum : 0;
   row[kTokens] = speaks ? static_cast<double>(output.tokens) : 0;
   row[kNow] = static_cast<double>(ctx_.clock().now_ns());

@@ -5,9 +5,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/comm/device_mesh.h"
 #include "core/model/model_config.h"
+#include "core/pipeline/schedule.h"
 #include "core/sim/hardware_profile.h"
 
 namespace ranklab {
@@ -25,10 +27,16 @@ struct TrainConfig {
   std::optional<bool> sequence_parallel;  // unset: on when tp > 1
   std::string backend = "cpu_sim";        // cpu_sim | cuda
 
+  // Pipeline.
+  std::string pipeline_schedule = "1f1b";  // a name of schedules.h, or a CSV file
+  int64_t virtual_stages = 1;              // stages a rank holds, where the schedule lets the user choose
+  std::string pipeline_layout;  // layers of each stage: "2,2,3,1"; empty: even, the first stages take the rest
+
   // Batch and schedule.
   int64_t train_iters = 200;
   int64_t global_batch_size = 32;  // sequences
-  int64_t micro_batch_size = 0;    // 0: one microbatch (global batch / dp)
+  int64_t micro_batch_size = 0;    // 0: from num_microbatches
+  int64_t num_microbatches = 0;  // of a dp rank; 0: from micro_batch_size, else one (with a pipeline: 2 pp if possible)
   Accumulation accumulation = Accumulation::kSequential;
   uint64_t seed = 1234;
   std::string params_dtype = "fp32";  // fp32 | fp64
@@ -88,6 +96,8 @@ struct RunPlan {
   bool sequence_parallel = false;
   int64_t micro_batch_size = 1;
   int64_t num_microbatches = 1;
+  Schedule schedule = {};                  // of the actions of every pipeline rank; with pp 1 one stage
+  std::vector<int64_t> stage_layers = {};  // layers of each stage of a chain
   int64_t bucket_bytes = 0;
   HardwareProfile profile;
 

@@ -16,9 +16,10 @@ struct NamedField {
   EventField field;
 };
 
-inline constexpr std::array<NamedField, 14> kArgFields = {{
+inline constexpr std::array<NamedField, 15> kArgFields = {{
     {"step", &Event::step},
     {"microbatch", &Event::microbatch},
+    {"stage", &Event::stage},
     {"peer", &Event::peer},
     {"tag", &Event::tag},
     {"seq", &Event::sequence},

@@ -30,6 +30,7 @@ struct Event {
   uint32_t name = 0;            // index into RankTrace::names
   int32_t step = -1;
   int32_t microbatch = -1;
+  int32_t stage = -1;            // pipeline stage of an action
   int32_t peer = -1;             // group rank of the root or the peer, else -1
   int32_t tag = 0;               // of a message
   int64_t sequence = -1;         // of a collective: number of the call in its group; both ends of a message share it

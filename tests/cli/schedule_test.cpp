@@ -3,12 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
+#include "core/trace/chrome_reader.h"
 #include "tests/cli/run_program.h"
 
 namespace ranklab {
@@ -163,6 +166,35 @@ TEST_F(ScheduleCommand, CheckNamesWhatIsWrong) {
   EXPECT_EQ(object.at("error").at("code"), 4);
   EXPECT_THAT(object.at("data").at("problems")[0], HasSubstr("rank 0 never runs 0B0"));
   EXPECT_EQ(schedule("simulate " + path("wrong.csv")).exit_code, 4) << "what is wrong is not timed either";
+}
+
+// The simulation of the schedule that ran, with the costs of its own trace, takes as long as the run did.
+TEST_F(ScheduleCommand, CostsMeasuredInATraceGiveTheTracedTime) {
+  const std::string log = path("log");
+  const std::string run =
+      " train --mock-data --world-size 4 --tp 1 --pp 4 --gbs 8 --num-microbatches 8 --train-iters 1 "
+      "--eval-interval 0 --sample-tokens 0 --pipeline-schedule ";
+  for (const std::string name : {"1f1b", "zb-h1"}) {
+    const Outcome trained = run_command(RANKLAB_PROGRAM + run + name + " --log-dir " + log + " 2>&1");
+    ASSERT_EQ(trained.exit_code, 0) << trained.output;
+    const std::string trace = log + "/trace.json.gz";
+    int64_t begin = INT64_MAX, end = 0;
+    for (const RankTrace& rank : read_chrome_trace(trace).ranks) {
+      for (const Event& event : rank.events) {
+        if (event.kind != EventKind::kCompute || event.stage < 0) continue;
+        begin = std::min(begin, event.virtual_begin_ns);
+        end = std::max(end, event.virtual_end_ns);
+      }
+    }
+    const auto data = data_of("simulate " + name + " --pp 4 --num-microbatches 8 --trace " + trace);
+    const double traced_us = static_cast<double>(end - begin) * 1e-3;
+    EXPECT_NEAR(data.at("end").get<double>(), traced_us, 0.01 * traced_us) << name;
+    EXPECT_EQ(data.at("costs").at("trace"), trace);
+  }
+  const std::string trace = " --trace " + log + "/trace.json.gz";
+  EXPECT_EQ(schedule("simulate 1f1b --pp 8 --num-microbatches 8" + trace).exit_code, 2);
+  EXPECT_THAT(schedule("simulate 1f1b --pp 4 --f 2" + trace).output, HasSubstr("the costs are given twice"));
+  EXPECT_THAT(schedule("show 1f1b --pp 4 --num-microbatches 8" + trace).output, HasSubstr("us on a rank: F "));
 }
 
 }  // namespace

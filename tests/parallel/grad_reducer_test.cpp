@@ -101,6 +101,36 @@ TEST(GradReducer, GradientsOfATiedParameterCountOnce) {
   });
 }
 
+// Two stages of a rank whose microbatches interleave, one with its backward in two parts, and a parameter of both.
+TEST(GradReducer, StagesAndPartsOfABackwardAddUp) {
+  for (const int dp : {1, 2}) {
+    run_ranks(dims_of(dp, 1), [&](RankContext& context) {
+      ParameterRegistry registry(1, at::kFloat, at::kCPU);
+      Parameter& both = registry.create("both", replicated({4}), {}, true);
+      Parameter& first = registry.create("first", replicated({4}), {}, true);
+      Parameter& second = registry.create("second", replicated({4}), {}, true);
+      GradReducer reducer(registry.parameters(), context.comm(Axis::kDp), nullptr, {.bucket_bytes = 1});
+      const auto pass = [&](int stage, int microbatch, bool completes, const Parameter& p, double value) {
+        reducer.begin_pass({.stage = stage, .microbatch = microbatch, .completes = completes});
+        torch::autograd::backward({(p.data * value).sum()}, {});
+        reducer.end_pass();
+      };
+      reducer.begin_step({{{&both, &first}, 2}, {{&both, &second}, 2}});
+      pass(1, 0, false, second, 1.0);
+      pass(1, 0, true, both, 2.0);
+      pass(0, 0, false, first, 4.0);
+      pass(1, 1, true, second, 8.0);
+      EXPECT_THROW(reducer.finish(), Error);
+      pass(0, 0, true, both, 16.0);
+      pass(0, 1, true, first, 32.0);
+      reducer.finish();
+      EXPECT_TRUE(both.data.grad().eq(dp * 18.0).all().item<bool>()) << both.data.grad();
+      EXPECT_TRUE(first.data.grad().eq(dp * 36.0).all().item<bool>()) << first.data.grad();
+      EXPECT_TRUE(second.data.grad().eq(dp * 9.0).all().item<bool>()) << second.data.grad();
+    });
+  }
+}
+
 TEST(GradReducer, RefusesMisuse) {
   run_ranks(dims_of(2, 1), [](RankContext& context) {
     Fixture f;

@@ -52,8 +52,11 @@ class RaggedProvider : public DataProvider {
   bool any_;
 };
 
-std::vector<StepMetrics> run(int world, int64_t micro, bool any = true) {
+std::vector<StepMetrics> run(int world, int64_t micro, bool any = true, int pp = 1,
+                             const std::string& schedule = "1f1b") {
   TrainConfig config = tiny_config(world, 1);
+  config.parallel.pp = pp;
+  config.pipeline_schedule = schedule;
   config.params_dtype = "fp64";
   config.micro_batch_size = micro;
   config.optimizer = OptimizerKind::kSgd;  // AdamW would hide a wrong factor
@@ -68,7 +71,7 @@ std::vector<StepMetrics> run(int world, int64_t micro, bool any = true) {
   return hook->steps;
 }
 
-TEST(MicrobatchSchedule, RaggedTargetsWeighByTokenInEveryLayout) {
+TEST(PipelineSchedule, RaggedTargetsWeighByTokenInEveryLayout) {
   const std::vector<StepMetrics> one = run(1, 8);
   EXPECT_EQ(one[0].tokens, 2 + 4 + 6 + 8 + 10 + 12 + 14);
   for (const auto& [world, micro] : {std::pair{8, 1}, std::pair{4, 1}, std::pair{2, 4}, std::pair{1, 1}}) {
@@ -82,7 +85,20 @@ TEST(MicrobatchSchedule, RaggedTargetsWeighByTokenInEveryLayout) {
   }
 }
 
-TEST(MicrobatchSchedule, ABatchWithoutTargetsIsAnError) {
+TEST(PipelineSchedule, RaggedTargetsWeighByTokenThroughAPipeline) {
+  const std::vector<StepMetrics> one = run(1, 8);
+  for (const auto& [world, micro, schedule] :
+       {std::tuple{2, 1, "1f1b"}, std::tuple{4, 1, "zb-h1"}, std::tuple{2, 2, "dualpipe"}}) {
+    const std::vector<StepMetrics> split = run(world, micro, true, 2, schedule);
+    for (size_t i = 0; i < one.size(); ++i) {
+      EXPECT_EQ(split[i].tokens, one[i].tokens) << schedule;
+      EXPECT_NEAR(split[i].loss, one[i].loss, 1e-12 * one[i].loss) << schedule << " step " << i;
+      EXPECT_NEAR(split[i].grad_norm, one[i].grad_norm, 1e-11 * one[i].grad_norm) << schedule << " step " << i;
+    }
+  }
+}
+
+TEST(PipelineSchedule, ABatchWithoutTargetsIsAnError) {
   try {
     run(2, 4, /*any=*/false);
     FAIL();

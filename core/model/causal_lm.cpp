@@ -1,0 +1,21 @@
+#include "core/model/causal_lm.h"
+
+#include "core/base/error.h"
+
+namespace ranklab {
+
+std::vector<int64_t> CausalLm::boundary_shape(int64_t /*sequences*/, int64_t /*tokens*/) const {
+  throw Error(ErrorKind::kInvalidArgument, {.where = "pipeline",
+                                            .what = "this model cannot be cut into pipeline stages",
+                                            .got = "more than one stage",
+                                            .want = "--pp 1",
+                                            .fix = "override num_stages(), stage_parameters(), boundary_shape() and "
+                                                   "forward_stage() of CausalLm"});
+}
+
+at::Tensor CausalLm::forward_stage(int stage, const at::Tensor& input, const Batch& batch, StageResult result) {
+  if (stage != 0 || input.defined()) boundary_shape(0, 0);
+  return result == StageResult::kLoss ? loss_sum(batch) : logits(batch);
+}
+
+}  // namespace ranklab

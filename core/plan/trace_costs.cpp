@@ -1,0 +1,93 @@
+#include "core/plan/trace_costs.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "core/base/error.h"
+
+namespace ranklab {
+namespace {
+
+class Mean {
+ public:
+  void add(double value) {
+    sum_ += value;
+    ++count_;
+  }
+  bool any() const { return count_ > 0; }
+  double get() const { return any() ? sum_ / static_cast<double>(count_) : 0; }
+
+ private:
+  double sum_ = 0;
+  int64_t count_ = 0;
+};
+
+struct StageMeans {
+  Mean f, b, w, bw;
+};
+
+[[noreturn]] void refuse(const std::string& what, const std::string& got) {
+  throw Error(ErrorKind::kBadFile, {.where = "trace",
+                                    .what = what,
+                                    .got = got,
+                                    .want = "F, B, W or BW of every stage",
+                                    .fix = "trace a run of ranklab train --pp P with at least one step"});
+}
+
+double microseconds(const Event& event, TraceClock clock) {
+  const int64_t ns = clock == TraceClock::kVirtual ? event.virtual_end_ns - event.virtual_begin_ns
+                                                   : event.wall_end_ns - event.wall_begin_ns;
+  return static_cast<double>(ns) * 1e-3;
+}
+
+StageCost cost_of(const StageMeans& means, size_t stage) {
+  if (!means.f.any() || (!means.bw.any() && !(means.b.any() && means.w.any())))
+    refuse("the trace misses actions of a stage", "stage " + std::to_string(stage));
+  if (means.b.any()) return {means.f.get(), means.b.get(), means.w.get()};
+  return {means.f.get(), means.bw.get() / 2, means.bw.get() / 2};
+}
+
+}  // namespace
+
+TraceCosts costs_of_trace(const TraceFile& file) {
+  std::vector<StageMeans> stages;
+  std::set<int> pipeline_ranks;
+  Mean message;
+  for (const RankTrace& rank : file.ranks) {
+    std::set<int> here;
+    for (const Event& event : rank.events) {
+      if (event.kind == EventKind::kCollective && event.axis == Axis::kPp && event.verb == Verb::kSend)
+        message.add(microseconds(event, file.clock));
+      if (event.kind != EventKind::kCompute || event.stage < 0 || event.stage >= 1 << 20) continue;
+      const auto stage = static_cast<size_t>(event.stage);
+      if (stages.size() <= stage) stages.resize(stage + 1);
+      const std::string& name = rank.names[event.name];
+      StageMeans& means = stages[stage];
+      Mean* mean = name == "F"    ? &means.f
+                   : name == "B"  ? &means.b
+                   : name == "W"  ? &means.w
+                   : name == "BW" ? &means.bw
+                                  : nullptr;
+      if (mean == nullptr) continue;
+      mean->add(microseconds(event, file.clock));
+      here.insert(event.stage);
+    }
+    if (!here.empty()) pipeline_ranks.insert(*here.begin());  // ranks of one pipeline hold different stages
+  }
+  if (stages.empty()) refuse("the trace has no pipeline actions", "none");
+  TraceCosts costs{.stages = {}, .c = message.get(), .split = true, .mean = {.f = 0, .b = 0, .w = 0}};
+  const auto ranks = static_cast<double>(pipeline_ranks.size());
+  for (size_t stage = 0; stage < stages.size(); ++stage) {
+    const StageCost one = cost_of(stages[stage], stage);
+    costs.stages.push_back(one);
+    costs.split = costs.split && stages[stage].b.any();
+    costs.mean.f += one.f / ranks;
+    costs.mean.b += one.b / ranks;
+    costs.mean.w += one.w / ranks;
+  }
+  costs.mean.c = costs.c;
+  return costs;
+}
+
+}  // namespace ranklab

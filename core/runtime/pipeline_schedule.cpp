@@ -1,0 +1,301 @@
+#include "core/runtime/pipeline_schedule.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/parallel/deferred_grads.h"
+#include "core/runtime/stage_messages.h"
+#include "core/runtime/trace_span.h"
+
+namespace ranklab {
+namespace {
+
+// Actions ahead for which receives are posted. One is enough when a message takes less time than an action. NCCL starts
+// the messages between two actions together, so there none may be posted that a later action's send depends on.
+constexpr int kPrefetch = 2;
+int prefetch_of(const RunPlan& plan) { return plan.config.backend == "cuda" ? 0 : kPrefetch; }
+
+int64_t count_targets(const at::Tensor& targets_BS) { return targets_BS.ne(-100).sum().item<int64_t>(); }
+
+// The forwards alone, each stage of the first copy of the model taking all microbatches before the rank's next one.
+Schedule forward_only(const Schedule& whole, int num_microbatches) {
+  Schedule out{whole.name, num_microbatches, whole.rank_of_stage, whole.chain_length, {}};
+  out.rank_of_stage.resize(static_cast<size_t>(whole.chain_length));
+  out.ranks.resize(whole.ranks.size());
+  for (int stage = 0; stage < whole.chain_length; ++stage) {
+    for (int i = 0; i < num_microbatches; ++i)
+      out.ranks[static_cast<size_t>(whole.rank(stage))].push_back(forward(stage, i));
+  }
+  return out;
+}
+
+// One rank's way through a schedule.
+class ActionRunner {
+ public:
+  struct Options {
+    double loss_scale = 1;
+    StageResult result = StageResult::kLoss;
+  };
+  // `whole`: the schedule of training, whose stages the model is made of; `schedule` may be its forwards alone.
+  ActionRunner(StepContext& c, const Schedule& whole, const Schedule& schedule, const std::vector<Batch>& batches,
+               BoundaryTensor boundary, const Options& options)
+      : c_(c),
+        schedule_(schedule),
+        rank_(c.ctx.coordinate(Axis::kPp)),
+        stages_(whole.stages_of(rank_)),
+        batches_(batches),
+        options_(options),
+        messages_(c.ctx.comm(Axis::kPp), schedule, std::move(boundary), prefetch_of(c.plan)) {}
+
+  void run() {
+    const std::vector<Action>& actions = schedule_.ranks[static_cast<size_t>(rank_)];
+    for (size_t i = 0; i < actions.size(); ++i) {
+      messages_.prepare(i);
+      const Action& a = actions[i];
+      if (a.has_forward()) run_forward(a.stage, a.microbatch);
+      if (a.has_input_grad()) run_backward(a.backward_stage(), a.backward_microbatch(), a.has_weight_grad());
+      if (a.kind == ActionKind::kW) run_weight_grad(a.stage, a.microbatch);
+    }
+    c_.ctx.tracer().set_microbatch(-1);
+    messages_.finish();
+  }
+
+  // Read when all is done: a device would have to be waited for.
+  double loss_sum() const {
+    const NoCostScope free;
+    double sum = 0;
+    for (const at::Tensor& loss : losses_) sum += loss.item<double>();
+    return sum;
+  }
+  const at::Tensor& result() const { return result_; }  // of the last microbatch, on the rank of the last stage
+
+ private:
+  // A microbatch in a stage, between its F and its W.
+  struct Flight {
+    at::Tensor input, output;
+    WeightGradQueue weights;
+  };
+
+  int local(int stage) const {
+    return static_cast<int>(std::find(stages_.begin(), stages_.end(), stage) - stages_.begin());
+  }
+
+  void run_forward(int stage, int microbatch) {
+    at::Tensor input;
+    if (!schedule_.is_first(stage)) {
+      input = messages_.take_activation(stage, microbatch);
+      if (at::GradMode::is_enabled()) input = input.detach().set_requires_grad(true);
+    }
+    c_.ctx.tracer().set_microbatch(microbatch);
+    at::Tensor output;
+    {
+      const TraceSpan span(c_.ctx, EventKind::kCompute, "F", traced(stage));
+      output = c_.model.forward_stage(local(stage), input, batches_[static_cast<size_t>(microbatch)], options_.result);
+    }
+    if (!schedule_.is_last(stage)) {
+      messages_.give_activation(stage, microbatch, output.detach());
+    } else if (options_.result == StageResult::kLoss) {
+      losses_.push_back(output.detach());
+    } else {
+      result_ = output;
+    }
+    if (!at::GradMode::is_enabled()) return;
+    flights_[{stage, microbatch}] = {input, output, {}};
+    count_flights();
+  }
+
+  void run_backward(int stage, int microbatch, bool whole) {
+    Flight& flight = flights_.at({stage, microbatch});
+    const bool is_last = schedule_.is_last(stage);
+    const at::Tensor grad = is_last ? at::Tensor() : messages_.take_gradient(stage, microbatch);
+    c_.ctx.tracer().set_microbatch(microbatch);
+    c_.optimizer.begin_pass({.stage = local(stage), .microbatch = microbatch, .completes = whole});
+    {
+      const TraceSpan span(c_.ctx, EventKind::kCompute, whole ? "BW" : "B", traced(stage));
+      std::optional<DeferWeightGrads> defer;
+      if (!whole) defer.emplace(flight.weights);
+      const at::Tensor root = is_last ? flight.output * options_.loss_scale : flight.output;
+      torch::autograd::backward({root}, {grad});
+    }
+    if (!schedule_.is_first(stage)) messages_.give_gradient(stage, microbatch, flight.input.grad());
+    c_.optimizer.end_pass();
+    flight.input.reset();
+    flight.output.reset();
+    if (whole) land(stage, microbatch);
+  }
+
+  void run_weight_grad(int stage, int microbatch) {
+    c_.ctx.tracer().set_microbatch(microbatch);
+    c_.optimizer.begin_pass({.stage = local(stage), .microbatch = microbatch, .completes = true});
+    {
+      const TraceSpan span(c_.ctx, EventKind::kCompute, "W", traced(stage));
+      flights_.at({stage, microbatch}).weights.run();
+    }
+    c_.optimizer.end_pass();
+    land(stage, microbatch);
+  }
+
+  void land(int stage, int microbatch) {
+    flights_.erase({stage, microbatch});
+    count_flights();
+  }
+
+  bool is_pipeline() const { return schedule_.num_stages() > 1; }
+  int traced(int stage) const { return is_pipeline() ? stage : -1; }
+
+  // On the timeline: the activations this rank holds, in stages.
+  void count_flights() {
+    if (!is_pipeline() || !c_.ctx.tracer().enabled()) return;
+    Event event;
+    event.kind = EventKind::kCounter;
+    event.name = c_.ctx.tracer().intern("activations held");
+    event.virtual_begin_ns = event.virtual_end_ns = c_.ctx.clock().now_ns();
+    event.wall_begin_ns = event.wall_end_ns = wall_now_ns();
+    event.value = static_cast<double>(flights_.size());
+    c_.ctx.tracer().record(event);
+  }
+
+  StepContext& c_;
+  const Schedule& schedule_;
+  int rank_;
+  std::vector<int> stages_;
+  const std::vector<Batch>& batches_;
+  Options options_;
+  StageMessages messages_;
+  std::map<std::pair<int, int>, Flight> flights_;  // by stage and microbatch
+  std::vector<at::Tensor> losses_;
+  at::Tensor result_;
+};
+
+class PipelineSchedule : public ScheduleStrategy {
+ public:
+  explicit PipelineSchedule(const Schedule& schedule)
+      : schedule_(schedule),
+        validation_(forward_only(schedule, schedule.num_microbatches)),
+        single_(forward_only(schedule, 1)) {}
+
+  std::string name() const override { return schedule_.name; }
+
+  StepOutput run_step(StepContext& c) override {
+    const std::vector<Batch> batches = load(c, schedule_, [&](int64_t i) { return c.data.train_batch(c.step, i); });
+    StepOutput output;
+    output.tokens = tokens_here(c, schedule_, batches);
+    c.optimizer.begin_step(schedule_.num_microbatches);
+    ActionRunner runner(c, schedule_, schedule_, batches, boundary(c, c.plan.micro_batch_size),
+                        {.loss_scale = 1.0 / static_cast<double>(global_tokens(c, batches))});
+    runner.run();
+    output.loss_sum = runner.loss_sum();
+    return output;
+  }
+
+  StepOutput run_validation(StepContext& c, int64_t index) override {
+    const at::NoGradGuard no_grad;
+    const std::vector<Batch> batches =
+        load(c, validation_, [&](int64_t i) { return c.data.validation_batch(index, i); });
+    StepOutput output;
+    output.tokens = tokens_here(c, validation_, batches);
+    ActionRunner runner(c, schedule_, validation_, batches, boundary(c, c.plan.micro_batch_size), {});
+    runner.run();
+    output.loss_sum = runner.loss_sum();
+    return output;
+  }
+
+  at::Tensor logits(StepContext& c, const Batch& batch) override {
+    const at::NoGradGuard no_grad;
+    const int64_t sequences = batch.tokens_BS.size(0), seq = batch.tokens_BS.size(1);
+    const std::vector<Batch> batches = {batch};
+    ActionRunner runner(c, schedule_, single_, batches, boundary(c, sequences, seq), {.result = StageResult::kLogits});
+    runner.run();
+    if (c.ctx.size(Axis::kPp) == 1) return runner.result();
+    at::Tensor logits = runner.result();
+    if (!logits.defined()) {
+      const auto options = at::TensorOptions(c.model.registry().dtype()).device(c.ctx.device());
+      logits = at::empty({sequences, seq, c.plan.config.model.vocab_size}, options);
+    }
+    return c.ctx.comm(Axis::kPp).broadcast(logits, schedule_.rank(schedule_.chain_length - 1));
+  }
+
+ private:
+  static BoundaryTensor boundary(StepContext& c, int64_t sequences) {
+    return boundary(c, sequences, c.plan.config.model.seq_length);
+  }
+  static BoundaryTensor boundary(StepContext& c, int64_t sequences, int64_t tokens) {
+    if (c.plan.schedule.chain_length == 1) return {};
+    return {c.model.boundary_shape(sequences, tokens),
+            at::TensorOptions(c.model.registry().dtype()).device(c.ctx.device())};
+  }
+
+  static bool holds(StepContext& c, const Schedule& schedule, bool (Schedule::*end)(int) const) {
+    const std::vector<int> stages = schedule.stages_of(c.ctx.coordinate(Axis::kPp));
+    return std::any_of(stages.begin(), stages.end(), [&](int stage) { return (schedule.*end)(stage); });
+  }
+
+  // The data is asked where tokens or targets are needed; elsewhere dropout wants to know which samples these are.
+  template <typename Load>
+  static std::vector<Batch> load(StepContext& c, const Schedule& schedule, const Load& load_batch) {
+    const NoCostScope free;
+    const bool asks = holds(c, schedule, &Schedule::is_first) || holds(c, schedule, &Schedule::is_last);
+    std::vector<Batch> batches;
+    for (int64_t i = 0; i < schedule.num_microbatches; ++i) {
+      if (asks) {
+        batches.push_back(load_batch(i));
+        continue;
+      }
+      const int64_t before = c.ctx.coordinate(Axis::kDp) * c.plan.num_microbatches + i;
+      batches.push_back(
+          {.tokens_BS = {}, .targets_BS = {}, .first_sample = before * c.plan.micro_batch_size, .step = c.step});
+    }
+    return batches;
+  }
+
+  static int64_t local_tokens(StepContext& c, const Batch& batch) {
+    if (c.data.global_tokens_per_batch()) return batch.targets_BS.numel();
+    const NoCostScope free;
+    return count_targets(batch.targets_BS);
+  }
+
+  // Of the microbatches whose loss this rank computes.
+  static int64_t tokens_here(StepContext& c, const Schedule& schedule, const std::vector<Batch>& batches) {
+    int64_t tokens = 0;
+    for (const int stage : schedule.stages_of(c.ctx.coordinate(Axis::kPp))) {
+      for (int i = 0; i < schedule.num_microbatches; ++i) {
+        if (schedule.is_last(stage) && schedule.passes(stage, i))
+          tokens += local_tokens(c, batches[static_cast<size_t>(i)]);
+      }
+    }
+    return tokens;
+  }
+
+  // Losses are divided by the tokens of the whole global batch, not averaged per rank: ranks with fewer tokens then
+  // weigh less. All dp peers of a last stage are last stages, too, and see all microbatches of theirs.
+  int64_t global_tokens(StepContext& c, const std::vector<Batch>& batches) const {
+    if (const auto known = c.data.global_tokens_per_batch()) return *known;
+    if (!holds(c, schedule_, &Schedule::is_last)) return 1;  // no loss here
+    int64_t local = 0;
+    for (const Batch& batch : batches) local += local_tokens(c, batch);
+    const at::Tensor count = at::scalar_tensor(local, at::TensorOptions(at::kLong).device(c.ctx.device()));
+    const int64_t total = c.ctx.comm(Axis::kDp).all_reduce(count).item<int64_t>();
+    RANKLAB_CHECK(total > 0, ErrorKind::kInvalidArgument, .where = "step " + std::to_string(c.step),
+                  .what = "no token of the global batch has a target", .got = "0",
+                  .want = "at least one target that is not -100");
+    return total;
+  }
+
+  Schedule schedule_, validation_, single_;
+};
+
+}  // namespace
+
+std::unique_ptr<ScheduleStrategy> make_pipeline_schedule(const Schedule& schedule) {
+  return std::make_unique<PipelineSchedule>(schedule);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,74 @@
+// What the stages of a pipeline hand each other: activations forward, gradients back. Between two stages of one rank a
+// tensor changes hands; between ranks it is a message. Receives are posted some actions ahead, so that a message is
+// under way while the rank computes; sends are not waited for: a message that the peer made after it had used ours
+// proves that ours has arrived, and its buffer is free. Each message has a tag of its own, so no order of arrival is
+// assumed. Cost: [S, B, H] a message; the receive buffers of `prefetch` actions. Thread rule: its rank's thread.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "core/comm/communicator.h"
+#include "core/pipeline/schedule.h"
+
+namespace ranklab {
+
+struct BoundaryTensor {
+  std::vector<int64_t> shape;
+  at::TensorOptions options;
+};
+
+class StageMessages {
+ public:
+  // Both outlive this. prefetch 0: a receive is posted when it is needed.
+  StageMessages(Communicator& pipeline, const Schedule& schedule, BoundaryTensor boundary, int prefetch);
+
+  void prepare(size_t action);  // before each of the rank's actions
+  at::Tensor take_activation(int stage, int microbatch) { return take({true, stage - 1, microbatch}); }
+  at::Tensor take_gradient(int stage, int microbatch) { return take({false, stage + 1, microbatch}); }
+  void give_activation(int stage, int microbatch, const at::Tensor& output) {
+    give({true, stage, microbatch}, stage + 1, output);
+  }
+  void give_gradient(int stage, int microbatch, const at::Tensor& input_grad) {
+    give({false, stage, microbatch}, stage - 1, input_grad);
+  }
+  void finish();  // waits until the last sends have arrived
+
+ private:
+  // By what it carries: the output of `stage` (forward), or the gradient of its input.
+  struct Message {
+    bool forward = false;
+    int stage = 0;  // that made it
+    int microbatch = 0;
+    auto operator<=>(const Message&) const = default;
+  };
+  struct Sent {
+    int peer = 0;
+    size_t used_at = 0;  // place of its use among the peer's work
+    WorkPtr work;
+  };
+
+  at::Tensor take(const Message& message);
+  void give(const Message& message, int consumer_stage, const at::Tensor& tensor);
+  void post_receives_of(const Action& action);
+  void post_receive(const Message& message);
+  int tag(const Message& message) const;
+  size_t cell(int stage, int microbatch) const;
+  size_t made_at(const Message& message) const;
+  size_t used_at(const Message& message) const;
+  void release_sends(int peer, size_t place);
+
+  Communicator& pipeline_;
+  const Schedule& schedule_;
+  BoundaryTensor boundary_;
+  size_t prefetch_;
+  size_t next_ = 0;                               // first action whose receives are not posted
+  std::vector<size_t> forward_at_, backward_at_;  // [stage, microbatch] -> place among its rank's work
+  std::map<Message, at::Tensor> kept_;            // between stages of this rank
+  std::map<Message, WorkPtr> coming_;
+  std::vector<Sent> sent_;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,32 @@
+// A span on a rank's timeline in virtual and wall time, from construction until the end of the scope. Thread rule: its
+// rank's thread.
+#pragma once
+#include "core/comm/rank_context.h"
+
+namespace ranklab {
+
+class TraceSpan {
+ public:
+  TraceSpan(RankContext& ctx, EventKind kind, const char* name, int stage = -1) : ctx_(ctx) {
+    if (!ctx_.tracer().enabled()) return;
+    event_.kind = kind;
+    event_.name = ctx_.tracer().intern(name);
+    event_.stage = stage;
+    event_.virtual_begin_ns = ctx_.clock().now_ns();
+    event_.wall_begin_ns = wall_now_ns();
+  }
+  ~TraceSpan() {
+    if (!ctx_.tracer().enabled()) return;
+    event_.virtual_end_ns = ctx_.clock().now_ns();
+    event_.wall_end_ns = wall_now_ns();
+    ctx_.tracer().record(event_);
+  }
+  TraceSpan(const TraceSpan&) = delete;
+  TraceSpan& operator=(const TraceSpan&) = delete;
+
+ private:
+  RankContext& ctx_;
+  Event event_;
+};
+
+}  // namespace ranklab

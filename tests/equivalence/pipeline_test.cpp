@@ -1,0 +1,254 @@
+// Every pipeline schedule against one pipeline rank with the same microbatches. Tier E: losses, gradients and weights
+// bit for bit, where gradients are added in the order of the microbatches. Tier U (fp64, 1e-12) where a parameter's
+// gradient is put together from two stages: tied embeddings, and DualPipe, whose two models see half of the
+// microbatches each.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/pipeline/schedules.h"
+#include "core/pipeline/verify.h"
+#include "core/sim/memory_scope.h"
+#include "tests/equivalence/pipeline_run.h"
+
+namespace ranklab {
+namespace {
+
+double relative_error(const at::Tensor& got, const at::Tensor& want) {
+  const double scale = want.abs().max().item<double>();
+  return (got - want).abs().max().item<double>() / (scale > 0 ? scale : 1.0);
+}
+
+void expect_equal(const std::map<TensorKey, at::Tensor>& got, const std::map<TensorKey, at::Tensor>& want,
+                  double tolerance, const char* what) {
+  ASSERT_EQ(got.size(), want.size()) << what;
+  for (const auto& [key, tensor] : want) {
+    const auto& [tp_rank, step, name] = key;
+    const auto it = got.find(key);
+    ASSERT_NE(it, got.end()) << what << " of " << name;
+    EXPECT_LE(relative_error(it->second, tensor), tolerance)
+        << what << " of " << name << " at step " << step << ", tp rank " << tp_rank;
+  }
+}
+
+// tolerance 0: the same bits.
+void expect_same_training(const PipelineRecord& got, const PipelineRecord& want, double tolerance) {
+  EXPECT_EQ(got.faults, std::vector<std::string>{});
+  EXPECT_EQ(got.parameters, want.parameters);
+  ASSERT_EQ(got.steps.size(), want.steps.size());
+  for (size_t i = 0; i < want.steps.size(); ++i) {
+    EXPECT_NEAR(got.steps[i].loss, want.steps[i].loss, tolerance * want.steps[i].loss) << "step " << i;
+    EXPECT_EQ(got.steps[i].tokens, want.steps[i].tokens);
+    EXPECT_NEAR(got.steps[i].grad_norm, want.steps[i].grad_norm, 1e-12 * want.steps[i].grad_norm) << "step " << i;
+  }
+  expect_equal(got.grads, want.grads, tolerance, "gradient");
+  expect_equal(got.weights, want.weights, tolerance, "weight");
+}
+
+// The same run without a pipeline. Bits also need the same dp and tp, which are proven against one rank elsewhere.
+PipelineRecord reference(TrainConfig c) {
+  c.parallel.world /= c.parallel.pp;
+  c.parallel.pp = 1;
+  c.virtual_stages = 1;
+  c.pipeline_schedule = "1f1b";
+  c.pipeline_layout.clear();
+  return train_pipeline(c);
+}
+
+TrainConfig with_pipeline(TrainConfig c, const std::string& schedule, int pp, int64_t vpp = 1) {
+  c.parallel.world *= pp;
+  c.parallel.pp = pp;
+  c.pipeline_schedule = schedule;
+  c.virtual_stages = vpp;
+  return c;
+}
+
+constexpr double kBits = 0, kRounding = 1e-12;
+
+// Every schedule of the list that can run at all: new rows are tested without a change here.
+TEST(Pipeline, EveryScheduleEqualsOneRank) {
+  TrainConfig config = pipeline_config();
+  config.model.num_layers = 8;
+  const PipelineRecord want = reference(config);
+  for (const ScheduleKind& kind : schedule_kinds()) {
+    for (const int pp : {2, 4, 8}) {
+      const bool two_models = std::string(kind.name) == "dualpipe";
+      const bool wants_two_each = std::string(kind.name).starts_with("dualpipe");  // microbatches for each rank
+      if (pp * std::max(kind.chunks, 1) > 8 || (wants_two_each && pp > 4)) continue;
+      SCOPED_TRACE(std::string(kind.name) + ", pp " + std::to_string(pp));
+      expect_same_training(train_pipeline(with_pipeline(config, kind.name, pp)), want, two_models ? kRounding : kBits);
+    }
+  }
+}
+
+TEST(Pipeline, SeveralStagesARankEqualOneRank) {
+  TrainConfig config = pipeline_config();
+  config.model.num_layers = 8;
+  const PipelineRecord want = reference(config);
+  for (const char* name : {"interleaved-1f1b", "looped-bfs", "1f1b"}) {
+    SCOPED_TRACE(name);
+    expect_same_training(train_pipeline(with_pipeline(config, name, 2, 4)), want, kBits);
+    expect_same_training(train_pipeline(with_pipeline(config, name, 4, 2)), want, kBits);
+    expect_same_training(train_pipeline(with_pipeline(config, name, 1, 4)), want, kBits);
+  }
+}
+
+TEST(Pipeline, ComposesWithTensorSequenceAndDataParallelism) {
+  for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe-v"}) {
+    for (const auto& [dp, tp, sp] :
+         {std::tuple{1, 2, false}, std::tuple{1, 2, true}, std::tuple{2, 1, false}, std::tuple{2, 2, true}}) {
+      SCOPED_TRACE(std::string(name) + ", dp " + std::to_string(dp) + " tp " + std::to_string(tp) + (sp ? " sp" : ""));
+      TrainConfig config = pipeline_config();
+      config.parallel = {.world = dp * tp, .tp = tp};
+      config.num_microbatches = 4;
+      config.sequence_parallel = sp;
+      config.model.add_bias = true;
+      config.model.dropout = 0.1;
+      config.ddp_bucket_bytes = 8192;  // several buckets
+      expect_same_training(train_pipeline(with_pipeline(config, name, 2)), reference(config), kBits);
+    }
+  }
+}
+
+TEST(Pipeline, Gpt2KindWithSgdInFp32) {
+  TrainConfig config = pipeline_config();
+  config.params_dtype = "fp32";
+  config.optimizer = OptimizerKind::kSgd;
+  config.model.norm = NormKind::kLayerNorm;
+  config.model.position = PositionKind::kLearned;
+  config.model.activation = ActivationKind::kGelu;
+  config.model.add_bias = true;
+  config.model.dropout = 0.2;
+  const PipelineRecord want = reference(config);
+  for (const char* name : {"gpipe", "1f1b", "zb-h2"})
+    expect_same_training(train_pipeline(with_pipeline(config, name, 4)), want, kBits);
+}
+
+TEST(Pipeline, TiedEmbeddings) {
+  for (const auto& [name, pp, dp] :
+       {std::tuple{"1f1b", 4, 1}, std::tuple{"1f1b", 2, 2}, std::tuple{"zb-h1", 2, 1}, std::tuple{"zb-v", 2, 2},
+        std::tuple{"dualpipe", 2, 1}, std::tuple{"dualpipe", 4, 1}, std::tuple{"zb-h1", 1, 2}}) {
+    SCOPED_TRACE(std::string(name) + ", pp " + std::to_string(pp) + " dp " + std::to_string(dp));
+    TrainConfig config = pipeline_config();
+    config.parallel = {.world = dp, .tp = 1};
+    config.global_batch_size = 8 * dp;
+    config.model.tie_embeddings = true;
+    expect_same_training(train_pipeline(with_pipeline(config, name, pp)), reference(config), kRounding);
+  }
+}
+
+TEST(Pipeline, UnevenLayers) {
+  TrainConfig config = pipeline_config();
+  config.model.num_layers = 7;
+  const PipelineRecord want = reference(config);
+  TrainConfig uneven = with_pipeline(config, "1f1b", 4);
+  expect_same_training(train_pipeline(uneven), want, kBits);
+  EXPECT_EQ(resolve(uneven).stage_layers, (std::vector<int64_t>{2, 2, 2, 1}));
+  uneven.pipeline_layout = "1,3,1,2";
+  expect_same_training(train_pipeline(uneven), want, kBits);
+}
+
+TEST(Pipeline, FewerMicrobatchesThanRanks) {
+  TrainConfig config = pipeline_config();
+  for (const int64_t microbatches : {1, 2}) {
+    config.num_microbatches = microbatches;
+    const PipelineRecord want = reference(config);
+    for (const char* name : {"gpipe", "1f1b", "zb-h1"})
+      expect_same_training(train_pipeline(with_pipeline(config, name, 4)), want, kBits);
+  }
+}
+
+TEST(Pipeline, OneRankRunsEverySchedule) {
+  TrainConfig config = pipeline_config();
+  const PipelineRecord want = reference(config);
+  for (const char* name : {"gpipe", "zb-h1", "zb-v", "dualpipe-v"})
+    expect_same_training(train_pipeline(with_pipeline(config, name, 1)), want, kBits);
+}
+
+TEST(Pipeline, PairwiseAccumulationIsTheSameTree) {
+  TrainConfig config = pipeline_config();
+  config.accumulation = Accumulation::kPairwise;
+  const PipelineRecord want = reference(config);
+  for (const char* name : {"1f1b", "zb-h1", "zb-v"})
+    expect_same_training(train_pipeline(with_pipeline(config, name, 2)), want, kBits);
+}
+
+TEST(Pipeline, ClippingSeesEachParameterOnce) {
+  for (const bool tied : {false, true}) {
+    TrainConfig config = pipeline_config();
+    config.model.tie_embeddings = tied;
+    config.clip_grad = 0.05;
+    const PipelineRecord want = reference(config);
+    for (const char* name : {"1f1b", "dualpipe"})
+      expect_same_training(train_pipeline(with_pipeline(config, name, 2)), want, kRounding);
+  }
+}
+
+// What GPUs do: no receive is posted before the action that needs it.
+TEST(Pipeline, RunsWithoutReceivesPostedAhead) {
+  TrainConfig config = pipeline_config();
+  const PipelineRecord want = reference(config);
+  config.backend = "cuda";
+  for (const char* name : {"gpipe", "1f1b", "zb-h1"})
+    expect_same_training(train_pipeline(with_pipeline(config, name, 4)), want, kBits);
+}
+
+TEST(Pipeline, ValidationAndSamplesGoThroughThePipe) {
+  TrainConfig config = pipeline_config();
+  config.eval_interval = 2;
+  config.eval_iters = 2;
+  config.sample_tokens = 12;
+  const PipelineRecord want = reference(config);
+  ASSERT_EQ(want.validation.size(), 1u);
+  for (const char* name : {"1f1b", "zb-v", "dualpipe"}) {
+    const PipelineRecord got = train_pipeline(with_pipeline(config, name, 2));
+    EXPECT_NEAR(got.validation.at(0), want.validation.at(0), 1e-12 * want.validation.at(0)) << name;
+    EXPECT_EQ(got.sample, want.sample) << name;
+  }
+}
+
+// The most activations that any rank's run held at once, in the verifier's unit.
+TEST(Pipeline, PeakActivationsAreTheVerifiers) {
+  TrainConfig config = pipeline_config();
+  config.model.num_layers = 8;
+  config.train_iters = 1;
+  for (const ScheduleKind& kind : schedule_kinds()) {
+    SCOPED_TRACE(kind.name);
+    const PipelineRecord got = train_pipeline(with_pipeline(config, kind.name, 4));
+    const ScheduleProof proof = verify_schedule(got.schedule);
+    const double share = static_cast<double>(got.schedule.num_ranks()) / got.schedule.chain_length;
+    ASSERT_EQ(got.traces.size(), 4u);
+    for (size_t rank = 0; rank < 4; ++rank) {
+      double most = 0;
+      for (const Event& event : got.traces[rank].events) {
+        if (got.traces[rank].names[event.name] == "activations held") most = std::max(most, event.value);
+      }
+      EXPECT_DOUBLE_EQ(most * share, proof.memory[rank].peak_activations) << "rank " << rank;
+    }
+  }
+}
+
+// ... and so are the bytes where a backward is whole: the verifier's count times what one more microbatch takes in
+// GPipe. (Between B and W a microbatch holds the layers' output gradients, too: 1.4 times an activation here.)
+TEST(Pipeline, PeakActivationBytesFollowTheCount) {
+  install_booking_allocator();
+  const auto run = [](const char* name, int64_t microbatches) {
+    TrainConfig config = pipeline_config();
+    config.model.num_layers = 8;
+    config.train_iters = 1;
+    config.global_batch_size = config.num_microbatches = microbatches;
+    return train_pipeline(with_pipeline(config, name, 4));
+  };
+  const PipelineRecord eight = run("gpipe", 8), sixteen = run("gpipe", 16), got = run("1f1b", 16);
+  const ScheduleProof proof = verify_schedule(got.schedule);
+  for (int rank = 0; rank < 4; ++rank) {
+    const auto of_eight = static_cast<double>(eight.peak_activation_bytes.at(rank));
+    const double each = (static_cast<double>(sixteen.peak_activation_bytes.at(rank)) - of_eight) / 8;
+    const double held = 8 + (static_cast<double>(got.peak_activation_bytes.at(rank)) - of_eight) / each;
+    EXPECT_NEAR(held, proof.memory[static_cast<size_t>(rank)].peak_activations, 0.15) << "rank " << rank;
+  }
+}
+
+}  // namespace
+}  // namespace ranklab

@@ -1,0 +1,66 @@
+// From --pp and its friends to microbatches, layers and holders of parameters.
+#include "core/runtime/pipeline_layout.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+
+namespace ranklab {
+namespace {
+
+TrainConfig pipeline(int pp, const std::string& schedule = "1f1b") {
+  TrainConfig c;
+  c.parallel = {.world = pp, .pp = pp};
+  c.pipeline_schedule = schedule;
+  return c;
+}
+
+TEST(PipelineLayout, MicrobatchesComeFromWhatIsAsked) {
+  TrainConfig c = pipeline(1);
+  EXPECT_EQ(resolve_microbatches(c, 12), 1);
+  c.micro_batch_size = 3;
+  EXPECT_EQ(resolve_microbatches(c, 12), 4);
+  c.num_microbatches = 4;
+  EXPECT_EQ(resolve_microbatches(c, 12), 4);
+  c.num_microbatches = 6;
+  EXPECT_THROW(resolve_microbatches(c, 12), Error);
+  c.micro_batch_size = 0;
+  EXPECT_EQ(resolve_microbatches(c, 12), 6);
+}
+
+TEST(PipelineLayout, APipelineHasTwoMicrobatchesForEachRankIfItCan) {
+  EXPECT_EQ(resolve_microbatches(pipeline(4), 32), 8);
+  EXPECT_EQ(resolve_microbatches(pipeline(3), 24), 6);
+  EXPECT_EQ(resolve_microbatches(pipeline(4), 10), 10);  // no multiple of 4 divides it
+  EXPECT_EQ(resolve_microbatches(pipeline(4), 3), 3);
+}
+
+TEST(PipelineLayout, LayersAreEvenAndTheFirstStagesTakeTheRest) {
+  TrainConfig c = pipeline(4);
+  c.model.num_layers = 10;
+  EXPECT_EQ(resolve_stage_layers(c, resolve_schedule(c, 8)), (std::vector<int64_t>{3, 3, 2, 2}));
+  c.pipeline_layout = "1,4,4,1";
+  EXPECT_EQ(resolve_stage_layers(c, resolve_schedule(c, 8)), (std::vector<int64_t>{1, 4, 4, 1}));
+}
+
+TEST(PipelineLayout, SeveralStagesMakeIt1F1BInterleaved) {
+  TrainConfig c = pipeline(2);
+  c.virtual_stages = 3;
+  EXPECT_EQ(resolve_schedule(c, 4).name, "interleaved-1f1b");
+}
+
+TEST(PipelineLayout, HoldersAreTheRanksWithACopy) {
+  TrainConfig c = pipeline(4);
+  c.global_batch_size = 8;
+  RunPlan plan = resolve(c);
+  EXPECT_EQ(pipeline_holders(plan, "embedding.weight"), std::vector<int>{0});
+  EXPECT_EQ(pipeline_holders(plan, "layers.2.mlp.down.weight"), std::vector<int>{2});
+  EXPECT_EQ(pipeline_holders(plan, "final_norm.weight"), std::vector<int>{3});
+  c.model.tie_embeddings = true;
+  EXPECT_EQ(pipeline_holders(resolve(c), "embedding.weight"), (std::vector<int>{0, 3}));
+  c.pipeline_schedule = "dualpipe";
+  EXPECT_EQ(pipeline_holders(resolve(c), "layers.2.mlp.down.weight"), (std::vector<int>{1, 2}));
+}
+
+}  // namespace
+}  // namespace ranklab
