@@ -36,7 +36,7 @@ if(TARGET ranklab)
   install(TARGETS ranklab RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   # The program finds them beside itself, in share/ (lessons/lesson_list.h).
   install(DIRECTORY lessons/ DESTINATION share/ranklab/lessons
-          FILES_MATCHING PATTERN "*.md" PATTERN "exercise.h" PATTERN "exercise.cpp" PATTERN "solution.cpp" PATTERN "lesson_api.h")
+          FILES_MATCHING PATTERN "*.md" PATTERN "exercise.h" PATTERN "exercise.cpp" PATTERN "solution.cpp" PATTERN "*_api.h")
 endif()
 if(TARGET ranklab_cuda)
   install(TARGETS ranklab_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <sstream>
 
 #include "core/base/text.h"
 #include "lessons/compile.h"
@@ -25,7 +26,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
-// A world's error in a learner's words: a line for each rank of a deadlock, without the call numbers of the group, and
+// An error in a learner's words: a line for each rank of a deadlock, without the call numbers of the group, and
 // with advice that lesson_api.h has a word for.
 std::vector<std::string> details_of(const ErrorText& text) {
   static const std::regex kGroupCall(R"( \([a-z-]+\[[0-9 ]+\][^)]*\))");
@@ -36,7 +37,8 @@ std::vector<std::string> details_of(const ErrorText& text) {
     lines.push_back(got.substr(0, at));
     got = "for " + got.substr(at + arrow.size());
   }
-  if (!got.empty()) lines.push_back(got);
+  std::istringstream last(got);
+  for (std::string line; std::getline(last, line);) lines.push_back(line);
   if (!text.want.empty()) lines.push_back("wanted: " + text.want);
   const std::string fix =
       replaced(replaced(text.fix, "use the async forms", "use send_recv"), "raise the hang timeout", "raise --timeout");

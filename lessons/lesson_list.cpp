@@ -15,6 +15,8 @@ LessonPtr make_what_is_a_rank();
 LessonPtr make_all_reduce();
 LessonPtr make_replicas_stay_equal();
 LessonPtr make_split_matmul();
+LessonPtr make_why_pipelines_idle();
+LessonPtr make_can_the_bubble_shrink();
 
 namespace {
 
@@ -23,6 +25,8 @@ const auto kLessons = std::to_array<LessonRow>({
     {1, "all_reduce", "What does an all-reduce cost?", make_all_reduce},
     {2, "replicas_stay_equal", "Why do 8 replicas stay equal?", make_replicas_stay_equal},
     {3, "split_matmul", "How is one matmul split?", make_split_matmul},
+    {4, "why_pipelines_idle", "Why do pipelines idle?", make_why_pipelines_idle},
+    {5, "can_the_bubble_shrink", "Can the bubble shrink?", make_can_the_bubble_shrink},
 });
 
 }  // namespace

@@ -32,7 +32,7 @@ std::string output_of(const std::string& command, int want_exit = 0) {
 class DataCommand : public testing::Test {
  protected:
   void SetUp() override {
-    root_ = fs::path(testing::TempDir()) / "ranklab_data_command";
+    root_ = temporary_path("ranklab_data_command");
     fs::remove_all(root_);
     fs::create_directories(root_);
     std::ofstream text(root_ / "text.txt");
@@ -134,7 +134,7 @@ class ShellSyntax : public testing::TestWithParam<const char*> {};
 TEST_P(ShellSyntax, TheShellAcceptsTheScript) {
   const std::string shell = GetParam();
   if (std::system(("command -v " + shell + " >/dev/null").c_str()) != 0) GTEST_SKIP() << shell << " is not installed";
-  const fs::path script = fs::path(testing::TempDir()) / ("ranklab_completion_syntax." + shell);
+  const fs::path script = temporary_path("ranklab_completion_syntax") + "." + shell;
   output_of("'" RANKLAB_PROGRAM "' completion " + shell + " > " + script.string());
   EXPECT_GT(fs::file_size(script), 1000u);
   output_of(shell + " -n " + script.string() + " 2>&1");

@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string log_dir() { return (std::filesystem::path(testing::TempDir()) / "ranklab_dry_run").string(); }
+std::string log_dir() { return temporary_path("ranklab_dry_run"); }
 
 Outcome train(const std::string& arguments) {
   return run_command(std::string(RANKLAB_PROGRAM " train --log-dir ") + log_dir() + " " + arguments);

@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::filesystem::path kDirectory = std::filesystem::path(testing::TempDir()) / "ranklab_json";
+const std::filesystem::path kDirectory = temporary_path("ranklab_json");
 
 Outcome train(const std::string& arguments) {
   return run_command(std::string(RANKLAB_PROGRAM " train --world-size 2 --tp 1 --mock-data --gbs 4 --num-layers 1 ") +

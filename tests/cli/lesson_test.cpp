@@ -21,7 +21,9 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-const char* const kFolders[] = {"00_what_is_a_rank", "01_all_reduce", "02_replicas_stay_equal", "03_split_matmul"};
+const char* const kFolders[] = {"00_what_is_a_rank", "01_all_reduce",         "02_replicas_stay_equal",
+                                "03_split_matmul",   "04_why_pipelines_idle", "05_can_the_bubble_shrink"};
+const int kLessons = std::size(kFolders);
 
 std::string read(const fs::path& path) {
   std::ifstream in(path);
@@ -69,21 +71,21 @@ TEST_F(Learner, GoesThroughTheFirstLesson) {
   solve(0);
   EXPECT_THAT(passing("check"), AllOf(HasSubstr("passed: lesson 0"), HasSubstr("ranklab lesson start 1")));
   EXPECT_THAT(passing("solution"), HasSubstr("extern \"C\" void coord"));
-  EXPECT_THAT(passing("progress"), AllOf(HasSubstr("1 of 4 lessons passed"), Not(HasSubstr("solution seen"))));
+  EXPECT_THAT(passing("progress"), AllOf(HasSubstr("1 of 6 lessons passed"), Not(HasSubstr("solution seen"))));
   EXPECT_THAT(passing("list"), HasSubstr("✔       0"));
   EXPECT_THAT(passing("start"), HasSubstr("Lesson 1:")) << "goes on with the next one";
 }
 
 TEST_F(Learner, EveryLessonFailsAsGivenAndPassesWhenSolved) {
-  for (int number = 0; number < 4; ++number) {
+  for (int number = 0; number < kLessons; ++number) {
     const std::string n = std::to_string(number);
     passing("start " + n);
     EXPECT_EQ(lesson("check").exit_code, 4) << n;
     solve(number);
     EXPECT_THAT(passing("check"), HasSubstr("passed: lesson " + n));
   }
-  EXPECT_THAT(passing("progress"), HasSubstr("4 of 4 lessons passed"));
-  EXPECT_THAT(passing("check 3"), HasSubstr("That was the last one"));
+  EXPECT_THAT(passing("progress"), HasSubstr("6 of 6 lessons passed"));
+  EXPECT_THAT(passing("check 5"), HasSubstr("That was the last one"));
 }
 
 TEST_F(Learner, GetsHintsOneByOne) {
@@ -150,7 +152,7 @@ TEST_F(Learner, IsToldOfAHang) {
 }
 
 TEST_F(Learner, MakesMistakes) {
-  const std::pair<const char*, const char*> mistakes[] = {{"start 4", "0 to 3"},
+  const std::pair<const char*, const char*> mistakes[] = {{"start 6", "0 to 5"},
                                                           {"start al_reduce", "did you mean"},
                                                           {"check 0", "ranklab lesson start 0"},
                                                           {"watch 0", "ranklab lesson start 0"},
@@ -209,7 +211,7 @@ TEST_F(Learner, FindsEveryLessonInTheReadme) {
   for (auto it = std::sregex_iterator(listed.begin(), listed.end(), row); it != std::sregex_iterator(); ++it, ++count) {
     EXPECT_THAT(readme, HasSubstr("| `" + it->str(1) + "` | " + it->str(2) + " |"));
   }
-  EXPECT_EQ(count, 4);
+  EXPECT_EQ(count, kLessons);
 }
 
 }  // namespace

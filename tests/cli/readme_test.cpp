@@ -63,7 +63,7 @@ std::map<int, Row> training_rows() {
 
 // The newcomer's command: losses within what another CPU's rounding may do, virtual figures exactly as printed.
 TEST(Readme, TheDefaultRunGivesTheFiguresShown) {
-  const std::filesystem::path directory = std::filesystem::path(testing::TempDir()) / "ranklab_readme";
+  const std::filesystem::path directory = temporary_path("ranklab_readme");
   const std::string output = output_of("train --log-dir " + directory.string());
   EXPECT_THAT(output, testing::HasSubstr("sample:\nAnd the "));
   const std::map<int, Row> rows = training_rows();

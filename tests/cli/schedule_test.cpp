@@ -47,7 +47,7 @@ class ScheduleCommand : public testing::Test {
     std::ifstream in(folder_ / name);
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   }
-  fs::path folder_ = fs::path(testing::TempDir()) / "ranklab_schedule_test";
+  fs::path folder_ = temporary_path("ranklab_schedule_test");
 };
 
 TEST_F(ScheduleCommand, SimulateAnswersTheUnitCostTable) {

@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string folder() { return (std::filesystem::path(testing::TempDir()) / "ranklab_pipeline").string(); }
+std::string folder() { return temporary_path("ranklab_pipeline"); }
 
 Outcome train(const std::string& arguments, const char* errors = "2>&1") {
   return run_command(std::string(RANKLAB_PROGRAM " train --mock-data --log-dir ") + folder() + " " + arguments + " " +

@@ -1,6 +1,7 @@
 #include "core/runtime/run_log.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -20,7 +21,7 @@ std::vector<std::string> lines(const std::string& path) {
 }
 
 TEST(RunLog, WritesLossLinesMetricsAndTheTrace) {
-  const std::string directory = testing::TempDir() + "/ranklab_run_log_test";
+  const std::string directory = testing::TempDir() + "/ranklab_run_log_test" + std::to_string(::getpid());
   std::filesystem::remove_all(directory);
   TrainConfig config = tiny_config(4, 2);
   config.train_iters = 2;
@@ -52,7 +53,7 @@ TEST(RunLog, WritesLossLinesMetricsAndTheTrace) {
 }
 
 TEST(RunLog, AFolderThatCannotBeMadeIsNamed) {
-  const std::string file = testing::TempDir() + "/ranklab_not_a_folder";
+  const std::string file = testing::TempDir() + "/ranklab_not_a_folder" + std::to_string(::getpid());
   std::ofstream(file) << "x";
   try {
     make_run_log_hook(file);

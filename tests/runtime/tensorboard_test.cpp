@@ -1,6 +1,7 @@
 #include "core/runtime/tensorboard.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cstdlib>
@@ -128,7 +129,7 @@ TEST(Tensorboard, LargeStepsNeedSeveralVarintBytes) {
 class TensorboardRun : public testing::Test {
  protected:
   void SetUp() override {
-    directory_ = fs::path(testing::TempDir()) / "ranklab_tensorboard_test";
+    directory_ = fs::path(testing::TempDir()) / ("ranklab_tensorboard_test" + std::to_string(::getpid()));
     fs::remove_all(directory_);
     TrainConfig config = tiny_config(2, 1);
     config.train_iters = 2;
@@ -188,7 +189,7 @@ TEST_F(TensorboardRun, TensorboardsOwnReaderAgrees) {
 }
 
 TEST(Tensorboard, AFolderThatCannotBeMadeIsNamed) {
-  const std::string file = testing::TempDir() + "/ranklab_tensorboard_not_a_folder";
+  const std::string file = testing::TempDir() + "/ranklab_tensorboard_not_a_folder" + std::to_string(::getpid());
   std::ofstream(file) << "x";
   try {
     make_tensorboard_hook(file);

@@ -1,0 +1,61 @@
+#include "lessons/pipeline_picture.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "core/base/text.h"
+
+namespace ranklab::lesson {
+namespace {
+
+Ink ink_of(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::kF:
+      return Ink::kCyan;
+    case ActionKind::kW:
+      return Ink::kGreen;
+    default:
+      return Ink::kYellow;
+  }
+}
+
+// The longest name that fits, filled with blanks.
+std::string block(const Schedule& schedule, const Action& action, int width, bool numbers) {
+  const std::string microbatch = std::to_string(action.microbatch);
+  std::string kind = letters(action.kind);
+  if (schedule.part(action.stage) >= schedule.num_ranks())
+    std::transform(kind.begin(), kind.end(), kind.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string with_number =
+      numbers ? (action.has_forward() ? "" : kind.substr(0, 1)) + microbatch : kind + microbatch;
+  for (const std::string& name : {with_number, kind, kind.substr(0, 1)}) {
+    if (columns_of(name) <= width) return padded(name, width);
+  }
+  return "";
+}
+
+}  // namespace
+
+void draw_pipeline(Screen& screen, const std::string& title, const TimedSchedule& run, PictureScale scale) {
+  const auto column = [&](double time) { return static_cast<int>(std::lround(time * scale.columns_per_unit)); };
+  const int width = column(run.timeline.end);
+  screen.line("  " + padded(title, width + 6) + screen.paint(Ink::kDim, "holds"));
+  for (int rank = 0; rank < run.schedule.num_ranks(); ++rank) {
+    std::string text = strprintf("  rank %-2d ", rank);
+    int at = 0;
+    const auto idle_until = [&](int end) {
+      text += screen.paint(Ink::kDim, repeated("·", end - at));
+      at = end;
+    };
+    for (const TimedAction& one : run.timeline.ranks[static_cast<size_t>(rank)]) {
+      idle_until(column(one.begin));
+      const int end = column(one.end);
+      text += screen.paint(ink_of(one.action.kind), block(run.schedule, one.action, end - at, scale.numbers));
+      at = end;
+    }
+    idle_until(width);
+    screen.line(text + strprintf("  %g", run.held[static_cast<size_t>(rank)]));
+  }
+}
+
+}  // namespace ranklab::lesson
