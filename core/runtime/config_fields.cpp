@@ -28,7 +28,7 @@ T parse_number(const ConfigField& field, const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size())
     refuse(field, text, std::integral<T> ? "a whole number" : "a number");
-  return value;
+  return value + T{0};  // minus zero is zero: TOML would read a written "-0" back as the integer 0
 }
 
 // The shortest text that reads back to the same bits.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tests/fuzz/run.sh [BUILD_FOLDER [SECONDS]]: runs every fuzzer that long over the kept corpus, with bounded memory. New inputs stay in the build
-# folder; an input that fails is named on the last line: keep it in corpus/ once it is fixed.
+# folder (RANKLAB_FUZZ_SEED chooses other paths); an input that fails is named on the last line: keep it in corpus/ once it is fixed.
 set -euo pipefail
 build=${1:-build/fuzz}
 seconds=${2:-60}
@@ -26,7 +26,7 @@ for folder in "$here"/corpus/*/; do
   dict=()
   [ -f "$here/$reader.dict" ] && dict=("-dict=$here/$reader.dict")
   while [ "${#pids[@]}" -ge "$jobs" ]; do wait_for_oldest; done
-  "$build/tests/fuzz/fuzz_$reader" "$build/corpus_$reader" "$folder" "${dict[@]}" -max_total_time="$seconds" -max_len=65536 -timeout=5 \
+  "$build/tests/fuzz/fuzz_$reader" "$build/corpus_$reader" "$folder" "${dict[@]}" -seed="${RANKLAB_FUZZ_SEED:-1}" -max_total_time="$seconds" -max_len=65536 -timeout=5 \
     -rss_limit_mb=768 -malloc_limit_mb=256 -print_final_stats=1 -artifact_prefix="$build/findings/${reader}_" >"$build/fuzz_$reader.log" 2>&1 &
   pids+=($!)
   names+=("$reader")

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -48,6 +49,13 @@ TEST(ConfigToml, EveryFieldReadsBackAsItWasWritten) {
     EXPECT_EQ(field.get(again), one[0].text);
     for (const ConfigField& other : config_fields()) EXPECT_EQ(other.get(again), other.get(written)) << other.key;
   }
+}
+
+TEST(ConfigToml, MinusZeroIsZero) {
+  const MergedConfig merged = merge_config({}, parse_config_toml("[optim]\nlr = -0e3\n", "a.toml"));
+  const MergedConfig again = merge_config({}, parse_config_toml(config_toml(merged.config), "b.toml"));
+  EXPECT_FALSE(std::signbit(merged.config.lr));
+  EXPECT_EQ(config_toml(again.config), config_toml(merged.config));
 }
 
 TEST(ConfigToml, RemarksKeepItReadable) {
