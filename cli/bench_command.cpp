@@ -1,6 +1,5 @@
 // ranklab bench collectives | train | overhead | step
 #include <ATen/Parallel.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <array>
@@ -14,6 +13,7 @@
 #include "cli/bench_train.h"
 #include "cli/command.h"
 #include "cli/config_options.h"
+#include "core/base/system.h"
 
 namespace ranklab {
 namespace {
@@ -21,15 +21,9 @@ namespace {
 const CLI::Range kCount(1, 1'000'000);
 const CLI::Range kCountOrNone(0, 1'000'000);
 
-std::string own_path() {
-  std::array<char, 4096> path{};
-  const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size() - 1);
-  return size > 0 ? std::string(path.data(), static_cast<size_t>(size)) : "ranklab";
-}
-
 CommandAction setup_train_bench(CLI::App& app) {
   auto options = std::make_shared<BenchTrainOptions>();
-  options->program = own_path();
+  options->program = program_path().string();
   options->peer_script = RANKLAB_SOURCE_DIR "/tests/peer/peer.py";
   app.add_option("--peer", options->peer_python,
                  "a Python with torch: adds PyTorch's side (torchrun, Gloo, one process per rank)");

@@ -21,7 +21,7 @@ constexpr std::array<Layout, 3> kLayouts = {{{"dp 8", 1}, {"dp 4 x tp 2, sp", 2}
 
 TrainConfig config_for(const Layout& layout, bool observed) {
   TrainConfig config;
-  config.parallel.tp = layout.tp;
+  config.parallel = {.world = 8, .tp = layout.tp};
   config.gemm = "mkl";
   config.virtual_time = observed;
   config.trace = observed;

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <deque>
+#include <optional>
 
 #include "core/base/text.h"
 #include "core/runtime/config_fields.h"
@@ -20,6 +21,7 @@ struct ConfigOptions::State {
   std::deque<Given> given;  // CLI11 keeps references to the members
   std::vector<std::string> files;
   std::vector<std::string> assignments;
+  std::optional<MergedConfig> merged;
 };
 
 namespace {
@@ -68,7 +70,12 @@ ConfigOptions::ConfigOptions(CLI::App& app, TrainConfig defaults) : state_(std::
 
 ConfigOptions::~ConfigOptions() = default;
 
-MergedConfig ConfigOptions::merged() const {
+const MergedConfig& ConfigOptions::merged() const {
+  if (!state_->merged) state_->merged = merge_sources();
+  return *state_->merged;
+}
+
+MergedConfig ConfigOptions::merge_sources() const {
   std::vector<ConfigSetting> settings;
   for (const std::string& file : state_->files) {
     for (ConfigSetting& setting : read_config_toml(file)) settings.push_back(std::move(setting));

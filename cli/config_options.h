@@ -18,8 +18,8 @@ class ConfigOptions {
   // given, below the preset's.
   explicit ConfigOptions(CLI::App& app, TrainConfig defaults = {});
   ~ConfigOptions();
-  // After parsing: every source merged, with where each value came from.
-  MergedConfig merged() const;
+  // After parsing: every source merged, with where each value came from. Sources are read once: a file may be a pipe.
+  const MergedConfig& merged() const;
   TrainConfig config() const;
   // The plan of `config` (mine, perhaps adopted to a world); a refusal says where the settings it names came from.
   RunPlan resolve(const TrainConfig& config) const;
@@ -27,6 +27,7 @@ class ConfigOptions {
   bool given(const std::string& key) const;
 
  private:
+  MergedConfig merge_sources() const;
   struct State;
   std::unique_ptr<State> state_;
 };

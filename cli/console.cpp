@@ -13,7 +13,8 @@
 namespace ranklab {
 namespace {
 
-constexpr const char* kHeader = "  step      loss  grad norm        lr   tokens/s  virtual ms    MFU  exposed comm";
+constexpr const char* kHeader =
+    "  step      loss  grad norm        lr   tokens/s  virtual ms    MFU  exposed comm  waiting";
 
 class ProgressBar {
  public:
@@ -113,10 +114,10 @@ class ConsoleHook : public Hook {
     std::fprintf(out_, "%6ld  %8.4f  %9.4f  %8.2e  %9.0f", static_cast<long>(m.step), m.loss, m.grad_norm, m.lr,
                  m.tokens_per_s);
     if (simulated_) {
-      std::fprintf(out_, "  %10.3f  %4.1f%%  %11.1f%%\n", m.virtual_step_ms, 100 * m.mfu,
-                   100 * m.exposed_comm_fraction);
+      std::fprintf(out_, "  %10.3f  %4.1f%%  %11.1f%%  %6.1f%%\n", m.virtual_step_ms, 100 * m.mfu,
+                   100 * m.exposed_comm_fraction, 100 * m.peer_wait_fraction);
     } else {
-      std::fprintf(out_, "  %10s  %5s  %12s\n", "-", "-", "-");
+      std::fprintf(out_, "  %10s  %5s  %12s  %7s\n", "-", "-", "-", "-");
     }
     std::fflush(out_);
   }

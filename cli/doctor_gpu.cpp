@@ -4,6 +4,7 @@
 #include <map>
 #include <sstream>
 
+#include "backends/cuda/cuda_backend.h"
 #include "cli/doctor_checks.h"
 #include "core/base/text.h"
 
@@ -89,14 +90,10 @@ DoctorLine check_nccl() {
   return {Status::kOk, "NCCL", (version.empty() ? "" : version + ", ") + path};
 }
 
-// Looked for where backends/cuda/cuda_backend.h opens it, not opened.
+// Looked for, not opened.
 DoctorLine check_cuda_module() {
-  constexpr const char* kName = "libranklab_cuda.so";
   std::error_code unreadable;
-  const fs::path folder = fs::read_symlink("/proc/self/exe", unreadable).parent_path();
-  std::vector<fs::path> places = {folder / kName, folder / ".." / "lib" / kName};
-  const char* given = std::getenv("RANKLAB_CUDA_MODULE");
-  if (given != nullptr && *given != '\0') places = {given};
+  const std::vector<fs::path> places = cuda_module_places();
   for (const fs::path& place : places) {
     if (fs::exists(place, unreadable)) return {Status::kOk, "CUDA module", place.lexically_normal().string()};
   }

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 
 #include "cli/doctor_checks.h"
 #include "core/base/error.h"
+#include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/comm/process_env.h"
 
@@ -22,15 +22,6 @@ double number_in(const std::string& path, double otherwise) {
   char* end = nullptr;
   const double value = std::strtod(line.c_str(), &end);
   return end == line.c_str() ? otherwise : value;
-}
-
-double memory_field(const std::string& wanted) {
-  std::ifstream file("/proc/meminfo");
-  std::string key, unit;
-  for (double kilobytes = 0; file >> key >> kilobytes >> unit;) {
-    if (key == wanted) return kilobytes * 1024;
-  }
-  return 0;
 }
 
 std::string limit_text(rlim_t limit) { return limit == RLIM_INFINITY ? "unlimited" : std::to_string(limit); }
@@ -55,8 +46,8 @@ DoctorLine check_cores() {
 
 DoctorLine check_memory_available() {
   constexpr double kSmallest = 512.0 * (1 << 20), kComfortable = 2048.0 * (1 << 20);
-  const double total = memory_field("MemTotal:");
-  double available = memory_field("MemAvailable:");
+  const double total = static_cast<double>(system_memory_bytes("MemTotal:"));
+  double available = static_cast<double>(system_memory_bytes("MemAvailable:"));
   const double group = number_in("/sys/fs/cgroup/memory.max", kUnlimited);
   const double group_used = number_in("/sys/fs/cgroup/memory.current", 0);
   std::string value = human_bytes(available) + " available of " + human_bytes(total);

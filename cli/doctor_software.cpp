@@ -9,6 +9,7 @@
 
 #include "cli/doctor_checks.h"
 #include "core/base/error.h"
+#include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/data/corpus.h"
 
@@ -56,10 +57,7 @@ DoctorLine check_tool(const char* what, const std::string& program, const char* 
 }  // namespace
 
 DoctorLine check_program() {
-  std::error_code unreadable;
-  return {Status::kOk, "ranklab",
-          strprintf("%s, %s", RANKLAB_VERSION,
-                    std::filesystem::read_symlink("/proc/self/exe", unreadable).string().c_str())};
+  return {Status::kOk, "ranklab", strprintf("%s, %s", RANKLAB_VERSION, program_path().string().c_str())};
 }
 
 DoctorLine check_libtorch() {

@@ -9,7 +9,6 @@
 #include "cli/pipeline_text.h"
 #include "cli/topology_text.h"
 #include "core/base/text.h"
-#include "core/pipeline/verify.h"
 #include "core/plan/activation_bytes.h"
 #include "core/plan/step_time.h"
 #include "core/plan/traffic.h"
@@ -36,35 +35,15 @@ int optimizer_copies(const TrainConfig& c) {
   return c.sgd_momentum > 0 ? 1 : 0;
 }
 
-// The traffic of a rank with several stages is not predicted.
-bool one_stage_a_rank(const RunPlan& plan) { return plan.schedule.num_stages() == plan.schedule.num_ranks(); }
-
 // What a pipeline rank holds: its stages' parameters, and the activations that its schedule keeps.
 void fill_memory(const RunPlan& plan, int pp_rank, DryRun& out) {
-  StepShape by_part = out.shape;
-  by_part.dims.pp = plan.schedule.chain_length;
-  by_part.stage_layers = plan.stage_layers;
   out.pp_rank = pp_rank;
   out.parameters = 0;
-  int64_t most_layers = 0;
-  bool has_first = false, has_last = false;
-  for (const int stage : plan.schedule.stages_of(pp_rank)) {
-    for (const PlannedParameter& parameter : planned_parameters(by_part, plan.schedule.part(stage))) {
-      const bool again = parameter.part == ParameterPart::kHead && by_part.model.tie_embeddings && has_first;
-      if (!again) out.parameters += parameter.elements * out.shape.element_bytes();
-    }
-    most_layers = std::max(most_layers, by_part.layers(plan.schedule.part(stage)));
-    has_first = has_first || plan.schedule.is_first(stage);
-    has_last = has_last || plan.schedule.is_last(stage);
-  }
+  for (const PlannedParameter& parameter : planned_parameters(out.shape, plan.schedule, pp_rank))
+    out.parameters += parameter.elements * out.shape.element_bytes();
   out.gradients = out.parameters;
   out.optimizer = out.parameters * optimizer_copies(plan.config);
-  out.activations = estimate_activations(out.shape);
-  if (plan.mesh.size(Axis::kPp) == 1) return;
-  const double share = static_cast<double>(plan.schedule.num_ranks()) / plan.schedule.chain_length;
-  const double held = verify_schedule(plan.schedule).memory[static_cast<size_t>(pp_rank)].peak_activations / share;
-  out.activations.layers = std::llround(held) * most_layers * out.activations.per_layer;
-  if (!has_last) out.activations.temporary = 0;  // of the loss
+  out.activations = estimate_activations(out.shape, plan.schedule, pp_rank);
 }
 
 DryRun make_dry_run(const RunPlan& plan) {
@@ -77,14 +56,11 @@ DryRun make_dry_run(const RunPlan& plan) {
     if (other.memory() > out.memory()) out = other;
   }
   const int gpus_per_node = c.gpus_per_node > 0 ? c.gpus_per_node : plan.profile.gpus_per_node;
-  if (one_stage_a_rank(plan)) out.traffic = predict_axis_traffic(out.shape, plan.mesh, gpus_per_node);
-  if (plan.mesh.size(Axis::kPp) == 1) {
-    out.time = estimate_step_time(out.shape, plan.mesh, plan.profile, gpus_per_node);
-  }
+  out.traffic = predict_axis_traffic(out.shape, plan.schedule, plan.mesh, gpus_per_node);
+  out.time = estimate_step_time(out.shape, plan.schedule, plan.mesh, plan.profile, gpus_per_node);
   out.model_flops = c.model.training_flops_per_token(c.model.seq_length) * static_cast<double>(plan.tokens_per_step()) /
                     c.parallel.world;
-  if (out.time.total_ns > 0)
-    out.mfu = out.model_flops / (out.time.total_ns * 1e-9 * plan.profile.peak_flops(out.shape.dtype));
+  out.mfu = out.model_flops / (out.time.total_ns * 1e-9 * plan.profile.peak_flops(out.shape.dtype));
   if (out.memory() > plan.profile.memory_bytes) {
     out.warnings.push_back(strprintf("a rank needs about %s, and %s has %s: raise --tp, lower --micro-batch-size",
                                      human_bytes(static_cast<double>(out.memory())).c_str(), plan.profile.title.c_str(),
@@ -112,8 +88,8 @@ std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& sty
   text += row("gradients", run.gradients, "");
   text += row("optimizer", run.optimizer, "");
   const std::string estimate =
-      strprintf("  estimate, within %.0f %%: %ld layers x %s, %s more at the busiest moment",
-                100 * kActivationTolerance, static_cast<long>(run.activations.layers / run.activations.per_layer),
+      strprintf("  estimate, within %.0f %%: %.3g microbatch%s, %s a layer, %s more at the busiest moment",
+                100 * kActivationTolerance, run.activations.microbatches, run.activations.microbatches == 1 ? "" : "es",
                 human_bytes(static_cast<double>(run.activations.per_layer)).c_str(),
                 human_bytes(static_cast<double>(run.activations.ends + run.activations.temporary)).c_str());
   text += row("activations", run.activations.peak(), style.dim(estimate));
@@ -132,20 +108,20 @@ std::string milliseconds(double nanoseconds) {
   return strprintf(nanoseconds < 1e8 ? "%.3f" : "%.0f", nanoseconds * 1e-6);
 }
 
-std::string traffic_text(const DryRun& run, const RunPlan& plan, const Style& style) {
-  if (!one_stage_a_rank(plan)) return "    not predicted where a rank holds several stages\n";
+std::string traffic_text(const DryRun& run, const Style& style) {
   return run.traffic.empty() ? "    one rank sends nothing\n" : traffic_table(run.traffic, style, "    ");
 }
 
 std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style) {
-  if (plan.mesh.size(Axis::kPp) > 1) {
-    return "  step     not estimated for a pipeline (ranklab schedule simulate, with costs of your own)\n";
-  }
   std::string text = strprintf("  step     estimate, within %.0f %%: ", 100 * kStepTimeTolerance);
   text += style.bold(strprintf("%s ms of virtual time", milliseconds(run.time.total_ns).c_str()));
   text += strprintf(" on %s, MFU %.1f%%\n", plan.profile.title.c_str(), 100 * run.mfu);
   text += strprintf("    compute      %10s  %s\n", human_ns(run.time.compute_ns).c_str(),
                     flop_text(run.time.flops).c_str());
+  if (run.time.pipeline_idle_ns > 0) {
+    text += strprintf("    pipeline     %10s  idle, waiting for other stages (%.1f%% of the step)\n",
+                      human_ns(run.time.pipeline_idle_ns).c_str(), 100 * run.time.pipeline_idle_ns / run.time.total_ns);
+  }
   for (const auto& [axis, busy] : run.time.busy_ns) {
     const auto exposed = run.time.exposed_ns.find(axis);
     const double shown = exposed == run.time.exposed_ns.end() ? 0 : exposed->second;
@@ -195,7 +171,7 @@ std::string dry_run_text(const RunPlan& plan, const Style& style) {
                     static_cast<long>(plan.tokens_per_step()));
   text += memory_text(run, plan, style);
   text += "  traffic  of one step\n";
-  text += traffic_text(run, plan, style);
+  text += traffic_text(run, style);
   text += time_text(run, plan, style);
   for (const std::string& warning : run.warnings) text += style.yellow("  warning  " + warning) + "\n";
   return text + "nothing was run (--dry-run)\n";
@@ -228,6 +204,7 @@ std::string dry_run_json(const RunPlan& plan) {
                                  {"estimate",
                                   {{"virtual_step_ms", run.time.total_ns * 1e-6},
                                    {"compute_ms", run.time.compute_ns * 1e-6},
+                                   {"pipeline_idle_ms", run.time.pipeline_idle_ns * 1e-6},
                                    {"exposed_ms", exposed},
                                    {"mfu", run.mfu},
                                    {"tolerance", kStepTimeTolerance}}}};
@@ -235,8 +212,6 @@ std::string dry_run_json(const RunPlan& plan) {
     data["pp"] = c.parallel.pp;
     data["pipeline"] = pipeline_json(plan);
   }
-  if (c.parallel.pp > 1) data.erase("estimate");
-  if (!one_stage_a_rank(plan)) data.erase("traffic");
   return json_result(data, run.warnings);
 }
 

@@ -14,6 +14,7 @@
 #include "cli/launch_plan.h"
 #include "cli/make_world.h"
 #include "core/base/error.h"
+#include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/runtime/memory_check.h"
 #include "core/runtime/run_log.h"
@@ -81,7 +82,7 @@ LaunchPlan make_plan(const Launch& launch, const TrainConfig& config) {
     return plan;
   }
   check_training(launch, plan, config);
-  plan.program = {std::filesystem::read_symlink("/proc/self/exe").string(), "train"};
+  plan.program = {program_path().string(), "train"};
   plan.program.insert(plan.program.end(), arguments.begin(), arguments.end());
   return plan;
 }

@@ -8,6 +8,7 @@
 
 #include "cli/style.h"
 #include "core/base/error.h"
+#include "core/base/system.h"
 #include "core/base/text.h"
 #include "lessons/workspace.h"
 
@@ -69,7 +70,7 @@ void print_verdict(LessonSession& session, const lesson::Grade& grade) {
 
 }  // namespace
 
-lesson::Screen lesson_screen() { return lesson::Screen(std::cout, lesson::terminal_width(), style_for(stdout).on()); }
+lesson::Screen lesson_screen() { return lesson::Screen(std::cout, terminal_columns(100), style_for(stdout).on()); }
 
 LessonSession::LessonSession(const LessonRequest& request)
     : screen(lesson_screen()), progress(lesson::Progress::load()), row(meant(request, progress)) {}

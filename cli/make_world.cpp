@@ -45,8 +45,7 @@ void adopt_world(TrainConfig& config, int size, const ConfigOptions& options) {
                 .got = "--world-size " + std::to_string(config.parallel.world) + ", WORLD_SIZE " + std::to_string(size),
                 .want = "the same", .fix = "leave --world-size out, or start that many ranks");
   config.parallel.world = size;
-  if (!options.given("parallel.tp") && (config.backend == "cuda" || size % config.parallel.tp != 0))
-    config.parallel.tp = 1;
+  settle_layout(config, options.merged().origins);
 }
 
 }  // namespace ranklab

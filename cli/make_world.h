@@ -17,8 +17,8 @@ inline constexpr const char* kListenerVariable = "RANKLAB_RDZV_LISTENER";  // ra
 // Ranks of cpu_sim are processes when `env` is one of several, else threads of this one.
 std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& env = {});
 
-// Where each rank is a process the world is as large as the launcher made it, and tp is what was asked for; cpu_sim's
-// default of 2 stays where it fits. Throws kInvalidArgument when the configuration names another size.
+// Where each rank is a process the world is as large as the launcher made it; sizes that nobody asked for follow
+// settle_layout(). Throws kInvalidArgument when the configuration names another size.
 void adopt_world(TrainConfig& config, int size, const ConfigOptions& options);
 
 }  // namespace ranklab

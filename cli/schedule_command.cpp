@@ -44,7 +44,7 @@ int list(const Arguments& a) {
 
 int show(const Arguments& a) {
   const LoadedSchedule loaded = sound(a.what[0], a.options);
-  const PipelineTimeline line = time_of(loaded, a.options);
+  const PipelineTimeline line = time_of(loaded);
   const Style style = style_for(stdout);
   if (a.json) {
     print(json_result(schedule_timeline_json(loaded, a.options, line), {}, -1));
@@ -54,18 +54,18 @@ int show(const Arguments& a) {
   const Schedule* const one[] = {&loaded.schedule};
   print(schedule_headline(loaded, a.options, style) + "\n");
   print(gantt(loaded.schedule, line, scale, style, {.end = line.end, .width = a.columns(), .all = a.all}));
-  print("\n" + gantt_legend(one, scale, style) + "\n" + schedule_summary(loaded, line, style, a.all));
+  print("\n" + gantt_legend(one, scale, style) + "\n" + schedule_summary(loaded, a.options, line, style, a.all));
   return 0;
 }
 
 int simulate_one(const Arguments& a) {
   const LoadedSchedule loaded = sound(a.what[0], a.options);
-  const PipelineTimeline line = time_of(loaded, a.options);
+  const PipelineTimeline line = time_of(loaded);
   const Style style = style_for(stdout);
   if (a.json) {
     print(json_result(schedule_json(loaded, a.options, line), {}, -1));
   } else {
-    print(schedule_headline(loaded, a.options, style) + schedule_summary(loaded, line, style, a.all));
+    print(schedule_headline(loaded, a.options, style) + schedule_summary(loaded, a.options, line, style, a.all));
   }
   return 0;
 }
@@ -76,7 +76,7 @@ int check(const Arguments& a) {
   const Style style = style_for(stdout);
   const int code = problems.empty() ? 0 : exit_code(ErrorKind::kCheckFailed);
   if (a.json) {
-    const auto data = schedule_proof_json(loaded);
+    const auto data = schedule_proof_json(loaded, a.options);
     const Error wrong(
         ErrorKind::kCheckFailed,
         {.where = a.what[0], .what = "the schedule is wrong", .got = problems.empty() ? "" : problems[0]});
@@ -100,7 +100,7 @@ int compare(const Arguments& a) {
   double end = 0;
   for (const std::string& what : a.what) {
     LoadedSchedule loaded = sound(what, a.options);
-    PipelineTimeline line = time_of(loaded, a.options);
+    PipelineTimeline line = time_of(loaded);
     end = std::max(end, line.end);
     all.push_back({std::move(loaded), std::move(line)});
   }
@@ -165,6 +165,7 @@ void add_request(CLI::App& app, Arguments& a) {
   app.add_option("--c", o.costs.c, "time of a message between ranks")->capture_default_str();
   app.add_option("--trace", o.trace, "take the costs of each stage from a trace of ranklab train --pp (microseconds)")
       ->type_name("FILE");
+  add_model_options(app, o.model);
   app.add_option("--pair-factor", o.costs.pair_factor, "time of an overlapped F and BW, of both apart")
       ->capture_default_str();
   app.add_option("--weight-grad-memory", o.costs.weight_grad_memory, "what W needs of an activation after B, 0 to 1")
@@ -254,7 +255,7 @@ CommandAction setup_schedule(CLI::App& app) {
   add_viewers(app, *commands);
   add_file_commands(app, *commands);
   return [&app, commands] {
-    measure(commands->arguments.options);
+    read_costs(commands->arguments.options);
     for (const auto& [sub, run] : commands->rows)
       if (sub->parsed()) return run();
     std::printf("%s", app.help().c_str());

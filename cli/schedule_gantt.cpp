@@ -1,15 +1,12 @@
 #include "cli/schedule_gantt.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <cmath>
-#include <cstdlib>
 #include <vector>
 
+#include "core/base/system.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -191,13 +188,7 @@ std::string axis(size_t first_column, size_t columns, const GanttScale& scale, c
 
 }  // namespace
 
-int gantt_width() {
-  if (const char* set = std::getenv("COLUMNS"); set != nullptr && std::atoi(set) > 0)
-    return std::clamp(std::atoi(set), 40, 1000);
-  winsize size{};
-  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? std::clamp(static_cast<int>(size.ws_col), 40, 1000) : 80;
-}
+int gantt_width() { return std::clamp(terminal_columns(80), 40, 1000); }
 
 GanttScale gantt_scale(const PipelineTimeline& line, double end, int width, int panels) {
   double shortest = end;

@@ -34,12 +34,13 @@ void add_shape(Json& out, const Schedule& s) {
   out["rank_of_stage"] = s.rank_of_stage;
 }
 
-void add_memory(Json& out, const ScheduleProof& proof) {
-  for (const char* key : {"peak_activations", "peak_memory", "messages_sent"}) out[key] = Json::array();
+void add_memory(Json& out, const ScheduleProof& proof, int64_t message_bytes) {
+  for (const char* key : {"peak_activations", "peak_memory", "messages_sent", "p2p_bytes"}) out[key] = Json::array();
   for (const StageMemory& memory : proof.memory) {
     out["peak_activations"].push_back(memory.peak_activations);
     out["peak_memory"].push_back(memory.peak_memory);
     out["messages_sent"].push_back(memory.messages_sent);
+    out["p2p_bytes"].push_back(memory.messages_sent * message_bytes);
   }
 }
 
@@ -58,20 +59,22 @@ Json schedule_list_json() {
 Json schedule_json(const LoadedSchedule& loaded, const ScheduleOptions& options, const PipelineTimeline& line) {
   Json out;
   add_shape(out, loaded.schedule);
-  const ScheduleCosts& c = options.costs;
+  const ScheduleCosts& c = loaded.costs;
   out["costs"] = {{"f", c.f},
                   {"b", c.b},
                   {"w", c.w},
                   {"c", c.c},
                   {"pair_factor", c.pair_factor},
                   {"weight_grad_memory", c.weight_grad_memory}};
-  if (options.measured) out["costs"]["trace"] = options.trace;
+  if (options.of_trace) out["costs"]["trace"] = options.trace;
+  if (options.model.gives_costs())
+    out["costs"].update({{"preset", options.model.preset}, {"hardware", options.model.hardware}});
   out["makespan"] = line.makespan;
   out["end"] = line.end;
   out["ideal"] = line.ideal;
   out["bubble_of_total"] = line.bubble_of_total();
   out["bubble_of_ideal"] = line.bubble_of_ideal();
-  add_memory(out, loaded.proof);
+  add_memory(out, loaded.proof, message_bytes(options.model));
   out["idle"] = Json::array();
   for (const auto& idle : line.idle) out["idle"].push_back(idle_json(idle));
   out["actions"] = actions_json(loaded.schedule);
@@ -95,7 +98,7 @@ Json schedule_timeline_json(const LoadedSchedule& loaded, const ScheduleOptions&
   return out;
 }
 
-Json schedule_proof_json(const LoadedSchedule& loaded) {
+Json schedule_proof_json(const LoadedSchedule& loaded, const ScheduleOptions& options) {
   Json out;
   add_shape(out, loaded.schedule);
   if (loaded.file) out["dialect"] = name(loaded.file->dialect);
@@ -103,7 +106,7 @@ Json schedule_proof_json(const LoadedSchedule& loaded) {
   out["messages"] = loaded.proof.messages;
   out["blocking_safe"] = loaded.proof.blocking_safe;
   out["blocking_cycle"] = loaded.proof.blocking_cycle;
-  add_memory(out, loaded.proof);
+  add_memory(out, loaded.proof, message_bytes(options.model));
   return out;
 }
 

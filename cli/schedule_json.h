@@ -12,6 +12,6 @@ nlohmann::ordered_json schedule_json(const LoadedSchedule& loaded, const Schedul
 // With every action's begin, end and slack.
 nlohmann::ordered_json schedule_timeline_json(const LoadedSchedule& loaded, const ScheduleOptions& options,
                                               const PipelineTimeline& line);
-nlohmann::ordered_json schedule_proof_json(const LoadedSchedule& loaded);
+nlohmann::ordered_json schedule_proof_json(const LoadedSchedule& loaded, const ScheduleOptions& options);
 
 }  // namespace ranklab

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 
 namespace ranklab {
 namespace {
@@ -29,14 +30,42 @@ void check_agrees(const std::string& path, const char* flag, std::optional<int> 
                 .want = std::to_string(in_file), .fix = "leave it out: a file tells it itself");
 }
 
-Schedule named(const std::string& name, const ScheduleOptions& options) {
+Schedule named(const std::string& name, const ScheduleOptions& options, const ScheduleCosts& costs) {
   const ScheduleKind& kind = find_schedule_kind(name);
   const int chunks = kind.chunks == 0 ? kDefaultChunks : 1;
   return make_schedule(name,
                        {.num_ranks = options.num_ranks.value_or(kDefaultRanks),
                         .num_microbatches = options.num_microbatches.value_or(kDefaultMicrobatches),
                         .num_chunks = options.num_chunks.value_or(chunks)},
-                       options.costs);
+                       costs);
+}
+
+// Of the schedule's stages; nothing when the costs are the user's own numbers.
+std::optional<PipelineCosts> known_costs(const Schedule& schedule, const ScheduleOptions& options) {
+  if (options.model.gives_costs()) return costs_of_model(options.model, schedule);
+  if (!options.of_trace) return {};
+  const auto stages = static_cast<int>(options.of_trace->stages.size());
+  RANKLAB_CHECK(stages == schedule.chain_length, ErrorKind::kInvalidArgument, .where = "--trace",
+                .what = "the traced run has other stages than schedule " + schedule.name,
+                .got = std::to_string(stages) + " stages in " + options.trace,
+                .want = std::to_string(schedule.chain_length),
+                .fix = "trace a run with as many stages, or choose --pp and --vpp to match");
+  PipelineCosts costs = *options.of_trace;
+  costs.stages.clear();
+  for (int stage = 0; stage < schedule.num_stages(); ++stage)
+    costs.stages.push_back(options.of_trace->stages[static_cast<size_t>(schedule.part(stage))]);
+  return costs;
+}
+
+// The user's own numbers, with the times replaced where they are known.
+ScheduleCosts costs_of_rank(const ScheduleOptions& options, const std::optional<PipelineCosts>& known) {
+  ScheduleCosts costs = options.costs;
+  if (!known) return costs;
+  costs.f = known->mean.f;
+  costs.b = known->mean.b;
+  costs.w = known->mean.w;
+  costs.c = known->mean.c;
+  return costs;
 }
 
 }  // namespace
@@ -51,12 +80,18 @@ std::vector<std::string> LoadedSchedule::problems() const {
 LoadedSchedule load_schedule(const std::string& what, const ScheduleOptions& options) {
   LoadedSchedule loaded;
   if (is_name(what) || !looks_like_a_path(what)) {
-    loaded.schedule = named(what, options);
+    // How many stages there are does not depend on costs, where W is placed may.
+    loaded.schedule = named(what, options, options.costs);
+    loaded.known = known_costs(loaded.schedule, options);
+    loaded.costs = costs_of_rank(options, loaded.known);
+    if (loaded.known) loaded.schedule = named(what, options, loaded.costs);
   } else {
     loaded.file = read_schedule(what, schedule_dialect(options.dialect));
     loaded.schedule = std::move(loaded.file->schedule);
     check_agrees(what, "--pp", options.num_ranks, loaded.schedule.num_ranks());
     check_agrees(what, "--num-microbatches", options.num_microbatches, loaded.schedule.num_microbatches);
+    loaded.known = known_costs(loaded.schedule, options);
+    loaded.costs = costs_of_rank(options, loaded.known);
   }
   loaded.proof = verify_schedule(loaded.schedule, options.costs.weight_grad_memory);
   return loaded;
@@ -70,31 +105,22 @@ void require_sound(const LoadedSchedule& loaded, const std::string& what) {
                 .fix = "ranklab schedule check " + what + " lists all that is wrong");
 }
 
-void measure(ScheduleOptions& options) {
-  if (options.trace.empty()) return;
+void read_costs(ScheduleOptions& options) {
   const ScheduleCosts none, given = options.costs;
-  RANKLAB_CHECK(given.f == none.f && given.b == none.b && given.w == none.w && given.c == none.c,
-                ErrorKind::kInvalidArgument, .where = "--trace", .what = "the costs are given twice",
-                .got = "--trace " + options.trace + " and --f, --b, --w or --c", .want = "one of them");
-  options.measured = costs_of_trace(read_chrome_trace(options.trace));
-  options.costs = options.measured->mean;
-  options.costs.pair_factor = given.pair_factor;
-  options.costs.weight_grad_memory = given.weight_grad_memory;
+  std::vector<std::string> ways;
+  if (given.f != none.f || given.b != none.b || given.w != none.w || given.c != none.c)
+    ways.emplace_back("--f, --b, --w or --c");
+  if (!options.trace.empty()) ways.push_back("--trace " + options.trace);
+  if (options.model.gives_costs()) ways.push_back("--preset " + options.model.preset);
+  RANKLAB_CHECK(ways.size() < 2, ErrorKind::kInvalidArgument, .where = "ranklab schedule",
+                .what = "the costs are given twice", .got = join(ways, " and "), .want = "one of them");
+  if (!options.trace.empty()) options.of_trace = costs_of_trace(read_chrome_trace(options.trace));
 }
 
-PipelineTimeline time_of(const LoadedSchedule& loaded, const ScheduleOptions& options) {
-  require_legal(options.costs);
-  if (!options.measured) return simulate(loaded.schedule, options.costs);
-  const auto stages = static_cast<int>(options.measured->stages.size());
-  RANKLAB_CHECK(stages == loaded.schedule.chain_length, ErrorKind::kInvalidArgument, .where = "--trace",
-                .what = "the traced run has other stages than schedule " + loaded.schedule.name,
-                .got = std::to_string(stages) + " stages in " + options.trace,
-                .want = std::to_string(loaded.schedule.chain_length),
-                .fix = "trace a run with as many stages, or choose --pp and --vpp to match");
-  PipelineTiming timing{{}, options.costs.c, options.costs.pair_factor};
-  for (int stage = 0; stage < loaded.schedule.num_stages(); ++stage)
-    timing.stages.push_back(options.measured->stages[static_cast<size_t>(loaded.schedule.part(stage))]);
-  return simulate(loaded.schedule, timing);
+PipelineTimeline time_of(const LoadedSchedule& loaded) {
+  require_legal(loaded.costs);
+  if (!loaded.known) return simulate(loaded.schedule, loaded.costs);
+  return simulate(loaded.schedule, {loaded.known->stages, loaded.known->c, loaded.costs.pair_factor});
 }
 
 }  // namespace ranklab

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/schedule_model.h"
 #include "core/pipeline/csv.h"
 #include "core/pipeline/schedules.h"
 #include "core/pipeline/simulate.h"
@@ -16,28 +17,31 @@ struct ScheduleOptions {
   std::optional<int> num_ranks;  // 4 when not given
   std::optional<int> num_microbatches;
   std::optional<int> num_chunks;
-  ScheduleCosts costs;
-  std::string trace;                   // a file to take the costs from
-  std::optional<TraceCosts> measured;  // from it
+  ScheduleCosts costs;  // --f, --b, --w, --c
+  std::string trace;    // a file to take the costs from
+  std::optional<PipelineCosts> of_trace;
+  ScheduleModel model;  // or a model and a machine
   std::string dialect = "auto";
 };
 
 struct LoadedSchedule {
   Schedule schedule;
-  std::optional<ScheduleFile> file;  // when it came from one; its schedule is moved out
+  std::optional<ScheduleFile> file;    // when it came from one; its schedule is moved out
+  ScheduleCosts costs;                 // of a rank
+  std::optional<PipelineCosts> known;  // of each stage, from a trace or a model
   ScheduleProof proof;
   // What is wrong: with the messages of a file, then with the schedule.
   std::vector<std::string> problems() const;
 };
 
-// Reads options.trace into `measured` and `costs`. Throws kInvalidArgument when costs were also given as numbers.
-void measure(ScheduleOptions& options);
+// Reads options.trace. Throws kInvalidArgument when the costs are given in two ways.
+void read_costs(ScheduleOptions& options);
 
 // A schedule's name, or else a path. Throws for neither, naming the nearest, and for a file that contradicts --pp or
 // --num-microbatches.
 LoadedSchedule load_schedule(const std::string& what, const ScheduleOptions& options);
 // Throws kCheckFailed with the first problem.
 void require_sound(const LoadedSchedule& loaded, const std::string& what);
-PipelineTimeline time_of(const LoadedSchedule& loaded, const ScheduleOptions& options);
+PipelineTimeline time_of(const LoadedSchedule& loaded);
 
 }  // namespace ranklab

@@ -54,13 +54,15 @@ std::string longest_wait(const PipelineTimeline& line) {
                    to_text(longest->waits_for).c_str(), longest->waits_for_rank);
 }
 
-std::string rank_row(const LoadedSchedule& loaded, const PipelineTimeline& line, size_t rank) {
+std::string rank_row(const LoadedSchedule& loaded, int64_t bytes, const PipelineTimeline& line, size_t rank) {
   double idle = 0;
   for (const Idle& one : line.idle[rank]) idle += one.end - one.begin;
   std::string out = strprintf("  %4zu  %8.4g", rank, line.end - idle);
   for (const IdleCause cause : kCauses) out += strprintf("  %9.4g", idle_of(line.idle[rank], cause));
   const StageMemory& memory = loaded.proof.memory[rank];
-  return out + strprintf("  %11.4g  %8ld  %s\n", memory.peak_activations, static_cast<long>(memory.messages_sent),
+  const double sent = static_cast<double>(memory.messages_sent * bytes);
+  return out + strprintf("  %11.4g  %8ld  %9s  %s\n", memory.peak_activations, static_cast<long>(memory.messages_sent),
+                         human_bytes(sent).c_str(),
                          join(loaded.schedule.stages_of(static_cast<int>(rank)), " ").c_str());
 }
 
@@ -85,26 +87,30 @@ std::string schedule_headline(const LoadedSchedule& loaded, const ScheduleOption
   std::string out = style.bold(s.name) + ": " + plural(s.num_ranks(), "rank") +
                     strprintf(", %d microbatch%s", s.num_microbatches, s.num_microbatches == 1 ? "" : "es");
   if (s.num_stages() != s.num_ranks()) out += ", " + plural(s.num_stages(), "stage");
-  const ScheduleCosts& c = options.costs;
-  if (!options.measured) out += strprintf("; F %g, B %g, W %g, message %g", c.f, c.b, c.w, c.c);
-  if (options.measured) {
-    out += strprintf("\n  costs    of %s, us on a rank: F %.1f, B %.1f, W %.1f%s, message %.1f", options.trace.c_str(),
-                     c.f, c.b, c.w, options.measured->split ? "" : " (each half of BW)", c.c);
+  const ScheduleCosts& c = loaded.costs;
+  if (!loaded.known) out += strprintf("; F %g, B %g, W %g, message %g", c.f, c.b, c.w, c.c);
+  if (loaded.known) {
+    const ScheduleModel& m = options.model;
+    const std::string whose = m.gives_costs() ? m.preset + " on " + m.hardware : options.trace;
+    out += strprintf("\n  costs    of %s, us on a rank: F %.1f, B %.1f, W %.1f%s, message %.1f", whose.c_str(), c.f,
+                     c.b, c.w, loaded.known->split ? "" : " (each half of BW)", c.c);
   }
   if (c.pair_factor != 1) out += strprintf(", overlapped pairs x %g", c.pair_factor);
   return out + "\n";
 }
 
-std::string schedule_summary(const LoadedSchedule& loaded, const PipelineTimeline& line, const Style& style, bool all) {
+std::string schedule_summary(const LoadedSchedule& loaded, const ScheduleOptions& options, const PipelineTimeline& line,
+                             const Style& style, bool all) {
+  const int64_t bytes = message_bytes(options.model);
   std::string out = strprintf("  time     %g, of which a rank works %g\n", line.makespan, line.ideal);
   out += "  bubble   " + style.bold(percent(line.bubble_of_total())) + " of the total, " +
          percent(line.bubble_of_ideal()) + " of the ideal\n";
   out += "  longest wait  " + longest_wait(line) + "\n\n";
-  out += style.bold(strprintf("  rank  %8s  %9s  %9s  %9s  %9s  %11s  %8s  %s", "busy", "warm-up", "waiting",
-                              "messages", "drain", "activations", "messages", "stages")) +
+  out += style.bold(strprintf("  rank  %8s  %9s  %9s  %9s  %9s  %11s  %8s  %9s  %s", "busy", "warm-up", "waiting",
+                              "messages", "drain", "activations", "messages", "p2p bytes", "stages")) +
          "\n";
-  out += style.dim(strprintf("  %4s  %8s  %9s  %9s  %9s  %9s  %11s  %8s", "", "", "idle", "idle", "idle", "idle",
-                             "at most", "sent")) +
+  out += style.dim(strprintf("  %4s  %8s  %9s  %9s  %9s  %9s  %11s  %8s  %9s", "", "", "idle", "idle", "idle", "idle",
+                             "at most", "sent", "sent")) +
          "\n";
   const size_t ranks = line.ranks.size();
   for (size_t rank = 0; rank < ranks; ++rank) {
@@ -112,9 +118,9 @@ std::string schedule_summary(const LoadedSchedule& loaded, const PipelineTimelin
       rank = ranks - kShownRanks / 2;
       out += style.dim(strprintf("  ... and %zu more (--all)", ranks - kShownRanks)) + "\n";
     }
-    out += rank_row(loaded, line, rank);
+    out += rank_row(loaded, bytes, line, rank);
   }
-  return out;
+  return out + style.dim("  a message is " + message_text(options.model)) + "\n";
 }
 
 std::string schedule_proof_text(const LoadedSchedule& loaded, const Style& style) {

@@ -13,7 +13,8 @@ std::string schedule_table();
 
 std::string schedule_headline(const LoadedSchedule& loaded, const ScheduleOptions& options, const Style& style);
 // Both bubbles, what the ranks waited for, and a line per rank.
-std::string schedule_summary(const LoadedSchedule& loaded, const PipelineTimeline& line, const Style& style, bool all);
+std::string schedule_summary(const LoadedSchedule& loaded, const ScheduleOptions& options, const PipelineTimeline& line,
+                             const Style& style, bool all);
 std::string schedule_proof_text(const LoadedSchedule& loaded, const Style& style);
 
 struct ComparedSchedule {

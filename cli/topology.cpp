@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/model/presets.h"
+#include "core/plan/step_walk.h"
 
 namespace ranklab {
 namespace {
@@ -98,7 +99,7 @@ Topology make_topology(const TopologyOptions& options) {
                .traffic = {}};
   if (options.preset == "none") return out;
   out.step = make_step(options, out.mesh.dims());
-  out.traffic = predict_axis_traffic(*out.step, out.mesh, options.gpus_per_node);
+  out.traffic = predict_axis_traffic(*out.step, plain_schedule(*out.step), out.mesh, options.gpus_per_node);
   return out;
 }
 

@@ -35,17 +35,13 @@ int print_config(const ConfigOptions& options) {
   const TrainConfig config = options.config();
   std::vector<std::string> open;
   if (config.backend != "cuda") options.resolve(config);
-  for (const char* key : {"parallel.world_size", "parallel.tp"}) {
-    if (config.backend == "cuda" && !options.given(key)) open.emplace_back(key);
-  }
+  if (config.backend == "cuda" && !options.given("parallel.world_size")) open.emplace_back("parallel.world_size");
   std::printf("%s", config_toml(config, {}, open).c_str());
   return 0;
 }
 
 int dry_run(const ConfigOptions& options, bool json) {
-  TrainConfig config = options.config();
-  if (config.backend == "cuda" && !options.given("parallel.tp")) config.parallel.tp = 1;
-  const RunPlan plan = options.resolve(config);
+  const RunPlan plan = options.resolve(options.config());
   std::printf("%s", (json ? dry_run_json(plan) : dry_run_text(plan, style_for(stdout))).c_str());
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "core/base/error.h"
+#include "core/base/system.h"
 #include "core/base/text.h"
 
 namespace ranklab::lesson {
@@ -57,9 +58,8 @@ const LessonRow& find_lesson(const std::string& number_or_slug) {
 std::filesystem::path lesson_root() {
   if (const char* set = std::getenv("RANKLAB_LESSON_DIR"); set != nullptr && *set != '\0') return set;
   std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::filesystem::path installed = program.parent_path().parent_path() / "share/ranklab/lessons";
-  if (!error && std::filesystem::is_directory(installed, error)) return installed;
+  const std::filesystem::path installed = program_path().parent_path().parent_path() / "share/ranklab/lessons";
+  if (std::filesystem::is_directory(installed, error)) return installed;
   return RANKLAB_LESSON_SOURCE_DIR;
 }
 

@@ -1,10 +1,6 @@
 #include "lessons/screen.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <sstream>
 
 namespace ranklab::lesson {
@@ -122,13 +118,6 @@ void Screen::side_by_side(const std::vector<Cells>& pictures, int gap, int inden
     first = last;
     if (first < pictures.size()) line();
   }
-}
-
-int terminal_width() {
-  if (const char* set = std::getenv("COLUMNS"); set != nullptr && std::atoi(set) > 0) return std::atoi(set);
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return 100;
 }
 
 int columns_of(std::string_view text) {

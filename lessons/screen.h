@@ -35,8 +35,6 @@ class Screen {
   bool color_;
 };
 
-// $COLUMNS, else the terminal's width, else 100.
-int terminal_width();
 // Columns that UTF-8 text takes on a terminal: code points, colour codes left out.
 int columns_of(std::string_view text);
 std::string padded(std::string_view text, int columns);       // on the right

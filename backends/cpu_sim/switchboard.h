@@ -35,7 +35,6 @@ class Switchboard {
   void check_hang(int64_t now_ns) { watch_.check_hang(now_ns); }
 
   bool all_returned() const { return returned_ == static_cast<int>(members_.size()); }
-  bool has_returned(int rank) const { return members_[static_cast<size_t>(rank)].returned; }
   // After all bodies returned: a call that some member never made.
   void check_nothing_open() { table_.check_nothing_open(); }
   std::optional<Error> first_error() { return watch_.first_error(); }

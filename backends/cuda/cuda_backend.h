@@ -5,8 +5,10 @@
 // tensor. Thread rule: call from the main thread, before ranks start.
 #pragma once
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/comm/world.h"
 
@@ -20,6 +22,9 @@ struct CudaWorldOptions {
   // memory and traffic. Otherwise the order is NCCL's own.
   bool canonical_reductions = false;
 };
+
+// Where the module is looked for, in this order.
+std::vector<std::filesystem::path> cuda_module_places();
 
 // Whether make_cuda_world() can work here. When not, *why_not says what is missing.
 bool cuda_backend_available(std::string* why_not);

@@ -9,6 +9,7 @@
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/module_interface.h"
 #include "backends/cuda/no_cuda.h"
+#include "core/base/system.h"
 
 namespace ranklab {
 namespace {
@@ -21,16 +22,9 @@ struct CudaModule {
   CudaModuleMakeWorldFunction* make_world = nullptr;
 };
 
-std::vector<fs::path> candidates() {
-  if (const char* given = std::getenv("RANKLAB_CUDA_MODULE"); given != nullptr && *given != '\0') return {given};
-  std::error_code unreadable;
-  const fs::path folder = fs::read_symlink("/proc/self/exe", unreadable).parent_path();
-  return {folder / kModuleName, folder / ".." / "lib" / kModuleName};
-}
-
 fs::path find_module() {
   std::string looked;
-  for (const fs::path& path : candidates()) {
+  for (const fs::path& path : cuda_module_places()) {
     std::error_code unreadable;
     if (fs::exists(path, unreadable)) return path;
     looked += (looked.empty() ? "" : ", ") + path.lexically_normal().string();
@@ -71,6 +65,12 @@ const CudaModule& usable_module() {
 }
 
 }  // namespace
+
+std::vector<fs::path> cuda_module_places() {
+  if (const char* given = std::getenv("RANKLAB_CUDA_MODULE"); given != nullptr && *given != '\0') return {given};
+  const fs::path folder = program_path().parent_path();
+  return {folder / kModuleName, folder / ".." / "lib" / kModuleName};
+}
 
 bool cuda_backend_available(std::string* why_not) {
   try {

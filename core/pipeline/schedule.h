@@ -31,6 +31,8 @@ struct Schedule {
   bool passes(int stage, int microbatch) const { return chain_of(microbatch) == stage / chain_length; }
   // How many microbatches walk a chain.
   int microbatches_of(int chain) const;
+  // What a stage counts of a rank: 1 / stages of a chain on a rank.
+  double stage_share() const { return static_cast<double>(num_ranks()) / chain_length; }
   std::vector<int> stages_of(int rank) const;
 };
 

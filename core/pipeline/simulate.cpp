@@ -70,10 +70,10 @@ class Simulator {
       case ActionKind::kW:
         return own.w;
       case ActionKind::kBW:
-        return own.b + own.w;
+        return own.whole_backward();
       case ActionKind::kFBW: {
         const StageCost& back = timing_.stages[static_cast<size_t>(a.back_stage)];
-        return timing_.pair_factor * (own.f + back.b + back.w);
+        return timing_.pair_factor * (own.f + back.whole_backward());
       }
     }
     return 0;
@@ -230,8 +230,9 @@ const char* name(IdleCause cause) {
 }
 
 std::vector<StageCost> stage_costs(const Schedule& schedule, const ScheduleCosts& costs) {
-  const double share = static_cast<double>(schedule.num_ranks()) / schedule.chain_length;
-  return std::vector<StageCost>(schedule.rank_of_stage.size(), {costs.f * share, costs.b * share, costs.w * share});
+  const double share = schedule.stage_share();
+  return std::vector<StageCost>(schedule.rank_of_stage.size(),
+                                {.f = costs.f * share, .b = costs.b * share, .w = costs.w * share});
 }
 
 PipelineTimeline simulate(const Schedule& schedule, const PipelineTiming& timing) {

@@ -13,6 +13,9 @@ struct StageCost {
   double f = 0;
   double b = 0;
   double w = 0;
+  double bw = 0;  // of a backward that is not split, where that is less than b + w; 0: b + w
+
+  double whole_backward() const { return bw > 0 ? bw : b + w; }
 };
 
 // What `costs` of a rank mean for each stage: a rank that holds v stages of one chain spends f/v in each.

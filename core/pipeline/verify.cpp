@@ -215,7 +215,7 @@ class Verifier {
   }
 
   StageMemory memory_of(int rank) const {
-    const double share = static_cast<double>(schedule_.num_ranks()) / schedule_.chain_length;
+    const double share = schedule_.stage_share();
     StageMemory memory;
     int held = 0, awaiting = 0;  // a W; a B and a W
     for (const Action& a : schedule_.ranks[static_cast<size_t>(rank)]) {

@@ -15,10 +15,6 @@ void send_to_neighbour(StepVisitor& visitor, Axis axis, int64_t bytes, int times
   for (int i = 0; i < times; ++i) call(visitor, axis, Verb::kSend, bytes);
 }
 
-int64_t stage_boundary_bytes(const StepShape& shape) {
-  return shape.local_tokens() * shape.model.hidden_size * shape.element_bytes();
-}
-
 int64_t key_value_bytes(const StepShape& shape) {
   return 2 * shape.tokens() * shape.kv_width() / shape.dims.tp * shape.element_bytes();
 }

@@ -19,7 +19,6 @@ bool is_planned(Axis axis);
 // A message of a ring or a pipeline: nothing when `times` is 0.
 void send_to_neighbour(StepVisitor& visitor, Axis axis, int64_t bytes, int times);
 
-int64_t stage_boundary_bytes(const StepShape& shape);
 int64_t key_value_bytes(const StepShape& shape);  // one pass of K and V
 void ring_attention_forward(const StepShape& shape, StepVisitor& visitor);
 void ring_attention_backward(const StepShape& shape, StepVisitor& visitor);

@@ -73,8 +73,8 @@ StepShape shape_of(const RunPlan& plan) {
           .overlap_grad_reduce = c.overlap_grad_reduce,
           .clips = c.clip_grad > 0,
           .optimizer = c.optimizer,
-          .stage_layers =
-              plan.schedule.chain_length == plan.mesh.size(Axis::kPp) ? plan.stage_layers : std::vector<int64_t>{}};
+          .chain_length = plan.schedule.chain_length,
+          .stage_layers = plan.stage_layers};
 }
 
 std::vector<PlannedParameter> planned_parameters(const StepShape& shape, int stage) {
@@ -82,6 +82,7 @@ std::vector<PlannedParameter> planned_parameters(const StepShape& shape, int sta
   const int64_t embedding = shape.vocab_width() * shape.model.hidden_size;
   if (shape.is_first(stage)) {
     list.weight(ParameterPart::kEmbedding, embedding);
+    list.last().token_matrix = true;
     if (shape.model.position == PositionKind::kLearned) {
       list.weight(ParameterPart::kEmbedding, shape.model.seq_length * shape.model.hidden_size);
       list.last().sum_over_tp = shape.sharded_sequence();
@@ -90,9 +91,27 @@ std::vector<PlannedParameter> planned_parameters(const StepShape& shape, int sta
   for (int64_t layer = 0; layer < shape.layers(stage); ++layer) list.layer();
   if (shape.is_last(stage)) {
     list.norm(ParameterPart::kFinalNorm);
-    if (!shape.model.tie_embeddings || shape.dims.pp > 1) list.weight(ParameterPart::kHead, embedding);
+    if (!shape.model.tie_embeddings || shape.num_stages() > 1) {
+      list.weight(ParameterPart::kHead, embedding);
+      list.last().token_matrix = true;
+    }
   }
   return list.take();
+}
+
+std::vector<PlannedParameter> planned_parameters(const StepShape& shape, const Schedule& schedule, int pp_rank) {
+  std::vector<PlannedParameter> all;
+  const std::vector<int> stages = schedule.stages_of(pp_rank);
+  bool has_token_matrix = false;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    for (PlannedParameter parameter : planned_parameters(shape, schedule.part(stages[i]))) {
+      const bool again = parameter.token_matrix && has_token_matrix && shape.model.tie_embeddings;
+      has_token_matrix = has_token_matrix || parameter.token_matrix;
+      parameter.local_stage = static_cast<int>(i);
+      if (!again) all.push_back(parameter);
+    }
+  }
+  return all;
 }
 
 std::vector<PlannedBucket> planned_buckets(const StepShape& shape, const std::vector<PlannedParameter>& parameters,

@@ -1,76 +1,44 @@
 #include "core/plan/step_time.h"
 
 #include <algorithm>
-#include <vector>
+#include <limits>
 
-#include "core/base/error.h"
-#include "core/plan/step_walk.h"
-#include "core/plan/traffic.h"
-#include "core/sim/link_cost.h"
+#include "core/pipeline/simulate.h"
+#include "core/plan/pipeline_costs.h"
+#include "core/plan/step_clock.h"
 
 namespace ranklab {
 namespace {
 
-// The slowest group of an axis: one that spans the most nodes.
-Group widest_group(const DeviceMesh& mesh, Axis axis, int gpus_per_node) {
-  std::vector<Group> groups = mesh.groups(axis);
-  return *std::max_element(groups.begin(), groups.end(), [&](const Group& a, const Group& b) {
-    return nodes_of(a, gpus_per_node) < nodes_of(b, gpus_per_node);
-  });
-}
-
-class StepClock final : public StepVisitor {
+// A rank whose actions begin when the simulated schedule says.
+class PipelineClock final : public StepClock {
  public:
-  StepClock(const StepShape& shape, const DeviceMesh& mesh, const HardwareProfile& profile, int gpus_per_node)
-      : shape_(shape), mesh_(mesh), profile_(profile), gpus_per_node_(gpus_per_node) {}
+  PipelineClock(const StepClock& clock, const std::vector<TimedAction>& actions)
+      : StepClock(clock), actions_(actions) {}
 
-  void compute(double flops, double bytes, int kernels) override {
-    const double work = std::max(flops / profile_.peak_flops(shape_.dtype), bytes / profile_.memory_bandwidth) * 1e9;
-    const double lasted = work + profile_.launch_overhead_ns * kernels;
-    time_.compute_ns += lasted;
-    time_.flops += flops;
-    now_ += lasted;
+  void begin_action(size_t index) override { advance_to(actions_[index].begin * 1e3); }
+  int post(Axis axis, Verb verb, int64_t bytes) override {
+    if (axis == Axis::kPp && verb == Verb::kAllReduce) norm_at_ = now();
+    return StepClock::post(axis, verb, bytes);
   }
-
-  int post(Axis axis, Verb verb, int64_t logical_bytes) override {
-    const auto lasted = static_cast<double>(links(axis).collective(verb, logical_bytes).total_ns);
-    double& free_at = free_at_[axis];
-    free_at = std::max(now_, free_at) + lasted;
-    time_.busy_ns[axis] += lasted;
-    ends_.emplace_back(axis, free_at);
-    return static_cast<int>(ends_.size()) - 1;
-  }
-
-  void wait(int ticket) override {
-    const auto [axis, end] = ends_[static_cast<size_t>(ticket)];
-    if (end <= now_) return;
-    time_.exposed_ns[axis] += end - now_;
-    now_ = end;
-  }
-
-  StepTime take() {
-    time_.total_ns = now_;
-    return std::move(time_);
-  }
+  double norm_at() const { return norm_at_; }
 
  private:
-  const LinkCost& links(Axis axis) {
-    const auto found = links_.find(axis);
-    if (found != links_.end()) return found->second;
-    const Group group = widest_group(mesh_, axis, gpus_per_node_);
-    return links_.emplace(axis, LinkCost(profile_, group.global_ranks, gpus_per_node_)).first->second;
-  }
-
-  const StepShape& shape_;
-  const DeviceMesh& mesh_;
-  const HardwareProfile& profile_;
-  int gpus_per_node_;
-  double now_ = 0;
-  std::map<Axis, double> free_at_;
-  std::vector<std::pair<Axis, double>> ends_;
-  std::map<Axis, LinkCost> links_;
-  StepTime time_;
+  const std::vector<TimedAction>& actions_;
+  double norm_at_ = 0;  // where the ranks of the pipeline meet
 };
+
+StepTime mean(const std::vector<StepTime>& ranks) {
+  StepTime out;
+  const double share = 1.0 / static_cast<double>(ranks.size());
+  for (const StepTime& rank : ranks) {
+    out.compute_ns += share * rank.compute_ns;
+    out.flops += share * rank.flops;
+    for (const auto& [axis, exposed] : rank.exposed_ns) out.exposed_ns[axis] += share * exposed;
+    for (const auto& [axis, busy] : rank.busy_ns) out.busy_ns[axis] += share * busy;
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -80,14 +48,28 @@ double StepTime::exposed_total_ns() const {
   return sum;
 }
 
-StepTime estimate_step_time(const StepShape& shape, const DeviceMesh& mesh, const HardwareProfile& profile,
-                            int gpus_per_node) {
-  RANKLAB_CHECK(shape.dims.pp == 1, ErrorKind::kInvalidArgument, .where = "step time estimate",
-                .what = "a pipeline's step time depends on its schedule", .got = "pp " + std::to_string(shape.dims.pp),
-                .want = "pp 1");
+StepTime estimate_step_time(const StepShape& shape, const Schedule& schedule, const DeviceMesh& mesh,
+                            const HardwareProfile& profile, int gpus_per_node) {
   StepClock clock(shape, mesh, profile, gpus_per_node > 0 ? gpus_per_node : profile.gpus_per_node);
-  walk_step(shape, 0, clock);
-  return clock.take();
+  if (schedule.num_ranks() == 1) {
+    walk_step(shape, schedule, 0, clock);
+    return clock.take();
+  }
+  const PipelineCosts costs = pipeline_costs(shape, schedule, mesh, profile, gpus_per_node);
+  const PipelineTimeline line = simulate(schedule, {costs.stages, costs.c, 1});
+  std::vector<StepTime> ranks;
+  double meet = 0, rest = 0;
+  for (int rank = 0; rank < schedule.num_ranks(); ++rank) {
+    PipelineClock own(clock, line.ranks[static_cast<size_t>(rank)]);
+    walk_step(shape, schedule, rank, own);
+    meet = std::max(meet, own.norm_at());
+    rest = std::max(rest, own.now() - own.norm_at());
+    ranks.push_back(own.take());
+  }
+  StepTime time = mean(ranks);
+  time.total_ns = meet + rest;
+  time.pipeline_idle_ns = std::max(0.0, time.total_ns - time.compute_ns - time.exposed_total_ns());
+  return time;
 }
 
 }  // namespace ranklab

@@ -1,34 +1,38 @@
 #include "core/plan/step_walk.h"
 
-#include "core/plan/planned_axes.h"
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "core/pipeline/schedules.h"
+#include "core/plan/stage_walk.h"
 
 namespace ranklab {
 namespace {
 
-constexpr int64_t kIndexBytes = 8;  // of a token
-
-// Gradient buckets filling up during the last backward.
+// Gradient buckets filling up during the last backward of each stage.
 class BucketWalk {
  public:
-  BucketWalk(const StepShape& shape, int stage, StepVisitor& visitor)
-      : shape_(shape), visitor_(visitor), parameters_(planned_parameters(shape, stage)) {
+  BucketWalk(const StepShape& shape, const std::vector<PlannedParameter>& parameters, std::vector<int> passes,
+             StepVisitor& visitor)
+      : shape_(shape), visitor_(visitor), parameters_(parameters), passes_(std::move(passes)) {
     buckets_ = planned_buckets(shape, parameters_, bucket_of_);
     for (const PlannedBucket& bucket : buckets_) pending_.push_back(bucket.parameters);
     tickets_.assign(buckets_.size(), -1);
+    next_.assign(passes_.size(), 0);
+    for (size_t i = 0; i < parameters_.size(); ++i) next_[static_cast<size_t>(parameters_[i].local_stage)] = i + 1;
   }
 
-  const std::vector<PlannedParameter>& parameters() const { return parameters_; }
-  void begin_microbatch(int64_t index) {
-    microbatch_ = index;
-    next_ = parameters_.size();
-  }
+  // Before a pass that completes gradients of a stage of this rank.
+  void begin_pass(int local_stage) { --passes_[static_cast<size_t>(local_stage)]; }
 
   // The gradients of a part are complete: the latest made that have not arrived.
-  void arrive(ParameterPart part) {
-    for (; next_ > 0 && parameters_[next_ - 1].part == part; --next_) {
-      const size_t bucket = bucket_of_[next_ - 1];
-      if (microbatch_ + 1 == shape_.num_microbatches) --pending_[bucket];
-    }
+  void arrive(int local_stage, ParameterPart part) {
+    if (passes_[static_cast<size_t>(local_stage)] > 0) return;
+    size_t& next = next_[static_cast<size_t>(local_stage)];
+    for (; next > 0 && parameters_[next - 1].local_stage == local_stage && parameters_[next - 1].part == part; --next)
+      --pending_[bucket_of_[next - 1]];
     if (shape_.overlap_grad_reduce) start_ready();
   }
 
@@ -57,257 +61,136 @@ class BucketWalk {
 
   const StepShape& shape_;
   StepVisitor& visitor_;
-  std::vector<PlannedParameter> parameters_;
+  const std::vector<PlannedParameter>& parameters_;
+  std::vector<int> passes_;  // of each stage of the rank, still to come
   std::vector<PlannedBucket> buckets_;
   std::vector<size_t> bucket_of_;
   std::vector<int64_t> pending_;
   std::vector<int> tickets_;
-  int64_t microbatch_ = 0;
-  size_t next_ = 0;
+  std::vector<size_t> next_;  // of each stage: one past the latest made parameter whose gradient is missing
   size_t next_start_ = 0;
 };
 
-class StepWalk {
+class RankWalk {
  public:
-  StepWalk(const StepShape& shape, int stage, StepVisitor& visitor)
+  RankWalk(const StepShape& shape, const Schedule& schedule, int rank, StepVisitor& visitor)
       : s_(shape),
-        stage_(stage),
+        schedule_(schedule),
+        rank_(rank),
         v_(visitor),
-        buckets_(shape, stage, visitor),
-        e_(static_cast<double>(shape.element_bytes())),
-        tokens_(shape.tokens()),
-        local_(shape.local_tokens()),
-        hidden_(shape.model.hidden_size),
-        stream_bytes_(e_ * static_cast<double>(local_ * hidden_)) {}
+        parameters_(planned_parameters(shape, schedule, rank)),
+        buckets_(shape, parameters_, passes(), visitor) {
+    const std::vector<int> stages = schedule_.stages_of(rank_);
+    for (size_t i = 0; i < stages.size(); ++i) {
+      const int local = static_cast<int>(i);
+      local_of_[stages[i]] = local;
+      walks_.push_back(std::make_unique<StageWalk>(s_, schedule_.part(stages[i]), v_,
+                                                   [this, local](ParameterPart p) { buckets_.arrive(local, p); }));
+    }
+  }
 
   void run() {
-    for (int64_t i = 0; i < s_.num_microbatches; ++i) {
-      buckets_.begin_microbatch(i);
-      forward();
-      backward();
+    const std::vector<Action>& actions = schedule_.ranks[static_cast<size_t>(rank_)];
+    for (size_t i = 0; i < actions.size(); ++i) {
+      v_.begin_action(i);
+      perform(actions[i]);
     }
     buckets_.finish();
+    exchange_shared();
     update();
   }
 
  private:
-  // --- kernels and calls ---
-  void kernel(double bytes, int kernels = 1) { v_.compute(0, bytes, kernels); }
-  void matmul(int64_t rows, int64_t inner, int64_t columns) {
-    const auto m = static_cast<double>(rows), k = static_cast<double>(inner), n = static_cast<double>(columns);
-    v_.compute(2 * m * k * n, e_ * (m * k + k * n + m * n), 1);
-  }
-  int post(Verb verb, int64_t bytes) { return v_.post(Axis::kTp, verb, bytes); }
-  void call(Axis axis, Verb verb, int64_t bytes) { v_.wait(v_.post(axis, verb, bytes)); }
-  int64_t all_positions() const { return tokens_ * hidden_ * s_.element_bytes(); }
-  bool split() const { return s_.dims.tp > 1; }
-  bool sharded() const { return s_.sharded_sequence(); }
-  bool keeps_norm_recipe() const { return s_.model.norm == NormKind::kRmsNorm; }
-  void gather() {
-    if (sharded()) call(Axis::kTp, Verb::kAllGather, all_positions());
-  }
-  // Partial sums of all positions become this rank's share of their sum.
-  void reduce() {
-    if (split()) call(Axis::kTp, sharded() ? Verb::kReduceScatter : Verb::kAllReduce, all_positions());
-  }
-
-  // --- layers: out features are this rank's for a column, in features are this rank's for a row ---
-  void column_forward(int64_t out, bool bias) {
-    gather();
-    matmul(tokens_, hidden_, out);
-    if (bias) kernel(2 * e_ * static_cast<double>(tokens_ * out));
-  }
-  void column_backward(int64_t out, bool bias) {
-    if (keeps_norm_recipe()) kernel(2 * stream_bytes_);
-    const int gathering = sharded() ? post(Verb::kAllGather, all_positions()) : -1;
-    matmul(tokens_, out, hidden_);
-    if (gathering >= 0) v_.wait(gathering);
-    const int reducing = split() ? post(sharded() ? Verb::kReduceScatter : Verb::kAllReduce, all_positions()) : -1;
-    weight_gradient(hidden_, out);
-    if (bias) kernel(e_ * static_cast<double>(tokens_ * out));
-    if (reducing >= 0) v_.wait(reducing);
-  }
-  void row_forward(int64_t in, bool bias) {
-    matmul(tokens_, in, hidden_);
-    reduce();
-    if (bias) kernel(2 * stream_bytes_);
-  }
-  void row_backward(int64_t in, bool bias) {
-    gather();
-    matmul(tokens_, hidden_, in);
-    weight_gradient(in, hidden_);
-    if (bias) kernel(stream_bytes_);
-  }
-  void weight_gradient(int64_t in, int64_t out) {
-    matmul(out, tokens_, in);
-    if (in < out) kernel(2 * e_ * static_cast<double>(in * out));  // computed as its transpose, then copied
-  }
-  void norm_forward(bool adds_branch) { kernel((adds_branch ? 4 : 2) * stream_bytes_); }
-  void norm_backward(bool has_residual) {
-    if (keeps_norm_recipe()) return kernel((has_residual ? 4 : 3) * stream_bytes_);
-    kernel(3 * stream_bytes_);
-    if (has_residual) kernel(3 * stream_bytes_);
-  }
-  void dropout() {
-    if (s_.model.dropout > 0) kernel(3 * stream_bytes_);
-  }
-  void attention(double flops_factor, double passes) {
-    const auto seq = static_cast<double>(s_.model.seq_length);
-    const double flops = 2 * seq * static_cast<double>(tokens_ * hidden_ / s_.dims.tp);
-    v_.compute(flops_factor * flops, passes * e_ * static_cast<double>(tokens_ * s_.qkv_width()), 1);
-  }
-  double up_bytes() const { return e_ * static_cast<double>(tokens_ * s_.up_width()); }
-  bool swiglu() const { return s_.model.activation == ActivationKind::kSwiGlu; }
-  void activation_forward() { kernel((swiglu() ? 1.5 : 2) * up_bytes()); }
-  void activation_backward() { kernel((swiglu() ? 2.5 : 3) * up_bytes()); }
-
-  void mlp_forward() {
-    if (s_.num_experts > 0) return experts(1);
-    column_forward(s_.up_width(), s_.model.add_bias);
-    activation_forward();
-    row_forward(s_.ffn_width(), s_.model.add_bias);
-  }
-  void mlp_backward() {
-    if (s_.num_experts > 0) {
-      experts(2);
-      buckets_.arrive(ParameterPart::kDown);
-      return buckets_.arrive(ParameterPart::kUp);
-    }
-    activation_forward();  // computed again instead of kept
-    row_backward(s_.ffn_width(), s_.model.add_bias);
-    buckets_.arrive(ParameterPart::kDown);
-    activation_backward();
-    column_backward(s_.up_width(), s_.model.add_bias);
-    buckets_.arrive(ParameterPart::kUp);
-  }
-  void experts(int products) {
-    expert_exchange(s_, v_);
-    const int64_t routed = local_ * s_.router_topk * s_.dims.etp;
-    for (int i = 0; i < products; ++i) {
-      matmul(routed, hidden_, s_.up_width() * s_.dims.tp / s_.dims.etp);
-      matmul(routed, s_.model.ffn_hidden_size / s_.dims.etp, hidden_);
-    }
-  }
-
-  void forward() {
-    const bool bias = s_.model.add_bias;
-    if (s_.is_first(stage_)) embedding_forward();
-    for (int64_t layer = 0; layer < s_.layers(stage_); ++layer) {
-      norm_forward(layer > 0 || !s_.is_first(stage_));
-      column_forward(s_.qkv_width(), bias);
-      attention(1, 2);
-      ring_attention_forward(s_, v_);
-      row_forward(hidden_ / s_.dims.tp, bias);
-      dropout();
-      norm_forward(true);
-      mlp_forward();
-      dropout();
-    }
-    if (!s_.is_last(stage_)) return send_to_neighbour(v_, Axis::kPp, stage_boundary_bytes(s_), 1);
-    norm_forward(true);
-    column_forward(s_.vocab_width(), false);
-    loss_forward();
-  }
-
-  void backward() {
-    const bool bias = s_.model.add_bias;
-    if (s_.is_last(stage_)) {
-      loss_backward();
-      column_backward(s_.vocab_width(), false);
-      if (!s_.model.tie_embeddings || s_.dims.pp > 1) buckets_.arrive(ParameterPart::kHead);
-      norm_backward(false);
-      buckets_.arrive(ParameterPart::kFinalNorm);
-    }
-    for (int64_t layer = s_.layers(stage_); layer-- > 0;) {
-      dropout();
-      mlp_backward();
-      norm_backward(true);
-      buckets_.arrive(ParameterPart::kMlpNorm);
-      dropout();
-      row_backward(hidden_ / s_.dims.tp, bias);
-      buckets_.arrive(ParameterPart::kOut);
-      attention(2.5, 4);
-      ring_attention_backward(s_, v_);
-      column_backward(s_.qkv_width(), bias);
-      buckets_.arrive(ParameterPart::kQkv);
-      norm_backward(layer > 0);
-      buckets_.arrive(ParameterPart::kAttentionNorm);
-    }
-    if (!s_.is_first(stage_)) return send_to_neighbour(v_, Axis::kPp, stage_boundary_bytes(s_), 1);
-    kernel(3 * stream_bytes_);  // the first norm's input is the residual stream, too: two gradients are added
-    embedding_backward();
-    buckets_.arrive(ParameterPart::kEmbedding);
-  }
-
-  void embedding_forward() {
-    const auto index = static_cast<double>(tokens_ * kIndexBytes);
-    const double rows = e_ * static_cast<double>(tokens_ * hidden_);
-    kernel(index + 2 * rows);
-    if (split()) {
-      kernel(12 * index, 8);  // which tokens are this rank's
-      kernel(2 * rows);       // zeros for the others
-      if (!sharded()) kernel(2 * rows);
-      reduce();
-    }
-    if (s_.model.position == PositionKind::kLearned) kernel(2.5 * stream_bytes_);
-    dropout();
-  }
-  void embedding_backward() {
-    dropout();
-    if (s_.model.position == PositionKind::kLearned) kernel(2 * stream_bytes_, 3);
-    gather();
-    kernel(e_ * static_cast<double>((tokens_ + s_.vocab_width()) * hidden_));
-  }
-
-  // Passes over the logits, and the kernels on one number a token beside them.
-  void loss_forward() {
-    const double logits = e_ * static_cast<double>(tokens_ * s_.vocab_width());
-    const auto index = static_cast<double>(tokens_ * kIndexBytes);
-    if (!split()) return kernel(3 * logits, 3);
-    kernel(8 * logits, 5);
-    kernel(24 * index, 12);
-    const int64_t statistics = 3 * tokens_ * s_.dims.tp * s_.element_bytes();
-    call(Axis::kTp, Verb::kAllGather, statistics);
-    kernel(30 * index, 18);
-  }
-  void loss_backward() {
-    const double logits = e_ * static_cast<double>(tokens_ * s_.vocab_width());
-    if (!split()) return kernel(5 * logits, 4);
-    kernel(2 * logits, 2);
-    kernel(8 * static_cast<double>(tokens_ * kIndexBytes), 6);
-  }
-
-  // Global norm, clip, and the optimizer's pass over weight, gradient and moments.
   void update() {
     double bytes = 0;
-    for (const PlannedParameter& parameter : buckets_.parameters()) {
-      const double one = e_ * static_cast<double>(parameter.elements);
-      kernel(one);
+    for (const PlannedParameter& parameter : parameters_) {
+      const double one = static_cast<double>(parameter.elements * s_.element_bytes());
+      v_.compute(0, one, 1);
       bytes += one;
     }
     constexpr int64_t kNormBytes = 8;
-    if (split()) kernel(kNormBytes);
-    if (split()) call(Axis::kTp, Verb::kAllReduce, kNormBytes);
-    for (const Axis axis : {Axis::kEtp, Axis::kEp}) {
-      if (s_.dims.size(axis) > 1) call(axis, Verb::kAllReduce, kNormBytes);
+    if (s_.dims.tp > 1) v_.compute(0, kNormBytes, 1);
+    for (const Axis axis : {Axis::kTp, Axis::kEtp, Axis::kEp, Axis::kPp}) {
+      if (s_.dims.size(axis) > 1) v_.wait(v_.post(axis, Verb::kAllReduce, kNormBytes));
     }
-    if (s_.dims.pp > 1) call(Axis::kPp, Verb::kAllReduce, kNormBytes);
-    if (s_.clips) kernel(2 * bytes);
+    if (s_.clips) v_.compute(0, 2 * bytes, 1);
     const bool adamw = s_.optimizer == OptimizerKind::kAdamW;
-    kernel((adamw ? 7 : 3) * bytes, adamw ? 4 : 2);
+    v_.compute(0, (adamw ? 7 : 3) * bytes, adamw ? 4 : 2);
+  }
+
+  std::vector<int> passes() const {
+    std::vector<int> out;
+    for (const int stage : schedule_.stages_of(rank_))
+      out.push_back(schedule_.microbatches_of(stage / schedule_.chain_length));
+    return out;
+  }
+
+  void perform(const Action& a) {
+    if (a.has_forward()) {
+      walk(a.stage).forward();
+      if (!schedule_.is_last(a.stage)) send(a.stage + 1);
+    }
+    const int back = a.backward_stage();
+    if (a.has_weight_grad()) buckets_.begin_pass(local_of_.at(back));
+    if (a.has_input_grad() && a.has_weight_grad()) walk(back).backward();
+    if (a.kind == ActionKind::kB) walk(back).input_grad();
+    if (a.kind == ActionKind::kW) walk(back).weight_grad();
+    if (a.has_input_grad() && !schedule_.is_first(back)) send(back - 1);
+  }
+
+  StageWalk& walk(int stage) { return *walks_[static_cast<size_t>(local_of_.at(stage))]; }
+
+  // What a stage hands to its neighbour in the chain, when that is another rank's.
+  void send(int to_stage) {
+    if (schedule_.rank(to_stage) != rank_) v_.send(schedule_.rank(to_stage), s_.boundary_bytes(), false);
+  }
+
+  // core/parallel/shared_grads.h: a message to every other holder, parameters with the same holders together.
+  void exchange_shared() {
+    std::map<std::set<int>, int64_t> bytes;
+    for (const PlannedParameter& parameter : parameters_) {
+      const std::set<int> holders = holders_of(parameter);
+      if (holders.size() > 1) bytes[holders] += parameter.elements * s_.element_bytes();
+    }
+    for (const auto& [holders, together] : bytes) {
+      for (const int holder : holders) {
+        if (holder != rank_) v_.send(holder, together, true);
+      }
+    }
+  }
+
+  std::set<int> holders_of(const PlannedParameter& parameter) const {
+    const int last = schedule_.chain_length - 1;
+    const int own = schedule_.part(schedule_.stages_of(rank_)[static_cast<size_t>(parameter.local_stage)]);
+    const bool tied = parameter.token_matrix && s_.model.tie_embeddings;
+    std::set<int> ranks;
+    for (int stage = 0; stage < schedule_.num_stages(); ++stage) {
+      const int part = schedule_.part(stage);
+      if (part == own || (tied && (part == 0 || part == last))) ranks.insert(schedule_.rank(stage));
+    }
+    return ranks;
   }
 
   const StepShape& s_;
-  int stage_;
+  const Schedule& schedule_;
+  int rank_;
   StepVisitor& v_;
+  std::vector<PlannedParameter> parameters_;
   BucketWalk buckets_;
-  double e_;
-  int64_t tokens_, local_, hidden_;
-  double stream_bytes_;  // of the residual stream on this rank
+  std::map<int, int> local_of_;
+  std::vector<std::unique_ptr<StageWalk>> walks_;
 };
 
 }  // namespace
 
-void walk_step(const StepShape& shape, int stage, StepVisitor& visitor) { StepWalk(shape, stage, visitor).run(); }
+Schedule plain_schedule(const StepShape& shape) {
+  return make_schedule(
+      "1f1b", {.num_ranks = shape.dims.pp,
+               .num_microbatches = static_cast<int>(std::min<int64_t>(shape.num_microbatches, kMostMicrobatches + 1))});
+}
+
+void walk_step(const StepShape& shape, const Schedule& schedule, int pp_rank, StepVisitor& visitor) {
+  RankWalk(shape, schedule, pp_rank, visitor).run();
+}
 
 }  // namespace ranklab

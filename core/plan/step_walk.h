@@ -1,13 +1,15 @@
-// One training step of one rank as the sequence of kernels and collectives that the runtime issues, in its order:
-// microbatch by microbatch, forward then backward, each gradient bucket when its last gradient is there, then norm,
-// clip and update. A visitor counts bytes (traffic.h) or moves a clock (step_time.h). The dense axes (tp, sequence
-// parallelism, dp) follow core/model, core/parallel and core/runtime call by call, and a test holds their calls and
-// bytes equal to traced runs; pp, cp and expert axes are planned, see planned_axes.h. Kernel bytes are the roofline's:
-// tensors read plus tensors written. Cost: about 60 visits a layer and microbatch. Thread rule: pure.
+// One training step of one rank as the sequence of kernels and collectives that the runtime issues, in its order: the
+// actions of its pipeline schedule (with pp 1 forward and backward, microbatch by microbatch), each gradient bucket
+// when its last gradient is there, then the exchange of shared gradients, norm, clip and update. A visitor counts bytes
+// (traffic.h) or moves a clock (step_time.h). The dense axes follow core/model, core/parallel and core/runtime call by
+// call, and a test holds their calls and bytes equal to traced runs; cp and expert axes are planned, see
+// planned_axes.h. Kernel bytes are the roofline's: tensors read plus tensors written. Cost: about 60 visits a layer and
+// microbatch. Thread rule: pure.
 #pragma once
 #include <cstdint>
 
 #include "core/base/vocabulary.h"
+#include "core/pipeline/schedule.h"
 #include "core/plan/step_shape.h"
 
 namespace ranklab {
@@ -20,8 +22,14 @@ class StepVisitor {
   // A collective (or a message, kSend) of this rank begins; it is awaited by wait() with the returned ticket.
   virtual int post(Axis axis, Verb verb, int64_t logical_bytes) = 0;
   virtual void wait(int ticket) = 0;
+  // A message to another rank of the pipeline: nobody waits for an action's, all wait for a shared gradient's.
+  virtual void send(int pp_rank, int64_t bytes, bool awaited) = 0;
+  virtual void begin_action(size_t /*index*/) {}  // of the rank's list
 };
 
-void walk_step(const StepShape& shape, int stage, StepVisitor& visitor);
+// The schedule of a mesh that names none: 1F1B, a stage a rank.
+Schedule plain_schedule(const StepShape& shape);
+
+void walk_step(const StepShape& shape, const Schedule& schedule, int pp_rank, StepVisitor& visitor);
 
 }  // namespace ranklab

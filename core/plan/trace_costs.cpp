@@ -44,13 +44,13 @@ double microseconds(const Event& event, TraceClock clock) {
 StageCost cost_of(const StageMeans& means, size_t stage) {
   if (!means.f.any() || (!means.bw.any() && !(means.b.any() && means.w.any())))
     refuse("the trace misses actions of a stage", "stage " + std::to_string(stage));
-  if (means.b.any()) return {means.f.get(), means.b.get(), means.w.get()};
-  return {means.f.get(), means.bw.get() / 2, means.bw.get() / 2};
+  if (means.b.any()) return {.f = means.f.get(), .b = means.b.get(), .w = means.w.get(), .bw = means.bw.get()};
+  return {.f = means.f.get(), .b = means.bw.get() / 2, .w = means.bw.get() / 2};
 }
 
 }  // namespace
 
-TraceCosts costs_of_trace(const TraceFile& file) {
+PipelineCosts costs_of_trace(const TraceFile& file) {
   std::vector<StageMeans> stages;
   std::set<int> pipeline_ranks;
   Mean message;
@@ -76,17 +76,12 @@ TraceCosts costs_of_trace(const TraceFile& file) {
     if (!here.empty()) pipeline_ranks.insert(*here.begin());  // ranks of one pipeline hold different stages
   }
   if (stages.empty()) refuse("the trace has no pipeline actions", "none");
-  TraceCosts costs{.stages = {}, .c = message.get(), .split = true, .mean = {.f = 0, .b = 0, .w = 0}};
-  const auto ranks = static_cast<double>(pipeline_ranks.size());
+  PipelineCosts costs{.stages = {}, .c = message.get(), .split = true, .mean = {}};
   for (size_t stage = 0; stage < stages.size(); ++stage) {
-    const StageCost one = cost_of(stages[stage], stage);
-    costs.stages.push_back(one);
+    costs.stages.push_back(cost_of(stages[stage], stage));
     costs.split = costs.split && stages[stage].b.any();
-    costs.mean.f += one.f / ranks;
-    costs.mean.b += one.b / ranks;
-    costs.mean.w += one.w / ranks;
   }
-  costs.mean.c = costs.c;
+  costs.mean = mean_of_rank(costs, static_cast<double>(pipeline_ranks.size()));
   return costs;
 }
 

@@ -24,7 +24,12 @@ class TrafficCount final : public StepVisitor {
     return 0;
   }
   void wait(int) override {}
+  void send(int pp_rank, int64_t bytes, bool) override {
+    post(Axis::kPp, Verb::kSend, bytes);
+    sent_to_[pp_rank] += bytes;
+  }
   RankTraffic take() { return std::move(traffic_); }
+  std::map<int, int64_t> take_sent() { return std::move(sent_to_); }
 
  private:
   // Bytes do not depend on the links, so any profile will do.
@@ -39,10 +44,22 @@ class TrafficCount final : public StepVisitor {
   const ParallelDims& dims_;
   std::map<Axis, LinkCost> rings_;
   RankTraffic traffic_;
+  std::map<int, int64_t> sent_to_;  // messages of the pipeline, by its rank
 };
 
+struct RankCount {
+  RankTraffic traffic;
+  std::map<int, int64_t> sent_to;
+};
+
+RankCount count_rank(const StepShape& shape, const Schedule& schedule, int pp_rank) {
+  TrafficCount count(shape.dims);
+  walk_step(shape, schedule, pp_rank, count);
+  return {count.take(), count.take_sent()};
+}
+
 // The part of a member's bytes that leaves its node.
-double share_across_nodes(const Group& group, size_t member, Verb verb, int gpus_per_node, bool forward) {
+double share_across_nodes(const Group& group, size_t member, Verb verb, int gpus_per_node) {
   const size_t n = group.global_ranks.size();
   const auto node = [&](size_t i) { return group.global_ranks[i % n] / gpus_per_node; };
   if (verb == Verb::kAllToAll) {
@@ -50,35 +67,35 @@ double share_across_nodes(const Group& group, size_t member, Verb verb, int gpus
     for (size_t i = 0; i < n; ++i) away += node(i) != node(member) ? 1 : 0;
     return static_cast<double>(away) / static_cast<double>(n - 1);
   }
-  return node(forward ? member + 1 : member + n - 1) != node(member) ? 1 : 0;
+  return node(member + 1) != node(member) ? 1 : 0;
 }
 
-// Pipeline messages: a middle stage sends as much forward to the next stage as back to the one before.
-double pipeline_share(const Group& group, size_t member, int gpus_per_node) {
-  const bool last = member + 1 == group.global_ranks.size();
-  const double next = last ? 0 : share_across_nodes(group, member, Verb::kSend, gpus_per_node, true);
-  const double previous = member == 0 ? 0 : share_across_nodes(group, member, Verb::kSend, gpus_per_node, false);
-  const int directions = (last ? 0 : 1) + (member == 0 ? 0 : 1);
-  return directions == 0 ? 0 : (next + previous) / directions;
+int64_t messages_across_nodes(const Group& group, size_t member, const RankCount& count, int gpus_per_node) {
+  const auto node = [&](size_t i) { return group.global_ranks[i] / gpus_per_node; };
+  int64_t bytes = 0;
+  for (const auto& [peer, sent] : count.sent_to)
+    if (node(static_cast<size_t>(peer)) != node(member)) bytes += sent;
+  return bytes;
 }
 
-void add_group(AxisTraffic& row, const Group& group, const std::vector<RankTraffic>& by_stage, const DeviceMesh& mesh,
+void add_group(AxisTraffic& row, const Group& group, const std::vector<RankCount>& by_pp_rank, const DeviceMesh& mesh,
                int gpus_per_node) {
   ++row.groups;
   if (nodes_of(group, gpus_per_node) > 1) ++row.groups_across_nodes;
   for (size_t member = 0; member < group.global_ranks.size(); ++member) {
-    const int stage = mesh.dims().pp == 1 ? 0 : mesh.coordinate(Axis::kPp, group.global_ranks[member]);
+    const int pp_rank = mesh.dims().pp == 1 ? 0 : mesh.coordinate(Axis::kPp, group.global_ranks[member]);
+    const RankCount& count = by_pp_rank[static_cast<size_t>(pp_rank)];
     VerbTraffic mine;
-    for (const auto& [key, traffic] : by_stage[static_cast<size_t>(stage)]) {
+    for (const auto& [key, traffic] : count.traffic) {
       if (key.first != row.axis) continue;
       mine.calls += traffic.calls;
       mine.logical_bytes += traffic.logical_bytes;
       mine.ring_bytes += traffic.ring_bytes;
-      const double share = row.axis == Axis::kPp && key.second == Verb::kSend
-                               ? pipeline_share(group, member, gpus_per_node)
-                               : share_across_nodes(group, member, key.second, gpus_per_node, true);
+      if (row.axis == Axis::kPp && key.second == Verb::kSend) continue;
+      const double share = share_across_nodes(group, member, key.second, gpus_per_node);
       row.bytes_across_nodes += static_cast<int64_t>(share * static_cast<double>(traffic.ring_bytes));
     }
+    if (row.axis == Axis::kPp) row.bytes_across_nodes += messages_across_nodes(group, member, count, gpus_per_node);
     row.total_bytes += mine.ring_bytes;
     if (mine.ring_bytes > row.per_rank.ring_bytes) row.per_rank = mine;
   }
@@ -92,22 +109,21 @@ int nodes_of(const Group& group, int gpus_per_node) {
   return static_cast<int>(nodes.size());
 }
 
-RankTraffic predict_traffic(const StepShape& shape, int stage) {
-  TrafficCount count(shape.dims);
-  walk_step(shape, stage, count);
-  return count.take();
+RankTraffic predict_traffic(const StepShape& shape, const Schedule& schedule, int pp_rank) {
+  return count_rank(shape, schedule, pp_rank).traffic;
 }
 
-std::vector<AxisTraffic> predict_axis_traffic(const StepShape& shape, const DeviceMesh& mesh, int gpus_per_node) {
-  std::vector<RankTraffic> by_stage;
-  for (int stage = 0; stage < shape.dims.pp; ++stage) by_stage.push_back(predict_traffic(shape, stage));
+std::vector<AxisTraffic> predict_axis_traffic(const StepShape& shape, const Schedule& schedule, const DeviceMesh& mesh,
+                                              int gpus_per_node) {
+  std::vector<RankCount> by_pp_rank;
+  for (int rank = 0; rank < shape.dims.pp; ++rank) by_pp_rank.push_back(count_rank(shape, schedule, rank));
   constexpr std::array kAxes = {Axis::kTp, Axis::kCp, Axis::kDp,  Axis::kDpCp,
                                 Axis::kPp, Axis::kEp, Axis::kEtp, Axis::kEdp};
   std::vector<AxisTraffic> rows;
   for (const Axis axis : kAxes) {
     if (mesh.size(axis) == 1) continue;
     AxisTraffic row{.axis = axis, .group_size = mesh.size(axis), .planned = is_planned(axis)};
-    for (const Group& group : mesh.groups(axis)) add_group(row, group, by_stage, mesh, gpus_per_node);
+    for (const Group& group : mesh.groups(axis)) add_group(row, group, by_pp_rank, mesh, gpus_per_node);
     if (row.per_rank.calls > 0) rows.push_back(row);
   }
   return rows;

@@ -6,7 +6,7 @@
 // sits on another one. Members are in rising global rank and nodes hold neighbouring ranks, so a group on k > 1 nodes
 // crosses on exactly k edges, as few as any ring can (NCCL orders its rings the same way: each node once). An
 // all_to_all sends each peer its share directly; a message crosses when its two ends do. Cost: a walk of the step per
-// pipeline stage. Thread rule: pure.
+// pipeline rank. Thread rule: pure.
 #pragma once
 #include <map>
 #include <utility>
@@ -27,8 +27,8 @@ struct VerbTraffic {
 };
 using RankTraffic = std::map<std::pair<Axis, Verb>, VerbTraffic>;
 
-// Calls and bytes of one step on a rank of this pipeline stage. Axes of size one have no entry.
-RankTraffic predict_traffic(const StepShape& shape, int stage);
+// Calls and bytes of one step on a rank of the pipeline. Axes of size one have no entry.
+RankTraffic predict_traffic(const StepShape& shape, const Schedule& schedule, int pp_rank);
 
 struct AxisTraffic {
   Axis axis = Axis::kWorld;
@@ -42,7 +42,8 @@ struct AxisTraffic {
 };
 
 // One row per axis larger than one that a training step uses, in the order tp, cp, dp, dp-cp, pp, ep, etp, edp.
-std::vector<AxisTraffic> predict_axis_traffic(const StepShape& shape, const DeviceMesh& mesh, int gpus_per_node);
+std::vector<AxisTraffic> predict_axis_traffic(const StepShape& shape, const Schedule& schedule, const DeviceMesh& mesh,
+                                              int gpus_per_node);
 
 // How many different nodes the members of a group sit on.
 int nodes_of(const Group& group, int gpus_per_node);

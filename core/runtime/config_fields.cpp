@@ -165,10 +165,10 @@ void add_model(std::vector<ConfigField>& rows) {
 void add_parallel(std::vector<ConfigField>& rows) {
   const std::string g = "Parallelism";
   rows.push_back(number(g, "parallel.world_size", {"--world-size", "--ranks"}, "number of ranks", AT(parallel.world)));
-  rows.push_back(
-      number(g, "parallel.tp", {"--tensor-model-parallel-size", "--tp"}, "tensor parallel ranks", AT(parallel.tp)));
-  rows.push_back(
-      number(g, "parallel.pp", {"--pipeline-model-parallel-size", "--pp"}, "pipeline ranks", AT(parallel.pp)));
+  rows.push_back(number(g, "parallel.tp", {"--tensor-model-parallel-size", "--tp"},
+                        "tensor parallel ranks (1 once tp, pp or dp is given)", AT(parallel.tp)));
+  rows.push_back(number(g, "parallel.pp", {"--pipeline-model-parallel-size", "--pp"},
+                        "pipeline ranks (1 once tp, pp or dp is given)", AT(parallel.pp)));
   rows.push_back(number(g, "parallel.vpp", {"--num-virtual-stages-per-pipeline-rank", "--vpp"},
                         "stages of a pipeline rank (more than 1: interleaved-1f1b, looped-bfs)", AT(virtual_stages)));
   rows.push_back(text(g, "parallel.pipeline_schedule", {"--pipeline-schedule"},

@@ -43,6 +43,12 @@ bool mentions(const std::string& text, const std::string& flag) {
   return false;
 }
 
+// Whether a source above the preset set this field.
+bool is_given(const std::map<std::string, std::string>& origins, const std::string& key) {
+  const auto it = origins.find(key);
+  return it != origins.end() && it->second != "default" && !it->second.starts_with("preset ");
+}
+
 bool starts_like_a_table(const std::string& name) {
   return std::any_of(config_fields().begin(), config_fields().end(), [&](const ConfigField& field) {
     return name.starts_with(environment_name(field.key.substr(0, field.key.find('.') + 1)));
@@ -51,9 +57,16 @@ bool starts_like_a_table(const std::string& name) {
 
 }  // namespace
 
-bool MergedConfig::given(const std::string& key) const {
-  const auto it = origins.find(key);
-  return it != origins.end() && it->second != "default" && !it->second.starts_with("preset ");
+bool MergedConfig::given(const std::string& key) const { return is_given(origins, key); }
+
+void settle_layout(TrainConfig& config, const std::map<std::string, std::string>& origins) {
+  const bool names_a_size =
+      is_given(origins, "parallel.tp") || is_given(origins, "parallel.pp") || is_given(origins, "parallel.dp");
+  const ParallelDims usual = TrainConfig{}.parallel;
+  const bool fits = config.parallel.world == usual.world && config.model.num_layers >= usual.pp;
+  if (!names_a_size && fits && config.backend == "cpu_sim") return;
+  if (!is_given(origins, "parallel.tp")) config.parallel.tp = 1;
+  if (!is_given(origins, "parallel.pp")) config.parallel.pp = 1;
 }
 
 MergedConfig merge_config(const TrainConfig& defaults, std::span<const ConfigSetting> settings) {
@@ -75,6 +88,7 @@ MergedConfig merge_config(const TrainConfig& defaults, std::span<const ConfigSet
     with_origin(setting.origin, [&] { set_config_field(merged.config, setting.key, setting.text); });
     merged.origins[setting.key] = setting.origin;
   }
+  settle_layout(merged.config, merged.origins);
   return merged;
 }
 
@@ -86,7 +100,7 @@ RunPlan resolve(const TrainConfig& config, const std::map<std::string, std::stri
     std::vector<std::string> named;
     for (const ConfigField& field : config_fields()) {
       const auto origin = origins.find(field.key);
-      if (origin == origins.end() || origin->second == "default" || origin->second.starts_with("preset ")) continue;
+      if (!is_given(origins, field.key)) continue;
       const bool told = std::any_of(field.flags.begin(), field.flags.end(), [&](const std::string& flag) {
         return mentions(text.what + "\n" + text.got + "\n" + text.want, flag);
       });

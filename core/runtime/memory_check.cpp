@@ -1,25 +1,12 @@
 #include "core/runtime/memory_check.h"
 
-#include <fstream>
 #include <string>
 
 #include "core/base/error.h"
+#include "core/base/system.h"
 #include "core/base/text.h"
 
 namespace ranklab {
-namespace {
-
-int64_t system_available_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string key, unit;
-  for (int64_t kilobytes = 0; file >> key >> kilobytes >> unit;) {
-    if (key == "MemAvailable:") return kilobytes * 1024;
-  }
-  return 0;  // unknown: nothing is refused
-}
-
-}  // namespace
-
 int64_t fixed_bytes(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   const int64_t element = c.params_dtype == "fp64" ? 8 : 4;
@@ -30,8 +17,8 @@ int64_t fixed_bytes(const RunPlan& plan) {
 }
 
 void check_memory(const RunPlan& plan, int64_t available_bytes) {
-  const int64_t available = available_bytes > 0 ? available_bytes : system_available_bytes();
-  if (available == 0) return;
+  const int64_t available = available_bytes > 0 ? available_bytes : system_memory_bytes("MemAvailable:");
+  if (available == 0) return;  // unknown: nothing is refused
   const int64_t needed = fixed_bytes(plan);
   const TrainConfig& c = plan.config;
   std::string fix = "use fewer --num-layers";

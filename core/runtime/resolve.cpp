@@ -69,16 +69,31 @@ void check_numbers(const TrainConfig& c) {
                 .fix = "lower --lr-warmup-iters or raise --train-iters");
 }
 
+// Whether a pipeline rank holds the first and the last part of the model, as a V does.
+bool holds_both_ends(const Schedule& s) {
+  for (int rank = 0; s.chain_length > 1 && rank < s.num_ranks(); ++rank) {
+    bool first = false, last = false;
+    for (const int stage : s.stages_of(rank)) {
+      first = first || s.is_first(stage);
+      last = last || s.is_last(stage);
+    }
+    if (first && last) return true;
+  }
+  return false;
+}
+
 // What the pipeline rules out.
 void fill_pipeline(RunPlan& plan) {
   const TrainConfig& c = plan.config;
   plan.schedule = resolve_schedule(c, plan.num_microbatches);
   plan.stage_layers = resolve_stage_layers(c, plan.schedule);
-  RANKLAB_CHECK(c.accumulation == Accumulation::kSequential || c.parallel.pp == 1 || !c.model.tie_embeddings,
-                ErrorKind::kInvalidArgument, .where = "config",
-                .what = "pairwise accumulation needs every parameter in one stage, and a tied embedding is in two",
-                .got = "--grad-accumulation pairwise, --tie-embeddings, --pp " + std::to_string(c.parallel.pp),
-                .want = "--grad-accumulation sequential, or --no-tie-embeddings");
+  const bool twice = c.model.tie_embeddings && holds_both_ends(plan.schedule);
+  RANKLAB_CHECK(c.accumulation == Accumulation::kSequential || !twice, ErrorKind::kInvalidArgument, .where = "config",
+                .what =
+                    "pairwise accumulation needs every parameter in one stage of a rank, and rank 0 has a tied "
+                    "embedding in two",
+                .got = "--grad-accumulation pairwise, --tie-embeddings, --pipeline-schedule " + plan.schedule.name,
+                .want = "--grad-accumulation sequential, --no-tie-embeddings, or a schedule without a V");
   if (c.backend != "cuda" || c.parallel.pp == 1) return;
   const ScheduleProof proof = verify_schedule(plan.schedule);
   RANKLAB_CHECK(proof.blocking_safe, ErrorKind::kInvalidArgument, .where = "config",

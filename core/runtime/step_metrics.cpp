@@ -17,6 +17,7 @@ enum Slot { kLoss, kTokens, kNow, kExposed, kPeerWait, kStop, kSlots };
 struct MetricReducer::Sums {
   double loss = 0, tokens = 0, exposed_ns = 0, peer_wait_ns = 0;
   int64_t latest_ns = 0;
+  double behind_ns = 0;  // of all ranks together, to the latest
   bool stop = false;
 };
 
@@ -47,6 +48,8 @@ MetricReducer::Sums MetricReducer::gather(const StepOutput& output, bool stop) {
     sums.latest_ns = std::max(sums.latest_ns, static_cast<int64_t>(other[kNow]));
     sums.stop = sums.stop || (r == 0 && other[kStop] != 0);
   }
+  for (int r = 0; r < world_.size(); ++r)
+    sums.behind_ns += static_cast<double>(sums.latest_ns) - all.const_data_ptr<double>()[r * kSlots + kNow];
   return sums;
 }
 
@@ -88,10 +91,12 @@ MetricReducer::Outcome MetricReducer::reduce(int64_t step, const StepOutput& out
 
 double MetricReducer::mean_loss(const StepOutput& output) {
   const Sums sums = gather(output, false);
+  // All have waited for the mean. Without this the next step would begin in the drain of the validation's pipeline.
+  ctx_.clock().wait_until(sums.latest_ns, 0, Axis::kWorld);
   last_wall_ns_ = wall_now_ns();
   last_virtual_ns_ = sums.latest_ns;
   last_exposed_ns_ = sums.exposed_ns;
-  last_peer_wait_ns_ = sums.peer_wait_ns;
+  last_peer_wait_ns_ = sums.peer_wait_ns + sums.behind_ns;
   return sums.loss / sums.tokens;
 }
 

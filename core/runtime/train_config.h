@@ -22,8 +22,9 @@ struct TrainConfig {
   std::string preset = "gpt_tiny";
   ModelConfig model;
 
-  // Parallelism. dp is derived: world / (tp cp pp).
-  ParallelDims parallel{.world = 8, .tp = 2};
+  // Parallelism. dp is derived: world / (tp cp pp). A run that names no size is dp 2 x tp 2 x pp 2; see
+  // settle_layout (config_sources.h).
+  ParallelDims parallel{.world = 8, .tp = 2, .pp = 2};
   std::optional<bool> sequence_parallel;  // unset: on when tp > 1
   std::string backend = "cpu_sim";        // cpu_sim | cuda
 

@@ -94,6 +94,13 @@ TEST_F(ConfigCli, AFileTrains) {
   EXPECT_THAT(run.output, AllOf(HasSubstr("2 rank threads"), HasSubstr("done after 1 step")));
 }
 
+// A pipe can be read once: its settings must still be known when a refusal names their source.
+TEST_F(ConfigCli, APipeIsASourceLikeAFile) {
+  const Outcome run = run_command("bash -c '" RANKLAB_PROGRAM " train -c <(printf \"[parallel]\\ntp = 3\\n\") 2>&1'");
+  EXPECT_EQ(run.exit_code, 2) << run.output;
+  EXPECT_THAT(run.output, AllOf(HasSubstr("parallel.tp from /dev/fd/"), HasSubstr(":2]"), HasSubstr("--tp 3")));
+}
+
 TEST_F(ConfigCli, ValidateChecksTheFileAndTheConstraints) {
   EXPECT_EQ(ranklab("config validate " + file("good.toml", "[parallel]\ntp = 4\n")).exit_code, 0);
   const Outcome typo = ranklab("config validate " + file("typo.toml", "[parallel]\n\ntpp = 4\n"));

@@ -35,7 +35,7 @@ nlohmann::json line_of(const std::string& output, int wanted) {
 }
 
 TEST(DryRun, EstimatesTheVirtualStepThatTheRunThenTakes) {
-  for (const char* layout : {"--tp 1", "--tp 8", "--tp 2"}) {
+  for (const char* layout : {"--tp 1", "--tp 8", "--tp 2", "--pp 4", "--pipeline-schedule zb-h1"}) {
     const auto estimate = dry_run(layout)["data"]["estimate"];
     const Outcome run = train(std::string("--json --mock-data --train-iters 2 --eval-interval 0 --no-trace ") + layout +
                               " 2>/dev/null");

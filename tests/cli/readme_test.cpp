@@ -42,10 +42,11 @@ TEST(Readme, TablesAreTheProgramsOwn) {
 }
 
 struct Row {
-  double loss, grad_norm, virtual_ms, mfu_percent, exposed_percent;
+  double loss, grad_norm, virtual_ms, mfu_percent, exposed_percent, waiting_percent;
 };
 
-// The table of the first code block that has one: step, loss, grad norm, lr, tokens/s, virtual ms, MFU, exposed comm.
+// The table of the first code block that has one: step, loss, grad norm, lr, tokens/s, virtual ms, MFU, exposed comm,
+// waiting.
 std::map<int, Row> training_rows() {
   std::map<int, Row> rows;
   std::istringstream lines(readme());
@@ -53,8 +54,8 @@ std::map<int, Row> training_rows() {
     int step = 0;
     double lr = 0, speed = 0;
     Row row{};
-    if (std::sscanf(line.c_str(), " %d %lf %lf %lf %lf %lf %lf%% %lf%%", &step, &row.loss, &row.grad_norm, &lr, &speed,
-                    &row.virtual_ms, &row.mfu_percent, &row.exposed_percent) == 8) {
+    if (std::sscanf(line.c_str(), " %d %lf %lf %lf %lf %lf %lf%% %lf%% %lf%%", &step, &row.loss, &row.grad_norm, &lr,
+                    &speed, &row.virtual_ms, &row.mfu_percent, &row.exposed_percent, &row.waiting_percent) == 9) {
       rows[step] = row;
     }
   }
@@ -81,6 +82,7 @@ TEST(Readme, TheDefaultRunGivesTheFiguresShown) {
     EXPECT_NEAR(row.virtual_ms, got.at("virtual_step_ms").get<double>(), 5.1e-4) << "step " << step;
     EXPECT_NEAR(row.mfu_percent, 100 * got.at("mfu").get<double>(), 0.051);
     EXPECT_NEAR(row.exposed_percent, 100 * got.at("exposed_comm_fraction").get<double>(), 0.051);
+    EXPECT_NEAR(row.waiting_percent, 100 * got.at("peer_wait_fraction").get<double>(), 0.051);
   }
   EXPECT_LT(rows.rbegin()->second.loss, 0.5 * rows.begin()->second.loss) << "the loss clearly falls";
 }

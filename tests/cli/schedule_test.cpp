@@ -76,6 +76,27 @@ TEST_F(ScheduleCommand, SimulateTakesCosts) {
   EXPECT_NEAR(all + 24 * (18.522 + 18.086 + 9.337), paper.at("end").get<double>(), 1e-6);
 }
 
+// A boundary of gpt_tiny is 128 x 128 fp32 numbers a sequence; with sequence parallelism each rank has its part.
+TEST_F(ScheduleCommand, MessagesHaveBytesAndAModelHasCosts) {
+  const auto units = data_of("simulate 1f1b --mbs 2");
+  EXPECT_THAT(units.at("p2p_bytes").get<std::vector<int64_t>>(),
+              ElementsAre(8 * 131072, 16 * 131072, 16 * 131072, 8 * 131072));
+  const auto one = data_of("simulate zb-h1 --preset gpt_tiny --num-microbatches 12");
+  const auto two = data_of("simulate zb-h1 --preset gpt_tiny --num-microbatches 12 --tp 2");
+  EXPECT_EQ(one.at("p2p_bytes")[0], 12 * 65536);
+  EXPECT_EQ(two.at("p2p_bytes")[0], 12 * 32768);
+  EXPECT_EQ(one.at("costs").at("preset"), "gpt_tiny");
+  const auto slow = data_of("simulate zb-h1 --preset gpt_tiny --num-microbatches 12 --hardware laptop");
+  EXPECT_GT(slow.at("makespan").get<double>(), 10 * one.at("makespan").get<double>());
+  // The head makes the last stage the longest; the middle ones are alike.
+  const auto line = data_of("show 1f1b --preset gpt_tiny").at("timeline");
+  const auto lasts = [&](size_t rank) {
+    return line[rank][0].at("end").get<double>() - line[rank][0].at("begin").get<double>();
+  };
+  EXPECT_DOUBLE_EQ(lasts(1), lasts(2));
+  EXPECT_GT(lasts(3), lasts(2));
+}
+
 TEST_F(ScheduleCommand, ShowDrawsOneRowPerRankToScale) {
   const Outcome run = schedule("show 1f1b --pp 4 --num-microbatches 8");
   ASSERT_EQ(run.exit_code, 0) << run.output;

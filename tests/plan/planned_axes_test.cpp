@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/plan/planned_axes.h"
 #include "core/plan/step_time.h"
+#include "core/plan/step_walk.h"
 #include "core/plan/traffic.h"
 
 namespace ranklab {
@@ -26,7 +27,7 @@ StepShape shape(ParallelDims dims) {
 }
 
 AxisTraffic row(const StepShape& s, Axis axis, int gpus_per_node) {
-  for (const AxisTraffic& found : predict_axis_traffic(s, DeviceMesh(s.dims), gpus_per_node)) {
+  for (const AxisTraffic& found : predict_axis_traffic(s, plain_schedule(s), DeviceMesh(s.dims), gpus_per_node)) {
     if (found.axis == axis) return found;
   }
   ADD_FAILURE() << "no row for " << name(axis);
@@ -35,9 +36,9 @@ AxisTraffic row(const StepShape& s, Axis axis, int gpus_per_node) {
 
 TEST(PlannedAxes, PipelineBoundariesCarryBsh) {
   const StepShape s = shape({.world = 4, .pp = 4});
-  EXPECT_EQ(stage_boundary_bytes(s), 2 * 32 * 64 * 4);
+  EXPECT_EQ(s.boundary_bytes(), 2 * 32 * 64 * 4);
   for (const auto& [stage, sends] : {std::pair{0, 3}, {1, 6}, {2, 6}, {3, 3}}) {
-    const VerbTraffic traffic = predict_traffic(s, stage).at({Axis::kPp, Verb::kSend});
+    const VerbTraffic traffic = predict_traffic(s, plain_schedule(s), stage).at({Axis::kPp, Verb::kSend});
     EXPECT_EQ(traffic.calls, sends) << "three microbatches to each neighbour of stage " << stage;
     EXPECT_EQ(traffic.logical_bytes, sends * 16384);
   }
@@ -51,25 +52,26 @@ TEST(PlannedAxes, PipelineBoundariesCarryBsh) {
 
 TEST(PlannedAxes, TensorParallelRanksShareTheBoundary) {
   StepShape s = shape({.world = 4, .tp = 2, .pp = 2});
-  EXPECT_EQ(stage_boundary_bytes(s), 16384);
+  EXPECT_EQ(s.boundary_bytes(), 16384);
   s.sequence_parallel = true;
-  EXPECT_EQ(stage_boundary_bytes(s), 16384 / 2);
+  EXPECT_EQ(s.boundary_bytes(), 16384 / 2);
 }
 
 TEST(PlannedAxes, RingAttentionPassesKeysAndValues) {
   const StepShape s = shape({.world = 4, .cp = 4});
   EXPECT_EQ(key_value_bytes(s), 2 * (64 / 4) * 16 * 4) << "K and V of a quarter of the positions, 16 wide";
-  const VerbTraffic traffic = predict_traffic(s, 0).at({Axis::kCp, Verb::kSend});
+  const VerbTraffic traffic = predict_traffic(s, plain_schedule(s), 0).at({Axis::kCp, Verb::kSend});
   EXPECT_EQ(traffic.calls, 3 * 4 * (3 + 3 + 4)) << "microbatches x layers x (forward, again backward, gradients)";
   EXPECT_EQ(traffic.logical_bytes, traffic.calls * 2048);
-  EXPECT_TRUE(predict_traffic(s, 0).contains({Axis::kDpCp, Verb::kAllReduce})) << "weights are replicated over cp";
+  EXPECT_TRUE(predict_traffic(s, plain_schedule(s), 0).contains({Axis::kDpCp, Verb::kAllReduce}))
+      << "weights are replicated over cp";
 }
 
 TEST(PlannedAxes, ExpertsExchangeTopKTokens) {
   StepShape s = shape({.world = 4, .ep = 4});
   s.num_experts = 8;
   s.router_topk = 2;
-  const RankTraffic traffic = predict_traffic(s, 0);
+  const RankTraffic traffic = predict_traffic(s, plain_schedule(s), 0);
   const VerbTraffic moved = traffic.at({Axis::kEp, Verb::kAllToAll});
   EXPECT_EQ(moved.calls, 3 * 4 * 4) << "microbatches x layers x (dispatch and combine, forward and backward)";
   EXPECT_EQ(moved.logical_bytes, moved.calls * (64 * 2 * 64 * 4) * 3 / 4) << "a quarter stays";
@@ -84,7 +86,7 @@ TEST(PlannedAxes, ExpertTensorParallelismGathersRoutedTokens) {
   StepShape s = shape({.world = 4, .tp = 2, .ep = 2, .etp = 2});
   s.num_experts = 2;
   s.sequence_parallel = true;
-  const VerbTraffic gathered = predict_traffic(s, 0).at({Axis::kEtp, Verb::kAllGather});
+  const VerbTraffic gathered = predict_traffic(s, plain_schedule(s), 0).at({Axis::kEtp, Verb::kAllGather});
   EXPECT_EQ(gathered.calls, 3 * 4 * 2);
   EXPECT_EQ(gathered.logical_bytes, gathered.calls * (32 * 2 * 64 * 4) * 2);
 }
@@ -108,11 +110,6 @@ TEST(NodeCrossing, RankOrderDecidesWhichAxisStaysInside) {
   StepShape s = shape({.world = 8, .tp = 2, .order = "dp-tp-cp-ep-pp"});
   EXPECT_EQ(row(s, Axis::kDp, 4).bytes_across_nodes, 0);
   EXPECT_GT(row(s, Axis::kTp, 4).bytes_across_nodes, 0);
-}
-
-TEST(StepTimeEstimate, LeavesPipelinesToTheirSchedule) {
-  const StepShape s = shape({.world = 4, .pp = 4});
-  EXPECT_THROW(estimate_step_time(s, DeviceMesh(s.dims), load_hardware_profile("h100-sxm"), 8), Error);
 }
 
 }  // namespace

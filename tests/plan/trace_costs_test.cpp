@@ -42,7 +42,7 @@ TraceFile two_ranks() {
 }
 
 TEST(TraceCosts, AreMeansOfEachStage) {
-  const TraceCosts costs = costs_of_trace(two_ranks());
+  const PipelineCosts costs = costs_of_trace(two_ranks());
   ASSERT_EQ(costs.stages.size(), 2u);
   EXPECT_DOUBLE_EQ(costs.stages[0].f, 5);
   EXPECT_DOUBLE_EQ(costs.stages[0].b, 7);
@@ -58,7 +58,7 @@ TEST(TraceCosts, AreMeansOfEachStage) {
 TEST(TraceCosts, AFullBackwardCountsHalfForEach) {
   TraceFile file = two_ranks();
   file.ranks[1].events = {action(0, 1, 5, 9), action(3, 1, 14, 8)};
-  const TraceCosts costs = costs_of_trace(file);
+  const PipelineCosts costs = costs_of_trace(file);
   EXPECT_DOUBLE_EQ(costs.stages[1].b, 4);
   EXPECT_DOUBLE_EQ(costs.stages[1].w, 4);
   EXPECT_FALSE(costs.split);

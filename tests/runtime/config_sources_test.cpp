@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -49,6 +50,24 @@ TEST(ConfigToml, EveryFieldReadsBackAsItWasWritten) {
     EXPECT_EQ(field.get(again), one[0].text);
     for (const ConfigField& other : config_fields()) EXPECT_EQ(other.get(again), other.get(written)) << other.key;
   }
+}
+
+// dp 2 x tp 2 x pp 2 unless someone says something else: then what is not given is 1.
+TEST(DefaultLayout, StepsAsideAsSoonAsASizeIsGiven) {
+  const auto sizes = [](std::vector<ConfigSetting> settings) {
+    const RunPlan plan = resolve(merge_config({}, settings).config);
+    return std::array{plan.dp(), plan.mesh.size(Axis::kTp), plan.mesh.size(Axis::kPp)};
+  };
+  using Sizes = std::array<int, 3>;
+  EXPECT_EQ(sizes({}), (Sizes{2, 2, 2}));
+  EXPECT_EQ(sizes({{"optim.lr", "1e-2", "test"}, {"parallel.pipeline_schedule", "zb-h1", "test"}}), (Sizes{2, 2, 2}));
+  EXPECT_EQ(sizes({{"parallel.tp", "8", "test"}}), (Sizes{1, 8, 1}));
+  EXPECT_EQ(sizes({{"parallel.pp", "4", "test"}}), (Sizes{2, 1, 4}));
+  EXPECT_EQ(sizes({{"parallel.dp", "8", "test"}}), (Sizes{8, 1, 1}));
+  EXPECT_EQ(sizes({{"parallel.world_size", "4", "test"}}), (Sizes{4, 1, 1}));
+  EXPECT_EQ(sizes({{"parallel.world_size", "8", "test"}}), (Sizes{2, 2, 2}));
+  EXPECT_EQ(sizes({{"model.num_layers", "1", "test"}}), (Sizes{8, 1, 1}));
+  EXPECT_EQ(sizes({{"parallel.backend", "cuda", "test"}}), (Sizes{8, 1, 1}));
 }
 
 TEST(ConfigToml, MinusZeroIsZero) {

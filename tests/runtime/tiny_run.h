@@ -12,8 +12,7 @@ inline TrainConfig tiny_config(int world, int tp) {
   c.model.ffn_hidden_size = 64;
   c.model.num_attention_heads = 4;
   c.model.seq_length = 16;
-  c.parallel.world = world;
-  c.parallel.tp = tp;
+  c.parallel = {.world = world, .tp = tp};
   c.global_batch_size = 8;
   c.train_iters = 4;
   c.lr_warmup_iters = 0;

@@ -31,7 +31,7 @@ class Player {
     const auto cells = static_cast<size_t>(schedule().num_stages()) * static_cast<size_t>(schedule().num_microbatches);
     forward_.assign(cells, kUnknown);
     backward_.assign(cells, kUnknown);
-    share_ = static_cast<double>(schedule().num_ranks()) / schedule().chain_length;
+    share_ = schedule().stage_share();
   }
 
   PlacedWeights run() {

@@ -1,0 +1,75 @@
+#include "cli/schedule_model.h"
+
+#include <CLI/CLI.hpp>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/model/presets.h"
+#include "core/runtime/pipeline_layout.h"
+
+namespace ranklab {
+namespace {
+
+void check_count(const char* flag, int64_t value, int64_t least) {
+  constexpr int64_t kMost = 1 << 30;
+  RANKLAB_CHECK(value >= least && value <= kMost, ErrorKind::kInvalidArgument, .where = flag,
+                .what = "the value is out of range", .got = std::to_string(value),
+                .want = std::to_string(least) + " to " + std::to_string(kMost));
+}
+
+TrainConfig config_of(const ScheduleModel& model) {
+  check_count("--tp", model.tp, 1);
+  check_count("--micro-batch-size", model.micro_batch_size, 1);
+  check_count("--seq-length", model.seq_length, 0);
+  check_count("--num-layers", model.num_layers, 0);
+  TrainConfig config;
+  config.preset = model.name();
+  config.model = model_preset(config.preset);
+  if (model.seq_length > 0) config.model.seq_length = model.seq_length;
+  if (model.num_layers > 0) config.model.num_layers = model.num_layers;
+  validate(config.model, model.tp, model.tp > 1);
+  return config;
+}
+
+StepShape shape_of(const ScheduleModel& model, int pp) {
+  const TrainConfig config = config_of(model);
+  const ParallelDims dims{.world = model.tp * pp, .tp = model.tp, .pp = pp};
+  return {.model = config.model,
+          .dims = dims.resolved(),
+          .sequence_parallel = model.tp > 1,
+          .micro_batch_size = model.micro_batch_size};
+}
+
+}  // namespace
+
+void add_model_options(CLI::App& app, ScheduleModel& model) {
+  app.add_option("--preset", model.preset, "take the costs of each stage from this model (microseconds)")
+      ->type_name("NAME");
+  app.add_option("--hardware", model.hardware, "... on this machine")->type_name("NAME")->capture_default_str();
+  app.add_option("--tp,--tensor-model-parallel-size", model.tp, "... split over tensor-parallel ranks")->type_name("N");
+  app.add_option("--mbs,--micro-batch-size", model.micro_batch_size, "... sequences of a microbatch (default 1)")
+      ->type_name("N");
+  app.add_option("--seq-length", model.seq_length, "... tokens of a sequence (default: the preset's)")->type_name("N");
+  app.add_option("--num-layers", model.num_layers, "... layers (default: the preset's)")->type_name("N");
+}
+
+int64_t message_bytes(const ScheduleModel& model) { return shape_of(model, 1).boundary_bytes(); }
+
+std::string message_text(const ScheduleModel& model) {
+  const StepShape shape = shape_of(model, 1);
+  return human_bytes(static_cast<double>(shape.boundary_bytes())) +
+         strprintf(" (%s, %ld x %ld tokens%s; --preset, --mbs, --seq-length, --tp)", model.name().c_str(),
+                   static_cast<long>(model.micro_batch_size), static_cast<long>(shape.model.seq_length),
+                   shape.sequence_parallel ? strprintf(", split over tp %d", model.tp).c_str() : "");
+}
+
+PipelineCosts costs_of_model(const ScheduleModel& model, const Schedule& schedule) {
+  TrainConfig config = config_of(model);
+  config.parallel.pp = schedule.num_ranks();
+  StepShape shape = shape_of(model, schedule.num_ranks());
+  shape.chain_length = schedule.chain_length;
+  shape.stage_layers = resolve_stage_layers(config, schedule);
+  return pipeline_costs(shape, schedule, DeviceMesh(shape.dims), load_hardware_profile(model.hardware), 0);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,36 @@
+// The model and machine that a `ranklab schedule` command is about: how many bytes a message between stages has, and
+// what each stage costs without a run. Thread rule: pure functions.
+#pragma once
+#include <string>
+
+#include "core/plan/pipeline_costs.h"
+
+namespace CLI {
+class App;
+}
+
+namespace ranklab {
+
+struct ScheduleModel {
+  std::string preset;  // empty: gpt_tiny, and costs are the user's own numbers
+  std::string hardware = "h100-sxm";
+  int tp = 1;
+  int64_t micro_batch_size = 1;
+  int64_t seq_length = 0;  // 0: the preset's
+  int64_t num_layers = 0;  // 0: the preset's
+
+  bool gives_costs() const { return !preset.empty(); }
+  std::string name() const { return preset.empty() ? "gpt_tiny" : preset; }
+};
+
+void add_model_options(CLI::App& app, ScheduleModel& model);
+
+// Of an activation or its gradient between two stages on a rank. Throws kInvalidArgument for a model that tp does not
+// divide.
+int64_t message_bytes(const ScheduleModel& model);
+std::string message_text(const ScheduleModel& model);  // "64 KiB (gpt_tiny, 1 x 128 tokens)"
+
+// Throws kInvalidArgument when there are more stages than layers.
+PipelineCosts costs_of_model(const ScheduleModel& model, const Schedule& schedule);
+
+}  // namespace ranklab

@@ -1,0 +1,19 @@
+// What this process can learn of its surroundings: its own file, the terminal, the machine's memory.
+// Thread rule: pure queries.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace ranklab {
+
+// The file this process was started from; empty where the system does not tell.
+std::filesystem::path program_path();
+
+// $COLUMNS, else the width of the terminal on stdout, else `otherwise`.
+int terminal_columns(int otherwise);
+
+// A field of /proc/meminfo such as "MemAvailable:"; 0 when the system does not tell.
+int64_t system_memory_bytes(const std::string& field);
+
+}  // namespace ranklab
