@@ -27,6 +27,7 @@ CommandAction setup_lesson(CLI::App& app);
 CommandAction setup_topo(CLI::App& app);
 CommandAction setup_doctor(CLI::App& app);
 CommandAction setup_config(CLI::App& app);
+CommandAction setup_model(CLI::App& app);
 CommandAction setup_completion(CLI::App& app);
 CommandAction setup_data(CLI::App& app);
 CommandAction setup_schedule(CLI::App& app);

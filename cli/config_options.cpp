@@ -70,6 +70,10 @@ ConfigOptions::ConfigOptions(CLI::App& app, TrainConfig defaults) : state_(std::
 
 ConfigOptions::~ConfigOptions() = default;
 
+void ConfigOptions::set(const std::string& key, const std::string& value) {
+  state_->assignments.push_back(key + "=" + value);
+}
+
 const MergedConfig& ConfigOptions::merged() const {
   if (!state_->merged) state_->merged = merge_sources();
   return *state_->merged;

@@ -18,6 +18,8 @@ class ConfigOptions {
   // given, below the preset's.
   explicit ConfigOptions(CLI::App& app, TrainConfig defaults = {});
   ~ConfigOptions();
+  // As if --set KEY=VALUE had been given, for commands that take a setting by its place. Before merged().
+  void set(const std::string& key, const std::string& value);
   // After parsing: every source merged, with where each value came from. Sources are read once: a file may be a pipe.
   const MergedConfig& merged() const;
   TrainConfig config() const;

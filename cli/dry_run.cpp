@@ -9,7 +9,7 @@
 #include "cli/pipeline_text.h"
 #include "cli/topology_text.h"
 #include "core/base/text.h"
-#include "core/plan/activation_bytes.h"
+#include "core/plan/rank_memory.h"
 #include "core/plan/step_time.h"
 #include "core/plan/traffic.h"
 
@@ -18,52 +18,27 @@ namespace {
 
 struct DryRun {
   StepShape shape;
-  int64_t parameters = 0, gradients = 0, optimizer = 0;  // bytes of one rank
-  ActivationBytes activations;
+  RankMemory memory;  // of the fullest rank
   std::vector<AxisTraffic> traffic;
   StepTime time;
   double model_flops = 0;  // of a rank and step
   double mfu = 0;
   std::vector<std::string> warnings;
-  int pp_rank = 0;  // the fullest, whose memory this is
-
-  int64_t memory() const { return parameters + gradients + optimizer + activations.peak() + activations.gathered; }
 };
-
-int optimizer_copies(const TrainConfig& c) {
-  if (c.optimizer == OptimizerKind::kAdamW) return 2;
-  return c.sgd_momentum > 0 ? 1 : 0;
-}
-
-// What a pipeline rank holds: its stages' parameters, and the activations that its schedule keeps.
-void fill_memory(const RunPlan& plan, int pp_rank, DryRun& out) {
-  out.pp_rank = pp_rank;
-  out.parameters = 0;
-  for (const PlannedParameter& parameter : planned_parameters(out.shape, plan.schedule, pp_rank))
-    out.parameters += parameter.elements * out.shape.element_bytes();
-  out.gradients = out.parameters;
-  out.optimizer = out.parameters * optimizer_copies(plan.config);
-  out.activations = estimate_activations(out.shape, plan.schedule, pp_rank);
-}
 
 DryRun make_dry_run(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
-  DryRun out{.shape = shape_of(plan), .activations = {}, .traffic = {}, .time = {}, .warnings = {}};
-  fill_memory(plan, 0, out);
-  for (int rank = 1; rank < plan.mesh.size(Axis::kPp); ++rank) {
-    DryRun other = out;
-    fill_memory(plan, rank, other);
-    if (other.memory() > out.memory()) out = other;
-  }
+  DryRun out{.shape = shape_of(plan), .memory = fullest_rank(plan), .traffic = {}, .time = {}, .warnings = {}};
   const int gpus_per_node = c.gpus_per_node > 0 ? c.gpus_per_node : plan.profile.gpus_per_node;
   out.traffic = predict_axis_traffic(out.shape, plan.schedule, plan.mesh, gpus_per_node);
   out.time = estimate_step_time(out.shape, plan.schedule, plan.mesh, plan.profile, gpus_per_node);
   out.model_flops = c.model.training_flops_per_token(c.model.seq_length) * static_cast<double>(plan.tokens_per_step()) /
                     c.parallel.world;
   out.mfu = out.model_flops / (out.time.total_ns * 1e-9 * plan.profile.peak_flops(out.shape.dtype));
-  if (out.memory() > plan.profile.memory_bytes) {
+  if (out.memory.together() > plan.profile.memory_bytes) {
     out.warnings.push_back(strprintf("a rank needs about %s, and %s has %s: raise --tp, lower --micro-batch-size",
-                                     human_bytes(static_cast<double>(out.memory())).c_str(), plan.profile.title.c_str(),
+                                     human_bytes(static_cast<double>(out.memory.together())).c_str(),
+                                     plan.profile.title.c_str(),
                                      human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str()));
   }
   return out;
@@ -81,23 +56,25 @@ std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& sty
   const auto row = [](const char* what, int64_t bytes, const std::string& remark) {
     return strprintf("    %-12s %10s", what, human_bytes(static_cast<double>(bytes)).c_str()) + remark + "\n";
   };
-  const std::string whose =
-      plan.mesh.size(Axis::kPp) == 1 ? "one rank" : "pipeline rank " + std::to_string(run.pp_rank) + ", the fullest";
+  const std::string whose = plan.mesh.size(Axis::kPp) == 1
+                                ? "one rank"
+                                : "pipeline rank " + std::to_string(run.memory.pp_rank) + ", the fullest";
   std::string text = "  memory   of " + whose + "\n";
-  text += row("parameters", run.parameters, "");
-  text += row("gradients", run.gradients, "");
-  text += row("optimizer", run.optimizer, "");
-  const std::string estimate =
-      strprintf("  estimate, within %.0f %%: %.3g microbatch%s, %s a layer, %s more at the busiest moment",
-                100 * kActivationTolerance, run.activations.microbatches, run.activations.microbatches == 1 ? "" : "es",
-                human_bytes(static_cast<double>(run.activations.per_layer)).c_str(),
-                human_bytes(static_cast<double>(run.activations.ends + run.activations.temporary)).c_str());
-  text += row("activations", run.activations.peak(), style.dim(estimate));
-  if (run.activations.gathered > 0) {
-    text += row("gathered", run.activations.gathered, style.dim("  all positions of one layer's input"));
+  text += row("parameters", run.memory.parameters, "");
+  text += row("gradients", run.memory.gradients, "");
+  text += row("optimizer", run.memory.optimizer, "");
+  const std::string estimate = strprintf(
+      "  estimate, within %.0f %%: %.3g microbatch%s, %s a layer, %s more at the busiest moment",
+      100 * kActivationTolerance, run.memory.activations.microbatches,
+      run.memory.activations.microbatches == 1 ? "" : "es",
+      human_bytes(static_cast<double>(run.memory.activations.per_layer)).c_str(),
+      human_bytes(static_cast<double>(run.memory.activations.ends + run.memory.activations.temporary)).c_str());
+  text += row("activations", run.memory.activations.peak(), style.dim(estimate));
+  if (run.memory.activations.gathered > 0) {
+    text += row("gathered", run.memory.activations.gathered, style.dim("  all positions of one layer's input"));
   }
-  const auto fraction = static_cast<double>(run.memory()) / static_cast<double>(plan.profile.memory_bytes);
-  text += row("together", run.memory(),
+  const auto fraction = static_cast<double>(run.memory.together()) / static_cast<double>(plan.profile.memory_bytes);
+  text += row("together", run.memory.together(),
               strprintf("  %.3g %% of the profile's %s", 100 * fraction,
                         human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str()));
   return text;
@@ -193,12 +170,12 @@ std::string dry_run_json(const RunPlan& plan) {
                                  {"tokens_per_step", plan.tokens_per_step()},
                                  {"hardware", plan.profile.name},
                                  {"memory_bytes",
-                                  {{"parameters", run.parameters},
-                                   {"gradients", run.gradients},
-                                   {"optimizer", run.optimizer},
-                                   {"activations", run.activations.peak()},
-                                   {"gathered", run.activations.gathered},
-                                   {"together", run.memory()},
+                                  {{"parameters", run.memory.parameters},
+                                   {"gradients", run.memory.gradients},
+                                   {"optimizer", run.memory.optimizer},
+                                   {"activations", run.memory.activations.peak()},
+                                   {"gathered", run.memory.activations.gathered},
+                                   {"together", run.memory.together()},
                                    {"activations_tolerance", kActivationTolerance}}},
                                  {"traffic", traffic_json(run.traffic)},
                                  {"estimate",

@@ -25,6 +25,7 @@ const auto kCommands = std::to_array<Command>({
     {"schedule", "pipeline schedules: draw, prove, time, compare", setup_schedule},
     {"list", "model presets and hardware profiles", setup_list},
     {"lesson", "learn: questions, experiments, exercises", setup_lesson},
+    {"model", "what a model consists of and what it costs", setup_model},
     {"config", "settings from every source: show, check, compare", setup_config},
     {"data", "write and check token shards", setup_data},
     {"completion", "print a completion script for the shell", setup_completion},

@@ -89,9 +89,10 @@ TEST(Readme, TheDefaultRunGivesTheFiguresShown) {
 
 TEST(Readme, EveryFlagItNamesExists) {
   std::string help = output_of("train --help") + output_of("--help");
-  for (const char* sub : {"bench collectives", "bench train", "bench step", "bench overhead", "trace info",
-                          "trace validate", "topo", "doctor", "launch", "schedule show", "schedule simulate",
-                          "schedule export", "config show", "data prepare", "lesson run", "lesson check"}) {
+  for (const char* sub :
+       {"bench collectives", "bench train", "bench step", "bench overhead", "trace info", "trace validate",
+        "model info", "topo", "doctor", "launch", "schedule show", "schedule simulate", "schedule export",
+        "config show", "data prepare", "lesson run", "lesson check"}) {
     help += output_of(std::string(sub) + " --help");
   }
   const std::regex flag("--[a-z][a-z0-9-]+");
