@@ -18,7 +18,7 @@ constexpr const char* kHeader =
 
 class ProgressBar {
  public:
-  ProgressBar() : shown_(isatty(STDERR_FILENO) != 0 && isatty(STDOUT_FILENO) != 0) {
+  explicit ProgressBar(bool wanted) : shown_(wanted && isatty(STDERR_FILENO) != 0 && isatty(STDOUT_FILENO) != 0) {
     const char* term = std::getenv("TERM");
     if (term != nullptr && std::string(term) == "dumb") shown_ = false;
   }
@@ -55,7 +55,7 @@ std::string mesh_text(const RunPlan& plan) {
 class ConsoleHook : public Hook {
  public:
   explicit ConsoleHook(ConsoleOptions options)
-      : options_(std::move(options)), out_(options_.out), style_(style_for(out_)) {}
+      : options_(std::move(options)), out_(options_.out), style_(style_for(out_)), bar_(options_.progress) {}
 
   void on_train_begin(const RunPlan& plan, const TrainInfo& info) override {
     const TrainConfig& c = plan.config;

@@ -15,6 +15,7 @@ struct ConsoleOptions {
   std::string log_dir;
   std::string trace_path;  // empty: no trace
   FILE* out = stdout;      // --json keeps stdout for programs
+  bool progress = true;    // a progress bar where both streams are terminals
 };
 
 std::shared_ptr<Hook> make_console_hook(ConsoleOptions options);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -29,7 +30,9 @@ int64_t monotonic_ns() {
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-void on_signal(int signal) {
+std::atomic<int> g_ctrl_c_pipe{-1};
+
+void interrupt_by(int signal) {
   int none = 0;
   if (g_signal.compare_exchange_strong(none, signal)) {
     g_since_ns = monotonic_ns();
@@ -39,7 +42,19 @@ void on_signal(int signal) {
   }
 }
 
+void on_signal(int signal) {
+  const int pipe_fd = g_ctrl_c_pipe;
+  if (signal != SIGINT || pipe_fd < 0) return interrupt_by(signal);
+  const int saved = errno;
+  if (::write(pipe_fd, "c", 1) != 1) interrupt_by(signal);  // full: nobody reads it any more
+  errno = saved;
+}
+
 }  // namespace
+
+void take_ctrl_c(int pipe_fd) { g_ctrl_c_pipe = pipe_fd; }
+
+void interrupt_run() { interrupt_by(SIGINT); }
 
 void watch_interrupts() {
   sem_init(&g_wake, 0, 0);

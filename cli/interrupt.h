@@ -1,12 +1,17 @@
 // What Ctrl-C (SIGINT) and SIGTERM do to a run: the first one asks it to stop after the step and keep log and trace;
 // when that takes too long (a long step, the start of a large model) the process is left, with files whole since each
 // line is flushed and each trace is renamed into place. A second one, more than 0.3 s later, ends the process at once.
+// A prompt may take Ctrl-C for itself (it pauses the run) and decide when it is meant for the run.
 // Thread rule: watch_interrupts() once, before ranks start; the rest from any thread.
 #pragma once
 
 namespace ranklab {
 
 void watch_interrupts();
+// From now on SIGINT writes a byte to this pipe and does nothing else; -1: as before.
+void take_ctrl_c(int pipe_fd);
+// As if SIGINT had come and nobody had taken it.
+void interrupt_run();
 bool interrupt_asked();
 int interrupt_exit_code();  // 130, or 143 for SIGTERM
 

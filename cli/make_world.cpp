@@ -22,7 +22,7 @@ std::string variable(const char* name) {
 
 }  // namespace
 
-std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& env) {
+std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& env, std::shared_ptr<Stepper> stepper) {
   if (config.backend == "cuda") return make_cuda_world({});
   if (env.world_size > 1) {
     const std::string listener = variable(kListenerVariable);
@@ -36,7 +36,8 @@ std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& e
                             .collectives = config.collectives == "gloo" ? Collectives::kGloo : Collectives::kDirect,
                             .transport = config.transport == "tcp" ? Transport::kTcp : Transport::kInproc,
                             .hang_timeout = milliseconds_of(config.hang_timeout_s),
-                            .on_stuck = {}});
+                            .on_stuck = {},
+                            .stepper = std::move(stepper)});
 }
 
 void adopt_world(TrainConfig& config, int size, const ConfigOptions& options) {

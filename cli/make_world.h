@@ -7,6 +7,7 @@
 #include "core/comm/process_env.h"
 #include "core/comm/world.h"
 #include "core/runtime/train_config.h"
+#include "core/trace/stepper.h"
 
 namespace ranklab {
 
@@ -15,7 +16,9 @@ inline constexpr const char* kRunTokenVariable = "RANKLAB_RUN_TOKEN";      // th
 inline constexpr const char* kListenerVariable = "RANKLAB_RDZV_LISTENER";  // rank 0: a listening descriptor
 
 // Ranks of cpu_sim are processes when `env` is one of several, else threads of this one.
-std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& env = {});
+// `stepper` may be null; ranks that are threads obey it.
+std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& env = {},
+                                  std::shared_ptr<Stepper> stepper = nullptr);
 
 // Where each rank is a process the world is as large as the launcher made it; sizes that nobody asked for follow
 // settle_layout(). Throws kInvalidArgument when the configuration names another size.

@@ -1,6 +1,5 @@
-// What the processes of a world say to each other over TCP: frames of a 16-byte header (magic, type, length) and a
-// payload of packed little-endian values. Read as hostile: the length is checked against a cap before anything is
-// allocated, every value against what is left of its frame. Thread rule: values; one reader per connection.
+// What the processes of a world say to each other over TCP: frames (core/base/packing.h) of these types, read as
+// hostile. Thread rule: values; one reader per connection.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -8,7 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "core/base/packing.h"
 
 namespace ranklab::cpu_sim {
 
@@ -53,47 +53,15 @@ std::string frame_bytes(FrameType type, std::string_view payload = {});
 // Puts frames together from what a socket gives.
 class FrameReader {
  public:
-  explicit FrameReader(size_t cap) : cap_(cap) {}
-  void set_cap(size_t cap) { cap_ = cap; }
-  void feed(std::string_view bytes) { buffer_ += bytes; }
+  explicit FrameReader(size_t cap);
+  void set_cap(size_t cap) { frames_.set_cap(cap); }
+  void feed(std::string_view bytes) { frames_.feed(bytes); }
   // The next whole frame. Throws kCommunication when the bytes are no frame, or one above the cap.
   std::optional<Frame> next();
-  size_t waiting_bytes() const { return buffer_.size(); }
+  size_t waiting_bytes() const { return frames_.waiting_bytes(); }
 
  private:
-  size_t cap_;
-  std::string buffer_;
-};
-
-class Packer {
- public:
-  Packer& number(int64_t value);
-  Packer& text(std::string_view value);
-  template <typename Range>
-  Packer& numbers(const Range& values) {
-    number(static_cast<int64_t>(values.size()));
-    for (const auto value : values) number(static_cast<int64_t>(value));
-    return *this;
-  }
-  const std::string& bytes() const { return bytes_; }
-
- private:
-  std::string bytes_;
-};
-
-// Throws kCommunication when the payload is shorter than what is asked of it, or a value is out of its range.
-class Unpacker {
- public:
-  explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}
-  int64_t number();
-  int number_between(int64_t lowest, int64_t highest);
-  bool flag() { return number_between(0, 1) == 1; }
-  std::string text();
-  std::vector<int64_t> numbers();
-
- private:
-  std::string_view take(size_t count);
-  std::string_view bytes_;
+  RawFrameReader frames_;
 };
 
 }  // namespace ranklab::cpu_sim

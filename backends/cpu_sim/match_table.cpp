@@ -76,7 +76,10 @@ ExchangePtr MatchTable::post(Channel& channel, int seat, Call call, Mover& mover
   exchange->seats[static_cast<size_t>(seat)] = {std::move(call), now_ns, true};
   if (exchange->first_seat < 0) exchange->first_seat = seat;
   ++exchange->posted;
-  if (!exchange->complete()) return exchange;
+  if (!exchange->complete()) {
+    watch_.joined(*exchange);
+    return exchange;
+  }
   match(channel, *exchange);
   lock.unlock();
   try {

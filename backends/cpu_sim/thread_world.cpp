@@ -59,7 +59,9 @@ class Movers {
 class ThreadRun final : public Run {
  public:
   explicit ThreadRun(const ThreadWorldOptions& options)
-      : movers_(options), watch_(options.size, options.hang_timeout), table_(watch_, options.same_call_site) {}
+      : movers_(options),
+        watch_(options.size, options.hang_timeout, options.stepper.get()),
+        table_(watch_, options.same_call_site) {}
   ~ThreadRun() override { join_comm_threads(); }
 
   Channel& channel(const ChannelInfo& info) override { return table_.channel(info); }
@@ -128,6 +130,7 @@ class ThreadWorld final : public World {
   void run(const std::function<void(Endpoint&)>& body) override {
     const auto run = std::make_shared<ThreadRun>(options_);
     Countdown countdown(options_.size);
+    if (options_.stepper) options_.stepper->begin_run();
     std::vector<std::thread> threads;
     for (int rank = 0; rank < options_.size; ++rank) {
       try {
@@ -144,6 +147,7 @@ class ThreadWorld final : public World {
     for (std::thread& thread : threads) thread.join();
     run->table().check_nothing_open();
     run->join_comm_threads();
+    if (options_.stepper) options_.stepper->end_run();
     if (const auto error = run->watch().first_error()) throw *error;
   }
 
@@ -187,6 +191,10 @@ std::unique_ptr<World> make_thread_world(const ThreadWorldOptions& options) {
       .got = strprintf("hang timeout %lld ms, grace %lld ms", static_cast<long long>(options.hang_timeout.count()),
                        static_cast<long long>(options.grace.count())),
       .want = "0 or more", .fix = "use 0 to switch the hang check off");
+  RANKLAB_CHECK(!options.stepper || options.stepper->world_size() == options.size, ErrorKind::kInvalidArgument,
+                .where = "thread world", .what = "the stepper is made for another world",
+                .got = std::to_string(options.stepper->world_size()) + " ranks",
+                .want = std::to_string(options.size) + " ranks", .fix = "make a stepper per world");
   return std::make_unique<cpu_sim::ThreadWorld>(options);
 }
 

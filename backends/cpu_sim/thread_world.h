@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/comm/world.h"
+#include "core/trace/stepper.h"
 
 namespace ranklab {
 
@@ -34,6 +35,9 @@ struct ThreadWorldOptions {
   // Members must make a call from the same source line: catches two swapped calls that look alike. Off by default,
   // since a program may well call from two branches.
   bool same_call_site = false;
+  // Told who sleeps for whom and when a run begins and ends; a rank that it holds is neither hung nor deadlocked. Of
+  // the same size as the world.
+  std::shared_ptr<Stepper> stepper = {};
 };
 
 // Throws kInvalidArgument for a size below 1 or above 512.

@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/comm/call_check.h"
+#include "core/trace/stepper.h"
 #include "core/trace/tracer.h"
 
 namespace ranklab::cpu_sim {
@@ -33,8 +34,10 @@ Error named(int rank, const Error& error) {
 
 }  // namespace
 
-Watch::Watch(int world_size, std::chrono::milliseconds hang_timeout)
-    : ranks_(static_cast<size_t>(world_size)), hang_timeout_ns_(std::chrono::nanoseconds(hang_timeout).count()) {
+Watch::Watch(int world_size, std::chrono::milliseconds hang_timeout, Stepper* stepper)
+    : ranks_(static_cast<size_t>(world_size)),
+      hang_timeout_ns_(std::chrono::nanoseconds(hang_timeout).count()),
+      stepper_(stepper) {
   for (RankState& rank : ranks_) rank.last_activity_ns = wall_now_ns();
 }
 
@@ -44,8 +47,21 @@ void Watch::enter(int rank, int64_t now_ns) {
 }
 
 void Watch::matched(const Exchange& exchange) {
+  for (const int rank : exchange.channel->ranks) {
+    if (state(rank).blocked_on.get() != &exchange) continue;
+    state(rank).blocked_on.reset();
+    if (stepper_ != nullptr) stepper_->unblocked(rank);
+  }
+}
+
+void Watch::joined(const Exchange& exchange) {
+  if (stepper_ == nullptr) return;
   for (const int rank : exchange.channel->ranks)
-    if (state(rank).blocked_on.get() == &exchange) state(rank).blocked_on.reset();
+    if (state(rank).blocked_on.get() == &exchange) tell_blocked(rank);
+}
+
+void Watch::tell_blocked(int rank) {
+  if (stepper_ != nullptr) stepper_->blocked(rank, call_text(rank), missing(*state(rank).blocked_on));
 }
 
 void Watch::poison(int rank, std::vector<int> ranks, const Error& error) {
@@ -53,6 +69,7 @@ void Watch::poison(int rank, std::vector<int> ranks, const Error& error) {
   poison_.emplace(Poison{error, std::move(ranks), rank});
   for (RankState& state : ranks_) state.blocked_on.reset();
   if (abort_open_) abort_open_();
+  if (stepper_ != nullptr) stepper_->end_run();
 }
 
 void Watch::block(int rank, const ExchangePtr& exchange) {
@@ -63,9 +80,11 @@ void Watch::block(int rank, const ExchangePtr& exchange) {
   me.blocked_since_ns = wall_now_ns();
   std::vector<int> path;
   std::vector<bool> seen(ranks_.size(), false);
-  if (!find_dead_end(rank, path, seen)) return;
-  report_deadlock(path);
-  throw abort_error(rank);
+  if (find_dead_end(rank, path, seen)) {
+    report_deadlock(path);
+    throw abort_error(rank);
+  }
+  tell_blocked(rank);
 }
 
 // Depth first along "waits for". Leaves in `path` the ranks from `rank` to the one that closes the cycle or is gone.
@@ -84,12 +103,15 @@ bool Watch::find_dead_end(int rank, std::vector<int>& path, std::vector<bool>& s
   return false;
 }
 
-std::string Watch::waiting_text(int rank) {
+// What a blocked rank is blocked in.
+std::string Watch::call_text(int rank) {
   const Exchange& exchange = *state(rank).blocked_on;
   const auto seat = std::find(exchange.channel->ranks.begin(), exchange.channel->ranks.end(), rank);
   const Call& call = exchange.seats[static_cast<size_t>(seat - exchange.channel->ranks.begin())].call;
-  return rank_name(rank) + " waits in " + describe(call) + " (" + call_name(*exchange.channel, exchange.sequence) + ")";
+  return describe(call) + " (" + call_name(*exchange.channel, exchange.sequence) + ")";
 }
+
+std::string Watch::waiting_text(int rank) { return rank_name(rank) + " waits in " + call_text(rank); }
 
 void Watch::report_deadlock(const std::vector<int>& path) {
   const int last = path.back();
@@ -125,6 +147,7 @@ void Watch::body_returned(int rank) {
     const std::vector<int> gaps = missing(*ranks_[other].blocked_on);
     if (std::find(gaps.begin(), gaps.end(), rank) != gaps.end()) report_deadlock({static_cast<int>(other), rank});
   }
+  if (stepper_ != nullptr) stepper_->rank_ended(rank);
 }
 
 void Watch::body_failed(int rank, const Error& error) {
@@ -153,11 +176,16 @@ std::string Watch::last_finished_text(int rank) {
 
 bool Watch::report_hang(int waiter, int culprit, int64_t now_ns) {
   const RankState& held = state(culprit);
-  if (held.blocked_on || held.returned || now_ns - held.last_activity_ns <= hang_timeout_ns_) return false;
+  int64_t since_ns = held.last_activity_ns;
+  if (stepper_ != nullptr) {
+    const auto free_since_ns = stepper_->free_since_ns(culprit);
+    since_ns = free_since_ns ? std::max(since_ns, *free_since_ns) : now_ns;
+  }
+  if (held.blocked_on || held.returned || now_ns - since_ns <= hang_timeout_ns_) return false;
   ErrorText text{.where = rank_name(culprit),
                  .what = "the rank is hung: others wait for it and it makes no call",
-                 .got = "silence for " + human_ns(static_cast<double>(now_ns - held.last_activity_ns)) +
-                        "; it last finished " + last_finished_text(culprit) + "; " + waiting_text(waiter),
+                 .got = "silence for " + human_ns(static_cast<double>(now_ns - since_ns)) + "; it last finished " +
+                        last_finished_text(culprit) + "; " + waiting_text(waiter),
                  .want = "a call within " + human_ns(static_cast<double>(hang_timeout_ns_)),
                  .fix = "look for an endless loop or a lock after that call, or raise the hang timeout"};
   poison(culprit, {}, Error(ErrorKind::kTimeout, std::move(text)));

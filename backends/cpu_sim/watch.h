@@ -5,6 +5,7 @@
 //   member that is running (slow, sleeping, computing) is not a deadlock. A running member that others have waited for,
 //   and that has made no call, for longer than the limit is hung.
 // The first error poisons the world: open exchanges are aborted, their waiters wake, later calls throw.
+// A stepper, when there is one, is told who sleeps for whom; a rank that it holds is slow, never hung.
 // Cost: one mutex per post, and one more per wait that really sleeps. Thread rule: all public functions lock, except
 // those that say REQUIRES: mutex held.
 #pragma once
@@ -18,11 +19,16 @@
 #include "backends/cpu_sim/exchange.h"
 #include "core/base/error.h"
 
+namespace ranklab {
+class Stepper;
+}
+
 namespace ranklab::cpu_sim {
 
 class Watch {
  public:
-  Watch(int world_size, std::chrono::milliseconds hang_timeout);
+  // The stepper may be null, and outlives this.
+  Watch(int world_size, std::chrono::milliseconds hang_timeout, Stepper* stepper = nullptr);
 
   std::mutex& mutex() { return mutex_; }
   // Called with the mutex held when the world is poisoned: aborts every open exchange.
@@ -32,6 +38,8 @@ class Watch {
   void enter(int rank, int64_t now_ns);
   // REQUIRES: mutex held. All members have posted: its waiters are no longer blocked.
   void matched(const Exchange& exchange);
+  // REQUIRES: mutex held. One more member has posted; others are still missing.
+  void joined(const Exchange& exchange);
   // REQUIRES: mutex held. The first error wins. `ranks` are those whose own error it is (others see "aborted ...");
   // `rank` is the one to name, or -1.
   void poison(int rank, std::vector<int> ranks, const Error& error);
@@ -75,12 +83,15 @@ class Watch {
   bool find_dead_end(int rank, std::vector<int>& path, std::vector<bool>& seen);
   void report_deadlock(const std::vector<int>& path);
   bool report_hang(int waiter, int culprit, int64_t now_ns);
+  void tell_blocked(int rank);
+  std::string call_text(int rank);
   std::string waiting_text(int rank);
   std::string last_finished_text(int rank);
 
   std::mutex mutex_;
   std::vector<RankState> ranks_;
   int64_t hang_timeout_ns_;
+  Stepper* stepper_;
   std::function<void()> abort_open_;
   std::optional<Poison> poison_;
 };

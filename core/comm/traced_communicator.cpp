@@ -8,6 +8,7 @@
 
 #include "core/comm/call_check.h"
 #include "core/sim/op_cost.h"
+#include "core/trace/stepper_state.h"
 
 namespace ranklab {
 namespace {
@@ -18,6 +19,7 @@ struct Lane;
 struct Record {
   Lane* lane = nullptr;
   WorkPtr inner;
+  bool blocking = false;
   Event event;
   TransferCost cost;
   int message_from = -1;  // group ranks of a message's ends; -1 for a collective
@@ -55,6 +57,8 @@ class TracedCommunicator final : public Communicator, public std::enable_shared_
   WorkPtr post(Call call) override;
   // Computes the times of `record` and of everything before it on its lane.
   void resolve(const RecordPtr& record);
+  // The rank may be held before it posts, and before it waits.
+  void at_boundary(BoundaryKind kind, Verb verb, int peer, int tag);
   // Moves the compute stream to the end of the call, and records the event.
   void resume_after(Record& record);
 
@@ -78,6 +82,8 @@ class TracedWork final : public Work {
       : comm_(std::move(comm)), record_(std::move(record)) {}
 
   at::Tensor wait() override {
+    if (!waited_ && !record_->blocking)
+      comm_->at_boundary(BoundaryKind::kWait, record_->event.verb, record_->event.peer, record_->event.tag);
     at::Tensor output = record_->inner->wait();
     comm_->resolve(record_);
     if (!waited_) comm_->resume_after(*record_);
@@ -111,9 +117,24 @@ Event TracedCommunicator::new_event(const Call& call) const {
   return event;
 }
 
+void TracedCommunicator::at_boundary(BoundaryKind kind, Verb verb, int peer, int tag) {
+  if (tracer_ == nullptr || !tracer_->has_stepper()) return;
+  const std::vector<int>& ranks = group().global_ranks;
+  tracer_->at_boundary({.kind = kind,
+                        .name = std::string(name(verb)),
+                        .axis = group().axis,
+                        .verb = verb,
+                        .group = ranks,
+                        .peer = peer >= 0 ? ranks[static_cast<size_t>(peer)] : -1,
+                        .tag = tag,
+                        .virtual_ns = clock_ != nullptr ? clock_->now_ns() : 0});
+}
+
 WorkPtr TracedCommunicator::post(Call call) {
+  at_boundary(BoundaryKind::kPost, call.verb, call.peer, call.tag);
   auto record = std::make_shared<Record>();
   record->event = new_event(call);
+  record->blocking = call.blocking;
   if (call.verb == Verb::kSend) std::tie(record->message_from, record->message_to) = std::pair(rank(), call.peer);
   if (call.verb == Verb::kRecv) std::tie(record->message_from, record->message_to) = std::pair(call.peer, rank());
   call.posted_virtual_ns = clock_ != nullptr ? clock_->now_ns() : 0;

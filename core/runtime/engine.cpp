@@ -9,6 +9,7 @@
 #include "core/optim/lr_schedule.h"
 #include "core/runtime/generate.h"
 #include "core/runtime/memory_counters.h"
+#include "core/runtime/rank_probe.h"
 #include "core/runtime/step_metrics.h"
 #include "core/runtime/trace_gather.h"
 #include "core/runtime/trace_span.h"
@@ -46,9 +47,14 @@ class RuntimeEngine::RankLoop {
   RankLoop(RuntimeEngine& engine, Endpoint& endpoint)
       : engine_(engine),
         plan_(engine.plan_),
-        ctx_(endpoint, plan_.mesh, observe(plan_)),
+        ctx_(endpoint, plan_.mesh, observe(engine)),
         world_(endpoint.communicator(plan_.mesh.group(Axis::kWorld, endpoint.global_rank()))),
-        metrics_(*world_, ctx_, plan_) {}
+        metrics_(*world_, ctx_, plan_) {
+    ctx_.tracer().set_live_feed(engine.live_feed_.get());
+  }
+  ~RankLoop() {
+    if (engine_.stepper_) engine_.stepper_->set_probe(ctx_.global_rank(), nullptr);
+  }
 
   void run(int64_t steps, TrainResult& result) {
     build();
@@ -61,6 +67,7 @@ class RuntimeEngine::RankLoop {
       const MetricReducer::Outcome outcome = train_step(context);
       stop = outcome.stop;
       if (reports()) note(outcome, step == first, result);
+      end_step();
       validate_if_due(context, steps);
     }
     ctx_.tracer().set_enabled(false);
@@ -73,10 +80,11 @@ class RuntimeEngine::RankLoop {
   std::vector<RankTrace> gather() { return gather_traces(*world_, ctx_.device(), take_trace()); }
 
  private:
-  static ObserveOptions observe(const RunPlan& plan) {
+  static ObserveOptions observe(const RuntimeEngine& engine) {
+    const RunPlan& plan = engine.plan_;
     const bool simulated = plan.config.backend == "cpu_sim" && plan.config.virtual_time;
     return {.virtual_time = simulated,
-            .trace = plan.config.trace,
+            .trace = plan.config.trace || engine.watched(),
             .profile = &plan.profile,
             .gpus_per_node = plan.config.gpus_per_node};
   }
@@ -97,6 +105,8 @@ class RuntimeEngine::RankLoop {
     schedule_ = parts.schedule_selector->select(plan_);
     memory_ = std::make_unique<MemoryCounters>(ctx_);
     count_parameters();
+    if (engine_.stepper_)
+      engine_.stepper_->set_probe(ctx_.global_rank(), make_rank_probe(model_->registry(), thread_memory_book()));
   }
 
   void count_parameters() {
@@ -110,10 +120,7 @@ class RuntimeEngine::RankLoop {
 
   MetricReducer::Outcome train_step(StepContext& context) {
     const int64_t step = context.step;
-    Tracer& tracer = ctx_.tracer();
-    tracer.set_step(static_cast<int>(step));
-    tracer.set_enabled(plan_.config.trace && step >= plan_.config.trace_step_start &&
-                       step < plan_.config.trace_step_end);
+    begin_step(step);
     if (leads()) each_hook([&](Hook& hook) { hook.on_step_begin(step); });
     const double lr = lr_schedule(plan_.config).at(step);
     StepOutput output;
@@ -123,6 +130,7 @@ class RuntimeEngine::RankLoop {
       memory_->record();
       output = schedule_->run_step(context);
       memory_->record();
+      observe_loss(output);
       norm = optimizer_->finish_step(lr);
       memory_->record();
     }
@@ -130,6 +138,33 @@ class RuntimeEngine::RankLoop {
     const MetricReducer::Outcome outcome = metrics_.reduce(step, output, norm, lr, stop_asked);
     record_loss(outcome.metrics.loss);
     return outcome;
+  }
+
+  void begin_step(int64_t step) {
+    const TrainConfig& c = plan_.config;
+    const bool kept = c.trace && step >= c.trace_step_start && step < c.trace_step_end;
+    Tracer& tracer = ctx_.tracer();
+    tracer.set_step(static_cast<int>(step));
+    tracer.set_keeping(kept);
+    tracer.set_enabled(kept || engine_.watched());
+    tracer.set_stepper(engine_.stepper_.get());
+    hold_at(BoundaryKind::kStepBegin, "step");
+  }
+
+  // This rank's part of the loss, for breakpoints: before anything is made of it.
+  void observe_loss(const StepOutput& output) {
+    if (!ctx_.tracer().has_stepper() || output.tokens == 0) return;
+    ctx_.tracer().observe("loss", output.loss_sum / static_cast<double>(output.tokens), ctx_.clock().now_ns());
+  }
+
+  void end_step() {
+    hold_at(BoundaryKind::kStepEnd, "step");
+    ctx_.tracer().set_stepper(nullptr);
+  }
+
+  void hold_at(BoundaryKind kind, const char* what) {
+    if (!ctx_.tracer().has_stepper()) return;
+    ctx_.tracer().at_boundary({.kind = kind, .name = what, .virtual_ns = ctx_.clock().now_ns()});
   }
 
   void record_loss(double loss) {

@@ -8,6 +8,8 @@
 
 #include "core/runtime/components.h"
 #include "core/runtime/hooks.h"
+#include "core/trace/live_feed.h"
+#include "core/trace/stepper.h"
 
 namespace ranklab {
 
@@ -18,6 +20,10 @@ class RuntimeEngine {
   void add_hook(std::shared_ptr<Hook> hook) { hooks_.push_back(std::move(hook)); }
   // Asked after every step on global rank 0; true ends the run after that step on all ranks (SIGINT).
   void set_stop_request(std::function<bool()> stop) { stop_ = std::move(stop); }
+  // Training steps may be held, and their events followed, while they happen; for ranks of this process. The world must
+  // know the same stepper.
+  void set_stepper(std::shared_ptr<Stepper> stepper) { stepper_ = std::move(stepper); }
+  void set_live_feed(std::shared_ptr<LiveFeed> feed) { live_feed_ = std::move(feed); }
 
   // Trains until `steps` optimizer steps are done (default: the plan's train_iters).
   TrainResult fit(int64_t steps = -1);
@@ -26,10 +32,14 @@ class RuntimeEngine {
 
  private:
   class RankLoop;
+  bool watched() const { return stepper_ || live_feed_; }
+
   RuntimeComponents components_;
   RunPlan plan_;
   std::vector<std::shared_ptr<Hook>> hooks_;
   std::function<bool()> stop_;
+  std::shared_ptr<Stepper> stepper_;
+  std::shared_ptr<LiveFeed> live_feed_;
 };
 
 }  // namespace ranklab

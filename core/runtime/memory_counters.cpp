@@ -1,27 +1,52 @@
 #include "core/runtime/memory_counters.h"
 
+#include <cstdlib>
 #include <string>
 
 namespace ranklab {
+namespace {
 
-MemoryCounters::MemoryCounters(RankContext& ctx) : ctx_(ctx) {
+constexpr int64_t kResolution = 64;  // samples from nothing to the peak
+
+}  // namespace
+
+MemoryCounters::MemoryCounters(RankContext& ctx) : ctx_(ctx), book_(thread_memory_book()) {
   for (size_t i = 0; i < names_.size(); ++i) {
     names_[i] = ctx.tracer().intern("memory/" + std::string(name(static_cast<MemoryCategory>(i))));
   }
+  if (book_ && ctx.op_observer() != nullptr) ctx.op_observer()->set_after_op([this] { sample(); });
+}
+
+MemoryCounters::~MemoryCounters() {
+  if (book_ && ctx_.op_observer() != nullptr) ctx_.op_observer()->set_after_op({});
 }
 
 void MemoryCounters::record() {
-  const auto book = thread_memory_book();
-  if (!book || !ctx_.tracer().enabled()) return;
+  if (!book_ || !ctx_.tracer().enabled()) return;
+  for (size_t i = 0; i < kCategories; ++i) record(i, book_->bytes(static_cast<MemoryCategory>(i)));
+  recorded_total_ = book_->total_bytes();
+}
+
+void MemoryCounters::sample() {
+  if (!ctx_.tracer().enabled()) return;
+  const int64_t total = book_->total_bytes(), step = book_->peak_bytes() / kResolution;
+  if (std::abs(total - recorded_total_) <= step) return;
+  for (size_t i = 0; i < kCategories; ++i) {
+    const int64_t bytes = book_->bytes(static_cast<MemoryCategory>(i));
+    if (bytes != recorded_[i]) record(i, bytes);
+  }
+  recorded_total_ = total;
+}
+
+void MemoryCounters::record(size_t category, int64_t bytes) {
   Event event;
   event.kind = EventKind::kCounter;
   event.virtual_begin_ns = event.virtual_end_ns = ctx_.clock().now_ns();
   event.wall_begin_ns = event.wall_end_ns = wall_now_ns();
-  for (size_t i = 0; i < names_.size(); ++i) {
-    event.name = names_[i];
-    event.value = static_cast<double>(book->bytes(static_cast<MemoryCategory>(i)));
-    ctx_.tracer().record(event);
-  }
+  event.name = names_[category];
+  event.value = static_cast<double>(bytes);
+  ctx_.tracer().record(event);
+  recorded_[category] = bytes;
 }
 
 }  // namespace ranklab

@@ -1,4 +1,8 @@
-// Puts a rank's memory by category on its timeline: one counter event per category each time record() is called.
+// Puts a rank's memory by category on its timeline, as counters: all categories each time record() is called, and in
+// between, under virtual time, each category after an op that changed it by more than 1/64 of the most the rank has
+// held. Tensors that a peer frees (a message it has read) disappear when it does, so the moments of samples may differ
+// from run to run. Cost: one atomic load an op while tracing. Thread rule: its rank's thread, where it is also
+// destroyed.
 #pragma once
 #include <array>
 #include <memory>
@@ -11,11 +15,21 @@ namespace ranklab {
 class MemoryCounters {
  public:
   explicit MemoryCounters(RankContext& ctx);
+  ~MemoryCounters();
+  MemoryCounters(const MemoryCounters&) = delete;
+  MemoryCounters& operator=(const MemoryCounters&) = delete;
   void record();
 
  private:
+  static constexpr size_t kCategories = static_cast<size_t>(MemoryCategory::kCount);
+  void sample();
+  void record(size_t category, int64_t bytes);
+
   RankContext& ctx_;
-  std::array<uint32_t, static_cast<size_t>(MemoryCategory::kCount)> names_;
+  std::shared_ptr<MemoryBook> book_;
+  std::array<uint32_t, kCategories> names_;
+  std::array<int64_t, kCategories> recorded_{};
+  int64_t recorded_total_ = 0;
 };
 
 }  // namespace ranklab

@@ -4,6 +4,7 @@
 #include "core/parallel/grad_reducer.h"
 #include "core/parallel/shared_grads.h"
 #include "core/runtime/provide.h"
+#include "core/trace/stepper_state.h"
 
 namespace ranklab {
 namespace {
@@ -33,6 +34,11 @@ class ReducedOptimizer : public RankOptimizer {
     reducer_.finish();
     shared_.sum();
     const double norm = clip_grad_norm(parameters_, ctx_, clip_grad_);
+    if (ctx_.tracer().has_stepper()) {
+      const int64_t now_ns = ctx_.clock().now_ns();
+      ctx_.tracer().observe("grad_norm", norm, now_ns);
+      ctx_.tracer().at_boundary({.kind = BoundaryKind::kSpan, .name = "optimizer", .virtual_ns = now_ns});
+    }
     optimizer_->step(lr);
     optimizer_->zero_grad();
     return norm;

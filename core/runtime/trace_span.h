@@ -1,13 +1,17 @@
-// A span on a rank's timeline in virtual and wall time, from construction until the end of the scope. Thread rule: its
-// rank's thread.
+// A span on a rank's timeline in virtual and wall time, from construction until the end of the scope. A stepper may
+// hold the rank before a span of compute. Thread rule: its rank's thread.
 #pragma once
 #include "core/comm/rank_context.h"
+#include "core/trace/stepper_state.h"
 
 namespace ranklab {
 
 class TraceSpan {
  public:
   TraceSpan(RankContext& ctx, EventKind kind, const char* name, int stage = -1) : ctx_(ctx) {
+    if (kind == EventKind::kCompute && ctx_.tracer().has_stepper())
+      ctx_.tracer().at_boundary(
+          {.kind = BoundaryKind::kSpan, .name = name, .stage = stage, .virtual_ns = ctx_.clock().now_ns()});
     if (!ctx_.tracer().enabled()) return;
     event_.kind = kind;
     event_.name = ctx_.tracer().intern(name);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
@@ -39,6 +40,7 @@ struct OpObserver::State {
     clock.advance(roofline_ns(profile, spent_flops, bytes, dtype));
     flops += model_flops;
     ++ops;
+    if (after_op) after_op();
   }
 
   void begin(const at::RecordFunction& fn) {
@@ -76,6 +78,7 @@ struct OpObserver::State {
   int closed_depth = 0;
   std::vector<Frame> frames;
   std::unordered_map<const char*, Known> known;
+  std::function<void()> after_op;
   at::CallbackHandle handle = 0;
 };
 
@@ -113,6 +116,7 @@ OpObserver::~OpObserver() {
 double OpObserver::flops() const { return state_->flops; }
 int64_t OpObserver::ops() const { return state_->ops; }
 void OpObserver::set_paused(bool paused) { state_->paused = paused; }
+void OpObserver::set_after_op(std::function<void()> after_op) { state_->after_op = std::move(after_op); }
 
 CostScope::CostScope(double flops, double bytes, DType dtype) : flops_(flops), bytes_(bytes), dtype_(dtype) {
   if (t_state != nullptr) ++t_state->scope_depth;

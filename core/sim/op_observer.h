@@ -5,6 +5,7 @@
 // rule: create and destroy on the rank's thread.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "core/base/dtype.h"
@@ -23,6 +24,8 @@ class OpObserver {
   double flops() const;  // of matrix multiplications, convolutions and attention since creation
   int64_t ops() const;
   void set_paused(bool paused);  // paused ops cost nothing (bookkeeping, tests, checkpointing)
+  // Called after each op or CostScope that was charged, with the clock at its end. An empty one: nothing is.
+  void set_after_op(std::function<void()> after_op);
 
   struct State;
 

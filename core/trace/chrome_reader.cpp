@@ -1,174 +1,155 @@
 #include "core/trace/chrome_reader.h"
 
-#include <algorithm>
-#include <map>
-#include <type_traits>
-#include <unordered_map>
-#include <utility>
-#include <variant>
+#include <filesystem>
+#include <optional>
+#include <system_error>
 
 #include "core/base/error.h"
-#include "core/base/json_integer.h"
-#include "core/base/text.h"
-#include "core/trace/chrome_event.h"
+#include "core/trace/chrome_events.h"
 #include "core/trace/chrome_json.h"
-#include "core/trace/chrome_writer.h"
+#include "core/trace/chrome_line.h"
+#include "core/trace/text_lines.h"
 
 namespace ranklab {
 namespace {
 
 using nlohmann::json;
 
-template <typename T, size_t kCount>
-T enum_of(const std::string& text) {
-  for (size_t i = 0; i < kCount; ++i) {
-    if (name(static_cast<T>(i)) == text) return static_cast<T>(i);
-  }
-  throw Error(ErrorKind::kBadFile, {.where = "trace file", .what = "unknown word " + quote(text)});
-}
+enum class LinesEnd { kWhole, kBroken, kOtherLayout };
 
-Axis axis_of(const json& value) { return enum_of<Axis, static_cast<size_t>(Axis::kCount)>(value.get<std::string>()); }
-
-DType dtype_of_name(const std::string& text) { return enum_of<DType, static_cast<size_t>(DType::kOther) + 1>(text); }
-
-class ChromeReader {
+// A file in our writer's layout: a header up to a line that ends in "traceEvents":[, a line an event, a last line ]}
+class LinesReader {
  public:
-  void section(const std::string& key, const json& value) {
-    if (key == "schemaVersion") file_.schema_version = json_integer<int>(value, "schemaVersion");
-    if (key == "distributedInfo" && value.contains("world_size")) {
-      file_.world_size = json_integer<int>(value["world_size"], "world_size");
+  LinesReader(const std::string& path, ChromeEvents& events) : lines_(path), events_(events) {}
+
+  LinesEnd read() {
+    if (!read_header()) return LinesEnd::kOtherLayout;
+    std::string_view line;
+    bool comma = true;  // the line before ended in one
+    while (lines_.next(line)) {
+      if (line == "]}") return end(comma);
+      if (!comma) return broken("no comma before the event");
+      comma = line.ends_with(',');
+      if (comma) line.remove_suffix(1);
+      if (!read_event(line)) return LinesEnd::kBroken;
+      ++count_;
     }
-    if (key == "ranklab") header(value);
+    return broken("the file ends here");
   }
-  void event(const json& value);
-  TraceFile take(const std::string& path);
+  const std::string& why() const { return why_; }
 
  private:
-  struct Rank {
-    size_t index = 0;
-    std::unordered_map<std::string, uint32_t> names;
-  };
-  void header(const json& value);
-  uint32_t intern(Rank& rank, const std::string& name);
-  void read_field(const NamedField& named, const json& from, Event& event) const;
-  void read_span(const json& value, Event& event) const;
-  void read_args(const json& args, Event& event) const;
+  LinesEnd broken(const std::string& what) {
+    why_ = "broken after " + std::to_string(count_) + " events, at byte " + std::to_string(lines_.line_begin()) + ": " +
+           (lines_.damage().empty() ? what : lines_.damage());
+    return LinesEnd::kBroken;
+  }
 
-  TraceFile file_;
-  std::map<int, Rank> ranks_;
+  bool read_header() {
+    std::string text;
+    std::string_view line;
+    while (lines_.next(line)) {
+      text += line;
+      if (text.size() >= 17 && !text.starts_with("{\"schemaVersion\":")) return false;
+      if (line.ends_with("\"traceEvents\":[")) break;
+    }
+    if (!text.ends_with("\"traceEvents\":[")) return false;
+    const json header = json::parse(text + "]}", nullptr, false);
+    if (!header.is_object() || header.size() < 2) return false;
+    try {
+      for (const auto& [key, value] : header.items()) {
+        if (key != "traceEvents") events_.section(key, value);
+      }
+    } catch (const json::exception&) {
+      return false;
+    } catch (const Error&) {
+      return false;  // the general reader says it with its place
+    }
+    return true;
+  }
+
+  bool read_event(std::string_view line) {
+    if (add_chrome_line(line, events_)) return true;
+    const json value = json::parse(line, nullptr, false);
+    if (value.is_discarded()) {
+      broken(lines_.ended() ? "not valid JSON" : "the file ends in the middle of an event");
+      return false;
+    }
+    try {
+      events_.event(value);
+      return true;
+    } catch (const json::exception& error) {
+      broken(std::string("an event that cannot be used: ") + error.what());
+    } catch (const Error& error) {
+      broken("an event that cannot be used: " + error.text().what + "; got " + error.text().got);
+    }
+    return false;
+  }
+
+  // After the last line only white space may follow.
+  LinesEnd end(bool comma) {
+    if (comma && count_ > 0) return broken("a comma after the last event");
+    std::string_view line;
+    while (lines_.next(line)) {
+      if (line.find_first_not_of(" \t\r") != std::string_view::npos) return broken("text after the end");
+    }
+    return lines_.damage().empty() ? LinesEnd::kWhole : broken("");
+  }
+
+  TextLines lines_;
+  ChromeEvents& events_;
+  size_t count_ = 0;
+  std::string why_;
 };
 
-void ChromeReader::header(const json& value) {
-  file_.clock = value.at("clock") == "wall" ? TraceClock::kWall : TraceClock::kVirtual;
-  for (const json& entry : value.at("ranks")) {
-    RankTrace trace;
-    trace.global_rank = json_integer<int>(entry.at("rank"), "rank");
-    trace.label = entry.at("label").get<std::string>();
-    trace.dropped = json_integer<int64_t>(entry.at("dropped"), "dropped");
-    for (const json& group : entry.at("groups")) {
-      std::vector<int> members;
-      for (const json& member : group.at("ranks")) members.push_back(json_integer<int>(member, "ranks"));
-      trace.groups.push_back({axis_of(group.at("axis")), std::move(members)});
-    }
-    Rank& rank = ranks_[trace.global_rank];
-    rank.index = file_.ranks.size();
-    for (const json& text : entry.at("names")) {
-      rank.names.try_emplace(text.get<std::string>(), static_cast<uint32_t>(trace.names.size()));
-      trace.names.push_back(text.get<std::string>());
-    }
-    file_.ranks.push_back(std::move(trace));
-  }
+// A pipe can be read once only: the general reader takes it.
+bool read_twice(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error) || !std::filesystem::exists(path, error);
 }
 
-uint32_t ChromeReader::intern(Rank& rank, const std::string& name) {
-  std::vector<std::string>& names = file_.ranks[rank.index].names;
-  const auto [it, inserted] = rank.names.try_emplace(name, static_cast<uint32_t>(names.size()));
-  if (inserted) names.push_back(name);
-  return it->second;
-}
-
-void ChromeReader::read_field(const NamedField& named, const json& from, Event& event) const {
-  const auto it = from.find(named.key);
-  if (it == from.end()) return;
-  const auto assign = [&](auto& to) {
-    to = json_integer<std::remove_reference_t<decltype(to)>>(*it, std::string(named.key).c_str());
-  };
-  std::visit([&](auto member) { assign(event.*member); }, named.field);
-}
-
-void ChromeReader::read_span(const json& value, Event& event) const {
-  const int64_t begin = ns_of(value.at("ts"));
-  const int64_t end = begin + (value.contains("dur") ? ns_of(value["dur"]) : 0);
-  const bool is_virtual = file_.clock == TraceClock::kVirtual;
-  (is_virtual ? event.virtual_begin_ns : event.wall_begin_ns) = begin;
-  (is_virtual ? event.virtual_end_ns : event.wall_end_ns) = end;
-}
-
-void ChromeReader::read_args(const json& args, Event& event) const {
-  for (const NamedField& named : kArgFields) read_field(named, args, event);
-  for (const NamedField& named : file_.clock == TraceClock::kVirtual ? kWallSpan : kVirtualSpan) {
-    read_field(named, args, event);
-  }
-}
-
-void ChromeReader::event(const json& value) {
-  const std::string phase = value.at("ph").get<std::string>();
-  if (phase != "X" && phase != "i" && phase != "C") return;  // metadata and arrows repeat what is known
-  const auto found = ranks_.find(json_integer<int>(value.at("pid"), "pid"));
-  RANKLAB_CHECK(found != ranks_.end(), ErrorKind::kBadFile, .where = "trace file",
-                .what = "an event of an unknown rank", .got = "pid " + value.at("pid").dump(),
-                .want = "a rank of the header, which comes before the events");
-  Event event;
-  read_span(value, event);
-  std::string name = value.at("name").get<std::string>();
-  const json& args = value.at("args");
-  if (phase == "C") {
-    event.kind = EventKind::kCounter;
-    RANKLAB_CHECK(args.is_object() && !args.empty(), ErrorKind::kBadFile, .where = "trace file",
-                  .what = "a counter without a value", .got = name);
-    const auto series = args.begin();
-    if (series.key() != "value" || args.size() != 1) name += "/" + series.key();
-    event.value = double_of(series.value());
-    read_args(value.at("ranklab"), event);
-    event.virtual_end_ns = event.virtual_begin_ns;
-    event.wall_end_ns = event.wall_begin_ns;
-  } else {
-    const std::string category = phase == "i" ? "instant" : value.at("cat").get<std::string>();
-    event.kind = category == "compute"      ? EventKind::kCompute
-                 : category == "collective" ? EventKind::kCollective
-                 : category == "phase"      ? EventKind::kPhase
-                                            : EventKind::kInstant;
-    if (args.contains("verb")) {
-      event.verb = enum_of<Verb, static_cast<size_t>(Verb::kCount)>(args["verb"].get<std::string>());
-    }
-    if (args.contains("axis")) event.axis = axis_of(args["axis"]);
-    if (args.contains("dtype")) event.dtype = dtype_of_name(args["dtype"].get<std::string>());
-    if (args.contains("value")) event.value = double_of(args["value"]);
-    read_args(args, event);
-  }
-  Rank& rank = found->second;
-  event.name = intern(rank, name);
-  file_.ranks[rank.index].events.push_back(event);
-}
-
-TraceFile ChromeReader::take(const std::string& path) {
-  RANKLAB_CHECK(!ranks_.empty() || file_.schema_version != 0, ErrorKind::kBadFile, .where = "trace file " + path,
-                .what = "a trace of another program", .got = "no \"ranklab\" section",
-                .want = "a file that ranklab wrote", .fix = "open it in Perfetto instead");
-  RANKLAB_CHECK(file_.schema_version == kTraceSchemaVersion, ErrorKind::kBadFile, .where = "trace file " + path,
-                .what = "another version of the file format",
-                .got = "schemaVersion " + std::to_string(file_.schema_version),
-                .want = std::to_string(kTraceSchemaVersion), .fix = "read it with the ranklab that wrote it");
-  return std::move(file_);
+void read_generally(const std::string& path, ChromeEvents& events) {
+  visit_chrome_json(path, {[&](const std::string& key, const json& value) { events.section(key, value); },
+                           [&](const json& event, size_t /*number*/) { events.event(event); }});
 }
 
 }  // namespace
 
+TraceFile read_chrome_trace_slowly(const std::string& path) {
+  ChromeEvents events;
+  read_generally(path, events);
+  events.require_ours(path);
+  return events.take();
+}
+
 TraceFile read_chrome_trace(const std::string& path) {
-  ChromeReader reader;
-  visit_chrome_json(path, {[&](const std::string& key, const json& value) { reader.section(key, value); },
-                           [&](const json& event, size_t /*number*/) { reader.event(event); }});
-  return reader.take(path);
+  ChromeEvents events;
+  if (!read_twice(path) || LinesReader(path, events).read() != LinesEnd::kWhole) return read_chrome_trace_slowly(path);
+  events.require_ours(path);
+  return events.take();
+}
+
+TracePrefix read_trace_prefix(const std::string& path) {
+  TracePrefix out;
+  std::optional<ChromeEvents> events(std::in_place);
+  LinesEnd end = LinesEnd::kOtherLayout;
+  if (read_twice(path)) {
+    LinesReader lines(path, *events);
+    end = lines.read();
+    out.broken = lines.why();
+  }
+  try {
+    if (end == LinesEnd::kOtherLayout) {
+      events.emplace();
+      read_generally(path, *events);
+    }
+    if (out.broken.empty()) events->require_ours(path);
+  } catch (const Error& error) {
+    out.broken = "broken: " + error.text().what + (error.text().got.empty() ? "" : "; got " + error.text().got) +
+                 (error.text().want.empty() ? "" : "; want " + error.text().want);
+  }
+  out.file = events->take();
+  return out;
 }
 
 }  // namespace ranklab

@@ -66,8 +66,11 @@ LaneMap assign_lanes(const std::vector<Event>& events, TraceClock clock) {
   return map;
 }
 
+int first_lane(const Event& event) { return base_lane(event) * kSubLanes; }
+
 std::string lane_name(int lane) {
-  const int base = lane / kSubLanes;
+  // Thousands of slices at once (no trace of ours) run over into the next axis; the last one has none.
+  const int base = std::min(lane / kSubLanes, kFirstAxisLane + static_cast<int>(Axis::kCount) - 1);
   std::string text = base == kPhaseLane     ? "phase"
                      : base == kComputeLane ? "compute"
                                             : std::string(name(static_cast<Axis>(base - kFirstAxisLane)));

@@ -30,6 +30,7 @@ struct LaneMap {
 };
 
 LaneMap assign_lanes(const std::vector<Event>& events, TraceClock clock);
-std::string lane_name(int lane);  // "phase", "compute", "tp", "dp #2"
+int first_lane(const Event& event);  // of its kind and axis, before any "#2"
+std::string lane_name(int lane);     // "phase", "compute", "tp", "dp #2"
 
 }  // namespace ranklab

@@ -1,19 +1,89 @@
 #include "core/trace/matching.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
-#include <tuple>
+#include <unordered_map>
+#include <utility>
 
 namespace ranklab {
 namespace {
 
-// Group, sequence and, for messages, the two global ranks, the tag, and the position among messages with that number.
-using Key = std::tuple<Axis, std::vector<int>, int64_t, int, int, int, int>;
+// Group (and axis), sequence and, for messages, the two global ranks, the tag, and the position among messages with
+// that number.
+using Key = std::array<int64_t, 6>;
+struct KeyHash {
+  size_t operator()(const Key& key) const {
+    uint64_t hash = 0;
+    for (const int64_t part : key) hash = (hash ^ static_cast<uint64_t>(part)) * 0x9E3779B97F4A7C15ULL + (hash >> 29U);
+    return hash;
+  }
+};
 
 int global_of(const std::vector<int>& group, int group_rank) {
   return group_rank >= 0 && static_cast<size_t>(group_rank) < group.size() ? group[static_cast<size_t>(group_rank)]
                                                                            : -1;
 }
+
+// Small numbers for groups: the same members on the same axis have the same one.
+class GroupNumbers {
+ public:
+  int64_t number(Axis axis, const std::vector<int>& members) {
+    return numbers_.try_emplace({axis, members}, static_cast<int64_t>(numbers_.size())).first->second;
+  }
+
+ private:
+  std::map<std::pair<Axis, std::vector<int>>, int64_t> numbers_;
+};
+
+class Matcher {
+ public:
+  void add(const RankTrace& trace, size_t rank_index) {
+    struct Group {
+      std::vector<int> members;
+      int64_t number = 0;
+    };
+    std::array<Group, static_cast<size_t>(Axis::kCount)> groups;
+    for (size_t axis = 0; axis < groups.size(); ++axis) {
+      const std::vector<int>* members = group_of(trace, static_cast<Axis>(axis));
+      if (members != nullptr) groups[axis].members = *members;
+      groups[axis].number = groups_.number(static_cast<Axis>(axis), groups[axis].members);
+    }
+    occurrences_.clear();
+    for (size_t e = 0; e < trace.events.size(); ++e) {
+      const Event& event = trace.events[e];
+      if (event.kind != EventKind::kCollective) continue;
+      const Group& group = groups[static_cast<size_t>(event.axis)];
+      const bool message = event.verb == Verb::kSend || event.verb == Verb::kRecv;
+      Key key = {group.number, event.sequence, -1, -1, 0, 0};
+      if (message) message_key(trace, event, group.members, key);
+      const auto [it, inserted] = index_.try_emplace(key, calls_.size());
+      if (inserted) calls_.push_back({group.members, event.sequence, message, {}});
+      std::vector<EventRef>& sides = calls_[it->second].sides;
+      sides.insert(event.verb == Verb::kSend ? sides.begin() : sides.end(), {rank_index, e});
+    }
+  }
+  void expect(size_t calls) {
+    calls_.reserve(calls);
+    index_.reserve(calls);
+  }
+  std::vector<MatchedCall> take() { return std::move(calls_); }
+
+ private:
+  void message_key(const RankTrace& trace, const Event& event, const std::vector<int>& members, Key& key) {
+    const int peer = global_of(members, event.peer);
+    key[2] = event.verb == Verb::kSend ? trace.global_rank : peer;
+    key[3] = event.verb == Verb::kSend ? peer : trace.global_rank;
+    key[4] = event.tag;
+    key[5] = occurrences_[{static_cast<int64_t>(event.verb), static_cast<int64_t>(event.axis), event.peer, event.tag,
+                           event.sequence, 0}]++;
+  }
+
+  GroupNumbers groups_;
+  std::vector<MatchedCall> calls_;
+  std::unordered_map<Key, size_t, KeyHash> index_;
+  std::unordered_map<Key, int64_t, KeyHash> occurrences_;
+};
 
 }  // namespace
 
@@ -25,31 +95,16 @@ const std::vector<int>* group_of(const RankTrace& trace, Axis axis) {
 }
 
 std::vector<MatchedCall> match_calls(std::span<const RankTrace> traces) {
-  std::vector<MatchedCall> calls;
-  std::map<Key, size_t> index;
-  for (size_t r = 0; r < traces.size(); ++r) {
-    const RankTrace& trace = traces[r];
-    std::map<std::tuple<Verb, Axis, int, int, int64_t>, int> occurrences;
-    for (size_t e = 0; e < trace.events.size(); ++e) {
-      const Event& event = trace.events[e];
-      if (event.kind != EventKind::kCollective) continue;
-      const std::vector<int>* group = group_of(trace, event.axis);
-      const bool message = event.verb == Verb::kSend || event.verb == Verb::kRecv;
-      Key key = {event.axis, group != nullptr ? *group : std::vector<int>{}, event.sequence, -1, -1, 0, 0};
-      if (message) {
-        const int peer = group != nullptr ? global_of(*group, event.peer) : -1;
-        std::get<3>(key) = event.verb == Verb::kSend ? trace.global_rank : peer;
-        std::get<4>(key) = event.verb == Verb::kSend ? peer : trace.global_rank;
-        std::get<5>(key) = event.tag;
-        std::get<6>(key) = occurrences[{event.verb, event.axis, event.peer, event.tag, event.sequence}]++;
-      }
-      const auto [it, inserted] = index.try_emplace(key, calls.size());
-      if (inserted) calls.push_back({std::get<1>(key), event.sequence, message, {}});
-      std::vector<EventRef>& sides = calls[it->second].sides;
-      sides.insert(event.verb == Verb::kSend ? sides.begin() : sides.end(), {r, e});
-    }
+  Matcher matcher;
+  size_t sides = 0;
+  for (const RankTrace& trace : traces) {
+    sides += static_cast<size_t>(std::count_if(trace.events.begin(), trace.events.end(), [](const Event& event) {
+      return event.kind == EventKind::kCollective;
+    }));
   }
-  return calls;
+  matcher.expect(sides / 2);  // a call has two sides or more
+  for (size_t r = 0; r < traces.size(); ++r) matcher.add(traces[r], r);
+  return matcher.take();
 }
 
 }  // namespace ranklab

@@ -1,6 +1,6 @@
 // Which events of different ranks are one: the two ends of a message, the members of a collective. The tie is the group
 // (RankTrace::groups) and the sequence number. Ranks that are not in the trace (one file a process) are left out.
-// Cost: O(n log n). Thread rule: pure.
+// Cost: O(n). Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <span>

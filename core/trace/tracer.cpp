@@ -3,8 +3,10 @@
 #include <chrono>
 #include <utility>
 
-namespace ranklab {
+#include "core/trace/live_feed.h"
+#include "core/trace/stepper.h"
 
+namespace ranklab {
 Tracer::Tracer(int global_rank, std::string label, size_t capacity) : capacity_(capacity) {
   trace_.global_rank = global_rank;
   trace_.label = std::move(label);
@@ -18,17 +20,49 @@ uint32_t Tracer::intern(std::string_view name) {
 
 void Tracer::record(const Event& event) {
   if (!enabled_) return;
-  if (trace_.events.size() >= capacity_) {
+  if (keeping_) keep(event);
+  if (live_feed_ != nullptr || stepper_ != nullptr) show(event);
+}
+
+void Tracer::complete(Event& event) const {
+  if (event.step < 0) event.step = step_;
+  if (event.microbatch < 0) event.microbatch = microbatch_;
+  if (event.kind == EventKind::kInstant || event.kind == EventKind::kCounter) {
+    event.virtual_end_ns = event.virtual_begin_ns;
+    event.wall_end_ns = event.wall_begin_ns;
+  }
+}
+
+void Tracer::keep(const Event& event) {
+  if (trace_.events.size() < capacity_) {
+    complete(trace_.events.emplace_back(event));
+  } else {
     ++trace_.dropped;
-    return;
   }
-  Event& stored = trace_.events.emplace_back(event);
-  if (stored.step < 0) stored.step = step_;
-  if (stored.microbatch < 0) stored.microbatch = microbatch_;
-  if (stored.kind == EventKind::kInstant || stored.kind == EventKind::kCounter) {
-    stored.virtual_end_ns = stored.virtual_begin_ns;
-    stored.wall_end_ns = stored.wall_begin_ns;
-  }
+}
+
+void Tracer::show(Event event) {
+  complete(event);
+  if (live_feed_ != nullptr) live_feed_->push(trace_, event);
+  if (stepper_ != nullptr) stepper_->recorded(trace_.global_rank, event, trace_.names[event.name]);
+}
+
+void Tracer::at_boundary(Boundary boundary) {
+  if (stepper_ == nullptr) return;
+  if (boundary.step < 0) boundary.step = step_;
+  if (boundary.microbatch < 0) boundary.microbatch = microbatch_;
+  stepper_->arrive(trace_.global_rank, std::move(boundary));
+}
+
+void Tracer::observe(std::string_view counter, double value, int64_t virtual_ns) {
+  if (stepper_ == nullptr) return;
+  Event event;
+  event.kind = EventKind::kCounter;
+  event.virtual_begin_ns = virtual_ns;
+  event.wall_begin_ns = wall_now_ns();
+  event.value = value;
+  complete(event);
+  stepper_->recorded(trace_.global_rank, event, counter);
 }
 
 void Tracer::set_group(Axis axis, std::vector<int> global_ranks) {

@@ -1,5 +1,7 @@
 // One rank's recorder. Bounded memory: past `capacity` events new ones are counted in `dropped`, never silently lost.
-// Thread rule: used by its rank's thread only.
+// What is recorded may also be shown to viewers while the run goes on (live_feed.h), and the places where it is
+// recorded are those where a stepper may hold the rank (stepper.h); without them, each costs one branch. Thread rule:
+// used by its rank's thread only.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -9,6 +11,10 @@
 #include "core/trace/event.h"
 
 namespace ranklab {
+
+class LiveFeed;
+class Stepper;
+struct Boundary;
 
 class Tracer {
  public:
@@ -24,17 +30,36 @@ class Tracer {
   int microbatch() const { return microbatch_; }
   void set_enabled(bool enabled) { enabled_ = enabled; }
   bool enabled() const { return enabled_; }
+  // Off: what is recorded goes to the live feed and the stepper alone.
+  void set_keeping(bool keeping) { keeping_ = keeping; }
+
+  // Null: none. Both outlive their use here.
+  void set_live_feed(LiveFeed* feed) { live_feed_ = feed; }
+  void set_stepper(Stepper* stepper) { stepper_ = stepper; }
+  bool has_stepper() const { return stepper_ != nullptr; }
+  // The rank may be held here, before what the boundary names; step and microbatch are filled in. Ask has_stepper()
+  // first: it spares making the boundary.
+  void at_boundary(Boundary boundary);
+  // A value that no counter of the trace holds, for conditions of breakpoints.
+  void observe(std::string_view counter, double value, int64_t virtual_ns);
 
   const RankTrace& trace() const { return trace_; }
   RankTrace take();  // moves events and names out (intern again afterwards); rank, label and groups stay
 
  private:
+  void complete(Event& event) const;
+  void keep(const Event& event);
+  void show(Event event);
+
   RankTrace trace_;
   std::unordered_map<std::string, uint32_t> index_;
   size_t capacity_;
   int step_ = -1;
   int microbatch_ = -1;
   bool enabled_ = true;
+  bool keeping_ = true;
+  LiveFeed* live_feed_ = nullptr;
+  Stepper* stepper_ = nullptr;
 };
 
 // Nanoseconds of the steady clock since the process-wide trace epoch (first call).

@@ -1,0 +1,141 @@
+#include "cli/train_run.h"
+
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "cli/console.h"
+#include "cli/gemm.h"
+#include "cli/interrupt.h"
+#include "cli/json_hook.h"
+#include "cli/make_world.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/runtime/engine.h"
+#include "core/runtime/memory_check.h"
+#include "core/runtime/run_log.h"
+#include "core/runtime/tensorboard.h"
+#include "core/sim/memory_scope.h"
+
+namespace ranklab {
+namespace {
+
+// Large models take seconds to minutes to fill before the first line of the run.
+void say_long_start(const RunPlan& plan) {
+  const double weights = static_cast<double>(plan.config.model.parameter_count()) * plan.dp();
+  if (plan.config.backend != "cpu_sim" || weights < 5e7) return;
+  std::fprintf(stderr, "making %s weights (%s parameters x %d replicas) ...\n", human_count(weights).c_str(),
+               human_count(static_cast<double>(plan.config.model.parameter_count())).c_str(), plan.dp());
+}
+
+// A held run cannot finish its step when Ctrl-C or SIGTERM asks for it: nobody is held any more then.
+class ReleaseOnSignal {
+ public:
+  explicit ReleaseOnSignal(Stepper* stepper) {
+    if (stepper == nullptr) return;
+    thread_ = std::jthread([stepper](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        if (interrupt_asked()) return stepper->detach();
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+    });
+  }
+
+ private:
+  std::jthread thread_;
+};
+
+}  // namespace
+
+TrainRun::TrainRun(const ConfigOptions& options, TrainRunOptions how) : how_(std::move(how)) {
+  make_the_world(options);
+  install_booking_allocator();
+}
+
+TrainRun::~TrainRun() = default;
+
+void TrainRun::make_the_world(const ConfigOptions& options) {
+  TrainConfig config = options.config();
+  watch_interrupts();
+  const ProcessEnv env = read_process_env();
+  RANKLAB_CHECK(!how_.watched || (config.backend == "cpu_sim" && env.world_size <= 1), ErrorKind::kInvalidArgument,
+                .where = how_.command, .what = "only ranks that are threads of this process can be held and watched",
+                .got = config.backend == "cpu_sim" ? std::to_string(env.world_size) + " processes"
+                                                   : "--backend " + config.backend,
+                .want = "simulated ranks in one process",
+                .fix = "leave out --backend, and start one process without launch, mpirun or torchrun");
+  if (config.backend == "cuda") world_ = make_world(config);
+  if (world_ || env.world_size > 1) adopt_world(config, world_ ? world_->size() : env.world_size, options);
+  // A world of one that torchrun made is meant; one task of a cluster job runs as many threads as anyone.
+  const bool one_asked = env.world_size == 1 && env.launcher == Launcher::kTorchrun;
+  if (!world_ && one_asked && !options.given("parallel.world_size")) adopt_world(config, 1, options);
+  plan_ = std::make_unique<RunPlan>(options.resolve(config));
+  if (how_.watched) {
+    stepper_ = std::make_shared<Stepper>(plan_->mesh.world_size(), how_.start_paused);
+    live_feed_ = std::make_shared<LiveFeed>(plan_->mesh.world_size());
+  }
+  if (world_) return;
+  if (env.world_size == 1 || (env.rank == 0 && env.one_host())) check_memory(*plan_);
+  world_ = make_world(plan_->config, env, stepper_);
+}
+
+const std::string& TrainRun::log_dir() {
+  if (log_dir_.empty()) log_dir_ = plan_->config.log_dir.empty() ? default_log_dir() : plan_->config.log_dir;
+  return log_dir_;
+}
+
+// In the process of rank 0: what the user sees, and the files.
+void TrainRun::add_hooks(RuntimeEngine& engine, const std::string& gemm) {
+  const TrainConfig& config = plan_->config;
+  engine.add_hook(make_run_log_hook(log_dir()));
+  if (config.trace) engine.add_hook(make_trace_file_hook(log_dir(), *plan_));
+  if (!config.tensorboard_dir.empty()) engine.add_hook(make_tensorboard_hook(config.tensorboard_dir));
+  const ConsoleOptions console{.log_interval = config.log_interval,
+                               .gemm = gemm,
+                               .log_dir = log_dir(),
+                               .trace_path = config.trace ? trace_path(log_dir()) : "",
+                               .out = how_.json ? stderr : stdout,
+                               .progress = how_.progress};
+  engine.add_hook(make_console_hook(console));
+  if (how_.json) engine.add_hook(make_json_hook(console));
+  for (const auto& hook : hooks_) engine.add_hook(hook);
+  say_long_start(*plan_);
+}
+
+int TrainRun::fit() {
+  const std::string gemm = choose_gemm(*plan_, *world_);
+  RuntimeEngine engine(default_components(world_, *plan_), *plan_);
+  engine.set_stop_request([this] { return interrupt_asked() || stopping_; });
+  engine.set_stepper(stepper_);
+  engine.set_live_feed(live_feed_);
+  if (world_->has_rank_zero()) add_hooks(engine, gemm);
+  const bool interrupted = engine.fit().interrupted;
+  return interrupted && interrupt_asked() ? interrupt_exit_code() : 0;
+}
+
+int TrainRun::run() {
+  // Viewers and prompts wait for the end; they are told last.
+  struct End {
+    TrainRun& run;
+    std::string error = {};
+    ~End() {
+      if (run.live_feed_) run.live_feed_->end(error);
+      if (run.stepper_) run.stepper_->end_run();
+    }
+  } end{*this};
+  const ReleaseOnSignal release(stepper_.get());
+  try {
+    return fit();
+  } catch (const Error& error) {
+    end.error = error.what();
+    // Peers that the same Ctrl-C ended are no news, and an error that rank 0 shows is shown once.
+    if (interrupt_asked()) {
+      if (how_.json && world_->has_rank_zero()) std::fputs(json_interrupted().c_str(), stdout);
+      return interrupt_exit_code();
+    }
+    if (world_->error_is_shown_elsewhere()) return exit_code(error.kind());
+    throw;
+  }
+}
+
+}  // namespace ranklab

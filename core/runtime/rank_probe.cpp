@@ -1,0 +1,106 @@
+#include "core/runtime/rank_probe.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/sim/op_cost.h"
+
+namespace ranklab {
+namespace {
+
+constexpr int64_t kFirst = 8;
+constexpr std::string_view kGrad = ".grad";
+
+void describe_values(const at::Tensor& tensor, TensorSummary& out) {
+  const at::Tensor values = tensor.detach().to(at::kCPU, at::kDouble).contiguous().flatten();
+  const int64_t count = values.numel();
+  const double* data = values.const_data_ptr<double>();
+  out.first.assign(data, data + std::min(count, kFirst));
+  double sum = 0, squares = 0;
+  int64_t finite = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    if (!std::isfinite(data[i])) continue;
+    out.min = finite == 0 ? data[i] : std::min(out.min, data[i]);
+    out.max = finite == 0 ? data[i] : std::max(out.max, data[i]);
+    sum += data[i];
+    squares += data[i] * data[i];
+    ++finite;
+  }
+  out.not_finite = count - finite;
+  out.mean = finite > 0 ? sum / static_cast<double>(finite) : 0;
+  out.norm = std::sqrt(squares);
+}
+
+class RegistryProbe final : public RankProbe {
+ public:
+  RegistryProbe(const ParameterRegistry& registry, std::shared_ptr<MemoryBook> book)
+      : registry_(registry), book_(std::move(book)) {}
+
+  int64_t memory_bytes(MemoryCategory category) const override { return book_ ? book_->bytes(category) : 0; }
+
+  std::vector<std::string> tensor_names() const override {
+    std::vector<std::string> names;
+    for (const Parameter* parameter : registry_.parameters()) names.push_back(parameter->name);
+    return names;
+  }
+
+  TensorSummary tensor(const std::string& asked) const override {
+    const bool grad = asked.ends_with(kGrad);
+    const Parameter* parameter = registry_.find(grad ? asked.substr(0, asked.size() - kGrad.size()) : asked);
+    if (parameter == nullptr) {
+      const std::string nearest = nearest_name(asked, tensor_names());
+      throw Error(ErrorKind::kInvalidArgument,
+                  {.where = "tensor",
+                   .what = "this rank has no tensor of that name",
+                   .got = quote(asked),
+                   .want = "a parameter's name, or NAME.grad",
+                   .fix = nearest.empty() ? "see: tensors" : "did you mean " + quote(nearest) + "?"});
+    }
+    const at::NoGradGuard no_grad;
+    const at::Tensor tensor = grad ? parameter->data.grad() : parameter->data;
+    TensorSummary out;
+    out.name = asked;
+    out.global_shape = parameter->partition.global_shape;
+    out.defined = tensor.defined();
+    if (!out.defined) return out;
+    out.dtype = std::string(name(dtype_of(tensor.scalar_type())));
+    out.shape = tensor.sizes().vec();
+    describe_values(tensor, out);
+    return out;
+  }
+
+  uint64_t weights_hash() const override {
+    uint64_t hash = 0xcbf29ce484222325;
+    for (const Parameter* parameter : registry_.parameters()) {
+      const at::Tensor bytes = parameter->data.detach().to(at::kCPU).contiguous();
+      const auto* data = static_cast<const unsigned char*>(bytes.const_data_ptr());
+      const size_t count = bytes.nbytes();
+      // FNV-1a, eight bytes at a time.
+      for (size_t i = 0; i < count; i += sizeof(uint64_t)) {
+        uint64_t word = 0;
+        std::memcpy(&word, data + i, std::min(sizeof word, count - i));
+        hash = (hash ^ word) * 0x100000001b3;
+        hash ^= hash >> 32;
+      }
+    }
+    return hash;
+  }
+
+ private:
+  const ParameterRegistry& registry_;
+  std::shared_ptr<MemoryBook> book_;
+};
+
+}  // namespace
+
+std::shared_ptr<const RankProbe> make_rank_probe(const ParameterRegistry& registry, std::shared_ptr<MemoryBook> book) {
+  return std::make_shared<RegistryProbe>(registry, std::move(book));
+}
+
+}  // namespace ranklab

@@ -1,0 +1,15 @@
+// A rank's tensors and memory, as numbers for whoever has stopped it (core/trace/stepper_probe.h). Cost: nothing until
+// it is asked. Thread rule: as RankProbe.
+#pragma once
+#include <memory>
+
+#include "core/nn/parameter.h"
+#include "core/sim/memory_scope.h"
+#include "core/trace/stepper_probe.h"
+
+namespace ranklab {
+
+// `registry` outlives the result.
+std::shared_ptr<const RankProbe> make_rank_probe(const ParameterRegistry& registry, std::shared_ptr<MemoryBook> book);
+
+}  // namespace ranklab

@@ -1,0 +1,240 @@
+#include "core/trace/chrome_line.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <variant>
+
+namespace ranklab {
+namespace {
+
+// What is left of a line. Every take_ function answers false, and may have moved, when the text is something else.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
+
+  bool take(std::string_view literal) {
+    if (static_cast<size_t>(end_ - at_) < literal.size() || std::string_view(at_, literal.size()) != literal)
+      return false;
+    at_ += literal.size();
+    return true;
+  }
+  bool take(char c) {
+    if (at_ == end_ || *at_ != c) return false;
+    ++at_;
+    return true;
+  }
+  bool at_end() const { return at_ == end_; }
+
+  template <typename T>
+  bool take_int(T& value) {
+    if (leading_zero()) return false;
+    const auto [end, error] = std::from_chars(at_, end_, value);
+    if (error != std::errc() || (end != end_ && (*end == '.' || *end == 'e' || *end == 'E'))) return false;
+    at_ = end;
+    return true;
+  }
+
+  bool take_double(double& value) {
+    const char* const digit = at_ != end_ && *at_ == '-' ? at_ + 1 : at_;
+    if (digit == end_ || *digit < '0' || *digit > '9' || leading_zero()) return false;
+    const auto [end, error] = std::from_chars(at_, end_, value);
+    if (error != std::errc() || end[-1] < '0' || end[-1] > '9' || !std::isfinite(value)) return false;
+    const char* const point = std::find(at_, end, '.');
+    if (point != end && (point[1] < '0' || point[1] > '9')) return false;  // JSON has no 0.e5
+    at_ = end;
+    return true;
+  }
+
+  // Decimal microseconds. Up to the size where a double still knows every nanosecond, as the general reader's does.
+  bool take_us(int64_t& ns) {
+    constexpr int64_t kMostUs = 2'000'000'000'000;
+    const bool minus = take('-');
+    int64_t us = 0;
+    if (at_ == end_ || *at_ < '0' || *at_ > '9' || !take_whole(us) || us > kMostUs) return false;
+    int64_t rest = 0;
+    if (take('.')) {
+      const char* const first = at_;
+      for (; at_ != end_ && *at_ >= '0' && *at_ <= '9'; ++at_) {
+        if (at_ - first == 3) return false;
+        rest = 10 * rest + (*at_ - '0');
+      }
+      if (at_ == first) return false;
+      for (auto digits = at_ - first; digits < 3; ++digits) rest *= 10;
+    }
+    if (at_ != end_ && (*at_ == 'e' || *at_ == 'E')) return false;
+    ns = (minus ? -1 : 1) * (us * 1000 + rest);
+    return true;
+  }
+
+  // A string of printable ASCII without escapes.
+  bool take_string(std::string_view& text) {
+    if (!take('"')) return false;
+    const char* const first = at_;
+    while (at_ != end_ && *at_ != '"') {
+      if (*at_ < ' ' || *at_ > '~' || *at_ == '\\') return false;
+      ++at_;
+    }
+    text = {first, static_cast<size_t>(at_ - first)};
+    return take('"');
+  }
+
+ private:
+  bool take_whole(int64_t& value) {
+    if (leading_zero()) return false;
+    const auto [end, error] = std::from_chars(at_, end_, value);
+    at_ = end;
+    return error == std::errc();
+  }
+  // JSON has no 01.
+  bool leading_zero() const {
+    const char* digit = at_ != end_ && *at_ == '-' ? at_ + 1 : at_;
+    return end_ - digit > 1 && *digit == '0' && digit[1] >= '0' && digit[1] <= '9';
+  }
+
+  const char* at_;
+  const char* end_;
+};
+
+template <typename T>
+bool word(std::string_view text, size_t count, T& value) {
+  for (size_t i = 0; i < count; ++i) {
+    if (name(static_cast<T>(i)) != text) continue;
+    value = static_cast<T>(i);
+    return true;
+  }
+  return false;
+}
+
+bool take_value(Cursor& in, const NamedField& named, Event& event) {
+  return std::visit([&](auto member) { return in.take_int(event.*member); }, named.field);
+}
+
+// The key of the next field, in or after `next`, which moves past it.
+const NamedField* find_field(std::string_view key, std::span<const NamedField> fields, size_t& next) {
+  for (size_t i = next; i < fields.size(); ++i) {
+    if (fields[i].key != key) continue;
+    next = i + 1;
+    return &fields[i];
+  }
+  return nullptr;
+}
+
+bool take_word(Cursor& in, std::string_view key, int& stage, Event& event) {
+  std::string_view text;
+  const auto once = [&](int own) { return std::exchange(stage, own) < own && in.take_string(text); };
+  if (key == "verb") return once(1) && word(text, static_cast<size_t>(Verb::kCount), event.verb);
+  if (key == "axis") return once(2) && word(text, static_cast<size_t>(Axis::kCount), event.axis);
+  if (key == "dtype") return once(3) && word(text, static_cast<size_t>(DType::kOther) + 1, event.dtype);
+  return false;
+}
+
+// The object of fields after its brace, in the writer's order: words, kArgFields, the other clock, value. A counter has
+// integers only.
+bool take_fields(Cursor& in, TraceClock clock, bool counter, Event& event) {
+  const auto& span = clock == TraceClock::kVirtual ? kWallSpan : kVirtualSpan;
+  if (in.take('}')) return true;
+  size_t next_field = 0, next_span = 0;
+  int words = 0;
+  do {
+    std::string_view key;
+    if (!in.take_string(key) || !in.take(':')) return false;
+    if (next_span == 0) {
+      if (const NamedField* field = find_field(key, kArgFields, next_field)) {
+        if (!take_value(in, *field, event)) return false;
+        continue;
+      }
+    }
+    if (const NamedField* field = find_field(key, span, next_span)) {
+      if (!take_value(in, *field, event)) return false;
+      continue;
+    }
+    if (counter) return false;
+    if (next_field == 0 && next_span == 0 && take_word(in, key, words, event)) continue;
+    if (key != "value" || !in.take_double(event.value)) return false;
+    return in.take('}');
+  } while (in.take(','));
+  return in.take('}');
+}
+
+// "ts": ... and "dur": ... as the trace's clock.
+bool take_span(Cursor& in, bool has_duration, TraceClock clock, Event& event) {
+  int64_t begin = 0, duration = 0;
+  if (!in.take(",\"ts\":") || !in.take_us(begin)) return false;
+  if (has_duration && (!in.take(",\"dur\":") || !in.take_us(duration))) return false;
+  (clock == TraceClock::kVirtual ? event.virtual_begin_ns : event.wall_begin_ns) = begin;
+  (clock == TraceClock::kVirtual ? event.virtual_end_ns : event.wall_end_ns) = begin + duration;
+  return true;
+}
+
+bool take_category(Cursor& in, Event& event) {
+  std::string_view category;
+  if (!in.take(",\"cat\":") || !in.take_string(category)) return false;
+  if (category == "compute")
+    event.kind = EventKind::kCompute;
+  else if (category == "collective")
+    event.kind = EventKind::kCollective;
+  else if (category == "phase")
+    event.kind = EventKind::kPhase;
+  else
+    return false;
+  return true;
+}
+
+bool take_slice(Cursor& in, char phase, TraceClock clock, std::string_view& name, Event& event) {
+  if (!take_span(in, phase == 'X', clock, event)) return false;
+  if (phase == 'i' && !in.take(",\"s\":\"p\"")) return false;
+  if (!in.take(",\"name\":") || !in.take_string(name)) return false;
+  if (phase == 'X' && !take_category(in, event)) return false;
+  return in.take(",\"args\":{") && take_fields(in, clock, false, event) && in.take('}') && in.at_end();
+}
+
+bool take_counter(Cursor& in, TraceClock clock, std::string_view& name, std::string_view& series, Event& event) {
+  event.kind = EventKind::kCounter;
+  const bool head = take_span(in, false, clock, event) && in.take(",\"name\":") && in.take_string(name) &&
+                    in.take(",\"args\":{") && in.take_string(series) && in.take(':') && in.take_double(event.value) &&
+                    in.take("},\"ranklab\":{");
+  if (!head) return false;
+  if (!take_fields(in, clock, true, event)) return false;
+  event.virtual_end_ns = event.virtual_begin_ns;
+  event.wall_end_ns = event.wall_begin_ns;
+  return in.take('}') && in.at_end();
+}
+
+// An end of an arrow, which repeats what the message's event says.
+bool take_arrow(Cursor& in, char phase) {
+  int64_t time = 0, id = 0;
+  return in.take(",\"ts\":") && in.take_us(time) && in.take(",\"id\":") && in.take_int(id) &&
+         in.take(",\"name\":\"message\",\"cat\":\"message\"") && (phase == 's' || in.take(",\"bp\":\"e\"")) &&
+         in.take('}') && in.at_end();
+}
+
+}  // namespace
+
+bool add_chrome_line(std::string_view line, ChromeEvents& events) {
+  Cursor in(line);
+  if (line.size() < 10 || !in.take("{\"ph\":\"")) return false;
+  const char phase = line[7];
+  in.take(phase);
+  int pid = 0, tid = 0;
+  if (!in.take("\",\"pid\":") || !in.take_int(pid) || !in.take(",\"tid\":") || !in.take_int(tid)) return false;
+  if (phase == 's' || phase == 'f') return take_arrow(in, phase);
+  if (phase != 'X' && phase != 'i' && phase != 'C') return false;
+  ChromeEvents::Rank* const rank = events.rank(pid);
+  if (rank == nullptr) return false;
+  Event event;
+  std::string_view name, series = "value";
+  const bool taken = phase == 'C' ? take_counter(in, events.clock(), name, series, event)
+                                  : take_slice(in, phase, events.clock(), name, event);
+  if (!taken) return false;
+  if (series == "value") {
+    events.add(*rank, name, event);
+  } else {
+    events.add(*rank, std::string(name).append("/").append(series), event);
+  }
+  return true;
+}
+
+}  // namespace ranklab

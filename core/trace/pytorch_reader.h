@@ -1,0 +1,21 @@
+// Traces of PyTorch's profiler (torch.profiler, Kineto's Chrome JSON), one file a rank, as a TraceFile on the wall
+// clock:
+//   GPU kernels are the compute lane and NCCL kernels the calls; a CPU profile has its operators (cpu_op) and the calls
+//   that c10d recorded (names with a "Collective name"). "ProfilerStep#12" is step 12. The rank is distributedInfo's.
+//   Process groups become axes by their description ("tp", "data_parallel" ...), others the next free axis; calls are
+//   numbered in order per group. Ring algorithms are assumed for the bytes sent. Files are put on one clock by
+//   baseTimeNanoseconds, and time starts at their first event.
+// Source: torch/csrc/profiler and Kineto's output_json.cpp (torch 2.11). Thread rule: one thread.
+#pragma once
+#include <span>
+#include <string>
+
+#include "core/trace/chrome_reader.h"
+
+namespace ranklab {
+
+// A damaged file counts up to its damage, which `broken` tells. Throws kBadFile when a file cannot be opened, has no
+// events, or two files are the same rank.
+TracePrefix read_pytorch_traces(std::span<const std::string> paths);
+
+}  // namespace ranklab

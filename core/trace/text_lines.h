@@ -1,0 +1,36 @@
+// A plain or gzip file line by line, without a copy of it in memory. Thread rule: one thread.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/trace/gz_file.h"
+
+namespace ranklab {
+
+class TextLines {
+ public:
+  explicit TextLines(const std::string& path);  // throws kBadFile when it cannot be opened
+
+  // The next line without its end; false at the end of the file. Valid until the next call. A damaged gzip file ends
+  // where it is damaged: damage() says so.
+  bool next(std::string_view& line);
+  bool ended() const { return complete_; }            // the line of the last next() had a line end
+  int64_t line_begin() const { return line_begin_; }  // byte of the unpacked text
+  const std::string& damage() const { return damage_; }
+
+ private:
+  bool fill();
+
+  GzReader reader_;
+  std::vector<char> buffer_;
+  size_t begin_ = 0;  // of what was not handed out yet
+  size_t end_ = 0;
+  int64_t consumed_ = 0;  // bytes before begin_
+  int64_t line_begin_ = 0;
+  bool complete_ = true;
+  std::string damage_;
+};
+
+}  // namespace ranklab
