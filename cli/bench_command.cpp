@@ -1,4 +1,4 @@
-// ranklab bench collectives | train | overhead | step
+// ranklab bench collectives | train | overhead | step | viz
 #include <ATen/Parallel.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +11,7 @@
 #include "cli/bench_overhead.h"
 #include "cli/bench_step.h"
 #include "cli/bench_train.h"
+#include "cli/bench_viz.h"
 #include "cli/command.h"
 #include "cli/config_options.h"
 #include "core/base/system.h"
@@ -84,6 +85,15 @@ CommandAction setup_overhead_bench(CLI::App& app) {
   return [options] { return run_bench_overhead(*options); };
 }
 
+CommandAction setup_viz_bench(CLI::App& app) {
+  auto options = std::make_shared<BenchVizOptions>();
+  app.add_option("--events", options->events, "events of the generated trace")
+      ->check(CLI::Range(1, 20'000'000))
+      ->capture_default_str();
+  app.add_option("--frames", options->frames, "frames to draw (0: none)")->check(kCountOrNone)->capture_default_str();
+  return [options] { return run_bench_viz(*options); };
+}
+
 }  // namespace
 
 CommandAction setup_bench(CLI::App& app) {
@@ -94,11 +104,12 @@ CommandAction setup_bench(CLI::App& app) {
     const char* about;
     CommandAction (*setup)(CLI::App&);
   };
-  constexpr std::array<Row, 4> kRows = {{
+  constexpr std::array<Row, 5> kRows = {{
       {"collectives", "time every verb on each transport, a table like nccl-tests'", setup_collectives_bench},
       {"train", "the training step, beside PyTorch's when --peer is given", setup_train_bench},
       {"overhead", "what the tracer, the virtual clock and the watch cost a step", setup_overhead_bench},
       {"step", "one timed training run in this process, as JSON", setup_step_bench},
+      {"viz", "load a large trace as the visualizer does, and draw it", setup_viz_bench},
   }};
   std::vector<std::pair<CLI::App*, CommandAction>> actions;
   for (const Row& row : kRows) {

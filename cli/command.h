@@ -19,6 +19,7 @@ struct Command {
 };
 
 CommandAction setup_train(CLI::App& app);
+CommandAction setup_debug(CLI::App& app);
 CommandAction setup_launch(CLI::App& app);
 CommandAction setup_bench(CLI::App& app);
 CommandAction setup_trace(CLI::App& app);
@@ -31,5 +32,6 @@ CommandAction setup_model(CLI::App& app);
 CommandAction setup_completion(CLI::App& app);
 CommandAction setup_data(CLI::App& app);
 CommandAction setup_schedule(CLI::App& app);
+CommandAction setup_viz(CLI::App& app);
 
 }  // namespace ranklab

@@ -17,9 +17,11 @@ namespace {
 
 const auto kCommands = std::to_array<Command>({
     {"train", "train a model on simulated ranks or GPUs", setup_train},
+    {"debug", "train under a prompt: pause, step, break, look into tensors", setup_debug},
     {"launch", "start one process per rank, on this host or several", setup_launch},
     {"bench", "measure collectives and training steps", setup_bench},
     {"trace", "look into a trace file", setup_trace},
+    {"viz", "see a trace: in a window, as a picture, as text", setup_viz},
     {"doctor", "what this machine has, and what it lacks", setup_doctor},
     {"topo", "ranks, nodes and groups of a mesh, and what crosses nodes", setup_topo},
     {"schedule", "pipeline schedules: draw, prove, time, compare", setup_schedule},

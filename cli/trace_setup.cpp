@@ -1,11 +1,41 @@
-// ranklab trace info | validate
+// ranklab trace info | stats | diff | validate
 #include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/command.h"
 #include "cli/trace_command.h"
+#include "cli/trace_compare.h"
+#include "cli/trace_stats.h"
 
 namespace ranklab {
+namespace {
+
+CommandAction setup_stats(CLI::App& app) {
+  auto options = std::make_shared<TraceStatsOptions>();
+  app.add_option("file", options->paths,
+                 "a trace (.json, .json.gz, 'last'), a schedule (.csv), or one torch.profiler file a rank")
+      ->required();
+  app.add_option("--step", options->step, "of this step only")->check(CLI::Range(0, 1'000'000'000));
+  app.add_option("--rows", options->rows, "longest intervals and operations to show")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  app.add_flag("--json", options->json, "print one JSON object");
+  return [options] { return trace_stats(*options); };
+}
+
+CommandAction setup_diff(CLI::App& app) {
+  auto options = std::make_shared<TraceDiffOptions>();
+  app.add_option("a", options->a, "a trace")->required();
+  app.add_option("b", options->b, "the one to hold against it")->required();
+  app.add_option("--fail-over", options->fail_over,
+                 "exit with 4 when makespan, a step or a memory peak differs by more than so many percent")
+      ->check(CLI::Range(0.0, 1e6));
+  app.add_option("--rows", options->rows, "operations to show")->check(CLI::Range(1, 100000))->capture_default_str();
+  app.add_flag("--json", options->json, "print one JSON object");
+  return [options] { return trace_diff(*options); };
+}
+
+}  // namespace
 
 CommandAction setup_trace(CLI::App& app) {
   struct Options {
@@ -15,14 +45,22 @@ CommandAction setup_trace(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.require_subcommand(0, 1);
   app.footer(
-      "Examples:\n  ranklab trace info runs/last/trace.json.gz\n  ranklab trace validate runs/last/trace.json.gz");
+      "Examples:\n  ranklab trace stats last --step 1\n  ranklab trace diff before.json.gz after.json.gz --fail-over "
+      "5\n"
+      "  ranklab trace validate runs/last/trace.json.gz");
   CLI::App* info = app.add_subcommand("info", "per rank: compute, exposed communication, waiting, bytes by axis");
   info->add_option("file", options->path, "a trace written by ranklab (.json or .json.gz)")->required();
   info->add_flag("--json", options->json, "print one JSON object");
+  CLI::App* stats = app.add_subcommand("stats", "bubbles and their causes, critical path, operations, traffic");
+  const CommandAction stats_action = setup_stats(*stats);
+  CLI::App* diff = app.add_subcommand("diff", "two traces: what became slower, faster, larger");
+  const CommandAction diff_action = setup_diff(*diff);
   CLI::App* validate = app.add_subcommand("validate", "check that a trace is complete and consistent");
   validate->add_option("file", options->path, "a trace written by ranklab (.json or .json.gz)")->required();
-  return [&app, options, info, validate] {
+  return [=, &app] {
     if (info->parsed()) return trace_info(options->path, options->json);
+    if (stats->parsed()) return stats_action();
+    if (diff->parsed()) return diff_action();
     if (validate->parsed()) return trace_validate(options->path);
     std::printf("%s", app.help().c_str());
     return 0;

@@ -89,10 +89,28 @@ TEST(Readme, TheDefaultRunGivesTheFiguresShown) {
 
 TEST(Readme, EveryFlagItNamesExists) {
   std::string help = output_of("train --help") + output_of("--help");
-  for (const char* sub :
-       {"bench collectives", "bench train", "bench step", "bench overhead", "trace info", "trace validate",
-        "model info", "topo", "doctor", "launch", "schedule show", "schedule simulate", "schedule export",
-        "config show", "data prepare", "lesson run", "lesson check"}) {
+  for (const char* sub : {"bench collectives",
+                          "bench train",
+                          "bench step",
+                          "bench overhead",
+                          "bench viz",
+                          "trace info",
+                          "trace stats",
+                          "trace diff",
+                          "trace validate",
+                          "model info",
+                          "topo",
+                          "doctor",
+                          "launch",
+                          "schedule show",
+                          "schedule simulate",
+                          "schedule export",
+                          "config show",
+                          "data prepare",
+                          "lesson run",
+                          "lesson check",
+                          "viz",
+                          "debug"}) {
     help += output_of(std::string(sub) + " --help");
   }
   const std::regex flag("--[a-z][a-z0-9-]+");
@@ -102,6 +120,44 @@ TEST(Readme, EveryFlagItNamesExists) {
     const std::string positive = name.starts_with("--no-") ? "--" + name.substr(5) : name;
     EXPECT_TRUE(help.find(name) != std::string::npos || help.find(positive) != std::string::npos) << name;
   }
+}
+
+// The window's panels, by the names that --panel takes.
+TEST(Readme, NamesEveryPanel) {
+  const std::string refusal =
+      run_command(RANKLAB_PROGRAM " viz --headless --panel none-of-that-name -o x.png 2>&1").output;
+  const size_t begin = refusal.find("want ") + 5, end = refusal.find(';', begin);
+  ASSERT_LT(begin, end) << refusal;
+  std::istringstream names(refusal.substr(begin, end - begin));
+  int count = 0;
+  for (std::string name; std::getline(names, name, ',');) {
+    name.erase(0, name.find_first_not_of(' '));
+    EXPECT_THAT(readme(), testing::HasSubstr("| `" + name + "` |"));
+    ++count;
+  }
+  EXPECT_GE(count, 12) << refusal;
+}
+
+std::pair<uint32_t, uint32_t> size_of_png(const std::string& png) {
+  const auto number = [&](size_t at) {
+    uint32_t value = 0;
+    for (size_t i = 0; i < 4; ++i) value = value << 8 | static_cast<uint8_t>(png.at(at + i));
+    return value;
+  };
+  return {number(16), number(20)};
+}
+
+// The picture is made by the script beside it.
+TEST(Readme, ThePictureIsTheScripts) {
+  EXPECT_THAT(readme(), testing::HasSubstr("](viz/screenshot.png)"));
+  const std::string folder = std::filesystem::path(RANKLAB_README).parent_path().string() + "/viz/";
+  const std::string drawn = temporary_path("ranklab_readme_picture") + ".png";
+  const Outcome run = run_command(folder + "screenshot.sh " RANKLAB_PROGRAM " " + drawn + " 2>&1");
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  const std::string now = read(drawn), shown = read(folder + "screenshot.png");
+  EXPECT_EQ(size_of_png(now), size_of_png(shown));
+  EXPECT_NEAR(static_cast<double>(now.size()) / static_cast<double>(shown.size()), 1, 0.25) << "draw it again";
+  std::filesystem::remove(drawn);
 }
 
 }  // namespace

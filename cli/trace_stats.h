@@ -1,0 +1,19 @@
+// `ranklab trace stats FILE [--step N] [--json]`: where the time went and why, from the tables the window shows.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace ranklab {
+
+struct TraceStatsOptions {
+  std::vector<std::string> paths;
+  int step = -1;  // all of the trace
+  bool json = false;
+  int rows = 10;  // of the longest idle intervals and operations
+};
+
+// Returns the exit code; throws kBadFile for a file of which nothing can be read, kInvalidArgument for a step that the
+// trace does not have.
+int trace_stats(const TraceStatsOptions& options);
+
+}  // namespace ranklab

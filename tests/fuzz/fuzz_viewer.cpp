@@ -1,0 +1,113 @@
+// Any bytes as the file a viewer is given: what is readable of it is loaded, and every table and picture is made of it.
+// The bytes also stand for a link and a selection somebody pasted.
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "core/base/error.h"
+#include "tests/fuzz/scratch_folder.h"
+#include "viz/model/bubbles.h"
+#include "viz/model/comm_table.h"
+#include "viz/model/critical_path.h"
+#include "viz/model/curves.h"
+#include "viz/model/deep_link.h"
+#include "viz/model/level_of_detail.h"
+#include "viz/model/load_trace.h"
+#include "viz/model/memory_table.h"
+#include "viz/model/mesh_table.h"
+#include "viz/model/op_table.h"
+#include "viz/model/svg.h"
+#include "viz/model/text_timeline.h"
+#include "viz/model/trace_diff.h"
+#include "viz/model/traffic_matrix.h"
+
+using namespace ranklab;
+using namespace ranklab::viz;
+
+namespace {
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+template <typename Work>
+void no_internal_error(Work work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    require(error.kind() != ErrorKind::kInternal);
+  }
+}
+
+void look_at(const TraceStore& store, const Window& window) {
+  const BubbleReport report = find_bubbles(store, window);
+  for (const RankBubbles& rank : report.ranks)
+    require(rank.time.busy_ns >= 0 && rank.time.busy_ns <= rank.time.total_ns);
+  idle_strip(report, window.range, 100);
+  const CriticalPath path = find_critical_path(store, window);
+  require(store.empty() || window.range.empty() || path.length_ns() == window.range.length_ns());
+  traffic_matrix(store, window).total();
+  const std::vector<CommCall> calls = comm_calls(store, window);
+  std::vector<uint32_t> order;
+  sort_calls(calls, CommColumn::kBusbw, false, order);
+  memory_table(store, window);
+  op_table(store, window);
+  for (size_t metric = 0; metric < static_cast<size_t>(RankMetric::kCount); ++metric)
+    rank_metric(store, window, static_cast<RankMetric>(metric));
+}
+
+void look_at_rows(const TraceStore& store) {
+  std::vector<LodBlock> blocks;
+  for (size_t r = 0; r < store.ranks().size(); ++r) {
+    for (size_t row = 0; row < store.rank(r).rows.size(); ++row) {
+      level_of_detail(store.rank(r).rows[row], store.range(), 300, blocks);
+      store.at(r, row, store.range().begin_ns);
+    }
+    const size_t events = store.trace(r).events.size();
+    for (size_t e = 0; e < events; e += 1 + events / 8) {
+      store.details({r, e});
+      if (const auto place = store.place_of({r, e})) require(store.next_on_row({r, e}) != EventRef{r, e});
+      require(store.find_selection(store.selection_text({r, e}), store.event({r, e}).step) == EventRef{r, e});
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const ScratchFolder kFolder("fuzz_viewer");
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const std::string path = kFolder.write("trace.json", bytes);
+  const std::string_view line = bytes.substr(0, std::min<size_t>(bytes.find('\n'), 200));
+  no_internal_error([&] {
+    const DeepLink link = parse_deep_link(line, 1'000'000);
+    require(parse_deep_link(to_text(link, 1'000'000), 1'000'000) == link);
+  });
+  no_internal_error([&] {
+    TraceStore store = load_trace(path);
+    no_internal_error([&] { store.find_selection(line); });
+    look_at(store, store.whole());
+    if (!store.steps().empty()) look_at(store, *store.step_window(store.steps().front().step));
+    look_at_rows(store);
+    curves(store);
+    mesh_table(store);
+    mismatch_views(store);
+    if (store.ranks().size() < 64) traffic_by_step(store);
+    if (store.clock() == TraceClock::kVirtual && store.num_events() < 200) what_if_table(store);
+    require(diff_traces(store, store).worst_share() == 0);
+    text_timeline(store);
+    timeline_svg(store);
+    store.search("f");
+    const TraceClock other = store.clock() == TraceClock::kVirtual ? TraceClock::kWall : TraceClock::kVirtual;
+    if (store.has_clock(other)) {
+      store.set_clock(other);
+      look_at(store, store.whole());
+    }
+    if (!store.traces().empty()) {  // a copy, since it goes into the store itself
+      const RankTrace more = store.trace(0);
+      store.append(more);
+      look_at_rows(store);
+    }
+  });
+  return 0;
+}

@@ -1,0 +1,155 @@
+#include "viz/model/bubbles.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/pipeline/schedules.h"
+#include "tests/viz/model/make_trace.h"
+#include "viz/model/schedule_trace.h"
+#include "viz/model/time_text.h"
+
+namespace ranklab::viz {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+
+Schedule make(const std::string& name, int ranks, int microbatches, int chunks = 1) {
+  return make_schedule(name, {.num_ranks = ranks, .num_microbatches = microbatches, .num_chunks = chunks});
+}
+
+TEST(Bubbles, GoldenFigures1F1B) {
+  const TraceStore store = schedule_store(make("1f1b", 8, 32), {.f = 1, .b = 1, .w = 1});
+  const BubbleReport report = find_bubbles(store, store.whole());
+  EXPECT_EQ(format_time(store, report.range.length_ns()), "117 units");
+  EXPECT_EQ(format_percent(report.all.bubble_of_total()), "17.95 %");
+  EXPECT_EQ(format_percent(report.all.bubble_of_ideal()), "21.88 %");
+  EXPECT_EQ(report.all.exposed_ns, 0);
+  for (const RankBubbles& rank : report.ranks) EXPECT_EQ(rank.time.busy_ns, 96 * kUnitNs);
+}
+
+TEST(Bubbles, ClosedFormsOfThePapers) {
+  struct Row {
+    const char* schedule;
+    int microbatches, chunks;
+    const char* of_total;
+  };
+  for (const Row& row : {Row{"gpipe", 8, 1, "46.67 %"}, Row{"1f1b", 16, 1, "30.43 %"}, Row{"gpipe", 32, 1, "17.95 %"},
+                         Row{"interleaved-1f1b", 32, 2, "9.86 %"}, Row{"interleaved-1f1b", 32, 4, "5.19 %"},
+                         Row{"zb-h1", 32, 1, "6.80 %"}}) {
+    const TraceStore store = schedule_store(make(row.schedule, 8, row.microbatches, row.chunks), ScheduleCosts{});
+    const BubbleReport report = find_bubbles(store, store.whole());
+    EXPECT_EQ(format_percent(report.all.bubble_of_total()), row.of_total) << row.schedule;
+  }
+}
+
+TEST(Bubbles, EveryScheduleAddsUpToItsSimulation) {
+  const ScheduleCosts costs = {.f = 1.5, .b = 1.25, .w = 0.75, .c = 0.125};
+  for (const ScheduleKind& kind : schedule_kinds()) {
+    const Schedule schedule = make_schedule(
+        kind.name, {.num_ranks = 4, .num_microbatches = 8, .num_chunks = kind.chunks == 0 ? 2 : 1}, costs);
+    const PipelineTimeline line = simulate(schedule, costs);
+    const TraceStore store = schedule_store(schedule, line, costs.c);
+    const BubbleReport report = find_bubbles(store, store.whole());
+    EXPECT_EQ(report.range.length_ns(), std::llround(line.end * kUnitNs)) << kind.name;
+    for (size_t r = 0; r < line.ranks.size(); ++r) {
+      double busy = 0, idle = 0;
+      for (const TimedAction& timed : line.ranks[r]) busy += timed.end - timed.begin;
+      for (const Idle& each : line.idle[r]) idle += each.end - each.begin;
+      const TimeSplit& time = report.ranks[r].time;
+      EXPECT_NEAR(static_cast<double>(time.busy_ns), busy * kUnitNs, 1) << kind.name << " rank " << r;
+      EXPECT_NEAR(static_cast<double>(time.bubble_ns + time.exposed_ns), idle * kUnitNs, 1) << kind.name;
+      EXPECT_EQ(time.by_cause_ns[static_cast<size_t>(BubbleCause::kHost)], 0) << kind.name;
+    }
+  }
+}
+
+TEST(Bubbles, NameTheActionWaitedFor) {
+  const TraceStore store = schedule_store(make("1f1b", 2, 2), {.f = 1, .b = 1, .w = 1});
+  // rank 0: F0 F1 . BW0 . BW1      rank 1: . F0 BW0 F1 BW1 .
+  const BubbleReport report = find_bubbles(store, store.whole());
+  const std::vector<IdleInterval>& first = report.ranks[0].idle;
+  ASSERT_EQ(first.size(), 2U);
+  EXPECT_EQ(first[0].range, (TimeRange{2 * kUnitNs, 4 * kUnitNs}));
+  EXPECT_EQ(describe(first[0]), "waits for r1 BW0 (dependency)");
+  EXPECT_EQ(describe(first[1]), "waits for r1 BW1 (dependency)");
+  const std::vector<IdleInterval>& second = report.ranks[1].idle;
+  ASSERT_EQ(second.size(), 2U);
+  EXPECT_EQ(describe(second[0]), "waits for r0 F0 (warm-up)");
+  EXPECT_EQ(second[1].cause, BubbleCause::kDrain);
+}
+
+TEST(Bubbles, StragglerAndExposedTransfer) {
+  const TraceStore store = testing::straggler_store();
+  const BubbleReport report = find_bubbles(store, store.whole());
+  ASSERT_EQ(report.ranks.size(), 2U);
+  EXPECT_EQ(report.ranks[0].time.busy_ns, 120);
+  EXPECT_EQ(report.ranks[0].time.exposed_ns, 30);
+  EXPECT_EQ(report.ranks[0].time.bubble_ns, 0);
+  EXPECT_EQ(report.ranks[1].time.busy_ns, 80);
+  EXPECT_EQ(report.ranks[1].time.bubble_ns, 40);
+  ASSERT_EQ(report.ranks[1].idle.size(), 2U);
+  EXPECT_EQ(describe(report.ranks[1].idle[0]), "waits for r0 F0 (straggler)");
+  EXPECT_EQ(report.ranks[1].idle[1].cause, BubbleCause::kExposed);
+  EXPECT_DOUBLE_EQ(report.all.bubble_of_total(), 40.0 / 300);
+  EXPECT_DOUBLE_EQ(report.all.exposed_share(), 60.0 / 300);
+}
+
+// After a pipeline's last work a rank waits for the others to drain, whatever call it does that in.
+TEST(Bubbles, WaitingAfterTheLastWorkIsDrain) {
+  std::vector<RankTrace> ranks;
+  for (const int rank : {0, 1}) {
+    Tracer tracer(rank, "");
+    tracer.set_group(Axis::kPp, {0, 1});
+    const int64_t done = rank == 0 ? 10 : 50;
+    tracer.record(testing::compute(tracer, "BW", 0, done, 0, 3, rank));
+    tracer.record(testing::call(
+        tracer, {.axis = Axis::kPp, .posted = done, .begin = 50, .end = 60, .exposed = 10, .peer_wait = 50 - done}));
+    ranks.push_back(tracer.take());
+  }
+  const TraceStore store(testing::file_of(std::move(ranks)));
+  const BubbleReport report = find_bubbles(store, *store.step_window(0));
+  ASSERT_EQ(report.ranks[0].idle.size(), 2U);
+  EXPECT_EQ(describe(report.ranks[0].idle[0]), "waits for r1 BW3 (drain)");
+  EXPECT_EQ(report.ranks[0].idle[1].cause, BubbleCause::kExposed);
+}
+
+TEST(Bubbles, WallClockGapsBelongToTheCallThatCoversThem) {
+  Tracer tracer(0, "");
+  tracer.set_group(Axis::kDp, {0, 1});
+  const auto wall = [](Event event, int64_t begin, int64_t end) {
+    event.wall_begin_ns = begin;
+    event.wall_end_ns = end;
+    return event;
+  };
+  tracer.record(wall(testing::compute(tracer, "F", 0, 0), 10, 40));
+  Event reduce = wall(testing::call(tracer, {}), 40, 90);
+  reduce.wall_matched_ns = 70;
+  tracer.record(reduce);
+  tracer.record(wall(testing::compute(tracer, "optimizer", 0, 0), 95, 100));
+  TraceFile file = testing::file_of({tracer.take()});
+  file.clock = TraceClock::kWall;
+  const TraceStore store(std::move(file));
+  const BubbleReport report = find_bubbles(store, {{0, 100}, -1});
+  const TimeSplit& time = report.ranks[0].time;
+  EXPECT_EQ(time.busy_ns, 35);
+  EXPECT_EQ(time.exposed_ns, 20);
+  EXPECT_EQ(time.by_cause_ns[static_cast<size_t>(BubbleCause::kWarmUp)], 10);
+  EXPECT_EQ(time.by_cause_ns[static_cast<size_t>(BubbleCause::kStraggler)], 30);
+  EXPECT_EQ(time.by_cause_ns[static_cast<size_t>(BubbleCause::kHost)], 5);
+}
+
+TEST(Bubbles, IdleStripIsTheShareOfIdleRanks) {
+  const TraceStore store = schedule_store(make("1f1b", 2, 1), {.f = 1, .b = 1, .w = 1});
+  // rank 0: F . . BW BW     rank 1: . F BW BW . .  (BW takes 2)
+  const BubbleReport report = find_bubbles(store, store.whole());
+  EXPECT_THAT(idle_strip(report, store.range(), 6),
+              ElementsAre(FloatNear(0.5F, 1e-6F), FloatNear(0.5F, 1e-6F), FloatNear(0.5F, 1e-6F),
+                          FloatNear(0.5F, 1e-6F), FloatNear(0.5F, 1e-6F), FloatNear(0.5F, 1e-6F)));
+  EXPECT_THAT(idle_strip(report, {0, kUnitNs / 2}, 2), ElementsAre(0.5F, 0.5F));
+}
+
+}  // namespace
+}  // namespace ranklab::viz

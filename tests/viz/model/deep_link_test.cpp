@@ -1,0 +1,75 @@
+#include "viz/model/deep_link.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "core/pipeline/schedules.h"
+#include "tests/viz/model/make_trace.h"
+#include "viz/model/schedule_trace.h"
+
+namespace ranklab::viz {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(DeepLink, ReadsTheExample) {
+  const DeepLink link = parse_deep_link("step=12,t=3.4ms,sel=r3/B7");
+  EXPECT_EQ(link.step, 12);
+  EXPECT_EQ(link.time_ns, 3'400'000);
+  EXPECT_EQ(link.selection, "r3/B7");
+  EXPECT_EQ(to_text(link), "step=12,t=3.4ms,sel=r3/B7");
+  EXPECT_EQ(parse_deep_link(""), DeepLink{});
+}
+
+TEST(DeepLink, EveryTimeComesBack) {
+  for (const int64_t time :
+       {int64_t{0}, int64_t{1}, int64_t{999}, int64_t{1000}, int64_t{1001}, int64_t{3'400'000}, int64_t{123'456'789},
+        int64_t{1'500'000'000}, int64_t{86'400'000'000'007}, int64_t{-5}, int64_t{-2'500'000}, kTimeLimit}) {
+    const DeepLink link = {.step = {}, .time_ns = time, .selection = {}};
+    EXPECT_EQ(parse_deep_link(to_text(link)), link) << to_text(link);
+    EXPECT_EQ(parse_deep_link(to_text(link, kUnitNs), kUnitNs), link) << to_text(link, kUnitNs);
+  }
+  EXPECT_EQ(to_text({.step = {}, .time_ns = 3 * kUnitNs, .selection = {}}, kUnitNs), "t=3");
+}
+
+TEST(DeepLink, ErrorsNameThePart) {
+  for (const auto& [text, part] :
+       std::vector<std::pair<std::string, std::string>>{{"step=x", "step is no number"},
+                                                        {"step=-1", "step is no number"},
+                                                        {"step=3.5", "step is no number"},
+                                                        {"t=5", "t has no unit"},
+                                                        {"t=5h", "unknown unit"},
+                                                        {"t=ms", "t is no time"},
+                                                        {"t=1e300s", "out of range"},
+                                                        {"t=nans", "out of range"},
+                                                        {"sel=", "sel is empty"},
+                                                        {"foo=1", "unknown part"},
+                                                        {"step", "a part without ="},
+                                                        {"step=1,,t=1ms", "a part without ="}}) {
+    try {
+      parse_deep_link(text);
+      FAIL() << text;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kInvalidArgument);
+      EXPECT_THAT(error.what(), HasSubstr(part)) << text;
+    }
+  }
+}
+
+TEST(DeepLink, ResolvesInATrace) {
+  const TraceStore store =
+      schedule_store(make_schedule("1f1b", {.num_ranks = 4, .num_microbatches = 8}), ScheduleCosts{});
+  const Goto there = resolve(store, parse_deep_link("step=0,sel=r3/BW7", store.unit_ns()));
+  ASSERT_TRUE(there.event);
+  EXPECT_EQ(there.time_ns, store.begin_ns(*there.event));
+  EXPECT_EQ(there.step, 0);
+  const DeepLink back = link_to(store, there.time_ns, there.event);
+  EXPECT_EQ(to_text(back, store.unit_ns()), "step=0,t=25,sel=r3/BW7");
+  EXPECT_EQ(resolve(store, back).event, there.event);
+  EXPECT_THROW(resolve(store, parse_deep_link("step=7")), Error);
+  EXPECT_THROW(resolve(store, parse_deep_link("sel=r9/F0")), Error);
+}
+
+}  // namespace
+}  // namespace ranklab::viz

@@ -1,0 +1,151 @@
+// Memory, curves, mesh and operations.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+
+#include "tests/cli/run_program.h"
+#include "tests/viz/model/make_trace.h"
+#include "viz/model/curves.h"
+#include "viz/model/memory_table.h"
+#include "viz/model/mesh_table.h"
+#include "viz/model/op_table.h"
+
+namespace ranklab::viz {
+namespace {
+
+using ::testing::ElementsAre;
+
+TraceStore counting_store() {
+  std::vector<RankTrace> ranks;
+  for (const int rank : {0, 1}) {
+    Tracer tracer(rank, "");
+    tracer.set_group(Axis::kTp, {0, 1});
+    tracer.set_group(Axis::kDp, {rank});
+    for (const int step : {0, 1}) {
+      const int64_t at = 100 * step;
+      tracer.record(testing::counter(tracer, "memory/parameters", at, 1000, step));
+      tracer.record(testing::counter(tracer, "memory/activations", at, 0, step));
+      tracer.record(testing::counter(tracer, "memory/parameters", at + 50, 1000, step));
+      tracer.record(testing::counter(tracer, "memory/activations", at + 50, 500 + 100 * rank + step, step));
+      tracer.record(testing::phase(tracer, "step", at, at + 80 + 10 * rank, step));
+      tracer.record(testing::counter(tracer, "loss", at + 90, 5.0 - step + 0.5 * rank, step));
+    }
+    ranks.push_back(tracer.take());
+  }
+  return TraceStore(testing::file_of(std::move(ranks)));
+}
+
+TEST(MemoryTable, PeaksWithWhatTheyAreMadeOf) {
+  const TraceStore store = counting_store();
+  const std::vector<RankMemory> table = memory_table(store, store.whole());
+  ASSERT_EQ(table.size(), 2U);
+  EXPECT_TRUE(has_memory(table));
+  ASSERT_EQ(table[1].samples.size(), 4U);
+  EXPECT_DOUBLE_EQ(table[1].samples[0].total(), 1000);
+  EXPECT_DOUBLE_EQ(table[1].peak.total(), 1601);
+  EXPECT_EQ(table[1].peak.time_ns, 150);
+  EXPECT_EQ(table[1].peak.step, 1);
+  EXPECT_DOUBLE_EQ(table[1].peak.bytes[static_cast<size_t>(MemoryCategory::kActivations)], 601);
+  EXPECT_DOUBLE_EQ(table[0].other_bytes, 0);
+  const std::vector<RankMemory> first = memory_table(store, *store.step_window(0));
+  EXPECT_DOUBLE_EQ(first[1].peak.total(), 1600);
+}
+
+TEST(MemoryTable, UnknownCategoriesAreTold) {
+  Tracer tracer(0, "");
+  tracer.record(testing::counter(tracer, "memory/magic", 0, 64));
+  const TraceStore store(testing::file_of({tracer.take()}));
+  EXPECT_DOUBLE_EQ(memory_table(store, store.whole())[0].other_bytes, 64);
+  EXPECT_FALSE(has_memory(memory_table(store, store.whole())));
+}
+
+TEST(Curves, MeanAndEnvelopeOverRanks) {
+  const std::vector<Curve> list = curves(counting_store());
+  ASSERT_EQ(list.size(), 2U);
+  EXPECT_EQ(list[0].name, "loss");
+  ASSERT_EQ(list[0].points.size(), 2U);
+  EXPECT_DOUBLE_EQ(list[0].points[0].value, 5.25);
+  EXPECT_DOUBLE_EQ(list[0].points[0].low, 5);
+  EXPECT_DOUBLE_EQ(list[0].points[0].high, 5.5);
+  EXPECT_DOUBLE_EQ(list[0].skew(), 0.5 / 4.25);
+  EXPECT_EQ(list[1].name, "step time");
+  EXPECT_EQ(list[1].unit, "ms");
+  EXPECT_EQ(list[1].source, "model");
+  EXPECT_DOUBLE_EQ(list[1].points[1].value, 85e-6);
+}
+
+TEST(Curves, NotANumberIsMarked) {
+  Tracer tracer(0, "");
+  tracer.record(testing::counter(tracer, "loss", 0, 1, 0));
+  tracer.record(testing::counter(tracer, "loss", 1, std::numeric_limits<double>::quiet_NaN(), 1));
+  const std::vector<Curve> list = curves(TraceStore(testing::file_of({tracer.take()})));
+  EXPECT_THAT(list.at(0).bad_steps, ElementsAre(1));
+  EXPECT_TRUE(std::isnan(list[0].points[1].value));
+}
+
+TEST(Curves, MetricsFileBesideTheTrace) {
+  const std::string folder = temporary_path("curves");
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/metrics.jsonl") << R"({"step":0,"loss":5.5,"tokens_per_s":100,"mfu":0.25})"
+                                           << "\n"
+                                           << R"({"step":1,"loss":null,"tokens_per_s":120,"mfu":0.5})"
+                                           << "\n"
+                                           << R"({"step":2,"lo)";
+  EXPECT_EQ(metrics_path(folder + "/trace.json.gz"), folder + "/metrics.jsonl");
+  EXPECT_EQ(metrics_path("/nowhere/trace.json.gz"), "");
+  const std::vector<Curve> list = read_metrics(folder + "/metrics.jsonl");
+  ASSERT_EQ(list.size(), 3U);
+  EXPECT_EQ(list[0].name, "loss");
+  EXPECT_THAT(list[0].bad_steps, ElementsAre(1));
+  EXPECT_EQ(list[1].name, "mfu");
+  EXPECT_EQ(list[1].source, "model");
+  EXPECT_EQ(list[2].unit, "tokens/s");
+  EXPECT_DOUBLE_EQ(list[2].points[1].value, 120);
+}
+
+TEST(Curves, SmoothingKeepsAConstant) {
+  std::vector<CurvePoint> points = {{0, 4, 4, 4}, {1, 4, 4, 4}, {2, 8, 8, 8}};
+  points = smoothed(points, 3);  // alpha 1/2
+  EXPECT_DOUBLE_EQ(points[1].value, 4);
+  EXPECT_DOUBLE_EQ(points[2].value, 6);
+  EXPECT_DOUBLE_EQ(points[2].high, 8);
+}
+
+TEST(MeshTable, CoordinatesAndGroups) {
+  const MeshTable table = mesh_table(counting_store());
+  ASSERT_EQ(table.ranks.size(), 2U);
+  EXPECT_THAT(table.axes, ElementsAre(Axis::kTp));
+  EXPECT_EQ(table.coordinate(1, Axis::kTp), 1);
+  EXPECT_EQ(table.coordinate(1, Axis::kDp), 0);
+  EXPECT_EQ(table.coordinate(1, Axis::kPp), -1);
+  ASSERT_EQ(table.groups.size(), 3U);  // one of tp, two of dp
+  EXPECT_THAT(table.groups[0].global_ranks, ElementsAre(0, 1));
+}
+
+TEST(MeshTable, MetricsOfRanks) {
+  const TraceStore store = testing::straggler_store();
+  EXPECT_EQ(rank_metric(store, store.whole(), RankMetric::kBusy)[0].text, "80.00 %");
+  EXPECT_EQ(rank_metric(store, store.whole(), RankMetric::kBubble)[1].text, "26.67 %");
+  EXPECT_EQ(rank_metric(store, store.whole(), RankMetric::kExposed)[1].text, "20.00 %");
+  EXPECT_EQ(rank_metric(store, store.whole(), RankMetric::kBytesSent)[1].text, "1000 B");
+  EXPECT_EQ(rank_metric(store, store.whole(), RankMetric::kEvents)[0].text, "3");
+}
+
+TEST(OpTable, TotalsByName) {
+  const TraceStore store = testing::straggler_store();
+  const std::vector<OpRow> ops = op_table(store, store.whole());
+  ASSERT_EQ(ops.size(), 3U);
+  EXPECT_EQ(ops[0].name, "F");
+  EXPECT_EQ(ops[0].time.count, 2);
+  EXPECT_EQ(ops[0].time.total_ns, 160);
+  EXPECT_DOUBLE_EQ(ops[0].time.mean_ns(), 80);
+  EXPECT_EQ(ops[1].name, "all_reduce dp");
+  EXPECT_EQ(ops[1].wire_bytes, 1000);
+  EXPECT_DOUBLE_EQ(overlap(ops), 0);
+}
+
+}  // namespace
+}  // namespace ranklab::viz

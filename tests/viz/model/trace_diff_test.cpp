@@ -1,0 +1,85 @@
+#include "viz/model/trace_diff.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/viz/model/make_trace.h"
+#include "viz/model/generated_trace.h"
+
+namespace ranklab::viz {
+namespace {
+
+using ::testing::ElementsAre;
+
+// `steps` steps of 100, each with one F of `f` and one all-reduce of 10.
+TraceStore store_of(int steps, int64_t f, int first_step = 0, double memory = 100) {
+  Tracer tracer(0, "");
+  tracer.set_group(Axis::kDp, {0});
+  for (int s = 0; s < steps; ++s) {
+    const int64_t at = 100 * s;
+    tracer.record(testing::compute(tracer, "F", at, at + f, first_step + s));
+    tracer.record(testing::call(
+        tracer, {.sequence = s, .posted = at + f, .begin = at + f, .end = at + f + 10, .step = first_step + s}));
+    tracer.record(testing::counter(tracer, "memory/parameters", at, memory, first_step + s));
+  }
+  return TraceStore(testing::file_of({tracer.take()}));
+}
+
+TEST(TraceDiff, TheSameTraceIsZeroEverywhere) {
+  const TraceStore store(generated_trace(10'000));
+  const TraceDiff diff = diff_traces(store, store);
+  EXPECT_TRUE(diff.same());
+  EXPECT_EQ(diff.worst_share(), 0);
+  EXPECT_GT(diff.steps, 1);
+  EXPECT_GT(diff.ops.size(), 3U);
+  for (const OpDiff& op : diff.ops) {
+    EXPECT_EQ(op.delta_ns(), 0);
+    EXPECT_GT(op.a.count, 0);
+  }
+}
+
+TEST(TraceDiff, SortedByTheSizeOfTheDelta) {
+  const TraceDiff diff = diff_traces(store_of(2, 40), store_of(2, 50));
+  EXPECT_FALSE(diff.same());
+  ASSERT_EQ(diff.ops.size(), 2U);
+  EXPECT_EQ(diff.ops[0].name, "F");
+  EXPECT_EQ(diff.ops[0].delta_ns(), 20);
+  EXPECT_DOUBLE_EQ(diff.ops[0].delta_share(), 0.25);
+  EXPECT_DOUBLE_EQ(diff.ops[0].b.mean_ns(), 50);
+  EXPECT_EQ(diff.ops[1].name, "all_reduce dp");
+  EXPECT_EQ(diff.ops[1].delta_ns(), 0);
+  EXPECT_DOUBLE_EQ(diff.step_ns[0].delta(), 10);
+  EXPECT_DOUBLE_EQ(diff.makespan.a, 150);
+  EXPECT_DOUBLE_EQ(diff.worst_share(), 0.2);  // a step: 50 -> 60
+}
+
+TEST(TraceDiff, ALongerRunIsNotSlower) {
+  TraceStore longer = store_of(5, 40, 10);
+  Tracer tracer(0, "");
+  tracer.record(testing::counter(tracer, "memory/parameters", 450, 1000, 14));  // in a step that is not compared
+  longer.append(tracer.take());
+  const TraceDiff diff = diff_traces(store_of(2, 40), longer);
+  EXPECT_EQ(diff.steps, 2);
+  EXPECT_EQ(diff.ops[0].delta_ns(), 0);
+  EXPECT_EQ(diff.worst_share(), 0);
+  EXPECT_THAT(diff.notes, ElementsAre("steps: 2 and 5"));
+}
+
+TEST(TraceDiff, MemoryPeaksAndNewOperations) {
+  const TraceStore a = store_of(1, 40, 0, 100);
+  Tracer tracer(0, "");
+  tracer.record(testing::compute(tracer, "W", 0, 7, 0));
+  tracer.record(testing::counter(tracer, "memory/parameters", 0, 150, 0));
+  const TraceDiff diff = diff_traces(a, TraceStore(testing::file_of({tracer.take()})));
+  ASSERT_EQ(diff.memory.size(), 1U);
+  EXPECT_EQ(diff.memory[0].name, "peak memory r0");
+  EXPECT_DOUBLE_EQ(diff.memory[0].delta_share(), 0.5);
+  const auto w = std::find_if(diff.ops.begin(), diff.ops.end(), [](const OpDiff& op) { return op.name == "W"; });
+  ASSERT_NE(w, diff.ops.end());
+  EXPECT_TRUE(std::isinf(w->delta_share()));
+}
+
+}  // namespace
+}  // namespace ranklab::viz

@@ -1,0 +1,194 @@
+#include "viz/model/trace_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "core/pipeline/schedules.h"
+#include "tests/viz/model/make_trace.h"
+#include "viz/model/schedule_trace.h"
+
+namespace ranklab::viz {
+namespace {
+
+using testing::compute;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::phase;
+
+std::vector<std::string> row_labels(const RankRows& rank) {
+  std::vector<std::string> labels;
+  for (const Row& row : rank.rows) labels.push_back(row.label);
+  return labels;
+}
+
+// step 0: [0, 100) with F [0, 40) and, inside, gemm [10, 20); step 1: [100, 150) with F [110, 140).
+TraceStore nested_store() {
+  Tracer tracer(3, "dp0 tp1 pp1");
+  tracer.record(compute(tracer, "gemm", 10, 20, 0));
+  tracer.record(compute(tracer, "F", 0, 40, 0, 0));
+  tracer.record(testing::counter(tracer, "loss", 100, 5.5, 0));
+  tracer.record(phase(tracer, "step", 0, 100, 0));
+  tracer.record(compute(tracer, "F", 110, 140, 1, 0));
+  tracer.record(phase(tracer, "step", 100, 150, 1));
+  return TraceStore(testing::file_of({tracer.take()}), "nested");
+}
+
+TEST(TraceStore, RowsAndNesting) {
+  const TraceStore store = nested_store();
+  ASSERT_EQ(store.ranks().size(), 1U);
+  const RankRows& rank = store.rank(0);
+  EXPECT_EQ(rank.label, "r3 dp0 tp1 pp1");
+  EXPECT_THAT(row_labels(rank), ElementsAre("phase", "compute"));
+  ASSERT_EQ(rank.rows[1].tracks.size(), 2U);
+  EXPECT_THAT(rank.rows[1].tracks[0].begin_ns, ElementsAre(0, 110));
+  EXPECT_THAT(rank.rows[1].tracks[1].begin_ns, ElementsAre(10));
+  EXPECT_EQ(store.range(), (TimeRange{0, 150}));
+  ASSERT_EQ(store.steps().size(), 2U);
+  EXPECT_EQ(store.steps()[1].range, (TimeRange{100, 150}));
+  EXPECT_EQ(store.step_at(99), 0);
+  EXPECT_EQ(store.step_at(100), 1);
+  EXPECT_EQ(store.step_at(-1), -1);
+  EXPECT_FALSE(store.step_window(2));
+  EXPECT_TRUE(store.has_clock(TraceClock::kVirtual));
+  EXPECT_FALSE(store.has_clock(TraceClock::kWall));
+}
+
+TEST(TraceStore, FindsTheDeepestSliceAtATime) {
+  const TraceStore store = nested_store();
+  EXPECT_EQ(store.name(*store.at(0, 1, 15)), "gemm");
+  EXPECT_EQ(store.name(*store.at(0, 1, 20)), "F");
+  EXPECT_EQ(store.name(*store.at(0, 1, 39)), "F");
+  EXPECT_FALSE(store.at(0, 1, 40));
+}
+
+TEST(TraceStore, StepsAlongARowAndThroughAllEvents) {
+  const TraceStore store = nested_store();
+  const EventRef first = *store.at(0, 1, 5);
+  const EventRef next = *store.next_on_row(first);
+  EXPECT_EQ(store.begin_ns(next), 110);
+  EXPECT_EQ(*store.previous_on_row(next), first);
+  EXPECT_FALSE(store.next_on_row(next));
+  EXPECT_FALSE(store.previous_on_row(first));
+  EXPECT_EQ(store.begin_ns(*store.next_event(10)), 100);
+  EXPECT_EQ(store.begin_ns(*store.previous_event(100)), 10);
+  EXPECT_FALSE(store.next_event(110));
+  EXPECT_FALSE(store.previous_event(0));
+}
+
+TEST(TraceStore, SelectionsByText) {
+  const TraceStore store = schedule_store(
+      make_schedule("interleaved-1f1b", {.num_ranks = 2, .num_microbatches = 4, .num_chunks = 2}), ScheduleCosts{});
+  const EventRef ref = *store.find_selection("r1/3BW2");
+  EXPECT_EQ(store.text(ref), "3BW2");
+  EXPECT_EQ(store.event(ref).stage, 3);
+  EXPECT_EQ(store.selection_text(ref), "r1/3BW2");
+  EXPECT_FALSE(store.find_selection("r1/F9"));
+  EXPECT_FALSE(store.find_selection("r7/F0"));
+  EXPECT_FALSE(store.find_selection("r1/#100000"));
+  EXPECT_FALSE(store.find_selection("r1/3BW2", 5));
+  // Every event's own text finds it again.
+  for (size_t r = 0; r < store.ranks().size(); ++r) {
+    for (size_t e = 0; e < store.trace(r).events.size(); ++e) {
+      const std::string text = store.selection_text({r, e});
+      EXPECT_EQ(store.find_selection(text, store.event({r, e}).step), (EventRef{r, e})) << text;
+    }
+  }
+}
+
+TEST(TraceStore, BadSelectionsNameThePart) {
+  const TraceStore store = nested_store();
+  for (const auto& [text, part] :
+       std::vector<std::pair<std::string, std::string>>{{"3/F0", "does not begin with a rank"},
+                                                        {"rx/F0", "no rank number"},
+                                                        {"r3F0", "no /"},
+                                                        {"r3/", "no letters"},
+                                                        {"r3/7", "no letters"},
+                                                        {"r3/#x", "no event number"},
+                                                        {"r3/F99999999999999999999", "too large"}}) {
+    try {
+      store.find_selection(text);
+      FAIL() << text;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(part)) << text;
+    }
+  }
+}
+
+TEST(TraceStore, SearchFindsNamesAndBlockTexts) {
+  const TraceStore store = nested_store();
+  EXPECT_EQ(store.search("GEM").size(), 1U);
+  EXPECT_EQ(store.search("f0").size(), 2U);
+  EXPECT_EQ(store.search("").size(), 0U);
+  EXPECT_EQ(store.search("f", 1).size(), 1U);
+}
+
+// What was appended event by event lies as what was loaded at once.
+TEST(TraceStore, AppendGivesTheSameRows) {
+  const TraceStore whole = schedule_store(make_schedule("1f1b", {.num_ranks = 4, .num_microbatches = 8}), {.c = 0.25});
+  TraceStore live;
+  for (size_t r = 0; r < whole.traces().size(); ++r) {
+    const RankTrace& trace = whole.trace(whole.traces().size() - 1 - r);
+    for (const Event& event : trace.events) {
+      RankTrace more = trace;
+      more.events = {event};
+      live.append(more);
+    }
+  }
+  ASSERT_EQ(live.num_events(), whole.num_events());
+  EXPECT_EQ(live.range(), whole.range());
+  ASSERT_EQ(live.ranks().size(), whole.ranks().size());
+  for (size_t r = 0; r < whole.ranks().size(); ++r) {
+    EXPECT_EQ(live.trace(r), whole.trace(r));
+    ASSERT_EQ(row_labels(live.rank(r)), row_labels(whole.rank(r)));
+    for (size_t row = 0; row < whole.rank(r).rows.size(); ++row) {
+      ASSERT_EQ(live.rank(r).rows[row].tracks.size(), whole.rank(r).rows[row].tracks.size());
+      for (size_t d = 0; d < whole.rank(r).rows[row].tracks.size(); ++d) {
+        const Track& a = live.rank(r).rows[row].tracks[d];
+        const Track& b = whole.rank(r).rows[row].tracks[d];
+        EXPECT_EQ(a.event, b.event);
+        EXPECT_EQ(a.painted_ns, b.painted_ns);
+      }
+    }
+  }
+}
+
+TEST(TraceStore, AParentThatComesLastMovesItsChildrenDown) {
+  TraceStore live;
+  Tracer tracer(0, "");
+  for (const auto& [name, begin, end] : std::vector<std::tuple<const char*, int64_t, int64_t>>{
+           {"c", 10, 20}, {"b", 5, 30}, {"d", 40, 50}, {"a", 0, 60}, {"e", 70, 80}}) {
+    tracer.record(compute(tracer, name, begin, end));
+    live.append(tracer.take());
+  }
+  const Row& row = live.rank(0).rows[0];
+  ASSERT_EQ(row.tracks.size(), 3U);
+  EXPECT_THAT(row.tracks[0].begin_ns, ElementsAre(0, 70));
+  EXPECT_THAT(row.tracks[1].begin_ns, ElementsAre(5, 40));
+  EXPECT_THAT(row.tracks[2].begin_ns, ElementsAre(10));
+  EXPECT_EQ(live.name(*live.at(0, 0, 12)), "c");
+}
+
+TEST(TraceStore, DetailsSayUnitAndSource) {
+  const TraceStore store = testing::straggler_store();
+  const EventRef reduce = *store.find_selection("r1/AR0@dp");
+  std::string all;
+  for (const Detail& detail : store.details(reduce))
+    all += detail.key + "=" + detail.value + "[" + detail.source + "] ";
+  EXPECT_THAT(all, HasSubstr("group=ranks 0, 1[]"));
+  EXPECT_THAT(all, HasSubstr("duration=30 ns[model]"));
+  EXPECT_THAT(all, HasSubstr("peer wait=40 ns[model]"));
+  EXPECT_THAT(all, HasSubstr("wire bytes=500 B[measured]"));
+}
+
+TEST(TraceStore, CallsKnowTheirSides) {
+  const TraceStore store = testing::straggler_store();
+  const MatchedCall* call = store.calls().of(*store.find_selection("r1/AR0@dp"));
+  ASSERT_NE(call, nullptr);
+  EXPECT_THAT(call->group, ElementsAre(0, 1));
+  EXPECT_EQ(call->sides.size(), 2U);
+  EXPECT_EQ(store.calls().of(*store.find_selection("r1/F0")), nullptr);
+}
+
+}  // namespace
+}  // namespace ranklab::viz

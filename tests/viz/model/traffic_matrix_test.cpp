@@ -1,0 +1,130 @@
+#include "viz/model/traffic_matrix.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/viz/model/make_trace.h"
+
+namespace ranklab::viz {
+namespace {
+
+using testing::Call;
+using ::testing::ElementsAre;
+
+constexpr auto kLogical = TrafficLayer::kLogical;
+constexpr auto kAlgorithm = TrafficLayer::kAlgorithm;
+
+// Every rank of a group of `n` makes these calls.
+TraceStore store_of(int n, const std::function<std::vector<Call>(int rank)>& calls, Axis axis = Axis::kEp) {
+  std::vector<RankTrace> ranks;
+  std::vector<int> members;
+  for (int r = 0; r < n; ++r) members.push_back(r);
+  for (int r = 0; r < n; ++r) {
+    Tracer tracer(r, "");
+    tracer.set_group(axis, members);
+    for (Call c : calls(r)) {
+      c.axis = axis;
+      tracer.record(testing::call(tracer, c));
+    }
+    ranks.push_back(tracer.take());
+  }
+  return TraceStore(testing::file_of(std::move(ranks)));
+}
+
+// The figures of the reference: 1024 tokens a rank, 2 experts each, hidden 256, bf16, 8 ranks.
+TEST(TrafficMatrix, UniformAllToAll) {
+  constexpr int64_t kTensor = 1024 * 2 * 256 * 2;
+  const TraceStore store = store_of(8, [](int) {
+    return std::vector<Call>{{.verb = Verb::kAllToAll, .end = 10, .logical = kTensor, .algorithm = kTensor / 8 * 7}};
+  });
+  const TrafficMatrix matrix = traffic_matrix(store, store.whole());
+  ASSERT_EQ(matrix.size(), 8U);
+  for (size_t i = 0; i < 8; ++i) {
+    for (size_t j = 0; j < 8; ++j) {
+      EXPECT_EQ(matrix.at(i, j).of(kLogical), i == j ? 0 : 131'072);
+      EXPECT_EQ(matrix.at(i, j).of(kAlgorithm), i == j ? 0 : 131'072);
+    }
+    EXPECT_EQ(matrix.row_sum(i).of(kLogical), 917'504);
+    EXPECT_EQ(matrix.column_sum(i).of(kLogical), 917'504);
+  }
+  EXPECT_THAT(matrix.axes, ElementsAre(Axis::kEp));
+  EXPECT_EQ(matrix.largest(kLogical), 131'072);
+}
+
+TEST(TrafficMatrix, ARingSendsToTheNextMember) {
+  const TraceStore store = store_of(4, [](int) {
+    return std::vector<Call>{{.verb = Verb::kAllReduce, .end = 100, .logical = 4000, .algorithm = 6000, .wire = 3}};
+  });
+  const TrafficMatrix matrix = traffic_matrix(store, store.whole());
+  for (size_t i = 0; i < 4; ++i) {
+    const TrafficCell& cell = matrix.at(i, (i + 1) % 4);
+    EXPECT_EQ(cell.of(kLogical), 6000);  // 2 x 3/4
+    EXPECT_EQ(cell.of(kAlgorithm), 6000);
+    EXPECT_EQ(cell.of(TrafficLayer::kWire), 3);
+    EXPECT_EQ(cell.messages, 1);
+    EXPECT_EQ(cell.time_ns, 100);
+    EXPECT_DOUBLE_EQ(cell.gb_per_s(kAlgorithm), 60);
+    EXPECT_EQ(matrix.row_sum(i).of(kAlgorithm), 6000);
+  }
+  EXPECT_EQ(matrix.at(1, 0).messages, 0);
+  EXPECT_EQ(matrix.total().of(kLogical), 24'000);
+}
+
+TEST(TrafficMatrix, ABroadcastEndsBeforeItsRoot) {
+  const TraceStore store = store_of(4, [](int) {
+    return std::vector<Call>{{.verb = Verb::kBroadcast, .end = 1, .logical = 8, .algorithm = 8, .peer = 2}};
+  });
+  const TrafficMatrix matrix = traffic_matrix(store, store.whole());
+  EXPECT_EQ(matrix.at(2, 3).of(kLogical), 8);
+  EXPECT_EQ(matrix.at(3, 0).of(kLogical), 8);
+  EXPECT_EQ(matrix.at(0, 1).of(kLogical), 8);
+  EXPECT_EQ(matrix.at(1, 2).of(kLogical), 0);
+  EXPECT_EQ(matrix.total().of(kLogical), 24);
+}
+
+TEST(TrafficMatrix, MessagesCountOnceAndBySender) {
+  const TraceStore store = store_of(
+      2,
+      [](int rank) {
+        return std::vector<Call>{{.verb = rank == 0 ? Verb::kSend : Verb::kRecv,
+                                  .begin = 5,
+                                  .end = 9,
+                                  .logical = 64,
+                                  .algorithm = 64,
+                                  .wire = 64,
+                                  .peer = 1 - rank}};
+      },
+      Axis::kPp);
+  const TrafficMatrix matrix = traffic_matrix(store, store.whole());
+  EXPECT_EQ(matrix.at(0, 1).of(kLogical), 64);
+  EXPECT_EQ(matrix.total().messages, 1);
+  EXPECT_EQ(calls_between(store, store.whole(), 0, 1).size(), 1U);
+  EXPECT_TRUE(calls_between(store, store.whole(), 1, 0).empty());
+  EXPECT_EQ(traffic_matrix(store, store.whole(), Axis::kTp).total().messages, 0);
+  EXPECT_EQ(traffic_matrix(store, {{100, 200}, -1}).total().messages, 0);
+}
+
+TEST(TrafficMatrix, UnevenPartsKeepTheirSum) {
+  const TraceStore store = store_of(
+      4, [](int) { return std::vector<Call>{{.verb = Verb::kAllToAll, .end = 1, .logical = 4, .algorithm = 100}}; });
+  const TrafficMatrix matrix = traffic_matrix(store, store.whole());
+  EXPECT_EQ(matrix.at(0, 1).of(kAlgorithm), 34);
+  EXPECT_EQ(matrix.at(0, 2).of(kAlgorithm), 33);
+  EXPECT_EQ(matrix.row_sum(0).of(kAlgorithm), 100);
+}
+
+TEST(TrafficMatrix, StepByStep) {
+  const TraceStore store = store_of(2, [](int) {
+    return std::vector<Call>{{.sequence = 0, .end = 1, .algorithm = 10, .step = 3},
+                             {.sequence = 1, .posted = 2, .begin = 2, .end = 3, .algorithm = 30, .step = 4}};
+  });
+  const std::vector<StepTraffic> steps = traffic_by_step(store);
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_EQ(steps[0].step, 3);
+  EXPECT_EQ(steps[0].matrix.total().of(kAlgorithm), 20);
+  EXPECT_EQ(steps[1].matrix.total().of(kAlgorithm), 60);
+  EXPECT_EQ(traffic_by_step(store, {}, 1).front().step, 4);
+}
+
+}  // namespace
+}  // namespace ranklab::viz

@@ -1,0 +1,98 @@
+// The stepper's panel on a live world of two ranks that are plain threads: a breakpoint is set, met, and removed.
+#include <atomic>
+#include <thread>
+
+#include "core/trace/live_source.h"
+#include "tests/viz/window/window_fixture.h"
+
+namespace ranklab::viz {
+namespace {
+
+// Ranks that do F 0 .. 5, one time unit each, under a stepper, until the object goes.
+class TwoRanks {
+ public:
+  TwoRanks() : stepper_(std::make_shared<Stepper>(2, /*start_paused=*/true)), feed_(std::make_shared<LiveFeed>(2)) {
+    stepper_->begin_run();
+    for (int rank = 0; rank < 2; ++rank) {
+      threads_.emplace_back([this, rank] {
+        for (int i = 0; i < 6; ++i) {
+          stepper_->arrive(
+              rank,
+              {.kind = BoundaryKind::kSpan, .name = "F", .step = 0, .microbatch = i, .virtual_ns = 1000 * i + rank});
+          feed_->push(so_far(rank), {.kind = EventKind::kCompute,
+                                     .step = 0,
+                                     .microbatch = i,
+                                     .virtual_begin_ns = 1000 * i,
+                                     .virtual_end_ns = 1000 * (i + 1)});
+        }
+        stepper_->rank_ended(rank);
+        if (--left_ == 0) stepper_->end_run();
+      });
+    }
+  }
+  ~TwoRanks() {
+    stepper_->detach();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  std::shared_ptr<LiveSource> source() { return attach_in_process(feed_, stepper_); }
+
+ private:
+  static RankTrace so_far(int rank) {
+    RankTrace trace;
+    trace.global_rank = rank;
+    trace.label = "pp" + std::to_string(rank);
+    trace.names = {"F"};
+    return trace;
+  }
+  std::shared_ptr<Stepper> stepper_;
+  std::shared_ptr<LiveFeed> feed_;
+  std::atomic<int> left_ = 2;
+  std::vector<std::thread> threads_;
+};
+
+TEST_F(WindowTest, sets_meets_and_removes_a_breakpoint) {
+  TwoRanks run;
+  workspace().live = run.source();
+  app().use_layout("Pipeline");
+  StepperControl& stepper = *workspace().live->stepper();
+  const auto settle = [&](ImGuiTestContext& ctx) {
+    for (int i = 0; i < 2000 && stepper.state().mode != StepperMode::kPaused; ++i) ctx.Yield();
+  };
+  drive([&](ImGuiTestContext& ctx) {
+    ctx.Yield(6);
+    app().open_panel("stepper");
+    ctx.Yield(3);
+    settle(ctx);
+    IM_CHECK(stepper.state().mode == StepperMode::kPaused);
+    ctx.SetRef("//###stepper");
+    ctx.ItemClick("##breakpoint");
+    ctx.KeyCharsReplaceEnter("F mb=x");
+    IM_CHECK_EQ(stepper.state().breakpoints.size(), 0u);
+    ctx.ItemClick("##breakpoint");
+    ctx.KeyCharsReplaceEnter("F mb=3 rank=1");
+    ctx.Yield(2);
+    IM_CHECK_EQ(stepper.state().breakpoints.size(), 1u);
+    ctx.ItemClick("event");  // rank 0 is first: it goes from F0 to F1
+    ctx.Yield(2);
+    settle(ctx);
+    IM_CHECK_EQ(stepper.state().ranks[0].at.microbatch, 1);
+    IM_CHECK_EQ(stepper.state().ranks[1].at.microbatch, 0);
+    ctx.ItemClick("continue");
+    ctx.Yield(2);
+    settle(ctx);
+    IM_CHECK_EQ(stepper.state().hits.size(), 1u);
+    IM_CHECK_EQ(stepper.state().hits[0].global_rank, 1);
+    IM_CHECK_EQ(stepper.state().hits[0].at.microbatch, 3);
+    IM_CHECK_EQ(workspace().store().ranks().size(), 2u);  // the feed's events are in the timeline
+  });
+  screenshot("stepper");
+  drive([&](ImGuiTestContext& ctx) {
+    ctx.SetRef("//###stepper");
+    ctx.ItemClick("$$1/remove");
+    ctx.Yield(2);
+    IM_CHECK_EQ(stepper.state().breakpoints.size(), 0u);
+  });
+}
+
+}  // namespace
+}  // namespace ranklab::viz

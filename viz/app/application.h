@@ -1,0 +1,82 @@
+// One frame of the visualizer, whoever shows it: the window, a headless picture, the test, the benchmark. Owns the
+// workspace and the panels. Thread rule: the thread of the ImGui context.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "viz/app/layouts.h"
+#include "viz/app/popups.h"
+#include "viz/app/settings.h"
+#include "viz/app/transport_bar.h"
+#include "viz/app/window.h"
+#include "viz/panels/panel.h"
+#include "viz/panels/workspace.h"
+
+namespace ranklab::viz {
+
+class Application {
+ public:
+  Application();
+  ~Application();
+  Application(const Application&) = delete;
+  Application& operator=(const Application&) = delete;
+
+  Workspace& workspace() { return workspace_; }
+  // Opens what is asked for. Throws ranklab::Error.
+  void start(const VizRequest& request);
+
+  // Between ImGui::NewFrame() and Render(). `seconds`: since the last one.
+  void frame(double seconds);
+  // One panel alone, over the whole display.
+  void frame_of_panel(const std::string& panel_id);
+
+  // Whether the next frame is due at once though no input has come.
+  bool animates() const;
+  bool wants_to_quit() const { return workspace_.requests.quit; }
+  // The picture that was asked for in this frame: its path, once.
+  std::string take_picture_request();
+  void use_layout(const std::string& name);
+  const std::string& layout() const { return layout_; }
+
+  Panel* panel(const std::string& id);
+  bool is_open(const std::string& id) const;
+  void open_panel(const std::string& id);
+
+ private:
+  struct OpenPanel {
+    const PanelRow* row;
+    std::unique_ptr<Panel> panel;
+    bool open = false;
+    bool failed = false;
+    std::string error;
+  };
+
+  void read_setting(const std::string& key, const std::string& value);
+  std::string settings() const;
+  void menu_bar();
+  void view_menu();
+  void ranks_menu();
+  void transport();
+  void dockspace();
+  void draw_panel(OpenPanel& panel);
+  void draw_content(OpenPanel& panel);
+  void answer_requests();
+  void open_requested(std::string& path, bool compare);
+  void status_text();
+
+  Workspace workspace_;
+  std::vector<OpenPanel> panels_;
+  TransportBar transport_;
+  Popups popups_;
+  std::string layout_ = "Pipeline";
+  bool layout_wanted_ = false;
+  int bring_to_front_in_ = 0;  // frames
+  float applied_scale_ = 1;
+  bool show_metrics_ = false;
+  bool laid_out_ = false;
+  bool restored_ = false;  // panels are as the last run left them
+  SettingsSection settings_;
+};
+
+}  // namespace ranklab::viz

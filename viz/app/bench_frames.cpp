@@ -1,0 +1,83 @@
+#include <imgui.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <ctime>
+#include <vector>
+
+#include "viz/app/application.h"
+#include "viz/app/gui_context.h"
+#include "viz/app/software_renderer.h"
+#include "viz/app/window.h"
+#include "viz/model/generated_trace.h"
+
+namespace ranklab::viz {
+namespace {
+
+constexpr int kWarmUp = 20;
+
+size_t imgui_allocations = 0;
+
+// Of this thread: other programs' share of the cores does not count.
+double cpu_ms() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+}
+
+// Into the trace and out again, moving along: every level of detail is met.
+void move_camera(Workspace& workspace, int frame, int frames) {
+  const TimeRange whole = workspace.store().range();
+  const double turn = 2.0 * frame / frames;
+  const double depth = turn < 1 ? turn : 2 - turn;  // 0 .. 1 .. 0
+  const double length = static_cast<double>(whole.length_ns()) * std::pow(10.0, -5 * depth);
+  const double left = (static_cast<double>(whole.length_ns()) - length) * frame / frames;
+  workspace.camera = {left, left + length};
+}
+
+}  // namespace
+
+VizFrameTimes bench_viz_frames(size_t events, int frames) {
+  ImGui::SetAllocatorFunctions(
+      [](size_t size, void*) {
+        ++imgui_allocations;
+        return std::malloc(size);
+      },
+      [](void* pointer, void*) { std::free(pointer); });
+  GuiContext gui("", 1);
+  start_software_renderer();
+  VizFrameTimes result;
+  {
+    Application app;
+    app.workspace().load(TraceStore(generated_trace(static_cast<int64_t>(events)), "generated"));
+    app.use_layout("Pipeline");
+    result.events = app.workspace().store().num_events();
+    ImGui::GetIO().DisplaySize = {1600, 900};
+    ImGui::GetIO().DeltaTime = 1.f / 60;
+    std::vector<double> milliseconds;
+    size_t before = 0;
+    for (int frame = -kWarmUp; frame < frames; ++frame) {
+      if (frame == 0) before = imgui_allocations;
+      move_camera(app.workspace(), std::abs(frame), frames);
+      const double start = cpu_ms();
+      ImGui::NewFrame();
+      app.frame(0);
+      ImGui::Render();
+      const double taken = cpu_ms() - start;
+      render_software(*ImGui::GetDrawData(), nullptr, 0);  // answers texture requests only
+      result.vertices = std::max(result.vertices, static_cast<size_t>(ImGui::GetDrawData()->TotalVtxCount));
+      if (frame >= 0) milliseconds.push_back(taken);
+    }
+    result.allocations = imgui_allocations - before;
+    std::sort(milliseconds.begin(), milliseconds.end());
+    result.frames = frames;
+    result.median_ms = milliseconds[milliseconds.size() / 2];
+    result.p99_ms = milliseconds[milliseconds.size() * 99 / 100];
+    result.longest_ms = milliseconds.back();
+  }
+  stop_software_renderer();
+  return result;
+}
+
+}  // namespace ranklab::viz

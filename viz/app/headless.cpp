@@ -1,0 +1,103 @@
+#include <imgui.h>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "viz/app/application.h"
+#include "viz/app/gui_context.h"
+#include "viz/app/software_renderer.h"
+#include "viz/app/window.h"
+#include "viz/model/deep_link.h"
+#include "viz/model/load_trace.h"
+#include "viz/model/svg.h"
+#include "viz/model/text_timeline.h"
+#include "viz/model/traffic_matrix.h"
+
+namespace ranklab::viz {
+namespace {
+
+constexpr int kWidth = 1600, kHeight = 900;
+// Docking and tables settle over the first frames.
+constexpr int kFrames = 6;
+constexpr uint32_t kBackground = 0xff13100eu;
+
+class SoftwareBackend {
+ public:
+  SoftwareBackend() { start_software_renderer(); }
+  ~SoftwareBackend() { stop_software_renderer(); }
+  SoftwareBackend(const SoftwareBackend&) = delete;
+  SoftwareBackend& operator=(const SoftwareBackend&) = delete;
+};
+
+void picture(const VizRequest& request, const std::string& out_path) {
+  GuiContext gui("", request.scale);
+  SoftwareBackend backend;
+  Application app;
+  app.start(request);
+  ImGuiIO& io = ImGui::GetIO();
+  io.DisplaySize = {static_cast<float>(request.width > 0 ? request.width : kWidth),
+                    static_cast<float>(request.height > 0 ? request.height : kHeight)};
+  io.DeltaTime = 1.0f / 60;
+  const bool whole = request.panel.empty() || !request.layout.empty();
+  Image image;
+  for (int i = 0; i < kFrames; ++i) {
+    ImGui::NewFrame();
+    if (whole) {
+      app.frame(0);
+    } else {
+      app.frame_of_panel(request.panel);
+    }
+    ImGui::Render();
+    render_software(*ImGui::GetDrawData(), i + 1 == kFrames ? &image : nullptr, kBackground);
+  }
+  write_png(image, out_path);
+}
+
+TraceStore store_of(const VizRequest& request) {
+  RANKLAB_CHECK(!request.traces.empty(), ErrorKind::kInvalidArgument, .where = "viz", .what = "no trace was named",
+                .want = "a file, or last", .fix = "ranklab viz last");
+  return request.traces.size() == 1 ? load_trace(request.traces[0]) : load_traces(request.traces);
+}
+
+// The part that a deep link asks for: its step, else everything.
+TimeRange range_of(const TraceStore& store, const std::string& go_to) {
+  if (go_to.empty()) return store.range();
+  const Goto target = resolve(store, parse_deep_link(go_to, store.unit_ns()));
+  const auto step = store.step_window(target.step);
+  return step ? step->range : store.range();
+}
+
+void drawing(const VizRequest& request, const std::string& out_path) {
+  const TraceStore store = store_of(request);
+  const TimeRange range = range_of(store, request.go_to);
+  if (request.panel == "timeline" || request.panel.empty()) {
+    write_text_file(timeline_svg(store, {.range = range, .width = request.width > 0 ? request.width : 1200}), out_path);
+  } else if (request.panel == "traffic") {
+    write_text_file(matrix_svg(traffic_matrix(store, {range, -1}), TrafficLayer::kLogical, store.source()), out_path);
+  } else {
+    throw Error(ErrorKind::kInvalidArgument, {.where = "viz --headless",
+                                              .what = "only the timeline and the traffic matrix are drawn as SVG",
+                                              .got = "--panel " + request.panel,
+                                              .want = "timeline or traffic",
+                                              .fix = "write a .png"});
+  }
+}
+
+}  // namespace
+
+void render_headless(const VizRequest& request, const std::string& out_path) {
+  if (out_path.ends_with(".svg")) return drawing(request, out_path);
+  RANKLAB_CHECK(out_path.ends_with(".png"), ErrorKind::kInvalidArgument, .where = "viz --headless",
+                .what = "a picture is a PNG or an SVG", .got = quote(out_path),
+                .want = "a name that ends in .png or .svg", .fix = "use -o timeline.png");
+  picture(request, out_path);
+}
+
+std::string render_text(const VizRequest& request, int width, bool color) {
+  const TraceStore store = store_of(request);
+  const TimeRange range = range_of(store, request.go_to);
+  std::string out = store.warning().empty() ? "" : store.warning() + "\n";
+  out += text_timeline(store, {.range = range, .width = width, .colour = color});
+  return out + "\n" + text_totals(store, {range, -1});
+}
+
+}  // namespace ranklab::viz

@@ -1,0 +1,71 @@
+#include "viz/app/image.h"
+
+#include <png.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+
+#include "core/base/error.h"
+
+namespace ranklab::viz {
+namespace {
+
+void write_whole(std::string_view bytes, const std::string& path) {
+  const std::string temporary = path + ".part" + std::to_string(::getpid());
+  std::FILE* file = std::fopen(temporary.c_str(), "wb");
+  bool good = file != nullptr && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+  good = file != nullptr && std::fclose(file) == 0 && good;
+  std::error_code failed;
+  if (good) std::filesystem::rename(temporary, path, failed);
+  if (good && !failed) return;
+  std::filesystem::remove(temporary, failed);
+  throw Error(ErrorKind::kIo, {.where = "viz",
+                               .what = "cannot write a picture",
+                               .got = path,
+                               .fix = "check the folder, its permissions and the free space"});
+}
+
+png_image description(const Image& image) {
+  png_image png = {};
+  png.version = PNG_IMAGE_VERSION;
+  png.width = static_cast<png_uint_32>(image.width);
+  png.height = static_cast<png_uint_32>(image.height);
+  png.format = PNG_FORMAT_RGBA;
+  return png;
+}
+
+}  // namespace
+
+void write_png(const Image& image, const std::string& path) {
+  png_image png = description(image);
+  png_alloc_size_t size = 0;
+  std::string bytes;
+  if (png_image_write_to_memory(&png, nullptr, &size, 0, image.rgba.data(), 0, nullptr) != 0) bytes.resize(size);
+  const bool written =
+      !bytes.empty() && png_image_write_to_memory(&png, bytes.data(), &size, 0, image.rgba.data(), 0, nullptr) != 0;
+  RANKLAB_CHECK(written, ErrorKind::kInternal, .where = "viz", .what = "libpng refuses a picture", .got = png.message);
+  bytes.resize(size);
+  write_whole(bytes, path);
+}
+
+void write_text_file(const std::string& text, const std::string& path) { write_whole(text, path); }
+
+Image read_png(const std::string& path) {
+  Image image;
+  png_image png = description(image);
+  bool read = png_image_begin_read_from_file(&png, path.c_str()) != 0;
+  if (read) {
+    png.format = PNG_FORMAT_RGBA;
+    image.width = static_cast<int>(png.width);
+    image.height = static_cast<int>(png.height);
+    image.rgba.resize(size_t{png.width} * png.height);
+    read = png_image_finish_read(&png, nullptr, image.rgba.data(), 0, nullptr) != 0;
+  }
+  RANKLAB_CHECK(read, ErrorKind::kBadFile, .where = "viz", .what = "cannot read a picture",
+                .got = path + ": " + png.message);
+  return image;
+}
+
+}  // namespace ranklab::viz

@@ -1,0 +1,23 @@
+// A picture of 8-bit RGBA and its PNG file. Thread rule: plain data.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ranklab::viz {
+
+struct Image {
+  int width = 0;
+  int height = 0;
+  std::vector<uint32_t> rgba;  // row by row from the top; bytes r, g, b, a in memory
+
+  bool operator==(const Image&) const = default;
+};
+
+// Both throw kIo; the file appears whole or not at all. The same image gives the same bytes.
+void write_png(const Image& image, const std::string& path);
+void write_text_file(const std::string& text, const std::string& path);
+// Throws kBadFile.
+Image read_png(const std::string& path);
+
+}  // namespace ranklab::viz

@@ -1,0 +1,95 @@
+#include "viz/app/layouts.h"
+
+#include <imgui_internal.h>
+#include <strings.h>
+
+#include "viz/panels/panel.h"
+
+namespace ranklab::viz {
+namespace {
+
+ImGuiID split(ImGuiID& node, ImGuiDir side, float share) {
+  return ImGui::DockBuilderSplitNode(node, side, share, nullptr, &node);
+}
+
+LayoutPlaces build_pipeline(ImGuiID root) {
+  const ImGuiID bottom = split(root, ImGuiDir_Down, 0.34f);
+  ImGuiID right = bottom;
+  const ImGuiID left = split(right, ImGuiDir_Left, 0.30f);
+  return {{{"timeline", root}, {"details", left}, {"stepper", left}}, right};
+}
+
+LayoutPlaces build_traffic(ImGuiID root) {
+  const ImGuiID right = split(root, ImGuiDir_Right, 0.42f);
+  ImGuiID below = right;
+  const ImGuiID bottom = split(below, ImGuiDir_Down, 0.36f);
+  const ImGuiID table = split(root, ImGuiDir_Down, 0.38f);
+  return {{{"timeline", root}, {"traffic", below}, {"mesh", bottom}, {"path", bottom}}, table};
+}
+
+LayoutPlaces build_memory(ImGuiID root) {
+  const ImGuiID bottom = split(root, ImGuiDir_Down, 0.5f);
+  ImGuiID left = bottom;
+  const ImGuiID right = split(left, ImGuiDir_Right, 0.36f);
+  return {{{"timeline", root}, {"memory", left}}, right};
+}
+
+LayoutPlaces build_lesson(ImGuiID root) {
+  const ImGuiID right = split(root, ImGuiDir_Right, 0.36f);
+  ImGuiID above = right;
+  const ImGuiID below = split(above, ImGuiDir_Down, 0.42f);
+  return {{{"timeline", root}, {"what_if", above}, {"traffic", above}}, below};
+}
+
+constexpr const char* kPipelineFront[] = {"details", "what_if", "timeline"};
+constexpr const char* kPipeline[] = {"timeline", "details", "stepper", "what_if", "path", "curves", "comm", "log"};
+constexpr const char* kTrafficFront[] = {"comm", "mesh", "traffic", "timeline"};
+constexpr const char* kTraffic[] = {"timeline", "comm", "details", "traffic", "mesh"};
+constexpr const char* kMemoryFront[] = {"curves", "memory", "timeline"};
+constexpr const char* kMemory[] = {"timeline", "memory", "curves", "details"};
+constexpr const char* kLessonFront[] = {"details", "what_if", "timeline"};
+constexpr const char* kLesson[] = {"timeline", "what_if", "details", "stepper"};
+
+const LayoutPreset kPresets[] = {
+    {"Pipeline", "timeline, the chosen event, schedules", build_pipeline, kPipeline, kPipelineFront},
+    {"Traffic", "timeline, who sends to whom, every call", build_traffic, kTraffic, kTrafficFront},
+    {"Memory", "timeline, bytes by category, curves", build_memory, kMemory, kMemoryFront},
+    {"Lesson", "timeline and schedules side by side", build_lesson, kLesson, kLessonFront},
+};
+
+}  // namespace
+
+std::span<const LayoutPreset> layout_presets() { return kPresets; }
+
+const LayoutPreset* find_layout(const std::string& name) {
+  for (const LayoutPreset& preset : kPresets)
+    if (::strcasecmp(preset.name, name.c_str()) == 0) return &preset;
+  return nullptr;
+}
+
+std::string window_name(const char* panel_id) {
+  const PanelRow* row = find_panel(panel_id);
+  return std::string(row != nullptr ? row->title : panel_id) + "###" + panel_id;
+}
+
+void select_tab(const char* panel_id) {
+  const ImGuiWindow* window = ImGui::FindWindowByName(window_name(panel_id).c_str());
+  if (window == nullptr || window->DockNode == nullptr || window->DockNode->TabBar == nullptr) return;
+  window->DockNode->TabBar->NextSelectedTabId = window->TabId;
+}
+
+void apply_layout(const LayoutPreset& preset, ImGuiID dockspace, ImVec2 size) {
+  ImGui::DockBuilderRemoveNode(dockspace);
+  ImGui::DockBuilderAddNode(dockspace, ImGuiDockNodeFlags_DockSpace);
+  ImGui::DockBuilderSetNodeSize(dockspace, size);
+  const LayoutPlaces places = preset.build(dockspace);
+  for (const PanelRow& row : panel_rows()) {
+    ImGuiID node = places.rest;
+    for (const auto& [panel_id, place] : places.named)
+      if (std::string_view(panel_id) == row.id) node = place;
+    ImGui::DockBuilderDockWindow(window_name(row.id).c_str(), node);
+  }
+  ImGui::DockBuilderFinish(dockspace);
+}
+
+}  // namespace ranklab::viz

@@ -1,0 +1,20 @@
+// What the window remembers besides ImGui's own places and sizes: the layout's name, which panels are open, the display
+// scale. Kept in the same file, as a section of its own. Thread rule: the thread of the ImGui context.
+#pragma once
+#include <functional>
+#include <string>
+
+namespace ranklab::viz {
+
+// One "key=value" line each way. `read` is called for every line of the section when ImGui loads its settings, `write`
+// gives the lines when it saves them.
+struct SettingsSection {
+  std::function<void(const std::string& key, const std::string& value)> read;
+  std::function<std::string()> write;
+};
+
+// `section` must outlive the ImGui context's use of its settings; remove_settings() ends that.
+void add_settings(SettingsSection& section);
+void remove_settings();
+
+}  // namespace ranklab::viz

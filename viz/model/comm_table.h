@@ -1,0 +1,102 @@
+// Every communication call as its members saw it: posted, matched, first byte and done of each rank, skew, bandwidth.
+// algbw = logical bytes / time on the link, busbw = algbw x the factor of nccl-tests: all_reduce 2(n-1)/n;
+// reduce_scatter, all_gather and all_to_all (n-1)/n; broadcast and messages 1. On the wall clock posted is the begin of
+// the event and the transfer is counted from the match. Cost: O(n log n). Thread rule: pure.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "viz/model/trace_store.h"
+
+namespace ranklab::viz {
+
+struct CommSide {
+  EventRef event;
+  int global_rank = 0;
+  int64_t posted_ns = kNoTime;
+  int64_t matched_ns = kNoTime;
+  int64_t first_byte_ns = kNoTime;
+  int64_t done_ns = kNoTime;
+  int64_t exposed_ns = 0;
+  int64_t peer_wait_ns = 0;
+};
+
+struct CommCall {
+  Axis axis = Axis::kWorld;
+  Verb verb = Verb::kBarrier;
+  DType dtype = DType::kOther;
+  int64_t sequence = -1;
+  int step = -1;
+  std::vector<int> group;       // global ranks, in group order; a message: sender, receiver
+  std::vector<CommSide> sides;  // by rank; a message: sender first
+  std::vector<int> missing;     // members that the trace has but that have not made the call
+  int64_t elements = 0;         // logical bytes / element size
+  int64_t logical_bytes = 0;
+  int64_t algorithm_bytes = 0;  // of all sides together
+  int64_t wire_bytes = 0;
+  int64_t begin_ns = 0;  // of the transfer
+  int64_t end_ns = 0;
+  int64_t skew_ns = 0;  // between the first and the last posting
+  int last_rank = -1;   // who posted last
+  double algbw_gb_per_s = 0;
+  double busbw_gb_per_s = 0;
+  int64_t exposed_ns = 0;  // the largest of the sides
+  bool message() const { return verb == Verb::kSend || verb == Verb::kRecv; }
+};
+
+double busbw_factor(Verb verb, int group_size);
+
+// By begin.
+std::vector<CommCall> comm_calls(const TraceStore& store, const Window& window);
+
+enum class CommColumn : uint8_t {
+  kBegin,
+  kStep,
+  kAxis,
+  kSequence,
+  kVerb,
+  kDtype,
+  kElements,
+  kLogical,
+  kAlgorithm,
+  kWire,
+  kPosted,
+  kDuration,
+  kSkew,
+  kAlgbw,
+  kBusbw,
+  kExposed,
+  kCount
+};
+std::string_view name(CommColumn column);  // "busbw", for headings
+std::string cell_text(const TraceStore& store, const CommCall& call, CommColumn column);
+// `order` becomes the indices of `calls` sorted by a column; equal rows stay in order of begin.
+void sort_calls(std::span<const CommCall> calls, CommColumn column, bool ascending, std::vector<uint32_t>& order);
+
+// Ranks x sequence of one group: which call each member made at each number, and where they part.
+struct MismatchView {
+  Axis axis = Axis::kWorld;
+  std::vector<int> group;
+  int64_t first_sequence = 0;
+  struct Cell {
+    bool made = false;
+    Verb verb = Verb::kBarrier;
+    DType dtype = DType::kOther;
+    int64_t logical_bytes = 0;
+    EventRef event;
+    bool operator==(const Cell& other) const {
+      return made == other.made && verb == other.verb && dtype == other.dtype && logical_bytes == other.logical_bytes;
+    }
+  };
+  std::vector<std::vector<Cell>> cells;  // [member][sequence - first_sequence]
+  int64_t divergence = -1;               // first sequence at which members differ; -1: none
+  std::vector<int> odd_ranks;            // those that differ from most members there
+  std::string verdict;                   // "rank 2 did not make call 14 (all_reduce, fp32, 4 KiB) of dp"; "" when sound
+};
+// One view a group of collectives (messages have no common sequence), groups with a divergence first. At most `width`
+// calls a group: around the divergence, or the last ones.
+std::vector<MismatchView> mismatch_views(const TraceStore& store, int width = 64);
+
+}  // namespace ranklab::viz

@@ -1,0 +1,151 @@
+#include "viz/model/curves.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+
+namespace ranklab::viz {
+namespace {
+
+// Values of one name by step and rank.
+using Values = std::map<int, std::map<int, double>>;
+
+Curve curve_of(const std::string& name, const std::string& unit, const std::string& source, const Values& values) {
+  Curve curve{name, unit, source, {}, {}};
+  for (const auto& [step, ranks] : values) {
+    CurvePoint point{step, 0, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+    bool bad = false;
+    for (const auto& [rank, value] : ranks) {
+      bad = bad || !std::isfinite(value);
+      point.value += value / static_cast<double>(ranks.size());
+      point.low = std::min(point.low, value);
+      point.high = std::max(point.high, value);
+    }
+    if (bad) {
+      curve.bad_steps.push_back(step);
+      if (!std::isfinite(point.value)) point.low = point.high = point.value;
+    }
+    curve.points.push_back(point);
+  }
+  return curve;
+}
+
+std::string unit_of(const std::string& name) {
+  if (name == "tokens_per_s") return "tokens/s";
+  if (name.ends_with("_ms")) return "ms";
+  if (name == "tokens") return "tokens";
+  return "";
+}
+
+bool is_model(const std::string& name) {
+  return name == "mfu" || name == "virtual_step_ms" || name == "exposed_comm_fraction" || name == "peer_wait_fraction";
+}
+
+// Loss first, then by name.
+void sort_curves(std::vector<Curve>& list) {
+  std::stable_sort(list.begin(), list.end(), [](const Curve& a, const Curve& b) {
+    const bool first = a.name == "loss", second = b.name == "loss";
+    return first != second ? first : a.name < b.name;
+  });
+}
+
+}  // namespace
+
+double Curve::skew() const {
+  double most = 0;
+  for (const CurvePoint& point : points) {
+    const double spread = point.high - point.low;
+    if (std::isfinite(spread) && spread > 0) most = std::max(most, spread / std::max(std::abs(point.value), 1e-300));
+  }
+  return most;
+}
+
+std::vector<Curve> curves(const TraceStore& store) {
+  std::map<std::string, Values> counters;
+  Values step_ms;
+  for (const RankTrace& trace : store.traces()) {
+    for (const Event& event : trace.events) {
+      if (event.step < 0) continue;
+      const std::string& name = trace.names[event.name];
+      if (event.kind == EventKind::kCounter && !name.starts_with("memory/"))
+        counters[name][event.step][trace.global_rank] = event.value;
+      if (event.kind == EventKind::kPhase && name == "step") {
+        const int64_t length = end_ns(event, store.clock()) - begin_ns(event, store.clock());
+        step_ms[event.step][trace.global_rank] = static_cast<double>(length) / 1e6;
+      }
+    }
+  }
+  std::vector<Curve> out;
+  for (const auto& [name, values] : counters) out.push_back(curve_of(name, "", "measured", values));
+  if (!step_ms.empty()) {
+    const char* source = store.clock() == TraceClock::kVirtual ? "model" : "measured";
+    out.push_back(curve_of("step time", "ms", source, step_ms));
+  }
+  sort_curves(out);
+  return out;
+}
+
+std::vector<Curve> read_metrics(const std::string& path) {
+  std::ifstream file(path);
+  RANKLAB_CHECK(file.good(), ErrorKind::kBadFile, .where = "metrics file " + path, .what = "cannot be opened");
+  std::map<std::string, Values> values;
+  std::string line;
+  while (std::getline(file, line)) {
+    const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+    if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) break;
+    const auto step = json["step"].get<int64_t>();
+    if (step < 0 || step > std::numeric_limits<int>::max()) break;
+    for (const auto& [key, value] : json.items()) {
+      if (key == "step" || !(value.is_number() || value.is_null())) continue;
+      // JSON has no NaN: the writer leaves null.
+      values[key][static_cast<int>(step)][0] =
+          value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+    }
+  }
+  std::vector<Curve> out;
+  for (const auto& [name, list] : values)
+    out.push_back(curve_of(name, unit_of(name), is_model(name) ? "model" : "measured", list));
+  sort_curves(out);
+  return out;
+}
+
+std::string metrics_path(const std::string& trace_path) {
+  const std::filesystem::path path = std::filesystem::path(trace_path).parent_path() / "metrics.jsonl";
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error) ? path.string() : "";
+}
+
+std::vector<Curve> all_curves(const TraceStore& store) {
+  const std::string path = metrics_path(store.source());
+  std::vector<Curve> out = path.empty() ? std::vector<Curve>() : read_metrics(path);
+  for (Curve& curve : curves(store)) {
+    const bool known =
+        std::any_of(out.begin(), out.end(), [&](const Curve& other) { return other.name == curve.name; });
+    if (!known) out.push_back(std::move(curve));
+  }
+  sort_curves(out);
+  return out;
+}
+
+std::vector<CurvePoint> smoothed(const std::vector<CurvePoint>& points, double span) {
+  std::vector<CurvePoint> out = points;
+  if (span <= 1) return out;
+  const double alpha = 2 / (span + 1);
+  bool any = false;
+  double average = 0;
+  for (CurvePoint& point : out) {
+    if (!std::isfinite(point.value)) continue;
+    average = any ? average + alpha * (point.value - average) : point.value;
+    any = true;
+    point.value = average;
+  }
+  return out;
+}
+
+}  // namespace ranklab::viz

@@ -1,0 +1,114 @@
+// The part of TraceStore that says what an event holds.
+#include "core/base/text.h"
+#include "viz/model/time_text.h"
+#include "viz/model/trace_store.h"
+
+namespace ranklab::viz {
+namespace {
+
+const char* kMeasured = "measured";
+const char* kModel = "model";
+
+class Details {
+ public:
+  Details(const TraceStore& store, EventRef ref) : store_(store), ref_(ref), event_(store.event(ref)) {}
+
+  std::vector<Detail> list() {
+    const RankTrace& trace = store_.trace(ref_.rank_index);
+    add("event", store_.text(ref_));
+    add("name", std::string(store_.name(ref_)));
+    add("kind", kind());
+    add("rank", std::to_string(trace.global_rank) + (trace.label.empty() ? "" : " (" + trace.label + ")"));
+    number("step", event_.step);
+    number("microbatch", event_.microbatch);
+    number("stage", event_.stage);
+    if (event_.kind == EventKind::kCollective) call(trace);
+    times();
+    if (event_.kind == EventKind::kCollective) bytes();
+    if (event_.kind == EventKind::kCounter) add("value", strprintf("%.10g", event_.value), kMeasured);
+    add("select", store_.selection_text(ref_));
+    return std::move(list_);
+  }
+
+ private:
+  void add(std::string key, std::string value, const char* source = "") {
+    list_.push_back({std::move(key), std::move(value), source});
+  }
+  void number(const char* key, int64_t value) {
+    if (value >= 0) add(key, std::to_string(value));
+  }
+  void time(const char* key, int64_t time_ns, const char* source) {
+    if (time_ns != kNoTime) add(key, format_time(store_, time_ns), source);
+  }
+  void size(const char* key, int64_t bytes, const char* source) {
+    if (bytes == 0) return;
+    add(key, human_bytes(static_cast<double>(bytes)) + (bytes >= 1024 ? " (" + std::to_string(bytes) + " B)" : ""),
+        source);
+  }
+
+  std::string kind() const {
+    switch (event_.kind) {
+      case EventKind::kCompute:
+        return "compute";
+      case EventKind::kCollective:
+        return "collective";
+      case EventKind::kPhase:
+        return "phase";
+      case EventKind::kInstant:
+        return "instant";
+      case EventKind::kCounter:
+        break;
+    }
+    return "counter";
+  }
+
+  void call(const RankTrace& trace) {
+    add("axis", std::string(name(event_.axis)));
+    const std::vector<int>* group = group_of(trace, event_.axis);
+    if (group != nullptr) add("group", "ranks " + join(std::span<const int>(*group), ", "));
+    number("sequence", event_.sequence);
+    add("dtype", std::string(name(event_.dtype)));
+    if (event_.peer < 0) return;
+    const bool known = group != nullptr && static_cast<size_t>(event_.peer) < group->size();
+    const char* role = event_.verb == Verb::kSend ? "to" : event_.verb == Verb::kRecv ? "from" : "root";
+    add(role, known ? "rank " + std::to_string((*group)[static_cast<size_t>(event_.peer)])
+                    : "group rank " + std::to_string(event_.peer));
+    if (event_.tag != 0) add("tag", std::to_string(event_.tag));
+  }
+
+  void times() {
+    const bool slice = is_slice(event_);
+    if (event_.virtual_begin_ns != 0 || event_.virtual_end_ns != 0 || store_.clock() == TraceClock::kVirtual) {
+      time(slice ? "begin" : "at", event_.virtual_begin_ns, kModel);
+      if (slice) time("duration", event_.virtual_end_ns - event_.virtual_begin_ns, kModel);
+      time("posted", event_.virtual_posted_ns, kModel);
+      time("matched", event_.virtual_matched_ns, kModel);
+      time("first byte", event_.virtual_first_byte_ns, kModel);
+      if (event_.virtual_exposed_ns > 0) time("exposed", event_.virtual_exposed_ns, kModel);
+      if (event_.virtual_peer_wait_ns > 0) time("peer wait", event_.virtual_peer_wait_ns, kModel);
+    }
+    if (event_.wall_begin_ns == 0 && event_.wall_end_ns == 0) return;
+    add(slice ? "wall begin" : "wall at", human_ns(static_cast<double>(event_.wall_begin_ns)), kMeasured);
+    if (slice)
+      add("wall duration", human_ns(static_cast<double>(event_.wall_end_ns - event_.wall_begin_ns)), kMeasured);
+    if (event_.wall_matched_ns != kNoTime)
+      add("wall matched", human_ns(static_cast<double>(event_.wall_matched_ns)), kMeasured);
+  }
+
+  void bytes() {
+    size("logical bytes", event_.logical_bytes, "");
+    size("algorithm bytes", event_.algorithm_bytes, kModel);
+    size("wire bytes", event_.wire_bytes, kMeasured);
+  }
+
+  const TraceStore& store_;
+  EventRef ref_;
+  const Event& event_;
+  std::vector<Detail> list_;
+};
+
+}  // namespace
+
+std::vector<Detail> TraceStore::details(EventRef ref) const { return Details(*this, ref).list(); }
+
+}  // namespace ranklab::viz

@@ -1,0 +1,199 @@
+#include "viz/model/event_graph.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "viz/model/stalls.h"
+
+namespace ranklab::viz {
+namespace {
+
+class Builder {
+ public:
+  Builder(const TraceStore& store, const Window& window) : store_(store), window_(window) {}
+
+  EventGraph build() {
+    graph_.range = window_.range;
+    graph_.ranks.resize(store_.traces().size());
+    for (const RankTrace& trace : store_.traces()) call_of_.emplace_back(trace.events.size(), kNoNode);
+    for (const MatchedCall& matched : store_.calls().calls) add_call(matched);
+    for (uint32_t r = 0; r < graph_.ranks.size(); ++r) add_rank(r);
+    link_lanes();
+    for (GraphCall& call : graph_.calls) set_extra(call);
+    set_order();
+    return std::move(graph_);
+  }
+
+ private:
+  bool wanted(const Event& event) const {
+    if (window_.step >= 0) return event.step == window_.step;
+    return window_.has(event, store_.clock());
+  }
+  bool wall() const { return store_.clock() == TraceClock::kWall; }
+  int64_t posted(const Event& event) const {
+    if (wall() || event.virtual_posted_ns == kNoTime) return begin_ns(event, store_.clock());
+    return event.virtual_posted_ns;
+  }
+
+  void add_call(const MatchedCall& matched) {
+    GraphCall call;
+    bool any = false;
+    for (const EventRef side : matched.sides) {
+      const Event& event = store_.event(side);
+      if (!wanted(event)) continue;
+      const bool from_match = wall() && event.wall_matched_ns != kNoTime;
+      const int64_t begin = from_match ? event.wall_matched_ns : begin_ns(event, store_.clock());
+      call.begin_ns = any ? std::max(call.begin_ns, begin) : begin;
+      call.end_ns = any ? std::max(call.end_ns, store_.end_ns(side)) : store_.end_ns(side);
+      if (!any) call.event = side;
+      any = true;
+    }
+    if (!any) return;
+    call.end_ns = std::max(call.end_ns, call.begin_ns);
+    const auto index = static_cast<uint32_t>(graph_.calls.size());
+    for (const EventRef side : matched.sides) {
+      if (wanted(store_.event(side))) call_of_[side.rank_index][side.event_index] = index;
+    }
+    graph_.calls.push_back(std::move(call));
+  }
+
+  void add_rank(uint32_t r) {
+    const RankTrace& trace = store_.trace(r);
+    const auto& calls = call_of_[r];
+    std::map<uint32_t, Stall> stalls;
+    const std::vector<Stall> found = records_stalls(trace, store_.clock())
+                                         ? recorded_stalls(trace, window_)
+                                         : apparent_stalls(trace, store_.clock(), window_, window_.range);
+    for (const Stall& stall : found) {
+      if (stall.end_ns == end_ns(trace.events[stall.event], store_.clock())) stalls[stall.event] = stall;
+    }
+    GraphRank& rank = graph_.ranks[r];
+    bool any = false;
+    int64_t latest = -2 * kTimeLimit;  // the last moment known to have passed, in order of recording
+    for (uint32_t e = 0; e < trace.events.size(); ++e) {
+      const Event& event = trace.events[e];
+      if (!is_slice(event) || !wanted(event)) continue;
+      const int64_t begin = begin_ns(event, store_.clock()), end = std::max(begin, end_ns(event, store_.clock()));
+      int64_t own_begin = begin, own_end = end;
+      if (calls[e] != kNoNode) {
+        own_begin = posted(event);
+        const auto stall = stalls.find(e);
+        const int64_t lost = stall == stalls.end() ? 0 : end - stall->second.begin_ns;
+        own_end = lost > 0 ? end : own_begin;
+        rank.points.push_back({own_begin, 0, 0, calls[e], false});
+        // A send that nobody stood still for is somebody else's business from its posting on.
+        if (lost > 0 || event.verb != Verb::kSend)
+          rank.points.push_back({lost > 0 ? end : std::max({end, latest, own_begin}), lost, 0, calls[e], true});
+      }
+      latest = std::max(latest, own_end);
+      rank.start_ns = any ? std::min(rank.start_ns, own_begin) : own_begin;
+      rank.end_ns = any ? std::max(rank.end_ns, own_end) : own_end;
+      any = true;
+    }
+    if (any) finish_rank(r);
+  }
+
+  void finish_rank(uint32_t r) {
+    GraphRank& rank = graph_.ranks[r];
+    // A wait for a call that ended after all the rank is known to have done says nothing about the rank's own work.
+    std::erase_if(rank.points, [&](const GraphPoint& point) { return point.time_ns > rank.end_ns; });
+    // At one moment: what a stall ended in, then what was posted, then waits that did not last.
+    const auto kind = [](const GraphPoint& point) { return !point.wait ? 1 : point.lost_ns > 0 ? 0 : 2; };
+    std::stable_sort(rank.points.begin(), rank.points.end(), [&](const GraphPoint& a, const GraphPoint& b) {
+      return std::tuple(a.time_ns, kind(a)) < std::tuple(b.time_ns, kind(b));
+    });
+    int64_t reached = rank.start_ns;
+    for (uint32_t p = 0; p < rank.points.size(); ++p) {
+      GraphPoint& point = rank.points[p];
+      point.lost_ns = std::clamp<int64_t>(point.lost_ns, 0, point.time_ns - reached);
+      point.work_ns = point.time_ns - point.lost_ns - reached;
+      reached = point.time_ns;
+      GraphCall& call = graph_.calls[point.call];
+      (point.wait ? call.waits : call.posts).emplace_back(r, p);
+    }
+  }
+
+  // The calls of a group follow one another, and so do the messages of a pair and tag.
+  void link_lanes() {
+    std::map<std::tuple<std::vector<int>, Axis, int, int, int>, std::vector<uint32_t>> lanes;
+    for (uint32_t c = 0; c < graph_.calls.size(); ++c) {
+      const EventRef ref = graph_.calls[c].event;
+      const Event& event = store_.event(ref);
+      const MatchedCall* matched = store_.calls().of(ref);
+      if (matched->message) {
+        const int self = store_.rank(ref.rank_index).global_rank;
+        const bool send = event.verb == Verb::kSend;
+        lanes[{matched->group, event.axis, send ? self : -1 - event.peer, send ? event.peer : -1 - self, event.tag}]
+            .push_back(c);
+      } else {
+        lanes[{matched->group, event.axis, -1, -1, 0}].push_back(c);
+      }
+    }
+    for (auto& [key, calls] : lanes) {
+      std::stable_sort(calls.begin(), calls.end(), [&](uint32_t a, uint32_t b) {
+        return store_.event(graph_.calls[a].event).sequence < store_.event(graph_.calls[b].event).sequence;
+      });
+      for (size_t i = 1; i < calls.size(); ++i) {
+        // Some transports let calls of a group overlap; then there is no order to keep.
+        if (graph_.calls[calls[i - 1]].end_ns > graph_.calls[calls[i]].begin_ns) continue;
+        graph_.calls[calls[i]].before = calls[i - 1];
+        graph_.calls[calls[i - 1]].after = calls[i];
+      }
+    }
+  }
+
+  void set_extra(GraphCall& call) const {
+    int64_t needed = -2 * kTimeLimit;
+    for (const auto& [rank, point] : call.posts) needed = std::max(needed, graph_.ranks[rank].points[point].time_ns);
+    if (call.before != kNoNode) needed = std::max(needed, graph_.calls[call.before].end_ns);
+    call.extra_ns = call.posts.empty() && call.before == kNoNode ? 0 : call.begin_ns - needed;
+  }
+
+  // Kahn's algorithm.
+  void set_order() {
+    std::vector<std::vector<uint32_t>> needs(graph_.ranks.size());
+    std::vector<uint32_t> call_needs(graph_.calls.size(), 0);
+    std::vector<std::pair<uint32_t, uint32_t>>& order = graph_.order;
+    for (uint32_t r = 0; r < needs.size(); ++r) {
+      const std::vector<GraphPoint>& points = graph_.ranks[r].points;
+      for (uint32_t p = 0; p < points.size(); ++p) {
+        needs[r].push_back((p > 0 ? 1U : 0U) + (points[p].wait ? 1U : 0U));
+        if (needs[r].back() == 0) order.emplace_back(r, p);
+      }
+    }
+    for (uint32_t c = 0; c < graph_.calls.size(); ++c) {
+      const GraphCall& call = graph_.calls[c];
+      call_needs[c] = static_cast<uint32_t>(call.posts.size()) + (call.before != kNoNode ? 1U : 0U);
+      if (call_needs[c] == 0) order.emplace_back(kNoNode, c);
+    }
+    const auto settle_call = [&](uint32_t c) {
+      if (--call_needs[c] == 0) order.emplace_back(kNoNode, c);
+    };
+    const auto settle_point = [&](uint32_t r, uint32_t p) {
+      if (--needs[r][p] == 0) order.emplace_back(r, p);
+    };
+    for (size_t i = 0; i < order.size(); ++i) {
+      const auto [rank, index] = order[i];
+      if (rank == kNoNode) {
+        for (const auto& [r, p] : graph_.calls[index].waits) settle_point(r, p);
+        if (graph_.calls[index].after != kNoNode) settle_call(graph_.calls[index].after);
+      } else {
+        const std::vector<GraphPoint>& points = graph_.ranks[rank].points;
+        if (index + 1 < points.size()) settle_point(rank, index + 1);
+        if (!points[index].wait) settle_call(points[index].call);
+      }
+    }
+  }
+
+  const TraceStore& store_;
+  const Window& window_;
+  EventGraph graph_;
+  std::vector<std::vector<uint32_t>> call_of_;  // [rank][event]
+};
+
+}  // namespace
+
+EventGraph make_event_graph(const TraceStore& store, const Window& window) { return Builder(store, window).build(); }
+
+}  // namespace ranklab::viz

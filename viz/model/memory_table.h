@@ -1,0 +1,33 @@
+// Bytes by category over time, from the counters "memory/parameters" ..., and each rank's peak with what it was made
+// of. Cost: O(n). Thread rule: pure.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "viz/model/trace_store.h"
+
+namespace ranklab::viz {
+
+constexpr size_t kMemoryCategories = static_cast<size_t>(MemoryCategory::kCount);
+using MemoryBytes = std::array<double, kMemoryCategories>;
+
+struct MemorySample {
+  int64_t time_ns = 0;
+  int step = -1;
+  MemoryBytes bytes{};
+  double total() const;
+};
+
+struct RankMemory {
+  int global_rank = 0;
+  std::vector<MemorySample> samples;  // by time
+  MemorySample peak;                  // largest total; the first of equal ones
+  double other_bytes = 0;             // largest sum of "memory/..." counters that are none of the categories
+};
+
+// Ranks without memory counters have no samples. The list is as TraceStore::ranks().
+std::vector<RankMemory> memory_table(const TraceStore& store, const Window& window);
+bool has_memory(const std::vector<RankMemory>& table);
+
+}  // namespace ranklab::viz

@@ -1,0 +1,51 @@
+#include "viz/model/op_table.h"
+
+#include <algorithm>
+#include <map>
+
+namespace ranklab::viz {
+
+std::string op_name(const RankTrace& trace, const Event& event) {
+  const std::string& name = trace.names[event.name];
+  return event.kind == EventKind::kCollective ? name + " " + std::string(ranklab::name(event.axis)) : name;
+}
+
+std::vector<OpRow> op_table(const TraceStore& store, const Window& window) {
+  std::map<std::string, OpRow> ops;
+  for (const RankTrace& trace : store.traces()) {
+    for (const Event& event : trace.events) {
+      if (!is_slice(event) || !window.has(event, store.clock())) continue;
+      OpRow& row = ops[op_name(trace, event)];
+      row.kind = event.kind;
+      ++row.time.count;
+      row.time.total_ns += std::max<int64_t>(0, end_ns(event, store.clock()) - begin_ns(event, store.clock()));
+      row.logical_bytes += event.logical_bytes;
+      row.algorithm_bytes += event.algorithm_bytes;
+      row.wire_bytes += event.wire_bytes;
+      row.exposed_ns += event.virtual_exposed_ns;
+      row.peer_wait_ns += event.virtual_peer_wait_ns;
+    }
+  }
+  std::vector<OpRow> out;
+  for (auto& [name, row] : ops) {
+    row.name = name;
+    out.push_back(std::move(row));
+  }
+  std::stable_sort(out.begin(), out.end(), [](const OpRow& a, const OpRow& b) {
+    const bool first = a.kind == EventKind::kPhase, second = b.kind == EventKind::kPhase;
+    return first != second ? second : a.time.total_ns > b.time.total_ns;
+  });
+  return out;
+}
+
+double overlap(const std::vector<OpRow>& ops) {
+  int64_t time = 0, exposed = 0;
+  for (const OpRow& row : ops) {
+    if (row.kind != EventKind::kCollective) continue;
+    time += row.time.total_ns;
+    exposed += row.exposed_ns;
+  }
+  return time > 0 ? std::clamp(1 - static_cast<double>(exposed) / static_cast<double>(time), 0.0, 1.0) : 1;
+}
+
+}  // namespace ranklab::viz

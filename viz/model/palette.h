@@ -1,0 +1,68 @@
+// What colour and which letters an event has, everywhere: window, SVG, text. Colours are Okabe and Ito's (2008) set,
+// which stays apart for the common kinds of colour blindness, in the roles that pipeline figures use: F blue, B green,
+// W orange, optimizer purple, communication grey-teal. A colour never stands alone: every block also has letters.
+// Thread rule: pure.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/trace/event.h"
+
+namespace ranklab::viz {
+
+// 0xRRGGBBAA
+using Rgba = uint32_t;
+
+// How an event is painted. One byte, so that rows can keep it beside each event.
+enum class Paint : uint8_t {
+  kForward,        // F
+  kInputGrad,      // B
+  kWeightGrad,     // W
+  kBackward,       // BW
+  kPair,           // F&BW
+  kOptimizer,      // OPT
+  kCompute,        // any other compute span
+  kPhase,          // a span that encloses others
+  kAllReduce,      // AR
+  kReduceScatter,  // RS
+  kAllGather,      // AG
+  kAllToAll,       // A2A
+  kBroadcast,      // BC
+  kSend,           // SND
+  kRecv,           // RCV
+  kBarrier,        // BAR
+  kCount
+};
+constexpr size_t kPaints = static_cast<size_t>(Paint::kCount);
+
+Paint paint_of(const Event& event, std::string_view event_name);
+Rgba colour(Paint paint);
+Rgba text_colour(Paint paint);          // readable on colour(paint)
+std::string_view letters(Paint paint);  // "F", "AR"; empty for kCompute and kPhase, which show their name
+std::string_view name(Paint paint);     // "forward", "all_reduce": for legends
+
+// The text on a block: "F7", "2F7" where the rank holds several stages, "AR 12" (sequence), or the event's name.
+std::string block_text(const Event& event, std::string_view event_name, bool with_stage);
+
+Rgba axis_colour(Axis axis);
+
+// Bubbles are hatched light grey with a tint of their cause (bubbles.h gives it).
+enum class BubbleCause : uint8_t {
+  kWarmUp,      // before the rank's first work
+  kDependency,  // for an action of another rank, whose result comes in a message
+  kDrain,       // after the rank's last work
+  kExposed,     // for a transfer that compute did not hide
+  kStraggler,   // in a collective, for a member that had not posted
+  kHost,        // nothing recorded says why
+  kCount
+};
+constexpr size_t kBubbleCauses = static_cast<size_t>(BubbleCause::kCount);
+Rgba colour(BubbleCause cause);
+std::string_view name(BubbleCause cause);     // "warm-up", "dependency", "drain", "exposed comm", "straggler", "host"
+std::string_view letters(BubbleCause cause);  // one character, for text: "." "-" "_" "~" "!" " "
+
+Rgba colour(MemoryCategory category);
+std::string hex(Rgba colour);  // "#0072b2", for SVG; the last byte is left out
+
+}  // namespace ranklab::viz

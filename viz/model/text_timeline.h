@@ -1,0 +1,24 @@
+// A timeline as text: one line a rank (and row), each column what fills most of it; letters where they fit. For
+// `viz --format text`, screen readers and doctests. Thread rule: pure.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "viz/model/trace_store.h"
+
+namespace ranklab::viz {
+
+struct TextTimelineOptions {
+  TimeRange range;   // empty: the whole trace
+  int width = 80;    // columns of the whole line
+  bool axes = true;  // also the rows of communication; else compute only
+  // Codes around a painted run, for terminals; "" for plain text.
+  bool colour = false;
+};
+
+std::string text_timeline(const TraceStore& store, const TextTimelineOptions& options = {});
+// A table of busy, bubble of total and of ideal, exposed, per rank and mean.
+std::string text_totals(const TraceStore& store, const Window& window);
+
+}  // namespace ranklab::viz

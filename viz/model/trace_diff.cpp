@@ -1,0 +1,129 @@
+#include "viz/model/trace_diff.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "viz/model/memory_table.h"
+
+namespace ranklab::viz {
+namespace {
+
+double share(double delta, double of) {
+  if (delta == 0) return 0;
+  return of != 0 ? delta / std::abs(of) : std::copysign(std::numeric_limits<double>::infinity(), delta);
+}
+
+// The first `count` steps of a trace (by position), or everything when it has none.
+class Side {
+ public:
+  Side(const TraceStore& store, size_t count) : store_(store), whole_(count == 0) {
+    for (size_t i = 0; i < count; ++i) steps_.insert(store.steps()[i].step);
+  }
+
+  bool has(const Event& event) const { return whole_ || steps_.contains(event.step); }
+
+  TimeRange range() const {
+    if (whole_) return store_.range();
+    TimeRange range = store_.steps().front().range;
+    for (const StepRange& step : store_.steps()) {
+      if (!steps_.contains(step.step)) continue;
+      range = {std::min(range.begin_ns, step.range.begin_ns), std::max(range.end_ns, step.range.end_ns)};
+    }
+    return range;
+  }
+
+  void total(std::map<std::string, OpDiff>& ops, OpTotal OpDiff::*side) const {
+    for (const RankTrace& trace : store_.traces()) {
+      for (const Event& event : trace.events) {
+        if (!is_slice(event) || !has(event)) continue;
+        OpTotal& to = ops[op_name(trace, event)].*side;
+        ++to.count;
+        to.total_ns += std::max<int64_t>(0, end_ns(event, store_.clock()) - begin_ns(event, store_.clock()));
+      }
+    }
+  }
+
+  std::map<int, double> peaks() const {
+    std::map<int, double> out;
+    for (const RankMemory& rank : memory_table(store_, store_.whole())) {
+      double peak = 0;
+      for (const MemorySample& sample : rank.samples) {
+        if (whole_ || steps_.contains(sample.step)) peak = std::max(peak, sample.total());
+      }
+      if (!rank.samples.empty()) out[rank.global_rank] = peak;
+    }
+    return out;
+  }
+
+ private:
+  const TraceStore& store_;
+  bool whole_;
+  std::set<int> steps_;
+};
+
+void note_differences(const TraceStore& a, const TraceStore& b, std::vector<std::string>& notes) {
+  const auto note = [&](const std::string& what, const std::string& x, const std::string& y) {
+    if (x != y) notes.push_back(what + ": " + x + " and " + y);
+  };
+  note("ranks", std::to_string(a.ranks().size()), std::to_string(b.ranks().size()));
+  note("clock", a.clock() == TraceClock::kVirtual ? "virtual" : "wall",
+       b.clock() == TraceClock::kVirtual ? "virtual" : "wall");
+  note("steps", std::to_string(a.steps().size()), std::to_string(b.steps().size()));
+  note("broken", a.warning().empty() ? "no" : "yes", b.warning().empty() ? "no" : "yes");
+}
+
+}  // namespace
+
+double OpDiff::delta_share() const { return share(static_cast<double>(delta_ns()), static_cast<double>(a.total_ns)); }
+
+double ValueDiff::delta_share() const { return share(delta(), a); }
+
+bool TraceDiff::same() const {
+  const auto equal_op = [](const OpDiff& op) { return op.delta_ns() == 0 && op.a.count == op.b.count; };
+  const auto equal = [](const ValueDiff& value) { return value.delta() == 0; };
+  return notes.empty() && std::all_of(ops.begin(), ops.end(), equal_op) &&
+         std::all_of(step_ns.begin(), step_ns.end(), equal) && std::all_of(memory.begin(), memory.end(), equal) &&
+         equal(makespan);
+}
+
+double TraceDiff::worst_share() const {
+  double worst = std::abs(makespan.delta_share());
+  for (const ValueDiff& value : step_ns) worst = std::max(worst, std::abs(value.delta_share()));
+  for (const ValueDiff& value : memory) worst = std::max(worst, std::abs(value.delta_share()));
+  return worst;
+}
+
+TraceDiff diff_traces(const TraceStore& a, const TraceStore& b) {
+  TraceDiff diff;
+  note_differences(a, b, diff.notes);
+  const size_t steps = std::min(a.steps().size(), b.steps().size());
+  diff.steps = static_cast<int>(steps);
+  const Side first(a, steps), second(b, steps);
+  std::map<std::string, OpDiff> ops;
+  first.total(ops, &OpDiff::a);
+  second.total(ops, &OpDiff::b);
+  for (auto& [name, op] : ops) {
+    op.name = name;
+    diff.ops.push_back(std::move(op));
+  }
+  std::stable_sort(diff.ops.begin(), diff.ops.end(),
+                   [](const OpDiff& x, const OpDiff& y) { return std::abs(x.delta_ns()) > std::abs(y.delta_ns()); });
+  for (size_t i = 0; i < steps; ++i) {
+    diff.step_ns.push_back({"step " + std::to_string(a.steps()[i].step),
+                            static_cast<double>(a.steps()[i].range.length_ns()),
+                            static_cast<double>(b.steps()[i].range.length_ns())});
+  }
+  const std::map<int, double> other = second.peaks();
+  for (const auto& [rank, peak] : first.peaks()) {
+    if (const auto found = other.find(rank); found != other.end())
+      diff.memory.push_back({"peak memory r" + std::to_string(rank), peak, found->second});
+  }
+  diff.makespan = {"makespan", static_cast<double>(first.range().length_ns()),
+                   static_cast<double>(second.range().length_ns())};
+  return diff;
+}
+
+}  // namespace ranklab::viz

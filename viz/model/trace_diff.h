@@ -1,0 +1,41 @@
+// Two traces side by side: per operation how often and how long, steps against steps in order, memory peaks. The first
+// steps present in both traces (by position, not number) are compared, so a longer run does not look slower. The same
+// trace twice is zero everywhere. Cost: O(n log n). Thread rule: pure.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "viz/model/op_table.h"
+#include "viz/model/trace_store.h"
+
+namespace ranklab::viz {
+
+struct OpDiff {
+  std::string name;  // "F", "all_reduce tp"
+  OpTotal a, b;
+  int64_t delta_ns() const { return b.total_ns - a.total_ns; }
+  double delta_share() const;  // of a's total: 0.1 is 10 % more; infinity when only b has it
+};
+
+struct ValueDiff {
+  std::string name;  // "step 3", "peak memory r0"
+  double a = 0, b = 0;
+  double delta() const { return b - a; }
+  double delta_share() const;
+};
+
+struct TraceDiff {
+  int steps = 0;                   // pairs of steps compared; 0: no steps, so the whole traces
+  std::vector<OpDiff> ops;         // by |delta|, largest first
+  std::vector<ValueDiff> step_ns;  // duration of each pair of steps
+  std::vector<ValueDiff> memory;   // peak bytes of each rank that both have
+  ValueDiff makespan;              // of what is compared
+  std::vector<std::string> notes;  // other world size, other clock ...
+  bool same() const;               // every delta is zero and there are no notes
+  double worst_share() const;      // largest |delta share| of makespan, steps and memory: what --fail-over looks at
+};
+
+TraceDiff diff_traces(const TraceStore& a, const TraceStore& b);
+
+}  // namespace ranklab::viz

@@ -1,0 +1,207 @@
+// What a viewer holds: the events of all ranks, laid out in rows that can be searched. A rank has the rows that
+// core/trace/lanes.h gives it (phase, compute, one per axis); a row has one track per nesting depth, and the events of
+// a track never overlap and are sorted by time, so every lookup is a binary search. Rows are laid out for one of the
+// two clocks at a time. A live trace grows by append(). Times and bytes that no run can have (a damaged file) are
+// brought within kTimeLimit and kBytesLimit, so that sums of them cannot overflow.
+//   Cost: O(n log n) to build; an append costs its own events and those of the rows' tails they sort into. About 230
+// bytes an event. Thread rule: one thread, also for reading (calls() keeps its answer).
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/trace/chrome_reader.h"
+#include "core/trace/event.h"
+#include "core/trace/lanes.h"
+#include "core/trace/matching.h"
+#include "viz/model/palette.h"
+
+namespace ranklab::viz {
+
+constexpr int64_t kTimeLimit = int64_t{1} << 52;   // ns, 52 days
+constexpr int64_t kBytesLimit = int64_t{1} << 46;  // of one event
+
+struct TimeRange {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+
+  bool operator==(const TimeRange&) const = default;
+  int64_t length_ns() const { return end_ns - begin_ns; }
+  bool empty() const { return end_ns <= begin_ns; }
+};
+
+// What a table is computed over: a range of time and, when step >= 0, only the events of that step.
+struct Window {
+  TimeRange range;
+  int step = -1;
+
+  bool operator==(const Window&) const = default;
+  // Whether an event counts: it belongs to the step, or without one it touches the range.
+  bool has(const Event& event, TraceClock clock) const;
+};
+
+// Disjoint slices of one depth of one row, by begin. Four arrays of one length.
+struct Track {
+  std::vector<int64_t> begin_ns;
+  std::vector<int64_t> end_ns;
+  std::vector<uint32_t> event;  // index into RankTrace::events
+  std::vector<Paint> paint;
+  // Sums of painted time before event i x kStride, for level_of_detail.h.
+  static constexpr size_t kStride = 16;
+  std::vector<std::array<int64_t, kPaints>> painted_ns;
+
+  size_t size() const { return event.size(); }
+  // First event that ends after `time`; size() when there is none.
+  size_t first_ending_after(int64_t time_ns) const;
+};
+
+struct Row {
+  int lane = 0;               // thread id of core/trace/lanes.h
+  std::string label;          // "phase", "compute", "tp", "dp #2"
+  std::vector<Track> tracks;  // [depth]; at least one
+};
+
+// How one rank is laid out.
+struct RankRows {
+  int global_rank = 0;
+  std::string label;               // "r3 dp0 tp1 pp1"
+  std::vector<Row> rows;           // by lane; "phase" only when there are phases
+  std::vector<uint32_t> instants;  // by time
+  std::vector<uint32_t> counters;  // by time
+  bool several_stages = false;     // its actions are of more than one stage: blocks are named with the stage
+  int first_stage = -1;
+};
+
+struct StepRange {
+  int step = 0;
+  TimeRange range;  // over all ranks
+};
+
+// Where an event is drawn.
+struct EventPlace {
+  size_t rank_index = 0;
+  size_t row = 0;
+  size_t depth = 0;
+  size_t position = 0;  // in the track
+};
+
+// A value of an event as people read it. `source` says where a number comes from: "measured" (a clock or a count of the
+// run), "model" (virtual clock, cost model), or "" for facts.
+struct Detail {
+  std::string key;
+  std::string value;
+  std::string source;
+};
+
+// The calls of the trace with all their sides (core/trace/matching.h), and the call of each event.
+struct CallIndex {
+  static constexpr uint32_t kNone = static_cast<uint32_t>(-1);
+  std::vector<MatchedCall> calls;
+  std::vector<std::vector<uint32_t>> call_of_event;  // [rank][event] -> index into calls, or kNone
+  const MatchedCall* of(EventRef ref) const;
+};
+
+class TraceStore {
+ public:
+  TraceStore() = default;
+  // `source`: where it came from, for titles ("runs/last/trace.json.gz").
+  explicit TraceStore(TraceFile file, std::string source = {});
+
+  const std::string& source() const { return source_; }
+  // "broken at byte 1234: ..." when the file could be read in part only, else "".
+  const std::string& warning() const { return warning_; }
+  void set_warning(std::string warning) { warning_ = std::move(warning); }
+  // Times of a drawn schedule are multiples of a unit: format_time() then says "117 units". 0: times are nanoseconds.
+  int64_t unit_ns() const { return unit_ns_; }
+  void set_unit_ns(int64_t unit_ns) { unit_ns_ = unit_ns; }
+  // Grows with every change: what was computed from an older one is stale.
+  uint64_t revision() const { return revision_; }
+
+  bool empty() const { return events_ == 0; }
+  size_t num_events() const { return events_; }
+  int64_t dropped() const;  // events that ranks could not keep
+  int world_size() const { return world_size_; }
+
+  TraceClock clock() const { return clock_; }
+  bool has_clock(TraceClock clock) const;
+  // Lays the rows out anew. REQUIRES: has_clock(clock).
+  void set_clock(TraceClock clock);
+
+  // By global rank, ascending; traces()[i] and ranks()[i] are the same rank.
+  std::span<const RankRows> ranks() const { return ranks_; }
+  const RankRows& rank(size_t rank_index) const { return ranks_[rank_index]; }
+  std::span<const RankTrace> traces() const { return traces_; }
+  const RankTrace& trace(size_t rank_index) const { return traces_[rank_index]; }
+  std::optional<size_t> index_of_rank(int global_rank) const;
+  const Event& event(EventRef ref) const { return traces_[ref.rank_index].events[ref.event_index]; }
+  std::string_view name(EventRef ref) const { return traces_[ref.rank_index].names[event(ref).name]; }
+  std::string text(EventRef ref) const;  // as on its block: "F7"
+  int64_t begin_ns(EventRef ref) const { return ranklab::begin_ns(event(ref), clock_); }
+  int64_t end_ns(EventRef ref) const { return ranklab::end_ns(event(ref), clock_); }
+
+  // From the first begin (or posting) to the last end.
+  TimeRange range() const { return range_; }
+  Window whole() const { return {range_, -1}; }
+  std::span<const StepRange> steps() const { return steps_; }  // ascending
+  // The window of a step; nothing when the trace has no such step.
+  std::optional<Window> step_window(int step) const;
+  // The step that is under way at a time (the last one begun); -1 before the first.
+  int step_at(int64_t time_ns) const;
+
+  // Made when first asked for after a change: O(events).
+  const CallIndex& calls() const;
+
+  // Further events of a rank, as a recorder or a live feed hands them over: `more.names` are its own, groups and label
+  // replace the rank's when they are not empty, dropped counts are the new totals. An unknown rank is added.
+  void append(const RankTrace& more);
+
+  // The deepest slice of a row at a time.
+  std::optional<EventRef> at(size_t rank_index, size_t row, int64_t time_ns) const;
+  std::optional<EventPlace> place_of(EventRef ref) const;  // nothing for instants and counters
+  // The next or previous slice of the same track.
+  std::optional<EventRef> next_on_row(EventRef ref) const;
+  std::optional<EventRef> previous_on_row(EventRef ref) const;
+  // The next (or previous) slice of any rank by begin: what "one event" of the transport bar means. Ties: by rank, row.
+  std::optional<EventRef> next_event(int64_t time_ns) const;      // begins after the time
+  std::optional<EventRef> previous_event(int64_t time_ns) const;  // begins before the time
+
+  // Selection texts: "r3/B7" (rank 3, letters, microbatch; of collectives the sequence), "r3/2B7" with the stage,
+  // "r3/#812" (event number). The first match that belongs to `step` (any when -1). Nothing when there is none; throws
+  // kInvalidArgument naming the part that is no selection.
+  std::optional<EventRef> find_selection(std::string_view text, int step = -1) const;
+  // A text that finds the event again, given its step.
+  std::string selection_text(EventRef ref) const;
+
+  // Every event whose name or block text has `text` in it (letter case ignored), by rank and recording; at most
+  // `limit`.
+  std::vector<EventRef> search(std::string_view text, size_t limit = 1000) const;
+
+  // Every field that applies, in reading order.
+  std::vector<Detail> details(EventRef ref) const;
+
+ private:
+  size_t slot(const RankTrace& trace);
+  void lay_out();
+  void note(const Event& event);
+
+  std::string source_;
+  std::string warning_;
+  int64_t unit_ns_ = 0;
+  uint64_t revision_ = 1;
+  size_t events_ = 0;
+  int world_size_ = 0;
+  TraceClock clock_ = TraceClock::kVirtual;
+  std::vector<RankTrace> traces_;
+  std::vector<RankRows> ranks_;
+  std::vector<StepRange> steps_;
+  TimeRange range_;
+  mutable CallIndex calls_;
+  mutable uint64_t calls_revision_ = 0;  // of the store when calls_ was made
+};
+
+}  // namespace ranklab::viz

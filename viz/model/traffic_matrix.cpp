@@ -1,0 +1,161 @@
+#include "viz/model/traffic_matrix.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+namespace ranklab::viz {
+namespace {
+
+// More than anyone can look at, and little enough to hold n x n cells of.
+constexpr size_t kMostRanks = 1024;
+
+void add(TrafficCell& to, const TrafficCell& cell) {
+  for (size_t layer = 0; layer < kTrafficLayers; ++layer) to.bytes[layer] += cell.bytes[layer];
+  to.messages += cell.messages;
+  to.time_ns += cell.time_ns;
+}
+
+using Visit = std::function<void(int to_rank, const TrafficCell& cell)>;
+
+// Part `index` of `bytes` in `parts` parts.
+int64_t part_of(int64_t bytes, int64_t parts, int64_t index) { return bytes / parts + (index < bytes % parts ? 1 : 0); }
+
+// What an event's rank sends, pair by pair (see the header).
+void visit_sends(const RankTrace& trace, const Event& event, TraceClock clock, const Visit& visit) {
+  if (event.kind != EventKind::kCollective || event.verb == Verb::kRecv || event.verb == Verb::kBarrier) return;
+  const std::vector<int>* group = group_of(trace, event.axis);
+  if (group == nullptr) return;
+  const auto n = static_cast<int64_t>(group->size());
+  TrafficCell cell;
+  cell.bytes = {event.logical_bytes, event.algorithm_bytes, event.wire_bytes};
+  cell.messages = 1;
+  cell.time_ns = std::max<int64_t>(0, end_ns(event, clock) - begin_ns(event, clock));
+  if (event.verb == Verb::kSend) {
+    if (event.peer >= 0 && event.peer < n) visit((*group)[static_cast<size_t>(event.peer)], cell);
+    return;
+  }
+  const auto self = std::find(group->begin(), group->end(), trace.global_rank);
+  if (self == group->end() || n < 2) return;
+  const int64_t mine = self - group->begin();
+  int64_t& logical = cell.bytes[static_cast<size_t>(TrafficLayer::kLogical)];
+  if (event.verb != Verb::kBroadcast) logical = logical * (n - 1) / n * (event.verb == Verb::kAllReduce ? 2 : 1);
+  if (event.verb == Verb::kAllToAll) {
+    const auto whole = cell.bytes;
+    for (int64_t i = 1; i < n; ++i) {
+      for (size_t layer = 0; layer < kTrafficLayers; ++layer) cell.bytes[layer] = part_of(whole[layer], n - 1, i - 1);
+      visit((*group)[static_cast<size_t>((mine + i) % n)], cell);
+    }
+    return;
+  }
+  const bool ends_here = event.verb == Verb::kBroadcast && (mine + 1) % n == std::max(event.peer, 0);
+  if (!ends_here) visit((*group)[static_cast<size_t>((mine + 1) % n)], cell);
+}
+
+std::vector<int> all_ranks(const TraceStore& store) {
+  std::set<int> ranks;
+  for (const RankTrace& trace : store.traces()) ranks.insert(trace.global_rank);
+  for (const RankTrace& trace : store.traces()) {
+    for (const TraceGroup& group : trace.groups) {
+      for (const int member : group.global_ranks) {
+        if (ranks.size() < kMostRanks) ranks.insert(member);
+      }
+    }
+  }
+  std::vector<int> out(ranks.begin(), ranks.end());
+  out.resize(std::min(out.size(), kMostRanks));
+  return out;
+}
+
+}  // namespace
+
+std::string_view name(TrafficLayer layer) {
+  switch (layer) {
+    case TrafficLayer::kLogical:
+      return "logical";
+    case TrafficLayer::kAlgorithm:
+      return "algorithm";
+    case TrafficLayer::kWire:
+      break;
+  }
+  return "wire";
+}
+
+double TrafficCell::gb_per_s(TrafficLayer layer) const {
+  return time_ns > 0 ? static_cast<double>(of(layer)) / static_cast<double>(time_ns) : 0;
+}
+
+TrafficCell TrafficMatrix::row_sum(size_t from) const {
+  TrafficCell sum;
+  for (size_t to = 0; to < size(); ++to) add(sum, at(from, to));
+  return sum;
+}
+
+TrafficCell TrafficMatrix::column_sum(size_t to) const {
+  TrafficCell sum;
+  for (size_t from = 0; from < size(); ++from) add(sum, at(from, to));
+  return sum;
+}
+
+TrafficCell TrafficMatrix::total() const {
+  TrafficCell sum;
+  for (const TrafficCell& cell : cells) add(sum, cell);
+  return sum;
+}
+
+int64_t TrafficMatrix::largest(TrafficLayer layer) const {
+  int64_t most = 0;
+  for (const TrafficCell& cell : cells) most = std::max(most, cell.of(layer));
+  return most;
+}
+
+TrafficMatrix traffic_matrix(const TraceStore& store, const Window& window, std::optional<Axis> axis) {
+  TrafficMatrix matrix;
+  matrix.ranks = all_ranks(store);
+  matrix.cells.resize(matrix.size() * matrix.size());
+  std::set<Axis> axes;
+  const auto position = [&](int rank) {
+    return static_cast<size_t>(std::lower_bound(matrix.ranks.begin(), matrix.ranks.end(), rank) - matrix.ranks.begin());
+  };
+  for (const RankTrace& trace : store.traces()) {
+    const size_t from = position(trace.global_rank);
+    if (from >= matrix.size()) continue;
+    for (const Event& event : trace.events) {
+      if (event.kind != EventKind::kCollective || !window.has(event, store.clock())) continue;
+      axes.insert(event.axis);
+      if (axis && event.axis != *axis) continue;
+      visit_sends(trace, event, store.clock(), [&](int to_rank, const TrafficCell& cell) {
+        const size_t to = position(to_rank);
+        if (to < matrix.size() && matrix.ranks[to] == to_rank) add(matrix.cells[from * matrix.size() + to], cell);
+      });
+    }
+  }
+  matrix.axes.assign(axes.begin(), axes.end());
+  return matrix;
+}
+
+std::vector<StepTraffic> traffic_by_step(const TraceStore& store, std::optional<Axis> axis, size_t most) {
+  std::vector<StepTraffic> out;
+  const size_t count = std::min(most, store.steps().size());
+  for (const StepRange& step : store.steps().last(count))
+    out.push_back({step.step, traffic_matrix(store, {step.range, step.step}, axis)});
+  return out;
+}
+
+std::vector<EventRef> calls_between(const TraceStore& store, const Window& window, int from_rank, int to_rank,
+                                    std::optional<Axis> axis) {
+  std::vector<EventRef> calls;
+  const auto rank = store.index_of_rank(from_rank);
+  if (!rank) return calls;
+  const RankTrace& trace = store.trace(*rank);
+  for (size_t e = 0; e < trace.events.size(); ++e) {
+    const Event& event = trace.events[e];
+    if ((axis && event.axis != *axis) || !window.has(event, store.clock())) continue;
+    visit_sends(trace, event, store.clock(), [&](int to, const TrafficCell&) {
+      if (to == to_rank) calls.push_back({*rank, e});
+    });
+  }
+  return calls;
+}
+
+}  // namespace ranklab::viz

@@ -1,0 +1,62 @@
+// Who sends how much to whom. Layers: logical (what the call means), algorithm (what the modelled algorithm sends),
+// wire (what the backend moved out of the rank). How the bytes that a rank sends in a call are laid on pairs:
+//   send                                    all to the peer
+//   all_reduce, reduce_scatter, all_gather  a ring: all to the next member of the group
+//   broadcast                               a pipelined ring from the root: all to the next member, the last one none
+//   all_to_all                              in equal parts to the others (an event does not hold the splits)
+//   barrier, recv                           nothing
+// The logical layer of a collective counts what the call delivers to each rank: the ring verbs count their logical
+// bytes x (n-1)/n (all_reduce: x 2 (n-1)/n) over the same pairs. Sums over a row are thus what a rank sends. Bytes of a
+// call that does not divide by n-1 keep their sum: the first pairs get one byte more. Cost: O(n). Thread rule: pure.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "viz/model/trace_store.h"
+
+namespace ranklab::viz {
+
+enum class TrafficLayer : uint8_t { kLogical, kAlgorithm, kWire };
+constexpr size_t kTrafficLayers = 3;
+std::string_view name(TrafficLayer layer);  // "logical", "algorithm", "wire"
+
+struct TrafficCell {
+  std::array<int64_t, kTrafficLayers> bytes{};
+  int64_t messages = 0;  // calls that sent something on this pair
+  int64_t time_ns = 0;   // on the link, summed over those calls
+
+  int64_t of(TrafficLayer layer) const { return bytes[static_cast<size_t>(layer)]; }
+  double gb_per_s(TrafficLayer layer) const;  // effective bandwidth: bytes / time; 0 without time
+};
+
+struct TrafficMatrix {
+  std::vector<int> ranks;          // global ranks of rows and columns, ascending
+  std::vector<TrafficCell> cells;  // [from][to]
+  std::vector<Axis> axes;          // seen in the window, whatever axis was asked for
+
+  size_t size() const { return ranks.size(); }
+  const TrafficCell& at(size_t from, size_t to) const { return cells[from * size() + to]; }
+  TrafficCell row_sum(size_t from) const;
+  TrafficCell column_sum(size_t to) const;
+  TrafficCell total() const;
+  int64_t largest(TrafficLayer layer) const;
+};
+
+// `axis`: calls of this axis only. Ranks: those of the trace and every member of a recorded group, at most 1024. A call
+// that touches a window of time counts whole.
+TrafficMatrix traffic_matrix(const TraceStore& store, const Window& window, std::optional<Axis> axis = {});
+
+struct StepTraffic {
+  int step = 0;
+  TrafficMatrix matrix;
+};
+// Of the last `most` steps.
+std::vector<StepTraffic> traffic_by_step(const TraceStore& store, std::optional<Axis> axis = {}, size_t most = 64);
+
+// The sends of a window from one rank to another, for the list under a cell.
+std::vector<EventRef> calls_between(const TraceStore& store, const Window& window, int from_rank, int to_rank,
+                                    std::optional<Axis> axis = {});
+
+}  // namespace ranklab::viz

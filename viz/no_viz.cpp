@@ -1,0 +1,23 @@
+// What programs get of the visualizer where it is not built: one error.
+#include "core/base/error.h"
+#include "viz/app/window.h"
+
+namespace ranklab::viz {
+namespace {
+
+[[noreturn]] void absent() {
+  throw Error(ErrorKind::kEnvironment,
+              {.where = "viz",
+               .what = "this build has no visualizer",
+               .want = "Dear ImGui's sources, libglfw3-dev and libpng-dev when it was built",
+               .fix = "./ranklab setup && ./ranklab build, with -DRANKLAB_WITH_VIZ=ON; or open the trace in Perfetto"});
+}
+
+}  // namespace
+
+int run_window(const VizRequest&) { absent(); }
+void render_headless(const VizRequest&, const std::string&) { absent(); }
+std::string render_text(const VizRequest&, int, bool) { absent(); }
+VizFrameTimes bench_viz_frames(size_t, int) { absent(); }
+
+}  // namespace ranklab::viz

@@ -1,0 +1,40 @@
+// Training curves over steps: raw, with the range over ranks, smoothed when asked; a second trace's beside them.
+// Thread rule: the window's thread.
+#pragma once
+#include <set>
+#include <string>
+#include <vector>
+
+#include "viz/model/curves.h"
+#include "viz/panels/cached.h"
+#include "viz/panels/panel.h"
+#include "viz/panels/workspace.h"
+
+namespace ranklab::viz {
+
+class CurvesPanel final : public Panel {
+ public:
+  void draw(Workspace& workspace) override;
+  std::string nothing_to_show(Workspace& workspace) override;
+
+ private:
+  // A curve as arrays, which is what plots take.
+  struct Series {
+    std::string name, unit, source;
+    std::vector<double> step, value, low, high, smooth;
+    std::vector<double> bad_steps;
+    double skew = 0;
+  };
+  using Key = std::pair<ContentKey, float>;
+  const std::vector<Series>& series(Workspace& workspace);
+  void setup_axes(const Series& series);
+  void plot(Workspace& workspace, const Series& series);
+
+  Cached<Key, std::vector<Series>> series_;
+  std::set<std::string> hidden_;
+  uint64_t hidden_for_ = 0;  // the load for which hidden_ was chosen
+  float smoothing_ = 0;
+  bool logarithmic_ = false;
+};
+
+}  // namespace ranklab::viz

@@ -1,0 +1,22 @@
+// The chosen event with every field, or the chosen area with totals. Thread rule: the window's thread.
+#pragma once
+#include "viz/panels/area_totals.h"
+#include "viz/panels/cached.h"
+#include "viz/panels/panel.h"
+#include "viz/panels/workspace.h"
+
+namespace ranklab::viz {
+
+class DetailsPanel final : public Panel {
+ public:
+  void draw(Workspace& workspace) override;
+  std::string nothing_to_show(Workspace& workspace) override;
+
+ private:
+  void event(Workspace& workspace, EventRef ref);
+  void area(Workspace& workspace);
+
+  Cached<std::pair<ContentKey, Area>, AreaTotals> totals_;
+};
+
+}  // namespace ranklab::viz

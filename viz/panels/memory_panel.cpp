@@ -1,0 +1,148 @@
+#include "viz/panels/memory_panel.h"
+
+#include <imgui.h>
+#include <implot.h>
+
+#include <algorithm>
+
+#include "core/base/text.h"
+#include "viz/model/time_text.h"
+#include "viz/panels/plots.h"
+#include "viz/panels/theme.h"
+#include "viz/panels/widgets.h"
+
+namespace ranklab::viz {
+namespace {
+
+std::string bytes_text(double bytes) { return bytes == 0 ? std::string("-") : human_bytes(bytes); }
+
+bool rank_combo(const char* id, const TraceStore& store, int& rank, bool may_be_none) {
+  bool changed = false;
+  const std::string now = rank < 0 ? "no other" : store.rank(static_cast<size_t>(rank)).label;
+  if (!ImGui::BeginCombo(id, now.c_str())) return false;
+  if (may_be_none && ImGui::Selectable("no other", rank < 0)) rank = -1, changed = true;
+  for (int i = 0; i < static_cast<int>(store.ranks().size()); ++i)
+    if (ImGui::Selectable(store.rank(static_cast<size_t>(i)).label.c_str(), rank == i)) rank = i, changed = true;
+  ImGui::EndCombo();
+  return changed;
+}
+
+}  // namespace
+
+const std::vector<RankMemory>& MemoryPanel::table(Workspace& workspace) {
+  return table_.get(workspace.content(), [&] { return memory_table(workspace.store(), workspace.window()); });
+}
+
+std::string MemoryPanel::nothing_to_show(Workspace& workspace) {
+  if (workspace.store().empty()) return "No trace is open: ./ranklab viz last";
+  if (!has_memory(table(workspace)))
+    return "The trace has no memory counters.\n\n./ranklab train --train-iters 3   records bytes by category";
+  return {};
+}
+
+void MemoryPanel::draw(Workspace& workspace) {
+  const std::vector<RankMemory>& all = table(workspace);
+  const int last = static_cast<int>(all.size()) - 1;
+  rank_ = std::clamp(rank_, 0, last);
+  other_ = std::min(other_, last);
+  ImGui::SetNextItemWidth(scaled(170));
+  rank_combo("##rank", workspace.store(), rank_, false);
+  ImGui::SameLine();
+  dim_text("beside");
+  ImGui::SameLine();
+  ImGui::SetNextItemWidth(scaled(170));
+  rank_combo("##other", workspace.store(), other_, true);
+  ImGui::SameLine(0, scaled(16));
+  for (size_t c = 0; c < kMemoryCategories; ++c) {
+    const auto category = static_cast<MemoryCategory>(c);
+    swatch(im_color(colour(category)), name(category));
+    ImGui::SameLine(0, scaled(10));
+  }
+  ImGui::NewLine();
+  const ImVec2 space = ImGui::GetContentRegionAvail();
+  const float table_height =
+      std::min(space.y * 0.45f, ImGui::GetTextLineHeightWithSpacing() * (static_cast<float>(all.size()) + 2.2f));
+  if (ImGui::BeginChild("plots", {0, space.y - table_height})) {
+    const float width = other_ < 0 ? -1 : (space.x - ImGui::GetStyle().ItemSpacing.x) / 2;
+    plot(workspace, all, static_cast<size_t>(rank_), width);
+    if (other_ >= 0) {
+      ImGui::SameLine();
+      plot(workspace, all, static_cast<size_t>(other_), width);
+    }
+  }
+  ImGui::EndChild();
+  peaks(workspace, all);
+}
+
+void MemoryPanel::plot(Workspace& workspace, const std::vector<RankMemory>& all, size_t rank, float width) {
+  const auto& stacks = stacks_.get(workspace.content(), [&] {
+    std::vector<Stack> made(all.size());
+    for (size_t r = 0; r < all.size(); ++r) {
+      made[r].upto.resize(kMemoryCategories);
+      for (const MemorySample& sample : all[r].samples) {
+        made[r].time_ns.push_back(static_cast<double>(sample.time_ns));
+        double sum = 0;
+        for (size_t c = 0; c < kMemoryCategories; ++c) made[r].upto[c].push_back(sum += sample.bytes[c]);
+      }
+    }
+    return made;
+  });
+  const Stack& stack = stacks[rank];
+  const std::string title = workspace.store().rank(rank).label + "##" + std::to_string(rank);
+  if (!ImPlot::BeginPlot(title.c_str(), {width, -1}, ImPlotFlags_NoLegend | ImPlotFlags_NoMouseText)) return;
+  setup_time_axis(workspace);
+  setup_bytes_axis(all[rank].peak.total());
+  // From the whole down, so that each category covers what is below it.
+  for (size_t c = kMemoryCategories; c-- > 0;) {
+    const auto category = static_cast<MemoryCategory>(c);
+    const ImVec4 color = ImGui::ColorConvertU32ToFloat4(im_color(colour(category)));
+    ImPlotSpec spec;
+    spec.LineColor = spec.FillColor = color;
+    spec.Flags = ImPlotStairsFlags_Shaded;
+    ImPlot::PlotStairs(std::string(name(category)).c_str(), stack.time_ns.data(), stack.upto[c].data(),
+                       static_cast<int>(stack.time_ns.size()), spec);
+  }
+  const MemorySample& peak = all[rank].peak;
+  const double x = static_cast<double>(peak.time_ns), y = peak.total();
+  ImPlot::Annotation(x, y, ImGui::ColorConvertU32ToFloat4(theme::kCursor), {8, -8}, true, "peak %s",
+                     human_bytes(y).c_str());
+  draw_time_cursor(workspace);
+  ImPlot::EndPlot();
+}
+
+void MemoryPanel::peaks(Workspace& workspace, const std::vector<RankMemory>& all) {
+  const int columns = static_cast<int>(kMemoryCategories) + 4;
+  if (!ImGui::BeginTable("peaks", columns,
+                         ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit))
+    return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  for (const char* heading : {"rank", "peak", "in step"}) ImGui::TableSetupColumn(heading);
+  for (size_t c = 0; c < kMemoryCategories; ++c)
+    ImGui::TableSetupColumn(std::string(name(static_cast<MemoryCategory>(c))).c_str());
+  ImGui::TableSetupColumn("unknown");
+  ImGui::TableHeadersRow();
+  for (size_t r = 0; r < all.size(); ++r) {
+    const RankMemory& memory = all[r];
+    ImGui::PushID(static_cast<int>(r));
+    ImGui::TableNextColumn();
+    if (ImGui::Selectable(strprintf("r%d", memory.global_rank).c_str(), static_cast<int>(r) == rank_,
+                          ImGuiSelectableFlags_SpanAllColumns)) {
+      rank_ = static_cast<int>(r);
+      if (!memory.samples.empty()) workspace.set_time(memory.peak.time_ns);
+    }
+    ImGui::TableNextColumn();
+    right_text(bytes_text(memory.peak.total()));
+    ImGui::TableNextColumn();
+    right_text(memory.peak.step < 0 ? "-" : strprintf("%d", memory.peak.step));
+    for (size_t c = 0; c < kMemoryCategories; ++c) {
+      ImGui::TableNextColumn();
+      right_text(bytes_text(memory.peak.bytes[c]));
+    }
+    ImGui::TableNextColumn();
+    right_text(bytes_text(memory.other_bytes));
+    ImGui::PopID();
+  }
+  ImGui::EndTable();
+}
+
+}  // namespace ranklab::viz

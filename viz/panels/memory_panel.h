@@ -1,0 +1,34 @@
+// Bytes by category over time, stacked, of one rank or two beside each other, and every rank's peak with what it was
+// made of. Thread rule: the window's thread.
+#pragma once
+#include <vector>
+
+#include "viz/model/memory_table.h"
+#include "viz/panels/cached.h"
+#include "viz/panels/panel.h"
+#include "viz/panels/workspace.h"
+
+namespace ranklab::viz {
+
+class MemoryPanel final : public Panel {
+ public:
+  void draw(Workspace& workspace) override;
+  std::string nothing_to_show(Workspace& workspace) override;
+
+ private:
+  // Sums from the bottom category up, for one rank.
+  struct Stack {
+    std::vector<double> time_ns;
+    std::vector<std::vector<double>> upto;  // [category]
+  };
+  const std::vector<RankMemory>& table(Workspace& workspace);
+  void plot(Workspace& workspace, const std::vector<RankMemory>& all, size_t rank, float width);
+  void peaks(Workspace& workspace, const std::vector<RankMemory>& all);
+
+  Cached<ContentKey, std::vector<RankMemory>> table_;
+  Cached<ContentKey, std::vector<Stack>> stacks_;
+  int rank_ = 0;
+  int other_ = -1;  // -1: none beside
+};
+
+}  // namespace ranklab::viz

@@ -1,0 +1,124 @@
+#include "viz/panels/mesh_panel.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/text.h"
+#include "viz/panels/theme.h"
+#include "viz/panels/widgets.h"
+
+namespace ranklab::viz {
+
+std::string MeshPanel::nothing_to_show(Workspace& workspace) {
+  return workspace.store().empty() ? "No trace is open: ./ranklab viz last" : "";
+}
+
+void MeshPanel::draw(Workspace& workspace) {
+  const MeshTable& mesh = workspace.mesh();
+  ImGui::AlignTextToFramePadding();
+  dim_text("coloured by");
+  ImGui::SameLine();
+  ImGui::SetNextItemWidth(scaled(160));
+  if (ImGui::BeginCombo("##metric", std::string(name(metric_)).c_str())) {
+    for (int i = 0; i < static_cast<int>(RankMetric::kCount); ++i) {
+      const auto metric = static_cast<RankMetric>(i);
+      if (ImGui::Selectable(std::string(name(metric)).c_str(), metric == metric_)) metric_ = metric;
+    }
+    ImGui::EndCombo();
+  }
+  ImGui::SameLine(0, scaled(16));
+  ImGui::BeginDisabled(!workspace.filter.active());
+  if (ImGui::Button("show all ranks")) workspace.filter = {};
+  ImGui::EndDisabled();
+  const ImVec2 space = ImGui::GetContentRegionAvail();
+  const bool beside = space.x > space.y * 1.3f;
+  if (ImGui::BeginChild("ranks", beside ? ImVec2(space.x * 0.58f, 0) : ImVec2(0, space.y * 0.62f)))
+    grid(workspace, mesh);
+  ImGui::EndChild();
+  if (beside) ImGui::SameLine();
+  groups(workspace, mesh);
+}
+
+// A line for each coordinate of the slowest axis (pp as a rule), the other ranks beside each other.
+void MeshPanel::grid(Workspace& workspace, const MeshTable& mesh) {
+  const TraceStore& store = workspace.store();
+  const auto& values =
+      values_.get({workspace.content(), metric_}, [&] { return rank_metric(store, workspace.window(), metric_); });
+  double low = 0, high = 0;
+  for (const RankValue& one : values) high = std::max(high, one.value);
+  const bool by_axis = !mesh.axes.empty();
+  const Axis slowest = by_axis ? *std::max_element(mesh.axes.begin(), mesh.axes.end(),
+                                                   [&](Axis a, Axis b) {
+                                                     // The slowest axis is the one whose neighbours are farthest apart.
+                                                     const auto stride = [&](Axis axis) {
+                                                       for (const MeshGroup& group : mesh.groups)
+                                                         if (group.axis == axis && group.global_ranks.size() > 1)
+                                                           return group.global_ranks[1] - group.global_ranks[0];
+                                                       return 0;
+                                                     };
+                                                     return stride(a) < stride(b);
+                                                   })
+                               : Axis::kWorld;
+  const ImVec2 size(scaled(138), scaled(52));
+  const float gap = scaled(5);
+  int line = -2;
+  for (size_t i = 0; i < mesh.ranks.size(); ++i) {
+    const int coordinate = by_axis ? mesh.coordinate(i, slowest) : 0;
+    const bool fits = ImGui::GetItemRectMax().x + gap + size.x < ImGui::GetWindowPos().x + ImGui::GetWindowWidth();
+    if (coordinate == line && fits) ImGui::SameLine(0, gap);
+    line = coordinate;
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    ImGui::PushID(static_cast<int>(i));
+    if (ImGui::InvisibleButton("rank", size)) {
+      const int rank = mesh.ranks[i].global_rank;
+      workspace.filter =
+          workspace.filter.only_rank == rank ? RankFilter{} : RankFilter{.only_rank = rank, .coordinates = {}};
+    }
+    const bool hovered = ImGui::IsItemHovered();
+    ImGui::PopID();
+    const double share = i < values.size() && high > low ? (values[i].value - low) / (high - low) : 0;
+    const ImU32 fill = blend(IM_COL32(32, 38, 48, 255), IM_COL32(38, 110, 160, 255), static_cast<float>(share));
+    ImDrawList& draw = *ImGui::GetWindowDrawList();
+    const ImVec2 end(at.x + size.x, at.y + size.y);
+    draw.AddRectFilled(at, end, workspace.visible(i) ? fill : with_alpha(fill, 90), scaled(4));
+    if (hovered) draw.AddRect(at, end, theme::kCursor, scaled(4));
+    const std::string& label = store.rank(i).label;
+    draw.AddText({at.x + scaled(7), at.y + scaled(5)}, theme::kText, label.c_str());
+    if (i < values.size()) draw.AddText({at.x + scaled(7), at.y + scaled(24)}, theme::kText, values[i].text.c_str());
+  }
+}
+
+void MeshPanel::groups(Workspace& workspace, const MeshTable& mesh) {
+  if (!ImGui::BeginTable("groups", 3, ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_ScrollY))
+    return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  for (const char* heading : {"axis", "size", "global ranks"}) ImGui::TableSetupColumn(heading);
+  ImGui::TableHeadersRow();
+  int id = 0;
+  for (const MeshGroup& group : mesh.groups) {
+    if (group.global_ranks.size() < 2) continue;
+    ImGui::PushID(++id);
+    ImGui::TableNextColumn();
+    if (ImGui::Selectable(std::string(name(group.axis)).c_str(), false, ImGuiSelectableFlags_SpanAllColumns)) {
+      // The other coordinates of its first member name the group.
+      RankFilter filter;
+      const auto index = workspace.store().index_of_rank(group.global_ranks.front());
+      for (const Axis axis : mesh.axes) {
+        const bool product = axis == Axis::kWorld || axis == Axis::kDpCp;
+        if (index && axis != group.axis && group.axis != Axis::kWorld && !product)
+          filter.coordinates.emplace_back(axis, mesh.coordinate(*index, axis));
+      }
+      workspace.filter = filter;
+    }
+    ImGui::TableNextColumn();
+    text(strprintf("%zu", group.global_ranks.size()));
+    ImGui::TableNextColumn();
+    text(join(std::span<const int>(group.global_ranks), " "));
+    ImGui::PopID();
+  }
+  ImGui::EndTable();
+}
+
+}  // namespace ranklab::viz

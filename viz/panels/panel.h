@@ -1,0 +1,34 @@
+// A panel is one file and one row in panel_list.cpp: a dockable window that shows one aspect of the workspace. It keeps
+// its own choices (sorting, modes) and computes no numbers: those are viz/model's. Thread rule: the window's thread.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+
+namespace ranklab::viz {
+
+class Workspace;
+
+class Panel {
+ public:
+  virtual ~Panel() = default;
+  // Between ImGui::Begin and End of its window.
+  virtual void draw(Workspace& workspace) = 0;
+  // Why there is nothing to show and which command would change that; "" when there is something.
+  virtual std::string nothing_to_show(Workspace&) { return {}; }
+  // Whether the window's scroll bars are the panel's own business.
+  virtual bool scrolls_itself() const { return false; }
+};
+
+struct PanelRow {
+  const char* id;     // "timeline": of --panel and of commands
+  const char* title;  // of its tab
+  const char* about;  // one line, for the View menu
+  std::unique_ptr<Panel> (*make)();
+};
+
+std::span<const PanelRow> panel_rows();
+// Null when there is none of that id.
+const PanelRow* find_panel(const std::string& id);
+
+}  // namespace ranklab::viz

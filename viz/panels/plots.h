@@ -1,0 +1,14 @@
+// What plots over time share: an axis that moves with the timeline, the cursor, ticks in bytes. Between
+// ImPlot::BeginPlot and EndPlot. Thread rule: the thread of the ImGui context.
+#pragma once
+
+namespace ranklab::viz {
+
+class Workspace;
+
+void setup_time_axis(Workspace& workspace);
+void draw_time_cursor(const Workspace& workspace);
+// The vertical axis from 0, with ticks at multiples of a power of two.
+void setup_bytes_axis(double largest);
+
+}  // namespace ranklab::viz

@@ -1,0 +1,26 @@
+// The stepper: where each rank of a live world stands, what stopped it, breakpoints, and the commands that let it go on
+// a little. Thread rule: the window's thread.
+#pragma once
+#include <string>
+
+#include "viz/panels/panel.h"
+#include "viz/panels/workspace.h"
+
+namespace ranklab::viz {
+
+class StepperPanel final : public Panel {
+ public:
+  void draw(Workspace& workspace) override;
+  std::string nothing_to_show(Workspace& workspace) override;
+
+ private:
+  void commands(StepperControl& stepper, const StepperState& state);
+  void hits(Workspace& workspace, const StepperState& state);
+  void ranks(Workspace& workspace, StepperControl& stepper, const StepperState& state);
+  void breakpoints(StepperControl& stepper, const StepperState& state);
+
+  std::string typed_;
+  std::string complaint_;
+};
+
+}  // namespace ranklab::viz

@@ -1,0 +1,223 @@
+#include "viz/panels/timeline/draw_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "viz/panels/theme.h"
+#include "viz/panels/widgets.h"
+
+namespace ranklab::viz {
+namespace {
+
+struct PaintColors {
+  std::array<ImU32, kPaints> fill, merged, text;
+  PaintColors() {
+    for (size_t i = 0; i < kPaints; ++i) {
+      fill[i] = im_color(colour(static_cast<Paint>(i)));
+      merged[i] = blend(fill[i], theme::kField, 0.25f);
+      text[i] = im_color(text_colour(static_cast<Paint>(i)));
+    }
+    // A pair is drawn in the colours of its halves.
+    text[static_cast<size_t>(Paint::kPair)] = text[static_cast<size_t>(Paint::kForward)];
+  }
+};
+
+const PaintColors& colors() {
+  static const PaintColors kColors;
+  return kColors;
+}
+
+// Calls draw(x0, x1, interval) for the intervals in view, one for each pixel at most where they are narrower.
+template <typename Draw>
+void each_idle(const TimelineLayout& layout, const std::vector<IdleInterval>& idle, Draw draw) {
+  const auto ends_after = [](int64_t time, const IdleInterval& interval) { return time < interval.range.end_ns; };
+  auto at = std::upper_bound(idle.begin(), idle.end(), static_cast<int64_t>(layout.camera.begin_ns), ends_after);
+  while (at != idle.end() && static_cast<double>(at->range.begin_ns) < layout.camera.end_ns) {
+    const float x0 = std::max(layout.x_of(static_cast<double>(at->range.begin_ns)), layout.plot_left);
+    const float x1 = std::min(layout.x_of(static_cast<double>(at->range.end_ns)), layout.plot_right);
+    if (x1 - x0 >= 1) {
+      draw(x0, x1, *at);
+      ++at;
+      continue;
+    }
+    draw(x0, x0 + 1, *at);
+    at = std::upper_bound(at + 1, idle.end(), static_cast<int64_t>(layout.time_of(x0 + 1)), ends_after);
+  }
+}
+
+bool at_work_stall(BubbleCause cause) { return cause == BubbleCause::kExposed || cause == BubbleCause::kStraggler; }
+
+// The words at `share` of the font's size, when they fit; false when they do not.
+bool add_text(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, std::string_view words, float share) {
+  const char *begin = words.data(), *end = begin + words.size();
+  const float size = std::floor(std::min(ImGui::GetFontSize() * share, (to.y - from.y) * 0.92f));
+  if (words.empty() || size < ImGui::GetFontSize() * 0.55f) return false;
+  const float width = ImGui::GetFont()->CalcTextSizeA(size, FLT_MAX, 0, begin, end).x;
+  if (width > to.x - from.x - 2) return false;
+  draw.AddText(ImGui::GetFont(), size,
+               {std::floor((from.x + to.x - width) / 2), std::floor((from.y + to.y - size) / 2)}, color, begin, end);
+  return true;
+}
+
+constexpr float kSmall = 0.74f;
+
+}  // namespace
+
+void RowPainter::draw_stripes(ImDrawList& draw, const TimelineLayout& layout) const {
+  for (size_t i = 0; i < layout.ranks.size(); ++i) {
+    const RankBox& box = layout.ranks[i];
+    if (i % 2 == 1) draw.AddRectFilled({layout.left, box.top}, {layout.right, box.bottom}, theme::kStripe);
+    draw.AddLine({layout.left, box.bottom}, {layout.right, box.bottom}, theme::kLine);
+  }
+}
+
+void RowPainter::draw_bubbles(ImDrawList& draw, const TimelineLayout& layout, const BubbleReport& bubbles, float y_from,
+                              float y_to) const {
+  const float spacing = scaled(6);
+  for (const RowBox& row : layout.rows) {
+    if (!row.main || row.bottom < y_from || row.top > y_to || row.rank >= bubbles.ranks.size()) continue;
+    each_idle(layout, bubbles.ranks[row.rank].idle, [&](float x0, float x1, const IdleInterval& idle) {
+      const ImU32 tint = im_color(colour(idle.cause));
+      const bool hatched = x1 - x0 >= spacing;  // narrower ones get the mean of fill and lines
+      draw.AddRectFilled({x0, row.top}, {x1, row.bottom}, with_alpha(tint, hatched ? 58 : 84));
+      if (hatched) hatch(draw, {x0, row.top}, {x1, row.bottom}, with_alpha(tint, 150), spacing);
+    });
+  }
+}
+
+void RowPainter::draw_stalls(ImDrawList& draw, const TimelineLayout& layout, const BubbleReport& bubbles, float y_from,
+                             float y_to) const {
+  for (const RowBox& row : layout.rows) {
+    if (!row.main || row.bottom < y_from || row.top > y_to || row.rank >= bubbles.ranks.size()) continue;
+    const float thick = std::max(2.f, (row.bottom - row.top) * 0.16f);
+    each_idle(layout, bubbles.ranks[row.rank].idle, [&](float x0, float x1, const IdleInterval& idle) {
+      if (!at_work_stall(idle.cause)) return;
+      draw.AddRectFilled({x0, row.bottom - thick}, {x1, row.bottom}, with_alpha(im_color(colour(idle.cause)), 215));
+    });
+  }
+}
+
+void RowPainter::draw_block(ImDrawList& draw, const RankTrace& trace, bool with_stage, const LodBlock& block,
+                            ImVec2 from, ImVec2 to) const {
+  const size_t paint = static_cast<size_t>(block.paint);
+  const float width = to.x - from.x;
+  if (width > 3) to.x -= 1;  // neighbours stay apart
+  const float rounding = width > 8 && to.y - from.y > 13 ? scaled(2) : 0;
+  if (block.merged()) {
+    draw.AddRectFilled(from, to, colors().merged[paint]);
+    return;
+  }
+  if (block.paint == Paint::kPair) {
+    const float middle = (from.y + to.y) / 2;
+    draw.AddRectFilled(from, {to.x, middle}, colors().fill[static_cast<size_t>(Paint::kForward)]);
+    draw.AddRectFilled({from.x, middle}, to, colors().fill[static_cast<size_t>(Paint::kBackward)]);
+    draw.AddRect(from, to, IM_COL32(0, 0, 0, 255), 0, scaled(1.5f));
+  } else {
+    draw.AddRectFilled(from, to, colors().fill[paint], rounding);
+  }
+  if (width < scaled(7)) return;
+  const Event& event = trace.events[block.event];
+  const std::string_view name = trace.names[event.name];
+  const ImU32 color = colors().text[paint];
+  if (letters(block.paint).empty()) {
+    add_text(draw, from, to, color, name, 1);
+    return;
+  }
+  const std::string words = block_text(event, name, with_stage);  // short: no allocation
+  if (add_text(draw, from, to, color, words, 1) || add_text(draw, from, to, color, words, kSmall)) return;
+  if (!add_text(draw, from, to, color, letters(block.paint), 1))
+    add_text(draw, from, to, color, letters(block.paint), kSmall);
+}
+
+void RowPainter::draw_blocks(ImDrawList& draw, const TimelineLayout& layout, const TraceStore& store, float y_from,
+                             float y_to) {
+  drawn_ = 0;
+  const TimeRange range = layout.camera.range();
+  for (const RowBox& box : layout.rows) {
+    if (box.bottom < y_from || box.top > y_to) continue;
+    const RankRows& rank = store.rank(box.rank);
+    const Row& row = rank.rows[box.row];
+    lod_.clear();
+    level_of_detail(row, range, layout.width(), lod_);
+    drawn_ += lod_.size();
+    const float track = (box.bottom - box.top) / static_cast<float>(std::max<size_t>(row.tracks.size(), 1));
+    for (const LodBlock& block : lod_) {
+      const float top = box.top + track * static_cast<float>(block.depth);
+      draw_block(draw, store.trace(box.rank), rank.several_stages, block, {layout.plot_left + block.x0, top},
+                 {layout.plot_left + std::max(block.x1, block.x0 + 1), top + track});
+    }
+  }
+}
+
+void RowPainter::draw_critical_path(ImDrawList& draw, const TimelineLayout& layout, const CriticalPath& path) const {
+  const float thick = scaled(3);
+  const auto line_y = [&](size_t rank) -> float {
+    for (const RowBox& row : layout.rows)
+      if (row.rank == rank && row.main) return row.top;
+    return -1;
+  };
+  const PathSegment* before = nullptr;
+  float drawn_to = layout.plot_left - 1;
+  for (const PathSegment& segment : path.segments) {
+    const float x0 = layout.x_of(static_cast<double>(segment.range.begin_ns));
+    const float x1 = layout.x_of(static_cast<double>(segment.range.end_ns));
+    const float y = line_y(segment.rank_index);
+    const bool visible = x1 > layout.plot_left && x0 < layout.plot_right && y >= 0;
+    const bool other_rank = before != nullptr && before->rank_index != segment.rank_index;
+    if (visible && (x1 > drawn_to + 0.5f || other_rank)) {
+      const ImVec2 from(std::max(x0, layout.plot_left), y), to(std::min(x1, layout.plot_right), y);
+      if (other_rank && line_y(before->rank_index) >= 0 && x0 >= layout.plot_left)
+        draw.AddLine({x0, line_y(before->rank_index)}, {x0, y}, theme::kCritical, thick / 2);
+      draw.AddRectFilled(
+          {from.x, y - thick / 2}, {std::max(to.x, from.x + 1), y + thick / 2},
+          segment.kind == PathSegment::Kind::kTransfer ? with_alpha(theme::kCritical, 130) : theme::kCritical);
+      drawn_to = x1;
+    }
+    before = &segment;
+  }
+}
+
+void RowPainter::outline(ImDrawList& draw, const TimelineLayout& layout, const TraceStore& store, EventRef event,
+                         ImU32 color, float thickness) const {
+  const auto place = store.place_of(event);
+  if (!place) return;
+  for (const RowBox& box : layout.rows) {
+    if (box.rank != place->rank_index || box.row != place->row) continue;
+    const size_t tracks = std::max<size_t>(store.rank(box.rank).rows[box.row].tracks.size(), 1);
+    const float track = (box.bottom - box.top) / static_cast<float>(tracks);
+    const float x0 = layout.x_of(static_cast<double>(store.begin_ns(event)));
+    const float x1 = std::max(layout.x_of(static_cast<double>(store.end_ns(event))), x0 + 2);
+    const float top = box.top + track * static_cast<float>(place->depth);
+    draw.AddRect({x0 - 1, top - 1}, {x1 + 1, top + track + 1}, color, scaled(2), thickness);
+  }
+}
+
+std::optional<EventRef> event_at(const TimelineLayout& layout, const TraceStore& store, ImVec2 point) {
+  if (point.x < layout.plot_left || point.x > layout.plot_right) return {};
+  const RowBox* box = layout.row_at(point.y);
+  if (box == nullptr) return {};
+  const Row& row = store.rank(box->rank).rows[box->row];
+  if (row.tracks.empty()) return {};
+  const float track = (box->bottom - box->top) / static_cast<float>(row.tracks.size());
+  const size_t depth = std::min(static_cast<size_t>((point.y - box->top) / track), row.tracks.size() - 1);
+  const Track& at = row.tracks[depth];
+  // A block is a pixel wide at least.
+  const auto from = static_cast<int64_t>(layout.time_of(point.x)),
+             to = static_cast<int64_t>(layout.time_of(point.x + 1));
+  const size_t i = at.first_ending_after(from);
+  if (i == at.size() || at.begin_ns[i] > to) return {};
+  return EventRef{box->rank, at.event[i]};
+}
+
+const IdleInterval* idle_at(const TimelineLayout& layout, const BubbleReport& bubbles, ImVec2 point) {
+  const RowBox* box = layout.row_at(point.y);
+  if (box == nullptr || !box->main || box->rank >= bubbles.ranks.size()) return nullptr;
+  const std::vector<IdleInterval>& idle = bubbles.ranks[box->rank].idle;
+  const auto time = static_cast<int64_t>(layout.time_of(point.x));
+  const auto at = std::upper_bound(idle.begin(), idle.end(), time,
+                                   [](int64_t t, const IdleInterval& interval) { return t < interval.range.end_ns; });
+  return at != idle.end() && at->range.begin_ns <= time ? &*at : nullptr;
+}
+
+}  // namespace ranklab::viz

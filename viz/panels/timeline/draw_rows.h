@@ -1,0 +1,48 @@
+// The timeline's rows: blocks with letters, hatched bubbles tinted by their cause, the critical path. Level of detail
+// keeps a frame at O(pixels x log n), and the painter's buffers are reused: nothing is allocated once they are warm.
+// Thread rule: the thread of the ImGui context.
+#pragma once
+#include <imgui.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "viz/model/bubbles.h"
+#include "viz/model/critical_path.h"
+#include "viz/model/level_of_detail.h"
+#include "viz/panels/timeline/layout.h"
+
+namespace ranklab::viz {
+
+class RowPainter {
+ public:
+  // One pass over the rows that are visible between y_from and y_to.
+  void draw_stripes(ImDrawList& draw, const TimelineLayout& layout) const;
+  void draw_bubbles(ImDrawList& draw, const TimelineLayout& layout, const BubbleReport& bubbles, float y_from,
+                    float y_to) const;
+  void draw_blocks(ImDrawList& draw, const TimelineLayout& layout, const TraceStore& store, float y_from, float y_to);
+  // Thin marks over the blocks, where work stood still inside them.
+  void draw_stalls(ImDrawList& draw, const TimelineLayout& layout, const BubbleReport& bubbles, float y_from,
+                   float y_to) const;
+  void draw_critical_path(ImDrawList& draw, const TimelineLayout& layout, const CriticalPath& path) const;
+  void outline(ImDrawList& draw, const TimelineLayout& layout, const TraceStore& store, EventRef event, ImU32 color,
+               float thickness) const;
+
+  // Rectangles of the last draw_blocks(), for the window's Metrics.
+  size_t blocks() const { return drawn_; }
+
+ private:
+  void draw_block(ImDrawList& draw, const RankTrace& trace, bool with_stage, const LodBlock& block, ImVec2 from,
+                  ImVec2 to) const;
+
+  std::vector<LodBlock> lod_;
+  size_t drawn_ = 0;
+};
+
+// The event drawn at a point of the screen.
+std::optional<EventRef> event_at(const TimelineLayout& layout, const TraceStore& store, ImVec2 point);
+// The idle interval there.
+const IdleInterval* idle_at(const TimelineLayout& layout, const BubbleReport& bubbles, ImVec2 point);
+
+}  // namespace ranklab::viz

@@ -1,0 +1,63 @@
+// The timeline: a row of blocks per rank and lane, bubbles with their causes, totals, and the chosen event's
+// dependencies. Thread rule: the window's thread.
+#pragma once
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "viz/panels/cached.h"
+#include "viz/panels/dependencies.h"
+#include "viz/panels/panel.h"
+#include "viz/panels/timeline/draw_rows.h"
+#include "viz/panels/timeline/layout.h"
+#include "viz/panels/workspace.h"
+
+namespace ranklab::viz {
+
+using PaintSet = std::array<bool, kPaints>;  // which kinds a trace has
+
+class TimelinePanel final : public Panel {
+ public:
+  void draw(Workspace& workspace) override;
+  std::string nothing_to_show(Workspace& workspace) override;
+  bool scrolls_itself() const override { return true; }
+
+  const TimelineLayout& layout() const { return layout_; }
+  const RowPainter& painter() const { return painter_; }
+
+ private:
+  struct Drag {
+    enum class Kind : uint8_t { kNone, kArea, kPan } kind = Kind::kNone;
+    double from_ns = 0;
+    float from_y = 0;
+    bool moved = false;
+  };
+
+  void toolbar(Workspace& workspace);
+  void rows(Workspace& workspace, float height);
+  void overlays(Workspace& workspace, ImDrawList& draw);
+  void arrows(Workspace& workspace, ImDrawList& draw);
+  void input(Workspace& workspace, bool hovered);
+  void drag(Workspace& workspace);
+  void click(Workspace& workspace, ImVec2 point);
+
+  TimelineLayout layout_;
+  RowPainter painter_;
+  Drag drag_;
+  Cached<std::pair<ContentKey, size_t>, std::vector<Dependency>> arrows_;
+  Cached<ContentKey, PaintSet> paints_;
+  Cached<ContentKey, bool> both_clocks_;
+};
+
+// The parts beside the rows.
+void draw_labels(ImDrawList& draw, const TimelineLayout& layout, const TraceStore& store);
+void draw_ruler(ImDrawList& draw, const TimelineLayout& layout, const Workspace& workspace, float top, float height,
+                float bottom);
+void draw_rank_totals(ImDrawList& draw, const TimelineLayout& layout, const BubbleReport& bubbles);
+void draw_totals_heading(ImDrawList& draw, const TimelineLayout& layout, float top, float height);
+// Means and length, and the legend, below the rows.
+void draw_footer(Workspace& workspace, const TimelineLayout& layout, const PaintSet& seen);
+PaintSet paints_of(const TraceStore& store);
+void timeline_tooltip(Workspace& workspace, const TimelineLayout& layout, ImVec2 point);
+
+}  // namespace ranklab::viz

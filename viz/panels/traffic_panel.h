@@ -1,0 +1,48 @@
+// The traffic matrix: who sends how much to whom, with sums, by axis and layer, and small matrices per step.
+// Thread rule: the window's thread.
+#pragma once
+#include <imgui.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "viz/model/traffic_matrix.h"
+#include "viz/panels/cached.h"
+#include "viz/panels/panel.h"
+#include "viz/panels/workspace.h"
+
+namespace ranklab::viz {
+
+enum class TrafficMode : uint8_t { kBytes, kMessages, kTime, kBandwidth };
+
+class TrafficPanel final : public Panel {
+ public:
+  void draw(Workspace& workspace) override;
+  std::string nothing_to_show(Workspace& workspace) override;
+
+ private:
+  using Key = std::pair<ContentKey, int>;
+  void controls(const TrafficMatrix& matrix);
+  void grid(Workspace& workspace, const TrafficMatrix& matrix, float height);
+  void cell(Workspace& workspace, const TrafficMatrix& matrix, size_t from, size_t to, ImVec2 at, ImVec2 size,
+            double largest);
+  void sums(const TrafficMatrix& matrix, ImVec2 origin, ImVec2 size);
+  void steps(Workspace& workspace);
+  void chosen_calls(Workspace& workspace);
+  double value(const TrafficCell& cell) const;
+  std::string words(const TrafficCell& cell) const;
+  ImU32 shade(double value, double largest) const;
+  Key key(Workspace& workspace) const;
+
+  TrafficMode mode_ = TrafficMode::kBytes;
+  TrafficLayer layer_ = TrafficLayer::kLogical;
+  int axis_ = -1;  // -1: all
+  bool logarithmic_ = false;
+  std::optional<std::pair<int, int>> chosen_;  // global ranks
+  Cached<Key, TrafficMatrix> matrix_;
+  Cached<Key, std::vector<StepTraffic>> steps_;
+  Cached<std::pair<Key, std::pair<int, int>>, std::vector<EventRef>> calls_;
+};
+
+}  // namespace ranklab::viz

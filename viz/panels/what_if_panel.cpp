@@ -1,0 +1,206 @@
+#include "viz/panels/what_if_panel.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/pipeline/schedules.h"
+#include "core/pipeline/simulate.h"
+#include "core/pipeline/verify.h"
+#include "viz/model/schedule_trace.h"
+#include "viz/model/time_text.h"
+#include "viz/panels/theme.h"
+#include "viz/panels/widgets.h"
+
+namespace ranklab::viz {
+namespace {
+
+struct CostPreset {
+  const char* name;
+  int p, m;  // 0: as they are
+  double f, b, w, c;
+};
+// Profiled times in milliseconds: arXiv 2401.10241, table 9.
+constexpr CostPreset kPresets[] = {
+    {"equal: F = B = W = 1", 0, 0, 1, 1, 1, 0},
+    {"1F1B's figure: p 8, m 32, F 1, BW 2", 8, 32, 1, 1, 1, 0},
+    {"1.5B on 8 ranks, m 24 (Qi et al., ms)", 8, 24, 18.522, 18.086, 9.337, 0.601},
+    {"14.6B on 16 ranks, m 48 (Qi et al., ms)", 16, 48, 11.347, 11.248, 8.132, 0.377},
+};
+
+bool slide(const char* label, int& value, int low, int high, const char* hint) {
+  ImGui::SetNextItemWidth(scaled(104));
+  const bool changed = ImGui::SliderInt(label, &value, low, high, "%d", ImGuiSliderFlags_AlwaysClamp);
+  tooltip(hint);
+  same_line_if_fits(scaled(124));
+  return changed;
+}
+
+bool slide(const char* label, double& value, double low, double high, const char* hint) {
+  ImGui::SetNextItemWidth(scaled(84));
+  const bool changed = ImGui::SliderScalar(label, ImGuiDataType_Double, &value, &low, &high, "%.2f");
+  tooltip(hint);
+  same_line_if_fits(scaled(124));
+  return changed;
+}
+
+bool lets_choose_chunks(const std::string& name) { return name == "interleaved-1f1b" || name == "looped-bfs"; }
+
+WhatIfResult evaluate(const std::string& name, ScheduleRequest request, const ScheduleCosts& costs) {
+  WhatIfResult result;
+  result.name = name;
+  try {
+    if (!lets_choose_chunks(name)) request.num_chunks = 1;
+    const Schedule schedule = make_schedule(name, request, costs);
+    const PipelineTimeline line = simulate(schedule, costs);
+    const ScheduleProof proof = verify_schedule(schedule, costs.weight_grad_memory);
+    result.makespan = line.makespan;
+    result.bubble_of_total = line.bubble_of_total();
+    result.bubble_of_ideal = line.bubble_of_ideal();
+    for (const StageMemory& memory : proof.memory)
+      result.peak_activations = std::max(result.peak_activations, memory.peak_activations);
+    result.messages = proof.messages;
+    result.stages = schedule.chain_length;
+    result.store = schedule_store(schedule, line, costs.c);
+    result.bubbles = find_bubbles(result.store, result.store.whole());
+  } catch (const Error& error) {
+    result.problem = error.what();
+  }
+  return result;
+}
+
+}  // namespace
+
+WhatIfPanel::WhatIfPanel() = default;
+
+void WhatIfPanel::draw(Workspace& workspace) {
+  sliders();
+  choose_schedules();
+  if (stale_) compute();
+  int64_t longest = 1;
+  size_t rows = 0;
+  for (const WhatIfResult& one : results_) {
+    longest = std::max(longest, one.store.range().end_ns);
+    rows += one.store.ranks().size();
+  }
+  if (!ImGui::BeginChild("results")) return ImGui::EndChild();
+  const float headings = static_cast<float>(results_.size()) * ImGui::GetFrameHeightWithSpacing() * 1.15f;
+  const float room = (ImGui::GetContentRegionAvail().y - headings) / static_cast<float>(std::max<size_t>(rows, 1)) - 1;
+  const float row_height = std::floor(std::clamp(room, scaled(7), scaled(22)));
+  for (size_t i = 0; i < results_.size(); ++i) {
+    ImGui::PushID(static_cast<int>(i));
+    result(workspace, results_[i], strips_[i], {0, longest}, row_height);
+    ImGui::PopID();
+  }
+  ImGui::EndChild();
+}
+
+void WhatIfPanel::sliders() {
+  ScheduleRequest& r = inputs_.request;
+  ScheduleCosts& c = inputs_.costs;
+  bool changed = slide("p", r.num_ranks, 1, 32, "pipeline ranks");
+  changed |= slide("m", r.num_microbatches, 1, 128, "microbatches of a step");
+  changed |= slide("v", r.num_chunks, 1, 8, "stages a rank holds, for interleaved-1f1b and looped-bfs");
+  const double largest = std::max({4.0, c.f * 2, c.b * 2, c.w * 2});
+  changed |= slide("F", c.f, 0.05, largest, "time of a microbatch's forward on a rank");
+  changed |= slide("B", c.b, 0.05, largest, "time of its input gradient; BW = B + W");
+  changed |= slide("W", c.w, 0.0, largest, "time of its weight gradient");
+  changed |= slide("c", c.c, 0.0, largest / 4, "time of a message between ranks");
+  if (ImGui::Button("presets")) ImGui::OpenPopup("presets");
+  if (ImGui::BeginPopup("presets")) {
+    for (const CostPreset& preset : kPresets) {
+      if (!ImGui::Selectable(preset.name)) continue;
+      if (preset.p > 0) r.num_ranks = preset.p;
+      if (preset.m > 0) r.num_microbatches = preset.m;
+      c.f = preset.f;
+      c.b = preset.b;
+      c.w = preset.w;
+      c.c = preset.c;
+      changed = true;
+    }
+    ImGui::EndPopup();
+  }
+  stale_ |= changed;
+}
+
+void WhatIfPanel::choose_schedules() {
+  ImGui::SameLine();
+  if (ImGui::Button("schedules ...")) ImGui::OpenPopup("schedules");
+  if (!ImGui::BeginPopup("schedules")) return;
+  for (const ScheduleKind& kind : schedule_kinds()) {
+    const std::string name(kind.name);
+    const auto at = std::find(inputs_.names.begin(), inputs_.names.end(), name);
+    bool on = at != inputs_.names.end();
+    if (!ImGui::Checkbox(name.c_str(), &on)) continue;
+    if (on)
+      inputs_.names.push_back(name);
+    else
+      inputs_.names.erase(at);
+    stale_ = true;
+  }
+  ImGui::EndPopup();
+}
+
+void WhatIfPanel::compute() {
+  stale_ = false;
+  results_.clear();
+  for (const std::string& name : inputs_.names) results_.push_back(evaluate(name, inputs_.request, inputs_.costs));
+  strips_.resize(results_.size());
+}
+
+// A layer a stage, a sequence a microbatch: small enough for any machine.
+std::string WhatIfPanel::train_command(const WhatIfResult& result) const {
+  const ScheduleRequest& r = inputs_.request;
+  std::string command = strprintf(
+      "./ranklab train --world-size %d --pp %d --num-layers %d --mbs 1 --gbs %d --num-microbatches %d "
+      "--pipeline-schedule %s",
+      r.num_ranks, r.num_ranks, std::max(result.stages, 4), r.num_microbatches, r.num_microbatches,
+      result.name.c_str());
+  if (lets_choose_chunks(result.name)) command += strprintf(" --vpp %d", r.num_chunks);
+  return command + " --train-iters 3";
+}
+
+void WhatIfPanel::result(Workspace& workspace, WhatIfResult& result, GanttStrip& strip, TimeRange scale,
+                         float row_height) {
+  ImGui::AlignTextToFramePadding();
+  colored_text(theme::kAccent, result.name);
+  ImGui::SameLine(scaled(130));
+  if (!result.problem.empty()) {
+    ImGui::PushTextWrapPos(0);
+    colored_text(theme::kBad, result.problem);
+    ImGui::PopTextWrapPos();
+    return;
+  }
+  text(strprintf("%g", result.makespan));
+  tooltip("makespan, in the unit of the costs: from a rank's first start to its last end, the largest of the ranks");
+  const std::string bubble = "bubble " + format_percent(result.bubble_of_total) + " of total, " +
+                             format_percent(result.bubble_of_ideal) + " of ideal";
+  ImGui::SameLine(scaled(196));
+  if (ImGui::CalcTextSize(bubble.c_str()).x > ImGui::GetContentRegionAvail().x) ImGui::NewLine();
+  text(bubble);
+  tooltip("of total: 1 - m (F+B+W) / makespan; of ideal: makespan / (m (F+B+W)) - 1");
+  same_line_if_fits(scaled(190));
+  if (ImGui::SmallButton("open")) {
+    TraceStore copy = result.store;
+    workspace.load(std::move(copy));
+    workspace.requests.show_panel = "timeline";
+  }
+  tooltip("in the timeline and every other panel");
+  ImGui::SameLine();
+  if (ImGui::SmallButton("copy command")) {
+    ImGui::SetClipboardText(train_command(result).c_str());
+    workspace.log(LogLine::Level::kInfo, "copied: " + train_command(result));
+  }
+  tooltip(train_command(result).c_str());
+  const std::string memory = strprintf("%.4g activations at peak, %lld messages", result.peak_activations,
+                                       static_cast<long long>(result.messages));
+  same_line_if_fits(ImGui::CalcTextSize(memory.c_str()).x);
+  dim_text(memory);
+  tooltip("what the worst rank keeps, in microbatches of a whole rank");
+  strip.draw(result.store, result.bubbles, scale, row_height);
+}
+
+}  // namespace ranklab::viz

@@ -1,0 +1,57 @@
+// Small pieces that several panels draw with: palette colours for ImGui, hatching, help markers, tables of facts.
+// Thread rule: the thread of the ImGui context.
+#pragma once
+#include <imgui.h>
+
+#include <string>
+#include <string_view>
+
+#include "viz/model/palette.h"
+
+namespace ranklab::viz {
+
+// 0xRRGGBBAA -> ImGui's order.
+constexpr ImU32 im_color(Rgba color) {
+  return IM_COL32(color >> 24 & 255, color >> 16 & 255, color >> 8 & 255, color & 255);
+}
+constexpr ImU32 with_alpha(ImU32 color, int alpha) {
+  return (color & ~IM_COL32_A_MASK) | static_cast<ImU32>(alpha) << IM_COL32_A_SHIFT;
+}
+ImU32 blend(ImU32 a, ImU32 b, float t);  // t = 0: a
+
+// Diagonal lines over a rectangle.
+void hatch(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, float spacing);
+
+inline void text(std::string_view words) { ImGui::TextUnformatted(words.data(), words.data() + words.size()); }
+void dim_text(std::string_view words);
+// The next item goes on this line when so much room is left.
+void same_line_if_fits(float width);
+void colored_text(ImU32 color, std::string_view words);
+// In the cell or the rest of the line, at its right edge.
+void right_text(std::string_view words);
+// "(?)" that explains on hover.
+void help_marker(const char* words);
+void tooltip(const char* words);  // of the last item, wrapped
+// Centered in what is left of the window: why there is nothing, what to run.
+void empty_state(const std::string& words);
+// A small square of a colour, then its name on the same line.
+void swatch(ImU32 color, std::string_view words);
+
+// Buttons that show which of several choices holds; returns whether another was chosen.
+template <typename Enum, size_t kCount>
+bool choice(const char* const (&words)[kCount], Enum& value) {
+  bool changed = false;
+  for (size_t i = 0; i < kCount; ++i) {
+    if (i > 0) ImGui::SameLine(0, 2);
+    const bool on = static_cast<size_t>(value) == i;
+    if (on) ImGui::PushStyleColor(ImGuiCol_Button, ImGui::GetStyleColorVec4(ImGuiCol_ButtonActive));
+    if (ImGui::Button(words[i]) && !on) {
+      value = static_cast<Enum>(i);
+      changed = true;
+    }
+    if (on) ImGui::PopStyleColor();
+  }
+  return changed;
+}
+
+}  // namespace ranklab::viz

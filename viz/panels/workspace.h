@@ -1,0 +1,125 @@
+// What the window's parts share: the open trace and a second one to compare with, the view (view_state.h), tables that
+// several panels show, messages, and what parts ask of the window. Panels read and change it; they do not know each
+// other. Thread rule: the window's thread.
+#pragma once
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/trace/live_source.h"
+#include "viz/model/bubbles.h"
+#include "viz/model/critical_path.h"
+#include "viz/model/mesh_table.h"
+#include "viz/model/trace_store.h"
+#include "viz/panels/cached.h"
+#include "viz/panels/view_state.h"
+
+namespace ranklab::viz {
+
+struct LogLine {
+  enum class Level : uint8_t { kInfo, kWarning, kError };
+  Level level = Level::kInfo;
+  std::string text;
+  int global_rank = -1;
+  int64_t time_ns = kNoTime;  // of the trace: a place to jump to
+};
+
+// What a panel or a command asks the window to do after this frame.
+struct Requests {
+  std::string open_trace;    // a file, replacing the trace
+  std::string compare_with;  // a file, as the second trace
+  std::string show_panel;    // a panel's id
+  std::string layout;        // a preset's name
+  std::string picture;       // a PNG of the whole window goes there
+  bool open_palette = false;
+  bool open_find = false;
+  bool open_keys = false;
+  bool toggle_metrics = false;
+  bool open_file_dialog = false;
+  bool quit = false;
+};
+
+// What identifies the content of a store for caches: which file, and its revision.
+struct ContentKey {
+  uint64_t loaded = 0;
+  uint64_t revision = 0;
+  Window window;
+  bool operator==(const ContentKey&) const = default;
+};
+
+class Workspace {
+ public:
+  Workspace();
+  ~Workspace();
+
+  TraceStore& store() { return *store_; }
+  const TraceStore& store() const { return *store_; }
+  const TraceStore* other() const { return other_.get(); }
+
+  void load(TraceStore store);  // looks at the whole of it
+  void load_other(TraceStore store);
+  void close_other() { other_.reset(); }
+  // Both throw ranklab::Error; on error the old trace stays.
+  void open(const std::string& path);
+  void go_to(const std::string& deep_link);
+  std::string deep_link() const;
+
+  // Which part of the trace tables are about.
+  Window window() const;
+  ContentKey content() const;  // of window()
+  ContentKey content(const Window& window) const;
+  uint64_t loaded() const { return loaded_; }
+
+  const BubbleReport& bubbles();           // of window()
+  const BubbleReport& bubbles_of_trace();  // of everything
+  const CriticalPath& critical_path();     // of window()
+  const MeshTable& mesh();
+  bool visible(size_t rank_index);  // by the filter
+
+  void select(std::optional<EventRef> event);  // moves the cursor to its begin
+  void set_time(int64_t time_ns);
+  void show_event(EventRef event);  // selects and brings it into view
+  int step() const { return store_->step_at(cursor.time_ns); }
+
+  // Takes what a live run has recorded since the last call. True when something came.
+  bool poll_live();
+  // Tables follow a live trace now and then (they cost O(events)); this makes them follow now.
+  void refresh_tables();
+  // Moves the cursor when playing, and the camera when following. True when another frame is due at once.
+  bool advance(double seconds);
+
+  void log(LogLine::Level level, std::string text, int global_rank = -1, int64_t time_ns = kNoTime);
+  const std::deque<LogLine>& log_lines() const { return log_; }
+
+  Cursor cursor;
+  std::optional<Area> area;
+  std::optional<int64_t> mark_ns;  // where a measure began
+  Camera camera;
+  Playback playback;
+  RankFilter filter;
+  Scope scope = Scope::kTrace;
+  bool show_arrows = true;
+  bool show_critical_path = false;
+  bool show_bubbles = true;
+  float display_scale = 1;
+  Requests requests;
+  std::shared_ptr<LiveSource> live;  // null: a file
+
+ private:
+  std::unique_ptr<TraceStore> store_, other_;
+  uint64_t loaded_ = 0;
+  Cached<ContentKey, BubbleReport> bubbles_, all_bubbles_;
+  Cached<ContentKey, CriticalPath> path_;
+  Cached<ContentKey, MeshTable> mesh_;
+  bool live_ended_ = false;
+  uint64_t table_revision_ = 0;
+  TimeRange tables_range_;  // of the trace then
+  std::chrono::steady_clock::time_point tables_from_;
+  double played_ns_ = 0;  // of the cursor, with the fraction that a short frame leaves
+  std::deque<LogLine> log_;
+};
+
+}  // namespace ranklab::viz
