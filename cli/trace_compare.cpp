@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "viz/model/load_trace.h"
+#include "viz/model/op_table.h"
 #include "viz/model/time_text.h"
 #include "viz/model/trace_diff.h"
 
@@ -27,15 +28,15 @@ std::string signed_time(const viz::TraceStore& store, int64_t time) {
 }
 
 void print_ops(const viz::TraceStore& store, const viz::TraceDiff& diff, int rows) {
-  std::printf("%-24s %8s %8s %14s %14s %14s %10s\n", "operation", "count a", "count b", "total a", "total b", "delta",
+  std::printf("%-32s %8s %8s %14s %14s %14s %10s\n", "operation", "count a", "count b", "total a", "total b", "delta",
               "");
   int shown = 0;
   for (const viz::OpDiff& op : diff.ops) {
     if (shown++ == rows) break;
-    std::printf("%-24s %8lld %8lld %14s %14s %14s %10s\n", op.name.c_str(), static_cast<long long>(op.a.count),
-                static_cast<long long>(op.b.count), format_time(store, op.a.total_ns).c_str(),
-                format_time(store, op.b.total_ns).c_str(), signed_time(store, op.delta_ns()).c_str(),
-                percent(op.delta_share()).c_str());
+    std::printf("%-32s %8lld %8lld %14s %14s %14s %10s\n", viz::short_name(op.name).c_str(),
+                static_cast<long long>(op.a.count), static_cast<long long>(op.b.count),
+                format_time(store, op.a.total_ns).c_str(), format_time(store, op.b.total_ns).c_str(),
+                signed_time(store, op.delta_ns()).c_str(), percent(op.delta_share()).c_str());
   }
 }
 

@@ -106,20 +106,20 @@ std::string path_text(const TraceStore& store, const Stats& stats) {
   std::vector<std::pair<std::string, int64_t>> rows(stats.path_ns.begin(), stats.path_ns.end());
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   for (const auto& [name, time] : rows)
-    out += strprintf("  %-24s %14s %10s\n", name.c_str(), format_time(store, time).c_str(),
+    out += strprintf("  %-32s %14s %10s\n", viz::short_name(name).c_str(), format_time(store, time).c_str(),
                      viz::format_percent(share(time, stats.path.length_ns())).c_str());
   return out;
 }
 
 std::string ops_text(const TraceStore& store, const Stats& stats, int rows) {
-  std::string out = strprintf("%-24s %8s %14s %12s %12s %12s %12s %12s\n", "operation", "count", "total", "mean",
+  std::string out = strprintf("%-32s %8s %14s %12s %12s %12s %12s %12s\n", "operation", "count", "total", "mean",
                               "exposed", "logical", "algorithm", "wire");
   size_t shown = 0;
   for (const viz::OpRow& op : stats.ops) {
     if (shown++ == static_cast<size_t>(rows)) break;
     const bool call = op.kind == EventKind::kCollective;
     const auto bytes = [&](int64_t value) { return call ? human_bytes(static_cast<double>(value)) : std::string(); };
-    out += strprintf("%-24s %8lld %14s %12s %12s %12s %12s %12s\n", op.name.c_str(),
+    out += strprintf("%-32s %8lld %14s %12s %12s %12s %12s %12s\n", viz::short_name(op.name).c_str(),
                      static_cast<long long>(op.time.count), format_time(store, op.time.total_ns).c_str(),
                      format_time(store, static_cast<int64_t>(op.time.mean_ns())).c_str(),
                      call ? format_time(store, op.exposed_ns).c_str() : "", bytes(op.logical_bytes).c_str(),

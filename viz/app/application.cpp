@@ -112,7 +112,8 @@ void Application::open_panel(const std::string& id) {
 }
 
 bool Application::animates() const {
-  return workspace_.playback.state == PlayState::kPlaying || workspace_.live != nullptr || layout_wanted_;
+  return workspace_.playback.state == PlayState::kPlaying || workspace_.live != nullptr || layout_wanted_ ||
+         panels_busy_;
 }
 
 std::string Application::take_picture_request() { return std::exchange(workspace_.requests.picture, {}); }
@@ -124,6 +125,8 @@ void Application::frame(double seconds) {
   }
   workspace_.poll_live();
   workspace_.advance(seconds);
+  panels_busy_ = false;
+  for (OpenPanel& panel : panels_) panels_busy_ |= panel.panel->advance(workspace_);
   run_pressed_commands(workspace_);
   menu_bar();
   transport();

@@ -75,6 +75,7 @@ class Application {
   float applied_scale_ = 1;
   bool show_metrics_ = false;
   bool laid_out_ = false;
+  bool panels_busy_ = false;
   bool restored_ = false;  // panels are as the last run left them
   SettingsSection settings_;
 };

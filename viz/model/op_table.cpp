@@ -5,6 +5,14 @@
 
 namespace ranklab::viz {
 
+std::string short_name(const std::string& op_name) {
+  constexpr size_t kBytes = 32;
+  if (op_name.size() <= kBytes) return op_name;
+  size_t end = kBytes - 3;
+  while (end > 0 && (static_cast<uint8_t>(op_name[end]) & 0xC0) == 0x80) --end;  // a whole UTF-8 character
+  return op_name.substr(0, end) + "...";
+}
+
 std::string op_name(const RankTrace& trace, const Event& event) {
   const std::string& name = trace.names[event.name];
   return event.kind == EventKind::kCollective ? name + " " + std::string(ranklab::name(event.axis)) : name;

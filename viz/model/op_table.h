@@ -29,6 +29,8 @@ struct OpRow {
 
 // "F", "all_reduce tp"
 std::string op_name(const RankTrace& trace, const Event& event);
+// Kernels of other programs have names of any length: as they stand in a table, at most 32 bytes.
+std::string short_name(const std::string& op_name);
 // Longest total first; phases last.
 std::vector<OpRow> op_table(const TraceStore& store, const Window& window);
 // The share of the time on links that compute hides (as HTA defines it); 1 without communication, or on the wall clock,

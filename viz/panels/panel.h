@@ -14,6 +14,8 @@ class Panel {
   virtual ~Panel() = default;
   // Between ImGui::Begin and End of its window.
   virtual void draw(Workspace& workspace) = 0;
+  // Every frame, whether the panel is shown or not. True: something of its own is under way, look again soon.
+  virtual bool advance(Workspace&) { return false; }
   // Why there is nothing to show and which command would change that; "" when there is something.
   virtual std::string nothing_to_show(Workspace&) { return {}; }
   // Whether the window's scroll bars are the panel's own business.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/pipeline/schedules.h"
 #include "core/pipeline/simulate.h"
@@ -79,6 +80,7 @@ WhatIfPanel::WhatIfPanel() = default;
 void WhatIfPanel::draw(Workspace& workspace) {
   sliders();
   choose_schedules();
+  run_status();
   if (stale_) compute();
   int64_t longest = 1;
   size_t rows = 0;
@@ -87,14 +89,15 @@ void WhatIfPanel::draw(Workspace& workspace) {
     rows += one.store.ranks().size();
   }
   if (!ImGui::BeginChild("results")) return ImGui::EndChild();
-  const float headings = static_cast<float>(results_.size()) * ImGui::GetFrameHeightWithSpacing() * 1.15f;
-  const float room = (ImGui::GetContentRegionAvail().y - headings) / static_cast<float>(std::max<size_t>(rows, 1)) - 1;
+  const float strips = static_cast<float>(std::max<size_t>(rows, 1));
+  const float room = (ImGui::GetContentRegionAvail().y - headings_) / strips - 1;
   const float row_height = std::floor(std::clamp(room, scaled(7), scaled(22)));
   for (size_t i = 0; i < results_.size(); ++i) {
     ImGui::PushID(static_cast<int>(i));
     result(workspace, results_[i], strips_[i], {0, longest}, row_height);
     ImGui::PopID();
   }
+  headings_ = ImGui::GetCursorPosY() - strips * (row_height + 1);  // which wrap in a narrow window
   ImGui::EndChild();
 }
 
@@ -152,15 +155,56 @@ void WhatIfPanel::compute() {
 }
 
 // A layer a stage, a sequence a microbatch: small enough for any machine.
-std::string WhatIfPanel::train_command(const WhatIfResult& result) const {
+std::vector<std::string> WhatIfPanel::train_arguments(const WhatIfResult& result) const {
   const ScheduleRequest& r = inputs_.request;
-  std::string command = strprintf(
-      "./ranklab train --world-size %d --pp %d --num-layers %d --mbs 1 --gbs %d --num-microbatches %d "
-      "--pipeline-schedule %s",
-      r.num_ranks, r.num_ranks, std::max(result.stages, 4), r.num_microbatches, r.num_microbatches,
-      result.name.c_str());
-  if (lets_choose_chunks(result.name)) command += strprintf(" --vpp %d", r.num_chunks);
-  return command + " --train-iters 3";
+  const std::string p = std::to_string(r.num_ranks), m = std::to_string(r.num_microbatches);
+  std::vector<std::string> words = {"train", "--world-size", p, "--pp", p, "--num-layers"};
+  words.insert(words.end(), {std::to_string(std::max(result.stages, 4)), "--mbs", "1", "--gbs", m});
+  words.insert(words.end(), {"--num-microbatches", m, "--pipeline-schedule", result.name});
+  if (lets_choose_chunks(result.name)) words.insert(words.end(), {"--vpp", std::to_string(r.num_chunks)});
+  words.insert(words.end(), {"--train-iters", "3"});
+  return words;
+}
+
+std::string WhatIfPanel::train_command(const WhatIfResult& result) const {
+  return "./ranklab " + join(train_arguments(result), " ");
+}
+
+void WhatIfPanel::start(Workspace& workspace, const WhatIfResult& result) {
+  std::vector<std::string> arguments = train_arguments(result);
+  arguments.insert(arguments.end(), {"--mock-data", "--eval-interval", "0", "--sample-tokens", "0"});
+  const ScheduleRequest& r = inputs_.request;
+  std::string name = result.name + strprintf(", p %d, m %d", r.num_ranks, r.num_microbatches);
+  if (lets_choose_chunks(result.name)) name += strprintf(", v %d", r.num_chunks);
+  run_.start(workspace, program_.empty() ? program_path().string() : program_, std::move(arguments), name);
+}
+
+// A line of its own, so that it stays when its schedule is no longer shown.
+void WhatIfPanel::run_status() {
+  const std::string status = run_.status();
+  if (status.empty()) return;
+  if (ImGui::SmallButton(run_.running() ? "cancel" : "x")) run_.running() ? run_.cancel() : run_.forget();
+  ImGui::SameLine();
+  ImGui::PushTextWrapPos(0);
+  colored_text(run_.running() ? theme::kCursor : run_.failed() ? theme::kBad : theme::kGood, status);
+  ImGui::PopTextWrapPos();
+}
+
+void WhatIfPanel::run_buttons(Workspace& workspace, const WhatIfResult& result) {
+  const bool live = workspace.live != nullptr && workspace.live->status() != LiveStatus::kEnded;
+  ImGui::BeginDisabled(live || run_.running());
+  if (ImGui::SmallButton("run it")) start(workspace, result);
+  ImGui::EndDisabled();
+  tooltip(live             ? "not beside a live run: its trace would replace the live one"
+          : run_.running() ? "one run at a time"
+                           : "trains three steps with it on generated sentences, in a process of its own, and opens "
+                             "the trace; its files go when the window closes");
+  ImGui::SameLine();
+  if (ImGui::SmallButton("copy command")) {
+    ImGui::SetClipboardText(train_command(result).c_str());
+    workspace.log(LogLine::Level::kInfo, "copied: " + train_command(result));
+  }
+  tooltip(train_command(result).c_str());
 }
 
 void WhatIfPanel::result(Workspace& workspace, WhatIfResult& result, GanttStrip& strip, TimeRange scale,
@@ -182,7 +226,7 @@ void WhatIfPanel::result(Workspace& workspace, WhatIfResult& result, GanttStrip&
   if (ImGui::CalcTextSize(bubble.c_str()).x > ImGui::GetContentRegionAvail().x) ImGui::NewLine();
   text(bubble);
   tooltip("of total: 1 - m (F+B+W) / makespan; of ideal: makespan / (m (F+B+W)) - 1");
-  same_line_if_fits(scaled(190));
+  same_line_if_fits(scaled(236));
   if (ImGui::SmallButton("open")) {
     TraceStore copy = result.store;
     workspace.load(std::move(copy));
@@ -190,11 +234,7 @@ void WhatIfPanel::result(Workspace& workspace, WhatIfResult& result, GanttStrip&
   }
   tooltip("in the timeline and every other panel");
   ImGui::SameLine();
-  if (ImGui::SmallButton("copy command")) {
-    ImGui::SetClipboardText(train_command(result).c_str());
-    workspace.log(LogLine::Level::kInfo, "copied: " + train_command(result));
-  }
-  tooltip(train_command(result).c_str());
+  run_buttons(workspace, result);
   const std::string memory = strprintf("%.4g activations at peak, %lld messages", result.peak_activations,
                                        static_cast<long long>(result.messages));
   same_line_if_fits(ImGui::CalcTextSize(memory.c_str()).x);

@@ -1,14 +1,16 @@
 // Schedules without a run: sliders for p, m, v and the costs, several schedules on one scale of time with both bubbles
-// and peak activations, and the command that trains with one. Numbers are core/pipeline's. Thread rule: the window's
-// thread.
+// and peak activations; a button trains with one, in a process of its own. Numbers are core/pipeline's. Thread rule:
+// the window's thread.
 #pragma once
 #include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/pipeline/schedule.h"
 #include "viz/panels/gantt_strip.h"
 #include "viz/panels/panel.h"
+#include "viz/panels/schedule_run.h"
 #include "viz/panels/workspace.h"
 
 namespace ranklab::viz {
@@ -30,9 +32,13 @@ class WhatIfPanel final : public Panel {
  public:
   WhatIfPanel();
   void draw(Workspace& workspace) override;
+  bool advance(Workspace& workspace) override { return run_.advance(workspace); }
   bool scrolls_itself() const override { return true; }
 
   const std::deque<WhatIfResult>& results() const { return results_; }
+  const ScheduleRun& run() const { return run_; }
+  // The ranklab program of "run it"; this process's own file unless it is set.
+  void set_program(std::string path) { program_ = std::move(path); }
   // Trains with the schedule, on a small model.
   std::string train_command(const WhatIfResult& result) const;
 
@@ -44,13 +50,20 @@ class WhatIfPanel final : public Panel {
   };
   void sliders();
   void choose_schedules();
+  void run_status();
   void compute();
+  std::vector<std::string> train_arguments(const WhatIfResult& result) const;
+  void run_buttons(Workspace& workspace, const WhatIfResult& result);
+  void start(Workspace& workspace, const WhatIfResult& result);
   void result(Workspace& workspace, WhatIfResult& result, GanttStrip& strip, TimeRange scale, float row_height);
 
   Inputs inputs_;
   bool stale_ = true;
+  float headings_ = 0;  // height of all but the strips, in the last frame
   std::deque<WhatIfResult> results_;
   std::vector<GanttStrip> strips_;
+  std::string program_;
+  ScheduleRun run_;
 };
 
 }  // namespace ranklab::viz

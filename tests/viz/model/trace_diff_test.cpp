@@ -7,6 +7,7 @@
 
 #include "tests/viz/model/make_trace.h"
 #include "viz/model/generated_trace.h"
+#include "viz/model/op_table.h"
 
 namespace ranklab::viz {
 namespace {
@@ -79,6 +80,13 @@ TEST(TraceDiff, MemoryPeaksAndNewOperations) {
   const auto w = std::find_if(diff.ops.begin(), diff.ops.end(), [](const OpDiff& op) { return op.name == "W"; });
   ASSERT_NE(w, diff.ops.end());
   EXPECT_TRUE(std::isinf(w->delta_share()));
+}
+
+TEST(OpTable, LongNamesAreCutBetweenCharacters) {
+  EXPECT_EQ(short_name("all_reduce tp"), "all_reduce tp");
+  EXPECT_EQ(short_name(std::string(32, 'k')), std::string(32, 'k'));
+  EXPECT_EQ(short_name(std::string(33, 'k')), std::string(29, 'k') + "...");
+  EXPECT_EQ(short_name(std::string(28, 'k') + "\xc3\xa4 and more"), std::string(28, 'k') + "...");
 }
 
 }  // namespace

@@ -1,0 +1,46 @@
+// A program that the window starts beside itself and asks about each frame: posix_spawn, both output streams in a file,
+// waitpid without waiting. It stays in the window's process group, so that Ctrl-C in the terminal ends both; a window
+// that is killed leaves it to its own end. Source: POSIX.1-2017, posix_spawn. Cost: a system call per poll().
+// Thread rule: one thread.
+#pragma once
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace ranklab::viz {
+
+enum class ChildState { kRunning, kSucceeded, kFailed, kCancelled };
+
+class ChildRun {
+ public:
+  // Throws kEnvironment when it cannot be started. `output_path` is written anew.
+  ChildRun(const std::string& program, const std::vector<std::string>& arguments, std::string output_path);
+  // Ends it as cancel() does and waits: two seconds, then by SIGKILL.
+  ~ChildRun();
+  ChildRun(const ChildRun&) = delete;
+  ChildRun& operator=(const ChildRun&) = delete;
+
+  ChildState poll();  // never waits
+  ChildState state() const { return state_; }
+  // SIGTERM: the state becomes kCancelled when the child has gone, whatever it says then.
+  void cancel();
+  bool cancel_asked() const { return cancel_asked_; }
+  double seconds() const;         // since the start; at rest once it has ended
+  std::string end_text() const;   // "exit code 2", "signal 9 (Killed)"; "" while it runs
+  std::string last_line() const;  // of its output so far that is not blank
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  pid_t pid_ = -1;
+  int status_ = 0;  // of waitpid
+  bool status_known_ = false;
+  ChildState state_ = ChildState::kRunning;
+  bool cancel_asked_ = false;
+  std::string output_path_;
+  Clock::time_point begin_ = Clock::now(), end_;
+};
+
+}  // namespace ranklab::viz
