@@ -18,10 +18,7 @@ std::string hit_text(const StepperState& state, const BreakpointHit& hit) {
   const auto found = std::find_if(state.breakpoints.begin(), state.breakpoints.end(),
                                   [&](const Breakpoint& b) { return b.id == hit.breakpoint; });
   std::string text = "breakpoint " + std::to_string(hit.breakpoint);
-  if (found != state.breakpoints.end()) {
-    text += ", " + to_text(*found);
-    if (found->counter.starts_with("memory")) text += " (" + human_bytes(hit.at.value) + ")";
-  }
+  if (found != state.breakpoints.end()) text += ", " + to_text(*found);
   return text + ": rank " + std::to_string(hit.global_rank) + " " + place_text(hit.at) + ", step " +
          std::to_string(hit.at.step) + ", " + time_text(hit.at.virtual_ns) + "\n";
 }
@@ -130,7 +127,7 @@ std::string events_text(const std::vector<RecordedEvent>& events, size_t limit) 
     const auto& [name_of, e] = events[i];
     std::string what = name_of;
     if (e.kind == EventKind::kCollective) what += " " + std::string(name(e.axis));
-    if (e.kind == EventKind::kCounter) what += strprintf(" = %g", e.value);
+    if (e.kind == EventKind::kCounter) what += " = " + counter_text(name_of, e.value);
     if (e.kind == EventKind::kCompute && e.microbatch >= 0) what += " mb " + std::to_string(e.microbatch);
     if (e.kind == EventKind::kCompute && e.stage >= 0) what += " stage " + std::to_string(e.stage);
     text += strprintf("step %d  %10s .. %-10s  %s", e.step, time_text(e.virtual_begin_ns).c_str(),

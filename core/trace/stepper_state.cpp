@@ -23,6 +23,11 @@ std::string call(const Boundary& at) {
 
 }  // namespace
 
+std::string counter_text(std::string_view counter, double value) {
+  if (counter == "memory" || counter.starts_with("memory/")) return human_bytes(value);
+  return counter == "wait" ? human_ns(value) : strprintf("%g", value);
+}
+
 std::string to_text(const Boundary& at) {
   switch (at.kind) {
     case BoundaryKind::kStepBegin:
@@ -36,7 +41,7 @@ std::string to_text(const Boundary& at) {
     case BoundaryKind::kWait:
       return "wait for " + call(at);
     case BoundaryKind::kValue:
-      return at.name + " = " + strprintf("%g", at.value);
+      return at.name + " = " + counter_text(at.name, at.value);
     case BoundaryKind::kCount:
       break;
   }

@@ -44,6 +44,8 @@ struct Boundary {
 };
 // "F mb 3 stage 1", "all_reduce on dp [0 2]", "wait for recv from 4 on pp", "step 12 begins"
 std::string to_text(const Boundary& boundary);
+// The value of a counter with its unit: bytes of memory, nanoseconds of "wait".
+std::string counter_text(std::string_view counter, double value);
 
 enum class RankActivity : uint8_t {
   kRunning,

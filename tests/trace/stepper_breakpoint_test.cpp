@@ -140,6 +140,8 @@ TEST(Boundary, Text) {
                              .peer = 4}),
             "wait for recv from 4 on pp [0 4]");
   EXPECT_EQ(to_text(Boundary{.kind = BoundaryKind::kValue, .name = "loss", .value = 2.5}), "loss = 2.5");
+  EXPECT_EQ(to_text(Boundary{.kind = BoundaryKind::kValue, .name = "memory/activations", .value = 3 << 20}),
+            "memory/activations = 3.00 MiB");
 }
 
 }  // namespace

@@ -226,7 +226,7 @@ TEST(StepperTest, CountersAndWaits) {
     ASSERT_EQ(state.hits.size(), 1U);
     where.push_back(to_text(state.hits[0].at) + " in step " + std::to_string(state.hits[0].at.step));
   }
-  EXPECT_THAT(where, ElementsAre("loss = 3 in step 0", "loss = 5 in step 1", "wait = 3000 in step 9"));
+  EXPECT_THAT(where, ElementsAre("loss = 3 in step 0", "loss = 5 in step 1", "wait = 3.00 us in step 9"));
 }
 
 TEST(StepperTest, DetachHoldsNobodyAnyMore) {
