@@ -106,7 +106,7 @@ class ConsoleHook : public Hook {
     }
     line("log", options_.log_dir);
     if (!options_.trace_path.empty())
-      line("trace", options_.trace_path + " (open in Perfetto, or: ranklab trace info " + options_.trace_path + ")");
+      line("trace", options_.trace_path + " (ranklab viz " + options_.trace_path + ", or Perfetto)");
   }
 
  private:

@@ -42,7 +42,8 @@ DoctorLine check_display() {
   if (!x11.empty()) return {Status::kOk, "display", "X11, DISPLAY=" + x11};
   const std::string virtual_x = find_on_path("xvfb-run");
   if (!virtual_x.empty()) {
-    return {Status::kWarn, "display", "none; a virtual one is at " + virtual_x, "xvfb-run -a COMMAND, or ssh -X"};
+    return {Status::kWarn, "display", "none; a virtual one is at " + virtual_x,
+            "ssh -X; or ranklab viz --headless and --format text, which need none"};
   }
   return {Status::kMissing, "display", "neither DISPLAY nor WAYLAND_DISPLAY is set; needed for windows",
           "ssh -X, or sudo apt-get install xvfb"};
