@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "core/base/error.h"
+#include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/trace/chrome_reader.h"
 #include "core/trace/chrome_writer.h"
@@ -31,12 +31,7 @@ double seconds(const std::function<void()>& work) {
 // Removed at the end, however it comes.
 class BenchFolder {
  public:
-  BenchFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "ranklab_bench_viz_XXXXXX").string();
-    RANKLAB_CHECK(::mkdtemp(name.data()) != nullptr, ErrorKind::kIo, .where = "bench viz",
-                  .what = "cannot make a temporary folder", .got = name);
-    path_ = name;
-  }
+  BenchFolder() = default;
   ~BenchFolder() {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
@@ -46,7 +41,7 @@ class BenchFolder {
   std::string file(const char* name) const { return (path_ / name).string(); }
 
  private:
-  std::filesystem::path path_;
+  std::filesystem::path path_ = new_temporary_folder("ranklab-bench-viz", "bench viz");
 };
 
 void print(const char* what, double time) {

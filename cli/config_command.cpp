@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/config_options.h"
+#include "cli/pipeline_text.h"
 #include "core/runtime/config_fields.h"
 #include "core/runtime/config_schema.h"
 #include "core/runtime/config_toml.h"
@@ -46,11 +47,9 @@ int show(const ConfigOptions& options, bool origin, bool json) {
 int validate_file(const std::string& path) {
   const MergedConfig file = read_file(path);
   const RunPlan plan = resolve(file.config, file.origins);
-  const int pp = plan.config.parallel.pp;
-  std::printf("%s: valid; %s on %d ranks, %sdp %d x tp %d, %ld microbatches of %ld\n", path.c_str(),
-              plan.config.preset.c_str(), plan.config.parallel.world,
-              pp > 1 ? ("pp " + std::to_string(pp) + " x ").c_str() : "", plan.dp(), plan.config.parallel.tp,
-              static_cast<long>(plan.num_microbatches), static_cast<long>(plan.micro_batch_size));
+  std::printf("%s: valid; %s on %d ranks, %s, %ld microbatches of %ld\n", path.c_str(), plan.config.preset.c_str(),
+              plan.config.parallel.world, layout_text(plan).c_str(), static_cast<long>(plan.num_microbatches),
+              static_cast<long>(plan.micro_batch_size));
   return 0;
 }
 

@@ -63,11 +63,7 @@ class ConsoleHook : public Hook {
     wants_sample_ = c.sample_tokens > 0;
     simulated_ = c.backend == "cpu_sim" && c.virtual_time;
     begin_ns_ = wall_now_ns();
-    const std::string title = strprintf("%s: %s parameters, %ld layers, hidden %ld, sequence %ld, %s", c.preset.c_str(),
-                                        human_count(static_cast<double>(info.parameters)).c_str(),
-                                        static_cast<long>(c.model.num_layers), static_cast<long>(c.model.hidden_size),
-                                        static_cast<long>(c.model.seq_length), c.params_dtype.c_str());
-    std::fprintf(out_, "%s\n", style_.bold(title).c_str());
+    std::fprintf(out_, "%s\n", style_.bold(model_title(plan, info.parameters)).c_str());
     line("world", info.world);
     line("mesh", mesh_text(plan));
     if (plan.schedule.num_stages() > 1) line("pipeline", pipeline_text(plan));

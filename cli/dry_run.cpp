@@ -132,15 +132,10 @@ std::string dry_run_text(const RunPlan& plan, const Style& style) {
   const TrainConfig& c = plan.config;
   const DryRun run = make_dry_run(plan);
   std::string text;
-  text += style.bold(strprintf("%s: %s parameters, %ld layers, hidden %ld, sequence %ld, %s", c.preset.c_str(),
-                               human_count(static_cast<double>(c.model.parameter_count())).c_str(),
-                               static_cast<long>(c.model.num_layers), static_cast<long>(c.model.hidden_size),
-                               static_cast<long>(c.model.seq_length), c.params_dtype.c_str())) +
-          "\n";
+  text += style.bold(model_title(plan, c.model.parameter_count())) + "\n";
   text += strprintf("  world    %d ranks on %s, %s\n", c.parallel.world, c.backend.c_str(), plan.profile.title.c_str());
-  const std::string pp = c.parallel.pp > 1 ? strprintf("pp %d x ", c.parallel.pp) : "";
-  text += strprintf("  mesh     %sdp %d x tp %d%s\n", pp.c_str(), plan.dp(), c.parallel.tp,
-                    plan.sequence_parallel && c.parallel.tp > 1 ? ", sequence parallel" : "");
+  text += "  mesh     " + layout_text(plan) +
+          (plan.sequence_parallel && c.parallel.tp > 1 ? ", sequence parallel\n" : "\n");
   if (plan.schedule.num_stages() > 1) text += "  pipeline " + pipeline_text(plan) + "\n";
   text += strprintf("  batch    %ld sequences = dp %d x %ld microbatch%s of %ld; %ld tokens a step\n",
                     static_cast<long>(c.global_batch_size), plan.dp(), static_cast<long>(plan.num_microbatches),

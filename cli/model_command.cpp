@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/config_options.h"
 #include "cli/json_output.h"
+#include "cli/pipeline_text.h"
 #include "cli/style.h"
 #include "core/base/text.h"
 #include "core/model/module_table.h"
@@ -22,13 +23,6 @@ double share(const ModuleRow& row, const ModelConfig& model) {
 }
 
 double forward_flops(const ModelConfig& model) { return model.training_flops_per_token(model.seq_length) / 3; }
-
-std::string layout_text(const RunPlan& plan) {
-  std::string text = strprintf("dp %d x tp %d", plan.dp(), plan.config.parallel.tp);
-  if (plan.config.parallel.pp > 1)
-    text = strprintf("pp %d (%s) x ", plan.config.parallel.pp, plan.schedule.name.c_str()) + text;
-  return text;
-}
 
 std::string headline(const RunPlan& plan) {
   const ModelConfig& m = plan.config.model;
@@ -59,7 +53,7 @@ std::string info_text(const RunPlan& plan, const Style& style) {
   const std::string whose = plan.config.parallel.pp > 1 ? strprintf("pipeline rank %d, the fullest", memory.pp_rank)
                                                         : std::string("every rank");
   const auto bytes = [](int64_t count) { return human_bytes(static_cast<double>(count)); };
-  text += "  a rank    of " + layout_text(plan) + ", " + plan.config.params_dtype + ", " + whose + ": " +
+  text += "  a rank    of " + layout_text(plan, true) + ", " + plan.config.params_dtype + ", " + whose + ": " +
           style.bold(bytes(memory.together())) + "\n";
   text += "            parameters " + bytes(memory.parameters) + ", gradients " + bytes(memory.gradients) +
           ", optimizer " + bytes(memory.optimizer) +
@@ -97,7 +91,7 @@ std::string info_json(const RunPlan& plan) {
                       {"training_flops_per_token", m.training_flops_per_token(m.seq_length)},
                       {"modules", modules},
                       {"rank",
-                       {{"layout", layout_text(plan)},
+                       {{"layout", layout_text(plan, true)},
                         {"pp_rank", memory.pp_rank},
                         {"parameters_bytes", memory.parameters},
                         {"gradients_bytes", memory.gradients},

@@ -9,6 +9,21 @@
 
 namespace ranklab {
 
+std::string model_title(const RunPlan& plan, int64_t parameters) {
+  const TrainConfig& c = plan.config;
+  return strprintf("%s: %s parameters, %ld layers, hidden %ld, sequence %ld, %s", c.preset.c_str(),
+                   human_count(static_cast<double>(parameters)).c_str(), static_cast<long>(c.model.num_layers),
+                   static_cast<long>(c.model.hidden_size), static_cast<long>(c.model.seq_length),
+                   c.params_dtype.c_str());
+}
+
+std::string layout_text(const RunPlan& plan, bool with_schedule) {
+  const ParallelDims& dims = plan.config.parallel;
+  const std::string schedule = with_schedule ? " (" + plan.schedule.name + ")" : "";
+  const std::string pipeline = dims.pp > 1 ? strprintf("pp %d", dims.pp) + schedule + " x " : "";
+  return pipeline + strprintf("dp %d x tp %d", plan.dp(), dims.tp);
+}
+
 std::string pipeline_text(const RunPlan& plan) {
   const std::vector<int64_t>& layers = plan.stage_layers;
   const bool even = std::all_of(layers.begin(), layers.end(), [&](int64_t count) { return count == layers[0]; });

@@ -1,4 +1,5 @@
-// A run's pipeline in words and numbers: what the start banner and --dry-run say of it. Pure.
+// A run's model, layout and pipeline in words and numbers: what the start banner, --dry-run and others say of them.
+// Pure.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -7,6 +8,10 @@
 
 namespace ranklab {
 
+// "gpt_tiny: 870k parameters, 4 layers, hidden 128, sequence 128, fp32"
+std::string model_title(const RunPlan& plan, int64_t parameters);
+// "pp 4 x dp 1 x tp 2", pp only when there is one; with its schedule "pp 4 (zb-h1) x dp 1 x tp 2".
+std::string layout_text(const RunPlan& plan, bool with_schedule = false);
 // "1f1b, 4 stages of 1 layer; bubble 27.3 % of the total where F, B and W take equally long"
 std::string pipeline_text(const RunPlan& plan);
 nlohmann::ordered_json pipeline_json(const RunPlan& plan);

@@ -10,23 +10,16 @@
 namespace ranklab {
 namespace {
 
-void check_count(const char* flag, int64_t value, int64_t least) {
-  constexpr int64_t kMost = 1 << 30;
-  RANKLAB_CHECK(value >= least && value <= kMost, ErrorKind::kInvalidArgument, .where = flag,
-                .what = "the value is out of range", .got = std::to_string(value),
-                .want = std::to_string(least) + " to " + std::to_string(kMost));
-}
-
 TrainConfig config_of(const ScheduleModel& model) {
-  check_count("--tp", model.tp, 1);
-  check_count("--micro-batch-size", model.micro_batch_size, 1);
-  check_count("--seq-length", model.seq_length, 0);
-  check_count("--num-layers", model.num_layers, 0);
+  constexpr int64_t kMostSequences = 1 << 30;
+  RANKLAB_CHECK(model.micro_batch_size > 0 && model.micro_batch_size <= kMostSequences, ErrorKind::kInvalidArgument,
+                .where = "--micro-batch-size", .what = "the value is out of range",
+                .got = std::to_string(model.micro_batch_size), .want = "1 to " + std::to_string(kMostSequences));
   TrainConfig config;
   config.preset = model.name();
   config.model = model_preset(config.preset);
-  if (model.seq_length > 0) config.model.seq_length = model.seq_length;
-  if (model.num_layers > 0) config.model.num_layers = model.num_layers;
+  if (model.seq_length != 0) config.model.seq_length = model.seq_length;
+  if (model.num_layers != 0) config.model.num_layers = model.num_layers;
   validate(config.model, model.tp, model.tp > 1);
   return config;
 }

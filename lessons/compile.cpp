@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/system.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -37,13 +38,6 @@ std::string find_compiler() {
                                         .got = "none of $CXX, c++, g++, clang++",
                                         .want = "a compiler with C++20",
                                         .fix = "apt-get install g++, or set CXX"});
-}
-
-std::filesystem::path new_folder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "ranklab-lesson-XXXXXX").string();
-  RANKLAB_CHECK(::mkdtemp(pattern.data()) != nullptr, ErrorKind::kIo, .where = "lesson check",
-                .what = "no temporary folder can be made", .got = pattern, .fix = "set TMPDIR to a writable folder");
-  return pattern;
 }
 
 // The first lines: later errors mostly follow from the first.
@@ -77,7 +71,7 @@ Compiled compile_exercise(const std::filesystem::path& source, const std::filesy
                 .what = "the exercise is not there", .got = source.string(), .want = "your copy of the exercise",
                 .fix = "run `ranklab lesson start`, which copies it and says where");
   Compiled result;
-  result.folder_ = new_folder();
+  result.folder_ = new_temporary_folder("ranklab-lesson", "lesson check");
   result.shared_object = result.folder_ / "exercise.so";
   // From the file's own folder, so that messages and call sites read "exercise.cpp:41".
   const std::string folder = std::filesystem::absolute(source).parent_path().string();

@@ -7,11 +7,21 @@
 #include <fstream>
 #include <system_error>
 
+#include "core/base/error.h"
+
 namespace ranklab {
 
 std::filesystem::path program_path() {
   std::error_code unreadable;
   return std::filesystem::read_symlink("/proc/self/exe", unreadable);
+}
+
+std::filesystem::path new_temporary_folder(const std::string& name, const char* where) {
+  std::error_code none;
+  std::string pattern = (std::filesystem::temp_directory_path(none) / (name + "-XXXXXX")).string();
+  RANKLAB_CHECK(!none && ::mkdtemp(pattern.data()) != nullptr, ErrorKind::kIo, .where = where,
+                .what = "no temporary folder can be made", .got = pattern, .fix = "set TMPDIR to a writable folder");
+  return pattern;
 }
 
 int terminal_columns(int otherwise) {

@@ -10,6 +10,10 @@ namespace ranklab {
 // The file this process was started from; empty where the system does not tell.
 std::filesystem::path program_path();
 
+// Makes a folder of this name and six more letters where temporary files go; whoever asked removes it. Throws kIo with
+// this `where`.
+std::filesystem::path new_temporary_folder(const std::string& name, const char* where);
+
 // $COLUMNS, else the width of the terminal on stdout, else `otherwise`.
 int terminal_columns(int otherwise);
 

@@ -36,7 +36,7 @@ class Verifier {
     if (proof_.problems.empty()) check_progress();
     if (!proof_.problems.empty()) return std::move(proof_);
     for (int rank = 0; rank < schedule_.num_ranks(); ++rank) {
-      proof_.memory.push_back(memory_of(rank));
+      proof_.memory.push_back(stage_memory(schedule_, rank, weight_grad_memory_));
       proof_.messages += proof_.memory.back().messages_sent;
     }
     proof_.blocking_cycle = find_blocking_cycle(schedule_);
@@ -214,27 +214,6 @@ class Verifier {
     problem("deadlock: " + join(lines, "; "));
   }
 
-  StageMemory memory_of(int rank) const {
-    const double share = schedule_.stage_share();
-    StageMemory memory;
-    int held = 0, awaiting = 0;  // a W; a B and a W
-    for (const Action& a : schedule_.ranks[static_cast<size_t>(rank)]) {
-      if (a.has_forward()) ++held, ++awaiting;
-      const double now = awaiting + (held - awaiting) * weight_grad_memory_;
-      memory.peak_activations = std::max(memory.peak_activations, held * share);
-      memory.peak_memory = std::max(memory.peak_memory, now * share);
-      if (a.has_input_grad()) --awaiting;
-      if (a.has_weight_grad()) --held;
-    }
-    for (const int stage : schedule_.stages_of(rank)) {
-      ++memory.stages;
-      const int64_t each = schedule_.microbatches_of(stage / schedule_.chain_length);
-      if (!schedule_.is_last(stage) && schedule_.rank(stage + 1) != rank) memory.messages_sent += each;
-      if (!schedule_.is_first(stage) && schedule_.rank(stage - 1) != rank) memory.messages_sent += each;
-    }
-    return memory;
-  }
-
   const Schedule& schedule_;
   double weight_grad_memory_;
   std::array<std::vector<Place>, 3> done_;
@@ -242,6 +221,28 @@ class Verifier {
 };
 
 }  // namespace
+
+StageMemory stage_memory(const Schedule& schedule, int rank, double weight_grad_memory) {
+  const double share = schedule.stage_share();
+  StageMemory memory;
+  int held = 0, awaiting = 0;  // a W; a B and a W
+  for (const Action& a : schedule.ranks[static_cast<size_t>(rank)]) {
+    if (a.has_forward()) ++held, ++awaiting;
+    const double now = awaiting + (held - awaiting) * weight_grad_memory;
+    memory.peak_activations = std::max(memory.peak_activations, held * share);
+    memory.peak_memory = std::max(memory.peak_memory, now * share);
+    memory.peak_deferred = std::max(memory.peak_deferred, held - awaiting);
+    if (a.has_input_grad()) --awaiting;
+    if (a.has_weight_grad()) --held;
+  }
+  for (const int stage : schedule.stages_of(rank)) {
+    ++memory.stages;
+    const int64_t each = schedule.microbatches_of(stage / schedule.chain_length);
+    if (!schedule.is_last(stage) && schedule.rank(stage + 1) != rank) memory.messages_sent += each;
+    if (!schedule.is_first(stage) && schedule.rank(stage - 1) != rank) memory.messages_sent += each;
+  }
+  return memory;
+}
 
 ScheduleProof verify_schedule(const Schedule& schedule, double weight_grad_memory) {
   return Verifier(schedule, weight_grad_memory).run();

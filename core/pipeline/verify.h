@@ -16,9 +16,14 @@ struct StageMemory {
   double peak_activations = 0;
   // The same with what is left between B and W counted as weight_grad_memory of an activation, as ZB-2p's limit does.
   double peak_memory = 0;
+  int peak_deferred = 0;      // microbatches of a stage that are between B and W at once
   int stages = 0;             // whose weights the rank holds
   int64_t messages_sent = 0;  // to other ranks: outputs forward, gradients backward
 };
+
+// Of one rank, from its own list of actions: O(its actions). REQUIRES: a right schedule. weight_grad_memory:
+// ScheduleCosts'; it only changes peak_memory, and may be above 1.
+StageMemory stage_memory(const Schedule& schedule, int rank, double weight_grad_memory = 1);
 
 struct ScheduleProof {
   std::vector<std::string> problems;  // empty: the schedule is right. Each names ranks and actions; at most 20

@@ -1,7 +1,6 @@
 #include "core/plan/activation_bytes.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/pipeline/verify.h"
 
@@ -71,18 +70,6 @@ LargestStage largest_stage(const StepShape& s, const Schedule& schedule, int pp_
   return out;
 }
 
-// At the worst moment of a rank, in stages: microbatches with all their activations count 1, those between B and W
-// `ratio`.
-double most_held(const Schedule& schedule, int pp_rank, double ratio) {
-  return verify_schedule(schedule, ratio).memory[static_cast<size_t>(pp_rank)].peak_memory / schedule.stage_share();
-}
-
-// How many microbatches are between B and W at most.
-double most_deferred(const Schedule& schedule, int pp_rank) {
-  constexpr double kHuge = 1e9;
-  return std::floor(most_held(schedule, pp_rank, kHuge) / kHuge);
-}
-
 }  // namespace
 
 ActivationBytes estimate_activations(const StepShape& s, const Schedule& schedule, int pp_rank) {
@@ -96,13 +83,13 @@ ActivationBytes estimate_activations(const StepShape& s, const Schedule& schedul
   const double whole =
       layers * static_cast<double>(bytes.per_layer) + static_cast<double>(stage.boundaries * s.boundary_bytes());
   const double deferred = layers * static_cast<double>(bytes.per_layer_deferred);
-  bytes.microbatches = most_held(schedule, pp_rank, deferred / whole);
+  const StageMemory memory = stage_memory(schedule, pp_rank, deferred / whole);
+  bytes.microbatches = memory.peak_memory / schedule.stage_share();
   bytes.layers = static_cast<int64_t>(bytes.microbatches * whole);
   bytes.ends = (norm_elements(s) + dropout_elements(s) + rope) * element;
   bytes.temporary = std::max(mlp_temporary(s), stage.has_last ? loss_temporary(s) : 0) * element;
   if (s.sharded_sequence()) {
-    const double row_gradients =
-        most_deferred(schedule, pp_rank) * layers * static_cast<double>(deferred_row_gradients(s));
+    const double row_gradients = memory.peak_deferred * layers * static_cast<double>(deferred_row_gradients(s));
     bytes.gathered = std::max(static_cast<int64_t>(row_gradients), s.tokens() * s.model.hidden_size) * element;
   }
   return bytes;

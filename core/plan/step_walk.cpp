@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <set>
 
 #include "core/pipeline/schedules.h"
 #include "core/plan/stage_walk.h"
+#include "core/runtime/pipeline_layout.h"
 
 namespace ranklab {
 namespace {
@@ -147,9 +147,9 @@ class RankWalk {
 
   // core/parallel/shared_grads.h: a message to every other holder, parameters with the same holders together.
   void exchange_shared() {
-    std::map<std::set<int>, int64_t> bytes;
+    std::map<std::vector<int>, int64_t> bytes;
     for (const PlannedParameter& parameter : parameters_) {
-      const std::set<int> holders = holders_of(parameter);
+      const std::vector<int> holders = holders_of(parameter);
       if (holders.size() > 1) bytes[holders] += parameter.elements * s_.element_bytes();
     }
     for (const auto& [holders, together] : bytes) {
@@ -159,16 +159,11 @@ class RankWalk {
     }
   }
 
-  std::set<int> holders_of(const PlannedParameter& parameter) const {
+  std::vector<int> holders_of(const PlannedParameter& parameter) const {
     const int last = schedule_.chain_length - 1;
     const int own = schedule_.part(schedule_.stages_of(rank_)[static_cast<size_t>(parameter.local_stage)]);
     const bool tied = parameter.token_matrix && s_.model.tie_embeddings;
-    std::set<int> ranks;
-    for (int stage = 0; stage < schedule_.num_stages(); ++stage) {
-      const int part = schedule_.part(stage);
-      if (part == own || (tied && (part == 0 || part == last))) ranks.insert(schedule_.rank(stage));
-    }
-    return ranks;
+    return ranks_holding(schedule_, [&](int part) { return part == own || (tied && (part == 0 || part == last)); });
   }
 
   const StepShape& s_;

@@ -150,6 +150,14 @@ std::vector<int64_t> resolve_stage_layers(const TrainConfig& c, const Schedule& 
   return asked;
 }
 
+std::vector<int> ranks_holding(const Schedule& schedule, const std::function<bool(int part)>& has) {
+  std::set<int> ranks;
+  for (int stage = 0; stage < schedule.num_stages(); ++stage) {
+    if (has(schedule.part(stage))) ranks.insert(schedule.rank(stage));
+  }
+  return {ranks.begin(), ranks.end()};
+}
+
 int64_t first_layer(const RunPlan& plan, int part) {
   return std::accumulate(plan.stage_layers.begin(), plan.stage_layers.begin() + part, int64_t{0});
 }
@@ -165,11 +173,7 @@ std::vector<int> pipeline_holders(const RunPlan& plan, const std::string& parame
     const int64_t first = first_layer(plan, part);
     return layer >= first && layer < first + plan.stage_layers[static_cast<size_t>(part)];
   };
-  std::set<int> ranks;
-  for (int stage = 0; stage < s.num_stages(); ++stage) {
-    if (has(s.part(stage))) ranks.insert(s.rank(stage));
-  }
-  return {ranks.begin(), ranks.end()};
+  return ranks_holding(s, has);
 }
 
 }  // namespace ranklab

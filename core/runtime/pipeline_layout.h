@@ -1,6 +1,7 @@
 // How a run cuts its model into pipeline stages, and which schedule it follows: from the configuration's words to
 // numbers. Torch-free. Thread rule: pure functions, but for the schedule's file.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ Schedule resolve_schedule(const TrainConfig& config, int64_t num_microbatches);
 
 // Layers of each stage: --pipeline-layout, else even, the first stages taking one more each where it does not divide.
 std::vector<int64_t> resolve_stage_layers(const TrainConfig& config, const Schedule& schedule);
+
+// The pipeline ranks that hold a part of the model for which this is true, ascending.
+std::vector<int> ranks_holding(const Schedule& schedule, const std::function<bool(int part)>& has);
 
 int64_t first_layer(const RunPlan& plan, int part);
 // The pipeline ranks that hold the transformer's parameter of that name, ascending.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "core/base/error.h"
@@ -71,15 +72,10 @@ void check_numbers(const TrainConfig& c) {
 
 // Whether a pipeline rank holds the first and the last part of the model, as a V does.
 bool holds_both_ends(const Schedule& s) {
-  for (int rank = 0; s.chain_length > 1 && rank < s.num_ranks(); ++rank) {
-    bool first = false, last = false;
-    for (const int stage : s.stages_of(rank)) {
-      first = first || s.is_first(stage);
-      last = last || s.is_last(stage);
-    }
-    if (first && last) return true;
-  }
-  return false;
+  if (s.chain_length == 1) return false;
+  const std::vector<int> first = ranks_holding(s, [](int part) { return part == 0; });
+  const std::vector<int> last = ranks_holding(s, [&](int part) { return part == s.chain_length - 1; });
+  return std::find_first_of(first.begin(), first.end(), last.begin(), last.end()) != first.end();
 }
 
 // What the pipeline rules out.

@@ -3,12 +3,25 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <variant>
 
 #include "core/trace/event.h"
 
 namespace ranklab {
+
+// "cat" of a slice or instant.
+constexpr std::string_view category(EventKind kind) {
+  constexpr std::array<std::string_view, 5> kCategories = {"compute", "collective", "phase", "instant", "counter"};
+  return kCategories[static_cast<size_t>(kind)];
+}
+// The kind of slice that "cat" names; nothing for another word.
+constexpr std::optional<EventKind> slice_kind(std::string_view text) {
+  for (const EventKind kind : {EventKind::kCompute, EventKind::kCollective, EventKind::kPhase})
+    if (category(kind) == text) return kind;
+  return {};
+}
 
 using EventField = std::variant<int32_t Event::*, int64_t Event::*>;
 struct NamedField {

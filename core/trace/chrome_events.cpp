@@ -117,11 +117,8 @@ std::string ChromeEvents::read_counter(const json& value, Event& event) const {
 
 void ChromeEvents::read_slice(const json& value, bool instant, Event& event) const {
   const json& args = value.at("args");
-  const std::string category = instant ? "instant" : value.at("cat").get<std::string>();
-  event.kind = category == "compute"      ? EventKind::kCompute
-               : category == "collective" ? EventKind::kCollective
-               : category == "phase"      ? EventKind::kPhase
-                                          : EventKind::kInstant;
+  event.kind = EventKind::kInstant;
+  if (!instant) event.kind = slice_kind(value.at("cat").get<std::string>()).value_or(EventKind::kInstant);
   if (args.contains("verb")) {
     event.verb = enum_of<Verb, static_cast<size_t>(Verb::kCount)>(args["verb"].get<std::string>());
   }

@@ -7,6 +7,8 @@
 #include <span>
 #include <variant>
 
+#include "core/trace/chrome_event.h"
+
 namespace ranklab {
 namespace {
 
@@ -170,17 +172,11 @@ bool take_span(Cursor& in, bool has_duration, TraceClock clock, Event& event) {
 }
 
 bool take_category(Cursor& in, Event& event) {
-  std::string_view category;
-  if (!in.take(",\"cat\":") || !in.take_string(category)) return false;
-  if (category == "compute")
-    event.kind = EventKind::kCompute;
-  else if (category == "collective")
-    event.kind = EventKind::kCollective;
-  else if (category == "phase")
-    event.kind = EventKind::kPhase;
-  else
-    return false;
-  return true;
+  std::string_view text;
+  if (!in.take(",\"cat\":") || !in.take_string(text)) return false;
+  const std::optional<EventKind> kind = slice_kind(text);
+  if (kind) event.kind = *kind;
+  return kind.has_value();
 }
 
 bool take_slice(Cursor& in, char phase, TraceClock clock, std::string_view& name, Event& event) {

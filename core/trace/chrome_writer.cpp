@@ -35,22 +35,6 @@ FlowEnds number_messages(std::span<const RankTrace> traces) {
   return ends;
 }
 
-std::string_view category(EventKind kind) {
-  switch (kind) {
-    case EventKind::kCompute:
-      return "compute";
-    case EventKind::kCollective:
-      return "collective";
-    case EventKind::kPhase:
-      return "phase";
-    case EventKind::kInstant:
-      return "instant";
-    case EventKind::kCounter:
-      return "counter";
-  }
-  return "";
-}
-
 class ChromeWriter {
  public:
   ChromeWriter(const std::string& path, std::span<const RankTrace> traces, const ChromeWriterOptions& options)

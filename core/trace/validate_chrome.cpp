@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/json_integer.h"
 #include "core/base/text.h"
+#include "core/trace/chrome_event.h"
 #include "core/trace/chrome_json.h"
 #include "core/trace/chrome_writer.h"
 #include "core/trace/trace_validate.h"
@@ -106,8 +107,7 @@ void ChromeChecker::timed_event(const json& value, const std::string& phase, con
   const int64_t ts = ns_of(value["ts"]);
   const Track track = {json_integer<int>(value["pid"], "pid"), json_integer<int>(value["tid"], "tid")};
   if (phase == "X") {
-    static const std::set<std::string> kCategories = {"compute", "collective", "phase"};
-    if (!kCategories.contains(value.value("cat", ""))) problem("schema: " + where + " has no known category");
+    if (!slice_kind(value.value("cat", ""))) problem("schema: " + where + " has no known category");
     const int64_t duration = value.contains("dur") ? ns_of(value["dur"]) : -1;
     if (duration < 0) {
       problem("time: " + where + " (" + value["name"].get<std::string>() + ") has no duration or a negative one");

@@ -18,6 +18,7 @@
 #include "core/runtime/rank_probe.h"
 #include "core/sim/memory_scope.h"
 #include "core/trace/stepper.h"
+#include "tests/runtime/tiny_run.h"
 
 namespace ranklab::cpu_sim_test {
 
@@ -35,20 +36,13 @@ struct TrainingRecord {
 
 // dp 2 x tp 2 x pp 2, 4 microbatches, 3 steps, fp32.
 inline TrainConfig stepped_config(const std::string& schedule = "1f1b") {
-  TrainConfig c;
+  TrainConfig c = tiny_config(8, 2);
   c.model.num_layers = 4;
-  c.model.hidden_size = 32;
   c.model.ffn_hidden_size = 48;
-  c.model.num_attention_heads = 4;
-  c.model.seq_length = 16;
-  c.parallel = {.world = 8, .tp = 2, .pp = 2};
+  c.parallel.pp = 2;
   c.pipeline_schedule = schedule;
-  c.global_batch_size = 8;
   c.num_microbatches = 4;
   c.train_iters = 3;
-  c.mock_data = true;
-  c.eval_interval = 0;
-  c.sample_tokens = 0;
   return c;
 }
 

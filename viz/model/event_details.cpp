@@ -1,5 +1,6 @@
 // The part of TraceStore that says what an event holds.
 #include "core/base/text.h"
+#include "core/trace/chrome_event.h"
 #include "viz/model/time_text.h"
 #include "viz/model/trace_store.h"
 
@@ -17,7 +18,7 @@ class Details {
     const RankTrace& trace = store_.trace(ref_.rank_index);
     add("event", store_.text(ref_));
     add("name", std::string(store_.name(ref_)));
-    add("kind", kind());
+    add("kind", std::string(category(event_.kind)));
     add("rank", std::to_string(trace.global_rank) + (trace.label.empty() ? "" : " (" + trace.label + ")"));
     number("step", event_.step);
     number("microbatch", event_.microbatch);
@@ -44,22 +45,6 @@ class Details {
     if (bytes == 0) return;
     add(key, human_bytes(static_cast<double>(bytes)) + (bytes >= 1024 ? " (" + std::to_string(bytes) + " B)" : ""),
         source);
-  }
-
-  std::string kind() const {
-    switch (event_.kind) {
-      case EventKind::kCompute:
-        return "compute";
-      case EventKind::kCollective:
-        return "collective";
-      case EventKind::kPhase:
-        return "phase";
-      case EventKind::kInstant:
-        return "instant";
-      case EventKind::kCounter:
-        break;
-    }
-    return "counter";
   }
 
   void call(const RankTrace& trace) {

@@ -1,30 +1,14 @@
 #include "viz/panels/schedule_run.h"
 
-#include <stdlib.h>  // mkdtemp
-
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/system.h"
 #include "core/base/text.h"
 #include "viz/panels/workspace.h"
 
 namespace ranklab::viz {
-namespace {
-
-std::string make_folder() {
-  std::error_code none;
-  std::string path = (std::filesystem::temp_directory_path(none) / "ranklab-schedule-XXXXXX").string();
-  RANKLAB_CHECK(!none && ::mkdtemp(path.data()) != nullptr, ErrorKind::kEnvironment, .where = "run it",
-                .what = "cannot make a temporary folder", .got = none ? none.message() : std::strerror(errno),
-                .fix = "name one that you may write to in TMPDIR");
-  return path;
-}
-
-}  // namespace
-
 ScheduleRun::~ScheduleRun() {
   child_.reset();
   std::error_code left;
@@ -37,7 +21,7 @@ void ScheduleRun::start(Workspace& workspace, const std::string& program, std::v
   name_ = name;
   failed_ = false;
   try {
-    folders_.push_back(make_folder());
+    folders_.push_back(new_temporary_folder("ranklab-schedule", "run it"));
     arguments.insert(arguments.end(), {"--log-dir", folders_.back()});
     child_ = std::make_unique<ChildRun>(program, arguments, folders_.back() + "/output.txt");
     workspace.log(LogLine::Level::kInfo, "running " + name_ + ": " + program + " " + join(arguments, " "));
