@@ -22,6 +22,10 @@ enum class Verb : uint8_t {
   kCount
 };
 
+// What a collective is for, where the verb does not say it: tokens on their way to their experts and back, and the
+// gradients of both.
+enum class Purpose : uint8_t { kOther, kRouting, kDispatch, kCombine, kDispatchGrad, kCombineGrad, kCount };
+
 enum class ReduceOp : uint8_t { kSum, kAvg, kMin, kMax };
 
 // Every byte of a rank belongs to one of these.
@@ -35,6 +39,11 @@ constexpr std::string_view name(Verb verb) {
   constexpr std::array<std::string_view, 8> kNames = {"all_reduce", "reduce_scatter", "all_gather", "all_to_all",
                                                       "broadcast",  "send",           "recv",       "barrier"};
   return kNames[static_cast<size_t>(verb)];
+}
+constexpr std::string_view name(Purpose purpose) {
+  constexpr std::array<std::string_view, 6> kNames = {"other",   "routing",       "dispatch",
+                                                      "combine", "dispatch_grad", "combine_grad"};
+  return kNames[static_cast<size_t>(purpose)];
 }
 constexpr std::string_view name(ReduceOp op) {
   constexpr std::array<std::string_view, 4> kNames = {"sum", "avg", "min", "max"};

@@ -27,16 +27,17 @@ RankContext::RankContext(Endpoint& endpoint, const DeviceMesh& mesh, const Obser
 
 RankContext::~RankContext() = default;
 
+int RankContext::gpus_per_node() const {
+  if (options_.gpus_per_node > 0) return options_.gpus_per_node;
+  return options_.profile != nullptr ? options_.profile->gpus_per_node : world_size();
+}
+
 Communicator& RankContext::comm(Axis axis) {
   CommunicatorPtr& slot = comms_[static_cast<size_t>(axis)];
   if (slot) return *slot;
   const Group group = mesh_.group(axis, global_rank());
   std::unique_ptr<LinkCost> cost;
-  if (options_.virtual_time) {
-    const HardwareProfile& profile = *options_.profile;
-    const int gpus_per_node = options_.gpus_per_node > 0 ? options_.gpus_per_node : profile.gpus_per_node;
-    cost = std::make_unique<LinkCost>(profile, group.global_ranks, gpus_per_node);
-  }
+  if (options_.virtual_time) cost = std::make_unique<LinkCost>(*options_.profile, group.global_ranks, gpus_per_node());
   slot = make_traced_communicator(endpoint_.communicator(group), options_.virtual_time ? &clock_ : nullptr,
                                   options_.trace ? &tracer_ : nullptr, std::move(cost));
   return *slot;

@@ -30,6 +30,7 @@ class RankContext {
   int world_size() const { return endpoint_.world_size(); }
   c10::Device device() const { return endpoint_.device(); }
   const DeviceMesh& mesh() const { return mesh_; }
+  int gpus_per_node() const;
   int size(Axis axis) const { return mesh_.size(axis); }
   int coordinate(Axis axis) const { return mesh_.coordinate(axis, global_rank()); }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/comm/call_check.h"
+#include "core/comm/purpose.h"
 #include "core/sim/op_cost.h"
 #include "core/trace/stepper_state.h"
 
@@ -21,6 +22,7 @@ struct Record {
   WorkPtr inner;
   bool blocking = false;
   Event event;
+  std::vector<double> sent_bytes;  // of an all_to_all, to each member
   TransferCost cost;
   int message_from = -1;  // group ranks of a message's ends; -1 for a collective
   int message_to = -1;
@@ -35,6 +37,15 @@ struct Lane {
   std::deque<RecordPtr> pending;
   int64_t free_ns = 0;  // virtual end of the lane's last call
 };
+
+std::vector<double> sent_bytes(const Call& call) {
+  if (call.verb != Verb::kAllToAll) return {};
+  const int64_t rows = call.input.size(0);
+  const double row_bytes = rows == 0 ? 0.0 : static_cast<double>(call.input.nbytes()) / static_cast<double>(rows);
+  std::vector<double> bytes;
+  for (const int64_t split : call.input_splits) bytes.push_back(static_cast<double>(split) * row_bytes);
+  return bytes;
+}
 
 // The bytes a call is charged for. Uneven all_to_all: whatever crosses this rank's link in the busier direction.
 int64_t charged_bytes(const Call& call, int rank) {
@@ -104,6 +115,7 @@ Event TracedCommunicator::new_event(const Call& call) const {
   event.kind = EventKind::kCollective;
   event.axis = group().axis;
   event.verb = call.verb;
+  event.purpose = thread_purpose();
   if (const at::Tensor& tensor = payload(call); tensor.defined()) event.dtype = dtype_of(tensor.scalar_type());
   event.peer = call.peer;
   event.tag = call.tag;
@@ -135,6 +147,7 @@ WorkPtr TracedCommunicator::post(Call call) {
   auto record = std::make_shared<Record>();
   record->event = new_event(call);
   record->blocking = call.blocking;
+  if (tracer_ != nullptr && tracer_->enabled()) record->sent_bytes = sent_bytes(call);
   if (call.verb == Verb::kSend) std::tie(record->message_from, record->message_to) = std::pair(rank(), call.peer);
   if (call.verb == Verb::kRecv) std::tie(record->message_from, record->message_to) = std::pair(call.peer, rank());
   call.posted_virtual_ns = clock_ != nullptr ? clock_->now_ns() : 0;
@@ -185,7 +198,9 @@ void TracedCommunicator::resume_after(Record& record) {
     record.event.virtual_exposed_ns = lost.exposed_ns;
     record.event.virtual_peer_wait_ns = lost.peer_wait_ns;
   }
-  if (tracer_ != nullptr) tracer_->record(record.event);
+  if (tracer_ == nullptr) return;
+  if (record.sent_bytes.empty()) return tracer_->record(record.event);
+  tracer_->record(record.event, std::move(record.sent_bytes));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "core/trace/chrome_events.h"
 
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -25,6 +26,14 @@ T enum_of(const std::string& text) {
 
 Axis axis_of(const json& value) { return enum_of<Axis, static_cast<size_t>(Axis::kCount)>(value.get<std::string>()); }
 
+std::optional<std::vector<double>> array_of(const json& args) {
+  const auto found = args.find("array");
+  if (found == args.end()) return {};
+  std::vector<double> numbers;
+  for (const json& number : found->get_ref<const json::array_t&>()) numbers.push_back(double_of(number));
+  return numbers;
+}
+
 DType dtype_of_name(const std::string& text) { return enum_of<DType, static_cast<size_t>(DType::kOther) + 1>(text); }
 
 }  // namespace
@@ -39,6 +48,10 @@ void ChromeEvents::section(const std::string& key, const json& value) {
 
 void ChromeEvents::header(const json& value) {
   file_.clock = value.at("clock") == "wall" ? TraceClock::kWall : TraceClock::kVirtual;
+  if (value.contains("gpus_per_node")) {
+    file_.gpus_per_node = json_integer<int>(value["gpus_per_node"], "gpus_per_node");
+    if (file_.gpus_per_node < 0) file_.gpus_per_node = 0;
+  }
   for (const json& entry : value.at("ranks")) {
     RankTrace trace;
     trace.global_rank = json_integer<int>(entry.at("rank"), "rank");
@@ -64,7 +77,7 @@ ChromeEvents::Rank* ChromeEvents::rank(int pid) {
   return found == ranks_.end() ? nullptr : &found->second;
 }
 
-void ChromeEvents::add(Rank& rank, std::string_view name, Event& event) {
+void ChromeEvents::add(Rank& rank, std::string_view name, Event& event, std::vector<double>* array) {
   RankTrace& trace = file_.ranks[rank.index];
   auto known = rank.names.find(name);
   if (known == rank.names.end()) {
@@ -72,6 +85,10 @@ void ChromeEvents::add(Rank& rank, std::string_view name, Event& event) {
     trace.names.emplace_back(name);
   }
   event.name = known->second;
+  if (array != nullptr) {
+    trace.arrays.push_back(std::move(*array));
+    event.array = static_cast<uint32_t>(trace.arrays.size());
+  }
   trace.events.push_back(event);
 }
 
@@ -124,6 +141,9 @@ void ChromeEvents::read_slice(const json& value, bool instant, Event& event) con
   }
   if (args.contains("axis")) event.axis = axis_of(args["axis"]);
   if (args.contains("dtype")) event.dtype = dtype_of_name(args["dtype"].get<std::string>());
+  if (args.contains("purpose")) {
+    event.purpose = enum_of<Purpose, static_cast<size_t>(Purpose::kCount)>(args["purpose"].get<std::string>());
+  }
   if (args.contains("value")) event.value = double_of(args["value"]);
   read_args(args, event);
 }
@@ -142,7 +162,8 @@ void ChromeEvents::event(const json& value) {
   } else {
     read_slice(value, phase == "i", event);
   }
-  add(*to, name, event);
+  std::optional<std::vector<double>> array = array_of(value.at(phase == "C" ? "ranklab" : "args"));
+  add(*to, name, event, array ? &*array : nullptr);
 }
 
 void ChromeEvents::require_ours(const std::string& path) const {

@@ -28,7 +28,8 @@ class ChromeEvents {
   // Where a rank's events go; null for a rank that the header does not name. Valid until the next section().
   struct Rank;
   Rank* rank(int pid);
-  void add(Rank& rank, std::string_view name, Event& event);
+  // `array`: its numbers, null for none.
+  void add(Rank& rank, std::string_view name, Event& event, std::vector<double>* array = nullptr);
 
   struct NameHash {
     using is_transparent = void;

@@ -110,6 +110,15 @@ bool word(std::string_view text, size_t count, T& value) {
   return false;
 }
 
+// What a line says.
+struct Line {
+  std::string_view name;
+  std::string_view series = "value";  // of a counter
+  Event event;
+  bool has_array = false;
+  std::vector<double> array;
+};
+
 bool take_value(Cursor& in, const NamedField& named, Event& event) {
   return std::visit([&](auto member) { return in.take_int(event.*member); }, named.field);
 }
@@ -129,13 +138,25 @@ bool take_word(Cursor& in, std::string_view key, int& stage, Event& event) {
   const auto once = [&](int own) { return std::exchange(stage, own) < own && in.take_string(text); };
   if (key == "verb") return once(1) && word(text, static_cast<size_t>(Verb::kCount), event.verb);
   if (key == "axis") return once(2) && word(text, static_cast<size_t>(Axis::kCount), event.axis);
+  if (key == "purpose") return once(4) && word(text, static_cast<size_t>(Purpose::kCount), event.purpose);
   if (key == "dtype") return once(3) && word(text, static_cast<size_t>(DType::kOther) + 1, event.dtype);
   return false;
 }
 
-// The object of fields after its brace, in the writer's order: words, kArgFields, the other clock, value. A counter has
-// integers only.
-bool take_fields(Cursor& in, TraceClock clock, bool counter, Event& event) {
+// Numbers after the bracket.
+bool take_array(Cursor& in, Line& line) {
+  line.has_array = true;
+  if (in.take(']')) return true;
+  do {
+    if (!in.take_double(line.array.emplace_back())) return false;
+  } while (in.take(','));
+  return in.take(']');
+}
+
+// The object of fields after its brace, in the writer's order: words, kArgFields, the other clock, value, array. A
+// counter has neither words nor a value there.
+bool take_fields(Cursor& in, TraceClock clock, bool counter, Line& line) {
+  Event& event = line.event;
   const auto& span = clock == TraceClock::kVirtual ? kWallSpan : kVirtualSpan;
   if (in.take('}')) return true;
   size_t next_field = 0, next_span = 0;
@@ -153,10 +174,13 @@ bool take_fields(Cursor& in, TraceClock clock, bool counter, Event& event) {
       if (!take_value(in, *field, event)) return false;
       continue;
     }
-    if (counter) return false;
-    if (next_field == 0 && next_span == 0 && take_word(in, key, words, event)) continue;
-    if (key != "value" || !in.take_double(event.value)) return false;
-    return in.take('}');
+    if (!counter && next_field == 0 && next_span == 0 && take_word(in, key, words, event)) continue;
+    if (key == "value" && !counter) {
+      if (!in.take_double(event.value)) return false;
+      if (!in.take(',')) return in.take('}');
+      if (!in.take_string(key) || !in.take(':')) return false;
+    }
+    return key == "array" && in.take('[') && take_array(in, line) && in.take('}');
   } while (in.take(','));
   return in.take('}');
 }
@@ -179,21 +203,22 @@ bool take_category(Cursor& in, Event& event) {
   return kind.has_value();
 }
 
-bool take_slice(Cursor& in, char phase, TraceClock clock, std::string_view& name, Event& event) {
-  if (!take_span(in, phase == 'X', clock, event)) return false;
+bool take_slice(Cursor& in, char phase, TraceClock clock, Line& line) {
+  if (!take_span(in, phase == 'X', clock, line.event)) return false;
   if (phase == 'i' && !in.take(",\"s\":\"p\"")) return false;
-  if (!in.take(",\"name\":") || !in.take_string(name)) return false;
-  if (phase == 'X' && !take_category(in, event)) return false;
-  return in.take(",\"args\":{") && take_fields(in, clock, false, event) && in.take('}') && in.at_end();
+  if (!in.take(",\"name\":") || !in.take_string(line.name)) return false;
+  if (phase == 'X' && !take_category(in, line.event)) return false;
+  return in.take(",\"args\":{") && take_fields(in, clock, false, line) && in.take('}') && in.at_end();
 }
 
-bool take_counter(Cursor& in, TraceClock clock, std::string_view& name, std::string_view& series, Event& event) {
+bool take_counter(Cursor& in, TraceClock clock, Line& line) {
+  Event& event = line.event;
   event.kind = EventKind::kCounter;
-  const bool head = take_span(in, false, clock, event) && in.take(",\"name\":") && in.take_string(name) &&
-                    in.take(",\"args\":{") && in.take_string(series) && in.take(':') && in.take_double(event.value) &&
-                    in.take("},\"ranklab\":{");
+  const bool head = take_span(in, false, clock, event) && in.take(",\"name\":") && in.take_string(line.name) &&
+                    in.take(",\"args\":{") && in.take_string(line.series) && in.take(':') &&
+                    in.take_double(event.value) && in.take("},\"ranklab\":{");
   if (!head) return false;
-  if (!take_fields(in, clock, true, event)) return false;
+  if (!take_fields(in, clock, true, line)) return false;
   event.virtual_end_ns = event.virtual_begin_ns;
   event.wall_end_ns = event.wall_begin_ns;
   return in.take('}') && in.at_end();
@@ -209,10 +234,10 @@ bool take_arrow(Cursor& in, char phase) {
 
 }  // namespace
 
-bool add_chrome_line(std::string_view line, ChromeEvents& events) {
-  Cursor in(line);
-  if (line.size() < 10 || !in.take("{\"ph\":\"")) return false;
-  const char phase = line[7];
+bool add_chrome_line(std::string_view text, ChromeEvents& events) {
+  Cursor in(text);
+  if (text.size() < 10 || !in.take("{\"ph\":\"")) return false;
+  const char phase = text[7];
   in.take(phase);
   int pid = 0, tid = 0;
   if (!in.take("\",\"pid\":") || !in.take_int(pid) || !in.take(",\"tid\":") || !in.take_int(tid)) return false;
@@ -220,15 +245,15 @@ bool add_chrome_line(std::string_view line, ChromeEvents& events) {
   if (phase != 'X' && phase != 'i' && phase != 'C') return false;
   ChromeEvents::Rank* const rank = events.rank(pid);
   if (rank == nullptr) return false;
-  Event event;
-  std::string_view name, series = "value";
-  const bool taken = phase == 'C' ? take_counter(in, events.clock(), name, series, event)
-                                  : take_slice(in, phase, events.clock(), name, event);
+  Line line;
+  const bool taken =
+      phase == 'C' ? take_counter(in, events.clock(), line) : take_slice(in, phase, events.clock(), line);
   if (!taken) return false;
-  if (series == "value") {
-    events.add(*rank, name, event);
+  std::vector<double>* const array = line.has_array ? &line.array : nullptr;
+  if (line.series == "value") {
+    events.add(*rank, line.name, line.event, array);
   } else {
-    events.add(*rank, std::string(name).append("/").append(series), event);
+    events.add(*rank, std::string(line.name).append("/").append(line.series), line.event, array);
   }
   return true;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -58,7 +59,8 @@ class ChromeWriter {
   void counter(const RankTrace& trace, const Event& event);
   void flow(const RankTrace& trace, const Event& event, int lane, const FlowEnd& end);
   void begin_event(char phase, int pid, int tid);
-  void args(const Event& event);
+  void args(const RankTrace& trace, const Event& event);
+  void array(const RankTrace& trace, const Event& event);
   void field(const NamedField& field, const Event& event);
   void key(std::string_view name);
   void flush() {
@@ -91,6 +93,7 @@ void ChromeWriter::header() {
   out_ += ",\"world_size\":" + std::to_string(world) + "}";
   out_ += ",\n\"ranklab\":{\"clock\":";
   out_ += options_.clock == TraceClock::kVirtual ? "\"virtual\"" : "\"wall\"";
+  if (options_.gpus_per_node > 0) out_ += ",\"gpus_per_node\":" + std::to_string(options_.gpus_per_node);
   out_ += ",\"ranks\":[";
   for (const RankTrace& trace : traces_) {
     out_ += &trace == &traces_.front() ? "\n" : ",\n";
@@ -178,7 +181,7 @@ void ChromeWriter::field(const NamedField& named, const Event& event) {
 }
 
 // All that `ts` and `dur` do not say. The collective's words first, as people read them.
-void ChromeWriter::args(const Event& event) {
+void ChromeWriter::args(const RankTrace& trace, const Event& event) {
   key("args");
   out_ += '{';
   first_key_ = true;
@@ -195,14 +198,34 @@ void ChromeWriter::args(const Event& event) {
     key("dtype");
     append_json_string(out_, name(event.dtype));
   }
+  if (event.purpose != Purpose::kOther) {
+    key("purpose");
+    append_json_string(out_, name(event.purpose));
+  }
   for (const NamedField& named : kArgFields) field(named, event);
   for (const NamedField& named : options_.clock == TraceClock::kVirtual ? kWallSpan : kVirtualSpan) field(named, event);
   if (event.value != 0 && event.kind != EventKind::kCounter) {
     key("value");
     append_json_double(out_, event.value);
   }
+  array(trace, event);
   out_ += '}';
   first_key_ = false;
+}
+
+void ChromeWriter::array(const RankTrace& trace, const Event& event) {
+  if (event.array == 0) return;
+  RANKLAB_CHECK(event.array <= trace.arrays.size(), ErrorKind::kInternal,
+                .where = "trace writer, rank " + std::to_string(trace.global_rank),
+                .what = "an event without its numbers", .got = "array " + std::to_string(event.array),
+                .want = "at most " + std::to_string(trace.arrays.size()));
+  key("array");
+  char before = '[';
+  for (const double number : trace.arrays[event.array - 1]) {
+    out_ += std::exchange(before, ',');
+    append_json_double(out_, number);
+  }
+  out_ += before == '[' ? "[]" : "]";
 }
 
 void ChromeWriter::slice(const RankTrace& trace, const Event& event, int lane) {
@@ -215,7 +238,7 @@ void ChromeWriter::slice(const RankTrace& trace, const Event& event, int lane) {
   append_json_string(out_, trace.names[event.name]);
   key("cat");
   append_json_string(out_, category(event.kind));
-  args(event);
+  args(trace, event);
   out_ += '}';
 }
 
@@ -227,7 +250,7 @@ void ChromeWriter::instant(const RankTrace& trace, const Event& event) {
   out_ += "\"p\"";
   key("name");
   append_json_string(out_, trace.names[event.name]);
-  args(event);
+  args(trace, event);
   out_ += '}';
 }
 
@@ -252,6 +275,7 @@ void ChromeWriter::counter(const RankTrace& trace, const Event& event) {
   for (const NamedField& named : kArgFields) field(named, event);
   const NamedField& other = options_.clock == TraceClock::kVirtual ? kWallSpan[0] : kVirtualSpan[0];
   field(other, event);
+  array(trace, event);
   out_ += "}}";
 }
 

@@ -18,7 +18,8 @@ constexpr int kTraceSchemaVersion = 1;
 
 struct ChromeWriterOptions {
   TraceClock clock = TraceClock::kVirtual;
-  int world_size = 0;  // 0: the number of traces
+  int world_size = 0;     // 0: the number of traces
+  int gpus_per_node = 0;  // 0: not known
 };
 
 void write_chrome_trace(const std::string& path, std::span<const RankTrace> traces,

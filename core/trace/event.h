@@ -24,15 +24,16 @@ enum class EventKind : uint8_t {
 
 struct Event {
   EventKind kind = EventKind::kInstant;
-  Axis axis = Axis::kWorld;     // lane of a collective
-  Verb verb = Verb::kBarrier;   // of a collective
-  DType dtype = DType::kOther;  // of a collective
-  uint32_t name = 0;            // index into RankTrace::names
+  Axis axis = Axis::kWorld;           // lane of a collective
+  Verb verb = Verb::kBarrier;         // of a collective
+  DType dtype = DType::kOther;        // of a collective
+  Purpose purpose = Purpose::kOther;  // of a collective
+  uint32_t name = 0;                  // index into RankTrace::names
   int32_t step = -1;
   int32_t microbatch = -1;
   int32_t stage = -1;            // pipeline stage of an action
   int32_t peer = -1;             // group rank of the root or the peer, else -1
-  int32_t tag = 0;               // of a message
+  int32_t tag = 0;               // of a message; of a routing event (routing_event.h) the layer
   int64_t sequence = -1;         // of a collective: number of the call in its group; both ends of a message share it
   int64_t virtual_begin_ns = 0;  // for a collective: when it started on the link (its latest member had posted)
   int64_t virtual_end_ns = 0;
@@ -50,6 +51,9 @@ struct Event {
   int64_t algorithm_bytes = 0;  // what this rank sends under the modelled algorithm (ring: 2(n-1)/n x logical)
   int64_t wire_bytes = 0;       // what the backend moved out of this rank
   double value = 0;             // of a counter ("loss", "memory/parameters")
+  // Numbers that belong to the event, as RankTrace::arrays[array - 1]; 0: none. Of an all_to_all the bytes this rank
+  // sent to each member of the group, of a routing event what routing_event.h says.
+  uint32_t array = 0;
 
   bool operator==(const Event&) const = default;
 };
@@ -68,6 +72,7 @@ struct RankTrace {
   std::string label;  // "dp0 tp1 pp0"
   std::vector<std::string> names;
   std::vector<TraceGroup> groups;
+  std::vector<std::vector<double>> arrays;  // of the events that have one
   std::vector<Event> events;
   int64_t dropped = 0;  // events lost because the ring was full (0 unless the limit was reached)
 

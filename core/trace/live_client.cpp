@@ -110,6 +110,7 @@ class RemoteSource final : public LiveSource {
       shared_.fresh[i] = false;
       out.push_back(shared_.ranks[i]);
       shared_.ranks[i].events.clear();
+      shared_.ranks[i].arrays.clear();
     }
     shared_.unread = 0;
     return out;

@@ -8,7 +8,8 @@ namespace ranklab {
 struct LiveFeed::Ring {
   std::mutex mutex;
   RankTrace about;            // label, groups and names; no events
-  std::vector<Event> events;  // event n is at n % capacity
+  std::vector<Event> events;  // event n is at n % capacity, and its array at the same place
+  std::vector<std::vector<double>> arrays;
   uint64_t written = 0;
 };
 
@@ -24,7 +25,7 @@ LiveFeed::~LiveFeed() = default;
 int LiveFeed::world_size() const { return static_cast<int>(rings_.size()); }
 size_t LiveFeed::capacity() const { return capacity_; }
 
-void LiveFeed::push(const RankTrace& so_far, const Event& event) {
+void LiveFeed::push(const RankTrace& so_far, const Event& event, std::vector<double> array) {
   Ring& ring = *rings_[static_cast<size_t>(so_far.global_rank)];
   const std::lock_guard lock(ring.mutex);
   if (ring.about.label.empty()) ring.about.label = so_far.label;
@@ -32,8 +33,10 @@ void LiveFeed::push(const RankTrace& so_far, const Event& event) {
   for (size_t i = ring.about.names.size(); i < so_far.names.size(); ++i) ring.about.names.push_back(so_far.names[i]);
   if (ring.events.size() < capacity_) {
     ring.events.push_back(event);
+    ring.arrays.push_back(std::move(array));
   } else {
     ring.events[ring.written % capacity_] = event;
+    ring.arrays[ring.written % capacity_] = std::move(array);
   }
   ++ring.written;
 }
@@ -76,7 +79,16 @@ bool LiveReader::read(int global_rank, RankTrace& out, size_t limit) {
   out.dropped = lost_[index];
   const uint64_t end = std::min<uint64_t>(ring.written, next + limit);
   out.events.reserve(end - next);
-  for (; next < end; ++next) out.events.push_back(ring.events[next % feed_->capacity_]);
+  size_t numbers = 0;
+  for (; next < end; ++next) {
+    const std::vector<double>& array = ring.arrays[next % feed_->capacity_];
+    numbers += array.size();
+    if (numbers > kMostNumbers && !out.events.empty()) break;
+    Event& event = out.events.emplace_back(ring.events[next % feed_->capacity_]);
+    if (array.empty()) continue;
+    out.arrays.push_back(array);
+    event.array = static_cast<uint32_t>(out.arrays.size());
+  }
   return true;
 }
 

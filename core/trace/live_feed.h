@@ -2,7 +2,7 @@
 // never waits for a viewer; a viewer that comes late finds what is still there, and one that is too slow loses the
 // oldest ones and is told how many. Any number of readers, each with its own place.
 // Cost: a rank pays one uncontended lock and a copy of the event, about 0.1 us; memory capacity x sizeof(Event)
-// (about 200 bytes) a rank. Thread rule: push() from the rank's thread, the rest from any.
+// (about 200 bytes) a rank, and the events' arrays. Thread rule: push() from the rank's thread, the rest from any.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -24,7 +24,7 @@ class LiveFeed {
   size_t capacity() const;
 
   // `so_far` holds the rank's label, groups and names; its events are not read.
-  void push(const RankTrace& so_far, const Event& event);
+  void push(const RankTrace& so_far, const Event& event, std::vector<double> array = {});
   // Nothing will follow. `error` is empty when the run ended well.
   void end(std::string error);
   bool ended() const;
@@ -45,6 +45,8 @@ class LiveReader {
  public:
   explicit LiveReader(std::shared_ptr<const LiveFeed> feed);
 
+  // A read ends with the event whose array would make the numbers of the arrays more than this, or before it.
+  static constexpr size_t kMostNumbers = size_t{1} << 16;
   // What the rank recorded since the last call, `limit` events at most: its label, groups and all names so far (the
   // indices of earlier events stay valid), the new events, and in `dropped` how many were overwritten unread so far.
   // Returns false, and leaves `out` empty but for its rank, when there is nothing new.

@@ -1,5 +1,6 @@
 #include "core/trace/live_message.h"
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 
@@ -51,7 +52,28 @@ void pack(Packer& out, const Event& e) {
   out.number(e.wall_begin_ns).number(e.wall_end_ns).number(e.virtual_posted_ns).number(e.virtual_matched_ns);
   out.number(e.virtual_first_byte_ns).number(e.wall_matched_ns).number(e.virtual_exposed_ns);
   out.number(e.virtual_peer_wait_ns).number(e.logical_bytes).number(e.algorithm_bytes).number(e.wire_bytes);
-  out.number(bits(e.value));
+  out.number(bits(e.value)).number(static_cast<int64_t>(e.purpose));
+}
+
+// The numbers of an event; too many of them stay behind.
+void pack_array(Packer& out, const RankTrace& batch, const Event& event) {
+  static const std::vector<double> kNone;
+  const bool has = event.array > 0 && event.array <= batch.arrays.size();
+  const std::vector<double>& array = has ? batch.arrays[event.array - 1] : kNone;
+  const bool fits = array.size() <= kLiveNumbersPerFrame;
+  out.number(has && fits ? static_cast<int64_t>(array.size()) : -1);
+  if (!fits) return;
+  for (const double number : array) out.number(bits(number));
+}
+
+// `numbers` are those that the frame may still hold.
+void unpack_array(Unpacker& in, int64_t& numbers, RankTrace& rank, Event& event) {
+  const int count = in.number_between(-1, std::min(numbers, static_cast<int64_t>(in.left() / sizeof(int64_t))));
+  if (count < 0) return;
+  numbers -= count;
+  std::vector<double>& array = rank.arrays.emplace_back();
+  for (int i = 0; i < count; ++i) array.push_back(real(in));
+  event.array = static_cast<uint32_t>(rank.arrays.size());
 }
 
 Event unpack_event(Unpacker& in, size_t names) {
@@ -69,6 +91,7 @@ Event unpack_event(Unpacker& in, size_t names) {
         &e.virtual_peer_wait_ns, &e.logical_bytes, &e.algorithm_bytes, &e.wire_bytes})
     *field = in.number();
   e.value = real(in);
+  e.purpose = choice(in, Purpose::kCount);
   return e;
 }
 
@@ -189,7 +212,10 @@ std::string events_frame(const RankTrace& batch, size_t names_from) {
   out.number(static_cast<int64_t>(names_from)).number(static_cast<int64_t>(batch.names.size() - names_from));
   for (size_t i = names_from; i < batch.names.size(); ++i) out.text(batch.names[i]);
   out.number(static_cast<int64_t>(batch.events.size()));
-  for (const Event& event : batch.events) pack(out, event);
+  for (const Event& event : batch.events) {
+    pack(out, event);
+    pack_array(out, batch, event);
+  }
   return frame(LiveType::kEvents, out);
 }
 
@@ -209,8 +235,12 @@ int unpack_events(std::string_view payload, std::vector<RankTrace>& ranks) {
   if (names_from != static_cast<int64_t>(rank.names.size()))
     refuse("names from " + std::to_string(names_from), "from " + std::to_string(rank.names.size()));
   for (int left = in.number_between(0, kMany - names_from); left > 0; --left) rank.names.push_back(in.text());
-  for (int left = in.number_between(0, kLiveEventsPerFrame); left > 0; --left)
-    rank.events.push_back(unpack_event(in, rank.names.size()));
+  int64_t numbers = kLiveNumbersPerFrame;
+  for (int left = in.number_between(0, kLiveEventsPerFrame); left > 0; --left) {
+    Event event = unpack_event(in, rank.names.size());
+    unpack_array(in, numbers, rank, event);
+    rank.events.push_back(event);
+  }
   return global_rank;
 }
 

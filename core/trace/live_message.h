@@ -17,10 +17,11 @@
 namespace ranklab {
 
 constexpr uint32_t kLiveMagic = 0x31'56'4b'52;  // "RKV1"
-constexpr int64_t kLiveVersion = 1;
+constexpr int64_t kLiveVersion = 2;
 constexpr size_t kLiveFrameCap = 1 << 20;    // payload bytes from the run
 constexpr size_t kLiveCommandCap = 4 << 10;  // from a viewer
 constexpr size_t kLiveEventsPerFrame = 1024;
+constexpr size_t kLiveNumbersPerFrame = 1 << 16;  // of the arrays of its events
 
 enum class LiveType : uint32_t { kAttach, kCommand, kWelcome, kEvents, kState, kEnded, kCount };
 
@@ -54,7 +55,8 @@ struct LiveWelcome {
 std::string attach_frame();
 std::string command_frame(const LiveCommand& command);
 std::string welcome_frame(const LiveWelcome& welcome);
-// Names from `names_from` on: the earlier ones were sent before.
+// Names from `names_from` on: the earlier ones were sent before. REQUIRES: the arrays of the events have at most
+// kLiveNumbersPerFrame numbers together; one that alone has more is left out.
 std::string events_frame(const RankTrace& batch, size_t names_from);
 std::string state_frame(const StepperState& state);
 std::string ended_frame(const std::string& error);
@@ -65,8 +67,8 @@ LiveCommand unpack_command(std::string_view payload);
 LiveWelcome unpack_welcome(std::string_view payload);
 StepperState unpack_state(std::string_view payload, int world_size);
 std::string unpack_ended(std::string_view payload);
-// Adds what came to its rank: label, groups, dropped count and names are replaced or extended, events appended.
-// `ranks` has one entry per global rank. Returns the rank.
+// Adds what came to its rank: label, groups, dropped count and names are replaced or extended, events and their arrays
+// appended. `ranks` has one entry per global rank. Returns the rank.
 int unpack_events(std::string_view payload, std::vector<RankTrace>& ranks);
 
 }  // namespace ranklab

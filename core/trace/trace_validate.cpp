@@ -32,6 +32,7 @@ class CallChecker {
   void check_call(const MatchedCall& call);
   void check_members(const MatchedCall& call, const std::string& where);
   void check_equal(const MatchedCall& call, const std::string& where);
+  void check_parts(const MatchedCall& call, const std::string& where);
   bool recorded_all(int global_rank) const {
     const auto it = index_of_rank_.find(global_rank);
     return it != index_of_rank_.end() && file_.ranks[it->second].dropped == 0;
@@ -112,6 +113,8 @@ void CallChecker::check_equal(const MatchedCall& call, const std::string& where)
     const std::string rank = "rank " + std::to_string(file_.ranks[side.rank_index].global_rank);
     if (!call.message && event.verb != first.verb) {
       problem("collective: " + where + " is " + std::string(name(event.verb)) + " on " + rank);
+    } else if (event.purpose != first.purpose) {
+      problem("collective: " + where + " is for " + std::string(name(event.purpose)) + " on " + rank);
     } else if (event.dtype != first.dtype) {
       problem("collective: " + where + " has dtype " + std::string(name(event.dtype)) + " on " + rank);
     } else if (event.verb != Verb::kAllToAll && event.logical_bytes != first.logical_bytes) {
@@ -124,12 +127,30 @@ void CallChecker::check_equal(const MatchedCall& call, const std::string& where)
   }
 }
 
+// What the parts of an all_to_all say: one for each member, none below 0.
+void CallChecker::check_parts(const MatchedCall& call, const std::string& where) {
+  for (const EventRef& side : call.sides) {
+    const Event& event = event_of(side);
+    const RankTrace& trace = file_.ranks[side.rank_index];
+    if (event.verb != Verb::kAllToAll || event.array == 0) continue;
+    const std::vector<double>& parts = trace.arrays[event.array - 1];
+    const std::string rank = "rank " + std::to_string(trace.global_rank);
+    if (parts.size() != call.group.size()) {
+      problem("collective: " + where + " has " + std::to_string(parts.size()) + " parts on " + rank + ", want " +
+              std::to_string(call.group.size()));
+    } else if (!std::all_of(parts.begin(), parts.end(), [](double part) { return part >= 0; })) {
+      problem("collective: " + where + " has a part below 0 on " + rank);
+    }
+  }
+}
+
 void CallChecker::check_call(const MatchedCall& call) {
   if (call.group.empty()) return;  // the group was not recorded: nothing to hold it against
   const EventRef& side = call.sides.front();
   const std::string where = describe(file_.ranks[side.rank_index], event_of(side));
   check_members(call, where);
   check_equal(call, where);
+  check_parts(call, where);
 }
 
 }  // namespace

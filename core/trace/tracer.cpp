@@ -21,7 +21,20 @@ uint32_t Tracer::intern(std::string_view name) {
 void Tracer::record(const Event& event) {
   if (!enabled_) return;
   if (keeping_) keep(event);
-  if (live_feed_ != nullptr || stepper_ != nullptr) show(event);
+  if (live_feed_ != nullptr || stepper_ != nullptr) show(event, {});
+}
+
+void Tracer::record(Event event, std::vector<double> array) {
+  if (!enabled_) return;
+  const bool watched = live_feed_ != nullptr || stepper_ != nullptr;
+  if (keeping_) {
+    if (trace_.events.size() < capacity_) {
+      trace_.arrays.push_back(array);
+      event.array = static_cast<uint32_t>(trace_.arrays.size());
+    }
+    keep(event);
+  }
+  if (watched) show(event, std::move(array));
 }
 
 void Tracer::complete(Event& event) const {
@@ -41,9 +54,10 @@ void Tracer::keep(const Event& event) {
   }
 }
 
-void Tracer::show(Event event) {
+void Tracer::show(Event event, std::vector<double> array) {
   complete(event);
-  if (live_feed_ != nullptr) live_feed_->push(trace_, event);
+  event.array = 0;  // of the kept events; what is shown brings its own
+  if (live_feed_ != nullptr) live_feed_->push(trace_, event, std::move(array));
   if (stepper_ != nullptr) stepper_->recorded(trace_.global_rank, event, trace_.names[event.name]);
 }
 

@@ -23,6 +23,7 @@ class Tracer {
   uint32_t intern(std::string_view name);  // same text, same index
   // Fills step and microbatch with the current ones when they are -1; an instant or counter ends where it begins.
   void record(const Event& event);
+  void record(Event event, std::vector<double> array);       // with numbers of its own (Event::array)
   void set_group(Axis axis, std::vector<int> global_ranks);  // once per axis; further calls replace it
   void set_step(int step) { step_ = step; }
   void set_microbatch(int microbatch) { microbatch_ = microbatch; }
@@ -49,7 +50,7 @@ class Tracer {
  private:
   void complete(Event& event) const;
   void keep(const Event& event);
-  void show(Event event);
+  void show(Event event, std::vector<double> array);
 
   RankTrace trace_;
   std::unordered_map<std::string, uint32_t> index_;

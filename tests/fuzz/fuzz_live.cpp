@@ -32,8 +32,9 @@ void read(const RawFrame& frame, std::vector<RankTrace>& ranks) {
     case LiveType::kEvents: {
       const auto rank = static_cast<size_t>(unpack_events(frame.payload, ranks));
       for (const Event& event : ranks[rank].events)
-        if (event.name >= ranks[rank].names.size()) std::abort();
+        if (event.name >= ranks[rank].names.size() || event.array > ranks[rank].arrays.size()) std::abort();
       ranks[rank].events.clear();
+      ranks[rank].arrays.clear();
       return;
     }
     case LiveType::kState:

@@ -1,5 +1,6 @@
 // Any bytes as the file a viewer is given: what is readable of it is loaded, and every table and picture is made of it.
 // The bytes also stand for a link and a selection somebody pasted.
+#include <cmath>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "viz/model/critical_path.h"
 #include "viz/model/curves.h"
 #include "viz/model/deep_link.h"
+#include "viz/model/expert_load.h"
 #include "viz/model/level_of_detail.h"
 #include "viz/model/load_trace.h"
 #include "viz/model/memory_table.h"
@@ -19,7 +21,7 @@
 #include "viz/model/svg.h"
 #include "viz/model/text_timeline.h"
 #include "viz/model/trace_diff.h"
-#include "viz/model/traffic_matrix.h"
+#include "viz/model/traffic_text.h"
 
 using namespace ranklab;
 using namespace ranklab::viz;
@@ -46,7 +48,15 @@ void look_at(const TraceStore& store, const Window& window) {
   idle_strip(report, window.range, 100);
   const CriticalPath path = find_critical_path(store, window);
   require(store.empty() || window.range.empty() || path.length_ns() == window.range.length_ns());
-  traffic_matrix(store, window).total();
+  const TrafficMatrix traffic = traffic_matrix(store, window);
+  require(traffic.total().messages >= traffic_matrix(store, window, {.purpose = Purpose::kDispatch}).total().messages);
+  matrix_text(traffic, TrafficLayer::kWire);
+  purpose_text(traffic_by_purpose(store, window, {.gpus_per_node = 2}), 2);
+  const ExpertTable experts = expert_table(store, window);
+  for (const LayerLoad& load : experts.loads)
+    require(std::isfinite(load.measures.cv) && load.measures.max <= load.measures.sum);
+  expert_text(experts);
+  for (const int layer : experts.layers) load_history(experts, layer);
   const std::vector<CommCall> calls = comm_calls(store, window);
   std::vector<uint32_t> order;
   sort_calls(calls, CommColumn::kBusbw, false, order);

@@ -40,6 +40,7 @@ Event random_event(std::mt19937_64& random, uint32_t names) {
   event.axis = static_cast<Axis>(below(static_cast<int>(Axis::kCount)));
   event.verb = static_cast<Verb>(below(static_cast<int>(Verb::kCount)));
   event.dtype = static_cast<DType>(below(10));
+  event.purpose = static_cast<Purpose>(below(static_cast<int>(Purpose::kCount)));
   event.virtual_end_ns += below(1 << 20);
   event.wall_end_ns += below(1 << 20);
   event.virtual_posted_ns = below(2) == 0 ? kNoTime : below(1 << 30);
@@ -62,7 +63,13 @@ std::vector<RankTrace> random_traces() {
     traces[r].dropped = static_cast<int64_t>(r);
     traces[r].names = {"F", "memory/parameters", "loss", "a/value", "\"quoted\"\n\xE2\x86\x92", "never used"};
     traces[r].groups = {{Axis::kDp, {0, 2, 4}}, {Axis::kDpCp, {static_cast<int>(2 * r)}}};
-    for (int i = 0; i < 300; ++i) traces[r].events.push_back(random_event(random, 5));
+    for (int i = 0; i < 300; ++i) {
+      Event& event = traces[r].events.emplace_back(random_event(random, 5));
+      if (random() % 3 != 0) continue;
+      std::vector<double>& array = traces[r].arrays.emplace_back(random() % 4);
+      for (double& number : array) number = std::ldexp(static_cast<double>(random() >> 11), -20);
+      event.array = static_cast<uint32_t>(traces[r].arrays.size());
+    }
   }
   return traces;
 }
@@ -79,10 +86,11 @@ TEST(ChromeFile, ReadsBackEveryField) {
           for (Event& event : trace.events) std::swap(event.virtual_end_ns, event.wall_end_ns);
         }
       }
-      write_chrome_trace(path, written, {.clock = clock, .world_size = 6});
+      write_chrome_trace(path, written, {.clock = clock, .world_size = 6, .gpus_per_node = 3});
       const TraceFile file = read_chrome_trace(path);
       EXPECT_EQ(file.clock, clock);
       EXPECT_EQ(file.world_size, 6);
+      EXPECT_EQ(file.gpus_per_node, 3);
       EXPECT_EQ(file.ranks, written) << name;
     }
   }

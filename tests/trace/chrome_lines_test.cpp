@@ -40,6 +40,7 @@ Event random_event(std::mt19937_64& random, uint32_t names) {
     e.axis = static_cast<Axis>(random() % static_cast<size_t>(Axis::kCount));
     e.verb = static_cast<Verb>(random() % static_cast<size_t>(Verb::kCount));
     e.dtype = static_cast<DType>(random() % (static_cast<size_t>(DType::kOther) + 1));
+    e.purpose = static_cast<Purpose>(random() % static_cast<size_t>(Purpose::kCount));
     e.peer = static_cast<int>(random() % 8);
     e.tag = static_cast<int>(random() % 100) - 50;
     e.sequence = static_cast<int64_t>(random() % 100000);
@@ -72,14 +73,21 @@ TEST(ChromeLines, EqualToTheGeneralReaderOnRandomTraces) {
       trace.label = "dp" + std::to_string(rank);
       trace.names = {"F", "BW", "memory/parameters", "a/value", "caf\xC3\xA9 \"x\"", "tab\there", "loss", "a\\b", ""};
       trace.groups = {{Axis::kTp, {0, 3}}, {Axis::kPp, {0, 4}}};
-      for (int i = 0; i < 40; ++i)
-        trace.events.push_back(random_event(random, static_cast<uint32_t>(trace.names.size())));
+      for (int i = 0; i < 40; ++i) {
+        Event& event = trace.events.emplace_back(random_event(random, static_cast<uint32_t>(trace.names.size())));
+        if (random() % 2 == 0) continue;
+        const double special[] = {0, 131072, -0.5, 1e300, 1e-7, std::numeric_limits<double>::infinity()};
+        std::vector<double>& array = trace.arrays.emplace_back();
+        for (auto left = random() % 4; left > 0; --left) array.push_back(special[random() % std::size(special)]);
+        event.array = static_cast<uint32_t>(trace.arrays.size());
+      }
       traces.push_back(std::move(trace));
     }
     for (const TraceClock clock : {TraceClock::kVirtual, TraceClock::kWall}) {
       write_chrome_trace(path, traces, {.clock = clock});
       const TraceFile fast = read_chrome_trace(path), slow = read_chrome_trace_slowly(path);
       ASSERT_EQ(fast.ranks, slow.ranks) << "round " << round;
+      ASSERT_EQ(fast.ranks[1].arrays, traces[1].arrays);
       EXPECT_EQ(fast.clock, slow.clock);
       EXPECT_EQ(fast.world_size, slow.world_size);
       EXPECT_EQ(read_trace_prefix(path).broken, "");
@@ -116,7 +124,11 @@ TEST(ChromeLines, EveryChangeOfALineIsReadAlikeOrLeftAlone) {
        {R"({"ph":"X","pid":1,"tid":3000,"ts":29.621,"dur":2.04,"name":"recv","cat":"collective","args":{"verb":"recv",)"
         R"("axis":"pp","dtype":"fp32","step":5,"peer":0,"seq":12,"posted_ns":-3,"wall_end_ns":9,"value":0.5}})",
         R"({"ph":"C","pid":1,"tid":0,"ts":-7,"name":"memory","args":{"value":64.25},"ranklab":{"step":2}})",
-        R"({"ph":"i","pid":1,"tid":0,"ts":0.001,"s":"p","name":"recv","args":{"step":2}})"}) {
+        R"({"ph":"i","pid":1,"tid":0,"ts":0.001,"s":"p","name":"recv","args":{"step":2}})",
+        R"({"ph":"X","pid":1,"tid":0,"ts":1,"dur":2,"name":"a2a","cat":"collective","args":{"verb":"all_to_all",)"
+        R"("axis":"ep","dtype":"bf16","purpose":"dispatch","seq":3,"array":[1024,0,7.5,-2]}})",
+        R"({"ph":"i","pid":1,"tid":0,"ts":1,"s":"p","name":"expert load","args":{"tag":1,"value":3,"array":[]}})",
+        R"({"ph":"C","pid":1,"tid":0,"ts":1,"name":"c","args":{"value":1},"ranklab":{"step":2,"array":[10,1e30]}})"}) {
     const auto whole = read_line(line, true);
     ASSERT_TRUE(whole) << line;
     EXPECT_EQ(whole, read_line(line, false));
@@ -136,7 +148,7 @@ TEST(ChromeLines, EveryChangeOfALineIsReadAlikeOrLeftAlone) {
         }
       }
     }
-    EXPECT_GT(taken, 400U);  // most changes of digits are lines of ours
+    EXPECT_GT(taken, 350U);  // most changes of digits are lines of ours
   }
 }
 
@@ -148,6 +160,11 @@ TEST(ChromeLines, KeysOutOfPlaceAreLeftAlone) {
         R"({"ph":"X","pid":1,"tid":0,"ts":1,"dur":1,"name":"F","cat":"compute","args":{"microbatch":1,"step":5}})",
         R"({"ph":"X","pid":1,"tid":0,"ts":1,"dur":1,"name":"F","cat":"compute","args":{"step":5,"step":6}})",
         R"({"ph":"X","pid":1,"tid":0,"ts":1,"dur":1,"name":"F","cat":"compute","args":{"step":5,"verb":"send"}})",
+        R"({"ph":"X","pid":1,"tid":0,"ts":1,"dur":1,"name":"F","cat":"compute","args":{"array":[1],"step":5}})",
+        R"({"ph":"X","pid":1,"tid":0,"ts":1,"dur":1,"name":"F","cat":"compute","args":{"array":[1],"value":5}})",
+        R"({"ph":"X","pid":1,"tid":0,"ts":1,"dur":1,"name":"F","cat":"compute","args":{"array":[1],"array":[2]}})",
+        R"({"ph":"X","pid":1,"tid":0,"ts":1,"dur":1,"name":"F","cat":"compute","args":{"array":[1,]}})",
+        R"({"ph":"C","pid":1,"tid":0,"ts":1,"name":"loss","args":{"value":1},"ranklab":{"purpose":"combine"}})",
         R"({"ph":"X","pid":9,"tid":0,"ts":1,"dur":1,"name":"F","cat":"compute","args":{}})",
         R"({"ph":"X","pid":1,"tid":0,"ts":1,"dur":1,"name":"F","cat":"other","args":{}})"})
     EXPECT_FALSE(read_line(line, true)) << line;

@@ -51,6 +51,29 @@ TEST(LiveFeedTest, ReadersSeeWhatIsRecordedEachAtItsOwnPace) {
   EXPECT_EQ(tracer.trace().events.size(), 2U) << "the trace keeps them, too";
 }
 
+TEST(LiveFeedTest, NumbersOfEventsComeInBoundedBatches) {
+  const auto feed = std::make_shared<LiveFeed>(1, 8);
+  Tracer tracer(0, "");
+  tracer.set_live_feed(feed.get());
+  LiveReader reader(feed);
+  Event event;
+  event.name = tracer.intern("expert load");
+  tracer.record(event, {1, 2});
+  tracer.record(event);
+  tracer.record(event, std::vector<double>(LiveReader::kMostNumbers, 7.0));
+  RankTrace batch;
+  ASSERT_TRUE(reader.read(0, batch));
+  ASSERT_EQ(batch.events.size(), 2U) << "the third would make more than kMostNumbers";
+  EXPECT_THAT(batch.arrays, ElementsAre(ElementsAre(1, 2)));
+  EXPECT_EQ(batch.events[0].array, 1U);
+  EXPECT_EQ(batch.events[1].array, 0U);
+  ASSERT_TRUE(reader.read(0, batch));
+  ASSERT_EQ(batch.events.size(), 1U);
+  EXPECT_EQ(batch.arrays[batch.events[0].array - 1].size(), LiveReader::kMostNumbers);
+  EXPECT_EQ(tracer.trace().arrays.size(), 2U);
+  EXPECT_EQ(tracer.trace().events[2].array, 2U);
+}
+
 TEST(LiveFeedTest, ASlowReaderLosesTheOldestAndIsTold) {
   const auto feed = std::make_shared<LiveFeed>(1, 8);
   Tracer tracer(0, "");

@@ -81,6 +81,41 @@ TEST(LiveMessageTest, EventsAndNamesAreAdded) {
   EXPECT_THROW(unpack_events(payload(events_frame(second, 1)), ranks), Error) << "names out of order";
 }
 
+TEST(LiveMessageTest, EventsBringTheirNumbersAndPurpose) {
+  std::vector<RankTrace> ranks(2);
+  RankTrace sent = batch({"F", "all_to_all"});
+  sent.events[0].purpose = Purpose::kCombineGrad;
+  sent.events.resize(3, sent.events[0]);
+  sent.arrays = {{1024, 0.5, -3}, {}};
+  sent.events[0].array = 1;
+  sent.events[2].array = 2;
+  unpack_events(payload(events_frame(sent, 0)), ranks);
+  EXPECT_EQ(ranks[1], sent);
+  unpack_events(payload(events_frame(sent, 2)), ranks);  // those of a later frame come behind
+  ASSERT_EQ(ranks[1].arrays.size(), 4U);
+  EXPECT_EQ(ranks[1].arrays[ranks[1].events[3].array - 1], sent.arrays[0]);
+  EXPECT_EQ(ranks[1].events[4].array, 0U);
+}
+
+TEST(LiveMessageTest, TooManyNumbersStayBehindAndAreRefused) {
+  std::vector<RankTrace> ranks(2);
+  RankTrace sent = batch({"all_to_all"});
+  sent.arrays = {std::vector<double>(kLiveNumbersPerFrame + 1, 1.0)};
+  sent.events[0].array = 1;
+  const std::string frame = events_frame(sent, 0);
+  EXPECT_LT(frame.size(), 1000U);
+  unpack_events(payload(frame), ranks);
+  EXPECT_EQ(ranks[1].events.size(), 1U);
+  EXPECT_EQ(ranks[1].events[0].array, 0U);
+  sent.events.resize(2, sent.events[0]);
+  sent.arrays = {std::vector<double>(kLiveNumbersPerFrame / 2 + 1, 1.0)};
+  EXPECT_THROW(unpack_events(payload(events_frame(sent, 1)), ranks), Error) << "more than a frame holds";
+  std::string cut = payload(events_frame(batch({"all_to_all"}), 1));
+  const int64_t many = 1000;  // numbers that are not there
+  cut.replace(cut.size() - sizeof many, sizeof many, reinterpret_cast<const char*>(&many), sizeof many);
+  EXPECT_THROW(unpack_events(cut, ranks), Error);
+}
+
 TEST(LiveMessageTest, CommandsReachTheStepper) {
   struct Fake final : StepperControl {
     StepperState state() const override { return {}; }

@@ -71,6 +71,24 @@ TEST(TraceValidate, FindsMembersThatDisagree) {
               ElementsAre(HasSubstr("#0 is missing on rank 1"), HasSubstr("#7 is missing on rank 0")));
 }
 
+TEST(TraceValidate, FindsPartsOfAnAllToAllThatCannotBe) {
+  const auto with_parts = [](const std::vector<double>& parts, Purpose purpose = Purpose::kDispatch) {
+    return problems_after([&](auto& traces) {
+      for (RankTrace& trace : traces) {
+        trace.events[kAllReduce].verb = Verb::kAllToAll;
+        trace.events[kAllReduce].purpose = Purpose::kDispatch;
+      }
+      traces[1].events[kAllReduce].purpose = purpose;
+      traces[1].arrays = {parts};
+      traces[1].events[kAllReduce].array = 1;
+    });
+  };
+  EXPECT_THAT(with_parts({512, 0}), IsEmpty());
+  EXPECT_THAT(with_parts({512}), ElementsAre(HasSubstr("all_to_all on dp #0 has 1 parts on rank 1, want 2")));
+  EXPECT_THAT(with_parts({512, -8}), ElementsAre(HasSubstr("has a part below 0 on rank 1")));
+  EXPECT_THAT(with_parts({512, 0}, Purpose::kCombine), ElementsAre(HasSubstr("is for combine on rank 1")));
+}
+
 TEST(TraceValidate, FindsAMessageWithOneEnd) {
   EXPECT_THAT(problems_after([](auto& traces) { traces[1].events.erase(traces[1].events.begin() + kMessage); }),
               ElementsAre(HasSubstr("message: rank 0, send on pp #0 is missing on rank 1")));

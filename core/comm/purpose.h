@@ -1,0 +1,26 @@
+// What the collectives that this thread posts meanwhile are for; events carry it (Event::purpose). Thread rule: per
+// thread.
+#pragma once
+#include <utility>
+
+#include "core/base/vocabulary.h"
+
+namespace ranklab {
+
+inline Purpose& thread_purpose() {
+  thread_local Purpose purpose = Purpose::kOther;
+  return purpose;
+}
+
+class PurposeScope {
+ public:
+  explicit PurposeScope(Purpose purpose) : previous_(std::exchange(thread_purpose(), purpose)) {}
+  ~PurposeScope() { thread_purpose() = previous_; }
+  PurposeScope(const PurposeScope&) = delete;
+  PurposeScope& operator=(const PurposeScope&) = delete;
+
+ private:
+  Purpose previous_;
+};
+
+}  // namespace ranklab
