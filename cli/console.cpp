@@ -15,6 +15,10 @@ namespace {
 
 constexpr const char* kHeader =
     "  step      loss  grad norm        lr   tokens/s  virtual ms    MFU  exposed comm  waiting";
+// Behind it, of models that have them.
+constexpr const char* kPrediction = "  MTP loss";
+constexpr const char* kBalance = "  busiest expert";
+constexpr const char* kDropped = "  dropped";
 
 class ProgressBar {
  public:
@@ -43,11 +47,16 @@ class ProgressBar {
 
 std::string mesh_text(const RunPlan& plan) {
   std::string text;
-  for (const Axis axis : {Axis::kPp, Axis::kDp, Axis::kCp, Axis::kTp}) {
-    if (plan.mesh.size(axis) == 1) continue;
-    text += (text.empty() ? "" : " x ") + std::string(name(axis)) + " " + std::to_string(plan.mesh.size(axis));
-  }
+  const auto add = [&](Axis axis, const char* before) {
+    if (plan.mesh.size(axis) == 1) return;
+    text += (text.empty() ? "" : before) + std::string(name(axis)) + " " + std::to_string(plan.mesh.size(axis));
+  };
+  for (const Axis axis : {Axis::kPp, Axis::kDp, Axis::kCp, Axis::kTp}) add(axis, " x ");
   if (text.empty()) text = "one rank";
+  if (plan.config.model.moe.enabled()) {
+    const size_t dense = text.size();
+    for (const Axis axis : {Axis::kEdp, Axis::kEp, Axis::kEtp}) add(axis, text.size() == dense ? "; experts " : " x ");
+  }
   if (plan.sequence_parallel && plan.mesh.size(Axis::kTp) > 1) text += ", sequence parallel";
   return text;
 }
@@ -62,6 +71,9 @@ class ConsoleHook : public Hook {
     total_ = c.train_iters;
     wants_sample_ = c.sample_tokens > 0;
     simulated_ = c.backend == "cpu_sim" && c.virtual_time;
+    predicts_ = c.model.mtp_num_layers > 0;
+    balances_ = c.model.moe.enabled();
+    drops_ = c.model.moe.capacity_factor > 0;
     begin_ns_ = wall_now_ns();
     std::fprintf(out_, "%s\n", style_.bold(model_title(plan, info.parameters)).c_str());
     line("world", info.world);
@@ -74,7 +86,11 @@ class ConsoleHook : public Hook {
     line("data", info.data);
     if (simulated_) line("profile", plan.profile.title + " (virtual times)");
     if (!options_.gemm.empty()) line("gemm", options_.gemm);
-    std::fprintf(out_, "\n%s\n", style_.bold(kHeader).c_str());
+    std::string header = kHeader;
+    if (predicts_) header += kPrediction;
+    if (balances_) header += kBalance;
+    if (balances_ && drops_) header += kDropped;
+    std::fprintf(out_, "\n%s\n", style_.bold(header).c_str());
     std::fflush(out_);
   }
 
@@ -110,11 +126,15 @@ class ConsoleHook : public Hook {
     std::fprintf(out_, "%6ld  %8.4f  %9.4f  %8.2e  %9.0f", static_cast<long>(m.step), m.loss, m.grad_norm, m.lr,
                  m.tokens_per_s);
     if (simulated_) {
-      std::fprintf(out_, "  %10.3f  %4.1f%%  %11.1f%%  %6.1f%%\n", m.virtual_step_ms, 100 * m.mfu,
+      std::fprintf(out_, "  %10.3f  %4.1f%%  %11.1f%%  %6.1f%%", m.virtual_step_ms, 100 * m.mfu,
                    100 * m.exposed_comm_fraction, 100 * m.peer_wait_fraction);
     } else {
-      std::fprintf(out_, "  %10s  %5s  %12s  %7s\n", "-", "-", "-", "-");
+      std::fprintf(out_, "  %10s  %5s  %12s  %7s", "-", "-", "-", "-");
     }
+    if (predicts_) std::fprintf(out_, "  %8.4f", m.mtp_loss);
+    if (balances_) std::fprintf(out_, "  %8.2f x mean", m.moe_max_over_mean);
+    if (balances_ && drops_) std::fprintf(out_, "  %6.2f%%", 100 * m.moe_dropped_fraction);
+    std::fputc('\n', out_);
     std::fflush(out_);
   }
   void line(const char* label, const std::string& text) const {
@@ -128,6 +148,7 @@ class ConsoleHook : public Hook {
   int64_t total_ = 0;
   bool wants_sample_ = false;
   bool simulated_ = true;
+  bool predicts_ = false, balances_ = false, drops_ = false;
   int64_t begin_ns_ = 0;
 };
 

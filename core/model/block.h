@@ -1,17 +1,18 @@
-// One pre-norm transformer layer: attention and MLP, each one column-parallel and one row-parallel linear. The residual
-// stream travels as (x, branch), the last branch not yet added, so that the addition and the next norm are one pass.
-// Legend: S positions (this rank's with sequence parallelism), B sequences, H hidden. Cost: 2 all_reduce (or all_gather
-// + reduce_scatter) of [S, B, H] forward and 2 backward. Thread rule: its rank's thread.
+// One pre-norm transformer layer: attention, then an MLP or a mixture of experts. The residual stream travels as (x,
+// branch), the last branch not yet added, so that the addition and the next norm are one pass.
+// Legend: S positions (this rank's with sequence parallelism), B sequences, H hidden. Cost of a dense layer: 2
+// all_reduce (or all_gather + reduce_scatter) of [S, B, H] forward and 2 backward. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <memory>
 #include <string>
 
+#include "core/model/attention_layer.h"
+#include "core/model/mlp_layer.h"
 #include "core/model/model_config.h"
-#include "core/nn/attention.h"
 #include "core/nn/dropout.h"
 #include "core/nn/norm.h"
-#include "core/parallel/linear.h"
 
 namespace ranklab {
 
@@ -20,24 +21,31 @@ struct ResidualStream {
   at::Tensor branch_SBH;  // still to be added to x; undefined before the first layer
 };
 
+struct MoePlace;
+
+struct BlockPlace {
+  std::string name;   // "layers.3", of all its parameters
+  int64_t layer = 0;  // its number in the model; MTP modules count on from num_layers
+  RopeTable rope;
+  TensorParallel tp;
+  MoePlace* moe = nullptr;  // REQUIRED for layers with experts; outlives the block
+};
+
 class TransformerBlock {
  public:
-  TransformerBlock(ParameterRegistry& registry, const ModelConfig& config, int64_t layer, RopeTable rope,
-                   TensorParallel tp);
+  TransformerBlock(ParameterRegistry& registry, const ModelConfig& config, const BlockPlace& place);
   // dropout: probability 0 switches it off.
-  void forward(ResidualStream& stream, double dropout_probability, const DropoutPlace& place) const;
+  void forward(ResidualStream& stream, const Batch& batch, double dropout_probability, const DropoutPlace& place) const;
+  // The positions behind those in the cache; forward only, without dropout.
+  void decode(ResidualStream& stream, const Batch& batch, AttentionCache& cache) const;
+  const AttentionLayer& attention() const { return *attention_; }
 
  private:
   std::string name_;
-  AttentionShape attention_;
-  ActivationKind activation_;
-  RopeTable rope_;
   Norm attention_norm_;
-  ColumnParallelLinear qkv_;
-  RowParallelLinear out_;
+  std::unique_ptr<AttentionLayer> attention_;
   Norm mlp_norm_;
-  ColumnParallelLinear up_;
-  RowParallelLinear down_;
+  std::unique_ptr<MlpLayer> mlp_;
 };
 
 }  // namespace ranklab

@@ -1,6 +1,7 @@
 #include "core/model/causal_lm.h"
 
 #include "core/base/error.h"
+#include "core/model/decode_cache.h"
 
 namespace ranklab {
 
@@ -11,6 +12,18 @@ std::vector<int64_t> CausalLm::boundary_shape(int64_t /*sequences*/, int64_t /*t
                                             .want = "--pp 1",
                                             .fix = "override num_stages(), stage_parameters(), boundary_shape() and "
                                                    "forward_stage() of CausalLm"});
+}
+
+std::unique_ptr<DecodeCache> CausalLm::begin_decoding(int64_t /*sequences*/, int64_t /*positions*/) {
+  throw Error(ErrorKind::kInvalidArgument, {.where = "decoding",
+                                            .what = "this model keeps no cache of the tokens it has seen",
+                                            .want = "begin_decoding() and decode() of CausalLm",
+                                            .fix = "override them, or compute logits() of the whole window"});
+}
+
+at::Tensor CausalLm::decode(DecodeCache& /*cache*/, const at::Tensor& /*tokens_BS*/) {
+  begin_decoding(0, 0);
+  return {};
 }
 
 at::Tensor CausalLm::forward_stage(int stage, const at::Tensor& input, const Batch& batch, StageResult result) {

@@ -3,6 +3,9 @@
 #include <cstdint>
 #include <string>
 
+#include "core/model/mla_config.h"
+#include "core/model/moe_config.h"
+
 namespace ranklab {
 
 enum class NormKind { kRmsNorm, kLayerNorm };
@@ -26,11 +29,23 @@ struct ModelConfig {
   double dropout = 0.0;         // on embeddings and both residual branches
   bool add_bias = false;        // on linear layers
   bool tie_embeddings = false;  // the output head is the token embedding
+  MlaConfig mla = {};
+  YarnConfig yarn = {};
+  MoeConfig moe = {};
+  // Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): modules behind the last layer that predict one
+  // token further each; their mean loss, times the weight, joins the loss.
+  int64_t mtp_num_layers = 0;
+  double mtp_loss_weight = 0.1;
 
   int64_t query_groups() const { return num_query_groups == 0 ? num_attention_heads : num_query_groups; }
   int64_t head_dim() const { return hidden_size / num_attention_heads; }
+  int64_t expert_ffn() const { return moe.ffn_hidden_size == 0 ? ffn_hidden_size : moe.ffn_hidden_size; }
+  // Whether this layer's MLP is a mixture of experts. MTP modules count on from num_layers.
+  bool is_moe_layer(int64_t layer) const { return moe.enabled() && layer >= moe.first_dense_layers; }
   // Elements of all parameters, padding not counted.
   int64_t parameter_count() const;
+  // ... of those that a token is computed with: of the routed experts, topk.
+  int64_t active_parameter_count() const;
   // FLOPs of forward + backward for one token at sequence length `seq`: 6 x weights of matmuls + causal attention.
   double training_flops_per_token(int64_t seq) const;
 };
@@ -38,5 +53,15 @@ struct ModelConfig {
 // Checks the sizes against each other and against the split before any rank starts. Throws kInvalidArgument naming both
 // numbers and the nearest legal values.
 void validate(const ModelConfig& config, int tp, bool sequence_parallel);
+
+// How a layout shares out the experts.
+struct ExpertSplit {
+  int tp = 1;
+  int ep = 1;
+  int etp = 1;
+  bool sequence_parallel = false;
+};
+// The same for the experts.
+void validate_experts(const ModelConfig& config, const ExpertSplit& split);
 
 }  // namespace ranklab

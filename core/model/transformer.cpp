@@ -8,6 +8,10 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/model/block.h"
+#include "core/model/decode_cache.h"
+#include "core/model/moe_layer.h"
+#include "core/model/mtp.h"
+#include "core/nn/yarn.h"
 #include "core/parallel/collectives.h"
 #include "core/parallel/vocab_cross_entropy.h"
 #include "core/parallel/vocab_embedding.h"
@@ -25,21 +29,27 @@ std::vector<StageLayers> stages_or_whole(const ModelConfig& config, const Transf
   return {{.first_layer = 0, .end_layer = config.num_layers, .is_first = true, .is_last = true}};
 }
 
+RopeTable make_rope(const ModelConfig& c, const at::TensorOptions& options) {
+  if (c.position != PositionKind::kRope) return {};
+  if (!c.mla.enabled()) return make_rope_table(c.seq_length, c.head_dim(), c.rope_theta, options);
+  return make_yarn_table(c.seq_length, c.mla.qk_pos_emb_head_dim, c.rope_theta, c.yarn, options);
+}
+
 class Transformer : public CausalLm {
  public:
   Transformer(const ModelConfig& config, RankContext& context, const TransformerOptions& options)
       : config_(config),
         tp_(tensor_parallel(context, options)),
         registry_(options.seed, options.dtype, context.device()) {
-    if (config.position == PositionKind::kRope) {
-      rope_ = make_rope_table(config.seq_length, config.head_dim(), config.rope_theta,
-                              at::TensorOptions().dtype(options.dtype).device(context.device()));
-    }
+    if (config.moe.enabled()) moe_ = std::make_unique<MoePlace>(config, context, options.moe_dispatcher);
+    rope_ = make_rope(config, at::TensorOptions().dtype(options.dtype).device(context.device()));
     for (const StageLayers& layers : stages_or_whole(config, options)) add_stage(layers);
   }
 
   ParameterRegistry& registry() override { return registry_; }
   void set_training(bool training) override { training_ = training; }
+
+  ModelReport end_step() override { return moe_ ? moe_->book.end_step() : ModelReport{}; }
 
   at::Tensor loss_sum(const Batch& batch) override { return forward_stage(0, {}, batch, StageResult::kLoss); }
   at::Tensor logits(const Batch& batch) override { return forward_stage(0, {}, batch, StageResult::kLogits); }
@@ -59,11 +69,63 @@ class Transformer : public CausalLm {
     const double probability = training_ ? config_.dropout : 0.0;
     const DropoutPlace place = dropout_place(batch, stream.x_SBH.size(0));
     if (stage.layers.is_first) stream.x_SBH = dropout(stream.x_SBH, "embedding.dropout", probability, place);
-    for (const TransformerBlock& block : stage.blocks) block.forward(stream, probability, place);
+    for (const TransformerBlock& block : stage.blocks) block.forward(stream, batch, probability, place);
     if (!stage.layers.is_last) return stream.branch_SBH.defined() ? stream.x_SBH + stream.branch_SBH : stream.x_SBH;
-    const at::Tensor logits_SBV =
-        column_parallel_linear((*final_norm_)(stream.x_SBH, stream.branch_SBH), head_->data, {}, tp_);
-    return result == StageResult::kLoss ? loss(logits_SBV, batch) : all_logits(logits_SBV, batch);
+    const NormOutput state = (*final_norm_)(stream.x_SBH, stream.branch_SBH);
+    const at::Tensor logits_SBV = column_parallel_linear(state, head_->data, {}, tp_);
+    if (result == StageResult::kLogits) return all_logits(logits_SBV, batch);
+    const at::Tensor main_loss = loss(logits_SBV, batch);
+    if (!mtp_ || !at::GradMode::is_enabled()) return main_loss;
+    const at::Tensor further = mtp_->loss_sum(state.normed, batch, probability, place);
+    mtp_losses_.push_back(further.detach());
+    return with_further_loss(main_loss, further, config_.mtp_loss_weight / static_cast<double>(config_.mtp_num_layers));
+  }
+
+  bool can_decode() const override { return is_whole(); }
+  std::unique_ptr<DecodeCache> begin_decoding(int64_t sequences, int64_t positions) override {
+    RANKLAB_CHECK(is_whole(), ErrorKind::kInvalidArgument, .where = "decoding",
+                  .what = "a model that is cut into pipeline stages keeps no cache", .want = "--pp 1");
+    RANKLAB_CHECK(sequences > 0 && positions > 0 && positions <= config_.seq_length, ErrorKind::kInvalidArgument,
+                  .where = "decoding", .what = "the cache does not fit the model",
+                  .got = strprintf("%lld sequences, %lld positions", static_cast<long long>(sequences),
+                                   static_cast<long long>(positions)),
+                  .want = strprintf("1 or more, 1 to %lld (--seq-length)", static_cast<long long>(config_.seq_length)));
+    const NoCostScope no_cost;
+    auto cache = std::make_unique<DecodeCache>();
+    cache->capacity = positions;
+    const auto options = at::TensorOptions(registry_.dtype()).device(registry_.device());
+    for (const TransformerBlock& block : stages_[0].blocks)
+      cache->layers.push_back(block.attention().make_cache(sequences, positions, options));
+    return cache;
+  }
+
+  at::Tensor decode(DecodeCache& cache, const at::Tensor& tokens_BS) override {
+    check_tokens(tokens_BS);
+    const at::NoGradGuard no_grad;
+    const WholeSequenceScope whole;
+    const int64_t seq = tokens_BS.size(1);
+    ResidualStream stream{(*embedding_)(tokens_BS.t()), {}};
+    if (position_ != nullptr) {
+      RANKLAB_CHECK(cache.positions + seq <= cache.capacity, ErrorKind::kInvalidArgument, .where = "decoding",
+                    .what = "the cache is full", .got = std::to_string(cache.positions + seq) + " positions",
+                    .want = "at most " + std::to_string(cache.capacity));
+      stream.x_SBH = stream.x_SBH + position_->data.narrow(0, cache.positions, seq).unsqueeze(1);
+    }
+    const Batch batch{.tokens_BS = tokens_BS, .targets_BS = {}};
+    const std::vector<TransformerBlock>& blocks = stages_[0].blocks;
+    for (size_t i = 0; i < blocks.size(); ++i) blocks[i].decode(stream, batch, cache.layers[i]);
+    cache.positions += seq;
+    const auto last = [&](const at::Tensor& x_SBH) { return x_SBH.narrow(0, seq - 1, 1); };
+    const NormOutput state = (*final_norm_)(last(stream.x_SBH), last(stream.branch_SBH));
+    return all_logits(column_parallel_linear(state, head_->data, {}, tp_), last_token(tokens_BS)).squeeze(1);
+  }
+
+  double take_mtp_loss_sum() override {
+    const NoCostScope no_cost;
+    double sum = 0;
+    for (const at::Tensor& loss : mtp_losses_) sum += loss.item<double>();
+    mtp_losses_.clear();
+    return sum;
   }
 
  private:
@@ -97,14 +159,17 @@ class Transformer : public CausalLm {
     if (layers.is_first) add_embedding();
     stage.blocks.reserve(static_cast<size_t>(layers.end_layer - layers.first_layer));
     for (int64_t layer = layers.first_layer; layer < layers.end_layer; ++layer)
-      stage.blocks.emplace_back(registry_, config_, layer, rope_, tp_);
+      stage.blocks.emplace_back(registry_, config_, block_place("layers." + std::to_string(layer), layer));
     if (layers.is_last) add_head();
+    if (layers.is_last && config_.mtp_num_layers > 0) add_mtp();
     const std::vector<Parameter*> all = registry_.parameters();
     stage.parameters.assign(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
-    const bool uses_embedding = layers.is_first || (layers.is_last && config_.tie_embeddings);
+    const bool uses_embedding = layers.is_first || (layers.is_last && (config_.tie_embeddings || mtp_.has_value()));
     if (knows_embedding && uses_embedding) stage.parameters.push_back(registry_.find("embedding.weight"));
     stages_.push_back(std::move(stage));
   }
+
+  BlockPlace block_place(const std::string& name, int64_t layer) const { return {name, layer, rope_, tp_, moe_.get()}; }
 
   void make_embedding() {
     if (embedding_) return;
@@ -130,6 +195,16 @@ class Transformer : public CausalLm {
     head_ = &registry_.create("head.weight",
                               shard_padded({config_.vocab_size, config_.hidden_size}, tp_.rank(), tp_.size()),
                               {InitKind::kNormal, config_.init_std}, true);
+  }
+
+  void add_mtp() {
+    make_embedding();
+    mtp_.emplace(registry_, config_, block_place("", 0), *embedding_, *head_);
+  }
+
+  bool is_whole() const { return stages_.size() == 1 && stages_[0].layers.is_first && stages_[0].layers.is_last; }
+  static Batch last_token(const at::Tensor& tokens_BS) {
+    return {.tokens_BS = tokens_BS.slice(1, -1), .targets_BS = {}};
   }
 
   int64_t local_positions(int64_t positions) const {
@@ -185,12 +260,15 @@ class Transformer : public CausalLm {
   ModelConfig config_;
   TensorParallel tp_;
   ParameterRegistry registry_;
+  std::unique_ptr<MoePlace> moe_;  // null without experts
   RopeTable rope_;
   std::optional<VocabParallelEmbedding> embedding_;
   Parameter* position_ = nullptr;
   std::vector<Stage> stages_;
   std::optional<Norm> final_norm_;
   const Parameter* head_ = nullptr;
+  std::optional<MultiTokenPrediction> mtp_;
+  std::vector<at::Tensor> mtp_losses_;  // not yet taken
   bool training_ = true;
 };
 
@@ -199,6 +277,10 @@ class Transformer : public CausalLm {
 std::unique_ptr<CausalLm> make_transformer(const ModelConfig& config, RankContext& context,
                                            const TransformerOptions& options) {
   validate(config, context.size(Axis::kTp), options.sequence_parallel);
+  validate_experts(config, {.tp = context.size(Axis::kTp),
+                            .ep = context.size(Axis::kEp),
+                            .etp = context.size(Axis::kEtp),
+                            .sequence_parallel = options.sequence_parallel});
   return std::make_unique<Transformer>(config, context, options);
 }
 

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/comm/rank_context.h"
@@ -29,7 +30,8 @@ struct TransformerOptions {
   bool sequence_parallel = false;  // no effect when tp is 1
   uint64_t seed = 1234;
   at::ScalarType dtype = at::kFloat;
-  std::vector<StageLayers> stages = {};  // of this rank; empty: the whole model in one
+  std::string moe_dispatcher = "alltoall";  // how tokens travel to their experts (dispatcher.h)
+  std::vector<StageLayers> stages = {};     // of this rank; empty: the whole model in one
 };
 
 // `context` outlives the model. Throws kInvalidArgument when the sizes do not fit the split (validate()).

@@ -123,11 +123,15 @@ NormOutput add_layer_norm(const at::Tensor& x, const at::Tensor& branch, const a
 }
 
 Norm::Norm(ParameterRegistry& registry, const std::string& name, const ModelConfig& config, bool sequence_parallel)
+    : Norm(registry, name, config, config.hidden_size, sequence_parallel) {}
+
+Norm::Norm(ParameterRegistry& registry, const std::string& name, const ModelConfig& config, int64_t width,
+           bool sequence_parallel)
     : epsilon_(config.norm_epsilon) {
-  weight_ = &registry.create(name + ".weight", replicated({config.hidden_size}), {InitKind::kOnes}, false);
+  weight_ = &registry.create(name + ".weight", replicated({width}), {InitKind::kOnes}, false);
   weight_->sum_grad_over_tp = sequence_parallel;
   if (config.norm == NormKind::kLayerNorm) {
-    bias_ = &registry.create(name + ".bias", replicated({config.hidden_size}), {InitKind::kZeros}, false);
+    bias_ = &registry.create(name + ".bias", replicated({width}), {InitKind::kZeros}, false);
     bias_->sum_grad_over_tp = sequence_parallel;
   }
 }

@@ -36,6 +36,9 @@ class Norm {
  public:
   // With sequence parallelism the parameters' gradients must be summed over tp: each rank normalizes its own tokens.
   Norm(ParameterRegistry& registry, const std::string& name, const ModelConfig& config, bool sequence_parallel);
+  // ... of rows of another width than the model's.
+  Norm(ParameterRegistry& registry, const std::string& name, const ModelConfig& config, int64_t width,
+       bool sequence_parallel);
   NormOutput operator()(const at::Tensor& x, const at::Tensor& branch = {}) const;
 
  private:

@@ -1,9 +1,11 @@
 #include "core/parallel/deferred_grads.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/add.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <map>
 #include <utility>
 
 namespace ranklab {
@@ -13,9 +15,33 @@ thread_local WeightGradQueue* queue_in_force = nullptr;
 
 }  // namespace
 
+void WeightGradQueue::push(std::function<void()> product) {
+  products_.push_back({{}, [product = std::move(product)] {
+                         product();
+                         return at::Tensor();
+                       }});
+}
+
+void WeightGradQueue::push(const at::Tensor& leaf, std::function<at::Tensor()> product) {
+  products_.push_back({leaf, std::move(product)});
+}
+
 void WeightGradQueue::run() {
   const at::NoGradGuard no_grad;
-  for (auto& product : products_) std::exchange(product, nullptr)();
+  struct Sum {
+    int missing = 0;
+    at::Tensor value;
+  };
+  std::map<const void*, Sum> sums;
+  for (const Product& product : products_) ++sums[product.leaf.unsafeGetTensorImpl()].missing;
+  for (Product& product : products_) {
+    at::Tensor grad = std::exchange(product.gradient, nullptr)();
+    if (!product.leaf.defined()) continue;
+    Sum& sum = sums[product.leaf.unsafeGetTensorImpl()];
+    sum.value = sum.value.defined() ? sum.value + grad : std::move(grad);
+    grad.reset();
+    if (--sum.missing == 0) accumulate_grad(product.leaf, std::move(sum.value));
+  }
   products_.clear();
 }
 

@@ -14,13 +14,21 @@ namespace ranklab {
 
 class WeightGradQueue {
  public:
-  void push(std::function<void()> product) { products_.push_back(std::move(product)); }
+  // Accumulates its gradients itself.
+  void push(std::function<void()> product);
+  // The gradient of `leaf`. A weight that the model uses several times gets the sum of its gradients once, as from
+  // autograd.
+  void push(const at::Tensor& leaf, std::function<at::Tensor()> product);
   // In the order of the backward; each product is freed when it is done. Tensor-parallel peers run theirs together.
   void run();
   bool empty() const { return products_.empty(); }
 
  private:
-  std::vector<std::function<void()>> products_;
+  struct Product {
+    at::Tensor leaf;  // undefined: of the first kind
+    std::function<at::Tensor()> gradient;
+  };
+  std::vector<Product> products_;
 };
 
 class DeferWeightGrads {

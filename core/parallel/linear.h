@@ -43,6 +43,7 @@ class ColumnParallelLinear {
   ColumnParallelLinear(ParameterRegistry& registry, const std::string& name, LinearSize size,
                        const std::vector<int64_t>& segments, Init init, bool add_bias, TensorParallel tp);
   at::Tensor operator()(const NormOutput& x) const;
+  const Parameter& weight() const { return *weight_; }
 
  private:
   Parameter* weight_ = nullptr;

@@ -47,7 +47,7 @@ at::Tensor VocabParallelEmbedding::operator()(const at::Tensor& tokens_SB) const
   const at::Tensor local = tokens_SB - begin;
   const at::Tensor foreign = at::logical_or(local.lt(0), local.ge(end - begin));
   const at::Tensor rows = OwnedRows::apply(weight_->data, local.masked_fill(foreign, end - begin), false);
-  return tp_.sequence_parallel ? reduce_scatter_to_sp(rows, *tp_.comm) : reduce_from_tp(rows, *tp_.comm);
+  return tp_.sharded_sequence() ? reduce_scatter_to_sp(rows, *tp_.comm) : reduce_from_tp(rows, *tp_.comm);
 }
 
 }  // namespace ranklab

@@ -65,6 +65,8 @@ class OptimizerRuntime {
 struct StepOutput {
   double loss_sum = 0;  // over this rank's tokens
   int64_t tokens = 0;
+  double mtp_loss_sum = 0;  // of the modules that predict further tokens, without weight
+  ModelReport report = {};
 };
 
 struct StepContext {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include "core/base/error.h"
@@ -49,6 +50,12 @@ bool is_given(const std::map<std::string, std::string>& origins, const std::stri
   return it != origins.end() && it->second != "default" && !it->second.starts_with("preset ");
 }
 
+// Whether a preset has a number for it.
+bool is_of_model(const std::string& key) {
+  constexpr std::array kTables = {"model.", "mla.", "yarn.", "moe.", "mtp."};
+  return std::any_of(kTables.begin(), kTables.end(), [&](const char* table) { return key.starts_with(table); });
+}
+
 bool starts_like_a_table(const std::string& name) {
   return std::any_of(config_fields().begin(), config_fields().end(), [&](const ConfigField& field) {
     return name.starts_with(environment_name(field.key.substr(0, field.key.find('.') + 1)));
@@ -60,8 +67,9 @@ bool starts_like_a_table(const std::string& name) {
 bool MergedConfig::given(const std::string& key) const { return is_given(origins, key); }
 
 void settle_layout(TrainConfig& config, const std::map<std::string, std::string>& origins) {
+  constexpr std::array kSizes = {"parallel.tp", "parallel.pp", "parallel.dp", "parallel.ep", "parallel.etp"};
   const bool names_a_size =
-      is_given(origins, "parallel.tp") || is_given(origins, "parallel.pp") || is_given(origins, "parallel.dp");
+      std::any_of(kSizes.begin(), kSizes.end(), [&](const char* key) { return is_given(origins, key); });
   const ParallelDims usual = TrainConfig{}.parallel;
   const bool fits = config.parallel.world == usual.world && config.model.num_layers >= usual.pp;
   if (!names_a_size && fits && config.backend == "cpu_sim") return;
@@ -80,7 +88,7 @@ MergedConfig merge_config(const TrainConfig& defaults, std::span<const ConfigSet
   with_origin(preset_origin == "default" ? "config" : preset_origin,
               [&] { merged.config.model = model_preset(merged.config.preset); });
   for (const ConfigField& field : config_fields()) {
-    merged.origins[field.key] = field.key.starts_with("model.") ? "preset " + merged.config.preset : "default";
+    merged.origins[field.key] = is_of_model(field.key) ? "preset " + merged.config.preset : "default";
   }
   merged.origins[kPresetKey] = preset_origin;
   for (const ConfigSetting& setting : settings) {

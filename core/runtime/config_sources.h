@@ -27,9 +27,9 @@ struct MergedConfig {
   bool given(const std::string& key) const;
 };
 
-// The default sizes of the mesh are one layout, for 8 simulated ranks and two layers or more: once tp, pp or dp is
-// given, the world is another one, or the ranks are GPUs, sizes that no source set are 1, as in Megatron-LM. So `--tp
-// 8` alone is tp 8.
+// The default sizes of the mesh are one layout, for 8 simulated ranks and two layers or more: once tp, pp, dp, ep or
+// etp is given, the world is another one, or the ranks are GPUs, sizes that no source set are 1, as in Megatron-LM. So
+// `--tp 8` alone is tp 8.
 void settle_layout(TrainConfig& config, const std::map<std::string, std::string>& origins);
 
 // `settings` rise in precedence. Ends with settle_layout(). Throws kInvalidArgument with the origin of a value its

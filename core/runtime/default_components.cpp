@@ -21,6 +21,7 @@ class TransformerProvider : public ModelProvider {
                                   {.sequence_parallel = plan.sequence_parallel,
                                    .seed = plan.config.seed,
                                    .dtype = dtype,
+                                   .moe_dispatcher = plan.config.moe_dispatcher,
                                    .stages = stages_of(plan, ctx.coordinate(Axis::kPp))});
     for (Parameter* parameter : model->registry().parameters()) {
       std::vector<int> holders = pipeline_holders(plan, parameter->name);

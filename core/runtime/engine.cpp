@@ -28,11 +28,11 @@ LrSchedule lr_schedule(const TrainConfig& c) {
 
 // Of what this pipeline rank holds of the whole model, padding not counted, whoever made it; a parameter with copies on
 // several ranks counts on the first.
-int64_t global_elements(const ParameterRegistry& registry, int pp_rank) {
+int64_t global_elements(const ParameterRegistry& registry, int pp_rank, int ep_size) {
   int64_t count = 0;
   for (const Parameter* parameter : registry.parameters()) {
     if (!parameter->pipeline_ranks.empty() && parameter->pipeline_ranks.front() != pp_rank) continue;
-    int64_t elements = 1;
+    int64_t elements = parameter->is_expert ? ep_size : 1;  // its peers own other experts
     for (const int64_t size : parameter->partition.global_shape) elements *= size;
     count += elements;
   }
@@ -72,6 +72,7 @@ class RuntimeEngine::RankLoop {
     }
     ctx_.tracer().set_enabled(false);
     engine_.components_.checkpoint_manager->save(context);
+    if (!stop && engine_.finale_) engine_.finale_(context);
     if (!stop) sample(context, result);
   }
 
@@ -111,7 +112,7 @@ class RuntimeEngine::RankLoop {
 
   void count_parameters() {
     const int pp_rank = ctx_.coordinate(Axis::kPp);
-    parameters_ = global_elements(model_->registry(), pp_rank);
+    parameters_ = global_elements(model_->registry(), pp_rank, ctx_.size(Axis::kEp));
     if (ctx_.size(Axis::kPp) == 1) return;
     const bool speaks = ctx_.coordinate(Axis::kTp) == 0 && ctx_.coordinate(Axis::kDp) == 0;
     const auto options = at::TensorOptions(at::kLong).device(ctx_.device());
@@ -132,11 +133,18 @@ class RuntimeEngine::RankLoop {
       memory_->record();
       observe_loss(output);
       norm = optimizer_->finish_step(lr);
+      output.report = model_->end_step();
+      output.mtp_loss_sum = model_->take_mtp_loss_sum();
       memory_->record();
     }
     const bool stop_asked = leads() && engine_.stop_ && engine_.stop_();
     const MetricReducer::Outcome outcome = metrics_.reduce(step, output, norm, lr, stop_asked);
-    record_loss(outcome.metrics.loss);
+    record_counter("loss", outcome.metrics.loss);
+    if (plan_.config.model.mtp_num_layers > 0) record_counter("mtp_loss", outcome.metrics.mtp_loss);
+    if (plan_.config.model.moe.enabled()) {
+      record_counter("moe/max_over_mean", outcome.metrics.moe_max_over_mean);
+      record_counter("moe/aux_loss", outcome.metrics.moe_aux_loss);
+    }
     return outcome;
   }
 
@@ -167,13 +175,13 @@ class RuntimeEngine::RankLoop {
     ctx_.tracer().at_boundary({.kind = kind, .name = what, .virtual_ns = ctx_.clock().now_ns()});
   }
 
-  void record_loss(double loss) {
+  void record_counter(const char* name, double value) {
     Event event;
     event.kind = EventKind::kCounter;
-    event.name = ctx_.tracer().intern("loss");
+    event.name = ctx_.tracer().intern(name);
     event.virtual_begin_ns = event.virtual_end_ns = ctx_.clock().now_ns();
     event.wall_begin_ns = event.wall_end_ns = wall_now_ns();
-    event.value = loss;
+    event.value = value;
     ctx_.tracer().record(event);
   }
 
@@ -198,6 +206,7 @@ class RuntimeEngine::RankLoop {
       sum.tokens += one.tokens;
     }
     model_->set_training(true);
+    model_->take_mtp_loss_sum();  // of the validation: not part of the next step's
     const double loss = metrics_.mean_loss(sum);
     if (leads()) each_hook([&](Hook& hook) { hook.on_validation(context.step, loss); });
   }
@@ -211,21 +220,24 @@ class RuntimeEngine::RankLoop {
     each_hook([&](Hook& hook) { hook.on_train_begin(plan_, info); });
   }
 
-  // The replica with dp 0 writes the sample; its tensor-parallel and pipeline peers work with it, the other replicas
-  // wait at the end of the run.
+  // The replica with dp 0 writes the sample; its tensor-parallel and pipeline peers work with it. The other replicas do
+  // the same where they own experts, else they wait at the end of the run.
   void sample(StepContext& context, TrainResult& result) {
     const TrainConfig& c = plan_.config;
-    if (c.sample_tokens == 0 || c.model.vocab_size != 256 || ctx_.coordinate(Axis::kDp) != 0) return;
+    if (c.sample_tokens == 0 || c.model.vocab_size != 256) return;
+    if (ctx_.coordinate(Axis::kDp) != 0 && ctx_.size(Axis::kEp) == 1) return;
     const NoCostScope free;
     model_->set_training(false);
-    const std::string text = generate_text([&](const Batch& batch) { return schedule_->logits(context, batch); },
-                                           {.prompt = c.sample_prompt,
-                                            .tokens = c.sample_tokens,
-                                            .temperature = c.sample_temperature,
-                                            .seq_length = c.model.seq_length,
-                                            .seed = c.seed,
-                                            .device = ctx_.device()});
-    if (leads()) result.sample = text;
+    const std::unique_ptr<TokenScorer> scorer =
+        model_->can_decode() ? make_cached_scorer(*model_, c.model.seq_length)
+                             : make_window_scorer([&](const Batch& batch) { return schedule_->logits(context, batch); },
+                                                  c.model.seq_length, ctx_.device());
+    const std::vector<int64_t> tokens = generate_tokens(*scorer, prompt_tokens(c.sample_prompt),
+                                                        {.tokens = c.sample_tokens,
+                                                         .temperature = c.sample_temperature,
+                                                         .seq_length = c.model.seq_length,
+                                                         .seed = c.seed});
+    if (leads()) result.sample = printable_text(tokens);
   }
 
   template <typename Call>

@@ -20,6 +20,8 @@ class RuntimeEngine {
   void add_hook(std::shared_ptr<Hook> hook) { hooks_.push_back(std::move(hook)); }
   // Asked after every step on global rank 0; true ends the run after that step on all ranks (SIGINT).
   void set_stop_request(std::function<bool()> stop) { stop_ = std::move(stop); }
+  // Called on every rank after the last step, with the trained model; not after an interruption.
+  void set_finale(std::function<void(StepContext&)> finale) { finale_ = std::move(finale); }
   // Training steps may be held, and their events followed, while they happen; for ranks of this process. The world must
   // know the same stepper.
   void set_stepper(std::shared_ptr<Stepper> stepper) { stepper_ = std::move(stepper); }
@@ -38,6 +40,7 @@ class RuntimeEngine {
   RunPlan plan_;
   std::vector<std::shared_ptr<Hook>> hooks_;
   std::function<bool()> stop_;
+  std::function<void(StepContext&)> finale_;
   std::shared_ptr<Stepper> stepper_;
   std::shared_ptr<LiveFeed> live_feed_;
 };

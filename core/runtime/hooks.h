@@ -16,6 +16,12 @@ struct StepMetrics {
   double grad_norm = 0;  // before clipping
   double lr = 0;
   int64_t tokens = 0;
+  // Of models that have them, else 0:
+  double mtp_loss = 0;      // mean over tokens of the multi-token-prediction losses, without weight
+  double moe_aux_loss = 0;  // balancing losses a token, with their coefficients
+  double moe_z_loss = 0;
+  double moe_max_over_mean = 0;  // load of the busiest expert of the worst layer
+  double moe_dropped_fraction = 0;
   double step_wall_ms = 0;
   double tokens_per_s = 0;           // real tokens per second of wall time
   double virtual_step_ms = 0;        // on the hardware profile; 0 without virtual time

@@ -5,15 +5,29 @@
 #include "core/base/error.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
+#include "core/model/module_table.h"
 
 namespace ranklab {
+namespace {
+
+// How often all ranks together hold a module of the model.
+int64_t holders(const RunPlan& plan, const ModuleRow& row) {
+  if (row.is_expert()) return plan.mesh.size(Axis::kEdp);
+  const bool whole = row.split == ModuleSplit::kReplicated && row.multiplies;
+  return plan.dp() * (whole ? plan.mesh.size(Axis::kTp) : 1);
+}
+
+}  // namespace
+
 int64_t fixed_bytes(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   const int64_t element = c.params_dtype == "fp64" ? 8 : 4;
   int64_t copies = 2;  // parameters, gradients
   if (c.optimizer == OptimizerKind::kAdamW) copies += 2;
   if (c.optimizer == OptimizerKind::kSgd && c.sgd_momentum > 0) copies += 1;
-  return c.model.parameter_count() * element * copies * plan.dp() * plan.schedule.num_chains();
+  int64_t parameters = 0;
+  for (const ModuleRow& row : module_table(c.model)) parameters += row.parameters() * holders(plan, row);
+  return parameters * element * copies * plan.schedule.num_chains();
 }
 
 void check_memory(const RunPlan& plan, int64_t available_bytes) {
@@ -22,6 +36,7 @@ void check_memory(const RunPlan& plan, int64_t available_bytes) {
   const int64_t needed = fixed_bytes(plan);
   const TrainConfig& c = plan.config;
   std::string fix = "use fewer --num-layers";
+  if (c.model.moe.enabled()) fix += ", fewer --num-experts";
   if (plan.dp() > 1) fix += ", fewer replicas (dp is " + std::to_string(plan.dp()) + "; raise --tp)";
   if (c.model.vocab_size > 256) fix += ", --vocab-size 256 (text is read as bytes)";
   if (c.optimizer == OptimizerKind::kAdamW) fix += ", or --optimizer sgd";

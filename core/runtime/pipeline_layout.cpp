@@ -166,7 +166,9 @@ std::vector<int> pipeline_holders(const RunPlan& plan, const std::string& parame
   const Schedule& s = plan.schedule;
   const auto has = [&](int part) {
     const bool is_last = part == s.chain_length - 1;
-    if (parameter == "embedding.weight") return part == 0 || (is_last && plan.config.model.tie_embeddings);
+    const ModelConfig& model = plan.config.model;
+    const bool embeds_again = model.tie_embeddings || model.mtp_num_layers > 0;
+    if (parameter == "embedding.weight") return part == 0 || (is_last && embeds_again);
     if (parameter == "position.weight") return part == 0;
     if (!parameter.starts_with("layers.")) return is_last;
     const int64_t layer = std::stoll(parameter.substr(sizeof("layers.") - 1));

@@ -6,12 +6,14 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/parallel/deferred_grads.h"
+#include "core/parallel/interleave.h"
 #include "core/runtime/stage_messages.h"
 #include "core/runtime/trace_span.h"
 
@@ -60,6 +62,10 @@ class ActionRunner {
     for (size_t i = 0; i < actions.size(); ++i) {
       messages_.prepare(i);
       const Action& a = actions[i];
+      if (a.kind == ActionKind::kFBW && c_.plan.config.overlap_moe) {
+        run_pair(a);
+        continue;
+      }
       if (a.has_forward()) run_forward(a.stage, a.microbatch);
       if (a.has_input_grad()) run_backward(a.backward_stage(), a.backward_microbatch(), a.has_weight_grad());
       if (a.kind == ActionKind::kW) run_weight_grad(a.stage, a.microbatch);
@@ -84,6 +90,45 @@ class ActionRunner {
     WeightGradQueue weights;
   };
 
+  // The span of an action on the timeline; that of a piece which has to wait its turn is closed meanwhile.
+  class Span {
+   public:
+    Span(ActionRunner& runner, const char* name, int stage, int microbatch)
+        : runner_(runner), name_(name), stage_(stage), microbatch_(microbatch), slot_(runner.spans_[runner.piece_]) {
+      slot_ = this;
+      open();
+    }
+    ~Span() { slot_ = nullptr; }
+    void open() {
+      runner_.c_.ctx.tracer().set_microbatch(microbatch_);
+      span_.emplace(runner_.c_.ctx, EventKind::kCompute, name_, runner_.traced(stage_));
+    }
+    void close() { span_.reset(); }
+
+   private:
+    ActionRunner& runner_;
+    const char* name_;
+    int stage_, microbatch_;
+    Span*& slot_;
+    std::optional<TraceSpan> span_;
+  };
+
+  // A forward and a backward of different microbatches in turns, each while the other's tokens travel.
+  void run_pair(const Action& a) {
+    const InterleaveHooks hooks{.resumed =
+                                    [this](int piece) {
+                                      piece_ = static_cast<size_t>(piece);
+                                      if (spans_[piece_] != nullptr) spans_[piece_]->open();
+                                    },
+                                .suspended =
+                                    [this](int piece) {
+                                      if (Span* span = spans_[static_cast<size_t>(piece)]) span->close();
+                                      piece_ = 0;
+                                    }};
+    interleave([&] { run_forward(a.stage, a.microbatch); },
+               [&] { run_backward(a.backward_stage(), a.backward_microbatch(), a.has_weight_grad()); }, hooks);
+  }
+
   int local(int stage) const {
     return static_cast<int>(std::find(stages_.begin(), stages_.end(), stage) - stages_.begin());
   }
@@ -94,10 +139,9 @@ class ActionRunner {
       input = messages_.take_activation(stage, microbatch);
       if (at::GradMode::is_enabled()) input = input.detach().set_requires_grad(true);
     }
-    c_.ctx.tracer().set_microbatch(microbatch);
     at::Tensor output;
     {
-      const TraceSpan span(c_.ctx, EventKind::kCompute, "F", traced(stage));
+      const Span span(*this, "F", stage, microbatch);
       output = c_.model.forward_stage(local(stage), input, batches_[static_cast<size_t>(microbatch)], options_.result);
     }
     if (!schedule_.is_last(stage)) {
@@ -116,10 +160,9 @@ class ActionRunner {
     Flight& flight = flights_.at({stage, microbatch});
     const bool is_last = schedule_.is_last(stage);
     const at::Tensor grad = is_last ? at::Tensor() : messages_.take_gradient(stage, microbatch);
-    c_.ctx.tracer().set_microbatch(microbatch);
     c_.optimizer.begin_pass({.stage = local(stage), .microbatch = microbatch, .completes = whole});
     {
-      const TraceSpan span(c_.ctx, EventKind::kCompute, whole ? "BW" : "B", traced(stage));
+      const Span span(*this, whole ? "BW" : "B", stage, microbatch);
       std::optional<DeferWeightGrads> defer;
       if (!whole) defer.emplace(flight.weights);
       const at::Tensor root = is_last ? flight.output * options_.loss_scale : flight.output;
@@ -133,10 +176,9 @@ class ActionRunner {
   }
 
   void run_weight_grad(int stage, int microbatch) {
-    c_.ctx.tracer().set_microbatch(microbatch);
     c_.optimizer.begin_pass({.stage = local(stage), .microbatch = microbatch, .completes = true});
     {
-      const TraceSpan span(c_.ctx, EventKind::kCompute, "W", traced(stage));
+      const Span span(*this, "W", stage, microbatch);
       flights_.at({stage, microbatch}).weights.run();
     }
     c_.optimizer.end_pass();
@@ -171,6 +213,8 @@ class ActionRunner {
   Options options_;
   StageMessages messages_;
   std::map<std::pair<int, int>, Flight> flights_;  // by stage and microbatch
+  std::array<Span*, 2> spans_ = {};                // open, of each of two interleaved pieces
+  size_t piece_ = 0;                               // that runs
   std::vector<at::Tensor> losses_;
   at::Tensor result_;
 };
@@ -185,12 +229,14 @@ class PipelineSchedule : public ScheduleStrategy {
   std::string name() const override { return schedule_.name; }
 
   StepOutput run_step(StepContext& c) override {
-    const std::vector<Batch> batches = load(c, schedule_, [&](int64_t i) { return c.data.train_batch(c.step, i); });
+    std::vector<Batch> batches = load(c, schedule_, [&](int64_t i) { return c.data.train_batch(c.step, i); });
+    const double loss_scale = 1.0 / static_cast<double>(global_tokens(c, batches));
+    for (Batch& batch : batches) batch.loss_scale = loss_scale;
     StepOutput output;
     output.tokens = tokens_here(c, schedule_, batches);
     c.optimizer.begin_step(schedule_.num_microbatches);
     ActionRunner runner(c, schedule_, schedule_, batches, boundary(c, c.plan.micro_batch_size),
-                        {.loss_scale = 1.0 / static_cast<double>(global_tokens(c, batches))});
+                        {.loss_scale = loss_scale});
     runner.run();
     output.loss_sum = runner.loss_sum();
     return output;
@@ -278,11 +324,15 @@ class PipelineSchedule : public ScheduleStrategy {
   // weigh less. All dp peers of a last stage are last stages, too, and see all microbatches of theirs.
   int64_t global_tokens(StepContext& c, const std::vector<Batch>& batches) const {
     if (const auto known = c.data.global_tokens_per_batch()) return *known;
-    if (!holds(c, schedule_, &Schedule::is_last)) return 1;  // no loss here
+    const bool last = holds(c, schedule_, &Schedule::is_last);
+    const bool all_need_it = c.plan.config.model.moe.enabled() && c.ctx.size(Axis::kPp) > 1;  // experts' own losses
+    if (!last && !all_need_it) return 1;                                                      // no loss here
     int64_t local = 0;
-    for (const Batch& batch : batches) local += local_tokens(c, batch);
-    const at::Tensor count = at::scalar_tensor(local, at::TensorOptions(at::kLong).device(c.ctx.device()));
-    const int64_t total = c.ctx.comm(Axis::kDp).all_reduce(count).item<int64_t>();
+    for (const Batch& batch : batches) local += last ? local_tokens(c, batch) : 0;
+    at::Tensor count = at::scalar_tensor(local, at::TensorOptions(at::kLong).device(c.ctx.device()));
+    count = c.ctx.comm(Axis::kDp).all_reduce(count);
+    if (all_need_it) count = c.ctx.comm(Axis::kPp).all_reduce(count, ReduceOp::kMax);
+    const int64_t total = count.item<int64_t>();
     RANKLAB_CHECK(total > 0, ErrorKind::kInvalidArgument, .where = "step " + std::to_string(c.step),
                   .what = "no token of the global batch has a target", .got = "0",
                   .want = "at least one target that is not -100");

@@ -1,5 +1,5 @@
-// Gradients accumulated over microbatches, summed over dp in buckets and over the pipeline ranks that share a
-// parameter, clipped; then an Optimizer's update.
+// Gradients accumulated over microbatches, summed in buckets over dp (those of experts over edp) and over the pipeline
+// ranks that share a parameter, clipped; then an Optimizer's update.
 #include "core/optim/grad_clip.h"
 #include "core/parallel/grad_reducer.h"
 #include "core/parallel/shared_grads.h"
@@ -15,23 +15,37 @@ class ReducedOptimizer : public RankOptimizer {
       : ctx_(ctx),
         parameters_(model.registry().parameters()),
         clip_grad_(plan.config.clip_grad),
-        reducer_(parameters_, ctx.comm(Axis::kDp),
+        reducer_(of_kind(parameters_, false), ctx.comm(Axis::kDp),
                  plan.sequence_parallel && ctx.size(Axis::kTp) > 1 ? &ctx.comm(Axis::kTp) : nullptr,
                  reducer_options(plan)),
+        expert_reducer_(of_kind(parameters_, true), ctx.comm(Axis::kEdp), nullptr, reducer_options(plan)),
         shared_(parameters_, ctx.comm(Axis::kPp)),
         optimizer_(make(parameters_, plan)),
         num_chains_(plan.schedule.num_chains()) {
-    for (int stage = 0; stage < model.num_stages(); ++stage) stages_.push_back({model.stage_parameters(stage), 0});
+    for (int stage = 0; stage < model.num_stages(); ++stage) {
+      stages_.push_back({of_kind(model.stage_parameters(stage), false), 0});
+      expert_stages_.push_back({of_kind(model.stage_parameters(stage), true), 0});
+    }
   }
 
   void begin_step(int64_t num_microbatches) override {
-    for (GradStage& stage : stages_) stage.num_microbatches = static_cast<int>(num_microbatches) / num_chains_;
+    for (auto* stages : {&stages_, &expert_stages_}) {
+      for (GradStage& stage : *stages) stage.num_microbatches = static_cast<int>(num_microbatches) / num_chains_;
+    }
     reducer_.begin_step(stages_);
+    expert_reducer_.begin_step(expert_stages_);
   }
-  void begin_pass(const GradPass& pass) override { reducer_.begin_pass(pass); }
-  void end_pass() override { reducer_.end_pass(); }
+  void begin_pass(const GradPass& pass) override {
+    reducer_.begin_pass(pass);
+    expert_reducer_.begin_pass(pass);
+  }
+  void end_pass() override {
+    reducer_.end_pass();
+    expert_reducer_.end_pass();
+  }
   double finish_step(double lr) override {
     reducer_.finish();
+    expert_reducer_.finish();
     shared_.sum();
     const double norm = clip_grad_norm(parameters_, ctx_, clip_grad_);
     if (ctx_.tracer().has_stepper()) {
@@ -45,6 +59,10 @@ class ReducedOptimizer : public RankOptimizer {
   }
 
  private:
+  static std::vector<Parameter*> of_kind(std::vector<Parameter*> parameters, bool expert) {
+    std::erase_if(parameters, [&](const Parameter* parameter) { return parameter->is_expert != expert; });
+    return parameters;
+  }
   static GradReducerOptions reducer_options(const RunPlan& plan) {
     return {.bucket_bytes = plan.bucket_bytes,
             .overlap = plan.config.overlap_grad_reduce,
@@ -55,10 +73,11 @@ class ReducedOptimizer : public RankOptimizer {
   RankContext& ctx_;
   std::vector<Parameter*> parameters_;
   double clip_grad_;
-  GradReducer reducer_;
+  GradReducer reducer_;         // over dp
+  GradReducer expert_reducer_;  // over edp: the ranks that own the same experts
   SharedGrads shared_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::vector<GradStage> stages_;
+  std::vector<GradStage> stages_, expert_stages_;
   int num_chains_;
 };
 

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/model/model_config.h"
+#include "core/pipeline/overlap.h"
 #include "core/pipeline/verify.h"
 #include "core/runtime/pipeline_layout.h"
 #include "core/runtime/train_config.h"
@@ -78,18 +79,34 @@ bool holds_both_ends(const Schedule& s) {
   return std::find_first_of(first.begin(), first.end(), last.begin(), last.end()) != first.end();
 }
 
+// With dispatch and combine behind the compute of another microbatch.
+Schedule overlapped(const TrainConfig& c, const Schedule& schedule) {
+  RANKLAB_CHECK(c.model.moe.enabled(), ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--overlap-moe-expert-parallel-comm hides the traffic of experts, and this model has none",
+                .got = "--num-experts 0", .want = "a preset with experts (deepseek_v3_tiny)");
+  RANKLAB_CHECK(c.backend == "cpu_sim", ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--overlap-moe-expert-parallel-comm is there for simulated ranks only",
+                .got = "--backend " + c.backend, .want = "--backend cpu_sim, or leave it out");
+  return overlap_neighbours(schedule);
+}
+
 // What the pipeline rules out.
 void fill_pipeline(RunPlan& plan) {
   const TrainConfig& c = plan.config;
   plan.schedule = resolve_schedule(c, plan.num_microbatches);
+  if (c.overlap_moe) plan.schedule = overlapped(c, plan.schedule);
   plan.stage_layers = resolve_stage_layers(c, plan.schedule);
-  const bool twice = c.model.tie_embeddings && holds_both_ends(plan.schedule);
+  const bool mtp = c.model.mtp_num_layers > 0;  // its modules embed tokens, too
+  const bool twice = (c.model.tie_embeddings || mtp) && holds_both_ends(plan.schedule);
   RANKLAB_CHECK(c.accumulation == Accumulation::kSequential || !twice, ErrorKind::kInvalidArgument, .where = "config",
                 .what =
-                    "pairwise accumulation needs every parameter in one stage of a rank, and rank 0 has a tied "
-                    "embedding in two",
-                .got = "--grad-accumulation pairwise, --tie-embeddings, --pipeline-schedule " + plan.schedule.name,
-                .want = "--grad-accumulation sequential, --no-tie-embeddings, or a schedule without a V");
+                    "pairwise accumulation needs every parameter in one stage of a rank, and rank 0 has the embedding "
+                    "in two",
+                .got = std::string("--grad-accumulation pairwise, ") +
+                       (mtp ? "--mtp-num-layers above 0" : "--tie-embeddings") + ", --pipeline-schedule " +
+                       plan.schedule.name,
+                .want = std::string("--grad-accumulation sequential, ") +
+                        (mtp ? "--mtp-num-layers 0" : "--no-tie-embeddings") + ", or a schedule without a V");
   if (c.backend != "cuda" || c.parallel.pp == 1) return;
   const ScheduleProof proof = verify_schedule(plan.schedule);
   RANKLAB_CHECK(proof.blocking_safe, ErrorKind::kInvalidArgument, .where = "config",
@@ -121,17 +138,17 @@ RunPlan resolve(const TrainConfig& asked) {
                 .want = "-1 (a tenth of --train-iters), 0 or more");
   if (config.lr_warmup_iters < 0) config.lr_warmup_iters = config.train_iters / 10;
   check_numbers(config);
-  for (const auto& [flag, size] : {std::pair{"--context-parallel-size", config.parallel.cp},
-                                   std::pair{"--expert-model-parallel-size", config.parallel.ep}}) {
-    RANKLAB_CHECK(size == 1, ErrorKind::kInvalidArgument, .where = "config",
-                  .what = std::string(flag) + " is not supported by this model", .got = std::to_string(size),
-                  .want = "1");
-  }
+  RANKLAB_CHECK(config.parallel.cp == 1, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--context-parallel-size is not supported by this model",
+                .got = std::to_string(config.parallel.cp), .want = "1");
   RunPlan plan{
       .config = config, .mesh = DeviceMesh(config.parallel), .profile = load_hardware_profile(config.hardware)};
   plan.config.parallel = plan.mesh.dims();
   plan.sequence_parallel = config.sequence_parallel.value_or(config.parallel.tp > 1);
   validate(config.model, config.parallel.tp, plan.sequence_parallel);
+  const ParallelDims& dims = plan.config.parallel;
+  validate_experts(config.model,
+                   {.tp = dims.tp, .ep = dims.ep, .etp = dims.etp, .sequence_parallel = plan.sequence_parallel});
   RANKLAB_CHECK(config.model.vocab_size >= 256, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "the byte-level tokenizer needs 256 tokens",
                 .got = "--vocab-size " + std::to_string(config.model.vocab_size), .want = "256 or more");

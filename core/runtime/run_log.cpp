@@ -56,32 +56,42 @@ class TraceFileHook : public Hook {
   TraceFileHook(std::string directory, const RunPlan& plan)
       : directory_(std::move(directory)),
         world_size_(plan.mesh.world_size()),
+        gpus_per_node_(plan.config.gpus_per_node > 0 ? plan.config.gpus_per_node : plan.profile.gpus_per_node),
         clock_(plan.config.backend == "cpu_sim" && plan.config.virtual_time ? TraceClock::kVirtual
                                                                             : TraceClock::kWall) {}
   void on_traces(const std::vector<RankTrace>& traces) override {
-    write_chrome_trace(trace_path(directory_), traces, {.clock = clock_, .world_size = world_size_});
+    write_chrome_trace(trace_path(directory_), traces,
+                       {.clock = clock_, .world_size = world_size_, .gpus_per_node = gpus_per_node_});
   }
 
  private:
   std::string directory_;
   int world_size_;
+  int gpus_per_node_;
   TraceClock clock_;
 };
 
 }  // namespace
 
 std::string metrics_json(const StepMetrics& m) {
-  const nlohmann::ordered_json line = {{"step", m.step},
-                                       {"loss", m.loss},
-                                       {"grad_norm", m.grad_norm},
-                                       {"lr", m.lr},
-                                       {"tokens", m.tokens},
-                                       {"tokens_per_s", m.tokens_per_s},
-                                       {"step_wall_ms", m.step_wall_ms},
-                                       {"virtual_step_ms", m.virtual_step_ms},
-                                       {"mfu", m.mfu},
-                                       {"exposed_comm_fraction", m.exposed_comm_fraction},
-                                       {"peer_wait_fraction", m.peer_wait_fraction}};
+  nlohmann::ordered_json line = {{"step", m.step},
+                                 {"loss", m.loss},
+                                 {"grad_norm", m.grad_norm},
+                                 {"lr", m.lr},
+                                 {"tokens", m.tokens},
+                                 {"tokens_per_s", m.tokens_per_s},
+                                 {"step_wall_ms", m.step_wall_ms},
+                                 {"virtual_step_ms", m.virtual_step_ms},
+                                 {"mfu", m.mfu},
+                                 {"exposed_comm_fraction", m.exposed_comm_fraction},
+                                 {"peer_wait_fraction", m.peer_wait_fraction}};
+  if (m.mtp_loss > 0) line["mtp_loss"] = m.mtp_loss;
+  if (m.moe_max_over_mean > 0) {
+    line["moe_max_over_mean"] = m.moe_max_over_mean;
+    line["moe_dropped_fraction"] = m.moe_dropped_fraction;
+    line["moe_aux_loss"] = m.moe_aux_loss;
+    line["moe_z_loss"] = m.moe_z_loss;
+  }
   return line.dump();
 }
 

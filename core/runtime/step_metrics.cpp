@@ -10,12 +10,12 @@
 namespace ranklab {
 namespace {
 
-enum Slot { kLoss, kTokens, kNow, kExposed, kPeerWait, kStop, kSlots };
+enum Slot { kLoss, kTokens, kMtpLoss, kNow, kExposed, kPeerWait, kStop, kSlots };
 
 }  // namespace
 
 struct MetricReducer::Sums {
-  double loss = 0, tokens = 0, exposed_ns = 0, peer_wait_ns = 0;
+  double loss = 0, tokens = 0, mtp_loss = 0, exposed_ns = 0, peer_wait_ns = 0;
   int64_t latest_ns = 0;
   double behind_ns = 0;  // of all ranks together, to the latest
   bool stop = false;
@@ -33,6 +33,7 @@ MetricReducer::Sums MetricReducer::gather(const StepOutput& output, bool stop) {
   const bool speaks = ctx_.coordinate(Axis::kTp) == 0;
   row[kLoss] = speaks ? output.loss_sum : 0;
   row[kTokens] = speaks ? static_cast<double>(output.tokens) : 0;
+  row[kMtpLoss] = speaks ? output.mtp_loss_sum : 0;
   row[kNow] = static_cast<double>(ctx_.clock().now_ns());
   row[kExposed] = static_cast<double>(ctx_.clock().exposed_total_ns());
   row[kPeerWait] = static_cast<double>(ctx_.clock().peer_wait_ns());
@@ -43,6 +44,7 @@ MetricReducer::Sums MetricReducer::gather(const StepOutput& output, bool stop) {
     const double* other = all.const_data_ptr<double>() + r * kSlots;
     sums.loss += other[kLoss];
     sums.tokens += other[kTokens];
+    sums.mtp_loss += other[kMtpLoss];
     sums.exposed_ns += other[kExposed];
     sums.peer_wait_ns += other[kPeerWait];
     sums.latest_ns = std::max(sums.latest_ns, static_cast<int64_t>(other[kNow]));
@@ -64,6 +66,11 @@ MetricReducer::Outcome MetricReducer::reduce(int64_t step, const StepOutput& out
   m.grad_norm = grad_norm;
   m.lr = lr;
   m.tokens = static_cast<int64_t>(sums.tokens);
+  m.mtp_loss = sums.mtp_loss / sums.tokens;
+  m.moe_aux_loss = output.report.aux_loss_sum / sums.tokens;
+  m.moe_z_loss = output.report.z_loss_sum / sums.tokens;
+  m.moe_max_over_mean = output.report.max_over_mean_load;
+  m.moe_dropped_fraction = output.report.dropped_fraction;
   const int64_t wall = wall_now_ns();
   m.step_wall_ms = static_cast<double>(wall - last_wall_ns_) * 1e-6;
   m.tokens_per_s = sums.tokens / (static_cast<double>(wall - last_wall_ns_) * 1e-9);

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -84,13 +85,20 @@ class TensorboardHook : public Hook {
     write(tensorboard_version_record(time));
   }
   void on_step_end(const StepMetrics& m) override {
-    const std::array<TensorboardScalar, 7> scalars = {{{"loss", m.loss},
-                                                       {"grad_norm", m.grad_norm},
-                                                       {"lr", m.lr},
-                                                       {"tokens_per_s", m.tokens_per_s},
-                                                       {"virtual_step_ms", m.virtual_step_ms},
-                                                       {"mfu", m.mfu},
-                                                       {"exposed_comm_fraction", m.exposed_comm_fraction}}};
+    std::vector<TensorboardScalar> scalars = {{"loss", m.loss},
+                                              {"grad_norm", m.grad_norm},
+                                              {"lr", m.lr},
+                                              {"tokens_per_s", m.tokens_per_s},
+                                              {"virtual_step_ms", m.virtual_step_ms},
+                                              {"mfu", m.mfu},
+                                              {"exposed_comm_fraction", m.exposed_comm_fraction}};
+    if (m.mtp_loss > 0) scalars.push_back({"mtp_loss", m.mtp_loss});
+    if (m.moe_max_over_mean > 0) {
+      scalars.push_back({"moe_max_over_mean", m.moe_max_over_mean});
+      scalars.push_back({"moe_dropped_fraction", m.moe_dropped_fraction});
+      scalars.push_back({"moe_aux_loss", m.moe_aux_loss});
+      scalars.push_back({"moe_z_loss", m.moe_z_loss});
+    }
     write(tensorboard_scalar_record(now(), m.step, scalars));
   }
   void on_validation(int64_t step, double loss) override {

@@ -86,6 +86,11 @@ std::string packed(const RankTrace& trace, const Stamps& stamps) {
     out.number(static_cast<int64_t>(group.global_ranks.size()));
     for (const int rank : group.global_ranks) out.number(rank);
   }
+  out.number(static_cast<int64_t>(trace.arrays.size()));
+  for (const std::vector<double>& array : trace.arrays) {
+    out.number(static_cast<int64_t>(array.size()));
+    out.bytes(array.data(), array.size() * sizeof(double));
+  }
   out.number(trace.dropped);
   out.number(static_cast<int64_t>(trace.events.size()));
   out.bytes(trace.events.data(), trace.events.size() * sizeof(Event));
@@ -112,6 +117,11 @@ RankTrace unpacked(std::string_view bytes, const Stamps& ours) {
     group.axis = static_cast<Axis>(in.number());
     group.global_ranks.resize(static_cast<size_t>(in.number()));
     for (int& rank : group.global_ranks) rank = static_cast<int>(in.number());
+  }
+  trace.arrays.resize(static_cast<size_t>(in.number()));
+  for (std::vector<double>& array : trace.arrays) {
+    array.resize(static_cast<size_t>(in.number()));
+    in.bytes(array.data(), array.size() * sizeof(double));
   }
   trace.dropped = in.number();
   trace.events.resize(static_cast<size_t>(in.number()));

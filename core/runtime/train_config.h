@@ -28,6 +28,10 @@ struct TrainConfig {
   std::optional<bool> sequence_parallel;  // unset: on when tp > 1
   std::string backend = "cpu_sim";        // cpu_sim | cuda
 
+  // Experts.
+  std::string moe_dispatcher = "alltoall";  // a name of dispatcher_names.h
+  bool overlap_moe = false;                 // dispatch and combine of one microbatch behind the compute of another
+
   // Pipeline.
   std::string pipeline_schedule = "1f1b";  // a name of schedules.h, or a CSV file
   int64_t virtual_stages = 1;              // stages a rank holds, where the schedule lets the user choose

@@ -44,10 +44,10 @@ void forward_backward(RankContext& context, bool sequence_parallel) {
     x = at::ones({positions, kLayerBatch, kLayerHidden}, at::TensorOptions().dtype(at::kDouble).requires_grad(true));
     stream.x_SBH = x;
   }
-  const TransformerBlock block(registry, config, 0, rope, tp);
+  const TransformerBlock block(registry, config, {.name = "layers.0", .layer = 0, .rope = rope, .tp = tp});
   const int64_t forward_begin_ns = context.clock().now_ns();
   context.tracer().set_step(kForward);
-  block.forward(stream, 0.0, {});
+  block.forward(stream, {}, 0.0, {});
   const at::Tensor y = stream.x_SBH + stream.branch_SBH;
   span(context, "F", forward_begin_ns);
   const int64_t backward_begin_ns = context.clock().now_ns();

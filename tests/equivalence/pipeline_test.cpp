@@ -141,6 +141,29 @@ TEST(Pipeline, TiedEmbeddings) {
   }
 }
 
+// MTP sits on the last stage, which embeds tokens as the first one does, and uses the head several times.
+TEST(Pipeline, LatentAttentionAndTokenPrediction) {
+  for (const auto& [name, pp, dp, tp] :
+       {std::tuple{"1f1b", 2, 1, 2}, std::tuple{"1f1b", 4, 2, 1}, std::tuple{"zb-h1", 2, 1, 2},
+        std::tuple{"interleaved-1f1b", 2, 1, 1}, std::tuple{"zb-v", 2, 2, 1}, std::tuple{"dualpipe", 2, 1, 1},
+        std::tuple{"dualpipe-v", 2, 1, 2}, std::tuple{"zb-h1", 1, 2, 1}}) {
+    for (const bool tied : {false, true}) {
+      SCOPED_TRACE(std::string(name) + ", pp " + std::to_string(pp) + " dp " + std::to_string(dp) + " tp " +
+                   std::to_string(tp) + (tied ? " tied" : ""));
+      TrainConfig config = pipeline_config();
+      config.parallel = {.world = dp * tp, .tp = tp};
+      config.global_batch_size = 8 * dp;
+      config.model.mla = {
+          .q_lora_rank = 10, .kv_lora_rank = 6, .qk_head_dim = 6, .qk_pos_emb_head_dim = 4, .v_head_dim = 5};
+      config.model.yarn = {.scaling_factor = 2, .original_seq_length = 16};
+      config.model.mtp_num_layers = 2;
+      config.model.tie_embeddings = tied;
+      const int64_t vpp = std::string(name) == "interleaved-1f1b" ? 2 : 1;
+      expect_same_training(train_pipeline(with_pipeline(config, name, pp, vpp)), reference(config), kRounding);
+    }
+  }
+}
+
 TEST(Pipeline, UnevenLayers) {
   TrainConfig config = pipeline_config();
   config.model.num_layers = 7;

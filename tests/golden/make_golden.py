@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the golden files beside it: forward values and gradients of the layers and of two tiny models, computed in fp64
-by torch.nn.functional and torch's autograd, an implementation that shares no code with core/.
+"""Writes the golden files beside it: forward values and gradients of the layers and of three tiny models, computed in
+fp64 by torch.nn.functional and torch's autograd, an implementation that shares no code with core/. The DeepSeek-V3 parts
+are held to those of the transformers package as well (deepseek.py), which compute in fp32.
 
-  python3 make_golden.py        (needs PyPI torch; run once, the results are committed)
+  python3 make_golden.py        (needs PyPI torch and transformers; run once, the results are committed)
 
 Inputs and weights come from `wave`, which the C++ tests evaluate too, so that the files hold results only.
 File format: one tensor a line, `name d0 d1 ... : v0 v1 ...`.
@@ -161,6 +162,10 @@ def model(file, llama):
     g.write()
 
 
-layers()
-model("llama_model.txt", True)
-model("gpt2_model.txt", False)
+if __name__ == "__main__":
+    layers()
+    model("llama_model.txt", True)
+    model("gpt2_model.txt", False)
+    import deepseek
+
+    deepseek.write_all()

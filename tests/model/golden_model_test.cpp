@@ -1,4 +1,5 @@
-// Two whole tiny models (Llama-like and GPT-2-like) against torch.nn.functional: logits, loss and every gradient.
+// Whole tiny models (Llama-like, GPT-2-like, DeepSeek-V3 with and without experts) against torch.nn.functional: logits,
+// loss and every gradient.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -32,6 +33,36 @@ ModelConfig tiny(bool llama) {
   return c;
 }
 
+// With latent attention and MTP; without experts also without query compression, and with values wider than keys.
+ModelConfig tiny_deepseek(bool experts) {
+  ModelConfig c{
+      .num_layers = 2,
+      .hidden_size = 6,
+      .ffn_hidden_size = 5,
+      .num_attention_heads = 2,
+      .vocab_size = 7,
+      .seq_length = 6,
+      .norm_epsilon = 1e-6,
+      .rope_theta = 50.0,
+      .mla = {.q_lora_rank = 0, .kv_lora_rank = 5, .qk_head_dim = 3, .qk_pos_emb_head_dim = 4, .v_head_dim = 8},
+      .yarn = {.scaling_factor = 3, .original_seq_length = 16, .beta_slow = 0.2},
+      .mtp_num_layers = 1,
+      .mtp_loss_weight = 0.3};
+  if (!experts) return c;
+  c.mla.q_lora_rank = 4;
+  c.mla.v_head_dim = 2;
+  c.moe = {.num_experts = 6,
+           .topk = 2,
+           .ffn_hidden_size = 3,
+           .shared_ffn_hidden_size = 3,
+           .first_dense_layers = 1,
+           .score = RouterScore::kSigmoid,
+           .num_groups = 2,
+           .group_topk = 1,
+           .scaling_factor = 2.5};
+  return c;
+}
+
 // Weight k of the generator's list is 0.3 wave(k), norm weights stand around 1; the list's order is in the file.
 void set_weights(CausalLm& model, const golden::Golden& file) {
   double salt = 0;
@@ -47,26 +78,40 @@ void set_weights(CausalLm& model, const golden::Golden& file) {
   EXPECT_EQ(static_cast<size_t>(salt), model.registry().parameters().size());
 }
 
-void expect_golden_model(const std::string& name, bool llama, at::ScalarType dtype, double tolerance) {
+void expect_golden_model(const std::string& name, const ModelConfig& config, at::ScalarType dtype, double tolerance) {
   run_ranks(dims_of(1, 1), [&](RankContext& context) {
     const golden::Golden file = golden::load(name);
-    const auto model = make_transformer(tiny(llama), context, {.dtype = dtype});
+    const auto model = make_transformer(config, context, {.dtype = dtype});
     set_weights(*model, file);
     const Batch batch{.tokens_BS = file["tokens"].to(at::kLong), .targets_BS = file["targets"].to(at::kLong)};
     EXPECT_LT(relative_error(model->logits(batch), file["logits"]), tolerance);
     const at::Tensor loss = model->loss_sum(batch);
     EXPECT_LT(relative_error(loss.view({1}), file["loss"]), tolerance);
+    if (config.mtp_num_layers > 0) {
+      const double mtp_loss = file["mtp_loss"].item<double>();
+      EXPECT_NEAR(model->take_mtp_loss_sum(), mtp_loss, tolerance * mtp_loss);
+    }
+    EXPECT_EQ(model->take_mtp_loss_sum(), 0) << "taken, or none";
     torch::autograd::backward({loss}, {});
     for (const Parameter* parameter : model->registry().parameters()) {
-      EXPECT_LT(relative_error(parameter->data.grad(), file["grad." + parameter->name]), tolerance) << parameter->name;
+      const at::Tensor& want = file["grad." + parameter->name];
+      if (!parameter->data.grad().defined()) {
+        EXPECT_EQ(want.count_nonzero().item<int64_t>(), 0) << parameter->name;
+      } else {
+        EXPECT_LT(relative_error(parameter->data.grad(), want), tolerance) << parameter->name;
+      }
     }
   });
 }
 
-TEST(GoldenModel, LlamaLikeFp64) { expect_golden_model("llama_model.txt", true, at::kDouble, 1e-10); }
-TEST(GoldenModel, LlamaLikeFp32) { expect_golden_model("llama_model.txt", true, at::kFloat, 5e-6); }
-TEST(GoldenModel, Gpt2LikeFp64) { expect_golden_model("gpt2_model.txt", false, at::kDouble, 1e-10); }
-TEST(GoldenModel, Gpt2LikeFp32) { expect_golden_model("gpt2_model.txt", false, at::kFloat, 5e-6); }
+TEST(GoldenModel, LlamaLikeFp64) { expect_golden_model("llama_model.txt", tiny(true), at::kDouble, 1e-10); }
+TEST(GoldenModel, LlamaLikeFp32) { expect_golden_model("llama_model.txt", tiny(true), at::kFloat, 5e-6); }
+TEST(GoldenModel, Gpt2LikeFp64) { expect_golden_model("gpt2_model.txt", tiny(false), at::kDouble, 1e-10); }
+TEST(GoldenModel, Gpt2LikeFp32) { expect_golden_model("gpt2_model.txt", tiny(false), at::kFloat, 5e-6); }
+TEST(GoldenModel, LatentFp64) { expect_golden_model("latent_model.txt", tiny_deepseek(false), at::kDouble, 1e-10); }
+TEST(GoldenModel, LatentFp32) { expect_golden_model("latent_model.txt", tiny_deepseek(false), at::kFloat, 1e-5); }
+TEST(GoldenModel, DeepSeekFp64) { expect_golden_model("deepseek_model.txt", tiny_deepseek(true), at::kDouble, 1e-10); }
+TEST(GoldenModel, DeepSeekFp32) { expect_golden_model("deepseek_model.txt", tiny_deepseek(true), at::kFloat, 1e-5); }
 
 }  // namespace
 }  // namespace ranklab

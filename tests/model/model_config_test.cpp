@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "core/model/module_table.h"
 #include "core/model/presets.h"
 
 namespace ranklab {
@@ -12,6 +13,52 @@ TEST(Presets, HavePublishedSizes) {
   EXPECT_EQ(model_preset("gpt2_124m").parameter_count(), 124'439'808);
   EXPECT_EQ(model_preset("llama_1b").parameter_count(), 1'235'814'400);
   EXPECT_EQ(model_preset("llama_8b").parameter_count(), 8'030'261'248);
+}
+
+// arXiv 2412.19437: 671B parameters, 37B of them active; the weights on Hugging Face, 685B, repeat the embedding and
+// the head in the MTP module. arXiv 2505.09343, table 1: a token's KV cache is 70.272 KB in bf16.
+TEST(Presets, DeepSeekV3HasPublishedCounts) {
+  const ModelConfig c = model_preset("deepseek_v3");
+  const ModelCounts counts = count_model(c, c.seq_length);
+  EXPECT_EQ(counts.total, 671'026'404'352);
+  EXPECT_EQ(counts.total, c.parameter_count());
+  EXPECT_EQ(counts.active, 37'552'282'624);
+  EXPECT_EQ(counts.active, c.active_parameter_count());
+  EXPECT_EQ(counts.embedding, 129280 * 7168);
+  EXPECT_NEAR(static_cast<double>(counts.active - counts.embedding), 36.6e9, 0.1e9);
+  EXPECT_EQ(counts.total + counts.mtp + 2 * counts.embedding, 684'489'830'400);
+  EXPECT_EQ(kv_cache_elements_per_token(c) * 2, 70'272);
+}
+
+// One layer of each kind by hand, in the names of the paper: d 7168, d_c 512, d_c' 1536, 128 heads of 128 + 64.
+TEST(ModuleTable, DeepSeekV3ByHand) {
+  const ModelConfig c = model_preset("deepseek_v3");
+  const int64_t attention = 7168 * 1536 + 1536 * 128 * (128 + 64) + 7168 * (512 + 64) + 512 * 128 * (128 + 128) +
+                            128 * 128 * 7168 + 1536 + 512 + 7168;
+  const int64_t expert = 3 * 7168 * 2048, router = 7168 * 256;
+  const int64_t mixture = attention + 7168 + 257 * expert + router;
+  const int64_t dense = attention + 7168 + 3 * 7168 * 18432;
+  EXPECT_EQ(c.parameter_count(), 2 * 129280 * 7168 + 7168 + 3 * dense + 58 * mixture);
+  EXPECT_EQ(c.active_parameter_count(), c.parameter_count() - 58 * (256 - 8) * expert);
+  const ModelCounts counts = count_model(c, 4096);
+  EXPECT_EQ(counts.mtp, 2 * 7168 * 7168 + 3 * 7168 + mixture);
+  EXPECT_EQ(counts.mtp_active, counts.mtp - (256 - 8) * expert);
+  // Two FLOPs for each weight of a product, the router's among them, and causal attention over 4096 positions.
+  const double norms = 7168 + 61 * (2 * 7168 + 1536 + 512);
+  const double products = static_cast<double>(counts.active - counts.embedding) - norms;
+  EXPECT_DOUBLE_EQ(counts.forward_flops_per_token, 2 * products + 61.0 * 4096 * 128 * (192 + 128));
+  EXPECT_DOUBLE_EQ(c.training_flops_per_token(4096),
+                   3 * (counts.forward_flops_per_token + counts.mtp_forward_flops_per_token));
+}
+
+TEST(ModuleTable, DenseModelsUseAllOfThemselves) {
+  for (const ModelPreset& preset : model_presets()) {
+    if (preset.config.moe.enabled()) continue;
+    const ModelCounts counts = count_model(preset.config, 1);
+    EXPECT_EQ(counts.active, counts.total) << preset.name;
+    EXPECT_EQ(counts.mtp, 0) << preset.name;
+  }
+  EXPECT_EQ(kv_cache_elements_per_token(model_preset("llama_8b")), 32 * 2 * 8 * 128);
 }
 
 TEST(Presets, AllAreValidOnOneRankAndWithTp) {

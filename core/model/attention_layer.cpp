@@ -1,0 +1,59 @@
+#include "core/model/attention_layer.h"
+
+#include <ATen/ops/empty.h>
+
+#include <cmath>
+
+#include "core/model/latent_attention_layer.h"
+#include "core/nn/attention.h"
+#include "core/nn/decode_attention.h"
+
+namespace ranklab {
+namespace {
+
+std::vector<int64_t> qkv_segments(const ModelConfig& c) {
+  const int64_t kv = c.query_groups() * c.head_dim();
+  return {c.hidden_size, kv, kv};
+}
+
+class GroupedQueryAttention : public AttentionLayer {
+ public:
+  GroupedQueryAttention(ParameterRegistry& registry, const std::string& name, const ModelConfig& c, RopeTable rope,
+                        TensorParallel tp)
+      : shape_{c.num_attention_heads / tp.size(), c.query_groups() / tp.size(), c.head_dim()},
+        rope_(std::move(rope)),
+        qkv_(registry, name + ".qkv", {c.hidden_size, c.hidden_size + 2 * c.query_groups() * c.head_dim()},
+             qkv_segments(c), {InitKind::kNormal, c.init_std}, c.add_bias, tp),
+        out_(registry, name + ".out", {c.hidden_size, c.hidden_size}, residual_init(c), c.add_bias, tp) {}
+
+  at::Tensor forward(const NormOutput& x) const override { return out_(causal_attention(qkv_(x), shape_, rope_)); }
+
+  AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const override {
+    const auto room = [&] { return at::empty({sequences, shape_.groups, capacity, shape_.head_dim}, options); };
+    return {room(), room(), 0};
+  }
+  at::Tensor decode(const NormOutput& x, AttentionCache& cache) const override {
+    return out_(decode_attention(qkv_(x), shape_, rope_, cache));
+  }
+
+ private:
+  AttentionShape shape_;
+  RopeTable rope_;
+  ColumnParallelLinear qkv_;
+  RowParallelLinear out_;
+};
+
+}  // namespace
+
+Init residual_init(const ModelConfig& c) {
+  return {InitKind::kNormal, c.init_std / std::sqrt(2.0 * static_cast<double>(c.num_layers))};
+}
+
+std::unique_ptr<AttentionLayer> make_attention_layer(ParameterRegistry& registry, const std::string& name,
+                                                     const ModelConfig& config, const RopeTable& rope,
+                                                     TensorParallel tp) {
+  if (config.mla.enabled()) return make_latent_attention(registry, name, config, rope, tp);
+  return std::make_unique<GroupedQueryAttention>(registry, name, config, rope, tp);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,38 @@
+// The attention of one transformer layer: a column-parallel projection, the softmax part, a row-parallel projection;
+// the heads are cut over tp. Legend: S positions (this rank's with sequence parallelism), B sequences, H hidden. Thread
+// rule: its rank's thread.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+
+#include "core/model/model_config.h"
+#include "core/nn/attention_cache.h"
+#include "core/nn/norm.h"
+#include "core/nn/rope.h"
+#include "core/parallel/linear.h"
+
+namespace ranklab {
+
+class AttentionLayer {
+ public:
+  virtual ~AttentionLayer() = default;
+  // [S, B, H] -> [S, B, H]
+  virtual at::Tensor forward(const NormOutput& x) const = 0;
+
+  // Room for what decoding keeps, and one step of it: x [S, B, H] are the positions behind those in the cache. All of
+  // them on every tp rank (WholeSequenceScope); forward only.
+  virtual AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const = 0;
+  virtual at::Tensor decode(const NormOutput& x, AttentionCache& cache) const = 0;
+};
+
+// MHA, GQA or MQA, or latent attention, as the numbers say. Parameters are named `name`.*.
+std::unique_ptr<AttentionLayer> make_attention_layer(ParameterRegistry& registry, const std::string& name,
+                                                     const ModelConfig& config, const RopeTable& rope,
+                                                     TensorParallel tp);
+
+// Outputs that are added to the residual stream start smaller, so that its variance does not grow with depth (GPT-2).
+Init residual_init(const ModelConfig& config);
+
+}  // namespace ranklab

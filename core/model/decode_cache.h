@@ -1,0 +1,28 @@
+// What a model keeps of the tokens it has seen: a cache for each layer. Memory: bytes_per_token() times sequences times
+// capacity, allocated at once. Thread rule: its rank's thread.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "core/nn/attention_cache.h"
+
+namespace ranklab {
+
+struct DecodeCache {
+  std::vector<AttentionCache> layers;
+  int64_t capacity = 0;
+  int64_t positions = 0;  // seen so far
+
+  void clear() {
+    positions = 0;
+    for (AttentionCache& layer : layers) layer.positions = 0;
+  }
+  // On this rank, of one sequence.
+  int64_t bytes_per_token() const {
+    int64_t bytes = 0;
+    for (const AttentionCache& layer : layers) bytes += layer.bytes_per_token();
+    return bytes;
+  }
+};
+
+}  // namespace ranklab

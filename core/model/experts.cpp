@@ -1,0 +1,35 @@
+#include "core/model/experts.h"
+
+#include "core/model/attention_layer.h"
+#include "core/nn/activation.h"
+#include "core/parallel/expert/grouped_linear.h"
+
+namespace ranklab {
+namespace {
+
+at::Tensor create(ParameterRegistry& registry, const std::string& name, Partition partition, Init init) {
+  Parameter& parameter = registry.create(name, std::move(partition), init, true);
+  parameter.is_expert = true;
+  return parameter.data;
+}
+
+}  // namespace
+
+Experts::Experts(ParameterRegistry& registry, const std::string& name, const ModelConfig& c, Communicator& ep,
+                 Communicator& etp) {
+  const int64_t own = c.moe.num_experts / ep.size(), ffn = c.expert_ffn(), hidden = c.hidden_size;
+  for (int64_t expert = own * ep.rank(); expert < own * (ep.rank() + 1); ++expert) {
+    const std::string one = name + "." + std::to_string(expert);
+    gate_up_.push_back(create(registry, one + ".gate_up.weight",
+                              shard_segments({2 * ffn, hidden}, {ffn, ffn}, etp.rank(), etp.size()),
+                              {InitKind::kNormal, c.init_std}));
+    down_.push_back(
+        create(registry, one + ".down.weight", shard_dim({hidden, ffn}, 1, etp.rank(), etp.size()), residual_init(c)));
+  }
+}
+
+at::Tensor Experts::operator()(const at::Tensor& rows_NH, const std::vector<int64_t>& counts) const {
+  return grouped_linear(swiglu(grouped_linear(rows_NH, counts, gate_up_)), counts, down_);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,34 @@
+// Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1; V3, arXiv 2412.19437) as numbers: keys and
+// values are made from one compressed vector a token, and only a part of each query and key, shared by all heads on
+// the key side, carries the position. Torch-free.
+#pragma once
+#include <cstdint>
+
+namespace ranklab {
+
+struct MlaConfig {
+  int64_t q_lora_rank = 0;    // width of the compressed query; 0: queries are not compressed
+  int64_t kv_lora_rank = 0;   // width of the compressed key and value; 0: no latent attention
+  int64_t qk_head_dim = 128;  // of a head, without position
+  int64_t qk_pos_emb_head_dim = 64;
+  int64_t v_head_dim = 128;
+
+  bool enabled() const { return kv_lora_rank > 0; }
+  int64_t query_head_dim() const { return qk_head_dim + qk_pos_emb_head_dim; }
+  bool operator==(const MlaConfig&) const = default;
+};
+
+// YaRN (Peng et al. 2023, arXiv 2309.00071): rotary frequencies stretched for sequences longer than those trained on.
+struct YarnConfig {
+  double scaling_factor = 1.0;  // 1: plain rotary embedding
+  int64_t original_seq_length = 4096;
+  double beta_fast = 32;
+  double beta_slow = 1;
+  double mscale = 1.0;
+  double mscale_all_dim = 1.0;
+
+  bool enabled() const { return scaling_factor != 1.0; }
+  bool operator==(const YarnConfig&) const = default;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,134 @@
+#include "core/model/moe_layer.h"
+
+#include <ATen/ATen.h>
+
+#include "core/model/experts.h"
+#include "core/nn/router.h"
+#include "core/parallel/expert/balance_loss.h"
+#include "core/parallel/expert/capacity.h"
+#include "core/parallel/expert/tensor_split.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+class MoeLayer : public MlpLayer {
+ public:
+  MoeLayer(ParameterRegistry& registry, const std::string& name, const ModelConfig& c, int64_t layer, MoePlace& place,
+           TensorParallel tp)
+      : moe_(c.moe),
+        seq_length_(c.seq_length),
+        layer_(layer),
+        place_(place),
+        tp_(tp),
+        router_(registry.create(name + ".router.weight", replicated({c.moe.num_experts, c.hidden_size}),
+                                {InitKind::kNormal, c.init_std}, true)),
+        shared_(c.moe.shared_ffn_hidden_size > 0
+                    ? make_dense_mlp(registry, name + ".shared", c, c.moe.shared_ffn_hidden_size, tp)
+                    : nullptr),
+        experts_(registry, name + ".experts", c, place.context.comm(Axis::kEp), place.context.comm(Axis::kEtp)) {
+    router_.sum_grad_over_tp = tp.sharded_sequence();
+    bias_E_ = place.book.bias(layer, router_dtype(registry.dtype()));
+  }
+
+  at::Tensor forward(const NormOutput& x, const Batch& batch) override {
+    const at::Tensor tokens_TH = x.normed.reshape({-1, x.normed.size(-1)});
+    const Routing routing = route(tokens_TH, x.normed.size(1), batch);
+    const std::unique_ptr<ExpertTrip> trip = place_.dispatcher->dispatch(tokens_TH, routing);
+    const EtpTokens arrived(place_.context.comm(Axis::kEtp), trip->rows(), trip->counts());
+    const at::Tensor outputs = arrived.own_outputs(experts_(arrived.rows(), arrived.counts()));
+    const at::Tensor routed = trip->combine(outputs).view_as(x.normed);
+    return shared_ ? routed + shared_->forward(x, batch) : routed;
+  }
+
+ private:
+  Routing route(const at::Tensor& tokens_TH, int64_t sequences, const Batch& batch) {
+    const at::ScalarType dtype = router_dtype(tokens_TH.scalar_type());
+    const at::Tensor logits_TE = at::linear(tokens_TH.to(dtype), router_.data.to(dtype));
+    ExpertChoice choice = choose_experts(logits_TE, bias_E_, moe_);
+    if (moe_.force_balance) {
+      choice.experts_TK = experts_in_turn(token_numbers(tokens_TH, sequences, batch), moe_);
+      choice.weights_TK = expert_weights(choice.scores_TE, choice.experts_TK, moe_);
+    }
+    Routing routing{choice.experts_TK, choice.weights_TK, {}, moe_.num_experts};
+    if (moe_.capacity_factor > 0)
+      routing.kept_TK = within_capacity(choice.experts_TK, choice.weights_TK, moe_, positions_group());
+    if (at::GradMode::is_enabled()) add_losses(routing, choice, logits_TE, sequences, batch);
+    return routing;
+  }
+
+  // The tokens' numbers in the data, so that experts in turn are the same in every layout.
+  at::Tensor token_numbers(const at::Tensor& tokens_TH, int64_t sequences, const Batch& batch) const {
+    const int64_t positions = tokens_TH.size(0) / sequences;
+    const int64_t first = tp_.sharded_sequence() ? tp_.rank() * positions : 0;
+    const auto options = at::TensorOptions(at::kLong).device(tokens_TH.device());
+    const at::Tensor position_S = at::arange(first, first + positions, options);
+    const at::Tensor sequence_B = at::arange(batch.first_sample, batch.first_sample + sequences, options);
+    return (sequence_B.unsqueeze(0) * seq_length_ + position_S.unsqueeze(1)).reshape({-1});
+  }
+
+  Communicator* positions_group() const { return tp_.sharded_sequence() ? tp_.comm : nullptr; }
+
+  void add_losses(Routing& routing, const ExpertChoice& choice, const at::Tensor& logits_TE, int64_t sequences,
+                  const Batch& batch) {
+    ExpertBook::Forward seen = counted(routing);
+    if (moe_.balancing != LoadBalancing::kNone) {
+      const at::Tensor loss = balance_loss_sum(choice, moe_, balance_groups(sequences)) * moe_.aux_loss_coeff;
+      seen.aux_loss_sum = value_of(loss);
+      routing.weights_TK = attach_loss(routing.weights_TK, loss, batch.loss_scale);
+    }
+    if (moe_.z_loss_coeff > 0) {
+      const at::Tensor loss = z_loss_sum(logits_TE) * moe_.z_loss_coeff;
+      seen.z_loss_sum = value_of(loss);
+      routing.weights_TK = attach_loss(routing.weights_TK, loss, batch.loss_scale);
+    }
+    place_.book.add(layer_, seen);
+  }
+
+  static double value_of(const at::Tensor& loss) {
+    const NoCostScope free;
+    return loss.item<double>();
+  }
+
+  static ExpertBook::Forward counted(const Routing& routing) {
+    const NoCostScope free;
+    ExpertBook::Forward seen;
+    seen.counts = order_by_expert(routing).counts;
+    if (routing.kept_TK.defined()) seen.dropped = routing.kept_TK.logical_not().sum().item<int64_t>();
+    return seen;
+  }
+
+  BalanceGroups balance_groups(int64_t sequences) const {
+    BalanceGroups groups{.sequences = sequences, .per_sequence = moe_.balancing == LoadBalancing::kSeqAuxLoss};
+    if (Communicator* positions = positions_group()) groups.groups.push_back(positions);
+    if (moe_.balancing == LoadBalancing::kGlobalAuxLoss) groups.groups.push_back(&place_.context.comm(Axis::kDp));
+    for (const Communicator* group : groups.groups) groups.ranks *= group->size();
+    return groups;
+  }
+
+  MoeConfig moe_;
+  int64_t seq_length_;
+  int64_t layer_;
+  MoePlace& place_;
+  TensorParallel tp_;
+  Parameter& router_;
+  std::unique_ptr<MlpLayer> shared_;
+  Experts experts_;
+  at::Tensor bias_E_;
+};
+
+}  // namespace
+
+MoePlace::MoePlace(const ModelConfig& config, RankContext& rank, const std::string& dispatcher_name)
+    : context(rank),
+      dispatcher(make_dispatcher(
+          dispatcher_name,
+          {.ep = &rank.comm(Axis::kEp), .num_experts = config.moe.num_experts, .gpus_per_node = rank.gpus_per_node()})),
+      book(config, rank) {}
+
+std::unique_ptr<MlpLayer> make_moe_layer(ParameterRegistry& registry, const std::string& name,
+                                         const ModelConfig& config, int64_t layer, MoePlace& place, TensorParallel tp) {
+  return std::make_unique<MoeLayer>(registry, name, config, layer, place, tp);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,31 @@
+// A mixture of experts in place of an MLP (DeepSeekMoE, arXiv 2401.06066; DeepSeek-V3, arXiv 2412.19437, 2.1.2): a
+// router picks topk experts for each of this rank's tokens, a dispatcher carries the tokens to the ranks that own them
+// and back, and shared experts see every token. With tensor parallelism each rank routes its own positions, hence
+// sequence parallelism. Legend: S positions of this rank, B sequences, H hidden, T = S B tokens (t = s B + b), E
+// experts. Thread rule: its rank's thread.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "core/comm/rank_context.h"
+#include "core/model/expert_book.h"
+#include "core/model/mlp_layer.h"
+#include "core/parallel/expert/dispatcher.h"
+
+namespace ranklab {
+
+// What all mixtures of a model share. Outlived by the context.
+struct MoePlace {
+  RankContext& context;
+  std::unique_ptr<TokenDispatcher> dispatcher;
+  ExpertBook book;
+
+  MoePlace(const ModelConfig& config, RankContext& rank, const std::string& dispatcher_name);
+};
+
+// `layer`: its number in the model, for the book. Parameters: name.router.weight [E, H], name.shared.*,
+// name.experts.E.*.
+std::unique_ptr<MlpLayer> make_moe_layer(ParameterRegistry& registry, const std::string& name,
+                                         const ModelConfig& config, int64_t layer, MoePlace& place, TensorParallel tp);
+
+}  // namespace ranklab

@@ -1,0 +1,86 @@
+#include "core/model/mtp.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/parallel/vocab_cross_entropy.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// [B, S] moved left, `fill` behind.
+at::Tensor shifted(const at::Tensor& x_BS, int64_t by, int64_t fill) {
+  const NoCostScope no_cost;
+  const int64_t seq = x_BS.size(1), gone = std::min(by, seq);
+  return at::constant_pad_nd(x_BS.narrow(1, gone, seq - gone), {0, gone}, fill);
+}
+
+struct FurtherLoss : torch::autograd::Function<FurtherLoss> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& loss, const at::Tensor& /*further*/,
+                            double weight) {
+    ctx->saved_data["weight"] = weight;
+    return loss.clone();
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    return {grads[0], grads[0] * ctx->saved_data["weight"].toDouble(), {}};
+  }
+};
+
+}  // namespace
+
+MultiTokenPrediction::MultiTokenPrediction(ParameterRegistry& registry, const ModelConfig& c, const BlockPlace& place,
+                                           const VocabParallelEmbedding& embedding, const Parameter& head)
+    : tp_(place.tp), embedding_(embedding), head_(head) {
+  const bool sharded = tp_.sharded_sequence();
+  for (int64_t k = 0; k < c.mtp_num_layers; ++k) {
+    const std::string name = "mtp." + std::to_string(k);
+    BlockPlace block_place = place;
+    block_place.name = name + ".block";
+    block_place.layer = c.num_layers + k;
+    // In this order: that of the names above.
+    Norm embedding_norm(registry, name + ".enorm", c, sharded), state_norm(registry, name + ".hnorm", c, sharded);
+    ReplicatedLinear projection(registry, name + ".proj", {2 * c.hidden_size, c.hidden_size},
+                                {InitKind::kNormal, c.init_std}, tp_);
+    TransformerBlock block(registry, c, block_place);
+    modules_.push_back(
+        {embedding_norm, state_norm, projection, std::move(block), Norm(registry, name + ".norm", c, sharded)});
+  }
+}
+
+at::Tensor MultiTokenPrediction::loss_sum(const at::Tensor& state_SBH, const Batch& batch, double dropout_probability,
+                                          const DropoutPlace& place) const {
+  RANKLAB_CHECK(batch.tokens_BS.defined(), ErrorKind::kInternal, .where = "multi-token prediction",
+                .what = "the last stage needs the tokens of the batch");
+  at::Tensor state = state_SBH, sum;
+  for (size_t k = 0; k < modules_.size(); ++k) {
+    const Module& module = modules_[k];
+    const auto ahead = static_cast<int64_t>(k) + 1;
+    const at::Tensor tokens_BS = shifted(batch.tokens_BS, ahead, 0);
+    const at::Tensor targets_BS = shifted(batch.targets_BS, ahead, kIgnoreTarget);
+    const at::Tensor embedded = embedding_(tokens_BS.t());
+    ResidualStream stream{
+        module.projection(at::cat({module.embedding_norm(embedded).normed, module.state_norm(state).normed}, -1)), {}};
+    module.block.forward(stream, batch, dropout_probability, place);
+    const NormOutput out = module.norm(stream.x_SBH, stream.branch_SBH);
+    const at::Tensor logits_SBV = column_parallel_linear(out, head_.data, {}, tp_);
+    const at::Tensor loss = vocab_parallel_cross_entropy(logits_SBV.view({-1, logits_SBV.size(2)}),
+                                                         targets_BS.t().reshape({-1}), head_.partition, tp_);
+    sum = sum.defined() ? sum + loss : loss;
+    state = out.normed;
+  }
+  return sum;
+}
+
+at::Tensor with_further_loss(const at::Tensor& loss, const at::Tensor& further, double weight) {
+  return FurtherLoss::apply(loss, further, weight);
+}
+
+}  // namespace ranklab

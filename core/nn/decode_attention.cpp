@@ -1,0 +1,87 @@
+#include "core/nn/decode_attention.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+void check_room(const AttentionCache& cache, int64_t positions) {
+  RANKLAB_CHECK(cache.positions + positions <= cache.capacity(), ErrorKind::kInvalidArgument, .where = "decoding",
+                .what = "the cache is full",
+                .got = strprintf("%lld positions behind %lld", static_cast<long long>(positions),
+                                 static_cast<long long>(cache.positions)),
+                .want = strprintf("at most %lld in all", static_cast<long long>(cache.capacity())),
+                .fix = "begin a new cache with the last tokens");
+}
+
+RopeTable from_position(const RopeTable& rope, int64_t first, int64_t count) {
+  if (!rope.defined()) return {};
+  return {rope.cos_SD.narrow(0, first, count), rope.sin_SD.narrow(0, first, count)};
+}
+
+at::Tensor rotated(const at::Tensor& x, const RopeTable& rope) { return rope.defined() ? apply_rope(x, rope) : x; }
+
+// Several queries a key: q [B, groups, n S, D] (S new positions of n heads), keys and values of `past` + S positions.
+at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values, int64_t past, double scale) {
+  at::Tensor scores = at::matmul(q, keys.transpose(-1, -2)).mul_(scale);
+  const int64_t total = keys.size(2), seq = total - past;
+  if (seq > 1) {
+    const at::Tensor future = at::ones({seq, total}, q.options().dtype(at::kBool)).triu_(past + 1);
+    scores.view({q.size(0), q.size(1), -1, seq, total}).masked_fill_(future, -std::numeric_limits<double>::infinity());
+  }
+  return at::matmul(at::softmax(scores, -1), values);
+}
+
+// [B, heads, S, D] -> [S, B, heads D]
+at::Tensor by_position(const at::Tensor& x) {
+  return x.permute({2, 0, 1, 3}).reshape({x.size(2), x.size(0), x.size(1) * x.size(3)});
+}
+
+}  // namespace
+
+at::Tensor decode_attention(const at::Tensor& qkv, const AttentionShape& s, const RopeTable& rope,
+                            AttentionCache& cache) {
+  const int64_t seq = qkv.size(0), batch = qkv.size(1), past = cache.positions;
+  check_room(cache, seq);
+  const at::Tensor heads = qkv.view({seq, batch, s.heads + 2 * s.groups, s.head_dim}).permute({1, 2, 0, 3});
+  const auto parts = heads.split_with_sizes({s.heads, s.groups, s.groups}, 1);
+  const RopeTable here = from_position(rope, past, seq);
+  cache.keys.narrow(2, past, seq).copy_(rotated(parts[1], here));
+  cache.values.narrow(2, past, seq).copy_(parts[2]);
+  cache.positions += seq;
+  if (past == 0) return causal_attention(qkv, s, rope);
+  const at::Tensor q = rotated(parts[0], here).reshape({batch, s.groups, s.heads / s.groups * seq, s.head_dim});
+  const at::Tensor out = attend(q, cache.keys.narrow(2, 0, past + seq), cache.values.narrow(2, 0, past + seq), past,
+                                1.0 / std::sqrt(static_cast<double>(s.head_dim)));
+  return by_position(out.reshape({batch, s.heads, seq, s.head_dim}));
+}
+
+at::Tensor decode_latent_attention(const LatentQuery& in, const LatentShape& s, const RopeTable& rope,
+                                   AttentionCache& cache) {
+  const int64_t seq = in.q.size(0), batch = in.q.size(1), past = cache.positions, lora = in.compressed.size(2);
+  check_room(cache, seq);
+  const RopeTable here = from_position(rope, past, seq);
+  const at::Tensor fresh = cache.keys.narrow(2, past, seq);  // [B, 1, S, lora + rope]
+  fresh.narrow(-1, 0, lora).copy_(in.compressed.transpose(0, 1).unsqueeze(1));
+  fresh.narrow(-1, lora, s.rope).copy_(apply_rope(in.k_rope.transpose(0, 1).unsqueeze(1), here));
+  cache.positions += seq;
+  if (past == 0) return latent_attention({in.q, at::linear(in.compressed, in.kv_up), in.k_rope}, s, rope);
+
+  const at::Tensor q = in.q.view({seq, batch, s.heads, s.query_head()}).permute({1, 2, 0, 3});  // [B, heads, S, D]
+  const at::Tensor up = in.kv_up.view({s.heads, s.nope + s.v, lora});
+  const at::Tensor q_lora = at::matmul(q.narrow(-1, 0, s.nope), up.narrow(1, 0, s.nope));  // [B, heads, S, lora]
+  const at::Tensor queries = at::cat({q_lora, apply_rope(q.narrow(-1, s.nope, s.rope), here)}, -1);
+  const at::Tensor keys = cache.keys.narrow(2, 0, past + seq);
+  const at::Tensor mixed = attend(queries.view({batch, 1, s.heads * seq, lora + s.rope}), keys,
+                                  keys.narrow(-1, 0, lora), past, s.softmax_scale);
+  const at::Tensor values = up.narrow(1, s.nope, s.v).transpose(-1, -2);  // [heads, lora, v]
+  return by_position(at::matmul(mixed.view({batch, s.heads, seq, lora}), values));
+}
+
+}  // namespace ranklab

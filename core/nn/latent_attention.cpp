@@ -1,0 +1,136 @@
+#include "core/nn/latent_attention.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "core/nn/kernel_path.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Of products with queries and keys, and with values, in multiples of S^2 B heads times their widths.
+struct Products {
+  int with_keys = 1;
+  int with_values = 1;
+};
+
+CostScope attention_cost(const at::Tensor& q, const LatentShape& shape, Products products, int passes) {
+  const auto seq = static_cast<double>(q.size(0));
+  const double width = static_cast<double>(products.with_keys * shape.query_head() + products.with_values * shape.v);
+  const auto per_head = static_cast<double>(shape.query_head() + shape.nope + 2 * shape.v);  // q, k, v and the output
+  const auto heads = static_cast<double>(q.size(1) * shape.heads);
+  return {seq * seq * heads * width, passes * seq * heads * per_head * static_cast<double>(q.itemsize()), dtype_of(q)};
+}
+
+// [S, B, heads D] -> [B, heads, S, D], a view.
+at::Tensor by_head(const at::Tensor& x_SBH, int64_t heads) {
+  return x_SBH.view({x_SBH.size(0), x_SBH.size(1), heads, x_SBH.size(2) / heads}).permute({1, 2, 0, 3});
+}
+
+// a, b: the two halves of every pair, [B, heads, S, rope / 2]; backward turns the other way.
+void rotate_into(at::Tensor out, const at::Tensor& x, const RopeTable& table, bool back = false) {
+  const at::Tensor cos = table.cos_SD.narrow(0, 0, x.size(-2)), sin = table.sin_SD.narrow(0, 0, x.size(-2));
+  const auto from = x.chunk(2, -1), to = out.chunk(2, -1);
+  at::mul_out(const_cast<at::Tensor&>(to[0]), from[0], cos);
+  at::mul_out(const_cast<at::Tensor&>(to[1]), from[1], cos);
+  to[0].addcmul_(from[1], sin, back ? 1 : -1);
+  to[1].addcmul_(from[0], sin, back ? -1 : 1);
+}
+
+struct Heads {
+  at::Tensor q, k, v;  // [B, heads, S, D], D the wider of keys and values
+};
+
+// Rows are kept as they come from the projections, [S, B, heads, D]: no transposition in memory.
+Heads make_heads(const LatentInput& in, const LatentShape& s, const RopeTable& rope) {
+  const int64_t seq = in.q.size(0), batch = in.q.size(1), width = std::max(s.query_head(), s.v);
+  const auto empty = [&] { return at::empty({seq, batch, s.heads, width}, in.q.options()).permute({1, 2, 0, 3}); };
+  const at::Tensor q_in = by_head(in.q, s.heads), kv = by_head(in.kv, s.heads);
+  Heads h{empty(), empty(), kv.narrow(-1, s.nope, s.v)};
+  h.q.narrow(-1, 0, s.nope).copy_(q_in.narrow(-1, 0, s.nope));
+  h.k.narrow(-1, 0, s.nope).copy_(kv.narrow(-1, 0, s.nope));
+  rotate_into(h.q.narrow(-1, s.nope, s.rope), q_in.narrow(-1, s.nope, s.rope), rope);
+  // Once for all heads, then into each.
+  at::Tensor shared = at::empty({seq, batch, 1, s.rope}, in.q.options()).permute({1, 2, 0, 3});
+  rotate_into(shared, by_head(in.k_rope, 1), rope);
+  h.k.narrow(-1, s.nope, s.rope).copy_(shared.expand({batch, s.heads, seq, s.rope}));
+  if (width > s.query_head()) {
+    h.q.narrow(-1, s.query_head(), width - s.query_head()).zero_();
+    h.k.narrow(-1, s.query_head(), width - s.query_head()).zero_();
+  }
+  if (width > s.v) h.v = at::constant_pad_nd(h.v, {0, width - s.v});
+  return h;
+}
+
+struct LatentFunction : torch::autograd::Function<LatentFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& kv, const at::Tensor& k_rope,
+                            const LatentShape& shape, const RopeTable& rope) {
+    const CostScope cost = attention_cost(q, shape, {}, 1);
+    const LatentInput in{q.contiguous(), kv.contiguous(), k_rope.contiguous()};
+    const Heads h = make_heads(in, shape, rope);
+    auto [out, log_sum_exp] =
+        at::_scaled_dot_product_flash_attention_for_cpu(h.q, h.k, h.v, 0.0, true, {}, shape.softmax_scale);
+    const at::Tensor result =
+        out.narrow(-1, 0, shape.v).permute({2, 0, 1, 3}).reshape({q.size(0), q.size(1), shape.heads * shape.v});
+    ctx->save_for_backward({in.q, in.kv, in.k_rope, result, log_sum_exp, rope.cos_SD, rope.sin_SD});
+    ctx->saved_data["shape"] = std::vector<int64_t>{shape.heads, shape.nope, shape.rope, shape.v};
+    ctx->saved_data["scale"] = shape.softmax_scale;
+    return result;
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const auto sizes = ctx->saved_data["shape"].toIntVector();
+    const LatentShape shape{sizes[0], sizes[1], sizes[2], sizes[3], ctx->saved_data["scale"].toDouble()};
+    const LatentInput in{saved[0], saved[1], saved[2]};
+    const RopeTable rope{saved[5], saved[6]};
+    // Scores again, dQ and dK with keys and queries; dP and dV with values.
+    const CostScope cost = attention_cost(in.q, shape, {.with_keys = 3, .with_values = 2}, 3);
+    const Heads h = make_heads(in, shape, rope);
+    const int64_t padding = h.q.size(-1) - shape.v;
+    const auto wide = [&](const at::Tensor& x_SBH) {
+      const at::Tensor heads = by_head(x_SBH.contiguous(), shape.heads);
+      return padding > 0 ? at::constant_pad_nd(heads, {0, padding}) : heads;
+    };
+    const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
+        wide(grads[0]), h.q, h.k, h.v, wide(saved[3]), saved[4], 0.0, true, {}, shape.softmax_scale);
+    return input_grads(in, {dq, dk, dv}, shape, rope);
+  }
+
+  static variable_list input_grads(const LatentInput& in, const Heads& d, const LatentShape& s, const RopeTable& rope) {
+    const at::Tensor dq = at::empty_like(in.q), dkv = at::empty_like(in.kv), dk_rope = at::empty_like(in.k_rope);
+    by_head(dq, s.heads).narrow(-1, 0, s.nope).copy_(d.q.narrow(-1, 0, s.nope));
+    rotate_into(by_head(dq, s.heads).narrow(-1, s.nope, s.rope), d.q.narrow(-1, s.nope, s.rope), rope, true);
+    by_head(dkv, s.heads).narrow(-1, 0, s.nope).copy_(d.k.narrow(-1, 0, s.nope));
+    by_head(dkv, s.heads).narrow(-1, s.nope, s.v).copy_(d.v.narrow(-1, 0, s.v));
+    rotate_into(by_head(dk_rope, 1), d.k.narrow(-1, s.nope, s.rope).sum(1, true), rope, true);
+    return {dq, dkv, dk_rope, {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
+  if (!has_row_kernels(input.q)) return latent_attention_reference(input, shape, rope);
+  return LatentFunction::apply(input.q, input.kv, input.k_rope, shape, rope);
+}
+
+at::Tensor latent_attention_reference(const LatentInput& in, const LatentShape& s, const RopeTable& rope) {
+  const CostScope cost = attention_cost(in.q, s, {}, 1);
+  const int64_t seq = in.q.size(0), batch = in.q.size(1);
+  const auto q = by_head(in.q.contiguous(), s.heads).split_with_sizes({s.nope, s.rope}, -1);
+  const auto kv = by_head(in.kv.contiguous(), s.heads).split_with_sizes({s.nope, s.v}, -1);
+  const at::Tensor k_rope = apply_rope(by_head(in.k_rope.contiguous(), 1), rope);
+  const at::Tensor q_heads = at::cat({q[0], apply_rope(q[1], rope)}, -1);
+  const at::Tensor k_heads = at::cat({kv[0], k_rope.expand({batch, s.heads, seq, s.rope})}, -1);
+  const at::Tensor future = at::ones({seq, seq}, in.q.options().dtype(at::kBool)).triu(1);
+  const at::Tensor scores = at::matmul(q_heads, k_heads.transpose(-1, -2)) * s.softmax_scale;
+  const at::Tensor out = at::matmul(at::softmax(scores.masked_fill(future, -INFINITY), -1), kv[1]);
+  return out.permute({2, 0, 1, 3}).reshape({seq, batch, s.heads * s.v});
+}
+
+}  // namespace ranklab

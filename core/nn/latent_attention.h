@@ -1,0 +1,37 @@
+// Causal multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1), the part between its projections.
+// Of a query and a key the first `nope` elements are the head's own, without position; the `rope` behind them carry the
+// position, and on the key side all heads share them. Rotation is in the halves convention of rope.h. (The published
+// weights turn neighbouring elements: their row 2i is row i here, row 2i + 1 row i + rope / 2.)
+// The softmax part is ATen's flash attention, whose heads have one width: values narrower than keys are padded with
+// zeros. Kept for backward are the inputs, from which keys are put together again, the output and one number a query.
+// Legend: S sequence, B batch. Cost: S^2 B heads (nope + rope + v) FLOPs forward (the causal half), about 2.5 times
+// that backward. Thread rule: its rank's thread.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include "core/nn/rope.h"
+
+namespace ranklab {
+
+struct LatentShape {
+  int64_t heads = 1;  // of this rank
+  int64_t nope = 0;
+  int64_t rope = 0;
+  int64_t v = 0;
+  double softmax_scale = 1;
+
+  int64_t query_head() const { return nope + rope; }
+};
+
+struct LatentInput {
+  at::Tensor q;       // [S, B, heads (nope + rope)], a head [nope | rope]
+  at::Tensor kv;      // [S, B, heads (nope + v)], a head [nope | v]
+  at::Tensor k_rope;  // [S, B, rope]
+};
+
+// -> [S, B, heads v]. `rope` holds S positions or more.
+at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);
+// The same in plain, differentiable ATen ops.
+at::Tensor latent_attention_reference(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);
+
+}  // namespace ranklab

@@ -1,0 +1,79 @@
+// Each assignment crosses as one row in an uneven all_to_all, and comes back in another; how many rows travel is told
+// once, by an all_gather of counts (GShard, arXiv 2006.16668; Megatron-Core's alltoall dispatcher). Bytes of a rank:
+// T K H elements each way, less what stays. Forward: 3 collectives.
+#include <ATen/ATen.h>
+
+#include <numeric>
+
+#include "core/parallel/expert/dispatcher.h"
+#include "core/parallel/expert/exchange.h"
+
+namespace ranklab {
+namespace {
+
+int64_t sum(const std::vector<int64_t>& counts, size_t begin, size_t length) {
+  const auto first = counts.begin() + static_cast<std::ptrdiff_t>(begin);
+  return std::accumulate(first, first + static_cast<std::ptrdiff_t>(length), int64_t{0});
+}
+
+class AllToAllTrip : public ExpertTrip {
+ public:
+  AllToAllTrip(Communicator& ep, const at::Tensor& tokens_TH, const Routing& routing)
+      : ep_(ep), routing_(routing), order_(order_by_expert(routing)) {
+    const size_t own = static_cast<size_t>(routing.num_experts / ep.size());
+    const size_t first = own * static_cast<size_t>(ep.rank());
+    const auto all = share_counts(order_.counts, ep, tokens_TH.options());
+    std::vector<std::vector<int64_t>> arriving;
+    for (size_t peer = 0; peer < all.size(); ++peer) {
+      send_rows_.push_back(sum(order_.counts, own * peer, own));
+      recv_rows_.push_back(sum(all[peer], first, own));
+      const auto begin = all[peer].begin() + static_cast<std::ptrdiff_t>(first);
+      arriving.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(own));
+    }
+    counts_.assign(own, 0);
+    for (const auto& counts : arriving) {
+      for (size_t expert = 0; expert < own; ++expert) counts_[expert] += counts[expert];
+    }
+    const at::Tensor token_M = order_.flat_M.floor_divide(routing.experts_TK.size(1));
+    rows_NH_ = exchange_rows(tokens_TH.index_select(0, token_M), ep_, send_rows_, recv_rows_, kDispatchExchange);
+    if (ep_.size() == 1) return;
+    by_expert_N_ = expert_major(arriving, tokens_TH.options());
+    rows_NH_ = rows_NH_.index_select(0, by_expert_N_);
+  }
+
+  at::Tensor combine(const at::Tensor& outputs_NH) override {
+    at::Tensor outputs = outputs_NH;
+    if (by_expert_N_.defined()) {
+      const at::Tensor place = at::empty_like(by_expert_N_);
+      place.scatter_(0, by_expert_N_, at::arange(by_expert_N_.size(0), by_expert_N_.options()));
+      outputs = outputs.index_select(0, place);
+    }
+    return weighted_sum(exchange_rows(outputs, ep_, recv_rows_, send_rows_, kCombineExchange), order_, routing_);
+  }
+
+ private:
+  Communicator& ep_;
+  Routing routing_;
+  AssignmentOrder order_;
+  std::vector<int64_t> send_rows_, recv_rows_;  // of each ep rank
+  at::Tensor by_expert_N_;                      // rows came source by source
+};
+
+class AllToAllDispatcher : public TokenDispatcher {
+ public:
+  explicit AllToAllDispatcher(const DispatcherPlace& place) : ep_(*place.ep) {}
+  std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing) override {
+    return std::make_unique<AllToAllTrip>(ep_, tokens_TH, routing);
+  }
+
+ private:
+  Communicator& ep_;
+};
+
+}  // namespace
+
+std::unique_ptr<TokenDispatcher> make_all_to_all_dispatcher(const DispatcherPlace& place) {
+  return std::make_unique<AllToAllDispatcher>(place);
+}
+
+}  // namespace ranklab

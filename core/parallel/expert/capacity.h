@@ -1,0 +1,21 @@
+// Expert capacity (GShard, arXiv 2006.16668; Megatron-Core's --moe-expert-capacity-factor): of a microbatch's N tokens
+// an expert takes at most ceil(factor N K / E), at least one; those with the largest weights stay, of equal ones (to
+// half of their bits) the earlier token. Positions split over tp are counted together, so that every layout drops the
+// same ones. Cost: with split positions one all_gather of 2 K numbers a token. Thread rule: its rank's thread.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "core/comm/communicator.h"
+#include "core/model/moe_config.h"
+
+namespace ranklab {
+
+int64_t expert_capacity(int64_t tokens, const MoeConfig& config);
+
+// kept [T, K] (bool). `positions`: the group over which the microbatch's tokens are split, or null.
+at::Tensor within_capacity(const at::Tensor& experts_TK, const at::Tensor& weights_TK, const MoeConfig& config,
+                           Communicator* positions);
+
+}  // namespace ranklab

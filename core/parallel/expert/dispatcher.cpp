@@ -1,0 +1,37 @@
+#include "core/parallel/expert/dispatcher.h"
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+struct Row {
+  const char* name;
+  std::unique_ptr<TokenDispatcher> (*make)(const DispatcherPlace&);
+};
+constexpr Row kDispatchers[] = {
+    {"alltoall", make_all_to_all_dispatcher},
+};
+
+}  // namespace
+
+std::vector<std::string> dispatcher_names() {
+  std::vector<std::string> names;
+  for (const Row& row : kDispatchers) names.emplace_back(row.name);
+  return names;
+}
+
+std::unique_ptr<TokenDispatcher> make_dispatcher(const std::string& name, const DispatcherPlace& place) {
+  for (const Row& row : kDispatchers) {
+    if (name == row.name) return row.make(place);
+  }
+  const std::string nearest = nearest_name(name, dispatcher_names());
+  throw Error(ErrorKind::kInvalidArgument, {.where = "experts",
+                                            .what = "no such token dispatcher",
+                                            .got = quote(name),
+                                            .want = "one of " + join(dispatcher_names(), ", "),
+                                            .fix = nearest.empty() ? "" : "did you mean " + quote(nearest) + "?"});
+}
+
+}  // namespace ranklab

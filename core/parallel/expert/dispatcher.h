@@ -1,0 +1,53 @@
+// How tokens travel to the ranks that own their experts, and their outputs back: the names are those of
+// --moe-token-dispatcher-type. A new one = one file and one row in dispatcher.cpp (and its name in
+// core/model/moe_dispatcher_names.h). All give the same outputs and gradients. Expert e belongs to ep rank e / (E /
+// ep). Legend: T tokens of this rank, K experts of a token, E experts, M assignments, N rows that arrive, H hidden.
+// Thread rule: its rank's thread; every member of the ep group makes the same calls, forward and backward, also without
+// tokens of its own or for its experts.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/comm/communicator.h"
+#include "core/parallel/expert/routing.h"
+
+namespace ranklab {
+
+// One forward through one layer: tokens that arrived, and their way back.
+class ExpertTrip {
+ public:
+  virtual ~ExpertTrip() = default;
+  // What arrived [N, H], by local expert.
+  const at::Tensor& rows() const { return rows_NH_; }
+  // Rows of each local expert.
+  const std::vector<int64_t>& counts() const { return counts_; }
+  // The experts' outputs [N, H] -> [T, H]: each of this rank's tokens as the weighted sum of its experts' outputs.
+  virtual at::Tensor combine(const at::Tensor& outputs_NH) = 0;
+
+ protected:
+  at::Tensor rows_NH_;
+  std::vector<int64_t> counts_;
+};
+
+class TokenDispatcher {
+ public:
+  virtual ~TokenDispatcher() = default;
+  virtual std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing) = 0;
+};
+
+struct DispatcherPlace {
+  Communicator* ep = nullptr;  // outlives the dispatcher
+  int64_t num_experts = 0;
+  int gpus_per_node = 8;
+};
+// Throws kInvalidArgument naming the nearest name.
+std::unique_ptr<TokenDispatcher> make_dispatcher(const std::string& name, const DispatcherPlace& place);
+std::vector<std::string> dispatcher_names();
+
+// The rows of `dispatchers`.
+std::unique_ptr<TokenDispatcher> make_all_to_all_dispatcher(const DispatcherPlace& place);
+
+}  // namespace ranklab

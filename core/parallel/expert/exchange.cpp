@@ -1,0 +1,127 @@
+#include "core/parallel/expert/exchange.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "core/comm/purpose.h"
+#include "core/parallel/interleave.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// The communicator outlives the graph, which lives within one step.
+void keep(AutogradContext* ctx, Communicator& group, ExchangePurpose purpose) {
+  ctx->saved_data["group"] = reinterpret_cast<int64_t>(&group);
+  ctx->saved_data["backward"] = static_cast<int64_t>(purpose.backward);
+}
+Communicator& kept(AutogradContext* ctx) { return *reinterpret_cast<Communicator*>(ctx->saved_data["group"].toInt()); }
+Purpose backward_purpose(AutogradContext* ctx) { return static_cast<Purpose>(ctx->saved_data["backward"].toInt()); }
+
+// A blocking call, or one whose waiting time another piece of work fills (interleave.h).
+template <typename Blocking, typename Posting>
+at::Tensor carried(Purpose purpose, const Blocking& blocking, const Posting& posting) {
+  WorkPtr work;
+  {
+    const PurposeScope scope(purpose);
+    if (!is_interleaved()) return blocking();
+    work = posting();
+  }
+  return await_in_turns(work);
+}
+
+at::Tensor all_to_all(Communicator& group, const at::Tensor& x, const std::vector<int64_t>& send_rows,
+                      const std::vector<int64_t>& recv_rows, Purpose purpose) {
+  return carried(
+      purpose, [&] { return group.all_to_all(x, send_rows, recv_rows); },
+      [&] { return group.all_to_all_async(x, send_rows, recv_rows); });
+}
+at::Tensor all_gather(Communicator& group, const at::Tensor& x, const std::vector<int64_t>& rows, Purpose purpose) {
+  return carried(
+      purpose, [&] { return group.all_gather(x, rows); }, [&] { return group.all_gather_async(x, rows); });
+}
+at::Tensor reduce_scatter(Communicator& group, const at::Tensor& x, const std::vector<int64_t>& rows, Purpose purpose) {
+  return carried(
+      purpose, [&] { return group.reduce_scatter(x, ReduceOp::kSum, rows); },
+      [&] { return group.reduce_scatter_async(x, ReduceOp::kSum, rows); });
+}
+
+struct Exchange : torch::autograd::Function<Exchange> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& group,
+                            const std::vector<int64_t>& send_rows, const std::vector<int64_t>& recv_rows,
+                            ExchangePurpose purpose) {
+    keep(ctx, group, purpose);
+    ctx->saved_data["send"] = send_rows;
+    ctx->saved_data["recv"] = recv_rows;
+    return all_to_all(group, x, send_rows, recv_rows, purpose.forward);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    auto grad = all_to_all(kept(ctx), grads[0], ctx->saved_data["recv"].toIntVector(),
+                           ctx->saved_data["send"].toIntVector(), backward_purpose(ctx));
+    return {grad, {}, {}, {}, {}};
+  }
+};
+
+struct Gather : torch::autograd::Function<Gather> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& group,
+                            const std::vector<int64_t>& rows, ExchangePurpose purpose) {
+    keep(ctx, group, purpose);
+    ctx->saved_data["rows"] = rows;
+    return all_gather(group, x, rows, purpose.forward);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const std::vector<int64_t> rows = ctx->saved_data["rows"].toIntVector();
+    return {reduce_scatter(kept(ctx), grads[0], rows, backward_purpose(ctx)), {}, {}, {}};
+  }
+};
+
+struct Reduce : torch::autograd::Function<Reduce> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& group,
+                            const std::vector<int64_t>& rows, ExchangePurpose purpose) {
+    keep(ctx, group, purpose);
+    ctx->saved_data["rows"] = rows;
+    return reduce_scatter(group, x, rows, purpose.forward);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const std::vector<int64_t> rows = ctx->saved_data["rows"].toIntVector();
+    return {all_gather(kept(ctx), grads[0], rows, backward_purpose(ctx)), {}, {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor exchange_rows(const at::Tensor& x, Communicator& group, const std::vector<int64_t>& send_rows,
+                         const std::vector<int64_t>& recv_rows, ExchangePurpose purpose) {
+  return group.size() == 1 ? x : Exchange::apply(x, group, send_rows, recv_rows, purpose);
+}
+
+at::Tensor gather_rows(const at::Tensor& x, Communicator& group, const std::vector<int64_t>& rows,
+                       ExchangePurpose purpose) {
+  return group.size() == 1 ? x : Gather::apply(x, group, rows, purpose);
+}
+
+at::Tensor reduce_rows(const at::Tensor& x, Communicator& group, const std::vector<int64_t>& rows,
+                       ExchangePurpose purpose) {
+  return group.size() == 1 ? x : Reduce::apply(x, group, rows, purpose);
+}
+
+std::vector<std::vector<int64_t>> share_counts(const std::vector<int64_t>& counts, Communicator& group,
+                                               const at::TensorOptions& options) {
+  if (group.size() == 1) return {counts};
+  const NoCostScope free;  // copies of a few numbers
+  const PurposeScope scope(Purpose::kRouting);
+  const auto width = static_cast<int64_t>(counts.size());
+  const at::Tensor mine = at::tensor(counts, at::kLong).view({1, width}).to(options.device());
+  const at::Tensor all = group.all_gather(mine).to(at::kCPU).contiguous();
+  std::vector<std::vector<int64_t>> out;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    const int64_t* row = all.const_data_ptr<int64_t>() + rank * width;
+    out.emplace_back(row, row + width);
+  }
+  return out;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,128 @@
+#include "core/parallel/expert/grouped_linear.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "core/nn/gemm.h"
+#include "core/parallel/deferred_grads.h"
+#include "core/sim/memory_scope.h"
+#include "core/sim/op_cost.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Two of the three products of N rows: what reads or writes every expert's weight, and all rows on both sides.
+CostScope product_cost(const at::Tensor& rows, int64_t out, const at::TensorList& weights) {
+  const auto n = static_cast<double>(rows.size(0)), in = static_cast<double>(rows.size(1));
+  const auto o = static_cast<double>(out);
+  const double bytes =
+      static_cast<double>(rows.itemsize()) * (n * (in + o) + in * o * static_cast<double>(weights.size()));
+  return {2 * n * in * o, bytes, dtype_of(rows.scalar_type())};
+}
+
+template <typename Product>
+void for_each_expert(const std::vector<int64_t>& counts, const Product& product) {
+  int64_t begin = 0;
+  for (size_t expert = 0; expert < counts.size(); ++expert) {
+    if (counts[expert] > 0) product(expert, begin, counts[expert]);
+    begin += counts[expert];
+  }
+}
+
+bool has_grouped_kernel(const at::Tensor& x) { return x.is_cuda() && x.scalar_type() == at::kBFloat16; }
+
+at::Tensor ends_of(const std::vector<int64_t>& counts, const at::Device& device) {
+  std::vector<int32_t> ends;
+  int64_t end = 0;
+  for (const int64_t count : counts) ends.push_back(static_cast<int32_t>(end += count));
+  return at::tensor(ends, at::kInt).to(device);
+}
+
+// rows [N, I] with the matrices [I, O] of their experts.
+at::Tensor products(const at::Tensor& rows, const std::vector<int64_t>& counts,
+                    const std::vector<at::Tensor>& matrices) {
+  const int64_t out = matrices[0].size(1);
+  const CostScope cost = product_cost(rows, out, matrices);
+  if (has_grouped_kernel(rows)) return at::_grouped_mm(rows, at::stack(matrices), ends_of(counts, rows.device()));
+  at::Tensor result = at::empty({rows.size(0), out}, rows.options());
+  for_each_expert(counts, [&](size_t expert, int64_t begin, int64_t count) {
+    result.narrow(0, begin, count).copy_(gemm(rows.narrow(0, begin, count), matrices[expert]));
+  });
+  return result;
+}
+
+std::vector<at::Tensor> transposed(at::TensorList weights) {
+  std::vector<at::Tensor> out;
+  for (const at::Tensor& weight : weights) out.push_back(weight.t());
+  return out;
+}
+
+// grad^T rows of each expert [O, I].
+std::vector<at::Tensor> weight_grads(const at::Tensor& grad, const at::Tensor& rows, const std::vector<int64_t>& counts,
+                                     const std::vector<at::Tensor>& weights) {
+  const MemoryScope memory(MemoryCategory::kGradients);
+  const CostScope cost = product_cost(rows, grad.size(1), weights);
+  std::vector<at::Tensor> out(weights.size());
+  for_each_expert(counts, [&](size_t expert, int64_t begin, int64_t count) {
+    out[expert] = gemm(grad.narrow(0, begin, count).t(), rows.narrow(0, begin, count));
+  });
+  for (size_t expert = 0; expert < out.size(); ++expert) {
+    if (!out[expert].defined()) out[expert] = at::zeros_like(weights[expert]);
+  }
+  return out;
+}
+
+struct GroupedLinear : torch::autograd::Function<GroupedLinear> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& rows, at::TensorList weights,
+                            const std::vector<int64_t>& counts) {
+    variable_list saved = {rows};
+    saved.insert(saved.end(), weights.begin(), weights.end());
+    ctx->save_for_backward(saved);
+    ctx->saved_data["counts"] = counts;
+    return products(rows, counts, transposed(weights));
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const std::vector<int64_t> counts = ctx->saved_data["counts"].toIntVector();
+    const at::Tensor grad = grads[0].contiguous();
+    const at::Tensor& rows = saved[0];
+    const std::vector<at::Tensor> weights(saved.begin() + 1, saved.end());
+    variable_list out(1 + weights.size() + 1);
+    if (ctx->needs_input_grad(0)) out[0] = products(grad, counts, weights);
+    if (WeightGradQueue* queue = deferred_weight_grads()) {
+      queue->push([grad, rows, counts, weights] {
+        std::vector<at::Tensor> made = weight_grads(grad, rows, counts, weights);
+        for (size_t i = 0; i < made.size(); ++i) accumulate_grad(weights[i], std::move(made[i]));
+      });
+      return out;
+    }
+    std::vector<at::Tensor> made = weight_grads(grad, rows, counts, weights);
+    std::move(made.begin(), made.end(), out.begin() + 1);
+    return out;
+  }
+};
+
+}  // namespace
+
+at::Tensor grouped_linear(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,
+                          const std::vector<at::Tensor>& weights_OI) {
+  return GroupedLinear::apply(rows_NI, at::TensorList(weights_OI), counts);
+}
+
+at::Tensor grouped_linear_reference(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,
+                                    const std::vector<at::Tensor>& weights_OI) {
+  std::vector<at::Tensor> parts;
+  int64_t begin = 0;
+  for (size_t expert = 0; expert < counts.size(); ++expert) {
+    parts.push_back(at::linear(rows_NI.narrow(0, begin, counts[expert]), weights_OI[expert]));
+    begin += counts[expert];
+  }
+  return at::cat(parts);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,19 @@
+// One linear layer per expert over tokens sorted by expert, as one grouped GEMM (MegaBlocks: Gale et al. 2022, arXiv
+// 2211.15841): on GPUs in bf16 at::_grouped_mm, elsewhere a product per expert that has tokens, charged as one kernel.
+// Works with DeferWeightGrads. Every expert gets a gradient, zero without tokens, so that gradient buckets start in the
+// same order on all ranks. Thread rule: its rank's thread.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+namespace ranklab {
+
+// rows [N, I] by expert, counts of each expert, weights [O, I] of each -> [N, O].
+at::Tensor grouped_linear(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,
+                          const std::vector<at::Tensor>& weights_OI);
+// The same, expert by expert in plain ATen ops.
+at::Tensor grouped_linear_reference(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,
+                                    const std::vector<at::Tensor>& weights_OI);
+
+}  // namespace ranklab

@@ -1,0 +1,32 @@
+#include "core/parallel/expert/tensor_split.h"
+
+#include <ATen/ATen.h>
+
+#include <numeric>
+
+#include "core/parallel/expert/exchange.h"
+#include "core/parallel/expert/routing.h"
+
+namespace ranklab {
+
+EtpTokens::EtpTokens(Communicator& etp, const at::Tensor& rows_NH, const std::vector<int64_t>& counts)
+    : etp_(etp), rows_(rows_NH), counts_(counts) {
+  if (etp.size() == 1) return;
+  const auto all = share_counts(counts, etp, rows_NH.options());
+  counts_.assign(counts.size(), 0);
+  for (const auto& of_rank : all) {
+    rank_rows_.push_back(std::accumulate(of_rank.begin(), of_rank.end(), int64_t{0}));
+    for (size_t expert = 0; expert < counts_.size(); ++expert) counts_[expert] += of_rank[expert];
+  }
+  by_expert_ = expert_major(all, rows_NH.options());
+  rows_ = gather_rows(rows_NH, etp_, rank_rows_, kDispatchExchange).index_select(0, by_expert_);
+}
+
+at::Tensor EtpTokens::own_outputs(const at::Tensor& partial_outputs) const {
+  if (etp_.size() == 1) return partial_outputs;
+  const at::Tensor place = at::empty_like(by_expert_);
+  place.scatter_(0, by_expert_, at::arange(by_expert_.size(0), by_expert_.options()));
+  return reduce_rows(partial_outputs.index_select(0, place), etp_, rank_rows_, kCombineExchange);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,88 @@
+#include "core/parallel/interleave.h"
+
+#include <ATen/ThreadLocalState.h>
+
+#include <exception>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "core/base/fiber.h"
+
+namespace ranklab {
+namespace {
+
+// Thrown in a piece whose other has failed.
+struct Stopped : std::runtime_error {
+  Stopped() : std::runtime_error("the other of two interleaved pieces failed") {}
+};
+
+struct Pair {
+  bool failed = false;
+};
+
+thread_local Pair* t_pair = nullptr;
+
+// A piece beside its autograd state: gradients are recorded in a forward and not in a backward.
+class Piece {
+ public:
+  Piece(int number, const std::function<void()>& body, const InterleaveHooks& hooks)
+      : number_(number), hooks_(hooks), fiber_([&body] { body(); }) {}
+
+  bool done() const { return fiber_.done(); }
+
+  void turn() {
+    at::ThreadLocalState outer;
+    if (state_) at::ThreadLocalState::setThreadLocalState(*state_);
+    if (hooks_.resumed) hooks_.resumed(number_);
+    std::exception_ptr error;
+    try {
+      fiber_.resume();
+    } catch (const Stopped&) {
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (hooks_.suspended) hooks_.suspended(number_);
+    state_.emplace();
+    at::ThreadLocalState::setThreadLocalState(outer);
+    if (error) std::rethrow_exception(error);
+  }
+
+ private:
+  int number_;
+  const InterleaveHooks& hooks_;
+  Fiber fiber_;
+  std::optional<at::ThreadLocalState> state_;
+};
+
+}  // namespace
+
+void interleave(const std::function<void()>& first, const std::function<void()>& second, const InterleaveHooks& hooks) {
+  Pair pair;
+  Pair* const outer = std::exchange(t_pair, &pair);
+  Piece a(0, first, hooks), b(1, second, hooks);
+  std::exception_ptr error;
+  for (Piece* piece = &a; !a.done() || !b.done(); piece = piece == &a ? &b : &a) {
+    if (piece->done()) continue;
+    try {
+      piece->turn();
+    } catch (...) {
+      if (!error) error = std::current_exception();
+      pair.failed = true;
+    }
+  }
+  t_pair = outer;
+  if (error) std::rethrow_exception(error);
+}
+
+bool is_interleaved() { return t_pair != nullptr; }
+
+at::Tensor await_in_turns(const WorkPtr& work) {
+  if (t_pair != nullptr) {
+    Fiber::suspend();
+    if (t_pair->failed) throw Stopped();
+  }
+  return work->wait();
+}
+
+}  // namespace ranklab

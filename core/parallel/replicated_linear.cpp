@@ -1,0 +1,53 @@
+#include "core/parallel/replicated_linear.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "core/parallel/linear_products.h"
+
+namespace ranklab {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct ReplicatedFunction : torch::autograd::Function<ReplicatedFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            const NormRecipe& recipe) {
+    ctx->save_for_backward({recipe.defined() ? recipe.sum : x, weight, recipe.weight, recipe.inv_rms});
+    return project(x, weight.t());
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor& weight = saved[1];
+    const auto input = [recipe = NormRecipe{saved[0], saved[2], saved[3]}, x = saved[0]] {
+      return recipe.defined() ? recipe.normed() : x;
+    };
+    const at::Tensor grad = grads[0].contiguous();
+    const at::Tensor grad_x = ctx->needs_input_grad(0) ? project(grad, weight) : at::Tensor();
+    if (WeightGradQueue* queue = deferred_weight_grads()) {
+      defer_weight_grads(*queue, weight, {}, grad, input);
+      return {grad_x, {}, {}};
+    }
+    return {grad_x, weight_grad(grad, input()), {}};
+  }
+};
+
+}  // namespace
+
+ReplicatedLinear::ReplicatedLinear(ParameterRegistry& registry, const std::string& name, LinearSize size, Init init,
+                                   const TensorParallel& tp) {
+  weight_ = &registry.create(name + ".weight", replicated({size.out, size.in}), init, true);
+  weight_->sum_grad_over_tp = tp.sharded_sequence();
+}
+
+at::Tensor ReplicatedLinear::operator()(const at::Tensor& x) const {
+  return ReplicatedFunction::apply(x, weight_->data, NormRecipe{});
+}
+
+at::Tensor ReplicatedLinear::operator()(const NormOutput& x) const {
+  return ReplicatedFunction::apply(x.normed, weight_->data, x.recipe);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,146 @@
+// Decoding with a cache against logits of all positions at once (fp64, 1e-12): every kind of attention, tensor-parallel
+// with and without sequence parallelism, which decoding switches off.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "core/model/decode_cache.h"
+#include "core/model/transformer.h"
+#include "tests/golden/golden.h"
+#include "tests/parallel/run_ranks.h"
+
+namespace ranklab {
+namespace {
+
+constexpr int64_t kSeq = 12, kVocab = 13;
+
+ModelConfig llama() {
+  return {.num_layers = 2,
+          .hidden_size = 32,
+          .ffn_hidden_size = 24,
+          .num_attention_heads = 8,
+          .num_query_groups = 4,
+          .vocab_size = kVocab,
+          .seq_length = kSeq,
+          .init_std = 0.2};
+}
+
+ModelConfig gpt2() {
+  ModelConfig c = llama();
+  c.num_query_groups = 0;
+  c.norm = NormKind::kLayerNorm;
+  c.position = PositionKind::kLearned;
+  c.activation = ActivationKind::kGelu;
+  c.add_bias = true;
+  c.tie_embeddings = true;
+  c.dropout = 0.2;
+  return c;
+}
+
+ModelConfig latent(int64_t q_lora) {
+  ModelConfig c = llama();
+  c.num_query_groups = 0;
+  c.mla = {.q_lora_rank = q_lora, .kv_lora_rank = 6, .qk_head_dim = 6, .qk_pos_emb_head_dim = 4, .v_head_dim = 5};
+  c.yarn = {.scaling_factor = 4, .original_seq_length = 8};
+  c.mtp_num_layers = 1;
+  return c;
+}
+
+ModelConfig experts() {
+  ModelConfig c = latent(10);
+  c.moe = {.num_experts = 4, .topk = 2, .ffn_hidden_size = 12, .shared_ffn_hidden_size = 8, .first_dense_layers = 1};
+  return c;
+}
+
+// A prompt of `first` positions, then one at a time.
+void expect_decodes(const ModelConfig& config, int tp, bool sequence_parallel, int64_t first) {
+  run_ranks(dims_of(1, tp), [&](RankContext& context) {
+    const at::NoGradGuard no_grad;
+    const auto model =
+        make_transformer(config, context, {.sequence_parallel = sequence_parallel, .seed = 7, .dtype = at::kDouble});
+    model->set_training(false);
+    const at::Tensor tokens_BS = (at::arange(2 * kSeq, at::kLong).view({2, kSeq}) * 5 + 3).remainder(kVocab);
+    const at::Tensor want_BSV = model->logits({.tokens_BS = tokens_BS, .targets_BS = {}});
+    ASSERT_TRUE(model->can_decode());
+    const auto cache = model->begin_decoding(2, kSeq);
+    for (int64_t at = 0; at < kSeq;) {
+      const int64_t count = at == 0 ? first : 1;
+      const at::Tensor got_BV = model->decode(*cache, tokens_BS.narrow(1, at, count));
+      at += count;
+      ASSERT_EQ(got_BV.sizes(), (std::vector<int64_t>{2, kVocab}));
+      EXPECT_LT(golden::relative_error(got_BV, want_BSV.select(1, at - 1)), 1e-12) << "after " << at << " positions";
+      EXPECT_EQ(cache->positions, at);
+    }
+    // A window that begins anew.
+    cache->clear();
+    const at::Tensor again_BV = model->decode(*cache, tokens_BS.narrow(1, 0, 3));
+    EXPECT_LT(golden::relative_error(again_BV, want_BSV.select(1, 2)), 1e-12);
+    // ... and training goes on with sequence parallelism.
+    EXPECT_TRUE(at::equal(model->logits({.tokens_BS = tokens_BS, .targets_BS = {}}), want_BSV));
+  });
+}
+
+void expect_decodes_everywhere(const ModelConfig& config) {
+  for (const int64_t first : {1, 5, 12}) expect_decodes(config, 1, false, first);
+  for (const int tp : {2, 4}) {
+    for (const bool sp : {false, true}) {
+      if (config.moe.enabled() && !sp) continue;  // experts want sequence parallelism
+      SCOPED_TRACE(testing::Message() << "tp " << tp << (sp ? " sp" : ""));
+      expect_decodes(config, tp, sp, 5);
+    }
+  }
+}
+
+TEST(Decode, Gpt2Like) { expect_decodes_everywhere(gpt2()); }
+TEST(Decode, LlamaLike) { expect_decodes_everywhere(llama()); }
+TEST(Decode, LatentAttention) { expect_decodes_everywhere(latent(10)); }
+TEST(Decode, LatentAttentionWithoutQueryCompression) { expect_decodes_everywhere(latent(0)); }
+TEST(Decode, Experts) { expect_decodes_everywhere(experts()); }
+
+// ep over the tensor-parallel ranks, which hold the same tokens while decoding.
+TEST(Decode, ExpertParallel) {
+  ParallelDims dims = dims_of(1, 2);
+  dims.ep = 2;
+  run_ranks(dims, [&](RankContext& context) {
+    const auto model = make_transformer(experts(), context, {.sequence_parallel = true, .dtype = at::kDouble});
+    model->set_training(false);
+    const at::Tensor tokens_BS = (at::arange(kSeq, at::kLong).view({1, kSeq}) * 5 + 3).remainder(kVocab);
+    const at::Tensor want_BSV = model->logits({.tokens_BS = tokens_BS, .targets_BS = {}});
+    const auto cache = model->begin_decoding(1, kSeq);
+    for (int64_t at = 0; at < kSeq; ++at) {
+      const at::Tensor got_BV = model->decode(*cache, tokens_BS.narrow(1, at, 1));
+      EXPECT_LT(golden::relative_error(got_BV, want_BSV.select(1, at)), 1e-12) << "after " << at << " positions";
+    }
+  });
+}
+
+// Two layers in fp64: of latent attention 6 + 4 numbers whatever tp is, of grouped queries 2 x 4 groups x 4 over tp.
+TEST(Decode, CacheBytes) {
+  for (const int tp : {1, 2}) {
+    run_ranks(dims_of(1, tp), [&](RankContext& context) {
+      EXPECT_EQ(make_transformer(latent(10), context, {.dtype = at::kDouble})->begin_decoding(3, 8)->bytes_per_token(),
+                2 * 10 * 8);
+      EXPECT_EQ(make_transformer(llama(), context, {.dtype = at::kDouble})->begin_decoding(3, 8)->bytes_per_token(),
+                2 * 2 * 4 * 4 * 8 / tp);
+    });
+  }
+}
+
+TEST(Decode, RefusesWhatDoesNotFit) {
+  run_ranks(dims_of(1, 1), [&](RankContext& context) {
+    for (const ModelConfig& config : {gpt2(), latent(0)}) {
+      const auto model = make_transformer(config, context, {});
+      EXPECT_THROW(model->begin_decoding(1, kSeq + 1), Error);
+      const auto cache = model->begin_decoding(1, 4);
+      EXPECT_THROW(model->decode(*cache, at::zeros({1, 5}, at::kLong)), Error);
+      EXPECT_THROW(model->decode(*cache, at::full({1, 1}, kVocab, at::kLong)), Error) << "outside the vocabulary";
+    }
+    const auto half = make_transformer(
+        llama(), context, {.stages = {{.first_layer = 0, .end_layer = 1, .is_first = true, .is_last = false}}});
+    EXPECT_FALSE(half->can_decode());
+    EXPECT_THROW(half->begin_decoding(1, 4), Error);
+  });
+}
+
+}  // namespace
+}  // namespace ranklab

@@ -1,0 +1,150 @@
+// Every dispatcher of the list on hand-made routings, against each token's experts computed where the token is:
+// outputs, and the gradients of tokens, weights and experts. Experts are e -> x (e + 1) + tanh(x), so that rows that
+// meet the wrong expert show.
+#include "core/parallel/expert/dispatcher.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <functional>
+#include <mutex>
+
+#include "core/model/moe_dispatcher_names.h"
+#include "core/parallel/expert/exchange.h"
+#include "tests/golden/golden.h"
+#include "tests/parallel/run_ranks.h"
+
+namespace ranklab {
+namespace {
+
+constexpr int64_t kExperts = 8, kHidden = 5;
+
+struct Case {
+  const char* name;
+  int64_t slots;
+  std::function<int64_t(int rank)> tokens;
+  std::function<int64_t(int rank, int64_t token, int64_t slot)> expert;
+  bool drops = false;  // every third assignment
+};
+
+std::vector<Case> cases() {
+  const auto ten = [](int) { return 10; };
+  return {
+      {"spread", 2, ten, [](int r, int64_t t, int64_t k) { return (3 * r + 5 * t + k) % kExperts; }},
+      {"all_to_one_expert", 1, ten, [](int, int64_t, int64_t) { return 5; }},
+      {"one_rank_of_experts", 2, ten, [](int, int64_t, int64_t k) { return 6 + k; }},
+      {"every_expert", kExperts, ten, [](int, int64_t, int64_t k) { return kExperts - 1 - k; }},
+      {"ragged", 2, [](int r) { return r == 1 ? 0 : 3 + 4 * r; },
+       [](int r, int64_t t, int64_t k) { return (r + t * t + 3 * k) % kExperts; }},
+      {"dropped", 3, ten, [](int r, int64_t t, int64_t k) { return (r + t + 2 * k) % kExperts; }, true},
+      {"only_one_rank_has_tokens", 2, [](int r) { return r == 0 ? 12 : 0; },
+       [](int, int64_t t, int64_t k) { return (t + k) % kExperts; }},
+  };
+}
+
+struct Leaves {
+  at::Tensor tokens, weights, scales;  // scales [E]: the experts' parameters
+};
+
+Leaves make_leaves(const Case& c, int rank) {
+  const int64_t tokens = c.tokens(rank);
+  const auto leaf = [](const at::Tensor& x) { return x.detach().clone().set_requires_grad(true); };
+  return {leaf(golden::wave({tokens, kHidden}, 0.3 + rank)),
+          leaf(golden::wave({tokens, c.slots}, 1.7 + rank)),
+          leaf(at::arange(1, kExperts + 1, at::TensorOptions(at::kDouble)))};
+}
+
+Routing make_routing(const Case& c, int rank, const Leaves& leaves) {
+  const int64_t tokens = c.tokens(rank);
+  Routing routing{at::empty({tokens, c.slots}, at::kLong), leaves.weights, {}, kExperts};
+  if (c.drops) routing.kept_TK = at::ones({tokens, c.slots}, at::kBool);
+  for (int64_t t = 0; t < tokens; ++t) {
+    for (int64_t k = 0; k < c.slots; ++k) {
+      routing.experts_TK[t][k] = c.expert(rank, t, k);
+      if (c.drops && (t + k) % 3 == 0) routing.kept_TK[t][k] = false;
+    }
+  }
+  return routing;
+}
+
+at::Tensor expert(const at::Tensor& x, const at::Tensor& scale) { return x * scale + at::tanh(x); }
+
+at::Tensor expected(const Routing& routing, const Leaves& leaves) {
+  at::Tensor out = at::zeros_like(leaves.tokens);
+  std::vector<at::Tensor> rows;
+  for (int64_t t = 0; t < leaves.tokens.size(0); ++t) {
+    at::Tensor sum = at::zeros({kHidden}, at::kDouble);
+    for (int64_t k = 0; k < routing.experts_TK.size(1); ++k) {
+      if (routing.kept_TK.defined() && !routing.kept_TK[t][k].item<bool>()) continue;
+      const int64_t e = routing.experts_TK[t][k].item<int64_t>();
+      sum = sum + expert(leaves.tokens[t], leaves.scales[e]) * routing.weights_TK[t][k];
+    }
+    rows.push_back(sum);
+  }
+  return rows.empty() ? leaves.tokens * 0 : at::stack(rows);
+}
+
+// The local experts over what arrived.
+at::Tensor run_experts(const ExpertTrip& trip, const at::Tensor& scales, int64_t first) {
+  std::vector<at::Tensor> parts;
+  int64_t begin = 0;
+  for (size_t e = 0; e < trip.counts().size(); ++e) {
+    parts.push_back(expert(trip.rows().narrow(0, begin, trip.counts()[e]), scales[first + static_cast<int64_t>(e)]));
+    begin += trip.counts()[e];
+  }
+  return at::cat(parts);
+}
+
+void backward_of(const at::Tensor& out) {
+  const at::Tensor seed = golden::wave(out.sizes().vec(), 0.9);
+  torch::autograd::backward({(out * seed).sum()}, {});
+}
+
+at::Tensor grad_of(const at::Tensor& leaf) { return leaf.grad().defined() ? leaf.grad() : at::zeros_like(leaf); }
+
+double error(const at::Tensor& a, const at::Tensor& b) {
+  return a.numel() == 0 ? 0.0 : (a - b).abs().max().item<double>();
+}
+
+class Dispatchers : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Dispatchers, EqualExpertsWhereTheTokenIs) {
+  for (const Case& c : cases()) {
+    for (const int ranks : {1, 2, 4, 8}) {
+      SCOPED_TRACE(std::string(c.name) + ", ep " + std::to_string(ranks));
+      std::mutex mutex;
+      double worst = 0;
+      int64_t arrived = 0, sent = 0;
+      run_ranks({.world = ranks, .ep = ranks}, [&](RankContext& context) {
+        Communicator& ep = context.comm(Axis::kEp);
+        const auto dispatcher = make_dispatcher(GetParam(), {.ep = &ep, .num_experts = kExperts, .gpus_per_node = 2});
+        const Leaves mine = make_leaves(c, ep.rank()), reference = make_leaves(c, ep.rank());
+        const Routing routing = make_routing(c, ep.rank(), mine);
+        const auto trip = dispatcher->dispatch(mine.tokens, routing);
+        const at::Tensor out = trip->combine(run_experts(*trip, mine.scales, ep.rank() * kExperts / ranks));
+        const at::Tensor want = expected(make_routing(c, ep.rank(), reference), reference);
+        backward_of(out);
+        backward_of(want);
+        // Each rank computed its own experts for everybody's tokens; the reference every expert for its own.
+        const at::Tensor scales = ep.all_reduce(grad_of(mine.scales).clone());
+        const at::Tensor want_scales = ep.all_reduce(grad_of(reference.scales).clone());
+        const std::lock_guard lock(mutex);
+        worst = std::max({worst, error(out, want), error(grad_of(mine.tokens), grad_of(reference.tokens)),
+                          error(grad_of(mine.weights), grad_of(reference.weights)), error(scales, want_scales)});
+        for (const int64_t count : trip->counts()) arrived += count;
+        sent += routing.kept_TK.defined() ? routing.kept_TK.sum().item<int64_t>() : routing.experts_TK.numel();
+      });
+      EXPECT_LT(worst, 1e-12);
+      EXPECT_EQ(arrived, sent);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Dispatchers, ::testing::ValuesIn(dispatcher_names()),
+                         [](const auto& row) { return row.param; });
+
+TEST(Dispatchers, TheCommandLineKnowsTheirNames) { EXPECT_EQ(moe_dispatcher_names(), dispatcher_names()); }
+
+}  // namespace
+}  // namespace ranklab

@@ -1,0 +1,158 @@
+// The parts of a mixture of experts with answers known by hand: the router, capacity, balancing losses, grouped
+// products.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <cmath>
+
+#include "core/nn/router.h"
+#include "core/parallel/deferred_grads.h"
+#include "core/parallel/expert/balance_loss.h"
+#include "core/parallel/expert/capacity.h"
+#include "core/parallel/expert/grouped_linear.h"
+#include "tests/golden/golden.h"
+
+namespace ranklab {
+namespace {
+
+using golden::wave;
+using ::testing::ElementsAre;
+
+std::vector<int64_t> row(const at::Tensor& x, int64_t i) {
+  const at::Tensor dense = x[i].contiguous();
+  return {dense.const_data_ptr<int64_t>(), dense.const_data_ptr<int64_t>() + dense.numel()};
+}
+
+at::Tensor logits(std::vector<double> values) {
+  const auto experts = static_cast<int64_t>(values.size());
+  return at::tensor(values, at::kDouble).view({1, experts});
+}
+
+TEST(Router, EqualScoresGoToTheLowestIndex) {
+  const MoeConfig c{.num_experts = 6, .topk = 3};
+  EXPECT_THAT(row(choose_experts(logits({1, 2, 2, 2, 2, 1}), {}, c).experts_TK, 0), ElementsAre(1, 2, 3));
+  EXPECT_THAT(row(choose_experts(at::zeros({1, 6}, at::kDouble), {}, c).experts_TK, 0), ElementsAre(0, 1, 2));
+}
+
+TEST(Router, SoftmaxWeightsAreNormalizedAndScaled) {
+  MoeConfig c{.num_experts = 3, .topk = 2, .scaling_factor = 2.5};
+  // softmax of ln 1, ln 2, ln 5: 1/8, 2/8, 5/8
+  const at::Tensor x = logits({0, std::log(2.0), std::log(5.0)});
+  const at::Tensor weights = choose_experts(x, {}, c).weights_TK;
+  EXPECT_NEAR(weights[0][0].item<double>(), 2.5 * 5 / 7, 1e-15);
+  EXPECT_NEAR(weights[0][1].item<double>(), 2.5 * 2 / 7, 1e-15);
+  c.normalize_topk = false;
+  c.scaling_factor = 1;
+  EXPECT_NEAR(choose_experts(x, {}, c).weights_TK[0][1].item<double>(), 2.0 / 8, 1e-15);
+}
+
+// The bias decides who is chosen, and is no part of the weight.
+TEST(Router, BiasMovesTheChoiceOnly) {
+  const MoeConfig c{.num_experts = 3, .topk = 1, .score = RouterScore::kSigmoid, .normalize_topk = false};
+  const at::Tensor bias = at::tensor({0.6, 0.0, 0.0}, at::kDouble);
+  const ExpertChoice choice = choose_experts(logits({0, 1, 2}), bias, c);
+  EXPECT_THAT(row(choice.experts_TK, 0), ElementsAre(0));
+  EXPECT_NEAR(choice.weights_TK[0][0].item<double>(), 0.5, 1e-15);
+}
+
+// A group counts with the sum of its two best scores: group 1 (0.6 + 0.6) beats group 0, which has the best expert (0.9
+// + 0.1); with the maximum per group, as nano-train has it, group 0 would win.
+TEST(Router, GroupsCountWithTheirTwoBest) {
+  const MoeConfig c{.num_experts = 6, .topk = 2, .score = RouterScore::kSigmoid, .num_groups = 2, .group_topk = 1};
+  const auto logit = [](double p) { return std::log(p / (1 - p)); };
+  const at::Tensor x = logits({logit(0.9), logit(0.1), logit(0.1), logit(0.3), logit(0.6), logit(0.6)});
+  EXPECT_THAT(row(choose_experts(x, {}, c).experts_TK, 0), ElementsAre(4, 5));
+}
+
+TEST(Router, ExpertsInTurnShareTokensEvenly) {
+  const MoeConfig c{.num_experts = 4, .topk = 3};
+  const at::Tensor experts = experts_in_turn(at::arange(4, at::kLong), c);
+  EXPECT_THAT(row(experts, 1), ElementsAre(3, 0, 1));
+  const at::Tensor counts = at::bincount(experts.reshape({-1}), {}, 4);
+  EXPECT_TRUE(counts.eq(3).all().item<bool>());
+}
+
+TEST(Capacity, KeepsTheLargestWeightsThenTheEarlierToken) {
+  // 4 tokens, k 1, 2 experts: ceil(1.0 x 4 / 2) = 2 each.
+  const MoeConfig c{.num_experts = 2, .topk = 1, .capacity_factor = 1.0};
+  const at::Tensor experts = at::tensor({0, 0, 0, 0}, at::kLong).view({4, 1});
+  const at::Tensor weights = at::tensor({0.2, 0.5, 0.5, 0.5}, at::kDouble).view({4, 1});
+  const at::Tensor kept = within_capacity(experts, weights, c, nullptr).view({-1}).to(at::kLong).view({1, 4});
+  EXPECT_THAT(row(kept, 0), ElementsAre(0, 1, 1, 0));
+  EXPECT_EQ(expert_capacity(4, {.num_experts = 64, .topk = 1, .capacity_factor = 1.0}), 1);
+  EXPECT_EQ(expert_capacity(100, {.num_experts = 8, .topk = 2, .capacity_factor = 1.25}), 32);
+}
+
+// Perfect balance gives 1 a token (Switch, eq. 4); all tokens to one of four experts with certainty gives 4.
+TEST(BalanceLoss, OneWhenEvenAndEWhenCollapsed) {
+  const MoeConfig c{.num_experts = 4, .topk = 1};
+  const at::Tensor even = at::eye(4, at::kDouble) * 1000;
+  EXPECT_NEAR(balance_loss_sum(choose_experts(even, {}, c), c, {}).item<double>(), 4 * 1.0, 1e-12);
+  at::Tensor collapsed = at::zeros({4, 4}, at::kDouble);
+  collapsed.select(1, 2).fill_(1000);
+  EXPECT_NEAR(balance_loss_sum(choose_experts(collapsed, {}, c), c, {}).item<double>(), 4 * 4.0, 1e-12);
+}
+
+// Two sequences, each collapsed on an expert of its own: even over the microbatch, not within a sequence.
+TEST(BalanceLoss, SequencesAreBalancedApart) {
+  const MoeConfig c{.num_experts = 2, .topk = 1};
+  const at::Tensor x = (at::eye(2, at::kDouble) * 1000).repeat({3, 1});  // t % 2 is the sequence
+  const ExpertChoice choice = choose_experts(x, {}, c);
+  EXPECT_NEAR(balance_loss_sum(choice, c, {.sequences = 2, .per_sequence = false}).item<double>(), 6.0, 1e-12);
+  EXPECT_NEAR(balance_loss_sum(choice, c, {.sequences = 2, .per_sequence = true}).item<double>(), 12.0, 1e-12);
+}
+
+TEST(BalanceLoss, AttachedLossGetsTheScaleBesideTheGradient) {
+  const at::Tensor x = at::ones({2}).set_requires_grad(true);
+  const at::Tensor y = at::ones({3}).set_requires_grad(true);
+  const at::Tensor out = attach_loss(x * 2, y.square().sum(), 0.25);
+  EXPECT_TRUE(at::equal(out, x * 2));
+  torch::autograd::backward({out.sum()}, {});
+  EXPECT_TRUE(at::equal(x.grad(), at::full({2}, 2.0, at::kDouble)));
+  EXPECT_TRUE(at::equal(y.grad(), at::full({3}, 0.5, at::kDouble)));
+}
+
+struct Products {
+  at::Tensor out, grad_rows;
+  std::vector<at::Tensor> grad_weights;
+};
+
+template <typename Linear>
+Products run(const Linear& linear, const std::vector<int64_t>& counts, bool deferred) {
+  int64_t rows = 0;
+  for (const int64_t count : counts) rows += count;
+  const at::Tensor x = wave({rows, 5}, 0.1).set_requires_grad(true);
+  std::vector<at::Tensor> weights;
+  for (size_t e = 0; e < counts.size(); ++e)
+    weights.push_back(wave({3, 5}, 0.2 + static_cast<double>(e)).set_requires_grad(true));
+  Products result{linear(x, counts, weights), {}, {}};
+  WeightGradQueue queue;
+  {
+    std::optional<DeferWeightGrads> defer;
+    if (deferred) defer.emplace(queue);
+    torch::autograd::backward({(result.out * wave({rows, 3}, 2.0)).sum()}, {});
+  }
+  queue.run();
+  result.grad_rows = x.grad();
+  for (const at::Tensor& weight : weights) result.grad_weights.push_back(weight.grad());
+  return result;
+}
+
+TEST(GroupedLinear, EqualsALinearPerExpertAlsoWithoutTokensAndDeferred) {
+  const std::vector<int64_t> counts = {4, 0, 7, 1};
+  const Products want = run(grouped_linear_reference, counts, false);
+  for (const bool deferred : {false, true}) {
+    const Products got = run(grouped_linear, counts, deferred);
+    EXPECT_LT((got.out - want.out).abs().max().item<double>(), 1e-14);
+    EXPECT_LT((got.grad_rows - want.grad_rows).abs().max().item<double>(), 1e-14);
+    for (size_t e = 0; e < counts.size(); ++e) {
+      ASSERT_TRUE(got.grad_weights[e].defined()) << e;  // zero for the expert without tokens, not missing
+      EXPECT_LT((got.grad_weights[e] - want.grad_weights[e]).abs().max().item<double>(), 1e-14) << e;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ranklab

@@ -1,0 +1,104 @@
+// Tokens from a model: with a cache the same as from the whole window, also past its end; what top-k may draw.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/model/transformer.h"
+#include "core/runtime/generate.h"
+#include "tests/parallel/run_ranks.h"
+
+namespace ranklab {
+namespace {
+
+ModelConfig tiny(bool latent) {
+  ModelConfig c{.num_layers = 2,
+                .hidden_size = 16,
+                .ffn_hidden_size = 24,
+                .num_attention_heads = 4,
+                .vocab_size = 256,
+                .seq_length = 12,
+                .init_std = 0.5};
+  if (latent) c.mla = {.kv_lora_rank = 6, .qk_head_dim = 4, .qk_pos_emb_head_dim = 4, .v_head_dim = 4};
+  return c;
+}
+
+const std::vector<int64_t> kPrompt = {65, 110, 100, 32};
+
+TEST(Generate, ACacheGivesTheTokensOfTheWholeWindow) {
+  for (const bool latent : {false, true}) {
+    for (const int tp : {1, 2}) {
+      run_ranks(dims_of(1, tp), [&](RankContext& context) {
+        const auto model = make_transformer(tiny(latent), context, {.sequence_parallel = tp > 1, .dtype = at::kDouble});
+        model->set_training(false);
+        // Four windows: 4 + 40 tokens through 12 positions.
+        const GenerateOptions options{.tokens = 40, .temperature = 0.7, .top_k = 20, .seq_length = 12, .seed = 3};
+        const auto cached = make_cached_scorer(*model, 12);
+        const auto whole = make_window_scorer([&](const Batch& batch) { return model->logits(batch); }, 12, at::kCPU);
+        const std::vector<int64_t> got = generate_tokens(*cached, kPrompt, options);
+        EXPECT_EQ(got, generate_tokens(*whole, kPrompt, options));
+        ASSERT_EQ(got.size(), 44u);
+        EXPECT_TRUE(std::equal(kPrompt.begin(), kPrompt.end(), got.begin()));
+        EXPECT_GT(std::set<int64_t>(got.begin(), got.end()).size(), 8u) << "drawn, not repeated";
+        EXPECT_GT(cached->cache_bytes_per_token(), 0);
+        EXPECT_EQ(whole->cache_bytes_per_token(), 0);
+      });
+    }
+  }
+}
+
+// Always the same logits; counts what it is asked.
+class FixedScorer : public TokenScorer {
+ public:
+  explicit FixedScorer(std::vector<double> logits) : logits_(std::move(logits)) {}
+  at::Tensor next_logits(const std::vector<int64_t>& window) override {
+    lengths.push_back(window.size());
+    return at::tensor(logits_, at::kDouble);
+  }
+  std::vector<size_t> lengths;
+
+ private:
+  std::vector<double> logits_;
+};
+
+std::set<int64_t> drawn(const GenerateOptions& options) {
+  FixedScorer scorer({1.0, 3.0, 2.0, 3.0, 2.5});
+  const std::vector<int64_t> tokens = generate_tokens(scorer, {0}, options);
+  return {tokens.begin() + 1, tokens.end()};
+}
+
+TEST(Generate, TopKDrawsAmongTheLikeliest) {
+  const auto options = [](double temperature, int64_t top_k) {
+    return GenerateOptions{.tokens = 300, .temperature = temperature, .top_k = top_k, .seq_length = 400, .seed = 1};
+  };
+  EXPECT_EQ(drawn(options(0, 0)), (std::set<int64_t>{1})) << "the lowest of equal ones";
+  EXPECT_EQ(drawn(options(1, 1)), (std::set<int64_t>{1}));
+  EXPECT_EQ(drawn(options(1, 2)), (std::set<int64_t>{1, 3}));
+  EXPECT_EQ(drawn(options(1, 3)), (std::set<int64_t>{1, 3, 4}));
+  EXPECT_EQ(drawn(options(3, 0)), (std::set<int64_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(drawn(options(3, 99)), (std::set<int64_t>{0, 1, 2, 3, 4}));
+}
+
+TEST(Generate, DrawsWithTheProbabilitiesOfTheSoftmax) {
+  FixedScorer scorer({std::log(0.2), std::log(0.7), std::log(0.1)});
+  const std::vector<int64_t> tokens =
+      generate_tokens(scorer, {0}, {.tokens = 4000, .temperature = 1, .seq_length = 8, .seed = 5});
+  EXPECT_NEAR(static_cast<double>(std::count(tokens.begin() + 1, tokens.end(), 1)) / 4000, 0.7, 0.03);
+  EXPECT_NEAR(static_cast<double>(std::count(tokens.begin() + 1, tokens.end(), 2)) / 4000, 0.1, 0.02);
+}
+
+TEST(Generate, AFullWindowDropsItsOlderHalf) {
+  FixedScorer scorer({0, 1});
+  generate_tokens(scorer, {0, 0, 0, 0, 0, 0}, {.tokens = 6, .temperature = 0, .seq_length = 4});
+  EXPECT_THAT(scorer.lengths, testing::ElementsAre(4, 2, 3, 4, 2, 3));
+}
+
+TEST(Generate, AnEmptyPromptIsAnError) {
+  FixedScorer scorer({0, 1});
+  EXPECT_THROW(generate_tokens(scorer, {}, {}), Error);
+}
+
+}  // namespace
+}  // namespace ranklab
