@@ -132,7 +132,8 @@ std::string dry_run_text(const RunPlan& plan, const Style& style) {
   const TrainConfig& c = plan.config;
   const DryRun run = make_dry_run(plan);
   std::string text;
-  text += style.bold(model_title(plan, c.model.parameter_count())) + "\n";
+  const ModelCounts counts = count_model(c.model, c.model.seq_length);
+  text += style.bold(model_title(plan, counts.total + counts.mtp)) + "\n";
   text += strprintf("  world    %d ranks on %s, %s\n", c.parallel.world, c.backend.c_str(), plan.profile.title.c_str());
   text += "  mesh     " + layout_text(plan) +
           (plan.sequence_parallel && c.parallel.tp > 1 ? ", sequence parallel\n" : "\n");
@@ -152,10 +153,13 @@ std::string dry_run_text(const RunPlan& plan, const Style& style) {
 std::string dry_run_json(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   const DryRun run = make_dry_run(plan);
+  const ModelCounts counts = count_model(c.model, c.model.seq_length);
   nlohmann::ordered_json exposed = nlohmann::ordered_json::object();
   for (const auto& [axis, nanoseconds] : run.time.exposed_ns) exposed[std::string(name(axis))] = nanoseconds * 1e-6;
   nlohmann::ordered_json data = {{"preset", c.preset},
-                                 {"parameters", c.model.parameter_count()},
+                                 {"parameters", counts.total},
+                                 {"active_parameters", counts.active},
+                                 {"mtp_parameters", counts.mtp},
                                  {"world_size", c.parallel.world},
                                  {"dp", plan.dp()},
                                  {"tp", c.parallel.tp},

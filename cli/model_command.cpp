@@ -1,8 +1,12 @@
 // ranklab model info: what a model consists of, what a token costs, and what a rank of a layout holds.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/config_options.h"
@@ -18,78 +22,171 @@ namespace {
 
 std::string shape_text(const ModuleRow& row) { return "[" + join(std::span<const int64_t>(row.shape), ", ") + "]"; }
 
-double share(const ModuleRow& row, const ModelConfig& model) {
-  return 100 * static_cast<double>(row.parameters()) / static_cast<double>(model.parameter_count());
+double share(const ModuleRow& row, const ModelCounts& counts) {
+  return 100 * static_cast<double>(row.parameters()) / static_cast<double>(counts.total + counts.mtp);
 }
 
-double forward_flops(const ModelConfig& model) { return model.training_flops_per_token(model.seq_length) / 3; }
+ModelCounts counts_of(const RunPlan& plan) { return count_model(plan.config.model, plan.config.model.seq_length); }
 
-std::string headline(const RunPlan& plan) {
-  const ModelConfig& m = plan.config.model;
-  return strprintf("%s: %s parameters, %ld layers, hidden %ld, %ld heads, vocabulary %ld, sequence %ld",
-                   plan.config.preset.c_str(), human_count(static_cast<double>(m.parameter_count())).c_str(),
-                   static_cast<long>(m.num_layers), static_cast<long>(m.hidden_size),
-                   static_cast<long>(m.num_attention_heads), static_cast<long>(m.vocab_size),
-                   static_cast<long>(m.seq_length));
+// "61", of some of them "3-60", of experts "3-60 x 256"
+std::string layers_text(const ModuleRow& row, const ModelConfig& model) {
+  const int64_t all = row.mtp ? model.mtp_num_layers : model.num_layers;
+  const bool some = row.layers != all && row.parameter.find('*') != std::string::npos;
+  const std::string range = std::to_string(row.first_layer) + "-" + std::to_string(row.first_layer + row.layers - 1);
+  const std::string text = some ? range : std::to_string(row.layers);
+  return row.per_layer == 1 ? text : text + " x " + std::to_string(row.per_layer);
 }
 
-std::string info_text(const RunPlan& plan, const Style& style) {
+std::string split_text(const ModuleRow& row) {
+  if (row.tied) return row.mtp ? "the model's" : "the embedding";
+  return row.is_expert() ? std::string("ep; etp ") + name(row.split) : name(row.split);
+}
+
+int element_bytes(const RunPlan& plan) { return plan.config.params_dtype == "fp64" ? 8 : 4; }
+
+std::string headline(const RunPlan& plan, const ModelCounts& counts) {
   const ModelConfig& m = plan.config.model;
-  std::string text = style.bold(headline(plan)) + "\n";
+  std::string text = plan.config.preset + ": " + counts_text(counts);
   text +=
-      strprintf("  a token   %s FLOP forward, %s FLOP in training (attention at the whole sequence, causal)\n\n",
-                human_count(forward_flops(m)).c_str(), human_count(m.training_flops_per_token(m.seq_length)).c_str());
-  text += style.bold(strprintf("  %-30s %-16s %6s %14s %7s  %-13s %12s", "parameter", "shape", "layers", "parameters",
-                               "share", "split by tp", "FLOP/token")) +
-          "\n";
-  for (const ModuleRow& row : module_table(m)) {
-    const std::string flops = row.multiplies ? human_count(row.forward_flops_per_token()) : "-";
-    text += strprintf("  %-30s %-16s %6ld %14ld %6.2f%%  %-13s %12s\n", row.parameter.c_str(), shape_text(row).c_str(),
-                      static_cast<long>(row.copies), static_cast<long>(row.parameters()), share(row, m),
-                      row.tied ? "the embedding" : name(row.split), flops.c_str());
+      strprintf(", %ld layers, hidden %ld, %ld heads, vocabulary %ld, sequence %ld", static_cast<long>(m.num_layers),
+                static_cast<long>(m.hidden_size), static_cast<long>(m.num_attention_heads),
+                static_cast<long>(m.vocab_size), static_cast<long>(m.seq_length));
+  return text;
+}
+
+std::string cache_text(const RunPlan& plan) {
+  const ModelConfig& m = plan.config.model;
+  const auto bytes = [&](int64_t elements) { return human_bytes(static_cast<double>(elements * element_bytes(plan))); };
+  std::string text = "  KV cache  " + bytes(kv_cache_elements_per_token(m)) + " a token in " + plan.config.params_dtype;
+  if (!m.mla.enabled()) return text + "\n";
+  const int64_t whole = m.num_layers * m.num_attention_heads * (m.mla.query_head_dim() + m.mla.v_head_dim);
+  return text + ": latent attention keeps one vector of " +
+         std::to_string(m.mla.kv_lora_rank + m.mla.qk_pos_emb_head_dim) +
+         " a layer; keys and values of all heads are " + bytes(whole) + "\n";
+}
+
+// "  made of   attention 11.4B, routed experts 654B, ...", in the order of the forward pass
+std::string parts_text(const ModelConfig& model) {
+  std::vector<std::pair<std::string, int64_t>> parts;
+  for (const ModuleRow& row : module_table(model)) {
+    const std::string part = row.mtp ? "MTP" : name(row.part);
+    const auto same = [&](const auto& seen) { return seen.first == part; };
+    const auto found = std::find_if(parts.begin(), parts.end(), same);
+    if (found == parts.end()) {
+      parts.emplace_back(part, row.parameters());
+    } else {
+      found->second += row.parameters();
+    }
   }
-  text += strprintf("  %-30s %-16s %6s %14ld\n\n", "together", "", "", static_cast<long>(m.parameter_count()));
+  std::vector<std::string> words;
+  for (const auto& [part, count] : parts)
+    if (count > 0) words.push_back(part + " " + human_count(static_cast<double>(count)));
+  return "  made of   " + join(words, ", ") + "\n";
+}
+
+std::string token_text(const RunPlan& plan, const ModelCounts& counts) {
+  const ModelConfig& m = plan.config.model;
+  std::string text =
+      strprintf("  a token   %s FLOP forward, %s FLOP in training (attention at the whole sequence, causal)\n",
+                human_count(counts.forward_flops_per_token).c_str(),
+                human_count(m.training_flops_per_token(m.seq_length)).c_str());
+  if (counts.mtp > 0) {
+    text += strprintf(
+        "  MTP       %ld module%s of together %s parameters, %s of them active, only in training: %s FLOP "
+        "forward with the model's head\n",
+        static_cast<long>(m.mtp_num_layers), m.mtp_num_layers == 1 ? "" : "s",
+        human_count(static_cast<double>(counts.mtp)).c_str(),
+        human_count(static_cast<double>(counts.mtp_active)).c_str(),
+        human_count(counts.mtp_forward_flops_per_token).c_str());
+  }
+  return text + cache_text(plan) + parts_text(m) + "\n";
+}
+
+std::string module_text(const ModelConfig& m, const ModelCounts& counts, const Style& style) {
+  const std::vector<ModuleRow> table = module_table(m);
+  int widest = 9;
+  for (const ModuleRow& row : table) widest = std::max(widest, static_cast<int>(row.parameter.size()));
+  std::string text = style.bold(strprintf("  %-*s %-15s %10s %14s %7s  %-20s %10s", widest, "parameter", "shape",
+                                          "layers", "parameters", "share", "split by tp", "FLOP/token")) +
+                     "\n";
+  for (const ModuleRow& row : table) {
+    const std::string flops = row.multiplies ? human_count(row.forward_flops_per_token()) : "-";
+    text += strprintf("  %-*s %-15s %10s %14ld %6.2f%%  %-20s %10s\n", widest, row.parameter.c_str(),
+                      shape_text(row).c_str(), layers_text(row, m).c_str(), static_cast<long>(row.parameters()),
+                      share(row, counts), split_text(row).c_str(), flops.c_str());
+  }
+  return text + strprintf("  %-*s %-15s %10s %14ld\n\n", widest, "together", "", "",
+                          static_cast<long>(counts.total + counts.mtp));
+}
+
+std::string rank_text(const RunPlan& plan, const Style& style) {
   const RankMemory memory = fullest_rank(plan);
   const std::string whose = plan.config.parallel.pp > 1 ? strprintf("pipeline rank %d, the fullest", memory.pp_rank)
                                                         : std::string("every rank");
   const auto bytes = [](int64_t count) { return human_bytes(static_cast<double>(count)); };
-  text += "  a rank    of " + layout_text(plan, true) + ", " + plan.config.params_dtype + ", " + whose + ": " +
-          style.bold(bytes(memory.together())) + "\n";
-  text += "            parameters " + bytes(memory.parameters) + ", gradients " + bytes(memory.gradients) +
-          ", optimizer " + bytes(memory.optimizer) +
-          strprintf(", activations %s (estimate, within %.0f %%)\n",
-                    bytes(memory.activations.peak() + memory.activations.gathered).c_str(), 100 * kActivationTolerance);
-  return text;
+  return "  a rank    of " + layout_text(plan, true) + ", " + plan.config.params_dtype + ", " + whose + ": " +
+         style.bold(bytes(memory.together())) + "\n" + "            parameters " + bytes(memory.parameters) +
+         ", gradients " + bytes(memory.gradients) + ", optimizer " + bytes(memory.optimizer) +
+         strprintf(", activations %s (estimate, within %.0f %%)\n",
+                   bytes(memory.activations.peak() + memory.activations.gathered).c_str(), 100 * kActivationTolerance);
+}
+
+std::string info_text(const RunPlan& plan, const Style& style) {
+  const ModelCounts counts = counts_of(plan);
+  return style.bold(headline(plan, counts)) + "\n" + token_text(plan, counts) +
+         module_text(plan.config.model, counts, style) + rank_text(plan, style);
 }
 
 std::string info_markdown(const RunPlan& plan) {
-  std::string text = "| parameter | shape | layers | parameters | split by tp |\n|---|---|---|---|---|\n";
+  const ModelCounts counts = counts_of(plan);
+  std::string text = "| parameter | shape | layers | parameters | active | split by tp |\n|---|---|---|---|---|---|\n";
   for (const ModuleRow& row : module_table(plan.config.model))
-    text += strprintf("| `%s` | %s | %ld | %ld | %s |\n", row.parameter.c_str(), shape_text(row).c_str(),
-                      static_cast<long>(row.copies), static_cast<long>(row.parameters()),
-                      row.tied ? "the embedding" : name(row.split));
-  return text + strprintf("| together | | | %ld | |\n", static_cast<long>(plan.config.model.parameter_count()));
+    text += strprintf("| `%s` | %s | %s | %ld | %ld | %s |\n", row.parameter.c_str(), shape_text(row).c_str(),
+                      layers_text(row, plan.config.model).c_str(), static_cast<long>(row.parameters()),
+                      static_cast<long>(row.active_parameters()), split_text(row).c_str());
+  text +=
+      strprintf("| the model | | | %ld | %ld | |\n", static_cast<long>(counts.total), static_cast<long>(counts.active));
+  if (counts.mtp > 0)
+    text += strprintf("| its MTP modules | | | %ld | %ld | |\n", static_cast<long>(counts.mtp),
+                      static_cast<long>(counts.mtp_active));
+  return text;
+}
+
+nlohmann::ordered_json modules_json(const ModelConfig& model) {
+  nlohmann::ordered_json modules = nlohmann::ordered_json::array();
+  for (const ModuleRow& row : module_table(model)) {
+    modules.push_back({{"parameter", row.parameter},
+                       {"part", name(row.part)},
+                       {"shape", row.shape},
+                       {"copies", row.copies()},
+                       {"first_layer", row.first_layer},
+                       {"layers", row.layers},
+                       {"parameters", row.parameters()},
+                       {"active_parameters", row.active_parameters()},
+                       {"split", row.split == ModuleSplit::kReplicated ? nlohmann::ordered_json() : name(row.split)},
+                       {"expert", row.is_expert()},
+                       {"mtp", row.mtp},
+                       {"tied", row.tied},
+                       {"forward_flops_per_token", row.forward_flops_per_token()}});
+  }
+  return modules;
 }
 
 std::string info_json(const RunPlan& plan) {
   const ModelConfig& m = plan.config.model;
-  nlohmann::ordered_json modules = nlohmann::ordered_json::array();
-  for (const ModuleRow& row : module_table(m)) {
-    modules.push_back({{"parameter", row.parameter},
-                       {"shape", row.shape},
-                       {"copies", row.copies},
-                       {"parameters", row.parameters()},
-                       {"split", row.split == ModuleSplit::kReplicated ? nlohmann::ordered_json() : name(row.split)},
-                       {"tied", row.tied},
-                       {"forward_flops_per_token", row.forward_flops_per_token()}});
-  }
+  const ModelCounts counts = counts_of(plan);
   const RankMemory memory = fullest_rank(plan);
   return json_result({{"preset", plan.config.preset},
-                      {"total_parameters", m.parameter_count()},
-                      {"active_parameters", m.parameter_count()},
-                      {"forward_flops_per_token", forward_flops(m)},
+                      {"total_parameters", counts.total},
+                      {"active_parameters", counts.active},
+                      {"active_parameters_without_embedding", counts.active - counts.embedding},
+                      {"mtp_parameters", counts.mtp},
+                      {"mtp_active_parameters", counts.mtp_active},
+                      {"forward_flops_per_token", counts.forward_flops_per_token},
+                      {"mtp_forward_flops_per_token", counts.mtp_forward_flops_per_token},
                       {"training_flops_per_token", m.training_flops_per_token(m.seq_length)},
-                      {"modules", modules},
+                      {"kv_cache_bytes_per_token", kv_cache_elements_per_token(m) * element_bytes(plan)},
+                      {"modules", modules_json(m)},
                       {"rank",
                        {{"layout", layout_text(plan, true)},
                         {"pp_rank", memory.pp_rank},

@@ -9,19 +9,34 @@
 
 namespace ranklab {
 
+std::string counts_text(const ModelCounts& counts) {
+  const auto text = [](int64_t count) { return human_count(static_cast<double>(count)); };
+  std::string out = text(counts.total) + " parameters";
+  if (counts.active < counts.total) {
+    out += ", " + text(counts.active) + " active";
+    if (counts.embedding > 0) out += " (" + text(counts.active - counts.embedding) + " without the embedding)";
+  }
+  return counts.mtp > 0 ? out + ", MTP " + text(counts.mtp) : out;
+}
+
 std::string model_title(const RunPlan& plan, int64_t parameters) {
   const TrainConfig& c = plan.config;
-  return strprintf("%s: %s parameters, %ld layers, hidden %ld, sequence %ld, %s", c.preset.c_str(),
-                   human_count(static_cast<double>(parameters)).c_str(), static_cast<long>(c.model.num_layers),
-                   static_cast<long>(c.model.hidden_size), static_cast<long>(c.model.seq_length),
-                   c.params_dtype.c_str());
+  ModelCounts counts = count_model(c.model, c.model.seq_length);
+  // A program may bring a model of its own.
+  if (parameters != counts.total + counts.mtp) counts = {.total = parameters, .active = parameters};
+  return strprintf("%s: %s, %ld layers, hidden %ld, sequence %ld, %s", c.preset.c_str(), counts_text(counts).c_str(),
+                   static_cast<long>(c.model.num_layers), static_cast<long>(c.model.hidden_size),
+                   static_cast<long>(c.model.seq_length), c.params_dtype.c_str());
 }
 
 std::string layout_text(const RunPlan& plan, bool with_schedule) {
   const ParallelDims& dims = plan.config.parallel;
   const std::string schedule = with_schedule ? " (" + plan.schedule.name + ")" : "";
   const std::string pipeline = dims.pp > 1 ? strprintf("pp %d", dims.pp) + schedule + " x " : "";
-  return pipeline + strprintf("dp %d x tp %d", plan.dp(), dims.tp);
+  std::string text = pipeline + strprintf("dp %d x tp %d", plan.dp(), dims.tp);
+  if (!plan.config.model.moe.enabled()) return text;
+  text += strprintf(", experts edp %d x ep %d", plan.mesh.size(Axis::kEdp), dims.ep);
+  return dims.etp > 1 ? text + strprintf(" x etp %d", dims.etp) : text;
 }
 
 std::string pipeline_text(const RunPlan& plan) {

@@ -4,13 +4,17 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "core/model/module_table.h"
 #include "core/runtime/train_config.h"
 
 namespace ranklab {
 
-// "gpt_tiny: 870k parameters, 4 layers, hidden 128, sequence 128, fp32"
+// "870k parameters"; of experts "671B parameters, 37.6B active (36.6B without the embedding)", and MTP modules apart
+std::string counts_text(const ModelCounts& counts);
+// "gpt_tiny: 870k parameters, 4 layers, hidden 128, sequence 128, fp32". `parameters`: as many as were made.
 std::string model_title(const RunPlan& plan, int64_t parameters);
-// "pp 4 x dp 1 x tp 2", pp only when there is one; with its schedule "pp 4 (zb-h1) x dp 1 x tp 2".
+// "pp 4 x dp 1 x tp 2", pp only when there is one; with its schedule "pp 4 (zb-h1) x dp 1 x tp 2"; of experts also
+// "pp 2 x dp 2 x tp 2, experts edp 1 x ep 4".
 std::string layout_text(const RunPlan& plan, bool with_schedule = false);
 // "1f1b, 4 stages of 1 layer; bubble 27.3 % of the total where F, B and W take equally long"
 std::string pipeline_text(const RunPlan& plan);

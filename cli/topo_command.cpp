@@ -34,8 +34,9 @@ void add_model_options(CLI::App& app, TopologyOptions& o) {
   app.add_option("--mbs,--micro-batch-size", o.micro_batch_size, "sequences of a microbatch")->capture_default_str();
   app.add_option("--gbs,--global-batch-size", o.global_batch_size, "sequences of a step (0: mbs x dp x pp)");
   app.add_option("--params-dtype", o.params_dtype, "element type: fp32, fp64, bf16, fp16")->capture_default_str();
-  app.add_option("--num-experts", o.num_experts, "experts in place of each MLP (0: none, or one per ep rank)");
-  app.add_option("--moe-router-topk", o.router_topk, "experts that see a token")->capture_default_str();
+  app.add_option("--num-experts", o.num_experts,
+                 "routed experts in place of each MLP (0: the preset's; of a dense one, one per ep rank)");
+  app.add_option("--moe-router-topk", o.router_topk, "experts that see a token (0: the preset's)");
   app.add_option("--ddp-bucket-bytes", o.bucket_bytes, "size of a gradient bucket")->capture_default_str();
 }
 

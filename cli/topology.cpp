@@ -48,15 +48,17 @@ void check_positive(const char* flag, int64_t value) {
 
 constexpr const char* kMeshAlone = "change the layout or the model, or --preset none for the mesh alone";
 
-void check_experts(const StepShape& s) {
-  if (s.num_experts == 0) return;
-  check_multiple("--num-experts", s.num_experts, "--ep", s.dims.ep, "change --num-experts or --ep");
-  check_multiple("--ffn-hidden-size", s.model.ffn_hidden_size, "--etp", s.dims.etp, "change --etp");
-  RANKLAB_CHECK(
-      s.router_topk >= 1 && s.router_topk <= s.num_experts, ErrorKind::kInvalidArgument, .where = kWhere,
-      .what = "--moe-router-topk must be at least 1 and at most the number of experts",
-      .got = strprintf("top %ld of %ld experts", static_cast<long>(s.router_topk), static_cast<long>(s.num_experts)),
-      .want = "1 to " + std::to_string(s.num_experts), .fix = "change --moe-router-topk or --num-experts");
+// Experts in place of each MLP, for a model without: one per ep rank unless the flags say more.
+void set_experts(const TopologyOptions& options, const ParallelDims& dims, ModelConfig& model) {
+  MoeConfig& moe = model.moe;
+  if (options.num_experts != 0) {
+    moe.num_experts = options.num_experts;
+  } else if (!moe.enabled() && dims.ep * dims.etp > 1) {
+    moe = {.num_experts = dims.ep, .topk = std::min<int64_t>(2, dims.ep)};
+  }
+  if (!moe.enabled()) return;
+  if (options.router_topk != 0) moe.topk = options.router_topk;
+  check_multiple("--num-experts", moe.num_experts, "--ep", dims.ep, "change --num-experts or --ep");
 }
 
 StepShape make_step(const TopologyOptions& options, const ParallelDims& dims) {
@@ -68,7 +70,9 @@ StepShape make_step(const TopologyOptions& options, const ParallelDims& dims) {
   check_positive("--micro-batch-size", options.micro_batch_size);
   check_positive("--ddp-bucket-bytes", options.bucket_bytes);
   s.sequence_parallel = options.sequence_parallel.value_or(dims.tp > 1);
+  set_experts(options, dims, s.model);
   validate(s.model, dims.tp, false);
+  validate_experts(s.model, {.tp = dims.tp, .ep = dims.ep, .etp = dims.etp, .sequence_parallel = s.sequence_parallel});
   check_multiple("--seq-length", s.model.seq_length, s.sequence_parallel ? "cp x tp" : "--cp",
                  dims.cp * (s.sequence_parallel ? dims.tp : 1), kMeshAlone);
   RANKLAB_CHECK(dims.pp <= s.model.num_layers, ErrorKind::kInvalidArgument, .where = kWhere,
@@ -82,9 +86,6 @@ StepShape make_step(const TopologyOptions& options, const ParallelDims& dims) {
   s.num_microbatches = batch / replica_batch;
   s.bucket_bytes = options.bucket_bytes;
   s.dtype = parse_dtype(options.params_dtype);
-  s.num_experts = options.num_experts == 0 && dims.ep * dims.etp > 1 ? dims.ep : options.num_experts;
-  s.router_topk = options.num_experts == 0 ? std::min(options.router_topk, s.num_experts) : options.router_topk;
-  check_experts(s);
   return s;
 }
 

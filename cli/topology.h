@@ -18,8 +18,8 @@ struct TopologyOptions {
   int64_t global_batch_size = 0;  // 0: one microbatch per pipeline stage on every replica
   std::string params_dtype = "fp32";
   std::optional<bool> sequence_parallel;  // unset: on when tp > 1
-  int64_t num_experts = 0;                // 0: one per ep rank when ep > 1
-  int64_t router_topk = 2;
+  int64_t num_experts = 0;                // 0: the preset's; without any, one per ep rank when ep > 1
+  int64_t router_topk = 0;                // 0: the preset's
   int64_t bucket_bytes = int64_t{25} << 20;
 };
 

@@ -26,7 +26,7 @@ Json traffic_json(const Topology& t) {
               {"microbatches", s.num_microbatches},
               {"params_dtype", name(s.dtype)},
               {"sequence_parallel", s.sharded_sequence()},
-              {"num_experts", s.num_experts},
+              {"num_experts", s.model.moe.num_experts},
               {"axes", Json::array()}};
   for (const AxisTraffic& row : t.traffic) {
     out["axes"].push_back({{"axis", name(row.axis)},

@@ -152,9 +152,11 @@ std::string step_text(const Topology& t) {
                 static_cast<long>(s.num_microbatches), s.num_microbatches == 1 ? "" : "es",
                 static_cast<long>(s.micro_batch_size), static_cast<long>(s.model.seq_length), s.dims.dp,
                 std::string(name(s.dtype)).c_str(), s.sharded_sequence() ? ", sequence parallel" : "");
-  if (s.num_experts > 0) {
-    out += strprintf(", %ld experts top-%ld in place of each MLP", static_cast<long>(s.num_experts),
-                     static_cast<long>(s.router_topk));
+  if (s.model.moe.enabled()) {
+    out += strprintf(", %ld experts top-%ld in %ld of %ld layers", static_cast<long>(s.model.moe.num_experts),
+                     static_cast<long>(s.model.moe.topk),
+                     static_cast<long>(s.model.num_layers - s.model.moe.first_dense_layers),
+                     static_cast<long>(s.model.num_layers));
   }
   return out + "\n";
 }

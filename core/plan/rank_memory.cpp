@@ -1,6 +1,6 @@
 #include "core/plan/rank_memory.h"
 
-#include "core/plan/step_shape.h"
+#include "core/plan/planned_parameters.h"
 
 namespace ranklab {
 namespace {

@@ -26,7 +26,8 @@ void StepClock::compute(double flops, double bytes, int kernels) {
 }
 
 int StepClock::post(Axis axis, Verb verb, int64_t logical_bytes) {
-  const auto lasted = static_cast<double>(links(axis).collective(verb, logical_bytes).total_ns);
+  const int64_t bytes = charged_bytes(verb, logical_bytes, shape_.dims.size(axis));
+  const auto lasted = static_cast<double>(links(axis).collective(verb, bytes).total_ns);
   double& free_at = free_at_[axis];
   free_at = std::max(now_, free_at) + lasted;
   time_.busy_ns[axis] += lasted;

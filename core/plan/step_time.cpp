@@ -18,7 +18,7 @@ class PipelineClock final : public StepClock {
 
   void begin_action(size_t index) override { advance_to(actions_[index].begin * 1e3); }
   int post(Axis axis, Verb verb, int64_t bytes) override {
-    if (axis == Axis::kPp && verb == Verb::kAllReduce) norm_at_ = now();
+    if (axis == Axis::kPp && verb == Verb::kAllReduce && norm_at_ == 0) norm_at_ = now();
     return StepClock::post(axis, verb, bytes);
   }
   double norm_at() const { return norm_at_; }

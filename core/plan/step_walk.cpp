@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/pipeline/schedules.h"
+#include "core/plan/planned_parameters.h"
 #include "core/plan/stage_walk.h"
 #include "core/runtime/pipeline_layout.h"
 
@@ -20,19 +21,24 @@ class BucketWalk {
     buckets_ = planned_buckets(shape, parameters_, bucket_of_);
     for (const PlannedBucket& bucket : buckets_) pending_.push_back(bucket.parameters);
     tickets_.assign(buckets_.size(), -1);
-    next_.assign(passes_.size(), 0);
-    for (size_t i = 0; i < parameters_.size(); ++i) next_[static_cast<size_t>(parameters_[i].local_stage)] = i + 1;
+    missing_.assign(parameters_.size(), true);
   }
 
   // Before a pass that completes gradients of a stage of this rank.
   void begin_pass(int local_stage) { --passes_[static_cast<size_t>(local_stage)]; }
 
-  // The gradients of a part are complete: the latest made that have not arrived.
-  void arrive(int local_stage, ParameterPart part) {
+  // The gradients of a part are complete: of the latest made module of that kind whose gradients are missing.
+  void arrive(int local_stage, ModulePart part) {
     if (passes_[static_cast<size_t>(local_stage)] > 0) return;
-    size_t& next = next_[static_cast<size_t>(local_stage)];
-    for (; next > 0 && parameters_[next - 1].local_stage == local_stage && parameters_[next - 1].part == part; --next)
-      --pending_[bucket_of_[next - 1]];
+    const auto awaited = [&](size_t i) {
+      return missing_[i] && parameters_[i].local_stage == local_stage && parameters_[i].part == part;
+    };
+    size_t end = parameters_.size();
+    while (end > 0 && !awaited(end - 1)) --end;
+    for (; end > 0 && awaited(end - 1); --end) {
+      missing_[end - 1] = false;
+      --pending_[bucket_of_[end - 1]];
+    }
     if (shape_.overlap_grad_reduce) start_ready();
   }
 
@@ -67,7 +73,7 @@ class BucketWalk {
   std::vector<size_t> bucket_of_;
   std::vector<int64_t> pending_;
   std::vector<int> tickets_;
-  std::vector<size_t> next_;  // of each stage: one past the latest made parameter whose gradient is missing
+  std::vector<bool> missing_;  // of each parameter: its gradient
   size_t next_start_ = 0;
 };
 
@@ -85,7 +91,7 @@ class RankWalk {
       const int local = static_cast<int>(i);
       local_of_[stages[i]] = local;
       walks_.push_back(std::make_unique<StageWalk>(s_, schedule_.part(stages[i]), v_,
-                                                   [this, local](ParameterPart p) { buckets_.arrive(local, p); }));
+                                                   [this, local](ModulePart p) { buckets_.arrive(local, p); }));
     }
   }
 
@@ -116,6 +122,17 @@ class RankWalk {
     if (s_.clips) v_.compute(0, 2 * bytes, 1);
     const bool adamw = s_.optimizer == OptimizerKind::kAdamW;
     v_.compute(0, (adamw ? 7 : 3) * bytes, adamw ? 4 : 2);
+    if (s_.model.moe.enabled()) share_expert_loads();
+  }
+
+  // core/model/expert_book.h: tokens of each expert, drops and losses, all layers.
+  void share_expert_loads() {
+    constexpr int64_t kExtras = 3, kNumberBytes = 8;
+    const int64_t layers = s_.model.num_layers + s_.model.mtp_num_layers;
+    const int64_t bytes = layers * (s_.model.moe.num_experts + kExtras) * kNumberBytes;
+    for (const Axis axis : {Axis::kTp, Axis::kDp, Axis::kPp}) {
+      if (s_.dims.size(axis) > 1) v_.wait(v_.post(axis, Verb::kAllReduce, bytes));
+    }
   }
 
   std::vector<int> passes() const {
@@ -162,7 +179,7 @@ class RankWalk {
   std::vector<int> holders_of(const PlannedParameter& parameter) const {
     const int last = schedule_.chain_length - 1;
     const int own = schedule_.part(schedule_.stages_of(rank_)[static_cast<size_t>(parameter.local_stage)]);
-    const bool tied = parameter.token_matrix && s_.model.tie_embeddings;
+    const bool tied = parameter.is_embedding && s_.embedding_at_both_ends();
     return ranks_holding(schedule_, [&](int part) { return part == own || (tied && (part == 0 || part == last)); });
   }
 
@@ -177,6 +194,10 @@ class RankWalk {
 };
 
 }  // namespace
+
+int64_t charged_bytes(Verb verb, int64_t logical_bytes, int n) {
+  return verb == Verb::kAllToAll ? logical_bytes / n * (n - 1) : logical_bytes;
+}
 
 Schedule plain_schedule(const StepShape& shape) {
   return make_schedule(

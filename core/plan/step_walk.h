@@ -1,8 +1,8 @@
 // One training step of one rank as the sequence of kernels and collectives that the runtime issues, in its order: the
 // actions of its pipeline schedule (with pp 1 forward and backward, microbatch by microbatch), each gradient bucket
 // when its last gradient is there, then the exchange of shared gradients, norm, clip and update. A visitor counts bytes
-// (traffic.h) or moves a clock (step_time.h). The dense axes follow core/model, core/parallel and core/runtime call by
-// call, and a test holds their calls and bytes equal to traced runs; cp and expert axes are planned, see
+// (traffic.h) or moves a clock (step_time.h). It follows core/model, core/parallel and core/runtime call by call, for
+// experts that get equally many tokens, and a test holds its calls and bytes equal to traced runs; cp is planned, see
 // planned_axes.h. Kernel bytes are the roofline's: tensors read plus tensors written. Cost: about 60 visits a layer and
 // microbatch. Thread rule: pure.
 #pragma once
@@ -26,6 +26,9 @@ class StepVisitor {
   virtual void send(int pp_rank, int64_t bytes, bool awaited) = 0;
   virtual void begin_action(size_t /*index*/) {}  // of the rank's list
 };
+
+// What crosses a rank's link of a call in a group of n, as LinkCost takes it: of an all_to_all whatever does not stay.
+int64_t charged_bytes(Verb verb, int64_t logical_bytes, int n);
 
 // The schedule of a mesh that names none: 1F1B, a stage a rank.
 Schedule plain_schedule(const StepShape& shape);

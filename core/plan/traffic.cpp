@@ -20,7 +20,8 @@ class TrafficCount final : public StepVisitor {
     VerbTraffic& traffic = traffic_[{axis, verb}];
     ++traffic.calls;
     traffic.logical_bytes += logical_bytes;
-    traffic.ring_bytes += rings(axis).collective(verb, logical_bytes).algorithm_bytes;
+    const int64_t bytes = charged_bytes(verb, logical_bytes, dims_.size(axis));
+    traffic.ring_bytes += rings(axis).collective(verb, bytes).algorithm_bytes;
     return 0;
   }
   void wait(int) override {}

@@ -64,6 +64,32 @@ TEST(DryRun, AnswersAtOnceForWorldsThisMachineCannotHold) {
   EXPECT_TRUE(run["warnings"].empty());
 }
 
+// The layout of arXiv 2412.19437, section 3.2: pipelines of 16, experts over 64 ranks, 2048 GPUs, a batch of 15360.
+TEST(DryRun, PlansTheLayoutThatDeepSeekV3WasTrainedIn) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto data =
+      dry_run("--preset deepseek_v3 --world-size 2048 --pp 16 --ep 64 --tp 1 --gbs 15360 --mbs 1")["data"];
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_EQ(data["parameters"], 671026404352);
+  EXPECT_EQ(data["active_parameters"], 37552282624);
+  EXPECT_EQ(data["mtp_parameters"], 11610067968);
+  EXPECT_EQ(data["dp"], 128);
+  EXPECT_EQ(data["microbatches"], 120);
+  const auto& ep = data["traffic"][2];
+  EXPECT_EQ(ep["axis"], "ep");
+  // A rank of four layers: 8 copies of 4096 tokens, of which 63 of 64 leave the rank, four times a layer and
+  // microbatch, and the counts of 256 experts from each peer; the norm's 8 bytes.
+  const int64_t copies = int64_t{4096} * 8 * 7168 * 4;
+  EXPECT_EQ(ep["logical_bytes_per_rank"], 120 * 4 * (4 * copies + 64 * 256 * 8) + 8);
+  EXPECT_GT(ep["sent_bytes_per_rank"], 120 * 4 * 4 * copies / 64 * 63);
+  EXPECT_LT(ep["sent_bytes_per_rank"], 120 * 4 * 4 * copies / 64 * 63.1);
+  EXPECT_GT(data["estimate"]["mfu"], 0.2);
+  EXPECT_LT(data["estimate"]["mfu"], 0.8);
+  EXPECT_THAT(
+      train("--dry-run --preset deepseek_v3 --world-size 2048 --pp 16 --ep 64 --tp 1 --gbs 15360 --mbs 1").output,
+      HasSubstr("671B parameters, 37.6B active (36.6B without the embedding), MTP 11.6B"));
+}
+
 TEST(DryRun, WarnsWhenARankDoesNotFitTheProfile) {
   const auto run = dry_run("--preset llama_8b --world-size 8 --tp 1 --gbs 8");
   ASSERT_EQ(run["warnings"].size(), 1u);

@@ -65,7 +65,9 @@ TEST(Topo, TablesAndDrawing) {
   EXPECT_THAT(run.output, HasSubstr("node 3 │ 6 7"));
   EXPECT_THAT(run.output, HasSubstr("8 ranks on 4 nodes of 2: pp 1 x dp 4 x cp 1 x tp 2"));
   EXPECT_THAT(run.output, Not(HasSubstr("planned"))) << "the runtime runs both axes";
-  EXPECT_THAT(topo("--tp 2 --ep 2").output, HasSubstr("planned: the textbook's volume"));
+  EXPECT_THAT(topo("--tp 2 --ep 2").output,
+              testing::AllOf(HasSubstr("2 experts top-2 in 32 of 32 layers"), Not(HasSubstr("planned"))));
+  EXPECT_THAT(topo("--cp 2").output, HasSubstr("planned: the textbook's volume"));
 }
 
 TEST(Topo, LargeWorldsAreShortenedAndFast) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/model/presets.h"
 #include "core/plan/activation_bytes.h"
 #include "core/plan/step_time.h"
 #include "core/plan/traffic.h"
@@ -77,7 +78,95 @@ void dualpipe(TrainConfig& c) {
   c.pipeline_schedule = "dualpipe";
 }
 
+// Experts in turn, so that all get equally many tokens, which is what the plan counts with.
+void experts(TrainConfig& c) {
+  c.model.moe = {.num_experts = 8,
+                 .topk = 2,
+                 .ffn_hidden_size = 48,
+                 .shared_ffn_hidden_size = 32,
+                 .first_dense_layers = 1,
+                 .score = RouterScore::kSigmoid,
+                 .num_groups = 4,
+                 .group_topk = 2,
+                 .balancing = LoadBalancing::kSeqAuxLoss,
+                 .aux_loss_coeff = 1e-3,
+                 .expert_bias = true,
+                 .force_balance = true};
+}
+template <int kEp>
+void over_ep(TrainConfig& c) {
+  experts(c);
+  c.parallel.ep = kEp;
+}
+template <int kEp>
+void in_two_stages(TrainConfig& c) {
+  over_ep<kEp>(c);
+  c.parallel.pp = 2;
+  c.model.num_layers = 4;
+}
+void split_experts(TrainConfig& c) {
+  over_ep<2>(c);
+  c.parallel.etp = 2;
+}
+void globally_balanced(TrainConfig& c) {
+  over_ep<4>(c);
+  c.model.moe.shared_ffn_hidden_size = 0;
+  c.model.moe.balancing = LoadBalancing::kGlobalAuxLoss;
+  c.model.moe.capacity_factor = 2;
+  c.ddp_bucket_bytes = 9000;
+}
+void split_backward(TrainConfig& c) {
+  in_two_stages<2>(c);
+  c.pipeline_schedule = "zb-h1";
+}
+
+void latent(TrainConfig& c) {
+  c.model.mla = {.q_lora_rank = 24, .kv_lora_rank = 16, .qk_head_dim = 8, .qk_pos_emb_head_dim = 4, .v_head_dim = 12};
+}
+void latent_without_q_compression(TrainConfig& c) {
+  latent(c);
+  c.model.mla.q_lora_rank = 0;
+}
+void predicting(TrainConfig& c) {
+  c.model.mtp_num_layers = 2;
+  c.model.mtp_loss_weight = 0.3;
+}
+template <int kEp>
+void deepseek(TrainConfig& c) {
+  latent(c);
+  predicting(c);
+  over_ep<kEp>(c);
+}
+template <int kEp>
+void deepseek_in_two_stages(TrainConfig& c) {
+  deepseek<kEp>(c);
+  c.parallel.pp = 2;
+  c.model.num_layers = 3;
+}
+void deepseek_zb_v(TrainConfig& c) {
+  deepseek_in_two_stages<2>(c);
+  c.model.num_layers = 4;
+  c.pipeline_schedule = "zb-v";
+}
+
 const Layout kLayouts[] = {
+    {"latent_tp4", 4, 4, false, 0, latent},
+    {"latent_tp4_sp", 4, 4, true, 0, latent},
+    {"latent_whole_q_tp2_sp", 4, 2, true, 1, latent_without_q_compression},
+    {"mtp_dp4", 4, 1, false, 1, predicting},
+    {"mtp_tp2_sp", 4, 2, true, 1, predicting},
+    {"deepseek_ep8", 8, 1, false, 0, deepseek<8>},
+    {"deepseek_ep4_tp2", 8, 2, true, 0, deepseek<4>},
+    {"deepseek_pp2_tp2_dp2_ep4", 8, 2, true, 1, deepseek_in_two_stages<4>},
+    {"deepseek_pp2_dp4_ep2_zb_v", 8, 1, false, 1, deepseek_zb_v},
+    {"ep8", 8, 1, false, 0, over_ep<8>},
+    {"ep4_dp8_accumulation", 8, 1, false, 1, over_ep<4>},
+    {"ep4_tp2", 8, 2, true, 0, over_ep<4>},
+    {"ep1_tp4", 4, 4, true, 0, experts},
+    {"ep2_etp2_tp2", 8, 2, true, 0, split_experts},
+    {"ep4_global_capacity_tp2", 8, 2, true, 0, globally_balanced},
+    {"pp2_tp2_dp2_ep4", 8, 2, true, 1, in_two_stages<4>},
+    {"pp2_dp2_ep2_zb_h1", 4, 1, false, 1, split_backward},
     {"pp2_tp2_zb_h1", 4, 2, true, 1, zb_h1<2>},
     {"pp2_interleaved", 4, 2, true, 1, interleaved},
     {"pp2_dp2_tied_zb_v", 4, 1, false, 1, tied_v},
@@ -221,7 +310,36 @@ TEST_P(Estimates, AreWithinTheirTolerance) {
       << label;
 }
 
+template <int kEp>
+void larger_experts(TrainConfig& c) {
+  larger(c);
+  over_ep<kEp>(c);
+  c.model.moe.ffn_hidden_size = 256;
+  c.model.moe.shared_ffn_hidden_size = 256;
+}
+
+template <int kEp, int kPp>
+void deepseek_tiny(TrainConfig& c) {
+  c.model = model_preset("deepseek_v3_tiny");
+  c.model.moe.force_balance = true;
+  c.parallel.ep = kEp;
+  c.parallel.pp = kPp;
+}
+
 const Training kRuns[] = {
+    {"deepseek_one_rank", 1, 1, false, 4, deepseek_tiny<1, 1>},
+    {"deepseek_tiny_ep8", 8, 1, false, 0, deepseek_tiny<8, 1>},
+    {"deepseek_tiny_ep4_tp2", 8, 2, true, 0, deepseek_tiny<4, 1>},
+    {"deepseek_tiny_pp2_tp2_ep4", 8, 2, true, 0, deepseek_tiny<4, 2>},
+    {"latent_tp2", 2, 2, false, 4, latent},
+    {"mtp", 1, 1, false, 8, predicting},
+    {"ep1", 1, 1, false, 4, experts},
+    {"ep8", 8, 1, false, 0, over_ep<8>},
+    {"ep4_tp2", 8, 2, true, 0, over_ep<4>},
+    {"ep2_etp2_tp2", 8, 2, true, 0, split_experts},
+    {"pp2_tp2_ep4", 8, 2, true, 0, in_two_stages<4>},
+    {"larger_ep4", 4, 1, false, 4, larger_experts<4>},
+    {"larger_ep2_tp2", 4, 2, true, 4, larger_experts<2>},
     {"dp8", 8, 1, false},
     {"tp8_sp", 8, 8, true},
     {"tp8", 8, 8, false},

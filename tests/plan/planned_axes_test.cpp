@@ -1,8 +1,10 @@
-// Traffic by hand: bytes across nodes, and the textbook volumes of the axes that the runtime does not run yet.
+// Traffic by hand: experts, bytes across nodes, and the textbook volume of the axis that the runtime does not run yet.
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "core/model/presets.h"
 #include "core/plan/planned_axes.h"
+#include "core/plan/planned_parameters.h"
 #include "core/plan/step_time.h"
 #include "core/plan/step_walk.h"
 #include "core/plan/traffic.h"
@@ -67,28 +69,89 @@ TEST(PlannedAxes, RingAttentionPassesKeysAndValues) {
       << "weights are replicated over cp";
 }
 
-TEST(PlannedAxes, ExpertsExchangeTopKTokens) {
+TEST(PlannedAxes, OnlyContextParallelismIsPlanned) {
+  for (const Axis axis : {Axis::kTp, Axis::kDp, Axis::kPp, Axis::kEp, Axis::kEtp, Axis::kEdp})
+    EXPECT_FALSE(is_planned(axis)) << name(axis);
+  EXPECT_TRUE(is_planned(Axis::kCp));
+}
+
+TEST(Experts, ExchangeTopKTokens) {
   StepShape s = shape({.world = 4, .ep = 4});
-  s.num_experts = 8;
-  s.router_topk = 2;
+  s.model.moe = {.num_experts = 8, .topk = 2};
   const RankTraffic traffic = predict_traffic(s, plain_schedule(s), 0);
   const VerbTraffic moved = traffic.at({Axis::kEp, Verb::kAllToAll});
   EXPECT_EQ(moved.calls, 3 * 4 * 4) << "microbatches x layers x (dispatch and combine, forward and backward)";
-  EXPECT_EQ(moved.logical_bytes, moved.calls * (64 * 2 * 64 * 4) * 3 / 4) << "a quarter stays";
+  EXPECT_EQ(moved.logical_bytes, moved.calls * (64 * 2 * 64 * 4));
+  EXPECT_EQ(moved.ring_bytes, moved.logical_bytes / 4 * 3) << "a quarter stays";
+  const VerbTraffic counts = traffic.at({Axis::kEp, Verb::kAllGather});
+  EXPECT_EQ(counts.calls, 3 * 4);
+  EXPECT_EQ(counts.logical_bytes, counts.calls * 4 * 8 * 8) << "eight counts of each of four ranks";
   EXPECT_FALSE(traffic.contains({Axis::kEdp, Verb::kAllReduce})) << "edp is 1: nobody else holds these experts";
   const AxisTraffic ep = row(s, Axis::kEp, 2);
-  const int64_t norm_bytes = 12;  // 8 bytes around a ring of four
-  EXPECT_EQ(ep.bytes_across_nodes, 4 * (moved.logical_bytes * 2 / 3) + 2 * norm_bytes)
-      << "two of three peers sit on the other node";
+  // Of an all_to_all two of three peers sit on the other node; of the rings around the four (counts, and the norm's 8
+  // bytes) two edges cross.
+  EXPECT_EQ(ep.bytes_across_nodes, 4 * (moved.ring_bytes * 2 / 3) + 2 * (counts.ring_bytes + 12));
 }
 
-TEST(PlannedAxes, ExpertTensorParallelismGathersRoutedTokens) {
+TEST(Experts, ExpertTensorParallelismGathersRoutedTokens) {
   StepShape s = shape({.world = 4, .tp = 2, .ep = 2, .etp = 2});
-  s.num_experts = 2;
+  s.model.moe = {.num_experts = 2, .topk = 2};
   s.sequence_parallel = true;
-  const VerbTraffic gathered = predict_traffic(s, plain_schedule(s), 0).at({Axis::kEtp, Verb::kAllGather});
-  EXPECT_EQ(gathered.calls, 3 * 4 * 2);
-  EXPECT_EQ(gathered.logical_bytes, gathered.calls * (32 * 2 * 64 * 4) * 2);
+  const RankTraffic traffic = predict_traffic(s, plain_schedule(s), 0);
+  const int64_t passes = 3 * 4, rows = 32 * 2 * 2 * 64 * 4;
+  EXPECT_EQ(traffic.at({Axis::kEtp, Verb::kAllGather}).calls, 3 * passes) << "counts, rows, and their gradients";
+  EXPECT_EQ(traffic.at({Axis::kEtp, Verb::kAllGather}).logical_bytes, passes * (2 * rows + 2 * 1 * 8));
+  EXPECT_EQ(traffic.at({Axis::kEtp, Verb::kReduceScatter}).logical_bytes, passes * 2 * rows);
+}
+
+// Hidden 64, expert 32 wide: 3 x 64 x 32 elements each; 8 experts on 4 ep ranks, two replicas of each.
+TEST(Experts, GradientsAreReducedWhereTheExpertIsReplicated) {
+  StepShape s = shape({.world = 8, .ep = 4});
+  s.model.moe = {.num_experts = 8, .topk = 2, .ffn_hidden_size = 32, .first_dense_layers = 1};
+  const RankTraffic traffic = predict_traffic(s, plain_schedule(s), 0);
+  EXPECT_EQ(traffic.at({Axis::kEdp, Verb::kAllReduce}).logical_bytes, 3 * 2 * (3 * 64 * 32) * 4)
+      << "layers with experts x own experts";
+  const int64_t attention = 64 * (64 + 2 * 16) + 64 * 64 + 2 * 64, dense = 3 * 64 * 96, router = 8 * 64;
+  const int64_t elements = 2 * 256 * 64 + 64 + 4 * attention + dense + 3 * router;
+  const int64_t loads = 4 * (8 + 3) * 8;  // of each layer: eight counts, drops and two losses
+  EXPECT_EQ(traffic.at({Axis::kDp, Verb::kAllReduce}).logical_bytes, elements * 4 + loads);
+}
+
+TEST(Experts, TheRoutersLossCountsOverItsGroups) {
+  StepShape s = shape({.world = 4, .tp = 2, .ep = 2});
+  s.sequence_parallel = true;
+  s.model.moe = {.num_experts = 4, .topk = 2};
+  const auto reduced = [&](Axis axis) { return predict_traffic(s, plain_schedule(s), 0)[{axis, Verb::kAllReduce}]; };
+  const VerbTraffic tp = reduced(Axis::kTp), dp = reduced(Axis::kDp);
+  s.model.moe.balancing = LoadBalancing::kSeqAuxLoss;
+  EXPECT_EQ(reduced(Axis::kTp).logical_bytes - tp.logical_bytes, 3 * 4 * 2 * 4 * 8) << "four counts of two sequences";
+  EXPECT_EQ(reduced(Axis::kDp), dp);
+  s.model.moe.balancing = LoadBalancing::kGlobalAuxLoss;
+  EXPECT_EQ(reduced(Axis::kTp).logical_bytes - tp.logical_bytes, 3 * 4 * 4 * 8);
+  EXPECT_EQ(reduced(Axis::kDp).logical_bytes - dp.logical_bytes, 3 * 4 * 4 * 8);
+}
+
+TEST(Parameters, AreTheModulesOfTheModel) {
+  const ModelConfig v3 = model_preset("deepseek_v3");
+  StepShape s;
+  s.model = v3;
+  s.dims = ParallelDims{.world = 1}.resolved();
+  int64_t elements = 0;
+  for (const PlannedParameter& parameter : planned_parameters(s, 0)) elements += parameter.elements;
+  const ModelCounts counts = count_model(v3, 1);
+  EXPECT_EQ(elements, counts.total + counts.mtp);
+  // Two stages: the last one has a copy of the embedding for its MTP module.
+  s.dims = ParallelDims{.world = 2, .pp = 2}.resolved();
+  elements = 0;
+  for (const int stage : {0, 1})
+    for (const PlannedParameter& parameter : planned_parameters(s, stage)) elements += parameter.elements;
+  EXPECT_EQ(elements, counts.total + counts.mtp + counts.embedding);
+  // Experts in eight parts.
+  s.dims = ParallelDims{.world = 8, .ep = 8}.resolved();
+  elements = 0;
+  for (const PlannedParameter& parameter : planned_parameters(s, 0))
+    elements += parameter.is_expert ? parameter.elements : 0;
+  EXPECT_EQ(elements, 59 * 32 * 3 * int64_t{7168} * 2048);
 }
 
 TEST(NodeCrossing, ARingCrossesOncePerNode) {

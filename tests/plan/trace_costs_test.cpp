@@ -32,11 +32,13 @@ TraceFile two_ranks() {
        .label = "pp0",
        .names = names,
        .groups = {},
+       .arrays = {},
        .events = {action(0, 0, 0, 4), action(0, 0, 4, 6), action(1, 0, 20, 7), action(2, 0, 30, 3), send}});
   file.ranks.push_back({.global_rank = 1,
                         .label = "pp1",
                         .names = names,
                         .groups = {},
+                        .arrays = {},
                         .events = {action(0, 1, 5, 9), action(1, 1, 14, 5), action(2, 1, 25, 1)}});
   return file;
 }

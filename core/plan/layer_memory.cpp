@@ -1,0 +1,85 @@
+#include "core/plan/layer_memory.h"
+
+#include <algorithm>
+
+namespace ranklab {
+namespace {
+
+int64_t stream(const StepShape& s) { return s.local_tokens() * s.model.hidden_size; }
+
+// Between B and W: the inputs of the products, as far as they are not computed again from what another one keeps, and
+// the gradients of their outputs.
+LayerMemory grouped_attention(const StepShape& s) {
+  const int64_t out = s.tokens() * s.model.hidden_size / s.dims.tp, log_sum_exp = s.tokens() * s.heads();
+  return {.kept = s.tokens() * s.qkv_width() + out + log_sum_exp,
+          .deferred = stream(s) + out + s.tokens() * s.qkv_width(),
+          .row_gradients = s.tokens() * s.model.hidden_size,
+          .temporary = 0};
+}
+
+// Keys and values are put together again in backward from what the projections gave.
+LayerMemory latent_attention(const StepShape& s) {
+  const MlaConfig& m = s.model.mla;
+  const int64_t value = s.heads() * m.v_head_dim, up = s.heads() * (m.query_head_dim() + m.qk_head_dim + m.v_head_dim);
+  const int64_t compressed = m.q_lora_rank + m.kv_lora_rank + m.qk_pos_emb_head_dim;
+  const int64_t norms = norm_elements(s, m.kv_lora_rank) + (m.q_lora_rank > 0 ? norm_elements(s, m.q_lora_rank) : 0);
+  return {.kept = norms + s.tokens() * (up + value + m.qk_pos_emb_head_dim + s.heads()),
+          .deferred = stream(s) + 2 * s.local_tokens() * compressed + s.tokens() * (value + up),
+          .row_gradients = s.tokens() * s.model.hidden_size,
+          .temporary = 0};
+}
+
+// The backward of an MLP holds the activation's output again, its gradient and its input's gradient, beside the
+// residual stream's gradient.
+LayerMemory mlp(const StepShape& s, int64_t ffn) {
+  const int64_t up = s.tokens() * s.up_width(ffn);
+  return {.kept = up,
+          .deferred = stream(s) + 2 * up,
+          .row_gradients = s.tokens() * s.model.hidden_size,
+          .temporary = s.tokens() * ffn + up + 2 * stream(s)};
+}
+
+// The rows that arrive, both hidden layers of them, and the outputs by slot, which the weights' gradients need. The
+// router keeps the norm's output and a few matrices of scores.
+LayerMemory experts(const StepShape& s) {
+  const MoeConfig& m = s.model.moe;
+  const int64_t ffn = s.expert_ffn_width(), up = s.up_width(ffn);
+  const int64_t arrived = s.routed_tokens() * s.dims.etp, scores = s.local_tokens() * m.num_experts;
+  const int64_t own = s.routed_tokens() * s.model.hidden_size;
+  const int64_t rows = arrived * (s.model.hidden_size + up + ffn);
+  return {.kept = stream(s) + 4 * scores + rows + own,
+          .deferred = rows + arrived * (up + s.model.hidden_size),
+          .row_gradients = 0,
+          .temporary = arrived * (up + ffn) + own + 2 * stream(s)};
+}
+
+}  // namespace
+
+LayerMemory& LayerMemory::operator+=(const LayerMemory& other) {
+  kept += other.kept;
+  deferred += other.deferred;
+  row_gradients += other.row_gradients;
+  temporary = std::max(temporary, other.temporary);
+  return *this;
+}
+
+int64_t norm_elements(const StepShape& s, int64_t width) {
+  const bool again = s.model.norm == NormKind::kRmsNorm;
+  return s.local_tokens() * ((again ? 1 : 2) * width + (again ? 1 : 2));
+}
+
+int64_t dropout_elements(const StepShape& s) { return s.model.dropout > 0 ? stream(s) : 0; }
+
+LayerMemory layer_memory(const StepShape& s, int64_t layer) {
+  LayerMemory memory{.kept = 2 * (norm_elements(s, s.model.hidden_size) + dropout_elements(s))};
+  memory += s.model.mla.enabled() ? latent_attention(s) : grouped_attention(s);
+  if (!s.model.is_moe_layer(layer)) {
+    memory += mlp(s, s.ffn_width());
+    return memory;
+  }
+  memory += experts(s);
+  if (s.shared_ffn_width() > 0) memory += mlp(s, s.shared_ffn_width());
+  return memory;
+}
+
+}  // namespace ranklab
