@@ -20,6 +20,7 @@ struct Command {
 
 CommandAction setup_train(CLI::App& app);
 CommandAction setup_debug(CLI::App& app);
+CommandAction setup_generate(CLI::App& app);
 CommandAction setup_launch(CLI::App& app);
 CommandAction setup_bench(CLI::App& app);
 CommandAction setup_trace(CLI::App& app);

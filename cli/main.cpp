@@ -18,6 +18,7 @@ namespace {
 const auto kCommands = std::to_array<Command>({
     {"train", "train a model on simulated ranks or GPUs", setup_train},
     {"debug", "train under a prompt: pause, step, break, look into tensors", setup_debug},
+    {"generate", "text from a model, with a key/value cache", setup_generate},
     {"launch", "start one process per rank, on this host or several", setup_launch},
     {"bench", "measure collectives and training steps", setup_bench},
     {"trace", "look into a trace file", setup_trace},

@@ -19,6 +19,9 @@ CommandAction setup_stats(CLI::App& app) {
   app.add_option("--rows", options->rows, "longest intervals and operations to show")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
+  app.add_flag("--moe", options->moe, "experts of a mixture: load, dead ones, drops, and who sends whom their tokens");
+  app.add_option("--gpus-per-node", options->gpus_per_node, "GPUs that share fast links (default: the trace's)")
+      ->check(CLI::Range(1, 65536));
   app.add_flag("--json", options->json, "print one JSON object");
   return [options] { return trace_stats(*options); };
 }
@@ -45,7 +48,8 @@ CommandAction setup_trace(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.require_subcommand(0, 1);
   app.footer(
-      "Examples:\n  ranklab trace stats last --step 1\n  ranklab trace diff before.json.gz after.json.gz --fail-over "
+      "Examples:\n  ranklab trace stats last --step 1\n  ranklab trace stats last --moe\n  ranklab trace diff "
+      "before.json.gz after.json.gz --fail-over "
       "5\n"
       "  ranklab trace validate runs/last/trace.json.gz");
   CLI::App* info = app.add_subcommand("info", "per rank: compute, exposed communication, waiting, bytes by axis");

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/json_output.h"
+#include "cli/trace_moe.h"
+#include "cli/trace_traffic.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "viz/model/bubbles.h"
@@ -14,7 +16,7 @@
 #include "viz/model/op_table.h"
 #include "viz/model/text_timeline.h"
 #include "viz/model/time_text.h"
-#include "viz/model/traffic_matrix.h"
+#include "viz/model/traffic_text.h"
 
 namespace ranklab {
 namespace {
@@ -176,7 +178,6 @@ ordered_json json_of(const TraceStore& store, const Window& window, const Stats&
                    {"algorithm_bytes", op.algorithm_bytes},
                    {"wire_bytes", op.wire_bytes}});
   }
-  const viz::TrafficCell total = stats.traffic.total();
   return {{"source", store.source()},
           {"clock", store.clock() == TraceClock::kVirtual ? "virtual" : "wall"},
           {"unit_ns", store.unit_ns()},
@@ -188,11 +189,7 @@ ordered_json json_of(const TraceStore& store, const Window& window, const Stats&
           {"critical_path", {{"length_ns", stats.path.length_ns()}, {"by_operation_ns", stats.path_ns}}},
           {"operations", ops},
           {"overlap", viz::overlap(stats.ops)},
-          {"traffic",
-           {{"sends", total.messages},
-            {"logical_bytes", total.of(viz::TrafficLayer::kLogical)},
-            {"algorithm_bytes", total.of(viz::TrafficLayer::kAlgorithm)},
-            {"wire_bytes", total.of(viz::TrafficLayer::kWire)}}}};
+          {"traffic", traffic_json(store, window)}};
 }
 
 Window window_of(const TraceStore& store, int step) {
@@ -210,8 +207,13 @@ Window window_of(const TraceStore& store, int step) {
 }  // namespace
 
 int trace_stats(const TraceStatsOptions& options) {
-  const TraceStore store = viz::load_traces(options.paths);
+  TraceStore store = viz::load_traces(options.paths);
+  if (options.gpus_per_node > 0) store.set_gpus_per_node(options.gpus_per_node);
   const Window window = window_of(store, options.step);
+  if (options.moe) {
+    print_moe_stats(store, window, options.json);
+    return 0;
+  }
   const Stats stats = stats_of(store, window);
   if (options.json) {
     const std::vector<std::string> warnings =
@@ -223,9 +225,11 @@ int trace_stats(const TraceStatsOptions& options) {
               store.steps().size(), store.clock() == TraceClock::kVirtual ? "virtual" : "wall",
               options.step >= 0 ? (", step " + std::to_string(options.step)).c_str() : "",
               format_time(store, window.range.length_ns()).c_str());
-  std::printf("%s\n%s\n%s\n%s\n%s%s", text_totals(store, window).c_str(), causes_text(store, stats).c_str(),
+  const auto purposes = traffic_by_purpose(store, window, {.gpus_per_node = store.gpus_per_node()});
+  std::printf("%s\n%s\n%s\n%s\n%s%s%s", text_totals(store, window).c_str(), causes_text(store, stats).c_str(),
               idle_text(store, stats, options.rows).c_str(), path_text(store, stats).c_str(),
-              ops_text(store, stats, options.rows).c_str(), traffic_text(stats).c_str());
+              ops_text(store, stats, options.rows).c_str(), traffic_text(stats).c_str(),
+              purpose_text(purposes, store.gpus_per_node()).c_str());
   if (store.dropped() > 0) std::printf("%lld events were dropped\n", static_cast<long long>(store.dropped()));
   if (!store.warning().empty()) std::printf("%s\n", store.warning().c_str());
   return 0;

@@ -1,4 +1,5 @@
-// `ranklab trace stats FILE [--step N] [--json]`: where the time went and why, from the tables the window shows.
+// `ranklab trace stats FILE [--step N] [--moe] [--json]`: where the time went and why, from the tables the window
+// shows.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +10,9 @@ struct TraceStatsOptions {
   std::vector<std::string> paths;
   int step = -1;  // all of the trace
   bool json = false;
-  int rows = 10;  // of the longest idle intervals and operations
+  bool moe = false;       // experts and their traffic instead
+  int gpus_per_node = 0;  // 0: as the trace says
+  int rows = 10;          // of the longest idle intervals and operations
 };
 
 // Returns the exit code; throws kBadFile for a file of which nothing can be read, kInvalidArgument for a step that the

@@ -87,11 +87,14 @@ CommandAction setup_viz(CLI::App& app) {
   app.add_option("-o,--out", options->out, "the picture: .png, or .svg of the timeline or the traffic matrix");
   app.add_option("--size", options->size, "of the window or the picture (default 1600x900)")->type_name("WxH");
   app.add_option("--scale", request.scale, "display scale")->check(CLI::Range(0.5, 4.0));
-  app.add_option("--format", options->format, "text prints the timeline on stdout")
+  app.add_option("--format", options->format, "text prints the timeline, or --panel traffic or experts, on stdout")
       ->check(CLI::IsMember({"auto", "text"}));
+  app.add_option("--gpus-per-node", request.gpus_per_node, "GPUs that share fast links (default: the trace's)")
+      ->check(CLI::Range(1, 65536));
   app.add_option("--width", options->width, "columns of --format text")->check(CLI::Range(40, 1000));
   app.footer(
-      "Examples:\n  ranklab viz last\n  ranklab viz last --format text\n"
+      "Examples:\n  ranklab viz last\n  ranklab viz last --format text\n  ranklab viz last --format text --panel "
+      "experts\n"
       "  ranklab viz last --headless --panel timeline --goto step=1 --size 1600x900 -o timeline.png\n"
       "  ranklab viz last --headless --layout Pipeline -o window.png");
   return [options, attaches] { return run(*options, attaches->count() > 0); };

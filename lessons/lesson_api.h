@@ -3,6 +3,7 @@
 // make the same calls in the same order; the calls you write are named in error messages with their file and line.
 // Thread rule: a Comm belongs to one rank's thread.
 #pragma once
+#include <cstddef>
 #include <source_location>
 #include <span>
 
@@ -39,6 +40,13 @@ class Comm {
     do_reduce_scatter(all, mine, site);
   }
 
+  // Every rank sends every rank a piece: `send` counts the numbers in `out` for each, rank 0's first; `recv` those that
+  // come from each. Zeros are fine.
+  void all_to_all(std::span<const double> out, std::span<const size_t> send, std::span<double> in,
+                  std::span<const size_t> recv, Site site = Site::current()) {
+    do_all_to_all(out, send, in, recv, site);
+  }
+
   // Starts an all_reduce and returns at once; `data` must not be touched before wait(ticket). Tickets count from 0.
   int start_all_reduce(std::span<double> data, Site site = Site::current()) { return do_start_all_reduce(data, site); }
   virtual void wait(int ticket) = 0;
@@ -49,6 +57,8 @@ class Comm {
   virtual void do_send_recv(std::span<const double> out, int to, std::span<double> in, int from, Site site) = 0;
   virtual void do_all_gather(std::span<const double> mine, std::span<double> all, Site site) = 0;
   virtual void do_reduce_scatter(std::span<const double> all, std::span<double> mine, Site site) = 0;
+  virtual void do_all_to_all(std::span<const double> out, std::span<const size_t> send, std::span<double> in,
+                             std::span<const size_t> recv, Site site) = 0;
   virtual int do_start_all_reduce(std::span<double> data, Site site) = 0;
 };
 

@@ -18,6 +18,7 @@ LessonPtr make_replicas_stay_equal();
 LessonPtr make_split_matmul();
 LessonPtr make_why_pipelines_idle();
 LessonPtr make_can_the_bubble_shrink();
+LessonPtr make_who_talks_to_whom_in_moe();
 
 namespace {
 
@@ -28,6 +29,7 @@ const auto kLessons = std::to_array<LessonRow>({
     {3, "split_matmul", "How is one matmul split?", make_split_matmul},
     {4, "why_pipelines_idle", "Why do pipelines idle?", make_why_pipelines_idle},
     {5, "can_the_bubble_shrink", "Can the bubble shrink?", make_can_the_bubble_shrink},
+    {6, "who_talks_to_whom_in_moe", "Who talks to whom in a mixture of experts?", make_who_talks_to_whom_in_moe},
 });
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <numeric>
+
 #include "backends/cpu_sim/thread_world.h"
 
 namespace ranklab::lesson {
@@ -61,6 +63,13 @@ class RankComm final : public Comm {
     check_sizes("reduce_scatter", mine.size(), all.size());
     view_of(mine).copy_(comm_.reduce_scatter(view_of(all), ReduceOp::kSum, {}, site));
   }
+  void do_all_to_all(std::span<const double> out, std::span<const size_t> send, std::span<double> in,
+                     std::span<const size_t> recv, Site site) override {
+    const NoCostScope no_cost;
+    check_counts("send", send, out.size());
+    check_counts("recv", recv, in.size());
+    view_of(in).copy_(comm_.all_to_all(view_of(out), {send.begin(), send.end()}, {recv.begin(), recv.end()}, site));
+  }
   int do_start_all_reduce(std::span<double> data, Site site) override {
     started_.push_back(comm_.all_reduce_async(view_of(data), ReduceOp::kSum, site));
     return static_cast<int>(started_.size()) - 1;
@@ -73,6 +82,15 @@ class RankComm final : public Comm {
                          std::to_string(size()) + " ranks",
                   .want = "`all` to be " + std::to_string(size()) + " times `mine`",
                   .fix = "look at which span is the whole and which is this rank's part");
+  }
+
+  void check_counts(const char* which, std::span<const size_t> counts, size_t numbers) const {
+    const size_t sum = std::accumulate(counts.begin(), counts.end(), size_t{0});
+    RANKLAB_CHECK(counts.size() == static_cast<size_t>(size()) && sum == numbers, ErrorKind::kInvalidArgument,
+                  .where = "all_to_all", .what = std::string("the counts of `") + which + "` do not fit its numbers",
+                  .got = std::to_string(counts.size()) + " counts, which add up to " + std::to_string(sum),
+                  .want = std::to_string(size()) + " counts that add up to " + std::to_string(numbers),
+                  .fix = "count numbers, not rows, one count for each rank");
   }
 
   Communicator& comm_;

@@ -42,11 +42,11 @@ struct ModelConfig {
   int64_t expert_ffn() const { return moe.ffn_hidden_size == 0 ? ffn_hidden_size : moe.ffn_hidden_size; }
   // Whether this layer's MLP is a mixture of experts. MTP modules count on from num_layers.
   bool is_moe_layer(int64_t layer) const { return moe.enabled() && layer >= moe.first_dense_layers; }
-  // Elements of all parameters, padding not counted.
+  // Elements of all parameters, without MTP modules and padding (module_table.h counts MTP).
   int64_t parameter_count() const;
   // ... of those that a token is computed with: of the routed experts, topk.
   int64_t active_parameter_count() const;
-  // FLOPs of forward + backward for one token at sequence length `seq`: 6 x weights of matmuls + causal attention.
+  // FLOPs of forward + backward of a token in `seq`, MTP's among them: 6 x weights of matmuls + causal attention.
   double training_flops_per_token(int64_t seq) const;
 };
 

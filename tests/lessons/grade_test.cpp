@@ -126,6 +126,19 @@ const NearMiss kNearMisses[] = {
      "done < 0",
      {"p = 8, m = 8: time", "p = 8, m = 32: time", "p = 8, m = 32: held", "p = 4, m = 9: time", "p = 4, m = 9: held",
       "p = 8, m = 3: time", "p = 1, m = 4: held"}},
+    {"copies_of_the_next_token",
+     "6",
+     "row(x, copy / kChoices, hidden)",
+     "row(x, (copy / kChoices + 1) % routing.tokens(), hidden)",
+     {"even: rows in a wrong inbox", "even: output", "ragged: rows in a wrong inbox", "ragged: output"}},
+    {"weights_forgotten", "6", "routing.weight[copy] * from[i]", "0.5 * from[i]", {"even: output", "ragged: output"}},
+    {"second_choice_left_at_home", "6", "to[i] += routing", "to[i] = routing", {"even: output", "ragged: output"}},
+    {"bias_of_this_rank_alone", "6", "ep.all_reduce(all);", "", {"biases of the 8 ranks"}},
+    {"bias_the_wrong_way",
+     "6",
+     "all[e] > mean ? -speed",
+     "all[e] > mean ? speed",
+     {"max/mean of the last 10 of 100 steps"}},
 };
 
 class NearMisses : public ::testing::TestWithParam<NearMiss> {};

@@ -59,6 +59,7 @@ void Application::start(const VizRequest& request) {
   if (!request.traces.empty()) {
     workspace_.load(request.traces.size() == 1 ? load_trace(request.traces[0]) : load_traces(request.traces));
   }
+  if (request.gpus_per_node > 0) workspace_.store().set_gpus_per_node(request.gpus_per_node);
   if (!request.compare.empty()) workspace_.load_other(load_trace(request.compare));
   if (!request.go_to.empty()) workspace_.go_to(request.go_to);
   workspace_.live = request.live;

@@ -7,10 +7,11 @@
 #include "viz/app/software_renderer.h"
 #include "viz/app/window.h"
 #include "viz/model/deep_link.h"
+#include "viz/model/expert_load.h"
 #include "viz/model/load_trace.h"
 #include "viz/model/svg.h"
 #include "viz/model/text_timeline.h"
-#include "viz/model/traffic_matrix.h"
+#include "viz/model/traffic_text.h"
 
 namespace ranklab::viz {
 namespace {
@@ -55,20 +56,27 @@ void picture(const VizRequest& request, const std::string& out_path) {
 TraceStore store_of(const VizRequest& request) {
   RANKLAB_CHECK(!request.traces.empty(), ErrorKind::kInvalidArgument, .where = "viz", .what = "no trace was named",
                 .want = "a file, or last", .fix = "ranklab viz last");
-  return request.traces.size() == 1 ? load_trace(request.traces[0]) : load_traces(request.traces);
+  TraceStore store = request.traces.size() == 1 ? load_trace(request.traces[0]) : load_traces(request.traces);
+  if (request.gpus_per_node > 0) store.set_gpus_per_node(request.gpus_per_node);
+  return store;
 }
 
 // The part that a deep link asks for: its step, else everything.
-TimeRange range_of(const TraceStore& store, const std::string& go_to) {
-  if (go_to.empty()) return store.range();
-  const Goto target = resolve(store, parse_deep_link(go_to, store.unit_ns()));
-  const auto step = store.step_window(target.step);
-  return step ? step->range : store.range();
+Window window_of(const TraceStore& store, const std::string& go_to) {
+  if (go_to.empty()) return store.whole();
+  return store.step_window(resolve(store, parse_deep_link(go_to, store.unit_ns())).step).value_or(store.whole());
+}
+
+std::string traffic_tables(const TraceStore& store, const Window& window) {
+  const TrafficMatrix matrix = traffic_matrix(store, window);
+  return "logical bytes\n" + matrix_text(matrix, TrafficLayer::kLogical) + "\n" +
+         purpose_text(traffic_by_purpose(store, window, {.gpus_per_node = store.gpus_per_node()}),
+                      store.gpus_per_node());
 }
 
 void drawing(const VizRequest& request, const std::string& out_path) {
   const TraceStore store = store_of(request);
-  const TimeRange range = range_of(store, request.go_to);
+  const TimeRange range = window_of(store, request.go_to).range;
   if (request.panel == "timeline" || request.panel.empty()) {
     write_text_file(timeline_svg(store, {.range = range, .width = request.width > 0 ? request.width : 1200}), out_path);
   } else if (request.panel == "traffic") {
@@ -94,8 +102,11 @@ void render_headless(const VizRequest& request, const std::string& out_path) {
 
 std::string render_text(const VizRequest& request, int width, bool color) {
   const TraceStore store = store_of(request);
-  const TimeRange range = range_of(store, request.go_to);
+  const Window window = window_of(store, request.go_to);
+  const TimeRange range = window.range;
   std::string out = store.warning().empty() ? "" : store.warning() + "\n";
+  if (request.panel == "traffic") return out + traffic_tables(store, window);
+  if (request.panel == "experts") return out + expert_text(expert_table(store, window));
   out += text_timeline(store, {.range = range, .width = width, .colour = color});
   return out + "\n" + text_totals(store, {range, -1});
 }

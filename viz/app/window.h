@@ -21,6 +21,7 @@ struct VizRequest {
   std::string panel = {};                // a panel to bring to the front, or the only one of a picture
   std::shared_ptr<LiveSource> live = {};  // a run that is going on
   int width = 0, height = 0;              // 0: 1600 x 900
+  int gpus_per_node = 0;                  // 0: as the trace says
   float scale = 1;
   std::function<void()> opened = {};  // called once, when the window is there
   std::function<bool()> closes = {};  // asked twice a second at least: true closes the window
@@ -32,7 +33,7 @@ int run_window(const VizRequest& request);
 // Without a display: the panel, or with `layout` the whole window, as PNG (the same pixels on every run of a build), or
 // SVG for timeline and traffic by the file's ending. Throws kInvalidArgument for what is not known.
 void render_headless(const VizRequest& request, const std::string& out_path);
-// The timeline as text for stdout. `width` in columns.
+// For stdout: of the panels "traffic" and "experts" their tables, else the timeline. `width` in columns.
 std::string render_text(const VizRequest& request, int width, bool color);
 
 struct VizFrameTimes {

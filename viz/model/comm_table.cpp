@@ -83,6 +83,8 @@ double number(const CommCall& call, CommColumn column) {
       return static_cast<double>(call.sequence);
     case CommColumn::kVerb:
       return static_cast<double>(call.verb);
+    case CommColumn::kPurpose:
+      return static_cast<double>(call.purpose);
     case CommColumn::kDtype:
       return static_cast<double>(call.dtype);
     case CommColumn::kElements:
@@ -137,6 +139,7 @@ std::vector<CommCall> comm_calls(const TraceStore& store, const Window& window) 
     const Event& first = store.event(matched.sides.front());
     call.axis = first.axis;
     call.verb = first.verb;
+    call.purpose = first.purpose;
     call.dtype = first.dtype;
     call.sequence = matched.sequence;
     call.step = first.step;
@@ -156,7 +159,7 @@ std::vector<CommCall> comm_calls(const TraceStore& store, const Window& window) 
 
 std::string_view name(CommColumn column) {
   constexpr std::array<std::string_view, static_cast<size_t>(CommColumn::kCount)> kNames = {
-      "begin",     "step", "group",  "seq",      "op",   "dtype", "numel", "logical",
+      "begin",     "step", "group",  "seq",      "op",   "for",   "dtype", "numel",  "logical",
       "algorithm", "wire", "posted", "duration", "skew", "algbw", "busbw", "exposed"};
   return kNames[static_cast<size_t>(column)];
 }
@@ -171,6 +174,8 @@ std::string cell_text(const TraceStore& store, const CommCall& call, CommColumn 
       return call.step < 0 ? "" : std::to_string(call.step);
     case CommColumn::kVerb:
       return std::string(ranklab::name(call.verb));
+    case CommColumn::kPurpose:
+      return call.purpose == Purpose::kOther ? "" : std::string(ranklab::name(call.purpose));
     case CommColumn::kDtype:
       return std::string(ranklab::name(call.dtype));
     case CommColumn::kSequence:

@@ -26,6 +26,7 @@ struct CommSide {
 struct CommCall {
   Axis axis = Axis::kWorld;
   Verb verb = Verb::kBarrier;
+  Purpose purpose = Purpose::kOther;
   DType dtype = DType::kOther;
   int64_t sequence = -1;
   int step = -1;
@@ -57,6 +58,7 @@ enum class CommColumn : uint8_t {
   kAxis,
   kSequence,
   kVerb,
+  kPurpose,
   kDtype,
   kElements,
   kLogical,

@@ -1,6 +1,10 @@
 // The part of TraceStore that says what an event holds.
+#include <algorithm>
+#include <span>
+
 #include "core/base/text.h"
 #include "core/trace/chrome_event.h"
+#include "core/trace/routing_event.h"
 #include "viz/model/time_text.h"
 #include "viz/model/trace_store.h"
 
@@ -26,6 +30,7 @@ class Details {
     if (event_.kind == EventKind::kCollective) call(trace);
     times();
     if (event_.kind == EventKind::kCollective) bytes();
+    if (event_.kind == EventKind::kInstant) routing();
     if (event_.kind == EventKind::kCounter) add("value", strprintf("%.10g", event_.value), kMeasured);
     add("select", store_.selection_text(ref_));
     return std::move(list_);
@@ -48,6 +53,7 @@ class Details {
   }
 
   void call(const RankTrace& trace) {
+    if (event_.purpose != Purpose::kOther) add("for", std::string(name(event_.purpose)));
     add("axis", std::string(name(event_.axis)));
     const std::vector<int>* group = group_of(trace, event_.axis);
     if (group != nullptr) add("group", "ranks " + join(std::span<const int>(*group), ", "));
@@ -80,7 +86,27 @@ class Details {
       add("wall matched", human_ns(static_cast<double>(event_.wall_matched_ns)), kMeasured);
   }
 
+  // What a mixture of experts records; of other instants their numbers.
+  void routing() {
+    const std::string_view what = store_.name(ref_);
+    const bool load = what == kRoutingEvent || what == kExpertLoadEvent;
+    if (load || what == kExpertBiasEvent) add("layer", std::to_string(event_.tag));
+    numbers(load ? "tokens of experts" : what == kExpertBiasEvent ? "bias of experts" : "numbers", kMeasured);
+    if (load) add("dropped", strprintf("%.0f", event_.value), kMeasured);
+  }
+
+  void numbers(const char* key, const char* source) {
+    constexpr size_t kShown = 16;
+    const std::span<const double> all = store_.array(ref_.rank_index, event_);
+    if (all.empty()) return;
+    std::string text;
+    for (size_t i = 0; i < std::min(all.size(), kShown); ++i) text += (i > 0 ? " " : "") + strprintf("%.10g", all[i]);
+    if (all.size() > kShown) text += " ... (" + std::to_string(all.size()) + ")";
+    add(key, text, source);
+  }
+
   void bytes() {
+    numbers(event_.verb == Verb::kAllToAll ? "bytes to members" : "numbers", "");
     size("logical bytes", event_.logical_bytes, "");
     size("algorithm bytes", event_.algorithm_bytes, kModel);
     size("wire bytes", event_.wire_bytes, kMeasured);

@@ -15,7 +15,10 @@ std::string short_name(const std::string& op_name) {
 
 std::string op_name(const RankTrace& trace, const Event& event) {
   const std::string& name = trace.names[event.name];
-  return event.kind == EventKind::kCollective ? name + " " + std::string(ranklab::name(event.axis)) : name;
+  if (event.kind != EventKind::kCollective) return name;
+  std::string out = name + " " + std::string(ranklab::name(event.axis));
+  if (event.purpose != Purpose::kOther) out += " " + std::string(ranklab::name(event.purpose));
+  return out;
 }
 
 std::vector<OpRow> op_table(const TraceStore& store, const Window& window) {

@@ -44,9 +44,12 @@ size_t Track::first_ending_after(int64_t time_ns) const {
 }
 
 TraceStore::TraceStore(TraceFile file, std::string source)
-    : source_(std::move(source)), world_size_(file.world_size), clock_(file.clock) {
+    : source_(std::move(source)), world_size_(file.world_size), gpus_per_node_(file.gpus_per_node), clock_(file.clock) {
   for (RankTrace& trace : file.ranks) {
-    for (Event& event : trace.events) bound_times(event);
+    for (Event& event : trace.events) {
+      bound_times(event);
+      if (event.array > trace.arrays.size()) event.array = 0;
+    }
     events_ += trace.events.size();
     const size_t at = slot(trace);
     if (traces_[at].events.empty() && traces_[at].names.empty()) {
@@ -183,6 +186,11 @@ void TraceStore::append(const RankTrace& more) {
     trace.events.push_back(event);
     Event& added = trace.events.back();
     added.name = names[event.name];
+    added.array = 0;
+    if (event.array > 0 && event.array <= more.arrays.size()) {
+      trace.arrays.push_back(more.arrays[event.array - 1]);
+      added.array = static_cast<uint32_t>(trace.arrays.size());
+    }
     bound_times(added);
     insert_event(trace, clock_, static_cast<uint32_t>(trace.events.size() - 1), ranks_[at]);
     if (events_++ == 0) range_ = {ranklab::begin_ns(added, clock_), ranklab::begin_ns(added, clock_)};

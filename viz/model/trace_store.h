@@ -126,6 +126,9 @@ class TraceStore {
   size_t num_events() const { return events_; }
   int64_t dropped() const;  // events that ranks could not keep
   int world_size() const { return world_size_; }
+  // GPUs that share fast links: of the trace, or as somebody who knows has set it; 0: not known.
+  int gpus_per_node() const { return gpus_per_node_; }
+  void set_gpus_per_node(int gpus) { gpus_per_node_ = gpus; }
 
   TraceClock clock() const { return clock_; }
   bool has_clock(TraceClock clock) const;
@@ -138,6 +141,11 @@ class TraceStore {
   std::span<const RankTrace> traces() const { return traces_; }
   const RankTrace& trace(size_t rank_index) const { return traces_[rank_index]; }
   std::optional<size_t> index_of_rank(int global_rank) const;
+  // The numbers of an event (Event::array); empty when it has none.
+  std::span<const double> array(size_t rank_index, const Event& event) const {
+    const std::vector<std::vector<double>>& arrays = traces_[rank_index].arrays;
+    return event.array == 0 ? std::span<const double>() : std::span<const double>(arrays[event.array - 1]);
+  }
   const Event& event(EventRef ref) const { return traces_[ref.rank_index].events[ref.event_index]; }
   std::string_view name(EventRef ref) const { return traces_[ref.rank_index].names[event(ref).name]; }
   std::string text(EventRef ref) const;  // as on its block: "F7"
@@ -195,6 +203,7 @@ class TraceStore {
   uint64_t revision_ = 1;
   size_t events_ = 0;
   int world_size_ = 0;
+  int gpus_per_node_ = 0;
   TraceClock clock_ = TraceClock::kVirtual;
   std::vector<RankTrace> traces_;
   std::vector<RankRows> ranks_;

@@ -1,6 +1,8 @@
 #include "viz/model/traffic_matrix.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <functional>
 #include <set>
 
@@ -21,6 +23,30 @@ using Visit = std::function<void(int to_rank, const TrafficCell& cell)>;
 // Part `index` of `bytes` in `parts` parts.
 int64_t part_of(int64_t bytes, int64_t parts, int64_t index) { return bytes / parts + (index < bytes % parts ? 1 : 0); }
 
+// An all_to_all to the members other than number `mine`, as its parts say; what the backend moved in proportion.
+void visit_parts(const std::vector<int>& group, int64_t mine, std::span<const double> parts, TrafficCell cell,
+                 const Visit& visit) {
+  const auto bytes_of = [&](size_t i) {
+    const bool others = i != static_cast<size_t>(mine) && parts[i] > 0;  // false for NaN
+    return others ? static_cast<int64_t>(std::min(parts[i], static_cast<double>(kBytesLimit))) : 0;
+  };
+  int64_t left = 0;
+  for (size_t i = 0; i < parts.size(); ++i) left += bytes_of(i);
+  const auto wire = static_cast<size_t>(TrafficLayer::kWire);
+  int64_t wire_left = cell.bytes[wire];
+  for (size_t step = 1; step < parts.size(); ++step) {
+    const size_t i = (static_cast<size_t>(mine) + step) % parts.size();
+    const int64_t bytes = bytes_of(i);
+    if (bytes == 0) continue;
+    const double share = static_cast<double>(bytes) / static_cast<double>(left);
+    const int64_t moved = bytes == left ? wire_left : std::llround(static_cast<double>(wire_left) * share);
+    left -= bytes;
+    wire_left -= moved;
+    cell.bytes = {bytes, bytes, moved};
+    visit(group[i], cell);
+  }
+}
+
 // What an event's rank sends, pair by pair (see the header).
 void visit_sends(const RankTrace& trace, const Event& event, TraceClock clock, const Visit& visit) {
   if (event.kind != EventKind::kCollective || event.verb == Verb::kRecv || event.verb == Verb::kBarrier) return;
@@ -38,6 +64,8 @@ void visit_sends(const RankTrace& trace, const Event& event, TraceClock clock, c
   const auto self = std::find(group->begin(), group->end(), trace.global_rank);
   if (self == group->end() || n < 2) return;
   const int64_t mine = self - group->begin();
+  if (event.verb == Verb::kAllToAll && event.array > 0 && trace.arrays[event.array - 1].size() == group->size())
+    return visit_parts(*group, mine, trace.arrays[event.array - 1], cell, visit);
   int64_t& logical = cell.bytes[static_cast<size_t>(TrafficLayer::kLogical)];
   if (event.verb != Verb::kBroadcast) logical = logical * (n - 1) / n * (event.verb == Verb::kAllReduce ? 2 : 1);
   if (event.verb == Verb::kAllToAll) {
@@ -81,6 +109,17 @@ std::string_view name(TrafficLayer layer) {
   return "wire";
 }
 
+std::string_view name(NodeScope scope) {
+  constexpr std::array<std::string_view, 3> kNames = {"all links", "intra-node", "inter-node"};
+  return kNames[static_cast<size_t>(scope)];
+}
+
+bool TrafficFilter::has(int from_rank, int to_rank) const {
+  if (nodes == NodeScope::kAll || gpus_per_node <= 0) return true;
+  const bool same = from_rank / gpus_per_node == to_rank / gpus_per_node;
+  return same == (nodes == NodeScope::kIntraNode);
+}
+
 double TrafficCell::gb_per_s(TrafficLayer layer) const {
   return time_ns > 0 ? static_cast<double>(of(layer)) / static_cast<double>(time_ns) : 0;
 }
@@ -109,11 +148,12 @@ int64_t TrafficMatrix::largest(TrafficLayer layer) const {
   return most;
 }
 
-TrafficMatrix traffic_matrix(const TraceStore& store, const Window& window, std::optional<Axis> axis) {
+TrafficMatrix traffic_matrix(const TraceStore& store, const Window& window, const TrafficFilter& filter) {
   TrafficMatrix matrix;
   matrix.ranks = all_ranks(store);
   matrix.cells.resize(matrix.size() * matrix.size());
   std::set<Axis> axes;
+  std::set<Purpose> purposes;
   const auto position = [&](int rank) {
     return static_cast<size_t>(std::lower_bound(matrix.ranks.begin(), matrix.ranks.end(), rank) - matrix.ranks.begin());
   };
@@ -123,34 +163,38 @@ TrafficMatrix traffic_matrix(const TraceStore& store, const Window& window, std:
     for (const Event& event : trace.events) {
       if (event.kind != EventKind::kCollective || !window.has(event, store.clock())) continue;
       axes.insert(event.axis);
-      if (axis && event.axis != *axis) continue;
+      purposes.insert(event.purpose);
+      if (!filter.has(event)) continue;
       visit_sends(trace, event, store.clock(), [&](int to_rank, const TrafficCell& cell) {
         const size_t to = position(to_rank);
-        if (to < matrix.size() && matrix.ranks[to] == to_rank) add(matrix.cells[from * matrix.size() + to], cell);
+        const bool counts = filter.has(trace.global_rank, to_rank);
+        if (counts && to < matrix.size() && matrix.ranks[to] == to_rank)
+          add(matrix.cells[from * matrix.size() + to], cell);
       });
     }
   }
   matrix.axes.assign(axes.begin(), axes.end());
+  matrix.purposes.assign(purposes.begin(), purposes.end());
   return matrix;
 }
 
-std::vector<StepTraffic> traffic_by_step(const TraceStore& store, std::optional<Axis> axis, size_t most) {
+std::vector<StepTraffic> traffic_by_step(const TraceStore& store, const TrafficFilter& filter, size_t most) {
   std::vector<StepTraffic> out;
   const size_t count = std::min(most, store.steps().size());
   for (const StepRange& step : store.steps().last(count))
-    out.push_back({step.step, traffic_matrix(store, {step.range, step.step}, axis)});
+    out.push_back({step.step, traffic_matrix(store, {step.range, step.step}, filter)});
   return out;
 }
 
 std::vector<EventRef> calls_between(const TraceStore& store, const Window& window, int from_rank, int to_rank,
-                                    std::optional<Axis> axis) {
+                                    const TrafficFilter& filter) {
   std::vector<EventRef> calls;
   const auto rank = store.index_of_rank(from_rank);
-  if (!rank) return calls;
+  if (!rank || !filter.has(from_rank, to_rank)) return calls;
   const RankTrace& trace = store.trace(*rank);
   for (size_t e = 0; e < trace.events.size(); ++e) {
     const Event& event = trace.events[e];
-    if ((axis && event.axis != *axis) || !window.has(event, store.clock())) continue;
+    if (!filter.has(event) || !window.has(event, store.clock())) continue;
     visit_sends(trace, event, store.clock(), [&](int to, const TrafficCell&) {
       if (to == to_rank) calls.push_back({*rank, e});
     });

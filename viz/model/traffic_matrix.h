@@ -3,11 +3,12 @@
 //   send                                    all to the peer
 //   all_reduce, reduce_scatter, all_gather  a ring: all to the next member of the group
 //   broadcast                               a pipelined ring from the root: all to the next member, the last one none
-//   all_to_all                              in equal parts to the others (an event does not hold the splits)
+//   all_to_all                              as its array says (Event::array); without one in equal parts to the others
 //   barrier, recv                           nothing
 // The logical layer of a collective counts what the call delivers to each rank: the ring verbs count their logical
-// bytes x (n-1)/n (all_reduce: x 2 (n-1)/n) over the same pairs. Sums over a row are thus what a rank sends. Bytes of a
-// call that does not divide by n-1 keep their sum: the first pairs get one byte more. Cost: O(n). Thread rule: pure.
+// bytes x (n-1)/n (all_reduce: x 2 (n-1)/n) over the same pairs; an all_to_all with an array counts that in the logical
+// and the algorithm layer. Sums over a row are thus what a rank sends. Bytes that do not divide by the parts keep their
+// sum: the first pairs get one byte more. Ranks of a node: global rank / gpus per node. Cost: O(n). Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -34,7 +35,9 @@ struct TrafficCell {
 struct TrafficMatrix {
   std::vector<int> ranks;          // global ranks of rows and columns, ascending
   std::vector<TrafficCell> cells;  // [from][to]
-  std::vector<Axis> axes;          // seen in the window, whatever axis was asked for
+  // Seen in the window, whatever was asked for.
+  std::vector<Axis> axes;
+  std::vector<Purpose> purposes;
 
   size_t size() const { return ranks.size(); }
   const TrafficCell& at(size_t from, size_t to) const { return cells[from * size() + to]; }
@@ -44,19 +47,36 @@ struct TrafficMatrix {
   int64_t largest(TrafficLayer layer) const;
 };
 
-// `axis`: calls of this axis only. Ranks: those of the trace and every member of a recorded group, at most 1024. A call
-// that touches a window of time counts whole.
-TrafficMatrix traffic_matrix(const TraceStore& store, const Window& window, std::optional<Axis> axis = {});
+enum class NodeScope : uint8_t { kAll, kIntraNode, kInterNode };
+std::string_view name(NodeScope scope);  // "intra-node"
+
+// Which traffic counts. By nodes only where their size is known.
+struct TrafficFilter {
+  std::optional<Axis> axis = {};
+  std::optional<Purpose> purpose = {};
+  NodeScope nodes = NodeScope::kAll;
+  int gpus_per_node = 0;
+
+  bool operator==(const TrafficFilter&) const = default;
+  bool has(const Event& event) const {
+    return (!axis || event.axis == *axis) && (!purpose || event.purpose == *purpose);
+  }
+  bool has(int from_rank, int to_rank) const;
+};
+
+// Ranks: those of the trace and every member of a recorded group, at most 1024. A call that touches a window of time
+// counts whole.
+TrafficMatrix traffic_matrix(const TraceStore& store, const Window& window, const TrafficFilter& filter = {});
 
 struct StepTraffic {
   int step = 0;
   TrafficMatrix matrix;
 };
 // Of the last `most` steps.
-std::vector<StepTraffic> traffic_by_step(const TraceStore& store, std::optional<Axis> axis = {}, size_t most = 64);
+std::vector<StepTraffic> traffic_by_step(const TraceStore& store, const TrafficFilter& filter = {}, size_t most = 64);
 
 // The sends of a window from one rank to another, for the list under a cell.
 std::vector<EventRef> calls_between(const TraceStore& store, const Window& window, int from_rank, int to_rank,
-                                    std::optional<Axis> axis = {});
+                                    const TrafficFilter& filter = {});
 
 }  // namespace ranklab::viz

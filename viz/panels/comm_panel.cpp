@@ -16,13 +16,15 @@ namespace {
 constexpr int kColumns = static_cast<int>(CommColumn::kCount);
 
 bool is_number(CommColumn column) {
-  return column != CommColumn::kAxis && column != CommColumn::kVerb && column != CommColumn::kDtype;
+  return column != CommColumn::kAxis && column != CommColumn::kVerb && column != CommColumn::kPurpose &&
+         column != CommColumn::kDtype;
 }
 
-// Every word of the filter is in the call's verb, axis, dtype or group.
+// Every word of the filter is in the call's verb, axis, purpose, dtype or group.
 bool fits(const CommCall& call, const std::string& filter) {
   const std::string all = std::string(name(call.verb)) + " " + std::string(name(call.axis)) + " " +
-                          std::string(name(call.dtype)) + " [" + join(std::span<const int>(call.group), " ") + "]";
+                          std::string(name(call.purpose)) + " " + std::string(name(call.dtype)) + " [" +
+                          join(std::span<const int>(call.group), " ") + "]";
   size_t begin = 0;
   while (begin < filter.size()) {
     const size_t end = std::min(filter.find(' ', begin), filter.size());

@@ -3,6 +3,7 @@
 #include "viz/panels/curves_panel.h"
 #include "viz/panels/details_panel.h"
 #include "viz/panels/diff_panel.h"
+#include "viz/panels/expert_panel.h"
 #include "viz/panels/log_panel.h"
 #include "viz/panels/memory_panel.h"
 #include "viz/panels/mesh_panel.h"
@@ -29,6 +30,7 @@ const PanelRow kPanels[] = {
     {"path", "Critical path", "the longest chain of work, and what would shorten it", make<PathPanel>},
     {"curves", "Curves", "loss, step time, tokens/s ... over steps", make<CurvesPanel>},
     {"traffic", "Traffic", "who sends how much to whom", make<TrafficPanel>},
+    {"experts", "Experts", "tokens per expert, balance over steps, the router's bias", make<ExpertPanel>},
     {"comm", "Calls", "every collective and message as its members saw it", make<CommPanel>},
     {"memory", "Memory", "bytes by category over time, and peaks", make<MemoryPanel>},
     {"mesh", "Mesh", "ranks, groups, a metric per rank", make<MeshPanel>},

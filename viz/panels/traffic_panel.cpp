@@ -15,36 +15,39 @@ namespace {
 
 constexpr size_t kNumbersUpTo = 16;  // ranks
 
-void centred(ImDrawList& draw, ImVec2 from, ImVec2 size, ImU32 color, const std::string& words, float share = 1) {
-  float height = ImGui::GetFontSize() * share;
-  float width = ImGui::GetFont()->CalcTextSizeA(height, FLT_MAX, 0, words.c_str()).x;
-  if (width > size.x - 4) {
-    height = std::max(height * (size.x - 4) / width, ImGui::GetFontSize() * 0.55f);
-    width = ImGui::GetFont()->CalcTextSizeA(height, FLT_MAX, 0, words.c_str()).x;
+// A combo box of `all` and the values that the trace has.
+template <typename T>
+void choose(const char* id, const char* all, const std::vector<T>& values, std::optional<T>& chosen) {
+  if (!ImGui::BeginCombo(id, chosen ? std::string(name(*chosen)).c_str() : all)) return;
+  if (ImGui::Selectable(all, !chosen)) chosen.reset();
+  for (const T value : values) {
+    if (ImGui::Selectable(std::string(name(value)).c_str(), chosen == value)) chosen = value;
   }
-  if (width > size.x || height > size.y) return;
-  draw.AddText(ImGui::GetFont(), height,
-               {std::floor(from.x + (size.x - width) / 2), std::floor(from.y + (size.y - height) / 2)}, color,
-               words.c_str());
-}
-
-// Dark blue over teal to yellow: bright is much, and its grey value rises with it.
-ImU32 heat(float t) {
-  const ImU32 low = IM_COL32(27, 38, 56, 255), middle = IM_COL32(33, 122, 138, 255), high = IM_COL32(246, 214, 96, 255);
-  return t < 0.5f ? blend(low, middle, t * 2) : blend(middle, high, t * 2 - 1);
+  ImGui::EndCombo();
 }
 
 }  // namespace
 
 std::string TrafficPanel::nothing_to_show(Workspace& workspace) {
   if (workspace.store().empty()) return "No trace is open: ./ranklab viz last";
-  if (matrix_.get(key(workspace), [&] { return traffic_matrix(workspace.store(), workspace.window()); }).axes.empty())
+  if (matrix(workspace).axes.empty())
     return "Nothing was sent in this part of the trace.\n\n./ranklab train --tp 2 --pp 2 --train-iters 3   sends over "
            "three axes";
   return {};
 }
 
-TrafficPanel::Key TrafficPanel::key(Workspace& workspace) const { return {workspace.content(), axis_}; }
+TrafficFilter TrafficPanel::filter(const Workspace& workspace) const {
+  TrafficFilter out = filter_;
+  out.gpus_per_node = workspace.store().gpus_per_node();
+  return out;
+}
+
+TrafficPanel::Key TrafficPanel::key(Workspace& workspace) const { return {workspace.content(), filter(workspace)}; }
+
+const TrafficMatrix& TrafficPanel::matrix(Workspace& workspace) {
+  const Key now = key(workspace);
+  return matrix_.get(now, [&] { return traffic_matrix(workspace.store(), workspace.window(), now.second); });
+}
 
 double TrafficPanel::value(const TrafficCell& cell) const {
   switch (mode_) {
@@ -79,22 +82,20 @@ std::string TrafficPanel::words(const TrafficCell& cell) const {
 ImU32 TrafficPanel::shade(double number, double largest) const {
   if (number <= 0 || largest <= 0) return theme::kField;
   const double share = logarithmic_ ? 1 + std::log10(number / largest) / 4 : number / largest;
-  return heat(static_cast<float>(std::clamp(share, 0.06, 1.0)));
+  return heat_colour(static_cast<float>(std::clamp(share, 0.06, 1.0)));
 }
 
 void TrafficPanel::draw(Workspace& workspace) {
-  const std::optional<Axis> axis = axis_ < 0 ? std::nullopt : std::optional(static_cast<Axis>(axis_));
-  const TrafficMatrix& matrix =
-      matrix_.get(key(workspace), [&] { return traffic_matrix(workspace.store(), workspace.window(), axis); });
-  controls(matrix);
+  const TrafficMatrix& now = matrix(workspace);
+  controls(workspace, now);
   const bool strip = workspace.store().steps().size() > 1;
   const float below = strip ? scaled(96) : 0, space = ImGui::GetContentRegionAvail().y;
-  grid(workspace, matrix, space - below - (chosen_ ? std::min(space * 0.3f, scaled(150)) : 0));
+  grid(workspace, now, space - below - (chosen_ ? std::min(space * 0.3f, scaled(150)) : 0));
   if (chosen_) chosen_calls(workspace);
   if (strip) steps(workspace);
 }
 
-void TrafficPanel::controls(const TrafficMatrix& matrix) {
+void TrafficPanel::controls(Workspace& workspace, const TrafficMatrix& matrix) {
   ImGui::SetNextItemWidth(scaled(104));
   int mode = static_cast<int>(mode_);
   if (ImGui::Combo("##mode", &mode, "bytes\0messages\0time\0bandwidth\0")) mode_ = static_cast<TrafficMode>(mode);
@@ -107,22 +108,42 @@ void TrafficPanel::controls(const TrafficMatrix& matrix) {
       "wire: what the backend moved out of the rank");
   ImGui::SameLine();
   ImGui::SetNextItemWidth(scaled(84));
-  const std::string now = axis_ < 0 ? "all axes" : std::string(name(static_cast<Axis>(axis_)));
-  if (ImGui::BeginCombo("##axis", now.c_str())) {
-    if (ImGui::Selectable("all axes", axis_ < 0)) axis_ = -1;
-    for (const Axis axis : matrix.axes) {
-      if (ImGui::Selectable(std::string(name(axis)).c_str(), axis_ == static_cast<int>(axis)))
-        axis_ = static_cast<int>(axis);
-    }
-    ImGui::EndCombo();
+  choose("##axis", "all axes", matrix.axes, filter_.axis);
+  if (matrix.purposes.size() > 1 || filter_.purpose) {
+    same_line_if_fits(scaled(124));
+    ImGui::SetNextItemWidth(scaled(124));
+    choose("##purpose", "all purposes", matrix.purposes, filter_.purpose);
+    tooltip("dispatch: tokens to their experts; combine: back to their ranks; grad: the gradients of both");
   }
-  ImGui::SameLine();
+  nodes(workspace);
+  same_line_if_fits(scaled(54));
   ImGui::Checkbox("log", &logarithmic_);
-  ImGui::SameLine(0, scaled(12));
   const TrafficCell total = matrix.total();
   const std::string sum = words(total);
-  dim_text(
-      strprintf("%s in %lld messages", sum.empty() ? "nothing" : sum.c_str(), static_cast<long long>(total.messages)));
+  const std::string line =
+      strprintf("%s in %lld messages", sum.empty() ? "nothing" : sum.c_str(), static_cast<long long>(total.messages));
+  same_line_if_fits(ImGui::CalcTextSize(line.c_str()).x);
+  dim_text(line);
+}
+
+void TrafficPanel::nodes(Workspace& workspace) {
+  const int gpus = workspace.store().gpus_per_node();
+  same_line_if_fits(scaled(110));
+  ImGui::SetNextItemWidth(scaled(110));
+  const std::string now(name(filter_.nodes));
+  if (ImGui::BeginCombo("##nodes", now.c_str())) {
+    for (const NodeScope scope : {NodeScope::kAll, NodeScope::kIntraNode, NodeScope::kInterNode}) {
+      ImGui::BeginDisabled(gpus <= 0 && scope != NodeScope::kAll);
+      if (ImGui::Selectable(std::string(name(scope)).c_str(), filter_.nodes == scope)) filter_.nodes = scope;
+      ImGui::EndDisabled();
+    }
+    int edited = std::max(gpus, 1);
+    ImGui::SetNextItemWidth(scaled(90));
+    if (ImGui::InputInt("GPUs a node", &edited)) workspace.store().set_gpus_per_node(std::clamp(edited, 1, 1 << 16));
+    ImGui::EndCombo();
+  }
+  tooltip(gpus > 0 ? "which links: inside a node, or between nodes"
+                   : "the trace does not say how many GPUs a node has");
 }
 
 void TrafficPanel::grid(Workspace& workspace, const TrafficMatrix& matrix, float height) {
@@ -141,9 +162,9 @@ void TrafficPanel::grid(Workspace& workspace, const TrafficMatrix& matrix, float
   draw.AddText({corner.x, corner.y}, theme::kFaint, "to");
   for (size_t i = 0; i < n; ++i) {
     const std::string rank = strprintf("%d", matrix.ranks[i]);
-    centred(draw, {origin.x + size.x * static_cast<float>(i), corner.y}, {size.x, ImGui::GetFontSize()}, theme::kDim,
-            rank);
-    centred(draw, {corner.x, origin.y + size.y * static_cast<float>(i)}, {label, size.y}, theme::kDim, "r" + rank);
+    centred_text(draw, {origin.x + size.x * static_cast<float>(i), corner.y}, {size.x, ImGui::GetFontSize()},
+                 theme::kDim, rank);
+    centred_text(draw, {corner.x, origin.y + size.y * static_cast<float>(i)}, {label, size.y}, theme::kDim, "r" + rank);
   }
   for (size_t from = 0; from < n; ++from) {
     for (size_t to = 0; to < n; ++to) {
@@ -171,7 +192,7 @@ void TrafficPanel::cell(Workspace& workspace, const TrafficMatrix& matrix, size_
   if (from == to) hatch(draw, at, end, theme::kLine, scaled(6));
   const double bright = largest > 0 ? value(here) / largest : 0;
   if (matrix.size() <= kNumbersUpTo)
-    centred(draw, at, size, bright > 0.72 ? IM_COL32(20, 22, 26, 255) : theme::kText, words(here), 0.92f);
+    centred_text(draw, at, size, bright > 0.72 ? IM_COL32(20, 22, 26, 255) : theme::kText, words(here), 0.92f);
   const std::pair<int, int> pair(matrix.ranks[from], matrix.ranks[to]);
   if (chosen_ == pair) draw.AddRect(at, end, IM_COL32_WHITE, 0, scaled(2));
   if (clicked) chosen_ = chosen_ == pair ? std::nullopt : std::optional(pair);
@@ -199,15 +220,16 @@ void TrafficPanel::sums(const TrafficMatrix& matrix, ImVec2 origin, ImVec2 size)
     const std::string row = words(matrix.row_sum(i)), column = words(matrix.column_sum(i));
     draw.AddText({right + scaled(8), std::floor(origin.y + size.y * at + (size.y - ImGui::GetFontSize()) / 2)},
                  theme::kText, row.c_str());
-    centred(draw, {origin.x + size.x * at, bottom + scaled(2)}, {size.x, ImGui::GetFontSize() + 2}, theme::kText,
-            column, 0.92f);
+    centred_text(draw, {origin.x + size.x * at, bottom + scaled(2)}, {size.x, ImGui::GetFontSize() + 2}, theme::kText,
+                 column, 0.92f);
   }
 }
 
 void TrafficPanel::steps(Workspace& workspace) {
-  const std::optional<Axis> axis = axis_ < 0 ? std::nullopt : std::optional(static_cast<Axis>(axis_));
   const TraceStore& store = workspace.store();
-  const auto& all = steps_.get({workspace.content(store.whole()), axis_}, [&] { return traffic_by_step(store, axis); });
+  const TrafficFilter wanted = filter(workspace);
+  const auto& all =
+      steps_.get({workspace.content(store.whole()), wanted}, [&] { return traffic_by_step(store, wanted); });
   if (!ImGui::BeginChild("steps", {0, 0}, 0, ImGuiWindowFlags_HorizontalScrollbar)) return ImGui::EndChild();
   double largest = 0;
   for (const StepTraffic& step : all)
@@ -240,9 +262,8 @@ void TrafficPanel::steps(Workspace& workspace) {
 
 void TrafficPanel::chosen_calls(Workspace& workspace) {
   const TraceStore& store = workspace.store();
-  const std::optional<Axis> axis = axis_ < 0 ? std::nullopt : std::optional(static_cast<Axis>(axis_));
   const auto& found = calls_.get({key(workspace), *chosen_}, [&] {
-    return calls_between(store, workspace.window(), chosen_->first, chosen_->second, axis);
+    return calls_between(store, workspace.window(), chosen_->first, chosen_->second, filter(workspace));
   });
   ImGui::Text("%zu calls from rank %d to rank %d", found.size(), chosen_->first, chosen_->second);
   if (!ImGui::BeginChild("calls", {0, std::max(scaled(60), ImGui::GetContentRegionAvail().y - scaled(100))}))

@@ -1,5 +1,5 @@
-// The traffic matrix: who sends how much to whom, with sums, by axis and layer, and small matrices per step.
-// Thread rule: the window's thread.
+// The traffic matrix: who sends how much to whom, with sums, by axis, purpose, nodes and layer, and small matrices
+// per step. Thread rule: the window's thread.
 #pragma once
 #include <imgui.h>
 
@@ -20,10 +20,13 @@ class TrafficPanel final : public Panel {
  public:
   void draw(Workspace& workspace) override;
   std::string nothing_to_show(Workspace& workspace) override;
+  // What is drawn: of the window and the filter.
+  const TrafficMatrix& matrix(Workspace& workspace);
 
  private:
-  using Key = std::pair<ContentKey, int>;
-  void controls(const TrafficMatrix& matrix);
+  using Key = std::pair<ContentKey, TrafficFilter>;
+  void controls(Workspace& workspace, const TrafficMatrix& matrix);
+  void nodes(Workspace& workspace);
   void grid(Workspace& workspace, const TrafficMatrix& matrix, float height);
   void cell(Workspace& workspace, const TrafficMatrix& matrix, size_t from, size_t to, ImVec2 at, ImVec2 size,
             double largest);
@@ -34,10 +37,11 @@ class TrafficPanel final : public Panel {
   std::string words(const TrafficCell& cell) const;
   ImU32 shade(double value, double largest) const;
   Key key(Workspace& workspace) const;
+  TrafficFilter filter(const Workspace& workspace) const;
 
   TrafficMode mode_ = TrafficMode::kBytes;
   TrafficLayer layer_ = TrafficLayer::kLogical;
-  int axis_ = -1;  // -1: all
+  TrafficFilter filter_;  // but for the GPUs a node, which the trace knows
   bool logarithmic_ = false;
   std::optional<std::pair<int, int>> chosen_;  // global ranks
   Cached<Key, TrafficMatrix> matrix_;

@@ -13,6 +13,24 @@ ImU32 blend(ImU32 a, ImU32 b, float t) {
       {x.x + (y.x - x.x) * t, x.y + (y.y - x.y) * t, x.z + (y.z - x.z) * t, x.w + (y.w - x.w) * t});
 }
 
+ImU32 heat_colour(float t) {
+  const ImU32 low = IM_COL32(27, 38, 56, 255), middle = IM_COL32(33, 122, 138, 255), high = IM_COL32(246, 214, 96, 255);
+  return t < 0.5f ? blend(low, middle, t * 2) : blend(middle, high, t * 2 - 1);
+}
+
+void centred_text(ImDrawList& draw, ImVec2 from, ImVec2 size, ImU32 color, const std::string& words, float share) {
+  float height = ImGui::GetFontSize() * share;
+  float width = ImGui::GetFont()->CalcTextSizeA(height, FLT_MAX, 0, words.c_str()).x;
+  if (width > size.x - 4) {
+    height = std::max(height * (size.x - 4) / width, ImGui::GetFontSize() * 0.55f);
+    width = ImGui::GetFont()->CalcTextSizeA(height, FLT_MAX, 0, words.c_str()).x;
+  }
+  if (width > size.x || height > size.y) return;
+  draw.AddText(ImGui::GetFont(), height,
+               {std::floor(from.x + (size.x - width) / 2), std::floor(from.y + (size.y - height) / 2)}, color,
+               words.c_str());
+}
+
 void hatch(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, float spacing) {
   const float height = to.y - from.y;
   // The lines of neighbours join: positions are multiples of the spacing on the screen.

@@ -19,6 +19,12 @@ constexpr ImU32 with_alpha(ImU32 color, int alpha) {
 }
 ImU32 blend(ImU32 a, ImU32 b, float t);  // t = 0: a
 
+// 0 to 1 as dark blue over teal to yellow: bright is much, and its grey value rises with it.
+ImU32 heat_colour(float t);
+// Words in the middle of a rectangle, smaller where they would not fit, left out where they cannot. `share` of the
+// font's height.
+void centred_text(ImDrawList& draw, ImVec2 from, ImVec2 size, ImU32 color, const std::string& words, float share = 1);
+
 // Diagonal lines over a rectangle.
 void hatch(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, float spacing);
 

@@ -3,13 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/viz/model/make_trace.h"
+#include <cmath>
+
+#include "tests/viz/model/expert_sample.h"
+#include "viz/model/traffic_text.h"
 
 namespace ranklab::viz {
 namespace {
 
 using testing::Call;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr auto kLogical = TrafficLayer::kLogical;
 constexpr auto kAlgorithm = TrafficLayer::kAlgorithm;
@@ -49,6 +53,85 @@ TEST(TrafficMatrix, UniformAllToAll) {
   }
   EXPECT_THAT(matrix.axes, ElementsAre(Axis::kEp));
   EXPECT_EQ(matrix.largest(kLogical), 131'072);
+}
+
+// Sums of the rows: tokens x k x hidden x bytes, less what stays; combine is the transpose of dispatch.
+TEST(TrafficMatrix, AnAllToAllWithPartsIsLaidOnItsPairs) {
+  const TraceStore store(testing::expert_run());
+  const Window step = *store.step_window(1);
+  const TrafficMatrix there = traffic_matrix(store, step, {.purpose = Purpose::kDispatch}),
+                      back = traffic_matrix(store, step, {.purpose = Purpose::kCombine});
+  int64_t to_expert_0 = 0;
+  for (int layer = 1; layer <= 4; ++layer)
+    to_expert_0 += static_cast<int64_t>(testing::sample_tokens(layer, 1)[0] * testing::kRowBytes);
+  for (size_t i = 0; i < 8; ++i) {
+    int64_t stays = 0;
+    for (int layer = 1; layer <= 4; ++layer)
+      stays += static_cast<int64_t>(testing::sample_tokens(layer, 1)[i] * testing::kRowBytes);
+    EXPECT_EQ(there.row_sum(i).of(kLogical), 4 * 1024 * 2 * 256 * 2 - stays);
+    for (const TrafficLayer layer : {kAlgorithm, TrafficLayer::kWire})
+      EXPECT_EQ(there.row_sum(i).of(layer), there.row_sum(i).of(kLogical));
+    for (size_t j = 0; j < 8; ++j) EXPECT_EQ(there.at(i, j).bytes, back.at(j, i).bytes) << i << " " << j;
+  }
+  EXPECT_EQ(there.at(3, 0).of(kLogical), to_expert_0);
+  EXPECT_EQ(there.at(3, 5).messages, 3);  // of 4 layers: in one of them expert 5 is dead
+  EXPECT_THAT(there.purposes, ElementsAre(Purpose::kDispatch, Purpose::kCombine));
+  EXPECT_EQ(calls_between(store, step, 3, 5, {.purpose = Purpose::kCombine}).size(), 4U);
+}
+
+TEST(TrafficMatrix, LinksInsideNodesAndBetweenThem) {
+  const TraceStore store(testing::expert_run());
+  ASSERT_EQ(store.gpus_per_node(), 4);
+  const auto sum = [&](NodeScope nodes, int gpus = 4) {
+    return traffic_matrix(store, store.whole(), {.nodes = nodes, .gpus_per_node = gpus}).total().of(kLogical);
+  };
+  EXPECT_EQ(sum(NodeScope::kIntraNode) + sum(NodeScope::kInterNode), sum(NodeScope::kAll));
+  EXPECT_EQ(sum(NodeScope::kInterNode, 8), 0);
+  EXPECT_EQ(sum(NodeScope::kIntraNode, 1), 0);
+  EXPECT_EQ(sum(NodeScope::kIntraNode, 0), sum(NodeScope::kAll)) << "not known: no filter";
+  const TrafficMatrix inter =
+      traffic_matrix(store, store.whole(), {.nodes = NodeScope::kInterNode, .gpus_per_node = 4});
+  EXPECT_EQ(inter.at(0, 3).messages, 0);
+  EXPECT_EQ(inter.at(0, 4).messages, 2 * 4 * 6);
+  EXPECT_TRUE(calls_between(store, store.whole(), 0, 3, {.nodes = NodeScope::kInterNode, .gpus_per_node = 4}).empty());
+}
+
+TEST(TrafficMatrix, WireBytesFollowTheParts) {
+  std::vector<RankTrace> ranks;
+  Tracer tracer(1, "");
+  tracer.set_group(Axis::kEp, {0, 1, 2, 3});
+  const double nan = std::nan("");
+  tracer.record(testing::call(tracer, {.axis = Axis::kEp, .verb = Verb::kAllToAll, .logical = 9, .wire = 10}),
+                {1, 1000, 2, nan});
+  tracer.record(testing::call(tracer, {.axis = Axis::kEp, .verb = Verb::kAllToAll, .sequence = 1, .logical = 12}),
+                {1, 2});  // of another group: as if there were none
+  ranks.push_back(tracer.take());
+  const TraceStore store(testing::file_of(std::move(ranks)));
+  const TrafficMatrix matrix = traffic_matrix(store, store.whole());
+  EXPECT_EQ(matrix.at(1, 0).of(TrafficLayer::kWire), 3);
+  EXPECT_EQ(matrix.at(1, 2).of(TrafficLayer::kWire), 7);
+  EXPECT_EQ(matrix.at(1, 0).of(kLogical), 1 + 3);
+  EXPECT_EQ(matrix.at(1, 2).of(kLogical), 2 + 3);
+  EXPECT_EQ(matrix.at(1, 3).of(kLogical), 3);
+}
+
+TEST(TrafficText, SaysWhatEachPurposeSends) {
+  const TraceStore store(testing::expert_run());
+  const auto rows = traffic_by_purpose(store, *store.step_window(0), {.gpus_per_node = 4});
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].purpose, Purpose::kDispatch);
+  EXPECT_EQ(rows[0].all.bytes, rows[1].all.bytes);
+  EXPECT_EQ(rows[0].intra_node.of(kLogical) + rows[0].inter_node.of(kLogical), rows[0].all.of(kLogical));
+  EXPECT_THAT(purpose_text(rows, 4), HasSubstr("intra-node   inter-node   (4 GPUs a node)\n  dispatch            "));
+  EXPECT_EQ(purpose_text(traffic_by_purpose(testing::straggler_store(), {{0, 1000}, -1}, {}), 0), "");
+  const TraceStore uniform = store_of(2, [](int) {
+    return std::vector<Call>{{.verb = Verb::kAllReduce, .end = 10, .logical = 4096, .algorithm = 4096}};
+  });
+  EXPECT_EQ(matrix_text(traffic_matrix(uniform, uniform.whole()), kLogical),
+            "from \\ to           r0          r1         sent\n"
+            "r0                   -    4.00 KiB     4.00 KiB\n"
+            "r1            4.00 KiB           -     4.00 KiB\n"
+            "got           4.00 KiB    4.00 KiB     8.00 KiB\n");
 }
 
 TEST(TrafficMatrix, ARingSendsToTheNextMember) {
@@ -100,7 +183,7 @@ TEST(TrafficMatrix, MessagesCountOnceAndBySender) {
   EXPECT_EQ(matrix.total().messages, 1);
   EXPECT_EQ(calls_between(store, store.whole(), 0, 1).size(), 1U);
   EXPECT_TRUE(calls_between(store, store.whole(), 1, 0).empty());
-  EXPECT_EQ(traffic_matrix(store, store.whole(), Axis::kTp).total().messages, 0);
+  EXPECT_EQ(traffic_matrix(store, store.whole(), {.axis = Axis::kTp}).total().messages, 0);
   EXPECT_EQ(traffic_matrix(store, {{100, 200}, -1}).total().messages, 0);
 }
 

@@ -15,7 +15,7 @@
 
 namespace ranklab::viz {
 
-class WindowTest : public testing::Test {
+class WindowTest : public ::testing::Test {
  protected:
   void SetUp() override;
   void TearDown() override;

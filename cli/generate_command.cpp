@@ -1,0 +1,224 @@
+// ranklab generate: text from a model whose weights are a seed's, as they are or after some steps of training.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/config_options.h"
+#include "cli/console.h"
+#include "cli/gemm.h"
+#include "cli/interrupt.h"
+#include "cli/json_output.h"
+#include "cli/make_world.h"
+#include "cli/pipeline_text.h"
+#include "cli/style.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/runtime/engine.h"
+#include "core/runtime/generate.h"
+#include "core/runtime/memory_check.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+struct Asked {
+  std::string prompt = "And the ";
+  int64_t tokens = 100;
+  double temperature = 0.8;
+  int64_t top_k = 0;
+  bool json = false;
+};
+
+// What rank 0 has to tell.
+struct Told {
+  std::vector<int64_t> tokens;
+  size_t prompt = 0;
+  double first_s = 0, all_s = 0;
+  int64_t cache_bytes_per_token = 0;
+};
+
+double now_s() { return static_cast<double>(wall_now_ns()) * 1e-9; }
+
+// Notes when the first token was there: the prompt is computed for it.
+class TimedScorer : public TokenScorer {
+ public:
+  explicit TimedScorer(std::unique_ptr<TokenScorer> inner) : inner_(std::move(inner)), begin_s_(now_s()) {}
+  at::Tensor next_logits(const std::vector<int64_t>& window) override {
+    at::Tensor logits = inner_->next_logits(window);
+    if (first_s_ == 0) first_s_ = now_s() - begin_s_;
+    return logits;
+  }
+  int64_t cache_bytes_per_token() const override { return inner_->cache_bytes_per_token(); }
+  double first_s() const { return first_s_; }
+  double all_s() const { return now_s() - begin_s_; }
+
+ private:
+  std::unique_ptr<TokenScorer> inner_;
+  double begin_s_, first_s_ = 0;
+};
+
+void generate(CausalLm& model, const RunPlan& plan, const Asked& asked, int global_rank, Told& told) {
+  const NoCostScope no_cost;
+  model.set_training(false);
+  TimedScorer scorer(make_cached_scorer(model, plan.config.model.seq_length));
+  const std::vector<int64_t> prompt = prompt_tokens(asked.prompt);
+  std::vector<int64_t> tokens = generate_tokens(scorer, prompt,
+                                                {.tokens = asked.tokens,
+                                                 .temperature = asked.temperature,
+                                                 .top_k = asked.top_k,
+                                                 .seq_length = plan.config.model.seq_length,
+                                                 .seed = plan.config.seed});
+  if (global_rank != 0) return;
+  told = {std::move(tokens), prompt.size(), scorer.first_s(), scorer.all_s(), scorer.cache_bytes_per_token()};
+}
+
+RunPlan checked_plan(const ConfigOptions& options, TrainConfig config) {
+  if (config.backend != "cuda" && read_process_env().world_size <= 1 && !options.given("parallel.world_size"))
+    config.parallel.world = config.parallel.tp * config.parallel.pp * std::max(1, config.parallel.dp);
+  RunPlan plan = options.resolve(config);
+  const auto require_one = [](const char* flag, int size, const char* why, const std::string& fix) {
+    RANKLAB_CHECK(size == 1, ErrorKind::kInvalidArgument, .where = "generate", .what = why,
+                  .got = strprintf("%s %d", flag, size), .want = std::string(flag) + " 1", .fix = fix);
+  };
+  require_one("--pp", config.parallel.pp, "tokens are generated without a pipeline",
+              "use --tp for models that one rank cannot hold");
+  require_one("--dp", plan.dp(), "one replica generates: more would all write the same text",
+              strprintf("use --world-size %d, or a larger --tp", config.parallel.tp));
+  return plan;
+}
+
+// Trains first, or makes the model and nothing else: neither gradients nor optimizer.
+void run_ranks(const RunPlan& plan, const std::shared_ptr<World>& world, const Asked& asked, Told& told) {
+  const RuntimeComponents parts = default_components(world, plan);
+  if (plan.config.train_iters > 0) {
+    RuntimeEngine engine(parts, plan);
+    engine.set_stop_request([] { return interrupt_asked(); });
+    engine.set_finale(
+        [&](StepContext& context) { generate(context.model, plan, asked, context.ctx.global_rank(), told); });
+    if (world->has_rank_zero())
+      engine.add_hook(make_console_hook(
+          {.log_interval = plan.config.log_interval, .gemm = "", .log_dir = "", .trace_path = "", .out = stderr}));
+    engine.fit();
+    return;
+  }
+  world->run([&](Endpoint& endpoint) {
+    RankContext context(endpoint, plan.mesh, {.virtual_time = false, .trace = false});
+    const std::unique_ptr<CausalLm> model = parts.model_provider->build_model(context, plan);
+    generate(*model, plan, asked, context.global_rank(), told);
+  });
+}
+
+std::string weights_text(const TrainConfig& c) {
+  const std::string seed = "seed " + std::to_string(c.seed);
+  return c.train_iters == 0
+             ? "untrained weights of " + seed + " (--train-iters N trains them first)"
+             : strprintf("weights of %s after %ld steps", seed.c_str(), static_cast<long>(c.train_iters));
+}
+
+// What keys and values of all heads would take on this rank.
+int64_t whole_cache_bytes(const RunPlan& plan) {
+  const ModelConfig& m = plan.config.model;
+  const int64_t head = m.mla.query_head_dim() + m.mla.v_head_dim;
+  const int64_t element = plan.config.params_dtype == "fp64" ? 8 : 4;
+  return m.num_layers * (m.num_attention_heads / plan.config.parallel.tp) * head * element;
+}
+
+void print_text(const RunPlan& plan, const Told& told) {
+  const ModelConfig& m = plan.config.model;
+  if (m.vocab_size == 256) {
+    std::printf("%s\n\n", printable_text(told.tokens).c_str());
+  } else {  // this vocabulary has no tokenizer here
+    std::printf("%s\n\n", join(std::span<const int64_t>(told.tokens), " ").c_str());
+  }
+  const auto bytes = [](int64_t count) { return human_bytes(static_cast<double>(count)); };
+  const size_t made = told.tokens.size() - told.prompt;
+  std::string cache = bytes(told.cache_bytes_per_token) + " a token on a rank";
+  if (m.mla.enabled()) cache += ", keys and values of its heads would be " + bytes(whole_cache_bytes(plan));
+  std::printf("%s, %s, %s\n", plan.config.preset.c_str(), weights_text(plan.config).c_str(),
+              layout_text(plan, true).c_str());
+  std::printf("%zu tokens in %.2f s: %.0f tokens/s, the first after %.1f ms; cache %s\n", made, told.all_s,
+              static_cast<double>(made) / told.all_s, 1e3 * told.first_s, cache.c_str());
+}
+
+void print_json(const RunPlan& plan, const Told& told) {
+  const bool is_text = plan.config.model.vocab_size == 256;
+  const size_t made = told.tokens.size() - told.prompt;
+  nlohmann::ordered_json data = {{"preset", plan.config.preset},
+                                 {"layout", layout_text(plan, true)},
+                                 {"seed", plan.config.seed},
+                                 {"trained_steps", plan.config.train_iters},
+                                 {"text", is_text ? nlohmann::ordered_json(printable_text(told.tokens)) : nullptr},
+                                 {"tokens", told.tokens},
+                                 {"prompt_tokens", told.prompt},
+                                 {"generated_tokens", made},
+                                 {"wall_s", told.all_s},
+                                 {"first_token_s", told.first_s},
+                                 {"tokens_per_s", static_cast<double>(made) / told.all_s},
+                                 {"cache_bytes_per_token", told.cache_bytes_per_token}};
+  if (plan.config.model.mla.enabled()) data["uncompressed_cache_bytes_per_token"] = whole_cache_bytes(plan);
+  std::fputs(json_result(data).c_str(), stdout);
+}
+
+int run_generate(const ConfigOptions& options, const Asked& asked) {
+  RANKLAB_CHECK(!asked.prompt.empty(), ErrorKind::kInvalidArgument, .where = "generate", .what = "the prompt is empty",
+                .got = "--prompt ''", .want = "at least one byte");
+  TrainConfig config = options.config();
+  watch_interrupts();
+  const ProcessEnv env = read_process_env();
+  std::shared_ptr<World> world;
+  if (config.backend == "cuda") world = make_world(config);
+  if (world || env.world_size > 1) adopt_world(config, world ? world->size() : env.world_size, options);
+  const RunPlan plan = checked_plan(options, std::move(config));
+  if (!world) {
+    RunPlan held = plan;  // weights alone are less than what this counts
+    if (held.config.train_iters == 0) held.config.optimizer = OptimizerKind::kSgd;
+    check_memory(held);
+    world = make_world(plan.config, env);
+  }
+  choose_gemm(plan, *world);
+  Told told;
+  run_ranks(plan, world, asked, told);
+  if (interrupt_asked()) return interrupt_exit_code();
+  if (!world->has_rank_zero()) return 0;
+  asked.json ? print_json(plan, told) : print_text(plan, told);
+  return 0;
+}
+
+TrainConfig generate_defaults() {
+  TrainConfig c;
+  c.parallel = {.world = 1};
+  c.train_iters = 0;
+  c.eval_interval = 0;
+  c.sample_tokens = 0;
+  c.trace = false;
+  return c;
+}
+
+}  // namespace
+
+CommandAction setup_generate(CLI::App& app) {
+  app.footer(
+      "Examples:\n  ranklab generate --train-iters 200 --prompt 'In the beginning '\n"
+      "  ranklab generate --preset deepseek_v3_tiny --tp 4 --top-k 1");
+  auto options = std::make_shared<ConfigOptions>(app, generate_defaults());
+  auto asked = std::make_shared<Asked>();
+  app.add_option("--prompt", asked->prompt, "text to go on from")->capture_default_str();
+  app.add_option("--tokens", asked->tokens, "how many to generate")
+      ->capture_default_str()
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24));
+  app.add_option("--temperature", asked->temperature, "0: always the likeliest token")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1000.0));
+  app.add_option("--top-k", asked->top_k, "draw among so many likeliest tokens (0: all, 1: the likeliest)")
+      ->capture_default_str()
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 24));
+  app.add_flag("--json", asked->json, "print one JSON object");
+  return [options, asked] { return run_generate(*options, *asked); };
+}
+
+}  // namespace ranklab

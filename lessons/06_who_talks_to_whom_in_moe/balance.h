@@ -1,0 +1,27 @@
+// A router that prefers some experts, step by step, with a bias that is updated after each (the auxiliary-loss-free
+// balancing of DeepSeek-V3, arXiv 2412.19437, section 2.1.2). New tokens every step. Thread rule: one run at a time.
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "lessons/rank_run.h"
+
+namespace ranklab::lesson {
+
+constexpr int kBalanceSteps = 100;
+constexpr double kBalanceSpeed = 0.005;
+
+using BiasRule = std::function<void(Comm&, std::span<const double>, double, std::span<double>)>;
+BiasRule no_rule();
+BiasRule sign_rule();  // of the load over all ranks
+
+struct BalanceRun {
+  std::vector<std::vector<double>> load;                // [step][expert], of all ranks
+  std::vector<std::vector<double>> bias;                // [step][expert], after it; of rank 0
+  bool equal_biases = true;                             // on all ranks, to the last bit, at every step
+  double max_over_mean(int step, int steps = 1) const;  // of so many steps together, from `step` on
+  int first_even_step(double limit) const;              // the first that is below it; -1: none
+};
+BalanceRun balance_experts(const BiasRule& rule, const ExerciseLibrary* exercise = nullptr);
+
+}  // namespace ranklab::lesson

@@ -1,0 +1,50 @@
+// Lesson 6: tokens on their way to experts that live on other ranks, and back; and a router that learns to be fair.
+#pragma once
+#include <cstddef>
+#include <vector>
+
+#include "../lesson_api.h"
+
+namespace ranklab::lesson {
+
+constexpr size_t kChoices = 2;  // experts a token goes to
+
+// What the router has decided for this rank's tokens: token t goes to expert[2 t] and expert[2 t + 1], which are never
+// the same, with weight[2 t] and weight[2 t + 1]. Expert e lives on rank e.
+struct Routing {
+  std::span<const int> expert;
+  std::span<const double> weight;
+
+  size_t tokens() const { return expert.size() / kChoices; }
+};
+
+// A trip of copies of tokens: dispatch() fills it in, combine() needs it for the way back.
+struct Trip {
+  std::vector<size_t> send_rows;  // [ranks]: how many copies this rank sends to each
+  std::vector<size_t> recv_rows;  // [ranks]: how many it gets from each
+  std::vector<size_t> place;      // [tokens x 2]: the row, among those sent, of the token's first and second copy
+  std::vector<double> inbox;      // the rows that came, those of rank 0 first: what this rank's expert works on
+};
+
+// Row `i` of rows of `hidden` numbers each.
+inline std::span<const double> row(std::span<const double> rows, size_t i, size_t hidden) {
+  return rows.subspan(i * hidden, hidden);
+}
+inline std::span<double> row(std::span<double> rows, size_t i, size_t hidden) {
+  return rows.subspan(i * hidden, hidden);
+}
+
+}  // namespace ranklab::lesson
+
+extern "C" {
+// x [tokens x hidden]: this rank's tokens. When it returns, each copy lies in the inbox of its expert's rank.
+void dispatch(ranklab::lesson::Comm& ep, const ranklab::lesson::Routing& routing, size_t hidden,
+              std::span<const double> x, ranklab::lesson::Trip& trip);
+// y: what the expert has made of trip.inbox, row by row. out [tokens x hidden]: for each token of this rank the sum of
+// weight x row over its two copies.
+void combine(ranklab::lesson::Comm& ep, const ranklab::lesson::Routing& routing, size_t hidden,
+             const ranklab::lesson::Trip& trip, std::span<const double> y, std::span<double> out);
+// load [experts]: how many of this rank's copies each expert got in the step that is over. The router adds `bias` to
+// its scores before it chooses: move each by +speed, -speed or not at all.
+void update_bias(ranklab::lesson::Comm& ep, std::span<const double> load, double speed, std::span<double> bias);
+}
