@@ -116,7 +116,7 @@ class ConsoleHook : public Hook {
     if (result.sample.empty() && wants_sample_ && !result.interrupted) {
       std::fprintf(out_, "\nno sample: text is bytes, and this vocabulary is not (--vocab-size 256)\n\n");
     }
-    line("log", options_.log_dir);
+    if (!options_.log_dir.empty()) line("log", options_.log_dir);
     if (!options_.trace_path.empty())
       line("trace", options_.trace_path + " (ranklab viz " + options_.trace_path + ", or Perfetto)");
   }

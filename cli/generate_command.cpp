@@ -17,6 +17,7 @@
 #include "cli/pipeline_text.h"
 #include "cli/style.h"
 #include "core/base/error.h"
+#include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/generate.h"
@@ -90,6 +91,18 @@ RunPlan checked_plan(const ConfigOptions& options, TrainConfig config) {
   require_one("--dp", plan.dp(), "one replica generates: more would all write the same text",
               strprintf("use --world-size %d, or a larger --tp", config.parallel.tp));
   return plan;
+}
+
+// Of untrained weights nothing else is held but the cache.
+void check_weights_fit(RunPlan plan) {
+  plan.config.optimizer = OptimizerKind::kSgd;
+  plan.config.sgd_momentum = 0;
+  const int64_t weights = fixed_bytes(plan) / 2;  // without gradients
+  const int64_t available = system_memory_bytes("MemAvailable:");
+  const auto bytes = [](int64_t count) { return human_bytes(static_cast<double>(count)); };
+  RANKLAB_CHECK(available == 0 || weights <= available, ErrorKind::kEnvironment, .where = "memory",
+                .what = "the weights of all simulated ranks do not fit this machine", .got = bytes(weights),
+                .want = "at most the available " + bytes(available), .fix = "use fewer --num-layers");
 }
 
 // Trains first, or makes the model and nothing else: neither gradients nor optimizer.
@@ -175,9 +188,7 @@ int run_generate(const ConfigOptions& options, const Asked& asked) {
   if (world || env.world_size > 1) adopt_world(config, world ? world->size() : env.world_size, options);
   const RunPlan plan = checked_plan(options, std::move(config));
   if (!world) {
-    RunPlan held = plan;  // weights alone are less than what this counts
-    if (held.config.train_iters == 0) held.config.optimizer = OptimizerKind::kSgd;
-    check_memory(held);
+    plan.config.train_iters > 0 ? check_memory(plan) : check_weights_fit(plan);
     world = make_world(plan.config, env);
   }
   choose_gemm(plan, *world);

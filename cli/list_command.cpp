@@ -14,9 +14,10 @@ int list_presets() {
   std::printf("| preset | layers x hidden | sequence | parameters |\n|---|---|---|---|\n");
   for (const ModelPreset& preset : model_presets()) {
     const ModelConfig& c = preset.config;
+    std::string parameters = human_count(static_cast<double>(c.parameter_count()));
+    if (c.moe.enabled()) parameters += " (" + human_count(static_cast<double>(c.active_parameter_count())) + " active)";
     std::printf("| `%s` | %ld x %ld | %ld | %s |\n", preset.name.c_str(), static_cast<long>(c.num_layers),
-                static_cast<long>(c.hidden_size), static_cast<long>(c.seq_length),
-                human_count(static_cast<double>(c.parameter_count())).c_str());
+                static_cast<long>(c.hidden_size), static_cast<long>(c.seq_length), parameters.c_str());
   }
   return 0;
 }

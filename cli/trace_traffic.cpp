@@ -47,7 +47,11 @@ ordered_json matrix_json(const viz::TrafficMatrix& matrix) {
     sent.push_back(matrix.row_sum(from).of(kLogical));
     got.push_back(matrix.column_sum(from).of(kLogical));
   }
-  return {{"ranks", matrix.ranks}, {"bytes", pairs}, {"sent_bytes", sent}, {"got_bytes", got}};
+  return {{"ranks", matrix.ranks},
+          {"bytes", pairs},
+          {"sent_bytes", sent},
+          {"got_bytes", got},
+          {"kept_bytes", matrix.kept_bytes}};
 }
 
 }  // namespace ranklab

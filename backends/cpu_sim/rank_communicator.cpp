@@ -84,7 +84,7 @@ class RankWork final : public Work {
   bool finished_ = false;
 };
 
-class RankCommunicator final : public Communicator {
+class RankCommunicator final : public Communicator, public OffersPeerMemory {
  public:
   RankCommunicator(std::shared_ptr<Run> run, Group group, std::string label, std::shared_ptr<Mover> mover)
       : Communicator(std::move(group)),
@@ -95,6 +95,12 @@ class RankCommunicator final : public Communicator {
 
   ~RankCommunicator() override {
     if (comm_thread_) run_->retire(std::move(comm_thread_));
+  }
+
+  PeerMemoryPtr peer_memory() override {
+    const std::string label = label_ + " memory " + std::to_string(peer_memories_++);
+    std::shared_ptr<PeerBuffers> buffers = run_->peer_buffers(label, size());
+    return buffers ? make_peer_memory(run_, group(), label, std::move(buffers)) : nullptr;
   }
 
   WorkPtr post(Call call) override {
@@ -138,6 +144,7 @@ class RankCommunicator final : public Communicator {
   std::string label_;
   std::shared_ptr<Mover> mover_;
   Channel* collectives_;
+  int peer_memories_ = 0;
   std::map<std::tuple<int, int, int>, Channel*> messages_;
   std::unique_ptr<CommThread> comm_thread_;
 };

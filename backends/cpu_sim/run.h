@@ -13,6 +13,7 @@
 #include "backends/cpu_sim/exchange.h"
 #include "backends/cpu_sim/match_table.h"
 #include "backends/cpu_sim/mover.h"
+#include "backends/cpu_sim/peer_buffers.h"
 #include "core/base/error.h"
 #include "core/comm/world.h"
 
@@ -35,6 +36,8 @@ class Run {
   virtual void body_failed(int rank, const Error& error) = 0;
   // How the bytes of a group's calls move; the same for all members. `label` names the communicator.
   virtual std::shared_ptr<Mover> mover(const std::string& label, const Group& group) = 0;
+  // Memory that the members of a group write into directly; null where ranks share none.
+  virtual std::shared_ptr<PeerBuffers> peer_buffers(const std::string& /*label*/, int /*members*/) { return nullptr; }
 
   // A communicator may go while its thread still works off calls that peers have yet to make.
   void retire(std::unique_ptr<CommThread> thread);

@@ -78,6 +78,12 @@ class ThreadRun final : public Run {
   std::shared_ptr<Mover> mover(const std::string& label, const Group& group) override {
     return movers_.get(label, group.size());
   }
+  std::shared_ptr<PeerBuffers> peer_buffers(const std::string& label, int members) override {
+    const std::lock_guard lock(buffers_mutex_);
+    std::shared_ptr<PeerBuffers>& buffers = buffers_[label];
+    if (!buffers) buffers = std::make_shared<PeerBuffers>(members);
+    return buffers;
+  }
 
   Watch& watch() { return watch_; }
   MatchTable& table() { return table_; }
@@ -86,6 +92,8 @@ class ThreadRun final : public Run {
   Movers movers_;
   Watch watch_;
   MatchTable table_;
+  std::mutex buffers_mutex_;
+  std::map<std::string, std::shared_ptr<PeerBuffers>> buffers_;  // by the communicator's label
 };
 
 Error no_thread(const char* what) {

@@ -8,6 +8,7 @@
 
 #include "core/comm/call_check.h"
 #include "core/comm/purpose.h"
+#include "core/comm/traced_peer_memory.h"
 #include "core/sim/op_cost.h"
 #include "core/trace/stepper_state.h"
 
@@ -58,7 +59,9 @@ int64_t charged_bytes(const Call& call, int rank) {
   return std::max(away(call.input, call.input_splits), away(call.output, call.output_splits));
 }
 
-class TracedCommunicator final : public Communicator, public std::enable_shared_from_this<TracedCommunicator> {
+class TracedCommunicator final : public Communicator,
+                                 public OffersPeerMemory,
+                                 public std::enable_shared_from_this<TracedCommunicator> {
  public:
   TracedCommunicator(CommunicatorPtr inner, VirtualClock* clock, Tracer* tracer, std::unique_ptr<LinkCost> cost)
       : Communicator(inner->group()), inner_(std::move(inner)), clock_(clock), tracer_(tracer), cost_(std::move(cost)) {
@@ -66,6 +69,10 @@ class TracedCommunicator final : public Communicator, public std::enable_shared_
   }
 
   WorkPtr post(Call call) override;
+  PeerMemoryPtr peer_memory() override {
+    PeerMemoryPtr inner = peer_memory_of(*inner_);
+    return inner ? make_traced_peer_memory(std::move(inner), clock_, tracer_, cost_.get()) : nullptr;
+  }
   // Computes the times of `record` and of everything before it on its lane.
   void resolve(const RecordPtr& record);
   // The rank may be held before it posts, and before it waits.

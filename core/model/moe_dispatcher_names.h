@@ -6,6 +6,6 @@
 
 namespace ranklab {
 
-inline std::vector<std::string> moe_dispatcher_names() { return {"alltoall"}; }
+inline std::vector<std::string> moe_dispatcher_names() { return {"alltoall", "allgather", "dedup", "rdep"}; }
 
 }  // namespace ranklab

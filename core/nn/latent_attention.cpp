@@ -66,6 +66,20 @@ Heads make_heads(const LatentInput& in, const LatentShape& s, const RopeTable& r
   return h;
 }
 
+// The same by differentiable ops, values in their own width.
+Heads join_heads(const LatentInput& in, const LatentShape& s, const RopeTable& rope) {
+  const auto q = by_head(in.q.contiguous(), s.heads).split_with_sizes({s.nope, s.rope}, -1);
+  const auto kv = by_head(in.kv.contiguous(), s.heads).split_with_sizes({s.nope, s.v}, -1);
+  const at::Tensor k_rope = apply_rope(by_head(in.k_rope.contiguous(), 1), rope);
+  return {at::cat({q[0], apply_rope(q[1], rope)}, -1),
+          at::cat({kv[0], k_rope.expand({q[1].size(0), s.heads, q[1].size(2), s.rope})}, -1), kv[1]};
+}
+
+// [B, heads, S, v] -> [S, B, heads v]
+at::Tensor by_position(const at::Tensor& x) {
+  return x.permute({2, 0, 1, 3}).reshape({x.size(2), x.size(0), x.size(1) * x.size(3)});
+}
+
 struct LatentFunction : torch::autograd::Function<LatentFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& kv, const at::Tensor& k_rope,
                             const LatentShape& shape, const RopeTable& rope) {
@@ -74,8 +88,7 @@ struct LatentFunction : torch::autograd::Function<LatentFunction> {
     const Heads h = make_heads(in, shape, rope);
     auto [out, log_sum_exp] =
         at::_scaled_dot_product_flash_attention_for_cpu(h.q, h.k, h.v, 0.0, true, {}, shape.softmax_scale);
-    const at::Tensor result =
-        out.narrow(-1, 0, shape.v).permute({2, 0, 1, 3}).reshape({q.size(0), q.size(1), shape.heads * shape.v});
+    const at::Tensor result = by_position(out.narrow(-1, 0, shape.v));
     ctx->save_for_backward({in.q, in.kv, in.k_rope, result, log_sum_exp, rope.cos_SD, rope.sin_SD});
     ctx->saved_data["shape"] = std::vector<int64_t>{shape.heads, shape.nope, shape.rope, shape.v};
     ctx->saved_data["scale"] = shape.softmax_scale;
@@ -115,22 +128,17 @@ struct LatentFunction : torch::autograd::Function<LatentFunction> {
 }  // namespace
 
 at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
-  if (!has_row_kernels(input.q)) return latent_attention_reference(input, shape, rope);
-  return LatentFunction::apply(input.q, input.kv, input.k_rope, shape, rope);
+  if (has_row_kernels(input.q)) return LatentFunction::apply(input.q, input.kv, input.k_rope, shape, rope);
+  const CostScope cost = attention_cost(input.q, shape, {}, 1);
+  const Heads h = join_heads(input, shape, rope);
+  return by_position(at::scaled_dot_product_attention(h.q, h.k, h.v, {}, 0.0, true, shape.softmax_scale));
 }
 
-at::Tensor latent_attention_reference(const LatentInput& in, const LatentShape& s, const RopeTable& rope) {
-  const CostScope cost = attention_cost(in.q, s, {}, 1);
-  const int64_t seq = in.q.size(0), batch = in.q.size(1);
-  const auto q = by_head(in.q.contiguous(), s.heads).split_with_sizes({s.nope, s.rope}, -1);
-  const auto kv = by_head(in.kv.contiguous(), s.heads).split_with_sizes({s.nope, s.v}, -1);
-  const at::Tensor k_rope = apply_rope(by_head(in.k_rope.contiguous(), 1), rope);
-  const at::Tensor q_heads = at::cat({q[0], apply_rope(q[1], rope)}, -1);
-  const at::Tensor k_heads = at::cat({kv[0], k_rope.expand({batch, s.heads, seq, s.rope})}, -1);
-  const at::Tensor future = at::ones({seq, seq}, in.q.options().dtype(at::kBool)).triu(1);
-  const at::Tensor scores = at::matmul(q_heads, k_heads.transpose(-1, -2)) * s.softmax_scale;
-  const at::Tensor out = at::matmul(at::softmax(scores.masked_fill(future, -INFINITY), -1), kv[1]);
-  return out.permute({2, 0, 1, 3}).reshape({seq, batch, s.heads * s.v});
+at::Tensor latent_attention_reference(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
+  const Heads h = join_heads(input, shape, rope);
+  const at::Tensor future = at::ones({h.q.size(2), h.q.size(2)}, h.q.options().dtype(at::kBool)).triu(1);
+  const at::Tensor scores = at::matmul(h.q, h.k.transpose(-1, -2)) * shape.softmax_scale;
+  return by_position(at::matmul(at::softmax(scores.masked_fill(future, -INFINITY), -1), h.v));
 }
 
 }  // namespace ranklab

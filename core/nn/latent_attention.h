@@ -4,6 +4,7 @@
 // weights turn neighbouring elements: their row 2i is row i here, row 2i + 1 row i + rope / 2.)
 // The softmax part is ATen's flash attention, whose heads have one width: values narrower than keys are padded with
 // zeros. Kept for backward are the inputs, from which keys are put together again, the output and one number a query.
+// Other devices and dtypes take ATen's scaled_dot_product_attention.
 // Legend: S sequence, B batch. Cost: S^2 B heads (nope + rope + v) FLOPs forward (the causal half), about 2.5 times
 // that backward. Thread rule: its rank's thread.
 #pragma once

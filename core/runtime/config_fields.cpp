@@ -12,9 +12,9 @@ void add_parallel(std::vector<ConfigField>& rows) {
   rows.push_back(
       number(g, "parallel.world_size", {"--world-size", "--ranks"}, "number of ranks", RANKLAB_FIELD(parallel.world)));
   rows.push_back(number(g, "parallel.tp", {"--tensor-model-parallel-size", "--tp"},
-                        "tensor parallel ranks (1 once tp, pp or dp is given)", RANKLAB_FIELD(parallel.tp)));
+                        "tensor parallel ranks (1 once tp, pp, dp, ep or etp is given)", RANKLAB_FIELD(parallel.tp)));
   rows.push_back(number(g, "parallel.pp", {"--pipeline-model-parallel-size", "--pp"},
-                        "pipeline ranks (1 once tp, pp or dp is given)", RANKLAB_FIELD(parallel.pp)));
+                        "pipeline ranks (1 once tp, pp, dp, ep or etp is given)", RANKLAB_FIELD(parallel.pp)));
   rows.push_back(number(g, "parallel.vpp", {"--num-virtual-stages-per-pipeline-rank", "--vpp"},
                         "stages of a pipeline rank (more than 1: interleaved-1f1b, looped-bfs)",
                         RANKLAB_FIELD(virtual_stages)));

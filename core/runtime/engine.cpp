@@ -225,7 +225,8 @@ class RuntimeEngine::RankLoop {
   void sample(StepContext& context, TrainResult& result) {
     const TrainConfig& c = plan_.config;
     if (c.sample_tokens == 0 || c.model.vocab_size != 256) return;
-    if (ctx_.coordinate(Axis::kDp) != 0 && ctx_.size(Axis::kEp) == 1) return;
+    const bool experts_elsewhere = ctx_.size(Axis::kEp) > 1 || ctx_.size(Axis::kEtp) > 1;
+    if (ctx_.coordinate(Axis::kDp) != 0 && !experts_elsewhere) return;
     const NoCostScope free;
     model_->set_training(false);
     const std::unique_ptr<TokenScorer> scorer =

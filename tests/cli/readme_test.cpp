@@ -102,6 +102,7 @@ TEST(Readme, EveryFlagItNamesExists) {
                           "topo",
                           "doctor",
                           "launch",
+                          "generate",
                           "schedule show",
                           "schedule simulate",
                           "schedule export",

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 
 #include "tests/cli/run_program.h"
@@ -107,6 +108,91 @@ TEST(TraceStats, ACutFileIsReportedOnWithAWarning) {
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_THAT(run.output, HasSubstr("broken after"));
   std::filesystem::remove(path);
+}
+
+// Eight ranks, an expert each, two steps of 8 sequences of 32 tokens.
+constexpr int kMoeTokensOfRank = 32, kMoeHidden = 128, kMoeTopk = 2;
+const std::string& trained_mixture() {
+  static std::string trace;
+  if (!trace.empty()) return trace;
+  const std::string folder = temporary_path("trace_stats_moe");
+  const Outcome run = ranklab(
+      "train --mock-data --preset deepseek_v3_tiny --ep 8 --num-layers 3 --seq-length 32 --gbs 8 --train-iters 2 "
+      "--eval-interval 0 --sample-tokens 0 --log-dir " +
+      folder);
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  return trace = folder + "/trace.json.gz";
+}
+
+// Every row of dispatch is tokens x k x hidden x bytes a layer, what stays included; combine is the transpose.
+TEST(TraceStatsMoe, TheMatrixIsWhatTheRouterSays) {
+  EXPECT_EQ(ranklab("trace validate " + trained_mixture()).exit_code, 0);
+  const auto data = data_of("trace stats " + trained_mixture() + " --moe --step 1");
+  const auto& layers = data.at("layers");
+  ASSERT_GE(layers.size(), 2U);
+  for (const auto& layer : layers) {
+    const auto tokens = layer.at("tokens").get<std::vector<double>>();
+    EXPECT_EQ(tokens.size(), 8U);
+    EXPECT_EQ(std::accumulate(tokens.begin(), tokens.end(), 0.0), 8 * kMoeTokensOfRank * kMoeTopk);
+    EXPECT_EQ(layer.at("dropped"), 0);
+    EXPECT_EQ(layer.at("bias").size(), 8U);
+    EXPECT_EQ(layer.at("peer_tokens"), layer.at("tokens")) << "an expert a peer";
+  }
+  const auto &there = data.at("dispatch"), &back = data.at("combine");
+  const auto row_bytes = static_cast<int64_t>(layers.size()) * kMoeTokensOfRank * kMoeTopk * kMoeHidden * 4;
+  for (size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(there.at("sent_bytes")[i].get<int64_t>() + there.at("kept_bytes")[i].get<int64_t>(), row_bytes);
+    for (size_t j = 0; j < 8; ++j) EXPECT_EQ(there.at("bytes")[i][j], back.at("bytes")[j][i]) << i << " " << j;
+  }
+  // What an expert got is what the ranks sent to it.
+  double got = 0;
+  for (const auto& layer : layers) got += layer.at("tokens")[3].get<double>() * kMoeHidden * 4;
+  EXPECT_EQ(there.at("got_bytes")[3].get<double>() + there.at("kept_bytes")[3].get<double>(), got);
+  const auto& purposes = data.at("traffic").at("by_purpose");
+  EXPECT_EQ(purposes.at("dispatch").at("logical_bytes"), purposes.at("combine").at("logical_bytes"));
+  EXPECT_EQ(purposes.at("dispatch").at("logical_bytes"), purposes.at("dispatch_grad").at("logical_bytes"));
+}
+
+// What crosses to the process that writes the file.
+TEST(TraceStatsMoe, RanksThatAreProcessesSayTheSame) {
+  const std::string threads = temporary_path("moe_threads"), processes = temporary_path("moe_processes");
+  const std::string flags =
+      " --mock-data --preset deepseek_v3_tiny --ep 2 --num-layers 2 --seq-length 32 --gbs 4 --train-iters 1 "
+      "--eval-interval 0 --sample-tokens 0 --gemm mkl --log-dir ";
+  EXPECT_EQ(ranklab("train --world-size 2" + flags + threads).exit_code, 0);
+  EXPECT_EQ(ranklab("launch --nproc-per-node 2" + flags + processes).exit_code, 0);
+  auto one = data_of("trace stats " + threads + " --moe"), other = data_of("trace stats " + processes + " --moe");
+  for (const char* key : {"layers", "by_step", "dispatch", "combine"}) {
+    EXPECT_FALSE(one.at(key).empty());
+    EXPECT_EQ(one.at(key), other.at(key)) << key;
+  }
+}
+
+TEST(TraceStatsMoe, NodesAreTheTracesOrAsked) {
+  const auto inter = [](const std::string& more) {
+    const auto purpose = data_of("trace stats " + trained_mixture() + more).at("traffic").at("by_purpose");
+    return purpose.at("dispatch").at("inter_node_bytes").get<int64_t>();
+  };
+  EXPECT_EQ(inter(""), 0) << "the profile's 8 GPUs a node";
+  EXPECT_GT(inter(" --gpus-per-node 4"), 0);
+}
+
+TEST(TraceStatsMoe, SaysWhichExpertsAreDead) {
+  const Outcome run = ranklab("trace stats " RANKLAB_TEST_DIR "/../fuzz/corpus/trace/experts.json --moe");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.output, AllOf(HasSubstr("dead in layer 1: 2"), HasSubstr("2.000   0.791        4      1"),
+                                HasSubstr("r0          (4.00 KiB)    4.00 KiB     4.00 KiB")));
+  const Outcome text =
+      ranklab("viz --format text --panel experts " RANKLAB_TEST_DIR "/../fuzz/corpus/trace/experts.json");
+  EXPECT_THAT(text.output, HasSubstr("dead in layer 1: 2"));
+  const Outcome matrix = ranklab("viz --format text --panel traffic " + trained_mixture());
+  EXPECT_THAT(matrix.output, AllOf(HasSubstr("from \\ to"), HasSubstr("\n  dispatch_grad")));
+}
+
+TEST(TraceStatsMoe, RefusesATraceWithoutExperts) {
+  const Outcome run = ranklab("trace stats " + trained("h100-sxm") + " --moe");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.output, HasSubstr("./ranklab train --preset deepseek_v3_tiny --ep 8"));
 }
 
 TEST(TraceDiff, TheSameTraceIsTheSame) {

@@ -42,6 +42,7 @@ void expect_same_training(const PipelineRecord& got, const PipelineRecord& want,
   ASSERT_EQ(got.steps.size(), want.steps.size());
   for (size_t i = 0; i < want.steps.size(); ++i) {
     EXPECT_NEAR(got.steps[i].loss, want.steps[i].loss, tolerance * want.steps[i].loss) << "step " << i;
+    EXPECT_NEAR(got.steps[i].mtp_loss, want.steps[i].mtp_loss, 1e-12 * want.steps[i].mtp_loss) << "step " << i;
     EXPECT_EQ(got.steps[i].tokens, want.steps[i].tokens);
     EXPECT_NEAR(got.steps[i].grad_norm, want.steps[i].grad_norm, 1e-12 * want.steps[i].grad_norm) << "step " << i;
   }

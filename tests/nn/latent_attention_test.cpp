@@ -54,6 +54,20 @@ TEST(LatentAttention, EqualsThePlainOps) {
   }
 }
 
+// What other devices take.
+TEST(LatentAttention, SixteenBitsAreCloseToThePlainOps) {
+  for (const LatentShape& s : {kNarrowValues, kSameWidth, kWideValues}) {
+    const at::Tensor grad = wave({7, 2, s.heads * s.v}, 0.7);
+    const LatentInput half = input_of(s, 7, 2, at::kBFloat16), plain = input_of(s, 7, 2, at::kDouble);
+    const at::Tensor got = latent_attention(half, s, rope_of(s, 7, at::kBFloat16));
+    const at::Tensor want = latent_attention_reference(plain, s, rope_of(s, 7, at::kDouble));
+    EXPECT_LT(relative_error(got, want), 0.03);
+    torch::autograd::backward({got, want}, {grad.to(at::kBFloat16), grad});
+    EXPECT_LT(relative_error(half.kv.grad(), plain.kv.grad()), 0.05);
+    EXPECT_LT(relative_error(half.k_rope.grad(), plain.k_rope.grad()), 0.05);
+  }
+}
+
 TEST(LatentAttention, TheFutureChangesNothing) {
   const at::NoGradGuard no_grad;
   const LatentInput in = input_of(kNarrowValues, 6, 1, at::kDouble, false);

@@ -50,8 +50,7 @@ struct Leaves {
 Leaves make_leaves(const Case& c, int rank) {
   const int64_t tokens = c.tokens(rank);
   const auto leaf = [](const at::Tensor& x) { return x.detach().clone().set_requires_grad(true); };
-  return {leaf(golden::wave({tokens, kHidden}, 0.3 + rank)),
-          leaf(golden::wave({tokens, c.slots}, 1.7 + rank)),
+  return {leaf(golden::wave({tokens, kHidden}, 0.3 + rank)), leaf(golden::wave({tokens, c.slots}, 1.7 + rank)),
           leaf(at::arange(1, kExperts + 1, at::TensorOptions(at::kDouble)))};
 }
 

@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 
 #include "core/base/error.h"
 #include "core/model/transformer.h"
 #include "core/runtime/generate.h"
 #include "tests/parallel/run_ranks.h"
+#include "tests/runtime/tiny_run.h"
 
 namespace ranklab {
 namespace {
@@ -98,6 +100,36 @@ TEST(Generate, AFullWindowDropsItsOlderHalf) {
 TEST(Generate, AnEmptyPromptIsAnError) {
   FixedScorer scorer({0, 1});
   EXPECT_THROW(generate_tokens(scorer, {}, {}), Error);
+}
+
+// A replica cannot go on alone when others own some of its experts.
+TEST(Sample, ReplicasThatShareExpertsWriteItTogether) {
+  TrainConfig config = tiny_config(1, 1);
+  config.params_dtype = "fp64";
+  config.train_iters = 1;
+  config.sample_tokens = 24;
+  config.model.mla = {.kv_lora_rank = 8, .qk_head_dim = 8, .qk_pos_emb_head_dim = 4, .v_head_dim = 8};
+  config.model.moe = {.num_experts = 4, .topk = 2, .ffn_hidden_size = 16};
+  const std::string alone = tiny_engine(config).fit().sample;
+  ASSERT_EQ(alone.size(), std::string("And the ").size() + 24);
+  config.parallel.world = config.parallel.ep = 4;
+  EXPECT_EQ(tiny_engine(config).fit().sample, alone);
+  config.parallel.pp = 2;  // through a pipeline there is no cache
+  config.parallel.ep = 2;
+  EXPECT_EQ(tiny_engine(config).fit().sample, alone);
+}
+
+TEST(Sample, TheFinaleSeesTheTrainedModelOnEveryRank) {
+  const TrainConfig config = tiny_config(2, 2);
+  RuntimeEngine engine = tiny_engine(config);
+  std::atomic<int> calls{0};
+  engine.set_finale([&](StepContext& context) {
+    ++calls;
+    EXPECT_EQ(context.step, config.train_iters - 1);
+    EXPECT_TRUE(context.model.can_decode());
+  });
+  engine.fit();
+  EXPECT_EQ(calls, 2);
 }
 
 }  // namespace

@@ -58,6 +58,10 @@ TEST(PipelineLayout, HoldersAreTheRanksWithACopy) {
   EXPECT_EQ(pipeline_holders(plan, "final_norm.weight"), std::vector<int>{3});
   c.model.tie_embeddings = true;
   EXPECT_EQ(pipeline_holders(resolve(c), "embedding.weight"), (std::vector<int>{0, 3}));
+  c.model.tie_embeddings = false;
+  c.model.mtp_num_layers = 1;  // the last stage embeds tokens, too
+  EXPECT_EQ(pipeline_holders(resolve(c), "embedding.weight"), (std::vector<int>{0, 3}));
+  EXPECT_EQ(pipeline_holders(resolve(c), "mtp.0.block.attention.out.weight"), std::vector<int>{3});
   c.pipeline_schedule = "dualpipe";
   EXPECT_EQ(pipeline_holders(resolve(c), "layers.2.mlp.down.weight"), (std::vector<int>{1, 2}));
 }

@@ -13,6 +13,7 @@ namespace {
 
 // What a damaged file may hold is brought to where sums stay finite.
 constexpr double kMostTokens = 1e15;
+constexpr std::string_view kAuxLoss = "moe/aux_loss";  // the engine's counter
 
 double bounded(double number) { return number > 0 ? std::min(number, kMostTokens) : 0; }  // 0 for NaN
 
@@ -31,13 +32,15 @@ class Collector {
     for (size_t rank = 0; rank < store_.traces().size(); ++rank) {
       const RankTrace& trace = store_.trace(rank);
       for (size_t i = 0; i < trace.names.size(); ++i) {
-        if (trace.names[i] == kRoutingEvent || trace.names[i] == kExpertLoadEvent || trace.names[i] == kExpertBiasEvent)
+        if (trace.names[i] == kRoutingEvent || trace.names[i] == kExpertLoadEvent ||
+            trace.names[i] == kExpertBiasEvent || trace.names[i] == kAuxLoss)
           wanted_.insert(static_cast<uint32_t>(i));
       }
       if (!wanted_.empty()) read_rank(rank);
       wanted_.clear();
     }
   }
+  std::map<int, double> aux_loss() const { return aux_loss_; }
   std::vector<LayerLoad> take() {
     for (auto& [place, load] : routed_) loads_.try_emplace(place, std::move(load));  // where there is no whole one
     std::vector<LayerLoad> out;
@@ -55,8 +58,9 @@ class Collector {
   void read_rank(size_t rank) {
     const RankTrace& trace = store_.trace(rank);
     for (const Event& event : trace.events) {
-      if (event.kind != EventKind::kInstant || !wanted_.contains(event.name)) continue;
-      if (!window_.has(event, store_.clock())) continue;
+      if (!wanted_.contains(event.name) || !window_.has(event, store_.clock())) continue;
+      if (event.kind == EventKind::kCounter && trace.names[event.name] == kAuxLoss) aux_loss_[event.step] = event.value;
+      if (event.kind != EventKind::kInstant) continue;
       const std::span<const double> numbers = store_.array(rank, event);
       if (numbers.empty()) continue;
       const Place place(event.step, event.tag);
@@ -80,6 +84,7 @@ class Collector {
   std::set<uint32_t> wanted_;  // names of this rank
   std::map<Place, LayerLoad> loads_, routed_;
   std::map<Place, std::vector<double>> bias_;
+  std::map<int, double> aux_loss_;
 };
 
 double percentile(const std::vector<double>& sorted, double share) {
@@ -160,6 +165,7 @@ ExpertTable expert_table(const TraceStore& store, const Window& window) {
   collector.collect();
   ExpertTable table;
   table.loads = collector.take();
+  table.aux_loss = collector.aux_loss();
   table.totals = sum_steps(table.loads);
   table.peers = peers_of(store);
   for (const LayerLoad& total : table.totals) {
@@ -167,7 +173,7 @@ ExpertTable expert_table(const TraceStore& store, const Window& window) {
     table.num_experts = std::max(table.num_experts, static_cast<int>(total.tokens.size()));
   }
   for (const LayerLoad& load : table.loads)
-    if (table.steps.empty() || table.steps.back() != load.step) table.steps.push_back(load.step);
+    if (load.step >= 0 && (table.steps.empty() || table.steps.back() != load.step)) table.steps.push_back(load.step);
   return table;
 }
 
@@ -188,7 +194,7 @@ LoadHistory load_history(const ExpertTable& table, int layer) {
   LoadHistory out;
   for (const int step : table.steps) {
     const LayerLoad* load = table.find(step, layer);
-    if (load == nullptr || step < 0) continue;
+    if (load == nullptr) continue;
     out.step.push_back(step);
     out.max_ratio.push_back(load->measures.max_ratio);
     out.cv.push_back(load->measures.cv);

@@ -11,6 +11,7 @@
 // experts). Thread rule: pure.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,11 +44,12 @@ struct LayerLoad {
 };
 
 struct ExpertTable {
-  std::vector<LayerLoad> loads;   // by step, then layer
-  std::vector<LayerLoad> totals;  // over the steps, by layer
-  std::vector<int> layers, steps;
-  int num_experts = 0;  // the most that a layer has
-  int peers = 1;        // expert-parallel size: peer i holds the i-th part of the experts
+  std::vector<LayerLoad> loads;    // by step, then layer
+  std::vector<LayerLoad> totals;   // over the steps, by layer
+  std::vector<int> layers, steps;  // no steps where the trace has none
+  std::map<int, double> aux_loss;  // by step, where the run has recorded one
+  int num_experts = 0;             // the most that a layer has
+  int peers = 1;                   // expert-parallel size: peer i holds the i-th part of the experts
 
   bool empty() const { return loads.empty(); }
   const LayerLoad* find(int step, int layer) const;  // step -1: the total; null when there is none

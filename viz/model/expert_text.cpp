@@ -34,8 +34,10 @@ std::string name_experts(std::span<const int> experts, size_t most) {
 std::string expert_text(const ExpertTable& table) {
   if (table.empty())
     return "no routing events: train a mixture of experts, ./ranklab train --preset deepseek_v3_tiny --ep 8\n";
-  std::string out =
-      strprintf("tokens per expert, %zu %s\n", table.steps.size(), table.steps.size() == 1 ? "step" : "steps together");
+  std::string out = "tokens per expert";
+  if (table.steps.size() == 1) out += strprintf(", step %d", table.steps[0]);
+  if (table.steps.size() > 1) out += strprintf(", %zu steps together", table.steps.size());
+  out += "\n";
   out += strprintf("%5s %8s %10s %10s %8s %8s %8s %8s %9s %7s %8s %6s\n", "layer", "experts", "tokens", "ideal", "min",
                    "p50", "p95", "max", "max/mean", "cv", "dropped", "dead");
   for (const LayerLoad& load : table.totals) out += layer_line(load);

@@ -23,13 +23,30 @@ using Visit = std::function<void(int to_rank, const TrafficCell& cell)>;
 // Part `index` of `bytes` in `parts` parts.
 int64_t part_of(int64_t bytes, int64_t parts, int64_t index) { return bytes / parts + (index < bytes % parts ? 1 : 0); }
 
+int64_t bytes_of_part(double part) {
+  return part > 0 ? static_cast<int64_t>(std::min(part, static_cast<double>(kBytesLimit))) : 0;  // 0 for NaN
+}
+
+// An all_to_all's parts, one for each member; empty when it has none that fit the group.
+std::span<const double> parts_of(const RankTrace& trace, const Event& event, const std::vector<int>& group) {
+  if (event.verb != Verb::kAllToAll || event.array == 0) return {};
+  const std::vector<double>& parts = trace.arrays[event.array - 1];
+  return parts.size() == group.size() ? std::span<const double>(parts) : std::span<const double>();
+}
+
+int64_t kept_bytes(const RankTrace& trace, const Event& event) {
+  const std::vector<int>* group = group_of(trace, event.axis);
+  if (group == nullptr) return 0;
+  const std::span<const double> parts = parts_of(trace, event, *group);
+  const auto self = std::find(group->begin(), group->end(), trace.global_rank);
+  if (parts.empty() || self == group->end()) return 0;
+  return bytes_of_part(parts[static_cast<size_t>(self - group->begin())]);
+}
+
 // An all_to_all to the members other than number `mine`, as its parts say; what the backend moved in proportion.
 void visit_parts(const std::vector<int>& group, int64_t mine, std::span<const double> parts, TrafficCell cell,
                  const Visit& visit) {
-  const auto bytes_of = [&](size_t i) {
-    const bool others = i != static_cast<size_t>(mine) && parts[i] > 0;  // false for NaN
-    return others ? static_cast<int64_t>(std::min(parts[i], static_cast<double>(kBytesLimit))) : 0;
-  };
+  const auto bytes_of = [&](size_t i) { return i == static_cast<size_t>(mine) ? 0 : bytes_of_part(parts[i]); };
   int64_t left = 0;
   for (size_t i = 0; i < parts.size(); ++i) left += bytes_of(i);
   const auto wire = static_cast<size_t>(TrafficLayer::kWire);
@@ -64,8 +81,8 @@ void visit_sends(const RankTrace& trace, const Event& event, TraceClock clock, c
   const auto self = std::find(group->begin(), group->end(), trace.global_rank);
   if (self == group->end() || n < 2) return;
   const int64_t mine = self - group->begin();
-  if (event.verb == Verb::kAllToAll && event.array > 0 && trace.arrays[event.array - 1].size() == group->size())
-    return visit_parts(*group, mine, trace.arrays[event.array - 1], cell, visit);
+  if (const std::span<const double> parts = parts_of(trace, event, *group); !parts.empty())
+    return visit_parts(*group, mine, parts, cell, visit);
   int64_t& logical = cell.bytes[static_cast<size_t>(TrafficLayer::kLogical)];
   if (event.verb != Verb::kBroadcast) logical = logical * (n - 1) / n * (event.verb == Verb::kAllReduce ? 2 : 1);
   if (event.verb == Verb::kAllToAll) {
@@ -152,6 +169,7 @@ TrafficMatrix traffic_matrix(const TraceStore& store, const Window& window, cons
   TrafficMatrix matrix;
   matrix.ranks = all_ranks(store);
   matrix.cells.resize(matrix.size() * matrix.size());
+  matrix.kept_bytes.resize(matrix.size());
   std::set<Axis> axes;
   std::set<Purpose> purposes;
   const auto position = [&](int rank) {
@@ -165,6 +183,7 @@ TrafficMatrix traffic_matrix(const TraceStore& store, const Window& window, cons
       axes.insert(event.axis);
       purposes.insert(event.purpose);
       if (!filter.has(event)) continue;
+      if (filter.has(trace.global_rank, trace.global_rank)) matrix.kept_bytes[from] += kept_bytes(trace, event);
       visit_sends(trace, event, store.clock(), [&](int to_rank, const TrafficCell& cell) {
         const size_t to = position(to_rank);
         const bool counts = filter.has(trace.global_rank, to_rank);

@@ -35,6 +35,8 @@ struct TrafficCell {
 struct TrafficMatrix {
   std::vector<int> ranks;          // global ranks of rows and columns, ascending
   std::vector<TrafficCell> cells;  // [from][to]
+  // By rank: what all_to_alls with an array left where it was. A row's sum and this are all that a rank had to send.
+  std::vector<int64_t> kept_bytes;
   // Seen in the window, whatever was asked for.
   std::vector<Axis> axes;
   std::vector<Purpose> purposes;

@@ -58,12 +58,17 @@ std::string matrix_text(const TrafficMatrix& matrix, TrafficLayer layer) {
   const size_t n = matrix.size();
   const bool pairs = n <= kPairsUpTo;
   std::string out = strprintf("%-10s", ("from \\ to"));
+  const auto pair = [&](size_t from, size_t to) {
+    if (from != to || layer != TrafficLayer::kLogical || matrix.kept_bytes[from] == 0)
+      return bytes(matrix.at(from, to), layer);
+    return "(" + human_bytes(static_cast<double>(matrix.kept_bytes[from])) + ")";
+  };
   for (size_t to = 0; pairs && to < n; ++to)
     out += strprintf(" %11s", ("r" + std::to_string(matrix.ranks[to])).c_str());
   out += strprintf(" %12s%s\n", "sent", pairs ? "" : "          got");
   for (size_t from = 0; from < n; ++from) {
     out += strprintf("%-10s", ("r" + std::to_string(matrix.ranks[from])).c_str());
-    for (size_t to = 0; pairs && to < n; ++to) out += strprintf(" %11s", bytes(matrix.at(from, to), layer).c_str());
+    for (size_t to = 0; pairs && to < n; ++to) out += strprintf(" %11s", pair(from, to).c_str());
     out += strprintf(" %12s", bytes(matrix.row_sum(from), layer).c_str());
     if (!pairs) out += strprintf(" %12s", bytes(matrix.column_sum(from), layer).c_str());
     out += "\n";

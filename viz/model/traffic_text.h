@@ -18,7 +18,8 @@ std::vector<PurposeTraffic> traffic_by_purpose(const TraceStore& store, const Wi
 // As a table; "" when nothing has a purpose of its own and the nodes are not known.
 std::string purpose_text(const std::vector<PurposeTraffic>& rows, int gpus_per_node);
 
-// Bytes of each pair with their sums, for up to 16 ranks; of more ranks the sums alone.
+// Bytes of each pair with their sums, for up to 16 ranks; of more ranks the sums alone. In brackets what a rank has
+// kept of its all_to_alls, which is in no sum.
 std::string matrix_text(const TrafficMatrix& matrix, TrafficLayer layer);
 
 }  // namespace ranklab::viz

@@ -14,7 +14,8 @@ namespace ranklab::viz {
 namespace {
 
 // Those that are drawn unless others are chosen, in this order.
-constexpr std::string_view kShownFirst[] = {"loss", "grad_norm", "lr", "step time", "tokens_per_s", "mfu"};
+constexpr std::string_view kShownFirst[] = {"loss", "grad_norm",         "lr",          "step time", "tokens_per_s",
+                                            "mfu",  "moe/max_over_mean", "moe/aux_loss"};
 
 ptrdiff_t place(const std::string& name) {
   return std::find(std::begin(kShownFirst), std::end(kShownFirst), name) - std::begin(kShownFirst);

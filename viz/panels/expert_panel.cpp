@@ -34,8 +34,8 @@ std::string ExpertPanel::nothing_to_show(Workspace& workspace) {
 
 // The cursor's step, or the last one before it that has something.
 int ExpertPanel::shown_step(Workspace& workspace) {
-  if (all_steps_) return -1;
   const std::vector<int>& steps = table(workspace).steps;
+  if (all_steps_ || steps.empty()) return -1;
   const auto after = std::upper_bound(steps.begin(), steps.end(), workspace.step());
   return after == steps.begin() ? steps.front() : *(after - 1);
 }
@@ -84,14 +84,12 @@ void ExpertPanel::controls(Workspace& workspace, const ExpertTable& all) {
     ImGui::EndCombo();
   }
   ImGui::SameLine();
+  const int first = all.steps.empty() ? 0 : all.steps.front(), last = all.steps.empty() ? 0 : all.steps.back();
   int step = shown_step(workspace);
-  const bool several = all.steps.size() > 1;
-  ImGui::BeginDisabled(all_steps_ || !several);
+  ImGui::BeginDisabled(step < 0 || first == last);
   ImGui::SetNextItemWidth(scaled(170));
-  int moved = step;
-  if (ImGui::SliderInt("##step", &moved, all.steps.front(), std::max(all.steps.back(), all.steps.front() + 1),
-                       all_steps_ ? "all steps" : "step %d"))
-    go_to_step(workspace, std::clamp(moved, all.steps.front(), all.steps.back()));
+  if (ImGui::SliderInt("##step", &step, first, std::max(last, first + 1), step < 0 ? "all steps" : "step %d"))
+    go_to_step(workspace, std::clamp(step, first, last));
   ImGui::EndDisabled();
   ImGui::SameLine();
   ImGui::Checkbox("all steps", &all_steps_);
@@ -113,6 +111,11 @@ void ExpertPanel::summary(const ExpertTable& all, const LayerLoad& load) {
     const LoadMeasures peers = measure_load(peer_tokens(load.tokens, all.peers));
     dim_text(strprintf("over %d peers %.3f", all.peers, peers.max_ratio));
     tooltip("max/mean of the tokens of the expert-parallel peers, which is what a step waits for");
+  }
+  if (const auto loss = all.aux_loss.find(load.step); loss != all.aux_loss.end() && loss->second != 0) {
+    same_line_if_fits(scaled(120));
+    dim_text(strprintf("aux loss %.3g", loss->second));
+    tooltip("balancing losses of a token in this step, with their coefficients");
   }
   if (load.dropped > 0) {
     same_line_if_fits(scaled(130));

@@ -200,6 +200,8 @@ void TrafficPanel::cell(Workspace& workspace, const TrafficMatrix& matrix, size_
   draw.AddRect(at, end, theme::kCursor);
   ImGui::BeginTooltip();
   ImGui::Text("rank %d to rank %d", pair.first, pair.second);
+  if (from == to && matrix.kept_bytes[from] > 0)
+    dim_text("all-to-alls left " + human_bytes(static_cast<double>(matrix.kept_bytes[from])) + " where it was");
   for (const TrafficLayer layer : {TrafficLayer::kLogical, TrafficLayer::kAlgorithm, TrafficLayer::kWire})
     dim_text(strprintf("%s: %s, %.1f GB/s", std::string(name(layer)).c_str(),
                        human_bytes(static_cast<double>(here.of(layer))).c_str(), here.gb_per_s(layer)));

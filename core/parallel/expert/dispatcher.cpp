@@ -12,6 +12,9 @@ struct Row {
 };
 constexpr Row kDispatchers[] = {
     {"alltoall", make_all_to_all_dispatcher},
+    {"allgather", make_all_gather_dispatcher},
+    {"dedup", make_dedup_dispatcher},
+    {"rdep", make_rdep_dispatcher},
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/comm/communicator.h"
+#include "core/comm/peer_memory.h"
 #include "core/parallel/expert/routing.h"
 
 namespace ranklab {
@@ -42,6 +43,7 @@ struct DispatcherPlace {
   Communicator* ep = nullptr;  // outlives the dispatcher
   int64_t num_experts = 0;
   int gpus_per_node = 8;
+  PeerMemoryPtr memory = nullptr;  // of the ep group, for rdep; null: what the group offers
 };
 // Throws kInvalidArgument naming the nearest name.
 std::unique_ptr<TokenDispatcher> make_dispatcher(const std::string& name, const DispatcherPlace& place);
@@ -49,5 +51,8 @@ std::vector<std::string> dispatcher_names();
 
 // The rows of `dispatchers`.
 std::unique_ptr<TokenDispatcher> make_all_to_all_dispatcher(const DispatcherPlace& place);
+std::unique_ptr<TokenDispatcher> make_all_gather_dispatcher(const DispatcherPlace& place);
+std::unique_ptr<TokenDispatcher> make_dedup_dispatcher(const DispatcherPlace& place);
+std::unique_ptr<TokenDispatcher> make_rdep_dispatcher(const DispatcherPlace& place);
 
 }  // namespace ranklab

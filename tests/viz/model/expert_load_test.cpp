@@ -70,6 +70,7 @@ TEST(ExpertTableTest, HasEveryLayerAndStepOnce) {
   EXPECT_EQ(load->dropped, 0);
   EXPECT_EQ(table.find(1, 2)->dropped, 24);  // not once for each of the 8 ranks
   EXPECT_THAT(table.find(1, 3)->measures.dead, ElementsAre(5));
+  EXPECT_EQ(table.aux_loss.at(1), 0.005);
   EXPECT_EQ(table.find(7, 1), nullptr);
   EXPECT_EQ(table.find(1, 5), nullptr);
   EXPECT_EQ(table.find(-1, 4)->measures.sum, 6 * 8 * 2048);
@@ -127,6 +128,8 @@ TEST(ExpertTableTest, NumbersThatNoRunHasStayFinite) {
   const TraceStore store(testing::file_of({trace}));
   const ExpertTable table = expert_table(store, store.whole());
   ASSERT_EQ(table.loads.size(), 1U);
+  EXPECT_THAT(table.steps, IsEmpty());
+  EXPECT_THAT(load_history(table, 0).step, IsEmpty());
   EXPECT_TRUE(std::isfinite(table.loads[0].measures.deviation));
   EXPECT_THAT(table.loads[0].measures.dead, ElementsAre(1, 2));
 }
@@ -134,7 +137,7 @@ TEST(ExpertTableTest, NumbersThatNoRunHasStayFinite) {
 TEST(ExpertText, NamesWhatIsUneven) {
   const TraceStore store(expert_run());
   const std::string text = expert_text(expert_table(store, *store.step_window(1)));
-  EXPECT_THAT(text, HasSubstr("tokens per expert, 1 step\n"));
+  EXPECT_THAT(text, HasSubstr("tokens per expert, step 1\n"));
   EXPECT_THAT(text, HasSubstr("    4        8      16384     2048.0     1280     2048     2726     2816     1.375 "));
   EXPECT_THAT(text, HasSubstr("dead in layer 3: 5\n"));
   EXPECT_THAT(text, HasSubstr("tokens per expert-parallel peer (8)\n"));

@@ -89,6 +89,7 @@ inline TraceFile expert_run() {
         tracer.record(moment(tracer, kExpertLoadEvent, begin + 990, step, layer, layer == 2 ? 24 : 0), all);
         tracer.record(moment(tracer, kExpertBiasEvent, begin + 991, step, layer), bias);
       }
+      tracer.record(counter(tracer, "moe/aux_loss", begin + 992, 0.01 / (step + 1), step));
     }
     ranks.push_back(tracer.take());
   }

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/pipeline/schedules.h"
-#include "tests/viz/model/make_trace.h"
+#include "tests/viz/model/expert_sample.h"
 #include "viz/model/schedule_trace.h"
 
 namespace ranklab::viz {
@@ -151,6 +153,49 @@ TEST(TraceStore, AppendGivesTheSameRows) {
       }
     }
   }
+}
+
+TEST(TraceStore, AppendedEventsKeepTheirNumbers) {
+  const TraceFile file = testing::expert_run();
+  const TraceStore whole(file);
+  TraceStore live;
+  for (const RankTrace& rank : file.ranks) {
+    for (size_t e = 0; e < rank.events.size(); ++e) {
+      RankTrace more = rank;  // a batch of one, with its own array
+      more.events = {rank.events[e]};
+      more.arrays.clear();
+      if (const uint32_t array = rank.events[e].array; array > 0) {
+        more.arrays = {rank.arrays[array - 1]};
+        more.events[0].array = 1;
+      }
+      live.append(more);
+    }
+  }
+  for (size_t e = 0; e < file.ranks[5].events.size(); ++e) {
+    const auto there = whole.array(5, whole.event({5, e})), here = live.array(5, live.event({5, e}));
+    EXPECT_TRUE(std::ranges::equal(there, here)) << e;
+    EXPECT_EQ(whole.event({5, e}).purpose, live.event({5, e}).purpose);
+  }
+  RankTrace dangling;
+  dangling.names = {"x"};
+  dangling.events.resize(1);
+  dangling.events[0].array = 3;
+  EXPECT_EQ(TraceStore(testing::file_of({dangling})).event({0, 0}).array, 0U);
+}
+
+TEST(TraceStore, DetailsTellPurposePartsAndTokens) {
+  const TraceStore store(testing::expert_run());
+  const auto detail = [&](const std::string& word, const std::string& key) -> std::string {
+    for (const Detail& one : store.details(store.search(word, 1).at(0)))
+      if (one.key == key) return one.value;
+    return "no " + key;
+  };
+  EXPECT_EQ(detail("all_to_all", "for"), "dispatch");
+  // 512 B a row: 304 272 240 208 288 224 256 256 tokens in layer 1, step 0.
+  EXPECT_EQ(detail("all_to_all", "bytes to members"), "155648 139264 122880 106496 147456 114688 131072 131072");
+  EXPECT_EQ(detail("expert load", "tokens of experts"), "2432 2176 1920 1664 2304 1792 2048 2048");
+  EXPECT_EQ(detail("expert load", "layer"), "1");
+  EXPECT_EQ(detail("expert bias", "bias of experts"), "-0.001 -0.001 0.001 0.001 -0.001 0.001 0 0");
 }
 
 TEST(TraceStore, AParentThatComesLastMovesItsChildrenDown) {

@@ -68,7 +68,8 @@ TEST(TrafficMatrix, AnAllToAllWithPartsIsLaidOnItsPairs) {
     int64_t stays = 0;
     for (int layer = 1; layer <= 4; ++layer)
       stays += static_cast<int64_t>(testing::sample_tokens(layer, 1)[i] * testing::kRowBytes);
-    EXPECT_EQ(there.row_sum(i).of(kLogical), 4 * 1024 * 2 * 256 * 2 - stays);
+    EXPECT_EQ(there.kept_bytes[i], stays);
+    EXPECT_EQ(there.row_sum(i).of(kLogical) + stays, 4 * 1024 * 2 * 256 * 2);
     for (const TrafficLayer layer : {kAlgorithm, TrafficLayer::kWire})
       EXPECT_EQ(there.row_sum(i).of(layer), there.row_sum(i).of(kLogical));
     for (size_t j = 0; j < 8; ++j) EXPECT_EQ(there.at(i, j).bytes, back.at(j, i).bytes) << i << " " << j;
@@ -92,6 +93,7 @@ TEST(TrafficMatrix, LinksInsideNodesAndBetweenThem) {
   const TrafficMatrix inter =
       traffic_matrix(store, store.whole(), {.nodes = NodeScope::kInterNode, .gpus_per_node = 4});
   EXPECT_EQ(inter.at(0, 3).messages, 0);
+  EXPECT_EQ(inter.kept_bytes[0], 0);
   EXPECT_EQ(inter.at(0, 4).messages, 2 * 4 * 6);
   EXPECT_TRUE(calls_between(store, store.whole(), 0, 3, {.nodes = NodeScope::kInterNode, .gpus_per_node = 4}).empty());
 }

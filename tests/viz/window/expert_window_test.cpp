@@ -104,6 +104,17 @@ TEST_F(ExpertWindowTest, filters_traffic_by_purpose_and_nodes) {
   screenshot("traffic_combine");
 }
 
+TEST_F(ExpertWindowTest, shows_a_load_without_a_step) {
+  Tracer tracer(0, "");
+  tracer.record(testing::moment(tracer, kExpertLoadEvent, 5, -1, 2), {3, 1});
+  workspace().load(TraceStore(testing::file_of({tracer.take()})));
+  app().use_layout("Traffic");
+  workspace().requests.show_panel = "experts";
+  screenshot("experts_without_step");
+  ASSERT_NE(experts().shown(workspace()), nullptr);
+  EXPECT_EQ(experts().shown(workspace())->measures.max_ratio, 1.5);
+}
+
 TEST_F(ExpertWindowTest, says_how_to_get_such_a_trace) {
   workspace().load(TraceStore(one_f_one_b()));
   app().use_layout("Traffic");

@@ -1,0 +1,17 @@
+// The observer around a backend's peer memory: each put is an event of a message at its sender (a rank's puts leave one
+// after another), and what was taken one at its receiver, whose clock moves to the last arrival. Cost: one event a put
+// on either side. Thread rule: its rank's thread.
+#pragma once
+#include <memory>
+
+#include "core/comm/peer_memory.h"
+#include "core/sim/link_cost.h"
+#include "core/sim/virtual_clock.h"
+#include "core/trace/tracer.h"
+
+namespace ranklab {
+
+// `clock` and `cost` may be null (no virtual time), `tracer` may be null (no events). All outlive the result.
+PeerMemoryPtr make_traced_peer_memory(PeerMemoryPtr inner, VirtualClock* clock, Tracer* tracer, const LinkCost* cost);
+
+}  // namespace ranklab

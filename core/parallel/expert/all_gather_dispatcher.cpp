@@ -1,0 +1,59 @@
+// Every rank takes the tokens of the whole group, each once with its experts and weights, computes what its own experts
+// have to do, and the partial sums are added where the tokens came from (Megatron-Core's allgather dispatcher). Simple,
+// and good when a token goes to most ranks anyway. Bytes of a rank: (ep - 1) T (H + 2 K) elements out and (ep - 1) T H
+// back, whatever K is. Forward: 3 collectives.
+#include <ATen/ATen.h>
+
+#include "core/parallel/expert/dispatcher.h"
+#include "core/parallel/expert/exchange.h"
+#include "core/parallel/expert/packed_tokens.h"
+
+namespace ranklab {
+namespace {
+
+std::vector<int64_t> token_counts(Communicator& ep, const at::Tensor& tokens_TH) {
+  std::vector<int64_t> rows;
+  for (const auto& of_rank : share_counts({tokens_TH.size(0)}, ep, tokens_TH.options())) rows.push_back(of_rank[0]);
+  return rows;
+}
+
+class AllGatherTrip : public ExpertTrip {
+ public:
+  AllGatherTrip(Communicator& ep, const at::Tensor& tokens_TH, const Routing& routing)
+      : ep_(ep),
+        rank_rows_(token_counts(ep, tokens_TH)),
+        own_(unpack_tokens(gather_rows(pack_tokens(tokens_TH, routing), ep, rank_rows_, kDispatchExchange),
+                           routing.experts_TK.size(1)),
+             routing.num_experts / ep.size() * ep.rank(), routing.num_experts / ep.size()) {
+    counts_ = own_.counts();
+    rows_NH_ = own_.rows();
+  }
+
+  at::Tensor combine(const at::Tensor& outputs_NH) override {
+    return reduce_rows(own_.weighted_sum(outputs_NH), ep_, rank_rows_, kCombineExchange);
+  }
+
+ private:
+  Communicator& ep_;
+  std::vector<int64_t> rank_rows_;
+  OwnAssignments own_;
+};
+
+class AllGatherDispatcher : public TokenDispatcher {
+ public:
+  explicit AllGatherDispatcher(const DispatcherPlace& place) : ep_(*place.ep) {}
+  std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing) override {
+    return std::make_unique<AllGatherTrip>(ep_, tokens_TH, routing);
+  }
+
+ private:
+  Communicator& ep_;
+};
+
+}  // namespace
+
+std::unique_ptr<TokenDispatcher> make_all_gather_dispatcher(const DispatcherPlace& place) {
+  return std::make_unique<AllGatherDispatcher>(place);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,106 @@
+#include "core/parallel/expert/deliver.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <numeric>
+
+#include "core/base/error.h"
+#include "core/comm/purpose.h"
+#include "core/sim/op_cost.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr int64_t kStampBytes = 2 * sizeof(int64_t);
+
+at::Tensor as_bytes(const at::Tensor& rows) {
+  const int64_t width = rows.size(1) * static_cast<int64_t>(rows.itemsize());
+  return rows.contiguous().view(at::kByte).view({rows.size(0), width});
+}
+
+// [n, 16 + W]: the source and the index among its rows for this receiver, then the row.
+at::Tensor stamped(const at::Tensor& bytes, int source) {
+  const at::Tensor index = at::arange(bytes.size(0), at::TensorOptions(at::kLong));
+  const at::Tensor stamp = at::stack({at::full_like(index, source), index}, 1);
+  return at::cat({as_bytes(stamp), bytes}, 1);
+}
+
+struct Sorted {
+  at::Tensor rows;                // [N, W] bytes
+  std::vector<int64_t> received;  // of each source
+};
+
+Sorted by_source(const at::Tensor& arrived, int64_t width, int members) {
+  Sorted out{at::empty({0, width}, at::kByte), std::vector<int64_t>(static_cast<size_t>(members), 0)};
+  if (arrived.size(0) == 0) return out;
+  const at::Tensor stamps = arrived.narrow(1, 0, kStampBytes).contiguous().view(at::kLong);
+  const int64_t* stamp = stamps.const_data_ptr<int64_t>();
+  for (int64_t row = 0; row < arrived.size(0); ++row) ++out.received[static_cast<size_t>(stamp[2 * row])];
+  std::vector<int64_t> begins(out.received.size(), 0);
+  std::exclusive_scan(out.received.begin(), out.received.end(), begins.begin(), int64_t{0});
+  at::Tensor order = at::empty({arrived.size(0)}, at::kLong);
+  int64_t* place = order.mutable_data_ptr<int64_t>();
+  for (int64_t row = 0; row < arrived.size(0); ++row)
+    place[begins[static_cast<size_t>(stamp[2 * row])] + stamp[2 * row + 1]] = row;
+  out.rows = arrived.narrow(1, kStampBytes, width).index_select(0, order);
+  return out;
+}
+
+at::Tensor deliver(const at::Tensor& rows, PeerMemory& memory, const std::vector<int64_t>& sent,
+                   std::vector<int64_t>& received, Purpose purpose) {
+  RANKLAB_CHECK(rows.is_cpu(), ErrorKind::kInvalidArgument, .where = "experts",
+                .what = "rows for peers' memory are not in CPU memory", .want = "rank threads (--backend cpu_sim)");
+  const PurposeScope scope(purpose);
+  const at::Tensor bytes = as_bytes(rows);
+  int64_t begin = 0;
+  for (int peer = 0; peer < memory.group().size(); ++peer) {
+    const int64_t count = sent[static_cast<size_t>(peer)];
+    if (count > 0) {
+      at::Tensor put;
+      {
+        const NoCostScope free;  // a GPU's kernel writes the stamp and the row where they belong
+        put = stamped(bytes.narrow(0, begin, count), memory.group().group_rank);
+      }
+      memory.put(peer, put);
+    }
+    begin += count;
+  }
+  memory.finish();
+  const Delivery delivery = memory.take();
+  const CostScope cost(0, 2.0 * static_cast<double>(delivery.rows.nbytes()), dtype_of(rows.scalar_type()));
+  const Sorted sorted = by_source(delivery.rows, bytes.size(1), memory.group().size());
+  received = sorted.received;
+  return sorted.rows.contiguous().view(rows.scalar_type()).view({sorted.rows.size(0), rows.size(1)});
+}
+
+struct Deliver : torch::autograd::Function<Deliver> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& rows, PeerMemory& memory,
+                            const std::vector<int64_t>& sent, std::vector<int64_t>* received, ExchangePurpose purpose) {
+    // The memory outlives the graph, which lives within one step.
+    ctx->saved_data["memory"] = reinterpret_cast<int64_t>(&memory);
+    ctx->saved_data["backward"] = static_cast<int64_t>(purpose.backward);
+    at::Tensor arrived = deliver(rows, memory, sent, *received, purpose.forward);
+    ctx->saved_data["received"] = *received;
+    return arrived;
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    auto& memory = *reinterpret_cast<PeerMemory*>(ctx->saved_data["memory"].toInt());
+    std::vector<int64_t> back;
+    const auto purpose = static_cast<Purpose>(ctx->saved_data["backward"].toInt());
+    return {deliver(grads[0], memory, ctx->saved_data["received"].toIntVector(), back, purpose), {}, {}, {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor deliver_rows(const at::Tensor& rows, PeerMemory& memory, const std::vector<int64_t>& sent,
+                        std::vector<int64_t>& received, ExchangePurpose purpose) {
+  return Deliver::apply(rows, memory, sent, &received, purpose);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,78 @@
+// Weight gradients that are computed later: the same as at once, and one arrival for a weight that is used several
+// times (the head of multi-token prediction), which a gradient reducer insists on.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include "core/parallel/deferred_grads.h"
+#include "core/parallel/replicated_linear.h"
+#include "tests/golden/golden.h"
+#include "tests/parallel/run_ranks.h"
+
+namespace ranklab {
+namespace {
+
+using golden::wave;
+
+struct Layers {
+  explicit Layers(RankContext& context)
+      : tp{&context.comm(Axis::kTp), false},
+        registry(1, at::kDouble, at::kCPU),
+        down(registry, "down", {4, 3}, {InitKind::kNormal, 1.0}, tp),
+        head(registry.create("head", replicated({5, 3}), {InitKind::kNormal, 1.0}, true)) {}
+
+  // The head three times, its products in backward's order.
+  at::Tensor loss(const at::Tensor& x) const {
+    const at::Tensor y = down(x);
+    at::Tensor sum = at::zeros({}, x.options().requires_grad(false));
+    for (const double factor : {1.0, 0.5, -0.3}) {
+      const at::Tensor logits = column_parallel_linear(at::sin(y * factor), head.data, {}, tp);
+      sum = sum + (logits * logits).sum();
+    }
+    return sum;
+  }
+
+  TensorParallel tp;
+  ParameterRegistry registry;
+  ReplicatedLinear down;
+  Parameter& head;
+};
+
+// As the gradient reducer listens: a backward without a gradient of the leaf calls, too.
+struct Count : torch::autograd::PostAccumulateGradHook {
+  explicit Count(int& arrivals) : arrivals_(arrivals) {}
+  void operator()(const at::Tensor& leaf) override { arrivals_ += leaf.grad().defined() ? 1 : 0; }
+  int& arrivals_;
+};
+
+TEST(DeferredGrads, AreTheSameAndArriveOnce) {
+  run_ranks(dims_of(1, 1), [](RankContext& context) {
+    const Layers at_once(context), later(context);
+    const at::Tensor x = wave({2, 3, 4}, 0.1).requires_grad_(true), x_later = wave({2, 3, 4}, 0.1).requires_grad_(true);
+    torch::autograd::backward({at_once.loss(x)}, {});
+
+    int arrivals = 0;
+    torch::autograd::impl::set_post_acc_grad_hooks(later.head.data, std::make_unique<Count>(arrivals));
+    WeightGradQueue queue;
+    {
+      const DeferWeightGrads defer(queue);
+      torch::autograd::backward({later.loss(x_later)}, {});
+    }
+    EXPECT_TRUE(at::equal(x_later.grad(), x.grad()));
+    EXPECT_FALSE(later.head.data.grad().defined());
+    EXPECT_FALSE(later.registry.find("down.weight")->data.grad().defined());
+    EXPECT_FALSE(queue.empty());
+    queue.run();
+    EXPECT_TRUE(queue.empty());
+    EXPECT_TRUE(at::equal(later.head.data.grad(), at_once.head.data.grad())) << "the order of autograd's sum";
+    EXPECT_TRUE(
+        at::equal(later.registry.find("down.weight")->data.grad(), at_once.registry.find("down.weight")->data.grad()));
+    EXPECT_EQ(arrivals, 1);
+    torch::autograd::impl::set_post_acc_grad_hooks(later.head.data, nullptr);
+  });
+}
+
+}  // namespace
+}  // namespace ranklab
