@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -24,6 +25,7 @@ struct Record {
   bool blocking = false;
   Event event;
   std::vector<double> sent_bytes;  // of an all_to_all, to each member
+  int64_t away_bytes = 0;          // ... to or from the others, in the busier direction
   TransferCost cost;
   int message_from = -1;  // group ranks of a message's ends; -1 for a collective
   int message_to = -1;
@@ -39,24 +41,16 @@ struct Lane {
   int64_t free_ns = 0;  // virtual end of the lane's last call
 };
 
-std::vector<double> sent_bytes(const Call& call) {
-  if (call.verb != Verb::kAllToAll) return {};
-  const int64_t rows = call.input.size(0);
-  const double row_bytes = rows == 0 ? 0.0 : static_cast<double>(call.input.nbytes()) / static_cast<double>(rows);
-  std::vector<double> bytes;
-  for (const int64_t split : call.input_splits) bytes.push_back(static_cast<double>(split) * row_bytes);
+// Of an all_to_all, to or from each member.
+std::vector<int64_t> bytes_of_members(const at::Tensor& tensor, const std::vector<int64_t>& rows) {
+  const int64_t count = tensor.size(0), row_bytes = count == 0 ? 0 : static_cast<int64_t>(tensor.nbytes()) / count;
+  std::vector<int64_t> bytes;
+  for (const int64_t split : rows) bytes.push_back(split * row_bytes);
   return bytes;
 }
 
-// The bytes a call is charged for. Uneven all_to_all: whatever crosses this rank's link in the busier direction.
-int64_t charged_bytes(const Call& call, int rank) {
-  if (call.verb != Verb::kAllToAll) return logical_bytes(call);
-  const auto away = [&](const at::Tensor& tensor, const std::vector<int64_t>& rows) {
-    if (tensor.size(0) == 0) return int64_t{0};
-    const auto row_bytes = static_cast<int64_t>(tensor.nbytes()) / tensor.size(0);
-    return (tensor.size(0) - rows[static_cast<size_t>(rank)]) * row_bytes;
-  };
-  return std::max(away(call.input, call.input_splits), away(call.output, call.output_splits));
+int64_t others(const std::vector<int64_t>& bytes, int rank) {
+  return std::accumulate(bytes.begin(), bytes.end(), int64_t{0}) - bytes[static_cast<size_t>(rank)];
 }
 
 class TracedCommunicator final : public Communicator,
@@ -85,6 +79,8 @@ class TracedCommunicator final : public Communicator,
     return lanes_[{record.message_from, record.message_to, record.message_from < 0 ? 0 : tag}];
   }
   Event new_event(const Call& call) const;
+  // Fills in what it is charged for: of an uneven all_to_all what its busier direction takes.
+  void charge(Record& record, Call& call) const;
   void set_times(Record& record);
 
   CommunicatorPtr inner_;
@@ -154,15 +150,28 @@ WorkPtr TracedCommunicator::post(Call call) {
   auto record = std::make_shared<Record>();
   record->event = new_event(call);
   record->blocking = call.blocking;
-  if (tracer_ != nullptr && tracer_->enabled()) record->sent_bytes = sent_bytes(call);
   if (call.verb == Verb::kSend) std::tie(record->message_from, record->message_to) = std::pair(rank(), call.peer);
   if (call.verb == Verb::kRecv) std::tie(record->message_from, record->message_to) = std::pair(call.peer, rank());
   call.posted_virtual_ns = clock_ != nullptr ? clock_->now_ns() : 0;
-  call.posted_bytes = charged_bytes(call, rank());
+  charge(*record, call);
   record->lane = &lane(*record, call.tag);
   record->inner = inner_->post(std::move(call));
   record->lane->pending.push_back(record);
   return std::make_shared<TracedWork>(shared_from_this(), std::move(record));
+}
+
+void TracedCommunicator::charge(Record& record, Call& call) const {
+  if (call.verb != Verb::kAllToAll) {
+    call.posted_bytes = logical_bytes(call);
+    return;
+  }
+  const std::vector<int64_t> sent = bytes_of_members(call.input, call.input_splits);
+  const std::vector<int64_t> received = bytes_of_members(call.output, call.output_splits);
+  record.away_bytes = std::max(others(sent, rank()), others(received, rank()));
+  call.posted_bytes = cost_ == nullptr
+                          ? record.away_bytes
+                          : std::max(cost_->exchange_bytes(sent, rank()), cost_->exchange_bytes(received, rank()));
+  if (tracer_ != nullptr && tracer_->enabled()) record.sent_bytes.assign(sent.begin(), sent.end());
 }
 
 void TracedCommunicator::set_times(Record& record) {
@@ -176,7 +185,7 @@ void TracedCommunicator::set_times(Record& record) {
   if (cost_ != nullptr) {
     record.cost = record.message_from < 0 ? cost_->collective(event.verb, times.matched_bytes)
                                           : cost_->message(record.message_from, record.message_to, times.matched_bytes);
-    event.algorithm_bytes = record.cost.algorithm_bytes;
+    event.algorithm_bytes = event.verb == Verb::kAllToAll ? record.away_bytes : record.cost.algorithm_bytes;
   }
   if (clock_ != nullptr) {
     event.virtual_matched_ns = times.matched_virtual_ns;

@@ -10,7 +10,8 @@ namespace ranklab {
 
 struct DecodeCache {
   std::vector<AttentionCache> layers;
-  int64_t capacity = 0;
+  int64_t sequences = 0;
+  int64_t capacity = 0;   // positions of each
   int64_t positions = 0;  // seen so far
 
   void clear() {

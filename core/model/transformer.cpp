@@ -92,6 +92,7 @@ class Transformer : public CausalLm {
                   .want = strprintf("1 or more, 1 to %lld (--seq-length)", static_cast<long long>(config_.seq_length)));
     const NoCostScope no_cost;
     auto cache = std::make_unique<DecodeCache>();
+    cache->sequences = sequences;
     cache->capacity = positions;
     const auto options = at::TensorOptions(registry_.dtype()).device(registry_.device());
     for (const TransformerBlock& block : stages_[0].blocks)
@@ -104,13 +105,16 @@ class Transformer : public CausalLm {
     const at::NoGradGuard no_grad;
     const WholeSequenceScope whole;
     const int64_t seq = tokens_BS.size(1);
+    RANKLAB_CHECK(tokens_BS.size(0) == cache.sequences && cache.positions + seq <= cache.capacity,
+                  ErrorKind::kInvalidArgument, .where = "decoding", .what = "the tokens do not fit the cache",
+                  .got = strprintf("%lld sequences, %lld tokens behind %lld", static_cast<long long>(tokens_BS.size(0)),
+                                   static_cast<long long>(seq), static_cast<long long>(cache.positions)),
+                  .want = strprintf("%lld, at most %lld in all", static_cast<long long>(cache.sequences),
+                                    static_cast<long long>(cache.capacity)),
+                  .fix = "begin a new cache with the last tokens");
     ResidualStream stream{(*embedding_)(tokens_BS.t()), {}};
-    if (position_ != nullptr) {
-      RANKLAB_CHECK(cache.positions + seq <= cache.capacity, ErrorKind::kInvalidArgument, .where = "decoding",
-                    .what = "the cache is full", .got = std::to_string(cache.positions + seq) + " positions",
-                    .want = "at most " + std::to_string(cache.capacity));
+    if (position_ != nullptr)
       stream.x_SBH = stream.x_SBH + position_->data.narrow(0, cache.positions, seq).unsqueeze(1);
-    }
     const Batch batch{.tokens_BS = tokens_BS, .targets_BS = {}};
     const std::vector<TransformerBlock>& blocks = stages_[0].blocks;
     for (size_t i = 0; i < blocks.size(); ++i) blocks[i].decode(stream, batch, cache.layers[i]);

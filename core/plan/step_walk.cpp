@@ -195,10 +195,6 @@ class RankWalk {
 
 }  // namespace
 
-int64_t charged_bytes(Verb verb, int64_t logical_bytes, int n) {
-  return verb == Verb::kAllToAll ? logical_bytes / n * (n - 1) : logical_bytes;
-}
-
 Schedule plain_schedule(const StepShape& shape) {
   return make_schedule(
       "1f1b", {.num_ranks = shape.dims.pp,

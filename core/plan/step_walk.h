@@ -27,9 +27,6 @@ class StepVisitor {
   virtual void begin_action(size_t /*index*/) {}  // of the rank's list
 };
 
-// What crosses a rank's link of a call in a group of n, as LinkCost takes it: of an all_to_all whatever does not stay.
-int64_t charged_bytes(Verb verb, int64_t logical_bytes, int n);
-
 // The schedule of a mesh that names none: 1F1B, a stage a rank.
 Schedule plain_schedule(const StepShape& shape);
 

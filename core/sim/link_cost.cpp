@@ -63,6 +63,18 @@ TransferCost LinkCost::collective(Verb verb, int64_t logical_bytes) const {
   throw Error(ErrorKind::kInternal, {.where = "sim link cost", .what = "not a verb"});
 }
 
+int64_t LinkCost::exchange_bytes(std::span<const int64_t> bytes_of_member, int self) const {
+  const int node = node_.at(static_cast<size_t>(self));
+  int64_t inside = 0, between = 0;
+  for (size_t member = 0; member < bytes_of_member.size(); ++member) {
+    if (static_cast<int>(member) == self) continue;
+    (node_.at(member) == node ? inside : between) += bytes_of_member[member];
+  }
+  if (!crosses_nodes_) return inside;
+  const double slower = slowest_.bandwidth_bytes_per_ns / intra_.bandwidth_bytes_per_ns;
+  return std::max(between, static_cast<int64_t>(std::ceil(static_cast<double>(inside) * slower)));
+}
+
 TransferCost LinkCost::message(int from_group_rank, int to_group_rank, int64_t bytes) const {
   const int from = node_.at(static_cast<size_t>(from_group_rank));
   const int to = node_.at(static_cast<size_t>(to_group_rank));

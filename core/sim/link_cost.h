@@ -5,9 +5,9 @@
 //   all_to_all      n-1 messages, the bytes this rank sends away  broadcast (pipelined ring)    n-1 steps, S
 //   send / recv     1 step, S                                     barrier                       2 log2(n) steps, 0
 //   bytes
-// For all_to_all the caller passes those bytes as S: what this rank sends to others, its own part left out. log2 is
-// rounded up. A group inside one node uses the intra-node link; one that spans nodes is bound by the slowest hop of its
-// ring.
+// For all_to_all the caller passes exchange_bytes() as S: what this rank sends to others, its own part left out. log2
+// is rounded up. A group inside one node uses the intra-node link; one that spans nodes is bound by the slowest hop of
+// its ring.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -31,6 +31,9 @@ class LinkCost {
 
   TransferCost collective(Verb verb, int64_t logical_bytes) const;
   TransferCost message(int from_group_rank, int to_group_rank, int64_t bytes) const;
+  // Of an all_to_all in which `self` has these bytes for each member: as many as take that long on the slowest link.
+  // The links inside a node and those between nodes work at the same time.
+  int64_t exchange_bytes(std::span<const int64_t> bytes_of_member, int self) const;
   bool crosses_nodes() const { return crosses_nodes_; }
 
  private:

@@ -34,6 +34,15 @@ TEST(Train4d, EveryMeshGivesTheLossesOfOneRank) {
   }
 }
 
+TEST(Train4d, ExpertsGiveTheSameLossesOnEveryMesh) {
+  const auto one = steps_of(TRAIN_4D " --steps 4 --ep 1", "{3}");
+  ASSERT_EQ(one.size(), 4u);
+  for (const char* mesh :
+       {"--dp 4 --ep 4", "--dp 2 --tp 2 --ep 4", "--pp 2 --tp 2 --dp 2 --ep 4", "--dp 2 --tp 2 --ep 2 --etp 2"}) {
+    EXPECT_EQ(steps_of(std::string(TRAIN_4D " --steps 4 ") + mesh, "{3}"), one) << mesh;
+  }
+}
+
 TEST(Train4d, TheEngineRefusesWhatItDoesNotRun) {
   for (const char* mesh : {"--cp 2", "--tp 2 --pp 2 --cp 2"}) {
     const Outcome run = run_command(std::string(TRAIN_4D " --steps 2 ") + mesh + " 2>&1");

@@ -133,6 +133,7 @@ TEST(Decode, RefusesWhatDoesNotFit) {
       EXPECT_THROW(model->begin_decoding(1, kSeq + 1), Error);
       const auto cache = model->begin_decoding(1, 4);
       EXPECT_THROW(model->decode(*cache, at::zeros({1, 5}, at::kLong)), Error);
+      EXPECT_THROW(model->decode(*cache, at::zeros({2, 1}, at::kLong)), Error) << "another number of sequences";
       EXPECT_THROW(model->decode(*cache, at::full({1, 1}, kVocab, at::kLong)), Error) << "outside the vocabulary";
     }
     const auto half = make_transformer(

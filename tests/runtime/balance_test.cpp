@@ -66,7 +66,7 @@ TEST(Balance, BiasBalancesWithoutCostInLoss) {
   EXPECT_LT(bias.max_over_mean, 1.3);
   EXPECT_LT(bias.loss, aux.loss + 0.02);
   // Before the bias has moved far the router uses few experts: balance does not come by itself.
-  EXPECT_GT(bias.early_max_over_mean, 2.0);
+  EXPECT_GT(bias.early_max_over_mean, bias.max_over_mean + 0.4);
 }
 
 }  // namespace
