@@ -1,9 +1,10 @@
-// ranklab list presets | hardware: what --preset and --hardware take, as the README's tables show it.
+// ranklab list presets | hardware | dispatchers: what --preset and --hardware take, as the README's tables show it.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "cli/command.h"
 #include "core/base/text.h"
+#include "core/model/moe_dispatcher_names.h"
 #include "core/model/presets.h"
 #include "core/sim/hardware_profile.h"
 
@@ -35,16 +36,27 @@ int list_hardware() {
   return 0;
 }
 
+int list_dispatchers() {
+  std::printf(
+      "| `--moe-token-dispatcher-type` | how tokens travel | a rank sends (T tokens of width H, K experts each) | from "
+      "|\n|---|---|---|---|\n");
+  for (const DispatcherText& d : kDispatcherTexts)
+    std::printf("| `%s` | %s | %s | %s |\n", d.name, d.idea, d.sends, d.source);
+  return 0;
+}
+
 }  // namespace
 
 CommandAction setup_list(CLI::App& app) {
   app.require_subcommand(0, 1);
-  app.footer("Examples:\n  ranklab list presets\n  ranklab list hardware");
+  app.footer("Examples:\n  ranklab list presets\n  ranklab list hardware\n  ranklab list dispatchers");
   CLI::App* presets = app.add_subcommand("presets", "model presets");
   CLI::App* hardware = app.add_subcommand("hardware", "hardware profiles");
-  return [&app, presets, hardware] {
+  CLI::App* dispatchers = app.add_subcommand("dispatchers", "how tokens travel to their experts");
+  return [&app, presets, hardware, dispatchers] {
     if (presets->parsed()) return list_presets();
     if (hardware->parsed()) return list_hardware();
+    if (dispatchers->parsed()) return list_dispatchers();
     std::printf("%s", app.help().c_str());
     return 0;
   };

@@ -26,7 +26,7 @@ const auto kCommands = std::to_array<Command>({
     {"doctor", "what this machine has, and what it lacks", setup_doctor},
     {"topo", "ranks, nodes and groups of a mesh, and what crosses nodes", setup_topo},
     {"schedule", "pipeline schedules: draw, prove, time, compare", setup_schedule},
-    {"list", "model presets and hardware profiles", setup_list},
+    {"list", "model presets, hardware profiles, token dispatchers", setup_list},
     {"lesson", "learn: questions, experiments, exercises", setup_lesson},
     {"model", "what a model consists of and what it costs", setup_model},
     {"config", "settings from every source: show, check, compare", setup_config},

@@ -1,11 +1,33 @@
-// The names of the token dispatchers (core/parallel/expert), for what knows no torch: the command line and the planner.
-// A test holds them equal to the dispatchers that are linked. Torch-free. Thread rule: immutable.
+// The token dispatchers (core/parallel/expert) in words, for what knows no torch: the command line and the planner. A
+// test holds the names equal to the dispatchers that are linked. Torch-free. Thread rule: immutable.
 #pragma once
 #include <string>
 #include <vector>
 
 namespace ranklab {
 
-inline std::vector<std::string> moe_dispatcher_names() { return {"alltoall", "allgather", "dedup", "rdep"}; }
+struct DispatcherText {
+  const char* name;
+  const char* idea;
+  const char* sends;   // of a rank with T tokens of width H, K experts each
+  const char* source;  // where it is described
+};
+
+constexpr DispatcherText kDispatcherTexts[] = {
+    {"alltoall", "a row for each token and expert, in one uneven all-to-all; counts told once", "T K H less what stays",
+     "arXiv 2006.16668"},
+    {"allgather", "every rank gets every token and adds up what its own experts make of it",
+     "T H to each of the others", "Megatron-Core"},
+    {"dedup", "a token crosses to a node once, is forwarded there, and comes back added up",
+     "T H to each other node that has one of its experts", "DeepEP"},
+    {"rdep", "each source writes into slots of the owner's memory: no collective (rank threads)",
+     "T (H + 2 K) to each rank that owns one of its experts", "nmoe"},
+};
+
+inline std::vector<std::string> moe_dispatcher_names() {
+  std::vector<std::string> names;
+  for (const DispatcherText& text : kDispatcherTexts) names.emplace_back(text.name);
+  return names;
+}
 
 }  // namespace ranklab

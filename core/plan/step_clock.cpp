@@ -26,8 +26,16 @@ void StepClock::compute(double flops, double bytes, int kernels) {
 }
 
 int StepClock::post(Axis axis, Verb verb, int64_t logical_bytes) {
-  const int64_t bytes = charged_bytes(verb, logical_bytes, shape_.dims.size(axis));
-  const auto lasted = static_cast<double>(links(axis).collective(verb, bytes).total_ns);
+  return begin(axis, static_cast<double>(links(axis).collective(verb, logical_bytes).total_ns));
+}
+
+int StepClock::exchange(Axis axis, const PlannedExchange& bytes) {
+  const LinkCost& cost = links(axis);
+  const int64_t charged = cost.exchange_bytes(bytes.in_node, bytes.across);
+  return begin(axis, static_cast<double>(cost.collective(Verb::kAllToAll, charged).total_ns));
+}
+
+int StepClock::begin(Axis axis, double lasted) {
   double& free_at = free_at_[axis];
   free_at = std::max(now_, free_at) + lasted;
   time_.busy_ns[axis] += lasted;

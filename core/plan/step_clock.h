@@ -21,6 +21,7 @@ class StepClock : public StepVisitor {
 
   void compute(double flops, double bytes, int kernels) override;
   int post(Axis axis, Verb verb, int64_t logical_bytes) override;
+  int exchange(Axis axis, const PlannedExchange& bytes) override;
   void wait(int ticket) override;
   void send(int pp_rank, int64_t bytes, bool awaited) override;
 
@@ -34,6 +35,7 @@ class StepClock : public StepVisitor {
 
  private:
   const LinkCost& links(Axis axis);
+  int begin(Axis axis, double duration_ns);
 
   const StepShape& shape_;
   const DeviceMesh& mesh_;

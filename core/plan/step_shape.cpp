@@ -1,22 +1,33 @@
 #include "core/plan/step_shape.h"
 
+#include <algorithm>
+
 namespace ranklab {
 
 StepShape shape_of(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
-  return {.model = c.model,
-          .dims = plan.mesh.dims(),
-          .sequence_parallel = plan.sequence_parallel,
-          .micro_batch_size = plan.micro_batch_size,
-          .num_microbatches = plan.num_microbatches,
-          .bucket_bytes = plan.bucket_bytes,
-          .dtype = c.params_dtype == "fp64" ? DType::kFloat64 : DType::kFloat32,
-          .overlap_grad_reduce = c.overlap_grad_reduce,
-          .clips = c.clip_grad > 0,
-          .optimizer = c.optimizer,
-          .chain_length = plan.schedule.chain_length,
-          .stage_layers = plan.stage_layers,
-          .moe_dispatcher = c.moe_dispatcher};
+  StepShape shape{.model = c.model,
+                  .dims = plan.mesh.dims(),
+                  .sequence_parallel = plan.sequence_parallel,
+                  .micro_batch_size = plan.micro_batch_size,
+                  .num_microbatches = plan.num_microbatches,
+                  .bucket_bytes = plan.bucket_bytes,
+                  .dtype = c.params_dtype == "fp64" ? DType::kFloat64 : DType::kFloat32,
+                  .overlap_grad_reduce = c.overlap_grad_reduce,
+                  .clips = c.clip_grad > 0,
+                  .optimizer = c.optimizer,
+                  .chain_length = plan.schedule.chain_length,
+                  .stage_layers = plan.stage_layers,
+                  .moe_dispatcher = c.moe_dispatcher};
+  place_experts(shape, plan.mesh, c.gpus_per_node > 0 ? c.gpus_per_node : plan.profile.gpus_per_node);
+  return shape;
+}
+
+void place_experts(StepShape& shape, const DeviceMesh& mesh, int gpus_per_node) {
+  if (shape.dims.ep == 1) return;
+  const std::vector<int> ranks = mesh.group(Axis::kEp, 0).global_ranks;
+  shape.ep_in_node = static_cast<int>(std::count_if(
+      ranks.begin(), ranks.end(), [&](int rank) { return rank / gpus_per_node == ranks.front() / gpus_per_node; }));
 }
 
 }  // namespace ranklab

@@ -26,6 +26,7 @@ struct StepShape {
   int chain_length = 0;                    // stages that a microbatch walks; 0: one a pipeline rank
   std::vector<int64_t> stage_layers = {};  // of each stage of a chain; empty: even, the first ones take the rest
   std::string moe_dispatcher = "alltoall";
+  int ep_in_node = 0;  // members of an ep group that share a rank's node; 0: all (place_experts fills it)
 
   int64_t element_bytes() const { return size_bytes(dtype); }
   bool sharded_sequence() const { return sequence_parallel && dims.tp > 1; }
@@ -45,6 +46,7 @@ struct StepShape {
   int64_t shared_ffn_width() const { return model.moe.shared_ffn_hidden_size / dims.tp; }
   int64_t expert_ffn_width() const { return model.expert_ffn() / dims.etp; }
   int64_t local_experts() const { return model.moe.num_experts / dims.ep; }
+  int64_t ep_members_in_node() const { return ep_in_node > 0 ? ep_in_node : dims.ep; }
   int64_t vocab_width() const { return (model.vocab_size + dims.tp - 1) / dims.tp; }
   int64_t layers(int stage) const {
     if (!stage_layers.empty()) return stage_layers[static_cast<size_t>(stage)];
@@ -63,5 +65,7 @@ struct StepShape {
 };
 
 StepShape shape_of(const RunPlan& plan);
+// On nodes of this size.
+void place_experts(StepShape& shape, const DeviceMesh& mesh, int gpus_per_node);
 
 }  // namespace ranklab

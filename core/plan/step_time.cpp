@@ -48,9 +48,12 @@ double StepTime::exposed_total_ns() const {
   return sum;
 }
 
-StepTime estimate_step_time(const StepShape& shape, const Schedule& schedule, const DeviceMesh& mesh,
+StepTime estimate_step_time(const StepShape& asked, const Schedule& schedule, const DeviceMesh& mesh,
                             const HardwareProfile& profile, int gpus_per_node) {
-  StepClock clock(shape, mesh, profile, gpus_per_node > 0 ? gpus_per_node : profile.gpus_per_node);
+  const int node = gpus_per_node > 0 ? gpus_per_node : profile.gpus_per_node;
+  StepShape shape = asked;
+  place_experts(shape, mesh, node);
+  StepClock clock(shape, mesh, profile, node);
   if (schedule.num_ranks() == 1) {
     walk_step(shape, schedule, 0, clock);
     return clock.take();

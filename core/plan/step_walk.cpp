@@ -195,6 +195,11 @@ class RankWalk {
 
 }  // namespace
 
+PlannedExchange even_exchange(const StepShape& shape, int64_t logical_bytes) {
+  const int64_t share = logical_bytes / shape.dims.ep, near = shape.ep_members_in_node();
+  return {.logical = logical_bytes, .in_node = share * (near - 1), .across = share * (shape.dims.ep - near)};
+}
+
 Schedule plain_schedule(const StepShape& shape) {
   return make_schedule(
       "1f1b", {.num_ranks = shape.dims.pp,

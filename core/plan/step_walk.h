@@ -14,6 +14,14 @@
 
 namespace ranklab {
 
+// An all_to_all as one rank takes part in it, when all of them do alike.
+struct PlannedExchange {
+  int64_t logical = 0;              // bytes given to it
+  int64_t in_node = 0, across = 0;  // of them those for other ranks, on the node and on others
+};
+// Of equally many bytes for each member of the ep group.
+PlannedExchange even_exchange(const StepShape& shape, int64_t logical_bytes);
+
 class StepVisitor {
  public:
   virtual ~StepVisitor() = default;
@@ -21,6 +29,7 @@ class StepVisitor {
   virtual void compute(double flops, double bytes, int kernels) = 0;
   // A collective (or a message, kSend) of this rank begins; it is awaited by wait() with the returned ticket.
   virtual int post(Axis axis, Verb verb, int64_t logical_bytes) = 0;
+  virtual int exchange(Axis axis, const PlannedExchange& bytes) = 0;
   virtual void wait(int ticket) = 0;
   // A message to another rank of the pipeline: nobody waits for an action's, all wait for a shared gradient's.
   virtual void send(int pp_rank, int64_t bytes, bool awaited) = 0;

@@ -20,8 +20,15 @@ class TrafficCount final : public StepVisitor {
     VerbTraffic& traffic = traffic_[{axis, verb}];
     ++traffic.calls;
     traffic.logical_bytes += logical_bytes;
-    const int64_t bytes = charged_bytes(verb, logical_bytes, dims_.size(axis));
-    traffic.ring_bytes += rings(axis).collective(verb, bytes).algorithm_bytes;
+    traffic.ring_bytes += rings(axis).collective(verb, logical_bytes).algorithm_bytes;
+    return 0;
+  }
+  int exchange(Axis axis, const PlannedExchange& bytes) override {
+    VerbTraffic& traffic = traffic_[{axis, Verb::kAllToAll}];
+    ++traffic.calls;
+    traffic.logical_bytes += bytes.logical;
+    traffic.ring_bytes += bytes.in_node + bytes.across;
+    traffic.across_bytes += bytes.across;
     return 0;
   }
   void wait(int) override {}
@@ -59,16 +66,17 @@ RankCount count_rank(const StepShape& shape, const Schedule& schedule, int pp_ra
   return {count.take(), count.take_sent()};
 }
 
-// The part of a member's bytes that leaves its node.
-double share_across_nodes(const Group& group, size_t member, Verb verb, int gpus_per_node) {
+// The part of a member's bytes that leaves its node. Messages between experts' ranks go to all of them alike.
+int64_t bytes_across(const Group& group, size_t member, Verb verb, const VerbTraffic& traffic, int gpus_per_node) {
+  if (verb == Verb::kAllToAll) return traffic.across_bytes;
   const size_t n = group.global_ranks.size();
-  const auto node = [&](size_t i) { return group.global_ranks[i % n] / gpus_per_node; };
-  if (verb == Verb::kAllToAll) {
-    int away = 0;
-    for (size_t i = 0; i < n; ++i) away += node(i) != node(member) ? 1 : 0;
-    return static_cast<double>(away) / static_cast<double>(n - 1);
-  }
-  return node(member + 1) != node(member) ? 1 : 0;
+  const auto away = [&](size_t i) {
+    return group.global_ranks[i % n] / gpus_per_node != group.global_ranks[member] / gpus_per_node ? 1 : 0;
+  };
+  if (verb != Verb::kSend || group.axis != Axis::kEp) return away(member + 1) * traffic.ring_bytes;
+  int64_t peers = 0;
+  for (size_t i = 0; i < n; ++i) peers += away(i);
+  return traffic.ring_bytes / static_cast<int64_t>(n - 1) * peers;
 }
 
 int64_t messages_across_nodes(const Group& group, size_t member, const RankCount& count, int gpus_per_node) {
@@ -93,8 +101,7 @@ void add_group(AxisTraffic& row, const Group& group, const std::vector<RankCount
       mine.logical_bytes += traffic.logical_bytes;
       mine.ring_bytes += traffic.ring_bytes;
       if (row.axis == Axis::kPp && key.second == Verb::kSend) continue;
-      const double share = share_across_nodes(group, member, key.second, gpus_per_node);
-      row.bytes_across_nodes += static_cast<int64_t>(share * static_cast<double>(traffic.ring_bytes));
+      row.bytes_across_nodes += bytes_across(group, member, key.second, traffic, gpus_per_node);
     }
     if (row.axis == Axis::kPp) row.bytes_across_nodes += messages_across_nodes(group, member, count, gpus_per_node);
     row.total_bytes += mine.ring_bytes;
@@ -114,8 +121,10 @@ RankTraffic predict_traffic(const StepShape& shape, const Schedule& schedule, in
   return count_rank(shape, schedule, pp_rank).traffic;
 }
 
-std::vector<AxisTraffic> predict_axis_traffic(const StepShape& shape, const Schedule& schedule, const DeviceMesh& mesh,
+std::vector<AxisTraffic> predict_axis_traffic(const StepShape& asked, const Schedule& schedule, const DeviceMesh& mesh,
                                               int gpus_per_node) {
+  StepShape shape = asked;
+  place_experts(shape, mesh, gpus_per_node);
   std::vector<RankCount> by_pp_rank;
   for (int rank = 0; rank < shape.dims.pp; ++rank) by_pp_rank.push_back(count_rank(shape, schedule, rank));
   constexpr std::array kAxes = {Axis::kTp, Axis::kCp, Axis::kDp,  Axis::kDpCp,

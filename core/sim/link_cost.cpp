@@ -70,7 +70,11 @@ int64_t LinkCost::exchange_bytes(std::span<const int64_t> bytes_of_member, int s
     if (static_cast<int>(member) == self) continue;
     (node_.at(member) == node ? inside : between) += bytes_of_member[member];
   }
-  if (!crosses_nodes_) return inside;
+  return exchange_bytes(inside, between);
+}
+
+int64_t LinkCost::exchange_bytes(int64_t inside, int64_t between) const {
+  if (!crosses_nodes_) return inside + between;
   const double slower = slowest_.bandwidth_bytes_per_ns / intra_.bandwidth_bytes_per_ns;
   return std::max(between, static_cast<int64_t>(std::ceil(static_cast<double>(inside) * slower)));
 }

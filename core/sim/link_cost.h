@@ -34,6 +34,7 @@ class LinkCost {
   // Of an all_to_all in which `self` has these bytes for each member: as many as take that long on the slowest link.
   // The links inside a node and those between nodes work at the same time.
   int64_t exchange_bytes(std::span<const int64_t> bytes_of_member, int self) const;
+  int64_t exchange_bytes(int64_t inside_node, int64_t between_nodes) const;
   bool crosses_nodes() const { return crosses_nodes_; }
 
  private:

@@ -39,6 +39,7 @@ TEST(Readme, TablesAreTheProgramsOwn) {
   EXPECT_THAT(readme(), testing::HasSubstr(output_of("list presets")));
   EXPECT_THAT(readme(), testing::HasSubstr(output_of("list hardware")));
   EXPECT_THAT(readme(), testing::HasSubstr(output_of("schedule list")));
+  EXPECT_THAT(readme(), testing::HasSubstr(output_of("list dispatchers")));
 }
 
 struct Row {
@@ -85,6 +86,33 @@ TEST(Readme, TheDefaultRunGivesTheFiguresShown) {
     EXPECT_NEAR(row.waiting_percent, 100 * got.at("peer_wait_fraction").get<double>(), 0.051);
   }
   EXPECT_LT(rows.rbegin()->second.loss, 0.5 * rows.begin()->second.loss) << "the loss clearly falls";
+}
+
+// Of the last of three steps.
+nlohmann::json last_step(const std::string& flags) {
+  const std::filesystem::path directory = temporary_path("ranklab_readme_experts");
+  output_of("train --preset deepseek_v3_tiny --ep 8 --num-microbatches 4 --steps 3 --sample-tokens 0 --no-trace " +
+            flags + " --log-dir " + directory.string());
+  std::istringstream lines(read((directory / "metrics.jsonl").string()));
+  std::string last;
+  for (std::string line; std::getline(lines, line);) last = line;
+  return nlohmann::json::parse(last);
+}
+
+// How far communication hides depends on where tokens go, and that, in the last digit, on the CPU's rounding.
+TEST(Readme, TheOverlapFiguresAreThoseOfTheRuns) {
+  std::smatch found;
+  const std::regex text(
+      "exposed communication is ([0-9.]+) % of a step[^.]*, where\\n?[^.]*travel, it is ([0-9.]+) %, and the step "
+      "takes "
+      "([0-9.]+) ms instead of ([0-9.]+),");
+  ASSERT_TRUE(std::regex_search(readme(), found, text));
+  const nlohmann::json plain = last_step(""), hidden = last_step("--overlap-moe-expert-parallel-comm");
+  EXPECT_NEAR(std::stod(found[1]), 100 * plain.at("exposed_comm_fraction").get<double>(), 0.5);
+  EXPECT_NEAR(std::stod(found[2]), 100 * hidden.at("exposed_comm_fraction").get<double>(), 0.5);
+  EXPECT_NEAR(std::stod(found[3]), hidden.at("virtual_step_ms").get<double>(), 0.1);
+  EXPECT_NEAR(std::stod(found[4]), plain.at("virtual_step_ms").get<double>(), 0.1);
+  EXPECT_EQ(plain.at("loss"), hidden.at("loss"));
 }
 
 TEST(Readme, EveryFlagItNamesExists) {

@@ -149,7 +149,24 @@ void deepseek_zb_v(TrainConfig& c) {
   c.pipeline_schedule = "zb-v";
 }
 
+// 4 nodes of 2 ranks; a token's two experts lie on both ranks of a node.
+void on_four_nodes(TrainConfig& c, const char* dispatcher) {
+  over_ep<8>(c);
+  c.gpus_per_node = 2;
+  c.moe_dispatcher = dispatcher;
+}
+void all_to_all(TrainConfig& c) { on_four_nodes(c, "alltoall"); }
+void all_gather(TrainConfig& c) { on_four_nodes(c, "allgather"); }
+void dedup(TrainConfig& c) { on_four_nodes(c, "dedup"); }
+void dedup_in_a_node(TrainConfig& c) { dedup(c), c.gpus_per_node = 8; }
+void rdep(TrainConfig& c) { on_four_nodes(c, "rdep"); }
+
 const Layout kLayouts[] = {
+    {"alltoall_on_nodes", 8, 1, false, 0, all_to_all},
+    {"allgather", 8, 1, false, 0, all_gather},
+    {"dedup", 8, 1, false, 0, dedup},
+    {"dedup_in_a_node", 8, 2, true, 0, dedup_in_a_node},
+    {"rdep", 8, 1, false, 0, rdep},
     {"latent_tp4", 4, 4, false, 0, latent},
     {"latent_tp4_sp", 4, 4, true, 0, latent},
     {"latent_whole_q_tp2_sp", 4, 2, true, 1, latent_without_q_compression},
@@ -327,6 +344,11 @@ void deepseek_tiny(TrainConfig& c) {
 }
 
 const Training kRuns[] = {
+    {"alltoall_on_nodes", 8, 1, false, 0, all_to_all},
+    {"allgather", 8, 1, false, 0, all_gather},
+    {"dedup", 8, 1, false, 0, dedup},
+    {"dedup_in_a_node", 8, 2, true, 0, dedup_in_a_node},
+    {"rdep", 8, 1, false, 0, rdep},
     {"deepseek_one_rank", 1, 1, false, 4, deepseek_tiny<1, 1>},
     {"deepseek_tiny_ep8", 8, 1, false, 0, deepseek_tiny<8, 1>},
     {"deepseek_tiny_ep4_tp2", 8, 2, true, 0, deepseek_tiny<4, 1>},

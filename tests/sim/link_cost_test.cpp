@@ -43,6 +43,16 @@ TEST(LinkCost, ClosedFormOfEveryVerb) {
   }
 }
 
+TEST(LinkCost, LinksInsideAndBetweenNodesCarryAnExchangeAtTheSameTime) {
+  const LinkCost one_node = cost_of({0, 1, 2, 3}), two_nodes = cost_of({0, 1, 2, 3}, 2);
+  const std::vector<int64_t> bytes = {900, 800, 300, 400};  // to each member
+  EXPECT_EQ(one_node.exchange_bytes(bytes, 0), 1500) << "what stays is free";
+  const double slower = toy().inter_node.bandwidth_bytes_per_ns / toy().intra_node.bandwidth_bytes_per_ns;
+  ASSERT_LT(slower, 0.5);
+  EXPECT_EQ(two_nodes.exchange_bytes(bytes, 0), 700) << "the other node's, the own one's meanwhile";
+  EXPECT_EQ(two_nodes.exchange_bytes(std::vector<int64_t>{0, 8000, 0, 0}, 0), static_cast<int64_t>(8000 * slower));
+}
+
 TEST(LinkCost, BarrierTakesTwoLogSteps) {
   for (const auto& [n, steps] : std::vector<std::pair<int, int>>{{2, 2}, {3, 4}, {4, 4}, {5, 6}, {8, 6}}) {
     std::vector<int> ranks(static_cast<size_t>(n));

@@ -111,15 +111,13 @@ at::Tensor reduce_rows(const at::Tensor& x, Communicator& group, const std::vect
 std::vector<std::vector<int64_t>> share_counts(const std::vector<int64_t>& counts, Communicator& group,
                                                const at::TensorOptions& options) {
   if (group.size() == 1) return {counts};
+  const NoCostScope free;  // copies of a few numbers
+  const PurposeScope scope(Purpose::kRouting);
   const auto width = static_cast<int64_t>(counts.size());
-  at::Tensor mine, all;
-  {
-    const NoCostScope free;  // copies of a few numbers
-    mine = at::tensor(counts, at::kLong).view({1, width}).to(options.device());
-  }
-  all = all_gather(group, mine, {}, Purpose::kRouting);
-  const NoCostScope free;
-  all = all.to(at::kCPU).contiguous();
+  // Not in turns with another piece: the next thing this rank does is to post the tokens, and a turn that short hides
+  // nothing of the other's transfer.
+  const at::Tensor mine = at::tensor(counts, at::kLong).view({1, width}).to(options.device());
+  const at::Tensor all = group.all_gather(mine).to(at::kCPU).contiguous();
   std::vector<std::vector<int64_t>> out;
   for (int rank = 0; rank < group.size(); ++rank) {
     const int64_t* row = all.const_data_ptr<int64_t>() + rank * width;
