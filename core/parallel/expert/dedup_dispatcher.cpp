@@ -19,15 +19,22 @@ class DedupTrip : public ExpertTrip {
  public:
   DedupTrip(Communicator& ep, const NodeHops& hops, const at::Tensor& tokens_TH, const Routing& routing)
       : ep_(ep), hops_(hops), own_experts_(routing.num_experts / ep.size()), slots_(routing.experts_TK.size(1)) {
-    at::Tensor packed = pack_tokens(tokens_TH, routing);
-    const std::vector<TokenSpread> spreads = share_spreads(packed);
     const Carrier carrier = [&ep](const at::Tensor& rows, const std::vector<int64_t>& sent,
                                   std::vector<int64_t>& received,
                                   ExchangePurpose purpose) { return exchange_rows(rows, ep, sent, received, purpose); };
-    if (hops_.crosses_nodes())
-      packed = to_nodes_.go(packed, slots_, gateways(), ep.size(), hops_.first(ep.rank(), spreads), carrier);
+    device_ = tokens_TH.device();
+    at::Tensor packed = pack_tokens(tokens_TH, routing), experts = named_experts(routing);
+    Onward to_nodes, to_ranks;
+    if (hops_.crosses_nodes()) to_nodes = onward(experts, gateways(), ep.size());
+    if (hops_.spreads_in_node()) to_ranks = onward(experts, owners(), ep.size());
+    const std::vector<TokenSpread> spreads = share_spreads(to_nodes, to_ranks);
+    if (hops_.crosses_nodes()) {
+      packed = to_nodes_.go(packed, experts, to_nodes, hops_.first(ep.rank(), spreads), carrier);
+      experts = unpack_tokens(packed, slots_).experts_NK;
+      if (hops_.spreads_in_node()) to_ranks = onward(experts, ranks_of_node(), ep.size());
+    }
     if (hops_.spreads_in_node())
-      packed = to_ranks_.go(packed, slots_, ranks_of_node(), ep.size(), hops_.second(ep.rank(), spreads), carrier);
+      packed = to_ranks_.go(packed, experts, to_ranks, hops_.second(ep.rank(), spreads), carrier);
     own_.emplace(unpack_tokens(packed, slots_), own_experts_ * ep.rank(), own_experts_);
     counts_ = own_->counts();
     rows_NH_ = own_->rows();
@@ -55,18 +62,16 @@ class DedupTrip : public ExpertTrip {
     return places([&](int owner) { return hops_.node(owner) == hops_.node(ep_.rank()) ? owner : ep_.size(); });
   }
 
-  // Told once: how many rows each rank has for each node and rank.
-  std::vector<TokenSpread> share_spreads(const at::Tensor& packed) {
-    device_ = packed.device();
-    const at::Tensor experts = unpack_tokens(packed, slots_).experts_NK;
-    const std::vector<int64_t> gateway = onward(experts, gateways(), ep_.size()).counts;
-    std::vector<int64_t> mine = onward(experts, owners(), ep_.size()).counts;
-    for (int node = 0; node < hops_.num_nodes(); ++node)
-      mine.push_back(gateway[static_cast<size_t>(hops_.gateway(node, ep_.rank()))]);
+  // Told once: how many of its own tokens each rank has for each node and rank, as far as there are hops to them.
+  std::vector<TokenSpread> share_spreads(const Onward& to_nodes, const Onward& to_ranks) const {
+    std::vector<int64_t> mine = to_ranks.counts;
+    for (int node = 0; hops_.crosses_nodes() && node < hops_.num_nodes(); ++node)
+      mine.push_back(to_nodes.counts[static_cast<size_t>(hops_.gateway(node, ep_.rank()))]);
+    if (mine.empty()) return {};
     std::vector<TokenSpread> out;
-    for (const auto& told : share_counts(mine, ep_, packed.options()))
-      out.push_back(
-          {.node = {told.begin() + ep_.size(), told.end()}, .rank = {told.begin(), told.begin() + ep_.size()}});
+    const auto ranks = static_cast<std::ptrdiff_t>(to_ranks.counts.size());
+    for (const auto& told : share_counts(mine, ep_, at::TensorOptions().device(device_)))
+      out.push_back({.node = {told.begin() + ranks, told.end()}, .rank = {told.begin(), told.begin() + ranks}});
     return out;
   }
 

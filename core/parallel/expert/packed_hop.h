@@ -18,6 +18,7 @@ using Carrier = std::function<at::Tensor(const at::Tensor& rows, const std::vect
 
 // Rows [N, K experts] by the place of an expert: those that have work there, place by place.
 struct Onward {
+  at::Tensor place_NK;          // of each expert, or the number of places: nowhere
   at::Tensor row_M, place_M;    // which row; where it goes
   std::vector<int64_t> counts;  // of each place
 };
@@ -26,10 +27,10 @@ Onward onward(const at::Tensor& experts_NK, const at::Tensor& place_of_E, int64_
 
 class PackedHop {
  public:
-  // packed [N, H + 2 K] -> what arrives. Only the experts of the place where a row goes stay named. `received`: rows
-  // from each place, or empty when the carrier finds out.
-  at::Tensor go(const at::Tensor& packed, int64_t slots, const at::Tensor& place_of_E, int64_t places,
-                std::vector<int64_t> received, Carrier carrier);
+  // packed [N, H + 2 K], whose experts [N, K] go `plan`'s way -> what arrives. Only the experts of the place where a
+  // row goes stay named. `received`: rows from each place, or empty when the carrier finds out.
+  at::Tensor go(const at::Tensor& packed, const at::Tensor& experts_NK, Onward plan, std::vector<int64_t> received,
+                Carrier carrier);
   // [arrived, H] -> [N, H]: added up for each row that left. The tensor itself when go() was not called.
   at::Tensor come_back(const at::Tensor& sums);
 

@@ -23,6 +23,11 @@ int64_t largest_integer(at::ScalarType type) {
 
 }  // namespace
 
+at::Tensor named_experts(const Routing& routing) {
+  if (!routing.kept_TK.defined()) return routing.experts_TK;
+  return routing.experts_TK.masked_fill(routing.kept_TK.logical_not(), -1);
+}
+
 at::Tensor pack_tokens(const at::Tensor& tokens_TH, const Routing& routing) {
   const at::ScalarType type = tokens_TH.scalar_type();
   RANKLAB_CHECK(routing.num_experts <= largest_integer(type), ErrorKind::kInvalidArgument, .where = "experts",
@@ -30,9 +35,7 @@ at::Tensor pack_tokens(const at::Tensor& tokens_TH, const Routing& routing) {
                 .got = std::to_string(routing.num_experts) + " experts",
                 .want = "at most " + std::to_string(largest_integer(type)),
                 .fix = "--moe-token-dispatcher-type alltoall");
-  at::Tensor experts_TK = routing.experts_TK;
-  if (routing.kept_TK.defined()) experts_TK = experts_TK.masked_fill(routing.kept_TK.logical_not(), -1);
-  return at::cat({tokens_TH, routing.weights_TK.to(type), experts_TK.to(type)}, 1);
+  return at::cat({tokens_TH, routing.weights_TK.to(type), named_experts(routing).to(type)}, 1);
 }
 
 PackedTokens unpack_tokens(const at::Tensor& packed, int64_t slots) {

@@ -12,6 +12,8 @@
 
 namespace ranklab {
 
+// [T, K] int64: the experts of each token, -1 for dropped ones.
+at::Tensor named_experts(const Routing& routing);
 // kept_TK of `routing` decides which experts are named. Throws when the tokens' type cannot hold their numbers.
 at::Tensor pack_tokens(const at::Tensor& tokens_TH, const Routing& routing);
 

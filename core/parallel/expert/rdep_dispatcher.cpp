@@ -34,7 +34,8 @@ class RdepTrip : public ExpertTrip {
     };
     if (memory != nullptr) {
       const at::Tensor owner_E = owners(routing.num_experts, ep.size(), tokens_TH.device());
-      packed = hop_.go(packed, slots, owner_E, ep.size(), {}, carrier);
+      const at::Tensor experts = named_experts(routing);
+      packed = hop_.go(packed, experts, onward(experts, owner_E, ep.size()), {}, carrier);
     }
     own_.emplace(unpack_tokens(packed, slots), own * ep.rank(), own);
     counts_ = own_->counts();
