@@ -50,10 +50,12 @@ const Variant kVariants[7] = {
        c.model.moe.aux_loss_coeff = 0.05;
        c.model.moe.expert_bias = true;
        c.model.moe.bias_update_rate = 0.02;
+       c.train_iters = 10;
      }},
     {"aux_z_adamw",
      [](TrainConfig& c) {
        c.optimizer = OptimizerKind::kAdamW;
+       c.train_iters = 10;
        c.model.moe.balancing = LoadBalancing::kAuxLoss;
        c.model.moe.aux_loss_coeff = 0.1;
        c.model.moe.z_loss_coeff = 0.01;
@@ -74,6 +76,7 @@ const Variant kVariants[7] = {
     {"latent_attention_and_mtp",
      [](TrainConfig& c) {
        kVariants[0].change(c);
+       c.train_iters = 3;
        c.model.mla = {
            .q_lora_rank = 16, .kv_lora_rank = 8, .qk_head_dim = 8, .qk_pos_emb_head_dim = 4, .v_head_dim = 8};
        c.model.yarn = {.scaling_factor = 2, .original_seq_length = 8};
