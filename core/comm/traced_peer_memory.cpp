@@ -55,7 +55,7 @@ class TracedPeerMemory final : public PeerMemory {
       if (clock_ != nullptr)
         lost = clock_->wait_until(note.virtual_end_ns, note.virtual_end_ns - note.virtual_begin_ns, group().axis);
       PutNote seen = note;
-      seen.virtual_posted_ns = asked_ns;
+      seen.virtual_posted_ns = std::min(asked_ns, note.virtual_begin_ns);  // a put needs nobody to be ready
       record(seen, Verb::kRecv, note.source, lost);
     }
     return delivery;

@@ -65,6 +65,22 @@ TEST(ExpertTraffic, RowsOfDispatchAreTokensAndCombineIsTheTranspose) {
   EXPECT_EQ(sent(record, Purpose::kCombineGrad), dispatch);
 }
 
+// Counts told once, tokens there, outputs back.
+TEST(ExpertTraffic, AForwardTakesThreeCollectives) {
+  for (const char* dispatcher : {"alltoall", "allgather"}) {
+    const TrainConfig c = config(dispatcher);
+    for (const RankTrace& trace : train_experts(c).traces) {
+      int64_t calls = 0;
+      for (const Event& event : trace.events) {
+        const bool forward = event.purpose == Purpose::kRouting || event.purpose == Purpose::kDispatch ||
+                             event.purpose == Purpose::kCombine;
+        calls += event.kind == EventKind::kCollective && event.axis == Axis::kEp && forward ? 1 : 0;
+      }
+      EXPECT_EQ(calls, 3 * kLayers * c.num_microbatches) << dispatcher << ", rank " << trace.global_rank;
+    }
+  }
+}
+
 // Experts in turn: token t has experts 4 t .. 4 t + 3 modulo 8, which are the four ranks of one node.
 TEST(ExpertTraffic, DeduplicatedTokensCrossToANodeOnce) {
   double crossing[2] = {};
