@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/parallel/expert/dispatcher.h"
+#include "core/trace/trace_validate.h"
 #include "tests/equivalence/expert_run.h"
 
 namespace ranklab {
@@ -195,7 +196,13 @@ TEST(ExpertDispatchers, EqualOneRank) {
       config.parallel = dims;
       config.moe_dispatcher = name;
       config.num_microbatches = 2;
-      expect_same_training(train_experts(config), reference_of(config, kVariants[2].name));
+      ExpertRecord record = train_experts(config);
+      expect_same_training(record, reference_of(config, kVariants[2].name));
+      TraceFile file;
+      file.clock = TraceClock::kVirtual;
+      file.world_size = dims.world;
+      file.ranks = std::move(record.traces);
+      EXPECT_EQ(validate_calls(file), std::vector<std::string>{});
     }
   }
 }
