@@ -1,4 +1,4 @@
-// ranklab bench collectives | train | overhead | step | viz
+// ranklab bench collectives | dispatchers | train | overhead | step | viz
 #include <ATen/Parallel.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/bench_collectives.h"
+#include "cli/bench_dispatchers.h"
 #include "cli/bench_overhead.h"
 #include "cli/bench_step.h"
 #include "cli/bench_train.h"
@@ -78,6 +79,25 @@ CommandAction setup_collectives_bench(CLI::App& app) {
   return [options] { return run_bench_collectives(*options); };
 }
 
+CommandAction setup_dispatchers_bench(CLI::App& app) {
+  auto o = std::make_shared<BenchDispatchersOptions>();
+  app.add_option("--ranks", o->ranks, "ranks that share the experts")->check(CLI::Range(1, 512))->capture_default_str();
+  app.add_option("--gpus-per-node", o->gpus_per_node)->check(kCount)->capture_default_str();
+  app.add_option("--tokens", o->tokens, "of a rank")->check(kCount)->capture_default_str();
+  app.add_option("--hidden", o->hidden, "numbers of a token")->check(kCount)->capture_default_str();
+  app.add_option("--experts", o->experts)->check(kCount)->capture_default_str();
+  app.add_option("--topk", o->topk, "experts of a token")->check(kCount)->capture_default_str();
+  app.add_option("--groups", o->groups, "groups of experts")->check(kCount)->capture_default_str();
+  app.add_option("--group-topk", o->group_topk, "groups that a token may use")->check(kCount)->capture_default_str();
+  app.add_option("--skew", o->skew, "expert e is chosen like (e + 1)^-skew")
+      ->check(CLI::Range(0.0, 10.0))
+      ->capture_default_str();
+  app.add_option("--iterations", o->iterations, "timed ones")->check(kCount)->capture_default_str();
+  app.add_option("--hardware", o->hardware, "profile of the virtual times")->capture_default_str();
+  app.add_flag("--json", o->json, "print one JSON object");
+  return [o] { return run_bench_dispatchers(*o); };
+}
+
 CommandAction setup_overhead_bench(CLI::App& app) {
   auto options = std::make_shared<BenchOverheadOptions>();
   app.add_option("--repetitions", options->repetitions)->check(kCount)->capture_default_str();
@@ -104,8 +124,9 @@ CommandAction setup_bench(CLI::App& app) {
     const char* about;
     CommandAction (*setup)(CLI::App&);
   };
-  constexpr std::array<Row, 5> kRows = {{
+  constexpr std::array<Row, 6> kRows = {{
       {"collectives", "time every verb on each transport, a table like nccl-tests'", setup_collectives_bench},
+      {"dispatchers", "what tokens on their way to experts cost with each token dispatcher", setup_dispatchers_bench},
       {"train", "the training step, beside PyTorch's when --peer is given", setup_train_bench},
       {"overhead", "what the tracer, the virtual clock and the watch cost a step", setup_overhead_bench},
       {"step", "one timed training run in this process, as JSON", setup_step_bench},

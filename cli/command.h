@@ -32,6 +32,7 @@ CommandAction setup_config(CLI::App& app);
 CommandAction setup_model(CLI::App& app);
 CommandAction setup_completion(CLI::App& app);
 CommandAction setup_data(CLI::App& app);
+CommandAction setup_ckpt(CLI::App& app);
 CommandAction setup_schedule(CLI::App& app);
 CommandAction setup_viz(CLI::App& app);
 

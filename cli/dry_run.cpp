@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/json_output.h"
+#include "cli/model_text.h"
 #include "cli/pipeline_text.h"
 #include "cli/topology_text.h"
 #include "core/base/text.h"
@@ -35,6 +36,11 @@ DryRun make_dry_run(const RunPlan& plan) {
   out.model_flops = c.model.training_flops_per_token(c.model.seq_length) * static_cast<double>(plan.tokens_per_step()) /
                     c.parallel.world;
   out.mfu = out.model_flops / (out.time.total_ns * 1e-9 * plan.profile.peak_flops(out.shape.dtype));
+  if (c.overlap_moe) {
+    out.warnings.push_back(
+        "the step's estimate does not know --overlap-moe-expert-parallel-comm: experts' communication counts as if "
+        "nothing hid it");
+  }
   if (out.memory.together() > plan.profile.memory_bytes) {
     out.warnings.push_back(strprintf("a rank needs about %s, and %s has %s: raise --tp, lower --micro-batch-size",
                                      human_bytes(static_cast<double>(out.memory.together())).c_str(),
@@ -134,6 +140,8 @@ std::string dry_run_text(const RunPlan& plan, const Style& style) {
   std::string text;
   const ModelCounts counts = count_model(c.model, c.model.seq_length);
   text += style.bold(model_title(plan, counts.total + counts.mtp)) + "\n";
+  text += "  made of  " + parts_text(c.model) + "\n";
+  text += "  KV cache " + cache_text(plan) + "\n";
   text += strprintf("  world    %d ranks on %s, %s\n", c.parallel.world, c.backend.c_str(), plan.profile.title.c_str());
   text += "  mesh     " + layout_text(plan) +
           (plan.sequence_parallel && c.parallel.tp > 1 ? ", sequence parallel\n" : "\n");
@@ -160,6 +168,7 @@ std::string dry_run_json(const RunPlan& plan) {
                                  {"parameters", counts.total},
                                  {"active_parameters", counts.active},
                                  {"mtp_parameters", counts.mtp},
+                                 {"kv_cache_bytes_per_token", kv_cache_bytes_per_token(plan)},
                                  {"world_size", c.parallel.world},
                                  {"dp", plan.dp()},
                                  {"tp", c.parallel.tp},

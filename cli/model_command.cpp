@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/config_options.h"
 #include "cli/json_output.h"
+#include "cli/model_text.h"
 #include "cli/pipeline_text.h"
 #include "cli/style.h"
 #include "core/base/text.h"
@@ -42,8 +43,6 @@ std::string split_text(const ModuleRow& row) {
   return row.is_expert() ? std::string("ep; etp ") + name(row.split) : name(row.split);
 }
 
-int element_bytes(const RunPlan& plan) { return plan.config.params_dtype == "fp64" ? 8 : 4; }
-
 std::string headline(const RunPlan& plan, const ModelCounts& counts) {
   const ModelConfig& m = plan.config.model;
   std::string text = plan.config.preset + ": " + counts_text(counts);
@@ -52,36 +51,6 @@ std::string headline(const RunPlan& plan, const ModelCounts& counts) {
                 static_cast<long>(m.hidden_size), static_cast<long>(m.num_attention_heads),
                 static_cast<long>(m.vocab_size), static_cast<long>(m.seq_length));
   return text;
-}
-
-std::string cache_text(const RunPlan& plan) {
-  const ModelConfig& m = plan.config.model;
-  const auto bytes = [&](int64_t elements) { return human_bytes(static_cast<double>(elements * element_bytes(plan))); };
-  std::string text = "  KV cache  " + bytes(kv_cache_elements_per_token(m)) + " a token in " + plan.config.params_dtype;
-  if (!m.mla.enabled()) return text + "\n";
-  const int64_t whole = m.num_layers * m.num_attention_heads * (m.mla.query_head_dim() + m.mla.v_head_dim);
-  return text + ": latent attention keeps one vector of " +
-         std::to_string(m.mla.kv_lora_rank + m.mla.qk_pos_emb_head_dim) +
-         " a layer; keys and values of all heads are " + bytes(whole) + "\n";
-}
-
-// "  made of   attention 11.4B, routed experts 654B, ...", in the order of the forward pass
-std::string parts_text(const ModelConfig& model) {
-  std::vector<std::pair<std::string, int64_t>> parts;
-  for (const ModuleRow& row : module_table(model)) {
-    const std::string part = row.mtp ? "MTP" : name(row.part);
-    const auto same = [&](const auto& seen) { return seen.first == part; };
-    const auto found = std::find_if(parts.begin(), parts.end(), same);
-    if (found == parts.end()) {
-      parts.emplace_back(part, row.parameters());
-    } else {
-      found->second += row.parameters();
-    }
-  }
-  std::vector<std::string> words;
-  for (const auto& [part, count] : parts)
-    if (count > 0) words.push_back(part + " " + human_count(static_cast<double>(count)));
-  return "  made of   " + join(words, ", ") + "\n";
 }
 
 std::string token_text(const RunPlan& plan, const ModelCounts& counts) {
@@ -99,7 +68,7 @@ std::string token_text(const RunPlan& plan, const ModelCounts& counts) {
         human_count(static_cast<double>(counts.mtp_active)).c_str(),
         human_count(counts.mtp_forward_flops_per_token).c_str());
   }
-  return text + cache_text(plan) + parts_text(m) + "\n";
+  return text + "  KV cache  " + cache_text(plan) + "\n  made of   " + parts_text(m) + "\n\n";
 }
 
 std::string module_text(const ModelConfig& m, const ModelCounts& counts, const Style& style) {
@@ -185,7 +154,7 @@ std::string info_json(const RunPlan& plan) {
                       {"forward_flops_per_token", counts.forward_flops_per_token},
                       {"mtp_forward_flops_per_token", counts.mtp_forward_flops_per_token},
                       {"training_flops_per_token", m.training_flops_per_token(m.seq_length)},
-                      {"kv_cache_bytes_per_token", kv_cache_elements_per_token(m) * element_bytes(plan)},
+                      {"kv_cache_bytes_per_token", kv_cache_bytes_per_token(plan)},
                       {"modules", modules_json(m)},
                       {"rank",
                        {{"layout", layout_text(plan, true)},

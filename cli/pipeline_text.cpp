@@ -3,21 +3,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/model_text.h"
 #include "core/base/text.h"
 #include "core/pipeline/simulate.h"
 #include "core/pipeline/verify.h"
 
 namespace ranklab {
-
-std::string counts_text(const ModelCounts& counts) {
-  const auto text = [](int64_t count) { return human_count(static_cast<double>(count)); };
-  std::string out = text(counts.total) + " parameters";
-  if (counts.active < counts.total) {
-    out += ", " + text(counts.active) + " active";
-    if (counts.embedding > 0) out += " (" + text(counts.active - counts.embedding) + " without the embedding)";
-  }
-  return counts.mtp > 0 ? out + ", MTP " + text(counts.mtp) : out;
-}
 
 std::string model_title(const RunPlan& plan, int64_t parameters) {
   const TrainConfig& c = plan.config;

@@ -4,13 +4,10 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "core/model/module_table.h"
 #include "core/runtime/train_config.h"
 
 namespace ranklab {
 
-// "870k parameters"; of experts "671B parameters, 37.6B active (36.6B without the embedding)", and MTP modules apart
-std::string counts_text(const ModelCounts& counts);
 // "gpt_tiny: 870k parameters, 4 layers, hidden 128, sequence 128, fp32". `parameters`: as many as were made.
 std::string model_title(const RunPlan& plan, int64_t parameters);
 // "pp 4 x dp 1 x tp 2", pp only when there is one; with its schedule "pp 4 (zb-h1) x dp 1 x tp 2"; of experts also

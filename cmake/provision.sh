@@ -6,7 +6,7 @@ set -euo pipefail
 verbose=${1:-}
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/ranklab"
 packages=(g++ cmake ninja-build ccache mold pkg-config python3 python3-pip ca-certificates unzip
-          libgloo-dev libcli11-dev libgtest-dev libgmock-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libssl-dev openmpi-bin iproute2 bible-kjv)
+          libgloo-dev libcli11-dev libgtest-dev libgmock-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libxxhash-dev libssl-dev openmpi-bin iproute2 bible-kjv)
 viz_packages=(libglfw3-dev libgl-dev libpng-dev libgl1-mesa-dri fonts-dejavu-core xvfb xauth)
 
 say() { echo "ranklab setup: $*" >&2; }

@@ -32,6 +32,14 @@ std::string free_bytes(const std::string& folder) {
   return ", " + human_bytes(static_cast<double>(room.f_bavail) * static_cast<double>(room.f_frsize)) + " free";
 }
 
+int again_if_interrupted(const auto& call) {
+  int result = 0;
+  do {
+    result = call();
+  } while (result < 0 && errno == EINTR);
+  return result;
+}
+
 }  // namespace
 
 AtomicFile::AtomicFile(std::string path, ErrorText words, AtomicFileOptions options)
@@ -40,9 +48,9 @@ AtomicFile::AtomicFile(std::string path, ErrorText words, AtomicFileOptions opti
   constexpr int kTries = 100;
   for (int i = 0; i < kTries && fd_ < 0; ++i) {
     temporary_ = fresh_name(path_);
-    do {
-      fd_ = options_.calls->open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    } while (fd_ < 0 && errno == EINTR);
+    fd_ = again_if_interrupted([this] {
+      return options_.calls->open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    });
     if (fd_ < 0 && errno != EEXIST) break;
   }
   if (fd_ < 0) refuse("create");
@@ -75,15 +83,12 @@ void AtomicFile::write(std::string_view bytes) {
 
 // After any other error than EINTR the kernel may have forgotten the pages: asking again would answer "done".
 void AtomicFile::sync(int fd, const char* call) {
-  int result = 0;
-  do {
-    result = options_.calls->sync(fd);
-  } while (result != 0 && errno == EINTR);
-  if (result != 0) refuse(call);
+  if (again_if_interrupted([&] { return options_.calls->sync(fd); }) != 0) refuse(call);
 }
 
 void AtomicFile::sync_folder() {
-  const int folder = options_.calls->open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  const int folder = again_if_interrupted(
+      [this] { return options_.calls->open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0); });
   if (folder < 0) refuse("open the folder");
   try {
     sync(folder, "sync the folder");

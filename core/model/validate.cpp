@@ -95,6 +95,7 @@ void check_at_most(const char* flag, int64_t value, const char* most_flag, int64
 void check_experts(const ModelConfig& c, int tp) {
   const MoeConfig& m = c.moe;
   check_size("--num-experts", m.num_experts, 1 << 16);
+  check_at_most("--num-layers x --num-experts", c.num_layers * m.num_experts, "of all layers", 1 << 22);
   check_at_most("--moe-router-topk", m.topk, "--num-experts", m.num_experts);
   check_size("--moe-ffn-hidden-size", c.expert_ffn(), kWidth);
   check_number("--moe-shared-expert-intermediate-size", static_cast<double>(m.shared_ffn_hidden_size),

@@ -1,8 +1,4 @@
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/pipeline/csv.h"
@@ -51,22 +47,10 @@ std::string schedule_csv(const Schedule& schedule, ScheduleDialect dialect) {
 }
 
 void write_schedule(const Schedule& schedule, const std::string& path, ScheduleDialect dialect) {
-  const std::string text = schedule_csv(schedule, dialect), temporary = path + ".partial";
-  const auto refuse = [&](const std::string& what) {
-    const std::string reason = std::strerror(errno);
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
-    throw Error(ErrorKind::kIo, {.where = "schedule " + schedule.name,
-                                 .what = what,
-                                 .got = quote(path) + ": " + reason,
-                                 .fix = "give --out a path that can be written"});
-  };
-  errno = 0;
-  std::ofstream out(temporary, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) refuse("cannot write the file");
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) refuse("cannot give the file its name");
+  write_file_atomically(path, schedule_csv(schedule, dialect),
+                        {.where = "schedule " + schedule.name,
+                         .what = "cannot write the file",
+                         .fix = "give --out a path that can be written"});
 }
 
 }  // namespace ranklab

@@ -1,7 +1,5 @@
 #include "core/plan/dispatch_walk.h"
 
-#include <cmath>
-
 #include "core/base/error.h"
 #include "core/plan/token_spread.h"
 
@@ -14,12 +12,10 @@ constexpr int64_t kStampBytes = 16;  // of a row that is put: source and index
 int64_t ep(const LayerWalk& w) { return w.shape().dims.ep; }
 int64_t hidden(const LayerWalk& w) { return w.shape().model.hidden_size; }
 // A row with its weights and experts.
-int64_t packed(const LayerWalk& w) { return hidden(w) + 2 * w.shape().model.moe.topk; }
+int64_t packed(const LayerWalk& w) { return packed_width(w.shape()); }
 int64_t row_bytes(const LayerWalk& w, int64_t width) { return width * w.shape().element_bytes(); }
 int64_t routed(const LayerWalk& w) { return w.shape().routed_tokens(); }
-int64_t copies(const LayerWalk& w, int64_t places) {
-  return std::llround(static_cast<double>(w.local_tokens()) * expected_places(w.shape().model.moe, places));
-}
+int64_t copies(const LayerWalk& w, int64_t places) { return token_copies(w.shape(), places); }
 void copy_rows(LayerWalk& w, int64_t rows, int64_t width) { w.kernel(2 * w.rows(rows, width)); }
 
 void sort_assignments(LayerWalk& w) { w.kernel(6.0 * static_cast<double>(routed(w) * kNumberBytes), 3); }
@@ -57,25 +53,34 @@ void all_to_all_dispatch_grad(LayerWalk& w) {
 }
 
 // --- what the others have in common: packed tokens, and sums of own experts ---
-void pack(LayerWalk& w) { w.kernel(2 * w.rows(w.local_tokens(), packed(w)), 2); }
-void pack_grad(LayerWalk& w) { w.kernel(w.rows(w.local_tokens(), packed(w)), 2); }
+double numbers(const LayerWalk& w, int64_t rows) {  // one for each slot
+  return static_cast<double>(rows * w.shape().model.moe.topk * kNumberBytes);
+}
+double full(const LayerWalk& w, int64_t rows) { return w.rows(rows, hidden(w)); }
 
-// The rows that arrived, `tokens` of them, for their experts here.
+void pack(LayerWalk& w) { w.kernel(2 * w.rows(w.local_tokens(), packed(w)), 2); }
+
+// Of `tokens` rows that arrived, those of their assignments that are this rank's.
 void own_rows(LayerWalk& w, int64_t tokens) {
-  w.kernel(static_cast<double>(4 * tokens * w.shape().model.moe.topk * kNumberBytes), 6);
-  sort_assignments(w);
+  w.kernel(26 * numbers(w, tokens), 10);
   reorder(w, routed(w));
 }
 void own_rows_grad(LayerWalk& w, int64_t tokens) {
-  reorder_grad(w, routed(w));
-  w.kernel(3 * w.rows(tokens, packed(w)), 4);  // gradients of tokens and of weights meet
+  w.kernel(full(w, tokens));
+  w.kernel(3 * full(w, routed(w)));
+  w.kernel(7 * w.rows(tokens, packed(w)), 5);  // gradients of tokens and of weights meet
 }
 void own_sum(LayerWalk& w, int64_t tokens) {
-  w.kernel(2 * w.rows(routed(w), hidden(w)), 2);  // times the weights
-  w.kernel(w.rows(tokens, hidden(w)));
-  w.kernel(3 * w.rows(routed(w), hidden(w)));
+  w.kernel(4 * numbers(w, tokens), 2);  // their weights
+  w.kernel(2 * full(w, routed(w)));
+  w.kernel(full(w, tokens));
+  w.kernel(3 * full(w, routed(w)) + 2 * full(w, tokens));
 }
-void own_sum_grad(LayerWalk& w) { w.kernel(7 * w.rows(routed(w), hidden(w)), 6); }
+void own_sum_grad(LayerWalk& w) {
+  w.kernel(2 * full(w, routed(w)));
+  w.kernel(6 * full(w, routed(w)), 3);
+  w.kernel(2 * numbers(w, w.local_tokens()), 2);
+}
 
 // --- allgather ---
 void gather_or_reduce(LayerWalk& w, Verb verb, int64_t width) {
@@ -98,7 +103,23 @@ void all_gather_combine_grad(LayerWalk& w) {
 void all_gather_dispatch_grad(LayerWalk& w) {
   own_rows_grad(w, ep(w) * w.local_tokens());
   gather_or_reduce(w, Verb::kReduceScatter, packed(w));
-  pack_grad(w);
+}
+
+// --- hops of packed tokens (packed_hop.h): to their places, the sums back, and the gradients of both ---
+void find_places(LayerWalk& w, int64_t tokens) { w.kernel(9 * numbers(w, tokens), 8); }
+void hop(LayerWalk& w, int64_t rows) {
+  w.kernel(4 * w.rows(rows, packed(w)), 2);
+  w.kernel(14 * numbers(w, rows), 5);
+}
+void hop_back(LayerWalk& w, int64_t left, int64_t rows) {
+  w.kernel(full(w, left));
+  w.kernel(3 * full(w, rows) + 2 * full(w, left));
+}
+void hop_back_grad(LayerWalk& w, int64_t rows) { w.kernel(2 * full(w, rows)); }
+void hop_grad(LayerWalk& w, int64_t left, int64_t rows) {
+  w.kernel(3 * w.rows(rows, packed(w)), 2);
+  w.kernel(w.rows(left, packed(w)));
+  w.kernel(3 * w.rows(rows, packed(w)));
 }
 
 // --- dedup: a hop between nodes, a hop inside the node ---
@@ -106,97 +127,120 @@ struct Hops {
   explicit Hops(const LayerWalk& w)
       : in_node(w.shape().ep_members_in_node()),
         nodes(ep(w) / in_node),
-        taken_in(copies(w, nodes)),
-        arrived(copies(w, ep(w))) {}
+        left(w.local_tokens()),
+        taken_in(nodes > 1 ? copies(w, nodes) : left),
+        arrived(in_node > 1 ? copies(w, ep(w)) : taken_in) {}
   int64_t in_node, nodes;
-  int64_t taken_in;  // rows of a rank after the first hop ...
+  int64_t left;      // tokens of a rank
+  int64_t taken_in;  // rows after the first hop ...
   int64_t arrived;   // ... and after the second
 };
 
 void between_nodes(LayerWalk& w, const Hops& hops, int64_t width) {
-  if (hops.nodes == 1) return;
   const int64_t bytes = hops.taken_in * row_bytes(w, width);
   w.visitor().wait(w.visitor().exchange(
       Axis::kEp, {.logical = bytes, .in_node = 0, .across = bytes / hops.nodes * (hops.nodes - 1)}));
 }
 void inside_node(LayerWalk& w, const Hops& hops, int64_t width) {
-  if (hops.in_node == 1) return;
   const int64_t bytes = hops.arrived * row_bytes(w, width);
   w.visitor().wait(w.visitor().exchange(
       Axis::kEp, {.logical = bytes, .in_node = bytes / hops.in_node * (hops.in_node - 1), .across = 0}));
-}
-void hop_kernels(LayerWalk& w, int64_t rows) {
-  w.kernel(static_cast<double>(10 * rows * w.shape().model.moe.topk * kNumberBytes), 18);  // who goes where
-  w.kernel(2 * w.rows(rows, packed(w)), 3);
 }
 
 void dedup_dispatch(LayerWalk& w) {
   const Hops hops(w);
   pack(w);
-  share_numbers(w, Axis::kEp, ep(w) + hops.nodes);
-  if (hops.nodes > 1) hop_kernels(w, hops.taken_in);
-  between_nodes(w, hops, packed(w));
-  if (hops.in_node > 1) hop_kernels(w, hops.arrived);
-  inside_node(w, hops, packed(w));
+  if (hops.nodes > 1) find_places(w, hops.left);
+  if (hops.in_node > 1) find_places(w, hops.left);
+  share_numbers(w, Axis::kEp, (hops.nodes > 1 ? hops.nodes : 0) + (hops.in_node > 1 ? ep(w) : 0));
+  if (hops.nodes > 1) {
+    hop(w, hops.taken_in);
+    between_nodes(w, hops, packed(w));
+    w.kernel(2 * numbers(w, hops.taken_in));
+    if (hops.in_node > 1) find_places(w, hops.taken_in);
+  }
+  if (hops.in_node > 1) {
+    hop(w, hops.arrived);
+    inside_node(w, hops, packed(w));
+  }
   own_rows(w, hops.arrived);
 }
 void dedup_combine(LayerWalk& w) {
   const Hops hops(w);
   own_sum(w, hops.arrived);
-  inside_node(w, hops, hidden(w));
-  if (hops.in_node > 1) w.kernel(4 * w.rows(hops.arrived, hidden(w)), 2);
-  between_nodes(w, hops, hidden(w));
-  if (hops.nodes > 1) w.kernel(4 * w.rows(hops.taken_in, hidden(w)), 2);
+  if (hops.in_node > 1) {
+    inside_node(w, hops, hidden(w));
+    hop_back(w, hops.taken_in, hops.arrived);
+  }
+  if (hops.nodes > 1) {
+    between_nodes(w, hops, hidden(w));
+    hop_back(w, hops.left, hops.taken_in);
+  }
 }
 void dedup_combine_grad(LayerWalk& w) {
   const Hops hops(w);
-  if (hops.nodes > 1) copy_rows(w, hops.taken_in, hidden(w));
-  between_nodes(w, hops, hidden(w));
-  if (hops.in_node > 1) copy_rows(w, hops.arrived, hidden(w));
-  inside_node(w, hops, hidden(w));
+  if (hops.nodes > 1) {
+    hop_back_grad(w, hops.taken_in);
+    between_nodes(w, hops, hidden(w));
+  }
+  if (hops.in_node > 1) {
+    hop_back_grad(w, hops.arrived);
+    inside_node(w, hops, hidden(w));
+  }
   own_sum_grad(w);
 }
 void dedup_dispatch_grad(LayerWalk& w) {
   const Hops hops(w);
   own_rows_grad(w, hops.arrived);
-  inside_node(w, hops, packed(w));
-  if (hops.in_node > 1) w.kernel(4 * w.rows(hops.arrived, packed(w)), 3);
-  between_nodes(w, hops, packed(w));
-  if (hops.nodes > 1) w.kernel(4 * w.rows(hops.taken_in, packed(w)), 3);
-  pack_grad(w);
+  if (hops.in_node > 1) {
+    inside_node(w, hops, packed(w));
+    hop_grad(w, hops.taken_in, hops.arrived);
+  }
+  if (hops.nodes > 1) {
+    between_nodes(w, hops, packed(w));
+    hop_grad(w, hops.left, hops.taken_in);
+  }
 }
 
-// --- rdep: puts to every owner, one after another ---
-void put_to_peers(LayerWalk& w, int64_t width) {
-  const int64_t rows = copies(w, ep(w)) / ep(w);
-  int last = -1;
-  for (int64_t peer = 1; peer < ep(w); ++peer)
-    last = w.post(Axis::kEp, Verb::kSend, rows * (row_bytes(w, width) + kStampBytes));
-  if (last >= 0) w.visitor().wait(last);
-  if (ep(w) > 1) copy_rows(w, copies(w, ep(w)), width);
+// --- rdep: one put to every owner ---
+void put_to_owners(LayerWalk& w, int64_t width) {
+  const int64_t row = row_bytes(w, width) + kStampBytes, near = w.shape().ep_members_in_node();
+  const int64_t each = copies(w, ep(w)) / ep(w) * row;
+  w.visitor().wait(w.visitor().exchange(Axis::kEp, {.logical = each * (ep(w) - 1),
+                                                    .in_node = each * (near - 1),
+                                                    .across = each * (ep(w) - near),
+                                                    .puts = ep(w) - 1}));
+  w.kernel(2 * static_cast<double>(copies(w, ep(w)) * row));  // into the order of their sources
 }
 
 void rdep_dispatch(LayerWalk& w) {
   pack(w);
-  if (ep(w) > 1) hop_kernels(w, copies(w, ep(w)));
-  put_to_peers(w, packed(w));
+  if (ep(w) > 1) {
+    w.kernel(static_cast<double>(2 * w.shape().model.moe.num_experts * kNumberBytes), 2);
+    find_places(w, w.local_tokens());
+    hop(w, copies(w, ep(w)));
+    put_to_owners(w, packed(w));
+  }
   own_rows(w, copies(w, ep(w)));
 }
 void rdep_combine(LayerWalk& w) {
   own_sum(w, copies(w, ep(w)));
-  put_to_peers(w, hidden(w));
-  if (ep(w) > 1) w.kernel(4 * w.rows(copies(w, ep(w)), hidden(w)), 2);
+  if (ep(w) == 1) return;
+  put_to_owners(w, hidden(w));
+  hop_back(w, w.local_tokens(), copies(w, ep(w)));
 }
 void rdep_combine_grad(LayerWalk& w) {
-  if (ep(w) > 1) copy_rows(w, copies(w, ep(w)), hidden(w));
-  put_to_peers(w, hidden(w));
+  if (ep(w) > 1) {
+    hop_back_grad(w, copies(w, ep(w)));
+    put_to_owners(w, hidden(w));
+  }
   own_sum_grad(w);
 }
 void rdep_dispatch_grad(LayerWalk& w) {
   own_rows_grad(w, copies(w, ep(w)));
-  put_to_peers(w, packed(w));
-  if (ep(w) > 1) w.kernel(4 * w.rows(copies(w, ep(w)), packed(w)), 3);
-  pack_grad(w);
+  if (ep(w) == 1) return;
+  put_to_owners(w, packed(w));
+  hop_grad(w, w.local_tokens(), copies(w, ep(w)));
 }
 
 constexpr DispatchWalk kDispatchWalks[] = {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/plan/token_spread.h"
+
 namespace ranklab {
 namespace {
 
@@ -39,6 +41,18 @@ LayerMemory mlp(const StepShape& s, int64_t ffn) {
           .temporary = s.tokens() * ffn + up + 2 * stream(s)};
 }
 
+// Where tokens travel packed, the backward of their way holds several gradients of the same rows.
+int64_t packed_temporary(const StepShape& s) {
+  const int64_t ep = s.dims.ep, nodes = ep / s.ep_members_in_node();
+  const bool collects = s.moe_dispatcher == "allgather", hops_twice = s.moe_dispatcher == "dedup";
+  if (s.moe_dispatcher == "alltoall" || ep == 1) return 0;
+  const int64_t arrived = collects ? ep * s.local_tokens() : token_copies(s, ep);
+  int64_t rows = 3 * arrived;
+  if (!collects) rows += 4 * arrived;
+  if (hops_twice && nodes > 1) rows += 4 * token_copies(s, nodes);
+  return rows * packed_width(s);
+}
+
 // The rows that arrive, both hidden layers of them, and the outputs by slot, which the weights' gradients need. The
 // router keeps the norm's output and a few matrices of scores.
 LayerMemory experts(const StepShape& s) {
@@ -47,10 +61,11 @@ LayerMemory experts(const StepShape& s) {
   const int64_t arrived = s.routed_tokens() * s.dims.etp, scores = s.local_tokens() * m.num_experts;
   const int64_t own = s.routed_tokens() * s.model.hidden_size;
   const int64_t rows = arrived * (s.model.hidden_size + up + ffn);
+  const int64_t products = arrived * (up + ffn) + own;
   return {.kept = stream(s) + 4 * scores + rows + own,
           .deferred = rows + arrived * (up + s.model.hidden_size),
           .row_gradients = 0,
-          .temporary = arrived * (up + ffn) + own + 2 * stream(s)};
+          .temporary = std::max(products, packed_temporary(s)) + 2 * stream(s)};
 }
 
 }  // namespace

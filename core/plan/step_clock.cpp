@@ -31,6 +31,7 @@ int StepClock::post(Axis axis, Verb verb, int64_t logical_bytes) {
 
 int StepClock::exchange(Axis axis, const PlannedExchange& bytes) {
   const LinkCost& cost = links(axis);
+  if (bytes.puts > 0) return begin(axis, static_cast<double>(cost.puts(bytes.in_node, bytes.across).total_ns));
   const int64_t charged = cost.exchange_bytes(bytes.in_node, bytes.across);
   return begin(axis, static_cast<double>(cost.collective(Verb::kAllToAll, charged).total_ns));
 }

@@ -18,6 +18,7 @@ namespace ranklab {
 struct PlannedExchange {
   int64_t logical = 0;              // bytes given to it
   int64_t in_node = 0, across = 0;  // of them those for other ranks, on the node and on others
+  int64_t puts = 0;                 // so many messages that leave one after another, instead of one collective
 };
 // Of equally many bytes for each member of the ep group.
 PlannedExchange even_exchange(const StepShape& shape, int64_t logical_bytes);

@@ -1,6 +1,7 @@
 #include "core/plan/token_spread.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace ranklab {
 namespace {
@@ -27,5 +28,11 @@ double expected_places(const MoeConfig& m, int64_t places) {
   const double even = static_cast<double>(places) * (1 - none_of(each, m.topk, m.num_experts));
   return limited ? std::min(even, static_cast<double>(m.group_topk)) : even;
 }
+
+int64_t token_copies(const StepShape& s, int64_t places) {
+  return std::llround(static_cast<double>(s.local_tokens()) * expected_places(s.model.moe, places));
+}
+
+int64_t packed_width(const StepShape& s) { return s.model.hidden_size + 2 * s.model.moe.topk; }
 
 }  // namespace ranklab

@@ -5,11 +5,15 @@
 #pragma once
 #include <cstdint>
 
-#include "core/model/moe_config.h"
+#include "core/plan/step_shape.h"
 
 namespace ranklab {
 
 // REQUIRES: places divides num_experts.
 double expected_places(const MoeConfig& moe, int64_t places);
+// Copies of a rank's tokens that this makes.
+int64_t token_copies(const StepShape& shape, int64_t places);
+// Elements of a token that travels with its weights and experts (core/parallel/expert/packed_tokens.h).
+int64_t packed_width(const StepShape& shape);
 
 }  // namespace ranklab

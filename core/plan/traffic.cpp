@@ -24,8 +24,8 @@ class TrafficCount final : public StepVisitor {
     return 0;
   }
   int exchange(Axis axis, const PlannedExchange& bytes) override {
-    VerbTraffic& traffic = traffic_[{axis, Verb::kAllToAll}];
-    ++traffic.calls;
+    VerbTraffic& traffic = traffic_[{axis, bytes.puts > 0 ? Verb::kSend : Verb::kAllToAll}];
+    traffic.calls += bytes.puts > 0 ? bytes.puts : 1;
     traffic.logical_bytes += bytes.logical;
     traffic.ring_bytes += bytes.in_node + bytes.across;
     traffic.across_bytes += bytes.across;
@@ -66,17 +66,11 @@ RankCount count_rank(const StepShape& shape, const Schedule& schedule, int pp_ra
   return {count.take(), count.take_sent()};
 }
 
-// The part of a member's bytes that leaves its node. Messages between experts' ranks go to all of them alike.
+// The part of a member's bytes that leaves its node.
 int64_t bytes_across(const Group& group, size_t member, Verb verb, const VerbTraffic& traffic, int gpus_per_node) {
-  if (verb == Verb::kAllToAll) return traffic.across_bytes;
-  const size_t n = group.global_ranks.size();
-  const auto away = [&](size_t i) {
-    return group.global_ranks[i % n] / gpus_per_node != group.global_ranks[member] / gpus_per_node ? 1 : 0;
-  };
-  if (verb != Verb::kSend || group.axis != Axis::kEp) return away(member + 1) * traffic.ring_bytes;
-  int64_t peers = 0;
-  for (size_t i = 0; i < n; ++i) peers += away(i);
-  return traffic.ring_bytes / static_cast<int64_t>(n - 1) * peers;
+  if (verb == Verb::kAllToAll || (verb == Verb::kSend && group.axis == Axis::kEp)) return traffic.across_bytes;
+  const int next = group.global_ranks[(member + 1) % group.global_ranks.size()];
+  return next / gpus_per_node != group.global_ranks[member] / gpus_per_node ? traffic.ring_bytes : 0;
 }
 
 int64_t messages_across_nodes(const Group& group, size_t member, const RankCount& count, int gpus_per_node) {

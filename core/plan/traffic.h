@@ -22,7 +22,7 @@ struct VerbTraffic {
   int64_t calls = 0;
   int64_t logical_bytes = 0;
   int64_t ring_bytes = 0;    // sent by this rank
-  int64_t across_bytes = 0;  // of an all_to_all: the part of them for other nodes
+  int64_t across_bytes = 0;  // of exchanges between experts' ranks: the part of them for other nodes
 
   bool operator==(const VerbTraffic&) const = default;
 };

@@ -79,6 +79,15 @@ int64_t LinkCost::exchange_bytes(int64_t inside, int64_t between) const {
   return std::max(between, static_cast<int64_t>(std::ceil(static_cast<double>(inside) * slower)));
 }
 
+TransferCost LinkCost::puts(int64_t inside, int64_t between) const {
+  TransferCost cost = transfer(intra_, between > 0 ? 0 : 1, inside);
+  const TransferCost far = transfer(inter_, between > 0 ? 1 : 0, between);
+  return {.latency_ns = cost.latency_ns + far.latency_ns,
+          .total_ns = cost.total_ns + far.total_ns,
+          .algorithm_bytes = inside + between,
+          .steps = 1};
+}
+
 TransferCost LinkCost::message(int from_group_rank, int to_group_rank, int64_t bytes) const {
   const int from = node_.at(static_cast<size_t>(from_group_rank));
   const int to = node_.at(static_cast<size_t>(to_group_rank));

@@ -35,6 +35,8 @@ class LinkCost {
   // The links inside a node and those between nodes work at the same time.
   int64_t exchange_bytes(std::span<const int64_t> bytes_of_member, int self) const;
   int64_t exchange_bytes(int64_t inside_node, int64_t between_nodes) const;
+  // Messages of these bytes that leave one after another, until the last one has arrived.
+  TransferCost puts(int64_t inside_node, int64_t between_nodes) const;
   bool crosses_nodes() const { return crosses_nodes_; }
 
  private:

@@ -14,45 +14,51 @@
 #include "core/base/text.h"
 
 namespace ranklab {
+namespace {
 
-GzWriter::GzWriter(std::string path) : path_(std::move(path)) {
-  temporary_ = path_ + ".tmp" + std::to_string(::getpid());
+ErrorText words(const std::string& path) {
+  return {.where = "trace file " + path,
+          .what = "cannot write the file",
+          .fix = "check that the folder exists, is writable, and has space"};
+}
+
+}  // namespace
+
+GzWriter::GzWriter(std::string path) : file_(path, words(path)) {
+  errno = 0;
+  const int own = ::dup(file_.descriptor());
   // "T": as it is, without a gzip header, so that both forms go through one writer.
-  file_ = gzopen(temporary_.c_str(), path_.ends_with(".gz") ? "wb6" : "wbT");
-  if (file_ == nullptr) fail("cannot create the file");
-  gzbuffer(static_cast<gzFile>(file_), 1 << 17);
+  if (own >= 0) stream_ = gzdopen(own, path.ends_with(".gz") ? "wb6" : "wbT");
+  if (stream_ == nullptr) {
+    const int reason = errno;
+    if (own >= 0) ::close(own);
+    errno = reason;
+    fail("open");
+  }
+  gzbuffer(static_cast<gzFile>(stream_), 1 << 17);
 }
 
 GzWriter::~GzWriter() {
-  if (file_ == nullptr) return;
-  gzclose(static_cast<gzFile>(file_));
-  std::remove(temporary_.c_str());
+  if (stream_ != nullptr) gzclose(static_cast<gzFile>(stream_));
 }
 
-void GzWriter::fail(const std::string& what) {
-  const std::string reason = errno != 0 ? std::strerror(errno) : "an error of the compressor";
-  throw Error(ErrorKind::kIo, {.where = "trace file " + path_,
-                               .what = what,
-                               .got = reason,
-                               .fix = "check that the folder exists, is writable, and has space"});
+// zlib leaves errno alone when the fault is its own.
+void GzWriter::fail(const char* call) const {
+  if (errno == 0) errno = ENOMEM;
+  file_.refuse(call);
 }
 
 void GzWriter::write(std::string_view text) {
   if (text.empty()) return;
   errno = 0;
-  const int written = gzwrite(static_cast<gzFile>(file_), text.data(), static_cast<unsigned>(text.size()));
-  if (written != static_cast<int>(text.size())) fail("cannot write");
+  const int written = gzwrite(static_cast<gzFile>(stream_), text.data(), static_cast<unsigned>(text.size()));
+  if (written != static_cast<int>(text.size())) fail("write");
 }
 
 void GzWriter::commit() {
   errno = 0;
-  const int closed = gzclose(static_cast<gzFile>(std::exchange(file_, nullptr)));
-  if (closed != Z_OK || std::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    const int saved = errno;
-    std::remove(temporary_.c_str());
-    errno = saved;
-    fail("cannot finish the file");
-  }
+  if (gzclose(static_cast<gzFile>(std::exchange(stream_, nullptr))) != Z_OK) fail("write");
+  file_.commit();
 }
 
 GzReader::GzReader(std::string path) : path_(std::move(path)) {

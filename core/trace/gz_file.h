@@ -1,9 +1,11 @@
-// A text file that appears whole or not at all: written under a temporary name in the same folder, renamed by commit().
-// A path ending in ".gz" is compressed (zlib). Thread rule: one thread.
+// A text file that appears whole or not at all (core/base/atomic_file.h). A path ending in ".gz" is compressed (zlib).
+// Thread rule: one thread.
 #pragma once
 #include <functional>
 #include <string>
 #include <string_view>
+
+#include "core/base/atomic_file.h"
 
 namespace ranklab {
 
@@ -18,10 +20,9 @@ class GzWriter {
   void commit();
 
  private:
-  [[noreturn]] void fail(const std::string& what);
-  std::string path_;
-  std::string temporary_;
-  void* file_ = nullptr;  // gzFile
+  [[noreturn]] void fail(const char* call) const;
+  AtomicFile file_;
+  void* stream_ = nullptr;  // gzFile, on a descriptor of its own
 };
 
 // Reads a plain or gzip file in pieces. Throws kBadFile when it cannot be opened, kBadFile when the compressed data is

@@ -87,7 +87,9 @@ TEST(DryRun, PlansTheLayoutThatDeepSeekV3WasTrainedIn) {
   EXPECT_LT(data["estimate"]["mfu"], 0.8);
   EXPECT_THAT(
       train("--dry-run --preset deepseek_v3 --world-size 2048 --pp 16 --ep 64 --tp 1 --gbs 15360 --mbs 1").output,
-      HasSubstr("671B parameters, 37.6B active (36.6B without the embedding), MTP 11.6B"));
+      testing::AllOf(HasSubstr("671B parameters, 37.6B active (36.6B without the embedding), MTP 11.6B"),
+                     HasSubstr("shared experts 2.55B, routed experts 654B, head 927M, MTP 11.6B"),
+                     HasSubstr("KV cache 137 KiB a token in fp32: latent attention")));
 }
 
 TEST(DryRun, WarnsWhenARankDoesNotFitTheProfile) {

@@ -118,6 +118,7 @@ TEST(Readme, TheOverlapFiguresAreThoseOfTheRuns) {
 TEST(Readme, EveryFlagItNamesExists) {
   std::string help = output_of("train --help") + output_of("--help");
   for (const char* sub : {"bench collectives",
+                          "bench dispatchers",
                           "bench train",
                           "bench step",
                           "bench overhead",

@@ -1,12 +1,16 @@
 // Traffic by hand: experts, bytes across nodes, and the textbook volume of the axis that the runtime does not run yet.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "core/base/error.h"
+#include "core/model/moe_dispatcher_names.h"
 #include "core/model/presets.h"
 #include "core/plan/planned_axes.h"
 #include "core/plan/planned_parameters.h"
 #include "core/plan/step_time.h"
 #include "core/plan/step_walk.h"
+#include "core/plan/token_spread.h"
 #include "core/plan/traffic.h"
 
 namespace ranklab {
@@ -129,6 +133,38 @@ TEST(Experts, TheRoutersLossCountsOverItsGroups) {
   s.model.moe.balancing = LoadBalancing::kGlobalAuxLoss;
   EXPECT_EQ(reduced(Axis::kTp).logical_bytes - tp.logical_bytes, 3 * 4 * 4 * 8);
   EXPECT_EQ(reduced(Axis::kDp).logical_bytes - dp.logical_bytes, 3 * 4 * 4 * 8);
+}
+
+// Of four experts on two places, two of a token lie on one place in 2 of 6 cases.
+TEST(TokenSpread, IsTheChanceOfAPlace) {
+  EXPECT_DOUBLE_EQ(expected_places({.num_experts = 4, .topk = 2}, 2), 2 * (1 - 1.0 / 6));
+  EXPECT_DOUBLE_EQ(expected_places({.num_experts = 4, .topk = 1}, 4), 1);
+  EXPECT_DOUBLE_EQ(expected_places({.num_experts = 8, .topk = 8}, 4), 4);
+  EXPECT_DOUBLE_EQ(expected_places({.num_experts = 8, .topk = 2}, 1), 1);
+  // Two of four groups, a place each: the four experts of a token's groups on two places.
+  EXPECT_DOUBLE_EQ(expected_places({.num_experts = 8, .topk = 2, .num_groups = 4, .group_topk = 2}, 4),
+                   2 * (1 - 1.0 / 6));
+  // In turn: neighbours.
+  EXPECT_DOUBLE_EQ(expected_places({.num_experts = 8, .topk = 4, .force_balance = true}, 4), 2);
+  EXPECT_DOUBLE_EQ(expected_places({.num_experts = 8, .topk = 2, .force_balance = true}, 2), 1);
+  // DeepSeek-V3 on eight nodes, a group each: 3.6 of the 4 nodes that a token may use.
+  EXPECT_NEAR(expected_places(model_preset("deepseek_v3").moe, 8), 3.62, 0.01);
+}
+
+TEST(Dispatchers, AreAllPlanned) {
+  StepShape s = shape({.world = 8, .ep = 8});
+  s.model.moe = {.num_experts = 8, .topk = 4};
+  std::map<std::string, AxisTraffic> rows;
+  for (const std::string& name : moe_dispatcher_names()) {
+    s.moe_dispatcher = name;
+    rows[name] = row(s, Axis::kEp, 4);
+  }
+  // A token goes to four ranks, two of them on the other node, and to that node once in 69 of 70 cases.
+  EXPECT_LT(rows["dedup"].bytes_across_nodes, rows["rdep"].bytes_across_nodes / 2);
+  EXPECT_LT(rows["rdep"].total_bytes, 1.2 * static_cast<double>(rows["alltoall"].total_bytes));
+  EXPECT_GT(rows["allgather"].total_bytes, 1.5 * static_cast<double>(rows["alltoall"].total_bytes));
+  s.moe_dispatcher = "none";
+  EXPECT_THROW(row(s, Axis::kEp, 4), Error);
 }
 
 TEST(Parameters, AreTheModulesOfTheModel) {

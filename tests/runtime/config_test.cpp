@@ -130,5 +130,15 @@ TEST(MemoryCheck, RefusesBeforeRanksStartAndSaysWhatWouldFit) {
   }
 }
 
+// Experts on 4 ranks each, so twice among 8; all else 8 times.
+TEST(MemoryCheck, ExpertsCountAsOftenAsTheyAreReplicated) {
+  TrainConfig c = tiny_config(8, 1);
+  c.parallel.ep = 4;
+  const int64_t dense = c.model.parameter_count();
+  c.model.moe = {.num_experts = 8, .topk = 2, .ffn_hidden_size = 24};
+  const int64_t experts = 2 * 8 * (3 * 32 * 24), mlps = 2 * (3 * 32 * 64), routers = 2 * 8 * 32;
+  EXPECT_EQ(fixed_bytes(resolve(c)), 4 * 4 * (8 * (dense - mlps + routers) + 2 * experts));
+}
+
 }  // namespace
 }  // namespace ranklab

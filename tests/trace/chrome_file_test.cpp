@@ -259,7 +259,9 @@ TEST(ChromeFile, AppearsWholeOrNotAtAll) {
   path.write("the file of before");
   EXPECT_THROW(write_chrome_trace(path, std::span(&broken, 1)), Error);
   EXPECT_EQ(path.content(), "the file of before");
-  EXPECT_FALSE(std::filesystem::exists(path.str() + ".tmp" + std::to_string(::getpid())));
+  const std::string name = std::filesystem::path(path.str()).filename().string();
+  for (const auto& entry : std::filesystem::directory_iterator(::testing::TempDir()))
+    EXPECT_FALSE(entry.path().filename().string().starts_with(name + ".")) << "left behind: " << entry.path();
   EXPECT_THROW(write_chrome_trace("/nowhere/trace.json", testing::sample_traces()), Error);
 }
 

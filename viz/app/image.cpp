@@ -1,30 +1,20 @@
 #include "viz/app/image.h"
 
 #include <png.h>
-#include <unistd.h>
 
-#include <cstdio>
-#include <filesystem>
 #include <string_view>
 
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 
 namespace ranklab::viz {
 namespace {
 
 void write_whole(std::string_view bytes, const std::string& path) {
-  const std::string temporary = path + ".part" + std::to_string(::getpid());
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
-  bool good = file != nullptr && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-  good = file != nullptr && std::fclose(file) == 0 && good;
-  std::error_code failed;
-  if (good) std::filesystem::rename(temporary, path, failed);
-  if (good && !failed) return;
-  std::filesystem::remove(temporary, failed);
-  throw Error(ErrorKind::kIo, {.where = "viz",
-                               .what = "cannot write a picture",
-                               .got = path,
-                               .fix = "check the folder, its permissions and the free space"});
+  write_file_atomically(path, bytes,
+                        {.where = "viz",
+                         .what = "cannot write a picture",
+                         .fix = "check the folder, its permissions and the free space"});
 }
 
 png_image description(const Image& image) {

@@ -1,0 +1,19 @@
+// A model's counts in words, for what shows models: `model info`, --dry-run and the start banner. Pure.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "core/model/module_table.h"
+#include "core/runtime/train_config.h"
+
+namespace ranklab {
+
+// "870k parameters"; of experts "671B parameters, 37.6B active (36.6B without the embedding)", and MTP modules apart
+std::string counts_text(const ModelCounts& counts);
+// "embedding 32.8k, norms 1.15k, attention 262k, ...", in the order of the forward pass
+std::string parts_text(const ModelConfig& model);
+// "4.00 KiB a token in fp32"; of latent attention with what it saves
+std::string cache_text(const RunPlan& plan);
+int64_t kv_cache_bytes_per_token(const RunPlan& plan);
+
+}  // namespace ranklab

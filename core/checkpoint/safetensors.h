@@ -1,0 +1,88 @@
+// Tensors in a file, data only: safetensors (safetensors_header.h), read by any framework, with checksums of our own
+// (integrity.h). A file appears whole or not at all, also when the power fails (core/base/atomic_file.h). The reader
+// refuses what is not exactly the format, checks each chunk it hands out, and gives out bytes of the file only.
+// Cost: writing hashes the bytes once and holds no second copy of them; reading holds the header, and a chunk where
+// less than a chunk is asked for. Thread rule: const calls from any thread; a path has one writer.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/atomic_file.h"
+#include "core/checkpoint/integrity.h"
+#include "core/checkpoint/read_only_file.h"
+#include "core/checkpoint/safetensors_header.h"
+
+namespace ranklab {
+
+struct TensorToWrite {
+  std::string name = {};
+  TensorType type = TensorType::kF32;
+  std::vector<int64_t> shape = {};
+  std::span<const std::byte> bytes = {};  // row-major, little-endian
+};
+
+struct SafetensorsWriteOptions {
+  std::map<std::string, std::string> metadata = {};
+  bool checksums = true;
+  uint64_t chunk_bytes = uint64_t{1} << 20;
+  bool durable = true;
+  FileCalls* calls = &system_file_calls();
+};
+
+struct WrittenSafetensors {
+  uint64_t file_bytes = 0;
+  uint64_t header_xxh3 = 0;  // stands for the whole file; 0 without checksums
+};
+
+// Lays data out as the format's own library does: types from the end of TensorType on, so that each tensor is aligned
+// to its elements, and by name within a type. Throws kInvalidArgument (a name twice or not plain, bytes that are not
+// the shape's, metadata that begins with "ranklab."), kIo.
+WrittenSafetensors write_safetensors(const std::string& path, std::span<const TensorToWrite> tensors,
+                                     const SafetensorsWriteOptions& options = {});
+
+struct DamagedChunk {
+  std::string tensor = {};
+  uint64_t begin = 0, end = 0;  // bytes of the tensor
+  uint64_t file_offset = 0;     // of begin
+  uint64_t got = 0, want = 0;   // xxh3
+};
+
+class SafetensorsFile {
+ public:
+  // Reads and checks all but the tensors' bytes. Throws kIo, kBadFile.
+  explicit SafetensorsFile(const std::string& path);
+
+  const std::string& path() const { return file_.path(); }
+  uint64_t file_bytes() const { return file_.size_bytes(); }
+  const std::vector<TensorEntry>& tensors() const { return header_.tensors; }              // by name
+  const TensorEntry* find(const std::string& name) const;                                  // null when there is none
+  const TensorEntry& tensor(const std::string& name) const;                                // throws kBadFile
+  const std::map<std::string, std::string>& metadata() const { return header_.metadata; }  // without the checksums
+  const std::optional<Checksums>& checksums() const { return checksums_; }
+
+  // Bytes of a tensor from `offset` on. Throws kBadFile when a chunk they lie in is damaged.
+  void read(const TensorEntry& tensor, uint64_t offset, std::span<std::byte> out) const;
+  std::vector<std::byte> read(const TensorEntry& tensor) const;
+  // Reads every byte; none without checksums.
+  std::vector<DamagedChunk> damaged_chunks() const;
+  // Throws kBadFile naming the first of them and how many there are.
+  void verify() const;
+
+ private:
+  void read_header();
+  void read_chunk(const TensorEntry& tensor, uint64_t index, std::span<std::byte> out) const;
+  DamagedChunk hash_chunk(const TensorEntry& tensor, uint64_t index, std::span<const std::byte> bytes) const;
+  [[noreturn]] void refuse(const DamagedChunk& chunk, const std::string& more) const;
+
+  ReadOnlyFile file_;
+  uint64_t data_begin_ = 0;
+  SafetensorsHeader header_;
+  std::optional<Checksums> checksums_;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,105 @@
+#include "core/checkpoint/tensor_diff.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <set>
+
+namespace ranklab {
+namespace {
+
+using Kind = TensorDifference::Kind;
+
+std::string describe(const TensorEntry* tensor) {
+  return tensor == nullptr ? "" : std::string(name(tensor->type)) + " " + shape_text(tensor->shape);
+}
+
+std::vector<int64_t> index_of(uint64_t element, const std::vector<int64_t>& shape) {
+  std::vector<int64_t> index(shape.size());
+  for (size_t dim = shape.size(); dim-- > 0;) {
+    const auto size = static_cast<uint64_t>(shape[dim]);
+    index[dim] = static_cast<int64_t>(element % size);
+    element /= size;
+  }
+  return index;
+}
+
+void add_distance(double a, double b, TensorDifference& difference) {
+  double absolute = std::abs(a - b), relative = absolute / std::max(std::abs(a), std::abs(b));
+  if (a == b || (std::isnan(a) && std::isnan(b))) {
+    absolute = relative = 0;
+  } else if (!std::isfinite(a) || !std::isfinite(b)) {
+    absolute = relative = std::numeric_limits<double>::infinity();
+  }
+  difference.max_absolute = std::max(difference.max_absolute, absolute);
+  difference.max_relative = std::max(difference.max_relative, relative);
+}
+
+// Pieces end between elements and, where both files have the same chunks, between those.
+uint64_t piece_bytes(const SafetensorsFile& a, const SafetensorsFile& b, uint64_t element_bytes) {
+  uint64_t bytes = uint64_t{1} << 20;
+  for (const SafetensorsFile* file : {&a, &b}) {
+    if (file->checksums()) bytes = std::max(bytes, file->checksums()->chunk_bytes);
+  }
+  return std::max(element_bytes, bytes / element_bytes * element_bytes);
+}
+
+void compare_values(const SafetensorsFile& a, const TensorEntry& in_a, const SafetensorsFile& b,
+                    const TensorEntry& in_b, TensorDifference& difference) {
+  const uint64_t width = size_bytes(in_a.type), bytes = in_a.size_bytes();
+  const uint64_t piece = std::min(piece_bytes(a, b, width), bytes);
+  std::vector<std::byte> from_a(piece), from_b(piece);
+  for (uint64_t begin = 0; begin < bytes; begin += piece) {
+    const uint64_t size = std::min(piece, bytes - begin);
+    a.read(in_a, begin, std::span(from_a).first(size));
+    b.read(in_b, begin, std::span(from_b).first(size));
+    if (std::memcmp(from_a.data(), from_b.data(), size) == 0) continue;
+    for (uint64_t at = 0; at < size; at += width) {
+      if (std::memcmp(&from_a[at], &from_b[at], width) == 0) continue;
+      if (difference.differing++ == 0) difference.first = index_of((begin + at) / width, in_a.shape);
+      if (difference.has_values)
+        add_distance(element_value(in_a.type, &from_a[at]), element_value(in_a.type, &from_b[at]), difference);
+    }
+  }
+}
+
+}  // namespace
+
+SafetensorsDifference diff_safetensors(const SafetensorsFile& a, const SafetensorsFile& b) {
+  SafetensorsDifference result;
+  std::set<std::string> names, keys;
+  for (const SafetensorsFile* file : {&a, &b}) {
+    for (const TensorEntry& tensor : file->tensors()) names.insert(tensor.name);
+    for (const auto& [key, value] : file->metadata()) keys.insert(key);
+  }
+  for (const std::string& key : keys) {
+    const auto in_a = a.metadata().find(key), in_b = b.metadata().find(key);
+    const bool both = in_a != a.metadata().end() && in_b != b.metadata().end();
+    if (!both || in_a->second != in_b->second) result.metadata.push_back(key);
+  }
+  for (const std::string& name : names) {
+    const TensorEntry *in_a = a.find(name), *in_b = b.find(name);
+    TensorDifference difference{.name = name, .a = describe(in_a), .b = describe(in_b)};
+    if (in_a == nullptr || in_b == nullptr) {
+      difference.kind = in_b == nullptr ? Kind::kOnlyInA : Kind::kOnlyInB;
+    } else if (in_a->type != in_b->type) {
+      difference.kind = Kind::kType;
+    } else if (in_a->shape != in_b->shape) {
+      difference.kind = Kind::kShape;
+    } else {
+      difference.elements = in_a->elements();
+      difference.has_values = is_float(in_a->type);
+      compare_values(a, *in_a, b, *in_b, difference);
+      if (difference.differing == 0) {
+        ++result.same_tensors;
+        continue;
+      }
+    }
+    result.tensors.push_back(std::move(difference));
+  }
+  return result;
+}
+
+}  // namespace ranklab
