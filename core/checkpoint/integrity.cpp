@@ -24,10 +24,7 @@ size_t digits_in(std::string_view json) {
 }
 
 uint64_t hash_of_header(std::string_view json, size_t digits) {
-  std::string length(8, '\0');
-  for (size_t i = 0; i < length.size(); ++i) length[i] = static_cast<char>(json.size() >> (8 * i));
   Xxh3 hash;
-  hash.add(length);
   hash.add(json.substr(0, digits));
   hash.add(std::string(kDigits, '0'));
   hash.add(json.substr(digits + kDigits));

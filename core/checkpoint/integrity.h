@@ -1,6 +1,6 @@
 // What makes a safetensors file prove itself, in its own __metadata__, which other programs skip: XXH3 of each chunk of
 // each tensor ("ranklab.xxh3.NAME": 16 digits a chunk), the chunks' size ("ranklab.chunk_bytes"), and XXH3 of the
-// length and the header with this value's digits taken as zeros ("ranklab.header_xxh3"). The header's hash covers the
+// header's JSON with this value's own digits taken as zeros ("ranklab.header_xxh3"). The header's hash covers the
 // chunks' hashes, so it stands for the whole file: a manifest that keeps it knows a swapped file from the right one.
 // A file has all of these or none. Cost: 16 bytes of header for each chunk. Thread rule: pure; plain data.
 #pragma once

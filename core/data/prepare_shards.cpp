@@ -1,14 +1,11 @@
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/data/shard_format.h"
@@ -21,26 +18,14 @@ using namespace shards;
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-void write_all(int fd, const std::string& path, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) refuse_io("write", path);
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-}
-
 // A file is there completely or not at all, also after a power cut.
 void write_durably(const std::string& path, std::initializer_list<std::string_view> parts) {
-  const std::string temporary = path + ".part";
-  {
-    const FileDescriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
-    for (const std::string_view part : parts) write_all(file.get(), temporary, part);
-    if (::fsync(file.get()) != 0) refuse_io("write", temporary);
-  }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) refuse_io("rename", temporary);
-  const FileDescriptor folder(fs::path(path).parent_path().string(), O_RDONLY | O_DIRECTORY);
-  if (::fsync(folder.get()) != 0) refuse_io("write", path);
+  AtomicFile file(
+      path,
+      {.where = "data", .what = "cannot write the shards", .fix = "check the path, its permissions and the free space"},
+      {.durable = true});
+  for (const std::string_view part : parts) file.write(part);
+  file.commit();
 }
 
 void write_index(const std::string& folder, const ShardIndex& index) {

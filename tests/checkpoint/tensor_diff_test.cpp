@@ -86,14 +86,14 @@ TEST(TensorDiff, BitsCountAlsoWhereValuesAreEqual) {
 }
 
 TEST(TensorDiff, LargeTensorsAreComparedPieceByPiece) {
-  const int64_t rows = 700, columns = 1001;  // 2.8 MB: pieces end within rows, chunks of 3000 bytes within elements
+  const int64_t rows = 700, columns = 1001;  // 2.8 MB; the chunks end within elements
   std::vector<float> x(static_cast<size_t>(rows * columns), 1), y = x;
   Tensors a, b;
   y[300 * 1001 + 17] = 1.5;
   y.back() = 3;
   a.add("w", TensorType::kF32, {rows, columns}, x);
   b.add("w", TensorType::kF32, {rows, columns}, y);
-  const auto w = diff(a, b, {.chunk_bytes = 3000}, {.chunk_bytes = 1 << 21}).tensors.at(0);
+  const auto w = diff(a, b, {.chunk_bytes = 3001}, {.chunk_bytes = (1 << 20) + 3}).tensors.at(0);
   EXPECT_EQ(w.differing, 2u);
   EXPECT_THAT(w.first, ElementsAre(300, 17));
   EXPECT_EQ(w.max_absolute, 2);
