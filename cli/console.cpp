@@ -8,6 +8,7 @@
 #include "cli/pipeline_text.h"
 #include "cli/style.h"
 #include "core/base/text.h"
+#include "core/plan/zero_map.h"
 #include "core/trace/tracer.h"
 
 namespace ranklab {
@@ -58,6 +59,7 @@ std::string mesh_text(const RunPlan& plan) {
     for (const Axis axis : {Axis::kEdp, Axis::kEp, Axis::kEtp}) add(axis, text.size() == dense ? "; experts " : " x ");
   }
   if (plan.sequence_parallel && plan.mesh.size(Axis::kTp) > 1) text += ", sequence parallel";
+  if (plan.zero_stage > 0) text += ", ZeRO stage " + std::to_string(plan.zero_stage);
   return text;
 }
 
@@ -86,6 +88,9 @@ class ConsoleHook : public Hook {
     line("data", info.data);
     if (simulated_) line("profile", plan.profile.title + " (virtual times)");
     if (!options_.gemm.empty()) line("gemm", options_.gemm);
+    if (c.zero_debug) {
+      for (const std::string& piece : zero_debug_lines(plan)) std::fprintf(out_, "%s\n", piece.c_str());
+    }
     std::string header = kHeader;
     if (predicts_) header += kPrediction;
     if (balances_) header += kBalance;

@@ -58,9 +58,12 @@ double summed_over(double value, Axis axis, RankContext& context) {
 
 }  // namespace
 
-double clip_grad_norm(const std::vector<Parameter*>& parameters, RankContext& context, double max_norm) {
+double clip_grad_norm(const std::vector<Parameter*>& parameters, RankContext& context, double max_norm,
+                      OwnedPieces pieces) {
   const at::NoGradGuard no_grad;
   Squares squares = local_squares(parameters, context);
+  if (pieces.dense) squares.dense = summed_over(squares.dense, Axis::kDp, context);
+  if (pieces.experts) squares.expert = summed_over(squares.expert, Axis::kEdp, context);
   double total = summed_over(squares.dense, Axis::kTp, context);
   // Each ep rank owns other experts, so their squares add up over ep as well.
   if (context.size(Axis::kEp) > 1 || context.size(Axis::kEtp) > 1) {
@@ -70,7 +73,7 @@ double clip_grad_norm(const std::vector<Parameter*>& parameters, RankContext& co
   }
   const double norm = std::sqrt(summed_over(total, Axis::kPp, context));
   const double scale = max_norm / (norm + 1e-6);
-  if (max_norm > 0 && scale < 1.0) {
+  if (max_norm > 0 && scale < 1.0 && !parameters.empty()) {
     std::vector<at::Tensor> grads;
     for (const Parameter* parameter : parameters) grads.push_back(parameter->data.grad());
     at::_foreach_mul_(grads, at::Scalar(scale));

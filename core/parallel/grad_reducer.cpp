@@ -11,15 +11,19 @@
 #include "core/base/text.h"
 #include "core/parallel/grad_tree.h"
 #include "core/sim/memory_scope.h"
+#include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
 namespace {
 
-constexpr int64_t kAlignmentElements = 16;  // 64 bytes of fp32: each gradient starts on a cache line
-
-int64_t itemsize(const Parameter& parameter) { return static_cast<int64_t>(parameter.data.itemsize()); }
-int64_t bytes_of(const Parameter& parameter) { return parameter.data.numel() * itemsize(parameter); }
+BucketItem item_of(const Parameter& parameter) {
+  return {.name = parameter.name,
+          .elements = parameter.data.numel(),
+          .dtype = dtype_of(parameter.data.scalar_type()),
+          .sum_over_tp = parameter.sum_grad_over_tp,
+          .pipeline_ranks = parameter.pipeline_ranks};
+}
 
 }  // namespace
 
@@ -48,38 +52,41 @@ GradReducer::~GradReducer() {
 }
 
 void GradReducer::plan_buckets() {
-  constexpr size_t kNone = static_cast<size_t>(-1);
-  for (const bool sum_over_tp : {false, true}) {  // the tp-summed bucket last: it starts when backward is over
-    size_t open = kNone;
-    for (auto it = parameters_.rbegin(); it != parameters_.rend(); ++it) {
-      Parameter* parameter = *it;
-      if (parameter->sum_grad_over_tp != sum_over_tp) continue;
-      RANKLAB_CHECK(!sum_over_tp || tp_ != nullptr, ErrorKind::kInternal, .where = "GradReducer",
-                    .what = "a parameter needs its gradient summed over tp, and no tp group was given",
-                    .got = parameter->name);
-      const bool fits =
-          open != kNone && buckets_[open].dtype == parameter->data.scalar_type() &&
-          (sum_over_tp || bytes_of(*parameter) + buckets_[open].size * itemsize(*parameter) <= options_.bucket_bytes);
-      if (!fits) {
-        open = buckets_.size();
-        Bucket& bucket = buckets_.emplace_back();
-        bucket.dtype = parameter->data.scalar_type();
-        bucket.sum_over_tp = sum_over_tp;
-      }
-      place(parameter, open);
+  std::vector<BucketItem> items;
+  for (const Parameter* parameter : parameters_) {
+    RANKLAB_CHECK(!parameter->sum_grad_over_tp || tp_ != nullptr, ErrorKind::kInternal, .where = "GradReducer",
+                  .what = "a parameter needs its gradient summed over tp, and no tp group was given",
+                  .got = parameter->name);
+    items.push_back(item_of(*parameter));
+  }
+  for (BucketLayout& layout : lay_out_buckets(items, options_.bucket_bytes, shards() ? dp_.size() : 1)) {
+    Bucket& bucket = buckets_.emplace_back();
+    bucket.size = layout.elements;
+    bucket.sum_over_tp = layout.sum_over_tp;
+    for (const BucketPlace& place : layout.places) {
+      bucket.slots.push_back(slots_.size());
+      Slot& slot = slots_.emplace_back();
+      slot.parameter = parameters_[place.item];
+      slot.bucket = buckets_.size() - 1;
+      slot.offset = place.offset;
     }
+    if (shards()) bucket.shard = std::make_unique<BucketShard>(std::move(layout), parameters_, dp_);
   }
 }
 
-void GradReducer::place(Parameter* parameter, size_t bucket_index) {
-  Bucket& bucket = buckets_[bucket_index];
-  Slot& slot = slots_.emplace_back();
-  slot.parameter = parameter;
-  slot.bucket = bucket_index;
-  slot.offset = bucket.size;
-  bucket.slots.push_back(slots_.size() - 1);
-  const int64_t count = parameter->data.numel();
-  bucket.size += (count + kAlignmentElements - 1) / kAlignmentElements * kAlignmentElements;
+std::vector<Parameter*> GradReducer::owned() const {
+  if (!shards()) return parameters_;
+  std::vector<Parameter*> pieces;
+  for (const Bucket& bucket : buckets_) {
+    for (Parameter* piece : bucket.shard->pieces()) pieces.push_back(piece);
+  }
+  return pieces;
+}
+
+void GradReducer::gather_parameters() {
+  for (Bucket& bucket : buckets_) {
+    if (bucket.shard) bucket.shard->gather();
+  }
 }
 
 // Nothing to reduce and nothing to add: the gradient may stay where autograd made it.
@@ -103,6 +110,15 @@ void GradReducer::allocate(Bucket& bucket) {
   while (static_cast<int>(bucket.levels.size()) < grad_tree_levels(most_microbatches_)) {
     bucket.levels.push_back(at::zeros_like(bucket.flat));
     for (const size_t i : bucket.slots) slots_[i].levels.push_back(view_of(bucket.levels.back(), slots_[i]));
+  }
+}
+
+void GradReducer::release(Bucket& bucket) {
+  bucket.flat.reset();
+  bucket.levels.clear();
+  for (const size_t i : bucket.slots) {
+    slots_[i].view.reset();
+    slots_[i].levels.clear();
   }
 }
 
@@ -149,7 +165,8 @@ void GradReducer::begin_step(const std::vector<GradStage>& stages) {
         std::count_if(bucket.slots.begin(), bucket.slots.end(), [&](size_t i) { return slots_[i].total > 0; }));
     bucket.started = false;
     bucket.work = nullptr;
-    if (!passes_through(bucket)) allocate(bucket);
+    const bool later = bucket.shard && options_.sharding == GradSharding::kGradients;
+    if (!passes_through(bucket) && !later) allocate(bucket);
   }
 }
 
@@ -212,6 +229,7 @@ void GradReducer::on_grad(size_t index) {
 void GradReducer::add(Slot& slot, const at::Tensor& grad) {
   const NoCostScope no_cost;
   const at::NoGradGuard no_grad;
+  allocate(buckets_[slot.bucket]);
   if (options_.accumulation == GradAccumulation::kPairwise) {
     at::Tensor& sum = slot.partial[pass_->microbatch];
     sum = sum.defined() ? sum + grad : grad;
@@ -230,6 +248,7 @@ void GradReducer::complete(Slot& slot) {
   const NoCostScope no_cost;
   const at::NoGradGuard no_grad;
   const bool is_last = slot.completed + 1 == slot.total;
+  allocate(bucket);
   if (options_.accumulation == GradAccumulation::kPairwise) {
     at::Tensor grad = std::exchange(slot.partial[pass_->microbatch], {});
     if (!grad.defined()) grad = at::zeros_like(slot.view);
@@ -245,11 +264,12 @@ void GradReducer::complete(Slot& slot) {
 }
 
 void GradReducer::start_ready_buckets() {
-  while (next_start_ < buckets_.size()) {
+  for (; next_start_ < buckets_.size(); ++next_start_) {
     Bucket& bucket = buckets_[next_start_];
     if (bucket.pending > 0 && !passes_through(bucket)) return;
+    const bool bounded = bucket.shard && options_.sharding == GradSharding::kGradients;
+    if (bounded && next_start_ >= kMostBucketsUnderWay) collect(buckets_[next_start_ - kMostBucketsUnderWay]);
     start(bucket);
-    ++next_start_;
   }
 }
 
@@ -258,7 +278,29 @@ void GradReducer::start(Bucket& bucket) {
   bucket.started = true;
   const at::NoGradGuard no_grad;
   if (bucket.sum_over_tp && tp_->size() > 1) tp_->all_reduce(bucket.flat);
-  if (dp_.size() > 1) bucket.work = dp_.all_reduce_async(bucket.flat);
+  if (dp_.size() == 1) return;
+  if (!bucket.shard) {
+    bucket.work = dp_.all_reduce_async(bucket.flat);
+    return;
+  }
+  const bool stays = options_.sharding == GradSharding::kGradients;
+  const MemoryScope memory(stays ? MemoryCategory::kGradients : MemoryCategory::kBuffers);
+  bucket.work = dp_.reduce_scatter_async(bucket.flat);
+}
+
+// Waits. On a GPU the shard of stage 1 is reduced in its place.
+void GradReducer::collect(Bucket& bucket) {
+  if (!bucket.work) return;
+  at::Tensor shard = std::exchange(bucket.work, nullptr)->wait();
+  if (!bucket.shard) return;
+  const NoCostScope no_cost;
+  const at::NoGradGuard no_grad;
+  if (options_.sharding == GradSharding::kGradients) {
+    release(bucket);
+  } else {
+    shard = bucket.flat.narrow(0, dp_.rank() * shard.numel(), shard.numel()).copy_(shard);
+  }
+  bucket.shard->set_grads(shard);
 }
 
 void GradReducer::finish() {
@@ -266,8 +308,8 @@ void GradReducer::finish() {
                 .what = "not all microbatches ran", .got = std::to_string(passes_left_) + " missing", .want = "none");
   start_ready_buckets();
   for (Bucket& bucket : buckets_) {
-    if (bucket.work) bucket.work->wait();
-    bucket.work = nullptr;
+    collect(bucket);
+    if (bucket.shard) continue;
     for (const size_t i : bucket.slots) {
       at::Tensor& grad = slots_[i].parameter->data.mutable_grad();
       if (!passes_through(bucket)) {

@@ -7,11 +7,18 @@
 // parameter is complete when every stage that has it has completed every microbatch, and its gradients are added in the
 // order in which they come, which in all schedules is that of the microbatches.
 //
+// Shared out (ZeRO stages 1 and 2), a full bucket starts a reduce_scatter, never an all_reduce, and the rank's
+// optimizer gets the pieces that it owns (owned(), bucket_shard.h); gather_parameters() brings the others' updates. The
+// bits are those of the all_reduce. Stage 1 keeps the flat buckets. Stage 2 makes a bucket when its first gradient
+// comes and frees it when it is reduced, at most two being under way, so that only shards stay. With several
+// microbatches a bucket lives from the first to the last of them: gradients add up on the rank before they travel, once
+// a step.
+//
 // Gradients are SUMMED: each loss is already divided by the global token count. Under sequence parallelism the
 // parameters that saw only this rank's tokens (Parameter::sum_grad_over_tp) share one bucket that is summed over tp
 // first. Cost: one copy of each gradient into its bucket (none where nothing has to be reduced), 2(n-1)/n of the bytes
-// on the wire. Memory: the gradients once, plus log2(microbatches) copies in pairwise mode. Thread rule: its rank's
-// thread; every member of the groups makes the same calls.
+// on the wire, shared out or not. Memory: the gradients once, plus log2(microbatches) copies in pairwise mode. Thread
+// rule: its rank's thread; every member of the groups makes the same calls.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -22,6 +29,8 @@
 
 #include "core/comm/communicator.h"
 #include "core/nn/parameter.h"
+#include "core/parallel/bucket_layout.h"
+#include "core/parallel/bucket_shard.h"
 #include "core/parallel/grad_pass.h"
 
 namespace ranklab {
@@ -31,10 +40,20 @@ enum class GradAccumulation {
   kPairwise,    // a balanced tree (grad_tree.h): bit-equal to more dp ranks with fewer microbatches
 };
 
+enum class GradSharding {
+  kNone,
+  kOptimizer,  // each rank updates its shard of the parameters (ZeRO stage 1)
+  kGradients,  // ... and keeps the gradients of its shard only (stage 2)
+};
+
+// Of kGradients: reduced buckets that are not awaited yet.
+constexpr size_t kMostBucketsUnderWay = 2;
+
 struct GradReducerOptions {
   int64_t bucket_bytes = int64_t{25} << 20;
   bool overlap = true;  // false: all buckets start after the last backward
   GradAccumulation accumulation = GradAccumulation::kSequential;
+  GradSharding sharding = GradSharding::kNone;
 };
 
 // The parameters of one of the rank's stages, and how many microbatches of a step pass it.
@@ -60,8 +79,16 @@ class GradReducer {
   void begin_step(int num_microbatches);
   void begin_microbatch(int index);  // before its backward
   void end_microbatch(int index);    // after its backward
-  // Waits; afterwards data.grad() of every parameter is the sum over microbatches and ranks (zero if it had none).
+  // Waits; afterwards data.grad() of every owned() parameter is the sum over microbatches and ranks (zero if it had
+  // none).
   void finish();
+
+  // Whether ranks share out buckets: a group of one has nothing to share.
+  bool shards() const { return options_.sharding != GradSharding::kNone && dp_.size() > 1 && !parameters_.empty(); }
+  // What this rank's optimizer updates: the parameters, or the pieces of them that it owns. They live as long as this.
+  std::vector<Parameter*> owned() const;
+  // After the update of owned(), when shards(): collective over dp, bucket by bucket.
+  void gather_parameters();
 
   int64_t num_buckets() const { return static_cast<int64_t>(buckets_.size()); }
 
@@ -80,7 +107,6 @@ class GradReducer {
   };
   struct Bucket {
     std::vector<size_t> slots;
-    at::ScalarType dtype = at::kFloat;
     int64_t size = 0;  // elements
     at::Tensor flat;
     std::vector<at::Tensor> levels;
@@ -88,18 +114,20 @@ class GradReducer {
     size_t pending = 0;  // parameters that are not complete
     bool started = false;
     WorkPtr work;
+    std::unique_ptr<BucketShard> shard;  // when shards()
   };
   class Hook;
 
   void plan_buckets();
-  void place(Parameter* parameter, size_t bucket);
   void allocate(Bucket& bucket);
+  void release(Bucket& bucket);
   bool passes_through(const Bucket& bucket) const;
   void on_grad(size_t slot);
   void add(Slot& slot, const at::Tensor& grad);
   void complete(Slot& slot);
   void start_ready_buckets();
   void start(Bucket& bucket);
+  void collect(Bucket& bucket);
 
   std::vector<Parameter*> parameters_;
   Communicator& dp_;

@@ -1,15 +1,36 @@
 #include "core/plan/planned_parameters.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "core/runtime/pipeline_layout.h"
 
 namespace ranklab {
 namespace {
 
-constexpr int64_t kAlignmentElements = 16;  // GradReducer: each gradient starts on a cache line
+// The ranks of the pipeline that have the parameter, when there are several.
+std::vector<int> holders(const StepShape& shape, const Schedule& schedule, int own, bool is_embedding) {
+  const int last = schedule.chain_length - 1;
+  const bool tied = is_embedding && shape.embedding_at_both_ends();
+  std::vector<int> ranks =
+      ranks_holding(schedule, [&](int part) { return part == own || (tied && (part == 0 || part == last)); });
+  if (ranks.size() == 1) ranks.clear();
+  return ranks;
+}
+
+// "layers.*.mlp.experts.*.down.weight" of layer 3, expert 5
+std::string filled_in(std::string name, int64_t layer, int64_t expert) {
+  for (const int64_t number : {layer, expert}) {
+    const size_t star = name.find('*');
+    if (star != std::string::npos) name.replace(star, 1, std::to_string(number));
+  }
+  return name;
+}
 
 class ParameterList {
  public:
-  ParameterList(const StepShape& shape, int stage) : s_(shape), stage_(stage), table_(module_table(shape.model)) {}
+  ParameterList(const StepShape& shape, int stage, int ep_rank)
+      : s_(shape), stage_(stage), ep_rank_(ep_rank), table_(module_table(shape.model)) {}
 
   std::vector<PlannedParameter> make() {
     if (s_.is_first(stage_)) ends([](const ModuleRow& row) { return row.part == ModulePart::kEmbedding; });
@@ -19,7 +40,7 @@ class ParameterList {
     if (!s_.is_last(stage_)) return std::move(list_);
     ends([](const ModuleRow& row) { return row.part == ModulePart::kFinalNorm || row.part == ModulePart::kHead; });
     const bool has_embedding = s_.model.tie_embeddings || s_.is_first(stage_);
-    if (s_.model.mtp_num_layers > 0 && !has_embedding) add(table_.front());
+    if (s_.model.mtp_num_layers > 0 && !has_embedding) add(table_.front(), 0, 0);
     for (int64_t k = 0; k < s_.model.mtp_num_layers; ++k)
       modules(k, [](const ModuleRow& row) { return row.mtp && !row.tied; });
     return std::move(list_);
@@ -31,7 +52,7 @@ class ParameterList {
     for (const ModuleRow& row : table_) {
       if (row.mtp || !wanted(row)) continue;
       if (row.tied && s_.num_stages() == 1) continue;  // the embedding is there
-      add(row);
+      add(row, 0, 0);
     }
   }
 
@@ -45,15 +66,15 @@ class ParameterList {
         experts.push_back(&row);
         continue;
       }
-      add_experts(experts);
-      add(row);
+      add_experts(experts, layer);
+      add(row, layer, 0);
     }
-    add_experts(experts);
+    add_experts(experts, layer);
   }
 
-  void add_experts(std::vector<const ModuleRow*>& rows) {
+  void add_experts(std::vector<const ModuleRow*>& rows, int64_t layer) {
     for (int64_t expert = 0; !rows.empty() && expert < s_.local_experts(); ++expert) {
-      for (const ModuleRow* row : rows) add(*row);
+      for (const ModuleRow* row : rows) add(*row, layer, ep_rank_ * s_.local_experts() + expert);
     }
     rows.clear();
   }
@@ -64,8 +85,9 @@ class ParameterList {
     return row.elements() / (row.is_expert() ? s_.dims.etp : s_.dims.tp);
   }
 
-  void add(const ModuleRow& row) {
-    list_.push_back({.part = row.part,
+  void add(const ModuleRow& row, int64_t layer, int64_t expert) {
+    list_.push_back({.name = row.tied ? "embedding.weight" : filled_in(row.parameter, layer, expert),
+                     .part = row.part,
                      .elements = elements_on_rank(row),
                      .sum_over_tp = row.split == ModuleSplit::kReplicated && s_.sharded_sequence(),
                      .is_expert = row.is_expert(),
@@ -74,6 +96,7 @@ class ParameterList {
 
   const StepShape& s_;
   int stage_;
+  int ep_rank_;
   std::vector<ModuleRow> table_;
   std::vector<PlannedParameter> list_;
 };
@@ -81,46 +104,50 @@ class ParameterList {
 }  // namespace
 
 std::vector<PlannedParameter> planned_parameters(const StepShape& shape, int stage) {
-  return ParameterList(shape, stage).make();
+  return ParameterList(shape, stage, 0).make();
 }
 
-std::vector<PlannedParameter> planned_parameters(const StepShape& shape, const Schedule& schedule, int pp_rank) {
+std::vector<PlannedParameter> planned_parameters(const StepShape& shape, const Schedule& schedule, int pp_rank,
+                                                 int ep_rank) {
   std::vector<PlannedParameter> all;
   const std::vector<int> stages = schedule.stages_of(pp_rank);
   bool has_embedding = false;
   for (size_t i = 0; i < stages.size(); ++i) {
-    for (PlannedParameter parameter : planned_parameters(shape, schedule.part(stages[i]))) {
+    const int part = schedule.part(stages[i]);
+    for (PlannedParameter parameter : ParameterList(shape, part, ep_rank).make()) {
       const bool again = parameter.is_embedding && has_embedding;
       has_embedding = has_embedding || parameter.is_embedding;
       parameter.local_stage = static_cast<int>(i);
+      parameter.pipeline_ranks = holders(shape, schedule, part, parameter.is_embedding);
       if (!again) all.push_back(parameter);
     }
   }
   return all;
 }
 
-std::vector<PlannedBucket> planned_buckets(const StepShape& shape, const std::vector<PlannedParameter>& parameters,
-                                           std::vector<size_t>& bucket_of) {
-  constexpr size_t kNone = static_cast<size_t>(-1);
-  const int64_t element = shape.element_bytes();
+std::vector<PlannedBucket> planned_buckets(const StepShape& shape, const std::vector<PlannedParameter>& parameters) {
   std::vector<PlannedBucket> buckets;
-  bucket_of.assign(parameters.size(), kNone);
-  for (const auto& [sum_over_tp, is_expert] : {std::pair{false, false}, {false, true}, {true, false}}) {
-    size_t open = kNone;
-    for (size_t i = parameters.size(); i-- > 0;) {
-      const PlannedParameter& parameter = parameters[i];
-      if (parameter.sum_over_tp != sum_over_tp || parameter.is_expert != is_expert) continue;
-      const bool fits = open != kNone &&
-                        (sum_over_tp || (parameter.elements + buckets[open].elements) * element <= shape.bucket_bytes);
-      if (!fits) {
-        open = buckets.size();
-        buckets.push_back({.sum_over_tp = sum_over_tp, .is_expert = is_expert});
-      }
-      buckets[open].elements += (parameter.elements + kAlignmentElements - 1) / kAlignmentElements * kAlignmentElements;
-      ++buckets[open].parameters;
-      bucket_of[i] = open;
+  for (const bool is_expert : {false, true}) {
+    std::vector<BucketItem> items;
+    std::vector<size_t> indices;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      const PlannedParameter& p = parameters[i];
+      if (p.is_expert != is_expert) continue;
+      items.push_back({.name = p.name,
+                       .elements = p.elements,
+                       .dtype = shape.dtype,
+                       .sum_over_tp = p.sum_over_tp,
+                       .pipeline_ranks = p.pipeline_ranks});
+      indices.push_back(i);
+    }
+    const int shards = shape.shards(is_expert);
+    for (BucketLayout& layout : lay_out_buckets(items, shape.bucket_bytes, shards)) {
+      for (BucketPlace& place : layout.places) place.item = indices[place.item];
+      buckets.push_back({.layout = std::move(layout), .is_expert = is_expert, .shards = shards});
     }
   }
+  std::stable_partition(buckets.begin(), buckets.end(),
+                        [](const PlannedBucket& bucket) { return !bucket.layout.sum_over_tp; });
   return buckets;
 }
 

@@ -2,39 +2,46 @@
 // rows of module_table.h cut as the layout says. Cost: a few additions a parameter. Thread rule: pure.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/model/module_table.h"
+#include "core/parallel/bucket_layout.h"
 #include "core/pipeline/schedule.h"
 #include "core/plan/step_shape.h"
 
 namespace ranklab {
 
 struct PlannedParameter {
+  std::string name;
   ModulePart part = ModulePart::kEmbedding;
-  int64_t elements = 0;       // on this rank
-  bool sum_over_tp = false;   // replicated over tp, and its gradient saw only this rank's positions
-  bool is_expert = false;     // reduced over edp instead of dp
-  bool is_embedding = false;  // the token embedding, which the last stage may have, too
-  int local_stage = 0;        // among the rank's own stages
+  int64_t elements = 0;                  // on this rank
+  bool sum_over_tp = false;              // replicated over tp, and its gradient saw only this rank's positions
+  bool is_expert = false;                // reduced over edp instead of dp
+  bool is_embedding = false;             // the token embedding, which the last stage may have, too
+  int local_stage = 0;                   // among the rank's own stages
+  std::vector<int> pipeline_ranks = {};  // that hold a copy, when there are several
 };
 
 // In creation order, as the transformer makes them for this stage of a chain. A tied head is the embedding; on another
 // stage it is a copy of it.
 std::vector<PlannedParameter> planned_parameters(const StepShape& shape, int stage);
-// ... on a rank of a pipeline, whose stages share an embedding that two of them have.
-std::vector<PlannedParameter> planned_parameters(const StepShape& shape, const Schedule& schedule, int pp_rank);
+// ... on a rank of a pipeline, whose stages share an embedding that two of them have. `ep_rank` names its experts.
+std::vector<PlannedParameter> planned_parameters(const StepShape& shape, const Schedule& schedule, int pp_rank,
+                                                 int ep_rank = 0);
 
 struct PlannedBucket {
-  int64_t elements = 0;  // each gradient padded to a cache line
-  int64_t parameters = 0;
-  bool sum_over_tp = false;
+  BucketLayout layout;  // its items are indices of the rank's parameters
   bool is_expert = false;
+  int shards = 1;
+
+  int64_t elements() const { return layout.elements; }
+  int64_t bytes() const { return layout.bytes(); }
+  int64_t shard_bytes() const { return bytes() / shards; }
 };
 
-// As GradReducer fills them: in reverse creation order, experts apart, the tp-summed bucket last. `bucket_of` receives
-// the bucket of every parameter.
-std::vector<PlannedBucket> planned_buckets(const StepShape& shape, const std::vector<PlannedParameter>& parameters,
-                                           std::vector<size_t>& bucket_of);
+// As GradReducer fills them (core/parallel/bucket_layout.h), those of dense parameters, of experts, and last the one
+// that is summed over tp.
+std::vector<PlannedBucket> planned_buckets(const StepShape& shape, const std::vector<PlannedParameter>& parameters);
 
 }  // namespace ranklab

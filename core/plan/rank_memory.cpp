@@ -1,24 +1,18 @@
 #include "core/plan/rank_memory.h"
 
+#include "core/plan/owned_share.h"
 #include "core/plan/planned_parameters.h"
+#include "core/plan/zero_map.h"
 
 namespace ranklab {
-namespace {
-
-int optimizer_copies(const TrainConfig& c) {
-  if (c.optimizer == OptimizerKind::kAdamW) return 2;
-  return c.sgd_momentum > 0 ? 1 : 0;
-}
-
-}  // namespace
-
 RankMemory rank_memory(const RunPlan& plan, int pp_rank) {
   const StepShape shape = shape_of(plan);
   RankMemory out{.pp_rank = pp_rank, .activations = estimate_activations(shape, plan.schedule, pp_rank)};
-  for (const PlannedParameter& parameter : planned_parameters(shape, plan.schedule, pp_rank))
-    out.parameters += parameter.elements * shape.element_bytes();
-  out.gradients = out.parameters;
-  out.optimizer = out.parameters * optimizer_copies(plan.config);
+  const std::vector<PlannedParameter> parameters = planned_parameters(shape, plan.schedule, pp_rank);
+  for (const PlannedParameter& parameter : parameters) out.parameters += parameter.elements * shape.element_bytes();
+  const std::vector<PlannedBucket> buckets = planned_buckets(shape, parameters);
+  out.gradients = shape.zero_stage == 2 ? peak_gradient_bytes(shape, buckets) : out.parameters;
+  out.optimizer = largest_share(buckets).elements * shape.element_bytes() * optimizer_copies(plan.config);
   return out;
 }
 

@@ -1,4 +1,5 @@
-// What a rank of a run holds, from its numbers alone: weights, gradients, the optimizer's moments, activations.
+// What a rank of a run holds, from its numbers alone: weights, gradients, the optimizer's moments, activations. Of what
+// data-parallel ranks share out, the rank that has most.
 // Torch-free. Cost: a walk of the schedule. Thread rule: pure.
 #pragma once
 #include <cstdint>

@@ -14,6 +14,7 @@ StepShape shape_of(const RunPlan& plan) {
                   .bucket_bytes = plan.bucket_bytes,
                   .dtype = c.params_dtype == "fp64" ? DType::kFloat64 : DType::kFloat32,
                   .overlap_grad_reduce = c.overlap_grad_reduce,
+                  .zero_stage = plan.zero_stage,
                   .clips = c.clip_grad > 0,
                   .optimizer = c.optimizer,
                   .chain_length = plan.schedule.chain_length,

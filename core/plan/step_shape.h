@@ -21,7 +21,8 @@ struct StepShape {
   int64_t bucket_bytes = int64_t{25} << 20;
   DType dtype = DType::kFloat32;
   bool overlap_grad_reduce = true;
-  bool clips = true;  // the gradient norm is above the limit, so that gradients are scaled
+  int zero_stage = 0;  // RunPlan::zero_stage
+  bool clips = true;   // the gradient norm is above the limit, so that gradients are scaled
   OptimizerKind optimizer = OptimizerKind::kAdamW;
   int chain_length = 0;                    // stages that a microbatch walks; 0: one a pipeline rank
   std::vector<int64_t> stage_layers = {};  // of each stage of a chain; empty: even, the first ones take the rest
@@ -46,6 +47,11 @@ struct StepShape {
   int64_t shared_ffn_width() const { return model.moe.shared_ffn_hidden_size / dims.tp; }
   int64_t expert_ffn_width() const { return model.expert_ffn() / dims.etp; }
   int64_t local_experts() const { return model.moe.num_experts / dims.ep; }
+  // Ranks that share out a gradient bucket and the optimizer's states behind it; 1: each has all of it.
+  int shards(bool expert) const {
+    if (zero_stage == 0) return 1;
+    return expert ? dims.edp : dims.dp * dims.cp;
+  }
   int64_t ep_members_in_node() const { return ep_in_node > 0 ? ep_in_node : dims.ep; }
   int64_t vocab_width() const { return (model.vocab_size + dims.tp - 1) / dims.tp; }
   int64_t layers(int stage) const {

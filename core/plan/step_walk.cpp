@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "core/pipeline/schedules.h"
+#include "core/plan/owned_share.h"
 #include "core/plan/planned_parameters.h"
 #include "core/plan/stage_walk.h"
-#include "core/runtime/pipeline_layout.h"
 
 namespace ranklab {
 namespace {
@@ -18,8 +18,12 @@ class BucketWalk {
   BucketWalk(const StepShape& shape, const std::vector<PlannedParameter>& parameters, std::vector<int> passes,
              StepVisitor& visitor)
       : shape_(shape), visitor_(visitor), parameters_(parameters), passes_(std::move(passes)) {
-    buckets_ = planned_buckets(shape, parameters_, bucket_of_);
-    for (const PlannedBucket& bucket : buckets_) pending_.push_back(bucket.parameters);
+    buckets_ = planned_buckets(shape, parameters_);
+    bucket_of_.resize(parameters_.size());
+    for (size_t b = 0; b < buckets_.size(); ++b) {
+      for (const BucketPlace& place : buckets_[b].layout.places) bucket_of_[place.item] = b;
+      pending_.push_back(static_cast<int64_t>(buckets_[b].layout.places.size()));
+    }
     tickets_.assign(buckets_.size(), -1);
     missing_.assign(parameters_.size(), true);
   }
@@ -44,10 +48,16 @@ class BucketWalk {
 
   void finish() {
     start_ready();
-    for (const int ticket : tickets_) {
-      if (ticket >= 0) visitor_.wait(ticket);
+    for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) wait(bucket);
+  }
+
+  // What was updated in shards, back into the parameters.
+  void gather() {
+    for (const PlannedBucket& bucket : buckets_) {
+      if (bucket.shards > 1) visitor_.wait(visitor_.post(axis(bucket), Verb::kAllGather, bucket.bytes()));
     }
   }
+  const std::vector<PlannedBucket>& buckets() const { return buckets_; }
 
  private:
   Axis axis(const PlannedBucket& bucket) const {
@@ -57,11 +67,24 @@ class BucketWalk {
   void start_ready() {
     for (; next_start_ < buckets_.size() && pending_[next_start_] == 0; ++next_start_) {
       const PlannedBucket& bucket = buckets_[next_start_];
-      const int64_t bytes = bucket.elements * shape_.element_bytes();
-      if (bucket.sum_over_tp) visitor_.wait(visitor_.post(Axis::kTp, Verb::kAllReduce, bytes));
-      if (shape_.dims.size(axis(bucket)) > 1) {
-        tickets_[next_start_] = visitor_.post(axis(bucket), Verb::kAllReduce, bytes);
-      }
+      if (bucket.shards > 1 && shape_.zero_stage == 2) wait_for_the_one_before_the_last(bucket.is_expert);
+      if (bucket.layout.sum_over_tp) visitor_.wait(visitor_.post(Axis::kTp, Verb::kAllReduce, bucket.bytes()));
+      if (shape_.dims.size(axis(bucket)) == 1) continue;
+      const Verb verb = bucket.shards > 1 ? Verb::kReduceScatter : Verb::kAllReduce;
+      tickets_[next_start_] = visitor_.post(axis(bucket), verb, bucket.bytes());
+    }
+  }
+
+  void wait(size_t bucket) {
+    if (tickets_[bucket] >= 0) visitor_.wait(tickets_[bucket]);
+    tickets_[bucket] = -1;
+  }
+
+  // GradReducer with gradients shared out: two of its buckets may be under way.
+  void wait_for_the_one_before_the_last(bool is_expert) {
+    int before = 0;
+    for (size_t b = next_start_; b-- > 0;) {
+      if (buckets_[b].is_expert == is_expert && ++before == 2) return wait(b);
     }
   }
 
@@ -108,21 +131,31 @@ class RankWalk {
 
  private:
   void update() {
-    double bytes = 0;
-    for (const PlannedParameter& parameter : parameters_) {
-      const double one = static_cast<double>(parameter.elements * s_.element_bytes());
-      v_.compute(0, one, 1);
-      bytes += one;
-    }
-    constexpr int64_t kNormBytes = 8;
-    if (s_.dims.tp > 1) v_.compute(0, kNormBytes, 1);
-    for (const Axis axis : {Axis::kTp, Axis::kEtp, Axis::kEp, Axis::kPp}) {
-      if (s_.dims.size(axis) > 1) v_.wait(v_.post(axis, Verb::kAllReduce, kNormBytes));
-    }
+    const OwnedShare share = largest_share(buckets_.buckets());
+    const auto bytes = static_cast<double>(share.elements * s_.element_bytes());
+    v_.compute(0, bytes, static_cast<int>(share.pieces));
+    norm();
     if (s_.clips) v_.compute(0, 2 * bytes, 1);
     const bool adamw = s_.optimizer == OptimizerKind::kAdamW;
     v_.compute(0, (adamw ? 7 : 3) * bytes, adamw ? 4 : 2);
+    buckets_.gather();
     if (s_.model.moe.enabled()) share_expert_loads();
+  }
+
+  void norm() {
+    constexpr int64_t kNormBytes = 8;
+    std::vector<Axis> axes;
+    const auto shared_out = [&](bool expert) {
+      return std::any_of(buckets_.buckets().begin(), buckets_.buckets().end(),
+                         [&](const PlannedBucket& b) { return b.is_expert == expert && b.shards > 1; });
+    };
+    if (s_.shards(false) > 1) axes.push_back(s_.dims.cp > 1 ? Axis::kDpCp : Axis::kDp);
+    if (shared_out(true)) axes.push_back(Axis::kEdp);
+    for (const Axis axis : {Axis::kTp, Axis::kEtp, Axis::kEp, Axis::kPp}) axes.push_back(axis);
+    if (s_.dims.tp > 1) v_.compute(0, kNormBytes, 1);
+    for (const Axis axis : axes) {
+      if (s_.dims.size(axis) > 1) v_.wait(v_.post(axis, Verb::kAllReduce, kNormBytes));
+    }
   }
 
   // core/model/expert_book.h: tokens of each expert, drops and losses, all layers.
@@ -162,25 +195,19 @@ class RankWalk {
     if (schedule_.rank(to_stage) != rank_) v_.send(schedule_.rank(to_stage), s_.boundary_bytes(), false);
   }
 
-  // core/parallel/shared_grads.h: a message to every other holder, parameters with the same holders together.
+  // core/parallel/shared_grads.h: a message to every other holder, parameters with the same holders together; where
+  // they are shared out, of the rank's part.
   void exchange_shared() {
     std::map<std::vector<int>, int64_t> bytes;
     for (const PlannedParameter& parameter : parameters_) {
-      const std::vector<int> holders = holders_of(parameter);
-      if (holders.size() > 1) bytes[holders] += parameter.elements * s_.element_bytes();
+      if (parameter.pipeline_ranks.empty()) continue;
+      bytes[parameter.pipeline_ranks] += parameter.elements * s_.element_bytes() / s_.shards(parameter.is_expert);
     }
     for (const auto& [holders, together] : bytes) {
       for (const int holder : holders) {
         if (holder != rank_) v_.send(holder, together, true);
       }
     }
-  }
-
-  std::vector<int> holders_of(const PlannedParameter& parameter) const {
-    const int last = schedule_.chain_length - 1;
-    const int own = schedule_.part(schedule_.stages_of(rank_)[static_cast<size_t>(parameter.local_stage)]);
-    const bool tied = parameter.is_embedding && s_.embedding_at_both_ends();
-    return ranks_holding(schedule_, [&](int part) { return part == own || (tied && (part == 0 || part == last)); });
   }
 
   const StepShape& s_;

@@ -7,6 +7,18 @@ namespace {
 
 using namespace fields;
 
+void add_sharding(std::vector<ConfigField>& rows) {
+  const std::string g = "Parallelism";
+  rows.push_back(number(g, "parallel.zero_stage", {"--zero-stage"},
+                        "ZeRO: data-parallel ranks share out optimizer states (1), gradients, too (2)",
+                        RANKLAB_FIELD(zero_stage)));
+  rows.push_back(flag(g, "parallel.use_distributed_optimizer", {"--use-distributed-optimizer"}, "ZeRO stage 1 at least",
+                      RANKLAB_FIELD(use_distributed_optimizer)));
+  rows.push_back(text(g, "parallel.sharding_strategy", {"--data-parallel-sharding-strategy"},
+                      "the same stages by name: no_shard 0, optim 1, optim_grads 2", RANKLAB_FIELD(sharding_strategy),
+                      {"auto", "no_shard", "optim", "optim_grads", "optim_grads_params"}));
+}
+
 void add_parallel(std::vector<ConfigField>& rows) {
   const std::string g = "Parallelism";
   rows.push_back(
@@ -41,6 +53,7 @@ void add_parallel(std::vector<ConfigField>& rows) {
                       "reduce gradient buckets during backward", RANKLAB_FIELD(overlap_grad_reduce)));
   rows.push_back(number(g, "parallel.ddp_bucket_bytes", {"--ddp-bucket-bytes"},
                         "gradient bucket size (0: chosen by backend)", RANKLAB_FIELD(ddp_bucket_bytes)));
+  add_sharding(rows);
 }
 
 void add_training(std::vector<ConfigField>& rows) {
@@ -131,6 +144,8 @@ void add_output(std::vector<ConfigField>& rows) {
                         RANKLAB_FIELD(trace_step_start)));
   rows.push_back(number(g, "trace.step_end", {"--trace-step-end", "--profile-step-end"}, "first step no longer traced",
                         RANKLAB_FIELD(trace_step_end)));
+  rows.push_back(flag(g, "log.zero_debug", {"--zero-debug"}, "print which rank owns which part of each parameter",
+                      RANKLAB_FIELD(zero_debug)));
   rows.push_back(number(g, "sample.tokens", {"--sample-tokens"}, "tokens of text to generate at the end (0: none)",
                         RANKLAB_FIELD(sample_tokens)));
   rows.push_back(

@@ -1,5 +1,6 @@
 // Gradients accumulated over microbatches, summed in buckets over dp (those of experts over edp) and over the pipeline
-// ranks that share a parameter, clipped; then an Optimizer's update.
+// ranks that share a parameter, clipped; then an Optimizer's update. With a ZeRO stage the sums, the norm and the
+// update are of the pieces that this rank owns, and the others' updated pieces are gathered.
 #include "core/optim/grad_clip.h"
 #include "core/parallel/grad_reducer.h"
 #include "core/parallel/shared_grads.h"
@@ -19,8 +20,9 @@ class ReducedOptimizer : public RankOptimizer {
                  plan.sequence_parallel && ctx.size(Axis::kTp) > 1 ? &ctx.comm(Axis::kTp) : nullptr,
                  reducer_options(plan)),
         expert_reducer_(of_kind(parameters_, true), ctx.comm(Axis::kEdp), nullptr, reducer_options(plan)),
-        shared_(parameters_, ctx.comm(Axis::kPp)),
-        optimizer_(make(parameters_, plan)),
+        owned_(owned()),
+        shared_(owned_, ctx.comm(Axis::kPp)),
+        optimizer_(make(owned_, plan)),
         num_chains_(plan.schedule.num_chains()) {
     for (int stage = 0; stage < model.num_stages(); ++stage) {
       stages_.push_back({of_kind(model.stage_parameters(stage), false), 0});
@@ -47,7 +49,8 @@ class ReducedOptimizer : public RankOptimizer {
     reducer_.finish();
     expert_reducer_.finish();
     shared_.sum();
-    const double norm = clip_grad_norm(parameters_, ctx_, clip_grad_);
+    const double norm =
+        clip_grad_norm(owned_, ctx_, clip_grad_, {.dense = reducer_.shards(), .experts = expert_reducer_.shards()});
     if (ctx_.tracer().has_stepper()) {
       const int64_t now_ns = ctx_.clock().now_ns();
       ctx_.tracer().observe("grad_norm", norm, now_ns);
@@ -55,6 +58,8 @@ class ReducedOptimizer : public RankOptimizer {
     }
     optimizer_->step(lr);
     optimizer_->zero_grad();
+    reducer_.gather_parameters();
+    expert_reducer_.gather_parameters();
     return norm;
   }
 
@@ -67,7 +72,14 @@ class ReducedOptimizer : public RankOptimizer {
     return {.bucket_bytes = plan.bucket_bytes,
             .overlap = plan.config.overlap_grad_reduce,
             .accumulation = plan.config.accumulation == Accumulation::kPairwise ? GradAccumulation::kPairwise
-                                                                                : GradAccumulation::kSequential};
+                                                                                : GradAccumulation::kSequential,
+            .sharding = static_cast<GradSharding>(plan.zero_stage)};
+  }
+  std::vector<Parameter*> owned() const {
+    if (!reducer_.shards() && !expert_reducer_.shards()) return parameters_;  // in creation order
+    std::vector<Parameter*> all = reducer_.owned();
+    for (Parameter* expert : expert_reducer_.owned()) all.push_back(expert);
+    return all;
   }
 
   RankContext& ctx_;
@@ -75,6 +87,7 @@ class ReducedOptimizer : public RankOptimizer {
   double clip_grad_;
   GradReducer reducer_;         // over dp
   GradReducer expert_reducer_;  // over edp: the ranks that own the same experts
+  std::vector<Parameter*> owned_;
   SharedGrads shared_;
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<GradStage> stages_, expert_stages_;

@@ -7,6 +7,7 @@
 #include "core/pipeline/overlap.h"
 #include "core/pipeline/verify.h"
 #include "core/runtime/pipeline_layout.h"
+#include "core/runtime/sharding.h"
 #include "core/runtime/train_config.h"
 
 namespace ranklab {
@@ -152,6 +153,7 @@ RunPlan resolve(const TrainConfig& asked) {
   RANKLAB_CHECK(config.model.vocab_size >= 256, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "the byte-level tokenizer needs 256 tokens",
                 .got = "--vocab-size " + std::to_string(config.model.vocab_size), .want = "256 or more");
+  plan.zero_stage = resolve_zero_stage(config);
   fill_batch(plan);
   fill_pipeline(plan);
   constexpr int64_t kGpuBucketBytes = 25 << 20, kSimBucketBytes = 1 << 20;

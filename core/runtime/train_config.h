@@ -64,6 +64,11 @@ struct TrainConfig {
   bool overlap_grad_reduce = true;
   int64_t ddp_bucket_bytes = 0;  // 0: 25 MB on GPUs; on cpu_sim small enough that a tiny model has several buckets
 
+  // What data-parallel ranks share out instead of each holding all of it; sharding.h makes one stage of the three.
+  int64_t zero_stage = -1;                 // -1: as the next two say, else 0
+  bool use_distributed_optimizer = false;  // stage 1 at least
+  std::string sharding_strategy = "auto";  // Megatron's words for the stages
+
   // Data.
   std::string data_path;  // empty: the Debian corpus, or generated sentences
   bool mock_data = false;
@@ -89,6 +94,7 @@ struct TrainConfig {
   bool trace = true;
   int64_t trace_step_start = 0;
   int64_t trace_step_end = 20;  // exclusive
+  bool zero_debug = false;      // print who owns what
   int64_t sample_tokens = 200;  // 0: no sample at the end
   std::string sample_prompt = "And the ";
   double sample_temperature = 0.8;
@@ -104,6 +110,7 @@ struct RunPlan {
   Schedule schedule = {};                  // of the actions of every pipeline rank; with pp 1 one stage
   std::vector<int64_t> stage_layers = {};  // layers of each stage of a chain
   int64_t bucket_bytes = 0;
+  int zero_stage = 0;  // 1: optimizer states are shared out over dp (of experts edp), 2: gradients, too
   HardwareProfile profile;
 
   int dp() const { return mesh.size(Axis::kDp); }

@@ -73,6 +73,53 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Bool(), ::testing::Values(GradAccumulation::kSequential, GradAccumulation::kPairwise),
                        ::testing::Values(1, 3)));
 
+class SharedOut : public ::testing::TestWithParam<std::tuple<Layout, bool, GradSharding, int>> {};
+
+// The owner of a piece gets the same sums, and what it makes of its piece reaches everyone.
+TEST_P(SharedOut, OwnersGetTheSumsAndEveryoneTheUpdates) {
+  const auto [layout, overlap, sharding, microbatches] = GetParam();
+  run_ranks(dims_of(layout.dp, layout.tp), [&](RankContext& context) {
+    Fixture f;
+    GradReducer reducer(f.registry.parameters(), context.comm(Axis::kDp), &context.comm(Axis::kTp),
+                        {.bucket_bytes = 200, .overlap = overlap, .sharding = sharding});
+    ASSERT_EQ(reducer.shards(), layout.dp > 1);
+    double of_dp = 0, of_all = 0;
+    for (const int rank : context.mesh().group(Axis::kDp, context.global_rank()).global_ranks)
+      of_dp += power_of_two(rank);
+    for (int rank = 0; rank < context.world_size(); ++rank) of_all += power_of_two(rank);
+    for (int step = 0; step < 2; ++step) {
+      reducer.begin_step(microbatches);
+      for (int mb = 0; mb < microbatches; ++mb) {
+        reducer.begin_microbatch(mb);
+        f.backward(power_of_two(context.global_rank()));
+        reducer.end_microbatch(mb);
+      }
+      reducer.finish();
+      int64_t elements = 0;
+      for (const Parameter* piece : reducer.owned()) {
+        const double want = piece->name == "unused" ? 0 : piece->name == "norm" ? of_all : of_dp;
+        ASSERT_EQ(piece->data.grad().sizes(), piece->data.sizes());
+        EXPECT_TRUE(piece->data.grad().eq(want * microbatches).all().item<bool>()) << piece->name;
+        elements += piece->data.numel();
+        const at::NoGradGuard no_grad;
+        piece->data.fill_(100.0 + step);
+        piece->data.mutable_grad().reset();
+      }
+      const at::Tensor together = context.comm(Axis::kDp).all_reduce(at::full({1}, elements, at::kLong));
+      EXPECT_EQ(together.item<int64_t>(), (5 * 21 + 5 + 2));
+      reducer.gather_parameters();
+      for (const Parameter* p : f.registry.parameters())
+        EXPECT_TRUE(p->data.eq(100.0 + step).all().item<bool>()) << p->name;
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, SharedOut,
+                         ::testing::Combine(::testing::Values(Layout{1, 2}, Layout{4, 1}, Layout{2, 2}, Layout{3, 2}),
+                                            ::testing::Bool(),
+                                            ::testing::Values(GradSharding::kOptimizer, GradSharding::kGradients),
+                                            ::testing::Values(1, 3)));
+
 TEST(GradReducer, BucketsFollowTheSizeLimit) {
   run_ranks(dims_of(2, 1), [](RankContext& context) {
     const auto buckets = [&](int64_t bytes) {

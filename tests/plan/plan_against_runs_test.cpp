@@ -10,6 +10,7 @@
 #include "core/plan/traffic.h"
 #include "core/sim/memory_scope.h"
 #include "core/trace/trace_report.h"
+#include "tests/plan/run_layouts.h"
 #include "tests/runtime/tiny_run.h"
 
 namespace ranklab {
@@ -23,145 +24,22 @@ struct Layout {
   void (*change)(TrainConfig&) = [](TrainConfig&) {};
 };
 
-void gpt2_like(TrainConfig& c) {
-  c.model.norm = NormKind::kLayerNorm;
-  c.model.position = PositionKind::kLearned;
-  c.model.activation = ActivationKind::kGelu;
-  c.model.add_bias = true;
-  c.model.tie_embeddings = true;
-  c.model.dropout = 0.1;
-}
-void small_buckets(TrainConfig& c) {
-  c.ddp_bucket_bytes = 9000;
-  c.overlap_grad_reduce = false;
-}
-void grouped_queries_in_fp64(TrainConfig& c) {
-  c.model.num_query_groups = 2;
-  c.model.vocab_size = 301;  // does not divide by tp: padded
-  c.params_dtype = "fp64";
-}
-
-void odd_sizes(TrainConfig& c) {  // gradients that do not fill their cache lines
-  c.model.hidden_size = 36;
-  c.model.num_attention_heads = 6;
-  c.model.ffn_hidden_size = 90;
-}
-
-void two_stages(TrainConfig& c) { c.parallel.pp = 2; }
-void four_uneven_stages(TrainConfig& c) {
-  c.parallel.pp = 4;
-  c.model.num_layers = 6;
-}
-
-template <int kPp>
-void zb_h1(TrainConfig& c) {
-  c.parallel.pp = kPp;
-  c.pipeline_schedule = "zb-h1";
-}
-void interleaved(TrainConfig& c) {
-  c.parallel.pp = 2;
-  c.model.num_layers = 4;
-  c.virtual_stages = 2;
-}
-void tied_v(TrainConfig& c) {
-  c.parallel.pp = 2;
-  c.model.num_layers = 4;
-  c.model.tie_embeddings = true;
-  c.pipeline_schedule = "zb-v";
-}
-void tied_two_stages(TrainConfig& c) {
-  c.parallel.pp = 2;
-  c.model.tie_embeddings = true;
-}
-void dualpipe(TrainConfig& c) {
-  c.parallel.pp = 2;
-  c.pipeline_schedule = "dualpipe";
-}
-
-// Experts in turn, so that all get equally many tokens, which is what the plan counts with.
-void experts(TrainConfig& c) {
-  c.model.moe = {.num_experts = 8,
-                 .topk = 2,
-                 .ffn_hidden_size = 48,
-                 .shared_ffn_hidden_size = 32,
-                 .first_dense_layers = 1,
-                 .score = RouterScore::kSigmoid,
-                 .num_groups = 4,
-                 .group_topk = 2,
-                 .balancing = LoadBalancing::kSeqAuxLoss,
-                 .aux_loss_coeff = 1e-3,
-                 .expert_bias = true,
-                 .force_balance = true};
-}
-template <int kEp>
-void over_ep(TrainConfig& c) {
-  experts(c);
-  c.parallel.ep = kEp;
-}
-template <int kEp>
-void in_two_stages(TrainConfig& c) {
-  over_ep<kEp>(c);
-  c.parallel.pp = 2;
-  c.model.num_layers = 4;
-}
-void split_experts(TrainConfig& c) {
-  over_ep<2>(c);
-  c.parallel.etp = 2;
-}
-void globally_balanced(TrainConfig& c) {
-  over_ep<4>(c);
-  c.model.moe.shared_ffn_hidden_size = 0;
-  c.model.moe.balancing = LoadBalancing::kGlobalAuxLoss;
-  c.model.moe.capacity_factor = 2;
-  c.ddp_bucket_bytes = 9000;
-}
-void split_backward(TrainConfig& c) {
-  in_two_stages<2>(c);
-  c.pipeline_schedule = "zb-h1";
-}
-
-void latent(TrainConfig& c) {
-  c.model.mla = {.q_lora_rank = 24, .kv_lora_rank = 16, .qk_head_dim = 8, .qk_pos_emb_head_dim = 4, .v_head_dim = 12};
-}
-void latent_without_q_compression(TrainConfig& c) {
-  latent(c);
-  c.model.mla.q_lora_rank = 0;
-}
-void predicting(TrainConfig& c) {
-  c.model.mtp_num_layers = 2;
-  c.model.mtp_loss_weight = 0.3;
-}
-template <int kEp>
-void deepseek(TrainConfig& c) {
-  latent(c);
-  predicting(c);
-  over_ep<kEp>(c);
-}
-template <int kEp>
-void deepseek_in_two_stages(TrainConfig& c) {
-  deepseek<kEp>(c);
-  c.parallel.pp = 2;
-  c.model.num_layers = 3;
-}
-void deepseek_zb_v(TrainConfig& c) {
-  deepseek_in_two_stages<2>(c);
-  c.model.num_layers = 4;
-  c.pipeline_schedule = "zb-v";
-}
-
-// 4 nodes of 2 ranks; a token's two experts lie on both ranks of a node.
-void on_four_nodes(TrainConfig& c, const char* dispatcher) {
-  over_ep<8>(c);
-  c.gpus_per_node = 2;
-  c.moe_dispatcher = dispatcher;
-}
-void all_to_all(TrainConfig& c) { on_four_nodes(c, "alltoall"); }
-void all_gather(TrainConfig& c) { on_four_nodes(c, "allgather"); }
-void dedup(TrainConfig& c) { on_four_nodes(c, "dedup"); }
-void dedup_in_a_node(TrainConfig& c) { dedup(c), c.gpus_per_node = 8; }
-void rdep(TrainConfig& c) { on_four_nodes(c, "rdep"); }
-
 const Layout kLayouts[] = {
+    {"zero1_dp8", 8, 1, false, 0, zero<1>},
+    {"zero2_dp8", 8, 1, false, 0, zero<2>},
+    {"zero1_small_buckets", 8, 2, true, 1, zero_of<1, small_buckets>},
+    {"zero2_small_buckets", 8, 2, true, 1, zero_of<2, small_buckets>},
+    {"zero2_odd_sizes", 4, 2, true, 0, zero_of<2, odd_sizes>},
+    {"zero1_gqa_fp64", 4, 2, true, 0, zero_of<1, grouped_queries_in_fp64>},
+    {"zero2_pp2_dp2_tp2", 8, 2, true, 1, zero_of<2, two_stages>},
+    {"zero2_pp2_dp2_tied", 4, 1, false, 1, zero_of<2, tied_two_stages>},
+    {"zero2_pp2_dp2_tied_zb_v", 4, 1, false, 1, zero_of<2, tied_v>},
+    {"zero1_pp2_dp2_dualpipe", 4, 1, false, 1, zero_of<1, dualpipe>},
+    {"zero2_pp2_dp2_dualpipe", 4, 1, false, 1, zero_of<2, dualpipe>},
+    {"zero2_ep8", 8, 1, false, 0, zero_of<2, over_ep<8>>},
+    {"zero1_ep4_dp8", 8, 1, false, 1, zero_of<1, over_ep<4>>},
+    {"zero2_ep2_etp2_tp2", 8, 2, true, 0, zero_of<2, split_experts>},
+    {"zero2_deepseek_ep4_tp2", 8, 2, true, 0, zero_of<2, deepseek<4>>},
     {"alltoall_on_nodes", 8, 1, false, 0, all_to_all},
     {"allgather", 8, 1, false, 0, all_gather},
     {"dedup", 8, 1, false, 0, dedup},
@@ -343,7 +221,19 @@ void deepseek_tiny(TrainConfig& c) {
   c.parallel.pp = kPp;
 }
 
+void small_experts(TrainConfig& c) {
+  over_ep<4>(c);
+  c.ddp_bucket_bytes = 1 << 16;
+}
+
 const Training kRuns[] = {
+    {"zero1_dp8", 8, 1, false, 0, zero<1>},
+    {"zero2_dp8", 8, 1, false, 0, zero<2>},
+    {"zero2_dp4_tp2_accumulation", 8, 2, true, 4, zero<2>},
+    {"zero2_larger", 4, 2, true, 4, zero_of<2, larger>},
+    {"zero1_default_layout", 8, 2, true, 0, zero_of<1, two_stages>},
+    {"zero2_pp2_dp4", 8, 1, false, 0, zero_of<2, two_stages>},
+    {"zero2_ep4_tp2", 8, 2, true, 0, zero_of<2, small_experts>},
     {"alltoall_on_nodes", 8, 1, false, 0, all_to_all},
     {"allgather", 8, 1, false, 0, all_gather},
     {"dedup", 8, 1, false, 0, dedup},

@@ -1,0 +1,62 @@
+#include "core/parallel/bucket_shard.h"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+
+#include "core/sim/memory_scope.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+at::Tensor flat(const Parameter& parameter) { return parameter.data.detach().view({-1}); }
+
+}  // namespace
+
+BucketShard::BucketShard(BucketLayout layout, const std::vector<Parameter*>& parameters, Communicator& group)
+    : layout_(std::move(layout)), parameters_(parameters), group_(group) {
+  const at::NoGradGuard no_grad;
+  for (const ShardPiece& part : pieces_of(layout_, group_.size(), group_.rank())) {
+    Piece& piece = *pieces_.emplace_back(std::make_unique<Piece>());
+    piece.parameter = *parameters_[part.item];
+    piece.parameter.data = flat(piece.parameter).narrow(0, part.begin, part.elements());
+    piece.offset = part.offset;
+  }
+}
+
+std::vector<Parameter*> BucketShard::pieces() const {
+  std::vector<Parameter*> result;
+  for (const auto& piece : pieces_) result.push_back(&piece->parameter);
+  return result;
+}
+
+void BucketShard::set_grads(const at::Tensor& shard) {
+  const at::NoGradGuard no_grad;
+  for (const auto& piece : pieces_)
+    piece->parameter.data.mutable_grad() = shard.narrow(0, piece->offset, piece->parameter.data.numel());
+}
+
+at::Tensor BucketShard::updated() const {
+  at::Tensor shard = at::zeros({elements()}, parameters_[layout_.places[0].item]->data.options().requires_grad(false));
+  for (const auto& piece : pieces_)
+    shard.narrow(0, piece->offset, piece->parameter.data.numel()).copy_(piece->parameter.data);
+  return shard;
+}
+
+// A GPU library gathers in place, where parameters are views of one buffer: the copies cost nothing.
+void BucketShard::gather() {
+  const at::NoGradGuard no_grad;
+  const MemoryScope memory(MemoryCategory::kBuffers);
+  at::Tensor shard;
+  {
+    const NoCostScope no_cost;
+    shard = updated();
+  }
+  const at::Tensor whole = group_.all_gather(shard);
+  const NoCostScope no_cost;
+  for (const BucketPlace& place : layout_.places)
+    flat(*parameters_[place.item]).copy_(whole.narrow(0, place.offset, place.elements));
+}
+
+}  // namespace ranklab

@@ -1,0 +1,55 @@
+// Who owns what when data-parallel ranks share out buckets: for every bucket of a pipeline rank its parameters, and
+// which elements of each of them each member of the group updates. Computed from the numbers alone, and held by a test
+// to what the optimizers of a run are given. Torch-free. Cost: a visit of each piece. Thread rule: pure.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/plan/planned_parameters.h"
+#include "core/runtime/train_config.h"
+
+namespace ranklab {
+
+struct OwnedRange {
+  int group_rank = 0;
+  int64_t begin = 0, end = 0;  // elements of the parameter on this rank
+};
+
+struct ZeroMapRow {
+  std::string parameter;
+  int64_t elements = 0;            // on this rank
+  std::vector<OwnedRange> owners;  // rising
+};
+
+struct ZeroMapBucket {
+  Axis axis = Axis::kDp;  // whose group shares it out
+  int shards = 1;
+  int64_t elements = 0, padding = 0;
+  std::vector<ZeroMapRow> rows;
+};
+
+// What one member of the data-parallel group holds for its update: pieces of dense parameters, and of the experts that
+// it has in common with its edp peers.
+struct ZeroMapRank {
+  int dp_rank = 0;
+  int64_t elements = 0;  // that it updates
+  int64_t gradient_bytes = 0, optimizer_bytes = 0;
+};
+
+struct ZeroMap {
+  int stage = 0;
+  int pp_rank = 0;
+  std::vector<ZeroMapBucket> buckets;
+  std::vector<ZeroMapRank> ranks;  // of tp rank 0
+};
+
+ZeroMap zero_map(const RunPlan& plan, int pp_rank);
+
+// One line for each piece that each rank owns, ranks rising:
+// "[ZeRO Debug][rank=3] param[7] layers.0.mlp.down.weight dp numel=44032 shard=[0:11008) group_size=4 group_rank=1"
+std::vector<std::string> zero_debug_lines(const RunPlan& plan);
+
+// Optimizer states an element has.
+int optimizer_copies(const TrainConfig& config);
+
+}  // namespace ranklab

@@ -1,0 +1,249 @@
+// ZeRO stages against plain data parallelism, bit for bit: losses of ten steps and every parameter on every rank after
+// them, and the optimizer's states put together from the ranks' pieces. Where gradients are clipped the norm's squares
+// are added in another order, so that runs agree to 1e-12.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <mutex>
+
+#include "backends/cpu_sim/thread_world.h"
+#include "core/base/error.h"
+#include "core/runtime/engine.h"
+#include "core/runtime/provide.h"
+
+namespace ranklab {
+namespace {
+
+using RankTensor = std::pair<int, std::string>;  // global rank, name
+
+struct Record {
+  std::vector<double> losses, norms;
+  std::map<RankTensor, at::Tensor> weights;
+  // Elements of the optimizer's states per rank and in all, by name the multiset of their bits.
+  std::map<int, int64_t> state_elements;
+  std::map<std::string, std::vector<at::Tensor>> states;
+};
+
+class LossHook : public Hook {
+ public:
+  explicit LossHook(Record& record) : record_(record) {}
+  void on_step_end(const StepMetrics& metrics) override {
+    record_.losses.push_back(metrics.loss);
+    record_.norms.push_back(metrics.grad_norm);
+  }
+
+ private:
+  Record& record_;
+};
+
+// Keeps the states of its last step.
+class KeepingOptimizer : public Optimizer {
+ public:
+  KeepingOptimizer(std::unique_ptr<Optimizer> inner, int global_rank, Record& record, std::mutex& mutex)
+      : inner_(std::move(inner)), global_rank_(global_rank), record_(record), mutex_(mutex) {}
+  ~KeepingOptimizer() override {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, tensor] : inner_->state()) {
+      record_.state_elements[global_rank_] += tensor.numel();
+      record_.states[name].push_back(tensor.flatten().clone());
+    }
+  }
+  void step(double lr) override { inner_->step(lr); }
+  void zero_grad() override { inner_->zero_grad(); }
+
+ private:
+  std::unique_ptr<Optimizer> inner_;
+  int global_rank_;
+  Record& record_;
+  std::mutex& mutex_;
+};
+
+class KeepingRuntime : public OptimizerRuntime {
+ public:
+  KeepingRuntime(Record& record, std::mutex& mutex) : record_(record), mutex_(mutex) {}
+  std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
+    const int rank = ctx.global_rank();
+    const auto make = [this, rank](const std::vector<Parameter*>& parameters, const RunPlan& p) {
+      std::unique_ptr<Optimizer> inner = p.config.optimizer == OptimizerKind::kSgd
+                                             ? make_sgd(parameters, {.momentum = 0.9, .weight_decay = 0.01})
+                                             : make_adamw(parameters, {});
+      return std::make_unique<KeepingOptimizer>(std::move(inner), rank, record_, mutex_);
+    };
+    return provide_optimizer(make)->initialize(model, ctx, plan);
+  }
+
+ private:
+  Record& record_;
+  std::mutex& mutex_;
+};
+
+Record train(const TrainConfig& config) {
+  const RunPlan plan = resolve(config);
+  Record record;
+  std::mutex mutex;
+  RuntimeComponents parts = default_components(make_thread_world({.size = plan.mesh.world_size()}), plan);
+  parts.optimizer_runtime = std::make_shared<KeepingRuntime>(record, mutex);
+  RuntimeEngine engine(parts, plan);
+  engine.add_hook(std::make_shared<LossHook>(record));
+  engine.set_finale([&](StepContext& context) {
+    const std::lock_guard lock(mutex);
+    for (const Parameter* p : context.model.registry().parameters())
+      record.weights[{context.ctx.global_rank(), p->name}] = p->data.detach().clone();
+  });
+  engine.fit();
+  return record;
+}
+
+TrainConfig small_config() {
+  TrainConfig c;
+  c.model.num_layers = 2;
+  c.model.hidden_size = 36;  // gradients and shards that do not fill their cache lines
+  c.model.ffn_hidden_size = 50;
+  c.model.num_attention_heads = 6;
+  c.model.seq_length = 16;
+  c.model.vocab_size = 261;
+  c.model.init_std = 0.1;
+  c.parallel = {.world = 8, .tp = 1, .pp = 1};
+  c.global_batch_size = 16;
+  c.train_iters = 10;
+  c.lr_warmup_iters = 0;
+  c.lr = 1e-3;
+  c.clip_grad = 0;
+  c.mock_data = true;
+  c.eval_interval = 0;
+  c.sample_tokens = 0;
+  c.trace = false;
+  c.ddp_bucket_bytes = 20000;
+  return c;
+}
+
+struct Case {
+  const char* name;
+  ParallelDims dims;
+  void (*change)(TrainConfig&) = [](TrainConfig&) {};
+};
+
+void accumulation(TrainConfig& c) { c.micro_batch_size = 1; }
+void no_overlap(TrainConfig& c) { c.overlap_grad_reduce = false; }
+void pairwise(TrainConfig& c) { accumulation(c), c.accumulation = Accumulation::kPairwise; }
+void sgd(TrainConfig& c) { c.optimizer = OptimizerKind::kSgd; }
+void fp64(TrainConfig& c) { c.params_dtype = "fp64"; }
+void one_bucket(TrainConfig& c) { c.ddp_bucket_bytes = 1 << 24; }
+void experts(TrainConfig& c) {
+  c.model.moe = {
+      .num_experts = 8, .topk = 2, .ffn_hidden_size = 18, .shared_ffn_hidden_size = 22, .first_dense_layers = 1};
+}
+void tied(TrainConfig& c) { c.model.tie_embeddings = true; }
+void tied_v(TrainConfig& c) {
+  tied(c);
+  c.model.num_layers = 4;
+  c.pipeline_schedule = "zb-v";
+}
+void dualpipe(TrainConfig& c) { c.pipeline_schedule = "dualpipe"; }
+void tied_dualpipe(TrainConfig& c) { tied(c), dualpipe(c); }
+void bidirectional_experts(TrainConfig& c) { experts(c), dualpipe(c), accumulation(c); }
+
+const Case kCases[] = {
+    {"dp2", {.world = 2}},
+    {"dp4", {.world = 4}},
+    {"dp8", {.world = 8}},
+    {"dp3_uneven", {.world = 3}, [](TrainConfig& c) { c.global_batch_size = 9; }},
+    {"dp8_sgd", {.world = 8}, sgd},
+    {"dp8_fp64_one_bucket", {.world = 8}, [](TrainConfig& c) { fp64(c), one_bucket(c); }},
+    {"dp8_no_overlap", {.world = 8}, no_overlap},
+    {"dp4_accumulation", {.world = 4}, accumulation},
+    {"dp4_accumulation_no_overlap_sgd", {.world = 4}, [](TrainConfig& c) { accumulation(c), no_overlap(c), sgd(c); }},
+    {"dp4_pairwise", {.world = 4}, pairwise},
+    {"dp2_tp2", {.world = 4, .tp = 2}},
+    {"dp4_tp2", {.world = 8, .tp = 2}, accumulation},
+    {"dp4_tp2_no_sp", {.world = 8, .tp = 2}, [](TrainConfig& c) { c.sequence_parallel = false; }},
+    {"dp2_pp2", {.world = 4, .pp = 2}},
+    {"dp4_pp2", {.world = 8, .pp = 2}, accumulation},
+    {"dp2_tp2_pp2_sgd", {.world = 8, .tp = 2, .pp = 2}, sgd},
+    {"dp2_ep2", {.world = 2, .ep = 2}, experts},
+    {"dp4_ep2", {.world = 4, .ep = 2}, experts},
+    {"dp8_ep2", {.world = 8, .ep = 2}, [](TrainConfig& c) { experts(c), accumulation(c); }},
+    {"dp4_tp2_ep2", {.world = 8, .tp = 2, .ep = 2}, experts},
+    {"dp4_pp2_ep2", {.world = 8, .pp = 2, .ep = 2}, experts},
+    {"dp2_pp2_tied", {.world = 4, .pp = 2}, tied},
+    {"dp2_tp2_pp2_tied", {.world = 8, .tp = 2, .pp = 2}, tied},
+    {"dp3_pp2_tied_v", {.world = 6, .pp = 2}, [](TrainConfig& c) { tied_v(c), c.global_batch_size = 18; }},
+    {"dp2_pp2_dualpipe", {.world = 4, .pp = 2}, dualpipe},
+    {"dp2_tp2_pp2_tied_dualpipe", {.world = 8, .tp = 2, .pp = 2}, tied_dualpipe},
+    {"dp4_pp2_ep2_dualpipe", {.world = 8, .pp = 2, .ep = 2}, bidirectional_experts},
+};
+
+TrainConfig config_of(const Case& a) {
+  TrainConfig c = small_config();
+  c.parallel = a.dims;
+  a.change(c);
+  return c;
+}
+
+class Zero : public testing::TestWithParam<Case> {};
+
+TEST_P(Zero, IsPlainDataParallelismBitForBit) {
+  TrainConfig config = config_of(GetParam());
+  const Record plain = train(config);
+  ASSERT_EQ(plain.losses.size(), 10u);
+  for (const int stage : {1, 2}) {
+    config.zero_stage = stage;
+    const Record shared = train(config);
+    EXPECT_EQ(shared.losses, plain.losses) << "stage " << stage;
+    ASSERT_EQ(shared.weights.size(), plain.weights.size());
+    for (const auto& [key, tensor] : plain.weights)
+      ASSERT_TRUE(at::equal(shared.weights.at(key), tensor))
+          << key.second << " on rank " << key.first << ", stage " << stage;
+    for (size_t i = 0; i < plain.norms.size(); ++i)
+      EXPECT_NEAR(shared.norms[i], plain.norms[i], 1e-12 * plain.norms[i]);
+  }
+}
+
+// The norm is the same number but for the order in which squares are added, and so is everything that it scales.
+TEST_P(Zero, ClippedAgreesToTwelveDigits) {
+  TrainConfig config = config_of(GetParam());
+  config.params_dtype = "fp64";
+  config.clip_grad = 0.5;
+  config.train_iters = 3;
+  const Record plain = train(config);
+  EXPECT_GT(plain.norms[0], 0.5);
+  for (const int stage : {1, 2}) {
+    config.zero_stage = stage;
+    const Record shared = train(config);
+    for (size_t i = 0; i < plain.norms.size(); ++i) {
+      EXPECT_NEAR(shared.norms[i], plain.norms[i], 1e-12 * plain.norms[i]);
+      EXPECT_NEAR(shared.losses[i], plain.losses[i], 1e-12 * plain.losses[i]);
+    }
+    for (const auto& [key, tensor] : plain.weights) {
+      const double error = (shared.weights.at(key) - tensor).abs().max().item<double>();
+      ASSERT_LT(error, 1e-12 * tensor.abs().max().item<double>()) << key.second << " on rank " << key.first;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, Zero, testing::ValuesIn(kCases),
+                         [](const auto& c) { return std::string(c.param.name); });
+
+// Every rank keeps states of its pieces alone, and together they are the states of plain data parallelism.
+TEST(ZeroStates, AreThoseOfEachElementOnce) {
+  TrainConfig config = small_config();
+  config.parallel = {.world = 4};
+  config.train_iters = 3;
+  const Record plain = train(config);
+  config.zero_stage = 2;
+  const Record shared = train(config);
+  int64_t together = 0;
+  for (const auto& [rank, elements] : shared.state_elements) {
+    together += elements;
+    EXPECT_NEAR(static_cast<double>(elements) / static_cast<double>(plain.state_elements.at(rank)), 0.25, 0.02);
+  }
+  EXPECT_EQ(together, plain.state_elements.at(0));
+  for (const auto& [name, copies] : plain.states) {
+    const at::Tensor pieces = at::cat(shared.states.at(name));
+    EXPECT_TRUE(at::equal(std::get<0>(pieces.sort()), std::get<0>(copies[0].sort()))) << name;
+  }
+}
+
+}  // namespace
+}  // namespace ranklab

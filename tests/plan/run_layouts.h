@@ -1,0 +1,155 @@
+// What the runs that predictions are held to change in a small configuration.
+#pragma once
+#include "core/runtime/train_config.h"
+
+namespace ranklab {
+
+inline void gpt2_like(TrainConfig& c) {
+  c.model.norm = NormKind::kLayerNorm;
+  c.model.position = PositionKind::kLearned;
+  c.model.activation = ActivationKind::kGelu;
+  c.model.add_bias = true;
+  c.model.tie_embeddings = true;
+  c.model.dropout = 0.1;
+}
+inline void small_buckets(TrainConfig& c) {
+  c.ddp_bucket_bytes = 9000;
+  c.overlap_grad_reduce = false;
+}
+inline void grouped_queries_in_fp64(TrainConfig& c) {
+  c.model.num_query_groups = 2;
+  c.model.vocab_size = 301;  // does not divide by tp: padded
+  c.params_dtype = "fp64";
+}
+
+inline void odd_sizes(TrainConfig& c) {  // gradients that do not fill their cache lines
+  c.model.hidden_size = 36;
+  c.model.num_attention_heads = 6;
+  c.model.ffn_hidden_size = 90;
+}
+
+inline void two_stages(TrainConfig& c) { c.parallel.pp = 2; }
+inline void four_uneven_stages(TrainConfig& c) {
+  c.parallel.pp = 4;
+  c.model.num_layers = 6;
+}
+
+template <int kPp>
+inline void zb_h1(TrainConfig& c) {
+  c.parallel.pp = kPp;
+  c.pipeline_schedule = "zb-h1";
+}
+inline void interleaved(TrainConfig& c) {
+  c.parallel.pp = 2;
+  c.model.num_layers = 4;
+  c.virtual_stages = 2;
+}
+inline void tied_v(TrainConfig& c) {
+  c.parallel.pp = 2;
+  c.model.num_layers = 4;
+  c.model.tie_embeddings = true;
+  c.pipeline_schedule = "zb-v";
+}
+inline void tied_two_stages(TrainConfig& c) {
+  c.parallel.pp = 2;
+  c.model.tie_embeddings = true;
+}
+inline void dualpipe(TrainConfig& c) {
+  c.parallel.pp = 2;
+  c.pipeline_schedule = "dualpipe";
+}
+
+// Experts in turn, so that all get equally many tokens, which is what the plan counts with.
+inline void experts(TrainConfig& c) {
+  c.model.moe = {.num_experts = 8,
+                 .topk = 2,
+                 .ffn_hidden_size = 48,
+                 .shared_ffn_hidden_size = 32,
+                 .first_dense_layers = 1,
+                 .score = RouterScore::kSigmoid,
+                 .num_groups = 4,
+                 .group_topk = 2,
+                 .balancing = LoadBalancing::kSeqAuxLoss,
+                 .aux_loss_coeff = 1e-3,
+                 .expert_bias = true,
+                 .force_balance = true};
+}
+template <int kEp>
+inline void over_ep(TrainConfig& c) {
+  experts(c);
+  c.parallel.ep = kEp;
+}
+template <int kEp>
+inline void in_two_stages(TrainConfig& c) {
+  over_ep<kEp>(c);
+  c.parallel.pp = 2;
+  c.model.num_layers = 4;
+}
+inline void split_experts(TrainConfig& c) {
+  over_ep<2>(c);
+  c.parallel.etp = 2;
+}
+inline void globally_balanced(TrainConfig& c) {
+  over_ep<4>(c);
+  c.model.moe.shared_ffn_hidden_size = 0;
+  c.model.moe.balancing = LoadBalancing::kGlobalAuxLoss;
+  c.model.moe.capacity_factor = 2;
+  c.ddp_bucket_bytes = 9000;
+}
+inline void split_backward(TrainConfig& c) {
+  in_two_stages<2>(c);
+  c.pipeline_schedule = "zb-h1";
+}
+
+inline void latent(TrainConfig& c) {
+  c.model.mla = {.q_lora_rank = 24, .kv_lora_rank = 16, .qk_head_dim = 8, .qk_pos_emb_head_dim = 4, .v_head_dim = 12};
+}
+inline void latent_without_q_compression(TrainConfig& c) {
+  latent(c);
+  c.model.mla.q_lora_rank = 0;
+}
+inline void predicting(TrainConfig& c) {
+  c.model.mtp_num_layers = 2;
+  c.model.mtp_loss_weight = 0.3;
+}
+template <int kEp>
+inline void deepseek(TrainConfig& c) {
+  latent(c);
+  predicting(c);
+  over_ep<kEp>(c);
+}
+template <int kEp>
+inline void deepseek_in_two_stages(TrainConfig& c) {
+  deepseek<kEp>(c);
+  c.parallel.pp = 2;
+  c.model.num_layers = 3;
+}
+inline void deepseek_zb_v(TrainConfig& c) {
+  deepseek_in_two_stages<2>(c);
+  c.model.num_layers = 4;
+  c.pipeline_schedule = "zb-v";
+}
+
+// 4 nodes of 2 ranks; a token's two experts lie on both ranks of a node.
+inline void on_four_nodes(TrainConfig& c, const char* dispatcher) {
+  over_ep<8>(c);
+  c.gpus_per_node = 2;
+  c.moe_dispatcher = dispatcher;
+}
+inline void all_to_all(TrainConfig& c) { on_four_nodes(c, "alltoall"); }
+inline void all_gather(TrainConfig& c) { on_four_nodes(c, "allgather"); }
+inline void dedup(TrainConfig& c) { on_four_nodes(c, "dedup"); }
+inline void dedup_in_a_node(TrainConfig& c) { dedup(c), c.gpus_per_node = 8; }
+inline void rdep(TrainConfig& c) { on_four_nodes(c, "rdep"); }
+
+template <int kStage>
+inline void zero(TrainConfig& c) {
+  c.zero_stage = kStage;
+}
+template <int kStage, void (*kChange)(TrainConfig&)>
+inline void zero_of(TrainConfig& c) {
+  kChange(c);
+  c.zero_stage = kStage;
+}
+
+}  // namespace ranklab

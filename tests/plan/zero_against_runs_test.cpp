@@ -1,0 +1,186 @@
+// What data-parallel ranks share out, measured in runs: who updates what against the map, bytes of optimizer states and
+// gradients against the plan, traffic in units of the parameters.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <mutex>
+
+#include "core/plan/rank_memory.h"
+#include "core/plan/zero_map.h"
+#include "core/runtime/provide.h"
+#include "core/sim/memory_scope.h"
+#include "core/trace/trace_report.h"
+#include "tests/runtime/tiny_run.h"
+
+namespace ranklab {
+namespace {
+
+TrainConfig zero_config(int world, int stage) {
+  TrainConfig c = tiny_config(world, 1);
+  c.parallel.pp = 1;
+  c.zero_stage = stage;
+  c.train_iters = 2;
+  c.ddp_bucket_bytes = 9000;
+  return c;
+}
+
+// "shard=[a:b)" lines of the pieces that each rank's optimizer was really given.
+class NotingRuntime : public OptimizerRuntime {
+ public:
+  explicit NotingRuntime(std::map<int, std::vector<std::string>>& pieces, std::mutex& mutex)
+      : pieces_(pieces), mutex_(mutex) {}
+  std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
+    const auto make = [&, this](const std::vector<Parameter*>& owned, const RunPlan&) {
+      const std::lock_guard lock(mutex_);
+      for (const Parameter* piece : owned) {
+        const at::Tensor whole = model.registry().find(piece->name)->data;
+        const int64_t begin = piece->data.storage_offset() - whole.storage_offset();
+        EXPECT_EQ(piece->data.storage().data(), whole.storage().data());  // updated in place
+        pieces_[ctx.global_rank()].push_back(piece->name + " numel=" + std::to_string(whole.numel()) + " shard=[" +
+                                             std::to_string(begin) + ":" + std::to_string(begin + piece->data.numel()) +
+                                             ")");
+      }
+      return make_adamw(owned, {});
+    };
+    return provide_optimizer(make)->initialize(model, ctx, plan);
+  }
+
+ private:
+  std::map<int, std::vector<std::string>>& pieces_;
+  std::mutex& mutex_;
+};
+
+// "[ZeRO Debug][rank=3] param[7] NAME dp numel=... shard=[...) group_size=..." -> rank 3, "NAME numel=... shard=[...)"
+std::map<int, std::vector<std::string>> mapped(const RunPlan& plan) {
+  std::map<int, std::vector<std::string>> pieces;
+  for (const std::string& line : zero_debug_lines(plan)) {
+    const int rank = std::stoi(line.substr(line.find("rank=") + 5));
+    const size_t begin = line.find("] ", line.find("param[")) + 2, space = line.find(' ', begin);
+    const size_t numel = line.find("numel="), end = line.find(')', numel) + 1;
+    pieces[rank].push_back(line.substr(begin, space - begin + 1) + line.substr(numel, end - numel));
+  }
+  for (auto& [rank, list] : pieces) std::sort(list.begin(), list.end());
+  return pieces;
+}
+
+void expect_the_map(const TrainConfig& config) {
+  const RunPlan plan = resolve(config);
+  std::map<int, std::vector<std::string>> seen;
+  std::mutex mutex;
+  RuntimeComponents parts = default_components(make_thread_world({.size = plan.mesh.world_size()}), plan);
+  parts.optimizer_runtime = std::make_shared<NotingRuntime>(seen, mutex);
+  RuntimeEngine(parts, plan).fit(0);
+  for (auto& [rank, list] : seen) std::sort(list.begin(), list.end());
+  EXPECT_EQ(seen, mapped(plan));
+}
+
+TEST(ZeroMap, IsWhatTheOptimizersUpdate) {
+  for (const int stage : {0, 1, 2}) {
+    TrainConfig c = zero_config(4, stage);
+    c.model.hidden_size = 36;
+    c.model.num_attention_heads = 6;
+    c.model.ffn_hidden_size = 50;
+    expect_the_map(c);
+    c = zero_config(8, stage);
+    c.parallel.pp = 2;
+    c.parallel.tp = 2;
+    c.model.tie_embeddings = true;
+    expect_the_map(c);
+    c = zero_config(8, stage);
+    c.parallel.ep = 2;
+    c.parallel.tp = 2;
+    c.model.moe = {.num_experts = 4, .topk = 2, .ffn_hidden_size = 24, .first_dense_layers = 1};
+    c.model.mtp_num_layers = 1;
+    expect_the_map(c);
+    c = zero_config(4, stage);
+    c.parallel.pp = 2;
+    c.pipeline_schedule = "dualpipe";
+    expect_the_map(c);
+  }
+}
+
+// Rank 0's books after a later step.
+class Books : public Hook {
+ public:
+  void on_step_end(const StepMetrics&) override {
+    optimizer = thread_memory_book()->bytes(MemoryCategory::kOptimizer);
+    peak_gradients = thread_memory_book()->peak_bytes(MemoryCategory::kGradients);
+  }
+  int64_t optimizer = 0, peak_gradients = 0;
+};
+
+struct Held {
+  int64_t optimizer, peak_gradients;
+  RankMemory planned;
+};
+
+Held run_and_measure(const TrainConfig& config) {
+  install_booking_allocator();
+  RuntimeEngine engine = tiny_engine(config);
+  const auto books = std::make_shared<Books>();
+  engine.add_hook(books);
+  engine.fit();
+  return {books->optimizer, books->peak_gradients, rank_memory(engine.plan(), 0)};
+}
+
+constexpr int64_t kStepCounters = 2 * 64;
+
+TEST(ZeroMemory, OptimizerStatesAreADataParallelPart) {
+  const Held plain = run_and_measure(zero_config(8, 0));
+  for (const int stage : {1, 2}) {
+    const Held held = run_and_measure(zero_config(8, stage));
+    EXPECT_NEAR(8.0 * static_cast<double>(held.optimizer - kStepCounters) / static_cast<double>(plain.optimizer), 1.0,
+                0.02);
+    EXPECT_NEAR(static_cast<double>(held.optimizer), static_cast<double>(held.planned.optimizer), kStepCounters);
+  }
+}
+
+TEST(ZeroMemory, StageTwoHoldsShardsAndAFewBuckets) {
+  for (const bool overlap : {true, false}) {
+    for (const int64_t micro_batch_size : {0, 1}) {
+      TrainConfig config = zero_config(4, 2);
+      config.overlap_grad_reduce = overlap;
+      config.micro_batch_size = micro_batch_size;
+      config.model.num_layers = 6;
+      const Held held = run_and_measure(config);
+      // On top come the gradients that backward has made and not yet handed over, at most a few of the largest.
+      const int64_t largest = config.model.vocab_size * config.model.hidden_size * 4;
+      EXPECT_GE(held.peak_gradients, held.planned.gradients) << "overlap " << overlap << ", " << micro_batch_size;
+      EXPECT_LE(held.peak_gradients, held.planned.gradients + 5 * largest / 2);
+      const auto whole = static_cast<double>(held.planned.parameters);
+      const bool one_after_another = overlap && micro_batch_size == 0;
+      if (one_after_another) {
+        EXPECT_LT(static_cast<double>(held.peak_gradients), 0.5 * whole);
+      } else {
+        EXPECT_GT(static_cast<double>(held.peak_gradients), whole);
+      }
+    }
+  }
+}
+
+// 2 (n-1)/n of the parameters, whatever is shared out: a reduce_scatter and an all_gather are an all_reduce.
+TEST(ZeroTraffic, IsTheSameInAllStages) {
+  for (const int stage : {0, 1, 2}) {
+    TrainConfig config = zero_config(8, stage);
+    config.train_iters = 1;
+    config.ddp_bucket_bytes = 1 << 20;  // little padding
+    RuntimeEngine engine = tiny_engine(config);
+    const TrainResult result = engine.fit();
+    const auto bytes = static_cast<double>(rank_memory(engine.plan(), 0).parameters);
+    const auto ranks = summarize(TraceFile{.ranks = result.traces, .clock = TraceClock::kVirtual, .world_size = 8});
+    for (const RankSummary& rank : ranks) {
+      double sent = 0;
+      for (const auto& [key, traffic] : rank.traffic) {
+        if (key.first != Axis::kDp) continue;
+        sent += static_cast<double>(traffic.algorithm_bytes);
+        if (key.second == Verb::kAllReduce && stage > 0) {
+          EXPECT_EQ(traffic.logical_bytes, 8) << "the norm's, and no gradient";
+        }
+      }
+      EXPECT_NEAR(sent / bytes, 1.75, 0.01) << "stage " << stage;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ranklab
