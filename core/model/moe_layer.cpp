@@ -93,7 +93,7 @@ class MoeLayer : public MlpLayer {
   static ExpertBook::Forward counted(const Routing& routing) {
     const NoCostScope free;
     ExpertBook::Forward seen;
-    seen.counts = order_by_expert(routing).counts;
+    seen.counts = count_by_expert(routing);
     if (routing.kept_TK.defined()) seen.dropped = routing.kept_TK.logical_not().sum().item<int64_t>();
     return seen;
   }

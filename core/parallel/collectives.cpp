@@ -76,21 +76,6 @@ struct GatherReplicated : torch::autograd::Function<GatherReplicated> {
   }
 };
 
-struct AllToAll : torch::autograd::Function<AllToAll> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& group,
-                            const std::vector<int64_t>& send_rows, const std::vector<int64_t>& recv_rows) {
-    keep(ctx, group);
-    ctx->saved_data["send"] = send_rows;
-    ctx->saved_data["recv"] = recv_rows;
-    return group.all_to_all(x, send_rows, recv_rows);
-  }
-  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    auto grad =
-        kept(ctx).all_to_all(grads[0], ctx->saved_data["recv"].toIntVector(), ctx->saved_data["send"].toIntVector());
-    return {grad, {}, {}, {}};
-  }
-};
-
 }  // namespace
 
 at::Tensor copy_to_tp(const at::Tensor& x, Communicator& tp) { return tp.size() == 1 ? x : CopyToTp::apply(x, tp); }
@@ -109,11 +94,6 @@ at::Tensor scatter_to_sp(const at::Tensor& x, Communicator& tp) {
 at::Tensor gather_replicated(const at::Tensor& x, Communicator& tp) {
   return tp.size() == 1 ? x : GatherReplicated::apply(x, tp);
 }
-at::Tensor all_to_all(const at::Tensor& x, Communicator& group, std::vector<int64_t> send_rows,
-                      std::vector<int64_t> recv_rows) {
-  return group.size() == 1 ? x : AllToAll::apply(x, group, send_rows, recv_rows);
-}
-
 at::Tensor own_rows(const at::Tensor& x, const Communicator& group) {
   const int64_t rows = x.size(0);
   RANKLAB_CHECK(rows % group.size() == 0, ErrorKind::kInvalidArgument, .where = "sequence parallelism",

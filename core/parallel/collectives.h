@@ -8,10 +8,10 @@
 //   reduce_scatter_to_sp  reduce_scatter  all_gather
 //   scatter_to_sp   this rank's rows all_gather
 //   gather_replicated all_gather     this rank's rows (what follows is the same on every rank)
-//   all_to_all      all_to_all       all_to_all with the splits swapped
 //
-// All act on dim 0. A group of one returns its input. Cost: one collective each way. Thread rule: its rank's thread;
-// every member of the group runs forward and backward in the same order.
+// The uneven ones that carry tokens to experts are in expert/exchange.h. All act on dim 0. A group of one returns its
+// input. Cost: one collective each way. Thread rule: its rank's thread; every member of the group runs forward and
+// backward in the same order.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -27,9 +27,6 @@ at::Tensor gather_from_sp(const at::Tensor& x, Communicator& tp);
 at::Tensor reduce_scatter_to_sp(const at::Tensor& x, Communicator& tp);
 at::Tensor scatter_to_sp(const at::Tensor& x, Communicator& tp);
 at::Tensor gather_replicated(const at::Tensor& x, Communicator& tp);
-// Rows per rank; both empty: equal splits. Ranks without rows take part in both directions.
-at::Tensor all_to_all(const at::Tensor& x, Communicator& group, std::vector<int64_t> send_rows = {},
-                      std::vector<int64_t> recv_rows = {});
 
 // This rank's rows of dim 0. REQUIRES: they divide evenly.
 at::Tensor own_rows(const at::Tensor& x, const Communicator& group);

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/runtime/model_metrics.h"
 #include "core/trace/chrome_writer.h"
 
 namespace ranklab {
@@ -85,13 +86,7 @@ std::string metrics_json(const StepMetrics& m) {
                                  {"mfu", m.mfu},
                                  {"exposed_comm_fraction", m.exposed_comm_fraction},
                                  {"peer_wait_fraction", m.peer_wait_fraction}};
-  if (m.mtp_loss > 0) line["mtp_loss"] = m.mtp_loss;
-  if (m.moe_max_over_mean > 0) {
-    line["moe_max_over_mean"] = m.moe_max_over_mean;
-    line["moe_dropped_fraction"] = m.moe_dropped_fraction;
-    line["moe_aux_loss"] = m.moe_aux_loss;
-    line["moe_z_loss"] = m.moe_z_loss;
-  }
+  for (const auto& [name, value] : model_metrics(m)) line[name] = value;
   return line.dump();
 }
 

@@ -22,7 +22,11 @@ struct MetricReducer::Sums {
 };
 
 MetricReducer::MetricReducer(Communicator& world, RankContext& ctx, const RunPlan& plan)
-    : world_(world), ctx_(ctx), plan_(plan), last_wall_ns_(wall_now_ns()) {}
+    : world_(world),
+      ctx_(ctx),
+      plan_(plan),
+      flops_per_token_(plan.config.model.training_flops_per_token(plan.config.model.seq_length)),
+      last_wall_ns_(wall_now_ns()) {}
 
 // Every rank gathers every rank's row and adds in rank order, so all ranks hold the same bits.
 MetricReducer::Sums MetricReducer::gather(const StepOutput& output, bool stop) {
@@ -81,7 +85,7 @@ MetricReducer::Outcome MetricReducer::reduce(int64_t step, const StepOutput& out
     const double ranks = world_.size();
     const double peak =
         plan_.profile.peak_flops(plan_.config.params_dtype == "fp64" ? DType::kFloat64 : DType::kFloat32);
-    const double flops = plan_.config.model.training_flops_per_token(plan_.config.model.seq_length) * sums.tokens;
+    const double flops = flops_per_token_ * sums.tokens;
     m.mfu = flops / (virtual_ns * 1e-9 * ranks * peak);
     m.exposed_comm_fraction = (sums.exposed_ns - last_exposed_ns_) / (virtual_ns * ranks);
     m.peer_wait_fraction = (sums.peer_wait_ns - last_peer_wait_ns_) / (virtual_ns * ranks);

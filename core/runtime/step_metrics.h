@@ -27,6 +27,7 @@ class MetricReducer {
   Communicator& world_;
   RankContext& ctx_;
   const RunPlan& plan_;
+  double flops_per_token_;
   int64_t last_virtual_ns_ = 0;
   double last_exposed_ns_ = 0;
   double last_peer_wait_ns_ = 0;

@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/runtime/model_metrics.h"
 
 namespace ranklab {
 namespace {
@@ -92,13 +93,7 @@ class TensorboardHook : public Hook {
                                               {"virtual_step_ms", m.virtual_step_ms},
                                               {"mfu", m.mfu},
                                               {"exposed_comm_fraction", m.exposed_comm_fraction}};
-    if (m.mtp_loss > 0) scalars.push_back({"mtp_loss", m.mtp_loss});
-    if (m.moe_max_over_mean > 0) {
-      scalars.push_back({"moe_max_over_mean", m.moe_max_over_mean});
-      scalars.push_back({"moe_dropped_fraction", m.moe_dropped_fraction});
-      scalars.push_back({"moe_aux_loss", m.moe_aux_loss});
-      scalars.push_back({"moe_z_loss", m.moe_z_loss});
-    }
+    for (const auto& [name, value] : model_metrics(m)) scalars.push_back({name, value});
     write(tensorboard_scalar_record(now(), m.step, scalars));
   }
   void on_validation(int64_t step, double loss) override {

@@ -43,11 +43,7 @@ class AllToAllTrip : public ExpertTrip {
 
   at::Tensor combine(const at::Tensor& outputs_NH) override {
     at::Tensor outputs = outputs_NH;
-    if (by_expert_N_.defined()) {
-      const at::Tensor place = at::empty_like(by_expert_N_);
-      place.scatter_(0, by_expert_N_, at::arange(by_expert_N_.size(0), by_expert_N_.options()));
-      outputs = outputs.index_select(0, place);
-    }
+    if (by_expert_N_.defined()) outputs = outputs.index_select(0, inverse_order(by_expert_N_));
     return weighted_sum(exchange_rows(outputs, ep_, recv_rows_, send_rows_, kCombineExchange), order_, routing_);
   }
 

@@ -65,31 +65,22 @@ struct Exchange : torch::autograd::Function<Exchange> {
   }
 };
 
-struct Gather : torch::autograd::Function<Gather> {
+// A gather of rows and the reduction of them are each other's backward.
+template <auto kThere, auto kBack>
+struct RowsOfAll : torch::autograd::Function<RowsOfAll<kThere, kBack>> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& group,
                             const std::vector<int64_t>& rows, ExchangePurpose purpose) {
     keep(ctx, group, purpose);
     ctx->saved_data["rows"] = rows;
-    return all_gather(group, x, rows, purpose.forward);
+    return kThere(group, x, rows, purpose.forward);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const std::vector<int64_t> rows = ctx->saved_data["rows"].toIntVector();
-    return {reduce_scatter(kept(ctx), grads[0], rows, backward_purpose(ctx)), {}, {}, {}};
+    return {kBack(kept(ctx), grads[0], rows, backward_purpose(ctx)), {}, {}, {}};
   }
 };
-
-struct Reduce : torch::autograd::Function<Reduce> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& group,
-                            const std::vector<int64_t>& rows, ExchangePurpose purpose) {
-    keep(ctx, group, purpose);
-    ctx->saved_data["rows"] = rows;
-    return reduce_scatter(group, x, rows, purpose.forward);
-  }
-  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    const std::vector<int64_t> rows = ctx->saved_data["rows"].toIntVector();
-    return {all_gather(kept(ctx), grads[0], rows, backward_purpose(ctx)), {}, {}, {}};
-  }
-};
+using Gather = RowsOfAll<&all_gather, &reduce_scatter>;
+using Reduce = RowsOfAll<&reduce_scatter, &all_gather>;
 
 }  // namespace
 

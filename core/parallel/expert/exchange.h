@@ -17,7 +17,7 @@ struct ExchangePurpose {
 constexpr ExchangePurpose kDispatchExchange{Purpose::kDispatch, Purpose::kDispatchGrad};
 constexpr ExchangePurpose kCombineExchange{Purpose::kCombine, Purpose::kCombineGrad};
 
-// Rows per group rank, sent and received; backward sends the gradients the other way.
+// Rows per group rank, sent and received (both empty: equal parts); backward sends the gradients the other way.
 at::Tensor exchange_rows(const at::Tensor& x, Communicator& group, const std::vector<int64_t>& send_rows,
                          const std::vector<int64_t>& recv_rows, ExchangePurpose purpose);
 // All members' rows, in group order; backward is the reduce_scatter.

@@ -2,21 +2,43 @@
 
 #include <ATen/ATen.h>
 
+#include <numeric>
+
 namespace ranklab {
+
+namespace {
+
+// Of every assignment [T K]; dropped ones count as of an expert behind all others.
+at::Tensor flat_experts(const Routing& routing) {
+  const at::Tensor experts = routing.experts_TK.reshape({-1});
+  if (!routing.kept_TK.defined()) return experts;
+  return at::where(routing.kept_TK.reshape({-1}), experts, at::full_like(experts, routing.num_experts));
+}
+
+std::vector<int64_t> counts_of(const at::Tensor& experts, int64_t num_experts) {
+  const at::Tensor counts = at::bincount(experts, {}, num_experts + 1).to(at::kCPU).contiguous();
+  return {counts.const_data_ptr<int64_t>(), counts.const_data_ptr<int64_t>() + num_experts};
+}
+
+}  // namespace
+
+std::vector<int64_t> count_by_expert(const Routing& routing) {
+  const at::NoGradGuard no_grad;
+  return counts_of(flat_experts(routing), routing.num_experts);
+}
 
 AssignmentOrder order_by_expert(const Routing& routing) {
   const at::NoGradGuard no_grad;
-  at::Tensor experts = routing.experts_TK.reshape({-1});
-  // Dropped ones sort behind all experts.
-  if (routing.kept_TK.defined())
-    experts = at::where(routing.kept_TK.reshape({-1}), experts, at::full_like(experts, routing.num_experts));
+  const at::Tensor experts = flat_experts(routing);
   AssignmentOrder order;
   order.flat_M = std::get<1>(at::sort(experts, /*stable=*/true, /*dim=*/0, /*descending=*/false));
-  const at::Tensor counts = at::bincount(experts, {}, routing.num_experts + 1).to(at::kCPU).contiguous();
-  const int64_t* count = counts.const_data_ptr<int64_t>();
-  order.counts.assign(count, count + routing.num_experts);
-  order.flat_M = order.flat_M.narrow(0, 0, experts.size(0) - count[routing.num_experts]);
+  order.counts = counts_of(experts, routing.num_experts);
+  order.flat_M = order.flat_M.narrow(0, 0, std::accumulate(order.counts.begin(), order.counts.end(), int64_t{0}));
   return order;
+}
+
+at::Tensor inverse_order(const at::Tensor& order_N) {
+  return at::empty_like(order_N).scatter_(0, order_N, at::arange(order_N.size(0), order_N.options()));
 }
 
 at::Tensor weighted_sum(const at::Tensor& outputs_MH, const AssignmentOrder& order, const Routing& routing) {
@@ -24,9 +46,7 @@ at::Tensor weighted_sum(const at::Tensor& outputs_MH, const AssignmentOrder& ord
   const int64_t all = tokens * slots;
   at::Tensor by_slot;
   if (order.flat_M.size(0) == all) {
-    const at::Tensor place = at::empty_like(order.flat_M);
-    place.scatter_(0, order.flat_M, at::arange(all, order.flat_M.options()));
-    by_slot = outputs_MH.index_select(0, place);
+    by_slot = outputs_MH.index_select(0, inverse_order(order.flat_M));
   } else {
     by_slot = at::zeros({all, outputs_MH.size(1)}, outputs_MH.options()).index_copy(0, order.flat_M, outputs_MH);
   }

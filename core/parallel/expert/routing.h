@@ -21,6 +21,11 @@ struct AssignmentOrder {
   std::vector<int64_t> counts;  // [E]
 };
 AssignmentOrder order_by_expert(const Routing& routing);
+// The counts alone, without the sort.
+std::vector<int64_t> count_by_expert(const Routing& routing);
+
+// order [N], a permutation -> where each of 0 .. N - 1 stands in it: index_select() with it undoes one with `order`.
+at::Tensor inverse_order(const at::Tensor& order_N);
 
 // [T, H]: each token's weighted sum of its experts' outputs [M, H], which come in `order`, added slot by slot.
 at::Tensor weighted_sum(const at::Tensor& outputs_MH, const AssignmentOrder& order, const Routing& routing);

@@ -24,9 +24,8 @@ EtpTokens::EtpTokens(Communicator& etp, const at::Tensor& rows_NH, const std::ve
 
 at::Tensor EtpTokens::own_outputs(const at::Tensor& partial_outputs) const {
   if (etp_.size() == 1) return partial_outputs;
-  const at::Tensor place = at::empty_like(by_expert_);
-  place.scatter_(0, by_expert_, at::arange(by_expert_.size(0), by_expert_.options()));
-  return reduce_rows(partial_outputs.index_select(0, place), etp_, rank_rows_, kCombineExchange);
+  const at::Tensor by_rank = partial_outputs.index_select(0, inverse_order(by_expert_));
+  return reduce_rows(by_rank, etp_, rank_rows_, kCombineExchange);
 }
 
 }  // namespace ranklab

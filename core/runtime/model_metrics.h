@@ -1,0 +1,23 @@
+// The numbers of a step that only some models have, by the names under which logs keep them: empty for the others. What
+// the log and TensorBoard both write. Torch-free. Thread rule: pure.
+#pragma once
+#include <utility>
+#include <vector>
+
+#include "core/runtime/hooks.h"
+
+namespace ranklab {
+
+inline std::vector<std::pair<const char*, double>> model_metrics(const StepMetrics& m) {
+  std::vector<std::pair<const char*, double>> out;
+  if (m.mtp_loss > 0) out.emplace_back("mtp_loss", m.mtp_loss);
+  if (m.moe_max_over_mean > 0) {
+    out.emplace_back("moe_max_over_mean", m.moe_max_over_mean);
+    out.emplace_back("moe_dropped_fraction", m.moe_dropped_fraction);
+    out.emplace_back("moe_aux_loss", m.moe_aux_loss);
+    out.emplace_back("moe_z_loss", m.moe_z_loss);
+  }
+  return out;
+}
+
+}  // namespace ranklab
