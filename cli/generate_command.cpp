@@ -137,7 +137,7 @@ std::string weights_text(const TrainConfig& c) {
 int64_t whole_cache_bytes(const RunPlan& plan) {
   const ModelConfig& m = plan.config.model;
   const int64_t head = m.mla.query_head_dim() + m.mla.v_head_dim;
-  const int64_t element = plan.config.params_dtype == "fp64" ? 8 : 4;
+  const int64_t element = plan.config.element_bytes();
   return m.num_layers * (m.num_attention_heads / plan.config.parallel.tp) * head * element;
 }
 

@@ -93,9 +93,10 @@ std::string rank_text(const RunPlan& plan, const Style& style) {
   const std::string whose = plan.config.parallel.pp > 1 ? strprintf("pipeline rank %d, the fullest", memory.pp_rank)
                                                         : std::string("every rank");
   const auto bytes = [](int64_t count) { return human_bytes(static_cast<double>(count)); };
-  return "  a rank    of " + layout_text(plan, true) + ", " + plan.config.params_dtype + ", " + whose + ": " +
-         style.bold(bytes(memory.together())) + "\n" + "            parameters " + bytes(memory.parameters) +
-         ", gradients " + bytes(memory.gradients) + ", optimizer " + bytes(memory.optimizer) +
+  return "  a rank    of " + layout_text(plan, true) + ", " + std::string(name(plan.config.element_dtype())) + ", " +
+         whose + ": " + style.bold(bytes(memory.together())) + "\n" + "            parameters " +
+         bytes(memory.parameters) + ", gradients " + bytes(memory.gradients) + ", optimizer " +
+         bytes(memory.optimizer) +
          strprintf(", activations %s (estimate, within %.0f %%)\n",
                    bytes(memory.activations.peak() + memory.activations.gathered).c_str(), 100 * kActivationTolerance);
 }

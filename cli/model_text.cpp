@@ -9,7 +9,7 @@
 namespace ranklab {
 namespace {
 
-int element_bytes(const RunPlan& plan) { return plan.config.params_dtype == "fp64" ? 8 : 4; }
+int element_bytes(const RunPlan& plan) { return static_cast<int>(plan.config.element_bytes()); }
 
 }  // namespace
 
@@ -44,7 +44,8 @@ std::string parts_text(const ModelConfig& model) {
 std::string cache_text(const RunPlan& plan) {
   const ModelConfig& m = plan.config.model;
   const auto bytes = [&](int64_t elements) { return human_bytes(static_cast<double>(elements * element_bytes(plan))); };
-  std::string text = bytes(kv_cache_elements_per_token(m)) + " a token in " + plan.config.params_dtype;
+  std::string text =
+      bytes(kv_cache_elements_per_token(m)) + " a token in " + std::string(name(plan.config.element_dtype()));
   if (!m.mla.enabled()) return text;
   const int64_t whole = m.num_layers * m.num_attention_heads * (m.mla.query_head_dim() + m.mla.v_head_dim);
   return text + ": latent attention keeps one vector of " +

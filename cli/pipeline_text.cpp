@@ -17,7 +17,7 @@ std::string model_title(const RunPlan& plan, int64_t parameters) {
   if (parameters != counts.total + counts.mtp) counts = {.total = parameters, .active = parameters};
   return strprintf("%s: %s, %ld layers, hidden %ld, sequence %ld, %s", c.preset.c_str(), counts_text(counts).c_str(),
                    static_cast<long>(c.model.num_layers), static_cast<long>(c.model.hidden_size),
-                   static_cast<long>(c.model.seq_length), c.params_dtype.c_str());
+                   static_cast<long>(c.model.seq_length), std::string(name(c.element_dtype())).c_str());
 }
 
 std::string layout_text(const RunPlan& plan, bool with_schedule) {

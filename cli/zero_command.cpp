@@ -18,7 +18,7 @@ namespace {
 
 std::string bytes_text(int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
 
-int element_bytes(const RunPlan& plan) { return plan.config.params_dtype == "fp64" ? 8 : 4; }
+int element_bytes(const RunPlan& plan) { return static_cast<int>(plan.config.element_bytes()); }
 
 std::string headline(const RunPlan& plan) {
   const char* what[] = {"every rank updates all it holds", "optimizer states are shared out",

@@ -23,6 +23,15 @@ BatchSource::BatchSource(std::shared_ptr<const TokenDataset> dataset, BatchShape
                        std::to_string(shape.num_microbatches) + ", dp " + std::to_string(shape.dp_size));
 }
 
+void BatchSource::seek(int64_t step, int64_t consumed_samples) {
+  cursor_step_ = step;
+  cursor_samples_ = consumed_samples;
+}
+
+int64_t BatchSource::samples_before(int64_t step) const {
+  return cursor_samples_ + (step - cursor_step_) * shape_.global_batch_size();
+}
+
 int64_t BatchSource::first_sample(int64_t microbatch, int dp_rank) const {
   return (dp_rank * shape_.num_microbatches + microbatch) * shape_.micro_batch_size;
 }
@@ -41,7 +50,7 @@ TokenBatch BatchSource::train(int64_t step, int64_t microbatch, int dp_rank) con
   int64_t permuted_epoch = -1;
   RandomPermutation permutation(1, 0, 0);
   for (int64_t j = 0; j < shape_.micro_batch_size; ++j) {
-    const int64_t position = step * shape_.global_batch_size() + batch.first_sample + j;
+    const int64_t position = samples_before(step) + batch.first_sample + j;
     if (position / size != permuted_epoch) {
       permuted_epoch = position / size;
       permutation = RandomPermutation(static_cast<uint64_t>(size), seed_, static_cast<uint64_t>(permuted_epoch));
@@ -65,7 +74,7 @@ TokenBatch BatchSource::validation(int64_t index, int64_t microbatch, int dp_ran
 }
 
 double BatchSource::epoch(int64_t step) const {
-  return static_cast<double>(step * shape_.global_batch_size()) / static_cast<double>(dataset_->samples(Split::kTrain));
+  return static_cast<double>(samples_before(step)) / static_cast<double>(dataset_->samples(Split::kTrain));
 }
 
 }  // namespace ranklab

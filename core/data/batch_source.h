@@ -33,6 +33,9 @@ class BatchSource {
   // REQUIRES: dataset outlives the source (shared).
   BatchSource(std::shared_ptr<const TokenDataset> dataset, BatchShape shape, uint64_t seed);
 
+  // Step `step` begins behind so many samples; before the first call step 0 begins with the first.
+  void seek(int64_t step, int64_t consumed_samples);
+
   // The dataset is walked in a fresh shuffled order each epoch.
   TokenBatch train(int64_t step, int64_t microbatch, int dp_rank) const;
   // Validation batches are the same for every step and layout: batch k of the unshuffled split, wrapping around.
@@ -45,8 +48,10 @@ class BatchSource {
   int64_t first_sample(int64_t microbatch, int dp_rank) const;
   TokenBatch empty(int64_t microbatch, int dp_rank) const;
   std::shared_ptr<const TokenDataset> dataset_;
+  int64_t samples_before(int64_t step) const;
   BatchShape shape_;
   uint64_t seed_;
+  int64_t cursor_step_ = 0, cursor_samples_ = 0;
 };
 
 }  // namespace ranklab

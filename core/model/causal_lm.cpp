@@ -14,6 +14,12 @@ std::vector<int64_t> CausalLm::boundary_shape(int64_t /*sequences*/, int64_t /*t
                                                    "forward_stage() of CausalLm"});
 }
 
+void CausalLm::set_parameter_gate(ParameterGate* gate) {
+  RANKLAB_CHECK(gate == nullptr, ErrorKind::kInvalidArgument, .where = "ZeRO stage 3",
+                .what = "this model does not say when it uses its parameters, so they cannot be shared out",
+                .want = "--zero-stage 0, 1 or 2", .fix = "override set_parameter_gate() of CausalLm");
+}
+
 std::unique_ptr<DecodeCache> CausalLm::begin_decoding(int64_t /*sequences*/, int64_t /*positions*/) {
   throw Error(ErrorKind::kInvalidArgument, {.where = "decoding",
                                             .what = "this model keeps no cache of the tokens it has seen",

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/nn/parameter.h"
@@ -33,7 +35,8 @@ struct ModelReport {
   double dropped_fraction = 0;    // of all assignments of tokens to experts
 };
 
-struct DecodeCache;  // decode_cache.h
+struct DecodeCache;   // decode_cache.h
+class ParameterGate;  // parameter_gate.h
 
 class CausalLm {
  public:
@@ -51,6 +54,12 @@ class CausalLm {
   // Losses of further tokens that backward of loss_sum() goes through, though its value has them not: their sum since
   // the last call, before any weight; of this rank's last stages.
   virtual double take_mtp_loss_sum() { return 0; }
+
+  // What the model adjusts itself and a checkpoint keeps, in place, by global name; the same on every rank of a stage.
+  virtual std::vector<std::pair<std::string, at::Tensor>> buffers() { return {}; }
+  // Parameters may be away between uses (ZeRO stage 3): the model says when it uses which. Null: they are always there.
+  // Throws kInvalidArgument by default: a model that does not say cannot have its parameters shared out.
+  virtual void set_parameter_gate(ParameterGate* gate);
 
   // Token by token, without computing the past again; the default has logits() only. begin_decoding(): an empty cache
   // for so many sequences of at most `positions` tokens.

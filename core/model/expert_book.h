@@ -32,6 +32,9 @@ class ExpertBook {
   // The bias [E] of a layer that this rank holds, made at the first call; undefined without balancing by bias.
   at::Tensor bias(int64_t layer, at::ScalarType dtype);
 
+  // Of the layers made so far, by their number; the biases themselves, for checkpoints.
+  const std::map<int64_t, at::Tensor>& biases() const { return biases_; }
+
   ModelReport end_step();
 
  private:

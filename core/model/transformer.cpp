@@ -35,6 +35,12 @@ RopeTable make_rope(const ModelConfig& c, const at::TensorOptions& options) {
   return make_yarn_table(c.seq_length, c.mla.qk_pos_emb_head_dim, c.rope_theta, c.yarn, options);
 }
 
+// Whose parameters begin so.
+std::string layer_name(const ModelConfig& c, int64_t layer) {
+  if (layer < c.num_layers) return "layers." + std::to_string(layer);
+  return "mtp." + std::to_string(layer - c.num_layers) + ".block";
+}
+
 class Transformer : public CausalLm {
  public:
   Transformer(const ModelConfig& config, RankContext& context, const TransformerOptions& options)
@@ -42,12 +48,22 @@ class Transformer : public CausalLm {
         tp_(tensor_parallel(context, options)),
         registry_(options.seed, options.dtype, context.device()) {
     if (config.moe.enabled()) moe_ = std::make_unique<MoePlace>(config, context, options.moe_dispatcher);
-    rope_ = make_rope(config, at::TensorOptions().dtype(options.dtype).device(context.device()));
+    // Angles of late positions need more than 8 bits.
+    const at::ScalarType rope_dtype = options.dtype == at::kBFloat16 ? at::kFloat : options.dtype;
+    rope_ = make_rope(config, at::TensorOptions().dtype(rope_dtype).device(context.device()));
     for (const StageLayers& layers : stages_or_whole(config, options)) add_stage(layers);
   }
 
   ParameterRegistry& registry() override { return registry_; }
   void set_training(bool training) override { training_ = training; }
+
+  std::vector<std::pair<std::string, at::Tensor>> buffers() override {
+    std::vector<std::pair<std::string, at::Tensor>> result;
+    if (!moe_) return result;
+    for (const auto& [layer, bias] : moe_->book.biases())
+      result.emplace_back(layer_name(config_, layer) + ".mlp.router.bias", bias);
+    return result;
+  }
 
   ModelReport end_step() override { return moe_ ? moe_->book.end_step() : ModelReport{}; }
 

@@ -15,11 +15,13 @@ RopeTable make_rope_table(int64_t seq_length, int64_t head_dim, double theta, co
   return {angle.cos().to(options), angle.sin().to(options)};
 }
 
-at::Tensor apply_rope(const at::Tensor& x, const RopeTable& table) {
+// In the table's type: a 16-bit x is turned in fp32.
+at::Tensor apply_rope(const at::Tensor& x_in, const RopeTable& table) {
+  const at::Tensor x = x_in.to(table.cos_SD.scalar_type());
   const at::Tensor cos = table.cos_SD.narrow(0, 0, x.size(-2));
   const at::Tensor sin = table.sin_SD.narrow(0, 0, x.size(-2));
   const auto halves = x.chunk(2, -1);
-  return at::cat({halves[0] * cos - halves[1] * sin, halves[0] * sin + halves[1] * cos}, -1);
+  return at::cat({halves[0] * cos - halves[1] * sin, halves[0] * sin + halves[1] * cos}, -1).to(x_in.scalar_type());
 }
 
 }  // namespace ranklab

@@ -13,24 +13,27 @@ class AdamW : public Optimizer {
       : options_(options), groups_(group_by_decay(parameters)) {
     const MemoryScope memory(MemoryCategory::kOptimizer);
     for (size_t g = 0; g < groups_.size(); ++g) {
-      for (const Parameter* parameter : groups_[g].parameters) {
-        exp_avg_[g].push_back(at::zeros_like(parameter->data, at::TensorOptions().requires_grad(false)));
-        exp_avg_sq_[g].push_back(at::zeros_like(parameter->data, at::TensorOptions().requires_grad(false)));
-      }
-      if (groups_[g].parameters.empty()) continue;
-      step_[g] = at::zeros({}, groups_[g].parameters[0]->data.options().dtype(at::kFloat).requires_grad(false));
+      exp_avg_[g] = groups_[g].zeros();
+      exp_avg_sq_[g] = groups_[g].zeros();
+      if (groups_[g].empty()) continue;
+      step_[g] = at::zeros({}, exp_avg_[g][0].options().dtype(at::kFloat));
     }
   }
 
   void step(double lr) override {
     const at::NoGradGuard no_grad;
+    ++updates_;
     for (size_t g = 0; g < groups_.size(); ++g) {
-      if (groups_[g].parameters.empty()) continue;
+      if (groups_[g].empty()) continue;
       step_[g].add_(1);
-      const auto data = groups_[g].data();
-      const std::vector<at::Tensor> steps(data.size(), step_[g]);
-      at::_fused_adamw_(data, groups_[g].grads(), exp_avg_[g], exp_avg_sq_[g], {}, steps, lr, options_.beta1,
-                        options_.beta2, groups_[g].decay ? options_.weight_decay : 0.0, options_.epsilon, false, false);
+      const auto fused = [&](at::TensorList weights, at::TensorList grads, size_t first, size_t count) {
+        const std::vector<at::Tensor> steps(count, step_[g]);
+        at::_fused_adamw_(weights, grads, at::TensorList(exp_avg_[g]).slice(first, count),
+                          at::TensorList(exp_avg_sq_[g]).slice(first, count), {}, steps, lr, options_.beta1,
+                          options_.beta2, groups_[g].decay ? options_.weight_decay : 0.0, options_.epsilon, false,
+                          false);
+      };
+      groups_[g].update(2, fused);
     }
   }
 
@@ -38,15 +41,25 @@ class AdamW : public Optimizer {
     for (const ParamGroup& group : groups_) group.clear_grads();
   }
 
-  std::vector<std::pair<std::string, at::Tensor>> state() const override {
-    std::vector<std::pair<std::string, at::Tensor>> result;
+  std::vector<OptimizerState> states() const override {
+    std::vector<OptimizerState> result;
     for (size_t g = 0; g < groups_.size(); ++g) {
-      for (size_t i = 0; i < groups_[g].parameters.size(); ++i) {
-        result.emplace_back("exp_avg." + groups_[g].parameters[i]->name, exp_avg_[g][i]);
-        result.emplace_back("exp_avg_sq." + groups_[g].parameters[i]->name, exp_avg_sq_[g][i]);
+      const std::vector<at::Tensor> weights = groups_[g].weights();
+      for (size_t i = 0; i < weights.size(); ++i) {
+        result.push_back({.parameter = groups_[g].parameters[i],
+                          .weight = weights[i],
+                          .moments = {{"exp_avg", exp_avg_[g][i]}, {"exp_avg_sq", exp_avg_sq_[g][i]}}});
       }
     }
     return result;
+  }
+  int64_t updates() const override { return updates_; }
+  void restored(int64_t updates) override {
+    updates_ = updates;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      if (!groups_[g].empty()) step_[g].fill_(updates);
+      groups_[g].publish();
+    }
   }
 
  private:
@@ -55,6 +68,7 @@ class AdamW : public Optimizer {
   std::array<std::vector<at::Tensor>, 2> exp_avg_;
   std::array<std::vector<at::Tensor>, 2> exp_avg_sq_;
   std::array<at::Tensor, 2> step_;
+  int64_t updates_ = 0;
 };
 
 }  // namespace

@@ -3,11 +3,21 @@
 // gradients are. Thread rule: its rank's thread.
 #pragma once
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/nn/parameter.h"
 
 namespace ranklab {
+
+// What an optimizer keeps of one parameter, or of a piece of one (GradReducer::owned); tensors in the shape of its
+// data.
+struct OptimizerState {
+  Parameter* parameter = nullptr;
+  at::Tensor weight;                                        // what it updates: the data itself, or an fp32 master of it
+  std::vector<std::pair<std::string, at::Tensor>> moments;  // by name: "exp_avg"
+};
 
 class Optimizer {
  public:
@@ -15,8 +25,13 @@ class Optimizer {
   virtual void step(double lr) = 0;
   // Frees the gradients (a later backward makes new ones).
   virtual void zero_grad() = 0;
-  // Tensors of the state by name ("exp_avg.layers.0..."), for checkpoints and tests. What is not named is not kept.
-  virtual std::vector<std::pair<std::string, at::Tensor>> state() const { return {}; }
+  // For checkpoints, which read these tensors and write into them: what is not named is not kept. The order of the
+  // parameters is free.
+  virtual std::vector<OptimizerState> states() const { return {}; }
+  // Updates done so far (the step of AdamW's bias correction).
+  virtual int64_t updates() const { return 0; }
+  // After a checkpoint has been written into states(): weights become the parameters' data where they are masters.
+  virtual void restored(int64_t /*updates*/) {}
 };
 
 // AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101), decoupled weight decay on parameters with weight_decay set.

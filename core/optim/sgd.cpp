@@ -13,43 +13,49 @@ class Sgd : public Optimizer {
       : options_(options), groups_(group_by_decay(parameters)) {
     if (options_.momentum == 0.0) return;
     const MemoryScope memory(MemoryCategory::kOptimizer);
-    for (size_t g = 0; g < groups_.size(); ++g) {
-      for (const Parameter* parameter : groups_[g].parameters) {
-        momentum_[g].push_back(at::zeros_like(parameter->data, at::TensorOptions().requires_grad(false)));
-      }
-    }
+    for (size_t g = 0; g < groups_.size(); ++g) momentum_[g] = groups_[g].zeros();
   }
 
   void step(double lr) override {
     const at::NoGradGuard no_grad;
+    const bool is_first = updates_++ == 0;
     for (size_t g = 0; g < groups_.size(); ++g) {
-      if (groups_[g].parameters.empty()) continue;
-      at::_fused_sgd_(groups_[g].data(), groups_[g].grads(), momentum_[g],
-                      groups_[g].decay ? options_.weight_decay : 0.0, options_.momentum, lr, 0.0, false, false,
-                      is_first_step_);
+      const auto fused = [&](at::TensorList weights, at::TensorList grads, size_t first, size_t count) {
+        const at::TensorList momentum(momentum_[g]);
+        at::_fused_sgd_(weights, grads, momentum.empty() ? momentum : momentum.slice(first, count),
+                        groups_[g].decay ? options_.weight_decay : 0.0, options_.momentum, lr, 0.0, false, false,
+                        is_first);
+      };
+      groups_[g].update(momentum_[g].empty() ? 0 : 1, fused);
     }
-    is_first_step_ = false;
   }
 
   void zero_grad() override {
     for (const ParamGroup& group : groups_) group.clear_grads();
   }
 
-  std::vector<std::pair<std::string, at::Tensor>> state() const override {
-    std::vector<std::pair<std::string, at::Tensor>> result;
+  std::vector<OptimizerState> states() const override {
+    std::vector<OptimizerState> result;
     for (size_t g = 0; g < groups_.size(); ++g) {
-      for (size_t i = 0; i < momentum_[g].size(); ++i) {
-        result.emplace_back("momentum." + groups_[g].parameters[i]->name, momentum_[g][i]);
+      const std::vector<at::Tensor> weights = groups_[g].weights();
+      for (size_t i = 0; i < weights.size(); ++i) {
+        result.push_back({.parameter = groups_[g].parameters[i], .weight = weights[i], .moments = {}});
+        if (!momentum_[g].empty()) result.back().moments.emplace_back("momentum", momentum_[g][i]);
       }
     }
     return result;
+  }
+  int64_t updates() const override { return updates_; }
+  void restored(int64_t updates) override {
+    updates_ = updates;
+    for (const ParamGroup& group : groups_) group.publish();
   }
 
  private:
   SgdOptions options_;
   std::array<ParamGroup, 2> groups_;
   std::array<std::vector<at::Tensor>, 2> momentum_;
-  bool is_first_step_ = true;
+  int64_t updates_ = 0;
 };
 
 }  // namespace

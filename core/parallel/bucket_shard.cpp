@@ -22,6 +22,8 @@ BucketShard::BucketShard(BucketLayout layout, const std::vector<Parameter*>& par
     piece.parameter = *parameters_[part.item];
     piece.parameter.data = flat(piece.parameter).narrow(0, part.begin, part.elements());
     piece.offset = part.offset;
+    piece.whole = parameters_[part.item];
+    piece.begin = part.begin;
   }
 }
 
@@ -29,6 +31,13 @@ std::vector<Parameter*> BucketShard::pieces() const {
   std::vector<Parameter*> result;
   for (const auto& piece : pieces_) result.push_back(&piece->parameter);
   return result;
+}
+
+std::pair<const Parameter*, int64_t> BucketShard::origin_of(const Parameter* piece) const {
+  for (const auto& own : pieces_) {
+    if (&own->parameter == piece) return {own->whole, own->begin};
+  }
+  return {nullptr, 0};
 }
 
 void BucketShard::set_grads(const at::Tensor& shard) {

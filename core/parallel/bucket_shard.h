@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/comm/communicator.h"
@@ -22,6 +23,8 @@ class BucketShard {
 
   int64_t elements() const { return layout_.elements / group_.size(); }
   std::vector<Parameter*> pieces() const;
+  // The whole parameter and the piece's first element in it; null when it is none of these.
+  std::pair<const Parameter*, int64_t> origin_of(const Parameter* piece) const;
   // The reduced gradients of the shard [elements()], which the pieces then share.
   void set_grads(const at::Tensor& shard);
   // Every rank's updated pieces, into the whole parameters.
@@ -31,6 +34,8 @@ class BucketShard {
   struct Piece {
     Parameter parameter;
     int64_t offset = 0;  // in the shard
+    const Parameter* whole = nullptr;
+    int64_t begin = 0;  // in the whole
   };
 
   at::Tensor updated() const;

@@ -83,6 +83,14 @@ std::vector<Parameter*> GradReducer::owned() const {
   return pieces;
 }
 
+std::pair<const Parameter*, int64_t> GradReducer::origin_of(const Parameter* piece) const {
+  for (const Bucket& bucket : buckets_) {
+    if (const auto origin = bucket.shard->origin_of(piece); origin.first != nullptr) return origin;
+  }
+  throw Error(ErrorKind::kInternal,
+              {.where = "GradReducer", .what = "not a piece of these parameters", .got = piece->name});
+}
+
 void GradReducer::gather_parameters() {
   for (Bucket& bucket : buckets_) {
     if (bucket.shard) bucket.shard->gather();

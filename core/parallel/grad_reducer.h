@@ -25,6 +25,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/comm/communicator.h"
@@ -87,6 +88,8 @@ class GradReducer {
   bool shards() const { return options_.sharding != GradSharding::kNone && dp_.size() > 1 && !parameters_.empty(); }
   // What this rank's optimizer updates: the parameters, or the pieces of them that it owns. They live as long as this.
   std::vector<Parameter*> owned() const;
+  // When shards(): of one of owned(), the whole parameter and the piece's first element in it.
+  std::pair<const Parameter*, int64_t> origin_of(const Parameter* piece) const;
   // After the update of owned(), when shards(): collective over dp, bucket by bucket.
   void gather_parameters();
 

@@ -12,7 +12,7 @@ StepShape shape_of(const RunPlan& plan) {
                   .micro_batch_size = plan.micro_batch_size,
                   .num_microbatches = plan.num_microbatches,
                   .bucket_bytes = plan.bucket_bytes,
-                  .dtype = c.params_dtype == "fp64" ? DType::kFloat64 : DType::kFloat32,
+                  .dtype = c.element_dtype(),
                   .overlap_grad_reduce = c.overlap_grad_reduce,
                   .zero_stage = plan.zero_stage,
                   .clips = c.clip_grad > 0,

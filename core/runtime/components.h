@@ -30,6 +30,8 @@ class RankData {
  public:
   virtual ~RankData() = default;
   virtual Batch train_batch(int64_t step, int64_t microbatch) = 0;
+  // From this step on the stream goes on behind so many samples of training (a checkpoint's cursor).
+  virtual void seek(int64_t /*step*/, int64_t /*consumed_samples*/) {}
   virtual bool has_validation() const = 0;
   virtual Batch validation_batch(int64_t index, int64_t microbatch) = 0;
   // Targets that count (not -100) in the whole global batch, when known without looking; else the engine counts and
@@ -44,10 +46,24 @@ class DataProvider {
   virtual std::string describe() const = 0;  // one line for the start banner
 };
 
+// A run of elements of one of the rank's parameters that this rank updates and keeps the state of: what a checkpoint
+// takes from it. All tensors are flat and have end - begin elements; writing into them is loading.
+struct OwnedState {
+  const Parameter* parameter = nullptr;                     // the whole one, as the model has it
+  int64_t begin = 0, end = 0;                               // of its local elements, row-major
+  at::Tensor weight;                                        // fp32 (fp64): the parameter's data, or the master of it
+  std::vector<std::pair<std::string, at::Tensor>> moments;  // "exp_avg", "exp_avg_sq"; none: not kept
+};
+
 // One rank's gradients and optimizer state.
 class RankOptimizer {
  public:
   virtual ~RankOptimizer() = default;
+  // Of this rank: with a ZeRO stage the pieces that it owns, else every parameter (dp peers have the same).
+  virtual std::vector<OwnedState> owned_state() { return {}; }
+  virtual int64_t updates() const { return 0; }
+  // Collective, after owned_state() was written into: parameters follow their masters, peers' pieces are gathered.
+  virtual void restored(int64_t /*updates*/) {}
   virtual void begin_step(int64_t num_microbatches) = 0;
   // Around each backward, or part of one, of a microbatch in one of the rank's stages.
   virtual void begin_pass(const GradPass& pass) = 0;
@@ -99,7 +115,8 @@ class CheckpointManager {
  public:
   virtual ~CheckpointManager() = default;
   virtual int64_t load(StepContext& context) = 0;  // the first step to run: 0 for a fresh start
-  virtual void save(StepContext& context) = 0;     // after the last step
+  virtual void after_step(StepContext& /*context*/, int64_t /*done_steps*/) {}  // every step, on every rank
+  virtual void save(StepContext& context, int64_t done_steps) = 0;              // after the last step
 };
 
 struct RuntimeComponents {

@@ -140,5 +140,8 @@ ConfigField choice(std::string group, std::string key, Flags flags, std::string 
 void add_model(std::vector<ConfigField>& rows);
 void add_latent_attention(std::vector<ConfigField>& rows);
 void add_experts(std::vector<ConfigField>& rows);
+// Of what a run holds in memory and keeps in files: core/runtime/config_state_fields.cpp.
+void add_memory(std::vector<ConfigField>& rows);
+void add_checkpoints(std::vector<ConfigField>& rows);
 
 }  // namespace ranklab::fields

@@ -17,6 +17,9 @@ void add_sharding(std::vector<ConfigField>& rows) {
   rows.push_back(text(g, "parallel.sharding_strategy", {"--data-parallel-sharding-strategy"},
                       "the same stages by name: no_shard 0, optim 1, optim_grads 2", RANKLAB_FIELD(sharding_strategy),
                       {"auto", "no_shard", "optim", "optim_grads", "optim_grads_params"}));
+  rows.push_back(number(g, "parallel.sharding_instances", {"--num-distributed-optimizer-instances"},
+                        "HSDP: groups of dp ranks, each of which shares out all of it (1: one group)",
+                        RANKLAB_FIELD(sharding_instances)));
 }
 
 void add_parallel(std::vector<ConfigField>& rows) {
@@ -75,6 +78,9 @@ void add_training(std::vector<ConfigField>& rows) {
       number(g, "train.seed", {"--seed"}, "seed of weights, data order, dropout and sampling", RANKLAB_FIELD(seed)));
   rows.push_back(text(g, "train.params_dtype", {"--params-dtype"}, "type of parameters and activations",
                       RANKLAB_FIELD(params_dtype), {"fp32", "fp64"}));
+  rows.push_back(flag(g, "train.bf16", {"--bf16"},
+                      "bf16 parameters, activations and gradients; fp32 master weights and moments",
+                      RANKLAB_FIELD(bf16)));
   rows.push_back(
       choice(g, "optim.optimizer", {"--optimizer"}, "optimizer", {"adamw", "sgd"}, RANKLAB_FIELD(optimizer)));
   rows.push_back(number(g, "optim.lr", {"--lr"}, "peak learning rate", RANKLAB_FIELD(lr)));
@@ -161,6 +167,8 @@ std::vector<ConfigField> make_fields() {
   add_experts(rows);
   add_parallel(rows);
   add_training(rows);
+  add_memory(rows);
+  add_checkpoints(rows);
   add_data(rows);
   add_simulation(rows);
   add_output(rows);

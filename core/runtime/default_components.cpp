@@ -13,10 +13,15 @@
 namespace ranklab {
 namespace {
 
+at::ScalarType scalar_type(DType dtype) {
+  if (dtype == DType::kBFloat16) return at::kBFloat16;
+  return dtype == DType::kFloat64 ? at::kDouble : at::kFloat;
+}
+
 class TransformerProvider : public ModelProvider {
  public:
   std::unique_ptr<CausalLm> build_model(RankContext& ctx, const RunPlan& plan) const override {
-    const auto dtype = plan.config.params_dtype == "fp64" ? at::kDouble : at::kFloat;
+    const auto dtype = scalar_type(plan.config.element_dtype());
     auto model = make_transformer(plan.config.model, ctx,
                                   {.sequence_parallel = plan.sequence_parallel,
                                    .seed = plan.config.seed,
@@ -53,6 +58,7 @@ class TextData : public RankData {
   Batch train_batch(int64_t step, int64_t microbatch) override {
     return to_batch(source_.train(step, microbatch, dp_rank_), step);
   }
+  void seek(int64_t step, int64_t consumed_samples) override { source_.seek(step, consumed_samples); }
   bool has_validation() const override { return source_.dataset().samples(Split::kValidation) > 0; }
   Batch validation_batch(int64_t index, int64_t microbatch) override {
     return to_batch(source_.validation(index, microbatch, dp_rank_), 0);
@@ -137,7 +143,7 @@ class PipelineSelector : public ScheduleSelector {
 class NoCheckpoints : public CheckpointManager {
  public:
   int64_t load(StepContext&) override { return 0; }
-  void save(StepContext&) override {}
+  void save(StepContext&, int64_t) override {}
 };
 
 }  // namespace

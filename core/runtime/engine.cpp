@@ -62,6 +62,7 @@ class RuntimeEngine::RankLoop {
     const int64_t first = engine_.components_.checkpoint_manager->load(context);
     if (leads()) announce(first);
     bool stop = false;
+    int64_t done = first;
     for (int64_t step = first; step < steps && !stop; ++step) {
       context.step = step;
       const MetricReducer::Outcome outcome = train_step(context);
@@ -69,9 +70,11 @@ class RuntimeEngine::RankLoop {
       if (reports()) note(outcome, step == first, result);
       end_step();
       validate_if_due(context, steps);
+      done = step + 1;
+      engine_.components_.checkpoint_manager->after_step(context, done);
     }
     ctx_.tracer().set_enabled(false);
-    engine_.components_.checkpoint_manager->save(context);
+    engine_.components_.checkpoint_manager->save(context, done);
     if (!stop && engine_.finale_) engine_.finale_(context);
     if (!stop) sample(context, result);
   }

@@ -21,7 +21,7 @@ int64_t holders(const RunPlan& plan, const ModuleRow& row) {
 
 int64_t fixed_bytes(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
-  const int64_t element = c.params_dtype == "fp64" ? 8 : 4;
+  const int64_t element = c.element_bytes();
   int64_t copies = 2;  // parameters, gradients
   if (c.optimizer == OptimizerKind::kAdamW) copies += 2;
   if (c.optimizer == OptimizerKind::kSgd && c.sgd_momentum > 0) copies += 1;

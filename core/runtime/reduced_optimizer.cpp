@@ -45,6 +45,28 @@ class ReducedOptimizer : public RankOptimizer {
     reducer_.end_pass();
     expert_reducer_.end_pass();
   }
+  std::vector<OwnedState> owned_state() override {
+    std::vector<OwnedState> result;
+    for (const OptimizerState& state : optimizer_->states()) {
+      const auto flat = [](const at::Tensor& tensor) { return tensor.detach().view({-1}); };
+      const auto [whole, begin] = origin_of(state.parameter);
+      OwnedState owned{.parameter = whole,
+                       .begin = begin,
+                       .end = begin + state.weight.numel(),
+                       .weight = flat(state.weight),
+                       .moments = {}};
+      for (const auto& [name, moment] : state.moments) owned.moments.emplace_back(name, flat(moment));
+      result.push_back(std::move(owned));
+    }
+    return result;
+  }
+  int64_t updates() const override { return optimizer_->updates(); }
+  void restored(int64_t updates) override {
+    optimizer_->restored(updates);
+    reducer_.gather_parameters();
+    expert_reducer_.gather_parameters();
+  }
+
   double finish_step(double lr) override {
     reducer_.finish();
     expert_reducer_.finish();
@@ -74,6 +96,11 @@ class ReducedOptimizer : public RankOptimizer {
             .accumulation = plan.config.accumulation == Accumulation::kPairwise ? GradAccumulation::kPairwise
                                                                                 : GradAccumulation::kSequential,
             .sharding = static_cast<GradSharding>(plan.zero_stage)};
+  }
+  // The whole parameter that this is, or is a piece of, and where it begins there.
+  std::pair<const Parameter*, int64_t> origin_of(const Parameter* parameter) const {
+    const GradReducer& reducer = parameter->is_expert ? expert_reducer_ : reducer_;
+    return reducer.shards() ? reducer.origin_of(parameter) : std::pair<const Parameter*, int64_t>(parameter, 0);
   }
   std::vector<Parameter*> owned() const {
     if (!reducer_.shards() && !expert_reducer_.shards()) return parameters_;  // in creation order

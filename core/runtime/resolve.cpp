@@ -132,6 +132,12 @@ void fill_batch(RunPlan& plan) {
 
 }  // namespace
 
+int64_t TrainConfig::optimizer_bytes_per_element() const {
+  const int64_t wide = bf16 ? 4 : element_bytes();
+  const int64_t moments = optimizer == OptimizerKind::kAdamW ? 2 : (sgd_momentum != 0 ? 1 : 0);
+  return moments * wide + (bf16 ? wide : 0);
+}
+
 RunPlan resolve(const TrainConfig& asked) {
   TrainConfig config = asked;
   RANKLAB_CHECK(config.lr_warmup_iters >= -1, ErrorKind::kInvalidArgument, .where = "config",
@@ -139,6 +145,10 @@ RunPlan resolve(const TrainConfig& asked) {
                 .want = "-1 (a tenth of --train-iters), 0 or more");
   if (config.lr_warmup_iters < 0) config.lr_warmup_iters = config.train_iters / 10;
   check_numbers(config);
+  RANKLAB_CHECK(!config.bf16 || config.params_dtype == "fp32", ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--bf16 and --params-dtype ask for different types",
+                .got = "--bf16, --params-dtype " + config.params_dtype, .want = "one of them",
+                .fix = "leave one of them out");
   RANKLAB_CHECK(config.parallel.cp == 1, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--context-parallel-size is not supported by this model",
                 .got = std::to_string(config.parallel.cp), .want = "1");

@@ -83,8 +83,7 @@ MetricReducer::Outcome MetricReducer::reduce(int64_t step, const StepOutput& out
   if (virtual_ns > 0) {
     m.virtual_step_ms = virtual_ns * 1e-6;
     const double ranks = world_.size();
-    const double peak =
-        plan_.profile.peak_flops(plan_.config.params_dtype == "fp64" ? DType::kFloat64 : DType::kFloat32);
+    const double peak = plan_.profile.peak_flops(plan_.config.element_dtype());
     const double flops = flops_per_token_ * sums.tokens;
     m.mfu = flops / (virtual_ns * 1e-9 * ranks * peak);
     m.exposed_comm_fraction = (sums.exposed_ns - last_exposed_ns_) / (virtual_ns * ranks);

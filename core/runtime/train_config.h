@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/dtype.h"
 #include "core/comm/device_mesh.h"
 #include "core/model/model_config.h"
 #include "core/pipeline/schedule.h"
@@ -45,6 +46,7 @@ struct TrainConfig {
   Accumulation accumulation = Accumulation::kSequential;
   uint64_t seed = 1234;
   std::string params_dtype = "fp32";  // fp32 | fp64
+  bool bf16 = false;                  // bf16 parameters, activations and gradients; fp32 master weights and moments
 
   // Optimizer.
   OptimizerKind optimizer = OptimizerKind::kAdamW;
@@ -68,6 +70,21 @@ struct TrainConfig {
   int64_t zero_stage = -1;                 // -1: as the next two say, else 0
   bool use_distributed_optimizer = false;  // stage 1 at least
   std::string sharding_strategy = "auto";  // Megatron's words for the stages
+  int64_t sharding_instances = 1;          // groups of dp ranks that share out, each, all of it (HSDP)
+
+  // What is computed again, or kept elsewhere, instead of held in memory.
+  std::string recompute_granularity = "none";  // none | selective | full
+  std::string recompute_method = "block";      // of full: block | uniform
+  int64_t recompute_num_layers = 0;            // block: of each stage (0: all); uniform: layers of a chunk (0: 1)
+  bool optimizer_cpu_offload = false;          // optimizer states in the host's memory; backend cuda
+
+  // Checkpoints.
+  std::string save_dir;       // empty: none
+  int64_t save_interval = 0;  // steps; 0: after the last step only
+  int64_t keep_last = 0;      // checkpoints; 0: all
+  bool async_save = true;     // written while training goes on
+  std::string load;           // a folder of checkpoints, one checkpoint, or "auto": from save_dir when it has any
+  bool finetune = false;      // only the weights; starts at step 0
 
   // Data.
   std::string data_path;  // empty: the Debian corpus, or generated sentences
@@ -98,6 +115,15 @@ struct TrainConfig {
   int64_t sample_tokens = 200;  // 0: no sample at the end
   std::string sample_prompt = "And the ";
   double sample_temperature = 0.8;
+
+  // Of parameters, activations and gradients.
+  DType element_dtype() const {
+    if (bf16) return DType::kBFloat16;
+    return params_dtype == "fp64" ? DType::kFloat64 : DType::kFloat32;
+  }
+  int64_t element_bytes() const { return size_bytes(element_dtype()); }
+  // What the optimizer keeps of an element: moments, and an fp32 master of one in 16 bits.
+  int64_t optimizer_bytes_per_element() const;
 };
 
 // A checked configuration and what follows from it. Immutable.

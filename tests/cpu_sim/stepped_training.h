@@ -50,7 +50,7 @@ class WeightsAtEnd : public CheckpointManager {
  public:
   explicit WeightsAtEnd(TrainingRecord& record) : record_(record) {}
   int64_t load(StepContext&) override { return 0; }
-  void save(StepContext& c) override {
+  void save(StepContext& c, int64_t) override {
     const uint64_t hash = make_rank_probe(c.model.registry(), nullptr)->weights_hash();
     const std::lock_guard lock(mutex_);
     record_.weights[c.ctx.global_rank()] = hash;

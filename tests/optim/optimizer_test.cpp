@@ -53,7 +53,9 @@ TEST(AdamW, IsTheFormulaAndDecaysOnlyWeights) {
   }
   EXPECT_LT(relative_error(f.weight.data, weight), 1e-14);
   EXPECT_LT(relative_error(f.norm.data, norm), 1e-14);
-  EXPECT_EQ(optimizer->state().size(), 4u);
+  EXPECT_EQ(optimizer->states().size(), 2u);
+  EXPECT_EQ(optimizer->states()[0].moments.size(), 2u);
+  EXPECT_EQ(optimizer->updates(), 5);
 }
 
 at::Tensor sgd_reference(at::Tensor w, double salt, const SgdOptions& o, double decay, int steps) {
@@ -79,7 +81,7 @@ TEST(Sgd, IsTheFormula) {
     }
     EXPECT_LT(relative_error(f.weight.data, weight), 1e-14) << momentum;
     EXPECT_LT(relative_error(f.norm.data, norm), 1e-14) << momentum;
-    EXPECT_EQ(optimizer->state().size(), momentum == 0.0 ? 0u : 2u);
+    EXPECT_EQ(optimizer->states()[0].moments.size(), momentum == 0.0 ? 0u : 1u);
   }
 }
 
