@@ -1,12 +1,15 @@
-// ranklab ckpt inspect | verify | diff: what lies in safetensors files, whether it is whole, and where two of them
-// differ.
+// ranklab ckpt inspect | verify | diff: what lies in checkpoints and safetensors files, whether it is whole, and where
+// two of them differ.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/ckpt_folder.h"
+#include "cli/ckpt_subcommands.h"
+#include "cli/ckpt_text.h"
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "core/base/error.h"
@@ -24,14 +27,6 @@ struct CkptOptions {
   std::string file, other;
   bool json = false;
 };
-
-using LongUnsigned = unsigned long long;
-
-// "12345 bytes (12.1 KiB)"
-std::string both_sizes(uint64_t bytes) {
-  std::string text = std::to_string(bytes) + " bytes";
-  return bytes < 1024 ? text : text + " (" + human_bytes(static_cast<double>(bytes)) + ")";
-}
 
 ordered_json json_of(const SafetensorsFile& file) {
   ordered_json tensors = ordered_json::array(), checksums;
@@ -54,13 +49,6 @@ ordered_json json_of(const SafetensorsFile& file) {
           {"checksums", checksums}};
 }
 
-// One line, with escapes for what a terminal should not get.
-std::string metadata_text(const std::string& value) {
-  constexpr size_t kLongest = 100;
-  const std::string text = ordered_json(value).dump(-1, ' ', true);
-  return text.size() <= kLongest ? text : text.substr(0, kLongest) + "... (" + std::to_string(value.size()) + " bytes)";
-}
-
 void print_table(const SafetensorsFile& file) {
   std::vector<std::string> shapes;
   size_t name_width = 4, shape_width = 5;
@@ -78,7 +66,13 @@ void print_table(const SafetensorsFile& file) {
   }
 }
 
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
 int inspect(const CkptOptions& options) {
+  if (is_folder(options.file)) return inspect_checkpoint(options.file, options.json);
   const SafetensorsFile file(options.file);
   if (options.json) {
     std::printf("%s", json_result(json_of(file)).c_str());
@@ -100,6 +94,7 @@ int inspect(const CkptOptions& options) {
 }
 
 int verify(const CkptOptions& options) {
+  if (is_folder(options.file)) return verify_checkpoint(options.file, options.json);
   const SafetensorsFile file(options.file);
   const std::vector<DamagedChunk> damaged = file.damaged_chunks();
   for (const DamagedChunk& chunk : damaged) {
@@ -124,45 +119,9 @@ int verify(const CkptOptions& options) {
   return 0;
 }
 
-std::string describe(const TensorDifference& d) {
-  using Kind = TensorDifference::Kind;
-  switch (d.kind) {
-    case Kind::kOnlyInA:
-      return "only in a: " + d.a;
-    case Kind::kOnlyInB:
-      return "only in b: " + d.b;
-    case Kind::kType:
-      return "another type: " + d.a + " in a, " + d.b + " in b";
-    case Kind::kShape:
-      return "another shape: " + d.a + " in a, " + d.b + " in b";
-    case Kind::kValues:
-      break;
-  }
-  std::string text = strprintf("%llu of %llu elements differ, the first at %s", static_cast<LongUnsigned>(d.differing),
-                               static_cast<LongUnsigned>(d.elements), shape_text(d.first).c_str());
-  if (d.has_values) text += strprintf("; at most by %.6g, relative %.6g", d.max_absolute, d.max_relative);
-  return d.a + ": " + text;
-}
-
-// JSON has no infinity.
-ordered_json number_json(double value) { return std::isfinite(value) ? ordered_json(value) : ordered_json("Infinity"); }
-
 ordered_json json_of(const SafetensorsDifference& diff) {
-  constexpr const char* kKinds[] = {"only_in_a", "only_in_b", "dtype", "shape", "values"};
   ordered_json tensors = ordered_json::array();
-  for (const TensorDifference& d : diff.tensors) {
-    ordered_json row = {{"name", d.name}, {"kind", kKinds[static_cast<size_t>(d.kind)]}, {"a", d.a}, {"b", d.b}};
-    if (d.kind == TensorDifference::Kind::kValues) {
-      row["elements"] = d.elements;
-      row["differing"] = d.differing;
-      row["first"] = d.first;
-    }
-    if (d.has_values) {
-      row["max_absolute"] = number_json(d.max_absolute);
-      row["max_relative"] = number_json(d.max_relative);
-    }
-    tensors.push_back(std::move(row));
-  }
+  for (const TensorDifference& d : diff.tensors) tensors.push_back(difference_json(d));
   return {{"same", diff.tensors.empty()},
           {"same_tensors", diff.same_tensors},
           {"different", tensors},
@@ -170,6 +129,8 @@ ordered_json json_of(const SafetensorsDifference& diff) {
 }
 
 int diff(const CkptOptions& options) {
+  if (is_folder(options.file) && is_folder(options.other))
+    return diff_checkpoint_folders(options.file, options.other, options.json);
   const SafetensorsDifference diff = diff_safetensors(SafetensorsFile(options.file), SafetensorsFile(options.other));
   const int code = diff.tensors.empty() ? 0 : exit_code(ErrorKind::kCheckFailed);
   if (options.json) {
@@ -177,7 +138,7 @@ int diff(const CkptOptions& options) {
     return code;
   }
   std::printf("a: %s\nb: %s\n", options.file.c_str(), options.other.c_str());
-  for (const TensorDifference& d : diff.tensors) std::printf("%s: %s\n", d.name.c_str(), describe(d).c_str());
+  for (const TensorDifference& d : diff.tensors) std::printf("%s: %s\n", d.name.c_str(), difference_text(d).c_str());
   std::vector<std::string> keys;
   for (const std::string& key : diff.metadata) keys.push_back(metadata_text(key));
   if (!keys.empty()) std::printf("metadata that differs (does not count): %s\n", join(keys, ", ").c_str());
@@ -195,18 +156,29 @@ int diff(const CkptOptions& options) {
 CommandAction setup_ckpt(CLI::App& app) {
   app.require_subcommand(0, 1);
   app.footer(
-      "Examples:\n  ranklab ckpt inspect model.safetensors\n  ranklab ckpt verify model.safetensors\n"
-      "  ranklab ckpt diff before.safetensors after.safetensors");
+      "Examples:\n  ranklab ckpt inspect runs/ckpt\n  ranklab ckpt verify model.safetensors\n"
+      "  ranklab ckpt diff before.safetensors after.safetensors\n"
+      "  ranklab ckpt reshard runs/ckpt runs/tp2 --tp 2 --dp 2\n"
+      "  ranklab ckpt export-hf runs/ckpt runs/hf --dtype bf16\n  ranklab ckpt import-hf runs/hf runs/from_hf");
+  constexpr const char* kWhat = "a checkpoint, the folder of --save (its newest one), or a safetensors file";
   auto options = std::make_shared<CkptOptions>();
-  CLI::App* show = app.add_subcommand("inspect", "print a safetensors file's tensors and metadata");
-  show->add_option("FILE", options->file, "a safetensors file")->required();
-  CLI::App* prove = app.add_subcommand("verify", "check a safetensors file's form and every checksum");
-  prove->add_option("FILE", options->file, "a safetensors file")->required();
-  CLI::App* compare = app.add_subcommand("diff", "where the tensors of two files differ; exit code 4 when they do");
-  compare->add_option("A", options->file, "a safetensors file")->required();
+  CLI::App* show =
+      app.add_subcommand("inspect", "print the tensors and settings of a checkpoint, or a safetensors file");
+  show->add_option("FILE", options->file, kWhat)->required();
+  CLI::App* prove =
+      app.add_subcommand("verify", "check the form and every checksum of a checkpoint, or a safetensors file");
+  prove->add_option("FILE", options->file, kWhat)->required();
+  CLI::App* compare =
+      app.add_subcommand("diff", "where two checkpoints (of any layouts) or files differ; exit code 4 when they do");
+  compare->add_option("A", options->file, kWhat)->required();
   compare->add_option("B", options->other, "the one to hold against it")->required();
   for (CLI::App* command : {show, prove, compare}) command->add_flag("--json", options->json, "print one JSON object");
-  return [&app, options, show, prove, compare] {
+  const std::vector<CkptSubcommand> writers = {add_ckpt_convert(app), add_ckpt_reshard(app), add_ckpt_export(app),
+                                               add_ckpt_import(app)};
+  return [&app, options, show, prove, compare, writers] {
+    for (const CkptSubcommand& writer : writers) {
+      if (writer.app->parsed()) return writer.action();
+    }
     if (show->parsed()) return inspect(*options);
     if (prove->parsed()) return verify(*options);
     if (compare->parsed()) return diff(*options);

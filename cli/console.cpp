@@ -86,6 +86,7 @@ class ConsoleHook : public Hook {
                       " of " + std::to_string(plan.micro_batch_size) + "; " + std::to_string(plan.tokens_per_step()) +
                       " tokens a step");
     line("data", info.data);
+    if (!info.loaded.empty()) line("loaded", info.loaded);
     if (simulated_) line("profile", plan.profile.title + " (virtual times)");
     if (!options_.gemm.empty()) line("gemm", options_.gemm);
     if (c.zero_debug) {
@@ -109,6 +110,12 @@ class ConsoleHook : public Hook {
     bar_.clear();
     std::fprintf(out_, "%s\n",
                  style_.cyan(strprintf("%6ld  %8.4f  validation", static_cast<long>(step), loss)).c_str());
+    std::fflush(out_);
+  }
+
+  void on_checkpoint(const CheckpointNote& note) override {
+    bar_.clear();
+    std::fprintf(out_, "%s\n", style_.dim(checkpoint_text(note)).c_str());
     std::fflush(out_);
   }
 

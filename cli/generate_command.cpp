@@ -1,4 +1,5 @@
-// ranklab generate: text from a model whose weights are a seed's, as they are or after some steps of training.
+// ranklab generate: text from a model whose weights are a checkpoint's or a seed's, as they are or after some steps of
+// training.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -13,14 +14,18 @@
 #include "cli/gemm.h"
 #include "cli/interrupt.h"
 #include "cli/json_output.h"
+#include "cli/logits_file.h"
 #include "cli/make_world.h"
 #include "cli/pipeline_text.h"
+#include "cli/saved_model.h"
 #include "cli/style.h"
 #include "core/base/error.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
+#include "core/checkpoint/run_folder.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/generate.h"
+#include "core/runtime/load_weights.h"
 #include "core/runtime/memory_check.h"
 #include "core/sim/op_observer.h"
 
@@ -29,6 +34,8 @@ namespace {
 
 struct Asked {
   std::string prompt = "And the ";
+  std::string logits_path;                      // empty: none
+  std::unique_ptr<Checkpoint> checkpoint = {};  // null: a seed's weights
   int64_t tokens = 100;
   double temperature = 0.8;
   int64_t top_k = 0;
@@ -68,6 +75,7 @@ void generate(CausalLm& model, const RunPlan& plan, const Asked& asked, int glob
   model.set_training(false);
   TimedScorer scorer(make_cached_scorer(model, plan.config.model.seq_length));
   const std::vector<int64_t> prompt = prompt_tokens(asked.prompt);
+  if (!asked.logits_path.empty()) write_logits(model, prompt, global_rank, asked.logits_path);
   std::vector<int64_t> tokens = generate_tokens(scorer, prompt,
                                                 {.tokens = asked.tokens,
                                                  .temperature = asked.temperature,
@@ -122,12 +130,15 @@ void run_ranks(const RunPlan& plan, const std::shared_ptr<World>& world, const A
   world->run([&](Endpoint& endpoint) {
     RankContext context(endpoint, plan.mesh, {.virtual_time = false, .trace = false});
     const std::unique_ptr<CausalLm> model = parts.model_provider->build_model(context, plan);
+    if (asked.checkpoint) load_weights(*asked.checkpoint, *model);
     generate(*model, plan, asked, context.global_rank(), told);
   });
 }
 
 std::string weights_text(const TrainConfig& c) {
   const std::string seed = "seed " + std::to_string(c.seed);
+  if (!c.load.empty())
+    return "weights of " + c.load + (c.train_iters == 0 ? "" : ", trained to step " + std::to_string(c.train_iters));
   return c.train_iters == 0
              ? "untrained weights of " + seed + " (--train-iters N trains them first)"
              : strprintf("weights of %s after %ld steps", seed.c_str(), static_cast<long>(c.train_iters));
@@ -164,6 +175,7 @@ void print_json(const RunPlan& plan, const Told& told) {
   nlohmann::ordered_json data = {{"preset", plan.config.preset},
                                  {"layout", layout_text(plan, true)},
                                  {"seed", plan.config.seed},
+                                 {"loaded", plan.config.load},
                                  {"trained_steps", plan.config.train_iters},
                                  {"text", is_text ? nlohmann::ordered_json(printable_text(told.tokens)) : nullptr},
                                  {"tokens", told.tokens},
@@ -177,9 +189,20 @@ void print_json(const RunPlan& plan, const Told& told) {
   std::fputs(json_result(data).c_str(), stdout);
 }
 
-int run_generate(const ConfigOptions& options, const Asked& asked) {
+// The model is the checkpoint's; flags still change what they may, its length for one.
+void take_model_of_checkpoint(ConfigOptions& options, Asked& asked, const std::string& load) {
+  if (load.empty()) return;
+  asked.checkpoint = std::make_unique<Checkpoint>(checkpoint_named(load));
+  const CheckpointManifest& manifest = asked.checkpoint->manifest();
+  for (const auto& [key, text] : settings_of(model_of(manifest, asked.checkpoint->folder()))) options.set(key, text);
+  const auto type = manifest.config.find("train.params_dtype");
+  if (type != manifest.config.end()) options.set(type->first, type->second);
+}
+
+int run_generate(ConfigOptions& options, Asked& asked, const std::string& load) {
   RANKLAB_CHECK(!asked.prompt.empty(), ErrorKind::kInvalidArgument, .where = "generate", .what = "the prompt is empty",
                 .got = "--prompt ''", .want = "at least one byte");
+  take_model_of_checkpoint(options, asked, load);
   TrainConfig config = options.config();
   watch_interrupts();
   const ProcessEnv env = read_process_env();
@@ -214,7 +237,8 @@ TrainConfig generate_defaults() {
 
 CommandAction setup_generate(CLI::App& app) {
   app.footer(
-      "Examples:\n  ranklab generate --train-iters 200 --prompt 'In the beginning '\n"
+      "Examples:\n  ranklab generate --load runs/ckpt --prompt 'In the beginning '\n"
+      "  ranklab generate --train-iters 200 --prompt 'In the beginning '\n"
       "  ranklab generate --preset deepseek_v3_tiny --tp 4 --top-k 1");
   auto options = std::make_shared<ConfigOptions>(app, generate_defaults());
   auto asked = std::make_shared<Asked>();
@@ -228,8 +252,12 @@ CommandAction setup_generate(CLI::App& app) {
   app.add_option("--top-k", asked->top_k, "draw among so many likeliest tokens (0: all, 1: the likeliest)")
       ->capture_default_str()
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 24));
+  app.add_option("--print-logits", asked->logits_path, "write the prompt's tokens and logits to this safetensors file");
   app.add_flag("--json", asked->json, "print one JSON object");
-  return [options, asked] { return run_generate(*options, *asked); };
+  CLI::Option* load = app.get_option("--load");
+  return [options, asked, load] {
+    return run_generate(*options, *asked, load->count() > 0 ? load->as<std::string>() : "");
+  };
 }
 
 }  // namespace ranklab

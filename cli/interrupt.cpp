@@ -15,7 +15,7 @@
 namespace ranklab {
 namespace {
 
-constexpr std::chrono::milliseconds kPatience{1'500};
+std::atomic<std::chrono::milliseconds> g_patience{std::chrono::milliseconds(1'500)};
 
 // Launchers pass on what the terminal sends to the whole group anyway: two signals so close are one.
 constexpr int64_t kEchoNs = 300'000'000;
@@ -60,14 +60,17 @@ void watch_interrupts() {
   sem_init(&g_wake, 0, 0);
   std::thread([] {
     while (sem_wait(&g_wake) != 0) continue;
-    std::this_thread::sleep_for(kPatience);
+    const std::chrono::milliseconds patience = g_patience;
+    std::this_thread::sleep_for(patience);
     std::fprintf(stderr, "ranklab: interrupted; what was under way did not end within %.1f s and is given up\n",
-                 static_cast<double>(kPatience.count()) * 1e-3);
+                 static_cast<double>(patience.count()) * 1e-3);
     ::_exit(interrupt_exit_code());
   }).detach();
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
 }
+
+void give_interrupts(std::chrono::milliseconds patience) { g_patience = patience; }
 
 bool interrupt_asked() { return g_signal != 0; }
 

@@ -4,6 +4,7 @@
 // A prompt may take Ctrl-C for itself (it pauses the run) and decide when it is meant for the run.
 // Thread rule: watch_interrupts() once, before ranks start; the rest from any thread.
 #pragma once
+#include <chrono>
 
 namespace ranklab {
 
@@ -12,6 +13,8 @@ void watch_interrupts();
 void take_ctrl_c(int pipe_fd);
 // As if SIGINT had come and nobody had taken it.
 void interrupt_run();
+// How long the first signal waits for what is under way; 1.5 s unless told: a checkpoint takes longer.
+void give_interrupts(std::chrono::milliseconds patience);
 bool interrupt_asked();
 int interrupt_exit_code();  // 130, or 143 for SIGTERM
 

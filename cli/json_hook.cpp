@@ -19,6 +19,7 @@ class JsonHook : public Hook {
   void on_step_end(const StepMetrics& m) override {
     if (m.step % options_.log_interval == 0 || m.step + 1 == steps_) print(metrics_json(m) + "\n");
   }
+  void on_checkpoint(const CheckpointNote& note) override { print(checkpoint_json(note) + "\n"); }
   void on_validation(int64_t step, double loss) override {
     print(nlohmann::ordered_json{{"step", step}, {"validation_loss", loss}}.dump() + "\n");
   }

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,9 +12,12 @@
 #include "cli/command.h"
 #include "cli/config_options.h"
 #include "cli/json_output.h"
+#include "cli/model_stats.h"
 #include "cli/model_text.h"
 #include "cli/pipeline_text.h"
+#include "cli/saved_model.h"
 #include "cli/style.h"
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/model/module_table.h"
 #include "core/plan/rank_memory.h"
@@ -142,60 +146,89 @@ nlohmann::ordered_json modules_json(const ModelConfig& model) {
   return modules;
 }
 
-std::string info_json(const RunPlan& plan) {
+nlohmann::ordered_json info_json(const RunPlan& plan) {
   const ModelConfig& m = plan.config.model;
   const ModelCounts counts = counts_of(plan);
   const RankMemory memory = fullest_rank(plan);
-  return json_result({{"preset", plan.config.preset},
-                      {"total_parameters", counts.total},
-                      {"active_parameters", counts.active},
-                      {"active_parameters_without_embedding", counts.active - counts.embedding},
-                      {"mtp_parameters", counts.mtp},
-                      {"mtp_active_parameters", counts.mtp_active},
-                      {"forward_flops_per_token", counts.forward_flops_per_token},
-                      {"mtp_forward_flops_per_token", counts.mtp_forward_flops_per_token},
-                      {"training_flops_per_token", m.training_flops_per_token(m.seq_length)},
-                      {"kv_cache_bytes_per_token", kv_cache_bytes_per_token(plan)},
-                      {"modules", modules_json(m)},
-                      {"rank",
-                       {{"layout", layout_text(plan, true)},
-                        {"pp_rank", memory.pp_rank},
-                        {"parameters_bytes", memory.parameters},
-                        {"gradients_bytes", memory.gradients},
-                        {"optimizer_bytes", memory.optimizer},
-                        {"activations_bytes", memory.activations.peak()},
-                        {"gathered_bytes", memory.activations.gathered},
-                        {"together_bytes", memory.together()}}}});
+  return {{"preset", plan.config.preset},
+          {"total_parameters", counts.total},
+          {"active_parameters", counts.active},
+          {"active_parameters_without_embedding", counts.active - counts.embedding},
+          {"mtp_parameters", counts.mtp},
+          {"mtp_active_parameters", counts.mtp_active},
+          {"forward_flops_per_token", counts.forward_flops_per_token},
+          {"mtp_forward_flops_per_token", counts.mtp_forward_flops_per_token},
+          {"training_flops_per_token", m.training_flops_per_token(m.seq_length)},
+          {"kv_cache_bytes_per_token", kv_cache_bytes_per_token(plan)},
+          {"modules", modules_json(m)},
+          {"rank",
+           {{"layout", layout_text(plan, true)},
+            {"pp_rank", memory.pp_rank},
+            {"parameters_bytes", memory.parameters},
+            {"gradients_bytes", memory.gradients},
+            {"optimizer_bytes", memory.optimizer},
+            {"activations_bytes", memory.activations.peak()},
+            {"gathered_bytes", memory.activations.gathered},
+            {"together_bytes", memory.together()}}}};
+}
+
+struct Given {
+  std::unique_ptr<ConfigOptions> options;
+  std::string model;  // a preset, or a folder
+  bool json = false, markdown = false, stats = false;
+};
+
+// The settings of what a folder holds lie below the flags.
+SavedModel open_folder(Given& given) {
+  SavedModel saved = open_saved_model(given.model);
+  for (const auto& [key, text] : settings_of(saved.config)) given.options->set(key, text);
+  return saved;
+}
+
+int run_info(Given& given) {
+  const bool is_folder = std::filesystem::is_directory(given.model);
+  RANKLAB_CHECK(is_folder || !given.stats, ErrorKind::kInvalidArgument, .where = "model info",
+                .what = "--stats are of weights, and a preset has none", .got = quote(given.model),
+                .want = "a checkpoint, or a Hugging Face folder");
+  SavedModel saved;
+  if (is_folder) {
+    saved = open_folder(given);
+  } else if (!given.model.empty()) {
+    given.options->set("model.preset", given.model);
+  }
+  RunPlan plan = given.options->resolve(given.options->config());
+  if (is_folder) plan.config.preset = given.model;  // what stands above the table
+  const Style style = style_for(stdout);
+  std::string text = given.markdown ? info_markdown(plan) : info_text(plan, style);
+  if (given.json) {
+    nlohmann::ordered_json data = info_json(plan);
+    if (given.stats) data["tensors"] = stats_json(*saved.tensors);
+    text = json_result(data, saved.notes);
+  } else if (given.stats) {
+    text += "\n" + stats_text(*saved.tensors, style);
+  }
+  std::fputs(text.c_str(), stdout);
+  return 0;
 }
 
 }  // namespace
 
 CommandAction setup_model(CLI::App& app) {
-  struct Given {
-    std::unique_ptr<ConfigOptions> options;
-    std::string preset;
-    bool json = false, markdown = false;
-  };
   auto given = std::make_shared<Given>();
   app.require_subcommand(0, 1);
   app.footer(
       "Examples:\n  ranklab model info llama_8b --tp 8\n  ranklab model info gpt2_124m --num-layers 24 --markdown");
   CLI::App* info = app.add_subcommand("info", "parameters by module, FLOPs of a token, bytes of a rank");
   given->options = std::make_unique<ConfigOptions>(*info);
-  info->add_option("PRESET", given->preset, "a name of `ranklab list presets`; settings change its numbers");
+  info->add_option(
+      "PRESET", given->model,
+      "a name of `ranklab list presets`, a checkpoint, or a Hugging Face folder; settings change its numbers");
   info->add_flag("--json", given->json, "print one JSON object");
   info->add_flag("--markdown", given->markdown, "print the table in Markdown");
+  info->add_flag("--stats", given->stats, "of a saved model: mean, deviation, largest, zeros and NaN of every tensor");
   return [&app, info, given] {
-    if (!info->parsed()) {
-      std::printf("%s", app.help().c_str());
-      return 0;
-    }
-    if (!given->preset.empty()) given->options->set("model.preset", given->preset);
-    const RunPlan plan = given->options->resolve(given->options->config());
-    const std::string text = given->json       ? info_json(plan)
-                             : given->markdown ? info_markdown(plan)
-                                               : info_text(plan, style_for(stdout));
-    std::fputs(text.c_str(), stdout);
+    if (info->parsed()) return run_info(*given);
+    std::printf("%s", app.help().c_str());
     return 0;
   };
 }

@@ -105,6 +105,8 @@ void TrainRun::add_hooks(RuntimeEngine& engine, const std::string& gemm) {
 int TrainRun::fit() {
   const std::string gemm = choose_gemm(*plan_, *world_);
   RuntimeEngine engine(default_components(world_, *plan_), *plan_);
+  constexpr std::chrono::seconds kToSave{60};
+  if (!plan_->config.save_dir.empty()) give_interrupts(kToSave);
   engine.set_stop_request([this] { return interrupt_asked() || stopping_; });
   engine.set_stepper(stepper_);
   engine.set_live_feed(live_feed_);

@@ -22,7 +22,8 @@ int element_bytes(const RunPlan& plan) { return static_cast<int>(plan.config.ele
 
 std::string headline(const RunPlan& plan) {
   const char* what[] = {"every rank updates all it holds", "optimizer states are shared out",
-                        "optimizer states and gradients are shared out"};
+                        "optimizer states and gradients are shared out",
+                        "optimizer states, gradients and parameters are shared out"};
   std::string text =
       strprintf("%s: ZeRO stage %d, %s", plan.config.preset.c_str(), plan.zero_stage, what[plan.zero_stage]);
   text += strprintf("; dp %d", plan.dp());
@@ -46,10 +47,11 @@ std::string owners_text(const ZeroMapRow& row, bool all) {
 std::string bucket_text(const RunPlan& plan, const ZeroMap& map, size_t index, const Style& style, bool all) {
   const ZeroMapBucket& bucket = map.buckets[index];
   const int64_t shard = bucket.elements / bucket.shards;
-  std::string text = style.bold(strprintf(
-      "  bucket %zu: %ld elements over %s %d, %ld of them padding; a shard %ld (%s)", index,
-      static_cast<long>(bucket.elements), std::string(name(bucket.axis)).c_str(), bucket.shards,
-      static_cast<long>(bucket.padding), static_cast<long>(shard), bytes_text(shard * element_bytes(plan)).c_str()));
+  std::string text =
+      style.bold(strprintf("  bucket %zu%s: %ld elements over %s %d, %ld of them padding; a shard %ld (%s)", index,
+                           bucket.unit.empty() ? "" : (", " + bucket.unit).c_str(), static_cast<long>(bucket.elements),
+                           std::string(name(bucket.axis)).c_str(), bucket.shards, static_cast<long>(bucket.padding),
+                           static_cast<long>(shard), bytes_text(shard * element_bytes(plan)).c_str()));
   text += "\n";
   int widest = 0;
   for (const ZeroMapRow& row : bucket.rows) widest = std::max(widest, static_cast<int>(row.parameter.size()));
@@ -61,12 +63,16 @@ std::string bucket_text(const RunPlan& plan, const ZeroMap& map, size_t index, c
 
 std::string ranks_text(const ZeroMap& map, bool all) {
   constexpr size_t kShown = 16;
-  std::string text = "    dp rank  elements updated  gradients after backward   optimizer\n";
+  std::string text = "    dp rank  elements updated  parameters  gradients after backward   optimizer  bytes each\n";
   const size_t shown = all ? map.ranks.size() : std::min(map.ranks.size(), kShown);
+  int64_t whole = 0;
+  for (const ZeroMapBucket& bucket : map.buckets) whole += bucket.elements - bucket.padding;
   for (size_t i = 0; i < shown; ++i) {
     const ZeroMapRank& rank = map.ranks[i];
-    text += strprintf("    %7d  %16ld  %24s  %10s\n", rank.dp_rank, static_cast<long>(rank.elements),
-                      bytes_text(rank.gradient_bytes).c_str(), bytes_text(rank.optimizer_bytes).c_str());
+    const auto all_bytes = static_cast<double>(rank.parameter_bytes + rank.gradient_bytes + rank.optimizer_bytes);
+    text += strprintf("    %7d  %16ld  %10s  %24s  %10s  %10.2f\n", rank.dp_rank, static_cast<long>(rank.elements),
+                      bytes_text(rank.parameter_bytes).c_str(), bytes_text(rank.gradient_bytes).c_str(),
+                      bytes_text(rank.optimizer_bytes).c_str(), all_bytes / static_cast<double>(whole));
   }
   if (shown < map.ranks.size()) text += strprintf("    and %zu more (--all)\n", map.ranks.size() - shown);
   return text;
@@ -91,11 +97,8 @@ nlohmann::ordered_json bucket_json(const ZeroMapBucket& bucket) {
       owners.push_back({{"group_rank", owner.group_rank}, {"begin", owner.begin}, {"end", owner.end}});
     rows.push_back({{"parameter", row.parameter}, {"elements", row.elements}, {"owners", owners}});
   }
-  return {{"axis", name(bucket.axis)},
-          {"shards", bucket.shards},
-          {"elements", bucket.elements},
-          {"padding", bucket.padding},
-          {"parameters", rows}};
+  return {{"unit", bucket.unit},         {"axis", name(bucket.axis)}, {"shards", bucket.shards},
+          {"elements", bucket.elements}, {"padding", bucket.padding}, {"parameters", rows}};
 }
 
 std::string map_json(const RunPlan& plan) {
@@ -107,6 +110,7 @@ std::string map_json(const RunPlan& plan) {
     for (const ZeroMapRank& rank : map.ranks) {
       ranks.push_back({{"dp_rank", rank.dp_rank},
                        {"elements", rank.elements},
+                       {"parameter_bytes", rank.parameter_bytes},
                        {"gradient_bytes", rank.gradient_bytes},
                        {"optimizer_bytes", rank.optimizer_bytes}});
     }

@@ -1,6 +1,7 @@
 #include "core/base/file_calls.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -13,6 +14,9 @@ int FileCalls::sync(int fd) { return ::fsync(fd); }
 int FileCalls::close(int fd) { return ::close(fd); }
 int FileCalls::rename(const char* from, const char* to) { return ::rename(from, to); }
 int FileCalls::unlink(const char* path) { return ::unlink(path); }
+int FileCalls::make_folder(const char* path, int mode) { return ::mkdir(path, static_cast<mode_t>(mode)); }
+int FileCalls::remove_folder(const char* path) { return ::rmdir(path); }
+int FileCalls::exchange(const char* a, const char* b) { return ::renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE); }
 
 FileCalls& system_file_calls() {
   static FileCalls calls;

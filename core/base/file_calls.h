@@ -17,6 +17,9 @@ class FileCalls {
   virtual int close(int fd);
   virtual int rename(const char* from, const char* to);
   virtual int unlink(const char* path);
+  virtual int make_folder(const char* path, int mode);  // mkdir
+  virtual int remove_folder(const char* path);          // rmdir
+  virtual int exchange(const char* a, const char* b);   // renameat2(RENAME_EXCHANGE): both names stay taken
 };
 
 FileCalls& system_file_calls();

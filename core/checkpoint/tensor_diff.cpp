@@ -55,17 +55,23 @@ void compare_values(const SafetensorsFile& a, const TensorEntry& in_a, const Saf
     const uint64_t size = std::min(piece, bytes - begin);
     a.read(in_a, begin, std::span(from_a).first(size));
     b.read(in_b, begin, std::span(from_b).first(size));
-    if (std::memcmp(from_a.data(), from_b.data(), size) == 0) continue;
-    for (uint64_t at = 0; at < size; at += width) {
-      if (std::memcmp(&from_a[at], &from_b[at], width) == 0) continue;
-      if (difference.differing++ == 0) difference.first = index_of((begin + at) / width, in_a.shape);
-      if (difference.has_values)
-        add_distance(element_value(in_a.type, &from_a[at]), element_value(in_a.type, &from_b[at]), difference);
-    }
+    compare_elements(in_a.type, in_a.shape, begin / width, std::span(from_a).first(size), std::span(from_b).first(size),
+                     difference);
   }
 }
 
 }  // namespace
+
+void compare_elements(TensorType type, const std::vector<int64_t>& shape, uint64_t first, std::span<const std::byte> a,
+                      std::span<const std::byte> b, TensorDifference& difference) {
+  if (std::ranges::equal(a, b)) return;
+  const uint64_t width = size_bytes(type);
+  for (uint64_t at = 0; at < a.size(); at += width) {
+    if (std::memcmp(&a[at], &b[at], width) == 0) continue;
+    if (difference.differing++ == 0) difference.first = index_of(first + at / width, shape);
+    if (difference.has_values) add_distance(element_value(type, &a[at]), element_value(type, &b[at]), difference);
+  }
+}
 
 SafetensorsDifference diff_safetensors(const SafetensorsFile& a, const SafetensorsFile& b) {
   SafetensorsDifference result;

@@ -2,7 +2,9 @@
 // which elements differ in their bits. Whether metadata differs is told, but is no difference of the tensors.
 // Cost: every byte of both is read once (and its checksum held), two buffers of a chunk. Thread rule: pure.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,10 @@ struct SafetensorsDifference {
   uint64_t same_tensors = 0;
   std::vector<std::string> metadata = {};  // keys that differ
 };
+
+// Adds to `difference` what elements of one type and shape, `first` and following, differ in. As many bytes of both.
+void compare_elements(TensorType type, const std::vector<int64_t>& shape, uint64_t first, std::span<const std::byte> a,
+                      std::span<const std::byte> b, TensorDifference& difference);
 
 SafetensorsDifference diff_safetensors(const SafetensorsFile& a, const SafetensorsFile& b);
 

@@ -18,15 +18,19 @@ std::vector<int64_t> qkv_segments(const ModelConfig& c) {
 
 class GroupedQueryAttention : public AttentionLayer {
  public:
-  GroupedQueryAttention(ParameterRegistry& registry, const std::string& name, const ModelConfig& c, RopeTable rope,
-                        TensorParallel tp)
-      : shape_{c.num_attention_heads / tp.size(), c.query_groups() / tp.size(), c.head_dim()},
-        rope_(std::move(rope)),
+  GroupedQueryAttention(ParameterRegistry& registry, const std::string& name, const ModelConfig& c,
+                        const AttentionPlace& place)
+      : shape_{c.num_attention_heads / place.tp.size(), c.query_groups() / place.tp.size(), c.head_dim()},
+        rope_(place.rope),
+        again_(place.again),
         qkv_(registry, name + ".qkv", {c.hidden_size, c.hidden_size + 2 * c.query_groups() * c.head_dim()},
-             qkv_segments(c), {InitKind::kNormal, c.init_std}, c.add_bias, tp),
-        out_(registry, name + ".out", {c.hidden_size, c.hidden_size}, residual_init(c), c.add_bias, tp) {}
+             qkv_segments(c), {InitKind::kNormal, c.init_std}, c.add_bias, place.tp),
+        out_(registry, name + ".out", {c.hidden_size, c.hidden_size}, residual_init(c), c.add_bias, place.tp) {}
 
-  at::Tensor forward(const NormOutput& x) const override { return out_(causal_attention(qkv_(x), shape_, rope_)); }
+  at::Tensor forward(const NormOutput& x) const override {
+    return again_ ? out_(causal_attention_again(qkv_(x), shape_, rope_))
+                  : out_(causal_attention(qkv_(x), shape_, rope_));
+  }
 
   AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const override {
     const auto room = [&] { return at::empty({sequences, shape_.groups, capacity, shape_.head_dim}, options); };
@@ -39,6 +43,7 @@ class GroupedQueryAttention : public AttentionLayer {
  private:
   AttentionShape shape_;
   RopeTable rope_;
+  bool again_;
   ColumnParallelLinear qkv_;
   RowParallelLinear out_;
 };
@@ -50,10 +55,9 @@ Init residual_init(const ModelConfig& c) {
 }
 
 std::unique_ptr<AttentionLayer> make_attention_layer(ParameterRegistry& registry, const std::string& name,
-                                                     const ModelConfig& config, const RopeTable& rope,
-                                                     TensorParallel tp) {
-  if (config.mla.enabled()) return make_latent_attention(registry, name, config, rope, tp);
-  return std::make_unique<GroupedQueryAttention>(registry, name, config, rope, tp);
+                                                     const ModelConfig& config, const AttentionPlace& place) {
+  if (config.mla.enabled()) return make_latent_attention(registry, name, config, place);
+  return std::make_unique<GroupedQueryAttention>(registry, name, config, place);
 }
 
 }  // namespace ranklab

@@ -28,9 +28,13 @@ class AttentionLayer {
 };
 
 // MHA, GQA or MQA, or latent attention, as the numbers say. Parameters are named `name`.*.
+struct AttentionPlace {
+  RopeTable rope;
+  TensorParallel tp;
+  bool again = false;  // the softmax part is computed again in backward instead of kept
+};
 std::unique_ptr<AttentionLayer> make_attention_layer(ParameterRegistry& registry, const std::string& name,
-                                                     const ModelConfig& config, const RopeTable& rope,
-                                                     TensorParallel tp);
+                                                     const ModelConfig& config, const AttentionPlace& place);
 
 // Outputs that are added to the residual stream start smaller, so that its variance does not grow with depth (GPT-2).
 Init residual_init(const ModelConfig& config);

@@ -36,7 +36,7 @@ struct ModelReport {
 };
 
 struct DecodeCache;   // decode_cache.h
-class ParameterGate;  // parameter_gate.h
+class ParameterGate;  // core/parallel/parameter_gate.h
 
 class CausalLm {
  public:

@@ -52,22 +52,25 @@ class Queries {
 
 class LatentAttention : public AttentionLayer {
  public:
-  LatentAttention(ParameterRegistry& registry, const std::string& name, const ModelConfig& c, const RopeTable& rope,
-                  TensorParallel tp)
+  LatentAttention(ParameterRegistry& registry, const std::string& name, const ModelConfig& c,
+                  const AttentionPlace& place)
       : lora_(c.mla.kv_lora_rank),
-        shape_(shape_of(c, tp.size())),
-        rope_(rope),
-        tp_(tp),
-        queries_(registry, name, c, tp),
-        kv_down_(registry, name + ".kv_down", {c.hidden_size, lora_ + shape_.rope}, normal(c), tp),
-        kv_norm_(registry, name + ".kv_norm", c, lora_, tp.sharded_sequence()),
-        kv_up_(by_heads(registry, name + ".kv_up", c, lora_, shape_.nope + shape_.v, tp)),
-        out_(registry, name + ".out", {c.num_attention_heads * shape_.v, c.hidden_size}, residual_init(c), false, tp) {}
+        shape_(shape_of(c, place.tp.size())),
+        rope_(place.rope),
+        tp_(place.tp),
+        again_(place.again),
+        queries_(registry, name, c, tp_),
+        kv_down_(registry, name + ".kv_down", {c.hidden_size, lora_ + shape_.rope}, normal(c), tp_),
+        kv_norm_(registry, name + ".kv_norm", c, lora_, tp_.sharded_sequence()),
+        kv_up_(by_heads(registry, name + ".kv_up", c, lora_, shape_.nope + shape_.v, tp_)),
+        out_(registry, name + ".out", {c.num_attention_heads * shape_.v, c.hidden_size}, residual_init(c), false, tp_) {
+  }
 
   at::Tensor forward(const NormOutput& x) const override {
     const at::Tensor q = queries_(x);
     const Compressed kv = compress(x);
-    return out_(latent_attention({q, kv_up_(kv.latent), for_all_heads(kv.k_rope)}, shape_, rope_));
+    const LatentInput input{q, kv_up_(kv.latent), for_all_heads(kv.k_rope)};
+    return again_ ? out_(latent_attention_again(input, shape_, rope_)) : out_(latent_attention(input, shape_, rope_));
   }
 
   AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const override {
@@ -98,6 +101,7 @@ class LatentAttention : public AttentionLayer {
   LatentShape shape_;
   RopeTable rope_;
   TensorParallel tp_;
+  bool again_;
   Queries queries_;
   ReplicatedLinear kv_down_;
   Norm kv_norm_;
@@ -108,9 +112,8 @@ class LatentAttention : public AttentionLayer {
 }  // namespace
 
 std::unique_ptr<AttentionLayer> make_latent_attention(ParameterRegistry& registry, const std::string& name,
-                                                      const ModelConfig& config, const RopeTable& rope,
-                                                      TensorParallel tp) {
-  return std::make_unique<LatentAttention>(registry, name, config, rope, tp);
+                                                      const ModelConfig& config, const AttentionPlace& place) {
+  return std::make_unique<LatentAttention>(registry, name, config, place);
 }
 
 }  // namespace ranklab

@@ -14,9 +14,8 @@
 
 namespace ranklab {
 
-// REQUIRES: config.mla.enabled(); `rope` of qk_pos_emb_head_dim, see yarn.h.
+// REQUIRES: config.mla.enabled(); place.rope of qk_pos_emb_head_dim, see yarn.h.
 std::unique_ptr<AttentionLayer> make_latent_attention(ParameterRegistry& registry, const std::string& name,
-                                                      const ModelConfig& config, const RopeTable& rope,
-                                                      TensorParallel tp);
+                                                      const ModelConfig& config, const AttentionPlace& place);
 
 }  // namespace ranklab

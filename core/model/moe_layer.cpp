@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "core/model/experts.h"
+#include "core/model/recompute.h"
 #include "core/nn/router.h"
 #include "core/parallel/expert/balance_loss.h"
 #include "core/parallel/expert/capacity.h"
@@ -53,7 +54,8 @@ class MoeLayer : public MlpLayer {
     Routing routing{choice.experts_TK, choice.weights_TK, {}, moe_.num_experts};
     if (moe_.capacity_factor > 0)
       routing.kept_TK = within_capacity(choice.experts_TK, choice.weights_TK, moe_, positions_group());
-    if (at::GradMode::is_enabled()) add_losses(routing, choice, logits_TE, sequences, batch);
+    const bool trains = at::GradMode::is_enabled() || recompute_pass() == RecomputePass::kFirst;
+    if (trains) add_losses(routing, choice, logits_TE, sequences, batch);
     return routing;
   }
 
@@ -82,7 +84,7 @@ class MoeLayer : public MlpLayer {
       seen.z_loss_sum = value_of(loss);
       routing.weights_TK = attach_loss(routing.weights_TK, loss, batch.loss_scale);
     }
-    place_.book.add(layer_, seen);
+    if (recompute_pass() != RecomputePass::kAgain) place_.book.add(layer_, seen);
   }
 
   static double value_of(const at::Tensor& loss) {

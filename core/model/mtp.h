@@ -19,9 +19,10 @@ namespace ranklab {
 
 class MultiTokenPrediction {
  public:
-  // `place`: of the blocks, but for names and numbers. Embedding and head outlive this.
+  // `place`: of the blocks, but for names and numbers; `again`: they are computed again in backward (recompute.h).
+  // Embedding and head outlive this.
   MultiTokenPrediction(ParameterRegistry& registry, const ModelConfig& config, const BlockPlace& place,
-                       const VocabParallelEmbedding& embedding, const Parameter& head);
+                       const VocabParallelEmbedding& embedding, const Parameter& head, bool again = false);
 
   // state [S, B, H] behind the final norm (this rank's positions) -> the sum of the token losses of all modules.
   at::Tensor loss_sum(const at::Tensor& state_SBH, const Batch& batch, double dropout_probability,
@@ -38,6 +39,7 @@ class MultiTokenPrediction {
   TensorParallel tp_;
   const VocabParallelEmbedding& embedding_;
   const Parameter& head_;
+  bool again_;
   std::vector<Module> modules_;
 };
 

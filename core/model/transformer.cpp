@@ -2,7 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/base/error.h"
@@ -11,8 +13,11 @@
 #include "core/model/decode_cache.h"
 #include "core/model/moe_layer.h"
 #include "core/model/mtp.h"
+#include "core/model/recompute.h"
 #include "core/nn/yarn.h"
+#include "core/parallel/bucket_layout.h"
 #include "core/parallel/collectives.h"
+#include "core/parallel/parameter_gate.h"
 #include "core/parallel/vocab_cross_entropy.h"
 #include "core/parallel/vocab_embedding.h"
 #include "core/sim/op_observer.h"
@@ -46,6 +51,7 @@ class Transformer : public CausalLm {
   Transformer(const ModelConfig& config, RankContext& context, const TransformerOptions& options)
       : config_(config),
         tp_(tensor_parallel(context, options)),
+        recompute_(options.recompute),
         registry_(options.seed, options.dtype, context.device()) {
     if (config.moe.enabled()) moe_ = std::make_unique<MoePlace>(config, context, options.moe_dispatcher);
     // Angles of late positions need more than 8 bits.
@@ -81,20 +87,23 @@ class Transformer : public CausalLm {
   at::Tensor forward_stage(int index, const at::Tensor& input, const Batch& batch, StageResult result) override {
     const Stage& stage = stages_.at(static_cast<size_t>(index));
     const c10::AutoGradMode grad(at::GradMode::is_enabled() && result == StageResult::kLoss);
-    ResidualStream stream = stage.layers.is_first ? embed(batch, result) : ResidualStream{input, {}};
+    ResidualStream stream = stage.layers.is_first ? gated_embed(stage, batch, result) : ResidualStream{input, {}};
     const double probability = training_ ? config_.dropout : 0.0;
     const DropoutPlace place = dropout_place(batch, stream.x_SBH.size(0));
     if (stage.layers.is_first) stream.x_SBH = dropout(stream.x_SBH, "embedding.dropout", probability, place);
-    for (const TransformerBlock& block : stage.blocks) block.forward(stream, batch, probability, place);
+    const std::span<const TransformerBlock> blocks = stage.blocks;
+    for (size_t i = 0, count = 0; i < blocks.size(); i += count) {
+      const auto again = recompute_.piece(static_cast<int64_t>(i), static_cast<int64_t>(blocks.size()));
+      count = static_cast<size_t>(std::max<int64_t>(again, 1));
+      stream = gated_use(block_part(stage, i, count), stream, [&](ResidualStream own) {
+        forward_piece(blocks.subspan(i, count), again > 0, own, batch, probability, place);
+        return own;
+      });
+    }
     if (!stage.layers.is_last) return stream.branch_SBH.defined() ? stream.x_SBH + stream.branch_SBH : stream.x_SBH;
-    const NormOutput state = (*final_norm_)(stream.x_SBH, stream.branch_SBH);
-    const at::Tensor logits_SBV = column_parallel_linear(state, head_->data, {}, tp_);
-    if (result == StageResult::kLogits) return all_logits(logits_SBV, batch);
-    const at::Tensor main_loss = loss(logits_SBV, batch);
-    if (!mtp_ || !at::GradMode::is_enabled()) return main_loss;
-    const at::Tensor further = mtp_->loss_sum(state.normed, batch, probability, place);
-    mtp_losses_.push_back(further.detach());
-    return with_further_loss(main_loss, further, config_.mtp_loss_weight / static_cast<double>(config_.mtp_num_layers));
+    return gated(last_part(stage), {stream.x_SBH, stream.branch_SBH}, [&](const Tensors& in) -> Tensors {
+      return {finish({in[0], in[1]}, batch, result, probability, place)};
+    })[0];
   }
 
   bool can_decode() const override { return is_whole(); }
@@ -128,17 +137,28 @@ class Transformer : public CausalLm {
                   .want = strprintf("%lld, at most %lld in all", static_cast<long long>(cache.sequences),
                                     static_cast<long long>(cache.capacity)),
                   .fix = "begin a new cache with the last tokens");
-    ResidualStream stream{(*embedding_)(tokens_BS.t()), {}};
-    if (position_ != nullptr)
-      stream.x_SBH = stream.x_SBH + position_->data.narrow(0, cache.positions, seq).unsqueeze(1);
+    const Stage& stage = stages_[0];
+    ResidualStream stream = gated_use(embedding_part(stage), {}, [&](ResidualStream) {
+      at::Tensor x_SBH = (*embedding_)(tokens_BS.t());
+      if (position_ != nullptr) x_SBH = x_SBH + position_->data.narrow(0, cache.positions, seq).unsqueeze(1);
+      return ResidualStream{x_SBH, {}};
+    });
     const Batch batch{.tokens_BS = tokens_BS, .targets_BS = {}};
-    const std::vector<TransformerBlock>& blocks = stages_[0].blocks;
-    for (size_t i = 0; i < blocks.size(); ++i) blocks[i].decode(stream, batch, cache.layers[i]);
+    for (size_t i = 0; i < stage.blocks.size(); ++i) {
+      stream = gated_use(block_part(stage, i), stream, [&](ResidualStream own) {
+        stage.blocks[i].decode(own, batch, cache.layers[i]);
+        return own;
+      });
+    }
     cache.positions += seq;
     const auto last = [&](const at::Tensor& x_SBH) { return x_SBH.narrow(0, seq - 1, 1); };
-    const NormOutput state = (*final_norm_)(last(stream.x_SBH), last(stream.branch_SBH));
-    return all_logits(column_parallel_linear(state, head_->data, {}, tp_), last_token(tokens_BS)).squeeze(1);
+    return gated(last_part(stage), {last(stream.x_SBH), last(stream.branch_SBH)}, [&](const Tensors& in) -> Tensors {
+      const NormOutput state = (*final_norm_)(in[0], in[1]);
+      return {all_logits(column_parallel_linear(state, head_->data, {}, tp_), last_token(tokens_BS)).squeeze(1)};
+    })[0];
   }
+
+  void set_parameter_gate(ParameterGate* gate) override { gate_ = gate; }
 
   double take_mtp_loss_sum() override {
     const NoCostScope no_cost;
@@ -189,7 +209,14 @@ class Transformer : public CausalLm {
     stages_.push_back(std::move(stage));
   }
 
-  BlockPlace block_place(const std::string& name, int64_t layer) const { return {name, layer, rope_, tp_, moe_.get()}; }
+  BlockPlace block_place(const std::string& name, int64_t layer) const { 
+    return {.name = name,
+            .layer = layer,
+            .rope = rope_,
+            .tp = tp_,
+            .attention_again = recompute_.selective(),
+            .moe = moe_.get()};
+  }
 
   void make_embedding() {
     if (embedding_) return;
@@ -219,12 +246,57 @@ class Transformer : public CausalLm {
 
   void add_mtp() {
     make_embedding();
-    mtp_.emplace(registry_, config_, block_place("", 0), *embedding_, *head_);
+    mtp_.emplace(registry_, config_, block_place("", 0), *embedding_, *head_, recompute_.covers_mtp());
   }
 
   bool is_whole() const { return stages_.size() == 1 && stages_[0].layers.is_first && stages_[0].layers.is_last; }
   static Batch last_token(const at::Tensor& tokens_BS) {
     return {.tokens_BS = tokens_BS.slice(1, -1), .targets_BS = {}};
+  }
+
+  // What uses which units (ParameterGate), and what comes after it in forward and in backward.
+  GatedPart embedding_part(const Stage& stage) const {
+    return {gate_, {"embedding"}, stage.blocks.empty() ? "final" : layer_name(config_, stage.layers.first_layer), ""};
+  }
+  GatedPart block_part(const Stage& stage, size_t index, size_t count = 1) const {
+    const int64_t layer = stage.layers.first_layer + static_cast<int64_t>(index);
+    const int64_t after = layer + static_cast<int64_t>(count);
+    const bool more = after < stage.layers.end_layer;
+    const std::string next = more ? layer_name(config_, after) : (stage.layers.is_last ? "final" : "");
+    GatedPart part{gate_, {}, next, index > 0 ? layer_name(config_, layer - 1) : ""};
+    for (int64_t l = layer; l < after; ++l) part.units.push_back(layer_name(config_, l));
+    return part;
+  }
+  GatedPart last_part(const Stage& stage) const {
+    GatedPart part{gate_, {}, "", stage.blocks.empty() ? "" : layer_name(config_, stage.layers.end_layer - 1)};
+    if (config_.tie_embeddings || mtp_) part.units.emplace_back("embedding");
+    for (int64_t k = 0; k < config_.mtp_num_layers; ++k) part.units.push_back("mtp." + std::to_string(k));
+    part.units.emplace_back("final");
+    return part;
+  }
+  template <typename Use>
+  static ResidualStream gated_use(const GatedPart& part, const ResidualStream& stream, const Use& use) {
+    const Tensors out = gated(part, {stream.x_SBH, stream.branch_SBH}, [&](const Tensors& in) -> Tensors {
+      const ResidualStream result = use({in[0], in[1]});
+      return {result.x_SBH, result.branch_SBH};
+    });
+    return {out[0], out[1]};
+  }
+  ResidualStream gated_embed(const Stage& stage, const Batch& batch, StageResult result) const {
+    return gated_use(embedding_part(stage), {}, [&](ResidualStream) { return embed(batch, result); });
+  }
+
+  // What follows the last layer.
+  at::Tensor finish(const ResidualStream& stream, const Batch& batch, StageResult result, double probability,
+                    const DropoutPlace& place) {
+    const NormOutput state = (*final_norm_)(stream.x_SBH, stream.branch_SBH);
+    const at::Tensor logits_SBV = column_parallel_linear(state, head_->data, {}, tp_);
+    if (result == StageResult::kLogits) return all_logits(logits_SBV, batch);
+    const at::Tensor main_loss = loss(logits_SBV, batch);
+    if (!mtp_ || !at::GradMode::is_enabled()) return main_loss;
+    const at::Tensor further = mtp_->loss_sum(state.normed, batch, probability, place);
+    mtp_losses_.push_back(further.detach());
+    return with_further_loss(main_loss, further, config_.mtp_loss_weight / static_cast<double>(config_.mtp_num_layers));
   }
 
   int64_t local_positions(int64_t positions) const {
@@ -279,6 +351,7 @@ class Transformer : public CausalLm {
 
   ModelConfig config_;
   TensorParallel tp_;
+  RecomputePolicy recompute_;
   ParameterRegistry registry_;
   std::unique_ptr<MoePlace> moe_;  // null without experts
   RopeTable rope_;
@@ -289,6 +362,7 @@ class Transformer : public CausalLm {
   const Parameter* head_ = nullptr;
   std::optional<MultiTokenPrediction> mtp_;
   std::vector<at::Tensor> mtp_losses_;  // not yet taken
+  ParameterGate* gate_ = nullptr;
   bool training_ = true;
 };
 

@@ -15,6 +15,7 @@
 #include "core/comm/rank_context.h"
 #include "core/model/causal_lm.h"
 #include "core/model/model_config.h"
+#include "core/model/recompute_policy.h"
 
 namespace ranklab {
 
@@ -31,7 +32,8 @@ struct TransformerOptions {
   uint64_t seed = 1234;
   at::ScalarType dtype = at::kFloat;
   std::string moe_dispatcher = "alltoall";  // how tokens travel to their experts (dispatcher.h)
-  std::vector<StageLayers> stages = {};     // of this rank; empty: the whole model in one
+  RecomputePolicy recompute = {};
+  std::vector<StageLayers> stages = {};  // of this rank; empty: the whole model in one
 };
 
 // `context` outlives the model. Throws kInvalidArgument when the sizes do not fit the split (validate()).

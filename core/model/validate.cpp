@@ -155,7 +155,7 @@ void validate(const ModelConfig& c, int tp, bool sequence_parallel) {
   check_number("--hidden-dropout", c.dropout, c.dropout >= 0 && c.dropout < 1, "0 <= value < 1");
   check_number("--rotary-base", c.rope_theta, c.rope_theta > 0, "more than 0");
   check_number("--init-method-std", c.init_std, c.init_std >= 0, "0 or more");
-  check_number("the epsilon of the norms", c.norm_epsilon, c.norm_epsilon > 0, "more than 0");
+  check_number("--norm-epsilon", c.norm_epsilon, c.norm_epsilon > 0, "more than 0");
 }
 
 void validate_experts(const ModelConfig& c, const ExpertSplit& split) {

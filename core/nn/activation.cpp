@@ -22,7 +22,7 @@ struct SwigluFunction : torch::autograd::Function<SwigluFunction> {
     at::Tensor out = at::empty(sizes, gate_up.options());
     const CostScope cost(0.0, 1.5 * bytes_of(gate_up), dtype_of(gate_up));
     for_kernel_type(gate_up, [&]<typename T>() {
-      kernels::swiglu_forward({out.numel() / width, width}, gate_up.const_data_ptr<T>(), out.mutable_data_ptr<T>());
+      kernels::swiglu_forward({out.numel() / width, width}, kernel_in<T>(gate_up), kernel_out<T>(out));
     });
     ctx->save_for_backward({gate_up});
     return out;
@@ -34,8 +34,8 @@ struct SwigluFunction : torch::autograd::Function<SwigluFunction> {
     const int64_t width = gate_up.size(-1) / 2;
     const CostScope cost(0.0, 2.5 * bytes_of(gate_up), dtype_of(gate_up));
     for_kernel_type(gate_up, [&]<typename T>() {
-      kernels::swiglu_backward({grad_out.numel() / width, width}, grad_out.const_data_ptr<T>(),
-                               gate_up.const_data_ptr<T>(), grad.mutable_data_ptr<T>());
+      kernels::swiglu_backward({grad_out.numel() / width, width}, kernel_in<T>(grad_out), kernel_in<T>(gate_up),
+                               kernel_out<T>(grad));
     });
     return {grad};
   }

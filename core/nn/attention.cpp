@@ -3,9 +3,12 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <utility>
+
 #include "core/nn/kernel_path.h"
 #include "core/nn/row_kernels.h"
 #include "core/sim/op_observer.h"
+#include "core/sim/recompute_scope.h"
 
 namespace ranklab {
 namespace {
@@ -40,53 +43,136 @@ at::Tensor with_dense_rows(const at::Tensor& x) { return x.stride(-1) == 1 ? x :
 
 kernels::HeadStrides strides_of(const at::Tensor& x) { return {x.stride(0), x.stride(1), x.stride(2)}; }
 
-struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& qkv_in, const AttentionShape& shape,
+struct Heads {
+  at::Tensor q, k, v;  // [B, heads or groups, S, D], queries and keys turned
+};
+
+Heads split_heads(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
+  const int64_t seq = qkv.size(0), batch = qkv.size(1);
+  Heads h;
+  h.q = at::empty({batch, shape.heads, seq, shape.head_dim}, qkv.options());
+  h.k = at::empty({batch, shape.groups, seq, shape.head_dim}, qkv.options());
+  h.v = at::empty_like(h.k);
+  for_kernel_type(qkv, [&]<typename T>() {
+    kernels::split_qkv(qkv_shape(seq, batch, shape), kernel_in<T>(qkv),
+                       rope.defined() ? kernel_in<KernelWide<T>>(rope.cos_SD) : nullptr,
+                       rope.defined() ? kernel_in<KernelWide<T>>(rope.sin_SD) : nullptr, kernel_out<T>(h.q),
+                       kernel_out<T>(h.k), kernel_out<T>(h.v));
+  });
+  return h;
+}
+
+// What backward needs.
+struct Softmaxed {
+  Heads heads;
+  at::Tensor out;  // [S, B, heads D]; the copy by heads would be a second one
+  at::Tensor log_sum_exp;
+};
+
+Softmaxed softmax_forward(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
+  const CostScope cost(attention_flops(qkv, shape), 2.0 * bytes_of(qkv), dtype_of(qkv));
+  const Heads h = split_heads(qkv, shape, rope);
+  auto [out, log_sum_exp] = at::_scaled_dot_product_flash_attention_for_cpu(h.q, repeat_groups(h.k, shape.heads),
+                                                                            repeat_groups(h.v, shape.heads), 0.0, true);
+  return {h, out.permute({2, 0, 1, 3}).reshape({qkv.size(0), qkv.size(1), shape.heads * shape.head_dim}), log_sum_exp};
+}
+
+// The gradient of qkv.
+at::Tensor softmax_backward(const at::Tensor& grad_out, const Softmaxed& forward, const AttentionShape& shape,
                             const RopeTable& rope) {
-    const at::Tensor qkv = qkv_in.contiguous();
-    const int64_t seq = qkv.size(0), batch = qkv.size(1);
-    const CostScope cost(attention_flops(qkv, shape), 2.0 * bytes_of(qkv), dtype_of(qkv));
-    at::Tensor q = at::empty({batch, shape.heads, seq, shape.head_dim}, qkv.options());
-    at::Tensor k = at::empty({batch, shape.groups, seq, shape.head_dim}, qkv.options());
-    at::Tensor v = at::empty_like(k);
-    for_kernel_type(qkv, [&]<typename T>() {
-      kernels::split_qkv(qkv_shape(seq, batch, shape), qkv.const_data_ptr<T>(),
-                         rope.defined() ? rope.cos_SD.const_data_ptr<T>() : nullptr,
-                         rope.defined() ? rope.sin_SD.const_data_ptr<T>() : nullptr, q.mutable_data_ptr<T>(),
-                         k.mutable_data_ptr<T>(), v.mutable_data_ptr<T>());
-    });
-    auto [out, log_sum_exp] = at::_scaled_dot_product_flash_attention_for_cpu(q, repeat_groups(k, shape.heads),
-                                                                              repeat_groups(v, shape.heads), 0.0, true);
-    const at::Tensor result = out.permute({2, 0, 1, 3}).reshape({seq, batch, shape.heads * shape.head_dim});
-    // `result` is kept by the next layer anyway; `out` would be a second copy.
-    ctx->save_for_backward({q, k, v, result, log_sum_exp, rope.cos_SD, rope.sin_SD});
+  const auto& [q, k, v] = forward.heads;
+  const int64_t batch = q.size(0), seq = q.size(2);
+  at::Tensor grad_qkv = at::empty({seq, batch, (shape.heads + 2 * shape.groups) * shape.head_dim}, q.options());
+  const CostScope cost(2.5 * attention_flops(grad_qkv, shape), 4.0 * bytes_of(grad_qkv), dtype_of(q));
+  const auto by_head = [&](const at::Tensor& x_SBH) {
+    return x_SBH.reshape({seq, batch, shape.heads, shape.head_dim}).permute({1, 2, 0, 3});
+  };
+  auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
+      by_head(grad_out), q, repeat_groups(k, shape.heads), repeat_groups(v, shape.heads), by_head(forward.out),
+      forward.log_sum_exp, 0.0, true);
+  dq = with_dense_rows(dq);
+  dk = with_dense_rows(sum_groups(dk, shape.groups));
+  dv = with_dense_rows(sum_groups(dv, shape.groups));
+  for_kernel_type(q, [&]<typename T>() {
+    kernels::merge_qkv(qkv_shape(seq, batch, shape), {strides_of(dq), strides_of(dk), strides_of(dv)}, kernel_in<T>(dq),
+                       kernel_in<T>(dk), kernel_in<T>(dv),
+                       rope.defined() ? kernel_in<KernelWide<T>>(rope.cos_SD) : nullptr,
+                       rope.defined() ? kernel_in<KernelWide<T>>(rope.sin_SD) : nullptr, kernel_out<T>(grad_qkv));
+  });
+  return grad_qkv;
+}
+
+struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& qkv, const AttentionShape& shape,
+                            const RopeTable& rope) {
+    const Softmaxed f = softmax_forward(qkv.contiguous(), shape, rope);
+    // The next layer keeps `out` anyway.
+    ctx->save_for_backward({f.heads.q, f.heads.k, f.heads.v, f.out, f.log_sum_exp, rope.cos_SD, rope.sin_SD});
     ctx->saved_data["groups"] = shape.groups;
-    return result;
+    return f.out;
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
-    const at::Tensor &q = saved[0], &k = saved[1], &v = saved[2], &cos = saved[5], &sin = saved[6];
-    const AttentionShape shape{q.size(1), ctx->saved_data["groups"].toInt(), q.size(3)};
-    const int64_t batch = q.size(0), seq = q.size(2);
-    at::Tensor grad_qkv = at::empty({seq, batch, (shape.heads + 2 * shape.groups) * shape.head_dim}, q.options());
-    const CostScope cost(2.5 * attention_flops(grad_qkv, shape), 4.0 * bytes_of(grad_qkv), dtype_of(q));
-    const auto by_head = [&](const at::Tensor& x_SBH) {
-      return x_SBH.reshape({seq, batch, shape.heads, shape.head_dim}).permute({1, 2, 0, 3});
-    };
-    auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
-        by_head(grads[0]), q, repeat_groups(k, shape.heads), repeat_groups(v, shape.heads), by_head(saved[3]), saved[4],
-        0.0, true);
-    dq = with_dense_rows(dq);
-    dk = with_dense_rows(sum_groups(dk, shape.groups));
-    dv = with_dense_rows(sum_groups(dv, shape.groups));
-    for_kernel_type(q, [&]<typename T>() {
-      kernels::merge_qkv(qkv_shape(seq, batch, shape), {strides_of(dq), strides_of(dk), strides_of(dv)},
-                         dq.const_data_ptr<T>(), dk.const_data_ptr<T>(), dv.const_data_ptr<T>(),
-                         cos.defined() ? cos.const_data_ptr<T>() : nullptr,
-                         sin.defined() ? sin.const_data_ptr<T>() : nullptr, grad_qkv.mutable_data_ptr<T>());
-    });
-    return {grad_qkv, {}, {}};
+    const Softmaxed f{{saved[0], saved[1], saved[2]}, saved[3], saved[4]};
+    const AttentionShape shape{f.heads.q.size(1), ctx->saved_data["groups"].toInt(), f.heads.q.size(3)};
+    return {softmax_backward(grads[0], f, shape, {saved[5], saved[6]}), {}, {}};
+  }
+};
+
+// Keeps qkv alone. What the first of the two asks for is there until the second has had it.
+class AttentionAgain final : public OutputAgain {
+ public:
+  AttentionAgain(at::Tensor qkv, const AttentionShape& shape, RopeTable rope)
+      : qkv_(std::move(qkv)), shape_(shape), rope_(std::move(rope)) {}
+
+  Softmaxed forward() const { return softmax_forward(qkv_, shape_, rope_); }
+
+  at::Tensor take() override {
+    compute();
+    const at::Tensor out = now_.out;
+    taken_ = true;
+    release();
+    return out;
+  }
+
+  at::Tensor input_grad(const at::Tensor& grad_out) {
+    compute();
+    const at::Tensor grad = softmax_backward(grad_out, now_, shape_, rope_);
+    now_ = {.heads = {}, .out = now_.out, .log_sum_exp = {}};
+    qkv_.reset();
+    differentiated_ = true;
+    release();
+    return grad;
+  }
+
+ private:
+  void compute() {
+    if (now_.out.defined()) return;
+    const at::NoGradGuard no_grad;
+    const RecomputeScope again;
+    now_ = forward();
+  }
+  void release() {
+    if (taken_ && differentiated_) now_ = {};
+  }
+
+  at::Tensor qkv_;
+  AttentionShape shape_;
+  RopeTable rope_;
+  Softmaxed now_;
+  bool taken_ = false, differentiated_ = false;
+};
+
+struct AttentionAgainFunction : torch::autograd::Function<AttentionAgainFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& /*qkv*/,
+                            const c10::intrusive_ptr<AttentionAgain>& again) {
+    ctx->saved_data["again"] = c10::IValue::make_capsule(again);
+    return again->forward().out;
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto again = ctx->saved_data["again"].toCapsule();
+    return {static_cast<AttentionAgain&>(*again).input_grad(grads[0]), {}};
   }
 };
 
@@ -95,6 +181,12 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
 at::Tensor causal_attention(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
   if (!has_row_kernels(qkv)) return causal_attention_reference(qkv, shape, rope);
   return AttentionFunction::apply(qkv, shape, rope);
+}
+
+RecomputableOutput causal_attention_again(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
+  if (!at::GradMode::is_enabled() || !has_row_kernels(qkv)) return {causal_attention(qkv, shape, rope)};
+  const auto again = c10::make_intrusive<AttentionAgain>(qkv.detach().contiguous(), shape, rope);
+  return {AttentionAgainFunction::apply(qkv, again), again};
 }
 
 at::Tensor causal_attention_reference(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {

@@ -1,11 +1,12 @@
 // Causal self-attention on a fused QKV projection: MHA, GQA (Ainslie et al. 2023, arXiv 2305.13245) and MQA. The
-// softmax part is ATen's flash attention (Dao 2023, arXiv 2307.08691): memory linear in S. Query head h reads
-// key/value group h / (heads / groups).
-// Legend: S sequence, B batch, D head dimension. Cost: 2 S^2 D B heads FLOPs forward (the causal half), 2.5 times that
-// backward. Thread rule: its rank's thread.
+// softmax part is ATen's flash attention (Dao 2023, arXiv 2307.08691): memory linear in S. Kept for backward are q, k,
+// v, the output and one number a query. Query head h reads key/value group h / (heads / groups). Legend: S sequence, B
+// batch, D head dimension. Cost: 2 S^2 D B heads FLOPs forward (the causal half), 2.5 times that backward. Thread rule:
+// its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include "core/nn/output_again.h"
 #include "core/nn/rope.h"
 
 namespace ranklab {
@@ -18,6 +19,9 @@ struct AttentionShape {
 
 // qkv [S, B, (heads + 2 groups) D], laid out [q heads | k groups | v groups] -> [S, B, heads D].
 at::Tensor causal_attention(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope);
+// The same, keeping qkv alone for backward: the softmax part is computed again there. Kept besides where there are no
+// row kernels (kernel_path.h): all of it.
+RecomputableOutput causal_attention_again(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope);
 // The same in plain, differentiable ATen ops.
 at::Tensor causal_attention_reference(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope);
 

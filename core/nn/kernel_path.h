@@ -3,12 +3,16 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <type_traits>
+
 #include "core/base/dtype.h"
+#include "core/nn/row_kernels_bf16.h"
 
 namespace ranklab {
 
 inline bool has_row_kernels(const at::Tensor& x) {
-  return x.is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble);
+  return x.is_cpu() &&
+         (x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble || x.scalar_type() == at::kBFloat16);
 }
 
 inline DType dtype_of(const at::Tensor& x) {
@@ -30,11 +34,30 @@ inline double bytes_of(const at::Tensor& x) {
   return static_cast<double>(x.numel()) * static_cast<double>(x.itemsize());
 }
 
+// In which a row kernel computes, and keeps what it keeps per row: fp32 for bf16 tensors.
+template <typename T>
+using KernelWide = std::conditional_t<std::is_same_v<T, kernels::Bf16>, float, T>;
+inline at::ScalarType kernel_wide_type(const at::Tensor& x) {
+  return x.scalar_type() == at::kBFloat16 ? at::kFloat : x.scalar_type();
+}
+
+// The elements of a tensor of a row kernel's type. REQUIRES: T is that of for_kernel_type, or its wide one.
+template <typename T>
+const T* kernel_in(const at::Tensor& x) {
+  return static_cast<const T*>(x.const_data_ptr());
+}
+template <typename T>
+T* kernel_out(const at::Tensor& x) {
+  return static_cast<T*>(x.mutable_data_ptr());
+}
+
 // Calls f.template operator()<T>() with the C++ type of a tensor that has row kernels.
 template <typename F>
 void for_kernel_type(const at::Tensor& x, F&& f) {
   if (x.scalar_type() == at::kDouble) {
     f.template operator()<double>();
+  } else if (x.scalar_type() == at::kBFloat16) {
+    f.template operator()<kernels::Bf16>();
   } else {
     f.template operator()<float>();
   }

@@ -3,8 +3,11 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <utility>
+
 #include "core/nn/kernel_path.h"
 #include "core/sim/op_observer.h"
+#include "core/sim/recompute_scope.h"
 
 namespace ranklab {
 namespace {
@@ -80,48 +83,126 @@ at::Tensor by_position(const at::Tensor& x) {
   return x.permute({2, 0, 1, 3}).reshape({x.size(2), x.size(0), x.size(1) * x.size(3)});
 }
 
+// What backward needs beside the inputs.
+struct Softmaxed {
+  at::Tensor out;  // [S, B, heads v]
+  at::Tensor log_sum_exp;
+};
+
+Softmaxed softmax_forward(const LatentInput& in, const LatentShape& shape, const RopeTable& rope) {
+  const CostScope cost = attention_cost(in.q, shape, {}, 1);
+  const Heads h = make_heads(in, shape, rope);
+  auto [out, log_sum_exp] =
+      at::_scaled_dot_product_flash_attention_for_cpu(h.q, h.k, h.v, 0.0, true, {}, shape.softmax_scale);
+  return {by_position(out.narrow(-1, 0, shape.v)), log_sum_exp};
+}
+
+variable_list input_grads(const LatentInput& in, const Heads& d, const LatentShape& s, const RopeTable& rope) {
+  const at::Tensor dq = at::empty_like(in.q), dkv = at::empty_like(in.kv), dk_rope = at::empty_like(in.k_rope);
+  by_head(dq, s.heads).narrow(-1, 0, s.nope).copy_(d.q.narrow(-1, 0, s.nope));
+  rotate_into(by_head(dq, s.heads).narrow(-1, s.nope, s.rope), d.q.narrow(-1, s.nope, s.rope), rope, true);
+  by_head(dkv, s.heads).narrow(-1, 0, s.nope).copy_(d.k.narrow(-1, 0, s.nope));
+  by_head(dkv, s.heads).narrow(-1, s.nope, s.v).copy_(d.v.narrow(-1, 0, s.v));
+  rotate_into(by_head(dk_rope, 1), d.k.narrow(-1, s.nope, s.rope).sum(1, true), rope, true);
+  return {dq, dkv, dk_rope};
+}
+
+variable_list softmax_backward(const at::Tensor& grad_out, const LatentInput& in, const Softmaxed& forward,
+                               const LatentShape& shape, const RopeTable& rope) {
+  // Scores again, dQ and dK with keys and queries; dP and dV with values.
+  const CostScope cost = attention_cost(in.q, shape, {.with_keys = 3, .with_values = 2}, 3);
+  const Heads h = make_heads(in, shape, rope);
+  const int64_t padding = h.q.size(-1) - shape.v;
+  const auto wide = [&](const at::Tensor& x_SBH) {
+    const at::Tensor heads = by_head(x_SBH.contiguous(), shape.heads);
+    return padding > 0 ? at::constant_pad_nd(heads, {0, padding}) : heads;
+  };
+  const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
+      wide(grad_out), h.q, h.k, h.v, wide(forward.out), forward.log_sum_exp, 0.0, true, {}, shape.softmax_scale);
+  return input_grads(in, {dq, dk, dv}, shape, rope);
+}
+
+LatentInput dense(const at::Tensor& q, const at::Tensor& kv, const at::Tensor& k_rope) {
+  return {q.contiguous(), kv.contiguous(), k_rope.contiguous()};
+}
+
 struct LatentFunction : torch::autograd::Function<LatentFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& kv, const at::Tensor& k_rope,
                             const LatentShape& shape, const RopeTable& rope) {
-    const CostScope cost = attention_cost(q, shape, {}, 1);
-    const LatentInput in{q.contiguous(), kv.contiguous(), k_rope.contiguous()};
-    const Heads h = make_heads(in, shape, rope);
-    auto [out, log_sum_exp] =
-        at::_scaled_dot_product_flash_attention_for_cpu(h.q, h.k, h.v, 0.0, true, {}, shape.softmax_scale);
-    const at::Tensor result = by_position(out.narrow(-1, 0, shape.v));
-    ctx->save_for_backward({in.q, in.kv, in.k_rope, result, log_sum_exp, rope.cos_SD, rope.sin_SD});
+    const LatentInput in = dense(q, kv, k_rope);
+    const Softmaxed f = softmax_forward(in, shape, rope);
+    ctx->save_for_backward({in.q, in.kv, in.k_rope, f.out, f.log_sum_exp, rope.cos_SD, rope.sin_SD});
     ctx->saved_data["shape"] = std::vector<int64_t>{shape.heads, shape.nope, shape.rope, shape.v};
     ctx->saved_data["scale"] = shape.softmax_scale;
-    return result;
+    return f.out;
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const auto sizes = ctx->saved_data["shape"].toIntVector();
     const LatentShape shape{sizes[0], sizes[1], sizes[2], sizes[3], ctx->saved_data["scale"].toDouble()};
-    const LatentInput in{saved[0], saved[1], saved[2]};
-    const RopeTable rope{saved[5], saved[6]};
-    // Scores again, dQ and dK with keys and queries; dP and dV with values.
-    const CostScope cost = attention_cost(in.q, shape, {.with_keys = 3, .with_values = 2}, 3);
-    const Heads h = make_heads(in, shape, rope);
-    const int64_t padding = h.q.size(-1) - shape.v;
-    const auto wide = [&](const at::Tensor& x_SBH) {
-      const at::Tensor heads = by_head(x_SBH.contiguous(), shape.heads);
-      return padding > 0 ? at::constant_pad_nd(heads, {0, padding}) : heads;
-    };
-    const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
-        wide(grads[0]), h.q, h.k, h.v, wide(saved[3]), saved[4], 0.0, true, {}, shape.softmax_scale);
-    return input_grads(in, {dq, dk, dv}, shape, rope);
+    variable_list result =
+        softmax_backward(grads[0], {saved[0], saved[1], saved[2]}, {saved[3], saved[4]}, shape, {saved[5], saved[6]});
+    result.resize(5);
+    return result;
+  }
+};
+
+// Keeps the inputs alone. What the first of the two asks for is there until the second has had it.
+class LatentAgain final : public OutputAgain {
+ public:
+  LatentAgain(LatentInput in, const LatentShape& shape, RopeTable rope)
+      : in_(std::move(in)), shape_(shape), rope_(std::move(rope)) {}
+
+  Softmaxed forward() const { return softmax_forward(in_, shape_, rope_); }
+
+  at::Tensor take() override {
+    compute();
+    const at::Tensor out = now_.out;
+    taken_ = true;
+    release();
+    return out;
   }
 
-  static variable_list input_grads(const LatentInput& in, const Heads& d, const LatentShape& s, const RopeTable& rope) {
-    const at::Tensor dq = at::empty_like(in.q), dkv = at::empty_like(in.kv), dk_rope = at::empty_like(in.k_rope);
-    by_head(dq, s.heads).narrow(-1, 0, s.nope).copy_(d.q.narrow(-1, 0, s.nope));
-    rotate_into(by_head(dq, s.heads).narrow(-1, s.nope, s.rope), d.q.narrow(-1, s.nope, s.rope), rope, true);
-    by_head(dkv, s.heads).narrow(-1, 0, s.nope).copy_(d.k.narrow(-1, 0, s.nope));
-    by_head(dkv, s.heads).narrow(-1, s.nope, s.v).copy_(d.v.narrow(-1, 0, s.v));
-    rotate_into(by_head(dk_rope, 1), d.k.narrow(-1, s.nope, s.rope).sum(1, true), rope, true);
-    return {dq, dkv, dk_rope, {}, {}};
+  variable_list input_grads(const at::Tensor& grad_out) {
+    compute();
+    variable_list grads = softmax_backward(grad_out, in_, now_, shape_, rope_);
+    now_.log_sum_exp.reset();
+    in_ = {};
+    differentiated_ = true;
+    release();
+    return grads;
+  }
+
+ private:
+  void compute() {
+    if (now_.out.defined()) return;
+    const at::NoGradGuard no_grad;
+    const RecomputeScope again;
+    now_ = forward();
+  }
+  void release() {
+    if (taken_ && differentiated_) now_ = {};
+  }
+
+  LatentInput in_;
+  LatentShape shape_;
+  RopeTable rope_;
+  Softmaxed now_;
+  bool taken_ = false, differentiated_ = false;
+};
+
+struct LatentAgainFunction : torch::autograd::Function<LatentAgainFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& /*q*/, const at::Tensor& /*kv*/,
+                            const at::Tensor& /*k_rope*/, const c10::intrusive_ptr<LatentAgain>& again) {
+    ctx->saved_data["again"] = c10::IValue::make_capsule(again);
+    return again->forward().out;
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto again = ctx->saved_data["again"].toCapsule();
+    variable_list result = static_cast<LatentAgain&>(*again).input_grads(grads[0]);
+    result.resize(4);
+    return result;
   }
 };
 
@@ -132,6 +213,13 @@ at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, 
   const CostScope cost = attention_cost(input.q, shape, {}, 1);
   const Heads h = join_heads(input, shape, rope);
   return by_position(at::scaled_dot_product_attention(h.q, h.k, h.v, {}, 0.0, true, shape.softmax_scale));
+}
+
+RecomputableOutput latent_attention_again(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
+  if (!at::GradMode::is_enabled() || !has_row_kernels(input.q)) return {latent_attention(input, shape, rope)};
+  const LatentInput kept = dense(input.q.detach(), input.kv.detach(), input.k_rope.detach());
+  const auto again = c10::make_intrusive<LatentAgain>(kept, shape, rope);
+  return {LatentAgainFunction::apply(input.q, input.kv, input.k_rope, again), again};
 }
 
 at::Tensor latent_attention_reference(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {

@@ -10,6 +10,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include "core/nn/output_again.h"
 #include "core/nn/rope.h"
 
 namespace ranklab {
@@ -32,6 +33,8 @@ struct LatentInput {
 
 // -> [S, B, heads v]. `rope` holds S positions or more.
 at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);
+// The same, keeping the inputs alone: the output is computed again in backward (on the path of row kernels).
+RecomputableOutput latent_attention_again(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);
 // The same in plain, differentiable ATen ops.
 at::Tensor latent_attention_reference(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);
 

@@ -27,12 +27,11 @@ variable_list rms_norm_forward(AutogradContext* ctx, const at::Tensor& x_in, con
   const at::Tensor branch = has_branch ? branch_in.contiguous() : branch_in;
   at::Tensor sum = has_branch ? at::empty_like(x) : x;
   at::Tensor normed = at::empty_like(x);
-  at::Tensor inv_rms = at::empty({rows_of(x).rows}, x.options());
+  at::Tensor inv_rms = at::empty({rows_of(x).rows}, x.options().dtype(kernel_wide_type(x)));
   for_kernel_type(x, [&]<typename T>() {
-    kernels::rms_norm_forward({rows_of(x), epsilon}, x.const_data_ptr<T>(),
-                              has_branch ? branch.const_data_ptr<T>() : nullptr, weight.const_data_ptr<T>(),
-                              has_branch ? sum.mutable_data_ptr<T>() : nullptr, normed.mutable_data_ptr<T>(),
-                              inv_rms.mutable_data_ptr<T>());
+    kernels::rms_norm_forward({rows_of(x), epsilon}, kernel_in<T>(x), has_branch ? kernel_in<T>(branch) : nullptr,
+                              kernel_in<T>(weight), has_branch ? kernel_out<T>(sum) : nullptr, kernel_out<T>(normed),
+                              kernel_out<KernelWide<T>>(inv_rms));
   });
   ctx->save_for_backward({sum, weight, inv_rms});
   ctx->set_materialize_grads(false);
@@ -58,10 +57,10 @@ std::pair<at::Tensor, at::Tensor> rms_norm_backward(AutogradContext* ctx, const 
   at::Tensor grad_in = at::empty_like(sum);
   at::Tensor grad_weight = empty_gradient(weight);
   for_kernel_type(sum, [&]<typename T>() {
-    kernels::rms_norm_backward(rows_of(sum), grad_normed.const_data_ptr<T>(),
-                               grad_sum.defined() ? grad_sum.const_data_ptr<T>() : nullptr, sum.const_data_ptr<T>(),
-                               weight.const_data_ptr<T>(), inv_rms.const_data_ptr<T>(), grad_in.mutable_data_ptr<T>(),
-                               grad_weight.mutable_data_ptr<T>());
+    kernels::rms_norm_backward(rows_of(sum), kernel_in<T>(grad_normed),
+                               grad_sum.defined() ? kernel_in<T>(grad_sum) : nullptr, kernel_in<T>(sum),
+                               kernel_in<T>(weight), kernel_in<KernelWide<T>>(inv_rms), kernel_out<T>(grad_in),
+                               kernel_out<T>(grad_weight));
   });
   return {grad_in, grad_weight};
 }
@@ -102,8 +101,8 @@ at::Tensor NormRecipe::normed() const {
   at::Tensor out = at::empty_like(sum, at::MemoryFormat::Contiguous);
   const at::Tensor dense = sum.contiguous();
   for_kernel_type(sum, [&]<typename T>() {
-    kernels::rms_norm_again(rows_of(sum), dense.const_data_ptr<T>(), weight.const_data_ptr<T>(),
-                            inv_rms.const_data_ptr<T>(), out.mutable_data_ptr<T>());
+    kernels::rms_norm_again(rows_of(sum), kernel_in<T>(dense), kernel_in<T>(weight), kernel_in<KernelWide<T>>(inv_rms),
+                            kernel_out<T>(out));
   });
   return out;
 }

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/nn/row_kernels.h"
+#include "core/nn/row_kernels_bf16.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
@@ -18,6 +18,9 @@ double sum_of_squares(const at::Tensor& grad) {
   }
   if (grad.is_cpu() && grad.is_contiguous() && grad.scalar_type() == at::kDouble) {
     return kernels::sum_of_squares(grad.const_data_ptr<double>(), grad.numel());
+  }
+  if (grad.is_cpu() && grad.is_contiguous() && grad.scalar_type() == at::kBFloat16) {
+    return kernels::sum_of_squares(static_cast<const kernels::Bf16*>(grad.const_data_ptr()), grad.numel());
   }
   return grad.to(at::kDouble).square().sum().item<double>();
 }

@@ -29,9 +29,12 @@ void fill(const std::vector<BucketItem>& items, const std::vector<size_t>& order
   for (const size_t i : order) {
     const BucketItem& item = items[i];
     const int64_t element = size_bytes(item.dtype);
-    const bool fits = previous != nullptr && previous->dtype == item.dtype &&
-                      (item.sum_over_tp || (item.elements + buckets.back().elements) * element <= bucket_bytes);
-    if (!fits) buckets.push_back({.places = {}, .element_bytes = element, .sum_over_tp = item.sum_over_tp});
+    const bool bounded = !item.sum_over_tp && item.unit.empty();
+    const bool fits = previous != nullptr && previous->dtype == item.dtype && previous->unit == item.unit &&
+                      (!bounded || (item.elements + buckets.back().elements) * element <= bucket_bytes);
+    if (!fits) {
+      buckets.push_back({.places = {}, .element_bytes = element, .sum_over_tp = item.sum_over_tp, .unit = item.unit});
+    }
     BucketLayout& bucket = buckets.back();
     bucket.places.push_back({.item = i, .offset = bucket.elements, .elements = item.elements});
     bucket.elements += round_up(item.elements, kBucketLineElements);
@@ -40,6 +43,13 @@ void fill(const std::vector<BucketItem>& items, const std::vector<size_t>& order
 }
 
 }  // namespace
+
+std::string parameter_unit(const std::string& name) {
+  const std::string first = name.substr(0, name.find('.'));
+  if (first == "embedding" || first == "position") return "embedding";
+  if (first != "layers" && first != "mtp") return "final";
+  return name.substr(0, name.find('.', first.size() + 1));
+}
 
 int64_t BucketLayout::padding() const {
   int64_t rest = elements;

@@ -17,6 +17,11 @@
 
 namespace ranklab {
 
+// What a parameter is gathered and freed with (ZeRO stage 3): "layers.3.attention.qkv.weight" -> "layers.3",
+// "mtp.0.proj.weight" -> "mtp.0"; the token embedding and positions -> "embedding"; what follows the last layer
+// ("final_norm.weight", "head.weight") -> "final".
+std::string parameter_unit(const std::string& parameter_name);
+
 constexpr int64_t kBucketLineElements = 16;  // 64 bytes of fp32
 
 // A parameter as the layout sees it.
@@ -26,6 +31,8 @@ struct BucketItem {
   DType dtype = DType::kFloat32;
   bool sum_over_tp = false;
   std::vector<int> pipeline_ranks = {};  // that hold a copy, when there are several
+  // ZeRO stage 3: what is gathered and freed together, in buckets of its own whatever their size; "": not gathered.
+  std::string unit = {};
 };
 
 struct BucketPlace {
@@ -39,6 +46,7 @@ struct BucketLayout {
   int64_t elements = 0;  // with padding
   int64_t element_bytes = 4;
   bool sum_over_tp = false;
+  std::string unit = {};
 
   int64_t bytes() const { return elements * element_bytes; }
   int64_t padding() const;  // elements

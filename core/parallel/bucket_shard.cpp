@@ -10,6 +10,19 @@
 namespace ranklab {
 namespace {
 
+// A part of a tensor's memory, kept alive by itself.
+at::DataPtr part_of(const at::Tensor& whole, int64_t offset) {
+  auto* keep = new c10::Storage(whole.storage());
+  char* begin = static_cast<char*>(whole.mutable_data_ptr()) + offset * static_cast<int64_t>(whole.itemsize());
+  return {begin, keep, [](void* kept) { delete static_cast<c10::Storage*>(kept); }, whole.device()};
+}
+
+void replace_memory(const Parameter& parameter, at::DataPtr data, size_t bytes) {
+  c10::StorageImpl* storage = parameter.data.storage().unsafeGetStorageImpl();
+  storage->set_data_ptr_noswap(std::move(data));
+  storage->set_nbytes(bytes);
+}
+
 at::Tensor flat(const Parameter& parameter) { return parameter.data.detach().view({-1}); }
 
 }  // namespace
@@ -66,6 +79,39 @@ void BucketShard::gather() {
   const NoCostScope no_cost;
   for (const BucketPlace& place : layout_.places)
     flat(*parameters_[place.item]).copy_(whole.narrow(0, place.offset, place.elements));
+}
+
+void BucketShard::keep_shard() {
+  const at::NoGradGuard no_grad;
+  const NoCostScope no_cost;
+  {
+    const MemoryScope memory(MemoryCategory::kParameters);
+    shard_ = updated();
+  }
+  for (const auto& piece : pieces_)
+    piece->parameter.data = shard_.narrow(0, piece->offset, piece->parameter.data.numel());
+  free_whole();
+}
+
+void BucketShard::start_gather() {
+  const at::NoGradGuard no_grad;
+  const MemoryScope memory(MemoryCategory::kGathered);
+  gathering_ = group_.all_gather_async(shard_);
+}
+
+void BucketShard::finish_gather() {
+  const at::Tensor whole = std::exchange(gathering_, nullptr)->wait();
+  for (const BucketPlace& place : layout_.places) {
+    const size_t bytes = static_cast<size_t>(place.elements) * whole.itemsize();
+    replace_memory(*parameters_[place.item], part_of(whole, place.offset), bytes);
+  }
+}
+
+void BucketShard::free_whole() {
+  for (const BucketPlace& place : layout_.places) {
+    const Parameter& parameter = *parameters_[place.item];
+    replace_memory(parameter, {nullptr, parameter.data.device()}, 0);
+  }
 }
 
 }  // namespace ranklab

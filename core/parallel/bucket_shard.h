@@ -1,8 +1,9 @@
 // One rank's part of a shared-out gradient bucket: the pieces of parameters that this rank alone updates, and the way
-// back (ZeRO stages 1 and 2: Rajbhandari et al. 2020, arXiv 1910.02054). A piece is a Parameter whose data is a flat
-// view of the whole one's, so that any optimizer that works element by element updates it in place and keeps states for
-// it alone; its partition is the whole parameter's. Cost of gather(): one all_gather of the bucket. Memory: nothing of
-// its own; the gathered bucket while gather() runs. Thread rule: its rank's thread; every member of the group gathers.
+// back (ZeRO: Rajbhandari et al. 2020, arXiv 1910.02054). A piece is a Parameter whose data is a flat view of the whole
+// one's (stages 1 and 2) or of this rank's shard (stage 3), so that any optimizer that works element by element updates
+// it in place and keeps states for it alone; its partition is the whole parameter's. Cost of a gather: one all_gather
+// of the bucket. Memory: nothing of its own and the gathered bucket while gather() runs; in stage 3 the shard, and the
+// whole from finish_gather() to free_whole(). Thread rule: its rank's thread; every member of the group gathers.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -15,6 +16,9 @@
 #include "core/parallel/bucket_layout.h"
 
 namespace ranklab {
+
+// Whether a tensor's memory is with free_whole(): to read it ends the program.
+inline bool is_away(const at::Tensor& tensor) { return tensor.numel() > 0 && tensor.storage().nbytes() == 0; }
 
 class BucketShard {
  public:
@@ -30,6 +34,13 @@ class BucketShard {
   // Every rank's updated pieces, into the whole parameters.
   void gather();
 
+  // Stage 3. From keep_shard() on the parameters' elements are away: a tensor keeps its sizes and has no memory
+  // (is_away()). REQUIRES: a parameter's data is all of its storage.
+  void keep_shard();
+  void start_gather();
+  void finish_gather();  // waits; the parameters are there
+  void free_whole();
+
  private:
   struct Piece {
     Parameter parameter;
@@ -44,6 +55,8 @@ class BucketShard {
   std::vector<Parameter*> parameters_;
   Communicator& group_;
   std::vector<std::unique_ptr<Piece>> pieces_;
+  at::Tensor shard_;  // of keep_shard()
+  WorkPtr gathering_;
 };
 
 }  // namespace ranklab

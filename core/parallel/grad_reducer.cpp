@@ -17,12 +17,13 @@
 namespace ranklab {
 namespace {
 
-BucketItem item_of(const Parameter& parameter) {
+BucketItem item_of(const Parameter& parameter, bool by_unit) {
   return {.name = parameter.name,
           .elements = parameter.data.numel(),
           .dtype = dtype_of(parameter.data.scalar_type()),
           .sum_over_tp = parameter.sum_grad_over_tp,
-          .pipeline_ranks = parameter.pipeline_ranks};
+          .pipeline_ranks = parameter.pipeline_ranks,
+          .unit = by_unit ? parameter_unit(parameter.name) : ""};
 }
 
 }  // namespace
@@ -57,12 +58,13 @@ void GradReducer::plan_buckets() {
     RANKLAB_CHECK(!parameter->sum_grad_over_tp || tp_ != nullptr, ErrorKind::kInternal, .where = "GradReducer",
                   .what = "a parameter needs its gradient summed over tp, and no tp group was given",
                   .got = parameter->name);
-    items.push_back(item_of(*parameter));
+    items.push_back(item_of(*parameter, shards() && options_.sharding == GradSharding::kParameters));
   }
   for (BucketLayout& layout : lay_out_buckets(items, options_.bucket_bytes, shards() ? dp_.size() : 1)) {
     Bucket& bucket = buckets_.emplace_back();
     bucket.size = layout.elements;
     bucket.sum_over_tp = layout.sum_over_tp;
+    bucket.unit = layout.unit;
     for (const BucketPlace& place : layout.places) {
       bucket.slots.push_back(slots_.size());
       Slot& slot = slots_.emplace_back();
@@ -91,7 +93,16 @@ std::pair<const Parameter*, int64_t> GradReducer::origin_of(const Parameter* pie
               {.where = "GradReducer", .what = "not a piece of these parameters", .got = piece->name});
 }
 
+void GradReducer::share_out_parameters(ShardedUnits& units) {
+  for (Bucket& bucket : buckets_) {
+    if (!bucket.shard) continue;
+    bucket.shard->keep_shard();
+    units.add(bucket.unit, *bucket.shard);
+  }
+}
+
 void GradReducer::gather_parameters() {
+  if (options_.sharding == GradSharding::kParameters) return;
   for (Bucket& bucket : buckets_) {
     if (bucket.shard) bucket.shard->gather();
   }
@@ -173,7 +184,7 @@ void GradReducer::begin_step(const std::vector<GradStage>& stages) {
         std::count_if(bucket.slots.begin(), bucket.slots.end(), [&](size_t i) { return slots_[i].total > 0; }));
     bucket.started = false;
     bucket.work = nullptr;
-    const bool later = bucket.shard && options_.sharding == GradSharding::kGradients;
+    const bool later = keeps_shards_only();
     if (!passes_through(bucket) && !later) allocate(bucket);
   }
 }
@@ -275,7 +286,7 @@ void GradReducer::start_ready_buckets() {
   for (; next_start_ < buckets_.size(); ++next_start_) {
     Bucket& bucket = buckets_[next_start_];
     if (bucket.pending > 0 && !passes_through(bucket)) return;
-    const bool bounded = bucket.shard && options_.sharding == GradSharding::kGradients;
+    const bool bounded = keeps_shards_only();
     if (bounded && next_start_ >= kMostBucketsUnderWay) collect(buckets_[next_start_ - kMostBucketsUnderWay]);
     start(bucket);
   }
@@ -291,8 +302,7 @@ void GradReducer::start(Bucket& bucket) {
     bucket.work = dp_.all_reduce_async(bucket.flat);
     return;
   }
-  const bool stays = options_.sharding == GradSharding::kGradients;
-  const MemoryScope memory(stays ? MemoryCategory::kGradients : MemoryCategory::kBuffers);
+  const MemoryScope memory(keeps_shards_only() ? MemoryCategory::kGradients : MemoryCategory::kBuffers);
   bucket.work = dp_.reduce_scatter_async(bucket.flat);
 }
 
@@ -303,7 +313,7 @@ void GradReducer::collect(Bucket& bucket) {
   if (!bucket.shard) return;
   const NoCostScope no_cost;
   const at::NoGradGuard no_grad;
-  if (options_.sharding == GradSharding::kGradients) {
+  if (keeps_shards_only()) {
     release(bucket);
   } else {
     shard = bucket.flat.narrow(0, dp_.rank() * shard.numel(), shard.numel()).copy_(shard);

@@ -7,10 +7,10 @@
 // parameter is complete when every stage that has it has completed every microbatch, and its gradients are added in the
 // order in which they come, which in all schedules is that of the microbatches.
 //
-// Shared out (ZeRO stages 1 and 2), a full bucket starts a reduce_scatter, never an all_reduce, and the rank's
+// Shared out (ZeRO), a full bucket starts a reduce_scatter, never an all_reduce, and the rank's
 // optimizer gets the pieces that it owns (owned(), bucket_shard.h); gather_parameters() brings the others' updates. The
-// bits are those of the all_reduce. Stage 1 keeps the flat buckets. Stage 2 makes a bucket when its first gradient
-// comes and frees it when it is reduced, at most two being under way, so that only shards stay. With several
+// bits are those of the all_reduce. Stage 1 keeps the flat buckets. Stages 2 and 3 make a bucket when its first
+// gradient comes and free it when it is reduced, at most two being under way, so that only shards stay. With several
 // microbatches a bucket lives from the first to the last of them: gradients add up on the rank before they travel, once
 // a step.
 //
@@ -25,6 +25,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,7 @@
 #include "core/parallel/bucket_layout.h"
 #include "core/parallel/bucket_shard.h"
 #include "core/parallel/grad_pass.h"
+#include "core/parallel/sharded_units.h"
 
 namespace ranklab {
 
@@ -43,11 +45,12 @@ enum class GradAccumulation {
 
 enum class GradSharding {
   kNone,
-  kOptimizer,  // each rank updates its shard of the parameters (ZeRO stage 1)
-  kGradients,  // ... and keeps the gradients of its shard only (stage 2)
+  kOptimizer,   // each rank updates its shard of the parameters (ZeRO stage 1)
+  kGradients,   // ... and keeps the gradients of its shard only (stage 2)
+  kParameters,  // ... and the parameters of its shard only; a bucket a unit (stage 3, sharded_units.h)
 };
 
-// Of kGradients: reduced buckets that are not awaited yet.
+// Of kGradients and kParameters: reduced buckets that are not awaited yet.
 constexpr size_t kMostBucketsUnderWay = 2;
 
 struct GradReducerOptions {
@@ -90,8 +93,11 @@ class GradReducer {
   std::vector<Parameter*> owned() const;
   // When shards(): of one of owned(), the whole parameter and the piece's first element in it.
   std::pair<const Parameter*, int64_t> origin_of(const Parameter* piece) const;
-  // After the update of owned(), when shards(): collective over dp, bucket by bucket.
+  // After the update of owned(), when shards(): collective over dp, bucket by bucket. In stage 3 nothing: whoever uses
+  // a parameter gathers it.
   void gather_parameters();
+  // Stage 3, when shards(): from here on only shards are kept, and `units` brings the whole.
+  void share_out_parameters(ShardedUnits& units);
 
   int64_t num_buckets() const { return static_cast<int64_t>(buckets_.size()); }
 
@@ -114,6 +120,7 @@ class GradReducer {
     at::Tensor flat;
     std::vector<at::Tensor> levels;
     bool sum_over_tp = false;
+    std::string unit = {};
     size_t pending = 0;  // parameters that are not complete
     bool started = false;
     WorkPtr work;
@@ -125,6 +132,7 @@ class GradReducer {
   void allocate(Bucket& bucket);
   void release(Bucket& bucket);
   bool passes_through(const Bucket& bucket) const;
+  bool keeps_shards_only() const { return shards() && options_.sharding >= GradSharding::kGradients; }
   void on_grad(size_t slot);
   void add(Slot& slot, const at::Tensor& grad);
   void complete(Slot& slot);

@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <functional>
+
 #include "core/parallel/linear_products.h"
 #include "core/sim/memory_scope.h"
 
@@ -80,12 +82,34 @@ struct ColumnFunction : torch::autograd::Function<ColumnFunction> {
   }
 };
 
+// What a row layer multiplies, as it is kept for backward: itself, or what computes it again.
+struct RowInput {
+  Activated activated = {};
+  c10::intrusive_ptr<OutputAgain> again = {};
+
+  at::Tensor kept(const at::Tensor& x) const {
+    if (again) return {};
+    return activated.compute != nullptr ? activated.input : x;
+  }
+  void keep(AutogradContext* ctx) const {
+    ctx->saved_data["compute"] = reinterpret_cast<int64_t>(activated.compute);
+    if (again) ctx->saved_data["again"] = c10::IValue::make_capsule(again);
+  }
+  static std::function<at::Tensor()> restored(AutogradContext* ctx, const at::Tensor& kept) {
+    if (const auto again = ctx->saved_data.find("again"); again != ctx->saved_data.end()) {
+      return [output = again->second.toCapsule()] { return static_cast<OutputAgain&>(*output).take(); };
+    }
+    const auto compute = reinterpret_cast<decltype(Activated::compute)>(ctx->saved_data["compute"].toInt());
+    return [compute, kept] { return compute != nullptr ? compute(kept) : kept; };
+  }
+};
+
 struct RowFunction : torch::autograd::Function<RowFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const std::optional<at::Tensor>& bias, const Activated& recipe, const TensorParallel& tp) {
+                            const std::optional<at::Tensor>& bias, const RowInput& from, const TensorParallel& tp) {
     keep(ctx, tp);
-    ctx->saved_data["compute"] = reinterpret_cast<int64_t>(recipe.compute);
-    ctx->save_for_backward({recipe.compute != nullptr ? recipe.input : x, weight, bias.value_or(at::Tensor())});
+    from.keep(ctx);
+    ctx->save_for_backward({from.kept(x), weight, bias.value_or(at::Tensor())});
     at::Tensor y = project(x, weight.t());
     if (tp.active()) y = tp.sharded_sequence() ? tp.comm->reduce_scatter(y) : tp.comm->all_reduce(y);
     return add_bias(y, bias);
@@ -94,8 +118,7 @@ struct RowFunction : torch::autograd::Function<RowFunction> {
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &weight = saved[1], &bias = saved[2];
-    const auto compute = reinterpret_cast<decltype(Activated::compute)>(ctx->saved_data["compute"].toInt());
-    const auto input = [compute, kept_x = saved[0]] { return compute != nullptr ? compute(kept_x) : kept_x; };
+    const auto input = RowInput::restored(ctx, saved[0]);
     const TensorParallel tp = kept(ctx);
     const at::Tensor grad = gather(grads[0], tp);
     if (WeightGradQueue* queue = deferred_weight_grads()) {
@@ -129,12 +152,17 @@ at::Tensor column_parallel_linear(const NormOutput& x, const at::Tensor& weight,
 
 at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                                const TensorParallel& tp) {
-  return RowFunction::apply(x, weight, optional(bias), Activated{}, tp);
+  return RowFunction::apply(x, weight, optional(bias), RowInput{}, tp);
 }
 
 at::Tensor row_parallel_linear(const Activated& x, const at::Tensor& weight, const at::Tensor& bias,
                                const TensorParallel& tp) {
-  return RowFunction::apply(x.out, weight, optional(bias), x, tp);
+  return RowFunction::apply(x.out, weight, optional(bias), RowInput{.activated = x}, tp);
+}
+
+at::Tensor row_parallel_linear(const RecomputableOutput& x, const at::Tensor& weight, const at::Tensor& bias,
+                               const TensorParallel& tp) {
+  return RowFunction::apply(x.out, weight, optional(bias), RowInput{.activated = {}, .again = x.again}, tp);
 }
 
 ColumnParallelLinear::ColumnParallelLinear(ParameterRegistry& registry, const std::string& name, LinearSize size,
@@ -163,6 +191,10 @@ at::Tensor RowParallelLinear::operator()(const at::Tensor& x) const {
 }
 
 at::Tensor RowParallelLinear::operator()(const Activated& x) const {
+  return row_parallel_linear(x, weight_->data, data_of(bias_), tp_);
+}
+
+at::Tensor RowParallelLinear::operator()(const RecomputableOutput& x) const {
   return row_parallel_linear(x, weight_->data, data_of(bias_), tp_);
 }
 

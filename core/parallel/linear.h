@@ -13,6 +13,7 @@
 
 #include "core/nn/activation.h"
 #include "core/nn/norm.h"
+#include "core/nn/output_again.h"
 #include "core/nn/parameter.h"
 #include "core/parallel/tensor_parallel.h"
 
@@ -37,6 +38,10 @@ at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, co
 at::Tensor row_parallel_linear(const Activated& x, const at::Tensor& weight, const at::Tensor& bias,
                                const TensorParallel& tp);
 
+// The same on an output that is computed again in backward.
+at::Tensor row_parallel_linear(const RecomputableOutput& x, const at::Tensor& weight, const at::Tensor& bias,
+                               const TensorParallel& tp);
+
 class ColumnParallelLinear {
  public:
   // segments: lengths of fused output parts ([q, k, v] or [gate, up]), each cut evenly; {out} for a plain layer.
@@ -57,6 +62,7 @@ class RowParallelLinear {
                     TensorParallel tp);
   at::Tensor operator()(const at::Tensor& x) const;
   at::Tensor operator()(const Activated& x) const;
+  at::Tensor operator()(const RecomputableOutput& x) const;
 
  private:
   Parameter* weight_ = nullptr;

@@ -15,16 +15,30 @@ double softmax_flops(const LayerWalk& w, int64_t widths) {
 
 double qkv_bytes(const LayerWalk& w) { return w.rows(w.tokens(), w.shape().qkv_width()); }
 
+// Selective recomputation: once, before whichever half comes first.
+template <typename Forward>
+void softmax_again(LayerWalk& w, Forward forward) {
+  if (!w.shape().recompute.selective() || !w.input_half()) return;
+  w.visitor().set_recomputing(true);
+  forward(w);
+  w.visitor().set_recomputing(false);
+}
+
+void grouped_softmax(LayerWalk& w) {
+  w.visitor().compute(softmax_flops(w, 2 * w.shape().model.head_dim()), 2 * qkv_bytes(w), 1);
+  ring_attention_forward(w.shape(), w.visitor());
+}
+
 void grouped_forward(LayerWalk& w) {
   const StepShape& s = w.shape();
   w.column_forward(s.model.hidden_size, s.qkv_width(), s.model.add_bias);
-  w.visitor().compute(softmax_flops(w, 2 * s.model.head_dim()), 2 * qkv_bytes(w), 1);
-  ring_attention_forward(s, w.visitor());
+  grouped_softmax(w);
   w.row_forward(s.model.hidden_size / s.dims.tp, s.model.add_bias);
 }
 
 void grouped_backward(LayerWalk& w) {
   const StepShape& s = w.shape();
+  softmax_again(w, grouped_softmax);
   w.row_backward(s.model.hidden_size / s.dims.tp, s.model.add_bias);
   w.arrive(ModulePart::kAttentionOut);
   if (w.input_half()) {
@@ -60,6 +74,12 @@ void copy_parts(LayerWalk& w, const LatentWidths& n) {
   w.kernel(2 * w.rows(w.local_tokens(), n.rope));
 }
 
+void latent_softmax(LayerWalk& w) {
+  const LatentWidths n(w.shape());
+  w.visitor().compute(softmax_flops(w, n.head), latent_bytes(w, n), 1);
+  ring_attention_forward(w.shape(), w.visitor());
+}
+
 void latent_forward(LayerWalk& w) {
   const LatentWidths n(w.shape());
   if (n.q_lora > 0) {
@@ -74,13 +94,13 @@ void latent_forward(LayerWalk& w) {
   w.norm_forward(n.kv_lora, false);
   w.column_forward(n.kv_lora, n.key_value, false);
   w.gather(n.rope);
-  w.visitor().compute(softmax_flops(w, n.head), latent_bytes(w, n), 1);
-  ring_attention_forward(w.shape(), w.visitor());
+  latent_softmax(w);
   w.row_forward(n.value, false);
 }
 
 void latent_backward(LayerWalk& w) {
   const LatentWidths n(w.shape());
+  softmax_again(w, latent_softmax);
   w.row_backward(n.value, false);
   w.arrive(ModulePart::kAttentionOut);
   if (w.input_half()) {

@@ -13,10 +13,12 @@ int64_t stream(const StepShape& s) { return s.local_tokens() * s.model.hidden_si
 // the gradients of their outputs.
 LayerMemory grouped_attention(const StepShape& s) {
   const int64_t out = s.tokens() * s.model.hidden_size / s.dims.tp, log_sum_exp = s.tokens() * s.heads();
-  return {.kept = s.tokens() * s.qkv_width() + out + log_sum_exp,
-          .deferred = stream(s) + out + s.tokens() * s.qkv_width(),
+  const int64_t qkv = s.tokens() * s.qkv_width(), again = out + log_sum_exp;
+  const bool keeps = !s.recompute.selective();
+  return {.kept = qkv + (keeps ? again : 0),
+          .deferred = stream(s) + out + qkv,
           .row_gradients = s.tokens() * s.model.hidden_size,
-          .temporary = 0};
+          .temporary = keeps ? 0 : again + 3 * qkv + 2 * out};
 }
 
 // Keys and values are put together again in backward from what the projections gave.
@@ -25,7 +27,8 @@ LayerMemory latent_attention(const StepShape& s) {
   const int64_t value = s.heads() * m.v_head_dim, up = s.heads() * (m.query_head_dim() + m.qk_head_dim + m.v_head_dim);
   const int64_t compressed = m.q_lora_rank + m.kv_lora_rank + m.qk_pos_emb_head_dim;
   const int64_t norms = norm_elements(s, m.kv_lora_rank) + (m.q_lora_rank > 0 ? norm_elements(s, m.q_lora_rank) : 0);
-  return {.kept = norms + s.tokens() * (up + value + m.qk_pos_emb_head_dim + s.heads()),
+  const bool keeps = !s.recompute.selective();
+  return {.kept = norms + s.tokens() * (up + m.qk_pos_emb_head_dim + (keeps ? value + s.heads() : 0)),
           .deferred = stream(s) + 2 * s.local_tokens() * compressed + s.tokens() * (value + up),
           .row_gradients = s.tokens() * s.model.hidden_size,
           .temporary = 0};
@@ -76,6 +79,13 @@ LayerMemory& LayerMemory::operator+=(const LayerMemory& other) {
   row_gradients += other.row_gradients;
   temporary = std::max(temporary, other.temporary);
   return *this;
+}
+
+LayerMemory LayerMemory::again(int64_t input) const {
+  LayerMemory out = *this;
+  out.kept = input;
+  out.temporary = kept + temporary;
+  return out;
 }
 
 int64_t norm_elements(const StepShape& s, int64_t width) {

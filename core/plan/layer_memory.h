@@ -15,6 +15,8 @@ struct LayerMemory {
   int64_t temporary = 0;      // at the busiest moment of its backward, on top
 
   LayerMemory& operator+=(const LayerMemory& other);  // kept by both; the larger temporary
+  // Of layers that are computed again in backward from this much: they are there one time, as if temporary.
+  LayerMemory again(int64_t input) const;
 };
 
 // Of a layer of the model; MTP modules count on from its last.

@@ -130,6 +130,8 @@ std::vector<PlannedBucket> planned_buckets(const StepShape& shape, const std::ve
   for (const bool is_expert : {false, true}) {
     std::vector<BucketItem> items;
     std::vector<size_t> indices;
+    const int shards = shape.shards(is_expert);
+    const bool by_unit = shape.zero_stage == 3 && shards > 1;
     for (size_t i = 0; i < parameters.size(); ++i) {
       const PlannedParameter& p = parameters[i];
       if (p.is_expert != is_expert) continue;
@@ -137,10 +139,10 @@ std::vector<PlannedBucket> planned_buckets(const StepShape& shape, const std::ve
                        .elements = p.elements,
                        .dtype = shape.dtype,
                        .sum_over_tp = p.sum_over_tp,
-                       .pipeline_ranks = p.pipeline_ranks});
+                       .pipeline_ranks = p.pipeline_ranks,
+                       .unit = by_unit ? parameter_unit(p.name) : ""});
       indices.push_back(i);
     }
-    const int shards = shape.shards(is_expert);
     for (BucketLayout& layout : lay_out_buckets(items, shape.bucket_bytes, shards)) {
       for (BucketPlace& place : layout.places) place.item = indices[place.item];
       buckets.push_back({.layout = std::move(layout), .is_expert = is_expert, .shards = shards});

@@ -11,8 +11,8 @@ RankMemory rank_memory(const RunPlan& plan, int pp_rank) {
   const std::vector<PlannedParameter> parameters = planned_parameters(shape, plan.schedule, pp_rank);
   for (const PlannedParameter& parameter : parameters) out.parameters += parameter.elements * shape.element_bytes();
   const std::vector<PlannedBucket> buckets = planned_buckets(shape, parameters);
-  out.gradients = shape.zero_stage == 2 ? peak_gradient_bytes(shape, buckets) : out.parameters;
-  out.optimizer = largest_share(buckets).elements * shape.element_bytes() * optimizer_copies(plan.config);
+  out.gradients = shape.zero_stage >= 2 ? peak_gradient_bytes(shape, buckets) : out.parameters;
+  out.optimizer = largest_share(buckets).elements * plan.config.optimizer_bytes_per_element();
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include "core/plan/stage_walk.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/plan/attention_walk.h"
@@ -12,38 +13,93 @@ constexpr int64_t kIndexBytes = 8;  // of a token
 
 }  // namespace
 
-StageWalk::StageWalk(const StepShape& shape, int part, StepVisitor& visitor, LayerWalk::Arrived arrived)
-    : s_(shape), part_(part), w_(shape, visitor, std::move(arrived)), hidden_(shape.model.hidden_size) {}
+StageWalk::StageWalk(const StepShape& shape, int part, StepVisitor& visitor, LayerWalk::Arrived arrived,
+                     UnitWalk* units)
+    : s_(shape), part_(part), units_(units), w_(shape, visitor, std::move(arrived)), hidden_(shape.model.hidden_size) {}
 
 void StageWalk::forward() {
   w_.begin(BackwardHalf::kWhole);
-  if (s_.is_first(part_)) embedding_forward();
-  const int64_t first = s_.first_layer(part_);
-  for (int64_t layer = first; layer < first + s_.layers(part_); ++layer)
-    layer_forward(layer, layer > first || !s_.is_first(part_));
+  const int64_t first = s_.first_layer(part_), end = first + s_.layers(part_);
+  if (s_.is_first(part_)) with({"embedding"}, layer_unit(first), [&] { embedding_forward(); });
+  for (const Piece& piece : pieces()) {
+    with(units_of(piece), piece.end == end && s_.is_last(part_) ? "final" : layer_unit(piece.end), [&] {
+      if (piece.again && piece.first > first) w_.kernel(3 * w_.stream_bytes());  // the sum is kept
+      for (int64_t layer = piece.first; layer < piece.end; ++layer)
+        layer_forward(layer, (layer > first || !s_.is_first(part_)) && !(piece.again && layer == piece.first));
+    });
+  }
   if (!s_.is_last(part_)) return;
-  w_.norm_forward(hidden_, true);
-  head_forward();
-  for (int64_t k = 0; k < s_.model.mtp_num_layers; ++k) prediction_forward(k);
+  with(last_units(), "", [&] {
+    w_.norm_forward(hidden_, true);
+    head_forward();
+    for (int64_t k = 0; k < s_.model.mtp_num_layers; ++k) prediction_forward(k);
+  });
+}
+
+std::string StageWalk::layer_unit(int64_t layer) const {
+  const int64_t first = s_.first_layer(part_);
+  return layer >= first && layer < first + s_.layers(part_) ? "layers." + std::to_string(layer) : "";
+}
+
+std::vector<std::string> StageWalk::units_of(const Piece& piece) const {
+  std::vector<std::string> units;
+  for (int64_t layer = piece.first; layer < piece.end; ++layer) units.push_back(layer_unit(layer));
+  return units;
+}
+
+// core/model/transformer.cpp: what follows the last layer.
+std::vector<std::string> StageWalk::last_units() const {
+  std::vector<std::string> units;
+  if (s_.embedding_at_both_ends()) units.emplace_back("embedding");
+  for (int64_t k = 0; k < s_.model.mtp_num_layers; ++k) units.push_back("mtp." + std::to_string(k));
+  units.emplace_back("final");
+  return units;
 }
 
 void StageWalk::run_backward(BackwardHalf half) {
   w_.begin(half);
-  if (s_.is_last(part_)) {
-    for (int64_t k = s_.model.mtp_num_layers; k-- > 0;) prediction_backward(k);
-    head_backward();
-    if (!s_.model.tie_embeddings || s_.num_stages() > 1) w_.arrive(ModulePart::kHead);
-    w_.norm_backward(hidden_, false);
-    w_.arrive(ModulePart::kFinalNorm);
-  }
   const int64_t first = s_.first_layer(part_);
-  for (int64_t layer = first + s_.layers(part_); layer-- > first;) layer_backward(layer, layer > first);
+  if (s_.is_last(part_)) {
+    with(last_units(), layer_unit(first + s_.layers(part_) - 1), [&] {
+      for (int64_t k = s_.model.mtp_num_layers; k-- > 0;) prediction_backward(k);
+      head_backward();
+      if (!s_.model.tie_embeddings || s_.num_stages() > 1) w_.arrive(ModulePart::kHead);
+      w_.norm_backward(hidden_, false);
+      w_.arrive(ModulePart::kFinalNorm);
+    });
+  }
+  const std::vector<Piece> all = pieces();
+  for (size_t i = all.size(); i-- > 0;) {
+    with(units_of(all[i]), layer_unit(all[i].first - 1), [&] {
+      if (all[i].again) piece_again(all[i], all[i].first > first);
+      for (int64_t layer = all[i].end; layer-- > all[i].first;) layer_backward(layer, layer > first);
+    });
+  }
   if (!s_.is_first(part_)) return;
   if (w_.input_half()) {
     w_.kernel(3 * w_.stream_bytes());  // the first norm's input is the residual stream, too: two gradients are added
     embedding_backward();
   }
   w_.arrive(ModulePart::kEmbedding);
+}
+
+std::vector<StageWalk::Piece> StageWalk::pieces() const {
+  std::vector<Piece> out;
+  const int64_t first = s_.first_layer(part_), layers = s_.layers(part_);
+  for (int64_t layer = 0; layer < layers;) {
+    const int64_t again = s_.recompute.piece(layer, layers), end = layer + std::max<int64_t>(again, 1);
+    out.push_back({first + layer, first + end, again > 0});
+    layer = end;
+  }
+  return out;
+}
+
+// core/model/recompute.h: with the input gradients.
+void StageWalk::piece_again(const Piece& piece, bool has_branch) {
+  if (!w_.input_half()) return;
+  w_.visitor().set_recomputing(true);
+  for (int64_t layer = piece.first; layer < piece.end; ++layer) layer_forward(layer, layer > piece.first || has_branch);
+  w_.visitor().set_recomputing(false);
 }
 
 void StageWalk::layer_forward(int64_t layer, bool adds_branch) {
@@ -117,18 +173,20 @@ void StageWalk::head_backward() {
 
 // Passes over the logits, and the kernels on one number a token beside them.
 void StageWalk::loss_forward() {
-  const double logits = w_.rows(w_.tokens(), s_.vocab_width());
+  const double narrow = w_.rows(w_.tokens(), s_.vocab_width()), logits = narrow * wide();
   const auto index = static_cast<double>(w_.tokens() * kIndexBytes);
+  if (wide() > 1) w_.kernel(narrow + logits);
   if (!w_.split()) return w_.kernel(3 * logits, 3);
   w_.kernel(8 * logits, 5);
   w_.kernel(24 * index, 12);
-  const int64_t statistics = 3 * w_.tokens() * s_.dims.tp * s_.element_bytes();
+  const int64_t statistics = 3 * w_.tokens() * s_.dims.tp * s_.element_bytes() * wide();
   w_.call(Axis::kTp, Verb::kAllGather, statistics);
   w_.kernel(30 * index, 18);
 }
 
 void StageWalk::loss_backward() {
-  const double logits = w_.rows(w_.tokens(), s_.vocab_width());
+  const double narrow = w_.rows(w_.tokens(), s_.vocab_width()), logits = narrow * wide();
+  if (wide() > 1) w_.kernel(narrow + logits);
   if (!w_.split()) return w_.kernel(5 * logits, 4);
   w_.kernel(2 * logits, 2);
   w_.kernel(8 * static_cast<double>(w_.tokens() * kIndexBytes), 6);
@@ -154,7 +212,9 @@ void StageWalk::prediction_backward(int64_t module) {
   head_backward();
   w_.norm_backward(hidden_, false);
   w_.arrive(ModulePart::kFinalNorm);
-  layer_backward(s_.model.num_layers + module, false);
+  const int64_t layer = s_.model.num_layers + module;
+  if (s_.recompute.covers_mtp()) piece_again({layer, layer + 1, true}, false);
+  layer_backward(layer, false);
   if (w_.input_half()) w_.kernel(stream);  // the first norm's input is the residual stream, too
   w_.replicated_backward(2 * hidden_, hidden_);
   w_.norm_backward(hidden_, false);

@@ -21,7 +21,7 @@ void StepClock::compute(double flops, double bytes, int kernels) {
   const double work = std::max(flops / profile_.peak_flops(shape_.dtype), bytes / profile_.memory_bandwidth) * 1e9;
   const double lasted = work + profile_.launch_overhead_ns * kernels;
   time_.compute_ns += lasted;
-  time_.flops += flops;
+  if (!recomputing_) time_.flops += flops;
   now_ += lasted;
 }
 

@@ -24,6 +24,7 @@ class StepClock : public StepVisitor {
   int exchange(Axis axis, const PlannedExchange& bytes) override;
   void wait(int ticket) override;
   void send(int pp_rank, int64_t bytes, bool awaited) override;
+  void set_recomputing(bool again) override { recomputing_ = again; }
 
   double now() const { return now_; }
   // The rank stands still until then.
@@ -42,6 +43,7 @@ class StepClock : public StepVisitor {
   const HardwareProfile& profile_;
   int gpus_per_node_;
   double now_ = 0;
+  bool recomputing_ = false;
   std::map<Axis, double> free_at_;
   std::vector<std::pair<Axis, double>> ends_;
   std::map<Axis, LinkCost> links_;

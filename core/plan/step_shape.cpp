@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/runtime/recompute_choice.h"
+
 namespace ranklab {
 
 StepShape shape_of(const RunPlan& plan) {
@@ -19,7 +21,8 @@ StepShape shape_of(const RunPlan& plan) {
                   .optimizer = c.optimizer,
                   .chain_length = plan.schedule.chain_length,
                   .stage_layers = plan.stage_layers,
-                  .moe_dispatcher = c.moe_dispatcher};
+                  .moe_dispatcher = c.moe_dispatcher,
+                  .recompute = recompute_policy(c)};
   place_experts(shape, plan.mesh, c.gpus_per_node > 0 ? c.gpus_per_node : plan.profile.gpus_per_node);
   return shape;
 }

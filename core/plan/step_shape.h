@@ -8,6 +8,7 @@
 
 #include "core/comm/device_mesh.h"
 #include "core/model/model_config.h"
+#include "core/model/recompute_policy.h"
 #include "core/runtime/train_config.h"
 
 namespace ranklab {
@@ -27,6 +28,7 @@ struct StepShape {
   int chain_length = 0;                    // stages that a microbatch walks; 0: one a pipeline rank
   std::vector<int64_t> stage_layers = {};  // of each stage of a chain; empty: even, the first ones take the rest
   std::string moe_dispatcher = "alltoall";
+  RecomputePolicy recompute = {};
   int ep_in_node = 0;  // members of an ep group that share a rank's node; 0: all (place_experts fills it)
 
   int64_t element_bytes() const { return size_bytes(dtype); }

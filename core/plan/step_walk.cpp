@@ -53,6 +53,7 @@ class BucketWalk {
 
   // What was updated in shards, back into the parameters.
   void gather() {
+    if (shape_.zero_stage == 3) return;  // whoever uses them gathers
     for (const PlannedBucket& bucket : buckets_) {
       if (bucket.shards > 1) visitor_.wait(visitor_.post(axis(bucket), Verb::kAllGather, bucket.bytes()));
     }
@@ -67,7 +68,7 @@ class BucketWalk {
   void start_ready() {
     for (; next_start_ < buckets_.size() && pending_[next_start_] == 0; ++next_start_) {
       const PlannedBucket& bucket = buckets_[next_start_];
-      if (bucket.shards > 1 && shape_.zero_stage == 2) wait_for_the_one_before_the_last(bucket.is_expert);
+      if (bucket.shards > 1 && shape_.zero_stage >= 2) wait_for_the_one_before_the_last(bucket.is_expert);
       if (bucket.layout.sum_over_tp) visitor_.wait(visitor_.post(Axis::kTp, Verb::kAllReduce, bucket.bytes()));
       if (shape_.dims.size(axis(bucket)) == 1) continue;
       const Verb verb = bucket.shards > 1 ? Verb::kReduceScatter : Verb::kAllReduce;
@@ -108,13 +109,14 @@ class RankWalk {
         rank_(rank),
         v_(visitor),
         parameters_(planned_parameters(shape, schedule, rank)),
-        buckets_(shape, parameters_, passes(), visitor) {
+        buckets_(shape, parameters_, passes(), visitor),
+        units_(shape, buckets_.buckets(), visitor) {
     const std::vector<int> stages = schedule_.stages_of(rank_);
     for (size_t i = 0; i < stages.size(); ++i) {
       const int local = static_cast<int>(i);
       local_of_[stages[i]] = local;
-      walks_.push_back(std::make_unique<StageWalk>(s_, schedule_.part(stages[i]), v_,
-                                                   [this, local](ModulePart p) { buckets_.arrive(local, p); }));
+      walks_.push_back(std::make_unique<StageWalk>(
+          s_, schedule_.part(stages[i]), v_, [this, local](ModulePart p) { buckets_.arrive(local, p); }, &units_));
     }
   }
 
@@ -137,7 +139,11 @@ class RankWalk {
     norm();
     if (s_.clips) v_.compute(0, 2 * bytes, 1);
     const bool adamw = s_.optimizer == OptimizerKind::kAdamW;
-    v_.compute(0, (adamw ? 7 : 3) * bytes, adamw ? 4 : 2);
+    if (s_.element_bytes() == 2) {  // core/optim/param_groups.cpp: fp32 masters
+      v_.compute(0, (adamw ? 28.0 : 12.0) * static_cast<double>(share.elements), adamw ? 4 : 2);
+    } else {
+      v_.compute(0, (adamw ? 7 : 3) * bytes, adamw ? 4 : 2);
+    }
     buckets_.gather();
     if (s_.model.moe.enabled()) share_expert_loads();
   }
@@ -216,6 +222,7 @@ class RankWalk {
   StepVisitor& v_;
   std::vector<PlannedParameter> parameters_;
   BucketWalk buckets_;
+  UnitWalk units_;
   std::map<int, int> local_of_;
   std::vector<std::unique_ptr<StageWalk>> walks_;
 };

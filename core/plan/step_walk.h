@@ -35,6 +35,8 @@ class StepVisitor {
   // A message to another rank of the pipeline: nobody waits for an action's, all wait for a shared gradient's.
   virtual void send(int pp_rank, int64_t bytes, bool awaited) = 0;
   virtual void begin_action(size_t /*index*/) {}  // of the rank's list
+  // What follows has been computed before: no part of the model's FLOPs.
+  virtual void set_recomputing(bool /*again*/) {}
 };
 
 // The schedule of a mesh that names none: 1F1B, a stage a rank.

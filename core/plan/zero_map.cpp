@@ -24,6 +24,7 @@ Axis axis_of(const PlannedBucket& bucket) { return bucket.is_expert ? Axis::kEdp
 ZeroMapBucket map_bucket(const PlannedBucket& bucket, const std::vector<PlannedParameter>& parameters) {
   ZeroMapBucket out{.axis = axis_of(bucket),
                     .shards = bucket.shards,
+                    .unit = bucket.layout.unit,
                     .elements = bucket.elements(),
                     .padding = bucket.layout.padding(),
                     .rows = {}};
@@ -53,19 +54,16 @@ ZeroMapRank holdings(const RunPlan& plan, const std::vector<PlannedBucket>& buck
   for (const PlannedBucket& bucket : buckets) {
     for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, shard_of(plan, bucket, global_rank))) {
       out.elements += piece.elements();
-      out.optimizer_bytes += piece.elements() * bucket.layout.element_bytes * optimizer_copies(plan.config);
+      out.optimizer_bytes += piece.elements() * plan.config.optimizer_bytes_per_element();
     }
-    out.gradient_bytes += plan.zero_stage == 2 ? bucket.shard_bytes() : bucket.bytes();
+    out.gradient_bytes += plan.zero_stage >= 2 ? bucket.shard_bytes() : bucket.bytes();
+    const int64_t padding = bucket.layout.padding() * bucket.layout.element_bytes;
+    out.parameter_bytes += plan.zero_stage == 3 ? bucket.shard_bytes() : bucket.bytes() - padding;
   }
   return out;
 }
 
 }  // namespace
-
-int optimizer_copies(const TrainConfig& c) {
-  if (c.optimizer == OptimizerKind::kAdamW) return 2;
-  return c.sgd_momentum > 0 ? 1 : 0;
-}
 
 ZeroMap zero_map(const RunPlan& plan, int pp_rank) {
   const Pieces pieces = plan_pieces(plan, pp_rank, 0);

@@ -24,6 +24,7 @@ struct ZeroMapRow {
 struct ZeroMapBucket {
   Axis axis = Axis::kDp;  // whose group shares it out
   int shards = 1;
+  std::string unit = {};  // stage 3: what is gathered and freed together
   int64_t elements = 0, padding = 0;
   std::vector<ZeroMapRow> rows;
 };
@@ -32,7 +33,8 @@ struct ZeroMapBucket {
 // it has in common with its edp peers.
 struct ZeroMapRank {
   int dp_rank = 0;
-  int64_t elements = 0;  // that it updates
+  int64_t elements = 0;         // that it updates
+  int64_t parameter_bytes = 0;  // between uses
   int64_t gradient_bytes = 0, optimizer_bytes = 0;
 };
 
@@ -48,8 +50,5 @@ ZeroMap zero_map(const RunPlan& plan, int pp_rank);
 // One line for each piece that each rank owns, ranks rising:
 // "[ZeRO Debug][rank=3] param[7] layers.0.mlp.down.weight dp numel=44032 shard=[0:11008) group_size=4 group_rank=1"
 std::vector<std::string> zero_debug_lines(const RunPlan& plan);
-
-// Optimizer states an element has.
-int optimizer_copies(const TrainConfig& config);
 
 }  // namespace ranklab

@@ -5,6 +5,7 @@
 // all ranks and must be safe to call from several threads at once (const, or locked).
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "core/comm/world.h"
 #include "core/model/causal_lm.h"
 #include "core/parallel/grad_pass.h"
+#include "core/runtime/hooks.h"
 #include "core/runtime/train_config.h"
 
 namespace ranklab {
@@ -44,6 +46,8 @@ class DataProvider {
   virtual ~DataProvider() = default;
   virtual std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const = 0;
   virtual std::string describe() const = 0;  // one line for the start banner
+  // What makes it this data and no other: a checkpoint's cursor means nothing elsewhere.
+  virtual std::map<std::string, std::string> identity() const { return {{"description", describe()}}; }
 };
 
 // A run of elements of one of the rank's parameters that this rank updates and keeps the state of: what a checkpoint
@@ -92,6 +96,7 @@ struct StepContext {
   RankData& data;
   RankOptimizer& optimizer;
   int64_t step = 0;
+  double loss = 0;  // of the last step, over the global batch
 };
 
 // How a rank runs the forwards and backwards of one global batch.
@@ -117,6 +122,8 @@ class CheckpointManager {
   virtual int64_t load(StepContext& context) = 0;  // the first step to run: 0 for a fresh start
   virtual void after_step(StepContext& /*context*/, int64_t /*done_steps*/) {}  // every step, on every rank
   virtual void save(StepContext& context, int64_t done_steps) = 0;              // after the last step
+  virtual std::string loaded() const { return {}; }                // what load() found, one line for the start banner
+  virtual std::vector<CheckpointNote> take_notes() { return {}; }  // saved since the last call; asked on rank 0
 };
 
 struct RuntimeComponents {

@@ -9,13 +9,15 @@ using namespace fields;
 
 void add_sharding(std::vector<ConfigField>& rows) {
   const std::string g = "Parallelism";
-  rows.push_back(number(g, "parallel.zero_stage", {"--zero-stage"},
-                        "ZeRO: data-parallel ranks share out optimizer states (1), gradients, too (2)",
-                        RANKLAB_FIELD(zero_stage)));
+  rows.push_back(
+      number(g, "parallel.zero_stage", {"--zero-stage"},
+             "ZeRO: data-parallel ranks share out optimizer states (1), gradients, too (2), parameters, too (3)",
+             RANKLAB_FIELD(zero_stage)));
   rows.push_back(flag(g, "parallel.use_distributed_optimizer", {"--use-distributed-optimizer"}, "ZeRO stage 1 at least",
                       RANKLAB_FIELD(use_distributed_optimizer)));
   rows.push_back(text(g, "parallel.sharding_strategy", {"--data-parallel-sharding-strategy"},
-                      "the same stages by name: no_shard 0, optim 1, optim_grads 2", RANKLAB_FIELD(sharding_strategy),
+                      "the same stages by name: no_shard 0, optim 1, optim_grads 2, optim_grads_params 3",
+                      RANKLAB_FIELD(sharding_strategy),
                       {"auto", "no_shard", "optim", "optim_grads", "optim_grads_params"}));
   rows.push_back(number(g, "parallel.sharding_instances", {"--num-distributed-optimizer-instances"},
                         "HSDP: groups of dp ranks, each of which shares out all of it (1: one group)",

@@ -23,6 +23,8 @@ void add_model(std::vector<ConfigField>& rows) {
       number(g, "model.seq_length", {"--seq-length"}, "tokens per sequence", RANKLAB_FIELD(model.seq_length)));
   rows.push_back(choice(g, "model.norm", {"--normalization"}, "normalization layer", {"RMSNorm", "LayerNorm"},
                         RANKLAB_FIELD(model.norm)));
+  rows.push_back(number(g, "model.norm_epsilon", {"--norm-epsilon"}, "added to what a norm divides by",
+                        RANKLAB_FIELD(model.norm_epsilon)));
   rows.push_back(choice(g, "model.position", {"--position-embedding-type"}, "positions", {"rope", "learned_absolute"},
                         RANKLAB_FIELD(model.position)));
   rows.push_back(choice(g, "model.activation", {"--activation"}, "MLP activation", {"swiglu", "gelu"},

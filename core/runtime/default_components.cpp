@@ -5,10 +5,13 @@
 #include "core/data/corpus.h"
 #include "core/data/token_shard.h"
 #include "core/model/transformer.h"
+#include "core/runtime/checkpoint_manager.h"
 #include "core/runtime/components.h"
+#include "core/runtime/data_identity.h"
 #include "core/runtime/pipeline_layout.h"
 #include "core/runtime/pipeline_schedule.h"
 #include "core/runtime/provide.h"
+#include "core/runtime/recompute_choice.h"
 
 namespace ranklab {
 namespace {
@@ -27,6 +30,7 @@ class TransformerProvider : public ModelProvider {
                                    .seed = plan.config.seed,
                                    .dtype = dtype,
                                    .moe_dispatcher = plan.config.moe_dispatcher,
+                                   .recompute = recompute_policy(plan.config),
                                    .stages = stages_of(plan, ctx.coordinate(Axis::kPp))});
     for (Parameter* parameter : model->registry().parameters()) {
       std::vector<int> holders = pipeline_holders(plan, parameter->name);
@@ -104,10 +108,12 @@ class TextDataProvider : public DataProvider {
     return source_ + ", " + std::to_string(tokens_) + " byte tokens, " +
            std::to_string(dataset_->samples(Split::kTrain)) + " training sequences";
   }
+  std::map<std::string, std::string> identity() const override { return data_identity(*sequence_, *dataset_); }
 
  private:
   void use(std::shared_ptr<const TokenSequence> tokens, const RunPlan& plan) {
     tokens_ = tokens->size();
+    sequence_ = tokens;
     try {
       dataset_ = std::make_shared<TokenDataset>(std::move(tokens), plan.config.model.seq_length,
                                                 plan.config.validation_fraction);
@@ -119,6 +125,7 @@ class TextDataProvider : public DataProvider {
   }
   std::string source_;
   int64_t tokens_ = 0;
+  std::shared_ptr<const TokenSequence> sequence_;
   std::shared_ptr<const TokenDataset> dataset_;
 };
 
@@ -139,22 +146,18 @@ class PipelineSelector : public ScheduleSelector {
   }
 };
 
-// Starts fresh and keeps nothing.
-class NoCheckpoints : public CheckpointManager {
- public:
-  int64_t load(StepContext&) override { return 0; }
-  void save(StepContext&, int64_t) override {}
-};
-
 }  // namespace
 
 RuntimeComponents default_components(std::shared_ptr<World> world, const RunPlan& plan) {
+  auto data = std::make_shared<TextDataProvider>(plan);
+  const bool keeps = !plan.config.save_dir.empty() || !plan.config.load.empty();
+  auto checkpoints = keeps ? make_checkpoint_manager(*world, plan, data->identity()) : no_checkpoints();
   return {.world = std::move(world),
           .model_provider = std::make_shared<TransformerProvider>(),
-          .data_provider = std::make_shared<TextDataProvider>(plan),
+          .data_provider = std::move(data),
           .optimizer_runtime = provide_optimizer(make_optimizer),
           .schedule_selector = std::make_shared<PipelineSelector>(),
-          .checkpoint_manager = std::make_shared<NoCheckpoints>()};
+          .checkpoint_manager = std::move(checkpoints)};
 }
 
 }  // namespace ranklab

@@ -71,10 +71,13 @@ class RuntimeEngine::RankLoop {
       end_step();
       validate_if_due(context, steps);
       done = step + 1;
+      context.loss = outcome.metrics.loss;
       engine_.components_.checkpoint_manager->after_step(context, done);
+      tell_checkpoints();
     }
     ctx_.tracer().set_enabled(false);
     engine_.components_.checkpoint_manager->save(context, done);
+    tell_checkpoints();
     if (!stop && engine_.finale_) engine_.finale_(context);
     if (!stop) sample(context, result);
   }
@@ -109,8 +112,16 @@ class RuntimeEngine::RankLoop {
     schedule_ = parts.schedule_selector->select(plan_);
     memory_ = std::make_unique<MemoryCounters>(ctx_);
     count_parameters();
-    if (engine_.stepper_)
-      engine_.stepper_->set_probe(ctx_.global_rank(), make_rank_probe(model_->registry(), thread_memory_book()));
+    if (engine_.stepper_) engine_.stepper_->set_probe(ctx_.global_rank(), make_probe());
+  }
+
+  std::shared_ptr<const RankProbe> make_probe() {
+    if (plan_.zero_stage < 3) return make_rank_probe(model_->registry(), thread_memory_book());
+    return make_rank_probe(model_->registry(), thread_memory_book(), [this] {
+      std::vector<at::Tensor> weights;
+      for (const OwnedState& state : optimizer_->owned_state()) weights.push_back(state.weight);
+      return weights;
+    });
   }
 
   void count_parameters() {
@@ -196,6 +207,12 @@ class RuntimeEngine::RankLoop {
     if (leads()) each_hook([&](Hook& hook) { hook.on_step_end(outcome.metrics); });
   }
 
+  void tell_checkpoints() {
+    if (!leads()) return;
+    for (const CheckpointNote& note : engine_.components_.checkpoint_manager->take_notes())
+      each_hook([&](Hook& hook) { hook.on_checkpoint(note); });
+  }
+
   void validate_if_due(StepContext& context, int64_t steps) {
     const int64_t interval = plan_.config.eval_interval;
     const int64_t done = context.step + 1;
@@ -220,16 +237,17 @@ class RuntimeEngine::RankLoop {
     info.data = engine_.components_.data_provider->describe();
     info.parameters = parameters_;
     info.first_step = first_step;
+    info.loaded = engine_.components_.checkpoint_manager->loaded();
     each_hook([&](Hook& hook) { hook.on_train_begin(plan_, info); });
   }
 
   // The replica with dp 0 writes the sample; its tensor-parallel and pipeline peers work with it. The other replicas do
-  // the same where they own experts, else they wait at the end of the run.
+  // the same where they own experts or a share of the parameters, else they wait at the end of the run.
   void sample(StepContext& context, TrainResult& result) {
     const TrainConfig& c = plan_.config;
     if (c.sample_tokens == 0 || c.model.vocab_size != 256) return;
-    const bool experts_elsewhere = ctx_.size(Axis::kEp) > 1 || ctx_.size(Axis::kEtp) > 1;
-    if (ctx_.coordinate(Axis::kDp) != 0 && !experts_elsewhere) return;
+    const bool parts_elsewhere = ctx_.size(Axis::kEp) > 1 || ctx_.size(Axis::kEtp) > 1 || plan_.zero_stage == 3;
+    if (ctx_.coordinate(Axis::kDp) != 0 && !parts_elsewhere) return;
     const NoCostScope free;
     model_->set_training(false);
     const std::unique_ptr<TokenScorer> scorer =

@@ -35,7 +35,17 @@ struct TrainInfo {
   std::string data;
   int64_t parameters = 0;  // of the whole model
   int64_t first_step = 0;
+  std::string loaded = {};  // what the run starts from, with --load
 };
+
+// A checkpoint that lies on the disk, whole.
+struct CheckpointNote {
+  int64_t step = 0;  // steps done
+  int64_t bytes = 0;
+  double stalled_ms = 0;  // that rank 0 did not train
+  double written_ms = 0;
+};
+std::string checkpoint_text(const CheckpointNote& note);  // "checkpoint step 40: 12.3 MiB, stalled ..."
 
 struct TrainResult {
   int64_t steps_done = 0;
@@ -54,6 +64,7 @@ class Hook {
   virtual void on_step_begin(int64_t /*step*/) {}
   virtual void on_step_end(const StepMetrics&) {}
   virtual void on_validation(int64_t /*step*/, double /*loss*/) {}
+  virtual void on_checkpoint(const CheckpointNote&) {}
   virtual void on_traces(const std::vector<RankTrace>& /*of all ranks*/) {}
   virtual void on_train_end(const TrainResult&) {}
 };

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/parallel/bucket_shard.h"
 #include "core/sim/op_cost.h"
 
 namespace ranklab {
@@ -39,8 +40,9 @@ void describe_values(const at::Tensor& tensor, TensorSummary& out) {
 
 class RegistryProbe final : public RankProbe {
  public:
-  RegistryProbe(const ParameterRegistry& registry, std::shared_ptr<MemoryBook> book)
-      : registry_(registry), book_(std::move(book)) {}
+  RegistryProbe(const ParameterRegistry& registry, std::shared_ptr<MemoryBook> book,
+                std::function<std::vector<at::Tensor>()> shards)
+      : registry_(registry), book_(std::move(book)), shards_(std::move(shards)) {}
 
   int64_t memory_bytes(MemoryCategory category) const override { return book_ ? book_->bytes(category) : 0; }
 
@@ -71,14 +73,18 @@ class RegistryProbe final : public RankProbe {
     if (!out.defined) return out;
     out.dtype = std::string(name(dtype_of(tensor.scalar_type())));
     out.shape = tensor.sizes().vec();
+    RANKLAB_CHECK(!is_away(tensor), ErrorKind::kInvalidArgument, .where = "tensor",
+                  .what = "the parameter is not on this rank now: ranks share it out and gather it for its use",
+                  .got = quote(asked) + ", --zero-stage 3", .want = "a moment in its layer's F or B",
+                  .fix = "break there, or run with --zero-stage 2");
     describe_values(tensor, out);
     return out;
   }
 
   uint64_t weights_hash() const override {
     uint64_t hash = 0xcbf29ce484222325;
-    for (const Parameter* parameter : registry_.parameters()) {
-      const at::Tensor bytes = parameter->data.detach().to(at::kCPU).contiguous();
+    for (const at::Tensor& weight : weights()) {
+      const at::Tensor bytes = weight.detach().to(at::kCPU).contiguous();
       const auto* data = static_cast<const unsigned char*>(bytes.const_data_ptr());
       const size_t count = bytes.nbytes();
       // FNV-1a, eight bytes at a time.
@@ -93,14 +99,23 @@ class RegistryProbe final : public RankProbe {
   }
 
  private:
+  std::vector<at::Tensor> weights() const {
+    if (shards_) return shards_();
+    std::vector<at::Tensor> all;
+    for (const Parameter* parameter : registry_.parameters()) all.push_back(parameter->data);
+    return all;
+  }
+
   const ParameterRegistry& registry_;
   std::shared_ptr<MemoryBook> book_;
+  std::function<std::vector<at::Tensor>()> shards_;
 };
 
 }  // namespace
 
-std::shared_ptr<const RankProbe> make_rank_probe(const ParameterRegistry& registry, std::shared_ptr<MemoryBook> book) {
-  return std::make_shared<RegistryProbe>(registry, std::move(book));
+std::shared_ptr<const RankProbe> make_rank_probe(const ParameterRegistry& registry, std::shared_ptr<MemoryBook> book,
+                                                 std::function<std::vector<at::Tensor>()> shards) {
+  return std::make_shared<RegistryProbe>(registry, std::move(book), std::move(shards));
 }
 
 }  // namespace ranklab

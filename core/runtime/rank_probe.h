@@ -1,7 +1,9 @@
 // A rank's tensors and memory, as numbers for whoever has stopped it (core/trace/stepper_probe.h). Cost: nothing until
 // it is asked. Thread rule: as RankProbe.
 #pragma once
+#include <functional>
 #include <memory>
+#include <vector>
 
 #include "core/nn/parameter.h"
 #include "core/sim/memory_scope.h"
@@ -9,7 +11,9 @@
 
 namespace ranklab {
 
-// `registry` outlives the result.
-std::shared_ptr<const RankProbe> make_rank_probe(const ParameterRegistry& registry, std::shared_ptr<MemoryBook> book);
+// `registry` outlives the result. `shards`: what of the weights is on this rank, where parameters come and go (ZeRO
+// stage 3); else the parameters are.
+std::shared_ptr<const RankProbe> make_rank_probe(const ParameterRegistry& registry, std::shared_ptr<MemoryBook> book,
+                                                 std::function<std::vector<at::Tensor>()> shards = {});
 
 }  // namespace ranklab

@@ -20,6 +20,7 @@ class ReducedOptimizer : public RankOptimizer {
                  plan.sequence_parallel && ctx.size(Axis::kTp) > 1 ? &ctx.comm(Axis::kTp) : nullptr,
                  reducer_options(plan)),
         expert_reducer_(of_kind(parameters_, true), ctx.comm(Axis::kEdp), nullptr, reducer_options(plan)),
+        units_(share_out(model, plan)),
         owned_(owned()),
         shared_(owned_, ctx.comm(Axis::kPp)),
         optimizer_(make(owned_, plan)),
@@ -82,6 +83,7 @@ class ReducedOptimizer : public RankOptimizer {
     optimizer_->zero_grad();
     reducer_.gather_parameters();
     expert_reducer_.gather_parameters();
+    if (units_) units_->check_all_away();
     return norm;
   }
 
@@ -96,6 +98,14 @@ class ReducedOptimizer : public RankOptimizer {
             .accumulation = plan.config.accumulation == Accumulation::kPairwise ? GradAccumulation::kPairwise
                                                                                 : GradAccumulation::kSequential,
             .sharding = static_cast<GradSharding>(plan.zero_stage)};
+  }
+  std::unique_ptr<ShardedUnits> share_out(CausalLm& model, const RunPlan& plan) {
+    if (plan.zero_stage < 3 || (!reducer_.shards() && !expert_reducer_.shards())) return nullptr;
+    auto units = std::make_unique<ShardedUnits>();
+    model.set_parameter_gate(units.get());
+    reducer_.share_out_parameters(*units);
+    expert_reducer_.share_out_parameters(*units);
+    return units;
   }
   // The whole parameter that this is, or is a piece of, and where it begins there.
   std::pair<const Parameter*, int64_t> origin_of(const Parameter* parameter) const {
@@ -112,8 +122,9 @@ class ReducedOptimizer : public RankOptimizer {
   RankContext& ctx_;
   std::vector<Parameter*> parameters_;
   double clip_grad_;
-  GradReducer reducer_;         // over dp
-  GradReducer expert_reducer_;  // over edp: the ranks that own the same experts
+  GradReducer reducer_;                  // over dp
+  GradReducer expert_reducer_;           // over edp: the ranks that own the same experts
+  std::unique_ptr<ShardedUnits> units_;  // stage 3
   std::vector<Parameter*> owned_;
   SharedGrads shared_;
   std::unique_ptr<Optimizer> optimizer_;

@@ -7,6 +7,7 @@
 #include "core/pipeline/overlap.h"
 #include "core/pipeline/verify.h"
 #include "core/runtime/pipeline_layout.h"
+#include "core/runtime/recompute_choice.h"
 #include "core/runtime/sharding.h"
 #include "core/runtime/train_config.h"
 
@@ -70,6 +71,20 @@ void check_numbers(const TrainConfig& c) {
                        std::to_string(decay) + " steps",
                 .want = "warm-up below " + std::to_string(decay),
                 .fix = "lower --lr-warmup-iters or raise --train-iters");
+}
+
+void check_checkpoints(const TrainConfig& c) {
+  check_not_negative("--save-interval", static_cast<double>(c.save_interval));
+  check_not_negative("--keep-last", static_cast<double>(c.keep_last));
+  const auto needs = [](bool holds, const std::string& flag, const std::string& other) {
+    RANKLAB_CHECK(holds, ErrorKind::kInvalidArgument, .where = "config",
+                  .what = flag + " says nothing without " + other, .got = flag + " alone", .want = other + " FOLDER",
+                  .fix = "add " + other + ", or leave it out");
+  };
+  needs(c.save_interval == 0 || !c.save_dir.empty(), "--save-interval", "--save");
+  needs(c.keep_last == 0 || !c.save_dir.empty(), "--keep-last", "--save");
+  needs(c.load != "auto" || !c.save_dir.empty(), "--load auto", "--save");
+  needs(!c.finetune || !c.load.empty(), "--finetune", "--load");
 }
 
 // Whether a pipeline rank holds the first and the last part of the model, as a V does.
@@ -145,6 +160,7 @@ RunPlan resolve(const TrainConfig& asked) {
                 .want = "-1 (a tenth of --train-iters), 0 or more");
   if (config.lr_warmup_iters < 0) config.lr_warmup_iters = config.train_iters / 10;
   check_numbers(config);
+  check_checkpoints(config);
   RANKLAB_CHECK(!config.bf16 || config.params_dtype == "fp32", ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--bf16 and --params-dtype ask for different types",
                 .got = "--bf16, --params-dtype " + config.params_dtype, .want = "one of them",
@@ -166,6 +182,7 @@ RunPlan resolve(const TrainConfig& asked) {
   plan.zero_stage = resolve_zero_stage(config);
   fill_batch(plan);
   fill_pipeline(plan);
+  check_recompute(plan);
   constexpr int64_t kGpuBucketBytes = 25 << 20, kSimBucketBytes = 1 << 20;
   plan.bucket_bytes = config.ddp_bucket_bytes > 0 ? config.ddp_bucket_bytes
                       : config.backend == "cuda"  ? kGpuBucketBytes

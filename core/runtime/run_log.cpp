@@ -1,5 +1,6 @@
 #include "core/runtime/run_log.h"
 
+#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <ctime>
@@ -10,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/runtime/log_lines.h"
 #include "core/runtime/model_metrics.h"
 #include "core/trace/chrome_writer.h"
 
@@ -27,27 +29,57 @@ void make_directory(const std::string& directory) {
                 .fix = "pass a folder you may write to with --log-dir");
 }
 
-std::ofstream open(const std::string& path) {
-  std::ofstream out(path, std::ios::trunc);
+std::ofstream open(const std::string& path, std::ios::openmode mode) {
+  std::ofstream out(path, mode);
   RANKLAB_CHECK(out.good(), ErrorKind::kIo, .where = "log", .what = "cannot write " + quote(path),
                 .got = std::strerror(errno), .fix = "pass a folder you may write to with --log-dir");
   return out;
 }
 
+int64_t step_of_text(const std::string& line) {
+  int64_t step = -1;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), step);
+  return error == std::errc() && *end == ' ' ? step : -1;
+}
+
+int64_t step_of_json(const std::string& line) {
+  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object()) return -1;
+  // A checkpoint of N steps was written after step N - 1.
+  if (json.contains("checkpoint"))
+    return json["checkpoint"].is_number_integer() ? json["checkpoint"].get<int64_t>() - 1 : -1;
+  return json.contains("step") && json["step"].is_number_integer() ? json["step"].get<int64_t>() : -1;
+}
+
 class RunLogHook : public Hook {
  public:
+  // What lies there stays until the run begins: until then it may turn out to be one that goes on.
   explicit RunLogHook(const std::string& directory)
-      : log_(open(directory + "/log.txt")), metrics_(open(directory + "/metrics.jsonl")) {}
+      : log_path_(directory + "/log.txt"),
+        metrics_path_(directory + "/metrics.jsonl"),
+        log_(open(log_path_, std::ios::app)),
+        metrics_(open(metrics_path_, std::ios::app)) {}
 
+  void on_train_begin(const RunPlan&, const TrainInfo& info) override {
+    if (info.first_step > 0) {
+      keep_lines_before(log_path_, info.first_step, step_of_text);
+      keep_lines_before(metrics_path_, info.first_step, step_of_json);
+    }
+    const auto mode = info.first_step > 0 ? std::ios::app : std::ios::trunc;
+    log_ = open(log_path_, mode);
+    metrics_ = open(metrics_path_, mode);
+  }
   void on_step_end(const StepMetrics& m) override {
     log_ << m.step << " train " << strprintf("%.6f", m.loss) << std::endl;
     metrics_ << metrics_json(m) << std::endl;
   }
+  void on_checkpoint(const CheckpointNote& note) override { metrics_ << checkpoint_json(note) << std::endl; }
   void on_validation(int64_t step, double loss) override {
     log_ << step << " val " << strprintf("%.6f", loss) << std::endl;
   }
 
  private:
+  std::string log_path_, metrics_path_;
   std::ofstream log_;
   std::ofstream metrics_;
 };
@@ -88,6 +120,14 @@ std::string metrics_json(const StepMetrics& m) {
                                  {"peer_wait_fraction", m.peer_wait_fraction}};
   for (const auto& [name, value] : model_metrics(m)) line[name] = value;
   return line.dump();
+}
+
+std::string checkpoint_json(const CheckpointNote& note) {
+  return nlohmann::ordered_json({{"checkpoint", note.step},
+                                 {"bytes", note.bytes},
+                                 {"stalled_ms", note.stalled_ms},
+                                 {"written_ms", note.written_ms}})
+      .dump();
 }
 
 std::shared_ptr<Hook> make_run_log_hook(const std::string& directory) {

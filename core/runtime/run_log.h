@@ -1,5 +1,6 @@
 // What a run leaves in its folder: log.txt ("<step> train <loss>", "<step> val <loss>"), metrics.jsonl (one object a
-// step) and the trace. Lines are flushed as they are written, so that a crash keeps what was done.
+// step, one a checkpoint) and the trace. Lines are flushed as they are written, so that a crash keeps what was done; a
+// run that goes on from a checkpoint keeps the lines of the steps before it.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,6 +11,8 @@ namespace ranklab {
 
 // One step as metrics.jsonl has it, without a newline.
 std::string metrics_json(const StepMetrics& metrics);
+// A checkpoint as it has it: {"checkpoint": steps done, ...}.
+std::string checkpoint_json(const CheckpointNote& note);
 
 // Creates the folder. Throws kIo naming the path.
 std::shared_ptr<Hook> make_run_log_hook(const std::string& directory);

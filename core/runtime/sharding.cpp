@@ -9,7 +9,7 @@ namespace ranklab {
 namespace {
 
 constexpr int64_t kUnset = -1;
-constexpr int64_t kHighest = 2;
+constexpr int64_t kHighest = 3;
 
 int64_t stage_of_strategy(const std::string& strategy) {
   if (strategy == "no_shard") return 0;
@@ -19,11 +19,8 @@ int64_t stage_of_strategy(const std::string& strategy) {
 }
 
 void check_there(const std::string& asked, int64_t stage) {
-  RANKLAB_CHECK(stage != 3, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "sharing out the parameters (ZeRO stage 3) is not there yet", .got = asked,
-                .want = "--zero-stage 0, 1 (optimizer states) or 2 (gradients, too)");
   RANKLAB_CHECK(stage >= kUnset && stage <= kHighest, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--zero-stage is out of range", .got = asked, .want = "0, 1 or 2");
+                .what = "--zero-stage is out of range", .got = asked, .want = "0, 1, 2 or 3");
 }
 
 }  // namespace
@@ -42,7 +39,7 @@ int resolve_zero_stage(const TrainConfig& c) {
   RANKLAB_CHECK(stage != 0, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--use-distributed-optimizer shares out optimizer states, and another setting forbids it",
                 .got = "--use-distributed-optimizer, " + (c.zero_stage == 0 ? number : words),
-                .want = "--zero-stage 1 or 2", .fix = "leave one of them out");
+                .want = "--zero-stage 1, 2 or 3", .fix = "leave one of them out");
   return static_cast<int>(std::max<int64_t>(stage, 1));
 }
 

@@ -1,5 +1,5 @@
 // How much data-parallel ranks share out (ZeRO, Rajbhandari et al. 2020, arXiv 1910.02054), from the three settings
-// that can say it: 0 nothing, 1 optimizer states, 2 gradients, too. Torch-free. Thread rule: pure.
+// that can say it: 0 nothing, 1 optimizer states, 2 gradients, too, 3 parameters, too. Torch-free. Thread rule: pure.
 #pragma once
 #include "core/runtime/train_config.h"
 

@@ -136,7 +136,8 @@ struct RunPlan {
   Schedule schedule = {};                  // of the actions of every pipeline rank; with pp 1 one stage
   std::vector<int64_t> stage_layers = {};  // layers of each stage of a chain
   int64_t bucket_bytes = 0;
-  int zero_stage = 0;  // 1: optimizer states are shared out over dp (of experts edp), 2: gradients, too
+  int zero_stage =
+      0;  // 1: optimizer states are shared out over dp (of experts edp), 2: gradients, too, 3: parameters, too
   HardwareProfile profile;
 
   int dp() const { return mesh.size(Axis::kDp); }

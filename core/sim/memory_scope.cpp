@@ -41,10 +41,12 @@ void release(void* data) {
   give_block(header, block_bytes);
 }
 
-void raise(std::atomic<int64_t>& peak, int64_t value) {
+bool raise(std::atomic<int64_t>& peak, int64_t value) {
   int64_t seen = peak.load(std::memory_order_relaxed);
-  while (value > seen && !peak.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+  while (value > seen) {
+    if (peak.compare_exchange_weak(seen, value, std::memory_order_relaxed)) return true;
   }
+  return false;
 }
 
 class BookingAllocator : public c10::Allocator {
@@ -67,7 +69,19 @@ class BookingAllocator : public c10::Allocator {
 void MemoryBook::add(MemoryCategory category, int64_t bytes) {
   const auto at = static_cast<size_t>(category);
   raise(peaks_[at], bytes_[at].fetch_add(bytes, std::memory_order_relaxed) + bytes);
-  raise(peak_, total_.fetch_add(bytes, std::memory_order_relaxed) + bytes);
+  if (raise(peak_, total_.fetch_add(bytes, std::memory_order_relaxed) + bytes)) note_peak();
+}
+
+void MemoryBook::note_peak() {
+  for (size_t i = 0; i < bytes_.size(); ++i)
+    at_peak_[i].store(bytes_[i].load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+void MemoryBook::reset_peaks() {
+  for (size_t i = 0; i < bytes_.size(); ++i)
+    peaks_[i].store(bytes_[i].load(std::memory_order_relaxed), std::memory_order_relaxed);
+  peak_.store(total_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  note_peak();
 }
 
 void install_booking_allocator() {

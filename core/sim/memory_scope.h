@@ -23,11 +23,19 @@ class MemoryBook {
   int64_t peak_bytes(MemoryCategory category) const {
     return peaks_[static_cast<size_t>(category)].load(std::memory_order_relaxed);
   }
+  // Of a category when the total was highest. Exact where only the rank's own thread allocates.
+  int64_t bytes_at_peak(MemoryCategory category) const {
+    return at_peak_[static_cast<size_t>(category)].load(std::memory_order_relaxed);
+  }
   void add(MemoryCategory category, int64_t bytes);
+  // The highest from now on.
+  void reset_peaks();
 
  private:
+  void note_peak();
   std::array<std::atomic<int64_t>, static_cast<size_t>(MemoryCategory::kCount)> bytes_{};
   std::array<std::atomic<int64_t>, static_cast<size_t>(MemoryCategory::kCount)> peaks_{};
+  std::array<std::atomic<int64_t>, static_cast<size_t>(MemoryCategory::kCount)> at_peak_{};
   std::atomic<int64_t> total_{0};
   std::atomic<int64_t> peak_{0};
 };

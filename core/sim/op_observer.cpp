@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/sim/op_class.h"
 #include "core/sim/op_cost.h"
+#include "core/sim/recompute_scope.h"
 
 namespace ranklab {
 
@@ -38,7 +39,7 @@ struct OpObserver::State {
 
   void charge(double model_flops, double spent_flops, double bytes, DType dtype) {
     clock.advance(roofline_ns(profile, spent_flops, bytes, dtype));
-    flops += model_flops;
+    if (recompute_depth == 0) flops += model_flops;
     ++ops;
     if (after_op) after_op();
   }
@@ -75,6 +76,7 @@ struct OpObserver::State {
   int64_t ops = 0;
   bool paused = false;
   int scope_depth = 0;
+  int recompute_depth = 0;
   int closed_depth = 0;
   std::vector<Frame> frames;
   std::unordered_map<const char*, Known> known;
@@ -135,6 +137,13 @@ NoCostScope::NoCostScope() {
 
 NoCostScope::~NoCostScope() {
   if (t_state != nullptr) t_state->paused = previous_;
+}
+
+RecomputeScope::RecomputeScope() {
+  if (t_state != nullptr) ++t_state->recompute_depth;
+}
+RecomputeScope::~RecomputeScope() {
+  if (t_state != nullptr) --t_state->recompute_depth;
 }
 
 }  // namespace ranklab

@@ -38,13 +38,15 @@ class FaultyCalls : public FileCalls {
   int rename(const char* from, const char* to) override { return fails("rename") ? -1 : FileCalls::rename(from, to); }
   int unlink(const char* path) override { return fails("unlink") ? -1 : FileCalls::unlink(path); }
 
- private:
+ protected:
   bool fails(const char* name) {
     if (made_++ != fail_at_) return false;
     failed_ = name;
     errno = reason_;
     return true;
   }
+
+ private:
   int fail_at_;
   int reason_;
   int made_ = 0;

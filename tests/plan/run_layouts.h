@@ -142,6 +142,28 @@ inline void dedup(TrainConfig& c) { on_four_nodes(c, "dedup"); }
 inline void dedup_in_a_node(TrainConfig& c) { dedup(c), c.gpus_per_node = 8; }
 inline void rdep(TrainConfig& c) { on_four_nodes(c, "rdep"); }
 
+inline void recompute_selectively(TrainConfig& c) { c.recompute_granularity = "selective"; }
+inline void recompute_all(TrainConfig& c) { c.recompute_granularity = "full"; }
+template <int kLayers>
+inline void recompute_first(TrainConfig& c) {
+  recompute_all(c);
+  c.recompute_num_layers = kLayers;
+}
+template <int kLayers>
+inline void recompute_together(TrainConfig& c) {
+  recompute_first<kLayers>(c);
+  c.recompute_method = "uniform";
+}
+template <void (*kFirst)(TrainConfig&), void (*kThen)(TrainConfig&)>
+inline void both(TrainConfig& c) {
+  kFirst(c);
+  kThen(c);
+}
+
+inline void bf16(TrainConfig& c) {
+  c.params_dtype = "fp32";
+  c.bf16 = true;
+}
 template <int kStage>
 inline void zero(TrainConfig& c) {
   c.zero_stage = kStage;

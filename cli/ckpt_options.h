@@ -1,0 +1,18 @@
+// Texts of options that several subcommands of `ranklab ckpt` share. Thread rule: pure functions.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/checkpoint/tensor_type.h"
+
+namespace ranklab {
+
+// "fp32", "fp64", "bf16", "fp16"; none for "". Throws kInvalidArgument.
+std::optional<TensorType> parse_tensor_type(const std::string& text);
+std::string short_name(TensorType type);
+
+// "5GB" (10^9, as transformers has it), "512MiB", "1000". Throws kInvalidArgument.
+uint64_t parse_bytes(const std::string& flag, const std::string& text);
+
+}  // namespace ranklab

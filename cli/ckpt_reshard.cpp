@@ -1,0 +1,174 @@
+// ranklab ckpt reshard: a checkpoint's files as the ranks of another layout would have written them. What the model is
+// stays the same, bit for bit: any layout loads any checkpoint, so this is for those who read the files themselves, and
+// for ranks that should each find what they need in a file of their own.
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/ckpt_subcommands.h"
+#include "cli/config_options.h"
+#include "cli/json_output.h"
+#include "cli/pipeline_text.h"
+#include "cli/saved_model.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/checkpoint/checkpoint_writer.h"
+#include "core/checkpoint/run_folder.h"
+#include "core/checkpoint/run_lock.h"
+#include "core/checkpoint/tensor_files.h"
+#include "core/plan/planned_shards.h"
+#include "core/runtime/checkpoint_settings.h"
+
+namespace ranklab {
+namespace {
+
+struct Reshard {
+  std::unique_ptr<ConfigOptions> options;
+  std::string from, to;
+  bool json = false;
+};
+
+// What of the saved settings decides who owns what; the layout is the flags' alone.
+bool shapes_pieces(const std::string& key) {
+  for (const char* one : {"train.params_dtype", "train.bf16", "optim.optimizer", "parallel.ddp_bucket_bytes"}) {
+    if (key == one) return true;
+  }
+  return false;
+}
+
+// The saved settings below the user's flags. The batch is one that the layout divides: it is not what is saved.
+RunPlan plan_of(const Checkpoint& checkpoint, ConfigOptions& options) {
+  const CheckpointManifest& manifest = checkpoint.manifest();
+  for (const auto& [key, text] : settings_of(model_of(manifest, checkpoint.folder()))) options.set(key, text);
+  for (const auto& [key, text] : manifest.config) {
+    if (shapes_pieces(key)) options.set(key, text);
+  }
+  TrainConfig config = options.config();
+  const bool sized =
+      std::ranges::any_of(std::initializer_list<const char*>{"world_size", "tp", "pp", "dp", "ep", "etp"},
+                          [&](const char* size) { return options.given(std::string("parallel.") + size); });
+  if (!sized) config.parallel = {.world = 1};
+  if (sized && !options.given("parallel.world_size"))
+    config.parallel.world = config.parallel.tp * config.parallel.pp * std::max(1, config.parallel.dp);
+  RANKLAB_CHECK(config.sharding_instances == 1, ErrorKind::kInvalidArgument, .where = "ckpt reshard",
+                .what = "copies of shards are not written", .got = std::to_string(config.sharding_instances),
+                .want = "--num-distributed-optimizer-instances 1");
+  const int split = config.parallel.tp * config.parallel.pp;
+  config.micro_batch_size = 1;
+  config.num_microbatches = 0;
+  config.global_batch_size = int64_t{4} * config.parallel.world / std::max(1, split) * config.parallel.pp;
+  return options.resolve(config);
+}
+
+class Resharder {
+ public:
+  Resharder(const Checkpoint& checkpoint, const RunPlan& plan) : checkpoint_(checkpoint), plan_(plan) {
+    for (const auto& [name, tensor] : checkpoint.manifest().tensors) kinds_.insert(name.substr(0, name.find('/')));
+    kinds_.erase("weight");
+    kinds_.erase("buffer");
+  }
+
+  CheckpointManifest write(CheckpointWriter& writer) const {
+    CheckpointManifest manifest = checkpoint_.manifest();
+    manifest.files.clear();
+    manifest.tensors.clear();
+    manifest.layout = layout_sizes(plan_);
+    const SettingTexts now = all_settings(plan_.config);
+    for (auto& [key, text] : manifest.config) {
+      if (key.starts_with("parallel.")) text = now.at(key);
+    }
+    for (int rank = 0; rank < plan_.mesh.world_size(); ++rank) {
+      const CheckpointManifest part = write_rank(writer, rank);
+      merge_part(manifest, part, writer.temporary_folder());
+    }
+    check_complete(manifest);
+    return manifest;
+  }
+
+ private:
+  CheckpointManifest write_rank(CheckpointWriter& writer, int rank) const {
+    std::vector<PieceToWrite> pieces;
+    std::vector<std::vector<std::byte>> bytes;
+    const auto add = [&](const std::string& name, const std::vector<int64_t>& shape, const TensorSlice& slice) {
+      if (!checkpoint_.has(name)) return;  // moments of imported weights
+      const TensorType type = checkpoint_.tensor(name).type;
+      bytes.emplace_back(static_cast<uint64_t>(slice.elements()) * size_bytes(type));
+      checkpoint_.read(name, slice, bytes.back());
+      pieces.push_back({.tensor = name, .type = type, .shape = shape, .slice = slice, .bytes = bytes.back()});
+    };
+    for (const PlannedPiece& piece : planned_pieces(plan_, rank)) {
+      add("weight/" + piece.parameter, piece.shape, piece.slice);
+      for (const std::string& kind : kinds_) add(kind + "/" + piece.parameter, piece.shape, piece.slice);
+    }
+    const std::vector<int64_t> experts = {plan_.config.model.moe.num_experts};
+    for (const std::string& buffer : planned_buffers(plan_, rank))
+      add("buffer/" + buffer, experts, whole_slice(experts));
+    return writer.write_file(rank, pieces);
+  }
+
+  void check_complete(const CheckpointManifest& manifest) const {
+    for (const auto& [name, tensor] : checkpoint_.manifest().tensors) {
+      const auto found = manifest.tensors.find(name);
+      if (found == manifest.tensors.end() || found->second.shape != tensor.shape)
+        refuse_checkpoint_file(checkpoint_.folder(), "tensor " + quote(name) + " is not the model's",
+                               shape_text(tensor.shape), "a tensor of the model of its settings");
+    }
+  }
+
+  const Checkpoint& checkpoint_;
+  const RunPlan& plan_;
+  std::set<std::string> kinds_;  // of moments
+};
+
+int run_reshard(Reshard& asked) {
+  const Checkpoint checkpoint(checkpoint_named(asked.from));
+  const RunPlan plan = plan_of(checkpoint, *asked.options);
+  make_empty_folder(asked.to);
+  const RunLock lock(asked.to);
+  CheckpointWriter writer(asked.to, checkpoint.manifest().step, std::to_string(::getpid()));
+  writer.begin();
+  CheckpointManifest manifest;
+  try {
+    manifest = Resharder(checkpoint, plan).write(writer);
+    writer.publish(manifest);
+  } catch (...) {
+    writer.discard();
+    throw;
+  }
+  uint64_t bytes = 0;
+  for (const CheckpointFile& file : manifest.files) bytes += file.bytes;
+  const std::string folder = writer.published_folder();
+  if (asked.json) {
+    const nlohmann::ordered_json data = {{"checkpoint", folder},
+                                         {"layout", manifest.layout},
+                                         {"files", manifest.files.size()},
+                                         {"tensors", manifest.tensors.size()},
+                                         {"bytes", bytes}};
+    std::fputs(json_result(data).c_str(), stdout);
+    return 0;
+  }
+  std::printf("%s: %s\n", checkpoint.folder().c_str(), origin_text(checkpoint.manifest()).c_str());
+  std::printf("%s: %s\n", folder.c_str(), origin_text(manifest).c_str());
+  std::printf("  %zu tensors in %zu files, %s\n", manifest.tensors.size(), manifest.files.size(),
+              human_bytes(static_cast<double>(bytes)).c_str());
+  return 0;
+}
+
+}  // namespace
+
+CkptSubcommand add_ckpt_reshard(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("reshard", "write a checkpoint's files as another layout would");
+  auto asked = std::make_shared<Reshard>();
+  command->add_option("CHECKPOINT", asked->from, "a checkpoint, or a folder of them: its newest")->required();
+  command->add_option("OUT", asked->to, "the folder of checkpoints to make: new or empty")->required();
+  command->add_flag("--json", asked->json, "print one JSON object");
+  asked->options = std::make_unique<ConfigOptions>(*command);
+  return {command, [asked] { return run_reshard(*asked); }};
+}
+
+}  // namespace ranklab

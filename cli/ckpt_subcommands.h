@@ -1,0 +1,18 @@
+// The subcommands of `ranklab ckpt` that write something, a file each: they are declared on `app`, and what they do is
+// run when they were named. A new one is a file and a row in ckpt_command.cpp.
+#pragma once
+#include "cli/command.h"
+
+namespace ranklab {
+
+struct CkptSubcommand {
+  CLI::App* app = nullptr;
+  CommandAction action = {};
+};
+
+CkptSubcommand add_ckpt_export(CLI::App& app);
+CkptSubcommand add_ckpt_import(CLI::App& app);
+CkptSubcommand add_ckpt_convert(CLI::App& app);
+CkptSubcommand add_ckpt_reshard(CLI::App& app);
+
+}  // namespace ranklab

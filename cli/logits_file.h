@@ -1,0 +1,14 @@
+// What a model says of a fixed text, in a file that other programs read: safetensors with "tokens" [S] and "logits"
+// [S, V], fp32 (fp64 of fp64 models). Thread rule: every rank of the model calls it; rank 0 writes.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/model/causal_lm.h"
+
+namespace ranklab {
+
+void write_logits(CausalLm& model, const std::vector<int64_t>& tokens, int global_rank, const std::string& path);
+
+}  // namespace ranklab

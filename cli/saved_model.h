@@ -1,0 +1,30 @@
+// The model that a folder of the user's holds: a checkpoint (or a folder of checkpoints: its newest), or a Hugging Face
+// folder. Thread rule: one thread.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/tensor_source.h"
+#include "core/model/model_config.h"
+
+namespace ranklab {
+
+// Every setting of a model by key, those of training among them (the preset's name is none of them).
+std::map<std::string, std::string> settings_of(const ModelConfig& model);
+// The model of a checkpoint's settings; `path` is for messages. Throws kBadFile naming the setting.
+ModelConfig model_of(const CheckpointManifest& manifest, const std::string& path);
+
+struct SavedModel {
+  std::string kind = {};  // "checkpoint", or the architecture of a Hugging Face folder
+  ModelConfig config = {};
+  std::unique_ptr<Checkpoint> checkpoint = {};  // null for a Hugging Face folder
+  std::unique_ptr<TensorSource> tensors = {};   // "weight/NAME", ...
+  std::vector<std::string> notes = {};
+};
+// Throws kInvalidArgument when it is neither, kBadFile, kIo.
+SavedModel open_saved_model(const std::string& folder);
+
+}  // namespace ranklab

@@ -1,0 +1,76 @@
+#include "cli/write_checkpoint.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "cli/saved_model.h"
+#include "core/base/atomic_file.h"
+#include "core/base/text.h"
+#include "core/checkpoint/checkpoint_writer.h"
+#include "core/checkpoint/run_lock.h"
+#include "core/checkpoint/tensor_files.h"
+#include "core/runtime/config_fields.h"
+
+namespace ranklab {
+namespace {
+
+// The settings of the model alone: what else there is, is the user's.
+std::string model_toml(const ModelConfig& model, bool fp64) {
+  std::string text, table;
+  const auto settings = settings_of(model);
+  for (const ConfigField& field : config_fields()) {
+    const auto setting = settings.find(field.key);
+    if (setting == settings.end()) continue;
+    const size_t dot = field.key.find('.');
+    if (table != field.key.substr(0, dot)) text += "[" + (table = field.key.substr(0, dot)) + "]\n";
+    const bool quoted = field.type == ConfigField::Type::kText;
+    text += field.key.substr(dot + 1) + " = " + (quoted ? quote(setting->second) : setting->second) + "\n";
+  }
+  return fp64 ? text + "[train]\nparams_dtype = \"fp64\"\n" : text;
+}
+
+bool has_fp64(const TensorSource& source) {
+  return std::ranges::any_of(source.tensors(), [](const TensorInfo& t) { return t.type == TensorType::kF64; });
+}
+
+}  // namespace
+
+WrittenCheckpoint write_checkpoint(const TensorSource& source, CheckpointManifest manifest, const ModelConfig& model,
+                                   const std::string& run_folder) {
+  make_empty_folder(run_folder);
+  const RunLock lock(run_folder);
+  WrittenCheckpoint written{.settings = run_folder + "/model.toml", .tensors = source.tensors().size()};
+  std::vector<std::vector<std::byte>> bytes;
+  std::vector<PieceToWrite> pieces;
+  for (const TensorInfo& tensor : source.tensors()) {
+    bytes.push_back(source.read(tensor.name));
+    written.bytes += bytes.back().size();
+    pieces.push_back({.tensor = tensor.name,
+                      .type = tensor.type,
+                      .shape = tensor.shape,
+                      .slice = whole_slice(tensor.shape),
+                      .bytes = bytes.back()});
+  }
+  CheckpointWriter writer(run_folder, manifest.step, std::to_string(::getpid()));
+  writer.begin();
+  try {
+    merge_part(manifest, writer.write_file(0, pieces), run_folder);
+    writer.publish(manifest);
+  } catch (...) {
+    writer.discard();
+    throw;
+  }
+  write_file_atomically(written.settings, model_toml(model, has_fp64(source)),
+                        {.where = "checkpoint", .what = "cannot write the settings", .fix = "check the folder"});
+  written.folder = writer.published_folder();
+  return written;
+}
+
+WrittenCheckpoint write_imported(const TensorSource& source, const ModelConfig& model, const std::string& run_folder) {
+  return write_checkpoint(source, {.model = settings_of(model)}, model, run_folder);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,27 @@
+// Tensors of any source as a checkpoint of format v2 (core/checkpoint/manifest.h): step 0, in one file, with the
+// model's settings in the manifest and, for `ranklab train --config`, in model.toml. Thread rule: one thread.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "core/checkpoint/manifest.h"
+#include "core/checkpoint/tensor_source.h"
+#include "core/model/model_config.h"
+
+namespace ranklab {
+
+struct WrittenCheckpoint {
+  std::string folder = {};    // of the checkpoint: OUT/step_00000000
+  std::string settings = {};  // OUT/model.toml
+  size_t tensors = 0;
+  uint64_t bytes = 0;  // of tensors
+};
+
+// All tensors of `source`, under their names. `manifest` says the rest. Throws kInvalidArgument when `run_folder` is
+// not empty, kIo.
+WrittenCheckpoint write_checkpoint(const TensorSource& source, CheckpointManifest manifest, const ModelConfig& model,
+                                   const std::string& run_folder);
+// ... of weights alone, from elsewhere.
+WrittenCheckpoint write_imported(const TensorSource& source, const ModelConfig& model, const std::string& run_folder);
+
+}  // namespace ranklab

@@ -1,0 +1,50 @@
+// A checkpoint that lies on the disk (manifest.h), opened for reading: any slice of any tensor, put together from the
+// pieces that some other layout wrote. Opening checks all but the tensors' bytes: the manifest, that every file is the
+// one it names (size, hash of the header), that the pieces of each tensor cover it exactly once. Bytes are checked
+// against their chunk's hash as they are read. Cost: opening reads the headers; reading a slice reads, of each piece,
+// from the first to the last element that is wanted. Thread rule: const calls from any thread.
+#pragma once
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/checkpoint/manifest.h"
+#include "core/checkpoint/safetensors.h"
+
+namespace ranklab {
+
+class Checkpoint {
+ public:
+  // Throws kIo, or kBadFile naming the file and what is wrong.
+  explicit Checkpoint(std::string folder);
+
+  const std::string& folder() const { return folder_; }
+  const CheckpointManifest& manifest() const { return manifest_; }
+  uint64_t file_bytes() const;  // of all files that hold tensors
+
+  bool has(const std::string& name) const { return manifest_.tensors.contains(name); }
+  const StoredTensor& tensor(const std::string& name) const;  // throws kBadFile with the nearest name
+
+  // Fills `out` with the slice's elements, in the tensor's own type; padding is zero. Throws kBadFile when a chunk is
+  // damaged, kInvalidArgument when it is no slice of the tensor or `out` has another size.
+  void read(const std::string& name, const TensorSlice& wanted, std::span<std::byte> out) const;
+  std::vector<std::byte> read(const std::string& name) const;  // all of it
+
+  // Reads every byte. Throws kBadFile naming the first damaged chunk's file, tensor and place.
+  void verify() const;
+  const std::map<std::string, std::unique_ptr<SafetensorsFile>>& files() const { return files_; }
+
+ private:
+  void open(const CheckpointFile& file);
+  void check_pieces(const std::string& name, const StoredTensor& tensor) const;
+  std::string manifest_path() const { return folder_ + "/" + kManifestName; }
+
+  std::string folder_;
+  CheckpointManifest manifest_;
+  std::map<std::string, std::unique_ptr<SafetensorsFile>> files_;
+};
+
+}  // namespace ranklab

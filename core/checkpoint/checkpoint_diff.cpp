@@ -1,0 +1,79 @@
+#include "core/checkpoint/checkpoint_diff.h"
+
+#include <set>
+
+namespace ranklab {
+namespace {
+
+using Kind = TensorDifference::Kind;
+
+const StoredTensor* find(const Checkpoint& checkpoint, const std::string& name) {
+  const auto found = checkpoint.manifest().tensors.find(name);
+  return found == checkpoint.manifest().tensors.end() ? nullptr : &found->second;
+}
+
+std::string describe(const StoredTensor* tensor) {
+  return tensor == nullptr ? "" : std::string(name(tensor->type)) + " " + shape_text(tensor->shape);
+}
+
+TensorDifference compare(const Checkpoint& a, const Checkpoint& b, const std::string& name) {
+  const StoredTensor *in_a = find(a, name), *in_b = find(b, name);
+  TensorDifference difference{.name = name, .a = describe(in_a), .b = describe(in_b)};
+  if (in_a == nullptr || in_b == nullptr) {
+    difference.kind = in_b == nullptr ? Kind::kOnlyInA : Kind::kOnlyInB;
+  } else if (in_a->type != in_b->type) {
+    difference.kind = Kind::kType;
+  } else if (in_a->shape != in_b->shape) {
+    difference.kind = Kind::kShape;
+  } else {
+    difference.elements = static_cast<uint64_t>(shape_elements(in_a->shape));
+    difference.has_values = is_float(in_a->type);
+    compare_elements(in_a->type, in_a->shape, 0, a.read(name), b.read(name), difference);
+  }
+  return difference;
+}
+
+void compare_texts(const std::map<std::string, std::string>& a, const std::map<std::string, std::string>& b,
+                   std::set<std::string>& keys) {
+  for (const auto* one : {&a, &b}) {
+    const auto& other = one == &a ? b : a;
+    for (const auto& [key, value] : *one) {
+      const auto found = other.find(key);
+      if (found == other.end() || found->second != value) keys.insert(key);
+    }
+  }
+}
+
+}  // namespace
+
+CheckpointDifference diff_checkpoints(const Checkpoint& a, const Checkpoint& b) {
+  const CheckpointManifest &left = a.manifest(), &right = b.manifest();
+  CheckpointDifference result;
+  const auto progress = [&](const char* what, int64_t in_a, int64_t in_b) {
+    if (in_a == in_b) return;
+    result.progress.push_back(std::string(what) + ": " + std::to_string(in_a) + " in a, " + std::to_string(in_b) +
+                              " in b");
+  };
+  progress("step", left.step, right.step);
+  progress("updates", left.updates, right.updates);
+  progress("consumed samples", left.consumed_samples, right.consumed_samples);
+  std::set<std::string> keys, names;
+  compare_texts(left.config, right.config, keys);
+  compare_texts(left.data, right.data, keys);
+  if (left.layout != right.layout) keys.insert("layout");
+  result.settings.assign(keys.begin(), keys.end());
+  for (const CheckpointManifest* manifest : {&left, &right}) {
+    for (const auto& [name, tensor] : manifest->tensors) names.insert(name);
+  }
+  for (const std::string& name : names) {
+    TensorDifference difference = compare(a, b, name);
+    if (difference.kind == Kind::kValues && difference.differing == 0) {
+      ++result.same_tensors;
+    } else {
+      result.tensors.push_back(std::move(difference));
+    }
+  }
+  return result;
+}
+
+}  // namespace ranklab

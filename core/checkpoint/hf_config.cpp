@@ -1,0 +1,163 @@
+#include "core/checkpoint/hf_config.h"
+
+#include <set>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/checkpoint/hf_keys.h"
+#include "core/checkpoint/hf_rope.h"
+#include "core/checkpoint/read_only_file.h"
+
+namespace ranklab {
+namespace {
+
+// They say nothing of what the model computes.
+const std::set<std::string> kWithoutMeaning = {"architectures",
+                                               "model_type",
+                                               "auto_map",
+                                               "transformers_version",
+                                               "torch_dtype",
+                                               "dtype",
+                                               "use_cache",
+                                               "bos_token_id",
+                                               "eos_token_id",
+                                               "pad_token_id",
+                                               "_name_or_path",
+                                               "attention_dropout",
+                                               "pretraining_tp",
+                                               "output_router_logits",
+                                               "router_jitter_noise",
+                                               "router_aux_loss_coef",
+                                               "ep_size",
+                                               "task_specific_params",
+                                               "n_ctx",
+                                               "summary_activation",
+                                               "summary_first_dropout",
+                                               "summary_proj_to_labels",
+                                               "summary_type",
+                                               "summary_use_proj",
+                                               "reorder_and_upcast_attn",
+                                               "attn_pdrop",
+                                               "return_dict",
+                                               "output_hidden_states",
+                                               "output_attentions",
+                                               "chunk_size_feed_forward",
+                                               "id2label",
+                                               "label2id",
+                                               "is_encoder_decoder",
+                                               "problem_type",
+                                               "qk_head_dim",
+                                               "rope_theta",
+                                               "rope_scaling",
+                                               "rope_parameters",
+                                               "rope_interleave",
+                                               "partial_rotary_factor",
+                                               "quantization_config",
+                                               "head_dim"};
+
+const char* torch_name(TensorType type) {
+  switch (type) {
+    case TensorType::kF64:
+      return "float64";
+    case TensorType::kBF16:
+      return "bfloat16";
+    case TensorType::kF16:
+      return "float16";
+    default:
+      return "float32";
+  }
+}
+
+HfJson parse(const std::string& text, const std::string& path) {
+  constexpr int kDeepest = 8;
+  const auto bounded = [&path](int depth, HfJson::parse_event_t, HfJson&) {
+    if (depth > kDeepest)
+      refuse_checkpoint_file(path, "values lie inside values too often", "more than 8 levels", "a config.json");
+    return true;
+  };
+  HfJson file;
+  try {
+    file = HfJson::parse(text, bounded);
+  } catch (const HfJson::exception& error) {
+    refuse_checkpoint_file(path, "this is no JSON", printable(error.what(), 200), "a config.json of transformers");
+  }
+  if (!file.is_object()) refuse_checkpoint_file(path, "this is no JSON object", file.type_name(), "a config.json");
+  return file;
+}
+
+HfValue value_of(const HfJson& file, const std::string& key, const std::string& path) {
+  const auto found = file.find(key);
+  return {found == file.end() ? HfJson() : *found, key, path};
+}
+
+const HfFamily& family_of(const HfJson& file, const std::string& path) {
+  const HfValue list = value_of(file, "architectures", path);
+  if (!list.is_null()) {
+    if (!list.json().is_array() || list.json().size() != 1 || !list.json()[0].is_string()) list.refuse("one name");
+    return hf_family_named(list.json()[0].get<std::string>(), path);
+  }
+  const HfValue type = value_of(file, "model_type", path);
+  for (const HfFamily& family : hf_families()) {
+    if (type.json() == family.model_type) return family;
+  }
+  refuse_checkpoint_file(path, "the file does not say which model this is", "no \"architectures\"",
+                         "\"architectures\": [NAME]");
+}
+
+void read_keys(HfConfig& config, const HfJson& file, const std::string& path) {
+  std::set<std::string> known = kWithoutMeaning;
+  for (const HfKey& key : hf_keys(config.family)) {
+    known.insert(key.key);
+    const auto found = file.find(key.key);
+    if (found == file.end() && key.required)
+      refuse_checkpoint_file(path, "a key is missing", quote(key.key),
+                             "a config.json of " + config.family.architecture);
+    key.set(config.model, HfValue(found == file.end() ? key.absent : *found, key.key, path));
+  }
+  for (const auto& [key, value] : file.items()) {
+    if (!known.contains(key)) config.unknown_keys.push_back(printable(key));
+  }
+}
+
+// Rows of neighbours are how the published weights have them; a file may say that its own are in halves.
+void read_interleaving(HfConfig& config, const HfJson& file, const std::string& path) {
+  const HfValue value = value_of(file, "rope_interleave", path);
+  if (value.is_null() || value.boolean()) return;
+  for (HfRule& rule : config.family.layer_rules) {
+    if (rule.layout != HfLayout::kTransposed) rule.layout = HfLayout::kSame;
+  }
+}
+
+void check(const ModelConfig& model, const std::string& path) {
+  try {
+    validate(model, 1, false);
+    hf_family(model);
+  } catch (const Error& error) {
+    refuse_checkpoint_file(path, "ranklab cannot represent this model: " + error.text().what, error.text().got,
+                           error.text().want);
+  }
+}
+
+}  // namespace
+
+std::string hf_config_json(const ModelConfig& config, const HfFamily& family, TensorType type) {
+  HfJson file = {{"architectures", {family.architecture}}, {"model_type", family.model_type}};
+  for (const HfKey& key : hf_keys(family)) file[key.key] = key.get(config);
+  write_hf_rope(file, config);
+  file["torch_dtype"] = torch_name(type);
+  return file.dump(2) + "\n";
+}
+
+HfConfig read_hf_config(const std::string& text, const std::string& path) {
+  const HfJson file = parse(text, path);
+  HfConfig config{.family = family_of(file, path)};
+  const HfValue quantized = value_of(file, "quantization_config", path);
+  if (!quantized.is_null()) quantized.refuse("none: weights that are not quantized");
+  read_keys(config, file, path);
+  read_hf_rope(config.model, file, path);
+  read_interleaving(config, file, path);
+  check(config.model, path);
+  return config;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,25 @@
+// The config.json of a Hugging Face folder (github.com/huggingface/transformers, "PretrainedConfig") and the model it
+// describes. What the file says and ranklab has not (a sliding window, another activation, quantized weights, ...) is
+// refused by the key's name; keys that are not known are listed, for the user to judge. Thread rule: pure functions.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/checkpoint/hf_family.h"
+#include "core/checkpoint/tensor_type.h"
+#include "core/model/model_config.h"
+
+namespace ranklab {
+
+// `type` of the weights in the folder.
+std::string hf_config_json(const ModelConfig& config, const HfFamily& family, TensorType type);
+
+struct HfConfig {
+  ModelConfig model = {};
+  HfFamily family = {};  // of hf_families(), with the layout that the file asks for
+  std::vector<std::string> unknown_keys = {};
+};
+// Throws kBadFile naming `path` and the key.
+HfConfig read_hf_config(const std::string& text, const std::string& path);
+
+}  // namespace ranklab

@@ -1,0 +1,146 @@
+#include "core/checkpoint/hf_export.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/checkpoint/element_convert.h"
+#include "core/checkpoint/hf_config.h"
+#include "core/checkpoint/hf_mapping.h"
+#include "core/checkpoint/hf_transform.h"
+#include "core/checkpoint/tensor_files.h"
+
+namespace ranklab {
+namespace {
+
+// Every file of a sharded model is named like this.
+std::string shard_name(size_t index, size_t count) {
+  if (count == 1) return "model.safetensors";
+  return strprintf("model-%05zu-of-%05zu.safetensors", index + 1, count);
+}
+
+class Exporter {
+ public:
+  Exporter(const TensorSource& ours, const ModelConfig& config, const HfExportOptions& options)
+      : ours_(ours), config_(config), options_(options), family_(hf_family(config)), map_(hf_mapping(config, family_)) {
+    check_ours();
+    for (const HfTensor& tensor : map_) {
+      for (const HfPart& part : tensor.parts) {
+        if (part.kind != HfPartKind::kTiedCopy) add(tensor, part);
+      }
+    }
+  }
+
+  HfExported write(const std::string& folder) {
+    make_empty_folder(folder);
+    HfExported result{.architecture = family_.architecture, .tensors = theirs_.size()};
+    const auto files = files_of_at_most(theirs_, options_.max_shard_bytes);
+    nlohmann::ordered_json places = nlohmann::ordered_json::object();
+    for (size_t i = 0; i < files.size(); ++i) {
+      result.files.push_back(shard_name(i, files.size()));
+      write_tensors(folder + "/" + result.files.back(), files[i], [this](const TensorInfo& t) { return bytes_of(t); },
+                    {.metadata = {{"format", "pt"}}, .durable = options_.durable});
+      for (const TensorInfo& tensor : files[i]) {
+        places[tensor.name] = result.files.back();
+        result.bytes += static_cast<uint64_t>(elements_of(tensor)) * size_bytes(tensor.type);
+      }
+    }
+    if (files.size() > 1) {
+      const nlohmann::ordered_json index = {{"metadata", {{"total_size", result.bytes}}}, {"weight_map", places}};
+      write_text(folder, "model.safetensors.index.json", index.dump(2) + "\n", result);
+    }
+    write_text(folder, "config.json", hf_config_json(config_, family_, main_type_), result);
+    return result;
+  }
+
+ private:
+  using Place = std::pair<const HfTensor*, const HfPart*>;
+
+  static int64_t elements_of(const TensorInfo& tensor) {
+    int64_t elements = 1;
+    for (const int64_t size : tensor.shape) elements *= size;
+    return elements;
+  }
+
+  // A router without a bias is one whose bias is zero.
+  bool is_made_up(const HfTensor& tensor) const {
+    return tensor.ours.starts_with("buffer/") && ours_.find(tensor.ours) == nullptr && !config_.moe.expert_bias;
+  }
+
+  void check_ours() const {
+    std::set<std::string> known;
+    for (const HfTensor& tensor : map_) {
+      known.insert(tensor.ours);
+      if (is_made_up(tensor)) continue;
+      const TensorInfo& stored = ours_.tensor(tensor.ours);
+      if (stored.shape != tensor.shape || !is_float_target(stored.type))
+        refuse_checkpoint_file(ours_.where(), "tensor " + quote(tensor.ours) + " is not what the model has",
+                               stored.describe(), "floats of shape " + shape_text(tensor.shape));
+    }
+    for (const TensorInfo& tensor : ours_.tensors()) {
+      const bool counts = tensor.name.starts_with("weight/") || tensor.name.starts_with("buffer/");
+      if (counts && !known.contains(tensor.name))
+        refuse_checkpoint_file(ours_.where(), "the model has no such parameter", quote(tensor.name),
+                               "the parameters of its settings");
+    }
+  }
+
+  void add(const HfTensor& tensor, const HfPart& part) {
+    const TensorType stored = is_made_up(tensor) ? TensorType::kF32 : ours_.tensor(tensor.ours).type;
+    TensorType type = options_.type.value_or(stored);
+    if (part.keeps_fp32) type = TensorType::kF32;
+    if (theirs_.empty()) main_type_ = type;
+    theirs_.push_back({part.name, type, part.shape});
+    places_[part.name] = {&tensor, &part};
+  }
+
+  std::vector<std::byte> bytes_of(const TensorInfo& theirs) {
+    const auto& [tensor, part] = places_.at(theirs.name);
+    read_ours(*tensor);
+    return convert_elements(held_type_, to_theirs(*part, held_, tensor->shape, size_bytes(held_type_)), theirs.type);
+  }
+
+  // The parts of one of ours come one behind the other.
+  void read_ours(const HfTensor& tensor) {
+    if (held_name_ == tensor.ours) return;
+    held_name_ = tensor.ours;
+    if (is_made_up(tensor)) {
+      held_type_ = TensorType::kF32;
+      held_.assign(static_cast<size_t>(tensor.shape[0]) * sizeof(float), std::byte{0});
+      return;
+    }
+    held_type_ = ours_.tensor(tensor.ours).type;
+    held_ = ours_.read(tensor.ours);
+  }
+
+  void write_text(const std::string& folder, const std::string& name, const std::string& text, HfExported& result) {
+    write_file_atomically(folder + "/" + name, text,
+                          {.where = "Hugging Face", .what = "cannot write the file", .fix = "check the folder"},
+                          {.durable = options_.durable});
+    result.files.push_back(name);
+  }
+
+  const TensorSource& ours_;
+  const ModelConfig& config_;
+  const HfExportOptions& options_;
+  const HfFamily& family_;
+  std::vector<HfTensor> map_;
+  std::vector<TensorInfo> theirs_;
+  std::map<std::string, Place> places_;
+  TensorType main_type_ = TensorType::kF32;
+  std::string held_name_;
+  TensorType held_type_ = TensorType::kF32;
+  std::vector<std::byte> held_;
+};
+
+}  // namespace
+
+HfExported export_hf(const TensorSource& ours, const ModelConfig& config, const std::string& folder,
+                     const HfExportOptions& options) {
+  return Exporter(ours, config, options).write(folder);
+}
+
+}  // namespace ranklab

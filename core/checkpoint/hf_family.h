@@ -1,0 +1,46 @@
+// The families of models that Hugging Face's transformers (github.com/huggingface/transformers) and ranklab both have,
+// and the names their modules bear there: Llama, GPT-2, Mixtral (arXiv 2401.04088) and DeepSeek-V3 (arXiv 2412.19437,
+// with the names of the published weights, which the classes of transformers read). A family is one table of rules.
+// Thread rule: immutable.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/model/model_config.h"
+
+namespace ranklab {
+
+// How a module's matrix stands in their files.
+enum class HfLayout {
+  kSame,
+  kTransposed,  // [in, out], the Conv1D of GPT-2
+  // Rows of a head that carry position are neighbours that turn together: row 2i is our i, row 2i + 1 our i + n/2.
+  kNeighboursPerHead,
+  kNeighboursAtEnd,  // ... of one head: the last rows of the matrix
+};
+
+// One module of ours (as in module_table.h, without ".weight", of a layer without "layers.*.") and theirs: three names
+// are queries, keys and values, two the gate and the other half of a SwiGLU.
+struct HfRule {
+  std::string ours;
+  std::vector<std::string> theirs;
+  HfLayout layout = HfLayout::kSame;
+};
+
+struct HfFamily {
+  std::string architecture;   // "LlamaForCausalLM"
+  std::string model_type;     // "llama"
+  std::string layer_prefix;   // before a layer's number
+  std::vector<HfRule> rules;  // outside layers
+  std::vector<HfRule> layer_rules;
+};
+
+const std::vector<HfFamily>& hf_families();
+// Throws kBadFile listing the families there are.
+const HfFamily& hf_family_named(const std::string& architecture, const std::string& path);
+
+// The family that computes exactly what this model computes. Throws kInvalidArgument naming the setting that no family
+// has. What only training uses (dropout, losses of balancing) is not asked.
+const HfFamily& hf_family(const ModelConfig& config);
+
+}  // namespace ranklab

@@ -1,0 +1,38 @@
+// The tensors of a Hugging Face folder: model.safetensors, or the files that model.safetensors.index.json names. The
+// folder is not trusted: sizes are bounded, files are named plainly and are no links (so nothing outside is read), and
+// the index and the files must name the same tensors. Thread rule: one thread.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/checkpoint/safetensors.h"
+#include "core/checkpoint/tensor_source.h"
+
+namespace ranklab {
+
+// The whole of a file inside the folder. Throws kIo, kBadFile when it is longer than `limit_bytes`.
+std::string read_bounded_file(const std::string& path, uint64_t limit_bytes);
+
+class HfFolder : public TensorSource {
+ public:
+  explicit HfFolder(const std::string& folder);  // throws kIo, kBadFile
+  const std::vector<TensorInfo>& tensors() const override { return tensors_; }
+  std::vector<std::byte> read(const std::string& name) const override;
+  std::string where() const override { return folder_; }
+
+  std::string config_path() const { return folder_ + "/config.json"; }
+  std::string config_text() const;
+
+ private:
+  void add_file(const std::string& file);
+  void read_index(const std::string& path);
+
+  std::string folder_;
+  std::vector<std::unique_ptr<SafetensorsFile>> files_;
+  std::map<std::string, const SafetensorsFile*> places_;
+  std::vector<TensorInfo> tensors_;
+};
+
+}  // namespace ranklab

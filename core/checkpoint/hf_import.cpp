@@ -1,0 +1,120 @@
+#include "core/checkpoint/hf_import.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/checkpoint/element_convert.h"
+#include "core/checkpoint/hf_transform.h"
+
+namespace ranklab {
+namespace {
+
+// What old versions wrote beside the weights: tables that are made again.
+bool is_table(const std::string& name) {
+  return name.ends_with(".rotary_emb.inv_freq") || name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
+}
+
+// "a, b, c and 4 more"
+std::string some(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 3;
+  const std::vector<std::string> first(names.begin(),
+                                       names.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, names.size())));
+  const std::string text = join(first, ", ");
+  return names.size() <= kShown ? text : text + " and " + std::to_string(names.size() - kShown) + " more";
+}
+
+}  // namespace
+
+HfModel::HfModel(const std::string& folder)
+    : folder_(folder), config_(read_hf_config(folder_.config_text(), folder_.config_path())) {
+  if (!config_.unknown_keys.empty())
+    notes_.push_back("keys of config.json that ranklab does not know, passed over: " +
+                     join(config_.unknown_keys, ", "));
+  drop_absent_modules();
+  map_ = hf_mapping(config_.model, config_.family);
+  check_tensors();
+}
+
+// The classes of transformers name MTP modules in the configuration of models that have none.
+void HfModel::drop_absent_modules() {
+  ModelConfig& model = config_.model;
+  if (model.mtp_num_layers == 0) return;
+  const std::string prefix = config_.family.layer_prefix + std::to_string(model.num_layers) + ".";
+  const auto has = [&](const TensorInfo& tensor) { return tensor.name.starts_with(prefix); };
+  if (std::ranges::any_of(folder_.tensors(), has)) return;
+  notes_.push_back("the folder has no tensors of its num_nextn_predict_layers: imported without");
+  model.mtp_num_layers = 0;
+}
+
+// The base model alone has the names without what stands before them.
+std::string HfModel::their_name(const HfPart& part) const {
+  if (folder_.find(part.name) != nullptr) return part.name;
+  const size_t dot = part.name.find('.');
+  const std::string bare = part.name.substr(dot + 1);
+  const bool in_base = part.name.starts_with("transformer.") || part.name.starts_with("model.");
+  return in_base && folder_.find(bare) != nullptr ? bare : part.name;
+}
+
+void HfModel::check_tensors() {
+  std::vector<std::string> missing, left_over;
+  std::set<std::string> known;
+  bool has_fp64 = false;
+  for (const HfTensor& tensor : map_) {
+    for (const HfPart& part : tensor.parts) {
+      const std::string name = their_name(part);
+      known.insert(name);
+      const TensorInfo* found = folder_.find(name);
+      if (found == nullptr) {
+        if (part.kind == HfPartKind::kTensor) missing.push_back(part.name);
+        continue;
+      }
+      if (found->shape != part.shape || !is_float_target(found->type))
+        refuse_checkpoint_file(where(), "tensor " + quote(name) + " is not what config.json says", found->describe(),
+                               "F32, F64, BF16 or F16 of shape " + shape_text(part.shape));
+      if (!part.keeps_fp32) has_fp64 |= found->type == TensorType::kF64;
+      if (&tensor == &map_[0] && part.kind == HfPartKind::kTensor) stored_type_ = found->type;
+    }
+  }
+  for (const TensorInfo& tensor : folder_.tensors()) {
+    if (!known.contains(tensor.name) && !is_table(tensor.name)) left_over.push_back(printable(tensor.name));
+  }
+  if (!missing.empty())
+    refuse_checkpoint_file(where(), "tensors of " + architecture() + " are missing", some(missing), "all of them");
+  if (!left_over.empty())
+    refuse_checkpoint_file(where(), "tensors that " + architecture() + " of this config.json has not", some(left_over),
+                           "none of them");
+  type_ = has_fp64 ? TensorType::kF64 : TensorType::kF32;
+  for (const HfTensor& tensor : map_) tensors_.push_back({tensor.ours, type_, tensor.shape});
+}
+
+std::vector<std::byte> HfModel::read_part(const HfPart& part, TensorType type) const {
+  const TensorInfo& stored = folder_.tensor(their_name(part));
+  return convert_elements(stored.type, folder_.read(stored.name), type);
+}
+
+void HfModel::check_copy(const HfTensor& tensor, const HfPart& part, const std::vector<std::byte>& ours) const {
+  if (folder_.find(their_name(part)) == nullptr || read_part(part, type_) == ours) return;
+  const std::string what = "tensor " + quote(part.name) + " is not the same as " + quote(tensor.parts[0].name);
+  refuse_checkpoint_file(where(), what, "other values", "a copy of it: ranklab shares the two");
+}
+
+std::vector<std::byte> HfModel::read(const std::string& name) const {
+  const auto found = std::ranges::find(map_, name, &HfTensor::ours);
+  if (found == map_.end()) this->tensor(name);  // throws
+  const TensorInfo info{name, type_, found->shape};
+  uint64_t bytes = 0;
+  tensor_bytes(info.shape, info.type, bytes);
+  std::vector<std::byte> ours(bytes);
+  for (const HfPart& part : found->parts) {
+    if (part.kind == HfPartKind::kTensor) {
+      to_ours(part, read_part(part, type_), ours, found->shape, size_bytes(type_));
+    } else {
+      check_copy(*found, part, ours);
+    }
+  }
+  return ours;
+}
+
+}  // namespace ranklab

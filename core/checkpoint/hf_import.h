@@ -1,0 +1,46 @@
+// A Hugging Face folder seen as a checkpoint of ours: config.json as the numbers of a model, and its tensors under our
+// names, put together as they are read. Opening compares every name and shape with the model: what is missing, left
+// over or of another shape is refused by name, so nothing of the folder is silently dropped. Elements become fp32
+// (exactly, from 16 bits), fp64 stays. Cost: a tensor of ours at a time. Thread rule: one thread.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/checkpoint/hf_config.h"
+#include "core/checkpoint/hf_folder.h"
+#include "core/checkpoint/hf_mapping.h"
+#include "core/checkpoint/tensor_source.h"
+
+namespace ranklab {
+
+class HfModel : public TensorSource {
+ public:
+  explicit HfModel(const std::string& folder);  // throws kIo, kBadFile
+
+  const ModelConfig& config() const { return config_.model; }
+  const std::string& architecture() const { return config_.family.architecture; }
+  TensorType type() const { return type_; }                         // of weights
+  TensorType stored_type() const { return stored_type_; }           // ... in the folder
+  const std::vector<std::string>& notes() const { return notes_; }  // what the user should know
+
+  const std::vector<TensorInfo>& tensors() const override { return tensors_; }  // "weight/NAME", "buffer/NAME"
+  std::vector<std::byte> read(const std::string& name) const override;
+  std::string where() const override { return folder_.where(); }
+
+ private:
+  void drop_absent_modules();
+  void check_tensors();
+  std::string their_name(const HfPart& part) const;
+  void check_copy(const HfTensor& tensor, const HfPart& part, const std::vector<std::byte>& ours) const;
+  std::vector<std::byte> read_part(const HfPart& part, TensorType type) const;
+
+  HfFolder folder_;
+  HfConfig config_;
+  std::vector<HfTensor> map_;
+  std::vector<TensorInfo> tensors_;
+  TensorType type_ = TensorType::kF32, stored_type_ = TensorType::kF32;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace ranklab

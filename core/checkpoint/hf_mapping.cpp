@@ -1,0 +1,148 @@
+#include "core/checkpoint/hf_mapping.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/model/module_table.h"
+
+namespace ranklab {
+namespace {
+
+// `text` with its first "*" as a number.
+std::string numbered(std::string text, int64_t number) {
+  const size_t star = text.find('*');
+  return star == std::string::npos ? text : text.replace(star, 1, std::to_string(number));
+}
+
+bool take_prefix(std::string& text, const std::string& prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.erase(0, prefix.size());
+  return true;
+}
+
+class Mapping {
+ public:
+  Mapping(const ModelConfig& config, const HfFamily& family) : c_(config), family_(family) {}
+
+  std::vector<HfTensor> make() {
+    for (const ModuleRow& row : module_table(c_)) {
+      if (!row.tied) add_row(row);
+    }
+    add_copies();
+    return std::move(tensors_);
+  }
+
+ private:
+  void add_row(const ModuleRow& row) {
+    std::string module = row.parameter;
+    const bool in_layer = take_prefix(module, row.mtp ? "mtp.*." : "layers.*.");
+    take_prefix(module, "block.");
+    const size_t dot = module.rfind('.');
+    const std::string suffix = module.substr(dot);  // ".weight" or ".bias"
+    module.resize(dot);
+    const HfRule& rule = find_rule(in_layer ? family_.layer_rules : family_.rules, module, row.parameter);
+    if (!in_layer) {
+      add(row.parameter, row.shape, rule, "", suffix);
+      return;
+    }
+    for (int64_t layer = row.first_layer; layer < row.first_layer + row.layers; ++layer) {
+      const std::string prefix = family_.layer_prefix + std::to_string(row.mtp ? c_.num_layers + layer : layer) + ".";
+      const std::string ours = numbered(row.parameter, layer);
+      for (int64_t expert = 0; expert < row.per_layer; ++expert)
+        add(numbered(ours, expert), row.shape, numbered_rule(rule, expert), prefix, suffix);
+      if (row.part == ModulePart::kRouter && c_.moe.score == RouterScore::kSigmoid) add_router_bias(ours, prefix);
+    }
+  }
+
+  static const HfRule& find_rule(const std::vector<HfRule>& rules, const std::string& module,
+                                 const std::string& parameter) {
+    const auto found = std::ranges::find(rules, module, &HfRule::ours);
+    RANKLAB_CHECK(found != rules.end(), ErrorKind::kInternal, .where = "Hugging Face",
+                  .what = "a family has no name for a parameter", .got = parameter);
+    return *found;
+  }
+
+  static HfRule numbered_rule(HfRule rule, int64_t expert) {
+    for (std::string& name : rule.theirs) name = numbered(name, expert);
+    return rule;
+  }
+
+  // Rows of ours that each of so many of theirs has.
+  std::vector<int64_t> runs(size_t count, int64_t rows) const {
+    if (count == 1) return {rows};
+    if (count == 2) return {rows / 2, rows / 2};
+    const int64_t kv = c_.query_groups() * c_.head_dim();
+    return {rows - 2 * kv, kv, kv};
+  }
+
+  void add(const std::string& parameter, const std::vector<int64_t>& shape, const HfRule& rule,
+           const std::string& prefix, const std::string& suffix) {
+    HfTensor tensor{"weight/" + parameter, shape, {}};
+    int64_t first = 0;
+    const std::vector<int64_t> rows = runs(rule.theirs.size(), shape[0]);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      HfPart part{.name = prefix + rule.theirs[i] + suffix, .shape = shape, .first_row = first, .rows = rows[i]};
+      part.shape[0] = rows[i];
+      if (shape.size() == 2) set_layout(part, rule.layout);
+      tensor.parts.push_back(std::move(part));
+      first += rows[i];
+    }
+    tensors_.push_back(std::move(tensor));
+  }
+
+  void set_layout(HfPart& part, HfLayout layout) const {
+    part.layout = layout;
+    if (layout == HfLayout::kTransposed) std::swap(part.shape[0], part.shape[1]);
+    part.head_rows = layout == HfLayout::kNeighboursPerHead ? c_.mla.query_head_dim() : part.rows;
+    part.turned = c_.mla.qk_pos_emb_head_dim;
+  }
+
+  // The bias of a router that has none is zero.
+  void add_router_bias(const std::string& router, const std::string& prefix) {
+    const std::string name = router.substr(0, router.rfind('.')) + ".bias";
+    const std::vector<int64_t> shape = {c_.moe.num_experts};
+    tensors_.push_back({"buffer/" + name,
+                        shape,
+                        {{.name = prefix + "mlp.gate.e_score_correction_bias",
+                          .shape = shape,
+                          .rows = shape[0],
+                          .keeps_fp32 = true}}});
+  }
+
+  void add_copy(const std::string& ours, const std::string& name, HfPartKind kind) {
+    HfTensor& tensor = *std::ranges::find(tensors_, "weight/" + ours, &HfTensor::ours);
+    tensor.parts.push_back({.name = name, .shape = tensor.shape, .rows = tensor.shape[0], .kind = kind});
+  }
+
+  void add_copies() {
+    const std::string head = c_.tie_embeddings ? "embedding.weight" : "head.weight";
+    if (c_.tie_embeddings) add_copy(head, "lm_head.weight", HfPartKind::kTiedCopy);
+    for (int64_t k = 0; k < c_.mtp_num_layers; ++k) {
+      const std::string prefix = family_.layer_prefix + std::to_string(c_.num_layers + k) + ".";
+      add_copy("embedding.weight", prefix + "embed_tokens.weight", HfPartKind::kCopy);
+      add_copy(head, prefix + "shared_head.head.weight", HfPartKind::kCopy);
+    }
+  }
+
+  const ModelConfig& c_;
+  const HfFamily& family_;
+  std::vector<HfTensor> tensors_;
+};
+
+}  // namespace
+
+std::vector<HfTensor> hf_mapping(const ModelConfig& config, const HfFamily& family) {
+  return Mapping(config, family).make();
+}
+
+int64_t our_row(const HfPart& part, int64_t row) {
+  if (part.layout != HfLayout::kNeighboursPerHead && part.layout != HfLayout::kNeighboursAtEnd) return row;
+  const int64_t head = row / part.head_rows, in_head = row % part.head_rows, plain = part.head_rows - part.turned;
+  if (in_head < plain) return row;
+  const int64_t i = in_head - plain;
+  return head * part.head_rows + plain + i / 2 + (i % 2) * (part.turned / 2);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,121 @@
+#include "core/checkpoint/run_folder.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/checkpoint/manifest.h"
+
+namespace ranklab {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kStep = "step_", kSaving = ".saving-", kOld = ".old-";
+constexpr size_t kStepDigits = 8;
+
+[[noreturn]] void refuse_folder(const std::string& what, const std::string& path, const std::string& reason) {
+  throw Error(ErrorKind::kIo, {.where = "checkpoint",
+                               .what = what + " " + quote(path),
+                               .got = reason,
+                               .fix = "check the path and its permissions"});
+}
+
+bool is_folder(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    names.push_back(it->path().filename().string());
+  if (error && error != std::errc::no_such_file_or_directory)
+    refuse_folder("cannot list the folder", folder, error.message());
+  return names;
+}
+
+// Nothing in it is a folder that somebody else put there: rmdir leaves those alone.
+void remove_files(const std::string& folder, FileCalls& calls) {
+  if (!is_folder(folder)) return;
+  for (const std::string& name : names_in(folder)) calls.unlink((folder + "/" + name).c_str());
+  calls.remove_folder(folder.c_str());
+}
+
+}  // namespace
+
+std::string step_folder_name(int64_t step) {
+  std::string digits = std::to_string(step);
+  if (digits.size() < kStepDigits) digits.insert(0, kStepDigits - digits.size(), '0');
+  return std::string(kStep) + digits;
+}
+
+bool parse_step_folder(std::string_view name, int64_t& step) {
+  if (!name.starts_with(kStep)) return false;
+  const std::string_view digits = name.substr(kStep.size());
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  return error == std::errc() && end == digits.data() + digits.size() && step >= 0 && step_folder_name(step) == name;
+}
+
+std::vector<StepFolder> step_folders(const std::string& run_folder) {
+  std::vector<StepFolder> folders;
+  for (const std::string& name : names_in(run_folder)) {
+    StepFolder folder{.path = run_folder + "/" + name};
+    if (parse_step_folder(name, folder.step) && is_folder(folder.path)) folders.push_back(folder);
+  }
+  std::ranges::sort(folders, std::ranges::greater(), &StepFolder::step);
+  return folders;
+}
+
+bool is_checkpoint(const std::string& folder) {
+  std::error_code ignored;
+  return fs::exists(folder + "/" + kManifestName, ignored);
+}
+
+std::string checkpoint_named(const std::string& path) {
+  std::error_code ignored;
+  RANKLAB_CHECK(fs::is_directory(path, ignored), ErrorKind::kInvalidArgument, .where = "checkpoint",
+                .what = "there is no folder of that name", .got = quote(path),
+                .want = "a checkpoint, or the folder that --save wrote them to");
+  if (is_checkpoint(path)) return path;
+  const std::vector<StepFolder> folders = step_folders(path);
+  RANKLAB_CHECK(!folders.empty(), ErrorKind::kInvalidArgument, .where = "checkpoint",
+                .what = "the folder holds no checkpoint", .got = quote(path),
+                .want = std::string(kManifestName) + " in it, or folders such as " + step_folder_name(40));
+  return folders[0].path;
+}
+
+void make_run_folder(const std::string& run_folder) {
+  std::error_code error;
+  fs::create_directories(run_folder, error);
+  if (error || !fs::is_directory(run_folder))
+    refuse_folder("cannot create the folder", run_folder, error ? error.message() : "a file of that name");
+}
+
+void remove_leftovers(const std::string& run_folder, FileCalls& calls) {
+  for (const std::string& name : names_in(run_folder)) {
+    if (name.starts_with(kSaving) || name.starts_with(kOld)) remove_files(run_folder + "/" + name, calls);
+    if (name.starts_with("latest.part")) calls.unlink((run_folder + "/" + name).c_str());
+  }
+}
+
+void remove_checkpoint(const std::string& run_folder, const std::string& name, FileCalls& calls) {
+  const std::string away = run_folder + "/" + std::string(kOld) + name;
+  remove_files(away, calls);  // of a run that was killed here
+  if (calls.rename((run_folder + "/" + name).c_str(), away.c_str()) == 0) remove_files(away, calls);
+}
+
+void prune(const std::string& run_folder, int64_t step, int64_t keep, FileCalls& calls) {
+  int64_t kept = 0;
+  for (const StepFolder& folder : step_folders(run_folder)) {
+    if (folder.step > step || kept++ < keep) continue;
+    remove_checkpoint(run_folder, step_folder_name(folder.step), calls);
+  }
+}
+
+}  // namespace ranklab

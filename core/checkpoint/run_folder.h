@@ -1,0 +1,41 @@
+// The folder that a run keeps its checkpoints in:
+//   step_00000040/   one checkpoint (manifest.h), written under another name and renamed when it is whole
+//   latest           the name of the newest, a hint for people: readers look at the folders themselves
+//   lock             who writes here (run_lock.h)
+//   .saving-...      a checkpoint being written, .old-... one being removed: leftovers when their run is dead
+// Thread rule: reading from any thread; what changes the folder, from the holder of its lock.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/file_calls.h"
+
+namespace ranklab {
+
+std::string step_folder_name(int64_t step);  // "step_00000040"
+bool parse_step_folder(std::string_view name, int64_t& step);
+
+struct StepFolder {
+  int64_t step = 0;
+  std::string path = {};
+};
+// Newest first; none when the folder does not exist. Links are passed over. Throws kIo.
+std::vector<StepFolder> step_folders(const std::string& run_folder);
+
+// Whether this is a checkpoint itself.
+bool is_checkpoint(const std::string& folder);
+// The folder of a checkpoint that a user named: this one, or the newest of this run folder. Throws kInvalidArgument.
+std::string checkpoint_named(const std::string& path);
+
+// Creates the folder and those above it. Throws kIo.
+void make_run_folder(const std::string& run_folder);
+// Removes what runs that are dead left half done. REQUIRES: the lock.
+void remove_leftovers(const std::string& run_folder, FileCalls& calls = system_file_calls());
+// Keeps the checkpoint of `step` and the keep - 1 before it, removes older ones. Newer ones are not this run's.
+void prune(const std::string& run_folder, int64_t step, int64_t keep, FileCalls& calls = system_file_calls());
+// A folder of plain files: renamed to a name that no reader looks at, then removed. What cannot be removed stays.
+void remove_checkpoint(const std::string& run_folder, const std::string& name, FileCalls& calls = system_file_calls());
+
+}  // namespace ranklab

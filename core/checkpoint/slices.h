@@ -1,0 +1,59 @@
+// Which elements of a global tensor a stored piece holds. A rank has the rows `partition` cuts out (core/nn/parameter.h
+// has the same Partition, of torch's world), and a file holds elements [begin, end) of those, row-major: any piece of
+// any layout is a handful of runs of the global tensor, and loading in another layout is copying where the runs of two
+// pieces meet (as PyTorch's DCP and Megatron-Core's dist_checkpointing do, by boxes). Rows past the global size are
+// padding and belong to no run. Cost: a run a row where the cut is not along the first dim. Thread rule: pure.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ranklab {
+
+// The local tensor is the concatenation along `dim` of global index ranges [begin, end). dim -1: all of it.
+struct SlicePartition {
+  int dim = -1;
+  std::vector<std::pair<int64_t, int64_t>> ranges = {};
+  bool operator==(const SlicePartition&) const = default;
+};
+
+struct TensorSlice {
+  SlicePartition partition = {};
+  int64_t begin = 0, end = 0;  // of the local tensor's elements
+  int64_t elements() const { return end - begin; }
+  bool operator==(const TensorSlice&) const = default;
+};
+
+// Elements [global, global + length) of the whole tensor are the slice's own from `at` on.
+struct SliceRun {
+  int64_t global = 0;
+  int64_t at = 0;
+  int64_t length = 0;
+  bool operator==(const SliceRun&) const = default;
+};
+
+// Of a shape with positive sizes whose product fits; else -1.
+int64_t shape_elements(std::span<const int64_t> shape);
+int64_t local_elements(std::span<const int64_t> shape, const SlicePartition& partition);
+// All of a tensor.
+TensorSlice whole_slice(std::span<const int64_t> shape);
+
+// "" when it is a slice of such a tensor, else what is wrong. The functions below require that.
+std::string fault_of_slice(std::span<const int64_t> shape, const TensorSlice& slice);
+
+// Sorted by `global`.
+std::vector<SliceRun> slice_runs(std::span<const int64_t> shape, const TensorSlice& slice);
+
+// Where two slices of one tensor meet: elements `from_at` of the one are `to_at` of the other.
+struct SliceOverlap {
+  int64_t from_at = 0, to_at = 0, length = 0;
+};
+std::vector<SliceOverlap> meet(std::span<const SliceRun> from, std::span<const SliceRun> to);
+
+// "" when the slices hold each of so many elements exactly once, else which element is missing or there twice.
+std::string fault_of_cover(int64_t elements, std::span<const std::vector<SliceRun>> slices);
+
+}  // namespace ranklab

@@ -1,0 +1,26 @@
+// Tensors written as safetensors files of a bounded size: as many tensors to a file as fit, in their order, so that
+// only one file's bytes are in memory. Cost: each tensor is made once. Thread rule: one thread.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/checkpoint/safetensors.h"
+#include "core/checkpoint/tensor_source.h"
+
+namespace ranklab {
+
+// Groups of consecutive tensors, each at most so many bytes (a larger tensor alone).
+std::vector<std::vector<TensorInfo>> files_of_at_most(const std::vector<TensorInfo>& tensors, uint64_t most_bytes);
+
+// `bytes_of` makes the bytes of a tensor of its type and shape.
+WrittenSafetensors write_tensors(const std::string& path, const std::vector<TensorInfo>& tensors,
+                                 const std::function<std::vector<std::byte>(const TensorInfo&)>& bytes_of,
+                                 const SafetensorsWriteOptions& options = {});
+
+// A folder to write into: made, or there and empty. Throws kInvalidArgument when it holds something, kIo.
+void make_empty_folder(const std::string& folder);
+
+}  // namespace ranklab

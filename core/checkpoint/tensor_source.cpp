@@ -1,0 +1,20 @@
+#include "core/checkpoint/tensor_source.h"
+
+#include <algorithm>
+
+#include "core/base/text.h"
+
+namespace ranklab {
+
+const TensorInfo* TensorSource::find(const std::string& name) const {
+  const auto found = std::ranges::find(tensors(), name, &TensorInfo::name);
+  return found == tensors().end() ? nullptr : &*found;
+}
+
+const TensorInfo& TensorSource::tensor(const std::string& name) const {
+  const TensorInfo* found = find(name);
+  if (found == nullptr) refuse_checkpoint_file(where(), "a tensor is missing", quote(name), "a tensor of this name");
+  return *found;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,32 @@
+// Whole tensors of a model by name, wherever they lie: a folder of safetensors files, the shards of a checkpoint, or
+// another source seen through a mapping of names. One tensor is held at a time, so a model that is larger than memory
+// passes through. Thread rule: one thread.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "core/checkpoint/safetensors.h"
+
+namespace ranklab {
+
+struct TensorInfo {
+  std::string name = {};
+  TensorType type = TensorType::kF32;
+  std::vector<int64_t> shape = {};
+
+  std::string describe() const { return std::string(ranklab::name(type)) + " " + shape_text(shape); }
+};
+
+class TensorSource {
+ public:
+  virtual ~TensorSource() = default;
+  virtual const std::vector<TensorInfo>& tensors() const = 0;              // each name once
+  virtual std::vector<std::byte> read(const std::string& name) const = 0;  // row-major; throws kBadFile, kIo
+  virtual std::string where() const = 0;                                   // for messages: a path
+
+  const TensorInfo* find(const std::string& name) const;    // null when there is none
+  const TensorInfo& tensor(const std::string& name) const;  // throws kBadFile
+};
+
+}  // namespace ranklab

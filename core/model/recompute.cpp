@@ -1,0 +1,103 @@
+#include "core/model/recompute.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "core/sim/op_observer.h"
+#include "core/sim/recompute_scope.h"
+
+namespace ranklab {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+thread_local RecomputePass t_pass = RecomputePass::kNone;
+
+class PassScope {
+ public:
+  explicit PassScope(RecomputePass pass) : previous_(std::exchange(t_pass, pass)) {}
+  ~PassScope() { t_pass = previous_; }
+  PassScope(const PassScope&) = delete;
+  PassScope& operator=(const PassScope&) = delete;
+
+ private:
+  RecomputePass previous_;
+};
+
+struct Piece : torch::CustomClassHolder {
+  explicit Piece(std::function<void(ResidualStream&)> body) : run(std::move(body)) {}
+  std::function<void(ResidualStream&)> run;
+};
+using PiecePtr = c10::intrusive_ptr<Piece>;
+
+// The first norm adds the branch to the stream, and its backward is one pass over both: the sum, which is all that is
+// kept, gets a branch of zeros, for the same kernel to give the same bits.
+at::Tensor zero_branch(const at::Tensor& sum) {
+  const NoCostScope no_cost;
+  return at::zeros_like(sum);
+}
+
+struct RecomputedFunction : torch::autograd::Function<RecomputedFunction> {
+  static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const std::optional<at::Tensor>& branch,
+                               const PiecePtr& piece) {
+    const PassScope first(RecomputePass::kFirst);
+    ResidualStream stream{branch ? x + *branch : x, {}};
+    ctx->save_for_backward({stream.x_SBH});
+    ctx->saved_data["piece"] = c10::IValue::make_capsule(piece);
+    ctx->saved_data["has_branch"] = branch.has_value();
+    ctx->set_materialize_grads(false);
+    piece->run(stream);
+    return {stream.x_SBH, stream.branch_SBH};
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const at::Tensor input = ctx->get_saved_variables()[0].detach().requires_grad_();
+    const bool has_branch = ctx->saved_data["has_branch"].toBool();
+    variable_list roots, root_grads;
+    {
+      const ResidualStream out = again(ctx, input, has_branch);
+      for (const auto& [tensor, grad] : {std::pair(out.x_SBH, grads[0]), std::pair(out.branch_SBH, grads[1])}) {
+        if (!grad.defined()) continue;
+        roots.push_back(tensor);
+        root_grads.push_back(grad);
+      }
+    }
+    torch::autograd::backward(roots, root_grads);
+    return {input.grad(), has_branch ? input.grad() : at::Tensor(), {}};
+  }
+
+  static ResidualStream again(AutogradContext* ctx, const at::Tensor& input, bool has_branch) {
+    const c10::AutoGradMode recorded(true);
+    const PassScope pass(RecomputePass::kAgain);
+    const RecomputeScope uncounted;
+    ResidualStream stream{input, has_branch ? zero_branch(input) : at::Tensor()};
+    const auto piece = ctx->saved_data["piece"].toCapsule();
+    static_cast<Piece&>(*piece).run(stream);
+    return stream;
+  }
+};
+
+}  // namespace
+
+RecomputePass recompute_pass() { return t_pass; }
+
+void forward_piece(std::span<const TransformerBlock> blocks, bool again, ResidualStream& stream, const Batch& batch,
+                   double dropout_probability, const DropoutPlace& place) {
+  const auto run = [blocks, batch, dropout_probability, place](ResidualStream& s) {
+    for (const TransformerBlock& block : blocks) block.forward(s, batch, dropout_probability, place);
+  };
+  // Without an input that wants a gradient nothing would come back to compute the weights' gradients.
+  if (!again || !at::GradMode::is_enabled() || !stream.x_SBH.requires_grad()) return run(stream);
+  const std::optional<at::Tensor> branch =
+      stream.branch_SBH.defined() ? std::optional<at::Tensor>(stream.branch_SBH) : std::nullopt;
+  const variable_list out = RecomputedFunction::apply(stream.x_SBH, branch, c10::make_intrusive<Piece>(run));
+  stream = {out[0], out[1]};
+}
+
+}  // namespace ranklab

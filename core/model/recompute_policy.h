@@ -1,0 +1,34 @@
+// Which layers keep for their backward only what came in, and compute the rest again there (Chen et al. 2016, arXiv
+// 1604.06174; selective: Korthikanti et al. 2022, arXiv 2205.05198; the flags are Megatron-LM's).
+//   selective  every layer's attention keeps its projected inputs, not its output
+//   full       block:   the first `num_layers` layers of each stage, each by itself; 0: all, MTP modules too
+//              uniform: all layers, `num_layers` at a time (0: 1; the last piece of a stage may be shorter), each MTP
+//                       module by itself. Only a piece's input stays, and one piece at a time is there as a whole.
+// Torch-free. Thread rule: plain data.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+namespace ranklab {
+
+enum class Recompute { kNone, kSelective, kFull };
+enum class RecomputeMethod { kBlock, kUniform };
+
+struct RecomputePolicy {
+  Recompute granularity = Recompute::kNone;
+  RecomputeMethod method = RecomputeMethod::kBlock;
+  int64_t num_layers = 0;
+
+  bool selective() const { return granularity == Recompute::kSelective; }
+  bool full() const { return granularity == Recompute::kFull; }
+
+  // How many layers the piece has that begins with this one of a stage's `layers`; 0: it keeps all it needs.
+  int64_t piece(int64_t layer, int64_t layers) const {
+    if (!full()) return 0;
+    if (method == RecomputeMethod::kBlock) return num_layers == 0 || layer < num_layers ? 1 : 0;
+    return std::min(std::max<int64_t>(num_layers, 1), layers - layer);
+  }
+  bool covers_mtp() const { return full() && (method == RecomputeMethod::kUniform || num_layers == 0); }
+};
+
+}  // namespace ranklab

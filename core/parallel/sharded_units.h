@@ -1,0 +1,47 @@
+// The whole parameters of a unit, brought for a use and freed after it (ZeRO stage 3; ParameterGate): an all_gather of
+// the unit's buckets, started while the unit before it computes. Between uses only this rank's shards exist, and a
+// parameter has no memory (is_away()). Cost of a use: one all_gather a bucket ((n-1)/n of its
+// bytes in and out). Memory: at most two units at once, the one in use and the next. Thread rule: its rank's thread;
+// every member of the groups makes the same calls.
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/parallel/bucket_shard.h"
+#include "core/parallel/parameter_gate.h"
+
+namespace ranklab {
+
+// What becomes of a unit's parameters on this rank.
+enum class UnitState { kGathering, kGathered, kFreed };
+
+class ShardedUnits : public ParameterGate {
+ public:
+  // Told of every change.
+  using Watch = std::function<void(const std::string& unit, UnitState state)>;
+  explicit ShardedUnits(Watch watch = {}) : watch_(std::move(watch)) {}
+
+  // `shard` keeps its parameters away from now on, and outlives this.
+  void add(const std::string& unit, BucketShard& shard);
+
+  void enter(const std::string& unit, const std::string& next) override;
+  void leave(const std::string& unit) override;
+  // Throws kInternal when a unit is there or on its way: after a step none is in use.
+  void check_all_away() const;
+
+ private:
+  struct Unit {
+    std::vector<BucketShard*> shards;
+    int uses = 0;
+    bool coming = false;  // gathering, or there
+  };
+  void start(const std::string& name, Unit& unit);
+  void tell(const std::string& name, UnitState state) const;
+
+  Watch watch_;
+  std::map<std::string, Unit> units_;
+};
+
+}  // namespace ranklab

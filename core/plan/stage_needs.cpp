@@ -1,0 +1,92 @@
+#include "core/plan/stage_needs.h"
+
+#include <algorithm>
+
+namespace ranklab {
+namespace {
+
+int64_t stream(const StepShape& s) { return s.local_tokens() * s.model.hidden_size; }
+
+// The loss holds the logits twice (unsplit, its backward three times).
+int64_t loss_temporary(const StepShape& s) {
+  const int64_t logits = s.tokens() * s.vocab_width();
+  const int64_t loss = (s.dims.tp == 1 ? 3 : 2) * logits + stream(s);
+  const int64_t head = logits + s.tokens() * s.model.hidden_size + 2 * stream(s);
+  return std::max(loss, head);
+}
+
+// The embedding, both norms' concatenation, the last norm and the logits of each MTP module, beside its layer.
+int64_t prediction_elements(const StepShape& s) {
+  return 3 * stream(s) + 2 * s.local_tokens() + norm_elements(s, s.model.hidden_size) + s.tokens() * s.vocab_width();
+}
+
+class Collector {
+ public:
+  explicit Collector(const StepShape& shape) : s_(shape) {}
+
+  // Layers that are computed again together, or one that keeps what it needs.
+  void add(int64_t layer, int64_t count, bool again) {
+    Piece piece{layer, layer + count, {}, 0};
+    for (int64_t i = 0; i < count; ++i) piece.memory += layer_memory(s_, layer + i);
+    if (again) piece.memory = piece.memory.again(stream(s_));
+    out_.per_layer = std::max(out_.per_layer, piece.memory.kept / count);
+    out_.row_gradients += piece.memory.row_gradients;
+    pieces_.push_back(piece);
+  }
+  // ... which the last of them keeps, too.
+  void add_kept(int64_t elements) { pieces_.back().more += elements; }
+
+  StageNeeds take(bool is_last) {
+    for (const Piece& piece : pieces_) {
+      out_.kept += piece.memory.kept + piece.more;
+      out_.deferred += deferred(piece);
+    }
+    if (is_last) out_.moments.push_back({.whole = loss_temporary(s_), .split = loss_temporary(s_)});
+    int64_t freed = 0, left = 0;
+    for (size_t i = pieces_.size(); i-- > 0;) {
+      const Piece& piece = pieces_[i];
+      const int64_t now = piece.memory.temporary - freed;
+      out_.moments.push_back({piece.first, piece.end, now, now + left});
+      freed += piece.memory.kept + piece.more;
+      left += deferred(piece);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  struct Piece {
+    int64_t first, end;
+    LayerMemory memory;
+    int64_t more = 0;
+  };
+  int64_t deferred(const Piece& piece) const {
+    return piece.memory.deferred + (s_.sharded_sequence() ? 0 : piece.memory.row_gradients);
+  }
+
+  const StepShape& s_;
+  std::vector<Piece> pieces_;
+  StageNeeds out_;
+};
+
+}  // namespace
+
+StageNeeds stage_needs(const StepShape& s, const Schedule& schedule, int stage) {
+  const int part = schedule.part(stage);
+  const int64_t first = s.first_layer(part), layers = s.layers(part);
+  Collector collector(s);
+  for (int64_t layer = 0; layer < layers;) {
+    const int64_t again = s.recompute.piece(layer, layers), count = std::max<int64_t>(again, 1);
+    collector.add(first + layer, count, again > 0);
+    layer += count;
+  }
+  for (int64_t k = 0; s.is_last(part) && k < s.model.mtp_num_layers; ++k) {
+    collector.add(s.model.num_layers + k, 1, s.recompute.covers_mtp());
+    collector.add_kept(prediction_elements(s));
+  }
+  StageNeeds needs = collector.take(s.is_last(part));
+  const int64_t ends = (schedule.is_first(stage) ? 1 : 0) + (schedule.is_last(stage) ? 1 : 0);
+  needs.kept += (2 - ends) * stream(s);
+  return needs;
+}
+
+}  // namespace ranklab

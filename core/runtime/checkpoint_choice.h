@@ -1,0 +1,23 @@
+// Which checkpoint a run starts from, decided before any rank starts, in the process of rank 0: the newest whole one of
+// a folder, each verified to the last byte and passed over with a warning when it is damaged; or the one that was
+// named. Cost: every byte of the chosen checkpoint is read once. Torch-free. Thread rule: pure.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "core/checkpoint/checkpoint.h"
+#include "core/runtime/checkpoint_settings.h"
+#include "core/runtime/train_config.h"
+
+namespace ranklab {
+
+struct CheckpointChoice {
+  std::shared_ptr<const Checkpoint> checkpoint;  // null: a fresh start
+  std::string text = {};                         // one line for the start banner; "" without --load
+};
+
+// REQUIRES: the lock of config.save_dir, if there is one. Throws kInvalidArgument (nothing there, settings that do not
+// fit, a folder that holds another run's checkpoints), kBadFile (no whole one), kIo.
+CheckpointChoice choose_checkpoint(const RunPlan& plan, const SettingTexts& data);
+
+}  // namespace ranklab

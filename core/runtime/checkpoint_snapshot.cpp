@@ -1,0 +1,96 @@
+#include "core/runtime/checkpoint_snapshot.h"
+
+#include <ATen/ATen.h>
+
+#include <map>
+
+#include "core/base/error.h"
+#include "core/sim/memory_scope.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+// Which of the ranks that hold the same elements writes them.
+class Writers {
+ public:
+  explicit Writers(StepContext& context) : ctx_(context.ctx), shared_out_(context.plan.zero_stage > 0) {
+    for (const Parameter* parameter : context.model.registry().parameters()) {
+      const auto index = static_cast<int>(index_.size());
+      index_[parameter] = index;
+    }
+  }
+
+  bool writes(const Parameter& parameter) const {
+    const auto& holders = parameter.pipeline_ranks;
+    if (!holders.empty() && holders.front() != ctx_.coordinate(Axis::kPp)) return false;
+    const Axis tensor = parameter.is_expert ? Axis::kEtp : Axis::kTp;
+    if (parameter.partition.replicated() && ctx_.coordinate(tensor) != 0) return false;
+    if (shared_out_) return true;
+    const Axis data = parameter.is_expert ? Axis::kEdp : Axis::kDp;
+    return index_.at(&parameter) % ctx_.size(data) == ctx_.coordinate(data);
+  }
+  bool writes_buffers() const { return ctx_.coordinate(Axis::kTp) == 0 && ctx_.coordinate(Axis::kDp) == 0; }
+
+ private:
+  RankContext& ctx_;
+  bool shared_out_;
+  std::map<const Parameter*, int> index_;
+};
+
+void add(RankSnapshot& snapshot, const std::string& name, const at::Tensor& tensor, std::vector<int64_t> shape,
+         const TensorSlice& slice) {
+  // A copy even where the tensor is on the host already: training goes on writing into it.
+  const at::Tensor copy = tensor.detach().to(at::kCPU, tensor.scalar_type(), false, true).contiguous();
+  snapshot.storage.push_back(copy);
+  snapshot.pieces.push_back({.tensor = name,
+                             .type = tensor_type(copy.scalar_type()),
+                             .shape = std::move(shape),
+                             .slice = slice,
+                             .bytes = {static_cast<const std::byte*>(copy.const_data_ptr()), copy.nbytes()}});
+}
+
+}  // namespace
+
+SlicePartition slice_partition(const Partition& partition) {
+  if (partition.replicated()) return {};
+  return {.dim = partition.dim, .ranges = partition.ranges};
+}
+
+TensorType tensor_type(at::ScalarType type) {
+  switch (type) {
+    case at::kFloat:
+      return TensorType::kF32;
+    case at::kDouble:
+      return TensorType::kF64;
+    case at::kLong:
+      return TensorType::kI64;
+    default:
+      throw Error(ErrorKind::kInternal, {.where = "checkpoint",
+                                         .what = "a state of a type that checkpoints do not hold",
+                                         .got = at::toString(type),
+                                         .want = "fp32, fp64 or int64"});
+  }
+}
+
+RankSnapshot take_snapshot(StepContext& context) {
+  const at::NoGradGuard no_grad;
+  const NoCostScope no_cost;
+  const MemoryScope memory(MemoryCategory::kBuffers);
+  const Writers writers(context);
+  RankSnapshot snapshot{.rank = context.ctx.global_rank()};
+  for (const OwnedState& state : context.optimizer.owned_state()) {
+    const Parameter& parameter = *state.parameter;
+    if (!writers.writes(parameter)) continue;
+    const TensorSlice slice{.partition = slice_partition(parameter.partition), .begin = state.begin, .end = state.end};
+    add(snapshot, "weight/" + parameter.name, state.weight, parameter.partition.global_shape, slice);
+    for (const auto& [name, moment] : state.moments)
+      add(snapshot, name + "/" + parameter.name, moment, parameter.partition.global_shape, slice);
+  }
+  if (!writers.writes_buffers()) return snapshot;
+  for (const auto& [name, buffer] : context.model.buffers())
+    add(snapshot, "buffer/" + name, buffer, buffer.sizes().vec(), whole_slice(buffer.sizes().vec()));
+  return snapshot;
+}
+
+}  // namespace ranklab

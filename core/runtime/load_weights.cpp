@@ -1,0 +1,48 @@
+#include "core/runtime/load_weights.h"
+
+#include <ATen/ATen.h>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/checkpoint/read_only_file.h"
+#include "core/runtime/checkpoint_snapshot.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+at::ScalarType scalar_type(const Checkpoint& checkpoint, const std::string& name) {
+  const TensorType type = checkpoint.tensor(name).type;
+  if (type == TensorType::kF32) return at::kFloat;
+  if (type == TensorType::kF64) return at::kDouble;
+  refuse_checkpoint_file(checkpoint.folder(), "tensor " + quote(name) + " is of a type that weights have not",
+                         std::string(ranklab::name(type)), "F32 or F64");
+}
+
+void read_into(const Checkpoint& checkpoint, const std::string& name, const std::vector<int64_t>& shape,
+               const SlicePartition& partition, const at::Tensor& to) {
+  const StoredTensor& stored = checkpoint.tensor(name);
+  if (stored.shape != shape)
+    refuse_checkpoint_file(checkpoint.folder(), "tensor " + quote(name) + " is not the model's",
+                           shape_text(stored.shape), shape_text(shape));
+  at::Tensor values = at::empty(to.sizes(), at::TensorOptions().dtype(scalar_type(checkpoint, name)));
+  checkpoint.read(name, {.partition = partition, .begin = 0, .end = to.numel()},
+                  {static_cast<std::byte*>(values.mutable_data_ptr()), values.nbytes()});
+  to.copy_(values);
+}
+
+}  // namespace
+
+void load_weights(const Checkpoint& checkpoint, CausalLm& model) {
+  const at::NoGradGuard no_grad;
+  const NoCostScope no_cost;
+  for (const Parameter* parameter : model.registry().parameters())
+    read_into(checkpoint, "weight/" + parameter->name, parameter->partition.global_shape,
+              slice_partition(parameter->partition), parameter->data);
+  for (const auto& [name, buffer] : model.buffers()) {
+    if (checkpoint.manifest().config.empty() && !checkpoint.has("buffer/" + name)) continue;  // of imported weights
+    read_into(checkpoint, "buffer/" + name, buffer.sizes().vec(), {}, buffer);
+  }
+}
+
+}  // namespace ranklab

@@ -1,0 +1,13 @@
+// The weights and buffers of a checkpoint into a model that nobody trains, whatever layout wrote it (training loads
+// with its optimizer: checkpoint_restore.h). A parameter of another type gets the values rounded. Cost: reads what this
+// rank holds of the model. Thread rule: every rank calls it, on its own thread; the checkpoint is shared.
+#pragma once
+#include "core/checkpoint/checkpoint.h"
+#include "core/model/causal_lm.h"
+
+namespace ranklab {
+
+// Throws kBadFile naming a tensor that is missing or of another shape than the model's.
+void load_weights(const Checkpoint& checkpoint, CausalLm& model);
+
+}  // namespace ranklab

@@ -1,0 +1,202 @@
+#include "core/checkpoint/hf_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/model/presets.h"
+#include "tests/checkpoint/hf_models.h"
+
+namespace ranklab {
+namespace {
+
+using namespace testing;  // NOLINT: the helpers of hf_models.h
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Json = nlohmann::ordered_json;
+
+std::string text_of(const ModelConfig& config) { return hf_config_json(config, hf_family(config), TensorType::kF32); }
+
+TEST(HfConfig, ReadsWhatItWrites) {
+  for (const ModelConfig& config : tiny_models()) {
+    const std::string text = text_of(config);
+    const HfConfig read = read_hf_config(text, "config.json");
+    EXPECT_EQ(text_of(read.model), text);
+    EXPECT_THAT(read.unknown_keys, IsEmpty());
+    EXPECT_EQ(read.family.architecture, hf_family(config).architecture);
+    EXPECT_EQ(count_model(read.model, 8).total, count_model(config, 8).total);
+    EXPECT_EQ(read.model.mla, config.mla);
+    EXPECT_EQ(read.model.yarn.scaling_factor, config.yarn.scaling_factor);
+    EXPECT_EQ(read.model.moe.group_topk, config.moe.group_topk);
+    EXPECT_EQ(read.model.num_query_groups, config.num_query_groups);
+    EXPECT_EQ(read.model.dropout, config.dropout);
+  }
+}
+
+TEST(HfConfig, EveryPresetHasAFamily) {
+  for (const ModelPreset& preset : model_presets()) {
+    const std::string text = text_of(preset.config);
+    EXPECT_EQ(text_of(read_hf_config(text, "config.json").model), text) << preset.name;
+  }
+}
+
+// The keys of huggingface.co/deepseek-ai/DeepSeek-V3/raw/main/config.json that say what the model computes.
+TEST(HfConfig, DeepSeekV3IsThePublishedOne) {
+  const Json ours = Json::parse(text_of(model_preset("deepseek_v3")));
+  const Json published = Json::parse(R"({"architectures": ["DeepseekV3ForCausalLM"], "attention_bias": false,
+    "first_k_dense_replace": 3, "hidden_act": "silu", "hidden_size": 7168, "intermediate_size": 18432,
+    "kv_lora_rank": 512, "max_position_embeddings": 163840, "model_type": "deepseek_v3",
+    "moe_intermediate_size": 2048, "moe_layer_freq": 1, "n_group": 8, "n_routed_experts": 256, "n_shared_experts": 1,
+    "norm_topk_prob": true, "num_attention_heads": 128, "num_experts_per_tok": 8, "num_hidden_layers": 61,
+    "num_key_value_heads": 128, "num_nextn_predict_layers": 1, "q_lora_rank": 1536, "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64, "rms_norm_eps": 1e-06, "rope_theta": 10000, "routed_scaling_factor": 2.5,
+    "scoring_func": "sigmoid", "tie_word_embeddings": false, "topk_group": 4, "topk_method": "noaux_tc",
+    "v_head_dim": 128, "vocab_size": 129280})");
+  for (const auto& [key, value] : published.items()) EXPECT_EQ(ours.value(key, Json()), value) << key;
+  const Json scaling = Json::parse(R"({"beta_fast": 32, "beta_slow": 1, "factor": 40, "mscale": 1.0,
+    "mscale_all_dim": 1.0, "original_max_position_embeddings": 4096, "type": "yarn"})");
+  for (const auto& [key, value] : scaling.items()) EXPECT_EQ(ours["rope_scaling"].value(key, Json()), value) << key;
+}
+
+// transformers 5 has rope_theta and the scaling in one object.
+TEST(HfConfig, RotaryPositionsOfEitherForm) {
+  Json file = Json::parse(text_of(tiny_deepseek()));
+  const std::string before = text_of(read_hf_config(file.dump(), "config.json").model);
+  Json both = file["rope_scaling"];
+  both["rope_theta"] = file["rope_theta"];
+  file.erase("rope_scaling");
+  file.erase("rope_theta");
+  file["rope_parameters"] = both;
+  EXPECT_EQ(text_of(read_hf_config(file.dump(), "config.json").model), before);
+  Json llama = Json::parse(text_of(tiny_llama()));
+  llama.erase("rope_theta");
+  EXPECT_EQ(read_hf_config(llama.dump(), "config.json").model.rope_theta, 10000.0);
+  llama["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 77.0}};
+  EXPECT_EQ(read_hf_config(llama.dump(), "config.json").model.rope_theta, 77.0);
+}
+
+TEST(HfConfig, RowsInHalvesAreTakenAsTheyAre) {
+  Json file = Json::parse(text_of(tiny_deepseek()));
+  file["rope_interleave"] = false;
+  const HfConfig config = read_hf_config(file.dump(), "config.json");
+  for (const HfTensor& tensor : hf_mapping(config.model, config.family)) {
+    for (const HfPart& part : tensor.parts) EXPECT_EQ(part.layout, HfLayout::kSame) << part.name;
+  }
+}
+
+// The message of a configuration in which one key has another value (removed when the value is discarded).
+std::string refused(const ModelConfig& config, const std::string& key, const Json& value) {
+  Json file = Json::parse(text_of(config));
+  if (value.is_discarded()) {
+    file.erase(key);
+  } else {
+    file[key] = value;
+  }
+  return message_of([&] { read_hf_config(file.dump(), "folder/config.json"); });
+}
+
+TEST(HfConfig, WhatRanklabHasNotIsRefusedByItsName) {
+  const Json gone(Json::value_t::discarded);
+  const ModelConfig llama = tiny_llama(), deepseek = tiny_deepseek(), mixtral = tiny_mixtral(), gpt2 = tiny_gpt2();
+  const std::vector<std::tuple<ModelConfig, std::string, Json, std::string>> cases = {
+      {llama, "hidden_act", "gelu", "'hidden_act'"},
+      {llama, "hidden_size", "8", "'hidden_size'"},
+      {llama, "hidden_size", gone, "'hidden_size'"},
+      {llama, "hidden_size", 1.5, "whole number"},
+      {llama, "hidden_size", 18446744073709551615ULL, "whole number"},
+      {llama, "num_hidden_layers", -1, "--num-layers"},
+      {llama, "num_key_value_heads", 3, "--num-query-groups"},
+      {llama, "head_dim", 4, "'head_dim'"},
+      {llama, "mlp_bias", true, "'mlp_bias'"},
+      {llama, "tie_word_embeddings", 1, "true or false"},
+      {llama, "rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}, "llama3"},
+      {llama, "rope_scaling", {{"type", "yarn"}, {"factor", 8.0}}, "yarn"},
+      {llama, "rope_scaling", 3, "'rope_scaling'"},
+      {llama, "partial_rotary_factor", 0.5, "'partial_rotary_factor'"},
+      {llama, "quantization_config", {{"quant_method", "fp8"}}, "'quantization_config'"},
+      {llama, "architectures", {"MambaForCausalLM"}, "MambaForCausalLM"},
+      {llama, "architectures", Json::array(), "'architectures'"},
+      {mixtral, "sliding_window", 4096, "'sliding_window'"},
+      {mixtral, "num_experts_per_tok", 1, "--moe-router-topk"},
+      {deepseek, "scoring_func", "softmax", "'scoring_func'"},
+      {deepseek, "attention_bias", true, "'attention_bias'"},
+      {deepseek, "rms_norm_eps", 1e-5, "--norm-epsilon"},
+      {deepseek, "n_shared_experts", nullptr, "--moe-shared-expert-intermediate-size"},
+      {deepseek, "n_routed_experts", 5, "--moe-router-num-groups"},
+      {gpt2, "activation_function", "relu", "'activation_function'"},
+      {gpt2, "scale_attn_by_inverse_layer_idx", true, "'scale_attn_by_inverse_layer_idx'"},
+  };
+  for (const auto& [config, key, value, words] : cases)
+    EXPECT_THAT(refused(config, key, value), AllOf(HasSubstr("folder/config.json"), HasSubstr(words))) << key;
+}
+
+TEST(HfConfig, OfYarnEveryMemberIsKnownOrRefused) {
+  const auto refused_with = [](const std::string& key, const Json& value) {
+    Json scaling = Json::parse(text_of(tiny_deepseek()))["rope_scaling"];
+    scaling[key] = value;
+    return refused(tiny_deepseek(), "rope_scaling", scaling);
+  };
+  EXPECT_THAT(refused_with("attention_factor", 2.0), HasSubstr("attention_factor"));
+  EXPECT_THAT(refused_with("truncate", false), HasSubstr("truncate"));
+  EXPECT_THAT(refused_with("beta_medium", 3), HasSubstr("beta_medium"));
+  EXPECT_THAT(refused_with("mscale", 0.0), HasSubstr("--mscale"));
+  EXPECT_EQ(refused_with("truncate", true), "");
+}
+
+TEST(HfConfig, NoConfigurationAtAll) {
+  const auto read = [](const std::string& text) {
+    return message_of([&] { read_hf_config(text, "folder/config.json"); });
+  };
+  EXPECT_THAT(read("{"), HasSubstr("no JSON"));
+  EXPECT_THAT(read("[]"), HasSubstr("no JSON object"));
+  EXPECT_THAT(read("{}"), HasSubstr("architectures"));
+  EXPECT_THAT(read(R"({"a": )" + std::string(100000, '[')), HasSubstr("too often"));
+}
+
+TEST(HfConfig, KeysNobodyKnowsAreListed) {
+  Json file = Json::parse(text_of(tiny_llama()));
+  file["new_trick"] = true;
+  file["transformers_version"] = "9";
+  EXPECT_THAT(read_hf_config(file.dump(), "config.json").unknown_keys, ElementsAre("new_trick"));
+}
+
+std::string family_refusal(ModelConfig config, const std::function<void(ModelConfig&)>& change) {
+  change(config);
+  return message_of([&] { hf_family(config); });
+}
+
+TEST(HfFamily, SettingsThatNoFamilyHasAreNamed) {
+  const auto says = [](const char* architecture, const char* setting) {
+    return AllOf(HasSubstr(architecture), HasSubstr(setting));
+  };
+  EXPECT_THAT(family_refusal(tiny_llama(), [](ModelConfig& c) { c.position = PositionKind::kLearned; }),
+              says("LlamaForCausalLM", "--position-embedding-type"));
+  EXPECT_THAT(family_refusal(tiny_llama(), [](ModelConfig& c) { c.activation = ActivationKind::kGelu; }),
+              says("LlamaForCausalLM", "--activation"));
+  EXPECT_THAT(family_refusal(tiny_llama(), [](ModelConfig& c) { c.mtp_num_layers = 1; }),
+              says("LlamaForCausalLM", "--mtp-num-layers"));
+  EXPECT_THAT(family_refusal(tiny_gpt2(), [](ModelConfig& c) { c.add_bias = false; }),
+              says("GPT2LMHeadModel", "--add-bias-linear"));
+  EXPECT_THAT(family_refusal(tiny_gpt2(), [](ModelConfig& c) { c.num_query_groups = 1; }),
+              says("GPT2LMHeadModel", "--num-query-groups"));
+  EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.score = RouterScore::kSigmoid; }),
+              says("MixtralForCausalLM", "--moe-router-score-function"));
+  EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.normalize_topk = false; }),
+              says("MixtralForCausalLM", "--moe-router-norm-topk"));
+  EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.capacity_factor = 1; }),
+              says("MixtralForCausalLM", "--moe-expert-capacity-factor"));
+  EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.first_dense_layers = 1; }),
+              says("MixtralForCausalLM", "--first-k-dense-replace"));
+  EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.moe.score = RouterScore::kSoftmax; }),
+              says("DeepseekV3ForCausalLM", "--moe-router-score-function"));
+  EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.norm_epsilon = 1e-5; }),
+              says("DeepseekV3ForCausalLM", "--norm-epsilon"));
+  EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.yarn.scaling_factor = 1.7; }),
+              says("DeepseekV3ForCausalLM", "--rotary-scaling-factor"));
+}
+
+}  // namespace
+}  // namespace ranklab

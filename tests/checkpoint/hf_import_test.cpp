@@ -1,0 +1,205 @@
+// Out and in again: the same bytes; and what a folder must not be.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+
+#include "core/base/text.h"
+#include "tests/checkpoint/hf_models.h"
+
+namespace ranklab {
+namespace {
+
+using namespace testing;  // NOLINT: the helpers of hf_models.h
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::map<std::string, std::string> files_of(const std::string& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    files[entry.path().filename().string()] = bytes_of(entry.path().string());
+  return files;
+}
+
+std::string exported(const ModelConfig& config, const std::string& name, HfExportOptions options = {}) {
+  const std::string path = temporary_path("hf_" + name);
+  options.durable = false;
+  export_hf(counted_weights(config), config, path, options);
+  return path;
+}
+
+TEST(HfImport, GivesBackEveryElementAndTheSameFilesAgain) {
+  for (const ModelConfig& config : tiny_models()) {
+    const std::string name = hf_family(config).model_type;
+    const std::string first = exported(config, "first_" + name + std::to_string(config.mla.q_lora_rank));
+    const HfModel model(first);
+    const MemoryTensors ours = counted_weights(config);
+    size_t compared = 0;
+    for (const TensorInfo& tensor : model.tensors()) {
+      if (ours.find(tensor.name) == nullptr) continue;
+      EXPECT_EQ(floats(model, tensor.name), floats(ours, tensor.name)) << tensor.name;
+      ++compared;
+    }
+    EXPECT_EQ(compared + 1, ours.tensors().size()) << name;
+    const std::string second = temporary_path("hf_second_" + first.substr(first.rfind('/') + 1));
+    export_hf(model, model.config(), second, {.durable = false});
+    EXPECT_EQ(files_of(first), files_of(second)) << name;
+    EXPECT_THAT(files_of(first), SizeIs(2));
+  }
+}
+
+TEST(HfImport, SixteenBitsComeBackAsTheyWere) {
+  const ModelConfig config = tiny_deepseek();
+  for (const TensorType type : {TensorType::kBF16, TensorType::kF16}) {
+    const std::string first = exported(config, "half_" + std::string(name(type)), {.type = type});
+    const HfModel model(first);
+    EXPECT_EQ(model.stored_type(), type);
+    EXPECT_EQ(model.type(), TensorType::kF32);
+    const HfFolder folder(first);
+    EXPECT_EQ(folder.tensor("model.norm.weight").type, type);
+    EXPECT_EQ(folder.tensor("model.layers.1.mlp.gate.e_score_correction_bias").type, TensorType::kF32);
+    const std::string second = temporary_path("hf_half_again_" + std::string(name(type)));
+    export_hf(model, model.config(), second, {.type = type, .durable = false});
+    EXPECT_EQ(files_of(first), files_of(second));
+  }
+}
+
+TEST(HfImport, ManyFilesAreOneModel) {
+  const ModelConfig config = tiny_deepseek();
+  const std::string whole = exported(config, "whole"), cut = exported(config, "cut", {.max_shard_bytes = 1500});
+  const auto files = files_of(cut);
+  EXPECT_TRUE(files.contains("model.safetensors.index.json"));
+  EXPECT_TRUE(files.contains(strprintf("model-00001-of-%05zu.safetensors", files.size() - 2)));
+  EXPECT_GT(files.size(), 5u);
+  const HfModel a(whole), b(cut);
+  ASSERT_EQ(a.tensors().size(), b.tensors().size());
+  for (const TensorInfo& tensor : a.tensors()) EXPECT_EQ(a.read(tensor.name), b.read(tensor.name)) << tensor.name;
+}
+
+// A folder of other tensors than the model's.
+std::string refusal_after(const ModelConfig& config, const std::function<void(Tensors&, const TensorInfo&)>& change,
+                          const std::string& name) {
+  const std::string path = exported(config, name);
+  const HfFolder folder(path);
+  Tensors tensors;
+  for (const TensorInfo& tensor : folder.tensors()) change(tensors, tensor);
+  write_safetensors(path + "/model.safetensors", tensors, {.durable = false});
+  return message_of([&] {
+    const HfModel model(path);
+    for (const TensorInfo& tensor : model.tensors()) model.read(tensor.name);
+  });
+}
+
+void keep(Tensors& tensors, const TensorInfo& tensor, std::vector<int64_t> shape) {
+  int64_t elements = 1;
+  for (const int64_t size : shape) elements *= size;
+  tensors.add(tensor.name, tensor.type, std::move(shape), std::vector<float>(static_cast<size_t>(elements), 1.0F));
+}
+
+TEST(HfImport, WhatIsMissingLeftOverOrOfAnotherShapeIsNamed) {
+  EXPECT_THAT(refusal_after(
+                  tiny_llama(),
+                  [](Tensors& tensors, const TensorInfo& t) {
+                    if (!t.name.ends_with("k_proj.weight")) keep(tensors, t, t.shape);
+                  },
+                  "missing"),
+              AllOf(HasSubstr("missing"), HasSubstr("model.layers.0.self_attn.k_proj.weight"),
+                    HasSubstr("model.layers.1.self_attn.k_proj.weight")));
+  EXPECT_THAT(refusal_after(
+                  tiny_llama(),
+                  [](Tensors& tensors, const TensorInfo& t) {
+                    keep(tensors, t, t.shape);
+                    if (t.name == "model.norm.weight") keep(tensors, {"model.norm.bias", t.type, {}}, t.shape);
+                  },
+                  "left_over"),
+              AllOf(HasSubstr("model.norm.bias"), HasSubstr("LlamaForCausalLM")));
+  EXPECT_THAT(refusal_after(
+                  tiny_llama(),
+                  [](Tensors& tensors, const TensorInfo& t) {
+                    keep(tensors, t, t.name == "lm_head.weight" ? std::vector<int64_t>{4, 8} : t.shape);
+                  },
+                  "shape"),
+              AllOf(HasSubstr("lm_head.weight"), HasSubstr("[4, 8]"), HasSubstr("[5, 8]")));
+}
+
+TEST(HfImport, OldTablesAreNoWeights) {
+  EXPECT_EQ(refusal_after(
+                tiny_llama(),
+                [](Tensors& tensors, const TensorInfo& t) {
+                  keep(tensors, t, t.shape);
+                  if (t.name == "model.norm.weight")
+                    keep(tensors, {"model.layers.0.self_attn.rotary_emb.inv_freq", t.type, {}}, {1});
+                },
+                "tables"),
+            "");
+}
+
+TEST(HfImport, ACopyThatIsNoneIsRefused) {
+  const auto change = [](Tensors& tensors, const TensorInfo& t) {
+    keep(tensors, t, t.shape);
+    if (t.name == "transformer.wte.weight") tensors.add("lm_head.weight", t.type, {5, 4}, std::vector<float>(20, 2.0F));
+  };
+  EXPECT_THAT(refusal_after(tiny_gpt2(), change, "copy"),
+              AllOf(HasSubstr("lm_head.weight"), HasSubstr("transformer.wte.weight")));
+}
+
+TEST(HfImport, ModulesThatOnlyTheConfigurationHasAreLeftOut) {
+  ModelConfig config = tiny_latent();
+  const std::string path = exported(config, "absent");
+  const HfFolder folder(path);
+  Tensors tensors;
+  for (const TensorInfo& t : folder.tensors()) {
+    if (!t.name.starts_with("model.layers.2.")) keep(tensors, t, t.shape);
+  }
+  write_safetensors(path + "/model.safetensors", tensors, {.durable = false});
+  const HfModel model(path);
+  EXPECT_EQ(model.config().mtp_num_layers, 0);
+  EXPECT_THAT(model.notes(), ElementsAre(HasSubstr("num_nextn_predict_layers")));
+}
+
+TEST(HfImport, TheIndexCannotLeadOutOfTheFolder) {
+  const std::string path = exported(tiny_llama(), "hostile");
+  std::filesystem::rename(path + "/model.safetensors", path + "/model-00001-of-00001.safetensors");
+  const auto with = [&](const std::string& index) {
+    put_bytes(path + "/model.safetensors.index.json", index);
+    return message_of([&] { HfModel model(path); });
+  };
+  EXPECT_THAT(with(R"({"weight_map": {"a": "../x.safetensors"}})"), HasSubstr("../x.safetensors"));
+  EXPECT_THAT(with(R"({"weight_map": {"a": "/etc/x.safetensors"}})"), HasSubstr("plainly named"));
+  EXPECT_THAT(with(R"({"weight_map": {"a": ".x.safetensors"}})"), HasSubstr("plainly named"));
+  EXPECT_THAT(with(R"({"weight_map": {"a": 3}})"), HasSubstr("number"));
+  EXPECT_THAT(with(R"({"weight_map": {"a": "model-00001-of-00001.safetensors"}})"), HasSubstr("'a'"));
+  EXPECT_THAT(with(R"({"weight_map": {}})"), HasSubstr("missing"));
+  EXPECT_THAT(with("[" + std::string(100000, '[')), HasSubstr("no index"));
+  EXPECT_THAT(with(R"({"weight_map": {"model.norm.weight": "model-00001-of-00001.safetensors"}})"),
+              HasSubstr("lacks a tensor"));
+  std::filesystem::create_symlink(path + "/model-00001-of-00001.safetensors", path + "/model.safetensors");
+  EXPECT_THAT(message_of([&] { HfModel model(path); }), HasSubstr("symbolic link"));
+}
+
+TEST(HfExport, RefusesAFolderWithFilesAndTensorsThatAreNotTheModels) {
+  const ModelConfig config = tiny_llama();
+  const std::string path = exported(config, "again");
+  MemoryTensors ours = counted_weights(config);
+  const auto write = [&](const std::string& folder) {
+    return message_of([&] { export_hf(ours, config, folder, {.durable = false}); });
+  };
+  EXPECT_THAT(write(path), HasSubstr("has files already"));
+  const std::string fresh = temporary_path("hf_never");
+  ours.reshape("weight/final_norm.weight", {9});
+  EXPECT_THAT(write(fresh), AllOf(HasSubstr("weight/final_norm.weight"), HasSubstr("[9]"), HasSubstr("[8]")));
+  ours.reshape("weight/final_norm.weight", {8});
+  ours.add("weight/layers.2.mlp_norm.weight", {8});
+  EXPECT_THAT(write(fresh), HasSubstr("weight/layers.2.mlp_norm.weight"));
+  ours.remove("weight/layers.2.mlp_norm.weight");
+  ours.remove("weight/head.weight");
+  EXPECT_THAT(write(fresh), AllOf(HasSubstr("missing"), HasSubstr("weight/head.weight")));
+  EXPECT_FALSE(std::filesystem::exists(fresh));
+}
+
+}  // namespace
+}  // namespace ranklab

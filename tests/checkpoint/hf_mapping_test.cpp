@@ -1,0 +1,175 @@
+// Element for element: where each number of ours stands in their files. The formulas are written out once more here,
+// from the classes of transformers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/checkpoint/hf_folder.h"
+#include "tests/checkpoint/hf_models.h"
+
+namespace ranklab {
+namespace {
+
+using namespace testing;  // NOLINT: the helpers of hf_models.h
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Not;
+
+// A model written as a Hugging Face folder, and read back as plain tensors.
+struct Exported {
+  explicit Exported(const ModelConfig& config, const std::string& name)
+      : ours(counted_weights(config)), path(temporary_path("hf_" + name)) {
+    export_hf(ours, config, path, {.durable = false});
+    theirs = std::make_unique<HfFolder>(path);
+  }
+  std::vector<float> our(const std::string& parameter) const { return floats(ours, "weight/" + parameter); }
+  std::vector<float> their(const std::string& name) const { return floats(*theirs, name); }
+  std::vector<int64_t> shape(const std::string& name) const { return theirs->tensor(name).shape; }
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const TensorInfo& tensor : theirs->tensors()) all.push_back(tensor.name);
+    return all;
+  }
+  MemoryTensors ours;
+  std::string path;
+  std::unique_ptr<HfFolder> theirs;
+};
+
+std::vector<float> rows(const std::vector<float>& matrix, size_t columns, size_t begin, size_t end) {
+  return {matrix.begin() + static_cast<std::ptrdiff_t>(begin * columns),
+          matrix.begin() + static_cast<std::ptrdiff_t>(end * columns)};
+}
+
+TEST(HfMapping, LlamasQueriesKeysValuesGateAndUpAreRowsOfOurs) {
+  const Exported e(tiny_llama(), "llama");
+  const auto qkv = e.our("layers.1.attention.qkv.weight");  // 8 + 4 + 4 rows of 8
+  const std::string layer = "model.layers.1.";
+  EXPECT_EQ(e.their(layer + "self_attn.q_proj.weight"), rows(qkv, 8, 0, 8));
+  EXPECT_EQ(e.their(layer + "self_attn.k_proj.weight"), rows(qkv, 8, 8, 12));
+  EXPECT_EQ(e.their(layer + "self_attn.v_proj.weight"), rows(qkv, 8, 12, 16));
+  EXPECT_THAT(e.shape(layer + "self_attn.k_proj.weight"), ElementsAre(4, 8));
+  const auto gate_up = e.our("layers.1.mlp.gate_up.weight");
+  EXPECT_EQ(e.their(layer + "mlp.gate_proj.weight"), rows(gate_up, 8, 0, 3));
+  EXPECT_EQ(e.their(layer + "mlp.up_proj.weight"), rows(gate_up, 8, 3, 6));
+  EXPECT_EQ(e.their(layer + "mlp.down_proj.weight"), e.our("layers.1.mlp.down.weight"));
+  EXPECT_EQ(e.their(layer + "self_attn.o_proj.weight"), e.our("layers.1.attention.out.weight"));
+  EXPECT_EQ(e.their(layer + "input_layernorm.weight"), e.our("layers.1.attention_norm.weight"));
+  EXPECT_EQ(e.their(layer + "post_attention_layernorm.weight"), e.our("layers.1.mlp_norm.weight"));
+  EXPECT_EQ(e.their("model.embed_tokens.weight"), e.our("embedding.weight"));
+  EXPECT_EQ(e.their("model.norm.weight"), e.our("final_norm.weight"));
+  EXPECT_EQ(e.their("lm_head.weight"), e.our("head.weight"));
+  EXPECT_EQ(e.names().size(), 3u + 2 * 9);
+}
+
+TEST(HfMapping, BiasesOfLlamaAreCutLikeTheirMatrices) {
+  ModelConfig config = tiny_llama();
+  config.add_bias = config.tie_embeddings = true;
+  const Exported e(config, "llama_bias");
+  EXPECT_EQ(e.their("model.layers.0.self_attn.v_proj.bias"), rows(e.our("layers.0.attention.qkv.bias"), 1, 12, 16));
+  EXPECT_EQ(e.their("model.layers.0.mlp.down_proj.bias"), e.our("layers.0.mlp.down.bias"));
+  EXPECT_THAT(e.names(), Not(Contains("lm_head.weight")));  // tied
+}
+
+TEST(HfMapping, Gpt2HasItsMatricesTransposed) {
+  const Exported e(tiny_gpt2(), "gpt2");
+  const auto ours = e.our("layers.0.attention.qkv.weight");  // [12, 4]
+  const auto theirs = e.their("transformer.h.0.attn.c_attn.weight");
+  EXPECT_THAT(e.shape("transformer.h.0.attn.c_attn.weight"), ElementsAre(4, 12));
+  for (size_t out = 0; out < 12; ++out) {
+    for (size_t in = 0; in < 4; ++in) EXPECT_EQ(theirs.at(in * 12 + out), ours.at(out * 4 + in)) << out << " " << in;
+  }
+  EXPECT_THAT(e.shape("transformer.h.1.mlp.c_fc.weight"), ElementsAre(4, 6));
+  EXPECT_EQ(e.their("transformer.h.0.attn.c_attn.bias"), e.our("layers.0.attention.qkv.bias"));
+  EXPECT_EQ(e.their("transformer.h.1.ln_2.bias"), e.our("layers.1.mlp_norm.bias"));
+  EXPECT_EQ(e.their("transformer.wpe.weight"), e.our("position.weight"));
+  EXPECT_THAT(e.names(), Not(Contains("lm_head.weight")));
+}
+
+TEST(HfMapping, ExpertsOfMixtralKeepTheirNumbers) {
+  const Exported e(tiny_mixtral(), "mixtral");
+  for (const char* expert : {"0", "1", "2"}) {
+    const std::string ours = std::string("layers.1.mlp.experts.") + expert + ".";
+    const std::string theirs = std::string("model.layers.1.block_sparse_moe.experts.") + expert + ".";
+    EXPECT_EQ(e.their(theirs + "w1.weight"), rows(e.our(ours + "gate_up.weight"), 8, 0, 5));
+    EXPECT_EQ(e.their(theirs + "w3.weight"), rows(e.our(ours + "gate_up.weight"), 8, 5, 10));
+    EXPECT_EQ(e.their(theirs + "w2.weight"), e.our(ours + "down.weight"));
+  }
+  EXPECT_EQ(e.their("model.layers.0.block_sparse_moe.gate.weight"), e.our("layers.0.mlp.router.weight"));
+}
+
+// Their row 2i of what turns is our row i, their row 2i + 1 our row i + rope / 2; nope = 3, rope = 4.
+TEST(HfMapping, RowsThatTurnAreNeighboursInDeepSeek) {
+  const Exported e(tiny_deepseek(), "deepseek");
+  const auto ours = e.our("layers.1.attention.q_up.weight"),
+             theirs = e.their("model.layers.1.self_attn.q_b_proj.weight");
+  const std::vector<size_t> in_head = {0, 1, 2, 3, 5, 4, 6};  // of ours, by theirs
+  for (size_t head = 0; head < 2; ++head) {
+    for (size_t row = 0; row < 7; ++row) {
+      const size_t from = head * 7 + in_head[row], to = head * 7 + row;
+      EXPECT_EQ(rows(theirs, 4, to, to + 1), rows(ours, 4, from, from + 1)) << head << " " << row;
+    }
+  }
+  const auto kv = e.our("layers.0.attention.kv_down.weight");  // 5 + 4 rows
+  const auto their_kv = e.their("model.layers.0.self_attn.kv_a_proj_with_mqa.weight");
+  EXPECT_EQ(rows(their_kv, 6, 0, 6), rows(kv, 6, 0, 6));
+  EXPECT_EQ(rows(their_kv, 6, 6, 7), rows(kv, 6, 7, 8));
+  EXPECT_EQ(rows(their_kv, 6, 7, 8), rows(kv, 6, 6, 7));
+  EXPECT_EQ(rows(their_kv, 6, 8, 9), rows(kv, 6, 8, 9));
+  EXPECT_EQ(e.their("model.layers.1.self_attn.kv_b_proj.weight"), e.our("layers.1.attention.kv_up.weight"));
+}
+
+TEST(HfMapping, ExpertsRouterAndBiasOfDeepSeek) {
+  const Exported e(tiny_deepseek(), "deepseek_experts");
+  const std::string mlp = "model.layers.1.mlp.";
+  EXPECT_EQ(e.their(mlp + "experts.3.up_proj.weight"), rows(e.our("layers.1.mlp.experts.3.gate_up.weight"), 6, 3, 6));
+  EXPECT_EQ(e.their(mlp + "shared_experts.gate_proj.weight"),
+            rows(e.our("layers.1.mlp.shared.gate_up.weight"), 6, 0, 6));
+  EXPECT_EQ(e.their(mlp + "gate.weight"), e.our("layers.1.mlp.router.weight"));
+  EXPECT_EQ(e.their(mlp + "gate.e_score_correction_bias"), floats(e.ours, "buffer/layers.1.mlp.router.bias"));
+  EXPECT_EQ(e.their("model.layers.0.mlp.up_proj.weight"), rows(e.our("layers.0.mlp.gate_up.weight"), 6, 5, 10));
+}
+
+// As in the published weights: a layer behind the last one, with copies of what it shares with the model.
+TEST(HfMapping, MtpIsTheNextLayer) {
+  const Exported e(tiny_deepseek(), "deepseek_mtp");
+  const std::string layer = "model.layers.2.";
+  EXPECT_EQ(e.their(layer + "eh_proj.weight"), e.our("mtp.0.proj.weight"));
+  EXPECT_EQ(e.their(layer + "enorm.weight"), e.our("mtp.0.enorm.weight"));
+  EXPECT_EQ(e.their(layer + "hnorm.weight"), e.our("mtp.0.hnorm.weight"));
+  EXPECT_EQ(e.their(layer + "shared_head.norm.weight"), e.our("mtp.0.norm.weight"));
+  EXPECT_EQ(e.their(layer + "self_attn.o_proj.weight"), e.our("mtp.0.block.attention.out.weight"));
+  EXPECT_EQ(e.their(layer + "mlp.experts.2.down_proj.weight"), e.our("mtp.0.block.mlp.experts.2.down.weight"));
+  EXPECT_EQ(e.their(layer + "mlp.gate.e_score_correction_bias"), floats(e.ours, "buffer/mtp.0.block.mlp.router.bias"));
+  EXPECT_EQ(e.their(layer + "embed_tokens.weight"), e.our("embedding.weight"));
+  EXPECT_EQ(e.their(layer + "shared_head.head.weight"), e.our("head.weight"));
+}
+
+TEST(HfMapping, EveryElementOfEveryModelHasOnePlace) {
+  for (const ModelConfig& config : tiny_models()) {
+    const HfFamily& family = hf_family(config);
+    std::set<std::string> names;
+    int64_t elements = 0;
+    for (const HfTensor& tensor : hf_mapping(config, family)) {
+      int64_t row = 0;
+      for (const HfPart& part : tensor.parts) {
+        EXPECT_TRUE(names.insert(part.name).second) << part.name;
+        if (part.kind != HfPartKind::kTensor) continue;
+        EXPECT_EQ(part.first_row, row) << part.name;
+        row += part.rows;
+        std::set<int64_t> seen;
+        for (int64_t r = 0; r < part.rows; ++r) seen.insert(our_row(part, r));
+        EXPECT_EQ(seen.size(), static_cast<size_t>(part.rows));
+        EXPECT_EQ(*seen.rbegin(), part.rows - 1);
+      }
+      EXPECT_EQ(row, tensor.shape[0]) << tensor.ours;
+      if (tensor.ours.starts_with("weight/"))
+        elements += tensor.shape[0] * (tensor.shape.size() == 2 ? tensor.shape[1] : 1);
+    }
+    EXPECT_EQ(elements, count_model(config, config.seq_length).total + count_model(config, config.seq_length).mtp)
+        << family.architecture;
+  }
+}
+
+}  // namespace
+}  // namespace ranklab

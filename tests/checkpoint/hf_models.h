@@ -1,0 +1,145 @@
+// Tiny models of each Hugging Face family, with weights whose every element is another number.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/checkpoint/hf_export.h"
+#include "core/checkpoint/hf_import.h"
+#include "core/checkpoint/hf_mapping.h"
+#include "core/model/module_table.h"
+#include "tests/checkpoint/tensor_files.h"
+
+namespace ranklab::testing {
+
+class MemoryTensors : public TensorSource {
+ public:
+  const std::vector<TensorInfo>& tensors() const override { return infos_; }
+  std::vector<std::byte> read(const std::string& name) const override { return bytes_.at(name); }
+  std::string where() const override { return "memory"; }
+
+  void add(const std::string& name, std::vector<int64_t> shape) {
+    uint64_t bytes = 0;
+    tensor_bytes(shape, TensorType::kF32, bytes);
+    std::vector<std::byte>& data = bytes_[name];
+    data.resize(bytes);
+    for (size_t i = 0; i < bytes / sizeof(float); ++i) {
+      const float value = next_++;
+      std::memcpy(data.data() + i * sizeof value, &value, sizeof value);
+    }
+    infos_.push_back({name, TensorType::kF32, std::move(shape)});
+  }
+  void remove(const std::string& name) {
+    std::erase_if(infos_, [&](const TensorInfo& t) { return t.name == name; });
+  }
+  void reshape(const std::string& name, std::vector<int64_t> shape) {
+    for (TensorInfo& t : infos_) {
+      if (t.name == name) t.shape = shape;
+    }
+  }
+
+ private:
+  std::vector<TensorInfo> infos_;
+  std::map<std::string, std::vector<std::byte>> bytes_;
+  float next_ = 1;
+};
+
+// All tensors of the model, made as they come.
+inline MemoryTensors counted_weights(const ModelConfig& config) {
+  MemoryTensors tensors;
+  for (const HfTensor& tensor : hf_mapping(config, hf_family(config))) {
+    if (tensor.ours.starts_with("weight/") || config.moe.expert_bias) tensors.add(tensor.ours, tensor.shape);
+  }
+  tensors.add("exp_avg/embedding.weight", {config.vocab_size, config.hidden_size});  // passed over
+  return tensors;
+}
+
+inline std::vector<float> floats(const std::vector<std::byte>& bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+inline std::vector<float> floats(const TensorSource& source, const std::string& name) {
+  return floats(source.read(name));
+}
+
+inline ModelConfig tiny_llama() {
+  return {.num_layers = 2,
+          .hidden_size = 8,
+          .ffn_hidden_size = 3,
+          .num_attention_heads = 4,
+          .num_query_groups = 2,
+          .vocab_size = 5,
+          .seq_length = 16,
+          .rope_theta = 500.0};
+}
+inline ModelConfig tiny_gpt2() {
+  ModelConfig c{.num_layers = 2,
+                .hidden_size = 4,
+                .ffn_hidden_size = 6,
+                .num_attention_heads = 2,
+                .vocab_size = 5,
+                .seq_length = 7};
+  c.norm = NormKind::kLayerNorm;
+  c.position = PositionKind::kLearned;
+  c.activation = ActivationKind::kGelu;
+  c.dropout = 0.25;
+  c.add_bias = c.tie_embeddings = true;
+  return c;
+}
+inline ModelConfig tiny_mixtral() {
+  ModelConfig c = tiny_llama();
+  c.moe = {
+      .num_experts = 3, .topk = 2, .ffn_hidden_size = 5, .balancing = LoadBalancing::kAuxLoss, .aux_loss_coeff = 0.02};
+  return c;
+}
+inline ModelConfig tiny_deepseek() {
+  ModelConfig c{.num_layers = 2,
+                .hidden_size = 6,
+                .ffn_hidden_size = 5,
+                .num_attention_heads = 2,
+                .vocab_size = 7,
+                .seq_length = 32,
+                .norm_epsilon = 1e-6};
+  c.mla = {.q_lora_rank = 4, .kv_lora_rank = 5, .qk_head_dim = 3, .qk_pos_emb_head_dim = 4, .v_head_dim = 2};
+  c.yarn = {.scaling_factor = 2, .original_seq_length = 16};
+  c.moe = {.num_experts = 4,
+           .topk = 2,
+           .ffn_hidden_size = 3,
+           .shared_ffn_hidden_size = 6,
+           .first_dense_layers = 1,
+           .score = RouterScore::kSigmoid,
+           .num_groups = 2,
+           .group_topk = 1,
+           .scaling_factor = 2.5,
+           .expert_bias = true};
+  c.mtp_num_layers = 1;
+  return c;
+}
+inline ModelConfig tiny_latent() {  // no experts, queries not compressed
+  ModelConfig c = tiny_deepseek();
+  c.mla.q_lora_rank = 0;
+  c.moe = {};
+  c.yarn = {};
+  return c;
+}
+inline std::vector<ModelConfig> tiny_models() {
+  return {tiny_llama(), tiny_gpt2(), tiny_mixtral(), tiny_deepseek(), tiny_latent()};
+}
+
+// What `act` throws; "" when it does not.
+template <typename Act>
+std::string message_of(const Act& act) {
+  try {
+    act();
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace ranklab::testing
