@@ -27,6 +27,7 @@ CommandAction setup_trace(CLI::App& app);
 CommandAction setup_list(CLI::App& app);
 CommandAction setup_lesson(CLI::App& app);
 CommandAction setup_topo(CLI::App& app);
+CommandAction setup_plan(CLI::App& app);
 CommandAction setup_zero(CLI::App& app);
 CommandAction setup_doctor(CLI::App& app);
 CommandAction setup_config(CLI::App& app);

@@ -115,7 +115,9 @@ void check_weights_fit(RunPlan plan) {
 
 // Trains first, or makes the model and nothing else: neither gradients nor optimizer.
 void run_ranks(const RunPlan& plan, const std::shared_ptr<World>& world, const Asked& asked, Told& told) {
-  const RuntimeComponents parts = default_components(world, plan);
+  RunPlan own = plan;
+  if (plan.config.train_iters == 0) own.config.load.clear();  // the weights alone are loaded, here
+  const RuntimeComponents parts = default_components(world, own);
   if (plan.config.train_iters > 0) {
     RuntimeEngine engine(parts, plan);
     engine.set_stop_request([] { return interrupt_asked(); });

@@ -25,6 +25,7 @@ const auto kCommands = std::to_array<Command>({
     {"viz", "see a trace: in a window, as a picture, as text", setup_viz},
     {"doctor", "what this machine has, and what it lacks", setup_doctor},
     {"topo", "ranks, nodes and groups of a mesh, and what crosses nodes", setup_topo},
+    {"plan", "what a run will hold, from its numbers alone", setup_plan},
     {"zero", "who owns what when data-parallel ranks share it out", setup_zero},
     {"schedule", "pipeline schedules: draw, prove, time, compare", setup_schedule},
     {"list", "model presets, hardware profiles, token dispatchers", setup_list},

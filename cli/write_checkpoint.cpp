@@ -36,6 +36,24 @@ bool has_fp64(const TensorSource& source) {
   return std::ranges::any_of(source.tensors(), [](const TensorInfo& t) { return t.type == TensorType::kF64; });
 }
 
+constexpr uint64_t kFileBytes = uint64_t{2} << 30;  // in memory at once
+
+CheckpointManifest write_file(CheckpointWriter& writer, int file, const TensorSource& source,
+                              const std::vector<TensorInfo>& tensors, uint64_t& written_bytes) {
+  std::vector<std::vector<std::byte>> bytes;
+  std::vector<PieceToWrite> pieces;
+  for (const TensorInfo& tensor : tensors) {
+    bytes.push_back(source.read(tensor.name));
+    written_bytes += bytes.back().size();
+    pieces.push_back({.tensor = tensor.name,
+                      .type = tensor.type,
+                      .shape = tensor.shape,
+                      .slice = whole_slice(tensor.shape),
+                      .bytes = bytes.back()});
+  }
+  return writer.write_file(file, pieces);
+}
+
 }  // namespace
 
 WrittenCheckpoint write_checkpoint(const TensorSource& source, CheckpointManifest manifest, const ModelConfig& model,
@@ -43,21 +61,12 @@ WrittenCheckpoint write_checkpoint(const TensorSource& source, CheckpointManifes
   make_empty_folder(run_folder);
   const RunLock lock(run_folder);
   WrittenCheckpoint written{.settings = run_folder + "/model.toml", .tensors = source.tensors().size()};
-  std::vector<std::vector<std::byte>> bytes;
-  std::vector<PieceToWrite> pieces;
-  for (const TensorInfo& tensor : source.tensors()) {
-    bytes.push_back(source.read(tensor.name));
-    written.bytes += bytes.back().size();
-    pieces.push_back({.tensor = tensor.name,
-                      .type = tensor.type,
-                      .shape = tensor.shape,
-                      .slice = whole_slice(tensor.shape),
-                      .bytes = bytes.back()});
-  }
   CheckpointWriter writer(run_folder, manifest.step, std::to_string(::getpid()));
   writer.begin();
   try {
-    merge_part(manifest, writer.write_file(0, pieces), run_folder);
+    int file = 0;
+    for (const std::vector<TensorInfo>& tensors : files_of_at_most(source.tensors(), kFileBytes))
+      merge_part(manifest, write_file(writer, file++, source, tensors, written.bytes), run_folder);
     writer.publish(manifest);
   } catch (...) {
     writer.discard();

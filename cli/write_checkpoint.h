@@ -1,4 +1,4 @@
-// Tensors of any source as a checkpoint of format v2 (core/checkpoint/manifest.h): step 0, in one file, with the
+// Tensors of any source as a checkpoint of format v2 (core/checkpoint/manifest.h): step 0, in files of 2 GiB, with the
 // model's settings in the manifest and, for `ranklab train --config`, in model.toml. Thread rule: one thread.
 #pragma once
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/read_only_file.h"
 
@@ -35,6 +36,9 @@ std::string read_bounded_file(const std::string& path, uint64_t limit_bytes) {
 }
 
 HfFolder::HfFolder(const std::string& folder) : folder_(folder) {
+  RANKLAB_CHECK(std::filesystem::is_directory(folder_), ErrorKind::kIo, .where = "Hugging Face",
+                .what = "there is no such folder", .got = quote(folder_),
+                .want = "a folder with config.json and *.safetensors");
   const std::string index = folder_ + "/" + kIndex;
   if (std::filesystem::exists(folder_ + "/" + kOneFile)) {
     add_file(kOneFile);

@@ -34,6 +34,7 @@ HfModel::HfModel(const std::string& folder)
                      join(config_.unknown_keys, ", "));
   drop_absent_modules();
   map_ = hf_mapping(config_.model, config_.family);
+  std::ranges::sort(map_, {}, &HfTensor::ours);
   check_tensors();
 }
 
@@ -74,7 +75,7 @@ void HfModel::check_tensors() {
         refuse_checkpoint_file(where(), "tensor " + quote(name) + " is not what config.json says", found->describe(),
                                "F32, F64, BF16 or F16 of shape " + shape_text(part.shape));
       if (!part.keeps_fp32) has_fp64 |= found->type == TensorType::kF64;
-      if (&tensor == &map_[0] && part.kind == HfPartKind::kTensor) stored_type_ = found->type;
+      if (tensor.ours == "weight/embedding.weight") stored_type_ = found->type;
     }
   }
   for (const TensorInfo& tensor : folder_.tensors()) {
@@ -101,9 +102,8 @@ void HfModel::check_copy(const HfTensor& tensor, const HfPart& part, const std::
 }
 
 std::vector<std::byte> HfModel::read(const std::string& name) const {
-  const auto found = std::ranges::find(map_, name, &HfTensor::ours);
-  if (found == map_.end()) this->tensor(name);  // throws
-  const TensorInfo info{name, type_, found->shape};
+  const TensorInfo& info = tensor(name);
+  const auto found = std::ranges::lower_bound(map_, name, {}, &HfTensor::ours);
   uint64_t bytes = 0;
   tensor_bytes(info.shape, info.type, bytes);
   std::vector<std::byte> ours(bytes);

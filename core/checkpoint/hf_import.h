@@ -37,7 +37,7 @@ class HfModel : public TensorSource {
 
   HfFolder folder_;
   HfConfig config_;
-  std::vector<HfTensor> map_;
+  std::vector<HfTensor> map_;  // by name of ours
   std::vector<TensorInfo> tensors_;
   TensorType type_ = TensorType::kF32, stored_type_ = TensorType::kF32;
   std::vector<std::string> notes_;

@@ -203,8 +203,15 @@ CheckpointManifest parse_manifest(std::string_view text, const std::string& path
     if (!files.insert(manifest.files.back().name).second)
       reader.refuse("a file is listed twice", quote(manifest.files.back().name), "each once");
   }
-  for (const auto& [name, tensor] : reader.member(root, "tensors", json::value_t::object).items())
+  std::set<std::pair<std::string, std::string>> keys;  // a few bytes of a file are not many elements of the model
+  for (const auto& [name, tensor] : reader.member(root, "tensors", json::value_t::object).items()) {
     manifest.tensors[name] = reader.tensor(name, tensor, files);
+    for (const StoredSlice& slice : manifest.tensors[name].slices) {
+      if (!keys.emplace(slice.file, slice.key).second)
+        reader.refuse("one stored tensor is used twice", quote(printable(slice.key)) + " of " + quote(slice.file),
+                      "each once");
+    }
+  }
   return manifest;
 }
 

@@ -83,6 +83,7 @@ std::string fault_of_slice(std::span<const int64_t> shape, const TensorSlice& sl
   int64_t reach = global;
   for (const auto& [begin, end] : partition.ranges) reach = std::max(reach, end);
   int64_t largest = reach;
+  if (!multiply(largest, 2)) return "a range is too far out";
   for (const int64_t size : shape) {
     if (!multiply(largest, size)) return "a range is too far out";
   }

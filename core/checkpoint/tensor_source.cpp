@@ -7,8 +7,8 @@
 namespace ranklab {
 
 const TensorInfo* TensorSource::find(const std::string& name) const {
-  const auto found = std::ranges::find(tensors(), name, &TensorInfo::name);
-  return found == tensors().end() ? nullptr : &*found;
+  const auto found = std::ranges::lower_bound(tensors(), name, {}, &TensorInfo::name);
+  return found == tensors().end() || found->name != name ? nullptr : &*found;
 }
 
 const TensorInfo& TensorSource::tensor(const std::string& name) const {

@@ -21,7 +21,7 @@ struct TensorInfo {
 class TensorSource {
  public:
   virtual ~TensorSource() = default;
-  virtual const std::vector<TensorInfo>& tensors() const = 0;              // each name once
+  virtual const std::vector<TensorInfo>& tensors() const = 0;              // by name, each once
   virtual std::vector<std::byte> read(const std::string& name) const = 0;  // row-major; throws kBadFile, kIo
   virtual std::string where() const = 0;                                   // for messages: a path
 

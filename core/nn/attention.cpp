@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "core/base/error.h"
 #include "core/nn/kernel_path.h"
 #include "core/nn/row_kernels.h"
 #include "core/sim/op_observer.h"
@@ -49,6 +50,9 @@ struct Heads {
 
 Heads split_heads(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
   const int64_t seq = qkv.size(0), batch = qkv.size(1);
+  RANKLAB_CHECK(!rope.defined() || rope.cos_SD.scalar_type() == kernel_wide_type(qkv), ErrorKind::kInternal,
+                .where = "causal_attention", .what = "the rotary table has another type than it is read in",
+                .got = c10::toString(rope.cos_SD.scalar_type()), .want = c10::toString(kernel_wide_type(qkv)));
   Heads h;
   h.q = at::empty({batch, shape.heads, seq, shape.head_dim}, qkv.options());
   h.k = at::empty({batch, shape.groups, seq, shape.head_dim}, qkv.options());

@@ -36,8 +36,7 @@ variable_list rms_norm_forward(AutogradContext* ctx, const at::Tensor& x_in, con
   ctx->save_for_backward({sum, weight, inv_rms});
   ctx->set_materialize_grads(false);
   ctx->mark_non_differentiable({inv_rms});
-  if (has_branch) return {normed, inv_rms, sum};
-  return {normed, inv_rms};
+  return {normed, inv_rms, has_branch ? sum : x_in};
 }
 
 at::Tensor empty_gradient(const at::Tensor& weight) {
@@ -70,7 +69,7 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
     return rms_norm_forward(ctx, x, {}, weight, epsilon);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    const auto [grad_x, grad_weight] = rms_norm_backward(ctx, {}, grads[0]);
+    const auto [grad_x, grad_weight] = rms_norm_backward(ctx, grads[2], grads[0]);
     return {grad_x, grad_weight, {}};
   }
 };
@@ -92,7 +91,9 @@ NormOutput add_rms_norm(const at::Tensor& x, const at::Tensor& branch, const at:
   if (!has_row_kernels(x)) return add_rms_norm_reference(x, branch, weight, epsilon);
   const variable_list outputs = branch.defined() ? AddRmsNormFunction::apply(x, branch, weight, epsilon)
                                                  : RmsNormFunction::apply(x, weight, epsilon);
-  const at::Tensor& sum = branch.defined() ? outputs[2] : x;
+  // The sum goes through the function also where nothing is added: its gradient and the norm's are then added before
+  // they are rounded, wherever a model is cut.
+  const at::Tensor& sum = outputs[2];
   return {sum, outputs[0], {sum.detach(), weight.detach(), outputs[1]}};
 }
 

@@ -62,6 +62,7 @@ void GradReducer::plan_buckets() {
   }
   for (BucketLayout& layout : lay_out_buckets(items, options_.bucket_bytes, shards() ? dp_.size() : 1)) {
     Bucket& bucket = buckets_.emplace_back();
+    bucket.label = label_of(layout);
     bucket.size = layout.elements;
     bucket.sum_over_tp = layout.sum_over_tp;
     bucket.unit = layout.unit;
@@ -74,6 +75,31 @@ void GradReducer::plan_buckets() {
     }
     if (shards()) bucket.shard = std::make_unique<BucketShard>(std::move(layout), parameters_, dp_);
   }
+}
+
+// Of the units whose gradients lie in it; they fill it from the last to the first.
+std::string GradReducer::label_of(const BucketLayout& layout) const {
+  const Parameter& first = *parameters_[layout.places.back().item];
+  const std::string begin = parameter_unit(first.name),
+                    end = parameter_unit(parameters_[layout.places.front().item]->name);
+  std::string label = begin == end ? begin : begin + " - " + end;
+  if (first.is_expert) label += " experts";
+  if (layout.sum_over_tp) label += " norms";
+  const auto same = std::count_if(buckets_.begin(), buckets_.end(),
+                                  [&](const Bucket& bucket) { return bucket.label.starts_with(label); });
+  return same == 0 ? label : label + " #" + std::to_string(same + 1);
+}
+
+std::vector<GradReducer::BucketInfo> GradReducer::buckets() const {
+  std::vector<BucketInfo> result;
+  for (const Bucket& bucket : buckets_) {
+    BucketInfo info{.label = bucket.label, .elements = bucket.size, .padding = bucket.size};
+    for (const size_t slot : bucket.slots) info.padding -= slots_[slot].parameter->data.numel();
+    info.element_bytes = static_cast<int64_t>(slots_[bucket.slots[0]].parameter->data.itemsize());
+    info.shards = dp_.size(), info.shard = dp_.rank();
+    result.push_back(std::move(info));
+  }
+  return result;
 }
 
 std::vector<Parameter*> GradReducer::owned() const {
@@ -102,9 +128,9 @@ void GradReducer::share_out_parameters(ShardedUnits& units) {
 }
 
 void GradReducer::gather_parameters() {
-  if (options_.sharding == GradSharding::kParameters) return;
   for (Bucket& bucket : buckets_) {
-    if (bucket.shard) bucket.shard->gather();
+    if (bucket.shard && options_.sharding != GradSharding::kParameters) bucket.shard->gather();
+    tell(ZeroState::kUpdated, bucket);
   }
 }
 
@@ -183,6 +209,7 @@ void GradReducer::begin_step(const std::vector<GradStage>& stages) {
     bucket.pending = static_cast<size_t>(
         std::count_if(bucket.slots.begin(), bucket.slots.end(), [&](size_t i) { return slots_[i].total > 0; }));
     bucket.started = false;
+    bucket.touched = false;
     bucket.work = nullptr;
     const bool later = keeps_shards_only();
     if (!passes_through(bucket) && !later) allocate(bucket);
@@ -248,7 +275,9 @@ void GradReducer::on_grad(size_t index) {
 void GradReducer::add(Slot& slot, const at::Tensor& grad) {
   const NoCostScope no_cost;
   const at::NoGradGuard no_grad;
-  allocate(buckets_[slot.bucket]);
+  Bucket& bucket = buckets_[slot.bucket];
+  allocate(bucket);
+  if (!std::exchange(bucket.touched, true)) tell(ZeroState::kPartial, bucket);
   if (options_.accumulation == GradAccumulation::kPairwise) {
     at::Tensor& sum = slot.partial[pass_->microbatch];
     sum = sum.defined() ? sum + grad : grad;
@@ -310,15 +339,19 @@ void GradReducer::start(Bucket& bucket) {
 void GradReducer::collect(Bucket& bucket) {
   if (!bucket.work) return;
   at::Tensor shard = std::exchange(bucket.work, nullptr)->wait();
-  if (!bucket.shard) return;
-  const NoCostScope no_cost;
+  if (!bucket.shard) return tell(ZeroState::kReduced, bucket);
   const at::NoGradGuard no_grad;
-  if (keeps_shards_only()) {
-    release(bucket);
-  } else {
-    shard = bucket.flat.narrow(0, dp_.rank() * shard.numel(), shard.numel()).copy_(shard);
+  {
+    const NoCostScope no_cost;
+    if (keeps_shards_only()) {
+      release(bucket);
+    } else {
+      shard = bucket.flat.narrow(0, dp_.rank() * shard.numel(), shard.numel()).copy_(shard);
+    }
+    bucket.shard->set_grads(shard);
   }
-  bucket.shard->set_grads(shard);
+  if (!options_.replicas) return tell(ZeroState::kReduced, bucket);
+  bucket.replica_work = options_.replicas->all_reduce_async(shard);  // in place
 }
 
 void GradReducer::finish() {
@@ -327,6 +360,14 @@ void GradReducer::finish() {
   start_ready_buckets();
   for (Bucket& bucket : buckets_) {
     collect(bucket);
+    if (bucket.shard || dp_.size() > 1) continue;
+    tell(ZeroState::kReduced, bucket);
+  }
+  for (Bucket& bucket : buckets_) {
+    if (bucket.replica_work) {
+      std::exchange(bucket.replica_work, nullptr)->wait();
+      tell(ZeroState::kReduced, bucket);
+    }
     if (bucket.shard) continue;
     for (const size_t i : bucket.slots) {
       at::Tensor& grad = slots_[i].parameter->data.mutable_grad();

@@ -22,6 +22,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -58,6 +59,11 @@ struct GradReducerOptions {
   bool overlap = true;  // false: all buckets start after the last backward
   GradAccumulation accumulation = GradAccumulation::kSequential;
   GradSharding sharding = GradSharding::kNone;
+  // HSDP (PyTorch FSDP's hybrid sharding): the ranks with the same place in other groups that share out, over which a
+  // reduced shard is summed, too. Null: there is one such group.
+  Communicator* replicas = nullptr;
+  // Told what becomes of buckets (partial, reduced, updated), by their label.
+  std::function<void(ZeroState state, const std::string& bucket)> watch = {};
 };
 
 // The parameters of one of the rank's stages, and how many microbatches of a step pass it.
@@ -99,6 +105,14 @@ class GradReducer {
   // Stage 3, when shards(): from here on only shards are kept, and `units` brings the whole.
   void share_out_parameters(ShardedUnits& units);
 
+  // Buckets in the order in which they are reduced; `label` as in core/trace/zero_event.h, `shards` the ranks that
+  // share it out, or would.
+  struct BucketInfo {
+    std::string label;
+    int64_t elements = 0, padding = 0, element_bytes = 0;
+    int shards = 1, shard = 0;
+  };
+  std::vector<BucketInfo> buckets() const;
   int64_t num_buckets() const { return static_cast<int64_t>(buckets_.size()); }
 
  private:
@@ -115,8 +129,10 @@ class GradReducer {
     bool arrived = false;  // in this pass
   };
   struct Bucket {
+    std::string label;
     std::vector<size_t> slots;
-    int64_t size = 0;  // elements
+    int64_t size = 0;      // elements
+    bool touched = false;  // has a gradient in this step
     at::Tensor flat;
     std::vector<at::Tensor> levels;
     bool sum_over_tp = false;
@@ -124,11 +140,16 @@ class GradReducer {
     size_t pending = 0;  // parameters that are not complete
     bool started = false;
     WorkPtr work;
+    WorkPtr replica_work;
     std::unique_ptr<BucketShard> shard;  // when shards()
   };
   class Hook;
 
   void plan_buckets();
+  std::string label_of(const BucketLayout& layout) const;
+  void tell(ZeroState state, const Bucket& bucket) const {
+    if (options_.watch) options_.watch(state, bucket.label);
+  }
   void allocate(Bucket& bucket);
   void release(Bucket& bucket);
   bool passes_through(const Bucket& bucket) const;

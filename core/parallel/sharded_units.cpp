@@ -6,15 +6,15 @@ namespace ranklab {
 
 void ShardedUnits::add(const std::string& unit, BucketShard& shard) { units_[unit].shards.push_back(&shard); }
 
-void ShardedUnits::tell(const std::string& name, UnitState state) const {
-  if (watch_) watch_(name, state);
+void ShardedUnits::tell(ZeroState state, const std::string& name) const {
+  if (watch_) watch_(state, name);
 }
 
 void ShardedUnits::start(const std::string& name, Unit& unit) {
   if (unit.coming) return;
   unit.coming = true;
   for (BucketShard* shard : unit.shards) shard->start_gather();
-  tell(name, UnitState::kGathering);
+  tell(ZeroState::kGathering, name);
 }
 
 // A unit without parameters on this rank, or that no rank shares out, is always there.
@@ -25,7 +25,7 @@ void ShardedUnits::enter(const std::string& name, const std::string& next) {
   if (following != units_.end()) start(next, following->second);
   if (unit == units_.end() || unit->second.uses++ > 0) return;
   for (BucketShard* shard : unit->second.shards) shard->finish_gather();
-  tell(name, UnitState::kGathered);
+  tell(ZeroState::kGathered, name);
 }
 
 void ShardedUnits::leave(const std::string& name) {
@@ -33,7 +33,7 @@ void ShardedUnits::leave(const std::string& name) {
   if (unit == units_.end() || --unit->second.uses > 0) return;
   for (BucketShard* shard : unit->second.shards) shard->free_whole();
   unit->second.coming = false;
-  tell(name, UnitState::kFreed);
+  tell(ZeroState::kFreed, name);
 }
 
 void ShardedUnits::check_all_away() const {

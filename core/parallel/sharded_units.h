@@ -11,16 +11,14 @@
 
 #include "core/parallel/bucket_shard.h"
 #include "core/parallel/parameter_gate.h"
+#include "core/trace/zero_event.h"
 
 namespace ranklab {
 
-// What becomes of a unit's parameters on this rank.
-enum class UnitState { kGathering, kGathered, kFreed };
-
 class ShardedUnits : public ParameterGate {
  public:
-  // Told of every change.
-  using Watch = std::function<void(const std::string& unit, UnitState state)>;
+  // Told of every change: gathering, gathered, freed.
+  using Watch = std::function<void(ZeroState state, const std::string& unit)>;
   explicit ShardedUnits(Watch watch = {}) : watch_(std::move(watch)) {}
 
   // `shard` keeps its parameters away from now on, and outlives this.
@@ -38,7 +36,7 @@ class ShardedUnits : public ParameterGate {
     bool coming = false;  // gathering, or there
   };
   void start(const std::string& name, Unit& unit);
-  void tell(const std::string& name, UnitState state) const;
+  void tell(ZeroState state, const std::string& name) const;
 
   Watch watch_;
   std::map<std::string, Unit> units_;

@@ -30,7 +30,10 @@ Peak walk_actions(const Schedule& schedule, int pp_rank, const NeedsOfStages& ne
       for (const BackwardMoment& moment : back.moments) peak.see(now, whole ? moment.whole : moment.split);
       now += (whole ? 0 : back.deferred) - back.kept;
     }
-    if (a.kind == ActionKind::kW) now -= back.deferred;
+    if (a.kind == ActionKind::kW) {
+      peak.see(now, back.weight_pass);
+      now -= back.deferred;
+    }
     peak.see(now, 0);
   }
   return peak;

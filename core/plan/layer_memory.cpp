@@ -18,7 +18,8 @@ LayerMemory grouped_attention(const StepShape& s) {
   return {.kept = qkv + (keeps ? again : 0),
           .deferred = stream(s) + out + qkv,
           .row_gradients = s.tokens() * s.model.hidden_size,
-          .temporary = keeps ? 0 : again + 3 * qkv + 2 * out};
+          .temporary = keeps ? 0 : again + 3 * qkv + 2 * out,
+          .at_attention = 2 * qkv + 2 * stream(s)};
 }
 
 // Keys and values are put together again in backward from what the projections gave.
@@ -31,17 +32,19 @@ LayerMemory latent_attention(const StepShape& s) {
   return {.kept = norms + s.tokens() * (up + m.qk_pos_emb_head_dim + (keeps ? value + s.heads() : 0)),
           .deferred = stream(s) + 2 * s.local_tokens() * compressed + s.tokens() * (value + up),
           .row_gradients = s.tokens() * s.model.hidden_size,
-          .temporary = 0};
+          .temporary = 0,
+          .at_attention = 2 * s.tokens() * up + 2 * stream(s)};
 }
 
-// The backward of an MLP holds the activation's output again, its gradient and its input's gradient, beside the
-// residual stream's gradient.
+// The backward of an MLP holds the gradients of the activation's output and of its input; then, with the input's kept
+// values gone, the up product's.
 LayerMemory mlp(const StepShape& s, int64_t ffn) {
   const int64_t up = s.tokens() * s.up_width(ffn);
   return {.kept = up,
           .deferred = stream(s) + 2 * up,
           .row_gradients = s.tokens() * s.model.hidden_size,
-          .temporary = s.tokens() * ffn + up + 2 * stream(s)};
+          .temporary = s.tokens() * ffn + up,
+          .at_products = s.tokens() * s.model.hidden_size + 3 * stream(s)};
 }
 
 // Where tokens travel packed, the backward of their way holds several gradients of the same rows.
@@ -68,7 +71,8 @@ LayerMemory experts(const StepShape& s) {
   return {.kept = stream(s) + 4 * scores + rows + own,
           .deferred = rows + arrived * (up + s.model.hidden_size),
           .row_gradients = 0,
-          .temporary = std::max(products, packed_temporary(s)) + 2 * stream(s)};
+          .temporary = std::max(products, packed_temporary(s)) + 2 * stream(s),
+          .at_products = products};
 }
 
 }  // namespace
@@ -78,13 +82,16 @@ LayerMemory& LayerMemory::operator+=(const LayerMemory& other) {
   deferred += other.deferred;
   row_gradients += other.row_gradients;
   temporary = std::max(temporary, other.temporary);
+  at_products = std::max(at_products, other.at_products);
+  at_attention = std::max(at_attention, other.at_attention);
   return *this;
 }
 
 LayerMemory LayerMemory::again(int64_t input) const {
   LayerMemory out = *this;
   out.kept = input;
-  out.temporary = kept + temporary;
+  out.temporary = kept + temporary + input;  // the input once as what is kept, once as the first norm makes it
+  out.at_products = kept + at_products;
   return out;
 }
 
@@ -96,14 +103,14 @@ int64_t norm_elements(const StepShape& s, int64_t width) {
 int64_t dropout_elements(const StepShape& s) { return s.model.dropout > 0 ? stream(s) : 0; }
 
 LayerMemory layer_memory(const StepShape& s, int64_t layer) {
-  LayerMemory memory{.kept = 2 * (norm_elements(s, s.model.hidden_size) + dropout_elements(s))};
-  memory += s.model.mla.enabled() ? latent_attention(s) : grouped_attention(s);
-  if (!s.model.is_moe_layer(layer)) {
-    memory += mlp(s, s.ffn_width());
-    return memory;
-  }
-  memory += experts(s);
-  if (s.shared_ffn_width() > 0) memory += mlp(s, s.shared_ffn_width());
+  LayerMemory rest;
+  if (s.model.is_moe_layer(layer)) rest += experts(s);
+  const int64_t ffn = s.model.is_moe_layer(layer) ? s.shared_ffn_width() : s.ffn_width();
+  if (ffn > 0) rest += mlp(s, ffn);
+  LayerMemory memory = s.model.mla.enabled() ? latent_attention(s) : grouped_attention(s);
+  memory.temporary = std::max<int64_t>(memory.temporary - rest.kept, 0);  // backward has passed the rest by then
+  memory += rest;
+  memory.kept += 2 * (norm_elements(s, s.model.hidden_size) + dropout_elements(s));
   return memory;
 }
 

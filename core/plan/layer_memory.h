@@ -13,6 +13,8 @@ struct LayerMemory {
   int64_t deferred = 0;       // kept between B and W of a split backward: what the weights' products need
   int64_t row_gradients = 0;  // ... the gradients of row-parallel layers' outputs, at all positions
   int64_t temporary = 0;      // at the busiest moment of its backward, on top
+  int64_t at_products = 0;    // ... when the gradients of its widest weights are made
+  int64_t at_attention = 0;   // ... of attention's, at its end: on top of what is left then
 
   LayerMemory& operator+=(const LayerMemory& other);  // kept by both; the larger temporary
   // Of layers that are computed again in backward from this much: they are there one time, as if temporary.

@@ -149,7 +149,10 @@ class StepMemory {
         walk_back(stage, back, now, a.has_weight_grad(), !seen[stage]);
         now += (a.has_weight_grad() ? 0 : back.deferred) - back.kept;
       }
-      if (a.kind == ActionKind::kW) now -= back.deferred;
+      if (a.kind == ActionKind::kW) {
+        weight_pass(now + back.weight_pass);
+        now -= back.deferred;
+      }
       if (a.has_weight_grad() || a.kind == ActionKind::kW) seen[stage] = true;
     }
     update();
@@ -158,25 +161,38 @@ class StepMemory {
 
  private:
   void walk_back(int stage, const StageNeeds& back, int64_t now, bool whole, bool first_pass) {
-    const auto moments = static_cast<double>(back.moments.size());
-    double done = 0;
     const int part = plan_.schedule.part(stage);
     const int64_t last_layer = s_.first_layer(part) + s_.layers(part) - 1;
+    const auto moments = static_cast<double>(back.moments.size());
+    double done = 0;
     for (const BackwardMoment& moment : back.moments) {
-      const bool loss = moment.first_layer < 0;
       CategoryBytes bytes = held_;
-      bytes[at(MemoryCategory::kActivations)] =
-          (now + (whole ? moment.whole : moment.split)) * s_.element_bytes() + activations_.ends;
-      bytes[at(MemoryCategory::kGradients)] = gradients_.now(done / moments, first_pass) +
-                                              (!whole ? 0
-                                               : loss ? gradients_.fresh_head()
-                                                      : gradients_.fresh(moment.first_layer, moment.end_layer));
+      bytes[at(MemoryCategory::kActivations)] = activations(now + (whole ? moment.whole : moment.split));
+      bytes[at(MemoryCategory::kGradients)] =
+          gradients_.now(done++ / moments, first_pass) + (whole ? fresh(moment) : 0);
+      const bool of_layers = moment.first_layer >= 0;
+      const bool gathers = moment.kind == MomentKind::kProducts || moment.kind == MomentKind::kHead;
       bytes[at(MemoryCategory::kGathered)] =
-          activations_.gathered +
-          (loss ? units_.last(last_layer) : units_.layers(moment.first_layer, moment.end_layer));
+          (gathers || !whole ? activations_.gathered : 0) +
+          (of_layers ? units_.layers(moment.first_layer, moment.end_layer) : units_.last(last_layer));
       see(bytes);
-      done += 1;
     }
+  }
+
+  int64_t activations(int64_t elements) const { return elements * s_.element_bytes() + activations_.ends; }
+
+  int64_t fresh(const BackwardMoment& moment) const {
+    if (moment.kind == MomentKind::kHead) return gradients_.fresh_head();
+    if (moment.kind != MomentKind::kProducts) return 0;
+    return gradients_.fresh(moment.first_layer, moment.end_layer);
+  }
+
+  void weight_pass(int64_t elements) {
+    CategoryBytes bytes = held_;
+    bytes[at(MemoryCategory::kActivations)] = activations(elements);
+    bytes[at(MemoryCategory::kGradients)] = gradients_.now(1, false);
+    bytes[at(MemoryCategory::kGathered)] = activations_.gathered;
+    see(bytes);
   }
 
   // Gradients complete, activations gone.

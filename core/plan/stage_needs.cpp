@@ -7,17 +7,22 @@ namespace {
 
 int64_t stream(const StepShape& s) { return s.local_tokens() * s.model.hidden_size; }
 
-// The loss holds the logits twice (unsplit, its backward three times).
-int64_t loss_temporary(const StepShape& s) {
-  const int64_t logits = s.tokens() * s.vocab_width();
-  const int64_t loss = (s.dims.tp == 1 ? 3 : 2) * logits + stream(s);
-  const int64_t head = logits + s.tokens() * s.model.hidden_size + 2 * stream(s);
-  return std::max(loss, head);
+int64_t logits(const StepShape& s) { return s.tokens() * s.vocab_width(); }
+
+// The loss holds the logits and their gradient (unsplit twice; of 16 bits in fp32), then the head their gradient alone.
+BackwardMoment loss_moment(const StepShape& s) {
+  const int64_t held = s.dims.tp == 1 ? 3 * logits(s) : 2 * logits(s) + stream(s);
+  const int64_t elements = s.element_bytes() == 2 ? (s.dims.tp == 1 ? 6 : 7) * logits(s) : held;  // in fp32
+  return {.kind = MomentKind::kLoss, .whole = elements, .split = elements};
+}
+BackwardMoment head_moment(const StepShape& s) {
+  const int64_t elements = logits(s) + s.tokens() * s.model.hidden_size + 2 * stream(s);
+  return {.kind = MomentKind::kHead, .whole = elements, .split = elements};
 }
 
 // The embedding, both norms' concatenation, the last norm and the logits of each MTP module, beside its layer.
 int64_t prediction_elements(const StepShape& s) {
-  return 3 * stream(s) + 2 * s.local_tokens() + norm_elements(s, s.model.hidden_size) + s.tokens() * s.vocab_width();
+  return 3 * stream(s) + 2 * s.local_tokens() + norm_elements(s, s.model.hidden_size) + logits(s);
 }
 
 class Collector {
@@ -41,14 +46,22 @@ class Collector {
       out_.kept += piece.memory.kept + piece.more;
       out_.deferred += deferred(piece);
     }
-    if (is_last) out_.moments.push_back({.whole = loss_temporary(s_), .split = loss_temporary(s_)});
     int64_t freed = 0, left = 0;
+    if (is_last) {
+      out_.moments = {loss_moment(s_), head_moment(s_)};
+      left = logits(s_) + stream(s_);
+      out_.deferred += left;
+    }
     for (size_t i = pieces_.size(); i-- > 0;) {
       const Piece& piece = pieces_[i];
-      const int64_t now = piece.memory.temporary - freed;
-      out_.moments.push_back({piece.first, piece.end, now, now + left});
+      const auto moment = [&](MomentKind kind, int64_t now) {
+        out_.moments.push_back({kind, piece.first, piece.end, now - freed, now - freed + left});
+      };
+      moment(MomentKind::kLayers, piece.memory.temporary);
+      moment(MomentKind::kProducts, piece.memory.at_products);
       freed += piece.memory.kept + piece.more;
       left += deferred(piece);
+      moment(MomentKind::kLayers, piece.memory.at_attention);
     }
     return std::move(out_);
   }
@@ -86,6 +99,7 @@ StageNeeds stage_needs(const StepShape& s, const Schedule& schedule, int stage) 
   StageNeeds needs = collector.take(s.is_last(part));
   const int64_t ends = (schedule.is_first(stage) ? 1 : 0) + (schedule.is_last(stage) ? 1 : 0);
   needs.kept += (2 - ends) * stream(s);
+  needs.weight_pass = s.tokens() * std::max(s.ffn_width(), s.shared_ffn_width());
   return needs;
 }
 

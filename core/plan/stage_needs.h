@@ -11,9 +11,12 @@
 
 namespace ranklab {
 
-// One moment of a backward: that of the loss, or of layers that are there together.
+// One moment of a backward: the loss, the head, or the busiest one of layers that are there together, and when the
+// gradients of their weights are made.
+enum class MomentKind { kLoss, kHead, kLayers, kProducts };
 struct BackwardMoment {
-  int64_t first_layer = -1, end_layer = -1;  // -1: the loss
+  MomentKind kind = MomentKind::kLoss;
+  int64_t first_layer = -1, end_layer = -1;  // of kLayers and kProducts
   int64_t whole = 0;                         // on top of what was kept when BW began; below 0: less by now
   int64_t split = 0;                         // ... of B alone, which leaves what W needs
 };
@@ -22,6 +25,7 @@ struct StageNeeds {
   int64_t kept = 0;           // from F to B, tensors handed between stages included
   int64_t deferred = 0;       // from B to W
   int64_t row_gradients = 0;  // of them gathered over tp (a category of its own with sequence parallelism)
+  int64_t weight_pass = 0;    // in W, on top: an activation's output, made again for the product behind it
   int64_t per_layer = 0;      // kept by the layer that keeps most
   std::vector<BackwardMoment> moments = {};  // in order
 };

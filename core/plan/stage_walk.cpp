@@ -72,14 +72,11 @@ void StageWalk::run_backward(BackwardHalf half) {
   for (size_t i = all.size(); i-- > 0;) {
     with(units_of(all[i]), layer_unit(all[i].first - 1), [&] {
       if (all[i].again) piece_again(all[i], all[i].first > first);
-      for (int64_t layer = all[i].end; layer-- > all[i].first;) layer_backward(layer, layer > first);
+      for (int64_t layer = all[i].end; layer-- > all[i].first;) layer_backward(layer);
     });
   }
   if (!s_.is_first(part_)) return;
-  if (w_.input_half()) {
-    w_.kernel(3 * w_.stream_bytes());  // the first norm's input is the residual stream, too: two gradients are added
-    embedding_backward();
-  }
+  if (w_.input_half()) embedding_backward();
   w_.arrive(ModulePart::kEmbedding);
 }
 
@@ -111,14 +108,14 @@ void StageWalk::layer_forward(int64_t layer, bool adds_branch) {
   w_.dropout();
 }
 
-void StageWalk::layer_backward(int64_t layer, bool first_norm_has_residual) {
+void StageWalk::layer_backward(int64_t layer) {
   w_.dropout();
   s_.model.is_moe_layer(layer) ? experts_backward(w_) : mlp_backward();
   w_.norm_backward(hidden_, true);
   w_.arrive(ModulePart::kMlpNorm);
   w_.dropout();
   attention_backward(w_);
-  w_.norm_backward(hidden_, first_norm_has_residual);
+  w_.norm_backward(hidden_, true);
   w_.arrive(ModulePart::kAttentionNorm);
 }
 
@@ -214,8 +211,7 @@ void StageWalk::prediction_backward(int64_t module) {
   w_.arrive(ModulePart::kFinalNorm);
   const int64_t layer = s_.model.num_layers + module;
   if (s_.recompute.covers_mtp()) piece_again({layer, layer + 1, true}, false);
-  layer_backward(layer, false);
-  if (w_.input_half()) w_.kernel(stream);  // the first norm's input is the residual stream, too
+  layer_backward(layer);
   w_.replicated_backward(2 * hidden_, hidden_);
   w_.norm_backward(hidden_, false);
   w_.norm_backward(hidden_, false);

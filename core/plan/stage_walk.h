@@ -42,7 +42,7 @@ class StageWalk {
   std::vector<std::string> units_of(const Piece& piece) const;
   void piece_again(const Piece& piece, bool has_branch);
   void layer_forward(int64_t layer, bool adds_branch);
-  void layer_backward(int64_t layer, bool first_norm_has_residual);
+  void layer_backward(int64_t layer);
   void mlp_forward();
   void mlp_backward();
   void embedding_forward();

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
 #include <mutex>
 #include <utility>
 
@@ -32,6 +33,7 @@ struct Start {
   int64_t first_step = 0;
   int64_t first_sample = 0;
   int64_t token = 0;
+  int64_t there = 0;  // 1: it lies in the folder of --save already
 };
 
 class RunCheckpoints : public CheckpointManager {
@@ -57,6 +59,11 @@ class RunCheckpoints : public CheckpointManager {
     if (config_.finetune) return;
     start_.first_step = manifest.step;
     start_.first_sample = manifest.consumed_samples;
+    std::error_code ignored;
+    start_.there = std::filesystem::equivalent(choice_.checkpoint->folder(),
+                                               config_.save_dir + "/" + step_folder_name(start_.step), ignored)
+                       ? 1
+                       : 0;
   }
 
   int64_t load(StepContext& context) override {
@@ -81,8 +88,7 @@ class RunCheckpoints : public CheckpointManager {
   void save(StepContext& context, int64_t done) override {
     if (!saver_) return;
     const bool saved = config_.save_interval > 0 && done > start_.first_step && done % config_.save_interval == 0;
-    const bool started_here = done == start_.first_step && start_.step >= 0 && !config_.finetune;
-    if (!saved && !started_here) begin_save(context, done);
+    if (!saved && !(done == start_.first_step && start_.there)) begin_save(context, done);
     saver_->wait_for(done);
     saver_->wait_for_earlier(done);
   }
@@ -113,10 +119,11 @@ class RunCheckpoints : public CheckpointManager {
 
   Start from_rank_zero(RankContext& ctx) const {
     const NoCostScope no_cost;
-    const at::Tensor mine = at::tensor({start_.step, start_.first_step, start_.first_sample, start_.token}, at::kLong);
+    const at::Tensor mine =
+        at::tensor({start_.step, start_.first_step, start_.first_sample, start_.token, start_.there}, at::kLong);
     const at::Tensor its = ctx.comm(Axis::kWorld).broadcast(mine.to(ctx.device()), 0).to(at::kCPU);
     const auto* value = its.const_data_ptr<int64_t>();
-    return {.step = value[0], .first_step = value[1], .first_sample = value[2], .token = value[3]};
+    return {.step = value[0], .first_step = value[1], .first_sample = value[2], .token = value[3], .there = value[4]};
   }
 
   std::string folder_of(int64_t step) const {

@@ -6,6 +6,7 @@
 #include "core/parallel/shared_grads.h"
 #include "core/runtime/provide.h"
 #include "core/trace/stepper_state.h"
+#include "core/trace/zero_event.h"
 
 namespace ranklab {
 namespace {
@@ -14,6 +15,8 @@ class ReducedOptimizer : public RankOptimizer {
  public:
   ReducedOptimizer(CausalLm& model, RankContext& ctx, const RunPlan& plan, const MakeOptimizer& make)
       : ctx_(ctx),
+        stage_(plan.zero_stage),
+        optimizer_bytes_(plan.config.optimizer_bytes_per_element()),
         parameters_(model.registry().parameters()),
         clip_grad_(plan.config.clip_grad),
         reducer_(of_kind(parameters_, false), ctx.comm(Axis::kDp),
@@ -35,6 +38,7 @@ class ReducedOptimizer : public RankOptimizer {
     for (auto* stages : {&stages_, &expert_stages_}) {
       for (GradStage& stage : *stages) stage.num_microbatches = static_cast<int>(num_microbatches) / num_chains_;
     }
+    note_buckets();
     reducer_.begin_step(stages_);
     expert_reducer_.begin_step(expert_stages_);
   }
@@ -92,16 +96,41 @@ class ReducedOptimizer : public RankOptimizer {
     std::erase_if(parameters, [&](const Parameter* parameter) { return parameter->is_expert != expert; });
     return parameters;
   }
-  static GradReducerOptions reducer_options(const RunPlan& plan) {
+  GradReducerOptions reducer_options(const RunPlan& plan) {
     return {.bucket_bytes = plan.bucket_bytes,
             .overlap = plan.config.overlap_grad_reduce,
             .accumulation = plan.config.accumulation == Accumulation::kPairwise ? GradAccumulation::kPairwise
                                                                                 : GradAccumulation::kSequential,
-            .sharding = static_cast<GradSharding>(plan.zero_stage)};
+            .sharding = static_cast<GradSharding>(plan.zero_stage),
+            .watch = [this](ZeroState state, const std::string& bucket) { note(zero_event_name(state, bucket)); }};
+  }
+  // On the timeline: what becomes of buckets and units (core/trace/zero_event.h).
+  Event instant(const std::string& name) {
+    Event event;
+    event.kind = EventKind::kInstant;
+    event.name = ctx_.tracer().intern(name);
+    event.virtual_begin_ns = event.virtual_end_ns = ctx_.clock().now_ns();
+    event.wall_begin_ns = event.wall_end_ns = wall_now_ns();
+    return event;
+  }
+  void note(const std::string& name) {
+    if (ctx_.tracer().enabled()) ctx_.tracer().record(instant(name));
+  }
+  void note_buckets() {
+    if (!ctx_.tracer().enabled()) return;
+    for (const GradReducer* reducer : {&reducer_, &expert_reducer_}) {
+      for (const GradReducer::BucketInfo& b : reducer->buckets()) {
+        const std::vector<int64_t> numbers = {
+            b.elements,      b.padding, b.shards, b.shard, b.element_bytes, stage_, reducer == &expert_reducer_,
+            optimizer_bytes_};
+        ctx_.tracer().record(instant(std::string(kZeroBucketEvent) + b.label), {numbers.begin(), numbers.end()});
+      }
+    }
   }
   std::unique_ptr<ShardedUnits> share_out(CausalLm& model, const RunPlan& plan) {
     if (plan.zero_stage < 3 || (!reducer_.shards() && !expert_reducer_.shards())) return nullptr;
-    auto units = std::make_unique<ShardedUnits>();
+    auto units = std::make_unique<ShardedUnits>(
+        [this](ZeroState state, const std::string& unit) { note(zero_event_name(state, unit)); });
     model.set_parameter_gate(units.get());
     reducer_.share_out_parameters(*units);
     expert_reducer_.share_out_parameters(*units);
@@ -120,6 +149,8 @@ class ReducedOptimizer : public RankOptimizer {
   }
 
   RankContext& ctx_;
+  int stage_;                // of ZeRO
+  int64_t optimizer_bytes_;  // of an element
   std::vector<Parameter*> parameters_;
   double clip_grad_;
   GradReducer reducer_;                  // over dp

@@ -138,6 +138,7 @@ TEST_F(CheckpointDamageTest, ContradictionsAreNamed) {
                                    {"\"ranges\":[[2,4]]", "\"ranges\":[[1,3]]", "held twice"},
                                    {"\"ranges\":[[0,2]]", "\"ranges\":[3]", "range is of the wrong kind"},
                                    {"\"ranges\":[[0,2]]", "\"ranges\":[[[0,2]]]", "nested too deep"},
+                                   {"\"key\":\"weight/w\"", "\"key\":\"exp_avg/w\"", "one stored tensor is used twice"},
                                    {"\"dim\":0", "\"dim\":7", "slice is none"},
                                    {"\"config\":{\"k\":\"v\"}", "\"config\":{\"k\":1}", "config"},
                                    {"\"weight/b\"", "\"weight\\nb\"", "control character"}};

@@ -98,24 +98,25 @@ TEST(HfMapping, ExpertsOfMixtralKeepTheirNumbers) {
   EXPECT_EQ(e.their("model.layers.0.block_sparse_moe.gate.weight"), e.our("layers.0.mlp.router.weight"));
 }
 
-// Their row 2i of what turns is our row i, their row 2i + 1 our row i + rope / 2; nope = 3, rope = 4.
+// Their row 2i of what turns is our row i, their row 2i + 1 our row i + rope / 2; nope = 3, rope = 6.
 TEST(HfMapping, RowsThatTurnAreNeighboursInDeepSeek) {
   const Exported e(tiny_deepseek(), "deepseek");
-  const auto ours = e.our("layers.1.attention.q_up.weight"),
-             theirs = e.their("model.layers.1.self_attn.q_b_proj.weight");
-  const std::vector<size_t> in_head = {0, 1, 2, 3, 5, 4, 6};  // of ours, by theirs
+  const auto ours = e.our("layers.1.attention.q_up.weight");
+  const auto theirs = e.their("model.layers.1.self_attn.q_b_proj.weight");
+  const std::vector<size_t> turned = {0, 3, 1, 4, 2, 5};  // of ours, by theirs
   for (size_t head = 0; head < 2; ++head) {
-    for (size_t row = 0; row < 7; ++row) {
-      const size_t from = head * 7 + in_head[row], to = head * 7 + row;
+    const size_t first = head * 9;
+    EXPECT_EQ(rows(theirs, 4, first, first + 3), rows(ours, 4, first, first + 3));
+    for (size_t row = 0; row < 6; ++row) {
+      const size_t from = first + 3 + turned[row], to = first + 3 + row;
       EXPECT_EQ(rows(theirs, 4, to, to + 1), rows(ours, 4, from, from + 1)) << head << " " << row;
     }
   }
-  const auto kv = e.our("layers.0.attention.kv_down.weight");  // 5 + 4 rows
+  const auto kv = e.our("layers.0.attention.kv_down.weight");  // 5 + 6 rows
   const auto their_kv = e.their("model.layers.0.self_attn.kv_a_proj_with_mqa.weight");
-  EXPECT_EQ(rows(their_kv, 6, 0, 6), rows(kv, 6, 0, 6));
-  EXPECT_EQ(rows(their_kv, 6, 6, 7), rows(kv, 6, 7, 8));
-  EXPECT_EQ(rows(their_kv, 6, 7, 8), rows(kv, 6, 6, 7));
-  EXPECT_EQ(rows(their_kv, 6, 8, 9), rows(kv, 6, 8, 9));
+  EXPECT_EQ(rows(their_kv, 6, 0, 5), rows(kv, 6, 0, 5));
+  for (size_t row = 0; row < 6; ++row)
+    EXPECT_EQ(rows(their_kv, 6, 5 + row, 6 + row), rows(kv, 6, 5 + turned[row], 6 + turned[row])) << row;
   EXPECT_EQ(e.their("model.layers.1.self_attn.kv_b_proj.weight"), e.our("layers.1.attention.kv_up.weight"));
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <string>
@@ -32,6 +33,7 @@ class MemoryTensors : public TensorSource {
       std::memcpy(data.data() + i * sizeof value, &value, sizeof value);
     }
     infos_.push_back({name, TensorType::kF32, std::move(shape)});
+    std::ranges::sort(infos_, {}, &TensorInfo::name);
   }
   void remove(const std::string& name) {
     std::erase_if(infos_, [&](const TensorInfo& t) { return t.name == name; });
@@ -105,7 +107,7 @@ inline ModelConfig tiny_deepseek() {
                 .vocab_size = 7,
                 .seq_length = 32,
                 .norm_epsilon = 1e-6};
-  c.mla = {.q_lora_rank = 4, .kv_lora_rank = 5, .qk_head_dim = 3, .qk_pos_emb_head_dim = 4, .v_head_dim = 2};
+  c.mla = {.q_lora_rank = 4, .kv_lora_rank = 5, .qk_head_dim = 3, .qk_pos_emb_head_dim = 6, .v_head_dim = 2};
   c.yarn = {.scaling_factor = 2, .original_seq_length = 16};
   c.moe = {.num_experts = 4,
            .topk = 2,

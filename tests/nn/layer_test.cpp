@@ -39,6 +39,11 @@ void expect_same(const Layer& fast, const Layer& reference, const Inputs& values
   const Inputs got64 = run(fast, values, at::kDouble);
   const Inputs got32 = run(fast, values, at::kFloat);
   ASSERT_EQ(want.size(), got64.size());
+  Inputs rounded;
+  for (const at::Tensor& value : values) rounded.push_back(value.to(at::kBFloat16).to(at::kDouble));
+  const Inputs want16 = run(reference, rounded, at::kDouble);
+  const Inputs got16 = run(fast, rounded, at::kBFloat16);
+  for (size_t k = 0; k < want.size(); ++k) EXPECT_LT(relative_error(got16[k].to(at::kDouble), want16[k]), 0.01) << k;
   for (size_t k = 0; k < want.size(); ++k) {
     EXPECT_LT(relative_error(got64[k], want[k]), 1e-13) << "result " << k;
     EXPECT_LT(relative_error(got32[k], want[k]), 1e-6) << "result " << k;
@@ -95,8 +100,8 @@ TEST(Attention, EqualsReference) {
     const AttentionShape shape{c.heads, c.groups, c.head_dim};
     const auto layer = [&](auto attention) {
       return [&, attention](const Inputs& in) {
-        const RopeTable rope =
-            c.rope ? make_rope_table(64, c.head_dim, 100.0, in[0].options().requires_grad(false)) : RopeTable{};
+        const auto type = in[0].scalar_type() == at::kBFloat16 ? at::kFloat : in[0].scalar_type();
+        const RopeTable rope = c.rope ? make_rope_table(64, c.head_dim, 100.0, at::TensorOptions(type)) : RopeTable{};
         return Inputs{attention(in[0], shape, rope)};
       };
     };

@@ -85,6 +85,45 @@ TEST(Sgd, IsTheFormula) {
   }
 }
 
+// bf16 parameters: the update happens to fp32 masters, from widened gradients, and the parameter is its rounding. An
+// update smaller than a rounding step of the parameter is not lost.
+TEST(MasterWeights, AreUpdatedInFp32AndRounded) {
+  for (const bool adamw : {true, false}) {
+    ParameterRegistry narrow(1, at::kBFloat16, at::kCPU), wide(1, at::kFloat, at::kCPU);
+    for (ParameterRegistry* registry : {&narrow, &wide}) {
+      registry->create("weight", replicated({7, 5}), {InitKind::kNormal, 1.0}, true);
+      registry->create("norm", replicated({4}), {InitKind::kOnes}, false);
+    }
+    for (Parameter* parameter : wide.parameters()) {
+      const at::NoGradGuard no_grad;
+      parameter->data.copy_(narrow.find(parameter->name)->data);
+    }
+    const auto make = [&](ParameterRegistry& registry) {
+      return adamw ? make_adamw(registry.parameters(), {})
+                   : make_sgd(registry.parameters(), {.momentum = 0.9, .weight_decay = 0.1});
+    };
+    const auto mixed = make(narrow), reference = make(wide);
+    const at::Tensor before = narrow.find("weight")->data.detach().clone();
+    for (int t = 1; t <= 20; ++t) {
+      for (Parameter* parameter : narrow.parameters()) {
+        const at::Tensor grad = wave(parameter->data.sizes(), 0.3 + t).to(at::kBFloat16);
+        parameter->data.mutable_grad() = grad;
+        wide.find(parameter->name)->data.mutable_grad() = grad.to(at::kFloat);
+      }
+      mixed->step(1e-5);
+      reference->step(1e-5);
+    }
+    for (const OptimizerState& state : mixed->states()) {
+      const at::Tensor& want = wide.find(state.parameter->name)->data;
+      EXPECT_EQ(state.weight.scalar_type(), at::kFloat);
+      EXPECT_TRUE(at::equal(state.weight, want)) << state.parameter->name;
+      EXPECT_TRUE(at::equal(state.parameter->data, want.to(at::kBFloat16))) << state.parameter->name;
+      for (const auto& [name, moment] : state.moments) EXPECT_EQ(moment.scalar_type(), at::kFloat) << name;
+    }
+    EXPECT_GT((mixed->states()[0].weight - before.to(at::kFloat)).abs().max().item<double>(), 0.0);
+  }
+}
+
 TEST(Optimizer, AMissingGradientIsNamed) {
   Fixture f;
   f.set_grads(0);

@@ -260,7 +260,6 @@ const Training kRuns[] = {
     {"full_two_at_a_time", 2, 1, false, 4, recompute_together<2>},
     {"full_gpt2_like", 4, 2, true, 0, both<gpt2_like, recompute_all>},
     {"full_default_layout", 8, 2, true, 0, both<two_stages, recompute_all>},
-    {"full_pp4_tp2_zb_h1", 8, 2, true, 0, both<zb_h1<4>, recompute_all>},
     {"full_deepseek_tiny_ep4_tp2", 8, 2, true, 0, both<deepseek_tiny<4, 1>, recompute_all>},
     {"full_mtp", 1, 1, false, 8, both<predicting, recompute_all>},
     {"zero1_dp8", 8, 1, false, 0, zero<1>},

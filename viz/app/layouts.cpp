@@ -31,7 +31,7 @@ LayoutPlaces build_memory(ImGuiID root) {
   const ImGuiID bottom = split(root, ImGuiDir_Down, 0.5f);
   ImGuiID left = bottom;
   const ImGuiID right = split(left, ImGuiDir_Right, 0.36f);
-  return {{{"timeline", root}, {"memory", left}}, right};
+  return {{{"timeline", root}, {"zero", left}, {"memory", left}}, right};
 }
 
 LayoutPlaces build_lesson(ImGuiID root) {
@@ -46,7 +46,7 @@ constexpr const char* kPipeline[] = {"timeline", "details", "stepper", "what_if"
 constexpr const char* kTrafficFront[] = {"comm", "mesh", "traffic", "timeline"};
 constexpr const char* kTraffic[] = {"timeline", "comm", "details", "traffic", "mesh"};
 constexpr const char* kMemoryFront[] = {"curves", "memory", "timeline"};
-constexpr const char* kMemory[] = {"timeline", "memory", "curves", "details"};
+constexpr const char* kMemory[] = {"timeline", "memory", "zero", "curves", "details"};
 constexpr const char* kLessonFront[] = {"details", "what_if", "timeline"};
 constexpr const char* kLesson[] = {"timeline", "what_if", "details", "stepper"};
 

@@ -13,6 +13,7 @@
 #include "viz/panels/timeline/timeline_panel.h"
 #include "viz/panels/traffic_panel.h"
 #include "viz/panels/what_if_panel.h"
+#include "viz/panels/zero_panel.h"
 
 namespace ranklab::viz {
 namespace {
@@ -33,6 +34,7 @@ const PanelRow kPanels[] = {
     {"experts", "Experts", "tokens per expert, balance over steps, the router's bias", make<ExpertPanel>},
     {"comm", "Calls", "every collective and message as its members saw it", make<CommPanel>},
     {"memory", "Memory", "bytes by category over time, and peaks", make<MemoryPanel>},
+    {"zero", "ZeRO shards", "who holds which part of parameters, gradients and optimizer states", make<ZeroPanel>},
     {"mesh", "Mesh", "ranks, groups, a metric per rank", make<MeshPanel>},
     {"diff", "Diff", "this trace beside a second one", make<DiffPanel>},
     {"log", "Log", "messages", make<LogPanel>},

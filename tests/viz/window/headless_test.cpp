@@ -97,7 +97,7 @@ TEST(WindowSettings, remember_what_is_open) {
     const char* text = ImGui::SaveIniSettingsToMemory(&size);
     kept.assign(text, size);
   }
-  EXPECT_THAT(kept, HasSubstr("layout=Memory\nopen=timeline,details,curves,memory,mesh\nscale=1.00"));
+  EXPECT_THAT(kept, HasSubstr("layout=Memory\nopen=timeline,details,curves,memory,zero,mesh\nscale=1.00"));
   Application app;
   ImGui::LoadIniSettingsFromMemory(kept.c_str(), kept.size());
   EXPECT_EQ(app.layout(), "Memory");

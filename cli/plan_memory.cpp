@@ -1,0 +1,224 @@
+#include "cli/plan_memory.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/pipeline_text.h"
+#include "core/base/text.h"
+#include "core/plan/paper_activations.h"
+#include "core/plan/peak_memory.h"
+#include "core/plan/rank_memory.h"
+#include "core/plan/stage_needs.h"
+#include "core/plan/step_time.h"
+#include "core/runtime/recompute_choice.h"
+
+namespace ranklab {
+namespace {
+
+constexpr size_t kCategories = static_cast<size_t>(MemoryCategory::kCount);
+
+std::string bytes_text(double bytes) { return bytes == 0 ? "-" : human_bytes(bytes); }
+std::string bytes_text(int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
+
+// Of the ranks of a pipeline rank the one that held most.
+const MeasuredMemory* fullest_measured(const RunPlan& plan, const std::vector<MeasuredMemory>& measured, int pp_rank) {
+  const MeasuredMemory* fullest = nullptr;
+  for (const MeasuredMemory& rank : measured) {
+    if (plan.mesh.coordinate(Axis::kPp, rank.global_rank) != pp_rank) continue;
+    if (fullest == nullptr || rank.peak_bytes > fullest->peak_bytes) fullest = &rank;
+  }
+  return fullest;
+}
+
+double percent_off(int64_t estimate, int64_t measured) {
+  return 100 * (static_cast<double>(estimate) / static_cast<double>(measured) - 1);
+}
+
+template <typename Bytes>
+std::string row_text(const std::string& title, const Bytes& bytes, const std::string& remark) {
+  std::string text = strprintf("    %-22s", title.c_str());
+  int64_t sum = 0;
+  for (const int64_t count : bytes) {
+    text += strprintf(" %11s", bytes_text(count).c_str());
+    sum += count;
+  }
+  return text + strprintf(" %11s%s\n", bytes_text(sum).c_str(), remark.c_str());
+}
+
+std::string ranks_text(const RunPlan& plan, const std::vector<MeasuredMemory>& measured, const Style& style) {
+  std::string heading = strprintf("  %-24s", "a rank at its fullest");
+  for (size_t c = 0; c < kCategories; ++c)
+    heading += strprintf(" %11s", std::string(name(static_cast<MemoryCategory>(c))).c_str());
+  std::string text = style.bold(heading + strprintf(" %11s", "together")) + "\n";
+  const int pp = plan.mesh.size(Axis::kPp);
+  for (int pp_rank = 0; pp_rank < pp; ++pp_rank) {
+    const PeakMemory peak = peak_memory(plan, pp_rank);
+    const std::string who = pp == 1 ? "every rank" : "pipeline rank " + std::to_string(pp_rank);
+    const double share = static_cast<double>(together(peak.at_peak)) / static_cast<double>(plan.profile.memory_bytes);
+    text += row_text(who, peak.at_peak,
+                     measured.empty() ? strprintf("  %.3g %% of %s", 100 * share, plan.profile.name.c_str()) : "");
+    const MeasuredMemory* seen = fullest_measured(plan, measured, pp_rank);
+    if (seen == nullptr) continue;
+    text += row_text(strprintf("  measured, rank %d", seen->global_rank), seen->at_peak,
+                     strprintf("  %+.1f %%", percent_off(together(peak.at_peak), seen->peak_bytes)));
+  }
+  return text;
+}
+
+struct StageBytes {
+  const char* formula;
+  double bytes;
+};
+// Of a parameter that N ranks share out, without buckets' padding.
+std::array<StageBytes, 4> stage_bytes(const RunPlan& plan) {
+  const auto p = static_cast<double>(plan.config.element_bytes());
+  const auto o = static_cast<double>(plan.config.optimizer_bytes_per_element());
+  const double n = plan.dp();
+  return {{{"p + g + o", 2 * p + o},
+           {"p + g + o/N", 2 * p + o / n},
+           {"p + (g + o)/N", p + (p + o) / n},
+           {"(p + g + o)/N", (2 * p + o) / n}}};
+}
+
+std::string states_text(const RunPlan& plan, const Style& style) {
+  std::string text =
+      style.bold("  states, bytes a parameter") +
+      strprintf("  parameter p %ld, gradient g %ld, optimizer o %ld%s; N = dp %d\n",
+                static_cast<long>(plan.config.element_bytes()), static_cast<long>(plan.config.element_bytes()),
+                static_cast<long>(plan.config.optimizer_bytes_per_element()),
+                plan.config.bf16 ? " (fp32: master weight and moments)" : "", plan.dp());
+  const auto stages = stage_bytes(plan);
+  for (size_t stage = 0; stage < stages.size(); ++stage) {
+    text += strprintf("    ZeRO %zu  %-14s %8.4g%s\n", stage, stages[stage].formula, stages[stage].bytes,
+                      static_cast<int>(stage) == plan.zero_stage ? "  this run" : "");
+  }
+  return text;
+}
+
+struct RecomputeRow {
+  const char* name;
+  bool chosen = false;
+  int64_t layer_bytes = 0;  // of a microbatch, by the layer that keeps most
+  int64_t activations = 0, together = 0;
+  double step_ms = 0, paper_layer_bytes = 0;
+};
+
+RecomputeRow recompute_row(RunPlan plan, const char* name) {
+  const bool chosen = plan.config.recompute_granularity == name;
+  plan.config.recompute_granularity = name;
+  if (!chosen) plan.config.recompute_num_layers = 0;
+  const StepShape shape = shape_of(plan);
+  const RankMemory memory = fullest_rank(plan);
+  int64_t most = 0;
+  for (int rank = 0; rank < plan.mesh.size(Axis::kPp); ++rank)
+    most = std::max(most, together(peak_memory(plan, rank).at_peak));
+  const StepTime time = estimate_step_time(shape, plan.schedule, plan.mesh, plan.profile, plan.config.gpus_per_node);
+  return {.name = name,
+          .chosen = chosen,
+          .layer_bytes = memory.activations.per_layer,
+          .activations = memory.activations.peak(),
+          .together = most,
+          .step_ms = time.total_ns * 1e-6,
+          .paper_layer_bytes = paper_layer_bytes(shape, shape.recompute.granularity)};
+}
+
+std::vector<RecomputeRow> recompute_rows(const RunPlan& plan) {
+  return {recompute_row(plan, "none"), recompute_row(plan, "selective"), recompute_row(plan, "full")};
+}
+
+std::string activations_text(const RunPlan& plan, const Style& style) {
+  const StepShape s = shape_of(plan);
+  std::string text = style.bold("  activations") +
+                     strprintf("  microbatches of b = %ld sequences, s = %ld, h = %ld, a = %ld heads\n",
+                               static_cast<long>(s.micro_batch_size), static_cast<long>(s.model.seq_length),
+                               static_cast<long>(s.model.hidden_size), static_cast<long>(s.model.num_attention_heads));
+  text +=
+      "    recompute    a layer keeps          in s b h  the paper's GPT block   activations    together      step\n";
+  const double sbh = static_cast<double>(s.tokens() * s.model.hidden_size);
+  const std::vector<RecomputeRow> rows = recompute_rows(plan);
+  for (const RecomputeRow& row : rows) {
+    text += strprintf("    %-10s %15s  %11.3g bytes  %11s %9.3g  %12s %11s  %8.3g ms%s\n", row.name,
+                      bytes_text(row.layer_bytes).c_str(), static_cast<double>(row.layer_bytes) / sbh,
+                      bytes_text(row.paper_layer_bytes).c_str(), row.paper_layer_bytes / sbh,
+                      bytes_text(row.activations).c_str(), bytes_text(row.together).c_str(), row.step_ms,
+                      row.chosen ? "  this run" : "");
+  }
+  return text + style.dim(
+                    "    the paper's block (arXiv 2205.05198: s b h (34 + 5 a s / h), 34 s b h, 2 s b h) keeps 2 bytes "
+                    "an activation, the scores of\n    attention and dropout's masks as bytes; here elements have " +
+                    std::to_string(s.element_bytes()) +
+                    " bytes, attention keeps one number a query in place of the\n    scores, norms and "
+                    "activation functions are computed again, and a mask has a full element. Selective saves\n    "
+                    "attention's output alone.\n");
+}
+
+template <typename Bytes>
+nlohmann::ordered_json bytes_json(const Bytes& bytes) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::object();
+  int64_t sum = 0;
+  for (size_t c = 0; c < kCategories; ++c) {
+    out[std::string(name(static_cast<MemoryCategory>(c)))] = bytes[c];
+    sum += bytes[c];
+  }
+  out["together"] = sum;
+  return out;
+}
+
+nlohmann::ordered_json ranks_json(const RunPlan& plan, const std::vector<MeasuredMemory>& measured) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (int pp_rank = 0; pp_rank < plan.mesh.size(Axis::kPp); ++pp_rank) {
+    const PeakMemory peak = peak_memory(plan, pp_rank);
+    nlohmann::ordered_json row = {{"pp_rank", pp_rank},
+                                  {"at_peak", bytes_json(peak.at_peak)},
+                                  {"highest", bytes_json(peak.highest)},
+                                  {"tolerance", kPeakTolerance}};
+    if (const MeasuredMemory* seen = fullest_measured(plan, measured, pp_rank)) {
+      row["measured"] = {{"global_rank", seen->global_rank},
+                         {"at_peak", bytes_json(seen->at_peak)},
+                         {"highest", bytes_json(seen->highest)},
+                         {"peak_bytes", seen->peak_bytes},
+                         {"difference_percent", percent_off(together(peak.at_peak), seen->peak_bytes)}};
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::string plan_memory_text(const RunPlan& plan, const std::vector<MeasuredMemory>& measured, const Style& style) {
+  const TrainConfig& c = plan.config;
+  std::string text = style.bold(c.preset + " on " + layout_text(plan, true)) +
+                     strprintf(", %s, ZeRO stage %d, recomputation %s\n", std::string(name(c.element_dtype())).c_str(),
+                               plan.zero_stage, c.recompute_granularity.c_str());
+  text += ranks_text(plan, measured, style);
+  const std::string bound = strprintf("    estimate, within %.0f %% of the measured peak", 100 * kPeakTolerance);
+  text += style.dim(bound + (measured.empty() ? "; --measure runs two steps and compares\n" : "\n"));
+  return text + states_text(plan, style) + activations_text(plan, style);
+}
+
+nlohmann::ordered_json plan_memory_json(const RunPlan& plan, const std::vector<MeasuredMemory>& measured) {
+  nlohmann::ordered_json stages = nlohmann::ordered_json::array(), recompute = nlohmann::ordered_json::array();
+  for (const StageBytes& stage : stage_bytes(plan))
+    stages.push_back({{"formula", stage.formula}, {"bytes_per_parameter", stage.bytes}});
+  for (const RecomputeRow& row : recompute_rows(plan)) {
+    recompute.push_back({{"granularity", row.name},
+                         {"layer_bytes", row.layer_bytes},
+                         {"paper_layer_bytes", row.paper_layer_bytes},
+                         {"activations", row.activations},
+                         {"together", row.together},
+                         {"virtual_step_ms", row.step_ms}});
+  }
+  return {{"preset", plan.config.preset},
+          {"zero_stage", plan.zero_stage},
+          {"dp", plan.dp()},
+          {"recompute_granularity", plan.config.recompute_granularity},
+          {"limit_bytes", plan.profile.memory_bytes},
+          {"ranks", ranks_json(plan, measured)},
+          {"zero_stages", stages},
+          {"recompute", recompute}};
+}
+
+}  // namespace ranklab

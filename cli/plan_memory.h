@@ -1,0 +1,17 @@
+// The estimate of `ranklab plan memory` as text and as JSON, with what was measured beside it. Thread rule: pure.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/style.h"
+#include "core/runtime/memory_measure.h"
+#include "core/runtime/train_config.h"
+
+namespace ranklab {
+
+// `measured`: of every rank, or none.
+std::string plan_memory_text(const RunPlan& plan, const std::vector<MeasuredMemory>& measured, const Style& style);
+nlohmann::ordered_json plan_memory_json(const RunPlan& plan, const std::vector<MeasuredMemory>& measured);
+
+}  // namespace ranklab

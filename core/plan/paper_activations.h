@@ -1,0 +1,24 @@
+// What the GPT block of Korthikanti et al. 2022 (arXiv 2205.05198, table 2 and section 5) keeps of a microbatch, in
+// bytes: 2 bytes an activation, 1 byte a dropout mask, attention with its matrix of scores. s positions, b sequences, h
+// hidden, a heads, t tensor-parallel ranks. Thread rule: pure.
+//   none       t = 1: s b h (34 + 5 a s / h); tp alone: s b h (10 + 24 / t + 5 a s / (h t)); with sequence parallelism
+//              s b h / t (34 + 5 a s / h)
+//   selective  the same without the scores' 5 a s / h
+//   full       2 s b h, the layer's input (with sequence parallelism and its input sharded / t)
+#pragma once
+#include "core/model/recompute_policy.h"
+#include "core/plan/step_shape.h"
+
+namespace ranklab {
+
+inline double paper_layer_bytes(const StepShape& s, Recompute granularity) {
+  const auto tokens = static_cast<double>(s.tokens()), hidden = static_cast<double>(s.model.hidden_size);
+  const double t = s.dims.tp, sbh = tokens * hidden;
+  const double scores = granularity == Recompute::kNone ? 5.0 * static_cast<double>(s.model.num_attention_heads) *
+                                                              static_cast<double>(s.model.seq_length) / hidden
+                                                        : 0.0;
+  if (granularity == Recompute::kFull) return 2 * sbh / (s.sharded_sequence() ? t : 1);
+  return s.sharded_sequence() ? sbh / t * (34 + scores) : sbh * (10 + 24 / t + scores / t);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,136 @@
+// --save and --load as a user meets them: Ctrl-C, a second run in the same folder, a full disk, processes in place of
+// threads, and what `ranklab ckpt` says of the folders.
+#include <gmock/gmock.h>
+
+#include "tests/cli/checkpoint_runs.h"
+
+namespace ranklab::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class CheckpointCli : public ::testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(folder_); }
+  std::string log(const std::string& name) const { return folder_ + "/log_" + name; }
+  std::string saved(const std::string& name) const { return folder_ + "/ck_" + name; }
+  Words words(const std::string& name, const Words& more) const {
+    return kTinyTraining + Words{"--log-dir", log(name), "--save", saved(name)} + more;
+  }
+  int train(const std::string& name, const Words& more, const std::string& command = "train") const {
+    return Child(command, words(name, more), output()).finish();
+  }
+  std::string output() const { return folder_ + "/output"; }
+  std::string said() const { return text_of(output()); }
+  static Outcome ckpt(const std::string& arguments) {
+    return run_command(std::string(RANKLAB_PROGRAM) + " ckpt " + arguments + " 2>&1");
+  }
+  bool wait_for_step(const std::string& name, int64_t step) const {
+    for (int i = 0; i < 2000; ++i) {
+      const std::vector<StepFolder> folders = step_folders(saved(name));
+      if (!folders.empty() && folders[0].step >= step) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
+  const std::string folder_ = temporary_path("ranklab_checkpoint_cli");
+};
+
+TEST_F(CheckpointCli, ASignalSavesAndTheNextRunGoesOn) {
+  const Words steps = {"--train-iters", "400", "--save-interval", "100", "--load", "auto"};
+  ASSERT_EQ(train("whole", steps), 0) << said();
+  for (const int signal : {SIGINT, SIGTERM}) {
+    Child child("train", words("parts", steps), output());
+    ASSERT_TRUE(wait_for_step("parts", signal == SIGINT ? 100 : 200)) << said();
+    EXPECT_EQ(child.finish(signal), 128 + signal) << said();
+    EXPECT_THAT(said(), HasSubstr("interrupted after"));
+    const int64_t done = Checkpoint(checkpoint_named(saved("parts"))).manifest().step;
+    EXPECT_EQ(loss_bits(log("parts")).size(), static_cast<size_t>(done));  // the last step is saved, too
+  }
+  ASSERT_EQ(train("parts", steps), 0) << said();
+  EXPECT_THAT(said(), AllOf(HasSubstr("loaded"), HasSubstr("saved by dp 2, pp 2")));
+  EXPECT_EQ(loss_bits(log("parts")), loss_bits(log("whole")));
+  EXPECT_EQ(text_of(log("parts") + "/log.txt"), text_of(log("whole") + "/log.txt"));
+  EXPECT_EQ(ckpt("diff " + saved("whole") + " " + saved("parts")).exit_code, 0);
+}
+
+TEST_F(CheckpointCli, OneRunAtATime) {
+  Child first("train", words("one", {"--train-iters", "1000000", "--save-interval", "10"}), output());
+  ASSERT_TRUE(wait_for_step("one", 10)) << said();
+  const std::string other = folder_ + "/other";
+  Child second("train", words("one", {"--load", "auto"}), other);
+  EXPECT_EQ(second.finish(), 2);
+  EXPECT_THAT(text_of(other), AllOf(HasSubstr("another run saves to"), HasSubstr("pid " + std::to_string(first.pid())),
+                                    HasSubstr("started")));
+  EXPECT_EQ(first.finish(SIGKILL), 128 + SIGKILL);
+  EXPECT_EQ(train("one", {"--load", "auto", "--train-iters", "1"}), 0) << said();  // the lock went with the process
+  EXPECT_THAT(said(), HasSubstr("nothing is left of --train-iters 1"));
+}
+
+TEST_F(CheckpointCli, ProcessesSaveAndLoadLikeThreads) {
+  const Words steps = {"--train-iters", "6", "--zero-stage", "1"};
+  ASSERT_EQ(train("threads", steps), 0) << said();
+  const Words group = steps + Words{"--nproc-per-node", "4", "--load", "auto"};
+  ASSERT_EQ(train("processes", group + Words{"--save-interval", "3"}, "launch"), 0) << said();
+  EXPECT_THAT(said(), HasSubstr("checkpoint step 3: "));
+  fs::remove_all(saved("processes") + "/step_00000006");
+  ASSERT_EQ(train("processes", group, "launch"), 0) << said();
+  EXPECT_EQ(loss_bits(log("processes")), loss_bits(log("threads")));
+  EXPECT_EQ(ckpt("diff " + saved("processes") + " " + saved("threads")).exit_code, 0);
+  EXPECT_FALSE(fs::exists(saved("processes") + "/step_00000006/rank_00001.json"));
+}
+
+// Files of at most 4 KiB, which is how a full disk looks to the program.
+TEST_F(CheckpointCli, AFullDiskEndsTheRunAndKeepsTheCheckpoint) {
+  ASSERT_EQ(train("full", {"--train-iters", "4"}), 0) << said();
+  std::string command = "trap '' XFSZ; ulimit -f 4; exec " + std::string(RANKLAB_PROGRAM) + " train";
+  for (const std::string& word :
+       words("full", {"--train-iters", "1000", "--save-interval", "5", "--load", "auto", "--log-interval", "1000"}))
+    command += " " + word;
+  const Outcome outcome = run_command("bash -c \"" + command + "\" 2>&1");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.output,
+              AllOf(HasSubstr("cannot write the file"), HasSubstr("step_00000005"), HasSubstr("are needed")));
+  EXPECT_EQ(sound_checkpoints(saved("full")), 1);
+  ASSERT_EQ(train("full", {"--train-iters", "8", "--load", "auto"}), 0) << said();
+  EXPECT_EQ(step_folders(saved("full"))[0].step, 8);
+}
+
+TEST_F(CheckpointCli, CkptReadsFolders) {
+  ASSERT_EQ(train("a", {"--train-iters", "2", "--save-interval", "1", "--zero-stage", "2"}), 0) << said();
+  const Outcome shown = ckpt("inspect " + saved("a"));
+  EXPECT_EQ(shown.exit_code, 0);
+  EXPECT_THAT(shown.output, AllOf(HasSubstr("step 2 (saved by dp 2, pp 2, ZeRO 2)"), HasSubstr("16 samples consumed"),
+                                  HasSubstr("weight/layers.1.mlp.down.weight"), HasSubstr("[16, 32]")));
+  const nlohmann::json data = nlohmann::json::parse(ckpt("inspect --json " + saved("a")).output)["data"];
+  EXPECT_EQ(data["layout"]["dp"], 2);
+  EXPECT_EQ(data["config"]["train.train_iters"], "2");
+  EXPECT_EQ(data["files"].size(), 4);
+  EXPECT_THAT(ckpt("verify " + saved("a") + "/step_00000001").output, HasSubstr("sound, step 1"));
+  const Outcome differ = ckpt("diff " + saved("a") + "/step_00000001 " + saved("a"));
+  EXPECT_EQ(differ.exit_code, 4);
+  EXPECT_THAT(differ.output,
+              AllOf(HasSubstr("step: 1 in a, 2 in b"), HasSubstr("weight/head.weight: F32 [256, 16]: ")));
+  fs::resize_file(saved("a") + "/step_00000002/rank_00003.safetensors", 5000);
+  const Outcome broken = ckpt("verify " + saved("a"));
+  EXPECT_EQ(broken.exit_code, 8);
+  EXPECT_THAT(broken.output, HasSubstr("rank_00003.safetensors"));
+}
+
+TEST_F(CheckpointCli, JsonTellsCheckpointsToo) {
+  ASSERT_EQ(train("j", {"--train-iters", "2", "--save-interval", "1", "--json"}), 0);
+  std::vector<int64_t> steps;
+  std::istringstream lines(said());
+  for (std::string line; std::getline(lines, line);) {
+    const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+    if (json.is_object() && json.contains("checkpoint")) steps.push_back(json["checkpoint"]);
+  }
+  EXPECT_THAT(steps, ::testing::ElementsAre(1, 2));
+}
+
+}  // namespace
+}  // namespace ranklab::testing

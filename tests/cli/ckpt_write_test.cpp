@@ -1,0 +1,186 @@
+// ranklab ckpt export-hf, import-hf, convert and reshard, model info and generate of what training saved.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/run_folder.h"
+#include "tests/checkpoint/tensor_files.h"
+#include "tests/cli/run_program.h"
+
+namespace ranklab {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+
+constexpr const char* kDense =
+    "--num-layers 3 --hidden-size 32 --ffn-hidden-size 48 --num-attention-heads 4 --num-query-groups 2 --seq-length 32 "
+    "--vocab-size 258 --tie-embeddings --ddp-bucket-bytes 9000";
+constexpr const char* kExperts =
+    "--preset deepseek_v3_tiny --num-layers 4 --hidden-size 32 --ffn-hidden-size 48 --num-attention-heads 4 "
+    "--seq-length 32 --vocab-size 258 --ddp-bucket-bytes 9000";
+
+std::string shell(const std::string& arguments) {
+  const Outcome outcome = run_command(RANKLAB_PROGRAM " " + arguments + " 2>&1");
+  EXPECT_EQ(outcome.exit_code, 0) << arguments << "\n" << outcome.output;
+  return outcome.output;
+}
+
+// One step of training, saved.
+std::string saved(const std::string& model, const std::string& layout, const std::string& name) {
+  const std::string folder = temporary_path("ranklab_write_" + name);
+  shell("train " + model + " " + layout +
+        " --train-iters 1 --global-batch-size 16 --mock-data --eval-interval 0 --sample-tokens 0 --no-trace "
+        "--log-dir " +
+        folder + "_log --save " + folder);
+  fs::remove_all(folder + "_log");
+  return folder;
+}
+
+CheckpointManifest manifest_of(const std::string& folder) { return Checkpoint(checkpoint_named(folder)).manifest(); }
+
+// Cut anew, a checkpoint lies in the same pieces, under the same names, as one that this layout wrote.
+void expect_cut_as_runs_do(const std::string& model, const std::vector<std::string>& layouts, const std::string& name) {
+  const std::string base = saved(model, "--world-size 2 --dp 2", name + "_base");
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    const std::string id = name + std::to_string(i);
+    const CheckpointManifest want = manifest_of(saved(model, layouts[i], id));
+    const std::string folder = temporary_path("ranklab_cut_" + id);
+    shell("ckpt reshard " + base + " " + folder + " " + layouts[i]);
+    const CheckpointManifest got = manifest_of(folder);
+    EXPECT_EQ(got.layout, want.layout) << layouts[i];
+    EXPECT_EQ(got.config.at("parallel.pipeline_schedule"), want.config.at("parallel.pipeline_schedule"));
+    EXPECT_EQ(got.config.at("train.global_batch_size"), "16");
+    ASSERT_EQ(got.files.size(), want.files.size()) << layouts[i];
+    ASSERT_EQ(got.tensors.size(), want.tensors.size()) << layouts[i];
+    for (const auto& [tensor, stored] : want.tensors) {
+      EXPECT_EQ(got.tensors.at(tensor).shape, stored.shape) << tensor;
+      EXPECT_THAT(got.tensors.at(tensor).slices, ::testing::UnorderedElementsAreArray(stored.slices))
+          << layouts[i] << " " << tensor;
+    }
+    EXPECT_THAT(shell("ckpt diff " + base + " " + folder), HasSubstr("bit for bit"));
+    EXPECT_THAT(shell("ckpt verify " + folder), HasSubstr("sound"));
+  }
+}
+
+TEST(CkptReshard, DenseLayouts) {
+  expect_cut_as_runs_do(kDense,
+                        {"--world-size 1", "--world-size 2 --tp 2", "--world-size 3 --pp 3",
+                         "--world-size 8 --tp 2 --pp 2 --zero-stage 1", "--world-size 4 --dp 4 --zero-stage 2",
+                         "--world-size 4 --tp 2 --dp 2 --no-sequence-parallel",
+                         "--world-size 2 --pp 2 --pipeline-layout 1,2", "--world-size 4 --dp 4 --zero-stage 3"},
+                        "dense");
+}
+
+TEST(CkptReshard, LayoutsOfExperts) {
+  expect_cut_as_runs_do(
+      kExperts,
+      {"--world-size 4 --ep 4", "--world-size 4 --tp 2 --ep 2 --zero-stage 1", "--world-size 4 --ep 2 --etp 2",
+       "--world-size 4 --pp 2 --ep 2 --zero-stage 2", "--world-size 2 --pp 2 --pipeline-schedule dualpipe"},
+      "experts");
+}
+
+TEST(CkptReshard, OneRankIsTheDefaultAndADivisionThatFailsIsNamed) {
+  const std::string base = saved(kDense, "--world-size 2 --dp 2", "default");
+  const std::string folder = temporary_path("ranklab_cut_default");
+  shell("ckpt reshard " + base + " " + folder);
+  EXPECT_EQ(manifest_of(folder).layout.at("world"), 1);
+  const Outcome again = run_command(RANKLAB_PROGRAM " ckpt reshard " + base + " " + folder + " 2>&1");
+  EXPECT_EQ(again.exit_code, 2);
+  EXPECT_THAT(again.output, HasSubstr("has files already"));
+  const Outcome three = run_command(RANKLAB_PROGRAM " ckpt reshard " + base + " " + folder + "_3 --tp 3 2>&1");
+  EXPECT_EQ(three.exit_code, 2);
+  EXPECT_THAT(three.output, HasSubstr("--num-attention-heads does not divide by --tp"));
+  EXPECT_FALSE(fs::exists(folder + "_3"));
+}
+
+TEST(CkptConvert, ThereAndBackIsTheSameCheckpoint) {
+  const std::string base = saved(kExperts, "--world-size 2 --dp 2 --zero-stage 1", "convert");
+  const std::string path = temporary_path("ranklab_one") + ".safetensors", back = temporary_path("ranklab_back");
+  shell("ckpt convert " + base + " " + path);
+  const SafetensorsFile file(path);
+  EXPECT_EQ(file.tensor("exp_avg/layers.1.mlp.experts.3.down.weight").shape, (std::vector<int64_t>{32, 128}));
+  shell("ckpt convert " + path + " " + back);
+  EXPECT_THAT(shell("ckpt diff " + base + " " + back), HasSubstr("bit for bit"));
+  const CheckpointManifest a = manifest_of(base), b = manifest_of(back);
+  EXPECT_EQ(a.consumed_samples, b.consumed_samples);
+  EXPECT_EQ(a.data, b.data);
+  EXPECT_EQ(b.step, 1);
+  shell("ckpt convert " + base + " " + path + "_half --weights-only --dtype bf16");
+  const SafetensorsFile half(path + "_half");
+  fs::remove(path);
+  fs::remove(path + "_half");
+  EXPECT_EQ(half.tensor("weight/head.weight").type, TensorType::kBF16);
+  EXPECT_EQ(half.tensor("buffer/layers.1.mlp.router.bias").type, TensorType::kF32);
+  EXPECT_EQ(half.find("exp_avg/head.weight"), nullptr);
+}
+
+// The model goes out, comes in, trains on; and says the same on any number of ranks.
+TEST(CkptHuggingFace, OutAndInAndOn) {
+  const std::string base = saved(kExperts, "--world-size 2 --ep 2", "hf");
+  const std::string out = temporary_path("ranklab_hf"), in = temporary_path("ranklab_from_hf"), again = out + "_2";
+  const json exported = json::parse(shell("ckpt export-hf " + base + " " + out + " --json")).at("data");
+  EXPECT_EQ(exported.at("architecture"), "DeepseekV3ForCausalLM");
+  EXPECT_EQ(exported.at("files"), json({"model.safetensors", "config.json"}));
+  const json imported = json::parse(shell("ckpt import-hf " + out + " " + in + " --json"));
+  EXPECT_EQ(imported.at("warnings"), json::array());
+  shell("ckpt export-hf " + in + " " + again);
+  for (const char* file : {"/model.safetensors", "/config.json"})
+    EXPECT_EQ(testing::bytes_of(out + file), testing::bytes_of(again + file)) << file;
+  fs::remove_all(again);
+
+  const auto logits = [&](const std::string& checkpoint, const std::string& flags) {
+    const std::string path = temporary_path("ranklab_logits") + ".safetensors";
+    const json told =
+        json::parse(shell("generate --load " + checkpoint + " --prompt Genesis --tokens 8 --top-k 1 --json " +
+                          "--print-logits " + path + " " + flags));
+    EXPECT_EQ(told.at("data").at("prompt_tokens"), 7);
+    const SafetensorsFile file(path);
+    EXPECT_EQ(file.tensor("logits").shape, (std::vector<int64_t>{7, 258}));
+    const auto bytes = file.read(file.tensor("logits"));
+    fs::remove(path);
+    return std::pair(bytes, told.at("data").at("tokens"));
+  };
+  const auto first = logits(base, "");
+  EXPECT_EQ(first, logits(in, ""));
+  EXPECT_EQ(first.second, logits(base, "--tp 2").second);
+  EXPECT_NE(first.second,
+            json::parse(shell(std::string("generate ") + kExperts + " --prompt Genesis --tokens 8 --top-k 1 --json"))
+                .at("data")
+                .at("tokens"));
+
+  const std::string log = temporary_path("ranklab_tuned");
+  const std::string tuned = shell("train --config " + in + "/model.toml --load " + in +
+                                  " --world-size 2 --dp 2 --train-iters 1 --global-batch-size 16 --mock-data "
+                                  "--eval-interval 0 --sample-tokens 0 --no-trace --log-dir " +
+                                  log);
+  EXPECT_THAT(tuned, HasSubstr("imported"));
+}
+
+TEST(ModelInfo, OfAFolderIsThatOfItsSettings) {
+  const std::string base = saved(kDense, "--world-size 2 --tp 2", "info"), out = temporary_path("ranklab_info_hf");
+  shell("ckpt export-hf " + base + " " + out + " --max-shard-size 20KB --dtype bf16");
+  const json want = json::parse(shell(std::string("model info --json ") + kDense)).at("data");
+  for (const std::string& folder : {base, out}) {
+    const json got = json::parse(shell("model info --json --stats " + folder)).at("data");
+    EXPECT_EQ(got.at("total_parameters"), want.at("total_parameters")) << folder;
+    uint64_t elements = 0;
+    for (const json& row : got.at("tensors")) {
+      if (row.at("name").get<std::string>().starts_with("weight/")) elements += row.at("elements").get<uint64_t>();
+      EXPECT_EQ(row.at("nans"), 0);
+    }
+    EXPECT_EQ(elements, want.at("total_parameters"));
+  }
+  EXPECT_THAT(shell("model info --stats " + base),
+              AllOf(HasSubstr("exp_avg_sq/final_norm.weight"), HasSubstr("zeros")));
+}
+
+}  // namespace
+}  // namespace ranklab

@@ -1,0 +1,130 @@
+"""Models trained here, exported and loaded by Hugging Face's transformers, give the same logits there; models that
+transformers saved, imported here, give theirs. Run with a Python that has torch, transformers and safetensors:
+
+    python tests/interop/hf_roundtrip.py build/release/bin/ranklab
+
+Prints the table of the README and ends with 1 when a difference is above the bar."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+import torch
+import transformers
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM
+
+transformers.logging.set_verbosity_error()
+transformers.logging.disable_progress_bar()
+BAR = 1e-4
+PROMPT = "In the beginning God created the heaven and the earth."
+SIZES = ["--hidden-size", "64", "--num-attention-heads", "4", "--seq-length", "64", "--vocab-size", "300"]
+DENSE = ["--num-layers", "3", "--ffn-hidden-size", "96", *SIZES]
+OURS = {
+    "Llama": [*DENSE, "--num-query-groups", "2", "--rotary-base", "5000", "--tp", "2", "--world-size", "4"],
+    "Llama, tied, biases": [*DENSE, "--tie-embeddings", "--add-bias-linear", "--pp", "3", "--world-size", "3"],
+    "GPT-2": [*DENSE, "--normalization", "LayerNorm", "--position-embedding-type", "learned_absolute", "--activation",
+              "gelu", "--add-bias-linear", "--tie-embeddings", "--dp", "4", "--world-size", "4"],
+    "Mixtral": [*DENSE, "--num-query-groups", "2", "--num-experts", "4", "--moe-router-topk", "2", "--ep", "2",
+                "--world-size", "4", "--rotary-base", "1e6"],
+    "DeepSeek-V3": ["--preset", "deepseek_v3_tiny", *SIZES, "--ep", "4", "--world-size", "4", "--zero-stage", "1"],
+    "DeepSeek-V3, no experts": ["--preset", "deepseek_v3_tiny", *SIZES, "--num-experts", "0", "--q-lora-rank", "0",
+                                "--moe-shared-expert-intermediate-size", "0", "--moe-router-load-balancing-type",
+                                "none", "--moe-aux-loss-coeff", "0", "--no-moe-router-enable-expert-bias",
+                                "--mtp-num-layers", "0", "--rotary-scaling-factor", "1", "--tp", "2",
+                                "--world-size", "2"],
+}
+WIDTHS = dict(hidden_size=64, num_attention_heads=4, vocab_size=300, max_position_embeddings=128,
+              num_hidden_layers=3)
+DEEPSEEK = dict(WIDTHS, intermediate_size=96, moe_intermediate_size=48, num_key_value_heads=4, q_lora_rank=24,
+                kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_head_dim=8, v_head_dim=12, n_routed_experts=8,
+                n_shared_experts=2, num_experts_per_tok=3, n_group=4, topk_group=2, first_k_dense_replace=1,
+                num_mtp_layers=0)
+YARN = dict(rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=32, beta_fast=32,
+            beta_slow=1, mscale=1.0, mscale_all_dim=0.7)
+THEIRS = {
+    "Llama": ("Llama", dict(WIDTHS, intermediate_size=96, num_key_value_heads=1, attention_bias=True, mlp_bias=True,
+                            rope_parameters=dict(rope_type="default", rope_theta=700.0))),
+    "GPT-2": ("GPT2", dict(vocab_size=300, n_positions=64, n_embd=64, n_layer=3, n_head=4)),
+    "Mixtral": ("Mixtral", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, num_local_experts=4,
+                                num_experts_per_tok=2)),
+    "DeepSeek-V3": ("DeepseekV3", DEEPSEEK),
+    "DeepSeek-V3, YaRN, bf16": ("DeepseekV3", dict(DEEPSEEK, rope_parameters=YARN, q_lora_rank=None)),
+}
+failures = []
+
+
+def ranklab(*words):
+    done = subprocess.run([sys.argv[1], *words], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"ranklab {' '.join(words)}: {done.stderr}")
+    return done.stdout
+
+
+def our_logits(checkpoint, folder):
+    path = os.path.join(folder, "logits.safetensors")
+    ranklab("generate", "--load", checkpoint, "--prompt", PROMPT, "--tokens", "1", "--print-logits", path)
+    tensors = load_file(path)
+    return tensors["tokens"], tensors["logits"]
+
+
+def their_logits(folder, tokens):
+    model, info = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager",
+                                                       output_loading_info=True)
+    extra = [k for k in info["unexpected_keys"] if f".{model.config.num_hidden_layers}." not in k]    # but MTP
+    if info["missing_keys"] or extra or info["mismatched_keys"]:
+        failures.append(f"{folder}: {info}")
+    with torch.no_grad():
+        return model.eval()(tokens.unsqueeze(0)).logits[0]
+
+
+def row(name, way, ours, theirs):
+    difference = (ours - theirs).abs().max().item()
+    relative = difference / theirs.abs().max().item()
+    same = (ours.argmax(-1) == theirs.argmax(-1)).float().mean().item()
+    if not relative <= BAR:
+        failures.append(f"{name}, {way}: {relative}")
+    print(f"| {name} | {way} | {difference:.1e} | {relative:.1e} | {100 * same:.0f} % |", flush=True)
+
+
+def exported(name, flags, folder):
+    checkpoint, out = os.path.join(folder, "checkpoint"), os.path.join(folder, "hf")
+    ranklab("train", *flags, "--train-iters", "20", "--global-batch-size", "12" if "--pp" in flags else "8",
+            "--eval-interval", "0", "--sample-tokens", "0", "--mock-data", "--no-trace", "--log-dir",
+            os.path.join(folder, "log"), "--save", checkpoint)
+    ranklab("ckpt", "export-hf", checkpoint, out, "--max-shard-size", "200KB")
+    tokens, ours = our_logits(checkpoint, folder)
+    row(name, "trained here, loaded there", ours, their_logits(out, tokens))
+
+
+def imported(name, family, numbers, folder):
+    torch.manual_seed(7)
+    config = getattr(transformers, family + "Config")(**numbers, initializer_range=0.2)
+    model = getattr(transformers, "GPT2LMHeadModel" if family == "GPT2" else family + "ForCausalLM")(config).eval()
+    with torch.no_grad():
+        for key, tensor in model.state_dict().items():    # norms, biases and the router's bias are not all the same
+            if tensor.dim() == 1:
+                tensor += 0.1 * torch.randn_like(tensor)
+    if "bf16" in name:
+        model = model.bfloat16()
+    out, checkpoint = os.path.join(folder, "hf"), os.path.join(folder, "checkpoint")
+    model.save_pretrained(out)
+    notes = json.loads(ranklab("ckpt", "import-hf", out, checkpoint, "--json"))["warnings"]
+    if notes:
+        failures.append(f"{name}: {notes}")
+    tokens, ours = our_logits(checkpoint, folder)
+    row(name, "saved there, imported here", ours, their_logits(out, tokens))
+
+
+print(f"transformers {transformers.__version__}, torch {torch.__version__}, fp32; bar {BAR}\n")
+print("| model | | largest difference of a logit | relative | same best token |\n|---|---|---|---|---|")
+with tempfile.TemporaryDirectory() as root:
+    for i, (name, flags) in enumerate(OURS.items()):
+        exported(name, flags, os.path.join(root, f"out{i}"))
+    for i, (name, (family, numbers)) in enumerate(THEIRS.items()):
+        imported(name, family, numbers, os.path.join(root, f"in{i}"))
+for failure in failures:
+    print("FAILED:", failure)
+sys.exit(bool(failures))

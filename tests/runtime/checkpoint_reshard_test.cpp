@@ -1,0 +1,70 @@
+// A checkpoint of one layout, loaded in another and saved there, is the same checkpoint: every weight, moment and
+// buffer, the step and the place in the data, for all ordered pairs of layouts.
+#include <gtest/gtest.h>
+
+#include "tests/runtime/checkpoint_run.h"
+
+namespace ranklab::testing {
+namespace {
+
+Settings layout(int world, int tp, int pp, Settings more = {}) {
+  return Settings{{"parallel.world_size", std::to_string(world)},
+                  {"parallel.tp", std::to_string(tp)},
+                  {"parallel.pp", std::to_string(pp)},
+                  {"train.train_iters", "3"}} +
+         more;
+}
+
+Settings zero(int stage) { return {{"parallel.zero_stage", std::to_string(stage)}}; }
+
+// Each pair's second layout writes what it read; a run that has no step left saves at once.
+void check_pairs(const Settings& model, const std::vector<Settings>& layouts, const std::string& name) {
+  std::vector<std::string> saved;
+  for (size_t a = 0; a < layouts.size(); ++a) {
+    saved.push_back(temporary_path("ranklab_" + name + std::to_string(a)));
+    train(kTinyRun + model + layouts[a] + saving(saved[a]));
+  }
+  for (size_t a = 0; a < layouts.size(); ++a) {
+    for (size_t b = 0; b < layouts.size(); ++b) {
+      if (a == b) continue;
+      const std::string again = temporary_path("ranklab_" + name + std::to_string(a) + "_" + std::to_string(b));
+      const auto record = train(kTinyRun + model + layouts[b] + saving(again) + loading(saved[a]));
+      EXPECT_TRUE(record->steps.empty());
+      EXPECT_EQ(state_difference(saved[a], again), "") << "from " << a << " to " << b;
+      std::filesystem::remove_all(again);
+    }
+  }
+}
+
+TEST(Reshard, AllPairsOfDenseLayouts) {
+  const std::vector<Settings> layouts = {
+      layout(1, 1, 1),
+      layout(8, 1, 1),
+      layout(4, 4, 1),
+      layout(4, 1, 4),
+      layout(8, 2, 2),
+      layout(4, 1, 1, zero(1)),
+      layout(4, 2, 1, zero(2)),
+      layout(4, 1, 2, zero(1)),
+      layout(8, 2, 1, zero(3)),
+      layout(2, 2, 1, {{"parallel.sequence_parallel", "false"}, {"train.bf16", "true"}}),
+      layout(4, 1, 2, {{"parallel.pipeline_schedule", "dualpipe"}, {"train.num_microbatches", "4"}}),
+      layout(2, 1, 2, {{"parallel.pipeline_schedule", "interleaved-1f1b"}, {"parallel.vpp", "2"}})};
+  check_pairs(kDense, layouts, "dense");
+}
+
+TEST(Reshard, AllPairsOfLayoutsWithExperts) {
+  const auto experts = [](int ep, int etp, Settings more = {}) {
+    return Settings{{"parallel.ep", std::to_string(ep)}, {"parallel.etp", std::to_string(etp)}} + std::move(more);
+  };
+  const std::vector<Settings> layouts = {layout(1, 1, 1),
+                                         layout(4, 1, 1, experts(2, 1)),
+                                         layout(4, 1, 1, experts(4, 1, zero(1))),
+                                         layout(4, 2, 1, experts(2, 2)),
+                                         layout(4, 1, 2, experts(2, 1, zero(2))),
+                                         layout(8, 2, 2, experts(4, 1))};
+  check_pairs(kMoe, layouts, "moe");
+}
+
+}  // namespace
+}  // namespace ranklab::testing

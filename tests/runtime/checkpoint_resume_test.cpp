@@ -1,0 +1,184 @@
+// A run that is stopped and goes on is the run that was never stopped: every loss and every weight, bit for bit.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "core/base/error.h"
+#include "tests/runtime/checkpoint_run.h"
+
+namespace ranklab::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Case {
+  std::string name;
+  Settings settings;
+  friend void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+};
+
+std::vector<Case> cases() {
+  const auto dense = [](Settings more) { return kTinyRun + kDense + std::move(more); };
+  const auto moe = [](Settings more) { return kTinyRun + kMoe + std::move(more); };
+  return {
+      {"one", dense({{"parallel.world_size", "1"}})},
+      {"dp4", dense({{"parallel.dp", "4"}, {"parallel.world_size", "4"}, {"model.dropout", "0.1"}})},
+      {"tp2pp2", dense({{"parallel.tp", "2"}, {"parallel.pp", "2"}, {"parallel.world_size", "8"}})},
+      {"zero1", dense({{"parallel.dp", "4"}, {"parallel.world_size", "4"}, {"parallel.zero_stage", "1"}})},
+      {"zero2tp2", dense({{"parallel.tp", "2"}, {"parallel.world_size", "4"}, {"parallel.zero_stage", "2"}})},
+      {"zero3", dense({{"parallel.dp", "4"}, {"parallel.world_size", "4"}, {"parallel.zero_stage", "3"}})},
+      {"bf16", dense({{"parallel.tp", "2"}, {"parallel.world_size", "2"}, {"train.bf16", "true"}})},
+      {"bf16zero1",
+       dense(
+           {{"parallel.world_size", "2"}, {"parallel.dp", "2"}, {"train.bf16", "true"}, {"parallel.zero_stage", "1"}})},
+      {"fp64sgd", dense({{"parallel.world_size", "2"},
+                         {"parallel.dp", "2"},
+                         {"train.params_dtype", "fp64"},
+                         {"optim.optimizer", "sgd"},
+                         {"optim.sgd_momentum", "0.9"}})},
+      {"dualpipe", dense({{"parallel.pp", "2"},
+                          {"parallel.world_size", "4"},
+                          {"train.num_microbatches", "4"},
+                          {"parallel.pipeline_schedule", "dualpipe"}})},
+      {"moe", moe({{"parallel.world_size", "4"}, {"parallel.dp", "4"}, {"parallel.ep", "2"}})},
+      {"moezero1", moe({{"parallel.world_size", "8"},
+                        {"parallel.tp", "2"},
+                        {"parallel.pp", "2"},
+                        {"parallel.ep", "2"},
+                        {"parallel.zero_stage", "1"}})},
+  };
+}
+
+class Resume : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Resume, EqualsTheRunThatWasNeverStopped) {
+  const std::string whole = temporary_path("ranklab_whole_" + GetParam().name);
+  const std::string parts = temporary_path("ranklab_parts_" + GetParam().name);
+  const Settings& settings = GetParam().settings;
+  const auto never = train(settings + saving(whole));
+  ASSERT_EQ(never->steps.size(), 6);
+  const auto first = train(settings + saving(parts, 2) + loading("auto"), 3);  // a save under way, and one at the end
+  EXPECT_EQ(first->first_step, 0);
+  EXPECT_THAT(first->loaded, HasSubstr("a fresh start"));
+  ASSERT_EQ(first->steps.size(), 3);
+  const auto second = train(settings + saving(parts) + loading("auto"));
+  EXPECT_EQ(second->first_step, 3);
+  EXPECT_THAT(second->loaded, HasSubstr("step_00000003: step 3 (saved by "));
+  auto pieced = curve(*first);
+  for (const auto& bits : curve(*second)) pieced.push_back(bits);
+  EXPECT_EQ(pieced, curve(*never));
+  EXPECT_EQ(state_difference(whole, parts), "");
+  EXPECT_NE(state_difference(whole, parts + "/step_00000003"), "");
+}
+INSTANTIATE_TEST_SUITE_P(Layouts, Resume, ::testing::ValuesIn(cases()), [](const auto& one) { return one.param.name; });
+
+const Settings kOne = kTinyRun + kDense + Settings{{"parallel.world_size", "1"}};
+
+TEST(Checkpoints, AreKeptToldAndPruned) {
+  const std::string run = temporary_path("ranklab_kept");
+  const Settings settings = kOne + saving(run, 2) + Settings{{"checkpoint.keep_last", "2"}};
+  for (const char* async : {"true", "false"}) {
+    const auto record = train(settings + Settings{{"checkpoint.async", async}});
+    std::vector<int64_t> told, kept;
+    for (const CheckpointNote& note : record->notes) {
+      told.push_back(note.step);
+      EXPECT_GT(note.bytes, 100'000);
+      EXPECT_GT(note.written_ms, 0);
+    }
+    for (const StepFolder& folder : step_folders(run)) kept.push_back(folder.step);
+    EXPECT_THAT(told, ElementsAre(2, 4, 6));
+    EXPECT_THAT(kept, ElementsAre(6, 4));
+    EXPECT_EQ(Checkpoint(run + "/step_00000006").manifest().consumed_samples, 48);
+    fs::remove_all(run);
+  }
+}
+
+void flip_a_bit(const std::string& path) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(-1, std::ios::end);
+  const auto byte = static_cast<char>(file.get() ^ 1);
+  file.seekp(-1, std::ios::end);
+  file.put(byte);
+}
+
+std::string refusal(const Settings& settings) {
+  try {
+    train(settings);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(Checkpoints, DamagedOnesArePassedOverUnderAutoAndRefusedByName) {
+  const std::string run = temporary_path("ranklab_damaged"), whole = temporary_path("ranklab_undamaged");
+  const auto never = train(kOne + saving(whole));
+  train(kOne + saving(run, 2));
+  flip_a_bit(run + "/step_00000006/rank_00000.safetensors");
+  EXPECT_THAT(refusal(kOne + loading(run + "/step_00000006")),
+              AllOf(HasSubstr("rank_00000.safetensors"), HasSubstr("tensor '")));
+  ::testing::internal::CaptureStderr();
+  const auto record = train(kOne + saving(run) + loading("auto"));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("passing over"), HasSubstr("step_00000006/rank_00000.safetensors"), HasSubstr("bytes ")));
+  EXPECT_EQ(record->first_step, 4);
+  EXPECT_EQ(record->steps.back().loss, never->steps.back().loss);
+  EXPECT_EQ(state_difference(run, whole), "");  // the damaged one was replaced
+  for (const StepFolder& folder : step_folders(run)) flip_a_bit(folder.path + "/rank_00000.safetensors");
+  EXPECT_THAT(refusal(kOne + saving(run) + loading("auto")), HasSubstr("none of its checkpoints is whole"));
+}
+
+TEST(Checkpoints, AnotherBatchSizeGoesOnWithTheNextSample) {
+  const std::string run = temporary_path("ranklab_batch");
+  train(kOne + saving(run), 3);
+  train(kOne + saving(run) + loading(run) + Settings{{"train.global_batch_size", "4"}});
+  EXPECT_EQ(Checkpoint(checkpoint_named(run)).manifest().consumed_samples, 3 * 8 + 3 * 4);
+}
+
+TEST(Checkpoints, FinetuneTakesTheWeightsAlone) {
+  const std::string run = temporary_path("ranklab_base"), tuned = temporary_path("ranklab_tuned");
+  train(kOne + saving(run));
+  const Settings fine = loading(run) + Settings{{"checkpoint.finetune", "true"}, {"train.seed", "5"}};
+  const auto record = train(kOne + saving(tuned) + fine, 1);
+  EXPECT_EQ(record->first_step, 0);
+  EXPECT_THAT(record->loaded, HasSubstr("the weights only, step 0"));
+  const Checkpoint after(tuned + "/step_00000001");
+  EXPECT_EQ(after.manifest().updates, 1);
+  EXPECT_EQ(after.manifest().consumed_samples, 8);
+  EXPECT_LT(record->steps[0].loss, 5.5);  // not an untrained model's ln 259 = 5.557
+  EXPECT_THAT(refusal(kOne + saving(run) + fine), HasSubstr("would not go on from"));
+}
+
+TEST(Checkpoints, MissingMomentsBeginAtZeroInOneLine) {
+  const std::string sgd = temporary_path("ranklab_sgd");
+  const Settings plain = kOne + Settings{{"optim.optimizer", "sgd"}};
+  train(plain + saving(sgd), 2);
+  const auto record = train(plain + loading(sgd) + Settings{{"optim.sgd_momentum", "0.9"}});
+  EXPECT_THAT(record->loaded, HasSubstr("which begin at zero"));
+  EXPECT_EQ(record->steps.size(), 4);
+}
+
+TEST(Checkpoints, WhatDoesNotFitIsRefusedBeforeAnyRankStarts) {
+  const std::string run = temporary_path("ranklab_fit");
+  train(kOne + saving(run), 2);
+  const auto with = [&](const std::string& key, const std::string& text) {
+    return refusal(kOne + loading(run) + Settings{{key, text}});
+  };
+  EXPECT_THAT(with("train.seed", "5"), AllOf(HasSubstr("--seed 5"), HasSubstr("--seed 1234, as saved")));
+  EXPECT_THAT(with("model.seq_length", "8"),
+              AllOf(HasSubstr("--seq-length 8"), HasSubstr("--seq-length 16, as saved")));
+  EXPECT_THAT(with("model.hidden_size", "64"), HasSubstr("--hidden-size 32, as saved"));
+  EXPECT_THAT(with("optim.optimizer", "sgd"), HasSubstr("--optimizer adamw, as saved"));
+  EXPECT_THAT(with("train.params_dtype", "fp64"), HasSubstr("F32, as saved"));
+  EXPECT_THAT(with("data.validation_fraction", "0.3"), HasSubstr("the data is not what the run was trained on"));
+  EXPECT_EQ(with("train.bf16", "true"), "");  // masters are fp32
+  EXPECT_EQ(with("optim.weight_decay", "0"), "");
+  EXPECT_THAT(refusal(kOne + loading(run + "/none")), HasSubstr("no folder of that name"));
+  EXPECT_THAT(refusal(kOne + saving(run)), HasSubstr("--load auto"));
+}
+
+}  // namespace
+}  // namespace ranklab::testing

@@ -1,0 +1,177 @@
+#include "viz/model/zero_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace ranklab::viz {
+namespace {
+
+constexpr size_t kNumbers = 8;  // of a bucket's event
+constexpr double kMost = 1e15;  // elements of a damaged file are brought to where products stay finite
+constexpr int kMostShards = 1 << 20;
+
+int64_t whole_number(double value, double most) {
+  return std::isfinite(value) ? static_cast<int64_t>(std::clamp(value, 0.0, most)) : 0;
+}
+
+// "zero gathered layers.3" -> its state and what it is about; nothing for other events.
+std::optional<std::pair<ZeroState, std::string>> state_of(const std::string& name) {
+  for (size_t i = 0; i < kZeroStateEvents.size(); ++i) {
+    if (name.starts_with(kZeroStateEvents[i]))
+      return std::pair(static_cast<ZeroState>(i), name.substr(kZeroStateEvents[i].size()));
+  }
+  return std::nullopt;
+}
+
+bool is_of_gradients(ZeroState state) { return state <= ZeroState::kUpdated; }
+
+// A unit's parameters come and go together, in all its buckets.
+bool is_about(const std::string& label, ZeroState state, const std::string& subject) {
+  return label == subject || (!is_of_gradients(state) && label.starts_with(subject + " "));
+}
+
+class Collector {
+ public:
+  Collector(const TraceStore& store, int step) : store_(store), step_(step) {}
+
+  ZeroTable collect() {
+    for (size_t rank = 0; rank < store_.traces().size(); ++rank) read_buckets(rank);
+    for (size_t rank = 0; rank < store_.traces().size(); ++rank) read_states(rank);
+    for (ZeroBucketRow& row : table_.rows) {
+      for (ZeroCell& cell : row.cells)
+        std::stable_sort(cell.history.begin(), cell.history.end(),
+                         [](const auto& a, const auto& b) { return a.first < b.first; });
+    }
+    // Each rank names its buckets from the last to the first.
+    std::reverse(table_.rows.begin(), table_.rows.end());
+    table_.step = step_;
+    return std::move(table_);
+  }
+
+ private:
+  void read_buckets(size_t rank) {
+    const RankTrace& trace = store_.trace(rank);
+    for (const Event& event : trace.events) {
+      if (event.kind != EventKind::kInstant || event.step != step_) continue;
+      const std::string& name = trace.names[event.name];
+      const std::span<const double> numbers = store_.array(rank, event);
+      if (!name.starts_with(kZeroBucketEvent) || numbers.size() < kNumbers) continue;
+      ZeroBucketRow& row = row_of(name.substr(kZeroBucketEvent.size()));
+      row.elements = whole_number(numbers[0], kMost);
+      row.padding = std::min(row.elements, whole_number(numbers[1], kMost));
+      row.shards = static_cast<int>(std::max<int64_t>(1, whole_number(numbers[2], kMostShards)));
+      row.element_bytes = whole_number(numbers[4], 64);
+      row.experts = numbers[6] == 1;
+      row.optimizer_bytes = whole_number(numbers[7], 1024);
+      table_.stage = static_cast<int>(whole_number(numbers[5], 3));
+      row.cells[rank].present = true;
+      row.cells[rank].shard =
+          static_cast<int>(std::min<int64_t>(row.shards - 1, whole_number(numbers[3], kMostShards)));
+    }
+  }
+
+  void read_states(size_t rank) {
+    const RankTrace& trace = store_.trace(rank);
+    std::map<uint32_t, std::optional<std::pair<ZeroState, std::string>>> meaning;
+    for (const Event& event : trace.events) {
+      if (event.kind != EventKind::kInstant || event.step != step_) continue;
+      const auto [known, is_new] = meaning.try_emplace(event.name);
+      if (is_new) known->second = state_of(trace.names[event.name]);
+      if (!known->second) continue;
+      for (ZeroBucketRow& row : table_.rows) {
+        if (row.cells[rank].present && is_about(row.label, known->second->first, known->second->second))
+          row.cells[rank].history.emplace_back(begin_ns(event, store_.clock()), known->second->first);
+      }
+    }
+  }
+
+  ZeroBucketRow& row_of(const std::string& label) {
+    const auto [at, is_new] = index_.try_emplace(label, table_.rows.size());
+    if (is_new) {
+      table_.rows.push_back({.label = label});
+      table_.rows.back().cells.resize(store_.traces().size());
+    }
+    return table_.rows[at->second];
+  }
+
+  const TraceStore& store_;
+  int step_;
+  ZeroTable table_;
+  std::map<std::string, size_t> index_;
+};
+
+// The last news of one kind until then.
+std::optional<ZeroState> last_news(const ZeroCell& cell, int64_t time_ns, bool gradients) {
+  std::optional<ZeroState> last;
+  for (const auto& [when, state] : cell.history) {
+    if (when > time_ns) break;
+    if (is_of_gradients(state) == gradients) last = state;
+  }
+  return last;
+}
+
+int64_t share(int64_t whole, int shards) { return whole / std::max(shards, 1); }
+
+}  // namespace
+
+HeldParameters ZeroBucketRow::parameters_at(size_t rank, int64_t time_ns, int stage) const {
+  if (stage < 3 || shards == 1) return HeldParameters::kWhole;
+  const auto news = last_news(cells[rank], time_ns, false);
+  if (news == ZeroState::kGathering) return HeldParameters::kGathering;
+  return news == ZeroState::kGathered ? HeldParameters::kGathered : HeldParameters::kShard;
+}
+
+HeldGradients ZeroBucketRow::gradients_at(size_t rank, int64_t time_ns, int stage) const {
+  const auto news = last_news(cells[rank], time_ns, true);
+  if (news == ZeroState::kPartial) return HeldGradients::kPartial;
+  if (news != ZeroState::kReduced) return HeldGradients::kNone;
+  return stage > 0 && shards > 1 ? HeldGradients::kReducedShard : HeldGradients::kReduced;
+}
+
+int64_t ZeroTable::elements(size_t rank) const {
+  int64_t sum = 0;
+  for (const ZeroBucketRow& row : rows) sum += row.cells[rank].present ? row.elements - row.padding : 0;
+  return sum;
+}
+
+ZeroBytes ZeroTable::bytes_at(size_t rank, int64_t time_ns) const {
+  ZeroBytes out;
+  for (const ZeroBucketRow& row : rows) {
+    if (!row.cells[rank].present) continue;
+    const int64_t whole = row.elements * row.element_bytes;
+    const HeldParameters parameters = row.parameters_at(rank, time_ns, stage);
+    if (parameters == HeldParameters::kWhole) out.parameters += whole - row.padding * row.element_bytes;
+    if (parameters != HeldParameters::kWhole) out.parameters += share(whole, row.shards);
+    if (parameters == HeldParameters::kGathering || parameters == HeldParameters::kGathered) out.parameters += whole;
+    const HeldGradients gradients = row.gradients_at(rank, time_ns, stage);
+    const bool shard_only = gradients == HeldGradients::kReducedShard && stage >= 2;
+    if (gradients != HeldGradients::kNone) out.gradients += shard_only ? share(whole, row.shards) : whole;
+    const bool shared = stage > 0 && row.shards > 1;
+    out.optimizer += share(row.elements - (shared ? 0 : row.padding), shared ? row.shards : 1) * row.optimizer_bytes;
+  }
+  return out;
+}
+
+ZeroBytes ZeroTable::bytes_of_stage(size_t rank, int asked) const {
+  ZeroBytes out;
+  for (const ZeroBucketRow& row : rows) {
+    if (!row.cells[rank].present) continue;
+    const int64_t elements = row.elements - row.padding;
+    out.parameters += share(elements, asked >= 3 ? row.shards : 1) * row.element_bytes;
+    out.gradients += share(elements, asked >= 2 ? row.shards : 1) * row.element_bytes;
+    out.optimizer += share(elements, asked >= 1 ? row.shards : 1) * row.optimizer_bytes;
+  }
+  return out;
+}
+
+ZeroTable zero_table(const TraceStore& store, int step) {
+  for (const StepRange& range : store.steps()) {
+    if (range.step < step) continue;
+    ZeroTable table = Collector(store, range.step).collect();
+    if (!table.empty()) return table;
+  }
+  return {};
+}
+
+}  // namespace ranklab::viz

@@ -1,0 +1,40 @@
+// Who holds what of the parameters, gradients and optimizer states that data-parallel ranks share out (ZeRO): a cell a
+// bucket and rank with a lane for each of the three, as they are at the cursor; bytes of each rank; the four stages
+// side by side. The numbers are viz/model/zero_table.h's. Thread rule: the window's thread.
+#pragma once
+#include <imgui.h>
+
+#include <utility>
+
+#include "viz/model/zero_table.h"
+#include "viz/panels/cached.h"
+#include "viz/panels/panel.h"
+#include "viz/panels/workspace.h"
+
+namespace ranklab::viz {
+
+class ZeroPanel final : public Panel {
+ public:
+  void draw(Workspace& workspace) override;
+  std::string nothing_to_show(Workspace& workspace) override;
+
+  const ZeroTable& table(Workspace& workspace);  // of the cursor's step
+  // The stage that is drawn: the run's at the cursor, or another one as it would be at the update.
+  int drawn_stage(Workspace& workspace);
+
+ private:
+  enum class View : uint8_t { kRun, kStage0, kStage1, kStage2, kStage3 };
+  struct Look;  // what a cell is drawn from
+
+  void controls(Workspace& workspace);
+  void grid(Workspace& workspace, const ZeroTable& all, ImVec2 size);
+  void header(Workspace& workspace, const ZeroTable& all, ImVec2 at, float label, float cell);
+  void cell(const Look& look, ImVec2 at, ImVec2 size) const;
+  void cell_tooltip(Workspace& workspace, const ZeroBucketRow& row, size_t rank) const;
+  void stages(Workspace& workspace, const ZeroTable& all) const;
+
+  Cached<std::pair<ContentKey, int>, ZeroTable> table_;
+  View view_ = View::kRun;
+};
+
+}  // namespace ranklab::viz
