@@ -10,7 +10,7 @@ namespace {
 class AdamW : public Optimizer {
  public:
   AdamW(const std::vector<Parameter*>& parameters, const AdamWOptions& options)
-      : options_(options), groups_(group_by_decay(parameters)) {
+      : options_(options), groups_(group_by_decay(parameters, options.cpu_offload)) {
     const MemoryScope memory(MemoryCategory::kOptimizer);
     for (size_t g = 0; g < groups_.size(); ++g) {
       exp_avg_[g] = groups_[g].zeros();

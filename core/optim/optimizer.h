@@ -41,6 +41,7 @@ struct AdamWOptions {
   double beta2 = 0.95;
   double epsilon = 1e-8;
   double weight_decay = 0.1;
+  bool cpu_offload = false;  // masters and moments in the host's memory, where the update runs
 };
 std::unique_ptr<Optimizer> make_adamw(std::vector<Parameter*> parameters, const AdamWOptions& options);
 
@@ -48,6 +49,7 @@ std::unique_ptr<Optimizer> make_adamw(std::vector<Parameter*> parameters, const 
 struct SgdOptions {
   double momentum = 0.0;
   double weight_decay = 0.0;
+  bool cpu_offload = false;
 };
 std::unique_ptr<Optimizer> make_sgd(std::vector<Parameter*> parameters, const SgdOptions& options);
 

@@ -13,6 +13,15 @@ namespace {
 
 bool is_16_bit(const Parameter* parameter) { return parameter->data.itemsize() == 2; }
 
+at::Tensor make_master(const at::Tensor& data, bool narrow, bool offload) {
+  const at::NoGradGuard no_grad;
+  auto options = data.options().requires_grad(false).dtype(narrow ? at::kFloat : data.scalar_type());
+  // Pinned: what a device copies from and to at the speed of its link.
+  if (offload) options = options.device(at::kCPU).pinned_memory(data.is_cuda());
+  at::Tensor master = at::empty(data.sizes(), options);
+  return master.copy_(data.detach());
+}
+
 const at::Tensor& gradient(const Parameter* parameter) {
   const at::Tensor& grad = parameter->data.grad();
   RANKLAB_CHECK(grad.defined(), ErrorKind::kInternal, .where = "Optimizer::step", .what = "a parameter has no gradient",
@@ -57,13 +66,14 @@ void ParamGroup::update(int moments, const Update& update) const {
   const CostScope cost(0.0, elements * (2 + 8 * (1 + moments) + 2), DType::kFloat32);
   for (size_t i = 0; i < parameters.size(); ++i) {
     const MemoryScope memory(MemoryCategory::kBuffers);
-    const at::Tensor wide = grads[i].to(at::kFloat);
+    at::Tensor wide = at::empty_like(masters[i]);
+    wide.copy_(grads[i]);
     update(masters[i], wide, i, 1);
   }
   publish();
 }
 
-std::array<ParamGroup, 2> group_by_decay(const std::vector<Parameter*>& parameters) {
+std::array<ParamGroup, 2> group_by_decay(const std::vector<Parameter*>& parameters, bool offload) {
   std::array<ParamGroup, 2> groups{ParamGroup{true, {}, {}}, ParamGroup{false, {}, {}}};
   const MemoryScope memory(MemoryCategory::kOptimizer);
   const bool narrow = !parameters.empty() && is_16_bit(parameters[0]);
@@ -73,7 +83,7 @@ std::array<ParamGroup, 2> group_by_decay(const std::vector<Parameter*>& paramete
                   .fix = "give each type an optimizer of its own");
     ParamGroup& group = groups[parameter->weight_decay ? 0 : 1];
     group.parameters.push_back(parameter);
-    if (narrow) group.masters.push_back(parameter->data.detach().to(at::kFloat));
+    if (narrow || offload) group.masters.push_back(make_master(parameter->data, narrow, offload));
   }
   return groups;
 }

@@ -1,7 +1,9 @@
 // Splits parameters into those with and without weight decay, as parallel lists that ATen's fused updates take, and
 // keeps fp32 masters of those in 16 bits (Micikevicius et al. 2018, arXiv 1710.03740): the update happens in fp32, and
-// the parameter is its rounding. Internal to core/optim. Memory: 4 bytes an element that is in 16 bits, and while an
-// update runs 4 bytes an element of the largest parameter. Thread rule: its rank's thread.
+// the parameter is its rounding. Offloaded, masters and moments lie in the host's memory and the update runs there
+// (ZeRO-Offload: Ren et al. 2021, arXiv 2101.06840): a gradient comes, an updated parameter goes back. Internal to
+// core/optim. Memory: 4 bytes an element that is in 16 bits or offloaded, and while an update runs those of the
+// largest parameter's gradient. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -16,7 +18,7 @@ namespace ranklab {
 struct ParamGroup {
   bool decay = true;
   std::vector<Parameter*> parameters;
-  std::vector<at::Tensor> masters;  // of `parameters`; empty when they are in fp32 or fp64 themselves
+  std::vector<at::Tensor> masters;  // of `parameters`; empty when those are updated themselves
 
   bool empty() const { return parameters.empty(); }
   // What is updated: the masters, or the parameters' data.
@@ -34,6 +36,6 @@ struct ParamGroup {
   void update(int moments, const Update& update) const;
 };
 
-std::array<ParamGroup, 2> group_by_decay(const std::vector<Parameter*>& parameters);
+std::array<ParamGroup, 2> group_by_decay(const std::vector<Parameter*>& parameters, bool offload);
 
 }  // namespace ranklab

@@ -10,7 +10,7 @@ namespace {
 class Sgd : public Optimizer {
  public:
   Sgd(const std::vector<Parameter*>& parameters, const SgdOptions& options)
-      : options_(options), groups_(group_by_decay(parameters)) {
+      : options_(options), groups_(group_by_decay(parameters, options.cpu_offload)) {
     if (options_.momentum == 0.0) return;
     const MemoryScope memory(MemoryCategory::kOptimizer);
     for (size_t g = 0; g < groups_.size(); ++g) momentum_[g] = groups_[g].zeros();

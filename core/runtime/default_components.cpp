@@ -132,11 +132,15 @@ class TextDataProvider : public DataProvider {
 std::unique_ptr<Optimizer> make_optimizer(std::vector<Parameter*> parameters, const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   if (c.optimizer == OptimizerKind::kSgd) {
-    return make_sgd(std::move(parameters), {.momentum = c.sgd_momentum, .weight_decay = c.weight_decay});
+    return make_sgd(
+        std::move(parameters),
+        {.momentum = c.sgd_momentum, .weight_decay = c.weight_decay, .cpu_offload = c.optimizer_cpu_offload});
   }
-  return make_adamw(
-      std::move(parameters),
-      {.beta1 = c.adam_beta1, .beta2 = c.adam_beta2, .epsilon = c.adam_eps, .weight_decay = c.weight_decay});
+  return make_adamw(std::move(parameters), {.beta1 = c.adam_beta1,
+                                            .beta2 = c.adam_beta2,
+                                            .epsilon = c.adam_eps,
+                                            .weight_decay = c.weight_decay,
+                                            .cpu_offload = c.optimizer_cpu_offload});
 }
 
 class PipelineSelector : public ScheduleSelector {

@@ -180,6 +180,9 @@ RunPlan resolve(const TrainConfig& asked) {
                 .what = "the byte-level tokenizer needs 256 tokens",
                 .got = "--vocab-size " + std::to_string(config.model.vocab_size), .want = "256 or more");
   plan.zero_stage = resolve_zero_stage(config);
+  RANKLAB_CHECK(!config.optimizer_cpu_offload || config.backend == "cuda", ErrorKind::kInvalidArgument,
+                .where = "config", .what = "--optimizer-cpu-offload moves optimizer states out of a GPU's memory",
+                .got = "--backend " + config.backend, .want = "--backend cuda", .fix = "leave it out");
   fill_batch(plan);
   fill_pipeline(plan);
   check_recompute(plan);

@@ -119,7 +119,7 @@ def imported(name, family, numbers, folder):
 
 
 print(f"transformers {transformers.__version__}, torch {torch.__version__}, fp32; bar {BAR}\n")
-print("| model | | largest difference of a logit | relative | same best token |\n|---|---|---|---|---|")
+print("| model | way | largest difference of a logit | relative | same best token |\n|---|---|---|---|---|")
 with tempfile.TemporaryDirectory() as root:
     for i, (name, flags) in enumerate(OURS.items()):
         exported(name, flags, os.path.join(root, f"out{i}"))

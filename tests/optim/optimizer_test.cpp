@@ -124,6 +124,27 @@ TEST(MasterWeights, AreUpdatedInFp32AndRounded) {
   }
 }
 
+// Where states lie changes no bit; here both memories are the host's.
+TEST(Offload, UpdatesAsWithout) {
+  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16}) {
+    ParameterRegistry here(1, type, at::kCPU), there(1, type, at::kCPU);
+    for (ParameterRegistry* registry : {&here, &there})
+      registry->create("weight", replicated({9, 5}), {InitKind::kNormal, 1.0}, true);
+    const auto plain = make_adamw(here.parameters(), {});
+    const auto offloaded = make_adamw(there.parameters(), {.cpu_offload = true});
+    for (int t = 1; t <= 5; ++t) {
+      for (ParameterRegistry* registry : {&here, &there})
+        registry->find("weight")->data.mutable_grad() = wave({9, 5}, 0.3 + t).to(type);
+      plain->step(1e-3);
+      offloaded->step(1e-3);
+    }
+    EXPECT_TRUE(at::equal(here.find("weight")->data, there.find("weight")->data)) << type;
+    const OptimizerState kept = offloaded->states()[0];
+    EXPECT_NE(kept.weight.data_ptr(), there.find("weight")->data.data_ptr());
+    EXPECT_TRUE(at::equal(kept.moments[0].second, plain->states()[0].moments[0].second));
+  }
+}
+
 TEST(Optimizer, AMissingGradientIsNamed) {
   Fixture f;
   f.set_grads(0);

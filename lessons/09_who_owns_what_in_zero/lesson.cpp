@@ -1,0 +1,134 @@
+// Lesson 9: what each ZeRO stage holds and sends; the learner's shards against one rank that keeps everything.
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/text.h"
+#include "lessons/09_who_owns_what_in_zero/sharded_run.h"
+#include "lessons/lesson.h"
+#include "lessons/screen.h"
+
+namespace ranklab::lesson {
+namespace {
+
+constexpr double kTolerance = 1e-12;
+const ZeroModel kOdd{.outside = 9, .inside = 7, .tied = true};  // 63 and 49 numbers on 8 ranks, one layer used twice
+
+// Of mixed precision: 2 bytes of parameter, 2 of gradient, 12 of fp32 master and moments.
+double bytes_each(const ZeroRun& run, const ZeroModel& model) {
+  const double bytes = 2.0 * static_cast<double>(run.parameters) + 2.0 * static_cast<double>(run.gradient_numbers) +
+                       12.0 * static_cast<double>(run.moments);
+  return bytes / static_cast<double>(model.parameters());
+}
+
+double sent_each(const ZeroRun& run, const ZeroModel& model) {
+  return static_cast<double>(run.sent_numbers()) / static_cast<double>(model.parameters());
+}
+
+double worst(const std::vector<std::vector<double>>& got, const std::vector<std::vector<double>>& want) {
+  double error = 0;
+  for (size_t layer = 0; layer < want.size(); ++layer) {
+    double scale = 0, most = 0;
+    for (size_t i = 0; i < want[layer].size(); ++i) {
+      const double off = std::abs(got[layer][i] - want[layer][i]);
+      if (!(off <= most)) most = off;  // keeps a NaN
+      scale = std::max(scale, std::abs(want[layer][i]));
+    }
+    if (!(most / scale <= error)) error = most / scale;
+  }
+  return error;
+}
+
+// A gather for each of three uses forward and backward, and a reduce-scatter a layer; padding travels, too.
+int64_t expected_numbers(const ZeroModel& model) {
+  int64_t padded = 0, uses = 0;
+  const std::vector<int64_t> layers = model.layers();
+  const auto with_padding = [](int64_t elements) { return (elements + kZeroRanks - 1) / kZeroRanks * kZeroRanks; };
+  for (const int64_t elements : layers) padded += with_padding(elements);
+  uses = 2 * (with_padding(layers[0]) + with_padding(layers[1]) + with_padding(layers[model.tied ? 0 : 2]));
+  return (padded + uses) * (kZeroRanks - 1) / kZeroRanks;
+}
+
+class WhoOwnsWhat final : public Lesson {
+ public:
+  std::vector<Figure> figures() const override {
+    const ZeroModel model;
+    std::vector<Figure> all;
+    for (int stage = 0; stage <= 3; ++stage) {
+      const ZeroRun run = train_sharded(model, kZeroRanks, stage, straight_shards());
+      const std::string name = "stage " + std::to_string(stage);
+      all.push_back({name + ", bytes a parameter", strprintf("%.4g", bytes_each(run, model))});
+      all.push_back({name + ", sent a step in P", strprintf("%.4g", sent_each(run, model))});
+      if (stage == 3) {
+        const double share = static_cast<double>(run.most_whole) / static_cast<double>(model.parameters());
+        all.push_back({"most of the parameters at once, stage 3", strprintf("%.1f %%", 100 * share)});
+      }
+    }
+    return all;
+  }
+
+  Question question() const override {
+    return {
+        .text =
+            "Plain data parallelism on 8 ranks sends 1.75 times the parameters a step (the all-reduce of lesson 1). "
+            "In stage 3 every layer is gathered for forward and again for backward, and its gradient is "
+            "reduce-scattered. How many times the parameters does a rank send?",
+        .unit = "P",
+        .tolerance = 0.001};
+  }
+
+  double run(Screen& screen) const override {
+    const ZeroModel model;
+    screen.heading("8 ranks, 10 AdamW steps: what a rank holds at the update, and what it sends");
+    std::vector<Cells> rows = {
+        {"stage", "parameters", "gradients", "moments", "bytes a parameter", "sent a step", "whole at once", "loss"}};
+    double answer = 0;
+    for (int stage = 0; stage <= 3; ++stage) {
+      const ZeroRun one = train_sharded(model, kZeroRanks, stage, straight_shards());
+      const auto of = [&](int64_t numbers) {
+        return strprintf("%.4g P", static_cast<double>(numbers) / static_cast<double>(model.parameters()));
+      };
+      rows.push_back({std::to_string(stage), of(one.parameters), of(one.gradient_numbers), of(one.moments),
+                      strprintf("%.4g", bytes_each(one, model)), strprintf("%.4g P", sent_each(one, model)),
+                      of(one.most_whole), strprintf("%.9f", one.losses.back())});
+      answer = sent_each(one, model);
+    }
+    screen.table(rows);
+    screen.line();
+    screen.paragraph(
+        "Bytes as in mixed precision: 2 for the parameter, 2 for its gradient, 12 for an fp32 master and AdamW's two "
+        "moments. All four train the same model: the losses are equal.");
+    return answer;
+  }
+
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise) const override {
+    const ShardPath path{exercise.function<decltype(shard)>("shard"), exercise.function<decltype(gather)>("gather"),
+                         exercise.function<decltype(release)>("release"),
+                         exercise.function<decltype(reduce)>("reduce")};
+    const ZeroRun want = train_sharded(kOdd, 1, 0, straight_shards());
+    const ZeroRun got = train_sharded(kOdd, kZeroRanks, 3, path, &exercise);
+    std::vector<CheckRow> rows;
+    rows.push_back({"lengths of shards, layers, gradients", "all right",
+                    strprintf("%ld wrong", static_cast<long>(got.wrong_lengths)), "exact", got.wrong_lengths == 0});
+    rows.push_back({"gathered layers", "as they were", strprintf("%.3g off", got.gather_error), "every bit",
+                    got.gather_error == 0});
+    rows.push_back({"numbers left after release", "0", std::to_string(got.left_behind), "exact", got.left_behind == 0});
+    add(rows, "gradients of step 0, 8 ranks", worst(got.gradients, want.gradients));
+    add(rows, "parameters after 10 AdamW steps", worst(got.weights, want.weights));
+    add(rows, "loss of the last step", std::abs(got.losses.back() - want.losses.back()) / want.losses.back());
+    const int64_t sent = expected_numbers(kOdd);
+    rows.push_back({"numbers sent a step and rank", std::to_string(sent), std::to_string(got.sent_numbers()), "exact",
+                    got.sent_numbers() == sent});
+    return rows;
+  }
+
+ private:
+  static void add(std::vector<CheckRow>& rows, const std::string& what, double error) {
+    rows.push_back({what, "0 off", strprintf("%.3g off", error), "1e-12 relative", error <= kTolerance});
+  }
+};
+
+}  // namespace
+
+LessonPtr make_who_owns_what_in_zero() { return std::make_unique<WhoOwnsWhat>(); }
+
+}  // namespace ranklab::lesson
