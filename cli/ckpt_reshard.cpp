@@ -13,14 +13,12 @@
 #include "cli/ckpt_subcommands.h"
 #include "cli/config_options.h"
 #include "cli/json_output.h"
+#include "cli/new_run_folder.h"
 #include "cli/pipeline_text.h"
 #include "cli/saved_model.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/checkpoint/checkpoint_writer.h"
 #include "core/checkpoint/run_folder.h"
-#include "core/checkpoint/run_lock.h"
-#include "core/checkpoint/tensor_files.h"
 #include "core/plan/planned_shards.h"
 #include "core/runtime/checkpoint_settings.h"
 
@@ -128,21 +126,11 @@ class Resharder {
 int run_reshard(Reshard& asked) {
   const Checkpoint checkpoint(checkpoint_named(asked.from));
   const RunPlan plan = plan_of(checkpoint, *asked.options);
-  make_empty_folder(asked.to);
-  const RunLock lock(asked.to);
-  CheckpointWriter writer(asked.to, checkpoint.manifest().step, std::to_string(::getpid()));
-  writer.begin();
-  CheckpointManifest manifest;
-  try {
-    manifest = Resharder(checkpoint, plan).write(writer);
-    writer.publish(manifest);
-  } catch (...) {
-    writer.discard();
-    throw;
-  }
+  NewRunFolder out(asked.to, checkpoint.manifest().step);
+  const CheckpointManifest manifest = Resharder(checkpoint, plan).write(out.writer());
+  const std::string folder = out.publish(manifest);
   uint64_t bytes = 0;
   for (const CheckpointFile& file : manifest.files) bytes += file.bytes;
-  const std::string folder = writer.published_folder();
   if (asked.json) {
     const nlohmann::ordered_json data = {{"checkpoint", folder},
                                          {"layout", manifest.layout},

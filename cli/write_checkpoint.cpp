@@ -1,16 +1,13 @@
 #include "cli/write_checkpoint.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "cli/new_run_folder.h"
 #include "cli/saved_model.h"
 #include "core/base/atomic_file.h"
 #include "core/base/text.h"
-#include "core/checkpoint/checkpoint_writer.h"
-#include "core/checkpoint/run_lock.h"
 #include "core/checkpoint/tensor_files.h"
 #include "core/runtime/config_fields.h"
 
@@ -58,23 +55,14 @@ CheckpointManifest write_file(CheckpointWriter& writer, int file, const TensorSo
 
 WrittenCheckpoint write_checkpoint(const TensorSource& source, CheckpointManifest manifest, const ModelConfig& model,
                                    const std::string& run_folder) {
-  make_empty_folder(run_folder);
-  const RunLock lock(run_folder);
+  NewRunFolder out(run_folder, manifest.step);
   WrittenCheckpoint written{.settings = run_folder + "/model.toml", .tensors = source.tensors().size()};
-  CheckpointWriter writer(run_folder, manifest.step, std::to_string(::getpid()));
-  writer.begin();
-  try {
-    int file = 0;
-    for (const std::vector<TensorInfo>& tensors : files_of_at_most(source.tensors(), kFileBytes))
-      merge_part(manifest, write_file(writer, file++, source, tensors, written.bytes), run_folder);
-    writer.publish(manifest);
-  } catch (...) {
-    writer.discard();
-    throw;
-  }
+  int file = 0;
+  for (const std::vector<TensorInfo>& tensors : files_of_at_most(source.tensors(), kFileBytes))
+    merge_part(manifest, write_file(out.writer(), file++, source, tensors, written.bytes), run_folder);
+  written.folder = out.publish(manifest);
   write_file_atomically(written.settings, model_toml(model, has_fp64(source)),
                         {.where = "checkpoint", .what = "cannot write the settings", .fix = "check the folder"});
-  written.folder = writer.published_folder();
   return written;
 }
 

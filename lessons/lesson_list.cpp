@@ -19,6 +19,9 @@ LessonPtr make_split_matmul();
 LessonPtr make_why_pipelines_idle();
 LessonPtr make_can_the_bubble_shrink();
 LessonPtr make_who_talks_to_whom_in_moe();
+LessonPtr make_where_does_memory_go();
+LessonPtr make_can_compute_buy_memory();
+LessonPtr make_who_owns_what_in_zero();
 
 namespace {
 
@@ -30,6 +33,9 @@ const auto kLessons = std::to_array<LessonRow>({
     {4, "why_pipelines_idle", "Why do pipelines idle?", make_why_pipelines_idle},
     {5, "can_the_bubble_shrink", "Can the bubble shrink?", make_can_the_bubble_shrink},
     {6, "who_talks_to_whom_in_moe", "Who talks to whom in a mixture of experts?", make_who_talks_to_whom_in_moe},
+    {7, "where_does_memory_go", "Where does memory go?", make_where_does_memory_go},
+    {8, "can_compute_buy_memory", "Can compute buy memory?", make_can_compute_buy_memory},
+    {9, "who_owns_what_in_zero", "Who owns what in ZeRO?", make_who_owns_what_in_zero},
 });
 
 }  // namespace

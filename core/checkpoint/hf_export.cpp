@@ -25,7 +25,9 @@ std::string shard_name(size_t index, size_t count) {
 class Exporter {
  public:
   Exporter(const TensorSource& ours, const ModelConfig& config, const HfExportOptions& options)
-      : ours_(ours), config_(config), options_(options), family_(hf_family(config)), map_(hf_mapping(config, family_)) {
+      : ours_(ours), config_(config), options_(options), family_(hf_family(config)) {
+    check_tensor_count(config, ours.tensors().size(), ours.where());
+    map_ = hf_mapping(config, family_);
     check_ours();
     for (const HfTensor& tensor : map_) {
       for (const HfPart& part : tensor.parts) {

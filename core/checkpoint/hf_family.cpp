@@ -1,5 +1,7 @@
 #include "core/checkpoint/hf_family.h"
 
+#include <cmath>
+
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/read_only_file.h"
@@ -105,7 +107,7 @@ void check_mixtral(const ModelConfig& c) {
 void check_yarn(const Refusal& r, const YarnConfig& y) {
   if (!y.enabled()) return;
   const double length = y.scaling_factor * static_cast<double>(y.original_seq_length);
-  r.require(length == static_cast<double>(static_cast<int64_t>(length)),
+  r.require(length < 0x1p52 && length == std::floor(length),
             "--rotary-scaling-factor x --original-max-position-embeddings", number(length),
             "a whole number: it is max_position_embeddings");
   const bool both = y.mscale != 0 && y.mscale_all_dim != 0, plain = y.mscale == 1 && y.mscale_all_dim == 0;

@@ -33,6 +33,7 @@ HfModel::HfModel(const std::string& folder)
     notes_.push_back("keys of config.json that ranklab does not know, passed over: " +
                      join(config_.unknown_keys, ", "));
   drop_absent_modules();
+  check_tensor_count(config_.model, folder_.tensors().size(), folder_.config_path());
   map_ = hf_mapping(config_.model, config_.family);
   std::ranges::sort(map_, {}, &HfTensor::ours);
   check_tensors();

@@ -7,6 +7,9 @@ namespace {
 
 using Keys = std::vector<HfKey>;
 
+// Whether sums and products of a few such sizes stay inside 64 bits. They are checked for good when all are read.
+bool is_sane(int64_t size) { return size >= 0 && size < int64_t{1} << 40; }
+
 void append(Keys& keys, Keys more) { keys.insert(keys.end(), more.begin(), more.end()); }
 
 HfKey key_value_heads() {
@@ -22,7 +25,7 @@ HfKey head_dim() {
   const auto get = [](const ModelConfig& c) { return HfJson(c.head_dim()); };
   const auto set = [](ModelConfig& c, const HfValue& value) {
     if (value.is_null()) return;
-    if (c.num_attention_heads <= 0 || value.integer() * c.num_attention_heads != c.hidden_size)
+    if (c.num_attention_heads <= 0 || c.hidden_size % c.num_attention_heads != 0 || value.integer() != c.head_dim())
       value.refuse("hidden_size / num_attention_heads");
   };
   return {"head_dim", get, set};
@@ -98,7 +101,7 @@ Keys gpt2_keys() {
   const auto inner = [](const ModelConfig& c) { return HfJson(c.ffn_hidden_size); };
   const auto set_inner = [](ModelConfig& c, const HfValue& value) {
     if (!value.is_null()) return value.into(c.ffn_hidden_size);
-    if (c.hidden_size > 0 && c.hidden_size < (int64_t{1} << 40)) c.ffn_hidden_size = 4 * c.hidden_size;
+    if (is_sane(c.hidden_size)) c.ffn_hidden_size = 4 * c.hidden_size;
   };
   const auto activation = [](ModelConfig& c, const HfValue& value) {
     const std::string text = value.text();
@@ -141,7 +144,7 @@ int64_t all_layers(const ModelConfig& c) { return c.num_layers + c.mtp_num_layer
 Keys router_keys() {
   const auto shared = [](ModelConfig& c, const HfValue& value) {
     const int64_t count = value.is_null() ? 0 : value.integer();
-    if (count < 0 || count > 1024 || c.expert_ffn() > (int64_t{1} << 40)) value.refuse("at most 1024");
+    if (count < 0 || count > 1024 || !is_sane(c.expert_ffn())) value.refuse("at most 1024");
     c.moe.shared_ffn_hidden_size = count * c.expert_ffn();
   };
   const auto groups = [](const ModelConfig& c) { return HfJson(experts_of(c).num_groups); };
@@ -179,7 +182,8 @@ HfKey dense_layers() {
     c.moe.first_dense_layers = value.integer();
     c.moe.score = RouterScore::kSigmoid;
     c.moe.expert_bias = true;
-    if (c.moe.first_dense_layers >= all_layers(c)) c.moe = {};
+    const bool sane = is_sane(c.num_layers) && is_sane(c.mtp_num_layers);  // validate() refuses others
+    if (sane && c.moe.first_dense_layers >= all_layers(c)) c.moe = {};
   };
   return {"first_k_dense_replace", get, set, false, 3};
 }

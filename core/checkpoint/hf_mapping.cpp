@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/checkpoint/read_only_file.h"
 #include "core/model/module_table.h"
 
 namespace ranklab {
@@ -135,6 +136,16 @@ class Mapping {
 
 std::vector<HfTensor> hf_mapping(const ModelConfig& config, const HfFamily& family) {
   return Mapping(config, family).make();
+}
+
+void check_tensor_count(const ModelConfig& config, size_t tensors, const std::string& where) {
+  constexpr int64_t kTimes = 10, kMore = 100;
+  int64_t wanted = 0;
+  for (const ModuleRow& row : module_table(config)) wanted += row.tied ? 0 : row.copies();
+  const auto there = static_cast<int64_t>(tensors);
+  if (wanted > kTimes * there + kMore)
+    refuse_checkpoint_file(where, "the model has far more parameters than there are tensors",
+                           std::to_string(there) + " tensors", std::to_string(wanted) + " parameters of its settings");
 }
 
 int64_t our_row(const HfPart& part, int64_t row) {

@@ -38,6 +38,10 @@ struct HfTensor {
 // In the order of module_table.h. `family` is hf_family(config) or one that the configuration was read for.
 std::vector<HfTensor> hf_mapping(const ModelConfig& config, const HfFamily& family);
 
+// Refuses a model of many times the tensors that `where` has, before a list of them is made: its numbers are a
+// stranger's. Throws kBadFile.
+void check_tensor_count(const ModelConfig& config, size_t tensors, const std::string& where);
+
 // Which row of ours (counted within the part) is row `row` of theirs.
 int64_t our_row(const HfPart& part, int64_t row);
 

@@ -25,13 +25,13 @@ std::shared_ptr<const Checkpoint> newest_whole(const std::string& run_folder, st
       return verified(folder.path);
     } catch (const Error& error) {
       damaged.insert(folder.step);
-      if (first.empty()) first = error.what();
+      if (first.empty()) first = error.text().what + ", " + error.text().got;
       log_warning("passing over a checkpoint that is not whole: " + std::string(error.what()));
     }
   }
   RANKLAB_CHECK(damaged.empty(), ErrorKind::kBadFile, .where = "checkpoint",
                 .what = quote(run_folder) + ": none of its checkpoints is whole",
-                .got = std::to_string(damaged.size()) + " damaged; of the newest: " + first, .want = "one that is",
+                .got = std::to_string(damaged.size()) + " damaged, the newest: " + first, .want = "one that is",
                 .fix = "restore one from a copy, or start anew in another folder");
   return nullptr;
 }

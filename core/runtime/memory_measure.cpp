@@ -44,6 +44,7 @@ MeasuredMemory read(const MemoryBook& book, int global_rank) {
   for (size_t i = 0; i < out.at_peak.size(); ++i) {
     out.at_peak[i] = book.bytes_at_peak(static_cast<MemoryCategory>(i));
     out.highest[i] = book.peak_bytes(static_cast<MemoryCategory>(i));
+    out.at_end[i] = book.bytes(static_cast<MemoryCategory>(i));
   }
   return out;
 }

@@ -13,7 +13,7 @@ namespace ranklab {
 
 struct MeasuredMemory {
   int global_rank = 0;
-  std::array<int64_t, static_cast<size_t>(MemoryCategory::kCount)> at_peak{}, highest{};
+  std::array<int64_t, static_cast<size_t>(MemoryCategory::kCount)> at_peak{}, highest{}, at_end{};  // after the step
   int64_t peak_bytes = 0;
 };
 // By rank. REQUIRES: ranks that are threads, tensors on the CPU. Trains `parts`' model, whose weights are lost.

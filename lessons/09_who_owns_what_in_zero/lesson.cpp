@@ -79,8 +79,7 @@ class WhoOwnsWhat final : public Lesson {
   double run(Screen& screen) const override {
     const ZeroModel model;
     screen.heading("8 ranks, 10 AdamW steps: what a rank holds at the update, and what it sends");
-    std::vector<Cells> rows = {
-        {"stage", "parameters", "gradients", "moments", "bytes a parameter", "sent a step", "whole at once", "loss"}};
+    std::vector<Cells> rows = {{"stage", "params", "grads", "moments", "bytes each", "sent", "at once", "loss"}};
     double answer = 0;
     for (int stage = 0; stage <= 3; ++stage) {
       const ZeroRun one = train_sharded(model, kZeroRanks, stage, straight_shards());
@@ -89,14 +88,16 @@ class WhoOwnsWhat final : public Lesson {
       };
       rows.push_back({std::to_string(stage), of(one.parameters), of(one.gradient_numbers), of(one.moments),
                       strprintf("%.4g", bytes_each(one, model)), strprintf("%.4g P", sent_each(one, model)),
-                      of(one.most_whole), strprintf("%.9f", one.losses.back())});
+                      of(one.most_whole), strprintf("%.6f", one.losses.back())});
       answer = sent_each(one, model);
     }
     screen.table(rows);
     screen.line();
     screen.paragraph(
-        "Bytes as in mixed precision: 2 for the parameter, 2 for its gradient, 12 for an fp32 master and AdamW's two "
-        "moments. All four train the same model: the losses are equal.");
+        "Bytes each: of a parameter in mixed precision, 2 for it, 2 for its gradient, 12 for an fp32 master and "
+        "AdamW's "
+        "two moments. At once: whole layers that are there together. All four train the same model: the losses are "
+        "equal.");
     return answer;
   }
 

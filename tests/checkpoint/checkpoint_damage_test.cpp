@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <map>
 #include <random>
 #include <set>
 
@@ -209,6 +210,64 @@ TEST_P(FailingCalls, LoseNothingAndLeaveNothing) {
                                            "remove_folder", "exchange"}));
 }
 INSTANTIATE_TEST_SUITE_P(Reasons, FailingCalls, ::testing::Values(ENOSPC, EIO));
+
+// What is not on the disk yet: files written since their last sync, names given since their folder's.
+class PowerCalls : public FileCalls {
+ public:
+  std::vector<std::string> names;     // given by rename and exchange, in order
+  std::vector<std::string> dangling;  // what such a name would have lost
+  const std::set<std::string>& unsynced() const { return unsynced_; }
+
+  int open(const char* path, int flags, int mode) override {
+    const int fd = FileCalls::open(path, flags, mode);
+    if (fd >= 0) open_[fd] = path;
+    return fd;
+  }
+  ssize_t write(int fd, const void* bytes, size_t size) override {
+    unsynced_.insert(open_.at(fd));
+    return FileCalls::write(fd, bytes, size);
+  }
+  int sync(int fd) override {
+    unsynced_.erase(open_.at(fd));
+    return FileCalls::sync(fd);
+  }
+  int rename(const char* from, const char* to) override {
+    named(from, to);
+    return FileCalls::rename(from, to);
+  }
+  int exchange(const char* a, const char* b) override {
+    named(a, b);
+    return FileCalls::exchange(a, b);
+  }
+
+ private:
+  void named(const std::string& from, const std::string& to) {
+    names.push_back(fs::path(to).filename());
+    for (const std::string& path : unsynced_) {
+      if (path == from || path.starts_with(from + "/")) dangling.push_back(path);
+    }
+    if (unsynced_.contains(from)) dangling.push_back("the names in " + from);
+    unsynced_.insert(fs::path(to).parent_path());
+  }
+  std::map<int, std::string> open_;
+  std::set<std::string> unsynced_;
+};
+
+TEST(PowerLoss, NoNameIsGivenToWhatIsNotOnTheDisk) {
+  const std::string run = temporary_path("ranklab_power");
+  make_run_folder(run);
+  for (int time = 0; time < 2; ++time) {
+    PowerCalls calls;
+    save_two_ranks(run, 5, 1, calls);
+    EXPECT_THAT(calls.dangling, ::testing::IsEmpty());
+    EXPECT_THAT(calls.unsynced(), ::testing::IsEmpty());
+    const std::vector<std::string> want = {"rank_00000.safetensors", "rank_00001.safetensors", kManifestName,
+                                           "step_00000005"};
+    ASSERT_GE(calls.names.size(), want.size());
+    EXPECT_EQ(std::vector<std::string>(calls.names.begin(), calls.names.begin() + 4), want);
+    EXPECT_EQ(calls.names.back(), "latest");
+  }
+}
 
 TEST(HesitantDisk, ChangesNothing) {
   const std::string run = temporary_path("ranklab_hesitant");

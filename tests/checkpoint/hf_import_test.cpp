@@ -126,6 +126,17 @@ TEST(HfImport, WhatIsMissingLeftOverOrOfAnotherShapeIsNamed) {
               AllOf(HasSubstr("lm_head.weight"), HasSubstr("[4, 8]"), HasSubstr("[5, 8]")));
 }
 
+// Before memory is taken for a list of its tensors.
+TEST(HfImport, AModelOfFarMoreTensorsIsRefusedByItsNumbers) {
+  const std::string path = exported(tiny_mixtral(), "many");
+  std::string config = bytes_of(path + "/config.json");
+  const std::string experts = "\"num_local_experts\": 3";
+  put_bytes(path + "/config.json",
+            config.replace(config.find(experts), experts.size(), "\"num_local_experts\": 65536"));
+  EXPECT_THAT(message_of([&] { HfModel model(path); }),
+              AllOf(HasSubstr("far more parameters"), HasSubstr("35 tensors"), HasSubstr("262157 parameters")));
+}
+
 TEST(HfImport, OldTablesAreNoWeights) {
   EXPECT_EQ(refusal_after(
                 tiny_llama(),

@@ -164,6 +164,19 @@ TEST(CkptHuggingFace, OutAndInAndOn) {
   EXPECT_THAT(tuned, HasSubstr("imported"));
 }
 
+TEST(CkptHuggingFace, WhatFailsLeavesNothingBehind) {
+  const std::string base = saved(kDense, "--world-size 1", "fails");
+  const std::string out = temporary_path("ranklab_fails_hf"), in = temporary_path("ranklab_fails_in");
+  shell("ckpt export-hf " + base + " " + out);
+  std::string weights = testing::bytes_of(out + "/model.safetensors");
+  weights[weights.size() - 5] ^= 1;
+  testing::put_bytes(out + "/model.safetensors", weights);
+  const Outcome damaged = run_command(RANKLAB_PROGRAM " ckpt import-hf " + out + " " + in + " 2>&1");
+  EXPECT_EQ(damaged.exit_code, 8);
+  EXPECT_THAT(damaged.output, HasSubstr("model.safetensors"));
+  EXPECT_FALSE(fs::exists(in));
+}
+
 TEST(ModelInfo, OfAFolderIsThatOfItsSettings) {
   const std::string base = saved(kDense, "--world-size 2 --tp 2", "info"), out = temporary_path("ranklab_info_hf");
   shell("ckpt export-hf " + base + " " + out + " --max-shard-size 20KB --dtype bf16");

@@ -42,6 +42,18 @@ TEST(Readme, TablesAreTheProgramsOwn) {
   EXPECT_THAT(readme(), testing::HasSubstr(output_of("list dispatchers")));
 }
 
+// "| 1 | optimizer states | 5.50 | 1.75 |"
+TEST(Readme, BytesOfAZeroStageAreThoseOfItsMap) {
+  for (int stage = 0; stage <= 3; ++stage) {
+    const std::string printed = output_of("zero map --bf16 --dp 8 --zero-stage " + std::to_string(stage));
+    const std::string last = printed.substr(printed.rfind(' ') + 1);
+    const std::regex row("\\| " + std::to_string(stage) + " \\| [^|]* \\| ([0-9.]+) \\|");
+    std::smatch found;
+    ASSERT_TRUE(std::regex_search(readme(), found, row)) << stage;
+    EXPECT_EQ(found[1].str() + "\n", last) << stage;
+  }
+}
+
 struct Row {
   double loss, grad_norm, virtual_ms, mfu_percent, exposed_percent, waiting_percent;
 };
@@ -137,6 +149,8 @@ TEST(Readme, EveryFlagItNamesExists) {
                           "schedule export",
                           "config show",
                           "data prepare",
+                          "ckpt convert",
+                          "ckpt export-hf",
                           "lesson run",
                           "lesson check",
                           "viz",

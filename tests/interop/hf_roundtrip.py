@@ -53,6 +53,7 @@ THEIRS = {
     "DeepSeek-V3": ("DeepseekV3", DEEPSEEK),
     "DeepSeek-V3, YaRN, bf16": ("DeepseekV3", dict(DEEPSEEK, rope_parameters=YARN, q_lora_rank=None)),
 }
+README = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "README.md")
 failures = []
 
 
@@ -83,6 +84,8 @@ def their_logits(folder, tokens):
 def row(name, way, ours, theirs):
     difference = (ours - theirs).abs().max().item()
     relative = difference / theirs.abs().max().item()
+    if f"| {name} | {way} | " not in open(README).read():
+        failures.append(f"the table of the README has no row for {name}, {way}")
     same = (ours.argmax(-1) == theirs.argmax(-1)).float().mean().item()
     if not relative <= BAR:
         failures.append(f"{name}, {way}: {relative}")

@@ -62,7 +62,7 @@ TEST_P(Lessons, ColourAddsNothingButColour) {
 }
 
 TEST_P(Lessons, TheMeasuredAnswerIsTold) {
-  const double expected[] = {7, 1.75, 25, 4, 100.0 * 21 / 45, 31, 2};  // by hand: see each README
+  const double expected[] = {7, 1.75, 25, 4, 100.0 * 21 / 45, 31, 2, 16, 4.0 / 3, 2.625};  // by hand: see each README
   std::ostringstream out;
   Screen screen(out, 100, false);
   const auto lesson = row().make();

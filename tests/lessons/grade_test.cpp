@@ -66,6 +66,17 @@ struct NearMiss {
 };
 
 const NearMiss kNearMisses[] = {
+    {"moments_in_bf16",
+     "7",
+     "3 * kFp32",
+     "kFp32 + 2 * kBf16",
+     {"gpt_tiny: bytes of optimizer", "model 1: bytes of optimizer", "model 2: bytes of optimizer",
+      "model 3: bytes of optimizer"}},
+    {"attention_keeps_no_output",
+     "7",
+     "(3 + 1) * model.hidden",
+     "3 * model.hidden",
+     {"gpt_tiny: a layer keeps", "model 1: a layer keeps", "model 2: a layer keeps", "model 3: a layer keeps"}},
     {"no_cp", "0", "% size.cp", "% 1", {"6 further meshes"}},
     {"tp_and_pp_swapped",
      "0",
@@ -139,6 +150,18 @@ const NearMiss kNearMisses[] = {
      "all[e] > mean ? -speed",
      "all[e] > mean ? speed",
      {"max/mean of the last 10 of 100 steps"}},
+    {"cleared_not_freed", "9", "std::vector<double>().swap(whole);", "whole.clear();", {"numbers left after release"}},
+    {"gradient_averaged_again",
+     "9",
+     "dp.reduce_scatter(padded, mine.gradients);",
+     "dp.reduce_scatter(padded, mine.gradients);\n  for (double& g : mine.gradients) g /= dp.size();",
+     {"gradients of step 0, 8 ranks", "parameters after 10 AdamW steps", "loss of the last step"}},
+    {"all_reduce_and_slice",
+     "9",
+     "dp.reduce_scatter(padded, mine.gradients);",
+     "dp.all_reduce(padded);\n  std::copy_n(padded.begin() + dp.rank() * std::ptrdiff_t(mine.gradients.size()), "
+     "mine.gradients.size(), mine.gradients.begin());",
+     {"numbers sent a step and rank"}},
 };
 
 class NearMisses : public ::testing::TestWithParam<NearMiss> {};
@@ -214,6 +237,26 @@ extern "C" void finish(Comm& comm, std::span<Bucket> buckets) {
 }
 )";
   EXPECT_THAT(failed_rows(grade_text("2", text)), testing::Contains("all-reduces a step"));
+}
+
+TEST(ComputeAndMemory, TheMostBytesSavedFirstIsNotTheBest) {
+  const std::string text = R"(#include "exercise.h"
+using namespace ranklab::lesson;
+extern "C" void place(std::span<const Layer> layers, double limit, std::span<bool> again) {
+  std::fill(again.begin(), again.end(), false);
+  while (peak_bytes(layers, again) > limit) {
+    size_t best = layers.size();
+    for (size_t i = 0; i < layers.size(); ++i) {
+      if (!again[i] && (best == layers.size() || layers[i].kept_bytes > layers[best].kept_bytes)) best = i;
+    }
+    if (best == layers.size()) return;
+    again[best] = true;
+  }
+}
+)";
+  const std::vector<std::string> failed = failed_rows(grade_text("8", text));
+  EXPECT_THAT(failed, testing::Contains(testing::HasSubstr("computed twice")));
+  EXPECT_THAT(failed, testing::Not(testing::Contains(testing::HasSubstr("gradients"))));
 }
 
 }  // namespace

@@ -131,6 +131,19 @@ TEST(Checkpoints, DamagedOnesArePassedOverUnderAutoAndRefusedByName) {
   EXPECT_THAT(refusal(kOne + saving(run) + loading("auto")), HasSubstr("none of its checkpoints is whole"));
 }
 
+TEST(Checkpoints, TheStallIsOnTheTimelineOfEveryRank) {
+  const Settings two = kTinyRun + kDense + Settings{{"parallel.world_size", "2"}, {"parallel.dp", "2"}};
+  const auto record = train(two + saving(temporary_path("ranklab_timeline"), 2) + Settings{{"trace.enabled", "true"}});
+  ASSERT_EQ(record->traces.size(), 2);
+  for (const RankTrace& trace : record->traces) {
+    std::vector<int> steps;
+    for (const Event& event : trace.events) {
+      if (event.kind == EventKind::kPhase && trace.names.at(event.name) == "checkpoint") steps.push_back(event.step);
+    }
+    EXPECT_THAT(steps, ElementsAre(1, 3, 5));
+  }
+}
+
 TEST(Checkpoints, AnotherBatchSizeGoesOnWithTheNextSample) {
   const std::string run = temporary_path("ranklab_batch");
   train(kOne + saving(run), 3);

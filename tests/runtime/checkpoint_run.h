@@ -35,6 +35,7 @@ inline const Settings kMoe = {{"model.preset", "deepseek_v3_tiny"}};
 struct RunRecord : public Hook {
   std::vector<StepMetrics> steps = {};
   std::vector<CheckpointNote> notes = {};
+  std::vector<RankTrace> traces = {};
   std::string loaded = {};
   int64_t first_step = 0;
 
@@ -44,6 +45,7 @@ struct RunRecord : public Hook {
   }
   void on_step_end(const StepMetrics& metrics) override { steps.push_back(metrics); }
   void on_checkpoint(const CheckpointNote& note) override { notes.push_back(note); }
+  void on_traces(const std::vector<RankTrace>& all) override { traces = all; }
 };
 
 inline RunPlan plan_of(const Settings& settings) {

@@ -1,0 +1,29 @@
+// A folder of checkpoints that a command makes, with one checkpoint in it: locked while it is written, and gone again
+// when the command fails. Thread rule: one thread.
+#pragma once
+#include <string>
+
+#include "core/checkpoint/checkpoint_writer.h"
+#include "core/checkpoint/run_lock.h"
+
+namespace ranklab {
+
+class NewRunFolder {
+ public:
+  // Throws kInvalidArgument when the folder holds something, kIo.
+  NewRunFolder(const std::string& folder, int64_t step);
+  ~NewRunFolder();
+  NewRunFolder(const NewRunFolder&) = delete;
+  NewRunFolder& operator=(const NewRunFolder&) = delete;
+
+  CheckpointWriter& writer() { return writer_; }
+  std::string publish(const CheckpointManifest& manifest);  // RETURNS: the checkpoint's folder
+
+ private:
+  std::string folder_;
+  RunLock lock_;
+  CheckpointWriter writer_;
+  bool published_ = false;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,25 @@
+// A stack of transformer layers on one rank, forward and backward, some of them computed again. Thread rule: one run at
+// a time.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lessons/08_can_compute_buy_memory/exercise.h"
+
+namespace ranklab::lesson {
+
+using Widths = std::vector<int64_t>;  // units of each layer's MLP
+
+struct StackRun {
+  int64_t peak_bytes = 0;  // of activations
+  int64_t time_ns = 0;     // virtual
+  std::string gradients;   // their bits
+};
+// `again`: of each layer.
+StackRun run_stack(const Widths& widths, const std::vector<bool>& again);
+
+// Measured layer by layer, each between two others.
+std::vector<Layer> measure_layers(const Widths& widths);
+
+}  // namespace ranklab::lesson

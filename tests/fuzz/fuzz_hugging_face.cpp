@@ -1,0 +1,62 @@
+// Any bytes as the config.json of a Hugging Face folder, and as the index of its files. The reader refuses with
+// ranklab's own error; or what it read is a model whose config.json reads back to itself.
+#include <cstdlib>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/checkpoint/hf_config.h"
+#include "core/checkpoint/hf_import.h"
+#include "tests/fuzz/scratch_folder.h"
+
+using namespace ranklab;
+
+namespace {
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void read_config(const std::string& bytes) {
+  try {
+    const HfConfig config = read_hf_config(bytes, "config.json");
+    const std::string text = hf_config_json(config.model, config.family, TensorType::kF32);
+    const HfConfig again = read_hf_config(text, "config.json");
+    require(hf_config_json(again.model, again.family, TensorType::kF32) == text);
+  } catch (const Error& error) {
+    require(error.kind() == ErrorKind::kBadFile);
+  }
+}
+
+void open_folder(const ScratchFolder& folder, const char* file, const std::string& bytes) {
+  folder.write(file, bytes);
+  try {
+    const HfModel model(folder.path());
+    for (const TensorInfo& tensor : model.tensors()) model.read(tensor.name);
+  } catch (const Error& error) {
+    require(error.kind() == ErrorKind::kBadFile || error.kind() == ErrorKind::kIo);
+  }
+}
+
+// A model without tensors, and one whose files the input names.
+const ScratchFolder& folder_of(bool indexed) {
+  static const ScratchFolder kPlain("fuzz_hf_plain"), kIndexed("fuzz_hf_indexed");
+  const std::string empty("\2\0\0\0\0\0\0\0{}", 10);
+  static const bool kReady = [&] {
+    kPlain.write("model.safetensors", empty);
+    kIndexed.write("a.safetensors", empty);
+    kIndexed.write("config.json", R"({"architectures": ["GPT2LMHeadModel"], "vocab_size": 2, "n_embd": 2, "n_layer": 1,
+                                      "n_head": 1, "n_positions": 2})");
+    return true;
+  }();
+  return kReady && indexed ? kIndexed : kPlain;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string bytes(reinterpret_cast<const char*>(data), size);
+  read_config(bytes);
+  open_folder(folder_of(false), "config.json", bytes);
+  open_folder(folder_of(true), "model.safetensors.index.json", bytes);
+  return 0;
+}
