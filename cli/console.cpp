@@ -2,13 +2,18 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "cli/pipeline_text.h"
 #include "cli/style.h"
 #include "core/base/text.h"
 #include "core/plan/zero_map.h"
+#include "core/sim/memory_scope.h"
 #include "core/trace/tracer.h"
 
 namespace ranklab {
@@ -101,6 +106,7 @@ class ConsoleHook : public Hook {
   }
 
   void on_step_end(const StepMetrics& m) override {
+    book_ = thread_memory_book();
     bar_.clear();
     if (m.step % options_.log_interval == 0 || m.step + 1 == total_) row(m);
     bar_.draw(m.step + 1, total_, static_cast<double>(wall_now_ns() - begin_ns_) * 1e-9);
@@ -128,12 +134,28 @@ class ConsoleHook : public Hook {
     if (result.sample.empty() && wants_sample_ && !result.interrupted) {
       std::fprintf(out_, "\nno sample: text is bytes, and this vocabulary is not (--vocab-size 256)\n\n");
     }
+    if (book_ && simulated_ && result.steps_done > 0) line("memory", memory_text());
     if (!options_.log_dir.empty()) line("log", options_.log_dir);
     if (!options_.trace_path.empty())
       line("trace", options_.trace_path + " (ranklab viz " + options_.trace_path + ", or Perfetto)");
   }
 
  private:
+  // What rank 0 held at its fullest moment, the largest first.
+  std::string memory_text() const {
+    std::vector<std::pair<int64_t, std::string_view>> parts;
+    for (size_t i = 0; i < static_cast<size_t>(MemoryCategory::kCount); ++i) {
+      const auto category = static_cast<MemoryCategory>(i);
+      if (book_->bytes_at_peak(category) > 0) parts.emplace_back(book_->bytes_at_peak(category), name(category));
+    }
+    std::sort(parts.rbegin(), parts.rend());
+    std::string text = "rank 0 at its fullest " + human_bytes(static_cast<double>(book_->peak_bytes()));
+    for (size_t i = 0; i < parts.size(); ++i)
+      text += (i == 0 ? ": " : ", ") + std::string(parts[i].second) + " " +
+              human_bytes(static_cast<double>(parts[i].first));
+    return text;
+  }
+
   void row(const StepMetrics& m) const {
     std::fprintf(out_, "%6ld  %8.4f  %9.4f  %8.2e  %9.0f", static_cast<long>(m.step), m.loss, m.grad_norm, m.lr,
                  m.tokens_per_s);
@@ -162,6 +184,7 @@ class ConsoleHook : public Hook {
   bool simulated_ = true;
   bool predicts_ = false, balances_ = false, drops_ = false;
   int64_t begin_ns_ = 0;
+  std::shared_ptr<MemoryBook> book_;  // rank 0's; null where nothing is booked
 };
 
 }  // namespace

@@ -82,6 +82,7 @@ LaunchPlan make_plan(const Launch& launch, const TrainConfig& config) {
     return plan;
   }
   check_training(launch, plan, config);
+  plan.saves = !config.save_dir.empty();
   plan.program = {program_path().string(), "train"};
   plan.program.insert(plan.program.end(), arguments.begin(), arguments.end());
   return plan;

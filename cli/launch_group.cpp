@@ -29,7 +29,7 @@ using std::chrono::milliseconds;
 // killed. After a Ctrl-C they finish their step.
 constexpr milliseconds kAskAfterFailure{200};
 constexpr milliseconds kKillAfterFailure{400};
-constexpr milliseconds kKillAfterSignal{1'700};
+constexpr milliseconds kKillAfterSignal{1'700}, kKillAfterSaving{62'000};
 constexpr milliseconds kTick{50};
 
 sigset_t launcher_signals() {
@@ -236,7 +236,8 @@ void LaunchGroup::push_on() {
     send_all(SIGTERM);
     pushed_ = 1;
   }
-  if (pushed_ < 2 && since > (asked_by_user ? kKillAfterSignal : kKillAfterFailure)) {
+  const milliseconds patience = plan_.saves ? kKillAfterSaving : kKillAfterSignal;
+  if (pushed_ < 2 && since > (asked_by_user ? patience : kKillAfterFailure)) {
     send_all(SIGKILL);
     pushed_ = 2;
   }

@@ -48,6 +48,7 @@ struct LaunchPlan {
   std::map<int, int> tee;            // local rank -> TeeStream
   std::set<int> shown;               // local ranks whose output is shown; empty: all
   std::string log_folder;            // of --tee
+  bool saves = false;                // the ranks write a checkpoint before they end
   std::vector<std::string> program;  // argv
 
   int world_size() const { return nodes * ranks_here; }

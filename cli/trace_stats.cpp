@@ -13,6 +13,7 @@
 #include "viz/model/bubbles.h"
 #include "viz/model/critical_path.h"
 #include "viz/model/load_trace.h"
+#include "viz/model/memory_table.h"
 #include "viz/model/op_table.h"
 #include "viz/model/text_timeline.h"
 #include "viz/model/time_text.h"
@@ -230,6 +231,8 @@ int trace_stats(const TraceStatsOptions& options) {
               idle_text(store, stats, options.rows).c_str(), path_text(store, stats).c_str(),
               ops_text(store, stats, options.rows).c_str(), traffic_text(stats).c_str(),
               purpose_text(purposes, store.gpus_per_node()).c_str());
+  const std::vector<viz::RankMemory> memory = viz::memory_table(store, window);
+  if (viz::has_memory(memory)) std::printf("\nmemory: %s", viz::memory_text(memory).c_str());
   if (store.dropped() > 0) std::printf("%lld events were dropped\n", static_cast<long long>(store.dropped()));
   if (!store.warning().empty()) std::printf("%s\n", store.warning().c_str());
   return 0;

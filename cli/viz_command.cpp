@@ -87,7 +87,8 @@ CommandAction setup_viz(CLI::App& app) {
   app.add_option("-o,--out", options->out, "the picture: .png, or .svg of the timeline or the traffic matrix");
   app.add_option("--size", options->size, "of the window or the picture (default 1600x900)")->type_name("WxH");
   app.add_option("--scale", request.scale, "display scale")->check(CLI::Range(0.5, 4.0));
-  app.add_option("--format", options->format, "text prints the timeline, or --panel traffic, experts or zero, on stdout")
+  app.add_option("--format", options->format,
+                 "text prints the timeline, or --panel traffic, experts, zero or memory, on stdout")
       ->check(CLI::IsMember({"auto", "text"}));
   app.add_option("--gpus-per-node", request.gpus_per_node, "GPUs that share fast links (default: the trace's)")
       ->check(CLI::Range(1, 65536));

@@ -21,7 +21,7 @@
 namespace ranklab {
 
 inline constexpr const char* kManifestName = "manifest.json";
-inline constexpr uint64_t kMostManifestBytes = uint64_t{16} << 20;
+inline constexpr uint64_t kMostManifestBytes = uint64_t{64} << 20;
 inline constexpr int64_t kCheckpointFormat = 2;
 
 struct CheckpointFile {

@@ -110,7 +110,7 @@ class RuntimeEngine::RankLoop {
     data_ = parts.data_provider->build_data(ctx_, plan_);
     optimizer_ = parts.optimizer_runtime->initialize(*model_, ctx_, plan_);
     schedule_ = parts.schedule_selector->select(plan_);
-    memory_ = std::make_unique<MemoryCounters>(ctx_);
+    memory_ = std::make_unique<MemoryCounters>(ctx_, plan_.profile.memory_bytes);
     count_parameters();
     if (engine_.stepper_) engine_.stepper_->set_probe(ctx_.global_rank(), make_probe());
   }

@@ -10,7 +10,11 @@ constexpr int64_t kResolution = 64;  // samples from nothing to the peak
 
 }  // namespace
 
-MemoryCounters::MemoryCounters(RankContext& ctx) : ctx_(ctx), book_(thread_memory_book()) {
+MemoryCounters::MemoryCounters(RankContext& ctx, int64_t limit_bytes)
+    : ctx_(ctx),
+      limit_bytes_(static_cast<double>(limit_bytes)),
+      limit_name_(ctx.tracer().intern("memory/limit")),
+      book_(thread_memory_book()) {
   for (size_t i = 0; i < names_.size(); ++i) {
     names_[i] = ctx.tracer().intern("memory/" + std::string(name(static_cast<MemoryCategory>(i))));
   }
@@ -24,6 +28,7 @@ MemoryCounters::~MemoryCounters() {
 void MemoryCounters::record() {
   if (!book_ || !ctx_.tracer().enabled()) return;
   for (size_t i = 0; i < kCategories; ++i) record(i, book_->bytes(static_cast<MemoryCategory>(i)));
+  if (limit_bytes_ > 0) record(limit_name_, limit_bytes_);
   recorded_total_ = book_->total_bytes();
 }
 
@@ -39,14 +44,18 @@ void MemoryCounters::sample() {
 }
 
 void MemoryCounters::record(size_t category, int64_t bytes) {
+  record(names_[category], static_cast<double>(bytes));
+  recorded_[category] = bytes;
+}
+
+void MemoryCounters::record(uint32_t name, double value) {
   Event event;
   event.kind = EventKind::kCounter;
   event.virtual_begin_ns = event.virtual_end_ns = ctx_.clock().now_ns();
   event.wall_begin_ns = event.wall_end_ns = wall_now_ns();
-  event.name = names_[category];
-  event.value = static_cast<double>(bytes);
+  event.name = name;
+  event.value = value;
   ctx_.tracer().record(event);
-  recorded_[category] = bytes;
 }
 
 }  // namespace ranklab

@@ -14,7 +14,8 @@ namespace ranklab {
 
 class MemoryCounters {
  public:
-  explicit MemoryCounters(RankContext& ctx);
+  // `limit_bytes`: of the modelled device, the counter "memory/limit"; 0: not told.
+  explicit MemoryCounters(RankContext& ctx, int64_t limit_bytes = 0);
   ~MemoryCounters();
   MemoryCounters(const MemoryCounters&) = delete;
   MemoryCounters& operator=(const MemoryCounters&) = delete;
@@ -24,8 +25,11 @@ class MemoryCounters {
   static constexpr size_t kCategories = static_cast<size_t>(MemoryCategory::kCount);
   void sample();
   void record(size_t category, int64_t bytes);
+  void record(uint32_t name, double value);
 
   RankContext& ctx_;
+  double limit_bytes_;
+  uint32_t limit_name_;
   std::shared_ptr<MemoryBook> book_;
   std::array<uint32_t, kCategories> names_;
   std::array<int64_t, kCategories> recorded_{};

@@ -45,9 +45,6 @@ int64_t step_of_text(const std::string& line) {
 int64_t step_of_json(const std::string& line) {
   const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object()) return -1;
-  // A checkpoint of N steps was written after step N - 1.
-  if (json.contains("checkpoint"))
-    return json["checkpoint"].is_number_integer() ? json["checkpoint"].get<int64_t>() - 1 : -1;
   return json.contains("step") && json["step"].is_number_integer() ? json["step"].get<int64_t>() : -1;
 }
 
@@ -123,10 +120,11 @@ std::string metrics_json(const StepMetrics& m) {
 }
 
 std::string checkpoint_json(const CheckpointNote& note) {
-  return nlohmann::ordered_json({{"checkpoint", note.step},
-                                 {"bytes", note.bytes},
-                                 {"stalled_ms", note.stalled_ms},
-                                 {"written_ms", note.written_ms}})
+  return nlohmann::ordered_json({{"step", note.step - 1},
+                                 {"checkpoint", note.step},
+                                 {"checkpoint_bytes", note.bytes},
+                                 {"checkpoint_stalled_ms", note.stalled_ms},
+                                 {"checkpoint_written_ms", note.written_ms}})
       .dump();
 }
 

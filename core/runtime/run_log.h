@@ -11,7 +11,7 @@ namespace ranklab {
 
 // One step as metrics.jsonl has it, without a newline.
 std::string metrics_json(const StepMetrics& metrics);
-// A checkpoint as it has it: {"checkpoint": steps done, ...}.
+// A checkpoint as it has it: {"step": the last one done, "checkpoint": steps done, ...}.
 std::string checkpoint_json(const CheckpointNote& note);
 
 // Creates the folder. Throws kIo naming the path.

@@ -129,6 +129,50 @@ TEST_F(CheckpointTest, OneRunHasTheFolder) {
   const RunLock again(run_);
 }
 
+// Starters that come at one moment: the kernel chooses one.
+TEST_F(CheckpointTest, OfManyStartersOneWins) {
+  constexpr int kRounds = 20, kStarters = 10;
+  for (int round = 0; round < kRounds; ++round) {
+    int start[2], end[2];
+    ASSERT_EQ(::pipe(start) | ::pipe(end), 0);
+    std::vector<pid_t> pids;
+    for (int i = 0; i < kStarters; ++i) {
+      const pid_t pid = ::fork();
+      if (pid != 0) {
+        pids.push_back(pid);
+        continue;
+      }
+      ::close(start[1]);
+      ::close(end[1]);
+      char byte = 0;
+      while (::read(start[0], &byte, 1) > 0) continue;  // until the parent lets all go
+      try {
+        const RunLock lock(run_);
+        while (::read(end[0], &byte, 1) > 0) continue;
+        ::_exit(0);
+      } catch (const Error& error) {
+        ::_exit(error.kind() == ErrorKind::kInvalidArgument ? 2 : 3);
+      }
+    }
+    ::close(start[0]);
+    ::close(end[0]);
+    ::close(start[1]);
+    int refused = 0, won = 0;
+    // The winner ends last: it waits for the pipe that is closed when all others have been refused.
+    for (int i = 0; i < kStarters - 1; ++i) {
+      int status = 0;
+      ASSERT_GT(::waitpid(-1, &status, 0), 0);
+      refused += WEXITSTATUS(status) == 2 ? 1 : 0;
+    }
+    ::close(end[1]);
+    int status = 0;
+    ASSERT_GT(::waitpid(-1, &status, 0), 0);
+    won += WEXITSTATUS(status) == 0 ? 1 : 0;
+    EXPECT_EQ(refused, kStarters - 1);
+    EXPECT_EQ(won, 1);
+  }
+}
+
 TEST_F(CheckpointTest, DifferencesAreThoseOfTheWholeModel) {
   const Checkpoint a(save_two_ranks(run_, 7, 1));
   CheckpointWriter writer(run_, 8, "one");

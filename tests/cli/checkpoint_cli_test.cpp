@@ -41,11 +41,11 @@ class CheckpointCli : public ::testing::Test {
 };
 
 TEST_F(CheckpointCli, ASignalSavesAndTheNextRunGoesOn) {
-  const Words steps = {"--train-iters", "400", "--save-interval", "100", "--load", "auto"};
+  const Words steps = {"--train-iters", "200", "--save-interval", "50", "--load", "auto"};
   ASSERT_EQ(train("whole", steps), 0) << said();
   for (const int signal : {SIGINT, SIGTERM}) {
     Child child("train", words("parts", steps), output());
-    ASSERT_TRUE(wait_for_step("parts", signal == SIGINT ? 100 : 200)) << said();
+    ASSERT_TRUE(wait_for_step("parts", signal == SIGINT ? 50 : 100)) << said();
     EXPECT_EQ(child.finish(signal), 128 + signal) << said();
     EXPECT_THAT(said(), HasSubstr("interrupted after"));
     const int64_t done = Checkpoint(checkpoint_named(saved("parts"))).manifest().step;
@@ -82,6 +82,25 @@ TEST_F(CheckpointCli, ProcessesSaveAndLoadLikeThreads) {
   EXPECT_EQ(loss_bits(log("processes")), loss_bits(log("threads")));
   EXPECT_EQ(ckpt("diff " + saved("processes") + " " + saved("threads")).exit_code, 0);
   EXPECT_FALSE(fs::exists(saved("processes") + "/step_00000006/rank_00001.json"));
+}
+
+// The launcher starts the group again, and --load auto makes that a recovery.
+TEST_F(CheckpointCli, ARankThatIsKilledCostsTheStepsSinceTheLastCheckpoint) {
+  const Words steps = {"--train-iters", "100", "--save-interval", "10", "--load", "auto"};
+  ASSERT_EQ(train("unharmed", steps), 0) << said();
+  Child group("launch", words("harmed", steps + Words{"--nproc-per-node", "4", "--max-restarts", "2"}), output());
+  ASSERT_TRUE(wait_for_step("harmed", 10)) << said();
+  // The ranks are the launcher's children.
+  const Outcome ranks = run_command("cat /proc/" + std::to_string(group.pid()) + "/task/*/children");
+  std::istringstream pids(ranks.output);
+  std::vector<pid_t> children;
+  for (pid_t pid = 0; pids >> pid;) children.push_back(pid);
+  ASSERT_EQ(children.size(), 4);
+  ::kill(children[2], SIGKILL);
+  EXPECT_EQ(group.finish(), 0) << said();
+  EXPECT_THAT(said(), AllOf(HasSubstr("starts all ranks again (1 of 2)"), HasSubstr("loaded")));
+  EXPECT_EQ(loss_bits(log("harmed")), loss_bits(log("unharmed")));
+  EXPECT_EQ(ckpt("diff " + saved("harmed") + " " + saved("unharmed")).exit_code, 0);
 }
 
 // Files of at most 4 KiB, which is how a full disk looks to the program.

@@ -64,9 +64,10 @@ class Child {
     std::vector<char*> argv;
     for (std::string& word : all) argv.push_back(word.data());
     argv.push_back(nullptr);
+    std::ofstream(output, std::ios::trunc).close();
     pid_ = ::fork();
     if (pid_ != 0) return;
-    if (std::freopen(output.c_str(), "w", stdout) == nullptr || std::freopen(output.c_str(), "a", stderr) == nullptr)
+    if (std::freopen(output.c_str(), "a", stdout) == nullptr || std::freopen(output.c_str(), "a", stderr) == nullptr)
       ::_exit(99);
     ::execv(argv[0], argv.data());
     ::_exit(98);
@@ -109,7 +110,7 @@ inline std::vector<uint64_t> loss_bits(const std::string& log_dir) {
   std::ifstream in(log_dir + "/metrics.jsonl");
   for (std::string line; std::getline(in, line);) {
     const nlohmann::json json = nlohmann::json::parse(line);
-    if (!json.contains("step")) continue;
+    if (json.contains("checkpoint")) continue;
     EXPECT_EQ(json["step"], bits.size()) << log_dir;
     bits.push_back(std::bit_cast<uint64_t>(json["loss"].get<double>()));
   }

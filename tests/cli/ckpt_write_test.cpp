@@ -87,6 +87,11 @@ TEST(CkptReshard, LayoutsOfExperts) {
       "experts");
 }
 
+// Its buckets are of 16 bits, what is saved is not.
+TEST(CkptReshard, MastersOfBf16) {
+  expect_cut_as_runs_do(std::string(kDense) + " --bf16", {"--world-size 4 --tp 2 --zero-stage 2"}, "bf16");
+}
+
 TEST(CkptReshard, OneRankIsTheDefaultAndADivisionThatFailsIsNamed) {
   const std::string base = saved(kDense, "--world-size 2 --dp 2", "default");
   const std::string folder = temporary_path("ranklab_cut_default");

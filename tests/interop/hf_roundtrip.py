@@ -81,6 +81,18 @@ def their_logits(folder, tokens):
         return model.eval()(tokens.unsqueeze(0)).logits[0]
 
 
+# The class looks for MTP at layer 61 alone, that of the published model.
+def check_mtp(folder, tokens):
+    family = transformers.DeepseekV3ForCausalLM
+    layers = transformers.AutoConfig.from_pretrained(folder).num_hidden_layers
+    family._keys_to_ignore_on_load_unexpected = [rf"model\.layers\.{layers}\..*"]
+    model = family.from_pretrained(folder, dtype=torch.float32)
+    how = dict(max_new_tokens=20, do_sample=False, pad_token_id=0)
+    plain, drafted = (model.generate(tokens.unsqueeze(0), **how, **more) for more in ({}, {"use_mtp": True}))
+    if not torch.equal(plain, drafted):
+        failures.append(f"{folder}: other tokens when the MTP module drafts them")
+
+
 def row(name, way, ours, theirs):
     difference = (ours - theirs).abs().max().item()
     relative = difference / theirs.abs().max().item()
@@ -100,6 +112,8 @@ def exported(name, flags, folder):
     ranklab("ckpt", "export-hf", checkpoint, out, "--max-shard-size", "200KB")
     tokens, ours = our_logits(checkpoint, folder)
     row(name, "trained here, loaded there", ours, their_logits(out, tokens))
+    if name == "DeepSeek-V3" and hasattr(transformers.GenerationConfig(), "use_mtp"):
+        check_mtp(out, tokens)
 
 
 def imported(name, family, numbers, folder):

@@ -131,6 +131,14 @@ TEST(Checkpoints, DamagedOnesArePassedOverUnderAutoAndRefusedByName) {
   EXPECT_THAT(refusal(kOne + saving(run) + loading("auto")), HasSubstr("none of its checkpoints is whole"));
 }
 
+TEST(Checkpoints, DataParallelRanksShareTheWriting) {
+  const std::string run = temporary_path("ranklab_shared");
+  train(kTinyRun + kDense + Settings{{"parallel.world_size", "4"}, {"parallel.dp", "4"}} + saving(run), 1);
+  const Checkpoint checkpoint(checkpoint_named(run));
+  ASSERT_EQ(checkpoint.files().size(), 4);
+  for (const auto& [name, file] : checkpoint.files()) EXPECT_GT(file->tensors().size(), 12) << name;  // of 66
+}
+
 TEST(Checkpoints, TheStallIsOnTheTimelineOfEveryRank) {
   const Settings two = kTinyRun + kDense + Settings{{"parallel.world_size", "2"}, {"parallel.dp", "2"}};
   const auto record = train(two + saving(temporary_path("ranklab_timeline"), 2) + Settings{{"trace.enabled", "true"}});

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "tests/cli/run_program.h"
 #include "tests/runtime/tiny_run.h"
 
 namespace ranklab {
@@ -50,6 +51,31 @@ TEST(RunLog, WritesLossLinesMetricsAndTheTrace) {
   for (const char* key : {"lr", "tokens_per_s", "virtual_step_ms", "mfu", "exposed_comm_fraction"})
     EXPECT_TRUE(second.contains(key)) << key;
   EXPECT_GT(std::filesystem::file_size(trace_path(directory)), 1000u);
+}
+
+TEST(RunLog, ARunThatGoesOnKeepsTheLinesBeforeIt) {
+  const std::string directory = temporary_path("ranklab_run_log_resumed");
+  const RunPlan plan = resolve(tiny_config(1, 1));
+  for (const int64_t first : {3, 0}) {
+    std::filesystem::create_directories(directory);
+    std::ofstream(directory + "/log.txt") << "0 train 5\n1 train 4\n1 val 4\n2 train 3\n3 train 2\n30 train 1\n2 tra";
+    std::ofstream(directory + "/metrics.jsonl")
+        << "{\"step\":1}\nno line\n{\"step\":2}\n{\"step\":2,\"checkpoint\":3}\n{\"step\":3}\n{\"step\":2,";
+    const auto hook = make_run_log_hook(directory);
+    EXPECT_EQ(lines(directory + "/log.txt").size(), 7u);  // until it is known where the run begins
+    TrainInfo info;
+    info.first_step = first;
+    hook->on_train_begin(plan, info);
+    hook->on_step_end({.step = first, .loss = 1.5});
+    hook->on_checkpoint({.step = first + 1, .bytes = 10});
+    const auto log = lines(directory + "/log.txt"), metrics = lines(directory + "/metrics.jsonl");
+    const std::vector<std::string> kept = {"0 train 5", "1 train 4", "1 val 4", "2 train 3", "3 train 1.500000"};
+    EXPECT_EQ(log, first == 3 ? kept : std::vector<std::string>{"0 train 1.500000"});
+    ASSERT_EQ(metrics.size(), first == 3 ? 5u : 2u);
+    EXPECT_EQ(nlohmann::json::parse(metrics[metrics.size() - 2]).at("loss"), 1.5);
+    EXPECT_EQ(nlohmann::json::parse(metrics.back()).at("checkpoint"), first + 1);
+    EXPECT_EQ(nlohmann::json::parse(metrics.back()).at("step"), first);
+  }
 }
 
 TEST(RunLog, AFolderThatCannotBeMadeIsNamed) {

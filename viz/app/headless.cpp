@@ -9,6 +9,7 @@
 #include "viz/model/deep_link.h"
 #include "viz/model/expert_load.h"
 #include "viz/model/load_trace.h"
+#include "viz/model/memory_table.h"
 #include "viz/model/svg.h"
 #include "viz/model/text_timeline.h"
 #include "viz/model/traffic_text.h"
@@ -108,6 +109,7 @@ std::string render_text(const VizRequest& request, int width, bool color) {
   std::string out = store.warning().empty() ? "" : store.warning() + "\n";
   if (request.panel == "traffic") return out + traffic_tables(store, window);
   if (request.panel == "experts") return out + expert_text(expert_table(store, window));
+  if (request.panel == "memory") return out + memory_text(memory_table(store, window));
   if (request.panel == "zero") return out + zero_text(store, zero_table(store, window.step));
   out += text_timeline(store, {.range = range, .width = width, .colour = color});
   return out + "\n" + text_totals(store, {range, -1});

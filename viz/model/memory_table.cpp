@@ -8,16 +8,16 @@ namespace ranklab::viz {
 namespace {
 
 constexpr std::string_view kPrefix = "memory/";
-constexpr int kOther = static_cast<int>(kMemoryCategories);
+constexpr int kOther = static_cast<int>(kMemoryCategories), kLimit = kOther + 1;
 
-// Category of a counter, kOther, or -1 when it is no memory counter.
+// Category of a counter, kOther, kLimit, or -1 when it is no memory counter.
 int category_of(std::string_view counter) {
   if (!counter.starts_with(kPrefix)) return -1;
   counter.remove_prefix(kPrefix.size());
   for (size_t i = 0; i < kMemoryCategories; ++i) {
     if (counter == name(static_cast<MemoryCategory>(i))) return static_cast<int>(i);
   }
-  return kOther;
+  return counter == "limit" ? kLimit : kOther;
 }
 
 RankMemory table_of(const TraceStore& store, const Window& window, size_t rank_index) {
@@ -33,6 +33,10 @@ RankMemory table_of(const TraceStore& store, const Window& window, size_t rank_i
     const Event& event = trace.events[index];
     const int category = categories[event.name];
     if (category < 0 || !window.has(event, store.clock())) continue;
+    if (category == kLimit) {
+      out.limit_bytes = event.value;
+      continue;
+    }
     const int64_t time = begin_ns(event, store.clock());
     if (category == kOther) {
       others[event.name] = event.value;

@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "viz/model/trace_store.h"
@@ -23,11 +24,17 @@ struct RankMemory {
   int global_rank = 0;
   std::vector<MemorySample> samples;  // by time
   MemorySample peak;                  // largest total; the first of equal ones
+  double limit_bytes = 0;             // of the modelled device, "memory/limit"; 0: not told
   double other_bytes = 0;             // largest sum of "memory/..." counters that are none of the categories
+
+  double share_of_limit() const { return limit_bytes > 0 ? peak.total() / limit_bytes : 0; }
 };
 
 // Ranks without memory counters have no samples. The list is as TraceStore::ranks().
 std::vector<RankMemory> memory_table(const TraceStore& store, const Window& window);
 bool has_memory(const std::vector<RankMemory>& table);
+
+// A line for each of up to 32 ranks: its peak and what it was made of.
+std::string memory_text(const std::vector<RankMemory>& table);
 
 }  // namespace ranklab::viz

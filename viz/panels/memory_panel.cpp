@@ -27,6 +27,26 @@ bool rank_combo(const char* id, const TraceStore& store, int& rank, bool may_be_
   return changed;
 }
 
+// How much of the device the fullest moment takes.
+void limit_text(const RankMemory& rank) {
+  if (rank.limit_bytes <= 0) return ImGui::NewLine();
+  dim_text(strprintf("limit %s, at most %.3g %% of it in use", human_bytes(rank.limit_bytes).c_str(),
+                     100 * rank.share_of_limit()));
+}
+
+// The line is drawn where it tells something: for a model that comes near it.
+constexpr double kNearLimit = 0.4;
+double axis_top(const RankMemory& rank) {
+  return rank.share_of_limit() < kNearLimit ? rank.peak.total() : std::max(rank.peak.total(), rank.limit_bytes);
+}
+void draw_limit(const RankMemory& rank) {
+  if (rank.share_of_limit() < kNearLimit) return;
+  ImPlotSpec spec;
+  spec.LineColor = ImGui::ColorConvertU32ToFloat4(theme::kBad);
+  spec.Flags = ImPlotInfLinesFlags_Horizontal;
+  ImPlot::PlotInfLines("limit", &rank.limit_bytes, 1, spec);
+}
+
 }  // namespace
 
 const std::vector<RankMemory>& MemoryPanel::table(Workspace& workspace) {
@@ -58,23 +78,26 @@ void MemoryPanel::draw(Workspace& workspace) {
     swatch(im_color(colour(category)), name(category));
     ImGui::SameLine(0, scaled(10));
   }
-  ImGui::NewLine();
+  limit_text(all[static_cast<size_t>(rank_)]);
   const ImVec2 space = ImGui::GetContentRegionAvail();
   const float table_height =
       std::min(space.y * 0.45f, ImGui::GetTextLineHeightWithSpacing() * (static_cast<float>(all.size()) + 2.2f));
   if (ImGui::BeginChild("plots", {0, space.y - table_height})) {
     const float width = other_ < 0 ? -1 : (space.x - ImGui::GetStyle().ItemSpacing.x) / 2;
-    plot(workspace, all, static_cast<size_t>(rank_), width);
+    // One scale for both.
+    const double top = std::max(axis_top(all[static_cast<size_t>(rank_)]),
+                                other_ < 0 ? 0.0 : axis_top(all[static_cast<size_t>(other_)]));
+    plot(workspace, all, static_cast<size_t>(rank_), {width, top});
     if (other_ >= 0) {
       ImGui::SameLine();
-      plot(workspace, all, static_cast<size_t>(other_), width);
+      plot(workspace, all, static_cast<size_t>(other_), {width, top});
     }
   }
   ImGui::EndChild();
   peaks(workspace, all);
 }
 
-void MemoryPanel::plot(Workspace& workspace, const std::vector<RankMemory>& all, size_t rank, float width) {
+void MemoryPanel::plot(Workspace& workspace, const std::vector<RankMemory>& all, size_t rank, const PlotSize& size) {
   const auto& stacks = stacks_.get(workspace.content(), [&] {
     std::vector<Stack> made(all.size());
     for (size_t r = 0; r < all.size(); ++r) {
@@ -89,9 +112,9 @@ void MemoryPanel::plot(Workspace& workspace, const std::vector<RankMemory>& all,
   });
   const Stack& stack = stacks[rank];
   const std::string title = workspace.store().rank(rank).label + "##" + std::to_string(rank);
-  if (!ImPlot::BeginPlot(title.c_str(), {width, -1}, ImPlotFlags_NoLegend | ImPlotFlags_NoMouseText)) return;
+  if (!ImPlot::BeginPlot(title.c_str(), {size.width, -1}, ImPlotFlags_NoLegend | ImPlotFlags_NoMouseText)) return;
   setup_time_axis(workspace);
-  setup_bytes_axis(all[rank].peak.total());
+  setup_bytes_axis(size.top_bytes);
   // From the whole down, so that each category covers what is below it.
   for (size_t c = kMemoryCategories; c-- > 0;) {
     const auto category = static_cast<MemoryCategory>(c);
@@ -106,12 +129,13 @@ void MemoryPanel::plot(Workspace& workspace, const std::vector<RankMemory>& all,
   const double x = static_cast<double>(peak.time_ns), y = peak.total();
   ImPlot::Annotation(x, y, ImGui::ColorConvertU32ToFloat4(theme::kCursor), {8, -8}, true, "peak %s",
                      human_bytes(y).c_str());
+  draw_limit(all[rank]);
   draw_time_cursor(workspace);
   ImPlot::EndPlot();
 }
 
 void MemoryPanel::peaks(Workspace& workspace, const std::vector<RankMemory>& all) {
-  const int columns = static_cast<int>(kMemoryCategories) + 4;
+  const int columns = static_cast<int>(kMemoryCategories) + 5;
   if (!ImGui::BeginTable("peaks", columns,
                          ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit))
     return;
@@ -119,7 +143,7 @@ void MemoryPanel::peaks(Workspace& workspace, const std::vector<RankMemory>& all
   for (const char* heading : {"rank", "peak", "in step"}) ImGui::TableSetupColumn(heading);
   for (size_t c = 0; c < kMemoryCategories; ++c)
     ImGui::TableSetupColumn(std::string(name(static_cast<MemoryCategory>(c))).c_str());
-  ImGui::TableSetupColumn("unknown");
+  for (const char* heading : {"unknown", "of limit"}) ImGui::TableSetupColumn(heading);
   ImGui::TableHeadersRow();
   for (size_t r = 0; r < all.size(); ++r) {
     const RankMemory& memory = all[r];
@@ -140,6 +164,8 @@ void MemoryPanel::peaks(Workspace& workspace, const std::vector<RankMemory>& all
     }
     ImGui::TableNextColumn();
     right_text(bytes_text(memory.other_bytes));
+    ImGui::TableNextColumn();
+    right_text(memory.limit_bytes > 0 ? strprintf("%.3g %%", 100 * memory.share_of_limit()) : "-");
     ImGui::PopID();
   }
   ImGui::EndTable();

@@ -1,5 +1,5 @@
-// Bytes by category over time, stacked, of one rank or two beside each other, and every rank's peak with what it was
-// made of. Thread rule: the window's thread.
+// Bytes by category over time, stacked, of one rank or two beside each other on one scale, with the line of the
+// device's memory when it is near, and every rank's peak with what it was made of. Thread rule: the window's thread.
 #pragma once
 #include <vector>
 
@@ -21,8 +21,12 @@ class MemoryPanel final : public Panel {
     std::vector<double> time_ns;
     std::vector<std::vector<double>> upto;  // [category]
   };
+  struct PlotSize {
+    float width = 0;
+    double top_bytes = 0;  // of the axis
+  };
   const std::vector<RankMemory>& table(Workspace& workspace);
-  void plot(Workspace& workspace, const std::vector<RankMemory>& all, size_t rank, float width);
+  void plot(Workspace& workspace, const std::vector<RankMemory>& all, size_t rank, const PlotSize& size);
   void peaks(Workspace& workspace, const std::vector<RankMemory>& all);
 
   Cached<ContentKey, std::vector<RankMemory>> table_;

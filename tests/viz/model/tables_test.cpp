@@ -54,6 +54,21 @@ TEST(MemoryTable, PeaksWithWhatTheyAreMadeOf) {
   EXPECT_DOUBLE_EQ(first[1].peak.total(), 1600);
 }
 
+TEST(MemoryTable, TextAndShareOfTheLimit) {
+  Tracer tracer(3, "");
+  tracer.record(testing::counter(tracer, "memory/limit", 0, 4096, 0));
+  tracer.record(testing::counter(tracer, "memory/optimizer", 0, 1024, 0));
+  const TraceStore store(testing::file_of({tracer.take()}));
+  const std::vector<RankMemory> table = memory_table(store, store.whole());
+  EXPECT_DOUBLE_EQ(table[0].limit_bytes, 4096);
+  EXPECT_DOUBLE_EQ(table[0].other_bytes, 0) << "the limit is no memory in use";
+  EXPECT_DOUBLE_EQ(table[0].share_of_limit(), 0.25);
+  const std::string text = memory_text(table);
+  EXPECT_NE(text.find("r3"), std::string::npos) << text;
+  EXPECT_NE(text.find("1.00 KiB"), std::string::npos) << text;
+  EXPECT_NE(text.find("25 %"), std::string::npos) << text;
+}
+
 TEST(MemoryTable, UnknownCategoriesAreTold) {
   Tracer tracer(0, "");
   tracer.record(testing::counter(tracer, "memory/magic", 0, 64));

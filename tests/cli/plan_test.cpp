@@ -1,0 +1,83 @@
+// ranklab plan memory, and where a run says what it held.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/run_program.h"
+
+namespace ranklab {
+namespace {
+
+using testing::HasSubstr;
+
+Outcome ranklab(const std::string& arguments) { return run_command(std::string(RANKLAB_PROGRAM " ") + arguments); }
+
+nlohmann::json plan(const std::string& arguments) {
+  const Outcome run = ranklab("plan memory " + arguments + " --json");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  return nlohmann::json::parse(run.output)["data"];
+}
+
+TEST(PlanMemory, MeasuredBesideEstimated) {
+  for (const std::string layout : {"", "--bf16 --zero-stage 3 --world-size 8 --tp 1 --pp 1",
+                                   "--recompute-granularity full --world-size 4 --tp 2 --pp 2"}) {
+    const auto data = plan(layout + " --measure");
+    ASSERT_FALSE(data["ranks"].empty());
+    for (const auto& rank : data["ranks"]) {
+      EXPECT_LE(std::abs(rank["measured"]["difference_percent"].get<double>()), 5) << layout << rank;
+      EXPECT_EQ(rank["measured"]["at_peak"]["together"], rank["measured"]["peak_bytes"]) << "the breakdown adds up";
+    }
+  }
+}
+
+TEST(PlanMemory, StatesAndRecomputation) {
+  const auto data = plan("--bf16 --zero-stage 2 --world-size 8 --tp 1 --pp 1");
+  std::vector<double> each;
+  for (const auto& stage : data["zero_stages"]) each.push_back(stage["bytes_per_parameter"]);
+  EXPECT_EQ(each, (std::vector<double>{16, 5.5, 3.75, 2}));
+  const auto& rows = data["recompute"];
+  ASSERT_EQ(rows.size(), 3U);
+  for (size_t i = 1; i < rows.size(); ++i) {
+    EXPECT_LT(rows[i]["layer_bytes"], rows[i - 1]["layer_bytes"]);
+    EXPECT_LT(rows[i]["together"], rows[i - 1]["together"]);
+    EXPECT_GT(rows[i]["virtual_step_ms"], rows[i - 1]["virtual_step_ms"]);
+  }
+  // s b h (34 + 5 a s / h), 34 s b h, 2 s b h for 4 sequences of 128 positions, hidden 128, 8 heads.
+  const double sbh = 4.0 * 128 * 128;
+  EXPECT_EQ(rows[0]["paper_layer_bytes"], 74 * sbh);
+  EXPECT_EQ(rows[1]["paper_layer_bytes"], 34 * sbh);
+  EXPECT_EQ(rows[2]["paper_layer_bytes"], 2 * sbh);
+  EXPECT_EQ(rows[2]["layer_bytes"], 2 * sbh) << "bf16: the layer's input, as in the paper";
+}
+
+TEST(PlanMemory, SaysItInWords) {
+  const Outcome run = ranklab("plan memory --bf16 --zero-stage 1 --recompute-granularity selective");
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("bf16, ZeRO stage 1, recomputation selective"));
+  EXPECT_THAT(run.output, HasSubstr("pipeline rank 1"));
+  EXPECT_THAT(run.output, HasSubstr("estimate, within 5 % of the measured peak; --measure"));
+  EXPECT_THAT(run.output, HasSubstr("parameter p 2, gradient g 2, optimizer o 12"));
+  EXPECT_THAT(run.output, HasSubstr("arXiv 2205.05198"));
+}
+
+TEST(Memory, ARunAndItsTraceTellThePeak) {
+  const std::string folder = temporary_path("memory_run");
+  const Outcome run =
+      ranklab("train --mock-data --train-iters 2 --eval-interval 0 --sample-tokens 0 --log-dir " + folder);
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("rank 0 at its fullest"));
+  EXPECT_THAT(run.output, HasSubstr(": activations "));
+  const std::string trace = folder + "/trace.json.gz";
+  for (const std::string& command : {"trace stats " + trace, "viz " + trace + " --format text --panel memory"}) {
+    const Outcome text = ranklab(command);
+    ASSERT_EQ(text.exit_code, 0) << text.output;
+    EXPECT_THAT(text.output, HasSubstr("each rank at its fullest moment"));
+    EXPECT_THAT(text.output, HasSubstr("of limit"));
+    EXPECT_THAT(text.output, HasSubstr("r7"));
+  }
+}
+
+}  // namespace
+}  // namespace ranklab
