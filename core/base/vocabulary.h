@@ -7,8 +7,24 @@
 namespace ranklab {
 
 // Mesh axes. kDpCp is the product axis over which dense gradients are reduced; kTpCp.. products are added when needed.
-// Expert layers see ep, etp and edp, a second factorization of the same ranks (DeviceMesh).
-enum class Axis : uint8_t { kWorld, kTp, kCp, kDp, kPp, kEp, kEtp, kEdp, kDpCp, kCount };
+// Expert layers see ep, etp and edp, a second factorization of the same ranks (DeviceMesh). With HSDP dp is cut once
+// more: dp-shard are neighbours that share out everything, dp-replica the ranks with the same place among others such.
+enum class Axis : uint8_t {
+  kWorld,
+  kTp,
+  kCp,
+  kDp,
+  kPp,
+  kEp,
+  kEtp,
+  kEdp,
+  kDpCp,
+  kDpShard,
+  kDpReplica,
+  kEdpShard,
+  kEdpReplica,
+  kCount
+};
 
 enum class Verb : uint8_t {
   kAllReduce,
@@ -32,7 +48,9 @@ enum class ReduceOp : uint8_t { kSum, kAvg, kMin, kMax };
 enum class MemoryCategory : uint8_t { kParameters, kGradients, kOptimizer, kActivations, kGathered, kBuffers, kCount };
 
 constexpr std::string_view name(Axis axis) {
-  constexpr std::array<std::string_view, 9> kNames = {"world", "tp", "cp", "dp", "pp", "ep", "etp", "edp", "dp-cp"};
+  constexpr std::array<std::string_view, 13> kNames = {"world",      "tp",        "cp",         "dp",    "pp",
+                                                       "ep",         "etp",       "edp",        "dp-cp", "dp-shard",
+                                                       "dp-replica", "edp-shard", "edp-replica"};
   return kNames[static_cast<size_t>(axis)];
 }
 constexpr std::string_view name(Verb verb) {

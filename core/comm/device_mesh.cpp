@@ -60,6 +60,11 @@ const DeviceMesh::Coordinates& DeviceMesh::at(int global_rank) const {
 Group DeviceMesh::group(Axis axis, int global_rank) const {
   using C = Coordinates;
   const C& mine = at(global_rank);
+  const int dp_shards = size(Axis::kDpShard), edp_shards = size(Axis::kEdpShard);
+  const auto same = [&](const C& c, Axis whole) {
+    if (whole == Axis::kDp) return c.tp == mine.tp && c.cp == mine.cp && c.pp == mine.pp;
+    return c.etp == mine.etp && c.ep == mine.ep && c.pp == mine.pp;
+  };
   const auto together = [&](const C& c) {
     switch (axis) {
       case Axis::kWorld:
@@ -69,7 +74,7 @@ Group DeviceMesh::group(Axis axis, int global_rank) const {
       case Axis::kCp:
         return c.tp == mine.tp && c.dp == mine.dp && c.pp == mine.pp;
       case Axis::kDp:
-        return c.tp == mine.tp && c.cp == mine.cp && c.pp == mine.pp;
+        return same(c, Axis::kDp);
       case Axis::kPp:
         return c.tp == mine.tp && c.cp == mine.cp && c.dp == mine.dp;
       case Axis::kDpCp:
@@ -79,7 +84,15 @@ Group DeviceMesh::group(Axis axis, int global_rank) const {
       case Axis::kEtp:
         return c.ep == mine.ep && c.edp == mine.edp && c.pp == mine.pp;
       case Axis::kEdp:
-        return c.etp == mine.etp && c.ep == mine.ep && c.pp == mine.pp;
+        return same(c, Axis::kEdp);
+      case Axis::kDpShard:
+        return same(c, Axis::kDp) && c.dp / dp_shards == mine.dp / dp_shards;
+      case Axis::kDpReplica:
+        return same(c, Axis::kDp) && c.dp % dp_shards == mine.dp % dp_shards;
+      case Axis::kEdpShard:
+        return same(c, Axis::kEdp) && c.edp / edp_shards == mine.edp / edp_shards;
+      case Axis::kEdpReplica:
+        return same(c, Axis::kEdp) && c.edp % edp_shards == mine.edp % edp_shards;
       case Axis::kCount:
         break;
     }

@@ -76,6 +76,17 @@ void check_expert(const ParallelDims& dims) {
                 .want = "edp " + std::to_string(stage / expert), .fix = "leave edp out (it is derived)");
 }
 
+void check_replicas(const ParallelDims& dims) {
+  const std::string got =
+      strprintf("--num-distributed-optimizer-instances %d, dp %d, edp %d", dims.replicas, dims.dp, dims.edp);
+  RANKLAB_CHECK(dims.replicas >= 1 && dims.dp % dims.replicas == 0, ErrorKind::kInvalidArgument, .where = kWhere,
+                .what = "the groups that share out optimizer states do not divide the data-parallel ranks", .got = got,
+                .want = "one of " + divisors(dims.dp), .fix = "change it, or the number of ranks");
+  RANKLAB_CHECK(dims.edp % dims.replicas == 0, ErrorKind::kInvalidArgument, .where = kWhere,
+                .what = "the groups that share out optimizer states do not divide the ranks with the same experts",
+                .got = got, .want = "one of " + divisors(dims.edp), .fix = "lower it, or --ep");
+}
+
 }  // namespace
 
 ParallelDims ParallelDims::resolved() const {
@@ -95,6 +106,7 @@ ParallelDims ParallelDims::resolved() const {
   out.dp = world / (tp * cp * pp);
   check_expert(out);
   out.edp = out.dp * cp * tp / (ep * etp);
+  check_replicas(out);
   return out;
 }
 
@@ -118,6 +130,13 @@ int ParallelDims::size(Axis axis) const {
       return edp;
     case Axis::kDpCp:
       return dp * cp;
+    case Axis::kDpShard:
+      return dp / replicas;
+    case Axis::kEdpShard:
+      return edp / replicas;
+    case Axis::kDpReplica:
+    case Axis::kEdpReplica:
+      return replicas;
     case Axis::kCount:
       break;
   }

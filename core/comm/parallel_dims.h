@@ -16,7 +16,8 @@ struct ParallelDims {
   int dp = 0;  // 0: derived
   int ep = 1;
   int etp = 1;
-  int edp = 0;  // 0: derived
+  int edp = 0;       // 0: derived
+  int replicas = 1;  // HSDP: groups of dp (and of edp) ranks that share out everything, each
   std::string order =
       "tp-cp-ep-dp-pp";  // fastest-varying axis first (Megatron); must name tp, cp, ep, dp and pp once each
 

@@ -65,8 +65,8 @@ double clip_grad_norm(const std::vector<Parameter*>& parameters, RankContext& co
                       OwnedPieces pieces) {
   const at::NoGradGuard no_grad;
   Squares squares = local_squares(parameters, context);
-  if (pieces.dense) squares.dense = summed_over(squares.dense, Axis::kDp, context);
-  if (pieces.experts) squares.expert = summed_over(squares.expert, Axis::kEdp, context);
+  if (pieces.dense) squares.dense = summed_over(squares.dense, *pieces.dense, context);
+  if (pieces.experts) squares.expert = summed_over(squares.expert, *pieces.experts, context);
   double total = summed_over(squares.dense, Axis::kTp, context);
   // Each ep rank owns other experts, so their squares add up over ep as well.
   if (context.size(Axis::kEp) > 1 || context.size(Axis::kEtp) > 1) {

@@ -5,6 +5,7 @@
 // layout beyond the rounding of the gradients. Cost: one pass over the gradients and one all_reduce of 8 bytes per axis
 // larger than one. Thread rule: its rank's thread; every rank calls it.
 #pragma once
+#include <optional>
 #include <vector>
 
 #include "core/comm/rank_context.h"
@@ -12,10 +13,10 @@
 
 namespace ranklab {
 
-// What is shared out and given as the pieces that this rank owns (GradReducer::owned): dense parameters over dp,
-// experts over edp.
+// What is shared out and given as the pieces that this rank owns (GradReducer::owned): the axis over whose group
+// (dense parameters: dp or dp-shard, experts: edp or edp-shard).
 struct OwnedPieces {
-  bool dense = false, experts = false;
+  std::optional<Axis> dense = std::nullopt, experts = std::nullopt;
 };
 
 // Scales every gradient by max_norm / (norm + 1e-6) when that is below 1 (as torch and Megatron do) and returns the

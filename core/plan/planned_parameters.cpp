@@ -145,7 +145,10 @@ std::vector<PlannedBucket> planned_buckets(const StepShape& shape, const std::ve
     }
     for (BucketLayout& layout : lay_out_buckets(items, shape.bucket_bytes, shards)) {
       for (BucketPlace& place : layout.places) place.item = indices[place.item];
-      buckets.push_back({.layout = std::move(layout), .is_expert = is_expert, .shards = shards});
+      buckets.push_back({.layout = std::move(layout),
+                         .is_expert = is_expert,
+                         .axis = shape.reduced_over(is_expert),
+                         .shards = shards});
     }
   }
   std::stable_partition(buckets.begin(), buckets.end(),

@@ -33,6 +33,7 @@ std::vector<PlannedParameter> planned_parameters(const StepShape& shape, const S
 struct PlannedBucket {
   BucketLayout layout;  // its items are indices of the rank's parameters
   bool is_expert = false;
+  Axis axis = Axis::kDp;  // whose group reduces it, and shares it out
   int shards = 1;
 
   int64_t elements() const { return layout.elements; }

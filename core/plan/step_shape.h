@@ -52,7 +52,13 @@ struct StepShape {
   // Ranks that share out a gradient bucket and the optimizer's states behind it; 1: each has all of it.
   int shards(bool expert) const {
     if (zero_stage == 0) return 1;
-    return expert ? dims.edp : dims.dp * dims.cp;
+    return (expert ? dims.edp : dims.dp * dims.cp) / dims.replicas;
+  }
+  // Over which a bucket is reduced, and with HSDP its shards once more.
+  Axis reduced_over(bool expert) const {
+    if (dims.replicas > 1 && shards(expert) > 1) return expert ? Axis::kEdpShard : Axis::kDpShard;
+    if (expert) return Axis::kEdp;
+    return dims.cp > 1 ? Axis::kDpCp : Axis::kDp;
   }
   int64_t ep_members_in_node() const { return ep_in_node > 0 ? ep_in_node : dims.ep; }
   int64_t vocab_width() const { return (model.vocab_size + dims.tp - 1) / dims.tp; }

@@ -49,36 +49,39 @@ class BucketWalk {
   void finish() {
     start_ready();
     for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) wait(bucket);
+    for (const int ticket : replica_tickets_) visitor_.wait(ticket);
+    replica_tickets_.clear();
   }
 
   // What was updated in shards, back into the parameters.
   void gather() {
     if (shape_.zero_stage == 3) return;  // whoever uses them gathers
     for (const PlannedBucket& bucket : buckets_) {
-      if (bucket.shards > 1) visitor_.wait(visitor_.post(axis(bucket), Verb::kAllGather, bucket.bytes()));
+      if (bucket.shards > 1) visitor_.wait(visitor_.post(bucket.axis, Verb::kAllGather, bucket.bytes()));
     }
   }
   const std::vector<PlannedBucket>& buckets() const { return buckets_; }
 
  private:
-  Axis axis(const PlannedBucket& bucket) const {
-    if (bucket.is_expert) return Axis::kEdp;
-    return shape_.dims.cp > 1 ? Axis::kDpCp : Axis::kDp;
-  }
   void start_ready() {
     for (; next_start_ < buckets_.size() && pending_[next_start_] == 0; ++next_start_) {
       const PlannedBucket& bucket = buckets_[next_start_];
       if (bucket.shards > 1 && shape_.zero_stage >= 2) wait_for_the_one_before_the_last(bucket.is_expert);
       if (bucket.layout.sum_over_tp) visitor_.wait(visitor_.post(Axis::kTp, Verb::kAllReduce, bucket.bytes()));
-      if (shape_.dims.size(axis(bucket)) == 1) continue;
+      if (shape_.dims.size(bucket.axis) == 1) continue;
       const Verb verb = bucket.shards > 1 ? Verb::kReduceScatter : Verb::kAllReduce;
-      tickets_[next_start_] = visitor_.post(axis(bucket), verb, bucket.bytes());
+      tickets_[next_start_] = visitor_.post(bucket.axis, verb, bucket.bytes());
     }
   }
 
   void wait(size_t bucket) {
-    if (tickets_[bucket] >= 0) visitor_.wait(tickets_[bucket]);
+    if (tickets_[bucket] < 0) return;
+    visitor_.wait(tickets_[bucket]);
     tickets_[bucket] = -1;
+    const PlannedBucket& one = buckets_[bucket];
+    if (shape_.dims.replicas == 1 || one.shards == 1) return;
+    const Axis over = one.is_expert ? Axis::kEdpReplica : Axis::kDpReplica;
+    replica_tickets_.push_back(visitor_.post(over, Verb::kAllReduce, one.shard_bytes()));
   }
 
   // GradReducer with gradients shared out: two of its buckets may be under way.
@@ -97,6 +100,7 @@ class BucketWalk {
   std::vector<size_t> bucket_of_;
   std::vector<int64_t> pending_;
   std::vector<int> tickets_;
+  std::vector<int> replica_tickets_;
   std::vector<bool> missing_;  // of each parameter: its gradient
   size_t next_start_ = 0;
 };
@@ -110,7 +114,7 @@ class RankWalk {
         v_(visitor),
         parameters_(planned_parameters(shape, schedule, rank)),
         buckets_(shape, parameters_, passes(), visitor),
-        units_(shape, buckets_.buckets(), visitor) {
+        units_(buckets_.buckets(), visitor) {
     const std::vector<int> stages = schedule_.stages_of(rank_);
     for (size_t i = 0; i < stages.size(); ++i) {
       const int local = static_cast<int>(i);
@@ -155,8 +159,8 @@ class RankWalk {
       return std::any_of(buckets_.buckets().begin(), buckets_.buckets().end(),
                          [&](const PlannedBucket& b) { return b.is_expert == expert && b.shards > 1; });
     };
-    if (s_.shards(false) > 1) axes.push_back(s_.dims.cp > 1 ? Axis::kDpCp : Axis::kDp);
-    if (shared_out(true)) axes.push_back(Axis::kEdp);
+    if (s_.shards(false) > 1) axes.push_back(s_.reduced_over(false));
+    if (shared_out(true)) axes.push_back(s_.reduced_over(true));
     for (const Axis axis : {Axis::kTp, Axis::kEtp, Axis::kEp, Axis::kPp}) axes.push_back(axis);
     if (s_.dims.tp > 1) v_.compute(0, kNormBytes, 1);
     for (const Axis axis : axes) {

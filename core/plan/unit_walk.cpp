@@ -2,13 +2,11 @@
 
 namespace ranklab {
 
-UnitWalk::UnitWalk(const StepShape& shape, const std::vector<PlannedBucket>& buckets, StepVisitor& visitor)
-    : visitor_(visitor) {
-  const Axis dense = shape.dims.cp > 1 ? Axis::kDpCp : Axis::kDp;
+UnitWalk::UnitWalk(const std::vector<PlannedBucket>& buckets, StepVisitor& visitor) : visitor_(visitor) {
   for (const bool expert : {false, true}) {
     for (const PlannedBucket& bucket : buckets) {
       if (bucket.is_expert != expert || bucket.layout.unit.empty() || bucket.shards == 1) continue;
-      units_[bucket.layout.unit].gathers.push_back({expert ? Axis::kEdp : dense, bucket.bytes()});
+      units_[bucket.layout.unit].gathers.push_back({bucket.axis, bucket.bytes()});
     }
   }
 }

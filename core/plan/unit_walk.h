@@ -13,7 +13,7 @@ namespace ranklab {
 class UnitWalk {
  public:
   // Buckets without a unit, or that nobody shares, bring nothing. The visitor outlives this.
-  UnitWalk(const StepShape& shape, const std::vector<PlannedBucket>& buckets, StepVisitor& visitor);
+  UnitWalk(const std::vector<PlannedBucket>& buckets, StepVisitor& visitor);
 
   // Units are entered in this order; `next` may be brought meanwhile.
   void enter(const std::vector<std::string>& units, const std::string& next);

@@ -19,10 +19,8 @@ Pieces plan_pieces(const RunPlan& plan, int pp_rank, int ep_rank) {
   return out;
 }
 
-Axis axis_of(const PlannedBucket& bucket) { return bucket.is_expert ? Axis::kEdp : Axis::kDp; }
-
 ZeroMapBucket map_bucket(const PlannedBucket& bucket, const std::vector<PlannedParameter>& parameters) {
-  ZeroMapBucket out{.axis = axis_of(bucket),
+  ZeroMapBucket out{.axis = bucket.axis,
                     .shards = bucket.shards,
                     .unit = bucket.layout.unit,
                     .elements = bucket.elements(),
@@ -46,7 +44,7 @@ int coordinate(const RunPlan& plan, Axis axis, int global_rank) {
 }
 
 int shard_of(const RunPlan& plan, const PlannedBucket& bucket, int global_rank) {
-  return bucket.shards == 1 ? 0 : coordinate(plan, axis_of(bucket), global_rank);
+  return bucket.shards == 1 ? 0 : coordinate(plan, bucket.axis, global_rank);
 }
 
 ZeroMapRank holdings(const RunPlan& plan, const std::vector<PlannedBucket>& buckets, int global_rank) {
@@ -90,7 +88,7 @@ std::vector<std::string> zero_debug_lines(const RunPlan& plan) {
         const PlannedParameter& parameter = pieces.parameters[piece.item];
         lines.push_back(
             strprintf("[ZeRO Debug][rank=%d] param[%zu] %s %s numel=%ld shard=[%ld:%ld) group_size=%d group_rank=%d",
-                      rank, piece.item, parameter.name.c_str(), std::string(name(axis_of(bucket))).c_str(),
+                      rank, piece.item, parameter.name.c_str(), std::string(name(bucket.axis)).c_str(),
                       static_cast<long>(parameter.elements), static_cast<long>(piece.begin),
                       static_cast<long>(piece.end), bucket.shards, shard));
       }

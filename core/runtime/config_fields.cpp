@@ -19,9 +19,9 @@ void add_sharding(std::vector<ConfigField>& rows) {
                       "the same stages by name: no_shard 0, optim 1, optim_grads 2, optim_grads_params 3",
                       RANKLAB_FIELD(sharding_strategy),
                       {"auto", "no_shard", "optim", "optim_grads", "optim_grads_params"}));
-  rows.push_back(number(g, "parallel.sharding_instances", {"--num-distributed-optimizer-instances"},
-                        "HSDP: groups of dp ranks, each of which shares out all of it (1: one group)",
-                        RANKLAB_FIELD(sharding_instances)));
+  rows.push_back(number(
+      g, "parallel.replicas", {"--num-distributed-optimizer-instances", "--data-parallel-replicate-degree"},
+      "HSDP: groups of dp ranks, each of which shares out all of it (1: one group)", RANKLAB_FIELD(parallel.replicas)));
 }
 
 void add_parallel(std::vector<ConfigField>& rows) {

@@ -19,10 +19,12 @@ class ReducedOptimizer : public RankOptimizer {
         optimizer_bytes_(plan.config.optimizer_bytes_per_element()),
         parameters_(model.registry().parameters()),
         clip_grad_(plan.config.clip_grad),
-        reducer_(of_kind(parameters_, false), ctx.comm(Axis::kDp),
+        dense_(sharing(Axis::kDp, Axis::kDpShard, Axis::kDpReplica)),
+        experts_(sharing(Axis::kEdp, Axis::kEdpShard, Axis::kEdpReplica)),
+        reducer_(of_kind(parameters_, false), ctx.comm(dense_.axis),
                  plan.sequence_parallel && ctx.size(Axis::kTp) > 1 ? &ctx.comm(Axis::kTp) : nullptr,
-                 reducer_options(plan)),
-        expert_reducer_(of_kind(parameters_, true), ctx.comm(Axis::kEdp), nullptr, reducer_options(plan)),
+                 reducer_options(plan, dense_)),
+        expert_reducer_(of_kind(parameters_, true), ctx.comm(experts_.axis), nullptr, reducer_options(plan, experts_)),
         units_(share_out(model, plan)),
         owned_(owned()),
         shared_(owned_, ctx.comm(Axis::kPp)),
@@ -76,8 +78,7 @@ class ReducedOptimizer : public RankOptimizer {
     reducer_.finish();
     expert_reducer_.finish();
     shared_.sum();
-    const double norm =
-        clip_grad_norm(owned_, ctx_, clip_grad_, {.dense = reducer_.shards(), .experts = expert_reducer_.shards()});
+    const double norm = clip_grad_norm(owned_, ctx_, clip_grad_, pieces());
     if (ctx_.tracer().has_stepper()) {
       const int64_t now_ns = ctx_.clock().now_ns();
       ctx_.tracer().observe("grad_norm", norm, now_ns);
@@ -96,12 +97,26 @@ class ReducedOptimizer : public RankOptimizer {
     std::erase_if(parameters, [&](const Parameter* parameter) { return parameter->is_expert != expert; });
     return parameters;
   }
-  GradReducerOptions reducer_options(const RunPlan& plan) {
+  // Over which ranks gradients are reduced, and which of them share out the result.
+  struct Sharing {
+    Axis axis = Axis::kDp;
+    Communicator* replicas = nullptr;
+    bool shares = true;
+  };
+  // HSDP: groups of neighbours share out, and their shards are summed over the groups. Ranks that are too few for that
+  // (of experts) keep whole replicas.
+  Sharing sharing(Axis all, Axis shard, Axis replica) {
+    if (stage_ == 0 || ctx_.size(replica) == 1) return {.axis = all};
+    if (ctx_.size(shard) == 1) return {.axis = all, .shares = false};
+    return {.axis = shard, .replicas = &ctx_.comm(replica)};
+  }
+  GradReducerOptions reducer_options(const RunPlan& plan, const Sharing& sharing) {
     return {.bucket_bytes = plan.bucket_bytes,
             .overlap = plan.config.overlap_grad_reduce,
             .accumulation = plan.config.accumulation == Accumulation::kPairwise ? GradAccumulation::kPairwise
                                                                                 : GradAccumulation::kSequential,
-            .sharding = static_cast<GradSharding>(plan.zero_stage),
+            .sharding = sharing.shares ? static_cast<GradSharding>(plan.zero_stage) : GradSharding::kNone,
+            .replicas = sharing.replicas,
             .watch = [this](ZeroState state, const std::string& bucket) { note(zero_event_name(state, bucket)); }};
   }
   // On the timeline: what becomes of buckets and units (core/trace/zero_event.h).
@@ -136,6 +151,12 @@ class ReducedOptimizer : public RankOptimizer {
     expert_reducer_.share_out_parameters(*units);
     return units;
   }
+  OwnedPieces pieces() const {
+    OwnedPieces result;
+    if (reducer_.shards()) result.dense = dense_.axis;
+    if (expert_reducer_.shards()) result.experts = experts_.axis;
+    return result;
+  }
   // The whole parameter that this is, or is a piece of, and where it begins there.
   std::pair<const Parameter*, int64_t> origin_of(const Parameter* parameter) const {
     const GradReducer& reducer = parameter->is_expert ? expert_reducer_ : reducer_;
@@ -153,6 +174,7 @@ class ReducedOptimizer : public RankOptimizer {
   int64_t optimizer_bytes_;  // of an element
   std::vector<Parameter*> parameters_;
   double clip_grad_;
+  Sharing dense_, experts_;
   GradReducer reducer_;                  // over dp
   GradReducer expert_reducer_;           // over edp: the ranks that own the same experts
   std::unique_ptr<ShardedUnits> units_;  // stage 3

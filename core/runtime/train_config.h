@@ -70,7 +70,6 @@ struct TrainConfig {
   int64_t zero_stage = -1;                 // -1: as the next two say, else 0
   bool use_distributed_optimizer = false;  // stage 1 at least
   std::string sharding_strategy = "auto";  // Megatron's words for the stages
-  int64_t sharding_instances = 1;          // groups of dp ranks that share out, each, all of it (HSDP)
 
   // What is computed again, or kept elsewhere, instead of held in memory.
   std::string recompute_granularity = "none";  // none | selective | full

@@ -28,6 +28,21 @@ std::string error_of(const ParallelDims& dims) {
   }
 }
 
+// Neighbours share out; those with the same place in other groups are replicas of each other.
+TEST(DeviceMeshTest, GroupsThatShareOutCutDataParallelRanksOnceMore) {
+  const DeviceMesh mesh({.world = 16, .tp = 2, .ep = 2, .replicas = 2});
+  EXPECT_EQ(mesh.size(Axis::kDpShard), 4);
+  EXPECT_EQ(mesh.size(Axis::kDpReplica), 2);
+  EXPECT_EQ(mesh.group(Axis::kDpShard, 3).global_ranks, (std::vector<int>{1, 3, 5, 7}));
+  EXPECT_EQ(mesh.group(Axis::kDpReplica, 3).global_ranks, (std::vector<int>{3, 11}));
+  EXPECT_EQ(mesh.group(Axis::kDpShard, 11).label(), "dp-shard[9 11 13 15]");
+  EXPECT_EQ(mesh.size(Axis::kEdpShard), 4);
+  EXPECT_EQ(mesh.coordinate(Axis::kDpShard, 13), 2);
+  EXPECT_EQ(mesh.coordinate(Axis::kDpReplica, 13), 1);
+  EXPECT_THROW(DeviceMesh({.world = 6, .replicas = 4}), Error);
+  EXPECT_THROW(DeviceMesh({.world = 4, .ep = 4, .replicas = 2}), Error);
+}
+
 // The example of Megatron-LM's initialize_model_parallel: 16 GPUs, tp 2, pp 4.
 TEST(DeviceMeshTest, MegatronExample) {
   const DeviceMesh mesh({.world = 16, .tp = 2, .pp = 4});

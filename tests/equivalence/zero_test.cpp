@@ -198,6 +198,13 @@ const Case kCases[] = {
     {"dp3_pp2_tied_v", {.world = 6, .pp = 2}, [](TrainConfig& c) { tied_v(c), c.global_batch_size = 18; }},
     {"dp2_pp2_dualpipe", {.world = 4, .pp = 2}, dualpipe},
     {"dp2_tp2_pp2_tied_dualpipe", {.world = 8, .tp = 2, .pp = 2}, tied_dualpipe},
+    {"dp8_in_two_groups", {.world = 8, .replicas = 2}},
+    {"dp8_in_four_groups_accumulation", {.world = 8, .replicas = 4}, accumulation},
+    {"dp4_tp2_in_two_groups", {.world = 8, .tp = 2, .replicas = 2}},
+    {"dp4_pp2_tied_in_two_groups", {.world = 8, .pp = 2, .replicas = 2}, tied},
+    {"dp8_ep2_in_two_groups", {.world = 8, .ep = 2, .replicas = 2}, experts},
+    {"dp8_ep4_in_two_groups", {.world = 8, .ep = 4, .replicas = 2}, experts},
+    {"dp4_pp2_ep2_in_two_groups", {.world = 8, .pp = 2, .ep = 2, .replicas = 2}, experts},
     {"dp4_pp2_zb_h1", {.world = 8, .pp = 2}, [](TrainConfig& c) { c.pipeline_schedule = "zb-h1", accumulation(c); }},
     {"dp4_tp2_recompute", {.world = 8, .tp = 2}, recompute},
     {"dp4_recompute_two_at_a_time",
@@ -221,11 +228,16 @@ TrainConfig config_of(const Case& a) {
   return c;
 }
 
+TrainConfig without_groups(TrainConfig config) {
+  config.parallel.replicas = 1;
+  return config;
+}
+
 class Zero : public testing::TestWithParam<Case> {};
 
 TEST_P(Zero, IsPlainDataParallelismBitForBit) {
   TrainConfig config = config_of(GetParam());
-  const Record plain = train(config);
+  const Record plain = train(without_groups(config));
   ASSERT_EQ(plain.losses.size(), 10u);
   for (const int stage : {1, 2, 3}) {
     config.zero_stage = stage;
@@ -251,7 +263,7 @@ TEST_P(Zero, ClippedAgreesToTwelveDigits) {
   config.bf16 = false;
   config.clip_grad = 0.5;
   config.train_iters = 3;
-  const Record plain = train(config);
+  const Record plain = train(without_groups(config));
   EXPECT_GT(plain.norms[0], 0.5);
   for (const int stage : {1, 2, 3}) {
     config.zero_stage = stage;

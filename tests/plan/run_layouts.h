@@ -164,6 +164,10 @@ inline void bf16(TrainConfig& c) {
   c.params_dtype = "fp32";
   c.bf16 = true;
 }
+template <int kReplicas>
+inline void groups(TrainConfig& c) {
+  c.parallel.replicas = kReplicas;
+}
 template <int kStage>
 inline void zero(TrainConfig& c) {
   c.zero_stage = kStage;

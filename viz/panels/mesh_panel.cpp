@@ -106,7 +106,7 @@ void MeshPanel::groups(Workspace& workspace, const MeshTable& mesh) {
       RankFilter filter;
       const auto index = workspace.store().index_of_rank(group.global_ranks.front());
       for (const Axis axis : mesh.axes) {
-        const bool product = axis == Axis::kWorld || axis == Axis::kDpCp;
+        const bool product = axis == Axis::kWorld || axis >= Axis::kDpCp;
         if (index && axis != group.axis && group.axis != Axis::kWorld && !product)
           filter.coordinates.emplace_back(axis, mesh.coordinate(*index, axis));
       }
