@@ -53,9 +53,6 @@ RunPlan plan_of(const Checkpoint& checkpoint, ConfigOptions& options) {
   if (!sized) config.parallel = {.world = 1};
   if (sized && !options.given("parallel.world_size"))
     config.parallel.world = config.parallel.tp * config.parallel.pp * std::max(1, config.parallel.dp);
-  RANKLAB_CHECK(config.sharding_instances == 1, ErrorKind::kInvalidArgument, .where = "ckpt reshard",
-                .what = "copies of shards are not written", .got = std::to_string(config.sharding_instances),
-                .want = "--num-distributed-optimizer-instances 1");
   const int split = config.parallel.tp * config.parallel.pp;
   config.micro_batch_size = 1;
   config.num_microbatches = 0;

@@ -101,7 +101,7 @@ class Transformer : public CausalLm {
       });
     }
     if (!stage.layers.is_last) return stream.branch_SBH.defined() ? stream.x_SBH + stream.branch_SBH : stream.x_SBH;
-    return gated(last_part(stage), {stream.x_SBH, stream.branch_SBH}, [&](const Tensors& in) -> Tensors {
+    return gated(last_part(stage), {stream.x_SBH, stream.branch_SBH}, [&](const GatedTensors& in) -> GatedTensors {
       return {finish({in[0], in[1]}, batch, result, probability, place)};
     })[0];
   }
@@ -152,10 +152,11 @@ class Transformer : public CausalLm {
     }
     cache.positions += seq;
     const auto last = [&](const at::Tensor& x_SBH) { return x_SBH.narrow(0, seq - 1, 1); };
-    return gated(last_part(stage), {last(stream.x_SBH), last(stream.branch_SBH)}, [&](const Tensors& in) -> Tensors {
-      const NormOutput state = (*final_norm_)(in[0], in[1]);
-      return {all_logits(column_parallel_linear(state, head_->data, {}, tp_), last_token(tokens_BS)).squeeze(1)};
-    })[0];
+    return gated(
+        last_part(stage), {last(stream.x_SBH), last(stream.branch_SBH)}, [&](const GatedTensors& in) -> GatedTensors {
+          const NormOutput state = (*final_norm_)(in[0], in[1]);
+          return {all_logits(column_parallel_linear(state, head_->data, {}, tp_), last_token(tokens_BS)).squeeze(1)};
+        })[0];
   }
 
   void set_parameter_gate(ParameterGate* gate) override { gate_ = gate; }
@@ -209,7 +210,7 @@ class Transformer : public CausalLm {
     stages_.push_back(std::move(stage));
   }
 
-  BlockPlace block_place(const std::string& name, int64_t layer) const { 
+  BlockPlace block_place(const std::string& name, int64_t layer) const {
     return {.name = name,
             .layer = layer,
             .rope = rope_,
@@ -276,10 +277,11 @@ class Transformer : public CausalLm {
   }
   template <typename Use>
   static ResidualStream gated_use(const GatedPart& part, const ResidualStream& stream, const Use& use) {
-    const Tensors out = gated(part, {stream.x_SBH, stream.branch_SBH}, [&](const Tensors& in) -> Tensors {
-      const ResidualStream result = use({in[0], in[1]});
-      return {result.x_SBH, result.branch_SBH};
-    });
+    const GatedTensors out =
+        gated(part, {stream.x_SBH, stream.branch_SBH}, [&](const GatedTensors& in) -> GatedTensors {
+          const ResidualStream result = use({in[0], in[1]});
+          return {result.x_SBH, result.branch_SBH};
+        });
     return {out[0], out[1]};
   }
   ResidualStream gated_embed(const Stage& stage, const Batch& batch, StageResult result) const {

@@ -31,7 +31,7 @@ struct KeptPart : torch::CustomClassHolder {
 };
 using SharedPart = c10::intrusive_ptr<KeptPart>;
 
-// Tensors as they are; when their gradients come, the part's backward begins (of its outputs) or has ended (of its
+// GatedTensors as they are; when their gradients come, the part's backward begins (of its outputs) or has ended (of its
 // inputs). What it defers happens between the same two, later.
 enum class Border { kInputs, kOutputs };
 
@@ -54,18 +54,19 @@ struct BorderFunction : torch::autograd::Function<BorderFunction> {
   }
 };
 
-Tensors with_border(const Tensors& tensors, const SharedPart& part, Border border) {
+GatedTensors with_border(const GatedTensors& tensors, const SharedPart& part, Border border) {
   const bool pair = tensors.size() > 1 && tensors[1].defined();
   const variable_list through =
       BorderFunction::apply(tensors[0], pair ? std::optional<at::Tensor>(tensors[1]) : std::nullopt, part, border);
-  Tensors result(tensors.size());
+  GatedTensors result(tensors.size());
   std::copy(through.begin(), through.end(), result.begin());
   return result;
 }
 
 }  // namespace
 
-Tensors gated(const GatedPart& part, const Tensors& inputs, const std::function<Tensors(const Tensors&)>& compute) {
+GatedTensors gated(const GatedPart& part, const GatedTensors& inputs,
+                   const std::function<GatedTensors(const GatedTensors&)>& compute) {
   if (part.gate == nullptr) return compute(inputs);
   RANKLAB_CHECK(inputs.size() <= 2, ErrorKind::kInternal, .where = "gated", .what = "too many tensors",
                 .got = std::to_string(inputs.size()), .want = "at most 2");
@@ -74,7 +75,7 @@ Tensors gated(const GatedPart& part, const Tensors& inputs, const std::function<
                       });
   const SharedPart shared = learns ? c10::make_intrusive<KeptPart>(part) : SharedPart();
   enter(part, part.next_forward);
-  Tensors outputs = compute(learns ? with_border(inputs, shared, Border::kInputs) : inputs);
+  GatedTensors outputs = compute(learns ? with_border(inputs, shared, Border::kInputs) : inputs);
   if (learns) outputs = with_border(outputs, shared, Border::kOutputs);
   leave(part);
   return outputs;

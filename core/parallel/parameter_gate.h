@@ -30,7 +30,8 @@ struct GatedPart {
 // Calls part(inputs) with the units there, in forward, and again while its backward runs (also where weight gradients
 // are deferred, deferred_grads.h: then a third time). Of the one or two tensors each way the second may be undefined. A
 // part none of whose inputs requires a gradient must not need its parameters in backward (an embedding).
-using Tensors = std::vector<at::Tensor>;
-Tensors gated(const GatedPart& part, const Tensors& inputs, const std::function<Tensors(const Tensors&)>& compute);
+using GatedTensors = std::vector<at::Tensor>;
+GatedTensors gated(const GatedPart& part, const GatedTensors& inputs,
+                   const std::function<GatedTensors(const GatedTensors&)>& compute);
 
 }  // namespace ranklab

@@ -10,7 +10,7 @@ namespace {
 template <typename Walk>
 double timed(const StepClock& clock, const StepShape& shape, int part, Walk walk) {
   StepClock own = clock;
-  UnitWalk units(shape, planned_buckets(shape, planned_parameters(shape, part)), own);
+  UnitWalk units(planned_buckets(shape, planned_parameters(shape, part)), own);
   StageWalk stage(shape, part, own, {}, &units);
   (stage.*walk)();
   return (own.now() - clock.now()) * 1e-3;

@@ -56,9 +56,14 @@ class RankPieces {
 
   void add_owned() {
     for (const PlannedBucket& bucket : planned_buckets(shape_, parameters_)) {
-      const int shard = bucket.shards == 1 ? 0 : coordinate(bucket.is_expert ? Axis::kEdp : Axis::kDp);
-      for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, shard))
-        add(parameters_[piece.item], piece.begin, piece.end);
+      const Axis data = bucket.is_expert ? Axis::kEdp : Axis::kDp;
+      const Axis replica = bucket.is_expert ? Axis::kEdpReplica : Axis::kDpReplica;
+      if (bucket.shards > 1 && coordinate(replica) != 0) continue;
+      const int shard = bucket.shards == 1 ? 0 : coordinate(bucket.axis);
+      for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, shard)) {
+        const bool mine = static_cast<int>(piece.item) % plan_.mesh.size(data) == coordinate(data);
+        if (bucket.shards > 1 || mine) add(parameters_[piece.item], piece.begin, piece.end);
+      }
     }
   }
 

@@ -97,6 +97,7 @@ SettingTexts model_settings(const TrainConfig& config) {
 
 std::map<std::string, int64_t> layout_sizes(const RunPlan& plan) {
   std::map<std::string, int64_t> sizes = {{"world", plan.mesh.world_size()}, {"zero_stage", plan.zero_stage}};
+  if (plan.mesh.dims().replicas > 1) sizes["replicas"] = plan.mesh.dims().replicas;
   for (const Axis axis : {Axis::kTp, Axis::kPp, Axis::kDp, Axis::kEp, Axis::kEtp, Axis::kEdp})
     sizes[std::string(name(axis))] = plan.mesh.size(axis);
   return sizes;
@@ -134,6 +135,7 @@ std::string origin_text(const CheckpointManifest& manifest) {
   };
   for (const char* axis : {"dp", "tp", "pp", "ep", "etp"}) add(axis, axis, 2);
   add("zero_stage", "ZeRO", 1);
+  add("replicas", "replicas", 2);
   return text + " (saved by " + (layout.empty() ? "one rank" : layout) + ")";
 }
 

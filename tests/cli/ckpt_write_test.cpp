@@ -73,6 +73,7 @@ void expect_cut_as_runs_do(const std::string& model, const std::vector<std::stri
 TEST(CkptReshard, DenseLayouts) {
   expect_cut_as_runs_do(kDense,
                         {"--world-size 1", "--world-size 2 --tp 2", "--world-size 3 --pp 3",
+                         "--world-size 8 --dp 8 --zero-stage 2 --num-distributed-optimizer-instances 2",
                          "--world-size 8 --tp 2 --pp 2 --zero-stage 1", "--world-size 4 --dp 4 --zero-stage 2",
                          "--world-size 4 --tp 2 --dp 2 --no-sequence-parallel",
                          "--world-size 2 --pp 2 --pipeline-layout 1,2", "--world-size 4 --dp 4 --zero-stage 3"},

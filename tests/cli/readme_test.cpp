@@ -141,6 +141,7 @@ TEST(Readme, EveryFlagItNamesExists) {
                           "trace validate",
                           "model info",
                           "topo",
+                          "plan memory",
                           "doctor",
                           "launch",
                           "generate",

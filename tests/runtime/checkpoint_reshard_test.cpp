@@ -47,6 +47,7 @@ TEST(Reshard, AllPairsOfDenseLayouts) {
       layout(4, 2, 1, zero(2)),
       layout(4, 1, 2, zero(1)),
       layout(8, 2, 1, zero(3)),
+      layout(4, 1, 1, zero(2) + Settings{{"parallel.replicas", "2"}}),
       layout(2, 2, 1, {{"parallel.sequence_parallel", "false"}, {"train.bf16", "true"}}),
       layout(4, 1, 2, {{"parallel.pipeline_schedule", "dualpipe"}, {"train.num_microbatches", "4"}}),
       layout(2, 1, 2, {{"parallel.pipeline_schedule", "interleaved-1f1b"}, {"parallel.vpp", "2"}})};

@@ -30,6 +30,10 @@ std::vector<Case> cases() {
       {"zero1", dense({{"parallel.dp", "4"}, {"parallel.world_size", "4"}, {"parallel.zero_stage", "1"}})},
       {"zero2tp2", dense({{"parallel.tp", "2"}, {"parallel.world_size", "4"}, {"parallel.zero_stage", "2"}})},
       {"zero3", dense({{"parallel.dp", "4"}, {"parallel.world_size", "4"}, {"parallel.zero_stage", "3"}})},
+      {"hsdp", dense({{"parallel.dp", "4"},
+                      {"parallel.world_size", "4"},
+                      {"parallel.zero_stage", "2"},
+                      {"parallel.replicas", "2"}})},
       {"bf16", dense({{"parallel.tp", "2"}, {"parallel.world_size", "2"}, {"train.bf16", "true"}})},
       {"bf16zero1",
        dense(
@@ -129,6 +133,34 @@ TEST(Checkpoints, DamagedOnesArePassedOverUnderAutoAndRefusedByName) {
   EXPECT_EQ(state_difference(run, whole), "");  // the damaged one was replaced
   for (const StepFolder& folder : step_folders(run)) flip_a_bit(folder.path + "/rank_00000.safetensors");
   EXPECT_THAT(refusal(kOne + saving(run) + loading("auto")), HasSubstr("none of its checkpoints is whole"));
+}
+
+// Elements in a checkpoint's files, less those of its tensors: copies that were written more than once.
+int64_t elements_too_many(const Checkpoint& checkpoint) {
+  int64_t sum = 0;
+  for (const auto& [name, file] : checkpoint.files()) {
+    for (const TensorEntry& tensor : file->tensors()) sum += static_cast<int64_t>(tensor.elements());
+  }
+  for (const auto& [name, tensor] : checkpoint.manifest().tensors) sum -= shape_elements(tensor.shape);
+  return sum;
+}
+
+TEST(Checkpoints, NothingIsWrittenTwice) {
+  const Settings four = kTinyRun + Settings{{"parallel.world_size", "4"}};
+  const Settings zero = {{"parallel.zero_stage", "2"}}, groups = {{"parallel.replicas", "2"}};
+  const std::vector<Settings> all = {
+      four + kDense + Settings{{"parallel.tp", "2"}, {"model.vocab_size", "256"}},
+      four + kDense + zero,
+      four + kDense + zero + groups,
+      four + kMoe + zero + groups,
+      four + kMoe + zero + groups + Settings{{"parallel.ep", "2"}},
+      four + kDense +
+          Settings{{"parallel.pp", "2"}, {"parallel.pipeline_schedule", "dualpipe"}, {"train.num_microbatches", "4"}}};
+  for (size_t i = 0; i < all.size(); ++i) {
+    const std::string run = temporary_path("ranklab_once" + std::to_string(i));
+    train(all[i] + saving(run), 1);
+    EXPECT_EQ(elements_too_many(Checkpoint(checkpoint_named(run))), 0) << i;
+  }
 }
 
 TEST(Checkpoints, DataParallelRanksShareTheWriting) {
