@@ -34,6 +34,41 @@ TEST(MemoryScope, BooksByCategoryUntilFreedByAnyThread) {
   EXPECT_EQ(book->total_bytes(), 0);
 }
 
+TEST(MemoryBook, KnowsWhatThePeakWasMadeOf) {
+  MemoryBook book;
+  book.add(MemoryCategory::kParameters, 100);
+  book.add(MemoryCategory::kActivations, 50);
+  book.add(MemoryCategory::kActivations, -50);
+  book.add(MemoryCategory::kGradients, 40);
+  EXPECT_EQ(book.peak_bytes(), 150);
+  EXPECT_EQ(book.bytes_at_peak(MemoryCategory::kActivations), 50);
+  EXPECT_EQ(book.bytes_at_peak(MemoryCategory::kGradients), 0);
+  book.reset_peaks();
+  EXPECT_EQ(book.peak_bytes(), 140);
+  EXPECT_EQ(book.peak_bytes(MemoryCategory::kActivations), 0);
+  EXPECT_EQ(book.bytes_at_peak(MemoryCategory::kGradients), 40);
+}
+
+// What a step leaves behind is booked where it belongs: activations are gone but for the position tables.
+TEST(MemoryCounters, AStepLeavesNoActivationsBehind) {
+  install_booking_allocator();
+  for (const int stage : {0, 1, 2, 3}) {
+    TrainConfig config = tiny_config(4, 2);
+    config.zero_stage = stage;
+    config.bf16 = true;
+    RuntimeEngine engine = tiny_engine(config);
+    const RankTrace trace = engine.fit().traces[0];
+    std::map<int, double> at_end;
+    for (const Event& event : trace.events) {
+      if (event.kind == EventKind::kCounter && trace.names[event.name] == "memory/activations")
+        at_end[event.step] = event.value;
+    }
+    ASSERT_EQ(at_end.size(), 4u);
+    const double tables = 2 * 16 * 4 * 4.0;  // cos and sin, fp32: 16 positions, half a head of 8
+    for (const auto& [step, bytes] : at_end) EXPECT_EQ(bytes, tables) << "stage " << stage << ", step " << step;
+  }
+}
+
 // fp32 AdamW: parameters 4 bytes an element, gradients 4, two moments 8.
 TEST(MemoryCounters, StaticBytesOfARankMatchItsShare) {
   install_booking_allocator();
