@@ -198,6 +198,8 @@ const Case kCases[] = {
     {"dp3_pp2_tied_v", {.world = 6, .pp = 2}, [](TrainConfig& c) { tied_v(c), c.global_batch_size = 18; }},
     {"dp2_pp2_dualpipe", {.world = 4, .pp = 2}, dualpipe},
     {"dp2_tp2_pp2_tied_dualpipe", {.world = 8, .tp = 2, .pp = 2}, tied_dualpipe},
+    {"dp8_tp2", {.world = 16, .tp = 2}},
+    {"dp8_pp2", {.world = 16, .pp = 2}, [](TrainConfig& c) { c.global_batch_size = 32; }},
     {"dp8_in_two_groups", {.world = 8, .replicas = 2}},
     {"dp8_in_four_groups_accumulation", {.world = 8, .replicas = 4}, accumulation},
     {"dp4_tp2_in_two_groups", {.world = 8, .tp = 2, .replicas = 2}},
@@ -275,6 +277,31 @@ TEST_P(Zero, ClippedAgreesToTwelveDigits) {
     for (const auto& [key, tensor] : plain.weights) {
       const double error = (shared.from_pieces.at(plain.places.at(key)) - tensor).abs().max().item<double>();
       ASSERT_LT(error, 1e-12 * tensor.abs().max().item<double>()) << key.second << " on rank " << key.first;
+    }
+  }
+}
+
+// Without a step in between: the same training on one rank, to twelve digits.
+TEST(ZeroAgainstOneRank, AgreesToTwelveDigits) {
+  TrainConfig config = small_config();
+  fp64(config);
+  config.adam_eps = 1e-6;
+  config.parallel = {.world = 1, .tp = 1, .pp = 1};
+  const Record one = train(config);
+  for (const ParallelDims& dims : {ParallelDims{.world = 8}, {.world = 8, .tp = 2}, {.world = 8, .pp = 2}}) {
+    for (const int stage : {1, 2, 3}) {
+      config.parallel = dims;
+      config.zero_stage = stage;
+      const Record shared = train(config);
+      ASSERT_EQ(shared.losses.size(), one.losses.size());
+      for (size_t i = 0; i < one.losses.size(); ++i)
+        EXPECT_NEAR(shared.losses[i], one.losses[i], 1e-12 * one.losses[i])
+            << "step " << i << ", stage " << stage << ", tp " << dims.tp << ", pp " << dims.pp;
+      if (dims.tp > 1 || dims.pp > 1) continue;  // pieces of shards and stages are not put together here
+      for (const auto& [place, weight] : one.from_pieces) {
+        const double error = (shared.from_pieces.at(place) - weight).abs().max().item<double>();
+        EXPECT_LT(error, 1e-12 * weight.abs().max().item<double>()) << place << ", stage " << stage;
+      }
     }
   }
 }
