@@ -27,6 +27,7 @@ std::string headline(const RunPlan& plan) {
   std::string text =
       strprintf("%s: ZeRO stage %d, %s", plan.config.preset.c_str(), plan.zero_stage, what[plan.zero_stage]);
   text += strprintf("; dp %d", plan.dp());
+  if (const int groups = plan.mesh.size(Axis::kDpReplica); groups > 1) text += strprintf(" in %d groups", groups);
   if (plan.config.model.moe.enabled()) text += strprintf(", experts edp %d", plan.mesh.size(Axis::kEdp));
   return text;
 }
