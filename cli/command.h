@@ -29,6 +29,7 @@ CommandAction setup_lesson(CLI::App& app);
 CommandAction setup_topo(CLI::App& app);
 CommandAction setup_plan(CLI::App& app);
 CommandAction setup_zero(CLI::App& app);
+CommandAction setup_precision(CLI::App& app);
 CommandAction setup_doctor(CLI::App& app);
 CommandAction setup_config(CLI::App& app);
 CommandAction setup_model(CLI::App& app);

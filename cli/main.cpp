@@ -27,6 +27,7 @@ const auto kCommands = std::to_array<Command>({
     {"topo", "ranks, nodes and groups of a mesh, and what crosses nodes", setup_topo},
     {"plan", "what a run will hold, from its numbers alone", setup_plan},
     {"zero", "who owns what when data-parallel ranks share it out", setup_zero},
+    {"precision", "number formats of 8 and 4 bits, and what rounding to them loses", setup_precision},
     {"schedule", "pipeline schedules: draw, prove, time, compare", setup_schedule},
     {"list", "model presets, hardware profiles, token dispatchers", setup_list},
     {"lesson", "learn: questions, experiments, exercises", setup_lesson},
