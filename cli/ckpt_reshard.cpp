@@ -73,9 +73,10 @@ class Resharder {
     manifest.files.clear();
     manifest.tensors.clear();
     manifest.layout = layout_sizes(plan_);
-    const SettingTexts now = all_settings(plan_.config);
-    for (auto& [key, text] : manifest.config) {
-      if (key.starts_with("parallel.")) text = now.at(key);
+    // Of this program's settings: another version may have had others.
+    std::erase_if(manifest.config, [](const auto& setting) { return setting.first.starts_with("parallel."); });
+    for (const auto& [key, text] : all_settings(plan_.config)) {
+      if (key.starts_with("parallel.")) manifest.config[key] = text;
     }
     for (int rank = 0; rank < plan_.mesh.world_size(); ++rank) {
       const CheckpointManifest part = write_rank(writer, rank);

@@ -107,6 +107,20 @@ TEST(CkptReshard, OneRankIsTheDefaultAndADivisionThatFailsIsNamed) {
   EXPECT_FALSE(fs::exists(folder + "_3"));
 }
 
+// Saved by a program with a setting of the layout that this one has not.
+TEST(CkptReshard, SettingsOfAnotherVersionAreNoObstacle) {
+  const std::string base = saved(kDense, "--world-size 2 --dp 2", "version");
+  const std::string step = checkpoint_named(base);
+  CheckpointManifest manifest = read_manifest(step + "/manifest.json");
+  manifest.config["parallel.of_tomorrow"] = "3";
+  std::ofstream(step + "/manifest.json") << manifest_text(manifest);
+  const std::string folder = temporary_path("ranklab_cut_version");
+  shell("ckpt reshard " + base + " " + folder + " --tp 2");
+  EXPECT_FALSE(manifest_of(folder).config.contains("parallel.of_tomorrow"));
+  EXPECT_EQ(manifest_of(folder).config.at("parallel.tp"), "2");
+  EXPECT_THAT(shell("ckpt diff " + base + " " + folder), HasSubstr("bit for bit"));
+}
+
 TEST(CkptConvert, ThereAndBackIsTheSameCheckpoint) {
   const std::string base = saved(kExperts, "--world-size 2 --dp 2 --zero-stage 1", "convert");
   const std::string path = temporary_path("ranklab_one") + ".safetensors", back = temporary_path("ranklab_back");
