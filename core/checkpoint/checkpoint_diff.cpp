@@ -12,24 +12,11 @@ const StoredTensor* find(const Checkpoint& checkpoint, const std::string& name) 
   return found == checkpoint.manifest().tensors.end() ? nullptr : &found->second;
 }
 
-std::string describe(const StoredTensor* tensor) {
-  return tensor == nullptr ? "" : std::string(name(tensor->type)) + " " + shape_text(tensor->shape);
-}
-
 TensorDifference compare(const Checkpoint& a, const Checkpoint& b, const std::string& name) {
   const StoredTensor *in_a = find(a, name), *in_b = find(b, name);
-  TensorDifference difference{.name = name, .a = describe(in_a), .b = describe(in_b)};
-  if (in_a == nullptr || in_b == nullptr) {
-    difference.kind = in_b == nullptr ? Kind::kOnlyInA : Kind::kOnlyInB;
-  } else if (in_a->type != in_b->type) {
-    difference.kind = Kind::kType;
-  } else if (in_a->shape != in_b->shape) {
-    difference.kind = Kind::kShape;
-  } else {
-    difference.elements = static_cast<uint64_t>(shape_elements(in_a->shape));
-    difference.has_values = is_float(in_a->type);
+  TensorDifference difference = difference_of_form(name, in_a, in_b);
+  if (difference.kind == TensorDifference::Kind::kValues)
     compare_elements(in_a->type, in_a->shape, 0, a.read(name), b.read(name), difference);
-  }
   return difference;
 }
 

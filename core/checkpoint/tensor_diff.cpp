@@ -10,12 +10,6 @@
 namespace ranklab {
 namespace {
 
-using Kind = TensorDifference::Kind;
-
-std::string describe(const TensorEntry* tensor) {
-  return tensor == nullptr ? "" : std::string(name(tensor->type)) + " " + shape_text(tensor->shape);
-}
-
 std::vector<int64_t> index_of(uint64_t element, const std::vector<int64_t>& shape) {
   std::vector<int64_t> index(shape.size());
   for (size_t dim = shape.size(); dim-- > 0;) {
@@ -87,16 +81,8 @@ SafetensorsDifference diff_safetensors(const SafetensorsFile& a, const Safetenso
   }
   for (const std::string& name : names) {
     const TensorEntry *in_a = a.find(name), *in_b = b.find(name);
-    TensorDifference difference{.name = name, .a = describe(in_a), .b = describe(in_b)};
-    if (in_a == nullptr || in_b == nullptr) {
-      difference.kind = in_b == nullptr ? Kind::kOnlyInA : Kind::kOnlyInB;
-    } else if (in_a->type != in_b->type) {
-      difference.kind = Kind::kType;
-    } else if (in_a->shape != in_b->shape) {
-      difference.kind = Kind::kShape;
-    } else {
-      difference.elements = in_a->elements();
-      difference.has_values = is_float(in_a->type);
+    TensorDifference difference = difference_of_form(name, in_a, in_b);
+    if (difference.kind == TensorDifference::Kind::kValues) {
       compare_values(a, *in_a, b, *in_b, difference);
       if (difference.differing == 0) {
         ++result.same_tensors;

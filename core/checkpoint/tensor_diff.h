@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/checkpoint/safetensors.h"
+#include "core/checkpoint/slices.h"
 
 namespace ranklab {
 
@@ -32,6 +33,26 @@ struct SafetensorsDifference {
   uint64_t same_tensors = 0;
   std::vector<std::string> metadata = {};  // keys that differ
 };
+
+// Two tensors of one name as far as type and shape tell; null: that side has none. With one form on both sides the kind
+// is kValues, and its elements wait to be compared.
+template <typename Tensor>
+TensorDifference difference_of_form(const std::string& tensor_name, const Tensor* a, const Tensor* b) {
+  using Kind = TensorDifference::Kind;
+  const auto text = [](const Tensor* tensor) {
+    return tensor == nullptr ? "" : std::string(name(tensor->type)) + " " + shape_text(tensor->shape);
+  };
+  TensorDifference difference{.name = tensor_name, .a = text(a), .b = text(b)};
+  if (a == nullptr || b == nullptr) {
+    difference.kind = b == nullptr ? Kind::kOnlyInA : Kind::kOnlyInB;
+  } else if (a->type != b->type || a->shape != b->shape) {
+    difference.kind = a->type != b->type ? Kind::kType : Kind::kShape;
+  } else {
+    difference.elements = static_cast<uint64_t>(shape_elements(a->shape));
+    difference.has_values = is_float(a->type);
+  }
+  return difference;
+}
 
 // Adds to `difference` what elements of one type and shape, `first` and following, differ in. As many bytes of both.
 void compare_elements(TensorType type, const std::vector<int64_t>& shape, uint64_t first, std::span<const std::byte> a,

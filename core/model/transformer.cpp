@@ -255,11 +255,13 @@ class Transformer : public CausalLm {
     return {.tokens_BS = tokens_BS.slice(1, -1), .targets_BS = {}};
   }
 
-  // What uses which units (ParameterGate), and what comes after it in forward and in backward.
+  // What uses which units (ParameterGate), and what comes after it in forward and in backward; nothing without a gate.
   GatedPart embedding_part(const Stage& stage) const {
+    if (gate_ == nullptr) return {};
     return {gate_, {"embedding"}, stage.blocks.empty() ? "final" : layer_name(config_, stage.layers.first_layer), ""};
   }
   GatedPart block_part(const Stage& stage, size_t index, size_t count = 1) const {
+    if (gate_ == nullptr) return {};
     const int64_t layer = stage.layers.first_layer + static_cast<int64_t>(index);
     const int64_t after = layer + static_cast<int64_t>(count);
     const bool more = after < stage.layers.end_layer;
@@ -269,6 +271,7 @@ class Transformer : public CausalLm {
     return part;
   }
   GatedPart last_part(const Stage& stage) const {
+    if (gate_ == nullptr) return {};
     GatedPart part{gate_, {}, "", stage.blocks.empty() ? "" : layer_name(config_, stage.layers.end_layer - 1)};
     if (config_.tie_embeddings || mtp_) part.units.emplace_back("embedding");
     for (int64_t k = 0; k < config_.mtp_num_layers; ++k) part.units.push_back("mtp." + std::to_string(k));

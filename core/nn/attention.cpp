@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/nn/computed_again.h"
 #include "core/nn/kernel_path.h"
 #include "core/nn/row_kernels.h"
 #include "core/sim/op_observer.h"
-#include "core/sim/recompute_scope.h"
 
 namespace ranklab {
 namespace {
@@ -124,48 +124,25 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   }
 };
 
-// Keeps qkv alone. What the first of the two asks for is there until the second has had it.
-class AttentionAgain final : public OutputAgain {
+// Keeps qkv alone.
+class AttentionAgain final : public ComputedAgain<Softmaxed> {
  public:
   AttentionAgain(at::Tensor qkv, const AttentionShape& shape, RopeTable rope)
       : qkv_(std::move(qkv)), shape_(shape), rope_(std::move(rope)) {}
 
-  Softmaxed forward() const { return softmax_forward(qkv_, shape_, rope_); }
-
-  at::Tensor take() override {
-    compute();
-    const at::Tensor out = now_.out;
-    taken_ = true;
-    release();
-    return out;
-  }
+  Softmaxed forward() const override { return softmax_forward(qkv_, shape_, rope_); }
 
   at::Tensor input_grad(const at::Tensor& grad_out) {
-    compute();
-    const at::Tensor grad = softmax_backward(grad_out, now_, shape_, rope_);
-    now_ = {.heads = {}, .out = now_.out, .log_sum_exp = {}};
+    const at::Tensor grad = softmax_backward(grad_out, computed(), shape_, rope_);
     qkv_.reset();
-    differentiated_ = true;
-    release();
+    differentiated();
     return grad;
   }
 
  private:
-  void compute() {
-    if (now_.out.defined()) return;
-    const at::NoGradGuard no_grad;
-    const RecomputeScope again;
-    now_ = forward();
-  }
-  void release() {
-    if (taken_ && differentiated_) now_ = {};
-  }
-
   at::Tensor qkv_;
   AttentionShape shape_;
   RopeTable rope_;
-  Softmaxed now_;
-  bool taken_ = false, differentiated_ = false;
 };
 
 struct AttentionAgainFunction : torch::autograd::Function<AttentionAgainFunction> {

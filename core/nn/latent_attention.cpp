@@ -5,9 +5,9 @@
 
 #include <utility>
 
+#include "core/nn/computed_again.h"
 #include "core/nn/kernel_path.h"
 #include "core/sim/op_observer.h"
-#include "core/sim/recompute_scope.h"
 
 namespace ranklab {
 namespace {
@@ -148,48 +148,25 @@ struct LatentFunction : torch::autograd::Function<LatentFunction> {
   }
 };
 
-// Keeps the inputs alone. What the first of the two asks for is there until the second has had it.
-class LatentAgain final : public OutputAgain {
+// Keeps the inputs alone.
+class LatentAgain final : public ComputedAgain<Softmaxed> {
  public:
   LatentAgain(LatentInput in, const LatentShape& shape, RopeTable rope)
       : in_(std::move(in)), shape_(shape), rope_(std::move(rope)) {}
 
-  Softmaxed forward() const { return softmax_forward(in_, shape_, rope_); }
-
-  at::Tensor take() override {
-    compute();
-    const at::Tensor out = now_.out;
-    taken_ = true;
-    release();
-    return out;
-  }
+  Softmaxed forward() const override { return softmax_forward(in_, shape_, rope_); }
 
   variable_list input_grads(const at::Tensor& grad_out) {
-    compute();
-    variable_list grads = softmax_backward(grad_out, in_, now_, shape_, rope_);
-    now_.log_sum_exp.reset();
+    variable_list grads = softmax_backward(grad_out, in_, computed(), shape_, rope_);
     in_ = {};
-    differentiated_ = true;
-    release();
+    differentiated();
     return grads;
   }
 
  private:
-  void compute() {
-    if (now_.out.defined()) return;
-    const at::NoGradGuard no_grad;
-    const RecomputeScope again;
-    now_ = forward();
-  }
-  void release() {
-    if (taken_ && differentiated_) now_ = {};
-  }
-
   LatentInput in_;
   LatentShape shape_;
   RopeTable rope_;
-  Softmaxed now_;
-  bool taken_ = false, differentiated_ = false;
 };
 
 struct LatentAgainFunction : torch::autograd::Function<LatentAgainFunction> {

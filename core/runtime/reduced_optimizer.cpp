@@ -117,7 +117,7 @@ class ReducedOptimizer : public RankOptimizer {
                                                                                 : GradAccumulation::kSequential,
             .sharding = sharing.shares ? static_cast<GradSharding>(plan.zero_stage) : GradSharding::kNone,
             .replicas = sharing.replicas,
-            .watch = [this](ZeroState state, const std::string& bucket) { note(zero_event_name(state, bucket)); }};
+            .watch = [this](ZeroState state, const std::string& bucket) { note(state, bucket); }};
   }
   // On the timeline: what becomes of buckets and units (core/trace/zero_event.h).
   Event instant(const std::string& name) {
@@ -128,8 +128,8 @@ class ReducedOptimizer : public RankOptimizer {
     event.wall_begin_ns = event.wall_end_ns = wall_now_ns();
     return event;
   }
-  void note(const std::string& name) {
-    if (ctx_.tracer().enabled()) ctx_.tracer().record(instant(name));
+  void note(ZeroState state, const std::string& bucket) {
+    if (ctx_.tracer().enabled()) ctx_.tracer().record(instant(zero_event_name(state, bucket)));
   }
   void note_buckets() {
     if (!ctx_.tracer().enabled()) return;
@@ -144,8 +144,8 @@ class ReducedOptimizer : public RankOptimizer {
   }
   std::unique_ptr<ShardedUnits> share_out(CausalLm& model, const RunPlan& plan) {
     if (plan.zero_stage < 3 || (!reducer_.shards() && !expert_reducer_.shards())) return nullptr;
-    auto units = std::make_unique<ShardedUnits>(
-        [this](ZeroState state, const std::string& unit) { note(zero_event_name(state, unit)); });
+    auto units =
+        std::make_unique<ShardedUnits>([this](ZeroState state, const std::string& unit) { note(state, unit); });
     model.set_parameter_gate(units.get());
     reducer_.share_out_parameters(*units);
     expert_reducer_.share_out_parameters(*units);
