@@ -1,4 +1,4 @@
-// ranklab bench collectives | dispatchers | train | overhead | step | viz
+// ranklab bench collectives | dispatchers | train | quantize | precision | overhead | step | viz
 #include <ATen/Parallel.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +10,8 @@
 #include "cli/bench_collectives.h"
 #include "cli/bench_dispatchers.h"
 #include "cli/bench_overhead.h"
+#include "cli/bench_precision.h"
+#include "cli/bench_quantize.h"
 #include "cli/bench_step.h"
 #include "cli/bench_train.h"
 #include "cli/bench_viz.h"
@@ -98,6 +100,35 @@ CommandAction setup_dispatchers_bench(CLI::App& app) {
   return [o] { return run_bench_dispatchers(*o); };
 }
 
+CommandAction setup_quantize_bench(CLI::App& app) {
+  auto options = std::make_shared<BenchQuantizeOptions>();
+  app.add_option("--rows", options->rows, "of the matrix")->check(kCount)->capture_default_str();
+  app.add_option("--cols", options->cols)->check(CLI::Range(1, 65'536))->capture_default_str();
+  app.add_option("--repetitions", options->repetitions, "the best counts")->check(kCount)->capture_default_str();
+  app.add_flag("--json", options->json, "print one JSON object");
+  return [options] { return run_bench_quantize(*options); };
+}
+
+CommandAction setup_precision_bench(CLI::App& app) {
+  auto options = std::make_shared<BenchPrecisionOptions>();
+  TrainConfig defaults;
+  defaults.preset = "deepseek_v3_tiny";
+  defaults.parallel = {.world = 1};
+  defaults.global_batch_size = 8;
+  defaults.train_iters = 300;
+  defaults.sample_tokens = 0;
+  defaults.trace = false;
+  auto config = std::make_shared<ConfigOptions>(app, defaults);
+  app.add_option("--recipes", options->recipes, "the first is what the others are held to")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--seeds", options->seeds, "runs of each, with seeds from --seed on")
+      ->check(kCount)
+      ->capture_default_str();
+  app.add_flag("--json", options->json, "print one JSON object");
+  return [options, config] { return run_bench_precision(config->config(), *options); };
+}
+
 CommandAction setup_overhead_bench(CLI::App& app) {
   auto options = std::make_shared<BenchOverheadOptions>();
   app.add_option("--repetitions", options->repetitions)->check(kCount)->capture_default_str();
@@ -124,10 +155,12 @@ CommandAction setup_bench(CLI::App& app) {
     const char* about;
     CommandAction (*setup)(CLI::App&);
   };
-  constexpr std::array<Row, 6> kRows = {{
+  constexpr std::array<Row, 8> kRows = {{
       {"collectives", "time every verb on each transport, a table like nccl-tests'", setup_collectives_bench},
       {"dispatchers", "what tokens on their way to experts cost with each token dispatcher", setup_dispatchers_bench},
       {"train", "the training step, beside PyTorch's when --peer is given", setup_train_bench},
+      {"quantize", "rounding operands of products to few bits, beside a memcpy", setup_quantize_bench},
+      {"precision", "the same training in several precision recipes and seeds", setup_precision_bench},
       {"overhead", "what the tracer, the virtual clock and the watch cost a step", setup_overhead_bench},
       {"step", "one timed training run in this process, as JSON", setup_step_bench},
       {"viz", "load a large trace as the visualizer does, and draw it", setup_viz_bench},

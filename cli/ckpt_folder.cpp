@@ -43,6 +43,7 @@ ordered_json json_of(const Checkpoint& checkpoint) {
           {"config", manifest.config},
           {"data", manifest.data},
           {"metrics", manifest.metrics},
+          {"loss_scale", manifest.loss_scale},
           {"files", files},
           {"tensors", tensors}};
 }
@@ -93,6 +94,8 @@ int inspect_checkpoint(const std::string& folder, bool json) {
   std::printf("training: %lld updates, %lld samples consumed\n", static_cast<long long>(manifest.updates),
               static_cast<long long>(manifest.consumed_samples));
   for (const auto& [key, value] : manifest.metrics) std::printf("%s: %g\n", printable(key).c_str(), value);
+  for (const auto& [key, value] : manifest.loss_scale)
+    std::printf("loss scale, %s: %.10g\n", printable(key).c_str(), value);
   print_settings("model", manifest.model);
   print_settings("data", manifest.data);
   print_table(manifest);

@@ -33,7 +33,9 @@ struct Reshard {
 
 // What of the saved settings decides who owns what; the layout is the flags' alone.
 bool shapes_pieces(const std::string& key) {
-  for (const char* one : {"train.params_dtype", "train.bf16", "optim.optimizer", "parallel.ddp_bucket_bytes"}) {
+  for (const char* one :
+       {"train.params_dtype", "train.bf16", "precision.fp16", "precision.fp8", "precision.fp4", "precision.recipe",
+        "precision.main_grads_dtype", "optim.optimizer", "parallel.ddp_bucket_bytes"}) {
     if (key == one) return true;
   }
   return false;

@@ -13,6 +13,7 @@
 #include "cli/style.h"
 #include "core/base/text.h"
 #include "core/plan/zero_map.h"
+#include "core/runtime/loss_scale_choice.h"
 #include "core/sim/memory_scope.h"
 #include "core/trace/tracer.h"
 
@@ -25,6 +26,7 @@ constexpr const char* kHeader =
 constexpr const char* kPrediction = "  MTP loss";
 constexpr const char* kBalance = "  busiest expert";
 constexpr const char* kDropped = "  dropped";
+constexpr const char* kLossScale = "  loss scale";
 
 class ProgressBar {
  public:
@@ -83,6 +85,7 @@ class ConsoleHook : public Hook {
     predicts_ = c.model.mtp_num_layers > 0;
     balances_ = c.model.moe.enabled();
     drops_ = c.model.moe.capacity_factor > 0;
+    scales_ = loss_scale_rule(c).has_value();
     begin_ns_ = wall_now_ns();
     std::fprintf(out_, "%s\n", style_.bold(model_title(plan, info.parameters)).c_str());
     line("world", info.world);
@@ -103,6 +106,7 @@ class ConsoleHook : public Hook {
     if (predicts_) header += kPrediction;
     if (balances_) header += kBalance;
     if (balances_ && drops_) header += kDropped;
+    if (scales_) header += kLossScale;
     std::fprintf(out_, "\n%s\n", style_.bold(header).c_str());
     std::fflush(out_);
   }
@@ -170,6 +174,7 @@ class ConsoleHook : public Hook {
     if (predicts_) std::fprintf(out_, "  %8.4f", m.mtp_loss);
     if (balances_) std::fprintf(out_, "  %8.2f x mean", m.moe_max_over_mean);
     if (balances_ && drops_) std::fprintf(out_, "  %6.2f%%", 100 * m.moe_dropped_fraction);
+    if (scales_) std::fprintf(out_, "  %10.9g%s", m.loss_scale, m.skipped ? "  overflow, skipped" : "");
     std::fputc('\n', out_);
     std::fflush(out_);
   }
@@ -184,7 +189,7 @@ class ConsoleHook : public Hook {
   int64_t total_ = 0;
   bool wants_sample_ = false;
   bool simulated_ = true;
-  bool predicts_ = false, balances_ = false, drops_ = false;
+  bool predicts_ = false, balances_ = false, drops_ = false, scales_ = false;
   int64_t begin_ns_ = 0;
   std::shared_ptr<MemoryBook> book_;  // rank 0's; null where nothing is booked
 };

@@ -13,6 +13,7 @@
 #include "core/plan/stage_needs.h"
 #include "core/plan/step_time.h"
 #include "core/runtime/recompute_choice.h"
+#include "core/runtime/state_types.h"
 
 namespace ranklab {
 namespace {
@@ -73,22 +74,32 @@ struct StageBytes {
 };
 // Of a parameter that N ranks share out, without buckets' padding.
 std::array<StageBytes, 4> stage_bytes(const RunPlan& plan) {
-  const auto p = static_cast<double>(plan.config.element_bytes());
-  const auto o = static_cast<double>(plan.config.optimizer_bytes_per_element());
+  const StateTypes types = state_types(plan);
+  const auto p = static_cast<double>(types.param_bytes()), g = static_cast<double>(types.grad_bytes());
+  const auto o = static_cast<double>(types.optimizer_bytes());
   const double n = plan.dp();
-  return {{{"p + g + o", 2 * p + o},
-           {"p + g + o/N", 2 * p + o / n},
-           {"p + (g + o)/N", p + (p + o) / n},
-           {"(p + g + o)/N", (2 * p + o) / n}}};
+  return {{{"p + g + o", p + g + o},
+           {"p + g + o/N", p + g + o / n},
+           {"p + (g + o)/N", p + (g + o) / n},
+           {"(p + g + o)/N", (p + g + o) / n}}};
+}
+
+// " (fp32: master weight and moments)", of parameters in the type of what is kept: nothing
+std::string kept_text(const StateTypes& types) {
+  const auto type = [](DType dtype) { return std::string(name(dtype)); };
+  if (types == usual_state_types(types.params, types.moments))
+    return types.has_masters() ? " (fp32: master weight and moments)" : "";
+  std::string text = " (" + (types.has_masters() ? type(types.main_params) : std::string("no")) + " master weight";
+  if (types.moments == 2) text += ", " + type(types.exp_avg) + " and " + type(types.exp_avg_sq) + " moments";
+  return text + ")";
 }
 
 std::string states_text(const RunPlan& plan, const Style& style) {
-  std::string text =
-      style.bold("  states, bytes a parameter") +
-      strprintf("  parameter p %ld, gradient g %ld, optimizer o %ld%s; N = dp %d\n",
-                static_cast<long>(plan.config.element_bytes()), static_cast<long>(plan.config.element_bytes()),
-                static_cast<long>(plan.config.optimizer_bytes_per_element()),
-                plan.config.bf16 ? " (fp32: master weight and moments)" : "", plan.dp());
+  const StateTypes types = state_types(plan);
+  std::string text = style.bold("  states, bytes a parameter") +
+                     strprintf("  parameter p %ld, gradient g %ld, optimizer o %ld%s; N = dp %d\n",
+                               static_cast<long>(types.param_bytes()), static_cast<long>(types.grad_bytes()),
+                               static_cast<long>(types.optimizer_bytes()), kept_text(types).c_str(), plan.dp());
   const auto stages = stage_bytes(plan);
   for (size_t stage = 0; stage < stages.size(); ++stage) {
     text += strprintf("    ZeRO %zu  %-14s %8.4g%s\n", stage, stages[stage].formula, stages[stage].bytes,

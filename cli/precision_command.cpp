@@ -1,5 +1,5 @@
-// ranklab precision table | quantize: every code of a number format, and what rounding to each of them does to numbers
-// drawn from a distribution. Arithmetic alone: nothing is started.
+// ranklab precision: its subcommands, and two of them: table, every code of a number format, and quantize, what
+// rounding to each of them does to numbers drawn from a distribution. Arithmetic alone: nothing is started.
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/json_output.h"
+#include "cli/precision_subcommands.h"
 #include "core/base/error.h"
 #include "core/base/philox.h"
 #include "core/base/text.h"
@@ -123,9 +124,15 @@ CommandAction setup_precision(CLI::App& app) {
   numbers->add_option("--samples", options->samples, "how many")->check(CLI::Range(1, 1 << 26))->capture_default_str();
   numbers->add_option("--seed", options->seed, "of the draw")->capture_default_str();
   numbers->add_flag("--json", options->json, "print one JSON object");
+  const std::vector<PrecisionSubcommand> others = {add_precision_recipes(app), add_precision_explain(app)};
   app.require_subcommand(0, 1);
-  app.footer("Examples:\n  ranklab precision table e4m3\n  ranklab precision quantize 'normal(0,1e-3)'");
-  return [&app, table, numbers, options] {
+  app.footer(
+      "Examples:\n  ranklab precision table e4m3\n  ranklab precision quantize 'normal(0,1e-3)'\n"
+      "  ranklab precision recipes deepseek_v3\n  ranklab precision explain --fp8 --module 'layers.*.mlp.*'");
+  return [&app, table, numbers, options, others] {
+    for (const PrecisionSubcommand& other : others) {
+      if (other.app->parsed()) return other.action();
+    }
     if (table->parsed()) return print_table(*options);
     if (numbers->parsed()) return quantize(*options);
     std::printf("%s", app.help().c_str());

@@ -33,6 +33,7 @@ class RandomStream {
   // Standard normal by Box-Muller; element i uses word i of the stream's normal sequence.
   float normal(uint64_t element) const;
   // out[i] = the number of element first + i.
+  void fill_bits(uint64_t first, std::span<uint32_t> out) const;
   void fill_uniform(uint64_t first, std::span<float> out) const;
   void fill_normal(uint64_t first, std::span<float> out) const;
   // Unbiased enough for data order: 64 random bits modulo n. REQUIRES: n > 0.

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "core/base/text.h"
+
 namespace ranklab {
 namespace {
 
@@ -31,6 +33,14 @@ void compare_texts(const std::map<std::string, std::string>& a, const std::map<s
   }
 }
 
+// "clean_steps 3, scale 1024, skipped_steps 0"
+std::string text_of(const std::map<std::string, double>& numbers) {
+  std::string text;
+  for (const auto& [key, value] : numbers)
+    text += (text.empty() ? "" : ", ") + printable(key) + strprintf(" %.10g", value);
+  return text.empty() ? "none" : text;
+}
+
 }  // namespace
 
 CheckpointDifference diff_checkpoints(const Checkpoint& a, const Checkpoint& b) {
@@ -44,6 +54,9 @@ CheckpointDifference diff_checkpoints(const Checkpoint& a, const Checkpoint& b) 
   progress("step", left.step, right.step);
   progress("updates", left.updates, right.updates);
   progress("consumed samples", left.consumed_samples, right.consumed_samples);
+  if (left.loss_scale != right.loss_scale)
+    result.progress.push_back("loss scale: " + text_of(left.loss_scale) + " in a, " + text_of(right.loss_scale) +
+                              " in b");
   std::set<std::string> keys, names;
   compare_texts(left.config, right.config, keys);
   compare_texts(left.data, right.data, keys);

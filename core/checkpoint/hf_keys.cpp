@@ -82,17 +82,24 @@ Keys llama_keys() {
   return keys;
 }
 
+// A file says otherwise that no layer has experts.
+void set_experts(ModelConfig& c, const HfValue& value) {
+  if (value.integer() < 1) value.refuse("1 or more");
+  c.moe.num_experts = value.integer();
+}
+
 Keys mixtral_keys() {
   Keys keys = transformer_keys();
   const auto expert_ffn = [](const ModelConfig& c) { return HfJson(c.expert_ffn()); };
   const auto all_ffn = [](ModelConfig& c, const HfValue& value) { c.ffn_hidden_size = value.integer(); };
-  append(keys, {{"intermediate_size", expert_ffn, all_ffn, true},
-                head_dim(),
-                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
-                hf_member("num_local_experts", RANKLAB_HF(moe.num_experts), 8),
-                hf_member("num_experts_per_tok", RANKLAB_HF(moe.topk), 2),
-                balancing("router_aux_loss_coef", LoadBalancing::kAuxLoss),
-                hf_constant("sliding_window", nullptr)});
+  append(keys,
+         {{"intermediate_size", expert_ffn, all_ffn, true},
+          head_dim(),
+          hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
+          {"num_local_experts", [](const ModelConfig& c) { return HfJson(c.moe.num_experts); }, set_experts, false, 8},
+          hf_member("num_experts_per_tok", RANKLAB_HF(moe.topk), 2),
+          balancing("router_aux_loss_coef", LoadBalancing::kAuxLoss),
+          hf_constant("sliding_window", nullptr)});
   append(keys, ending_keys(false));
   return keys;
 }
@@ -153,24 +160,24 @@ Keys router_keys() {
     c.moe.normalize_topk = value.boolean();
     if (c.moe.normalize_topk && c.moe.topk == 1) value.refuse("false: a single expert keeps its score");
   };
-  return {{"n_routed_experts", [](const ModelConfig& c) { return HfJson(experts_of(c).num_experts); },
-           [](ModelConfig& c, const HfValue& value) { c.moe.num_experts = value.integer(); }, true},
-          {"num_experts_per_tok", [](const ModelConfig& c) { return HfJson(experts_of(c).topk); },
-           [](ModelConfig& c, const HfValue& value) { c.moe.topk = value.integer(); }, true},
-          {"moe_intermediate_size", [](const ModelConfig& c) { return HfJson(c.expert_ffn()); },
-           [](ModelConfig& c, const HfValue& value) { c.moe.ffn_hidden_size = value.integer(); }, true},
-          {"n_shared_experts",
-           [](const ModelConfig& c) { return HfJson(experts_of(c).shared_ffn_hidden_size / c.expert_ffn()); }, shared},
-          {"n_group", groups, [](ModelConfig& c, const HfValue& value) { c.moe.num_groups = value.integer(); }, true},
-          {"topk_group", [](const ModelConfig& c) { return HfJson(experts_of(c).group_topk); },
-           [](ModelConfig& c, const HfValue& value) { c.moe.group_topk = value.integer(); }, true},
-          {"norm_topk_prob", normalize, set_normalize, false, true},
-          hf_member("routed_scaling_factor", RANKLAB_HF(moe.scaling_factor), 2.5),
-          hf_constant("scoring_func", "sigmoid"),
-          hf_constant("topk_method", "noaux_tc"),
-          hf_constant("moe_layer_freq", 1),
-          balancing("aux_loss_alpha", LoadBalancing::kSeqAuxLoss),
-          hf_note("seq_aux", true)};
+  return {
+      {"n_routed_experts", [](const ModelConfig& c) { return HfJson(experts_of(c).num_experts); }, set_experts, true},
+      {"num_experts_per_tok", [](const ModelConfig& c) { return HfJson(experts_of(c).topk); },
+       [](ModelConfig& c, const HfValue& value) { c.moe.topk = value.integer(); }, true},
+      {"moe_intermediate_size", [](const ModelConfig& c) { return HfJson(c.expert_ffn()); },
+       [](ModelConfig& c, const HfValue& value) { c.moe.ffn_hidden_size = value.integer(); }, true},
+      {"n_shared_experts",
+       [](const ModelConfig& c) { return HfJson(experts_of(c).shared_ffn_hidden_size / c.expert_ffn()); }, shared},
+      {"n_group", groups, [](ModelConfig& c, const HfValue& value) { c.moe.num_groups = value.integer(); }, true},
+      {"topk_group", [](const ModelConfig& c) { return HfJson(experts_of(c).group_topk); },
+       [](ModelConfig& c, const HfValue& value) { c.moe.group_topk = value.integer(); }, true},
+      {"norm_topk_prob", normalize, set_normalize, false, true},
+      hf_member("routed_scaling_factor", RANKLAB_HF(moe.scaling_factor), 2.5),
+      hf_constant("scoring_func", "sigmoid"),
+      hf_constant("topk_method", "noaux_tc"),
+      hf_constant("moe_layer_freq", 1),
+      balancing("aux_loss_alpha", LoadBalancing::kSeqAuxLoss),
+      hf_note("seq_aux", true)};
 }
 
 // Read last: whether there are experts at all.

@@ -1,9 +1,9 @@
 // What a checkpoint of a training run is: a folder of safetensors files, one a rank, and this list of what lies in
 // them. It names every tensor of the model by its global name and shape, whatever the layout that wrote it, with the
 // pieces that make it up (slices.h) and where they are; and what training needs to go on: step, cursor in the data, the
-// settings. "weight/NAME" holds the fp32 (fp64) master weights, "exp_avg/NAME", "exp_avg_sq/NAME" and "momentum/NAME"
-// what the optimizer keeps, "buffer/NAME" what the model adjusts itself. Each file's header hash stands for the whole
-// file (integrity.h), the manifest's own hash for the manifest.
+// settings. "weight/NAME" holds the master weights, or the parameters where there are none, "exp_avg/NAME",
+// "exp_avg_sq/NAME" and "momentum/NAME" what the optimizer keeps, "buffer/NAME" what the model adjusts itself. Each
+// file's header hash stands for the whole file (integrity.h), the manifest's own hash for the manifest.
 //
 // The reader trusts nothing: sizes are bounded before anything is allocated, nesting and duplicate keys are refused,
 // file names are plain, slices are slices of their tensor. Whether they cover it, and the files, is what Checkpoint
@@ -54,6 +54,8 @@ struct CheckpointManifest {
   std::map<std::string, int64_t> layout = {};      // world, tp, pp, dp, ep, etp, zero_stage, ...
   std::map<std::string, std::string> data = {};    // what the data is; empty: not known
   std::map<std::string, double> metrics = {};      // of the last step
+  // scale, clean_steps and skipped_steps (core/optim/loss_scaler.h); empty: there was none
+  std::map<std::string, double> loss_scale = {};
   std::vector<CheckpointFile> files = {};
   std::map<std::string, StoredTensor> tensors = {};
   bool operator==(const CheckpointManifest&) const = default;

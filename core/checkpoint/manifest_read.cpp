@@ -197,6 +197,7 @@ CheckpointManifest parse_manifest(std::string_view text, const std::string& path
                               .layout = reader.integers(root, "layout"),
                               .data = reader.texts(root, "data"),
                               .metrics = reader.numbers(root, "metrics")};
+  if (root.contains("loss_scale")) manifest.loss_scale = reader.numbers(root, "loss_scale");
   std::set<std::string> files;
   for (const json& file : reader.member(root, "files", json::value_t::array)) {
     manifest.files.push_back(reader.file(file));

@@ -97,10 +97,11 @@ std::string manifest_text(const CheckpointManifest& manifest) {
                        {"model", map_json(manifest.model)},
                        {"config", map_json(manifest.config)},
                        {"data", map_json(manifest.data)},
-                       {"metrics", map_json(manifest.metrics)},
-                       {"files", files_json(manifest.files)},
-                       {"tensors", tensors_json(manifest.tensors)},
-                       {kManifestHashKey, std::string(kHashDigits, '0')}};
+                       {"metrics", map_json(manifest.metrics)}};
+  if (!manifest.loss_scale.empty()) json["loss_scale"] = map_json(manifest.loss_scale);
+  json["files"] = files_json(manifest.files);
+  json["tensors"] = tensors_json(manifest.tensors);
+  json[kManifestHashKey] = std::string(kHashDigits, '0');
   std::string text;
   try {
     text = json.dump();

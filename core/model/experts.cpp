@@ -3,6 +3,7 @@
 #include "core/model/attention_layer.h"
 #include "core/nn/activation.h"
 #include "core/parallel/expert/grouped_linear.h"
+#include "core/parallel/quantizer_book.h"
 
 namespace ranklab {
 namespace {
@@ -11,6 +12,12 @@ at::Tensor create(ParameterRegistry& registry, const std::string& name, Partitio
   Parameter& parameter = registry.create(name, std::move(partition), init, true);
   parameter.is_expert = true;
   return parameter.data;
+}
+
+void add_quantizer(std::vector<LinearQuantizer*>& quantizers, const ParameterRegistry& registry,
+                   const std::string& module, const LinearForm& form) {
+  LinearQuantizer* quantizer = make_quantizer(registry, module, form);
+  if (quantizer != nullptr) quantizers.push_back(quantizer);
 }
 
 }  // namespace
@@ -25,11 +32,16 @@ Experts::Experts(ParameterRegistry& registry, const std::string& name, const Mod
                               {InitKind::kNormal, c.init_std}));
     down_.push_back(
         create(registry, one + ".down.weight", shard_dim({hidden, ffn}, 1, etp.rank(), etp.size()), residual_init(c)));
+    const TensorParallel group{&etp, false};
+    add_quantizer(gate_up_quantizers_, registry, one + ".gate_up",
+                  {hidden, 2 * ffn, {ffn, ffn}, LinearSplit::kColumn, group, /*dispatched=*/true});
+    add_quantizer(down_quantizers_, registry, one + ".down", {ffn, hidden, {}, LinearSplit::kRow, group});
   }
 }
 
 at::Tensor Experts::operator()(const at::Tensor& rows_NH, const std::vector<int64_t>& counts) const {
-  return grouped_linear(swiglu(grouped_linear(rows_NH, counts, gate_up_)), counts, down_);
+  const at::Tensor inner = swiglu(grouped_linear(rows_NH, counts, gate_up_, gate_up_quantizers_));
+  return grouped_linear(inner, counts, down_, down_quantizers_);
 }
 
 }  // namespace ranklab

@@ -13,6 +13,8 @@
 
 namespace ranklab {
 
+class LinearQuantizer;
+
 class Experts {
  public:
   // Parameters name.E.gate_up.weight [2F, H] (gate rows first) and name.E.down.weight [H, F].
@@ -23,6 +25,7 @@ class Experts {
 
  private:
   std::vector<at::Tensor> gate_up_, down_;
+  std::vector<LinearQuantizer*> gate_up_quantizers_, down_quantizers_;  // empty: none
 };
 
 }  // namespace ranklab

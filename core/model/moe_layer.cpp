@@ -8,6 +8,7 @@
 #include "core/parallel/expert/balance_loss.h"
 #include "core/parallel/expert/capacity.h"
 #include "core/parallel/expert/tensor_split.h"
+#include "core/parallel/expert/wire_rows.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
@@ -35,7 +36,7 @@ class MoeLayer : public MlpLayer {
   at::Tensor forward(const NormOutput& x, const Batch& batch) override {
     const at::Tensor tokens_TH = x.normed.reshape({-1, x.normed.size(-1)});
     const Routing routing = route(tokens_TH, x.normed.size(1), batch);
-    const std::unique_ptr<ExpertTrip> trip = place_.dispatcher->dispatch(tokens_TH, routing);
+    const std::unique_ptr<ExpertTrip> trip = place_.dispatcher->dispatch(round_rows(tokens_TH, place_.wire), routing);
     const EtpTokens arrived(place_.context.comm(Axis::kEtp), trip->rows(), trip->counts());
     const at::Tensor outputs = arrived.own_outputs(experts_(arrived.rows(), arrived.counts()));
     const at::Tensor routed = trip->combine(outputs).view_as(x.normed);
@@ -121,12 +122,17 @@ class MoeLayer : public MlpLayer {
 
 }  // namespace
 
-MoePlace::MoePlace(const ModelConfig& config, RankContext& rank, const std::string& dispatcher_name)
+MoePlace::MoePlace(const ModelConfig& config, RankContext& rank, const std::string& dispatcher_name,
+                   const TensorPrecision& wire_precision)
     : context(rank),
-      dispatcher(make_dispatcher(
-          dispatcher_name,
-          {.ep = &rank.comm(Axis::kEp), .num_experts = config.moe.num_experts, .gpus_per_node = rank.gpus_per_node()})),
-      book(config, rank) {}
+      dispatcher(make_dispatcher(dispatcher_name, {.ep = &rank.comm(Axis::kEp),
+                                                   .num_experts = config.moe.num_experts,
+                                                   .gpus_per_node = rank.gpus_per_node(),
+                                                   .wire = wire_precision})),
+      book(config, rank),
+      wire(wire_precision) {
+  check_wire(wire);
+}
 
 std::unique_ptr<MlpLayer> make_moe_layer(ParameterRegistry& registry, const std::string& name,
                                          const ModelConfig& config, int64_t layer, MoePlace& place, TensorParallel tp) {

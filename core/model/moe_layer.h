@@ -19,8 +19,10 @@ struct MoePlace {
   RankContext& context;
   std::unique_ptr<TokenDispatcher> dispatcher;
   ExpertBook book;
+  TensorPrecision wire;  // of tokens on their way to experts
 
-  MoePlace(const ModelConfig& config, RankContext& rank, const std::string& dispatcher_name);
+  MoePlace(const ModelConfig& config, RankContext& rank, const std::string& dispatcher_name,
+           const TensorPrecision& wire_precision = {});
 };
 
 // `layer`: its number in the model, for the book. Parameters: name.router.weight [E, H], name.shared.*,

@@ -22,7 +22,8 @@ class MultiTokenPrediction {
   // `place`: of the blocks, but for names and numbers; `again`: they are computed again in backward (recompute.h).
   // Embedding and head outlive this.
   MultiTokenPrediction(ParameterRegistry& registry, const ModelConfig& config, const BlockPlace& place,
-                       const VocabParallelEmbedding& embedding, const Parameter& head, bool again = false);
+                       const VocabParallelEmbedding& embedding, const Parameter& head, LinearQuantizer* head_quantizer,
+                       bool again = false);
 
   // state [S, B, H] behind the final norm (this rank's positions) -> the sum of the token losses of all modules.
   at::Tensor loss_sum(const at::Tensor& state_SBH, const Batch& batch, double dropout_probability,
@@ -39,6 +40,7 @@ class MultiTokenPrediction {
   TensorParallel tp_;
   const VocabParallelEmbedding& embedding_;
   const Parameter& head_;
+  LinearQuantizer* head_quantizer_;  // null: none
   bool again_;
   std::vector<Module> modules_;
 };

@@ -52,10 +52,14 @@ class Transformer : public CausalLm {
       : config_(config),
         tp_(tensor_parallel(context, options)),
         recompute_(options.recompute),
-        registry_(options.seed, options.dtype, context.device()) {
-    if (config.moe.enabled()) moe_ = std::make_unique<MoePlace>(config, context, options.moe_dispatcher);
-    // Angles of late positions need more than 8 bits.
-    const at::ScalarType rope_dtype = options.dtype == at::kBFloat16 ? at::kFloat : options.dtype;
+        registry_(options.seed, options.dtype, context.device()),
+        quantizers_(options.quantization, context, options.seed) {
+    if (options.quantization.policy) registry_.set_quantizers(&quantizers_);
+    if (config.moe.enabled())
+      moe_ = std::make_unique<MoePlace>(config, context, options.moe_dispatcher, options.quantization.dispatch);
+    // Angles of late positions need more than 8 bits, or 11.
+    const bool narrow = options.dtype == at::kBFloat16 || options.dtype == at::kHalf;
+    const at::ScalarType rope_dtype = narrow ? at::kFloat : options.dtype;
     rope_ = make_rope(config, at::TensorOptions().dtype(rope_dtype).device(context.device()));
     for (const StageLayers& layers : stages_or_whole(config, options)) add_stage(layers);
   }
@@ -64,14 +68,17 @@ class Transformer : public CausalLm {
   void set_training(bool training) override { training_ = training; }
 
   std::vector<std::pair<std::string, at::Tensor>> buffers() override {
-    std::vector<std::pair<std::string, at::Tensor>> result;
+    std::vector<std::pair<std::string, at::Tensor>> result = quantizers_.buffers();
     if (!moe_) return result;
     for (const auto& [layer, bias] : moe_->book.biases())
       result.emplace_back(layer_name(config_, layer) + ".mlp.router.bias", bias);
     return result;
   }
 
-  ModelReport end_step() override { return moe_ ? moe_->book.end_step() : ModelReport{}; }
+  ModelReport end_step() override {
+    quantizers_.end_step();
+    return moe_ ? moe_->book.end_step() : ModelReport{};
+  }
 
   at::Tensor loss_sum(const Batch& batch) override { return forward_stage(0, {}, batch, StageResult::kLoss); }
   at::Tensor logits(const Batch& batch) override { return forward_stage(0, {}, batch, StageResult::kLogits); }
@@ -87,6 +94,7 @@ class Transformer : public CausalLm {
   at::Tensor forward_stage(int index, const at::Tensor& input, const Batch& batch, StageResult result) override {
     const Stage& stage = stages_.at(static_cast<size_t>(index));
     const c10::AutoGradMode grad(at::GradMode::is_enabled() && result == StageResult::kLoss);
+    const TokenPlaceScope tokens(token_place(batch, result));
     ResidualStream stream = stage.layers.is_first ? gated_embed(stage, batch, result) : ResidualStream{input, {}};
     const double probability = training_ ? config_.dropout : 0.0;
     const DropoutPlace place = dropout_place(batch, stream.x_SBH.size(0));
@@ -155,7 +163,9 @@ class Transformer : public CausalLm {
     return gated(
         last_part(stage), {last(stream.x_SBH), last(stream.branch_SBH)}, [&](const GatedTensors& in) -> GatedTensors {
           const NormOutput state = (*final_norm_)(in[0], in[1]);
-          return {all_logits(column_parallel_linear(state, head_->data, {}, tp_), last_token(tokens_BS)).squeeze(1)};
+          return {
+              all_logits(column_parallel_linear(state, head_->data, {}, tp_, head_quantizer_), last_token(tokens_BS))
+                  .squeeze(1)};
         })[0];
   }
 
@@ -235,6 +245,9 @@ class Transformer : public CausalLm {
 
   void add_head() {
     final_norm_.emplace(registry_, "final_norm", config_, tp_.sharded_sequence());
+    const int64_t vocabulary = (config_.vocab_size + tp_.size() - 1) / tp_.size() * tp_.size();  // with padding
+    head_quantizer_ =
+        make_quantizer(registry_, "head", {config_.hidden_size, vocabulary, {}, LinearSplit::kColumn, tp_});
     if (config_.tie_embeddings) {
       make_embedding();
       head_ = &embedding_->weight();
@@ -247,7 +260,7 @@ class Transformer : public CausalLm {
 
   void add_mtp() {
     make_embedding();
-    mtp_.emplace(registry_, config_, block_place("", 0), *embedding_, *head_, recompute_.covers_mtp());
+    mtp_.emplace(registry_, config_, block_place("", 0), *embedding_, *head_, head_quantizer_, recompute_.covers_mtp());
   }
 
   bool is_whole() const { return stages_.size() == 1 && stages_[0].layers.is_first && stages_[0].layers.is_last; }
@@ -295,7 +308,7 @@ class Transformer : public CausalLm {
   at::Tensor finish(const ResidualStream& stream, const Batch& batch, StageResult result, double probability,
                     const DropoutPlace& place) {
     const NormOutput state = (*final_norm_)(stream.x_SBH, stream.branch_SBH);
-    const at::Tensor logits_SBV = column_parallel_linear(state, head_->data, {}, tp_);
+    const at::Tensor logits_SBV = column_parallel_linear(state, head_->data, {}, tp_, head_quantizer_);
     if (result == StageResult::kLogits) return all_logits(logits_SBV, batch);
     const at::Tensor main_loss = loss(logits_SBV, batch);
     if (!mtp_ || !at::GradMode::is_enabled()) return main_loss;
@@ -316,6 +329,10 @@ class Transformer : public CausalLm {
   DropoutPlace dropout_place(const Batch& batch, int64_t local) const {
     return {registry_.seed(), static_cast<uint64_t>(batch.step), batch.first_sample, first_position(local),
             config_.seq_length};
+  }
+
+  TokenPlace token_place(const Batch& batch, StageResult result) const {
+    return {batch.step, batch.first_sample, config_.seq_length, training_ && result == StageResult::kLoss};
   }
 
   ResidualStream embed(const Batch& batch, StageResult result) const {
@@ -358,6 +375,7 @@ class Transformer : public CausalLm {
   TensorParallel tp_;
   RecomputePolicy recompute_;
   ParameterRegistry registry_;
+  QuantizerBook quantizers_;
   std::unique_ptr<MoePlace> moe_;  // null without experts
   RopeTable rope_;
   std::optional<VocabParallelEmbedding> embedding_;
@@ -365,6 +383,7 @@ class Transformer : public CausalLm {
   std::vector<Stage> stages_;
   std::optional<Norm> final_norm_;
   const Parameter* head_ = nullptr;
+  LinearQuantizer* head_quantizer_ = nullptr;
   std::optional<MultiTokenPrediction> mtp_;
   std::vector<at::Tensor> mtp_losses_;  // not yet taken
   ParameterGate* gate_ = nullptr;

@@ -16,6 +16,7 @@
 #include "core/model/causal_lm.h"
 #include "core/model/model_config.h"
 #include "core/model/recompute_policy.h"
+#include "core/parallel/quantizer_book.h"
 
 namespace ranklab {
 
@@ -33,7 +34,8 @@ struct TransformerOptions {
   at::ScalarType dtype = at::kFloat;
   std::string moe_dispatcher = "alltoall";  // how tokens travel to their experts (dispatcher.h)
   RecomputePolicy recompute = {};
-  std::vector<StageLayers> stages = {};  // of this rank; empty: the whole model in one
+  QuantizationSettings quantization = {};  // of products; the default: all of them in `dtype`
+  std::vector<StageLayers> stages = {};    // of this rank; empty: the whole model in one
 };
 
 // `context` outlives the model. Throws kInvalidArgument when the sizes do not fit the split (validate()).

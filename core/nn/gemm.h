@@ -1,9 +1,9 @@
 // The matrix product of the linear layers, by the library that was chosen for this process. LibTorch carries Intel MKL
 // and oneDNN for fp32 on CPUs, and neither is always faster; its own switch (float32_matmul_precision) also reroutes
 // the tiny products inside attention, where oneDNN's set-up costs more than the product, and allows bf16 on some CPUs.
-// So the large products call oneDNN here, in strict fp32, and everything else stays as it is. Every other device and
-// dtype is at::mm. Cost: one product; charged to the virtual clock as such. Thread rule: choose before ranks start; mm
-// from any thread.
+// So the large products call oneDNN here, in strict fp32, and everything else stays as it is. fp16 on a CPU is widened,
+// multiplied in fp32 and rounded once, as tensor cores do it. Every other device and dtype is at::mm. Cost: one
+// product; charged to the virtual clock as such. Thread rule: choose before ranks start; mm from any thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 

@@ -6,13 +6,13 @@
 #include <type_traits>
 
 #include "core/base/dtype.h"
-#include "core/nn/row_kernels_bf16.h"
+#include "core/nn/row_kernels_16bit.h"
 
 namespace ranklab {
 
 inline bool has_row_kernels(const at::Tensor& x) {
-  return x.is_cpu() &&
-         (x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble || x.scalar_type() == at::kBFloat16);
+  return x.is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble ||
+                        x.scalar_type() == at::kBFloat16 || x.scalar_type() == at::kHalf);
 }
 
 inline DType dtype_of(const at::Tensor& x) {
@@ -34,12 +34,10 @@ inline double bytes_of(const at::Tensor& x) {
   return static_cast<double>(x.numel()) * static_cast<double>(x.itemsize());
 }
 
-// In which a row kernel computes, and keeps what it keeps per row: fp32 for bf16 tensors.
+// In which a row kernel computes, and keeps what it keeps per row: fp32 for tensors in 16 bits.
 template <typename T>
-using KernelWide = std::conditional_t<std::is_same_v<T, kernels::Bf16>, float, T>;
-inline at::ScalarType kernel_wide_type(const at::Tensor& x) {
-  return x.scalar_type() == at::kBFloat16 ? at::kFloat : x.scalar_type();
-}
+using KernelWide = std::conditional_t<sizeof(T) == 2, float, T>;
+inline at::ScalarType kernel_wide_type(const at::Tensor& x) { return x.itemsize() == 2 ? at::kFloat : x.scalar_type(); }
 
 // The elements of a tensor of a row kernel's type. REQUIRES: T is that of for_kernel_type, or its wide one.
 template <typename T>
@@ -58,6 +56,8 @@ void for_kernel_type(const at::Tensor& x, F&& f) {
     f.template operator()<double>();
   } else if (x.scalar_type() == at::kBFloat16) {
     f.template operator()<kernels::Bf16>();
+  } else if (x.scalar_type() == at::kHalf) {
+    f.template operator()<kernels::Fp16>();
   } else {
     f.template operator()<float>();
   }

@@ -45,6 +45,8 @@ struct Init {
   double std = 0.02;
 };
 
+class QuantizerBook;  // core/parallel/quantizer_book.h
+
 class ParameterRegistry {
  public:
   ParameterRegistry(uint64_t seed, at::ScalarType dtype, at::Device device)
@@ -58,11 +60,15 @@ class ParameterRegistry {
   at::ScalarType dtype() const { return dtype_; }
   at::Device device() const { return device_; }
   uint64_t seed() const { return seed_; }
+  // Which linear layers made from here on quantize their products; null (the start): none.
+  QuantizerBook* quantizers() const { return quantizers_; }
+  void set_quantizers(QuantizerBook* book) { quantizers_ = book; }
 
  private:
   uint64_t seed_;
   at::ScalarType dtype_;
   at::Device device_;
+  QuantizerBook* quantizers_ = nullptr;
   std::vector<std::unique_ptr<Parameter>> parameters_;
 };
 

@@ -10,31 +10,32 @@ namespace {
 class AdamW : public Optimizer {
  public:
   AdamW(const std::vector<Parameter*>& parameters, const AdamWOptions& options)
-      : options_(options), groups_(group_by_decay(parameters, options.cpu_offload)) {
+      : options_(options),
+        groups_(group_by_decay(parameters, {.offload = options.cpu_offload, .masters = options.masters})) {
     const MemoryScope memory(MemoryCategory::kOptimizer);
     for (size_t g = 0; g < groups_.size(); ++g) {
-      exp_avg_[g] = groups_[g].zeros();
-      exp_avg_sq_[g] = groups_[g].zeros();
+      moments_[g] = {groups_[g].zeros(options.exp_avg_type), groups_[g].zeros(options.exp_avg_sq_type)};
       if (groups_[g].empty()) continue;
-      step_[g] = at::zeros({}, exp_avg_[g][0].options().dtype(at::kFloat));
+      step_[g] = at::zeros({}, moments_[g][0][0].options().dtype(at::kFloat));
     }
   }
 
-  void step(double lr) override {
+  void step(double lr) override { step_scaled(lr, 1); }
+  bool step_scaled(double lr, double factor) override {
     const at::NoGradGuard no_grad;
     ++updates_;
     for (size_t g = 0; g < groups_.size(); ++g) {
       if (groups_[g].empty()) continue;
       step_[g].add_(1);
-      const auto fused = [&](at::TensorList weights, at::TensorList grads, size_t first, size_t count) {
-        const std::vector<at::Tensor> steps(count, step_[g]);
-        at::_fused_adamw_(weights, grads, at::TensorList(exp_avg_[g]).slice(first, count),
-                          at::TensorList(exp_avg_sq_[g]).slice(first, count), {}, steps, lr, options_.beta1,
-                          options_.beta2, groups_[g].decay ? options_.weight_decay : 0.0, options_.epsilon, false,
-                          false);
+      const auto fused = [&](at::TensorList weights, at::TensorList grads,
+                             std::span<const std::vector<at::Tensor>> moments) {
+        const std::vector<at::Tensor> steps(weights.size(), step_[g]);
+        at::_fused_adamw_(weights, grads, moments[0], moments[1], {}, steps, lr, options_.beta1, options_.beta2,
+                          groups_[g].decay ? options_.weight_decay : 0.0, options_.epsilon, false, false);
       };
-      groups_[g].update(2, fused);
+      groups_[g].update(moments_[g], factor, fused);
     }
+    return true;
   }
 
   void zero_grad() override {
@@ -48,7 +49,7 @@ class AdamW : public Optimizer {
       for (size_t i = 0; i < weights.size(); ++i) {
         result.push_back({.parameter = groups_[g].parameters[i],
                           .weight = weights[i],
-                          .moments = {{"exp_avg", exp_avg_[g][i]}, {"exp_avg_sq", exp_avg_sq_[g][i]}}});
+                          .moments = {{"exp_avg", moments_[g][0][i]}, {"exp_avg_sq", moments_[g][1][i]}}});
       }
     }
     return result;
@@ -65,8 +66,7 @@ class AdamW : public Optimizer {
  private:
   AdamWOptions options_;
   std::array<ParamGroup, 2> groups_;
-  std::array<std::vector<at::Tensor>, 2> exp_avg_;
-  std::array<std::vector<at::Tensor>, 2> exp_avg_sq_;
+  std::array<GroupMoments, 2> moments_;  // of each group exp_avg and exp_avg_sq
   std::array<at::Tensor, 2> step_;
   int64_t updates_ = 0;
 };

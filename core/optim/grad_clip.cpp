@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
-#include "core/nn/row_kernels_bf16.h"
+#include "core/nn/row_kernels_16bit.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
@@ -22,7 +22,17 @@ double sum_of_squares(const at::Tensor& grad) {
   if (grad.is_cpu() && grad.is_contiguous() && grad.scalar_type() == at::kBFloat16) {
     return kernels::sum_of_squares(static_cast<const kernels::Bf16*>(grad.const_data_ptr()), grad.numel());
   }
+  if (grad.is_cpu() && grad.is_contiguous() && grad.scalar_type() == at::kHalf) {
+    return kernels::sum_of_squares(static_cast<const kernels::Fp16*>(grad.const_data_ptr()), grad.numel());
+  }
   return grad.to(at::kDouble).square().sum().item<double>();
+}
+
+const at::Tensor& reduced_grad(const Parameter& parameter) {
+  const at::Tensor& grad = parameter.data.grad();
+  RANKLAB_CHECK(grad.defined(), ErrorKind::kInternal, .where = "clip_grad_norm", .what = "a parameter has no gradient",
+                .got = parameter.name, .fix = "call GradReducer::finish() first");
+  return grad;
 }
 
 // Squares of sharded and replicated parameters. The first rank of an axis speaks for the replicated ones.
@@ -38,10 +48,7 @@ Squares local_squares(const std::vector<Parameter*>& parameters, RankContext& co
   for (const Parameter* parameter : parameters) {
     const std::vector<int>& holders = parameter->pipeline_ranks;
     const bool speaks = holders.empty() || holders.front() == context.coordinate(Axis::kPp);
-    const at::Tensor& grad = parameter->data.grad();
-    RANKLAB_CHECK(grad.defined(), ErrorKind::kInternal, .where = "clip_grad_norm",
-                  .what = "a parameter has no gradient", .got = parameter->name,
-                  .fix = "call GradReducer::finish() first");
+    const at::Tensor& grad = reduced_grad(*parameter);
     if (!speaks) continue;
     const bool sharded = !parameter->partition.replicated();
     if (parameter->is_expert) {
@@ -61,8 +68,7 @@ double summed_over(double value, Axis axis, RankContext& context) {
 
 }  // namespace
 
-double clip_grad_norm(const std::vector<Parameter*>& parameters, RankContext& context, double max_norm,
-                      OwnedPieces pieces) {
+double grad_norm(const std::vector<Parameter*>& parameters, RankContext& context, OwnedPieces pieces) {
   const at::NoGradGuard no_grad;
   Squares squares = local_squares(parameters, context);
   if (pieces.dense) squares.dense = summed_over(squares.dense, *pieces.dense, context);
@@ -74,13 +80,38 @@ double clip_grad_norm(const std::vector<Parameter*>& parameters, RankContext& co
   } else {
     total += squares.expert;
   }
-  const double norm = std::sqrt(summed_over(total, Axis::kPp, context));
-  const double scale = max_norm / (norm + 1e-6);
-  if (max_norm > 0 && scale < 1.0 && !parameters.empty()) {
-    std::vector<at::Tensor> grads;
-    for (const Parameter* parameter : parameters) grads.push_back(parameter->data.grad());
-    at::_foreach_mul_(grads, at::Scalar(scale));
-  }
+  return std::sqrt(summed_over(total, Axis::kPp, context));
+}
+
+double clip_factor(double norm, double max_norm) {
+  const double factor = max_norm / (norm + 1e-6);
+  return max_norm > 0 && factor < 1.0 ? factor : 1.0;
+}
+
+void scale_grads(const std::vector<Parameter*>& parameters, double factor) {
+  if (factor == 1.0 || parameters.empty()) return;
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> grads;
+  for (const Parameter* parameter : parameters) grads.push_back(parameter->data.grad());
+  at::_foreach_mul_(grads, at::Scalar(factor));
+}
+
+// The squares of finite numbers of 32 bits or less add up to a finite fp64 number.
+bool any_overflow(const std::vector<Parameter*>& parameters, RankContext& context) {
+  const at::NoGradGuard no_grad;
+  double squares = 0;
+  for (const Parameter* parameter : parameters) squares += sum_of_squares(reduced_grad(*parameter));
+  const bool here = !std::isfinite(squares);
+  if (context.world_size() == 1) return here;
+  const NoCostScope no_cost;
+  const at::Tensor mine = at::full({1}, here ? 1.0f : 0.0f, at::TensorOptions(at::kFloat).device(context.device()));
+  return context.comm(Axis::kWorld).all_reduce(mine, ReduceOp::kMax).item<float>() > 0;
+}
+
+double clip_grad_norm(const std::vector<Parameter*>& parameters, RankContext& context, double max_norm,
+                      OwnedPieces pieces) {
+  const double norm = grad_norm(parameters, context, pieces);
+  scale_grads(parameters, clip_factor(norm, max_norm));
   return norm;
 }
 

@@ -19,8 +19,17 @@ struct OwnedPieces {
   std::optional<Axis> dense = std::nullopt, experts = std::nullopt;
 };
 
-// Scales every gradient by max_norm / (norm + 1e-6) when that is below 1 (as torch and Megatron do) and returns the
-// norm before, the same bits on every rank. max_norm <= 0: only measures. REQUIRES: gradients are reduced.
+// The norm of all gradients, the same bits on every rank. REQUIRES: gradients are reduced.
+double grad_norm(const std::vector<Parameter*>& parameters, RankContext& context, OwnedPieces pieces = {});
+// What brings gradients of this norm down to max_norm: max_norm / (norm + 1e-6) when that is below 1 (as torch and
+// Megatron have it), else 1. max_norm <= 0: 1.
+double clip_factor(double norm, double max_norm);
+void scale_grads(const std::vector<Parameter*>& parameters, double factor);
+// Whether a gradient of any rank of the world is infinite or NaN. Cost: one pass over the gradients, and one all_reduce
+// of 4 bytes. REQUIRES: gradients are reduced; every rank calls it.
+bool any_overflow(const std::vector<Parameter*>& parameters, RankContext& context);
+
+// All of it: clips, and returns the norm before.
 double clip_grad_norm(const std::vector<Parameter*>& parameters, RankContext& context, double max_norm,
                       OwnedPieces pieces = {});
 

@@ -2,8 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <optional>
-
 #include "core/base/error.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
@@ -11,11 +9,13 @@
 namespace ranklab {
 namespace {
 
-bool is_16_bit(const Parameter* parameter) { return parameter->data.itemsize() == 2; }
+bool is_16_bit(const at::Tensor& tensor) { return tensor.itemsize() == 2; }
+// In which updates of it are computed.
+at::ScalarType wide_type(const at::Tensor& tensor) { return is_16_bit(tensor) ? at::kFloat : tensor.scalar_type(); }
 
-at::Tensor make_master(const at::Tensor& data, bool narrow, bool offload) {
+at::Tensor make_master(const at::Tensor& data, bool offload) {
   const at::NoGradGuard no_grad;
-  auto options = data.options().requires_grad(false).dtype(narrow ? at::kFloat : data.scalar_type());
+  auto options = data.options().requires_grad(false).dtype(wide_type(data));
   // Pinned: what a device copies from and to at the speed of its link.
   if (offload) options = options.device(at::kCPU).pinned_memory(data.is_cuda());
   at::Tensor master = at::empty(data.sizes(), options);
@@ -29,6 +29,19 @@ const at::Tensor& gradient(const Parameter* parameter) {
   return grad;
 }
 
+// A tensor that is kept, or its numbers in fp32 until store().
+class Widened {
+ public:
+  explicit Widened(at::Tensor kept) : kept_(std::move(kept)), wide_(kept_.to(wide_type(kept_))) {}
+  const at::Tensor& wide() const { return wide_; }
+  void store() const {
+    if (!wide_.is_same(kept_)) kept_.copy_(wide_);
+  }
+
+ private:
+  at::Tensor kept_, wide_;
+};
+
 }  // namespace
 
 std::vector<at::Tensor> ParamGroup::weights() const {
@@ -38,10 +51,12 @@ std::vector<at::Tensor> ParamGroup::weights() const {
   return result;
 }
 
-std::vector<at::Tensor> ParamGroup::zeros() const {
+std::vector<at::Tensor> ParamGroup::zeros(std::optional<at::ScalarType> type) const {
   std::vector<at::Tensor> result;
-  for (const at::Tensor& weight : weights())
-    result.push_back(at::zeros_like(weight, at::TensorOptions().requires_grad(false)));
+  for (const at::Tensor& weight : weights()) {
+    const auto options = at::TensorOptions().requires_grad(false).dtype(type.value_or(wide_type(weight)));
+    result.push_back(at::zeros_like(weight, options));
+  }
   return result;
 }
 
@@ -54,36 +69,75 @@ void ParamGroup::publish() const {
   for (size_t i = 0; i < masters.size(); ++i) parameters[i]->data.copy_(masters[i]);
 }
 
-void ParamGroup::update(int moments, const Update& update) const {
-  if (parameters.empty()) return;
-  const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> grads;
-  for (const Parameter* parameter : parameters) grads.push_back(gradient(parameter));
-  if (masters.empty()) return update(weights(), grads, 0, parameters.size());
-  // On a GPU one kernel: reads the gradient, reads and writes master and moments, writes the parameter.
-  double elements = 0;
-  for (const at::Tensor& master : masters) elements += static_cast<double>(master.numel());
-  const CostScope cost(0.0, elements * (2 + 8 * (1 + moments) + 2), DType::kFloat32);
+bool ParamGroup::as_kept(const GroupMoments& moments, double factor) const {
+  if (!masters.empty() || factor != 1) return false;
   for (size_t i = 0; i < parameters.size(); ++i) {
-    const MemoryScope memory(MemoryCategory::kBuffers);
-    at::Tensor wide = at::empty_like(masters[i]);
-    wide.copy_(grads[i]);
-    update(masters[i], wide, i, 1);
+    const at::Tensor& weight = parameters[i]->data;
+    if (is_16_bit(weight) || gradient(parameters[i]).scalar_type() != weight.scalar_type()) return false;
+    for (const std::vector<at::Tensor>& moment : moments) {
+      if (moment[i].scalar_type() != weight.scalar_type()) return false;
+    }
   }
-  publish();
+  return true;
 }
 
-std::array<ParamGroup, 2> group_by_decay(const std::vector<Parameter*>& parameters, bool offload) {
+// On a GPU one kernel: reads the gradient, reads and writes weight and moments, writes the parameter.
+double ParamGroup::traffic_bytes(const GroupMoments& moments) const {
+  double bytes = 0;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const at::Tensor& data = parameters[i]->data;
+    size_t element = gradient(parameters[i]).itemsize();
+    element += masters.empty() ? 2 * data.itemsize() : 2 * masters[i].itemsize() + data.itemsize();
+    for (const std::vector<at::Tensor>& moment : moments) element += 2 * moment[i].itemsize();
+    bytes += static_cast<double>(data.numel()) * static_cast<double>(element);
+  }
+  return bytes;
+}
+
+void ParamGroup::update_one(size_t index, const GroupMoments& moments, double factor, const Update& update) const {
+  const MemoryScope memory(MemoryCategory::kBuffers);
+  const at::Tensor& kept = masters.empty() ? parameters[index]->data : masters[index];
+  const Widened weight(kept.detach());
+  at::Tensor grad = gradient(parameters[index]);
+  if (grad.scalar_type() != weight.wide().scalar_type() || grad.device() != weight.wide().device() || factor != 1) {
+    at::Tensor wide = at::empty_like(weight.wide());
+    grad = wide.copy_(grad);
+    if (factor != 1) grad.mul_(factor);
+  }
+  std::vector<Widened> widened;
+  for (const std::vector<at::Tensor>& moment : moments) widened.emplace_back(moment[index]);
+  GroupMoments wide;
+  for (const Widened& moment : widened) wide.push_back({moment.wide()});
+  update(weight.wide(), grad, wide);
+  for (const Widened& moment : widened) moment.store();
+  weight.store();
+  if (!masters.empty()) parameters[index]->data.copy_(masters[index]);
+}
+
+void ParamGroup::update(const GroupMoments& moments, double factor, const Update& update) const {
+  if (parameters.empty()) return;
+  const at::NoGradGuard no_grad;
+  if (as_kept(moments, factor)) {
+    std::vector<at::Tensor> grads;
+    for (const Parameter* parameter : parameters) grads.push_back(gradient(parameter));
+    return update(weights(), grads, moments);
+  }
+  const CostScope cost(0.0, traffic_bytes(moments), DType::kFloat32);
+  for (size_t i = 0; i < parameters.size(); ++i) update_one(i, moments, factor, update);
+}
+
+std::array<ParamGroup, 2> group_by_decay(const std::vector<Parameter*>& parameters, const ParamGroupOptions& options) {
   std::array<ParamGroup, 2> groups{ParamGroup{true, {}, {}}, ParamGroup{false, {}, {}}};
   const MemoryScope memory(MemoryCategory::kOptimizer);
-  const bool narrow = !parameters.empty() && is_16_bit(parameters[0]);
+  const bool narrow = !parameters.empty() && is_16_bit(parameters[0]->data);
   for (Parameter* parameter : parameters) {
-    RANKLAB_CHECK(is_16_bit(parameter) == narrow, ErrorKind::kInvalidArgument, .where = "optimizer",
+    RANKLAB_CHECK(is_16_bit(parameter->data) == narrow, ErrorKind::kInvalidArgument, .where = "optimizer",
                   .what = "parameters in 16 bits and wider ones in one optimizer", .got = parameter->name,
                   .fix = "give each type an optimizer of its own");
     ParamGroup& group = groups[parameter->weight_decay ? 0 : 1];
     group.parameters.push_back(parameter);
-    if (narrow || offload) group.masters.push_back(make_master(parameter->data, narrow, offload));
+    if ((narrow && options.masters) || options.offload)
+      group.masters.push_back(make_master(parameter->data, options.offload));
   }
   return groups;
 }

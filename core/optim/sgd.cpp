@@ -10,24 +10,27 @@ namespace {
 class Sgd : public Optimizer {
  public:
   Sgd(const std::vector<Parameter*>& parameters, const SgdOptions& options)
-      : options_(options), groups_(group_by_decay(parameters, options.cpu_offload)) {
+      : options_(options),
+        groups_(group_by_decay(parameters, {.offload = options.cpu_offload, .masters = options.masters})) {
     if (options_.momentum == 0.0) return;
     const MemoryScope memory(MemoryCategory::kOptimizer);
-    for (size_t g = 0; g < groups_.size(); ++g) momentum_[g] = groups_[g].zeros();
+    for (size_t g = 0; g < groups_.size(); ++g) moments_[g] = {groups_[g].zeros()};
   }
 
-  void step(double lr) override {
+  void step(double lr) override { step_scaled(lr, 1); }
+  bool step_scaled(double lr, double factor) override {
     const at::NoGradGuard no_grad;
     const bool is_first = updates_++ == 0;
     for (size_t g = 0; g < groups_.size(); ++g) {
-      const auto fused = [&](at::TensorList weights, at::TensorList grads, size_t first, size_t count) {
-        const at::TensorList momentum(momentum_[g]);
-        at::_fused_sgd_(weights, grads, momentum.empty() ? momentum : momentum.slice(first, count),
-                        groups_[g].decay ? options_.weight_decay : 0.0, options_.momentum, lr, 0.0, false, false,
-                        is_first);
+      const auto fused = [&](at::TensorList weights, at::TensorList grads,
+                             std::span<const std::vector<at::Tensor>> moments) {
+        const at::TensorList momentum = moments.empty() ? at::TensorList() : at::TensorList(moments[0]);
+        at::_fused_sgd_(weights, grads, momentum, groups_[g].decay ? options_.weight_decay : 0.0, options_.momentum, lr,
+                        0.0, false, false, is_first);
       };
-      groups_[g].update(momentum_[g].empty() ? 0 : 1, fused);
+      groups_[g].update(moments_[g], factor, fused);
     }
+    return true;
   }
 
   void zero_grad() override {
@@ -40,7 +43,7 @@ class Sgd : public Optimizer {
       const std::vector<at::Tensor> weights = groups_[g].weights();
       for (size_t i = 0; i < weights.size(); ++i) {
         result.push_back({.parameter = groups_[g].parameters[i], .weight = weights[i], .moments = {}});
-        if (!momentum_[g].empty()) result.back().moments.emplace_back("momentum", momentum_[g][i]);
+        if (!moments_[g].empty()) result.back().moments.emplace_back("momentum", moments_[g][0][i]);
       }
     }
     return result;
@@ -54,7 +57,7 @@ class Sgd : public Optimizer {
  private:
   SgdOptions options_;
   std::array<ParamGroup, 2> groups_;
-  std::array<std::vector<at::Tensor>, 2> momentum_;
+  std::array<GroupMoments, 2> moments_;  // of each group none, or the momentum
   int64_t updates_ = 0;
 };
 

@@ -17,10 +17,10 @@
 namespace ranklab {
 namespace {
 
-BucketItem item_of(const Parameter& parameter, bool by_unit) {
+BucketItem item_of(const Parameter& parameter, at::ScalarType type, bool by_unit) {
   return {.name = parameter.name,
           .elements = parameter.data.numel(),
-          .dtype = dtype_of(parameter.data.scalar_type()),
+          .dtype = dtype_of(type),
           .sum_over_tp = parameter.sum_grad_over_tp,
           .pipeline_ranks = parameter.pipeline_ranks,
           .unit = by_unit ? parameter_unit(parameter.name) : ""};
@@ -58,7 +58,8 @@ void GradReducer::plan_buckets() {
     RANKLAB_CHECK(!parameter->sum_grad_over_tp || tp_ != nullptr, ErrorKind::kInternal, .where = "GradReducer",
                   .what = "a parameter needs its gradient summed over tp, and no tp group was given",
                   .got = parameter->name);
-    items.push_back(item_of(*parameter, shards() && options_.sharding == GradSharding::kParameters));
+    items.push_back(
+        item_of(*parameter, grad_type(*parameter), shards() && options_.sharding == GradSharding::kParameters));
   }
   for (BucketLayout& layout : lay_out_buckets(items, options_.bucket_bytes, shards() ? dp_.size() : 1)) {
     Bucket& bucket = buckets_.emplace_back();
@@ -95,7 +96,9 @@ std::vector<GradReducer::BucketInfo> GradReducer::buckets() const {
   for (const Bucket& bucket : buckets_) {
     BucketInfo info{.label = bucket.label, .elements = bucket.size, .padding = bucket.size};
     for (const size_t slot : bucket.slots) info.padding -= slots_[slot].parameter->data.numel();
-    info.element_bytes = static_cast<int64_t>(slots_[bucket.slots[0]].parameter->data.itemsize());
+    const Parameter& first = *slots_[bucket.slots[0]].parameter;
+    info.element_bytes = static_cast<int64_t>(first.data.itemsize());
+    info.grad_bytes = static_cast<int64_t>(c10::elementSize(grad_type(first)));
     info.shards = dp_.size(), info.shard = dp_.rank();
     result.push_back(std::move(info));
   }
@@ -134,8 +137,10 @@ void GradReducer::gather_parameters() {
   }
 }
 
-// Nothing to reduce and nothing to add: the gradient may stay where autograd made it.
+// Nothing to reduce, to add or to widen: the gradient may stay where autograd made it.
 bool GradReducer::passes_through(const Bucket& bucket) const {
+  const Parameter& first = *slots_[bucket.slots[0]].parameter;
+  if (grad_type(first) != first.data.scalar_type()) return false;
   const bool reduces = dp_.size() > 1 || (bucket.sum_over_tp && tp_->size() > 1);
   return !reduces && most_microbatches_ == 1 && !shares_parameters_;
 }
@@ -143,12 +148,13 @@ bool GradReducer::passes_through(const Bucket& bucket) const {
 void GradReducer::allocate(Bucket& bucket) {
   const MemoryScope memory(MemoryCategory::kGradients);
   const NoCostScope no_cost;
-  const auto options = slots_[bucket.slots[0]].parameter->data.options();
+  const Parameter& first = *slots_[bucket.slots[0]].parameter;
+  const auto options = first.data.options().requires_grad(false).dtype(grad_type(first));
   const auto view_of = [&](const at::Tensor& flat, const Slot& slot) {
     return flat.narrow(0, slot.offset, slot.parameter->data.numel()).view(slot.parameter->data.sizes());
   };
   if (!bucket.flat.defined()) {
-    bucket.flat = at::zeros({bucket.size}, options.requires_grad(false));
+    bucket.flat = at::zeros({bucket.size}, options);
     for (const size_t i : bucket.slots) slots_[i].view = view_of(bucket.flat, slots_[i]);
   }
   if (options_.accumulation != GradAccumulation::kPairwise) return;
@@ -280,7 +286,7 @@ void GradReducer::add(Slot& slot, const at::Tensor& grad) {
   if (!std::exchange(bucket.touched, true)) tell(ZeroState::kPartial, bucket);
   if (options_.accumulation == GradAccumulation::kPairwise) {
     at::Tensor& sum = slot.partial[pass_->microbatch];
-    sum = sum.defined() ? sum + grad : grad;
+    sum = sum.defined() ? sum + grad : grad.to(slot.view.scalar_type());
   } else if (slot.empty) {
     slot.view.copy_(grad);
   } else {

@@ -14,6 +14,9 @@
 // microbatches a bucket lives from the first to the last of them: gradients add up on the rank before they travel, once
 // a step.
 //
+// Gradients may add up in a wider type than backward makes them in (Megatron's accumulate_allreduce_grads_in_fp32):
+// each is widened when it comes, sums and messages are of that type, and data.grad() of owned() parameters too.
+//
 // Gradients are SUMMED: each loss is already divided by the global token count. Under sequence parallelism the
 // parameters that saw only this rank's tokens (Parameter::sum_grad_over_tp) share one bucket that is summed over tp
 // first. Cost: one copy of each gradient into its bucket (none where nothing has to be reduced), 2(n-1)/n of the bytes
@@ -59,6 +62,7 @@ struct GradReducerOptions {
   bool overlap = true;  // false: all buckets start after the last backward
   GradAccumulation accumulation = GradAccumulation::kSequential;
   GradSharding sharding = GradSharding::kNone;
+  std::optional<at::ScalarType> grad_type = std::nullopt;  // in which they add up; unset: that of the parameters
   // HSDP (PyTorch FSDP's hybrid sharding): the ranks with the same place in other groups that share out, over which a
   // reduced shard is summed, too. Null: there is one such group.
   Communicator* replicas = nullptr;
@@ -109,7 +113,8 @@ class GradReducer {
   // share it out, or would.
   struct BucketInfo {
     std::string label;
-    int64_t elements = 0, padding = 0, element_bytes = 0;
+    int64_t elements = 0, padding = 0;
+    int64_t element_bytes = 0, grad_bytes = 0;  // of an element: of the parameter, and of its gradient here
     int shards = 1, shard = 0;
   };
   std::vector<BucketInfo> buckets() const;
@@ -152,6 +157,9 @@ class GradReducer {
   }
   void allocate(Bucket& bucket);
   void release(Bucket& bucket);
+  at::ScalarType grad_type(const Parameter& parameter) const {
+    return options_.grad_type.value_or(parameter.data.scalar_type());
+  }
   bool passes_through(const Bucket& bucket) const;
   bool keeps_shards_only() const { return shards() && options_.sharding >= GradSharding::kGradients; }
   void on_grad(size_t slot);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/fiber.h"
+#include "core/parallel/token_place.h"
 
 namespace ranklab {
 namespace {
@@ -23,7 +24,8 @@ struct Pair {
 
 thread_local Pair* t_pair = nullptr;
 
-// A piece beside its autograd state: gradients are recorded in a forward and not in a backward.
+// A piece beside what is its own of the thread's state: whether gradients are recorded (in a forward and not in a
+// backward), and the tokens it works on.
 class Piece {
  public:
   Piece(int number, const std::function<void()>& body, const InterleaveHooks& hooks)
@@ -34,6 +36,7 @@ class Piece {
   void turn() {
     at::ThreadLocalState outer;
     if (state_) at::ThreadLocalState::setThreadLocalState(*state_);
+    const TokenPlaceScope place(place_);
     if (hooks_.resumed) hooks_.resumed(number_);
     std::exception_ptr error;
     try {
@@ -43,6 +46,7 @@ class Piece {
       error = std::current_exception();
     }
     if (hooks_.suspended) hooks_.suspended(number_);
+    place_ = token_place();
     state_.emplace();
     at::ThreadLocalState::setThreadLocalState(outer);
     if (error) std::rethrow_exception(error);
@@ -53,6 +57,7 @@ class Piece {
   const InterleaveHooks& hooks_;
   Fiber fiber_;
   std::optional<at::ThreadLocalState> state_;
+  TokenPlace place_ = token_place();
 };
 
 }  // namespace

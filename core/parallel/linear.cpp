@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "core/parallel/linear_products.h"
+#include "core/parallel/quantizer_book.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {
@@ -41,42 +42,52 @@ at::Tensor gather(const at::Tensor& x, const TensorParallel& tp) {
 
 struct ColumnFunction : torch::autograd::Function<ColumnFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const std::optional<at::Tensor>& bias, const NormRecipe& recipe, const TensorParallel& tp) {
+                            const std::optional<at::Tensor>& bias, const NormRecipe& recipe, const TensorParallel& tp,
+                            LinearQuantizer* quantizer) {
     keep(ctx, tp);
+    const LinearProducts products(quantizer, x);
+    products.keep(ctx);
     ctx->save_for_backward(
         {recipe.defined() ? recipe.sum : x, weight, recipe.weight, recipe.inv_rms, bias.value_or(at::Tensor())});
-    return add_bias(project(gather(x, tp), weight.t()), bias);
+    return add_bias(products.forward(gather(x, tp), weight), bias);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &weight = saved[1], &bias = saved[4];
     const NormRecipe recipe{saved[0], saved[2], saved[3]};
+    const LinearProducts products = LinearProducts::kept(ctx);
     if (WeightGradQueue* queue = deferred_weight_grads()) {
       const TensorParallel tp = kept(ctx);
-      defer_weight_grads(*queue, weight, bias, grads[0], [recipe, input = saved[0], tp] {
+      products.defer_weight_grads(*queue, weight, bias, grads[0], [recipe, input = saved[0], tp] {
         return gather(recipe.defined() ? recipe.normed() : input, tp);
       });
-      return {ctx->needs_input_grad(0) ? reduced_input_grad(grads[0], weight, tp) : at::Tensor(), {}, {}, {}, {}};
+      return {ctx->needs_input_grad(0) ? reduced_input_grad(products, grads[0], weight, tp) : at::Tensor(),
+              {},
+              {},
+              {},
+              {},
+              {}};
     }
     const at::Tensor x_local = recipe.defined() ? recipe.normed() : saved[0];
     const TensorParallel tp = kept(ctx);
     const bool want_input = ctx->needs_input_grad(0);
     const WorkPtr gathering = tp.sharded_sequence() ? gather_async(x_local, tp) : nullptr;
-    at::Tensor grad_x = want_input ? project(grads[0], weight) : at::Tensor();
+    at::Tensor grad_x = want_input ? products.input_grad(grads[0], weight) : at::Tensor();
     const at::Tensor x = gathering ? gathering->wait() : x_local;
     WorkPtr reduce;
     if (want_input && tp.active()) {
       reduce = tp.sharded_sequence() ? tp.comm->reduce_scatter_async(grad_x) : tp.comm->all_reduce_async(grad_x);
     }
-    const at::Tensor grad_weight = weight_grad(grads[0], x);
+    const at::Tensor grad_weight = products.weight_grad(grads[0], x);
     const at::Tensor grad_bias = bias_grad(bias, grads[0]);
     if (reduce) grad_x = reduce->wait();
-    return {grad_x, grad_weight, grad_bias, {}, {}};
+    return {grad_x, grad_weight, grad_bias, {}, {}, {}};
   }
 
-  static at::Tensor reduced_input_grad(const at::Tensor& grad, const at::Tensor& weight, const TensorParallel& tp) {
-    const at::Tensor grad_x = project(grad, weight);
+  static at::Tensor reduced_input_grad(const LinearProducts& products, const at::Tensor& grad, const at::Tensor& weight,
+                                       const TensorParallel& tp) {
+    const at::Tensor grad_x = products.input_grad(grad, weight);
     if (!tp.active()) return grad_x;
     return tp.sharded_sequence() ? tp.comm->reduce_scatter(grad_x) : tp.comm->all_reduce(grad_x);
   }
@@ -106,11 +117,14 @@ struct RowInput {
 
 struct RowFunction : torch::autograd::Function<RowFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const std::optional<at::Tensor>& bias, const RowInput& from, const TensorParallel& tp) {
+                            const std::optional<at::Tensor>& bias, const RowInput& from, const TensorParallel& tp,
+                            LinearQuantizer* quantizer) {
     keep(ctx, tp);
+    const LinearProducts products(quantizer, x);
+    products.keep(ctx);
     from.keep(ctx);
     ctx->save_for_backward({from.kept(x), weight, bias.value_or(at::Tensor())});
-    at::Tensor y = project(x, weight.t());
+    at::Tensor y = products.forward(x, weight);
     if (tp.active()) y = tp.sharded_sequence() ? tp.comm->reduce_scatter(y) : tp.comm->all_reduce(y);
     return add_bias(y, bias);
   }
@@ -121,14 +135,15 @@ struct RowFunction : torch::autograd::Function<RowFunction> {
     const auto input = RowInput::restored(ctx, saved[0]);
     const TensorParallel tp = kept(ctx);
     const at::Tensor grad = gather(grads[0], tp);
+    const LinearProducts products = LinearProducts::kept(ctx);
     if (WeightGradQueue* queue = deferred_weight_grads()) {
       // The bias is added to this rank's positions only, whatever the weight saw.
       if (bias.defined()) queue->push(bias, [bias, own = grads[0]] { return bias_grad(bias, own); });
-      defer_weight_grads(*queue, weight, {}, grad, input);
-      return {project(grad, weight), {}, {}, {}, {}};
+      products.defer_weight_grads(*queue, weight, {}, grad, input);
+      return {products.input_grad(grad, weight), {}, {}, {}, {}, {}};
     }
     const at::Tensor x = input();
-    return {project(grad, weight), weight_grad(grad, x), bias_grad(bias, grads[0]), {}, {}};
+    return {products.input_grad(grad, weight), products.weight_grad(grad, x), bias_grad(bias, grads[0]), {}, {}, {}};
   }
 };
 
@@ -141,28 +156,28 @@ at::Tensor data_of(const Parameter* parameter) { return parameter == nullptr ? a
 }  // namespace
 
 at::Tensor column_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                                  const TensorParallel& tp) {
-  return ColumnFunction::apply(x, weight, optional(bias), NormRecipe{}, tp);
+                                  const TensorParallel& tp, LinearQuantizer* quantizer) {
+  return ColumnFunction::apply(x, weight, optional(bias), NormRecipe{}, tp, quantizer);
 }
 
 at::Tensor column_parallel_linear(const NormOutput& x, const at::Tensor& weight, const at::Tensor& bias,
-                                  const TensorParallel& tp) {
-  return ColumnFunction::apply(x.normed, weight, optional(bias), x.recipe, tp);
+                                  const TensorParallel& tp, LinearQuantizer* quantizer) {
+  return ColumnFunction::apply(x.normed, weight, optional(bias), x.recipe, tp, quantizer);
 }
 
 at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                               const TensorParallel& tp) {
-  return RowFunction::apply(x, weight, optional(bias), RowInput{}, tp);
+                               const TensorParallel& tp, LinearQuantizer* quantizer) {
+  return RowFunction::apply(x, weight, optional(bias), RowInput{}, tp, quantizer);
 }
 
 at::Tensor row_parallel_linear(const Activated& x, const at::Tensor& weight, const at::Tensor& bias,
-                               const TensorParallel& tp) {
-  return RowFunction::apply(x.out, weight, optional(bias), RowInput{.activated = x}, tp);
+                               const TensorParallel& tp, LinearQuantizer* quantizer) {
+  return RowFunction::apply(x.out, weight, optional(bias), RowInput{.activated = x}, tp, quantizer);
 }
 
 at::Tensor row_parallel_linear(const RecomputableOutput& x, const at::Tensor& weight, const at::Tensor& bias,
-                               const TensorParallel& tp) {
-  return RowFunction::apply(x.out, weight, optional(bias), RowInput{.activated = {}, .again = x.again}, tp);
+                               const TensorParallel& tp, LinearQuantizer* quantizer) {
+  return RowFunction::apply(x.out, weight, optional(bias), RowInput{.activated = {}, .again = x.again}, tp, quantizer);
 }
 
 ColumnParallelLinear::ColumnParallelLinear(ParameterRegistry& registry, const std::string& name, LinearSize size,
@@ -172,10 +187,11 @@ ColumnParallelLinear::ColumnParallelLinear(ParameterRegistry& registry, const st
   weight_ = &registry.create(name + ".weight", shard_segments({size.out, size.in}, segments, tp.rank(), tp.size()),
                              init, true);
   bias_ = make_bias(registry, name, shard_segments({size.out}, segments, tp.rank(), tp.size()), with_bias);
+  quantizer_ = make_quantizer(registry, name, {size.in, size.out, segments, LinearSplit::kColumn, tp});
 }
 
 at::Tensor ColumnParallelLinear::operator()(const NormOutput& x) const {
-  return column_parallel_linear(x, weight_->data, data_of(bias_), tp_);
+  return column_parallel_linear(x, weight_->data, data_of(bias_), tp_, quantizer_);
 }
 
 RowParallelLinear::RowParallelLinear(ParameterRegistry& registry, const std::string& name, LinearSize size, Init init,
@@ -184,18 +200,19 @@ RowParallelLinear::RowParallelLinear(ParameterRegistry& registry, const std::str
   weight_ = &registry.create(name + ".weight", shard_dim({size.out, size.in}, 1, tp.rank(), tp.size()), init, true);
   bias_ = make_bias(registry, name, replicated({size.out}), with_bias);
   if (bias_ != nullptr) bias_->sum_grad_over_tp = tp.sharded_sequence();
+  quantizer_ = make_quantizer(registry, name, {size.in, size.out, {}, LinearSplit::kRow, tp});
 }
 
 at::Tensor RowParallelLinear::operator()(const at::Tensor& x) const {
-  return row_parallel_linear(x, weight_->data, data_of(bias_), tp_);
+  return row_parallel_linear(x, weight_->data, data_of(bias_), tp_, quantizer_);
 }
 
 at::Tensor RowParallelLinear::operator()(const Activated& x) const {
-  return row_parallel_linear(x, weight_->data, data_of(bias_), tp_);
+  return row_parallel_linear(x, weight_->data, data_of(bias_), tp_, quantizer_);
 }
 
 at::Tensor RowParallelLinear::operator()(const RecomputableOutput& x) const {
-  return row_parallel_linear(x, weight_->data, data_of(bias_), tp_);
+  return row_parallel_linear(x, weight_->data, data_of(bias_), tp_, quantizer_);
 }
 
 }  // namespace ranklab

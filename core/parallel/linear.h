@@ -24,23 +24,26 @@ struct LinearSize {
   int64_t out = 0;
 };
 
-// y = x W^T + b on this rank's output features. `weight` is any tensor [out_local, in] (a tied embedding too); bias may
+class LinearQuantizer;
+
+// y = x W^T + b on this rank's output features. `quantizer`: the layer's, of linear_quantizer.h; null: the products are
+// in the type of x. `weight` is any tensor [out_local, in] (a tied embedding too); bias may
 // be undefined. x holds all positions, or this rank's with sequence parallelism; y holds all positions.
 at::Tensor column_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                                  const TensorParallel& tp);
+                                  const TensorParallel& tp, LinearQuantizer* quantizer = nullptr);
 // The same on a norm's output, which is not kept for backward but computed again there when the norm has a recipe.
 at::Tensor column_parallel_linear(const NormOutput& x, const at::Tensor& weight, const at::Tensor& bias,
-                                  const TensorParallel& tp);
+                                  const TensorParallel& tp, LinearQuantizer* quantizer = nullptr);
 // y = sum over ranks of x W^T, + b. x [.., in_local]; y holds all positions, or this rank's with sequence parallelism.
 at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                               const TensorParallel& tp);
+                               const TensorParallel& tp, LinearQuantizer* quantizer = nullptr);
 // The same on an activation's output, which is not kept for backward but computed again there.
 at::Tensor row_parallel_linear(const Activated& x, const at::Tensor& weight, const at::Tensor& bias,
-                               const TensorParallel& tp);
+                               const TensorParallel& tp, LinearQuantizer* quantizer = nullptr);
 
 // The same on an output that is computed again in backward.
 at::Tensor row_parallel_linear(const RecomputableOutput& x, const at::Tensor& weight, const at::Tensor& bias,
-                               const TensorParallel& tp);
+                               const TensorParallel& tp, LinearQuantizer* quantizer = nullptr);
 
 class ColumnParallelLinear {
  public:
@@ -53,6 +56,7 @@ class ColumnParallelLinear {
  private:
   Parameter* weight_ = nullptr;
   Parameter* bias_ = nullptr;
+  LinearQuantizer* quantizer_ = nullptr;
   TensorParallel tp_;
 };
 
@@ -67,6 +71,7 @@ class RowParallelLinear {
  private:
   Parameter* weight_ = nullptr;
   Parameter* bias_ = nullptr;
+  LinearQuantizer* quantizer_ = nullptr;
   TensorParallel tp_;
 };
 

@@ -7,17 +7,39 @@
 #include <functional>
 
 #include "core/parallel/deferred_grads.h"
+#include "core/parallel/linear_quantizer.h"
+
+namespace torch::autograd {
+struct AutogradContext;
+}
 
 namespace ranklab {
 
-// x matrix [in, out], in the shape [.., out]. With weight.t() the forward, with weight the gradient of the input.
-at::Tensor project(const at::Tensor& x, const at::Tensor& matrix);
-// grad^T x, [out, in].
-at::Tensor weight_grad(const at::Tensor& grad, const at::Tensor& x);
+// The products of a layer: in the type of their operands, or as its quantizer says.
+class LinearProducts {
+ public:
+  // x: the layer's input, whose shape says which tokens its rows are. `quantizer` is null or outlives the products.
+  LinearProducts(LinearQuantizer* quantizer, const at::Tensor& x)
+      : quantizer_(quantizer), rows_(quantizer != nullptr ? TokenRows::of(x) : TokenRows{}) {}
+
+  at::Tensor forward(const at::Tensor& x, const at::Tensor& weight) const;        // x W^T
+  at::Tensor input_grad(const at::Tensor& grad, const at::Tensor& weight) const;  // dy W
+  at::Tensor weight_grad(const at::Tensor& grad, const at::Tensor& x) const;      // dy^T x, [out, in]
+  // Queues the weight gradient: its GEMM, and what is only computed or gathered again for it, by `input`.
+  void defer_weight_grads(WeightGradQueue& queue, const at::Tensor& weight, const at::Tensor& bias,
+                          const at::Tensor& grad, std::function<at::Tensor()> input) const;
+
+  // From forward to backward.
+  void keep(torch::autograd::AutogradContext* ctx) const;
+  static LinearProducts kept(torch::autograd::AutogradContext* ctx);
+
+ private:
+  LinearProducts() = default;
+  LinearQuantizer* quantizer_ = nullptr;
+  TokenRows rows_ = {};
+};
+
 // Sum over tokens; undefined when the layer has no bias.
 at::Tensor bias_grad(const at::Tensor& bias, const at::Tensor& grad);
-// Queues the weight gradient: its GEMM, and what is only computed or gathered again for it, by `input`.
-void defer_weight_grads(WeightGradQueue& queue, const at::Tensor& weight, const at::Tensor& bias,
-                        const at::Tensor& grad, std::function<at::Tensor()> input);
 
 }  // namespace ranklab

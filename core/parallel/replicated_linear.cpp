@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "core/parallel/linear_products.h"
+#include "core/parallel/quantizer_book.h"
 
 namespace ranklab {
 namespace {
@@ -13,9 +14,11 @@ using torch::autograd::variable_list;
 
 struct ReplicatedFunction : torch::autograd::Function<ReplicatedFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const NormRecipe& recipe) {
+                            const NormRecipe& recipe, LinearQuantizer* quantizer) {
+    const LinearProducts products(quantizer, x);
+    products.keep(ctx);
     ctx->save_for_backward({recipe.defined() ? recipe.sum : x, weight, recipe.weight, recipe.inv_rms});
-    return project(x, weight.t());
+    return products.forward(x, weight);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
@@ -24,13 +27,14 @@ struct ReplicatedFunction : torch::autograd::Function<ReplicatedFunction> {
     const auto input = [recipe = NormRecipe{saved[0], saved[2], saved[3]}, x = saved[0]] {
       return recipe.defined() ? recipe.normed() : x;
     };
+    const LinearProducts products = LinearProducts::kept(ctx);
     const at::Tensor grad = grads[0].contiguous();
-    const at::Tensor grad_x = ctx->needs_input_grad(0) ? project(grad, weight) : at::Tensor();
+    const at::Tensor grad_x = ctx->needs_input_grad(0) ? products.input_grad(grad, weight) : at::Tensor();
     if (WeightGradQueue* queue = deferred_weight_grads()) {
-      defer_weight_grads(*queue, weight, {}, grad, input);
-      return {grad_x, {}, {}};
+      products.defer_weight_grads(*queue, weight, {}, grad, input);
+      return {grad_x, {}, {}, {}};
     }
-    return {grad_x, weight_grad(grad, input()), {}};
+    return {grad_x, products.weight_grad(grad, input()), {}, {}};
   }
 };
 
@@ -40,14 +44,15 @@ ReplicatedLinear::ReplicatedLinear(ParameterRegistry& registry, const std::strin
                                    const TensorParallel& tp) {
   weight_ = &registry.create(name + ".weight", replicated({size.out, size.in}), init, true);
   weight_->sum_grad_over_tp = tp.sharded_sequence();
+  quantizer_ = make_quantizer(registry, name, {size.in, size.out, {}, LinearSplit::kReplicated, tp});
 }
 
 at::Tensor ReplicatedLinear::operator()(const at::Tensor& x) const {
-  return ReplicatedFunction::apply(x, weight_->data, NormRecipe{});
+  return ReplicatedFunction::apply(x, weight_->data, NormRecipe{}, quantizer_);
 }
 
 at::Tensor ReplicatedLinear::operator()(const NormOutput& x) const {
-  return ReplicatedFunction::apply(x.normed, weight_->data, x.recipe);
+  return ReplicatedFunction::apply(x.normed, weight_->data, x.recipe, quantizer_);
 }
 
 }  // namespace ranklab

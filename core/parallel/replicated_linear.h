@@ -25,6 +25,7 @@ class ReplicatedLinear {
 
  private:
   Parameter* weight_ = nullptr;
+  LinearQuantizer* quantizer_ = nullptr;
 };
 
 }  // namespace ranklab

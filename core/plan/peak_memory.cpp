@@ -34,13 +34,11 @@ class Gradients {
     for (const PlannedBucket& bucket : buckets) {
       buckets_ += bucket.bytes();
       (passes_through(bucket) ? passing_ : standing_) += bucket.bytes();
-      largest_bucket_ = std::max(largest_bucket_, bucket.bytes());
     }
     shared_peak_ = s_.zero_stage >= 2 ? peak_gradient_bytes(s_, buckets) : 0;
   }
 
   int64_t buckets() const { return buckets_; }
-  int64_t largest_bucket() const { return largest_bucket_; }
   // When backward has come to here; `share` of all gradients are made by then.
   int64_t now(double share, bool in_first_pass) const {
     const auto made = [share](int64_t bytes) { return static_cast<int64_t>(share * static_cast<double>(bytes)); };
@@ -68,7 +66,8 @@ class Gradients {
  private:
   bool passes_through(const PlannedBucket& bucket) const {
     const int ranks = bucket.is_expert ? s_.dims.edp : s_.dims.dp * s_.dims.cp;
-    return ranks == 1 && !(bucket.layout.sum_over_tp && s_.dims.tp > 1) && s_.num_microbatches == 1;
+    return ranks == 1 && s_.state().main_grads == s_.dtype && !(bucket.layout.sum_over_tp && s_.dims.tp > 1) &&
+           s_.num_microbatches == 1;
   }
   int64_t bytes_made(const PlannedParameter& p) const {
     const bool wide = p.part == ModulePart::kAttentionIn || p.part == ModulePart::kMlpUp || p.part == ModulePart::kHead;
@@ -77,7 +76,7 @@ class Gradients {
 
   const StepShape& s_;
   const std::vector<PlannedParameter>& parameters_;
-  int64_t buckets_ = 0, standing_ = 0, passing_ = 0, largest_bucket_ = 0, shared_peak_ = 0;
+  int64_t buckets_ = 0, standing_ = 0, passing_ = 0, shared_peak_ = 0;
 };
 
 // Whole parameters of stage 3: of the units in use and of the next one.
@@ -85,7 +84,7 @@ class Units {
  public:
   Units(const StepShape& shape, const std::vector<PlannedBucket>& buckets) : m_(shape.model) {
     for (const PlannedBucket& bucket : buckets) {
-      if (!bucket.layout.unit.empty()) bytes_[bucket.layout.unit] += bucket.bytes();
+      if (!bucket.layout.unit.empty()) bytes_[bucket.layout.unit] += bucket.parameter_bytes();
     }
   }
   int64_t layers(int64_t first, int64_t end) const {
@@ -117,6 +116,7 @@ class StepMemory {
         pp_rank_(pp_rank),
         s_(shape_of(plan)),
         parameters_(planned_parameters(s_, plan.schedule, pp_rank)),
+        types_(s_.state()),
         buckets_(planned_buckets(s_, parameters_)),
         gradients_(s_, parameters_, buckets_),
         units_(s_, buckets_),
@@ -125,13 +125,14 @@ class StepMemory {
     const OwnedShare share = largest_share(buckets_);
     owned_ = share.elements;
     for (const PlannedParameter& p : parameters_) largest_parameter_ = std::max(largest_parameter_, p.elements);
-    held_[at(MemoryCategory::kOptimizer)] = owned_ * plan.config.optimizer_bytes_per_element();
+    held_[at(MemoryCategory::kOptimizer)] = owned_ * types_.optimizer_bytes();
     for (const PlannedParameter& p : parameters_) {
       if (s_.zero_stage < 3 || s_.shards(p.is_expert) == 1)
         held_[at(MemoryCategory::kParameters)] += p.elements * s_.element_bytes();
     }
     for (const PlannedBucket& bucket : buckets_) {
-      if (s_.zero_stage == 3 && bucket.shards > 1) held_[at(MemoryCategory::kParameters)] += bucket.shard_bytes();
+      if (s_.zero_stage == 3 && bucket.shards > 1)
+        held_[at(MemoryCategory::kParameters)] += bucket.parameter_shard_bytes();
     }
   }
 
@@ -202,13 +203,14 @@ class StepMemory {
     bytes[at(MemoryCategory::kGradients)] = gradients_.now(1, false);
     const bool shared = s_.shards(false) > 1 || s_.shards(true) > 1;
     int64_t buffers = 0;
-    if (s_.zero_stage == 1 && shared) buffers = owned_ * s_.element_bytes();
-    if (plan_.config.bf16) buffers = std::max(buffers, std::min(owned_, largest_parameter_) * kBytesOfFp32);
+    if (s_.zero_stage == 1 && shared) buffers = owned_ * types_.grad_bytes();
+    buffers = std::max(buffers, std::min(owned_, largest_parameter_) * kBytesOfFp32 * types_.widened());
     if ((s_.zero_stage == 1 || s_.zero_stage == 2) && shared) {
-      const int64_t bucket = gradients_.largest_bucket();
+      int64_t bucket = 0;
+      for (const PlannedBucket& one : buckets_) bucket = std::max(bucket, one.parameter_bytes());
       buffers = std::max(buffers, bucket + bucket / std::max(s_.shards(false), 1));
     }
-    if (s_.zero_stage >= 2) bytes[at(MemoryCategory::kGradients)] = owned_ * s_.element_bytes();
+    if (s_.zero_stage >= 2) bytes[at(MemoryCategory::kGradients)] = owned_ * types_.grad_bytes();
     bytes[at(MemoryCategory::kBuffers)] = buffers;
     see(bytes);
   }
@@ -222,6 +224,7 @@ class StepMemory {
   int pp_rank_;
   StepShape s_;
   std::vector<PlannedParameter> parameters_;
+  StateTypes types_;
   std::vector<PlannedBucket> buckets_;
   Gradients gradients_;
   Units units_;

@@ -137,7 +137,7 @@ std::vector<PlannedBucket> planned_buckets(const StepShape& shape, const std::ve
       if (p.is_expert != is_expert) continue;
       items.push_back({.name = p.name,
                        .elements = p.elements,
-                       .dtype = shape.dtype,
+                       .dtype = shape.state().main_grads,
                        .sum_over_tp = p.sum_over_tp,
                        .pipeline_ranks = p.pipeline_ranks,
                        .unit = by_unit ? parameter_unit(p.name) : ""});
@@ -148,7 +148,8 @@ std::vector<PlannedBucket> planned_buckets(const StepShape& shape, const std::ve
       buckets.push_back({.layout = std::move(layout),
                          .is_expert = is_expert,
                          .axis = shape.reduced_over(is_expert),
-                         .shards = shards});
+                         .shards = shards,
+                         .parameter_bytes_each = shape.element_bytes()});
     }
   }
   std::stable_partition(buckets.begin(), buckets.end(),

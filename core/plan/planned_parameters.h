@@ -35,10 +35,13 @@ struct PlannedBucket {
   bool is_expert = false;
   Axis axis = Axis::kDp;  // whose group reduces it, and shares it out
   int shards = 1;
+  int64_t parameter_bytes_each = 4;  // of an element; the layout's are those of gradients
 
   int64_t elements() const { return layout.elements; }
-  int64_t bytes() const { return layout.bytes(); }
+  int64_t bytes() const { return layout.bytes(); }  // of gradients
   int64_t shard_bytes() const { return bytes() / shards; }
+  int64_t parameter_bytes() const { return elements() * parameter_bytes_each; }
+  int64_t parameter_shard_bytes() const { return parameter_bytes() / shards; }
 };
 
 // As GradReducer fills them (core/parallel/bucket_layout.h), those of dense parameters, of experts, and last the one

@@ -9,10 +9,13 @@ RankMemory rank_memory(const RunPlan& plan, int pp_rank) {
   const StepShape shape = shape_of(plan);
   RankMemory out{.pp_rank = pp_rank, .activations = estimate_activations(shape, plan.schedule, pp_rank)};
   const std::vector<PlannedParameter> parameters = planned_parameters(shape, plan.schedule, pp_rank);
-  for (const PlannedParameter& parameter : parameters) out.parameters += parameter.elements * shape.element_bytes();
+  const StateTypes types = shape.state();
+  int64_t elements = 0;
+  for (const PlannedParameter& parameter : parameters) elements += parameter.elements;
+  out.parameters = elements * types.param_bytes();
   const std::vector<PlannedBucket> buckets = planned_buckets(shape, parameters);
-  out.gradients = shape.zero_stage >= 2 ? peak_gradient_bytes(shape, buckets) : out.parameters;
-  out.optimizer = largest_share(buckets).elements * plan.config.optimizer_bytes_per_element();
+  out.gradients = shape.zero_stage >= 2 ? peak_gradient_bytes(shape, buckets) : elements * types.grad_bytes();
+  out.optimizer = largest_share(buckets).elements * types.optimizer_bytes();
   return out;
 }
 

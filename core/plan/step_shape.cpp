@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/runtime/loss_scale_choice.h"
 #include "core/runtime/recompute_choice.h"
 
 namespace ranklab {
@@ -19,6 +20,8 @@ StepShape shape_of(const RunPlan& plan) {
                   .zero_stage = plan.zero_stage,
                   .clips = c.clip_grad > 0,
                   .optimizer = c.optimizer,
+                  .states = state_types(plan),
+                  .loss_scaled = loss_scale_rule(c).has_value(),
                   .chain_length = plan.schedule.chain_length,
                   .stage_layers = plan.stage_layers,
                   .moe_dispatcher = c.moe_dispatcher,

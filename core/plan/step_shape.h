@@ -3,12 +3,14 @@
 // Sizes are those of one rank: a tensor-parallel shard, a stage of the pipeline. Torch-free. Thread rule: immutable.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/comm/device_mesh.h"
 #include "core/model/model_config.h"
 #include "core/model/recompute_policy.h"
+#include "core/runtime/state_types.h"
 #include "core/runtime/train_config.h"
 
 namespace ranklab {
@@ -25,6 +27,8 @@ struct StepShape {
   int zero_stage = 0;  // RunPlan::zero_stage
   bool clips = true;   // the gradient norm is above the limit, so that gradients are scaled
   OptimizerKind optimizer = OptimizerKind::kAdamW;
+  std::optional<StateTypes> states = {};   // unset: the usual ones of `dtype`
+  bool loss_scaled = false;                // gradients are looked through for overflows, and divided
   int chain_length = 0;                    // stages that a microbatch walks; 0: one a pipeline rank
   std::vector<int64_t> stage_layers = {};  // of each stage of a chain; empty: even, the first ones take the rest
   std::string moe_dispatcher = "alltoall";
@@ -32,6 +36,9 @@ struct StepShape {
   int ep_in_node = 0;  // members of an ep group that share a rank's node; 0: all (place_experts fills it)
 
   int64_t element_bytes() const { return size_bytes(dtype); }
+  StateTypes state() const {
+    return states.value_or(usual_state_types(dtype, optimizer == OptimizerKind::kAdamW ? 2 : 0));
+  }
   bool sharded_sequence() const { return sequence_parallel && dims.tp > 1; }
   int64_t tokens() const { return micro_batch_size * model.seq_length / dims.cp; }  // of a microbatch, all tp positions
   int64_t local_tokens() const { return sharded_sequence() ? tokens() / dims.tp : tokens(); }

@@ -57,7 +57,7 @@ class BucketWalk {
   void gather() {
     if (shape_.zero_stage == 3) return;  // whoever uses them gathers
     for (const PlannedBucket& bucket : buckets_) {
-      if (bucket.shards > 1) visitor_.wait(visitor_.post(bucket.axis, Verb::kAllGather, bucket.bytes()));
+      if (bucket.shards > 1) visitor_.wait(visitor_.post(bucket.axis, Verb::kAllGather, bucket.parameter_bytes()));
     }
   }
   const std::vector<PlannedBucket>& buckets() const { return buckets_; }
@@ -138,18 +138,24 @@ class RankWalk {
  private:
   void update() {
     const OwnedShare share = largest_share(buckets_.buckets());
-    const auto bytes = static_cast<double>(share.elements * s_.element_bytes());
+    const StateTypes types = s_.state();
+    const auto bytes = static_cast<double>(share.elements * types.grad_bytes());
+    if (s_.loss_scaled) look_for_overflows(bytes, static_cast<int>(share.pieces));
     v_.compute(0, bytes, static_cast<int>(share.pieces));
     norm();
-    if (s_.clips) v_.compute(0, 2 * bytes, 1);
-    const bool adamw = s_.optimizer == OptimizerKind::kAdamW;
-    if (s_.element_bytes() == 2) {  // core/optim/param_groups.cpp: fp32 masters
-      v_.compute(0, (adamw ? 28.0 : 12.0) * static_cast<double>(share.elements), adamw ? 4 : 2);
-    } else {
-      v_.compute(0, (adamw ? 7 : 3) * bytes, adamw ? 4 : 2);
-    }
+    const bool divided_on_the_way = s_.loss_scaled && types.grad_bytes() == 2;  // by the update
+    if ((s_.clips || s_.loss_scaled) && !divided_on_the_way) v_.compute(0, 2 * bytes, 1);
+    const auto kernels = s_.optimizer == OptimizerKind::kAdamW ? 4 : 2;
+    v_.compute(0, static_cast<double>(share.elements * types.update_bytes()), kernels);
     buckets_.gather();
     if (s_.model.moe.enabled()) share_expert_loads();
+  }
+
+  // core/optim/grad_clip.h: any_overflow()
+  void look_for_overflows(double bytes, int pieces) {
+    constexpr int64_t kFlagBytes = 4;
+    v_.compute(0, bytes, pieces);
+    if (s_.dims.world > 1) v_.wait(v_.post(Axis::kWorld, Verb::kAllReduce, kFlagBytes));
   }
 
   void norm() {
@@ -211,7 +217,7 @@ class RankWalk {
     std::map<std::vector<int>, int64_t> bytes;
     for (const PlannedParameter& parameter : parameters_) {
       if (parameter.pipeline_ranks.empty()) continue;
-      bytes[parameter.pipeline_ranks] += parameter.elements * s_.element_bytes() / s_.shards(parameter.is_expert);
+      bytes[parameter.pipeline_ranks] += parameter.elements * s_.state().grad_bytes() / s_.shards(parameter.is_expert);
     }
     for (const auto& [holders, together] : bytes) {
       for (const int holder : holders) {

@@ -48,15 +48,16 @@ int shard_of(const RunPlan& plan, const PlannedBucket& bucket, int global_rank) 
 }
 
 ZeroMapRank holdings(const RunPlan& plan, const std::vector<PlannedBucket>& buckets, int global_rank) {
+  const StateTypes types = state_types(plan);
   ZeroMapRank out{.dp_rank = coordinate(plan, Axis::kDp, global_rank)};
   for (const PlannedBucket& bucket : buckets) {
     for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, shard_of(plan, bucket, global_rank))) {
       out.elements += piece.elements();
-      out.optimizer_bytes += piece.elements() * plan.config.optimizer_bytes_per_element();
+      out.optimizer_bytes += piece.elements() * types.optimizer_bytes();
     }
     out.gradient_bytes += plan.zero_stage >= 2 ? bucket.shard_bytes() : bucket.bytes();
-    const int64_t padding = bucket.layout.padding() * bucket.layout.element_bytes;
-    out.parameter_bytes += plan.zero_stage == 3 ? bucket.shard_bytes() : bucket.bytes() - padding;
+    const int64_t padding = bucket.layout.padding() * types.param_bytes();
+    out.parameter_bytes += plan.zero_stage == 3 ? bucket.parameter_shard_bytes() : bucket.parameter_bytes() - padding;
   }
   return out;
 }

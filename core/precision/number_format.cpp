@@ -59,15 +59,17 @@ uint8_t beyond(const NumberFormat& f, Overflow overflow) {
   return nan_code(f);
 }
 
-// The nearest power of two, ties to the even exponent code.
+// The nearest power of two; ties go up, since of the significands 1 and 2 the latter is even.
 uint8_t encode_scale(const NumberFormat& f, float x, Overflow overflow) {
   if (!(x >= 0)) return nan_code(f);
   if (std::isinf(x)) return overflow == Overflow::kSaturate ? static_cast<uint8_t>(top_exponent(f) - 1) : nan_code(f);
   if (x == 0) return 0;
   int exponent = std::ilogb(x);
   const double share = std::ldexp(static_cast<double>(x), -exponent);  // 1 to 2
-  if (share > 1.5 || (share == 1.5 && (exponent + f.bias) % 2 != 0)) ++exponent;
-  return static_cast<uint8_t>(std::clamp(exponent + f.bias, 0, top_exponent(f) - 1));
+  if (share >= 1.5) ++exponent;
+  const int code = std::max(exponent + f.bias, 0), last = top_exponent(f) - 1;
+  if (code > last && overflow == Overflow::kPropagate) return nan_code(f);
+  return static_cast<uint8_t>(std::min(code, last));
 }
 
 }  // namespace

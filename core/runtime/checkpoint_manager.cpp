@@ -70,10 +70,7 @@ class RunCheckpoints : public CheckpointManager {
     settle(context.ctx);
     if (choice_.checkpoint) {
       const Restored restored = restore(*choice_.checkpoint, context, config_.finetune);
-      if (restored.missing_moments > 0 && context.ctx.global_rank() == 0) {
-        choice_.text += "; it has no optimizer states for " + std::to_string(restored.missing_moments) +
-                        " tensors, which begin at zero";
-      }
+      if (context.ctx.global_rank() == 0) choice_.text += notes_of(restored);
     }
     context.data.seek(start_.first_step, start_.first_sample);
     return start_.first_step;
@@ -99,6 +96,15 @@ class RunCheckpoints : public CheckpointManager {
   }
 
  private:
+  static std::string notes_of(const Restored& restored) {
+    std::string text;
+    if (restored.missing_moments > 0)
+      text += "; it has no optimizer states for " + std::to_string(restored.missing_moments) +
+              " tensors, which begin at zero";
+    for (const std::string& change : restored.converted) text += "; " + change;
+    return text;
+  }
+
   // Processes other than rank 0's learn what it chose; the first rank of each makes what its ranks share.
   void settle(RankContext& ctx) {
     if (local_ranks_ < ctx.world_size()) start_ = from_rank_zero(ctx);
@@ -138,6 +144,11 @@ class RunCheckpoints : public CheckpointManager {
         .consumed_samples = start_.first_sample + (done - start_.first_step) * config_.global_batch_size};
     describe_run(context.plan, data_, manifest);
     if (std::isfinite(context.loss)) manifest.metrics["loss"] = context.loss;
+    if (const LossScaler* scaler = context.optimizer.loss_scaler()) {
+      manifest.loss_scale = {{"scale", scaler->state().scale},
+                             {"clean_steps", static_cast<double>(scaler->state().clean_steps)},
+                             {"skipped_steps", static_cast<double>(scaler->state().skipped_steps)}};
+    }
     return manifest;
   }
 

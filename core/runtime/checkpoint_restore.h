@@ -3,6 +3,7 @@
 // of its masters and gathers what its peers own. Cost: reads what this rank holds of the model. Thread rule: every rank
 // calls it, on its own thread; the checkpoint is shared.
 #pragma once
+#include <set>
 #include <string>
 
 #include "core/checkpoint/checkpoint.h"
@@ -12,9 +13,12 @@ namespace ranklab {
 
 struct Restored {
   int64_t missing_moments = 0;  // tensors that the checkpoint has not: they begin at zero
+  // What was kept in another type and is rounded or widened: "exp_avg BF16 to F32".
+  std::set<std::string> converted = {};
 };
 
-// Collective. `weights_only`: moments stay at zero, updates at 0. Throws kBadFile naming the tensor.
+// Collective. `weights_only`: moments stay at zero, updates at 0, the loss scale at its start. Throws kBadFile naming
+// the tensor.
 Restored restore(const Checkpoint& checkpoint, StepContext& context, bool weights_only);
 
 }  // namespace ranklab

@@ -2,7 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include <array>
 #include <map>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/sim/memory_scope.h"
@@ -10,6 +12,12 @@
 
 namespace ranklab {
 namespace {
+
+constexpr std::array<std::pair<at::ScalarType, TensorType>, 5> kTypes = {{{at::kFloat, TensorType::kF32},
+                                                                          {at::kDouble, TensorType::kF64},
+                                                                          {at::kBFloat16, TensorType::kBF16},
+                                                                          {at::kHalf, TensorType::kF16},
+                                                                          {at::kLong, TensorType::kI64}}};
 
 // Which of the ranks that hold the same elements writes them.
 class Writers {
@@ -60,19 +68,20 @@ SlicePartition slice_partition(const Partition& partition) {
 }
 
 TensorType tensor_type(at::ScalarType type) {
-  switch (type) {
-    case at::kFloat:
-      return TensorType::kF32;
-    case at::kDouble:
-      return TensorType::kF64;
-    case at::kLong:
-      return TensorType::kI64;
-    default:
-      throw Error(ErrorKind::kInternal, {.where = "checkpoint",
-                                         .what = "a state of a type that checkpoints do not hold",
-                                         .got = at::toString(type),
-                                         .want = "fp32, fp64 or int64"});
+  for (const auto& [scalar, stored] : kTypes) {
+    if (scalar == type) return stored;
   }
+  throw Error(ErrorKind::kInternal, {.where = "checkpoint",
+                                     .what = "a state of a type that checkpoints do not hold",
+                                     .got = at::toString(type),
+                                     .want = "fp32, fp64, bf16, fp16 or int64"});
+}
+
+std::optional<at::ScalarType> scalar_type(TensorType type) {
+  for (const auto& [scalar, stored] : kTypes) {
+    if (stored == type) return scalar;
+  }
+  return std::nullopt;
 }
 
 RankSnapshot take_snapshot(StepContext& context) {

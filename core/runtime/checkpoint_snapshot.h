@@ -6,6 +6,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <vector>
 
 #include "core/checkpoint/checkpoint_writer.h"
@@ -23,6 +24,7 @@ RankSnapshot take_snapshot(StepContext& context);
 
 // As the torch-free files of a checkpoint have them.
 SlicePartition slice_partition(const Partition& partition);
-TensorType tensor_type(at::ScalarType type);  // throws kInternal for one that no checkpoint holds
+TensorType tensor_type(at::ScalarType type);                 // throws kInternal for one that no checkpoint holds
+std::optional<at::ScalarType> scalar_type(TensorType type);  // nothing for such a one
 
 }  // namespace ranklab

@@ -13,6 +13,7 @@
 #include "core/comm/rank_context.h"
 #include "core/comm/world.h"
 #include "core/model/causal_lm.h"
+#include "core/optim/loss_scaler.h"
 #include "core/parallel/grad_pass.h"
 #include "core/runtime/hooks.h"
 #include "core/runtime/train_config.h"
@@ -55,7 +56,7 @@ class DataProvider {
 struct OwnedState {
   const Parameter* parameter = nullptr;                     // the whole one, as the model has it
   int64_t begin = 0, end = 0;                               // of its local elements, row-major
-  at::Tensor weight;                                        // fp32 (fp64): the parameter's data, or the master of it
+  at::Tensor weight;                                        // the parameter's data, or the master of it
   std::vector<std::pair<std::string, at::Tensor>> moments;  // "exp_avg", "exp_avg_sq"; none: not kept
 };
 
@@ -72,7 +73,11 @@ class RankOptimizer {
   // Around each backward, or part of one, of a microbatch in one of the rank's stages.
   virtual void begin_pass(const GradPass& pass) = 0;
   virtual void end_pass() = 0;
-  virtual double finish_step(double lr) = 0;  // reduce, clip, update, clear; returns the norm before clipping
+  // Reduces, clips, updates, clears; returns the norm before clipping. With a loss scale gradients are divided by it
+  // before, and nothing is updated when one of any rank is infinite or NaN: then the norm is infinite.
+  virtual double finish_step(double lr) = 0;
+  // Whose scale the loss is multiplied with before backward; null: with 1.
+  virtual LossScaler* loss_scaler() { return nullptr; }
 };
 
 class OptimizerRuntime {
@@ -86,6 +91,10 @@ struct StepOutput {
   double loss_sum = 0;  // over this rank's tokens
   int64_t tokens = 0;
   double mtp_loss_sum = 0;  // of the modules that predict further tokens, without weight
+  // With a loss scale, else 0: that of this step, whether its update was left out, and how many were so far.
+  double loss_scale = 0;
+  bool skipped = false;
+  int64_t skipped_steps = 0;
   ModelReport report = {};
 };
 

@@ -143,5 +143,7 @@ void add_experts(std::vector<ConfigField>& rows);
 // Of what a run holds in memory and keeps in files: core/runtime/config_state_fields.cpp.
 void add_memory(std::vector<ConfigField>& rows);
 void add_checkpoints(std::vector<ConfigField>& rows);
+// Of number formats: core/runtime/config_precision_fields.cpp.
+void add_precision(std::vector<ConfigField>& rows);
 
 }  // namespace ranklab::fields

@@ -169,6 +169,7 @@ std::vector<ConfigField> make_fields() {
   add_experts(rows);
   add_parallel(rows);
   add_training(rows);
+  add_precision(rows);
   add_memory(rows);
   add_checkpoints(rows);
   add_data(rows);

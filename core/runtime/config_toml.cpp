@@ -8,6 +8,7 @@
 #include "core/base/small_file.h"
 #include "core/base/text.h"
 #include "core/base/toml.h"
+#include "core/base/toml_string.h"
 #include "core/runtime/config_fields.h"
 
 namespace ranklab {
@@ -82,21 +83,6 @@ std::string value_text(const ConfigField& field, const toml::node& node, const s
                                             .fix = nearest.empty() ? "remove it; ranklab config schema lists every key"
                                                                    : "did you mean " + quote(nearest.substr(dot + 1)) +
                                                                          " in [" + nearest.substr(0, dot) + "]?"});
-}
-
-std::string toml_string(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += std::string("\\") + c;
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += strprintf("\\u%04X", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out + "\"";
 }
 
 std::string toml_value(const ConfigField& field, const std::string& value) {

@@ -12,13 +12,19 @@
 #include "core/runtime/pipeline_schedule.h"
 #include "core/runtime/provide.h"
 #include "core/runtime/recompute_choice.h"
+#include "core/runtime/scalar_type.h"
+#include "core/runtime/state_types.h"
 
 namespace ranklab {
 namespace {
 
-at::ScalarType scalar_type(DType dtype) {
-  if (dtype == DType::kBFloat16) return at::kBFloat16;
-  return dtype == DType::kFloat64 ? at::kDouble : at::kFloat;
+QuantizationSettings quantization_settings(const RunPlan& plan) {
+  const PrecisionConfig& p = plan.config.precision;
+  return {.policy = plan.precision,
+          .amax_history_len = p.amax_history_len,
+          .amax_most_recent = p.amax_compute_algo == "most_recent",
+          .stats_interval = p.stats_interval,
+          .dispatch = plan.precision ? plan.precision->recipe().dispatch : TensorPrecision{}};
 }
 
 class TransformerProvider : public ModelProvider {
@@ -31,6 +37,7 @@ class TransformerProvider : public ModelProvider {
                                    .dtype = dtype,
                                    .moe_dispatcher = plan.config.moe_dispatcher,
                                    .recompute = recompute_policy(plan.config),
+                                   .quantization = quantization_settings(plan),
                                    .stages = stages_of(plan, ctx.coordinate(Axis::kPp))});
     for (Parameter* parameter : model->registry().parameters()) {
       std::vector<int> holders = pipeline_holders(plan, parameter->name);
@@ -131,16 +138,21 @@ class TextDataProvider : public DataProvider {
 
 std::unique_ptr<Optimizer> make_optimizer(std::vector<Parameter*> parameters, const RunPlan& plan) {
   const TrainConfig& c = plan.config;
+  const StateTypes types = state_types(plan);
   if (c.optimizer == OptimizerKind::kSgd) {
-    return make_sgd(
-        std::move(parameters),
-        {.momentum = c.sgd_momentum, .weight_decay = c.weight_decay, .cpu_offload = c.optimizer_cpu_offload});
+    return make_sgd(std::move(parameters), {.momentum = c.sgd_momentum,
+                                            .weight_decay = c.weight_decay,
+                                            .cpu_offload = c.optimizer_cpu_offload,
+                                            .masters = types.has_masters()});
   }
   return make_adamw(std::move(parameters), {.beta1 = c.adam_beta1,
                                             .beta2 = c.adam_beta2,
                                             .epsilon = c.adam_eps,
                                             .weight_decay = c.weight_decay,
-                                            .cpu_offload = c.optimizer_cpu_offload});
+                                            .cpu_offload = c.optimizer_cpu_offload,
+                                            .masters = types.has_masters(),
+                                            .exp_avg_type = scalar_type(types.exp_avg),
+                                            .exp_avg_sq_type = scalar_type(types.exp_avg_sq)});
 }
 
 class PipelineSelector : public ScheduleSelector {

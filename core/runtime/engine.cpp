@@ -137,7 +137,10 @@ class RuntimeEngine::RankLoop {
     const int64_t step = context.step;
     begin_step(step);
     if (leads()) each_hook([&](Hook& hook) { hook.on_step_begin(step); });
-    const double lr = lr_schedule(plan_.config).at(step);
+    LossScaler* const scaler = optimizer_->loss_scaler();
+    // Steps without an update do not move the schedule on (Megatron's rule).
+    const double lr = lr_schedule(plan_.config).at(step - (scaler ? scaler->skipped_steps() : 0));
+    const double scale = scaler ? scaler->scale() : 0;
     StepOutput output;
     double norm = 0;
     {
@@ -147,6 +150,11 @@ class RuntimeEngine::RankLoop {
       memory_->record();
       observe_loss(output);
       norm = optimizer_->finish_step(lr);
+      if (scaler) {
+        output.loss_scale = scale;
+        output.skipped = scaler->overflowed();
+        output.skipped_steps = scaler->skipped_steps();
+      }
       output.report = model_->end_step();
       output.mtp_loss_sum = model_->take_mtp_loss_sum();
       memory_->record();
@@ -154,6 +162,7 @@ class RuntimeEngine::RankLoop {
     const bool stop_asked = leads() && engine_.stop_ && engine_.stop_();
     const MetricReducer::Outcome outcome = metrics_.reduce(step, output, norm, lr, stop_asked);
     record_counter("loss", outcome.metrics.loss);
+    if (scaler) record_counter("loss scale", scale);
     if (plan_.config.model.mtp_num_layers > 0) record_counter("mtp_loss", outcome.metrics.mtp_loss);
     if (plan_.config.model.moe.enabled()) {
       record_counter("moe/max_over_mean", outcome.metrics.moe_max_over_mean);

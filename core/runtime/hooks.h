@@ -22,6 +22,11 @@ struct StepMetrics {
   double moe_z_loss = 0;
   double moe_max_over_mean = 0;  // load of the busiest expert of the worst layer
   double moe_dropped_fraction = 0;
+  // With a loss scale, else 0: that of this step, whether its update was left out (a gradient overflowed; grad_norm is
+  // infinite), and how many were so far.
+  double loss_scale = 0;
+  bool skipped = false;
+  int64_t skipped_steps = 0;
   double step_wall_ms = 0;
   double tokens_per_s = 0;           // real tokens per second of wall time
   double virtual_step_ms = 0;        // on the hardware profile; 0 without virtual time

@@ -11,12 +11,12 @@
 namespace ranklab {
 namespace {
 
-at::ScalarType scalar_type(const Checkpoint& checkpoint, const std::string& name) {
+at::ScalarType type_of(const Checkpoint& checkpoint, const std::string& name) {
   const TensorType type = checkpoint.tensor(name).type;
-  if (type == TensorType::kF32) return at::kFloat;
-  if (type == TensorType::kF64) return at::kDouble;
+  const std::optional<at::ScalarType> scalar = scalar_type(type);
+  if (scalar && is_float(type)) return *scalar;
   refuse_checkpoint_file(checkpoint.folder(), "tensor " + quote(name) + " is of a type that weights have not",
-                         std::string(ranklab::name(type)), "F32 or F64");
+                         std::string(ranklab::name(type)), "F64, F32, BF16 or F16");
 }
 
 void read_into(const Checkpoint& checkpoint, const std::string& name, const std::vector<int64_t>& shape,
@@ -25,7 +25,7 @@ void read_into(const Checkpoint& checkpoint, const std::string& name, const std:
   if (stored.shape != shape)
     refuse_checkpoint_file(checkpoint.folder(), "tensor " + quote(name) + " is not the model's",
                            shape_text(stored.shape), shape_text(shape));
-  at::Tensor values = at::empty(to.sizes(), at::TensorOptions().dtype(scalar_type(checkpoint, name)));
+  at::Tensor values = at::empty(to.sizes(), at::TensorOptions().dtype(type_of(checkpoint, name)));
   checkpoint.read(name, {.partition = partition, .begin = 0, .end = to.numel()},
                   {static_cast<std::byte*>(values.mutable_data_ptr()), values.nbytes()});
   to.copy_(values);

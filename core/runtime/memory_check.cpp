@@ -6,6 +6,7 @@
 #include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/model/module_table.h"
+#include "core/runtime/state_types.h"
 
 namespace ranklab {
 namespace {
@@ -21,13 +22,11 @@ int64_t holders(const RunPlan& plan, const ModuleRow& row) {
 
 int64_t fixed_bytes(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
-  const int64_t element = c.element_bytes();
-  int64_t copies = 2;  // parameters, gradients
-  if (c.optimizer == OptimizerKind::kAdamW) copies += 2;
-  if (c.optimizer == OptimizerKind::kSgd && c.sgd_momentum > 0) copies += 1;
+  const StateTypes types = state_types(plan);
+  const int64_t each = types.param_bytes() + types.grad_bytes() + types.optimizer_bytes();
   int64_t parameters = 0;
   for (const ModuleRow& row : module_table(c.model)) parameters += row.parameters() * holders(plan, row);
-  return parameters * element * copies * plan.schedule.num_chains();
+  return parameters * each * plan.schedule.num_chains();
 }
 
 void check_memory(const RunPlan& plan, int64_t available_bytes) {

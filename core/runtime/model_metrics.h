@@ -1,4 +1,4 @@
-// The numbers of a step that only some models have, by the names under which logs keep them: empty for the others. What
+// The numbers of a step that only some runs have, by the names under which logs keep them: empty for the others. What
 // the log and TensorBoard both write. Torch-free. Thread rule: pure.
 #pragma once
 #include <utility>
@@ -16,6 +16,10 @@ inline std::vector<std::pair<const char*, double>> model_metrics(const StepMetri
     out.emplace_back("moe_dropped_fraction", m.moe_dropped_fraction);
     out.emplace_back("moe_aux_loss", m.moe_aux_loss);
     out.emplace_back("moe_z_loss", m.moe_z_loss);
+  }
+  if (m.loss_scale > 0) {
+    out.emplace_back("loss_scale", m.loss_scale);
+    out.emplace_back("skipped_steps", static_cast<double>(m.skipped_steps));
   }
   return out;
 }

@@ -230,7 +230,9 @@ class PipelineSchedule : public ScheduleStrategy {
 
   StepOutput run_step(StepContext& c) override {
     std::vector<Batch> batches = load(c, schedule_, [&](int64_t i) { return c.data.train_batch(c.step, i); });
-    const double loss_scale = 1.0 / static_cast<double>(global_tokens(c, batches));
+    const LossScaler* scaler = c.optimizer.loss_scaler();
+    const double scale = scaler ? scaler->scale() : 1.0;
+    const double loss_scale = scale * (1.0 / static_cast<double>(global_tokens(c, batches)));
     for (Batch& batch : batches) batch.loss_scale = loss_scale;
     StepOutput output;
     output.tokens = tokens_here(c, schedule_, batches);

@@ -1,10 +1,16 @@
 // Gradients accumulated over microbatches, summed in buckets over dp (those of experts over edp) and over the pipeline
 // ranks that share a parameter, clipped; then an Optimizer's update. With a ZeRO stage the sums, the norm and the
-// update are of the pieces that this rank owns, and the others' updated pieces are gathered.
+// update are of the pieces that this rank owns, and the others' updated pieces are gathered. Under a loss scale
+// gradients are divided by it together with clipping: where they are in 16 bits, when the update widens them.
+#include <limits>
+
 #include "core/optim/grad_clip.h"
 #include "core/parallel/grad_reducer.h"
 #include "core/parallel/shared_grads.h"
+#include "core/runtime/loss_scale_choice.h"
 #include "core/runtime/provide.h"
+#include "core/runtime/scalar_type.h"
+#include "core/runtime/state_types.h"
 #include "core/trace/stepper_state.h"
 #include "core/trace/zero_event.h"
 
@@ -16,7 +22,7 @@ class ReducedOptimizer : public RankOptimizer {
   ReducedOptimizer(CausalLm& model, RankContext& ctx, const RunPlan& plan, const MakeOptimizer& make)
       : ctx_(ctx),
         stage_(plan.zero_stage),
-        optimizer_bytes_(plan.config.optimizer_bytes_per_element()),
+        types_(state_types(plan)),
         parameters_(model.registry().parameters()),
         clip_grad_(plan.config.clip_grad),
         dense_(sharing(Axis::kDp, Axis::kDpShard, Axis::kDpReplica)),
@@ -29,6 +35,7 @@ class ReducedOptimizer : public RankOptimizer {
         owned_(owned()),
         shared_(owned_, ctx.comm(Axis::kPp)),
         optimizer_(make(owned_, plan)),
+        scaler_(make_scaler(plan)),
         num_chains_(plan.schedule.num_chains()) {
     for (int stage = 0; stage < model.num_stages(); ++stage) {
       stages_.push_back({of_kind(model.stage_parameters(stage), false), 0});
@@ -74,25 +81,45 @@ class ReducedOptimizer : public RankOptimizer {
     expert_reducer_.gather_parameters();
   }
 
+  LossScaler* loss_scaler() override { return scaler_ ? &*scaler_ : nullptr; }
+
   double finish_step(double lr) override {
     reducer_.finish();
     expert_reducer_.finish();
     shared_.sum();
-    const double norm = clip_grad_norm(owned_, ctx_, clip_grad_, pieces());
+    const double scale = scaler_ ? scaler_->scale() : 1;
+    if (scaler_) scaler_->update(any_overflow(owned_, ctx_));
+    const bool skips = scaler_ && scaler_->overflowed();
+    const double norm = skips ? std::numeric_limits<double>::infinity() : grad_norm(owned_, ctx_, pieces()) / scale;
     if (ctx_.tracer().has_stepper()) {
       const int64_t now_ns = ctx_.clock().now_ns();
       ctx_.tracer().observe("grad_norm", norm, now_ns);
       ctx_.tracer().at_boundary({.kind = BoundaryKind::kSpan, .name = "optimizer", .virtual_ns = now_ns});
     }
-    optimizer_->step(lr);
+    if (!skips) update(lr, clip_factor(norm, clip_grad_) / scale);
     optimizer_->zero_grad();
-    reducer_.gather_parameters();
-    expert_reducer_.gather_parameters();
+    if (!skips) {
+      reducer_.gather_parameters();
+      expert_reducer_.gather_parameters();
+    }
     if (units_) units_->check_all_away();
     return norm;
   }
 
  private:
+  static std::optional<LossScaler> make_scaler(const RunPlan& plan) {
+    const std::optional<LossScaleRule> rule = loss_scale_rule(plan.config);
+    return rule ? std::optional<LossScaler>(*rule) : std::nullopt;
+  }
+
+  // Scaled gradients in 16 bits may be too small for their type once they are divided.
+  void update(double lr, double factor) {
+    const bool narrow = types_.grad_bytes() == 2;
+    if (scaler_ && narrow && optimizer_->step_scaled(lr, factor)) return;
+    scale_grads(owned_, factor);
+    optimizer_->step(lr);
+  }
+
   static std::vector<Parameter*> of_kind(std::vector<Parameter*> parameters, bool expert) {
     std::erase_if(parameters, [&](const Parameter* parameter) { return parameter->is_expert != expert; });
     return parameters;
@@ -116,6 +143,7 @@ class ReducedOptimizer : public RankOptimizer {
             .accumulation = plan.config.accumulation == Accumulation::kPairwise ? GradAccumulation::kPairwise
                                                                                 : GradAccumulation::kSequential,
             .sharding = sharing.shares ? static_cast<GradSharding>(plan.zero_stage) : GradSharding::kNone,
+            .grad_type = scalar_type(types_.main_grads),
             .replicas = sharing.replicas,
             .watch = [this](ZeroState state, const std::string& bucket) { note(state, bucket); }};
   }
@@ -135,9 +163,15 @@ class ReducedOptimizer : public RankOptimizer {
     if (!ctx_.tracer().enabled()) return;
     for (const GradReducer* reducer : {&reducer_, &expert_reducer_}) {
       for (const GradReducer::BucketInfo& b : reducer->buckets()) {
-        const std::vector<int64_t> numbers = {
-            b.elements,      b.padding, b.shards, b.shard, b.element_bytes, stage_, reducer == &expert_reducer_,
-            optimizer_bytes_};
+        const std::vector<int64_t> numbers = {b.elements,
+                                              b.padding,
+                                              b.shards,
+                                              b.shard,
+                                              b.element_bytes,
+                                              stage_,
+                                              reducer == &expert_reducer_,
+                                              types_.optimizer_bytes(),
+                                              b.grad_bytes};
         ctx_.tracer().record(instant(std::string(kZeroBucketEvent) + b.label), {numbers.begin(), numbers.end()});
       }
     }
@@ -170,8 +204,8 @@ class ReducedOptimizer : public RankOptimizer {
   }
 
   RankContext& ctx_;
-  int stage_;                // of ZeRO
-  int64_t optimizer_bytes_;  // of an element
+  int stage_;  // of ZeRO
+  StateTypes types_;
   std::vector<Parameter*> parameters_;
   double clip_grad_;
   Sharing dense_, experts_;
@@ -181,6 +215,7 @@ class ReducedOptimizer : public RankOptimizer {
   std::vector<Parameter*> owned_;
   SharedGrads shared_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::optional<LossScaler> scaler_;
   std::vector<GradStage> stages_, expert_stages_;
   int num_chains_;
 };

@@ -6,9 +6,13 @@
 #include "core/model/model_config.h"
 #include "core/pipeline/overlap.h"
 #include "core/pipeline/verify.h"
+#include "core/runtime/loss_scale_choice.h"
 #include "core/runtime/pipeline_layout.h"
+#include "core/runtime/precision_choice.h"
+#include "core/runtime/quantization_split.h"
 #include "core/runtime/recompute_choice.h"
 #include "core/runtime/sharding.h"
+#include "core/runtime/state_types.h"
 #include "core/runtime/train_config.h"
 
 namespace ranklab {
@@ -147,12 +151,6 @@ void fill_batch(RunPlan& plan) {
 
 }  // namespace
 
-int64_t TrainConfig::optimizer_bytes_per_element() const {
-  const int64_t wide = bf16 ? 4 : element_bytes();
-  const int64_t moments = optimizer == OptimizerKind::kAdamW ? 2 : (sgd_momentum != 0 ? 1 : 0);
-  return moments * wide + (bf16 ? wide : 0);
-}
-
 RunPlan resolve(const TrainConfig& asked) {
   TrainConfig config = asked;
   RANKLAB_CHECK(config.lr_warmup_iters >= -1, ErrorKind::kInvalidArgument, .where = "config",
@@ -161,6 +159,7 @@ RunPlan resolve(const TrainConfig& asked) {
   if (config.lr_warmup_iters < 0) config.lr_warmup_iters = config.train_iters / 10;
   check_numbers(config);
   check_checkpoints(config);
+  settle_precision(config);
   RANKLAB_CHECK(!config.bf16 || config.params_dtype == "fp32", ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--bf16 and --params-dtype ask for different types",
                 .got = "--bf16, --params-dtype " + config.params_dtype, .want = "one of them",
@@ -192,7 +191,11 @@ RunPlan resolve(const TrainConfig& asked) {
   RANKLAB_CHECK(!config.optimizer_cpu_offload || config.backend == "cuda", ErrorKind::kInvalidArgument,
                 .where = "config", .what = "--optimizer-cpu-offload moves optimizer states out of a GPU's memory",
                 .got = "--backend " + config.backend, .want = "--backend cuda", .fix = "leave it out");
+  plan.precision = precision_policy(plan);
+  state_types(plan);                                                 // refuses types that make no sense
+  if (const auto rule = loss_scale_rule(config)) LossScaler{*rule};  // and such scales
   fill_batch(plan);
+  check_quantization_split(plan);
   fill_pipeline(plan);
   check_recompute(plan);
   constexpr int64_t kGpuBucketBytes = 25 << 20, kSimBucketBytes = 1 << 20;

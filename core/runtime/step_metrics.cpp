@@ -71,6 +71,9 @@ MetricReducer::Outcome MetricReducer::reduce(int64_t step, const StepOutput& out
   m.lr = lr;
   m.tokens = static_cast<int64_t>(sums.tokens);
   m.mtp_loss = sums.mtp_loss / sums.tokens;
+  m.loss_scale = output.loss_scale;
+  m.skipped = output.skipped;
+  m.skipped_steps = output.skipped_steps;
   m.moe_aux_loss = output.report.aux_loss_sum / sums.tokens;
   m.moe_z_loss = output.report.z_loss_sum / sums.tokens;
   m.moe_max_over_mean = output.report.max_over_mean_load;
@@ -92,7 +95,7 @@ MetricReducer::Outcome MetricReducer::reduce(int64_t step, const StepOutput& out
   last_virtual_ns_ = sums.latest_ns;
   last_exposed_ns_ = sums.exposed_ns;
   last_peer_wait_ns_ = sums.peer_wait_ns;
-  RANKLAB_CHECK(std::isfinite(m.loss) && std::isfinite(grad_norm), ErrorKind::kNumeric,
+  RANKLAB_CHECK(std::isfinite(m.loss) && (std::isfinite(grad_norm) || m.skipped), ErrorKind::kNumeric,
                 .where = "step " + std::to_string(step), .what = "training diverged",
                 .got = strprintf("loss %g, gradient norm %g", m.loss, grad_norm), .want = "finite numbers",
                 .fix = "lower --lr, lengthen --lr-warmup-iters, or lower --clip-grad");

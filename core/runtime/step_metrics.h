@@ -15,8 +15,8 @@ class MetricReducer {
     StepMetrics metrics;
     bool stop = false;
   };
-  // Collective. `stop` counts only on global rank 0. Throws kNumeric naming the step when the loss or the norm is not
-  // finite.
+  // Collective. `stop` counts only on global rank 0. Throws kNumeric naming the step when the loss is not finite, or
+  // the norm of a step that is not skipped.
   Outcome reduce(int64_t step, const StepOutput& output, double grad_norm, double lr, bool stop);
   // Collective: mean loss over every rank's tokens.
   double mean_loss(const StepOutput& output);

@@ -11,9 +11,12 @@
 #include "core/comm/device_mesh.h"
 #include "core/model/model_config.h"
 #include "core/pipeline/schedule.h"
+#include "core/runtime/precision_config.h"
 #include "core/sim/hardware_profile.h"
 
 namespace ranklab {
+
+class PrecisionPolicy;  // core/precision/precision_policy.h
 
 enum class OptimizerKind { kAdamW, kSgd };
 enum class LrDecay { kConstant, kCosine };
@@ -46,7 +49,8 @@ struct TrainConfig {
   Accumulation accumulation = Accumulation::kSequential;
   uint64_t seed = 1234;
   std::string params_dtype = "fp32";  // fp32 | fp64
-  bool bf16 = false;                  // bf16 parameters, activations and gradients; fp32 master weights and moments
+  bool bf16 = false;                  // bf16 parameters and activations; fp32 master weights and moments
+  PrecisionConfig precision;
 
   // Optimizer.
   OptimizerKind optimizer = OptimizerKind::kAdamW;
@@ -118,11 +122,10 @@ struct TrainConfig {
   // Of parameters, activations and gradients.
   DType element_dtype() const {
     if (bf16) return DType::kBFloat16;
+    if (precision.fp16) return DType::kFloat16;
     return params_dtype == "fp64" ? DType::kFloat64 : DType::kFloat32;
   }
   int64_t element_bytes() const { return size_bytes(element_dtype()); }
-  // What the optimizer keeps of an element: moments, and an fp32 master of one in 16 bits.
-  int64_t optimizer_bytes_per_element() const;
 };
 
 // A checked configuration and what follows from it. Immutable.
@@ -138,6 +141,7 @@ struct RunPlan {
   int zero_stage =
       0;  // 1: optimizer states are shared out over dp (of experts edp), 2: gradients, too, 3: parameters, too
   HardwareProfile profile;
+  std::shared_ptr<const PrecisionPolicy> precision = nullptr;  // null: every product in the type of the parameters
 
   int dp() const { return mesh.size(Axis::kDp); }
   int64_t tokens_per_step() const { return config.global_batch_size * config.model.seq_length; }

@@ -9,7 +9,8 @@
 namespace ranklab {
 
 // Array: elements with padding, padding, ranks that share it out or would (stage 0), this rank's part, bytes of an
-// element, ZeRO stage, 1 for experts, bytes of an element's optimizer states. At the begin of each traced step.
+// element, ZeRO stage, 1 for experts, bytes of an element's optimizer states and of its gradient. At the begin of each
+// traced step.
 constexpr std::string_view kZeroBucketEvent = "zero bucket ";
 
 enum class ZeroState { kPartial, kReduced, kUpdated, kGathering, kGathered, kFreed };

@@ -34,6 +34,17 @@ TEST(RandomStream, AShardDrawsTheWholeTensorsNumbers) {
   }
 }
 
+TEST(RandomStream, ManyWordsAreThoseOfEachElement) {
+  const RandomStream stream(77, RandomPurpose::kTest, "words");
+  for (const uint64_t first : {uint64_t{0}, uint64_t{3}, uint64_t{0xfffffffeu} * 4 + 1, ~uint64_t{0} - 30}) {
+    for (const size_t count : {0u, 1u, 5u, 31u, 32u, 33u, 200u}) {
+      std::vector<uint32_t> words(count);
+      stream.fill_bits(first, words);
+      for (size_t i = 0; i < count; ++i) ASSERT_EQ(words[i], stream.bits(first + i)) << first << " + " << i;
+    }
+  }
+}
+
 TEST(RandomStream, SeedPurposeNameAndStepEachChangeTheNumbers) {
   const RandomStream base(1, RandomPurpose::kInit, "w", 0);
   EXPECT_NE(base.bits(5), RandomStream(2, RandomPurpose::kInit, "w", 0).bits(5));

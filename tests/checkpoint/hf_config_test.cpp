@@ -121,6 +121,8 @@ TEST(HfConfig, WhatRanklabHasNotIsRefusedByItsName) {
       {llama, "architectures", Json::array(), "'architectures'"},
       {mixtral, "sliding_window", 4096, "'sliding_window'"},
       {mixtral, "num_experts_per_tok", 1, "--moe-router-topk"},
+      {mixtral, "num_local_experts", 0, "'num_local_experts'"},
+      {deepseek, "n_routed_experts", 0, "'n_routed_experts'"},
       {deepseek, "scoring_func", "softmax", "'scoring_func'"},
       {deepseek, "attention_bias", true, "'attention_bias'"},
       {deepseek, "rms_norm_eps", 1e-5, "--norm-epsilon"},

@@ -18,6 +18,8 @@
 #include "viz/model/memory_table.h"
 #include "viz/model/mesh_table.h"
 #include "viz/model/op_table.h"
+#include "viz/model/precision_table.h"
+#include "viz/model/requantize.h"
 #include "viz/model/svg.h"
 #include "viz/model/text_timeline.h"
 #include "viz/model/trace_diff.h"
@@ -57,6 +59,15 @@ void look_at(const TraceStore& store, const Window& window) {
     require(std::isfinite(load.measures.cv) && load.measures.max <= load.measures.sum);
   expert_text(experts);
   for (const int layer : experts.layers) load_history(experts, layer);
+  const PrecisionTable precision = precision_table(store);
+  for (const TensorSeries& tensor : precision.tensors) {
+    for (const TensorSample& sample : tensor.samples) {
+      require(sample.underflow_share() <= 1 && sample.saturated_share() <= 1);
+      for (const FormatRange& format : format_ranges())
+        require(requantize(sample, format, ScaleChoice::kAmax).underflow_share <= 1 + 1e-9);
+    }
+  }
+  precision_text(precision, window.step);
   const std::vector<CommCall> calls = comm_calls(store, window);
   std::vector<uint32_t> order;
   sort_calls(calls, CommColumn::kBusbw, false, order);

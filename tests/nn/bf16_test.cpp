@@ -9,7 +9,7 @@
 #include "core/nn/attention.h"
 #include "core/nn/norm.h"
 #include "core/nn/rope.h"
-#include "core/nn/row_kernels_bf16.h"
+#include "core/nn/row_kernels_16bit.h"
 #include "tests/golden/golden.h"
 
 namespace ranklab {
@@ -23,18 +23,18 @@ at::Tensor rounded(at::IntArrayRef shape, double salt, double scale = 1.0) {
 
 TEST(Bf16, WidensAndRoundsAsTheTensorLibraryDoes) {
   for (uint32_t bits = 0; bits < (1u << 16); ++bits) {
-    const float wide = kernels::widen({static_cast<uint16_t>(bits)});
+    const float wide = kernels::widen(kernels::Bf16{static_cast<uint16_t>(bits)});
     EXPECT_EQ(std::bit_cast<uint32_t>(wide), bits << 16);
     if (wide != wide) continue;
-    EXPECT_EQ(kernels::narrow(wide).bits, bits);
+    EXPECT_EQ(kernels::narrow<kernels::Bf16>(wide).bits, bits);
     // Between this number and the next: below the middle, the middle, above it.
     for (const uint32_t low : {0x7fffu, 0x8000u, 0x8001u}) {
       const auto between = std::bit_cast<float>((bits << 16) | low);
       const c10::BFloat16 want(between);
-      EXPECT_TRUE(between != between || kernels::narrow(between).bits == want.x) << between;
+      EXPECT_TRUE(between != between || kernels::narrow<kernels::Bf16>(between).bits == want.x) << between;
     }
   }
-  const float nan = kernels::widen(kernels::narrow(std::numeric_limits<float>::quiet_NaN()));
+  const float nan = kernels::widen(kernels::narrow<kernels::Bf16>(std::numeric_limits<float>::quiet_NaN()));
   EXPECT_NE(nan, nan);
 }
 

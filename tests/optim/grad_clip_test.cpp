@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <limits>
 #include <mutex>
 
 #include "core/base/error.h"
@@ -73,6 +74,23 @@ TEST(ClipGradNorm, AMissingGradientIsNamed) {
     s.registry.find("w")->data.mutable_grad().reset();
     EXPECT_THROW(clip_grad_norm(s.registry.parameters(), context, 1.0), Error);
   });
+}
+
+// Of a gradient that one rank alone has, also of a parameter whose norm another rank speaks for.
+TEST(Overflow, OfAnyRankIsSeenByAll) {
+  for (const float value : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    for (const at::ScalarType type : {at::kHalf, at::kBFloat16, at::kFloat}) {
+      for (const int victim : {-1, 0, 3}) {
+        run_ranks(dims_of(2, 2), [&](RankContext& context) {
+          ParameterRegistry registry(1, type, at::kCPU);
+          Parameter& p = registry.create("n", replicated({6}), {}, false);
+          p.data.mutable_grad() = at::full({6}, 60000.0, type);
+          if (context.global_rank() == victim) p.data.mutable_grad()[4] = value;
+          EXPECT_EQ(any_overflow(registry.parameters(), context), victim >= 0);
+        });
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ std::vector<Case> cases() {
           {"reduce_scatter_to_sp", [](auto& x, auto& tp) { return reduce_scatter_to_sp(x, tp); }, false, false},
           {"scatter_to_sp", [](auto& x, auto& tp) { return scatter_to_sp(x, tp); }, true, false},
           {"gather_replicated", [](auto& x, auto& tp) { return gather_replicated(x, tp); }, false, true},
-          {"exchange_rows", [](auto& x, auto& tp) { return exchange_rows(x, tp, {}, {}, kDispatchExchange); }, false,
-           false}};
+          {"exchange_rows", [](auto& x, auto& tp) { return exchange_rows(x, tp, {}, {}, dispatch_exchange({})); },
+           false, false}};
 }
 
 double over_ranks(at::Tensor value, bool replicated, Communicator& tp) {
@@ -82,7 +82,7 @@ TEST(AutogradCollectives, UnevenAllToAllRoutesGradientsBack) {
     std::vector<int64_t> recv{r, 1 + r, 0};
     const int64_t rows = send[0] + send[1] + send[2];
     const at::Tensor x = (wave({rows, 2}, 0.5) + static_cast<double>(r)).requires_grad_(true);
-    const at::Tensor y = exchange_rows(x, group, send, recv, kDispatchExchange);
+    const at::Tensor y = exchange_rows(x, group, send, recv, dispatch_exchange({}));
     ASSERT_EQ(y.size(0), recv[0] + recv[1] + recv[2]);
     torch::autograd::backward({y}, {y.detach() * 2.0});
     EXPECT_TRUE(at::equal(x.grad(), x.detach() * 2.0));

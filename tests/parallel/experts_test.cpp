@@ -119,6 +119,8 @@ struct Products {
   std::vector<at::Tensor> grad_weights;
 };
 
+constexpr auto grouped = [](const auto&... of) { return grouped_linear(of...); };
+
 template <typename Linear>
 Products run(const Linear& linear, const std::vector<int64_t>& counts, bool deferred) {
   int64_t rows = 0;
@@ -144,7 +146,7 @@ TEST(GroupedLinear, EqualsALinearPerExpertAlsoWithoutTokensAndDeferred) {
   const std::vector<int64_t> counts = {4, 0, 7, 1};
   const Products want = run(grouped_linear_reference, counts, false);
   for (const bool deferred : {false, true}) {
-    const Products got = run(grouped_linear, counts, deferred);
+    const Products got = run(grouped, counts, deferred);
     EXPECT_LT((got.out - want.out).abs().max().item<double>(), 1e-14);
     EXPECT_LT((got.grad_rows - want.grad_rows).abs().max().item<double>(), 1e-14);
     for (size_t e = 0; e < counts.size(); ++e) {

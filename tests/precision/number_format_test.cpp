@@ -99,8 +99,10 @@ TEST(NumberFormat, E8m0IsPowersOfTwo) {
     EXPECT_EQ(encode(f, value), code);
   }
   EXPECT_TRUE(std::isnan(decode(f, 255)));
-  EXPECT_EQ(encode(f, 3.0f), 127 + 1 + 0) << "halfway between 2 and 4, to the even code";
-  EXPECT_EQ(encode(f, 1.5f), 128) << "halfway between 1 and 2, to the even code";
+  EXPECT_EQ(encode(f, 3.0f), 129) << "halfway between 2 and 4: up";
+  EXPECT_EQ(encode(f, 1.5f), 128) << "halfway between 1 and 2: up";
+  EXPECT_EQ(encode(f, 3.4e38f), 254);
+  EXPECT_EQ(encode(f, 3.4e38f, Overflow::kPropagate), 255) << "beyond the largest";
   EXPECT_EQ(encode(f, 1.4f), 127);
   EXPECT_EQ(encode(f, -1.0f), 255);
   EXPECT_EQ(encode(f, kInfinity), 254);

@@ -19,10 +19,11 @@ std::vector<int64_t> token_counts(Communicator& ep, const at::Tensor& tokens_TH)
 
 class AllGatherTrip : public ExpertTrip {
  public:
-  AllGatherTrip(Communicator& ep, const at::Tensor& tokens_TH, const Routing& routing)
+  AllGatherTrip(Communicator& ep, const TensorPrecision& wire, const at::Tensor& tokens_TH, const Routing& routing)
       : ep_(ep),
         rank_rows_(token_counts(ep, tokens_TH)),
-        own_(unpack_tokens(gather_rows(pack_tokens(tokens_TH, routing), ep, rank_rows_, kDispatchExchange),
+        own_(unpack_tokens(gather_rows(pack_tokens(tokens_TH, routing), ep, rank_rows_,
+                                       dispatch_exchange({wire, tokens_TH.size(1)})),
                            routing.experts_TK.size(1)),
              routing.num_experts / ep.size() * ep.rank(), routing.num_experts / ep.size()) {
     counts_ = own_.counts();
@@ -41,13 +42,14 @@ class AllGatherTrip : public ExpertTrip {
 
 class AllGatherDispatcher : public TokenDispatcher {
  public:
-  explicit AllGatherDispatcher(const DispatcherPlace& place) : ep_(*place.ep) {}
+  explicit AllGatherDispatcher(const DispatcherPlace& place) : ep_(*place.ep), wire_(place.wire) {}
   std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing) override {
-    return std::make_unique<AllGatherTrip>(ep_, tokens_TH, routing);
+    return std::make_unique<AllGatherTrip>(ep_, wire_, tokens_TH, routing);
   }
 
  private:
   Communicator& ep_;
+  TensorPrecision wire_;
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ int64_t sum(const std::vector<int64_t>& counts, size_t begin, size_t length) {
 
 class AllToAllTrip : public ExpertTrip {
  public:
-  AllToAllTrip(Communicator& ep, const at::Tensor& tokens_TH, const Routing& routing)
+  AllToAllTrip(Communicator& ep, const TensorPrecision& wire, const at::Tensor& tokens_TH, const Routing& routing)
       : ep_(ep), routing_(routing), order_(order_by_expert(routing)) {
     const size_t own = static_cast<size_t>(routing.num_experts / ep.size());
     const size_t first = own * static_cast<size_t>(ep.rank());
@@ -35,7 +35,8 @@ class AllToAllTrip : public ExpertTrip {
       for (size_t expert = 0; expert < own; ++expert) counts_[expert] += counts[expert];
     }
     const at::Tensor token_M = order_.flat_M.floor_divide(routing.experts_TK.size(1));
-    rows_NH_ = exchange_rows(tokens_TH.index_select(0, token_M), ep_, send_rows_, recv_rows_, kDispatchExchange);
+    rows_NH_ = exchange_rows(tokens_TH.index_select(0, token_M), ep_, send_rows_, recv_rows_,
+                             dispatch_exchange({wire, tokens_TH.size(1)}));
     if (ep_.size() == 1) return;
     by_expert_N_ = expert_major(arriving, tokens_TH.options());
     rows_NH_ = rows_NH_.index_select(0, by_expert_N_);
@@ -57,13 +58,14 @@ class AllToAllTrip : public ExpertTrip {
 
 class AllToAllDispatcher : public TokenDispatcher {
  public:
-  explicit AllToAllDispatcher(const DispatcherPlace& place) : ep_(*place.ep) {}
+  explicit AllToAllDispatcher(const DispatcherPlace& place) : ep_(*place.ep), wire_(place.wire) {}
   std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing) override {
-    return std::make_unique<AllToAllTrip>(ep_, tokens_TH, routing);
+    return std::make_unique<AllToAllTrip>(ep_, wire_, tokens_TH, routing);
   }
 
  private:
   Communicator& ep_;
+  TensorPrecision wire_;
 };
 
 }  // namespace

@@ -17,7 +17,8 @@ namespace {
 
 class DedupTrip : public ExpertTrip {
  public:
-  DedupTrip(Communicator& ep, const NodeHops& hops, const at::Tensor& tokens_TH, const Routing& routing)
+  DedupTrip(Communicator& ep, const NodeHops& hops, const TensorPrecision& wire, const at::Tensor& tokens_TH,
+            const Routing& routing)
       : ep_(ep), hops_(hops), own_experts_(routing.num_experts / ep.size()), slots_(routing.experts_TK.size(1)) {
     const Carrier carrier = [&ep](const at::Tensor& rows, const std::vector<int64_t>& sent,
                                   std::vector<int64_t>& received,
@@ -29,12 +30,12 @@ class DedupTrip : public ExpertTrip {
     if (hops_.spreads_in_node()) to_ranks = onward(experts, owners(), ep.size());
     const std::vector<TokenSpread> spreads = share_spreads(to_nodes, to_ranks);
     if (hops_.crosses_nodes()) {
-      packed = to_nodes_.go(packed, experts, to_nodes, hops_.first(ep.rank(), spreads), carrier);
+      packed = to_nodes_.go(packed, experts, to_nodes, hops_.first(ep.rank(), spreads), wire, carrier);
       experts = unpack_tokens(packed, slots_).experts_NK;
       if (hops_.spreads_in_node()) to_ranks = onward(experts, ranks_of_node(), ep.size());
     }
     if (hops_.spreads_in_node())
-      packed = to_ranks_.go(packed, experts, to_ranks, hops_.second(ep.rank(), spreads), carrier);
+      packed = to_ranks_.go(packed, experts, to_ranks, hops_.second(ep.rank(), spreads), wire, carrier);
     own_.emplace(unpack_tokens(packed, slots_), own_experts_ * ep.rank(), own_experts_);
     counts_ = own_->counts();
     rows_NH_ = own_->rows();
@@ -87,14 +88,15 @@ class DedupTrip : public ExpertTrip {
 class DedupDispatcher : public TokenDispatcher {
  public:
   explicit DedupDispatcher(const DispatcherPlace& place)
-      : ep_(*place.ep), hops_(place.ep->group(), place.gpus_per_node) {}
+      : ep_(*place.ep), hops_(place.ep->group(), place.gpus_per_node), wire_(place.wire) {}
   std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing) override {
-    return std::make_unique<DedupTrip>(ep_, hops_, tokens_TH, routing);
+    return std::make_unique<DedupTrip>(ep_, hops_, wire_, tokens_TH, routing);
   }
 
  private:
   Communicator& ep_;
   NodeHops hops_;
+  TensorPrecision wire_;
 };
 
 }  // namespace

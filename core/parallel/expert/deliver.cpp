@@ -84,7 +84,9 @@ struct Deliver : torch::autograd::Function<Deliver> {
     // The memory outlives the graph, which lives within one step.
     ctx->saved_data["memory"] = reinterpret_cast<int64_t>(&memory);
     ctx->saved_data["backward"] = static_cast<int64_t>(purpose.backward);
-    at::Tensor arrived = deliver(rows, memory, sent, *received, purpose.forward);
+    const WireFormat& wire = purpose.wire;
+    at::Tensor arrived = deliver(wire.packs() ? to_wire(rows, wire) : rows, memory, sent, *received, purpose.forward);
+    if (wire.packs()) arrived = from_wire(arrived, wire, rows.size(1), rows.scalar_type());
     ctx->saved_data["received"] = *received;
     return arrived;
   }

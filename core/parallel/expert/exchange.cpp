@@ -49,6 +49,13 @@ at::Tensor reduce_scatter(Communicator& group, const at::Tensor& x, const std::v
       [&] { return group.reduce_scatter_async(x, ReduceOp::kSum, rows); });
 }
 
+// Rows through a call that carries them in few bits, if asked.
+template <typename Call>
+at::Tensor packed(const at::Tensor& rows, const WireFormat& wire, const Call& call) {
+  if (!wire.packs()) return call(rows);
+  return from_wire(call(to_wire(rows, wire)), wire, rows.size(1), rows.scalar_type());
+}
+
 struct Exchange : torch::autograd::Function<Exchange> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& group,
                             const std::vector<int64_t>& send_rows, const std::vector<int64_t>& recv_rows,
@@ -56,7 +63,9 @@ struct Exchange : torch::autograd::Function<Exchange> {
     keep(ctx, group, purpose);
     ctx->saved_data["send"] = send_rows;
     ctx->saved_data["recv"] = recv_rows;
-    return all_to_all(group, x, send_rows, recv_rows, purpose.forward);
+    return packed(x, purpose.wire, [&](const at::Tensor& rows) {
+      return all_to_all(group, rows, send_rows, recv_rows, purpose.forward);
+    });
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     auto grad = all_to_all(kept(ctx), grads[0], ctx->saved_data["recv"].toIntVector(),
@@ -72,7 +81,7 @@ struct RowsOfAll : torch::autograd::Function<RowsOfAll<kThere, kBack>> {
                             const std::vector<int64_t>& rows, ExchangePurpose purpose) {
     keep(ctx, group, purpose);
     ctx->saved_data["rows"] = rows;
-    return kThere(group, x, rows, purpose.forward);
+    return packed(x, purpose.wire, [&](const at::Tensor& sent) { return kThere(group, sent, rows, purpose.forward); });
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const std::vector<int64_t> rows = ctx->saved_data["rows"].toIntVector();

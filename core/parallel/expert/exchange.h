@@ -7,15 +7,19 @@
 #include <vector>
 
 #include "core/comm/communicator.h"
+#include "core/parallel/expert/wire_rows.h"
 
 namespace ranklab {
 
 struct ExchangePurpose {
   Purpose forward = Purpose::kDispatch;
   Purpose backward = Purpose::kDispatchGrad;
+  WireFormat wire = {};  // of the forward
 };
-constexpr ExchangePurpose kDispatchExchange{Purpose::kDispatch, Purpose::kDispatchGrad};
-constexpr ExchangePurpose kCombineExchange{Purpose::kCombine, Purpose::kCombineGrad};
+inline const ExchangePurpose kCombineExchange{Purpose::kCombine, Purpose::kCombineGrad, {}};
+inline ExchangePurpose dispatch_exchange(const WireFormat& wire) {
+  return {Purpose::kDispatch, Purpose::kDispatchGrad, wire};
+}
 
 // Rows per group rank, sent and received (both empty: equal parts); backward sends the gradients the other way.
 at::Tensor exchange_rows(const at::Tensor& x, Communicator& group, const std::vector<int64_t>& send_rows,

@@ -2,9 +2,11 @@
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
+#include <torch/custom_class.h>
 
 #include "core/nn/gemm.h"
 #include "core/parallel/deferred_grads.h"
+#include "core/parallel/linear_quantizer.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"
@@ -15,13 +17,18 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Two of the three products of N rows: what reads or writes every expert's weight, and all rows on both sides.
-CostScope product_cost(const at::Tensor& rows, int64_t out, const at::TensorList& weights) {
+// Any of the three products of N rows: reads or writes every expert's weight, and all rows on both sides. Quantized,
+// the operands are read, written and read again in few bits on the way.
+CostScope product_cost(const at::Tensor& rows, int64_t out, const at::TensorList& weights,
+                       const std::vector<LinearQuantizer*>& quantizers) {
+  constexpr double kBitsPerByte = 8;
   const auto n = static_cast<double>(rows.size(0)), in = static_cast<double>(rows.size(1));
-  const auto o = static_cast<double>(out);
-  const double bytes =
-      static_cast<double>(rows.itemsize()) * (n * (in + o) + in * o * static_cast<double>(weights.size()));
-  return {2 * n * in * o, bytes, dtype_of(rows.scalar_type())};
+  const auto o = static_cast<double>(out), item = static_cast<double>(rows.itemsize());
+  const double operands = n * in + in * o * static_cast<double>(weights.size());
+  double bytes = item * (operands + n * o);
+  const bool low = !quantizers.empty() && quantizers[0]->precision().weight.quantized();
+  if (low) bytes += 2 * operands * quantizers[0]->precision().weight.format->bits() / kBitsPerByte;
+  return {2 * n * in * o, bytes, low ? DType::kFloat8 : dtype_of(rows.scalar_type())};
 }
 
 template <typename Product>
@@ -42,11 +49,17 @@ at::Tensor ends_of(const std::vector<int64_t>& counts, const at::Device& device)
   return at::tensor(ends, at::kInt).to(device);
 }
 
+std::vector<at::Tensor> transposed(at::TensorList weights) {
+  std::vector<at::Tensor> out;
+  for (const at::Tensor& weight : weights) out.push_back(weight.t());
+  return out;
+}
+
 // rows [N, I] with the matrices [I, O] of their experts.
 at::Tensor products(const at::Tensor& rows, const std::vector<int64_t>& counts,
                     const std::vector<at::Tensor>& matrices) {
   const int64_t out = matrices[0].size(1);
-  const CostScope cost = product_cost(rows, out, matrices);
+  const CostScope cost = product_cost(rows, out, matrices, {});
   if (has_grouped_kernel(rows)) return at::_grouped_mm(rows, at::stack(matrices), ends_of(counts, rows.device()));
   at::Tensor result = at::empty({rows.size(0), out}, rows.options());
   for_each_expert(counts, [&](size_t expert, int64_t begin, int64_t count) {
@@ -55,20 +68,53 @@ at::Tensor products(const at::Tensor& rows, const std::vector<int64_t>& counts,
   return result;
 }
 
-std::vector<at::Tensor> transposed(at::TensorList weights) {
-  std::vector<at::Tensor> out;
-  for (const at::Tensor& weight : weights) out.push_back(weight.t());
-  return out;
-}
+// The same for experts that may be quantized.
+struct ExpertProducts {
+  std::vector<LinearQuantizer*> quantizers;  // empty: none is
+  TokenPlace place = token_place();
+
+  TokenRows rows() const { return {place, 0}; }
+
+  at::Tensor forward(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,
+                     const std::vector<at::Tensor>& weights) const {
+    if (quantizers.empty()) return products(rows_NI, counts, transposed(weights));
+    const CostScope cost = product_cost(rows_NI, weights[0].size(0), weights, quantizers);
+    return by_expert(rows_NI, counts, weights[0].size(0), [&](size_t expert, const at::Tensor& own) {
+      return quantizers[expert]->forward(own, weights[expert], rows());
+    });
+  }
+  at::Tensor input_grad(const at::Tensor& grad, const std::vector<int64_t>& counts,
+                        const std::vector<at::Tensor>& weights) const {
+    if (quantizers.empty()) return products(grad, counts, weights);
+    const CostScope cost = product_cost(grad, weights[0].size(1), weights, quantizers);
+    return by_expert(grad, counts, weights[0].size(1), [&](size_t expert, const at::Tensor& own) {
+      return quantizers[expert]->input_grad(own, weights[expert], rows());
+    });
+  }
+  at::Tensor weight_grad(size_t expert, const at::Tensor& grad, const at::Tensor& own) const {
+    return quantizers.empty() ? gemm(grad.t(), own) : quantizers[expert]->weight_grad(grad, own, rows());
+  }
+
+ private:
+  template <typename Product>
+  static at::Tensor by_expert(const at::Tensor& rows, const std::vector<int64_t>& counts, int64_t width,
+                              const Product& product) {
+    at::Tensor result = at::empty({rows.size(0), width}, rows.options());
+    for_each_expert(counts, [&](size_t expert, int64_t begin, int64_t count) {
+      result.narrow(0, begin, count).copy_(product(expert, rows.narrow(0, begin, count)));
+    });
+    return result;
+  }
+};
 
 // grad^T rows of each expert [O, I].
 std::vector<at::Tensor> weight_grads(const at::Tensor& grad, const at::Tensor& rows, const std::vector<int64_t>& counts,
-                                     const std::vector<at::Tensor>& weights) {
+                                     const std::vector<at::Tensor>& weights, const ExpertProducts& products) {
   const MemoryScope memory(MemoryCategory::kGradients);
-  const CostScope cost = product_cost(rows, grad.size(1), weights);
+  const CostScope cost = product_cost(rows, grad.size(1), weights, products.quantizers);
   std::vector<at::Tensor> out(weights.size());
   for_each_expert(counts, [&](size_t expert, int64_t begin, int64_t count) {
-    out[expert] = gemm(grad.narrow(0, begin, count).t(), rows.narrow(0, begin, count));
+    out[expert] = products.weight_grad(expert, grad.narrow(0, begin, count), rows.narrow(0, begin, count));
   });
   for (size_t expert = 0; expert < out.size(); ++expert) {
     if (!out[expert].defined()) out[expert] = at::zeros_like(weights[expert]);
@@ -76,14 +122,21 @@ std::vector<at::Tensor> weight_grads(const at::Tensor& grad, const at::Tensor& r
   return out;
 }
 
+struct Kept : torch::CustomClassHolder {
+  ExpertProducts products;
+};
+
 struct GroupedLinear : torch::autograd::Function<GroupedLinear> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& rows, at::TensorList weights,
-                            const std::vector<int64_t>& counts) {
+                            const std::vector<int64_t>& counts, const std::vector<LinearQuantizer*>& quantizers) {
     variable_list saved = {rows};
     saved.insert(saved.end(), weights.begin(), weights.end());
     ctx->save_for_backward(saved);
     ctx->saved_data["counts"] = counts;
-    return products(rows, counts, transposed(weights));
+    auto products = c10::make_intrusive<Kept>();
+    products->products.quantizers = quantizers;
+    ctx->saved_data["products"] = c10::IValue::make_capsule(products);
+    return products->products.forward(rows, counts, weights.vec());
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
@@ -92,16 +145,18 @@ struct GroupedLinear : torch::autograd::Function<GroupedLinear> {
     const at::Tensor grad = grads[0].contiguous();
     const at::Tensor& rows = saved[0];
     const std::vector<at::Tensor> weights(saved.begin() + 1, saved.end());
-    variable_list out(1 + weights.size() + 1);
-    if (ctx->needs_input_grad(0)) out[0] = products(grad, counts, weights);
+    const auto kept = ctx->saved_data["products"].toCapsule();
+    const ExpertProducts& products = static_cast<Kept&>(*kept).products;
+    variable_list out(1 + weights.size() + 2);
+    if (ctx->needs_input_grad(0)) out[0] = products.input_grad(grad, counts, weights);
     if (WeightGradQueue* queue = deferred_weight_grads()) {
-      queue->push([grad, rows, counts, weights] {
-        std::vector<at::Tensor> made = weight_grads(grad, rows, counts, weights);
+      queue->push([grad, rows, counts, weights, products] {
+        std::vector<at::Tensor> made = weight_grads(grad, rows, counts, weights, products);
         for (size_t i = 0; i < made.size(); ++i) accumulate_grad(weights[i], std::move(made[i]));
       });
       return out;
     }
-    std::vector<at::Tensor> made = weight_grads(grad, rows, counts, weights);
+    std::vector<at::Tensor> made = weight_grads(grad, rows, counts, weights, products);
     std::move(made.begin(), made.end(), out.begin() + 1);
     return out;
   }
@@ -110,8 +165,8 @@ struct GroupedLinear : torch::autograd::Function<GroupedLinear> {
 }  // namespace
 
 at::Tensor grouped_linear(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,
-                          const std::vector<at::Tensor>& weights_OI) {
-  return GroupedLinear::apply(rows_NI, at::TensorList(weights_OI), counts);
+                          const std::vector<at::Tensor>& weights_OI, const std::vector<LinearQuantizer*>& quantizers) {
+  return GroupedLinear::apply(rows_NI, at::TensorList(weights_OI), counts, quantizers);
 }
 
 at::Tensor grouped_linear_reference(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,

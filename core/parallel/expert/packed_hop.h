@@ -30,7 +30,7 @@ class PackedHop {
   // packed [N, H + 2 K], whose experts [N, K] go `plan`'s way -> what arrives. Only the experts of the place where a
   // row goes stay named. `received`: rows from each place, or empty when the carrier finds out.
   at::Tensor go(const at::Tensor& packed, const at::Tensor& experts_NK, Onward plan, std::vector<int64_t> received,
-                Carrier carrier);
+                const TensorPrecision& wire, Carrier carrier);
   // [arrived, H] -> [N, H]: added up for each row that left. The tensor itself when go() was not called.
   at::Tensor come_back(const at::Tensor& sums);
 

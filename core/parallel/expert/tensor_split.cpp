@@ -19,7 +19,7 @@ EtpTokens::EtpTokens(Communicator& etp, const at::Tensor& rows_NH, const std::ve
     for (size_t expert = 0; expert < counts_.size(); ++expert) counts_[expert] += of_rank[expert];
   }
   by_expert_ = expert_major(all, rows_NH.options());
-  rows_ = gather_rows(rows_NH, etp_, rank_rows_, kDispatchExchange).index_select(0, by_expert_);
+  rows_ = gather_rows(rows_NH, etp_, rank_rows_, dispatch_exchange({})).index_select(0, by_expert_);
 }
 
 at::Tensor EtpTokens::own_outputs(const at::Tensor& partial_outputs) const {

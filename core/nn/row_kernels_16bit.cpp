@@ -1,4 +1,4 @@
-#include "core/nn/row_kernels_bf16.h"
+#include "core/nn/row_kernels_16bit.h"
 
 #include <algorithm>
 #include <vector>
@@ -9,14 +9,17 @@ namespace {
 // Rows that go through the fp32 loops together: as many as their weight gradient's blocks (row_kernels.cpp).
 constexpr int64_t kBlockRows = 32;
 
-void widen_all(const Bf16* from, float* to, int64_t count) {
+template <typename T>
+void widen_all(const T* from, float* to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[i] = widen(from[i]);
 }
-void narrow_all(const float* from, Bf16* to, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) to[i] = narrow(from[i]);
+template <typename T>
+void narrow_all(const float* from, T* to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) narrow(from[i], to[i]);
 }
 
-std::vector<float> widened(const Bf16* from, int64_t count) {
+template <typename T>
+std::vector<float> widened(const T* from, int64_t count) {
   std::vector<float> result(static_cast<size_t>(count));
   widen_all(from, result.data(), count);
   return result;
@@ -32,7 +35,8 @@ class Scratch {
  public:
   explicit Scratch(int64_t cols) : rows_(static_cast<size_t>(kBlockRows * cols)) {}
   float* data() { return rows_.data(); }
-  float* filled(const Bf16* from, int64_t count) {
+  template <typename T>
+  float* filled(const T* from, int64_t count) {
     widen_all(from, data(), count);
     return data();
   }
@@ -42,17 +46,19 @@ class Scratch {
 };
 
 // sign +1 rotates by the position's angle, -1 back.
-void rotate(const Bf16* in, const float* cos, const float* sin, float sign, int64_t head_dim, Bf16* out) {
+template <typename T>
+void rotate(const T* in, const float* cos, const float* sin, float sign, int64_t head_dim, T* out) {
   const int64_t half = head_dim / 2;
   for (int64_t i = 0; i < half; ++i) {
     const float s = sign * sin[i], a = widen(in[i]), b = widen(in[half + i]);
-    out[i] = narrow(a * cos[i] - b * s);
-    out[half + i] = narrow(a * s + b * cos[i]);
+    narrow(a * cos[i] - b * s, out[i]);
+    narrow(a * s + b * cos[i], out[half + i]);
   }
 }
 
-void rotate_or_copy(const Bf16* in, const float* cos, const float* sin, int64_t position, float sign, int64_t head_dim,
-                    Bf16* out) {
+template <typename T>
+void rotate_or_copy(const T* in, const float* cos, const float* sin, int64_t position, float sign, int64_t head_dim,
+                    T* out) {
   if (cos == nullptr) {
     std::copy(in, in + head_dim, out);
     return;
@@ -60,17 +66,16 @@ void rotate_or_copy(const Bf16* in, const float* cos, const float* sin, int64_t 
   rotate(in, cos + position * (head_dim / 2), sin + position * (head_dim / 2), sign, head_dim, out);
 }
 
-}  // namespace
-
-void rms_norm_forward(RmsNormArgs args, const Bf16* x, const Bf16* branch, const Bf16* weight, Bf16* sum, Bf16* out,
-                      float* inv_rms) {
+template <typename T>
+void rms_norm_forward_rows(RmsNormArgs args, const T* x, const T* branch, const T* weight, T* sum, T* out,
+                           float* inv_rms) {
   const int64_t cols = args.shape.cols;
   const std::vector<float> wide_weight = widened(weight, cols);
   Scratch in(cols), normed(cols);
   for_blocks(args.shape.rows, [&](int64_t row, int64_t rows) {
     const int64_t first = row * cols, count = rows * cols;
     if (branch != nullptr) {
-      for (int64_t i = first; i < first + count; ++i) sum[i] = narrow(widen(x[i]) + widen(branch[i]));
+      for (int64_t i = first; i < first + count; ++i) narrow(widen(x[i]) + widen(branch[i]), sum[i]);
     }
     const float* input = in.filled((branch != nullptr ? sum : x) + first, count);
     rms_norm_forward({{rows, cols}, args.epsilon}, input, nullptr, wide_weight.data(), nullptr, normed.data(),
@@ -79,7 +84,8 @@ void rms_norm_forward(RmsNormArgs args, const Bf16* x, const Bf16* branch, const
   });
 }
 
-void rms_norm_again(RowShape shape, const Bf16* sum, const Bf16* weight, const float* inv_rms, Bf16* out) {
+template <typename T>
+void rms_norm_again_rows(RowShape shape, const T* sum, const T* weight, const float* inv_rms, T* out) {
   const std::vector<float> wide_weight = widened(weight, shape.cols);
   Scratch in(shape.cols), normed(shape.cols);
   for_blocks(shape.rows, [&](int64_t row, int64_t rows) {
@@ -89,8 +95,9 @@ void rms_norm_again(RowShape shape, const Bf16* sum, const Bf16* weight, const f
   });
 }
 
-void rms_norm_backward(RowShape shape, const Bf16* grad_out, const Bf16* grad_sum, const Bf16* sum, const Bf16* weight,
-                       const float* inv_rms, Bf16* grad_in, Bf16* grad_weight) {
+template <typename T>
+void rms_norm_backward_rows(RowShape shape, const T* grad_out, const T* grad_sum, const T* sum, const T* weight,
+                            const float* inv_rms, T* grad_in, T* grad_weight) {
   const int64_t cols = shape.cols;
   const std::vector<float> wide_weight = widened(weight, cols);
   std::vector<float> total(static_cast<size_t>(cols)), part(static_cast<size_t>(cols));
@@ -106,7 +113,8 @@ void rms_norm_backward(RowShape shape, const Bf16* grad_out, const Bf16* grad_su
   narrow_all(total.data(), grad_weight, cols);
 }
 
-void swiglu_forward(RowShape shape, const Bf16* gate_up, Bf16* out) {
+template <typename T>
+void swiglu_forward_rows(RowShape shape, const T* gate_up, T* out) {
   Scratch in(2 * shape.cols), y(shape.cols);
   for_blocks(shape.rows, [&](int64_t row, int64_t rows) {
     swiglu_forward({rows, shape.cols}, in.filled(gate_up + 2 * row * shape.cols, 2 * rows * shape.cols), y.data());
@@ -114,7 +122,8 @@ void swiglu_forward(RowShape shape, const Bf16* gate_up, Bf16* out) {
   });
 }
 
-void swiglu_backward(RowShape shape, const Bf16* grad_out, const Bf16* gate_up, Bf16* grad_gate_up) {
+template <typename T>
+void swiglu_backward_rows(RowShape shape, const T* grad_out, const T* gate_up, T* grad_gate_up) {
   Scratch g(shape.cols), in(2 * shape.cols), d(2 * shape.cols);
   for_blocks(shape.rows, [&](int64_t row, int64_t rows) {
     const int64_t first = row * shape.cols, count = rows * shape.cols;
@@ -124,11 +133,12 @@ void swiglu_backward(RowShape shape, const Bf16* grad_out, const Bf16* gate_up, 
   });
 }
 
-void split_qkv(QkvShape n, const Bf16* qkv, const float* cos, const float* sin, Bf16* q, Bf16* k, Bf16* v) {
+template <typename T>
+void split_qkv_rows(QkvShape n, const T* qkv, const float* cos, const float* sin, T* q, T* k, T* v) {
   const int64_t d = n.head_dim;
   for (int64_t b = 0; b < n.batch; ++b) {
     for (int64_t s = 0; s < n.seq; ++s) {
-      const Bf16* row = qkv + (s * n.batch + b) * (n.heads + 2 * n.groups) * d;
+      const T* row = qkv + (s * n.batch + b) * (n.heads + 2 * n.groups) * d;
       for (int64_t h = 0; h < n.heads; ++h, row += d)
         rotate_or_copy(row, cos, sin, s, 1, d, q + ((b * n.heads + h) * n.seq + s) * d);
       for (int64_t h = 0; h < n.groups; ++h, row += d)
@@ -139,15 +149,16 @@ void split_qkv(QkvShape n, const Bf16* qkv, const float* cos, const float* sin, 
   }
 }
 
-void merge_qkv(QkvShape n, HeadStrides3 strides, const Bf16* q, const Bf16* k, const Bf16* v, const float* cos,
-               const float* sin, Bf16* qkv) {
+template <typename T>
+void merge_qkv_rows(QkvShape n, HeadStrides3 strides, const T* q, const T* k, const T* v, const float* cos,
+                    const float* sin, T* qkv) {
   const int64_t d = n.head_dim;
   const auto at = [](const HeadStrides& x, int64_t b, int64_t h, int64_t s) {
     return b * x.batch + h * x.head + s * x.seq;
   };
   for (int64_t s = 0; s < n.seq; ++s) {
     for (int64_t b = 0; b < n.batch; ++b) {
-      Bf16* row = qkv + (s * n.batch + b) * (n.heads + 2 * n.groups) * d;
+      T* row = qkv + (s * n.batch + b) * (n.heads + 2 * n.groups) * d;
       for (int64_t h = 0; h < n.heads; ++h, row += d)
         rotate_or_copy(q + at(strides.q, b, h, s), cos, sin, s, -1, d, row);
       for (int64_t h = 0; h < n.groups; ++h, row += d)
@@ -158,7 +169,8 @@ void merge_qkv(QkvShape n, HeadStrides3 strides, const Bf16* q, const Bf16* k, c
   }
 }
 
-double sum_of_squares(const Bf16* x, int64_t count) {
+template <typename T>
+double sum_of_squares_rows(const T* x, int64_t count) {
   Scratch wide(32);
   constexpr int64_t kPart = kBlockRows * 32;
   double total = 0;
@@ -168,5 +180,35 @@ double sum_of_squares(const Bf16* x, int64_t count) {
   }
   return total;
 }
+
+}  // namespace
+
+#define RANKLAB_16BIT_KERNELS(T)                                                                              \
+  void rms_norm_forward(RmsNormArgs args, const T* x, const T* branch, const T* weight, T* sum, T* out,       \
+                        float* inv_rms) {                                                                     \
+    rms_norm_forward_rows(args, x, branch, weight, sum, out, inv_rms);                                        \
+  }                                                                                                           \
+  void rms_norm_again(RowShape shape, const T* sum, const T* weight, const float* inv_rms, T* out) {          \
+    rms_norm_again_rows(shape, sum, weight, inv_rms, out);                                                    \
+  }                                                                                                           \
+  void rms_norm_backward(RowShape shape, const T* grad_out, const T* grad_sum, const T* sum, const T* weight, \
+                         const float* inv_rms, T* grad_in, T* grad_weight) {                                  \
+    rms_norm_backward_rows(shape, grad_out, grad_sum, sum, weight, inv_rms, grad_in, grad_weight);            \
+  }                                                                                                           \
+  void swiglu_forward(RowShape shape, const T* gate_up, T* out) { swiglu_forward_rows(shape, gate_up, out); } \
+  void swiglu_backward(RowShape shape, const T* grad_out, const T* gate_up, T* grad_gate_up) {                \
+    swiglu_backward_rows(shape, grad_out, gate_up, grad_gate_up);                                             \
+  }                                                                                                           \
+  void split_qkv(QkvShape shape, const T* qkv, const float* cos, const float* sin, T* q, T* k, T* v) {        \
+    split_qkv_rows(shape, qkv, cos, sin, q, k, v);                                                            \
+  }                                                                                                           \
+  void merge_qkv(QkvShape shape, HeadStrides3 strides, const T* q, const T* k, const T* v, const float* cos,  \
+                 const float* sin, T* qkv) {                                                                  \
+    merge_qkv_rows(shape, strides, q, k, v, cos, sin, qkv);                                                   \
+  }                                                                                                           \
+  double sum_of_squares(const T* x, int64_t count) { return sum_of_squares_rows(x, count); }
+
+RANKLAB_16BIT_KERNELS(Bf16)
+RANKLAB_16BIT_KERNELS(Fp16)
 
 }  // namespace ranklab::kernels

@@ -1,0 +1,87 @@
+#include "core/parallel/expert/wire_rows.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <span>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/parallel/operand_rounding.h"
+#include "core/precision/scaled_matrix.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+bool powers_of_two(ScaleRule rule) {
+  return rule == ScaleRule::kPowerOfTwo || rule == ScaleRule::kE8M0 || rule == ScaleRule::kE8M0Up;
+}
+
+// Gradients pass (straight through).
+struct RoundRows : torch::autograd::Function<RoundRows> {
+  static at::Tensor forward(AutogradContext*, const at::Tensor& rows, const TensorPrecision& precision) {
+    const at::Tensor rounded = round_operand(rows, {.precision = precision}).values;
+    const NoCostScope free;
+    return rounded.to(rows.scalar_type());
+  }
+  static variable_list backward(AutogradContext*, const variable_list& grads) { return {grads[0], {}}; }
+};
+
+at::Tensor bytes_of(const at::Tensor& rows) {
+  const int64_t width = rows.size(1) * static_cast<int64_t>(rows.itemsize());
+  return rows.contiguous().view(at::kByte).view({rows.size(0), width});
+}
+
+}  // namespace
+
+void check_wire(const TensorPrecision& precision) {
+  if (!precision.quantized()) return;
+  const bool in_rows = precision.granularity == Granularity::kTile || precision.granularity == Granularity::kRow;
+  RANKLAB_CHECK(in_rows && powers_of_two(precision.scale), ErrorKind::kInvalidArgument, .where = "precision",
+                .what = "tokens cannot travel in this precision: each stands for itself, and is rounded once",
+                .got = "granularity " + std::string(name(precision.granularity)) + ", scale " +
+                       std::string(name(precision.scale)),
+                .want = "granularity tile or row, scale power_of_two, e8m0 or e8m0_up",
+                .fix = "change `dispatch` of the recipe, or use --no-low-precision-dispatch");
+}
+
+at::Tensor round_rows(const at::Tensor& rows_NH, const TensorPrecision& precision) {
+  return precision.quantized() && rows_NH.size(0) > 0 ? RoundRows::apply(rows_NH, precision) : rows_NH;
+}
+
+at::Tensor to_wire(const at::Tensor& rows_NW, const WireFormat& format) {
+  const NoCostScope free;
+  const int64_t count = rows_NW.size(0), rest = rows_NW.size(1) - format.columns;
+  const PackedLayout layout = packed_layout(format.precision, Along::kColumns, count, format.columns);
+  at::Tensor packed = at::empty({count, layout.row_bytes()}, rows_NW.options().dtype(at::kByte));
+  if (count > 0) {
+    const at::Tensor wide = rows_NW.narrow(1, 0, format.columns).to(at::kFloat).contiguous();
+    auto* out = reinterpret_cast<std::byte*>(packed.mutable_data_ptr<uint8_t>());
+    pack_matrix({wide.const_data_ptr<float>(), count, format.columns, format.columns}, format.precision,
+                Along::kColumns, nullptr, {out, static_cast<size_t>(packed.numel())});
+  }
+  return rest == 0 ? packed : at::cat({packed, bytes_of(rows_NW.narrow(1, format.columns, rest))}, 1);
+}
+
+at::Tensor from_wire(const at::Tensor& bytes, const WireFormat& format, int64_t width, at::ScalarType type) {
+  const NoCostScope free;
+  const int64_t count = bytes.size(0), rest = width - format.columns;
+  const PackedLayout layout = packed_layout(format.precision, Along::kColumns, count, format.columns);
+  at::Tensor token = at::empty({count, format.columns}, bytes.options().dtype(at::kFloat));
+  if (count > 0) {
+    const at::Tensor packed = bytes.narrow(1, 0, layout.row_bytes()).contiguous();
+    const auto* in = reinterpret_cast<const std::byte*>(packed.const_data_ptr<uint8_t>());
+    unpack_matrix({in, static_cast<size_t>(packed.numel())}, format.precision, Along::kColumns, count, format.columns,
+                  0, token.mutable_data_ptr<float>());
+  }
+  if (rest == 0) return token.to(type);
+  const at::Tensor others =
+      bytes.narrow(1, layout.row_bytes(), bytes.size(1) - layout.row_bytes()).clone(at::MemoryFormat::Contiguous);
+  return at::cat({token.to(type), others.view(type).view({count, rest})}, 1);
+}
+
+}  // namespace ranklab

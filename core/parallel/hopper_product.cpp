@@ -1,0 +1,62 @@
+#include "core/parallel/hopper_product.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/precision/hopper_sum.h"
+
+namespace ranklab {
+namespace {
+
+constexpr int64_t kPromoted = 128;
+
+// The numbers of the format, [rows, K].
+at::Tensor numbers_of(const HopperSide& side) {
+  const at::Tensor& values = side.operand.values;
+  at::Tensor numbers = at::empty_like(values);
+  for (const OperandPiece& p : side.operand.pieces) {
+    const float* begin = values.const_data_ptr<float>() + p.row * values.size(1) + p.col;
+    at::Tensor piece = at::empty({p.rows, p.cols}, values.options());
+    without_scales({begin, p.rows, p.cols, values.size(1)}, p.groups,
+                   std::span(side.operand.scales).subspan(p.first_group, p.group_count), side.format,
+                   piece.mutable_data_ptr<float>());
+    numbers.narrow(0, p.row, p.rows).narrow(1, p.col, p.cols).copy_(piece);
+  }
+  return side.k_first ? numbers.t().contiguous() : numbers;
+}
+
+BlockScale scale_at(const RoundedOperand& operand, int64_t row, int64_t col) {
+  for (const OperandPiece& p : operand.pieces) {
+    if (row < p.row || row >= p.row + p.rows || col < p.col || col >= p.col + p.cols) continue;
+    const int64_t group = (row - p.row) / p.groups.height * p.groups.grid_cols(p.cols) + (col - p.col) / p.groups.width;
+    return operand.scales[p.first_group + static_cast<size_t>(group)];
+  }
+  return {};
+}
+
+// Of each row, every 128 of K: all that a sum may see of its scales.
+std::vector<BlockScale> scales_of(const HopperSide& side, int64_t rows, int64_t k) {
+  std::vector<BlockScale> scales;
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t begin = 0; begin < k; begin += kPromoted)
+      scales.push_back(side.k_first ? scale_at(side.operand, begin, row) : scale_at(side.operand, row, begin));
+  }
+  return scales;
+}
+
+}  // namespace
+
+at::Tensor hopper_product(const HopperSide& a, const HopperSide& b, bool promote) {
+  const at::Tensor left = numbers_of(a), right = numbers_of(b);
+  const int64_t m = left.size(0), n = right.size(0), k = left.size(1);
+  const std::vector<BlockScale> left_scales = scales_of(a, m, k), right_scales = scales_of(b, n, k);
+  at::Tensor out = at::empty({m, n}, left.options());
+  const GroupShape groups{1, kPromoted};
+  hopper_gemm({{left.const_data_ptr<float>(), m, k, k}, groups, left_scales},
+              {{right.const_data_ptr<float>(), n, k, k}, groups, right_scales}, promote, out.mutable_data_ptr<float>());
+  return out;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,205 @@
+#include "core/parallel/linear_quantizer.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "core/base/philox.h"
+#include "core/nn/gemm.h"
+#include "core/parallel/hopper_product.h"
+#include "core/parallel/quantizer_book.h"
+#include "core/sim/memory_scope.h"
+#include "core/sim/op_cost.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+at::ScalarType scalar_type(DType dtype) {
+  switch (dtype) {
+    case DType::kBFloat16:
+      return at::kBFloat16;
+    case DType::kFloat16:
+      return at::kHalf;
+    case DType::kFloat64:
+      return at::kDouble;
+    default:
+      return at::kFloat;
+  }
+}
+
+std::vector<uint64_t> token_numbers(const TokenRows& rows, int64_t count, int64_t first_position) {
+  std::vector<uint64_t> numbers(static_cast<size_t>(count));
+  for (int64_t row = 0; row < count; ++row) {
+    const int64_t sequence = rows.place.first_sample + row % rows.sequences;
+    const int64_t position = first_position + row / rows.sequences;
+    numbers[static_cast<size_t>(row)] = static_cast<uint64_t>(sequence * rows.place.seq_length + position);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+TokenRows TokenRows::of(const at::Tensor& x) { return {token_place(), x.dim() > 2 ? x.size(1) : 0}; }
+
+struct LinearQuantizer::Use {
+  TensorRole role = TensorRole::kActivation;
+  Along along = Along::kColumns;
+  Communicator* rows_group = nullptr;
+  Communicator* cols_group = nullptr;
+  bool out_is_rows = false;  // of a weight
+  bool out_is_cols = false;  // of a gradient
+  const char* product = "";  // names the stream of stochastic rounding
+  TokenRows rows = {};
+  bool noted = false;
+};
+
+LinearQuantizer::LinearQuantizer(QuantizerBook& book, ModulePrecision precision, LinearForm form)
+    : book_(book), precision_(std::move(precision)), form_(std::move(form)) {
+  if (form_.out_parts.empty()) form_.out_parts = {form_.out};
+}
+
+OperandParts LinearQuantizer::out_parts_as(bool wanted, bool by_part) const {
+  if (!wanted || !by_part) return {};
+  const bool cut = form_.split == LinearSplit::kColumn;
+  const int64_t ranks = cut ? form_.group.size() : 1, rank = cut ? form_.group.rank() : 0;
+  OperandParts parts;
+  int64_t begin = 0, global = 0;
+  for (const int64_t length : form_.out_parts) {
+    parts.push_back({begin, length / ranks, global + rank * (length / ranks)});
+    begin += length / ranks;
+    global += length;
+  }
+  return parts;
+}
+
+RoundedOperand LinearQuantizer::rounded(const at::Tensor& matrix, const TensorPrecision& precision, const Use& use) {
+  if (!precision.quantized()) return {.values = matrix.to(at::kFloat)};
+  const bool groups_end_in_parts =
+      precision.granularity == Granularity::kTile || precision.granularity == Granularity::kBlock;
+  OperandRounding how{.precision = precision,
+                      .along = use.along,
+                      .rows_group = use.rows_group,
+                      .cols_group = use.cols_group,
+                      .row_parts = out_parts_as(use.out_is_rows, groups_end_in_parts)};
+  std::optional<RandomStream> stream;
+  const bool stochastic = precision.rounding == Rounding::kStochastic;
+  how.col_parts = out_parts_as(use.out_is_cols, groups_end_in_parts || stochastic);
+  if (stochastic) {
+    const std::string name = module() + "/" + use.product;
+    stream.emplace(book_.seed(), RandomPurpose::kStochasticRounding, name, static_cast<uint64_t>(use.rows.place.step));
+    how.noise = {.stream = &*stream, .columns = use.out_is_cols ? form_.out : form_.in};
+    const int64_t position = use.rows_group != nullptr && use.rows.sequences > 0
+                                 ? use.rows_group->rank() * (matrix.size(0) / use.rows.sequences)
+                                 : 0;
+    if (use.rows.sequences > 0) how.noise.rows = token_numbers(use.rows, matrix.size(0), position);
+  }
+  const auto role = static_cast<size_t>(use.role);
+  if (precision.scale == ScaleRule::kDelayedFp32) how.amax = book_.delayed_amax(module(), use.role);
+  RoundedOperand result = round_operand(matrix, how);
+  if (use.rows.place.trains) amax_[role] = std::max(amax_[role], result.amax);
+  if (use.noted && book_.samples(use.rows.place) && noted_step_[role] != use.rows.place.step) {
+    noted_step_[role] = use.rows.place.step;
+    book_.note(use.role, module(), *precision.format, matrix, result);
+  }
+  return result;
+}
+
+LinearQuantizer::Side LinearQuantizer::weight_side(const at::Tensor& weight, Along along, const TokenRows& rows) {
+  const bool column = form_.split == LinearSplit::kColumn, row = form_.split == LinearSplit::kRow;
+  Use use{.role = TensorRole::kWeight, .along = along, .out_is_rows = true};
+  if (column && form_.group.active()) use.rows_group = form_.group.comm;
+  if (row && form_.group.active()) use.cols_group = form_.group.comm;
+  use.rows = rows;
+  use.noted = along == Along::kColumns;
+  return {precision_.linear.weight, rounded(weight, precision_.linear.weight, use), along == Along::kRows};
+}
+
+at::Tensor LinearQuantizer::product(const Side& a, const Side& b, at::ScalarType type) const {
+  constexpr double kBitsPerByte = 8;
+  const auto item = static_cast<double>(c10::elementSize(type));
+  const auto k_by_other = [](const Side& side) {
+    const at::Tensor& values = side.operand.values;
+    return side.k_first ? values : values.t();
+  };
+  const at::Tensor left = k_by_other(a).t(), right = k_by_other(b);
+  const auto bytes = [&](const Side& side) {
+    const double each = side.precision.quantized() ? side.precision.format->bits() / kBitsPerByte : item;
+    return each * static_cast<double>(side.operand.values.numel());
+  };
+  const auto m = static_cast<double>(left.size(0)), k = static_cast<double>(left.size(1));
+  const auto n = static_cast<double>(right.size(1));
+  const bool low = a.precision.quantized() && b.precision.quantized();
+  const CostScope cost(2 * m * n * k, bytes(a) + bytes(b) + m * n * item, low ? DType::kFloat8 : dtype_of(type));
+  const SumPrecision sum = precision_.linear.sum;
+  if (sum == SumPrecision::kFp32 || !low) return gemm(left, right).to(type);
+  return hopper_product({a.operand, *a.precision.format, a.k_first}, {b.operand, *b.precision.format, b.k_first},
+                        sum == SumPrecision::kHopperPromoted)
+      .to(type);
+}
+
+at::Tensor LinearQuantizer::plain(const at::Tensor& a, const at::Tensor& b) const {
+  const at::ScalarType type = scalar_type(precision_.compute);
+  return gemm(a.to(type), b.to(type)).to(a.scalar_type());
+}
+
+at::Tensor LinearQuantizer::forward(const at::Tensor& x, const at::Tensor& weight, const TokenRows& rows) {
+  const LinearPrecision& p = precision_.linear;
+  if (!p.quantized()) return plain(x, weight.t());
+  Use use{.role = TensorRole::kActivation, .rows = rows, .noted = true};
+  if (form_.split == LinearSplit::kRow && form_.group.active()) use.cols_group = form_.group.comm;
+  if (form_.split == LinearSplit::kReplicated && form_.group.sharded_sequence()) use.rows_group = form_.group.comm;
+  return product({p.activation, rounded(x, p.activation, use)}, weight_side(weight, Along::kColumns, rows),
+                 x.scalar_type());
+}
+
+at::Tensor LinearQuantizer::input_grad(const at::Tensor& grad, const at::Tensor& weight, const TokenRows& rows) {
+  const LinearPrecision& p = precision_.linear;
+  if (!p.quantized()) return plain(grad, weight);
+  Use use{.role = TensorRole::kGradient, .out_is_cols = true, .product = "dx", .rows = rows, .noted = true};
+  if (form_.split == LinearSplit::kColumn && form_.group.active()) use.cols_group = form_.group.comm;
+  if (form_.split == LinearSplit::kReplicated && form_.group.sharded_sequence()) use.rows_group = form_.group.comm;
+  return product({p.gradient, rounded(grad, p.gradient, use)}, weight_side(weight, Along::kRows, rows),
+                 grad.scalar_type());
+}
+
+at::Tensor LinearQuantizer::weight_grad(const at::Tensor& grad, const at::Tensor& x, const TokenRows& rows) {
+  const LinearPrecision& p = precision_.linear;
+  if (!p.quantized()) return plain(grad.t(), x);
+  Communicator* tokens =
+      form_.split == LinearSplit::kReplicated && form_.group.sharded_sequence() ? form_.group.comm : nullptr;
+  Use grad_use{.role = TensorRole::kGradient,
+               .along = Along::kRows,
+               .rows_group = tokens,
+               .out_is_cols = true,
+               .product = "dw",
+               .rows = rows};
+  if (form_.split == LinearSplit::kColumn && form_.group.active()) grad_use.cols_group = form_.group.comm;
+  Use x_use{.role = TensorRole::kActivation, .along = Along::kRows, .rows_group = tokens, .rows = rows};
+  if (form_.split == LinearSplit::kRow && form_.group.active()) x_use.cols_group = form_.group.comm;
+  at::Tensor input = x;
+  if (p.requantize_activation) {
+    Use first = x_use;
+    first.along = Along::kColumns;
+    input = rounded(x, p.activation, first).values;
+  }
+  return product({p.gradient, rounded(turned(grad), p.gradient, grad_use), /*k_first=*/true},
+                 {p.activation, rounded(turned(input), p.activation, x_use), /*k_first=*/true}, x.scalar_type());
+}
+
+at::Tensor LinearQuantizer::turned(const at::Tensor& matrix) const {
+  if (!precision_.linear.hadamard) return matrix;
+  const MemoryScope memory(MemoryCategory::kBuffers);
+  const NoCostScope free;  // part of the kernel that rounds
+  const int64_t rows = matrix.size(0), padding = (kHadamardRows - rows % kHadamardRows) % kHadamardRows;
+  at::Tensor out = at::constant_pad_nd(matrix.to(at::kFloat), {0, 0, 0, padding}).contiguous();
+  book_.hadamard().turn({out.const_data_ptr<float>(), out.size(0), out.size(1), out.size(1)},
+                        out.mutable_data_ptr<float>());
+  return out;
+}
+
+std::array<float, 3> LinearQuantizer::take_amax() { return std::exchange(amax_, {}); }
+
+}  // namespace ranklab

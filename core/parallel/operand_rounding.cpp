@@ -1,0 +1,171 @@
+#include "core/parallel/operand_rounding.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/sim/memory_scope.h"
+#include "core/sim/op_cost.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+using Piece = OperandPiece;
+
+std::vector<Piece> pieces_of(const at::Tensor& matrix, const OperandRounding& how) {
+  const OperandParts whole_rows = {{0, matrix.size(0), 0}}, whole_cols = {{0, matrix.size(1), 0}};
+  std::vector<Piece> pieces;
+  size_t groups = 0;
+  for (const OperandPart& r : how.row_parts.empty() ? whole_rows : how.row_parts) {
+    for (const OperandPart& c : how.col_parts.empty() ? whole_cols : how.col_parts) {
+      Piece piece{r.begin, r.size, c.begin, c.size, c.global_begin, {}, groups, 0};
+      piece.groups = group_shape(how.precision, how.along, r.size, c.size);
+      piece.group_count = static_cast<size_t>(piece.groups.grid_rows(r.size) * piece.groups.grid_cols(c.size));
+      groups += piece.group_count;
+      pieces.push_back(piece);
+    }
+  }
+  return pieces;
+}
+
+MatrixView view_of(const at::Tensor& wide, const Piece& piece) {
+  return {wide.const_data_ptr<float>() + piece.row * wide.size(1) + piece.col, piece.rows, piece.cols, wide.size(1)};
+}
+
+float visible(float amax) { return std::isnan(amax) ? std::numeric_limits<float>::infinity() : amax; }
+
+float largest_of(std::span<const float> amax) {
+  float most = 0;
+  for (const float one : amax) most = std::max(most, visible(one));
+  return most;
+}
+
+void agree(std::span<float> amax, Communicator* group) {
+  if (group == nullptr || group->size() == 1) return;
+  const MemoryScope memory(MemoryCategory::kBuffers);
+  at::Tensor all = at::empty({static_cast<int64_t>(amax.size())}, at::kFloat);
+  std::copy(amax.begin(), amax.end(), all.mutable_data_ptr<float>());
+  all = group->all_reduce(all, ReduceOp::kMax);
+  std::copy_n(all.const_data_ptr<float>(), amax.size(), amax.begin());
+}
+
+class Rounder {
+ public:
+  Rounder(const at::Tensor& matrix, const OperandRounding& how)
+      : how_(how),
+        elements_(static_cast<double>(matrix.numel())),
+        read_bytes_(elements_ * static_cast<double>(matrix.itemsize())),
+        pieces_(pieces_of(matrix, how)) {
+    const MemoryScope memory(MemoryCategory::kBuffers);
+    const NoCostScope free;
+    wide_ = matrix.to(at::kFloat).contiguous();
+  }
+
+  RoundedOperand run() {
+    find_amax();
+    RoundedOperand result;
+    result.amax = largest_of(amax_);
+    const float whole = tensor_amax(result.amax);
+    const Granularity granularity = how_.precision.granularity;
+    if (granularity == Granularity::kTensor) std::ranges::fill(amax_, whole);
+    if (granularity == Granularity::kRow)
+      agree(amax_, how_.along == Along::kColumns ? how_.cols_group : how_.rows_group);
+    for (const float amax : amax_) scales_.push_back(block_scale(how_.precision, amax, whole));
+    result.values = round();
+    result.pieces = std::move(pieces_);
+    result.scales = std::move(scales_);
+    return result;
+  }
+
+ private:
+  bool scale_of_tensor() const {
+    return how_.precision.granularity == Granularity::kTensor || how_.precision.scale == ScaleRule::kE4M3;
+  }
+  // A scale that no other group needs is found on the way.
+  bool two_passes() const { return scale_of_tensor() && !how_.amax.has_value(); }
+
+  void find_amax() {
+    std::optional<CostScope> pass;
+    if (two_passes()) pass.emplace(0, read_bytes_, DType::kFloat32);
+    const NoCostScope on_the_way;
+    amax_.resize(pieces_.back().first_group + pieces_.back().group_count);
+    for (const Piece& p : pieces_)
+      group_amax(view_of(wide_, p), p.groups, std::span(amax_).subspan(p.first_group, p.group_count));
+    for (float& amax : amax_) amax = visible(amax);
+  }
+
+  float tensor_amax(float own) const {
+    if (how_.amax) return *how_.amax;
+    if (!scale_of_tensor()) return own;
+    std::array<float, 1> whole = {own};
+    agree(whole, how_.rows_group);
+    agree(whole, how_.cols_group);
+    return whole[0];
+  }
+
+  at::Tensor round() {
+    constexpr double kBitsPerByte = 8;
+    const CostScope cost(0, read_bytes_ + elements_ * how_.precision.format->bits() / kBitsPerByte, DType::kFloat32);
+    const MemoryScope memory(MemoryCategory::kBuffers);
+    at::Tensor out = at::empty(wide_.sizes(), wide_.options());
+    for (const Piece& piece : pieces_) round_piece(piece, out);
+    return out;
+  }
+
+  void round_piece(const Piece& p, at::Tensor& out) {
+    const auto scales = std::span<const BlockScale>(scales_).subspan(p.first_group, p.group_count);
+    std::vector<uint64_t> rows;
+    RoundingNoise noise;
+    if (how_.noise.stream != nullptr) {
+      rows = row_numbers(p);
+      noise = {how_.noise.stream, rows, p.global_col, how_.noise.columns};
+    }
+    const RoundingNoise* drawn = how_.noise.stream != nullptr ? &noise : nullptr;
+    const MatrixView view = view_of(wide_, p);
+    if (p.cols == out.size(1)) {
+      quantize_dequantize(view, p.groups, scales, *how_.precision.format, drawn,
+                          out.mutable_data_ptr<float>() + p.row * p.cols);
+      return;
+    }
+    at::Tensor part = at::empty({p.rows, p.cols}, out.options());
+    quantize_dequantize(view, p.groups, scales, *how_.precision.format, drawn, part.mutable_data_ptr<float>());
+    out.narrow(0, p.row, p.rows).narrow(1, p.col, p.cols).copy_(part);
+  }
+
+  std::vector<uint64_t> row_numbers(const Piece& p) const {
+    std::vector<uint64_t> numbers(static_cast<size_t>(p.rows));
+    for (int64_t row = 0; row < p.rows; ++row) {
+      uint64_t& number = numbers[static_cast<size_t>(row)];
+      if (!how_.noise.rows.empty()) {
+        number = how_.noise.rows[static_cast<size_t>(p.row + row)];
+      } else {
+        const float* begin = wide_.const_data_ptr<float>() + (p.row + row) * wide_.size(1);
+        number = hash_bytes(begin, sizeof(float) * static_cast<size_t>(wide_.size(1)));
+      }
+    }
+    return numbers;
+  }
+
+  const OperandRounding& how_;
+  double elements_, read_bytes_;
+  std::vector<Piece> pieces_;
+  at::Tensor wide_;
+  std::vector<float> amax_;
+  std::vector<BlockScale> scales_;
+};
+
+}  // namespace
+
+RoundedOperand round_operand(const at::Tensor& matrix, const OperandRounding& how) {
+  RANKLAB_CHECK(matrix.is_cpu(), ErrorKind::kEnvironment, .where = "quantization",
+                .what = "products in few bits are emulated on simulated ranks only", .got = matrix.device().str(),
+                .want = "--backend cpu_sim", .fix = "use --bf16 on GPUs");
+  return Rounder(matrix, how).run();
+}
+
+}  // namespace ranklab

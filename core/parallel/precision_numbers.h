@@ -1,0 +1,16 @@
+// The statistics of a rounded tensor, in the places of core/trace/precision_event.h. Cost: one pass over it. Thread
+// rule: pure.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "core/parallel/operand_rounding.h"
+
+namespace ranklab {
+
+// before: fp32 [R, C], dense.
+std::vector<double> precision_numbers(const NumberFormat& format, const at::Tensor& before,
+                                      const RoundedOperand& after);
+
+}  // namespace ranklab

@@ -1,0 +1,124 @@
+#include "core/parallel/quantizer_book.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/parallel/precision_numbers.h"
+#include "core/sim/op_cost.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+constexpr int64_t kRoles = 3;
+
+// "layers.3" of "layers.3.mlp.gate_up"; the whole name when it has no second dot.
+std::string unit_of(const std::string& module) {
+  const size_t first = module.find('.');
+  return first == std::string::npos ? module : module.substr(0, module.find('.', first + 1));
+}
+
+bool is_delayed(const LinearPrecision& p) {
+  const auto delayed = [](const TensorPrecision& t) { return t.quantized() && t.scale == ScaleRule::kDelayedFp32; };
+  return delayed(p.activation) || delayed(p.weight) || delayed(p.gradient);
+}
+
+}  // namespace
+
+QuantizerBook::QuantizerBook(QuantizationSettings settings, RankContext& rank, uint64_t seed)
+    : settings_(std::move(settings)), rank_(rank), seed_(seed), hadamard_(seed) {}
+
+LinearQuantizer* QuantizerBook::make(const std::string& module, const LinearForm& form, at::ScalarType type) {
+  const ModulePrecision* precision = settings_.policy ? settings_.policy->find(module) : nullptr;
+  if (precision == nullptr) return nullptr;
+  if (!precision->linear.quantized() && dtype_of(type) == precision->compute) return nullptr;
+  ModulePrecision own = *precision;
+  // Tokens that came in few bits are multiplied as they are.
+  if (form.dispatched && own.linear.quantized() && settings_.dispatch.quantized())
+    own.linear.activation = settings_.dispatch;
+  quantizers_.push_back(std::make_unique<LinearQuantizer>(*this, own, form));
+  return quantizers_.back().get();
+}
+
+bool QuantizerBook::delayed() const { return settings_.policy && is_delayed(settings_.policy->recipe().linear); }
+
+// Of all experts of a layer, whoever has them: so that every rank of a stage keeps the same.
+std::vector<std::string> QuantizerBook::history_modules() const {
+  std::set<std::string> units;
+  for (const auto& quantizer : quantizers_) units.insert(unit_of(quantizer->module()));
+  std::vector<std::string> modules;
+  for (const ModulePrecision& module : settings_.policy->modules()) {
+    if (is_delayed(module.linear) && units.contains(unit_of(module.module))) modules.push_back(module.module);
+  }
+  return modules;
+}
+
+float QuantizerBook::delayed_amax(const std::string& module, TensorRole role) const {
+  const auto found = history_.find(module);
+  if (found == history_.end()) return 0;
+  const float* row = found->second.const_data_ptr<float>() + static_cast<int64_t>(role) * settings_.amax_history_len;
+  if (settings_.amax_most_recent) return row[0];
+  return *std::max_element(row, row + settings_.amax_history_len);
+}
+
+std::vector<std::pair<std::string, at::Tensor>> QuantizerBook::buffers() {
+  std::vector<std::pair<std::string, at::Tensor>> result;
+  if (!delayed()) return result;
+  if (history_.empty()) {
+    for (const std::string& module : history_modules())
+      history_[module] = at::zeros({kRoles, settings_.amax_history_len}, at::kFloat);
+  }
+  for (const auto& [module, history] : history_) result.emplace_back(module + ".amax_history", history);
+  return result;
+}
+
+void QuantizerBook::end_step() {
+  if (!delayed()) return;
+  buffers();
+  const NoCostScope free;
+  at::Tensor seen = at::zeros({static_cast<int64_t>(history_.size()), kRoles}, at::kFloat);
+  for (const auto& quantizer : quantizers_) {
+    const auto found = history_.find(quantizer->module());
+    if (found == history_.end()) continue;
+    const auto place = std::distance(history_.begin(), found);
+    const std::array<float, 3> amax = quantizer->take_amax();
+    std::copy(amax.begin(), amax.end(), seen.mutable_data_ptr<float>() + place * kRoles);
+  }
+  for (const Axis axis : {Axis::kTp, Axis::kDp}) {
+    if (rank_.size(axis) > 1) seen = rank_.comm(axis).all_reduce(seen, ReduceOp::kMax);
+  }
+  const float* next = seen.const_data_ptr<float>();
+  for (auto& [module, history] : history_) {
+    for (int64_t role = 0; role < kRoles; ++role, ++next) {
+      float* row = history.mutable_data_ptr<float>() + role * settings_.amax_history_len;
+      std::copy_backward(row, row + settings_.amax_history_len - 1, row + settings_.amax_history_len);
+      // Transformer Engine leaves a scale as it is when its amax is not a number; the step is lost anyway.
+      row[0] = std::isfinite(*next) ? *next : 0;
+    }
+  }
+}
+
+bool QuantizerBook::samples(const TokenPlace& place) const {
+  return place.trains && settings_.stats_interval > 0 && place.step % settings_.stats_interval == 0 &&
+         rank_.tracer().enabled();
+}
+
+void QuantizerBook::note(TensorRole role, const std::string& module, const NumberFormat& format,
+                         const at::Tensor& before, const RoundedOperand& after) {
+  const NoCostScope free;
+  Event event;
+  event.kind = EventKind::kInstant;
+  event.name = rank_.tracer().intern(precision_event_name(role, module));
+  event.virtual_begin_ns = event.virtual_end_ns = rank_.clock().now_ns();
+  event.wall_begin_ns = event.wall_end_ns = wall_now_ns();
+  rank_.tracer().record(event, precision_numbers(format, before.to(at::kFloat).contiguous(), after));
+}
+
+LinearQuantizer* make_quantizer(const ParameterRegistry& registry, const std::string& module, const LinearForm& form) {
+  QuantizerBook* book = registry.quantizers();
+  return book != nullptr ? book->make(module, form, registry.dtype()) : nullptr;
+}
+
+}  // namespace ranklab

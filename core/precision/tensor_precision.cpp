@@ -1,0 +1,24 @@
+#include "core/precision/tensor_precision.h"
+
+#include <array>
+
+namespace ranklab {
+
+std::string_view name(Granularity granularity) {
+  constexpr std::array<std::string_view, 4> kNames = {"tensor", "row", "tile", "block"};
+  return kNames[static_cast<size_t>(granularity)];
+}
+
+std::string_view name(ScaleRule rule) {
+  constexpr std::array<std::string_view, 6> kNames = {"fp32", "power_of_two", "e8m0", "e8m0_up", "e4m3", "delayed"};
+  return kNames[static_cast<size_t>(rule)];
+}
+
+std::string_view name(Rounding rounding) { return rounding == Rounding::kNearest ? "nearest" : "stochastic"; }
+
+std::string_view name(SumPrecision sum) {
+  constexpr std::array<std::string_view, 3> kNames = {"fp32", "hopper", "hopper_promoted"};
+  return kNames[static_cast<size_t>(sum)];
+}
+
+}  // namespace ranklab

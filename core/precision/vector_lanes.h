@@ -1,0 +1,58 @@
+// Eight numbers side by side for the loops of this folder, in GCC's vector extension: a register of AVX2, two of
+// the baseline. Loops are compiled for both and chosen at load time; contraction is off (RanklabCompiler.cmake), so
+// both give the same bits. Include in sources compiled with -Wno-psabi alone. Thread rule: pure.
+#pragma once
+#include <cstdint>
+#include <cstring>
+
+#include "core/precision/rounding_grid.h"
+
+// Sanitizers run before the resolver's shadow memory exists, hence the exception.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define RANKLAB_CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define RANKLAB_CLONES
+#endif
+#define RANKLAB_INLINE inline __attribute__((always_inline))
+
+namespace ranklab {
+
+constexpr int64_t kLaneCount = 8;
+
+// The members of OneLane.
+struct VectorLanes {
+  typedef float Float __attribute__((vector_size(kLaneCount * sizeof(float))));
+  typedef uint32_t Bits __attribute__((vector_size(kLaneCount * sizeof(uint32_t))));
+  typedef int32_t Signed __attribute__((vector_size(kLaneCount * sizeof(int32_t))));
+
+  static RANKLAB_INLINE Bits bits(Float x) { return reinterpret_cast<Bits>(x); }
+  static RANKLAB_INLINE Float number(Bits x) { return reinterpret_cast<Float>(x); }
+  static RANKLAB_INLINE Float converted(Bits x) { return __builtin_convertvector(reinterpret_cast<Signed>(x), Float); }
+};
+
+template <typename Vector, typename T>
+RANKLAB_INLINE Vector load_lanes(const T* from) {
+  Vector result;
+  std::memcpy(&result, from, sizeof result);
+  return result;
+}
+// The first `count`; zeros behind them.
+template <typename Vector, typename T>
+RANKLAB_INLINE Vector load_lanes(const T* from, int64_t count) {
+  T part[kLaneCount] = {};
+  for (int64_t i = 0; i < count; ++i) part[i] = from[i];
+  return load_lanes<Vector>(part);
+}
+template <typename Vector, typename T>
+RANKLAB_INLINE void store_lanes(const Vector& from, T* to) {
+  std::memcpy(to, &from, sizeof from);
+}
+template <typename Vector, typename T>
+RANKLAB_INLINE void store_lanes(const Vector& from, T* to, int64_t count) {
+  T part[kLaneCount];
+  store_lanes(from, part);
+  for (int64_t i = 0; i < count; ++i) to[i] = part[i];
+}
+
+}  // namespace ranklab

@@ -1,0 +1,23 @@
+// What the settings of precision make of a run: modes and recipe as one, what contradicts is refused. Torch-free.
+// Thread rule: pure functions, but for reading a recipe's file.
+#pragma once
+#include <memory>
+
+#include "core/precision/precision_policy.h"
+#include "core/runtime/train_config.h"
+
+namespace ranklab {
+
+// Checks the precision settings and makes one of modes and recipe: afterwards `bf16`, `precision.fp16` and
+// `params_dtype` say the type of the parameters, and `precision.recipe` what --fp8 or --fp4 asked for. Doing it twice
+// changes nothing. Throws kInvalidArgument.
+void settle_precision(TrainConfig& config);
+
+// The policy of the run's linear modules; null when nothing asks for one: every product is in the type of the
+// parameters. REQUIRES: settle_precision().
+std::shared_ptr<const PrecisionPolicy> precision_policy(const RunPlan& plan);
+
+// The same, and never null: of a run without settings one that says so.
+PrecisionPolicy explain_precision(const TrainConfig& config);
+
+}  // namespace ranklab

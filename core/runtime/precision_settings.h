@@ -1,0 +1,24 @@
+// The precision settings of a run as one recipe and one list of exceptions: modes name a recipe, flags change single
+// fields of it. Torch-free. Thread rule: pure functions, but for reading a recipe's file.
+#pragma once
+#include "core/precision/precision_policy.h"
+#include "core/runtime/train_config.h"
+
+namespace ranklab {
+
+struct PrecisionSettings {
+  PrecisionRecipe recipe;  // with what flags changed; without any setting: the type of the parameters for all
+  PrecisionRules rules;
+  bool named = false;  // a mode of few bits or --precision-recipe asked for it
+
+  // Whether anything differs from a run without settings.
+  bool decides() const {
+    return named || recipe.linear.quantized() || !rules.compute_rules.empty() || !rules.compute_overrides.empty();
+  }
+};
+
+// Throws kInvalidArgument: modes that exclude each other, a recipe that contradicts the mode, flags that the recipe has
+// no place for, lists that cannot be read.
+PrecisionSettings precision_settings(const TrainConfig& config);
+
+}  // namespace ranklab
