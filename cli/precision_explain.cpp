@@ -149,7 +149,9 @@ PrecisionSubcommand add_precision_explain(CLI::App& app) {
   auto asked = std::make_shared<Asked>();
   command->add_option("--module", asked->module, "a module, or a pattern of names (default: all)");
   command->add_flag("--json", asked->json, "print one JSON object");
-  asked->options = std::make_unique<ConfigOptions>(*command);
+  TrainConfig defaults;  // a layout that splits nothing, unless one is given
+  defaults.parallel.tp = defaults.parallel.pp = 1;
+  asked->options = std::make_unique<ConfigOptions>(*command, defaults);
   return {command, [asked] { return run(*asked); }};
 }
 

@@ -10,6 +10,7 @@ struct PrecisionSubcommand {
   CommandAction action = {};
 };
 
+PrecisionSubcommand add_precision_quantize(CLI::App& app);
 PrecisionSubcommand add_precision_recipes(CLI::App& app);
 PrecisionSubcommand add_precision_explain(CLI::App& app);
 

@@ -77,7 +77,7 @@ CommandAction setup_viz(CLI::App& app) {
       ->type_name("FILE");
   app.add_option("--compare", request.compare, "a second trace, for the trace diff")->type_name("FILE");
   app.add_option("--goto", request.go_to, "a place: step=12,t=3.4ms,sel=r3/B7")->type_name("LINK");
-  app.add_option("--layout", request.layout, "Pipeline, Traffic, Memory or Lesson")->type_name("NAME");
+  app.add_option("--layout", request.layout, "Pipeline, Traffic, Memory, Precision or Lesson")->type_name("NAME");
   app.add_option("--panel", request.panel, "a panel to show first; of a picture the only one")->type_name("NAME");
   CLI::Option* attaches =
       app.add_option("--attach", options->attach, "watch and step a run that was started with --viz-listen")
@@ -88,7 +88,7 @@ CommandAction setup_viz(CLI::App& app) {
   app.add_option("--size", options->size, "of the window or the picture (default 1600x900)")->type_name("WxH");
   app.add_option("--scale", request.scale, "display scale")->check(CLI::Range(0.5, 4.0));
   app.add_option("--format", options->format,
-                 "text prints the timeline, or --panel traffic, experts, zero or memory, on stdout")
+                 "text prints the timeline, or --panel traffic, experts, zero, precision or memory, on stdout")
       ->check(CLI::IsMember({"auto", "text"}));
   app.add_option("--gpus-per-node", request.gpus_per_node, "GPUs that share fast links (default: the trace's)")
       ->check(CLI::Range(1, 65536));

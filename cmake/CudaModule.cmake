@@ -13,9 +13,24 @@ foreach(part c10_cuda torch_cuda)
   set_target_properties(torch_part_${part} PROPERTIES IMPORTED_LOCATION ${RANKLAB_TORCH_ROOT}/lib/lib${part}.so)
 endforeach()
 
+# Kernels, by nvcc itself: CMake's CUDA language would have to be enabled for every folder that links them. No fused
+# multiply-add: they have the CPU's bits.
+set(RANKLAB_CUDA_ARCHITECTURES "80;90" CACHE STRING "Compute capabilities of the kernels, such as 80;90")
+set(kernel_flags -std=c++17 -O3 --fmad=false -ccbin ${CMAKE_CXX_COMPILER} -I${PROJECT_SOURCE_DIR} -Werror all-warnings -Xcompiler -fPIC,-Wall,-Wextra)
+foreach(architecture ${RANKLAB_CUDA_ARCHITECTURES})
+  list(APPEND kernel_flags -gencode arch=compute_${architecture},code=[sm_${architecture},compute_${architecture}])
+endforeach()
+set(kernel_object ${CMAKE_CURRENT_BINARY_DIR}/quantize_kernels.o)
+add_custom_command(OUTPUT ${kernel_object}
+                   COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} ${kernel_flags} -MD -MF ${kernel_object}.d
+                           -c ${CMAKE_CURRENT_SOURCE_DIR}/quantize_kernels.cu -o ${kernel_object}
+                   DEPENDS quantize_kernels.cu DEPFILE ${kernel_object}.d
+                   COMMENT "nvcc quantize_kernels.cu" VERBATIM)
+
 # What the module is made of, also linked by its unit tests.
 add_library(ranklab_nccl STATIC nccl_types.cpp nccl_api.cpp nccl_comm.cpp nccl_verbs.cpp nccl_work.cpp
-                                nccl_communicator.cpp canonical_reduce.cpp rendezvous.cpp cuda_world.cpp)
+                                nccl_communicator.cpp canonical_reduce.cpp rendezvous.cpp cuda_world.cpp ${kernel_object})
+set_source_files_properties(${kernel_object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
 add_library(ranklab::nccl ALIAS ranklab_nccl)
 target_include_directories(ranklab_nccl SYSTEM PUBLIC ${NCCL_INCLUDE_DIR} ${CUDAToolkit_INCLUDE_DIRS})
 target_link_libraries(ranklab_nccl PUBLIC ranklab_compiler ranklab::comm ranklab::cuda_loader torch_part_c10_cuda

@@ -22,6 +22,8 @@ LessonPtr make_who_talks_to_whom_in_moe();
 LessonPtr make_where_does_memory_go();
 LessonPtr make_can_compute_buy_memory();
 LessonPtr make_who_owns_what_in_zero();
+LessonPtr make_what_do_8_bits_lose();
+LessonPtr make_can_4_bits_train();
 
 namespace {
 
@@ -36,6 +38,8 @@ const auto kLessons = std::to_array<LessonRow>({
     {7, "where_does_memory_go", "Where does memory go?", make_where_does_memory_go},
     {8, "can_compute_buy_memory", "Can compute buy memory?", make_can_compute_buy_memory},
     {9, "who_owns_what_in_zero", "Who owns what in ZeRO?", make_who_owns_what_in_zero},
+    {10, "what_do_8_bits_lose", "What do 8 bits lose?", make_what_do_8_bits_lose},
+    {11, "can_4_bits_train", "Can 4 bits train?", make_can_4_bits_train},
 });
 
 }  // namespace

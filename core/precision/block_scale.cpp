@@ -11,8 +11,6 @@ namespace {
 
 constexpr int kLeastExponent = -127;  // of E8M0
 constexpr float kSmallestNormal = std::numeric_limits<float>::min();
-// So that the smallest E4M3 scale below it, 2^-9 of it, still has a finite inverse.
-constexpr float kSmallestTensorScale = kSmallestNormal * 512;
 
 BlockScale of(float scale) { return {scale, scale == 0 ? 0.0F : 1 / scale}; }
 BlockScale of_exponent(int exponent) { return of(std::ldexp(1.0F, exponent)); }
@@ -48,9 +46,7 @@ ScaleMaker::Rule rule_of(ScaleRule rule) {
 }  // namespace
 
 float tensor_scale(const TensorPrecision& precision, float tensor_amax) {
-  if (tensor_amax == 0) return 1;
-  const auto largest = static_cast<float>(precision.format->largest() * e4m3()->largest());
-  return std::max(tensor_amax / largest, kSmallestTensorScale);
+  return whole_scale(scale_maker(precision, 0), tensor_amax);
 }
 
 BlockScale block_scale(const TensorPrecision& precision, float amax, float tensor_amax) {
@@ -93,7 +89,7 @@ ScaleMaker scale_maker(const TensorPrecision& precision, float tensor_amax) {
                    .largest_mantissa = OneLane::bits(largest) & ((1U << kFloatMantissaBits) - 1),
                    .least_exponent = precision.scale == ScaleRule::kPowerOfTwo ? kLeastExponent + 1 : kLeastExponent,
                    .scales = rounding_grid(*e4m3())};
-  if (maker.rule == ScaleMaker::Rule::kE4M3) maker.whole = tensor_scale(precision, tensor_amax);
+  if (maker.rule == ScaleMaker::Rule::kE4M3) maker.whole = whole_scale(maker, tensor_amax);
   return maker;
 }
 

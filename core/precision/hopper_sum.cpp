@@ -58,14 +58,23 @@ void gather_rows(const MatrixView& b, int64_t first, std::vector<float>& lanes) 
   }
 }
 
+// Whether each row has one scale.
+bool one_scale_a_row(const HopperOperand& x) {
+  const auto cols = static_cast<size_t>(x.scales.empty() ? 1 : x.groups.grid_cols(x.numbers.cols));
+  for (size_t i = 0; i < x.scales.size(); ++i) {
+    if (OneLane::bits(x.scales[i].scale) != OneLane::bits(x.scales[i - i % cols].scale)) return false;
+  }
+  return true;
+}
+
 void check(const HopperOperand& a, const HopperOperand& b, bool promote) {
   RANKLAB_CHECK(a.numbers.cols == b.numbers.cols, ErrorKind::kInvalidArgument, .where = "hopper_gemm",
                 .what = "the sides have other numbers of columns",
                 .got = std::to_string(a.numbers.cols) + " and " + std::to_string(b.numbers.cols), .want = "as many");
   for (const HopperOperand* x : {&a, &b}) {
-    const bool whole = x->scales.empty() || x->groups.width >= x->numbers.cols;
+    const bool promoted = promote && x->groups.width % kPromotion == 0;
     RANKLAB_CHECK(
-        whole || (promote && x->groups.width % kPromotion == 0), ErrorKind::kInvalidArgument, .where = "hopper_gemm",
+        promoted || one_scale_a_row(*x), ErrorKind::kInvalidArgument, .where = "hopper_gemm",
         .what = "a scale changes inside of a sum",
         .got = "groups of " + std::to_string(x->groups.width) + " columns" + (promote ? "" : " without promotion"),
         .want = "one scale a sum: groups of a multiple of 128 columns, promoted every 128, or whole rows",

@@ -61,4 +61,25 @@ RANKLAB_EVERYWHERE float make_scale(const ScaleMaker& maker, float amax) {
   return scale > smallest_normal_float() ? scale : smallest_normal_float();
 }
 
+// kE4M3: the scale above those of groups, from the largest magnitude of all. At least 2^-117, so that the smallest E4M3
+// scale below it still has a finite inverse.
+RANKLAB_EVERYWHERE float whole_scale(const ScaleMaker& maker, float tensor_amax) {
+  if (tensor_amax == 0) return 1;
+  const float scale = tensor_amax / (maker.largest * maker.scales.largest);
+  const float least = OneLane::number(10U << kFloatMantissaBits);
+  return scale < least ? least : scale;
+}
+
+// A group's scale as its byte: of powers of two in E8M0 (255: NaN), of kE4M3 its part in E4M3.
+RANKLAB_EVERYWHERE uint8_t e8m0_scale_code(const ScaleMaker& maker, float amax) {
+  const float scale = make_scale(maker, amax);
+  if (!(scale < OneLane::number(kFloatExponent))) return 255;
+  return static_cast<uint8_t>(amax == 0 ? kFloatBias : scale_exponent(maker, amax) + kFloatBias);
+}
+RANKLAB_EVERYWHERE uint8_t e4m3_scale_code(const ScaleMaker& maker, float amax) {
+  const float scale = make_scale(maker, amax);
+  const float relative = scale < OneLane::number(kFloatExponent) ? relative_scale<OneLane>(maker, amax) : scale;
+  return static_cast<uint8_t>(code_of_rounded<OneLane>(maker.scales, relative));
+}
+
 }  // namespace ranklab

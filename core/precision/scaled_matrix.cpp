@@ -38,13 +38,9 @@ class ScaleCoder {
     const float scale = make_scale(maker_, amax);
     if (scale_bytes(rule_) > 1) {
       std::memcpy(to, &scale, sizeof scale);
-    } else if (rule_ == ScaleRule::kE4M3) {
-      const float relative = std::isnan(scale) ? kNan : relative_scale<OneLane>(maker_, amax);
-      *to = static_cast<std::byte>(code_of_rounded<OneLane>(maker_.scales, relative));
     } else {
-      const bool plain = std::isfinite(scale) && amax != 0;
-      const int exponent = plain ? scale_exponent(maker_, amax) : 0;
-      *to = static_cast<std::byte>(std::isnan(scale) ? kE8M0Nan : exponent + kFloatBias);
+      *to = static_cast<std::byte>(rule_ == ScaleRule::kE4M3 ? e4m3_scale_code(maker_, amax)
+                                                             : e8m0_scale_code(maker_, amax));
     }
   }
 

@@ -25,7 +25,8 @@ const char* const kFolders[] = {"00_what_is_a_rank",           "01_all_reduce",
                                 "02_replicas_stay_equal",      "03_split_matmul",
                                 "04_why_pipelines_idle",       "05_can_the_bubble_shrink",
                                 "06_who_talks_to_whom_in_moe", "07_where_does_memory_go",
-                                "08_can_compute_buy_memory",   "09_who_owns_what_in_zero"};
+                                "08_can_compute_buy_memory",   "09_who_owns_what_in_zero",
+                                "10_what_do_8_bits_lose",      "11_can_4_bits_train"};
 const int kLessons = std::size(kFolders);
 
 std::string read(const fs::path& path) {

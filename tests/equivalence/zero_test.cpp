@@ -11,6 +11,8 @@
 #include "core/base/error.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/provide.h"
+#include "core/runtime/scalar_type.h"
+#include "core/runtime/state_types.h"
 
 namespace ranklab {
 namespace {
@@ -66,6 +68,13 @@ class KeepingOptimizer : public Optimizer {
   std::mutex& mutex_;
 };
 
+AdamWOptions adamw_options(const RunPlan& plan) {
+  const StateTypes types = state_types(plan);
+  return {.masters = types.has_masters(),
+          .exp_avg_type = scalar_type(types.exp_avg),
+          .exp_avg_sq_type = scalar_type(types.exp_avg_sq)};
+}
+
 class KeepingRuntime : public OptimizerRuntime {
  public:
   KeepingRuntime(Record& record, std::mutex& mutex) : record_(record), mutex_(mutex) {}
@@ -74,7 +83,7 @@ class KeepingRuntime : public OptimizerRuntime {
     const auto make = [this, rank](const std::vector<Parameter*>& parameters, const RunPlan& p) {
       std::unique_ptr<Optimizer> inner = p.config.optimizer == OptimizerKind::kSgd
                                              ? make_sgd(parameters, {.momentum = 0.9, .weight_decay = 0.01})
-                                             : make_adamw(parameters, {});
+                                             : make_adamw(parameters, adamw_options(p));
       return std::make_unique<KeepingOptimizer>(std::move(inner), rank, record_, mutex_);
     };
     return provide_optimizer(make)->initialize(model, ctx, plan);
@@ -93,8 +102,7 @@ std::string place_of(const RankContext& ctx, const Parameter& p) {
 void put_pieces(Record& record, StepContext& context) {
   for (const OwnedState& state : context.optimizer.owned_state()) {
     at::Tensor& whole = record.from_pieces[place_of(context.ctx, *state.parameter)];
-    if (!whole.defined())
-      whole = at::zeros(state.parameter->data.sizes(), state.parameter->data.options().requires_grad(false));
+    if (!whole.defined()) whole = at::zeros(state.parameter->data.sizes(), state.weight.options());
     whole.view({-1}).narrow(0, state.begin, state.end - state.begin).copy_(state.weight);
   }
 }
@@ -156,6 +164,11 @@ void pairwise(TrainConfig& c) { accumulation(c), c.accumulation = Accumulation::
 void sgd(TrainConfig& c) { c.optimizer = OptimizerKind::kSgd; }
 void fp64(TrainConfig& c) { c.params_dtype = "fp64"; }
 void bf16(TrainConfig& c) { c.bf16 = true; }
+void wide_grads(TrainConfig& c) { bf16(c), c.precision.main_grads_dtype = "fp32"; }
+void narrow_states(TrainConfig& c) {
+  wide_grads(c);
+  c.precision.exp_avg_dtype = c.precision.exp_avg_sq_dtype = c.precision.main_params_dtype = "bf16";
+}
 void one_bucket(TrainConfig& c) { c.ddp_bucket_bytes = 1 << 24; }
 void experts(TrainConfig& c) {
   c.model.moe = {
@@ -220,6 +233,17 @@ const Case kCases[] = {
     {"dp4_pp2_ep2_mtp_bf16",
      {.world = 8, .pp = 2, .ep = 2},
      [](TrainConfig& c) { bf16(c), experts(c), c.model.mtp_num_layers = 1; }},
+    {"dp8_wide_grads", {.world = 8}, wide_grads},
+    {"dp4_tp2_accumulation_wide_grads", {.world = 8, .tp = 2}, [](TrainConfig& c) { wide_grads(c), accumulation(c); }},
+    {"dp2_pp2_tied_pairwise_wide_grads",
+     {.world = 4, .pp = 2},
+     [](TrainConfig& c) { wide_grads(c), tied(c), pairwise(c); }},
+    {"dp4_pp2_ep2_zb_h1_wide_grads",
+     {.world = 8, .pp = 2, .ep = 2},
+     [](TrainConfig& c) { wide_grads(c), experts(c), c.pipeline_schedule = "zb-h1", accumulation(c); }},
+    {"dp4_in_two_groups_narrow_states", {.world = 4, .replicas = 2}, narrow_states},
+    {"dp4_tp2_narrow_states", {.world = 8, .tp = 2}, narrow_states},
+    {"dp4_fp16", {.world = 4}, [](TrainConfig& c) { c.precision.fp16 = true; }},
     {"dp4_pp2_ep2_dualpipe", {.world = 8, .pp = 2, .ep = 2}, bidirectional_experts},
 };
 
@@ -250,7 +274,9 @@ TEST_P(Zero, IsPlainDataParallelismBitForBit) {
       const auto where = [&, &key = key] {
         return key.second + " on rank " + std::to_string(key.first) + ", stage " + std::to_string(stage);
       };
-      ASSERT_TRUE(at::equal(shared.from_pieces.at(plain.places.at(key)), tensor)) << where();
+      const at::Tensor& pieces = shared.from_pieces.at(plain.places.at(key));  // masters, where there are some
+      ASSERT_TRUE(at::equal(pieces, plain.from_pieces.at(plain.places.at(key)))) << where();
+      ASSERT_TRUE(at::equal(pieces.to(tensor.scalar_type()), tensor)) << where();
       ASSERT_TRUE(stage == 3 || at::equal(shared.weights.at(key), tensor)) << where();
     }
     for (size_t i = 0; i < plain.norms.size(); ++i)
@@ -263,6 +289,7 @@ TEST_P(Zero, ClippedAgreesToTwelveDigits) {
   TrainConfig config = config_of(GetParam());
   config.params_dtype = "fp64";
   config.bf16 = false;
+  config.precision = {};
   config.clip_grad = 0.5;
   config.train_iters = 3;
   const Record plain = train(without_groups(config));

@@ -164,6 +164,24 @@ inline void bf16(TrainConfig& c) {
   c.params_dtype = "fp32";
   c.bf16 = true;
 }
+inline void fp16(TrainConfig& c) {
+  c.params_dtype = "fp32";
+  c.precision.fp16 = true;
+}
+inline void wide_grads(TrainConfig& c) {
+  bf16(c);
+  c.precision.main_grads_dtype = "fp32";
+}
+// As the recipe of DeepSeek-V3 has them.
+inline void narrow_moments(TrainConfig& c) {
+  wide_grads(c);
+  c.precision.exp_avg_dtype = c.precision.exp_avg_sq_dtype = "bf16";
+}
+inline void no_masters(TrainConfig& c) {
+  bf16(c);
+  c.precision.main_params_dtype = "bf16";
+}
+inline void scaled_loss(TrainConfig& c) { c.precision.loss_scale = 256; }
 template <int kReplicas>
 inline void groups(TrainConfig& c) {
   c.parallel.replicas = kReplicas;

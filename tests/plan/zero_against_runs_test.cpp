@@ -9,6 +9,8 @@
 #include "core/plan/rank_memory.h"
 #include "core/plan/zero_map.h"
 #include "core/runtime/provide.h"
+#include "core/runtime/scalar_type.h"
+#include "core/runtime/state_types.h"
 #include "core/sim/memory_scope.h"
 #include "core/trace/trace_report.h"
 #include "tests/runtime/tiny_run.h"
@@ -189,13 +191,20 @@ class BookedOptimizer : public Optimizer {
   AtUpdate& seen_;
 };
 
+AdamWOptions adamw_options(const RunPlan& plan) {
+  const StateTypes types = state_types(plan);
+  return {.masters = types.has_masters(),
+          .exp_avg_type = scalar_type(types.exp_avg),
+          .exp_avg_sq_type = scalar_type(types.exp_avg_sq)};
+}
+
 class BookedRuntime : public OptimizerRuntime {
  public:
   explicit BookedRuntime(std::vector<AtUpdate>& seen) : seen_(seen) {}
   std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
     AtUpdate& mine = seen_[static_cast<size_t>(ctx.global_rank())];
-    const auto make = [&mine](const std::vector<Parameter*>& owned, const RunPlan&) {
-      return std::make_unique<BookedOptimizer>(make_adamw(owned, {}), mine);
+    const auto make = [&mine](const std::vector<Parameter*>& owned, const RunPlan& p) {
+      return std::make_unique<BookedOptimizer>(make_adamw(owned, adamw_options(p)), mine);
     };
     return provide_optimizer(make)->initialize(model, ctx, plan);
   }
@@ -224,6 +233,50 @@ TEST(ZeroMemory, BytesAParameterAreThoseOfThePaper) {
       EXPECT_NEAR(held / static_cast<double>(plan.config.model.parameter_count()), want[stage], 0.02 * want[stage])
           << "stage " << stage << ": " << rank.parameters << " + " << rank.gradients << " + " << rank.optimizer;
       EXPECT_EQ(rank.gathered, 0);
+    }
+  }
+}
+
+struct Types {
+  const char *main_params, *main_grads, *exp_avg, *exp_avg_sq;
+  double bytes;  // of a parameter, without ZeRO
+};
+
+// The map's bytes of every rank are those that it holds, whatever types are chosen.
+TEST(ZeroMemory, BytesAParameterAreThoseOfTheChosenTypes) {
+  install_booking_allocator();
+  for (const Types& types : {Types{"fp32", "fp32", "fp32", "fp32", 18},
+                             {"fp32", "fp32", "bf16", "bf16", 14},
+                             {"bf16", "bf16", "bf16", "fp16", 8},
+                             {"bf16", "fp32", "fp32", "bf16", 12}}) {
+    for (const int stage : {0, 1, 2, 3}) {
+      TrainConfig config = zero_config(4, stage);
+      config.bf16 = true;
+      config.precision.main_params_dtype = types.main_params;
+      config.precision.main_grads_dtype = types.main_grads;
+      config.precision.exp_avg_dtype = types.exp_avg;
+      config.precision.exp_avg_sq_dtype = types.exp_avg_sq;
+      const RunPlan plan = resolve(config);
+      std::vector<AtUpdate> seen(4);
+      RuntimeComponents parts = default_components(make_thread_world({.size = 4}), plan);
+      parts.optimizer_runtime = std::make_shared<BookedRuntime>(seen);
+      RuntimeEngine(parts, plan).fit();
+      const ZeroMap map = zero_map(plan, 0);
+      constexpr int64_t kCounters = 16;                   // AdamW's steps
+      constexpr int64_t kLine = 4 * kBucketLineElements;  // a shard that is padding alone is not kept
+      for (size_t rank = 0; rank < seen.size(); ++rank) {
+        const auto where = [&] { return std::string(types.main_grads) + ", stage " + std::to_string(stage); };
+        EXPECT_EQ(seen[rank].parameters, map.ranks[rank].parameter_bytes) << where();
+        EXPECT_NEAR(static_cast<double>(seen[rank].gradients), static_cast<double>(map.ranks[rank].gradient_bytes),
+                    kLine)
+            << where();
+        EXPECT_NEAR(static_cast<double>(seen[rank].optimizer), static_cast<double>(map.ranks[rank].optimizer_bytes),
+                    kCounters)
+            << where();
+        if (stage > 0) continue;
+        const double all = static_cast<double>(seen[rank].parameters + seen[rank].gradients + seen[rank].optimizer);
+        EXPECT_NEAR(all / static_cast<double>(plan.config.model.parameter_count()), types.bytes, 0.02 * types.bytes);
+      }
     }
   }
 }

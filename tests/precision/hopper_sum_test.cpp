@@ -165,6 +165,19 @@ TEST(HopperSum, ScalesAreAppliedToSumsOf128) {
                Error);
 }
 
+// Groups of a sum may be many where their scales are one.
+TEST(HopperSum, EqualScalesInsideOfASumAreOne) {
+  const std::vector<float> a(256, 1), b(256, 1);
+  std::vector<BlockScale> scales(2, BlockScale{3, 1.0F / 3});
+  float out = 0;
+  hopper_gemm({{a.data(), 1, 256, 256}, {1, 128}, scales}, {{b.data(), 1, 256, 256}}, false, &out);
+  EXPECT_EQ(out, 768);
+  scales[1].scale = 4;
+  EXPECT_THROW(hopper_gemm({{a.data(), 1, 256, 256}, {1, 128}, scales}, {{b.data(), 1, 256, 256}}, false, &out), Error);
+  hopper_gemm({{a.data(), 1, 256, 256}, {1, 128}, scales}, {{b.data(), 1, 256, 256}}, true, &out);
+  EXPECT_EQ(out, 128 * 3 + 128 * 4);
+}
+
 TEST(HopperSum, NanAndInfinityGiveNan) {
   std::vector<float> a(40, 1), b(40, 1);
   float out = 0;

@@ -118,6 +118,63 @@ TEST(Checkpoints, AreKeptToldAndPruned) {
   }
 }
 
+const Settings kFp16 = {
+    {"precision.fp16", "true"}, {"precision.initial_loss_scale", "16777216"}, {"precision.loss_scale_window", "2"}};
+
+// Scale, steps since it changed and skipped steps go on in another layout, and a run that had none begins with its own.
+TEST(Checkpoints, KeepTheLossScaleInAnyLayout) {
+  const std::string run = temporary_path("ranklab_scale"), other = temporary_path("ranklab_scale_other");
+  const Settings dense = kTinyRun + kDense + kFp16;
+  const auto never = train(dense + Settings{{"parallel.world_size", "2"}, {"parallel.tp", "2"}});
+  ASSERT_GT(never->steps[2].skipped_steps, 0);
+  train(dense + saving(run) + Settings{{"parallel.world_size", "2"}, {"parallel.tp", "2"}}, 3);
+  const CheckpointManifest kept = Checkpoint(checkpoint_named(run)).manifest();
+  EXPECT_EQ(kept.loss_scale.at("skipped_steps"), static_cast<double>(never->steps[2].skipped_steps));
+  const auto second = train(dense + loading(run) + saving(other) +
+                            Settings{{"parallel.world_size", "4"}, {"parallel.pp", "2"}, {"parallel.zero_stage", "2"}});
+  ASSERT_EQ(second->steps.size(), 3);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(second->steps[i].loss_scale, never->steps[3 + i].loss_scale) << i;
+    EXPECT_EQ(second->steps[i].skipped_steps, never->steps[3 + i].skipped_steps) << i;
+    EXPECT_EQ(second->steps[i].lr, never->steps[3 + i].lr) << i;
+  }
+  const std::string old = temporary_path("ranklab_scale_none");
+  train(kOne + saving(old), 3);
+  EXPECT_TRUE(Checkpoint(checkpoint_named(old)).manifest().loss_scale.empty());
+  const auto fresh = train(kOne + kFp16 + loading(old));
+  EXPECT_EQ(fresh->first_step, 3);
+  EXPECT_EQ(fresh->steps[0].loss_scale, 16777216);
+}
+
+std::map<std::string, TensorType> stored_types(const std::string& run) {
+  std::map<std::string, TensorType> types;
+  const Checkpoint checkpoint(checkpoint_named(run));
+  for (const auto& [name, tensor] : checkpoint.manifest().tensors) types[name.substr(0, name.find('/'))] = tensor.type;
+  return types;
+}
+
+// What is kept is stored; a run that keeps it in other types widens or rounds it and says so.
+TEST(Checkpoints, AreReadIntoOtherTypes) {
+  const std::string run = temporary_path("ranklab_types"), wide = temporary_path("ranklab_types_wide"),
+                    back = temporary_path("ranklab_types_back");
+  const Settings bf16 = kOne + Settings{{"train.bf16", "true"}};
+  const Settings narrow = bf16 + Settings{{"precision.exp_avg_dtype", "bf16"},
+                                          {"precision.exp_avg_sq_dtype", "fp16"},
+                                          {"precision.main_params_dtype", "bf16"}};
+  train(narrow + saving(run), 3);
+  EXPECT_EQ(stored_types(run),
+            (std::map<std::string, TensorType>{
+                {"weight", TensorType::kBF16}, {"exp_avg", TensorType::kBF16}, {"exp_avg_sq", TensorType::kF16}}));
+  const Settings no_steps = {{"train.train_iters", "3"}};
+  const auto widened = train(bf16 + no_steps + loading(run) + saving(wide));
+  EXPECT_THAT(widened->loaded, AllOf(HasSubstr("exp_avg BF16 to F32"), HasSubstr("exp_avg_sq F16 to F32"),
+                                     HasSubstr("weight BF16 to F32")));
+  EXPECT_EQ(stored_types(wide).at("weight"), TensorType::kF32);
+  const auto rounded = train(narrow + no_steps + loading(wide) + saving(back));
+  EXPECT_THAT(rounded->loaded, HasSubstr("exp_avg F32 to BF16"));
+  EXPECT_EQ(state_difference(run, back), "") << "nothing was lost on the way";
+}
+
 void flip_a_bit(const std::string& path) {
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekg(-1, std::ios::end);

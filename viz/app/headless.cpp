@@ -10,6 +10,7 @@
 #include "viz/model/expert_load.h"
 #include "viz/model/load_trace.h"
 #include "viz/model/memory_table.h"
+#include "viz/model/precision_table.h"
 #include "viz/model/svg.h"
 #include "viz/model/text_timeline.h"
 #include "viz/model/traffic_text.h"
@@ -111,6 +112,10 @@ std::string render_text(const VizRequest& request, int width, bool color) {
   if (request.panel == "experts") return out + expert_text(expert_table(store, window));
   if (request.panel == "memory") return out + memory_text(memory_table(store, window));
   if (request.panel == "zero") return out + zero_text(store, zero_table(store, window.step));
+  if (request.panel == "precision") {
+    const PrecisionTable table = precision_table(store);  // of the last sampled step, unless one is asked for
+    return out + precision_text(table, window.step < 0 && !table.empty() ? table.steps.back() : window.step);
+  }
   out += text_timeline(store, {.range = range, .width = width, .colour = color});
   return out + "\n" + text_totals(store, {range, -1});
 }

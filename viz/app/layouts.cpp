@@ -34,6 +34,12 @@ LayoutPlaces build_memory(ImGuiID root) {
   return {{{"timeline", root}, {"zero", left}, {"memory", left}}, right};
 }
 
+LayoutPlaces build_precision(ImGuiID root) {
+  const ImGuiID bottom = split(root, ImGuiDir_Down, 0.72f);
+  const ImGuiID right = split(root, ImGuiDir_Right, 0.4f);
+  return {{{"timeline", root}, {"precision", bottom}}, right};
+}
+
 LayoutPlaces build_lesson(ImGuiID root) {
   const ImGuiID right = split(root, ImGuiDir_Right, 0.36f);
   ImGuiID above = right;
@@ -47,6 +53,8 @@ constexpr const char* kTrafficFront[] = {"comm", "mesh", "traffic", "timeline"};
 constexpr const char* kTraffic[] = {"timeline", "comm", "details", "traffic", "mesh"};
 constexpr const char* kMemoryFront[] = {"curves", "memory", "timeline"};
 constexpr const char* kMemory[] = {"timeline", "memory", "zero", "curves", "details"};
+constexpr const char* kPrecisionFront[] = {"curves", "precision", "timeline"};
+constexpr const char* kPrecision[] = {"timeline", "precision", "curves", "details"};
 constexpr const char* kLessonFront[] = {"details", "what_if", "timeline"};
 constexpr const char* kLesson[] = {"timeline", "what_if", "details", "stepper"};
 
@@ -54,6 +62,7 @@ const LayoutPreset kPresets[] = {
     {"Pipeline", "timeline, the chosen event, schedules", build_pipeline, kPipeline, kPipelineFront},
     {"Traffic", "timeline, who sends to whom, every call", build_traffic, kTraffic, kTrafficFront},
     {"Memory", "timeline, bytes by category, curves", build_memory, kMemory, kMemoryFront},
+    {"Precision", "timeline, quantized tensors, curves", build_precision, kPrecision, kPrecisionFront},
     {"Lesson", "timeline and schedules side by side", build_lesson, kLesson, kLessonFront},
 };
 

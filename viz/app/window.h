@@ -17,8 +17,8 @@ struct VizRequest {
   std::vector<std::string> traces = {};  // files of one run; "last"; none for an empty window
   std::string compare = {};              // a second trace, for the diff
   std::string go_to = {};                // a deep link: "step=12,t=3.4ms,sel=r3/B7"
-  std::string layout = {};               // a preset: "Pipeline", "Traffic", "Memory", "Lesson"; "" is the last one used
-  std::string panel = {};                // a panel to bring to the front, or the only one of a picture
+  std::string layout = {};  // a preset: "Pipeline", "Traffic", "Memory", "Precision", "Lesson"; "" is the last one used
+  std::string panel = {};   // a panel to bring to the front, or the only one of a picture
   std::shared_ptr<LiveSource> live = {};  // a run that is going on
   int width = 0, height = 0;              // 0: 1600 x 900
   int gpus_per_node = 0;                  // 0: as the trace says

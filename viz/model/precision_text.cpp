@@ -19,7 +19,7 @@ std::string row_text(const TensorSeries& tensor, const TensorSample& s, int wide
 
 std::string precision_text(const PrecisionTable& table, int step) {
   if (table.empty())
-    return "no quantized tensors: ./ranklab train --precision-recipe deepseek_v3 --tp 1 records them in every 10th "
+    return "no quantized tensors: ./ranklab train --dp 8 --precision-recipe mxfp8 records them in every 10th "
            "step\n";
   const int shown = table.step_at(step);
   std::string out = strprintf("step %d: what quantization did to each tensor (sampled steps: %s)\n", shown,

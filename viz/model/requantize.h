@@ -1,6 +1,6 @@
-// What another format, or another scale, would do to a tensor, estimated from the histogram of its magnitudes: numbers
-// are taken as ever denser or rarer inside each power of two, as its neighbours have it, and all share one scale.
-// Blocks with scales of their own lose less than that. Cost: some thousand operations. Thread rule: pure.
+// What another format, or another scale, would do to a tensor, estimated from the histogram of its magnitudes: inside
+// each power of two numbers grow denser or rarer as its neighbours have it, and all share one scale. Blocks with scales
+// of their own lose less than that. Cost: some thousand operations. Thread rule: pure.
 #pragma once
 #include <string_view>
 

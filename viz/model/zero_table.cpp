@@ -7,7 +7,7 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr size_t kNumbers = 8;  // of a bucket's event
+constexpr size_t kNumbers = 8;  // of a bucket's event; a ninth is newer
 constexpr double kMost = 1e15;  // elements of a damaged file are brought to where products stay finite
 constexpr int kMostShards = 1 << 20;
 
@@ -62,6 +62,7 @@ class Collector {
       row.padding = std::min(row.elements, whole_number(numbers[1], kMost));
       row.shards = static_cast<int>(std::max<int64_t>(1, whole_number(numbers[2], kMostShards)));
       row.element_bytes = whole_number(numbers[4], 64);
+      row.grad_bytes = numbers.size() > kNumbers ? whole_number(numbers[kNumbers], 64) : row.element_bytes;
       row.experts = numbers[6] == 1;
       row.optimizer_bytes = whole_number(numbers[7], 1024);
       table_.stage = static_cast<int>(whole_number(numbers[5], 3));
@@ -146,7 +147,8 @@ ZeroBytes ZeroTable::bytes_at(size_t rank, int64_t time_ns) const {
     if (parameters == HeldParameters::kGathering || parameters == HeldParameters::kGathered) out.parameters += whole;
     const HeldGradients gradients = row.gradients_at(rank, time_ns, stage);
     const bool shard_only = gradients == HeldGradients::kReducedShard && stage >= 2;
-    if (gradients != HeldGradients::kNone) out.gradients += shard_only ? share(whole, row.shards) : whole;
+    const int64_t whole_grads = row.elements * row.grad_bytes;
+    if (gradients != HeldGradients::kNone) out.gradients += shard_only ? share(whole_grads, row.shards) : whole_grads;
     const bool shared = stage > 0 && row.shards > 1;
     out.optimizer += share(row.elements - (shared ? 0 : row.padding), shared ? row.shards : 1) * row.optimizer_bytes;
   }
@@ -159,7 +161,7 @@ ZeroBytes ZeroTable::bytes_of_stage(size_t rank, int asked) const {
     if (!row.cells[rank].present) continue;
     const int64_t elements = row.elements - row.padding;
     out.parameters += share(elements, asked >= 3 ? row.shards : 1) * row.element_bytes;
-    out.gradients += share(elements, asked >= 2 ? row.shards : 1) * row.element_bytes;
+    out.gradients += share(elements, asked >= 2 ? row.shards : 1) * row.grad_bytes;
     out.optimizer += share(elements, asked >= 1 ? row.shards : 1) * row.optimizer_bytes;
   }
   return out;

@@ -27,9 +27,9 @@ struct ZeroCell {
 
 struct ZeroBucketRow {
   std::string label;
-  int64_t elements = 0, padding = 0;               // padding included in elements
-  int shards = 1;                                  // 1: nobody shares it out
-  int64_t element_bytes = 4, optimizer_bytes = 8;  // of an element
+  int64_t elements = 0, padding = 0;                               // padding included in elements
+  int shards = 1;                                                  // 1: nobody shares it out
+  int64_t element_bytes = 4, grad_bytes = 4, optimizer_bytes = 8;  // of an element
   bool experts = false;
   std::vector<ZeroCell> cells = {};  // [rank index]
 

@@ -9,6 +9,7 @@
 #include "viz/panels/mesh_panel.h"
 #include "viz/panels/panel.h"
 #include "viz/panels/path_panel.h"
+#include "viz/panels/precision_panel.h"
 #include "viz/panels/stepper_panel.h"
 #include "viz/panels/timeline/timeline_panel.h"
 #include "viz/panels/traffic_panel.h"
@@ -35,6 +36,7 @@ const PanelRow kPanels[] = {
     {"comm", "Calls", "every collective and message as its members saw it", make<CommPanel>},
     {"memory", "Memory", "bytes by category over time, and peaks", make<MemoryPanel>},
     {"zero", "ZeRO shards", "who holds which part of parameters, gradients and optimizer states", make<ZeroPanel>},
+    {"precision", "Precision", "underflow, saturation and scales of quantized tensors", make<PrecisionPanel>},
     {"mesh", "Mesh", "ranks, groups, a metric per rank", make<MeshPanel>},
     {"diff", "Diff", "this trace beside a second one", make<DiffPanel>},
     {"log", "Log", "messages", make<LogPanel>},

@@ -1,0 +1,132 @@
+#include "backends/cuda/quantize_kernels.h"
+
+namespace ranklab {
+namespace {
+
+constexpr int kWarp = 32, kThreads = 256, kMostBlocks = 8192;
+constexpr unsigned kAll = 0xffffffffU;
+
+unsigned blocks_for(int64_t work, int64_t per_block) {
+  const int64_t blocks = (work + per_block - 1) / per_block;
+  return static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks);
+}
+
+__device__ uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+// The largest of `kLanes` neighbouring lanes, in each of them.
+template <int kLanes>
+__device__ uint32_t largest_of_team(uint32_t size) {
+  for (int step = kLanes / 2; step > 0; step /= 2) size = larger(size, __shfl_xor_sync(kAll, size, step, kLanes));
+  return size;
+}
+
+__device__ uint32_t largest_of_block(uint32_t size) {
+  __shared__ uint32_t warps[kThreads / kWarp];
+  size = largest_of_team<kWarp>(size);
+  __syncthreads();  // the last group's readers are done
+  if (threadIdx.x % kWarp == 0) warps[threadIdx.x / kWarp] = size;
+  __syncthreads();
+  for (int i = 0; i < kThreads / kWarp; ++i) size = larger(size, warps[i]);
+  return size;
+}
+
+template <typename T>
+__device__ void finish(const QuantizeTask<T>& task, const ScaleMaker& maker, int64_t group, uint32_t size, int lane,
+                       int lanes) {
+  const float amax = OneLane::number(size);
+  if (lane == 0) write_scale(task, maker, group, amax);
+  round_of_lane(task, group, make_scale(maker, amax), lane, lanes);
+}
+
+// A team of kLanes lanes a group. All lanes of a warp go on together, those without a group idle.
+template <typename T, int kLanes>
+__global__ void quantize_tiles(QuantizeTask<T> task) {
+  const ScaleMaker maker = maker_of(task);
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  constexpr int kTeams = kThreads / kLanes;
+  const int64_t groups = task.groups(), stride = static_cast<int64_t>(gridDim.x) * kTeams;
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * kTeams; first < groups; first += stride) {
+    const int64_t group = first + threadIdx.x / kLanes;
+    const bool mine = group < groups;
+    const uint32_t size = largest_of_team<kLanes>(mine ? amax_of_lane(task, group, lane, kLanes) : 0);
+    if (mine) finish(task, maker, group, size, lane, kLanes);
+  }
+}
+
+// A block of threads a group.
+template <typename T>
+__global__ void quantize_blocks(QuantizeTask<T> task) {
+  const ScaleMaker maker = maker_of(task);
+  const int lane = static_cast<int>(threadIdx.x);
+  for (int64_t group = blockIdx.x; group < task.groups(); group += gridDim.x) {
+    const uint32_t size = largest_of_block(amax_of_lane(task, group, lane, kThreads));
+    finish(task, maker, group, size, lane, kThreads);
+  }
+}
+
+// All threads for the one group. Non-negative floats are ordered as their bits are.
+template <typename T>
+__global__ void find_tensor_amax(QuantizeTask<T> task, unsigned* amax) {
+  const int lane = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
+  const uint32_t size = largest_of_block(amax_of_lane(task, 0, lane, static_cast<int>(gridDim.x) * kThreads));
+  if (threadIdx.x == 0) atomicMax(amax, size);
+}
+
+template <typename T>
+__global__ void quantize_whole(QuantizeTask<T> task) {
+  const ScaleMaker maker = maker_of(task);
+  const int lane = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
+  finish(task, maker, 0, OneLane::bits(*task.tensor_amax), lane, static_cast<int>(gridDim.x) * kThreads);
+}
+
+template <typename T>
+cudaError_t launch(const QuantizeTask<T>& task, cudaStream_t stream) {
+  const int64_t groups = task.groups();
+  if (groups == 0) return cudaSuccess;
+  constexpr int kHalf = kWarp / 2, kMostTile = 512;
+  if (task.height == 1 && task.width <= kHalf) {
+    quantize_tiles<T, kHalf><<<blocks_for(groups, kThreads / kHalf), kThreads, 0, stream>>>(task);
+  } else if (task.height == 1 && task.width <= kMostTile) {
+    quantize_tiles<T, kWarp><<<blocks_for(groups, kThreads / kWarp), kThreads, 0, stream>>>(task);
+  } else {
+    quantize_blocks<T><<<blocks_for(groups, 1), kThreads, 0, stream>>>(task);
+  }
+  return cudaGetLastError();
+}
+
+template <typename T>
+cudaError_t launch_amax(QuantizeTask<T> task, float* amax, cudaStream_t stream) {
+  task.height = task.rows;
+  task.width = task.cols;
+  const cudaError_t cleared = cudaMemsetAsync(amax, 0, sizeof(float), stream);
+  if (cleared != cudaSuccess || task.rows * task.cols == 0) return cleared;
+  find_tensor_amax<T>
+      <<<blocks_for(task.rows * task.cols, kThreads), kThreads, 0, stream>>>(task, reinterpret_cast<unsigned*>(amax));
+  return cudaGetLastError();
+}
+
+template <typename T>
+cudaError_t launch_whole(const QuantizeTask<T>& task, cudaStream_t stream) {
+  if (task.rows * task.cols == 0) return cudaSuccess;
+  quantize_whole<T><<<blocks_for(task.rows * task.cols, kThreads), kThreads, 0, stream>>>(task);
+  return cudaGetLastError();
+}
+
+}  // namespace
+
+cudaError_t launch_tensor_amax(const QuantizeTask<float>& task, float* amax, cudaStream_t stream) {
+  return launch_amax(task, amax, stream);
+}
+cudaError_t launch_tensor_amax(const QuantizeTask<Bf16Bits>& task, float* amax, cudaStream_t stream) {
+  return launch_amax(task, amax, stream);
+}
+cudaError_t launch_quantize(const QuantizeTask<float>& task, cudaStream_t stream) { return launch(task, stream); }
+cudaError_t launch_quantize(const QuantizeTask<Bf16Bits>& task, cudaStream_t stream) { return launch(task, stream); }
+cudaError_t launch_quantize_tensor(const QuantizeTask<float>& task, cudaStream_t stream) {
+  return launch_whole(task, stream);
+}
+cudaError_t launch_quantize_tensor(const QuantizeTask<Bf16Bits>& task, cudaStream_t stream) {
+  return launch_whole(task, stream);
+}
+
+}  // namespace ranklab

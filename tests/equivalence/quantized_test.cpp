@@ -1,0 +1,162 @@
+// Training in few bits in every kind of layout: a pipeline gives one rank's bits, data parallelism those of gradient
+// accumulation, other layouts its losses but for rounding; a dispatcher changes nothing; a resumed run goes on exactly.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "tests/cli/run_program.h"
+#include "tests/runtime/tiny_run.h"
+
+namespace ranklab {
+namespace {
+
+TrainConfig small(int world, int tp, const std::string& recipe) {
+  TrainConfig c = tiny_config(world, tp);
+  c.parallel.pp = 1;
+  c.precision.recipe = recipe;
+  c.precision.block_size = 16;  // so that shards of a tiny model hold whole groups
+  c.model.hidden_size = 64;
+  c.model.ffn_hidden_size = 64;
+  c.model.num_attention_heads = 4;
+  c.model.num_layers = 4;
+  c.model.init_std = 0.1;
+  c.train_iters = 8;
+  c.lr = 3e-3;
+  c.global_batch_size = 16;
+  c.trace = false;
+  return c;
+}
+
+TrainConfig without_block(TrainConfig c) {
+  c.precision.block_size = 0;
+  return c;
+}
+
+// Recipes whose scales are of whole tensors have no block to set.
+TrainConfig of_recipe(int world, int tp, const std::string& recipe) {
+  const TrainConfig c = small(world, tp, recipe);
+  return recipe.starts_with("fp8_") ? without_block(c) : c;
+}
+
+constexpr const char* kRecipes[] = {"fp8_delayed", "fp8_current", "fp8_rowwise", "deepseek_v3",
+                                    "mxfp8",       "nvfp4",       "mxfp4"};
+
+struct Curve {
+  std::vector<double> losses, norms;
+};
+
+Curve train(const TrainConfig& config) {
+  RuntimeEngine engine = tiny_engine(config);
+  const auto hook = std::make_shared<RecordingHook>();
+  engine.add_hook(hook);
+  engine.fit();
+  Curve curve;
+  for (const StepMetrics& step : hook->steps) {
+    curve.losses.push_back(step.loss);
+    curve.norms.push_back(step.grad_norm);
+  }
+  return curve;
+}
+
+void expect_near(const Curve& got, const Curve& want, double tolerance, const std::string& what) {
+  ASSERT_EQ(got.losses.size(), want.losses.size());
+  for (size_t i = 0; i < got.losses.size(); ++i)
+    EXPECT_NEAR(got.losses[i], want.losses[i], tolerance * want.losses[i]) << what << ", step " << i;
+}
+
+TEST(QuantizedTraining, RecipesDifferAndFollowBf16) {
+  const Curve plain = train(without_block(small(1, 1, "bf16")));
+  for (const char* recipe : kRecipes) {
+    const Curve curve = train(of_recipe(1, 1, recipe));
+    EXPECT_NE(curve.losses[0], plain.losses[0]) << recipe;
+    expect_near(curve, plain, 0.05, recipe);
+    EXPECT_LT(curve.losses.back(), 0.85 * curve.losses.front()) << recipe;
+  }
+}
+
+TEST(QuantizedTraining, APipelineIsOneRankBitForBit) {
+  for (const char* recipe : {"fp8_delayed", "deepseek_v3", "nvfp4"}) {
+    TrainConfig config = of_recipe(1, 1, recipe);
+    config.num_microbatches = 4;
+    const Curve whole = train(config);
+    for (const char* schedule : {"1f1b", "zb-h1"}) {
+      config.parallel = {.world = 4, .tp = 1, .pp = 4};
+      config.pipeline_schedule = schedule;
+      EXPECT_EQ(train(config).losses, whole.losses) << recipe << ", " << schedule;
+    }
+  }
+}
+
+// Stochastic rounding draws by the token in the data, whoever has it. Both sums of microbatches are of two numbers.
+TEST(QuantizedTraining, DataParallelismIsAccumulationBitForBit) {
+  for (const char* recipe : kRecipes) {
+    TrainConfig accumulated = of_recipe(1, 1, recipe);
+    accumulated.num_microbatches = 2;
+    accumulated.accumulation = Accumulation::kPairwise;
+    TrainConfig parallel = of_recipe(2, 1, recipe);
+    parallel.num_microbatches = 1;
+    for (TrainConfig* one : {&accumulated, &parallel}) {
+      one->precision.main_grads_dtype = "fp32";
+      one->clip_grad = 0;
+    }
+    EXPECT_EQ(train(parallel).losses, train(accumulated).losses) << recipe;
+  }
+}
+
+TEST(QuantizedTraining, LayoutsAgreeButForRounding) {
+  for (const char* recipe : kRecipes) {
+    const Curve whole = train(of_recipe(1, 1, recipe));
+    for (const auto& [world, tp] : {std::pair{2, 2}, std::pair{8, 4}})
+      expect_near(train(of_recipe(world, tp, recipe)), whole, 0.015, recipe);
+  }
+}
+
+TrainConfig with_experts(int world, int ep, const std::string& recipe) {
+  TrainConfig c = of_recipe(world, 1, recipe);
+  c.model.moe = {
+      .num_experts = 4, .topk = 2, .ffn_hidden_size = 32, .shared_ffn_hidden_size = 32, .first_dense_layers = 1};
+  c.parallel.ep = ep;
+  return c;
+}
+
+TEST(QuantizedTraining, EveryDispatcherCarriesTheSameBits) {
+  const Curve all_to_all = train(with_experts(4, 4, "deepseek_v3"));
+  for (const char* dispatcher : {"allgather", "dedup", "rdep"}) {
+    TrainConfig config = with_experts(4, 4, "deepseek_v3");
+    config.moe_dispatcher = dispatcher;
+    expect_near(train(config), all_to_all, 1e-3, dispatcher);
+    EXPECT_EQ(train(config).losses[0], all_to_all.losses[0]) << dispatcher;
+  }
+  TrainConfig wide = with_experts(4, 4, "deepseek_v3");
+  wide.precision.dispatch = false;
+  EXPECT_NE(train(wide).losses[0], all_to_all.losses[0]);
+}
+
+TEST(QuantizedTraining, ExpertsAgreeButForRounding) {
+  for (const char* recipe : {"fp8_delayed", "deepseek_v3", "mxfp8", "nvfp4"})
+    expect_near(train(with_experts(4, 4, recipe)), train(with_experts(1, 1, recipe)), 0.03, recipe);
+}
+
+TEST(QuantizedTraining, ResumedItGoesOnExactly) {
+  for (const char* recipe : {"fp8_delayed", "nvfp4"}) {
+    TrainConfig config = of_recipe(2, 1, recipe);
+    config.save_dir = temporary_path(std::string("quantized_") + recipe);
+    config.train_iters = 4;
+    config.lr_decay_iters = 8;
+    config.lr_warmup_iters = 0;
+    TrainConfig steady = config;
+    steady.save_dir.clear();
+    steady.train_iters = 8;
+    const Curve unbroken = train(steady);
+    train(config);
+    config.load = config.save_dir;
+    config.train_iters = 8;
+    const Curve rest = train(config);
+    ASSERT_EQ(rest.losses.size(), 4);
+    for (size_t i = 0; i < 4; ++i) EXPECT_EQ(rest.losses[i], unbroken.losses[i + 4]) << recipe;
+  }
+}
+
+}  // namespace
+}  // namespace ranklab
