@@ -151,8 +151,8 @@ at::Tensor LinearQuantizer::forward(const at::Tensor& x, const at::Tensor& weigh
   Use use{.role = TensorRole::kActivation, .rows = rows, .noted = true};
   if (form_.split == LinearSplit::kRow && form_.group.active()) use.cols_group = form_.group.comm;
   if (form_.split == LinearSplit::kReplicated && form_.group.sharded_sequence()) use.rows_group = form_.group.comm;
-  return product({p.activation, rounded(x, p.activation, use)}, weight_side(weight, Along::kColumns, rows),
-                 x.scalar_type());
+  const Side left{p.activation, rounded(x, p.activation, use)};
+  return product(left, weight_side(weight, Along::kColumns, rows), x.scalar_type());
 }
 
 at::Tensor LinearQuantizer::input_grad(const at::Tensor& grad, const at::Tensor& weight, const TokenRows& rows) {
@@ -161,8 +161,8 @@ at::Tensor LinearQuantizer::input_grad(const at::Tensor& grad, const at::Tensor&
   Use use{.role = TensorRole::kGradient, .out_is_cols = true, .product = "dx", .rows = rows, .noted = true};
   if (form_.split == LinearSplit::kColumn && form_.group.active()) use.cols_group = form_.group.comm;
   if (form_.split == LinearSplit::kReplicated && form_.group.sharded_sequence()) use.rows_group = form_.group.comm;
-  return product({p.gradient, rounded(grad, p.gradient, use)}, weight_side(weight, Along::kRows, rows),
-                 grad.scalar_type());
+  const Side left{p.gradient, rounded(grad, p.gradient, use)};
+  return product(left, weight_side(weight, Along::kRows, rows), grad.scalar_type());
 }
 
 at::Tensor LinearQuantizer::weight_grad(const at::Tensor& grad, const at::Tensor& x, const TokenRows& rows) {
@@ -185,8 +185,9 @@ at::Tensor LinearQuantizer::weight_grad(const at::Tensor& grad, const at::Tensor
     first.along = Along::kColumns;
     input = rounded(x, p.activation, first).values;
   }
-  return product({p.gradient, rounded(turned(grad), p.gradient, grad_use), /*k_first=*/true},
-                 {p.activation, rounded(turned(input), p.activation, x_use), /*k_first=*/true}, x.scalar_type());
+  const Side left{p.gradient, rounded(turned(grad), p.gradient, grad_use), /*k_first=*/true};
+  const Side right{p.activation, rounded(turned(input), p.activation, x_use), /*k_first=*/true};
+  return product(left, right, x.scalar_type());
 }
 
 at::Tensor LinearQuantizer::turned(const at::Tensor& matrix) const {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/parallel/bucket_layout.h"
 #include "core/parallel/precision_numbers.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"
@@ -13,12 +14,6 @@ namespace ranklab {
 namespace {
 
 constexpr int64_t kRoles = 3;
-
-// "layers.3" of "layers.3.mlp.gate_up"; the whole name when it has no second dot.
-std::string unit_of(const std::string& module) {
-  const size_t first = module.find('.');
-  return first == std::string::npos ? module : module.substr(0, module.find('.', first + 1));
-}
 
 bool is_delayed(const LinearPrecision& p) {
   const auto delayed = [](const TensorPrecision& t) { return t.quantized() && t.scale == ScaleRule::kDelayedFp32; };
@@ -47,10 +42,10 @@ bool QuantizerBook::delayed() const { return settings_.policy && is_delayed(sett
 // Of all experts of a layer, whoever has them: so that every rank of a stage keeps the same.
 std::vector<std::string> QuantizerBook::history_modules() const {
   std::set<std::string> units;
-  for (const auto& quantizer : quantizers_) units.insert(unit_of(quantizer->module()));
+  for (const auto& quantizer : quantizers_) units.insert(parameter_unit(quantizer->module()));
   std::vector<std::string> modules;
   for (const ModulePrecision& module : settings_.policy->modules()) {
-    if (is_delayed(module.linear) && units.contains(unit_of(module.module))) modules.push_back(module.module);
+    if (is_delayed(module.linear) && units.contains(parameter_unit(module.module))) modules.push_back(module.module);
   }
   return modules;
 }

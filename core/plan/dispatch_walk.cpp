@@ -14,6 +14,8 @@ int64_t hidden(const LayerWalk& w) { return w.shape().model.hidden_size; }
 // A row with its weights and experts.
 int64_t packed(const LayerWalk& w) { return packed_width(w.shape()); }
 int64_t row_bytes(const LayerWalk& w, int64_t width) { return width * w.shape().element_bytes(); }
+// The same of tokens on their way to experts.
+int64_t sent_bytes(LayerWalk& w, int64_t width) { return w.products().dispatched_row_bytes(width); }
 int64_t routed(const LayerWalk& w) { return w.shape().routed_tokens(); }
 int64_t copies(const LayerWalk& w, int64_t places) { return token_copies(w.shape(), places); }
 void copy_rows(LayerWalk& w, int64_t rows, int64_t width) { w.kernel(2 * w.rows(rows, width)); }
@@ -21,33 +23,33 @@ void copy_rows(LayerWalk& w, int64_t rows, int64_t width) { w.kernel(2 * w.rows(
 void sort_assignments(LayerWalk& w) { w.kernel(6.0 * static_cast<double>(routed(w) * kNumberBytes), 3); }
 
 // --- alltoall ---
-void exchange(LayerWalk& w) {
+void exchange(LayerWalk& w, int64_t bytes_of_a_row) {
   if (ep(w) > 1)
-    w.visitor().wait(w.visitor().exchange(Axis::kEp, even_exchange(w.shape(), routed(w) * row_bytes(w, hidden(w)))));
+    w.visitor().wait(w.visitor().exchange(Axis::kEp, even_exchange(w.shape(), routed(w) * bytes_of_a_row)));
 }
 
 void all_to_all_dispatch(LayerWalk& w) {
   sort_assignments(w);
   share_numbers(w, Axis::kEp, w.shape().model.moe.num_experts);
   reorder(w, routed(w));
-  exchange(w);
+  exchange(w, sent_bytes(w, hidden(w)));
   if (ep(w) > 1) reorder(w, routed(w));
 }
 void all_to_all_combine(LayerWalk& w) {
   if (ep(w) > 1) reorder_back(w, routed(w));
-  exchange(w);
+  exchange(w, row_bytes(w, hidden(w)));
   reorder_back(w, routed(w));
   w.kernel(3 * w.rows(routed(w), hidden(w)) + w.stream_bytes(), 2);  // times the weights, added up
 }
 void all_to_all_combine_grad(LayerWalk& w) {
   w.kernel(5 * w.rows(routed(w), hidden(w)), 3);
   reorder_grad(w, routed(w));
-  exchange(w);
+  exchange(w, row_bytes(w, hidden(w)));
   if (ep(w) > 1) reorder_grad(w, routed(w));
 }
 void all_to_all_dispatch_grad(LayerWalk& w) {
   if (ep(w) > 1) reorder_grad(w, routed(w));
-  exchange(w);
+  exchange(w, row_bytes(w, hidden(w)));
   w.kernel(w.stream_bytes());
   w.kernel(3 * w.rows(routed(w), hidden(w)));
 }
@@ -83,26 +85,26 @@ void own_sum_grad(LayerWalk& w) {
 }
 
 // --- allgather ---
-void gather_or_reduce(LayerWalk& w, Verb verb, int64_t width) {
-  if (ep(w) > 1) w.call(Axis::kEp, verb, ep(w) * w.local_tokens() * row_bytes(w, width));
+void gather_or_reduce(LayerWalk& w, Verb verb, int64_t bytes_of_a_row) {
+  if (ep(w) > 1) w.call(Axis::kEp, verb, ep(w) * w.local_tokens() * bytes_of_a_row);
 }
 void all_gather_dispatch(LayerWalk& w) {
   share_numbers(w, Axis::kEp, 1);
   pack(w);
-  gather_or_reduce(w, Verb::kAllGather, packed(w));
+  gather_or_reduce(w, Verb::kAllGather, sent_bytes(w, packed(w)));
   own_rows(w, ep(w) * w.local_tokens());
 }
 void all_gather_combine(LayerWalk& w) {
   own_sum(w, ep(w) * w.local_tokens());
-  gather_or_reduce(w, Verb::kReduceScatter, hidden(w));
+  gather_or_reduce(w, Verb::kReduceScatter, row_bytes(w, hidden(w)));
 }
 void all_gather_combine_grad(LayerWalk& w) {
-  gather_or_reduce(w, Verb::kAllGather, hidden(w));
+  gather_or_reduce(w, Verb::kAllGather, row_bytes(w, hidden(w)));
   own_sum_grad(w);
 }
 void all_gather_dispatch_grad(LayerWalk& w) {
   own_rows_grad(w, ep(w) * w.local_tokens());
-  gather_or_reduce(w, Verb::kReduceScatter, packed(w));
+  gather_or_reduce(w, Verb::kReduceScatter, row_bytes(w, packed(w)));
 }
 
 // --- hops of packed tokens (packed_hop.h): to their places, the sums back, and the gradients of both ---
@@ -136,13 +138,13 @@ struct Hops {
   int64_t arrived;   // ... and after the second
 };
 
-void between_nodes(LayerWalk& w, const Hops& hops, int64_t width) {
-  const int64_t bytes = hops.taken_in * row_bytes(w, width);
+void between_nodes(LayerWalk& w, const Hops& hops, int64_t bytes_of_a_row) {
+  const int64_t bytes = hops.taken_in * bytes_of_a_row;
   w.visitor().wait(w.visitor().exchange(
       Axis::kEp, {.logical = bytes, .in_node = 0, .across = bytes / hops.nodes * (hops.nodes - 1)}));
 }
-void inside_node(LayerWalk& w, const Hops& hops, int64_t width) {
-  const int64_t bytes = hops.arrived * row_bytes(w, width);
+void inside_node(LayerWalk& w, const Hops& hops, int64_t bytes_of_a_row) {
+  const int64_t bytes = hops.arrived * bytes_of_a_row;
   w.visitor().wait(w.visitor().exchange(
       Axis::kEp, {.logical = bytes, .in_node = bytes / hops.in_node * (hops.in_node - 1), .across = 0}));
 }
@@ -155,13 +157,13 @@ void dedup_dispatch(LayerWalk& w) {
   share_numbers(w, Axis::kEp, (hops.nodes > 1 ? hops.nodes : 0) + (hops.in_node > 1 ? ep(w) : 0));
   if (hops.nodes > 1) {
     hop(w, hops.taken_in);
-    between_nodes(w, hops, packed(w));
+    between_nodes(w, hops, sent_bytes(w, packed(w)));
     w.kernel(2 * numbers(w, hops.taken_in));
     if (hops.in_node > 1) find_places(w, hops.taken_in);
   }
   if (hops.in_node > 1) {
     hop(w, hops.arrived);
-    inside_node(w, hops, packed(w));
+    inside_node(w, hops, sent_bytes(w, packed(w)));
   }
   own_rows(w, hops.arrived);
 }
@@ -169,11 +171,11 @@ void dedup_combine(LayerWalk& w) {
   const Hops hops(w);
   own_sum(w, hops.arrived);
   if (hops.in_node > 1) {
-    inside_node(w, hops, hidden(w));
+    inside_node(w, hops, row_bytes(w, hidden(w)));
     hop_back(w, hops.taken_in, hops.arrived);
   }
   if (hops.nodes > 1) {
-    between_nodes(w, hops, hidden(w));
+    between_nodes(w, hops, row_bytes(w, hidden(w)));
     hop_back(w, hops.left, hops.taken_in);
   }
 }
@@ -181,11 +183,11 @@ void dedup_combine_grad(LayerWalk& w) {
   const Hops hops(w);
   if (hops.nodes > 1) {
     hop_back_grad(w, hops.taken_in);
-    between_nodes(w, hops, hidden(w));
+    between_nodes(w, hops, row_bytes(w, hidden(w)));
   }
   if (hops.in_node > 1) {
     hop_back_grad(w, hops.arrived);
-    inside_node(w, hops, hidden(w));
+    inside_node(w, hops, row_bytes(w, hidden(w)));
   }
   own_sum_grad(w);
 }
@@ -193,18 +195,18 @@ void dedup_dispatch_grad(LayerWalk& w) {
   const Hops hops(w);
   own_rows_grad(w, hops.arrived);
   if (hops.in_node > 1) {
-    inside_node(w, hops, packed(w));
+    inside_node(w, hops, row_bytes(w, packed(w)));
     hop_grad(w, hops.taken_in, hops.arrived);
   }
   if (hops.nodes > 1) {
-    between_nodes(w, hops, packed(w));
+    between_nodes(w, hops, row_bytes(w, packed(w)));
     hop_grad(w, hops.left, hops.taken_in);
   }
 }
 
 // --- rdep: one put to every owner ---
-void put_to_owners(LayerWalk& w, int64_t width) {
-  const int64_t row = row_bytes(w, width) + kStampBytes, near = w.shape().ep_members_in_node();
+void put_to_owners(LayerWalk& w, int64_t bytes_of_a_row) {
+  const int64_t row = bytes_of_a_row + kStampBytes, near = w.shape().ep_members_in_node();
   const int64_t each = copies(w, ep(w)) / ep(w) * row;
   w.visitor().wait(w.visitor().exchange(Axis::kEp, {.logical = each * (ep(w) - 1),
                                                     .in_node = each * (near - 1),
@@ -219,27 +221,27 @@ void rdep_dispatch(LayerWalk& w) {
     w.kernel(static_cast<double>(2 * w.shape().model.moe.num_experts * kNumberBytes), 2);
     find_places(w, w.local_tokens());
     hop(w, copies(w, ep(w)));
-    put_to_owners(w, packed(w));
+    put_to_owners(w, sent_bytes(w, packed(w)));
   }
   own_rows(w, copies(w, ep(w)));
 }
 void rdep_combine(LayerWalk& w) {
   own_sum(w, copies(w, ep(w)));
   if (ep(w) == 1) return;
-  put_to_owners(w, hidden(w));
+  put_to_owners(w, row_bytes(w, hidden(w)));
   hop_back(w, w.local_tokens(), copies(w, ep(w)));
 }
 void rdep_combine_grad(LayerWalk& w) {
   if (ep(w) > 1) {
     hop_back_grad(w, copies(w, ep(w)));
-    put_to_owners(w, hidden(w));
+    put_to_owners(w, row_bytes(w, hidden(w)));
   }
   own_sum_grad(w);
 }
 void rdep_dispatch_grad(LayerWalk& w) {
   own_rows_grad(w, copies(w, ep(w)));
   if (ep(w) == 1) return;
-  put_to_owners(w, packed(w));
+  put_to_owners(w, row_bytes(w, packed(w)));
   hop_grad(w, w.local_tokens(), copies(w, ep(w)));
 }
 

@@ -16,14 +16,6 @@ void etp_call(LayerWalk& w, Verb verb) {
   if (w.shape().dims.etp > 1) w.call(Axis::kEtp, verb, routed_bytes(w) * w.shape().dims.etp);
 }
 
-// All experts' weights are read or written once.
-void grouped_product(LayerWalk& w, int64_t in, int64_t out) {
-  const auto n = static_cast<double>(expert_rows(w));
-  const double weights = w.rows(in * w.shape().local_experts(), out);
-  w.visitor().compute(2 * n * static_cast<double>(in) * static_cast<double>(out),
-                      w.rows(expert_rows(w), in + out) + weights, 1);
-}
-
 // --- etp: the rows of all its members before the experts, their own after them ---
 void etp_gather(LayerWalk& w) {
   share_numbers(w, Axis::kEtp, w.shape().local_experts());
@@ -64,11 +56,13 @@ void shared_backward(LayerWalk& w) {
 
 void products_backward(LayerWalk& w) {
   const int64_t ffn = w.shape().expert_ffn_width(), up = w.shape().up_width(ffn);
-  if (w.input_half()) grouped_product(w, hidden(w), ffn);
-  if (w.weight_half()) grouped_product(w, ffn, hidden(w));
+  const auto of_down = w.products().expert_agreements(ProductSplit::kRow);
+  const auto of_up = w.products().expert_agreements(ProductSplit::kColumn);
+  if (w.input_half()) w.products().experts(expert_rows(w), hidden(w), ffn, of_down.input_grad);
+  if (w.weight_half()) w.products().experts(expert_rows(w), ffn, hidden(w), of_down.weight_grad);
   if (w.input_half()) w.activation_backward(expert_rows(w), up);
-  if (w.input_half()) grouped_product(w, up, hidden(w));
-  if (w.weight_half()) grouped_product(w, hidden(w), up);
+  if (w.input_half()) w.products().experts(expert_rows(w), up, hidden(w), of_up.input_grad);
+  if (w.weight_half()) w.products().experts(expert_rows(w), hidden(w), up, of_up.weight_grad);
 }
 
 }  // namespace
@@ -77,11 +71,12 @@ void experts_forward(LayerWalk& w) {
   const int64_t ffn = w.shape().expert_ffn_width(), up = w.shape().up_width(ffn);
   const DispatchWalk& tokens = dispatch_walk(w.shape());
   router_forward(w);
+  w.products().round_tokens(w.local_tokens());
   tokens.dispatch(w);
   etp_gather(w);
-  grouped_product(w, hidden(w), up);
+  w.products().experts(expert_rows(w), hidden(w), up, w.products().expert_agreements(ProductSplit::kColumn).forward);
   w.activation_forward(expert_rows(w), up);
-  grouped_product(w, ffn, hidden(w));
+  w.products().experts(expert_rows(w), ffn, hidden(w), w.products().expert_agreements(ProductSplit::kRow).forward);
   etp_reduce(w);
   tokens.combine(w);
   shared_forward(w);

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "core/model/module_table.h"
+#include "core/plan/product_walk.h"
 #include "core/plan/step_shape.h"
 #include "core/plan/step_walk.h"
 
@@ -38,7 +39,7 @@ class LayerWalk {
 
   void kernel(double bytes, int kernels = 1) { v_.compute(0, bytes, kernels); }
   void matmul(int64_t rows, int64_t inner, int64_t columns);
-  void weight_product(int64_t rows, int64_t in, int64_t out);
+  ProductWalk& products() { return products_; }
   int post(Axis axis, Verb verb, int64_t bytes) { return v_.post(axis, verb, bytes); }
   void call(Axis axis, Verb verb, int64_t bytes) { v_.wait(v_.post(axis, verb, bytes)); }
   // All positions of rows of this width; or this rank's share of the sum of partial ones. Nothing without tp.
@@ -47,12 +48,13 @@ class LayerWalk {
 
   // Out features are this rank's for a column, in features are this rank's for a row. The input of a column comes from
   // a norm.
-  void column_forward(int64_t in, int64_t out, bool bias);
-  void column_backward(int64_t in, int64_t out, bool bias);
+  // The head is quantized apart from the other layers.
+  void column_forward(int64_t in, int64_t out, bool bias, bool is_head = false);
+  void column_backward(int64_t in, int64_t out, bool bias, bool is_head = false);
   void row_forward(int64_t in, bool bias);
   void row_backward(int64_t in, bool bias);
   // A whole weight on every rank, behind a norm.
-  void replicated_forward(int64_t in, int64_t out) { matmul(local_, in, out); }
+  void replicated_forward(int64_t in, int64_t out) { products_.forward(replicated(in, out)); }
   void replicated_backward(int64_t in, int64_t out);
   void norm_forward(int64_t width, bool adds_branch) { kernel((adds_branch ? 4 : 2) * rows(local_, width)); }
   void norm_backward(int64_t width, bool has_residual);
@@ -64,11 +66,17 @@ class LayerWalk {
  private:
   bool swiglu() const { return s_.model.activation == ActivationKind::kSwiGlu; }
   int64_t all_positions(int64_t width) const { return tokens_ * width * s_.element_bytes(); }
-  void column_input_grad(int64_t in, int64_t out);
-  void column_weight_grad(int64_t in, int64_t out, bool bias);
+  LayerProducts column(int64_t in, int64_t out, bool is_head) const {
+    return {tokens_, in, out, ProductSplit::kColumn, !is_head || s_.head_quantized};
+  }
+  LayerProducts row(int64_t in) const { return {tokens_, in, s_.model.hidden_size, ProductSplit::kRow}; }
+  LayerProducts replicated(int64_t in, int64_t out) const { return {local_, in, out, ProductSplit::kReplicated}; }
+  void column_input_grad(const LayerProducts& layer);
+  void column_weight_grad(const LayerProducts& layer, bool bias);
 
   const StepShape& s_;
   StepVisitor& v_;
+  ProductWalk products_;
   Arrived arrived_;
   BackwardHalf half_ = BackwardHalf::kWhole;
   double e_;

@@ -159,13 +159,13 @@ void StageWalk::embedding_backward() {
 }
 
 void StageWalk::head_forward() {
-  w_.column_forward(hidden_, s_.vocab_width(), false);
+  w_.column_forward(hidden_, s_.vocab_width(), false, true);
   loss_forward();
 }
 
 void StageWalk::head_backward() {
   if (w_.input_half()) loss_backward();
-  w_.column_backward(hidden_, s_.vocab_width(), false);
+  w_.column_backward(hidden_, s_.vocab_width(), false, true);
 }
 
 // Passes over the logits, and the kernels on one number a token beside them.

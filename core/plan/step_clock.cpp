@@ -17,8 +17,11 @@ Group widest_group(const DeviceMesh& mesh, Axis axis, int gpus_per_node) {
 
 }  // namespace
 
-void StepClock::compute(double flops, double bytes, int kernels) {
-  const double work = std::max(flops / profile_.peak_flops(shape_.dtype), bytes / profile_.memory_bandwidth) * 1e9;
+void StepClock::compute(double flops, double bytes, int kernels) { charge(shape_.dtype, flops, bytes, kernels); }
+void StepClock::compute_fp8(double flops, double bytes) { charge(DType::kFloat8, flops, bytes, 1); }
+
+void StepClock::charge(DType type, double flops, double bytes, int kernels) {
+  const double work = std::max(flops / profile_.peak_flops(type), bytes / profile_.memory_bandwidth) * 1e9;
   const double lasted = work + profile_.launch_overhead_ns * kernels;
   time_.compute_ns += lasted;
   if (!recomputing_) time_.flops += flops;

@@ -20,6 +20,7 @@ class StepClock : public StepVisitor {
       : shape_(shape), mesh_(mesh), profile_(profile), gpus_per_node_(gpus_per_node) {}
 
   void compute(double flops, double bytes, int kernels) override;
+  void compute_fp8(double flops, double bytes) override;
   int post(Axis axis, Verb verb, int64_t logical_bytes) override;
   int exchange(Axis axis, const PlannedExchange& bytes) override;
   void wait(int ticket) override;
@@ -35,6 +36,7 @@ class StepClock : public StepVisitor {
   StepTime take();
 
  private:
+  void charge(DType type, double flops, double bytes, int kernels);
   const LinkCost& links(Axis axis);
   int begin(Axis axis, double duration_ns);
 

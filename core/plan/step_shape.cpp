@@ -2,10 +2,28 @@
 
 #include <algorithm>
 
+#include "core/precision/precision_policy.h"
 #include "core/runtime/loss_scale_choice.h"
 #include "core/runtime/recompute_choice.h"
 
 namespace ranklab {
+
+namespace {
+
+void add_precision(StepShape& shape, const PrecisionPolicy& policy) {
+  shape.dispatch = policy.recipe().dispatch;
+  for (const ModulePrecision& module : policy.modules()) {
+    if (!module.linear.quantized()) continue;
+    shape.quantized_modules.push_back(module.module);
+    if (module.module == "head") {
+      shape.head_quantized = true;
+    } else {
+      shape.products = module.linear;
+    }
+  }
+}
+
+}  // namespace
 
 StepShape shape_of(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
@@ -26,6 +44,7 @@ StepShape shape_of(const RunPlan& plan) {
                   .stage_layers = plan.stage_layers,
                   .moe_dispatcher = c.moe_dispatcher,
                   .recompute = recompute_policy(c)};
+  if (plan.precision) add_precision(shape, *plan.precision);
   place_experts(shape, plan.mesh, c.gpus_per_node > 0 ? c.gpus_per_node : plan.profile.gpus_per_node);
   return shape;
 }

@@ -10,6 +10,7 @@
 #include "core/comm/device_mesh.h"
 #include "core/model/model_config.h"
 #include "core/model/recompute_policy.h"
+#include "core/precision/tensor_precision.h"
 #include "core/runtime/state_types.h"
 #include "core/runtime/train_config.h"
 
@@ -33,6 +34,10 @@ struct StepShape {
   std::vector<int64_t> stage_layers = {};  // of each stage of a chain; empty: even, the first ones take the rest
   std::string moe_dispatcher = "alltoall";
   RecomputePolicy recompute = {};
+  LinearPrecision products = {};                    // of linear layers
+  bool head_quantized = false;                      // the head's, too
+  TensorPrecision dispatch = {};                    // of tokens on their way to experts
+  std::vector<std::string> quantized_modules = {};  // of the whole model
   int ep_in_node = 0;  // members of an ep group that share a rank's node; 0: all (place_experts fills it)
 
   int64_t element_bytes() const { return size_bytes(dtype); }

@@ -28,6 +28,8 @@ class StepVisitor {
   virtual ~StepVisitor() = default;
   // `kernels` launches that together do this much.
   virtual void compute(double flops, double bytes, int kernels) = 0;
+  // One product of operands in 8 bits or fewer.
+  virtual void compute_fp8(double flops, double bytes) = 0;
   // A collective (or a message, kSend) of this rank begins; it is awaited by wait() with the returned ticket.
   virtual int post(Axis axis, Verb verb, int64_t logical_bytes) = 0;
   virtual int exchange(Axis axis, const PlannedExchange& bytes) = 0;

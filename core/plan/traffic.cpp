@@ -16,6 +16,7 @@ class TrafficCount final : public StepVisitor {
   explicit TrafficCount(const ParallelDims& dims) : dims_(dims) {}
 
   void compute(double, double, int) override {}
+  void compute_fp8(double, double) override {}
   int post(Axis axis, Verb verb, int64_t logical_bytes) override {
     VerbTraffic& traffic = traffic_[{axis, verb}];
     ++traffic.calls;

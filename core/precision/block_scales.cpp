@@ -35,7 +35,16 @@ void block_scales(const TensorPrecision& precision, std::span<const float> amax,
       for (size_t lane = 0; lane < kStep; ++lane) scales[i + lane] = {scale[lane], inverse[lane]};
     }
   }
-  for (; i < amax.size(); ++i) scales[i] = of(make_scale(maker, amax[i]));
+  const bool powers = maker.rule == ScaleMaker::Rule::kUp || maker.rule == ScaleMaker::Rule::kFloor;
+  for (; i < amax.size(); ++i) {
+    const uint32_t bits = OneLane::bits(amax[i]);
+    if (powers && bits != 0 && bits < kFloatExponent) {
+      const int32_t exponent = scale_exponent(maker, amax[i]);
+      scales[i] = {power_of_two(exponent), power_of_two(-exponent)};
+    } else {
+      scales[i] = of(make_scale(maker, amax[i]));
+    }
+  }
 }
 
 }  // namespace ranklab

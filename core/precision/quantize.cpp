@@ -90,10 +90,19 @@ RANKLAB_CLONES void stochastic_columns(const RoundingGrid& grid, const float* sc
   round_columns<true>(grid, scale, inverse, x, random, cols, out);
 }
 
+RANKLAB_CLONES void split(const BlockScale* __restrict groups, size_t count, float* __restrict scale,
+                          float* __restrict inverse) {
+  for (size_t i = 0; i < count; ++i) {
+    scale[i] = groups[i].scale;
+    inverse[i] = groups[i].inverse;
+  }
+}
+
 // The scales of the columns of a row of groups.
 struct ColumnScales {
   explicit ColumnScales(int64_t cols) : scale(static_cast<size_t>(cols)), inverse(static_cast<size_t>(cols)) {}
   void set(int64_t width, const BlockScale* groups) {
+    if (width == 1) return split(groups, scale.size(), scale.data(), inverse.data());
     const auto step = static_cast<size_t>(width);
     for (size_t col = 0; col < scale.size(); ++groups) {
       for (const size_t end = std::min(col + step, scale.size()); col < end; ++col) {

@@ -182,6 +182,16 @@ inline void no_masters(TrainConfig& c) {
   c.precision.main_params_dtype = "bf16";
 }
 inline void scaled_loss(TrainConfig& c) { c.precision.loss_scale = 256; }
+// Shards of these models hold whole groups of 4.
+inline void in_recipe(TrainConfig& c, const char* recipe, int64_t block) {
+  c.precision.recipe = recipe;
+  c.precision.block_size = block;
+}
+inline void fp8_delayed(TrainConfig& c) { in_recipe(c, "fp8_delayed", 0); }
+inline void fp8_current(TrainConfig& c) { in_recipe(c, "fp8_current", 0); }
+inline void fp8_rowwise(TrainConfig& c) { in_recipe(c, "fp8_rowwise", 0); }
+inline void fp8_tiles(TrainConfig& c) { in_recipe(c, "deepseek_v3", 4); }
+inline void nvfp4(TrainConfig& c) { in_recipe(c, "nvfp4", 4); }
 template <int kReplicas>
 inline void groups(TrainConfig& c) {
   c.parallel.replicas = kReplicas;

@@ -154,6 +154,14 @@ TEST(ScaledMatrix, CodesAreThoseOfTheFormat) {
   EXPECT_EQ(bytes, (std::vector<std::byte>{std::byte{0xa7}, std::byte{0x51}, std::byte{0x0e}, std::byte{127}}));
 }
 
+TEST(ScaledMatrix, AGroupOfZerosHasScaleOne) {
+  const std::vector<float> zeros(4);
+  std::vector<std::byte> bytes(5);
+  pack_matrix({zeros.data(), 1, 4, 4}, held(e4m3(), Granularity::kRow, 0, ScaleRule::kE8M0), Along::kColumns, nullptr,
+              bytes);
+  EXPECT_EQ(bytes.back(), std::byte{127});
+}
+
 TEST(ScaledMatrix, BytesOfAnotherMatrixAreRefused) {
   std::vector<std::byte> bytes(100);
   std::vector<float> out(100);

@@ -18,11 +18,13 @@ inline Event zero_moment(Tracer& tracer, const std::string& name, int64_t at) {
   return event;
 }
 
-inline TraceFile zero_run(int stage) {
+// `grad_bytes` of an element's gradient; 0: the trace is from before these were told.
+inline TraceFile zero_run(int stage, int grad_bytes = 0) {
   TraceFile file{.ranks = {}, .clock = TraceClock::kVirtual, .world_size = 2};
   for (int rank = 0; rank < 2; ++rank) {
     Tracer tracer(rank, "dp" + std::to_string(rank));
     const auto bucket = [&](const std::string& label, std::vector<double> numbers) {
+      if (grad_bytes > 0) numbers.push_back(grad_bytes);
       tracer.record(zero_moment(tracer, std::string(kZeroBucketEvent) + label, 10), std::move(numbers));
     };
     const double part = rank, kind = stage;
