@@ -75,7 +75,8 @@ class Rounder {
     if (granularity == Granularity::kTensor) std::ranges::fill(amax_, whole);
     if (granularity == Granularity::kRow)
       agree(amax_, how_.along == Along::kColumns ? how_.cols_group : how_.rows_group);
-    for (const float amax : amax_) scales_.push_back(block_scale(how_.precision, amax, whole));
+    scales_.resize(amax_.size());
+    block_scales(how_.precision, amax_, whole, scales_);
     result.values = round();
     result.pieces = std::move(pieces_);
     result.scales = std::move(scales_);

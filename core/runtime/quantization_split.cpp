@@ -18,6 +18,7 @@ struct Cut {
   std::string module = {}, dimension = {};
   std::vector<int64_t> parts = {};
   int64_t block = 1;
+  int64_t least = 1;  // what blocks of any size come in multiples of
   int ranks = 1;
   const char* ranks_flag = "--tp";
   std::string size_flag = {};  // what makes the dimension longer
@@ -81,10 +82,11 @@ Cut weight_cut(const ModuleRow& row, const LinearPrecision& linear, const RunPla
 // A weight that every rank holds sees this rank's tokens alone under sequence parallelism.
 Cut token_cut(const LinearPrecision& linear, const RunPlan& plan) {
   constexpr int64_t kHadamard = 16;
-  const int64_t tiles = std::lcm(block_of(linear.activation), block_of(linear.gradient));
+  const int64_t least = linear.hadamard ? kHadamard : 1;
   return {.dimension = "tokens of a microbatch",
           .parts = {plan.micro_batch_size * plan.config.model.seq_length},
-          .block = linear.hadamard ? std::lcm(tiles, kHadamard) : tiles,
+          .block = std::lcm(std::lcm(block_of(linear.activation), block_of(linear.gradient)), least),
+          .least = least,
           .ranks = plan.sequence_parallel ? plan.config.parallel.tp : 1,
           .size_flag = "--micro-batch-size"};
 }
@@ -122,18 +124,22 @@ int64_t legal_ranks(const std::vector<Cut>& cuts, const Cut& bad) {
   });
 }
 
+// --quantization-block-size makes all blocks of one size.
 int64_t legal_block(const std::vector<Cut>& cuts, const Cut& bad) {
-  return largest_below(bad.block, [&](int64_t block) {
-    return bad.block % block == 0 &&
-           std::ranges::all_of(cuts, [&](const Cut& cut) { return fits(cut, cut.ranks, std::min(block, cut.block)); });
+  const int64_t most = *std::ranges::max_element(bad.parts);
+  return largest_below(std::min(bad.block, most), [&](int64_t block) {
+    return bad.block % block == 0 && std::ranges::all_of(cuts, [&](const Cut& cut) {
+             return fits(cut, cut.ranks, cut.block == 1 ? 1 : std::lcm(block, cut.least));
+           });
   });
 }
 
 [[noreturn]] void refuse(const std::vector<Cut>& cuts, const Cut& bad) {
   const int64_t shortest = *std::ranges::min_element(bad.parts);
   const int64_t multiple = bad.ranks * bad.block;
-  std::string fix = strprintf("use %s %ld or --quantization-block-size %ld", bad.ranks_flag,
-                              static_cast<long>(legal_ranks(cuts, bad)), static_cast<long>(legal_block(cuts, bad)));
+  std::string fix = strprintf("use %s %ld", bad.ranks_flag, static_cast<long>(legal_ranks(cuts, bad)));
+  if (const int64_t block = legal_block(cuts, bad); block > 0)
+    fix += " or --quantization-block-size " + std::to_string(block);
   fix += ", or raise " + bad.size_flag;
   throw Error(
       ErrorKind::kInvalidArgument,

@@ -110,5 +110,17 @@ TEST(QuantizationSplit, WeightsOnEveryRankSumTheTokensOfTheirRank) {
   EXPECT_EQ(resolved(latent), "accepted");
 }
 
+// 32 tokens over 4 ranks: a turn of 16 does not fit whatever the block.
+TEST(QuantizationSplit, ATurnOfTokensNeedsSixteenOfThem) {
+  const std::string error = resolved({{"model.preset", "deepseek_v3_tiny"},
+                                      {"precision.recipe", "nvfp4"},
+                                      {"parallel.tp", "4"},
+                                      {"model.seq_length", "32"},
+                                      {"precision.include", "*kv_down"},
+                                      {"train.micro_batch_size", "1"}});
+  EXPECT_THAT(error, AllOf(HasSubstr("tokens of a microbatch 32 over --tp 4, blocks of 16"),
+                           HasSubstr("use --tp 2, or raise --micro-batch-size")));
+}
+
 }  // namespace
 }  // namespace ranklab

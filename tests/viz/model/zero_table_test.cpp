@@ -51,6 +51,15 @@ TEST(ZeroTable, BytesAreThoseOfTheMoment) {
   EXPECT_EQ(table.elements(0), 164);
 }
 
+TEST(ZeroTable, GradientsMayBeWiderThanParameters) {
+  const TraceStore store(zero_run(2, 4));
+  const ZeroTable table = zero_table(store, 0);
+  EXPECT_EQ(table.bytes_at(0, 250).gradients, 4 * 128);
+  EXPECT_EQ(table.bytes_at(0, 350).gradients, 4 * 64);
+  EXPECT_EQ(table.bytes_at(0, 350).parameters, 2 * (100 + 64));
+  EXPECT_EQ(table.bytes_of_stage(1, 0).gradients, 4 * (100 + 64));
+}
+
 TEST(ZeroTable, StagesBesideEachOther) {
   const TraceStore store(zero_run(1));
   const ZeroTable table = zero_table(store, 0);
