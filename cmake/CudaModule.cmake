@@ -20,20 +20,24 @@ set(kernel_flags -std=c++17 -O3 --fmad=false -ccbin ${CMAKE_CXX_COMPILER} -I${PR
 foreach(architecture ${RANKLAB_CUDA_ARCHITECTURES})
   list(APPEND kernel_flags -gencode arch=compute_${architecture},code=[sm_${architecture},compute_${architecture}])
 endforeach()
-set(kernel_object ${CMAKE_CURRENT_BINARY_DIR}/quantize_kernels.o)
-add_custom_command(OUTPUT ${kernel_object}
-                   COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} ${kernel_flags} -MD -MF ${kernel_object}.d
-                           -c ${CMAKE_CURRENT_SOURCE_DIR}/quantize_kernels.cu -o ${kernel_object}
-                   DEPENDS quantize_kernels.cu DEPFILE ${kernel_object}.d
-                   COMMENT "nvcc quantize_kernels.cu" VERBATIM)
+set(kernel_objects)
+foreach(kernels quantize_kernels operand_kernels)
+  set(kernel_object ${CMAKE_CURRENT_BINARY_DIR}/${kernels}.o)
+  add_custom_command(OUTPUT ${kernel_object}
+                     COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} ${kernel_flags} -MD -MF ${kernel_object}.d
+                             -c ${CMAKE_CURRENT_SOURCE_DIR}/${kernels}.cu -o ${kernel_object}
+                     DEPENDS ${kernels}.cu DEPFILE ${kernel_object}.d
+                     COMMENT "nvcc ${kernels}.cu" VERBATIM)
+  list(APPEND kernel_objects ${kernel_object})
+endforeach()
 
 # What the module is made of, also linked by its unit tests.
 add_library(ranklab_nccl STATIC nccl_types.cpp nccl_api.cpp nccl_comm.cpp nccl_verbs.cpp nccl_work.cpp
-                                nccl_communicator.cpp canonical_reduce.cpp rendezvous.cpp cuda_world.cpp ${kernel_object})
-set_source_files_properties(${kernel_object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+                                nccl_communicator.cpp canonical_reduce.cpp rendezvous.cpp cuda_world.cpp cuda_rounding.cpp ${kernel_objects})
+set_source_files_properties(${kernel_objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
 add_library(ranklab::nccl ALIAS ranklab_nccl)
 target_include_directories(ranklab_nccl SYSTEM PUBLIC ${NCCL_INCLUDE_DIR} ${CUDAToolkit_INCLUDE_DIRS})
-target_link_libraries(ranklab_nccl PUBLIC ranklab_compiler ranklab::comm ranklab::cuda_loader torch_part_c10_cuda
+target_link_libraries(ranklab_nccl PUBLIC ranklab_compiler ranklab::comm ranklab::precision ranklab::cuda_loader torch_part_c10_cuda
                                           torch::cpu CUDA::cudart ${NCCL_LIBRARY})
 if(RANKLAB_USE_PCH)
   target_precompile_headers(ranklab_nccl REUSE_FROM ranklab_torch_pch)

@@ -20,6 +20,7 @@ constexpr const char* kModuleName = "libranklab_cuda.so";
 struct CudaModule {
   CudaModuleUsableFunction* usable = nullptr;
   CudaModuleMakeWorldFunction* make_world = nullptr;
+  CudaModuleRoundingFunction* rounding = nullptr;
 };
 
 fs::path find_module() {
@@ -53,7 +54,8 @@ CudaModule open_module() {
                         "module version " + std::to_string(version) + ", want " + std::to_string(kCudaModuleVersion));
   }
   return {find_function<CudaModuleUsableFunction>(handle, kCudaModuleUsableName),
-          find_function<CudaModuleMakeWorldFunction>(handle, kCudaModuleMakeWorldName)};
+          find_function<CudaModuleMakeWorldFunction>(handle, kCudaModuleMakeWorldName),
+          find_function<CudaModuleRoundingFunction>(handle, kCudaModuleRoundingName)};
 }
 
 // Opened once and kept: worlds and LibTorch's registrations live in it.
@@ -61,6 +63,7 @@ const CudaModule& usable_module() {
   static const CudaModule module = open_module();
   std::string why_not;
   if (!module.usable(&why_not)) throw no_cuda_error(CudaAbsence::kNoDevice, why_not);
+  use_device_rounding(module.rounding());
   return module;
 }
 

@@ -1,4 +1,5 @@
 // What libranklab_cuda.so exports.
+#include "backends/cuda/cuda_rounding.h"
 #include "backends/cuda/cuda_world.h"
 #include "backends/cuda/module_interface.h"
 #include "core/comm/process_env.h"
@@ -16,5 +17,9 @@ __attribute__((visibility("default"))) ranklab::World* ranklab_cuda_module_make_
   ranklab::ProcessEnv env = ranklab::read_process_env();
   ranklab::complete_master(env);
   return ranklab::make_nccl_world(env, options).release();
+}
+
+__attribute__((visibility("default"))) const ranklab::DeviceRounding* ranklab_cuda_module_rounding() {
+  return &ranklab::cuda_rounding();
 }
 }

@@ -38,6 +38,9 @@ class RandomStream {
   void fill_normal(uint64_t first, std::span<float> out) const;
   // Unbiased enough for data order: 64 random bits modulo n. REQUIRES: n > 0.
   uint64_t below(uint64_t element, uint64_t n) const;
+  // For the same numbers on a device (core/precision/philox_lane.h).
+  const std::array<uint32_t, 2>& key() const { return key_; }
+  const std::array<uint32_t, 2>& stream() const { return stream_; }
 
  private:
   std::array<uint32_t, 4> block(uint64_t index) const;

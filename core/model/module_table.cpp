@@ -133,6 +133,14 @@ double attention_flops_per_token(const ModelConfig& c, int64_t seq) {
 
 }  // namespace
 
+std::vector<int64_t> fused_parts(const ModelConfig& model, const ModuleRow& row) {
+  const int64_t rows = row.shape[0], kv = model.query_groups() * model.head_dim();
+  const bool fused_qkv = row.part == ModulePart::kAttentionIn && !model.mla.enabled();
+  if (fused_qkv) return {rows - 2 * kv, kv, kv};
+  if (row.parameter.find(".gate_up.") != std::string::npos) return {rows / 2, rows / 2};
+  return {rows};
+}
+
 const char* name(ModulePart part) {
   switch (part) {
     case Part::kEmbedding:

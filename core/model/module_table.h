@@ -57,6 +57,10 @@ struct ModuleRow {
 // In the order of the forward pass, which is that of creation; a layer's rows stand together.
 std::vector<ModuleRow> module_table(const ModelConfig& config);
 
+// Lengths along dim 0 of the fused parts of a matrix ([q; k; v], [gate; up]), each of which is cut, and quantized, by
+// itself; the one length of any other.
+std::vector<int64_t> fused_parts(const ModelConfig& config, const ModuleRow& row);
+
 // Sums. The modules of multi-token prediction, which only training needs, are counted apart, as published figures do.
 struct ModelCounts {
   int64_t total = 0;       // of the model

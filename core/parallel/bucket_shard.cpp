@@ -93,14 +93,41 @@ void BucketShard::keep_shard() {
   free_whole();
 }
 
+void BucketShard::gather_in(const GatherPrecision& precision) {
+  std::vector<CodedParameter> coded;
+  bool any = false;
+  for (const BucketPlace& place : layout_.places) {
+    const Parameter& parameter = *parameters_[place.item];
+    CodedParameter one{.offset = place.offset, .elements = place.elements, .precision = precision(parameter)};
+    if (parameter.data.dim() == 2) one.cols = parameter.data.size(1);
+    if (parameter.partition.dim == 0) {
+      for (const auto& [begin, end] : parameter.partition.ranges) one.row_parts.push_back(end - begin);
+    }
+    any |= one.precision.quantized();
+    coded.push_back(std::move(one));
+  }
+  if (!any) return;
+  codec_ = std::make_unique<ShardCodec>(std::move(coded), layout_.elements, group_);
+  updated_shard();
+}
+
+void BucketShard::updated_shard() {
+  const at::NoGradGuard no_grad;
+  if (codec_) codec_->agree(shard_);
+}
+
 void BucketShard::start_gather() {
   const at::NoGradGuard no_grad;
   const MemoryScope memory(MemoryCategory::kGathered);
-  gathering_ = group_.all_gather_async(shard_);
+  gathering_ = codec_ ? group_.all_gather_async(codec_->pack(shard_), codec_->rows()) : group_.all_gather_async(shard_);
 }
 
 void BucketShard::finish_gather() {
-  const at::Tensor whole = std::exchange(gathering_, nullptr)->wait();
+  at::Tensor whole = std::exchange(gathering_, nullptr)->wait();
+  if (codec_) {
+    const MemoryScope memory(MemoryCategory::kGathered);
+    whole = codec_->unpack(whole, shard_.scalar_type());
+  }
   for (const BucketPlace& place : layout_.places) {
     const size_t bytes = static_cast<size_t>(place.elements) * whole.itemsize();
     replace_memory(*parameters_[place.item], part_of(whole, place.offset), bytes);

@@ -7,6 +7,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "core/comm/communicator.h"
 #include "core/nn/parameter.h"
 #include "core/parallel/bucket_layout.h"
+#include "core/parallel/shard_codec.h"
 
 namespace ranklab {
 
@@ -37,6 +39,10 @@ class BucketShard {
   // Stage 3. From keep_shard() on the parameters' elements are away: a tensor keeps its sizes and has no memory
   // (is_away()). REQUIRES: a parameter's data is all of its storage.
   void keep_shard();
+  // Gathers from now on carry quantized weights in few bits: `precision` of each of them. REQUIRES: keep_shard().
+  using GatherPrecision = std::function<TensorPrecision(const Parameter&)>;
+  void gather_in(const GatherPrecision& precision);
+  void updated_shard();  // its elements have changed. Collective where weights travel in few bits
   void start_gather();
   void finish_gather();  // waits; the parameters are there
   void free_whole();
@@ -55,7 +61,8 @@ class BucketShard {
   std::vector<Parameter*> parameters_;
   Communicator& group_;
   std::vector<std::unique_ptr<Piece>> pieces_;
-  at::Tensor shard_;  // of keep_shard()
+  at::Tensor shard_;                   // of keep_shard()
+  std::unique_ptr<ShardCodec> codec_;  // null: gathers carry elements as they are
   WorkPtr gathering_;
 };
 

@@ -126,6 +126,7 @@ void GradReducer::share_out_parameters(ShardedUnits& units) {
   for (Bucket& bucket : buckets_) {
     if (!bucket.shard) continue;
     bucket.shard->keep_shard();
+    if (options_.gather) bucket.shard->gather_in(options_.gather);
     units.add(bucket.unit, *bucket.shard);
   }
 }
@@ -133,6 +134,7 @@ void GradReducer::share_out_parameters(ShardedUnits& units) {
 void GradReducer::gather_parameters() {
   for (Bucket& bucket : buckets_) {
     if (bucket.shard && options_.sharding != GradSharding::kParameters) bucket.shard->gather();
+    if (bucket.shard && options_.sharding == GradSharding::kParameters) bucket.shard->updated_shard();
     tell(ZeroState::kUpdated, bucket);
   }
 }

@@ -66,6 +66,8 @@ struct GradReducerOptions {
   // HSDP (PyTorch FSDP's hybrid sharding): the ranks with the same place in other groups that share out, over which a
   // reduced shard is summed, too. Null: there is one such group.
   Communicator* replicas = nullptr;
+  // Stage 3: in which precision a weight is gathered; unset: all as they are.
+  BucketShard::GatherPrecision gather = {};
   // Told what becomes of buckets (partial, reduced, updated), by their label.
   std::function<void(ZeroState state, const std::string& bucket)> watch = {};
 };

@@ -8,6 +8,8 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/parallel/device_operand.h"
+#include "core/precision/device_rounding.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"
@@ -16,22 +18,6 @@ namespace ranklab {
 namespace {
 
 using Piece = OperandPiece;
-
-std::vector<Piece> pieces_of(const at::Tensor& matrix, const OperandRounding& how) {
-  const OperandParts whole_rows = {{0, matrix.size(0), 0}}, whole_cols = {{0, matrix.size(1), 0}};
-  std::vector<Piece> pieces;
-  size_t groups = 0;
-  for (const OperandPart& r : how.row_parts.empty() ? whole_rows : how.row_parts) {
-    for (const OperandPart& c : how.col_parts.empty() ? whole_cols : how.col_parts) {
-      Piece piece{r.begin, r.size, c.begin, c.size, c.global_begin, {}, groups, 0};
-      piece.groups = group_shape(how.precision, how.along, r.size, c.size);
-      piece.group_count = static_cast<size_t>(piece.groups.grid_rows(r.size) * piece.groups.grid_cols(c.size));
-      groups += piece.group_count;
-      pieces.push_back(piece);
-    }
-  }
-  return pieces;
-}
 
 MatrixView view_of(const at::Tensor& wide, const Piece& piece) {
   return {wide.const_data_ptr<float>() + piece.row * wide.size(1) + piece.col, piece.rows, piece.cols, wide.size(1)};
@@ -60,7 +46,7 @@ class Rounder {
       : how_(how),
         elements_(static_cast<double>(matrix.numel())),
         read_bytes_(elements_ * static_cast<double>(matrix.itemsize())),
-        pieces_(pieces_of(matrix, how)) {
+        pieces_(operand_pieces(how, matrix.size(0), matrix.size(1))) {
     const MemoryScope memory(MemoryCategory::kBuffers);
     const NoCostScope free;
     wide_ = matrix.to(at::kFloat).contiguous();
@@ -84,11 +70,8 @@ class Rounder {
   }
 
  private:
-  bool scale_of_tensor() const {
-    return how_.precision.granularity == Granularity::kTensor || how_.precision.scale == ScaleRule::kE4M3;
-  }
   // A scale that no other group needs is found on the way.
-  bool two_passes() const { return scale_of_tensor() && !how_.amax.has_value(); }
+  bool two_passes() const { return scale_of_tensor(how_.precision) && !how_.amax.has_value(); }
 
   void find_amax() {
     std::optional<CostScope> pass;
@@ -102,7 +85,7 @@ class Rounder {
 
   float tensor_amax(float own) const {
     if (how_.amax) return *how_.amax;
-    if (!scale_of_tensor()) return own;
+    if (!scale_of_tensor(how_.precision)) return own;
     std::array<float, 1> whole = {own};
     agree(whole, how_.rows_group);
     agree(whole, how_.cols_group);
@@ -162,11 +145,33 @@ class Rounder {
 
 }  // namespace
 
+std::vector<OperandPiece> operand_pieces(const OperandRounding& how, int64_t rows, int64_t cols) {
+  const OperandParts whole_rows = {{0, rows, 0}}, whole_cols = {{0, cols, 0}};
+  std::vector<OperandPiece> pieces;
+  size_t groups = 0;
+  for (const OperandPart& r : how.row_parts.empty() ? whole_rows : how.row_parts) {
+    for (const OperandPart& c : how.col_parts.empty() ? whole_cols : how.col_parts) {
+      OperandPiece piece{r.begin, r.size, c.begin, c.size, c.global_begin, {}, groups, 0};
+      piece.groups = group_shape(how.precision, how.along, r.size, c.size);
+      piece.group_count = static_cast<size_t>(piece.groups.grid_rows(r.size) * piece.groups.grid_cols(c.size));
+      groups += piece.group_count;
+      pieces.push_back(piece);
+    }
+  }
+  return pieces;
+}
+
+bool scale_of_tensor(const TensorPrecision& precision) {
+  return precision.granularity == Granularity::kTensor || precision.scale == ScaleRule::kE4M3;
+}
+
 RoundedOperand round_operand(const at::Tensor& matrix, const OperandRounding& how) {
-  RANKLAB_CHECK(matrix.is_cpu(), ErrorKind::kEnvironment, .where = "quantization",
-                .what = "products in few bits are emulated on simulated ranks only", .got = matrix.device().str(),
-                .want = "--backend cpu_sim", .fix = "use --bf16 on GPUs");
-  return Rounder(matrix, how).run();
+  if (matrix.is_cpu()) return Rounder(matrix, how).run();
+  const DeviceRounding* device = device_rounding();
+  RANKLAB_CHECK(device != nullptr, ErrorKind::kEnvironment, .where = "quantization",
+                .what = "nothing here rounds numbers to few bits on this device", .got = matrix.device().str(),
+                .want = "--backend cuda on a GPU, or --backend cpu_sim", .fix = "use --bf16");
+  return round_on_device(matrix, how, *device);
 }
 
 }  // namespace ranklab

@@ -39,6 +39,8 @@ struct OperandRounding {
   OperandNoise noise = {};
   // Delayed scaling: the magnitude that the scale is made of; 0: none is known, scale 1.
   std::optional<float> amax = {};
+  // On a GPU: codes instead of values, where the operand can have them (codes_fit).
+  bool codes = false;
 };
 
 // A block of the matrix with groups of its own: the whole of it, or a fused part.
@@ -54,9 +56,19 @@ struct RoundedOperand {
   float amax = 0;     // of this rank's numbers; infinite when one is not finite
   std::vector<OperandPiece> pieces = {};
   std::vector<BlockScale> scales = {};
+  // Of a GPU's operand, instead of amax and scales and there: reading them waits for it (device_operand.h).
+  at::Tensor device_amax = {};    // [1]
+  at::Tensor device_scales = {};  // [groups, 2]: scale, inverse
+  at::Tensor codes = {};          // float8 [R, C], instead of values
 };
 
-// matrix [R, C] of any floating type.
+// matrix [R, C] of any floating type. On a GPU asynchronous.
 RoundedOperand round_operand(const at::Tensor& matrix, const OperandRounding& how);
+
+// The parts of a matrix [rows, cols] in which groups begin anew.
+std::vector<OperandPiece> operand_pieces(const OperandRounding& how, int64_t rows, int64_t cols);
+
+// Whether the scale of a group is made of the whole tensor's largest magnitude.
+bool scale_of_tensor(const TensorPrecision& precision);
 
 }  // namespace ranklab

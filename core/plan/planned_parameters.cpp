@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/precision/quantize.h"
 #include "core/runtime/pipeline_layout.h"
 
 namespace ranklab {
@@ -86,12 +87,20 @@ class ParameterList {
   }
 
   void add(const ModuleRow& row, int64_t layer, int64_t expert) {
+    const int64_t ranks = row.is_expert() ? s_.dims.etp : s_.dims.tp;
+    std::vector<int64_t> parts = fused_parts(s_.model, row);
+    if (row.split == ModuleSplit::kColumn) {
+      for (int64_t& part : parts) part /= ranks;
+    }
+    const int64_t cols = row.shape.size() < 2 ? 1 : row.shape[1] / (row.split == ModuleSplit::kRow ? ranks : 1);
     list_.push_back({.name = row.tied ? "embedding.weight" : filled_in(row.parameter, layer, expert),
                      .part = row.part,
                      .elements = elements_on_rank(row),
                      .sum_over_tp = row.split == ModuleSplit::kReplicated && s_.sharded_sequence(),
                      .is_expert = row.is_expert(),
-                     .is_embedding = row.tied || row.parameter == "embedding.weight"});
+                     .is_embedding = row.tied || row.parameter == "embedding.weight",
+                     .cols = cols,
+                     .row_parts = std::move(parts)});
   }
 
   const StepShape& s_;
@@ -125,6 +134,33 @@ std::vector<PlannedParameter> planned_parameters(const StepShape& shape, const S
   return all;
 }
 
+namespace {
+
+// core/parallel/shard_codec.h
+void add_coding(PlannedBucket& bucket, const StepShape& shape, const std::vector<PlannedParameter>& parameters) {
+  constexpr size_t kSuffix = sizeof(".weight") - 1;
+  const bool in_parts =
+      shape.gather.granularity == Granularity::kTile || shape.gather.granularity == Granularity::kBlock;
+  int64_t bytes = 0;
+  for (const BucketPlace& place : bucket.layout.places) {
+    const PlannedParameter& p = parameters[place.item];
+    const std::string module = p.name.substr(0, p.name.size() - std::min(p.name.size(), kSuffix));
+    if (std::ranges::find(shape.quantized_modules, module) == shape.quantized_modules.end()) {
+      bytes += p.elements * bucket.parameter_bytes_each;
+      continue;
+    }
+    bytes += p.elements;
+    const std::vector<int64_t> whole = {p.elements / p.cols};
+    for (const int64_t rows : in_parts ? p.row_parts : whole) {
+      const GroupShape groups = group_shape(shape.gather, Along::kColumns, rows, p.cols);
+      bucket.coded_groups += groups.grid_rows(rows) * groups.grid_cols(p.cols);
+    }
+  }
+  if (bucket.coded_groups > 0) bucket.coded_bytes = bytes;
+}
+
+}  // namespace
+
 std::vector<PlannedBucket> planned_buckets(const StepShape& shape, const std::vector<PlannedParameter>& parameters) {
   std::vector<PlannedBucket> buckets;
   for (const bool is_expert : {false, true}) {
@@ -150,6 +186,7 @@ std::vector<PlannedBucket> planned_buckets(const StepShape& shape, const std::ve
                          .axis = shape.reduced_over(is_expert),
                          .shards = shards,
                          .parameter_bytes_each = shape.element_bytes()});
+      if (by_unit && shape.gather.quantized()) add_coding(buckets.back(), shape, parameters);
     }
   }
   std::stable_partition(buckets.begin(), buckets.end(),

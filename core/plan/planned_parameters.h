@@ -21,6 +21,8 @@ struct PlannedParameter {
   bool is_embedding = false;             // the token embedding, which the last stage may have, too
   int local_stage = 0;                   // among the rank's own stages
   std::vector<int> pipeline_ranks = {};  // that hold a copy, when there are several
+  int64_t cols = 1;                      // on this rank
+  std::vector<int64_t> row_parts = {};   // fused matrices below each other
 };
 
 // In creation order, as the transformer makes them for this stage of a chain. A tied head is the embedding; on another
@@ -36,11 +38,16 @@ struct PlannedBucket {
   Axis axis = Axis::kDp;  // whose group reduces it, and shares it out
   int shards = 1;
   int64_t parameter_bytes_each = 4;  // of an element; the layout's are those of gradients
+  // Stage 3 with quantized weights gathered in 8 bits: bytes of a gather, and groups whose magnitudes ranks agree on
+  // after an update; 0: neither.
+  int64_t coded_bytes = 0;
+  int64_t coded_groups = 0;
 
   int64_t elements() const { return layout.elements; }
   int64_t bytes() const { return layout.bytes(); }  // of gradients
   int64_t shard_bytes() const { return bytes() / shards; }
   int64_t parameter_bytes() const { return elements() * parameter_bytes_each; }
+  int64_t gathered_bytes() const { return coded_bytes > 0 ? coded_bytes : parameter_bytes(); }
   int64_t parameter_shard_bytes() const { return parameter_bytes() / shards; }
 };
 

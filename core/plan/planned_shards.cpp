@@ -24,14 +24,6 @@ std::string pattern_of(const std::string& name) {
   return pattern;
 }
 
-// Lengths along dim 0 that are cut each by itself.
-std::vector<int64_t> segments(const ModelConfig& model, const ModuleRow& row) {
-  const int64_t rows = row.shape[0], kv = model.query_groups() * model.head_dim();
-  if (row.part == ModulePart::kAttentionIn && !model.mla.enabled()) return {rows - 2 * kv, kv, kv};
-  if (row.parameter.find(".gate_up.") != std::string::npos) return {rows / 2, rows / 2};
-  return {rows};
-}
-
 class RankPieces {
  public:
   RankPieces(const RunPlan& plan, int global_rank)
@@ -104,7 +96,7 @@ SlicePartition planned_partition(const ModelConfig& model, const ModuleRow& row,
   }
   SlicePartition partition{.dim = 0, .ranges = {}};
   int64_t begin = 0;
-  for (const int64_t length : segments(model, row)) {
+  for (const int64_t length : fused_parts(model, row)) {
     const int64_t each = length / count;
     partition.ranges.emplace_back(begin + index * each, begin + (index + 1) * each);
     begin += length;

@@ -12,6 +12,7 @@ namespace {
 
 void add_precision(StepShape& shape, const PrecisionPolicy& policy) {
   shape.dispatch = policy.recipe().dispatch;
+  shape.gather = policy.recipe().gather;
   for (const ModulePrecision& module : policy.modules()) {
     if (!module.linear.quantized()) continue;
     shape.quantized_modules.push_back(module.module);

@@ -37,6 +37,7 @@ struct StepShape {
   LinearPrecision products = {};                    // of linear layers
   bool head_quantized = false;                      // the head's, too
   TensorPrecision dispatch = {};                    // of tokens on their way to experts
+  TensorPrecision gather = {};                      // of quantized weights that ranks share out
   std::vector<std::string> quantized_modules = {};  // of the whole model
   int ep_in_node = 0;  // members of an ep group that share a rank's node; 0: all (place_experts fills it)
 

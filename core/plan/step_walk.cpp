@@ -57,7 +57,7 @@ class BucketWalk {
 
   // What was updated in shards, back into the parameters.
   void gather() {
-    if (shape_.zero_stage == 3) return;  // whoever uses them gathers
+    if (shape_.zero_stage == 3) return agree();  // whoever uses them gathers
     for (const PlannedBucket& bucket : buckets_) {
       if (bucket.shards > 1) visitor_.wait(visitor_.post(bucket.axis, Verb::kAllGather, bucket.parameter_bytes()));
     }
@@ -65,6 +65,15 @@ class BucketWalk {
   const std::vector<PlannedBucket>& buckets() const { return buckets_; }
 
  private:
+  // core/parallel/shard_codec.h
+  void agree() {
+    constexpr int64_t kNumberBytes = 4;
+    for (const PlannedBucket& bucket : buckets_) {
+      if (bucket.coded_groups > 0)
+        visitor_.wait(visitor_.post(bucket.axis, Verb::kAllReduce, bucket.coded_groups * kNumberBytes));
+    }
+  }
+
   void start_ready() {
     for (; next_start_ < buckets_.size() && pending_[next_start_] == 0; ++next_start_) {
       const PlannedBucket& bucket = buckets_[next_start_];

@@ -6,7 +6,7 @@ UnitWalk::UnitWalk(const std::vector<PlannedBucket>& buckets, StepVisitor& visit
   for (const bool expert : {false, true}) {
     for (const PlannedBucket& bucket : buckets) {
       if (bucket.is_expert != expert || bucket.layout.unit.empty() || bucket.shards == 1) continue;
-      units_[bucket.layout.unit].gathers.push_back({bucket.axis, bucket.parameter_bytes()});
+      units_[bucket.layout.unit].gathers.push_back({bucket.axis, bucket.gathered_bytes()});
     }
   }
 }

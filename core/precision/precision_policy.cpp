@@ -186,6 +186,13 @@ PrecisionPolicy::PrecisionPolicy(PrecisionRecipe recipe, const PrecisionRules& r
            "one module or more", std::string("widen ") + kInclude + ", narrow " + kExclude + ", or use --bf16");
 }
 
+TensorPrecision PrecisionPolicy::gather_of(const std::string& parameter) const {
+  constexpr std::string_view kSuffix = ".weight";
+  if (!parameter.ends_with(kSuffix)) return {};
+  const ModulePrecision* module = find(parameter.substr(0, parameter.size() - kSuffix.size()));
+  return module != nullptr && module->linear.quantized() ? recipe_.gather : TensorPrecision{};
+}
+
 const ModulePrecision* PrecisionPolicy::find(const std::string& module) const {
   const auto found = by_name_.find(module);
   return found == by_name_.end() ? nullptr : &modules_[found->second];

@@ -51,6 +51,8 @@ class PrecisionPolicy {
   const std::vector<ModulePrecision>& modules() const { return modules_; }
   // Null when the module has nothing to be decided (a name that was not given).
   const ModulePrecision* find(const std::string& module) const;
+  // How a parameter ("layers.3.mlp.down.weight") is gathered: as the recipe says where its module is quantized.
+  TensorPrecision gather_of(const std::string& parameter) const;
 
  private:
   PrecisionRecipe recipe_;

@@ -39,13 +39,7 @@ bool fits(const Cut& cut, int ranks, int64_t block) {
 }
 
 std::vector<int64_t> parts_of(const ModuleRow& row, const ModelConfig& c) {
-  if (row.split == ModuleSplit::kRow) return {row.shape[1]};
-  if (row.parameter.ends_with(".qkv.weight")) {
-    const int64_t kv = c.query_groups() * c.head_dim();
-    return {c.hidden_size, kv, kv};
-  }
-  if (row.parameter.ends_with(".gate_up.weight")) return {row.shape[0] / 2, row.shape[0] / 2};
-  return {row.shape[0]};
+  return row.split == ModuleSplit::kRow ? std::vector<int64_t>{row.shape[1]} : fused_parts(c, row);
 }
 
 std::string size_flag(const ModuleRow& row, const ModelConfig& c) {

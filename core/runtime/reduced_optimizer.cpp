@@ -7,6 +7,7 @@
 #include "core/optim/grad_clip.h"
 #include "core/parallel/grad_reducer.h"
 #include "core/parallel/shared_grads.h"
+#include "core/precision/precision_policy.h"
 #include "core/runtime/loss_scale_choice.h"
 #include "core/runtime/provide.h"
 #include "core/runtime/scalar_type.h"
@@ -145,7 +146,13 @@ class ReducedOptimizer : public RankOptimizer {
             .sharding = sharing.shares ? static_cast<GradSharding>(plan.zero_stage) : GradSharding::kNone,
             .grad_type = scalar_type(types_.main_grads),
             .replicas = sharing.replicas,
+            .gather = gather_precision(plan),
             .watch = [this](ZeroState state, const std::string& bucket) { note(state, bucket); }};
+  }
+  // Quantized weights travel in the recipe's format, when it has one.
+  static BucketShard::GatherPrecision gather_precision(const RunPlan& plan) {
+    if (plan.zero_stage < 3 || !plan.precision || !plan.precision->recipe().gather.quantized()) return {};
+    return [policy = plan.precision](const Parameter& parameter) { return policy->gather_of(parameter.name); };
   }
   // On the timeline: what becomes of buckets and units (core/trace/zero_event.h).
   Event instant(const std::string& name) {

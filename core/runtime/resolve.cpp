@@ -149,6 +149,26 @@ void fill_batch(RunPlan& plan) {
   plan.micro_batch_size = per_rank / plan.num_microbatches;
 }
 
+// Groups of data-parallel ranks that share out.
+void check_replicas(const RunPlan& plan) {
+  const TrainConfig& config = plan.config;
+  RANKLAB_CHECK(config.parallel.replicas == 1 || plan.zero_stage > 0, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--num-distributed-optimizer-instances makes groups that share out, and nothing is shared out",
+                .got = std::to_string(config.parallel.replicas) + ", ZeRO stage 0", .want = "--zero-stage 1, 2 or 3",
+                .fix = "or leave it out");
+  RANKLAB_CHECK(config.parallel.replicas == 1 || plan.mesh.size(Axis::kDpShard) > 1, ErrorKind::kInvalidArgument,
+                .where = "config", .what = "every group that shares out would have one rank",
+                .got = "--num-distributed-optimizer-instances " + std::to_string(config.parallel.replicas) + ", dp " +
+                       std::to_string(plan.dp()),
+                .want = "fewer groups than data-parallel ranks", .fix = "use --zero-stage 0 for plain replicas");
+}
+
+// What refuses itself: types of what training keeps that make no sense, a loss scale that is none.
+void check_kept(const RunPlan& plan) {
+  state_types(plan);
+  if (const auto rule = loss_scale_rule(plan.config)) LossScaler{*rule};
+}
+
 }  // namespace
 
 RunPlan resolve(const TrainConfig& asked) {
@@ -179,21 +199,12 @@ RunPlan resolve(const TrainConfig& asked) {
                 .what = "the byte-level tokenizer needs 256 tokens",
                 .got = "--vocab-size " + std::to_string(config.model.vocab_size), .want = "256 or more");
   plan.zero_stage = resolve_zero_stage(config);
-  RANKLAB_CHECK(config.parallel.replicas == 1 || plan.zero_stage > 0, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--num-distributed-optimizer-instances makes groups that share out, and nothing is shared out",
-                .got = std::to_string(config.parallel.replicas) + ", ZeRO stage 0", .want = "--zero-stage 1, 2 or 3",
-                .fix = "or leave it out");
-  RANKLAB_CHECK(config.parallel.replicas == 1 || plan.mesh.size(Axis::kDpShard) > 1, ErrorKind::kInvalidArgument,
-                .where = "config", .what = "every group that shares out would have one rank",
-                .got = "--num-distributed-optimizer-instances " + std::to_string(config.parallel.replicas) + ", dp " +
-                       std::to_string(plan.dp()),
-                .want = "fewer groups than data-parallel ranks", .fix = "use --zero-stage 0 for plain replicas");
+  check_replicas(plan);
   RANKLAB_CHECK(!config.optimizer_cpu_offload || config.backend == "cuda", ErrorKind::kInvalidArgument,
                 .where = "config", .what = "--optimizer-cpu-offload moves optimizer states out of a GPU's memory",
                 .got = "--backend " + config.backend, .want = "--backend cuda", .fix = "leave it out");
   plan.precision = precision_policy(plan);
-  state_types(plan);                                                 // refuses types that make no sense
-  if (const auto rule = loss_scale_rule(config)) LossScaler{*rule};  // and such scales
+  check_kept(plan);
   fill_batch(plan);
   check_quantization_split(plan);
   fill_pipeline(plan);

@@ -191,6 +191,10 @@ inline void fp8_delayed(TrainConfig& c) { in_recipe(c, "fp8_delayed", 0); }
 inline void fp8_current(TrainConfig& c) { in_recipe(c, "fp8_current", 0); }
 inline void fp8_rowwise(TrainConfig& c) { in_recipe(c, "fp8_rowwise", 0); }
 inline void fp8_tiles(TrainConfig& c) { in_recipe(c, "deepseek_v3", 4); }
+inline void fp8_gather(TrainConfig& c) {
+  fp8_tiles(c);
+  c.precision.param_gather = true;
+}
 inline void nvfp4(TrainConfig& c) { in_recipe(c, "nvfp4", 4); }
 template <int kReplicas>
 inline void groups(TrainConfig& c) {

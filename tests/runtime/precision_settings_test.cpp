@@ -76,6 +76,7 @@ TEST(PrecisionSettings, BlockSizeSumsAndStatesAreSet) {
   const PrecisionRecipe recipe = recipe_of({{"recipe", "deepseek_v3"},
                                             {"model.preset", "deepseek_v3_tiny"},
                                             {"block_size", "32"},
+                                            {"param_gather", "true"},
                                             {"sums", "hopper_promoted"},
                                             {"main_grads_dtype", "bf16"},
                                             {"exp_avg_sq_dtype", "fp16"}});
@@ -98,7 +99,9 @@ TEST(PrecisionSettings, WhatTravelsFallsBackOnTheProductsFormatWithScalesOfItsOw
   const PrecisionRecipe recipe = recipe_of(on);
   EXPECT_EQ(recipe.dispatch, (TensorPrecision{.format = e4m3(), .granularity = Granularity::kRow}));
   EXPECT_EQ(recipe.gather, recipe.dispatch);
-  EXPECT_EQ(recipe_of({{"recipe", "deepseek_v3"}, {"param_gather", "false"}}).gather, TensorPrecision{});
+  EXPECT_EQ(
+      recipe_of({{"recipe", "deepseek_v3"}, {"model.preset", "deepseek_v3_tiny"}, {"dispatch", "false"}}).dispatch,
+      TensorPrecision{});
 }
 
 TEST(PrecisionSettings, ListsHaveCommas) {

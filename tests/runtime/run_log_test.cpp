@@ -78,6 +78,31 @@ TEST(RunLog, ARunThatGoesOnKeepsTheLinesBeforeIt) {
   }
 }
 
+// The loss scale of each step, and how many updates were left out; an infinite norm is null.
+TEST(RunLog, TellsTheLossScaleAndSkippedSteps) {
+  const std::string directory = temporary_path("ranklab_scale_log");
+  TrainConfig config = tiny_config(2, 1);
+  config.precision.fp16 = true;
+  config.precision.initial_loss_scale = 16777216;
+  RuntimeEngine engine = tiny_engine(config);
+  engine.add_hook(make_run_log_hook(directory));
+  const TrainResult result = engine.fit(2);
+  const auto metrics = lines(directory + "/metrics.jsonl");
+  ASSERT_EQ(metrics.size(), 2u);
+  const auto first = nlohmann::json::parse(metrics[0]), second = nlohmann::json::parse(metrics[1]);
+  EXPECT_EQ(first.at("loss_scale"), 16777216);
+  EXPECT_TRUE(first.at("grad_norm").is_null());
+  EXPECT_EQ(first.at("skipped_steps"), 1);
+  EXPECT_EQ(second.at("loss_scale"), 8388608);
+  for (const RankTrace& trace : result.traces) {
+    std::vector<double> scales;
+    for (const Event& event : trace.events) {
+      if (event.kind == EventKind::kCounter && trace.names[event.name] == "loss scale") scales.push_back(event.value);
+    }
+    EXPECT_EQ(scales, (std::vector<double>{16777216, 8388608})) << "rank " << trace.global_rank;
+  }
+}
+
 TEST(RunLog, AFolderThatCannotBeMadeIsNamed) {
   const std::string file = testing::TempDir() + "/ranklab_not_a_folder" + std::to_string(::getpid());
   std::ofstream(file) << "x";

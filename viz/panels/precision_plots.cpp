@@ -17,9 +17,9 @@ constexpr ImU32 kSubnormal = theme::kCursor, kKept = theme::kAccent, kLost = the
 ImVec4 vec(ImU32 color) { return ImGui::ColorConvertU32ToFloat4(color); }
 
 // Formats of 16 bits are used as they are.
-double scale_for(const TensorSample& sample, const FormatRange& format, ScaleChoice choice) {
+RequantizeEstimate estimate_for(const TensorSample& sample, const FormatRange& format, ScaleChoice choice) {
   const bool wide = 1 + format.exponent_bits + format.mantissa_bits > 8;
-  return wide ? 1 : requantize(sample, format, choice).scale;
+  return requantize(sample, format, wide ? ScaleChoice::kNone : choice);
 }
 
 struct Magnitudes {
@@ -50,11 +50,11 @@ ImU32 fate(double log2_magnitude, const FormatRange& format, double scale) {
   return scaled_number < format.smallest_normal ? kSubnormal : kKept;
 }
 
-// A strip from the smallest to the largest number of a format, with its name.
-void draw_range(const FormatRange& format, double scale, ImVec2 from, ImVec2 to, bool chosen) {
+// A strip from the smallest to the largest number of a format, with its name and what it would lose.
+void draw_range(const FormatRange& format, const RequantizeEstimate& estimate, ImVec2 from, ImVec2 to, bool chosen) {
   ImDrawList& draw = *ImPlot::GetPlotDrawList();
   const auto x = [&](double number) {
-    const double log2_number = std::clamp(std::log2(number * scale), -200.0, 200.0);
+    const double log2_number = std::clamp(std::log2(number * estimate.scale), -200.0, 200.0);
     return std::clamp(ImPlot::PlotToPixels(log2_number, 0).x, from.x, to.x);
   };
   const float lowest = x(format.smallest), normal = x(format.smallest_normal), largest = x(format.largest);
@@ -62,11 +62,12 @@ void draw_range(const FormatRange& format, double scale, ImVec2 from, ImVec2 to,
   draw.AddRectFilled({normal, from.y}, {largest, to.y}, color, 2);
   draw.AddRect({lowest, from.y}, {normal, to.y}, color, 2);
   if (normal - lowest > 2) hatch(draw, {lowest, from.y}, {normal, to.y}, color, scaled(5));
-  const std::string words(format.name);
-  const float width = ImGui::CalcTextSize(words.c_str()).x;
-  const float at = std::clamp((normal + largest - width) / 2, from.x + scaled(4), to.x - width - scaled(4));
-  draw.AddText({at, from.y + (to.y - from.y - ImGui::GetTextLineHeight()) / 2},
-               chosen ? IM_COL32(16, 20, 26, 255) : theme::kText, words.c_str());
+  const std::string words = std::string(format.name) + strprintf("   %.2f %% to 0", 100 * estimate.underflow_share) +
+                            (std::isfinite(estimate.sqnr_db) ? strprintf(", %.1f dB", estimate.sqnr_db) : "");
+  const float width = ImGui::CalcTextSize(words.c_str()).x, pad = scaled(3);
+  draw.AddRectFilled(from, {from.x + width + 3 * pad, to.y}, with_alpha(theme::kField, 205));
+  draw.AddText({from.x + pad, from.y + (to.y - from.y - ImGui::GetTextLineHeight()) / 2},
+               chosen ? theme::kAccent : theme::kText, words.c_str());
 }
 
 void tell_bin(const TensorSample& sample) {
@@ -139,13 +140,18 @@ struct Cells {
 void plot_magnitudes(const TensorSample& sample, const FormatRange& format, ScaleChoice choice, ImVec2 size) {
   constexpr double kBarsPart = 0.55;  // of the height; the strips are above
   const Magnitudes m = magnitudes_of(sample);
-  const double scale = scale_for(sample, format, choice);
+  const double scale = estimate_for(sample, format, choice).scale;
+  const float width = std::max(size.x > 0 ? size.x : ImGui::GetContentRegionAvail().x, 1.f);
   if (!ImPlot::BeginPlot("magnitudes, log2", size, ImPlotFlags_NoLegend | ImPlotFlags_NoMouseText)) return;
   const auto edge = [&](double number) { return std::clamp(std::log2(number * scale), -48.0, 40.0); };
   ImPlot::SetupAxes(nullptr, nullptr, ImPlotAxisFlags_NoHighlight,
                     ImPlotAxisFlags_NoHighlight | ImPlotAxisFlags_NoTickLabels | ImPlotAxisFlags_NoGridLines);
-  ImPlot::SetupAxesLimits(std::min(m.first, edge(format.smallest)) - 2, std::max(m.last, edge(format.largest)) + 2, 0,
-                          std::max(m.top, 1e-9) / kBarsPart, ImPlotCond_Always);
+  const double low = std::min(m.first, edge(format.smallest)) - 2, high = std::max(m.last, edge(format.largest)) + 2;
+  // Room for the words at the left.
+  const double words =
+      std::min(0.5, static_cast<double>(ImGui::CalcTextSize("BF16   00.00 % to 0, 00.0 dB").x / width));
+  ImPlot::SetupAxesLimits(high - (high - low) / (1 - words), high, 0, std::max(m.top, 1e-9) / kBarsPart,
+                          ImPlotCond_Always);
   ImPlot::SetupFinish();
   std::vector<ImU32> colors;
   for (const double at : m.at) colors.push_back(fate(at, format, scale));
@@ -160,7 +166,7 @@ void plot_magnitudes(const TensorSample& sample, const FormatRange& format, Scal
   ImPlot::PushPlotClipRect();
   for (size_t i = 0; i < formats.size(); ++i) {
     const float top = corner.y + scaled(3) + each * static_cast<float>(i);
-    draw_range(formats[i], scale_for(sample, formats[i], choice), {corner.x, top},
+    draw_range(formats[i], estimate_for(sample, formats[i], choice), {corner.x, top},
                {corner.x + room.x, top + each - scaled(3)}, formats[i].name == format.name);
   }
   ImPlot::PopPlotClipRect();

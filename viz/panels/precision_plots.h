@@ -10,7 +10,7 @@
 namespace ranklab::viz {
 
 // Magnitudes by powers of two, coloured by what becomes of them in `format` under the scale of `choice`; above them the
-// range of every format under that rule (16-bit ones unscaled), its subnormal part hatched.
+// range of every format under that rule (16-bit ones unscaled), its subnormal part hatched, with what it would lose.
 void plot_magnitudes(const TensorSample& sample, const FormatRange& format, ScaleChoice choice, ImVec2 size);
 
 enum class PrecisionCurve : uint8_t { kLosses, kSqnr, kScales };

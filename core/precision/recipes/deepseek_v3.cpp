@@ -22,8 +22,7 @@ PrecisionRecipe deepseek_v3_recipe() {
           .high_precision = {"head", "*.router"},
           .exp_avg = DType::kBFloat16,
           .exp_avg_sq = DType::kBFloat16,
-          .dispatch = dispatch,
-          .gather = block};
+          .dispatch = dispatch};
 }
 
 }  // namespace ranklab

@@ -1,0 +1,127 @@
+#include "backends/cuda/operand_kernels.h"
+
+#include "backends/cuda/operand_body.h"
+
+namespace ranklab {
+namespace {
+
+constexpr int kWarp = 32, kThreads = 256, kMostBlocks = 8192;
+constexpr unsigned kAll = 0xffffffffU;
+
+unsigned blocks_for(int64_t work, int64_t per_block) {
+  const int64_t blocks = (work + per_block - 1) / per_block;
+  return static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks);
+}
+
+__device__ int64_t thread_number() { return static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; }
+__device__ int64_t thread_count() { return static_cast<int64_t>(gridDim.x) * kThreads; }
+
+template <int kLanes>
+__device__ uint32_t largest_of_team(uint32_t size) {
+  for (int step = kLanes / 2; step > 0; step /= 2) {
+    const uint32_t other = __shfl_xor_sync(kAll, size, step, kLanes);
+    size = other > size ? other : size;
+  }
+  return size;
+}
+
+__device__ uint32_t largest_of_block(uint32_t size) {
+  __shared__ uint32_t warps[kThreads / kWarp];
+  size = largest_of_team<kWarp>(size);
+  __syncthreads();  // the last group's readers are done
+  if (threadIdx.x % kWarp == 0) warps[threadIdx.x / kWarp] = size;
+  __syncthreads();
+  for (int i = 0; i < kThreads / kWarp; ++i) size = warps[i] > size ? warps[i] : size;
+  return size;
+}
+
+// A team of kLanes lanes a group. All lanes of a warp go on together, those without a group idle.
+template <int kLanes>
+__global__ void amax_of_teams(DeviceMatrix m, float* amax) {
+  constexpr int kTeams = kThreads / kLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const int64_t groups = m.groups(), stride = static_cast<int64_t>(gridDim.x) * kTeams;
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * kTeams; first < groups; first += stride) {
+    const int64_t group = first + threadIdx.x / kLanes;
+    const uint32_t size = largest_of_team<kLanes>(group < groups ? amax_of_share(m, group, lane, kLanes) : 0);
+    if (group < groups && lane == 0) amax[group] = OneLane::number(size);
+  }
+}
+
+__global__ void amax_of_threads(DeviceMatrix m, float* amax) {
+  for (int64_t group = thread_number(); group < m.groups(); group += thread_count())
+    amax[group] = OneLane::number(amax_of_share(m, group, 0, 1));
+}
+
+__global__ void amax_of_blocks(DeviceMatrix m, float* amax) {
+  for (int64_t group = blockIdx.x; group < m.groups(); group += gridDim.x) {
+    const uint32_t size = largest_of_block(amax_of_share(m, group, threadIdx.x, kThreads));
+    if (threadIdx.x == 0) amax[group] = OneLane::number(size);
+  }
+}
+
+// Of one group; *amax is zero before.
+__global__ void amax_of_whole(DeviceMatrix m, unsigned* amax) {
+  const uint32_t size = largest_of_block(amax_of_share(m, 0, thread_number(), thread_count()));
+  if (threadIdx.x == 0) atomicMax(amax, size);
+}
+
+__global__ void scales_of_groups(ScaleMaker maker, const float* amax, int64_t groups, const float* tensor_amax,
+                                 float* scales) {
+  const ScaleMaker own = maker_of_tensor(maker, tensor_amax);
+  for (int64_t group = thread_number(); group < groups; group += thread_count())
+    write_group_scale(own, amax[group], scales + 2 * group);
+}
+
+__global__ void round_elements(DeviceMatrix m, RoundingGrid grid, const float* scales, DeviceNoise noise,
+                               DeviceRounded out) {
+  for (int64_t i = thread_number(); i < m.rows * m.cols; i += thread_count())
+    round_element(m, grid, scales, noise, out, i / m.cols, i % m.cols);
+}
+
+__global__ void hash_all_rows(DeviceMatrix m, uint64_t* numbers) {
+  for (int64_t row = thread_number(); row < m.rows; row += thread_count()) numbers[row] = hash_of_row(m, row);
+}
+
+}  // namespace
+
+cudaError_t launch_group_amax(const DeviceMatrix& m, float* amax, cudaStream_t stream) {
+  const int64_t groups = m.groups();
+  if (groups == 0 || m.cols == 0) return cudaSuccess;
+  if (groups == 1) {
+    const cudaError_t cleared = cudaMemsetAsync(amax, 0, sizeof(float), stream);
+    if (cleared != cudaSuccess) return cleared;
+    amax_of_whole<<<blocks_for(m.rows * m.cols, kThreads), kThreads, 0, stream>>>(m, reinterpret_cast<unsigned*>(amax));
+  } else if (m.width == 1) {
+    amax_of_threads<<<blocks_for(groups, kThreads), kThreads, 0, stream>>>(m, amax);
+  } else if (m.height == 1 && m.width <= kWarp / 2) {
+    amax_of_teams<kWarp / 2><<<blocks_for(groups, 2 * kThreads / kWarp), kThreads, 0, stream>>>(m, amax);
+  } else if (m.height == 1) {
+    amax_of_teams<kWarp><<<blocks_for(groups, kThreads / kWarp), kThreads, 0, stream>>>(m, amax);
+  } else {
+    amax_of_blocks<<<blocks_for(groups, 1), kThreads, 0, stream>>>(m, amax);
+  }
+  return cudaGetLastError();
+}
+
+cudaError_t launch_make_scales(const ScaleMaker& maker, const float* amax, int64_t groups, const float* tensor_amax,
+                               float* scales, cudaStream_t stream) {
+  if (groups == 0) return cudaSuccess;
+  scales_of_groups<<<blocks_for(groups, kThreads), kThreads, 0, stream>>>(maker, amax, groups, tensor_amax, scales);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_round(const DeviceMatrix& m, const RoundingGrid& grid, const float* scales, const DeviceNoise& noise,
+                         const DeviceRounded& out, cudaStream_t stream) {
+  if (m.rows * m.cols == 0) return cudaSuccess;
+  round_elements<<<blocks_for(m.rows * m.cols, kThreads), kThreads, 0, stream>>>(m, grid, scales, noise, out);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_hash_rows(const DeviceMatrix& m, uint64_t* numbers, cudaStream_t stream) {
+  if (m.rows == 0) return cudaSuccess;
+  hash_all_rows<<<blocks_for(m.rows, kThreads), kThreads, 0, stream>>>(m, numbers);
+  return cudaGetLastError();
+}
+
+}  // namespace ranklab

@@ -1,0 +1,19 @@
+// The steps of core/precision/device_rounding.h as kernels; bits are those of core/precision/quantize.h. Cost: a read
+// for the magnitudes, a read and a write for the numbers. Tiles along rows go to parts of a warp, those along columns to
+// a thread each, squares to a block of threads, a whole matrix to all. Thread rule: asynchronous on `stream`; any
+// thread.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include "core/precision/device_rounding.h"
+
+namespace ranklab {
+
+cudaError_t launch_group_amax(const DeviceMatrix& matrix, float* amax, cudaStream_t stream);
+cudaError_t launch_make_scales(const ScaleMaker& maker, const float* amax, int64_t groups, const float* tensor_amax,
+                               float* scales, cudaStream_t stream);
+cudaError_t launch_round(const DeviceMatrix& matrix, const RoundingGrid& grid, const float* scales,
+                         const DeviceNoise& noise, const DeviceRounded& out, cudaStream_t stream);
+cudaError_t launch_hash_rows(const DeviceMatrix& matrix, uint64_t* numbers, cudaStream_t stream);
+
+}  // namespace ranklab

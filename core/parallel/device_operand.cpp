@@ -1,0 +1,158 @@
+#include "core/parallel/device_operand.h"
+
+#include <ATen/ATen.h>
+
+#include <string_view>
+#include <vector>
+
+#include "core/sim/memory_scope.h"
+
+namespace ranklab {
+namespace {
+
+constexpr int kCodeBits = 8;
+
+at::ScalarType code_type(const NumberFormat& format) {
+  return format.name == "e5m2" ? at::kFloat8_e5m2 : at::kFloat8_e4m3fn;
+}
+
+void agree(at::Tensor& amax, Communicator* group) {
+  if (group != nullptr && group->size() > 1) amax = group->all_reduce(amax, ReduceOp::kMax);
+}
+
+class DeviceRounder {
+ public:
+  DeviceRounder(const at::Tensor& matrix, const OperandRounding& how, const DeviceRounding& device)
+      : how_(how), device_(device), pieces_(operand_pieces(how, matrix.size(0), matrix.size(1))) {
+    const bool narrow = matrix.scalar_type() == at::kBFloat16;
+    x_ = (narrow ? matrix : matrix.to(at::kFloat)).contiguous();
+  }
+
+  RoundedOperand run() {
+    RoundedOperand result;
+    at::Tensor amax = group_amax();
+    result.device_amax = amax.numel() > 0 ? amax.amax().view({1}) : at::zeros({1}, amax.options());
+    const at::Tensor whole = tensor_amax(result.device_amax);
+    if (how_.precision.granularity == Granularity::kTensor) amax = whole.expand({amax.numel()}).contiguous();
+    if (how_.precision.granularity == Granularity::kRow)
+      agree(amax, how_.along == Along::kColumns ? how_.cols_group : how_.rows_group);
+    result.device_scales = at::empty({amax.numel(), 2}, amax.options());
+    device_.make_scales(scale_maker(how_.precision, 0), amax.const_data_ptr<float>(), amax.numel(),
+                        whole.const_data_ptr<float>(), result.device_scales.mutable_data_ptr<float>());
+    round(result);
+    result.pieces = std::move(pieces_);
+    return result;
+  }
+
+ private:
+  at::TensorOptions floats() const { return x_.options().dtype(at::kFloat); }
+
+  DeviceMatrix matrix_of(const OperandPiece& p) const {
+    const auto* begin = static_cast<const char*>(x_.const_data_ptr());
+    return {.x = begin + static_cast<int64_t>(x_.itemsize()) * (p.row * x_.size(1) + p.col),
+            .bf16 = x_.scalar_type() == at::kBFloat16,
+            .rows = p.rows,
+            .cols = p.cols,
+            .stride = x_.size(1),
+            .height = p.groups.height,
+            .width = p.groups.width};
+  }
+
+  at::Tensor group_amax() const {
+    const size_t groups = pieces_.back().first_group + pieces_.back().group_count;
+    at::Tensor amax = at::zeros({static_cast<int64_t>(groups)}, floats());
+    for (const OperandPiece& p : pieces_)
+      device_.group_amax(matrix_of(p), amax.mutable_data_ptr<float>() + p.first_group);
+    return amax;
+  }
+
+  // [1]; `own` stays as it is.
+  at::Tensor tensor_amax(const at::Tensor& own) const {
+    if (how_.amax) return at::full({1}, *how_.amax, floats());
+    if (!scale_of_tensor(how_.precision)) return own;
+    at::Tensor whole = own.clone();
+    agree(whole, how_.rows_group);
+    agree(whole, how_.cols_group);
+    return whole;
+  }
+
+  // Of the rows of the matrix; of rows without, their contents'.
+  at::Tensor row_numbers() const {
+    if (how_.noise.stream == nullptr) return {};
+    at::Tensor numbers = at::empty({x_.size(0)}, x_.options().dtype(at::kLong));
+    if (how_.noise.rows.empty()) {
+      const OperandPiece whole{.rows = x_.size(0), .cols = x_.size(1)};
+      device_.hash_rows(matrix_of(whole), reinterpret_cast<uint64_t*>(numbers.mutable_data_ptr<int64_t>()));
+      return numbers;
+    }
+    std::vector<int64_t> rows(how_.noise.rows.begin(), how_.noise.rows.end());
+    rows.resize(static_cast<size_t>(x_.size(0)));
+    return numbers.copy_(at::from_blob(rows.data(), {x_.size(0)}, at::TensorOptions(at::kLong)));
+  }
+
+  DeviceNoise noise_of(const OperandPiece& p, const at::Tensor& rows) const {
+    if (how_.noise.stream == nullptr) return {};
+    const auto &key = how_.noise.stream->key(), &stream = how_.noise.stream->stream();
+    return {.key = {{key[0], key[1]}, {stream[0], stream[1]}},
+            .row_numbers = reinterpret_cast<const uint64_t*>(rows.const_data_ptr<int64_t>()) + p.row,
+            .first_column = p.global_col,
+            .columns = how_.noise.columns};
+  }
+
+  void round(RoundedOperand& result) const {
+    const MemoryScope memory(MemoryCategory::kBuffers);
+    const NumberFormat& format = *how_.precision.format;
+    const bool codes = how_.codes && codes_fit(how_);
+    at::Tensor out = at::empty(x_.sizes(), codes ? x_.options().dtype(at::kByte) : floats());
+    const at::Tensor rows = row_numbers();
+    for (const OperandPiece& p : pieces_) {
+      const int64_t begin = p.row * out.size(1) + p.col;
+      DeviceRounded to{.stride = out.size(1)};
+      if (codes) {
+        to.codes = out.mutable_data_ptr<uint8_t>() + begin;
+      } else {
+        to.values = out.mutable_data_ptr<float>() + begin;
+      }
+      device_.round(matrix_of(p), rounding_grid(format),
+                    result.device_scales.const_data_ptr<float>() + 2 * p.first_group, noise_of(p, rows), to);
+    }
+    (codes ? result.codes : result.values) = codes ? out.view(code_type(format)) : out;
+  }
+
+  const OperandRounding& how_;
+  const DeviceRounding& device_;
+  std::vector<OperandPiece> pieces_;
+  at::Tensor x_;
+};
+
+}  // namespace
+
+RoundedOperand round_on_device(const at::Tensor& matrix, const OperandRounding& how, const DeviceRounding& device) {
+  return DeviceRounder(matrix, how, device).run();
+}
+
+bool codes_fit(const OperandRounding& how) {
+  const TensorPrecision& p = how.precision;
+  const bool few_scales = p.granularity == Granularity::kTensor || p.granularity == Granularity::kRow;
+  return p.quantized() && p.format->bits() == kCodeBits && few_scales && p.rounding == Rounding::kNearest &&
+         how.row_parts.size() <= 1 && how.col_parts.size() <= 1;
+}
+
+at::Tensor values_of(const RoundedOperand& operand) {
+  if (!operand.codes.defined()) return operand.values;
+  const OperandPiece& whole = operand.pieces.at(0);
+  const int64_t grid_rows = whole.groups.grid_rows(whole.rows), grid_cols = whole.groups.grid_cols(whole.cols);
+  return operand.codes.to(at::kFloat) * operand.device_scales.select(1, 0).reshape({grid_rows, grid_cols});
+}
+
+RoundedOperand on_host(const RoundedOperand& operand) {
+  if (!operand.device_scales.defined()) return operand;
+  RoundedOperand result{.values = values_of(operand).cpu(), .pieces = operand.pieces};
+  result.amax = operand.device_amax.item<float>();
+  const at::Tensor scales = operand.device_scales.cpu();
+  const float* pair = scales.const_data_ptr<float>();
+  for (int64_t group = 0; group < scales.size(0); ++group, pair += 2) result.scales.push_back({pair[0], pair[1]});
+  return result;
+}
+
+}  // namespace ranklab

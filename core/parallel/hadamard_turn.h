@@ -1,0 +1,16 @@
+// The random Hadamard turn (core/precision/hadamard.h) of a tensor's rows, on the device where it lies. Cost: one pass on
+// a CPU, six on others. Thread rule: pure.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include "core/precision/hadamard.h"
+
+namespace ranklab {
+
+// matrix [R, C] of any floating type -> fp32 [R', C], rows of zeros added to a multiple of 16.
+at::Tensor hadamard_turn(const RandomHadamard& hadamard, const at::Tensor& matrix);
+
+// The same by tensor operations, on any device; bits are the same.
+at::Tensor hadamard_turn_by_tensors(const RandomHadamard& hadamard, const at::Tensor& matrix);
+
+}  // namespace ranklab

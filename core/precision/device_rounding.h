@@ -1,0 +1,58 @@
+// How core has a GPU round the operands of products: the three steps of quantize.h on addresses of the device, apart so
+// that ranks can agree on the largest magnitudes in between. The backend that has a GPU hands in its kernels when it is
+// loaded; core names no backend. Torch-free, C++17 (kernels include it). Thread rule: hand in before ranks start; steps
+// are asynchronous on the device's current stream, any thread.
+#pragma once
+#include <cstdint>
+
+#include "core/precision/philox_lane.h"
+#include "core/precision/scale_maker.h"
+
+namespace ranklab {
+
+// A matrix or a part of one; its groups lie in a grid of ceil(rows / height) x ceil(cols / width).
+struct DeviceMatrix {
+  const void* x = nullptr;  // fp32 or bf16
+  bool bf16 = false;
+  int64_t rows = 0, cols = 0, stride = 0;  // stride: elements from row to row
+  int64_t height = 1, width = 1;           // of a group
+
+  RANKLAB_EVERYWHERE int64_t grid_cols() const { return (cols + width - 1) / width; }
+  RANKLAB_EVERYWHERE int64_t groups() const { return (rows + height - 1) / height * grid_cols(); }
+};
+
+// As RoundingNoise; row_numbers is null to round to nearest.
+struct DeviceNoise {
+  PhiloxKey key = {};
+  const uint64_t* row_numbers = nullptr;
+  int64_t first_column = 0, columns = 0;
+};
+
+// The results of rounding, each where the matrix has its first element; null: not asked for.
+struct DeviceRounded {
+  float* values = nullptr;   // what is read back
+  uint8_t* codes = nullptr;  // a byte each; of formats of 8 bits
+  int64_t stride = 0;        // elements from row to row of either
+};
+
+class DeviceRounding {
+ public:
+  virtual ~DeviceRounding() = default;
+  // Major and minor as one number: 90.
+  virtual int capability() const = 0;
+  // The largest magnitude of each group; infinite where one of its numbers is not finite.
+  virtual void group_amax(const DeviceMatrix& matrix, float* amax) const = 0;
+  // scales [groups, 2]: scale and inverse. Of kE4M3 maker.whole follows from *tensor_amax.
+  virtual void make_scales(const ScaleMaker& maker, const float* amax, int64_t groups, const float* tensor_amax,
+                           float* scales) const = 0;
+  virtual void round(const DeviceMatrix& matrix, const RoundingGrid& grid, const float* scales,
+                     const DeviceNoise& noise, const DeviceRounded& out) const = 0;
+  // hash_bytes() of each row in fp32.
+  virtual void hash_rows(const DeviceMatrix& matrix, uint64_t* numbers) const = 0;
+};
+
+// Null: no device rounds. The object must live as long as the process.
+void use_device_rounding(const DeviceRounding* rounding);
+const DeviceRounding* device_rounding();
+
+}  // namespace ranklab

@@ -1,0 +1,35 @@
+// The random bits of one element of a RandomStream (core/base/philox.h) for code that also runs on a GPU: the same ten
+// Philox rounds, held equal to it by a test. C++17, as nvcc is called with. Cost: ten rounds an element. Thread rule:
+// pure.
+#pragma once
+#include <cstdint>
+
+#include "core/precision/rounding_grid.h"
+
+namespace ranklab {
+
+// What a RandomStream is keyed by.
+struct PhiloxKey {
+  uint32_t key[2] = {0, 0};
+  uint32_t stream[2] = {0, 0};
+};
+
+RANKLAB_EVERYWHERE uint32_t philox_bits(const PhiloxKey& from, uint64_t element) {
+  const uint64_t block = element / 4;
+  uint32_t c[4] = {static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), from.stream[0], from.stream[1]};
+  uint32_t k[2] = {from.key[0], from.key[1]};
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t p0 = uint64_t{0xD2511F53} * c[0], p1 = uint64_t{0xCD9E8D57} * c[2];
+    const uint32_t c0 = static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ k[0];
+    const uint32_t c2 = static_cast<uint32_t>(p0 >> 32) ^ c[3] ^ k[1];
+    c[0] = c0;
+    c[1] = static_cast<uint32_t>(p1);
+    c[2] = c2;
+    c[3] = static_cast<uint32_t>(p0);
+    k[0] += 0x9E3779B9;
+    k[1] += 0xBB67AE85;
+  }
+  return c[element % 4];
+}
+
+}  // namespace ranklab
