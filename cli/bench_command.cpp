@@ -116,6 +116,9 @@ CommandAction setup_precision_bench(CLI::App& app) {
   defaults.parallel = {.world = 1};
   defaults.global_batch_size = 8;
   defaults.train_iters = 300;
+  defaults.lr = 5e-4;  // a run's last loss then says more of its recipe than of chance
+  defaults.min_lr = 5e-5;
+  defaults.eval_iters = 16;
   defaults.sample_tokens = 0;
   defaults.trace = false;
   auto config = std::make_shared<ConfigOptions>(app, defaults);

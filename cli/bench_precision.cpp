@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "cli/gemm.h"
+#include "cli/json_output.h"
 #include "cli/make_world.h"
 #include "core/base/text.h"
 #include "core/runtime/engine.h"
@@ -113,7 +114,7 @@ int run_bench_precision(const TrainConfig& config, const BenchPrecisionOptions& 
     }
   }
   if (options.json) {
-    std::printf("%s\n", as_json(config, rows).dump().c_str());
+    std::fputs(json_result(as_json(config, rows)).c_str(), stdout);
   } else {
     print(rows);
   }

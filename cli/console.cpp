@@ -13,6 +13,7 @@
 #include "cli/style.h"
 #include "core/base/text.h"
 #include "core/plan/zero_map.h"
+#include "core/precision/precision_policy.h"
 #include "core/runtime/loss_scale_choice.h"
 #include "core/sim/memory_scope.h"
 #include "core/trace/tracer.h"
@@ -72,6 +73,19 @@ std::string mesh_text(const RunPlan& plan) {
   return text;
 }
 
+// "mxfp8: e4m3 x e4m3, gradients e4m3; 57 of 60 linear modules"
+std::string precision_text(const PrecisionPolicy& policy) {
+  const LinearPrecision& linear = policy.recipe().linear;
+  const auto format = [](const TensorPrecision& t) {
+    return t.quantized() ? std::string(t.format->name) : std::string("as they are");
+  };
+  size_t quantized = 0;
+  for (const ModulePrecision& module : policy.modules()) quantized += module.linear.quantized() ? 1 : 0;
+  return strprintf("%s: activations %s, weights %s, gradients %s; %zu of %zu linear modules",
+                   policy.recipe().name.c_str(), format(linear.activation).c_str(), format(linear.weight).c_str(),
+                   format(linear.gradient).c_str(), quantized, policy.modules().size());
+}
+
 class ConsoleHook : public Hook {
  public:
   explicit ConsoleHook(ConsoleOptions options)
@@ -91,6 +105,7 @@ class ConsoleHook : public Hook {
     line("world", info.world);
     line("mesh", mesh_text(plan));
     if (plan.schedule.num_stages() > 1) line("pipeline", pipeline_text(plan));
+    if (plan.precision && plan.precision->quantizes()) line("products", precision_text(*plan.precision));
     line("batch", std::to_string(c.global_batch_size) + " sequences = dp " + std::to_string(plan.dp()) + " x " +
                       std::to_string(plan.num_microbatches) + " microbatch" + (plan.num_microbatches == 1 ? "" : "es") +
                       " of " + std::to_string(plan.micro_batch_size) + "; " + std::to_string(plan.tokens_per_step()) +

@@ -1,4 +1,5 @@
-// ranklab list presets | hardware | dispatchers: what --preset and --hardware take, as the README's tables show it.
+// ranklab list presets | hardware | dispatchers | recipes: what --preset, --hardware and --precision-recipe take, as
+// the README's tables show it.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -6,6 +7,7 @@
 #include "core/base/text.h"
 #include "core/model/moe_dispatcher_names.h"
 #include "core/model/presets.h"
+#include "core/precision/recipe.h"
 #include "core/sim/hardware_profile.h"
 
 namespace ranklab {
@@ -45,18 +47,28 @@ int list_dispatchers() {
   return 0;
 }
 
+int list_recipes() {
+  std::printf("| `--precision-recipe` | what it does | from |\n|---|---|---|\n");
+  for (const PrecisionRecipe& recipe : precision_recipes())
+    std::printf("| `%s` | %s | %s |\n", recipe.name.c_str(), recipe.summary.c_str(), recipe.source.c_str());
+  return 0;
+}
+
 }  // namespace
 
 CommandAction setup_list(CLI::App& app) {
   app.require_subcommand(0, 1);
-  app.footer("Examples:\n  ranklab list presets\n  ranklab list hardware\n  ranklab list dispatchers");
+  app.footer(
+      "Examples:\n  ranklab list presets\n  ranklab list hardware\n  ranklab list dispatchers\n  ranklab list recipes");
   CLI::App* presets = app.add_subcommand("presets", "model presets");
   CLI::App* hardware = app.add_subcommand("hardware", "hardware profiles");
   CLI::App* dispatchers = app.add_subcommand("dispatchers", "how tokens travel to their experts");
-  return [&app, presets, hardware, dispatchers] {
+  CLI::App* recipes = app.add_subcommand("recipes", "precision recipes");
+  return [&app, presets, hardware, dispatchers, recipes] {
     if (presets->parsed()) return list_presets();
     if (hardware->parsed()) return list_hardware();
     if (dispatchers->parsed()) return list_dispatchers();
+    if (recipes->parsed()) return list_recipes();
     std::printf("%s", app.help().c_str());
     return 0;
   };

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "backends/cuda/operand_kernels.h"
+#include "backends/cuda/quantize_kernels.h"
 #include "core/base/error.h"
 
 namespace ranklab {
@@ -38,6 +39,14 @@ class CudaRounding final : public DeviceRounding {
   void round(const DeviceMatrix& matrix, const RoundingGrid& grid, const float* scales, const DeviceNoise& noise,
              const DeviceRounded& out) const override {
     accept(launch_round(matrix, grid, scales, noise, out, stream()), "rounding");
+  }
+  void round_at_once(const DeviceMatrix& matrix, const RoundingGrid& grid, const ScaleMaker& maker, float* scales,
+                     float* values) const override {
+    const auto launch = [&](const auto* x) {
+      accept(launch_quantize(task_at_once(matrix, x, grid, maker, scales, values), stream()), "rounding at once");
+    };
+    if (matrix.bf16) return launch(static_cast<const Bf16Bits*>(matrix.x));
+    launch(static_cast<const float*>(matrix.x));
   }
   void hash_rows(const DeviceMatrix& matrix, uint64_t* numbers) const override {
     accept(launch_hash_rows(matrix, numbers, stream()), "numbers of rows");

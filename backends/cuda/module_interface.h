@@ -13,7 +13,7 @@ using CudaModuleVersionFunction = int();
 // Writes why no GPU can be used into *why_not and returns false, or returns true.
 using CudaModuleUsableFunction = bool(std::string* why_not);
 using CudaModuleMakeWorldFunction = World*(const CudaWorldOptions& options);  // the caller owns the result
-using CudaModuleRoundingFunction = const DeviceRounding*();  // lives as long as the module
+using CudaModuleRoundingFunction = const DeviceRounding*();                   // lives as long as the module
 
 constexpr const char* kCudaModuleVersionName = "ranklab_cuda_module_version";
 constexpr const char* kCudaModuleUsableName = "ranklab_cuda_module_usable";

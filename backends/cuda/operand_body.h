@@ -14,6 +14,10 @@ RANKLAB_EVERYWHERE float number_at(const DeviceMatrix& m, int64_t row, int64_t c
   return OneLane::number(static_cast<uint32_t>(static_cast<const uint16_t*>(m.x)[i]) << 16);
 }
 
+RANKLAB_EVERYWHERE int64_t quotient(int64_t a, int64_t b) {
+  return (a | b) >> 32 == 0 ? static_cast<uint32_t>(a) / static_cast<uint32_t>(b) : a / b;
+}
+
 // Bits of the largest magnitude of every `lanes`-th element of a group from `lane` on; infinity's at most. As integers
 // magnitudes are ordered as numbers, NaN above infinity.
 RANKLAB_EVERYWHERE uint32_t amax_of_share(const DeviceMatrix& m, int64_t group, int64_t lane, int64_t lanes) {
@@ -22,17 +26,12 @@ RANKLAB_EVERYWHERE uint32_t amax_of_share(const DeviceMatrix& m, int64_t group, 
   const int64_t width = col + m.width < m.cols ? m.width : m.cols - col;
   uint32_t most = 0;
   for (int64_t i = lane; i < height * width; i += lanes) {
-    const uint32_t size = OneLane::bits(number_at(m, row + i / width, col + i % width)) & ~kFloatSign;
+    // Long divisions cost more than the read.
+    const int64_t down = height == 1 ? 0 : (width == 1 ? i : quotient(i, width));
+    const uint32_t size = OneLane::bits(number_at(m, row + down, col + i - down * width)) & ~kFloatSign;
     most = size > most ? size : most;
   }
   return most < kFloatExponent ? most : kFloatExponent;
-}
-
-// REQUIRES: maker.whole is that of the tensor.
-RANKLAB_EVERYWHERE void write_group_scale(const ScaleMaker& maker, float amax, float* scale_and_inverse) {
-  const float scale = make_scale(maker, amax);
-  scale_and_inverse[0] = scale;
-  scale_and_inverse[1] = scale == 0 ? 0.0F : 1 / scale;
 }
 
 RANKLAB_EVERYWHERE ScaleMaker maker_of_tensor(ScaleMaker maker, const float* tensor_amax) {
@@ -42,18 +41,19 @@ RANKLAB_EVERYWHERE ScaleMaker maker_of_tensor(ScaleMaker maker, const float* ten
 
 RANKLAB_EVERYWHERE void round_element(const DeviceMatrix& m, const RoundingGrid& grid, const float* scales,
                                       const DeviceNoise& noise, const DeviceRounded& out, int64_t row, int64_t col) {
-  const float* group = scales + 2 * (row / m.height * m.grid_cols() + col / m.width);
-  const float scaled = number_at(m, row, col) * group[1];
+  const float scale =
+      scales[quotient(row, m.height) * quotient(m.cols + m.width - 1, m.width) + quotient(col, m.width)];
+  const float scaled = number_at(m, row, col) * (scale == 0 ? 0.0F : 1 / scale);
   float rounded = 0;
   if (noise.row_numbers == nullptr) {
     rounded = round_nearest<OneLane>(grid, scaled);
   } else {
-    const uint64_t element = noise.row_numbers[row] * static_cast<uint64_t>(noise.columns) +
-                             static_cast<uint64_t>(noise.first_column + col);
+    const uint64_t element =
+        noise.row_numbers[row] * static_cast<uint64_t>(noise.columns) + static_cast<uint64_t>(noise.first_column + col);
     rounded = round_stochastic<OneLane>(grid, scaled, philox_bits(noise.key, element));
   }
   const int64_t at = row * out.stride + col;
-  if (out.values != nullptr) out.values[at] = rounded * group[0];
+  if (out.values != nullptr) out.values[at] = rounded * scale;
   if (out.codes != nullptr) out.codes[at] = static_cast<uint8_t>(code_of_rounded<OneLane>(grid, rounded));
 }
 

@@ -70,13 +70,15 @@ __global__ void scales_of_groups(ScaleMaker maker, const float* amax, int64_t gr
                                  float* scales) {
   const ScaleMaker own = maker_of_tensor(maker, tensor_amax);
   for (int64_t group = thread_number(); group < groups; group += thread_count())
-    write_group_scale(own, amax[group], scales + 2 * group);
+    scales[group] = make_scale(own, amax[group]);
 }
 
 __global__ void round_elements(DeviceMatrix m, RoundingGrid grid, const float* scales, DeviceNoise noise,
                                DeviceRounded out) {
-  for (int64_t i = thread_number(); i < m.rows * m.cols; i += thread_count())
-    round_element(m, grid, scales, noise, out, i / m.cols, i % m.cols);
+  for (int64_t row = blockIdx.y; row < m.rows; row += gridDim.y) {
+    for (int64_t col = thread_number(); col < m.cols; col += thread_count())
+      round_element(m, grid, scales, noise, out, row, col);
+  }
 }
 
 __global__ void hash_all_rows(DeviceMatrix m, uint64_t* numbers) {
@@ -85,7 +87,12 @@ __global__ void hash_all_rows(DeviceMatrix m, uint64_t* numbers) {
 
 }  // namespace
 
-cudaError_t launch_group_amax(const DeviceMatrix& m, float* amax, cudaStream_t stream) {
+cudaError_t launch_group_amax(const DeviceMatrix& matrix, float* amax, cudaStream_t stream) {
+  DeviceMatrix m = matrix;
+  if (m.groups() == 1 && m.stride == m.cols) {  // as one row
+    m.cols = m.width = m.stride = m.rows * m.cols;
+    m.rows = m.height = 1;
+  }
   const int64_t groups = m.groups();
   if (groups == 0 || m.cols == 0) return cudaSuccess;
   if (groups == 1) {
@@ -114,7 +121,8 @@ cudaError_t launch_make_scales(const ScaleMaker& maker, const float* amax, int64
 cudaError_t launch_round(const DeviceMatrix& m, const RoundingGrid& grid, const float* scales, const DeviceNoise& noise,
                          const DeviceRounded& out, cudaStream_t stream) {
   if (m.rows * m.cols == 0) return cudaSuccess;
-  round_elements<<<blocks_for(m.rows * m.cols, kThreads), kThreads, 0, stream>>>(m, grid, scales, noise, out);
+  const dim3 blocks(blocks_for(m.cols, kThreads), blocks_for(m.rows, 1));
+  round_elements<<<blocks, kThreads, 0, stream>>>(m, grid, scales, noise, out);
   return cudaGetLastError();
 }
 

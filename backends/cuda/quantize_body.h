@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 
+#include "core/precision/device_rounding.h"
 #include "core/precision/rounding_grid.h"
 #include "core/precision/scale_maker.h"
 
@@ -40,6 +41,25 @@ struct QuantizeTask {
   RANKLAB_EVERYWHERE int64_t grid_cols() const { return (cols + width - 1) / width; }
   RANKLAB_EVERYWHERE int64_t groups() const { return (rows + height - 1) / height * grid_cols(); }
 };
+
+// What round_at_once() of device_rounding.h asks for; x is the matrix's.
+template <typename T>
+QuantizeTask<T> task_at_once(const DeviceMatrix& matrix, const T* x, const RoundingGrid& grid, const ScaleMaker& maker,
+                             float* scales, float* values) {
+  QuantizeTask<T> task;
+  task.x = x;
+  task.rows = matrix.rows;
+  task.cols = matrix.cols;
+  task.stride = matrix.stride;
+  task.height = matrix.height;
+  task.width = matrix.width;
+  task.grid = grid;
+  task.maker = maker;
+  task.scales = reinterpret_cast<uint8_t*>(scales);
+  task.scale_stride = static_cast<int64_t>(sizeof(float)) * task.grid_cols();
+  task.values = values;
+  return task;
+}
 
 // The elements of a group.
 struct GroupBounds {

@@ -130,9 +130,7 @@ MoePlace::MoePlace(const ModelConfig& config, RankContext& rank, const std::stri
                                                    .gpus_per_node = rank.gpus_per_node(),
                                                    .wire = wire_precision})),
       book(config, rank),
-      wire(wire_precision) {
-  check_wire(wire);
-}
+      wire(wire_precision) {}
 
 std::unique_ptr<MlpLayer> make_moe_layer(ParameterRegistry& registry, const std::string& name,
                                          const ModelConfig& config, int64_t layer, MoePlace& place, TensorParallel tp) {

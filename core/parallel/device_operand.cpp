@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -30,13 +31,18 @@ class DeviceRounder {
 
   RoundedOperand run() {
     RoundedOperand result;
+    if (at_once()) {
+      round_at_once(result);
+      result.pieces = std::move(pieces_);
+      return result;
+    }
     at::Tensor amax = group_amax();
     result.device_amax = amax.numel() > 0 ? amax.amax().view({1}) : at::zeros({1}, amax.options());
     const at::Tensor whole = tensor_amax(result.device_amax);
     if (how_.precision.granularity == Granularity::kTensor) amax = whole.expand({amax.numel()}).contiguous();
     if (how_.precision.granularity == Granularity::kRow)
       agree(amax, how_.along == Along::kColumns ? how_.cols_group : how_.rows_group);
-    result.device_scales = at::empty({amax.numel(), 2}, amax.options());
+    result.device_scales = at::empty({amax.numel()}, amax.options());
     device_.make_scales(scale_maker(how_.precision, 0), amax.const_data_ptr<float>(), amax.numel(),
                         whole.const_data_ptr<float>(), result.device_scales.mutable_data_ptr<float>());
     round(result);
@@ -58,9 +64,28 @@ class DeviceRounder {
             .width = p.groups.width};
   }
 
+  int64_t group_count() const { return static_cast<int64_t>(pieces_.back().first_group + pieces_.back().group_count); }
+
+  // Groups of this rank alone, whose numbers a team of threads finds beside each other.
+  bool at_once() const {
+    const TensorPrecision& p = how_.precision;
+    const bool tiles = p.granularity == Granularity::kTile && how_.along == Along::kColumns;
+    return (tiles || p.granularity == Granularity::kBlock) && p.rounding == Rounding::kNearest && !scale_of_tensor(p) &&
+           how_.col_parts.size() <= 1;
+  }
+
+  void round_at_once(RoundedOperand& result) const {
+    const MemoryScope memory(MemoryCategory::kBuffers);
+    result.values = at::empty(x_.sizes(), floats());
+    result.device_scales = at::empty({group_count()}, floats());
+    for (const OperandPiece& p : pieces_)
+      device_.round_at_once(matrix_of(p), rounding_grid(*how_.precision.format), scale_maker(how_.precision, 0),
+                            result.device_scales.mutable_data_ptr<float>() + p.first_group,
+                            result.values.mutable_data_ptr<float>() + p.row * x_.size(1));
+  }
+
   at::Tensor group_amax() const {
-    const size_t groups = pieces_.back().first_group + pieces_.back().group_count;
-    at::Tensor amax = at::zeros({static_cast<int64_t>(groups)}, floats());
+    at::Tensor amax = at::zeros({group_count()}, floats());
     for (const OperandPiece& p : pieces_)
       device_.group_amax(matrix_of(p), amax.mutable_data_ptr<float>() + p.first_group);
     return amax;
@@ -113,8 +138,8 @@ class DeviceRounder {
       } else {
         to.values = out.mutable_data_ptr<float>() + begin;
       }
-      device_.round(matrix_of(p), rounding_grid(format),
-                    result.device_scales.const_data_ptr<float>() + 2 * p.first_group, noise_of(p, rows), to);
+      device_.round(matrix_of(p), rounding_grid(format), result.device_scales.const_data_ptr<float>() + p.first_group,
+                    noise_of(p, rows), to);
     }
     (codes ? result.codes : result.values) = codes ? out.view(code_type(format)) : out;
   }
@@ -142,16 +167,16 @@ at::Tensor values_of(const RoundedOperand& operand) {
   if (!operand.codes.defined()) return operand.values;
   const OperandPiece& whole = operand.pieces.at(0);
   const int64_t grid_rows = whole.groups.grid_rows(whole.rows), grid_cols = whole.groups.grid_cols(whole.cols);
-  return operand.codes.to(at::kFloat) * operand.device_scales.select(1, 0).reshape({grid_rows, grid_cols});
+  return operand.codes.to(at::kFloat) * operand.device_scales.reshape({grid_rows, grid_cols});
 }
 
 RoundedOperand on_host(const RoundedOperand& operand) {
   if (!operand.device_scales.defined()) return operand;
   RoundedOperand result{.values = values_of(operand).cpu(), .pieces = operand.pieces};
-  result.amax = operand.device_amax.item<float>();
+  if (operand.device_amax.defined()) result.amax = operand.device_amax.item<float>();
   const at::Tensor scales = operand.device_scales.cpu();
-  const float* pair = scales.const_data_ptr<float>();
-  for (int64_t group = 0; group < scales.size(0); ++group, pair += 2) result.scales.push_back({pair[0], pair[1]});
+  for (const float scale : std::span(scales.const_data_ptr<float>(), static_cast<size_t>(scales.numel())))
+    result.scales.push_back({scale, scale == 0 ? 0.0F : 1 / scale});
   return result;
 }
 

@@ -1,6 +1,7 @@
 // An operand of a product rounded on a GPU, as operand_rounding.h does it on a CPU: magnitudes, scales and numbers stay
-// on the device, ranks agree by collectives of device tensors, and nothing waits for the GPU. Cost: a pass for the
-// magnitudes, one for the numbers; as the kernels of device_rounding.h. Thread rule: its rank's thread.
+// on the device, ranks agree by collectives of device tensors, and nothing waits for the GPU. Cost: one pass over
+// tiles and squares, else one for the magnitudes and one for the numbers; as the kernels of device_rounding.h. Thread
+// rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -18,7 +19,7 @@ bool codes_fit(const OperandRounding& how);
 // The operand's values fp32 [R, C], from its codes where it has those.
 at::Tensor values_of(const RoundedOperand& operand);
 
-// A copy on the host, with values, amax and scales; waits for the device.
+// A copy on the host, with values, scales and amax (if it has one); waits for the device.
 RoundedOperand on_host(const RoundedOperand& operand);
 
 }  // namespace ranklab

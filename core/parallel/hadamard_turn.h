@@ -1,5 +1,5 @@
-// The random Hadamard turn (core/precision/hadamard.h) of a tensor's rows, on the device where it lies. Cost: one pass on
-// a CPU, six on others. Thread rule: pure.
+// The random Hadamard turn (core/precision/hadamard.h) of a tensor's rows, on the device where it lies. Cost: one pass
+// on a CPU, six on others. Thread rule: pure.
 #pragma once
 #include <ATen/core/Tensor.h>
 

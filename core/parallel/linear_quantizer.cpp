@@ -8,8 +8,12 @@
 
 #include "core/base/philox.h"
 #include "core/nn/gemm.h"
+#include "core/parallel/device_operand.h"
+#include "core/parallel/hadamard_turn.h"
 #include "core/parallel/hopper_product.h"
 #include "core/parallel/quantizer_book.h"
+#include "core/parallel/scaled_product.h"
+#include "core/precision/device_rounding.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"
@@ -83,7 +87,8 @@ RoundedOperand LinearQuantizer::rounded(const at::Tensor& matrix, const TensorPr
                       .along = use.along,
                       .rows_group = use.rows_group,
                       .cols_group = use.cols_group,
-                      .row_parts = out_parts_as(use.out_is_rows, groups_end_in_parts)};
+                      .row_parts = out_parts_as(use.out_is_rows, groups_end_in_parts),
+                      .codes = true};
   std::optional<RandomStream> stream;
   const bool stochastic = precision.rounding == Rounding::kStochastic;
   how.col_parts = out_parts_as(use.out_is_cols, groups_end_in_parts || stochastic);
@@ -99,12 +104,22 @@ RoundedOperand LinearQuantizer::rounded(const at::Tensor& matrix, const TensorPr
   const auto role = static_cast<size_t>(use.role);
   if (precision.scale == ScaleRule::kDelayedFp32) how.amax = book_.delayed_amax(module(), use.role);
   RoundedOperand result = round_operand(matrix, how);
-  if (use.rows.place.trains) amax_[role] = std::max(amax_[role], result.amax);
+  if (use.rows.place.trains) note_amax(precision.scale, use.role, result);
   if (use.noted && book_.samples(use.rows.place) && noted_step_[role] != use.rows.place.step) {
     noted_step_[role] = use.rows.place.step;
-    book_.note(use.role, module(), *precision.format, matrix, result);
+    book_.note(use.role, module(), *precision.format, matrix, on_host(result));
   }
   return result;
+}
+
+void LinearQuantizer::note_amax(ScaleRule rule, TensorRole role, const RoundedOperand& operand) {
+  const auto place = static_cast<size_t>(role);
+  if (!operand.device_amax.defined()) {
+    amax_[place] = std::max(amax_[place], operand.amax);
+  } else if (rule == ScaleRule::kDelayedFp32) {
+    at::Tensor& most = device_amax_[place];
+    most = most.defined() ? at::maximum(most, operand.device_amax) : operand.device_amax;
+  }
 }
 
 LinearQuantizer::Side LinearQuantizer::weight_side(const at::Tensor& weight, Along along, const TokenRows& rows) {
@@ -118,21 +133,25 @@ LinearQuantizer::Side LinearQuantizer::weight_side(const at::Tensor& weight, Alo
 }
 
 at::Tensor LinearQuantizer::product(const Side& a, const Side& b, at::ScalarType type) const {
+  const bool low = a.precision.quantized() && b.precision.quantized();
+  if (low && a.operand.device_scales.defined())
+    return device_product({a.operand, a.precision, a.k_first}, {b.operand, b.precision, b.k_first},
+                          device_rounding()->capability(), type);
   constexpr double kBitsPerByte = 8;
   const auto item = static_cast<double>(c10::elementSize(type));
   const auto k_by_other = [](const Side& side) {
-    const at::Tensor& values = side.operand.values;
+    const at::Tensor values = values_of(side.operand);
     return side.k_first ? values : values.t();
   };
   const at::Tensor left = k_by_other(a).t(), right = k_by_other(b);
-  const auto bytes = [&](const Side& side) {
+  const auto bytes = [&](const Side& side, const at::Tensor& values) {
     const double each = side.precision.quantized() ? side.precision.format->bits() / kBitsPerByte : item;
-    return each * static_cast<double>(side.operand.values.numel());
+    return each * static_cast<double>(values.numel());
   };
   const auto m = static_cast<double>(left.size(0)), k = static_cast<double>(left.size(1));
   const auto n = static_cast<double>(right.size(1));
-  const bool low = a.precision.quantized() && b.precision.quantized();
-  const CostScope cost(2 * m * n * k, bytes(a) + bytes(b) + m * n * item, low ? DType::kFloat8 : dtype_of(type));
+  const CostScope cost(2 * m * n * k, bytes(a, left) + bytes(b, right) + m * n * item,
+                       low ? DType::kFloat8 : dtype_of(type));
   const SumPrecision sum = precision_.linear.sum;
   if (sum == SumPrecision::kFp32 || !low) return gemm(left, right).to(type);
   return hopper_product({a.operand, *a.precision.format, a.k_first}, {b.operand, *b.precision.format, b.k_first},
@@ -183,7 +202,7 @@ at::Tensor LinearQuantizer::weight_grad(const at::Tensor& grad, const at::Tensor
   if (p.requantize_activation) {
     Use first = x_use;
     first.along = Along::kColumns;
-    input = rounded(x, p.activation, first).values;
+    input = values_of(rounded(x, p.activation, first));
   }
   const Side left{p.gradient, rounded(turned(grad), p.gradient, grad_use), /*k_first=*/true};
   const Side right{p.activation, rounded(turned(input), p.activation, x_use), /*k_first=*/true};
@@ -194,13 +213,16 @@ at::Tensor LinearQuantizer::turned(const at::Tensor& matrix) const {
   if (!precision_.linear.hadamard) return matrix;
   const MemoryScope memory(MemoryCategory::kBuffers);
   const NoCostScope free;  // part of the kernel that rounds
-  const int64_t rows = matrix.size(0), padding = (kHadamardRows - rows % kHadamardRows) % kHadamardRows;
-  at::Tensor out = at::constant_pad_nd(matrix.to(at::kFloat), {0, 0, 0, padding}).contiguous();
-  book_.hadamard().turn({out.const_data_ptr<float>(), out.size(0), out.size(1), out.size(1)},
-                        out.mutable_data_ptr<float>());
-  return out;
+  return hadamard_turn(book_.hadamard(), matrix);
 }
 
-std::array<float, 3> LinearQuantizer::take_amax() { return std::exchange(amax_, {}); }
+std::array<float, 3> LinearQuantizer::take_amax() {
+  std::array<float, 3> seen = std::exchange(amax_, {});
+  for (size_t role = 0; role < seen.size(); ++role) {
+    const at::Tensor most = std::exchange(device_amax_[role], {});
+    if (most.defined()) seen[role] = std::max(seen[role], most.item<float>());
+  }
+  return seen;
+}
 
 }  // namespace ranklab

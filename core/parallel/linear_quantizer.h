@@ -1,10 +1,10 @@
 // The three products of one linear layer in few bits: y from x and W, dx from dy and W, dW from dy and x, each operand
-// rounded as the layer's LinearPrecision says and multiplied in fp32. Ranks that hold parts of a tensor agree on the
-// largest magnitudes where its groups reach over them, so that the parts are those of the whole tensor rounded. Or,
-// where the policy gives the layer a type of its own, the same products in that type. Cost: one or two passes over each
-// operand, charged as kernels of a GPU with FP8 units; with tensor parallelism an all_reduce of one number (of a row's,
-// by rows) for each operand whose groups are cut. Legend: T tokens, x [T, in], W [out, in], dy [T, out]. Thread rule:
-// its rank's thread.
+// rounded as the layer's LinearPrecision says and multiplied in fp32 (on a GPU by its FP8 units where those can, else
+// in the type of the result). Ranks that hold parts of a tensor agree on the largest magnitudes where its groups reach
+// over them, so that the parts are those of the whole tensor rounded. Or, where the policy gives the layer a type of
+// its own, the same products in that type. Cost: one or two passes over each operand, charged as kernels of a GPU with
+// FP8 units; with tensor parallelism an all_reduce of one number (of a row's, by rows) for each operand whose groups
+// are cut. Legend: T tokens, x [T, in], W [out, in], dy [T, out]. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -65,6 +65,7 @@ class LinearQuantizer {
     bool k_first = false;
   };
   RoundedOperand rounded(const at::Tensor& matrix, const TensorPrecision& precision, const Use& use);
+  void note_amax(ScaleRule rule, TensorRole role, const RoundedOperand& operand);
   Side weight_side(const at::Tensor& weight, Along along, const TokenRows& rows);
   at::Tensor turned(const at::Tensor& matrix) const;
   at::Tensor product(const Side& a, const Side& b, at::ScalarType type) const;
@@ -75,6 +76,7 @@ class LinearQuantizer {
   ModulePrecision precision_;
   LinearForm form_;
   std::array<float, 3> amax_{};
+  std::array<at::Tensor, 3> device_amax_{};  // [1], of a GPU
   std::array<int64_t, 3> noted_step_{-1, -1, -1};
 };
 

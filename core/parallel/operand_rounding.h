@@ -57,8 +57,8 @@ struct RoundedOperand {
   std::vector<OperandPiece> pieces = {};
   std::vector<BlockScale> scales = {};
   // Of a GPU's operand, instead of amax and scales and there: reading them waits for it (device_operand.h).
-  at::Tensor device_amax = {};    // [1]
-  at::Tensor device_scales = {};  // [groups, 2]: scale, inverse
+  at::Tensor device_amax = {};    // [1]; undefined where no scale reaches over a tensor or row
+  at::Tensor device_scales = {};  // [groups]
   at::Tensor codes = {};          // float8 [R, C], instead of values
 };
 

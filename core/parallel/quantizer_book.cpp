@@ -15,11 +15,6 @@ namespace {
 
 constexpr int64_t kRoles = 3;
 
-bool is_delayed(const LinearPrecision& p) {
-  const auto delayed = [](const TensorPrecision& t) { return t.quantized() && t.scale == ScaleRule::kDelayedFp32; };
-  return delayed(p.activation) || delayed(p.weight) || delayed(p.gradient);
-}
-
 }  // namespace
 
 QuantizerBook::QuantizerBook(QuantizationSettings settings, RankContext& rank, uint64_t seed)
@@ -37,7 +32,9 @@ LinearQuantizer* QuantizerBook::make(const std::string& module, const LinearForm
   return quantizers_.back().get();
 }
 
-bool QuantizerBook::delayed() const { return settings_.policy && is_delayed(settings_.policy->recipe().linear); }
+bool QuantizerBook::delayed() const {
+  return settings_.policy && scales_are_delayed(settings_.policy->recipe().linear);
+}
 
 // Of all experts of a layer, whoever has them: so that every rank of a stage keeps the same.
 std::vector<std::string> QuantizerBook::history_modules() const {
@@ -45,7 +42,8 @@ std::vector<std::string> QuantizerBook::history_modules() const {
   for (const auto& quantizer : quantizers_) units.insert(parameter_unit(quantizer->module()));
   std::vector<std::string> modules;
   for (const ModulePrecision& module : settings_.policy->modules()) {
-    if (is_delayed(module.linear) && units.contains(parameter_unit(module.module))) modules.push_back(module.module);
+    if (scales_are_delayed(module.linear) && units.contains(parameter_unit(module.module)))
+      modules.push_back(module.module);
   }
   return modules;
 }
@@ -81,9 +79,11 @@ void QuantizerBook::end_step() {
     const std::array<float, 3> amax = quantizer->take_amax();
     std::copy(amax.begin(), amax.end(), seen.mutable_data_ptr<float>() + place * kRoles);
   }
+  seen = seen.to(rank_.device());
   for (const Axis axis : {Axis::kTp, Axis::kDp}) {
     if (rank_.size(axis) > 1) seen = rank_.comm(axis).all_reduce(seen, ReduceOp::kMax);
   }
+  seen = seen.cpu();
   const float* next = seen.const_data_ptr<float>();
   for (auto& [module, history] : history_) {
     for (int64_t role = 0; role < kRoles; ++role, ++next) {
@@ -108,7 +108,7 @@ void QuantizerBook::note(TensorRole role, const std::string& module, const Numbe
   event.name = rank_.tracer().intern(precision_event_name(role, module));
   event.virtual_begin_ns = event.virtual_end_ns = rank_.clock().now_ns();
   event.wall_begin_ns = event.wall_end_ns = wall_now_ns();
-  rank_.tracer().record(event, precision_numbers(format, before.to(at::kFloat).contiguous(), after));
+  rank_.tracer().record(event, precision_numbers(format, before.to(at::kFloat).cpu().contiguous(), after));
 }
 
 LinearQuantizer* make_quantizer(const ParameterRegistry& registry, const std::string& module, const LinearForm& form) {

@@ -2,6 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include "core/nn/gemm.h"
+#include "core/parallel/device_operand.h"
+
 namespace ranklab {
 namespace {
 
@@ -17,7 +20,7 @@ bool is_e4m3(const TensorPrecision& p) { return p.format->name == "e4m3"; }
 at::Tensor codes_of(const CodedSide& side) {
   return side.k_first ? side.operand.codes.t().contiguous() : side.operand.codes;
 }
-at::Tensor scales_of(const CodedSide& side) { return side.operand.device_scales.select(1, 0).contiguous(); }
+at::Tensor scales_of(const CodedSide& side) { return side.operand.device_scales; }
 
 }  // namespace
 
@@ -36,15 +39,41 @@ ScaledMmForm scaled_mm_form(const TensorPrecision& left, const TensorPrecision& 
   return ScaledMmForm::kNone;
 }
 
-at::Tensor scaled_product(const CodedSide& left, const CodedSide& right, ScaledMmForm form, at::ScalarType type) {
-  const at::Tensor a = codes_of(left), b = codes_of(right).t();
-  at::Tensor scale_a = scales_of(left), scale_b = scales_of(right);
+ScaledMmOperands scaled_mm_operands(const CodedSide& left, const CodedSide& right, ScaledMmForm form,
+                                    at::ScalarType type) {
+  ScaledMmOperands o{codes_of(left), codes_of(right).t(), scales_of(left), scales_of(right), type};
   if (form == ScaledMmForm::kRowWise) {
-    scale_a = scale_a.view({-1, 1});
-    scale_b = scale_b.view({1, -1});
-    type = at::kBFloat16;
+    o.scale_a = o.scale_a.view({-1, 1});
+    o.scale_b = o.scale_b.view({1, -1});
+    o.type = at::kBFloat16;
+  } else {
+    o.scale_a = o.scale_a.reshape(at::IntArrayRef{});
+    o.scale_b = o.scale_b.reshape(at::IntArrayRef{});
   }
-  return at::_scaled_mm(a, b, scale_a, scale_b, /*bias=*/{}, /*scale_result=*/{}, type, /*use_fast_accum=*/false);
+  return o;
+}
+
+at::Tensor scaled_product(const CodedSide& left, const CodedSide& right, ScaledMmForm form, at::ScalarType type) {
+  const ScaledMmOperands o = scaled_mm_operands(left, right, form, type);
+  return at::_scaled_mm(o.a, o.b, o.scale_a, o.scale_b, /*bias=*/{}, /*scale_result=*/{}, o.type,
+                        /*use_fast_accum=*/false)
+      .to(type);
+}
+
+at::Tensor device_product(const CodedSide& left, const CodedSide& right, int capability, at::ScalarType type) {
+  if (left.operand.codes.defined() && right.operand.codes.defined()) {
+    const at::Tensor &a = left.operand.codes, &b = right.operand.codes;
+    const int along = left.k_first ? 0 : 1;
+    const ScaledMmForm form = scaled_mm_form(left.precision, right.precision, a.size(1 - along), a.size(along),
+                                             b.size(right.k_first ? 1 : 0), capability);
+    if (form != ScaledMmForm::kNone) return scaled_product(left, right, form, type);
+  }
+  const at::ScalarType product_type = type == at::kBFloat16 ? at::kBFloat16 : at::kFloat;
+  const auto k_last = [&](const CodedSide& side) {
+    const at::Tensor values = values_of(side.operand).to(product_type);
+    return side.k_first ? values.t() : values;
+  };
+  return gemm(k_last(left), k_last(right).t()).to(type);
 }
 
 }  // namespace ranklab

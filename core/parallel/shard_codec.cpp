@@ -7,9 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <string>
 
-#include "core/base/error.h"
 #include "core/precision/scaled_matrix.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
@@ -42,19 +40,6 @@ int64_t group_count(const CodedParameter& p) {
 const std::byte* bytes_of(const at::Tensor& tensor) { return static_cast<const std::byte*>(tensor.const_data_ptr()); }
 
 }  // namespace
-
-void check_gather(const TensorPrecision& precision) {
-  if (!precision.quantized()) return;
-  constexpr int kBits = 8;
-  const bool legal = precision.format->bits() == kBits && precision.scale != ScaleRule::kDelayedFp32 &&
-                     precision.scale != ScaleRule::kE4M3 && precision.rounding == Rounding::kNearest;
-  RANKLAB_CHECK(legal, ErrorKind::kInvalidArgument, .where = "precision",
-                .what = "weights cannot be gathered in this precision: one byte each, scales of the weights alone",
-                .got = std::string(precision.format->name) + ", scale " + std::string(name(precision.scale)) +
-                       ", rounding " + std::string(name(precision.rounding)),
-                .want = "e4m3 or e5m2, scale fp32, power_of_two, e8m0 or e8m0_up, rounding nearest",
-                .fix = "change `gather` of the recipe, or use --no-fp8-param-gather");
-}
 
 ShardCodec::ShardCodec(std::vector<CodedParameter> parameters, int64_t elements, Communicator& group)
     : parameters_(std::move(parameters)), elements_(elements), group_(group) {

@@ -16,7 +16,7 @@
 
 namespace ranklab {
 
-// One parameter [rows, cols] of the bucket.
+// One parameter [rows, cols] of the bucket. REQUIRES of its precision: check_recipe()'s of `gather`.
 struct CodedParameter {
   int64_t offset = 0;  // of its first element in the bucket
   int64_t elements = 0;
@@ -24,10 +24,6 @@ struct CodedParameter {
   std::vector<int64_t> row_parts = {};  // fused matrices below each other, whose groups begin anew
   TensorPrecision precision = {};       // not quantized: its elements travel as they are
 };
-
-// Throws kInvalidArgument for a precision that cannot be gathered: other than 8 bits, a scale of past steps or of two
-// levels.
-void check_gather(const TensorPrecision& precision);
 
 class ShardCodec {
  public:

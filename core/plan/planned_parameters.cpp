@@ -1,6 +1,7 @@
 #include "core/plan/planned_parameters.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/precision/quantize.h"
@@ -132,6 +133,17 @@ std::vector<PlannedParameter> planned_parameters(const StepShape& shape, const S
     }
   }
   return all;
+}
+
+std::vector<std::string> modules_of(const std::vector<std::string>& modules,
+                                    const std::vector<PlannedParameter>& parameters) {
+  std::set<std::string> units;
+  for (const PlannedParameter& parameter : parameters) units.insert(parameter_unit(parameter.name));
+  std::vector<std::string> result;
+  for (const std::string& module : modules) {
+    if (units.contains(parameter_unit(module))) result.push_back(module);
+  }
+  return result;
 }
 
 namespace {

@@ -32,6 +32,10 @@ std::vector<PlannedParameter> planned_parameters(const StepShape& shape, int sta
 std::vector<PlannedParameter> planned_parameters(const StepShape& shape, const Schedule& schedule, int pp_rank,
                                                  int ep_rank = 0);
 
+// Those of the modules that belong to the units of these parameters (parameter_unit()).
+std::vector<std::string> modules_of(const std::vector<std::string>& modules,
+                                    const std::vector<PlannedParameter>& parameters);
+
 struct PlannedBucket {
   BucketLayout layout;  // its items are indices of the rank's parameters
   bool is_expert = false;

@@ -111,10 +111,18 @@ std::vector<PlannedPiece> planned_pieces(const RunPlan& plan, int global_rank) {
 std::vector<std::string> planned_buffers(const RunPlan& plan, int global_rank) {
   const auto at = [&](Axis axis) { return plan.mesh.size(axis) == 1 ? 0 : plan.mesh.coordinate(axis, global_rank); };
   std::vector<std::string> names;
-  if (!plan.config.model.moe.expert_bias || at(Axis::kTp) != 0 || at(Axis::kDp) != 0) return names;
+  if (at(Axis::kTp) != 0 || at(Axis::kDp) != 0) return names;
+  const StepShape shape = shape_of(plan);
+  const std::vector<PlannedParameter> parameters = planned_parameters(shape, plan.schedule, at(Axis::kPp));
+  if (scales_are_delayed(shape.products)) {
+    for (const std::string& module : modules_of(shape.quantized_modules, parameters))
+      names.push_back(module + ".amax_history");
+    std::ranges::sort(names);
+  }
   const std::string router = ".router.weight";
-  for (const PlannedParameter& p : planned_parameters(shape_of(plan), plan.schedule, at(Axis::kPp))) {
-    if (p.name.ends_with(router)) names.push_back(p.name.substr(0, p.name.size() - router.size()) + ".router.bias");
+  for (const PlannedParameter& p : parameters) {
+    if (plan.config.model.moe.expert_bias && p.name.ends_with(router))
+      names.push_back(p.name.substr(0, p.name.size() - router.size()) + ".router.bias");
   }
   return names;
 }

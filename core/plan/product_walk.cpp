@@ -118,9 +118,7 @@ int64_t ProductWalk::dispatched_row_bytes(int64_t width) const {
 // core/parallel/quantizer_book.cpp
 void ProductWalk::end_step(int64_t modules) {
   constexpr int64_t kRoles = 3;
-  const auto delayed = [](const TensorPrecision& p) { return p.quantized() && p.scale == ScaleRule::kDelayedFp32; };
-  const LinearPrecision& p = s_.products;
-  if (!delayed(p.activation) && !delayed(p.weight) && !delayed(p.gradient)) return;
+  if (!scales_are_delayed(s_.products)) return;
   for (const Axis axis : {Axis::kTp, Axis::kDp}) {
     if (s_.dims.size(axis) > 1) v_.wait(v_.post(axis, Verb::kAllReduce, modules * kRoles * kNumberBytes));
   }

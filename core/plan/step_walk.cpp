@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <set>
 
 #include "core/pipeline/schedules.h"
 #include "core/plan/owned_share.h"
@@ -159,16 +158,8 @@ class RankWalk {
     const auto kernels = s_.optimizer == OptimizerKind::kAdamW ? 4 : 2;
     v_.compute(0, static_cast<double>(share.elements * types.update_bytes()), kernels);
     buckets_.gather();
-    ProductWalk(s_, v_).end_step(quantized_modules());
+    ProductWalk(s_, v_).end_step(static_cast<int64_t>(modules_of(s_.quantized_modules, parameters_).size()));
     if (s_.model.moe.enabled()) share_expert_loads();
-  }
-
-  // Of this rank's stages, all experts of a layer among them.
-  int64_t quantized_modules() const {
-    std::set<std::string> units;
-    for (const PlannedParameter& parameter : parameters_) units.insert(parameter_unit(parameter.name));
-    return std::count_if(s_.quantized_modules.begin(), s_.quantized_modules.end(),
-                         [&](const std::string& module) { return units.contains(parameter_unit(module)); });
   }
 
   // core/optim/grad_clip.h: any_overflow()

@@ -10,7 +10,8 @@
 
 namespace ranklab {
 
-// A matrix or a part of one; its groups lie in a grid of ceil(rows / height) x ceil(cols / width).
+// A matrix or a part of one, each side below 2^31; its groups lie in a grid of ceil(rows / height) x ceil(cols /
+// width).
 struct DeviceMatrix {
   const void* x = nullptr;  // fp32 or bf16
   bool bf16 = false;
@@ -42,11 +43,15 @@ class DeviceRounding {
   virtual int capability() const = 0;
   // The largest magnitude of each group; infinite where one of its numbers is not finite.
   virtual void group_amax(const DeviceMatrix& matrix, float* amax) const = 0;
-  // scales [groups, 2]: scale and inverse. Of kE4M3 maker.whole follows from *tensor_amax.
+  // Of kE4M3 maker.whole follows from *tensor_amax.
   virtual void make_scales(const ScaleMaker& maker, const float* amax, int64_t groups, const float* tensor_amax,
                            float* scales) const = 0;
   virtual void round(const DeviceMatrix& matrix, const RoundingGrid& grid, const float* scales,
                      const DeviceNoise& noise, const DeviceRounded& out) const = 0;
+  // All three steps in one pass, to nearest, of groups that nobody else has a part of: tiles along rows, squares. Not
+  // of kE4M3. values are dense.
+  virtual void round_at_once(const DeviceMatrix& matrix, const RoundingGrid& grid, const ScaleMaker& maker,
+                             float* scales, float* values) const = 0;
   // hash_bytes() of each row in fp32.
   virtual void hash_rows(const DeviceMatrix& matrix, uint64_t* numbers) const = 0;
 };

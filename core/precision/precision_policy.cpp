@@ -186,6 +186,10 @@ PrecisionPolicy::PrecisionPolicy(PrecisionRecipe recipe, const PrecisionRules& r
            "one module or more", std::string("widen ") + kInclude + ", narrow " + kExclude + ", or use --bf16");
 }
 
+bool PrecisionPolicy::quantizes() const {
+  return std::ranges::any_of(modules_, [](const ModulePrecision& module) { return module.linear.quantized(); });
+}
+
 TensorPrecision PrecisionPolicy::gather_of(const std::string& parameter) const {
   constexpr std::string_view kSuffix = ".weight";
   if (!parameter.ends_with(kSuffix)) return {};

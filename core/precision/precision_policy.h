@@ -49,6 +49,8 @@ class PrecisionPolicy {
   const PrecisionRecipe& recipe() const { return recipe_; }
   // In the order of the modules given, linear ones only.
   const std::vector<ModulePrecision>& modules() const { return modules_; }
+  // Whether any module's products are in few bits.
+  bool quantizes() const;
   // Null when the module has nothing to be decided (a name that was not given).
   const ModulePrecision* find(const std::string& module) const;
   // How a parameter ("layers.3.mlp.down.weight") is gathered: as the recipe says where its module is quantized.

@@ -6,6 +6,10 @@
 namespace ranklab {
 namespace {
 
+bool is_power_of_two(ScaleRule rule) {
+  return rule == ScaleRule::kPowerOfTwo || rule == ScaleRule::kE8M0 || rule == ScaleRule::kE8M0Up;
+}
+
 class Checker {
  public:
   explicit Checker(const std::string& where) : where_(where) {}
@@ -39,6 +43,8 @@ class Checker {
     tensor(role, t);
     require(!t.quantized() || t.scale != ScaleRule::kDelayedFp32, role + " has a scale from past steps",
             "scale " + std::string(name(t.scale)), "a scale of the numbers that are sent");
+    require(!t.quantized() || t.rounding == Rounding::kNearest, role + " is rounded stochastically",
+            "rounding stochastic", "rounding nearest: what is sent is the same on all ranks");
   }
 
   void dtype(const std::string& role, DType type) const {
@@ -71,6 +77,17 @@ void check_recipe(const PrecisionRecipe& recipe, const std::string& where) {
       recipe.dispatch.granularity == Granularity::kRow || recipe.dispatch.granularity == Granularity::kTile;
   check.require(!recipe.dispatch.quantized() || by_token, "dispatch has scales of several tokens, which part ways",
                 "granularity " + std::string(name(recipe.dispatch.granularity)), "row or tile");
+  // Tokens are rounded once and must then be exact in their own type, on all of their way.
+  check.require(!recipe.dispatch.quantized() || is_power_of_two(recipe.dispatch.scale),
+                "dispatch has scales that are no powers of two", "scale " + std::string(name(recipe.dispatch.scale)),
+                "power_of_two, e8m0 or e8m0_up");
+  constexpr int kByte = 8;
+  check.require(
+      !recipe.gather.quantized() || (recipe.gather.format->bits() == kByte && recipe.gather.scale != ScaleRule::kE4M3),
+      "gather sends a byte a number, and scales of the weights alone",
+      "format " + std::string(recipe.gather.quantized() ? recipe.gather.format->name : "") + ", scale " +
+          std::string(name(recipe.gather.scale)),
+      "e4m3 or e5m2, scale fp32, power_of_two, e8m0 or e8m0_up");
   check.require(linear.sum == SumPrecision::kFp32 || all_fp8(linear), "sums in 14 bits are those of FP8 products",
                 "sum " + std::string(name(linear.sum)), "sum fp32, or all three tensors in e4m3 or e5m2");
   check.require(!linear.requantize_activation || linear.activation.quantized(),

@@ -21,4 +21,9 @@ std::string_view name(SumPrecision sum) {
   return kNames[static_cast<size_t>(sum)];
 }
 
+bool scales_are_delayed(const LinearPrecision& linear) {
+  const auto delayed = [](const TensorPrecision& t) { return t.quantized() && t.scale == ScaleRule::kDelayedFp32; };
+  return delayed(linear.activation) || delayed(linear.weight) || delayed(linear.gradient);
+}
+
 }  // namespace ranklab

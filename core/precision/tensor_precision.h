@@ -66,4 +66,7 @@ struct LinearPrecision {
   bool operator==(const LinearPrecision&) const = default;
 };
 
+// Whether a tensor's scale is made of past steps.
+bool scales_are_delayed(const LinearPrecision& linear);
+
 }  // namespace ranklab

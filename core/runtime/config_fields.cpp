@@ -79,7 +79,7 @@ void add_training(std::vector<ConfigField>& rows) {
   rows.push_back(
       number(g, "train.seed", {"--seed"}, "seed of weights, data order, dropout and sampling", RANKLAB_FIELD(seed)));
   rows.push_back(text(g, "train.params_dtype", {"--params-dtype"}, "type of parameters and activations",
-                      RANKLAB_FIELD(params_dtype), {"fp32", "fp64"}));
+                      RANKLAB_FIELD(params_dtype), {"fp32", "fp64", "bf16", "fp16"}));
   rows.push_back(flag(g, "train.bf16", {"--bf16"},
                       "bf16 parameters, activations and gradients; fp32 master weights and moments",
                       RANKLAB_FIELD(bf16)));

@@ -66,11 +66,21 @@ bool starts_like_a_table(const std::string& name) {
 
 bool MergedConfig::given(const std::string& key) const { return is_given(origins, key); }
 
+namespace {
+
+// Recipes of 16 bits have none; of a file nobody knows yet.
+bool has_blocks(const std::string& recipe) { return !recipe.empty() && recipe != "bf16" && recipe != "fp16"; }
+
+}  // namespace
+
 void settle_layout(TrainConfig& config, const std::map<std::string, std::string>& origins) {
   constexpr std::array kSizes = {"parallel.tp", "parallel.pp", "parallel.dp", "parallel.ep", "parallel.etp"};
   const bool names_a_size =
       std::any_of(kSizes.begin(), kSizes.end(), [&](const char* key) { return is_given(origins, key); });
   const ParallelDims usual = TrainConfig{}.parallel;
+  // Tiny models do not cut into whole blocks of 128 numbers.
+  const bool in_blocks = config.precision.fp8 || config.precision.fp4 || has_blocks(config.precision.recipe);
+  if (in_blocks && !names_a_size) config.parallel.tp = 1;
   const bool fits = config.parallel.world == usual.world && config.model.num_layers >= usual.pp;
   if (!names_a_size && fits && config.backend == "cpu_sim") return;
   if (!is_given(origins, "parallel.tp")) config.parallel.tp = 1;

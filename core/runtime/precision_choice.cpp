@@ -1,12 +1,35 @@
 #include "core/runtime/precision_choice.h"
 
+#include "core/base/error.h"
 #include "core/runtime/linear_modules.h"
 #include "core/runtime/precision_settings.h"
+#include "core/runtime/sharding.h"
 
 namespace ranklab {
+namespace {
+
+// What simulated ranks alone can do.
+void check_on_gpus(const TrainConfig& config, const PrecisionRecipe& recipe) {
+  if (config.backend != "cuda") return;
+  const std::string got = "--backend cuda, recipe " + recipe.name;
+  RANKLAB_CHECK(recipe.linear.sum == SumPrecision::kFp32, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "sums of Hopper's tensor cores are emulated, and a GPU's are the hardware's own",
+                .got = got + ", --fp8-accumulation " + std::string(name(recipe.linear.sum)),
+                .want = "--backend cpu_sim, or --fp8-accumulation fp32");
+  RANKLAB_CHECK(!config.model.moe.enabled() || !recipe.dispatch.quantized(), ErrorKind::kInvalidArgument,
+                .where = "config", .what = "tokens travel in few bits between simulated ranks only", .got = got,
+                .want = "--backend cpu_sim, or --no-low-precision-dispatch");
+  RANKLAB_CHECK(!recipe.gather.quantized() || resolve_zero_stage(config) < 3, ErrorKind::kInvalidArgument,
+                .where = "config", .what = "shards of weights are gathered in few bits by simulated ranks only",
+                .got = got + ", --zero-stage 3", .want = "--backend cpu_sim, or --no-fp8-param-gather");
+}
+
+}  // namespace
 
 void settle_precision(TrainConfig& config) {
+  take_params_dtype(config);
   const PrecisionSettings settings = precision_settings(config);
+  check_on_gpus(config, settings.recipe);
   if (!settings.named) return;
   if (config.precision.recipe.empty()) config.precision.recipe = settings.recipe.name;
   config.precision.fp8 = config.precision.fp4 = false;

@@ -129,11 +129,20 @@ void apply_state_types(const PrecisionConfig& p, PrecisionRecipe& recipe) {
 TensorPrecision to_send(TensorPrecision tensor) {
   if (tensor.granularity == Granularity::kTensor) tensor.granularity = Granularity::kRow;
   if (tensor.scale == ScaleRule::kDelayedFp32) tensor.scale = ScaleRule::kFp32;
+  tensor.rounding = Rounding::kNearest;
   return tensor;
 }
 
-void apply_wire(const char* flag, std::optional<bool> asked, const TensorPrecision& product, TensorPrecision& wire,
-                const std::string& recipe) {
+// Tokens are rounded to numbers that are exact in their own type.
+TensorPrecision to_dispatch(TensorPrecision tensor) {
+  tensor = to_send(tensor);
+  if (tensor.scale == ScaleRule::kFp32) tensor.scale = ScaleRule::kPowerOfTwo;
+  if (tensor.scale == ScaleRule::kE4M3) tensor.scale = ScaleRule::kE8M0Up;
+  return tensor;
+}
+
+void apply_wire(const char* flag, std::optional<bool> asked, const TensorPrecision& product,
+                const TensorPrecision& sent, TensorPrecision& wire, const std::string& recipe) {
   if (!asked) return;
   if (!*asked) {
     wire = {};
@@ -141,7 +150,7 @@ void apply_wire(const char* flag, std::optional<bool> asked, const TensorPrecisi
     if (!product.quantized())
       refuse(std::string(flag) + " sends numbers in the recipe's format, and it has none",
              std::string(flag) + ", recipe " + recipe, "--fp8, --fp4 or a recipe with formats", "leave it out");
-    wire = to_send(product);
+    wire = sent;
   }
 }
 
@@ -154,8 +163,11 @@ void apply_flags(const TrainConfig& c, PrecisionRecipe& recipe) {
   if (p.dispatch.value_or(false) && !c.model.moe.enabled())
     refuse("--low-precision-dispatch is of tokens on their way to experts, and this model has none",
            "--low-precision-dispatch, --num-experts 0", "a preset with experts (deepseek_v3_tiny)", "leave it out");
-  apply_wire("--low-precision-dispatch", p.dispatch, recipe.linear.activation, recipe.dispatch, recipe.name);
-  apply_wire("--fp8-param-gather", p.param_gather, recipe.linear.weight, recipe.gather, recipe.name);
+  apply_wire("--low-precision-dispatch", p.dispatch, recipe.linear.activation, to_dispatch(recipe.linear.activation),
+             recipe.dispatch, recipe.name);
+  apply_wire("--fp8-param-gather", p.param_gather, recipe.linear.weight, to_send(recipe.linear.weight), recipe.gather,
+             recipe.name);
+  check_recipe(recipe, "config");
 }
 
 PrecisionRules read_rules(const PrecisionConfig& p, const PrecisionRecipe& recipe) {
@@ -181,7 +193,22 @@ void check_numbers(const PrecisionConfig& p) {
 
 }  // namespace
 
-PrecisionSettings precision_settings(const TrainConfig& config) {
+void take_params_dtype(TrainConfig& c) {
+  const bool is_bf16 = c.params_dtype == "bf16";
+  if (!is_bf16 && c.params_dtype != "fp16") return;
+  const bool low = c.precision.fp8 || c.precision.fp4;
+  if ((is_bf16 ? c.precision.fp16 : c.bf16 || low))
+    refuse("a mode and --params-dtype ask for different types",
+           std::string(c.bf16 ? "--bf16" : (c.precision.fp16 ? "--fp16" : (c.precision.fp8 ? "--fp8" : "--fp4"))) +
+               ", --params-dtype " + c.params_dtype,
+           "one of them", "leave one of them out");
+  if (!low) (is_bf16 ? c.bf16 : c.precision.fp16) = true;
+  c.params_dtype = "fp32";
+}
+
+PrecisionSettings precision_settings(const TrainConfig& asked) {
+  TrainConfig config = asked;
+  take_params_dtype(config);
   const PrecisionConfig& p = config.precision;
   check_numbers(p);
   check_modes(config);

@@ -17,6 +17,10 @@ struct PrecisionSettings {
   }
 };
 
+// --params-dtype bf16 and fp16 are other words for --bf16 and --fp16; beside FP8 and FP4 recipes, which have bf16
+// parameters, the first says nothing new. Throws kInvalidArgument where another mode is set.
+void take_params_dtype(TrainConfig& config);
+
 // Throws kInvalidArgument: modes that exclude each other, a recipe that contradicts the mode, flags that the recipe has
 // no place for, lists that cannot be read.
 PrecisionSettings precision_settings(const TrainConfig& config);

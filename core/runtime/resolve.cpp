@@ -180,10 +180,6 @@ RunPlan resolve(const TrainConfig& asked) {
   check_numbers(config);
   check_checkpoints(config);
   settle_precision(config);
-  RANKLAB_CHECK(!config.bf16 || config.params_dtype == "fp32", ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--bf16 and --params-dtype ask for different types",
-                .got = "--bf16, --params-dtype " + config.params_dtype, .want = "one of them",
-                .fix = "leave one of them out");
   RANKLAB_CHECK(config.parallel.cp == 1, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--context-parallel-size is not supported by this model",
                 .got = std::to_string(config.parallel.cp), .want = "1");

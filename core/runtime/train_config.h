@@ -48,7 +48,7 @@ struct TrainConfig {
   int64_t num_microbatches = 0;  // of a dp rank; 0: from micro_batch_size, else one (with a pipeline: 2 pp if possible)
   Accumulation accumulation = Accumulation::kSequential;
   uint64_t seed = 1234;
-  std::string params_dtype = "fp32";  // fp32 | fp64
+  std::string params_dtype = "fp32";  // fp32 | fp64 | bf16 | fp16
   bool bf16 = false;                  // bf16 parameters and activations; fp32 master weights and moments
   PrecisionConfig precision;
 

@@ -19,6 +19,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 namespace fs = std::filesystem;
 
 Outcome ranklab(const std::string& arguments) {
@@ -57,6 +58,15 @@ TEST_F(Cli, TrainsAndLeavesLogMetricsTraceAndSample) {
   EXPECT_THAT(info.output, HasSubstr("tp"));
   const Outcome valid = ranklab("trace validate " + trace);
   EXPECT_EQ(valid.exit_code, 0) << valid.output;
+}
+
+TEST_F(Cli, ShowsTheLossScaleAndStepsWithoutAnUpdate) {
+  const Outcome run =
+      ranklab(kTiny + "--train-iters 2 --eval-interval 0 --fp16 --initial-loss-scale 16777216" + log_dir());
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, AllOf(HasSubstr("waiting  loss scale\n"), HasSubstr("    16777216  overflow, skipped\n"),
+                                HasSubstr("     8388608")));
+  EXPECT_THAT(ranklab(kTiny + "--train-iters 1 --eval-interval 0" + log_dir()).output, Not(HasSubstr("loss scale")));
 }
 
 TEST_F(Cli, TheSameLossesOnEveryTransport) {

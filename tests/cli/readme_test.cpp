@@ -40,6 +40,7 @@ TEST(Readme, TablesAreTheProgramsOwn) {
   EXPECT_THAT(readme(), testing::HasSubstr(output_of("list hardware")));
   EXPECT_THAT(readme(), testing::HasSubstr(output_of("schedule list")));
   EXPECT_THAT(readme(), testing::HasSubstr(output_of("list dispatchers")));
+  EXPECT_THAT(readme(), testing::HasSubstr(output_of("list recipes")));
 }
 
 // "| 1 | optimizer states | 5.50 | 1.75 |"

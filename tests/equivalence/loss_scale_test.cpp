@@ -20,9 +20,19 @@ TEST(LossScale, OfAPowerOfTwoChangesNoBitInFp32) {
     config.parallel.pp = pp;
     config.zero_stage = stage;
     config.train_iters = 10;
-    if (stage == 3) {
+    if (stage == 3) {  // losses of the experts' own are multiplied, too
       config.parallel.ep = 2;
-      config.model.moe = {.num_experts = 4, .topk = 2, .ffn_hidden_size = 24, .first_dense_layers = 1};
+      config.model.moe = {.num_experts = 4,
+                          .topk = 2,
+                          .ffn_hidden_size = 24,
+                          .first_dense_layers = 1,
+                          .balancing = LoadBalancing::kAuxLoss,
+                          .aux_loss_coeff = 0.3,
+                          .z_loss_coeff = 0.1};
+      TrainConfig alone = config;
+      alone.model.moe.balancing = LoadBalancing::kNone;
+      alone.model.moe.aux_loss_coeff = alone.model.moe.z_loss_coeff = 0;
+      EXPECT_NE(train_curve(alone).norms, train_curve(config).norms);
     }
     const Curve without = train_curve(config);
     for (const double scale : {1.0, 4096.0, 1.0 / 32}) {

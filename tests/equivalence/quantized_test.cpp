@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 
 #include "core/base/error.h"
 #include "tests/cli/run_program.h"
@@ -136,6 +137,28 @@ TEST(QuantizedTraining, EveryDispatcherCarriesTheSameBits) {
 TEST(QuantizedTraining, ExpertsAgreeButForRounding) {
   for (const char* recipe : {"fp8_delayed", "deepseek_v3", "mxfp8", "nvfp4"})
     expect_near(train(with_experts(4, 4, recipe)), train(with_experts(1, 1, recipe)), 0.03, recipe);
+}
+
+// With scales that are powers of two a weight that was rounded once is not changed by the rounding of its products: it
+// may as well travel in 8 bits.
+TEST(QuantizedTraining, WeightsGatheredIn8BitsChangeNothing) {
+  const std::string file = temporary_path("ranklab_powers.toml");
+  std::ofstream(file) << "name = \"powers\"\nbase = \"deepseek_v3\"\n[weight]\nformat = \"e4m3\"\n"
+                         "granularity = \"block\"\nblock = 16\nscale = \"power_of_two\"\n";
+  for (const auto& [world, tp] : {std::pair{4, 1}, std::pair{8, 2}}) {
+    TrainConfig config = small(world, tp, file);
+    const Curve same = train(config);
+    config.zero_stage = 3;
+    EXPECT_EQ(train(config).losses, same.losses) << "as they are";
+    config.precision.param_gather = true;
+    EXPECT_EQ(train(config).losses, same.losses) << "in 8 bits";
+  }
+  // Scales that are no powers of two are made again of rounded numbers.
+  TrainConfig config = small(4, 1, "deepseek_v3");
+  config.zero_stage = 3;
+  const Curve plain = train(config);
+  config.precision.param_gather = true;
+  expect_near(train(config), plain, 0.01, "fp32 scales");
 }
 
 TEST(QuantizedTraining, ResumedItGoesOnExactly) {

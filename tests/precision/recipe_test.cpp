@@ -109,6 +109,13 @@ const BadToml kBad[] = {
     {"DispatchByBlocks",
      "base = \"deepseek_v3\"\n[dispatch]\ngranularity = \"block\"",
      {"scales of several tokens", "row or tile"}},
+    {"DispatchWithAnyScale",
+     "base = \"deepseek_v3\"\n[dispatch]\nscale = \"fp32\"",
+     {"no powers of two", "scale fp32"}},
+    {"DispatchByChance",
+     "base = \"deepseek_v3\"\n[dispatch]\nrounding = \"stochastic\"",
+     {"dispatch is rounded stochastically"}},
+    {"GatherIn4Bits", "[gather]\nformat = \"e2m1\"", {"a byte a number", "format e2m1"}},
 };
 INSTANTIATE_TEST_SUITE_P(EveryOne, RecipeTomlRefusal, testing::ValuesIn(kBad),
                          [](const auto& bad) { return std::string(bad.param.name); });

@@ -68,6 +68,9 @@ TEST(DefaultLayout, StepsAsideAsSoonAsASizeIsGiven) {
   EXPECT_EQ(sizes({{"parallel.world_size", "8", "test"}}), (Sizes{2, 2, 2}));
   EXPECT_EQ(sizes({{"model.num_layers", "1", "test"}}), (Sizes{8, 1, 1}));
   EXPECT_EQ(sizes({{"parallel.backend", "cuda", "test"}}), (Sizes{8, 1, 1}));
+  EXPECT_EQ(sizes({{"precision.recipe", "mxfp8", "test"}}), (Sizes{4, 1, 2})) << "whole blocks";
+  EXPECT_EQ(sizes({{"precision.fp8", "true", "test"}}), (Sizes{4, 1, 2}));
+  EXPECT_EQ(sizes({{"precision.recipe", "bf16", "test"}}), (Sizes{2, 2, 2}));
 }
 
 TEST(ConfigToml, MinusZeroIsZero) {

@@ -44,6 +44,25 @@ TEST(PrecisionSettings, AModeNamesARecipe) {
   EXPECT_EQ(wide.exp_avg_sq, DType::kFloat64);
 }
 
+TEST(PrecisionSettings, GpusSumAndSendAsTheyDo) {
+  const auto refused = [](Settings settings) -> std::string {
+    settings.insert(settings.begin(), {{"parallel.backend", "cuda"}, {"precision.recipe", "deepseek_v3"}});
+    TrainConfig config = config_of(settings);
+    try {
+      settle_precision(config);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refused({}), "");
+  EXPECT_THAT(refused({{"precision.sums", "hopper"}}), HasSubstr("the hardware's own"));
+  EXPECT_THAT(refused({{"parallel.zero_stage", "3"}, {"precision.param_gather", "true"}}),
+              HasSubstr("gathered in few bits by simulated ranks"));
+  EXPECT_EQ(refused({{"parallel.zero_stage", "3"}, {"precision.param_gather", "false"}}), "");
+  EXPECT_THAT(refused({{"model.preset", "deepseek_v3_tiny"}}), HasSubstr("tokens travel in few bits"));
+}
+
 TEST(PrecisionSettings, SettlingSaysTheTypeOfTheParametersAndTwiceIsOnce) {
   for (const auto& [name, bf16, fp16] :
        {std::tuple{"deepseek_v3", true, false}, {"fp16", false, true}, {"fp32", false, false}}) {
@@ -58,6 +77,18 @@ TEST(PrecisionSettings, SettlingSaysTheTypeOfTheParametersAndTwiceIsOnce) {
   EXPECT_EQ(config.precision.recipe, "fp8_delayed");
   settle_precision(config);
   EXPECT_EQ(precision_settings(config).recipe, find_precision_recipe("fp8_delayed"));
+}
+
+TEST(PrecisionSettings, ParamsDtypeIsAnotherWordForAMode) {
+  for (const auto& [type, dtype] : {std::pair{"bf16", DType::kBFloat16}, std::pair{"fp16", DType::kFloat16}}) {
+    TrainConfig config;
+    config.params_dtype = type;
+    EXPECT_EQ(precision_settings(config).recipe.compute, dtype);
+    settle_precision(config);
+    EXPECT_EQ(config.element_dtype(), dtype);
+    EXPECT_EQ(config.params_dtype, "fp32");
+  }
+  EXPECT_EQ(recipe_of({{"fp8", "true"}, {"train.params_dtype", "bf16"}}).name, "fp8_delayed");
 }
 
 TEST(PrecisionSettings, Fp8FormatChangesTheFormatsAlone) {
@@ -97,8 +128,10 @@ TEST(PrecisionSettings, WhatTravelsFallsBackOnTheProductsFormatWithScalesOfItsOw
   on.push_back({"dispatch", "true"});
   on.push_back({"param_gather", "true"});
   const PrecisionRecipe recipe = recipe_of(on);
-  EXPECT_EQ(recipe.dispatch, (TensorPrecision{.format = e4m3(), .granularity = Granularity::kRow}));
-  EXPECT_EQ(recipe.gather, recipe.dispatch);
+  EXPECT_EQ(recipe.gather, (TensorPrecision{.format = e4m3(), .granularity = Granularity::kRow}));
+  TensorPrecision exact = recipe.gather;
+  exact.scale = ScaleRule::kPowerOfTwo;
+  EXPECT_EQ(recipe.dispatch, exact);
   EXPECT_EQ(
       recipe_of({{"recipe", "deepseek_v3"}, {"model.preset", "deepseek_v3_tiny"}, {"dispatch", "false"}}).dispatch,
       TensorPrecision{});
@@ -150,6 +183,8 @@ const Refusal kRefusals[] = {
     {"Fp16Fp8", {{"fp16", "true"}, {"fp8", "true"}}, {"--fp16, --fp8"}},
     {"Fp16Fp4", {{"fp16", "true"}, {"fp4", "true"}}, {"--fp16, --fp4"}},
     {"Fp8Fp4", {{"fp8", "true"}, {"fp4", "true"}}, {"--fp8, --fp4"}},
+    {"Fp16AsBf16", {{"fp16", "true"}, {"train.params_dtype", "bf16"}}, {"--fp16, --params-dtype bf16"}},
+    {"Fp8AsFp16", {{"fp8", "true"}, {"train.params_dtype", "fp16"}}, {"--fp8, --params-dtype fp16"}},
     {"Fp16Fp64", {{"fp16", "true"}, {"train.params_dtype", "fp64"}}, {"--fp16, --params-dtype fp64"}},
     {"Fp8Fp64", {{"fp8", "true"}, {"train.params_dtype", "fp64"}}, {"--fp8, --params-dtype fp64"}},
     {"Bf16WithFp16Recipe", {{"train.bf16", "true"}, {"recipe", "fp16"}}, {"contradicts --bf16", "parameters in fp16"}},
@@ -171,6 +206,7 @@ const Refusal kRefusals[] = {
      {{"model.preset", "deepseek_v3_tiny"}, {"dispatch", "true"}},
      {"--low-precision-dispatch, recipe fp32"}},
     {"DispatchWithoutExperts", {{"recipe", "mxfp8"}, {"dispatch", "true"}}, {"--num-experts 0"}},
+    {"GatherIn4Bits", {{"recipe", "nvfp4"}, {"param_gather", "true"}}, {"a byte a number", "e2m1, scale e4m3"}},
     {"GatherWithoutFormats", {{"param_gather", "true"}}, {"--fp8-param-gather, recipe fp32"}},
     {"NoHistory", {{"fp8", "true"}, {"amax_history_len", "0"}}, {"--fp8-amax-history-len", "1 or more"}},
     {"StatsBackwards", {{"stats_interval", "-1"}}, {"--precision-stats-interval"}},

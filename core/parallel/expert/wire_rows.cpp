@@ -4,9 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <span>
-#include <string>
 
-#include "core/base/error.h"
 #include "core/parallel/operand_rounding.h"
 #include "core/precision/scaled_matrix.h"
 #include "core/sim/op_observer.h"
@@ -16,10 +14,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-bool powers_of_two(ScaleRule rule) {
-  return rule == ScaleRule::kPowerOfTwo || rule == ScaleRule::kE8M0 || rule == ScaleRule::kE8M0Up;
-}
 
 // Gradients pass (straight through).
 struct RoundRows : torch::autograd::Function<RoundRows> {
@@ -37,17 +31,6 @@ at::Tensor bytes_of(const at::Tensor& rows) {
 }
 
 }  // namespace
-
-void check_wire(const TensorPrecision& precision) {
-  if (!precision.quantized()) return;
-  const bool in_rows = precision.granularity == Granularity::kTile || precision.granularity == Granularity::kRow;
-  RANKLAB_CHECK(in_rows && powers_of_two(precision.scale), ErrorKind::kInvalidArgument, .where = "precision",
-                .what = "tokens cannot travel in this precision: each stands for itself, and is rounded once",
-                .got = "granularity " + std::string(name(precision.granularity)) + ", scale " +
-                       std::string(name(precision.scale)),
-                .want = "granularity tile or row, scale power_of_two, e8m0 or e8m0_up",
-                .fix = "change `dispatch` of the recipe, or use --no-low-precision-dispatch");
-}
 
 at::Tensor round_rows(const at::Tensor& rows_NH, const TensorPrecision& precision) {
   return precision.quantized() && rows_NH.size(0) > 0 ? RoundRows::apply(rows_NH, precision) : rows_NH;

@@ -19,10 +19,8 @@ struct WireFormat {
   bool packs() const { return precision.quantized(); }
 };
 
-// Throws kInvalidArgument for a precision whose groups reach over rows, or whose scales are no powers of two.
-void check_wire(const TensorPrecision& precision);
-
-// Rounded, in its own type; gradients pass. The tensor itself where nothing is rounded.
+// REQUIRES of all precisions: check_recipe()'s of `dispatch`. Rounded, in its own type; gradients pass. The tensor
+// itself where nothing is rounded.
 at::Tensor round_rows(const at::Tensor& rows_NH, const TensorPrecision& precision);
 
 // Rows of bytes, and back. REQUIRES: what round_rows() gave; format.packs().

@@ -1,0 +1,76 @@
+// Where there is a GPU: operands rounded on it are those of the CPU bit for bit, in every recipe, and the three
+// products of a quantized linear layer are those of simulated ranks but for the rounding of bf16.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "backends/cuda/cuda_backend.h"
+#include "core/parallel/device_operand.h"
+#include "core/parallel/quantizer_book.h"
+#include "tests/parallel/operand_cases.h"
+#include "tests/parallel/run_ranks.h"
+
+namespace ranklab {
+namespace {
+
+const RandomStream kStream(5, RandomPurpose::kStochasticRounding, "layer/dx", 3);
+
+TEST(CudaRounding, HasTheBitsOfTheCpu) {
+  std::string why_not;
+  if (!cuda_backend_available(&why_not)) GTEST_SKIP() << why_not;
+  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{130, 272}, {5, 18}, {1024, 512}}) {
+    for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+      const at::Tensor x = operand_sample(rows, cols, 1).to(type), there = x.to(at::kCUDA);
+      for (OperandCase c : operand_cases(rows, cols, kStream)) {
+        const RoundedOperand want = round_operand(x, c.how);
+        for (const bool codes : {false, true}) {
+          c.how.codes = codes;
+          const RoundedOperand got = on_host(round_operand(there, c.how));
+          EXPECT_TRUE(at::equal(got.values.view(at::kInt), want.values.view(at::kInt))) << c.name;
+          if (c.how.precision.granularity == Granularity::kTensor) EXPECT_EQ(got.amax, want.amax) << c.name;
+          EXPECT_EQ(got.scales, want.scales) << c.name;
+        }
+      }
+    }
+  }
+}
+
+using Products = std::array<at::Tensor, 3>;
+
+Products products_of(const PrecisionRecipe& recipe, at::Device device, RankContext& rank) {
+  constexpr int64_t kTokens = 256, kIn = 384, kOut = 512;
+  const auto sample = [&](int64_t rows, int64_t cols, uint64_t seed) {
+    return operand_sample(rows, cols, seed).to(at::kBFloat16).to(device);
+  };
+  const std::vector<PolicyModule> modules = {{"layer", {kOut, kIn}}};
+  const auto policy = std::make_shared<const PrecisionPolicy>(recipe, PrecisionRules{}, modules);
+  QuantizerBook book({.policy = policy, .stats_interval = 0}, rank, /*seed=*/1);
+  LinearQuantizer* layer = book.make("layer", {.in = kIn, .out = kOut}, at::kBFloat16);
+  const at::Tensor x = sample(kTokens, kIn, 1), weight = sample(kOut, kIn, 2), grad = sample(kTokens, kOut, 3);
+  return {layer->forward(x, weight, {}).cpu(), layer->input_grad(grad, weight, {}).cpu(),
+          layer->weight_grad(grad, x, {}).cpu()};
+}
+
+TEST(CudaRounding, ProductsAreThoseOfSimulatedRanks) {
+  std::string why_not;
+  if (!cuda_backend_available(&why_not)) GTEST_SKIP() << why_not;
+  constexpr double kBf16 = 1.0 / 64;  // of the largest result: operands and results are rounded to bf16
+  run_ranks(dims_of(1, 1), [&](RankContext& rank) {
+    for (PrecisionRecipe recipe : precision_recipes()) {
+      if (!recipe.linear.quantized()) continue;
+      recipe.high_precision.clear();
+      const Products want = products_of(recipe, at::kCPU, rank), got = products_of(recipe, at::kCUDA, rank);
+      for (size_t i = 0; i < want.size(); ++i) {
+        const at::Tensor wide = want[i].to(at::kDouble);
+        const double size = wide.abs().max().item<double>();
+        EXPECT_GT(size, 0) << recipe.name;
+        EXPECT_LT((got[i].to(at::kDouble) - wide).abs().max().item<double>(), kBf16 * size)
+            << recipe.name << ", product " << i;
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace ranklab

@@ -1,0 +1,191 @@
+// Operands rounded by the steps of a GPU are those of the CPU bit for bit, alone and on several ranks; products of
+// codes are those of the numbers read back; which products are made of codes is a table.
+#include "core/parallel/device_operand.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "core/parallel/hadamard_turn.h"
+#include "core/parallel/scaled_product.h"
+#include "tests/cuda/host_rounding.h"
+#include "tests/parallel/operand_cases.h"
+#include "tests/parallel/run_ranks.h"
+
+namespace ranklab {
+namespace {
+
+const HostRounding kDevice;
+const RandomStream kStream(5, RandomPurpose::kStochasticRounding, "layer/dx", 3);
+
+void expect_same(const RoundedOperand& device, const RoundedOperand& want, const std::string& name) {
+  const RoundedOperand got = on_host(device);
+  if (device.device_amax.defined()) EXPECT_EQ(got.amax, want.amax) << name;
+  EXPECT_TRUE(at::equal(got.values.view(at::kInt), want.values.view(at::kInt))) << name;
+  EXPECT_EQ(got.scales, want.scales) << name;
+  EXPECT_EQ(got.pieces.size(), want.pieces.size()) << name;
+}
+
+TEST(DeviceOperand, HasTheBitsOfTheCpu) {
+  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{130, 272}, {5, 18}}) {
+    const at::Tensor x = operand_sample(rows, cols, 1);
+    for (const OperandCase& c : operand_cases(rows, cols, kStream)) {
+      expect_same(round_on_device(x, c.how, kDevice), round_operand(x, c.how), c.name);
+      const at::Tensor narrow = x.to(at::kBFloat16);
+      expect_same(round_on_device(narrow, c.how, kDevice), round_operand(narrow, c.how), c.name + ", bf16");
+    }
+  }
+}
+
+TEST(DeviceOperand, CodesReadBackAreTheValues) {
+  const at::Tensor x = operand_sample(48, 64, 2);
+  int coded = 0;
+  for (OperandCase c : operand_cases(48, 64, kStream)) {
+    c.how.codes = true;
+    const RoundedOperand operand = round_on_device(x, c.how, kDevice);
+    EXPECT_EQ(operand.codes.defined(), codes_fit(c.how)) << c.name;
+    EXPECT_EQ(operand.values.defined(), !codes_fit(c.how)) << c.name;
+    coded += operand.codes.defined() ? 1 : 0;
+    expect_same(operand, round_operand(x, c.how), c.name);
+  }
+  EXPECT_EQ(coded, 3 * 3 * 2) << "three recipes with scales of tensors and rows, three operands, two directions";
+}
+
+TEST(DeviceOperand, PartsOnRanksAreThePartsOfTheWhole) {
+  const at::Tensor x = operand_sample(64, 96, 3);
+  for (const OperandCase& c : operand_cases(64, 96, kStream)) {
+    const TensorPrecision& p = c.how.precision;
+    if (!c.how.col_parts.empty() || (c.how.noise.stream != nullptr && c.how.noise.rows.empty())) continue;
+    if (p.block > 32) continue;  // parts of this size hold no whole groups
+    const at::Tensor want = round_operand(x, c.how).values;
+    run_ranks(dims_of(1, 2), [&](RankContext& rank) {
+      Communicator& tp = rank.comm(Axis::kTp);
+      OperandRounding how = c.how;
+      how.rows_group = &tp;
+      const int64_t begin = 32 * tp.rank();
+      EXPECT_TRUE(
+          at::equal(values_of(round_on_device(x.narrow(0, begin, 32), how, kDevice)), want.narrow(0, begin, 32)))
+          << c.name;
+    });
+  }
+}
+
+TEST(DeviceOperand, AnOverflowIsSeen) {
+  for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    at::Tensor x = operand_sample(4, 32, 4);
+    x[1][2] = bad;
+    const RoundedOperand whole = on_host(round_on_device(x, {.precision = {.format = e4m3()}}, kDevice));
+    EXPECT_TRUE(at::isnan(whole.values).all().item<bool>());
+    EXPECT_EQ(whole.amax, std::numeric_limits<float>::infinity());
+    const TensorPrecision tile{.format = e4m3(), .granularity = Granularity::kTile, .block = 16};
+    EXPECT_EQ(at::isnan(round_on_device(x, {.precision = tile}, kDevice).values).sum().item<int64_t>(), 16);
+  }
+}
+
+TEST(HadamardTurn, ByTensorsHasTheBitsOfTheCpu) {
+  const RandomHadamard hadamard(11);
+  for (const int64_t rows : {16, 64, 23}) {
+    const at::Tensor x = operand_sample(rows, 37, 5);
+    EXPECT_TRUE(at::equal(hadamard_turn_by_tensors(hadamard, x), hadamard_turn(hadamard, x))) << rows;
+  }
+}
+
+TEST(ScaledMmForm, IsWhatTheUnitsCan) {
+  const TensorPrecision whole{.format = e4m3()}, whole_e5m2{.format = e5m2()};
+  const TensorPrecision row{.format = e4m3(), .granularity = Granularity::kRow};
+  const TensorPrecision row_e5m2{.format = e5m2(), .granularity = Granularity::kRow};
+  const TensorPrecision tile{.format = e4m3(), .granularity = Granularity::kTile, .block = 128};
+  const TensorPrecision small{.format = e2m1()};
+  TensorPrecision noisy = whole;
+  noisy.rounding = Rounding::kStochastic;
+  using enum ScaledMmForm;
+  EXPECT_EQ(scaled_mm_form(whole, whole, 16, 32, 48, 90), kTensorWise);
+  EXPECT_EQ(scaled_mm_form(whole_e5m2, whole, 16, 32, 48, 89), kTensorWise);
+  EXPECT_EQ(scaled_mm_form(whole_e5m2, whole_e5m2, 16, 32, 48, 90), kNone);
+  EXPECT_EQ(scaled_mm_form(whole, whole, 16, 32, 48, 80), kNone);
+  EXPECT_EQ(scaled_mm_form(whole, whole, 16, 32, 48, 0), kNone);
+  EXPECT_EQ(scaled_mm_form(row, row, 16, 32, 48, 90), kRowWise);
+  EXPECT_EQ(scaled_mm_form(row, row, 16, 32, 48, 89), kNone);
+  EXPECT_EQ(scaled_mm_form(row_e5m2, row, 16, 32, 48, 90), kNone);
+  EXPECT_EQ(scaled_mm_form(whole, row, 16, 32, 48, 90), kNone);
+  for (const TensorPrecision& other : {tile, small, noisy, TensorPrecision{}})
+    EXPECT_EQ(scaled_mm_form(other, other, 16, 32, 48, 90), kNone);
+  EXPECT_EQ(scaled_mm_form(whole, whole, 8, 32, 48, 90), kNone);
+  EXPECT_EQ(scaled_mm_form(whole, whole, 16, 40, 48, 90), kNone);
+  EXPECT_EQ(scaled_mm_form(whole, whole, 16, 32, 0, 90), kNone);
+}
+
+struct Product {
+  TensorPrecision left, right;
+  bool k_first;
+  RoundedOperand a, b;
+  at::Tensor want;  // [32, 48], of the numbers read back in fp64
+};
+
+Product product_of(const TensorPrecision& left, const TensorPrecision& right, bool k_first) {
+  const auto coded = [&](const TensorPrecision& p, int64_t rows, uint64_t seed) {
+    const at::Tensor x = k_first ? operand_sample(64, rows, seed) : operand_sample(rows, 64, seed);
+    const Along along = k_first ? Along::kRows : Along::kColumns;
+    return round_on_device(x, {.precision = p, .along = along, .codes = true}, kDevice);
+  };
+  Product p{left, right, k_first, coded(left, 32, 6), coded(right, 48, 7), {}};
+  const at::Tensor a = values_of(p.a).to(at::kDouble), b = values_of(p.b).to(at::kDouble);
+  p.want = k_first ? a.t().mm(b) : a.mm(b.t());
+  return p;
+}
+
+double error_of(const at::Tensor& got, const at::Tensor& want) {
+  return (got.to(at::kDouble) - want).abs().max().item<double>() / want.abs().max().item<double>();
+}
+
+const TensorPrecision kWhole{.format = e4m3()}, kWholeE5M2{.format = e5m2()};
+const TensorPrecision kByRows{.format = e4m3(), .granularity = Granularity::kRow, .scale = ScaleRule::kPowerOfTwo};
+
+// LibTorch's product of codes on a CPU, which knows scales of whole tensors, stands in for the GPU's.
+TEST(ScaledProduct, OfCodesIsThatOfTheNumbersReadBack) {
+  constexpr int kNoUnits = 0, kHopper = 90;
+  for (const bool k_first : {false, true}) {
+    for (const Product& p : {product_of(kWholeE5M2, kWhole, k_first), product_of(kWhole, kWhole, k_first)}) {
+      const CodedSide left{p.a, p.left, k_first}, right{p.b, p.right, k_first};
+      EXPECT_LT(error_of(device_product(left, right, kNoUnits, at::kFloat), p.want), 1e-6);
+      EXPECT_LT(error_of(device_product(left, right, kHopper, at::kFloat), p.want), 1e-6);
+      EXPECT_LT(error_of(device_product(left, right, kNoUnits, at::kBFloat16), p.want), 1e-2);
+      EXPECT_EQ(device_product(left, right, kHopper, at::kBFloat16).scalar_type(), at::kBFloat16);
+    }
+  }
+}
+
+TEST(ScaledProduct, LiesAsTheUnitsReadIt) {
+  for (const bool k_first : {false, true}) {
+    for (const TensorPrecision& precision : {kWhole, kByRows}) {
+      const Product p = product_of(precision, precision, k_first);
+      const bool rows = precision.granularity == Granularity::kRow;
+      const ScaledMmOperands o =
+          scaled_mm_operands({p.a, p.left, k_first}, {p.b, p.right, k_first},
+                             rows ? ScaledMmForm::kRowWise : ScaledMmForm::kTensorWise, at::kFloat);
+      EXPECT_TRUE(o.a.is_contiguous() && o.b.t().is_contiguous());
+      EXPECT_TRUE(o.scale_a.is_contiguous() && o.scale_b.is_contiguous());
+      EXPECT_EQ(o.a.sizes(), (at::IntArrayRef{32, 64}));
+      EXPECT_EQ(o.b.sizes(), (at::IntArrayRef{64, 48}));
+      EXPECT_EQ(o.scale_a.sizes(), rows ? (at::IntArrayRef{32, 1}) : at::IntArrayRef{});
+      EXPECT_EQ(o.scale_b.sizes(), rows ? (at::IntArrayRef{1, 48}) : at::IntArrayRef{});
+      EXPECT_EQ(o.type, rows ? at::kBFloat16 : at::kFloat);
+      const at::Tensor a = o.a.to(at::kDouble) * o.scale_a, b = o.b.to(at::kDouble) * o.scale_b;
+      EXPECT_LT(error_of(a.mm(b), p.want), 1e-6);  // what is read back is rounded to fp32
+    }
+  }
+}
+
+// Numbers read back where the units cannot: tiles.
+TEST(ScaledProduct, OfTilesIsThatOfTheNumbersReadBack) {
+  const TensorPrecision tile{.format = e4m3(), .granularity = Granularity::kTile, .block = 32};
+  for (const bool k_first : {false, true}) {
+    const Product p = product_of(tile, tile, k_first);
+    EXPECT_FALSE(p.a.codes.defined());
+    EXPECT_LT(error_of(device_product({p.a, tile, k_first}, {p.b, tile, k_first}, 90, at::kFloat), p.want), 1e-6);
+  }
+}
+
+}  // namespace
+}  // namespace ranklab

@@ -1,0 +1,48 @@
+// Operands of every recipe and ways to round them, for tests that hold one place where numbers are rounded to another.
+#pragma once
+#include <ATen/ATen.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/parallel/operand_rounding.h"
+#include "core/precision/recipe.h"
+
+namespace ranklab {
+
+inline at::Tensor operand_sample(int64_t rows, int64_t cols, uint64_t seed) {
+  const RandomStream stream(seed, RandomPurpose::kTest, "operand");
+  at::Tensor x = at::empty({rows, cols}, at::kFloat);
+  stream.fill_normal(0, {x.mutable_data_ptr<float>(), static_cast<size_t>(x.numel())});
+  return x * at::exp2(at::arange(cols, at::kFloat).remainder(7) - 3);
+}
+
+struct OperandCase {
+  std::string name;
+  OperandRounding how;
+};
+
+// Of a matrix [rows, cols] with an even number of columns. `stream` is drawn from where a recipe does.
+inline std::vector<OperandCase> operand_cases(int64_t rows, int64_t cols, const RandomStream& stream) {
+  std::vector<OperandCase> cases;
+  for (const PrecisionRecipe& recipe : precision_recipes()) {
+    if (!recipe.linear.quantized()) continue;
+    for (const TensorPrecision& p : {recipe.linear.activation, recipe.linear.weight, recipe.linear.gradient}) {
+      for (const Along along : {Along::kColumns, Along::kRows}) {
+        OperandRounding how{.precision = p, .along = along};
+        if (p.rounding == Rounding::kStochastic) how.noise = {.stream = &stream, .columns = cols + 3};
+        if (p.scale == ScaleRule::kDelayedFp32) how.amax = 3.0F;
+        const std::string name = recipe.name + (along == Along::kRows ? ", along rows" : ", along columns");
+        cases.push_back({name + ", rows by content", how});
+        how.noise.rows.resize(static_cast<size_t>(how.noise.stream != nullptr ? rows : 0));
+        for (size_t row = 0; row < how.noise.rows.size(); ++row) how.noise.rows[row] = 7 * row + (uint64_t{1} << 33);
+        how.col_parts = {{0, cols / 2, 3}, {cols / 2, cols / 2, cols / 2 + 3}};
+        cases.push_back({name + ", two parts", how});
+      }
+    }
+  }
+  return cases;
+}
+
+}  // namespace ranklab
