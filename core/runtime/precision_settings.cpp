@@ -167,7 +167,7 @@ void apply_flags(const TrainConfig& c, PrecisionRecipe& recipe) {
              recipe.dispatch, recipe.name);
   apply_wire("--fp8-param-gather", p.param_gather, recipe.linear.weight, to_send(recipe.linear.weight), recipe.gather,
              recipe.name);
-  check_recipe(recipe, "config");
+  if (recipe.linear.quantized()) check_recipe(recipe, "config");
 }
 
 PrecisionRules read_rules(const PrecisionConfig& p, const PrecisionRecipe& recipe) {

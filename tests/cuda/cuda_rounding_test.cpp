@@ -28,7 +28,9 @@ TEST(CudaRounding, HasTheBitsOfTheCpu) {
           c.how.codes = codes;
           const RoundedOperand got = on_host(round_operand(there, c.how));
           EXPECT_TRUE(at::equal(got.values.view(at::kInt), want.values.view(at::kInt))) << c.name;
-          if (c.how.precision.granularity == Granularity::kTensor) EXPECT_EQ(got.amax, want.amax) << c.name;
+          if (c.how.precision.granularity == Granularity::kTensor) {
+            EXPECT_EQ(got.amax, want.amax) << c.name;
+          }
           EXPECT_EQ(got.scales, want.scales) << c.name;
         }
       }

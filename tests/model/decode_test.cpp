@@ -118,10 +118,12 @@ TEST(Decode, ExpertParallel) {
 TEST(Decode, CacheBytes) {
   for (const int tp : {1, 2}) {
     run_ranks(dims_of(1, tp), [&](RankContext& context) {
-      EXPECT_EQ(make_transformer(latent(10), context, {.dtype = at::kDouble})->begin_decoding(3, 8)->bytes_per_token(),
-                2 * 10 * 8);
-      EXPECT_EQ(make_transformer(llama(), context, {.dtype = at::kDouble})->begin_decoding(3, 8)->bytes_per_token(),
-                2 * 2 * 4 * 4 * 8 / tp);
+      const TransformerOptions options{.dtype = at::kDouble};
+      const auto bytes = [&](const ModelConfig& config) {
+        return make_transformer(config, context, options)->begin_decoding(3, 8)->bytes_per_token();
+      };
+      EXPECT_EQ(bytes(latent(10)), 2 * 10 * 8);
+      EXPECT_EQ(bytes(llama()), 2 * 2 * 4 * 4 * 8 / tp);
     });
   }
 }
@@ -136,8 +138,9 @@ TEST(Decode, RefusesWhatDoesNotFit) {
       EXPECT_THROW(model->decode(*cache, at::zeros({2, 1}, at::kLong)), Error) << "another number of sequences";
       EXPECT_THROW(model->decode(*cache, at::full({1, 1}, kVocab, at::kLong)), Error) << "outside the vocabulary";
     }
-    const auto half = make_transformer(
-        llama(), context, {.stages = {{.first_layer = 0, .end_layer = 1, .is_first = true, .is_last = false}}});
+    TransformerOptions first_half;
+    first_half.stages = {{.first_layer = 0, .end_layer = 1, .is_first = true, .is_last = false}};
+    const auto half = make_transformer(llama(), context, first_half);
     EXPECT_FALSE(half->can_decode());
     EXPECT_THROW(half->begin_decoding(1, 4), Error);
   });
