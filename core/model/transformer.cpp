@@ -14,6 +14,7 @@
 #include "core/model/moe_layer.h"
 #include "core/model/mtp.h"
 #include "core/model/recompute.h"
+#include "core/model/token_check.h"
 #include "core/nn/yarn.h"
 #include "core/parallel/bucket_layout.h"
 #include "core/parallel/collectives.h"
@@ -134,7 +135,7 @@ class Transformer : public CausalLm {
   }
 
   at::Tensor decode(DecodeCache& cache, const at::Tensor& tokens_BS) override {
-    check_tokens(tokens_BS);
+    check_tokens(tokens_BS, config_);
     const at::NoGradGuard no_grad;
     const WholeSequenceScope whole;
     const int64_t seq = tokens_BS.size(1);
@@ -180,23 +181,6 @@ class Transformer : public CausalLm {
   }
 
  private:
-  void check_tokens(const at::Tensor& tokens_BS) const {
-    RANKLAB_CHECK(tokens_BS.dim() == 2 && tokens_BS.size(1) > 0 && tokens_BS.size(1) <= config_.seq_length,
-                  ErrorKind::kInvalidArgument, .where = "transformer", .what = "the sequences do not fit the model",
-                  .got = "tokens [" + join(std::span<const int64_t>(tokens_BS.sizes()), ", ") + "]",
-                  .want = strprintf("[B, S] with S at most %lld", static_cast<long long>(config_.seq_length)),
-                  .fix = "cut the sequences or raise --seq-length");
-    if (!tokens_BS.is_cpu() || tokens_BS.numel() == 0) return;  // a device would have to be waited for
-    const NoCostScope no_cost;
-    const auto [least, most] = at::aminmax(tokens_BS);
-    RANKLAB_CHECK(least.item<int64_t>() >= 0 && most.item<int64_t>() < config_.vocab_size, ErrorKind::kInvalidArgument,
-                  .where = "transformer", .what = "a token is outside the vocabulary",
-                  .got = strprintf("tokens from %lld to %lld", static_cast<long long>(least.item<int64_t>()),
-                                   static_cast<long long>(most.item<int64_t>())),
-                  .want = strprintf("0 .. %lld", static_cast<long long>(config_.vocab_size - 1)),
-                  .fix = "use the tokenizer that this vocabulary belongs to, or raise --vocab-size");
-  }
-
   struct Stage {
     StageLayers layers;
     std::vector<TransformerBlock> blocks;
@@ -336,7 +320,7 @@ class Transformer : public CausalLm {
   }
 
   ResidualStream embed(const Batch& batch, StageResult result) const {
-    check_tokens(batch.tokens_BS);
+    check_tokens(batch.tokens_BS, config_);
     at::Tensor tokens_BS = batch.tokens_BS;
     const int64_t seq = tokens_BS.size(1);
     RANKLAB_CHECK(result == StageResult::kLogits || padded(seq) == seq, ErrorKind::kInvalidArgument,

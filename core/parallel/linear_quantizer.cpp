@@ -8,6 +8,7 @@
 
 #include "core/base/philox.h"
 #include "core/nn/gemm.h"
+#include "core/nn/scalar_type.h"
 #include "core/parallel/device_operand.h"
 #include "core/parallel/hadamard_turn.h"
 #include "core/parallel/hopper_product.h"
@@ -20,19 +21,6 @@
 
 namespace ranklab {
 namespace {
-
-at::ScalarType scalar_type(DType dtype) {
-  switch (dtype) {
-    case DType::kBFloat16:
-      return at::kBFloat16;
-    case DType::kFloat16:
-      return at::kHalf;
-    case DType::kFloat64:
-      return at::kDouble;
-    default:
-      return at::kFloat;
-  }
-}
 
 std::vector<uint64_t> token_numbers(const TokenRows& rows, int64_t count, int64_t first_position) {
   std::vector<uint64_t> numbers(static_cast<size_t>(count));

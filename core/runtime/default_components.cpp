@@ -12,7 +12,7 @@
 #include "core/runtime/pipeline_schedule.h"
 #include "core/runtime/provide.h"
 #include "core/runtime/recompute_choice.h"
-#include "core/runtime/scalar_type.h"
+#include "core/nn/scalar_type.h"
 #include "core/runtime/state_types.h"
 
 namespace ranklab {

@@ -10,7 +10,7 @@
 #include "core/precision/precision_policy.h"
 #include "core/runtime/loss_scale_choice.h"
 #include "core/runtime/provide.h"
-#include "core/runtime/scalar_type.h"
+#include "core/nn/scalar_type.h"
 #include "core/runtime/state_types.h"
 #include "core/trace/stepper_state.h"
 #include "core/trace/zero_event.h"

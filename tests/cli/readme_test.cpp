@@ -131,6 +131,7 @@ TEST(Readme, TheOverlapFiguresAreThoseOfTheRuns) {
 TEST(Readme, EveryFlagItNamesExists) {
   std::string help = output_of("train --help") + output_of("--help");
   for (const char* sub : {"bench collectives",
+                          "bench precision",
                           "bench dispatchers",
                           "bench train",
                           "bench step",

@@ -2,30 +2,22 @@
 // accumulation, other layouts its losses but for rounding; a dispatcher changes nothing; a resumed run goes on exactly.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <fstream>
 
 #include "core/base/error.h"
 #include "tests/cli/run_program.h"
-#include "tests/runtime/tiny_run.h"
+#include "tests/equivalence/precision_run.h"
 
 namespace ranklab {
 namespace {
 
 TrainConfig small(int world, int tp, const std::string& recipe) {
-  TrainConfig c = tiny_config(world, tp);
-  c.parallel.pp = 1;
+  TrainConfig c = small_run(world, tp);
   c.precision.recipe = recipe;
   c.precision.block_size = 16;  // so that shards of a tiny model hold whole groups
   c.model.hidden_size = 64;
   c.model.ffn_hidden_size = 64;
-  c.model.num_attention_heads = 4;
-  c.model.num_layers = 4;
-  c.model.init_std = 0.1;
   c.train_iters = 8;
-  c.lr = 3e-3;
-  c.global_batch_size = 16;
-  c.trace = false;
   return c;
 }
 
@@ -43,35 +35,18 @@ TrainConfig of_recipe(int world, int tp, const std::string& recipe) {
 constexpr const char* kRecipes[] = {"fp8_delayed", "fp8_current", "fp8_rowwise", "deepseek_v3",
                                     "mxfp8",       "nvfp4",       "mxfp4"};
 
-struct Curve {
-  std::vector<double> losses, norms;
-};
-
-Curve train(const TrainConfig& config) {
-  RuntimeEngine engine = tiny_engine(config);
-  const auto hook = std::make_shared<RecordingHook>();
-  engine.add_hook(hook);
-  engine.fit();
-  Curve curve;
-  for (const StepMetrics& step : hook->steps) {
-    curve.losses.push_back(step.loss);
-    curve.norms.push_back(step.grad_norm);
-  }
-  return curve;
-}
-
-void expect_near(const Curve& got, const Curve& want, double tolerance, const std::string& what) {
+void expect_losses_near(const Curve& got, const Curve& want, double tolerance, const std::string& what) {
   ASSERT_EQ(got.losses.size(), want.losses.size());
   for (size_t i = 0; i < got.losses.size(); ++i)
     EXPECT_NEAR(got.losses[i], want.losses[i], tolerance * want.losses[i]) << what << ", step " << i;
 }
 
 TEST(QuantizedTraining, RecipesDifferAndFollowBf16) {
-  const Curve plain = train(without_block(small(1, 1, "bf16")));
+  const Curve plain = train_curve(without_block(small(1, 1, "bf16")));
   for (const char* recipe : kRecipes) {
-    const Curve curve = train(of_recipe(1, 1, recipe));
+    const Curve curve = train_curve(of_recipe(1, 1, recipe));
     EXPECT_NE(curve.losses[0], plain.losses[0]) << recipe;
-    expect_near(curve, plain, 0.05, recipe);
+    expect_losses_near(curve, plain, 0.05, recipe);
     EXPECT_LT(curve.losses.back(), 0.85 * curve.losses.front()) << recipe;
   }
 }
@@ -80,11 +55,11 @@ TEST(QuantizedTraining, APipelineIsOneRankBitForBit) {
   for (const char* recipe : {"fp8_delayed", "deepseek_v3", "nvfp4"}) {
     TrainConfig config = of_recipe(1, 1, recipe);
     config.num_microbatches = 4;
-    const Curve whole = train(config);
+    const Curve whole = train_curve(config);
     for (const char* schedule : {"1f1b", "zb-h1"}) {
       config.parallel = {.world = 4, .tp = 1, .pp = 4};
       config.pipeline_schedule = schedule;
-      EXPECT_EQ(train(config).losses, whole.losses) << recipe << ", " << schedule;
+      EXPECT_EQ(train_curve(config).losses, whole.losses) << recipe << ", " << schedule;
     }
   }
 }
@@ -101,15 +76,15 @@ TEST(QuantizedTraining, DataParallelismIsAccumulationBitForBit) {
       one->precision.main_grads_dtype = "fp32";
       one->clip_grad = 0;
     }
-    EXPECT_EQ(train(parallel).losses, train(accumulated).losses) << recipe;
+    EXPECT_EQ(train_curve(parallel).losses, train_curve(accumulated).losses) << recipe;
   }
 }
 
 TEST(QuantizedTraining, LayoutsAgreeButForRounding) {
   for (const char* recipe : kRecipes) {
-    const Curve whole = train(of_recipe(1, 1, recipe));
+    const Curve whole = train_curve(of_recipe(1, 1, recipe));
     for (const auto& [world, tp] : {std::pair{2, 2}, std::pair{8, 4}})
-      expect_near(train(of_recipe(world, tp, recipe)), whole, 0.015, recipe);
+      expect_losses_near(train_curve(of_recipe(world, tp, recipe)), whole, 0.015, recipe);
   }
 }
 
@@ -122,21 +97,21 @@ TrainConfig with_experts(int world, int ep, const std::string& recipe) {
 }
 
 TEST(QuantizedTraining, EveryDispatcherCarriesTheSameBits) {
-  const Curve all_to_all = train(with_experts(4, 4, "deepseek_v3"));
+  const Curve all_to_all = train_curve(with_experts(4, 4, "deepseek_v3"));
   for (const char* dispatcher : {"allgather", "dedup", "rdep"}) {
     TrainConfig config = with_experts(4, 4, "deepseek_v3");
     config.moe_dispatcher = dispatcher;
-    expect_near(train(config), all_to_all, 1e-3, dispatcher);
-    EXPECT_EQ(train(config).losses[0], all_to_all.losses[0]) << dispatcher;
+    expect_losses_near(train_curve(config), all_to_all, 1e-3, dispatcher);
+    EXPECT_EQ(train_curve(config).losses[0], all_to_all.losses[0]) << dispatcher;
   }
   TrainConfig wide = with_experts(4, 4, "deepseek_v3");
   wide.precision.dispatch = false;
-  EXPECT_NE(train(wide).losses[0], all_to_all.losses[0]);
+  EXPECT_NE(train_curve(wide).losses[0], all_to_all.losses[0]);
 }
 
 TEST(QuantizedTraining, ExpertsAgreeButForRounding) {
   for (const char* recipe : {"fp8_delayed", "deepseek_v3", "mxfp8", "nvfp4"})
-    expect_near(train(with_experts(4, 4, recipe)), train(with_experts(1, 1, recipe)), 0.03, recipe);
+    expect_losses_near(train_curve(with_experts(4, 4, recipe)), train_curve(with_experts(1, 1, recipe)), 0.03, recipe);
 }
 
 // With scales that are powers of two a weight that was rounded once is not changed by the rounding of its products: it
@@ -147,18 +122,18 @@ TEST(QuantizedTraining, WeightsGatheredIn8BitsChangeNothing) {
                          "granularity = \"block\"\nblock = 16\nscale = \"power_of_two\"\n";
   for (const auto& [world, tp] : {std::pair{4, 1}, std::pair{8, 2}}) {
     TrainConfig config = small(world, tp, file);
-    const Curve same = train(config);
+    const Curve same = train_curve(config);
     config.zero_stage = 3;
-    EXPECT_EQ(train(config).losses, same.losses) << "as they are";
+    EXPECT_EQ(train_curve(config).losses, same.losses) << "as they are";
     config.precision.param_gather = true;
-    EXPECT_EQ(train(config).losses, same.losses) << "in 8 bits";
+    EXPECT_EQ(train_curve(config).losses, same.losses) << "in 8 bits";
   }
   // Scales that are no powers of two are made again of rounded numbers.
   TrainConfig config = small(4, 1, "deepseek_v3");
   config.zero_stage = 3;
-  const Curve plain = train(config);
+  const Curve plain = train_curve(config);
   config.precision.param_gather = true;
-  expect_near(train(config), plain, 0.01, "fp32 scales");
+  expect_losses_near(train_curve(config), plain, 0.01, "fp32 scales");
 }
 
 TEST(QuantizedTraining, ResumedItGoesOnExactly) {
@@ -171,11 +146,11 @@ TEST(QuantizedTraining, ResumedItGoesOnExactly) {
     TrainConfig steady = config;
     steady.save_dir.clear();
     steady.train_iters = 8;
-    const Curve unbroken = train(steady);
-    train(config);
+    const Curve unbroken = train_curve(steady);
+    train_curve(config);
     config.load = config.save_dir;
     config.train_iters = 8;
-    const Curve rest = train(config);
+    const Curve rest = train_curve(config);
     ASSERT_EQ(rest.losses.size(), 4);
     for (size_t i = 0; i < 4; ++i) EXPECT_EQ(rest.losses[i], unbroken.losses[i + 4]) << recipe;
   }

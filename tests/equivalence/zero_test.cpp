@@ -9,9 +9,9 @@
 
 #include "backends/cpu_sim/thread_world.h"
 #include "core/base/error.h"
+#include "core/nn/scalar_type.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/provide.h"
-#include "core/runtime/scalar_type.h"
 #include "core/runtime/state_types.h"
 
 namespace ranklab {
