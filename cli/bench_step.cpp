@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <numeric>
 #include <sstream>
 #include <vector>
 
@@ -48,6 +49,7 @@ class BenchHook : public Hook {
     step_ms_.erase(step_ms_.begin(), step_ms_.begin() + warmup);
     std::sort(step_ms_.begin(), step_ms_.end());
     result_.step_ms = step_ms_[step_ms_.size() / 2];
+    result_.mean_ms = std::accumulate(step_ms_.begin(), step_ms_.end(), 0.0) / static_cast<double>(step_ms_.size());
     result_.tokens_per_s = static_cast<double>(tokens_) / result_.step_ms * 1e3;
   }
 

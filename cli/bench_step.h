@@ -11,6 +11,7 @@ struct StepBenchResult {
   double startup_s = 0;     // process launch to the start of the first step
   double first_step_s = 0;  // process launch to the end of the first step
   double step_ms = 0;       // median
+  double mean_ms = 0;
   double tokens_per_s = 0;
   double pss_mb = 0;  // proportional set size, the larger of after the first and after the last step
   double loss_first = 0;

@@ -42,36 +42,40 @@ struct ScaleSums {
   double least = 0, most = 0, mean = 0, deviation = 0;
 };
 
-ScaleSums sums_of(const std::vector<BlockScale>& scales) {
+// A group of zeros has no scale to speak of: those are 0.
+ScaleSums sums_of(const std::vector<float>& scales) {
   ScaleSums result;
-  if (scales.empty()) return result;
-  result.least = result.most = static_cast<double>(scales[0].scale);
-  double sum = 0, squares = 0;
-  for (const BlockScale& one : scales) {
-    const auto scale = static_cast<double>(one.scale);
-    result.least = std::min(result.least, scale);
+  double sum = 0, squares = 0, count = 0;
+  for (const float one : scales) {
+    if (one == 0) continue;
+    const auto scale = static_cast<double>(one);
+    result.least = count == 0 ? scale : std::min(result.least, scale);
     result.most = std::max(result.most, scale);
     sum += scale;
     squares += scale * scale;
+    ++count;
   }
-  const auto count = static_cast<double>(scales.size());
+  if (count == 0) return result;
   result.mean = sum / count;
   result.deviation = std::sqrt(std::max(0.0, squares / count - result.mean * result.mean));
   return result;
 }
 
-// Of one piece.
+// Of one piece; `scales` of its groups that are not zeros are set.
 void add_piece(Sums& sums, const NumberFormat& format, const at::Tensor& before, const RoundedOperand& after,
-               const OperandPiece& piece) {
+               const OperandPiece& piece, std::vector<float>& seen_scales) {
   const auto largest = static_cast<float>(format.largest());
   const int64_t stride = before.size(1), grid_cols = piece.groups.grid_cols(piece.cols);
   for (int64_t row = 0; row < piece.rows; ++row) {
     const int64_t begin = (piece.row + row) * stride + piece.col;
     const float *x = before.const_data_ptr<float>() + begin, *rounded = after.values.const_data_ptr<float>() + begin;
-    const BlockScale* scales =
-        after.scales.data() + piece.first_group + static_cast<size_t>(row / piece.groups.height * grid_cols);
-    for (int64_t col = 0; col < piece.cols; ++col)
-      add(sums, x[col], rounded[col], scales[col / piece.groups.width].scale * largest);
+    const size_t first = piece.first_group + static_cast<size_t>(row / piece.groups.height * grid_cols);
+    for (int64_t col = 0; col < piece.cols; ++col) {
+      const size_t group = first + static_cast<size_t>(col / piece.groups.width);
+      const float scale = after.scales[group].scale;
+      if (x[col] != 0) seen_scales[group] = scale;
+      add(sums, x[col], rounded[col], scale * largest);
+    }
   }
 }
 
@@ -80,10 +84,11 @@ void add_piece(Sums& sums, const NumberFormat& format, const at::Tensor& before,
 std::vector<double> precision_numbers(const NumberFormat& format, const at::Tensor& before,
                                       const RoundedOperand& after) {
   Sums sums;
-  for (const OperandPiece& piece : after.pieces) add_piece(sums, format, before, after, piece);
+  std::vector<float> scales(after.scales.size(), 0.0F);
+  for (const OperandPiece& piece : after.pieces) add_piece(sums, format, before, after, piece, scales);
   const OperandPiece& first = after.pieces.at(0);
   const int64_t grid_rows = first.groups.grid_rows(first.rows), grid_cols = first.groups.grid_cols(first.cols);
-  const ScaleSums scale = sums_of(after.scales);
+  const ScaleSums scale = sums_of(scales);
   std::vector<double> numbers(kPrecisionScales);
   const auto set = [&](size_t place, auto value) { numbers[place] = static_cast<double>(value); };
   set(kPrecisionFormatBits, format.exponent_bits * 16 + format.mantissa_bits);
@@ -109,7 +114,7 @@ std::vector<double> precision_numbers(const NumberFormat& format, const at::Tens
   set(kPrecisionScaleCols, shown_cols);
   for (int64_t row = 0; row < shown_rows; ++row) {
     for (int64_t col = 0; col < shown_cols; ++col)
-      numbers.push_back(static_cast<double>(after.scales[static_cast<size_t>(row * grid_cols + col)].scale));
+      numbers.push_back(static_cast<double>(scales[static_cast<size_t>(row * grid_cols + col)]));
   }
   return numbers;
 }

@@ -9,6 +9,7 @@
 #include "core/model/module_table.h"
 #include "core/precision/precision_policy.h"
 #include "core/runtime/linear_modules.h"
+#include "core/runtime/pipeline_layout.h"
 
 namespace ranklab {
 namespace {
@@ -154,6 +155,20 @@ void check_quantization_split(const RunPlan& plan) {
   const std::vector<Cut> cuts = cuts_of(plan);
   for (const Cut& cut : cuts) {
     if (!fits(cut, cut.ranks, cut.block)) refuse(cuts, cut);
+  }
+}
+
+void check_delayed_scales(const RunPlan& plan) {
+  if (!plan.precision || !scales_are_delayed(plan.precision->recipe().linear)) return;
+  for (int part = 0; part < plan.schedule.chain_length; ++part) {
+    const std::vector<int> holders = ranks_holding(plan.schedule, [&](int held) { return held == part; });
+    RANKLAB_CHECK(holders.size() == 1, ErrorKind::kInvalidArgument, .where = "config",
+                  .what =
+                      "delayed scaling keeps the largest magnitudes of past steps, and two pipeline ranks with the "
+                      "same layers would keep different ones",
+                  .got = "recipe " + plan.precision->recipe().name + ", --pipeline-schedule " + plan.schedule.name,
+                  .want = "a schedule that holds each layer once (1f1b, zb-v, dualpipe-v)",
+                  .fix = "or use --precision-recipe fp8_current");
   }
 }
 

@@ -204,6 +204,7 @@ RunPlan resolve(const TrainConfig& asked) {
   fill_batch(plan);
   check_quantization_split(plan);
   fill_pipeline(plan);
+  check_delayed_scales(plan);
   check_recompute(plan);
   constexpr int64_t kGpuBucketBytes = 25 << 20, kSimBucketBytes = 1 << 20;
   plan.bucket_bytes = config.ddp_bucket_bytes > 0 ? config.ddp_bucket_bytes

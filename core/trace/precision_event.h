@@ -35,7 +35,7 @@ enum PrecisionNumber : size_t {
   kPrecisionSignal,     // sums of squares: of the numbers, of the errors
   kPrecisionNoise,
   kPrecisionAmax,
-  kPrecisionScaleMin,  // of the groups' scales (what codes are multiplied with)
+  kPrecisionScaleMin,  // of the groups' scales (what codes are multiplied with), those of zeros left out
   kPrecisionScaleMax,
   kPrecisionScaleMean,
   kPrecisionScaleStd,
