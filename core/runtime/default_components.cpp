@@ -5,6 +5,7 @@
 #include "core/data/corpus.h"
 #include "core/data/token_shard.h"
 #include "core/model/transformer.h"
+#include "core/nn/scalar_type.h"
 #include "core/runtime/checkpoint_manager.h"
 #include "core/runtime/components.h"
 #include "core/runtime/data_identity.h"
@@ -12,7 +13,6 @@
 #include "core/runtime/pipeline_schedule.h"
 #include "core/runtime/provide.h"
 #include "core/runtime/recompute_choice.h"
-#include "core/nn/scalar_type.h"
 #include "core/runtime/state_types.h"
 
 namespace ranklab {

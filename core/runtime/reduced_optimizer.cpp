@@ -4,13 +4,13 @@
 // gradients are divided by it together with clipping: where they are in 16 bits, when the update widens them.
 #include <limits>
 
+#include "core/nn/scalar_type.h"
 #include "core/optim/grad_clip.h"
 #include "core/parallel/grad_reducer.h"
 #include "core/parallel/shared_grads.h"
 #include "core/precision/precision_policy.h"
 #include "core/runtime/loss_scale_choice.h"
 #include "core/runtime/provide.h"
-#include "core/nn/scalar_type.h"
 #include "core/runtime/state_types.h"
 #include "core/trace/stepper_state.h"
 #include "core/trace/zero_event.h"

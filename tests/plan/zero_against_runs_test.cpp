@@ -5,11 +5,11 @@
 #include <map>
 #include <mutex>
 
+#include "core/nn/scalar_type.h"
 #include "core/parallel/bucket_shard.h"
 #include "core/plan/rank_memory.h"
 #include "core/plan/zero_map.h"
 #include "core/runtime/provide.h"
-#include "core/nn/scalar_type.h"
 #include "core/runtime/state_types.h"
 #include "core/sim/memory_scope.h"
 #include "core/trace/trace_report.h"
