@@ -1,39 +1,13 @@
 #include "backends/cuda/operand_kernels.h"
 
 #include "backends/cuda/operand_body.h"
+#include "backends/cuda/thread_teams.h"
 
 namespace ranklab {
 namespace {
 
-constexpr int kWarp = 32, kThreads = 256, kMostBlocks = 8192;
-constexpr unsigned kAll = 0xffffffffU;
-
-unsigned blocks_for(int64_t work, int64_t per_block) {
-  const int64_t blocks = (work + per_block - 1) / per_block;
-  return static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks);
-}
-
 __device__ int64_t thread_number() { return static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; }
 __device__ int64_t thread_count() { return static_cast<int64_t>(gridDim.x) * kThreads; }
-
-template <int kLanes>
-__device__ uint32_t largest_of_team(uint32_t size) {
-  for (int step = kLanes / 2; step > 0; step /= 2) {
-    const uint32_t other = __shfl_xor_sync(kAll, size, step, kLanes);
-    size = other > size ? other : size;
-  }
-  return size;
-}
-
-__device__ uint32_t largest_of_block(uint32_t size) {
-  __shared__ uint32_t warps[kThreads / kWarp];
-  size = largest_of_team<kWarp>(size);
-  __syncthreads();  // the last group's readers are done
-  if (threadIdx.x % kWarp == 0) warps[threadIdx.x / kWarp] = size;
-  __syncthreads();
-  for (int i = 0; i < kThreads / kWarp; ++i) size = warps[i] > size ? warps[i] : size;
-  return size;
-}
 
 // A team of kLanes lanes a group. All lanes of a warp go on together, those without a group idle.
 template <int kLanes>

@@ -1,34 +1,9 @@
 #include "backends/cuda/quantize_kernels.h"
 
+#include "backends/cuda/thread_teams.h"
+
 namespace ranklab {
 namespace {
-
-constexpr int kWarp = 32, kThreads = 256, kMostBlocks = 8192;
-constexpr unsigned kAll = 0xffffffffU;
-
-unsigned blocks_for(int64_t work, int64_t per_block) {
-  const int64_t blocks = (work + per_block - 1) / per_block;
-  return static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks);
-}
-
-__device__ uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
-
-// The largest of `kLanes` neighbouring lanes, in each of them.
-template <int kLanes>
-__device__ uint32_t largest_of_team(uint32_t size) {
-  for (int step = kLanes / 2; step > 0; step /= 2) size = larger(size, __shfl_xor_sync(kAll, size, step, kLanes));
-  return size;
-}
-
-__device__ uint32_t largest_of_block(uint32_t size) {
-  __shared__ uint32_t warps[kThreads / kWarp];
-  size = largest_of_team<kWarp>(size);
-  __syncthreads();  // the last group's readers are done
-  if (threadIdx.x % kWarp == 0) warps[threadIdx.x / kWarp] = size;
-  __syncthreads();
-  for (int i = 0; i < kThreads / kWarp; ++i) size = larger(size, warps[i]);
-  return size;
-}
 
 template <typename T>
 __device__ void finish(const QuantizeTask<T>& task, const ScaleMaker& maker, int64_t group, uint32_t size, int lane,

@@ -107,7 +107,7 @@ void BucketShard::gather_in(const GatherPrecision& precision) {
     coded.push_back(std::move(one));
   }
   if (!any) return;
-  codec_ = std::make_unique<ShardCodec>(std::move(coded), layout_.elements, group_);
+  codec_ = std::make_unique<ShardCodec>(std::move(coded), layout_.elements, shard_.scalar_type(), group_);
   updated_shard();
 }
 
@@ -126,7 +126,7 @@ void BucketShard::finish_gather() {
   at::Tensor whole = std::exchange(gathering_, nullptr)->wait();
   if (codec_) {
     const MemoryScope memory(MemoryCategory::kGathered);
-    whole = codec_->unpack(whole, shard_.scalar_type());
+    whole = codec_->unpack(whole);
   }
   for (const BucketPlace& place : layout_.places) {
     const size_t bytes = static_cast<size_t>(place.elements) * whole.itemsize();

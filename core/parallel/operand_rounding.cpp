@@ -15,29 +15,24 @@
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
-namespace {
 
-using Piece = OperandPiece;
+float visible_amax(float amax) { return std::isnan(amax) ? std::numeric_limits<float>::infinity() : amax; }
 
-MatrixView view_of(const at::Tensor& wide, const Piece& piece) {
-  return {wide.const_data_ptr<float>() + piece.row * wide.size(1) + piece.col, piece.rows, piece.cols, wide.size(1)};
-}
-
-float visible(float amax) { return std::isnan(amax) ? std::numeric_limits<float>::infinity() : amax; }
-
-float largest_of(std::span<const float> amax) {
-  float most = 0;
-  for (const float one : amax) most = std::max(most, visible(one));
-  return most;
-}
-
-void agree(std::span<float> amax, Communicator* group) {
+void agree_on_amax(std::span<float> amax, Communicator* group) {
   if (group == nullptr || group->size() == 1) return;
   const MemoryScope memory(MemoryCategory::kBuffers);
   at::Tensor all = at::empty({static_cast<int64_t>(amax.size())}, at::kFloat);
   std::copy(amax.begin(), amax.end(), all.mutable_data_ptr<float>());
   all = group->all_reduce(all, ReduceOp::kMax);
   std::copy_n(all.const_data_ptr<float>(), amax.size(), amax.begin());
+}
+
+namespace {
+
+using Piece = OperandPiece;
+
+MatrixView view_of(const at::Tensor& wide, const Piece& piece) {
+  return {wide.const_data_ptr<float>() + piece.row * wide.size(1) + piece.col, piece.rows, piece.cols, wide.size(1)};
 }
 
 class Rounder {
@@ -55,12 +50,12 @@ class Rounder {
   RoundedOperand run() {
     find_amax();
     RoundedOperand result;
-    result.amax = largest_of(amax_);
+    result.amax = *std::ranges::max_element(amax_);
     const float whole = tensor_amax(result.amax);
     const Granularity granularity = how_.precision.granularity;
     if (granularity == Granularity::kTensor) std::ranges::fill(amax_, whole);
     if (granularity == Granularity::kRow)
-      agree(amax_, how_.along == Along::kColumns ? how_.cols_group : how_.rows_group);
+      agree_on_amax(amax_, how_.along == Along::kColumns ? how_.cols_group : how_.rows_group);
     scales_.resize(amax_.size());
     block_scales(how_.precision, amax_, whole, scales_);
     result.values = round();
@@ -80,15 +75,15 @@ class Rounder {
     amax_.resize(pieces_.back().first_group + pieces_.back().group_count);
     for (const Piece& p : pieces_)
       group_amax(view_of(wide_, p), p.groups, std::span(amax_).subspan(p.first_group, p.group_count));
-    for (float& amax : amax_) amax = visible(amax);
+    for (float& amax : amax_) amax = visible_amax(amax);
   }
 
   float tensor_amax(float own) const {
     if (how_.amax) return *how_.amax;
     if (!scale_of_tensor(how_.precision)) return own;
     std::array<float, 1> whole = {own};
-    agree(whole, how_.rows_group);
-    agree(whole, how_.cols_group);
+    agree_on_amax(whole, how_.rows_group);
+    agree_on_amax(whole, how_.cols_group);
     return whole[0];
   }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,11 @@ struct RoundedOperand {
   at::Tensor device_scales = {};  // [groups]
   at::Tensor codes = {};          // float8 [R, C], instead of values
 };
+
+// A magnitude as ranks tell it each other: infinite for NaN, so that all see that something is no number.
+float visible_amax(float amax);
+// The largest of each over the group, which may be null: one all_reduce.
+void agree_on_amax(std::span<float> amax, Communicator* group);
 
 // matrix [R, C] of any floating type. On a GPU asynchronous.
 RoundedOperand round_operand(const at::Tensor& matrix, const OperandRounding& how);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/comm/event_now.h"
 #include "core/parallel/bucket_layout.h"
 #include "core/parallel/precision_numbers.h"
 #include "core/sim/op_cost.h"
@@ -56,20 +57,22 @@ float QuantizerBook::delayed_amax(const std::string& module, TensorRole role) co
   return *std::max_element(row, row + settings_.amax_history_len);
 }
 
+void QuantizerBook::make_histories() {
+  if (!delayed() || !history_.empty()) return;
+  for (const std::string& module : history_modules())
+    history_[module] = at::zeros({kRoles, settings_.amax_history_len}, at::kFloat);
+}
+
 std::vector<std::pair<std::string, at::Tensor>> QuantizerBook::buffers() {
+  make_histories();
   std::vector<std::pair<std::string, at::Tensor>> result;
-  if (!delayed()) return result;
-  if (history_.empty()) {
-    for (const std::string& module : history_modules())
-      history_[module] = at::zeros({kRoles, settings_.amax_history_len}, at::kFloat);
-  }
   for (const auto& [module, history] : history_) result.emplace_back(module + ".amax_history", history);
   return result;
 }
 
 void QuantizerBook::end_step() {
   if (!delayed()) return;
-  buffers();
+  make_histories();
   const NoCostScope free;
   at::Tensor seen = at::zeros({static_cast<int64_t>(history_.size()), kRoles}, at::kFloat);
   for (const auto& quantizer : quantizers_) {
@@ -103,12 +106,8 @@ bool QuantizerBook::samples(const TokenPlace& place) const {
 void QuantizerBook::note(TensorRole role, const std::string& module, const NumberFormat& format,
                          const at::Tensor& before, const RoundedOperand& after) {
   const NoCostScope free;
-  Event event;
-  event.kind = EventKind::kInstant;
-  event.name = rank_.tracer().intern(precision_event_name(role, module));
-  event.virtual_begin_ns = event.virtual_end_ns = rank_.clock().now_ns();
-  event.wall_begin_ns = event.wall_end_ns = wall_now_ns();
-  rank_.tracer().record(event, precision_numbers(format, before.to(at::kFloat).cpu().contiguous(), after));
+  rank_.tracer().record(event_now(rank_, EventKind::kInstant, precision_event_name(role, module)),
+                        precision_numbers(format, before.to(at::kFloat).cpu().contiguous(), after));
 }
 
 LinearQuantizer* make_quantizer(const ParameterRegistry& registry, const std::string& module, const LinearForm& form) {

@@ -53,6 +53,7 @@ class QuantizerBook {
  private:
   bool delayed() const;
   std::vector<std::string> history_modules() const;
+  void make_histories();  // once all layers are made
 
   QuantizationSettings settings_;
   RankContext& rank_;

@@ -4,18 +4,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
-#include <numeric>
+#include <span>
 
+#include "core/parallel/operand_rounding.h"
+#include "core/precision/rounding_grid.h"
 #include "core/precision/scaled_matrix.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
 namespace {
-
-constexpr int kCodes = 256;
 
 GroupShape groups_of(const CodedParameter& p, int64_t rows) {
   return group_shape(p.precision, Along::kColumns, rows, p.cols);
@@ -40,15 +38,6 @@ int64_t group_count(const CodedParameter& p) {
 const std::byte* bytes_of(const at::Tensor& tensor) { return static_cast<const std::byte*>(tensor.const_data_ptr()); }
 
 }  // namespace
-
-ShardCodec::ShardCodec(std::vector<CodedParameter> parameters, int64_t elements, Communicator& group)
-    : parameters_(std::move(parameters)), elements_(elements), group_(group) {
-  for (const CodedParameter& p : parameters_) {
-    first_group_.push_back(groups_);
-    if (p.precision.quantized()) groups_ += static_cast<size_t>(group_count(p));
-  }
-  amax_.assign(groups_, 0.0F);
-}
 
 template <typename Visit>
 void ShardCodec::each_piece(int member, const Visit& visit) const {
@@ -81,21 +70,30 @@ void ShardCodec::each_run(size_t parameter, int64_t begin, int64_t end, const Vi
   }
 }
 
-void ShardCodec::agree(const at::Tensor& shard) {
-  if (rows_.empty()) {
-    for (int member = 0; member < group_.size(); ++member) {
-      int64_t bytes = 0;
-      each_piece(member, [&](size_t i, int64_t begin, int64_t end, int64_t) {
-        bytes += (end - begin) * (parameters_[i].precision.quantized() ? 1 : static_cast<int64_t>(shard.itemsize()));
-      });
-      rows_.push_back(bytes);
-    }
+ShardCodec::ShardCodec(std::vector<CodedParameter> parameters, int64_t elements, at::ScalarType type,
+                       Communicator& group)
+    : parameters_(std::move(parameters)), elements_(elements), type_(type), group_(group) {
+  for (const CodedParameter& p : parameters_) {
+    first_group_.push_back(groups_);
+    if (p.precision.quantized()) groups_ += static_cast<size_t>(group_count(p));
   }
-  const MemoryScope memory(MemoryCategory::kBuffers);
+  amax_.assign(groups_, 0.0F);
+  scales_.resize(groups_);
+  for (int member = 0; member < group_.size(); ++member) {
+    int64_t bytes = 0;
+    each_piece(member, [&](size_t i, int64_t begin, int64_t end, int64_t) {
+      bytes +=
+          (end - begin) * (parameters_[i].precision.quantized() ? 1 : static_cast<int64_t>(c10::elementSize(type_)));
+    });
+    rows_.push_back(bytes);
+  }
+}
+
+void ShardCodec::agree(const at::Tensor& shard) {
   std::ranges::fill(amax_, 0.0F);
   {
-    const double read = static_cast<double>(shard.nbytes());
-    const CostScope cost(0, read, DType::kFloat32);
+    const CostScope cost(0, static_cast<double>(shard.nbytes()), DType::kFloat32);
+    const MemoryScope memory(MemoryCategory::kBuffers);
     const at::Tensor wide = shard.to(at::kFloat);
     const float* numbers = wide.const_data_ptr<float>();
     each_piece(group_.rank(), [&](size_t i, int64_t begin, int64_t end, int64_t offset) {
@@ -103,15 +101,17 @@ void ShardCodec::agree(const at::Tensor& shard) {
       each_run(i, begin, end, [&](size_t group, int64_t at, int64_t count) {
         float most = 0;
         group_amax({numbers + offset + (at - begin), 1, count, count}, {1, count}, {&most, 1});
-        if (std::isnan(most)) most = std::numeric_limits<float>::infinity();
-        amax_[group] = std::max(amax_[group], most);
+        amax_[group] = std::max(amax_[group], visible_amax(most));
       });
     });
   }
-  at::Tensor all = at::empty({static_cast<int64_t>(groups_)}, at::kFloat);
-  std::ranges::copy(amax_, all.mutable_data_ptr<float>());
-  all = group_.all_reduce(all, ReduceOp::kMax);
-  std::copy_n(all.const_data_ptr<float>(), amax_.size(), amax_.begin());
+  agree_on_amax(amax_, &group_);
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const size_t first = first_group_[i], end = i + 1 < parameters_.size() ? first_group_[i + 1] : groups_;
+    if (parameters_[i].precision.quantized())
+      block_scales(parameters_[i].precision, std::span(amax_).subspan(first, end - first), 0,
+                   std::span(scales_).subspan(first, end - first));
+  }
 }
 
 at::Tensor ShardCodec::pack(const at::Tensor& shard) const {
@@ -122,33 +122,33 @@ at::Tensor ShardCodec::pack(const at::Tensor& shard) const {
   const auto item = static_cast<size_t>(shard.itemsize());
   at::Tensor packed = at::empty({rows_[static_cast<size_t>(group_.rank())]}, at::kByte);
   auto* out = reinterpret_cast<std::byte*>(packed.mutable_data_ptr<uint8_t>());
-  std::vector<std::byte> run;
+  std::vector<float> rounded;
   each_piece(group_.rank(), [&](size_t i, int64_t begin, int64_t end, int64_t offset) {
-    TensorPrecision row = parameters_[i].precision;
-    if (!row.quantized()) {
+    const TensorPrecision& precision = parameters_[i].precision;
+    if (!precision.quantized()) {
       const size_t bytes = static_cast<size_t>(end - begin) * item;
       out = std::copy_n(bytes_of(shard) + static_cast<size_t>(offset) * item, bytes, out);
       return;
     }
-    row.granularity = Granularity::kRow;
+    const RoundingGrid grid = rounding_grid(*precision.format);
     each_run(i, begin, end, [&](size_t group, int64_t at, int64_t count) {
-      run.resize(static_cast<size_t>(packed_layout(row, Along::kColumns, 1, count).bytes()));
-      pack_matrix({numbers + offset + (at - begin), 1, count, count}, row, Along::kColumns, {&amax_[group], 1}, 0,
-                  nullptr, run);
-      out = std::copy_n(run.begin(), count, out);
+      rounded.resize(static_cast<size_t>(count));
+      const BlockScale unscaled{.scale = 1, .inverse = scales_[group].inverse};  // what is left has a code
+      quantize_dequantize({numbers + offset + (at - begin), 1, count, count}, {1, count}, {&unscaled, 1},
+                          *precision.format, nullptr, rounded.data());
+      for (const float number : rounded) *out++ = static_cast<std::byte>(code_of_rounded<OneLane>(grid, number));
     });
   });
   return packed;
 }
 
-at::Tensor ShardCodec::unpack(const at::Tensor& bytes, at::ScalarType type) const {
-  at::Tensor whole = at::empty({elements_}, at::TensorOptions(type));
+at::Tensor ShardCodec::unpack(const at::Tensor& bytes) const {
+  at::Tensor whole = at::empty({elements_}, at::TensorOptions(type_));
   const MemoryScope memory(MemoryCategory::kBuffers);
   const CostScope cost(0, static_cast<double>(bytes.nbytes() + whole.nbytes()), DType::kFloat32);
   const std::byte* in = bytes_of(bytes);
   auto* out = static_cast<std::byte*>(whole.mutable_data_ptr());
   const auto item = static_cast<size_t>(whole.itemsize());
-  std::array<float, kCodes> values{};
   for (int member = 0; member < group_.size(); ++member) {
     each_piece(member, [&](size_t i, int64_t begin, int64_t end, int64_t) {
       const CodedParameter& p = parameters_[i];
@@ -158,12 +158,11 @@ at::Tensor ShardCodec::unpack(const at::Tensor& bytes, at::ScalarType type) cons
         in += size;
         return;
       }
-      for (int code = 0; code < kCodes; ++code)
-        values[static_cast<size_t>(code)] = static_cast<float>(decode(*p.precision.format, static_cast<uint8_t>(code)));
+      const std::array<float, 256> values = code_values(*p.precision.format);
       at::Tensor numbers = at::empty({end - begin}, at::kFloat);
       float* number = numbers.mutable_data_ptr<float>();
       each_run(i, begin, end, [&](size_t group, int64_t, int64_t count) {
-        const float scale = block_scale(p.precision, amax_[group], 0).scale;
+        const float scale = scales_[group].scale;
         for (int64_t k = 0; k < count; ++k) *number++ = values[std::to_integer<size_t>(*in++)] * scale;
       });
       whole.narrow(0, p.offset + begin, end - begin).copy_(numbers);

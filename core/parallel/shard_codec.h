@@ -27,15 +27,15 @@ struct CodedParameter {
 
 class ShardCodec {
  public:
-  // A bucket of so many elements, of which each member has an equal part.
-  ShardCodec(std::vector<CodedParameter> parameters, int64_t elements, Communicator& group);
+  // A bucket of so many elements of `type`, of which each member has an equal part.
+  ShardCodec(std::vector<CodedParameter> parameters, int64_t elements, at::ScalarType type, Communicator& group);
 
   // After the shard [elements / size] has changed. Collective.
   void agree(const at::Tensor& shard);
   at::Tensor pack(const at::Tensor& shard) const;             // bytes, as many as rows()[rank]
   const std::vector<int64_t>& rows() const { return rows_; }  // bytes of each member
-  // Of all members' bytes the whole bucket [elements], in `type`; padding is not filled.
-  at::Tensor unpack(const at::Tensor& bytes, at::ScalarType type) const;
+  // Of all members' bytes the whole bucket [elements]; padding is not filled.
+  at::Tensor unpack(const at::Tensor& bytes) const;
 
  private:
   // Elements [begin, end) of a parameter that one member has.
@@ -48,10 +48,12 @@ class ShardCodec {
   std::vector<CodedParameter> parameters_;
   std::vector<size_t> first_group_;  // of each parameter
   int64_t elements_;
+  at::ScalarType type_;
   Communicator& group_;
   std::vector<int64_t> rows_;
   size_t groups_ = 0;
   std::vector<float> amax_;
+  std::vector<BlockScale> scales_;  // of agree()
 };
 
 }  // namespace ranklab

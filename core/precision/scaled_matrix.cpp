@@ -129,13 +129,6 @@ class RowPacker {
 
 constexpr int64_t kRowsAtOnce = 32;
 
-std::array<float, 256> values_of(const NumberFormat& format) {
-  std::array<float, 256> values{};
-  for (int code = 0; code < format.codes(); ++code)
-    values[static_cast<size_t>(code)] = static_cast<float>(decode(format, static_cast<uint8_t>(code)));
-  return values;
-}
-
 void read_codes(const std::byte* from, bool packed, const std::array<float, 256>& values, std::span<float> out) {
   for (size_t i = 0; i < out.size(); ++i) {
     const auto byte = static_cast<size_t>(from[packed ? i / 2 : i]);
@@ -144,6 +137,13 @@ void read_codes(const std::byte* from, bool packed, const std::array<float, 256>
 }
 
 }  // namespace
+
+std::array<float, 256> code_values(const NumberFormat& format) {
+  std::array<float, 256> values{};
+  for (int code = 0; code < format.codes(); ++code)
+    values[static_cast<size_t>(code)] = static_cast<float>(decode(format, static_cast<uint8_t>(code)));
+  return values;
+}
 
 PackedLayout packed_layout(const TensorPrecision& precision, Along along, int64_t rows, int64_t cols) {
   const GroupShape groups = group_shape(precision, along, rows, cols);
@@ -192,7 +192,7 @@ void unpack_matrix(std::span<const std::byte> bytes, const TensorPrecision& prec
   const Form form(precision, along, rows, cols);
   check_bytes("unpack_matrix", bytes.size(), form.layout.bytes());
   const ScaleCoder coder(precision, tensor_amax);
-  const std::array<float, 256> values = values_of(*precision.format);
+  const std::array<float, 256> values = code_values(*precision.format);
   std::vector<float> scales(static_cast<size_t>(form.grid_cols()));
   for (int64_t row = 0; row < rows; ++row) {
     if (row % form.groups.height == 0) {

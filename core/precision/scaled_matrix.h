@@ -5,12 +5,16 @@
 // gives what quantize_dequantize() gives, bit for bit; groups that are not finite come back as NaN. Torch-free. Cost: a
 // pass each. Thread rule: pure.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <span>
 
 #include "core/precision/quantize.h"
 
 namespace ranklab {
+
+// The number of each code.
+std::array<float, 256> code_values(const NumberFormat& format);
 
 struct PackedLayout {
   int64_t code_bytes = 0;       // of a row

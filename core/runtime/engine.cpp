@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "core/base/error.h"
+#include "core/comm/event_now.h"
 #include "core/optim/lr_schedule.h"
 #include "core/runtime/generate.h"
 #include "core/runtime/memory_counters.h"
@@ -199,11 +200,7 @@ class RuntimeEngine::RankLoop {
   }
 
   void record_counter(const char* name, double value) {
-    Event event;
-    event.kind = EventKind::kCounter;
-    event.name = ctx_.tracer().intern(name);
-    event.virtual_begin_ns = event.virtual_end_ns = ctx_.clock().now_ns();
-    event.wall_begin_ns = event.wall_end_ns = wall_now_ns();
+    Event event = event_now(ctx_, EventKind::kCounter, name);
     event.value = value;
     ctx_.tracer().record(event);
   }

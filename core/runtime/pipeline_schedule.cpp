@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/comm/event_now.h"
 #include "core/parallel/deferred_grads.h"
 #include "core/parallel/interleave.h"
 #include "core/runtime/stage_messages.h"
@@ -196,11 +197,7 @@ class ActionRunner {
   // On the timeline: the activations this rank holds, in stages.
   void count_flights() {
     if (!is_pipeline() || !c_.ctx.tracer().enabled()) return;
-    Event event;
-    event.kind = EventKind::kCounter;
-    event.name = c_.ctx.tracer().intern("activations held");
-    event.virtual_begin_ns = event.virtual_end_ns = c_.ctx.clock().now_ns();
-    event.wall_begin_ns = event.wall_end_ns = wall_now_ns();
+    Event event = event_now(c_.ctx, EventKind::kCounter, "activations held");
     event.value = static_cast<double>(flights_.size());
     c_.ctx.tracer().record(event);
   }

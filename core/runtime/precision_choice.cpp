@@ -2,7 +2,6 @@
 
 #include "core/base/error.h"
 #include "core/runtime/linear_modules.h"
-#include "core/runtime/precision_settings.h"
 #include "core/runtime/sharding.h"
 
 namespace ranklab {
@@ -26,22 +25,21 @@ void check_on_gpus(const TrainConfig& config, const PrecisionRecipe& recipe) {
 
 }  // namespace
 
-void settle_precision(TrainConfig& config) {
+PrecisionSettings settle_precision(TrainConfig& config) {
   take_params_dtype(config);
-  const PrecisionSettings settings = precision_settings(config);
+  PrecisionSettings settings = precision_settings(config);
   check_on_gpus(config, settings.recipe);
-  if (!settings.named) return;
+  if (!settings.named) return settings;
   if (config.precision.recipe.empty()) config.precision.recipe = settings.recipe.name;
   config.precision.fp8 = config.precision.fp4 = false;
   config.bf16 = settings.recipe.compute == DType::kBFloat16;
   config.precision.fp16 = settings.recipe.compute == DType::kFloat16;
+  return settings;
 }
 
-std::shared_ptr<const PrecisionPolicy> precision_policy(const RunPlan& plan) {
-  PrecisionSettings settings = precision_settings(plan.config);
+std::shared_ptr<const PrecisionPolicy> precision_policy(PrecisionSettings settings, const ModelConfig& model) {
   if (!settings.decides()) return nullptr;
-  return std::make_shared<PrecisionPolicy>(std::move(settings.recipe), settings.rules,
-                                           linear_modules(plan.config.model));
+  return std::make_shared<PrecisionPolicy>(std::move(settings.recipe), settings.rules, linear_modules(model));
 }
 
 PrecisionPolicy explain_precision(const TrainConfig& config) {

@@ -4,18 +4,19 @@
 #include <memory>
 
 #include "core/precision/precision_policy.h"
+#include "core/runtime/precision_settings.h"
 #include "core/runtime/train_config.h"
 
 namespace ranklab {
 
 // Checks the precision settings and makes one of modes and recipe: afterwards `bf16`, `precision.fp16` and
 // `params_dtype` say the type of the parameters, and `precision.recipe` what --fp8 or --fp4 asked for. Doing it twice
-// changes nothing. Throws kInvalidArgument.
-void settle_precision(TrainConfig& config);
+// changes nothing. Throws kInvalidArgument. RETURNS: the settings as one recipe and one list of exceptions.
+PrecisionSettings settle_precision(TrainConfig& config);
 
 // The policy of the run's linear modules; null when nothing asks for one: every product is in the type of the
-// parameters. REQUIRES: settle_precision().
-std::shared_ptr<const PrecisionPolicy> precision_policy(const RunPlan& plan);
+// parameters.
+std::shared_ptr<const PrecisionPolicy> precision_policy(PrecisionSettings settings, const ModelConfig& model);
 
 // The same, and never null: of a run without settings one that says so.
 PrecisionPolicy explain_precision(const TrainConfig& config);

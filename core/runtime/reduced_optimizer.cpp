@@ -4,6 +4,7 @@
 // gradients are divided by it together with clipping: where they are in 16 bits, when the update widens them.
 #include <limits>
 
+#include "core/comm/event_now.h"
 #include "core/nn/scalar_type.h"
 #include "core/optim/grad_clip.h"
 #include "core/parallel/grad_reducer.h"
@@ -155,14 +156,7 @@ class ReducedOptimizer : public RankOptimizer {
     return [policy = plan.precision](const Parameter& parameter) { return policy->gather_of(parameter.name); };
   }
   // On the timeline: what becomes of buckets and units (core/trace/zero_event.h).
-  Event instant(const std::string& name) {
-    Event event;
-    event.kind = EventKind::kInstant;
-    event.name = ctx_.tracer().intern(name);
-    event.virtual_begin_ns = event.virtual_end_ns = ctx_.clock().now_ns();
-    event.wall_begin_ns = event.wall_end_ns = wall_now_ns();
-    return event;
-  }
+  Event instant(const std::string& name) { return event_now(ctx_, EventKind::kInstant, name); }
   void note(ZeroState state, const std::string& bucket) {
     if (ctx_.tracer().enabled()) ctx_.tracer().record(instant(zero_event_name(state, bucket)));
   }

@@ -179,7 +179,7 @@ RunPlan resolve(const TrainConfig& asked) {
   if (config.lr_warmup_iters < 0) config.lr_warmup_iters = config.train_iters / 10;
   check_numbers(config);
   check_checkpoints(config);
-  settle_precision(config);
+  PrecisionSettings precision = settle_precision(config);
   RANKLAB_CHECK(config.parallel.cp == 1, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--context-parallel-size is not supported by this model",
                 .got = std::to_string(config.parallel.cp), .want = "1");
@@ -199,7 +199,7 @@ RunPlan resolve(const TrainConfig& asked) {
   RANKLAB_CHECK(!config.optimizer_cpu_offload || config.backend == "cuda", ErrorKind::kInvalidArgument,
                 .where = "config", .what = "--optimizer-cpu-offload moves optimizer states out of a GPU's memory",
                 .got = "--backend " + config.backend, .want = "--backend cuda", .fix = "leave it out");
-  plan.precision = precision_policy(plan);
+  plan.precision = precision_policy(std::move(precision), config.model);
   check_kept(plan);
   fill_batch(plan);
   check_quantization_split(plan);

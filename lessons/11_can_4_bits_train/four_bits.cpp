@@ -9,6 +9,7 @@
 #include "core/precision/block_scale.h"
 #include "core/precision/quantize.h"
 #include "core/precision/recipe.h"
+#include "core/precision/rounding_error.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -50,17 +51,8 @@ std::vector<float> normal_numbers(int64_t count) {
 
 QuantizationError blocks_of_normals(const TensorPrecision& precision) {
   constexpr int64_t kNumbers = int64_t{1} << 20;
-  const std::vector<float> before = normal_numbers(kNumbers), after = rounded(before, precision, nullptr);
-  QuantizationError error;
-  for (size_t i = 0; i < before.size(); ++i) {
-    const auto x = static_cast<double>(before[i]), y = static_cast<double>(after[i]);
-    ++error.count;
-    error.nonzero += x != 0 ? 1 : 0;
-    error.underflow += x != 0 && y == 0 ? 1 : 0;
-    error.signal += x * x;
-    error.noise += (x - y) * (x - y);
-  }
-  return error;
+  const std::vector<float> numbers = normal_numbers(kNumbers);
+  return measure_rounding({numbers.data(), 1, kNumbers, kNumbers}, precision);
 }
 
 std::vector<double> descend(Rounding rounding, bool rounds) {

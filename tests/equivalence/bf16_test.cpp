@@ -22,30 +22,9 @@ TEST(Bf16Training, GoesWhereFp32Goes) {
 }
 
 // Stages hand on what the next layer would have read, and gradients are added in the same order.
-TEST(Bf16Training, APipelineIsOneRankBitForBit) {
-  TrainConfig config = small(1, 1);
-  config.num_microbatches = 4;
-  const Curve whole = train_curve(config);
-  for (const int stages : {2, 4}) {
-    for (const char* schedule : {"1f1b", "zb-h1"}) {
-      config.parallel = {.world = stages, .tp = 1, .pp = stages};
-      config.pipeline_schedule = schedule;
-      const Curve cut = train_curve(config);
-      EXPECT_EQ(cut.losses, whole.losses) << schedule << ", " << stages;
-      for (size_t i = 0; i < whole.norms.size(); ++i) EXPECT_NEAR(cut.norms[i], whole.norms[i], 1e-12 * whole.norms[i]);
-    }
-  }
-}
+TEST(Bf16Training, APipelineIsOneRankBitForBit) { expect_pipelines_are_one_rank(small(1, 1)); }
 
-TEST(Bf16Training, LayoutsAgreeButForRounding) {
-  TrainConfig config = small(1, 1);
-  const Curve whole = train_curve(config);
-  for (const auto& [world, tp] : {std::pair{8, 1}, std::pair{2, 2}, std::pair{8, 4}}) {
-    TrainConfig other = small(world, tp);
-    other.zero_stage = tp == 4 ? 3 : 0;
-    expect_near(train_curve(other), whole, 5e-3, 0.03);
-  }
-}
+TEST(Bf16Training, LayoutsAgreeButForRounding) { expect_layouts_near_one_rank(small, 5e-3, 0.03); }
 
 TEST(Bf16Training, ExpertsAgreeButForRounding) {
   TrainConfig config = small(1, 1);

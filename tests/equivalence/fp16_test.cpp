@@ -24,29 +24,9 @@ TEST(Fp16Training, GoesWhereFp32Goes) {
   EXPECT_EQ(wide.steps[0].loss_scale, 0) << "none in fp32";
 }
 
-TEST(Fp16Training, APipelineIsOneRankBitForBit) {
-  TrainConfig config = fp16_run(1, 1);
-  config.num_microbatches = 4;
-  const Curve whole = train_curve(config);
-  for (const int stages : {2, 4}) {
-    for (const char* schedule : {"1f1b", "zb-h1"}) {
-      config.parallel = {.world = stages, .tp = 1, .pp = stages};
-      config.pipeline_schedule = schedule;
-      const Curve cut = train_curve(config);
-      EXPECT_EQ(cut.losses, whole.losses) << schedule << ", " << stages;
-      for (size_t i = 0; i < whole.norms.size(); ++i) EXPECT_NEAR(cut.norms[i], whole.norms[i], 1e-12 * whole.norms[i]);
-    }
-  }
-}
+TEST(Fp16Training, APipelineIsOneRankBitForBit) { expect_pipelines_are_one_rank(fp16_run(1, 1)); }
 
-TEST(Fp16Training, LayoutsAgreeButForRounding) {
-  const Curve whole = train_curve(fp16_run(1, 1));
-  for (const auto& [world, tp] : {std::pair{8, 1}, std::pair{2, 2}, std::pair{8, 4}}) {
-    TrainConfig other = fp16_run(world, tp);
-    other.zero_stage = tp == 4 ? 3 : 0;
-    expect_near(train_curve(other), whole, 1e-3, 0.01);
-  }
-}
+TEST(Fp16Training, LayoutsAgreeButForRounding) { expect_layouts_near_one_rank(fp16_run, 1e-3, 0.01); }
 
 TEST(Fp16Training, ZeroStagesAreDataParallelism) {
   TrainConfig config = fp16_run(4, 1);

@@ -59,6 +59,31 @@ inline void expect_near(const Curve& got, const Curve& want, double loss_toleran
   EXPECT_LT(got.losses.back(), 0.85 * got.losses.front());
 }
 
+// `config` on one rank with 4 microbatches, and cut into 2 and 4 stages.
+inline void expect_pipelines_are_one_rank(TrainConfig config) {
+  config.num_microbatches = 4;
+  const Curve whole = train_curve(config);
+  for (const int stages : {2, 4}) {
+    for (const char* schedule : {"1f1b", "zb-h1"}) {
+      config.parallel = {.world = stages, .tp = 1, .pp = stages};
+      config.pipeline_schedule = schedule;
+      const Curve cut = train_curve(config);
+      EXPECT_EQ(cut.losses, whole.losses) << schedule << ", " << stages;
+      for (size_t i = 0; i < whole.norms.size(); ++i) EXPECT_NEAR(cut.norms[i], whole.norms[i], 1e-12 * whole.norms[i]);
+    }
+  }
+}
+
+inline void expect_layouts_near_one_rank(TrainConfig (*config_of)(int world, int tp), double loss_tolerance,
+                                         double norm_tolerance) {
+  const Curve whole = train_curve(config_of(1, 1));
+  for (const auto& [world, tp] : {std::pair{8, 1}, std::pair{2, 2}, std::pair{8, 4}}) {
+    TrainConfig other = config_of(world, tp);
+    other.zero_stage = tp == 4 ? 3 : 0;
+    expect_near(train_curve(other), whole, loss_tolerance, norm_tolerance);
+  }
+}
+
 inline void expect_same_bits(const Curve& got, const Curve& want, const std::string& what) {
   EXPECT_EQ(got.losses, want.losses) << what;
   EXPECT_EQ(got.norms, want.norms) << what;

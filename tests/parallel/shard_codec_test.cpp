@@ -45,9 +45,9 @@ TEST(ShardCodec, GathersTheWholeRounded) {
         Communicator& dp = context.comm(Axis::kDp);
         const int64_t share = kElements / ranks;
         const at::Tensor own = bucket.narrow(0, share * dp.rank(), share);
-        ShardCodec codec(parameters(precision), kElements, dp);
+        ShardCodec codec(parameters(precision), kElements, at::kBFloat16, dp);
         codec.agree(own);
-        const at::Tensor got = codec.unpack(dp.all_gather(codec.pack(own), codec.rows()), at::kBFloat16);
+        const at::Tensor got = codec.unpack(dp.all_gather(codec.pack(own), codec.rows()));
         EXPECT_EQ(std::accumulate(codec.rows().begin(), codec.rows().end(), int64_t{0}),
                   2 * kNorm + (kRows + kPlainRows) * kCols)
             << "bytes of all";

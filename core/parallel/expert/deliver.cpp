@@ -18,16 +18,11 @@ using torch::autograd::variable_list;
 
 constexpr int64_t kStampBytes = 2 * sizeof(int64_t);
 
-at::Tensor as_bytes(const at::Tensor& rows) {
-  const int64_t width = rows.size(1) * static_cast<int64_t>(rows.itemsize());
-  return rows.contiguous().view(at::kByte).view({rows.size(0), width});
-}
-
 // [n, 16 + W]: the source and the index among its rows for this receiver, then the row.
 at::Tensor stamped(const at::Tensor& bytes, int source) {
   const at::Tensor index = at::arange(bytes.size(0), at::TensorOptions(at::kLong));
   const at::Tensor stamp = at::stack({at::full_like(index, source), index}, 1);
-  return at::cat({as_bytes(stamp), bytes}, 1);
+  return at::cat({row_bytes(stamp), bytes}, 1);
 }
 
 struct Sorted {
@@ -56,7 +51,7 @@ at::Tensor deliver(const at::Tensor& rows, PeerMemory& memory, const std::vector
   RANKLAB_CHECK(rows.is_cpu(), ErrorKind::kInvalidArgument, .where = "experts",
                 .what = "rows for peers' memory are not in CPU memory", .want = "rank threads (--backend cpu_sim)");
   const PurposeScope scope(purpose);
-  const at::Tensor bytes = as_bytes(rows);
+  const at::Tensor bytes = row_bytes(rows);
   int64_t begin = 0;
   for (int peer = 0; peer < memory.group().size(); ++peer) {
     const int64_t count = sent[static_cast<size_t>(peer)];

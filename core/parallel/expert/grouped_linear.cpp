@@ -55,17 +55,25 @@ std::vector<at::Tensor> transposed(at::TensorList weights) {
   return out;
 }
 
+// product(expert, its rows) of each expert, together [N, width].
+template <typename Product>
+at::Tensor by_expert(const at::Tensor& rows, const std::vector<int64_t>& counts, int64_t width,
+                     const Product& product) {
+  at::Tensor result = at::empty({rows.size(0), width}, rows.options());
+  for_each_expert(counts, [&](size_t expert, int64_t begin, int64_t count) {
+    result.narrow(0, begin, count).copy_(product(expert, rows.narrow(0, begin, count)));
+  });
+  return result;
+}
+
 // rows [N, I] with the matrices [I, O] of their experts.
 at::Tensor products(const at::Tensor& rows, const std::vector<int64_t>& counts,
                     const std::vector<at::Tensor>& matrices) {
   const int64_t out = matrices[0].size(1);
   const CostScope cost = product_cost(rows, out, matrices, {});
   if (has_grouped_kernel(rows)) return at::_grouped_mm(rows, at::stack(matrices), ends_of(counts, rows.device()));
-  at::Tensor result = at::empty({rows.size(0), out}, rows.options());
-  for_each_expert(counts, [&](size_t expert, int64_t begin, int64_t count) {
-    result.narrow(0, begin, count).copy_(gemm(rows.narrow(0, begin, count), matrices[expert]));
-  });
-  return result;
+  return by_expert(rows, counts, out,
+                   [&](size_t expert, const at::Tensor& own) { return gemm(own, matrices[expert]); });
 }
 
 // The same for experts that may be quantized.
@@ -93,17 +101,6 @@ struct ExpertProducts {
   }
   at::Tensor weight_grad(size_t expert, const at::Tensor& grad, const at::Tensor& own) const {
     return quantizers.empty() ? gemm(grad.t(), own) : quantizers[expert]->weight_grad(grad, own, rows());
-  }
-
- private:
-  template <typename Product>
-  static at::Tensor by_expert(const at::Tensor& rows, const std::vector<int64_t>& counts, int64_t width,
-                              const Product& product) {
-    at::Tensor result = at::empty({rows.size(0), width}, rows.options());
-    for_each_expert(counts, [&](size_t expert, int64_t begin, int64_t count) {
-      result.narrow(0, begin, count).copy_(product(expert, rows.narrow(0, begin, count)));
-    });
-    return result;
   }
 };
 

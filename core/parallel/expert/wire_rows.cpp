@@ -25,15 +25,15 @@ struct RoundRows : torch::autograd::Function<RoundRows> {
   static variable_list backward(AutogradContext*, const variable_list& grads) { return {grads[0], {}}; }
 };
 
-at::Tensor bytes_of(const at::Tensor& rows) {
-  const int64_t width = rows.size(1) * static_cast<int64_t>(rows.itemsize());
-  return rows.contiguous().view(at::kByte).view({rows.size(0), width});
-}
-
 }  // namespace
 
 at::Tensor round_rows(const at::Tensor& rows_NH, const TensorPrecision& precision) {
   return precision.quantized() && rows_NH.size(0) > 0 ? RoundRows::apply(rows_NH, precision) : rows_NH;
+}
+
+at::Tensor row_bytes(const at::Tensor& rows_NW) {
+  const int64_t width = rows_NW.size(1) * static_cast<int64_t>(rows_NW.itemsize());
+  return rows_NW.contiguous().view(at::kByte).view({rows_NW.size(0), width});
 }
 
 at::Tensor to_wire(const at::Tensor& rows_NW, const WireFormat& format) {
@@ -47,7 +47,7 @@ at::Tensor to_wire(const at::Tensor& rows_NW, const WireFormat& format) {
     pack_matrix({wide.const_data_ptr<float>(), count, format.columns, format.columns}, format.precision,
                 Along::kColumns, nullptr, {out, static_cast<size_t>(packed.numel())});
   }
-  return rest == 0 ? packed : at::cat({packed, bytes_of(rows_NW.narrow(1, format.columns, rest))}, 1);
+  return rest == 0 ? packed : at::cat({packed, row_bytes(rows_NW.narrow(1, format.columns, rest))}, 1);
 }
 
 at::Tensor from_wire(const at::Tensor& bytes, const WireFormat& format, int64_t width, at::ScalarType type) {

@@ -23,6 +23,9 @@ struct WireFormat {
 // itself where nothing is rounded.
 at::Tensor round_rows(const at::Tensor& rows_NH, const TensorPrecision& precision);
 
+// The bytes of rows [N, W] as they lie in memory.
+at::Tensor row_bytes(const at::Tensor& rows_NW);
+
 // Rows of bytes, and back. REQUIRES: what round_rows() gave; format.packs().
 at::Tensor to_wire(const at::Tensor& rows_NW, const WireFormat& format);
 at::Tensor from_wire(const at::Tensor& bytes, const WireFormat& format, int64_t width, at::ScalarType type);
