@@ -48,11 +48,21 @@ ordered_json json_of(const Checkpoint& checkpoint) {
           {"tensors", tensors}};
 }
 
+// As many as fit into a line, then the next one, set in.
 void print_settings(const char* title, const std::map<std::string, std::string>& settings) {
-  std::string line;
-  for (const auto& [key, value] : settings)
-    line += (line.empty() ? "" : ", ") + printable(key) + " " + printable(value);
-  if (!line.empty()) std::printf("%s: %s\n", title, line.c_str());
+  constexpr size_t kLongest = 120;
+  if (settings.empty()) return;
+  std::string text, line = std::string(title) + ":";
+  for (const auto& [key, value] : settings) {
+    const std::string setting = " " + printable(key) + " " + printable(value);
+    if (line.back() != ':') line += ",";
+    if (line.size() + setting.size() > kLongest) {
+      text += line + "\n";
+      line = " ";
+    }
+    line += setting;
+  }
+  std::printf("%s%s\n", text.c_str(), line.c_str());
 }
 
 void print_table(const CheckpointManifest& manifest) {

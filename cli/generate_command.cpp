@@ -23,6 +23,7 @@
 #include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/checkpoint/run_folder.h"
+#include "core/nn/initial_values.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/generate.h"
 #include "core/runtime/load_weights.h"
@@ -132,6 +133,7 @@ void run_ranks(const RunPlan& plan, const std::shared_ptr<World>& world, const A
   world->run([&](Endpoint& endpoint) {
     RankContext context(endpoint, plan.mesh, {.virtual_time = false, .trace = false});
     const std::unique_ptr<CausalLm> model = parts.model_provider->build_model(context, plan);
+    make_values(model->registry());
     if (asked.checkpoint) load_weights(*asked.checkpoint, *model);
     generate(*model, plan, asked, context.global_rank(), told);
   });

@@ -39,7 +39,7 @@ double percent_off(int64_t estimate, int64_t measured) {
 
 template <typename Bytes>
 std::string row_text(const std::string& title, const Bytes& bytes, const std::string& remark) {
-  std::string text = strprintf("    %-22s", title.c_str());
+  std::string text = strprintf("    %-24s", title.c_str());
   int64_t sum = 0;
   for (const int64_t count : bytes) {
     text += strprintf(" %11s", bytes_text(count).c_str());
@@ -49,7 +49,7 @@ std::string row_text(const std::string& title, const Bytes& bytes, const std::st
 }
 
 std::string ranks_text(const RunPlan& plan, const std::vector<MeasuredMemory>& measured, const Style& style) {
-  std::string heading = strprintf("  %-24s", "a rank at its fullest");
+  std::string heading = strprintf("  %-26s", "a rank at its fullest");
   for (size_t c = 0; c < kCategories; ++c)
     heading += strprintf(" %11s", std::string(name(static_cast<MemoryCategory>(c))).c_str());
   std::string text = style.bold(heading + strprintf(" %11s", "together")) + "\n";
@@ -64,6 +64,7 @@ std::string ranks_text(const RunPlan& plan, const std::vector<MeasuredMemory>& m
     if (seen == nullptr) continue;
     text += row_text(strprintf("  measured, rank %d", seen->global_rank), seen->at_peak,
                      strprintf("  %+.1f %%", percent_off(together(peak.at_peak), seen->peak_bytes)));
+    text += row_text("  before its first step", seen->at_start_peak, "");
   }
   return text;
 }
@@ -190,6 +191,8 @@ nlohmann::ordered_json ranks_json(const RunPlan& plan, const std::vector<Measure
                          {"at_peak", bytes_json(seen->at_peak)},
                          {"highest", bytes_json(seen->highest)},
                          {"peak_bytes", seen->peak_bytes},
+                         {"at_start_peak", bytes_json(seen->at_start_peak)},
+                         {"start_highest", bytes_json(seen->start_highest)},
                          {"difference_percent", percent_off(together(peak.at_peak), seen->peak_bytes)}};
     }
     rows.push_back(std::move(row));

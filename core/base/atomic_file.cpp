@@ -44,6 +44,11 @@ int again_if_interrupted(const auto& call) {
 
 AtomicFile::AtomicFile(std::string path, ErrorText words, AtomicFileOptions options)
     : path_(std::move(path)), words_(std::move(words)), options_(options) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path_, ignored)) {  // commit() would say so after all has been written
+    errno = EISDIR;
+    refuse("create");
+  }
   // A name that is taken is a leftover of a process that was killed and whose id came round again.
   constexpr int kTries = 100;
   for (int i = 0; i < kTries && fd_ < 0; ++i) {
@@ -79,6 +84,10 @@ void AtomicFile::write(std::string_view bytes) {
     bytes.remove_prefix(static_cast<size_t>(wrote));
     written_bytes_ += static_cast<uint64_t>(wrote);
   }
+}
+
+void AtomicFile::seek(uint64_t offset) {
+  if (options_.calls->seek(fd_, static_cast<off_t>(offset)) < 0) refuse("seek");
 }
 
 // After any other error than EINTR the kernel may have forgotten the pages: asking again would answer "done".

@@ -29,6 +29,7 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::string_view bytes);  // throws kIo; short writes and EINTR are dealt with
+  void seek(uint64_t offset);          // where the next write() begins; throws kIo
   void commit();                       // throws kIo; nothing may be written afterwards
   // For a library that writes by itself.
   int descriptor() const { return fd_; }

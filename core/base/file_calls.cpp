@@ -10,6 +10,7 @@ namespace ranklab {
 
 int FileCalls::open(const char* path, int flags, int mode) { return ::open(path, flags, mode); }
 ssize_t FileCalls::write(int fd, const void* bytes, size_t size) { return ::write(fd, bytes, size); }
+off_t FileCalls::seek(int fd, off_t offset) { return ::lseek(fd, offset, SEEK_SET); }
 int FileCalls::sync(int fd) { return ::fsync(fd); }
 int FileCalls::close(int fd) { return ::close(fd); }
 int FileCalls::rename(const char* from, const char* to) { return ::rename(from, to); }

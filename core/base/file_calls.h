@@ -13,7 +13,8 @@ class FileCalls {
   virtual ~FileCalls() = default;
   virtual int open(const char* path, int flags, int mode);
   virtual ssize_t write(int fd, const void* bytes, size_t size);
-  virtual int sync(int fd);  // fsync
+  virtual off_t seek(int fd, off_t offset);  // lseek from the begin
+  virtual int sync(int fd);                  // fsync
   virtual int close(int fd);
   virtual int rename(const char* from, const char* to);
   virtual int unlink(const char* path);

@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/checkpoint/hf_keys.h"
+#include "core/checkpoint/hf_key.h"
 #include "core/checkpoint/hf_rope.h"
 #include "core/checkpoint/read_only_file.h"
 
@@ -106,9 +106,13 @@ const HfFamily& family_of(const HfJson& file, const std::string& path) {
 
 void read_keys(HfConfig& config, const HfJson& file, const std::string& path) {
   std::set<std::string> known = kWithoutMeaning;
-  for (const HfKey& key : hf_keys(config.family)) {
+  for (const HfKey& key : config.family.keys()) {
     known.insert(key.key);
-    const auto found = file.find(key.key);
+    auto found = file.find(key.key);
+    if (found == file.end() && !key.other.empty()) {
+      known.insert(key.other);
+      found = file.find(key.other);
+    }
     if (found == file.end() && key.required)
       refuse_checkpoint_file(path, "a key is missing", quote(key.key),
                              "a config.json of " + config.family.architecture);
@@ -128,21 +132,27 @@ void read_interleaving(HfConfig& config, const HfJson& file, const std::string& 
   }
 }
 
-void check(const ModelConfig& model, const std::string& path) {
+void check(const HfConfig& config, const std::string& path) {
+  std::string computes;
   try {
-    validate(model, 1, false);
-    hf_family(model);
+    validate(config.model, 1, false);
+    computes = hf_family(config.model).architecture;
   } catch (const Error& error) {
     refuse_checkpoint_file(path, "ranklab cannot represent this model: " + error.text().what, error.text().got,
                            error.text().want);
   }
+  if (computes != config.family.architecture)
+    refuse_checkpoint_file(path, "the settings are not those of " + config.family.architecture, "those of " + computes,
+                           "settings of one family");
 }
 
 }  // namespace
 
 std::string hf_config_json(const ModelConfig& config, const HfFamily& family, TensorType type) {
   HfJson file = {{"architectures", {family.architecture}}, {"model_type", family.model_type}};
-  for (const HfKey& key : hf_keys(family)) file[key.key] = key.get(config);
+  for (const HfKey& key : family.keys()) {
+    if (key.get) file[key.key] = key.get(config);
+  }
   write_hf_rope(file, config);
   file["torch_dtype"] = torch_name(type);
   return file.dump(2) + "\n";
@@ -151,12 +161,12 @@ std::string hf_config_json(const ModelConfig& config, const HfFamily& family, Te
 HfConfig read_hf_config(const std::string& text, const std::string& path) {
   const HfJson file = parse(text, path);
   HfConfig config{.family = family_of(file, path)};
-  const HfValue quantized = value_of(file, "quantization_config", path);
-  if (!quantized.is_null()) quantized.refuse("none: weights that are not quantized");
+  config.model = config.family.model;
+  config.fp8 = read_hf_fp8(file, path);
   read_keys(config, file, path);
   read_hf_rope(config.model, file, path);
   read_interleaving(config, file, path);
-  check(config.model, path);
+  check(config, path);
   return config;
 }
 

@@ -1,11 +1,13 @@
 // The config.json of a Hugging Face folder (github.com/huggingface/transformers, "PretrainedConfig") and the model it
-// describes. What the file says and ranklab has not (a sliding window, another activation, quantized weights, ...) is
-// refused by the key's name; keys that are not known are listed, for the user to judge. Thread rule: pure functions.
+// describes. What the file says and ranklab has not (a sliding window, another activation, another quantization, ...)
+// is refused by the key's name; keys that are not known are listed, for the user to judge. Thread rule: pure functions.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/checkpoint/hf_family.h"
+#include "core/checkpoint/hf_fp8.h"
 #include "core/checkpoint/tensor_type.h"
 #include "core/model/model_config.h"
 
@@ -16,7 +18,8 @@ std::string hf_config_json(const ModelConfig& config, const HfFamily& family, Te
 
 struct HfConfig {
   ModelConfig model = {};
-  HfFamily family = {};  // of hf_families(), with the layout that the file asks for
+  HfFamily family = {};           // of hf_families(), with the layout that the file asks for
+  std::optional<HfFp8> fp8 = {};  // when matrices are
   std::vector<std::string> unknown_keys = {};
 };
 // Throws kBadFile naming `path` and the key.

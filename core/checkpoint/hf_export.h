@@ -1,7 +1,8 @@
 // Writes a model as a folder that transformers, vLLM and others load: config.json, and model.safetensors or several
 // files with model.safetensors.index.json. Elements are ours bit for bit, unless another type is asked for; the same
 // weights always make the same bytes. Each file appears whole or not at all, config.json last.
-// Cost: a file's tensors in memory, reading each of ours once or, where it is cut over two files, twice.
+// Cost: one tensor of ours and a part of it in memory, reading each of ours once or, where it is cut over two files,
+// twice.
 // Thread rule: one thread.
 #pragma once
 #include <cstdint>

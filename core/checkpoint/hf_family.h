@@ -1,7 +1,6 @@
 // The families of models that Hugging Face's transformers (github.com/huggingface/transformers) and ranklab both have,
-// and the names their modules bear there: Llama, GPT-2, Mixtral (arXiv 2401.04088) and DeepSeek-V3 (arXiv 2412.19437,
-// with the names of the published weights, which the classes of transformers read). A family is one table of rules.
-// Thread rule: immutable.
+// and the names their modules bear there. A family is one file of hf_families/: a table of rules for names, the keys of
+// its config.json, and what it cannot express. Thread rule: immutable.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,6 +8,9 @@
 #include "core/model/model_config.h"
 
 namespace ranklab {
+
+class HfRefusal;
+struct HfKey;
 
 // How a module's matrix stands in their files.
 enum class HfLayout {
@@ -22,25 +24,29 @@ enum class HfLayout {
 // One module of ours (as in module_table.h, without ".weight", of a layer without "layers.*.") and theirs: three names
 // are queries, keys and values, two the gate and the other half of a SwiGLU.
 struct HfRule {
-  std::string ours;
-  std::vector<std::string> theirs;
+  std::string ours = {};
+  std::vector<std::string> theirs = {};
   HfLayout layout = HfLayout::kSame;
 };
 
 struct HfFamily {
-  std::string architecture;   // "LlamaForCausalLM"
-  std::string model_type;     // "llama"
-  std::string layer_prefix;   // before a layer's number
-  std::vector<HfRule> rules;  // outside layers
-  std::vector<HfRule> layer_rules;
+  std::string architecture = {};                   // "LlamaForCausalLM"
+  std::string model_type = {};                     // "llama"
+  std::string layer_prefix = {};                   // before a layer's number
+  std::vector<HfRule> rules = {};                  // outside layers
+  std::vector<HfRule> layer_rules = {};            // the first that names a module is its
+  ModelConfig model = {};                          // what a file of this family means before its first key
+  const std::vector<HfKey>& (*keys)() = nullptr;   // of config.json, in the order of the file
+  bool (*has_form)(const ModelConfig&) = nullptr;  // whether this model may be one of the family
+  void (*check)(const HfRefusal& refusal, const ModelConfig&) = nullptr;  // ... and is, if nothing is refused
 };
 
 const std::vector<HfFamily>& hf_families();
 // Throws kBadFile listing the families there are.
 const HfFamily& hf_family_named(const std::string& architecture, const std::string& path);
 
-// The family that computes exactly what this model computes. Throws kInvalidArgument naming the setting that no family
-// has. What only training uses (dropout, losses of balancing) is not asked.
+// The family that computes exactly what this model computes: the first of its form. Throws kInvalidArgument naming the
+// setting that this family has not. What only training uses (dropout, losses of balancing) is not asked.
 const HfFamily& hf_family(const ModelConfig& config);
 
 }  // namespace ranklab

@@ -32,11 +32,26 @@ HfModel::HfModel(const std::string& folder)
   if (!config_.unknown_keys.empty())
     notes_.push_back("keys of config.json that ranklab does not know, passed over: " +
                      join(config_.unknown_keys, ", "));
+  see_through_fp8();
   drop_absent_modules();
-  check_tensor_count(config_.model, folder_.tensors().size(), folder_.config_path());
+  check_tensor_count(config_.model, theirs().tensors().size(), folder_.config_path());
   map_ = hf_mapping(config_.model, config_.family);
   std::ranges::sort(map_, {}, &HfTensor::ours);
   check_tensors();
+}
+
+const TensorSource& HfModel::theirs() const {
+  return dequantized_ ? static_cast<const TensorSource&>(*dequantized_) : folder_;
+}
+
+void HfModel::see_through_fp8() {
+  if (!config_.fp8) return;
+  dequantized_ = std::make_unique<HfDequantized>(folder_, *config_.fp8);
+  notes_.push_back(
+      strprintf("%zu matrices are FP8 in blocks of %lld x %lld: read as value times scale, and activations "
+                "are not quantized here",
+                dequantized_->matrices(), static_cast<long long>(config_.fp8->block_rows),
+                static_cast<long long>(config_.fp8->block_columns)));
 }
 
 // The classes of transformers name MTP modules in the configuration of models that have none.
@@ -45,18 +60,18 @@ void HfModel::drop_absent_modules() {
   if (model.mtp_num_layers == 0) return;
   const std::string prefix = config_.family.layer_prefix + std::to_string(model.num_layers) + ".";
   const auto has = [&](const TensorInfo& tensor) { return tensor.name.starts_with(prefix); };
-  if (std::ranges::any_of(folder_.tensors(), has)) return;
+  if (std::ranges::any_of(theirs().tensors(), has)) return;
   notes_.push_back("the folder has no tensors of its num_nextn_predict_layers: imported without");
   model.mtp_num_layers = 0;
 }
 
 // The base model alone has the names without what stands before them.
 std::string HfModel::their_name(const HfPart& part) const {
-  if (folder_.find(part.name) != nullptr) return part.name;
+  if (theirs().find(part.name) != nullptr) return part.name;
   const size_t dot = part.name.find('.');
   const std::string bare = part.name.substr(dot + 1);
   const bool in_base = part.name.starts_with("transformer.") || part.name.starts_with("model.");
-  return in_base && folder_.find(bare) != nullptr ? bare : part.name;
+  return in_base && theirs().find(bare) != nullptr ? bare : part.name;
 }
 
 void HfModel::check_tensors() {
@@ -67,7 +82,7 @@ void HfModel::check_tensors() {
     for (const HfPart& part : tensor.parts) {
       const std::string name = their_name(part);
       known.insert(name);
-      const TensorInfo* found = folder_.find(name);
+      const TensorInfo* found = theirs().find(name);
       if (found == nullptr) {
         if (part.kind == HfPartKind::kTensor) missing.push_back(part.name);
         continue;
@@ -79,7 +94,7 @@ void HfModel::check_tensors() {
       if (tensor.ours == "weight/embedding.weight") stored_type_ = found->type;
     }
   }
-  for (const TensorInfo& tensor : folder_.tensors()) {
+  for (const TensorInfo& tensor : theirs().tensors()) {
     if (!known.contains(tensor.name) && !is_table(tensor.name)) left_over.push_back(printable(tensor.name));
   }
   if (!missing.empty())
@@ -92,12 +107,12 @@ void HfModel::check_tensors() {
 }
 
 std::vector<std::byte> HfModel::read_part(const HfPart& part, TensorType type) const {
-  const TensorInfo& stored = folder_.tensor(their_name(part));
-  return convert_elements(stored.type, folder_.read(stored.name), type);
+  const TensorInfo& stored = theirs().tensor(their_name(part));
+  return convert_elements(stored.type, theirs().read(stored.name), type);
 }
 
 void HfModel::check_copy(const HfTensor& tensor, const HfPart& part, const std::vector<std::byte>& ours) const {
-  if (folder_.find(their_name(part)) == nullptr || read_part(part, type_) == ours) return;
+  if (theirs().find(their_name(part)) == nullptr || read_part(part, type_) == ours) return;
   const std::string what = "tensor " + quote(part.name) + " is not the same as " + quote(tensor.parts[0].name);
   refuse_checkpoint_file(where(), what, "other values", "a copy of it: ranklab shares the two");
 }

@@ -1,7 +1,8 @@
 // A Hugging Face folder seen as a checkpoint of ours: config.json as the numbers of a model, and its tensors under our
 // names, put together as they are read. Opening compares every name and shape with the model: what is missing, left
 // over or of another shape is refused by name, so nothing of the folder is silently dropped. Elements become fp32
-// (exactly, from 16 bits), fp64 stays. Cost: a tensor of ours at a time. Thread rule: one thread.
+// (exactly, from 16 bits; from FP8 in blocks by hf_fp8.h), fp64 stays. Cost: a tensor of ours at a time. Thread rule:
+// one thread.
 #pragma once
 #include <memory>
 #include <string>
@@ -17,6 +18,8 @@ namespace ranklab {
 class HfModel : public TensorSource {
  public:
   explicit HfModel(const std::string& folder);  // throws kIo, kBadFile
+  HfModel(const HfModel&) = delete;
+  HfModel& operator=(const HfModel&) = delete;
 
   const ModelConfig& config() const { return config_.model; }
   const std::string& architecture() const { return config_.family.architecture; }
@@ -29,6 +32,8 @@ class HfModel : public TensorSource {
   std::string where() const override { return folder_.where(); }
 
  private:
+  const TensorSource& theirs() const;
+  void see_through_fp8();
   void drop_absent_modules();
   void check_tensors();
   std::string their_name(const HfPart& part) const;
@@ -37,6 +42,7 @@ class HfModel : public TensorSource {
 
   HfFolder folder_;
   HfConfig config_;
+  std::unique_ptr<const HfDequantized> dequantized_;
   std::vector<HfTensor> map_;  // by name of ours
   std::vector<TensorInfo> tensors_;
   TensorType type_ = TensorType::kF32, stored_type_ = TensorType::kF32;

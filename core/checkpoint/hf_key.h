@@ -38,21 +38,19 @@ class HfValue {
 };
 
 struct HfKey {
-  std::string key;
-  std::function<HfJson(const ModelConfig&)> get;
-  std::function<void(ModelConfig&, const HfValue&)> set;
+  std::string key = {};
+  std::function<HfJson(const ModelConfig&)> get = {};  // none: the key is read only
+  std::function<void(ModelConfig&, const HfValue&)> set = {};
   bool required = false;
-  HfJson absent = {};  // what a file without the key means
+  HfJson absent = {};      // what a file without the key means
+  std::string other = {};  // a name of it that some versions write instead
 };
 
 // A member as it is: `member` turns a configuration into a reference.
 template <typename Member>
 HfKey hf_member(std::string key, Member member) {
-  return {std::move(key),
-          [member](const ModelConfig& c) { return HfJson(member(c)); },
-          [member](ModelConfig& c, const HfValue& value) { value.into(member(c)); },
-          true,
-          {}};
+  return {std::move(key), [member](const ModelConfig& c) { return HfJson(member(c)); },
+          [member](ModelConfig& c, const HfValue& value) { value.into(member(c)); }, true};
 }
 template <typename Member>
 HfKey hf_member(std::string key, Member member, HfJson absent) {
@@ -65,6 +63,8 @@ HfKey hf_member(std::string key, Member member, HfJson absent) {
 HfKey hf_constant(std::string key, HfJson value);
 // Written for transformers, and without meaning for the model.
 HfKey hf_note(std::string key, HfJson value);
+// Without meaning beside the other keys.
+HfKey hf_ignored(std::string key);
 
 }  // namespace ranklab
 

@@ -1,13 +1,33 @@
-// The keys of each family's config.json (hf_key.h), in the order they are written and read; those that are written only
-// are transformers' own. Rotary positions have a form of their own (hf_rope.h). Thread rule: immutable.
+// Keys of config.json (hf_key.h) that several Hugging Face families have, in the order they are written and read; those
+// that are written only are transformers' own. Rotary positions have a form of their own (hf_rope.h).
+// Thread rule: pure functions.
 #pragma once
+#include <cstdint>
+#include <string>
 #include <vector>
 
-#include "core/checkpoint/hf_family.h"
 #include "core/checkpoint/hf_key.h"
 
 namespace ranklab {
 
-const std::vector<HfKey>& hf_keys(const HfFamily& family);
+using HfKeys = std::vector<HfKey>;
+
+void append(HfKeys& keys, HfKeys more);
+// Whether sums and products of a few such sizes stay inside 64 bits. They are checked for good when all are read.
+bool is_sane(int64_t size);
+
+// The sizes of any transformer, under the names of Llama.
+HfKeys transformer_keys();
+HfKeys ending_keys(bool tied);  // `tied`: of a file that does not say
+HfKey positions_key(const std::string& key);
+// The width of a head, behind the sizes. `absent`: of a file without it; null: hidden_size / num_attention_heads.
+HfKey head_dim_key(HfJson absent = {});
+
+// How many routed experts. A file says otherwise that no layer has any, so 0 is refused.
+HfKey experts_key(const std::string& key);
+// Whether the weights of a token's experts are made to sum to 1. `absent`: of a file that does not say.
+HfKey normalization_key(bool absent);
+// Training only; which tokens the loss balances is not told.
+HfKey balancing_key(const std::string& key, LoadBalancing kind);
 
 }  // namespace ranklab

@@ -8,9 +8,6 @@
 namespace ranklab {
 namespace {
 
-// Of a file that does not say: what the family's class has.
-double default_theta(const ModelConfig& c) { return c.moe.enabled() && !c.mla.enabled() ? 1e6 : 1e4; }
-
 // The members of one JSON object, by name.
 class Members {
  public:
@@ -79,7 +76,7 @@ void read_hf_rope(ModelConfig& c, const HfJson& file, const std::string& path) {
   if (c.position != PositionKind::kRope) return;
   const Members outer(file, "", path);
   require_whole_head(outer);
-  c.rope_theta = outer.number("rope_theta", default_theta(c));
+  c.rope_theta = outer.number("rope_theta", c.rope_theta);
   const char* name = "rope_parameters";
   if (outer.value(name).is_null()) name = "rope_scaling";
   const HfValue inner = outer.value(name);

@@ -10,7 +10,7 @@
 namespace ranklab {
 
 void write_hf_rope(HfJson& file, const ModelConfig& config);
-// Throws kBadFile naming the key.
+// Into a model that has the theta of a file that does not say. Throws kBadFile naming the key.
 void read_hf_rope(ModelConfig& config, const HfJson& file, const std::string& path);
 
 }  // namespace ranklab

@@ -1,8 +1,9 @@
 // Tensors in a file, data only: safetensors (safetensors_header.h), read by any framework, with checksums of our own
 // (integrity.h). A file appears whole or not at all, also when the power fails (core/base/atomic_file.h). The reader
 // refuses what is not exactly the format, checks each chunk it hands out, and gives out bytes of the file only.
-// Cost: writing hashes the bytes once and holds no second copy of them; reading holds the header, and a chunk where
-// less than a chunk is asked for. Thread rule: const calls from any thread; a path has one writer.
+// Cost: writing hashes the bytes once and holds no second copy of them (safetensors_stream.h holds one tensor); reading
+// holds the header, and a chunk where less than a chunk is asked for. Thread rule: const calls from any thread; a path
+// has one writer.
 #pragma once
 #include <cstddef>
 #include <cstdint>

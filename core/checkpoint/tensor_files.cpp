@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/checkpoint/safetensors_stream.h"
 
 namespace ranklab {
 namespace {
@@ -38,14 +40,12 @@ std::vector<std::vector<TensorInfo>> files_of_at_most(const std::vector<TensorIn
 WrittenSafetensors write_tensors(const std::string& path, const std::vector<TensorInfo>& tensors,
                                  const std::function<std::vector<std::byte>(const TensorInfo&)>& bytes_of,
                                  const SafetensorsWriteOptions& options) {
-  std::vector<std::vector<std::byte>> bytes;
-  std::vector<TensorToWrite> rows;
-  bytes.reserve(tensors.size());
-  for (const TensorInfo& tensor : tensors) {
-    bytes.push_back(bytes_of(tensor));
-    rows.push_back({.name = tensor.name, .type = tensor.type, .shape = tensor.shape, .bytes = bytes.back()});
-  }
-  return write_safetensors(path, rows, options);
+  std::vector<TensorEntry> entries;
+  for (const TensorInfo& tensor : tensors)
+    entries.push_back({.name = tensor.name, .type = tensor.type, .shape = tensor.shape});
+  SafetensorsStream stream(path, std::move(entries), options);
+  for (const TensorInfo& tensor : tensors) stream.add(tensor.name, bytes_of(tensor));
+  return stream.commit();
 }
 
 void make_empty_folder(const std::string& folder) {

@@ -1,5 +1,5 @@
-// Tensors written as safetensors files of a bounded size: as many tensors to a file as fit, in their order, so that
-// only one file's bytes are in memory. Cost: each tensor is made once. Thread rule: one thread.
+// Tensors written as safetensors files of a bounded size: as many tensors to a file as fit, in their order. Cost: each
+// tensor is made once, in that order, and one is in memory at a time. Thread rule: one thread.
 #pragma once
 #include <cstdint>
 #include <functional>

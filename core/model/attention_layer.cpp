@@ -3,17 +3,25 @@
 #include <ATen/ops/empty.h>
 
 #include <cmath>
+#include <optional>
 
 #include "core/model/latent_attention_layer.h"
 #include "core/nn/attention.h"
 #include "core/nn/decode_attention.h"
+#include "core/nn/head_norm.h"
 
 namespace ranklab {
 namespace {
 
 std::vector<int64_t> qkv_segments(const ModelConfig& c) {
   const int64_t kv = c.query_groups() * c.head_dim();
-  return {c.hidden_size, kv, kv};
+  return {c.query_width(), kv, kv};
+}
+
+std::optional<HeadNorm> make_head_norm(ParameterRegistry& registry, const std::string& name, const ModelConfig& c,
+                                       const TensorParallel& tp) {
+  if (!c.qk_norm) return std::nullopt;
+  return HeadNorm(registry, name, c.head_dim(), c.norm_epsilon, tp.active());
 }
 
 class GroupedQueryAttention : public AttentionLayer {
@@ -23,13 +31,14 @@ class GroupedQueryAttention : public AttentionLayer {
       : shape_{c.num_attention_heads / place.tp.size(), c.query_groups() / place.tp.size(), c.head_dim()},
         rope_(place.rope),
         again_(place.again),
-        qkv_(registry, name + ".qkv", {c.hidden_size, c.hidden_size + 2 * c.query_groups() * c.head_dim()},
-             qkv_segments(c), {InitKind::kNormal, c.init_std}, c.add_bias, place.tp),
-        out_(registry, name + ".out", {c.hidden_size, c.hidden_size}, residual_init(c), c.add_bias, place.tp) {}
+        qkv_(registry, name + ".qkv", {c.hidden_size, c.query_width() + 2 * c.query_groups() * c.head_dim()},
+             qkv_segments(c), {InitKind::kNormal, c.init_std}, c.has_qkv_bias(), place.tp),
+        head_norm_(make_head_norm(registry, name, c, place.tp)),
+        out_(registry, name + ".out", {c.query_width(), c.hidden_size}, residual_init(c), c.add_bias, place.tp) {}
 
   at::Tensor forward(const NormOutput& x) const override {
-    return again_ ? out_(causal_attention_again(qkv_(x), shape_, rope_))
-                  : out_(causal_attention(qkv_(x), shape_, rope_));
+    const at::Tensor qkv = project(x);
+    return again_ ? out_(causal_attention_again(qkv, shape_, rope_)) : out_(causal_attention(qkv, shape_, rope_));
   }
 
   AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const override {
@@ -37,14 +46,20 @@ class GroupedQueryAttention : public AttentionLayer {
     return {room(), room(), 0};
   }
   at::Tensor decode(const NormOutput& x, AttentionCache& cache) const override {
-    return out_(decode_attention(qkv_(x), shape_, rope_, cache));
+    return out_(decode_attention(project(x), shape_, rope_, cache));
   }
 
  private:
+  at::Tensor project(const NormOutput& x) const {
+    const at::Tensor qkv = qkv_(x);
+    return head_norm_ ? (*head_norm_)(qkv, shape_) : qkv;
+  }
+
   AttentionShape shape_;
   RopeTable rope_;
   bool again_;
   ColumnParallelLinear qkv_;
+  std::optional<HeadNorm> head_norm_;
   RowParallelLinear out_;
 };
 

@@ -18,6 +18,7 @@ struct ModelConfig {
   int64_t ffn_hidden_size = 352;
   int64_t num_attention_heads = 8;
   int64_t num_query_groups = 0;  // key/value heads; 0: as many as attention heads (MHA), 1: MQA
+  int64_t kv_channels = 0;       // of a head; 0: hidden_size / num_attention_heads
   int64_t vocab_size = 256;
   int64_t seq_length = 128;  // longest sequence: size of the position tables
   NormKind norm = NormKind::kRmsNorm;
@@ -28,6 +29,8 @@ struct ModelConfig {
   double init_std = 0.02;       // residual outputs use init_std / sqrt(2 num_layers), as GPT-2 does
   double dropout = 0.0;         // on embeddings and both residual branches
   bool add_bias = false;        // on linear layers
+  bool add_qkv_bias = false;    // on the projection to queries, keys and values alone (Qwen2, arXiv 2407.10671)
+  bool qk_norm = false;         // RMSNorm of each head's query and key before its position (Qwen3, arXiv 2505.09388)
   bool tie_embeddings = false;  // the output head is the token embedding
   MlaConfig mla = {};
   YarnConfig yarn = {};
@@ -38,7 +41,9 @@ struct ModelConfig {
   double mtp_loss_weight = 0.1;
 
   int64_t query_groups() const { return num_query_groups == 0 ? num_attention_heads : num_query_groups; }
-  int64_t head_dim() const { return hidden_size / num_attention_heads; }
+  int64_t head_dim() const { return kv_channels == 0 ? hidden_size / num_attention_heads : kv_channels; }
+  int64_t query_width() const { return num_attention_heads * head_dim(); }  // of all heads; not latent attention's
+  bool has_qkv_bias() const { return add_bias || add_qkv_bias; }
   int64_t expert_ffn() const { return moe.ffn_hidden_size == 0 ? ffn_hidden_size : moe.ffn_hidden_size; }
   // Whether this layer's MLP is a mixture of experts. MTP modules count on from num_layers.
   bool is_moe_layer(int64_t layer) const { return moe.enabled() && layer >= moe.first_dense_layers; }

@@ -36,9 +36,7 @@ class Table {
     if (c_.mla.enabled()) {
       latent_attention(prefix + "attention.");
     } else {
-      linear(Part::kAttentionIn, prefix + "attention.qkv", c_.hidden_size + 2 * c_.query_groups() * c_.head_dim(),
-             c_.hidden_size, Split::kColumn);
-      linear(Part::kAttentionOut, prefix + "attention.out", c_.hidden_size, c_.hidden_size, Split::kRow);
+      attention(prefix + "attention.");
     }
     norm(Part::kMlpNorm, prefix + "mlp_norm");
     if (mixture) {
@@ -47,6 +45,20 @@ class Table {
       mlp(Part::kMlpUp, Part::kMlpDown, prefix + "mlp.", c_.ffn_hidden_size);
     }
     next_ = {};
+  }
+
+  void attention(const std::string& prefix) {
+    const Part in = Part::kAttentionIn;
+    const int64_t rows = c_.query_width() + 2 * c_.query_groups() * c_.head_dim();
+    linear(in, prefix + "qkv", rows, c_.hidden_size, Split::kColumn);
+    if (c_.add_qkv_bias && !c_.add_bias) add(in, prefix + "qkv.bias", {rows}, Split::kColumn, false);
+    if (c_.qk_norm) {
+      for (const char* norm : {"q_norm.weight", "k_norm.weight"}) {
+        vector(in, prefix + norm, c_.head_dim());
+        rows_.back().by_heads = true;
+      }
+    }
+    linear(Part::kAttentionOut, prefix + "out", c_.hidden_size, c_.query_width(), Split::kRow);
   }
 
   void latent_attention(const std::string& prefix) {
@@ -73,9 +85,10 @@ class Table {
   }
 
   void experts(const std::string& prefix) {
-    linear(Part::kRouter, prefix + "router", c_.moe.num_experts, c_.hidden_size, Split::kReplicated);
+    gate(Part::kRouter, prefix + "router", c_.moe.num_experts);
     if (c_.moe.shared_ffn_hidden_size > 0)
       mlp(Part::kSharedExperts, Part::kSharedExperts, prefix + "shared.", c_.moe.shared_ffn_hidden_size);
+    if (c_.moe.shared_gate) gate(Part::kSharedExperts, prefix + "shared_gate", 1);
     next_.per_layer = c_.moe.num_experts;
     next_.active_per_layer = c_.moe.topk;
     mlp(Part::kExperts, Part::kExperts, prefix + "experts.*.", c_.expert_ffn());
@@ -115,6 +128,10 @@ class Table {
     const bool whole = split == Split::kRow;  // added after the sum over tp
     add(part, name + ".bias", {out}, whole ? Split::kReplicated : split, false);
   }
+  void gate(Part part, const std::string& name, int64_t out) {
+    linear(part, name, out, c_.hidden_size, Split::kReplicated);
+    rows_.back().is_gate = true;
+  }
   void head(const std::string& name, bool tied) {
     add(Part::kHead, name, {c_.vocab_size, c_.hidden_size}, Split::kVocabulary, true);
     rows_.back().tied = tied;
@@ -135,8 +152,7 @@ double attention_flops_per_token(const ModelConfig& c, int64_t seq) {
 
 std::vector<int64_t> fused_parts(const ModelConfig& model, const ModuleRow& row) {
   const int64_t rows = row.shape[0], kv = model.query_groups() * model.head_dim();
-  const bool fused_qkv = row.part == ModulePart::kAttentionIn && !model.mla.enabled();
-  if (fused_qkv) return {rows - 2 * kv, kv, kv};
+  if (row.parameter.find(".qkv.") != std::string::npos) return {rows - 2 * kv, kv, kv};
   if (row.parameter.find(".gate_up.") != std::string::npos) return {rows / 2, rows / 2};
   return {rows};
 }

@@ -43,6 +43,8 @@ struct ModuleRow {
   int64_t active_per_layer = 1;  // of them, those that see a token
   ModuleSplit split = ModuleSplit::kReplicated;
   bool multiplies = false;  // tokens are multiplied with it: 2 FLOPs an element and token forward
+  bool is_gate = false;     // of tokens or experts: multiplied in fp32, whatever the precision
+  bool by_heads = false;    // on every tp rank, each of which uses it for its own heads alone
   bool tied = false;        // the matrix is another row's, which counts it
   bool mtp = false;         // of a multi-token prediction module
 

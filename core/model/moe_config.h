@@ -16,6 +16,7 @@ struct MoeConfig {
   int64_t topk = 2;
   int64_t ffn_hidden_size = 0;         // of an expert; 0: the model's
   int64_t shared_ffn_hidden_size = 0;  // of all shared experts together; 0: none
+  bool shared_gate = false;            // their output times the sigmoid of a gate of the token (Qwen2-MoE)
   int64_t first_dense_layers = 0;      // layers that keep their MLP
 
   RouterScore score = RouterScore::kSoftmax;

@@ -28,8 +28,12 @@ class MoeLayer : public MlpLayer {
         shared_(c.moe.shared_ffn_hidden_size > 0
                     ? make_dense_mlp(registry, name + ".shared", c, c.moe.shared_ffn_hidden_size, tp)
                     : nullptr),
+        shared_gate_(c.moe.shared_gate ? &registry.create(name + ".shared_gate.weight", replicated({1, c.hidden_size}),
+                                                          {InitKind::kNormal, c.init_std}, true)
+                                       : nullptr),
         experts_(registry, name + ".experts", c, place.context.comm(Axis::kEp), place.context.comm(Axis::kEtp)) {
     router_.sum_grad_over_tp = tp.sharded_sequence();
+    if (shared_gate_ != nullptr) shared_gate_->sum_grad_over_tp = tp.sharded_sequence();
     bias_E_ = place.book.bias(layer, router_dtype(registry.dtype()));
   }
 
@@ -40,10 +44,18 @@ class MoeLayer : public MlpLayer {
     const EtpTokens arrived(place_.context.comm(Axis::kEtp), trip->rows(), trip->counts());
     const at::Tensor outputs = arrived.own_outputs(experts_(arrived.rows(), arrived.counts()));
     const at::Tensor routed = trip->combine(outputs).view_as(x.normed);
-    return shared_ ? routed + shared_->forward(x, batch) : routed;
+    return shared_ ? routed + shared_output(x, batch) : routed;
   }
 
  private:
+  at::Tensor shared_output(const NormOutput& x, const Batch& batch) const {
+    const at::Tensor output = shared_->forward(x, batch);
+    if (shared_gate_ == nullptr) return output;
+    const at::ScalarType dtype = router_dtype(x.normed.scalar_type());
+    const at::Tensor gate = at::sigmoid(at::linear(x.normed.to(dtype), shared_gate_->data.to(dtype)));
+    return output * gate.to(output.scalar_type());
+  }
+
   Routing route(const at::Tensor& tokens_TH, int64_t sequences, const Batch& batch) {
     const at::ScalarType dtype = router_dtype(tokens_TH.scalar_type());
     const at::Tensor logits_TE = at::linear(tokens_TH.to(dtype), router_.data.to(dtype));
@@ -116,6 +128,7 @@ class MoeLayer : public MlpLayer {
   TensorParallel tp_;
   Parameter& router_;
   std::unique_ptr<MlpLayer> shared_;
+  Parameter* shared_gate_ = nullptr;
   Experts experts_;
   at::Tensor bias_E_;
 };

@@ -1,8 +1,9 @@
 // A mixture of experts in place of an MLP (DeepSeekMoE, arXiv 2401.06066; DeepSeek-V3, arXiv 2412.19437, 2.1.2): a
 // router picks topk experts for each of this rank's tokens, a dispatcher carries the tokens to the ranks that own them
-// and back, and shared experts see every token. With tensor parallelism each rank routes its own positions, hence
-// sequence parallelism. Legend: S positions of this rank, B sequences, H hidden, T = S B tokens (t = s B + b), E
-// experts. Thread rule: its rank's thread.
+// and back, and shared experts see every token, with a gate of its own if asked (Qwen2-MoE, arXiv 2407.10671: their
+// output times sigmoid(gate . x), in fp32 as the router's scores). With tensor parallelism each rank routes its own
+// positions, hence sequence parallelism. Legend: S positions of this rank, B sequences, H hidden, T = S B tokens (t = s
+// B + b), E experts. Thread rule: its rank's thread.
 #pragma once
 #include <memory>
 #include <string>
@@ -26,7 +27,7 @@ struct MoePlace {
 };
 
 // `layer`: its number in the model, for the book. Parameters: name.router.weight [E, H], name.shared.*,
-// name.experts.E.*.
+// name.shared_gate.weight [1, H], name.experts.E.*.
 std::unique_ptr<MlpLayer> make_moe_layer(ParameterRegistry& registry, const std::string& name,
                                          const ModelConfig& config, int64_t layer, MoePlace& place, TensorParallel tp);
 

@@ -111,6 +111,55 @@ ModelConfig deepseek_v3_tiny() {
   return c;
 }
 
+// huggingface.co/Qwen/Qwen3-*/config.json; trained mostly on sequences of 4096 (arXiv 2505.09388, section 3.2).
+ModelConfig qwen3(int64_t layers, int64_t hidden, int64_t ffn, int64_t heads, int64_t groups) {
+  return {.num_layers = layers,
+          .hidden_size = hidden,
+          .ffn_hidden_size = ffn,
+          .num_attention_heads = heads,
+          .num_query_groups = groups,
+          .kv_channels = 128,
+          .vocab_size = 151936,
+          .seq_length = 4096,
+          .norm_epsilon = 1e-6,
+          .rope_theta = 1e6,
+          .qk_norm = true};
+}
+
+ModelConfig qwen3_0_6b() {
+  ModelConfig c = qwen3(28, 1024, 3072, 16, 8);
+  c.tie_embeddings = true;
+  return c;
+}
+
+// Balanced over the global batch (section 2).
+ModelConfig qwen3_30b_a3b() {
+  ModelConfig c = qwen3(48, 2048, 6144, 32, 4);
+  c.moe = {.num_experts = 128,
+           .topk = 8,
+           .ffn_hidden_size = 768,
+           .balancing = LoadBalancing::kGlobalAuxLoss,
+           .aux_loss_coeff = 1e-3};
+  return c;
+}
+
+ModelConfig qwen3_moe_tiny() {
+  ModelConfig c = qwen3_30b_a3b();
+  c.num_layers = 4;
+  c.hidden_size = 128;
+  c.ffn_hidden_size = 352;
+  c.num_attention_heads = 8;
+  c.num_query_groups = 4;
+  c.kv_channels = 32;
+  c.vocab_size = 256;
+  c.seq_length = 128;
+  c.rope_theta = 10000;
+  c.moe.num_experts = 8;
+  c.moe.topk = 2;
+  c.moe.ffn_hidden_size = 128;
+  return c;
+}
+
 }  // namespace
 
 const std::vector<ModelPreset>& model_presets() {
@@ -121,6 +170,10 @@ const std::vector<ModelPreset>& model_presets() {
       {"llama_8b", "Llama 3.1 8B; arXiv 2407.21783 table 3", llama(32, 4096, 14336, false)},
       {"deepseek_v3", "DeepSeek-V3, 671B of which 37B active; arXiv 2412.19437", deepseek_v3()},
       {"deepseek_v3_tiny", "DeepSeek-V3 in small: latent attention, 8 experts, MTP", deepseek_v3_tiny()},
+      {"qwen3_0.6b", "Qwen3 0.6B; huggingface.co/Qwen/Qwen3-0.6B", qwen3_0_6b()},
+      {"qwen3_8b", "Qwen3 8B; huggingface.co/Qwen/Qwen3-8B", qwen3(36, 4096, 12288, 32, 8)},
+      {"qwen3_30b_a3b", "Qwen3 30B, of which 3B active; huggingface.co/Qwen/Qwen3-30B-A3B", qwen3_30b_a3b()},
+      {"qwen3_moe_tiny", "Qwen3 with experts in small: heads wider than hidden / heads", qwen3_moe_tiny()},
       {"tinytron_0.25b", "github.com/liangyuwang/Tinytron README", tinytron(12, 32, 4, 1024, 4096)},
       {"tinytron_1b", "github.com/liangyuwang/Tinytron README", tinytron(24, 64, 8, 2048, 8192)},
       {"tinytron_7b", "github.com/liangyuwang/Tinytron README", tinytron(32, 128, 16, 4096, 16384)},

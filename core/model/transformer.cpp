@@ -55,6 +55,7 @@ class Transformer : public CausalLm {
         recompute_(options.recompute),
         registry_(options.seed, options.dtype, context.device()),
         quantizers_(options.quantization, context, options.seed) {
+    if (options.values_later) registry_.make_values_later();
     if (options.quantization.policy) registry_.set_quantizers(&quantizers_);
     if (config.moe.enabled())
       moe_ = std::make_unique<MoePlace>(config, context, options.moe_dispatcher, options.quantization.dispatch);

@@ -36,6 +36,7 @@ struct TransformerOptions {
   RecomputePolicy recompute = {};
   QuantizationSettings quantization = {};  // of products; the default: all of them in `dtype`
   std::vector<StageLayers> stages = {};    // of this rank; empty: the whole model in one
+  bool values_later = false;               // parameters have no memory until make_values() (initial_values.h)
 };
 
 // `context` outlives the model. Throws kInvalidArgument when the sizes do not fit the split (validate()).

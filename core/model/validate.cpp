@@ -45,11 +45,21 @@ void check_multiple(const char* flag, int64_t value, const char* divisor_flag, i
                                 : strprintf("use %s %lld", flag, static_cast<long long>(above))});
 }
 
+void check_head_width(const ModelConfig& c) {
+  if (c.kv_channels == 0) {
+    check_multiple("--hidden-size", c.hidden_size, "--num-attention-heads", c.num_attention_heads);
+  } else {
+    check_size("--kv-channels", c.kv_channels, kWidth);
+    check_size("--num-attention-heads x --kv-channels", c.query_width(), kWidth);
+  }
+  const char* width = c.kv_channels == 0 ? "head dimension" : "--kv-channels";
+  if (c.position == PositionKind::kRope) check_multiple(width, c.head_dim(), "rotary pair", 2);
+}
+
 void check_attention(const ModelConfig& c, int tp) {
-  check_multiple("--hidden-size", c.hidden_size, "--num-attention-heads", c.num_attention_heads);
+  check_head_width(c);
   check_size("--num-query-groups", c.query_groups(), kWidth);
   check_multiple("--num-attention-heads", c.num_attention_heads, "--num-query-groups", c.query_groups());
-  if (c.position == PositionKind::kRope) check_multiple("head dimension", c.head_dim(), "rotary pair", 2);
   check_multiple("--num-query-groups", c.query_groups(), "--tp", tp);
   check_number("--rotary-scaling-factor", c.yarn.scaling_factor, !c.yarn.enabled(),
                "1 without latent attention (--kv-lora-rank)");
@@ -73,6 +83,10 @@ void check_latent_attention(const ModelConfig& c) {
   require(c.position == PositionKind::kRope, "--position-embedding-type", "learned_absolute", "rope");
   require(c.norm == NormKind::kRmsNorm, "--normalization", "LayerNorm", "RMSNorm");
   require(!c.add_bias, "--add-bias-linear", "on", "--no-add-bias-linear");
+  require(!c.add_qkv_bias, "--add-qkv-bias", "on", "--no-add-qkv-bias");
+  require(!c.qk_norm, "--qk-layernorm", "on", "--no-qk-layernorm: what it compresses has norms of its own");
+  require(c.kv_channels == 0, "--kv-channels", std::to_string(c.kv_channels).c_str(),
+          "--qk-head-dim, --qk-pos-emb-head-dim and --v-head-dim");
   require(c.num_query_groups == 0 || c.num_query_groups == c.num_attention_heads, "--num-query-groups",
           "fewer than heads", "0: every head has keys of its own");
   const YarnConfig& y = c.yarn;
@@ -149,6 +163,12 @@ void validate(const ModelConfig& c, int tp, bool sequence_parallel) {
     check_attention(c, tp);
   }
   if (c.moe.enabled()) check_experts(c, tp);
+  RANKLAB_CHECK(
+      !c.moe.shared_gate || (c.moe.enabled() && c.moe.shared_ffn_hidden_size > 0), ErrorKind::kInvalidArgument,
+      .where = "model", .what = "--moe-shared-expert-gate scales shared experts, and this model has none",
+      .got = strprintf("--num-experts %lld, --moe-shared-expert-intermediate-size %lld",
+                       static_cast<long long>(c.moe.num_experts), static_cast<long long>(c.moe.shared_ffn_hidden_size)),
+      .want = "both above 0, or --no-moe-shared-expert-gate");
   check_prediction(c);
   check_multiple("--ffn-hidden-size", c.ffn_hidden_size, "--tp", tp);
   if (sequence_parallel) check_multiple("--seq-length", c.seq_length, "--tp", tp);

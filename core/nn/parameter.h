@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,24 +26,33 @@ struct Partition {
   bool replicated() const { return dim < 0; }
 };
 
+enum class InitKind { kNormal, kZeros, kOnes };
+struct Init {
+  InitKind kind = InitKind::kNormal;
+  double std = 0.02;
+};
+
+// What a parameter's elements are at the start: each is known by the parameter's name and its place in the global
+// tensor alone, so that any part can be made without the others (initial_values.h).
+struct InitialValues {
+  Init init;
+  uint64_t seed = 0;
+};
+
 struct Parameter {
   std::string name;          // global: "layers.3.attention.qkv.weight"
   at::Tensor data;           // leaf, requires_grad
   Partition partition;       // over the tp axis (dense) or the expert axes
   bool weight_decay = true;  // false for norms and biases
   bool is_expert = false;
-  // With sequence parallelism a replicated parameter (norm, row bias) sees only this rank's tokens: its gradient must
-  // be summed over tp.
+  // A replicated parameter that sees only this rank's tokens (norm, row bias with sequence parallelism) or this rank's
+  // heads (norms of queries and keys): its gradient must be summed over tp.
   bool sum_grad_over_tp = false;
   // The pipeline ranks that hold a copy, ascending, when there are several (a tied embedding, DualPipe's two models):
   // their gradients are summed, and the first one speaks for all.
   std::vector<int> pipeline_ranks = {};
-};
-
-enum class InitKind { kNormal, kZeros, kOnes };
-struct Init {
-  InitKind kind = InitKind::kNormal;
-  double std = 0.02;
+  // Set while `data` has its sizes and no memory, because its values are made later, or only those of a shard.
+  std::optional<InitialValues> unmade = {};
 };
 
 class QuantizerBook;  // core/parallel/quantizer_book.h
@@ -52,11 +62,14 @@ class ParameterRegistry {
   ParameterRegistry(uint64_t seed, at::ScalarType dtype, at::Device device)
       : seed_(seed), dtype_(dtype), device_(device) {}
 
-  // Allocates the local part, fills it from the global stream, and registers it. Names are unique. Returns a reference
-  // that stays valid.
+  // Allocates the local part, fills it from the global stream, and registers it; after make_values_later() it does
+  // neither (Parameter::unmade). Names are unique. Returns a reference that stays valid.
   Parameter& create(std::string name, Partition partition, Init init, bool weight_decay);
   std::vector<Parameter*> parameters() const;  // in creation order, the same on all ranks of a stage
   Parameter* find(const std::string& name) const;
+  // For models that may be larger than a rank's memory (PyTorch FSDP's start from the meta device): whoever uses the
+  // parameters makes them first, whole (make_values()) or in shards. Parameters on the meta device have no values.
+  void make_values_later() { later_ = true; }
   at::ScalarType dtype() const { return dtype_; }
   at::Device device() const { return device_; }
   uint64_t seed() const { return seed_; }
@@ -68,6 +81,7 @@ class ParameterRegistry {
   uint64_t seed_;
   at::ScalarType dtype_;
   at::Device device_;
+  bool later_ = false;
   QuantizerBook* quantizers_ = nullptr;
   std::vector<std::unique_ptr<Parameter>> parameters_;
 };

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/nn/initial_values.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
 
@@ -33,8 +34,9 @@ BucketShard::BucketShard(BucketLayout layout, const std::vector<Parameter*>& par
   for (const ShardPiece& part : pieces_of(layout_, group_.size(), group_.rank())) {
     Piece& piece = *pieces_.emplace_back(std::make_unique<Piece>());
     piece.parameter = *parameters_[part.item];
-    piece.parameter.data = flat(piece.parameter).narrow(0, part.begin, part.elements());
+    if (!piece.parameter.unmade) piece.parameter.data = flat(piece.parameter).narrow(0, part.begin, part.elements());
     piece.offset = part.offset;
+    piece.elements = part.elements();
     piece.whole = parameters_[part.item];
     piece.begin = part.begin;
   }
@@ -55,14 +57,19 @@ std::pair<const Parameter*, int64_t> BucketShard::origin_of(const Parameter* pie
 
 void BucketShard::set_grads(const at::Tensor& shard) {
   const at::NoGradGuard no_grad;
-  for (const auto& piece : pieces_)
-    piece->parameter.data.mutable_grad() = shard.narrow(0, piece->offset, piece->parameter.data.numel());
+  for (const auto& piece : pieces_) piece->parameter.data.mutable_grad() = piece->in(shard);
 }
 
 at::Tensor BucketShard::updated() const {
   at::Tensor shard = at::zeros({elements()}, parameters_[layout_.places[0].item]->data.options().requires_grad(false));
-  for (const auto& piece : pieces_)
-    shard.narrow(0, piece->offset, piece->parameter.data.numel()).copy_(piece->parameter.data);
+  for (const auto& piece : pieces_) {
+    const at::Tensor own = piece->in(shard);
+    if (piece->whole->unmade) {
+      fill_initial(*piece->whole, piece->begin, own);
+    } else {
+      own.copy_(piece->parameter.data);
+    }
+  }
   return shard;
 }
 
@@ -88,8 +95,11 @@ void BucketShard::keep_shard() {
     const MemoryScope memory(MemoryCategory::kParameters);
     shard_ = updated();
   }
-  for (const auto& piece : pieces_)
-    piece->parameter.data = shard_.narrow(0, piece->offset, piece->parameter.data.numel());
+  for (const auto& piece : pieces_) {
+    piece->parameter.data = piece->in(shard_);
+    piece->parameter.unmade.reset();
+  }
+  for (const BucketPlace& place : layout_.places) parameters_[place.item]->unmade.reset();
   free_whole();
 }
 

@@ -3,7 +3,8 @@
 // one's (stages 1 and 2) or of this rank's shard (stage 3), so that any optimizer that works element by element updates
 // it in place and keeps states for it alone; its partition is the whole parameter's. Cost of a gather: one all_gather
 // of the bucket. Memory: nothing of its own and the gathered bucket while gather() runs; in stage 3 the shard, and the
-// whole from finish_gather() to free_whole(). Thread rule: its rank's thread; every member of the group gathers.
+// whole from finish_gather() to free_whole(), never before: shards of new parameters are made by themselves. Thread
+// rule: its rank's thread; every member of the group gathers.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -37,7 +38,8 @@ class BucketShard {
   void gather();
 
   // Stage 3. From keep_shard() on the parameters' elements are away: a tensor keeps its sizes and has no memory
-  // (is_away()). REQUIRES: a parameter's data is all of its storage.
+  // (is_away()). Values that are not made yet (Parameter::unmade) are made here, those of the shard alone. REQUIRES: a
+  // parameter's data is all of its storage; unmade parameters are shared out before anything else is done with them.
   void keep_shard();
   // Gathers from now on carry quantized weights in few bits: `precision` of each of them. REQUIRES: keep_shard().
   using GatherPrecision = std::function<TensorPrecision(const Parameter&)>;
@@ -51,8 +53,11 @@ class BucketShard {
   struct Piece {
     Parameter parameter;
     int64_t offset = 0;  // in the shard
+    int64_t elements = 0;
     const Parameter* whole = nullptr;
     int64_t begin = 0;  // in the whole
+
+    at::Tensor in(const at::Tensor& shard) const { return shard.narrow(0, offset, elements); }
   };
 
   at::Tensor updated() const;

@@ -31,21 +31,23 @@ void grouped_softmax(LayerWalk& w) {
 
 void grouped_forward(LayerWalk& w) {
   const StepShape& s = w.shape();
-  w.column_forward(s.model.hidden_size, s.qkv_width(), s.model.add_bias);
+  w.column_forward(s.model.hidden_size, s.qkv_width(), s.model.has_qkv_bias());
+  if (s.model.qk_norm) w.kernel(2 * qkv_bytes(w));
   grouped_softmax(w);
-  w.row_forward(s.model.hidden_size / s.dims.tp, s.model.add_bias);
+  w.row_forward(s.query_width(), s.model.add_bias);
 }
 
 void grouped_backward(LayerWalk& w) {
   const StepShape& s = w.shape();
   softmax_again(w, grouped_softmax);
-  w.row_backward(s.model.hidden_size / s.dims.tp, s.model.add_bias);
+  w.row_backward(s.query_width(), s.model.add_bias);
   w.arrive(ModulePart::kAttentionOut);
   if (w.input_half()) {
     w.visitor().compute(kBackwardFlops * softmax_flops(w, 2 * s.model.head_dim()), 4 * qkv_bytes(w), 1);
     ring_attention_backward(s, w.visitor());
+    if (s.model.qk_norm) w.kernel(3 * qkv_bytes(w));
   }
-  w.column_backward(s.model.hidden_size, s.qkv_width(), s.model.add_bias);
+  w.column_backward(s.model.hidden_size, s.qkv_width(), s.model.has_qkv_bias());
   w.arrive(ModulePart::kAttentionIn);
 }
 

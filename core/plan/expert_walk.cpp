@@ -35,18 +35,36 @@ void etp_gather_grad(LayerWalk& w) {
   etp_call(w, Verb::kReduceScatter);
 }
 
+// One number a token: a product, its sigmoid, and the product with the outputs.
+void shared_gate_forward(LayerWalk& w) {
+  w.matmul(w.local_tokens(), hidden(w), 1);
+  w.kernel(2 * w.rows(w.local_tokens(), 1));
+  w.kernel(2 * w.stream_bytes() + w.rows(w.local_tokens(), 1));
+}
+
+void shared_gate_backward(LayerWalk& w) {
+  const double gates = w.rows(w.local_tokens(), 1);
+  w.kernel(2 * w.stream_bytes() + gates);     // the outputs' gradient
+  w.kernel(4 * w.stream_bytes() + gates, 2);  // the gate's, and its sum over the outputs
+  w.kernel(3 * gates);                        // the sigmoid's
+  w.matmul(w.local_tokens(), 1, hidden(w));
+  w.matmul(1, w.local_tokens(), hidden(w));
+}
+
 void shared_forward(LayerWalk& w) {
   const int64_t ffn = w.shape().shared_ffn_width(), up = w.shape().up_width(ffn);
   if (ffn == 0) return;
   w.column_forward(hidden(w), up, false);
   w.activation_forward(w.tokens(), up);
   w.row_forward(ffn, false);
+  if (w.shape().model.moe.shared_gate) shared_gate_forward(w);
   w.kernel(3 * w.stream_bytes());  // added to the routed experts' outputs
 }
 
 void shared_backward(LayerWalk& w) {
   const int64_t ffn = w.shape().shared_ffn_width(), up = w.shape().up_width(ffn);
   if (ffn == 0) return;
+  if (w.input_half() && w.shape().model.moe.shared_gate) shared_gate_backward(w);
   if (w.weight_half()) w.activation_forward(w.tokens(), up);  // computed again instead of kept
   w.row_backward(ffn, false);
   if (w.input_half()) w.activation_backward(w.tokens(), up);
@@ -99,6 +117,7 @@ void experts_backward(LayerWalk& w) {
   if (!w.input_half()) return;
   w.kernel(3 * w.stream_bytes());  // gradients of the dispatched tokens and of the router's are added
   if (w.shape().shared_ffn_width() > 0) w.kernel(3 * w.stream_bytes());
+  if (w.shape().model.moe.shared_gate) w.kernel(3 * w.stream_bytes());
 }
 
 }  // namespace ranklab

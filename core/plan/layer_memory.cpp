@@ -12,14 +12,18 @@ int64_t stream(const StepShape& s) { return s.local_tokens() * s.model.hidden_si
 // Between B and W: the inputs of the products, as far as they are not computed again from what another one keeps, and
 // the gradients of their outputs.
 LayerMemory grouped_attention(const StepShape& s) {
-  const int64_t out = s.tokens() * s.model.hidden_size / s.dims.tp, log_sum_exp = s.tokens() * s.heads();
+  const int64_t out = s.tokens() * s.query_width(), log_sum_exp = s.tokens() * s.heads();
   const int64_t qkv = s.tokens() * s.qkv_width(), again = out + log_sum_exp;
   const bool keeps = !s.recompute.selective();
-  return {.kept = qkv + (keeps ? again : 0),
+  // The norm of queries and keys keeps its input beside what attention keeps of its output.
+  const int64_t norm = s.model.qk_norm ? qkv + log_sum_exp + s.tokens() * s.kv_heads() : 0;
+  // Those of q, k and v, of which groups come once for each of their heads.
+  const int64_t softmax_gradients = s.heads() == s.kv_heads() ? qkv : 5 * out;
+  return {.kept = qkv + norm + (keeps ? again : 0),
           .deferred = stream(s) + out + qkv,
           .row_gradients = s.tokens() * s.model.hidden_size,
-          .temporary = keeps ? 0 : again + 3 * qkv + 2 * out,
-          .at_attention = 2 * qkv + 2 * stream(s)};
+          .temporary = keeps ? 0 : again + 2 * qkv + softmax_gradients + 2 * out,
+          .at_attention = norm + qkv + softmax_gradients + 2 * out};
 }
 
 // Keys and values are put together again in backward from what the projections gave.
@@ -107,6 +111,8 @@ LayerMemory layer_memory(const StepShape& s, int64_t layer) {
   if (s.model.is_moe_layer(layer)) rest += experts(s);
   const int64_t ffn = s.model.is_moe_layer(layer) ? s.shared_ffn_width() : s.ffn_width();
   if (ffn > 0) rest += mlp(s, ffn);
+  if (s.model.is_moe_layer(layer) && s.model.moe.shared_gate)
+    rest.kept += stream(s) + 2 * s.local_tokens();  // the outputs that the gate scales, and itself
   LayerMemory memory = s.model.mla.enabled() ? latent_attention(s) : grouped_attention(s);
   memory.temporary = std::max<int64_t>(memory.temporary - rest.kept, 0);  // backward has passed the rest by then
   memory += rest;

@@ -97,7 +97,8 @@ class ParameterList {
     list_.push_back({.name = row.tied ? "embedding.weight" : filled_in(row.parameter, layer, expert),
                      .part = row.part,
                      .elements = elements_on_rank(row),
-                     .sum_over_tp = row.split == ModuleSplit::kReplicated && s_.sharded_sequence(),
+                     .sum_over_tp = row.split == ModuleSplit::kReplicated &&
+                                    (s_.sharded_sequence() || (row.by_heads && s_.dims.tp > 1)),
                      .is_expert = row.is_expert(),
                      .is_embedding = row.tied || row.parameter == "embedding.weight",
                      .cols = cols,

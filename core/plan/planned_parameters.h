@@ -16,7 +16,7 @@ struct PlannedParameter {
   std::string name;
   ModulePart part = ModulePart::kEmbedding;
   int64_t elements = 0;                  // on this rank
-  bool sum_over_tp = false;              // replicated over tp, and its gradient saw only this rank's positions
+  bool sum_over_tp = false;              // replicated over tp, and its gradient saw only this rank's positions or heads
   bool is_expert = false;                // reduced over edp instead of dp
   bool is_embedding = false;             // the token embedding, which the last stage may have, too
   int local_stage = 0;                   // among the rank's own stages

@@ -23,6 +23,8 @@ namespace ranklab {
 class ModelProvider {
  public:
   virtual ~ModelProvider() = default;
+  // Parameters may come without values (Parameter::unmade), where a rank is to keep shards of them alone: whoever uses
+  // the model calls make_values() (core/nn/initial_values.h) first.
   virtual std::unique_ptr<CausalLm> build_model(RankContext& ctx, const RunPlan& plan) const = 0;
 };
 
@@ -83,6 +85,8 @@ class RankOptimizer {
 class OptimizerRuntime {
  public:
   virtual ~OptimizerRuntime() = default;
+  // Whether initialize() makes the values that it is given without, of shards or whole. Else they are made before it.
+  virtual bool makes_values() const { return false; }
   virtual std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const = 0;
 };
 

@@ -17,6 +17,9 @@ void add_model(std::vector<ConfigField>& rows) {
                         RANKLAB_FIELD(model.num_attention_heads)));
   rows.push_back(number(g, "model.num_query_groups", {"--num-query-groups"},
                         "key/value heads (0: as many as query heads; 1: MQA)", RANKLAB_FIELD(model.num_query_groups)));
+  rows.push_back(number(g, "model.kv_channels", {"--kv-channels"},
+                        "width of a head (0: --hidden-size / --num-attention-heads)",
+                        RANKLAB_FIELD(model.kv_channels)));
   rows.push_back(number(g, "model.vocab_size", {"--vocab-size"}, "tokens in the vocabulary (bytes: 256)",
                         RANKLAB_FIELD(model.vocab_size)));
   rows.push_back(
@@ -37,6 +40,10 @@ void add_model(std::vector<ConfigField>& rows) {
                         RANKLAB_FIELD(model.init_std)));
   rows.push_back(
       flag(g, "model.add_bias", {"--add-bias-linear"}, "biases in linear layers", RANKLAB_FIELD(model.add_bias)));
+  rows.push_back(flag(g, "model.add_qkv_bias", {"--add-qkv-bias"}, "biases of queries, keys and values alone (Qwen2)",
+                      RANKLAB_FIELD(model.add_qkv_bias)));
+  rows.push_back(flag(g, "model.qk_norm", {"--qk-layernorm"}, "RMSNorm of each head's query and key (Qwen3)",
+                      RANKLAB_FIELD(model.qk_norm)));
   rows.push_back(flag(g, "model.tie_embeddings", {"--tie-embeddings"}, "output head = token embedding",
                       RANKLAB_FIELD(model.tie_embeddings)));
 }
@@ -78,6 +85,8 @@ void add_experts(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "moe.shared_ffn_hidden_size", {"--moe-shared-expert-intermediate-size"},
                         "width of the shared experts together (0: none)",
                         RANKLAB_FIELD(model.moe.shared_ffn_hidden_size)));
+  rows.push_back(flag(g, "moe.shared_gate", {"--moe-shared-expert-gate"},
+                      "shared experts times the sigmoid of a gate (Qwen2-MoE)", RANKLAB_FIELD(model.moe.shared_gate)));
   rows.push_back(number(g, "moe.first_dense_layers", {"--first-k-dense-replace"}, "first layers that keep their MLP",
                         RANKLAB_FIELD(model.moe.first_dense_layers)));
   rows.push_back(choice(g, "moe.score", {"--moe-router-score-function"}, "from the router's logits",

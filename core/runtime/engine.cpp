@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/comm/event_now.h"
+#include "core/nn/initial_values.h"
 #include "core/optim/lr_schedule.h"
 #include "core/runtime/generate.h"
 #include "core/runtime/memory_counters.h"
@@ -109,6 +110,7 @@ class RuntimeEngine::RankLoop {
     const NoCostScope free;
     model_ = parts.model_provider->build_model(ctx_, plan_);
     data_ = parts.data_provider->build_data(ctx_, plan_);
+    if (!parts.optimizer_runtime->makes_values()) make_values(model_->registry());
     optimizer_ = parts.optimizer_runtime->initialize(*model_, ctx_, plan_);
     schedule_ = parts.schedule_selector->select(plan_);
     memory_ = std::make_unique<MemoryCounters>(ctx_, plan_.profile.memory_bytes);

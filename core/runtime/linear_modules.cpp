@@ -31,7 +31,7 @@ void check_count(const std::vector<ModuleRow>& rows) {
 std::vector<PolicyModule> modules_of(const ModuleRow& row) {
   std::vector<PolicyModule> modules;
   if (!has_weight(row)) return modules;
-  const bool linear = row.multiplies && row.part != ModulePart::kRouter;
+  const bool linear = row.multiplies && !row.is_gate;
   const std::string name = row.parameter.substr(0, row.parameter.size() - kSuffix);
   for (int64_t layer = row.first_layer; layer < row.first_layer + row.layers; ++layer) {
     const std::string one = with_number(name, layer);

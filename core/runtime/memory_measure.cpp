@@ -1,6 +1,7 @@
 #include "core/runtime/memory_measure.h"
 
-#include <algorithm>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -10,12 +11,27 @@
 namespace ranklab {
 namespace {
 
-// Forgets the peaks before the last step.
+// By global rank; ranks' threads add to it.
+struct Ranks {
+  std::mutex mutex;
+  std::map<int, MeasuredMemory> measured;
+};
+
+template <typename BytesOf>
+MeasuredMemory::Bytes by_category(const BytesOf& bytes_of) {
+  MeasuredMemory::Bytes out{};
+  for (size_t i = 0; i < out.size(); ++i) out[i] = bytes_of(static_cast<MemoryCategory>(i));
+  return out;
+}
+
+// Notes the peaks before the first step, and forgets them before the others.
 class FreshPeaks : public ScheduleStrategy {
  public:
-  explicit FreshPeaks(std::unique_ptr<ScheduleStrategy> inner) : inner_(std::move(inner)) {}
+  FreshPeaks(std::unique_ptr<ScheduleStrategy> inner, std::shared_ptr<Ranks> ranks)
+      : inner_(std::move(inner)), ranks_(std::move(ranks)) {}
   std::string name() const override { return inner_->name(); }
   StepOutput run_step(StepContext& context) override {
+    if (context.step == 0) note_start(context.ctx.global_rank());
     if (context.step > 0) thread_memory_book()->reset_peaks();
     return inner_->run_step(context);
   }
@@ -25,28 +41,39 @@ class FreshPeaks : public ScheduleStrategy {
   at::Tensor logits(StepContext& context, const Batch& batch) override { return inner_->logits(context, batch); }
 
  private:
+  void note_start(int global_rank) const {
+    const std::shared_ptr<MemoryBook> book = thread_memory_book();
+    const std::lock_guard lock(ranks_->mutex);
+    MeasuredMemory& rank = ranks_->measured[global_rank];
+    rank.at_start_peak = by_category([&](MemoryCategory category) { return book->bytes_at_peak(category); });
+    rank.start_highest = by_category([&](MemoryCategory category) { return book->peak_bytes(category); });
+  }
+
   std::unique_ptr<ScheduleStrategy> inner_;
+  std::shared_ptr<Ranks> ranks_;
 };
 
 class FreshPeaksSelector : public ScheduleSelector {
  public:
-  explicit FreshPeaksSelector(std::shared_ptr<ScheduleSelector> inner) : inner_(std::move(inner)) {}
+  FreshPeaksSelector(std::shared_ptr<ScheduleSelector> inner, std::shared_ptr<Ranks> ranks)
+      : inner_(std::move(inner)), ranks_(std::move(ranks)) {}
   std::unique_ptr<ScheduleStrategy> select(const RunPlan& plan) const override {
-    return std::make_unique<FreshPeaks>(inner_->select(plan));
+    return std::make_unique<FreshPeaks>(inner_->select(plan), ranks_);
   }
 
  private:
   std::shared_ptr<ScheduleSelector> inner_;
+  std::shared_ptr<Ranks> ranks_;
 };
 
-MeasuredMemory read(const MemoryBook& book, int global_rank) {
-  MeasuredMemory out{.global_rank = global_rank, .peak_bytes = book.peak_bytes()};
-  for (size_t i = 0; i < out.at_peak.size(); ++i) {
-    out.at_peak[i] = book.bytes_at_peak(static_cast<MemoryCategory>(i));
-    out.highest[i] = book.peak_bytes(static_cast<MemoryCategory>(i));
-    out.at_end[i] = book.bytes(static_cast<MemoryCategory>(i));
-  }
-  return out;
+void read(const MemoryBook& book, int global_rank, Ranks& ranks) {
+  const std::lock_guard lock(ranks.mutex);
+  MeasuredMemory& rank = ranks.measured[global_rank];
+  rank.global_rank = global_rank;
+  rank.peak_bytes = book.peak_bytes();
+  rank.at_peak = by_category([&](MemoryCategory category) { return book.bytes_at_peak(category); });
+  rank.highest = by_category([&](MemoryCategory category) { return book.peak_bytes(category); });
+  rank.at_end = by_category([&](MemoryCategory category) { return book.bytes(category); });
 }
 
 }  // namespace
@@ -57,17 +84,14 @@ std::vector<MeasuredMemory> measure_memory(RuntimeComponents parts, RunPlan plan
   plan.config.eval_interval = 0;
   plan.config.sample_tokens = 0;
   plan.config.trace = false;
-  parts.schedule_selector = std::make_shared<FreshPeaksSelector>(parts.schedule_selector);
+  const auto ranks = std::make_shared<Ranks>();
+  parts.schedule_selector = std::make_shared<FreshPeaksSelector>(parts.schedule_selector, ranks);
   RuntimeEngine engine(std::move(parts), std::move(plan));
-  std::vector<MeasuredMemory> ranks;
-  std::mutex mutex;
-  engine.set_finale([&](StepContext& context) {
-    const std::lock_guard lock(mutex);
-    ranks.push_back(read(*thread_memory_book(), context.ctx.global_rank()));
-  });
+  engine.set_finale([&](StepContext& context) { read(*thread_memory_book(), context.ctx.global_rank(), *ranks); });
   engine.fit(kSteps);
-  std::sort(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.global_rank < b.global_rank; });
-  return ranks;
+  std::vector<MeasuredMemory> result;
+  for (const auto& [global_rank, measured] : ranks->measured) result.push_back(measured);
+  return result;
 }
 
 }  // namespace ranklab

@@ -1,6 +1,6 @@
-// What the ranks of a run hold at their fullest moment, measured: one training step to make what stays, and another one
-// in which every rank's highest total is noted with its categories. Cost: two training steps. Thread rule: the thread
-// that would call RuntimeEngine::fit().
+// What the ranks of a run hold at their fullest moment, measured: before their first step, while they make what they
+// train, then after one step to make what stays, in another one. Each is every rank's highest total with its
+// categories. Cost: two training steps. Thread rule: the thread that would call RuntimeEngine::fit().
 #pragma once
 #include <array>
 #include <cstdint>
@@ -12,9 +12,11 @@
 namespace ranklab {
 
 struct MeasuredMemory {
+  using Bytes = std::array<int64_t, static_cast<size_t>(MemoryCategory::kCount)>;
   int global_rank = 0;
-  std::array<int64_t, static_cast<size_t>(MemoryCategory::kCount)> at_peak{}, highest{}, at_end{};  // after the step
+  Bytes at_peak{}, highest{}, at_end{};  // of the step, and after it
   int64_t peak_bytes = 0;
+  Bytes at_start_peak{}, start_highest{};  // before the first step
 };
 // By rank. REQUIRES: ranks that are threads, tensors on the CPU. Trains `parts`' model, whose weights are lost.
 std::vector<MeasuredMemory> measure_memory(RuntimeComponents parts, RunPlan plan);

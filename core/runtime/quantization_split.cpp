@@ -47,6 +47,7 @@ std::string size_flag(const ModuleRow& row, const ModelConfig& c) {
   switch (row.part) {
     case ModulePart::kAttentionIn:
     case ModulePart::kAttentionOut:
+      if (c.kv_channels > 0) return "--kv-channels";
       return c.mla.enabled() ? "--num-attention-heads" : "--hidden-size";
     case ModulePart::kSharedExperts:
       return "--moe-shared-expert-intermediate-size";

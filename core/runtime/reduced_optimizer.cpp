@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/comm/event_now.h"
+#include "core/nn/initial_values.h"
 #include "core/nn/scalar_type.h"
 #include "core/optim/grad_clip.h"
 #include "core/parallel/grad_reducer.h"
@@ -25,13 +26,12 @@ class ReducedOptimizer : public RankOptimizer {
       : ctx_(ctx),
         stage_(plan.zero_stage),
         types_(state_types(plan)),
-        parameters_(model.registry().parameters()),
+        parameters_(taken_from(model, plan)),
         clip_grad_(plan.config.clip_grad),
         dense_(sharing(Axis::kDp, Axis::kDpShard, Axis::kDpReplica)),
         experts_(sharing(Axis::kEdp, Axis::kEdpShard, Axis::kEdpReplica)),
         reducer_(of_kind(parameters_, false), ctx.comm(dense_.axis),
-                 plan.sequence_parallel && ctx.size(Axis::kTp) > 1 ? &ctx.comm(Axis::kTp) : nullptr,
-                 reducer_options(plan, dense_)),
+                 ctx.size(Axis::kTp) > 1 ? &ctx.comm(Axis::kTp) : nullptr, reducer_options(plan, dense_)),
         expert_reducer_(of_kind(parameters_, true), ctx.comm(experts_.axis), nullptr, reducer_options(plan, experts_)),
         units_(share_out(model, plan)),
         owned_(owned()),
@@ -122,6 +122,12 @@ class ReducedOptimizer : public RankOptimizer {
     optimizer_->step(lr);
   }
 
+  // What is not shared out needs its values at once.
+  static std::vector<Parameter*> taken_from(CausalLm& model, const RunPlan& plan) {
+    if (plan.zero_stage < 3) make_values(model.registry());
+    return model.registry().parameters();
+  }
+
   static std::vector<Parameter*> of_kind(std::vector<Parameter*> parameters, bool expert) {
     std::erase_if(parameters, [&](const Parameter* parameter) { return parameter->is_expert != expert; });
     return parameters;
@@ -178,12 +184,14 @@ class ReducedOptimizer : public RankOptimizer {
     }
   }
   std::unique_ptr<ShardedUnits> share_out(CausalLm& model, const RunPlan& plan) {
-    if (plan.zero_stage < 3 || (!reducer_.shards() && !expert_reducer_.shards())) return nullptr;
-    auto units =
-        std::make_unique<ShardedUnits>([this](ZeroState state, const std::string& unit) { note(state, unit); });
-    model.set_parameter_gate(units.get());
-    reducer_.share_out_parameters(*units);
-    expert_reducer_.share_out_parameters(*units);
+    std::unique_ptr<ShardedUnits> units;
+    if (plan.zero_stage == 3 && (reducer_.shards() || expert_reducer_.shards())) {
+      units = std::make_unique<ShardedUnits>([this](ZeroState state, const std::string& unit) { note(state, unit); });
+      model.set_parameter_gate(units.get());
+      reducer_.share_out_parameters(*units);
+      expert_reducer_.share_out_parameters(*units);
+    }
+    make_values(model.registry());  // of those that no ranks share out
     return units;
   }
   OwnedPieces pieces() const {
@@ -224,6 +232,7 @@ class ReducedOptimizer : public RankOptimizer {
 class ReducedOptimizerRuntime : public OptimizerRuntime {
  public:
   explicit ReducedOptimizerRuntime(MakeOptimizer make) : make_(std::move(make)) {}
+  bool makes_values() const override { return true; }
   std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
     return std::make_unique<ReducedOptimizer>(model, ctx, plan, make_);
   }

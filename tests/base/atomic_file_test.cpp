@@ -54,6 +54,16 @@ TEST_F(AtomicFiles, AppearAtCommit) {
   EXPECT_EQ(files(), 1u);
 }
 
+TEST_F(AtomicFiles, WhatIsKnownLastIsWrittenOverItsPlace) {
+  AtomicFile file(path_, kWords, {.durable = true});
+  file.seek(4);
+  file.write("body");
+  file.seek(0);
+  file.write("head");
+  file.commit();
+  EXPECT_EQ(content(), "headbody");
+}
+
 TEST_F(AtomicFiles, TwoWritersOfOnePathDoNotMix) {
   AtomicFile first(path_, kWords), second(path_, kWords);
   first.write("first ");
@@ -131,7 +141,7 @@ TEST_F(AtomicFiles, ErrorsNamePathCallAndReason) {
                                                     "/absent/notes': create: No such file or directory; do: give "
                                                     "another path");
   fs::create_directories(folder_ + "/taken/inside");
-  EXPECT_THAT(message(folder_ + "/taken"), HasSubstr("rename: Is a directory"));
+  EXPECT_THAT(message(folder_ + "/taken"), HasSubstr("create: Is a directory"));
   EXPECT_EQ(files(), 2u);
 }
 

@@ -30,6 +30,7 @@ class FaultyCalls : public FileCalls {
     if (made_ == fail_at_) FileCalls::write(fd, bytes, size / 2);
     return fails("write") ? -1 : FileCalls::write(fd, bytes, size);
   }
+  off_t seek(int fd, off_t offset) override { return fails("seek") ? -1 : FileCalls::seek(fd, offset); }
   int sync(int fd) override { return fails("sync") ? -1 : FileCalls::sync(fd); }
   int close(int fd) override {
     const int closed = FileCalls::close(fd);  // also when it reports an error
@@ -87,6 +88,7 @@ class CrashDisk : public FileCalls {
 
   int open(const char* path, int flags, int mode) override;
   ssize_t write(int fd, const void* bytes, size_t size) override;
+  off_t seek(int fd, off_t offset) override;
   int sync(int fd) override;
   int close(int fd) override;
   int rename(const char* from, const char* to) override;
@@ -107,11 +109,12 @@ class CrashDisk : public FileCalls {
 struct CrashFile {
   std::string written;
   std::string synced;
+  size_t at = 0;  // where the next write begins
 };
 
 inline CrashDisk::CrashDisk(const std::string& path, const std::string& content, int cut_before)
     : cut_before_(cut_before) {
-  names_[path] = std::make_shared<CrashFile>(CrashFile{content, content});
+  names_[path] = std::make_shared<CrashFile>(CrashFile{content, content, 0});
   since_sync_ = {names_};
 }
 
@@ -151,8 +154,17 @@ inline int CrashDisk::open(const char* path, int flags, int) {
 
 inline ssize_t CrashDisk::write(int fd, const void* bytes, size_t size) {
   count();
-  open_[static_cast<size_t>(fd)]->written.append(static_cast<const char*>(bytes), size);
+  CrashFile& file = *open_[static_cast<size_t>(fd)];
+  file.written.resize(std::max(file.written.size(), file.at + size));
+  file.written.replace(file.at, size, static_cast<const char*>(bytes), size);
+  file.at += size;
   return static_cast<ssize_t>(size);
+}
+
+inline off_t CrashDisk::seek(int fd, off_t offset) {
+  count();
+  open_[static_cast<size_t>(fd)]->at = static_cast<size_t>(offset);
+  return offset;
 }
 
 inline int CrashDisk::sync(int fd) {

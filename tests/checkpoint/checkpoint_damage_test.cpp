@@ -206,8 +206,8 @@ TEST_P(FailingCalls, LoseNothingAndLeaveNothing) {
       }
     }
   }
-  EXPECT_EQ(failed, (std::set<std::string>{"", "open", "write", "sync", "close", "rename", "unlink", "make_folder",
-                                           "remove_folder", "exchange"}));
+  EXPECT_EQ(failed, (std::set<std::string>{"", "open", "seek", "write", "sync", "close", "rename", "unlink",
+                                           "make_folder", "remove_folder", "exchange"}));
 }
 INSTANTIATE_TEST_SUITE_P(Reasons, FailingCalls, ::testing::Values(ENOSPC, EIO));
 

@@ -33,6 +33,12 @@ TEST(HfConfig, ReadsWhatItWrites) {
     EXPECT_EQ(read.model.moe.group_topk, config.moe.group_topk);
     EXPECT_EQ(read.model.num_query_groups, config.num_query_groups);
     EXPECT_EQ(read.model.dropout, config.dropout);
+    EXPECT_EQ(read.model.kv_channels, config.kv_channels);
+    EXPECT_EQ(read.model.add_qkv_bias, config.add_qkv_bias);
+    EXPECT_EQ(read.model.qk_norm, config.qk_norm);
+    EXPECT_EQ(read.model.moe.shared_gate, config.moe.shared_gate);
+    EXPECT_EQ(read.model.moe.first_dense_layers, config.moe.first_dense_layers);
+    EXPECT_EQ(read.model.moe.normalize_topk, config.moe.normalize_topk);
   }
 }
 
@@ -59,6 +65,60 @@ TEST(HfConfig, DeepSeekV3IsThePublishedOne) {
   const Json scaling = Json::parse(R"({"beta_fast": 32, "beta_slow": 1, "factor": 40, "mscale": 1.0,
     "mscale_all_dim": 1.0, "original_max_position_embeddings": 4096, "type": "yarn"})");
   for (const auto& [key, value] : scaling.items()) EXPECT_EQ(ours["rope_scaling"].value(key, Json()), value) << key;
+}
+
+// The keys of huggingface.co/Qwen/Qwen3-30B-A3B/raw/main/config.json.
+TEST(HfConfig, ReadsThePublishedQwen3Moe) {
+  const HfConfig read = read_hf_config(R"({"architectures": ["Qwen3MoeForCausalLM"], "attention_bias": false,
+    "attention_dropout": 0.0, "bos_token_id": 151643, "decoder_sparse_step": 1, "eos_token_id": 151645,
+    "head_dim": 128, "hidden_act": "silu", "hidden_size": 2048, "initializer_range": 0.02, "intermediate_size": 6144,
+    "max_position_embeddings": 40960, "max_window_layers": 48, "mlp_only_layers": [], "model_type": "qwen3_moe",
+    "moe_intermediate_size": 768, "norm_topk_prob": true, "num_attention_heads": 32, "num_experts": 128,
+    "num_experts_per_tok": 8, "num_hidden_layers": 48, "num_key_value_heads": 4, "output_router_logits": false,
+    "rms_norm_eps": 1e-06, "rope_scaling": null, "rope_theta": 1000000.0, "router_aux_loss_coef": 0.001,
+    "sliding_window": null, "tie_word_embeddings": false, "torch_dtype": "bfloat16",
+    "transformers_version": "4.51.0", "use_cache": true, "use_sliding_window": false, "vocab_size": 151936})",
+                                       "config.json");
+  EXPECT_THAT(read.unknown_keys, IsEmpty());
+  EXPECT_EQ(read.model.kv_channels, 128);
+  EXPECT_EQ(read.model.moe.num_experts, 128);
+  EXPECT_EQ(count_model(read.model, 8).total, 30532122624);  // "30.5B in total and 3.3B activated"
+  EXPECT_EQ(count_model(read.model, 8).active, 3353032704);
+}
+
+// The keys of huggingface.co/Qwen/Qwen1.5-MoE-A2.7B/raw/main/config.json, with the experts of transformers 5.
+TEST(HfConfig, ReadsThePublishedQwen2Moe) {
+  const HfConfig read = read_hf_config(R"({"architectures": ["Qwen2MoeForCausalLM"], "attention_dropout": 0.0,
+    "bos_token_id": 151643, "eos_token_id": 151643, "hidden_act": "silu", "hidden_size": 2048,
+    "initializer_range": 0.02, "intermediate_size": 5632, "max_position_embeddings": 8192, "max_window_layers": 21,
+    "model_type": "qwen2_moe", "num_attention_heads": 16, "num_hidden_layers": 24, "num_key_value_heads": 16,
+    "rms_norm_eps": 1e-06, "rope_theta": 1000000.0, "sliding_window": 32768, "tie_word_embeddings": false,
+    "torch_dtype": "bfloat16", "use_cache": true, "use_sliding_window": false, "vocab_size": 151936,
+    "decoder_sparse_step": 1, "moe_intermediate_size": 1408, "shared_expert_intermediate_size": 5632,
+    "num_experts_per_tok": 4, "num_local_experts": 60, "norm_topk_prob": false, "output_router_logits": false,
+    "router_aux_loss_coef": 0.001, "layer_types": ["full_attention", "full_attention"]})",
+                                       "config.json");
+  EXPECT_THAT(read.unknown_keys, IsEmpty());
+  EXPECT_TRUE(read.model.add_qkv_bias);
+  EXPECT_EQ(count_model(read.model, 8).total, 14315784192);  // "14.3B parameters in total and 2.7B activated"
+  EXPECT_EQ(read.model.moe.num_experts, 60);
+  EXPECT_FALSE(read.model.moe.normalize_topk);
+}
+
+TEST(HfConfig, WhatAFileWithoutTheKeyMeans) {
+  const auto without = [](const ModelConfig& config, const std::string& key) {
+    Json file = Json::parse(text_of(config));
+    file.erase(key);
+    return read_hf_config(file.dump(), "config.json").model;
+  };
+  EXPECT_EQ(without(tiny_qwen3(), "head_dim").kv_channels, 128);  // the class says so
+  EXPECT_EQ(without(tiny_qwen3_moe(), "head_dim").kv_channels, 0);
+  EXPECT_EQ(without(tiny_llama(), "head_dim").kv_channels, 0);
+  EXPECT_EQ(without(tiny_mixtral(), "rope_theta").rope_theta, 1e6);
+  EXPECT_EQ(without(tiny_qwen3_moe(), "rope_theta").rope_theta, 1e4);
+  EXPECT_FALSE(without(tiny_qwen3_moe(), "norm_topk_prob").moe.normalize_topk);
+  EXPECT_EQ(without(tiny_qwen3_moe(), "mlp_only_layers").moe.first_dense_layers, 0);
+  EXPECT_TRUE(without(tiny_qwen2_moe(), "qkv_bias").add_qkv_bias);
 }
 
 // transformers 5 has rope_theta and the scaling in one object.
@@ -98,10 +158,24 @@ std::string refused(const ModelConfig& config, const std::string& key, const Jso
   return message_of([&] { read_hf_config(file.dump(), "folder/config.json"); });
 }
 
+struct Refused {
+  ModelConfig config;
+  std::string key;
+  Json value;
+  std::string words;
+};
+void expect_refused(const std::vector<Refused>& cases) {
+  for (const auto& [config, key, value, words] : cases)
+    EXPECT_THAT(refused(config, key, value), AllOf(HasSubstr("folder/config.json"), HasSubstr(words))) << key;
+}
+
 TEST(HfConfig, WhatRanklabHasNotIsRefusedByItsName) {
   const Json gone(Json::value_t::discarded);
   const ModelConfig llama = tiny_llama(), deepseek = tiny_deepseek(), mixtral = tiny_mixtral(), gpt2 = tiny_gpt2();
-  const std::vector<std::tuple<ModelConfig, std::string, Json, std::string>> cases = {
+  ModelConfig latent = tiny_latent();
+  latent.hidden_size = 8;
+  latent.mtp_num_layers = 0;
+  expect_refused({
       {llama, "hidden_act", "gelu", "'hidden_act'"},
       {llama, "hidden_size", "8", "'hidden_size'"},
       {llama, "hidden_size", gone, "'hidden_size'"},
@@ -109,14 +183,17 @@ TEST(HfConfig, WhatRanklabHasNotIsRefusedByItsName) {
       {llama, "hidden_size", 18446744073709551615ULL, "whole number"},
       {llama, "num_hidden_layers", -1, "--num-layers"},
       {llama, "num_key_value_heads", 3, "--num-query-groups"},
-      {llama, "head_dim", 4, "'head_dim'"},
+      {llama, "head_dim", 0, "'head_dim'"},
+      {llama, "head_dim", -4, "'head_dim'"},
+      {llama, "head_dim", 3, "--kv-channels"},
       {llama, "mlp_bias", true, "'mlp_bias'"},
       {llama, "tie_word_embeddings", 1, "true or false"},
       {llama, "rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}, "llama3"},
       {llama, "rope_scaling", {{"type", "yarn"}, {"factor", 8.0}}, "yarn"},
       {llama, "rope_scaling", 3, "'rope_scaling'"},
       {llama, "partial_rotary_factor", 0.5, "'partial_rotary_factor'"},
-      {llama, "quantization_config", {{"quant_method", "fp8"}}, "'quantization_config'"},
+      {llama, "quantization_config", {{"quant_method", "gptq"}}, "'quantization_config.quant_method'"},
+      {llama, "quantization_config", "fp8", "'quantization_config'"},
       {llama, "architectures", {"MambaForCausalLM"}, "MambaForCausalLM"},
       {llama, "architectures", Json::array(), "'architectures'"},
       {mixtral, "sliding_window", 4096, "'sliding_window'"},
@@ -124,15 +201,41 @@ TEST(HfConfig, WhatRanklabHasNotIsRefusedByItsName) {
       {mixtral, "num_local_experts", 0, "'num_local_experts'"},
       {deepseek, "n_routed_experts", 0, "'n_routed_experts'"},
       {deepseek, "scoring_func", "softmax", "'scoring_func'"},
+      {latent, "kv_lora_rank", 0, "not those of DeepseekV3ForCausalLM"},
       {deepseek, "attention_bias", true, "'attention_bias'"},
       {deepseek, "rms_norm_eps", 1e-5, "--norm-epsilon"},
       {deepseek, "n_shared_experts", nullptr, "--moe-shared-expert-intermediate-size"},
       {deepseek, "n_routed_experts", 5, "--moe-router-num-groups"},
       {gpt2, "activation_function", "relu", "'activation_function'"},
       {gpt2, "scale_attn_by_inverse_layer_idx", true, "'scale_attn_by_inverse_layer_idx'"},
-  };
-  for (const auto& [config, key, value, words] : cases)
-    EXPECT_THAT(refused(config, key, value), AllOf(HasSubstr("folder/config.json"), HasSubstr(words))) << key;
+  });
+}
+
+TEST(HfConfig, WhatRanklabHasNotOfQwenIsRefusedByItsName) {
+  const Json gone(Json::value_t::discarded);
+  const ModelConfig qwen2 = tiny_qwen2(), qwen3 = tiny_qwen3(), qwen2_moe = tiny_qwen2_moe(),
+                    qwen3_moe = tiny_qwen3_moe();
+  expect_refused({
+      {qwen2, "use_sliding_window", true, "'use_sliding_window'"},
+      {qwen2, "layer_types", {"full_attention", "sliding_attention"}, "'layer_types'"},
+      {qwen2, "layer_types", "full_attention", "'layer_types'"},
+      {qwen2, "rope_scaling", {{"type", "yarn"}, {"factor", 4.0}}, "yarn"},
+      {qwen2, "use_mrope", true, "'use_mrope'"},
+      {qwen3, "attention_bias", true, "'attention_bias'"},
+      {qwen3, "head_dim", 5, "--kv-channels"},
+      {qwen2_moe, "decoder_sparse_step", 2, "'decoder_sparse_step'"},
+      {qwen2_moe, "num_experts", 0, "'num_experts'"},
+      {qwen2_moe, "num_experts", gone, "'num_experts'"},
+      {qwen2_moe, "num_experts_per_tok", 4, "--moe-router-topk"},
+      {qwen2_moe, "shared_expert_intermediate_size", 0, "'shared_expert_intermediate_size'"},
+      {qwen2_moe, "shared_expert_intermediate_size", gone, "'shared_expert_intermediate_size'"},
+      {qwen3_moe, "mlp_only_layers", {1}, "'mlp_only_layers'"},
+      {qwen3_moe, "mlp_only_layers", {0, 0}, "'mlp_only_layers'"},
+      {qwen3_moe, "mlp_only_layers", {0, 1, 2}, "--first-k-dense-replace"},
+      {qwen3_moe, "mlp_only_layers", 0, "'mlp_only_layers'"},
+      {qwen3_moe, "moe_intermediate_size", 0, "'moe_intermediate_size'"},
+      {qwen3_moe, "num_experts_per_tok", 1, "'norm_topk_prob'"},
+  });
 }
 
 TEST(HfConfig, OfYarnEveryMemberIsKnownOrRefused) {
@@ -170,10 +273,23 @@ std::string family_refusal(ModelConfig config, const std::function<void(ModelCon
   return message_of([&] { hf_family(config); });
 }
 
+TEST(HfFamily, IsChosenByWhatTheModelComputes) {
+  std::vector<std::string> chosen;
+  for (const ModelConfig& config : tiny_models()) chosen.push_back(hf_family(config).architecture);
+  EXPECT_THAT(chosen, ElementsAre("LlamaForCausalLM", "GPT2LMHeadModel", "MixtralForCausalLM", "DeepseekV3ForCausalLM",
+                                  "DeepseekV3ForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM",
+                                  "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM"));
+  ModelConfig biased = tiny_qwen2();
+  biased.add_bias = true;  // among them those of queries, keys and values
+  EXPECT_EQ(hf_family(biased).architecture, "LlamaForCausalLM");
+  ModelConfig gated = tiny_qwen2_moe();
+  gated.add_qkv_bias = false;
+  EXPECT_EQ(hf_family(gated).architecture, "Qwen2MoeForCausalLM");
+}
+
+auto says(const char* architecture, const char* setting) { return AllOf(HasSubstr(architecture), HasSubstr(setting)); }
+
 TEST(HfFamily, SettingsThatNoFamilyHasAreNamed) {
-  const auto says = [](const char* architecture, const char* setting) {
-    return AllOf(HasSubstr(architecture), HasSubstr(setting));
-  };
   EXPECT_THAT(family_refusal(tiny_llama(), [](ModelConfig& c) { c.position = PositionKind::kLearned; }),
               says("LlamaForCausalLM", "--position-embedding-type"));
   EXPECT_THAT(family_refusal(tiny_llama(), [](ModelConfig& c) { c.activation = ActivationKind::kGelu; }),
@@ -192,12 +308,37 @@ TEST(HfFamily, SettingsThatNoFamilyHasAreNamed) {
               says("MixtralForCausalLM", "--moe-expert-capacity-factor"));
   EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.first_dense_layers = 1; }),
               says("MixtralForCausalLM", "--first-k-dense-replace"));
+  EXPECT_THAT(family_refusal(tiny_gpt2(), [](ModelConfig& c) { c.kv_channels = 6; }),
+              says("GPT2LMHeadModel", "--kv-channels"));
+  EXPECT_THAT(family_refusal(tiny_gpt2(), [](ModelConfig& c) { c.qk_norm = true; }),
+              says("GPT2LMHeadModel", "--qk-layernorm"));
+  EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.shared_ffn_hidden_size = 4; }),
+              says("MixtralForCausalLM", "--moe-shared-expert-intermediate-size"));
+  EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.qk_norm = true; }),
+              says("DeepseekV3ForCausalLM", "--qk-layernorm"));
   EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.moe.score = RouterScore::kSoftmax; }),
               says("DeepseekV3ForCausalLM", "--moe-router-score-function"));
   EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.norm_epsilon = 1e-5; }),
               says("DeepseekV3ForCausalLM", "--norm-epsilon"));
   EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.yarn.scaling_factor = 1.7; }),
               says("DeepseekV3ForCausalLM", "--rotary-scaling-factor"));
+}
+
+TEST(HfFamily, SettingsThatNoQwenHasAreNamed) {
+  EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.add_qkv_bias = true; }),
+              says("Qwen2MoeForCausalLM", "--moe-shared-expert-intermediate-size"));
+  EXPECT_THAT(family_refusal(tiny_qwen2_moe(), [](ModelConfig& c) { c.moe.shared_gate = false; }),
+              says("Qwen2MoeForCausalLM", "--moe-shared-expert-gate"));
+  EXPECT_THAT(family_refusal(tiny_qwen2_moe(), [](ModelConfig& c) { c.moe.num_groups = 3; }),
+              says("Qwen2MoeForCausalLM", "--moe-router-group-topk"));
+  EXPECT_THAT(family_refusal(tiny_qwen3(), [](ModelConfig& c) { c.add_bias = true; }),
+              says("Qwen3ForCausalLM", "--add-bias-linear"));
+  EXPECT_THAT(family_refusal(tiny_qwen3(), [](ModelConfig& c) { c.add_qkv_bias = true; }),
+              says("Qwen3ForCausalLM", "--add-qkv-bias"));
+  EXPECT_THAT(family_refusal(tiny_qwen3_moe(), [](ModelConfig& c) { c.moe.shared_gate = true; }),
+              says("Qwen3MoeForCausalLM", "--moe-shared-expert-gate"));
+  EXPECT_THAT(family_refusal(tiny_qwen3_moe(), [](ModelConfig& c) { c.moe.scaling_factor = 2; }),
+              says("Qwen3MoeForCausalLM", "--moe-router-topk-scaling-factor"));
 }
 
 }  // namespace

@@ -98,6 +98,52 @@ TEST(HfMapping, ExpertsOfMixtralKeepTheirNumbers) {
   EXPECT_EQ(e.their("model.layers.0.block_sparse_moe.gate.weight"), e.our("layers.0.mlp.router.weight"));
 }
 
+// 4 query heads and 2 key heads of 6 rows each, over a hidden size of 8.
+TEST(HfMapping, HeadsAndTheirNormsOfQwen3) {
+  const Exported e(tiny_qwen3(), "qwen3");
+  const std::string layer = "model.layers.1.self_attn.";
+  const auto qkv = e.our("layers.1.attention.qkv.weight");
+  EXPECT_EQ(e.their(layer + "q_proj.weight"), rows(qkv, 8, 0, 24));
+  EXPECT_EQ(e.their(layer + "k_proj.weight"), rows(qkv, 8, 24, 36));
+  EXPECT_EQ(e.their(layer + "v_proj.weight"), rows(qkv, 8, 36, 48));
+  EXPECT_THAT(e.shape(layer + "o_proj.weight"), ElementsAre(8, 24));
+  EXPECT_THAT(e.shape(layer + "k_norm.weight"), ElementsAre(6));
+  EXPECT_EQ(e.their(layer + "q_norm.weight"), e.our("layers.1.attention.q_norm.weight"));
+  EXPECT_EQ(e.their(layer + "k_norm.weight"), e.our("layers.1.attention.k_norm.weight"));
+  EXPECT_EQ(e.names().size(), 3u + 2 * 11);
+}
+
+TEST(HfMapping, BiasesOfQwen2AreThoseOfQueriesKeysAndValues) {
+  const Exported e(tiny_qwen2(), "qwen2");
+  const auto ours = e.our("layers.1.attention.qkv.bias");
+  EXPECT_EQ(e.their("model.layers.1.self_attn.q_proj.bias"), rows(ours, 1, 0, 8));
+  EXPECT_EQ(e.their("model.layers.1.self_attn.k_proj.bias"), rows(ours, 1, 8, 12));
+  EXPECT_EQ(e.their("model.layers.1.self_attn.v_proj.bias"), rows(ours, 1, 12, 16));
+  EXPECT_THAT(e.names(), Not(Contains("model.layers.1.self_attn.o_proj.bias")));
+  EXPECT_EQ(e.names().size(), 2u + 2 * 12);  // tied
+}
+
+TEST(HfMapping, ExpertsOfQwenAndTheGateOfTheSharedOne) {
+  const Exported e(tiny_qwen2_moe(), "qwen2_moe");
+  const std::string ours = "layers.1.mlp.", theirs = "model.layers.1.mlp.";
+  EXPECT_EQ(e.their(theirs + "experts.2.up_proj.weight"), rows(e.our(ours + "experts.2.gate_up.weight"), 8, 5, 10));
+  EXPECT_EQ(e.their(theirs + "experts.0.down_proj.weight"), e.our(ours + "experts.0.down.weight"));
+  EXPECT_EQ(e.their(theirs + "gate.weight"), e.our(ours + "router.weight"));
+  EXPECT_EQ(e.their(theirs + "shared_expert.gate_proj.weight"), rows(e.our(ours + "shared.gate_up.weight"), 8, 0, 7));
+  EXPECT_EQ(e.their(theirs + "shared_expert.up_proj.weight"), rows(e.our(ours + "shared.gate_up.weight"), 8, 7, 14));
+  EXPECT_EQ(e.their(theirs + "shared_expert.down_proj.weight"), e.our(ours + "shared.down.weight"));
+  EXPECT_EQ(e.their(theirs + "shared_expert_gate.weight"), e.our(ours + "shared_gate.weight"));
+  EXPECT_THAT(e.shape(theirs + "shared_expert_gate.weight"), ElementsAre(1, 8));
+}
+
+TEST(HfMapping, DenseFirstLayersOfQwen3MoeAreLlamas) {
+  const Exported e(tiny_qwen3_moe(), "qwen3_moe");
+  EXPECT_EQ(e.their("model.layers.0.mlp.up_proj.weight"), rows(e.our("layers.0.mlp.gate_up.weight"), 8, 3, 6));
+  EXPECT_EQ(e.their("model.layers.1.mlp.experts.1.gate_proj.weight"),
+            rows(e.our("layers.1.mlp.experts.1.gate_up.weight"), 8, 0, 5));
+  EXPECT_THAT(e.names(), Not(Contains("model.layers.0.mlp.gate.weight")));
+}
+
 // Their row 2i of what turns is our row i, their row 2i + 1 our row i + rope / 2; nope = 3, rope = 6.
 TEST(HfMapping, RowsThatTurnAreNeighboursInDeepSeek) {
   const Exported e(tiny_deepseek(), "deepseek");

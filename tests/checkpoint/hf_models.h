@@ -129,8 +129,40 @@ inline ModelConfig tiny_latent() {  // no experts, queries not compressed
   c.yarn = {};
   return c;
 }
+inline ModelConfig tiny_qwen2() {
+  ModelConfig c = tiny_llama();
+  c.add_qkv_bias = c.tie_embeddings = true;
+  return c;
+}
+inline ModelConfig tiny_qwen3() {  // heads wider than a share of the hidden size
+  ModelConfig c = tiny_llama();
+  c.kv_channels = 6;
+  c.qk_norm = true;
+  return c;
+}
+inline ModelConfig tiny_qwen2_moe() {
+  ModelConfig c = tiny_qwen2();
+  c.moe = {.num_experts = 3,
+           .topk = 2,
+           .ffn_hidden_size = 5,
+           .shared_ffn_hidden_size = 7,
+           .shared_gate = true,
+           .normalize_topk = false};
+  return c;
+}
+inline ModelConfig tiny_qwen3_moe() {  // its first layer dense
+  ModelConfig c = tiny_qwen3();
+  c.moe = {.num_experts = 3,
+           .topk = 2,
+           .ffn_hidden_size = 5,
+           .first_dense_layers = 1,
+           .balancing = LoadBalancing::kAuxLoss,
+           .aux_loss_coeff = 0.02};
+  return c;
+}
 inline std::vector<ModelConfig> tiny_models() {
-  return {tiny_llama(), tiny_gpt2(), tiny_mixtral(), tiny_deepseek(), tiny_latent()};
+  return {tiny_llama(), tiny_gpt2(),  tiny_mixtral(),   tiny_deepseek(), tiny_latent(),
+          tiny_qwen2(), tiny_qwen3(), tiny_qwen2_moe(), tiny_qwen3_moe()};
 }
 
 // What `act` throws; "" when it does not.

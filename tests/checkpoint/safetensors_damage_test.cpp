@@ -184,7 +184,7 @@ TEST_F(DamagedSafetensors, WhateverCallFailsTheOldOrTheNewFileIsWhole) {
     EXPECT_EQ(files(), 1u) << "call " << n << " fails, " << faulty.failed();
     if (faulty.failed().empty()) break;
   }
-  EXPECT_EQ(failures, 8) << "open, two writes, sync, close, rename, open the folder, sync it";
+  EXPECT_EQ(failures, 10) << "open, two seeks and writes, sync, close, rename, open the folder, sync it";
   HesitantCalls hesitant;
   put_bytes(path_, bytes_);
   write_safetensors(path_, fresh, {.calls = &hesitant});

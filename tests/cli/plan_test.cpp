@@ -28,8 +28,17 @@ TEST(PlanMemory, MeasuredBesideEstimated) {
     for (const auto& rank : data["ranks"]) {
       EXPECT_LE(std::abs(rank["measured"]["difference_percent"].get<double>()), 5) << layout << rank;
       EXPECT_EQ(rank["measured"]["at_peak"]["together"], rank["measured"]["peak_bytes"]) << "the breakdown adds up";
+      for (const char* stays : {"parameters", "optimizer"})
+        EXPECT_EQ(rank["measured"]["start_highest"][stays], rank["measured"]["at_peak"][stays])
+            << layout << ", " << stays;
     }
   }
+}
+
+TEST(PlanMemory, TheStartIsARowOfItsOwn) {
+  const Outcome run = ranklab("plan memory --world-size 2 --tp 1 --pp 1 --zero-stage 3 --measure");
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("before its first step"));
 }
 
 TEST(PlanMemory, StatesAndRecomputation) {

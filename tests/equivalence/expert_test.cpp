@@ -39,8 +39,8 @@ struct Variant {
   const char* name;
   void (*change)(TrainConfig&);
 };
-extern const Variant kVariants[7];
-const Variant kVariants[7] = {
+extern const Variant kVariants[8];
+const Variant kVariants[8] = {
     {"deepseek",
      [](TrainConfig& c) {
        c.model.moe.score = RouterScore::kSigmoid;
@@ -85,6 +85,18 @@ const Variant kVariants[7] = {
        c.model.mtp_loss_weight = 0.3;
      }},
     {"in_turn", [](TrainConfig& c) { c.model.moe.force_balance = true; }},
+    {"qwen",
+     [](TrainConfig& c) {
+       c.model.num_query_groups = 4;
+       c.model.num_attention_heads = 8;
+       c.model.kv_channels = 6;
+       c.model.add_qkv_bias = true;
+       c.model.qk_norm = true;
+       c.model.moe.first_dense_layers = 0;
+       c.model.moe.shared_gate = true;
+       c.model.moe.balancing = LoadBalancing::kAuxLoss;
+       c.model.moe.aux_loss_coeff = 0.1;
+     }},
 };
 
 double relative_error(const at::Tensor& got, const at::Tensor& want) {
@@ -208,10 +220,12 @@ TEST(ExpertDispatchers, EqualOneRank) {
 }
 
 TEST(ExpertPipelines, SplitBackwardAndBothCopiesOfDualPipe) {
-  for (const char* schedule : {"zb-h1", "zb-v", "dualpipe", "interleaved-1f1b"}) {
-    SCOPED_TRACE(schedule);
+  for (const auto& [schedule, variant] :
+       {std::pair{"zb-h1", 0}, std::pair{"zb-v", 0}, std::pair{"dualpipe", 0}, std::pair{"interleaved-1f1b", 0},
+        std::pair{"zb-h1", 7}, std::pair{"dualpipe", 7}}) {
+    SCOPED_TRACE(std::string(schedule) + ", " + kVariants[variant].name);
     TrainConfig config = expert_config();
-    kVariants[0].change(config);
+    kVariants[variant].change(config);
     config.model.num_layers = 4;
     config.parallel = {.world = 4, .pp = 2, .ep = 2};
     config.pipeline_schedule = schedule;

@@ -60,6 +60,13 @@ const Variant kVariants[] = {
        c.mtp_num_layers = 1;
        c.tie_embeddings = true;
      }},
+    {"qwen",
+     [](ModelConfig& c) {
+       c.num_query_groups = c.num_attention_heads / 2;
+       c.kv_channels = 6;  // heads are 2 wide otherwise
+       c.add_qkv_bias = true;
+       c.qk_norm = true;
+     }},
 };
 
 // Sizes that every split of the world divides, and a vocabulary that none does.
@@ -166,12 +173,13 @@ std::string param_name(const ::testing::TestParamInfo<Param>& info) {
          (optimizer == OptimizerKind::kAdamW ? "_adamw" : "_sgd") + (dtype == at::kDouble ? "_fp64" : "_fp32");
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    U, Layouts,
-    ::testing::Combine(::testing::Values(2, 4, 6, 8),
-                       ::testing::Values(&kVariants[0], &kVariants[1], &kVariants[2], &kVariants[3], &kVariants[5]),
-                       ::testing::Values(OptimizerKind::kAdamW, OptimizerKind::kSgd), ::testing::Values(at::kDouble)),
-    param_name);
+INSTANTIATE_TEST_SUITE_P(U, Layouts,
+                         ::testing::Combine(::testing::Values(2, 4, 6, 8),
+                                            ::testing::Values(&kVariants[0], &kVariants[1], &kVariants[2],
+                                                              &kVariants[3], &kVariants[5], &kVariants[6]),
+                                            ::testing::Values(OptimizerKind::kAdamW, OptimizerKind::kSgd),
+                                            ::testing::Values(at::kDouble)),
+                         param_name);
 INSTANTIATE_TEST_SUITE_P(T, Layouts,
                          ::testing::Combine(::testing::Values(2, 4, 6, 8), ::testing::Values(&kVariants[0]),
                                             ::testing::Values(OptimizerKind::kAdamW, OptimizerKind::kSgd),

@@ -115,6 +115,22 @@ TEST(Pipeline, ComposesWithTensorSequenceAndDataParallelism) {
   }
 }
 
+TEST(Pipeline, NormsOfHeadsAndBiasesOfTheirProjection) {
+  for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe", "dualpipe-v"}) {
+    SCOPED_TRACE(name);
+    TrainConfig config = pipeline_config();
+    config.parallel = {.world = 2, .tp = 2};
+    config.num_microbatches = 4;
+    config.model.num_query_groups = 2;
+    config.model.kv_channels = 12;
+    config.model.add_qkv_bias = true;
+    config.model.qk_norm = true;
+    const bool two_models = std::string(name) == "dualpipe";
+    expect_same_training(train_pipeline(with_pipeline(config, name, 2)), reference(config),
+                         two_models ? kRounding : kBits);
+  }
+}
+
 TEST(Pipeline, Gpt2KindWithSgdInFp32) {
   TrainConfig config = pipeline_config();
   config.params_dtype = "fp32";

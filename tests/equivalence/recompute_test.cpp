@@ -77,6 +77,12 @@ void latent(TrainConfig& c) {
   c.model.mtp_num_layers = 2;
   c.model.tie_embeddings = true;
 }
+void qwen(TrainConfig& c) {
+  c.model.num_query_groups = 2;
+  c.model.kv_channels = 12;
+  c.model.add_qkv_bias = true;
+  c.model.qk_norm = true;
+}
 
 const Case kCases[] = {
     {"one_rank", "1f1b", {.world = 1, .tp = 1}},
@@ -96,6 +102,8 @@ const Case kCases[] = {
     {"pp2_dualpipe", "dualpipe", {.world = 2, .tp = 1, .pp = 2}},
     {"latent_mtp_tp2", "1f1b", {.world = 2, .tp = 2}, latent},
     {"latent_mtp_zb_h1", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, latent},
+    {"qwen_tp2_dropout", "1f1b", {.world = 2, .tp = 2}, [](TrainConfig& c) { qwen(c), dropout(c); }},
+    {"qwen_zb_h1_fp32", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, [](TrainConfig& c) { qwen(c), fp32(c); }},
     {"bf16_tp2", "1f1b", {.world = 2, .tp = 2}, [](TrainConfig& c) { fp32(c), c.bf16 = true; }},
     {"bf16_zb_h1", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, [](TrainConfig& c) { fp32(c), c.bf16 = true; }},
 };
@@ -162,6 +170,13 @@ const ExpertCase kExpertCases[] = {
        balanced(c);
        c.model.moe.capacity_factor = 0.8;
        c.model.moe.balancing = LoadBalancing::kGlobalAuxLoss;
+     }},
+    {"ep2_tp2_qwen",
+     {.world = 4, .tp = 2, .pp = 1, .ep = 2},
+     [](TrainConfig& c) {
+       balanced(c);
+       qwen(c);
+       c.model.moe.shared_gate = true;
      }},
     {"ep2_etp2", {.world = 4, .tp = 2, .pp = 1, .ep = 2, .etp = 2}, balanced},
     {"ep2_zb_h1_fp32",

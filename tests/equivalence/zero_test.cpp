@@ -78,6 +78,7 @@ AdamWOptions adamw_options(const RunPlan& plan) {
 class KeepingRuntime : public OptimizerRuntime {
  public:
   KeepingRuntime(Record& record, std::mutex& mutex) : record_(record), mutex_(mutex) {}
+  bool makes_values() const override { return true; }
   std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
     const int rank = ctx.global_rank();
     const auto make = [this, rank](const std::vector<Parameter*>& parameters, const RunPlan& p) {
@@ -174,6 +175,17 @@ void experts(TrainConfig& c) {
   c.model.moe = {
       .num_experts = 8, .topk = 2, .ffn_hidden_size = 18, .shared_ffn_hidden_size = 22, .first_dense_layers = 1};
 }
+void qwen(TrainConfig& c) {
+  c.model.num_query_groups = 2;
+  c.model.kv_channels = 10;
+  c.model.add_qkv_bias = true;
+  c.model.qk_norm = true;
+}
+void qwen_experts(TrainConfig& c) {
+  qwen(c);
+  experts(c);
+  c.model.moe.shared_gate = true;
+}
 void tied(TrainConfig& c) { c.model.tie_embeddings = true; }
 void tied_v(TrainConfig& c) {
   tied(c);
@@ -198,6 +210,9 @@ const Case kCases[] = {
     {"dp2_tp2", {.world = 4, .tp = 2}},
     {"dp4_tp2", {.world = 8, .tp = 2}, accumulation},
     {"dp4_tp2_no_sp", {.world = 8, .tp = 2}, [](TrainConfig& c) { c.sequence_parallel = false; }},
+    {"dp2_tp2_no_sp_qwen", {.world = 4, .tp = 2}, [](TrainConfig& c) { qwen(c), c.sequence_parallel = false; }},
+    {"dp2_tp2_qwen", {.world = 4, .tp = 2}, qwen},
+    {"dp2_tp2_pp2_ep2_qwen_experts", {.world = 8, .tp = 2, .pp = 2, .ep = 2}, qwen_experts},
     {"dp2_pp2", {.world = 4, .pp = 2}},
     {"dp4_pp2", {.world = 8, .pp = 2}, accumulation},
     {"dp2_tp2_pp2_sgd", {.world = 8, .tp = 2, .pp = 2}, sgd},

@@ -1,5 +1,6 @@
-// Any bytes as the config.json of a Hugging Face folder, and as the index of its files. The reader refuses with
-// ranklab's own error; or what it read is a model whose config.json reads back to itself.
+// Any bytes as the config.json of a Hugging Face folder, as the index of its files, and as the file of a model whose
+// matrices are FP8. The reader refuses with ranklab's own error; or what it read is a model whose config.json reads
+// back to itself.
 #include <cstdlib>
 #include <string>
 
@@ -19,6 +20,7 @@ void require(bool holds) {
 void read_config(const std::string& bytes) {
   try {
     const HfConfig config = read_hf_config(bytes, "config.json");
+    require(hf_family(config.model).architecture == config.family.architecture);
     const std::string text = hf_config_json(config.model, config.family, TensorType::kF32);
     const HfConfig again = read_hf_config(text, "config.json");
     require(hf_config_json(again.model, again.family, TensorType::kF32) == text);
@@ -37,18 +39,24 @@ void open_folder(const ScratchFolder& folder, const char* file, const std::strin
   }
 }
 
-// A model without tensors, and one whose files the input names.
-const ScratchFolder& folder_of(bool indexed) {
-  static const ScratchFolder kPlain("fuzz_hf_plain"), kIndexed("fuzz_hf_indexed");
+enum class Folder { kPlain, kIndexed, kFp8 };
+
+// A model without tensors, one whose files the input names, and one whose tensors it has.
+const ScratchFolder& folder_of(Folder which) {
+  static const ScratchFolder kPlain("fuzz_hf_plain"), kIndexed("fuzz_hf_indexed"), kFp8("fuzz_hf_fp8");
   const std::string empty("\2\0\0\0\0\0\0\0{}", 10);
   static const bool kReady = [&] {
     kPlain.write("model.safetensors", empty);
     kIndexed.write("a.safetensors", empty);
     kIndexed.write("config.json", R"({"architectures": ["GPT2LMHeadModel"], "vocab_size": 2, "n_embd": 2, "n_layer": 1,
                                       "n_head": 1, "n_positions": 2})");
+    kFp8.write("config.json", R"({"architectures": ["LlamaForCausalLM"], "vocab_size": 2, "hidden_size": 2,
+                                  "num_hidden_layers": 1, "num_attention_heads": 1, "max_position_embeddings": 2,
+                                  "intermediate_size": 3, "tie_word_embeddings": true, "quantization_config":
+                                  {"quant_method": "fp8", "weight_block_size": [2, 2]}})");
     return true;
   }();
-  return kReady && indexed ? kIndexed : kPlain;
+  return !kReady || which == Folder::kPlain ? kPlain : which == Folder::kIndexed ? kIndexed : kFp8;
 }
 
 }  // namespace
@@ -56,7 +64,8 @@ const ScratchFolder& folder_of(bool indexed) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string bytes(reinterpret_cast<const char*>(data), size);
   read_config(bytes);
-  open_folder(folder_of(false), "config.json", bytes);
-  open_folder(folder_of(true), "model.safetensors.index.json", bytes);
+  open_folder(folder_of(Folder::kPlain), "config.json", bytes);
+  open_folder(folder_of(Folder::kIndexed), "model.safetensors.index.json", bytes);
+  open_folder(folder_of(Folder::kFp8), "model.safetensors", bytes);
   return 0;
 }

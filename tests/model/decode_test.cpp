@@ -52,6 +52,20 @@ ModelConfig experts() {
   return c;
 }
 
+ModelConfig qwen() {
+  ModelConfig c = llama();
+  c.kv_channels = 6;
+  c.add_qkv_bias = true;
+  c.qk_norm = true;
+  return c;
+}
+
+ModelConfig qwen_experts() {
+  ModelConfig c = qwen();
+  c.moe = {.num_experts = 4, .topk = 2, .ffn_hidden_size = 12, .shared_ffn_hidden_size = 8, .shared_gate = true};
+  return c;
+}
+
 // A prompt of `first` positions, then one at a time.
 void expect_decodes(const ModelConfig& config, int tp, bool sequence_parallel, int64_t first) {
   run_ranks(dims_of(1, tp), [&](RankContext& context) {
@@ -95,6 +109,8 @@ TEST(Decode, Gpt2Like) { expect_decodes_everywhere(gpt2()); }
 TEST(Decode, LlamaLike) { expect_decodes_everywhere(llama()); }
 TEST(Decode, LatentAttention) { expect_decodes_everywhere(latent(10)); }
 TEST(Decode, LatentAttentionWithoutQueryCompression) { expect_decodes_everywhere(latent(0)); }
+TEST(Decode, QwenLike) { expect_decodes_everywhere(qwen()); }
+TEST(Decode, QwenLikeExperts) { expect_decodes_everywhere(qwen_experts()); }
 TEST(Decode, Experts) { expect_decodes_everywhere(experts()); }
 
 // ep over the tensor-parallel ranks, which hold the same tokens while decoding.
@@ -124,6 +140,7 @@ TEST(Decode, CacheBytes) {
       };
       EXPECT_EQ(bytes(latent(10)), 2 * 10 * 8);
       EXPECT_EQ(bytes(llama()), 2 * 2 * 4 * 4 * 8 / tp);
+      EXPECT_EQ(bytes(qwen()), 2 * 2 * 4 * 6 * 8 / tp);
     });
   }
 }

@@ -1,5 +1,5 @@
-// Whole tiny models (Llama-like, GPT-2-like, DeepSeek-V3 with and without experts) against torch.nn.functional: logits,
-// loss and every gradient.
+// Whole tiny models (Llama-like, GPT-2-like, DeepSeek-V3 with and without experts, Qwen3, Qwen2-MoE) against
+// torch.nn.functional: logits, loss and every gradient.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -63,6 +63,33 @@ ModelConfig tiny_deepseek(bool experts) {
   return c;
 }
 
+// Heads wider than hidden / heads with norms of their own, as Qwen3; with experts, biases of q, k, v alone and a gated
+// shared expert, as Qwen2-MoE.
+ModelConfig tiny_qwen(bool experts) {
+  ModelConfig c{.num_layers = 2,
+                .hidden_size = 6,
+                .ffn_hidden_size = 5,
+                .num_attention_heads = 4,
+                .num_query_groups = 2,
+                .kv_channels = 4,
+                .vocab_size = 7,
+                .seq_length = 6,
+                .norm_epsilon = 1e-6,
+                .rope_theta = 50.0};
+  c.qk_norm = c.tie_embeddings = !experts;
+  if (!experts) return c;
+  c.hidden_size = 8;
+  c.kv_channels = 0;
+  c.add_qkv_bias = true;
+  c.moe = {.num_experts = 5,
+           .topk = 2,
+           .ffn_hidden_size = 3,
+           .shared_ffn_hidden_size = 4,
+           .shared_gate = true,
+           .normalize_topk = false};
+  return c;
+}
+
 // Weight k of the generator's list is 0.3 wave(k), norm weights stand around 1; the list's order is in the file.
 void set_weights(CausalLm& model, const golden::Golden& file) {
   double salt = 0;
@@ -112,6 +139,10 @@ TEST(GoldenModel, LatentFp64) { expect_golden_model("latent_model.txt", tiny_dee
 TEST(GoldenModel, LatentFp32) { expect_golden_model("latent_model.txt", tiny_deepseek(false), at::kFloat, 1e-5); }
 TEST(GoldenModel, DeepSeekFp64) { expect_golden_model("deepseek_model.txt", tiny_deepseek(true), at::kDouble, 1e-10); }
 TEST(GoldenModel, DeepSeekFp32) { expect_golden_model("deepseek_model.txt", tiny_deepseek(true), at::kFloat, 1e-5); }
+TEST(GoldenModel, Qwen3Fp64) { expect_golden_model("qwen3_model.txt", tiny_qwen(false), at::kDouble, 1e-10); }
+TEST(GoldenModel, Qwen3Fp32) { expect_golden_model("qwen3_model.txt", tiny_qwen(false), at::kFloat, 1e-5); }
+TEST(GoldenModel, Qwen2MoeFp64) { expect_golden_model("qwen2_moe_model.txt", tiny_qwen(true), at::kDouble, 1e-10); }
+TEST(GoldenModel, Qwen2MoeFp32) { expect_golden_model("qwen2_moe_model.txt", tiny_qwen(true), at::kFloat, 1e-5); }
 
 }  // namespace
 }  // namespace ranklab

@@ -15,6 +15,38 @@ TEST(Presets, HavePublishedSizes) {
   EXPECT_EQ(model_preset("llama_8b").parameter_count(), 8'030'261'248);
 }
 
+// Elements of the safetensors files on Hugging Face; the name of the last one counts 30.5B of which 3.3B are active.
+TEST(Presets, Qwen3HavePublishedCounts) {
+  EXPECT_EQ(model_preset("qwen3_0.6b").parameter_count(), 596'049'920);
+  EXPECT_EQ(model_preset("qwen3_8b").parameter_count(), 8'190'735'360);
+  const ModelConfig c = model_preset("qwen3_30b_a3b");
+  EXPECT_EQ(c.parameter_count(), 30'532'122'624);
+  EXPECT_NEAR(static_cast<double>(c.active_parameter_count()), 3.3e9, 0.1e9);
+  EXPECT_EQ(kv_cache_elements_per_token(c), 48 * 2 * 4 * 128);
+}
+
+// One layer by hand: 4 query heads and 2 groups of 6 beside a hidden size of 16, with every option of the Qwen models.
+TEST(ModuleTable, QwenByHand) {
+  ModelConfig c{.num_layers = 1,
+                .hidden_size = 16,
+                .num_attention_heads = 4,
+                .num_query_groups = 2,
+                .kv_channels = 6,
+                .vocab_size = 10,
+                .add_qkv_bias = true,
+                .qk_norm = true};
+  c.moe = {.num_experts = 3, .topk = 1, .ffn_hidden_size = 5, .shared_ffn_hidden_size = 7, .shared_gate = true};
+  const int64_t heads = (4 + 2 * 2) * 6, attention = heads * 16 + heads + 6 + 6 + 16 * 24;
+  const int64_t mixture = 3 * 16 + 3 * 16 * 7 + 16 + 3 * (3 * 16 * 5);
+  EXPECT_EQ(c.parameter_count(), 2 * 10 * 16 + 16 + 2 * 16 + attention + mixture);
+  EXPECT_EQ(c.active_parameter_count(), c.parameter_count() - 2 * (3 * 16 * 5));
+  EXPECT_EQ(kv_cache_elements_per_token(c), 2 * 2 * 6);
+  // Scores and values of 4 heads of 6, causal; products with every matrix but the embedding.
+  const double norms = 3 * 16 + heads + 6 + 6;
+  const double matrices = static_cast<double>(c.active_parameter_count()) - 10 * 16 - norms;
+  EXPECT_DOUBLE_EQ(count_model(c, 32).forward_flops_per_token, 2 * matrices + 32.0 * 4 * 2 * 6);
+}
+
 // arXiv 2412.19437: 671B parameters, 37B of them active; the weights on Hugging Face, 685B, repeat the embedding and
 // the head in the MTP module. arXiv 2505.09343, table 1: a token's KV cache is 70.272 KB in bf16.
 TEST(Presets, DeepSeekV3HasPublishedCounts) {
@@ -121,6 +153,37 @@ TEST(Validate, NamesBothNumbersAndTheNearestLegalOnes) {
   EXPECT_NE(refusal(c, 1).find("--num-layers is out of range"), std::string::npos);
   c = {.num_query_groups = 3};
   EXPECT_NE(refusal(c, 1).find("--num-query-groups 3"), std::string::npos);
+}
+
+TEST(Validate, HeadsOfAnyEvenWidth) {
+  EXPECT_EQ(refusal({.hidden_size = 100, .kv_channels = 12}, 1), "accepted");  // 100 does not divide by 8 heads
+  EXPECT_EQ(refusal({.hidden_size = 100, .kv_channels = 13, .position = PositionKind::kLearned}, 1), "accepted");
+  EXPECT_NE(refusal({.kv_channels = 13}, 1).find("--kv-channels 13, rotary pair 2"), std::string::npos);
+  EXPECT_NE(refusal({.kv_channels = -2}, 1).find("--kv-channels is out of range; got -2"), std::string::npos);
+  EXPECT_NE(refusal({.kv_channels = 1 << 20}, 1).find("--num-attention-heads x --kv-channels is out of range"),
+            std::string::npos);
+  EXPECT_EQ(refusal({.norm = NormKind::kLayerNorm, .add_bias = true, .add_qkv_bias = true, .qk_norm = true}, 8),
+            "accepted");
+}
+
+TEST(Validate, QwensOptionsNeedWhatTheyWorkOn) {
+  ModelConfig latent = model_preset("deepseek_v3_tiny");
+  latent.kv_channels = 16;
+  EXPECT_NE(refusal(latent, 1).find("--kv-channels does not go with latent attention"), std::string::npos);
+  latent.kv_channels = 0;
+  latent.add_qkv_bias = true;
+  EXPECT_NE(refusal(latent, 1).find("--add-qkv-bias does not go with latent attention"), std::string::npos);
+  latent.add_qkv_bias = false;
+  latent.qk_norm = true;
+  EXPECT_NE(refusal(latent, 1).find("--qk-layernorm does not go with latent attention"), std::string::npos);
+  latent.qk_norm = false;
+  latent.moe.shared_gate = true;
+  EXPECT_EQ(refusal(latent, 1), "accepted");
+  latent.moe.shared_ffn_hidden_size = 0;
+  EXPECT_NE(refusal(latent, 1).find("--num-experts 8, --moe-shared-expert-intermediate-size 0"), std::string::npos);
+  ModelConfig dense;
+  dense.moe.shared_gate = true;
+  EXPECT_NE(refusal(dense, 1).find("--moe-shared-expert-gate scales shared experts"), std::string::npos);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <string>
+#include <vector>
 
 #include "core/model/presets.h"
 #include "core/model/transformer.h"
@@ -30,7 +32,12 @@ std::vector<ModelConfig> kinds() {
   ModelConfig predicting = llama;
   predicting.mtp_num_layers = 2;
   predicting.tie_embeddings = true;
-  return {llama, gpt2, deepseek, mixture, predicting};
+  ModelConfig qwen2 = llama;
+  qwen2.add_qkv_bias = true;
+  qwen2.moe = {.num_experts = 4, .topk = 2, .shared_ffn_hidden_size = 24, .shared_gate = true};
+  ModelConfig both_biases = gpt2;  // the one contains the other
+  both_biases.add_qkv_bias = both_biases.qk_norm = true;
+  return {llama, gpt2, deepseek, mixture, predicting, qwen2, both_biases, model_preset("qwen3_moe_tiny")};
 }
 
 // Every parameter of the registry by its name, with its elements.
@@ -57,6 +64,21 @@ std::map<std::string, int64_t> planned(const ModelConfig& config) {
     }
   }
   return out;
+}
+
+// Gates are never quantized; a norm of heads is the same on every rank, but not what it has seen.
+TEST(ModuleTable, KnowsGatesAndNormsOfHeads) {
+  ModelConfig config = model_preset("qwen3_moe_tiny");
+  config.moe.shared_ffn_hidden_size = 64;
+  config.moe.shared_gate = true;
+  std::vector<std::string> gates, by_heads;
+  for (const ModuleRow& row : module_table(config)) {
+    if (row.is_gate) gates.push_back(row.parameter);
+    if (row.by_heads) by_heads.push_back(row.parameter);
+  }
+  EXPECT_EQ(gates, (std::vector<std::string>{"layers.*.mlp.router.weight", "layers.*.mlp.shared_gate.weight"}));
+  EXPECT_EQ(by_heads,
+            (std::vector<std::string>{"layers.*.attention.q_norm.weight", "layers.*.attention.k_norm.weight"}));
 }
 
 TEST(ModuleTable, NamesEveryParameterThatTheModelMakes) {

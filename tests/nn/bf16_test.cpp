@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/nn/activation.h"
 #include "core/nn/attention.h"
+#include "core/nn/head_norm.h"
 #include "core/nn/norm.h"
 #include "core/nn/rope.h"
 #include "core/nn/row_kernels_16bit.h"
@@ -50,6 +51,14 @@ TEST(Bf16, ANormIsTheRoundedOneOfItsRoundedInput) {
   const NormOutput added = add_rms_norm(x, branch, weight, 1e-5);
   EXPECT_TRUE(at::equal(added.sum, x + branch));
   EXPECT_TRUE(at::equal(added.normed, add_rms_norm(x + branch, {}, weight, 1e-5).normed));
+}
+
+TEST(Bf16, ANormOfHeadsIsTheRoundedOne) {
+  const AttentionShape shape{4, 2, 10};
+  const at::Tensor qkv = rounded({70, 3, 80}, 0.1, 3.0), q = rounded({10}, 0.2, 0.5), k = rounded({10}, 0.9, 0.5);
+  const auto wide = [](const at::Tensor& x) { return x.to(at::kFloat); };
+  const at::Tensor want = head_norm(wide(qkv), shape, {wide(q), wide(k), 1e-5});
+  EXPECT_TRUE(at::equal(head_norm(qkv, shape, {q, k, 1e-5}), want.to(at::kBFloat16)));
 }
 
 TEST(Bf16, SwigluIsTheRoundedOne) {

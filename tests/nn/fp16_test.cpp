@@ -7,6 +7,7 @@
 #include "core/nn/activation.h"
 #include "core/nn/attention.h"
 #include "core/nn/gemm.h"
+#include "core/nn/head_norm.h"
 #include "core/nn/norm.h"
 #include "core/nn/rope.h"
 #include "core/nn/row_kernels_16bit.h"
@@ -65,6 +66,14 @@ TEST(Fp16, ANormIsTheRoundedOneOfItsRoundedInput) {
   EXPECT_TRUE(at::equal(narrow.recipe.normed(), narrow.normed)) << "computed again in backward";
   const at::Tensor branch = rounded({70, 3, 40}, 0.7, 3.0);
   EXPECT_TRUE(at::equal(add_rms_norm(x, branch, weight, 1e-5).sum, x + branch));
+}
+
+TEST(Fp16, ANormOfHeadsIsTheRoundedOne) {
+  const AttentionShape shape{4, 2, 10};
+  const at::Tensor qkv = rounded({70, 3, 80}, 0.1, 3.0), q = rounded({10}, 0.2, 0.5), k = rounded({10}, 0.9, 0.5);
+  const auto wide = [](const at::Tensor& x) { return x.to(at::kFloat); };
+  const at::Tensor want = head_norm(wide(qkv), shape, {wide(q), wide(k), 1e-5});
+  EXPECT_TRUE(at::equal(head_norm(qkv, shape, {q, k, 1e-5}), want.to(at::kHalf)));
 }
 
 TEST(Fp16, SwigluIsTheRoundedOne) {

@@ -7,6 +7,7 @@
 
 #include "core/nn/activation.h"
 #include "core/nn/attention.h"
+#include "core/nn/head_norm.h"
 #include "core/nn/norm.h"
 #include "core/nn/rope.h"
 #include "core/nn/row_kernels.h"
@@ -108,6 +109,31 @@ TEST(Attention, EqualsReference) {
     expect_same(layer(causal_attention), layer(causal_attention_reference),
                 {wave({c.seq, 3, (c.heads + 2 * c.groups) * c.head_dim}, 0.1, 2.0)});
   }
+}
+
+TEST(HeadNorm, EqualsReference) {
+  for (const AttentionShape& shape :
+       {AttentionShape{4, 2, 8}, AttentionShape{3, 3, 6}, AttentionShape{8, 1, 20}, AttentionShape{1, 1, 131}}) {
+    const auto layer = [&](auto norm) {
+      return [&, norm](const Inputs& in) { return Inputs{norm(in[0], shape, {in[1], in[2], 1e-5})}; };
+    };
+    const int64_t d = shape.head_dim;
+    expect_same(layer(head_norm), layer(head_norm_reference),
+                {wave({23, 3, (shape.heads + 2 * shape.groups) * d}, 0.1, 2.0), wave({d}, 0.2, 0.5, 1.0),
+                 wave({d}, 0.9, 0.5, -1.0)});
+  }
+}
+
+// Query heads of length 2, keys of length 3, values as they are: the weights stand where they belong.
+TEST(HeadNorm, NormsQueriesAndKeysAlone) {
+  const AttentionShape shape{2, 1, 4};
+  const auto ones = [](double value) { return at::full({4}, value, at::TensorOptions(at::kDouble)); };
+  const at::Tensor qkv = wave({3, 2, 16}, 0.1, 5.0);
+  const at::Tensor out = head_norm(qkv, shape, {ones(1.0), ones(1.5), 1e-12}).view({3, 2, 4, 4});
+  const at::Tensor lengths = out.square().sum(-1).sqrt();
+  EXPECT_LT(relative_error(lengths.narrow(-1, 0, 2), at::full({3, 2, 2}, 2.0)), 1e-10);
+  EXPECT_LT(relative_error(lengths.narrow(-1, 2, 1), at::full({3, 2, 1}, 3.0)), 1e-10);
+  EXPECT_TRUE(at::equal(out.select(2, 3), qkv.view({3, 2, 4, 4}).select(2, 3)));
 }
 
 TEST(Attention, IsCausal) {

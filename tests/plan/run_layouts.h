@@ -101,6 +101,32 @@ inline void split_backward(TrainConfig& c) {
   c.pipeline_schedule = "zb-h1";
 }
 
+inline void qwen(TrainConfig& c) {
+  c.model.num_query_groups = 4;
+  c.model.kv_channels = 24;
+  c.model.add_qkv_bias = true;
+  c.model.qk_norm = true;
+}
+template <int kEp>
+inline void qwen_experts(TrainConfig& c) {
+  qwen(c);
+  over_ep<kEp>(c);
+  c.model.moe = {.num_experts = 8,
+                 .topk = 2,
+                 .ffn_hidden_size = 48,
+                 .shared_ffn_hidden_size = 32,
+                 .shared_gate = true,
+                 .balancing = LoadBalancing::kAuxLoss,
+                 .aux_loss_coeff = 1e-3,
+                 .force_balance = true};
+}
+template <int kEp>
+inline void qwen_experts_in_two_stages(TrainConfig& c) {
+  qwen_experts<kEp>(c);
+  c.parallel.pp = 2;
+  c.model.num_layers = 4;
+}
+
 inline void latent(TrainConfig& c) {
   c.model.mla = {.q_lora_rank = 24, .kv_lora_rank = 16, .qk_head_dim = 8, .qk_pos_emb_head_dim = 4, .v_head_dim = 12};
 }

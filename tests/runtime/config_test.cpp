@@ -130,6 +130,23 @@ TEST(MemoryCheck, RefusesBeforeRanksStartAndSaysWhatWouldFit) {
   }
 }
 
+// What ranks share out is there once; with several microbatches gradients add up whole before they travel.
+TEST(MemoryCheck, SharedOutStatesCountOnce) {
+  TrainConfig c = tiny_config(8, 2);
+  c.bf16 = true;
+  const int64_t parameters = c.model.parameter_count();
+  const int64_t bytes[] = {4 * 16, 4 * 4 + 12, 4 * 2 + 14, 16};  // 2 + 2 + 12 bytes, dp 4
+  for (const int stage : {0, 1, 2, 3}) {
+    c.zero_stage = stage;
+    EXPECT_EQ(fixed_bytes(resolve(c)), parameters * bytes[stage]) << "stage " << stage;
+  }
+  c.num_microbatches = 2;
+  EXPECT_EQ(fixed_bytes(resolve(c)), parameters * (2 + 4 * 2 + 12));
+  c.num_microbatches = 0;
+  c.parallel.replicas = 2;
+  EXPECT_EQ(fixed_bytes(resolve(c)), parameters * 2 * 16);
+}
+
 // Experts on 4 ranks each, so twice among 8; all else 8 times.
 TEST(MemoryCheck, ExpertsCountAsOftenAsTheyAreReplicated) {
   TrainConfig c = tiny_config(8, 1);

@@ -67,6 +67,22 @@ TEST(QuantizationSplit, FusedPartsAreCutEachOfItsOwn) {
                     HasSubstr("or raise --ffn-hidden-size")));
 }
 
+// 4 heads of 96 beside a hidden size of 256; a gate of experts is not among what is quantized.
+TEST(QuantizationSplit, HeadsOfAWidthOfTheirOwn) {
+  const Settings wide = {{"precision.recipe", "deepseek_v3"}, {"parallel.tp", "2"}, {"model.kv_channels", "96"}};
+  EXPECT_THAT(resolved(wide), AllOf(HasSubstr("out features 384 + 384 + 384 over --tp 2, blocks of 128"),
+                                    HasSubstr("or raise --kv-channels")));
+  Settings whole = wide;
+  whole.back().second = "128";
+  EXPECT_EQ(resolved(whole), "accepted");
+  Settings gated = whole;
+  gated.insert(gated.end(), {{"moe.num_experts", "4"},
+                             {"moe.ffn_hidden_size", "128"},
+                             {"moe.shared_ffn_hidden_size", "256"},
+                             {"moe.shared_gate", "true"}});
+  EXPECT_EQ(resolved(gated), "accepted");
+}
+
 TEST(QuantizationSplit, RowLayersCutWhatTheySumOver) {
   EXPECT_THAT(resolved({{"precision.recipe", "deepseek_v3"},
                         {"precision.include", "*mlp.down"},

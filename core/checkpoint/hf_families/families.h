@@ -1,0 +1,16 @@
+// The families of hf_family.h, each in the file of its name. Thread rule: pure functions.
+#pragma once
+#include "core/checkpoint/hf_family.h"
+
+namespace ranklab {
+
+HfFamily llama_family();
+HfFamily gpt2_family();
+HfFamily mixtral_family();      // arXiv 2401.04088
+HfFamily deepseek_v3_family();  // arXiv 2412.19437
+HfFamily qwen2_family();        // arXiv 2407.10671
+HfFamily qwen2_moe_family();
+HfFamily qwen3_family();  // arXiv 2505.09388
+HfFamily qwen3_moe_family();
+
+}  // namespace ranklab

@@ -1,0 +1,81 @@
+#include "core/checkpoint/hf_families/qwen.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ranklab {
+namespace {
+
+// What follows from the other keys in files that have it.
+HfKey layer_types() {
+  const auto set = [](ModelConfig&, const HfValue& value) {
+    if (value.is_null()) return;
+    const auto full = [](const HfJson& kind) { return kind == "full_attention"; };
+    if (!value.json().is_array() || !std::ranges::all_of(value.json(), full))
+      value.refuse("full_attention for every layer");
+  };
+  return {"layer_types", {}, set};
+}
+
+// The layers that keep their MLP. Here these are the first ones.
+HfKey dense_layers() {
+  const auto get = [](const ModelConfig& c) {
+    HfJson layers = HfJson::array();
+    for (int64_t layer = 0; layer < c.moe.first_dense_layers; ++layer) layers.push_back(layer);
+    return layers;
+  };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    if (value.is_null()) return;
+    const char* want = "the first layers in their order: [], [0], [0, 1], ...";
+    if (!value.json().is_array()) value.refuse(want);
+    for (const HfJson& layer : value.json()) {
+      if (layer != c.moe.first_dense_layers) value.refuse(want);
+      ++c.moe.first_dense_layers;
+    }
+  };
+  return {"mlp_only_layers", get, set};
+}
+
+HfKey expert_width() {
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    if (value.integer() < 1) value.refuse("1 or more");
+    c.moe.ffn_hidden_size = value.integer();
+  };
+  return {"moe_intermediate_size", [](const ModelConfig& c) { return HfJson(c.expert_ffn()); }, set, true};
+}
+
+}  // namespace
+
+HfKeys qwen_layer_keys(HfJson head_dim) {
+  HfKeys keys = transformer_keys();
+  append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(std::move(head_dim)),
+                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6)});
+  return keys;
+}
+
+HfKeys qwen_window_keys() {
+  HfKey images = hf_constant("use_mrope", false);  // positions of pictures
+  images.get = {};
+  return {hf_constant("use_sliding_window", false), hf_ignored("sliding_window"), hf_ignored("max_window_layers"),
+          layer_types(), std::move(images)};
+}
+
+HfKeys qwen_expert_keys() {
+  HfKey experts = experts_key("num_experts");
+  experts.other = "num_local_experts";  // since transformers 5
+  return {std::move(experts),
+          hf_member("num_experts_per_tok", RANKLAB_HF(moe.topk)),
+          expert_width(),
+          normalization_key(false),
+          balancing_key("router_aux_loss_coef", LoadBalancing::kAuxLoss),
+          hf_constant("decoder_sparse_step", 1),
+          dense_layers()};
+}
+
+void check_qwen_layers(const HfRefusal& r, const ModelConfig& c, bool qkv_bias) {
+  check_rotary_layers(r, c);
+  r.require_off("--add-bias-linear", c.add_bias);
+  if (!qkv_bias) r.require_off("--add-qkv-bias", c.add_qkv_bias);
+}
+
+}  // namespace ranklab

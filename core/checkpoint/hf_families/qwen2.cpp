@@ -1,0 +1,35 @@
+// Qwen2ForCausalLM (arXiv 2407.10671), also of Qwen2.5: Llama with biases of queries, keys and values alone.
+#include "core/checkpoint/hf_families/families.h"
+#include "core/checkpoint/hf_families/qwen.h"
+#include "core/checkpoint/hf_rules.h"
+
+namespace ranklab {
+namespace {
+
+const HfKeys& keys() {
+  static const HfKeys kKeys = [] {
+    HfKeys keys = qwen_layer_keys({});
+    append(keys, qwen_window_keys());
+    append(keys, ending_keys(false));
+    return keys;
+  }();
+  return kKeys;
+}
+
+}  // namespace
+
+HfFamily qwen2_family() {
+  ModelConfig model;
+  model.add_qkv_bias = true;
+  return {.architecture = "Qwen2ForCausalLM",
+          .model_type = "qwen2",
+          .layer_prefix = "model.layers.",
+          .rules = llama_model_rules(),
+          .layer_rules = together({llama_norm_rules(), llama_attention_rules(), llama_mlp_rules()}),
+          .model = model,
+          .keys = keys,
+          .has_form = [](const ModelConfig& c) { return c.add_qkv_bias && !c.add_bias; },
+          .check = check_rotary_layers};
+}
+
+}  // namespace ranklab

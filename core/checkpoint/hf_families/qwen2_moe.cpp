@@ -1,0 +1,60 @@
+// Qwen2MoeForCausalLM (arXiv 2407.10671), also of Qwen1.5-MoE: softmax-routed experts and one of every token, whose
+// output a gate of the token scales.
+#include "core/checkpoint/hf_families/families.h"
+#include "core/checkpoint/hf_families/qwen.h"
+#include "core/checkpoint/hf_rules.h"
+
+namespace ranklab {
+namespace {
+
+HfKey shared_expert() {
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    if (value.integer() < 1) value.refuse("1 or more");
+    c.moe.shared_ffn_hidden_size = value.integer();
+  };
+  return {"shared_expert_intermediate_size", [](const ModelConfig& c) { return HfJson(c.moe.shared_ffn_hidden_size); },
+          set, true};
+}
+
+const HfKeys& keys() {
+  static const HfKeys kKeys = [] {
+    HfKeys keys = qwen_layer_keys({});
+    append(keys, {hf_member("qkv_bias", RANKLAB_HF(add_qkv_bias), true)});
+    append(keys, qwen_window_keys());
+    append(keys, qwen_expert_keys());
+    append(keys, {shared_expert()});
+    append(keys, ending_keys(false));
+    return keys;
+  }();
+  return kKeys;
+}
+
+void check(const HfRefusal& r, const ModelConfig& c) {
+  check_qwen_layers(r, c, true);
+  check_softmax_experts(r, c);
+  r.require(c.moe.shared_ffn_hidden_size > 0, "--moe-shared-expert-intermediate-size", "0", "1 or more");
+  r.require(c.moe.shared_gate, "--moe-shared-expert-gate", "off", "on");
+}
+
+}  // namespace
+
+HfFamily qwen2_moe_family() {
+  ModelConfig model;
+  model.moe.shared_gate = true;
+  return {.architecture = "Qwen2MoeForCausalLM",
+          .model_type = "qwen2_moe",
+          .layer_prefix = "model.layers.",
+          .rules = llama_model_rules(),
+          .layer_rules = together({llama_norm_rules(),
+                                   llama_attention_rules(),
+                                   llama_mlp_rules(),
+                                   expert_rules(),
+                                   shared_expert_rules("mlp.shared_expert"),
+                                   {{"mlp.shared_gate", {"mlp.shared_expert_gate"}}}}),
+          .model = model,
+          .keys = keys,
+          .has_form = [](const ModelConfig& c) { return c.moe.enabled() && (c.moe.shared_gate || c.add_qkv_bias); },
+          .check = check};
+}
+
+}  // namespace ranklab

@@ -1,0 +1,45 @@
+// Qwen3MoeForCausalLM (arXiv 2505.09388): Qwen3's attention with softmax-routed experts, none of every token.
+#include "core/checkpoint/hf_families/families.h"
+#include "core/checkpoint/hf_families/qwen.h"
+#include "core/checkpoint/hf_rules.h"
+
+namespace ranklab {
+namespace {
+
+const HfKeys& keys() {
+  static const HfKeys kKeys = [] {
+    HfKeys keys = qwen_layer_keys({});
+    append(keys, {hf_constant("attention_bias", false)});
+    append(keys, qwen_window_keys());
+    append(keys, qwen_expert_keys());
+    append(keys, ending_keys(false));
+    return keys;
+  }();
+  return kKeys;
+}
+
+void check(const HfRefusal& r, const ModelConfig& c) {
+  check_qwen_layers(r, c, false);
+  check_softmax_experts(r, c);
+  r.require_number("--moe-shared-expert-intermediate-size", static_cast<double>(c.moe.shared_ffn_hidden_size), 0);
+  r.require_off("--moe-shared-expert-gate", c.moe.shared_gate);
+}
+
+}  // namespace
+
+HfFamily qwen3_moe_family() {
+  ModelConfig model;
+  model.qk_norm = true;
+  return {.architecture = "Qwen3MoeForCausalLM",
+          .model_type = "qwen3_moe",
+          .layer_prefix = "model.layers.",
+          .rules = llama_model_rules(),
+          .layer_rules = together(
+              {llama_norm_rules(), llama_attention_rules(), head_norm_rules(), llama_mlp_rules(), expert_rules()}),
+          .model = model,
+          .keys = keys,
+          .has_form = [](const ModelConfig& c) { return c.moe.enabled() && c.qk_norm; },
+          .check = check};
+}
+
+}  // namespace ranklab

@@ -1,0 +1,44 @@
+#include "core/checkpoint/hf_refusal.h"
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+
+void HfRefusal::require(bool legal, const char* setting, const std::string& got, const std::string& want) const {
+  RANKLAB_CHECK(legal, ErrorKind::kInvalidArgument, .where = "Hugging Face",
+                .what = architecture_ + " cannot express this model: " + setting, .got = got, .want = want,
+                .fix = "only models that compute exactly the same there are exported; ckpt convert takes any");
+}
+
+void HfRefusal::require_off(const char* setting, bool on) const { require(!on, setting, "on", "off"); }
+
+void HfRefusal::require_number(const char* setting, double got, double want) const {
+  require(got == want, setting, strprintf("%.10g", got), strprintf("%.10g", want));
+}
+
+void check_rotary_layers(const HfRefusal& r, const ModelConfig& c) {
+  r.require(c.position == PositionKind::kRope, "--position-embedding-type", "learned_absolute",
+            "rope with --normalization RMSNorm");
+  r.require(c.activation == ActivationKind::kSwiGlu, "--activation", "gelu", "swiglu with --normalization RMSNorm");
+  r.require_number("--mtp-num-layers without latent attention", static_cast<double>(c.mtp_num_layers), 0);
+}
+
+void check_routing(const HfRefusal& r, const MoeConfig& m) {
+  r.require_number("--moe-expert-capacity-factor", m.capacity_factor, 0);
+  r.require_off("--moe-router-force-load-balancing", m.force_balance);
+}
+
+void check_softmax_experts(const HfRefusal& r, const ModelConfig& c) {
+  const MoeConfig& m = c.moe;
+  r.require_off("--add-bias-linear", c.add_bias);
+  r.require(m.score == RouterScore::kSoftmax, "--moe-router-score-function without latent attention", "sigmoid",
+            "softmax");
+  r.require_number("--moe-router-topk-scaling-factor", m.scaling_factor, 1);
+  r.require(m.group_topk == m.num_groups, "--moe-router-group-topk", std::to_string(m.group_topk),
+            std::to_string(m.num_groups) + ": every group");
+  r.require_off("--moe-router-enable-expert-bias", m.expert_bias);
+  check_routing(r, m);
+}
+
+}  // namespace ranklab

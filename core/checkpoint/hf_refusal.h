@@ -1,0 +1,30 @@
+// What a Hugging Face family cannot express, by the setting's name: a model is exported only when the classes of
+// transformers compute exactly what ranklab computes. Thread rule: pure functions.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "core/model/model_config.h"
+
+namespace ranklab {
+
+// Refuses in the name of one architecture. All throw kInvalidArgument.
+class HfRefusal {
+ public:
+  explicit HfRefusal(const std::string& architecture) : architecture_(architecture) {}
+  void require(bool legal, const char* setting, const std::string& got, const std::string& want) const;
+  void require_off(const char* setting, bool on) const;
+  void require_number(const char* setting, double got, double want) const;
+
+ private:
+  const std::string& architecture_;
+};
+
+// Layers with rotary positions and SwiGLU, without MTP modules.
+void check_rotary_layers(const HfRefusal& refusal, const ModelConfig& config);
+// No token is dropped, and every expert gets its tokens by their scores.
+void check_routing(const HfRefusal& refusal, const MoeConfig& moe);
+// Experts chosen by a plain softmax, among layers without biases of linear layers.
+void check_softmax_experts(const HfRefusal& refusal, const ModelConfig& config);
+
+}  // namespace ranklab

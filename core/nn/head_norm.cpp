@@ -1,0 +1,93 @@
+#include "core/nn/head_norm.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "core/nn/head_norm_kernels.h"
+#include "core/nn/kernel_path.h"
+#include "core/sim/memory_scope.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+kernels::HeadNormShape kernel_shape(const at::Tensor& qkv, const AttentionShape& shape, double epsilon) {
+  return {qkv.numel() / qkv.size(-1), shape.heads, shape.groups, shape.head_dim, epsilon};
+}
+
+at::Tensor empty_gradient(const at::Tensor& weight) {
+  const MemoryScope memory(MemoryCategory::kGradients);
+  return at::empty_like(weight);
+}
+
+struct HeadNormFunction : torch::autograd::Function<HeadNormFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& qkv_in, const at::Tensor& q_weight,
+                            const at::Tensor& k_weight, const AttentionShape& shape, double epsilon) {
+    const CostScope cost(0.0, 2 * bytes_of(qkv_in), dtype_of(qkv_in));
+    const at::Tensor qkv = qkv_in.contiguous();
+    const kernels::HeadNormShape n = kernel_shape(qkv, shape, epsilon);
+    const at::Tensor out = at::empty_like(qkv);
+    const at::Tensor inv_rms = at::empty({n.tokens, n.normed()}, qkv.options().dtype(kernel_wide_type(qkv)));
+    for_kernel_type(qkv, [&]<typename T>() {
+      kernels::head_norm_forward(n, kernel_in<T>(qkv), kernel_in<T>(q_weight), kernel_in<T>(k_weight),
+                                 kernel_out<T>(out), kernel_out<KernelWide<T>>(inv_rms));
+    });
+    ctx->save_for_backward({qkv, q_weight, k_weight, inv_rms});
+    ctx->saved_data["heads"] = shape.heads;
+    ctx->saved_data["groups"] = shape.groups;
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &qkv = saved[0], &q_weight = saved[1], &k_weight = saved[2], &inv_rms = saved[3];
+    const AttentionShape shape{ctx->saved_data["heads"].toInt(), ctx->saved_data["groups"].toInt(), q_weight.size(0)};
+    const CostScope cost(0.0, 3 * bytes_of(qkv), dtype_of(qkv));
+    const at::Tensor grad_out = grads[0].contiguous();
+    const at::Tensor grad_qkv = at::empty_like(qkv);
+    const at::Tensor grad_q = empty_gradient(q_weight), grad_k = empty_gradient(k_weight);
+    for_kernel_type(qkv, [&]<typename T>() {
+      kernels::head_norm_backward(kernel_shape(qkv, shape, 0), kernel_in<T>(grad_out), kernel_in<T>(qkv),
+                                  kernel_in<T>(q_weight), kernel_in<T>(k_weight), kernel_in<KernelWide<T>>(inv_rms),
+                                  kernel_out<T>(grad_qkv), kernel_out<T>(grad_q), kernel_out<T>(grad_k));
+    });
+    return {grad_qkv, grad_q, grad_k, {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor head_norm(const at::Tensor& qkv, const AttentionShape& shape, const HeadNormWeights& w) {
+  if (!has_row_kernels(qkv)) return head_norm_reference(qkv, shape, w);
+  return HeadNormFunction::apply(qkv, w.q, w.k, shape, w.epsilon);
+}
+
+at::Tensor head_norm_reference(const at::Tensor& qkv, const AttentionShape& shape, const HeadNormWeights& w) {
+  const CostScope cost(0.0, 2 * bytes_of(qkv), dtype_of(qkv));
+  const at::Tensor heads = qkv.unflatten(-1, {shape.heads + 2 * shape.groups, shape.head_dim});
+  const auto parts = heads.split_with_sizes({shape.heads, shape.groups, shape.groups}, -2);
+  const at::Tensor q = at::rms_norm(parts[0], w.q.sizes(), w.q, w.epsilon);
+  const at::Tensor k = at::rms_norm(parts[1], w.k.sizes(), w.k, w.epsilon);
+  return at::cat({q, k, parts[2]}, -2).flatten(-2);
+}
+
+HeadNorm::HeadNorm(ParameterRegistry& registry, const std::string& name, int64_t head_dim, double epsilon,
+                   bool heads_are_cut)
+    : epsilon_(epsilon) {
+  const auto weight = [&](const char* kind) {
+    Parameter& made = registry.create(name + kind, replicated({head_dim}), {InitKind::kOnes}, false);
+    made.sum_grad_over_tp = heads_are_cut;
+    return &made;
+  };
+  q_ = weight(".q_norm.weight");
+  k_ = weight(".k_norm.weight");
+}
+
+at::Tensor HeadNorm::operator()(const at::Tensor& qkv, const AttentionShape& shape) const {
+  return head_norm(qkv, shape, {q_->data, k_->data, epsilon_});
+}
+
+}  // namespace ranklab

@@ -1,0 +1,120 @@
+#include "core/nn/initial_values.h"
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <span>
+
+#include "core/base/error.h"
+#include "core/base/philox.h"
+#include "core/base/text.h"
+#include "core/sim/memory_scope.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+constexpr int64_t kChunk = 1 << 18;  // elements that wait in fp32 for their type or device
+
+int64_t product(const std::vector<int64_t>& shape, size_t from, size_t to) {
+  int64_t result = 1;
+  for (size_t i = from; i < to; ++i) result *= shape[i];
+  return result;
+}
+
+// Where the elements of a local tensor lie in the global one. Local order is [outer, ranges..., inner]; the global
+// index of a row is (outer * length + row) * inner. Rows past the global length are padding.
+class GlobalPlace {
+ public:
+  explicit GlobalPlace(const Partition& partition) : ranges_(partition.ranges) {
+    const size_t dim = partition.replicated() ? 0 : static_cast<size_t>(partition.dim);
+    const auto& shape = partition.global_shape;
+    length_ = shape.empty() ? 1 : shape[dim];
+    inner_ = shape.empty() ? 1 : product(shape, dim + 1, shape.size());
+    if (partition.replicated()) ranges_ = {{0, length_}};
+    for (const auto& [begin, end] : ranges_) local_ += (end - begin) * inner_;
+  }
+
+  // visit(offset in [first, first + count), elements, global index) for each run that is not padding.
+  template <typename Visit>
+  void each_run(int64_t first, int64_t count, const Visit& visit) const {
+    if (count == 0) return;
+    const int64_t end = first + count;
+    for (int64_t outer = first / local_, at = outer * local_; at < end; ++outer) {
+      for (const auto& [row_begin, row_end] : ranges_) {
+        const int64_t real_end = std::clamp(row_end, row_begin, std::max(row_begin, length_));
+        const int64_t from = std::max(at, first), to = std::min(at + (real_end - row_begin) * inner_, end);
+        if (from < to) visit(from - first, to - from, (outer * length_ + row_begin) * inner_ + (from - at));
+        at += (row_end - row_begin) * inner_;
+      }
+    }
+  }
+
+ private:
+  std::vector<std::pair<int64_t, int64_t>> ranges_;
+  int64_t length_ = 1, inner_ = 1;
+  int64_t local_ = 0;  // elements of one outer index
+};
+
+void fill_normal(const Parameter& parameter, int64_t first, std::span<float> out) {
+  const RandomStream stream(parameter.unmade->seed, RandomPurpose::kInit, parameter.name);
+  const auto std = static_cast<float>(parameter.unmade->init.std);
+  std::ranges::fill(out, 0.0F);
+  const GlobalPlace place(parameter.partition);
+  place.each_run(first, static_cast<int64_t>(out.size()), [&](int64_t offset, int64_t count, int64_t global) {
+    stream.fill_normal(static_cast<uint64_t>(global),
+                       out.subspan(static_cast<size_t>(offset), static_cast<size_t>(count)));
+  });
+  for (float& value : out) value *= std;
+}
+
+std::span<float> numbers(const at::Tensor& tensor) {
+  return {tensor.mutable_data_ptr<float>(), static_cast<size_t>(tensor.numel())};
+}
+
+}  // namespace
+
+void fill_initial(const Parameter& parameter, int64_t first, const at::Tensor& out) {
+  RANKLAB_CHECK(
+      parameter.unmade && out.is_contiguous() && first >= 0 && first + out.numel() <= parameter.data.numel(),
+      ErrorKind::kInternal, .where = "fill_initial", .what = "not a part of a parameter without values",
+      .got = parameter.name + ", elements " + std::to_string(first) + " to " + std::to_string(first + out.numel()),
+      .want = "unmade, of " + std::to_string(parameter.data.numel()) + " elements");
+  const at::NoGradGuard no_grad;
+  const NoCostScope no_cost;
+  const InitKind kind = parameter.unmade->init.kind;
+  if (kind != InitKind::kNormal) {
+    out.fill_(kind == InitKind::kOnes ? 1 : 0);
+    return;
+  }
+  if (out.is_cpu() && out.scalar_type() == at::kFloat) return fill_normal(parameter, first, numbers(out));
+  const MemoryScope memory(MemoryCategory::kBuffers);
+  const at::Tensor wide = at::empty({std::min(kChunk, out.numel())}, at::kFloat);
+  for (int64_t at = 0; at < out.numel(); at += kChunk) {
+    const at::Tensor chunk = wide.narrow(0, 0, std::min(kChunk, out.numel() - at));
+    fill_normal(parameter, first + at, numbers(chunk));
+    out.narrow(0, at, chunk.numel()).copy_(chunk);
+  }
+}
+
+void make_values(Parameter& parameter) {
+  if (!parameter.unmade) return;
+  const NoCostScope no_cost;
+  at::Tensor values;
+  {
+    const MemoryScope memory(MemoryCategory::kParameters);
+    values = at::empty({parameter.data.numel()}, parameter.data.options().requires_grad(false));
+  }
+  fill_initial(parameter, 0, values);
+  c10::StorageImpl* storage = parameter.data.storage().unsafeGetStorageImpl();
+  storage->set_nbytes(values.nbytes());
+  storage->set_data_ptr_noswap(values.storage().unsafeGetStorageImpl()->set_data_ptr(at::DataPtr()));
+  parameter.unmade.reset();
+}
+
+void make_values(const ParameterRegistry& registry) {
+  for (Parameter* parameter : registry.parameters()) make_values(*parameter);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,43 @@
+// What the loops of row kernels are built from: sums in a fixed number of lanes, and functions compiled for the
+// baseline and for AVX2 and chosen at load time. Contraction is off (RanklabCompiler.cmake), so both give the same
+// bits. Sanitizers run before the resolver's shadow memory exists, hence the exception. Internal to core/nn;
+// torch-free. Thread rule: pure functions.
+#pragma once
+#include <cstdint>
+#include <cstring>
+
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define RANKLAB_CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define RANKLAB_CLONES
+#endif
+#define RANKLAB_INLINE inline __attribute__((always_inline))
+
+namespace ranklab::kernels {
+
+constexpr int64_t kLanes = 8;
+// Rows whose weight gradient is summed before it joins the total: bounds the rounding of a long sum.
+constexpr int64_t kGradBlockRows = 32;
+
+template <typename T>
+struct LanesOf {
+  typedef T Vector __attribute__((vector_size(kLanes * sizeof(T))));
+};
+
+template <typename T>
+RANKLAB_INLINE T dot(const T* a, const T* b, int64_t n) {
+  typedef typename LanesOf<T>::Vector Vector;
+  Vector sum = {};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    Vector va, vb;
+    std::memcpy(&va, a + i, sizeof va);
+    std::memcpy(&vb, b + i, sizeof vb);
+    sum += va * vb;
+  }
+  T total = ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+  for (; i < n; ++i) total += a[i] * b[i];
+  return total;
+}
+
+}  // namespace ranklab::kernels
