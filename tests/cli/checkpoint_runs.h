@@ -65,6 +65,7 @@ class Child {
     for (std::string& word : all) argv.push_back(word.data());
     argv.push_back(nullptr);
     std::ofstream(output, std::ios::trunc).close();
+    std::fflush(nullptr);  // what waits in a buffer would be written by the child, too
     pid_ = ::fork();
     if (pid_ != 0) return;
     if (std::freopen(output.c_str(), "a", stdout) == nullptr || std::freopen(output.c_str(), "a", stderr) == nullptr)
