@@ -106,7 +106,7 @@ const HfFamily& family_of(const HfJson& file, const std::string& path) {
 
 void read_keys(HfConfig& config, const HfJson& file, const std::string& path) {
   std::set<std::string> known = kWithoutMeaning;
-  for (const HfKey& key : config.family.keys()) {
+  for (const HfKey& key : config.family.keys) {
     known.insert(key.key);
     auto found = file.find(key.key);
     if (found == file.end() && !key.other.empty()) {
@@ -150,7 +150,7 @@ void check(const HfConfig& config, const std::string& path) {
 
 std::string hf_config_json(const ModelConfig& config, const HfFamily& family, TensorType type) {
   HfJson file = {{"architectures", {family.architecture}}, {"model_type", family.model_type}};
-  for (const HfKey& key : family.keys()) {
+  for (const HfKey& key : family.keys) {
     if (key.get) file[key.key] = key.get(config);
   }
   write_hf_rope(file, config);

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "core/checkpoint/hf_key.h"
 #include "core/model/model_config.h"
 
 namespace ranklab {
 
 class HfRefusal;
-struct HfKey;
 
 // How a module's matrix stands in their files.
 enum class HfLayout {
@@ -36,7 +36,7 @@ struct HfFamily {
   std::vector<HfRule> rules = {};                  // outside layers
   std::vector<HfRule> layer_rules = {};            // the first that names a module is its
   ModelConfig model = {};                          // what a file of this family means before its first key
-  const std::vector<HfKey>& (*keys)() = nullptr;   // of config.json, in the order of the file
+  std::vector<HfKey> keys = {};                    // of config.json, in the order of the file
   bool (*has_form)(const ModelConfig&) = nullptr;  // whether this model may be one of the family
   void (*check)(const HfRefusal& refusal, const ModelConfig&) = nullptr;  // ... and is, if nothing is refused
 };

@@ -59,6 +59,16 @@ HfKey hf_member(std::string key, Member member, HfJson absent) {
   row.absent = std::move(absent);
   return row;
 }
+// A member that counts something: 1 or more.
+template <typename Member>
+HfKey hf_count(std::string key, Member member) {
+  HfKey row = hf_member(std::move(key), member);
+  row.set = [set = std::move(row.set)](ModelConfig& c, const HfValue& value) {
+    if (value.integer() < 1) value.refuse("1 or more");
+    set(c, value);
+  };
+  return row;
+}
 // A key that has one value here; a file without it has that value.
 HfKey hf_constant(std::string key, HfJson value);
 // Written for transformers, and without meaning for the model.

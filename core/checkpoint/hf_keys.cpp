@@ -45,13 +45,7 @@ HfKey head_dim_key(HfJson absent) {
   return {"head_dim", get, set, false, std::move(absent)};
 }
 
-HfKey experts_key(const std::string& key) {
-  const auto set = [](ModelConfig& c, const HfValue& value) {
-    if (value.integer() < 1) value.refuse("1 or more");
-    c.moe.num_experts = value.integer();
-  };
-  return {key, [](const ModelConfig& c) { return HfJson(c.moe.num_experts); }, set, true};
-}
+HfKey experts_key(const std::string& key) { return hf_count(key, RANKLAB_HF(moe.num_experts)); }
 
 HfKey normalization_key(bool absent) {
   const auto get = [](const ModelConfig& c) { return HfJson(c.moe.normalize_topk && c.moe.topk > 1); };

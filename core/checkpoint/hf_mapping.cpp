@@ -74,7 +74,7 @@ class Mapping {
   std::vector<int64_t> runs(size_t count, int64_t rows) const {
     if (count == 1) return {rows};
     if (count == 2) return {rows / 2, rows / 2};
-    const int64_t kv = c_.query_groups() * c_.head_dim();
+    const int64_t kv = c_.kv_width();
     return {rows - 2 * kv, kv, kv};
   }
 

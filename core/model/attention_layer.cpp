@@ -13,10 +13,7 @@
 namespace ranklab {
 namespace {
 
-std::vector<int64_t> qkv_segments(const ModelConfig& c) {
-  const int64_t kv = c.query_groups() * c.head_dim();
-  return {c.query_width(), kv, kv};
-}
+std::vector<int64_t> qkv_segments(const ModelConfig& c) { return {c.query_width(), c.kv_width(), c.kv_width()}; }
 
 std::optional<HeadNorm> make_head_norm(ParameterRegistry& registry, const std::string& name, const ModelConfig& c,
                                        const TensorParallel& tp) {
@@ -31,8 +28,8 @@ class GroupedQueryAttention : public AttentionLayer {
       : shape_{c.num_attention_heads / place.tp.size(), c.query_groups() / place.tp.size(), c.head_dim()},
         rope_(place.rope),
         again_(place.again),
-        qkv_(registry, name + ".qkv", {c.hidden_size, c.query_width() + 2 * c.query_groups() * c.head_dim()},
-             qkv_segments(c), {InitKind::kNormal, c.init_std}, c.has_qkv_bias(), place.tp),
+        qkv_(registry, name + ".qkv", {c.hidden_size, c.qkv_width()}, qkv_segments(c), {InitKind::kNormal, c.init_std},
+             c.has_qkv_bias(), place.tp),
         head_norm_(make_head_norm(registry, name, c, place.tp)),
         out_(registry, name + ".out", {c.query_width(), c.hidden_size}, residual_init(c), c.add_bias, place.tp) {}
 

@@ -42,7 +42,10 @@ struct ModelConfig {
 
   int64_t query_groups() const { return num_query_groups == 0 ? num_attention_heads : num_query_groups; }
   int64_t head_dim() const { return kv_channels == 0 ? hidden_size / num_attention_heads : kv_channels; }
-  int64_t query_width() const { return num_attention_heads * head_dim(); }  // of all heads; not latent attention's
+  // Of all heads; not latent attention's.
+  int64_t query_width() const { return num_attention_heads * head_dim(); }
+  int64_t kv_width() const { return query_groups() * head_dim(); }
+  int64_t qkv_width() const { return query_width() + 2 * kv_width(); }
   bool has_qkv_bias() const { return add_bias || add_qkv_bias; }
   int64_t expert_ffn() const { return moe.ffn_hidden_size == 0 ? ffn_hidden_size : moe.ffn_hidden_size; }
   // Whether this layer's MLP is a mixture of experts. MTP modules count on from num_layers.

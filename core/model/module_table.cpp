@@ -49,7 +49,7 @@ class Table {
 
   void attention(const std::string& prefix) {
     const Part in = Part::kAttentionIn;
-    const int64_t rows = c_.query_width() + 2 * c_.query_groups() * c_.head_dim();
+    const int64_t rows = c_.qkv_width();
     linear(in, prefix + "qkv", rows, c_.hidden_size, Split::kColumn);
     if (c_.add_qkv_bias && !c_.add_bias) add(in, prefix + "qkv.bias", {rows}, Split::kColumn, false);
     if (c_.qk_norm) {
@@ -151,7 +151,7 @@ double attention_flops_per_token(const ModelConfig& c, int64_t seq) {
 }  // namespace
 
 std::vector<int64_t> fused_parts(const ModelConfig& model, const ModuleRow& row) {
-  const int64_t rows = row.shape[0], kv = model.query_groups() * model.head_dim();
+  const int64_t rows = row.shape[0], kv = model.kv_width();
   if (row.parameter.find(".qkv.") != std::string::npos) return {rows - 2 * kv, kv, kv};
   if (row.parameter.find(".gate_up.") != std::string::npos) return {rows / 2, rows / 2};
   return {rows};
@@ -226,7 +226,7 @@ ModelCounts count_model(const ModelConfig& c, int64_t seq) {
 
 int64_t kv_cache_elements_per_token(const ModelConfig& c) {
   if (c.mla.enabled()) return c.num_layers * (c.mla.kv_lora_rank + c.mla.qk_pos_emb_head_dim);
-  return c.num_layers * 2 * c.query_groups() * c.head_dim();
+  return c.num_layers * 2 * c.kv_width();
 }
 
 }  // namespace ranklab

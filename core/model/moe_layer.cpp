@@ -14,6 +14,12 @@
 namespace ranklab {
 namespace {
 
+// Of the router and of the gate of shared experts: [..., H] -> [..., outputs] in the type that decisions are made in.
+at::Tensor gate_logits(const at::Tensor& x, const Parameter& gate) {
+  const at::ScalarType dtype = router_dtype(x.scalar_type());
+  return at::linear(x.to(dtype), gate.data.to(dtype));
+}
+
 class MoeLayer : public MlpLayer {
  public:
   MoeLayer(ParameterRegistry& registry, const std::string& name, const ModelConfig& c, int64_t layer, MoePlace& place,
@@ -51,14 +57,12 @@ class MoeLayer : public MlpLayer {
   at::Tensor shared_output(const NormOutput& x, const Batch& batch) const {
     const at::Tensor output = shared_->forward(x, batch);
     if (shared_gate_ == nullptr) return output;
-    const at::ScalarType dtype = router_dtype(x.normed.scalar_type());
-    const at::Tensor gate = at::sigmoid(at::linear(x.normed.to(dtype), shared_gate_->data.to(dtype)));
+    const at::Tensor gate = at::sigmoid(gate_logits(x.normed, *shared_gate_));
     return output * gate.to(output.scalar_type());
   }
 
   Routing route(const at::Tensor& tokens_TH, int64_t sequences, const Batch& batch) {
-    const at::ScalarType dtype = router_dtype(tokens_TH.scalar_type());
-    const at::Tensor logits_TE = at::linear(tokens_TH.to(dtype), router_.data.to(dtype));
+    const at::Tensor logits_TE = gate_logits(tokens_TH, router_);
     ExpertChoice choice = choose_experts(logits_TE, bias_E_, moe_);
     if (moe_.force_balance) {
       choice.experts_TK = experts_in_turn(token_numbers(tokens_TH, sequences, batch), moe_);

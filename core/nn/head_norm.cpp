@@ -5,7 +5,7 @@
 
 #include "core/nn/head_norm_kernels.h"
 #include "core/nn/kernel_path.h"
-#include "core/sim/memory_scope.h"
+#include "core/nn/weight_gradient.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
@@ -16,11 +16,6 @@ using torch::autograd::variable_list;
 
 kernels::HeadNormShape kernel_shape(const at::Tensor& qkv, const AttentionShape& shape, double epsilon) {
   return {qkv.numel() / qkv.size(-1), shape.heads, shape.groups, shape.head_dim, epsilon};
-}
-
-at::Tensor empty_gradient(const at::Tensor& weight) {
-  const MemoryScope memory(MemoryCategory::kGradients);
-  return at::empty_like(weight);
 }
 
 struct HeadNormFunction : torch::autograd::Function<HeadNormFunction> {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/nn/kernel_lanes.h"
+#include "core/nn/kernel_blocks.h"
 
 namespace ranklab::kernels {
 namespace {
@@ -61,30 +61,22 @@ RANKLAB_INLINE void backward_body(HeadNormShape n, const T* grad_out, const T* q
   }
 }
 
-// --- 16 bits: blocks of tokens through the fp32 loops ---
-template <typename T>
-std::vector<float> widened(const T* from, int64_t count) {
-  std::vector<float> wide(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) wide[static_cast<size_t>(i)] = widen(from[i]);
-  return wide;
-}
-template <typename T>
-void narrow_all(const std::vector<float>& from, T* to) {
-  for (size_t i = 0; i < from.size(); ++i) narrow(from[i], to[i]);
+// --- 16 bits ---
+HeadNormShape of_tokens(HeadNormShape shape, int64_t tokens) {
+  shape.tokens = tokens;
+  return shape;
 }
 
 template <typename T>
 void forward_16bit(HeadNormShape n, const T* qkv, const T* q_weight, const T* k_weight, T* out, float* inv_rms) {
   const std::vector<float> wq = widened(q_weight, n.head_dim), wk = widened(k_weight, n.head_dim);
-  HeadNormShape block = n;
-  for (int64_t token = 0; token < n.tokens; token += block.tokens) {
-    block.tokens = std::min(kGradBlockRows, n.tokens - token);
-    const int64_t first = token * n.width(), count = block.tokens * n.width();
-    const std::vector<float> x = widened(qkv + first, count);
-    std::vector<float> y(x.size());
-    head_norm_forward(block, x.data(), wq.data(), wk.data(), y.data(), inv_rms + token * n.normed());
-    narrow_all(y, out + first);
-  }
+  Scratch x(n.width()), y(n.width());
+  for_blocks(n.tokens, [&](int64_t token, int64_t tokens) {
+    const int64_t first = token * n.width(), count = tokens * n.width();
+    head_norm_forward(of_tokens(n, tokens), x.filled(qkv + first, count), wq.data(), wk.data(), y.data(),
+                      inv_rms + token * n.normed());
+    narrow_all(y.data(), out + first, count);
+  });
 }
 
 template <typename T>
@@ -93,20 +85,17 @@ void backward_16bit(HeadNormShape n, const T* grad_out, const T* qkv, const T* q
   const auto d = static_cast<size_t>(n.head_dim);
   const std::vector<float> wq = widened(q_weight, n.head_dim), wk = widened(k_weight, n.head_dim);
   std::vector<float> q_sum(d), k_sum(d), q_part(d), k_part(d);
-  HeadNormShape block = n;
-  for (int64_t token = 0; token < n.tokens; token += block.tokens) {
-    block.tokens = std::min(kGradBlockRows, n.tokens - token);
-    const int64_t first = token * n.width(), count = block.tokens * n.width();
-    const std::vector<float> g = widened(grad_out + first, count), x = widened(qkv + first, count);
-    std::vector<float> dx(g.size());
-    head_norm_backward(block, g.data(), x.data(), wq.data(), wk.data(), inv_rms + token * n.normed(), dx.data(),
-                       q_part.data(), k_part.data());
-    narrow_all(dx, grad_qkv + first);
+  Scratch g(n.width()), x(n.width()), dx(n.width());
+  for_blocks(n.tokens, [&](int64_t token, int64_t tokens) {
+    const int64_t first = token * n.width(), count = tokens * n.width();
+    head_norm_backward(of_tokens(n, tokens), g.filled(grad_out + first, count), x.filled(qkv + first, count), wq.data(),
+                       wk.data(), inv_rms + token * n.normed(), dx.data(), q_part.data(), k_part.data());
+    narrow_all(dx.data(), grad_qkv + first, count);
     for (size_t i = 0; i < d; ++i) q_sum[i] += q_part[i];
     for (size_t i = 0; i < d; ++i) k_sum[i] += k_part[i];
-  }
-  narrow_all(q_sum, grad_q_weight);
-  narrow_all(k_sum, grad_k_weight);
+  });
+  narrow_all(q_sum.data(), grad_q_weight, n.head_dim);
+  narrow_all(k_sum.data(), grad_k_weight, n.head_dim);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include "core/nn/kernel_path.h"
 #include "core/nn/row_kernels.h"
-#include "core/sim/memory_scope.h"
+#include "core/nn/weight_gradient.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
@@ -37,11 +37,6 @@ variable_list rms_norm_forward(AutogradContext* ctx, const at::Tensor& x_in, con
   ctx->set_materialize_grads(false);
   ctx->mark_non_differentiable({inv_rms});
   return {normed, inv_rms, has_branch ? sum : x_in};
-}
-
-at::Tensor empty_gradient(const at::Tensor& weight) {
-  const MemoryScope memory(MemoryCategory::kGradients);
-  return at::empty_like(weight);
 }
 
 // Returns {grad of the sum, grad of weight}. grad_sum may be undefined.

@@ -3,47 +3,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/nn/kernel_blocks.h"
+
 namespace ranklab::kernels {
 namespace {
-
-// Rows that go through the fp32 loops together: as many as their weight gradient's blocks (row_kernels.cpp).
-constexpr int64_t kBlockRows = 32;
-
-template <typename T>
-void widen_all(const T* from, float* to, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) to[i] = widen(from[i]);
-}
-template <typename T>
-void narrow_all(const float* from, T* to, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) narrow(from[i], to[i]);
-}
-
-template <typename T>
-std::vector<float> widened(const T* from, int64_t count) {
-  std::vector<float> result(static_cast<size_t>(count));
-  widen_all(from, result.data(), count);
-  return result;
-}
-
-// Calls block(first row, rows) for kBlockRows at a time.
-template <typename F>
-void for_blocks(int64_t rows, const F& block) {
-  for (int64_t row = 0; row < rows; row += kBlockRows) block(row, std::min(kBlockRows, rows - row));
-}
-
-class Scratch {
- public:
-  explicit Scratch(int64_t cols) : rows_(static_cast<size_t>(kBlockRows * cols)) {}
-  float* data() { return rows_.data(); }
-  template <typename T>
-  float* filled(const T* from, int64_t count) {
-    widen_all(from, data(), count);
-    return data();
-  }
-
- private:
-  std::vector<float> rows_;
-};
 
 // sign +1 rotates by the position's angle, -1 back.
 template <typename T>
@@ -172,7 +135,7 @@ void merge_qkv_rows(QkvShape n, HeadStrides3 strides, const T* q, const T* k, co
 template <typename T>
 double sum_of_squares_rows(const T* x, int64_t count) {
   Scratch wide(32);
-  constexpr int64_t kPart = kBlockRows * 32;
+  constexpr int64_t kPart = kGradBlockRows * 32;
   double total = 0;
   for (int64_t i = 0; i < count; i += kPart) {
     const int64_t part = std::min(kPart, count - i);

@@ -54,9 +54,8 @@ struct StepShape {
   int64_t boundary_bytes() const { return local_tokens() * model.hidden_size * element_bytes(); }
   int64_t heads() const { return model.num_attention_heads / dims.tp; }
   int64_t kv_heads() const { return model.query_groups() / dims.tp; }
-  int64_t kv_width() const { return model.query_groups() * model.head_dim(); }
   int64_t query_width() const { return model.query_width() / dims.tp; }
-  int64_t qkv_width() const { return (model.query_width() + 2 * kv_width()) / dims.tp; }
+  int64_t qkv_width() const { return model.qkv_width() / dims.tp; }
   // Of an MLP whose hidden layer has `ffn` units on this rank.
   int64_t up_width(int64_t ffn) const { return (model.activation == ActivationKind::kSwiGlu ? 2 : 1) * ffn; }
   int64_t up_width() const { return up_width(ffn_width()); }

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from transformers import DeepseekV3Config
 from transformers.models.deepseek_v3 import modeling_deepseek_v3 as hf
 
-from make_golden import Golden, leaf, rope, wave
+from make_golden import Golden, leaf, rope, wave, write_model
 
 V3 = dict(dim=64, theta=10000.0, factor=40.0, original=4096)
 TINY = dict(dim=4, theta=50.0, factor=3.0, original=16)
@@ -261,15 +261,8 @@ def model(file, **c):
     y = F.rms_norm(y, (c["H"],), w["mtp.0.norm.weight"], 1e-6)
     loss, mtp_loss = loss_of(logits, targets), loss_of(F.linear(y, w["head.weight"]), next_targets)
     (loss + c["mtp_weight"] * mtp_loss).backward()
-    g = Golden(file)
-    g.add("tokens", tokens)
-    g.add("targets", targets)
-    g.add("loss", loss.reshape(1))
-    g.add("mtp_loss", mtp_loss.reshape(1))
-    g.add("logits", logits)
-    for k, t in w.items():
-        g.add("grad." + k, torch.zeros_like(t) if t.grad is None else t.grad)
-    g.write()
+    write_model(file, w, tokens=tokens, targets=targets, loss=loss.reshape(1), mtp_loss=mtp_loss.reshape(1),
+                logits=logits)
 
 
 def write_all():

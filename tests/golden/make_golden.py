@@ -36,6 +36,23 @@ class Golden:
             f.writelines(self.lines)
 
 
+def batch(V, S, B):
+    tokens = torch.tensor([[(3 * b + 2 * s) % V for s in range(S)] for b in range(B)])
+    targets = torch.tensor([[(5 * b + 4 * s + 1) % V for s in range(S)] for b in range(B)])
+    targets[1, 2] = -100
+    return tokens, targets
+
+
+def write_model(file, w, **tensors):
+    """What a model was given and answered, then the gradient of each weight (zeros: it was not used)."""
+    g = Golden(file)
+    for name, tensor in tensors.items():
+        g.add(name, tensor)
+    for name, t in w.items():
+        g.add("grad." + name, torch.zeros_like(t) if t.grad is None else t.grad)
+    g.write()
+
+
 def leaf(shape, salt, scale=1.0, offset=0.0):
     return wave(shape, salt, scale, offset).requires_grad_(True)
 
@@ -132,9 +149,7 @@ def model(file, llama):
     def linear(x, name):
         return F.linear(x, w[name + ".weight"], w.get(name + ".bias"))
 
-    tokens = torch.tensor([[(3 * b + 2 * s) % V for s in range(S)] for b in range(B)])
-    targets = torch.tensor([[(5 * b + 4 * s + 1) % V for s in range(S)] for b in range(B)])
-    targets[1, 2] = -100
+    tokens, targets = batch(V, S, B)
     x = F.embedding(tokens, w["embedding.weight"])      # [B, S, H]
     if not llama:
         x = x + w["position.weight"]
@@ -152,14 +167,7 @@ def model(file, llama):
     logits = F.linear(norm(x, "final_norm"), w["head.weight"] if llama else w["embedding.weight"])
     loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-100, reduction="sum")
     loss.backward()
-    g = Golden(file)
-    g.add("tokens", tokens)
-    g.add("targets", targets)
-    g.add("loss", loss.reshape(1))
-    g.add("logits", logits)
-    for k, t in w.items():
-        g.add("grad." + k, t.grad)
-    g.write()
+    write_model(file, w, tokens=tokens, targets=targets, loss=loss.reshape(1), logits=logits)
 
 
 if __name__ == "__main__":

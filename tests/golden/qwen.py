@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from transformers import Qwen2MoeConfig, Qwen2MoeForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 from deepseek import close, swiglu
-from make_golden import Golden, attention, leaf
+from make_golden import attention, batch, leaf, write_model
 
 EPS, THETA, LAYERS = 1e-6, 50.0, 2
 
@@ -130,10 +130,7 @@ def transformers_logits(w, c, tokens):
 
 def model(file, **c):
     w = make_weights(c)
-    V, S, B = c["V"], 6, 2
-    tokens = torch.tensor([[(3 * b + 2 * s) % V for s in range(S)] for b in range(B)])
-    targets = torch.tensor([[(5 * b + 4 * s + 1) % V for s in range(S)] for b in range(B)])
-    targets[1, 2] = -100
+    tokens, targets = batch(c["V"], 6, 2)
     x = F.embedding(tokens, w["embedding.weight"])
     for l in range(LAYERS):
         x = block(x, w, f"layers.{l}.", c)
@@ -142,14 +139,7 @@ def model(file, **c):
     close(file, transformers_logits(w, c, tokens), logits)
     loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-100, reduction="sum")
     loss.backward()
-    g = Golden(file)
-    g.add("tokens", tokens)
-    g.add("targets", targets)
-    g.add("loss", loss.reshape(1))
-    g.add("logits", logits)
-    for k, t in w.items():
-        g.add("grad." + k, torch.zeros_like(t) if t.grad is None else t.grad)
-    g.write()
+    write_model(file, w, tokens=tokens, targets=targets, loss=loss.reshape(1), logits=logits)
 
 
 def write_all():

@@ -115,11 +115,6 @@ HfKeys make_keys() {
   return keys;
 }
 
-const HfKeys& keys() {
-  static const HfKeys kKeys = make_keys();
-  return kKeys;
-}
-
 void check_yarn(const HfRefusal& r, const YarnConfig& y) {
   if (!y.enabled()) return;
   const double length = y.scaling_factor * static_cast<double>(y.original_seq_length);
@@ -159,7 +154,7 @@ HfFamily deepseek_v3_family() {
           .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), attention_rules(), llama_mlp_rules(), expert_rules(),
                                    shared_expert_rules("mlp.shared_experts"), prediction_rules()}),
-          .keys = keys,
+          .keys = make_keys(),
           .has_form = [](const ModelConfig& c) { return c.mla.enabled(); },
           .check = check};
 }

@@ -37,11 +37,6 @@ HfKeys make_keys() {
   return keys;
 }
 
-const HfKeys& keys() {
-  static const HfKeys kKeys = make_keys();
-  return kKeys;
-}
-
 void check(const HfRefusal& r, const ModelConfig& c) {
   r.require(c.position == PositionKind::kLearned, "--position-embedding-type", "rope",
             "learned_absolute with --normalization LayerNorm");
@@ -78,7 +73,7 @@ HfFamily gpt2_family() {
                           {"mlp.up", {"mlp.c_fc"}, HfLayout::kTransposed},
                           {"mlp.down", {"mlp.c_proj"}, HfLayout::kTransposed}},
           .model = model,
-          .keys = keys,
+          .keys = make_keys(),
           .has_form = [](const ModelConfig& c) { return c.norm == NormKind::kLayerNorm; },
           .check = check};
 }

@@ -21,11 +21,6 @@ HfKeys make_keys() {
   return keys;
 }
 
-const HfKeys& keys() {
-  static const HfKeys kKeys = make_keys();
-  return kKeys;
-}
-
 }  // namespace
 
 HfFamily llama_family() {
@@ -34,7 +29,7 @@ HfFamily llama_family() {
           .layer_prefix = "model.layers.",
           .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), llama_attention_rules(), llama_mlp_rules()}),
-          .keys = keys,
+          .keys = make_keys(),
           .has_form = [](const ModelConfig&) { return true; },
           .check = check_rotary_layers};
 }

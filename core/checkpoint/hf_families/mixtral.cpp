@@ -25,11 +25,6 @@ HfKeys make_keys() {
   return keys;
 }
 
-const HfKeys& keys() {
-  static const HfKeys kKeys = make_keys();
-  return kKeys;
-}
-
 void check(const HfRefusal& r, const ModelConfig& c) {
   const MoeConfig& m = c.moe;
   check_rotary_layers(r, c);
@@ -58,7 +53,7 @@ HfFamily mixtral_family() {
           .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), llama_attention_rules(), experts()}),
           .model = model,
-          .keys = keys,
+          .keys = make_keys(),
           .has_form = [](const ModelConfig& c) { return c.moe.enabled(); },
           .check = check};
 }

@@ -37,11 +37,9 @@ HfKey dense_layers() {
 }
 
 HfKey expert_width() {
-  const auto set = [](ModelConfig& c, const HfValue& value) {
-    if (value.integer() < 1) value.refuse("1 or more");
-    c.moe.ffn_hidden_size = value.integer();
-  };
-  return {"moe_intermediate_size", [](const ModelConfig& c) { return HfJson(c.expert_ffn()); }, set, true};
+  HfKey key = hf_count("moe_intermediate_size", RANKLAB_HF(moe.ffn_hidden_size));
+  key.get = [](const ModelConfig& c) { return HfJson(c.expert_ffn()); };
+  return key;
 }
 
 }  // namespace

@@ -7,26 +7,14 @@
 namespace ranklab {
 namespace {
 
-HfKey shared_expert() {
-  const auto set = [](ModelConfig& c, const HfValue& value) {
-    if (value.integer() < 1) value.refuse("1 or more");
-    c.moe.shared_ffn_hidden_size = value.integer();
-  };
-  return {"shared_expert_intermediate_size", [](const ModelConfig& c) { return HfJson(c.moe.shared_ffn_hidden_size); },
-          set, true};
-}
-
-const HfKeys& keys() {
-  static const HfKeys kKeys = [] {
-    HfKeys keys = qwen_layer_keys({});
-    append(keys, {hf_member("qkv_bias", RANKLAB_HF(add_qkv_bias), true)});
-    append(keys, qwen_window_keys());
-    append(keys, qwen_expert_keys());
-    append(keys, {shared_expert()});
-    append(keys, ending_keys(false));
-    return keys;
-  }();
-  return kKeys;
+HfKeys make_keys() {
+  HfKeys keys = qwen_layer_keys({});
+  append(keys, {hf_member("qkv_bias", RANKLAB_HF(add_qkv_bias), true)});
+  append(keys, qwen_window_keys());
+  append(keys, qwen_expert_keys());
+  append(keys, {hf_count("shared_expert_intermediate_size", RANKLAB_HF(moe.shared_ffn_hidden_size))});
+  append(keys, ending_keys(false));
+  return keys;
 }
 
 void check(const HfRefusal& r, const ModelConfig& c) {
@@ -52,7 +40,7 @@ HfFamily qwen2_moe_family() {
                                    shared_expert_rules("mlp.shared_expert"),
                                    {{"mlp.shared_gate", {"mlp.shared_expert_gate"}}}}),
           .model = model,
-          .keys = keys,
+          .keys = make_keys(),
           .has_form = [](const ModelConfig& c) { return c.moe.enabled() && (c.moe.shared_gate || c.add_qkv_bias); },
           .check = check};
 }

@@ -6,15 +6,12 @@
 namespace ranklab {
 namespace {
 
-const HfKeys& keys() {
-  static const HfKeys kKeys = [] {
-    HfKeys keys = qwen_layer_keys(128);
-    append(keys, {hf_constant("attention_bias", false)});
-    append(keys, qwen_window_keys());
-    append(keys, ending_keys(false));
-    return keys;
-  }();
-  return kKeys;
+HfKeys make_keys() {
+  HfKeys keys = qwen_layer_keys(128);
+  append(keys, {hf_constant("attention_bias", false)});
+  append(keys, qwen_window_keys());
+  append(keys, ending_keys(false));
+  return keys;
 }
 
 }  // namespace
@@ -28,7 +25,7 @@ HfFamily qwen3_family() {
           .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), llama_attention_rules(), head_norm_rules(), llama_mlp_rules()}),
           .model = model,
-          .keys = keys,
+          .keys = make_keys(),
           .has_form = [](const ModelConfig& c) { return c.qk_norm; },
           .check = [](const HfRefusal& r, const ModelConfig& c) { check_qwen_layers(r, c, false); }};
 }

@@ -6,16 +6,13 @@
 namespace ranklab {
 namespace {
 
-const HfKeys& keys() {
-  static const HfKeys kKeys = [] {
-    HfKeys keys = qwen_layer_keys({});
-    append(keys, {hf_constant("attention_bias", false)});
-    append(keys, qwen_window_keys());
-    append(keys, qwen_expert_keys());
-    append(keys, ending_keys(false));
-    return keys;
-  }();
-  return kKeys;
+HfKeys make_keys() {
+  HfKeys keys = qwen_layer_keys({});
+  append(keys, {hf_constant("attention_bias", false)});
+  append(keys, qwen_window_keys());
+  append(keys, qwen_expert_keys());
+  append(keys, ending_keys(false));
+  return keys;
 }
 
 void check(const HfRefusal& r, const ModelConfig& c) {
@@ -37,7 +34,7 @@ HfFamily qwen3_moe_family() {
           .layer_rules = together(
               {llama_norm_rules(), llama_attention_rules(), head_norm_rules(), llama_mlp_rules(), expert_rules()}),
           .model = model,
-          .keys = keys,
+          .keys = make_keys(),
           .has_form = [](const ModelConfig& c) { return c.moe.enabled() && c.qk_norm; },
           .check = check};
 }

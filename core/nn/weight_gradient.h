@@ -1,0 +1,14 @@
+// Room for the gradient of a weight that a kernel writes. Thread rule: its rank's thread.
+#pragma once
+#include <ATen/ops/empty_like.h>
+
+#include "core/sim/memory_scope.h"
+
+namespace ranklab {
+
+inline at::Tensor empty_gradient(const at::Tensor& weight) {
+  const MemoryScope memory(MemoryCategory::kGradients);
+  return at::empty_like(weight);
+}
+
+}  // namespace ranklab
