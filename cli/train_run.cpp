@@ -15,6 +15,7 @@
 #include "core/runtime/memory_check.h"
 #include "core/runtime/run_log.h"
 #include "core/runtime/tensorboard.h"
+#include "core/runtime/torch_profile.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {
@@ -89,6 +90,9 @@ void TrainRun::add_hooks(RuntimeEngine& engine, const std::string& gemm) {
   const TrainConfig& config = plan_->config;
   engine.add_hook(make_run_log_hook(log_dir()));
   if (config.trace) engine.add_hook(make_trace_file_hook(log_dir(), *plan_));
+  if (config.profile)
+    engine.add_hook(
+        make_torch_profile_hook(log_dir() + "/profile.json", config.trace_step_start, config.trace_step_end));
   if (!config.tensorboard_dir.empty()) engine.add_hook(make_tensorboard_hook(config.tensorboard_dir));
   const ConsoleOptions console{.log_interval = config.log_interval,
                                .gemm = gemm,

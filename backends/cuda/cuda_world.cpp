@@ -46,6 +46,11 @@ class NcclWorld final : public World {
   int local_ranks() const override { return 1; }
   bool has_rank_zero() const override { return env_.rank == 0; }
 
+  int gpus() const override { return env_.world_size; }
+  std::string gpu_name() const override {
+    cudaDeviceProp properties{};
+    return cudaGetDeviceProperties(&properties, env_.local_rank) == cudaSuccess ? properties.name : "";
+  }
   std::string describe() const override {
     cudaDeviceProp properties{};
     int nccl = 0;

@@ -152,6 +152,9 @@ void add_output(std::vector<ConfigField>& rows) {
                         RANKLAB_FIELD(trace_step_start)));
   rows.push_back(number(g, "trace.step_end", {"--trace-step-end", "--profile-step-end"}, "first step no longer traced",
                         RANKLAB_FIELD(trace_step_end)));
+  rows.push_back(flag(g, "trace.profile", {"--profile"},
+                      "of the traced steps also every kernel of rank 0, in PyTorch's profile (Kineto)",
+                      RANKLAB_FIELD(profile)));
   rows.push_back(flag(g, "log.zero_debug", {"--zero-debug"}, "print which rank owns which part of each parameter",
                       RANKLAB_FIELD(zero_debug)));
   rows.push_back(number(g, "sample.tokens", {"--sample-tokens"}, "tokens of text to generate at the end (0: none)",

@@ -114,6 +114,7 @@ struct TrainConfig {
   bool trace = true;
   int64_t trace_step_start = 0;
   int64_t trace_step_end = 20;  // exclusive
+  bool profile = false;         // the kernels of the traced steps, too
   bool zero_debug = false;      // print who owns what
   int64_t sample_tokens = 200;  // 0: no sample at the end
   std::string sample_prompt = "And the ";

@@ -30,6 +30,7 @@ def main():
         "gpu": args.gpu,
         "commit": args.commit,
         "date": datetime.date.today().isoformat(),
+        "time": datetime.datetime.now().strftime("%H:%M"),
         "driver": output_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader").split("\n")[0],
         "steps": steps,
         "figures": figures,

@@ -11,8 +11,8 @@ def main():
     later = steps[len(steps) // 2:]
     if not later:
         sys.exit("error: no step was logged")
-    figures = [("tokens/s", "tokens_per_s", 1, ""), ("step", "step_wall_ms", 1, "ms"), ("MFU", "mfu", 100, "%"),
-               ("peak memory", "peak_device_bytes", 2**-30, "GiB"), ("virtual step", "virtual_step_ms", 1, "ms")]
+    figures = [("tokens/s", "tokens_per_s", 1, ""), ("step", "step_wall_ms", 1, "ms"), ("MFU", "wall_mfu", 100, "%"),
+               ("peak memory", "peak_memory_bytes", 2**-30, "GiB"), ("virtual step", "virtual_step_ms", 1, "ms")]
     with open(os.environ["RANKLAB_GPU_FIGURES"], "a") as out:
         for label, key, factor, unit in figures:
             values = [r[key] * factor for r in later if r.get(key)]
