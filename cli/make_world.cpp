@@ -23,7 +23,12 @@ std::string variable(const char* name) {
 }  // namespace
 
 std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& env, std::shared_ptr<Stepper> stepper) {
-  if (config.backend == "cuda") return make_cuda_world({});
+  if (config.backend == "cuda") {
+    return make_cuda_world({.hang_timeout = milliseconds_of(config.hang_timeout_s),
+                            .rendezvous_timeout = milliseconds_of(config.rendezvous_timeout_s),
+                            .check_calls = config.check_calls,
+                            .canonical_reductions = config.canonical_reductions});
+  }
   if (env.world_size > 1) {
     const std::string listener = variable(kListenerVariable);
     return make_process_world({.env = env,

@@ -46,6 +46,17 @@ class ReleaseOnSignal {
   std::jthread thread_;
 };
 
+// While the run goes on, ranks elsewhere hear of it when this process is left.
+class TellOnLeaving {
+ public:
+  explicit TellOnLeaving(std::shared_ptr<World> world) {
+    tell_before_leaving([world = std::move(world)](const std::string& why) { world->give_up(why); });
+  }
+  ~TellOnLeaving() { tell_before_leaving({}); }
+  TellOnLeaving(const TellOnLeaving&) = delete;
+  TellOnLeaving& operator=(const TellOnLeaving&) = delete;
+};
+
 }  // namespace
 
 TrainRun::TrainRun(const ConfigOptions& options, TrainRunOptions how) : how_(std::move(how)) {
@@ -111,6 +122,7 @@ int TrainRun::fit() {
   RuntimeEngine engine(default_components(world_, *plan_), *plan_);
   constexpr std::chrono::seconds kToSave{60};
   if (!plan_->config.save_dir.empty()) give_interrupts(kToSave);
+  const TellOnLeaving telling(world_);
   engine.set_stop_request([this] { return interrupt_asked() || stopping_; });
   engine.set_stepper(stepper_);
   engine.set_live_feed(live_feed_);

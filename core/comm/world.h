@@ -37,6 +37,8 @@ class World {
   // Runs `body` on every rank of this process and joins them. If a rank throws, the world is poisoned: peers stop
   // waiting, every rank is joined, and the first error is rethrown with its rank named.
   virtual void run(const std::function<void(Endpoint&)>& body) = 0;
+  // This process leaves in the middle of run(): tells the ranks elsewhere why, so that they do not wait. Any thread.
+  virtual void give_up(const std::string& /*why*/) noexcept {}
 };
 
 }  // namespace ranklab

@@ -54,6 +54,12 @@ void add_parallel(std::vector<ConfigField>& rows) {
       text(g, "parallel.order", {"--order"}, "rank order, fastest axis first", RANKLAB_FIELD(parallel.order)));
   rows.push_back(text(g, "parallel.backend", {"--backend", "--distributed-backend"}, "where ranks live",
                       RANKLAB_FIELD(backend), {"cpu_sim", "cuda"}));
+  rows.push_back(flag(g, "parallel.check_calls", {"--check-calls"},
+                      "compare every collective between ranks before it runs (slow; cpu_sim always does)",
+                      RANKLAB_FIELD(check_calls)));
+  rows.push_back(flag(g, "parallel.canonical_reductions", {"--canonical-reductions"},
+                      "add over ranks in cpu_sim's order, for its bits (slow; cpu_sim always does)",
+                      RANKLAB_FIELD(canonical_reductions)));
   rows.push_back(flag(g, "parallel.overlap_grad_reduce", {"--overlap-grad-reduce"},
                       "reduce gradient buckets during backward", RANKLAB_FIELD(overlap_grad_reduce)));
   rows.push_back(number(g, "parallel.ddp_bucket_bytes", {"--ddp-bucket-bytes"},

@@ -31,6 +31,8 @@ struct TrainConfig {
   ParallelDims parallel{.world = 8, .tp = 2, .pp = 2};
   std::optional<bool> sequence_parallel;  // unset: on when tp > 1
   std::string backend = "cpu_sim";        // cpu_sim | cuda
+  bool check_calls = false;               // compare every call between ranks; cpu_sim always does
+  bool canonical_reductions = false;      // in the order of tree_reduce.h; cpu_sim's always are
 
   // Experts.
   std::string moe_dispatcher = "alltoall";  // a name of dispatcher_names.h
