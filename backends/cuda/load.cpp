@@ -21,6 +21,7 @@ struct CudaModule {
   CudaModuleUsableFunction* usable = nullptr;
   CudaModuleMakeWorldFunction* make_world = nullptr;
   CudaModuleRoundingFunction* rounding = nullptr;
+  CudaModuleKernelsFunction* kernels = nullptr;
 };
 
 fs::path find_module() {
@@ -55,7 +56,8 @@ CudaModule open_module() {
   }
   return {find_function<CudaModuleUsableFunction>(handle, kCudaModuleUsableName),
           find_function<CudaModuleMakeWorldFunction>(handle, kCudaModuleMakeWorldName),
-          find_function<CudaModuleRoundingFunction>(handle, kCudaModuleRoundingName)};
+          find_function<CudaModuleRoundingFunction>(handle, kCudaModuleRoundingName),
+          find_function<CudaModuleKernelsFunction>(handle, kCudaModuleKernelsName)};
 }
 
 // Opened once and kept: worlds and LibTorch's registrations live in it.
@@ -64,6 +66,7 @@ const CudaModule& usable_module() {
   std::string why_not;
   if (!module.usable(&why_not)) throw no_cuda_error(CudaAbsence::kNoDevice, why_not);
   use_device_rounding(module.rounding());
+  use_device_kernels(KernelDevice::kCuda, module.kernels());
   return module;
 }
 

@@ -2,6 +2,7 @@
 // Thread rule: as cuda_backend.h.
 #pragma once
 #include "backends/cuda/cuda_backend.h"
+#include "core/nn/device_kernels.h"
 #include "core/precision/device_rounding.h"
 
 namespace ranklab {
@@ -14,10 +15,12 @@ using CudaModuleVersionFunction = int();
 using CudaModuleUsableFunction = bool(std::string* why_not);
 using CudaModuleMakeWorldFunction = World*(const CudaWorldOptions& options);  // the caller owns the result
 using CudaModuleRoundingFunction = const DeviceRounding*();                   // lives as long as the module
+using CudaModuleKernelsFunction = const DeviceKernels*();                     // so does this
 
 constexpr const char* kCudaModuleVersionName = "ranklab_cuda_module_version";
 constexpr const char* kCudaModuleUsableName = "ranklab_cuda_module_usable";
 constexpr const char* kCudaModuleMakeWorldName = "ranklab_cuda_module_make_world";
 constexpr const char* kCudaModuleRoundingName = "ranklab_cuda_module_rounding";
+constexpr const char* kCudaModuleKernelsName = "ranklab_cuda_module_kernels";
 
 }  // namespace ranklab
