@@ -24,7 +24,7 @@ namespace {
 // Actions ahead for which receives are posted. One is enough when a message takes less time than an action. NCCL starts
 // the messages between two actions together, so there none may be posted that a later action's send depends on.
 constexpr int kPrefetch = 2;
-int prefetch_of(const RunPlan& plan) { return plan.config.backend == "cuda" ? 0 : kPrefetch; }
+int prefetch_of(const RunPlan& plan) { return plan.config.simulated() ? kPrefetch : 0; }
 
 int64_t count_targets(const at::Tensor& targets_BS) { return targets_BS.ne(-100).sum().item<int64_t>(); }
 

@@ -31,6 +31,7 @@ struct TrainConfig {
   ParallelDims parallel{.world = 8, .tp = 2, .pp = 2};
   std::optional<bool> sequence_parallel;  // unset: on when tp > 1
   std::string backend = "cpu_sim";        // cpu_sim | cuda
+  std::string device = "auto";            // auto | cpu | cuda: of tensors and kernels; auto is the backend's usual one
 
   // Experts.
   std::string moe_dispatcher = "alltoall";  // a name of dispatcher_names.h
@@ -126,6 +127,10 @@ struct TrainConfig {
     return params_dtype == "fp64" ? DType::kFloat64 : DType::kFloat32;
   }
   int64_t element_bytes() const { return size_bytes(element_dtype()); }
+  // Ranks are threads or processes with a virtual clock, wherever their tensors are.
+  bool simulated() const { return backend == "cpu_sim"; }
+  // Tensors are in a GPU's memory: each rank has one, or simulated ranks share one.
+  bool on_gpu() const { return backend == "cuda" || device == "cuda"; }
 };
 
 // A checked configuration and what follows from it. Immutable.
