@@ -60,6 +60,10 @@ void add_parallel(std::vector<ConfigField>& rows) {
   rows.push_back(flag(g, "parallel.canonical_reductions", {"--canonical-reductions"},
                       "add over ranks in cpu_sim's order, for its bits (slow; cpu_sim always does)",
                       RANKLAB_FIELD(canonical_reductions)));
+  rows.push_back(text(g, "parallel.device", {"--device"},
+                      "where tensors are and kernels run; cuda with cpu_sim: all simulated ranks share one GPU "
+                      "(auto: cpu, with --backend cuda a GPU each)",
+                      RANKLAB_FIELD(device), {"auto", "cpu", "cuda"}));
   rows.push_back(flag(g, "parallel.overlap_grad_reduce", {"--overlap-grad-reduce"},
                       "reduce gradient buckets during backward", RANKLAB_FIELD(overlap_grad_reduce)));
   rows.push_back(number(g, "parallel.ddp_bucket_bytes", {"--ddp-bucket-bytes"},

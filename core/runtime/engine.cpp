@@ -97,7 +97,7 @@ class RuntimeEngine::RankLoop {
  private:
   static ObserveOptions observe(const RuntimeEngine& engine) {
     const RunPlan& plan = engine.plan_;
-    const bool simulated = plan.config.backend == "cpu_sim" && plan.config.virtual_time;
+    const bool simulated = plan.config.simulated() && plan.config.virtual_time;
     return {.virtual_time = simulated,
             .trace = plan.config.trace || engine.watched(),
             .profile = &plan.profile,
