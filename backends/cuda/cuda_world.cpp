@@ -7,6 +7,7 @@
 #include <nccl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <map>
@@ -40,7 +41,7 @@ class NcclEndpoint final : public Endpoint {
 };
 
 // "node7/0000:1b:00.0": the same text wherever the same GPU is seen.
-std::string gpu_name(int device) {
+std::string gpu_place(int device) {
   std::array<char, 64> bus{};
   std::array<char, 256> host{};
   cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), device);
@@ -89,18 +90,21 @@ class NcclWorld final : public World {
   int local_ranks() const override { return 1; }
   bool has_rank_zero() const override { return env_.rank == 0; }
 
-  int gpus() const override { return env_.world_size; }
+  int gpus() const override {
+    int count = 0;
+    return shares_gpu() && cudaGetDeviceCount(&count) == cudaSuccess ? std::min(count, env_.world_size)
+                                                                     : env_.world_size;
+  }
   std::string gpu_name() const override {
     cudaDeviceProp properties{};
-    return cudaGetDeviceProperties(&properties, env_.local_rank) == cudaSuccess ? properties.name : "";
+    return cudaGetDeviceProperties(&properties, gpu_) == cudaSuccess ? properties.name : "";
   }
   std::string describe() const override {
-    cudaDeviceProp properties{};
+    const std::string gpu = gpu_name();
     int nccl = 0;
     ncclGetVersion(&nccl);
-    const bool known = cudaGetDeviceProperties(&properties, gpu_) == cudaSuccess;
     return strprintf("%d GPU process%s, %s%s, NCCL %d.%d.%d%s%s", env_.world_size, env_.world_size == 1 ? "" : "es",
-                     known ? properties.name : "unknown GPU", shares_gpu() ? " (shared)" : "", nccl / 10000,
+                     gpu.empty() ? "unknown GPU" : gpu.c_str(), shares_gpu() ? " (shared)" : "", nccl / 10000,
                      nccl / 100 % 100, nccl % 100, options_.canonical_reductions ? ", canonical reductions" : "",
                      options_.check_calls ? ", calls compared" : "");
   }
@@ -114,7 +118,7 @@ class NcclWorld final : public World {
     if (has_run_) rendezvous_.next_generation();
     has_run_ = true;
     const c10::Device device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(gpu_));
-    const auto context = std::make_shared<NcclContext>(rendezvous_, options_, device, gpu_name(gpu_));
+    const auto context = std::make_shared<NcclContext>(rendezvous_, options_, device, gpu_place(gpu_));
     try {
       NcclEndpoint endpoint(env_, context);
       body(endpoint);

@@ -19,6 +19,9 @@ if [ -n "$torch_lib" ]; then
     [ -e "$library" ] && ! ldconfig -p | grep -q "$(basename "$library") " && cp "$library" "$lacking/"
   done
   paths="$lacking:$torch_lib"
+  for folder in "$root"/build/gpu_prefix/usr/lib "$root"/build/gpu_prefix/{usr/,}lib/x86_64-linux-gnu; do
+    [ -d "$folder" ] && paths="$paths:$folder"
+  done
   for folder in "$torch_lib"/../../nvidia/*/lib; do [ -d "$folder" ] && paths="$paths:$folder"; done
   export LD_LIBRARY_PATH="$paths${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 fi
