@@ -145,7 +145,7 @@ class Bench {
             return Tensors{out.sum, out.normed};
           },
           {x, branch, weight}, {4 * bytes_of(x), 4 * bytes_of(x)});
-    constexpr AttentionShape kQwen{16, 8, 128};
+    static constexpr AttentionShape kQwen{16, 8, 128};
     const at::Tensor qkv = sample({o_.tokens, 1, (kQwen.heads + 2 * kQwen.groups) * kQwen.head_dim});
     layer("head norm",
           [](const Tensors& in) {

@@ -15,6 +15,13 @@ step "one rank thread, experts" 60 train threads_one_moe --device cuda --world-s
 thread_layout "dp 8" threads_one --dp 8
 thread_layout "tp 8" threads_one --tp 8 --num-attention-heads 8
 thread_layout "dp 2 tp 2 pp 2" threads_one --dp 2 --tp 2 --pp 2
+for schedule in $schedules; do thread_layout "pp 2 dp 4 $schedule" threads_one --pp 2 --dp 4 --num-microbatches 4 --pipeline-schedule "$schedule" $(stages_flag "$schedule"); done
+for stage in 1 2 3; do thread_layout "dp 8 ZeRO $stage" threads_one --dp 8 --zero-stage "$stage"; done
+thread_layout "ep 8" threads_one_moe --preset deepseek_v3_tiny --ep 8
+thread_layout "ep 4 tp 2" threads_one_moe --preset deepseek_v3_tiny --ep 4 --tp 2
+for recipe in fp8_current mxfp8 nvfp4; do
+  step "threads dp 8 $recipe" 60 train "threads_$recipe" --device cuda --train-iters 10 --bf16 --precision-recipe "$recipe" --dp 8
+done
 
 # One GPU at work: llama_1b with sequences of 8192, a sequence a microbatch.
 llama="--preset llama_1b --micro-batch-size 1 --train-iters 6 --log-interval 1"
