@@ -145,7 +145,7 @@ class Bench {
             return Tensors{out.sum, out.normed};
           },
           {x, branch, weight}, {4 * bytes_of(x), 4 * bytes_of(x)});
-    constexpr AttentionShape kQwen{16, 8, 128};
+    static constexpr AttentionShape kQwen{16, 8, 128};
     const at::Tensor qkv = sample({o_.tokens, 1, (kQwen.heads + 2 * kQwen.groups) * kQwen.head_dim});
     layer("head norm",
           [](const Tensors& in) {
@@ -253,9 +253,10 @@ void print_table(const std::vector<Row>& rows) {
 int run_bench_kernels(const BenchKernelsOptions& options) {
   const at::Device device = chosen_device(options.device);
   std::vector<Row> rows;
+  const DeviceMesh mesh(ParallelDims{.world = 1});
   const auto world = make_thread_world({.size = 1, .on_stuck = {}});
   world->run([&](Endpoint& endpoint) {
-    RankContext context(endpoint, DeviceMesh(ParallelDims{.world = 1}), {.virtual_time = false, .trace = false});
+    RankContext context(endpoint, mesh, {.virtual_time = false, .trace = false});
     rows = Bench(options, device, context).run();
   });
   if (!options.json) {
