@@ -26,7 +26,7 @@ std::vector<GemmShape> shapes_of(const RunPlan& plan) {
 
 std::string choose_gemm(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
-  if (c.element_dtype() != DType::kFloat32 || c.backend != "cpu_sim") return "";
+  if (c.element_dtype() != DType::kFloat32 || c.on_gpu()) return "";
   if (c.gemm != "auto") {
     use_gemm(c.gemm == "onednn" ? GemmLibrary::kOneDnn : GemmLibrary::kMkl);
     return c.gemm == "onednn" ? "oneDNN (--gemm onednn)" : "MKL (--gemm mkl)";
@@ -38,7 +38,7 @@ std::string choose_gemm(const RunPlan& plan) {
 
 std::string choose_gemm(const RunPlan& plan, World& world) {
   const TrainConfig& c = plan.config;
-  const bool measured = c.gemm == "auto" && c.element_dtype() == DType::kFloat32 && c.backend == "cpu_sim";
+  const bool measured = c.gemm == "auto" && c.element_dtype() == DType::kFloat32 && !c.on_gpu();
   if (!measured || world.local_ranks() == world.size()) return choose_gemm(plan);
   const std::string reason = world.has_rank_zero() ? choose_gemm(plan) : "";
   world.run([&](Endpoint& endpoint) {

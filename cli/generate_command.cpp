@@ -88,7 +88,7 @@ void generate(CausalLm& model, const RunPlan& plan, const Asked& asked, int glob
 }
 
 RunPlan checked_plan(const ConfigOptions& options, TrainConfig config) {
-  if (config.backend != "cuda" && read_process_env().world_size <= 1 && !options.given("parallel.world_size"))
+  if (config.simulated() && read_process_env().world_size <= 1 && !options.given("parallel.world_size"))
     config.parallel.world = config.parallel.tp * config.parallel.pp * std::max(1, config.parallel.dp);
   RunPlan plan = options.resolve(config);
   const auto require_one = [](const char* flag, int size, const char* why, const std::string& fix) {
@@ -107,7 +107,8 @@ void check_weights_fit(RunPlan plan) {
   plan.config.optimizer = OptimizerKind::kSgd;
   plan.config.sgd_momentum = 0;
   const int64_t weights = fixed_bytes(plan) / 2;  // without gradients
-  const int64_t available = system_memory_bytes("MemAvailable:");
+  const int64_t of_gpu = memory_of_ranks(plan.config);
+  const int64_t available = of_gpu > 0 ? of_gpu : system_memory_bytes("MemAvailable:");
   const auto bytes = [](int64_t count) { return human_bytes(static_cast<double>(count)); };
   RANKLAB_CHECK(available == 0 || weights <= available, ErrorKind::kEnvironment, .where = "memory",
                 .what = "the weights of all simulated ranks do not fit this machine", .got = bytes(weights),
@@ -211,11 +212,11 @@ int run_generate(ConfigOptions& options, Asked& asked, const std::string& load) 
   watch_interrupts();
   const ProcessEnv env = read_process_env();
   std::shared_ptr<World> world;
-  if (config.backend == "cuda") world = make_world(config);
+  if (!config.simulated()) world = make_world(config);
   if (world || env.world_size > 1) adopt_world(config, world ? world->size() : env.world_size, options);
   const RunPlan plan = checked_plan(options, std::move(config));
   if (!world) {
-    plan.config.train_iters > 0 ? check_memory(plan) : check_weights_fit(plan);
+    plan.config.train_iters > 0 ? check_memory(plan, memory_of_ranks(plan.config)) : check_weights_fit(plan);
     world = make_world(plan.config, env);
   }
   choose_gemm(plan, *world);

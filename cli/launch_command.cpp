@@ -47,8 +47,9 @@ bool trains(const Launch& launch) {
 // Refuses, once and before any process is started, what every rank would refuse.
 void check_training(const Launch& launch, const LaunchPlan& plan, TrainConfig config) {
   adopt_world(config, plan.world_size(), launch.options);
+  check_processes(config, plan.world_size());
   const RunPlan run = launch.options.resolve(config);
-  if (config.backend == "cpu_sim" && plan.nodes == 1) check_memory(run);
+  if (config.simulated() && plan.nodes == 1) check_memory(run);
 }
 
 // Refused here, and not once per rank after the fork.
@@ -106,7 +107,7 @@ cpu_sim::Socket open_rendezvous(LaunchPlan& plan, bool for_ranklab) {
 int launch(const Launch& given) {
   const TrainConfig config = given.options.config();
   LaunchPlan plan = make_plan(given, config);
-  const bool for_ranklab = trains(given) && config.backend == "cpu_sim";
+  const bool for_ranklab = trains(given) && config.simulated();
   const cpu_sim::Socket listener = open_rendezvous(plan, for_ranklab);
   for (int restart = 0;; ++restart) {
     const GroupEnd end = LaunchGroup(plan, restart, listener.get()).wait();

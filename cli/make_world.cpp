@@ -22,9 +22,19 @@ std::string variable(const char* name) {
 
 }  // namespace
 
+int64_t memory_of_ranks(const TrainConfig& config) {
+  return config.simulated() && config.on_gpu() ? make_cuda_queues()->free_bytes() : 0;
+}
+
 std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& env, std::shared_ptr<Stepper> stepper) {
-  if (config.backend == "cuda") return make_cuda_world({});
+  if (!config.simulated()) {
+    return make_cuda_world({.hang_timeout = milliseconds_of(config.hang_timeout_s),
+                            .rendezvous_timeout = milliseconds_of(config.rendezvous_timeout_s),
+                            .check_calls = config.check_calls,
+                            .canonical_reductions = config.canonical_reductions});
+  }
   if (env.world_size > 1) {
+    check_processes(config, env.world_size);
     const std::string listener = variable(kListenerVariable);
     return make_process_world({.env = env,
                                .token = variable(kRunTokenVariable),
@@ -35,9 +45,18 @@ std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& e
   return make_thread_world({.size = config.parallel.world,
                             .collectives = config.collectives == "gloo" ? Collectives::kGloo : Collectives::kDirect,
                             .transport = config.transport == "tcp" ? Transport::kTcp : Transport::kInproc,
+                            .device = config.on_gpu() ? make_cuda_queues() : nullptr,
                             .hang_timeout = milliseconds_of(config.hang_timeout_s),
                             .on_stuck = {},
                             .stepper = std::move(stepper)});
+}
+
+// Processes exchange bytes over Gloo.
+void check_processes(const TrainConfig& config, int processes) {
+  RANKLAB_CHECK(!config.simulated() || !config.on_gpu() || processes <= 1, ErrorKind::kInvalidArgument,
+                .where = "--device", .what = "simulated ranks share a GPU as threads of one process",
+                .got = "--device cuda, " + std::to_string(processes) + " processes", .want = "one process",
+                .fix = "leave out launch, mpirun or torchrun; or use --backend cuda, a GPU for each process");
 }
 
 void adopt_world(TrainConfig& config, int size, const ConfigOptions& options) {

@@ -19,10 +19,10 @@ namespace ranklab {
 namespace {
 
 std::vector<MeasuredMemory> measure(RunPlan plan) {
-  RANKLAB_CHECK(plan.config.backend == "cpu_sim", ErrorKind::kInvalidArgument, .where = "plan memory",
+  RANKLAB_CHECK(plan.config.simulated(), ErrorKind::kInvalidArgument, .where = "plan memory",
                 .what = "--measure counts the memory of simulated ranks", .got = "--backend " + plan.config.backend,
                 .want = "--backend cpu_sim", .fix = "leave --measure out");
-  check_memory(plan);
+  check_memory(plan, memory_of_ranks(plan.config));
   install_booking_allocator();
   plan.config.save_dir.clear();
   plan.config.load.clear();

@@ -17,8 +17,8 @@ namespace {
 int print_config(const ConfigOptions& options) {
   const TrainConfig config = options.config();
   std::vector<std::string> open;
-  if (config.backend != "cuda") options.resolve(config);
-  if (config.backend == "cuda" && !options.given("parallel.world_size")) open.emplace_back("parallel.world_size");
+  if (config.simulated()) options.resolve(config);
+  if (!config.simulated() && !options.given("parallel.world_size")) open.emplace_back("parallel.world_size");
   std::printf("%s", config_toml(config, {}, open).c_str());
   return 0;
 }

@@ -15,6 +15,7 @@
 #include "core/runtime/memory_check.h"
 #include "core/runtime/run_log.h"
 #include "core/runtime/tensorboard.h"
+#include "core/runtime/torch_profile.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {
@@ -23,7 +24,7 @@ namespace {
 // Large models take seconds to minutes to fill before the first line of the run.
 void say_long_start(const RunPlan& plan) {
   const double weights = static_cast<double>(plan.config.model.parameter_count()) * plan.dp();
-  if (plan.config.backend != "cpu_sim" || weights < 5e7) return;
+  if (!plan.config.simulated() || weights < 5e7) return;
   std::fprintf(stderr, "making %s weights (%s parameters x %d replicas) ...\n", human_count(weights).c_str(),
                human_count(static_cast<double>(plan.config.model.parameter_count())).c_str(), plan.dp());
 }
@@ -45,6 +46,17 @@ class ReleaseOnSignal {
   std::jthread thread_;
 };
 
+// While the run goes on, ranks elsewhere hear of it when this process is left.
+class TellOnLeaving {
+ public:
+  explicit TellOnLeaving(std::shared_ptr<World> world) {
+    tell_before_leaving([world = std::move(world)](const std::string& why) { world->give_up(why); });
+  }
+  ~TellOnLeaving() { tell_before_leaving({}); }
+  TellOnLeaving(const TellOnLeaving&) = delete;
+  TellOnLeaving& operator=(const TellOnLeaving&) = delete;
+};
+
 }  // namespace
 
 TrainRun::TrainRun(const ConfigOptions& options, TrainRunOptions how) : how_(std::move(how)) {
@@ -58,13 +70,13 @@ void TrainRun::make_the_world(const ConfigOptions& options) {
   TrainConfig config = options.config();
   watch_interrupts();
   const ProcessEnv env = read_process_env();
-  RANKLAB_CHECK(!how_.watched || (config.backend == "cpu_sim" && env.world_size <= 1), ErrorKind::kInvalidArgument,
-                .where = how_.command, .what = "only ranks that are threads of this process can be held and watched",
-                .got = config.backend == "cpu_sim" ? std::to_string(env.world_size) + " processes"
-                                                   : "--backend " + config.backend,
-                .want = "simulated ranks in one process",
-                .fix = "leave out --backend, and start one process without launch, mpirun or torchrun");
-  if (config.backend == "cuda") world_ = make_world(config);
+  RANKLAB_CHECK(
+      !how_.watched || (config.simulated() && env.world_size <= 1), ErrorKind::kInvalidArgument, .where = how_.command,
+      .what = "only ranks that are threads of this process can be held and watched",
+      .got = config.simulated() ? std::to_string(env.world_size) + " processes" : "--backend " + config.backend,
+      .want = "simulated ranks in one process",
+      .fix = "leave out --backend, and start one process without launch, mpirun or torchrun");
+  if (!config.simulated()) world_ = make_world(config);
   if (world_ || env.world_size > 1) adopt_world(config, world_ ? world_->size() : env.world_size, options);
   // A world of one that torchrun made is meant; one task of a cluster job runs as many threads as anyone.
   const bool one_asked = env.world_size == 1 && env.launcher == Launcher::kTorchrun;
@@ -75,7 +87,7 @@ void TrainRun::make_the_world(const ConfigOptions& options) {
     live_feed_ = std::make_shared<LiveFeed>(plan_->mesh.world_size());
   }
   if (world_) return;
-  if (env.world_size == 1 || (env.rank == 0 && env.one_host())) check_memory(*plan_);
+  if (env.world_size == 1 || (env.rank == 0 && env.one_host())) check_memory(*plan_, memory_of_ranks(plan_->config));
   world_ = make_world(plan_->config, env, stepper_);
 }
 
@@ -89,6 +101,9 @@ void TrainRun::add_hooks(RuntimeEngine& engine, const std::string& gemm) {
   const TrainConfig& config = plan_->config;
   engine.add_hook(make_run_log_hook(log_dir()));
   if (config.trace) engine.add_hook(make_trace_file_hook(log_dir(), *plan_));
+  if (config.profile)
+    engine.add_hook(
+        make_torch_profile_hook(log_dir() + "/profile.json", config.trace_step_start, config.trace_step_end));
   if (!config.tensorboard_dir.empty()) engine.add_hook(make_tensorboard_hook(config.tensorboard_dir));
   const ConsoleOptions console{.log_interval = config.log_interval,
                                .gemm = gemm,
@@ -107,6 +122,7 @@ int TrainRun::fit() {
   RuntimeEngine engine(default_components(world_, *plan_), *plan_);
   constexpr std::chrono::seconds kToSave{60};
   if (!plan_->config.save_dir.empty()) give_interrupts(kToSave);
+  const TellOnLeaving telling(world_);
   engine.set_stop_request([this] { return interrupt_asked() || stopping_; });
   engine.set_stepper(stepper_);
   engine.set_live_feed(live_feed_);

@@ -192,8 +192,9 @@ bool DirectMover::poll(Exchange& exchange, int seat) {
   return exchange.current() == Phase::kDone;
 }
 
-// What the other members read of this rank's tensor.
-int64_t DirectMover::wire_bytes(const Exchange& exchange, int seat) const {
+int64_t DirectMover::wire_bytes(const Exchange& exchange, int seat) const { return read_by_peers(exchange, seat); }
+
+int64_t read_by_peers(const Exchange& exchange, int seat) {
   const auto n = static_cast<int64_t>(exchange.seats.size());
   const Call& call = exchange.seats[static_cast<size_t>(seat)].call;
   const int64_t bytes = call.input.defined() ? static_cast<int64_t>(call.input.nbytes()) : 0;

@@ -18,4 +18,7 @@ class DirectMover final : public Mover {
   bool needs_thread(const Call&) const override { return false; }
 };
 
+// Bytes of this seat's tensors that other members read.
+int64_t read_by_peers(const Exchange& exchange, int seat);
+
 }  // namespace ranklab::cpu_sim

@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "core/comm/call.h"
+#include "core/comm/device_queues.h"
 #include "core/comm/tree_reduce.h"
 
 namespace ranklab::cpu_sim {
 
-// kOpen: members are missing. kMatched: all have posted and agree. kDone: the outputs are valid (direct mover only;
-// Gloo completes seat by seat). kAborted: the world failed before the call was matched.
+// kOpen: members are missing. kMatched: all have posted and agree. kDone: the outputs are valid (direct mover;
+// Gloo completes seat by seat), or ordered (device mover). kAborted: the world failed before the call was matched.
 enum class Phase : uint32_t { kOpen, kMatched, kDone, kAborted };
 
 struct ChannelInfo {
@@ -28,6 +29,7 @@ struct Seat {
   Call call;
   int64_t posted_wall_ns = 0;
   bool posted = false;
+  QueueMarkPtr ready = {};  // on a device: behind the kernels that make the call's tensors
 };
 
 // A part of a direct transfer that one thread does at a time. A copy has `from`; a reduction reads elements
@@ -71,8 +73,9 @@ struct Exchange {
   size_t queue_count = 0;
   std::atomic<size_t> pieces_left{0};
   int64_t done_wall_ns = 0;
-  // Gloo mover: the two buffers of a message.
+  // Gloo mover: the two buffers of a message. Device mover: the mark behind the transfer.
   std::shared_ptr<void> baggage;
+  std::atomic<bool> abandoned{false};  // device mover: some member will not wait
 
   Phase current() const { return static_cast<Phase>(phase.load(std::memory_order_acquire)); }
   void set(Phase next) { phase.store(static_cast<uint32_t>(next), std::memory_order_release); }

@@ -66,6 +66,7 @@ void MatchTable::check(const Channel& channel, const Exchange& exchange, int sea
 
 ExchangePtr MatchTable::post(Channel& channel, int seat, Call call, Mover& mover) {
   const int64_t now_ns = wall_now_ns();
+  QueueMarkPtr ready = mover.posting(call);
   std::unique_lock lock(watch_.mutex());
   watch_.enter(channel.info->ranks[static_cast<size_t>(seat)], now_ns);
   const int64_t sequence = channel.next[static_cast<size_t>(seat)]++;
@@ -73,7 +74,7 @@ ExchangePtr MatchTable::post(Channel& channel, int seat, Call call, Mover& mover
   if (index == channel.open.size()) channel.open.push_back(std::make_shared<Exchange>(channel.info, sequence));
   ExchangePtr exchange = channel.open[index];
   check(channel, *exchange, seat, call);
-  exchange->seats[static_cast<size_t>(seat)] = {std::move(call), now_ns, true};
+  exchange->seats[static_cast<size_t>(seat)] = {std::move(call), now_ns, true, std::move(ready)};
   if (exchange->first_seat < 0) exchange->first_seat = seat;
   ++exchange->posted;
   if (!exchange->complete()) {

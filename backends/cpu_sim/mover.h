@@ -8,11 +8,15 @@ namespace ranklab::cpu_sim {
 class Mover {
  public:
   virtual ~Mover() = default;
+  // By each member on its own thread, before it takes its seat: what has to be over before its tensors may be touched.
+  virtual QueueMarkPtr posting(const Call& /*call*/) { return nullptr; }
   virtual void matched(Exchange& exchange) = 0;
   // Returns when the seat's output is valid and its input may be reused. REQUIRES: matched.
   virtual void complete(Exchange& exchange, int seat) = 0;
   // The same without waiting for other members; false when there is more to do. REQUIRES: matched.
   virtual bool poll(Exchange& exchange, int seat) = 0;
+  // The member will not wait for its part.
+  virtual void abandoned(Exchange& /*exchange*/, int /*seat*/) {}
   // Bytes that left the seat's rank.
   virtual int64_t wire_bytes(const Exchange& exchange, int seat) const = 0;
   // True when a member's part needs a thread of its own unless the member itself waits at once.

@@ -22,6 +22,10 @@ class RankWork final : public Work {
         mover_(std::move(mover)),
         job_(std::move(job)) {}
 
+  ~RankWork() override {
+    if (!finished_) mover_->abandoned(*exchange_, seat_);
+  }
+
   at::Tensor wait() override {
     if (!finished_) finish();
     return output_;
@@ -106,10 +110,10 @@ class RankCommunicator final : public Communicator, public OffersPeerMemory {
   WorkPtr post(Call call) override {
     if (const at::Tensor& tensor = payload(call); tensor.defined()) {
       RANKLAB_CHECK(
-          tensor.is_cpu(), ErrorKind::kInvalidArgument,
+          tensor.device().type() == run_->device().type(), ErrorKind::kInvalidArgument,
           .where = "rank " + std::to_string(group().global_rank()) + ", " + group().label() + ", " + describe(call),
-          .what = "the tensor is not in CPU memory", .got = tensor.device().str(), .want = "a CPU tensor",
-          .fix = "create tensors on Endpoint::device()");
+          .what = "the tensor is on another device than the ranks", .got = tensor.device().str(),
+          .want = run_->device().str(), .fix = "create tensors on Endpoint::device()");
     }
     if (call.verb == Verb::kSend || call.verb == Verb::kRecv) return post_message(std::move(call));
     // Once there is a communication thread every call goes through it, so that calls stay in order.

@@ -1,6 +1,7 @@
 #include "backends/cpu_sim/run.h"
 
 #include <ATen/Parallel.h>
+#include <c10/core/AutogradState.h>
 #include <c10/util/Exception.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@ class RankEndpoint final : public Endpoint {
 
   int global_rank() const override { return rank_; }
   int world_size() const override { return world_size_; }
-  c10::Device device() const override { return c10::Device(c10::DeviceType::CPU); }
+  c10::Device device() const override { return run_->device(); }
 
   CommunicatorPtr communicator(const Group& group) override {
     check(group);
@@ -78,9 +79,16 @@ void run_rank_body(const std::shared_ptr<Run>& run, int rank, int world_size,
   set_log_rank(rank);
   pthread_setname_np(pthread_self(), ("rank " + std::to_string(rank)).c_str());
   at::set_num_threads(1);
+  // On a device, too, where a thread of autograd's would run the backward of all ranks and know nothing of any.
+  c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
+  DeviceQueues* const queues = run->device_queues();
   try {
-    RankEndpoint endpoint(run, rank, world_size);
-    body(endpoint);
+    if (queues != nullptr) queues->enter();
+    {
+      RankEndpoint endpoint(run, rank, world_size);
+      body(endpoint);
+    }
+    if (queues != nullptr) queues->finish();
     run->body_returned(rank);
   } catch (const Error& error) {
     run->body_failed(rank, error);

@@ -36,6 +36,10 @@ class Run {
   virtual void body_failed(int rank, const Error& error) = 0;
   // How the bytes of a group's calls move; the same for all members. `label` names the communicator.
   virtual std::shared_ptr<Mover> mover(const std::string& label, const Group& group) = 0;
+  // Where the ranks' tensors are.
+  virtual c10::Device device() const { return c10::DeviceType::CPU; }
+  // Null where kernels run on the ranks' own threads.
+  virtual DeviceQueues* device_queues() { return nullptr; }
   // Memory that the members of a group write into directly; null where ranks share none.
   virtual std::shared_ptr<PeerBuffers> peer_buffers(const std::string& /*label*/, int /*members*/) { return nullptr; }
 

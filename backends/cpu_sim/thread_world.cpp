@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpu_sim/device_mover.h"
 #include "backends/cpu_sim/direct_mover.h"
 #include "backends/cpu_sim/gloo_mover.h"
 #include "backends/cpu_sim/inproc_transport.h"
@@ -27,7 +28,9 @@ using std::chrono::milliseconds;
 class Movers {
  public:
   explicit Movers(const ThreadWorldOptions& options) : options_(options) {
-    if (options.collectives == Collectives::kDirect)
+    if (options.device)
+      direct_ = std::make_shared<DeviceMover>(options.device);
+    else if (options.collectives == Collectives::kDirect)
       direct_ = std::make_shared<DirectMover>();
     else if (options.transport == Transport::kTcp)
       tcp_device_ = make_tcp_device("127.0.0.1");
@@ -59,7 +62,8 @@ class Movers {
 class ThreadRun final : public Run {
  public:
   explicit ThreadRun(const ThreadWorldOptions& options)
-      : movers_(options),
+      : device_(options.device),
+        movers_(options),
         watch_(options.size, options.hang_timeout, options.stepper.get()),
         table_(watch_, options.same_call_site) {}
   ~ThreadRun() override { join_comm_threads(); }
@@ -78,7 +82,10 @@ class ThreadRun final : public Run {
   std::shared_ptr<Mover> mover(const std::string& label, const Group& group) override {
     return movers_.get(label, group.size());
   }
+  c10::Device device() const override { return device_ ? device_->device() : c10::Device(c10::DeviceType::CPU); }
+  DeviceQueues* device_queues() override { return device_.get(); }
   std::shared_ptr<PeerBuffers> peer_buffers(const std::string& label, int members) override {
+    if (!device().is_cpu()) return nullptr;
     const std::lock_guard lock(buffers_mutex_);
     std::shared_ptr<PeerBuffers>& buffers = buffers_[label];
     if (!buffers) buffers = std::make_shared<PeerBuffers>(members);
@@ -89,6 +96,7 @@ class ThreadRun final : public Run {
   MatchTable& table() { return table_; }
 
  private:
+  std::shared_ptr<DeviceQueues> device_;
   Movers movers_;
   Watch watch_;
   MatchTable table_;
@@ -127,10 +135,13 @@ class ThreadWorld final : public World {
  public:
   explicit ThreadWorld(ThreadWorldOptions options) : options_(std::move(options)) {}
   int size() const override { return options_.size; }
+  std::string gpu_name() const override { return options_.device ? options_.device->gpu_name() : ""; }
+  int gpus() const override { return gpu_name().empty() ? 0 : 1; }
 
   std::string describe() const override {
     const std::string ranks =
         std::to_string(options_.size) + (options_.size == 1 ? " rank thread, " : " rank threads, ");
+    if (options_.device) return ranks + "one device: " + options_.device->describe();
     if (options_.collectives == Collectives::kDirect) return ranks + "direct collectives";
     return ranks + (options_.transport == Transport::kTcp ? "Gloo over TCP" : "Gloo in process");
   }
@@ -199,6 +210,10 @@ std::unique_ptr<World> make_thread_world(const ThreadWorldOptions& options) {
       .got = strprintf("hang timeout %lld ms, grace %lld ms", static_cast<long long>(options.hang_timeout.count()),
                        static_cast<long long>(options.grace.count())),
       .want = "0 or more", .fix = "use 0 to switch the hang check off");
+  RANKLAB_CHECK(!options.device || options.collectives == Collectives::kDirect, ErrorKind::kInvalidArgument,
+                .where = "thread world", .what = "Gloo moves the host's memory, and the ranks' tensors are on a device",
+                .got = "Gloo, " + (options.device ? options.device->device().str() : ""), .want = "direct collectives",
+                .fix = "leave the choice out");
   RANKLAB_CHECK(!options.stepper || options.stepper->world_size() == options.size, ErrorKind::kInvalidArgument,
                 .where = "thread world", .what = "the stepper is made for another world",
                 .got = std::to_string(options.stepper->world_size()) + " ranks",

@@ -1,5 +1,5 @@
 // A world of N ranks that are N threads of this process: real tensors, real collectives, every bug in one debugger.
-// Each rank thread runs ATen on one core and tags its log lines with its rank.
+// Each rank thread runs ATen on one core, or on a device that all share, and tags its log lines with its rank.
 //
 // The world sees every call of every rank before a byte moves (watch.h), so it never hangs: a mismatch, a deadlock, a
 // rank that left or threw, and a rank that holds up the others are each reported with the ranks, group, call number, op
@@ -17,6 +17,8 @@
 
 namespace ranklab {
 
+class DeviceQueues;  // core/comm/device_queues.h
+
 // How bytes of a matched call move. kDirect: members read each other's tensors in place. kGloo: Gloo's algorithms, over
 // our in-process transport or over TCP on the loopback interface. The results have the same bits.
 enum class Collectives { kDirect, kGloo };
@@ -26,6 +28,9 @@ struct ThreadWorldOptions {
   int size = 1;
   Collectives collectives = Collectives::kDirect;
   Transport transport = Transport::kInproc;  // of kGloo
+  // Null: tensors in the host's memory. Else all ranks share this device: their kernels run there, each rank's in a
+  // queue of its own, and calls move bytes there. REQUIRES kDirect.
+  std::shared_ptr<DeviceQueues> device = {};
   // A rank that others wait for and that has not called for this long is reported as hung. 0: never.
   std::chrono::milliseconds hang_timeout{60'000};
   // After an error, how long ranks may take to come back before on_stuck is called.

@@ -1,4 +1,5 @@
-// The CUDA backend as programs see it: one process per GPU, NCCL between them. Everything that needs CUDA is in the
+// The CUDA backend as programs see it: one process per GPU, NCCL between them; or simulated ranks that share this
+// process's GPU (backends/cpu_sim/thread_world.h). Everything that needs CUDA is in the
 // module libranklab_cuda.so (CMake option RANKLAB_WITH_CUDA), opened at run time when it is asked for, so that one
 // binary serves machines with and without CUDA. The module is looked for at $RANKLAB_CUDA_MODULE, else beside the
 // executable, else in ../lib of it; it stays open for the life of the process. Open it before the first use of a CUDA
@@ -10,12 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "core/comm/device_queues.h"
 #include "core/comm/world.h"
 
 namespace ranklab {
 
 struct CudaWorldOptions {
-  std::chrono::milliseconds timeout{600'000};  // of every wait: rendezvous and collectives
+  std::chrono::milliseconds hang_timeout{60'000};        // of a call, from its start on the GPU; 0: none
+  std::chrono::milliseconds rendezvous_timeout{60'000};  // until all processes have come
   // Compare every call between members through the store before it runs: slow, for finding a mismatch.
   bool check_calls = false;
   // Reduce in the canonical tree order of tree_reduce.h (same bits as cpu_sim) by gathering first: size() times the
@@ -32,5 +35,8 @@ bool cuda_backend_available(std::string* why_not);
 // This process's rank of the world that its launcher's environment describes (core/comm/process_env.h), or a world of
 // one without it. Throws kEnvironment when CUDA is not there, saying what to do.
 std::unique_ptr<World> make_cuda_world(const CudaWorldOptions& options);
+
+// This process's GPU for ranks that are threads. Throws as make_cuda_world().
+std::shared_ptr<DeviceQueues> make_cuda_queues();
 
 }  // namespace ranklab

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "backends/cuda/module_interface.h"
 #include "backends/cuda/no_cuda.h"
 #include "core/base/system.h"
+#include "core/sim/memory_scope.h"
 
 namespace ranklab {
 namespace {
@@ -22,6 +24,8 @@ struct CudaModule {
   CudaModuleMakeWorldFunction* make_world = nullptr;
   CudaModuleRoundingFunction* rounding = nullptr;
   CudaModuleKernelsFunction* kernels = nullptr;
+  CudaModuleMakeQueuesFunction* make_queues = nullptr;
+  CudaModuleWatchMemoryFunction* watch_memory = nullptr;
 };
 
 fs::path find_module() {
@@ -57,7 +61,9 @@ CudaModule open_module() {
   return {find_function<CudaModuleUsableFunction>(handle, kCudaModuleUsableName),
           find_function<CudaModuleMakeWorldFunction>(handle, kCudaModuleMakeWorldName),
           find_function<CudaModuleRoundingFunction>(handle, kCudaModuleRoundingName),
-          find_function<CudaModuleKernelsFunction>(handle, kCudaModuleKernelsName)};
+          find_function<CudaModuleKernelsFunction>(handle, kCudaModuleKernelsName),
+          find_function<CudaModuleMakeQueuesFunction>(handle, kCudaModuleMakeQueuesName),
+          find_function<CudaModuleWatchMemoryFunction>(handle, kCudaModuleWatchMemoryName)};
 }
 
 // Opened once and kept: worlds and LibTorch's registrations live in it.
@@ -67,6 +73,8 @@ const CudaModule& usable_module() {
   if (!module.usable(&why_not)) throw no_cuda_error(CudaAbsence::kNoDevice, why_not);
   use_device_rounding(module.rounding());
   use_device_kernels(KernelDevice::kCuda, module.kernels());
+  static std::once_flag watched;
+  std::call_once(watched, [] { module.watch_memory(&device_block_taken, &device_block_given); });
   return module;
 }
 
@@ -90,6 +98,10 @@ bool cuda_backend_available(std::string* why_not) {
 
 std::unique_ptr<World> make_cuda_world(const CudaWorldOptions& options) {
   return std::unique_ptr<World>(usable_module().make_world(options));
+}
+
+std::shared_ptr<DeviceQueues> make_cuda_queues() {
+  return std::shared_ptr<DeviceQueues>(usable_module().make_queues());
 }
 
 }  // namespace ranklab

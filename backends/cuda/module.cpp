@@ -2,6 +2,7 @@
 #include "backends/cuda/cuda_kernels.h"
 #include "backends/cuda/cuda_rounding.h"
 #include "backends/cuda/cuda_world.h"
+#include "backends/cuda/device_queues.h"
 #include "backends/cuda/module_interface.h"
 #include "core/comm/process_env.h"
 
@@ -26,5 +27,15 @@ __attribute__((visibility("default"))) const ranklab::DeviceRounding* ranklab_cu
 
 __attribute__((visibility("default"))) const ranklab::DeviceKernels* ranklab_cuda_module_kernels() {
   return &ranklab::cuda_kernels();
+}
+
+__attribute__((visibility("default"))) ranklab::DeviceQueues* ranklab_cuda_module_make_queues() {
+  return ranklab::make_stream_queues().release();
+}
+
+__attribute__((visibility("default"))) void ranklab_cuda_module_watch_memory(void (*taken)(const void* block,
+                                                                                           int64_t bytes),
+                                                                             void (*given)(const void* block)) {
+  ranklab::watch_gpu_memory(taken, given);
 }
 }

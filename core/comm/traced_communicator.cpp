@@ -63,6 +63,7 @@ class TracedCommunicator final : public Communicator,
   }
 
   WorkPtr post(Call call) override;
+  bool open_lanes(const std::vector<MessageLane>& lanes) override { return inner_->open_lanes(lanes); }
   PeerMemoryPtr peer_memory() override {
     PeerMemoryPtr inner = peer_memory_of(*inner_);
     return inner ? make_traced_peer_memory(std::move(inner), clock_, tracer_, cost_.get()) : nullptr;

@@ -18,12 +18,12 @@ namespace ranklab {
 
 float visible_amax(float amax) { return std::isnan(amax) ? std::numeric_limits<float>::infinity() : amax; }
 
-void agree_on_amax(std::span<float> amax, Communicator* group) {
+void agree_on_amax(std::span<float> amax, Communicator* group, at::Device device) {
   if (group == nullptr || group->size() == 1) return;
   const MemoryScope memory(MemoryCategory::kBuffers);
   at::Tensor all = at::empty({static_cast<int64_t>(amax.size())}, at::kFloat);
   std::copy(amax.begin(), amax.end(), all.mutable_data_ptr<float>());
-  all = group->all_reduce(all, ReduceOp::kMax);
+  all = group->all_reduce(all.to(device), ReduceOp::kMax).to(at::kCPU);
   std::copy_n(all.const_data_ptr<float>(), amax.size(), amax.begin());
 }
 

@@ -66,7 +66,7 @@ struct RoundedOperand {
 // A magnitude as ranks tell it each other: infinite for NaN, so that all see that something is no number.
 float visible_amax(float amax);
 // The largest of each over the group, which may be null: one all_reduce.
-void agree_on_amax(std::span<float> amax, Communicator* group);
+void agree_on_amax(std::span<float> amax, Communicator* group, at::Device device = at::kCPU);
 
 // matrix [R, C] of any floating type. On a GPU asynchronous.
 RoundedOperand round_operand(const at::Tensor& matrix, const OperandRounding& how);

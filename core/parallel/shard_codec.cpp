@@ -94,7 +94,7 @@ void ShardCodec::agree(const at::Tensor& shard) {
   {
     const CostScope cost(0, static_cast<double>(shard.nbytes()), DType::kFloat32);
     const MemoryScope memory(MemoryCategory::kBuffers);
-    const at::Tensor wide = shard.to(at::kFloat);
+    const at::Tensor wide = shard.to(at::kCPU, at::kFloat);
     const float* numbers = wide.const_data_ptr<float>();
     each_piece(group_.rank(), [&](size_t i, int64_t begin, int64_t end, int64_t offset) {
       if (!parameters_[i].precision.quantized()) return;
@@ -105,7 +105,7 @@ void ShardCodec::agree(const at::Tensor& shard) {
       });
     });
   }
-  agree_on_amax(amax_, &group_);
+  agree_on_amax(amax_, &group_, shard.device());
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const size_t first = first_group_[i], end = i + 1 < parameters_.size() ? first_group_[i + 1] : groups_;
     if (parameters_[i].precision.quantized())
@@ -117,7 +117,7 @@ void ShardCodec::agree(const at::Tensor& shard) {
 at::Tensor ShardCodec::pack(const at::Tensor& shard) const {
   const CostScope cost(0, 2 * static_cast<double>(shard.nbytes()), DType::kFloat32);
   const MemoryScope memory(MemoryCategory::kBuffers);
-  const at::Tensor wide = shard.to(at::kFloat);
+  const at::Tensor here = shard.to(at::kCPU), wide = here.to(at::kFloat);
   const float* numbers = wide.const_data_ptr<float>();
   const auto item = static_cast<size_t>(shard.itemsize());
   at::Tensor packed = at::empty({rows_[static_cast<size_t>(group_.rank())]}, at::kByte);
@@ -127,7 +127,7 @@ at::Tensor ShardCodec::pack(const at::Tensor& shard) const {
     const TensorPrecision& precision = parameters_[i].precision;
     if (!precision.quantized()) {
       const size_t bytes = static_cast<size_t>(end - begin) * item;
-      out = std::copy_n(bytes_of(shard) + static_cast<size_t>(offset) * item, bytes, out);
+      out = std::copy_n(bytes_of(here) + static_cast<size_t>(offset) * item, bytes, out);
       return;
     }
     const RoundingGrid grid = rounding_grid(*precision.format);
@@ -139,14 +139,15 @@ at::Tensor ShardCodec::pack(const at::Tensor& shard) const {
       for (const float number : rounded) *out++ = static_cast<std::byte>(code_of_rounded<OneLane>(grid, number));
     });
   });
-  return packed;
+  return packed.to(shard.device());
 }
 
 at::Tensor ShardCodec::unpack(const at::Tensor& bytes) const {
   at::Tensor whole = at::empty({elements_}, at::TensorOptions(type_));
   const MemoryScope memory(MemoryCategory::kBuffers);
   const CostScope cost(0, static_cast<double>(bytes.nbytes() + whole.nbytes()), DType::kFloat32);
-  const std::byte* in = bytes_of(bytes);
+  const at::Tensor here = bytes.to(at::kCPU);
+  const std::byte* in = bytes_of(here);
   auto* out = static_cast<std::byte*>(whole.mutable_data_ptr());
   const auto item = static_cast<size_t>(whole.itemsize());
   for (int member = 0; member < group_.size(); ++member) {
@@ -168,7 +169,7 @@ at::Tensor ShardCodec::unpack(const at::Tensor& bytes) const {
       whole.narrow(0, p.offset + begin, end - begin).copy_(numbers);
     });
   }
-  return whole;
+  return whole.to(bytes.device());
 }
 
 }  // namespace ranklab

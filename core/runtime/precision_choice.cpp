@@ -7,14 +7,17 @@
 namespace ranklab {
 namespace {
 
-// What simulated ranks alone can do.
+// What simulated ranks alone can do, or only where their tensors are in the host's memory.
 void check_on_gpus(const TrainConfig& config, const PrecisionRecipe& recipe) {
-  if (config.backend != "cuda") return;
-  const std::string got = "--backend cuda, recipe " + recipe.name;
-  RANKLAB_CHECK(recipe.linear.sum == SumPrecision::kFp32, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "sums of Hopper's tensor cores are emulated, and a GPU's are the hardware's own",
-                .got = got + ", --fp8-accumulation " + std::string(name(recipe.linear.sum)),
-                .want = "--backend cpu_sim, or --fp8-accumulation fp32");
+  if (!config.on_gpu()) return;
+  const std::string where = config.simulated() ? "--device cuda" : "--backend " + config.backend;
+  const std::string got = where + ", recipe " + recipe.name;
+  RANKLAB_CHECK(
+      recipe.linear.sum == SumPrecision::kFp32, ErrorKind::kInvalidArgument, .where = "config",
+      .what = "sums of Hopper's tensor cores are emulated, and a GPU's are the hardware's own",
+      .got = got + ", --fp8-accumulation " + std::string(name(recipe.linear.sum)),
+      .want = std::string(config.simulated() ? "--device cpu" : "--backend cpu_sim") + ", or --fp8-accumulation fp32");
+  if (config.simulated()) return;  // codes of tokens and shards are made on the host
   RANKLAB_CHECK(!config.model.moe.enabled() || !recipe.dispatch.quantized(), ErrorKind::kInvalidArgument,
                 .where = "config", .what = "tokens travel in few bits between simulated ranks only", .got = got,
                 .want = "--backend cpu_sim, or --no-low-precision-dispatch");

@@ -1,6 +1,7 @@
 #include "core/runtime/rank_probe.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,8 +19,16 @@ namespace {
 constexpr int64_t kFirst = 8;
 constexpr std::string_view kGrad = ".grad";
 
+// In the host's memory. Another thread asks than the rank's, whose kernels on a device may still be on their way.
+at::Tensor settled(const at::Tensor& tensor) {
+  if (tensor.is_cpu()) return tensor.detach();
+  const c10::impl::VirtualGuardImpl device(tensor.device().type());
+  device.synchronizeDevice(tensor.device().index());
+  return tensor.detach().to(at::kCPU);
+}
+
 void describe_values(const at::Tensor& tensor, TensorSummary& out) {
-  const at::Tensor values = tensor.detach().to(at::kCPU, at::kDouble).contiguous().flatten();
+  const at::Tensor values = settled(tensor).to(at::kDouble).contiguous().flatten();
   const int64_t count = values.numel();
   const double* data = values.const_data_ptr<double>();
   out.first.assign(data, data + std::min(count, kFirst));
@@ -84,7 +93,7 @@ class RegistryProbe final : public RankProbe {
   uint64_t weights_hash() const override {
     uint64_t hash = 0xcbf29ce484222325;
     for (const at::Tensor& weight : weights()) {
-      const at::Tensor bytes = weight.detach().to(at::kCPU).contiguous();
+      const at::Tensor bytes = settled(weight).contiguous();
       const auto* data = static_cast<const unsigned char*>(bytes.const_data_ptr());
       const size_t count = bytes.nbytes();
       // FNV-1a, eight bytes at a time.

@@ -43,8 +43,8 @@ void check_recompute(const RunPlan& plan) {
                 .what = "layers that are computed again cannot take turns with another microbatch's",
                 .got = asked(c) + ", --overlap-moe-expert-parallel-comm",
                 .want = "--recompute-granularity selective or none, or no overlap (as in Megatron-LM)");
-  RANKLAB_CHECK(c.recompute_granularity != "selective" || c.backend == "cpu_sim", ErrorKind::kInvalidArgument,
-                .where = "config", .what = "selective recomputation is there for simulated ranks only",
+  RANKLAB_CHECK(c.recompute_granularity != "selective" || c.simulated(), ErrorKind::kInvalidArgument, .where = "config",
+                .what = "selective recomputation is there for simulated ranks only",
                 .got = asked(c) + ", --backend " + c.backend, .want = "--recompute-granularity full or none");
 }
 

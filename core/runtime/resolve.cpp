@@ -5,7 +5,7 @@
 #include "core/base/text.h"
 #include "core/model/model_config.h"
 #include "core/pipeline/overlap.h"
-#include "core/pipeline/verify.h"
+#include "core/runtime/device_choice.h"
 #include "core/runtime/loss_scale_choice.h"
 #include "core/runtime/pipeline_layout.h"
 #include "core/runtime/precision_choice.h"
@@ -104,7 +104,7 @@ Schedule overlapped(const TrainConfig& c, const Schedule& schedule) {
   RANKLAB_CHECK(c.model.moe.enabled(), ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--overlap-moe-expert-parallel-comm hides the traffic of experts, and this model has none",
                 .got = "--num-experts 0", .want = "a preset with experts (deepseek_v3_tiny)");
-  RANKLAB_CHECK(c.backend == "cpu_sim", ErrorKind::kInvalidArgument, .where = "config",
+  RANKLAB_CHECK(c.simulated(), ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--overlap-moe-expert-parallel-comm is there for simulated ranks only",
                 .got = "--backend " + c.backend, .want = "--backend cpu_sim, or leave it out");
   return overlap_neighbours(schedule);
@@ -127,12 +127,20 @@ void fill_pipeline(RunPlan& plan) {
                        plan.schedule.name,
                 .want = std::string("--grad-accumulation sequential, ") +
                         (mtp ? "--mtp-num-layers 0" : "--no-tie-embeddings") + ", or a schedule without a V");
-  if (c.backend != "cuda" || c.parallel.pp == 1) return;
-  const ScheduleProof proof = verify_schedule(plan.schedule);
-  RANKLAB_CHECK(proof.blocking_safe, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "the schedule needs buffered messages, and NCCL's keep both sides waiting",
-                .got = plan.schedule.name + ": " + proof.blocking_cycle, .want = "a schedule that runs without buffers",
-                .fix = "use another --pipeline-schedule (ranklab schedule check tells)");
+}
+
+// Settings of the simulated world that mean nothing on GPUs.
+void check_simulation(const TrainConfig& c) {
+  if (c.simulated()) return;
+  const auto refuse = [](const char* flag, const std::string& value, const char* usual) {
+    RANKLAB_CHECK(value == usual, ErrorKind::kInvalidArgument, .where = "config",
+                  .what = std::string(flag) + " is for simulated ranks only",
+                  .got = std::string(flag) + " " + value + ", --backend cuda", .want = "--backend cpu_sim",
+                  .fix = "leave it out");
+  };
+  refuse("--collectives", c.collectives, "direct");
+  refuse("--transport", c.transport, "inproc");
+  refuse("--gemm", c.gemm, "auto");
 }
 
 // gbs = mbs x microbatches x dp
@@ -179,6 +187,8 @@ RunPlan resolve(const TrainConfig& asked) {
   if (config.lr_warmup_iters < 0) config.lr_warmup_iters = config.train_iters / 10;
   check_numbers(config);
   check_checkpoints(config);
+  check_simulation(config);
+  check_device(config);
   PrecisionSettings precision = settle_precision(config);
   RANKLAB_CHECK(config.parallel.cp == 1, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--context-parallel-size is not supported by this model",
@@ -196,9 +206,10 @@ RunPlan resolve(const TrainConfig& asked) {
                 .got = "--vocab-size " + std::to_string(config.model.vocab_size), .want = "256 or more");
   plan.zero_stage = resolve_zero_stage(config);
   check_replicas(plan);
-  RANKLAB_CHECK(!config.optimizer_cpu_offload || config.backend == "cuda", ErrorKind::kInvalidArgument,
-                .where = "config", .what = "--optimizer-cpu-offload moves optimizer states out of a GPU's memory",
-                .got = "--backend " + config.backend, .want = "--backend cuda", .fix = "leave it out");
+  RANKLAB_CHECK(!config.optimizer_cpu_offload || config.on_gpu(), ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--optimizer-cpu-offload moves optimizer states out of a GPU's memory",
+                .got = "--backend " + config.backend + ", --device " + config.device,
+                .want = "--device cuda or --backend cuda", .fix = "leave it out");
   plan.precision = precision_policy(std::move(precision), config.model);
   check_kept(plan);
   fill_batch(plan);
@@ -208,8 +219,8 @@ RunPlan resolve(const TrainConfig& asked) {
   check_recompute(plan);
   constexpr int64_t kGpuBucketBytes = 25 << 20, kSimBucketBytes = 1 << 20;
   plan.bucket_bytes = config.ddp_bucket_bytes > 0 ? config.ddp_bucket_bytes
-                      : config.backend == "cuda"  ? kGpuBucketBytes
-                                                  : kSimBucketBytes;
+                      : config.simulated()        ? kSimBucketBytes
+                                                  : kGpuBucketBytes;
   return plan;
 }
 

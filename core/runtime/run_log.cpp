@@ -87,8 +87,7 @@ class TraceFileHook : public Hook {
       : directory_(std::move(directory)),
         world_size_(plan.mesh.world_size()),
         gpus_per_node_(plan.config.gpus_per_node > 0 ? plan.config.gpus_per_node : plan.profile.gpus_per_node),
-        clock_(plan.config.backend == "cpu_sim" && plan.config.virtual_time ? TraceClock::kVirtual
-                                                                            : TraceClock::kWall) {}
+        clock_(plan.config.simulated() && plan.config.virtual_time ? TraceClock::kVirtual : TraceClock::kWall) {}
   void on_traces(const std::vector<RankTrace>& traces) override {
     write_chrome_trace(trace_path(directory_), traces,
                        {.clock = clock_, .world_size = world_size_, .gpus_per_node = gpus_per_node_});

@@ -6,6 +6,9 @@
 
 #include <cstring>
 #include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <utility>
 
 #include "core/sim/block_pool.h"
 
@@ -64,7 +67,60 @@ class BookingAllocator : public c10::Allocator {
   }
 };
 
+// What is known of a device's block, which has no header that the host could read.
+struct DeviceBlock {
+  std::shared_ptr<MemoryBook> book;
+  MemoryCategory category;
+  int64_t bytes;
+};
+
+// By address; in parts, so that rank threads rarely meet. Allocators call with locks held: nothing here takes another.
+class DeviceBlocks {
+ public:
+  void put(const void* block, DeviceBlock what) {
+    Part& part = part_of(block);
+    const std::lock_guard lock(part.mutex);
+    part.blocks.insert_or_assign(block, std::move(what));
+  }
+  std::optional<DeviceBlock> take(const void* block) {
+    Part& part = part_of(block);
+    const std::lock_guard lock(part.mutex);
+    const auto found = part.blocks.find(block);
+    if (found == part.blocks.end()) return std::nullopt;
+    std::optional<DeviceBlock> what = std::move(found->second);
+    part.blocks.erase(found);
+    return what;
+  }
+
+ private:
+  struct Part {
+    std::mutex mutex;
+    std::unordered_map<const void*, DeviceBlock> blocks;
+  };
+  Part& part_of(const void* block) {
+    constexpr int kAlignmentBits = 9;  // of blocks of a GPU
+    return parts_[(reinterpret_cast<uintptr_t>(block) >> kAlignmentBits) % parts_.size()];
+  }
+  std::array<Part, 64> parts_;
+};
+
+// Never destroyed: tensors may outlive everything else.
+DeviceBlocks& device_blocks() {
+  static auto* const blocks = new DeviceBlocks;
+  return *blocks;
+}
+
 }  // namespace
+
+void device_block_taken(const void* block, int64_t bytes) {
+  if (!t_book) return;
+  t_book->add(t_category, bytes);
+  device_blocks().put(block, {t_book, t_category, bytes});
+}
+
+void device_block_given(const void* block) {
+  if (const auto known = device_blocks().take(block)) known->book->add(known->category, -known->bytes);
+}
 
 void MemoryBook::add(MemoryCategory category, int64_t bytes) {
   const auto at = static_cast<size_t>(category);

@@ -1,6 +1,7 @@
 // Who owns each byte: a CPU allocator that books every tensor's storage under the rank and category of the thread that
 // allocated it, until it is freed (by any thread). Categories are named at the allocation, never guessed afterwards.
-// Cost: a 64-byte header and a few atomic additions per allocation. Thread rule: books are atomic; scopes are per
+// A device's allocator is LibTorch's own and tells of its blocks. Cost: a 64-byte header (on a device an entry of a
+// table) and a few atomic additions per allocation. Thread rule: books are atomic; scopes are per
 // thread.
 #pragma once
 #include <array>
@@ -42,6 +43,10 @@ class MemoryBook {
 
 // Puts the booking allocator under every CPU tensor made from now on. Idempotent.
 void install_booking_allocator();
+
+// A device's memory, booked in the same way: the block is this thread's from now on, until any thread gives it back.
+void device_block_taken(const void* block, int64_t bytes);
+void device_block_given(const void* block);
 
 // This thread's tensors are booked here from now on; null stops booking.
 void set_thread_memory_book(std::shared_ptr<MemoryBook> book);

@@ -1,8 +1,9 @@
-// Registers the three paths of the thread world.
+// Registers the paths of the thread world.
 #include <gtest/gtest.h>
 
 #include "backends/cpu_sim/thread_world.h"
 #include "tests/conformance/conformance.h"
+#include "tests/cpu_sim/host_queues.h"
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
@@ -20,5 +21,9 @@ int main(int argc, char** argv) {
                                .counts = {0, 1, 7, 4097},
                                .dtypes = {at::kFloat, at::kBFloat16},
                                .delay_runs = 20});
+  // What ranks on a GPU do with its streams, on the host.
+  conformance::register_suite({.name = "device", .make_world = [](int size) {
+                                 return make_thread_world({.size = size, .device = make_host_queues()});
+                               }});
   return RUN_ALL_TESTS();
 }

@@ -1,4 +1,4 @@
-// Running a thread world that is expected to fail, on each of its three paths.
+// Running a thread world that is expected to fail, on each of its paths.
 #pragma once
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -13,6 +13,7 @@
 
 #include "backends/cpu_sim/thread_world.h"
 #include "core/base/error.h"
+#include "tests/cpu_sim/host_queues.h"
 
 namespace ranklab::cpu_sim_test {
 
@@ -20,15 +21,20 @@ struct Path {
   const char* name;
   Collectives collectives;
   Transport transport;
+  bool device = false;  // the transfers of a device, which is the host
 };
 inline constexpr Path kPaths[] = {{"direct", Collectives::kDirect, Transport::kInproc},
                                   {"gloo_inproc", Collectives::kGloo, Transport::kInproc},
-                                  {"gloo_tcp", Collectives::kGloo, Transport::kTcp}};
+                                  {"gloo_tcp", Collectives::kGloo, Transport::kTcp},
+                                  {"device", Collectives::kDirect, Transport::kInproc, true}};
 inline void PrintTo(const Path& path, std::ostream* out) { *out << path.name; }
 inline std::string path_name(const testing::TestParamInfo<Path>& info) { return info.param.name; }
 
 inline ThreadWorldOptions options_of(const Path& path, int size) {
-  return {.size = size, .collectives = path.collectives, .transport = path.transport};
+  return {.size = size,
+          .collectives = path.collectives,
+          .transport = path.transport,
+          .device = path.device ? make_host_queues() : nullptr};
 }
 
 inline Group group_of(std::vector<int> ranks, int rank, Axis axis = Axis::kWorld) {

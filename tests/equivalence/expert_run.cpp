@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <mutex>
 
-#include "backends/cpu_sim/thread_world.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/provide.h"
 #include "core/trace/routing_event.h"
+#include "tests/cpu_sim/test_world.h"
 
 namespace ranklab {
 namespace {
@@ -19,7 +19,8 @@ struct Whole {
 
 class Store {
  public:
-  void put(int64_t step, const Parameter& p, const at::Tensor& local) {
+  void put(int64_t step, const Parameter& p, const at::Tensor& on_device) {
+    const at::Tensor local = kept(on_device);
     const std::lock_guard lock(mutex_);
     const at::NoGradGuard no_grad;
     Whole& whole = tensors_[{step, p.name}];
@@ -129,6 +130,7 @@ TrainConfig expert_config() {
   c.eval_interval = 0;
   c.sample_tokens = 0;
   c.ddp_bucket_bytes = 8192;
+  c.device = test_device_setting();
   return c;
 }
 
@@ -136,7 +138,7 @@ ExpertRecord train_experts(const TrainConfig& config) {
   const RunPlan plan = resolve(config);
   Stores stores;
   ExpertRecord record;
-  RuntimeComponents parts = default_components(make_thread_world({.size = plan.mesh.world_size()}), plan);
+  RuntimeComponents parts = default_components(make_test_world(plan.mesh.world_size()), plan);
   parts.optimizer_runtime = provide_optimizer([&](std::vector<Parameter*> parameters, const RunPlan& p) {
     std::unique_ptr<Optimizer> inner = p.config.optimizer == OptimizerKind::kSgd
                                            ? make_sgd(parameters, {.momentum = 0.9})

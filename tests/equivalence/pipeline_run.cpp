@@ -2,10 +2,10 @@
 
 #include <ATen/ATen.h>
 
-#include "backends/cpu_sim/thread_world.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/provide.h"
 #include "core/sim/memory_scope.h"
+#include "tests/cpu_sim/test_world.h"
 
 namespace ranklab {
 namespace {
@@ -17,8 +17,8 @@ struct Shared {
   // All copies of a tensor (dp replicas, pipeline ranks that share it) must have the same bits.
   void keep(std::map<TensorKey, at::Tensor>& into, const TensorKey& key, const at::Tensor& tensor) {
     const std::lock_guard lock(mutex);
-    const auto [it, is_new] = into.try_emplace(key, tensor.detach().clone());
-    if (!is_new && !at::equal(it->second, tensor.detach()))
+    const auto [it, is_new] = into.try_emplace(key, kept(tensor));
+    if (!is_new && !at::equal(it->second, kept(tensor)))
       record.faults.push_back("copies of " + std::get<2>(key) + " differ at step " + std::to_string(std::get<1>(key)));
   }
 };
@@ -112,6 +112,7 @@ TrainConfig pipeline_config() {
   c.mock_data = true;
   c.eval_interval = 0;
   c.sample_tokens = 0;
+  c.device = test_device_setting();
   return c;
 }
 
@@ -119,7 +120,7 @@ PipelineRecord train_pipeline(const TrainConfig& config) {
   const RunPlan plan = resolve(config);
   Shared shared;
   shared.record.schedule = plan.schedule;
-  RuntimeComponents parts = default_components(make_thread_world({.size = plan.mesh.world_size()}), plan);
+  RuntimeComponents parts = default_components(make_test_world(plan.mesh.world_size()), plan);
   parts.optimizer_runtime = std::make_shared<RecordingRuntime>(shared);
   RuntimeEngine engine(parts, plan);
   engine.add_hook(std::make_shared<MetricsHook>(shared.record));

@@ -13,6 +13,7 @@
 #include "core/pipeline/verify.h"
 #include "core/sim/memory_scope.h"
 #include "tests/cli/run_program.h"
+#include "tests/cpu_sim/test_world.h"
 #include "tests/equivalence/pipeline_run.h"
 
 namespace ranklab {
@@ -68,7 +69,8 @@ TrainConfig with_pipeline(TrainConfig c, const std::string& schedule, int pp, in
   return c;
 }
 
-constexpr double kBits = 0, kRounding = 1e-12;
+const double kBits = test_device_bits();
+constexpr double kRounding = 1e-12;
 
 // Every schedule of the list that can run at all: new rows are tested without a change here.
 TEST(Pipeline, EveryScheduleEqualsOneRank) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/cpu_sim/test_world.h"
 #include "tests/runtime/tiny_run.h"
 
 namespace ranklab {
@@ -30,8 +31,9 @@ struct Curve {
   std::map<std::pair<int, std::string>, at::Tensor> weights;  // by global rank and name, after the last step
 };
 
-inline Curve train_curve(const TrainConfig& config) {
-  RuntimeEngine engine = tiny_engine(config);
+inline Curve train_curve(TrainConfig config) {
+  config.device = test_device_setting();
+  RuntimeEngine engine = tiny_engine(config, make_test_world(config.parallel.world));
   const auto hook = std::make_shared<RecordingHook>();
   engine.add_hook(hook);
   Curve curve;
@@ -39,7 +41,7 @@ inline Curve train_curve(const TrainConfig& config) {
   engine.set_finale([&](StepContext& context) {
     const std::lock_guard lock(mutex);
     for (const OwnedState& state : context.optimizer.owned_state())
-      curve.weights[{context.ctx.global_rank(), state.parameter->name}] = state.weight.clone();
+      curve.weights[{context.ctx.global_rank(), state.parameter->name}] = kept(state.weight);
   });
   engine.fit();
   curve.steps = hook->steps;

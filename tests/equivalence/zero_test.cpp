@@ -7,12 +7,12 @@
 #include <map>
 #include <mutex>
 
-#include "backends/cpu_sim/thread_world.h"
 #include "core/base/error.h"
 #include "core/nn/scalar_type.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/provide.h"
 #include "core/runtime/state_types.h"
+#include "tests/cpu_sim/test_world.h"
 
 namespace ranklab {
 namespace {
@@ -53,7 +53,7 @@ class KeepingOptimizer : public Optimizer {
     for (const OptimizerState& state : inner_->states()) {
       for (const auto& [kind, tensor] : state.moments) {
         record_.state_elements[global_rank_] += tensor.numel();
-        record_.states[kind + "." + state.parameter->name].push_back(tensor.flatten().clone());
+        record_.states[kind + "." + state.parameter->name].push_back(kept(tensor).flatten());
       }
     }
   }
@@ -103,8 +103,9 @@ std::string place_of(const RankContext& ctx, const Parameter& p) {
 void put_pieces(Record& record, StepContext& context) {
   for (const OwnedState& state : context.optimizer.owned_state()) {
     at::Tensor& whole = record.from_pieces[place_of(context.ctx, *state.parameter)];
-    if (!whole.defined()) whole = at::zeros(state.parameter->data.sizes(), state.weight.options());
-    whole.view({-1}).narrow(0, state.begin, state.end - state.begin).copy_(state.weight);
+    const at::Tensor weight = kept(state.weight);
+    if (!whole.defined()) whole = at::zeros(state.parameter->data.sizes(), weight.options());
+    whole.view({-1}).narrow(0, state.begin, state.end - state.begin).copy_(weight);
   }
 }
 
@@ -112,7 +113,7 @@ Record train(const TrainConfig& config) {
   const RunPlan plan = resolve(config);
   Record record;
   std::mutex mutex;
-  RuntimeComponents parts = default_components(make_thread_world({.size = plan.mesh.world_size()}), plan);
+  RuntimeComponents parts = default_components(make_test_world(plan.mesh.world_size()), plan);
   parts.optimizer_runtime = std::make_shared<KeepingRuntime>(record, mutex);
   RuntimeEngine engine(parts, plan);
   engine.add_hook(std::make_shared<LossHook>(record));
@@ -121,7 +122,7 @@ Record train(const TrainConfig& config) {
     put_pieces(record, context);
     if (plan.zero_stage == 3 && plan.dp() > 1) return;  // no rank has whole parameters
     for (const Parameter* p : context.model.registry().parameters()) {
-      record.weights[{context.ctx.global_rank(), p->name}] = p->data.detach().clone();
+      record.weights[{context.ctx.global_rank(), p->name}] = kept(p->data);
       record.places[{context.ctx.global_rank(), p->name}] = place_of(context.ctx, *p);
     }
   });
@@ -148,6 +149,7 @@ TrainConfig small_config() {
   c.eval_interval = 0;
   c.sample_tokens = 0;
   c.trace = false;
+  c.device = test_device_setting();
   c.ddp_bucket_bytes = 20000;
   return c;
 }

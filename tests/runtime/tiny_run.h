@@ -22,9 +22,10 @@ inline TrainConfig tiny_config(int world, int tp) {
   return c;
 }
 
-inline RuntimeEngine tiny_engine(const TrainConfig& config) {
+// `world` null: rank threads on the host.
+inline RuntimeEngine tiny_engine(const TrainConfig& config, std::shared_ptr<World> world = nullptr) {
   const RunPlan plan = resolve(config);
-  std::shared_ptr<World> world = make_thread_world({.size = plan.mesh.world_size()});
+  if (!world) world = make_thread_world({.size = plan.mesh.world_size()});
   return {default_components(std::move(world), plan), plan};
 }
 

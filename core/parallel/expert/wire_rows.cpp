@@ -40,13 +40,14 @@ at::Tensor to_wire(const at::Tensor& rows_NW, const WireFormat& format) {
   const NoCostScope free;
   const int64_t count = rows_NW.size(0), rest = rows_NW.size(1) - format.columns;
   const PackedLayout layout = packed_layout(format.precision, Along::kColumns, count, format.columns);
-  at::Tensor packed = at::empty({count, layout.row_bytes()}, rows_NW.options().dtype(at::kByte));
+  at::Tensor packed = at::empty({count, layout.row_bytes()}, at::kByte);
   if (count > 0) {
-    const at::Tensor wide = rows_NW.narrow(1, 0, format.columns).to(at::kFloat).contiguous();
+    const at::Tensor wide = rows_NW.narrow(1, 0, format.columns).to(at::kCPU, at::kFloat).contiguous();
     auto* out = reinterpret_cast<std::byte*>(packed.mutable_data_ptr<uint8_t>());
     pack_matrix({wide.const_data_ptr<float>(), count, format.columns, format.columns}, format.precision,
                 Along::kColumns, nullptr, {out, static_cast<size_t>(packed.numel())});
   }
+  packed = packed.to(rows_NW.device());
   return rest == 0 ? packed : at::cat({packed, row_bytes(rows_NW.narrow(1, format.columns, rest))}, 1);
 }
 
@@ -54,13 +55,14 @@ at::Tensor from_wire(const at::Tensor& bytes, const WireFormat& format, int64_t 
   const NoCostScope free;
   const int64_t count = bytes.size(0), rest = width - format.columns;
   const PackedLayout layout = packed_layout(format.precision, Along::kColumns, count, format.columns);
-  at::Tensor token = at::empty({count, format.columns}, bytes.options().dtype(at::kFloat));
+  at::Tensor token = at::empty({count, format.columns}, at::kFloat);
   if (count > 0) {
-    const at::Tensor packed = bytes.narrow(1, 0, layout.row_bytes()).contiguous();
+    const at::Tensor packed = bytes.narrow(1, 0, layout.row_bytes()).to(at::kCPU).contiguous();
     const auto* in = reinterpret_cast<const std::byte*>(packed.const_data_ptr<uint8_t>());
     unpack_matrix({in, static_cast<size_t>(packed.numel())}, format.precision, Along::kColumns, count, format.columns,
                   0, token.mutable_data_ptr<float>());
   }
+  token = token.to(bytes.device());
   if (rest == 0) return token.to(type);
   const at::Tensor others =
       bytes.narrow(1, layout.row_bytes(), bytes.size(1) - layout.row_bytes()).clone(at::MemoryFormat::Contiguous);

@@ -1,0 +1,74 @@
+#include "backends/cpu_sim/device_mover.h"
+
+#include <atomic>
+#include <vector>
+
+#include "backends/cpu_sim/device_transfer.h"
+#include "backends/cpu_sim/direct_mover.h"
+#include "core/sim/memory_scope.h"
+#include "core/sim/op_observer.h"
+#include "core/trace/tracer.h"
+
+namespace ranklab::cpu_sim {
+namespace {
+
+// Scratch of a transfer belongs to no rank.
+class UnbookedMemory {
+ public:
+  UnbookedMemory() : book_(thread_memory_book()) { set_thread_memory_book(nullptr); }
+  ~UnbookedMemory() { set_thread_memory_book(book_); }
+  UnbookedMemory(const UnbookedMemory&) = delete;
+  UnbookedMemory& operator=(const UnbookedMemory&) = delete;
+
+ private:
+  std::shared_ptr<MemoryBook> book_;
+};
+
+const QueueMark& done(const Exchange& exchange) { return *static_cast<const QueueMark*>(exchange.baggage.get()); }
+
+}  // namespace
+
+QueueMarkPtr DeviceMover::posting(const Call&) { return queues_->mark(); }
+
+void DeviceMover::matched(Exchange& exchange) {
+  std::vector<QueueMarkPtr> ready;
+  const auto calls = std::make_shared<std::vector<Call>>();
+  for (const Seat& seat : exchange.seats) {
+    ready.push_back(seat.ready);
+    calls->push_back(seat.call);
+  }
+  {
+    const NoCostScope no_cost;
+    const UnbookedMemory unbooked;
+    exchange.baggage = queues_->transfer(ready, [calls] { transfer_tensors(*calls); });
+  }
+  exchange.done_wall_ns = wall_now_ns();
+  exchange.set(Phase::kDone);
+  exchange.phase.notify_all();
+  // Either this sees a member that left, or the member sees that the call is ordered.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!exchange.abandoned.load(std::memory_order_relaxed)) return;
+  for (const Call& call : *calls) {
+    if (call.input.defined()) queues_->keep(call.input);
+    if (call.output.defined()) queues_->keep(call.output);
+  }
+}
+
+void DeviceMover::complete(Exchange& exchange, int /*seat*/) { queues_->wait(done(exchange)); }
+
+// The host has nothing to wait for once the call is ordered.
+bool DeviceMover::poll(Exchange& exchange, int /*seat*/) { return exchange.current() == Phase::kDone; }
+
+void DeviceMover::abandoned(Exchange& exchange, int /*seat*/) {
+  exchange.abandoned.store(true, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (exchange.current() != Phase::kDone) return;
+  try {
+    queues_->wait(done(exchange));
+  } catch (...) {  // called by a destructor; who waits for something hears of it
+  }
+}
+
+int64_t DeviceMover::wire_bytes(const Exchange& exchange, int seat) const { return read_by_peers(exchange, seat); }
+
+}  // namespace ranklab::cpu_sim

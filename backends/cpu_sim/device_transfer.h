@@ -1,0 +1,13 @@
+// What a matched call does to its members' tensors, as operations on tensors of any device, in the current stream.
+// Thread rule: pure; any thread.
+#pragma once
+#include <vector>
+
+#include "core/comm/call.h"
+
+namespace ranklab::cpu_sim {
+
+// `calls`: of each seat; those of a message are the sender's and the receiver's. REQUIRES: they agree.
+void transfer_tensors(const std::vector<Call>& calls);
+
+}  // namespace ranklab::cpu_sim
