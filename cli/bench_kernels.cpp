@@ -253,9 +253,10 @@ void print_table(const std::vector<Row>& rows) {
 int run_bench_kernels(const BenchKernelsOptions& options) {
   const at::Device device = chosen_device(options.device);
   std::vector<Row> rows;
+  const DeviceMesh mesh(ParallelDims{.world = 1});
   const auto world = make_thread_world({.size = 1, .on_stuck = {}});
   world->run([&](Endpoint& endpoint) {
-    RankContext context(endpoint, DeviceMesh(ParallelDims{.world = 1}), {.virtual_time = false, .trace = false});
+    RankContext context(endpoint, mesh, {.virtual_time = false, .trace = false});
     rows = Bench(options, device, context).run();
   });
   if (!options.json) {

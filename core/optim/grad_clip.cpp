@@ -122,8 +122,9 @@ double grad_norm(const std::vector<Parameter*>& parameters, RankContext& context
   const at::NoGradGuard no_grad;
   const Counted counted = counted_here(parameters, context);
   if (on_device_with_kernels(parameters)) {
-    const at::Tensor squares = summed_over_world(device_squares(counted.dense, context.device()),
-                                                 device_squares(counted.expert, context.device()), context, pieces);
+    const at::Device device = parameters[0]->data.device();
+    const at::Tensor squares = summed_over_world(device_squares(counted.dense, device),
+                                                 device_squares(counted.expert, device), context, pieces);
     return std::sqrt(squares.item<double>());
   }
   return std::sqrt(summed_over_world(sum_of_squares(counted.dense), sum_of_squares(counted.expert), context, pieces));
@@ -149,7 +150,7 @@ bool any_overflow(const std::vector<Parameter*>& parameters, RankContext& contex
   for (const Parameter* parameter : parameters) grads.push_back(reduced_grad(*parameter));
   at::Tensor mine;
   if (on_device_with_kernels(parameters)) {
-    const at::Tensor squares = device_squares(grads, context.device());
+    const at::Tensor squares = device_squares(grads, parameters[0]->data.device());
     if (context.world_size() == 1) return !std::isfinite(squares.item<double>());
     const NoCostScope no_cost;
     mine = at::isfinite(squares).logical_not().to(at::kFloat);
