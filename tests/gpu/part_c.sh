@@ -27,6 +27,14 @@ done
 llama="--preset llama_1b --micro-batch-size 1 --train-iters 6 --log-interval 1"
 step "llama_1b bf16, a sequence a step" 150 speed llama_1b_gbs1 --backend cuda $llama --bf16 --global-batch-size 1
 step "llama_1b bf16, 8 sequences a step" 150 speed llama_1b_gbs8 --backend cuda $llama --bf16 --global-batch-size 8
+profile() {
+  train llama_1b_profile --backend cuda $llama --bf16 --global-batch-size 1 --profile --profile-step-start 3 --profile-step-end 4 &&
+    "$python" "$kit/kernels.py" "$out/runs/llama_1b_profile/profile.json" | tee "$out/kernels.txt"
+}
+export -f profile
+export llama
+step "llama_1b bf16, the kernels of a step" 150 profile
+step "fused kernels beside ATen's" 100 "$program" bench kernels
 peer() { "$python" "$kit/peer_llama.py" "$@"; }
 export -f peer
 step "PyTorch eager, llama_1b, a sequence a step" 120 peer --sequences 1
