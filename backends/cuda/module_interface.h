@@ -7,7 +7,7 @@
 namespace ranklab {
 
 // Counts up when the functions below or the structs they pass change.
-constexpr int kCudaModuleVersion = 4;
+constexpr int kCudaModuleVersion = 5;
 
 using CudaModuleVersionFunction = int();
 // Writes why no GPU can be used into *why_not and returns false, or returns true.

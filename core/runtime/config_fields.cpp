@@ -60,6 +60,9 @@ void add_parallel(std::vector<ConfigField>& rows) {
   rows.push_back(flag(g, "parallel.canonical_reductions", {"--canonical-reductions"},
                       "add over ranks in cpu_sim's order, for its bits (slow; cpu_sim always does)",
                       RANKLAB_FIELD(canonical_reductions)));
+  rows.push_back(flag(g, "parallel.deterministic", {"--deterministic", "--deterministic-mode"},
+                      "on GPUs only kernels that give the same bits every time (slower; the CPU's always do)",
+                      RANKLAB_FIELD(deterministic)));
   rows.push_back(flag(g, "parallel.overlap_grad_reduce", {"--overlap-grad-reduce"},
                       "reduce gradient buckets during backward", RANKLAB_FIELD(overlap_grad_reduce)));
   rows.push_back(number(g, "parallel.ddp_bucket_bytes", {"--ddp-bucket-bytes"},
