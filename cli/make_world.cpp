@@ -31,7 +31,8 @@ std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& e
     return make_cuda_world({.hang_timeout = milliseconds_of(config.hang_timeout_s),
                             .rendezvous_timeout = milliseconds_of(config.rendezvous_timeout_s),
                             .check_calls = config.check_calls,
-                            .canonical_reductions = config.canonical_reductions});
+                            .canonical_reductions = config.canonical_reductions,
+                            .deterministic = config.deterministic});
   }
   if (env.world_size > 1) {
     check_processes(config, env.world_size);

@@ -24,6 +24,8 @@ struct CudaWorldOptions {
   // Reduce in the canonical tree order of tree_reduce.h (same bits as cpu_sim) by gathering first: size() times the
   // memory and traffic. Otherwise the order is NCCL's own.
   bool canonical_reductions = false;
+  // Only kernels that give the same bits every time: no sums by atomic additions. An operation that has none throws.
+  bool deterministic = false;
 };
 
 // Where the module is looked for, in this order.

@@ -1,5 +1,6 @@
 #include "backends/cuda/cuda_world.h"
 
+#include <ATen/Context.h>
 #include <c10/core/AutogradState.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/util/Exception.h>
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <exception>
 #include <map>
 
@@ -81,6 +83,13 @@ class OneThreadBackward {
   bool before_;
 };
 
+// For the whole process.
+void use_deterministic_kernels() {
+  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);  // before cuBLAS makes its first handle
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
+  at::globalContext().setDeterministicFillUninitializedMemory(false);  // for debugging, and slow
+}
+
 class NcclWorld final : public World {
  public:
   NcclWorld(const ProcessEnv& env, int gpu, const CudaWorldOptions& options)
@@ -106,7 +115,8 @@ class NcclWorld final : public World {
     return strprintf("%d GPU process%s, %s%s, NCCL %d.%d.%d%s%s", env_.world_size, env_.world_size == 1 ? "" : "es",
                      gpu.empty() ? "unknown GPU" : gpu.c_str(), shares_gpu() ? " (shared)" : "", nccl / 10000,
                      nccl / 100 % 100, nccl % 100, options_.canonical_reductions ? ", canonical reductions" : "",
-                     options_.check_calls ? ", calls compared" : "");
+                     options_.check_calls ? ", calls compared" : "") +
+           (options_.deterministic ? ", deterministic kernels" : "");
   }
 
   void give_up(const std::string& why) noexcept override { rendezvous_.report_failure(why); }
@@ -164,6 +174,7 @@ std::unique_ptr<World> make_nccl_world(const ProcessEnv& env, const CudaWorldOpt
   cudaGetDeviceCount(&count);
   const int gpu = choose_gpu(env, count, shares_gpu());
   prepare_nccl_environment(env);
+  if (options.deterministic) use_deterministic_kernels();
   return std::make_unique<NcclWorld>(env, gpu, options);
 }
 

@@ -5,6 +5,8 @@
 #include <c10/cuda/CUDAGuard.h>
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "backends/cuda/call_compare.h"
 #include "backends/cuda/canonical_reduce.h"
@@ -21,8 +23,11 @@ namespace {
 // Of each kernel of a lane. A receive spins until its message comes, and a rank may have eight lanes: together they
 // must leave the GPU to the compute that the messages wait for.
 constexpr int kLaneCtas = 4;
-// Streams besides the lanes: compute and one for each axis that communicates at once.
+// Compute, and the axes that communicate at once.
 constexpr int kOtherStreams = 4;
+
+// Each communicator has a stream of NCCL's own beside ours, which waits for the same kernels.
+int streams_of(int64_t lanes) { return lanes == 0 ? 0 : 2 * (static_cast<int>(lanes) + kOtherStreams); }
 
 bool is_message(const Call& call) { return call.verb == Verb::kSend || call.verb == Verb::kRecv; }
 
@@ -56,7 +61,7 @@ NcclCommunicator::~NcclCommunicator() = default;
 bool NcclCommunicator::open_lanes(const std::vector<MessageLane>& lanes) {
   const auto mine = std::count_if(lanes.begin(), lanes.end(),
                                   [this](const MessageLane& lane) { return lane.from == rank() || lane.to == rank(); });
-  require_queues(static_cast<int>(mine) + (mine > 0 ? kOtherStreams : 0));
+  require_queues(streams_of(mine));
   for (const MessageLane& lane : lanes) {
     if (lane.from == rank() || lane.to == rank()) open(lane);
   }
@@ -148,9 +153,16 @@ WorkPtr NcclCommunicator::post(Call call) {
   times.wire_bytes = ring_bytes(group(), call);
   times.matched_virtual_ns = call.posted_virtual_ns;
   times.matched_bytes = call.posted_bytes;
-  if (context_->options.check_calls) compare_calls(context_->rendezvous, group(), serial_, call, times.sequence);
+  std::function<void()> compare;
+  if (context_->options.check_calls) {
+    compare = [context = context_, its_group = group(), serial = serial_, call, sequence = times.sequence] {
+      compare_calls(context->rendezvous, its_group, serial, call, sequence);
+    };
+  }
+  // A receive may be posted long before its message is: it is compared when it is needed.
+  if (compare && call.verb != Verb::kRecv) std::exchange(compare, nullptr)();
   std::shared_ptr<NcclSpan> span = start(comm_for(call), call, times);
-  return std::make_shared<NcclWork>(context_, std::move(call), std::move(span));
+  return std::make_shared<NcclWork>(context_, std::move(call), std::move(span), std::move(compare));
 }
 
 }  // namespace ranklab

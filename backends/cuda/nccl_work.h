@@ -7,6 +7,7 @@
 #pragma once
 #include <ATen/cuda/CUDAEvent.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -37,7 +38,8 @@ class NcclSpan final : public WatchedCall, public CallTiming {
 
 class NcclWork final : public Work, public OffersTiming {
  public:
-  NcclWork(NcclContextPtr context, Call call, std::shared_ptr<NcclSpan> span);
+  // `before_wait` (may be empty) is run once, by the first wait().
+  NcclWork(NcclContextPtr context, Call call, std::shared_ptr<NcclSpan> span, std::function<void()> before_wait);
 
   at::Tensor wait() override;
   bool is_completed() const override;
@@ -50,6 +52,7 @@ class NcclWork final : public Work, public OffersTiming {
   NcclContextPtr context_;
   Call call_;  // keeps the tensors alive until the caller has waited
   std::shared_ptr<NcclSpan> span_;
+  std::function<void()> before_wait_;
 };
 
 }  // namespace ranklab

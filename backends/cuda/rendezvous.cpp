@@ -21,6 +21,9 @@ constexpr int kFailureCheckEvery = 50;  // polls
 // Longer than the others take to look for news (heartbeat.h).
 constexpr std::chrono::milliseconds kLinger{1'200};
 
+// Rank 0 stays this many times as long for the others to finish as it waits for them elsewhere.
+constexpr int kPatience = 10;
+
 // One connection of this process. Never destroyed: a server that went and came again at the same port would meet
 // ranks that are still connected to its predecessor, and at the end of the process its thread needs no join.
 struct Connection {
@@ -87,13 +90,17 @@ void Rendezvous::next_generation() {
 void Rendezvous::set(const std::string& key, const std::string& value) { store_->prefixed->set(key, bytes_of(value)); }
 
 std::string Rendezvous::get(const std::string& key, int from_global_rank) {
+  return get_within(key, from_global_rank, wait_);
+}
+
+std::string Rendezvous::get_within(const std::string& key, int from_global_rank, std::chrono::milliseconds limit) {
   const auto begin = std::chrono::steady_clock::now();
   for (int poll = 1; !store_->prefixed->check({key}); ++poll) {
     if (poll % kFailureCheckEvery == 0) check_failure();
-    RANKLAB_CHECK(wait_.count() == 0 || std::chrono::steady_clock::now() - begin < wait_, ErrorKind::kTimeout,
+    RANKLAB_CHECK(limit.count() == 0 || std::chrono::steady_clock::now() - begin < limit, ErrorKind::kTimeout,
                   .where = "cuda rendezvous, rank " + std::to_string(env_.rank),
                   .what = "rank " + std::to_string(from_global_rank) + " did not come",
-                  .got = "nothing for " + std::to_string(wait_.count()) + " ms", .want = "its entry " + key,
+                  .got = "nothing for " + std::to_string(limit.count()) + " ms", .want = "its entry " + key,
                   .fix = "see that rank's log; every rank must ask for the same groups in the same order");
     std::this_thread::sleep_for(kPollInterval);
   }
@@ -131,7 +138,9 @@ void Rendezvous::finish() {
   if (!store_->prefixed) return;
   set("finished/" + std::to_string(env_.rank), "1");
   if (env_.rank != 0) return;
-  for (int rank = 0; rank < env_.world_size; ++rank) get("finished/" + std::to_string(rank), rank);
+  // One may still write its files; the heartbeat finds those that are gone.
+  for (int rank = 0; rank < env_.world_size; ++rank)
+    get_within("finished/" + std::to_string(rank), rank, kPatience * wait_);
 }
 
 void Rendezvous::linger() noexcept {

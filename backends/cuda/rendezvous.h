@@ -49,6 +49,8 @@ class Rendezvous {
 
  private:
   struct Store;
+  std::string get_within(const std::string& key, int from_global_rank, std::chrono::milliseconds limit);
+
   ProcessEnv env_;
   std::chrono::milliseconds wait_;
   std::unique_ptr<Store> store_;

@@ -34,6 +34,7 @@ struct TrainConfig {
   bool check_calls = false;               // compare every call between ranks; cpu_sim always does
   bool canonical_reductions = false;      // in the order of tree_reduce.h; cpu_sim's always are
   std::string device = "auto";            // auto | cpu | cuda: of tensors and kernels; auto is the backend's usual one
+  bool deterministic = false;             // GPU kernels that give the same bits every time; the CPU's do anyway
 
   // Experts.
   std::string moe_dispatcher = "alltoall";  // a name of dispatcher_names.h
