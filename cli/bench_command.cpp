@@ -1,4 +1,4 @@
-// ranklab bench collectives | dispatchers | train | quantize | precision | overhead | step | viz
+// ranklab bench collectives | dispatchers | train | quantize | precision | kernels | overhead | step | viz
 #include <ATen/Parallel.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +9,7 @@
 
 #include "cli/bench_collectives.h"
 #include "cli/bench_dispatchers.h"
+#include "cli/bench_kernels.h"
 #include "cli/bench_overhead.h"
 #include "cli/bench_precision.h"
 #include "cli/bench_quantize.h"
@@ -132,6 +133,19 @@ CommandAction setup_precision_bench(CLI::App& app) {
   return [options, config] { return run_bench_precision(config->config(), *options); };
 }
 
+CommandAction setup_kernels_bench(CLI::App& app) {
+  auto o = std::make_shared<BenchKernelsOptions>();
+  app.add_option("--device", o->device, "where")->check(CLI::IsMember({"auto", "cpu", "cuda"}))->capture_default_str();
+  app.add_option("--tokens", o->tokens, "of a microbatch")->check(kCount)->capture_default_str();
+  app.add_option("--seq-length", o->seq_length, "of attention")->check(kCount)->capture_default_str();
+  app.add_option("--parameters", o->parameters, "of AdamW and the gradients' norm")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 36))
+      ->capture_default_str();
+  app.add_option("--iterations", o->iterations, "timed ones")->check(kCount)->capture_default_str();
+  app.add_flag("--json", o->json, "print one JSON object");
+  return [o] { return run_bench_kernels(*o); };
+}
+
 CommandAction setup_overhead_bench(CLI::App& app) {
   auto options = std::make_shared<BenchOverheadOptions>();
   app.add_option("--repetitions", options->repetitions)->check(kCount)->capture_default_str();
@@ -158,12 +172,13 @@ CommandAction setup_bench(CLI::App& app) {
     const char* about;
     CommandAction (*setup)(CLI::App&);
   };
-  constexpr std::array<Row, 8> kRows = {{
+  constexpr std::array<Row, 9> kRows = {{
       {"collectives", "time every verb on each transport, a table like nccl-tests'", setup_collectives_bench},
       {"dispatchers", "what tokens on their way to experts cost with each token dispatcher", setup_dispatchers_bench},
       {"train", "the training step, beside PyTorch's when --peer is given", setup_train_bench},
       {"quantize", "rounding operands of products to few bits, beside a memcpy", setup_quantize_bench},
       {"precision", "the same training in several precision recipes and seeds", setup_precision_bench},
+      {"kernels", "the fused kernels of training at llama_1b's shapes, beside ATen's and a copy", setup_kernels_bench},
       {"overhead", "what the tracer, the virtual clock and the watch cost a step", setup_overhead_bench},
       {"step", "one timed training run in this process, as JSON", setup_step_bench},
       {"viz", "load a large trace as the visualizer does, and draw it", setup_viz_bench},

@@ -21,9 +21,10 @@
 namespace ranklab {
 namespace {
 
-constexpr const char* kHeader =
-    "  step      loss  grad norm        lr   tokens/s  virtual ms    MFU  exposed comm  waiting";
-// Behind it, of models that have them.
+constexpr const char* kHeader = "  step      loss  grad norm        lr   tokens/s";
+constexpr const char* kVirtual = "  virtual ms    MFU  exposed comm  waiting";  // of simulated ranks
+constexpr const char* kOnGpu = "     step ms  GPU MFU  peak memory";            // in wall time
+// Behind these, of models that have them.
 constexpr const char* kPrediction = "  MTP loss";
 constexpr const char* kBalance = "  busiest expert";
 constexpr const char* kDropped = "  dropped";
@@ -94,6 +95,7 @@ class ConsoleHook : public Hook {
   void on_train_begin(const RunPlan& plan, const TrainInfo& info) override {
     const TrainConfig& c = plan.config;
     total_ = c.train_iters;
+    on_gpu_ = info.on_gpu;
     wants_sample_ = c.sample_tokens > 0;
     simulated_ = c.simulated() && c.virtual_time;
     predicts_ = c.model.mtp_num_layers > 0;
@@ -118,6 +120,8 @@ class ConsoleHook : public Hook {
       for (const std::string& piece : zero_debug_lines(plan)) std::fprintf(out_, "%s\n", piece.c_str());
     }
     std::string header = kHeader;
+    if (simulated_) header += kVirtual;
+    if (on_gpu_) header += kOnGpu;
     if (predicts_) header += kPrediction;
     if (balances_) header += kBalance;
     if (balances_ && drops_) header += kDropped;
@@ -183,8 +187,11 @@ class ConsoleHook : public Hook {
     if (simulated_) {
       std::fprintf(out_, "  %10.3f  %4.1f%%  %11.1f%%  %6.1f%%", m.virtual_step_ms, 100 * m.mfu,
                    100 * m.exposed_comm_fraction, 100 * m.peer_wait_fraction);
-    } else {
-      std::fprintf(out_, "  %10s  %5s  %12s  %7s", "-", "-", "-", "-");
+    }
+    if (on_gpu_) {
+      const std::string mfu = m.wall_mfu > 0 ? strprintf("%.1f%%", 100 * m.wall_mfu) : "-";
+      std::fprintf(out_, "  %10.2f  %7s  %11s", m.step_wall_ms, mfu.c_str(),
+                   human_bytes(static_cast<double>(m.peak_memory_bytes)).c_str());
     }
     if (predicts_) std::fprintf(out_, "  %8.4f", m.mtp_loss);
     if (balances_) std::fprintf(out_, "  %8.2f x mean", m.moe_max_over_mean);
@@ -203,7 +210,7 @@ class ConsoleHook : public Hook {
   ProgressBar bar_;
   int64_t total_ = 0;
   bool wants_sample_ = false;
-  bool simulated_ = true;
+  bool simulated_ = true, on_gpu_ = false;
   bool predicts_ = false, balances_ = false, drops_ = false, scales_ = false;
   int64_t begin_ns_ = 0;
   std::shared_ptr<MemoryBook> book_;  // rank 0's; null where nothing is booked

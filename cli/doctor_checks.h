@@ -31,6 +31,7 @@ DoctorLine check_gpus();
 DoctorLine check_cuda_toolkit();
 DoctorLine check_nccl();
 DoctorLine check_cuda_module();
+DoctorLine check_gpu_proof();
 // doctor_display.cpp
 DoctorLine check_opengl();
 DoctorLine check_display();

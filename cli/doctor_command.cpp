@@ -28,7 +28,7 @@ const std::vector<Section>& sections() {
       {"machine",
        {check_cores, check_memory_available, check_open_files, check_threads, check_shared_memory, check_launcher}},
       {"building", {check_compiler, check_cmake, check_ninja, check_ccache, check_clang}},
-      {"GPUs", {check_gpus, check_cuda_toolkit, check_nccl, check_cuda_module}},
+      {"GPUs", {check_gpus, check_cuda_toolkit, check_nccl, check_cuda_module, check_gpu_proof}},
       {"windows", {check_opengl, check_display, check_fonts}},
   };
   return kSections;

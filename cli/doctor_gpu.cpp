@@ -101,4 +101,11 @@ DoctorLine check_cuda_module() {
           "./ranklab build cuda"};
 }
 
+// What the newest committed result of tests/gpu says, compiled in (cli/CMakeLists.txt).
+DoctorLine check_gpu_proof() {
+  const std::string proof = RANKLAB_GPU_PROOF;
+  if (proof.empty()) return {Status::kMissing, "GPU proof", "not yet proven on a GPU", "tests/gpu/run.sh OUT"};
+  return {Status::kOk, "GPU proof", proof};
+}
+
 }  // namespace ranklab

@@ -10,7 +10,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <future>
+#include <mutex>
 #include <thread>
+#include <utility>
 
 namespace ranklab {
 namespace {
@@ -23,6 +26,26 @@ constexpr int64_t kEchoNs = 300'000'000;
 std::atomic<int> g_signal{0};
 std::atomic<int64_t> g_since_ns{0};
 sem_t g_wake;
+
+std::mutex g_tell_mutex;
+std::function<void(const std::string&)> g_tell;
+
+// Whoever is told may be as stuck as we are.
+void tell(const std::string& why) {
+  std::function<void(const std::string&)> teller;
+  {
+    const std::lock_guard lock(g_tell_mutex);
+    teller = g_tell;
+  }
+  if (!teller) return;
+  std::promise<void> told;
+  std::future<void> end = told.get_future();
+  std::thread([teller, why, told = std::move(told)]() mutable {
+    teller(why);
+    told.set_value();
+  }).detach();
+  end.wait_for(std::chrono::milliseconds(500));
+}
 
 int64_t monotonic_ns() {
   timespec now{};
@@ -64,10 +87,16 @@ void watch_interrupts() {
     std::this_thread::sleep_for(patience);
     std::fprintf(stderr, "ranklab: interrupted; what was under way did not end within %.1f s and is given up\n",
                  static_cast<double>(patience.count()) * 1e-3);
+    tell("interrupted, and left in the middle of a step");
     ::_exit(interrupt_exit_code());
   }).detach();
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
+}
+
+void tell_before_leaving(std::function<void(const std::string& why)> tell) {
+  const std::lock_guard lock(g_tell_mutex);
+  g_tell = std::move(tell);
 }
 
 void give_interrupts(std::chrono::milliseconds patience) { g_patience = patience; }

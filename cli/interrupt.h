@@ -5,6 +5,8 @@
 // Thread rule: watch_interrupts() once, before ranks start; the rest from any thread.
 #pragma once
 #include <chrono>
+#include <functional>
+#include <string>
 
 namespace ranklab {
 
@@ -13,6 +15,9 @@ void watch_interrupts();
 void take_ctrl_c(int pipe_fd);
 // As if SIGINT had come and nobody had taken it.
 void interrupt_run();
+// Called before the process is left in the middle of its work, from a thread of its own, for at most half a second:
+// tells who waits for this process elsewhere. Empty: nobody.
+void tell_before_leaving(std::function<void(const std::string& why)> tell);
 // How long the first signal waits for what is under way; 1.5 s unless told: a checkpoint takes longer.
 void give_interrupts(std::chrono::milliseconds patience);
 bool interrupt_asked();

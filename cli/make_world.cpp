@@ -27,7 +27,12 @@ int64_t memory_of_ranks(const TrainConfig& config) {
 }
 
 std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& env, std::shared_ptr<Stepper> stepper) {
-  if (!config.simulated()) return make_cuda_world({});
+  if (!config.simulated()) {
+    return make_cuda_world({.hang_timeout = milliseconds_of(config.hang_timeout_s),
+                            .rendezvous_timeout = milliseconds_of(config.rendezvous_timeout_s),
+                            .check_calls = config.check_calls,
+                            .canonical_reductions = config.canonical_reductions});
+  }
   if (env.world_size > 1) {
     check_processes(config, env.world_size);
     const std::string listener = variable(kListenerVariable);

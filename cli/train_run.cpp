@@ -15,6 +15,7 @@
 #include "core/runtime/memory_check.h"
 #include "core/runtime/run_log.h"
 #include "core/runtime/tensorboard.h"
+#include "core/runtime/torch_profile.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {
@@ -43,6 +44,17 @@ class ReleaseOnSignal {
 
  private:
   std::jthread thread_;
+};
+
+// While the run goes on, ranks elsewhere hear of it when this process is left.
+class TellOnLeaving {
+ public:
+  explicit TellOnLeaving(std::shared_ptr<World> world) {
+    tell_before_leaving([world = std::move(world)](const std::string& why) { world->give_up(why); });
+  }
+  ~TellOnLeaving() { tell_before_leaving({}); }
+  TellOnLeaving(const TellOnLeaving&) = delete;
+  TellOnLeaving& operator=(const TellOnLeaving&) = delete;
 };
 
 }  // namespace
@@ -89,6 +101,9 @@ void TrainRun::add_hooks(RuntimeEngine& engine, const std::string& gemm) {
   const TrainConfig& config = plan_->config;
   engine.add_hook(make_run_log_hook(log_dir()));
   if (config.trace) engine.add_hook(make_trace_file_hook(log_dir(), *plan_));
+  if (config.profile)
+    engine.add_hook(
+        make_torch_profile_hook(log_dir() + "/profile.json", config.trace_step_start, config.trace_step_end));
   if (!config.tensorboard_dir.empty()) engine.add_hook(make_tensorboard_hook(config.tensorboard_dir));
   const ConsoleOptions console{.log_interval = config.log_interval,
                                .gemm = gemm,
@@ -107,6 +122,7 @@ int TrainRun::fit() {
   RuntimeEngine engine(default_components(world_, *plan_), *plan_);
   constexpr std::chrono::seconds kToSave{60};
   if (!plan_->config.save_dir.empty()) give_interrupts(kToSave);
+  const TellOnLeaving telling(world_);
   engine.set_stop_request([this] { return interrupt_asked() || stopping_; });
   engine.set_stepper(stepper_);
   engine.set_live_feed(live_feed_);

@@ -13,31 +13,40 @@ foreach(part c10_cuda torch_cuda)
   set_target_properties(torch_part_${part} PROPERTIES IMPORTED_LOCATION ${RANKLAB_TORCH_ROOT}/lib/lib${part}.so)
 endforeach()
 
-# Kernels, by nvcc itself: CMake's CUDA language would have to be enabled for every folder that links them. No fused
-# multiply-add: they have the CPU's bits.
+# Kernels, by nvcc itself: CMake's CUDA language would have to be enabled for every folder that links them. Those that
+# quantize have the CPU's bits, so no fused multiply-add; those of kernels/ are equal but for rounding.
 set(RANKLAB_CUDA_ARCHITECTURES "80;90" CACHE STRING "Compute capabilities of the kernels, such as 80;90")
-set(kernel_flags -std=c++17 -O3 --fmad=false -ccbin ${CMAKE_CXX_COMPILER} -I${PROJECT_SOURCE_DIR} -Werror all-warnings -Xcompiler -fPIC,-Wall,-Wextra)
+set(kernel_flags -O3 -ccbin ${CMAKE_CXX_COMPILER} -I${PROJECT_SOURCE_DIR} -Werror all-warnings -Xcompiler -fPIC,-Wall,-Wextra)
 foreach(architecture ${RANKLAB_CUDA_ARCHITECTURES})
   list(APPEND kernel_flags -gencode arch=compute_${architecture},code=[sm_${architecture},compute_${architecture}])
 endforeach()
 set(kernel_objects)
-foreach(kernels quantize_kernels operand_kernels)
+function(ranklab_kernels source)
+  cmake_path(GET source STEM kernels)
   set(kernel_object ${CMAKE_CURRENT_BINARY_DIR}/${kernels}.o)
   add_custom_command(OUTPUT ${kernel_object}
-                     COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} ${kernel_flags} -MD -MF ${kernel_object}.d
-                             -c ${CMAKE_CURRENT_SOURCE_DIR}/${kernels}.cu -o ${kernel_object}
-                     DEPENDS ${kernels}.cu DEPFILE ${kernel_object}.d
+                     COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} ${kernel_flags} ${ARGN} -MD -MF ${kernel_object}.d
+                             -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${kernel_object}
+                     DEPENDS ${source} DEPFILE ${kernel_object}.d
                      COMMENT "nvcc ${kernels}.cu" VERBATIM)
-  list(APPEND kernel_objects ${kernel_object})
+  set(kernel_objects ${kernel_objects} ${kernel_object} PARENT_SCOPE)
+endfunction()
+foreach(kernels quantize_kernels operand_kernels)
+  ranklab_kernels(${kernels}.cu -std=c++17 --fmad=false)
+endforeach()
+foreach(kernels norm_kernels swiglu_kernels qkv_kernels loss_kernels lists_kernels)
+  ranklab_kernels(kernels/${kernels}.cu -std=c++20)
 endforeach()
 
 # What the module is made of, also linked by its unit tests.
 add_library(ranklab_nccl STATIC nccl_types.cpp nccl_api.cpp nccl_comm.cpp nccl_verbs.cpp nccl_work.cpp
-                                nccl_communicator.cpp canonical_reduce.cpp rendezvous.cpp cuda_world.cpp cuda_rounding.cpp device_queues.cpp ${kernel_objects})
+                                nccl_communicator.cpp nccl_context.cpp call_compare.cpp canonical_reduce.cpp
+                                failure.cpp watchdog.cpp heartbeat.cpp gpu_choice.cpp device_clock.cpp rendezvous.cpp cuda_world.cpp cuda_rounding.cpp cuda_kernels.cpp
+                                device_queues.cpp ${kernel_objects})
 set_source_files_properties(${kernel_objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
 add_library(ranklab::nccl ALIAS ranklab_nccl)
 target_include_directories(ranklab_nccl SYSTEM PUBLIC ${NCCL_INCLUDE_DIR} ${CUDAToolkit_INCLUDE_DIRS})
-target_link_libraries(ranklab_nccl PUBLIC ranklab_compiler ranklab::comm ranklab::precision ranklab::cuda_loader torch_part_c10_cuda
+target_link_libraries(ranklab_nccl PUBLIC ranklab_compiler ranklab::comm ranklab::precision ranklab::row_kernels ranklab::cuda_loader torch_part_c10_cuda
                                           torch::cpu CUDA::cudart ${NCCL_LIBRARY})
 if(RANKLAB_USE_PCH)
   target_precompile_headers(ranklab_nccl REUSE_FROM ranklab_torch_pch)

@@ -35,6 +35,9 @@ function(ranklab_test name)
       target_precompile_headers(${name} REUSE_FROM ranklab_torch_pch)
     endif()
   endif()
+  if("gpu" IN_LIST ARG_LABELS)  # also run on a machine with a GPU, by tests/gpu
+    set_property(GLOBAL APPEND PROPERTY RANKLAB_GPU_TESTS ${name})
+  endif()
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1 ${ARG_ARGS})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
                        ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")

@@ -135,6 +135,8 @@ class ThreadWorld final : public World {
  public:
   explicit ThreadWorld(ThreadWorldOptions options) : options_(std::move(options)) {}
   int size() const override { return options_.size; }
+  std::string gpu_name() const override { return options_.device ? options_.device->gpu_name() : ""; }
+  int gpus() const override { return gpu_name().empty() ? 0 : 1; }
 
   std::string describe() const override {
     const std::string ranks =

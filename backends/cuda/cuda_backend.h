@@ -17,7 +17,8 @@
 namespace ranklab {
 
 struct CudaWorldOptions {
-  std::chrono::milliseconds timeout{600'000};  // of every wait: rendezvous and collectives
+  std::chrono::milliseconds hang_timeout{60'000};        // of a call, from its start on the GPU; 0: none
+  std::chrono::milliseconds rendezvous_timeout{60'000};  // until all processes have come
   // Compare every call between members through the store before it runs: slow, for finding a mismatch.
   bool check_calls = false;
   // Reduce in the canonical tree order of tree_reduce.h (same bits as cpu_sim) by gathering first: size() times the

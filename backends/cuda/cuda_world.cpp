@@ -1,11 +1,18 @@
 #include "backends/cuda/cuda_world.h"
 
+#include <c10/core/AutogradState.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <c10/util/Exception.h>
 #include <cuda_runtime_api.h>
 #include <nccl.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <exception>
 #include <map>
 
+#include "backends/cuda/gpu_choice.h"
 #include "backends/cuda/nccl_communicator.h"
 #include "backends/cuda/rendezvous.h"
 #include "core/base/error.h"
@@ -17,67 +24,134 @@ namespace {
 
 class NcclEndpoint final : public Endpoint {
  public:
-  NcclEndpoint(const ProcessEnv& env, const CudaWorldOptions& options, Rendezvous& rendezvous)
-      : env_(env), options_(options), rendezvous_(rendezvous) {}
+  NcclEndpoint(const ProcessEnv& env, NcclContextPtr context) : env_(env), context_(std::move(context)) {}
 
   int global_rank() const override { return env_.rank; }
   int world_size() const override { return env_.world_size; }
-  c10::Device device() const override {
-    return {c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(env_.local_rank)};
-  }
+  c10::Device device() const override { return context_->device; }
   CommunicatorPtr communicator(const Group& group) override {
     const int serial = serials_[group.label()]++;
-    return std::make_shared<NcclCommunicator>(group, serial, device(), rendezvous_, options_);
+    return std::make_shared<NcclCommunicator>(group, serial, context_);
   }
 
  private:
   ProcessEnv env_;
-  CudaWorldOptions options_;
-  Rendezvous& rendezvous_;
+  NcclContextPtr context_;
   std::map<std::string, int> serials_;  // communicators made so far, by group
+};
+
+// "node7/0000:1b:00.0": the same text wherever the same GPU is seen.
+std::string gpu_place(int device) {
+  std::array<char, 64> bus{};
+  std::array<char, 256> host{};
+  cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), device);
+  ::gethostname(host.data(), host.size() - 1);
+  return std::string(host.data()) + "/" + bus.data();
+}
+
+// The error of the body, in our words.
+Error error_of(const std::exception_ptr& thrown, const std::string& where) {
+  const auto foreign = [&](const char* what) {
+    return Error(ErrorKind::kCommunication, {.where = where, .what = "the rank threw", .got = what});
+  };
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    return error;
+  } catch (const c10::Error& error) {
+    return foreign(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    return foreign(error.what());
+  } catch (...) {
+    return foreign("something that is no std::exception");
+  }
+}
+
+// Backward runs on the rank's own thread, as on the CPU: purposes, memory categories and queues of weight gradients are
+// the thread's own.
+class OneThreadBackward {
+ public:
+  OneThreadBackward() : before_(state().get_multithreading_enabled()) { state().set_multithreading_enabled(false); }
+  ~OneThreadBackward() { state().set_multithreading_enabled(before_); }
+  OneThreadBackward(const OneThreadBackward&) = delete;
+  OneThreadBackward& operator=(const OneThreadBackward&) = delete;
+
+ private:
+  static c10::AutogradState& state() { return c10::AutogradState::get_tls_state(); }
+  bool before_;
 };
 
 class NcclWorld final : public World {
  public:
-  NcclWorld(const ProcessEnv& env, const CudaWorldOptions& options)
-      : env_(env), options_(options), rendezvous_(env, options.timeout) {}
+  NcclWorld(const ProcessEnv& env, int gpu, const CudaWorldOptions& options)
+      : env_(env), gpu_(gpu), options_(options), rendezvous_(env, options.rendezvous_timeout, wait_limit(options)) {}
 
   int size() const override { return env_.world_size; }
   int local_ranks() const override { return 1; }
   bool has_rank_zero() const override { return env_.rank == 0; }
 
-  std::string describe() const override {
+  int gpus() const override {
+    int count = 0;
+    return shares_gpu() && cudaGetDeviceCount(&count) == cudaSuccess ? std::min(count, env_.world_size)
+                                                                     : env_.world_size;
+  }
+  std::string gpu_name() const override {
     cudaDeviceProp properties{};
+    return cudaGetDeviceProperties(&properties, gpu_) == cudaSuccess ? properties.name : "";
+  }
+  std::string describe() const override {
+    const std::string gpu = gpu_name();
     int nccl = 0;
     ncclGetVersion(&nccl);
-    const bool known = cudaGetDeviceProperties(&properties, env_.local_rank) == cudaSuccess;
-    return strprintf("%d GPU process%s, %s, NCCL %d.%d.%d%s", env_.world_size, env_.world_size == 1 ? "" : "es",
-                     known ? properties.name : "unknown GPU", nccl / 10000, nccl / 100 % 100, nccl % 100,
-                     options_.canonical_reductions ? ", canonical reductions" : "");
+    return strprintf("%d GPU process%s, %s%s, NCCL %d.%d.%d%s%s", env_.world_size, env_.world_size == 1 ? "" : "es",
+                     gpu.empty() ? "unknown GPU" : gpu.c_str(), shares_gpu() ? " (shared)" : "", nccl / 10000,
+                     nccl / 100 % 100, nccl % 100, options_.canonical_reductions ? ", canonical reductions" : "",
+                     options_.check_calls ? ", calls compared" : "");
   }
 
+  void give_up(const std::string& why) noexcept override { rendezvous_.report_failure(why); }
+
   void run(const std::function<void(Endpoint&)>& body) override {
-    c10::cuda::set_device(static_cast<c10::DeviceIndex>(env_.local_rank));
+    c10::cuda::set_device(static_cast<c10::DeviceIndex>(gpu_));
     if (env_.world_size > 1) set_log_rank(env_.rank);
+    const OneThreadBackward one_thread;
+    if (has_run_) rendezvous_.next_generation();
+    has_run_ = true;
+    const c10::Device device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(gpu_));
+    const auto context = std::make_shared<NcclContext>(rendezvous_, options_, device, gpu_place(gpu_));
     try {
-      NcclEndpoint endpoint(env_, options_, rendezvous_);
+      NcclEndpoint endpoint(env_, context);
       body(endpoint);
-    } catch (const std::exception& error) {
-      rendezvous_.report_failure(error.what());
-      throw;
+      c10::cuda::device_synchronize();  // what went wrong on the GPU belongs to this run
+      context->failure.throw_if_set();
+      // Rank 0 may leave as soon as it has seen the others finish, and the store with it.
+      if (env_.rank != 0) context->heartbeat.stop();
+      rendezvous_.finish();
+    } catch (...) {
+      fail(*context, error_of(std::current_exception(), rendezvous_.where()));
     }
-    rendezvous_.finish();
   }
 
  private:
+  // Throws the first error of this rank: what the body threw may follow from what the watchdog found.
+  [[noreturn]] void fail(NcclContext& context, const Error& thrown) {
+    context.failure.set(thrown, true);
+    context.heartbeat.stop();  // which reports it, unless another rank did
+    rendezvous_.linger();
+    throw *context.failure.get();
+  }
+
   ProcessEnv env_;
+  int gpu_;
   CudaWorldOptions options_;
   Rendezvous rendezvous_;
+  bool has_run_ = false;
 };
 
 }  // namespace
 
 bool cuda_device_usable(std::string* why_not) {
+  prepare_cuda_environment();
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
   if (code == cudaSuccess && count > 0) return true;
@@ -88,11 +162,9 @@ bool cuda_device_usable(std::string* why_not) {
 std::unique_ptr<World> make_nccl_world(const ProcessEnv& env, const CudaWorldOptions& options) {
   int count = 0;
   cudaGetDeviceCount(&count);
-  RANKLAB_CHECK(env.local_rank < count, ErrorKind::kEnvironment, .where = "cuda backend",
-                .what = "this process has no GPU of its own", .got = "LOCAL_RANK " + std::to_string(env.local_rank),
-                .want = "less than " + std::to_string(count) + ", the GPUs of this machine",
-                .fix = "start at most " + std::to_string(count) + " processes here");
-  return std::make_unique<NcclWorld>(env, options);
+  const int gpu = choose_gpu(env, count, shares_gpu());
+  prepare_nccl_environment(env);
+  return std::make_unique<NcclWorld>(env, gpu, options);
 }
 
 }  // namespace ranklab

@@ -113,10 +113,13 @@ class StreamQueues final : public DeviceQueues {
   explicit StreamQueues(c10::DeviceIndex index) : index_(index) {}
 
   c10::Device device() const override { return {c10::DeviceType::CUDA, index_}; }
-  std::string describe() const override {
+  std::string gpu_name() const override {
     cudaDeviceProp properties{};
     accept(cudaGetDeviceProperties(&properties, index_), "asking its name");
-    return strprintf("cuda:%d, %s", static_cast<int>(index_), properties.name);
+    return properties.name;
+  }
+  std::string describe() const override {
+    return strprintf("cuda:%d, %s", static_cast<int>(index_), gpu_name().c_str());
   }
   int64_t free_bytes() const override {
     const c10::cuda::CUDAGuard here(index_);

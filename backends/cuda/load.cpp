@@ -23,6 +23,7 @@ struct CudaModule {
   CudaModuleUsableFunction* usable = nullptr;
   CudaModuleMakeWorldFunction* make_world = nullptr;
   CudaModuleRoundingFunction* rounding = nullptr;
+  CudaModuleKernelsFunction* kernels = nullptr;
   CudaModuleMakeQueuesFunction* make_queues = nullptr;
   CudaModuleWatchMemoryFunction* watch_memory = nullptr;
 };
@@ -60,6 +61,7 @@ CudaModule open_module() {
   return {find_function<CudaModuleUsableFunction>(handle, kCudaModuleUsableName),
           find_function<CudaModuleMakeWorldFunction>(handle, kCudaModuleMakeWorldName),
           find_function<CudaModuleRoundingFunction>(handle, kCudaModuleRoundingName),
+          find_function<CudaModuleKernelsFunction>(handle, kCudaModuleKernelsName),
           find_function<CudaModuleMakeQueuesFunction>(handle, kCudaModuleMakeQueuesName),
           find_function<CudaModuleWatchMemoryFunction>(handle, kCudaModuleWatchMemoryName)};
 }
@@ -70,6 +72,7 @@ const CudaModule& usable_module() {
   std::string why_not;
   if (!module.usable(&why_not)) throw no_cuda_error(CudaAbsence::kNoDevice, why_not);
   use_device_rounding(module.rounding());
+  use_device_kernels(KernelDevice::kCuda, module.kernels());
   static std::once_flag watched;
   std::call_once(watched, [] { module.watch_memory(&device_block_taken, &device_block_given); });
   return module;

@@ -1,4 +1,5 @@
 // What libranklab_cuda.so exports.
+#include "backends/cuda/cuda_kernels.h"
 #include "backends/cuda/cuda_rounding.h"
 #include "backends/cuda/cuda_world.h"
 #include "backends/cuda/device_queues.h"
@@ -22,6 +23,10 @@ __attribute__((visibility("default"))) ranklab::World* ranklab_cuda_module_make_
 
 __attribute__((visibility("default"))) const ranklab::DeviceRounding* ranklab_cuda_module_rounding() {
   return &ranklab::cuda_rounding();
+}
+
+__attribute__((visibility("default"))) const ranklab::DeviceKernels* ranklab_cuda_module_kernels() {
+  return &ranklab::cuda_kernels();
 }
 
 __attribute__((visibility("default"))) ranklab::DeviceQueues* ranklab_cuda_module_make_queues() {

@@ -1,47 +1,80 @@
-// One NCCL communicator of a group, with its high-priority stream. Non-blocking (ncclConfig_t::blocking = 0): no NCCL
-// call holds the host, every wait polls with a limit, and looks whether another rank has failed. On a failure the
-// communicator is aborted, which also frees the kernels that wait on the GPU. Thread rule: its rank's thread only.
+// One NCCL communicator of some ranks, with its high-priority stream. Its calls block the host only until they are
+// launched; the watchdog sees to those that never end, and when it aborts, the next use throws the rank's first error.
+// Thread rule: its rank's thread; what the watchdog overrides is the watchdog's.
 #pragma once
 #include <c10/cuda/CUDAStream.h>
 #include <nccl.h>
 
-#include <functional>
+#include <mutex>
 #include <string>
+#include <vector>
 
-#include "backends/cuda/rendezvous.h"
-#include "core/comm/group.h"
+#include "backends/cuda/nccl_context.h"
 
 namespace ranklab {
 
-class NcclComm {
+struct NcclMembers {
+  std::string key;                // names it in the store, the same on every member
+  std::string label;              // "dp[0 1]" for messages
+  std::vector<int> global_ranks;  // in its order
+  int rank = 0;                   // this process's place among them
+  int max_ctas = 0;               // of its kernels; 0: NCCL decides
+};
+
+class NcclComm final : public WatchedComm {
  public:
-  // Every member calls this; `serial` numbers the communicators of this group.
-  NcclComm(const Group& group, int serial, c10::Device device, Rendezvous& rendezvous);
-  ~NcclComm();
+  // Collective over the members. Throws naming a member that does not come, or shares this one's GPU.
+  NcclComm(NcclMembers members, NcclContextPtr context);
+  ~NcclComm() override;
   NcclComm(const NcclComm&) = delete;
   NcclComm& operator=(const NcclComm&) = delete;
 
+  // While it lives the communicator is not aborted under the caller, and the watchdog knows what the host may wait for.
+  // Throws the rank's first error when there is one.
+  class Use {
+   public:
+    Use(NcclComm& comm, std::string doing);
+
+   private:
+    std::lock_guard<std::timed_mutex> lock_;
+    Watchdog::HostCall call_;
+  };
+
+  // REQUIRES: a Use.
   ncclComm_t handle() const { return comm_; }
   c10::cuda::CUDAStream stream() const { return stream_; }
-
-  // Between group_begin and group_end NCCL gathers calls and starts them together.
-  void group_begin();
-  void group_end();
-  // Checks the code of one NCCL call and waits until the communicator has taken it.
+  NcclContext& context() const { return *context_; }
+  // Checks the code of one NCCL call. An error that comes of a peer's death is told as what the heartbeat finds out.
   void accept(ncclResult_t code, const char* doing);
-  // Polls `done` until it is true. Throws kTimeout after the world's timeout, or the error of NCCL or of another rank;
-  // then the communicator is aborted. `waiting_for` names the call.
-  void wait_until(const std::function<bool()>& done, const std::string& waiting_for);
+
+  std::string describe() const override { return members_.label; }
+  std::optional<Error> reported_error(bool& remote) override;
+  // All at once: one alone may wait for the kernels of the others.
+  static void abort_together(const std::vector<WatchedComm*>& comms);
 
  private:
-  void settle(const char* doing);
-  void abort() noexcept;
+  std::string exchange_id();
+  void check_in();
 
-  Group group_;
-  Rendezvous& rendezvous_;
+  NcclMembers members_;
+  NcclContextPtr context_;
   c10::cuda::CUDAStream stream_;
+  std::timed_mutex in_use_;
   ncclComm_t comm_ = nullptr;
-  bool grouping_ = false;
+};
+
+// Between its begin and end() NCCL gathers calls and starts them together. Leaving without end() closes the group, too.
+class NcclGroup {
+ public:
+  explicit NcclGroup(NcclComm& comm);
+  ~NcclGroup();
+  NcclGroup(const NcclGroup&) = delete;
+  NcclGroup& operator=(const NcclGroup&) = delete;
+  void end();
+
+ private:
+  NcclComm& comm_;
+  bool open_ = true;
 };
 
 }  // namespace ranklab

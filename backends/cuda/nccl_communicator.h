@@ -1,16 +1,16 @@
 // The verbs of one group over NCCL. Collectives start at once on the group's own high-priority stream, after what the
-// caller's stream has done so far. Messages are noted and started together at the next wait(), is_completed() or
-// collective of the group, so that two ranks that both post a send before a receive do not block each other; between
-// two ranks they are matched in the order of posting, whatever their tag (NCCL has none). The order of a reduction is
-// NCCL's own (not specified, may change with size and topology) unless canonical_reductions is set. Thread rule: its
-// rank's thread only.
+// caller's stream has done so far. Messages go through lanes: a communicator of two ranks with a stream of its own for
+// each direction and kind, so that a message starts when it is posted and waits for nothing but its other side and the
+// messages before it in its lane. NCCL has no tags: in a lane the n-th send meets the n-th receive. A lane that nobody
+// opened up front opens, with the one back, at its first message, where both ends then wait for each other on the host.
+// The order of a reduction is NCCL's own (not specified, may change with size and topology) unless
+// canonical_reductions is set. Thread rule: its rank's thread only.
 #pragma once
 #include <map>
 #include <memory>
 #include <tuple>
 #include <vector>
 
-#include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/nccl_comm.h"
 #include "backends/cuda/nccl_work.h"
 #include "core/comm/communicator.h"
@@ -19,29 +19,25 @@ namespace ranklab {
 
 class NcclCommunicator final : public Communicator {
  public:
-  NcclCommunicator(const Group& group, int serial, c10::Device device, Rendezvous& rendezvous,
-                   const CudaWorldOptions& options);
+  // `serial` numbers the communicators of this group.
+  NcclCommunicator(const Group& group, int serial, NcclContextPtr context);
   ~NcclCommunicator() override;
 
   WorkPtr post(Call call) override;
+  bool open_lanes(const std::vector<MessageLane>& lanes) override;
 
  private:
-  struct State;
   int64_t next_sequence(const Call& call);
   void check_device(const Call& call) const;
+  NcclComm& comm_for(const Call& call);
+  void open(const MessageLane& lane);
+  std::shared_ptr<NcclSpan> start(NcclComm& comm, const Call& call, const CallTimes& times);
 
-  c10::Device device_;
-  Rendezvous& rendezvous_;
-  CudaWorldOptions options_;
-  std::shared_ptr<State> state_;
-  std::map<std::tuple<int, int, int>, int64_t>
-      sequences_;  // by sender, receiver and tag; collectives under (-1, -1, 0)
+  NcclContextPtr context_;
+  int serial_;
+  std::unique_ptr<NcclComm> comm_;  // null in a group of one, which never gets here with a call
+  std::map<MessageLane, std::unique_ptr<NcclComm>> lanes_;
+  std::map<std::tuple<int, int, int>, int64_t> sequences_;  // by sender, receiver and lane; collectives under -1
 };
-
-// Compares what a call is with the other members', through the store: the debug option check_calls. Throws
-// kCommunication naming both calls.
-void compare_calls(Rendezvous& rendezvous, const Group& group, int serial, const Call& call, int64_t sequence);
-// What must be equal: verb, reduction, dtype, root, rows and the shape behind the rows.
-std::string signature(const Call& call);
 
 }  // namespace ranklab

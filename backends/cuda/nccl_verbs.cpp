@@ -49,8 +49,7 @@ class Starter {
  private:
   // The tensor that is reduced: the input itself, or its fp32 copy.
   at::Tensor widened(const at::Tensor& tensor) const {
-    const bool narrow = tensor.scalar_type() == at::kBFloat16 || tensor.scalar_type() == at::kHalf;
-    return narrow && call_.reduce_in_fp32 ? tensor.to(at::kFloat) : tensor;
+    return travels_in_fp32(group_, call_) ? tensor.to(at::kFloat) : tensor;
   }
 
   NcclComm& comm_;
@@ -80,7 +79,7 @@ void Starter::reduce_scatter() {
                  "starting a reduce_scatter");
   } else {
     const Parts parts(wide, call_.input_splits);
-    comm_.group_begin();
+    NcclGroup group(comm_);
     for (int r = 0; r < group_.size(); ++r) {
       const auto i = static_cast<size_t>(r);
       if (parts.size[i] == 0) continue;
@@ -88,7 +87,7 @@ void Starter::reduce_scatter() {
                               parts.size[i] / element, type, op, r, comm_.handle(), comm_.stream()),
                    "starting an uneven reduce_scatter");
     }
-    comm_.group_end();
+    group.end();
   }
   if (!out.is_same(call_.output)) call_.output.copy_(out);
 }
@@ -102,7 +101,7 @@ void Starter::all_gather() {
     return;
   }
   const Parts parts(call_.output, call_.output_splits);
-  comm_.group_begin();
+  NcclGroup group(comm_);
   for (int r = 0; r < group_.size(); ++r) {
     const auto i = static_cast<size_t>(r);
     if (parts.size[i] == 0) continue;
@@ -111,12 +110,12 @@ void Starter::all_gather() {
                       parts.size[i], ncclInt8, r, comm_.handle(), comm_.stream()),
         "starting an uneven all_gather");
   }
-  comm_.group_end();
+  group.end();
 }
 
 void Starter::all_to_all() {
   const Parts sent(call_.input, call_.input_splits), received(call_.output, call_.output_splits);
-  comm_.group_begin();
+  NcclGroup group(comm_);
   for (int r = 0; r < group_.size(); ++r) {
     const auto i = static_cast<size_t>(r);
     if (sent.size[i] > 0) {
@@ -130,7 +129,7 @@ void Starter::all_to_all() {
                    "starting an all_to_all");
     }
   }
-  comm_.group_end();
+  group.end();
 }
 
 void Starter::broadcast() {
@@ -171,22 +170,34 @@ void start_collective(NcclComm& comm, const Group& group, const Call& call) {
   throw Error(ErrorKind::kInternal, {.where = "nccl", .what = "not a collective", .got = std::string(name(call.verb))});
 }
 
-void start_messages(NcclComm& comm, const std::vector<Call>& calls) {
-  comm.group_begin();
-  for (const Call& call : calls) {
-    const bool send = call.verb == Verb::kSend;
-    const at::Tensor& tensor = send ? call.input : call.output;
-    if (tensor.numel() == 0) continue;
-    const ncclResult_t code =
-        send ? ncclSend(tensor.data_ptr(), bytes_of(tensor), ncclInt8, call.peer, comm.handle(), comm.stream())
-             : ncclRecv(tensor.data_ptr(), bytes_of(tensor), ncclInt8, call.peer, comm.handle(), comm.stream());
-    comm.accept(code, "starting messages");
+void start_message(NcclComm& comm, const Call& call) {
+  const bool send = call.verb == Verb::kSend;
+  const at::Tensor& tensor = send ? call.input : call.output;
+  if (tensor.numel() == 0) return;
+  constexpr int kFrom = 0, kTo = 1;
+  comm.accept(send ? ncclSend(tensor.data_ptr(), bytes_of(tensor), ncclInt8, kTo, comm.handle(), comm.stream())
+                   : ncclRecv(tensor.data_ptr(), bytes_of(tensor), ncclInt8, kFrom, comm.handle(), comm.stream()),
+              send ? "starting a send" : "starting a recv");
+}
+
+bool travels_in_fp32(const Group& group, const Call& call) {
+  if (call.verb != Verb::kAllReduce && call.verb != Verb::kReduceScatter) return false;
+  const at::ScalarType type = call.input.scalar_type();
+  if ((type != at::kBFloat16 && type != at::kHalf) || !call.reduce_in_fp32) return false;
+  switch (group.axis) {
+    case Axis::kTp:
+    case Axis::kCp:
+    case Axis::kPp:
+    case Axis::kEp:
+    case Axis::kEtp:
+      return false;
+    default:
+      return true;
   }
-  comm.group_end();
 }
 
 int64_t ring_bytes(const Group& group, const Call& call) {
-  const int64_t n = group.size(), bytes = logical_bytes(call);
+  const int64_t n = group.size(), bytes = logical_bytes(call) * (travels_in_fp32(group, call) ? 2 : 1);
   switch (call.verb) {
     case Verb::kAllReduce:
       return 2 * (n - 1) * bytes / n;

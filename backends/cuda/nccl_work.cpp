@@ -1,30 +1,63 @@
 #include "backends/cuda/nccl_work.h"
 
-#include "core/comm/call_check.h"
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
 #include "core/trace/tracer.h"
 
 namespace ranklab {
 
-NcclSpan::NcclSpan() : begin(cudaEventDefault), end(cudaEventDefault) {}
+NcclSpan::NcclSpan(NcclContextPtr context, std::string what, const CallTimes& times)
+    : begin(cudaEventDefault),
+      end(cudaEventDefault),
+      context_(std::move(context)),
+      what_(std::move(what)),
+      times_(times),
+      anchor_(context_->clock.anchor()) {}
 
-NcclWork::NcclWork(std::shared_ptr<NcclComm> comm, Call call, CallTimes times, std::function<void()> flush)
-    : comm_(std::move(comm)), call_(std::move(call)), times_(times), flush_(std::move(flush)) {}
+WatchedCall::State NcclSpan::state() const {
+  if (end.query()) return State::kDone;
+  return begin.query() ? State::kRunning : State::kWaiting;
+}
+
+bool NcclSpan::known() const {
+  context_->failure.throw_if_set();
+  return end.query();
+}
+
+CallTimes NcclSpan::call_times() const {
+  CallTimes times = times_;
+  const bool ended = end.query();
+  times.matched_wall_ns = std::max(times.posted_wall_ns, ended ? anchor_->wall_ns_of(begin) : wall_now_ns());
+  times.done_wall_ns = std::max(times.matched_wall_ns, ended ? anchor_->wall_ns_of(end) : wall_now_ns());
+  return times;
+}
+
+NcclWork::NcclWork(NcclContextPtr context, Call call, std::shared_ptr<NcclSpan> span)
+    : context_(std::move(context)), call_(std::move(call)), span_(std::move(span)) {}
 
 bool NcclWork::is_completed() const {
-  if (!span_ && flush_) flush_();
-  return done_ || (span_ && span_->end.query());
+  context_->failure.throw_if_set();
+  return span_->end.query();
 }
 
 at::Tensor NcclWork::wait() {
-  if (done_) return call_.output;
-  if (!span_ && flush_) flush_();
-  comm_->wait_until([&] { return span_->end.query(); }, describe(call_));
-  span_->end.block(c10::cuda::getCurrentCUDAStream(comm_->stream().device_index()));
-  times_.done_wall_ns = wall_now_ns();
-  const auto length_ns = static_cast<int64_t>(static_cast<double>(span_->begin.elapsed_time(span_->end)) * 1e6);
-  times_.matched_wall_ns = std::max(times_.posted_wall_ns, times_.done_wall_ns - length_ns);
-  done_ = true;
+  context_->failure.throw_if_set();
+  span_->end.block(c10::cuda::getCurrentCUDAStream(context_->device.index()));
+  if (call_.verb == Verb::kBarrier) wait_on_host();
   return call_.output;
+}
+
+// Spins while an answer is near, then sleeps, so that eight waiting processes do not burn eight cores.
+void NcclWork::wait_on_host() const {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  while (!is_completed()) {
+    if (Clock::now() - begin > std::chrono::microseconds(200))
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
 }
 
 }  // namespace ranklab

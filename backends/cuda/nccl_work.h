@@ -1,45 +1,55 @@
-// A call in flight on a GPU: done when its end event has passed. wait() holds the host until then, with the world's
-// timeout, so that an error or a missing peer is an Error here and not a hang at the next synchronization; and it makes
-// the compute stream of the caller see the result. Times: the length is the time between two events on the stream (NCCL
-// does not tell when the last member came, so it includes waiting for peers); the end is when the host saw it.
-// Thread rule: its rank's thread only.
+// A call in flight on a GPU. wait() makes the caller's stream wait for it, not the host, which runs ahead; only a
+// barrier holds the host, since it orders what processes do elsewhere (files). The watchdog finds calls that do not
+// end, and the next wait() or call throws what it found. Times are those of two events around the call on its stream:
+// it is called matched when its turn on the stream comes, so that the rest includes waiting for peers (NCCL does not
+// tell when the last one came). They are known when the GPU has got there; asked earlier, times() tells the host's
+// present. Thread rule: its rank's thread; the watchdog asks for the state.
 #pragma once
 #include <ATen/cuda/CUDAEvent.h>
 
-#include <functional>
 #include <memory>
 #include <string>
 
-#include "backends/cuda/nccl_comm.h"
+#include "backends/cuda/device_clock.h"
+#include "backends/cuda/nccl_context.h"
+#include "core/comm/call_timing.h"
 #include "core/comm/communicator.h"
 
 namespace ranklab {
 
-// The events of one start, shared by the messages that started together.
-struct NcclSpan {
-  NcclSpan();
+// The events around one start.
+class NcclSpan final : public WatchedCall, public CallTiming {
+ public:
+  NcclSpan(NcclContextPtr context, std::string what, const CallTimes& times);
+  State state() const override;
+  std::string describe() const override { return what_; }
+  bool known() const override;
+  CallTimes call_times() const override;
+
   at::cuda::CUDAEvent begin, end;
+
+ private:
+  NcclContextPtr context_;
+  std::string what_;
+  CallTimes times_;  // posted
+  DeviceClock::AnchorPtr anchor_;
 };
 
-class NcclWork final : public Work {
+class NcclWork final : public Work, public OffersTiming {
  public:
-  // `flush` starts this call when it was only noted so far (messages).
-  NcclWork(std::shared_ptr<NcclComm> comm, Call call, CallTimes times, std::function<void()> flush);
+  NcclWork(NcclContextPtr context, Call call, std::shared_ptr<NcclSpan> span);
 
   at::Tensor wait() override;
   bool is_completed() const override;
-  CallTimes times() const override { return times_; }
-
-  void started(std::shared_ptr<NcclSpan> span) { span_ = std::move(span); }
-  const Call& call() const { return call_; }
+  CallTimes times() const override { return span_->call_times(); }
+  std::shared_ptr<const CallTiming> timing() const override { return span_; }
 
  private:
-  std::shared_ptr<NcclComm> comm_;
-  Call call_;  // keeps the tensors alive until the call is done
-  CallTimes times_;
-  std::function<void()> flush_;
+  void wait_on_host() const;
+
+  NcclContextPtr context_;
+  Call call_;  // keeps the tensors alive until the caller has waited
   std::shared_ptr<NcclSpan> span_;
-  bool done_ = false;
 };
 
 }  // namespace ranklab

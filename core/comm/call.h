@@ -29,6 +29,7 @@ struct Call {
   bool reduce_in_fp32 = true;  // 16-bit inputs are added in fp32 and rounded once at the end
   int peer = -1;               // group rank: root of broadcast, destination of send, source of recv
   int tag = 0;                 // of send and recv
+  int lane = 0;                // ... and their queue, where messages match by order (Communicator::open_lanes)
   // Rows (dim 0) per group rank. all_to_all: sent to / received from each. reduce_scatter: rows each rank keeps
   // (input_splits). all_gather: rows each rank brings (output_splits). Empty for the other verbs.
   std::vector<int64_t> input_splits = {};

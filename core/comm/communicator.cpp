@@ -218,24 +218,27 @@ WorkPtr start_broadcast(Communicator& comm, const at::Tensor& tensor, int root, 
   return post_in_place(comm, {.verb = Verb::kBroadcast, .peer = root, .site = site, .blocking = blocking}, tensor);
 }
 
-WorkPtr start_send(Communicator& comm, const at::Tensor& tensor, int destination, int tag, bool blocking, Site site) {
+WorkPtr start_send(Communicator& comm, const at::Tensor& tensor, int destination, MessageTag tag, bool blocking,
+                   Site site) {
   const Checker check(comm, Verb::kSend, site);
   check.tensor(tensor);
   check.peer(destination, "destination", false);
   return comm.post({.verb = Verb::kSend,
                     .input = tensor.contiguous(),
                     .peer = destination,
-                    .tag = tag,
+                    .tag = tag.tag,
+                    .lane = tag.lane,
                     .site = site,
                     .blocking = blocking});
 }
 
-WorkPtr start_recv(Communicator& comm, const at::Tensor& tensor, int source, int tag, bool blocking, Site site) {
+WorkPtr start_recv(Communicator& comm, const at::Tensor& tensor, int source, MessageTag tag, bool blocking, Site site) {
   const Checker check(comm, Verb::kRecv, site);
   check.tensor(tensor);
   check.peer(source, "source", false);
-  return post_in_place(comm, {.verb = Verb::kRecv, .peer = source, .tag = tag, .site = site, .blocking = blocking},
-                       tensor);
+  return post_in_place(
+      comm, {.verb = Verb::kRecv, .peer = source, .tag = tag.tag, .lane = tag.lane, .site = site, .blocking = blocking},
+      tensor);
 }
 
 }  // namespace
@@ -275,16 +278,16 @@ WorkPtr Communicator::broadcast_async(const at::Tensor& tensor, int root, Site s
   return start_broadcast(*this, tensor, root, false, site);
 }
 
-void Communicator::send(const at::Tensor& tensor, int destination, int tag, Site site) {
+void Communicator::send(const at::Tensor& tensor, int destination, MessageTag tag, Site site) {
   start_send(*this, tensor, destination, tag, true, site)->wait();
 }
-WorkPtr Communicator::send_async(const at::Tensor& tensor, int destination, int tag, Site site) {
+WorkPtr Communicator::send_async(const at::Tensor& tensor, int destination, MessageTag tag, Site site) {
   return start_send(*this, tensor, destination, tag, false, site);
 }
-at::Tensor Communicator::recv(const at::Tensor& tensor, int source, int tag, Site site) {
+at::Tensor Communicator::recv(const at::Tensor& tensor, int source, MessageTag tag, Site site) {
   return start_recv(*this, tensor, source, tag, true, site)->wait();
 }
-WorkPtr Communicator::recv_async(const at::Tensor& tensor, int source, int tag, Site site) {
+WorkPtr Communicator::recv_async(const at::Tensor& tensor, int source, MessageTag tag, Site site) {
   return start_recv(*this, tensor, source, tag, false, site);
 }
 

@@ -10,6 +10,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <compare>
 #include <memory>
 #include <source_location>
 #include <vector>
@@ -29,6 +30,24 @@ class Work {
   virtual CallTimes times() const = 0;  // REQUIRES: wait() returned
 };
 using WorkPtr = std::shared_ptr<Work>;
+
+// What a message says of itself besides its bytes: a number that tells it from others under way, and the queue of its
+// kind (see open_lanes).
+struct MessageTag {
+  int tag = 0;
+  int lane = 0;
+
+  constexpr MessageTag(int its_tag = 0, int its_lane = 0) : tag(its_tag), lane(its_lane) {}  // implicit
+};
+
+// A one-way queue of messages between two members of a group; `lane` numbers those of one pair.
+struct MessageLane {
+  int from = 0;  // group ranks
+  int to = 0;
+  int lane = 0;
+
+  auto operator<=>(const MessageLane&) const = default;
+};
 
 class Communicator {
  public:
@@ -67,12 +86,17 @@ class Communicator {
 
   // send() returns when the receiver has the bytes (rendezvous, like NCCL); use the async form to go on. recv fills
   // `tensor` in place.
-  void send(const at::Tensor& tensor, int destination, int tag = 0, Site site = Site::current());
-  WorkPtr send_async(const at::Tensor& tensor, int destination, int tag = 0, Site site = Site::current());
-  at::Tensor recv(const at::Tensor& tensor, int source, int tag = 0, Site site = Site::current());
-  WorkPtr recv_async(const at::Tensor& tensor, int source, int tag = 0, Site site = Site::current());
+  void send(const at::Tensor& tensor, int destination, MessageTag tag = {}, Site site = Site::current());
+  WorkPtr send_async(const at::Tensor& tensor, int destination, MessageTag tag = {}, Site site = Site::current());
+  at::Tensor recv(const at::Tensor& tensor, int source, MessageTag tag = {}, Site site = Site::current());
+  WorkPtr recv_async(const at::Tensor& tensor, int source, MessageTag tag = {}, Site site = Site::current());
 
   void barrier(Site site = Site::current());
+
+  // Makes ready for messages in these lanes. Every member calls it with the same lanes in the same order; those that
+  // are open stay so. RETURNS: whether messages match by their order in a lane, so that both ends must post them in the
+  // same order (NCCL); otherwise their tags tell them apart, and nothing is done here.
+  virtual bool open_lanes(const std::vector<MessageLane>& /*lanes*/) { return false; }
 
   // What every verb becomes: a checked, contiguous Call. Backends and observers implement only this.
   // REQUIRES: validated by the verbs above. Calls of one communicator are posted in order.

@@ -30,10 +30,15 @@ class World {
   virtual bool has_rank_zero() const { return true; }
   // Whether the error that run() threw is shown by another process.
   virtual bool error_is_shown_elsewhere() const { return false; }
+  // What this world computes on, as the driver names it ("NVIDIA H100 80GB HBM3"), and how many; "" and 0 on CPUs.
+  virtual std::string gpu_name() const { return {}; }
+  virtual int gpus() const { return 0; }
   virtual std::string describe() const = 0;  // one line for the start banner: "8 rank threads, direct collectives"
   // Runs `body` on every rank of this process and joins them. If a rank throws, the world is poisoned: peers stop
   // waiting, every rank is joined, and the first error is rethrown with its rank named.
   virtual void run(const std::function<void(Endpoint&)>& body) = 0;
+  // This process leaves in the middle of run(): tells the ranks elsewhere why, so that they do not wait. Any thread.
+  virtual void give_up(const std::string& /*why*/) noexcept {}
 };
 
 }  // namespace ranklab

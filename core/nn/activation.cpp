@@ -21,9 +21,13 @@ struct SwigluFunction : torch::autograd::Function<SwigluFunction> {
     sizes.back() = width;
     at::Tensor out = at::empty(sizes, gate_up.options());
     const CostScope cost(0.0, 1.5 * bytes_of(gate_up), dtype_of(gate_up));
-    for_kernel_type(gate_up, [&]<typename T>() {
-      kernels::swiglu_forward({out.numel() / width, width}, kernel_in<T>(gate_up), kernel_out<T>(out));
-    });
+    const kernels::RowShape shape{out.numel() / width, width};
+    if (const DeviceKernels* device = device_kernels_of(gate_up)) {
+      device->swiglu({device_number(gate_up), shape, device_in(gate_up), device_out(out)});
+    } else {
+      for_kernel_type(gate_up,
+                      [&]<typename T>() { kernels::swiglu_forward(shape, kernel_in<T>(gate_up), kernel_out<T>(out)); });
+    }
     ctx->save_for_backward({gate_up});
     return out;
   }
@@ -33,10 +37,15 @@ struct SwigluFunction : torch::autograd::Function<SwigluFunction> {
     at::Tensor grad = at::empty_like(gate_up);
     const int64_t width = gate_up.size(-1) / 2;
     const CostScope cost(0.0, 2.5 * bytes_of(gate_up), dtype_of(gate_up));
-    for_kernel_type(gate_up, [&]<typename T>() {
-      kernels::swiglu_backward({grad_out.numel() / width, width}, kernel_in<T>(grad_out), kernel_in<T>(gate_up),
-                               kernel_out<T>(grad));
-    });
+    const kernels::RowShape shape{grad_out.numel() / width, width};
+    if (const DeviceKernels* device = device_kernels_of(gate_up)) {
+      device->swiglu_grad(
+          {device_number(gate_up), shape, device_in(gate_up), nullptr, device_in(grad_out), device_out(grad)});
+    } else {
+      for_kernel_type(gate_up, [&]<typename T>() {
+        kernels::swiglu_backward(shape, kernel_in<T>(grad_out), kernel_in<T>(gate_up), kernel_out<T>(grad));
+      });
+    }
     return {grad};
   }
 };

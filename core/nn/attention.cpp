@@ -9,6 +9,7 @@
 #include "core/nn/computed_again.h"
 #include "core/nn/kernel_path.h"
 #include "core/nn/row_kernels.h"
+#include "core/nn/softmax_attention.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
@@ -26,20 +27,6 @@ kernels::QkvShape qkv_shape(int64_t seq, int64_t batch, const AttentionShape& sh
   return {seq, batch, shape.heads, shape.groups, shape.head_dim};
 }
 
-// [B, groups, S, D] -> [B, heads, S, D]: each group once for each of its query heads.
-at::Tensor repeat_groups(const at::Tensor& x, int64_t heads) {
-  const int64_t groups = x.size(1);
-  if (groups == heads) return x;
-  return x.unsqueeze(2)
-      .expand({x.size(0), groups, heads / groups, x.size(2), x.size(3)})
-      .reshape({x.size(0), heads, x.size(2), x.size(3)});
-}
-
-at::Tensor sum_groups(const at::Tensor& x, int64_t groups) {
-  if (groups == x.size(1)) return x;
-  return x.reshape({x.size(0), groups, x.size(1) / groups, x.size(2), x.size(3)}).sum(2);
-}
-
 at::Tensor with_dense_rows(const at::Tensor& x) { return x.stride(-1) == 1 ? x : x.contiguous(); }
 
 kernels::HeadStrides strides_of(const at::Tensor& x) { return {x.stride(0), x.stride(1), x.stride(2)}; }
@@ -48,15 +35,36 @@ struct Heads {
   at::Tensor q, k, v;  // [B, heads or groups, S, D], queries and keys turned
 };
 
+// On a device heads lie as the output shall: [S, B, heads, D], since its attention gives results the form of queries.
+at::Tensor empty_heads(const at::Tensor& qkv, int64_t heads, int64_t head_dim) {
+  const int64_t seq = qkv.size(0), batch = qkv.size(1);
+  if (device_kernels_of(qkv) == nullptr) return at::empty({batch, heads, seq, head_dim}, qkv.options());
+  return at::empty({seq, batch, heads, head_dim}, qkv.options()).permute({1, 2, 0, 3});
+}
+
+DeviceQkv device_qkv(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope, const Heads& h) {
+  return {.number = device_number(qkv),
+          .shape = qkv_shape(qkv.size(0), qkv.size(1), shape),
+          .strides = {strides_of(h.q), strides_of(h.k), strides_of(h.v)},
+          .cos = device_in(rope.cos_SD),
+          .sin = device_in(rope.sin_SD),
+          .qkv = device_out(qkv),
+          .q = device_out(h.q),
+          .k = device_out(h.k),
+          .v = device_out(h.v)};
+}
+
 Heads split_heads(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
   const int64_t seq = qkv.size(0), batch = qkv.size(1);
   RANKLAB_CHECK(!rope.defined() || rope.cos_SD.scalar_type() == kernel_wide_type(qkv), ErrorKind::kInternal,
                 .where = "causal_attention", .what = "the rotary table has another type than it is read in",
                 .got = c10::toString(rope.cos_SD.scalar_type()), .want = c10::toString(kernel_wide_type(qkv)));
-  Heads h;
-  h.q = at::empty({batch, shape.heads, seq, shape.head_dim}, qkv.options());
-  h.k = at::empty({batch, shape.groups, seq, shape.head_dim}, qkv.options());
-  h.v = at::empty_like(h.k);
+  const Heads h{empty_heads(qkv, shape.heads, shape.head_dim), empty_heads(qkv, shape.groups, shape.head_dim),
+                empty_heads(qkv, shape.groups, shape.head_dim)};
+  if (const DeviceKernels* device = device_kernels_of(qkv)) {
+    device->split_qkv(device_qkv(qkv, shape, rope, h));
+    return h;
+  }
   for_kernel_type(qkv, [&]<typename T>() {
     kernels::split_qkv(qkv_shape(seq, batch, shape), kernel_in<T>(qkv),
                        rope.defined() ? kernel_in<KernelWide<T>>(rope.cos_SD) : nullptr,
@@ -76,9 +84,9 @@ struct Softmaxed {
 Softmaxed softmax_forward(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
   const CostScope cost(attention_flops(qkv, shape), 2.0 * bytes_of(qkv), dtype_of(qkv));
   const Heads h = split_heads(qkv, shape, rope);
-  auto [out, log_sum_exp] = at::_scaled_dot_product_flash_attention_for_cpu(h.q, repeat_groups(h.k, shape.heads),
-                                                                            repeat_groups(h.v, shape.heads), 0.0, true);
-  return {h, out.permute({2, 0, 1, 3}).reshape({qkv.size(0), qkv.size(1), shape.heads * shape.head_dim}), log_sum_exp};
+  const SoftmaxedHeads out = softmax_attention({h.q, h.k, h.v});
+  return {h, out.out.permute({2, 0, 1, 3}).reshape({qkv.size(0), qkv.size(1), shape.heads * shape.head_dim}),
+          out.log_sum_exp};
 }
 
 // The gradient of qkv.
@@ -91,12 +99,13 @@ at::Tensor softmax_backward(const at::Tensor& grad_out, const Softmaxed& forward
   const auto by_head = [&](const at::Tensor& x_SBH) {
     return x_SBH.reshape({seq, batch, shape.heads, shape.head_dim}).permute({1, 2, 0, 3});
   };
-  auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
-      by_head(grad_out), q, repeat_groups(k, shape.heads), repeat_groups(v, shape.heads), by_head(forward.out),
-      forward.log_sum_exp, 0.0, true);
-  dq = with_dense_rows(dq);
-  dk = with_dense_rows(sum_groups(dk, shape.groups));
-  dv = with_dense_rows(sum_groups(dv, shape.groups));
+  const SoftmaxHeads grads =
+      softmax_attention_grad({q, k, v}, {by_head(forward.out), forward.log_sum_exp}, by_head(grad_out));
+  const at::Tensor dq = with_dense_rows(grads.q), dk = with_dense_rows(grads.k), dv = with_dense_rows(grads.v);
+  if (const DeviceKernels* device = device_kernels_of(q)) {
+    device->merge_qkv(device_qkv(grad_qkv, shape, rope, {dq, dk, dv}));
+    return grad_qkv;
+  }
   for_kernel_type(q, [&]<typename T>() {
     kernels::merge_qkv(qkv_shape(seq, batch, shape), {strides_of(dq), strides_of(dk), strides_of(dv)}, kernel_in<T>(dq),
                        kernel_in<T>(dk), kernel_in<T>(dv),
@@ -157,15 +166,19 @@ struct AttentionAgainFunction : torch::autograd::Function<AttentionAgainFunction
   }
 };
 
+bool has_kernels(const at::Tensor& qkv, const AttentionShape& shape) {
+  return has_row_kernels(qkv) && has_softmax_attention(qkv, shape.head_dim);
+}
+
 }  // namespace
 
 at::Tensor causal_attention(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
-  if (!has_row_kernels(qkv)) return causal_attention_reference(qkv, shape, rope);
+  if (!has_kernels(qkv, shape)) return causal_attention_reference(qkv, shape, rope);
   return AttentionFunction::apply(qkv, shape, rope);
 }
 
 RecomputableOutput causal_attention_again(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
-  if (!at::GradMode::is_enabled() || !has_row_kernels(qkv)) return {causal_attention(qkv, shape, rope)};
+  if (!at::GradMode::is_enabled() || !has_kernels(qkv, shape)) return {causal_attention(qkv, shape, rope)};
   const auto again = c10::make_intrusive<AttentionAgain>(qkv.detach().contiguous(), shape, rope);
   return {AttentionAgainFunction::apply(qkv, again), again};
 }

@@ -26,10 +26,15 @@ struct HeadNormFunction : torch::autograd::Function<HeadNormFunction> {
     const kernels::HeadNormShape n = kernel_shape(qkv, shape, epsilon);
     const at::Tensor out = at::empty_like(qkv);
     const at::Tensor inv_rms = at::empty({n.tokens, n.normed()}, qkv.options().dtype(kernel_wide_type(qkv)));
-    for_kernel_type(qkv, [&]<typename T>() {
-      kernels::head_norm_forward(n, kernel_in<T>(qkv), kernel_in<T>(q_weight), kernel_in<T>(k_weight),
-                                 kernel_out<T>(out), kernel_out<KernelWide<T>>(inv_rms));
-    });
+    if (const DeviceKernels* device = device_kernels_of(qkv)) {
+      device->head_norm({device_number(qkv), n, device_in(qkv), device_in(q_weight), device_in(k_weight),
+                         device_out(inv_rms), device_out(out)});
+    } else {
+      for_kernel_type(qkv, [&]<typename T>() {
+        kernels::head_norm_forward(n, kernel_in<T>(qkv), kernel_in<T>(q_weight), kernel_in<T>(k_weight),
+                                   kernel_out<T>(out), kernel_out<KernelWide<T>>(inv_rms));
+      });
+    }
     ctx->save_for_backward({qkv, q_weight, k_weight, inv_rms});
     ctx->saved_data["heads"] = shape.heads;
     ctx->saved_data["groups"] = shape.groups;
@@ -44,6 +49,14 @@ struct HeadNormFunction : torch::autograd::Function<HeadNormFunction> {
     const at::Tensor grad_out = grads[0].contiguous();
     const at::Tensor grad_qkv = at::empty_like(qkv);
     const at::Tensor grad_q = empty_gradient(q_weight), grad_k = empty_gradient(k_weight);
+    if (const DeviceKernels* device = device_kernels_of(qkv)) {
+      const at::Tensor parts =
+          at::empty({kDeviceGradParts, shape.head_dim}, qkv.options().dtype(kernel_wide_type(qkv)));
+      device->head_norm_grad({device_number(qkv), kernel_shape(qkv, shape, 0), device_in(qkv), device_in(q_weight),
+                              device_in(k_weight), device_out(inv_rms), nullptr, device_in(grad_out),
+                              device_out(grad_qkv), device_out(grad_q), device_out(grad_k), device_out(parts)});
+      return {grad_qkv, grad_q, grad_k, {}, {}};
+    }
     for_kernel_type(qkv, [&]<typename T>() {
       kernels::head_norm_backward(kernel_shape(qkv, shape, 0), kernel_in<T>(grad_out), kernel_in<T>(qkv),
                                   kernel_in<T>(q_weight), kernel_in<T>(k_weight), kernel_in<KernelWide<T>>(inv_rms),

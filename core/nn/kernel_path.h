@@ -1,19 +1,39 @@
-// Which tensors the row kernels serve, and the dtype word that costs and traces use. Everything else takes the path of
-// plain ATen ops. Thread rule: pure functions.
+// Which tensors the row kernels serve, on a CPU and on a device that has them, and the dtype word that costs and traces
+// use. Everything else takes the path of plain ATen ops. Thread rule: pure functions.
 #pragma once
 #include <ATen/core/Tensor.h>
 
 #include <type_traits>
 
 #include "core/base/dtype.h"
+#include "core/nn/device_kernels.h"
 #include "core/nn/row_kernels_16bit.h"
 
 namespace ranklab {
 
-inline bool has_row_kernels(const at::Tensor& x) {
-  return x.is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble ||
-                        x.scalar_type() == at::kBFloat16 || x.scalar_type() == at::kHalf);
+// Those of its device; null: there are none, or on a CPU the loops of row_kernels.h serve.
+inline const DeviceKernels* device_kernels_of(const at::Tensor& x) {
+  if (x.is_cpu()) return device_kernels(KernelDevice::kCpu);
+  return x.is_cuda() ? device_kernels(KernelDevice::kCuda) : nullptr;
 }
+
+inline bool has_kernel_type(const at::Tensor& x) {
+  return x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble || x.scalar_type() == at::kBFloat16 ||
+         x.scalar_type() == at::kHalf;
+}
+inline bool has_row_kernels(const at::Tensor& x) {
+  return has_kernel_type(x) && (x.is_cpu() || device_kernels_of(x) != nullptr);
+}
+// REQUIRES: has_kernel_type(x).
+inline DeviceNumber device_number(const at::Tensor& x) {
+  if (x.scalar_type() == at::kBFloat16) return DeviceNumber::kBf16;
+  if (x.scalar_type() == at::kHalf) return DeviceNumber::kFp16;
+  return x.scalar_type() == at::kDouble ? DeviceNumber::kFp64 : DeviceNumber::kFp32;
+}
+
+// The address of a tensor's first element; null for an undefined one.
+inline const void* device_in(const at::Tensor& x) { return x.defined() ? x.const_data_ptr() : nullptr; }
+inline void* device_out(const at::Tensor& x) { return x.defined() ? x.mutable_data_ptr() : nullptr; }
 
 inline DType dtype_of(const at::Tensor& x) {
   switch (x.scalar_type()) {

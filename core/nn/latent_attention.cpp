@@ -7,6 +7,7 @@
 
 #include "core/nn/computed_again.h"
 #include "core/nn/kernel_path.h"
+#include "core/nn/softmax_attention.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
@@ -92,9 +93,8 @@ struct Softmaxed {
 Softmaxed softmax_forward(const LatentInput& in, const LatentShape& shape, const RopeTable& rope) {
   const CostScope cost = attention_cost(in.q, shape, {}, 1);
   const Heads h = make_heads(in, shape, rope);
-  auto [out, log_sum_exp] =
-      at::_scaled_dot_product_flash_attention_for_cpu(h.q, h.k, h.v, 0.0, true, {}, shape.softmax_scale);
-  return {by_position(out.narrow(-1, 0, shape.v)), log_sum_exp};
+  const SoftmaxedHeads softmaxed = softmax_attention({h.q, h.k, h.v}, shape.softmax_scale);
+  return {by_position(softmaxed.out.narrow(-1, 0, shape.v)), softmaxed.log_sum_exp};
 }
 
 variable_list input_grads(const LatentInput& in, const Heads& d, const LatentShape& s, const RopeTable& rope) {
@@ -117,9 +117,9 @@ variable_list softmax_backward(const at::Tensor& grad_out, const LatentInput& in
     const at::Tensor heads = by_head(x_SBH.contiguous(), shape.heads);
     return padding > 0 ? at::constant_pad_nd(heads, {0, padding}) : heads;
   };
-  const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
-      wide(grad_out), h.q, h.k, h.v, wide(forward.out), forward.log_sum_exp, 0.0, true, {}, shape.softmax_scale);
-  return input_grads(in, {dq, dk, dv}, shape, rope);
+  const SoftmaxHeads d = softmax_attention_grad({h.q, h.k, h.v}, {wide(forward.out), forward.log_sum_exp},
+                                                wide(grad_out), shape.softmax_scale);
+  return input_grads(in, {d.q, d.k, d.v}, shape, rope);
 }
 
 LatentInput dense(const at::Tensor& q, const at::Tensor& kv, const at::Tensor& k_rope) {
@@ -183,17 +183,21 @@ struct LatentAgainFunction : torch::autograd::Function<LatentAgainFunction> {
   }
 };
 
+bool has_kernels(const at::Tensor& q, const LatentShape& shape) {
+  return has_row_kernels(q) && has_softmax_attention(q, std::max(shape.query_head(), shape.v));
+}
+
 }  // namespace
 
 at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
-  if (has_row_kernels(input.q)) return LatentFunction::apply(input.q, input.kv, input.k_rope, shape, rope);
+  if (has_kernels(input.q, shape)) return LatentFunction::apply(input.q, input.kv, input.k_rope, shape, rope);
   const CostScope cost = attention_cost(input.q, shape, {}, 1);
   const Heads h = join_heads(input, shape, rope);
   return by_position(at::scaled_dot_product_attention(h.q, h.k, h.v, {}, 0.0, true, shape.softmax_scale));
 }
 
 RecomputableOutput latent_attention_again(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
-  if (!at::GradMode::is_enabled() || !has_row_kernels(input.q)) return {latent_attention(input, shape, rope)};
+  if (!at::GradMode::is_enabled() || !has_kernels(input.q, shape)) return {latent_attention(input, shape, rope)};
   const LatentInput kept = dense(input.q.detach(), input.kv.detach(), input.k_rope.detach());
   const auto again = c10::make_intrusive<LatentAgain>(kept, shape, rope);
   return {LatentAgainFunction::apply(input.q, input.kv, input.k_rope, again), again};

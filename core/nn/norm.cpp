@@ -16,6 +16,11 @@ using torch::autograd::variable_list;
 
 kernels::RowShape rows_of(const at::Tensor& x) { return {x.numel() / x.size(-1), x.size(-1)}; }
 
+// A tensor for what a weight's gradient is added up from on a device.
+at::Tensor grad_parts(const at::Tensor& x, int64_t cols) {
+  return at::empty({kDeviceGradParts, cols}, x.options().dtype(kernel_wide_type(x)));
+}
+
 // Reads and writes of `passes` tensors like x. FLOPs are those of matrix units: none.
 CostScope norm_cost(const at::Tensor& x, int passes) { return {0.0, passes * bytes_of(x), dtype_of(x)}; }
 
@@ -28,11 +33,16 @@ variable_list rms_norm_forward(AutogradContext* ctx, const at::Tensor& x_in, con
   at::Tensor sum = has_branch ? at::empty_like(x) : x;
   at::Tensor normed = at::empty_like(x);
   at::Tensor inv_rms = at::empty({rows_of(x).rows}, x.options().dtype(kernel_wide_type(x)));
-  for_kernel_type(x, [&]<typename T>() {
-    kernels::rms_norm_forward({rows_of(x), epsilon}, kernel_in<T>(x), has_branch ? kernel_in<T>(branch) : nullptr,
-                              kernel_in<T>(weight), has_branch ? kernel_out<T>(sum) : nullptr, kernel_out<T>(normed),
-                              kernel_out<KernelWide<T>>(inv_rms));
-  });
+  if (const DeviceKernels* device = device_kernels_of(x)) {
+    device->norm({device_number(x), rows_of(x), epsilon, device_in(x), device_in(branch), device_in(weight),
+                  has_branch ? device_out(sum) : nullptr, device_out(normed), device_out(inv_rms)});
+  } else {
+    for_kernel_type(x, [&]<typename T>() {
+      kernels::rms_norm_forward({rows_of(x), epsilon}, kernel_in<T>(x), has_branch ? kernel_in<T>(branch) : nullptr,
+                                kernel_in<T>(weight), has_branch ? kernel_out<T>(sum) : nullptr, kernel_out<T>(normed),
+                                kernel_out<KernelWide<T>>(inv_rms));
+    });
+  }
   ctx->save_for_backward({sum, weight, inv_rms});
   ctx->set_materialize_grads(false);
   ctx->mark_non_differentiable({inv_rms});
@@ -50,6 +60,13 @@ std::pair<at::Tensor, at::Tensor> rms_norm_backward(AutogradContext* ctx, const 
   const at::Tensor grad_sum = grad_sum_in.defined() ? grad_sum_in.contiguous() : grad_sum_in;
   at::Tensor grad_in = at::empty_like(sum);
   at::Tensor grad_weight = empty_gradient(weight);
+  if (const DeviceKernels* device = device_kernels_of(sum)) {
+    const at::Tensor parts = grad_parts(sum, weight.numel());
+    device->norm_grad({device_number(sum), rows_of(sum), device_in(grad_normed), device_in(grad_sum), device_in(sum),
+                       device_in(weight), device_in(inv_rms), device_out(grad_in), device_out(grad_weight),
+                       device_out(parts)});
+    return {grad_in, grad_weight};
+  }
   for_kernel_type(sum, [&]<typename T>() {
     kernels::rms_norm_backward(rows_of(sum), kernel_in<T>(grad_normed),
                                grad_sum.defined() ? kernel_in<T>(grad_sum) : nullptr, kernel_in<T>(sum),
@@ -96,6 +113,15 @@ at::Tensor NormRecipe::normed() const {
   const CostScope cost = norm_cost(sum, 2);
   at::Tensor out = at::empty_like(sum, at::MemoryFormat::Contiguous);
   const at::Tensor dense = sum.contiguous();
+  if (const DeviceKernels* device = device_kernels_of(sum)) {
+    device->norm_again({.number = device_number(sum),
+                        .shape = rows_of(sum),
+                        .x = device_in(dense),
+                        .weight = device_in(weight),
+                        .out = device_out(out),
+                        .inv_rms = device_out(inv_rms)});
+    return out;
+  }
   for_kernel_type(sum, [&]<typename T>() {
     kernels::rms_norm_again(rows_of(sum), kernel_in<T>(dense), kernel_in<T>(weight), kernel_in<KernelWide<T>>(inv_rms),
                             kernel_out<T>(out));

@@ -1,5 +1,6 @@
 #include <ATen/ATen.h>
 
+#include "core/optim/device_adam.h"
 #include "core/optim/optimizer.h"
 #include "core/optim/param_groups.h"
 #include "core/sim/memory_scope.h"
@@ -27,6 +28,7 @@ class AdamW : public Optimizer {
     for (size_t g = 0; g < groups_.size(); ++g) {
       if (groups_[g].empty()) continue;
       step_[g].add_(1);
+      if (device_adam(groups_[g], moments_[g], rule_of(g, lr, factor))) continue;
       const auto fused = [&](at::TensorList weights, at::TensorList grads,
                              std::span<const std::vector<at::Tensor>> moments) {
         const std::vector<at::Tensor> steps(weights.size(), step_[g]);
@@ -34,6 +36,13 @@ class AdamW : public Optimizer {
                           groups_[g].decay ? options_.weight_decay : 0.0, options_.epsilon, false, false);
       };
       groups_[g].update(moments_[g], factor, fused);
+    }
+    return true;
+  }
+
+  bool scales_at_once() const override {
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      if (!groups_[g].empty() && !has_device_adam(groups_[g], moments_[g])) return false;
     }
     return true;
   }
@@ -64,6 +73,16 @@ class AdamW : public Optimizer {
   }
 
  private:
+  DeviceAdam rule_of(size_t group, double lr, double factor) const {
+    return {.lr = lr,
+            .beta1 = options_.beta1,
+            .beta2 = options_.beta2,
+            .epsilon = options_.epsilon,
+            .weight_decay = groups_[group].decay ? options_.weight_decay : 0.0,
+            .factor = factor,
+            .step = updates_};
+  }
+
   AdamWOptions options_;
   std::array<ParamGroup, 2> groups_;
   std::array<GroupMoments, 2> moments_;  // of each group exp_avg and exp_avg_sq

@@ -3,9 +3,10 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <map>
 
 #include "core/base/error.h"
-#include "core/nn/row_kernels_16bit.h"
+#include "core/nn/kernel_path.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
@@ -35,16 +36,15 @@ const at::Tensor& reduced_grad(const Parameter& parameter) {
   return grad;
 }
 
-// Squares of sharded and replicated parameters. The first rank of an axis speaks for the replicated ones.
-struct Squares {
-  double dense = 0;
-  double expert = 0;
+// Sharded and replicated parameters. The first rank of an axis speaks for the replicated ones.
+struct Counted {
+  std::vector<at::Tensor> dense, expert;
 };
 
-Squares local_squares(const std::vector<Parameter*>& parameters, RankContext& context) {
+Counted counted_here(const std::vector<Parameter*>& parameters, RankContext& context) {
   const bool first_of_tp = context.coordinate(Axis::kTp) == 0;
   const bool first_of_etp = context.coordinate(Axis::kEtp) == 0;
-  Squares squares;
+  Counted counted;
   for (const Parameter* parameter : parameters) {
     const std::vector<int>& holders = parameter->pipeline_ranks;
     const bool speaks = holders.empty() || holders.front() == context.coordinate(Axis::kPp);
@@ -52,12 +52,47 @@ Squares local_squares(const std::vector<Parameter*>& parameters, RankContext& co
     if (!speaks) continue;
     const bool sharded = !parameter->partition.replicated();
     if (parameter->is_expert) {
-      if (sharded || first_of_etp) squares.expert += sum_of_squares(grad);
+      if (sharded || first_of_etp) counted.expert.push_back(grad);
     } else if (sharded || first_of_tp) {
-      squares.dense += sum_of_squares(grad);
+      counted.dense.push_back(grad);
     }
   }
-  return squares;
+  return counted;
+}
+
+double sum_of_squares(const std::vector<at::Tensor>& grads) {
+  double sum = 0;
+  for (const at::Tensor& grad : grads) sum += sum_of_squares(grad);
+  return sum;
+}
+
+bool on_device_with_kernels(const std::vector<Parameter*>& parameters) {
+  if (parameters.empty()) return false;
+  const at::Tensor& grad = reduced_grad(*parameters[0]);
+  return has_kernel_type(grad) && device_kernels_of(grad) != nullptr;
+}
+
+// The same as a number [1] that stays on the device: its host does not wait.
+at::Tensor device_squares(const std::vector<at::Tensor>& grads, at::Device device) {
+  const auto options = at::TensorOptions().dtype(at::kDouble).device(device);
+  at::Tensor total = at::zeros({1}, options);
+  std::map<DeviceNumber, std::vector<DeviceArray>> arrays;
+  std::vector<at::Tensor> dense;
+  int64_t chunks = 0;
+  double bytes = 0;
+  for (const at::Tensor& grad : grads) {
+    dense.push_back(grad.contiguous());
+    arrays[device_number(grad)].push_back({device_in(dense.back()), grad.numel()});
+    chunks += (grad.numel() + kDeviceSquaresChunk - 1) / kDeviceSquaresChunk;
+    bytes += static_cast<double>(grad.nbytes());
+  }
+  const CostScope cost(0.0, bytes, DType::kFloat32);
+  const at::Tensor parts = at::empty({chunks}, options);
+  for (const auto& [number, list] : arrays) {
+    device_kernels_of(total)->add_squares(number, list, parts.mutable_data_ptr<double>(),
+                                          total.mutable_data_ptr<double>());
+  }
+  return total;
 }
 
 double summed_over(double value, Axis axis, RankContext& context) {
@@ -65,22 +100,34 @@ double summed_over(double value, Axis axis, RankContext& context) {
   const auto options = at::TensorOptions().dtype(at::kDouble).device(context.device());
   return context.comm(axis).all_reduce(at::full({1}, value, options)).item<double>();
 }
+at::Tensor summed_over(const at::Tensor& value, Axis axis, RankContext& context) {
+  return context.size(axis) == 1 ? value : context.comm(axis).all_reduce(value);
+}
+
+// Of the whole model; Value: a double, or a tensor on the device.
+template <typename Value>
+Value summed_over_world(Value dense, Value expert, RankContext& context, const OwnedPieces& pieces) {
+  if (pieces.dense) dense = summed_over(dense, *pieces.dense, context);
+  if (pieces.experts) expert = summed_over(expert, *pieces.experts, context);
+  const Value total = summed_over(dense, Axis::kTp, context);
+  // Each ep rank owns other experts, so their squares add up over ep as well.
+  if (context.size(Axis::kEp) > 1 || context.size(Axis::kEtp) > 1)
+    expert = summed_over(summed_over(expert, Axis::kEtp, context), Axis::kEp, context);
+  return summed_over(total + expert, Axis::kPp, context);
+}
 
 }  // namespace
 
 double grad_norm(const std::vector<Parameter*>& parameters, RankContext& context, OwnedPieces pieces) {
   const at::NoGradGuard no_grad;
-  Squares squares = local_squares(parameters, context);
-  if (pieces.dense) squares.dense = summed_over(squares.dense, *pieces.dense, context);
-  if (pieces.experts) squares.expert = summed_over(squares.expert, *pieces.experts, context);
-  double total = summed_over(squares.dense, Axis::kTp, context);
-  // Each ep rank owns other experts, so their squares add up over ep as well.
-  if (context.size(Axis::kEp) > 1 || context.size(Axis::kEtp) > 1) {
-    total += summed_over(summed_over(squares.expert, Axis::kEtp, context), Axis::kEp, context);
-  } else {
-    total += squares.expert;
+  const Counted counted = counted_here(parameters, context);
+  if (on_device_with_kernels(parameters)) {
+    const at::Device device = parameters[0]->data.device();
+    const at::Tensor squares = summed_over_world(device_squares(counted.dense, device),
+                                                 device_squares(counted.expert, device), context, pieces);
+    return std::sqrt(squares.item<double>());
   }
-  return std::sqrt(summed_over(total, Axis::kPp, context));
+  return std::sqrt(summed_over_world(sum_of_squares(counted.dense), sum_of_squares(counted.expert), context, pieces));
 }
 
 double clip_factor(double norm, double max_norm) {
@@ -99,12 +146,21 @@ void scale_grads(const std::vector<Parameter*>& parameters, double factor) {
 // The squares of finite numbers of 32 bits or less add up to a finite fp64 number.
 bool any_overflow(const std::vector<Parameter*>& parameters, RankContext& context) {
   const at::NoGradGuard no_grad;
-  double squares = 0;
-  for (const Parameter* parameter : parameters) squares += sum_of_squares(reduced_grad(*parameter));
-  const bool here = !std::isfinite(squares);
-  if (context.world_size() == 1) return here;
+  std::vector<at::Tensor> grads;
+  for (const Parameter* parameter : parameters) grads.push_back(reduced_grad(*parameter));
+  at::Tensor mine;
+  if (on_device_with_kernels(parameters)) {
+    const at::Tensor squares = device_squares(grads, parameters[0]->data.device());
+    if (context.world_size() == 1) return !std::isfinite(squares.item<double>());
+    const NoCostScope no_cost;
+    mine = at::isfinite(squares).logical_not().to(at::kFloat);
+  } else {
+    const bool here = !std::isfinite(sum_of_squares(grads));
+    if (context.world_size() == 1) return here;
+    const NoCostScope no_cost;
+    mine = at::full({1}, here ? 1.0f : 0.0f, at::TensorOptions(at::kFloat).device(context.device()));
+  }
   const NoCostScope no_cost;
-  const at::Tensor mine = at::full({1}, here ? 1.0f : 0.0f, at::TensorOptions(at::kFloat).device(context.device()));
   return context.comm(Axis::kWorld).all_reduce(mine, ReduceOp::kMax).item<float>() > 0;
 }
 

@@ -3,7 +3,8 @@
 // are summed, and of a parameter's copies on several pipeline ranks the first counts; dp ranks hold the same gradients
 // already, or each its own pieces, which are summed. Squares are added in fp64, so the norm does not depend on the
 // layout beyond the rounding of the gradients. Cost: one pass over the gradients and one all_reduce of 8 bytes per axis
-// larger than one. Thread rule: its rank's thread; every rank calls it.
+// larger than one; on a device with kernels the host waits once, for the result. Thread rule: its rank's thread; every
+// rank calls it.
 #pragma once
 #include <optional>
 #include <vector>

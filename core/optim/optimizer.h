@@ -27,6 +27,8 @@ class Optimizer {
   // The same with gradients multiplied by `factor`, in the precision in which the update is computed. False: it cannot,
   // and has done nothing.
   virtual bool step_scaled(double /*lr*/, double /*factor*/) { return false; }
+  // Whether step_scaled() costs no more than step(). The gradients must be there.
+  virtual bool scales_at_once() const { return false; }
   // Frees the gradients (a later backward makes new ones).
   virtual void zero_grad() = 0;
   // For checkpoints, which read these tensors and write into them: what is not named is not kept. The order of the
@@ -39,8 +41,8 @@ class Optimizer {
 };
 
 // AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101), decoupled weight decay on parameters with weight_decay set.
-// One fused ATen call a step, or one a parameter where something is kept in 16 bits (param_groups.h). Memory: two
-// numbers an element.
+// One fused ATen call a step, or one a parameter where something is kept in 16 bits (param_groups.h); on a device with
+// kernels for it one pass over all that is kept, whatever its types (device_adam.h). Memory: two numbers an element.
 struct AdamWOptions {
   double beta1 = 0.9;
   double beta2 = 0.95;

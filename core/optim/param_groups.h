@@ -42,11 +42,12 @@ struct ParamGroup {
   using Update =
       std::function<void(at::TensorList weights, at::TensorList grads, std::span<const std::vector<at::Tensor>>)>;
   void update(const GroupMoments& moments, double factor, const Update& update) const;
+  // Bytes that one kernel for the whole update reads and writes.
+  double traffic_bytes(const GroupMoments& moments) const;
 
  private:
   bool as_kept(const GroupMoments& moments, double factor) const;
   void update_one(size_t index, const GroupMoments& moments, double factor, const Update& update) const;
-  double traffic_bytes(const GroupMoments& moments) const;
 };
 
 struct ParamGroupOptions {

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/nn/kernel_path.h"
+#include "core/sim/op_observer.h"
+
 namespace ranklab {
 namespace {
 
@@ -77,10 +80,57 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
   }
 };
 
+// By a device's kernels: kept are the logits as they are and two numbers a token.
+struct DeviceCrossEntropyFunction : torch::autograd::Function<DeviceCrossEntropyFunction> {
+  static DeviceLoss task_of(const at::Tensor& logits, const at::Tensor& targets, const Columns& columns) {
+    return {.number = device_number(logits),
+            .rows = logits.size(0),
+            .width = logits.size(1),
+            .real = columns.real,
+            .begin = columns.begin,
+            .logits = device_in(logits),
+            .targets = targets.const_data_ptr<int64_t>()};
+  }
+
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits_in, const at::Tensor& targets_in,
+                            const Columns& columns, const TensorParallel& tp) {
+    const at::Tensor logits = logits_in.contiguous(), targets = targets_in.contiguous();
+    const CostScope cost(0.0, bytes_of(logits), dtype_of(logits));
+    const at::Tensor mine = at::empty({3, logits.size(0)}, logits.options().dtype(kernel_wide_type(logits)));
+    DeviceLoss task = task_of(logits, targets, columns);
+    task.statistics = device_out(mine);
+    device_kernels_of(logits)->loss_statistics(task);
+    const at::Tensor all = tp.active() ? tp.comm->all_gather(mine.unsqueeze(0)) : mine.unsqueeze(0);  // [tp, 3, N]
+    const at::Tensor maximum = at::amax(all.select(1, 0), 0);
+    const at::Tensor sum = (all.select(1, 1) * (all.select(1, 0) - maximum).exp_()).sum(0);
+    const at::Tensor target = all.select(1, 2).sum(0), ignored = targets.eq(kIgnoreTarget);
+    ctx->save_for_backward({logits, targets, maximum, sum.reciprocal().masked_fill_(ignored, 0)});
+    ctx->saved_data["begin"] = columns.begin;
+    ctx->saved_data["real"] = columns.real;
+    return (sum.log() - (target - maximum)).masked_fill_(ignored, 0).sum();
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &logits = saved[0], &targets = saved[1], &maximum = saved[2], &factor = saved[3];
+    const CostScope cost(0.0, 2 * bytes_of(logits), dtype_of(logits));
+    const at::Tensor grad = at::empty_like(logits), grad_loss = grads[0].contiguous();
+    DeviceLoss task = task_of(logits, targets, {ctx->saved_data["begin"].toInt(), ctx->saved_data["real"].toInt()});
+    task.maximum = device_in(maximum);
+    task.factor = device_in(factor);
+    task.grad_loss = device_in(grad_loss);
+    task.grad = device_out(grad);
+    device_kernels_of(logits)->loss_grad(task);
+    return {grad, {}, {}, {}};
+  }
+};
+
 }  // namespace
 
 at::Tensor vocab_parallel_cross_entropy(const at::Tensor& logits_in, const at::Tensor& targets, const Partition& head,
                                         const TensorParallel& tp) {
+  if (has_kernel_type(logits_in) && device_kernels_of(logits_in) != nullptr)
+    return DeviceCrossEntropyFunction::apply(logits_in, targets, columns_of(head), tp);
   const bool is_wide = logits_in.scalar_type() == at::kFloat || logits_in.scalar_type() == at::kDouble;
   const at::Tensor logits = is_wide ? logits_in : logits_in.to(at::kFloat);
   if (tp.active()) return CrossEntropyFunction::apply(logits, targets, columns_of(head), tp);

@@ -54,6 +54,12 @@ void add_parallel(std::vector<ConfigField>& rows) {
       text(g, "parallel.order", {"--order"}, "rank order, fastest axis first", RANKLAB_FIELD(parallel.order)));
   rows.push_back(text(g, "parallel.backend", {"--backend", "--distributed-backend"}, "where ranks live",
                       RANKLAB_FIELD(backend), {"cpu_sim", "cuda"}));
+  rows.push_back(flag(g, "parallel.check_calls", {"--check-calls"},
+                      "compare every collective between ranks before it runs (slow; cpu_sim always does)",
+                      RANKLAB_FIELD(check_calls)));
+  rows.push_back(flag(g, "parallel.canonical_reductions", {"--canonical-reductions"},
+                      "add over ranks in cpu_sim's order, for its bits (slow; cpu_sim always does)",
+                      RANKLAB_FIELD(canonical_reductions)));
   rows.push_back(text(g, "parallel.device", {"--device"},
                       "where tensors are and kernels run; cuda with cpu_sim: all simulated ranks share one GPU "
                       "(auto: cpu, with --backend cuda a GPU each)",
@@ -156,6 +162,9 @@ void add_output(std::vector<ConfigField>& rows) {
                         RANKLAB_FIELD(trace_step_start)));
   rows.push_back(number(g, "trace.step_end", {"--trace-step-end", "--profile-step-end"}, "first step no longer traced",
                         RANKLAB_FIELD(trace_step_end)));
+  rows.push_back(flag(g, "trace.profile", {"--profile"},
+                      "of the traced steps also every kernel of rank 0, in PyTorch's profile (Kineto)",
+                      RANKLAB_FIELD(profile)));
   rows.push_back(flag(g, "log.zero_debug", {"--zero-debug"}, "print which rank owns which part of each parameter",
                       RANKLAB_FIELD(zero_debug)));
   rows.push_back(number(g, "sample.tokens", {"--sample-tokens"}, "tokens of text to generate at the end (0: none)",

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/comm/event_now.h"
+#include "core/comm/traced_communicator.h"
 #include "core/nn/initial_values.h"
 #include "core/optim/lr_schedule.h"
 #include "core/runtime/generate.h"
@@ -41,6 +42,12 @@ int64_t global_elements(const ParameterRegistry& registry, int pp_rank, int ep_s
   return count;
 }
 
+// Of all GPUs of the world together, in the type that the run computes in; 0 on CPUs and on GPUs without a profile.
+double wall_peak_flops(const World& world, const RunPlan& plan) {
+  const std::optional<HardwareProfile> gpu = hardware_profile_of_gpu(world.gpu_name());
+  return gpu ? gpu->peak_flops(plan.config.element_dtype()) * world.gpus() : 0;
+}
+
 }  // namespace
 
 // One rank's side of fit().
@@ -51,7 +58,7 @@ class RuntimeEngine::RankLoop {
         plan_(engine.plan_),
         ctx_(endpoint, plan_.mesh, observe(engine)),
         world_(endpoint.communicator(plan_.mesh.group(Axis::kWorld, endpoint.global_rank()))),
-        metrics_(*world_, ctx_, plan_) {
+        metrics_(*world_, ctx_, plan_, wall_peak_flops(*engine.components_.world, plan_)) {
     ctx_.tracer().set_live_feed(engine.live_feed_.get());
   }
   ~RankLoop() {
@@ -84,7 +91,10 @@ class RuntimeEngine::RankLoop {
     if (!stop) sample(context, result);
   }
 
-  RankTrace take_trace() { return ctx_.tracer().take(); }
+  RankTrace take_trace() {
+    settle_traced_calls();
+    return ctx_.tracer().take();
+  }
   // Collective. On global rank 0 the traces of all ranks, which are processes.
   std::vector<RankTrace> gather() { return gather_traces(*world_, ctx_.device(), take_trace()); }
 
@@ -242,6 +252,7 @@ class RuntimeEngine::RankLoop {
   void announce(int64_t first_step) {
     TrainInfo info;
     info.world = engine_.components_.world->describe();
+    info.on_gpu = engine_.components_.world->gpus() > 0;
     info.data = engine_.components_.data_provider->describe();
     info.parameters = parameters_;
     info.first_step = first_step;

@@ -32,11 +32,14 @@ struct StepMetrics {
   double virtual_step_ms = 0;        // on the hardware profile; 0 without virtual time
   double mfu = 0;                    // model FLOPs / (virtual time x ranks x peak of the profile)
   double exposed_comm_fraction = 0;  // of virtual step time, mean over ranks: transfers that compute did not hide
+  double wall_mfu = 0;               // on GPUs: model FLOPs / (wall time x GPUs x peak of such a GPU); 0 where unknown
+  int64_t peak_memory_bytes = 0;     // the most that rank 0's tensors held so far
   double peer_wait_fraction = 0;     // of virtual step time, mean over ranks: waiting for a later peer
 };
 
 struct TrainInfo {
   std::string world;  // "8 rank threads, direct collectives"
+  bool on_gpu = false;      // tensors lie on GPUs
   std::string data;
   int64_t parameters = 0;  // of the whole model
   int64_t first_step = 0;

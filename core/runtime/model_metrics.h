@@ -10,6 +10,8 @@ namespace ranklab {
 
 inline std::vector<std::pair<const char*, double>> model_metrics(const StepMetrics& m) {
   std::vector<std::pair<const char*, double>> out;
+  if (m.wall_mfu > 0) out.emplace_back("wall_mfu", m.wall_mfu);
+  if (m.peak_memory_bytes > 0) out.emplace_back("peak_memory_bytes", static_cast<double>(m.peak_memory_bytes));
   if (m.mtp_loss > 0) out.emplace_back("mtp_loss", m.mtp_loss);
   if (m.moe_max_over_mean > 0) {
     out.emplace_back("moe_max_over_mean", m.moe_max_over_mean);

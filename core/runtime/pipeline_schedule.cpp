@@ -21,11 +21,6 @@
 namespace ranklab {
 namespace {
 
-// Actions ahead for which receives are posted. One is enough when a message takes less time than an action. NCCL starts
-// the messages between two actions together, so there none may be posted that a later action's send depends on.
-constexpr int kPrefetch = 2;
-int prefetch_of(const RunPlan& plan) { return plan.config.simulated() ? kPrefetch : 0; }
-
 int64_t count_targets(const at::Tensor& targets_BS) { return targets_BS.ne(-100).sum().item<int64_t>(); }
 
 // The forwards alone, each stage of the first copy of the model taking all microbatches before the rank's next one.
@@ -56,7 +51,7 @@ class ActionRunner {
         stages_(whole.stages_of(rank_)),
         batches_(batches),
         options_(options),
-        messages_(c.ctx.comm(Axis::kPp), schedule, std::move(boundary), prefetch_of(c.plan)) {}
+        messages_(c.ctx.comm(Axis::kPp), schedule, std::move(boundary)) {}
 
   void run() {
     const std::vector<Action>& actions = schedule_.ranks[static_cast<size_t>(rank_)];

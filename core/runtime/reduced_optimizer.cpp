@@ -117,7 +117,8 @@ class ReducedOptimizer : public RankOptimizer {
   // Scaled gradients in 16 bits may be too small for their type once they are divided.
   void update(double lr, double factor) {
     const bool narrow = types_.grad_bytes() == 2;
-    if (scaler_ && narrow && optimizer_->step_scaled(lr, factor)) return;
+    const bool at_once = (scaler_ && narrow) || optimizer_->scales_at_once();
+    if (at_once && optimizer_->step_scaled(lr, factor)) return;
     scale_grads(owned_, factor);
     optimizer_->step(lr);
   }

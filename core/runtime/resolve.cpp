@@ -5,7 +5,6 @@
 #include "core/base/text.h"
 #include "core/model/model_config.h"
 #include "core/pipeline/overlap.h"
-#include "core/pipeline/verify.h"
 #include "core/runtime/device_choice.h"
 #include "core/runtime/loss_scale_choice.h"
 #include "core/runtime/pipeline_layout.h"
@@ -128,12 +127,20 @@ void fill_pipeline(RunPlan& plan) {
                        plan.schedule.name,
                 .want = std::string("--grad-accumulation sequential, ") +
                         (mtp ? "--mtp-num-layers 0" : "--no-tie-embeddings") + ", or a schedule without a V");
-  if (c.simulated() || c.parallel.pp == 1) return;
-  const ScheduleProof proof = verify_schedule(plan.schedule);
-  RANKLAB_CHECK(proof.blocking_safe, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "the schedule needs buffered messages, and NCCL's keep both sides waiting",
-                .got = plan.schedule.name + ": " + proof.blocking_cycle, .want = "a schedule that runs without buffers",
-                .fix = "use another --pipeline-schedule (ranklab schedule check tells)");
+}
+
+// Settings of the simulated world that mean nothing on GPUs.
+void check_simulation(const TrainConfig& c) {
+  if (c.simulated()) return;
+  const auto refuse = [](const char* flag, const std::string& value, const char* usual) {
+    RANKLAB_CHECK(value == usual, ErrorKind::kInvalidArgument, .where = "config",
+                  .what = std::string(flag) + " is for simulated ranks only",
+                  .got = std::string(flag) + " " + value + ", --backend cuda", .want = "--backend cpu_sim",
+                  .fix = "leave it out");
+  };
+  refuse("--collectives", c.collectives, "direct");
+  refuse("--transport", c.transport, "inproc");
+  refuse("--gemm", c.gemm, "auto");
 }
 
 // gbs = mbs x microbatches x dp
@@ -180,6 +187,7 @@ RunPlan resolve(const TrainConfig& asked) {
   if (config.lr_warmup_iters < 0) config.lr_warmup_iters = config.train_iters / 10;
   check_numbers(config);
   check_checkpoints(config);
+  check_simulation(config);
   check_device(config);
   PrecisionSettings precision = settle_precision(config);
   RANKLAB_CHECK(config.parallel.cp == 1, ErrorKind::kInvalidArgument, .where = "config",

@@ -7,12 +7,27 @@
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
+namespace {
 
-StageMessages::StageMessages(Communicator& pipeline, const Schedule& schedule, BoundaryTensor boundary, int prefetch)
-    : pipeline_(pipeline),
-      schedule_(schedule),
-      boundary_(std::move(boundary)),
-      prefetch_(static_cast<size_t>(prefetch)) {
+// Actions ahead for which receives are posted. One is enough when a message takes less time than an action.
+constexpr int kPrefetch = 2;
+
+int lane_number(bool forward) { return forward ? 1 : 2; }  // lane 0 is for messages of others
+
+std::vector<MessageLane> lanes_of(const Schedule& schedule) {
+  std::vector<MessageLane> lanes;
+  for (const LaneOrder& order : message_lanes(schedule))
+    lanes.push_back({order.lane.from, order.lane.to, lane_number(order.lane.forward)});
+  return lanes;
+}
+
+}  // namespace
+
+StageMessages::StageMessages(Communicator& pipeline, const Schedule& schedule, BoundaryTensor boundary)
+    : pipeline_(pipeline), schedule_(schedule), boundary_(std::move(boundary)) {
+  const bool ordered = pipeline.open_lanes(lanes_of(schedule));
+  receives_ =
+      receives_before(schedule, pipeline.rank(), kPrefetch, ordered ? ReceiveOrder::kAsSent : ReceiveOrder::kAsNeeded);
   const size_t cells = cell(schedule.num_stages(), 0);
   forward_at_.assign(cells, 0);
   backward_at_.assign(cells, 0);
@@ -29,44 +44,37 @@ size_t StageMessages::cell(int stage, int microbatch) const {
   return static_cast<size_t>(stage) * static_cast<size_t>(schedule_.num_microbatches) + static_cast<size_t>(microbatch);
 }
 
-int StageMessages::tag(const Message& message) const {
-  return 2 * static_cast<int>(cell(message.stage, message.microbatch)) + (message.forward ? 1 : 0);
+MessageTag StageMessages::tag(const PipelineMessage& message) const {
+  const int number = 2 * static_cast<int>(cell(message.stage, message.microbatch)) + (message.forward ? 1 : 0);
+  return {number, lane_number(message.forward)};
 }
 
-size_t StageMessages::made_at(const Message& m) const {
+size_t StageMessages::made_at(const PipelineMessage& m) const {
   return (m.forward ? forward_at_ : backward_at_)[cell(m.stage, m.microbatch)];
 }
 
-size_t StageMessages::used_at(const Message& m) const {
-  return m.forward ? forward_at_[cell(m.stage + 1, m.microbatch)] : backward_at_[cell(m.stage - 1, m.microbatch)];
+size_t StageMessages::used_at(const PipelineMessage& m) const {
+  return (m.forward ? forward_at_ : backward_at_)[cell(m.consumer_stage(), m.microbatch)];
 }
 
 void StageMessages::prepare(size_t action) {
-  const auto& actions = schedule_.ranks[static_cast<size_t>(pipeline_.rank())];
-  for (; next_ < actions.size() && next_ <= action + prefetch_; ++next_) post_receives_of(actions[next_]);
+  for (const PipelineMessage& message : receives_[action]) post_receive(message);
 }
 
-void StageMessages::post_receives_of(const Action& a) {
-  const int back = a.backward_stage();
-  if (a.has_forward() && !schedule_.is_first(a.stage)) post_receive({true, a.stage - 1, a.microbatch});
-  if (a.has_input_grad() && !schedule_.is_last(back)) post_receive({false, back + 1, a.backward_microbatch()});
-}
-
-void StageMessages::post_receive(const Message& message) {
+void StageMessages::post_receive(const PipelineMessage& message) {
   const int peer = schedule_.rank(message.stage);
-  if (peer == pipeline_.rank()) return;
   const at::Tensor buffer = at::empty(boundary_.shape, boundary_.options);
   coming_[message] = pipeline_.recv_async(buffer, peer, tag(message));
 }
 
-at::Tensor StageMessages::take(const Message& message) {
+at::Tensor StageMessages::take(const PipelineMessage& message) {
   if (auto local = kept_.extract(message)) return local.mapped();
   const at::Tensor tensor = coming_.extract(message).mapped()->wait();
   release_sends(schedule_.rank(message.stage), made_at(message));
   return tensor;
 }
 
-void StageMessages::give(const Message& message, int consumer_stage, const at::Tensor& tensor) {
+void StageMessages::give(const PipelineMessage& message, int consumer_stage, const at::Tensor& tensor) {
   const int peer = schedule_.rank(consumer_stage);
   if (peer == pipeline_.rank()) {
     kept_[message] = tensor;

@@ -2,7 +2,8 @@
 // tensor changes hands; between ranks it is a message. Receives are posted some actions ahead, so that a message is
 // under way while the rank computes; sends are not waited for: a message that the peer made after it had used ours
 // proves that ours has arrived, and its buffer is free. Each message has a tag of its own, so no order of arrival is
-// assumed. Cost: [S, B, H] a message; the receive buffers of `prefetch` actions. Thread rule: its rank's thread.
+// assumed; where messages have no tags the lanes of message_lanes.h order them, and message_program.h proves that they
+// all arrive. Cost: [S, B, H] a message; the receive buffers of a few actions. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "core/comm/communicator.h"
+#include "core/pipeline/message_lanes.h"
 #include "core/pipeline/schedule.h"
 
 namespace ranklab {
@@ -22,8 +24,8 @@ struct BoundaryTensor {
 
 class StageMessages {
  public:
-  // Both outlive this. prefetch 0: a receive is posted when it is needed.
-  StageMessages(Communicator& pipeline, const Schedule& schedule, BoundaryTensor boundary, int prefetch);
+  // Both outlive this. Collective over the pipeline, which opens the lanes it has not got yet.
+  StageMessages(Communicator& pipeline, const Schedule& schedule, BoundaryTensor boundary);
 
   void prepare(size_t action);  // before each of the rank's actions
   at::Tensor take_activation(int stage, int microbatch) { return take({true, stage - 1, microbatch}); }
@@ -37,37 +39,28 @@ class StageMessages {
   void finish();  // waits until the last sends have arrived
 
  private:
-  // By what it carries: the output of `stage` (forward), or the gradient of its input.
-  struct Message {
-    bool forward = false;
-    int stage = 0;  // that made it
-    int microbatch = 0;
-    auto operator<=>(const Message&) const = default;
-  };
   struct Sent {
     int peer = 0;
     size_t used_at = 0;  // place of its use among the peer's work
     WorkPtr work;
   };
 
-  at::Tensor take(const Message& message);
-  void give(const Message& message, int consumer_stage, const at::Tensor& tensor);
-  void post_receives_of(const Action& action);
-  void post_receive(const Message& message);
-  int tag(const Message& message) const;
+  at::Tensor take(const PipelineMessage& message);
+  void give(const PipelineMessage& message, int consumer_stage, const at::Tensor& tensor);
+  void post_receive(const PipelineMessage& message);
+  MessageTag tag(const PipelineMessage& message) const;
   size_t cell(int stage, int microbatch) const;
-  size_t made_at(const Message& message) const;
-  size_t used_at(const Message& message) const;
+  size_t made_at(const PipelineMessage& message) const;
+  size_t used_at(const PipelineMessage& message) const;
   void release_sends(int peer, size_t place);
 
   Communicator& pipeline_;
   const Schedule& schedule_;
   BoundaryTensor boundary_;
-  size_t prefetch_;
-  size_t next_ = 0;                               // first action whose receives are not posted
-  std::vector<size_t> forward_at_, backward_at_;  // [stage, microbatch] -> place among its rank's work
-  std::map<Message, at::Tensor> kept_;            // between stages of this rank
-  std::map<Message, WorkPtr> coming_;
+  std::vector<std::vector<PipelineMessage>> receives_;  // [action] -> to post before it
+  std::vector<size_t> forward_at_, backward_at_;        // [stage, microbatch] -> place among its rank's work
+  std::map<PipelineMessage, at::Tensor> kept_;          // between stages of this rank
+  std::map<PipelineMessage, WorkPtr> coming_;
   std::vector<Sent> sent_;
 };
 

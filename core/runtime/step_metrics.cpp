@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/sim/memory_scope.h"
 
 namespace ranklab {
 namespace {
@@ -21,11 +22,12 @@ struct MetricReducer::Sums {
   bool stop = false;
 };
 
-MetricReducer::MetricReducer(Communicator& world, RankContext& ctx, const RunPlan& plan)
+MetricReducer::MetricReducer(Communicator& world, RankContext& ctx, const RunPlan& plan, double wall_peak_flops)
     : world_(world),
       ctx_(ctx),
       plan_(plan),
       flops_per_token_(plan.config.model.training_flops_per_token(plan.config.model.seq_length)),
+      wall_peak_flops_(wall_peak_flops),
       last_wall_ns_(wall_now_ns()) {}
 
 // Every rank gathers every rank's row and adds in rank order, so all ranks hold the same bits.
@@ -78,16 +80,18 @@ MetricReducer::Outcome MetricReducer::reduce(int64_t step, const StepOutput& out
   m.moe_z_loss = output.report.z_loss_sum / sums.tokens;
   m.moe_max_over_mean = output.report.max_over_mean_load;
   m.moe_dropped_fraction = output.report.dropped_fraction;
+  if (const auto book = thread_memory_book()) m.peak_memory_bytes = book->peak_bytes();
   const int64_t wall = wall_now_ns();
   m.step_wall_ms = static_cast<double>(wall - last_wall_ns_) * 1e-6;
   m.tokens_per_s = sums.tokens / (static_cast<double>(wall - last_wall_ns_) * 1e-9);
+  const double flops = flops_per_token_ * sums.tokens;
+  if (wall_peak_flops_ > 0) m.wall_mfu = flops / (m.step_wall_ms * 1e-3 * wall_peak_flops_);
   last_wall_ns_ = wall;
   const double virtual_ns = static_cast<double>(sums.latest_ns - last_virtual_ns_);
   if (virtual_ns > 0) {
     m.virtual_step_ms = virtual_ns * 1e-6;
     const double ranks = world_.size();
     const double peak = plan_.profile.peak_flops(plan_.config.element_dtype());
-    const double flops = flops_per_token_ * sums.tokens;
     m.mfu = flops / (virtual_ns * 1e-9 * ranks * peak);
     m.exposed_comm_fraction = (sums.exposed_ns - last_exposed_ns_) / (virtual_ns * ranks);
     m.peer_wait_fraction = (sums.peer_wait_ns - last_peer_wait_ns_) / (virtual_ns * ranks);

@@ -9,7 +9,8 @@ namespace ranklab {
 class MetricReducer {
  public:
   // `world` is untraced: bookkeeping costs no virtual time.
-  MetricReducer(Communicator& world, RankContext& ctx, const RunPlan& plan);
+  // `wall_peak_flops`: of all GPUs of the world together, for MFU in wall time; 0: unknown.
+  MetricReducer(Communicator& world, RankContext& ctx, const RunPlan& plan, double wall_peak_flops);
 
   struct Outcome {
     StepMetrics metrics;
@@ -27,7 +28,7 @@ class MetricReducer {
   Communicator& world_;
   RankContext& ctx_;
   const RunPlan& plan_;
-  double flops_per_token_;
+  double flops_per_token_, wall_peak_flops_;
   int64_t last_virtual_ns_ = 0;
   double last_exposed_ns_ = 0;
   double last_peer_wait_ns_ = 0;

@@ -31,6 +31,8 @@ struct TrainConfig {
   ParallelDims parallel{.world = 8, .tp = 2, .pp = 2};
   std::optional<bool> sequence_parallel;  // unset: on when tp > 1
   std::string backend = "cpu_sim";        // cpu_sim | cuda
+  bool check_calls = false;               // compare every call between ranks; cpu_sim always does
+  bool canonical_reductions = false;      // in the order of tree_reduce.h; cpu_sim's always are
   std::string device = "auto";            // auto | cpu | cuda: of tensors and kernels; auto is the backend's usual one
 
   // Experts.
@@ -115,6 +117,7 @@ struct TrainConfig {
   bool trace = true;
   int64_t trace_step_start = 0;
   int64_t trace_step_end = 20;  // exclusive
+  bool profile = false;         // the kernels of the traced steps, too
   bool zero_debug = false;      // print who owns what
   int64_t sample_tokens = 200;  // 0: no sample at the end
   std::string sample_prompt = "And the ";

@@ -41,7 +41,7 @@ class TableReader {
     }
     RANKLAB_CHECK(!out.empty() && std::find(out.begin(), out.end(), "") == out.end(), ErrorKind::kBadFile,
                   .where = place_, .what = "bad value of " + quote(key), .got = "no list of texts",
-                  .want = "a list with at least one text: where the figures are published");
+                  .want = "a list with at least one text in quotes");
     return out;
   }
   const toml::table& table(const std::string& key) {
@@ -101,6 +101,7 @@ HardwareProfile parse(std::string_view text, const std::string& place) {
   profile.launch_overhead_ns = reader.number("launch_overhead_ns", 0);
   profile.gpus_per_node = static_cast<int>(reader.number("gpus_per_node", 1));
   profile.sources = reader.texts("sources");
+  if (root.contains("gpu_names")) profile.gpu_names = reader.texts("gpu_names");  // as nvidia-smi prints them
   profile.intra_node = read_link(reader.table("intra_node"), place + " [intra_node]");
   profile.inter_node = read_link(reader.table("inter_node"), place + " [inter_node]");
   reader.reject_unknown();
@@ -152,6 +153,15 @@ std::vector<std::string> hardware_profile_names() {
   std::vector<std::string> names;
   for (const BuiltInProfile& profile : built_in_profiles()) names.emplace_back(profile.name);
   return names;
+}
+
+std::optional<HardwareProfile> hardware_profile_of_gpu(const std::string& gpu_name) {
+  for (const BuiltInProfile& row : built_in_profiles()) {
+    HardwareProfile profile = load_hardware_profile(std::string(row.name));
+    const auto& names = profile.gpu_names;
+    if (std::find(names.begin(), names.end(), gpu_name) != names.end()) return profile;
+  }
+  return std::nullopt;
 }
 
 }  // namespace ranklab

@@ -7,32 +7,32 @@
 namespace ranklab::conformance {
 
 void all_gather_case(const Backend& backend) {
-  for_each_setting(backend, [](Communicator& comm, const Setting& s, const Backend& b) {
+  for_each_setting(backend, [](const Member& m, const Setting& s, const Backend& b) {
     std::vector<at::Tensor> all;
-    for (int r = 0; r < comm.size(); ++r) all.push_back(values(r, s.count, s.dtype));
-    const at::Tensor input = values(comm.rank(), s.count, s.dtype);
-    const at::Tensor got = comm.all_gather(input);
-    expect_same(got, at::cat(all), b, false, "all_gather over " + std::to_string(comm.size()));
-    expect_same(input, values(comm.rank(), s.count, s.dtype), b, false, "input of all_gather");
+    for (int r = 0; r < m.size(); ++r) all.push_back(values(r, s.count, s.dtype));
+    const at::Tensor input = m.mine(s.count, s.dtype);
+    const at::Tensor got = m.comm.all_gather(input);
+    expect_same(got, at::cat(all), b, false, "all_gather over " + std::to_string(m.size()));
+    expect_same(input, values(m.rank(), s.count, s.dtype), b, false, "input of all_gather");
   });
 }
 
 void all_to_all_case(const Backend& backend) {
-  for_each_setting(backend, [](Communicator& comm, const Setting& s, const Backend& b) {
-    const int64_t n = comm.size();
+  for_each_setting(backend, [](const Member& m, const Setting& s, const Backend& b) {
+    const int64_t n = m.size();
     // Rank r sends elements [j count, (j + 1) count) of its values to rank j.
     std::vector<at::Tensor> want;
-    for (int r = 0; r < n; ++r) want.push_back(values(r, s.count, s.dtype, comm.rank() * s.count));
-    const at::Tensor got = comm.all_to_all(values(comm.rank(), n * s.count, s.dtype));
+    for (int r = 0; r < n; ++r) want.push_back(values(r, s.count, s.dtype, m.rank() * s.count));
+    const at::Tensor got = m.comm.all_to_all(m.mine(n * s.count, s.dtype));
     expect_same(got, at::cat(want), b, false, "all_to_all over " + std::to_string(n));
   });
 }
 
 void broadcast_case(const Backend& backend) {
-  for_each_setting(backend, [](Communicator& comm, const Setting& s, const Backend& b) {
-    for (int root = 0; root < comm.size(); ++root) {
-      const at::Tensor tensor = values(comm.rank(), s.count, s.dtype);
-      const at::Tensor got = comm.broadcast(tensor, root);
+  for_each_setting(backend, [](const Member& m, const Setting& s, const Backend& b) {
+    for (int root = 0; root < m.size(); ++root) {
+      const at::Tensor tensor = m.mine(s.count, s.dtype);
+      const at::Tensor got = m.comm.broadcast(tensor, root);
       EXPECT_EQ(got.data_ptr(), tensor.data_ptr());
       expect_same(got, values(root, s.count, s.dtype), b, false, "broadcast from " + std::to_string(root));
     }
@@ -41,32 +41,72 @@ void broadcast_case(const Backend& backend) {
 
 // Everyone sends to the next member: even members send first, odd ones receive first; then all at once, async.
 void send_recv_case(const Backend& backend) {
-  for_each_setting(backend, [](Communicator& comm, const Setting& s, const Backend& b) {
-    const int n = comm.size();
+  for_each_setting(backend, [](const Member& m, const Setting& s, const Backend& b) {
+    const int n = m.size();
     if (n == 1) return;
-    const int next = (comm.rank() + 1) % n;
-    const int previous = (comm.rank() + n - 1) % n;
-    const at::Tensor mine = values(comm.rank(), s.count, s.dtype);
+    const int next = (m.rank() + 1) % n;
+    const int previous = (m.rank() + n - 1) % n;
+    const at::Tensor mine = m.mine(s.count, s.dtype);
     const at::Tensor want = values(previous, s.count, s.dtype);
     at::Tensor got = at::zeros_like(mine);
-    if (comm.rank() % 2 == 0) {
-      comm.send(mine, next);
-      comm.recv(got, previous);
+    if (m.rank() % 2 == 0) {
+      m.comm.send(mine, next);
+      m.comm.recv(got, previous);
     } else {
-      comm.recv(got, previous);
-      comm.send(mine, next);
+      m.comm.recv(got, previous);
+      m.comm.send(mine, next);
     }
     expect_same(got, want, b, false, "recv");
-    // Two messages on different tags, received in the other order.
+    // Two messages on different tags, received in the other order where tags tell them apart.
     at::Tensor first = at::zeros_like(mine);
     at::Tensor second = at::zeros_like(mine);
-    const WorkPtr sends[] = {comm.send_async(mine, next, 1), comm.send_async(at::neg(mine), next, 2)};
-    comm.recv(second, previous, 2);
-    comm.recv(first, previous, 1);
+    const WorkPtr sends[] = {m.comm.send_async(mine, next, 1), m.comm.send_async(at::neg(mine), next, 2)};
+    if (b.has_tags) {
+      m.comm.recv(second, previous, 2);
+      m.comm.recv(first, previous, 1);
+    } else {
+      m.comm.recv(first, previous, 1);
+      m.comm.recv(second, previous, 2);
+    }
     for (const WorkPtr& work : sends) work->wait();
     expect_same(first, want, b, false, "recv of tag 1");
     expect_same(second, at::neg(want), b, false, "recv of tag 2");
   });
+}
+
+// Messages in lanes that were opened up front: forward and backward between neighbours, receives posted ahead, many in
+// flight. Both ends of a lane post in the same order, which is all that a backend without tags has.
+void lanes_case(const Backend& backend) {
+  for (const int size : backend.sizes) {
+    if (size == 1) continue;
+    run_world(backend, size, [&](const Member& m) {
+      std::vector<MessageLane> lanes;
+      for (int r = 0; r + 1 < size; ++r) {
+        lanes.push_back({r, r + 1, 1});
+        lanes.push_back({r + 1, r, 2});
+      }
+      EXPECT_EQ(m.comm.open_lanes(lanes), !backend.has_tags);
+      EXPECT_EQ(m.comm.open_lanes(lanes), !backend.has_tags) << "open lanes stay open";
+      constexpr int kMessages = 12;
+      constexpr int64_t kCount = 3000;
+      std::vector<WorkPtr> sends, receives;
+      std::vector<at::Tensor> want;
+      const auto exchange = [&](int to, int from, int lane) {
+        for (int k = 0; k < kMessages; ++k) {
+          if (to >= 0 && to < size) sends.push_back(m.comm.send_async(m.mine(kCount, at::kFloat, k), to, {k, lane}));
+          if (from < 0 || from >= size) continue;
+          const at::Tensor into = at::zeros({kCount}, at::TensorOptions(at::kFloat).device(m.device));
+          receives.push_back(m.comm.recv_async(into, from, {k, lane}));
+          want.push_back(values(from, kCount, at::kFloat, k));
+        }
+      };
+      exchange(m.rank() + 1, m.rank() - 1, 1);
+      exchange(m.rank() - 1, m.rank() + 1, 2);
+      for (size_t k = 0; k < receives.size(); ++k)
+        expect_same(receives[k]->wait(), want[k], backend, false, "message " + std::to_string(k) + " of a lane");
+      for (const WorkPtr& work : sends) work->wait();
+    });
+  }
 }
 
 void barrier_case(const Backend& backend) {

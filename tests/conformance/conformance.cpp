@@ -36,6 +36,7 @@ constexpr Row kCases[] = {
     {"AllToAll", all_to_all_case},
     {"Broadcast", broadcast_case},
     {"SendRecv", send_recv_case},
+    {"Lanes", lanes_case},
     {"Barrier", barrier_case},
     {"NonContiguous", non_contiguous_case},
     {"UnevenAndEmptyRows", uneven_and_empty_rows_case},
@@ -62,12 +63,18 @@ Group whole_world(const Endpoint& endpoint) {
   return group;
 }
 
+void run_world(const Backend& backend, int size, const std::function<void(const Member&)>& body) {
+  backend.make_world(size)->run([&](Endpoint& endpoint) {
+    const CommunicatorPtr comm = endpoint.communicator(whole_world(endpoint));
+    body({*comm, endpoint.device()});
+  });
+}
+
 void for_each_setting(const Backend& backend, const CaseBody& body) {
   for (const int size : backend.sizes) {
-    backend.make_world(size)->run([&](Endpoint& endpoint) {
-      const CommunicatorPtr comm = endpoint.communicator(whole_world(endpoint));
+    run_world(backend, size, [&](const Member& m) {
       for (const int64_t count : backend.counts)
-        for (const at::ScalarType dtype : backend.dtypes) body(*comm, {count, dtype}, backend);
+        for (const at::ScalarType dtype : backend.dtypes) body(m, {count, dtype}, backend);
     });
   }
 }

@@ -20,6 +20,7 @@ struct Backend {
   std::vector<int64_t> counts = {0, 1, 7, 1000, 4097};
   std::vector<at::ScalarType> dtypes = {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf, at::kLong};
   bool canonical_order = true;  // reductions have the bits of tree_reduce; else they are compared with a tolerance
+  bool has_tags = true;         // messages of a pair are told apart by tags; else by their order in a lane
   int delay_runs = 100;         // repetitions with random delays that must give the same bits
 };
 

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "backends/cuda/call_compare.h"
 #include "backends/cuda/nccl_api.h"
-#include "backends/cuda/nccl_communicator.h"
 #include "backends/cuda/nccl_verbs.h"
 #include "core/base/error.h"
 
@@ -62,6 +62,21 @@ TEST(NcclVerbs, RingBytesOfEachVerb) {
   EXPECT_EQ(ring_bytes(group, exchange), 3 * 8);
   EXPECT_EQ(ring_bytes(group, call_of(Verb::kSend, t)), 64);
   EXPECT_EQ(ring_bytes(group, call_of(Verb::kBarrier, {})), 0);
+}
+
+TEST(NcclVerbs, GradientsTravelInFp32AndActivationsAsTheyAre) {
+  const at::Tensor bf16 = at::zeros({8, 2}, at::kBFloat16), fp32 = at::zeros({8, 2});
+  const auto group = [](Axis axis) { return Group{axis, {0, 1, 2, 3}, 1}; };
+  for (const Axis axis : {Axis::kDp, Axis::kDpShard, Axis::kEdp, Axis::kDpReplica, Axis::kWorld}) {
+    EXPECT_TRUE(travels_in_fp32(group(axis), call_of(Verb::kAllReduce, bf16, bf16))) << name(axis);
+    EXPECT_FALSE(travels_in_fp32(group(axis), call_of(Verb::kAllReduce, fp32, fp32)));
+    EXPECT_FALSE(travels_in_fp32(group(axis), call_of(Verb::kAllGather, bf16, bf16))) << "no sum, nothing to round";
+  }
+  for (const Axis axis : {Axis::kTp, Axis::kEp, Axis::kEtp, Axis::kCp, Axis::kPp})
+    EXPECT_FALSE(travels_in_fp32(group(axis), call_of(Verb::kReduceScatter, bf16, bf16))) << name(axis);
+  // What is told is what travels.
+  EXPECT_EQ(ring_bytes(group(Axis::kDp), call_of(Verb::kAllReduce, bf16, bf16)), 96);
+  EXPECT_EQ(ring_bytes(group(Axis::kTp), call_of(Verb::kAllReduce, bf16, bf16)), 48);
 }
 
 TEST(NcclCommunicator, SignaturesDifferWhereCallsDo) {

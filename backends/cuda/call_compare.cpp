@@ -1,0 +1,114 @@
+#include "backends/cuda/call_compare.h"
+
+#include <array>
+#include <sstream>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/comm/call_check.h"
+
+namespace ranklab {
+namespace {
+
+bool is_message(const Call& call) { return call.verb == Verb::kSend || call.verb == Verb::kRecv; }
+
+std::string rows_text(const std::vector<int64_t>& rows) { return join(std::span<const int64_t>(rows), " "); }
+
+// One member's call as it lies in the store: four lines.
+struct Told {
+  std::string signature;
+  std::vector<int64_t> sent_rows, received_rows;  // of an all_to_all, for and from each member
+  std::string site;
+
+  std::string pack() const {
+    return signature + "\n" + rows_text(sent_rows) + "\n" + rows_text(received_rows) + "\n" + site;
+  }
+  static Told unpack(const std::string& text) {
+    std::istringstream in(text);
+    std::array<std::string, 4> lines;
+    for (std::string& line : lines) std::getline(in, line);
+    return {lines[0], rows_of(lines[1]), rows_of(lines[2]), lines[3]};
+  }
+  std::string show() const {
+    const std::string rows = sent_rows.empty() ? ""
+                                               : " sending rows [" + rows_text(sent_rows) + "], receiving [" +
+                                                     rows_text(received_rows) + "]";
+    return signature + rows + " at " + site;
+  }
+
+ private:
+  static std::vector<int64_t> rows_of(const std::string& line) {
+    std::istringstream in(line);
+    std::vector<int64_t> rows;
+    for (int64_t row = 0; in >> row;) rows.push_back(row);
+    return rows;
+  }
+};
+
+Told told_of(const Call& call) {
+  Told told{signature(call), {}, {}, describe(call.site)};
+  if (call.verb == Verb::kAllToAll) {
+    told.sent_rows = call.input_splits;
+    told.received_rows = call.output_splits;
+  }
+  return told;
+}
+
+// Whether the two calls fit, `mine` of member a and `theirs` of member b.
+bool fit(const Told& mine, size_t a, const Told& theirs, size_t b) {
+  if (mine.signature != theirs.signature) return false;
+  if (mine.sent_rows.empty()) return true;
+  return mine.sent_rows.at(b) == theirs.received_rows.at(a) && theirs.sent_rows.at(a) == mine.received_rows.at(b);
+}
+
+std::string key_of(const Group& group, int serial, const Call& call, int64_t sequence) {
+  std::string key = "calls/" + group.label() + "/" + std::to_string(serial) + "/";
+  if (is_message(call)) {
+    const bool send = call.verb == Verb::kSend;
+    const int from = send ? group.group_rank : call.peer, to = send ? call.peer : group.group_rank;
+    key += std::to_string(from) + ">" + std::to_string(to) + "." + std::to_string(call.lane) + "/";
+  }
+  return key + std::to_string(sequence) + "/";
+}
+
+}  // namespace
+
+std::string signature(const Call& call) {
+  const at::Tensor& tensor = payload(call);
+  std::string text = is_message(call) ? "message" : std::string(name(call.verb));
+  if (call.verb == Verb::kAllReduce || call.verb == Verb::kReduceScatter)
+    text += "(" + std::string(name(call.op)) + ")";
+  if (call.verb == Verb::kBroadcast) text += " root " + std::to_string(call.peer);
+  if (!tensor.defined()) return text;
+  text += " " + std::string(c10::toString(tensor.scalar_type())) + " [";
+  const bool rows_differ = call.verb == Verb::kAllGather || call.verb == Verb::kAllToAll;
+  for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
+    text += (dim > 0 ? ", " : "") + (dim == 0 && rows_differ ? "rows" : std::to_string(tensor.size(dim)));
+  }
+  text += "]";
+  if (call.verb == Verb::kReduceScatter) text += " rows " + rows_text(call.input_splits);
+  if (call.verb == Verb::kAllGather) text += " rows " + rows_text(call.output_splits);
+  return text;
+}
+
+void compare_calls(Rendezvous& rendezvous, const Group& group, int serial, const Call& call, int64_t sequence) {
+  const std::string key = key_of(group, serial, call, sequence);
+  const Told mine = told_of(call);
+  rendezvous.set(key + std::to_string(group.group_rank), mine.pack());
+  // A message is compared by its receiver alone: a sender goes on without waiting.
+  if (call.verb == Verb::kSend) return;
+  for (int member = 0; member < group.size(); ++member) {
+    if (member == group.group_rank || (is_message(call) && member != call.peer)) continue;
+    const int global_rank = group.global_ranks[static_cast<size_t>(member)];
+    const Told theirs = Told::unpack(rendezvous.get(key + std::to_string(member), global_rank));
+    RANKLAB_CHECK(fit(mine, static_cast<size_t>(group.group_rank), theirs, static_cast<size_t>(member)),
+                  ErrorKind::kCommunication, .where = "nccl " + group.label() + " #" + std::to_string(sequence),
+                  .what = "members call different things",
+                  .got = "rank " + std::to_string(group.global_rank()) + ": " + mine.show() + "; rank " +
+                         std::to_string(global_rank) + ": " + theirs.show(),
+                  .want = "the same call on every member", .fix = "look at both places");
+  }
+}
+
+}  // namespace ranklab

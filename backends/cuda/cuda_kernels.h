@@ -1,0 +1,11 @@
+// The kernels of kernels/ as core knows them, on the current stream of the current device. Thread rule: as
+// device_kernels.h.
+#pragma once
+#include "core/nn/device_kernels.h"
+
+namespace ranklab {
+
+// Lives as long as the process.
+const DeviceKernels& cuda_kernels();
+
+}  // namespace ranklab

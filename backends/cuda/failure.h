@@ -1,0 +1,38 @@
+// The first error of this process's rank, whichever thread sees it: the rank's own, the watchdog (a call that does not
+// end, an error of NCCL) or the heartbeat (another rank failed or is gone). Later ones are consequences and are
+// dropped. Thread rule: any thread.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+
+#include "core/base/error.h"
+
+namespace ranklab {
+
+class Failure {
+ public:
+  // RETURNS: whether it is the first. `tell`: the other ranks do not know it yet.
+  bool set(const Error& error, bool tell);
+  // An error unwinds whose text is not known yet; the next set() takes its place.
+  void set_unwinding();
+  bool is_set() const { return set_; }
+  // Waits for one that another thread is about to find; false when none came.
+  bool wait_for(std::chrono::milliseconds limit) const;
+  std::optional<Error> get() const;
+  void throw_if_set() const;
+  // The error to report to the other ranks, once.
+  std::optional<Error> take_to_tell();
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable came_;
+  std::atomic<bool> set_{false};
+  std::optional<Error> error_;
+  bool tell_ = false;
+  bool unwinding_ = false;  // error_ stands in for one to come
+};
+
+}  // namespace ranklab

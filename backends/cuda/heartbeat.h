@@ -1,0 +1,51 @@
+// Who is still there: each rank renews a sign of life in the world's store twice a second and watches that of the next
+// rank, so that a rank which was killed is named within seconds, though it can report nothing itself. The same thread
+// hears of failures that other ranks report, and reports this rank's own. It never touches the GPU, whose driver may
+// hold other threads for long. Cost: three round trips to the store every half second. Thread rule: made and destroyed
+// by the rank's thread.
+#pragma once
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "backends/cuda/failure.h"
+#include "backends/cuda/rendezvous.h"
+
+namespace ranklab {
+
+struct HeartbeatOptions {
+  std::chrono::milliseconds period{500};
+  std::chrono::milliseconds silence{4'000};  // after which a rank is gone; 0: never
+};
+
+class Heartbeat {
+ public:
+  // Both outlive this. A world of one starts no thread.
+  Heartbeat(Rendezvous& rendezvous, Failure& failure, HeartbeatOptions options);
+  ~Heartbeat() { stop(); }
+  Heartbeat(const Heartbeat&) = delete;
+  Heartbeat& operator=(const Heartbeat&) = delete;
+  void stop();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void run();
+  void beat();
+  void watch_next();
+
+  Rendezvous& rendezvous_;
+  Failure& failure_;
+  HeartbeatOptions options_;
+  int64_t count_ = 0;
+  std::string last_seen_;
+  Clock::time_point seen_at_;
+  bool next_is_done_ = false;
+  std::mutex mutex_;
+  std::condition_variable stop_came_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace ranklab

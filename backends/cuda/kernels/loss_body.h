@@ -1,0 +1,90 @@
+// What one lane does in cross entropy over a row of logits: one pass that keeps a running maximum and the sum of
+// exponentials relative to it (Milakov and Gimelshein 2018, arXiv 1805.02867), and in backward (softmax - target) *
+// gradient from the logits again. What is kept of a row is three numbers: no logits in fp32, no copy of them. Compiles
+// for a GPU and for a test on a CPU. Thread rule: pure but for what it writes.
+#pragma once
+#include "backends/cuda/kernels/numbers.h"
+
+namespace ranklab::rows {
+
+// logits [rows, width], of which the columns from `real` on are padding; targets count from `begin`.
+template <typename T>
+struct LossTask {
+  int64_t rows = 0, width = 0, real = 0, begin = 0;
+  const T* logits = nullptr;
+  const int64_t* targets = nullptr;  // [rows]
+  // Forward: [3, rows] maximum, sum of exp(logit - maximum), the target's logit (0 if it is not among these columns).
+  Wide<T>* statistics = nullptr;
+  // Backward: per row the maximum of all, and what makes exp(logit - maximum) its share of the gradient; 0: no share.
+  const Wide<T>* maximum = nullptr;
+  const Wide<T>* factor = nullptr;
+  const Wide<T>* grad_loss = nullptr;  // one number
+  T* grad = nullptr;                   // [rows, width]
+
+  RANKLAB_BOTH bool owns(int64_t row) const { return targets[row] >= begin && targets[row] - begin < real; }
+};
+
+template <typename W>
+struct MaxSum {
+  W maximum, sum;
+};
+template <typename W>
+RANKLAB_BOTH MaxSum<W> nothing_yet() {
+  return {-static_cast<W>(INFINITY), W{0}};
+}
+// Both of an empty row are nothing yet.
+template <typename W>
+RANKLAB_BOTH MaxSum<W> joined(MaxSum<W> a, MaxSum<W> b) {
+  const W maximum = a.maximum < b.maximum ? b.maximum : a.maximum;
+  if (maximum == -static_cast<W>(INFINITY)) return a;
+  return {maximum, a.sum * power_of_e(a.maximum - maximum) + b.sum * power_of_e(b.maximum - maximum)};
+}
+
+// Of every lanes-th pack of a row from `lane` on.
+template <int kItems, typename T>
+RANKLAB_BOTH MaxSum<Wide<T>> max_sum_of_share(const LossTask<T>& task, int64_t row, int lane, int lanes) {
+  using W = Wide<T>;
+  MaxSum<W> all = nothing_yet<W>();
+  const T* logits = task.logits + row * task.width;
+  for (int64_t col = static_cast<int64_t>(lane) * kItems; col < task.real;
+       col += static_cast<int64_t>(lanes) * kItems) {
+    W x[kItems];
+    load<kItems>(logits + col, x);
+    W maximum = all.maximum;
+    RANKLAB_UNROLL
+    for (int i = 0; i < kItems; ++i) x[i] = col + i < task.real ? x[i] : -static_cast<W>(INFINITY);
+    RANKLAB_UNROLL
+    for (int i = 0; i < kItems; ++i) maximum = maximum < x[i] ? x[i] : maximum;
+    if (maximum == -static_cast<W>(INFINITY)) continue;
+    W sum = all.sum * power_of_e(all.maximum - maximum);
+    RANKLAB_UNROLL
+    for (int i = 0; i < kItems; ++i) sum += power_of_e(x[i] - maximum);
+    all = {maximum, sum};
+  }
+  return all;
+}
+
+template <typename T>
+RANKLAB_BOTH void write_statistics(const LossTask<T>& task, int64_t row, MaxSum<Wide<T>> all) {
+  task.statistics[row] = all.maximum;
+  task.statistics[task.rows + row] = all.sum;
+  task.statistics[2 * task.rows + row] =
+      task.owns(row) ? widened(task.logits[row * task.width + task.targets[row] - task.begin]) : Wide<T>{0};
+}
+
+template <int kItems, typename T>
+RANKLAB_BOTH void loss_grad(const LossTask<T>& task, int64_t row, int64_t col) {
+  using W = Wide<T>;
+  W x[kItems];
+  load<kItems>(task.logits + row * task.width + col, x);
+  const W grad = *task.grad_loss, factor = task.factor[row] * grad, maximum = task.maximum[row];
+  const int64_t target = task.owns(row) ? task.targets[row] - task.begin - col : -1;
+  RANKLAB_UNROLL
+  for (int i = 0; i < kItems; ++i) {
+    const bool shares = factor != 0 && col + i < task.real;  // what padding holds is nobody's business, NaN included
+    x[i] = (shares ? power_of_e(x[i] - maximum) * factor : W{0}) - (i == target ? grad : W{0});
+  }
+  store<kItems>(x, task.grad + row * task.width + col);
+}
+
+}  // namespace ranklab::rows

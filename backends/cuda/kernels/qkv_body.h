@@ -1,0 +1,62 @@
+// What one thread does where a fused projection is cut into queries, keys and values, with rotary embedding in the
+// halves convention (a, b) -> (a cos - b sin, a sin + b cos), and back: a pack of a head's first half and the same pack
+// of its second. Compiles for a GPU and for a test on a CPU. Thread rule: pure but for what it writes.
+#pragma once
+#include "backends/cuda/kernels/numbers.h"
+
+namespace ranklab::rows {
+
+// Element strides of a [batch, head, seq, head_dim] tensor whose last dim is dense.
+struct HeadPlaces {
+  int64_t batch = 0, head = 0, seq = 0;
+};
+
+// qkv [S, B, (heads + 2 groups) head_dim], laid out [q | k | v].
+template <typename T>
+struct QkvTask {
+  int64_t seq = 0, batch = 0, heads = 0, groups = 0, head_dim = 0;
+  HeadPlaces q_places, k_places, v_places;
+  const Wide<T>* cos = nullptr;  // [S, head_dim / 2]; null: not rotated
+  const Wide<T>* sin = nullptr;
+  T* qkv = nullptr;
+  T* q = nullptr;
+  T* k = nullptr;
+  T* v = nullptr;
+
+  RANKLAB_BOTH int64_t half() const { return (head_dim + 1) / 2; }
+  RANKLAB_BOTH int64_t rows() const { return seq * batch; }
+  // Of a row, with kItems numbers a pack.
+  RANKLAB_BOTH int64_t packs(int items) const { return (heads + 2 * groups) * (half() / items); }
+};
+
+// kSplits: from qkv into the heads, turned by the position's angle; else from the heads into qkv, turned back.
+template <bool kSplits, int kItems, typename T>
+RANKLAB_BOTH void turn_pack(const QkvTask<T>& n, int64_t row, int64_t pack) {
+  using W = Wide<T>;
+  const int64_t half = n.half(), head = pack / (half / kItems), i = pack % (half / kItems) * kItems;
+  const int64_t s = row / n.batch, b = row % n.batch;
+  const bool is_q = head < n.heads, is_k = !is_q && head < n.heads + n.groups;
+  const HeadPlaces places = is_q ? n.q_places : (is_k ? n.k_places : n.v_places);
+  const int64_t local = is_q ? head : (is_k ? head - n.heads : head - n.heads - n.groups);
+  T* heads = (is_q ? n.q : (is_k ? n.k : n.v)) + b * places.batch + local * places.head + s * places.seq;
+  T* fused = n.qkv + (row * (n.heads + 2 * n.groups) + head) * n.head_dim;
+  const T* from = kSplits ? fused : heads;
+  T* to = kSplits ? heads : fused;
+  W first[kItems], second[kItems] = {};
+  const bool has_second = half + i < n.head_dim;  // an odd head's last number stands alone
+  load<kItems>(from + i, first);
+  if (has_second) load<kItems>(from + half + i, second);
+  if (n.cos != nullptr && (is_q || is_k)) {
+    RANKLAB_UNROLL
+    for (int k = 0; k < kItems; ++k) {
+      const W c = n.cos[s * half + i + k], angle = n.sin[s * half + i + k], turn = kSplits ? angle : -angle;
+      const W a = first[k];
+      first[k] = a * c - second[k] * turn;
+      second[k] = a * turn + second[k] * c;
+    }
+  }
+  store<kItems>(first, to + i);
+  if (has_second) store<kItems>(second, to + half + i);
+}
+
+}  // namespace ranklab::rows

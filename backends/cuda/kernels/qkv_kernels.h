@@ -1,0 +1,17 @@
+// Kernels that cut a fused projection into rotated heads and put gradients of heads together again (qkv_body.h). Cost:
+// one read and one write of each operand. Thread rule: asynchronous on `stream`; any thread.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include "backends/cuda/kernels/qkv_body.h"
+
+namespace ranklab::rows {
+
+// From qkv, which is only read, into q, k and v.
+template <typename T>
+cudaError_t launch_split_qkv(const QkvTask<T>& task, cudaStream_t stream);
+// From q, k and v, which are only read, into qkv.
+template <typename T>
+cudaError_t launch_merge_qkv(const QkvTask<T>& task, cudaStream_t stream);
+
+}  // namespace ranklab::rows

@@ -1,0 +1,51 @@
+// Threads of a GPU that add up a number: a team of 8 or 32 neighbouring lanes, or all threads of a block, always in the
+// same order, so that a result has the same bits in every run. For kernels alone (nvcc). Thread rule: all lanes of a
+// warp, all threads of a block call together.
+#pragma once
+#include <cstdint>
+
+#include "backends/cuda/kernels/numbers.h"
+
+namespace ranklab::rows {
+
+constexpr int kWarpLanes = 32, kMostThreads = 512;
+constexpr unsigned kAllLanes = 0xffffffffU;
+
+// The sum over `kLanes` neighbouring lanes, in each of them.
+template <int kLanes, typename W>
+__device__ W sum_of_lanes(W x) {
+  RANKLAB_UNROLL
+  for (int step = kLanes / 2; step > 0; step /= 2) x += __shfl_xor_sync(kAllLanes, x, step, kLanes);
+  return x;
+}
+
+template <typename W>
+__device__ W sum_of_block(W x) {
+  __shared__ W warps[kMostThreads / kWarpLanes];
+  x = sum_of_lanes<kWarpLanes>(x);
+  __syncthreads();  // the last sum's readers are done
+  if (threadIdx.x % kWarpLanes == 0) warps[threadIdx.x / kWarpLanes] = x;
+  __syncthreads();
+  W total = warps[0];
+  for (unsigned i = 1; i < blockDim.x / kWarpLanes; ++i) total += warps[i];
+  return total;
+}
+
+// kLanes of a warp, or the block for 0.
+template <int kLanes, typename W>
+__device__ W sum_of_team(W x) {
+  if constexpr (kLanes == 0) return sum_of_block(x);
+  return sum_of_lanes < kLanes == 0 ? 1 : kLanes > (x);
+}
+
+inline int64_t quotient_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Whole warps, enough for `work` items, a thread each.
+inline unsigned threads_for(int64_t work) {
+  const int64_t threads = quotient_up(work, kWarpLanes) * kWarpLanes;
+  return static_cast<unsigned>(threads < kMostThreads ? (threads > 0 ? threads : kWarpLanes) : kMostThreads);
+}
+
+inline unsigned at_most(int64_t blocks, int64_t most) { return static_cast<unsigned>(blocks < most ? blocks : most); }
+
+}  // namespace ranklab::rows

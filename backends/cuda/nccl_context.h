@@ -1,0 +1,42 @@
+// What the communicators of one run share: the GPU, the way to the other processes, and the threads that look after the
+// calls in flight. Outlives every communicator and work of the run. Thread rule: its rank's thread; the members say
+// more.
+#pragma once
+#include <c10/core/Device.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/device_clock.h"
+#include "backends/cuda/failure.h"
+#include "backends/cuda/heartbeat.h"
+#include "backends/cuda/rendezvous.h"
+#include "backends/cuda/watchdog.h"
+
+namespace ranklab {
+
+// How long a rank waits for another one on the host: at the start, for a group's first call. 0: no limit.
+inline std::chrono::milliseconds wait_limit(const CudaWorldOptions& options) {
+  if (options.hang_timeout.count() == 0) return options.hang_timeout;
+  return std::max(options.hang_timeout, options.rendezvous_timeout);
+}
+
+struct NcclContext {
+  // `gpu`: names the GPU among those of all hosts.
+  NcclContext(Rendezvous& its_rendezvous, const CudaWorldOptions& its_options, c10::Device its_device, std::string gpu);
+
+  Rendezvous& rendezvous;
+  CudaWorldOptions options;
+  c10::Device device;
+  std::string gpu;
+  DeviceClock clock;
+  Failure failure;
+  Watchdog watchdog;
+  Heartbeat heartbeat;
+};
+using NcclContextPtr = std::shared_ptr<NcclContext>;
+
+}  // namespace ranklab

@@ -1,0 +1,155 @@
+#include "backends/cuda/watchdog.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+bool late(Clock::time_point since, Clock::time_point now, std::chrono::milliseconds limit) {
+  return limit.count() > 0 && now - since > limit;
+}
+
+}  // namespace
+
+void WatchedComm::add(std::shared_ptr<const WatchedCall> call) {
+  const std::lock_guard lock(mutex_);
+  calls_.push_back(std::move(call));
+}
+
+Watchdog::Watchdog(Failure& failure, WatchdogOptions options)
+    : failure_(failure), options_(std::move(options)), thread_([this] { run(); }) {}
+
+Watchdog::~Watchdog() {
+  {
+    const std::lock_guard lock(stop_mutex_);
+    stop_ = true;
+  }
+  stop_came_.notify_all();
+  thread_.join();
+}
+
+void Watchdog::add(WatchedComm* comm) {
+  const std::lock_guard lock(mutex_);
+  comms_.push_back(comm);
+}
+
+void Watchdog::remove(WatchedComm* comm) {
+  const std::lock_guard lock(mutex_);
+  std::erase(comms_, comm);
+}
+
+void Watchdog::abort_now() noexcept {
+  const std::lock_guard lock(mutex_);
+  abort_all();
+}
+
+Watchdog::HostCall::HostCall(Watchdog& watchdog, std::string doing) : watchdog_(watchdog) {
+  const std::lock_guard lock(watchdog_.host_mutex_);
+  watchdog_.host_call_ = {std::move(doing), Clock::now()};
+}
+
+Watchdog::HostCall::~HostCall() {
+  const std::lock_guard lock(watchdog_.host_mutex_);
+  watchdog_.host_call_.reset();
+}
+
+bool Watchdog::stopped_within(std::chrono::milliseconds limit) {
+  std::unique_lock lock(stop_mutex_);
+  return stop_came_.wait_for(lock, limit, [this] { return stop_; });
+}
+
+void Watchdog::run() {
+  options_.on_thread_start();
+  while (!failure_.is_set()) {
+    if (stopped_within(options_.tick)) return;
+    try {
+      look();
+    } catch (const Error& error) {
+      failure_.set(error, true);
+    } catch (const std::exception& error) {  // the CUDA runtime's, after a kernel went wrong
+      failure_.set(Error(ErrorKind::kCommunication,
+                         {.where = options_.where, .what = "the GPU reported an error", .got = error.what()}),
+                   true);
+    }
+  }
+  see_to_the_end();
+}
+
+// Aborting may itself wait for the GPU, and the rank's thread may be held for good: neither may keep the process.
+void Watchdog::see_to_the_end() {
+  std::thread aborting([this] {
+    abort_now();
+    const std::lock_guard lock(stop_mutex_);
+    abort_ended_ = true;
+    stop_came_.notify_all();
+  });
+  std::unique_lock lock(stop_mutex_);
+  if (!stop_came_.wait_for(lock, options_.grace, [this] { return stop_ && abort_ended_; })) {
+    lock.unlock();
+    options_.leave(*failure_.get());
+    lock.lock();
+  }
+  stop_came_.wait(lock, [this] { return abort_ended_; });
+  lock.unlock();
+  aborting.join();
+}
+
+void Watchdog::hangs(const std::string& what, std::chrono::milliseconds limit) {
+  failure_.set(Error(ErrorKind::kTimeout, {.where = options_.where,
+                                           .what = "no end of " + what,
+                                           .got = "nothing for " + std::to_string(limit.count()) + " ms",
+                                           .want = "the same call on every member of the group",
+                                           .fix = "see which rank is behind; --check-calls finds calls that differ, "
+                                                  "--hang-timeout sets the limit"}),
+               true);
+}
+
+void Watchdog::look() {
+  const auto now = Clock::now();
+  look_at_host(now);
+  const std::lock_guard lock(mutex_);
+  for (WatchedComm* comm : comms_) look_at(*comm, now);
+  if (remote_error_ && now - remote_error_since_ > options_.naming) failure_.set(*remote_error_, true);
+}
+
+void Watchdog::look_at_host(Clock::time_point now) {
+  const std::lock_guard lock(host_mutex_);
+  const auto limit = options_.host_timeout;
+  if (host_call_ && late(host_call_->second, now, limit)) hangs(host_call_->first, limit);
+}
+
+void Watchdog::look_at(WatchedComm& comm, Clock::time_point now) {
+  const std::lock_guard lock(comm.mutex_);
+  while (!comm.calls_.empty()) {
+    const WatchedCall::State state = comm.calls_.front()->state();
+    if (state == WatchedCall::State::kDone) {
+      comm.calls_.pop_front();
+      comm.running_since_.reset();
+      continue;
+    }
+    if (state == WatchedCall::State::kRunning && !comm.running_since_) comm.running_since_ = now;
+    if (comm.running_since_ && late(*comm.running_since_, now, options_.hang_timeout))
+      hangs(comm.describe() + " " + comm.calls_.front()->describe(), options_.hang_timeout);
+    break;
+  }
+  bool remote = false;
+  const std::optional<Error> error = comm.reported_error(remote);
+  if (!error) return;
+  if (!remote) {
+    failure_.set(*error, true);
+  } else if (!remote_error_) {
+    remote_error_ = error;
+    remote_error_since_ = now;
+  }
+}
+
+void Watchdog::abort_all() {
+  if (!std::exchange(aborted_, true)) options_.abort_all(comms_);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,114 @@
+// The thread that looks after the calls in flight, because the rank's own thread does not wait for them: it runs ahead
+// of its GPU, or is held in a synchronization that a dead peer never ends. It finds a call that runs longer than the
+// hang time-out, a library call that holds the host as long, and errors that the communicators report. What it finds
+// becomes the rank's Failure; then all communicators are aborted together, so that the kernels which wait for a peer
+// end and the rank's thread comes back and throws. When it does not come back within a grace, the process prints the
+// error and leaves with its exit code. Cost: one query of an event per communicator and tick. Thread rule: add, remove
+// and HostCall from the rank's thread; the rest is its own.
+#pragma once
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backends/cuda/failure.h"
+
+namespace ranklab {
+
+// A call in flight.
+class WatchedCall {
+ public:
+  enum class State { kWaiting, kRunning, kDone };  // kWaiting: for what is before it on its stream
+  virtual ~WatchedCall() = default;
+  virtual State state() const = 0;
+  virtual std::string describe() const = 0;
+};
+
+// A communicator, whose calls end in the order in which they were added.
+class WatchedComm {
+ public:
+  virtual ~WatchedComm() = default;
+  void add(std::shared_ptr<const WatchedCall> call);
+  virtual std::string describe() const = 0;
+  // The error that the library reports of its own accord. `remote`: it looks like the death of a peer, which the
+  // heartbeat can name.
+  virtual std::optional<Error> reported_error(bool& remote) = 0;
+
+ private:
+  friend class Watchdog;
+  std::mutex mutex_;
+  std::deque<std::shared_ptr<const WatchedCall>> calls_;
+  std::optional<std::chrono::steady_clock::time_point> running_since_;  // of the first call
+};
+
+struct WatchdogOptions {
+  std::string where;                          // "rank 3"
+  std::chrono::milliseconds hang_timeout{0};  // of a call on the GPU; 0: no limit
+  std::chrono::milliseconds host_timeout{0};  // of the host inside the library, which connects there; 0: no limit
+  std::chrono::milliseconds tick{50};
+  std::chrono::milliseconds grace{10'000};
+  // How long an error that looks like a peer's death waits for the heartbeat to name the peer.
+  std::chrono::milliseconds naming{6'000};
+  std::function<void()> on_thread_start = [] {};
+  std::function<void(const std::vector<WatchedComm*>&)> abort_all;
+  std::function<void(const Error&)> leave;
+};
+
+class Watchdog {
+ public:
+  Watchdog(Failure& failure, WatchdogOptions options);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  void add(WatchedComm* comm);
+  void remove(WatchedComm* comm);
+  // An error unwinds the rank's thread, whose text is not known yet: frees the GPU at once.
+  void abort_now() noexcept;
+
+  // The rank's thread is inside the library, which may wait for other ranks.
+  class HostCall {
+   public:
+    HostCall(Watchdog& watchdog, std::string doing);
+    ~HostCall();
+    HostCall(const HostCall&) = delete;
+    HostCall& operator=(const HostCall&) = delete;
+
+   private:
+    Watchdog& watchdog_;
+  };
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void run();
+  void look();
+  void look_at(WatchedComm& comm, Clock::time_point now);
+  void look_at_host(Clock::time_point now);
+  void hangs(const std::string& what, std::chrono::milliseconds limit);
+  void abort_all();
+  bool stopped_within(std::chrono::milliseconds limit);
+  void see_to_the_end();
+
+  Failure& failure_;
+  WatchdogOptions options_;
+  std::mutex mutex_;  // of all below; held while comms are looked at, so that none goes meanwhile
+  std::vector<WatchedComm*> comms_;
+  bool aborted_ = false;
+  std::optional<Error> remote_error_;
+  Clock::time_point remote_error_since_;
+  std::mutex host_mutex_;
+  std::optional<std::pair<std::string, Clock::time_point>> host_call_;
+  std::mutex stop_mutex_;
+  std::condition_variable stop_came_;
+  bool stop_ = false;
+  bool abort_ended_ = false;
+  std::thread thread_;
+};
+
+}  // namespace ranklab

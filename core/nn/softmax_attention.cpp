@@ -1,0 +1,97 @@
+#include "core/nn/softmax_attention.h"
+
+#include <ATen/ATen.h>
+
+#include <atomic>
+
+namespace ranklab {
+namespace {
+
+std::atomic<GpuAttention> g_gpu_attention{GpuAttention::kFlash};
+
+at::Tensor sum_groups(const at::Tensor& x, int64_t groups) {
+  if (groups == x.size(1)) return x;
+  return x.reshape({x.size(0), groups, x.size(1) / groups, x.size(2), x.size(3)}).sum(2);
+}
+
+SoftmaxedHeads on_cpu(const SoftmaxHeads& in, std::optional<double> scale) {
+  const int64_t heads = in.q.size(1);
+  auto [out, log_sum_exp] = at::_scaled_dot_product_flash_attention_for_cpu(
+      in.q, repeat_groups(in.k, heads), repeat_groups(in.v, heads), 0.0, true, {}, scale);
+  return {out, log_sum_exp};
+}
+
+SoftmaxHeads grad_on_cpu(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
+                         std::optional<double> scale) {
+  const int64_t heads = in.q.size(1), groups = in.k.size(1);
+  const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
+      grad_out, in.q, repeat_groups(in.k, heads), repeat_groups(in.v, heads), forward.out, forward.log_sum_exp, 0.0,
+      true, {}, scale);
+  return {dq, sum_groups(dk, groups), sum_groups(dv, groups)};
+}
+
+// What dropout would have needed in backward.
+at::Tensor no_seed(const at::Tensor& x) { return at::empty({2}, x.options().dtype(at::kUInt64)); }
+
+SoftmaxedHeads by_flash(const SoftmaxHeads& in, std::optional<double> scale) {
+  auto result = at::_scaled_dot_product_flash_attention(in.q, in.k, in.v, 0.0, true, false, scale);
+  return {std::get<0>(result), std::get<1>(result)};
+}
+
+SoftmaxHeads grad_by_flash(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
+                           std::optional<double> scale) {
+  const at::Tensor seed = no_seed(in.q);
+  const auto [dq, dk, dv] =
+      at::_scaled_dot_product_flash_attention_backward(grad_out, in.q, in.k, in.v, forward.out, forward.log_sum_exp, {},
+                                                       {}, in.q.size(2), in.k.size(2), 0.0, true, seed, seed, scale);
+  return {dq, dk, dv};
+}
+
+SoftmaxedHeads by_cudnn(const SoftmaxHeads& in, std::optional<double> scale) {
+  auto result = at::_scaled_dot_product_cudnn_attention(in.q, in.k, in.v, {}, true, 0.0, true, false, scale);
+  return {std::get<0>(result), std::get<1>(result)};
+}
+
+SoftmaxHeads grad_by_cudnn(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
+                           std::optional<double> scale) {
+  const at::Tensor seed = at::zeros({}, in.q.options().dtype(at::kLong));
+  const auto [dq, dk, dv] = at::_scaled_dot_product_cudnn_attention_backward(
+      grad_out, in.q, in.k, in.v, forward.out, forward.log_sum_exp, seed, seed, {}, {}, {}, in.q.size(2), in.k.size(2),
+      0.0, true, scale);
+  return {dq, dk, dv};
+}
+
+// Neither single queries nor wider heads.
+bool takes_cudnn(const at::Tensor& q) {
+  return gpu_attention() == GpuAttention::kCudnn && q.size(2) > 1 && q.size(3) <= 128;
+}
+
+}  // namespace
+
+void use_gpu_attention(GpuAttention kernel) { g_gpu_attention = kernel; }
+GpuAttention gpu_attention() { return g_gpu_attention; }
+
+at::Tensor repeat_groups(const at::Tensor& x, int64_t heads) {
+  const int64_t groups = x.size(1);
+  if (groups == heads) return x;
+  return x.unsqueeze(2)
+      .expand({x.size(0), groups, heads / groups, x.size(2), x.size(3)})
+      .reshape({x.size(0), heads, x.size(2), x.size(3)});
+}
+
+bool has_softmax_attention(const at::Tensor& x, int64_t head_dim) {
+  return x.is_cpu() || (x.is_cuda() && x.itemsize() == 2 && head_dim % 8 == 0 && head_dim <= 256);
+}
+
+SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, std::optional<double> scale) {
+  if (in.q.is_cpu()) return on_cpu(in, scale);
+  return takes_cudnn(in.q) ? by_cudnn(in, scale) : by_flash(in, scale);
+}
+
+SoftmaxHeads softmax_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
+                                    std::optional<double> scale) {
+  if (in.q.is_cpu()) return grad_on_cpu(in, forward, grad_out, scale);
+  return takes_cudnn(in.q) ? grad_by_cudnn(in, forward, grad_out, scale) : grad_by_flash(in, forward, grad_out, scale);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,36 @@
+// The softmax part of causal attention on heads, forward and backward, by the fused kernel of the tensors' device:
+// ATen's flash attention on a CPU, on a GPU flash attention (Dao 2023, arXiv 2307.08691) or cuDNN's, which reads each
+// group's keys and values for all of its query heads without a copy a head. Memory: linear in S. Cost: as attention.h.
+// Thread rule: choose before ranks start; the rest on its rank's thread, where autograd does not record.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+
+namespace ranklab {
+
+// On a GPU; a CPU has one.
+enum class GpuAttention { kFlash, kCudnn };
+void use_gpu_attention(GpuAttention kernel);  // kFlash at the start
+GpuAttention gpu_attention();
+
+// Whether tensors like x with heads of this width have one.
+bool has_softmax_attention(const at::Tensor& x, int64_t head_dim);
+
+// [B, heads, S, D] and for keys and values [B, groups, S, D], of any strides with dense rows; or gradients of them.
+struct SoftmaxHeads {
+  at::Tensor q, k, v;
+};
+struct SoftmaxedHeads {
+  at::Tensor out;          // [B, heads, S, D]; on a GPU with the strides of q
+  at::Tensor log_sum_exp;  // a number a query, for backward
+};
+// scale: of scores; unset: 1 / sqrt(D). REQUIRES: has_softmax_attention.
+SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, std::optional<double> scale = std::nullopt);
+SoftmaxHeads softmax_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
+                                    std::optional<double> scale = std::nullopt);
+
+// [B, groups, S, D] -> [B, heads, S, D]: each group once for each of its query heads.
+at::Tensor repeat_groups(const at::Tensor& x, int64_t heads);
+
+}  // namespace ranklab

@@ -1,0 +1,66 @@
+#include "core/runtime/torch_profile.h"
+
+#include <torch/csrc/autograd/profiler_kineto.h>
+
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace ranklab {
+namespace {
+
+namespace profiler = torch::profiler::impl;
+
+class TorchProfileHook : public Hook {
+ public:
+  TorchProfileHook(std::string path, int64_t first, int64_t end) : path_(std::move(path)), first_(first), end_(end) {}
+  ~TorchProfileHook() override {
+    if (recording_) torch::autograd::profiler::disableProfiler();
+  }
+
+  void on_step_begin(int64_t step) override {
+    if (step != first_) return;
+    const profiler::ProfilerConfig config(profiler::ProfilerState::KINETO, /*report_input_shapes=*/true);
+    const std::set<profiler::ActivityType> activities = {profiler::ActivityType::CPU, profiler::ActivityType::CUDA};
+    torch::autograd::profiler::prepareProfiler(config, activities);
+    torch::autograd::profiler::enableProfiler(config, activities);
+    recording_ = true;
+  }
+
+  void on_step_end(const StepMetrics& m) override {
+    if (recording_ && m.step + 1 >= end_) save();
+  }
+
+  // A run that ends before the last step that was asked for.
+  void on_train_end(const TrainResult&) override {
+    if (recording_) save();
+  }
+
+ private:
+  void save() {
+    recording_ = false;
+    const std::string part = path_ + ".part";
+    // Kineto writes the file by itself and reports nothing.
+    torch::autograd::profiler::disableProfiler()->save(part);
+    std::error_code failed;
+    std::filesystem::rename(part, path_, failed);
+    RANKLAB_CHECK(!failed, ErrorKind::kIo, .where = "profile", .what = "cannot write the profile",
+                  .got = path_ + ": " + failed.message(), .want = "a folder with free space that can be written",
+                  .fix = "use another --log-dir");
+  }
+
+  std::string path_;
+  int64_t first_, end_;
+  bool recording_ = false;
+};
+
+}  // namespace
+
+std::shared_ptr<Hook> make_torch_profile_hook(std::string path, int64_t first, int64_t end) {
+  return std::make_shared<TorchProfileHook>(std::move(path), first, end);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,173 @@
+// Norms, SwiGLU, heads and attention.
+#include "core/nn/activation.h"
+#include "core/nn/attention.h"
+#include "core/nn/head_norm.h"
+#include "core/nn/kernel_path.h"
+#include "core/nn/norm.h"
+#include "tests/cuda/device_kernels_cases.h"
+
+namespace ranklab::device_cases {
+namespace {
+
+std::string name(const char* kind, std::initializer_list<int64_t> sizes, bool shifted) {
+  std::string text = kind;
+  for (const int64_t size : sizes) text += " " + std::to_string(size);
+  return text + (shifted ? " shifted" : "");
+}
+
+template <typename Norm>
+Layer norm_layer(Norm norm, bool branch) {
+  return [=](const Tensors& in) {
+    const NormOutput out = norm(in[0], branch ? in[2] : at::Tensor(), in[1], 1e-5);
+    return branch ? Tensors{out.sum, out.normed} : Tensors{out.normed};
+  };
+}
+
+RopeTable rope_for(const at::Tensor& x, int64_t head_dim) {
+  const auto type = x.itemsize() == 2 ? at::kFloat : x.scalar_type();
+  return make_rope_table(64, head_dim, 100.0, at::TensorOptions(type).device(x.device()));
+}
+
+}  // namespace
+
+void check_norms(at::Device device) {
+  for (const at::ScalarType type : kTypes) {
+    for (const auto& [rows, cols] : std::vector<std::pair<int64_t, int64_t>>{{5, 1},
+                                                                             {3, 7},
+                                                                             {33, 8},
+                                                                             {1100, 16},
+                                                                             {9, 100},
+                                                                             {40, 128},
+                                                                             {21, 512},
+                                                                             {600, 640},
+                                                                             {530, 2048},
+                                                                             {11, 4096},
+                                                                             {6, 16384},
+                                                                             {3, 20001}}) {
+      for (const bool shifted : {false, true}) {
+        for (const bool branch : {false, true}) {
+          Tensors in = {sample({rows, cols}, 0.1, type, device, shifted, 1.0, 0.2),
+                        sample({cols}, 0.2, type, device, false, 0.5, 1)};
+          if (branch) in.push_back(sample({rows, cols}, 0.7, type, device, shifted, 2));
+          expect_same(norm_layer(add_rms_norm, branch), norm_layer(add_rms_norm_reference, branch), in,
+                      name(branch ? "add norm" : "norm", {rows, cols}, shifted));
+        }
+      }
+      const NormOutput out = add_rms_norm(sample({rows, cols}, 0.1, type, device), {},
+                                          sample({cols}, 0.2, type, device, false, 0.5, 1), 1e-5);
+      EXPECT_TRUE(at::equal(out.recipe.normed(), out.normed)) << "norm again " << rows << " " << cols;
+    }
+  }
+}
+
+void check_head_norms(at::Device device) {
+  for (const at::ScalarType type : kTypes) {
+    for (const AttentionShape& shape : {AttentionShape{4, 2, 8}, AttentionShape{3, 3, 6}, AttentionShape{8, 1, 64},
+                                        AttentionShape{16, 8, 128}, AttentionShape{1, 1, 131}}) {
+      const auto layer = [&](auto norm) {
+        return [=](const Tensors& in) { return Tensors{norm(in[0], shape, {in[1], in[2], 1e-5})}; };
+      };
+      const int64_t d = shape.head_dim, width = (shape.heads + 2 * shape.groups) * d;
+      expect_same(layer(head_norm), layer(head_norm_reference),
+                  {sample({150, 3, width}, 0.1, type, device, false, 2), sample({d}, 0.2, type, device, false, 0.5, 1),
+                   sample({d}, 0.9, type, device, false, 0.5, -1)},
+                  name("head norm", {shape.heads, shape.groups, d}, false));
+    }
+  }
+}
+
+void check_swiglu(at::Device device) {
+  for (const at::ScalarType type : kTypes) {
+    for (const auto& [rows, cols] : std::vector<std::pair<int64_t, int64_t>>{
+             {3, 1}, {5, 7}, {70, 100}, {9, 2048}, {66000, 8}, {12, 4096}, {3, 8192}}) {
+      for (const bool shifted : {false, true}) {
+        for (const double scale : {1.0, 30.0}) {
+          const auto layer = [](auto swiglu) { return [=](const Tensors& in) { return Tensors{swiglu(in[0])}; }; };
+          expect_same(layer(swiglu), layer(swiglu_reference),
+                      {sample({rows, 2 * cols}, 0.1, type, device, shifted, scale)},
+                      name("swiglu", {rows, cols}, shifted));
+        }
+      }
+    }
+  }
+}
+
+namespace {
+
+struct HeadCase {
+  int64_t heads, groups, head_dim, seq, batch;
+  bool rope;
+};
+const std::vector<HeadCase> kHeadCases = {{2, 2, 8, 5, 3, true},     {4, 2, 64, 17, 2, true}, {4, 1, 16, 33, 1, true},
+                                          {3, 3, 6, 4, 2, false},    {2, 1, 4, 1, 3, true},   {32, 8, 64, 64, 1, true},
+                                          {16, 8, 128, 40, 2, true}, {1, 1, 7, 5, 2, false}};
+
+}  // namespace
+
+// Split against slices turned by plain ops, and merge as its inverse: turned there and back nothing has changed.
+void check_heads(at::Device device) {
+  for (const at::ScalarType type : kTypes) {
+    for (const HeadCase& c : kHeadCases) {
+      const int64_t width = (c.heads + 2 * c.groups) * c.head_dim;
+      const at::Tensor qkv = sample({c.seq, c.batch, width}, 0.1, type, device, false, 2);
+      const RopeTable rope = c.rope ? rope_for(qkv, c.head_dim) : RopeTable{};
+      const auto heads = [&](int64_t count) {
+        return at::empty({c.seq, c.batch, count, c.head_dim}, qkv.options()).permute({1, 2, 0, 3});
+      };
+      const at::Tensor q = heads(c.heads), k = heads(c.groups), v = heads(c.groups), back = at::empty_like(qkv);
+      const auto strides = [](const at::Tensor& x) {
+        return kernels::HeadStrides{x.stride(0), x.stride(1), x.stride(2)};
+      };
+      DeviceQkv task{device_number(qkv),
+                     {c.seq, c.batch, c.heads, c.groups, c.head_dim},
+                     {strides(q), strides(k), strides(v)},
+                     device_in(rope.cos_SD),
+                     device_in(rope.sin_SD),
+                     device_out(qkv),
+                     device_out(q),
+                     device_out(k),
+                     device_out(v)};
+      device_kernels_of(qkv)->split_qkv(task);
+      const std::string what = name("heads", {c.heads, c.groups, c.head_dim, c.seq, c.batch}, false);
+      const at::Tensor all = qkv.view({c.seq, c.batch, -1, c.head_dim}).permute({1, 2, 0, 3});
+      const auto parts = all.split_with_sizes({c.heads, c.groups, c.groups}, 1);
+      expect_close(q, c.rope ? apply_rope(parts[0], rope) : parts[0], tolerance(type), what + " q");
+      expect_close(k, c.rope ? apply_rope(parts[1], rope) : parts[1], tolerance(type), what + " k");
+      EXPECT_TRUE(at::equal(v, parts[2])) << what << " v";
+      task.qkv = device_out(back);
+      device_kernels_of(qkv)->merge_qkv(task);
+      expect_close(back, qkv, 2 * tolerance(type), what + " back");
+    }
+  }
+}
+
+void check_attention(at::Device device) {
+  for (const at::ScalarType type : kTypes) {
+    for (const HeadCase& c : kHeadCases) {
+      const AttentionShape shape{c.heads, c.groups, c.head_dim};
+      const auto layer = [&](auto attention) {
+        return [=](const Tensors& in) {
+          return Tensors{attention(in[0], shape, c.rope ? rope_for(in[0], c.head_dim) : RopeTable{})};
+        };
+      };
+      const at::Tensor qkv = sample({c.seq, c.batch, (c.heads + 2 * c.groups) * c.head_dim}, 0.1, type, device);
+      const std::string what = name("attention", {c.heads, c.groups, c.head_dim, c.seq, c.batch}, false);
+      expect_same(layer(causal_attention), layer(causal_attention_reference), {qkv}, what, 2);
+      const auto again = [](const at::Tensor& x, const AttentionShape& s, const RopeTable& rope) {
+        return causal_attention_again(x, s, rope).out;
+      };
+      expect_same(layer(again), layer(causal_attention_reference), {qkv}, what + " again", 2);
+    }
+  }
+}
+
+void check_repeats(at::Device device) {
+  for (const at::ScalarType type : kTypes) {
+    const Tensors in = {sample({3000, 512}, 0.1, type, device), sample({512}, 0.2, type, device, false, 0.5, 1),
+                        sample({3000, 512}, 0.7, type, device)};
+    const Tensors first = run(norm_layer(add_rms_norm, true), in), second = run(norm_layer(add_rms_norm, true), in);
+    for (size_t k = 0; k < first.size(); ++k) EXPECT_TRUE(at::equal(first[k], second[k])) << "norm, result " << k;
+  }
+}
+
+}  // namespace ranklab::device_cases

@@ -1,0 +1,174 @@
+// What looks after calls in flight, with calls and communicators that are told what to be.
+#include "backends/cuda/watchdog.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+
+namespace ranklab {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using State = WatchedCall::State;
+
+class FakeCall final : public WatchedCall {
+ public:
+  explicit FakeCall(State state, std::string what = "#7 all_reduce(sum) fp32 [4] at train.cpp:12")
+      : now(state), what_(std::move(what)) {}
+  State state() const override { return now; }
+  std::string describe() const override { return what_; }
+  std::atomic<State> now;
+
+ private:
+  std::string what_;
+};
+
+class FakeComm final : public WatchedComm {
+ public:
+  std::string describe() const override { return "dp[0 1]"; }
+  std::optional<Error> reported_error(bool& remote) override {
+    if (!reports) return std::nullopt;
+    remote = is_remote;
+    return Error(ErrorKind::kCommunication, {.what = "NCCL failed"});
+  }
+  std::atomic<bool> reports{false}, is_remote{false};
+};
+
+struct Fixture {
+  Failure failure;
+  std::atomic<int> aborts{0};
+  std::atomic<bool> left{false};
+  FakeComm comm;
+
+  WatchdogOptions options(milliseconds hang) {
+    WatchdogOptions out;
+    out.where = "cuda world, rank 3";
+    out.hang_timeout = out.host_timeout = hang;
+    out.tick = milliseconds(2);
+    out.grace = milliseconds(50);
+    out.naming = milliseconds(100);
+    out.abort_all = [this](const std::vector<WatchedComm*>&) { ++aborts; };
+    out.leave = [this](const Error&) { left = true; };
+    return out;
+  }
+  std::string text() const { return failure.get() ? failure.get()->what() : ""; }
+};
+
+TEST(Watchdog, ACallThatRunsTooLongIsNamedAndEverythingIsAborted) {
+  Fixture f;
+  auto call = std::make_shared<FakeCall>(State::kRunning);
+  {
+    Watchdog dog(f.failure, f.options(milliseconds(30)));
+    dog.add(&f.comm);
+    f.comm.add(call);
+    ASSERT_TRUE(f.failure.wait_for(milliseconds(5'000)));
+    dog.remove(&f.comm);
+  }
+  EXPECT_THAT(f.text(), AllOf(HasSubstr("cuda world, rank 3"), HasSubstr("no end of dp[0 1] #7 all_reduce(sum)"),
+                              HasSubstr("train.cpp:12"), HasSubstr("30 ms")));
+  EXPECT_EQ(f.failure.get()->kind(), ErrorKind::kTimeout);
+  EXPECT_EQ(f.aborts, 1);
+}
+
+TEST(Watchdog, TimeCountsFromTheBeginOfEachCall) {
+  Fixture f;
+  Watchdog dog(f.failure, f.options(milliseconds(60)));
+  dog.add(&f.comm);
+  // Ten calls, together far longer than the limit; the last waits for the one before it all the while.
+  std::vector<std::shared_ptr<FakeCall>> calls;
+  for (int i = 0; i < 10; ++i) calls.push_back(std::make_shared<FakeCall>(State::kWaiting));
+  for (const auto& call : calls) f.comm.add(call);
+  for (const auto& call : calls) {
+    call->now = State::kRunning;
+    std::this_thread::sleep_for(milliseconds(20));
+    call->now = State::kDone;
+  }
+  EXPECT_FALSE(f.failure.is_set()) << f.text();
+  dog.remove(&f.comm);
+}
+
+TEST(Watchdog, NoLimitIsNoLimit) {
+  Fixture f;
+  Watchdog dog(f.failure, f.options(milliseconds(0)));
+  dog.add(&f.comm);
+  f.comm.add(std::make_shared<FakeCall>(State::kRunning));
+  EXPECT_FALSE(f.failure.wait_for(milliseconds(60)));
+  dog.remove(&f.comm);
+}
+
+TEST(Watchdog, AHostHeldInsideTheLibraryIsFound) {
+  Fixture f;
+  Watchdog dog(f.failure, f.options(milliseconds(30)));
+  const Watchdog::HostCall call(dog, "making the communicator tp[0 1]");
+  ASSERT_TRUE(f.failure.wait_for(milliseconds(5'000)));
+  EXPECT_THAT(f.text(), HasSubstr("no end of making the communicator tp[0 1]"));
+}
+
+TEST(Watchdog, AnErrorOfTheLibraryIsTakenAtOnceUnlessItSmellsOfADeadPeer) {
+  Fixture f;
+  Watchdog dog(f.failure, f.options(milliseconds(0)));
+  dog.add(&f.comm);
+  f.comm.reports = true;
+  ASSERT_TRUE(f.failure.wait_for(milliseconds(5'000)));
+  EXPECT_THAT(f.text(), HasSubstr("NCCL failed"));
+  dog.remove(&f.comm);
+
+  Fixture g;
+  Watchdog other(g.failure, g.options(milliseconds(0)));
+  other.add(&g.comm);
+  g.comm.is_remote = true;
+  g.comm.reports = true;
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_FALSE(g.failure.is_set()) << "the heartbeat gets the time to name the rank";
+  g.failure.set(Error(ErrorKind::kCommunication, {.what = "rank 2 is gone"}), true);
+  std::this_thread::sleep_for(milliseconds(120));
+  EXPECT_THAT(g.text(), HasSubstr("rank 2 is gone"));
+  other.remove(&g.comm);
+}
+
+TEST(Watchdog, ARankThatDoesNotComeBackLeaves) {
+  Fixture f;
+  Watchdog dog(f.failure, f.options(milliseconds(0)));
+  f.failure.set(Error(ErrorKind::kCommunication, {.what = "the first error"}), true);
+  for (int i = 0; i < 1000 && !f.left; ++i) std::this_thread::sleep_for(milliseconds(5));
+  EXPECT_TRUE(f.left);
+  EXPECT_EQ(f.aborts, 1);
+}
+
+TEST(Watchdog, ARankThatComesBackStays) {
+  Fixture f;
+  {
+    Watchdog dog(f.failure, f.options(milliseconds(0)));
+    f.failure.set(Error(ErrorKind::kCommunication, {.what = "the first error"}), true);
+    while (f.aborts == 0) std::this_thread::sleep_for(milliseconds(1));
+  }
+  EXPECT_FALSE(f.left);
+}
+
+TEST(Failure, TheFirstErrorStaysAndIsToldOnce) {
+  Failure failure;
+  EXPECT_NO_THROW(failure.throw_if_set());
+  EXPECT_TRUE(failure.set(Error(ErrorKind::kTimeout, {.what = "first"}), true));
+  EXPECT_FALSE(failure.set(Error(ErrorKind::kNumeric, {.what = "second"}), true));
+  EXPECT_THROW(failure.throw_if_set(), Error);
+  EXPECT_EQ(failure.get()->kind(), ErrorKind::kTimeout);
+  EXPECT_TRUE(failure.take_to_tell().has_value());
+  EXPECT_FALSE(failure.take_to_tell().has_value());
+}
+
+TEST(Failure, AnErrorThatUnwindsIsReplacedByItsText) {
+  Failure failure;
+  failure.set_unwinding();
+  EXPECT_TRUE(failure.is_set());
+  EXPECT_FALSE(failure.take_to_tell().has_value());
+  EXPECT_TRUE(failure.set(Error(ErrorKind::kNumeric, {.what = "the loss is NaN"}), true));
+  EXPECT_FALSE(failure.set(Error(ErrorKind::kNumeric, {.what = "later"}), true));
+  EXPECT_THAT(failure.get()->what(), HasSubstr("the loss is NaN"));
+}
+
+}  // namespace
+}  // namespace ranklab

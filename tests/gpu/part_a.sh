@@ -1,0 +1,24 @@
+# Part A: one rank. The build is the right one, the kernels give their bits, a run's curve is the simulated rank's.
+fingerprint() {
+  nvidia-smi --query-gpu=name,driver_version,memory.total,compute_cap --format=csv,noheader
+  "$python" -c 'import torch; print("torch", torch.__version__, "NCCL", torch.cuda.nccl.version())' 2>/dev/null
+  uname -sr
+  figure "CPU cores" "$(nproc)"
+  figure driver "$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -n 1)"
+}
+sees_gpu() { "$program" doctor; "$program" doctor --json | "$python" -c 'import json, sys; d = json.load(sys.stdin); sys.exit(0 if "NVIDIA" in json.dumps(d) else "error: doctor names no GPU")'; }
+memory_checked() {
+  command -v compute-sanitizer >/dev/null || { echo "no compute-sanitizer here"; return 77; }
+  compute-sanitizer --tool "$1" --error-exitcode 9 "$(test_program "$2")" --gtest_brief=1
+}
+export -f fingerprint sees_gpu memory_checked
+
+step fingerprint 30 fingerprint
+step doctor 60 sees_gpu
+while read -r test; do step "$test" 240 "$(test_program "$test")" --gtest_brief=1; done < <(cat "$root/.gpu/gpu_tests.txt" "$root/build/cuda/tests/gpu_tests.txt" 2>/dev/null | sort -u)
+step "memcheck cuda_rounding_test" 90 memory_checked memcheck cuda_rounding_test
+step "racecheck cuda_rounding_test" 90 memory_checked racecheck cuda_rounding_test
+# Rounding grows in training: the first steps are held tightly, the last loss loosely.
+step "gpt_tiny fp32 on a simulated rank" 120 train tiny_cpu --world-size 1 --train-iters 30
+step "gpt_tiny fp32 on the GPU" 120 train tiny_gpu --backend cuda --train-iters 30
+step "gpt_tiny fp32: same curve" 20 same_curve tiny_gpu tiny_cpu 1e-5 10

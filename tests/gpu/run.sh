@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# The proof kit: shows on a machine with a GPU what this build does there, and says what failed.
+#   tests/gpu/run.sh OUT [--part A|B|C ...] [--minutes 25] [--only REGEX]
+# Parts: A one rank, B ranks that share the GPU over NCCL, C rank threads on the GPU and speed. Every step has its own
+# time-out and its own row; a failure never stops the rest. OUT gets result.json, result.md, log, a folder of traces.
+# Runs from .gpu/ (pack.sh) where that is, else from build/cuda. Without a GPU every step that needs one is skipped with
+# that reason. Exit code 4 when a step failed.
+set -uo pipefail
+kit=$(cd "$(dirname "$0")" && pwd)
+out=${1:?usage: tests/gpu/run.sh OUT [--part A|B|C ...] [--minutes 25] [--only REGEX]}; shift
+parts=() minutes=25 only=.
+while [ $# -gt 0 ]; do
+  case $1 in
+    --part) parts+=("$2"); shift 2 ;;
+    --minutes) minutes=$2; shift 2 ;;
+    --only) only=$2; shift 2 ;;
+    *) echo "run.sh: what is $1? want --part, --minutes or --only" >&2; exit 2 ;;
+  esac
+done
+[ ${#parts[@]} -gt 0 ] || parts=(A B C)
+mkdir -p "$out" && out=$(cd "$out" && pwd)
+. "$kit/machine.sh"
+. "$kit/step.sh"
+. "$kit/runs.sh"
+begin_results
+for part in "${parts[@]}"; do . "$kit/part_${part,,}.sh"; done
+end_results
