@@ -11,19 +11,19 @@ Error no_cuda_error(CudaAbsence absence, const std::string& detail) {
       text.want = "libranklab_cuda.so";
       text.fix =
           "build it (cmake --preset cuda && cmake --build build/cuda; needs the CUDA toolkit and NCCL), or use "
-          "--backend cpu_sim";
+          "--backend cpu_sim --device cpu";
       break;
     case CudaAbsence::kNotLoaded:
       text.what = "the CUDA backend cannot be loaded";
       text.got = detail;
       text.want = "NCCL and the CUDA libraries of this LibTorch (cuBLAS, cuDNN ...)";
-      text.fix = "install them or add their folders to LD_LIBRARY_PATH, or use --backend cpu_sim";
+      text.fix = "install them or add their folders to LD_LIBRARY_PATH, or use --backend cpu_sim --device cpu";
       break;
     case CudaAbsence::kNoDevice:
       text.what = "no GPU can be used";
       text.got = detail;
       text.want = "an NVIDIA GPU and its driver (nvidia-smi lists it)";
-      text.fix = "check the driver and CUDA_VISIBLE_DEVICES, or use --backend cpu_sim";
+      text.fix = "check the driver and CUDA_VISIBLE_DEVICES, or use --backend cpu_sim --device cpu";
       break;
     case CudaAbsence::kOtherBuild:
       text.what = "the CUDA backend is of another build";

@@ -185,7 +185,7 @@ TEST(ThreadWorldTest, DescribesItself) {
 
 TEST(ThreadWorldTest, RefusesTensorsOfOtherDevices) {
   const auto meta = [](Endpoint&, Communicator& comm) { comm.all_reduce(at::empty({2}, at::device(at::kMeta))); };
-  EXPECT_THAT(run_world({.size = 2}, meta).text(), HasSubstr("not in CPU memory; got meta"));
+  EXPECT_THAT(run_world({.size = 2}, meta).text(), HasSubstr("on another device than the ranks; got meta; want cpu"));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Where the ranks of a test have their tensors: as RANKLAB_TEST_DEVICE says. "host" (the default): rank threads that
 // read each other's memory. "queues": the transfers of a device, with the host as that device (host_queues.h). "cuda":
-// one GPU that all ranks share; tests are skipped with the reason where there is none. So a suite that compares runs
-// with one rank is one suite for all three. Thread rule: main thread.
+// one GPU that all ranks share; the program ends with code 77 and the reason where there is none. So a suite that
+// compares runs with one rank is one suite for all three. Thread rule: main thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
