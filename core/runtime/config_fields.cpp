@@ -64,6 +64,9 @@ void add_parallel(std::vector<ConfigField>& rows) {
                       "where tensors are and kernels run; cuda with cpu_sim: all simulated ranks share one GPU "
                       "(auto: cpu, with --backend cuda a GPU each)",
                       RANKLAB_FIELD(device), {"auto", "cpu", "cuda"}));
+  rows.push_back(text(g, "parallel.attention_backend", {"--attention-backend"},
+                      "of GPUs in 16 bits: flash, or cuDNN's fused attention (auto: flash)",
+                      RANKLAB_FIELD(attention_backend), {"auto", "flash", "fused"}));
   rows.push_back(flag(g, "parallel.overlap_grad_reduce", {"--overlap-grad-reduce"},
                       "reduce gradient buckets during backward", RANKLAB_FIELD(overlap_grad_reduce)));
   rows.push_back(number(g, "parallel.ddp_bucket_bytes", {"--ddp-bucket-bytes"},
