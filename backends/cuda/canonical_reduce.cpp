@@ -2,37 +2,9 @@
 
 #include <ATen/ATen.h>
 
-#include <bit>
+#include "core/comm/tree_reduce_tensors.h"
 
 namespace ranklab {
-namespace {
-
-at::Tensor combine(const at::Tensor& left, const at::Tensor& right, ReduceOp op) {
-  if (op == ReduceOp::kMin) return at::minimum(left, right);
-  if (op == ReduceOp::kMax) return at::maximum(left, right);
-  return left + right;
-}
-
-// Members [begin, end): split at the largest power of two below their number.
-at::Tensor tree(const std::vector<at::Tensor>& inputs, size_t begin, size_t end, ReduceOp op) {
-  if (end - begin == 1) return inputs[begin];
-  const size_t split = begin + std::bit_floor(end - begin - 1);
-  return combine(tree(inputs, begin, split, op), tree(inputs, split, end, op), op);
-}
-
-}  // namespace
-
-at::Tensor tree_reduce_tensors(const std::vector<at::Tensor>& inputs, ReduceOp op, bool in_fp32) {
-  const at::ScalarType type = inputs.front().scalar_type();
-  const bool narrow = type == at::kBFloat16 || type == at::kHalf;
-  std::vector<at::Tensor> terms = inputs;
-  if (narrow && in_fp32) {
-    for (at::Tensor& term : terms) term = term.to(at::kFloat);
-  }
-  at::Tensor sum = tree(terms, 0, terms.size(), op);
-  if (op == ReduceOp::kAvg) sum = sum / static_cast<double>(inputs.size());
-  return sum.to(type);
-}
 
 void start_canonical_reduction(NcclComm& comm, const Group& group, const Call& call) {
   if (call.input.numel() == 0) return;

@@ -7,10 +7,6 @@
 
 namespace ranklab {
 
-// The tree over tensors of one shape, on any device. 16-bit inputs are added in fp32 when asked; the result has the
-// inputs' dtype.
-at::Tensor tree_reduce_tensors(const std::vector<at::Tensor>& inputs, ReduceOp op, bool in_fp32);
-
 // REQUIRES: call is an all_reduce or reduce_scatter; the communicator's stream is the current one.
 void start_canonical_reduction(NcclComm& comm, const Group& group, const Call& call);
 

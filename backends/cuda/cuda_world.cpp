@@ -133,11 +133,6 @@ class NcclWorld final : public World {
   }
 
  private:
-  static std::chrono::milliseconds wait_limit(const CudaWorldOptions& options) {
-    if (options.hang_timeout.count() == 0) return std::chrono::milliseconds(0);
-    return std::max(options.hang_timeout, options.rendezvous_timeout);
-  }
-
   // Throws the first error of this rank: what the body threw may follow from what the watchdog found.
   [[noreturn]] void fail(NcclContext& context, const Error& thrown) {
     context.failure.set(thrown, true);

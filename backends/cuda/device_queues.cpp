@@ -7,6 +7,7 @@
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 
+#include <map>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -73,6 +74,40 @@ class EventMark final : public QueueMark {
   cudaEvent_t event_;
 };
 
+// A rank's streams. Used again by the ranks of the next run: what LibTorch keeps for a stream (free memory, workspaces
+// of cuBLAS) would else grow with every run.
+struct RankStreams {
+  c10::cuda::CUDAStream kernels, transfers;
+};
+
+class FreeStreams {
+ public:
+  RankStreams take(c10::DeviceIndex device) {
+    const std::lock_guard lock(mutex_);
+    std::vector<RankStreams>& free = free_[device];
+    // Others wait for transfers: their kernels go first.
+    if (free.empty())
+      return {c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device),
+              c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device)};
+    const RankStreams streams = free.back();
+    free.pop_back();
+    return streams;
+  }
+  void give(c10::DeviceIndex device, const RankStreams& streams) {
+    const std::lock_guard lock(mutex_);
+    free_[device].push_back(streams);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<c10::DeviceIndex, std::vector<RankStreams>> free_;
+};
+
+FreeStreams& free_streams() {
+  static auto* const all = new FreeStreams;
+  return *all;
+}
+
 class StreamQueues final : public DeviceQueues {
  public:
   explicit StreamQueues(c10::DeviceIndex index) : index_(index) {}
@@ -95,35 +130,35 @@ class StreamQueues final : public DeviceQueues {
 
   void enter() override {
     c10::cuda::set_device(index_);
-    c10::cuda::setCurrentCUDAStream(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, index_));
-    // Others wait for transfers: their kernels go first.
-    t_transfers = c10::cuda::getStreamFromPool(/*isHighPriority=*/true, index_);
+    t_streams = free_streams().take(index_);
+    c10::cuda::setCurrentCUDAStream(t_streams->kernels);
   }
   void finish() override {
-    accept(cudaStreamSynchronize(t_transfers->stream()), "finishing transfers");
-    accept(cudaStreamSynchronize(current()), "finishing kernels");
+    accept(cudaStreamSynchronize(t_streams->transfers.stream()), "finishing transfers");
+    accept(cudaStreamSynchronize(t_streams->kernels.stream()), "finishing kernels");
+    free_streams().give(index_, *t_streams);
   }
 
   QueueMarkPtr mark() override { return std::make_shared<EventMark>(current()); }
   void wait(const QueueMark& mark) override { static_cast<const EventMark&>(mark).put_in_front_of(current()); }
   QueueMarkPtr transfer(std::span<const QueueMarkPtr> after, std::function<void()> work) override {
-    const c10::cuda::CUDAStreamGuard here(*t_transfers);
+    const c10::cuda::CUDAStreamGuard here(t_streams->transfers);
     for (const QueueMarkPtr& mark : after) static_cast<const EventMark&>(*mark).put_in_front_of(current());
     work();
     return std::make_shared<EventMark>(current());
   }
   void keep(const at::Tensor& tensor) override {
-    c10::cuda::CUDACachingAllocator::recordStream(tensor.storage().data_ptr(), *t_transfers);
+    c10::cuda::CUDACachingAllocator::recordStream(tensor.storage().data_ptr(), t_streams->transfers);
   }
 
  private:
   cudaStream_t current() const { return c10::cuda::getCurrentCUDAStream(index_).stream(); }
 
-  static thread_local std::optional<c10::cuda::CUDAStream> t_transfers;
+  static thread_local std::optional<RankStreams> t_streams;
   c10::DeviceIndex index_;
 };
 
-thread_local std::optional<c10::cuda::CUDAStream> StreamQueues::t_transfers;
+thread_local std::optional<RankStreams> StreamQueues::t_streams;
 
 }  // namespace
 

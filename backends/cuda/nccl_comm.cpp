@@ -52,11 +52,12 @@ NcclComm::~NcclComm() {
     context_->failure.set_unwinding();
     context_->watchdog.abort_now();
   }
+  // In order: what is under way ends first, then the memory goes.
+  const Watchdog::HostCall call(context_->watchdog, "closing the communicator " + members_.label);
+  cudaStreamSynchronize(stream_);
   context_->watchdog.remove(this);
   const std::lock_guard lock(in_use_);
   if (comm_ == nullptr) return;
-  // In order: what is under way ends first, then the memory goes.
-  const Watchdog::HostCall call(context_->watchdog, "closing the communicator " + members_.label);
   ncclCommFinalize(comm_);
   ncclCommDestroy(comm_);
 }

@@ -79,7 +79,7 @@ void NcclCommunicator::open(const MessageLane& lane) {
   Call first{.verb = lane.from == rank() ? Verb::kSend : Verb::kRecv, .site = std::source_location::current()};
   (lane.from == rank() ? first.input : first.output) = token;
   first.peer = lane.from == rank() ? lane.to : lane.from;
-  start(*comm, first, -1);
+  start(*comm, first, {});
   lanes_.emplace(lane, std::move(comm));
 }
 
@@ -113,9 +113,9 @@ void NcclCommunicator::check_device(const Call& call) const {
 }
 
 // On the communicator's stream, after the current stream, between two events.
-std::shared_ptr<NcclSpan> NcclCommunicator::start(NcclComm& comm, const Call& call, int64_t sequence) {
-  const std::string what = "#" + std::to_string(sequence) + " " + describe(call);
-  auto span = std::make_shared<NcclSpan>(what);
+std::shared_ptr<NcclSpan> NcclCommunicator::start(NcclComm& comm, const Call& call, const CallTimes& times) {
+  const std::string what = "#" + std::to_string(times.sequence) + " " + describe(call);
+  auto span = std::make_shared<NcclSpan>(context_, what, times);
   const NcclComm::Use use(comm, "starting " + comm.describe() + " " + what);
   at::cuda::CUDAEvent ready;
   ready.record(c10::cuda::getCurrentCUDAStream(comm.stream().device_index()));
@@ -149,8 +149,8 @@ WorkPtr NcclCommunicator::post(Call call) {
   times.matched_virtual_ns = call.posted_virtual_ns;
   times.matched_bytes = call.posted_bytes;
   if (context_->options.check_calls) compare_calls(context_->rendezvous, group(), serial_, call, times.sequence);
-  std::shared_ptr<NcclSpan> span = start(comm_for(call), call, times.sequence);
-  return std::make_shared<NcclWork>(context_, std::move(call), times, std::move(span));
+  std::shared_ptr<NcclSpan> span = start(comm_for(call), call, times);
+  return std::make_shared<NcclWork>(context_, std::move(call), std::move(span));
 }
 
 }  // namespace ranklab

@@ -31,7 +31,7 @@ class NcclCommunicator final : public Communicator {
   void check_device(const Call& call) const;
   NcclComm& comm_for(const Call& call);
   void open(const MessageLane& lane);
-  std::shared_ptr<NcclSpan> start(NcclComm& comm, const Call& call, int64_t sequence);
+  std::shared_ptr<NcclSpan> start(NcclComm& comm, const Call& call, const CallTimes& times);
 
   NcclContextPtr context_;
   int serial_;

@@ -23,6 +23,7 @@ WatchdogOptions watchdog_options(const Rendezvous& rendezvous, const CudaWorldOp
   WatchdogOptions out;
   out.where = rendezvous.where();
   out.hang_timeout = options.hang_timeout;
+  out.host_timeout = wait_limit(options);
   out.on_thread_start = [index = device.index()] { cudaSetDevice(index); };
   out.abort_all = [](const std::vector<WatchedComm*>& comms) { NcclComm::abort_together(comms); };
   out.leave = leave;
@@ -44,6 +45,7 @@ NcclContext::NcclContext(Rendezvous& its_rendezvous, const CudaWorldOptions& its
       options(its_options),
       device(its_device),
       gpu(std::move(its_gpu)),
+      clock(its_device),
       watchdog(failure, watchdog_options(its_rendezvous, its_options, its_device)),
       heartbeat(its_rendezvous, failure, heartbeat_options(its_options)) {}
 

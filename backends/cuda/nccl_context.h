@@ -4,16 +4,25 @@
 #pragma once
 #include <c10/core/Device.h>
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
 
 #include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/device_clock.h"
 #include "backends/cuda/failure.h"
 #include "backends/cuda/heartbeat.h"
 #include "backends/cuda/rendezvous.h"
 #include "backends/cuda/watchdog.h"
 
 namespace ranklab {
+
+// How long a rank waits for another one on the host: at the start, for a group's first call. 0: no limit.
+inline std::chrono::milliseconds wait_limit(const CudaWorldOptions& options) {
+  if (options.hang_timeout.count() == 0) return options.hang_timeout;
+  return std::max(options.hang_timeout, options.rendezvous_timeout);
+}
 
 struct NcclContext {
   // `gpu`: names the GPU among those of all hosts.
@@ -23,6 +32,7 @@ struct NcclContext {
   CudaWorldOptions options;
   c10::Device device;
   std::string gpu;
+  DeviceClock clock;
   Failure failure;
   Watchdog watchdog;
   Heartbeat heartbeat;

@@ -9,15 +9,34 @@
 
 namespace ranklab {
 
-NcclSpan::NcclSpan(std::string what) : begin(cudaEventDefault), end(cudaEventDefault), what_(std::move(what)) {}
+NcclSpan::NcclSpan(NcclContextPtr context, std::string what, const CallTimes& times)
+    : begin(cudaEventDefault),
+      end(cudaEventDefault),
+      context_(std::move(context)),
+      what_(std::move(what)),
+      times_(times),
+      anchor_(context_->clock.anchor()) {}
 
 WatchedCall::State NcclSpan::state() const {
   if (end.query()) return State::kDone;
   return begin.query() ? State::kRunning : State::kWaiting;
 }
 
-NcclWork::NcclWork(NcclContextPtr context, Call call, CallTimes times, std::shared_ptr<NcclSpan> span)
-    : context_(std::move(context)), call_(std::move(call)), times_(times), span_(std::move(span)) {}
+bool NcclSpan::known() const {
+  context_->failure.throw_if_set();
+  return end.query();
+}
+
+CallTimes NcclSpan::call_times() const {
+  CallTimes times = times_;
+  const bool ended = end.query();
+  times.matched_wall_ns = std::max(times.posted_wall_ns, ended ? anchor_->wall_ns_of(begin) : wall_now_ns());
+  times.done_wall_ns = std::max(times.matched_wall_ns, ended ? anchor_->wall_ns_of(end) : wall_now_ns());
+  return times;
+}
+
+NcclWork::NcclWork(NcclContextPtr context, Call call, std::shared_ptr<NcclSpan> span)
+    : context_(std::move(context)), call_(std::move(call)), span_(std::move(span)) {}
 
 bool NcclWork::is_completed() const {
   context_->failure.throw_if_set();
@@ -39,15 +58,6 @@ void NcclWork::wait_on_host() const {
     if (Clock::now() - begin > std::chrono::microseconds(200))
       std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
-}
-
-CallTimes NcclWork::times() const {
-  CallTimes times = times_;
-  times.matched_wall_ns = times.done_wall_ns = std::max(times.posted_wall_ns, wall_now_ns());
-  if (!span_->end.query()) return times;
-  const auto length_ns = static_cast<int64_t>(static_cast<double>(span_->begin.elapsed_time(span_->end)) * 1e6);
-  times.matched_wall_ns = std::max(times.posted_wall_ns, times.done_wall_ns - length_ns);
-  return times;
 }
 
 }  // namespace ranklab

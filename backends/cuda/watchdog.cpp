@@ -6,6 +6,15 @@
 #include "core/base/text.h"
 
 namespace ranklab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+bool late(Clock::time_point since, Clock::time_point now, std::chrono::milliseconds limit) {
+  return limit.count() > 0 && now - since > limit;
+}
+
+}  // namespace
 
 void WatchedComm::add(std::shared_ptr<const WatchedCall> call) {
   const std::lock_guard lock(mutex_);
@@ -90,19 +99,14 @@ void Watchdog::see_to_the_end() {
   aborting.join();
 }
 
-bool Watchdog::late(Clock::time_point since, Clock::time_point now) const {
-  return options_.hang_timeout.count() > 0 && now - since > options_.hang_timeout;
-}
-
-void Watchdog::hangs(const std::string& what) {
-  failure_.set(
-      Error(ErrorKind::kTimeout, {.where = options_.where,
-                                  .what = "no end of " + what,
-                                  .got = "nothing for " + std::to_string(options_.hang_timeout.count()) + " ms",
-                                  .want = "the same call on every member of the group",
-                                  .fix = "see which rank is behind; --check-calls finds calls that differ, "
-                                         "--hang-timeout sets the limit"}),
-      true);
+void Watchdog::hangs(const std::string& what, std::chrono::milliseconds limit) {
+  failure_.set(Error(ErrorKind::kTimeout, {.where = options_.where,
+                                           .what = "no end of " + what,
+                                           .got = "nothing for " + std::to_string(limit.count()) + " ms",
+                                           .want = "the same call on every member of the group",
+                                           .fix = "see which rank is behind; --check-calls finds calls that differ, "
+                                                  "--hang-timeout sets the limit"}),
+               true);
 }
 
 void Watchdog::look() {
@@ -115,7 +119,8 @@ void Watchdog::look() {
 
 void Watchdog::look_at_host(Clock::time_point now) {
   const std::lock_guard lock(host_mutex_);
-  if (host_call_ && late(host_call_->second, now)) hangs(host_call_->first);
+  const auto limit = options_.host_timeout;
+  if (host_call_ && late(host_call_->second, now, limit)) hangs(host_call_->first, limit);
 }
 
 void Watchdog::look_at(WatchedComm& comm, Clock::time_point now) {
@@ -128,8 +133,8 @@ void Watchdog::look_at(WatchedComm& comm, Clock::time_point now) {
       continue;
     }
     if (state == WatchedCall::State::kRunning && !comm.running_since_) comm.running_since_ = now;
-    if (comm.running_since_ && late(*comm.running_since_, now))
-      hangs(comm.describe() + " " + comm.calls_.front()->describe());
+    if (comm.running_since_ && late(*comm.running_since_, now, options_.hang_timeout))
+      hangs(comm.describe() + " " + comm.calls_.front()->describe(), options_.hang_timeout);
     break;
   }
   bool remote = false;

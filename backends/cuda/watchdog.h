@@ -49,7 +49,8 @@ class WatchedComm {
 
 struct WatchdogOptions {
   std::string where;                          // "rank 3"
-  std::chrono::milliseconds hang_timeout{0};  // 0: no limit
+  std::chrono::milliseconds hang_timeout{0};  // of a call on the GPU; 0: no limit
+  std::chrono::milliseconds host_timeout{0};  // of the host inside the library, which connects there; 0: no limit
   std::chrono::milliseconds tick{50};
   std::chrono::milliseconds grace{10'000};
   // How long an error that looks like a peer's death waits for the heartbeat to name the peer.
@@ -89,8 +90,7 @@ class Watchdog {
   void look();
   void look_at(WatchedComm& comm, Clock::time_point now);
   void look_at_host(Clock::time_point now);
-  void hangs(const std::string& what);
-  bool late(Clock::time_point since, Clock::time_point now) const;
+  void hangs(const std::string& what, std::chrono::milliseconds limit);
   void abort_all();
   bool stopped_within(std::chrono::milliseconds limit);
   void see_to_the_end();

@@ -4,10 +4,13 @@
 #include <deque>
 #include <map>
 #include <numeric>
+#include <thread>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "core/comm/call_check.h"
+#include "core/comm/call_timing.h"
 #include "core/comm/purpose.h"
 #include "core/comm/traced_peer_memory.h"
 #include "core/sim/op_cost.h"
@@ -33,6 +36,19 @@ struct Record {
 };
 using RecordPtr = std::shared_ptr<Record>;
 
+// A call that was waited for, whose end the host does not know yet.
+struct Unsettled {
+  Event event;
+  std::vector<double> sent_bytes;
+  std::shared_ptr<const CallTiming> timing;
+};
+
+void set_wall_times(Event& event, const CallTimes& times) {
+  event.wall_begin_ns = times.posted_wall_ns;
+  event.wall_matched_ns = times.matched_wall_ns;
+  event.wall_end_ns = times.done_wall_ns;
+}
+
 // A lane on which calls follow one another: the group's collectives, or the messages of one ordered pair and tag. Both
 // ends of a lane see the same calls in the same order, so they compute the same times. (Messages of different tags may
 // be posted in different orders at their two ends, hence a lane per tag: their transfers may overlap.)
@@ -53,6 +69,14 @@ int64_t others(const std::vector<int64_t>& bytes, int rank) {
   return std::accumulate(bytes.begin(), bytes.end(), int64_t{0}) - bytes[static_cast<size_t>(rank)];
 }
 
+class TracedCommunicator;
+
+// Those of this rank's communicators that have calls whose times are not known yet.
+std::vector<TracedCommunicator*>& unsettled_here() {
+  thread_local std::vector<TracedCommunicator*> communicators;
+  return communicators;
+}
+
 class TracedCommunicator final : public Communicator,
                                  public OffersPeerMemory,
                                  public std::enable_shared_from_this<TracedCommunicator> {
@@ -61,6 +85,7 @@ class TracedCommunicator final : public Communicator,
       : Communicator(inner->group()), inner_(std::move(inner)), clock_(clock), tracer_(tracer), cost_(std::move(cost)) {
     if (tracer_ != nullptr) tracer_->set_group(group().axis, group().global_ranks);
   }
+  ~TracedCommunicator() override { std::erase(unsettled_here(), this); }
 
   WorkPtr post(Call call) override;
   bool open_lanes(const std::vector<MessageLane>& lanes) override { return inner_->open_lanes(lanes); }
@@ -74,6 +99,8 @@ class TracedCommunicator final : public Communicator,
   void at_boundary(BoundaryKind kind, Verb verb, int peer, int tag);
   // Moves the compute stream to the end of the call, and records the event.
   void resume_after(Record& record);
+  // Records the events of calls that have ended since; all of them when told to wait.
+  void settle(bool wait);
 
  private:
   Lane& lane(const Record& record, int tag) {
@@ -83,12 +110,15 @@ class TracedCommunicator final : public Communicator,
   // Fills in what it is charged for: of an uneven all_to_all what its busier direction takes.
   void charge(Record& record, Call& call) const;
   void set_times(Record& record);
+  void record_later(Record& record, const OffersTiming& work);
+  void record_event(const Event& event, std::vector<double> sent_bytes);
 
   CommunicatorPtr inner_;
   VirtualClock* clock_;
   Tracer* tracer_;
   std::unique_ptr<LinkCost> cost_;
   std::map<std::tuple<int, int, int>, Lane> lanes_;
+  std::deque<Unsettled> unsettled_;
 };
 
 class TracedWork final : public Work {
@@ -147,6 +177,7 @@ void TracedCommunicator::at_boundary(BoundaryKind kind, Verb verb, int peer, int
 }
 
 WorkPtr TracedCommunicator::post(Call call) {
+  settle(/*wait=*/false);
   at_boundary(BoundaryKind::kPost, call.verb, call.peer, call.tag);
   auto record = std::make_shared<Record>();
   record->event = new_event(call);
@@ -180,9 +211,7 @@ void TracedCommunicator::set_times(Record& record) {
   Event& event = record.event;
   event.sequence = times.sequence;
   event.wire_bytes = times.wire_bytes;
-  event.wall_begin_ns = times.posted_wall_ns;
-  event.wall_matched_ns = times.matched_wall_ns;
-  event.wall_end_ns = times.done_wall_ns;
+  set_wall_times(event, times);
   if (cost_ != nullptr) {
     record.cost = record.message_from < 0 ? cost_->collective(event.verb, times.matched_bytes)
                                           : cost_->message(record.message_from, record.message_to, times.matched_bytes);
@@ -216,11 +245,46 @@ void TracedCommunicator::resume_after(Record& record) {
     record.event.virtual_peer_wait_ns = lost.peer_wait_ns;
   }
   if (tracer_ == nullptr) return;
-  if (record.sent_bytes.empty()) return tracer_->record(record.event);
-  tracer_->record(record.event, std::move(record.sent_bytes));
+  if (const auto* later = dynamic_cast<const OffersTiming*>(record.inner.get())) return record_later(record, *later);
+  record_event(record.event, std::move(record.sent_bytes));
+}
+
+void TracedCommunicator::record_later(Record& record, const OffersTiming& work) {
+  if (!tracer_->enabled()) return;
+  if (unsettled_.empty()) unsettled_here().push_back(this);
+  unsettled_.push_back({record.event, std::move(record.sent_bytes), work.timing()});
+  settle(/*wait=*/false);
+}
+
+void TracedCommunicator::record_event(const Event& event, std::vector<double> sent_bytes) {
+  if (sent_bytes.empty()) return tracer_->record(event);
+  tracer_->record(event, std::move(sent_bytes));
+}
+
+void TracedCommunicator::settle(bool wait) {
+  if (unsettled_.empty()) return;
+  // As it was when the call was waited for.
+  const int microbatch = tracer_->microbatch();
+  const bool enabled = tracer_->enabled();
+  tracer_->set_enabled(true);
+  for (; !unsettled_.empty(); unsettled_.pop_front()) {
+    Unsettled& call = unsettled_.front();
+    while (wait && !call.timing->known()) std::this_thread::yield();
+    if (!call.timing->known()) break;
+    set_wall_times(call.event, call.timing->call_times());
+    tracer_->set_microbatch(call.event.microbatch);
+    record_event(call.event, std::move(call.sent_bytes));
+  }
+  tracer_->set_microbatch(microbatch);
+  tracer_->set_enabled(enabled);
+  if (unsettled_.empty()) std::erase(unsettled_here(), this);
 }
 
 }  // namespace
+
+void settle_traced_calls() {
+  for (TracedCommunicator* communicator : std::vector(unsettled_here())) communicator->settle(/*wait=*/true);
+}
 
 CommunicatorPtr make_traced_communicator(CommunicatorPtr inner, VirtualClock* clock, Tracer* tracer,
                                          std::unique_ptr<LinkCost> cost) {

@@ -1,10 +1,13 @@
 #include "core/nn/initial_values.h"
 
 #include <ATen/Functions.h>
+#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <span>
+#include <thread>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/philox.h"
@@ -15,7 +18,7 @@
 namespace ranklab {
 namespace {
 
-constexpr int64_t kChunk = 1 << 18;  // elements that wait in fp32 for their type or device
+constexpr int64_t kChunk = 1 << 18;  // elements of a thread that wait in fp32 for their type or device
 
 int64_t product(const std::vector<int64_t>& shape, size_t from, size_t to) {
   int64_t result = 1;
@@ -69,6 +72,20 @@ void fill_normal(const Parameter& parameter, int64_t first, std::span<float> out
   for (float& value : out) value *= std;
 }
 
+// The same numbers, drawn by as many threads as the math library may use: a rank that is a thread has one, a rank that
+// has a GPU the host's cores.
+void fill_normal_on_threads(const Parameter& parameter, int64_t first, std::span<float> out) {
+  const auto count = static_cast<int64_t>(out.size());
+  const int64_t pieces = std::min<int64_t>(at::get_num_threads(), (count + kChunk - 1) / kChunk);
+  const int64_t step = (count + std::max<int64_t>(pieces, 1) - 1) / std::max<int64_t>(pieces, 1);
+  std::vector<std::jthread> others;
+  for (int64_t at = step; at < count; at += step) {
+    const auto part = out.subspan(static_cast<size_t>(at), static_cast<size_t>(std::min(step, count - at)));
+    others.emplace_back([&parameter, first, at, part] { fill_normal(parameter, first + at, part); });
+  }
+  fill_normal(parameter, first, out.first(static_cast<size_t>(std::min(step, count))));
+}
+
 std::span<float> numbers(const at::Tensor& tensor) {
   return {tensor.mutable_data_ptr<float>(), static_cast<size_t>(tensor.numel())};
 }
@@ -88,12 +105,13 @@ void fill_initial(const Parameter& parameter, int64_t first, const at::Tensor& o
     out.fill_(kind == InitKind::kOnes ? 1 : 0);
     return;
   }
-  if (out.is_cpu() && out.scalar_type() == at::kFloat) return fill_normal(parameter, first, numbers(out));
+  if (out.is_cpu() && out.scalar_type() == at::kFloat) return fill_normal_on_threads(parameter, first, numbers(out));
   const MemoryScope memory(MemoryCategory::kBuffers);
-  const at::Tensor wide = at::empty({std::min(kChunk, out.numel())}, at::kFloat);
-  for (int64_t at = 0; at < out.numel(); at += kChunk) {
-    const at::Tensor chunk = wide.narrow(0, 0, std::min(kChunk, out.numel() - at));
-    fill_normal(parameter, first + at, numbers(chunk));
+  const int64_t at_once = kChunk * at::get_num_threads();
+  const at::Tensor wide = at::empty({std::min(at_once, out.numel())}, at::kFloat);
+  for (int64_t at = 0; at < out.numel(); at += at_once) {
+    const at::Tensor chunk = wide.narrow(0, 0, std::min(at_once, out.numel() - at));
+    fill_normal_on_threads(parameter, first + at, numbers(chunk));
     out.narrow(0, at, chunk.numel()).copy_(chunk);
   }
 }

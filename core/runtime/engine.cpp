@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/comm/event_now.h"
+#include "core/comm/traced_communicator.h"
 #include "core/nn/initial_values.h"
 #include "core/optim/lr_schedule.h"
 #include "core/runtime/generate.h"
@@ -92,7 +93,10 @@ class RuntimeEngine::RankLoop {
     if (!stop) sample(context, result);
   }
 
-  RankTrace take_trace() { return ctx_.tracer().take(); }
+  RankTrace take_trace() {
+    settle_traced_calls();
+    return ctx_.tracer().take();
+  }
   // Collective. On global rank 0 the traces of all ranks, which are processes.
   std::vector<RankTrace> gather() { return gather_traces(*world_, ctx_.device(), take_trace()); }
 

@@ -47,7 +47,7 @@ struct Fixture {
   WatchdogOptions options(milliseconds hang) {
     WatchdogOptions out;
     out.where = "cuda world, rank 3";
-    out.hang_timeout = hang;
+    out.hang_timeout = out.host_timeout = hang;
     out.tick = milliseconds(2);
     out.grace = milliseconds(50);
     out.naming = milliseconds(100);

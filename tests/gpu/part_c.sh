@@ -15,11 +15,26 @@ step "one rank thread, experts" 60 train threads_one_moe --device cuda --world-s
 thread_layout "dp 8" threads_one --dp 8
 thread_layout "tp 8" threads_one --tp 8 --num-attention-heads 8
 thread_layout "dp 2 tp 2 pp 2" threads_one --dp 2 --tp 2 --pp 2
+for schedule in $schedules; do thread_layout "pp 2 dp 4 $schedule" threads_one --pp 2 --dp 4 --num-microbatches 4 --pipeline-schedule "$schedule" $(stages_flag "$schedule"); done
+for stage in 1 2 3; do thread_layout "dp 8 ZeRO $stage" threads_one --dp 8 --zero-stage "$stage"; done
+thread_layout "ep 8" threads_one_moe --preset deepseek_v3_tiny --ep 8
+thread_layout "ep 4 tp 2" threads_one_moe --preset deepseek_v3_tiny --ep 4 --tp 2
+for recipe in fp8_current mxfp8 nvfp4; do
+  step "threads dp 8 $recipe" 60 train "threads_$recipe" --device cuda --train-iters 10 --bf16 --precision-recipe "$recipe" --dp 8
+done
 
 # One GPU at work: llama_1b with sequences of 8192, a sequence a microbatch.
 llama="--preset llama_1b --micro-batch-size 1 --train-iters 6 --log-interval 1"
 step "llama_1b bf16, a sequence a step" 150 speed llama_1b_gbs1 --backend cuda $llama --bf16 --global-batch-size 1
 step "llama_1b bf16, 8 sequences a step" 150 speed llama_1b_gbs8 --backend cuda $llama --bf16 --global-batch-size 8
+profile() {
+  train llama_1b_profile --backend cuda $llama --bf16 --global-batch-size 1 --profile --profile-step-start 3 --profile-step-end 4 &&
+    "$python" "$kit/kernels.py" "$out/runs/llama_1b_profile/profile.json" | tee "$out/kernels.txt"
+}
+export -f profile
+export llama
+step "llama_1b bf16, the kernels of a step" 150 profile
+step "fused kernels beside ATen's" 100 "$program" bench kernels
 peer() { "$python" "$kit/peer_llama.py" "$@"; }
 export -f peer
 step "PyTorch eager, llama_1b, a sequence a step" 120 peer --sequences 1

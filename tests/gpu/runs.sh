@@ -10,20 +10,42 @@ train() {
   "$program" train $train_flags --log-dir "$out/runs/$name" --json "$@" >"$out/runs/$name.jsonl"
 }
 
-# train_processes NAME N FLAG...: N processes that share the GPU.
-train_processes() {
-  local name=$1 count=$2; shift 2
-  RANKLAB_SHARE_GPU=1 "$program" launch --nproc-per-node "$count" --backend cuda $train_flags \
-    --log-dir "$out/runs/$name" --json "$@" >"$out/runs/$name.jsonl"
+# processes N FOLDER COMMAND...: N processes with torchrun's variables that share the GPU. Leaves their output in FOLDER
+# (0, 0.err, 0.pid ...); fails when one of them does.
+processes() {
+  local count=$1 folder=$2 rank status=0 pids=() port=$((20000 + RANDOM % 20000)); shift 2
+  mkdir -p "$folder"
+  for ((rank = 0; rank < count; ++rank)); do
+    RANKLAB_SHARE_GPU=1 RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=$count LOCAL_WORLD_SIZE=$count GROUP_RANK=0 \
+      MASTER_ADDR=127.0.0.1 MASTER_PORT=$port "$@" >"$folder/$rank" 2>"$folder/$rank.err" &
+    pids+=($!)
+    echo $! >"$folder/$rank.pid"
+  done
+  for ((rank = 0; rank < count; ++rank)); do
+    wait "${pids[$rank]}" && continue
+    status=$?
+    echo "error: rank $rank left with exit code $status"
+    tail -n 8 "$folder/$rank" "$folder/$rank.err"
+  done
+  return "$status"
 }
 
-# same_curve NAME REFERENCE RELATIVE: losses (and gradient norms, ten times as wide) of two runs.
-same_curve() { "$python" "$kit/curve.py" "$out/runs/$1.jsonl" "$out/runs/$2.jsonl" "$3"; }
+# train_processes NAME N FLAG...
+train_processes() {
+  local name=$1 count=$2; shift 2
+  processes "$count" "$out/$name" "$program" train --backend cuda $train_flags --log-dir "$out/runs/$name" --json "$@" || return
+  cp "$out/$name/0" "$out/runs/$name.jsonl"
+}
+
+# same_curve NAME REFERENCE RELATIVE [STEPS]: losses (and gradient norms, ten times as wide) of two runs.
+same_curve() { "$python" "$kit/curve.py" "$out/runs/$1.jsonl" "$out/runs/$2.jsonl" "${@:3}"; }
 
 # speed NAME FLAG...: a run that is timed; its figures are medians over the later half of its steps.
 speed() {
   local name=$1; shift
   train "$name" --no-trace "$@" && "$python" "$kit/speed.py" "$out/runs/$name.jsonl"
 }
-export -f train train_processes same_curve speed
+export -f train processes train_processes same_curve speed
 export train_flags python
+schedules=$("$program" schedule list --json 2>/dev/null | "$python" -c 'import json, sys; print(*(row["name"] for row in json.load(sys.stdin)["data"]["schedules"]))')
+stages_flag() { case $1 in interleaved-1f1b | looped-bfs) echo "--vpp 2" ;; esac; }

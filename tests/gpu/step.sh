@@ -31,7 +31,7 @@ step() {
   timeout -k 5 "$seconds" bash -c '"$@"' _ "$@" >"$out/step.log" 2>&1 </dev/null
   status=$?
   local took; took=$(awk -v a="$begin" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }')
-  tail -c 60000 "$out/step.log" >>"$out/log"
+  tail -c 8000 "$out/step.log" >>"$out/log"
   reason=$(grep -aE 'error|FAILED|Error|mismatch|SKIPPED|differ' "$out/step.log" | head -n 1 | tr '\t' ' ' | cut -c1-300)
   case $status in
     0) row "$part" "$name" pass "$took" "" ;;

@@ -1,4 +1,4 @@
-#include "backends/cuda/canonical_reduce.h"
+#include "core/comm/tree_reduce_tensors.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace ranklab {
 namespace {
 
 // The tensor form adds in the same order as the definition: same bits, every group size, dtype and reduction.
-TEST(CanonicalReduce, HasTheBitsOfTheReference) {
+TEST(TreeReduceTensors, HasTheBitsOfTheReference) {
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf, at::kLong}) {
     for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kAvg, ReduceOp::kMin, ReduceOp::kMax}) {
       if (!can_reduce(dtype_of(dtype), op)) continue;
