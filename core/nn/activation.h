@@ -15,8 +15,8 @@ at::Tensor gelu_tanh(const at::Tensor& x);
 // activation keeps for its own backward anyway, instead of `out`.
 struct Activated {
   at::Tensor out;
-  at::Tensor input;  // detached
-  at::Tensor (*compute)(const at::Tensor&) = nullptr;
+  at::Tensor input = {};                               // detached
+  at::Tensor (*compute)(const at::Tensor&) = nullptr;  // null: `out` is kept
 };
 Activated activate(at::Tensor (*compute)(const at::Tensor&), const at::Tensor& input);
 

@@ -66,7 +66,11 @@ Heads make_heads(const LatentInput& in, const LatentShape& s, const RopeTable& r
     h.q.narrow(-1, s.query_head(), width - s.query_head()).zero_();
     h.k.narrow(-1, s.query_head(), width - s.query_head()).zero_();
   }
-  if (width > s.v) h.v = at::constant_pad_nd(h.v, {0, width - s.v});
+  if (width > s.v) {
+    h.v = at::constant_pad_nd(h.v, {0, width - s.v});
+  } else if (h.v.is_cuda() && s.nope % 8 != 0) {
+    h.v = h.v.contiguous();  // its kernel reads 16 bytes at a time
+  }
   return h;
 }
 

@@ -13,7 +13,8 @@ namespace ranklab {
 
 // What it takes to compute a norm's output again in backward, instead of keeping it: nothing that is not kept anyway.
 struct NormRecipe {
-  at::Tensor sum, weight, inv_rms;  // undefined where the output must be kept (LayerNorm, other devices)
+  at::Tensor sum, weight,
+      inv_rms;  // undefined where the output is kept (LayerNorm, other devices, keeps_cheap_outputs())
   bool defined() const { return inv_rms.defined(); }
   at::Tensor normed() const;  // the same bits as the forward's
 };

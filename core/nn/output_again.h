@@ -20,4 +20,10 @@ struct RecomputableOutput {
   c10::intrusive_ptr<OutputAgain> again = {};
 };
 
+// Whether outputs that one pass over what is kept anyway would give again (norms, activations) are kept for the
+// weights' gradients instead: faster by that pass, and an output a layer more memory. Process-wide, off at the start;
+// choose before ranks start.
+void keep_cheap_outputs(bool keep);
+bool keeps_cheap_outputs();
+
 }  // namespace ranklab

@@ -7,7 +7,7 @@
 namespace ranklab {
 namespace {
 
-std::atomic<GpuAttention> g_gpu_attention{GpuAttention::kFlash};
+std::atomic<GpuAttention> g_gpu_attention{GpuAttention::kAuto};
 
 at::Tensor sum_groups(const at::Tensor& x, int64_t groups) {
   if (groups == x.size(1)) return x;

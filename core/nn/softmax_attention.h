@@ -9,9 +9,9 @@
 
 namespace ranklab {
 
-// On a GPU; a CPU has one.
-enum class GpuAttention { kFlash, kCudnn };
-void use_gpu_attention(GpuAttention kernel);  // kFlash at the start
+// On a GPU; a CPU has one. kAuto: flash, whose backward can be made to repeat bit for bit.
+enum class GpuAttention { kAuto, kFlash, kCudnn };
+void use_gpu_attention(GpuAttention kernel);  // kAuto at the start
 GpuAttention gpu_attention();
 
 // Whether tensors like x with heads of this width have one.

@@ -1,4 +1,6 @@
 #include "core/runtime/engine.h"
+#include "core/nn/output_again.h"
+#include "core/nn/softmax_attention.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/full.h>
@@ -309,6 +311,10 @@ RuntimeEngine::RuntimeEngine(RuntimeComponents components, RunPlan plan)
       components_.world->size() == plan_.mesh.world_size(), ErrorKind::kInvalidArgument, .where = "RuntimeEngine",
       .what = "the world and the mesh differ in size",
       .got = std::to_string(components_.world->size()) + " ranks, mesh of " + std::to_string(plan_.mesh.world_size()));
+  use_gpu_attention(plan_.config.attention_backend == "fused"   ? GpuAttention::kCudnn
+                    : plan_.config.attention_backend == "flash" ? GpuAttention::kFlash
+                                                                : GpuAttention::kAuto);
+  keep_cheap_outputs(plan_.config.keep_cheap_outputs);
 }
 
 TrainResult RuntimeEngine::fit(int64_t steps) {

@@ -93,6 +93,10 @@ struct TrainConfig {
   std::string load;           // a folder of checkpoints, one checkpoint, or "auto": from save_dir when it has any
   bool finetune = false;      // only the weights; starts at step 0
 
+  // Kernels of GPUs, and what they keep.
+  std::string attention_backend = "auto";  // auto | flash | fused
+  bool keep_cheap_outputs = false;
+
   // Data.
   std::string data_path;  // empty: the Debian corpus, or generated sentences
   bool mock_data = false;

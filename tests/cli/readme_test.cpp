@@ -136,6 +136,7 @@ TEST(Readme, EveryFlagItNamesExists) {
                           "bench train",
                           "bench step",
                           "bench overhead",
+                          "bench kernels",
                           "bench viz",
                           "trace info",
                           "trace stats",

@@ -19,6 +19,7 @@ TEST_F(DeviceKernelsOnHost, HeadNorms) { device_cases::check_head_norms(at::kCPU
 TEST_F(DeviceKernelsOnHost, Swiglu) { device_cases::check_swiglu(at::kCPU); }
 TEST_F(DeviceKernelsOnHost, Heads) { device_cases::check_heads(at::kCPU); }
 TEST_F(DeviceKernelsOnHost, Attention) { device_cases::check_attention(at::kCPU); }
+TEST_F(DeviceKernelsOnHost, LatentAttention) { device_cases::check_latent_attention(at::kCPU); }
 TEST_F(DeviceKernelsOnHost, Loss) { device_cases::check_loss(at::kCPU); }
 TEST_F(DeviceKernelsOnHost, PaddedLoss) { device_cases::check_padded_loss(at::kCPU); }
 TEST_F(DeviceKernelsOnHost, Squares) { device_cases::check_squares(at::kCPU); }

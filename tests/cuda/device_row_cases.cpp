@@ -3,6 +3,7 @@
 #include "core/nn/attention.h"
 #include "core/nn/head_norm.h"
 #include "core/nn/kernel_path.h"
+#include "core/nn/latent_attention.h"
 #include "core/nn/norm.h"
 #include "tests/cuda/device_kernels_cases.h"
 
@@ -157,6 +158,21 @@ void check_attention(at::Device device) {
         return causal_attention_again(x, s, rope).out;
       };
       expect_same(layer(again), layer(causal_attention_reference), {qkv}, what + " again", 2);
+    }
+  }
+}
+
+void check_latent_attention(at::Device device) {
+  for (const at::ScalarType type : {at::kBFloat16, at::kHalf}) {
+    for (const LatentShape& s : {LatentShape{3, 8, 8, 8, 0.3}, LatentShape{4, 128, 64, 128, 0.07},
+                                 LatentShape{2, 24, 8, 32, 0.2}, LatentShape{2, 3, 4, 16, 0.3}}) {
+      const auto layer = [&](auto attention) {
+        return [=](const Tensors& in) { return Tensors{attention({in[0], in[1], in[2]}, s, rope_for(in[0], s.rope))}; };
+      };
+      const auto input = [&](int64_t width, double salt) { return sample({33, 2, width}, salt, type, device); };
+      expect_same(layer(latent_attention), layer(latent_attention_reference),
+                  {input(s.heads * (s.nope + s.rope), 0.1), input(s.heads * (s.nope + s.v), 0.2), input(s.rope, 0.3)},
+                  name("latent attention", {s.heads, s.nope, s.rope, s.v}, false), 2);
     }
   }
 }

@@ -55,6 +55,7 @@ RANKLAB_BOTH void for_share(Chunk chunk, bool packs, int lane, int lanes, const 
   int64_t begin = chunk.begin;
   if (packs) {
     const int64_t whole = chunk.begin + (chunk.end - chunk.begin) / kItems * kItems;
+    RANKLAB_UNROLL_4
     for (int64_t at = chunk.begin + static_cast<int64_t>(lane) * kItems; at < whole;
          at += static_cast<int64_t>(lanes) * kItems)
       one.template operator()<kItems>(at);

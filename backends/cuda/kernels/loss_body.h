@@ -40,25 +40,33 @@ RANKLAB_BOTH MaxSum<W> joined(MaxSum<W> a, MaxSum<W> b) {
   return {maximum, a.sum * power_of_e(a.maximum - maximum) + b.sum * power_of_e(b.maximum - maximum)};
 }
 
+// Packs that a lane has in flight.
+constexpr int kLossPacks = 2;
+
 // Of every lanes-th pack of a row from `lane` on.
 template <int kItems, typename T>
 RANKLAB_BOTH MaxSum<Wide<T>> max_sum_of_share(const LossTask<T>& task, int64_t row, int lane, int lanes) {
   using W = Wide<T>;
+  const W nothing = -static_cast<W>(INFINITY);
   MaxSum<W> all = nothing_yet<W>();
   const T* logits = task.logits + row * task.width;
-  for (int64_t col = static_cast<int64_t>(lane) * kItems; col < task.real;
-       col += static_cast<int64_t>(lanes) * kItems) {
-    W x[kItems];
-    load<kItems>(logits + col, x);
+  const int64_t stride = static_cast<int64_t>(lanes) * kItems;
+  for (int64_t col = static_cast<int64_t>(lane) * kItems; col < task.real; col += kLossPacks * stride) {
+    W x[kLossPacks * kItems];
+    RANKLAB_UNROLL
+    for (int p = 0; p < kLossPacks; ++p) {
+      const int64_t at = col + p * stride;
+      if (at < task.real) load<kItems>(logits + at, x + p * kItems);
+      RANKLAB_UNROLL
+      for (int i = 0; i < kItems; ++i) x[p * kItems + i] = at + i < task.real ? x[p * kItems + i] : nothing;
+    }
     W maximum = all.maximum;
     RANKLAB_UNROLL
-    for (int i = 0; i < kItems; ++i) x[i] = col + i < task.real ? x[i] : -static_cast<W>(INFINITY);
-    RANKLAB_UNROLL
-    for (int i = 0; i < kItems; ++i) maximum = maximum < x[i] ? x[i] : maximum;
-    if (maximum == -static_cast<W>(INFINITY)) continue;
+    for (int i = 0; i < kLossPacks * kItems; ++i) maximum = maximum < x[i] ? x[i] : maximum;
+    if (maximum == nothing) continue;
     W sum = all.sum * power_of_e(all.maximum - maximum);
     RANKLAB_UNROLL
-    for (int i = 0; i < kItems; ++i) sum += power_of_e(x[i] - maximum);
+    for (int i = 0; i < kLossPacks * kItems; ++i) sum += power_of_e(x[i] - maximum);
     all = {maximum, sum};
   }
   return all;

@@ -14,11 +14,14 @@
 #else
 #define RANKLAB_BOTH inline __attribute__((always_inline))
 #endif
-// Arrays stay in registers only when every index into them is a constant.
+// Arrays stay in registers only when every index into them is a constant; and several loads of a loop are on their way
+// together when it is unrolled.
 #ifdef __CUDA_ARCH__
 #define RANKLAB_UNROLL _Pragma("unroll")
+#define RANKLAB_UNROLL_4 _Pragma("unroll 4")
 #else
 #define RANKLAB_UNROLL
+#define RANKLAB_UNROLL_4
 #endif
 
 namespace ranklab::rows {
