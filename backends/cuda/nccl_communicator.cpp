@@ -1,9 +1,5 @@
 #include "backends/cuda/nccl_communicator.h"
 
-#include <ATen/ops/zeros.h>
-#include <c10/cuda/CUDACachingAllocator.h>
-#include <c10/cuda/CUDAGuard.h>
-
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -31,13 +27,6 @@ int streams_of(int64_t lanes) { return lanes == 0 ? 0 : 2 * (static_cast<int>(la
 
 bool is_message(const Call& call) { return call.verb == Verb::kSend || call.verb == Verb::kRecv; }
 
-// The allocator must not hand this memory out while the communication stream still uses it.
-void keep_for_stream(const at::Tensor& tensor, const c10::cuda::CUDAStream& stream) {
-  if (tensor.defined() && tensor.numel() > 0) {
-    c10::cuda::CUDACachingAllocator::recordStream(tensor.storage().data_ptr(), stream);
-  }
-}
-
 MessageLane lane_of(const Call& call, int rank) {
   return call.verb == Verb::kSend ? MessageLane{rank, call.peer, call.lane} : MessageLane{call.peer, rank, call.lane};
 }
@@ -49,6 +38,7 @@ std::string key_of(const Group& group, int serial) { return "nccl/" + group.labe
 NcclCommunicator::NcclCommunicator(const Group& group, int serial, NcclContextPtr context)
     : Communicator(group), context_(std::move(context)), serial_(serial) {
   if (group.size() == 1) return;
+  lanes_ = std::make_shared<NcclLanes>(context_);
   comm_ = std::make_unique<NcclComm>(NcclMembers{.key = key_of(group, serial),
                                                  .label = group.label(),
                                                  .global_ranks = group.global_ranks,
@@ -68,35 +58,27 @@ bool NcclCommunicator::open_lanes(const std::vector<MessageLane>& lanes) {
   return true;
 }
 
-// Both ends of the lane do this. The first message connects them, which holds the host until the other side is there:
-// that is done here, so that no later message does.
 void NcclCommunicator::open(const MessageLane& lane) {
-  if (lanes_.contains(lane)) return;
   const std::string name = std::to_string(lane.from) + ">" + std::to_string(lane.to) + "." + std::to_string(lane.lane);
   const auto global = [this](int member) { return group().global_ranks[static_cast<size_t>(member)]; };
-  auto comm = std::make_unique<NcclComm>(NcclMembers{.key = key_of(group(), serial_) + "/lane/" + name,
-                                                     .label = group().label() + " lane " + name,
-                                                     .global_ranks = {global(lane.from), global(lane.to)},
-                                                     .rank = lane.from == rank() ? 0 : 1,
-                                                     .max_ctas = kLaneCtas},
-                                         context_);
-  const at::Tensor token = at::zeros({1}, at::dtype(at::kByte).device(context_->device));
-  Call first{.verb = lane.from == rank() ? Verb::kSend : Verb::kRecv, .site = std::source_location::current()};
-  (lane.from == rank() ? first.input : first.output) = token;
-  first.peer = lane.from == rank() ? lane.to : lane.from;
-  start(*comm, first, {});
-  lanes_.emplace(lane, std::move(comm));
+  lanes_->open(lane, {.key = key_of(group(), serial_) + "/lane/" + name,
+                      .label = group().label() + " lane " + name,
+                      .global_ranks = {global(lane.from), global(lane.to)},
+                      .rank = lane.from == rank() ? 0 : 1,
+                      .max_ctas = kLaneCtas});
 }
 
-NcclComm& NcclCommunicator::comm_for(const Call& call) {
-  if (!is_message(call)) return *comm_;
+PostedMessagePtr NcclCommunicator::post_message(const Call& call, const CallTimes& times) {
   const MessageLane lane = lane_of(call, rank());
-  if (!lanes_.contains(lane)) {
+  if (!lanes_->contains(lane)) {
     // Two ranks that each send to the other first must open the same lane first.
     open({std::min(lane.from, lane.to), std::max(lane.from, lane.to), lane.lane});
     open({std::max(lane.from, lane.to), std::min(lane.from, lane.to), lane.lane});
   }
-  return *lanes_.at(lane);
+  auto message = std::make_shared<PostedMessage>(call, times);
+  message->ready.record(c10::cuda::getCurrentCUDAStream(context_->device.index()));
+  lanes_->post(lane, message);
+  return message;
 }
 
 int64_t NcclCommunicator::next_sequence(const Call& call) {
@@ -117,29 +99,17 @@ void NcclCommunicator::check_device(const Call& call) const {
                 .fix = "move it to the rank's device first");
 }
 
-// On the communicator's stream, after the current stream, between two events.
-std::shared_ptr<NcclSpan> NcclCommunicator::start(NcclComm& comm, const Call& call, const CallTimes& times) {
-  const std::string what = "#" + std::to_string(times.sequence) + " " + describe(call);
-  auto span = std::make_shared<NcclSpan>(context_, what, times);
-  const NcclComm::Use use(comm, "starting " + comm.describe() + " " + what);
+std::shared_ptr<NcclSpan> NcclCommunicator::start(const Call& call, const CallTimes& times) {
   at::cuda::CUDAEvent ready;
-  ready.record(c10::cuda::getCurrentCUDAStream(comm.stream().device_index()));
-  const c10::cuda::CUDAStreamGuard on_comm_stream(comm.stream());
-  ready.block(comm.stream());
-  span->begin.record(comm.stream());
+  ready.record(c10::cuda::getCurrentCUDAStream(context_->device.index()));
   const bool reduces = call.verb == Verb::kAllReduce || call.verb == Verb::kReduceScatter;
-  if (is_message(call)) {
-    start_message(comm, call);
-  } else if (reduces && context_->options.canonical_reductions) {
-    start_canonical_reduction(comm, group(), call);
-  } else {
-    start_collective(comm, group(), call);
-  }
-  span->end.record(comm.stream());
-  keep_for_stream(call.input, comm.stream());
-  keep_for_stream(call.output, comm.stream());
-  comm.add(span);
-  return span;
+  return launch(*comm_, call, times, ready, [&] {
+    if (reduces && context_->options.canonical_reductions) {
+      start_canonical_reduction(*comm_, group(), call);
+    } else {
+      start_collective(*comm_, group(), call);
+    }
+  });
 }
 
 WorkPtr NcclCommunicator::post(Call call) {
@@ -161,8 +131,9 @@ WorkPtr NcclCommunicator::post(Call call) {
   }
   // A receive may be posted long before its message is: it is compared when it is needed.
   if (compare && call.verb != Verb::kRecv) std::exchange(compare, nullptr)();
-  std::shared_ptr<NcclSpan> span = start(comm_for(call), call, times);
-  return std::make_shared<NcclWork>(context_, std::move(call), std::move(span), std::move(compare));
+  if (is_message(call)) return std::make_shared<NcclMessageWork>(lanes_, post_message(call, times), std::move(compare));
+  auto span = start(call, times);
+  return std::make_shared<NcclWork>(context_, std::move(call), std::move(span));
 }
 
 }  // namespace ranklab

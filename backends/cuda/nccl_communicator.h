@@ -1,10 +1,8 @@
 // The verbs of one group over NCCL. Collectives start at once on the group's own high-priority stream, after what the
-// caller's stream has done so far. Messages go through lanes: a communicator of two ranks with a stream of its own for
-// each direction and kind, so that a message starts when it is posted and waits for nothing but its other side and the
-// messages before it in its lane. NCCL has no tags: in a lane the n-th send meets the n-th receive. A lane that nobody
-// opened up front opens, with the one back, at its first message, where both ends then wait for each other on the host.
-// The order of a reduction is NCCL's own (not specified, may change with size and topology) unless
-// canonical_reductions is set. Thread rule: its rank's thread only.
+// caller's stream has done so far. Messages go through lanes (nccl_lanes.h). NCCL has no tags: in a lane the n-th send
+// meets the n-th receive. A lane that nobody opened up front opens, with the one back, at its first message, where both
+// ends then wait for each other on the host. The order of a reduction is NCCL's own (not specified, may change with
+// size and topology) unless canonical_reductions is set. Thread rule: its rank's thread only.
 #pragma once
 #include <map>
 #include <memory>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "backends/cuda/nccl_comm.h"
+#include "backends/cuda/nccl_lanes.h"
 #include "backends/cuda/nccl_work.h"
 #include "core/comm/communicator.h"
 
@@ -29,14 +28,14 @@ class NcclCommunicator final : public Communicator {
  private:
   int64_t next_sequence(const Call& call);
   void check_device(const Call& call) const;
-  NcclComm& comm_for(const Call& call);
   void open(const MessageLane& lane);
-  std::shared_ptr<NcclSpan> start(NcclComm& comm, const Call& call, const CallTimes& times);
+  PostedMessagePtr post_message(const Call& call, const CallTimes& times);
+  std::shared_ptr<NcclSpan> start(const Call& call, const CallTimes& times);
 
   NcclContextPtr context_;
   int serial_;
-  std::unique_ptr<NcclComm> comm_;  // null in a group of one, which never gets here with a call
-  std::map<MessageLane, std::unique_ptr<NcclComm>> lanes_;
+  std::unique_ptr<NcclComm> comm_;                          // null in a group of one, which never gets here with a call
+  std::shared_ptr<NcclLanes> lanes_;                        // also of the works that wait
   std::map<std::tuple<int, int, int>, int64_t> sequences_;  // by sender, receiver and lane; collectives under -1
 };
 

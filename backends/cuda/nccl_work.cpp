@@ -35,11 +35,8 @@ CallTimes NcclSpan::call_times() const {
   return times;
 }
 
-NcclWork::NcclWork(NcclContextPtr context, Call call, std::shared_ptr<NcclSpan> span, std::function<void()> before_wait)
-    : context_(std::move(context)),
-      call_(std::move(call)),
-      span_(std::move(span)),
-      before_wait_(std::move(before_wait)) {}
+NcclWork::NcclWork(NcclContextPtr context, Call call, std::shared_ptr<NcclSpan> span)
+    : context_(std::move(context)), call_(std::move(call)), span_(std::move(span)) {}
 
 bool NcclWork::is_completed() const {
   context_->failure.throw_if_set();
@@ -48,7 +45,6 @@ bool NcclWork::is_completed() const {
 
 at::Tensor NcclWork::wait() {
   context_->failure.throw_if_set();
-  if (const auto once = std::exchange(before_wait_, nullptr)) once();
   span_->end.block(c10::cuda::getCurrentCUDAStream(context_->device.index()));
   if (call_.verb == Verb::kBarrier) wait_on_host();
   return call_.output;

@@ -7,7 +7,6 @@
 #pragma once
 #include <ATen/cuda/CUDAEvent.h>
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -38,8 +37,7 @@ class NcclSpan final : public WatchedCall, public CallTiming {
 
 class NcclWork final : public Work, public OffersTiming {
  public:
-  // `before_wait` (may be empty) is run once, by the first wait().
-  NcclWork(NcclContextPtr context, Call call, std::shared_ptr<NcclSpan> span, std::function<void()> before_wait);
+  NcclWork(NcclContextPtr context, Call call, std::shared_ptr<NcclSpan> span);
 
   at::Tensor wait() override;
   bool is_completed() const override;
@@ -52,7 +50,6 @@ class NcclWork final : public Work, public OffersTiming {
   NcclContextPtr context_;
   Call call_;  // keeps the tensors alive until the caller has waited
   std::shared_ptr<NcclSpan> span_;
-  std::function<void()> before_wait_;
 };
 
 }  // namespace ranklab

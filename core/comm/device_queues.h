@@ -27,9 +27,9 @@ class DeviceQueues {
   virtual ~DeviceQueues() = default;
 
   virtual c10::Device device() const = 0;
-  virtual std::string describe() const = 0;  // "cuda:0, NVIDIA H100 80GB HBM3"
+  virtual std::string describe() const = 0;            // "cuda:0, NVIDIA H100 80GB HBM3"
   virtual std::string gpu_name() const { return {}; }  // as the driver has it; "": no GPU
-  virtual int64_t free_bytes() const = 0;    // of the device's memory, now; 0: unknown
+  virtual int64_t free_bytes() const = 0;              // of the device's memory, now; 0: unknown
 
   // Makes the calling thread a rank's: what it orders from now on goes into queues of its own. Once a thread.
   virtual void enter() = 0;

@@ -29,7 +29,7 @@ struct HardwareProfile {
   Link intra_node;                // NVLink or shared memory
   Link inter_node;                // one NIC per GPU
   int gpus_per_node = 8;
-  std::vector<std::string> sources;  // where the figures are published
+  std::vector<std::string> sources;    // where the figures are published
   std::vector<std::string> gpu_names;  // under which a driver knows this part; may be empty
 
   double peak_flops(DType dtype) const;  // integer types count as fp32
