@@ -67,9 +67,10 @@ void add_parallel(std::vector<ConfigField>& rows) {
   rows.push_back(flag(g, "parallel.deterministic", {"--deterministic", "--deterministic-mode"},
                       "on GPUs only kernels that give the same bits every time (slower; the CPU's always do)",
                       RANKLAB_FIELD(deterministic)));
-  rows.push_back(text(g, "parallel.attention_backend", {"--attention-backend"},
-                      "of GPUs in 16 bits: flash, or cuDNN's fused attention (auto: flash)",
-                      RANKLAB_FIELD(attention_backend), {"auto", "flash", "fused"}));
+  rows.push_back(
+      text(g, "parallel.attention_backend", {"--attention-backend"},
+           "of GPUs in 16 bits: flash, or cuDNN's fused attention (auto: the faster; flash if --deterministic)",
+           RANKLAB_FIELD(attention_backend), {"auto", "flash", "fused"}));
   rows.push_back(flag(g, "parallel.overlap_grad_reduce", {"--overlap-grad-reduce"},
                       "reduce gradient buckets during backward", RANKLAB_FIELD(overlap_grad_reduce)));
   rows.push_back(number(g, "parallel.ddp_bucket_bytes", {"--ddp-bucket-bytes"},
