@@ -1,35 +1,34 @@
 # Part B: NCCL between processes that share the GPU (RANKLAB_SHARE_GPU=1). The real NCCL code; slow transport, since NCCL
 # takes them for different hosts.
 
-# A rank is killed in the middle of a run: the other one must name it and leave within seconds.
-killed_rank() {
-  local status
-  mkdir -p "$out/killed"
-  processes 2 "$out/killed" "$program" train --backend cuda $train_flags --dp 2 --train-iters 1000000 --no-trace --log-dir "$out/runs/killed" &
-  local group=$! begin victim
-  for _ in $(seq 80); do sleep 0.25; [ "$(grep -c . "$out/killed/0" 2>/dev/null || echo 0)" -gt 20 ] && break; done
-  victim=$(cat "$out/killed/1.pid")
+# The last of COUNT ranks is killed, or stopped, in the middle of a run: the first must name it and leave within seconds.
+lost_rank() {  # SIGNAL COUNT FLAG...
+  local signal=$1 count=$2 folder="$out/lost_$1_$2" begin victim; shift 2
+  processes "$count" "$folder" "$program" train --backend cuda $train_flags --train-iters 1000000 --no-trace \
+    --hang-timeout 3 --log-dir "$folder.run" "$@" &
+  local group=$!
+  for _ in $(seq 100); do sleep 0.2; [ "$(wc -l <"$folder.run/metrics.jsonl" 2>/dev/null || echo 0)" -gt 10 ] && break; done
+  victim=$(cat "$folder/$((count - 1)).pid")
   begin=$(date +%s.%N)
-  kill -9 "$victim"
-  wait "$group"; status=$?
-  figure "seconds until the other had left" "$(awk -v a="$begin" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }')" s
-  tail -n 5 "$out/killed/0" "$out/killed/0.err"
-  [ "$status" != 0 ] && grep -q 'rank 1' "$out/killed/0.err"
+  kill "-$signal" "$victim"
+  while kill -0 "$(cat "$folder/0.pid")" 2>/dev/null; do sleep 0.05; done
+  figure "seconds until rank 0 had left" "$(awk -v a="$begin" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }')" s
+  kill -KILL "$victim" 2>/dev/null
+  wait "$group"
+  tail -n 3 "$folder/0.err"
+  grep -q "rank $((count - 1))" "$folder/0.err" || { echo "error: rank 0 does not name rank $((count - 1))"; return 1; }
 }
-export -f killed_rank
+export -f lost_rank
 
-for count in 2 3 4; do
-  step "NCCL conformance, $count ranks" 150 processes "$count" "$out/conformance_$count" "$(test_program nccl_conformance_test)" --gtest_brief=1
-done
 
 # Every layout beside one rank, in fp32: losses and gradient norms of ten steps.
 nccl_layout() {  # NAME N FLAG...
   local name=$1 count=$2 reference=$3; shift 3
-  step "NCCL $name" 60 layout_equals "nccl_${name// /_}" "$count" "$reference" "$@"
+  step "NCCL $name" 40 layout_equals "nccl_${name// /_}" "$count" "$reference" "$@"
 }
 layout_equals() {
   local name=$1 count=$2 reference=$3; shift 3
-  train_processes "$name" "$count" --train-iters 10 "$@" && same_curve "$name" "$reference" 1e-4
+  train_processes "$name" "$count" --train-iters 10 --hang-timeout 15 "$@" && same_curve "$name" "$reference" 1e-4
 }
 export -f layout_equals
 step "one rank, dense" 60 train nccl_one --backend cuda --train-iters 10
@@ -41,4 +40,9 @@ for schedule in $schedules; do nccl_layout "pp 2 $schedule" 2 nccl_one --pp 2 --
 for schedule in 1f1b zb-h1 dualpipe; do nccl_layout "pp 4 $schedule" 4 nccl_one --pp 4 --num-microbatches 8 --pipeline-schedule "$schedule"; done
 for stage in 1 2 3; do nccl_layout "dp 2 ZeRO $stage" 2 nccl_one --dp 2 --zero-stage "$stage"; done
 nccl_layout "ep 2" 2 nccl_one_moe --preset deepseek_v3_tiny --ep 2
-step "a killed rank is named" 60 killed_rank
+step "a killed rank is named, dp 2" 40 lost_rank KILL 2 --dp 2
+step "a killed rank is named, pp 3" 40 lost_rank KILL 3 --pp 3 --num-layers 6 --global-batch-size 12
+step "a stopped rank is named, dp 2" 40 lost_rank STOP 2 --dp 2
+for count in 2 3 4; do
+  step "NCCL conformance, $count ranks" 150 processes "$count" "$out/conformance_$count" "$(test_program nccl_conformance_test)" --gtest_brief=1
+done
