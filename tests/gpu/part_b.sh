@@ -28,7 +28,7 @@ nccl_layout() {  # NAME N FLAG...
 }
 layout_equals() {
   local name=$1 count=$2 reference=$3; shift 3
-  train_processes "$name" "$count" --train-iters 10 --hang-timeout 15 "$@" && same_curve "$name" "$reference" 1e-4
+  train_processes "$name" "$count" --train-iters 10 --hang-timeout 8 "$@" && same_curve "$name" "$reference" 1e-4
 }
 export -f layout_equals
 step "one rank, dense" 60 train nccl_one --backend cuda --train-iters 10

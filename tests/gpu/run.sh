@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
 # The proof kit: shows on a machine with a GPU what this build does there, and says what failed.
-#   tests/gpu/run.sh OUT [--part A|B|C ...] [--minutes 25] [--only REGEX]
-# Parts: A one rank, B ranks that share the GPU over NCCL, C rank threads on the GPU and speed. Every step has its own
+#   tests/gpu/run.sh OUT [--part A|B|C ...] [--minutes 25] [--step-seconds N] [--only REGEX]
+# --minutes is the limit of all steps together, --step-seconds one for each on top of its own. Parts: A one rank, B ranks that share the GPU over NCCL, C rank threads on the GPU and speed. Every step has its own
 # time-out and its own row; a failure never stops the rest. OUT gets result.json, result.md, log, a folder of traces.
 # Runs from .gpu/ (pack.sh) where that is, else from build/cuda. Without a GPU every step that needs one is skipped with
 # that reason. Exit code 4 when a step failed.
 set -uo pipefail
 kit=$(cd "$(dirname "$0")" && pwd)
-out=${1:?usage: tests/gpu/run.sh OUT [--part A|B|C ...] [--minutes 25] [--only REGEX]}; shift
-parts=() minutes=25 only=.
+out=${1:?usage: tests/gpu/run.sh OUT [--part A|B|C ...] [--minutes 25] [--step-seconds N] [--only REGEX]}; shift
+parts=() minutes=25 only=. step_seconds=3600
 while [ $# -gt 0 ]; do
   case $1 in
     --part) parts+=("$2"); shift 2 ;;
     --minutes) minutes=$2; shift 2 ;;
     --only) only=$2; shift 2 ;;
-    *) echo "run.sh: what is $1? want --part, --minutes or --only" >&2; exit 2 ;;
+    --step-seconds) step_seconds=$2; shift 2 ;;
+    *) echo "run.sh: what is $1? want --part, --minutes, --step-seconds or --only" >&2; exit 2 ;;
   esac
 done
 [ ${#parts[@]} -gt 0 ] || parts=(A B C)

@@ -3,7 +3,7 @@
 # Sourced by run.sh.
 export RANKLAB_GPU_FIGURES="$out/figures.tsv"
 export kit program bin out python
-deadline=$(($(date +%s) + minutes * 60))
+deadline=$(awk -v now="$(date +%s)" -v minutes="$minutes" 'BEGIN { printf "%d", now + 60 * minutes }')
 
 figure() { printf '%s\t%s\t%s\t%s\n' "$STEP" "$1" "$2" "${3:-}" >>"$RANKLAB_GPU_FIGURES"; }
 export -f figure test_program
@@ -25,6 +25,7 @@ step() {
   local left=$((deadline - $(date +%s)))
   if [ "$left" -lt 5 ]; then row "$part" "$name" skip 0 "no time left of $minutes minutes"; return; fi
   [ "$seconds" -lt "$left" ] || seconds=$left
+  [ "$seconds" -lt "$step_seconds" ] || seconds=$step_seconds
   begin=$(date +%s.%N)
   printf '\n===== %s %s: %s\n' "$part" "$name" "$*" >>"$out/log"
   # A shell of its own, so that exported functions can be steps, too.
