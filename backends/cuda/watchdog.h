@@ -72,7 +72,9 @@ class Watchdog {
   // An error unwinds the rank's thread, whose text is not known yet: frees the GPU at once.
   void abort_now() noexcept;
 
-  // The rank's thread is inside the library, which may wait for other ranks.
+  // What the rank's thread does that may wait for other ranks, and since when.
+  using HostState = std::optional<std::pair<std::string, std::chrono::steady_clock::time_point>>;
+  // The rank's thread is inside the library, or waits for another rank's host. They nest; the innermost is watched.
   class HostCall {
    public:
     HostCall(Watchdog& watchdog, std::string doing);
@@ -82,6 +84,7 @@ class Watchdog {
 
    private:
     Watchdog& watchdog_;
+    HostState outer_;
   };
 
  private:
@@ -103,7 +106,7 @@ class Watchdog {
   std::optional<Error> remote_error_;
   Clock::time_point remote_error_since_;
   std::mutex host_mutex_;
-  std::optional<std::pair<std::string, Clock::time_point>> host_call_;
+  HostState host_call_;
   std::mutex stop_mutex_;
   std::condition_variable stop_came_;
   bool stop_ = false;

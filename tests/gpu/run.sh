@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # The proof kit: shows on a machine with a GPU what this build does there, and says what failed.
 #   tests/gpu/run.sh OUT [--part A|B|C ...] [--minutes 25] [--step-seconds N] [--only REGEX]
-# --minutes is the limit of all steps together, --step-seconds one for each on top of its own. Parts: A one rank, B ranks that share the GPU over NCCL, C rank threads on the GPU and speed. Every step has its own
-# time-out and its own row; a failure never stops the rest. OUT gets result.json, result.md, log, a folder of traces.
-# Runs from .gpu/ (pack.sh) where that is, else from build/cuda. Without a GPU every step that needs one is skipped with
-# that reason. Exit code 4 when a step failed.
+# Parts: A one rank, B ranks that share the GPU over NCCL, C rank threads on the GPU and speed. Every step has its own
+# time-out and its own row; a failure never stops the rest. --minutes limits all steps together, --step-seconds each one
+# on top of its own limit. OUT gets result.json, result.md, log, a folder of runs. Runs from .gpu/ (pack.sh) where that
+# is, else from build/cuda. Without a GPU every step that needs one is skipped with that reason. Exit code 4 when a step
+# failed.
 set -uo pipefail
 kit=$(cd "$(dirname "$0")" && pwd)
 out=${1:?usage: tests/gpu/run.sh OUT [--part A|B|C ...] [--minutes 25] [--step-seconds N] [--only REGEX]}; shift

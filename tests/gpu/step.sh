@@ -11,7 +11,7 @@ export root
 
 begin_results() {
   : >"$out/log"; : >"$out/rows.tsv"; : >"$RANKLAB_GPU_FIGURES"
-  mkdir -p "$out/runs" "$out/traces"
+  mkdir -p "$out/runs"
   failed=0
 }
 
