@@ -50,12 +50,12 @@ void Watchdog::abort_now() noexcept {
 
 Watchdog::HostCall::HostCall(Watchdog& watchdog, std::string doing) : watchdog_(watchdog) {
   const std::lock_guard lock(watchdog_.host_mutex_);
-  watchdog_.host_call_ = {std::move(doing), Clock::now()};
+  around_ = std::exchange(watchdog_.host_call_, std::pair(std::move(doing), Clock::now()));
 }
 
 Watchdog::HostCall::~HostCall() {
   const std::lock_guard lock(watchdog_.host_mutex_);
-  watchdog_.host_call_.reset();
+  watchdog_.host_call_ = std::move(around_);
 }
 
 bool Watchdog::stopped_within(std::chrono::milliseconds limit) {

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "backends/cuda/failure.h"
@@ -82,6 +83,8 @@ class Watchdog {
 
    private:
     Watchdog& watchdog_;
+    std::optional<std::pair<std::string, std::chrono::steady_clock::time_point>>
+        around_;  // the call that this one is part of
   };
 
  private:
