@@ -71,23 +71,33 @@ bool NcclLanes::posted_there(Lane& lane) {
   return lane.posted_there > lane.launched;
 }
 
+bool NcclLanes::launch_next(Lane& lane) {
+  if (lane.waiting.empty() || !posted_there(lane)) return false;
+  PostedMessage& message = *lane.waiting.front();
+  message.span = launch(*lane.comm, message.call, message.times, message.ready,
+                        [&, &comm = *lane.comm] { start_message(comm, message.call); });
+  ++lane.launched;
+  lane.waiting.pop_front();
+  return true;
+}
+
+// Until a whole round launches nothing: what the peer posted before a message that is launched here is then launched,
+// too. Else this rank could go on into a wait for others with a launch that they need still to be made.
 void NcclLanes::launch_matched() {
-  for (auto& [name, lane] : lanes_) {
-    while (!lane.waiting.empty() && posted_there(lane)) {
-      PostedMessage& message = *lane.waiting.front();
-      message.span = launch(*lane.comm, message.call, message.times, message.ready,
-                            [&, &comm = *lane.comm] { start_message(comm, message.call); });
-      ++lane.launched;
-      lane.waiting.pop_front();
+  context_->failure.throw_if_set();
+  for (bool launched = true; launched;) {
+    launched = false;
+    for (auto& [name, lane] : lanes_) {
+      while (launch_next(lane)) launched = true;
     }
   }
 }
 
 void NcclLanes::wait_launched(const PostedMessage& message) {
+  context_->failure.throw_if_set();
   if (message.span) return;
   const Watchdog::HostCall call(context_->watchdog, "waiting for the other side of " + describe(message.call));
   while (true) {
-    context_->failure.throw_if_set();
     launch_matched();
     if (message.span) return;
     std::this_thread::sleep_for(std::chrono::microseconds(20));

@@ -54,6 +54,7 @@ class NcclLanes {
     std::deque<PostedMessagePtr> waiting;
   };
   bool posted_there(Lane& lane);
+  bool launch_next(Lane& lane);
 
   NcclContextPtr context_;
   std::map<MessageLane, Lane> lanes_;

@@ -108,6 +108,15 @@ TEST(Watchdog, AHostHeldInsideTheLibraryIsFound) {
   EXPECT_THAT(f.text(), HasSubstr("no end of making the communicator tp[0 1]"));
 }
 
+TEST(Watchdog, ACallWithinACallDoesNotEndTheWatchOverTheOuterOne) {
+  Fixture f;
+  Watchdog dog(f.failure, f.options(milliseconds(40)));
+  const Watchdog::HostCall outer(dog, "waiting for the other side of a message");
+  { const Watchdog::HostCall inner(dog, "starting another message"); }
+  ASSERT_TRUE(f.failure.wait_for(milliseconds(5'000)));
+  EXPECT_THAT(f.text(), HasSubstr("no end of waiting for the other side of a message"));
+}
+
 TEST(Watchdog, AnErrorOfTheLibraryIsTakenAtOnceUnlessItSmellsOfADeadPeer) {
   Fixture f;
   Watchdog dog(f.failure, f.options(milliseconds(0)));
