@@ -34,6 +34,7 @@ TestDevice& device() {
 class DeviceThere : public testing::Environment {
  public:
   void SetUp() override {
+    if (device() != device_asked()) throw std::logic_error("RANKLAB_TEST_DEVICE was read before it was set");
     if (device() != TestDevice::kCuda) return;
     // Before cuBLAS is first used: without it several streams make its sums differ.
     setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);

@@ -69,7 +69,7 @@ TrainConfig with_pipeline(TrainConfig c, const std::string& schedule, int pp, in
   return c;
 }
 
-const double kBits = test_device_bits();
+double bits() { return test_device_bits(); }
 constexpr double kRounding = 1e-12;
 
 // Every schedule of the list that can run at all: new rows are tested without a change here.
@@ -83,7 +83,7 @@ TEST(Pipeline, EveryScheduleEqualsOneRank) {
       const bool wants_two_each = std::string(kind.name).starts_with("dualpipe");  // microbatches for each rank
       if (pp * std::max(kind.chunks, 1) > 8 || (wants_two_each && pp > 4)) continue;
       SCOPED_TRACE(std::string(kind.name) + ", pp " + std::to_string(pp));
-      expect_same_training(train_pipeline(with_pipeline(config, kind.name, pp)), want, two_models ? kRounding : kBits);
+      expect_same_training(train_pipeline(with_pipeline(config, kind.name, pp)), want, two_models ? kRounding : bits());
     }
   }
 }
@@ -94,9 +94,9 @@ TEST(Pipeline, SeveralStagesARankEqualOneRank) {
   const PipelineRecord want = reference(config);
   for (const char* name : {"interleaved-1f1b", "looped-bfs", "1f1b"}) {
     SCOPED_TRACE(name);
-    expect_same_training(train_pipeline(with_pipeline(config, name, 2, 4)), want, kBits);
-    expect_same_training(train_pipeline(with_pipeline(config, name, 4, 2)), want, kBits);
-    expect_same_training(train_pipeline(with_pipeline(config, name, 1, 4)), want, kBits);
+    expect_same_training(train_pipeline(with_pipeline(config, name, 2, 4)), want, bits());
+    expect_same_training(train_pipeline(with_pipeline(config, name, 4, 2)), want, bits());
+    expect_same_training(train_pipeline(with_pipeline(config, name, 1, 4)), want, bits());
   }
 }
 
@@ -112,7 +112,7 @@ TEST(Pipeline, ComposesWithTensorSequenceAndDataParallelism) {
       config.model.add_bias = true;
       config.model.dropout = 0.1;
       config.ddp_bucket_bytes = 8192;  // several buckets
-      expect_same_training(train_pipeline(with_pipeline(config, name, 2)), reference(config), kBits);
+      expect_same_training(train_pipeline(with_pipeline(config, name, 2)), reference(config), bits());
     }
   }
 }
@@ -129,7 +129,7 @@ TEST(Pipeline, NormsOfHeadsAndBiasesOfTheirProjection) {
     config.model.qk_norm = true;
     const bool two_models = std::string(name) == "dualpipe";
     expect_same_training(train_pipeline(with_pipeline(config, name, 2)), reference(config),
-                         two_models ? kRounding : kBits);
+                         two_models ? kRounding : bits());
   }
 }
 
@@ -144,7 +144,7 @@ TEST(Pipeline, Gpt2KindWithSgdInFp32) {
   config.model.dropout = 0.2;
   const PipelineRecord want = reference(config);
   for (const char* name : {"gpipe", "1f1b", "zb-h2"})
-    expect_same_training(train_pipeline(with_pipeline(config, name, 4)), want, kBits);
+    expect_same_training(train_pipeline(with_pipeline(config, name, 4)), want, bits());
 }
 
 TEST(Pipeline, TiedEmbeddings) {
@@ -188,10 +188,10 @@ TEST(Pipeline, UnevenLayers) {
   config.model.num_layers = 7;
   const PipelineRecord want = reference(config);
   TrainConfig uneven = with_pipeline(config, "1f1b", 4);
-  expect_same_training(train_pipeline(uneven), want, kBits);
+  expect_same_training(train_pipeline(uneven), want, bits());
   EXPECT_EQ(resolve(uneven).stage_layers, (std::vector<int64_t>{2, 2, 2, 1}));
   uneven.pipeline_layout = "1,3,1,2";
-  expect_same_training(train_pipeline(uneven), want, kBits);
+  expect_same_training(train_pipeline(uneven), want, bits());
 }
 
 TEST(Pipeline, FewerMicrobatchesThanRanks) {
@@ -200,7 +200,7 @@ TEST(Pipeline, FewerMicrobatchesThanRanks) {
     config.num_microbatches = microbatches;
     const PipelineRecord want = reference(config);
     for (const char* name : {"gpipe", "1f1b", "zb-h1"})
-      expect_same_training(train_pipeline(with_pipeline(config, name, 4)), want, kBits);
+      expect_same_training(train_pipeline(with_pipeline(config, name, 4)), want, bits());
   }
 }
 
@@ -208,7 +208,7 @@ TEST(Pipeline, OneRankRunsEverySchedule) {
   TrainConfig config = pipeline_config();
   const PipelineRecord want = reference(config);
   for (const char* name : {"gpipe", "zb-h1", "zb-v", "dualpipe-v"})
-    expect_same_training(train_pipeline(with_pipeline(config, name, 1)), want, kBits);
+    expect_same_training(train_pipeline(with_pipeline(config, name, 1)), want, bits());
 }
 
 TEST(Pipeline, PairwiseAccumulationIsTheSameTree) {
@@ -216,7 +216,7 @@ TEST(Pipeline, PairwiseAccumulationIsTheSameTree) {
   config.accumulation = Accumulation::kPairwise;
   const PipelineRecord want = reference(config);
   for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe"})
-    expect_same_training(train_pipeline(with_pipeline(config, name, 2)), want, kBits);
+    expect_same_training(train_pipeline(with_pipeline(config, name, 2)), want, bits());
   config.model.tie_embeddings = true;
   const PipelineRecord tied = reference(config);
   for (const char* name : {"1f1b", "zb-h1"})
@@ -240,7 +240,7 @@ TEST(Pipeline, RunsWithoutReceivesPostedAhead) {
   const PipelineRecord want = reference(config);
   config.backend = "cuda";
   for (const char* name : {"gpipe", "1f1b", "zb-h1"})
-    expect_same_training(train_pipeline(with_pipeline(config, name, 4)), want, kBits);
+    expect_same_training(train_pipeline(with_pipeline(config, name, 4)), want, bits());
 }
 
 TEST(Pipeline, ValidationAndSamplesGoThroughThePipe) {
