@@ -9,6 +9,7 @@
 #include "core/nn/attention.h"
 #include "core/nn/head_norm.h"
 #include "core/nn/norm.h"
+#include "core/nn/output_again.h"
 #include "core/nn/rope.h"
 #include "core/nn/row_kernels.h"
 #include "tests/golden/golden.h"
@@ -144,6 +145,21 @@ TEST(Attention, IsCausal) {
   const at::Tensor before = causal_attention(qkv, shape, {}), after = causal_attention(changed, shape, {});
   EXPECT_TRUE(at::equal(before.narrow(0, 0, 4), after.narrow(0, 0, 4)));
   EXPECT_FALSE(at::equal(before.narrow(0, 4, 2), after.narrow(0, 4, 2)));
+}
+
+// What a linear layer keeps: what computes its input again, or the input.
+TEST(CheapOutputs, AreComputedAgainUnlessTheyAreToBeKept) {
+  const at::Tensor x = wave({4, 2, 8}, 0.1), weight = wave({8}, 0.2, 0.5, 1.0);
+  for (const bool keep : {false, true}) {
+    keep_cheap_outputs(keep);
+    const NormOutput normed = add_rms_norm(x, {}, weight, 1e-5);
+    const Activated activated = activate(swiglu, x);
+    keep_cheap_outputs(false);
+    EXPECT_EQ(normed.recipe.defined(), !keep);
+    EXPECT_EQ(activated.compute == nullptr, keep);
+    EXPECT_EQ(activated.input.defined(), !keep);
+    EXPECT_TRUE(at::equal(activated.out, swiglu(x)));
+  }
 }
 
 TEST(SumOfSquares, IsFp64) {

@@ -189,8 +189,10 @@ struct NormRows {
   int64_t rows = 0, cols = 0;
   int64_t per_group = 1, group_stride = 0, first_kind = 1;
 
-  RANKLAB_BOTH int64_t offset(int64_t row) const { return row / per_group * group_stride + row % per_group * cols; }
-  RANKLAB_BOTH bool is_first_kind(int64_t row) const { return row % per_group < first_kind; }
+  RANKLAB_BOTH int64_t offset(int64_t row) const {
+    return quotient(row, per_group) * group_stride + remainder_of(row, per_group) * cols;
+  }
+  RANKLAB_BOTH bool is_first_kind(int64_t row) const { return remainder_of(row, per_group) < first_kind; }
 };
 inline NormRows plain_rows(int64_t rows, int64_t cols) { return {rows, cols, 1, cols, 1}; }
 
@@ -240,7 +242,7 @@ RANKLAB_BOTH NormGradRow<T> row_of(const NormGradTask<T>& task, int64_t row) {
 
 template <typename T>
 RANKLAB_BOTH Wide<T> inv_rms_of(const NormGradTask<T>& task, int64_t row) {
-  return task.inv_rms[row / task.rows.per_group * task.inv_stride + row % task.rows.per_group];
+  return task.inv_rms[quotient(row, task.rows.per_group) * task.inv_stride + remainder_of(row, task.rows.per_group)];
 }
 
 }  // namespace ranklab::rows

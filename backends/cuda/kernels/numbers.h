@@ -94,6 +94,12 @@ RANKLAB_BOTH void round_to(float x, Fp16& to) {
 }
 #endif
 
+// a / b and a % b of numbers that are not negative: a GPU divides 64 bits four times as slowly as 32.
+RANKLAB_BOTH int64_t quotient(int64_t a, int64_t b) {
+  return (a | b) >> 32 == 0 ? static_cast<uint32_t>(a) / static_cast<uint32_t>(b) : a / b;
+}
+RANKLAB_BOTH int64_t remainder_of(int64_t a, int64_t b) { return a - quotient(a, b) * b; }
+
 // In the type of their argument wherever they are compiled.
 RANKLAB_BOTH float power_of_e(float x) { return expf(x); }
 RANKLAB_BOTH double power_of_e(double x) { return exp(x); }

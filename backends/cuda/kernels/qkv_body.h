@@ -33,8 +33,9 @@ struct QkvTask {
 template <bool kSplits, int kItems, typename T>
 RANKLAB_BOTH void turn_pack(const QkvTask<T>& n, int64_t row, int64_t pack) {
   using W = Wide<T>;
-  const int64_t half = n.half(), head = pack / (half / kItems), i = pack % (half / kItems) * kItems;
-  const int64_t s = row / n.batch, b = row % n.batch;
+  const int64_t half = n.half(), each = quotient(half, kItems);
+  const int64_t head = quotient(pack, each), i = remainder_of(pack, each) * kItems;
+  const int64_t s = quotient(row, n.batch), b = remainder_of(row, n.batch);
   const bool is_q = head < n.heads, is_k = !is_q && head < n.heads + n.groups;
   const HeadPlaces places = is_q ? n.q_places : (is_k ? n.k_places : n.v_places);
   const int64_t local = is_q ? head : (is_k ? head - n.heads : head - n.heads - n.groups);
