@@ -41,7 +41,7 @@ class TableReader {
     }
     RANKLAB_CHECK(!out.empty() && std::find(out.begin(), out.end(), "") == out.end(), ErrorKind::kBadFile,
                   .where = place_, .what = "bad value of " + quote(key), .got = "no list of texts",
-                  .want = "a list with at least one text in quotes");
+                  .want = "a list with at least one text: where the figures are published");
     return out;
   }
   const toml::table& table(const std::string& key) {
