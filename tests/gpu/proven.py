@@ -1,4 +1,4 @@
-"""The README's table of GPUs on which the proof kit ran, made from the newest committed result of each.
+"""The README's table of GPUs on which the proof kit ran, made from the committed results.
 proven.py            print the table
 proven.py README.md  fail unless the file holds just this table, so that it never claims more than a result shows"""
 import glob
@@ -7,42 +7,38 @@ import os
 import sys
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results")
-SPEED = "llama_1b bf16, 8 sequences a step"
+ONE, EIGHT = "llama_1b bf16, a sequence a step", "llama_1b bf16, 8 sequences a step"
+PEER = "PyTorch eager, llama_1b, a sequence a step"
 
 
-def newest_by_gpu():
-    newest = {}
-    for path in sorted(glob.glob(os.path.join(FOLDER, "*.json"))):
+def results():
+    """Newest first."""
+    read = []
+    for path in glob.glob(os.path.join(FOLDER, "*.json")):
         with open(path) as file:
-            result = json.load(file)
-        seen = newest.get(result["gpu"])
-        if seen is None or (result["date"], result["time"]) > (seen["date"], seen["time"]):
-            newest[result["gpu"]] = result
-    return [newest[gpu] for gpu in sorted(newest)]
+            read.append(json.load(file))
+    return sorted(read, key=lambda r: (r["date"], r["time"]), reverse=True)
 
 
 def parts_text(result, part):
-    outcomes = [step["outcome"] for step in result["steps"] if step["part"] == part]
-    if not outcomes:
-        return "not run"
-    passed = outcomes.count("pass")
-    return "%d of %d" % (passed, len(outcomes))
+    outcomes = [step["outcome"] for step in result["steps"] if step["part"] == part and step["outcome"] != "skip"]
+    return "%d of %d" % (outcomes.count("pass"), len(outcomes)) if outcomes else "not run"
 
 
-def speed_text(result):
-    figures = {f["name"]: f["value"] for f in result["figures"] if f["step"] == SPEED}
-    return "%s, MFU %s %%" % (figures["tokens/s"], figures["MFU"]) if "MFU" in figures else "-"
+def speed_text(result, step):
+    figures = {f["name"]: f["value"] for f in result["figures"] if f["step"] == step}
+    return "{:,.0f}, MFU {} %".format(float(figures["tokens/s"]), figures["MFU"]) if "MFU" in figures else "-"
 
 
 def table():
-    results = newest_by_gpu()
-    if not results:
+    if not results():
         return "Not yet proven on a GPU.\n"
-    lines = ["| GPU | when, commit | one rank | ranks over NCCL | rank threads, speed | llama_1b in bf16, tokens/s |",
-             "|---|---|---|---|---|---|"]
-    for r in results:
-        lines.append("| %s | %s, %s | %s | %s | %s | %s |" % (r["gpu"], r["date"], r["commit"], parts_text(r, "A"),
-                                                             parts_text(r, "B"), parts_text(r, "C"), speed_text(r)))
+    lines = ["| GPU | when, commit | one rank | ranks over NCCL | rank threads, speed | llama_1b in bf16, tokens/s: a sequence a step | 8 sequences | PyTorch eager, a sequence |",
+             "|---|---|---|---|---|---|---|---|"]
+    for r in results():
+        cells = [r["gpu"], r["date"] + ", " + r["commit"], *(parts_text(r, part) for part in "ABC"),
+                 *(speed_text(r, step) for step in (ONE, EIGHT, PEER))]
+        lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 

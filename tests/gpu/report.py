@@ -18,6 +18,25 @@ def output_of(*command):
         return ""
 
 
+def write(result, folder, name="result"):
+    """NAME.json and NAME.md."""
+    with open(os.path.join(folder, name + ".json"), "w") as file:
+        json.dump(result, file, indent=1)
+        file.write("\n")
+    steps, figures = result["steps"], result["figures"]
+    count = {outcome: sum(step["outcome"] == outcome for step in steps) for outcome in ("pass", "fail", "skip")}
+    lines = ["# %(gpu)s, commit %(commit)s, %(date)s" % result, "",
+             "%(pass)d passed, %(fail)d failed, %(skip)d skipped." % count, ""]
+    lines += [result["note"], ""] if result.get("note") else []
+    lines += ["| part | step | outcome | seconds | reason |", "|---|---|---|---|---|"]
+    lines += ["| %(part)s | %(name)s | %(outcome)s | %(seconds)s | %(reason)s |" % step for step in steps]
+    if figures:
+        lines += ["", "| step | figure | value |", "|---|---|---|"]
+        lines += ["| %(step)s | %(name)s | %(value)s %(unit)s |" % f for f in figures]
+    with open(os.path.join(folder, name + ".md"), "w") as file:
+        file.write("\n".join(lines) + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("out")
@@ -35,19 +54,8 @@ def main():
         "steps": steps,
         "figures": figures,
     }
-    with open(os.path.join(args.out, "result.json"), "w") as file:
-        json.dump(result, file, indent=1)
-        file.write("\n")
-    count = {outcome: sum(step["outcome"] == outcome for step in steps) for outcome in ("pass", "fail", "skip")}
-    lines = ["# %s, commit %s, %s" % (args.gpu, args.commit, result["date"]), "",
-             "%(pass)d passed, %(fail)d failed, %(skip)d skipped." % count, "",
-             "| part | step | outcome | seconds | reason |", "|---|---|---|---|---|"]
-    lines += ["| %(part)s | %(name)s | %(outcome)s | %(seconds)s | %(reason)s |" % step for step in steps]
-    if figures:
-        lines += ["", "| step | figure | value |", "|---|---|---|"]
-        lines += ["| %s | %s | %s %s |" % (f["step"], f["name"], f["value"], f["unit"]) for f in figures]
-    with open(os.path.join(args.out, "result.md"), "w") as file:
-        file.write("\n".join(lines) + "\n")
+    write(result, args.out)
 
 
-main()
+if __name__ == "__main__":
+    main()
