@@ -38,8 +38,8 @@ struct StepMetrics {
 };
 
 struct TrainInfo {
-  std::string world;  // "8 rank threads, direct collectives"
-  bool on_gpu = false;      // tensors lie on GPUs
+  std::string world;    // "8 rank threads, direct collectives"
+  bool on_gpu = false;  // tensors lie on GPUs
   std::string data;
   int64_t parameters = 0;  // of the whole model
   int64_t first_step = 0;

@@ -34,7 +34,7 @@ bool passes(cudaStream_t stream, std::chrono::milliseconds limit) {
 TEST(LaneStreams, OneThatWaitsHoldsNoOther) {
   std::string why_not;
   if (!cuda_backend_available(&why_not)) GTEST_SKIP() << why_not;  // opens the module, and so LibTorch's CUDA half
-  std::vector<cudaStream_t> streams = {nullptr};  // compute
+  std::vector<cudaStream_t> streams = {nullptr};                   // compute
   for (int i = 0; i < kStreams; ++i) streams.push_back(c10::cuda::getStreamFromPool(true, 0).stream());
   for (size_t held = 1; held < streams.size(); ++held) {
     std::atomic<bool> released{false};

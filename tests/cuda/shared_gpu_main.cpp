@@ -1,4 +1,5 @@
-// Ranks that share a GPU: the conformance suite, and what shared_gpu_test.cpp asks. Skipped with the reason without one.
+// Ranks that share a GPU: the conformance suite, and what shared_gpu_test.cpp asks. Skipped with the reason without
+// one.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
