@@ -17,6 +17,7 @@
 #include "backends/cuda/cuda_backend.h"
 #include "cli/json_output.h"
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/comm/rank_context.h"
 #include "core/nn/activation.h"
 #include "core/nn/attention.h"
@@ -243,8 +244,12 @@ double gb_per_s(const Row& row) { return row.bytes / row.ms / 1e6; }
 void print_table(const std::vector<Row>& rows) {
   std::printf("%-34s %9s %9s %8s %8s %9s %7s\n", "kernel", "ms", "ATen ms", "GB/s", "of copy", "TFLOP/s", "faster");
   for (const Row& row : rows) {
-    std::printf("%-34s %9.4f %9.4f %8.0f %7.0f%% %9.1f %6.1fx\n", row.name.c_str(), row.ms, row.plain_ms, gb_per_s(row),
-                100 * gb_per_s(row) / gb_per_s(rows[0]), row.flops / row.ms / 1e9, row.plain_ms / row.ms);
+    // Of what has no plain form, or multiplies nothing, there is nothing to tell.
+    const std::string plain = row.plain_ms > 0 ? strprintf("%.4f", row.plain_ms) : "-";
+    const std::string rate = row.flops > 0 ? strprintf("%.1f", row.flops / row.ms / 1e9) : "-";
+    const std::string faster = row.plain_ms > 0 ? strprintf("%.1fx", row.plain_ms / row.ms) : "-";
+    std::printf("%-34s %9.4f %9s %8.0f %7.0f%% %9s %7s\n", row.name.c_str(), row.ms, plain.c_str(), gb_per_s(row),
+                100 * gb_per_s(row) / gb_per_s(rows[0]), rate.c_str(), faster.c_str());
   }
 }
 

@@ -3,7 +3,7 @@
 # time only, so that a machine without a GPU can build it.
 find_package(CUDAToolkit REQUIRED)
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} REQUIRED)
-find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR} REQUIRED)
+find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR} REQUIRED)
 foreach(part c10_cuda torch_cuda)
   if(NOT EXISTS ${RANKLAB_TORCH_ROOT}/lib/lib${part}.so)
     message(FATAL_ERROR "CUDA backend: want ${RANKLAB_TORCH_ROOT}/lib/lib${part}.so; got a LibTorch without CUDA; "

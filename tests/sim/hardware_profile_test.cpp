@@ -85,6 +85,21 @@ TEST(HardwareProfile, PeaksAreTheDenseDatasheetFigures) {
   EXPECT_DOUBLE_EQ(load_hardware_profile("a100-80").peak_flops(DType::kFloat8), 312e12);
 }
 
+TEST(HardwareProfile, IsFoundByTheNameThatADriverHas) {
+  ASSERT_TRUE(hardware_profile_of_gpu("NVIDIA H100 80GB HBM3"));
+  EXPECT_EQ(hardware_profile_of_gpu("NVIDIA H100 80GB HBM3")->name, "h100-sxm");
+  EXPECT_EQ(hardware_profile_of_gpu("NVIDIA H200")->name, "h200");
+  EXPECT_FALSE(hardware_profile_of_gpu("NVIDIA GeForce RTX 4090"));  // MFU against another part's peak would be wrong
+  EXPECT_FALSE(hardware_profile_of_gpu(""));
+}
+
+TEST(HardwareProfile, NoTwoShareAGpu) {
+  for (const std::string& name : hardware_profile_names()) {
+    for (const std::string& gpu : load_hardware_profile(name).gpu_names)
+      EXPECT_EQ(hardware_profile_of_gpu(gpu)->name, name);
+  }
+}
+
 TEST(HardwareProfile, AnUnknownNameSaysTheNearest) {
   EXPECT_THAT(message_of("h100-smx"), HasSubstr("do: write 'h100-sxm'"));
   EXPECT_THAT(message_of("h100-smx"), HasSubstr("laptop"));
