@@ -2,8 +2,10 @@
 
 #include <torch/csrc/autograd/profiler_kineto.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -17,8 +19,14 @@ namespace profiler = torch::profiler::impl;
 class TorchProfileHook : public Hook {
  public:
   TorchProfileHook(std::string path, int64_t first, int64_t end) : path_(std::move(path)), first_(first), end_(end) {}
-  ~TorchProfileHook() override {
-    if (recording_) torch::autograd::profiler::disableProfiler();
+
+  void on_train_begin(const RunPlan& plan, const TrainInfo&) override {
+    const int64_t steps = plan.config.train_iters;
+    RANKLAB_CHECK(first_ < steps, ErrorKind::kInvalidArgument, .where = "--profile",
+                  .what = "the steps to profile come after the last one",
+                  .got = "--profile-step-start " + std::to_string(first_) + ", --train-iters " + std::to_string(steps),
+                  .want = "a start below " + std::to_string(steps));
+    end_ = std::min(end_, steps);
   }
 
   void on_step_begin(int64_t step) override {
@@ -32,11 +40,6 @@ class TorchProfileHook : public Hook {
 
   void on_step_end(const StepMetrics& m) override {
     if (recording_ && m.step + 1 >= end_) save();
-  }
-
-  // A run that ends before the last step that was asked for.
-  void on_train_end(const TrainResult&) override {
-    if (recording_) save();
   }
 
  private:

@@ -158,9 +158,9 @@ TEST(CkptHuggingFace, OutAndInAndOn) {
 
   const auto logits = [&](const std::string& checkpoint, const std::string& flags) {
     const std::string path = temporary_path("ranklab_logits") + ".safetensors";
-    const json told =
-        json::parse(shell("generate --load " + checkpoint + " --prompt Genesis --tokens 8 --top-k 1 --json " +
-                          "--print-logits " + path + " " + flags));
+    const json told = json::parse(shell("generate --load " + checkpoint +
+                                        " --prompt Genesis --tokens 8 --top-k 1 --gemm mkl --json " +
+                                        "--print-logits " + path + " " + flags));
     EXPECT_EQ(told.at("data").at("prompt_tokens"), 7);
     const SafetensorsFile file(path);
     EXPECT_EQ(file.tensor("logits").shape, (std::vector<int64_t>{7, 258}));

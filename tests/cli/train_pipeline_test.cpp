@@ -23,8 +23,8 @@ Outcome train(const std::string& arguments, const char* errors = "2>&1") {
 
 // The losses of --json's step lines.
 std::vector<double> losses(const std::string& arguments) {
-  const Outcome run =
-      train("--json --train-iters 3 --eval-interval 0 --sample-tokens 0 --gbs 16 " + arguments, "2>/dev/null");
+  const Outcome run = train(
+      "--json --gemm mkl --train-iters 3 --eval-interval 0 --sample-tokens 0 --gbs 16 " + arguments, "2>/dev/null");
   EXPECT_EQ(run.exit_code, 0) << run.output;
   std::vector<double> values;
   std::istringstream lines(run.output);
