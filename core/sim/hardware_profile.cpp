@@ -156,6 +156,7 @@ std::vector<std::string> hardware_profile_names() {
 }
 
 std::optional<HardwareProfile> hardware_profile_of_gpu(const std::string& gpu_name) {
+  if (gpu_name.empty()) return std::nullopt;  // on CPUs every rank asks at its start: no profile is read for that
   for (const BuiltInProfile& row : built_in_profiles()) {
     HardwareProfile profile = load_hardware_profile(std::string(row.name));
     const auto& names = profile.gpu_names;
