@@ -11,8 +11,6 @@
 namespace ranklab {
 namespace {
 
-bool is_message(const Call& call) { return call.verb == Verb::kSend || call.verb == Verb::kRecv; }
-
 std::string rows_text(const std::vector<int64_t>& rows) { return join(std::span<const int64_t>(rows), " "); }
 
 // One member's call as it lies in the store: four lines.

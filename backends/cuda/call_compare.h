@@ -10,6 +10,8 @@
 
 namespace ranklab {
 
+inline bool is_message(const Call& call) { return call.verb == Verb::kSend || call.verb == Verb::kRecv; }
+
 // Throws kCommunication naming both calls.
 void compare_calls(Rendezvous& rendezvous, const Group& group, int serial, const Call& call, int64_t sequence);
 // What must be equal: verb, reduction, dtype, root, rows and the shape behind the rows.

@@ -25,8 +25,6 @@ constexpr int kOtherStreams = 4;
 // Each communicator has a stream of NCCL's own beside ours, which waits for the same kernels.
 int streams_of(int64_t lanes) { return lanes == 0 ? 0 : 2 * (static_cast<int>(lanes) + kOtherStreams); }
 
-bool is_message(const Call& call) { return call.verb == Verb::kSend || call.verb == Verb::kRecv; }
-
 MessageLane lane_of(const Call& call, int rank) {
   return call.verb == Verb::kSend ? MessageLane{rank, call.peer, call.lane} : MessageLane{call.peer, rank, call.lane};
 }
