@@ -43,8 +43,7 @@ class NcclComm final : public WatchedComm {
   // REQUIRES: a Use.
   ncclComm_t handle() const { return comm_; }
   c10::cuda::CUDAStream stream() const { return stream_; }
-  NcclContext& context() const { return *context_; }
-  const NcclContextPtr& shared_context() const { return context_; }
+  const NcclContextPtr& context() const { return context_; }
   // Checks the code of one NCCL call. An error that comes of a peer's death is told as what the heartbeat finds out.
   void accept(ncclResult_t code, const char* doing);
 

@@ -27,7 +27,7 @@ void keep_for_stream(const at::Tensor& tensor, const c10::cuda::CUDAStream& stre
 std::shared_ptr<NcclSpan> launch(NcclComm& comm, const Call& call, const CallTimes& times, at::cuda::CUDAEvent& ready,
                                  const std::function<void()>& start) {
   const std::string what = "#" + std::to_string(times.sequence) + " " + describe(call);
-  auto span = std::make_shared<NcclSpan>(comm.shared_context(), what, times);
+  auto span = std::make_shared<NcclSpan>(comm.context(), what, times);
   const NcclComm::Use use(comm, "starting " + comm.describe() + " " + what);
   const c10::cuda::CUDAStreamGuard on_comm_stream(comm.stream());
   ready.block(comm.stream());

@@ -25,7 +25,7 @@ class Work {
  public:
   virtual ~Work() = default;
   virtual at::Tensor
-  wait() = 0;  // blocks; returns the output tensor (undefined for send and barrier); rethrows the call's error
+  wait() = 0;  // holds the caller, or on a device its stream; returns the output (send, barrier: none) or the error
   virtual bool is_completed() const = 0;
   virtual CallTimes times() const = 0;  // REQUIRES: wait() returned
 };

@@ -20,7 +20,6 @@ lost_rank() {  # SIGNAL COUNT FLAG...
 }
 export -f lost_rank
 
-
 # Every layout beside one rank, in fp32: losses and gradient norms of ten steps.
 nccl_layout() {  # NAME N FLAG...
   local name=$1 count=$2 reference=$3; shift 3
