@@ -26,7 +26,7 @@ namespace {
 
 using Options = BenchDispatchersOptions;
 
-struct Row {
+struct DispatcherRow {
   std::string dispatcher;
   double calls = 0, messages = 0;            // of a rank
   double bytes_in_node = 0, bytes_away = 0;  // of a rank, to others
@@ -105,7 +105,7 @@ RankResult run_rank(const Options& o, const std::string& name, RankContext& cont
   return result;
 }
 
-void count(Row& row, const Options& o, std::vector<RankResult> ranks) {
+void count(DispatcherRow& row, const Options& o, std::vector<RankResult> ranks) {
   TraceFile file{.ranks = {}, .world_size = o.ranks, .gpus_per_node = o.gpus_per_node};
   for (RankResult& rank : ranks) {
     for (const Event& event : rank.trace.events)
@@ -123,14 +123,14 @@ void count(Row& row, const Options& o, std::vector<RankResult> ranks) {
   row.messages = static_cast<double>(inside.messages + away.messages) / o.ranks;
 }
 
-Row run_dispatcher(const Options& o, const std::string& name, const HardwareProfile& profile) {
+DispatcherRow run_dispatcher(const Options& o, const std::string& name, const HardwareProfile& profile) {
   const DeviceMesh mesh(ParallelDims{.world = o.ranks, .ep = o.ranks});
   std::vector<RankResult> ranks(static_cast<size_t>(o.ranks));
   make_thread_world({.size = o.ranks})->run([&](Endpoint& endpoint) {
     RankContext context(endpoint, mesh, {.profile = &profile, .gpus_per_node = o.gpus_per_node});
     ranks[static_cast<size_t>(endpoint.global_rank())] = run_rank(o, name, context);
   });
-  Row row{.dispatcher = name};
+  DispatcherRow row{.dispatcher = name};
   for (const RankResult& rank : ranks) {
     row.forward_ms = std::max(row.forward_ms, rank.forward_ms);
     row.together_ms = std::max(row.together_ms, rank.together_ms);
@@ -155,7 +155,7 @@ void check(const Options& o) {
                 .want = "experts that divide by ranks and by groups, and topk of at most those in group-topk groups");
 }
 
-std::string table(const Options& o, const HardwareProfile& profile, const std::vector<Row>& rows) {
+std::string table(const Options& o, const HardwareProfile& profile, const std::vector<DispatcherRow>& rows) {
   const int64_t of_rank = o.experts / o.ranks;
   std::string out = strprintf(
       "# %d ranks in nodes of %d, %ld tokens of %ld fp32 numbers each, %ld experts, top %ld; %s\n"
@@ -165,16 +165,16 @@ std::string table(const Options& o, const HardwareProfile& profile, const std::v
       mean_places(o, of_rank * o.gpus_per_node));
   out += strprintf("%-11s %6s %9s %12s %14s %14s %14s %10s\n", "dispatcher", "calls", "messages", "in its node",
                    "to other nodes", "virt. forward", "with backward", "wall");
-  for (const Row& r : rows)
+  for (const DispatcherRow& r : rows)
     out += strprintf("%-11s %6.0f %9.0f %12s %14s %11.3f ms %11.3f ms %7.1f ms\n", r.dispatcher.c_str(), r.calls,
                      r.messages, human_bytes(r.bytes_in_node).c_str(), human_bytes(r.bytes_away).c_str(), r.forward_ms,
                      r.together_ms, r.wall_ms);
   return out;
 }
 
-std::string json(const std::vector<Row>& rows) {
+std::string json_text(const std::vector<DispatcherRow>& rows) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Row& r : rows)
+  for (const DispatcherRow& r : rows)
     list.push_back({{"dispatcher", r.dispatcher},
                     {"calls", r.calls},
                     {"messages", r.messages},
@@ -191,9 +191,9 @@ std::string json(const std::vector<Row>& rows) {
 int run_bench_dispatchers(const Options& options) {
   check(options);
   const HardwareProfile profile = load_hardware_profile(options.hardware);
-  std::vector<Row> rows;
+  std::vector<DispatcherRow> rows;
   for (const std::string& name : dispatcher_names()) rows.push_back(run_dispatcher(options, name, profile));
-  std::fputs((options.json ? json(rows) : table(options, profile, rows)).c_str(), stdout);
+  std::fputs((options.json ? json_text(rows) : table(options, profile, rows)).c_str(), stdout);
   return 0;
 }
 

@@ -75,18 +75,18 @@ class PlainScope {
   const DeviceKernels* previous_;
 };
 
-struct Row {
+struct KernelRow {
   std::string name;
   double bytes = 0, flops = 0;
   double ms = 0, plain_ms = 0;
 };
 
-class Bench {
+class KernelBench {
  public:
-  Bench(const BenchKernelsOptions& options, at::Device device, RankContext& context)
+  KernelBench(const BenchKernelsOptions& options, at::Device device, RankContext& context)
       : o_(options), device_(device), timer_(device, options.iterations), context_(context) {}
 
-  std::vector<Row> run() {
+  std::vector<KernelRow> run() {
     copy();
     norms();
     swiglus();
@@ -106,7 +106,7 @@ class Bench {
   }
 
   void add(const std::string& name, double bytes, double flops, const std::function<void()>& work) {
-    Row row{name, bytes, flops};
+    KernelRow row{name, bytes, flops};
     row.ms = timer_.milliseconds(work);
     const PlainScope plain;
     row.plain_ms = timer_.milliseconds(work);
@@ -125,7 +125,7 @@ class Bench {
       for (const at::Tensor& y : outputs) seeds.push_back(at::ones_like(y));
       return timer_.milliseconds([&] { torch::autograd::grad(outputs, leaves, seeds, /*retain_graph=*/true); });
     };
-    Row row{name + " backward", bytes.second, 2.5 * flops};
+    KernelRow row{name + " backward", bytes.second, 2.5 * flops};
     row.ms = backward();
     const PlainScope plain;
     row.plain_ms = backward();
@@ -228,7 +228,7 @@ class Bench {
   at::Device device_;
   Timer timer_;
   RankContext& context_;
-  std::vector<Row> rows_;
+  std::vector<KernelRow> rows_;
 };
 
 at::Device chosen_device(const std::string& name) {
@@ -239,11 +239,11 @@ at::Device chosen_device(const std::string& name) {
   return has_gpu ? at::Device(at::kCUDA) : at::Device(at::kCPU);
 }
 
-double gb_per_s(const Row& row) { return row.bytes / row.ms / 1e6; }
+double gb_per_s(const KernelRow& row) { return row.bytes / row.ms / 1e6; }
 
-void print_table(const std::vector<Row>& rows) {
+void print_table(const std::vector<KernelRow>& rows) {
   std::printf("%-34s %9s %9s %8s %8s %9s %7s\n", "kernel", "ms", "ATen ms", "GB/s", "of copy", "TFLOP/s", "faster");
-  for (const Row& row : rows) {
+  for (const KernelRow& row : rows) {
     // Of what has no plain form, or multiplies nothing, there is nothing to tell.
     const std::string plain = row.plain_ms > 0 ? strprintf("%.4f", row.plain_ms) : "-";
     const std::string rate = row.flops > 0 ? strprintf("%.1f", row.flops / row.ms / 1e9) : "-";
@@ -257,19 +257,19 @@ void print_table(const std::vector<Row>& rows) {
 
 int run_bench_kernels(const BenchKernelsOptions& options) {
   const at::Device device = chosen_device(options.device);
-  std::vector<Row> rows;
+  std::vector<KernelRow> rows;
   const DeviceMesh mesh(ParallelDims{.world = 1});
   const auto world = make_thread_world({.size = 1, .on_stuck = {}});
   world->run([&](Endpoint& endpoint) {
     RankContext context(endpoint, mesh, {.virtual_time = false, .trace = false});
-    rows = Bench(options, device, context).run();
+    rows = KernelBench(options, device, context).run();
   });
   if (!options.json) {
     print_table(rows);
     return 0;
   }
   nlohmann::ordered_json data = nlohmann::ordered_json::array();
-  for (const Row& row : rows) {
+  for (const KernelRow& row : rows) {
     data.push_back({{"kernel", row.name},
                     {"ms", row.ms},
                     {"aten_ms", row.plain_ms},

@@ -8,6 +8,7 @@
 #include "cli/bench_collectives.h"
 #include "cli/bench_step.h"
 #include "cli/make_world.h"
+#include "cli/median.h"
 #include "core/runtime/engine.h"
 
 namespace ranklab {
@@ -27,11 +28,6 @@ TrainConfig config_for(const Layout& layout, bool observed) {
   config.trace = observed;
   config.trace_step_end = 1 << 30;
   return config;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // Collectives that one rank posts in one step.

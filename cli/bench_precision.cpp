@@ -35,11 +35,11 @@ class LossHook : public Hook {
   double validation_ = 0;
 };
 
-struct Outcome {
+struct SeedOutcome {
   double training = 0, validation = 0;
 };
 
-Outcome train(TrainConfig config, const std::string& recipe, uint64_t seed) {
+SeedOutcome train(TrainConfig config, const std::string& recipe, uint64_t seed) {
   config.seed = seed;
   config.precision.recipe = recipe;
   const RunPlan plan = resolve(config);
@@ -51,13 +51,13 @@ Outcome train(TrainConfig config, const std::string& recipe, uint64_t seed) {
   return {hook->training(), hook->validation()};
 }
 
-struct Row {
+struct RecipeRow {
   std::string recipe;
-  std::vector<Outcome> outcomes;  // of each seed
+  std::vector<SeedOutcome> outcomes;  // of each seed
 };
 
 // Of the worst seed, relative to the first recipe with the same seed.
-double worst(const Row& row, const Row& first, double Outcome::*loss) {
+double worst(const RecipeRow& row, const RecipeRow& first, double SeedOutcome::*loss) {
   double most = 0;
   for (size_t i = 0; i < row.outcomes.size(); ++i) {
     const double change = row.outcomes[i].*loss / (first.outcomes[i].*loss) - 1;
@@ -66,36 +66,36 @@ double worst(const Row& row, const Row& first, double Outcome::*loss) {
   return most;
 }
 
-nlohmann::ordered_json as_json(const TrainConfig& config, const std::vector<Row>& rows) {
+nlohmann::ordered_json as_json(const TrainConfig& config, const std::vector<RecipeRow>& rows) {
   nlohmann::ordered_json json = {
       {"preset", config.preset}, {"steps", config.train_iters}, {"recipes", nlohmann::ordered_json::array()}};
-  for (const Row& row : rows) {
+  for (const RecipeRow& row : rows) {
     nlohmann::ordered_json training = nlohmann::ordered_json::array(), validation = training;
-    for (const Outcome& one : row.outcomes) {
+    for (const SeedOutcome& one : row.outcomes) {
       training.push_back(one.training);
       validation.push_back(one.validation);
     }
     json["recipes"].push_back({{"name", row.recipe},
                                {"loss", training},
                                {"validation_loss", validation},
-                               {"worst_change", worst(row, rows[0], &Outcome::training)},
-                               {"worst_validation_change", worst(row, rows[0], &Outcome::validation)}});
+                               {"worst_change", worst(row, rows[0], &SeedOutcome::training)},
+                               {"worst_validation_change", worst(row, rows[0], &SeedOutcome::validation)}});
   }
   return json;
 }
 
-void print(const std::vector<Row>& rows) {
+void print(const std::vector<RecipeRow>& rows) {
   std::printf("%-14s  %-28s  %9s  %-28s  %9s\n", "recipe", "loss, last 20 steps, by seed", "worst", "validation loss",
               "worst");
-  for (const Row& row : rows) {
+  for (const RecipeRow& row : rows) {
     std::string training, validation;
-    for (const Outcome& one : row.outcomes) {
+    for (const SeedOutcome& one : row.outcomes) {
       training += strprintf("%-8.4f ", one.training);
       validation += strprintf("%-8.4f ", one.validation);
     }
     std::printf("%-14s  %-28s  %+8.2f%%  %-28s  %+8.2f%%\n", row.recipe.c_str(), training.c_str(),
-                100 * worst(row, rows[0], &Outcome::training), validation.c_str(),
-                100 * worst(row, rows[0], &Outcome::validation));
+                100 * worst(row, rows[0], &SeedOutcome::training), validation.c_str(),
+                100 * worst(row, rows[0], &SeedOutcome::validation));
   }
 }
 
@@ -103,7 +103,7 @@ void print(const std::vector<Row>& rows) {
 
 int run_bench_precision(const TrainConfig& config, const BenchPrecisionOptions& options) {
   install_booking_allocator();  // as `ranklab train` does
-  std::vector<Row> rows;
+  std::vector<RecipeRow> rows;
   for (const std::string& recipe : options.recipes) {
     rows.push_back({recipe, {}});
     for (int i = 0; i < options.seeds; ++i) {

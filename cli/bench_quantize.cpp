@@ -19,14 +19,14 @@
 namespace ranklab {
 namespace {
 
-struct Row {
+struct OperandRow {
   std::string recipe, role;
   TensorPrecision precision = {};  // of memcpy: not quantized
   Along along = Along::kColumns;
   double seconds = std::numeric_limits<double>::infinity();  // the best
 };
 
-std::string groups_text(const Row& row) {
+std::string groups_text(const OperandRow& row) {
   const std::string block = std::to_string(row.precision.block);
   const bool columns = row.along == Along::kColumns;
   switch (row.precision.granularity) {
@@ -43,8 +43,8 @@ std::string groups_text(const Row& row) {
 }
 
 // Each way of a recipe's operands once: products sum over columns and over rows.
-std::vector<Row> rows_of_recipes() {
-  std::vector<Row> rows = {{"memcpy", ""}};
+std::vector<OperandRow> rows_of_recipes() {
+  std::vector<OperandRow> rows = {{"memcpy", ""}};
   for (const PrecisionRecipe& recipe : precision_recipes()) {
     const LinearPrecision& linear = recipe.linear;
     const size_t first = rows.size();
@@ -52,10 +52,11 @@ std::vector<Row> rows_of_recipes() {
          {std::pair{"activation", linear.activation}, {"weight", linear.weight}, {"gradient", linear.gradient}}) {
       if (!precision.quantized()) continue;
       for (const Along along : {Along::kColumns, Along::kRows}) {
-        Row row{recipe.name, role, precision, along};
-        const auto known = std::find_if(
-            rows.begin() + static_cast<std::ptrdiff_t>(first), rows.end(),
-            [&](const Row& other) { return other.precision == precision && groups_text(other) == groups_text(row); });
+        OperandRow row{recipe.name, role, precision, along};
+        const auto known =
+            std::find_if(rows.begin() + static_cast<std::ptrdiff_t>(first), rows.end(), [&](const OperandRow& other) {
+              return other.precision == precision && groups_text(other) == groups_text(row);
+            });
         if (known == rows.end()) rows.push_back(std::move(row));
       }
     }
@@ -63,9 +64,9 @@ std::vector<Row> rows_of_recipes() {
   return rows;
 }
 
-class Bench {
+class OperandBench {
  public:
-  explicit Bench(const BenchQuantizeOptions& o)
+  explicit OperandBench(const BenchQuantizeOptions& o)
       : o_(o), x_(static_cast<size_t>(o.rows * o.cols)), out_(x_.size()), numbers_(static_cast<size_t>(o.rows)) {
     RandomStream(1, RandomPurpose::kSample, "bench quantize").fill_normal(0, x_);
     for (size_t row = 0; row < numbers_.size(); ++row) numbers_[row] = row;
@@ -73,7 +74,7 @@ class Bench {
 
   double bytes() const { return static_cast<double>(x_.size() * sizeof(float)); }
 
-  void time(Row& row) {
+  void time(OperandRow& row) {
     const auto begin = std::chrono::steady_clock::now();
     if (row.precision.quantized()) {
       round(row.precision, row.along);
@@ -104,12 +105,12 @@ class Bench {
   const RandomStream stream_{1, RandomPurpose::kStochasticRounding, "bench quantize"};
 };
 
-std::string table(const BenchQuantizeOptions& o, const std::vector<Row>& rows, double bytes) {
+std::string table(const BenchQuantizeOptions& o, const std::vector<OperandRow>& rows, double bytes) {
   std::string out = strprintf("# %ld x %ld fp32 numbers, one thread, best of %d; bytes of the matrix per second\n",
                               static_cast<long>(o.rows), static_cast<long>(o.cols), o.repetitions);
   out += strprintf("%-12s %-10s %-6s %-8s %-12s %-10s %10s %12s\n", "recipe", "operand", "format", "groups", "scale",
                    "rounding", "speed", "/ memcpy");
-  for (const Row& row : rows) {
+  for (const OperandRow& row : rows) {
     const TensorPrecision& p = row.precision;
     const bool copy = !p.quantized();
     out += strprintf("%-12s %-10s %-6s %-8s %-12s %-10s %5.1f GB/s %10.2f x\n", row.recipe.c_str(), row.role.c_str(),
@@ -120,10 +121,10 @@ std::string table(const BenchQuantizeOptions& o, const std::vector<Row>& rows, d
   return out;
 }
 
-std::string json(const BenchQuantizeOptions& o, const std::vector<Row>& rows, double bytes) {
+std::string json_text(const BenchQuantizeOptions& o, const std::vector<OperandRow>& rows, double bytes) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (size_t i = 1; i < rows.size(); ++i) {
-    const Row& row = rows[i];
+    const OperandRow& row = rows[i];
     list.push_back({{"recipe", row.recipe},
                     {"operand", row.role},
                     {"format", row.precision.format->name},
@@ -140,12 +141,13 @@ std::string json(const BenchQuantizeOptions& o, const std::vector<Row>& rows, do
 }  // namespace
 
 int run_bench_quantize(const BenchQuantizeOptions& options) {
-  Bench bench(options);
-  std::vector<Row> rows = rows_of_recipes();
+  OperandBench bench(options);
+  std::vector<OperandRow> rows = rows_of_recipes();
   for (int repetition = 0; repetition < options.repetitions; ++repetition) {
-    for (Row& row : rows) bench.time(row);
+    for (OperandRow& row : rows) bench.time(row);
   }
-  std::fputs((options.json ? json(options, rows, bench.bytes()) : table(options, rows, bench.bytes())).c_str(), stdout);
+  std::fputs((options.json ? json_text(options, rows, bench.bytes()) : table(options, rows, bench.bytes())).c_str(),
+             stdout);
   return 0;
 }
 

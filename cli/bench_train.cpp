@@ -9,6 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/median.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 
@@ -70,7 +71,7 @@ json run_row(const std::string& command) {
   return json::parse(output.substr(begin, output.find('\n', begin) - begin));
 }
 
-struct Row {
+struct TrainRow {
   std::string side, mode;
   std::vector<double> step_ms = {}, tokens_per_s = {}, startup_s = {}, pss_mb = {};
   void add(const json& j) {
@@ -80,11 +81,6 @@ struct Row {
     pss_mb.push_back(j.at("pss_mb_sum"));
   }
 };
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 std::string ours_command(const BenchTrainOptions& o, const Mode& mode, const std::string& gemm) {
   return strprintf("%s bench step --preset peer_%s %s --gemm %s --warmup %d --timed-steps %d",
@@ -104,20 +100,20 @@ std::string peer_command(const BenchTrainOptions& o, const Mode& mode, const std
 }
 
 // "ranklab mkl" and "torch mkl" multiply with the same library.
-std::string library_of(const Row& row) { return row.side.substr(row.side.rfind(' ') + 1); }
+std::string library_of(const TrainRow& row) { return row.side.substr(row.side.rfind(' ') + 1); }
 
-const Row* find_row(const std::vector<Row>& rows, const std::string& mode, const std::string& side) {
-  for (const Row& row : rows) {
+const TrainRow* find_row(const std::vector<TrainRow>& rows, const std::string& mode, const std::string& side) {
+  for (const TrainRow& row : rows) {
     if (row.mode == mode && row.side == side) return &row;
   }
   return nullptr;
 }
 
-void print_row(const Row& row, const std::vector<Row>& rows) {
+void print_row(const TrainRow& row, const std::vector<TrainRow>& rows) {
   std::printf("%-8s %-16s %9.1f %10.0f %9.2f %9.0f", row.mode.c_str(), row.side.c_str(), median(row.step_ms),
               median(row.tokens_per_s), median(row.startup_s), median(row.pss_mb));
-  const Row* ours = find_row(rows, row.mode, "ranklab");
-  const Row* same = find_row(rows, row.mode, "ranklab " + library_of(row));
+  const TrainRow* ours = find_row(rows, row.mode, "ranklab");
+  const TrainRow* same = find_row(rows, row.mode, "ranklab " + library_of(row));
   if (row.side.starts_with("torch") && ours != nullptr && same != nullptr) {
     const double peer = median(row.tokens_per_s);
     std::printf("   %7.2fx %8.2fx %9.1fx %8.1fx", median(ours->tokens_per_s) / peer, median(same->tokens_per_s) / peer,
@@ -126,7 +122,7 @@ void print_row(const Row& row, const std::vector<Row>& rows) {
   std::printf("\n");
 }
 
-void print_table(const BenchTrainOptions& options, const std::vector<Row>& rows) {
+void print_table(const BenchTrainOptions& options, const std::vector<TrainRow>& rows) {
   std::printf(
       "%s model, medians of %d repetitions of %d steps. On torch's rows: how many times faster, sooner and smaller "
       "ranklab is;\n"
@@ -134,9 +130,9 @@ void print_table(const BenchTrainOptions& options, const std::vector<Row>& rows)
       options.preset.c_str(), options.repetitions, options.steps);
   std::printf("%-8s %-16s %9s %10s %9s %9s   %8s %9s %10s %9s\n", "mode", "side", "ms/step", "tokens/s", "start s",
               "PSS MB", "speed", "same lib", "launch", "memory");
-  for (const Row& row : rows) print_row(row, rows);
-  const Row* single = find_row(rows, "single", "torch mkl");
-  const Row* dp = find_row(rows, "dp8", "ranklab");
+  for (const TrainRow& row : rows) print_row(row, rows);
+  const TrainRow* single = find_row(rows, "single", "torch mkl");
+  const TrainRow* dp = find_row(rows, "dp8", "ranklab");
   if (single != nullptr && dp != nullptr) {
     std::printf("ranklab dp8 against torch's single process with 2 threads: %.2fx\n",
                 median(dp->tokens_per_s) / median(single->tokens_per_s));
@@ -146,8 +142,8 @@ void print_table(const BenchTrainOptions& options, const std::vector<Row>& rows)
 }  // namespace
 
 int run_bench_train(const BenchTrainOptions& options) {
-  std::vector<Row> rows;
-  std::vector<std::pair<Row*, std::string>> plan;
+  std::vector<TrainRow> rows;
+  std::vector<std::pair<TrainRow*, std::string>> plan;
   rows.reserve(options.modes.size() * 5);
   for (const std::string& name : options.modes) {
     const Mode& mode = find_mode(name);

@@ -12,7 +12,7 @@ namespace {
 using nlohmann::ordered_json;
 
 // JSON has no infinity.
-ordered_json number_json(double value) { return std::isfinite(value) ? ordered_json(value) : ordered_json("Infinity"); }
+ordered_json finite_json(double value) { return std::isfinite(value) ? ordered_json(value) : ordered_json("Infinity"); }
 
 }  // namespace
 
@@ -56,8 +56,8 @@ ordered_json difference_json(const TensorDifference& d) {
     row["first"] = d.first;
   }
   if (d.has_values) {
-    row["max_absolute"] = number_json(d.max_absolute);
-    row["max_relative"] = number_json(d.max_relative);
+    row["max_absolute"] = finite_json(d.max_absolute);
+    row["max_relative"] = finite_json(d.max_relative);
   }
   return row;
 }

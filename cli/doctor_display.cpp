@@ -2,17 +2,13 @@
 #include <filesystem>
 
 #include "cli/doctor_checks.h"
+#include "core/base/system.h"
 
 namespace ranklab {
 namespace {
 
 namespace fs = std::filesystem;
 using Status = DoctorLine::Status;
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 int count_fonts(const fs::path& folder) {
   int count = 0;
@@ -37,7 +33,7 @@ DoctorLine check_opengl() {
 }
 
 DoctorLine check_display() {
-  const std::string wayland = environment("WAYLAND_DISPLAY"), x11 = environment("DISPLAY");
+  const std::string wayland = environment_variable("WAYLAND_DISPLAY"), x11 = environment_variable("DISPLAY");
   if (!wayland.empty()) return {Status::kOk, "display", "Wayland, WAYLAND_DISPLAY=" + wayland};
   if (!x11.empty()) return {Status::kOk, "display", "X11, DISPLAY=" + x11};
   const std::string virtual_x = find_on_path("xvfb-run");
@@ -51,7 +47,7 @@ DoctorLine check_display() {
 
 DoctorLine check_fonts() {
   int count = count_fonts("/usr/share/fonts") + count_fonts("/usr/local/share/fonts");
-  const std::string home = environment("HOME");
+  const std::string home = environment_variable("HOME");
   if (!home.empty()) count += count_fonts(home + "/.local/share/fonts") + count_fonts(home + "/.fonts");
   if (count > 0) return {Status::kOk, "fonts", std::to_string(count) + " font files"};
   return {Status::kMissing, "fonts", "none; windows fall back to a built-in bitmap font",

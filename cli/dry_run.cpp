@@ -87,7 +87,7 @@ std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& sty
 }
 
 // The digits of the console's column for short steps; no nanoseconds of a step of seconds.
-std::string milliseconds(double nanoseconds) {
+std::string milliseconds_text(double nanoseconds) {
   return strprintf(nanoseconds < 1e8 ? "%.3f" : "%.0f", nanoseconds * 1e-6);
 }
 
@@ -97,7 +97,7 @@ std::string traffic_text(const DryRun& run, const Style& style) {
 
 std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style) {
   std::string text = strprintf("  step     estimate, within %.0f %%: ", 100 * kStepTimeTolerance);
-  text += style.bold(strprintf("%s ms of virtual time", milliseconds(run.time.total_ns).c_str()));
+  text += style.bold(strprintf("%s ms of virtual time", milliseconds_text(run.time.total_ns).c_str()));
   text += strprintf(" on %s, MFU %.1f%%\n", plan.profile.title.c_str(), 100 * run.mfu);
   text += strprintf("    compute      %10s  %s\n", human_ns(run.time.compute_ns).c_str(),
                     flop_text(run.time.flops).c_str());
@@ -118,7 +118,7 @@ std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style
          "\n";
 }
 
-nlohmann::ordered_json traffic_json(const std::vector<AxisTraffic>& traffic) {
+nlohmann::ordered_json axis_traffic_json(const std::vector<AxisTraffic>& traffic) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const AxisTraffic& row : traffic) {
     rows.push_back({{"axis", name(row.axis)},
@@ -185,7 +185,7 @@ std::string dry_run_json(const RunPlan& plan) {
                                    {"gathered", run.memory.activations.gathered},
                                    {"together", run.memory.together()},
                                    {"activations_tolerance", kActivationTolerance}}},
-                                 {"traffic", traffic_json(run.traffic)},
+                                 {"traffic", axis_traffic_json(run.traffic)},
                                  {"estimate",
                                   {{"virtual_step_ms", run.time.total_ns * 1e-6},
                                    {"compute_ms", run.time.compute_ns * 1e-6},

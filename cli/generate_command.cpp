@@ -33,7 +33,7 @@
 namespace ranklab {
 namespace {
 
-struct Asked {
+struct GenerateAsked {
   std::string prompt = "And the ";
   std::string logits_path;                      // empty: none
   std::unique_ptr<Checkpoint> checkpoint = {};  // null: a seed's weights
@@ -51,27 +51,27 @@ struct Told {
   int64_t cache_bytes_per_token = 0;
 };
 
-double now_s() { return static_cast<double>(wall_now_ns()) * 1e-9; }
+double seconds_now() { return static_cast<double>(wall_now_ns()) * 1e-9; }
 
 // Notes when the first token was there: the prompt is computed for it.
 class TimedScorer : public TokenScorer {
  public:
-  explicit TimedScorer(std::unique_ptr<TokenScorer> inner) : inner_(std::move(inner)), begin_s_(now_s()) {}
+  explicit TimedScorer(std::unique_ptr<TokenScorer> inner) : inner_(std::move(inner)), begin_s_(seconds_now()) {}
   at::Tensor next_logits(const std::vector<int64_t>& window) override {
     at::Tensor logits = inner_->next_logits(window);
-    if (first_s_ == 0) first_s_ = now_s() - begin_s_;
+    if (first_s_ == 0) first_s_ = seconds_now() - begin_s_;
     return logits;
   }
   int64_t cache_bytes_per_token() const override { return inner_->cache_bytes_per_token(); }
   double first_s() const { return first_s_; }
-  double all_s() const { return now_s() - begin_s_; }
+  double all_s() const { return seconds_now() - begin_s_; }
 
  private:
   std::unique_ptr<TokenScorer> inner_;
   double begin_s_, first_s_ = 0;
 };
 
-void generate(CausalLm& model, const RunPlan& plan, const Asked& asked, int global_rank, Told& told) {
+void generate(CausalLm& model, const RunPlan& plan, const GenerateAsked& asked, int global_rank, Told& told) {
   const NoCostScope no_cost;
   model.set_training(false);
   TimedScorer scorer(make_cached_scorer(model, plan.config.model.seq_length));
@@ -116,7 +116,7 @@ void check_weights_fit(RunPlan plan) {
 }
 
 // Trains first, or makes the model and nothing else: neither gradients nor optimizer.
-void run_ranks(const RunPlan& plan, const std::shared_ptr<World>& world, const Asked& asked, Told& told) {
+void run_ranks(const RunPlan& plan, const std::shared_ptr<World>& world, const GenerateAsked& asked, Told& told) {
   RunPlan own = plan;
   if (plan.config.train_iters == 0) own.config.load.clear();  // the weights alone are loaded, here
   const RuntimeComponents parts = default_components(world, own);
@@ -195,7 +195,7 @@ void print_json(const RunPlan& plan, const Told& told) {
 }
 
 // The model is the checkpoint's; flags still change what they may, its length for one.
-void take_model_of_checkpoint(ConfigOptions& options, Asked& asked, const std::string& load) {
+void take_model_of_checkpoint(ConfigOptions& options, GenerateAsked& asked, const std::string& load) {
   if (load.empty()) return;
   asked.checkpoint = std::make_unique<Checkpoint>(checkpoint_named(load));
   const CheckpointManifest& manifest = asked.checkpoint->manifest();
@@ -204,7 +204,7 @@ void take_model_of_checkpoint(ConfigOptions& options, Asked& asked, const std::s
   if (type != manifest.config.end()) options.set(type->first, type->second);
 }
 
-int run_generate(ConfigOptions& options, Asked& asked, const std::string& load) {
+int run_generate(ConfigOptions& options, GenerateAsked& asked, const std::string& load) {
   RANKLAB_CHECK(!asked.prompt.empty(), ErrorKind::kInvalidArgument, .where = "generate", .what = "the prompt is empty",
                 .got = "--prompt ''", .want = "at least one byte");
   take_model_of_checkpoint(options, asked, load);
@@ -246,7 +246,7 @@ CommandAction setup_generate(CLI::App& app) {
       "  ranklab generate --train-iters 200 --prompt 'In the beginning '\n"
       "  ranklab generate --preset deepseek_v3_tiny --tp 4 --top-k 1");
   auto options = std::make_shared<ConfigOptions>(app, generate_defaults());
-  auto asked = std::make_shared<Asked>();
+  auto asked = std::make_shared<GenerateAsked>();
   app.add_option("--prompt", asked->prompt, "text to go on from")->capture_default_str();
   app.add_option("--tokens", asked->tokens, "how many to generate")
       ->capture_default_str()

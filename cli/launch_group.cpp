@@ -30,7 +30,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kAskAfterFailure{200};
 constexpr milliseconds kKillAfterFailure{400};
 constexpr milliseconds kKillAfterSignal{1'700}, kKillAfterSaving{62'000};
-constexpr milliseconds kTick{50};
+constexpr milliseconds kWatchTick{50};
 
 sigset_t launcher_signals() {
   sigset_t set;
@@ -181,7 +181,7 @@ void LaunchGroup::poll_once() {
   for (const Rank& rank : ranks_)
     for (const Stream* stream : {&rank.out, &rank.err})
       if (stream->from >= 0) waits.push_back({stream->from, POLLIN, 0});
-  ::poll(waits.data(), waits.size(), static_cast<int>(kTick.count()));
+  ::poll(waits.data(), waits.size(), static_cast<int>(kWatchTick.count()));
   for (Rank& rank : ranks_) {
     read(rank, rank.out);
     read(rank, rank.err);

@@ -8,14 +8,14 @@
 namespace ranklab {
 namespace {
 
-struct Verb {
+struct LessonVerb {
   const char* name;
   const char* about;
   int (*action)(const LessonRequest&);
   bool takes_lesson;
 };
 
-constexpr Verb kVerbs[] = {
+constexpr LessonVerb kVerbs[] = {
     {"list", "all lessons and how far you are", lesson_list_all, false},
     {"start", "read the lesson, and get your copy of the exercise", lesson_start, true},
     {"run", "run the experiment", lesson_run, true},
@@ -27,7 +27,7 @@ constexpr Verb kVerbs[] = {
     {"watch", "check again whenever you save", lesson_watch, true},
 };
 
-void add_options(CLI::App& app, const Verb& verb, LessonRequest& request) {
+void add_options(CLI::App& app, const LessonVerb& verb, LessonRequest& request) {
   const std::string name = verb.name;
   if (verb.takes_lesson) app.add_option("lesson", request.lesson, "number or name; the current one if left out");
   if (name == "start" || name == "run") {
@@ -49,7 +49,7 @@ CommandAction setup_lesson(CLI::App& app) {
   app.footer("Examples:\n  ranklab lesson start\n  ranklab lesson check\n  ranklab lesson run all_reduce --predict 2");
   auto request = std::make_shared<LessonRequest>();
   std::vector<std::pair<CLI::App*, int (*)(const LessonRequest&)>> subs;
-  for (const Verb& verb : kVerbs) {
+  for (const LessonVerb& verb : kVerbs) {
     CLI::App* sub = app.add_subcommand(verb.name, verb.about);
     add_options(*sub, verb, *request);
     subs.emplace_back(sub, verb.action);

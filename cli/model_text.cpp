@@ -7,12 +7,6 @@
 #include "core/base/text.h"
 
 namespace ranklab {
-namespace {
-
-int element_bytes(const RunPlan& plan) { return static_cast<int>(plan.config.element_bytes()); }
-
-}  // namespace
-
 std::string counts_text(const ModelCounts& counts) {
   const auto text = [](int64_t count) { return human_count(static_cast<double>(count)); };
   std::string out = text(counts.total) + " parameters";
@@ -43,7 +37,9 @@ std::string parts_text(const ModelConfig& model) {
 
 std::string cache_text(const RunPlan& plan) {
   const ModelConfig& m = plan.config.model;
-  const auto bytes = [&](int64_t elements) { return human_bytes(static_cast<double>(elements * element_bytes(plan))); };
+  const auto bytes = [&](int64_t elements) {
+    return human_bytes(static_cast<double>(elements * plan.config.element_bytes()));
+  };
   std::string text =
       bytes(kv_cache_elements_per_token(m)) + " a token in " + std::string(name(plan.config.element_dtype()));
   if (!m.mla.enabled()) return text;
@@ -54,7 +50,7 @@ std::string cache_text(const RunPlan& plan) {
 }
 
 int64_t kv_cache_bytes_per_token(const RunPlan& plan) {
-  return kv_cache_elements_per_token(plan.config.model) * element_bytes(plan);
+  return kv_cache_elements_per_token(plan.config.model) * plan.config.element_bytes();
 }
 
 }  // namespace ranklab

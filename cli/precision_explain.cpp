@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Asked {
+struct ExplainAsked {
   std::unique_ptr<ConfigOptions> options;
   std::string module;
   bool json = false;
@@ -55,25 +55,25 @@ std::vector<ModulePrecision> chosen_modules(const RunPlan& plan, const Precision
 }
 
 std::string module_table(const std::vector<ModulePrecision>& modules, const Style& style) {
-  struct Row {
+  struct ModuleRow {
     std::string module, activation, weight, gradient, rule;
   };
-  std::vector<Row> rows = {{"module", "activation", "weight", "gradient", "decided by"}};
+  std::vector<ModuleRow> rows = {{"module", "activation", "weight", "gradient", "decided by"}};
   for (const ModuleGroup& group : fold_modules(modules)) {
     const ModulePrecision& m = *group.first;
     const std::string compute = m.rule == kNoProducts ? "-" : std::string(name(m.compute));
     rows.push_back({group.modules, tensor_text(m.linear.activation, compute), tensor_text(m.linear.weight, compute),
                     tensor_text(m.linear.gradient, compute), m.rule});
   }
-  const auto widest = [&](std::string Row::*member) {
+  const auto widest = [&](std::string ModuleRow::*member) {
     size_t width = 0;
-    for (const Row& row : rows) width = std::max(width, (row.*member).size());
+    for (const ModuleRow& row : rows) width = std::max(width, (row.*member).size());
     return static_cast<int>(width);
   };
-  const int module = widest(&Row::module), activation = widest(&Row::activation), weight = widest(&Row::weight),
-            gradient = widest(&Row::gradient);
+  const int module = widest(&ModuleRow::module), activation = widest(&ModuleRow::activation),
+            weight = widest(&ModuleRow::weight), gradient = widest(&ModuleRow::gradient);
   std::string text;
-  for (const Row& row : rows) {
+  for (const ModuleRow& row : rows) {
     const std::string line =
         strprintf("  %-*s  %-*s  %-*s  %-*s  %s", module, row.module.c_str(), activation, row.activation.c_str(),
                   weight, row.weight.c_str(), gradient, row.gradient.c_str(), row.rule.c_str());
@@ -82,7 +82,7 @@ std::string module_table(const std::vector<ModulePrecision>& modules, const Styl
   return text;
 }
 
-std::string kept_text(const StateTypes& types) {
+std::string kept_types_text(const StateTypes& types) {
   const auto text = [](DType dtype) { return std::string(name(dtype)); };
   std::string moments = "no moments";
   if (types.moments == 1) moments = "momentum " + text(types.exp_avg);
@@ -106,7 +106,7 @@ std::string explain_text(const RunPlan& plan, const PrecisionPolicy& policy,
   text += module_table(modules, style);
   if (const std::string products = products_text(recipe.linear); quantized > 0 && !products.empty())
     text += "products: " + products + "\n";
-  return text + "kept: " + kept_text(state_types(plan)) +
+  return text + "kept: " + kept_types_text(state_types(plan)) +
          "\nsent: " + sent_text(recipe, plan.config.model.moe.enabled()) + "\n";
 }
 
@@ -132,7 +132,7 @@ std::string explain_json(const RunPlan& plan, const PrecisionPolicy& policy,
                       {"modules", rows}});
 }
 
-int run(const Asked& asked) {
+int print_explained(const ExplainAsked& asked) {
   const RunPlan plan = asked.options->resolve(asked.options->config());
   const PrecisionPolicy policy = explain_precision(plan.config);
   const std::vector<ModulePrecision> modules = chosen_modules(plan, policy, asked.module);
@@ -146,13 +146,13 @@ int run(const Asked& asked) {
 
 PrecisionSubcommand add_precision_explain(CLI::App& app) {
   CLI::App* command = app.add_subcommand("explain", "what each module of a run computes in, and which rule decided");
-  auto asked = std::make_shared<Asked>();
+  auto asked = std::make_shared<ExplainAsked>();
   command->add_option("--module", asked->module, "a module, or a pattern of names (default: all)");
   command->add_flag("--json", asked->json, "print one JSON object");
   TrainConfig defaults;  // a layout that splits nothing, unless one is given
   defaults.parallel.tp = defaults.parallel.pp = 1;
   asked->options = std::make_unique<ConfigOptions>(*command, defaults);
-  return {command, [asked] { return run(*asked); }};
+  return {command, [asked] { return print_explained(*asked); }};
 }
 
 }  // namespace ranklab

@@ -17,7 +17,7 @@
 namespace ranklab {
 namespace {
 
-constexpr const char* kWhere = "precision quantize";
+constexpr const char* kNumbersWhere = "precision quantize";
 constexpr size_t kMostBytes = size_t{1} << 30;
 
 NumberMatrix as_rows(std::string name, std::vector<float> numbers, int64_t cols) {
@@ -36,10 +36,10 @@ NumberMatrix draw(const NumberSource& source) {
   const bool parsed = std::sscanf(text.c_str(), "normal(%lf,%lf)%n", &mean, &deviation, &end) == 2 &&
                       static_cast<size_t>(end) == text.size();
   RANKLAB_CHECK(parsed && std::isfinite(mean) && std::isfinite(deviation) && deviation >= 0,
-                ErrorKind::kInvalidArgument, .where = kWhere, .what = "not a distribution", .got = quote(text),
+                ErrorKind::kInvalidArgument, .where = kNumbersWhere, .what = "not a distribution", .got = quote(text),
                 .want = "normal(MEAN,DEVIATION), or a file", .fix = "for example 'normal(0,1e-3)'");
   std::vector<float> values(static_cast<size_t>(source.samples));
-  RandomStream(source.seed, RandomPurpose::kSample, kWhere).fill_normal(0, values);
+  RandomStream(source.seed, RandomPurpose::kSample, kNumbersWhere).fill_normal(0, values);
   for (float& value : values) value = static_cast<float>(mean + deviation * value);
   return as_rows(text, std::move(values), source.cols);
 }
@@ -52,7 +52,7 @@ std::vector<float> parse_text(const std::string& text, const std::string& path) 
     const std::string word = text.substr(at, end - at);
     char* rest = nullptr;
     numbers.push_back(std::strtof(word.c_str(), &rest));
-    RANKLAB_CHECK(*rest == '\0', ErrorKind::kBadFile, .where = kWhere, .what = path + " holds what is no number",
+    RANKLAB_CHECK(*rest == '\0', ErrorKind::kBadFile, .where = kNumbersWhere, .what = path + " holds what is no number",
                   .got = quote(word), .want = "numbers between spaces, lines or commas");
     at = end;
   }
@@ -60,7 +60,7 @@ std::vector<float> parse_text(const std::string& text, const std::string& path) 
 }
 
 std::vector<float> parse_raw(const std::string& bytes, const std::string& path) {
-  RANKLAB_CHECK(bytes.size() % sizeof(float) == 0, ErrorKind::kBadFile, .where = kWhere,
+  RANKLAB_CHECK(bytes.size() % sizeof(float) == 0, ErrorKind::kBadFile, .where = kNumbersWhere,
                 .what = path + " is no file of fp32 numbers", .got = std::to_string(bytes.size()) + " bytes",
                 .want = "a multiple of 4, or a .safetensors or .txt file");
   std::vector<float> numbers(bytes.size() / sizeof(float));
@@ -88,7 +88,7 @@ std::vector<NumberMatrix> read_tensors(const NumberSource& source) {
     if (source.tensor.empty() || source.tensor == entry.name) matrices.push_back(of_tensor(file, entry));
   }
   const std::string nearest = nearest_name(source.tensor, names);
-  RANKLAB_CHECK(!matrices.empty(), ErrorKind::kInvalidArgument, .where = kWhere,
+  RANKLAB_CHECK(!matrices.empty(), ErrorKind::kInvalidArgument, .where = kNumbersWhere,
                 .what = "no such tensor of floating-point numbers in " + source.text,
                 .got = source.tensor.empty() ? "none" : quote(source.tensor),
                 .want = std::to_string(names.size()) + " tensors have them",
@@ -102,10 +102,10 @@ std::vector<NumberMatrix> read_numbers(const NumberSource& source) {
   const std::string& path = source.text;
   if (path.find('(') != std::string::npos) return {draw(source)};
   if (path.ends_with(".safetensors")) return read_tensors(source);
-  const std::string bytes =
-      read_small_file(path, kMostBytes, ErrorKind::kIo, kWhere, "give a file, or a distribution as 'normal(0,1)'");
+  const std::string bytes = read_small_file(path, kMostBytes, ErrorKind::kIo, kNumbersWhere,
+                                            "give a file, or a distribution as 'normal(0,1)'");
   std::vector<float> numbers = path.ends_with(".txt") ? parse_text(bytes, path) : parse_raw(bytes, path);
-  RANKLAB_CHECK(!numbers.empty(), ErrorKind::kBadFile, .where = kWhere, .what = path + " holds no numbers",
+  RANKLAB_CHECK(!numbers.empty(), ErrorKind::kBadFile, .where = kNumbersWhere, .what = path + " holds no numbers",
                 .got = std::to_string(bytes.size()) + " bytes", .want = "at least one number");
   return {as_rows(path, std::move(numbers), source.cols)};
 }

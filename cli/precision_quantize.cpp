@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Asked {
+struct QuantizeAsked {
   NumberSource source = {};
   bool json = false;
 };
@@ -111,7 +111,7 @@ ordered_json outcome_json(const Outcome& o) {
           {"sqnr_db", std::isfinite(sqnr) ? ordered_json(sqnr) : ordered_json(nullptr)}};
 }
 
-std::string json(const std::vector<NumberMatrix>& matrices) {
+std::string matrices_json(const std::vector<NumberMatrix>& matrices) {
   ordered_json tensors = ordered_json::array();
   for (const NumberMatrix& m : matrices) {
     ordered_json rows = ordered_json::array();
@@ -122,9 +122,9 @@ std::string json(const std::vector<NumberMatrix>& matrices) {
   return json_result({{"tensors", tensors}});
 }
 
-int run(const Asked& asked) {
+int print_quantized(const QuantizeAsked& asked) {
   const std::vector<NumberMatrix> matrices = read_numbers(asked.source);
-  const std::string text = asked.json             ? json(matrices)
+  const std::string text = asked.json             ? matrices_json(matrices)
                            : matrices.size() == 1 ? table(matrices[0], round_all_ways(matrices[0]))
                                                   : summary(matrices);
   std::fputs(text.c_str(), stdout);
@@ -135,7 +135,7 @@ int run(const Asked& asked) {
 
 PrecisionSubcommand add_precision_quantize(CLI::App& app) {
   CLI::App* command = app.add_subcommand("quantize", "what rounding to each format does to numbers");
-  auto asked = std::make_shared<Asked>();
+  auto asked = std::make_shared<QuantizeAsked>();
   NumberSource& source = asked->source;
   command
       ->add_option("NUMBERS", source.text,
@@ -150,7 +150,7 @@ PrecisionSubcommand add_precision_quantize(CLI::App& app) {
       ->check(CLI::Range(1, 1 << 26))
       ->capture_default_str();
   command->add_flag("--json", asked->json, "print one JSON object");
-  return {command, [asked] { return run(*asked); }};
+  return {command, [asked] { return print_quantized(*asked); }};
 }
 
 }  // namespace ranklab

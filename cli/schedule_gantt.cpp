@@ -13,7 +13,7 @@ namespace ranklab {
 namespace {
 
 constexpr int kLabelColumns = 9;  // "rank 123 "
-constexpr int kShownRanks = 16;
+constexpr int kDrawnRanks = 16;
 
 // Background of a kind, and of the same on a rank's second, fourth ... stage.
 struct Paint {
@@ -155,9 +155,9 @@ std::vector<Line> lines_of(const Schedule& schedule, const PipelineTimeline& lin
   std::vector<Line> out;
   const int ranks = schedule.num_ranks();
   for (int rank = 0; rank < ranks; ++rank) {
-    if (!all && ranks > kShownRanks && rank == kShownRanks / 2) {
-      rank = ranks - kShownRanks / 2;
-      out.push_back({strprintf("  ... %d more ranks (--all shows them)", ranks - kShownRanks), {}});
+    if (!all && ranks > kDrawnRanks && rank == kDrawnRanks / 2) {
+      rank = ranks - kDrawnRanks / 2;
+      out.push_back({strprintf("  ... %d more ranks (--all shows them)", ranks - kDrawnRanks), {}});
     }
     out.push_back({strprintf("rank %-3d ", rank),
                    Row(schedule, rank, scale, style).cells(line.ranks[static_cast<size_t>(rank)], line.end)});

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kTableRanks = 8;
 constexpr int kTableMicrobatches = 32;
-constexpr int kShownRanks = 16;
+constexpr int kShownScheduleRanks = 16;
 constexpr std::array kCauses = {IdleCause::kWarmUp, IdleCause::kDependency, IdleCause::kMessage, IdleCause::kDrain};
 
 std::string plural(int64_t count, const char* noun) {
@@ -114,9 +114,9 @@ std::string schedule_summary(const LoadedSchedule& loaded, const ScheduleOptions
          "\n";
   const size_t ranks = line.ranks.size();
   for (size_t rank = 0; rank < ranks; ++rank) {
-    if (!all && ranks > kShownRanks && rank == kShownRanks / 2) {
-      rank = ranks - kShownRanks / 2;
-      out += style.dim(strprintf("  ... and %zu more (--all)", ranks - kShownRanks)) + "\n";
+    if (!all && ranks > kShownScheduleRanks && rank == kShownScheduleRanks / 2) {
+      rank = ranks - kShownScheduleRanks / 2;
+      out += style.dim(strprintf("  ... and %zu more (--all)", ranks - kShownScheduleRanks)) + "\n";
     }
     out += rank_row(loaded, bytes, line, rank);
   }
@@ -140,7 +140,7 @@ std::string schedule_proof_text(const LoadedSchedule& loaded, const Style& style
                                           loaded.proof.blocking_cycle + "\n";
   std::vector<std::string> peaks;
   for (const StageMemory& memory : loaded.proof.memory) peaks.push_back(strprintf("%.4g", memory.peak_activations));
-  const size_t shown = std::min<size_t>(peaks.size(), 2 * kShownRanks);
+  const size_t shown = std::min<size_t>(peaks.size(), 2 * kShownScheduleRanks);
   out += "  activations   at most " + join(std::span(peaks).first(shown), " ") + (shown < peaks.size() ? " ..." : "");
   return out + ", rank by rank\n";
 }

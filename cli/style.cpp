@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "core/base/error.h"
+#include "core/base/system.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -13,18 +14,13 @@ namespace {
 
 ColorMode g_mode = ColorMode::kAuto;
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 bool wants_color(FILE* stream) {
   if (g_mode != ColorMode::kAuto) return g_mode == ColorMode::kAlways;
-  if (!environment("NO_COLOR").empty()) return false;
-  const std::string force = environment("CLICOLOR_FORCE");
+  if (!environment_variable("NO_COLOR").empty()) return false;
+  const std::string force = environment_variable("CLICOLOR_FORCE");
   if (!force.empty() && force != "0") return true;
-  const std::string term = environment("TERM");
-  return !term.empty() && term != "dumb" && environment("CLICOLOR") != "0" && isatty(fileno(stream)) != 0;
+  const std::string term = environment_variable("TERM");
+  return !term.empty() && term != "dumb" && environment_variable("CLICOLOR") != "0" && isatty(fileno(stream)) != 0;
 }
 
 }  // namespace

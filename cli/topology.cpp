@@ -10,7 +10,7 @@
 namespace ranklab {
 namespace {
 
-constexpr const char* kWhere = "ranklab topo";
+constexpr const char* kTopologyWhere = "ranklab topo";
 constexpr int kMaxWorld = 16384;
 
 // A world that was not given is dp x cp x tp x pp, with dp 1 when that was not given either.
@@ -22,7 +22,7 @@ ParallelDims with_world(ParallelDims dims) {
       world = std::min<int64_t>(world * std::max(size, 1), kMaxWorld + 1);
     }
   }
-  RANKLAB_CHECK(world >= 1 && world <= kMaxWorld, ErrorKind::kInvalidArgument, .where = kWhere,
+  RANKLAB_CHECK(world >= 1 && world <= kMaxWorld, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
                 .what = "topo does not draw a world of this size",
                 .got = world > kMaxWorld ? "more than " + std::to_string(kMaxWorld) : std::to_string(world),
                 .want = "1 to " + std::to_string(kMaxWorld) + " ranks", .fix = "give smaller --world-size or axes");
@@ -34,14 +34,14 @@ void check_multiple(const char* what, int64_t value, const char* by, int64_t div
   const int64_t below = value / divisor * divisor;
   std::string nearest = std::to_string(below + divisor);
   if (below > 0) nearest = std::to_string(below) + " or " + nearest;
-  RANKLAB_CHECK(value > 0 && value % divisor == 0, ErrorKind::kInvalidArgument, .where = kWhere,
+  RANKLAB_CHECK(value > 0 && value % divisor == 0, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
                 .what = strprintf("%s must be a positive multiple of %s", what, by),
                 .got = strprintf("%s %ld, %s %ld", what, static_cast<long>(value), by, static_cast<long>(divisor)),
                 .want = nearest, .fix = fix);
 }
 
 void check_positive(const char* flag, int64_t value) {
-  RANKLAB_CHECK(value >= 1, ErrorKind::kInvalidArgument, .where = kWhere,
+  RANKLAB_CHECK(value >= 1, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
                 .what = std::string(flag) + " must be positive", .got = std::to_string(value), .want = "1 or more",
                 .fix = "leave it out for its default");
 }
@@ -75,7 +75,7 @@ StepShape make_step(const TopologyOptions& options, const ParallelDims& dims) {
   validate_experts(s.model, {.tp = dims.tp, .ep = dims.ep, .etp = dims.etp, .sequence_parallel = s.sequence_parallel});
   check_multiple("--seq-length", s.model.seq_length, s.sequence_parallel ? "cp x tp" : "--cp",
                  dims.cp * (s.sequence_parallel ? dims.tp : 1), kMeshAlone);
-  RANKLAB_CHECK(dims.pp <= s.model.num_layers, ErrorKind::kInvalidArgument, .where = kWhere,
+  RANKLAB_CHECK(dims.pp <= s.model.num_layers, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
                 .what = "more pipeline stages than layers",
                 .got = strprintf("pp %d, %ld layers", dims.pp, static_cast<long>(s.model.num_layers)),
                 .want = strprintf("pp of at most %ld", static_cast<long>(s.model.num_layers)), .fix = kMeshAlone);

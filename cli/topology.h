@@ -1,5 +1,6 @@
 // What `ranklab topo` shows, apart from how: the mesh that was asked for, and one training step on it. Pure.
 #pragma once
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,9 @@ struct TopologyOptions {
   int64_t router_topk = 0;                // 0: the preset's
   int64_t bucket_bytes = int64_t{25} << 20;
 };
+
+// In the order in which they are shown.
+constexpr std::array kTopologyAxes = {Axis::kTp, Axis::kCp, Axis::kDp, Axis::kPp, Axis::kEp, Axis::kEtp, Axis::kEdp};
 
 struct Topology {
   DeviceMesh mesh;

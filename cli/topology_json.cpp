@@ -10,15 +10,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array kAxes = {Axis::kTp, Axis::kCp, Axis::kDp, Axis::kPp, Axis::kEp, Axis::kEtp, Axis::kEdp};
-
 std::set<int> node_set(const Topology& t, const Group& group) {
   std::set<int> nodes;
   for (const int rank : group.global_ranks) nodes.insert(t.node(rank));
   return nodes;
 }
 
-Json traffic_json(const Topology& t) {
+Json step_traffic_json(const Topology& t) {
   const StepShape& s = *t.step;
   Json out = {{"preset", t.preset},
               {"seq_length", s.model.seq_length},
@@ -50,19 +48,19 @@ std::string topology_json(const Topology& t) {
                {"nodes", t.nodes()},
                {"gpus_per_node", t.gpus_per_node},
                {"order", t.mesh.dims().order}};
-  for (const Axis axis : kAxes) data["sizes"][std::string(name(axis))] = t.mesh.size(axis);
+  for (const Axis axis : kTopologyAxes) data["sizes"][std::string(name(axis))] = t.mesh.size(axis);
   for (int rank = 0; rank < t.mesh.world_size(); ++rank) {
     Json row = {{"rank", rank}, {"node", t.node(rank)}};
-    for (const Axis axis : kAxes) row[std::string(name(axis))] = t.mesh.coordinate(axis, rank);
+    for (const Axis axis : kTopologyAxes) row[std::string(name(axis))] = t.mesh.coordinate(axis, rank);
     data["ranks"].push_back(std::move(row));
   }
-  for (const Axis axis : kAxes) {
+  for (const Axis axis : kTopologyAxes) {
     Json& list = data["groups"][std::string(name(axis))] = Json::array();
     for (const Group& group : t.mesh.groups(axis)) {
       list.push_back({{"ranks", group.global_ranks}, {"nodes", node_set(t, group)}});
     }
   }
-  if (t.step) data["traffic"] = traffic_json(t);
+  if (t.step) data["traffic"] = step_traffic_json(t);
   return json_result(data);
 }
 

@@ -8,8 +8,7 @@
 namespace ranklab {
 namespace {
 
-constexpr std::array kAxes = {Axis::kTp, Axis::kCp, Axis::kDp, Axis::kPp, Axis::kEp, Axis::kEtp, Axis::kEdp};
-constexpr int kShownRanks = 16;
+constexpr int kShownTopologyRanks = 16;
 constexpr int kShownNodes = 4;
 constexpr size_t kShownGroups = 8;
 constexpr size_t kShownMembers = 12;
@@ -91,7 +90,7 @@ std::string drawing(const Topology& t, const Style& style, bool all) {
 
 std::vector<Axis> axes_of(const DeviceMesh& mesh) {
   std::vector<Axis> out;
-  for (const Axis axis : kAxes) {
+  for (const Axis axis : kTopologyAxes) {
     const bool expert = axis == Axis::kEp || axis == Axis::kEtp || axis == Axis::kEdp;
     if (!expert || mesh.size(Axis::kEp) * mesh.size(Axis::kEtp) > 1) out.push_back(axis);
   }
@@ -104,7 +103,7 @@ std::string coordinates(const Topology& t, const Style& style, bool all) {
   for (const Axis axis : axes) head += strprintf("  %4s", text(axis).c_str());
   std::string out = style.bold(head) + "\n";
   const int world = t.mesh.world_size();
-  const int shown = all || world <= 2 * kShownRanks ? world : kShownRanks;
+  const int shown = all || world <= 2 * kShownTopologyRanks ? world : kShownTopologyRanks;
   for (int rank = 0; rank < shown; ++rank) {
     out += strprintf("  %4d  %4d", rank, t.node(rank));
     for (const Axis axis : axes) out += strprintf("  %4d", t.mesh.coordinate(axis, rank));

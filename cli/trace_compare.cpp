@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string percent(double share) {
+std::string signed_percent(double share) {
   if (std::isinf(share)) return share > 0 ? "new" : "gone";
   return strprintf("%+.2f %%", 100 * share);
 }
@@ -36,16 +36,16 @@ void print_ops(const viz::TraceStore& store, const viz::TraceDiff& diff, int row
     std::printf("%-32s %8lld %8lld %14s %14s %14s %10s\n", viz::short_name(op.name).c_str(),
                 static_cast<long long>(op.a.count), static_cast<long long>(op.b.count),
                 format_time(store, op.a.total_ns).c_str(), format_time(store, op.b.total_ns).c_str(),
-                signed_time(store, op.delta_ns()).c_str(), percent(op.delta_share()).c_str());
+                signed_time(store, op.delta_ns()).c_str(), signed_percent(op.delta_share()).c_str());
   }
 }
 
 void print_values(const viz::TraceStore& store, const viz::TraceDiff& diff) {
   const auto time_line = [&](const viz::ValueDiff& value) {
-    std::printf("%-24s %14s %14s %14s %10s\n", value.name.c_str(),
-                format_time(store, static_cast<int64_t>(value.a)).c_str(),
-                format_time(store, static_cast<int64_t>(value.b)).c_str(),
-                signed_time(store, static_cast<int64_t>(value.delta())).c_str(), percent(value.delta_share()).c_str());
+    std::printf(
+        "%-24s %14s %14s %14s %10s\n", value.name.c_str(), format_time(store, static_cast<int64_t>(value.a)).c_str(),
+        format_time(store, static_cast<int64_t>(value.b)).c_str(),
+        signed_time(store, static_cast<int64_t>(value.delta())).c_str(), signed_percent(value.delta_share()).c_str());
   };
   std::printf("\n%-24s %14s %14s %14s\n", "", "a", "b", "delta");
   time_line(diff.makespan);
@@ -57,7 +57,7 @@ void print_values(const viz::TraceStore& store, const viz::TraceDiff& diff) {
     std::printf("%-24s %14s %14s %14s %10s\n", value.name.c_str(), human_bytes(value.a).c_str(),
                 human_bytes(value.b).c_str(),
                 ((value.delta() < 0 ? "-" : "+") + human_bytes(std::abs(value.delta()))).c_str(),
-                percent(value.delta_share()).c_str());
+                signed_percent(value.delta_share()).c_str());
   }
 }
 
@@ -103,7 +103,8 @@ int trace_diff(const TraceDiffOptions& options) {
   std::printf("%s\n\n", diff.steps > 0 ? (std::to_string(diff.steps) + " pairs of steps").c_str() : "whole traces");
   print_ops(a, diff, options.rows);
   print_values(a, diff);
-  if (over) std::printf("\nover the limit of %g %%: %s\n", options.fail_over, percent(diff.worst_share()).c_str());
+  if (over)
+    std::printf("\nover the limit of %g %%: %s\n", options.fail_over, signed_percent(diff.worst_share()).c_str());
   return over ? exit_code(ErrorKind::kCheckFailed) : 0;
 }
 

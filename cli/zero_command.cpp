@@ -16,9 +16,7 @@
 namespace ranklab {
 namespace {
 
-std::string bytes_text(int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
-
-int element_bytes(const RunPlan& plan) { return static_cast<int>(plan.config.element_bytes()); }
+std::string byte_count(int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
 
 std::string headline(const RunPlan& plan) {
   const char* what[] = {"every rank updates all it holds", "optimizer states are shared out",
@@ -52,7 +50,7 @@ std::string bucket_text(const RunPlan& plan, const ZeroMap& map, size_t index, c
       style.bold(strprintf("  bucket %zu%s: %ld elements over %s %d, %ld of them padding; a shard %ld (%s)", index,
                            bucket.unit.empty() ? "" : (", " + bucket.unit).c_str(), static_cast<long>(bucket.elements),
                            std::string(name(bucket.axis)).c_str(), bucket.shards, static_cast<long>(bucket.padding),
-                           static_cast<long>(shard), bytes_text(shard * element_bytes(plan)).c_str()));
+                           static_cast<long>(shard), byte_count(shard * plan.config.element_bytes()).c_str()));
   text += "\n";
   int widest = 0;
   for (const ZeroMapRow& row : bucket.rows) widest = std::max(widest, static_cast<int>(row.parameter.size()));
@@ -72,8 +70,8 @@ std::string ranks_text(const ZeroMap& map, bool all) {
     const ZeroMapRank& rank = map.ranks[i];
     const auto all_bytes = static_cast<double>(rank.parameter_bytes + rank.gradient_bytes + rank.optimizer_bytes);
     text += strprintf("    %7d  %16ld  %10s  %24s  %10s  %10.2f\n", rank.dp_rank, static_cast<long>(rank.elements),
-                      bytes_text(rank.parameter_bytes).c_str(), bytes_text(rank.gradient_bytes).c_str(),
-                      bytes_text(rank.optimizer_bytes).c_str(), all_bytes / static_cast<double>(whole));
+                      byte_count(rank.parameter_bytes).c_str(), byte_count(rank.gradient_bytes).c_str(),
+                      byte_count(rank.optimizer_bytes).c_str(), all_bytes / static_cast<double>(whole));
   }
   if (shown < map.ranks.size()) text += strprintf("    and %zu more (--all)\n", map.ranks.size() - shown);
   return text;
@@ -121,7 +119,7 @@ std::string map_json(const RunPlan& plan) {
                       {"zero_stage", plan.zero_stage},
                       {"dp", plan.dp()},
                       {"edp", plan.mesh.size(Axis::kEdp)},
-                      {"element_bytes", element_bytes(plan)},
+                      {"element_bytes", plan.config.element_bytes()},
                       {"pipeline_ranks", stages}});
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "backends/cpu_sim/handshake.h"
+#include "backends/cpu_sim/rounds.h"
 #include "backends/cpu_sim/wire.h"
 #include "core/base/text.h"
 
@@ -16,15 +17,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kTick{100};
 constexpr milliseconds kAnswerWithin{2'000};
-constexpr milliseconds kLongRound{500};  // as in coordinator.cpp
 
 milliseconds left(std::chrono::steady_clock::time_point until) {
   return std::max(std::chrono::duration_cast<milliseconds>(until - std::chrono::steady_clock::now()), milliseconds(0));
 }
-
-std::string rank_name(int rank) { return "rank " + std::to_string(rank); }
 
 void wake(const Socket& event) {
   const uint64_t one = 1;

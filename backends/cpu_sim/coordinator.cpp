@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu_sim/rounds.h"
 #include "core/base/text.h"
 #include "core/trace/tracer.h"
 
@@ -15,13 +16,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kTick{100};
 constexpr milliseconds kProveWithin{2'000};
 constexpr milliseconds kGoodbyeWithin{1'000};
 constexpr milliseconds kGoodbyeAfterFailure{150};
 constexpr size_t kStrangers = 256;
-// A round that took this long says that this process did not run (a laptop that slept, a debugger), not the others.
-constexpr milliseconds kLongRound{500};
 
 milliseconds age(std::chrono::steady_clock::time_point now, std::chrono::steady_clock::time_point then) {
   return std::chrono::duration_cast<milliseconds>(now - then);

@@ -10,7 +10,7 @@ namespace {
 using Buffer = std::unique_ptr<gloo::transport::UnboundBuffer>;
 
 // Longer than the silence after which the coordinator gives a process up.
-constexpr std::chrono::milliseconds kVerdictWithin{3'000};
+constexpr std::chrono::milliseconds kMoveVerdictWithin{3'000};
 
 }  // namespace
 
@@ -49,7 +49,7 @@ void ProcessMover::complete(Exchange& exchange, int seat) {
 }
 
 void ProcessMover::fail(const Exchange& exchange, int seat, const std::exception& error) {
-  if (const auto failure = control_.wait_failure(kVerdictWithin)) throw failure->mine;
+  if (const auto failure = control_.wait_failure(kMoveVerdictWithin)) throw failure->mine;
   const Call& call = exchange.seats[static_cast<size_t>(seat)].call;
   throw Error(ErrorKind::kCommunication,
               {.where = exchange.channel->label + " call #" + std::to_string(exchange.sequence) + ", " + describe(call),

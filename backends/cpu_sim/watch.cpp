@@ -23,8 +23,6 @@ std::string call_name(const ChannelInfo& channel, int64_t sequence) {
   return channel.label + " call #" + std::to_string(sequence);
 }
 
-std::string rank_name(int rank) { return "rank " + std::to_string(rank); }
-
 Error named(int rank, const Error& error) {
   ErrorText text = error.text();
   if (text.where.starts_with(rank_name(rank) + ",")) return error;

@@ -24,6 +24,11 @@ std::filesystem::path new_temporary_folder(const std::string& name, const char* 
   return pattern;
 }
 
+std::string environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
 int terminal_columns(int otherwise) {
   if (const char* set = std::getenv("COLUMNS"); set != nullptr && std::atoi(set) > 0) return std::atoi(set);
   winsize size{};

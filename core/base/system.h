@@ -14,6 +14,9 @@ std::filesystem::path program_path();
 // this `where`.
 std::filesystem::path new_temporary_folder(const std::string& name, const char* where);
 
+// Empty where it is not set.
+std::string environment_variable(const char* name);
+
 // $COLUMNS, else the width of the terminal on stdout, else `otherwise`.
 int terminal_columns(int otherwise);
 

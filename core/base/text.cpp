@@ -71,6 +71,8 @@ std::string join(std::span<const int64_t> parts, std::string_view separator) {
 
 std::string quote(std::string_view text) { return "'" + std::string(text) + "'"; }
 
+std::string rank_name(int rank) { return "rank " + std::to_string(rank); }
+
 std::string human_bytes(double bytes) {
   static constexpr std::array kUnits = {" B", " KiB", " MiB", " GiB", " TiB"};
   return scaled(bytes, 1024, kUnits);

@@ -12,6 +12,7 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 std::string join(std::span<const int> parts, std::string_view separator);
 std::string join(std::span<const int64_t> parts, std::string_view separator);
 std::string quote(std::string_view text);
+std::string rank_name(int rank);  // "rank 3"
 // "1.5 MiB", "512 B"
 std::string human_bytes(double bytes);
 // "12.3 us", "4.56 ms"

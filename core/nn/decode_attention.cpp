@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/nn/softmax_attention.h"
 
 namespace ranklab {
 namespace {
@@ -36,11 +37,6 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor&
     scores.view({q.size(0), q.size(1), -1, seq, total}).masked_fill_(future, -std::numeric_limits<double>::infinity());
   }
   return at::matmul(at::softmax(scores, -1), values);
-}
-
-// [B, heads, S, D] -> [S, B, heads D]
-at::Tensor by_position(const at::Tensor& x) {
-  return x.permute({2, 0, 1, 3}).reshape({x.size(2), x.size(0), x.size(1) * x.size(3)});
 }
 
 }  // namespace

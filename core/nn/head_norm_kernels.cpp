@@ -100,7 +100,7 @@ void backward_16bit(HeadNormShape n, const T* grad_out, const T* qkv, const T* q
 
 }  // namespace
 
-#define RANKLAB_KERNELS(T, Wide, CLONES, FORWARD, BACKWARD)                                                      \
+#define RANKLAB_HEAD_NORM_KERNELS(T, Wide, CLONES, FORWARD, BACKWARD)                                            \
   CLONES void head_norm_forward(HeadNormShape shape, const T* qkv, const T* q_weight, const T* k_weight, T* out, \
                                 Wide* inv_rms) {                                                                 \
     FORWARD<T>(shape, qkv, q_weight, k_weight, out, inv_rms);                                                    \
@@ -111,9 +111,9 @@ void backward_16bit(HeadNormShape n, const T* grad_out, const T* qkv, const T* q
     BACKWARD<T>(shape, grad_out, qkv, q_weight, k_weight, inv_rms, grad_qkv, grad_q_weight, grad_k_weight);      \
   }
 
-RANKLAB_KERNELS(float, float, RANKLAB_CLONES, forward_body, backward_body)
-RANKLAB_KERNELS(double, double, RANKLAB_CLONES, forward_body, backward_body)
-RANKLAB_KERNELS(Bf16, float, , forward_16bit, backward_16bit)
-RANKLAB_KERNELS(Fp16, float, , forward_16bit, backward_16bit)
+RANKLAB_HEAD_NORM_KERNELS(float, float, RANKLAB_CLONES, forward_body, backward_body)
+RANKLAB_HEAD_NORM_KERNELS(double, double, RANKLAB_CLONES, forward_body, backward_body)
+RANKLAB_HEAD_NORM_KERNELS(Bf16, float, , forward_16bit, backward_16bit)
+RANKLAB_HEAD_NORM_KERNELS(Fp16, float, , forward_16bit, backward_16bit)
 
 }  // namespace ranklab::kernels

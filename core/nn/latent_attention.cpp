@@ -45,16 +45,16 @@ void rotate_into(at::Tensor out, const at::Tensor& x, const RopeTable& table, bo
   to[1].addcmul_(from[0], sin, back ? -1 : 1);
 }
 
-struct Heads {
+struct LatentHeads {
   at::Tensor q, k, v;  // [B, heads, S, D], D the wider of keys and values
 };
 
 // Rows are kept as they come from the projections, [S, B, heads, D]: no transposition in memory.
-Heads make_heads(const LatentInput& in, const LatentShape& s, const RopeTable& rope) {
+LatentHeads make_heads(const LatentInput& in, const LatentShape& s, const RopeTable& rope) {
   const int64_t seq = in.q.size(0), batch = in.q.size(1), width = std::max(s.query_head(), s.v);
   const auto empty = [&] { return at::empty({seq, batch, s.heads, width}, in.q.options()).permute({1, 2, 0, 3}); };
   const at::Tensor q_in = by_head(in.q, s.heads), kv = by_head(in.kv, s.heads);
-  Heads h{empty(), empty(), kv.narrow(-1, s.nope, s.v)};
+  LatentHeads h{empty(), empty(), kv.narrow(-1, s.nope, s.v)};
   h.q.narrow(-1, 0, s.nope).copy_(q_in.narrow(-1, 0, s.nope));
   h.k.narrow(-1, 0, s.nope).copy_(kv.narrow(-1, 0, s.nope));
   rotate_into(h.q.narrow(-1, s.nope, s.rope), q_in.narrow(-1, s.nope, s.rope), rope);
@@ -75,7 +75,7 @@ Heads make_heads(const LatentInput& in, const LatentShape& s, const RopeTable& r
 }
 
 // The same by differentiable ops, values in their own width.
-Heads join_heads(const LatentInput& in, const LatentShape& s, const RopeTable& rope) {
+LatentHeads join_heads(const LatentInput& in, const LatentShape& s, const RopeTable& rope) {
   const auto q = by_head(in.q.contiguous(), s.heads).split_with_sizes({s.nope, s.rope}, -1);
   const auto kv = by_head(in.kv.contiguous(), s.heads).split_with_sizes({s.nope, s.v}, -1);
   const at::Tensor k_rope = apply_rope(by_head(in.k_rope.contiguous(), 1), rope);
@@ -83,25 +83,20 @@ Heads join_heads(const LatentInput& in, const LatentShape& s, const RopeTable& r
           at::cat({kv[0], k_rope.expand({q[1].size(0), s.heads, q[1].size(2), s.rope})}, -1), kv[1]};
 }
 
-// [B, heads, S, v] -> [S, B, heads v]
-at::Tensor by_position(const at::Tensor& x) {
-  return x.permute({2, 0, 1, 3}).reshape({x.size(2), x.size(0), x.size(1) * x.size(3)});
-}
-
 // What backward needs beside the inputs.
-struct Softmaxed {
+struct LatentSoftmaxed {
   at::Tensor out;  // [S, B, heads v]
   at::Tensor log_sum_exp;
 };
 
-Softmaxed softmax_forward(const LatentInput& in, const LatentShape& shape, const RopeTable& rope) {
+LatentSoftmaxed latent_softmax_forward(const LatentInput& in, const LatentShape& shape, const RopeTable& rope) {
   const CostScope cost = attention_cost(in.q, shape, {}, 1);
-  const Heads h = make_heads(in, shape, rope);
+  const LatentHeads h = make_heads(in, shape, rope);
   const SoftmaxedHeads softmaxed = softmax_attention({h.q, h.k, h.v}, shape.softmax_scale);
   return {by_position(softmaxed.out.narrow(-1, 0, shape.v)), softmaxed.log_sum_exp};
 }
 
-variable_list input_grads(const LatentInput& in, const Heads& d, const LatentShape& s, const RopeTable& rope) {
+variable_list input_grads(const LatentInput& in, const LatentHeads& d, const LatentShape& s, const RopeTable& rope) {
   const at::Tensor dq = at::empty_like(in.q), dkv = at::empty_like(in.kv), dk_rope = at::empty_like(in.k_rope);
   by_head(dq, s.heads).narrow(-1, 0, s.nope).copy_(d.q.narrow(-1, 0, s.nope));
   rotate_into(by_head(dq, s.heads).narrow(-1, s.nope, s.rope), d.q.narrow(-1, s.nope, s.rope), rope, true);
@@ -111,11 +106,11 @@ variable_list input_grads(const LatentInput& in, const Heads& d, const LatentSha
   return {dq, dkv, dk_rope};
 }
 
-variable_list softmax_backward(const at::Tensor& grad_out, const LatentInput& in, const Softmaxed& forward,
+variable_list softmax_backward(const at::Tensor& grad_out, const LatentInput& in, const LatentSoftmaxed& forward,
                                const LatentShape& shape, const RopeTable& rope) {
   // Scores again, dQ and dK with keys and queries; dP and dV with values.
   const CostScope cost = attention_cost(in.q, shape, {.with_keys = 3, .with_values = 2}, 3);
-  const Heads h = make_heads(in, shape, rope);
+  const LatentHeads h = make_heads(in, shape, rope);
   const int64_t padding = h.q.size(-1) - shape.v;
   const auto wide = [&](const at::Tensor& x_SBH) {
     const at::Tensor heads = by_head(x_SBH.contiguous(), shape.heads);
@@ -134,7 +129,7 @@ struct LatentFunction : torch::autograd::Function<LatentFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& kv, const at::Tensor& k_rope,
                             const LatentShape& shape, const RopeTable& rope) {
     const LatentInput in = dense(q, kv, k_rope);
-    const Softmaxed f = softmax_forward(in, shape, rope);
+    const LatentSoftmaxed f = latent_softmax_forward(in, shape, rope);
     ctx->save_for_backward({in.q, in.kv, in.k_rope, f.out, f.log_sum_exp, rope.cos_SD, rope.sin_SD});
     ctx->saved_data["shape"] = std::vector<int64_t>{shape.heads, shape.nope, shape.rope, shape.v};
     ctx->saved_data["scale"] = shape.softmax_scale;
@@ -153,12 +148,12 @@ struct LatentFunction : torch::autograd::Function<LatentFunction> {
 };
 
 // Keeps the inputs alone.
-class LatentAgain final : public ComputedAgain<Softmaxed> {
+class LatentAgain final : public ComputedAgain<LatentSoftmaxed> {
  public:
   LatentAgain(LatentInput in, const LatentShape& shape, RopeTable rope)
       : in_(std::move(in)), shape_(shape), rope_(std::move(rope)) {}
 
-  Softmaxed forward() const override { return softmax_forward(in_, shape_, rope_); }
+  LatentSoftmaxed forward() const override { return latent_softmax_forward(in_, shape_, rope_); }
 
   variable_list input_grads(const at::Tensor& grad_out) {
     variable_list grads = softmax_backward(grad_out, in_, computed(), shape_, rope_);
@@ -196,7 +191,7 @@ bool has_kernels(const at::Tensor& q, const LatentShape& shape) {
 at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
   if (has_kernels(input.q, shape)) return LatentFunction::apply(input.q, input.kv, input.k_rope, shape, rope);
   const CostScope cost = attention_cost(input.q, shape, {}, 1);
-  const Heads h = join_heads(input, shape, rope);
+  const LatentHeads h = join_heads(input, shape, rope);
   return by_position(at::scaled_dot_product_attention(h.q, h.k, h.v, {}, 0.0, true, shape.softmax_scale));
 }
 
@@ -208,7 +203,7 @@ RecomputableOutput latent_attention_again(const LatentInput& input, const Latent
 }
 
 at::Tensor latent_attention_reference(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
-  const Heads h = join_heads(input, shape, rope);
+  const LatentHeads h = join_heads(input, shape, rope);
   const at::Tensor future = at::ones({h.q.size(2), h.q.size(2)}, h.q.options().dtype(at::kBool)).triu(1);
   const at::Tensor scores = at::matmul(h.q, h.k.transpose(-1, -2)) * shape.softmax_scale;
   return by_position(at::matmul(at::softmax(scores.masked_fill(future, -INFINITY), -1), h.v));

@@ -223,7 +223,7 @@ RANKLAB_INLINE double sum_of_squares_body(const T* x, int64_t count) {
 
 }  // namespace
 
-#define RANKLAB_KERNELS(T)                                                                                             \
+#define RANKLAB_ROW_KERNELS(T)                                                                                         \
   RANKLAB_CLONES void rms_norm_forward(RmsNormArgs args, const T* x, const T* branch, const T* weight, T* sum, T* out, \
                                        T* inv_rms) {                                                                   \
     rms_norm_forward_body<T>(args, x, branch, weight, sum, out, inv_rms);                                              \
@@ -250,7 +250,7 @@ RANKLAB_INLINE double sum_of_squares_body(const T* x, int64_t count) {
   }                                                                                                                    \
   RANKLAB_CLONES double sum_of_squares(const T* x, int64_t count) { return sum_of_squares_body<T>(x, count); }
 
-RANKLAB_KERNELS(float)
-RANKLAB_KERNELS(double)
+RANKLAB_ROW_KERNELS(float)
+RANKLAB_ROW_KERNELS(double)
 
 }  // namespace ranklab::kernels

@@ -90,6 +90,10 @@ at::Tensor repeat_groups(const at::Tensor& x, int64_t heads) {
       .reshape({x.size(0), heads, x.size(2), x.size(3)});
 }
 
+at::Tensor by_position(const at::Tensor& x) {
+  return x.permute({2, 0, 1, 3}).reshape({x.size(2), x.size(0), x.size(1) * x.size(3)});
+}
+
 bool has_softmax_attention(const at::Tensor& x, int64_t head_dim) {
   return x.is_cpu() || (x.is_cuda() && x.itemsize() == 2 && head_dim % 8 == 0 && head_dim <= 256);
 }

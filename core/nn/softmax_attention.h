@@ -34,4 +34,7 @@ SoftmaxHeads softmax_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads
 // [B, groups, S, D] -> [B, heads, S, D]: each group once for each of its query heads.
 at::Tensor repeat_groups(const at::Tensor& x, int64_t heads);
 
+// [B, heads, S, D] -> [S, B, heads D]: as the layers around an attention have it.
+at::Tensor by_position(const at::Tensor& x);
+
 }  // namespace ranklab

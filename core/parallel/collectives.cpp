@@ -5,16 +5,13 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/parallel/saved_group.h"
 
 namespace ranklab {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-// A saved communicator: it outlives the graph, which lives within one step.
-void keep(AutogradContext* ctx, Communicator& group) { ctx->saved_data["group"] = reinterpret_cast<int64_t>(&group); }
-Communicator& kept(AutogradContext* ctx) { return *reinterpret_cast<Communicator*>(ctx->saved_data["group"].toInt()); }
 
 // all_reduce works in place; a gradient or activation may be shared, so it is copied first.
 at::Tensor reduced_copy(const at::Tensor& x, Communicator& group) {
@@ -23,11 +20,11 @@ at::Tensor reduced_copy(const at::Tensor& x, Communicator& group) {
 
 struct CopyToTp : torch::autograd::Function<CopyToTp> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& tp) {
-    keep(ctx, tp);
+    save_group(ctx, tp);
     return x.view_as(x);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    return {reduced_copy(grads[0], kept(ctx)), {}};
+    return {reduced_copy(grads[0], saved_group(ctx)), {}};
   }
 };
 
@@ -38,41 +35,41 @@ struct ReduceFromTp : torch::autograd::Function<ReduceFromTp> {
 
 struct GatherFromSp : torch::autograd::Function<GatherFromSp> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& tp) {
-    keep(ctx, tp);
+    save_group(ctx, tp);
     return tp.all_gather(x);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    return {kept(ctx).reduce_scatter(grads[0]), {}};
+    return {saved_group(ctx).reduce_scatter(grads[0]), {}};
   }
 };
 
 struct ReduceScatterToSp : torch::autograd::Function<ReduceScatterToSp> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& tp) {
-    keep(ctx, tp);
+    save_group(ctx, tp);
     return tp.reduce_scatter(x);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    return {kept(ctx).all_gather(grads[0]), {}};
+    return {saved_group(ctx).all_gather(grads[0]), {}};
   }
 };
 
 struct ScatterToSp : torch::autograd::Function<ScatterToSp> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& tp) {
-    keep(ctx, tp);
+    save_group(ctx, tp);
     return own_rows(x, tp).clone();
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    return {kept(ctx).all_gather(grads[0]), {}};
+    return {saved_group(ctx).all_gather(grads[0]), {}};
   }
 };
 
 struct GatherReplicated : torch::autograd::Function<GatherReplicated> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& tp) {
-    keep(ctx, tp);
+    save_group(ctx, tp);
     return tp.all_gather(x);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    return {own_rows(grads[0], kept(ctx)), {}};
+    return {own_rows(grads[0], saved_group(ctx)), {}};
   }
 };
 

@@ -11,8 +11,6 @@
 namespace ranklab {
 namespace {
 
-constexpr int kCodeBits = 8;
-
 at::ScalarType code_type(const NumberFormat& format) {
   return format.name == "e5m2" ? at::kFloat8_e5m2 : at::kFloat8_e4m3fn;
 }

@@ -10,6 +10,9 @@
 
 namespace ranklab {
 
+// What a product of codes takes: float8.
+constexpr int kCodeBits = 8;
+
 // The matrix is where `device` works.
 RoundedOperand round_on_device(const at::Tensor& matrix, const OperandRounding& how, const DeviceRounding& device);
 

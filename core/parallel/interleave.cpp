@@ -26,9 +26,9 @@ thread_local Pair* t_pair = nullptr;
 
 // A piece beside what is its own of the thread's state: whether gradients are recorded (in a forward and not in a
 // backward), and the tokens it works on.
-class Piece {
+class InterleavedPiece {
  public:
-  Piece(int number, const std::function<void()>& body, const InterleaveHooks& hooks)
+  InterleavedPiece(int number, const std::function<void()>& body, const InterleaveHooks& hooks)
       : number_(number), hooks_(hooks), fiber_([&body] { body(); }) {}
 
   bool done() const { return fiber_.done(); }
@@ -65,9 +65,9 @@ class Piece {
 void interleave(const std::function<void()>& first, const std::function<void()>& second, const InterleaveHooks& hooks) {
   Pair pair;
   Pair* const outer = std::exchange(t_pair, &pair);
-  Piece a(0, first, hooks), b(1, second, hooks);
+  InterleavedPiece a(0, first, hooks), b(1, second, hooks);
   std::exception_ptr error;
-  for (Piece* piece = &a; !a.done() || !b.done(); piece = piece == &a ? &b : &a) {
+  for (InterleavedPiece* piece = &a; !a.done() || !b.done(); piece = piece == &a ? &b : &a) {
     if (piece->done()) continue;
     try {
       piece->turn();

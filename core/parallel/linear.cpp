@@ -19,7 +19,7 @@ void keep(AutogradContext* ctx, const TensorParallel& tp) {
   ctx->saved_data["comm"] = reinterpret_cast<int64_t>(tp.comm);
   ctx->saved_data["sequence_parallel"] = tp.sequence_parallel;
 }
-TensorParallel kept(AutogradContext* ctx) {
+TensorParallel kept_parallel(AutogradContext* ctx) {
   return {reinterpret_cast<Communicator*>(ctx->saved_data["comm"].toInt()),
           ctx->saved_data["sequence_parallel"].toBool()};
 }
@@ -58,7 +58,7 @@ struct ColumnFunction : torch::autograd::Function<ColumnFunction> {
     const NormRecipe recipe{saved[0], saved[2], saved[3]};
     const LinearProducts products = LinearProducts::kept(ctx);
     if (WeightGradQueue* queue = deferred_weight_grads()) {
-      const TensorParallel tp = kept(ctx);
+      const TensorParallel tp = kept_parallel(ctx);
       products.defer_weight_grads(*queue, weight, bias, grads[0], [recipe, input = saved[0], tp] {
         return gather(recipe.defined() ? recipe.normed() : input, tp);
       });
@@ -70,7 +70,7 @@ struct ColumnFunction : torch::autograd::Function<ColumnFunction> {
               {}};
     }
     const at::Tensor x_local = recipe.defined() ? recipe.normed() : saved[0];
-    const TensorParallel tp = kept(ctx);
+    const TensorParallel tp = kept_parallel(ctx);
     const bool want_input = ctx->needs_input_grad(0);
     const WorkPtr gathering = tp.sharded_sequence() ? gather_async(x_local, tp) : nullptr;
     at::Tensor grad_x = want_input ? products.input_grad(grads[0], weight) : at::Tensor();
@@ -133,7 +133,7 @@ struct RowFunction : torch::autograd::Function<RowFunction> {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &weight = saved[1], &bias = saved[2];
     const auto input = RowInput::restored(ctx, saved[0]);
-    const TensorParallel tp = kept(ctx);
+    const TensorParallel tp = kept_parallel(ctx);
     const at::Tensor grad = gather(grads[0], tp);
     const LinearProducts products = LinearProducts::kept(ctx);
     if (WeightGradQueue* queue = deferred_weight_grads()) {

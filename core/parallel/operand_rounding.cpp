@@ -29,9 +29,7 @@ void agree_on_amax(std::span<float> amax, Communicator* group, at::Device device
 
 namespace {
 
-using Piece = OperandPiece;
-
-MatrixView view_of(const at::Tensor& wide, const Piece& piece) {
+MatrixView view_of(const at::Tensor& wide, const OperandPiece& piece) {
   return {wide.const_data_ptr<float>() + piece.row * wide.size(1) + piece.col, piece.rows, piece.cols, wide.size(1)};
 }
 
@@ -73,7 +71,7 @@ class Rounder {
     if (two_passes()) pass.emplace(0, read_bytes_, DType::kFloat32);
     const NoCostScope on_the_way;
     amax_.resize(pieces_.back().first_group + pieces_.back().group_count);
-    for (const Piece& p : pieces_)
+    for (const OperandPiece& p : pieces_)
       group_amax(view_of(wide_, p), p.groups, std::span(amax_).subspan(p.first_group, p.group_count));
     for (float& amax : amax_) amax = visible_amax(amax);
   }
@@ -92,11 +90,11 @@ class Rounder {
     const CostScope cost(0, read_bytes_ + elements_ * how_.precision.format->bits() / kBitsPerByte, DType::kFloat32);
     const MemoryScope memory(MemoryCategory::kBuffers);
     at::Tensor out = at::empty(wide_.sizes(), wide_.options());
-    for (const Piece& piece : pieces_) round_piece(piece, out);
+    for (const OperandPiece& piece : pieces_) round_piece(piece, out);
     return out;
   }
 
-  void round_piece(const Piece& p, at::Tensor& out) {
+  void round_piece(const OperandPiece& p, at::Tensor& out) {
     const auto scales = std::span<const BlockScale>(scales_).subspan(p.first_group, p.group_count);
     std::vector<uint64_t> rows;
     RoundingNoise noise;
@@ -116,7 +114,7 @@ class Rounder {
     out.narrow(0, p.row, p.rows).narrow(1, p.col, p.cols).copy_(part);
   }
 
-  std::vector<uint64_t> row_numbers(const Piece& p) const {
+  std::vector<uint64_t> row_numbers(const OperandPiece& p) const {
     std::vector<uint64_t> numbers(static_cast<size_t>(p.rows));
     for (int64_t row = 0; row < p.rows; ++row) {
       uint64_t& number = numbers[static_cast<size_t>(row)];
@@ -132,7 +130,7 @@ class Rounder {
 
   const OperandRounding& how_;
   double elements_, read_bytes_;
-  std::vector<Piece> pieces_;
+  std::vector<OperandPiece> pieces_;
   at::Tensor wide_;
   std::vector<float> amax_;
   std::vector<BlockScale> scales_;

@@ -8,7 +8,7 @@
 namespace ranklab {
 namespace {
 
-constexpr int kFirstTensorWise = 89, kFirstRowWise = 90, kCodeBits = 8;
+constexpr int kFirstTensorWise = 89, kFirstRowWise = 90;
 constexpr int64_t kMultiple = 16;  // of every length: 16 bytes, cuBLAS's alignment
 
 bool codes(const TensorPrecision& p) {

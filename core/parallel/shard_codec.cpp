@@ -35,7 +35,7 @@ int64_t group_count(const CodedParameter& p) {
   return count;
 }
 
-const std::byte* bytes_of(const at::Tensor& tensor) { return static_cast<const std::byte*>(tensor.const_data_ptr()); }
+const std::byte* begin_of(const at::Tensor& tensor) { return static_cast<const std::byte*>(tensor.const_data_ptr()); }
 
 }  // namespace
 
@@ -127,7 +127,7 @@ at::Tensor ShardCodec::pack(const at::Tensor& shard) const {
     const TensorPrecision& precision = parameters_[i].precision;
     if (!precision.quantized()) {
       const size_t bytes = static_cast<size_t>(end - begin) * item;
-      out = std::copy_n(bytes_of(here) + static_cast<size_t>(offset) * item, bytes, out);
+      out = std::copy_n(begin_of(here) + static_cast<size_t>(offset) * item, bytes, out);
       return;
     }
     const RoundingGrid grid = rounding_grid(*precision.format);
@@ -147,7 +147,7 @@ at::Tensor ShardCodec::unpack(const at::Tensor& bytes) const {
   const MemoryScope memory(MemoryCategory::kBuffers);
   const CostScope cost(0, static_cast<double>(bytes.nbytes() + whole.nbytes()), DType::kFloat32);
   const at::Tensor here = bytes.to(at::kCPU);
-  const std::byte* in = bytes_of(here);
+  const std::byte* in = begin_of(here);
   auto* out = static_cast<std::byte*>(whole.mutable_data_ptr());
   const auto item = static_cast<size_t>(whole.itemsize());
   for (int member = 0; member < group_.size(); ++member) {

@@ -5,13 +5,13 @@
 namespace ranklab {
 namespace {
 
-thread_local bool whole = false;
+thread_local bool sequence_is_whole = false;
 
 }  // namespace
 
-WholeSequenceScope::WholeSequenceScope() : previous_(std::exchange(whole, true)) {}
-WholeSequenceScope::~WholeSequenceScope() { whole = previous_; }
+WholeSequenceScope::WholeSequenceScope() : previous_(std::exchange(sequence_is_whole, true)) {}
+WholeSequenceScope::~WholeSequenceScope() { sequence_is_whole = previous_; }
 
-bool sequences_are_whole() { return whole; }
+bool sequences_are_whole() { return sequence_is_whole; }
 
 }  // namespace ranklab

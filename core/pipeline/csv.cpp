@@ -17,7 +17,7 @@ namespace ranklab {
 namespace {
 
 constexpr size_t kMostBytes = 32 << 20;
-constexpr size_t kMostProblems = 20;
+constexpr size_t kMostMessageProblems = 20;
 constexpr int kLargestNumber = 65535;
 constexpr std::string_view kHeader = "# ranklab:";
 
@@ -237,7 +237,7 @@ class Reader {
              strprintf("chain=%d, %d stages", schedule.chain_length, stages), "all stages or half of them",
              "correct the header");
     file_.messages = static_cast<int64_t>(messages_.size());
-    file_.message_problems = message_problems(schedule, messages_, kMostProblems);
+    file_.message_problems = message_problems(schedule, messages_, kMostMessageProblems);
   }
 
   std::string_view text_;

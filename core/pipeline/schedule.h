@@ -12,6 +12,12 @@
 
 namespace ranklab {
 
+// An action by where it stands in a schedule.
+struct ActionPlace {
+  int rank = -1;
+  int index = -1;
+};
+
 struct Schedule {
   std::string name;
   int num_microbatches = 0;

@@ -8,12 +8,6 @@
 namespace ranklab {
 namespace {
 
-// An action by its place: rank and index.
-struct Place {
-  int rank = -1;
-  int index = -1;
-};
-
 class Simulator {
  public:
   Simulator(const Schedule& schedule, const PipelineTiming& timing) : schedule_(schedule), timing_(timing) {
@@ -48,7 +42,7 @@ class Simulator {
 
  private:
   struct Input {
-    Place from;
+    ActionPlace from;
     double arrives = 0;
     bool message = false;
   };
@@ -57,7 +51,7 @@ class Simulator {
     return static_cast<size_t>(stage) * static_cast<size_t>(schedule_.num_microbatches) +
            static_cast<size_t>(microbatch);
   }
-  const TimedAction& at(Place place) const {
+  const TimedAction& at(ActionPlace place) const {
     return line_.ranks[static_cast<size_t>(place.rank)][static_cast<size_t>(place.index)];
   }
   double duration(const Action& a) const {
@@ -81,8 +75,8 @@ class Simulator {
 
   // Adds what the action needs; false when some of it has not been computed yet.
   bool inputs(const Action& a, int rank, std::vector<Input>& out) const {
-    const auto need = [&](const std::vector<Place>& done, int stage, int microbatch) {
-      const Place place = done[cell(stage, microbatch)];
+    const auto need = [&](const std::vector<ActionPlace>& done, int stage, int microbatch) {
+      const ActionPlace place = done[cell(stage, microbatch)];
       if (place.rank < 0) return false;
       const bool message = place.rank != rank;
       out.push_back({place, at(place).end + (message ? timing_.c : 0), message});
@@ -106,7 +100,7 @@ class Simulator {
     if (!inputs(action, rank, needs_)) return false;
     const double free = done.empty() ? 0 : done.back().end;
     TimedAction timed{.action = action, .begin = free};
-    Place bound = {rank, static_cast<int>(done.size()) - 1};
+    ActionPlace bound = {rank, static_cast<int>(done.size()) - 1};
     const Input* last = nullptr;
     for (const Input& input : needs_) {
       if (input.arrives <= timed.begin) continue;
@@ -116,7 +110,7 @@ class Simulator {
     }
     if (last != nullptr) note_idle(rank, free, timed.begin, *last, done.empty());
     timed.end = timed.begin + duration(action);
-    const Place place = {rank, static_cast<int>(done.size())};
+    const ActionPlace place = {rank, static_cast<int>(done.size())};
     if (action.has_forward()) forward_[cell(action.stage, action.microbatch)] = place;
     if (action.has_input_grad()) backward_[cell(action.backward_stage(), action.backward_microbatch())] = place;
     done.push_back(timed);
@@ -161,7 +155,7 @@ class Simulator {
 
   // Back from the action that ends last, along what each had to wait for.
   void mark_critical() {
-    Place place;
+    ActionPlace place;
     for (int r = 0; r < schedule_.num_ranks(); ++r) {
       const auto& rank = line_.ranks[static_cast<size_t>(r)];
       if (!rank.empty() && rank.back().end == line_.end) place = {r, static_cast<int>(rank.size()) - 1};
@@ -177,12 +171,12 @@ class Simulator {
     std::vector<std::vector<double>> latest(line_.ranks.size());
     for (size_t r = 0; r < latest.size(); ++r) latest[r].assign(line_.ranks[r].size(), line_.end);
     std::reverse(order_.begin(), order_.end());
-    for (const Place place : order_) {
+    for (const ActionPlace place : order_) {
       TimedAction& timed = line_.ranks[static_cast<size_t>(place.rank)][static_cast<size_t>(place.index)];
       const double own = latest[static_cast<size_t>(place.rank)][static_cast<size_t>(place.index)];
       timed.slack = own - timed.end;
       const double begin = own - (timed.end - timed.begin);
-      const auto lower = [&](Place from, double bound) {
+      const auto lower = [&](ActionPlace from, double bound) {
         double& value = latest[static_cast<size_t>(from.rank)][static_cast<size_t>(from.index)];
         value = std::min(value, bound);
       };
@@ -206,9 +200,9 @@ class Simulator {
 
   const Schedule& schedule_;
   const PipelineTiming& timing_;
-  std::vector<Place> forward_, backward_;    // [stage, microbatch] -> where it was computed
-  std::vector<std::vector<Place>> binding_;  // what each action had to wait for last
-  std::vector<Place> order_;
+  std::vector<ActionPlace> forward_, backward_;    // [stage, microbatch] -> where it was computed
+  std::vector<std::vector<ActionPlace>> binding_;  // what each action had to wait for last
+  std::vector<ActionPlace> order_;
   std::vector<Input> needs_;
   PipelineTimeline line_;
 };

@@ -15,12 +15,6 @@ constexpr size_t kMostProblems = 20;
 enum Part { kForward, kInputGrad, kWeightGrad };
 constexpr std::array<const char*, 3> kPartLetters = {"F", "B", "W"};
 
-// Where one part of one microbatch's work in one stage is done.
-struct Place {
-  int rank = -1;
-  int index = -1;
-};
-
 class Verifier {
  public:
   Verifier(const Schedule& schedule, double weight_grad_memory)
@@ -53,11 +47,11 @@ class Verifier {
     return static_cast<size_t>(stage) * static_cast<size_t>(schedule_.num_microbatches) +
            static_cast<size_t>(microbatch);
   }
-  Place& done(Part part, int stage, int microbatch) { return done_[part][cell(stage, microbatch)]; }
+  ActionPlace& done(Part part, int stage, int microbatch) { return done_[part][cell(stage, microbatch)]; }
   static std::string work(Part part, int stage, int microbatch) {
     return std::to_string(stage) + kPartLetters[part] + std::to_string(microbatch);
   }
-  const Action& action(Place place) const {
+  const Action& action(ActionPlace place) const {
     return schedule_.ranks[static_cast<size_t>(place.rank)][static_cast<size_t>(place.index)];
   }
 
@@ -90,7 +84,7 @@ class Verifier {
       const auto& actions = schedule_.ranks[static_cast<size_t>(rank)];
       for (size_t i = 0; i < actions.size(); ++i) {
         const Action& a = actions[i];
-        const Place place = {rank, static_cast<int>(i)};
+        const ActionPlace place = {rank, static_cast<int>(i)};
         if (a.has_forward()) put(kForward, a.stage, a.microbatch, place);
         // BW that stands twice is told once.
         const bool told = a.has_input_grad() && !put(kInputGrad, a.backward_stage(), a.backward_microbatch(), place);
@@ -103,7 +97,7 @@ class Verifier {
     problem(std::move(text));
     return false;
   }
-  bool put(Part part, int stage, int microbatch, Place place) {
+  bool put(Part part, int stage, int microbatch, ActionPlace place) {
     const std::string who = at_rank(place.rank) + " runs " + to_text(action(place));
     if (stage < 0 || stage >= schedule_.num_stages())
       return refuse(who + strprintf(": stages are 0 to %d", schedule_.num_stages() - 1));
@@ -113,7 +107,7 @@ class Verifier {
       return refuse(who + ", but stage " + std::to_string(stage) + " lies on " + at_rank(schedule_.rank(stage)));
     if (!schedule_.passes(stage, microbatch))
       return refuse(who + ", but microbatch " + std::to_string(microbatch) + " does not pass that stage");
-    Place& before = done(part, stage, microbatch);
+    ActionPlace& before = done(part, stage, microbatch);
     if (before.rank >= 0) {
       return refuse(at_rank(place.rank) + " does " + work(part, stage, microbatch) +
                     " twice: " + to_text(action(before)) + strprintf(" at position %d and ", before.index) +
@@ -149,7 +143,7 @@ class Verifier {
     }
   }
   void before(Part first, Part second, int first_stage, int second_stage, int microbatch) {
-    const Place a = done(first, first_stage, microbatch), b = done(second, second_stage, microbatch);
+    const ActionPlace a = done(first, first_stage, microbatch), b = done(second, second_stage, microbatch);
     const bool same_action = a.index == b.index && first == kInputGrad && second == kWeightGrad;  // BW does both
     if (a.index < b.index || same_action) return;
     problem(at_rank(a.rank) + " runs " + to_text(action(b)) + strprintf(" (position %d) before ", b.index) +
@@ -157,23 +151,23 @@ class Verifier {
   }
 
   // The inputs of an action that another rank makes.
-  std::vector<Place> remote_inputs(const Action& a, int rank) {
-    std::vector<Place> needs;
+  std::vector<ActionPlace> remote_inputs(const Action& a, int rank) {
+    std::vector<ActionPlace> needs;
     if (a.has_forward() && !schedule_.is_first(a.stage)) needs.push_back(done(kForward, a.stage - 1, a.microbatch));
     if (a.has_input_grad() && !schedule_.is_last(a.backward_stage()))
       needs.push_back(done(kInputGrad, a.backward_stage() + 1, a.backward_microbatch()));
-    std::erase_if(needs, [&](Place place) { return place.rank == rank; });
+    std::erase_if(needs, [&](ActionPlace place) { return place.rank == rank; });
     return needs;
   }
 
   void check_progress() {
     std::vector<int> next(schedule_.ranks.size(), 0);
-    const auto reached = [&](Place place) { return place.index < next[static_cast<size_t>(place.rank)]; };
-    const auto head_waits_for = [&](int rank) -> Place {
+    const auto reached = [&](ActionPlace place) { return place.index < next[static_cast<size_t>(place.rank)]; };
+    const auto head_waits_for = [&](int rank) -> ActionPlace {
       const auto& actions = schedule_.ranks[static_cast<size_t>(rank)];
       const auto index = static_cast<size_t>(next[static_cast<size_t>(rank)]);
       if (index >= actions.size()) return {};
-      for (const Place place : remote_inputs(actions[index], rank)) {
+      for (const ActionPlace place : remote_inputs(actions[index], rank)) {
         if (!reached(place)) return place;
       }
       return {};
@@ -205,7 +199,7 @@ class Verifier {
     path.erase(path.begin(), std::find(path.begin(), path.end(), rank));
     std::vector<std::string> lines;
     for (const int r : path) {
-      const Place wanted = head_waits_for(r);
+      const ActionPlace wanted = head_waits_for(r);
       const Action& head = action({r, next[static_cast<size_t>(r)]});
       const Action& ahead = action({wanted.rank, next[static_cast<size_t>(wanted.rank)]});
       lines.push_back(at_rank(r) + " waits at " + to_text(head) + " for " + to_text(action(wanted)) + ", which " +
@@ -216,7 +210,7 @@ class Verifier {
 
   const Schedule& schedule_;
   double weight_grad_memory_;
-  std::array<std::vector<Place>, 3> done_;
+  std::array<std::vector<ActionPlace>, 3> done_;
   ScheduleProof proof_;
 };
 

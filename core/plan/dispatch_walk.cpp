@@ -6,11 +6,10 @@
 namespace ranklab {
 namespace {
 
-constexpr int64_t kNumberBytes = 8;  // counts are int64
+constexpr int64_t kCountBytes = 8;   // counts are int64
 constexpr int64_t kStampBytes = 16;  // of a row that is put: source and index
 
 int64_t ep(const LayerWalk& w) { return w.shape().dims.ep; }
-int64_t hidden(const LayerWalk& w) { return w.shape().model.hidden_size; }
 // A row with its weights and experts.
 int64_t packed(const LayerWalk& w) { return packed_width(w.shape()); }
 int64_t row_bytes(const LayerWalk& w, int64_t width) { return width * w.shape().element_bytes(); }
@@ -20,7 +19,7 @@ int64_t routed(const LayerWalk& w) { return w.shape().routed_tokens(); }
 int64_t copies(const LayerWalk& w, int64_t places) { return token_copies(w.shape(), places); }
 void copy_rows(LayerWalk& w, int64_t rows, int64_t width) { w.kernel(2 * w.rows(rows, width)); }
 
-void sort_assignments(LayerWalk& w) { w.kernel(6.0 * static_cast<double>(routed(w) * kNumberBytes), 3); }
+void sort_assignments(LayerWalk& w) { w.kernel(6.0 * static_cast<double>(routed(w) * kCountBytes), 3); }
 
 // --- alltoall ---
 void exchange(LayerWalk& w, int64_t bytes_of_a_row) {
@@ -32,33 +31,33 @@ void all_to_all_dispatch(LayerWalk& w) {
   sort_assignments(w);
   share_numbers(w, Axis::kEp, w.shape().model.moe.num_experts);
   reorder(w, routed(w));
-  exchange(w, sent_bytes(w, hidden(w)));
+  exchange(w, sent_bytes(w, w.hidden()));
   if (ep(w) > 1) reorder(w, routed(w));
 }
 void all_to_all_combine(LayerWalk& w) {
   if (ep(w) > 1) reorder_back(w, routed(w));
-  exchange(w, row_bytes(w, hidden(w)));
+  exchange(w, row_bytes(w, w.hidden()));
   reorder_back(w, routed(w));
-  w.kernel(3 * w.rows(routed(w), hidden(w)) + w.stream_bytes(), 2);  // times the weights, added up
+  w.kernel(3 * w.rows(routed(w), w.hidden()) + w.stream_bytes(), 2);  // times the weights, added up
 }
 void all_to_all_combine_grad(LayerWalk& w) {
-  w.kernel(5 * w.rows(routed(w), hidden(w)), 3);
+  w.kernel(5 * w.rows(routed(w), w.hidden()), 3);
   reorder_grad(w, routed(w));
-  exchange(w, row_bytes(w, hidden(w)));
+  exchange(w, row_bytes(w, w.hidden()));
   if (ep(w) > 1) reorder_grad(w, routed(w));
 }
 void all_to_all_dispatch_grad(LayerWalk& w) {
   if (ep(w) > 1) reorder_grad(w, routed(w));
-  exchange(w, row_bytes(w, hidden(w)));
+  exchange(w, row_bytes(w, w.hidden()));
   w.kernel(w.stream_bytes());
-  w.kernel(3 * w.rows(routed(w), hidden(w)));
+  w.kernel(3 * w.rows(routed(w), w.hidden()));
 }
 
 // --- what the others have in common: packed tokens, and sums of own experts ---
 double numbers(const LayerWalk& w, int64_t rows) {  // one for each slot
-  return static_cast<double>(rows * w.shape().model.moe.topk * kNumberBytes);
+  return static_cast<double>(rows * w.shape().model.moe.topk * kCountBytes);
 }
-double full(const LayerWalk& w, int64_t rows) { return w.rows(rows, hidden(w)); }
+double full(const LayerWalk& w, int64_t rows) { return w.rows(rows, w.hidden()); }
 
 void pack(LayerWalk& w) { w.kernel(2 * w.rows(w.local_tokens(), packed(w)), 2); }
 
@@ -96,10 +95,10 @@ void all_gather_dispatch(LayerWalk& w) {
 }
 void all_gather_combine(LayerWalk& w) {
   own_sum(w, ep(w) * w.local_tokens());
-  gather_or_reduce(w, Verb::kReduceScatter, row_bytes(w, hidden(w)));
+  gather_or_reduce(w, Verb::kReduceScatter, row_bytes(w, w.hidden()));
 }
 void all_gather_combine_grad(LayerWalk& w) {
-  gather_or_reduce(w, Verb::kAllGather, row_bytes(w, hidden(w)));
+  gather_or_reduce(w, Verb::kAllGather, row_bytes(w, w.hidden()));
   own_sum_grad(w);
 }
 void all_gather_dispatch_grad(LayerWalk& w) {
@@ -171,11 +170,11 @@ void dedup_combine(LayerWalk& w) {
   const Hops hops(w);
   own_sum(w, hops.arrived);
   if (hops.in_node > 1) {
-    inside_node(w, hops, row_bytes(w, hidden(w)));
+    inside_node(w, hops, row_bytes(w, w.hidden()));
     hop_back(w, hops.taken_in, hops.arrived);
   }
   if (hops.nodes > 1) {
-    between_nodes(w, hops, row_bytes(w, hidden(w)));
+    between_nodes(w, hops, row_bytes(w, w.hidden()));
     hop_back(w, hops.left, hops.taken_in);
   }
 }
@@ -183,11 +182,11 @@ void dedup_combine_grad(LayerWalk& w) {
   const Hops hops(w);
   if (hops.nodes > 1) {
     hop_back_grad(w, hops.taken_in);
-    between_nodes(w, hops, row_bytes(w, hidden(w)));
+    between_nodes(w, hops, row_bytes(w, w.hidden()));
   }
   if (hops.in_node > 1) {
     hop_back_grad(w, hops.arrived);
-    inside_node(w, hops, row_bytes(w, hidden(w)));
+    inside_node(w, hops, row_bytes(w, w.hidden()));
   }
   own_sum_grad(w);
 }
@@ -218,7 +217,7 @@ void put_to_owners(LayerWalk& w, int64_t bytes_of_a_row) {
 void rdep_dispatch(LayerWalk& w) {
   pack(w);
   if (ep(w) > 1) {
-    w.kernel(static_cast<double>(2 * w.shape().model.moe.num_experts * kNumberBytes), 2);
+    w.kernel(static_cast<double>(2 * w.shape().model.moe.num_experts * kCountBytes), 2);
     find_places(w, w.local_tokens());
     hop(w, copies(w, ep(w)));
     put_to_owners(w, sent_bytes(w, packed(w)));
@@ -228,13 +227,13 @@ void rdep_dispatch(LayerWalk& w) {
 void rdep_combine(LayerWalk& w) {
   own_sum(w, copies(w, ep(w)));
   if (ep(w) == 1) return;
-  put_to_owners(w, row_bytes(w, hidden(w)));
+  put_to_owners(w, row_bytes(w, w.hidden()));
   hop_back(w, w.local_tokens(), copies(w, ep(w)));
 }
 void rdep_combine_grad(LayerWalk& w) {
   if (ep(w) > 1) {
     hop_back_grad(w, copies(w, ep(w)));
-    put_to_owners(w, row_bytes(w, hidden(w)));
+    put_to_owners(w, row_bytes(w, w.hidden()));
   }
   own_sum_grad(w);
 }
@@ -264,21 +263,21 @@ const DispatchWalk& dispatch_walk(const StepShape& shape) {
                                      .want = "a row of kDispatchWalks"});
 }
 
-void reorder(LayerWalk& w, int64_t rows) { copy_rows(w, rows, hidden(w)); }
+void reorder(LayerWalk& w, int64_t rows) { copy_rows(w, rows, w.hidden()); }
 void reorder_back(LayerWalk& w, int64_t rows) {
-  const double index = static_cast<double>(rows * kNumberBytes);
+  const double index = static_cast<double>(rows * kCountBytes);
   w.kernel(index);  // the inverse of the order
   w.kernel(3 * index);
   reorder(w, rows);
 }
 void reorder_grad(LayerWalk& w, int64_t rows) {
-  w.kernel(w.rows(rows, hidden(w)));  // zeros
-  w.kernel(3 * w.rows(rows, hidden(w)));
+  w.kernel(w.rows(rows, w.hidden()));  // zeros
+  w.kernel(3 * w.rows(rows, w.hidden()));
 }
 
 void share_numbers(LayerWalk& w, Axis axis, int64_t numbers) {
   const int size = w.shape().dims.size(axis);
-  if (size > 1) w.call(axis, Verb::kAllGather, size * numbers * kNumberBytes);
+  if (size > 1) w.call(axis, Verb::kAllGather, size * numbers * kCountBytes);
 }
 
 }  // namespace ranklab

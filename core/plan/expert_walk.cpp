@@ -6,8 +6,7 @@
 namespace ranklab {
 namespace {
 
-int64_t hidden(const LayerWalk& w) { return w.shape().model.hidden_size; }
-int64_t routed_bytes(const LayerWalk& w) { return w.shape().routed_tokens() * hidden(w) * w.shape().element_bytes(); }
+int64_t routed_bytes(const LayerWalk& w) { return w.shape().routed_tokens() * w.hidden() * w.shape().element_bytes(); }
 
 // Rows that arrive at this rank's experts, those that its etp peers brought among them.
 int64_t expert_rows(const LayerWalk& w) { return w.shape().routed_tokens() * w.shape().dims.etp; }
@@ -37,7 +36,7 @@ void etp_gather_grad(LayerWalk& w) {
 
 // One number a token: a product, its sigmoid, and the product with the outputs.
 void shared_gate_forward(LayerWalk& w) {
-  w.matmul(w.local_tokens(), hidden(w), 1);
+  w.matmul(w.local_tokens(), w.hidden(), 1);
   w.kernel(2 * w.rows(w.local_tokens(), 1));
   w.kernel(2 * w.stream_bytes() + w.rows(w.local_tokens(), 1));
 }
@@ -47,14 +46,14 @@ void shared_gate_backward(LayerWalk& w) {
   w.kernel(2 * w.stream_bytes() + gates);     // the outputs' gradient
   w.kernel(4 * w.stream_bytes() + gates, 2);  // the gate's, and its sum over the outputs
   w.kernel(3 * gates);                        // the sigmoid's
-  w.matmul(w.local_tokens(), 1, hidden(w));
-  w.matmul(1, w.local_tokens(), hidden(w));
+  w.matmul(w.local_tokens(), 1, w.hidden());
+  w.matmul(1, w.local_tokens(), w.hidden());
 }
 
 void shared_forward(LayerWalk& w) {
   const int64_t ffn = w.shape().shared_ffn_width(), up = w.shape().up_width(ffn);
   if (ffn == 0) return;
-  w.column_forward(hidden(w), up, false);
+  w.column_forward(w.hidden(), up, false);
   w.activation_forward(w.tokens(), up);
   w.row_forward(ffn, false);
   if (w.shape().model.moe.shared_gate) shared_gate_forward(w);
@@ -68,7 +67,7 @@ void shared_backward(LayerWalk& w) {
   if (w.weight_half()) w.activation_forward(w.tokens(), up);  // computed again instead of kept
   w.row_backward(ffn, false);
   if (w.input_half()) w.activation_backward(w.tokens(), up);
-  w.column_backward(hidden(w), up, false);
+  w.column_backward(w.hidden(), up, false);
   w.arrive(ModulePart::kSharedExperts);
 }
 
@@ -76,11 +75,11 @@ void products_backward(LayerWalk& w) {
   const int64_t ffn = w.shape().expert_ffn_width(), up = w.shape().up_width(ffn);
   const auto of_down = w.products().expert_agreements(ProductSplit::kRow);
   const auto of_up = w.products().expert_agreements(ProductSplit::kColumn);
-  if (w.input_half()) w.products().experts(expert_rows(w), hidden(w), ffn, of_down.input_grad);
-  if (w.weight_half()) w.products().experts(expert_rows(w), ffn, hidden(w), of_down.weight_grad);
+  if (w.input_half()) w.products().experts(expert_rows(w), w.hidden(), ffn, of_down.input_grad);
+  if (w.weight_half()) w.products().experts(expert_rows(w), ffn, w.hidden(), of_down.weight_grad);
   if (w.input_half()) w.activation_backward(expert_rows(w), up);
-  if (w.input_half()) w.products().experts(expert_rows(w), up, hidden(w), of_up.input_grad);
-  if (w.weight_half()) w.products().experts(expert_rows(w), hidden(w), up, of_up.weight_grad);
+  if (w.input_half()) w.products().experts(expert_rows(w), up, w.hidden(), of_up.input_grad);
+  if (w.weight_half()) w.products().experts(expert_rows(w), w.hidden(), up, of_up.weight_grad);
 }
 
 }  // namespace
@@ -92,9 +91,9 @@ void experts_forward(LayerWalk& w) {
   w.products().round_tokens(w.local_tokens());
   tokens.dispatch(w);
   etp_gather(w);
-  w.products().experts(expert_rows(w), hidden(w), up, w.products().expert_agreements(ProductSplit::kColumn).forward);
+  w.products().experts(expert_rows(w), w.hidden(), up, w.products().expert_agreements(ProductSplit::kColumn).forward);
   w.activation_forward(expert_rows(w), up);
-  w.products().experts(expert_rows(w), ffn, hidden(w), w.products().expert_agreements(ProductSplit::kRow).forward);
+  w.products().experts(expert_rows(w), ffn, w.hidden(), w.products().expert_agreements(ProductSplit::kRow).forward);
   etp_reduce(w);
   tokens.combine(w);
   shared_forward(w);

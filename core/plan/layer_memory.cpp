@@ -7,8 +7,6 @@
 namespace ranklab {
 namespace {
 
-int64_t stream(const StepShape& s) { return s.local_tokens() * s.model.hidden_size; }
-
 // Between B and W: the inputs of the products, as far as they are not computed again from what another one keeps, and
 // the gradients of their outputs.
 LayerMemory grouped_attention(const StepShape& s) {
@@ -20,7 +18,7 @@ LayerMemory grouped_attention(const StepShape& s) {
   // Those of q, k and v, of which groups come once for each of their heads.
   const int64_t softmax_gradients = s.heads() == s.kv_heads() ? qkv : 5 * out;
   return {.kept = qkv + norm + (keeps ? again : 0),
-          .deferred = stream(s) + out + qkv,
+          .deferred = s.stream() + out + qkv,
           .row_gradients = s.tokens() * s.model.hidden_size,
           .temporary = keeps ? 0 : again + 2 * qkv + softmax_gradients + 2 * out,
           .at_attention = norm + qkv + softmax_gradients + 2 * out};
@@ -34,10 +32,10 @@ LayerMemory latent_attention(const StepShape& s) {
   const int64_t norms = norm_elements(s, m.kv_lora_rank) + (m.q_lora_rank > 0 ? norm_elements(s, m.q_lora_rank) : 0);
   const bool keeps = !s.recompute.selective();
   return {.kept = norms + s.tokens() * (up + m.qk_pos_emb_head_dim + (keeps ? value + s.heads() : 0)),
-          .deferred = stream(s) + 2 * s.local_tokens() * compressed + s.tokens() * (value + up),
+          .deferred = s.stream() + 2 * s.local_tokens() * compressed + s.tokens() * (value + up),
           .row_gradients = s.tokens() * s.model.hidden_size,
           .temporary = 0,
-          .at_attention = 2 * s.tokens() * up + 2 * stream(s)};
+          .at_attention = 2 * s.tokens() * up + 2 * s.stream()};
 }
 
 // The backward of an MLP holds the gradients of the activation's output and of its input; then, with the input's kept
@@ -45,10 +43,10 @@ LayerMemory latent_attention(const StepShape& s) {
 LayerMemory mlp(const StepShape& s, int64_t ffn) {
   const int64_t up = s.tokens() * s.up_width(ffn);
   return {.kept = up,
-          .deferred = stream(s) + 2 * up,
+          .deferred = s.stream() + 2 * up,
           .row_gradients = s.tokens() * s.model.hidden_size,
           .temporary = s.tokens() * ffn + up,
-          .at_products = s.tokens() * s.model.hidden_size + 3 * stream(s)};
+          .at_products = s.tokens() * s.model.hidden_size + 3 * s.stream()};
 }
 
 // Where tokens travel packed, the backward of their way holds several gradients of the same rows.
@@ -72,10 +70,10 @@ LayerMemory experts(const StepShape& s) {
   const int64_t own = s.routed_tokens() * s.model.hidden_size;
   const int64_t rows = arrived * (s.model.hidden_size + up + ffn);
   const int64_t products = arrived * (up + ffn) + own;
-  return {.kept = stream(s) + 4 * scores + rows + own,
+  return {.kept = s.stream() + 4 * scores + rows + own,
           .deferred = rows + arrived * (up + s.model.hidden_size),
           .row_gradients = 0,
-          .temporary = std::max(products, packed_temporary(s)) + 2 * stream(s),
+          .temporary = std::max(products, packed_temporary(s)) + 2 * s.stream(),
           .at_products = products};
 }
 
@@ -104,7 +102,7 @@ int64_t norm_elements(const StepShape& s, int64_t width) {
   return s.local_tokens() * ((again ? 1 : 2) * width + (again ? 1 : 2));
 }
 
-int64_t dropout_elements(const StepShape& s) { return s.model.dropout > 0 ? stream(s) : 0; }
+int64_t dropout_elements(const StepShape& s) { return s.model.dropout > 0 ? s.stream() : 0; }
 
 LayerMemory layer_memory(const StepShape& s, int64_t layer) {
   LayerMemory rest;
@@ -112,7 +110,7 @@ LayerMemory layer_memory(const StepShape& s, int64_t layer) {
   const int64_t ffn = s.model.is_moe_layer(layer) ? s.shared_ffn_width() : s.ffn_width();
   if (ffn > 0) rest += mlp(s, ffn);
   if (s.model.is_moe_layer(layer) && s.model.moe.shared_gate)
-    rest.kept += stream(s) + 2 * s.local_tokens();  // the outputs that the gate scales, and itself
+    rest.kept += s.stream() + 2 * s.local_tokens();  // the outputs that the gate scales, and itself
   LayerMemory memory = s.model.mla.enabled() ? latent_attention(s) : grouped_attention(s);
   memory.temporary = std::max<int64_t>(memory.temporary - rest.kept, 0);  // backward has passed the rest by then
   memory += rest;

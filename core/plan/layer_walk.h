@@ -24,8 +24,9 @@ class LayerWalk {
   const StepShape& shape() const { return s_; }
   StepVisitor& visitor() { return v_; }
   double element_bytes() const { return e_; }
-  int64_t tokens() const { return tokens_; }                                  // of a microbatch
-  int64_t local_tokens() const { return local_; }                             // this rank's positions of them
+  int64_t tokens() const { return tokens_; }       // of a microbatch
+  int64_t local_tokens() const { return local_; }  // this rank's positions of them
+  int64_t hidden() const { return s_.model.hidden_size; }
   double stream_bytes() const { return rows(local_, s_.model.hidden_size); }  // of the residual stream on this rank
   double rows(int64_t count, int64_t width) const { return e_ * static_cast<double>(count * width); }
   bool split() const { return s_.dims.tp > 1; }

@@ -5,7 +5,7 @@
 namespace ranklab {
 namespace {
 
-constexpr int64_t kNumberBytes = 4;  // of a largest magnitude
+constexpr int64_t kMagnitudeBytes = 4;  // of a largest magnitude
 constexpr double kBitsPerByte = 8;
 
 bool of_whole_tensor(const TensorPrecision& p) {
@@ -24,7 +24,7 @@ void ProductWalk::plain(int64_t m, int64_t k, int64_t n) {
              row_bytes(m, k) + row_bytes(k, n) + row_bytes(m, n), 1);
 }
 
-void ProductWalk::agree(int64_t numbers) { v_.wait(v_.post(Axis::kTp, Verb::kAllReduce, numbers * kNumberBytes)); }
+void ProductWalk::agree(int64_t numbers) { v_.wait(v_.post(Axis::kTp, Verb::kAllReduce, numbers * kMagnitudeBytes)); }
 
 // core/parallel/operand_rounding.cpp
 void ProductWalk::round(const Operand& o) {
@@ -91,7 +91,7 @@ void ProductWalk::experts(int64_t rows, int64_t in, int64_t out, int agreements)
   double bytes = static_cast<double>(s_.element_bytes()) * (operands + n * o);
   if (!s_.products.weight.quantized()) return v_.compute(2 * n * i * o, bytes, 1);
   for (int64_t all = s_.local_experts() * agreements; all > 0; --all)
-    v_.wait(v_.post(Axis::kEtp, Verb::kAllReduce, kNumberBytes));
+    v_.wait(v_.post(Axis::kEtp, Verb::kAllReduce, kMagnitudeBytes));
   bytes += 2 * operands * s_.products.weight.format->bits() / kBitsPerByte;
   v_.compute_fp8(2 * n * i * o, bytes);
 }
@@ -120,7 +120,7 @@ void ProductWalk::end_step(int64_t modules) {
   constexpr int64_t kRoles = 3;
   if (!scales_are_delayed(s_.products)) return;
   for (const Axis axis : {Axis::kTp, Axis::kDp}) {
-    if (s_.dims.size(axis) > 1) v_.wait(v_.post(axis, Verb::kAllReduce, modules * kRoles * kNumberBytes));
+    if (s_.dims.size(axis) > 1) v_.wait(v_.post(axis, Verb::kAllReduce, modules * kRoles * kMagnitudeBytes));
   }
 }
 

@@ -5,24 +5,22 @@
 namespace ranklab {
 namespace {
 
-int64_t stream(const StepShape& s) { return s.local_tokens() * s.model.hidden_size; }
-
 int64_t logits(const StepShape& s) { return s.tokens() * s.vocab_width(); }
 
 // The loss holds the logits and their gradient (unsplit twice; of 16 bits in fp32), then the head their gradient alone.
 BackwardMoment loss_moment(const StepShape& s) {
-  const int64_t held = s.dims.tp == 1 ? 3 * logits(s) : 2 * logits(s) + stream(s);
+  const int64_t held = s.dims.tp == 1 ? 3 * logits(s) : 2 * logits(s) + s.stream();
   const int64_t elements = s.element_bytes() == 2 ? (s.dims.tp == 1 ? 6 : 7) * logits(s) : held;  // in fp32
   return {.kind = MomentKind::kLoss, .whole = elements, .split = elements};
 }
 BackwardMoment head_moment(const StepShape& s) {
-  const int64_t elements = logits(s) + s.tokens() * s.model.hidden_size + 2 * stream(s);
+  const int64_t elements = logits(s) + s.tokens() * s.model.hidden_size + 2 * s.stream();
   return {.kind = MomentKind::kHead, .whole = elements, .split = elements};
 }
 
 // The embedding, both norms' concatenation, the last norm and the logits of each MTP module, beside its layer.
 int64_t prediction_elements(const StepShape& s) {
-  return 3 * stream(s) + 2 * s.local_tokens() + norm_elements(s, s.model.hidden_size) + logits(s);
+  return 3 * s.stream() + 2 * s.local_tokens() + norm_elements(s, s.model.hidden_size) + logits(s);
 }
 
 class Collector {
@@ -33,7 +31,7 @@ class Collector {
   void add(int64_t layer, int64_t count, bool again) {
     Piece piece{layer, layer + count, {}, 0};
     for (int64_t i = 0; i < count; ++i) piece.memory += layer_memory(s_, layer + i);
-    if (again) piece.memory = piece.memory.again(stream(s_));
+    if (again) piece.memory = piece.memory.again(s_.stream());
     out_.per_layer = std::max(out_.per_layer, piece.memory.kept / count);
     out_.row_gradients += piece.memory.row_gradients;
     pieces_.push_back(piece);
@@ -49,7 +47,7 @@ class Collector {
     int64_t freed = 0, left = 0;
     if (is_last) {
       out_.moments = {loss_moment(s_), head_moment(s_)};
-      left = logits(s_) + stream(s_);
+      left = logits(s_) + s_.stream();
       out_.deferred += left;
     }
     for (size_t i = pieces_.size(); i-- > 0;) {
@@ -98,7 +96,7 @@ StageNeeds stage_needs(const StepShape& s, const Schedule& schedule, int stage) 
   }
   StageNeeds needs = collector.take(s.is_last(part));
   const int64_t ends = (schedule.is_first(stage) ? 1 : 0) + (schedule.is_last(stage) ? 1 : 0);
-  needs.kept += (2 - ends) * stream(s);
+  needs.kept += (2 - ends) * s.stream();
   needs.weight_pass = s.tokens() * std::max(s.ffn_width(), s.shared_ffn_width());
   return needs;
 }

@@ -51,7 +51,9 @@ struct StepShape {
   // Token copies that arrive at a rank's experts when all experts get equally many, and that each etp rank brings.
   int64_t routed_tokens() const { return local_tokens() * model.moe.topk; }
   // What a stage hands to the next one for a microbatch, and its gradient back.
-  int64_t boundary_bytes() const { return local_tokens() * model.hidden_size * element_bytes(); }
+  // Numbers of the residual stream on this rank, and their bytes: what goes to the next stage.
+  int64_t stream() const { return local_tokens() * model.hidden_size; }
+  int64_t boundary_bytes() const { return stream() * element_bytes(); }
   int64_t heads() const { return model.num_attention_heads / dims.tp; }
   int64_t kv_heads() const { return model.query_groups() / dims.tp; }
   int64_t query_width() const { return model.query_width() / dims.tp; }

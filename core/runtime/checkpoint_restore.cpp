@@ -26,8 +26,8 @@ bool converts(at::ScalarType from, at::ScalarType to) {
 }
 
 // "BF16 to F32"; nothing where both types are the same.
-std::string read_into(const Checkpoint& checkpoint, const std::string& name, const std::vector<int64_t>& shape,
-                      const TensorSlice& slice, const at::Tensor& to) {
+std::string read_converted(const Checkpoint& checkpoint, const std::string& name, const std::vector<int64_t>& shape,
+                           const TensorSlice& slice, const at::Tensor& to) {
   const StoredTensor& stored = checkpoint.tensor(name);
   const std::optional<at::ScalarType> type = scalar_type(stored.type);
   if (stored.shape != shape || !type || !converts(*type, to.scalar_type()))
@@ -63,7 +63,7 @@ void restore_buffers(const Checkpoint& checkpoint, CausalLm& model) {
     const std::string stored = "buffer/" + name;
     if (imported && !checkpoint.has(stored)) continue;  // stays as it begins
     const std::vector<int64_t> shape = buffer.sizes().vec();
-    read_into(checkpoint, stored, shape, whole_slice(shape), buffer);
+    read_converted(checkpoint, stored, shape, whole_slice(shape), buffer);
   }
 }
 
@@ -83,12 +83,12 @@ Restored restore(const Checkpoint& checkpoint, StepContext& context, bool weight
       const auto note = [&](const std::string& kind, const std::string& change) {
         if (!change.empty()) result.converted.insert(kind + " " + change);
       };
-      note("weight", read_into(checkpoint, "weight/" + parameter.name, shape, slice, state.weight));
+      note("weight", read_converted(checkpoint, "weight/" + parameter.name, shape, slice, state.weight));
       for (const auto& [kind, moment] : state.moments) {
         const std::string name = kind + "/" + parameter.name;
         if (weights_only) continue;
         if (checkpoint.has(name)) {
-          note(kind, read_into(checkpoint, name, shape, slice, moment));
+          note(kind, read_converted(checkpoint, name, shape, slice, moment));
         } else {
           ++result.missing_moments;
         }

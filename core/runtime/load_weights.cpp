@@ -19,8 +19,8 @@ at::ScalarType type_of(const Checkpoint& checkpoint, const std::string& name) {
                          std::string(ranklab::name(type)), "F64, F32, BF16 or F16");
 }
 
-void read_into(const Checkpoint& checkpoint, const std::string& name, const std::vector<int64_t>& shape,
-               const SlicePartition& partition, const at::Tensor& to) {
+void read_weight(const Checkpoint& checkpoint, const std::string& name, const std::vector<int64_t>& shape,
+                 const SlicePartition& partition, const at::Tensor& to) {
   const StoredTensor& stored = checkpoint.tensor(name);
   if (stored.shape != shape)
     refuse_checkpoint_file(checkpoint.folder(), "tensor " + quote(name) + " is not the model's",
@@ -37,11 +37,11 @@ void load_weights(const Checkpoint& checkpoint, CausalLm& model) {
   const at::NoGradGuard no_grad;
   const NoCostScope no_cost;
   for (const Parameter* parameter : model.registry().parameters())
-    read_into(checkpoint, "weight/" + parameter->name, parameter->partition.global_shape,
-              slice_partition(parameter->partition), parameter->data);
+    read_weight(checkpoint, "weight/" + parameter->name, parameter->partition.global_shape,
+                slice_partition(parameter->partition), parameter->data);
   for (const auto& [name, buffer] : model.buffers()) {
     if (checkpoint.manifest().config.empty() && !checkpoint.has("buffer/" + name)) continue;  // of imported weights
-    read_into(checkpoint, "buffer/" + name, buffer.sizes().vec(), {}, buffer);
+    read_weight(checkpoint, "buffer/" + name, buffer.sizes().vec(), {}, buffer);
   }
 }
 

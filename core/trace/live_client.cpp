@@ -19,9 +19,9 @@
 namespace ranklab {
 namespace {
 
-constexpr int kTickMs = 20;
-constexpr size_t kUnread = 200'000;       // events that wait for take(); past that the run keeps them, or drops them
-constexpr size_t kUnsentBytes = 1 << 20;  // commands that a stuck run has not taken
+constexpr int kClientTickMs = 20;
+constexpr size_t kUnread = 200'000;        // events that wait for take(); past that the run keeps them, or drops them
+constexpr size_t kUntakenBytes = 1 << 20;  // commands that a stuck run has not taken
 constexpr std::chrono::milliseconds kAnswer{500};
 
 // Everything that the window's thread and the connection's share.
@@ -70,7 +70,7 @@ class RemoteStepper final : public StepperControl {
  private:
   void send(const LiveCommand& command) {
     const std::lock_guard lock(shared_.mutex);
-    if (shared_.commands.size() < kUnsentBytes) shared_.commands += command_frame(command);
+    if (shared_.commands.size() < kUntakenBytes) shared_.commands += command_frame(command);
   }
   Shared& shared_;
 };
@@ -148,7 +148,7 @@ class RemoteSource final : public LiveSource {
       reads = shared_.unread < kUnread;
     }
     pollfd ready{socket_.fd(), static_cast<short>((reads ? POLLIN : 0) | (out.empty() ? 0 : POLLOUT)), 0};
-    ::poll(&ready, 1, kTickMs);
+    ::poll(&ready, 1, kClientTickMs);
     if (!out.empty()) {
       const long count = socket_.send(out);
       if (count > 0) out.erase(0, static_cast<size_t>(count));

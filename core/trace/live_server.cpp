@@ -20,17 +20,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kTickMs = 20;
+constexpr int kServerTickMs = 20;
 constexpr std::chrono::seconds kIntroduction{5};
 constexpr std::chrono::milliseconds kFarewell{500};
 constexpr size_t kUnsentBytes = 256 << 10;
 constexpr size_t kEventsAtOnce = 256;
 constexpr size_t kMostBreakpoints = 256;
 
+}  // namespace
+
 // One viewer.
-class Viewer {
+class LiveViewer {
  public:
-  Viewer(LiveSocket socket, const std::shared_ptr<LiveFeed>& feed)
+  LiveViewer(LiveSocket socket, const std::shared_ptr<LiveFeed>& feed)
       : socket_(std::move(socket)), feed_(feed), reader_(feed), names_sent_(static_cast<size_t>(feed->world_size())) {}
 
   int fd() const { return socket_.fd(); }
@@ -126,8 +128,6 @@ class Viewer {
   Clock::time_point since_ = Clock::now();
 };
 
-}  // namespace
-
 class LiveServer::Loop {
  public:
   Loop(std::string path, std::shared_ptr<LiveFeed> feed, std::shared_ptr<Stepper> stepper)
@@ -153,16 +153,16 @@ class LiveServer::Loop {
       for (auto each = viewers_.begin(); each != viewers_.end();)
         each = serve(*each) ? std::next(each) : viewers_.erase(each);
       num_viewers_ = static_cast<int>(
-          std::count_if(viewers_.begin(), viewers_.end(), [](const Viewer& each) { return each.attached(); }));
+          std::count_if(viewers_.begin(), viewers_.end(), [](const LiveViewer& each) { return each.attached(); }));
       if (stopping_ && viewers_.empty()) return;
     }
   }
 
   void wait() {
     std::vector<pollfd> ready = {{listener_.fd(), POLLIN, 0}};
-    for (const Viewer& each : viewers_)
+    for (const LiveViewer& each : viewers_)
       ready.push_back({each.fd(), static_cast<short>(POLLIN | (each.has_unsent() ? POLLOUT : 0)), 0});
-    ::poll(ready.data(), ready.size(), kTickMs);
+    ::poll(ready.data(), ready.size(), kServerTickMs);
   }
 
   void accept_all() {
@@ -173,7 +173,7 @@ class LiveServer::Loop {
     }
   }
 
-  bool serve(Viewer& viewer) {
+  bool serve(LiveViewer& viewer) {
     try {
       if (!viewer.receive(stepper_.get()) || viewer.is_late()) return false;
       viewer.fill(stepper_.get());
@@ -188,7 +188,7 @@ class LiveServer::Loop {
   std::shared_ptr<LiveFeed> feed_;
   std::shared_ptr<Stepper> stepper_;
   LiveSocket listener_;
-  std::list<Viewer> viewers_;
+  std::list<LiveViewer> viewers_;
   std::atomic<bool> stopping_{false};
   std::atomic<int> num_viewers_{0};
   std::atomic<int> num_refused_{0};

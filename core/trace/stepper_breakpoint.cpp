@@ -50,21 +50,19 @@ std::vector<std::string> words_of(std::string_view text) {
 }
 
 bool is_time(std::string_view counter) { return counter == "wait"; }
-bool is_memory(std::string_view counter) { return counter == "memory" || counter.starts_with("memory/"); }
-
 double number_of(std::string_view text, std::string_view counter) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
-  const std::string want = is_time(counter)     ? "a number of ns, us, ms or s (2ms)"
-                           : is_memory(counter) ? "a number of B, KiB, MiB, GiB, KB, MB or GB (100MiB)"
-                                                : "a number";
+  const std::string want = is_time(counter)             ? "a number of ns, us, ms or s (2ms)"
+                           : is_memory_counter(counter) ? "a number of B, KiB, MiB, GiB, KB, MB or GB (100MiB)"
+                                                        : "a number";
   if (error != std::errc() || !std::isfinite(value)) refuse("the limit is no number", text, want);
   if (unit.empty() && !is_time(counter)) return value;
   if (is_time(counter)) {
     for (const Unit& known : kTimes)
       if (unit == known.name) return value * known.factor;
-  } else if (is_memory(counter)) {
+  } else if (is_memory_counter(counter)) {
     for (const Unit& known : kBytes)
       if (unit == known.name) return value * known.factor;
   }
@@ -153,7 +151,7 @@ void set_event(Breakpoint& out, const std::string& word) {
 
 std::string value_text(const Breakpoint& b) {
   const char* format = b.value == std::floor(b.value) && std::fabs(b.value) < 1e15 ? "%.0f" : "%.17g";
-  return strprintf(format, b.value) + (is_time(b.counter) ? "ns" : is_memory(b.counter) ? "B" : "");
+  return strprintf(format, b.value) + (is_time(b.counter) ? "ns" : is_memory_counter(b.counter) ? "B" : "");
 }
 
 bool place_matches(const Breakpoint& b, int global_rank, const Boundary& at) {

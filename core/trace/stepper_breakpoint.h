@@ -41,6 +41,11 @@ struct Breakpoint {
   bool has_condition() const { return comparison != Comparison::kNone; }
 };
 
+// "memory" and "memory/activations": bytes of a rank, not a counter that it records.
+inline bool is_memory_counter(std::string_view counter) {
+  return counter == "memory" || counter.starts_with("memory/");
+}
+
 // Throws kInvalidArgument naming the part that is not understood and the nearest known word.
 Breakpoint parse_breakpoint(std::string_view text);
 // Gives the same breakpoint when parsed again.

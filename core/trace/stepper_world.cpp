@@ -28,8 +28,6 @@ uint64_t hash_of(const Boundary& at, uint64_t hash) {
   return hash;
 }
 
-bool is_memory(std::string_view counter) { return counter == "memory" || counter.starts_with("memory/"); }
-
 double memory_of(const RankProbe& probe, std::string_view counter) {
   int64_t bytes = 0;
   for (int i = 0; i < static_cast<int>(MemoryCategory::kCount); ++i) {
@@ -135,7 +133,7 @@ void Stepper::World::check_events(const Seat& at) {
     const Breakpoint& b = each.breakpoint;
     bool hit = matches(b, at.global_rank, at.at);
     Boundary where = at.at;
-    if (!hit && b.has_condition() && is_memory(b.counter) && at.probe && each.stopped_in_step != at.at.step &&
+    if (!hit && b.has_condition() && is_memory_counter(b.counter) && at.probe && each.stopped_in_step != at.at.step &&
         place_matches(b, at.global_rank, at.at.step, at.at.microbatch)) {
       where.value = memory_of(*at.probe, b.counter);
       hit = holds(b, b.counter, where.value);

@@ -10,7 +10,7 @@
 namespace ranklab::lesson {
 namespace {
 
-constexpr int kRanks = 8;
+constexpr int kLayerRanks = 8;
 constexpr int kForward = 0, kBackward = 1;  // the step of the events
 
 bool is_large(const Event& event) {
@@ -28,7 +28,7 @@ void forward_backward(RankContext& context, bool sequence_parallel) {
   const ModelConfig config = {.num_layers = 1,
                               .hidden_size = kLayerHidden,
                               .ffn_hidden_size = 4 * kLayerHidden,
-                              .num_attention_heads = kRanks,
+                              .num_attention_heads = kLayerRanks,
                               .seq_length = kLayerSequence,
                               .activation = ActivationKind::kGelu};
   const TensorParallel tp{&context.comm(Axis::kTp), sequence_parallel};
@@ -40,7 +40,7 @@ void forward_backward(RankContext& context, bool sequence_parallel) {
     const NoCostScope no_cost;
     rope =
         make_rope_table(kLayerSequence, config.head_dim(), config.rope_theta, at::TensorOptions().dtype(at::kDouble));
-    const int64_t positions = sequence_parallel ? kLayerSequence / kRanks : kLayerSequence;
+    const int64_t positions = sequence_parallel ? kLayerSequence / kLayerRanks : kLayerSequence;
     x = at::ones({positions, kLayerBatch, kLayerHidden}, at::TensorOptions().dtype(at::kDouble).requires_grad(true));
     stream.x_SBH = x;
   }
@@ -78,7 +78,7 @@ double LayerRun::numbers_sent() const {
 int64_t LayerRun::time_ns() const { return records[0].virtual_ns; }
 
 LayerRun run_layer(bool sequence_parallel) {
-  return {run_ranks({.dims = {.world = kRanks, .tp = kRanks}, .hardware = "laptop"},
+  return {run_ranks({.dims = {.world = kLayerRanks, .tp = kLayerRanks}, .hardware = "laptop"},
                     [&](RankContext& context) { forward_backward(context, sequence_parallel); })};
 }
 

@@ -24,9 +24,9 @@ void add_tokens(std::vector<double>& to, std::span<const double> tokens) {
   for (size_t i = 0; i < tokens.size(); ++i) to[i] += bounded(tokens[i]);
 }
 
-class Collector {
+class LoadCollector {
  public:
-  Collector(const TraceStore& store, const Window& window) : store_(store), window_(window) {}
+  LoadCollector(const TraceStore& store, const Window& window) : store_(store), window_(window) {}
 
   void collect() {
     for (size_t rank = 0; rank < store_.traces().size(); ++rank) {
@@ -161,7 +161,7 @@ const LayerLoad* ExpertTable::find(int step, int layer) const {
 }
 
 ExpertTable expert_table(const TraceStore& store, const Window& window) {
-  Collector collector(store, window);
+  LoadCollector collector(store, window);
   collector.collect();
   ExpertTable table;
   table.loads = collector.take();

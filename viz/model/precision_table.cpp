@@ -11,11 +11,11 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr double kMost = 1e15;  // of a damaged file's counts
+constexpr double kMostCounts = 1e15;  // of a damaged file's counts
 constexpr int kMostBits = 15;
 
 double bounded(double value, double most) { return std::isfinite(value) ? std::clamp(value, 0.0, most) : 0; }
-int64_t whole(double value) { return static_cast<int64_t>(bounded(value, kMost)); }
+int64_t whole(double value) { return static_cast<int64_t>(bounded(value, kMostCounts)); }
 double finite(double value) { return std::isfinite(value) ? value : 0; }
 
 struct Tensor {
@@ -55,7 +55,7 @@ TensorSample read_sample(int step, std::span<const double> n) {
   s.group_cols = whole(n[kPrecisionGroupCols]);
   s.rows = whole(n[kPrecisionRows]);
   s.cols = whole(n[kPrecisionCols]);
-  s.count = bounded(n[kPrecisionCount], kMost);
+  s.count = bounded(n[kPrecisionCount], kMostCounts);
   s.nonzero = bounded(n[kPrecisionNonzero], s.count);
   s.underflow = bounded(n[kPrecisionUnderflow], s.nonzero);
   s.saturated = bounded(n[kPrecisionSaturated], s.count);
@@ -68,7 +68,8 @@ TensorSample read_sample(int step, std::span<const double> n) {
   s.scale_max = finite(n[kPrecisionScaleMax]);
   s.scale_mean = finite(n[kPrecisionScaleMean]);
   s.scale_std = std::max(0.0, finite(n[kPrecisionScaleStd]));
-  for (size_t bin = 0; bin < kPrecisionBins; ++bin) s.histogram[bin] = bounded(n[kPrecisionHistogram + bin], kMost);
+  for (size_t bin = 0; bin < kPrecisionBins; ++bin)
+    s.histogram[bin] = bounded(n[kPrecisionHistogram + bin], kMostCounts);
   s.scales = read_scales(n);
   return s;
 }
@@ -100,9 +101,9 @@ void add(TensorSample& to, const TensorSample& more) {
   for (size_t bin = 0; bin < kPrecisionBins; ++bin) to.histogram[bin] += more.histogram[bin];
 }
 
-class Collector {
+class SampleCollector {
  public:
-  explicit Collector(const TraceStore& store) : store_(store) {}
+  explicit SampleCollector(const TraceStore& store) : store_(store) {}
 
   void read(size_t rank) {
     const RankTrace& trace = store_.trace(rank);
@@ -189,7 +190,7 @@ int PrecisionTable::step_at(int step) const {
 }
 
 PrecisionTable precision_table(const TraceStore& store, int rank_index) {
-  Collector collector(store);
+  SampleCollector collector(store);
   for (size_t rank = 0; rank < store.traces().size(); ++rank) {
     if (rank_index < 0 || static_cast<size_t>(rank_index) == rank) collector.read(rank);
   }

@@ -11,7 +11,7 @@ namespace ranklab::viz {
 namespace {
 
 // One character and what painted it.
-struct Cell {
+struct TextCell {
   std::string glyph = " ";
   Rgba back = 0;  // 0: none
   Rgba front = 0;
@@ -23,7 +23,7 @@ class Canvas {
       : store_(store), range_(range), columns_(static_cast<size_t>(columns)), colour_(colour) {}
 
   std::string row(size_t rank_index, const Row& row, const RankBubbles* bubbles) const {
-    std::vector<Cell> cells(columns_);
+    std::vector<TextCell> cells(columns_);
     if (bubbles != nullptr) fill_idle(*bubbles, cells);
     fill_track(rank_index, row.tracks.front(), cells);
     return text_of(cells);
@@ -49,7 +49,7 @@ class Canvas {
     return static_cast<size_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(columns_) + 0.5);
   }
 
-  void fill_idle(const RankBubbles& bubbles, std::vector<Cell>& cells) const {
+  void fill_idle(const RankBubbles& bubbles, std::vector<TextCell>& cells) const {
     for (const IdleInterval& idle : bubbles.idle) {
       for (size_t c = column(idle.range.begin_ns); c < std::min(columns_, column(idle.range.end_ns)); ++c)
         cells[c].glyph = letters(idle.cause);
@@ -57,7 +57,7 @@ class Canvas {
   }
 
   // A slice that takes whole columns is a block with its name; of narrower ones a column shows what fills most of it.
-  void fill_track(size_t rank_index, const Track& track, std::vector<Cell>& cells) const {
+  void fill_track(size_t rank_index, const Track& track, std::vector<TextCell>& cells) const {
     std::vector<std::array<int64_t, kPaints>> narrow;
     for (size_t i = track.first_ending_after(range_.begin_ns); i < track.size() && track.begin_ns[i] < range_.end_ns;
          ++i) {
@@ -80,7 +80,7 @@ class Canvas {
   }
 
   void block(size_t rank_index, const Track& track, size_t i, size_t begin, size_t end,
-             std::vector<Cell>& cells) const {
+             std::vector<TextCell>& cells) const {
     const EventRef ref = {rank_index, track.event[i]};
     std::string text = store_.text(ref);
     const std::string_view word = letters(track.paint[i]);
@@ -95,7 +95,7 @@ class Canvas {
     }
   }
 
-  std::string text_of(const std::vector<Cell>& cells) const {
+  std::string text_of(const std::vector<TextCell>& cells) const {
     std::string out;
     for (size_t i = 0; i < cells.size();) {
       const size_t first = i;

@@ -12,12 +12,6 @@ namespace {
 // More than anyone can look at, and little enough to hold n x n cells of.
 constexpr size_t kMostRanks = 1024;
 
-void add(TrafficCell& to, const TrafficCell& cell) {
-  for (size_t layer = 0; layer < kTrafficLayers; ++layer) to.bytes[layer] += cell.bytes[layer];
-  to.messages += cell.messages;
-  to.time_ns += cell.time_ns;
-}
-
 using Visit = std::function<void(int to_rank, const TrafficCell& cell)>;
 
 // Part `index` of `bytes` in `parts` parts.
@@ -137,25 +131,31 @@ bool TrafficFilter::has(int from_rank, int to_rank) const {
   return same == (nodes == NodeScope::kIntraNode);
 }
 
+void TrafficCell::add(const TrafficCell& cell) {
+  for (size_t layer = 0; layer < kTrafficLayers; ++layer) bytes[layer] += cell.bytes[layer];
+  messages += cell.messages;
+  time_ns += cell.time_ns;
+}
+
 double TrafficCell::gb_per_s(TrafficLayer layer) const {
   return time_ns > 0 ? static_cast<double>(of(layer)) / static_cast<double>(time_ns) : 0;
 }
 
 TrafficCell TrafficMatrix::row_sum(size_t from) const {
   TrafficCell sum;
-  for (size_t to = 0; to < size(); ++to) add(sum, at(from, to));
+  for (size_t to = 0; to < size(); ++to) sum.add(at(from, to));
   return sum;
 }
 
 TrafficCell TrafficMatrix::column_sum(size_t to) const {
   TrafficCell sum;
-  for (size_t from = 0; from < size(); ++from) add(sum, at(from, to));
+  for (size_t from = 0; from < size(); ++from) sum.add(at(from, to));
   return sum;
 }
 
 TrafficCell TrafficMatrix::total() const {
   TrafficCell sum;
-  for (const TrafficCell& cell : cells) add(sum, cell);
+  for (const TrafficCell& cell : cells) sum.add(cell);
   return sum;
 }
 
@@ -188,7 +188,7 @@ TrafficMatrix traffic_matrix(const TraceStore& store, const Window& window, cons
         const size_t to = position(to_rank);
         const bool counts = filter.has(trace.global_rank, to_rank);
         if (counts && to < matrix.size() && matrix.ranks[to] == to_rank)
-          add(matrix.cells[from * matrix.size() + to], cell);
+          matrix.cells[from * matrix.size() + to].add(cell);
       });
     }
   }

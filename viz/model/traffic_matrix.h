@@ -29,6 +29,7 @@ struct TrafficCell {
   int64_t time_ns = 0;   // on the link, summed over those calls
 
   int64_t of(TrafficLayer layer) const { return bytes[static_cast<size_t>(layer)]; }
+  void add(const TrafficCell& cell);
   double gb_per_s(TrafficLayer layer) const;  // effective bandwidth: bytes / time; 0 without time
 };
 

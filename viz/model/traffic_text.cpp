@@ -11,12 +11,6 @@ std::string bytes(const TrafficCell& cell, TrafficLayer layer) {
   return cell.of(layer) == 0 ? "-" : human_bytes(static_cast<double>(cell.of(layer)));
 }
 
-void add(TrafficCell& to, const TrafficCell& cell) {
-  for (size_t layer = 0; layer < kTrafficLayers; ++layer) to.bytes[layer] += cell.bytes[layer];
-  to.messages += cell.messages;
-  to.time_ns += cell.time_ns;
-}
-
 }  // namespace
 
 std::vector<PurposeTraffic> traffic_by_purpose(const TraceStore& store, const Window& window, TrafficFilter filter) {
@@ -31,7 +25,7 @@ std::vector<PurposeTraffic> traffic_by_purpose(const TraceStore& store, const Wi
     if (filter.gpus_per_node <= 0) continue;
     for (size_t from = 0; from < matrix.size(); ++from) {
       for (size_t to = 0; to < matrix.size(); ++to)
-        add(inside.has(matrix.ranks[from], matrix.ranks[to]) ? row.intra_node : row.inter_node, matrix.at(from, to));
+        (inside.has(matrix.ranks[from], matrix.ranks[to]) ? row.intra_node : row.inter_node).add(matrix.at(from, to));
     }
   }
   return out;

@@ -7,8 +7,8 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr size_t kNumbers = 8;  // of a bucket's event; a ninth is newer
-constexpr double kMost = 1e15;  // elements of a damaged file are brought to where products stay finite
+constexpr size_t kNumbers = 8;          // of a bucket's event; a ninth is newer
+constexpr double kMostElements = 1e15;  // elements of a damaged file are brought to where products stay finite
 constexpr int kMostShards = 1 << 20;
 
 int64_t whole_number(double value, double most) {
@@ -31,9 +31,9 @@ bool is_about(const std::string& label, ZeroState state, const std::string& subj
   return label == subject || (!is_of_gradients(state) && label.starts_with(subject + " "));
 }
 
-class Collector {
+class ShareCollector {
  public:
-  Collector(const TraceStore& store, int step) : store_(store), step_(step) {}
+  ShareCollector(const TraceStore& store, int step) : store_(store), step_(step) {}
 
   ZeroTable collect() {
     for (size_t rank = 0; rank < store_.traces().size(); ++rank) read_buckets(rank);
@@ -58,8 +58,8 @@ class Collector {
       const std::span<const double> numbers = store_.array(rank, event);
       if (!name.starts_with(kZeroBucketEvent) || numbers.size() < kNumbers) continue;
       ZeroBucketRow& row = row_of(name.substr(kZeroBucketEvent.size()));
-      row.elements = whole_number(numbers[0], kMost);
-      row.padding = std::min(row.elements, whole_number(numbers[1], kMost));
+      row.elements = whole_number(numbers[0], kMostElements);
+      row.padding = std::min(row.elements, whole_number(numbers[1], kMostElements));
       row.shards = static_cast<int>(std::max<int64_t>(1, whole_number(numbers[2], kMostShards)));
       row.element_bytes = whole_number(numbers[4], 64);
       row.grad_bytes = numbers.size() > kNumbers ? whole_number(numbers[kNumbers], 64) : row.element_bytes;
@@ -170,7 +170,7 @@ ZeroBytes ZeroTable::bytes_of_stage(size_t rank, int asked) const {
 ZeroTable zero_table(const TraceStore& store, int step) {
   for (const StepRange& range : store.steps()) {
     if (range.step < step) continue;
-    ZeroTable table = Collector(store, range.step).collect();
+    ZeroTable table = ShareCollector(store, range.step).collect();
     if (!table.empty()) return table;
   }
   return {};

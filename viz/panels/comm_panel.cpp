@@ -13,7 +13,7 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr int kColumns = static_cast<int>(CommColumn::kCount);
+constexpr int kCommColumns = static_cast<int>(CommColumn::kCount);
 
 bool is_number(CommColumn column) {
   return column != CommColumn::kAxis && column != CommColumn::kVerb && column != CommColumn::kPurpose &&
@@ -119,10 +119,10 @@ void CommPanel::copy_rows(const TraceStore& store, const std::vector<CommCall>& 
     out += column == 0 ? "" : ",";
     out += words;
   };
-  for (int c = 0; c < kColumns; ++c) cell(name(static_cast<CommColumn>(c)), c);
+  for (int c = 0; c < kCommColumns; ++c) cell(name(static_cast<CommColumn>(c)), c);
   out += "\n";
   for (const uint32_t i : shown_) {
-    for (int c = 0; c < kColumns; ++c) cell(cell_text(store, all[i], static_cast<CommColumn>(c)), c);
+    for (int c = 0; c < kCommColumns; ++c) cell(cell_text(store, all[i], static_cast<CommColumn>(c)), c);
     out += "\n";
   }
   ImGui::SetClipboardText(out.c_str());
@@ -155,9 +155,9 @@ void CommPanel::table(Workspace& workspace, const std::vector<CommCall>& all) {
   constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_Sortable | ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY |
                                      ImGuiTableFlags_ScrollX | ImGuiTableFlags_Resizable | ImGuiTableFlags_Hideable |
                                      ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_BordersInnerV;
-  if (!ImGui::BeginTable("calls", kColumns, kFlags)) return;
+  if (!ImGui::BeginTable("calls", kCommColumns, kFlags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
-  for (int i = 0; i < kColumns; ++i) ImGui::TableSetupColumn(std::string(name(static_cast<CommColumn>(i))).c_str());
+  for (int i = 0; i < kCommColumns; ++i) ImGui::TableSetupColumn(std::string(name(static_cast<CommColumn>(i))).c_str());
   ImGui::TableHeadersRow();
   if (ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs();
       specs != nullptr && specs->SpecsDirty && specs->SpecsCount > 0) {
@@ -175,7 +175,7 @@ void CommPanel::table(Workspace& workspace, const std::vector<CommCall>& all) {
       const CommCall& call = all[shown_[static_cast<size_t>(i)]];
       ImGui::TableNextRow();
       ImGui::PushID(i);
-      for (int c = 0; c < kColumns; ++c) {
+      for (int c = 0; c < kCommColumns; ++c) {
         if (!ImGui::TableSetColumnIndex(c)) continue;
         const auto column = static_cast<CommColumn>(c);
         const std::string words = cell_text(workspace.store(), call, column);

@@ -132,7 +132,7 @@ void CurvesPanel::setup_axes(const Series& series) {
 void CurvesPanel::plot(Workspace& workspace, const Series& series) {
   setup_axes(series);
   const int count = static_cast<int>(series.step.size());
-  const ImVec4 color = ImGui::ColorConvertU32ToFloat4(theme::kAccent);
+  const ImVec4 color = plot_color(theme::kAccent);
   ImPlotSpec band;
   band.FillColor = color;
   band.FillAlpha = 0.2f;
@@ -150,12 +150,12 @@ void CurvesPanel::plot(Workspace& workspace, const Series& series) {
     ImPlot::PlotLine("smoothed", series.step.data(), series.smooth.data(), count, smooth);
   }
   ImPlotSpec marks;
-  marks.LineColor = ImGui::ColorConvertU32ToFloat4(theme::kBad);
+  marks.LineColor = plot_color(theme::kBad);
   marks.Flags = ImPlotItemFlags_NoFit;
   if (!series.bad_steps.empty())
     ImPlot::PlotInfLines("not finite", series.bad_steps.data(), static_cast<int>(series.bad_steps.size()), marks);
   const double step = workspace.step();
-  marks.LineColor = ImGui::ColorConvertU32ToFloat4(theme::kCursor);
+  marks.LineColor = plot_color(theme::kCursor);
   if (step >= 0) ImPlot::PlotInfLines("cursor", &step, 1, marks);
   if (!ImPlot::IsPlotHovered()) return;
   const int near = static_cast<int>(std::lround(ImPlot::GetPlotMousePos().x));

@@ -13,10 +13,6 @@ namespace {
 
 constexpr float kNumbersFrom = 26;  // width of a cell that has room for its ratio
 
-void go_to_step(Workspace& workspace, int step) {
-  if (const auto window = workspace.store().step_window(step)) workspace.set_time(window->range.begin_ns);
-}
-
 }  // namespace
 
 const ExpertTable& ExpertPanel::table(Workspace& workspace) {
@@ -71,7 +67,7 @@ void ExpertPanel::draw(Workspace& workspace) {
     const int step = shown_step(workspace);
     const int first = plot_balance(history, step, {-1, each});
     const int second = bias ? plot_bias(history, step, expert_, {-1, each}) : -1;
-    if (std::max(first, second) >= 0) go_to_step(workspace, std::max(first, second));
+    if (std::max(first, second) >= 0) workspace.go_to_step(std::max(first, second));
   }
   ImGui::EndChild();
 }
@@ -89,7 +85,7 @@ void ExpertPanel::controls(Workspace& workspace, const ExpertTable& all) {
   ImGui::BeginDisabled(step < 0 || first == last);
   ImGui::SetNextItemWidth(scaled(170));
   if (ImGui::SliderInt("##step", &step, first, std::max(last, first + 1), step < 0 ? "all steps" : "step %d"))
-    go_to_step(workspace, std::clamp(step, first, last));
+    workspace.go_to_step(std::clamp(step, first, last));
   ImGui::EndDisabled();
   ImGui::SameLine();
   ImGui::Checkbox("all steps", &all_steps_);

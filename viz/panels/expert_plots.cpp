@@ -18,8 +18,6 @@ namespace {
 constexpr size_t kNamedUpTo = 32;   // experts with a tick of their own
 constexpr size_t kCurvesUpTo = 16;  // experts in a legend
 
-ImVec4 vec(ImU32 color) { return ImGui::ColorConvertU32ToFloat4(color); }
-
 void expert_ticks(const std::vector<size_t>& order) {
   if (order.size() > kNamedUpTo) return;
   std::vector<double> at;
@@ -54,7 +52,7 @@ void setup_steps(const std::vector<double>& step) {
 int end_of_step_plot(int step) {
   const double at = step;
   ImPlotSpec cursor;
-  cursor.LineColor = vec(theme::kCursor);
+  cursor.LineColor = plot_color(theme::kCursor);
   cursor.Flags = ImPlotItemFlags_NoFit | ImPlotItemFlags_NoLegend;
   if (step >= 0) ImPlot::PlotInfLines("##cursor", &at, 1, cursor);
   const bool clicked = ImPlot::IsPlotHovered() && ImGui::IsMouseClicked(ImGuiMouseButton_Left);
@@ -65,7 +63,7 @@ int end_of_step_plot(int step) {
 
 ImPlotSpec line(ImU32 color, size_t points, float weight) {
   ImPlotSpec spec;
-  spec.LineColor = vec(color);
+  spec.LineColor = plot_color(color);
   spec.LineWeight = scaled(weight);
   if (points == 1) spec.Marker = ImPlotMarker_Circle;
   return spec;
@@ -117,14 +115,14 @@ void plot_load(const LayerLoad& load, bool sorted, int chosen, ImVec2 size) {
   ImPlot::PlotBars("tokens", heights.data(), static_cast<int>(heights.size()), 0.78, 0, bars);
   for (size_t i = 0; i < order.size() && order.size() <= kNamedUpTo; ++i) {
     if (heights[i] == 0 && load.measures.sum > 0)
-      ImPlot::Annotation(static_cast<double>(i), 0, vec(theme::kBad), {0, -4}, true, "dead");
+      ImPlot::Annotation(static_cast<double>(i), 0, plot_color(theme::kBad), {0, -4}, true, "dead");
   }
   ImPlotSpec ideal;
-  ideal.LineColor = vec(theme::kGood);
+  ideal.LineColor = plot_color(theme::kGood);
   ideal.LineWeight = scaled(1.6f);
   ideal.Flags = ImPlotInfLinesFlags_Horizontal;
   ImPlot::PlotInfLines("ideal", &load.measures.ideal, 1, ideal);
-  ImPlot::TagY(load.measures.ideal, vec(theme::kGood), "ideal");
+  ImPlot::TagY(load.measures.ideal, plot_color(theme::kGood), "ideal");
   tell_expert(load, order);
   ImPlot::EndPlot();
 }

@@ -42,7 +42,7 @@ double axis_top(const RankMemory& rank) {
 void draw_limit(const RankMemory& rank) {
   if (rank.share_of_limit() < kNearLimit) return;
   ImPlotSpec spec;
-  spec.LineColor = ImGui::ColorConvertU32ToFloat4(theme::kBad);
+  spec.LineColor = plot_color(theme::kBad);
   spec.Flags = ImPlotInfLinesFlags_Horizontal;
   ImPlot::PlotInfLines("limit", &rank.limit_bytes, 1, spec);
 }
@@ -118,7 +118,7 @@ void MemoryPanel::plot(Workspace& workspace, const std::vector<RankMemory>& all,
   // From the whole down, so that each category covers what is below it.
   for (size_t c = kMemoryCategories; c-- > 0;) {
     const auto category = static_cast<MemoryCategory>(c);
-    const ImVec4 color = ImGui::ColorConvertU32ToFloat4(im_color(colour(category)));
+    const ImVec4 color = plot_color(im_color(colour(category)));
     ImPlotSpec spec;
     spec.LineColor = spec.FillColor = color;
     spec.Flags = ImPlotStairsFlags_Shaded;
@@ -127,8 +127,7 @@ void MemoryPanel::plot(Workspace& workspace, const std::vector<RankMemory>& all,
   }
   const MemorySample& peak = all[rank].peak;
   const double x = static_cast<double>(peak.time_ns), y = peak.total();
-  ImPlot::Annotation(x, y, ImGui::ColorConvertU32ToFloat4(theme::kCursor), {8, -8}, true, "peak %s",
-                     human_bytes(y).c_str());
+  ImPlot::Annotation(x, y, plot_color(theme::kCursor), {8, -8}, true, "peak %s", human_bytes(y).c_str());
   draw_limit(all[rank]);
   draw_time_cursor(workspace);
   ImPlot::EndPlot();

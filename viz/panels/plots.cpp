@@ -12,6 +12,7 @@
 #include "core/base/text.h"
 #include "viz/model/time_text.h"
 #include "viz/panels/theme.h"
+#include "viz/panels/widgets.h"
 #include "viz/panels/workspace.h"
 
 namespace ranklab::viz {
@@ -36,7 +37,7 @@ void setup_time_axis(Workspace& workspace) {
 void draw_time_cursor(const Workspace& workspace) {
   const double at = static_cast<double>(workspace.cursor.time_ns);
   ImPlotSpec spec;
-  spec.LineColor = ImGui::ColorConvertU32ToFloat4(theme::kCursor);
+  spec.LineColor = plot_color(theme::kCursor);
   spec.Flags = ImPlotItemFlags_NoFit | ImPlotItemFlags_NoLegend;
   ImPlot::PlotInfLines("##cursor", &at, 1, spec);
 }

@@ -11,10 +11,6 @@
 namespace ranklab::viz {
 namespace {
 
-void go_to_step(Workspace& workspace, int step) {
-  if (const auto window = workspace.store().step_window(step)) workspace.set_time(window->range.begin_ns);
-}
-
 std::string percent(double share) { return strprintf("%.3f", 100 * share); }
 std::string decibels(double value) { return std::isfinite(value) ? strprintf("%.1f", value) : "-"; }
 std::string number(double value) { return strprintf("%.3g", value); }
@@ -25,7 +21,7 @@ struct Column {
   double (*value)(const TensorSample&);
   std::string (*text)(double);
 };
-constexpr std::array<Column, 7> kColumns = {{
+constexpr std::array<Column, 7> kSampleColumns = {{
     {"underflow %", [](const TensorSample& s) { return s.underflow_share(); }, percent},
     {"saturated %", [](const TensorSample& s) { return s.saturated_share(); }, percent},
     {"SQNR dB", [](const TensorSample& s) { return s.sqnr_db(); }, decibels},
@@ -125,7 +121,7 @@ void PrecisionPanel::controls(Workspace& workspace, const PrecisionTable& all) {
   if (ImGui::SliderInt("##step", &index, 0, std::max(last, 1), strprintf("step %d", step).c_str(),
                        ImGuiSliderFlags_NoInput) &&
       index >= 0 && index <= last)
-    go_to_step(workspace, all.steps[static_cast<size_t>(index)]);
+    workspace.go_to_step(all.steps[static_cast<size_t>(index)]);
   ImGui::EndDisabled();
   same_line_if_fits(scaled(60));
   help_marker(
@@ -139,11 +135,11 @@ void PrecisionPanel::tensors(Workspace& workspace, const PrecisionTable& all) {
   constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_Sortable | ImGuiTableFlags_SortTristate | ImGuiTableFlags_RowBg |
                                      ImGuiTableFlags_ScrollY | ImGuiTableFlags_ScrollX | ImGuiTableFlags_Resizable |
                                      ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_BordersInnerV;
-  if (!ImGui::BeginTable("tensors", kFactColumns + static_cast<int>(kColumns.size()), kFlags)) return;
+  if (!ImGui::BeginTable("tensors", kFactColumns + static_cast<int>(kSampleColumns.size()), kFlags)) return;
   ImGui::TableSetupScrollFreeze(1, 1);
   for (const char* title : {"module", "tensor", "format", "scale of"})
     ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_NoSort);
-  for (const Column& column : kColumns)
+  for (const Column& column : kSampleColumns)
     ImGui::TableSetupColumn(column.title, ImGuiTableColumnFlags_PreferSortDescending);
   ImGui::TableHeadersRow();
   if (const ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs()) {
@@ -158,7 +154,7 @@ void PrecisionPanel::tensors(Workspace& workspace, const PrecisionTable& all) {
     if (wanted && sample != nullptr && sample->step == step) rows.emplace_back(&one, sample);
   }
   if (sort_column_ >= 0) {
-    const auto value = kColumns[static_cast<size_t>(sort_column_)].value;
+    const auto value = kSampleColumns[static_cast<size_t>(sort_column_)].value;
     const auto key = [&](const auto& row) {
       const double one = value(*row.second);
       return std::isnan(one) ? INFINITY : one;
@@ -187,7 +183,7 @@ void PrecisionPanel::tensor_row(const TensorSeries& series, const TensorSample& 
     ImGui::TableNextColumn();
     dim_text(words);
   }
-  for (const Column& column : kColumns) {
+  for (const Column& column : kSampleColumns) {
     ImGui::TableNextColumn();
     right_text(column.text(column.value(sample)));
   }
@@ -247,7 +243,7 @@ void PrecisionPanel::plot(Workspace& workspace, const PrecisionTable& all, const
     }
   }
   ImGui::EndChild();
-  if (step >= 0) go_to_step(workspace, all.step_at(step));
+  if (step >= 0) workspace.go_to_step(all.step_at(step));
 }
 
 void PrecisionPanel::requantize_line(const TensorSample& sample) {

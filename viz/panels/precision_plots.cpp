@@ -14,8 +14,6 @@ namespace {
 
 constexpr ImU32 kSubnormal = theme::kCursor, kKept = theme::kAccent, kLost = theme::kBad, kBeyond = theme::kCritical;
 
-ImVec4 vec(ImU32 color) { return ImGui::ColorConvertU32ToFloat4(color); }
-
 // Formats of 16 bits are used as they are.
 RequantizeEstimate estimate_for(const TensorSample& sample, const FormatRange& format, ScaleChoice choice) {
   const bool wide = 1 + format.exponent_bits + format.mantissa_bits > 8;
@@ -86,13 +84,13 @@ std::vector<double> values_of(const TensorSeries& series, double (*value)(const 
   return values;
 }
 
-struct Curve {
+struct SampleCurve {
   const char* name;
   ImU32 color;
   double (*value)(const TensorSample&);
 };
 
-std::vector<Curve> curves_of(PrecisionCurve which) {
+std::vector<SampleCurve> curves_of(PrecisionCurve which) {
   switch (which) {
     case PrecisionCurve::kLosses:
       return {{"underflow %", kLost, [](const TensorSample& s) { return 100 * s.underflow_share(); }},
@@ -172,7 +170,7 @@ void plot_magnitudes(const TensorSample& sample, const FormatRange& format, Scal
   ImPlot::PopPlotClipRect();
   const double saturation = edge(format.largest);
   ImPlotSpec line;
-  line.LineColor = vec(kBeyond);
+  line.LineColor = plot_color(kBeyond);
   line.LineWeight = scaled(1.6f);
   ImPlot::PlotInfLines("largest", &saturation, 1, line);
   tell_bin(sample);
@@ -197,17 +195,17 @@ int plot_precision_curves(const TensorSeries& series, PrecisionCurve which, int 
   if (steps.size() <= 10) ImPlot::SetupAxisTicks(ImAxis_X1, steps.data(), static_cast<int>(steps.size()));
   if (which == PrecisionCurve::kScales) ImPlot::SetupAxisScale(ImAxis_Y1, ImPlotScale_Log10);
   ImPlot::SetupLegend(ImPlotLocation_NorthEast);
-  for (const Curve& curve : curves_of(which)) {
+  for (const SampleCurve& curve : curves_of(which)) {
     const std::vector<double> values = values_of(series, curve.value);
     ImPlotSpec spec;
-    spec.LineColor = vec(curve.color);
+    spec.LineColor = plot_color(curve.color);
     spec.LineWeight = scaled(1.8f);
     spec.Marker = ImPlotMarker_Circle;
     ImPlot::PlotLine(curve.name, steps.data(), values.data(), static_cast<int>(steps.size()), spec);
   }
   const double at = step;
   ImPlotSpec cursor;
-  cursor.LineColor = vec(theme::kCursor);
+  cursor.LineColor = plot_color(theme::kCursor);
   cursor.Flags = static_cast<int>(ImPlotItemFlags_NoFit) | static_cast<int>(ImPlotItemFlags_NoLegend);
   ImPlot::PlotInfLines("##cursor", &at, 1, cursor);
   const bool clicked = ImPlot::IsPlotHovered() && ImGui::IsMouseClicked(ImGuiMouseButton_Left);

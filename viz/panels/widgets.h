@@ -19,6 +19,8 @@ constexpr ImU32 with_alpha(ImU32 color, int alpha) {
 }
 ImU32 blend(ImU32 a, ImU32 b, float t);  // t = 0: a
 
+inline ImVec4 plot_color(ImU32 color) { return ImGui::ColorConvertU32ToFloat4(color); }  // as ImPlot has colours
+
 // 0 to 1 as dark blue over teal to yellow: bright is much, and its grey value rises with it.
 ImU32 heat_colour(float t);
 // Words in the middle of a rectangle, smaller where they would not fit, left out where they cannot. `share` of the

@@ -107,6 +107,10 @@ void Workspace::set_time(int64_t time_ns) {
   played_ns_ = static_cast<double>(cursor.time_ns);
 }
 
+void Workspace::go_to_step(int step) {
+  if (const auto window = store_->step_window(step)) set_time(window->range.begin_ns);
+}
+
 void Workspace::show_event(EventRef event) {
   select(event);
   const double begin = static_cast<double>(store_->begin_ns(event)), end = static_cast<double>(store_->end_ns(event));

@@ -81,6 +81,7 @@ class Workspace {
 
   void select(std::optional<EventRef> event);  // moves the cursor to its begin
   void set_time(int64_t time_ns);
+  void go_to_step(int step);        // its begin; stays where it is if the trace has no such step
   void show_event(EventRef event);  // selects and brings it into view
   int step() const { return store_->step_at(cursor.time_ns); }
 

@@ -81,7 +81,7 @@ HfKeys router_keys() {
 int64_t all_layers(const ModelConfig& c) { return c.num_layers + c.mtp_num_layers; }
 
 // Read last: whether there are experts at all.
-HfKey dense_layers() {
+HfKey first_dense_layers_key() {
   const auto get = [](const ModelConfig& c) {
     return HfJson(c.moe.enabled() ? c.moe.first_dense_layers : all_layers(c));
   };
@@ -95,7 +95,7 @@ HfKey dense_layers() {
   return {"first_k_dense_replace", get, set, false, 3};
 }
 
-HfKeys make_keys() {
+HfKeys deepseek_v3_keys() {
   HfKeys keys = transformer_keys();
   const auto q_lora = [](const ModelConfig& c) { return c.mla.q_lora_rank > 0 ? HfJson(c.mla.q_lora_rank) : HfJson(); };
   const auto set_q_lora = [](ModelConfig& c, const HfValue& value) {
@@ -110,7 +110,7 @@ HfKeys make_keys() {
                 hf_member("qk_rope_head_dim", RANKLAB_HF(mla.qk_pos_emb_head_dim)),
                 hf_member("v_head_dim", RANKLAB_HF(mla.v_head_dim))});
   append(keys, router_keys());
-  append(keys, {hf_member("num_nextn_predict_layers", RANKLAB_HF(mtp_num_layers), 0), dense_layers()});
+  append(keys, {hf_member("num_nextn_predict_layers", RANKLAB_HF(mtp_num_layers), 0), first_dense_layers_key()});
   append(keys, ending_keys(false));
   return keys;
 }
@@ -126,7 +126,7 @@ void check_yarn(const HfRefusal& r, const YarnConfig& y) {
             "both above 0, or 1 and 0");
 }
 
-void check(const HfRefusal& r, const ModelConfig& c) {
+void check_deepseek_v3(const HfRefusal& r, const ModelConfig& c) {
   constexpr double kInnerEpsilon = 1e-6;
   r.require(c.norm_epsilon == kInnerEpsilon, "--norm-epsilon", strprintf("%g", c.norm_epsilon),
             "1e-6: that of the norms inside latent attention cannot be set there");
@@ -154,9 +154,9 @@ HfFamily deepseek_v3_family() {
           .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), attention_rules(), llama_mlp_rules(), expert_rules(),
                                    shared_expert_rules("mlp.shared_experts"), prediction_rules()}),
-          .keys = make_keys(),
+          .keys = deepseek_v3_keys(),
           .has_form = [](const ModelConfig& c) { return c.mla.enabled(); },
-          .check = check};
+          .check = check_deepseek_v3};
 }
 
 }  // namespace ranklab

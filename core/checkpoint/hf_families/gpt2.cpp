@@ -7,7 +7,7 @@
 namespace ranklab {
 namespace {
 
-HfKeys make_keys() {
+HfKeys gpt2_keys() {
   const auto inner = [](const ModelConfig& c) { return HfJson(c.ffn_hidden_size); };
   const auto set_inner = [](ModelConfig& c, const HfValue& value) {
     if (!value.is_null()) return value.into(c.ffn_hidden_size);
@@ -73,7 +73,7 @@ HfFamily gpt2_family() {
                           {"mlp.up", {"mlp.c_fc"}, HfLayout::kTransposed},
                           {"mlp.down", {"mlp.c_proj"}, HfLayout::kTransposed}},
           .model = model,
-          .keys = make_keys(),
+          .keys = gpt2_keys(),
           .has_form = [](const ModelConfig& c) { return c.norm == NormKind::kLayerNorm; },
           .check = check};
 }

@@ -7,7 +7,7 @@
 namespace ranklab {
 namespace {
 
-HfKeys make_keys() {
+HfKeys llama_keys() {
   HfKeys keys = transformer_keys();
   const auto same_bias = [](ModelConfig& c, const HfValue& value) {
     if (value.boolean() != c.add_bias) value.refuse("the same as attention_bias");
@@ -29,7 +29,7 @@ HfFamily llama_family() {
           .layer_prefix = "model.layers.",
           .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), llama_attention_rules(), llama_mlp_rules()}),
-          .keys = make_keys(),
+          .keys = llama_keys(),
           .has_form = [](const ModelConfig&) { return true; },
           .check = check_rotary_layers};
 }

@@ -7,7 +7,7 @@
 namespace ranklab {
 namespace {
 
-HfKeys make_keys() {
+HfKeys mixtral_keys() {
   HfKeys keys = transformer_keys();
   const auto expert_ffn = [](const ModelConfig& c) { return HfJson(c.expert_ffn()); };
   const auto all_ffn = [](ModelConfig& c, const HfValue& value) { c.ffn_hidden_size = value.integer(); };
@@ -25,7 +25,7 @@ HfKeys make_keys() {
   return keys;
 }
 
-void check(const HfRefusal& r, const ModelConfig& c) {
+void check_mixtral(const HfRefusal& r, const ModelConfig& c) {
   const MoeConfig& m = c.moe;
   check_rotary_layers(r, c);
   check_softmax_experts(r, c);
@@ -53,9 +53,9 @@ HfFamily mixtral_family() {
           .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), llama_attention_rules(), experts()}),
           .model = model,
-          .keys = make_keys(),
+          .keys = mixtral_keys(),
           .has_form = [](const ModelConfig& c) { return c.moe.enabled(); },
-          .check = check};
+          .check = check_mixtral};
 }
 
 }  // namespace ranklab

@@ -18,7 +18,7 @@ HfKey layer_types() {
 }
 
 // The layers that keep their MLP. Here these are the first ones.
-HfKey dense_layers() {
+HfKey mlp_only_layers_key() {
   const auto get = [](const ModelConfig& c) {
     HfJson layers = HfJson::array();
     for (int64_t layer = 0; layer < c.moe.first_dense_layers; ++layer) layers.push_back(layer);
@@ -67,7 +67,7 @@ HfKeys qwen_expert_keys() {
           normalization_key(false),
           balancing_key("router_aux_loss_coef", LoadBalancing::kAuxLoss),
           hf_constant("decoder_sparse_step", 1),
-          dense_layers()};
+          mlp_only_layers_key()};
 }
 
 void check_qwen_layers(const HfRefusal& r, const ModelConfig& c, bool qkv_bias) {

@@ -6,7 +6,7 @@
 namespace ranklab {
 namespace {
 
-HfKeys make_keys() {
+HfKeys qwen2_keys() {
   HfKeys keys = qwen_layer_keys({});
   append(keys, qwen_window_keys());
   append(keys, ending_keys(false));
@@ -24,7 +24,7 @@ HfFamily qwen2_family() {
           .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), llama_attention_rules(), llama_mlp_rules()}),
           .model = model,
-          .keys = make_keys(),
+          .keys = qwen2_keys(),
           .has_form = [](const ModelConfig& c) { return c.add_qkv_bias && !c.add_bias; },
           .check = check_rotary_layers};
 }

@@ -7,7 +7,7 @@
 namespace ranklab {
 namespace {
 
-HfKeys make_keys() {
+HfKeys qwen2_moe_keys() {
   HfKeys keys = qwen_layer_keys({});
   append(keys, {hf_member("qkv_bias", RANKLAB_HF(add_qkv_bias), true)});
   append(keys, qwen_window_keys());
@@ -17,7 +17,7 @@ HfKeys make_keys() {
   return keys;
 }
 
-void check(const HfRefusal& r, const ModelConfig& c) {
+void check_qwen2_moe(const HfRefusal& r, const ModelConfig& c) {
   check_qwen_layers(r, c, true);
   check_softmax_experts(r, c);
   r.require(c.moe.shared_ffn_hidden_size > 0, "--moe-shared-expert-intermediate-size", "0", "1 or more");
@@ -40,9 +40,9 @@ HfFamily qwen2_moe_family() {
                                    shared_expert_rules("mlp.shared_expert"),
                                    {{"mlp.shared_gate", {"mlp.shared_expert_gate"}}}}),
           .model = model,
-          .keys = make_keys(),
+          .keys = qwen2_moe_keys(),
           .has_form = [](const ModelConfig& c) { return c.moe.enabled() && (c.moe.shared_gate || c.add_qkv_bias); },
-          .check = check};
+          .check = check_qwen2_moe};
 }
 
 }  // namespace ranklab

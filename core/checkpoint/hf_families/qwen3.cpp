@@ -6,7 +6,7 @@
 namespace ranklab {
 namespace {
 
-HfKeys make_keys() {
+HfKeys qwen3_keys() {
   HfKeys keys = qwen_layer_keys(128);
   append(keys, {hf_constant("attention_bias", false)});
   append(keys, qwen_window_keys());
@@ -25,7 +25,7 @@ HfFamily qwen3_family() {
           .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), llama_attention_rules(), head_norm_rules(), llama_mlp_rules()}),
           .model = model,
-          .keys = make_keys(),
+          .keys = qwen3_keys(),
           .has_form = [](const ModelConfig& c) { return c.qk_norm; },
           .check = [](const HfRefusal& r, const ModelConfig& c) { check_qwen_layers(r, c, false); }};
 }

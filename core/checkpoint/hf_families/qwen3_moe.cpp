@@ -6,7 +6,7 @@
 namespace ranklab {
 namespace {
 
-HfKeys make_keys() {
+HfKeys qwen3_moe_keys() {
   HfKeys keys = qwen_layer_keys({});
   append(keys, {hf_constant("attention_bias", false)});
   append(keys, qwen_window_keys());
@@ -15,7 +15,7 @@ HfKeys make_keys() {
   return keys;
 }
 
-void check(const HfRefusal& r, const ModelConfig& c) {
+void check_qwen3_moe(const HfRefusal& r, const ModelConfig& c) {
   check_qwen_layers(r, c, false);
   check_softmax_experts(r, c);
   r.require_number("--moe-shared-expert-intermediate-size", static_cast<double>(c.moe.shared_ffn_hidden_size), 0);
@@ -34,9 +34,9 @@ HfFamily qwen3_moe_family() {
           .layer_rules = together(
               {llama_norm_rules(), llama_attention_rules(), head_norm_rules(), llama_mlp_rules(), expert_rules()}),
           .model = model,
-          .keys = make_keys(),
+          .keys = qwen3_moe_keys(),
           .has_form = [](const ModelConfig& c) { return c.moe.enabled() && c.qk_norm; },
-          .check = check};
+          .check = check_qwen3_moe};
 }
 
 }  // namespace ranklab

@@ -5,6 +5,7 @@
 
 #include "core/comm/purpose.h"
 #include "core/parallel/interleave.h"
+#include "core/parallel/saved_group.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
@@ -15,10 +16,9 @@ using torch::autograd::variable_list;
 
 // The communicator outlives the graph, which lives within one step.
 void keep(AutogradContext* ctx, Communicator& group, ExchangePurpose purpose) {
-  ctx->saved_data["group"] = reinterpret_cast<int64_t>(&group);
+  save_group(ctx, group);
   ctx->saved_data["backward"] = static_cast<int64_t>(purpose.backward);
 }
-Communicator& kept(AutogradContext* ctx) { return *reinterpret_cast<Communicator*>(ctx->saved_data["group"].toInt()); }
 Purpose backward_purpose(AutogradContext* ctx) { return static_cast<Purpose>(ctx->saved_data["backward"].toInt()); }
 
 // A blocking call, or one whose waiting time another piece of work fills (interleave.h).
@@ -68,7 +68,7 @@ struct Exchange : torch::autograd::Function<Exchange> {
     });
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    auto grad = all_to_all(kept(ctx), grads[0], ctx->saved_data["recv"].toIntVector(),
+    auto grad = all_to_all(saved_group(ctx), grads[0], ctx->saved_data["recv"].toIntVector(),
                            ctx->saved_data["send"].toIntVector(), backward_purpose(ctx));
     return {grad, {}, {}, {}, {}};
   }
@@ -85,7 +85,7 @@ struct RowsOfAll : torch::autograd::Function<RowsOfAll<kThere, kBack>> {
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const std::vector<int64_t> rows = ctx->saved_data["rows"].toIntVector();
-    return {kBack(kept(ctx), grads[0], rows, backward_purpose(ctx)), {}, {}, {}};
+    return {kBack(saved_group(ctx), grads[0], rows, backward_purpose(ctx)), {}, {}, {}};
   }
 };
 using Gather = RowsOfAll<&all_gather, &reduce_scatter>;

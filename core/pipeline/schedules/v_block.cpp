@@ -12,7 +12,7 @@ namespace ranklab {
 namespace {
 
 constexpr int kInterval = 6;
-constexpr int kSearchCells = 1 << 15;  // of one try
+constexpr int kTrialCells = 1 << 15;  // of one try
 
 using Turns = std::array<int, 3>;  // idle cells between the four legs
 
@@ -64,7 +64,7 @@ Schedule squeezed_v(std::string name, const ScheduleRequest& request, const Sche
                     int memory_limit) {
   const WeightPlacement rules = {.memory_limit = static_cast<double>(memory_limit), .patience = 0};
   ScheduleRequest trial = request;
-  trial.num_microbatches = std::min(request.num_microbatches, std::max(4, kSearchCells / (2 * request.num_ranks)));
+  trial.num_microbatches = std::min(request.num_microbatches, std::max(4, kTrialCells / (2 * request.num_ranks)));
   std::vector<Candidate> candidates;
   for (int code = 0; code < kInterval * kInterval * kInterval; ++code) {
     const Turns turns = {code / (kInterval * kInterval), code / kInterval % kInterval, code % kInterval};

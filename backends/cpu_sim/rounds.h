@@ -1,0 +1,11 @@
+// How the processes of a world wait: in rounds, so that deadlines are seen though nothing arrives.
+#pragma once
+#include <chrono>
+
+namespace ranklab::cpu_sim {
+
+constexpr std::chrono::milliseconds kTick{100};  // the longest round
+// A round that took this long says that this process did not run (a laptop that slept, a debugger), not the others.
+constexpr std::chrono::milliseconds kLongRound{500};
+
+}  // namespace ranklab::cpu_sim

@@ -1,0 +1,17 @@
+// A communicator that an autograd function keeps from forward to backward. It outlives the graph, which lives within one
+// step. Thread rule: the rank's thread.
+#pragma once
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "core/comm/communicator.h"
+
+namespace ranklab {
+
+inline void save_group(torch::autograd::AutogradContext* ctx, Communicator& group) {
+  ctx->saved_data["group"] = reinterpret_cast<int64_t>(&group);
+}
+inline Communicator& saved_group(torch::autograd::AutogradContext* ctx) {
+  return *reinterpret_cast<Communicator*>(ctx->saved_data["group"].toInt());
+}
+
+}  // namespace ranklab
