@@ -1,7 +1,6 @@
 // ranklab bench collectives | dispatchers | train | quantize | precision | kernels | overhead | step | viz
 #include <ATen/Parallel.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <cstdlib>
 #include <memory>
@@ -17,31 +16,32 @@
 #include "cli/bench_train.h"
 #include "cli/bench_viz.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
+#include "cli/command_module.h"
 #include "cli/config_options.h"
 #include "core/base/system.h"
 
 namespace ranklab {
 namespace {
 
-const CLI::Range kCount(1, 1'000'000);
-const CLI::Range kCountOrNone(0, 1'000'000);
+constexpr int kMostCount = 1'000'000;
 
-CommandAction setup_train_bench(CLI::App& app) {
+CommandAction setup_train_bench(CommandLine& app) {
   auto options = std::make_shared<BenchTrainOptions>();
   options->program = program_path().string();
   options->peer_script = RANKLAB_SOURCE_DIR "/tests/peer/peer.py";
   app.add_option("--peer", options->peer_python,
                  "a Python with torch: adds PyTorch's side (torchrun, Gloo, one process per rank)");
   app.add_option("--peer-script", options->peer_script, "the peer's program")->capture_default_str();
-  app.add_option("--model", options->preset, "S or M")->check(CLI::IsMember({"S", "M"}))->capture_default_str();
+  app.add_option("--model", options->preset, "S or M")->one_of({"S", "M"})->capture_default_str();
   app.add_option("--modes", options->modes, "which layouts")->delimiter(',')->capture_default_str();
-  app.add_option("--repetitions", options->repetitions)->check(kCount)->capture_default_str();
-  app.add_option("--warmup", options->warmup)->check(kCountOrNone)->capture_default_str();
-  app.add_option("--steps", options->steps)->check(kCount)->capture_default_str();
+  app.add_option("--repetitions", options->repetitions)->range(1, kMostCount)->capture_default_str();
+  app.add_option("--warmup", options->warmup)->range(0, kMostCount)->capture_default_str();
+  app.add_option("--steps", options->steps)->range(1, kMostCount)->capture_default_str();
   return [options] { return run_bench_train(*options); };
 }
 
-CommandAction setup_step_bench(CLI::App& app) {
+CommandAction setup_step_bench(CommandLine& app) {
   struct Options {
     int warmup = 2, steps = 5;
   };
@@ -51,9 +51,9 @@ CommandAction setup_step_bench(CLI::App& app) {
   defaults.trace = false;
   auto config = std::make_shared<ConfigOptions>(app, defaults);
   app.add_option("--warmup", options->warmup, "steps before the timed ones")
-      ->check(kCountOrNone)
+      ->range(0, kMostCount)
       ->capture_default_str();
-  app.add_option("--timed-steps", options->steps, "timed steps")->check(kCount)->capture_default_str();
+  app.add_option("--timed-steps", options->steps, "timed steps")->range(1, kMostCount)->capture_default_str();
   return [options, config] {
     const char* launched = std::getenv("BENCH_T0");
     const StepBenchResult r = run_step_bench(config->config(), options->warmup, options->steps,
@@ -70,47 +70,47 @@ CommandAction setup_step_bench(CLI::App& app) {
   };
 }
 
-CommandAction setup_collectives_bench(CLI::App& app) {
+CommandAction setup_collectives_bench(CommandLine& app) {
   auto options = std::make_shared<BenchCollectivesOptions>();
-  app.add_option("--ranks", options->ranks, "ranks of the group")->check(CLI::Range(1, 512))->capture_default_str();
+  app.add_option("--ranks", options->ranks, "ranks of the group")->range(1, 512)->capture_default_str();
   app.add_option("--sizes", options->sizes, "bytes of the full tensor, comma-separated")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--iterations", options->iterations, "calls per cell (0: by size)")
-      ->check(kCountOrNone)
+      ->range(0, kMostCount)
       ->capture_default_str();
   return [options] { return run_bench_collectives(*options); };
 }
 
-CommandAction setup_dispatchers_bench(CLI::App& app) {
+CommandAction setup_dispatchers_bench(CommandLine& app) {
   auto o = std::make_shared<BenchDispatchersOptions>();
-  app.add_option("--ranks", o->ranks, "ranks that share the experts")->check(CLI::Range(1, 512))->capture_default_str();
-  app.add_option("--gpus-per-node", o->gpus_per_node)->check(kCount)->capture_default_str();
-  app.add_option("--tokens", o->tokens, "of a rank")->check(kCount)->capture_default_str();
-  app.add_option("--hidden", o->hidden, "numbers of a token")->check(kCount)->capture_default_str();
-  app.add_option("--experts", o->experts)->check(kCount)->capture_default_str();
-  app.add_option("--topk", o->topk, "experts of a token")->check(kCount)->capture_default_str();
-  app.add_option("--groups", o->groups, "groups of experts")->check(kCount)->capture_default_str();
-  app.add_option("--group-topk", o->group_topk, "groups that a token may use")->check(kCount)->capture_default_str();
-  app.add_option("--skew", o->skew, "expert e is chosen like (e + 1)^-skew")
-      ->check(CLI::Range(0.0, 10.0))
+  app.add_option("--ranks", o->ranks, "ranks that share the experts")->range(1, 512)->capture_default_str();
+  app.add_option("--gpus-per-node", o->gpus_per_node)->range(1, kMostCount)->capture_default_str();
+  app.add_option("--tokens", o->tokens, "of a rank")->range(1, kMostCount)->capture_default_str();
+  app.add_option("--hidden", o->hidden, "numbers of a token")->range(1, kMostCount)->capture_default_str();
+  app.add_option("--experts", o->experts)->range(1, kMostCount)->capture_default_str();
+  app.add_option("--topk", o->topk, "experts of a token")->range(1, kMostCount)->capture_default_str();
+  app.add_option("--groups", o->groups, "groups of experts")->range(1, kMostCount)->capture_default_str();
+  app.add_option("--group-topk", o->group_topk, "groups that a token may use")
+      ->range(1, kMostCount)
       ->capture_default_str();
-  app.add_option("--iterations", o->iterations, "timed ones")->check(kCount)->capture_default_str();
+  app.add_option("--skew", o->skew, "expert e is chosen like (e + 1)^-skew")->range(0.0, 10.0)->capture_default_str();
+  app.add_option("--iterations", o->iterations, "timed ones")->range(1, kMostCount)->capture_default_str();
   app.add_option("--hardware", o->hardware, "profile of the virtual times")->capture_default_str();
   app.add_flag("--json", o->json, "print one JSON object");
   return [o] { return run_bench_dispatchers(*o); };
 }
 
-CommandAction setup_quantize_bench(CLI::App& app) {
+CommandAction setup_quantize_bench(CommandLine& app) {
   auto options = std::make_shared<BenchQuantizeOptions>();
-  app.add_option("--rows", options->rows, "of the matrix")->check(kCount)->capture_default_str();
-  app.add_option("--cols", options->cols)->check(CLI::Range(1, 65'536))->capture_default_str();
-  app.add_option("--repetitions", options->repetitions, "the best counts")->check(kCount)->capture_default_str();
+  app.add_option("--rows", options->rows, "of the matrix")->range(1, kMostCount)->capture_default_str();
+  app.add_option("--cols", options->cols)->range(1, 65'536)->capture_default_str();
+  app.add_option("--repetitions", options->repetitions, "the best counts")->range(1, kMostCount)->capture_default_str();
   app.add_flag("--json", options->json, "print one JSON object");
   return [options] { return run_bench_quantize(*options); };
 }
 
-CommandAction setup_precision_bench(CLI::App& app) {
+CommandAction setup_precision_bench(CommandLine& app) {
   auto options = std::make_shared<BenchPrecisionOptions>();
   TrainConfig defaults;
   defaults.preset = "deepseek_v3_tiny";
@@ -127,50 +127,50 @@ CommandAction setup_precision_bench(CLI::App& app) {
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--seeds", options->seeds, "runs of each, with seeds from --seed on")
-      ->check(kCount)
+      ->range(1, kMostCount)
       ->capture_default_str();
   app.add_flag("--json", options->json, "print one JSON object");
   return [options, config] { return run_bench_precision(config->config(), *options); };
 }
 
-CommandAction setup_kernels_bench(CLI::App& app) {
+CommandAction setup_kernels_bench(CommandLine& app) {
   auto o = std::make_shared<BenchKernelsOptions>();
-  app.add_option("--device", o->device, "where")->check(CLI::IsMember({"auto", "cpu", "cuda"}))->capture_default_str();
-  app.add_option("--tokens", o->tokens, "of a microbatch")->check(kCount)->capture_default_str();
-  app.add_option("--seq-length", o->seq_length, "of attention")->check(kCount)->capture_default_str();
+  app.add_option("--device", o->device, "where")->one_of({"auto", "cpu", "cuda"})->capture_default_str();
+  app.add_option("--tokens", o->tokens, "of a microbatch")->range(1, kMostCount)->capture_default_str();
+  app.add_option("--seq-length", o->seq_length, "of attention")->range(1, kMostCount)->capture_default_str();
   app.add_option("--parameters", o->parameters, "of AdamW and the gradients' norm")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 36))
+      ->range(int64_t{1}, int64_t{1} << 36)
       ->capture_default_str();
-  app.add_option("--iterations", o->iterations, "timed ones")->check(kCount)->capture_default_str();
+  app.add_option("--iterations", o->iterations, "timed ones")->range(1, kMostCount)->capture_default_str();
   app.add_flag("--json", o->json, "print one JSON object");
   return [o] { return run_bench_kernels(*o); };
 }
 
-CommandAction setup_overhead_bench(CLI::App& app) {
+CommandAction setup_overhead_bench(CommandLine& app) {
   auto options = std::make_shared<BenchOverheadOptions>();
-  app.add_option("--repetitions", options->repetitions)->check(kCount)->capture_default_str();
-  app.add_option("--steps", options->steps)->check(kCount)->capture_default_str();
+  app.add_option("--repetitions", options->repetitions)->range(1, kMostCount)->capture_default_str();
+  app.add_option("--steps", options->steps)->range(1, kMostCount)->capture_default_str();
   return [options] { return run_bench_overhead(*options); };
 }
 
-CommandAction setup_viz_bench(CLI::App& app) {
+CommandAction setup_viz_bench(CommandLine& app) {
   auto options = std::make_shared<BenchVizOptions>();
   app.add_option("--events", options->events, "events of the generated trace")
-      ->check(CLI::Range(1, 20'000'000))
+      ->range(1, 20'000'000)
       ->capture_default_str();
-  app.add_option("--frames", options->frames, "frames to draw (0: none)")->check(kCountOrNone)->capture_default_str();
+  app.add_option("--frames", options->frames, "frames to draw (0: none)")->range(0, kMostCount)->capture_default_str();
   return [options] { return run_bench_viz(*options); };
 }
 
 }  // namespace
 
-CommandAction setup_bench(CLI::App& app) {
+CommandAction setup_bench(CommandLine& app) {
   app.require_subcommand(0, 1);
   app.footer("Examples:\n  ranklab bench collectives\n  ranklab bench train --peer /path/to/python-with-torch");
   struct Row {
     const char* name;
     const char* about;
-    CommandAction (*setup)(CLI::App&);
+    CommandAction (*setup)(CommandLine&);
   };
   constexpr std::array<Row, 9> kRows = {{
       {"collectives", "time every verb on each transport, a table like nccl-tests'", setup_collectives_bench},
@@ -183,9 +183,9 @@ CommandAction setup_bench(CLI::App& app) {
       {"step", "one timed training run in this process, as JSON", setup_step_bench},
       {"viz", "load a large trace as the visualizer does, and draw it", setup_viz_bench},
   }};
-  std::vector<std::pair<CLI::App*, CommandAction>> actions;
+  std::vector<std::pair<CommandLine*, CommandAction>> actions;
   for (const Row& row : kRows) {
-    CLI::App* sub = app.add_subcommand(row.name, row.about);
+    CommandLine* sub = app.add_subcommand(row.name, row.about);
     actions.emplace_back(sub, row.setup(*sub));
   }
   return [&app, actions] {
@@ -198,3 +198,5 @@ CommandAction setup_bench(CLI::App& app) {
 }
 
 }  // namespace ranklab
+
+RANKLAB_MODULE_COMMAND(bench)

@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "cli/command_module.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/trace/chrome_reader.h"
@@ -84,7 +85,11 @@ int run_bench_viz(const BenchVizOptions& options) {
   std::printf("%lld events on 8 ranks\n", static_cast<long long>(options.events));
   bench_load(options.events);
   if (options.frames == 0) return 0;
-  const viz::VizFrameTimes frames = viz::bench_viz_frames(static_cast<size_t>(options.events), options.frames);
+  using TimeFrames = void(size_t events, int frames, viz::VizFrameTimes& times);
+  prepare_module("viz");
+  viz::VizFrameTimes frames;
+  reinterpret_cast<TimeFrames*>(module_function("viz", "ranklab_bench_viz_frames"))(static_cast<size_t>(options.events),
+                                                                                    options.frames, frames);
   std::printf("%d frames while zooming and panning, CPU time of the whole window from NewFrame to Render\n",
               frames.frames);
   print("median", frames.median_ms * 1e-3);

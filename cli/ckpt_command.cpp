@@ -1,6 +1,5 @@
 // ranklab ckpt inspect | verify | diff: what lies in checkpoints and safetensors files, whether it is whole, and where
 // two of them differ.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include "cli/ckpt_subcommands.h"
 #include "cli/ckpt_text.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/json_output.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -153,7 +153,7 @@ int diff(const CkptOptions& options) {
 
 }  // namespace
 
-CommandAction setup_ckpt(CLI::App& app) {
+CommandAction setup_ckpt(CommandLine& app) {
   app.require_subcommand(0, 1);
   app.footer(
       "Examples:\n  ranklab ckpt inspect runs/ckpt\n  ranklab ckpt verify model.safetensors\n"
@@ -162,17 +162,18 @@ CommandAction setup_ckpt(CLI::App& app) {
       "  ranklab ckpt export-hf runs/ckpt runs/hf --dtype bf16\n  ranklab ckpt import-hf runs/hf runs/from_hf");
   constexpr const char* kWhat = "a checkpoint, the folder of --save (its newest one), or a safetensors file";
   auto options = std::make_shared<CkptOptions>();
-  CLI::App* show =
+  CommandLine* show =
       app.add_subcommand("inspect", "print the tensors and settings of a checkpoint, or a safetensors file");
   show->add_option("FILE", options->file, kWhat)->required();
-  CLI::App* prove =
+  CommandLine* prove =
       app.add_subcommand("verify", "check the form and every checksum of a checkpoint, or a safetensors file");
   prove->add_option("FILE", options->file, kWhat)->required();
-  CLI::App* compare =
+  CommandLine* compare =
       app.add_subcommand("diff", "where two checkpoints (of any layouts) or files differ; exit code 4 when they do");
   compare->add_option("A", options->file, kWhat)->required();
   compare->add_option("B", options->other, "the one to hold against it")->required();
-  for (CLI::App* command : {show, prove, compare}) command->add_flag("--json", options->json, "print one JSON object");
+  for (CommandLine* command : {show, prove, compare})
+    command->add_flag("--json", options->json, "print one JSON object");
   const std::vector<CkptSubcommand> writers = {add_ckpt_convert(app), add_ckpt_reshard(app), add_ckpt_export(app),
                                                add_ckpt_import(app)};
   return [&app, options, show, prove, compare, writers] {

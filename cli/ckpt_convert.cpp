@@ -1,6 +1,5 @@
 // ranklab ckpt convert: a checkpoint as one safetensors file of whole tensors, for any tool that reads the format, and
 // back. What is no tensor (step, settings, layout, cursor) travels in the file's metadata.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -8,6 +7,7 @@
 
 #include "cli/ckpt_options.h"
 #include "cli/ckpt_subcommands.h"
+#include "cli/command_line.h"
 #include "cli/json_output.h"
 #include "cli/saved_model.h"
 #include "cli/write_checkpoint.h"
@@ -106,8 +106,8 @@ int run_convert(const ConvertOptions& options) {
 
 }  // namespace
 
-CkptSubcommand add_ckpt_convert(CLI::App& app) {
-  CLI::App* command =
+CkptSubcommand add_ckpt_convert(CommandLine& app) {
+  CommandLine* command =
       app.add_subcommand("convert", "a checkpoint as one safetensors file of whole tensors, or such a file back");
   auto options = std::make_shared<ConvertOptions>();
   command->add_option("FROM", options->from, "a checkpoint, or a file that convert wrote")->required();

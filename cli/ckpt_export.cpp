@@ -1,11 +1,11 @@
 // ranklab ckpt export-hf: a checkpoint as a folder that Hugging Face's transformers loads.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/ckpt_options.h"
 #include "cli/ckpt_subcommands.h"
+#include "cli/command_line.h"
 #include "cli/json_output.h"
 #include "cli/saved_model.h"
 #include "core/base/text.h"
@@ -42,8 +42,8 @@ int run_export(const ExportOptions& options) {
 
 }  // namespace
 
-CkptSubcommand add_ckpt_export(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("export-hf", "write a checkpoint as a Hugging Face folder (safetensors)");
+CkptSubcommand add_ckpt_export(CommandLine& app) {
+  CommandLine* command = app.add_subcommand("export-hf", "write a checkpoint as a Hugging Face folder (safetensors)");
   auto options = std::make_shared<ExportOptions>();
   command->add_option("CHECKPOINT", options->checkpoint, "a checkpoint, or a folder of them: its newest")->required();
   command->add_option("OUT", options->folder, "the folder to write: new or empty")->required();

@@ -1,11 +1,11 @@
 // ranklab ckpt import-hf: a Hugging Face folder as a checkpoint that `ranklab train --load` goes on from.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/ckpt_options.h"
 #include "cli/ckpt_subcommands.h"
+#include "cli/command_line.h"
 #include "cli/json_output.h"
 #include "cli/saved_model.h"
 #include "cli/write_checkpoint.h"
@@ -43,8 +43,8 @@ int run_import(const ImportOptions& options) {
 
 }  // namespace
 
-CkptSubcommand add_ckpt_import(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("import-hf", "read a Hugging Face folder (safetensors) into a checkpoint");
+CkptSubcommand add_ckpt_import(CommandLine& app) {
+  CommandLine* command = app.add_subcommand("import-hf", "read a Hugging Face folder (safetensors) into a checkpoint");
   auto options = std::make_shared<ImportOptions>();
   command->add_option("FOLDER", options->folder, "config.json and *.safetensors, as save_pretrained() writes")
       ->required();

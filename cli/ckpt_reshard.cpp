@@ -2,7 +2,6 @@
 // stays the same, bit for bit: any layout loads any checkpoint, so this is for those who read the files themselves, and
 // for ranks that should each find what they need in a file of their own.
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -11,6 +10,7 @@
 #include <set>
 
 #include "cli/ckpt_subcommands.h"
+#include "cli/command_line.h"
 #include "cli/config_options.h"
 #include "cli/json_output.h"
 #include "cli/new_run_folder.h"
@@ -149,8 +149,8 @@ int run_reshard(Reshard& asked) {
 
 }  // namespace
 
-CkptSubcommand add_ckpt_reshard(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("reshard", "write a checkpoint's files as another layout would");
+CkptSubcommand add_ckpt_reshard(CommandLine& app) {
+  CommandLine* command = app.add_subcommand("reshard", "write a checkpoint's files as another layout would");
   auto asked = std::make_shared<Reshard>();
   command->add_option("CHECKPOINT", asked->from, "a checkpoint, or a folder of them: its newest")->required();
   command->add_option("OUT", asked->to, "the folder of checkpoints to make: new or empty")->required();

@@ -6,13 +6,13 @@
 namespace ranklab {
 
 struct CkptSubcommand {
-  CLI::App* app = nullptr;
+  CommandLine* app = nullptr;
   CommandAction action = {};
 };
 
-CkptSubcommand add_ckpt_export(CLI::App& app);
-CkptSubcommand add_ckpt_import(CLI::App& app);
-CkptSubcommand add_ckpt_convert(CLI::App& app);
-CkptSubcommand add_ckpt_reshard(CLI::App& app);
+CkptSubcommand add_ckpt_export(CommandLine& app);
+CkptSubcommand add_ckpt_import(CommandLine& app);
+CkptSubcommand add_ckpt_convert(CommandLine& app);
+CkptSubcommand add_ckpt_reshard(CommandLine& app);
 
 }  // namespace ranklab

@@ -1,42 +1,41 @@
 // A subcommand is one file and one row in main.cpp: setup() declares its options on `app` and returns what to run once
-// they are parsed.
+// they are parsed. Rows of modules name the module instead.
 #pragma once
 #include <functional>
 #include <string>
 
-namespace CLI {
-class App;
-}
-
 namespace ranklab {
+
+class CommandLine;
 
 using CommandAction = std::function<int()>;  // returns the exit code
 
 struct Command {
   std::string name;
   std::string about;
-  CommandAction (*setup)(CLI::App& app);
+  CommandAction (*setup)(CommandLine& app) = nullptr;
+  std::string module = {};  // where setup is none: the module that has it (command_module.h)
 };
 
-CommandAction setup_train(CLI::App& app);
-CommandAction setup_debug(CLI::App& app);
-CommandAction setup_generate(CLI::App& app);
-CommandAction setup_launch(CLI::App& app);
-CommandAction setup_bench(CLI::App& app);
-CommandAction setup_trace(CLI::App& app);
-CommandAction setup_list(CLI::App& app);
-CommandAction setup_lesson(CLI::App& app);
-CommandAction setup_topo(CLI::App& app);
-CommandAction setup_plan(CLI::App& app);
-CommandAction setup_zero(CLI::App& app);
-CommandAction setup_precision(CLI::App& app);
-CommandAction setup_doctor(CLI::App& app);
-CommandAction setup_config(CLI::App& app);
-CommandAction setup_model(CLI::App& app);
-CommandAction setup_completion(CLI::App& app);
-CommandAction setup_data(CLI::App& app);
-CommandAction setup_ckpt(CLI::App& app);
-CommandAction setup_schedule(CLI::App& app);
-CommandAction setup_viz(CLI::App& app);
+CommandAction setup_train(CommandLine& app);
+CommandAction setup_debug(CommandLine& app);
+CommandAction setup_generate(CommandLine& app);
+CommandAction setup_launch(CommandLine& app);
+CommandAction setup_bench(CommandLine& app);
+CommandAction setup_trace(CommandLine& app);
+CommandAction setup_list(CommandLine& app);
+CommandAction setup_lesson(CommandLine& app);
+CommandAction setup_topo(CommandLine& app);
+CommandAction setup_plan(CommandLine& app);
+CommandAction setup_zero(CommandLine& app);
+CommandAction setup_precision(CommandLine& app);
+CommandAction setup_doctor(CommandLine& app);
+CommandAction setup_config(CommandLine& app);
+CommandAction setup_model(CommandLine& app);
+CommandAction setup_completion(CommandLine& app);
+CommandAction setup_data(CommandLine& app);
+CommandAction setup_ckpt(CommandLine& app);
+CommandAction setup_schedule(CommandLine& app);
+CommandAction setup_viz(CommandLine& app);
 
 }  // namespace ranklab

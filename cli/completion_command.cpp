@@ -1,16 +1,15 @@
 // ranklab completion bash | zsh | fish: a script that knows every subcommand and option, and the values of options that
 // take a name. It is made from the parsed command tree, so it cannot fall behind the program. Words that are none of
 // these are left to the shell, which offers files.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <set>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "core/base/text.h"
 #include "core/model/presets.h"
 #include "core/runtime/config_fields.h"
 #include "core/sim/hardware_profile.h"
-#include "lessons/lesson_list.h"
 
 namespace ranklab {
 namespace {
@@ -59,22 +58,12 @@ Names values_of(const OptionEntry& option) {
   return {};
 }
 
-// What an argument without dashes may be, where that is a list.
-std::vector<std::pair<std::string, std::string>> words_of(const CLI::Option& argument) {
-  std::vector<std::pair<std::string, std::string>> words;
-  if (argument.get_name() == "lesson")
-    for (const lesson::LessonRow& row : lesson::lesson_list()) words.emplace_back(row.slug, row.title);
-  return words;
-}
-
-void walk(const CLI::App& app, const std::string& path, std::vector<CommandEntry>& out) {
+void walk(const CommandLine& app, const std::string& path, std::vector<CommandEntry>& out) {
   CommandEntry entry{.path = path};
-  for (const CLI::Option* option : app.get_options()) {
-    OptionEntry row{.help = option->get_description(), .takes_value = option->get_items_expected_max() > 0};
-    for (const std::string& name : option->get_lnames()) row.names.push_back("--" + name);
-    for (const std::string& name : option->get_snames()) row.names.push_back("-" + name);
+  for (const CommandOption* option : app.options()) {
+    OptionEntry row{.names = option->names(), .help = option->about(), .takes_value = option->takes_value()};
     if (row.names.empty()) {
-      const auto words = words_of(*option);
+      const auto& words = option->words();
       entry.words.insert(entry.words.end(), words.begin(), words.end());
       entry.takes_files = entry.takes_files || words.empty();
       continue;
@@ -82,10 +71,9 @@ void walk(const CLI::App& app, const std::string& path, std::vector<CommandEntry
     if (row.takes_value) row.values = values_of(row);
     entry.options.push_back(std::move(row));
   }
-  const auto subcommands = app.get_subcommands(nullptr);
-  for (const CLI::App* sub : subcommands) entry.subcommands.emplace_back(sub->get_name(), sub->get_description());
+  for (const auto& sub : app.subcommands()) entry.subcommands.emplace_back(sub->name(), sub->about());
   out.push_back(std::move(entry));
-  for (const CLI::App* sub : subcommands) walk(*sub, path + " " + sub->get_name(), out);
+  for (const auto& sub : app.subcommands()) walk(*sub, path + " " + sub->name(), out);
 }
 
 using Tree = std::vector<CommandEntry>;
@@ -206,15 +194,15 @@ std::string fish_script(const Tree& tree) {
 
 }  // namespace
 
-CommandAction setup_completion(CLI::App& app) {
+CommandAction setup_completion(CommandLine& app) {
   app.require_subcommand(0, 1);
   app.footer("Examples:\n  source <(ranklab completion bash)\n  ranklab completion fish | source");
-  const CLI::App* bash = app.add_subcommand("bash", "for bash");
-  const CLI::App* zsh = app.add_subcommand("zsh", "for zsh");
-  const CLI::App* fish = app.add_subcommand("fish", "for fish");
+  const CommandLine* bash = app.add_subcommand("bash", "for bash");
+  const CommandLine* zsh = app.add_subcommand("zsh", "for zsh");
+  const CommandLine* fish = app.add_subcommand("fish", "for fish");
   return [&app, bash, zsh, fish] {
     Tree tree;
-    walk(*app.get_parent(), "ranklab", tree);
+    walk(*app.parent(), "ranklab", tree);
     std::string text = app.help();
     if (bash->parsed()) text = bash_script(tree);
     if (zsh->parsed()) text = zsh_script(tree);

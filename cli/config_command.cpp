@@ -1,10 +1,10 @@
 // ranklab config show | validate | schema | diff: settings from every source, without running anything.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/config_options.h"
 #include "cli/pipeline_text.h"
 #include "core/runtime/config_fields.h"
@@ -70,7 +70,7 @@ int diff(const std::string& a_path, const std::string& b_path) {
 
 }  // namespace
 
-CommandAction setup_config(CLI::App& app) {
+CommandAction setup_config(CommandLine& app) {
   struct Given {
     std::unique_ptr<ConfigOptions> options;
     bool origin = false, json = false;
@@ -79,14 +79,14 @@ CommandAction setup_config(CLI::App& app) {
   auto given = std::make_shared<Given>();
   app.require_subcommand(0, 1);
   app.footer("Examples:\n  ranklab config show --origin --tp 4\n  ranklab config diff a.toml b.toml");
-  CLI::App* show_app = app.add_subcommand("show", "every setting as train would use it");
+  CommandLine* show_app = app.add_subcommand("show", "every setting as train would use it");
   show_app->add_flag("--origin", given->origin, "say where each value came from");
   show_app->add_flag("--json", given->json, "JSON instead of TOML");
   given->options = std::make_unique<ConfigOptions>(*show_app);
-  CLI::App* validate_app = app.add_subcommand("validate", "check a file and every constraint");
+  CommandLine* validate_app = app.add_subcommand("validate", "check a file and every constraint");
   validate_app->add_option("FILE", given->file, "TOML file")->required();
-  CLI::App* schema_app = app.add_subcommand("schema", "JSON Schema of all settings");
-  CLI::App* diff_app = app.add_subcommand("diff", "settings that differ between two files");
+  CommandLine* schema_app = app.add_subcommand("schema", "JSON Schema of all settings");
+  CommandLine* diff_app = app.add_subcommand("diff", "settings that differ between two files");
   diff_app->add_option("A", given->a, "TOML file")->required();
   diff_app->add_option("B", given->b, "TOML file")->required();
   return [&app, show_app, validate_app, schema_app, diff_app, given] {

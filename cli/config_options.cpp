@@ -1,6 +1,6 @@
 #include "cli/config_options.h"
+#include "cli/command_line.h"
 
-#include <CLI/CLI.hpp>
 #include <deque>
 #include <optional>
 
@@ -15,39 +15,23 @@ struct ConfigOptions::State {
     const ConfigField* field;
     std::string text;
     bool on = false;
-    CLI::Option* option = nullptr;
+    CommandOption* option = nullptr;
   };
   TrainConfig defaults;
-  std::deque<Given> given;  // CLI11 keeps references to the members
+  std::deque<Given> given;  // the command line keeps references to the members
   std::vector<std::string> files;
   std::vector<std::string> assignments;
   std::optional<MergedConfig> merged;
 };
 
-namespace {
-
-// CLI11 marks a negative flag as "--no-x{false}" in its help.
-class PlainNames : public CLI::Formatter {
- public:
-  PlainNames() { column_width(44); }
-  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
-    std::string name = CLI::Formatter::make_option_name(option, is_positional);
-    static const std::string kMark = "{false}";
-    for (size_t at = 0; (at = name.find(kMark)) != std::string::npos;) name.erase(at, kMark.size());
-    return name;
-  }
-};
-
-}  // namespace
-
-ConfigOptions::ConfigOptions(CLI::App& app, TrainConfig defaults) : state_(std::make_unique<State>()) {
+ConfigOptions::ConfigOptions(CommandLine& app, TrainConfig defaults) : state_(std::make_unique<State>()) {
   state_->defaults = std::move(defaults);
-  app.formatter(std::make_shared<PlainNames>());
+  app.wide_help();
   app.add_option("-c,--config", state_->files, "TOML file of settings; repeatable, later wins")
-      ->allow_extra_args(false)
+      ->one_value_each()
       ->type_name("FILE");
   app.add_option("-o,--set", state_->assignments, "one setting by its key (optim.lr=1e-3); repeatable")
-      ->allow_extra_args(false)
+      ->one_value_each()
       ->type_name("KEY=VALUE");
   for (const ConfigField& field : config_fields()) {
     State::Given& given = state_->given.emplace_back();

@@ -6,17 +6,15 @@
 
 #include "core/runtime/config_sources.h"
 
-namespace CLI {
-class App;
-}
-
 namespace ranklab {
+
+class CommandLine;
 
 class ConfigOptions {
  public:
   // Declares one option per field on `app`, grouped as in the table. `defaults` are the values of flags that are not
   // given, below the preset's.
-  explicit ConfigOptions(CLI::App& app, TrainConfig defaults = {});
+  explicit ConfigOptions(CommandLine& app, TrainConfig defaults = {});
   ~ConfigOptions();
   // As if --set KEY=VALUE had been given, for commands that take a setting by its place. Before merged().
   void set(const std::string& key, const std::string& value);

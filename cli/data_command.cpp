@@ -1,11 +1,11 @@
 // ranklab data prepare | info: token shards for --data-path.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/data/token_shard.h"
@@ -59,20 +59,20 @@ int info(const std::string& folder) {
 
 }  // namespace
 
-CommandAction setup_data(CLI::App& app) {
+CommandAction setup_data(CommandLine& app) {
   app.require_subcommand(0, 1);
   app.footer(
       "Examples:\n  ranklab data prepare book.txt --out shards\n  ranklab data info shards\n"
       "  ranklab train --data-path shards");
   auto options = std::make_shared<DataOptions>();
-  CLI::App* make = app.add_subcommand("prepare", "write text files as token shards; run again to continue");
+  CommandLine* make = app.add_subcommand("prepare", "write text files as token shards; run again to continue");
   make->add_option("FILE", options->files, "text files, in this order")->required();
   make->add_option("--out", options->out, "folder for the shards")->required()->type_name("FOLDER");
   make->add_option("--shard-tokens", options->shard_tokens, "tokens of one shard")->capture_default_str();
   make->add_option("--dtype", options->dtype, "of a token: uint16 | uint32")
-      ->check(CLI::IsMember({"uint16", "uint32"}))
+      ->one_of({"uint16", "uint32"})
       ->capture_default_str();
-  CLI::App* show = app.add_subcommand("info", "print a folder's shards and verify every token");
+  CommandLine* show = app.add_subcommand("info", "print a folder's shards and verify every token");
   show->add_option("FOLDER", options->folder, "folder of shards")->required();
   return [&app, options, make, show] {
     if (make->parsed()) return prepare(*options);

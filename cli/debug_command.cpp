@@ -1,9 +1,9 @@
 // ranklab debug
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/background_run.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/config_options.h"
 #include "cli/debug_prompt.h"
 
@@ -20,7 +20,7 @@ int debug(const ConfigOptions& options) {
 
 }  // namespace
 
-CommandAction setup_debug(CLI::App& app) {
+CommandAction setup_debug(CommandLine& app) {
   app.footer(
       "Takes the flags of train, starts held before the first event of every rank, and reads commands:\n"
       "  step [N], rank R [N], microbatch, next [N], continue, break WHERE, where, tensor rR NAME, help, quit\n"

@@ -1,11 +1,11 @@
 // ranklab doctor: what is here, what is missing, and the command that mends it.
-#include <CLI/CLI.hpp>
 #include <array>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/doctor_checks.h"
 #include "cli/json_output.h"
 #include "cli/style.h"
@@ -100,7 +100,7 @@ int doctor_json() {
 
 }  // namespace
 
-CommandAction setup_doctor(CLI::App& app) {
+CommandAction setup_doctor(CommandLine& app) {
   auto json = std::make_shared<bool>(false);
   app.add_flag("--json", *json, "print one JSON object");
   app.footer(

@@ -1,6 +1,5 @@
 // ranklab generate: text from a model whose weights are a checkpoint's or a seed's, as they are or after some steps of
 // training.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/config_options.h"
 #include "cli/console.h"
 #include "cli/gemm.h"
@@ -240,7 +240,7 @@ TrainConfig generate_defaults() {
 
 }  // namespace
 
-CommandAction setup_generate(CLI::App& app) {
+CommandAction setup_generate(CommandLine& app) {
   app.footer(
       "Examples:\n  ranklab generate --load runs/ckpt --prompt 'In the beginning '\n"
       "  ranklab generate --train-iters 200 --prompt 'In the beginning '\n"
@@ -250,18 +250,18 @@ CommandAction setup_generate(CLI::App& app) {
   app.add_option("--prompt", asked->prompt, "text to go on from")->capture_default_str();
   app.add_option("--tokens", asked->tokens, "how many to generate")
       ->capture_default_str()
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24));
+      ->range(int64_t{1}, int64_t{1} << 24);
   app.add_option("--temperature", asked->temperature, "0: always the likeliest token")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1000.0));
+      ->range(0.0, 1000.0);
   app.add_option("--top-k", asked->top_k, "draw among so many likeliest tokens (0: all, 1: the likeliest)")
       ->capture_default_str()
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 24));
+      ->range(int64_t{0}, int64_t{1} << 24);
   app.add_option("--print-logits", asked->logits_path, "write the prompt's tokens and logits to this safetensors file");
   app.add_flag("--json", asked->json, "print one JSON object");
-  CLI::Option* load = app.get_option("--load");
+  CommandOption* load = app.option("--load");
   return [options, asked, load] {
-    return run_generate(*options, *asked, load->count() > 0 ? load->as<std::string>() : "");
+    return run_generate(*options, *asked, load->count() > 0 ? load->results().back() : "");
   };
 }
 

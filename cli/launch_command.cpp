@@ -1,7 +1,6 @@
 // ranklab launch
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -9,6 +8,7 @@
 
 #include "backends/cpu_sim/socket.h"
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/config_options.h"
 #include "cli/launch_group.h"
 #include "cli/launch_plan.h"
@@ -23,19 +23,19 @@ namespace ranklab {
 namespace {
 
 struct Launch {
-  explicit Launch(CLI::App& command) : app(command), own(add_launch_flags(command, flags)), options(command) {}
-  CLI::App& app;
+  explicit Launch(CommandLine& command) : app(command), own(add_launch_flags(command, flags)), options(command) {}
+  CommandLine& app;
   LaunchFlags flags;
-  std::set<const CLI::Option*> own;
+  std::set<const CommandOption*> own;
   ConfigOptions options;
 };
 
 // What the user gave of train's options, as arguments again.
 std::vector<std::string> train_arguments(const Launch& launch) {
   std::vector<std::string> out;
-  for (const CLI::Option* option : launch.app.get_options()) {
-    if (option->count() == 0 || launch.own.contains(option) || option->get_lnames().empty()) continue;
-    for (const std::string& value : option->results()) out.push_back("--" + option->get_lnames()[0] + "=" + value);
+  for (const CommandOption* option : launch.app.options()) {
+    if (option->count() == 0 || launch.own.contains(option) || option->names().empty()) continue;
+    for (const std::string& value : option->results()) out.push_back(option->names()[0] + "=" + value);
   }
   return out;
 }
@@ -119,7 +119,7 @@ int launch(const Launch& given) {
 
 }  // namespace
 
-CommandAction setup_launch(CLI::App& app) {
+CommandAction setup_launch(CommandLine& app) {
   app.footer(
       "Examples:\n  ranklab launch --nproc-per-node 4 --tp 2 --train-iters 20\n"
       "  ranklab launch --nnodes 2 --node-rank 0 --master-addr 10.0.0.1 --rdzv-token-file token --nproc-per-node 4\n"

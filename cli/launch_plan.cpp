@@ -1,6 +1,6 @@
 #include "cli/launch_plan.h"
+#include "cli/command_line.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -148,8 +148,8 @@ std::map<int, int> tee_of(const std::string& text, int ranks) {
 
 }  // namespace
 
-std::set<const CLI::Option*> add_launch_flags(CLI::App& app, LaunchFlags& flags) {
-  std::set<const CLI::Option*> options;
+std::set<const CommandOption*> add_launch_flags(CommandLine& app, LaunchFlags& flags) {
+  std::set<const CommandOption*> options;
   const auto add = [&](const std::string& name, auto& value, const std::string& help, const std::string& type) {
     options.insert(app.add_option("--" + name, value, help)->group("Launch")->type_name(type));
     std::string under = name;

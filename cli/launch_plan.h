@@ -7,12 +7,10 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
-
 namespace ranklab {
+
+class CommandLine;
+class CommandOption;
 
 // As given on the command line.
 struct LaunchFlags {
@@ -32,7 +30,7 @@ struct LaunchFlags {
   std::vector<std::string> program;
 };
 // Declares them on `app`, each also with underscores for dashes. RETURNS: the options, to be told from train's.
-std::set<const CLI::Option*> add_launch_flags(CLI::App& app, LaunchFlags& flags);
+std::set<const CommandOption*> add_launch_flags(CommandLine& app, LaunchFlags& flags);
 
 enum TeeStream { kTeeNone = 0, kTeeOut = 1, kTeeErr = 2, kTeeBoth = 3 };
 

@@ -1,9 +1,11 @@
 // ranklab lesson: the subcommands and their options.
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
+#include "cli/command_module.h"
 #include "cli/lesson_actions.h"
+#include "lessons/lesson_list.h"
 
 namespace ranklab {
 namespace {
@@ -27,16 +29,20 @@ constexpr LessonVerb kVerbs[] = {
     {"watch", "check again whenever you save", lesson_watch, true},
 };
 
-void add_options(CLI::App& app, const LessonVerb& verb, LessonRequest& request) {
+void add_options(CommandLine& app, const LessonVerb& verb, LessonRequest& request) {
   const std::string name = verb.name;
-  if (verb.takes_lesson) app.add_option("lesson", request.lesson, "number or name; the current one if left out");
+  if (verb.takes_lesson) {
+    std::vector<std::pair<std::string, std::string>> lessons;
+    for (const lesson::LessonRow& row : lesson::lesson_list()) lessons.emplace_back(row.slug, row.title);
+    app.add_option("lesson", request.lesson, "number or name; the current one if left out")->words(std::move(lessons));
+  }
   if (name == "start" || name == "run") {
     app.add_option("--predict", request.predict, "your answer to the lesson's question");
   }
   if (name == "check" || name == "watch") {
     app.add_option("--file", request.file, "check this file instead of your copy");
     app.add_option("--timeout", request.timeout_s, "seconds your code may run")
-        ->check(CLI::Range(0.1, 3600.0))
+        ->range(0.1, 3600.0)
         ->capture_default_str();
   }
   if (name == "solution") app.add_flag("--force", request.force, "show it anyway");
@@ -44,13 +50,13 @@ void add_options(CLI::App& app, const LessonVerb& verb, LessonRequest& request) 
 
 }  // namespace
 
-CommandAction setup_lesson(CLI::App& app) {
+CommandAction setup_lesson(CommandLine& app) {
   app.require_subcommand(0, 1);
   app.footer("Examples:\n  ranklab lesson start\n  ranklab lesson check\n  ranklab lesson run all_reduce --predict 2");
   auto request = std::make_shared<LessonRequest>();
-  std::vector<std::pair<CLI::App*, int (*)(const LessonRequest&)>> subs;
+  std::vector<std::pair<CommandLine*, int (*)(const LessonRequest&)>> subs;
   for (const LessonVerb& verb : kVerbs) {
-    CLI::App* sub = app.add_subcommand(verb.name, verb.about);
+    CommandLine* sub = app.add_subcommand(verb.name, verb.about);
     add_options(*sub, verb, *request);
     subs.emplace_back(sub, verb.action);
   }
@@ -63,3 +69,5 @@ CommandAction setup_lesson(CLI::App& app) {
 }
 
 }  // namespace ranklab
+
+RANKLAB_MODULE_COMMAND(lesson)

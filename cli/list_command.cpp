@@ -1,9 +1,9 @@
 // ranklab list presets | hardware | dispatchers | recipes: what --preset, --hardware and --precision-recipe take, as
 // the README's tables show it.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "core/base/text.h"
 #include "core/model/moe_dispatcher_names.h"
 #include "core/model/presets.h"
@@ -56,14 +56,14 @@ int list_recipes() {
 
 }  // namespace
 
-CommandAction setup_list(CLI::App& app) {
+CommandAction setup_list(CommandLine& app) {
   app.require_subcommand(0, 1);
   app.footer(
       "Examples:\n  ranklab list presets\n  ranklab list hardware\n  ranklab list dispatchers\n  ranklab list recipes");
-  CLI::App* presets = app.add_subcommand("presets", "model presets");
-  CLI::App* hardware = app.add_subcommand("hardware", "hardware profiles");
-  CLI::App* dispatchers = app.add_subcommand("dispatchers", "how tokens travel to their experts");
-  CLI::App* recipes = app.add_subcommand("recipes", "precision recipes");
+  CommandLine* presets = app.add_subcommand("presets", "model presets");
+  CommandLine* hardware = app.add_subcommand("hardware", "hardware profiles");
+  CommandLine* dispatchers = app.add_subcommand("dispatchers", "how tokens travel to their experts");
+  CommandLine* recipes = app.add_subcommand("recipes", "precision recipes");
   return [&app, presets, hardware, dispatchers, recipes] {
     if (presets->parsed()) return list_presets();
     if (hardware->parsed()) return list_hardware();

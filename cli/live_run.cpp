@@ -1,12 +1,13 @@
 #include "cli/live_run.h"
+#include "cli/command_line.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
 
 #include "cli/background_run.h"
+#include "cli/command_module.h"
 #include "cli/interrupt.h"
 #include "core/trace/live_server.h"
 #include "core/trace/live_source.h"
@@ -36,17 +37,19 @@ int run_beside_window(TrainRun& run) {
   request.live = attach_in_process(run.live_feed(), run.stepper());
   request.opened = [&] { background.emplace(run); };
   request.closes = interrupt_asked;
-  viz::run_window(request);
+  using RunWindow = int(const viz::VizRequest&);
+  prepare_module("viz");
+  reinterpret_cast<RunWindow*>(module_function("viz", "ranklab_run_window"))(request);
   run.stepper()->detach();
   return background->join();
 }
 
 }  // namespace
 
-void add_live_options(CLI::App& app, LiveRunOptions& options) {
+void add_live_options(CommandLine& app, LiveRunOptions& options) {
   const char* group = "Watching";
   app.add_flag("--viz", options.window, "open the visualizer on this run, which goes on beside it")->group(group);
-  app.add_option_function<std::string>(
+  app.add_option_function(
          "--viz-listen",
          [&options](const std::string& path) {
            options.listens = true;

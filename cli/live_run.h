@@ -5,11 +5,9 @@
 
 #include "cli/train_run.h"
 
-namespace CLI {
-class App;
-}
-
 namespace ranklab {
+
+class CommandLine;
 
 struct LiveRunOptions {
   bool window = false;
@@ -20,7 +18,7 @@ struct LiveRunOptions {
   bool any() const { return window || listens; }
 };
 
-void add_live_options(CLI::App& app, LiveRunOptions& options);
+void add_live_options(CommandLine& app, LiveRunOptions& options);
 // The run's exit code. REQUIRES: options.any(), and a watched run.
 int run_live(TrainRun& run, const LiveRunOptions& options);
 

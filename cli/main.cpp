@@ -1,12 +1,14 @@
 // The ranklab program: finds the subcommand, turns errors into one line and an exit code.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <iostream>
+#include <optional>
 #include <string_view>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
+#include "cli/command_module.h"
 #include "cli/json_output.h"
 #include "cli/style.h"
 #include "core/base/error.h"
@@ -20,9 +22,9 @@ const auto kCommands = std::to_array<Command>({
     {"debug", "train under a prompt: pause, step, break, look into tensors", setup_debug},
     {"generate", "text from a model, with a key/value cache", setup_generate},
     {"launch", "start one process per rank, on this host or several", setup_launch},
-    {"bench", "measure collectives and training steps", setup_bench},
-    {"trace", "look into a trace file", setup_trace},
-    {"viz", "see a trace: in a window, as a picture, as text", setup_viz},
+    {"bench", "measure collectives and training steps", nullptr, "bench"},
+    {"trace", "look into a trace file", nullptr, "viz"},
+    {"viz", "see a trace: in a window, as a picture, as text", nullptr, "viz"},
     {"doctor", "what this machine has, and what it lacks", setup_doctor},
     {"topo", "ranks, nodes and groups of a mesh, and what crosses nodes", setup_topo},
     {"plan", "what a run will hold, from its numbers alone", setup_plan},
@@ -30,7 +32,7 @@ const auto kCommands = std::to_array<Command>({
     {"precision", "number formats of 8 and 4 bits, and what rounding to them loses", setup_precision},
     {"schedule", "pipeline schedules: draw, prove, time, compare", setup_schedule},
     {"list", "model presets, hardware profiles, token dispatchers", setup_list},
-    {"lesson", "learn: questions, experiments, exercises", setup_lesson},
+    {"lesson", "learn: questions, experiments, exercises", nullptr, "lessons"},
     {"model", "what a model consists of and what it costs", setup_model},
     {"config", "settings from every source: show, check, compare", setup_config},
     {"data", "write and check token shards", setup_data},
@@ -38,33 +40,27 @@ const auto kCommands = std::to_array<Command>({
     {"completion", "print a completion script for the shell", setup_completion},
 });
 
-void collect_flags(const CLI::App& app, std::vector<std::string>& flags) {
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
-    for (const std::string& name : option->get_snames()) flags.push_back("-" + name);
-  }
-  for (const CLI::App* sub : app.get_subcommands({})) flags.push_back(sub->get_name());
-}
-
 // The innermost subcommand that was given, which is where an unknown word belongs.
-const CLI::App& innermost(const CLI::App& app) {
-  const auto given = app.get_subcommands();
-  return given.empty() ? app : innermost(*given.front());
+const CommandLine& innermost(const CommandLine& app) {
+  for (const auto& sub : app.subcommands())
+    if (sub->parsed()) return innermost(*sub);
+  return app;
 }
 
-void refuse_unknown(const CLI::App& app) {
-  std::vector<std::string> extras = app.remaining(/*recurse=*/true);
+void refuse_unknown(const CommandLine& app) {
+  std::vector<std::string> extras = app.unknown_words();
   std::erase(extras, "--");  // what follows it went to a positional, or is refused by name
   if (extras.empty()) return;
-  const CLI::App& sub = innermost(app);
-  std::vector<std::string> flags;
-  collect_flags(sub, flags);
+  const CommandLine& sub = innermost(app);
+  std::vector<std::string> known, below;
+  for (const CommandOption* option : sub.options())
+    for (const std::string& name : option->names()) known.push_back(name);
+  for (const auto& command : sub.subcommands()) below.push_back(command->name());
+  known.insert(known.end(), below.begin(), below.end());
   const std::string word = extras[0].substr(0, extras[0].find('='));
-  const std::string nearest = nearest_name(word, flags);
-  std::vector<std::string> below;
-  for (const CLI::App* command : sub.get_subcommands({})) below.push_back(command->get_name());
+  const std::string nearest = nearest_name(word, known);
   throw Error(ErrorKind::kInvalidArgument,
-              {.where = &sub == &app ? "ranklab" : "ranklab " + sub.get_name(),
+              {.where = &sub == &app ? "ranklab" : "ranklab " + sub.name(),
                .what = "unknown option or command",
                .got = quote(extras[0]),
                .want = below.empty() || word.starts_with("-") ? "" : "one of " + join(below, ", "),
@@ -72,27 +68,33 @@ void refuse_unknown(const CLI::App& app) {
 }
 
 // What every command takes.
-void add_common_options(CLI::App& app) {
-  app.add_option_function<std::string>(
+void add_common_options(CommandLine& app) {
+  app.add_option_function(
          "--color", [](const std::string& when) { set_color_mode(color_mode(when)); },
          "colour: auto (a terminal that wants it) | always | never")
       ->type_name("");
-  for (CLI::App* sub : app.get_subcommands({})) add_common_options(*sub);
+  for (const auto& sub : app.subcommands()) add_common_options(*sub);
 }
 
-// Every sub-subcommand, too, lets unknown words through to refuse_unknown().
-void allow_extras(CLI::App& app) {
-  app.allow_extras();
-  for (CLI::App* sub : app.get_subcommands({})) allow_extras(*sub);
+bool has_word(int argc, char** argv, std::string_view word) {
+  return std::find(argv + 1, argv + argc, word) != argv + argc;
 }
 
 // Asked before parsing, which may be what fails.
-bool asks_for_json(int argc, char** argv) {
-  return std::find(argv + 1, argv + argc, std::string_view("--json")) != argv + argc;
+bool asks_for_json(int argc, char** argv) { return has_word(argc, argv, "--json"); }
+
+// Options are declared only for commands that the line names, and for all where completion lists them; modules are
+// built for the former only.
+CommandAction set_up(const Command& command, CommandLine& app, bool is_named, bool lists_all) {
+  if (!is_named && !lists_all) return {};
+  if (command.setup != nullptr) return command.setup(app);
+  if (is_named) prepare_module(command.module);
+  if (!is_named && !has_module(command.module)) return {};
+  return setup_from_module(command.module, command.name, app);
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Learn, run and debug distributed training of large language models.", "ranklab"};
+  CommandLine app("Learn, run and debug distributed training of large language models.", "ranklab");
   app.set_version_flag("--version", "ranklab " RANKLAB_VERSION);
   app.require_subcommand(0, 1);
   app.footer(
@@ -100,20 +102,14 @@ int run(int argc, char** argv) {
       "Exit codes: 0 done, 1 failure, 2 usage or configuration, 3 this machine lacks something, 4 a check failed,\n"
       "5 a rank failed or collectives mismatch, 6 hang or timeout, 7 numbers not finite, 8 broken file, 130 Ctrl-C,\n"
       "143 terminated");
-  std::vector<std::pair<CLI::App*, CommandAction>> actions;
+  std::vector<std::pair<CommandLine*, CommandAction>> actions;
+  const bool lists_all = has_word(argc, argv, "completion");
   for (const Command& command : kCommands) {
-    CLI::App* sub = app.add_subcommand(command.name, command.about);
-    actions.emplace_back(sub, command.setup(*sub));
+    CommandLine* sub = app.add_subcommand(command.name, command.about);
+    actions.emplace_back(sub, set_up(command, *sub, has_word(argc, argv, command.name), lists_all));
   }
-  allow_extras(app);
   add_common_options(app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& help) {
-    return app.exit(help);
-  } catch (const CLI::ParseError& error) {
-    throw Error(ErrorKind::kInvalidArgument, {.where = "ranklab", .what = error.what(), .fix = "see --help"});
-  }
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
   refuse_unknown(app);
   for (const auto& [sub, action] : actions) {
     if (sub->parsed()) return action();

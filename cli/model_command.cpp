@@ -1,5 +1,4 @@
 // ranklab model info: what a model consists of, what a token costs, and what a rank of a layout holds.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/config_options.h"
 #include "cli/json_output.h"
 #include "cli/model_stats.h"
@@ -213,12 +213,12 @@ int run_info(Given& given) {
 
 }  // namespace
 
-CommandAction setup_model(CLI::App& app) {
+CommandAction setup_model(CommandLine& app) {
   auto given = std::make_shared<Given>();
   app.require_subcommand(0, 1);
   app.footer(
       "Examples:\n  ranklab model info llama_8b --tp 8\n  ranklab model info gpt2_124m --num-layers 24 --markdown");
-  CLI::App* info = app.add_subcommand("info", "parameters by module, FLOPs of a token, bytes of a rank");
+  CommandLine* info = app.add_subcommand("info", "parameters by module, FLOPs of a token, bytes of a rank");
   given->options = std::make_unique<ConfigOptions>(*info);
   info->add_option(
       "PRESET", given->model,

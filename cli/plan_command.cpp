@@ -1,11 +1,11 @@
 // ranklab plan memory: what every rank will hold, from the numbers alone, and with --measure beside what two training
 // steps really held.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/config_options.h"
 #include "cli/json_output.h"
 #include "cli/make_world.h"
@@ -31,8 +31,8 @@ std::vector<MeasuredMemory> measure(RunPlan plan) {
 
 }  // namespace
 
-CommandAction setup_plan(CLI::App& app) {
-  CLI::App* memory = app.add_subcommand("memory", "what every rank will hold, and when it holds most");
+CommandAction setup_plan(CommandLine& app) {
+  CommandLine* memory = app.add_subcommand("memory", "what every rank will hold, and when it holds most");
   auto options = std::make_shared<ConfigOptions>(*memory);
   struct Show {
     bool json = false, measure = false;

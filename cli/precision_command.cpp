@@ -1,6 +1,5 @@
 // ranklab precision: its subcommands, and one of them: table, every code of a number format. Arithmetic alone: nothing
 // is started.
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/json_output.h"
 #include "cli/precision_subcommands.h"
 #include "core/base/text.h"
@@ -61,9 +61,9 @@ int print_table(const PrecisionOptions& o) {
 
 }  // namespace
 
-CommandAction setup_precision(CLI::App& app) {
+CommandAction setup_precision(CommandLine& app) {
   auto options = std::make_shared<PrecisionOptions>();
-  CLI::App* table = app.add_subcommand("table", "every code of a number format and its value");
+  CommandLine* table = app.add_subcommand("table", "every code of a number format and its value");
   table->add_option("FORMAT", options->format, "e4m3, e5m2, e2m1 or e8m0")->required();
   table->add_flag("--json", options->json, "print one JSON object");
   const std::vector<PrecisionSubcommand> others = {add_precision_quantize(app), add_precision_recipes(app),

@@ -1,11 +1,11 @@
 // ranklab precision explain: in which precision every linear module of a run computes, and which rule decided.
 // Arithmetic alone: nothing is started.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/command_line.h"
 #include "cli/config_options.h"
 #include "cli/json_output.h"
 #include "cli/precision_subcommands.h"
@@ -144,8 +144,8 @@ int print_explained(const ExplainAsked& asked) {
 
 }  // namespace
 
-PrecisionSubcommand add_precision_explain(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("explain", "what each module of a run computes in, and which rule decided");
+PrecisionSubcommand add_precision_explain(CommandLine& app) {
+  CommandLine* command = app.add_subcommand("explain", "what each module of a run computes in, and which rule decided");
   auto asked = std::make_shared<ExplainAsked>();
   command->add_option("--module", asked->module, "a module, or a pattern of names (default: all)");
   command->add_flag("--json", asked->json, "print one JSON object");

@@ -1,6 +1,5 @@
 // ranklab precision quantize: what rounding to each format does to numbers of a distribution or of a file, unscaled and
 // with the scales of each kind of group.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -8,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "cli/command_line.h"
 #include "cli/json_output.h"
 #include "cli/precision_numbers.h"
 #include "cli/precision_subcommands.h"
@@ -133,8 +133,8 @@ int print_quantized(const QuantizeAsked& asked) {
 
 }  // namespace
 
-PrecisionSubcommand add_precision_quantize(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("quantize", "what rounding to each format does to numbers");
+PrecisionSubcommand add_precision_quantize(CommandLine& app) {
+  CommandLine* command = app.add_subcommand("quantize", "what rounding to each format does to numbers");
   auto asked = std::make_shared<QuantizeAsked>();
   NumberSource& source = asked->source;
   command
@@ -142,12 +142,10 @@ PrecisionSubcommand add_precision_quantize(CLI::App& app) {
                    "a distribution, as in normal(0,1e-3), or a file: .safetensors, .txt with numbers, else raw fp32")
       ->required();
   command->add_option("--tensor", source.tensor, "one tensor of a .safetensors file");
-  command->add_option("--samples", source.samples, "how many are drawn")
-      ->check(CLI::Range(1, 1 << 26))
-      ->capture_default_str();
+  command->add_option("--samples", source.samples, "how many are drawn")->range(1, 1 << 26)->capture_default_str();
   command->add_option("--seed", source.seed, "of the draw")->capture_default_str();
   command->add_option("--cols", source.cols, "numbers of a row, where there is no shape")
-      ->check(CLI::Range(1, 1 << 26))
+      ->range(1, 1 << 26)
       ->capture_default_str();
   command->add_flag("--json", asked->json, "print one JSON object");
   return {command, [asked] { return print_quantized(*asked); }};

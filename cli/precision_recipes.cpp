@@ -1,10 +1,10 @@
 // ranklab precision recipes: what the built-in recipes (or a file's) hold each tensor in.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/command_line.h"
 #include "cli/json_output.h"
 #include "cli/precision_subcommands.h"
 #include "cli/precision_text.h"
@@ -71,8 +71,8 @@ int run(const Asked& asked) {
 
 }  // namespace
 
-PrecisionSubcommand add_precision_recipes(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("recipes", "what each recipe holds the tensors of training in");
+PrecisionSubcommand add_precision_recipes(CommandLine& app) {
+  CommandLine* command = app.add_subcommand("recipes", "what each recipe holds the tensors of training in");
   auto asked = std::make_shared<Asked>();
   command->add_option("NAME", asked->name, "one in full: a name, or a TOML file");
   command->add_flag("--toml", asked->toml, "as a TOML file for --precision-recipe");

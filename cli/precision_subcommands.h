@@ -6,12 +6,12 @@
 namespace ranklab {
 
 struct PrecisionSubcommand {
-  CLI::App* app = nullptr;
+  CommandLine* app = nullptr;
   CommandAction action = {};
 };
 
-PrecisionSubcommand add_precision_quantize(CLI::App& app);
-PrecisionSubcommand add_precision_recipes(CLI::App& app);
-PrecisionSubcommand add_precision_explain(CLI::App& app);
+PrecisionSubcommand add_precision_quantize(CommandLine& app);
+PrecisionSubcommand add_precision_recipes(CommandLine& app);
+PrecisionSubcommand add_precision_explain(CommandLine& app);
 
 }  // namespace ranklab

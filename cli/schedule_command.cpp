@@ -1,12 +1,12 @@
 // ranklab schedule: pipeline schedules listed, drawn, proven, timed, compared, and turned into files and back. Nothing
 // is trained: the same lists of actions are what `ranklab train` runs.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/json_output.h"
 #include "cli/schedule_gantt.h"
 #include "cli/schedule_json.h"
@@ -152,7 +152,7 @@ int import_one(const Arguments& a) {
   return 0;
 }
 
-void add_request(CLI::App& app, Arguments& a) {
+void add_request(CommandLine& app, Arguments& a) {
   ScheduleOptions& o = a.options;
   app.add_option("--pp,--pipeline-model-parallel-size", o.num_ranks, "pipeline ranks (default 4)")->type_name("P");
   app.add_option("--num-microbatches", o.num_microbatches, "microbatches of a step (default 8)")->type_name("M");
@@ -171,17 +171,17 @@ void add_request(CLI::App& app, Arguments& a) {
   app.add_option("--weight-grad-memory", o.costs.weight_grad_memory, "what W needs of an activation after B, 0 to 1")
       ->capture_default_str();
 }
-void add_dialect(CLI::App& app, Arguments& a) {
+void add_dialect(CommandLine& app, Arguments& a) {
   app.add_option("--dialect", a.options.dialect,
                  "of a FILE: torch (B is the full backward), ranklab (BW is), auto tells them apart")
       ->capture_default_str();
 }
-void add_json(CLI::App& app, Arguments& a) { app.add_flag("--json", a.json, "print one JSON object"); }
-void add_drawing(CLI::App& app, Arguments& a) {
+void add_json(CommandLine& app, Arguments& a) { app.add_flag("--json", a.json, "print one JSON object"); }
+void add_drawing(CommandLine& app, Arguments& a) {
   app.add_flag("--all", a.all, "draw every rank, however many");
-  app.add_option("--width", a.width, "columns (default: $COLUMNS, the terminal's, or 80)")->check(CLI::Range(40, 1000));
+  app.add_option("--width", a.width, "columns (default: $COLUMNS, the terminal's, or 80)")->range(40, 1000);
 }
-void add_what(CLI::App& app, Arguments& a, const char* name, const char* about) {
+void add_what(CommandLine& app, Arguments& a, const char* name, const char* about) {
   app.add_option(name, a.what, about)->required()->expected(1);
 }
 
@@ -190,53 +190,53 @@ using Run = std::function<int()>;
 struct Commands {
   Arguments arguments;
   std::string export_dialect = "torch";
-  std::vector<std::pair<CLI::App*, Run>> rows;
+  std::vector<std::pair<CommandLine*, Run>> rows;
 };
 
-void add_viewers(CLI::App& app, Commands& c) {
+void add_viewers(CommandLine& app, Commands& c) {
   Arguments& a = c.arguments;
-  CLI::App* listing = app.add_subcommand("list", "the schedules by name, with bubble and memory");
+  CommandLine* listing = app.add_subcommand("list", "the schedules by name, with bubble and memory");
   add_json(*listing, a);
   c.rows.emplace_back(listing, [&a] { return list(a); });
 
-  CLI::App* showing = app.add_subcommand("show", "draw a schedule: a row per rank, scaled to time");
+  CommandLine* showing = app.add_subcommand("show", "draw a schedule: a row per rank, scaled to time");
   add_what(*showing, a, "schedule", "NAME or FILE");
   add_drawing(*showing, a);
   c.rows.emplace_back(showing, [&a] { return show(a); });
 
-  CLI::App* timing = app.add_subcommand("simulate", "bubble, memory and idle time, without the drawing");
+  CommandLine* timing = app.add_subcommand("simulate", "bubble, memory and idle time, without the drawing");
   add_what(*timing, a, "schedule", "NAME or FILE");
   timing->add_flag("--all", a.all, "print every rank, however many");
   c.rows.emplace_back(timing, [&a] { return simulate_one(a); });
 
-  CLI::App* comparing = app.add_subcommand("compare", "draw several schedules on one scale of time");
+  CommandLine* comparing = app.add_subcommand("compare", "draw several schedules on one scale of time");
   comparing->add_option("schedules", a.what, "NAME or FILE, two or more")->required()->expected(2, 12);
   add_drawing(*comparing, a);
   c.rows.emplace_back(comparing, [&a] { return compare(a); });
-  for (CLI::App* one : {showing, timing, comparing}) {
+  for (CommandLine* one : {showing, timing, comparing}) {
     add_request(*one, a);
     add_dialect(*one, a);
     add_json(*one, a);
   }
 }
 
-void add_file_commands(CLI::App& app, Commands& c) {
+void add_file_commands(CommandLine& app, Commands& c) {
   Arguments& a = c.arguments;
-  CLI::App* checking = app.add_subcommand("check", "prove a schedule, or name what is wrong (exit code 4)");
+  CommandLine* checking = app.add_subcommand("check", "prove a schedule, or name what is wrong (exit code 4)");
   add_what(*checking, a, "schedule", "FILE or NAME");
   add_request(*checking, a);
   add_dialect(*checking, a);
   add_json(*checking, a);
   c.rows.emplace_back(checking, [&a] { return check(a); });
 
-  CLI::App* writing = app.add_subcommand("export", "write a schedule as a CSV file, torch's grammar or ranklab's");
+  CommandLine* writing = app.add_subcommand("export", "write a schedule as a CSV file, torch's grammar or ranklab's");
   add_what(*writing, a, "schedule", "NAME or FILE");
   writing->add_option("--out", a.out, "file to write (default: stdout)");
   writing->add_option("--dialect", c.export_dialect, "torch or ranklab")->capture_default_str();
   add_request(*writing, a);
   c.rows.emplace_back(writing, [&a, &c] { return export_one(a, c.export_dialect); });
 
-  CLI::App* reading = app.add_subcommand("import", "read a CSV file, prove it, and write it in ranklab's dialect");
+  CommandLine* reading = app.add_subcommand("import", "read a CSV file, prove it, and write it in ranklab's dialect");
   add_what(*reading, a, "file", "FILE");
   reading->add_option("--out", a.out, "file to write (default: stdout)");
   add_dialect(*reading, a);
@@ -245,7 +245,7 @@ void add_file_commands(CLI::App& app, Commands& c) {
 
 }  // namespace
 
-CommandAction setup_schedule(CLI::App& app) {
+CommandAction setup_schedule(CommandLine& app) {
   app.require_subcommand(0, 1);
   auto commands = std::make_shared<Commands>();
   app.footer(

@@ -1,6 +1,5 @@
 #include "cli/schedule_model.h"
-
-#include <CLI/CLI.hpp>
+#include "cli/command_line.h"
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -35,7 +34,7 @@ StepShape shape_of(const ScheduleModel& model, int pp) {
 
 }  // namespace
 
-void add_model_options(CLI::App& app, ScheduleModel& model) {
+void add_model_options(CommandLine& app, ScheduleModel& model) {
   app.add_option("--preset", model.preset, "take the costs of each stage from this model (microseconds)")
       ->type_name("NAME");
   app.add_option("--hardware", model.hardware, "... on this machine")->type_name("NAME")->capture_default_str();

@@ -5,11 +5,9 @@
 
 #include "core/plan/pipeline_costs.h"
 
-namespace CLI {
-class App;
-}
-
 namespace ranklab {
+
+class CommandLine;
 
 struct ScheduleModel {
   std::string preset;  // empty: gpt_tiny, and costs are the user's own numbers
@@ -23,7 +21,7 @@ struct ScheduleModel {
   std::string name() const { return preset.empty() ? "gpt_tiny" : preset; }
 };
 
-void add_model_options(CLI::App& app, ScheduleModel& model);
+void add_model_options(CommandLine& app, ScheduleModel& model);
 
 // Of an activation or its gradient between two stages on a rank. Throws kInvalidArgument for a model that tp does not
 // divide.

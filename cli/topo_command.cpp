@@ -1,10 +1,10 @@
 // ranklab topo: which rank sits where, which groups leave their node, and what a training step sends there. Arithmetic
 // alone: nothing is started.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/topology_text.h"
 
 namespace ranklab {
@@ -15,7 +15,7 @@ struct TopoOptions {
   bool all = false, json = false, sequence_parallel = false;
 };
 
-void add_mesh_options(CLI::App& app, TopologyOptions& o) {
+void add_mesh_options(CommandLine& app, TopologyOptions& o) {
   app.add_option("--world-size", o.dims.world, "ranks (0: dp x cp x tp x pp)");
   app.add_option("--tp,--tensor-model-parallel-size", o.dims.tp, "tensor parallel size");
   app.add_option("--cp,--context-parallel-size", o.dims.cp, "context parallel size");
@@ -27,7 +27,7 @@ void add_mesh_options(CLI::App& app, TopologyOptions& o) {
   app.add_option("--gpus-per-node", o.gpus_per_node, "ranks that share a node")->capture_default_str();
 }
 
-void add_model_options(CLI::App& app, TopologyOptions& o) {
+void add_model_options(CommandLine& app, TopologyOptions& o) {
   app.add_option("--preset", o.preset, "model whose training step is counted; none: the mesh alone")
       ->capture_default_str();
   app.add_option("--seq-length", o.seq_length, "tokens of a sequence (0: the preset's)");
@@ -42,12 +42,12 @@ void add_model_options(CLI::App& app, TopologyOptions& o) {
 
 }  // namespace
 
-CommandAction setup_topo(CLI::App& app) {
+CommandAction setup_topo(CommandLine& app) {
   auto options = std::make_shared<TopoOptions>();
   add_mesh_options(app, options->topology);
   add_model_options(app, options->topology);
-  CLI::Option* sp = app.add_flag("--sp,--sequence-parallel,!--no-sp,!--no-sequence-parallel",
-                                 options->sequence_parallel, "shard activations over tp (default: on when tp > 1)");
+  CommandOption* sp = app.add_flag("--sp,--sequence-parallel,!--no-sp,!--no-sequence-parallel",
+                                   options->sequence_parallel, "shard activations over tp (default: on when tp > 1)");
   app.add_flag("--all", options->all, "print every rank and group, however many");
   app.add_flag("--json", options->json, "print one JSON object");
   app.footer(

@@ -25,7 +25,8 @@ struct TopologyOptions {
 };
 
 // In the order in which they are shown.
-constexpr std::array kTopologyAxes = {Axis::kTp, Axis::kCp, Axis::kDp, Axis::kPp, Axis::kEp, Axis::kEtp, Axis::kEdp};
+inline constexpr std::array kTopologyAxes = {Axis::kTp, Axis::kCp,  Axis::kDp, Axis::kPp,
+                                             Axis::kEp, Axis::kEtp, Axis::kEdp};
 
 struct Topology {
   DeviceMesh mesh;

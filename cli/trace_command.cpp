@@ -30,3 +30,5 @@ int trace_validate(const std::string& path) {
 }
 
 }  // namespace ranklab
+
+RANKLAB_MODULE_COMMAND(trace)

@@ -1,8 +1,8 @@
 // ranklab trace info | stats | diff | validate
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/trace_command.h"
 #include "cli/trace_compare.h"
 #include "cli/trace_stats.h"
@@ -10,37 +10,37 @@
 namespace ranklab {
 namespace {
 
-CommandAction setup_stats(CLI::App& app) {
+CommandAction setup_stats(CommandLine& app) {
   auto options = std::make_shared<TraceStatsOptions>();
   app.add_option("file", options->paths,
                  "a trace (.json, .json.gz, 'last'), a schedule (.csv), or one torch.profiler file a rank")
       ->required();
-  app.add_option("--step", options->step, "of this step only")->check(CLI::Range(0, 1'000'000'000));
+  app.add_option("--step", options->step, "of this step only")->range(0, 1'000'000'000);
   app.add_option("--rows", options->rows, "longest intervals and operations to show")
-      ->check(CLI::Range(1, 100000))
+      ->range(1, 100000)
       ->capture_default_str();
   app.add_flag("--moe", options->moe, "experts of a mixture: load, dead ones, drops, and who sends whom their tokens");
   app.add_option("--gpus-per-node", options->gpus_per_node, "GPUs that share fast links (default: the trace's)")
-      ->check(CLI::Range(1, 65536));
+      ->range(1, 65536);
   app.add_flag("--json", options->json, "print one JSON object");
   return [options] { return trace_stats(*options); };
 }
 
-CommandAction setup_diff(CLI::App& app) {
+CommandAction setup_diff(CommandLine& app) {
   auto options = std::make_shared<TraceDiffOptions>();
   app.add_option("a", options->a, "a trace")->required();
   app.add_option("b", options->b, "the one to hold against it")->required();
   app.add_option("--fail-over", options->fail_over,
                  "exit with 4 when makespan, a step or a memory peak differs by more than so many percent")
-      ->check(CLI::Range(0.0, 1e6));
-  app.add_option("--rows", options->rows, "operations to show")->check(CLI::Range(1, 100000))->capture_default_str();
+      ->range(0.0, 1e6);
+  app.add_option("--rows", options->rows, "operations to show")->range(1, 100000)->capture_default_str();
   app.add_flag("--json", options->json, "print one JSON object");
   return [options] { return trace_diff(*options); };
 }
 
 }  // namespace
 
-CommandAction setup_trace(CLI::App& app) {
+CommandAction setup_trace(CommandLine& app) {
   struct Options {
     std::string path;
     bool json = false;
@@ -52,14 +52,14 @@ CommandAction setup_trace(CLI::App& app) {
       "before.json.gz after.json.gz --fail-over "
       "5\n"
       "  ranklab trace validate runs/last/trace.json.gz");
-  CLI::App* info = app.add_subcommand("info", "per rank: compute, exposed communication, waiting, bytes by axis");
+  CommandLine* info = app.add_subcommand("info", "per rank: compute, exposed communication, waiting, bytes by axis");
   info->add_option("file", options->path, "a trace written by ranklab (.json or .json.gz)")->required();
   info->add_flag("--json", options->json, "print one JSON object");
-  CLI::App* stats = app.add_subcommand("stats", "bubbles and their causes, critical path, operations, traffic");
+  CommandLine* stats = app.add_subcommand("stats", "bubbles and their causes, critical path, operations, traffic");
   const CommandAction stats_action = setup_stats(*stats);
-  CLI::App* diff = app.add_subcommand("diff", "two traces: what became slower, faster, larger");
+  CommandLine* diff = app.add_subcommand("diff", "two traces: what became slower, faster, larger");
   const CommandAction diff_action = setup_diff(*diff);
-  CLI::App* validate = app.add_subcommand("validate", "check that a trace is complete and consistent");
+  CommandLine* validate = app.add_subcommand("validate", "check that a trace is complete and consistent");
   validate->add_option("file", options->path, "a trace written by ranklab (.json or .json.gz)")->required();
   return [=, &app] {
     if (info->parsed()) return trace_info(options->path, options->json);

@@ -1,8 +1,8 @@
 // ranklab train
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/config_options.h"
 #include "cli/dry_run.h"
 #include "cli/live_run.h"
@@ -31,7 +31,7 @@ int dry_run(const ConfigOptions& options, bool json) {
 
 }  // namespace
 
-CommandAction setup_train(CLI::App& app) {
+CommandAction setup_train(CommandLine& app) {
   app.footer("Examples:\n  ranklab train\n  ranklab train --tp 8 --train-iters 20 --mock-data --log-dir runs/tp8");
   auto options = std::make_shared<ConfigOptions>(app);
   struct Instead {

@@ -1,10 +1,11 @@
 // ranklab viz: a trace in a window, as a picture made without a display, or as text.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
+#include "cli/command_module.h"
 #include "cli/style.h"
 #include "core/base/error.h"
 #include "core/base/system.h"
@@ -69,7 +70,7 @@ int run(VizOptions& options, bool attaches) {
 
 }  // namespace
 
-CommandAction setup_viz(CLI::App& app) {
+CommandAction setup_viz(CommandLine& app) {
   auto options = std::make_shared<VizOptions>();
   viz::VizRequest& request = options->request;
   app.add_option("trace", request.traces,
@@ -79,20 +80,20 @@ CommandAction setup_viz(CLI::App& app) {
   app.add_option("--goto", request.go_to, "a place: step=12,t=3.4ms,sel=r3/B7")->type_name("LINK");
   app.add_option("--layout", request.layout, "Pipeline, Traffic, Memory, Precision or Lesson")->type_name("NAME");
   app.add_option("--panel", request.panel, "a panel to show first; of a picture the only one")->type_name("NAME");
-  CLI::Option* attaches =
+  CommandOption* attaches =
       app.add_option("--attach", options->attach, "watch and step a run that was started with --viz-listen")
           ->type_name("[PATH]")
           ->expected(0, 1);
   app.add_flag("--headless", options->headless, "write a picture; needs no display");
   app.add_option("-o,--out", options->out, "the picture: .png, or .svg of the timeline or the traffic matrix");
   app.add_option("--size", options->size, "of the window or the picture (default 1600x900)")->type_name("WxH");
-  app.add_option("--scale", request.scale, "display scale")->check(CLI::Range(0.5, 4.0));
+  app.add_option("--scale", request.scale, "display scale")->range(0.5, 4.0);
   app.add_option("--format", options->format,
                  "text prints the timeline, or --panel traffic, experts, zero, precision or memory, on stdout")
-      ->check(CLI::IsMember({"auto", "text"}));
+      ->one_of({"auto", "text"});
   app.add_option("--gpus-per-node", request.gpus_per_node, "GPUs that share fast links (default: the trace's)")
-      ->check(CLI::Range(1, 65536));
-  app.add_option("--width", options->width, "columns of --format text")->check(CLI::Range(40, 1000));
+      ->range(1, 65536);
+  app.add_option("--width", options->width, "columns of --format text")->range(40, 1000);
   app.footer(
       "Examples:\n  ranklab viz last\n  ranklab viz last --format text\n  ranklab viz last --format text --panel "
       "experts\n"
@@ -102,3 +103,10 @@ CommandAction setup_viz(CLI::App& app) {
 }
 
 }  // namespace ranklab
+
+RANKLAB_MODULE_COMMAND(viz)
+// For `train --viz` and `bench viz`.
+extern "C" int ranklab_run_window(const ranklab::viz::VizRequest& request) { return ranklab::viz::run_window(request); }
+extern "C" void ranklab_bench_viz_frames(size_t events, int frames, ranklab::viz::VizFrameTimes& times) {
+  times = ranklab::viz::bench_viz_frames(events, frames);
+}

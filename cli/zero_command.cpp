@@ -1,5 +1,4 @@
 // ranklab zero map: which rank owns which part of each parameter. Arithmetic alone: nothing is started.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -7,6 +6,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
 #include "cli/config_options.h"
 #include "cli/json_output.h"
 #include "cli/style.h"
@@ -125,8 +125,8 @@ std::string map_json(const RunPlan& plan) {
 
 }  // namespace
 
-CommandAction setup_zero(CLI::App& app) {
-  CLI::App* map = app.add_subcommand("map", "which rank owns which part of each parameter");
+CommandAction setup_zero(CommandLine& app) {
+  CommandLine* map = app.add_subcommand("map", "which rank owns which part of each parameter");
   auto options = std::make_shared<ConfigOptions>(*map);
   struct Show {
     bool json = false, all = false;

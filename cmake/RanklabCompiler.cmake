@@ -12,6 +12,8 @@ endif()
 target_compile_definitions(ranklab_compiler INTERFACE NDEBUG)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
+# GCC then collects its garbage later: a tenth less time for some hundred MB more.
+add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:SHELL:--param ggc-min-expand=200 --param ggc-min-heapsize=400000>")
 
 if(RANKLAB_SANITIZER STREQUAL "address")
   set(_san -fsanitize=address,undefined -fno-sanitize=vptr -fno-omit-frame-pointer -g1)

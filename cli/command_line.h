@@ -1,0 +1,109 @@
+// The command line as commands declare it: a thin cover of CLI11, whose header and templates are compiled once, in
+// command_line.cpp, and not in every command. Names, defaults and help texts are CLI11's. A value that is given to an
+// option must live until the line is parsed; values are read then. Thread rule: main thread.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace ranklab {
+
+class CommandOption {
+ public:
+  explicit CommandOption(CLI::Option* option) : option_(option) {}
+
+  CommandOption* required();
+  CommandOption* capture_default_str();  // the value at this moment is shown by --help
+  CommandOption* default_str(const std::string& text);
+  CommandOption* type_name(const std::string& name);
+  CommandOption* group(const std::string& name);  // in --help; "" hides it
+  CommandOption* delimiter(char between);
+  CommandOption* expected(int count);
+  CommandOption* expected(int least, int most);
+  CommandOption* one_value_each();  // a list that takes a value each time it is given, and not the words after it
+  template <typename T>
+  CommandOption* range(T least, T most) {
+    if constexpr (std::is_floating_point_v<T>)
+      return within(double{least}, double{most});
+    else
+      return within(static_cast<int64_t>(least), static_cast<int64_t>(most));
+  }
+  CommandOption* one_of(const std::vector<std::string>& words);
+
+  // For completion: what the value may be, with a remark each.
+  CommandOption* words(std::vector<std::pair<std::string, std::string>> words);
+  const std::vector<std::pair<std::string, std::string>>& words() const { return words_; }
+
+  size_t count() const;                      // how often it was given
+  std::vector<std::string> results() const;  // as they were given
+  std::vector<std::string> names() const;    // with their dashes, long ones first; none for a positional
+  std::string name() const;                  // "lesson", "--load"
+  std::string about() const;
+  bool takes_value() const;
+
+ private:
+  CommandOption* within(int64_t least, int64_t most);
+  CommandOption* within(double least, double most);
+  CLI::Option* option_;
+  std::vector<std::pair<std::string, std::string>> words_;
+};
+
+// A command or subcommand.
+class CommandLine {
+ public:
+  CommandLine(const std::string& about, const std::string& name);  // the program's
+  ~CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  // names: "-o,--out", or "FILE" for a positional. T: std::string, bool, int, int64_t, size_t, double, vectors of
+  // strings, int64_t and size_t, std::optional of strings, int, int64_t and double.
+  template <typename T>
+  CommandOption* add_option(const std::string& names, T& value, const std::string& about = "");
+  // T: bool, or std::optional<bool>. "--x,!--no-x": the second turns it off.
+  template <typename T>
+  CommandOption* add_flag(const std::string& names, T& value, const std::string& about = "");
+  CommandOption* add_option_function(const std::string& names, const std::function<void(const std::string&)>& take,
+                                     const std::string& about = "");
+  CommandLine* add_subcommand(const std::string& name, const std::string& about);
+  void set_version_flag(const std::string& name, const std::string& text);
+  void require_subcommand(int least, int most);
+  void footer(const std::string& text);
+  void wide_help();  // names in 44 columns, and "--no-x" without CLI11's mark of flags that turn off
+
+  const std::string& name() const { return name_; }
+  const std::string& about() const { return about_; }
+  CommandLine* parent() const { return parent_; }
+  bool parsed() const;
+  std::string help() const;
+  std::vector<CommandOption*> options() const;
+  CommandOption* option(const std::string& name) const;
+  const std::vector<std::unique_ptr<CommandLine>>& subcommands() const { return subcommands_; }
+
+  // The exit code where --help or --version was printed. Words that no command knows are left to unknown_words().
+  // Throws kInvalidArgument for what is given wrongly.
+  std::optional<int> parse(int argc, char** argv);
+  std::vector<std::string> unknown_words() const;
+
+ private:
+  CommandLine(CommandLine* parent, CLI::App* app, const std::string& about, const std::string& name);
+  CommandOption* keep(CLI::Option* option);
+  std::string name_, about_;
+  CommandLine* parent_ = nullptr;
+  std::unique_ptr<CLI::App> root_;
+  CLI::App* app_;
+  std::vector<std::unique_ptr<CommandOption>> options_;
+  std::vector<std::unique_ptr<CommandLine>> subcommands_;
+};
+
+}  // namespace ranklab
