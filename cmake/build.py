@@ -89,15 +89,13 @@ class Estimate:
     def __init__(self, jobs):
         self.jobs, self.weights, self.done, self.steps_done = jobs, {}, 0.0, 0
         self.began = self.last_step = time.monotonic()
-        self.shown_end = None
+        self.shown_end, self.counted = None, None
 
     def plan(self, commands):
-        for line in commands.splitlines():
-            step = step_weight(line)
-            if step:
-                self.weights[step[0]] = step[1]
+        self.weights = dict(step_weight(line) for line in commands)
 
-    def finished(self, line):
+    def finished(self, line, number, total):
+        self.counted = (number, total)
         name = re.search(r"(\S+\.(?:o|gch))$", line)
         self.steps_done += 1 if name else 0
         self.done += self.weights.pop(name[1], OTHER_STEP) if name else OTHER_STEP
@@ -115,8 +113,9 @@ class Estimate:
         return max(self.shown_end - now, 0)
 
     def text(self):
-        total = self.steps_done + len(self.weights)
-        return "step %d of %d, %s" % (self.steps_done, total, in_words(self.left_s())) if self.weights else "links"
+        if self.weights:
+            return "step %d of %d, %s" % (self.steps_done, self.steps_done + len(self.weights), in_words(self.left_s()))
+        return "step %d of %d" % self.counted if self.counted else "looks what changed"  # objects are there, and some are too old
 
 
 def in_words(seconds):
@@ -229,14 +228,8 @@ class Build:
         self.note_time("configure " + self.options.preset, began)
 
     def plan(self, targets):
-        """The steps that are left: by a dry run, or, while a library is still to come, all that have left no object."""
-        command = ["cmake", "--build", self.folder, "--target", *targets, "--", "-n", "-v"]
-        dry = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        if dry.returncode == 0:
-            self.estimate.plan(dry.stdout)
-        else:
-            lines = self.commands(targets)
-            self.estimate.plan("\n".join(line for line in lines if not os.path.exists(os.path.join(self.folder, step_weight(line)[0]))))
+        """The steps that have left no object yet. (A dry run would know more, but stops at the check whether CMake must run again.)"""
+        self.estimate.plan([line for line in self.commands(targets) if not os.path.exists(os.path.join(self.folder, step_weight(line)[0]))])
 
     def commands(self, targets):
         """All commands that compile something for TARGETS, whether or not they are to be run again."""
@@ -248,9 +241,9 @@ class Build:
         errors = []
 
         def handle(line):
-            step = re.match(r"\[\d+/\d+\] (.*)", line or "")
+            step = re.match(r"\[(\d+)/(\d+)\] (.*)", line or "")
             if step:
-                self.estimate.finished(step[1])
+                self.estimate.finished(step[3], int(step[1]), int(step[2]))
             elif line:
                 errors.append(line)
             self.screen.show(self.with_beside("compiles %s: %s" % (self.options.name, self.estimate.text())))
@@ -280,6 +273,8 @@ class Build:
             self.wait_beside()
         self.compile("compile " + " ".join(targets), targets)
         self.screen.clear()
+        if self.beside:
+            os.remove(self.beside.state + ".err")
 
 
 def main():
