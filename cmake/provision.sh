@@ -101,20 +101,20 @@ install_torch() {
 
 # The kernels of the CUDA half, for `./ranklab build cuda`. libtorch_cuda.so comes last: with it, all of them are there.
 install_cuda() {
-  local home="$cache/torch-2.11.0" part="$cache/torch-cuda.part" piece="$cache/download/torch-cuda.piece"
+  local home="$cache/torch-2.11.0" part="$cache/torch-cuda.part" file="$cache/download/torch-cuda.piece"
   if [ -f "$home/lib/libtorch_cuda.so" ]; then note "LibTorch's CUDA half: $home"; return; fi
   only_one torch
   [ ! -f "$home/lib/libtorch_cuda.so" ] || return 0
   say "downloads the CUDA half of LibTorch 2.11.0 (372 MB) into $cache"
   start_showing
-  fetch "LibTorch's CUDA half" "$piece" "${torch_cuda_piece[@]}"
+  fetch "LibTorch's CUDA half" "$file" "${torch_cuda_piece[@]}"
   rm -rf "$part" && mkdir -p "$part"
-  python3 "$here/unpack_wheel.py" "$piece" "$part" torch/lib/ torch/share/ || die "cannot unpack LibTorch's CUDA half into $part; do: check the disk"
+  python3 "$here/unpack_wheel.py" "$file" "$part" torch/lib/ torch/share/ || die "cannot unpack LibTorch's CUDA half into $part; do: check the disk"
   mkdir -p "$home/share"
   cp -a "$part/torch/share/." "$home/share/"
   find "$part/torch/lib" -mindepth 1 -maxdepth 1 ! -name libtorch_cuda.so -exec cp -a {} "$home/lib/" \;
   mv "$part/torch/lib/libtorch_cuda.so" "$home/lib/"
-  rm -rf "$part" "$piece"
+  rm -rf "$part" "$file"
   stop_showing
 }
 

@@ -7,6 +7,7 @@ trap 'kill "${indexes[@]}" 2>/dev/null; rm -rf "$small"' EXIT
 python3 "$here/small_tree.py" "$small"
 export XDG_CACHE_HOME="$small/cache" RANKLAB_SKIP_PACKAGES=1 CCACHE_DISABLE=1 PIP_CONFIG_FILE=/dev/null PIP_FIND_LINKS='' no_proxy=127.0.0.1
 unset RANKLAB_TORCH_ROOT RANKLAB_PACKAGES PIP_EXTRA_INDEX_URL RANKLAB_DRIVER RANKLAB_CUDA_MODULE
+# shellcheck disable=SC2034
 ranklab="$small/tree/ranklab"
 
 start_index() {  # OPTION...
