@@ -1,101 +1,162 @@
 #!/usr/bin/env bash
-# Installs what the build needs: Debian/Ubuntu packages, LibTorch's wheel and Dear ImGui's sources. Says what it does in one line each, asks for
-# sudo only when a package is missing, downloads only what is not in the cache, checks every download against its hash, and is silent and
-# offline when all is there. Cache: $XDG_CACHE_HOME/ranklab (or ~/.cache/ranklab), shared by all clones.
+# Installs what the build needs. Says what it does in one line each, asks for sudo only when a package is missing, downloads only
+# what is not in the cache, goes on where an interrupted download stopped, checks every download against its hash, and is silent
+# and offline when all is there. Cache: $XDG_CACHE_HOME/ranklab (or ~/.cache/ranklab), shared by all clones.
+#   provision.sh [--verbose] [PART ...]   PART: packages, torch (LibTorch's CPU half), cuda (the other half), window (the packages and
+#                                         sources of the visualizer), tests (packages that only tests use); default: all but cuda
+#   provision.sh --download FOLDER        brings all of it into FOLDER, for a machine without network (RANKLAB_PACKAGES=FOLDER)
+# RANKLAB_SKIP_PACKAGES=1: leave the system's packages to me. RANKLAB_TORCH_ROOT: a LibTorch of my own. RANKLAB_SKIP_VIZ=1: no window.
 set -euo pipefail
-verbose=${1:-}
+here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/ranklab"
-packages=(g++ cmake ninja-build ccache mold pkg-config python3 python3-pip ca-certificates unzip
-          libgloo-dev libcli11-dev libgtest-dev libgmock-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libxxhash-dev libssl-dev openmpi-bin iproute2 bible-kjv)
-viz_packages=(libglfw3-dev libgl-dev libpng-dev libgl1-mesa-dri fonts-dejavu-core xvfb xauth)
+packages=(g++ cmake ninja-build ccache mold pkg-config python3 ca-certificates
+          libgloo-dev libcli11-dev libgtest-dev libgmock-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libxxhash-dev libssl-dev bible-kjv)
+window_packages=(libglfw3-dev libgl-dev libpng-dev libgl1-mesa-dri fonts-dejavu-core xvfb xauth)
+test_packages=(openmpi-bin iproute2)
 
+verbose=""
 say() { echo "ranklab setup: $*" >&2; }
-note() { [ "$verbose" = --verbose ] && say "$*"; return 0; }
+note() { [ -n "$verbose" ] && say "$*"; return 0; }
 die() { echo "ranklab: error: [setup] $*" >&2; exit 3; }
+. "$here/pins.sh"
+. "$here/packages.sh"
 
-install_packages() {
-  command -v dpkg-query >/dev/null || die "no dpkg here; got another distribution than Debian or Ubuntu; do: install ${packages[*]} by your package manager, then set RANKLAB_SKIP_PACKAGES=1"
-  local missing=() package
-  for package in "${packages[@]}" "${viz_packages[@]}"; do
-    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q '^install ok' || provided "$package" || missing+=("$package")
+# Runs the rest of this script's part alone among all clones. The kernel gives the lock back however we end.
+only_one() {  # PART
+  exec 9>"$cache/.lock-$1"
+  if ! flock -n 9; then
+    say "waits for another ranklab that brings the same ($1) into $cache ..."
+    flock 9
+  fi
+}
+
+# How far a download is goes to the file that the build shows, or else onto the screen.
+state="${RANKLAB_STATE:-}"
+show_state() {
+  local shown=
+  while sleep 0.5 && kill -0 $$ 2>/dev/null; do
+    [ -s "$state" ] || continue
+    if [ -t 2 ]; then printf '\r\033[K%s' "$(cat "$state")" >&2
+    elif [ $((SECONDS % 15)) = 0 ] && [ "$shown" != "$SECONDS" ]; then shown=$SECONDS; say "$(cat "$state")"; fi
   done
-  if [ ${#missing[@]} -eq 0 ]; then note "packages: all there"; return; fi
-  say "installs packages: ${missing[*]}"
-  local as_root=()
-  if [ "$(id -u)" != 0 ]; then
-    command -v sudo >/dev/null || die "packages are missing; got no sudo; do: as root, apt-get install ${missing[*]}"
-    as_root=(sudo)
+}
+start_showing() {
+  [ -z "$state" ] || return 0
+  state="$cache/.state.$$"
+  : >"$state"
+  show_state 9>&- & shower=$!
+  trap 'stop_showing' EXIT
+}
+stop_showing() {
+  if [ -n "${shower:-}" ]; then
+    kill "$shower" 2>/dev/null || true
+    wait "$shower" 2>/dev/null || true
+    [ -t 2 ] && printf '\r\033[K' >&2
+    rm -f "$state" "$state.new"
+    shower="" state=""
   fi
-  "${as_root[@]}" apt-get update -qq >/dev/null || die "apt-get update failed; do: check the network and /etc/apt/sources.list"
-  DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >"$cache/apt.log" 2>&1 ||
-    die "apt-get install failed; got: $(tail -n 2 "$cache/apt.log" | tr '\n' ' '); do: see $cache/apt.log"
 }
 
-# A tool that came another way than by apt counts, too.
-provided() {
-  case "$1" in
-    g++ | cmake | ccache | mold | python3 | unzip) command -v "$1" >/dev/null ;;
-    ninja-build) command -v ninja >/dev/null ;;
-    python3-pip) python3 -m pip --version >/dev/null 2>&1 ;;
-    *) return 1 ;;
-  esac
-}
-
-# fetch FILE SHA256 COMMAND...: COMMAND puts FILE into $cache/download unless it is there; its hash is checked either way.
+# fetch WORDS TARGET NAME FILE SHA256 [OFFSET LENGTH]: brings the file, or its piece, as TARGET unless it is there.
 fetch() {
-  local file=$1 hash=$2 folder="$cache/download"; shift 2
-  mkdir -p "$folder"
-  if ! { [ -f "$folder/$file" ] && echo "$hash  $folder/$file" | sha256sum -c --status; }; then
-    rm -f "$folder/$file"
-    "$@" >"$cache/download.log" 2>&1 || die "cannot download $file; got: $(tail -n 1 "$cache/download.log"); do: check the network and pip's index settings"
-    echo "$hash  $folder/$file" | sha256sum -c --status ||
-      die "$file does not have the pinned hash; got $(sha256sum "$folder/$file" | cut -c1-64); want $hash; do: delete $folder/$file and try again"
+  local words=$1 target=$2 name=$3 file=$4 hash=$5 piece=() got
+  [ $# -lt 7 ] || piece=(--piece "$6" "$7")
+  mkdir -p "$(dirname "$target")"
+  if [ -f "$target" ] && echo "$hash  $target" | sha256sum -c --status; then return; fi
+  rm -f "$target"
+  if ! got=$(python3 "$here/download.py" --package "$name" --file "$file" --sha256 "$hash" --to "$target" --say "$words" \
+                     --state "$state" ${piece[@]+"${piece[@]}"} 2>&1); then
+    stop_showing
+    [ "$file" != "$torch_wheel" ] || hash=${torch_whole[2]}
+    die "cannot bring $words; got: $(tail -n 1 <<<"$got"); want: $file of PyPI's $name (sha256 $hash);" \
+        "do: check the network and pip's index settings and type it again (it goes on where it was), or bring the files in a folder: $(how_offline)"
   fi
 }
 
-# wheel REQUIREMENT FILE SHA256
-wheel() {
-  fetch "$2" "$3" python3 -m pip --disable-pip-version-check download -q --no-deps -d "$cache/download" --only-binary=:all: \
-    --python-version 3.11 --implementation cp --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux2014_x86_64 "$1"
+how_offline() {
+  echo "./ranklab setup --download FOLDER on a machine that has network and the same Debian, then here RANKLAB_PACKAGES=FOLDER ./ranklab train"
 }
 
 install_torch() {
-  local home="$cache/torch-2.11.0"
+  local home="$cache/torch-2.11.0" part="$cache/torch-2.11.0.part" download="$cache/download"
   if [ -f "$home/.complete" ]; then note "LibTorch 2.11.0: $home"; return; fi
   [ "$(uname -m)" = x86_64 ] || die "no LibTorch wheel for $(uname -m) is pinned; want x86_64; do: build with -DTorch_DIR=<your libtorch>/share/cmake/Torch"
-  say "downloads LibTorch 2.11.0 (PyPI wheel, 531 MB) and two CUDA runtime libraries it loads (13 MB) into $cache"
-  wheel torch==2.11.0 torch-2.11.0-cp311-cp311-manylinux_2_28_x86_64.whl 7aa2f9bbc6d4595ba72138026b2074be1233186150e9292865e04b7a63b8c67a
-  wheel nvidia-cuda-runtime==13.0.96 nvidia_cuda_runtime-13.0.96-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl \
-    7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548
-  wheel nvidia-cuda-cupti==13.0.85 nvidia_cuda_cupti-13.0.85-py3-none-manylinux_2_25_x86_64.whl \
-    4eb01c08e859bf924d222250d2e8f8b8ff6d3db4721288cf35d14252a4d933c8
-  local part="$home.part.$$"
-  rm -rf "$part" && mkdir -p "$part/cuda"
-  unzip -q "$cache/download"/torch-2.11.0-*.whl 'torch/lib/*' 'torch/include/*' 'torch/share/*' -d "$part"
-  unzip -q -o "$cache/download"/nvidia_cuda_runtime-*.whl '*/libcudart.so.13' -d "$part/cuda"
-  unzip -q -o "$cache/download"/nvidia_cuda_cupti-*.whl '*/libcupti.so.13' -d "$part/cuda"
-  find "$part/cuda" -name '*.so.13' -exec mv {} "$part/torch/lib/" \;
+  only_one torch
+  [ ! -f "$home/.complete" ] || return 0
+  start_showing
+  [ -n "${RANKLAB_STATE:-}" ] || say "downloads the CPU half of LibTorch 2.11.0 (131 of the 531 MB of its wheel) and two libraries it loads (13 MB) into $cache"
+  fetch "LibTorch 2.11.0" "$download/torch-cpu.piece" "${torch_cpu_piece[@]}"
+  fetch "CUDA runtime" "$download/${cudart[1]}" "${cudart[@]}"
+  fetch "CUDA profiling interface" "$download/${cupti[1]}" "${cupti[@]}"
+  [ -z "$state" ] || echo "unpacks LibTorch" >"$state"
+  rm -rf "$part" && mkdir -p "$part"
+  python3 "$here/unpack_wheel.py" "$download/torch-cpu.piece" "$part" torch/include/ torch/lib/ || die "cannot unpack LibTorch into $part; do: check the disk"
+  python3 "$here/unpack_wheel.py" "$download/${cudart[1]}" "$part" nvidia/
+  python3 "$here/unpack_wheel.py" "$download/${cupti[1]}" "$part" nvidia/
+  find "$part/nvidia" \( -name libcudart.so.13 -o -name libcupti.so.13 \) -exec mv {} "$part/torch/lib/" \;
   touch "$part/torch/.complete"
-  rm -rf "$home" && mv "$part/torch" "$home" && rm -rf "$part"
-  rm -f "$cache/download"/torch-2.11.0-*.whl
+  rm -rf "$home" && mv "$part/torch" "$home" && rm -rf "$part" "$download/torch-cpu.piece"
+  stop_showing
+}
+
+# The kernels of the CUDA half, for `./ranklab build cuda`. libtorch_cuda.so comes last: with it, all of them are there.
+install_cuda() {
+  local home="$cache/torch-2.11.0" part="$cache/torch-cuda.part" file="$cache/download/torch-cuda.piece"
+  if [ -f "$home/lib/libtorch_cuda.so" ]; then note "LibTorch's CUDA half: $home"; return; fi
+  only_one torch
+  [ ! -f "$home/lib/libtorch_cuda.so" ] || return 0
+  say "downloads the CUDA half of LibTorch 2.11.0 (372 MB) into $cache"
+  start_showing
+  fetch "LibTorch's CUDA half" "$file" "${torch_cuda_piece[@]}"
+  rm -rf "$part" && mkdir -p "$part"
+  python3 "$here/unpack_wheel.py" "$file" "$part" torch/lib/ torch/share/ || die "cannot unpack LibTorch's CUDA half into $part; do: check the disk"
+  mkdir -p "$home/share"
+  cp -a "$part/torch/share/." "$home/share/"
+  find "$part/torch/lib" -mindepth 1 -maxdepth 1 ! -name libtorch_cuda.so -exec cp -a {} "$home/lib/" \;
+  mv "$part/torch/lib/libtorch_cuda.so" "$home/lib/"
+  rm -rf "$part" "$file"
+  stop_showing
 }
 
 install_imgui() {
-  local home="$cache/imgui-1.92.801"
+  local home="$cache/imgui-1.92.801" part="$cache/imgui-1.92.801.part" file="$cache/download/${imgui[1]}"
   if [ -f "$home/.complete" ]; then note "Dear ImGui 1.92, ImPlot, Test Engine: $home"; return; fi
+  only_one imgui
+  [ ! -f "$home/.complete" ] || return 0
   say "downloads Dear ImGui, ImPlot and ImGui Test Engine (PyPI source distribution imgui-bundle 1.92.801, 48 MB) into $cache"
-  fetch imgui_bundle-1.92.801.tar.gz 7d790708affe7476969d397784b40eb91760a201ce752131e5bedf4d514e3a45 \
-    python3 "$(dirname "$0")/fetch_sdist.py" imgui-bundle imgui_bundle-1.92.801.tar.gz "$cache/download"
-  local part="$home.part.$$"
+  start_showing
+  fetch "Dear ImGui" "$file" "${imgui[@]}"
   rm -rf "$part" && mkdir -p "$part"
-  tar -xzf "$cache/download/imgui_bundle-1.92.801.tar.gz" -C "$part" --strip-components=2 \
+  tar -xzf "$file" -C "$part" --strip-components=2 \
     imgui_bundle-1.92.801/external/imgui imgui_bundle-1.92.801/external/implot imgui_bundle-1.92.801/external/imgui_test_engine
   touch "$part/.complete"
-  rm -rf "$home" && mv "$part" "$home"
+  rm -rf "$home" && mv "$part" "$home" && rm -f "$file"
+  stop_showing
 }
 
-mkdir -p "$cache"
-exec 9>"$cache/.lock" && flock 9  # two clones may set up at once
-[ -n "${RANKLAB_SKIP_PACKAGES:-}" ] || install_packages
-[ -n "${RANKLAB_TORCH_ROOT:-}" ] || install_torch
-[ -n "${RANKLAB_SKIP_VIZ:-}" ] || install_imgui
+provision() {  # PART
+  case $1 in
+    packages) [ -n "${RANKLAB_SKIP_PACKAGES:-}" ] || install_packages "${packages[@]}" ;;
+    tests) [ -n "${RANKLAB_SKIP_PACKAGES:-}" ] || install_packages "${test_packages[@]}" ;;
+    torch) [ -n "${RANKLAB_TORCH_ROOT:-}" ] || install_torch ;;
+    cuda) [ -n "${RANKLAB_TORCH_ROOT:-}" ] || install_cuda ;;
+    window)
+      if [ -n "${RANKLAB_SKIP_VIZ:-}" ]; then return; fi
+      [ -n "${RANKLAB_SKIP_PACKAGES:-}" ] || install_packages "${window_packages[@]}"
+      install_imgui ;;
+    *) die "unknown part $1; want packages, torch, cuda, window or tests" ;;
+  esac
+}
+
+# One package manager run for all parts that were asked for.
+main() {
+  if [ "${1:-}" = --verbose ]; then verbose=1; shift; fi
+  if [ "${1:-}" = --download ]; then download_all "${2:-}"; return; fi
+  [ $# -gt 0 ] || set -- packages window tests torch
+  mkdir -p "$cache"
+  local part all=" $* "
+  if [[ $all == *" window "* && $all == *" packages "* && -z ${RANKLAB_SKIP_VIZ:-} ]]; then packages+=("${window_packages[@]}"); fi
+  if [[ $all == *" tests "* && $all == *" packages "* ]]; then packages+=("${test_packages[@]}"); fi
+  for part in "$@"; do provision "$part"; done
+}
+main "$@"
