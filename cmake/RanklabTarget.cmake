@@ -1,8 +1,6 @@
 # ranklab_library(NAME SOURCES a.cpp ... [DEPS targets ...] [TORCH] [UNITY_BY_FOLDER] [COLD])
 #   A static library ranklab_NAME with alias ranklab::NAME. TORCH: links LibTorch and uses the shared
 #   precompiled header; leave it out for folders that must not know torch.
-# ranklab_test(NAME SOURCES ... DEPS ... [TORCH] [LABELS ...])
-#   A GoogleTest executable, one ctest entry per file (fast start matters more than per-case isolation here).
 function(ranklab_use_torch target)
   target_link_libraries(${target} PUBLIC torch::cpu)
   if(RANKLAB_USE_PCH)
@@ -72,25 +70,4 @@ function(ranklab_library name)
     ranklab_unity(ranklab_${name})
   endif()
   set_property(GLOBAL APPEND PROPERTY RANKLAB_LIBRARIES ranklab_${name})
-endfunction()
-
-function(ranklab_test name)
-  cmake_parse_arguments(ARG "TORCH" "TIMEOUT" "SOURCES;DEPS;LABELS;ARGS" ${ARGN})
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 300)
-  endif()
-  add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE ${ARG_DEPS} ranklab_compiler GTest::gtest GTest::gmock)
-  if(ARG_TORCH)
-    target_link_libraries(${name} PRIVATE torch::cpu)
-    if(RANKLAB_USE_PCH)
-      target_precompile_headers(${name} REUSE_FROM ranklab_torch_pch)
-    endif()
-  endif()
-  if("gpu" IN_LIST ARG_LABELS)  # also run on a machine with a GPU, by tests/gpu
-    set_property(GLOBAL APPEND PROPERTY RANKLAB_GPU_TESTS ${name})
-  endif()
-  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1 ${ARG_ARGS})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
-                       ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
 endfunction()

@@ -11,7 +11,7 @@
 #include "tests/base/faulty_file_calls.h"
 #include "tests/checkpoint/checkpoint_files.h"
 
-namespace ranklab::testing {
+namespace ranklab::checkpoint_samples {
 namespace {
 
 namespace fs = std::filesystem;
@@ -277,4 +277,4 @@ TEST(HesitantDisk, ChangesNothing) {
 }
 
 }  // namespace
-}  // namespace ranklab::testing
+}  // namespace ranklab::checkpoint_samples

@@ -9,7 +9,7 @@
 #include "core/checkpoint/run_folder.h"
 #include "tests/checkpoint/tensor_files.h"
 
-namespace ranklab::testing {
+namespace ranklab::checkpoint_samples {
 
 inline std::vector<float> values_from(float first, size_t count) {
   std::vector<float> values(count);
@@ -77,4 +77,4 @@ inline std::string checkpoint_refusal(const std::string& folder) {
   }
 }
 
-}  // namespace ranklab::testing
+}  // namespace ranklab::checkpoint_samples

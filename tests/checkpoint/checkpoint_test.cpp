@@ -7,7 +7,7 @@
 #include "core/checkpoint/run_lock.h"
 #include "tests/checkpoint/checkpoint_files.h"
 
-namespace ranklab::testing {
+namespace ranklab::checkpoint_samples {
 namespace {
 
 namespace fs = std::filesystem;
@@ -199,4 +199,4 @@ TEST_F(CheckpointTest, DifferencesAreThoseOfTheWholeModel) {
 }
 
 }  // namespace
-}  // namespace ranklab::testing
+}  // namespace ranklab::checkpoint_samples

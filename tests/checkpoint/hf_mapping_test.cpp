@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-using namespace testing;  // NOLINT: the helpers of hf_models.h
+using namespace checkpoint_samples;  // NOLINT: the helpers of hf_models.h
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Not;

@@ -15,7 +15,7 @@
 #include "core/model/module_table.h"
 #include "tests/checkpoint/tensor_files.h"
 
-namespace ranklab::testing {
+namespace ranklab::checkpoint_samples {
 
 class MemoryTensors : public TensorSource {
  public:
@@ -176,4 +176,4 @@ std::string message_of(const Act& act) {
   }
 }
 
-}  // namespace ranklab::testing
+}  // namespace ranklab::checkpoint_samples

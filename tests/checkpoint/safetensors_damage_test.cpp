@@ -13,13 +13,13 @@ namespace ranklab {
 namespace {
 
 namespace fs = std::filesystem;
+using checkpoint_samples::bytes_of;
+using checkpoint_samples::put_bytes;
+using checkpoint_samples::refusal;
+using checkpoint_samples::Tensors;
 using ::testing::AnyOf;
-using testing::bytes_of;
 using ::testing::Each;
 using ::testing::HasSubstr;
-using testing::put_bytes;
-using testing::refusal;
-using testing::Tensors;
 
 class DamagedSafetensors : public ::testing::Test {
  protected:
@@ -126,7 +126,7 @@ TEST_F(DamagedSafetensors, ChecksumsThatAreNotTheFilesOwnAreRefused) {
   const auto rewritten = [&](const std::string& from, const std::string& to) {
     std::string changed = json;
     changed.replace(changed.find(from), from.size(), to);
-    put_bytes(path_, testing::file_bytes(changed, 0) + bytes_.substr(data_begin_));
+    put_bytes(path_, checkpoint_samples::file_bytes(changed, 0) + bytes_.substr(data_begin_));
     return refusal(path_);
   };
   EXPECT_EQ(rewritten("pt", "pt"), "");

@@ -9,10 +9,10 @@
 namespace ranklab {
 namespace {
 
-using testing::file_bytes;
+using checkpoint_samples::file_bytes;
+using checkpoint_samples::put_bytes;
+using checkpoint_samples::refusal;
 using ::testing::HasSubstr;
-using testing::put_bytes;
-using testing::refusal;
 
 struct BadHeader {
   std::string json;

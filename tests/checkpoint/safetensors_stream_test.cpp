@@ -12,7 +12,7 @@
 namespace ranklab {
 namespace {
 
-using namespace testing;  // NOLINT: the helpers of tensor_files.h
+using namespace checkpoint_samples;  // NOLINT: the helpers of tensor_files.h
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 

@@ -13,12 +13,12 @@
 namespace ranklab {
 namespace {
 
-using testing::bytes_of;
+using checkpoint_samples::bytes_of;
+using checkpoint_samples::put_bytes;
+using checkpoint_samples::refusal;
+using checkpoint_samples::Tensors;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::put_bytes;
-using testing::refusal;
-using testing::Tensors;
 
 const std::string kPath = temporary_path("ranklab_safetensors");
 

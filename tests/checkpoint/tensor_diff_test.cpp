@@ -11,9 +11,9 @@
 namespace ranklab {
 namespace {
 
+using checkpoint_samples::Tensors;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using testing::Tensors;
 using Kind = TensorDifference::Kind;
 
 SafetensorsDifference diff(const Tensors& a, const Tensors& b, const SafetensorsWriteOptions& how_a = {},

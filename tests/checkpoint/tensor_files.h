@@ -12,7 +12,7 @@
 #include "core/checkpoint/safetensors.h"
 #include "tests/cli/run_program.h"
 
-namespace ranklab::testing {
+namespace ranklab::checkpoint_samples {
 
 // Tensors with the bytes they point to.
 class Tensors {
@@ -60,4 +60,4 @@ inline std::string refusal(const std::string& path) {
   }
 }
 
-}  // namespace ranklab::testing
+}  // namespace ranklab::checkpoint_samples

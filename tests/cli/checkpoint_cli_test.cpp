@@ -4,7 +4,7 @@
 
 #include "tests/cli/checkpoint_runs.h"
 
-namespace ranklab::testing {
+namespace ranklab::checkpoint_runs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -152,4 +152,4 @@ TEST_F(CheckpointCli, JsonTellsCheckpointsToo) {
 }
 
 }  // namespace
-}  // namespace ranklab::testing
+}  // namespace ranklab::checkpoint_runs

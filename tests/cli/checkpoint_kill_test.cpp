@@ -4,7 +4,7 @@
 
 #include "tests/cli/checkpoint_runs.h"
 
-namespace ranklab::testing {
+namespace ranklab::checkpoint_runs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -103,4 +103,4 @@ TEST_F(CheckpointKill, ARunThatSavesAllTheTimeLosesNoCheckpoint) {
 }
 
 }  // namespace
-}  // namespace ranklab::testing
+}  // namespace ranklab::checkpoint_runs

@@ -21,7 +21,7 @@
 #include "core/checkpoint/run_folder.h"
 #include "tests/cli/run_program.h"
 
-namespace ranklab::testing {
+namespace ranklab::checkpoint_runs {
 
 using Words = std::vector<std::string>;
 
@@ -131,4 +131,4 @@ inline size_t sound_checkpoints(const std::string& run_folder) {
   return folders.size();
 }
 
-}  // namespace ranklab::testing
+}  // namespace ranklab::checkpoint_runs

@@ -12,9 +12,8 @@ namespace ranklab {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
+using checkpoint_samples::Tensors;
 using ::testing::HasSubstr;
-using testing::Tensors;
 
 class CkptCommand : public ::testing::Test {
  protected:
@@ -44,11 +43,12 @@ TEST_F(CkptCommand, InspectListsTensorsAndMetadata) {
   EXPECT_THAT(text.output, HasSubstr("checksums: xxh3 of every 8 bytes"));
   EXPECT_THAT(text.output, HasSubstr("metadata: \"step\" = \"1\"\n"));
   EXPECT_THAT(text.output, HasSubstr("w     F32      [2, 3]              24\n"));
-  const json data = json::parse(ckpt("inspect --json " + a_).output).at("data");
+  const nlohmann::json data = nlohmann::json::parse(ckpt("inspect --json " + a_).output).at("data");
   EXPECT_EQ(data.at("bytes"), fs::file_size(a_));
-  EXPECT_EQ(data.at("tensors").at(0), json::parse(R"({"name":"n","dtype":"I64","shape":[],"bytes":8,"offset":0})"));
-  EXPECT_EQ(data.at("tensors").at(1).at("shape"), json({2, 3}));
-  EXPECT_EQ(data.at("metadata"), json({{"step", "1"}}));
+  EXPECT_EQ(data.at("tensors").at(0),
+            nlohmann::json::parse(R"({"name":"n","dtype":"I64","shape":[],"bytes":8,"offset":0})"));
+  EXPECT_EQ(data.at("tensors").at(1).at("shape"), nlohmann::json({2, 3}));
+  EXPECT_EQ(data.at("metadata"), nlohmann::json({{"step", "1"}}));
   EXPECT_EQ(data.at("checksums").at("chunk_bytes"), 8);
 }
 
@@ -57,10 +57,10 @@ TEST_F(CkptCommand, VerifySaysWhatHoldsAndWhatIsBroken) {
   EXPECT_EQ(sound.exit_code, 0);
   EXPECT_THAT(sound.output, HasSubstr("sound, 2 tensors"));
   EXPECT_THAT(sound.output, HasSubstr("every checksum holds"));
-  std::string bytes = testing::bytes_of(a_);
+  std::string bytes = checkpoint_samples::bytes_of(a_);
   bytes[bytes.size() - 1] ^= 1;
   bytes[bytes.size() - 17] ^= 1;
-  testing::put_bytes(a_, bytes);
+  checkpoint_samples::put_bytes(a_, bytes);
   const Outcome broken = ckpt("verify " + a_);
   EXPECT_EQ(broken.exit_code, 8);
   EXPECT_THAT(broken.output,
@@ -68,7 +68,7 @@ TEST_F(CkptCommand, VerifySaysWhatHoldsAndWhatIsBroken) {
   EXPECT_THAT(broken.output, HasSubstr("damaged: tensor 'w', bytes 16 to 24"));
   EXPECT_THAT(broken.output, HasSubstr("error: [checkpoint] '" + a_ + "': tensor 'w': bytes 0 to 8 are damaged"));
   const Outcome object = run_command(RANKLAB_PROGRAM " ckpt verify --json " + a_ + " 2>/dev/null");
-  EXPECT_EQ(json::parse(object.output).at("error").at("code"), 8);
+  EXPECT_EQ(nlohmann::json::parse(object.output).at("error").at("code"), 8);
 }
 
 TEST_F(CkptCommand, DiffSaysWhereAndByHowMuch) {
@@ -78,9 +78,9 @@ TEST_F(CkptCommand, DiffSaysWhereAndByHowMuch) {
                                      "relative 0.111111\n"));
   EXPECT_THAT(text.output, HasSubstr("metadata that differs (does not count): \"step\"\n"));
   EXPECT_THAT(text.output, HasSubstr("tensors that differ: 1, the same: 1\n"));
-  const json data = json::parse(ckpt("diff --json " + a_ + " " + b_).output).at("data");
+  const nlohmann::json data = nlohmann::json::parse(ckpt("diff --json " + a_ + " " + b_).output).at("data");
   EXPECT_EQ(data.at("same"), false);
-  EXPECT_EQ(data.at("different").at(0).at("first"), json({1, 0}));
+  EXPECT_EQ(data.at("different").at(0).at("first"), nlohmann::json({1, 0}));
   EXPECT_EQ(data.at("different").at(0).at("max_absolute"), 0.5);
   write(b_, {1, 2, 3, 4, 5, 6}, "2");
   const Outcome same = ckpt("diff " + a_ + " " + b_);

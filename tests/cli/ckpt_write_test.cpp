@@ -14,7 +14,6 @@ namespace ranklab {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
@@ -146,21 +145,22 @@ TEST(CkptConvert, ThereAndBackIsTheSameCheckpoint) {
 TEST(CkptHuggingFace, OutAndInAndOn) {
   const std::string base = saved(kExperts, "--world-size 2 --ep 2", "hf");
   const std::string out = temporary_path("ranklab_hf"), in = temporary_path("ranklab_from_hf"), again = out + "_2";
-  const json exported = json::parse(shell("ckpt export-hf " + base + " " + out + " --json")).at("data");
+  const nlohmann::json exported =
+      nlohmann::json::parse(shell("ckpt export-hf " + base + " " + out + " --json")).at("data");
   EXPECT_EQ(exported.at("architecture"), "DeepseekV3ForCausalLM");
-  EXPECT_EQ(exported.at("files"), json({"model.safetensors", "config.json"}));
-  const json imported = json::parse(shell("ckpt import-hf " + out + " " + in + " --json"));
-  EXPECT_EQ(imported.at("warnings"), json::array());
+  EXPECT_EQ(exported.at("files"), nlohmann::json({"model.safetensors", "config.json"}));
+  const nlohmann::json imported = nlohmann::json::parse(shell("ckpt import-hf " + out + " " + in + " --json"));
+  EXPECT_EQ(imported.at("warnings"), nlohmann::json::array());
   shell("ckpt export-hf " + in + " " + again);
   for (const char* file : {"/model.safetensors", "/config.json"})
-    EXPECT_EQ(testing::bytes_of(out + file), testing::bytes_of(again + file)) << file;
+    EXPECT_EQ(checkpoint_samples::bytes_of(out + file), checkpoint_samples::bytes_of(again + file)) << file;
   fs::remove_all(again);
 
   const auto logits = [&](const std::string& checkpoint, const std::string& flags) {
     const std::string path = temporary_path("ranklab_logits") + ".safetensors";
-    const json told = json::parse(shell("generate --load " + checkpoint +
-                                        " --prompt Genesis --tokens 8 --top-k 1 --gemm mkl --json " +
-                                        "--print-logits " + path + " " + flags));
+    const nlohmann::json told = nlohmann::json::parse(
+        shell("generate --load " + checkpoint + " --prompt Genesis --tokens 8 --top-k 1 --gemm mkl --json " +
+              "--print-logits " + path + " " + flags));
     EXPECT_EQ(told.at("data").at("prompt_tokens"), 7);
     const SafetensorsFile file(path);
     EXPECT_EQ(file.tensor("logits").shape, (std::vector<int64_t>{7, 258}));
@@ -171,10 +171,10 @@ TEST(CkptHuggingFace, OutAndInAndOn) {
   const auto first = logits(base, "");
   EXPECT_EQ(first, logits(in, ""));
   EXPECT_EQ(first.second, logits(base, "--tp 2").second);
-  EXPECT_NE(first.second,
-            json::parse(shell(std::string("generate ") + kExperts + " --prompt Genesis --tokens 8 --top-k 1 --json"))
-                .at("data")
-                .at("tokens"));
+  EXPECT_NE(first.second, nlohmann::json::parse(shell(std::string("generate ") + kExperts +
+                                                      " --prompt Genesis --tokens 8 --top-k 1 --json"))
+                              .at("data")
+                              .at("tokens"));
 
   const std::string log = temporary_path("ranklab_tuned");
   const std::string tuned = shell("train --config " + in + "/model.toml --load " + in +
@@ -188,24 +188,24 @@ TEST(CkptHuggingFace, WhatFailsLeavesNothingBehind) {
   const std::string base = saved(kDense, "--world-size 1", "fails");
   const std::string out = temporary_path("ranklab_fails_hf"), in = temporary_path("ranklab_fails_in");
   shell("ckpt export-hf " + base + " " + out);
-  std::string weights = testing::bytes_of(out + "/model.safetensors");
+  std::string weights = checkpoint_samples::bytes_of(out + "/model.safetensors");
   weights[weights.size() - 5] ^= 1;
-  testing::put_bytes(out + "/model.safetensors", weights);
+  checkpoint_samples::put_bytes(out + "/model.safetensors", weights);
   const Outcome damaged = run_command(RANKLAB_PROGRAM " ckpt import-hf " + out + " " + in + " 2>&1");
   EXPECT_EQ(damaged.exit_code, 8);
   EXPECT_THAT(damaged.output, HasSubstr("model.safetensors"));
   EXPECT_FALSE(fs::exists(in));
 }
 
-TEST(ModelInfo, OfAFolderIsThatOfItsSettings) {
+TEST(ModelInfoOfAFolder, OfAFolderIsThatOfItsSettings) {
   const std::string base = saved(kDense, "--world-size 2 --tp 2", "info"), out = temporary_path("ranklab_info_hf");
   shell("ckpt export-hf " + base + " " + out + " --max-shard-size 20KB --dtype bf16");
-  const json want = json::parse(shell(std::string("model info --json ") + kDense)).at("data");
+  const nlohmann::json want = nlohmann::json::parse(shell(std::string("model info --json ") + kDense)).at("data");
   for (const std::string& folder : {base, out}) {
-    const json got = json::parse(shell("model info --json --stats " + folder)).at("data");
+    const nlohmann::json got = nlohmann::json::parse(shell("model info --json --stats " + folder)).at("data");
     EXPECT_EQ(got.at("total_parameters"), want.at("total_parameters")) << folder;
     uint64_t elements = 0;
-    for (const json& row : got.at("tensors")) {
+    for (const nlohmann::json& row : got.at("tensors")) {
       if (row.at("name").get<std::string>().starts_with("weight/")) elements += row.at("elements").get<uint64_t>();
       EXPECT_EQ(row.at("nans"), 0);
     }

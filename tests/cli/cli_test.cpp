@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "core/runtime/config_fields.h"
-#include "tests/cli/run_program.h"
+#include "tests/cli/ranklab_program.h"
 
 namespace ranklab {
 namespace {
@@ -22,11 +22,7 @@ using testing::HasSubstr;
 using testing::Not;
 namespace fs = std::filesystem;
 
-Outcome ranklab(const std::string& arguments) {
-  return run_command((std::string(RANKLAB_PROGRAM) + " " + arguments + " 2>&1"));
-}
-
-const std::string kTiny =
+const std::string kTinyTrain =
     "train --mock-data --num-layers 2 --hidden-size 32 --ffn-hidden-size 64 --num-attention-heads 4 --seq-length 32 "
     "--gbs 8 "
     "--lr-warmup-iters 0 --sample-tokens 8 ";
@@ -43,7 +39,7 @@ class Cli : public testing::Test {
 };
 
 TEST_F(Cli, TrainsAndLeavesLogMetricsTraceAndSample) {
-  const Outcome run = ranklab(kTiny + "--train-iters 3 --eval-interval 3 --eval-iters 1" + log_dir());
+  const Outcome run = ranklab_and_errors(kTinyTrain + "--train-iters 3 --eval-interval 3 --eval-iters 1" + log_dir());
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_THAT(run.output, AllOf(HasSubstr("8 rank threads"), HasSubstr("pp 2 x dp 2 x tp 2, sequence parallel"),
                                 HasSubstr("virtual ms"), HasSubstr("exposed comm"), HasSubstr("done after 3 steps"),
@@ -53,26 +49,28 @@ TEST_F(Cli, TrainsAndLeavesLogMetricsTraceAndSample) {
   EXPECT_THAT(run.output, HasSubstr((directory_ / "trace.json.gz").string()));
 
   const std::string trace = (directory_ / "trace.json.gz").string();
-  const Outcome info = ranklab("trace info " + trace);
+  const Outcome info = ranklab_and_errors("trace info " + trace);
   EXPECT_EQ(info.exit_code, 0) << info.output;
   EXPECT_THAT(info.output, HasSubstr("tp"));
-  const Outcome valid = ranklab("trace validate " + trace);
+  const Outcome valid = ranklab_and_errors("trace validate " + trace);
   EXPECT_EQ(valid.exit_code, 0) << valid.output;
 }
 
 TEST_F(Cli, ShowsTheLossScaleAndStepsWithoutAnUpdate) {
-  const Outcome run =
-      ranklab(kTiny + "--train-iters 2 --eval-interval 0 --fp16 --initial-loss-scale 16777216" + log_dir());
+  const Outcome run = ranklab_and_errors(
+      kTinyTrain + "--train-iters 2 --eval-interval 0 --fp16 --initial-loss-scale 16777216" + log_dir());
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_THAT(run.output, AllOf(HasSubstr("waiting  loss scale\n"), HasSubstr("    16777216  overflow, skipped\n"),
                                 HasSubstr("     8388608")));
-  EXPECT_THAT(ranklab(kTiny + "--train-iters 1 --eval-interval 0" + log_dir()).output, Not(HasSubstr("loss scale")));
+  EXPECT_THAT(ranklab_and_errors(kTinyTrain + "--train-iters 1 --eval-interval 0" + log_dir()).output,
+              Not(HasSubstr("loss scale")));
 }
 
 TEST_F(Cli, TheSameLossesOnEveryTransport) {
   std::vector<std::string> logs;
   for (const char* path : {"--collectives direct", "--collectives gloo", "--collectives gloo --transport tcp"}) {
-    const Outcome run = ranklab(kTiny + "--train-iters 2 --eval-interval 0 --no-trace " + path + log_dir());
+    const Outcome run =
+        ranklab_and_errors(kTinyTrain + "--train-iters 2 --eval-interval 0 --no-trace " + path + log_dir());
     EXPECT_EQ(run.exit_code, 0) << run.output;
     std::ifstream in(directory_ / "log.txt");
     logs.emplace_back((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
@@ -82,7 +80,7 @@ TEST_F(Cli, TheSameLossesOnEveryTransport) {
 }
 
 TEST_F(Cli, HelpShowsEverySetting) {
-  const Outcome help = ranklab("train --help");
+  const Outcome help = ranklab_and_errors("train --help");
   EXPECT_EQ(help.exit_code, 0);
   for (const ConfigField& field : config_fields()) {
     for (const std::string& flag : field.flags) EXPECT_THAT(help.output, HasSubstr(flag));
@@ -91,29 +89,29 @@ TEST_F(Cli, HelpShowsEverySetting) {
 }
 
 TEST_F(Cli, MistakesAreUsageErrorsThatSayWhatToDo) {
-  const Outcome flag = ranklab("train --train-itres 3");
+  const Outcome flag = ranklab_and_errors("train --train-itres 3");
   EXPECT_EQ(flag.exit_code, 2);
   EXPECT_THAT(flag.output, HasSubstr("did you mean '--train-iters'?"));
-  const Outcome command = ranklab("trian");
+  const Outcome command = ranklab_and_errors("trian");
   EXPECT_EQ(command.exit_code, 2);
   EXPECT_THAT(command.output, HasSubstr("did you mean 'train'?"));
-  const Outcome value = ranklab("train --tp 3");
+  const Outcome value = ranklab_and_errors("train --tp 3");
   EXPECT_EQ(value.exit_code, 2);
   EXPECT_THAT(value.output, AllOf(HasSubstr("3"), HasSubstr("8")));
-  const Outcome preset = ranklab("train --preset gpt_tinny");
+  const Outcome preset = ranklab_and_errors("train --preset gpt_tinny");
   EXPECT_EQ(preset.exit_code, 2);
   EXPECT_THAT(preset.output, HasSubstr("gpt_tiny"));
-  const Outcome path = ranklab("train --data-path /no/such/file" + log_dir());
+  const Outcome path = ranklab_and_errors("train --data-path /no/such/file" + log_dir());
   EXPECT_EQ(path.exit_code, 1);
   EXPECT_THAT(path.output, HasSubstr("/no/such/file"));
-  const Outcome trace = ranklab("trace validate /no/such/trace.json");
+  const Outcome trace = ranklab_and_errors("trace validate /no/such/trace.json");
   EXPECT_EQ(trace.exit_code, 8);
 }
 
 TEST_F(Cli, AnInterruptFinishesTheStepAndKeepsTheTrace) {
   fs::create_directories(directory_);
   const std::string command =
-      std::string(RANKLAB_PROGRAM) + " " + kTiny + "--train-iters 1000000 --eval-interval 0" + log_dir();
+      std::string(RANKLAB_PROGRAM) + " " + kTinyTrain + "--train-iters 1000000 --eval-interval 0" + log_dir();
   const pid_t child = ::fork();
   if (child == 0) {
     std::freopen((directory_ / "out.txt").c_str(), "w", stdout);
@@ -131,11 +129,11 @@ TEST_F(Cli, AnInterruptFinishesTheStepAndKeepsTheTrace) {
   ::waitpid(child, &status, 0);
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 130);
-  EXPECT_EQ(ranklab("trace validate " + (directory_ / "trace.json.gz").string()).exit_code, 0);
+  EXPECT_EQ(ranklab_and_errors("trace validate " + (directory_ / "trace.json.gz").string()).exit_code, 0);
 }
 
 TEST_F(Cli, CudaOnAMachineWithoutItIsOneClearError) {
-  const Outcome run = ranklab(kTiny + "--backend cuda --world-size 1 --tp 1" + log_dir());
+  const Outcome run = ranklab_and_errors(kTinyTrain + "--backend cuda --world-size 1 --tp 1" + log_dir());
   if (run.exit_code == 0) GTEST_SKIP() << "this machine has a GPU and the CUDA module";
   EXPECT_EQ(run.exit_code, 3) << run.output;
   EXPECT_THAT(run.output, HasSubstr("do:"));

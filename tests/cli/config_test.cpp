@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "tests/cli/run_program.h"
+#include "tests/cli/ranklab_program.h"
 
 namespace ranklab {
 namespace {
@@ -20,10 +20,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 namespace fs = std::filesystem;
-
-Outcome ranklab(const std::string& arguments, const std::string& environment = "") {
-  return run_command((environment + " " + RANKLAB_PROGRAM + " " + arguments + " 2>&1"));
-}
 
 class ConfigCli : public testing::Test {
  protected:
@@ -40,7 +36,7 @@ class ConfigCli : public testing::Test {
 };
 
 nlohmann::json shown(const std::string& arguments, const std::string& environment = "") {
-  const Outcome run = ranklab("config show --origin --json " + arguments, environment);
+  const Outcome run = ranklab_and_errors("config show --origin --json " + arguments, environment);
   EXPECT_EQ(run.exit_code, 0) << run.output;
   return nlohmann::json::parse(run.output).at("data");
 }
@@ -66,21 +62,22 @@ TEST_F(ConfigCli, EachSourceOverridesTheOneBelow) {
 TEST_F(ConfigCli, PrintedConfigurationIsTheSameRun) {
   const std::string flags =
       "train --preset peer_s --num-layers 3 --tp 4 --lr 0.1234567890123 --sample-prompt 'a \"b\"'";
-  const Outcome first = ranklab(flags + " --print-config");
+  const Outcome first = ranklab_and_errors(flags + " --print-config");
   ASSERT_EQ(first.exit_code, 0) << first.output;
   const std::string printed = file("printed.toml", first.output);
-  const Outcome second = ranklab("train --print-config -c " + printed);
+  const Outcome second = ranklab_and_errors("train --print-config -c " + printed);
   EXPECT_EQ(second.exit_code, 0);
   EXPECT_EQ(first.output, second.output);
   EXPECT_THAT(first.output, AllOf(HasSubstr("num_layers = 3"), HasSubstr("lr = 0.1234567890123\n")));
 }
 
 TEST_F(ConfigCli, DryRunSaysLayoutAndMemoryAndRunsNothing) {
-  const Outcome run = ranklab("train --dry-run --tp 4 --preset llama_8b --log-dir " + (directory_ / "log").string());
+  const Outcome run =
+      ranklab_and_errors("train --dry-run --tp 4 --preset llama_8b --log-dir " + (directory_ / "log").string());
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_THAT(run.output, AllOf(HasSubstr("dp 2 x tp 4"), HasSubstr("optimizer"), HasSubstr("tokens a step")));
   EXPECT_FALSE(fs::exists(directory_ / "log"));
-  EXPECT_EQ(ranklab("train --dry-run --tp 3").exit_code, 2);
+  EXPECT_EQ(ranklab_and_errors("train --dry-run --tp 3").exit_code, 2);
 }
 
 TEST_F(ConfigCli, AFileTrains) {
@@ -89,7 +86,7 @@ TEST_F(ConfigCli, AFileTrains) {
                                 "num_attention_heads = 4\nseq_length = 32\n[parallel]\nworld_size = 2\ntp = 1\n"
                                 "[train]\ntrain_iters = 1\nglobal_batch_size = 2\n[data]\nmock = true\n"
                                 "eval_interval = 0\n[sample]\ntokens = 0\n[trace]\nenabled = false\n");
-  const Outcome run = ranklab("train -c " + path + " --log-dir " + (directory_ / "log").string());
+  const Outcome run = ranklab_and_errors("train -c " + path + " --log-dir " + (directory_ / "log").string());
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_THAT(run.output, AllOf(HasSubstr("2 rank threads"), HasSubstr("done after 1 step")));
 }
@@ -102,30 +99,30 @@ TEST_F(ConfigCli, APipeIsASourceLikeAFile) {
 }
 
 TEST_F(ConfigCli, ValidateChecksTheFileAndTheConstraints) {
-  EXPECT_EQ(ranklab("config validate " + file("good.toml", "[parallel]\ntp = 4\n")).exit_code, 0);
-  const Outcome typo = ranklab("config validate " + file("typo.toml", "[parallel]\n\ntpp = 4\n"));
+  EXPECT_EQ(ranklab_and_errors("config validate " + file("good.toml", "[parallel]\ntp = 4\n")).exit_code, 0);
+  const Outcome typo = ranklab_and_errors("config validate " + file("typo.toml", "[parallel]\n\ntpp = 4\n"));
   EXPECT_EQ(typo.exit_code, 2);
   EXPECT_THAT(typo.output, AllOf(HasSubstr("typo.toml:3"), HasSubstr("did you mean 'tp'")));
-  EXPECT_EQ(ranklab("config validate " + file("odd.toml", "[parallel]\ntp = 3\n")).exit_code, 2);
+  EXPECT_EQ(ranklab_and_errors("config validate " + file("odd.toml", "[parallel]\ntp = 3\n")).exit_code, 2);
 }
 
 TEST_F(ConfigCli, DiffShowsWhatDiffers) {
   const std::string a = file("a.toml", "[optim]\nlr = 0.1\n");
   const std::string b = file("b.toml", "[optim]\nlr = 0.2\nclip_grad = 1.0\n");
-  const Outcome run = ranklab("config diff " + a + " " + b);
+  const Outcome run = ranklab_and_errors("config diff " + a + " " + b);
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_THAT(run.output, AllOf(HasSubstr("optim.lr"), HasSubstr("0.1 -> 0.2"), Not(HasSubstr("clip_grad"))));
-  EXPECT_THAT(ranklab("config diff " + a + " " + a).output, HasSubstr("no differences"));
+  EXPECT_THAT(ranklab_and_errors("config diff " + a + " " + a).output, HasSubstr("no differences"));
 }
 
 TEST_F(ConfigCli, SchemaAndMistakes) {
-  const Outcome schema = ranklab("config schema");
+  const Outcome schema = ranklab_and_errors("config schema");
   EXPECT_EQ(schema.exit_code, 0);
   EXPECT_TRUE(nlohmann::json::parse(schema.output).at("properties").contains("model"));
-  const Outcome variable = ranklab("config show", "RANKLAB_OPTIM_LRR=1");
+  const Outcome variable = ranklab_and_errors("config show", "RANKLAB_OPTIM_LRR=1");
   EXPECT_EQ(variable.exit_code, 2);
   EXPECT_THAT(variable.output, HasSubstr("RANKLAB_OPTIM_LR"));
-  EXPECT_EQ(ranklab("config show --set optim.lr=fast").exit_code, 2);
+  EXPECT_EQ(ranklab_and_errors("config show --set optim.lr=fast").exit_code, 2);
 }
 
 }  // namespace

@@ -16,12 +16,12 @@ using testing::HasSubstr;
 
 std::string log_dir() { return temporary_path("ranklab_dry_run"); }
 
-Outcome train(const std::string& arguments) {
+Outcome train_logged(const std::string& arguments) {
   return run_command(std::string(RANKLAB_PROGRAM " train --log-dir ") + log_dir() + " " + arguments);
 }
 
 nlohmann::json dry_run(const std::string& arguments) {
-  const Outcome run = train("--dry-run --json " + arguments);
+  const Outcome run = train_logged("--dry-run --json " + arguments);
   EXPECT_EQ(run.exit_code, 0) << run.output;
   return nlohmann::json::parse(run.output);
 }
@@ -37,8 +37,8 @@ nlohmann::json line_of(const std::string& output, int wanted) {
 TEST(DryRun, EstimatesTheVirtualStepThatTheRunThenTakes) {
   for (const char* layout : {"--tp 1", "--tp 8", "--tp 2", "--pp 4", "--pipeline-schedule zb-h1"}) {
     const auto estimate = dry_run(layout)["data"]["estimate"];
-    const Outcome run = train(std::string("--json --mock-data --train-iters 2 --eval-interval 0 --no-trace ") + layout +
-                              " 2>/dev/null");
+    const Outcome run = train_logged(std::string("--json --mock-data --train-iters 2 --eval-interval 0 --no-trace ") +
+                                     layout + " 2>/dev/null");
     ASSERT_EQ(run.exit_code, 0) << run.output;
     const auto step = line_of(run.output, 1);
     const double tolerance = estimate["tolerance"];
@@ -86,7 +86,8 @@ TEST(DryRun, PlansTheLayoutThatDeepSeekV3WasTrainedIn) {
   EXPECT_GT(data["estimate"]["mfu"], 0.2);
   EXPECT_LT(data["estimate"]["mfu"], 0.8);
   EXPECT_THAT(
-      train("--dry-run --preset deepseek_v3 --world-size 2048 --pp 16 --ep 64 --tp 1 --gbs 15360 --mbs 1").output,
+      train_logged("--dry-run --preset deepseek_v3 --world-size 2048 --pp 16 --ep 64 --tp 1 --gbs 15360 --mbs 1")
+          .output,
       testing::AllOf(HasSubstr("671B parameters, 37.6B active (36.6B without the embedding), MTP 11.6B"),
                      HasSubstr("shared experts 2.55B, routed experts 654B, head 927M, MTP 11.6B"),
                      HasSubstr("KV cache 137 KiB a token in fp32: latent attention")));
@@ -96,21 +97,22 @@ TEST(DryRun, WarnsWhenARankDoesNotFitTheProfile) {
   const auto run = dry_run("--preset llama_8b --world-size 8 --tp 1 --gbs 8");
   ASSERT_EQ(run["warnings"].size(), 1u);
   EXPECT_THAT(run["warnings"][0].get<std::string>(), HasSubstr("raise --tp"));
-  EXPECT_THAT(train("--dry-run --preset llama_8b --world-size 8 --tp 1 --gbs 8").output, HasSubstr("warning  a rank"));
+  EXPECT_THAT(train_logged("--dry-run --preset llama_8b --world-size 8 --tp 1 --gbs 8").output,
+              HasSubstr("warning  a rank"));
 }
 
 TEST(DryRun, LeavesNothingBehind) {
   std::filesystem::remove_all(log_dir());
-  EXPECT_EQ(train("--dry-run").exit_code, 0);
+  EXPECT_EQ(train_logged("--dry-run").exit_code, 0);
   EXPECT_FALSE(std::filesystem::exists(log_dir()));
 }
 
 TEST(DryRun, SaysWhatIsAnEstimateAndHowItIsMade) {
-  const std::string text = train("--dry-run").output;
+  const std::string text = train_logged("--dry-run").output;
   EXPECT_THAT(text, HasSubstr("estimate, within 10 %"));
   EXPECT_THAT(text, HasSubstr("how: each kernel max(FLOPs / peak, bytes / bandwidth) + launch"));
   EXPECT_THAT(text, HasSubstr("nothing was run"));
-  EXPECT_THAT(train("--dry-run --world-size 1 --tp 1").output, HasSubstr("one rank sends nothing"));
+  EXPECT_THAT(train_logged("--dry-run --world-size 1 --tp 1").output, HasSubstr("one rank sends nothing"));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/cli/run_program.h"
+#include "tests/cli/ranklab_program.h"
 
 namespace ranklab {
 namespace {
@@ -16,33 +16,31 @@ Outcome generate(const std::string& arguments) {
   return run_command(RANKLAB_PROGRAM " generate --gemm mkl --mock-data " + arguments);
 }
 
-nlohmann::json data_of(const std::string& arguments) {
-  const Outcome run = generate(arguments + " --json 2>/dev/null");
-  EXPECT_EQ(run.exit_code, 0) << run.output;
-  return nlohmann::json::parse(run.output).at("data");
+nlohmann::json generated(const std::string& arguments) {
+  return answer_of(generate(arguments + " --json 2>/dev/null"));
 }
 
 TEST(Generate, TensorParallelRanksWriteWhatOneRankWrites) {
   for (const std::string preset : {"gpt_tiny", "deepseek_v3_tiny"}) {
     const std::string common = "--preset " + preset + " --params-dtype fp64 --tokens 150 --seed 3 ";
-    const auto one = data_of(common), four = data_of(common + "--tp 4");
+    const auto one = generated(common), four = generated(common + "--tp 4");
     EXPECT_EQ(one.at("tokens"), four.at("tokens")) << preset;
     EXPECT_EQ(one.at("generated_tokens"), 150);
     EXPECT_EQ(one.at("prompt_tokens"), 8);
     EXPECT_EQ(one.at("tokens").size(), 158u);
     EXPECT_THAT(one.at("text").get<std::string>(), StartsWith("And the "));
     EXPECT_THAT(four.at("layout").get<std::string>(), StartsWith("dp 1 x tp 4"));
-    EXPECT_NE(data_of("--preset " + preset + " --params-dtype fp64 --tokens 150 --seed 4").at("tokens"),
+    EXPECT_NE(generated("--preset " + preset + " --params-dtype fp64 --tokens 150 --seed 4").at("tokens"),
               one.at("tokens"));
   }
 }
 
 // Five layers, in fp32: of latent attention 32 + 8 numbers on every rank, of 8 heads keys of 16 and values of 8.
 TEST(Generate, SaysWhatTheCacheTakes) {
-  const auto latent = data_of("--preset deepseek_v3_tiny --tokens 4 --tp 2");
+  const auto latent = generated("--preset deepseek_v3_tiny --tokens 4 --tp 2");
   EXPECT_EQ(latent.at("cache_bytes_per_token"), 5 * 40 * 4);
   EXPECT_EQ(latent.at("uncompressed_cache_bytes_per_token"), 5 * (8 / 2) * 24 * 4);
-  EXPECT_EQ(data_of("--tokens 4 --tp 2").at("cache_bytes_per_token"), 4 * 2 * (8 / 2) * 16 * 4);
+  EXPECT_EQ(generated("--tokens 4 --tp 2").at("cache_bytes_per_token"), 4 * 2 * (8 / 2) * 16 * 4);
 }
 
 TEST(Generate, TrainsFirstWhenAsked) {
@@ -52,16 +50,16 @@ TEST(Generate, TrainsFirstWhenAsked) {
   EXPECT_THAT(trained.output, HasSubstr("weights of seed 1234 after 3 steps"));
   EXPECT_THAT(generate("--tokens 20 2>/dev/null").output,
               HasSubstr("untrained weights of seed 1234 (--train-iters N trains them first)"));
-  EXPECT_NE(data_of("--train-iters 3 --gbs 4 --tokens 20 --top-k 1").at("tokens"),
-            data_of("--tokens 20 --top-k 1").at("tokens"));
+  EXPECT_NE(generated("--train-iters 3 --gbs 4 --tokens 20 --top-k 1").at("tokens"),
+            generated("--tokens 20 --top-k 1").at("tokens"));
 }
 
 TEST(Generate, GreedyIsTopOneWhateverTheSeedOfTheDraw) {
-  EXPECT_EQ(data_of("--tokens 30 --top-k 1").at("tokens"), data_of("--tokens 30 --temperature 0").at("tokens"));
+  EXPECT_EQ(generated("--tokens 30 --top-k 1").at("tokens"), generated("--tokens 30 --temperature 0").at("tokens"));
 }
 
 TEST(Generate, WithoutATokenizerItPrintsTokens) {
-  const auto run = data_of("--vocab-size 300 --num-layers 1 --tokens 5 --prompt A");
+  const auto run = generated("--vocab-size 300 --num-layers 1 --tokens 5 --prompt A");
   EXPECT_TRUE(run.at("text").is_null());
   EXPECT_EQ(run.at("tokens")[0], 65);
   EXPECT_THAT(generate("--vocab-size 300 --num-layers 1 --tokens 5 --prompt A 2>/dev/null").output, StartsWith("65 "));

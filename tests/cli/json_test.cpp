@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 const std::filesystem::path kDirectory = temporary_path("ranklab_json");
 
-Outcome train(const std::string& arguments) {
+Outcome train_two_ranks(const std::string& arguments) {
   return run_command(std::string(RANKLAB_PROGRAM " train --world-size 2 --tp 1 --mock-data --gbs 4 --num-layers 1 ") +
                      "--log-dir " + kDirectory.string() + " " + arguments);
 }
@@ -29,7 +29,8 @@ std::vector<nlohmann::json> lines_of(std::istream&& in) {
 std::vector<nlohmann::json> lines_of(const std::string& text) { return lines_of(std::istringstream(text)); }
 
 TEST(TrainJson, IsTheRunLogAndThenTheResult) {
-  const Outcome run = train("--json --train-iters 5 --eval-interval 5 --log-interval 2 --sample-tokens 4 2>/dev/null");
+  const Outcome run =
+      train_two_ranks("--json --train-iters 5 --eval-interval 5 --log-interval 2 --sample-tokens 4 2>/dev/null");
   ASSERT_EQ(run.exit_code, 0) << run.output;
   const auto objects = lines_of(run.output);
   const auto log = lines_of(std::ifstream(kDirectory / "metrics.jsonl"));
@@ -49,7 +50,7 @@ TEST(TrainJson, IsTheRunLogAndThenTheResult) {
 }
 
 TEST(TrainJson, PeopleReadStderr) {
-  const Outcome run = train("--json --train-iters 1 --eval-interval 0 --sample-tokens 0 2>&1 >/dev/null");
+  const Outcome run = train_two_ranks("--json --train-iters 1 --eval-interval 0 --sample-tokens 0 2>&1 >/dev/null");
   EXPECT_THAT(run.output, HasSubstr("parameters, 1 layers"));
   EXPECT_THAT(run.output, HasSubstr("done after 1 steps"));
 }
@@ -66,13 +67,13 @@ TEST(TrainJson, InterruptedIsAnErrorWithWhatWasDone) {
   }
 }
 
-struct Bad {
+struct BadCommand {
   const char* arguments;
   int code;
 };
 
 TEST(ErrorJson, EveryCommandWithJsonAnswersWithAnObject) {
-  const Bad bad[] = {
+  const BadCommand bad[] = {
       {"train --json --tp 3", 2},
       {"train --json --no-such-flag", 2},
       {"train --json --lr x", 2},

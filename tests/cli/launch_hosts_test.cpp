@@ -5,7 +5,9 @@
 namespace ranklab {
 namespace {
 
-TEST_F(Launch, UnderMpirun) {
+class LaunchHosts : public Launch {};
+
+TEST_F(LaunchHosts, UnderMpirun) {
   if (run_both("command -v mpirun").exit_code != 0) GTEST_SKIP() << "no mpirun (apt-get install openmpi-bin)";
   ASSERT_EQ(ranklab("train --world-size 4 " + kShort + log("threads")).exit_code, 0);
   const Outcome run =
@@ -15,7 +17,7 @@ TEST_F(Launch, UnderMpirun) {
   EXPECT_EQ(curve("threads"), curve("mpi"));
 }
 
-TEST_F(Launch, UnderTorchrun) {
+TEST_F(LaunchHosts, UnderTorchrun) {
   const char* given = std::getenv("RANKLAB_TORCHRUN");
   const std::string torchrun = given != nullptr ? given : "torchrun";
   if (run_both("command -v " + torchrun).exit_code != 0) GTEST_SKIP() << "no torchrun in PATH, nor RANKLAB_TORCHRUN";
@@ -27,7 +29,7 @@ TEST_F(Launch, UnderTorchrun) {
 }
 
 // Two hosts: network namespaces with a cable between them.
-TEST_F(Launch, OnTwoHosts) {
+TEST_F(LaunchHosts, OnTwoHosts) {
   const std::string a = "rla" + std::to_string(::getpid()), b = "rlb" + std::to_string(::getpid());
   const std::string setup = "ip netns add " + a + " && ip netns add " + b + " && ip link add " + a + "v netns " + a +
                             " type veth peer name " + b + "v netns " + b + " && ip -n " + a +

@@ -11,7 +11,7 @@
 #include <regex>
 #include <thread>
 
-#include "tests/cli/run_program.h"
+#include "tests/cli/ranklab_program.h"
 
 namespace ranklab {
 namespace {
@@ -28,11 +28,6 @@ const char* const kFolders[] = {"00_what_is_a_rank",           "01_all_reduce",
                                 "08_can_compute_buy_memory",   "09_who_owns_what_in_zero",
                                 "10_what_do_8_bits_lose",      "11_can_4_bits_train"};
 const int kLessons = std::size(kFolders);
-
-std::string read(const fs::path& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 
 class Learner : public ::testing::Test {
  protected:
@@ -112,13 +107,13 @@ TEST_F(Learner, NeverLosesWork) {
   passing("start 1");
   std::ofstream(file(1)) << "my work\n";
   EXPECT_THAT(passing("start 1"), HasSubstr("left as it is"));
-  EXPECT_EQ(read(file(1)), "my work\n");
+  EXPECT_EQ(text_of_file(file(1)), "my work\n");
   EXPECT_THAT(passing("reset"), HasSubstr("exercise.cpp.backup-1"));
-  EXPECT_EQ(read(file(1).string() + ".backup-1"), "my work\n");
-  EXPECT_EQ(read(file(1)), read(fs::path(RANKLAB_LESSONS) / kFolders[1] / "exercise.cpp"));
+  EXPECT_EQ(text_of_file(file(1).string() + ".backup-1"), "my work\n");
+  EXPECT_EQ(text_of_file(file(1)), text_of_file(fs::path(RANKLAB_LESSONS) / kFolders[1] / "exercise.cpp"));
   std::ofstream(file(1)) << "more work\n";
   EXPECT_THAT(passing("reset 1"), HasSubstr("backup-2"));
-  EXPECT_EQ(read(file(1).string() + ".backup-1"), "my work\n");
+  EXPECT_EQ(text_of_file(file(1).string() + ".backup-1"), "my work\n");
 }
 
 // The copy is found again from another folder.
@@ -177,7 +172,7 @@ TEST_F(Learner, WatchesUntilItPasses) {
   passing("start 0");
   std::thread saving([this] {
     // Watching begins before the first check, so this save is seen whenever it comes.
-    while (!fs::exists(home_ / "log") || read(home_ / "log").find("Watching") == std::string::npos) {
+    while (!fs::exists(home_ / "log") || text_of_file(home_ / "log").find("Watching") == std::string::npos) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     const fs::path fresh = home_ / "fresh.cpp";  // as editors save: a new file, renamed
@@ -186,7 +181,8 @@ TEST_F(Learner, WatchesUntilItPasses) {
   });
   const Outcome outcome = run_command("{ " + line("watch") + "; echo code $?; } > '" + (home_ / "log").string() + "'");
   saving.join();
-  EXPECT_THAT(read(home_ / "log"), AllOf(HasSubstr("not passed"), HasSubstr("passed: lesson 0"), HasSubstr("code 0")));
+  EXPECT_THAT(text_of_file(home_ / "log"),
+              AllOf(HasSubstr("not passed"), HasSubstr("passed: lesson 0"), HasSubstr("code 0")));
 }
 
 TEST_F(Learner, LeavesTheWatchWithControlC) {
@@ -209,7 +205,7 @@ TEST_F(Learner, GetsColourOnlyWhenAsked) {
 }
 
 TEST_F(Learner, FindsEveryLessonInTheReadme) {
-  const std::string listed = passing("list"), readme = read(RANKLAB_README);
+  const std::string listed = passing("list"), readme = text_of_file(RANKLAB_README);
   const std::regex row("[0-9]  ([a-z0-9_]+) +([A-Z][^?]*[?])");
   int count = 0;
   for (auto it = std::sregex_iterator(listed.begin(), listed.end(), row); it != std::sregex_iterator(); ++it, ++count) {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/cli/run_program.h"
+#include "tests/cli/ranklab_program.h"
 
 namespace ranklab {
 namespace {
@@ -13,26 +13,22 @@ using testing::HasSubstr;
 
 Outcome info(const std::string& arguments) { return run_command(RANKLAB_PROGRAM " model info " + arguments + " 2>&1"); }
 
-nlohmann::json data_of(const std::string& arguments) {
-  const Outcome run = info(arguments + " --json");
-  EXPECT_EQ(run.exit_code, 0) << run.output;
-  return nlohmann::json::parse(run.output).at("data");
-}
+nlohmann::json info_of(const std::string& arguments) { return answer_of(info(arguments + " --json")); }
 
 TEST(ModelInfo, CountsTheModelAndARankOfALayout) {
-  const auto whole = data_of("llama_8b --world-size 1 --gbs 1");
+  const auto whole = info_of("llama_8b --world-size 1 --gbs 1");
   EXPECT_EQ(whole.at("total_parameters"), 8030261248);
   EXPECT_EQ(whole.at("active_parameters"), 8030261248);
   EXPECT_EQ(whole.at("rank").at("parameters_bytes"), 4 * 8030261248);
   EXPECT_EQ(whole.at("rank").at("optimizer_bytes"), 8 * 8030261248);
   EXPECT_EQ(whole.at("modules")[0].at("shape"), (std::vector<int64_t>{128256, 4096}));
   // 65 norms of 4096 are on every tensor-parallel rank, all else is split.
-  const auto split = data_of("llama_8b --world-size 8 --tp 8 --gbs 1");
+  const auto split = info_of("llama_8b --world-size 8 --tp 8 --gbs 1");
   EXPECT_EQ(split.at("rank").at("parameters_bytes"), 4 * ((8030261248 - 65 * 4096) / 8 + 65 * 4096));
 }
 
 TEST(ModelInfo, DeepSeekV3IsThePublishedOne) {
-  const auto whole = data_of("deepseek_v3 --world-size 1 --gbs 1");
+  const auto whole = info_of("deepseek_v3 --world-size 1 --gbs 1");
   EXPECT_EQ(whole.at("total_parameters"), 671026404352);
   EXPECT_EQ(whole.at("active_parameters"), 37552282624);
   EXPECT_EQ(whole.at("active_parameters_without_embedding"), 37552282624 - 129280 * 7168);
@@ -44,7 +40,7 @@ TEST(ModelInfo, DeepSeekV3IsThePublishedOne) {
                              HasSubstr("latent attention keeps one vector of 576 a layer"),
                              HasSubstr("routed experts 654B"), HasSubstr("3-60 x 256   435939180544")));
   // 64 ranks share the experts of a pipeline stage of 4 layers: 4 of 256 experts each, all else whole.
-  const auto paper = data_of("deepseek_v3 --world-size 2048 --pp 16 --ep 64 --tp 1 --gbs 15360 --mbs 1");
+  const auto paper = info_of("deepseek_v3 --world-size 2048 --pp 16 --ep 64 --tp 1 --gbs 15360 --mbs 1");
   const int64_t attention = 187107328, expert = 3 * 7168 * 2048, layer = attention + 2 * 7168 + 256 * 7168 + 5 * expert;
   EXPECT_EQ(paper.at("rank").at("layout"), "pp 16 (1f1b) x dp 128 x tp 1, experts edp 2 x ep 64");
   EXPECT_EQ(paper.at("rank").at("pp_rank"), 1);
@@ -52,7 +48,7 @@ TEST(ModelInfo, DeepSeekV3IsThePublishedOne) {
 }
 
 TEST(ModelInfo, TakesTheSettingsOfTrain) {
-  EXPECT_EQ(data_of("gpt_tiny --num-layers 8").at("modules")[2].at("copies"), 8);
+  EXPECT_EQ(info_of("gpt_tiny --num-layers 8").at("modules")[2].at("copies"), 8);
   EXPECT_THAT(info("gpt_tiny").output, HasSubstr("pp 2 (1f1b) x dp 2 x tp 2"));
   EXPECT_THAT(info("gpt2_124m --markdown").output,
               HasSubstr("| `head.weight` | [50257, 768] | 1 | 0 | 0 | the embedding |"));

@@ -5,20 +5,14 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tests/cli/run_program.h"
+#include "tests/cli/ranklab_program.h"
 
 namespace ranklab {
 namespace {
 
 using testing::HasSubstr;
 
-Outcome ranklab(const std::string& arguments) { return run_command(std::string(RANKLAB_PROGRAM " ") + arguments); }
-
-nlohmann::json plan(const std::string& arguments) {
-  const Outcome run = ranklab("plan memory " + arguments + " --json");
-  EXPECT_EQ(run.exit_code, 0) << run.output;
-  return nlohmann::json::parse(run.output)["data"];
-}
+nlohmann::json plan(const std::string& arguments) { return data_of("plan memory " + arguments); }
 
 TEST(PlanMemory, MeasuredBesideEstimated) {
   for (const std::string layout : {"", "--bf16 --zero-stage 3 --world-size 8 --tp 1 --pp 1",

@@ -9,19 +9,15 @@
 #include <vector>
 
 #include "core/checkpoint/safetensors.h"
-#include "tests/cli/run_program.h"
+#include "tests/cli/ranklab_program.h"
 
 namespace ranklab {
 namespace {
 
 using testing::HasSubstr;
 
-Outcome ranklab(const std::string& arguments) {
-  return run_command(std::string(RANKLAB_PROGRAM " precision ") + arguments);
-}
-
 TEST(PrecisionTable, PrintsEveryCode) {
-  const Outcome run = ranklab("table e4m3 --json");
+  const Outcome run = ranklab("precision table e4m3 --json");
   ASSERT_EQ(run.exit_code, 0) << run.output;
   const auto data = nlohmann::json::parse(run.output)["data"];
   ASSERT_EQ(data["codes"].size(), 256u);
@@ -29,13 +25,13 @@ TEST(PrecisionTable, PrintsEveryCode) {
   EXPECT_EQ(data["codes"][0x7f], "nan");
   EXPECT_EQ(data["codes"][0x81], -0.001953125);
   EXPECT_EQ(data["largest"], 448.0);
-  const Outcome text = ranklab("table e2m1");
+  const Outcome text = ranklab("precision table e2m1");
   EXPECT_THAT(text.output, HasSubstr("largest 6, smallest normal 1, smallest 0.5"));
-  EXPECT_THAT(ranklab("table e5m2").output, HasSubstr("57344"));
+  EXPECT_THAT(ranklab("precision table e5m2").output, HasSubstr("57344"));
 }
 
 nlohmann::json tensors(const std::string& arguments) {
-  const Outcome run = ranklab("quantize " + arguments + " --json");
+  const Outcome run = ranklab("precision quantize " + arguments + " --json");
   EXPECT_EQ(run.exit_code, 0) << run.output;
   return nlohmann::json::parse(run.output)["data"]["tensors"];
 }
@@ -92,7 +88,7 @@ TEST(PrecisionQuantize, ReadsFilesOfNumbers) {
   EXPECT_EQ(of_text["count"], 4);
   EXPECT_EQ(row_of(of_text, "e4m3", "")["underflow"], 0.25);
   std::ofstream(text) << "1 two";
-  EXPECT_THAT(ranklab("quantize " + text + " 2>&1").output, HasSubstr("'two'"));
+  EXPECT_THAT(ranklab("precision quantize " + text + " 2>&1").output, HasSubstr("'two'"));
 }
 
 TEST(PrecisionQuantize, ReadsTensorsOfACheckpoint) {
@@ -108,8 +104,8 @@ TEST(PrecisionQuantize, ReadsTensorsOfACheckpoint) {
   EXPECT_EQ(all[0]["cols"], 3);
   EXPECT_EQ(row_of(all[1], "e4m3", "")["underflow"], 0.5);
   EXPECT_EQ(tensors(path + " --tensor b.weight")[0], all[1]);
-  EXPECT_THAT(ranklab("quantize " + path).output, HasSubstr("a.weight"));
-  const Outcome wrong = ranklab("quantize " + path + " --tensor a.wieght 2>&1");
+  EXPECT_THAT(ranklab("precision quantize " + path).output, HasSubstr("a.weight"));
+  const Outcome wrong = ranklab("precision quantize " + path + " --tensor a.wieght 2>&1");
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.output, HasSubstr("did you mean 'a.weight'"));
 }

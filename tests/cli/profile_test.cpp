@@ -11,14 +11,14 @@
 namespace ranklab {
 namespace {
 
-constexpr const char* kTiny =
+constexpr const char* kTinyProfiled =
     " --num-layers 2 --hidden-size 32 --num-attention-heads 4 --seq-length 32 --gbs 8 --mock-data --sample-tokens 0"
     " --eval-interval 0 --gemm mkl --world-size 2 --dp 2 ";
 
 nlohmann::json profile_of(const std::string& flags) {
   const std::string folder = temporary_path("ranklab_profile");
-  const Outcome outcome =
-      run_command(std::string(RANKLAB_PROGRAM) + " train --profile" + kTiny + flags + " --log-dir " + folder + " 2>&1");
+  const Outcome outcome = run_command(std::string(RANKLAB_PROGRAM) + " train --profile" + kTinyProfiled + flags +
+                                      " --log-dir " + folder + " 2>&1");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
   return nlohmann::json::parse(std::ifstream(folder + "/profile.json"));
 }

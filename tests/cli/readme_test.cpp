@@ -14,39 +14,34 @@
 #include <sstream>
 #include <string>
 
-#include "tests/cli/run_program.h"
+#include "tests/cli/ranklab_program.h"
 
 namespace ranklab {
 namespace {
 
-std::string read(const std::string& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
 const std::string& readme() {
-  static const std::string kText = read(RANKLAB_README);
+  static const std::string kText = text_of_file(RANKLAB_README);
   return kText;
 }
 
-std::string output_of(const std::string& arguments) {
+std::string printed_by(const std::string& arguments) {
   const Outcome outcome = run_command((std::string(RANKLAB_PROGRAM) + " " + arguments));
   EXPECT_EQ(outcome.exit_code, 0) << arguments;
   return outcome.output;
 }
 
 TEST(Readme, TablesAreTheProgramsOwn) {
-  EXPECT_THAT(readme(), testing::HasSubstr(output_of("list presets")));
-  EXPECT_THAT(readme(), testing::HasSubstr(output_of("list hardware")));
-  EXPECT_THAT(readme(), testing::HasSubstr(output_of("schedule list")));
-  EXPECT_THAT(readme(), testing::HasSubstr(output_of("list dispatchers")));
-  EXPECT_THAT(readme(), testing::HasSubstr(output_of("list recipes")));
+  EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list presets")));
+  EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list hardware")));
+  EXPECT_THAT(readme(), testing::HasSubstr(printed_by("schedule list")));
+  EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list dispatchers")));
+  EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list recipes")));
 }
 
 // "| 1 | optimizer states | 5.50 | 1.75 |"
 TEST(Readme, BytesOfAZeroStageAreThoseOfItsMap) {
   for (int stage = 0; stage <= 3; ++stage) {
-    const std::string printed = output_of("zero map --bf16 --dp 8 --zero-stage " + std::to_string(stage));
+    const std::string printed = printed_by("zero map --bf16 --dp 8 --zero-stage " + std::to_string(stage));
     const std::string last = printed.substr(printed.rfind(' ') + 1);
     const std::regex row("\\| " + std::to_string(stage) + " \\| [^|]* \\| ([0-9.]+) \\|");
     std::smatch found;
@@ -79,12 +74,12 @@ std::map<int, Row> training_rows() {
 // The newcomer's command: losses within what another CPU's rounding may do, virtual figures exactly as printed.
 TEST(Readme, TheDefaultRunGivesTheFiguresShown) {
   const std::filesystem::path directory = temporary_path("ranklab_readme");
-  const std::string output = output_of("train --log-dir " + directory.string());
+  const std::string output = printed_by("train --log-dir " + directory.string());
   EXPECT_THAT(output, testing::HasSubstr("sample:\nAnd the "));
   const std::map<int, Row> rows = training_rows();
   ASSERT_GE(rows.size(), 2u);
   std::map<int, nlohmann::json> metrics;
-  std::istringstream lines(read((directory / "metrics.jsonl").string()));
+  std::istringstream lines(text_of_file((directory / "metrics.jsonl").string()));
   for (std::string line; std::getline(lines, line);) {
     const auto object = nlohmann::json::parse(line);
     metrics[object.at("step")] = object;
@@ -104,9 +99,9 @@ TEST(Readme, TheDefaultRunGivesTheFiguresShown) {
 // Of the last of three steps.
 nlohmann::json last_step(const std::string& flags) {
   const std::filesystem::path directory = temporary_path("ranklab_readme_experts");
-  output_of("train --preset deepseek_v3_tiny --ep 8 --num-microbatches 4 --steps 3 --sample-tokens 0 --no-trace " +
-            flags + " --gemm mkl --log-dir " + directory.string());  // auto may choose anew, and another last digit
-  std::istringstream lines(read((directory / "metrics.jsonl").string()));
+  printed_by("train --preset deepseek_v3_tiny --ep 8 --num-microbatches 4 --steps 3 --sample-tokens 0 --no-trace " +
+             flags + " --gemm mkl --log-dir " + directory.string());  // auto may choose anew, and another last digit
+  std::istringstream lines(text_of_file((directory / "metrics.jsonl").string()));
   std::string last;
   for (std::string line; std::getline(lines, line);) last = line;
   return nlohmann::json::parse(last);
@@ -129,7 +124,7 @@ TEST(Readme, TheOverlapFiguresAreThoseOfTheRuns) {
 }
 
 TEST(Readme, EveryFlagItNamesExists) {
-  std::string help = output_of("train --help") + output_of("--help");
+  std::string help = printed_by("train --help") + printed_by("--help");
   for (const char* sub : {"bench collectives",
                           "bench precision",
                           "bench dispatchers",
@@ -162,7 +157,7 @@ TEST(Readme, EveryFlagItNamesExists) {
                           "lesson check",
                           "viz",
                           "debug"}) {
-    help += output_of(std::string(sub) + " --help");
+    help += printed_by(std::string(sub) + " --help");
   }
   const std::regex flag("--[a-z][a-z0-9-]+");
   for (auto it = std::sregex_iterator(readme().begin(), readme().end(), flag); it != std::sregex_iterator(); ++it) {
@@ -205,7 +200,7 @@ TEST(Readme, ThePictureIsTheScripts) {
   const std::string drawn = temporary_path("ranklab_readme_picture") + ".png";
   const Outcome run = run_command(folder + "screenshot.sh " RANKLAB_PROGRAM " " + drawn + " 2>&1");
   ASSERT_EQ(run.exit_code, 0) << run.output;
-  const std::string now = read(drawn), shown = read(folder + "screenshot.png");
+  const std::string now = text_of_file(drawn), shown = text_of_file(folder + "screenshot.png");
   EXPECT_EQ(size_of_png(now), size_of_png(shown));
   EXPECT_NEAR(static_cast<double>(now.size()) / static_cast<double>(shown.size()), 1, 0.25) << "draw it again";
   std::filesystem::remove(drawn);

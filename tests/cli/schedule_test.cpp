@@ -12,7 +12,7 @@
 #include <string>
 
 #include "core/trace/chrome_reader.h"
-#include "tests/cli/run_program.h"
+#include "tests/cli/ranklab_program.h"
 
 namespace ranklab {
 namespace {
@@ -25,14 +25,7 @@ using testing::Not;
 Outcome schedule(const std::string& arguments, const std::string& environment = "COLUMNS=100") {
   return run_command(environment + " " RANKLAB_PROGRAM " schedule " + arguments + " 2>&1");
 }
-nlohmann::json data_of(const std::string& arguments) {
-  const Outcome run = schedule(arguments + " --json");
-  EXPECT_EQ(run.exit_code, 0) << run.output;
-  const auto json = nlohmann::json::parse(run.output);
-  EXPECT_EQ(json.at("schema"), 1);
-  EXPECT_EQ(json.at("ok"), true);
-  return json.at("data");
-}
+nlohmann::json schedule_data(const std::string& arguments) { return answer_of(schedule(arguments + " --json")); }
 
 class ScheduleCommand : public testing::Test {
  protected:
@@ -51,7 +44,7 @@ class ScheduleCommand : public testing::Test {
 };
 
 TEST_F(ScheduleCommand, SimulateAnswersTheUnitCostTable) {
-  const auto one = data_of("simulate 1f1b --pp 8 --num-microbatches 32");
+  const auto one = schedule_data("simulate 1f1b --pp 8 --num-microbatches 32");
   EXPECT_DOUBLE_EQ(one.at("makespan"), 117);
   EXPECT_NEAR(one.at("bubble_of_total"), 0.1795, 5e-5);
   EXPECT_NEAR(one.at("bubble_of_ideal"), 21 / 96.0, 1e-12);
@@ -59,14 +52,15 @@ TEST_F(ScheduleCommand, SimulateAnswersTheUnitCostTable) {
   EXPECT_EQ(one.at("actions").size(), 8u);
   EXPECT_EQ(one.at("actions")[7].size(), 64u);
   EXPECT_EQ(one.at("actions")[7][1], "7BW0");
-  const auto four = data_of("simulate interleaved-1f1b --pp 8 --num-microbatches 32 --vpp 4");
+  const auto four = schedule_data("simulate interleaved-1f1b --pp 8 --num-microbatches 32 --vpp 4");
   EXPECT_NEAR(four.at("bubble_of_total"), 0.0519, 5e-5);
 }
 
 TEST_F(ScheduleCommand, SimulateTakesCosts) {
-  const auto paper = data_of("simulate zb-h1 --pp 8 --num-microbatches 24 --f 18.522 --b 18.086 --w 9.337 --c 0.601");
+  const auto paper =
+      schedule_data("simulate zb-h1 --pp 8 --num-microbatches 24 --f 18.522 --b 18.086 --w 9.337 --c 0.601");
   EXPECT_NEAR(paper.at("bubble_of_total"), 0.1585, 5e-5);
-  const auto searched = data_of(
+  const auto searched = schedule_data(
       "simulate zb-2p --pp 8 --num-microbatches 64 --f 18.546 --b 18.097 --w 9.321 --c 0.762 "
       "--weight-grad-memory 0.3665");
   EXPECT_LT(searched.at("bubble_of_total"), 0.00265);
@@ -78,18 +72,18 @@ TEST_F(ScheduleCommand, SimulateTakesCosts) {
 
 // A boundary of gpt_tiny is 128 x 128 fp32 numbers a sequence; with sequence parallelism each rank has its part.
 TEST_F(ScheduleCommand, MessagesHaveBytesAndAModelHasCosts) {
-  const auto units = data_of("simulate 1f1b --mbs 2");
+  const auto units = schedule_data("simulate 1f1b --mbs 2");
   EXPECT_THAT(units.at("p2p_bytes").get<std::vector<int64_t>>(),
               ElementsAre(8 * 131072, 16 * 131072, 16 * 131072, 8 * 131072));
-  const auto one = data_of("simulate zb-h1 --preset gpt_tiny --num-microbatches 12");
-  const auto two = data_of("simulate zb-h1 --preset gpt_tiny --num-microbatches 12 --tp 2");
+  const auto one = schedule_data("simulate zb-h1 --preset gpt_tiny --num-microbatches 12");
+  const auto two = schedule_data("simulate zb-h1 --preset gpt_tiny --num-microbatches 12 --tp 2");
   EXPECT_EQ(one.at("p2p_bytes")[0], 12 * 65536);
   EXPECT_EQ(two.at("p2p_bytes")[0], 12 * 32768);
   EXPECT_EQ(one.at("costs").at("preset"), "gpt_tiny");
-  const auto slow = data_of("simulate zb-h1 --preset gpt_tiny --num-microbatches 12 --hardware laptop");
+  const auto slow = schedule_data("simulate zb-h1 --preset gpt_tiny --num-microbatches 12 --hardware laptop");
   EXPECT_GT(slow.at("makespan").get<double>(), 10 * one.at("makespan").get<double>());
   // The head makes the last stage the longest; the middle ones are alike.
-  const auto line = data_of("show 1f1b --preset gpt_tiny").at("timeline");
+  const auto line = schedule_data("show 1f1b --preset gpt_tiny").at("timeline");
   const auto lasts = [&](size_t rank) {
     return line[rank][0].at("end").get<double>() - line[rank][0].at("begin").get<double>();
   };
@@ -109,7 +103,7 @@ TEST_F(ScheduleCommand, ShowDrawsOneRowPerRankToScale) {
   const std::string colored = schedule("show 1f1b --color always").output;
   EXPECT_THAT(colored, HasSubstr("\033["));
   EXPECT_THAT(colored, HasSubstr("F0")) << "letters are always there";
-  const auto json = data_of("show zb-h1");
+  const auto json = schedule_data("show zb-h1");
   EXPECT_EQ(json.at("timeline")[0][0].at("action"), "0F0");
   EXPECT_EQ(json.at("timeline")[0][0].at("critical"), true);
 }
@@ -141,7 +135,7 @@ TEST_F(ScheduleCommand, CompareUsesOneScale) {
   EXPECT_THAT(run.output, HasSubstr("rank 0   F0F1F2F3············BW0─"));
   EXPECT_THAT(run.output, HasSubstr("rank 0   F0F1F2F3······B0W0F4"));
   EXPECT_THAT(run.output, HasSubstr("zb-h1             27    11.11 %    12.50 %            4        48"));
-  EXPECT_EQ(data_of("compare 1f1b zb-v").at("schedules").size(), 2u);
+  EXPECT_EQ(schedule_data("compare 1f1b zb-v").at("schedules").size(), 2u);
 }
 
 TEST_F(ScheduleCommand, FilesGoBothWays) {
@@ -153,8 +147,8 @@ TEST_F(ScheduleCommand, FilesGoBothWays) {
   EXPECT_THAT(imported.output, HasSubstr("read as torch's dialect"));
   EXPECT_THAT(read("own.csv"), testing::StartsWith("# ranklab: name=zbv chain=8\n0F0,"));
   EXPECT_EQ(schedule("export " + path("own.csv") + " --dialect torch").output, read("zbv.csv")) << "exact";
-  EXPECT_EQ(data_of("simulate " + path("zbv.csv")).at("actions"),
-            data_of("simulate zb-v --pp 4 --num-microbatches 8").at("actions"));
+  EXPECT_EQ(schedule_data("simulate " + path("zbv.csv")).at("actions"),
+            schedule_data("simulate zb-v --pp 4 --num-microbatches 8").at("actions"));
   EXPECT_THAT(schedule("show " + path("own.csv")).output, HasSubstr("0.00 % of the total"));
 }
 
@@ -164,7 +158,7 @@ TEST_F(ScheduleCommand, CheckProves) {
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_THAT(run.output, HasSubstr("sound: 4 actions on 2 ranks, read as torch's dialect"));
   EXPECT_THAT(run.output, HasSubstr("the 4 sends and receives of the file match"));
-  EXPECT_EQ(data_of("check " + sound).at("blocking_safe"), true);
+  EXPECT_EQ(schedule_data("check " + sound).at("blocking_safe"), true);
   EXPECT_EQ(schedule("check dualpipe --pp 8 --num-microbatches 20").exit_code, 0);
 }
 
@@ -207,7 +201,7 @@ TEST_F(ScheduleCommand, CostsMeasuredInATraceGiveTheTracedTime) {
         end = std::max(end, event.virtual_end_ns);
       }
     }
-    const auto data = data_of("simulate " + name + " --pp 4 --num-microbatches 8 --trace " + trace);
+    const auto data = schedule_data("simulate " + name + " --pp 4 --num-microbatches 8 --trace " + trace);
     const double traced_us = static_cast<double>(end - begin) * 1e-3;
     EXPECT_NEAR(data.at("end").get<double>(), traced_us, 0.01 * traced_us) << name;
     EXPECT_EQ(data.at("costs").at("trace"), trace);

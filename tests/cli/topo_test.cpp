@@ -102,13 +102,13 @@ TEST(Topo, ColourFollowsTheWordsOfTheUser) {
   EXPECT_EQ(run_command(command + " --color=allways 2>/dev/null").exit_code, 2);
 }
 
-struct Bad {
+struct BadLayout {
   const char* arguments;
   const char* says;
 };
 
 TEST(Topo, BadLayoutsAreOneErrorWithTheNearestLegalValue) {
-  const Bad bad[] = {
+  const BadLayout bad[] = {
       {"--world-size 8 --tp 2 --dp 3", "want dp 4, or a world of 6 ranks"},
       {"--world-size 8 --tp 3", "want a world of 6 or 9 ranks"},
       {"--tp 8192 --pp 4", "want 1 to 16384 ranks"},

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "tests/cli/run_program.h"
+#include "tests/cli/ranklab_program.h"
 
 namespace ranklab {
 namespace {
@@ -17,24 +17,13 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-Outcome ranklab(const std::string& arguments) {
-  return run_command(std::string(RANKLAB_PROGRAM) + " " + arguments + " 2>&1");
-}
-
-nlohmann::json data_of(const std::string& arguments) {
-  const Outcome run = run_command(std::string(RANKLAB_PROGRAM) + " " + arguments + " --json");
-  const nlohmann::json json = nlohmann::json::parse(run.output, nullptr, false);
-  EXPECT_TRUE(json.is_object() && json.at("ok").get<bool>()) << run.output;
-  return json.at("data");
-}
-
 // Two steps of a small pipeline; once a machine.
 const std::string& trained(const std::string& hardware) {
   static std::map<std::string, std::string> traces;
   std::string& trace = traces[hardware];
   if (!trace.empty()) return trace;
   const std::string folder = temporary_path("trace_stats_" + hardware);
-  const Outcome run = ranklab(
+  const Outcome run = ranklab_and_errors(
       "train --mock-data --num-layers 4 --hidden-size 32 --ffn-hidden-size 64 --num-attention-heads 4 --seq-length 32 "
       "--pp 4 --tp 2 --num-microbatches 4 --gbs 8 --train-iters 2 --eval-interval 0 --sample-tokens 0 "
       "--hardware " +
@@ -45,8 +34,10 @@ const std::string& trained(const std::string& hardware) {
 
 TEST(TraceStats, GoldenFiguresOfASchedule) {
   const std::string path = temporary_path("stats") + ".csv";
-  ASSERT_EQ(ranklab("schedule export 1f1b --pp 8 --num-microbatches 32 --dialect torch --out " + path).exit_code, 0);
-  const Outcome run = ranklab("trace stats " + path);
+  ASSERT_EQ(
+      ranklab_and_errors("schedule export 1f1b --pp 8 --num-microbatches 32 --dialect torch --out " + path).exit_code,
+      0);
+  const Outcome run = ranklab_and_errors("trace stats " + path);
   EXPECT_EQ(run.exit_code, 0) << run.output;
   const std::string mean = run.output.substr(run.output.find("\nmean"));
   EXPECT_THAT(mean.substr(0, mean.find('\n', 1)),
@@ -92,10 +83,10 @@ TEST(TraceStats, AgreesWithTheMetricsOfTheRun) {
 }
 
 TEST(TraceStats, RefusesAStepThatIsNotThere) {
-  const Outcome run = ranklab("trace stats " + trained("h100-sxm") + " --step 7");
+  const Outcome run = ranklab_and_errors("trace stats " + trained("h100-sxm") + " --step 7");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.output, HasSubstr("no such step; got --step 7; want 0 to 1"));
-  EXPECT_EQ(ranklab("trace stats /no/such/file").exit_code, 8);
+  EXPECT_EQ(ranklab_and_errors("trace stats /no/such/file").exit_code, 8);
 }
 
 TEST(TraceStats, ACutFileIsReportedOnWithAWarning) {
@@ -104,7 +95,7 @@ TEST(TraceStats, ACutFileIsReportedOnWithAWarning) {
   std::stringstream bytes;
   bytes << whole.rdbuf();
   std::ofstream(path, std::ios::binary) << bytes.str().substr(0, bytes.str().size() / 2);
-  const Outcome run = ranklab("trace stats " + path);
+  const Outcome run = ranklab_and_errors("trace stats " + path);
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_THAT(run.output, HasSubstr("broken after"));
   std::filesystem::remove(path);
@@ -116,7 +107,7 @@ const std::string& trained_mixture() {
   static std::string trace;
   if (!trace.empty()) return trace;
   const std::string folder = temporary_path("trace_stats_moe");
-  const Outcome run = ranklab(
+  const Outcome run = ranklab_and_errors(
       "train --mock-data --preset deepseek_v3_tiny --ep 8 --num-layers 3 --seq-length 32 --gbs 8 --train-iters 2 "
       "--eval-interval 0 --sample-tokens 0 --log-dir " +
       folder);
@@ -126,7 +117,7 @@ const std::string& trained_mixture() {
 
 // Every row of dispatch is tokens x k x hidden x bytes a layer, what stays included; combine is the transpose.
 TEST(TraceStatsMoe, TheMatrixIsWhatTheRouterSays) {
-  EXPECT_EQ(ranklab("trace validate " + trained_mixture()).exit_code, 0);
+  EXPECT_EQ(ranklab_and_errors("trace validate " + trained_mixture()).exit_code, 0);
   const auto data = data_of("trace stats " + trained_mixture() + " --moe --step 1");
   const auto& layers = data.at("layers");
   ASSERT_GE(layers.size(), 2U);
@@ -159,8 +150,8 @@ TEST(TraceStatsMoe, RanksThatAreProcessesSayTheSame) {
   const std::string flags =
       " --mock-data --preset deepseek_v3_tiny --ep 2 --num-layers 2 --seq-length 32 --gbs 4 --train-iters 1 "
       "--eval-interval 0 --sample-tokens 0 --gemm mkl --log-dir ";
-  EXPECT_EQ(ranklab("train --world-size 2" + flags + threads).exit_code, 0);
-  EXPECT_EQ(ranklab("launch --nproc-per-node 2" + flags + processes).exit_code, 0);
+  EXPECT_EQ(ranklab_and_errors("train --world-size 2" + flags + threads).exit_code, 0);
+  EXPECT_EQ(ranklab_and_errors("launch --nproc-per-node 2" + flags + processes).exit_code, 0);
   auto one = data_of("trace stats " + threads + " --moe"), other = data_of("trace stats " + processes + " --moe");
   for (const char* key : {"layers", "by_step", "dispatch", "combine"}) {
     EXPECT_FALSE(one.at(key).empty());
@@ -178,36 +169,36 @@ TEST(TraceStatsMoe, NodesAreTheTracesOrAsked) {
 }
 
 TEST(TraceStatsMoe, SaysWhichExpertsAreDead) {
-  const Outcome run = ranklab("trace stats " RANKLAB_TEST_DIR "/../fuzz/corpus/trace/experts.json --moe");
+  const Outcome run = ranklab_and_errors("trace stats " RANKLAB_TEST_DIR "/../fuzz/corpus/trace/experts.json --moe");
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_THAT(run.output, AllOf(HasSubstr("dead in layer 1: 2"), HasSubstr("2.000   0.791        4      1"),
                                 HasSubstr("r0          (4.00 KiB)    4.00 KiB     4.00 KiB")));
   const Outcome text =
-      ranklab("viz --format text --panel experts " RANKLAB_TEST_DIR "/../fuzz/corpus/trace/experts.json");
+      ranklab_and_errors("viz --format text --panel experts " RANKLAB_TEST_DIR "/../fuzz/corpus/trace/experts.json");
   EXPECT_THAT(text.output, HasSubstr("dead in layer 1: 2"));
-  const Outcome matrix = ranklab("viz --format text --panel traffic " + trained_mixture());
+  const Outcome matrix = ranklab_and_errors("viz --format text --panel traffic " + trained_mixture());
   EXPECT_THAT(matrix.output, AllOf(HasSubstr("from \\ to"), HasSubstr("\n  dispatch_grad")));
 }
 
 TEST(TraceStatsMoe, RefusesATraceWithoutExperts) {
-  const Outcome run = ranklab("trace stats " + trained("h100-sxm") + " --moe");
+  const Outcome run = ranklab_and_errors("trace stats " + trained("h100-sxm") + " --moe");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.output, HasSubstr("./ranklab train --preset deepseek_v3_tiny --ep 8"));
 }
 
 TEST(TraceDiff, TheSameTraceIsTheSame) {
-  const Outcome run = ranklab("trace diff --fail-over 0 " + trained("h100-sxm") + " " + trained("h100-sxm"));
+  const Outcome run = ranklab_and_errors("trace diff --fail-over 0 " + trained("h100-sxm") + " " + trained("h100-sxm"));
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_THAT(run.output, HasSubstr("the same: every delta is 0"));
 }
 
 TEST(TraceDiff, AnotherMachineIsOverTheLimit) {
   const std::string both = trained("h100-sxm") + " " + trained("laptop");
-  const Outcome fails = ranklab("trace diff --fail-over 5 " + both);
+  const Outcome fails = ranklab_and_errors("trace diff --fail-over 5 " + both);
   EXPECT_EQ(fails.exit_code, 4) << fails.output;
   EXPECT_THAT(fails.output,
               AllOf(HasSubstr("2 pairs of steps"), HasSubstr("makespan"), HasSubstr("over the limit of 5 %")));
-  const Outcome reports = ranklab("trace diff " + both);
+  const Outcome reports = ranklab_and_errors("trace diff " + both);
   EXPECT_EQ(reports.exit_code, 0);
   EXPECT_THAT(reports.output, Not(HasSubstr("over the limit")));
   const auto data = data_of("trace diff " + both);
@@ -216,7 +207,7 @@ TEST(TraceDiff, AnotherMachineIsOverTheLimit) {
 }
 
 TEST(BenchViz, PrintsLoadTimes) {
-  const Outcome run = ranklab("bench viz --events 20000 --frames 0");
+  const Outcome run = ranklab_and_errors("bench viz --events 20000 --frames 0");
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_THAT(run.output, AllOf(HasSubstr("20000 events"), HasSubstr("load trace.json "),
                                 HasSubstr("load trace.json.gz"), HasSubstr("critical path and slack")));

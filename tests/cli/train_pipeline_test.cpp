@@ -16,14 +16,14 @@ using testing::HasSubstr;
 
 std::string folder() { return temporary_path("ranklab_pipeline"); }
 
-Outcome train(const std::string& arguments, const char* errors = "2>&1") {
+Outcome train_mocked(const std::string& arguments, const char* errors = "2>&1") {
   return run_command(std::string(RANKLAB_PROGRAM " train --mock-data --log-dir ") + folder() + " " + arguments + " " +
                      errors);
 }
 
 // The losses of --json's step lines.
 std::vector<double> losses(const std::string& arguments) {
-  const Outcome run = train(
+  const Outcome run = train_mocked(
       "--json --gemm mkl --train-iters 3 --eval-interval 0 --sample-tokens 0 --gbs 16 " + arguments, "2>/dev/null");
   EXPECT_EQ(run.exit_code, 0) << run.output;
   std::vector<double> values;
@@ -51,7 +51,7 @@ TEST(PipelineCommand, SchedulesTrainAsOneStageDoes) {
 }
 
 TEST(PipelineCommand, TheBannerNamesMeshScheduleAndBubble) {
-  const Outcome run = train("--pp 2 --tp 2 --num-microbatches 8 --train-iters 1 --eval-interval 0");
+  const Outcome run = train_mocked("--pp 2 --tp 2 --num-microbatches 8 --train-iters 1 --eval-interval 0");
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_THAT(run.output, HasSubstr("pp 2 x dp 2 x tp 2, sequence parallel"));
   // (p-1)/(m+p-1)
@@ -60,15 +60,16 @@ TEST(PipelineCommand, TheBannerNamesMeshScheduleAndBubble) {
 }
 
 TEST(PipelineCommand, DryRunTellsMemoryAndBubble) {
-  const Outcome text = train("--dry-run --pp 4 --tp 2 --num-layers 8 --pipeline-layout 3,2,2,1");
+  const Outcome text = train_mocked("--dry-run --pp 4 --tp 2 --num-layers 8 --pipeline-layout 3,2,2,1");
   EXPECT_EQ(text.exit_code, 0);
   EXPECT_THAT(text.output, HasSubstr("mesh     pp 4 x dp 1 x tp 2"));
   EXPECT_THAT(text.output, HasSubstr("4 stages of 3, 2, 2, 1 layers"));
   EXPECT_THAT(text.output, HasSubstr("of pipeline rank 0, the fullest"));
-  const auto json = nlohmann::json::parse(train("--dry-run --json --pp 4 --tp 2 --num-microbatches 8").output)["data"];
+  const auto json =
+      nlohmann::json::parse(train_mocked("--dry-run --json --pp 4 --tp 2 --num-microbatches 8").output)["data"];
   EXPECT_NEAR(json["pipeline"]["bubble_of_total"].get<double>(), 3.0 / 11, 1e-9);
   EXPECT_EQ(json["pipeline"]["peak_activations"], nlohmann::json({4, 3, 2, 1}));
-  EXPECT_EQ(train("--dry-run --pp 2 --pipeline-schedule dualpipe --num-microbatches 8").exit_code, 0);
+  EXPECT_EQ(train_mocked("--dry-run --pp 2 --pipeline-schedule dualpipe --num-microbatches 8").exit_code, 0);
 }
 
 TEST(PipelineCommand, AScheduleFileRuns) {
@@ -80,7 +81,7 @@ TEST(PipelineCommand, AScheduleFileRuns) {
             0);
   EXPECT_EQ(losses("--pp 2 --tp 2 --world-size 4 --num-microbatches 4 --pipeline-schedule " + file),
             losses("--pp 2 --tp 2 --world-size 4 --num-microbatches 4 --pipeline-schedule zb-h1"));
-  const Outcome other = train("--pp 2 --tp 2 --num-microbatches 8 --pipeline-schedule " + file);
+  const Outcome other = train_mocked("--pp 2 --tp 2 --num-microbatches 8 --pipeline-schedule " + file);
   EXPECT_EQ(other.exit_code, 2);
   EXPECT_THAT(other.output, HasSubstr("is for another number of microbatches; got --num-microbatches 8; want "
                                       "--num-microbatches 4"));

@@ -6,14 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/cli/run_program.h"
+#include "tests/cli/ranklab_program.h"
 
 namespace ranklab {
 namespace {
 
 using testing::HasSubstr;
-
-Outcome ranklab(const std::string& arguments) { return run_command(std::string(RANKLAB_PROGRAM " ") + arguments); }
 
 TEST(ZeroMap, CoversEveryElementOnce) {
   const Outcome run = ranklab("zero map --dp 8 --zero-stage 1 --json");

@@ -18,7 +18,7 @@ Table table(const DeviceMesh& mesh, Axis axis) {
   return out;
 }
 
-std::string error_of(const ParallelDims& dims) {
+std::string mesh_error(const ParallelDims& dims) {
   try {
     const DeviceMesh mesh(dims);
     return "no error";
@@ -109,18 +109,18 @@ TEST(DeviceMeshTest, Labels) {
 }
 
 TEST(DeviceMeshTest, ErrorsNameBothNumbersAndTheNearestLegalOnes) {
-  EXPECT_THAT(error_of({.world = 8, .tp = 3}),
+  EXPECT_THAT(mesh_error({.world = 8, .tp = 3}),
               HasSubstr("got --world-size 8, --tp 3 x --cp 1 x --pp 1 = 3; want a world of 6 or 9 "
                         "ranks, or a product that divides 8 (1, 2, 4, 8)"));
-  EXPECT_THAT(error_of({.world = 8, .tp = 2, .dp = 3}), HasSubstr("want dp 4, or a world of 6 ranks"));
-  EXPECT_THAT(error_of({.world = 8, .tp = 2, .ep = 3}),
+  EXPECT_THAT(mesh_error({.world = 8, .tp = 2, .dp = 3}), HasSubstr("want dp 4, or a world of 6 ranks"));
+  EXPECT_THAT(mesh_error({.world = 8, .tp = 2, .ep = 3}),
               HasSubstr("got --ep 3 x --etp 1 = 3, dp 4 x --cp 1 x --tp 2 = 8; want a product among 1, 2, 4, 8"));
-  EXPECT_THAT(error_of({.world = 8, .ep = 2, .edp = 2}), HasSubstr("want edp 4"));
-  EXPECT_THAT(error_of({.world = 8, .tp = 0}), HasSubstr("--tp is out of range; got 0; want 1 to 131072"));
-  EXPECT_THAT(error_of({.world = 8, .dp = -1}), HasSubstr("got --dp -1"));
+  EXPECT_THAT(mesh_error({.world = 8, .ep = 2, .edp = 2}), HasSubstr("want edp 4"));
+  EXPECT_THAT(mesh_error({.world = 8, .tp = 0}), HasSubstr("--tp is out of range; got 0; want 1 to 131072"));
+  EXPECT_THAT(mesh_error({.world = 8, .dp = -1}), HasSubstr("got --dp -1"));
   for (const char* order : {"tp-cp-dp-pp", "tp-cp-ep-dp-pp-tp", "tp-cp-ep-dp-xx", "", "tp,cp,ep,dp,pp"})
-    EXPECT_THAT(error_of({.order = order}), HasSubstr("must name tp, cp, ep, dp and pp once each")) << order;
-  EXPECT_THAT(error_of({.world = 8, .tp = 2, .pp = 2, .order = "tp-cp-ep-pp-dp"}),
+    EXPECT_THAT(mesh_error({.order = order}), HasSubstr("must name tp, cp, ep, dp and pp once each")) << order;
+  EXPECT_THAT(mesh_error({.world = 8, .tp = 2, .pp = 2, .order = "tp-cp-ep-pp-dp"}),
               HasSubstr("put a rank in different pipeline stages"));
   EXPECT_THROW(DeviceMesh({.world = 4}).group(Axis::kTp, 4), Error);
 }

@@ -24,7 +24,7 @@ GetEnv getter(const Env& env) {
 
 ProcessEnv read(const Env& env) { return read_process_env(getter(env)); }
 
-std::string error_of(const Env& env) {
+std::string env_error(const Env& env) {
   try {
     ProcessEnv got = read(env);
     complete_master(got);
@@ -102,18 +102,18 @@ TEST(ProcessEnv, AMissingVariableIsNamed) {
   for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"}) {
     Env env = kTorchrun;
     env.erase(name);
-    EXPECT_THAT(error_of(env),
+    EXPECT_THAT(env_error(env),
                 AllOf(HasSubstr("variable " + std::string(name) + " is missing"), HasSubstr("torchrun")));
   }
-  EXPECT_THAT(error_of({{"OMPI_COMM_WORLD_RANK", "0"}}), HasSubstr("OMPI_COMM_WORLD_SIZE is missing"));
-  EXPECT_THAT(error_of({{"OMPI_COMM_WORLD_SIZE", "2"}}), HasSubstr("OMPI_COMM_WORLD_RANK is missing"));
-  EXPECT_THAT(error_of({{"SLURM_PROCID", "0"}}), HasSubstr("SLURM_STEP_NUM_TASKS is missing"));
-  EXPECT_THAT(error_of({{"PMI_SIZE", "2"}}), HasSubstr("PMI_RANK is missing"));
+  EXPECT_THAT(env_error({{"OMPI_COMM_WORLD_RANK", "0"}}), HasSubstr("OMPI_COMM_WORLD_SIZE is missing"));
+  EXPECT_THAT(env_error({{"OMPI_COMM_WORLD_SIZE", "2"}}), HasSubstr("OMPI_COMM_WORLD_RANK is missing"));
+  EXPECT_THAT(env_error({{"SLURM_PROCID", "0"}}), HasSubstr("SLURM_STEP_NUM_TASKS is missing"));
+  EXPECT_THAT(env_error({{"PMI_SIZE", "2"}}), HasSubstr("PMI_RANK is missing"));
 }
 
 TEST(ProcessEnv, ABadNumberIsShownWithItsRange) {
   const auto error_with = [](const char* name, const char* value) {
-    return error_of(with(kTorchrun, {{name, value}}));
+    return env_error(with(kTorchrun, {{name, value}}));
   };
   EXPECT_THAT(error_with("RANK", "8"), AllOf(HasSubstr("RANK='8'"), HasSubstr("from 0 to 7")));
   EXPECT_THAT(error_with("RANK", "two"), HasSubstr("RANK='two'"));
@@ -123,9 +123,9 @@ TEST(ProcessEnv, ABadNumberIsShownWithItsRange) {
 }
 
 TEST(ProcessEnv, ContradictionsAreRefused) {
-  const std::string error = error_of(with(kTorchrun, {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "8"}}));
+  const std::string error = env_error(with(kTorchrun, {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "8"}}));
   EXPECT_THAT(error, HasSubstr("RANK=3 WORLD_SIZE=8 but OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=8"));
-  EXPECT_THAT(error_of(with(kSlurm, {{"PMI_RANK", "4"}, {"PMI_SIZE", "8"}})), HasSubstr("contradict"));
+  EXPECT_THAT(env_error(with(kSlurm, {{"PMI_RANK", "4"}, {"PMI_SIZE", "8"}})), HasSubstr("contradict"));
   EXPECT_EQ(read(with(kTorchrun, {{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "8"}})).rank, 3) << "the same numbers";
 }
 
@@ -134,7 +134,7 @@ TEST(ProcessEnv, TheInnerLauncherWins) {
   Env agent = with(with(kTorchrun, kSlurm), {{"TORCHELASTIC_RUN_ID", "7"}});
   EXPECT_EQ(read(agent).rank, 3);
   agent.erase("TORCHELASTIC_RUN_ID");
-  EXPECT_THAT(error_of(agent), HasSubstr("contradict"));
+  EXPECT_THAT(env_error(agent), HasSubstr("contradict"));
   EXPECT_EQ(read(with(kMpi, kSlurm)).launcher, Launcher::kOpenMpi);
 }
 
@@ -153,7 +153,7 @@ TEST(ProcessEnv, RankZerosAddressIsFoundWhereItCanBe) {
   ProcessEnv given = read(with(kSlurm, {{"MASTER_ADDR", "10.0.0.1"}, {"MASTER_PORT", "1234"}}));
   complete_master(given);
   EXPECT_EQ(given.master_addr, "10.0.0.1");
-  EXPECT_THAT(error_of(with(kMpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "3"}})), HasSubstr("MASTER_ADDR"));
+  EXPECT_THAT(env_error(with(kMpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "3"}})), HasSubstr("MASTER_ADDR"));
 }
 
 TEST(ProcessEnv, FirstHostOfANodeList) {

@@ -11,7 +11,7 @@
 namespace ranklab::cpu_sim_test {
 namespace {
 
-constexpr int kRanks = 4;
+constexpr int kProgramRanks = 4;
 const std::vector<std::vector<int>> kGroups = {{0, 1, 2, 3}, {0, 1}, {2, 3}, {0, 2}, {1, 3}, {1, 2, 3}};
 
 // A call of one rank. `id` is its tensor's length, so calls that were not meant for each other never look alike.
@@ -27,12 +27,12 @@ std::vector<int> members(int channel) {
 }
 
 Program make_program(std::mt19937& random, int calls) {
-  Program program(kRanks);
+  Program program(kProgramRanks);
   for (int id = 1; id <= calls; ++id) {
     int channel = static_cast<int>(random() % kGroups.size());
     if (random() % 3 == 0) {
-      const int from = static_cast<int>(random() % kRanks);
-      channel = 100 + 10 * from + (from + 1 + static_cast<int>(random() % (kRanks - 1))) % kRanks;
+      const int from = static_cast<int>(random() % kProgramRanks);
+      channel = 100 + 10 * from + (from + 1 + static_cast<int>(random() % (kProgramRanks - 1))) % kProgramRanks;
     }
     for (const int rank : members(channel)) program[static_cast<size_t>(rank)].push_back({channel, id});
   }
@@ -41,7 +41,7 @@ Program make_program(std::mt19937& random, int calls) {
 
 // Whether every rank can come to its end: a call completes when all members stand at it with the same id.
 bool can_end(const Program& program) {
-  std::vector<size_t> at(kRanks, 0);
+  std::vector<size_t> at(kProgramRanks, 0);
   const auto current = [&](int rank) -> std::optional<Step> {
     const auto& steps = program[static_cast<size_t>(rank)];
     return at[static_cast<size_t>(rank)] < steps.size() ? std::optional(steps[at[static_cast<size_t>(rank)]])
@@ -49,7 +49,7 @@ bool can_end(const Program& program) {
   };
   for (bool moved = true; moved;) {
     moved = false;
-    for (int rank = 0; rank < kRanks; ++rank) {
+    for (int rank = 0; rank < kProgramRanks; ++rank) {
       const auto step = current(rank);
       if (!step) continue;
       const std::vector<int> group = members(step->channel);
@@ -62,15 +62,15 @@ bool can_end(const Program& program) {
       moved = true;
     }
   }
-  for (int rank = 0; rank < kRanks; ++rank)
+  for (int rank = 0; rank < kProgramRanks; ++rank)
     if (current(rank)) return false;
   return true;
 }
 
 Outcome run_program(const Program& program, unsigned seed) {
-  return run_world({.size = kRanks}, [&](Endpoint& endpoint, Communicator& world) {
+  return run_world({.size = kProgramRanks}, [&](Endpoint& endpoint, Communicator& world) {
     const int rank = endpoint.global_rank();
-    std::mt19937 random(seed * kRanks + static_cast<unsigned>(rank));
+    std::mt19937 random(seed * kProgramRanks + static_cast<unsigned>(rank));
     std::vector<CommunicatorPtr> comms;
     for (const auto& group : kGroups)
       comms.push_back(std::count(group.begin(), group.end(), rank) != 0
@@ -105,7 +105,7 @@ TEST(RandomProgramTest, BrokenProgramsAlwaysEnd) {
   for (unsigned seed = 0; seed < 500; ++seed) {
     std::mt19937 random(1000 + seed);
     Program program = make_program(random, 30);
-    auto& steps = program[random() % kRanks];
+    auto& steps = program[random() % kProgramRanks];
     const size_t where = random() % (steps.size() - 1);
     if (seed % 2 == 0) {
       steps.erase(steps.begin() + static_cast<int64_t>(where));

@@ -6,14 +6,14 @@
 namespace ranklab {
 namespace {
 
-TrainConfig small(int world, int tp) {
+TrainConfig in_bf16(int world, int tp) {
   TrainConfig c = small_run(world, tp);
   c.bf16 = true;
   return c;
 }
 
 TEST(Bf16Training, GoesWhereFp32Goes) {
-  TrainConfig config = small(1, 1);
+  TrainConfig config = in_bf16(1, 1);
   const Curve narrow = train_curve(config);
   config.bf16 = false;
   const Curve wide = train_curve(config);
@@ -22,12 +22,12 @@ TEST(Bf16Training, GoesWhereFp32Goes) {
 }
 
 // Stages hand on what the next layer would have read, and gradients are added in the same order.
-TEST(Bf16Training, APipelineIsOneRankBitForBit) { expect_pipelines_are_one_rank(small(1, 1)); }
+TEST(Bf16Training, APipelineIsOneRankBitForBit) { expect_pipelines_are_one_rank(in_bf16(1, 1)); }
 
-TEST(Bf16Training, LayoutsAgreeButForRounding) { expect_layouts_near_one_rank(small, 5e-3, 0.03); }
+TEST(Bf16Training, LayoutsAgreeButForRounding) { expect_layouts_near_one_rank(in_bf16, 5e-3, 0.03); }
 
 TEST(Bf16Training, ExpertsAgreeButForRounding) {
-  TrainConfig config = small(1, 1);
+  TrainConfig config = in_bf16(1, 1);
   config.model.moe = {
       .num_experts = 4, .topk = 2, .ffn_hidden_size = 24, .shared_ffn_hidden_size = 16, .first_dense_layers = 1};
   const Curve whole = train_curve(config);
@@ -39,7 +39,7 @@ TEST(Bf16Training, ExpertsAgreeButForRounding) {
 }
 
 TEST(Bf16Training, IsNotAskedForBesideAnotherType) {
-  TrainConfig config = small(1, 1);
+  TrainConfig config = in_bf16(1, 1);
   config.params_dtype = "fp64";
   try {
     resolve(config);

@@ -15,12 +15,12 @@ Curve curve_on(TestDevice device, const TrainConfig& config) {
   return train_curve(config);
 }
 
-struct Layout {
+struct DeviceLayout {
   const char* name;
   void (*change)(TrainConfig& config);
 };
 
-constexpr Layout kLayouts[] = {
+constexpr DeviceLayout kDeviceLayouts[] = {
     {"dp 8", [](TrainConfig& c) { c.parallel = {.world = 8, .tp = 1, .pp = 1}; }},
     {"dp 8, pairwise",
      [](TrainConfig& c) {
@@ -66,7 +66,7 @@ constexpr Layout kLayouts[] = {
      }},
 };
 
-TrainConfig config_of(const Layout& layout) {
+TrainConfig device_config(const DeviceLayout& layout) {
   TrainConfig config = small_run(1, 1);
   config.train_iters = 4;
   config.ddp_bucket_bytes = 8192;  // several buckets
@@ -75,8 +75,8 @@ TrainConfig config_of(const Layout& layout) {
 }
 
 TEST(Device, MovesTheBitsOfTheHost) {
-  for (const Layout& layout : kLayouts) {
-    const TrainConfig config = config_of(layout);
+  for (const DeviceLayout& layout : kDeviceLayouts) {
+    const TrainConfig config = device_config(layout);
     expect_same_bits(curve_on(TestDevice::kQueues, config), curve_on(TestDevice::kHost, config), layout.name);
   }
 }
@@ -99,9 +99,9 @@ TEST(Device, MovesTokensToTheirExperts) {
 
 // The clock is of the simulated machine, whatever moves the bytes here.
 TEST(Device, ShowsTheSameTimes) {
-  for (const Layout& layout : kLayouts) {
-    const Curve queues = curve_on(TestDevice::kQueues, config_of(layout)),
-                host = curve_on(TestDevice::kHost, config_of(layout));
+  for (const DeviceLayout& layout : kDeviceLayouts) {
+    const Curve queues = curve_on(TestDevice::kQueues, device_config(layout)),
+                host = curve_on(TestDevice::kHost, device_config(layout));
     for (size_t i = 0; i < host.steps.size(); ++i)
       EXPECT_EQ(queues.steps[i].virtual_step_ms, host.steps[i].virtual_step_ms) << layout.name << ", step " << i;
   }

@@ -8,7 +8,7 @@
 namespace ranklab {
 namespace {
 
-TrainingRun base_run(at::ScalarType dtype) {
+TrainingRun exact_run(at::ScalarType dtype) {
   TrainingRun run;
   run.model = {.num_layers = 2,
                .hidden_size = 32,
@@ -25,7 +25,7 @@ TrainingRun base_run(at::ScalarType dtype) {
   return run;
 }
 
-void expect_same_bits(const TrainingRecord& got, const TrainingRecord& want) {
+void expect_same_record(const TrainingRecord& got, const TrainingRecord& want) {
   EXPECT_EQ(got.faults, std::vector<std::string>{});
   ASSERT_EQ(got.steps.size(), want.steps.size());
   for (size_t step = 0; step < want.steps.size(); ++step) {
@@ -39,7 +39,7 @@ void expect_same_bits(const TrainingRecord& got, const TrainingRecord& want) {
   }
 }
 
-TrainingRecord with(TrainingRun run, int dp, int microbatches, bool overlap = true) {
+TrainingRecord with_dp(TrainingRun run, int dp, int microbatches, bool overlap = true) {
   run.dp = dp;
   run.microbatches = microbatches;
   run.overlap = overlap;
@@ -48,26 +48,26 @@ TrainingRecord with(TrainingRun run, int dp, int microbatches, bool overlap = tr
 
 TEST(Exact, DataParallelIsPairwiseAccumulation) {
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
-    const TrainingRun run = base_run(dtype);
-    const TrainingRecord reference = with(run, 1, 8);
+    const TrainingRun run = exact_run(dtype);
+    const TrainingRecord reference = with_dp(run, 1, 8);
     for (const int dp : {2, 4, 8}) {
       SCOPED_TRACE("dp " + std::to_string(dp));
-      expect_same_bits(with(run, dp, 8 / dp), reference);
+      expect_same_record(with_dp(run, dp, 8 / dp), reference);
     }
   }
 }
 
 TEST(Exact, OverlapChangesNothing) {
-  const TrainingRun run = base_run(at::kFloat);
-  expect_same_bits(with(run, 4, 2, false), with(run, 4, 2, true));
+  const TrainingRun run = exact_run(at::kFloat);
+  expect_same_record(with_dp(run, 4, 2, false), with_dp(run, 4, 2, true));
 }
 
 TEST(Exact, SequentialAccumulationIsAnotherOrder) {
-  TrainingRun run = base_run(at::kFloat);
+  TrainingRun run = exact_run(at::kFloat);
   run.steps = 1;
-  const TrainingRecord pairwise = with(run, 1, 8);
+  const TrainingRecord pairwise = with_dp(run, 1, 8);
   run.accumulation = GradAccumulation::kSequential;
-  const TrainingRecord sequential = with(run, 1, 8);
+  const TrainingRecord sequential = with_dp(run, 1, 8);
   bool differs = false;
   for (const auto& [name, tensor] : pairwise.steps[0].grads) {
     differs = differs || !at::equal(tensor, sequential.steps[0].grads.at(name));
@@ -76,12 +76,12 @@ TEST(Exact, SequentialAccumulationIsAnotherOrder) {
 }
 
 TEST(Exact, TheSameLayoutTwice) {
-  TrainingRun run = base_run(at::kFloat);
+  TrainingRun run = exact_run(at::kFloat);
   run.model.num_query_groups = 4;
   run.tp = 4;
   run.sequence_parallel = true;
-  const TrainingRecord first = with(run, 2, 2);
-  expect_same_bits(with(run, 2, 2), first);
+  const TrainingRecord first = with_dp(run, 2, 2);
+  expect_same_record(with_dp(run, 2, 2), first);
 }
 
 }  // namespace

@@ -62,9 +62,9 @@ struct Stores {
   Store grads, weights;
 };
 
-class RecordingOptimizer : public Optimizer {
+class StoringOptimizer : public Optimizer {
  public:
-  RecordingOptimizer(std::unique_ptr<Optimizer> inner, std::vector<Parameter*> parameters, Stores& stores)
+  StoringOptimizer(std::unique_ptr<Optimizer> inner, std::vector<Parameter*> parameters, Stores& stores)
       : inner_(std::move(inner)), parameters_(std::move(parameters)), stores_(stores) {}
   void step(double lr) override {
     for (const Parameter* p : parameters_) stores_.grads.put(step_, *p, p->data.grad());
@@ -81,9 +81,9 @@ class RecordingOptimizer : public Optimizer {
   int64_t step_ = 0;
 };
 
-class MetricsHook : public Hook {
+class ExpertMetrics : public Hook {
  public:
-  explicit MetricsHook(ExpertRecord& record) : record_(record) {}
+  explicit ExpertMetrics(ExpertRecord& record) : record_(record) {}
   void on_train_begin(const RunPlan&, const TrainInfo& info) override { record_.parameters = info.parameters; }
   void on_step_end(const StepMetrics& metrics) override { record_.steps.push_back(metrics); }
 
@@ -143,10 +143,10 @@ ExpertRecord train_experts(const TrainConfig& config) {
     std::unique_ptr<Optimizer> inner = p.config.optimizer == OptimizerKind::kSgd
                                            ? make_sgd(parameters, {.momentum = 0.9})
                                            : make_adamw(parameters, {.epsilon = 1e-6});
-    return std::make_unique<RecordingOptimizer>(std::move(inner), std::move(parameters), stores);
+    return std::make_unique<StoringOptimizer>(std::move(inner), std::move(parameters), stores);
   });
   RuntimeEngine engine(parts, plan);
-  engine.add_hook(std::make_shared<MetricsHook>(record));
+  engine.add_hook(std::make_shared<ExpertMetrics>(record));
   record.traces = engine.fit().traces;
   record.grads = stores.grads.take();
   record.weights = stores.weights.take();

@@ -12,15 +12,16 @@
 #include "core/trace/trace_validate.h"
 #include "tests/cpu_sim/test_world.h"
 #include "tests/equivalence/expert_run.h"
+#include "tests/equivalence/relative_error.h"
 
 namespace ranklab {
 namespace {
 
-struct Layout {
+struct ExpertLayout {
   const char* name;
   ParallelDims dims;
 };
-const Layout kLayouts[] = {
+const ExpertLayout kExpertLayouts[] = {
     {"ep2", {.world = 2, .ep = 2}},
     {"dp4_ep2", {.world = 4, .ep = 2}},
     {"ep4", {.world = 4, .ep = 4}},
@@ -36,12 +37,12 @@ const Layout kLayouts[] = {
     {"pp2_tp2_dp2_ep4", {.world = 8, .tp = 2, .pp = 2, .ep = 4}},
 };
 
-struct Variant {
+struct ExpertVariant {
   const char* name;
   void (*change)(TrainConfig&);
 };
-extern const Variant kVariants[8];
-const Variant kVariants[8] = {
+extern const ExpertVariant kExpertVariants[8];
+const ExpertVariant kExpertVariants[8] = {
     {"deepseek",
      [](TrainConfig& c) {
        c.model.moe.score = RouterScore::kSigmoid;
@@ -77,7 +78,7 @@ const Variant kVariants[8] = {
     {"every_expert", [](TrainConfig& c) { c.model.moe.topk = 8; }},
     {"latent_attention_and_mtp",
      [](TrainConfig& c) {
-       kVariants[0].change(c);
+       kExpertVariants[0].change(c);
        c.train_iters = 3;
        c.model.mla = {
            .q_lora_rank = 16, .kv_lora_rank = 8, .qk_head_dim = 8, .qk_pos_emb_head_dim = 4, .v_head_dim = 8};
@@ -99,11 +100,6 @@ const Variant kVariants[8] = {
        c.model.moe.aux_loss_coeff = 0.1;
      }},
 };
-
-double relative_error(const at::Tensor& got, const at::Tensor& want) {
-  const double scale = want.abs().max().item<double>();
-  return (got - want).abs().max().item<double>() / (scale > 0 ? scale : 1.0);
-}
 
 void expect_close(const std::map<StepTensor, at::Tensor>& got, const std::map<StepTensor, at::Tensor>& want,
                   const char* what, double first = 1e-12, double later = 1e-12) {
@@ -136,7 +132,7 @@ void expect_same_training(const ExpertRecord& got, const ExpertRecord& want) {
   expect_close(got.weights, want.weights, "weight");
 }
 
-TrainConfig config_of(const Layout& layout, const Variant& variant) {
+TrainConfig layout_config(const ExpertLayout& layout, const ExpertVariant& variant) {
   TrainConfig config = expert_config();
   variant.change(config);
   config.parallel = layout.dims;
@@ -145,7 +141,7 @@ TrainConfig config_of(const Layout& layout, const Variant& variant) {
 }
 
 // The data-parallel sizes of the layouts share references.
-const ExpertRecord& reference_of(const TrainConfig& config, const std::string& variant) {
+const ExpertRecord& one_rank_of(const TrainConfig& config, const std::string& variant) {
   static std::map<std::string, ExpertRecord> records;
   const TrainConfig one = on_one_rank(config);
   const std::string key = variant + std::to_string(one.num_microbatches);
@@ -153,12 +149,12 @@ const ExpertRecord& reference_of(const TrainConfig& config, const std::string& v
   return it != records.end() ? it->second : records[key] = train_experts(one);
 }
 
-class Experts : public ::testing::TestWithParam<std::tuple<const Layout*, const Variant*>> {};
+class Experts : public ::testing::TestWithParam<std::tuple<const ExpertLayout*, const ExpertVariant*>> {};
 
 TEST_P(Experts, EqualOneRank) {
   const auto [layout, variant] = GetParam();
-  const TrainConfig config = config_of(*layout, *variant);
-  expect_same_training(train_experts(config), reference_of(config, variant->name));
+  const TrainConfig config = layout_config(*layout, *variant);
+  expect_same_training(train_experts(config), one_rank_of(config, variant->name));
 }
 
 template <typename Row, size_t kCount>
@@ -168,14 +164,14 @@ std::vector<const Row*> pointers(const Row (&rows)[kCount]) {
   return out;
 }
 
-std::string param_name(const ::testing::TestParamInfo<Experts::ParamType>& info) {
+std::string expert_name(const ::testing::TestParamInfo<Experts::ParamType>& info) {
   return std::string(std::get<0>(info.param)->name) + "_" + std::get<1>(info.param)->name;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Experts,
-                         ::testing::Combine(::testing::ValuesIn(pointers(kLayouts)),
-                                            ::testing::ValuesIn(pointers(kVariants))),
-                         param_name);
+                         ::testing::Combine(::testing::ValuesIn(pointers(kExpertLayouts)),
+                                            ::testing::ValuesIn(pointers(kExpertVariants))),
+                         expert_name);
 
 // Balanced over the microbatches of all data-parallel ranks: one rank sees the same tokens in as many microbatches.
 TEST(ExpertLosses, GlobalAuxLossCountsAllReplicas) {
@@ -191,7 +187,7 @@ TEST(ExpertLosses, GlobalAuxLossCountsAllReplicas) {
 
 TEST(ExpertLosses, TheBiasLeavesExpertsIdle) {
   TrainConfig config = expert_config();
-  kVariants[3].change(config);
+  kExpertVariants[3].change(config);
   int64_t idle = 0;  // after the first step the bias forbids every expert that got more than the mean
   for (const auto& [key, load] : train_experts(config).load)
     idle += key.first > 0 ? std::count(load.begin(), load.end(), 0.0) : 0;
@@ -205,13 +201,13 @@ TEST(ExpertDispatchers, EqualOneRank) {
                                      ParallelDims{.world = 8, .tp = 2, .ep = 2, .etp = 2}}) {
       SCOPED_TRACE(name + ", world " + std::to_string(dims.world));
       TrainConfig config = expert_config();
-      kVariants[2].change(config);
+      kExpertVariants[2].change(config);
       config.gpus_per_node = 2;
       config.parallel = dims;
       config.moe_dispatcher = name;
       config.num_microbatches = 2;
       ExpertRecord record = train_experts(config);
-      expect_same_training(record, reference_of(config, kVariants[2].name));
+      expect_same_training(record, one_rank_of(config, kExpertVariants[2].name));
       TraceFile file;
       file.clock = TraceClock::kVirtual;
       file.world_size = dims.world;
@@ -225,9 +221,9 @@ TEST(ExpertPipelines, SplitBackwardAndBothCopiesOfDualPipe) {
   for (const auto& [schedule, variant] :
        {std::pair{"zb-h1", 0}, std::pair{"zb-v", 0}, std::pair{"dualpipe", 0}, std::pair{"interleaved-1f1b", 0},
         std::pair{"zb-h1", 7}, std::pair{"dualpipe", 7}}) {
-    SCOPED_TRACE(std::string(schedule) + ", " + kVariants[variant].name);
+    SCOPED_TRACE(std::string(schedule) + ", " + kExpertVariants[variant].name);
     TrainConfig config = expert_config();
-    kVariants[variant].change(config);
+    kExpertVariants[variant].change(config);
     config.model.num_layers = 4;
     config.parallel = {.world = 4, .pp = 2, .ep = 2};
     config.pipeline_schedule = schedule;
@@ -242,7 +238,7 @@ TEST(ExpertOverlap, SameBitsLessExposed) {
   for (const auto& [pp, schedule] : {std::pair{1, "1f1b"}, std::pair{2, "1f1b"}, std::pair{2, "dualpipe-v"}}) {
     SCOPED_TRACE(std::string(schedule) + ", pp " + std::to_string(pp));
     TrainConfig config = expert_config();
-    kVariants[0].change(config);
+    kExpertVariants[0].change(config);
     config.model.num_layers = 4;
     config.parallel = {.world = 4 * pp, .pp = pp, .ep = 4};
     config.pipeline_schedule = schedule;
@@ -262,8 +258,8 @@ TEST(ExpertOverlap, SameBitsLessExposed) {
 // fp32: 3e-6 after one step (a token is a sum over more products here), 1e-5 after ten of AdamW.
 TEST(ExpertsInFp32, TenStepsOfAdamW) {
   for (const size_t layout : {size_t{3}, size_t{4}, size_t{10}, size_t{12}}) {
-    SCOPED_TRACE(kLayouts[layout].name);
-    TrainConfig config = config_of(kLayouts[layout], kVariants[5]);
+    SCOPED_TRACE(kExpertLayouts[layout].name);
+    TrainConfig config = layout_config(kExpertLayouts[layout], kExpertVariants[5]);
     config.params_dtype = "fp32";
     config.optimizer = OptimizerKind::kAdamW;
     config.train_iters = 10;

@@ -9,6 +9,7 @@
 #include <map>
 #include <tuple>
 
+#include "tests/equivalence/relative_error.h"
 #include "tests/equivalence/training_run.h"
 
 namespace ranklab {
@@ -112,11 +113,6 @@ const TrainingRecord& reference_of(const TrainingRun& run, const std::string& ke
   return records[key] = train(one);
 }
 
-double relative_error(const at::Tensor& got, const at::Tensor& want) {
-  const double scale = want.to(at::kDouble).abs().max().item<double>();
-  return (got.to(at::kDouble) - want.to(at::kDouble)).abs().max().item<double>() / (scale > 0 ? scale : 1.0);
-}
-
 // `got` may have padding rows: they must be exactly zero.
 void expect_close(const Tensors& got, const Tensors& want, double tolerance, const std::string& what) {
   ASSERT_EQ(got.size(), want.size()) << what;
@@ -143,7 +139,7 @@ void expect_equivalent(const TrainingRecord& got, const TrainingRecord& want, co
   }
 }
 
-using Param = std::tuple<int, const Variant*, OptimizerKind, at::ScalarType>;
+using Param = std::tuple<int, const Variant*, TestedOptimizer, at::ScalarType>;
 
 class Layouts : public ::testing::TestWithParam<Param> {};
 
@@ -170,26 +166,26 @@ TEST_P(Layouts, EqualOneRank) {
 std::string param_name(const ::testing::TestParamInfo<Param>& info) {
   const auto [world, variant, optimizer, dtype] = info.param;
   return "ranks" + std::to_string(world) + "_" + variant->name +
-         (optimizer == OptimizerKind::kAdamW ? "_adamw" : "_sgd") + (dtype == at::kDouble ? "_fp64" : "_fp32");
+         (optimizer == TestedOptimizer::kAdamW ? "_adamw" : "_sgd") + (dtype == at::kDouble ? "_fp64" : "_fp32");
 }
 
 INSTANTIATE_TEST_SUITE_P(U, Layouts,
                          ::testing::Combine(::testing::Values(2, 4, 6, 8),
                                             ::testing::Values(&kVariants[0], &kVariants[1], &kVariants[2],
                                                               &kVariants[3], &kVariants[5], &kVariants[6]),
-                                            ::testing::Values(OptimizerKind::kAdamW, OptimizerKind::kSgd),
+                                            ::testing::Values(TestedOptimizer::kAdamW, TestedOptimizer::kSgd),
                                             ::testing::Values(at::kDouble)),
                          param_name);
 INSTANTIATE_TEST_SUITE_P(T, Layouts,
                          ::testing::Combine(::testing::Values(2, 4, 6, 8), ::testing::Values(&kVariants[0]),
-                                            ::testing::Values(OptimizerKind::kAdamW, OptimizerKind::kSgd),
+                                            ::testing::Values(TestedOptimizer::kAdamW, TestedOptimizer::kSgd),
                                             ::testing::Values(at::kFloat)),
                          param_name);
 // Latent attention rounds more often on its way (its sums over a compressed vector are norms' inputs): of the sizes for
 // six ranks some gradients are 1.4e-6 apart.
 INSTANTIATE_TEST_SUITE_P(LatentT, Layouts,
                          ::testing::Combine(::testing::Values(2, 4, 8), ::testing::Values(&kVariants[4]),
-                                            ::testing::Values(OptimizerKind::kAdamW, OptimizerKind::kSgd),
+                                            ::testing::Values(TestedOptimizer::kAdamW, TestedOptimizer::kSgd),
                                             ::testing::Values(at::kFloat)),
                          param_name);
 

@@ -121,17 +121,17 @@ class WatchedRuntime : public OptimizerRuntime {
   Seen& seen_;
 };
 
-struct Case {
+struct OverflowCase {
   const char* name;
   ParallelDims dims;
   int zero_stage;
   Fault fault;
 };
 
-void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+void PrintTo(const OverflowCase& one, std::ostream* out) { *out << one.name; }
 
 const std::set<int64_t> kOverflows = {1, 2, 5};
-const Case kCases[] = {
+const OverflowCase kOverflowCases[] = {
     {"one_rank", {.world = 1}, 0, {0, "layers.0.mlp.down.weight", kOverflows}},
     {"dp", {.world = 4}, 0, {2, "embedding.weight", kOverflows}},
     {"tp_shard", {.world = 2, .tp = 2}, 0, {1, "layers.1.mlp.gate_up.weight", kOverflows}},
@@ -142,7 +142,7 @@ const Case kCases[] = {
     {"zero3", {.world = 4}, 3, {1, "layers.0.mlp.down.weight", kOverflows}},
 };
 
-TrainConfig config_of(const Case& a) {
+TrainConfig overflow_config(const OverflowCase& a) {
   TrainConfig c = small_run(a.dims.world, a.dims.tp);
   c.parallel = a.dims;
   c.zero_stage = a.zero_stage;
@@ -155,10 +155,10 @@ TrainConfig config_of(const Case& a) {
   return c;
 }
 
-class Overflow : public testing::TestWithParam<Case> {};
+class Overflow : public testing::TestWithParam<OverflowCase> {};
 
 TEST_P(Overflow, OnOneRankLeavesOutTheUpdateOnAll) {
-  const RunPlan plan = resolve(config_of(GetParam()));
+  const RunPlan plan = resolve(overflow_config(GetParam()));
   Seen seen;
   RuntimeComponents parts = default_components(make_thread_world({.size = plan.mesh.world_size()}), plan);
   parts.optimizer_runtime = std::make_shared<WatchedRuntime>(parts.optimizer_runtime, GetParam().fault, seen);
@@ -190,7 +190,7 @@ TEST_P(Overflow, OnOneRankLeavesOutTheUpdateOnAll) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, Overflow, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Layouts, Overflow, testing::ValuesIn(kOverflowCases),
                          [](const auto& one) { return std::string(one.param.name); });
 
 }  // namespace

@@ -82,9 +82,9 @@ class RecordingRuntime : public OptimizerRuntime {
   Shared& shared_;
 };
 
-class MetricsHook : public Hook {
+class PipelineMetrics : public Hook {
  public:
-  explicit MetricsHook(PipelineRecord& record) : record_(record) {}
+  explicit PipelineMetrics(PipelineRecord& record) : record_(record) {}
   void on_train_begin(const RunPlan&, const TrainInfo& info) override { record_.parameters = info.parameters; }
   void on_step_end(const StepMetrics& metrics) override { record_.steps.push_back(metrics); }
   void on_validation(int64_t, double loss) override { record_.validation.push_back(loss); }
@@ -125,7 +125,7 @@ PipelineRecord train_pipeline(const TrainConfig& config) {
   RuntimeComponents parts = default_components(make_test_world(plan.mesh.world_size()), plan);
   parts.optimizer_runtime = std::make_shared<RecordingRuntime>(shared);
   RuntimeEngine engine(parts, plan);
-  engine.add_hook(std::make_shared<MetricsHook>(shared.record));
+  engine.add_hook(std::make_shared<PipelineMetrics>(shared.record));
   TrainResult result = engine.fit();
   shared.record.traces = std::move(result.traces);
   shared.record.sample = result.sample;

@@ -15,14 +15,10 @@
 #include "tests/cli/run_program.h"
 #include "tests/cpu_sim/test_world.h"
 #include "tests/equivalence/pipeline_run.h"
+#include "tests/equivalence/relative_error.h"
 
 namespace ranklab {
 namespace {
-
-double relative_error(const at::Tensor& got, const at::Tensor& want) {
-  const double scale = want.abs().max().item<double>();
-  return (got - want).abs().max().item<double>() / (scale > 0 ? scale : 1.0);
-}
 
 void expect_equal(const std::map<TensorKey, at::Tensor>& got, const std::map<TensorKey, at::Tensor>& want,
                   double tolerance, const char* what) {

@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-TrainConfig small(int world, int tp, const std::string& recipe) {
+TrainConfig in_recipe(int world, int tp, const std::string& recipe) {
   TrainConfig c = small_run(world, tp);
   c.precision.recipe = recipe;
   c.precision.block_size = 16;  // so that shards of a tiny model hold whole groups
@@ -28,7 +28,7 @@ TrainConfig without_block(TrainConfig c) {
 
 // Recipes whose scales are of whole tensors have no block to set.
 TrainConfig of_recipe(int world, int tp, const std::string& recipe) {
-  const TrainConfig c = small(world, tp, recipe);
+  const TrainConfig c = in_recipe(world, tp, recipe);
   return recipe.starts_with("fp8_") ? without_block(c) : c;
 }
 
@@ -42,7 +42,7 @@ void expect_losses_near(const Curve& got, const Curve& want, double tolerance, c
 }
 
 TEST(QuantizedTraining, RecipesDifferAndFollowBf16) {
-  const Curve plain = train_curve(without_block(small(1, 1, "bf16")));
+  const Curve plain = train_curve(without_block(in_recipe(1, 1, "bf16")));
   for (const char* recipe : kRecipes) {
     const Curve curve = train_curve(of_recipe(1, 1, recipe));
     EXPECT_NE(curve.losses[0], plain.losses[0]) << recipe;
@@ -121,7 +121,7 @@ TEST(QuantizedTraining, WeightsGatheredIn8BitsChangeNothing) {
   std::ofstream(file) << "name = \"powers\"\nbase = \"deepseek_v3\"\n[weight]\nformat = \"e4m3\"\n"
                          "granularity = \"block\"\nblock = 16\nscale = \"power_of_two\"\n";
   for (const auto& [world, tp] : {std::pair{4, 1}, std::pair{8, 2}}) {
-    TrainConfig config = small(world, tp, file);
+    TrainConfig config = in_recipe(world, tp, file);
     const Curve same = train_curve(config);
     config.zero_stage = 3;
     EXPECT_EQ(train_curve(config).losses, same.losses) << "as they are";
@@ -129,7 +129,7 @@ TEST(QuantizedTraining, WeightsGatheredIn8BitsChangeNothing) {
     EXPECT_EQ(train_curve(config).losses, same.losses) << "in 8 bits";
   }
   // Scales that are no powers of two are made again of rounded numbers.
-  TrainConfig config = small(4, 1, "deepseek_v3");
+  TrainConfig config = in_recipe(4, 1, "deepseek_v3");
   config.zero_stage = 3;
   const Curve plain = train_curve(config);
   config.precision.param_gather = true;

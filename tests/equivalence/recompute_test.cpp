@@ -27,7 +27,7 @@ const Choice kChoices[] = {
     {"full_uniform_2", "full", "uniform", 2},
 };
 
-TrainConfig with(TrainConfig config, const Choice& choice) {
+TrainConfig recomputing(TrainConfig config, const Choice& choice) {
   config.recompute_granularity = choice.granularity;
   config.recompute_method = choice.method;
   config.recompute_num_layers = choice.num_layers;
@@ -55,7 +55,7 @@ void expect_same_steps(const std::vector<StepMetrics>& got, const std::vector<St
   }
 }
 
-struct Case {
+struct RecomputeCase {
   const char* name;
   const char* schedule;
   ParallelDims dims;
@@ -77,14 +77,14 @@ void latent(TrainConfig& c) {
   c.model.mtp_num_layers = 2;
   c.model.tie_embeddings = true;
 }
-void qwen(TrainConfig& c) {
+void small_qwen(TrainConfig& c) {
   c.model.num_query_groups = 2;
   c.model.kv_channels = 12;
   c.model.add_qkv_bias = true;
   c.model.qk_norm = true;
 }
 
-const Case kCases[] = {
+const RecomputeCase kRecomputeCases[] = {
     {"one_rank", "1f1b", {.world = 1, .tp = 1}},
     {"one_rank_fp32_dropout", "1f1b", {.world = 1, .tp = 1}, [](TrainConfig& c) { fp32(c), dropout(c); }},
     {"dp2", "1f1b", {.world = 2, .tp = 1}, [](TrainConfig& c) { c.optimizer = OptimizerKind::kSgd; }},
@@ -102,13 +102,13 @@ const Case kCases[] = {
     {"pp2_dualpipe", "dualpipe", {.world = 2, .tp = 1, .pp = 2}},
     {"latent_mtp_tp2", "1f1b", {.world = 2, .tp = 2}, latent},
     {"latent_mtp_zb_h1", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, latent},
-    {"qwen_tp2_dropout", "1f1b", {.world = 2, .tp = 2}, [](TrainConfig& c) { qwen(c), dropout(c); }},
-    {"qwen_zb_h1_fp32", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, [](TrainConfig& c) { qwen(c), fp32(c); }},
+    {"qwen_tp2_dropout", "1f1b", {.world = 2, .tp = 2}, [](TrainConfig& c) { small_qwen(c), dropout(c); }},
+    {"qwen_zb_h1_fp32", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, [](TrainConfig& c) { small_qwen(c), fp32(c); }},
     {"bf16_tp2", "1f1b", {.world = 2, .tp = 2}, [](TrainConfig& c) { fp32(c), c.bf16 = true; }},
     {"bf16_zb_h1", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, [](TrainConfig& c) { fp32(c), c.bf16 = true; }},
 };
 
-TrainConfig config_of(const Case& a) {
+TrainConfig recompute_config(const RecomputeCase& a) {
   TrainConfig config = pipeline_config();
   config.parallel = a.dims;
   config.pipeline_schedule = a.schedule;
@@ -117,13 +117,13 @@ TrainConfig config_of(const Case& a) {
   return config;
 }
 
-void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+void PrintTo(const RecomputeCase& one, std::ostream* out) { *out << one.name; }
 
-class Recompute : public testing::TestWithParam<Case> {};
+class RecomputedRuns : public testing::TestWithParam<RecomputeCase> {};
 
-TEST_P(Recompute, KeepsEveryBitInLessMemory) {
+TEST_P(RecomputedRuns, KeepsEveryBitInLessMemory) {
   install_booking_allocator();
-  const TrainConfig config = config_of(GetParam());
+  const TrainConfig config = recompute_config(GetParam());
   const PipelineRecord plain = train_pipeline(config);
   ASSERT_EQ(plain.steps.size(), 2u);
   for (const Choice& choice : kChoices) {
@@ -131,7 +131,7 @@ TEST_P(Recompute, KeepsEveryBitInLessMemory) {
     const RunPlan plan = resolve(config);
     const int64_t layers = *std::max_element(plan.stage_layers.begin(), plan.stage_layers.end());
     if (choice.num_layers > layers) continue;
-    const PipelineRecord again = train_pipeline(with(config, choice));
+    const PipelineRecord again = train_pipeline(recomputing(config, choice));
     expect_same_steps(again.steps, plain.steps);
     expect_same_tensors(again.grads, plain.grads);
     expect_same_tensors(again.weights, plain.weights);
@@ -145,7 +145,7 @@ TEST_P(Recompute, KeepsEveryBitInLessMemory) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, Recompute, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Cases, RecomputedRuns, testing::ValuesIn(kRecomputeCases),
                          [](const auto& one) { return std::string(one.param.name); });
 
 struct ExpertCase {
@@ -175,7 +175,7 @@ const ExpertCase kExpertCases[] = {
      {.world = 4, .tp = 2, .pp = 1, .ep = 2},
      [](TrainConfig& c) {
        balanced(c);
-       qwen(c);
+       small_qwen(c);
        c.model.moe.shared_gate = true;
      }},
     {"ep2_etp2", {.world = 4, .tp = 2, .pp = 1, .ep = 2, .etp = 2}, balanced},
@@ -208,7 +208,7 @@ TEST_P(RecomputeExperts, KeepEveryBitAndAreBookedOnce) {
   for (const Choice& choice : kChoices) {
     SCOPED_TRACE(choice.name);
     if (choice.num_layers > 1 && config.parallel.pp > 1) continue;
-    const ExpertRecord again = train_experts(with(config, choice));
+    const ExpertRecord again = train_experts(recomputing(config, choice));
     expect_same_steps(again.steps, plain.steps);
     expect_same_tensors(again.grads, plain.grads);
     expect_same_tensors(again.weights, plain.weights);
@@ -231,8 +231,8 @@ TEST(RecomputeCost, IsOneMoreForwardWhichIsNotTheModelsWork) {
   config.params_dtype = "fp32";
   config.num_microbatches = 1;
   const PipelineRecord plain = train_pipeline(config);
-  const PipelineRecord full = train_pipeline(with(config, {"full", "full"}));
-  const PipelineRecord one = train_pipeline(with(config, {"one", "full", "block", 1}));
+  const PipelineRecord full = train_pipeline(recomputing(config, {"full", "full"}));
+  const PipelineRecord one = train_pipeline(recomputing(config, {"one", "full", "block", 1}));
   const auto model_flops = [](const StepMetrics& m) { return m.mfu * m.virtual_step_ms; };  // in some unit
   EXPECT_NEAR(model_flops(full.steps[1]) / model_flops(plain.steps[1]), 1.0, 1e-12);
   const double longer = full.steps[1].virtual_step_ms - plain.steps[1].virtual_step_ms;

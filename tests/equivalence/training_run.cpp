@@ -67,7 +67,7 @@ class Trainer {
         model_(make_transformer(run.model, context,
                                 {.sequence_parallel = run.sequence_parallel, .seed = 42, .dtype = run.dtype})),
         parameters_(model_->registry().parameters()),
-        optimizer_(run.optimizer == OptimizerKind::kAdamW
+        optimizer_(run.optimizer == TestedOptimizer::kAdamW
                        ? make_adamw(parameters_, {.epsilon = kAdamEpsilon})
                        : make_sgd(parameters_, {.momentum = 0.9, .weight_decay = 0.01})),
         reducer_(parameters_, context.comm(Axis::kDp), &context.comm(Axis::kTp),
@@ -85,7 +85,7 @@ class Trainer {
       collect(result.grads, [](const Parameter& p) { return p.data.grad(); });
       result.grad_norm = clip_grad_norm(parameters_, context_, kClip);
       expect_equal("grad norm", step, Axis::kWorld, std::bit_cast<int64_t>(result.grad_norm));
-      optimizer_->step(run_.optimizer == OptimizerKind::kAdamW ? kLearningRate : 100 * kLearningRate);
+      optimizer_->step(run_.optimizer == TestedOptimizer::kAdamW ? kLearningRate : 100 * kLearningRate);
       collect(result.weights, [](const Parameter& p) { return p.data.detach(); });
       for (const Parameter* p : parameters_) check_replicas(p->name, step, *p, p->data);
       if (context_.global_rank() == 0) store(step, std::move(result));

@@ -12,7 +12,7 @@
 
 namespace ranklab {
 
-enum class OptimizerKind { kAdamW, kSgd };
+enum class TestedOptimizer { kAdamW, kSgd };
 
 struct TrainingRun {
   ModelConfig model;
@@ -22,7 +22,7 @@ struct TrainingRun {
   int microbatches = 1;  // per dp rank
   int64_t global_batch = 8;
   at::ScalarType dtype = at::kDouble;
-  OptimizerKind optimizer = OptimizerKind::kAdamW;
+  TestedOptimizer optimizer = TestedOptimizer::kAdamW;
   GradAccumulation accumulation = GradAccumulation::kSequential;
   bool overlap = true;
   int steps = 10;

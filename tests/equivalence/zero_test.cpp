@@ -154,7 +154,7 @@ TrainConfig small_config() {
   return c;
 }
 
-struct Case {
+struct ZeroCase {
   const char* name;
   ParallelDims dims;
   void (*change)(TrainConfig&) = [](TrainConfig&) {};
@@ -198,7 +198,7 @@ void dualpipe(TrainConfig& c) { c.pipeline_schedule = "dualpipe"; }
 void tied_dualpipe(TrainConfig& c) { tied(c), dualpipe(c); }
 void bidirectional_experts(TrainConfig& c) { experts(c), dualpipe(c), accumulation(c); }
 
-const Case kCases[] = {
+const ZeroCase kZeroCases[] = {
     {"dp2", {.world = 2}},
     {"dp4", {.world = 4}},
     {"dp8", {.world = 8}},
@@ -264,7 +264,7 @@ const Case kCases[] = {
     {"dp4_pp2_ep2_dualpipe", {.world = 8, .pp = 2, .ep = 2}, bidirectional_experts},
 };
 
-TrainConfig config_of(const Case& a) {
+TrainConfig zero_config(const ZeroCase& a) {
   TrainConfig c = small_config();
   c.parallel = a.dims;
   a.change(c);
@@ -276,10 +276,10 @@ TrainConfig without_groups(TrainConfig config) {
   return config;
 }
 
-class Zero : public testing::TestWithParam<Case> {};
+class Zero : public testing::TestWithParam<ZeroCase> {};
 
 TEST_P(Zero, IsPlainDataParallelismBitForBit) {
-  TrainConfig config = config_of(GetParam());
+  TrainConfig config = zero_config(GetParam());
   const Record plain = train(without_groups(config));
   ASSERT_EQ(plain.losses.size(), 10u);
   for (const int stage : {1, 2, 3}) {
@@ -303,7 +303,7 @@ TEST_P(Zero, IsPlainDataParallelismBitForBit) {
 
 // The norm is the same number but for the order in which squares are added, and so is everything that it scales.
 TEST_P(Zero, ClippedAgreesToTwelveDigits) {
-  TrainConfig config = config_of(GetParam());
+  TrainConfig config = zero_config(GetParam());
   config.params_dtype = "fp64";
   config.bf16 = false;
   config.precision = {};
@@ -350,7 +350,7 @@ TEST(ZeroAgainstOneRank, AgreesToTwelveDigits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, Zero, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Layouts, Zero, testing::ValuesIn(kZeroCases),
                          [](const auto& c) { return std::string(c.param.name); });
 
 // Every rank keeps states of its pieces alone, and together they are the states of plain data parallelism.

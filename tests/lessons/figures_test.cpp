@@ -10,6 +10,7 @@
 #include "lessons/lesson_list.h"
 #include "lessons/markdown.h"
 #include "lessons/screen.h"
+#include "tests/lessons/all_rows.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -69,12 +70,6 @@ TEST_P(Lessons, TheMeasuredAnswerIsTold) {
   const auto lesson = row().make();
   EXPECT_NEAR(lesson->run(screen), expected[row().number], lesson->question().tolerance);
   EXPECT_THAT(lesson->question().text, testing::EndsWith("?"));
-}
-
-std::vector<const LessonRow*> all_rows() {
-  std::vector<const LessonRow*> rows;
-  for (const LessonRow& row : lesson_list()) rows.push_back(&row);
-  return rows;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Lessons, ::testing::ValuesIn(all_rows()),

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "lessons/markdown.h"
+#include "tests/lessons/all_rows.h"
 #include "tests/lessons/exercise_file.h"
 
 namespace ranklab::lesson {
@@ -46,12 +47,6 @@ TEST_P(Exercises, HaveOneHole) {
   for (size_t at = 0; (at = exercise.find("---- your turn", at)) != std::string::npos; ++at) ++holes;
   EXPECT_EQ(holes, GetParam()->slug == "split_matmul" ? 0u : 1u);
   EXPECT_THAT(exercise, testing::HasSubstr("ranklab lesson check " + std::to_string(GetParam()->number)));
-}
-
-std::vector<const LessonRow*> all_rows() {
-  std::vector<const LessonRow*> rows;
-  for (const LessonRow& row : lesson_list()) rows.push_back(&row);
-  return rows;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Exercises, ::testing::ValuesIn(all_rows()),

@@ -151,7 +151,7 @@ TEST_F(InAFolder, CopiesNeverOverwrite) {
   EXPECT_EQ(reset_exercise(row, path), fs::path());
 }
 
-TEST(LessonList, FindsByNumberAndName) {
+TEST(LessonSearch, FindsByNumberAndName) {
   EXPECT_EQ(find_lesson("3").slug, "split_matmul");
   EXPECT_EQ(find_lesson("all_reduce").number, 1);
   EXPECT_EQ(find_lesson("02_replicas_stay_equal").number, 2);

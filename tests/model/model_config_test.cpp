@@ -120,7 +120,7 @@ TEST(TrainingFlops, IsSixTimesWeightsPlusCausalAttention) {
                    6.0 * (8 * (4 * 128 * 128 + 3 * 128 * 352) + 128 * 256 + 8 * 128 * 128));
 }
 
-std::string refusal(const ModelConfig& config, int tp, bool sequence_parallel = false) {
+std::string validate_error(const ModelConfig& config, int tp, bool sequence_parallel = false) {
   try {
     validate(config, tp, sequence_parallel);
   } catch (const Error& error) {
@@ -133,57 +133,58 @@ std::string refusal(const ModelConfig& config, int tp, bool sequence_parallel = 
 TEST(Validate, NamesBothNumbersAndTheNearestLegalOnes) {
   ModelConfig c;
   EXPECT_EQ(
-      refusal(c, 3),
+      validate_error(c, 3),
       "[model] --num-attention-heads does not divide by --tp; got --num-attention-heads 8, --tp 3; want --tp in {1, "
       "2, 4, 8}; do: use --num-attention-heads 6 or 9");
   c.num_query_groups = 2;
-  EXPECT_NE(refusal(c, 4).find("--num-query-groups 2, --tp 4"), std::string::npos);
+  EXPECT_NE(validate_error(c, 4).find("--num-query-groups 2, --tp 4"), std::string::npos);
   c = {.ffn_hidden_size = 350};
-  EXPECT_NE(refusal(c, 4).find("--ffn-hidden-size 350, --tp 4"), std::string::npos);
+  EXPECT_NE(validate_error(c, 4).find("--ffn-hidden-size 350, --tp 4"), std::string::npos);
   c = {.hidden_size = 100};
-  EXPECT_NE(refusal(c, 1).find("--hidden-size 100, --num-attention-heads 8"), std::string::npos);
+  EXPECT_NE(validate_error(c, 1).find("--hidden-size 100, --num-attention-heads 8"), std::string::npos);
   c = {.seq_length = 30};
-  EXPECT_EQ(refusal(c, 4), "accepted");
-  EXPECT_NE(refusal(c, 4, true).find("--seq-length 30, --tp 4"), std::string::npos);
+  EXPECT_EQ(validate_error(c, 4), "accepted");
+  EXPECT_NE(validate_error(c, 4, true).find("--seq-length 30, --tp 4"), std::string::npos);
   c = {.hidden_size = 24};
-  EXPECT_NE(refusal(c, 1).find("rotary pair"), std::string::npos);
+  EXPECT_NE(validate_error(c, 1).find("rotary pair"), std::string::npos);
   c = {.dropout = 1.0};
-  EXPECT_NE(refusal(c, 1).find("--hidden-dropout is out of range; got 1;"), std::string::npos);
+  EXPECT_NE(validate_error(c, 1).find("--hidden-dropout is out of range; got 1;"), std::string::npos);
   c = {.num_layers = int64_t{1} << 62};  // the number of its parameters does not fit 64 bits
-  EXPECT_NE(refusal(c, 1).find("--num-layers is out of range"), std::string::npos);
+  EXPECT_NE(validate_error(c, 1).find("--num-layers is out of range"), std::string::npos);
   c = {.num_query_groups = 3};
-  EXPECT_NE(refusal(c, 1).find("--num-query-groups 3"), std::string::npos);
+  EXPECT_NE(validate_error(c, 1).find("--num-query-groups 3"), std::string::npos);
 }
 
 TEST(Validate, HeadsOfAnyEvenWidth) {
-  EXPECT_EQ(refusal({.hidden_size = 100, .kv_channels = 12}, 1), "accepted");  // 100 does not divide by 8 heads
-  EXPECT_EQ(refusal({.hidden_size = 100, .kv_channels = 13, .position = PositionKind::kLearned}, 1), "accepted");
-  EXPECT_NE(refusal({.kv_channels = 13}, 1).find("--kv-channels 13, rotary pair 2"), std::string::npos);
-  EXPECT_NE(refusal({.kv_channels = -2}, 1).find("--kv-channels is out of range; got -2"), std::string::npos);
-  EXPECT_NE(refusal({.kv_channels = 1 << 20}, 1).find("--num-attention-heads x --kv-channels is out of range"),
+  EXPECT_EQ(validate_error({.hidden_size = 100, .kv_channels = 12}, 1), "accepted");  // 100 does not divide by 8 heads
+  EXPECT_EQ(validate_error({.hidden_size = 100, .kv_channels = 13, .position = PositionKind::kLearned}, 1), "accepted");
+  EXPECT_NE(validate_error({.kv_channels = 13}, 1).find("--kv-channels 13, rotary pair 2"), std::string::npos);
+  EXPECT_NE(validate_error({.kv_channels = -2}, 1).find("--kv-channels is out of range; got -2"), std::string::npos);
+  EXPECT_NE(validate_error({.kv_channels = 1 << 20}, 1).find("--num-attention-heads x --kv-channels is out of range"),
             std::string::npos);
-  EXPECT_EQ(refusal({.norm = NormKind::kLayerNorm, .add_bias = true, .add_qkv_bias = true, .qk_norm = true}, 8),
+  EXPECT_EQ(validate_error({.norm = NormKind::kLayerNorm, .add_bias = true, .add_qkv_bias = true, .qk_norm = true}, 8),
             "accepted");
 }
 
 TEST(Validate, QwensOptionsNeedWhatTheyWorkOn) {
   ModelConfig latent = model_preset("deepseek_v3_tiny");
   latent.kv_channels = 16;
-  EXPECT_NE(refusal(latent, 1).find("--kv-channels does not go with latent attention"), std::string::npos);
+  EXPECT_NE(validate_error(latent, 1).find("--kv-channels does not go with latent attention"), std::string::npos);
   latent.kv_channels = 0;
   latent.add_qkv_bias = true;
-  EXPECT_NE(refusal(latent, 1).find("--add-qkv-bias does not go with latent attention"), std::string::npos);
+  EXPECT_NE(validate_error(latent, 1).find("--add-qkv-bias does not go with latent attention"), std::string::npos);
   latent.add_qkv_bias = false;
   latent.qk_norm = true;
-  EXPECT_NE(refusal(latent, 1).find("--qk-layernorm does not go with latent attention"), std::string::npos);
+  EXPECT_NE(validate_error(latent, 1).find("--qk-layernorm does not go with latent attention"), std::string::npos);
   latent.qk_norm = false;
   latent.moe.shared_gate = true;
-  EXPECT_EQ(refusal(latent, 1), "accepted");
+  EXPECT_EQ(validate_error(latent, 1), "accepted");
   latent.moe.shared_ffn_hidden_size = 0;
-  EXPECT_NE(refusal(latent, 1).find("--num-experts 8, --moe-shared-expert-intermediate-size 0"), std::string::npos);
+  EXPECT_NE(validate_error(latent, 1).find("--num-experts 8, --moe-shared-expert-intermediate-size 0"),
+            std::string::npos);
   ModelConfig dense;
   dense.moe.shared_gate = true;
-  EXPECT_NE(refusal(dense, 1).find("--moe-shared-expert-gate scales shared experts"), std::string::npos);
+  EXPECT_NE(validate_error(dense, 1).find("--moe-shared-expert-gate scales shared experts"), std::string::npos);
 }
 
 }  // namespace

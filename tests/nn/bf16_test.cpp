@@ -18,7 +18,7 @@ namespace {
 
 using golden::wave;
 
-at::Tensor rounded(at::IntArrayRef shape, double salt, double scale = 1.0) {
+at::Tensor bf16_wave(at::IntArrayRef shape, double salt, double scale = 1.0) {
   return wave(shape, salt, scale).to(at::kBFloat16);
 }
 
@@ -40,14 +40,14 @@ TEST(Bf16, WidensAndRoundsAsTheTensorLibraryDoes) {
 }
 
 TEST(Bf16, ANormIsTheRoundedOneOfItsRoundedInput) {
-  const at::Tensor x = rounded({70, 3, 40}, 0.1), weight = rounded({40}, 0.2, 0.5);
+  const at::Tensor x = bf16_wave({70, 3, 40}, 0.1), weight = bf16_wave({40}, 0.2, 0.5);
   const NormOutput narrow = add_rms_norm(x, {}, weight, 1e-5);
   const NormOutput wide = add_rms_norm(x.to(at::kFloat), {}, weight.to(at::kFloat), 1e-5);
   EXPECT_TRUE(at::equal(narrow.normed, wide.normed.to(at::kBFloat16)));
   EXPECT_EQ(narrow.recipe.inv_rms.scalar_type(), at::kFloat);
   EXPECT_TRUE(at::equal(narrow.recipe.normed(), narrow.normed)) << "computed again in backward";
 
-  const at::Tensor branch = rounded({70, 3, 40}, 0.7, 3.0);
+  const at::Tensor branch = bf16_wave({70, 3, 40}, 0.7, 3.0);
   const NormOutput added = add_rms_norm(x, branch, weight, 1e-5);
   EXPECT_TRUE(at::equal(added.sum, x + branch));
   EXPECT_TRUE(at::equal(added.normed, add_rms_norm(x + branch, {}, weight, 1e-5).normed));
@@ -55,20 +55,20 @@ TEST(Bf16, ANormIsTheRoundedOneOfItsRoundedInput) {
 
 TEST(Bf16, ANormOfHeadsIsTheRoundedOne) {
   const AttentionShape shape{4, 2, 10};
-  const at::Tensor qkv = rounded({70, 3, 80}, 0.1, 3.0), q = rounded({10}, 0.2, 0.5), k = rounded({10}, 0.9, 0.5);
+  const at::Tensor qkv = bf16_wave({70, 3, 80}, 0.1, 3.0), q = bf16_wave({10}, 0.2, 0.5), k = bf16_wave({10}, 0.9, 0.5);
   const auto wide = [](const at::Tensor& x) { return x.to(at::kFloat); };
   const at::Tensor want = head_norm(wide(qkv), shape, {wide(q), wide(k), 1e-5});
   EXPECT_TRUE(at::equal(head_norm(qkv, shape, {q, k, 1e-5}), want.to(at::kBFloat16)));
 }
 
 TEST(Bf16, SwigluIsTheRoundedOne) {
-  const at::Tensor gate_up = rounded({33, 3, 94}, 0.1, 20.0);
+  const at::Tensor gate_up = bf16_wave({33, 3, 94}, 0.1, 20.0);
   EXPECT_TRUE(at::equal(swiglu(gate_up), swiglu(gate_up.to(at::kFloat)).to(at::kBFloat16)));
 }
 
 TEST(Bf16, RotaryTablesStayInFp32) {
   const AttentionShape shape{4, 2, 8};
-  const at::Tensor qkv = rounded({17, 3, 64}, 0.4, 2.0);
+  const at::Tensor qkv = bf16_wave({17, 3, 64}, 0.4, 2.0);
   const RopeTable rope = make_rope_table(64, 8, 100.0, at::TensorOptions(at::kFloat));
   const at::Tensor narrow = causal_attention(qkv, shape, rope);
   const at::Tensor wide = causal_attention(qkv.to(at::kFloat), shape, rope);
@@ -82,7 +82,7 @@ TEST(Bf16, RotaryTablesStayInFp32) {
 }
 
 TEST(Bf16, SquaresAreSummedInFp64) {
-  const at::Tensor x = rounded({5000}, 0.3, 7.0);
+  const at::Tensor x = bf16_wave({5000}, 0.3, 7.0);
   const double want = x.to(at::kDouble).square().sum().item<double>();
   const auto* data = static_cast<const kernels::Bf16*>(x.const_data_ptr());
   EXPECT_NEAR(kernels::sum_of_squares(data, x.numel()), want, 1e-12 * want);

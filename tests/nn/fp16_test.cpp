@@ -19,7 +19,7 @@ namespace {
 using golden::wave;
 using kernels::Fp16;
 
-at::Tensor rounded(at::IntArrayRef shape, double salt, double scale = 1.0) {
+at::Tensor fp16_wave(at::IntArrayRef shape, double salt, double scale = 1.0) {
   return wave(shape, salt, scale).to(at::kHalf);
 }
 
@@ -58,32 +58,32 @@ TEST(Fp16, RoundsAsTheTensorLibraryDoes) {
 }
 
 TEST(Fp16, ANormIsTheRoundedOneOfItsRoundedInput) {
-  const at::Tensor x = rounded({70, 3, 40}, 0.1), weight = rounded({40}, 0.2, 0.5);
+  const at::Tensor x = fp16_wave({70, 3, 40}, 0.1), weight = fp16_wave({40}, 0.2, 0.5);
   const NormOutput narrow = add_rms_norm(x, {}, weight, 1e-5);
   const NormOutput wide = add_rms_norm(x.to(at::kFloat), {}, weight.to(at::kFloat), 1e-5);
   EXPECT_TRUE(at::equal(narrow.normed, wide.normed.to(at::kHalf)));
   EXPECT_EQ(narrow.recipe.inv_rms.scalar_type(), at::kFloat);
   EXPECT_TRUE(at::equal(narrow.recipe.normed(), narrow.normed)) << "computed again in backward";
-  const at::Tensor branch = rounded({70, 3, 40}, 0.7, 3.0);
+  const at::Tensor branch = fp16_wave({70, 3, 40}, 0.7, 3.0);
   EXPECT_TRUE(at::equal(add_rms_norm(x, branch, weight, 1e-5).sum, x + branch));
 }
 
 TEST(Fp16, ANormOfHeadsIsTheRoundedOne) {
   const AttentionShape shape{4, 2, 10};
-  const at::Tensor qkv = rounded({70, 3, 80}, 0.1, 3.0), q = rounded({10}, 0.2, 0.5), k = rounded({10}, 0.9, 0.5);
+  const at::Tensor qkv = fp16_wave({70, 3, 80}, 0.1, 3.0), q = fp16_wave({10}, 0.2, 0.5), k = fp16_wave({10}, 0.9, 0.5);
   const auto wide = [](const at::Tensor& x) { return x.to(at::kFloat); };
   const at::Tensor want = head_norm(wide(qkv), shape, {wide(q), wide(k), 1e-5});
   EXPECT_TRUE(at::equal(head_norm(qkv, shape, {q, k, 1e-5}), want.to(at::kHalf)));
 }
 
 TEST(Fp16, SwigluIsTheRoundedOne) {
-  const at::Tensor gate_up = rounded({33, 3, 94}, 0.1, 20.0);
+  const at::Tensor gate_up = fp16_wave({33, 3, 94}, 0.1, 20.0);
   EXPECT_TRUE(at::equal(swiglu(gate_up), swiglu(gate_up.to(at::kFloat)).to(at::kHalf)));
 }
 
 TEST(Fp16, AttentionIsNearThatInFp32) {
   const AttentionShape shape{4, 2, 8};
-  const at::Tensor qkv = rounded({17, 3, 64}, 0.4, 2.0);
+  const at::Tensor qkv = fp16_wave({17, 3, 64}, 0.4, 2.0);
   const RopeTable rope = make_rope_table(64, 8, 100.0, at::TensorOptions(at::kFloat));
   const at::Tensor narrow = causal_attention(qkv, shape, rope);
   EXPECT_EQ(narrow.scalar_type(), at::kHalf);
@@ -92,7 +92,7 @@ TEST(Fp16, AttentionIsNearThatInFp32) {
 }
 
 TEST(Fp16, AProductIsSummedInFp32AndRoundedOnce) {
-  const at::Tensor a = rounded({33, 70}, 0.1, 9.0), b = rounded({41, 70}, 0.5, 9.0).t();
+  const at::Tensor a = fp16_wave({33, 70}, 0.1, 9.0), b = fp16_wave({41, 70}, 0.5, 9.0).t();
   const at::Tensor product = gemm(a, b);
   EXPECT_EQ(product.scalar_type(), at::kHalf);
   EXPECT_TRUE(at::equal(product, at::mm(a.to(at::kFloat), b.to(at::kFloat)).to(at::kHalf)));
@@ -100,7 +100,7 @@ TEST(Fp16, AProductIsSummedInFp32AndRoundedOnce) {
 }
 
 TEST(Fp16, SquaresAreSummedInFp64) {
-  const at::Tensor x = rounded({5000}, 0.3, 7.0);
+  const at::Tensor x = fp16_wave({5000}, 0.3, 7.0);
   const double want = x.to(at::kDouble).square().sum().item<double>();
   const auto* data = static_cast<const Fp16*>(x.const_data_ptr());
   EXPECT_NEAR(kernels::sum_of_squares(data, x.numel()), want, 1e-12 * want);

@@ -18,9 +18,9 @@
 namespace ranklab {
 namespace {
 
-constexpr int64_t kExperts = 8, kHidden = 5;
+constexpr int64_t kDispatchExperts = 8, kDispatchHidden = 5;
 
-struct Case {
+struct DispatchCase {
   const char* name;
   int64_t slots;
   std::function<int64_t(int rank)> tokens;
@@ -28,18 +28,18 @@ struct Case {
   bool drops = false;  // every third assignment
 };
 
-std::vector<Case> cases() {
+std::vector<DispatchCase> dispatch_cases() {
   const auto ten = [](int) { return 10; };
   return {
-      {"spread", 2, ten, [](int r, int64_t t, int64_t k) { return (3 * r + 5 * t + k) % kExperts; }},
+      {"spread", 2, ten, [](int r, int64_t t, int64_t k) { return (3 * r + 5 * t + k) % kDispatchExperts; }},
       {"all_to_one_expert", 1, ten, [](int, int64_t, int64_t) { return 5; }},
       {"one_rank_of_experts", 2, ten, [](int, int64_t, int64_t k) { return 6 + k; }},
-      {"every_expert", kExperts, ten, [](int, int64_t, int64_t k) { return kExperts - 1 - k; }},
+      {"every_expert", kDispatchExperts, ten, [](int, int64_t, int64_t k) { return kDispatchExperts - 1 - k; }},
       {"ragged", 2, [](int r) { return r == 1 ? 0 : 3 + 4 * r; },
-       [](int r, int64_t t, int64_t k) { return (r + t * t + 3 * k) % kExperts; }},
-      {"dropped", 3, ten, [](int r, int64_t t, int64_t k) { return (r + t + 2 * k) % kExperts; }, true},
+       [](int r, int64_t t, int64_t k) { return (r + t * t + 3 * k) % kDispatchExperts; }},
+      {"dropped", 3, ten, [](int r, int64_t t, int64_t k) { return (r + t + 2 * k) % kDispatchExperts; }, true},
       {"only_one_rank_has_tokens", 2, [](int r) { return r == 0 ? 12 : 0; },
-       [](int, int64_t t, int64_t k) { return (t + k) % kExperts; }},
+       [](int, int64_t t, int64_t k) { return (t + k) % kDispatchExperts; }},
   };
 }
 
@@ -47,16 +47,16 @@ struct Leaves {
   at::Tensor tokens, weights, scales;  // scales [E]: the experts' parameters
 };
 
-Leaves make_leaves(const Case& c, int rank) {
+Leaves make_leaves(const DispatchCase& c, int rank) {
   const int64_t tokens = c.tokens(rank);
   const auto leaf = [](const at::Tensor& x) { return x.detach().clone().set_requires_grad(true); };
-  return {leaf(golden::wave({tokens, kHidden}, 0.3 + rank)), leaf(golden::wave({tokens, c.slots}, 1.7 + rank)),
-          leaf(at::arange(1, kExperts + 1, at::TensorOptions(at::kDouble)))};
+  return {leaf(golden::wave({tokens, kDispatchHidden}, 0.3 + rank)), leaf(golden::wave({tokens, c.slots}, 1.7 + rank)),
+          leaf(at::arange(1, kDispatchExperts + 1, at::TensorOptions(at::kDouble)))};
 }
 
-Routing make_routing(const Case& c, int rank, const Leaves& leaves) {
+Routing make_routing(const DispatchCase& c, int rank, const Leaves& leaves) {
   const int64_t tokens = c.tokens(rank);
-  Routing routing{at::empty({tokens, c.slots}, at::kLong), leaves.weights, {}, kExperts};
+  Routing routing{at::empty({tokens, c.slots}, at::kLong), leaves.weights, {}, kDispatchExperts};
   if (c.drops) routing.kept_TK = at::ones({tokens, c.slots}, at::kBool);
   for (int64_t t = 0; t < tokens; ++t) {
     for (int64_t k = 0; k < c.slots; ++k) {
@@ -73,7 +73,7 @@ at::Tensor expected(const Routing& routing, const Leaves& leaves) {
   at::Tensor out = at::zeros_like(leaves.tokens);
   std::vector<at::Tensor> rows;
   for (int64_t t = 0; t < leaves.tokens.size(0); ++t) {
-    at::Tensor sum = at::zeros({kHidden}, at::kDouble);
+    at::Tensor sum = at::zeros({kDispatchHidden}, at::kDouble);
     for (int64_t k = 0; k < routing.experts_TK.size(1); ++k) {
       if (routing.kept_TK.defined() && !routing.kept_TK[t][k].item<bool>()) continue;
       const int64_t e = routing.experts_TK[t][k].item<int64_t>();
@@ -109,7 +109,7 @@ double error(const at::Tensor& a, const at::Tensor& b) {
 class Dispatchers : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Dispatchers, EqualExpertsWhereTheTokenIs) {
-  for (const Case& c : cases()) {
+  for (const DispatchCase& c : dispatch_cases()) {
     for (const int ranks : {1, 2, 4, 8}) {
       SCOPED_TRACE(std::string(c.name) + ", ep " + std::to_string(ranks));
       std::mutex mutex;
@@ -117,11 +117,12 @@ TEST_P(Dispatchers, EqualExpertsWhereTheTokenIs) {
       int64_t arrived = 0, sent = 0;
       run_ranks({.world = ranks, .ep = ranks}, [&](RankContext& context) {
         Communicator& ep = context.comm(Axis::kEp);
-        const auto dispatcher = make_dispatcher(GetParam(), {.ep = &ep, .num_experts = kExperts, .gpus_per_node = 2});
+        const auto dispatcher =
+            make_dispatcher(GetParam(), {.ep = &ep, .num_experts = kDispatchExperts, .gpus_per_node = 2});
         const Leaves mine = make_leaves(c, ep.rank()), reference = make_leaves(c, ep.rank());
         const Routing routing = make_routing(c, ep.rank(), mine);
         const auto trip = dispatcher->dispatch(mine.tokens, routing);
-        const at::Tensor out = trip->combine(run_experts(*trip, mine.scales, ep.rank() * kExperts / ranks));
+        const at::Tensor out = trip->combine(run_experts(*trip, mine.scales, ep.rank() * kDispatchExperts / ranks));
         const at::Tensor want = expected(make_routing(c, ep.rank(), reference), reference);
         backward_of(out);
         backward_of(want);

@@ -122,7 +122,7 @@ struct Products {
 constexpr auto grouped = [](const auto&... of) { return grouped_linear(of...); };
 
 template <typename Linear>
-Products run(const Linear& linear, const std::vector<int64_t>& counts, bool deferred) {
+Products products_of(const Linear& linear, const std::vector<int64_t>& counts, bool deferred) {
   int64_t rows = 0;
   for (const int64_t count : counts) rows += count;
   const at::Tensor x = wave({rows, 5}, 0.1).set_requires_grad(true);
@@ -144,9 +144,9 @@ Products run(const Linear& linear, const std::vector<int64_t>& counts, bool defe
 
 TEST(GroupedLinear, EqualsALinearPerExpertAlsoWithoutTokensAndDeferred) {
   const std::vector<int64_t> counts = {4, 0, 7, 1};
-  const Products want = run(grouped_linear_reference, counts, false);
+  const Products want = products_of(grouped_linear_reference, counts, false);
   for (const bool deferred : {false, true}) {
-    const Products got = run(grouped, counts, deferred);
+    const Products got = products_of(grouped, counts, deferred);
     EXPECT_LT((got.out - want.out).abs().max().item<double>(), 1e-14);
     EXPECT_LT((got.grad_rows - want.grad_rows).abs().max().item<double>(), 1e-14);
     for (size_t e = 0; e < counts.size(); ++e) {

@@ -12,9 +12,9 @@
 namespace ranklab {
 namespace {
 
-struct Fixture {
+struct PowersOfTwo {
   ParameterRegistry registry{1, at::kFloat, at::kCPU};
-  Fixture() {
+  PowersOfTwo() {
     for (int i = 0; i < 5; ++i) registry.create("w" + std::to_string(i), replicated({3, 7}), {}, true);
     registry.create("norm", replicated({5}), {InitKind::kOnes}, false).sum_grad_over_tp = true;
     registry.create("unused", replicated({2}), {}, true);
@@ -40,7 +40,7 @@ class GradReducerTest : public ::testing::TestWithParam<std::tuple<Layout, bool,
 TEST_P(GradReducerTest, SumsOverExactlyItsGroups) {
   const auto [layout, overlap, accumulation, microbatches] = GetParam();
   run_ranks(dims_of(layout.dp, layout.tp), [&](RankContext& context) {
-    Fixture f;
+    PowersOfTwo f;
     GradReducer reducer(f.registry.parameters(), context.comm(Axis::kDp), &context.comm(Axis::kTp),
                         {.bucket_bytes = 200, .overlap = overlap, .accumulation = accumulation});
     double of_dp = 0, of_all = 0;
@@ -79,7 +79,7 @@ class SharedOut : public ::testing::TestWithParam<std::tuple<Layout, bool, GradS
 TEST_P(SharedOut, OwnersGetTheSumsAndEveryoneTheUpdates) {
   const auto [layout, overlap, sharding, microbatches] = GetParam();
   run_ranks(dims_of(layout.dp, layout.tp), [&](RankContext& context) {
-    Fixture f;
+    PowersOfTwo f;
     GradReducer reducer(f.registry.parameters(), context.comm(Axis::kDp), &context.comm(Axis::kTp),
                         {.bucket_bytes = 200, .overlap = overlap, .sharding = sharding});
     ASSERT_EQ(reducer.shards(), layout.dp > 1);
@@ -123,7 +123,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, SharedOut,
 TEST(GradReducer, BucketsFollowTheSizeLimit) {
   run_ranks(dims_of(2, 1), [](RankContext& context) {
     const auto buckets = [&](int64_t bytes) {
-      Fixture f;
+      PowersOfTwo f;
       return GradReducer(f.registry.parameters(), context.comm(Axis::kDp), &context.comm(Axis::kTp),
                          {.bucket_bytes = bytes})
           .num_buckets();
@@ -180,7 +180,7 @@ TEST(GradReducer, StagesAndPartsOfABackwardAddUp) {
 
 TEST(GradReducer, RefusesMisuse) {
   run_ranks(dims_of(2, 1), [](RankContext& context) {
-    Fixture f;
+    PowersOfTwo f;
     EXPECT_THROW(GradReducer(f.registry.parameters(), context.comm(Axis::kDp), nullptr, {}), Error);
     GradReducer reducer(f.registry.parameters(), context.comm(Axis::kDp), &context.comm(Axis::kTp), {});
     EXPECT_THROW(reducer.begin_step(0), Error);
@@ -195,7 +195,7 @@ TEST(GradReducer, RefusesMisuse) {
 
 TEST(GradReducer, HooksLeaveWithTheReducer) {
   run_ranks(dims_of(2, 1), [](RankContext& context) {
-    Fixture f;
+    PowersOfTwo f;
     { GradReducer reducer(f.registry.parameters(), context.comm(Axis::kDp), &context.comm(Axis::kTp), {}); }
     f.backward(2.0);
     EXPECT_TRUE(f.registry.find("w0")->data.grad().eq(2.0).all().item<bool>());

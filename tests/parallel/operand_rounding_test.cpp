@@ -14,13 +14,13 @@
 namespace ranklab {
 namespace {
 
-constexpr int64_t kRows = 64, kCols = 96, kRanks = 2;
+constexpr int64_t kOperandRows = 64, kOperandCols = 96, kOperandRanks = 2;
 
-at::Tensor sample(uint64_t seed) {
+at::Tensor operand(uint64_t seed) {
   const RandomStream stream(seed, RandomPurpose::kTest, "operand");
-  at::Tensor x = at::empty({kRows, kCols}, at::kFloat);
+  at::Tensor x = at::empty({kOperandRows, kOperandCols}, at::kFloat);
   stream.fill_normal(0, {x.mutable_data_ptr<float>(), static_cast<size_t>(x.numel())});
-  return x * at::exp2(at::arange(kCols, at::kFloat).remainder(7) - 3);
+  return x * at::exp2(at::arange(kOperandCols, at::kFloat).remainder(7) - 3);
 }
 
 std::vector<std::pair<std::string, TensorPrecision>> precisions() {
@@ -41,24 +41,24 @@ std::vector<std::pair<std::string, TensorPrecision>> precisions() {
 OperandRounding rounding_of(const TensorPrecision& precision, Along along, const RandomStream& stream) {
   OperandRounding how{.precision = precision, .along = along};
   if (precision.rounding == Rounding::kStochastic) {
-    how.noise = {.stream = &stream, .columns = kCols};
-    for (uint64_t row = 0; row < kRows; ++row) how.noise.rows.push_back(1000 + row);
+    how.noise = {.stream = &stream, .columns = kOperandCols};
+    for (uint64_t row = 0; row < kOperandRows; ++row) how.noise.rows.push_back(1000 + row);
   }
   if (precision.scale == ScaleRule::kDelayedFp32) how.amax = 40.0F;
   return how;
 }
 
 TEST(OperandRounding, PartsOnRanksAreThePartsOfTheWhole) {
-  const at::Tensor whole = sample(1);
+  const at::Tensor whole = operand(1);
   const RandomStream stream(5, RandomPurpose::kStochasticRounding, "layer/dx", 3);
   for (const auto& [name, precision] : precisions()) {
     for (const Along along : {Along::kColumns, Along::kRows}) {
       const OperandRounding one_rank = rounding_of(precision, along, stream);
       const at::Tensor want = round_operand(whole, one_rank).values;
       EXPECT_FALSE(at::equal(want, whole)) << name;
-      run_ranks(dims_of(1, kRanks), [&, &name = name](RankContext& rank) {
+      run_ranks(dims_of(1, kOperandRanks), [&, &name = name](RankContext& rank) {
         Communicator& tp = rank.comm(Axis::kTp);
-        const int64_t cols = kCols / kRanks, rows = kRows / kRanks, r = tp.rank();
+        const int64_t cols = kOperandCols / kOperandRanks, rows = kOperandRows / kOperandRanks, r = tp.rank();
         OperandRounding by_cols = one_rank;
         by_cols.cols_group = &tp;
         by_cols.col_parts = {{0, cols, r * cols}};
@@ -79,9 +79,9 @@ TEST(OperandRounding, PartsOnRanksAreThePartsOfTheWhole) {
 
 // [gate; up] cut over ranks: each rank has a part of both, and groups begin anew with each.
 TEST(OperandRounding, FusedPartsAreTensorsOfTheirOwn) {
-  const at::Tensor whole = sample(2);
+  const at::Tensor whole = operand(2);
   const TensorPrecision block{.format = e4m3(), .granularity = Granularity::kBlock, .block = 16};
-  const int64_t half = kCols / 2;
+  const int64_t half = kOperandCols / 2;
   const OperandParts parts = {{0, half, 0}, {half, half, half}};
   const at::Tensor want = round_operand(whole, {.precision = block, .col_parts = parts}).values;
   const at::Tensor by_hand = at::cat({round_operand(whole.narrow(1, 0, half), {.precision = block}).values,
@@ -98,9 +98,9 @@ TEST(OperandRounding, FusedPartsAreTensorsOfTheirOwn) {
 }
 
 TEST(OperandRounding, AnOverflowOfOneRankIsSeenByAll) {
-  run_ranks(dims_of(1, kRanks), [&](RankContext& rank) {
+  run_ranks(dims_of(1, kOperandRanks), [&](RankContext& rank) {
     for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
-      at::Tensor x = sample(3).narrow(1, 0, 16).contiguous();
+      at::Tensor x = operand(3).narrow(1, 0, 16).contiguous();
       if (rank.comm(Axis::kTp).rank() == 1) x[0][0] = bad;
       const RoundedOperand all =
           round_operand(x, {.precision = {.format = e4m3()}, .cols_group = &rank.comm(Axis::kTp)});
@@ -114,21 +114,21 @@ TEST(OperandRounding, AnOverflowOfOneRankIsSeenByAll) {
 
 // Tokens of experts have no place in the data that every layout knows; what they hold tells them apart.
 TEST(OperandRounding, RowsWithoutNumbersDrawByTheirContent) {
-  const at::Tensor whole = sample(4);
+  const at::Tensor whole = operand(4);
   const RandomStream stream(5, RandomPurpose::kStochasticRounding, "expert/dx", 3);
   const TensorPrecision tile{.format = e2m1(),
                              .granularity = Granularity::kTile,
                              .block = 16,
                              .scale = ScaleRule::kE8M0,
                              .rounding = Rounding::kStochastic};
-  const OperandRounding how{.precision = tile, .noise = {.stream = &stream, .columns = kCols}};
-  const at::Tensor order = at::randperm(kRows, at::kLong);
+  const OperandRounding how{.precision = tile, .noise = {.stream = &stream, .columns = kOperandCols}};
+  const at::Tensor order = at::randperm(kOperandRows, at::kLong);
   const at::Tensor want = round_operand(whole, how).values.index_select(0, order);
   EXPECT_TRUE(at::equal(round_operand(whole.index_select(0, order), how).values, want));
 }
 
 TEST(OperandRounding, BFloat16IsRoundedFromItsOwnNumbers) {
-  const at::Tensor x = sample(6).to(at::kBFloat16);
+  const at::Tensor x = operand(6).to(at::kBFloat16);
   for (const auto& [name, precision] : precisions()) {
     if (precision.rounding == Rounding::kStochastic) continue;
     EXPECT_TRUE(at::equal(round_operand(x, {.precision = precision}).values,

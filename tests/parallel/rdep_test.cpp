@@ -20,8 +20,8 @@
 namespace ranklab {
 namespace {
 
-constexpr int kRanks = 4;
-constexpr int64_t kExperts = 8, kHidden = 5, kTokens = 23;
+constexpr int kRdepRanks = 4;
+constexpr int64_t kRdepExperts = 8, kRdepHidden = 5, kRdepTokens = 23;
 
 // Puts row by row, in another order each time, and lets the other ranks go on in between.
 class Shuffled final : public PeerMemory {
@@ -53,45 +53,45 @@ struct Result {
 };
 
 Routing routing_of(int rank, const at::Tensor& weights_TK) {
-  at::Tensor experts = at::empty({kTokens, 3}, at::kLong);
-  for (int64_t t = 0; t < kTokens; ++t) {
-    for (int64_t k = 0; k < 3; ++k) experts[t][k] = (rank + t * t + 3 * k) % kExperts;
+  at::Tensor experts = at::empty({kRdepTokens, 3}, at::kLong);
+  for (int64_t t = 0; t < kRdepTokens; ++t) {
+    for (int64_t k = 0; k < 3; ++k) experts[t][k] = (rank + t * t + 3 * k) % kRdepExperts;
   }
-  return {.experts_TK = experts, .weights_TK = weights_TK, .kept_TK = {}, .num_experts = kExperts};
+  return {.experts_TK = experts, .weights_TK = weights_TK, .kept_TK = {}, .num_experts = kRdepExperts};
 }
 
-// seed 0: as the ranks run.
-std::vector<Result> run(const std::string& dispatcher_name, uint32_t seed) {
-  std::vector<Result> results(kRanks);
-  run_ranks({.world = kRanks, .ep = kRanks}, [&](RankContext& context) {
+// seed 0: as the ranks dispatched.
+std::vector<Result> dispatched(const std::string& dispatcher_name, uint32_t seed) {
+  std::vector<Result> results(kRdepRanks);
+  run_ranks({.world = kRdepRanks, .ep = kRdepRanks}, [&](RankContext& context) {
     Communicator& ep = context.comm(Axis::kEp);
-    DispatcherPlace place{.ep = &ep, .num_experts = kExperts};
+    DispatcherPlace place{.ep = &ep, .num_experts = kRdepExperts};
     if (seed != 0)
       place.memory = std::make_shared<Shuffled>(peer_memory_of(ep), seed * 100 + static_cast<uint32_t>(ep.rank()));
     const auto dispatcher = make_dispatcher(dispatcher_name, place);
     const auto options = at::TensorOptions(at::kFloat);
-    const at::Tensor tokens = golden::wave({kTokens, kHidden}, ep.rank()).to(options).set_requires_grad(true);
-    const at::Tensor weights = golden::wave({kTokens, 3}, 1.5 * ep.rank()).to(options).set_requires_grad(true);
+    const at::Tensor tokens = golden::wave({kRdepTokens, kRdepHidden}, ep.rank()).to(options).set_requires_grad(true);
+    const at::Tensor weights = golden::wave({kRdepTokens, 3}, 1.5 * ep.rank()).to(options).set_requires_grad(true);
     const auto trip = dispatcher->dispatch(tokens, routing_of(ep.rank(), weights));
     const at::Tensor out = trip->combine(at::tanh(trip->rows() * (1.0 + ep.rank())));
-    torch::autograd::backward({(out * golden::wave({kTokens, kHidden}, 0.4).to(options)).sum()}, {});
+    torch::autograd::backward({(out * golden::wave({kRdepTokens, kRdepHidden}, 0.4).to(options)).sum()}, {});
     results[static_cast<size_t>(ep.rank())] = {trip->rows().detach(), out.detach(), tokens.grad(), weights.grad()};
   });
   return results;
 }
 
 TEST(Rdep, ArrivalOrderChangesNoBit) {
-  const std::vector<Result> plain = run("rdep", 0), reference = run("alltoall", 0);
+  const std::vector<Result> plain = dispatched("rdep", 0), reference = dispatched("alltoall", 0);
   for (uint32_t seed = 1; seed <= 20; ++seed) {
-    const std::vector<Result> shuffled = run("rdep", seed);
-    for (size_t rank = 0; rank < kRanks; ++rank) {
+    const std::vector<Result> shuffled = dispatched("rdep", seed);
+    for (size_t rank = 0; rank < kRdepRanks; ++rank) {
       EXPECT_TRUE(at::equal(shuffled[rank].rows, plain[rank].rows));
       EXPECT_TRUE(at::equal(shuffled[rank].out, plain[rank].out));
       EXPECT_TRUE(at::equal(shuffled[rank].token_grad, plain[rank].token_grad));
       EXPECT_TRUE(at::equal(shuffled[rank].weight_grad, plain[rank].weight_grad));
     }
   }
-  for (size_t rank = 0; rank < kRanks; ++rank) {
+  for (size_t rank = 0; rank < kRdepRanks; ++rank) {
     EXPECT_TRUE(at::equal(plain[rank].rows, reference[rank].rows)) << "by expert, then source, then token";
     EXPECT_TRUE(at::allclose(plain[rank].out, reference[rank].out, 1e-5, 1e-6));
   }
@@ -111,7 +111,7 @@ TEST(Rdep, IsRefusedWhereRanksShareNoMemory) {
   run_ranks({.world = 2, .ep = 2}, [](RankContext& context) {
     Plain ep(context.comm(Axis::kEp));
     try {
-      make_dispatcher("rdep", {.ep = &ep, .num_experts = kExperts});
+      make_dispatcher("rdep", {.ep = &ep, .num_experts = kRdepExperts});
       FAIL();
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);

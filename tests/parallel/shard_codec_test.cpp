@@ -14,7 +14,7 @@
 namespace ranklab {
 namespace {
 
-at::Tensor sample(int64_t elements) {
+at::Tensor weights_in_bf16(int64_t elements) {
   const RandomStream stream(9, RandomPurpose::kTest, "weights");
   at::Tensor x = at::empty({elements}, at::kFloat);
   stream.fill_normal(0, {x.mutable_data_ptr<float>(), static_cast<size_t>(elements)});
@@ -38,7 +38,7 @@ TEST(ShardCodec, GathersTheWholeRounded) {
   row.granularity = Granularity::kRow;
   row.format = e5m2();
   powers.scale = ScaleRule::kPowerOfTwo;
-  const at::Tensor bucket = sample(kElements);
+  const at::Tensor bucket = weights_in_bf16(kElements);
   for (const TensorPrecision& precision : {block, tile, wide, row, powers}) {
     for (const int ranks : {2, 4, 8}) {
       run_ranks(dims_of(ranks, 1), [&](RankContext& context) {

@@ -9,7 +9,7 @@
 namespace ranklab {
 namespace {
 
-constexpr int kRanks = 4;
+constexpr int kShardRanks = 4;
 
 // Two units, rows that other ranks have and a norm; edges that fill no cache lines.
 void fill(ParameterRegistry& registry, int tp_rank) {
@@ -35,7 +35,7 @@ struct Shared {
 
 TEST(UnmadeShards, AreThoseOfTheWhole) {
   for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16}) {
-    run_ranks(dims_of(kRanks, 2), [&](RankContext& context) {
+    run_ranks(dims_of(kShardRanks, 2), [&](RankContext& context) {
       Shared made(context, type, false), unmade(context, type, true);
       const std::vector<Parameter*> want = made.reducer->owned(), got = unmade.reducer->owned();
       ASSERT_EQ(got.size(), want.size());
@@ -60,14 +60,14 @@ TEST(UnmadeShards, AreThoseOfTheWhole) {
 
 TEST(UnmadeShards, TakeNoMoreThanTheirOwnMemory) {
   install_booking_allocator();
-  run_ranks(dims_of(kRanks, 2), [&](RankContext& context) {
+  run_ranks(dims_of(kShardRanks, 2), [&](RankContext& context) {
     const auto book = std::make_shared<MemoryBook>();
     set_thread_memory_book(book);
     {
       const Shared unmade(context, at::kBFloat16, true);
       int64_t shards = 0, whole = 0;
       for (const GradReducer::BucketInfo& bucket : unmade.reducer->buckets()) {
-        shards += bucket.elements / kRanks * bucket.element_bytes;
+        shards += bucket.elements / kShardRanks * bucket.element_bytes;
         whole += (bucket.elements - bucket.padding) * bucket.element_bytes;
       }
       EXPECT_EQ(book->bytes(MemoryCategory::kParameters), shards);

@@ -13,9 +13,9 @@ namespace {
 
 constexpr int kMicrobatches = 4;
 
-struct Fixture {
+struct SixteenBitGrads {
   ParameterRegistry registry;
-  explicit Fixture(at::ScalarType type) : registry(1, type, at::kCPU) {
+  explicit SixteenBitGrads(at::ScalarType type) : registry(1, type, at::kCPU) {
     for (int i = 0; i < 3; ++i) registry.create("w" + std::to_string(i), replicated({9, 7}), {}, true);
     registry.create("norm", replicated({5}), {InitKind::kOnes}, false).sum_grad_over_tp = true;
   }
@@ -39,15 +39,15 @@ struct Fixture {
   }
 };
 
-using Case = std::tuple<at::ScalarType, GradAccumulation, GradSharding, bool>;
+using WideCase = std::tuple<at::ScalarType, GradAccumulation, GradSharding, bool>;
 
-class WideGrads : public ::testing::TestWithParam<Case> {};
+class WideGrads : public ::testing::TestWithParam<WideCase> {};
 
 TEST_P(WideGrads, AreTheFp32SumsOfTheMicrobatches) {
   const auto [type, accumulation, sharding, overlap] = GetParam();
   for (const auto& [dp, tp] : {std::pair{1, 1}, {2, 1}, {2, 2}}) {
     run_ranks(dims_of(dp, tp), [&](RankContext& context) {
-      Fixture f(type);
+      SixteenBitGrads f(type);
       GradReducer reducer(f.registry.parameters(), context.comm(Axis::kDp), &context.comm(Axis::kTp),
                           {.bucket_bytes = 400,
                            .overlap = overlap,
@@ -93,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(
 // One microbatch on one rank: nothing is added, and the gradient is still the wide one.
 TEST(WideGrads, OfASingleMicrobatchAreWidened) {
   run_ranks(dims_of(1, 1), [](RankContext& context) {
-    Fixture f(at::kBFloat16);
+    SixteenBitGrads f(at::kBFloat16);
     GradReducer reducer(f.registry.parameters(), context.comm(Axis::kDp), &context.comm(Axis::kTp),
                         {.grad_type = at::kFloat});
     reducer.begin_step(1);

@@ -16,8 +16,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr double kTiny = 1e-9;
-
 double makespan(const std::string& name, const ScheduleRequest& request, const ScheduleCosts& costs) {
   return simulate(make_schedule(name, request, costs), costs).makespan;
 }

@@ -12,7 +12,6 @@
 namespace ranklab {
 namespace {
 
-constexpr double kTiny = 1e-9;
 const ScheduleCosts kCosts = {.f = 3, .b = 2.5, .w = 1.25, .c = 0.5};
 
 double busy(const std::vector<TimedAction>& rank) {

@@ -14,13 +14,13 @@
 namespace ranklab {
 namespace {
 
-struct Training {
+struct PeakRun {
   const char* name;
   int world, tp;
   int64_t micro_batch_size = 0;
   void (*change)(TrainConfig&) = [](TrainConfig&) {};
 };
-void PrintTo(const Training& run, std::ostream* out) { *out << run.name; }
+void PrintTo(const PeakRun& run, std::ostream* out) { *out << run.name; }
 
 void bf16(TrainConfig& c) { c.bf16 = true; }
 void tiny_deepseek(TrainConfig& c) {
@@ -34,7 +34,7 @@ void wide(TrainConfig& c) {
   c.model.vocab_size = 1024;
 }
 
-const Training kRuns[] = {
+const PeakRun kPeakRuns[] = {
     {"one_rank", 1, 1},
     {"one_rank_accumulation", 1, 1, 4},
     {"dp4", 4, 1},
@@ -78,10 +78,10 @@ const Training kRuns[] = {
     {"deepseek_full", 4, 1, 0, [](TrainConfig& c) { tiny_deepseek(c), recompute_all(c), c.parallel.ep = 4; }},
 };
 
-class Peaks : public testing::TestWithParam<Training> {};
+class Peaks : public testing::TestWithParam<PeakRun> {};
 
 TEST_P(Peaks, AreWithinTheirTolerance) {
-  const Training& run = GetParam();
+  const PeakRun& run = GetParam();
   TrainConfig c;
   c.parallel = {.world = run.world, .tp = run.tp};
   c.micro_batch_size = run.micro_batch_size;
@@ -104,7 +104,7 @@ TEST_P(Peaks, AreWithinTheirTolerance) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Runs, Peaks, testing::ValuesIn(kRuns),
+INSTANTIATE_TEST_SUITE_P(Runs, Peaks, testing::ValuesIn(kPeakRuns),
                          [](const auto& run) { return std::string(run.param.name); });
 
 }  // namespace

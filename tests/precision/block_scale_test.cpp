@@ -11,17 +11,15 @@
 
 #include "core/base/philox.h"
 #include "core/precision/recipe.h"
+#include "tests/precision/special_numbers.h"
 
 namespace ranklab {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-TensorPrecision held(const NumberFormat* format, ScaleRule rule) { return {.format = format, .scale = rule}; }
+TensorPrecision scaled_by(const NumberFormat* format, ScaleRule rule) { return {.format = format, .scale = rule}; }
 
 float scale_of(const NumberFormat* format, ScaleRule rule, float amax, float tensor_amax = 0) {
-  return block_scale(held(format, rule), amax, tensor_amax).scale;
+  return block_scale(scaled_by(format, rule), amax, tensor_amax).scale;
 }
 
 // OCP MX v1.0, section 6.3: the largest power of two not above amax, divided by that of the format (2^8 of E4M3, 2^15
@@ -57,7 +55,7 @@ TEST(BlockScale, RoundsPowersOfTwoUp) {
 }
 
 TEST(BlockScale, Fp32BringsTheLargestToTheLargest) {
-  const BlockScale scale = block_scale(held(e4m3(), ScaleRule::kFp32), 896, 0);
+  const BlockScale scale = block_scale(scaled_by(e4m3(), ScaleRule::kFp32), 896, 0);
   EXPECT_EQ(scale, (BlockScale{2, 0.5F}));
   EXPECT_EQ(scale_of(e4m3(), ScaleRule::kFp32, 1), 1.0F / 448);
   EXPECT_EQ(scale_of(e5m2(), ScaleRule::kFp32, 3), 3.0F / 57344);
@@ -68,7 +66,7 @@ TEST(BlockScale, Fp32BringsTheLargestToTheLargest) {
 // arXiv 2509.25149: the tensor's scale brings the largest magnitude to 6 x 448, the block's scale in E4M3
 // the block's largest to 6.
 TEST(BlockScale, Nvfp4HasTwoLevels) {
-  const TensorPrecision nvfp4 = held(e2m1(), ScaleRule::kE4M3);
+  const TensorPrecision nvfp4 = scaled_by(e2m1(), ScaleRule::kE4M3);
   EXPECT_EQ(tensor_scale(nvfp4, 2688), 1);
   EXPECT_EQ(tensor_scale(nvfp4, 1344), 0.5F);
   EXPECT_EQ(block_scale(nvfp4, 2688, 2688), (BlockScale{448, 1.0F / 448}));
@@ -89,14 +87,14 @@ TEST(BlockScale, ZerosAndWhatIsNotFinite) {
   for (const NumberFormat* format : {e4m3(), e5m2(), e2m1()}) {
     for (const ScaleRule rule : {ScaleRule::kFp32, ScaleRule::kPowerOfTwo, ScaleRule::kE8M0, ScaleRule::kE8M0Up,
                                  ScaleRule::kE4M3, ScaleRule::kDelayedFp32}) {
-      EXPECT_EQ(block_scale(held(format, rule), 0, 0), BlockScale{});
-      EXPECT_EQ(block_scale(held(format, rule), 0, 3), BlockScale{});
+      EXPECT_EQ(block_scale(scaled_by(format, rule), 0, 0), BlockScale{});
+      EXPECT_EQ(block_scale(scaled_by(format, rule), 0, 3), BlockScale{});
       for (const float amax : {kInfinity, kNan}) {
-        EXPECT_TRUE(std::isnan(block_scale(held(format, rule), amax, amax).scale));
-        EXPECT_TRUE(std::isnan(block_scale(held(format, rule), amax, 1).inverse));
+        EXPECT_TRUE(std::isnan(block_scale(scaled_by(format, rule), amax, amax).scale));
+        EXPECT_TRUE(std::isnan(block_scale(scaled_by(format, rule), amax, 1).inverse));
         // NVFP4's blocks hang on the whole tensor.
-        EXPECT_EQ(std::isnan(block_scale(held(format, rule), 1, amax).scale), rule == ScaleRule::kE4M3);
-        EXPECT_EQ(std::isnan(block_scale(held(format, rule), 0, amax).scale), rule == ScaleRule::kE4M3);
+        EXPECT_EQ(std::isnan(block_scale(scaled_by(format, rule), 1, amax).scale), rule == ScaleRule::kE4M3);
+        EXPECT_EQ(std::isnan(block_scale(scaled_by(format, rule), 0, amax).scale), rule == ScaleRule::kE4M3);
       }
     }
   }
@@ -122,9 +120,9 @@ TEST(BlockScale, TheFastOnesAreThePlainOnes) {
     for (const ScaleRule rule :
          {ScaleRule::kFp32, ScaleRule::kPowerOfTwo, ScaleRule::kE8M0, ScaleRule::kE8M0Up, ScaleRule::kE4M3}) {
       for (const float tensor_amax : {1.0F, 3e38F, 1e-44F, 0.0F, kNan, kInfinity}) {
-        block_scales(held(format, rule), amax, tensor_amax, fast);
+        block_scales(scaled_by(format, rule), amax, tensor_amax, fast);
         for (size_t i = 0; i < amax.size(); ++i) {
-          const BlockScale plain = block_scale(held(format, rule), amax[i], tensor_amax);
+          const BlockScale plain = block_scale(scaled_by(format, rule), amax[i], tensor_amax);
           ASSERT_TRUE(plain == fast[i] || (std::isnan(plain.scale) && std::isnan(fast[i].scale)))
               << format->name << " " << name(rule) << " of " << amax[i] << " in " << tensor_amax << ": " << plain.scale
               << ", " << fast[i].scale;

@@ -15,7 +15,8 @@ namespace ranklab {
 namespace {
 
 // Numbers of a format, as a tensor core reads them.
-std::vector<float> numbers(const NumberFormat* format, int64_t rows, int64_t cols, const char* name, float deviation) {
+std::vector<float> representable(const NumberFormat* format, int64_t rows, int64_t cols, const char* name,
+                                 float deviation) {
   std::vector<float> x(static_cast<size_t>(rows * cols)), out(x.size());
   RandomStream(2, RandomPurpose::kTest, name).fill_normal(0, x);
   for (float& one : x) one *= deviation;
@@ -60,8 +61,8 @@ TEST(HopperSum, IsTheRuleWrittenOut) {
   for (const NumberFormat* format : {e4m3(), e5m2(), e2m1()}) {
     for (const float deviation : {1.0F, 0.02F, 60.0F}) {
       const int64_t m = 5, n = 19, depth = 300;
-      const std::vector<float> a = numbers(format, m, depth, "a", deviation);
-      const std::vector<float> b = numbers(format, n, depth, "b", 1);
+      const std::vector<float> a = representable(format, m, depth, "a", deviation);
+      const std::vector<float> b = representable(format, n, depth, "b", 1);
       for (const bool promote : {false, true}) {
         std::vector<float> out(static_cast<size_t>(m * n));
         hopper_gemm({{a.data(), m, depth, depth}}, {{b.data(), n, depth, depth}}, promote, out.data());
@@ -98,7 +99,7 @@ TEST(HopperSum, SmallProductsAreCutOff) {
 // Section 3.5.2: "nearly 2 %" at K = 4096, here relative to the sums' usual size.
 TEST(HopperSum, LosesAboutAPercentAt4096AndPromotionBringsItBack) {
   const int64_t m = 32, n = 32, depth = 4096;
-  const std::vector<float> a = numbers(e4m3(), m, depth, "a", 1), b = numbers(e4m3(), n, depth, "b", 1);
+  const std::vector<float> a = representable(e4m3(), m, depth, "a", 1), b = representable(e4m3(), n, depth, "b", 1);
   const auto largest_error = [&](bool promote) {
     std::vector<float> out(static_cast<size_t>(m * n));
     hopper_gemm({{a.data(), m, depth, depth}}, {{b.data(), n, depth, depth}}, promote, out.data());

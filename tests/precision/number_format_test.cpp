@@ -13,11 +13,10 @@
 #include "core/base/error.h"
 #include "core/base/philox.h"
 #include "core/precision/quantization_error.h"
+#include "tests/precision/special_numbers.h"
 
 namespace ranklab {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // c10's value of a code and code of a value.
 template <typename T>

@@ -9,12 +9,10 @@
 #include "core/base/philox.h"
 #include "core/precision/quantize.h"
 #include "core/precision/recipe.h"
+#include "tests/precision/special_numbers.h"
 
 namespace ranklab {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 struct Matrix {
   int64_t rows = 0, cols = 0, stride = 0;

@@ -17,7 +17,7 @@
 namespace ranklab {
 namespace {
 
-TensorPrecision held(const NumberFormat* format, Granularity granularity, int64_t block, ScaleRule rule) {
+TensorPrecision in_blocks(const NumberFormat* format, Granularity granularity, int64_t block, ScaleRule rule) {
   return {.format = format, .granularity = granularity, .block = block, .scale = rule};
 }
 
@@ -27,18 +27,20 @@ TEST(PackedLayout, CountsCodesAndScales) {
     return std::array<int64_t, 4>{l.code_bytes, l.row_scale_bytes, l.end_scale_bytes, l.bytes()};
   };
   using Want = std::array<int64_t, 4>;
-  EXPECT_EQ(bytes(held(e4m3(), Granularity::kTile, 128, ScaleRule::kFp32)), (Want{300, 12, 0, 31200}));
-  EXPECT_EQ(bytes(held(e4m3(), Granularity::kTile, 32, ScaleRule::kE8M0)), (Want{300, 10, 0, 31000}));
-  EXPECT_EQ(bytes(held(e2m1(), Granularity::kTile, 16, ScaleRule::kE4M3)), (Want{150, 19, 0, 16900}));
-  EXPECT_EQ(bytes(held(e4m3(), Granularity::kBlock, 128, ScaleRule::kFp32)), (Want{300, 0, 12, 30012}));
-  EXPECT_EQ(bytes(held(e5m2(), Granularity::kTensor, 0, ScaleRule::kFp32)), (Want{300, 0, 4, 30004}));
-  EXPECT_EQ(bytes(held(e4m3(), Granularity::kRow, 0, ScaleRule::kPowerOfTwo)), (Want{300, 1, 0, 30100}));
-  EXPECT_EQ(bytes(held(e4m3(), Granularity::kTile, 32, ScaleRule::kE8M0), Along::kRows), (Want{300, 0, 1200, 31200}));
-  EXPECT_EQ(packed_layout(held(e2m1(), Granularity::kTile, 16, ScaleRule::kE4M3), Along::kColumns, 2, 7).bytes(), 10);
+  EXPECT_EQ(bytes(in_blocks(e4m3(), Granularity::kTile, 128, ScaleRule::kFp32)), (Want{300, 12, 0, 31200}));
+  EXPECT_EQ(bytes(in_blocks(e4m3(), Granularity::kTile, 32, ScaleRule::kE8M0)), (Want{300, 10, 0, 31000}));
+  EXPECT_EQ(bytes(in_blocks(e2m1(), Granularity::kTile, 16, ScaleRule::kE4M3)), (Want{150, 19, 0, 16900}));
+  EXPECT_EQ(bytes(in_blocks(e4m3(), Granularity::kBlock, 128, ScaleRule::kFp32)), (Want{300, 0, 12, 30012}));
+  EXPECT_EQ(bytes(in_blocks(e5m2(), Granularity::kTensor, 0, ScaleRule::kFp32)), (Want{300, 0, 4, 30004}));
+  EXPECT_EQ(bytes(in_blocks(e4m3(), Granularity::kRow, 0, ScaleRule::kPowerOfTwo)), (Want{300, 1, 0, 30100}));
+  EXPECT_EQ(bytes(in_blocks(e4m3(), Granularity::kTile, 32, ScaleRule::kE8M0), Along::kRows),
+            (Want{300, 0, 1200, 31200}));
+  EXPECT_EQ(packed_layout(in_blocks(e2m1(), Granularity::kTile, 16, ScaleRule::kE4M3), Along::kColumns, 2, 7).bytes(),
+            10);
 }
 
 // Magnitudes of many orders, zeros of both signs, a group of zeros, one that is subnormal, two that are not finite.
-std::vector<float> numbers(int64_t rows, int64_t cols, bool finite) {
+std::vector<float> wide_range_of_numbers(int64_t rows, int64_t cols, bool finite) {
   std::vector<float> x(static_cast<size_t>(rows * cols));
   RandomStream(6, RandomPurpose::kTest, "x").fill_normal(0, x);
   for (size_t i = 0; i < x.size(); ++i) x[i] *= std::ldexp(1.0F, static_cast<int>(i / 40 % 40) - 20);
@@ -79,7 +81,7 @@ void expect_bits(std::span<const float> got, std::span<const float> want, const 
 }
 
 void expect_round_trip(const TensorPrecision& precision, Along along, int64_t rows, int64_t cols, bool finite) {
-  const std::vector<float> data = numbers(rows, cols, finite);
+  const std::vector<float> data = wide_range_of_numbers(rows, cols, finite);
   const MatrixView x{data.data(), rows, cols, cols};
   std::vector<uint64_t> row_numbers(static_cast<size_t>(rows));
   std::iota(row_numbers.begin(), row_numbers.end(), 7);
@@ -114,7 +116,7 @@ TEST(ScaledMatrix, ReadsBackWhatRoundingGives) {
           for (const auto& [rows, cols] :
                std::initializer_list<std::pair<int64_t, int64_t>>{{70, 45}, {3, 256}, {1, 1}, {0, 64}}) {
             for (const bool finite : {true, false})
-              expect_round_trip(held(format, granularity, block, rule), along, rows, cols, finite);
+              expect_round_trip(in_blocks(format, granularity, block, rule), along, rows, cols, finite);
           }
         }
       }
@@ -125,9 +127,9 @@ TEST(ScaledMatrix, ReadsBackWhatRoundingGives) {
 // As tokens travel: each row alone, in another order.
 TEST(ScaledMatrix, RowsOfTilesStandForThemselves) {
   const int64_t rows = 9, cols = 200;
-  const std::vector<float> data = numbers(rows, cols, true);
-  for (const TensorPrecision& precision : {held(e4m3(), Granularity::kTile, 128, ScaleRule::kFp32),
-                                           held(e4m3(), Granularity::kTile, 32, ScaleRule::kE8M0Up)}) {
+  const std::vector<float> data = wide_range_of_numbers(rows, cols, true);
+  for (const TensorPrecision& precision : {in_blocks(e4m3(), Granularity::kTile, 128, ScaleRule::kFp32),
+                                           in_blocks(e4m3(), Granularity::kTile, 32, ScaleRule::kE8M0Up)}) {
     const PackedLayout layout = packed_layout(precision, Along::kColumns, rows, cols);
     std::vector<std::byte> bytes(static_cast<size_t>(layout.bytes())), turned;
     pack_matrix({data.data(), rows, cols, cols}, precision, Along::kColumns, nullptr, bytes);
@@ -148,7 +150,7 @@ TEST(ScaledMatrix, RowsOfTilesStandForThemselves) {
 
 TEST(ScaledMatrix, CodesAreThoseOfTheFormat) {
   const std::vector<float> data = {6, -1, 0.5F, 3, -4};
-  const TensorPrecision precision = held(e2m1(), Granularity::kRow, 0, ScaleRule::kE8M0Up);
+  const TensorPrecision precision = in_blocks(e2m1(), Granularity::kRow, 0, ScaleRule::kE8M0Up);
   std::vector<std::byte> bytes(4);
   pack_matrix({data.data(), 1, 5, 5}, precision, Along::kColumns, nullptr, bytes);
   EXPECT_EQ(bytes, (std::vector<std::byte>{std::byte{0xa7}, std::byte{0x51}, std::byte{0x0e}, std::byte{127}}));
@@ -157,15 +159,15 @@ TEST(ScaledMatrix, CodesAreThoseOfTheFormat) {
 TEST(ScaledMatrix, AGroupOfZerosHasScaleOne) {
   const std::vector<float> zeros(4);
   std::vector<std::byte> bytes(5);
-  pack_matrix({zeros.data(), 1, 4, 4}, held(e4m3(), Granularity::kRow, 0, ScaleRule::kE8M0), Along::kColumns, nullptr,
-              bytes);
+  pack_matrix({zeros.data(), 1, 4, 4}, in_blocks(e4m3(), Granularity::kRow, 0, ScaleRule::kE8M0), Along::kColumns,
+              nullptr, bytes);
   EXPECT_EQ(bytes.back(), std::byte{127});
 }
 
 TEST(ScaledMatrix, BytesOfAnotherMatrixAreRefused) {
   std::vector<std::byte> bytes(100);
   std::vector<float> out(100);
-  const TensorPrecision precision = held(e4m3(), Granularity::kRow, 0, ScaleRule::kFp32);
+  const TensorPrecision precision = in_blocks(e4m3(), Granularity::kRow, 0, ScaleRule::kFp32);
   EXPECT_THROW(unpack_matrix(bytes, precision, Along::kColumns, 1, 100, 0, out.data()), Error);
 }
 

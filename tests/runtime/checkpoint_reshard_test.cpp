@@ -4,7 +4,7 @@
 
 #include "tests/runtime/checkpoint_run.h"
 
-namespace ranklab::testing {
+namespace ranklab::checkpoint_runs {
 namespace {
 
 Settings layout(int world, int tp, int pp, Settings more = {}) {
@@ -68,4 +68,4 @@ TEST(Reshard, AllPairsOfLayoutsWithExperts) {
 }
 
 }  // namespace
-}  // namespace ranklab::testing
+}  // namespace ranklab::checkpoint_runs

@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "tests/runtime/checkpoint_run.h"
 
-namespace ranklab::testing {
+namespace ranklab::checkpoint_runs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -309,4 +309,4 @@ TEST(Checkpoints, WhatDoesNotFitIsRefusedBeforeAnyRankStarts) {
 }
 
 }  // namespace
-}  // namespace ranklab::testing
+}  // namespace ranklab::checkpoint_runs

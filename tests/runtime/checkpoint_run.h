@@ -14,7 +14,7 @@
 #include "core/runtime/engine.h"
 #include "tests/cli/run_program.h"
 
-namespace ranklab::testing {
+namespace ranklab::checkpoint_runs {
 
 using Settings = std::vector<std::pair<std::string, std::string>>;  // key, text
 
@@ -91,4 +91,4 @@ inline std::vector<std::pair<uint64_t, uint64_t>> curve(const RunRecord& record)
   return bits;
 }
 
-}  // namespace ranklab::testing
+}  // namespace ranklab::checkpoint_runs

@@ -43,14 +43,14 @@ struct Reader {
   }
 };
 
-struct Event {
+struct LoggedEvent {
   double wall_time = 0;
   int64_t step = 0;
   std::string version;
   std::map<std::string, float> scalars;
 };
 
-void parse_summary(std::string_view text, Event& event) {
+void parse_summary(std::string_view text, LoggedEvent& event) {
   for (Reader summary{text}; !summary.left.empty();) {
     EXPECT_EQ(summary.varint(), 1u << 3 | 2u);
     Reader value{summary.bytes(summary.varint())};
@@ -62,8 +62,8 @@ void parse_summary(std::string_view text, Event& event) {
   }
 }
 
-Event parse_event(std::string_view text) {
-  Event event;
+LoggedEvent parse_event(std::string_view text) {
+  LoggedEvent event;
   for (Reader in{text}; !in.left.empty();) {
     switch (in.varint()) {
       case 1 << 3 | 1:
@@ -86,8 +86,8 @@ Event parse_event(std::string_view text) {
   return event;
 }
 
-std::vector<Event> parse_file(std::string_view text) {
-  std::vector<Event> events;
+std::vector<LoggedEvent> parse_file(std::string_view text) {
+  std::vector<LoggedEvent> events;
   for (Reader in{text}; !in.left.empty();) {
     const std::string_view length = in.left.substr(0, 8);
     const uint64_t size = in.fixed(8);
@@ -120,7 +120,7 @@ TEST(Tensorboard, ARecordIsExactlyTheseBytes) {
 
 TEST(Tensorboard, LargeStepsNeedSeveralVarintBytes) {
   const TensorboardScalar scalar{"x", -0.25};
-  const Event event = parse_file(tensorboard_scalar_record(2.0, 123456789012, {&scalar, 1})).at(0);
+  const LoggedEvent event = parse_file(tensorboard_scalar_record(2.0, 123456789012, {&scalar, 1})).at(0);
   EXPECT_EQ(event.step, 123456789012);
   EXPECT_EQ(event.scalars.at("x"), -0.25f);
   EXPECT_EQ(event.wall_time, 2.0);
@@ -150,7 +150,7 @@ TEST_F(TensorboardRun, HoldsEveryStepAndValidation) {
   EXPECT_EQ(file.filename().string().rfind("events.out.tfevents.", 0), 0u);
   std::ifstream in(file, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  const std::vector<Event> events = parse_file(text);
+  const std::vector<LoggedEvent> events = parse_file(text);
   ASSERT_EQ(events.size(), 4u);  // version, two steps, one validation
   EXPECT_EQ(events[0].version, "brain.Event:2");
   EXPECT_GT(events[0].wall_time, 1.6e9);

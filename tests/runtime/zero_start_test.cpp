@@ -14,7 +14,7 @@
 #include "core/sim/memory_scope.h"
 #include "tests/runtime/checkpoint_run.h"
 
-namespace ranklab::testing {
+namespace ranklab::checkpoint_runs {
 namespace {
 
 constexpr int64_t kLine = kBucketLineElements;
@@ -84,18 +84,18 @@ void expect_shards_only(const Settings& settings, double gathered_bytes_a_byte) 
   EXPECT_EQ(ranks, plan.mesh.world_size());
 }
 
-struct Case {
+struct StartCase {
   std::string name;
   Settings settings;
   double gathered_bytes_a_byte = 1;
 };
-void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+void PrintTo(const StartCase& one, std::ostream* out) { *out << one.name; }
 
 const Settings kStage3 = {{"parallel.zero_stage", "3"}, {"parallel.tp", "1"}, {"parallel.pp", "1"}};
 Settings dense(const Settings& more) { return kTinyRun + kDense + kStage3 + more; }
 Settings moe(const Settings& more) { return kTinyRun + kMoe + kStage3 + more; }
 
-const std::vector<Case> kCases = {
+const std::vector<StartCase> kCases = {
     {"dp8", dense({{"parallel.world_size", "8"}})},
     {"dp4_bf16_untied",
      dense({{"parallel.world_size", "4"}, {"train.bf16", "true"}, {"model.tie_embeddings", "false"}})},
@@ -116,7 +116,7 @@ const std::vector<Case> kCases = {
      1.5},  // codes and what they are made into
 };
 
-class ZeroStart : public ::testing::TestWithParam<Case> {};
+class ZeroStart : public ::testing::TestWithParam<StartCase> {};
 
 TEST_P(ZeroStart, NeverHoldsMoreThanShardsAndTwoUnits) {
   expect_shards_only(GetParam().settings, GetParam().gathered_bytes_a_byte);
@@ -184,4 +184,4 @@ TEST(ZeroStartMemory, OptimizersThatDoNotShareOutGetWholeParameters) {
 }
 
 }  // namespace
-}  // namespace ranklab::testing
+}  // namespace ranklab::checkpoint_runs

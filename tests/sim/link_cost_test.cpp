@@ -10,14 +10,14 @@ namespace ranklab {
 namespace {
 
 // alpha 100 ns and 2 bytes/ns inside a node, 1000 ns and 0.5 bytes/ns across.
-HardwareProfile toy() {
+HardwareProfile toy_links() {
   HardwareProfile profile;
   profile.intra_node = {.latency_ns = 100, .bandwidth_bytes_per_ns = 2};
   profile.inter_node = {.latency_ns = 1000, .bandwidth_bytes_per_ns = 0.5};
   return profile;
 }
 
-LinkCost cost_of(std::vector<int> ranks, int gpus_per_node = 8) { return LinkCost(toy(), ranks, gpus_per_node); }
+LinkCost cost_of(std::vector<int> ranks, int gpus_per_node = 8) { return LinkCost(toy_links(), ranks, gpus_per_node); }
 
 void expect_cost(const TransferCost& got, int steps, int64_t bytes, int64_t alpha, double bandwidth) {
   EXPECT_EQ(got.steps, steps);
@@ -47,7 +47,7 @@ TEST(LinkCost, LinksInsideAndBetweenNodesCarryAnExchangeAtTheSameTime) {
   const LinkCost one_node = cost_of({0, 1, 2, 3}), two_nodes = cost_of({0, 1, 2, 3}, 2);
   const std::vector<int64_t> bytes = {900, 800, 300, 400};  // to each member
   EXPECT_EQ(one_node.exchange_bytes(bytes, 0), 1500) << "what stays is free";
-  const double slower = toy().inter_node.bandwidth_bytes_per_ns / toy().intra_node.bandwidth_bytes_per_ns;
+  const double slower = toy_links().inter_node.bandwidth_bytes_per_ns / toy_links().intra_node.bandwidth_bytes_per_ns;
   ASSERT_LT(slower, 0.5);
   EXPECT_EQ(two_nodes.exchange_bytes(bytes, 0), 700) << "the other node's, the own one's meanwhile";
   EXPECT_EQ(two_nodes.exchange_bytes(std::vector<int64_t>{0, 8000, 0, 0}, 0), static_cast<int64_t>(8000 * slower));

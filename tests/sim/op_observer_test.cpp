@@ -10,7 +10,7 @@ namespace ranklab {
 namespace {
 
 // 1 FLOP and 1 byte a nanosecond in fp32, half in fp64, double in 16-bit; no overhead unless asked.
-HardwareProfile toy(double launch_overhead_ns = 0) {
+HardwareProfile toy_compute(double launch_overhead_ns = 0) {
   HardwareProfile profile;
   profile.peak_flops_fp32 = 1e9;
   profile.peak_flops_fp64 = 0.5e9;
@@ -26,7 +26,7 @@ struct Observed {
   double flops = 0;
 };
 
-Observed observe(const std::function<void()>& body, const HardwareProfile& profile = toy()) {
+Observed observe(const std::function<void()>& body, const HardwareProfile& profile = toy_compute()) {
   VirtualClock clock;
   OpObserver observer(profile, clock);
   body();
@@ -95,7 +95,7 @@ TEST(OpObserver, AViewIsFree) {
         x.chunk(2, 1);
         at::empty({1000});
       },
-      toy(1000));
+      toy_compute(1000));
   EXPECT_EQ(seen.ns, 0);
   EXPECT_EQ(seen.ops, 0);
 }
@@ -168,7 +168,7 @@ TEST(OpObserver, FusedAdamWIsOnePassOverItsState) {
 
 TEST(OpObserver, LaunchOverheadIsPerKernel) {
   const at::Tensor x = ones({100});
-  EXPECT_EQ(observe([&] { at::add(at::add(x, 1), 1); }, toy(1000)).ns, 2 * (800 + 1000));
+  EXPECT_EQ(observe([&] { at::add(at::add(x, 1), 1); }, toy_compute(1000)).ns, 2 * (800 + 1000));
 }
 
 TEST(OpObserver, ACostScopeReplacesWhatIsInside) {
@@ -225,7 +225,7 @@ TEST(OpObserver, TheSameWorkTakesTheSameNanoseconds) {
     const at::Tensor loss = at::cross_entropy_loss(at::linear(x, w), at::zeros({16}, at::kLong));
     loss.backward();
   };
-  const Observed first = observe(step, toy(900)), second = observe(step, toy(900));
+  const Observed first = observe(step, toy_compute(900)), second = observe(step, toy_compute(900));
   EXPECT_GT(first.ns, 0);
   EXPECT_EQ(first.ns, second.ns);
   EXPECT_EQ(first.ops, second.ops);

@@ -16,10 +16,10 @@
 namespace ranklab {
 namespace {
 
-using testing::TemporaryPath;
+using trace_samples::TemporaryPath;
 
 // Every field set to something random, valid for its kind.
-Event random_event(std::mt19937_64& random, uint32_t names) {
+Event event_with_any_field(std::mt19937_64& random, uint32_t names) {
   const auto below = [&](uint64_t n) { return static_cast<int64_t>(random() % n); };
   Event event;
   event.kind = static_cast<EventKind>(below(5));
@@ -64,7 +64,7 @@ std::vector<RankTrace> random_traces() {
     traces[r].names = {"F", "memory/parameters", "loss", "a/value", "\"quoted\"\n\xE2\x86\x92", "never used"};
     traces[r].groups = {{Axis::kDp, {0, 2, 4}}, {Axis::kDpCp, {static_cast<int>(2 * r)}}};
     for (int i = 0; i < 300; ++i) {
-      Event& event = traces[r].events.emplace_back(random_event(random, 5));
+      Event& event = traces[r].events.emplace_back(event_with_any_field(random, 5));
       if (random() % 3 != 0) continue;
       std::vector<double>& array = traces[r].arrays.emplace_back(random() % 4);
       for (double& number : array) number = std::ldexp(static_cast<double>(random() >> 11), -20);
@@ -98,7 +98,7 @@ TEST(ChromeFile, ReadsBackEveryField) {
 
 TEST(ChromeFile, TheTextOfASmallTrace) {
   const TemporaryPath path("golden.json");
-  const std::vector<RankTrace> traces = testing::sample_traces();
+  const std::vector<RankTrace> traces = trace_samples::sample_traces();
   write_chrome_trace(path, std::span(traces).first(1));
   EXPECT_EQ(
       path.content(),
@@ -129,7 +129,7 @@ TEST(ChromeFile, TheTextOfASmallTrace) {
 
 TEST(ChromeFile, AMessageIsAnArrowFromSenderToReceiver) {
   const TemporaryPath path("arrow.json");
-  write_chrome_trace(path, testing::sample_traces());
+  write_chrome_trace(path, trace_samples::sample_traces());
   const auto root = nlohmann::json::parse(path.content());
   std::vector<std::string> arrows;
   for (const auto& event : root["traceEvents"]) {
@@ -168,8 +168,8 @@ std::string error_of(const std::string& path) {
 
 TEST(ChromeFile, ACutFileIsRefusedAtEveryLength) {
   const TemporaryPath whole("whole.json"), cut("cut.json"), packed("whole.json.gz"), cut_packed("cut.json.gz");
-  write_chrome_trace(whole, testing::sample_traces());
-  write_chrome_trace(packed, testing::sample_traces());
+  write_chrome_trace(whole, trace_samples::sample_traces());
+  write_chrome_trace(packed, trace_samples::sample_traces());
   const std::string text = whole.content(), zipped = packed.content();
   for (size_t length = 1; length + 2 < text.size(); length += 7) {
     cut.write(text.substr(0, length));
@@ -184,7 +184,7 @@ TEST(ChromeFile, ACutFileIsRefusedAtEveryLength) {
 // Whatever bytes change: the file is read, or refused with kBadFile; nothing else happens.
 TEST(ChromeFile, DamagedFilesNeverCrash) {
   const TemporaryPath whole("fuzz_whole.json"), damaged("fuzz.json");
-  write_chrome_trace(whole, testing::sample_traces());
+  write_chrome_trace(whole, trace_samples::sample_traces());
   const std::string text = whole.content();
   const std::string bytes = "\"{}[]:,0-e.n\\x\x80";
   std::mt19937 random(5);
@@ -262,7 +262,7 @@ TEST(ChromeFile, AppearsWholeOrNotAtAll) {
   const std::string name = std::filesystem::path(path.str()).filename().string();
   for (const auto& entry : std::filesystem::directory_iterator(::testing::TempDir()))
     EXPECT_FALSE(entry.path().filename().string().starts_with(name + ".")) << "left behind: " << entry.path();
-  EXPECT_THROW(write_chrome_trace("/nowhere/trace.json", testing::sample_traces()), Error);
+  EXPECT_THROW(write_chrome_trace("/nowhere/trace.json", trace_samples::sample_traces()), Error);
 }
 
 }  // namespace

@@ -20,11 +20,11 @@ namespace ranklab {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::sample_traces;
-using testing::TemporaryPath;
+using trace_samples::sample_traces;
+using trace_samples::TemporaryPath;
 
 // Any values the writer can meet, each field at its default in half of the cases.
-Event random_event(std::mt19937_64& random, uint32_t names) {
+Event event_as_written(std::mt19937_64& random, uint32_t names) {
   const auto chance = [&] { return random() % 2 == 0; };
   const auto time = [&] {
     return static_cast<int64_t>(random() % 1'000'000'000'000) - (random() % 8 == 0 ? 1'000'000 : 0);
@@ -74,7 +74,7 @@ TEST(ChromeLines, EqualToTheGeneralReaderOnRandomTraces) {
       trace.names = {"F", "BW", "memory/parameters", "a/value", "caf\xC3\xA9 \"x\"", "tab\there", "loss", "a\\b", ""};
       trace.groups = {{Axis::kTp, {0, 3}}, {Axis::kPp, {0, 4}}};
       for (int i = 0; i < 40; ++i) {
-        Event& event = trace.events.emplace_back(random_event(random, static_cast<uint32_t>(trace.names.size())));
+        Event& event = trace.events.emplace_back(event_as_written(random, static_cast<uint32_t>(trace.names.size())));
         if (random() % 2 == 0) continue;
         const double special[] = {0, 131072, -0.5, 1e300, 1e-7, std::numeric_limits<double>::infinity()};
         std::vector<double>& array = trace.arrays.emplace_back();

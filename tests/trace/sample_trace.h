@@ -12,7 +12,7 @@
 #include "core/trace/event.h"
 #include "core/trace/tracer.h"
 
-namespace ranklab::testing {
+namespace ranklab::trace_samples {
 
 inline Event compute(Tracer& tracer, const std::string& name, int64_t begin, int64_t end) {
   Event event;
@@ -93,4 +93,4 @@ class TemporaryPath {
   std::string path_;
 };
 
-}  // namespace ranklab::testing
+}  // namespace ranklab::trace_samples

@@ -23,7 +23,7 @@ TraceFile one_rank(const std::vector<Event>& events) {
 
 Event transfer(Axis axis, int64_t begin, int64_t end, int64_t exposed, int64_t peer_wait) {
   Tracer names(0, "");
-  Event event = testing::collective(names, axis, Verb::kAllReduce, 0, begin, end);
+  Event event = trace_samples::collective(names, axis, Verb::kAllReduce, 0, begin, end);
   event.name = 0;
   event.virtual_exposed_ns = exposed;
   event.virtual_peer_wait_ns = peer_wait;
@@ -68,7 +68,7 @@ TEST(TraceReport, AnEmptyRankIsAllZeros) {
 
 TEST(TraceReport, TheTableNamesRanksAxesAndTraffic) {
   TraceFile file;
-  file.ranks = testing::sample_traces();
+  file.ranks = trace_samples::sample_traces();
   file.ranks[1].dropped = 4;
   const std::string table = format_summary(summarize(file));
   for (const char* text :

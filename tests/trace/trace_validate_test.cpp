@@ -16,13 +16,13 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::TemporaryPath;
+using trace_samples::TemporaryPath;
 
 // Event numbers of a sample rank.
 constexpr size_t kAllReduce = 1, kMessage = 2;
 
 std::vector<std::string> problems_after(const std::function<void(std::vector<RankTrace>&)>& fault) {
-  std::vector<RankTrace> traces = testing::sample_traces();
+  std::vector<RankTrace> traces = trace_samples::sample_traces();
   fault(traces);
   const TemporaryPath path("validate.json");
   write_chrome_trace(path, traces);
@@ -31,7 +31,7 @@ std::vector<std::string> problems_after(const std::function<void(std::vector<Ran
 
 std::vector<std::string> problems_of_text(const std::string& from, const std::string& to) {
   const TemporaryPath path("validate_text.json");
-  write_chrome_trace(path, testing::sample_traces());
+  write_chrome_trace(path, trace_samples::sample_traces());
   std::string text = path.content();
   const size_t place = text.find(from);
   EXPECT_NE(place, std::string::npos) << from;
@@ -150,7 +150,7 @@ TEST(TraceValidate, FindsSchemaFaults) {
 
 TEST(TraceValidate, LimitsWhatItSays) {
   const TemporaryPath path("many.json");
-  std::vector<RankTrace> traces = testing::sample_traces();
+  std::vector<RankTrace> traces = trace_samples::sample_traces();
   for (int i = 0; i < 20; ++i) {
     traces[0].events.push_back(traces[0].events[0]);
     traces[0].events.back().wall_end_ns = -1;

@@ -9,7 +9,7 @@ namespace {
 
 TEST(Tracer, CountsWhatTheRingCannotHold) {
   Tracer tracer(2, "dp2", 3);
-  for (int i = 0; i < 10; ++i) tracer.record(testing::compute(tracer, "F", i, i + 1));
+  for (int i = 0; i < 10; ++i) tracer.record(trace_samples::compute(tracer, "F", i, i + 1));
   EXPECT_EQ(tracer.trace().events.size(), 3u);
   EXPECT_EQ(tracer.trace().dropped, 7);
   EXPECT_EQ(tracer.trace().events.back().virtual_begin_ns, 2);
@@ -19,7 +19,7 @@ TEST(Tracer, FillsStepAndMicrobatchUnlessGiven) {
   Tracer tracer(0, "");
   tracer.set_step(5);
   tracer.set_microbatch(2);
-  Event event = testing::compute(tracer, "F", 0, 1);
+  Event event = trace_samples::compute(tracer, "F", 0, 1);
   tracer.record(event);
   event.step = 1;
   event.microbatch = 0;
@@ -49,7 +49,7 @@ TEST(Tracer, ADisabledTracerRecordsNothing) {
 TEST(Tracer, TakeLeavesItEmptyAndUsable) {
   Tracer tracer(1, "dp1");
   tracer.set_group(Axis::kDp, {0, 1});
-  tracer.record(testing::compute(tracer, "F", 0, 1));
+  tracer.record(trace_samples::compute(tracer, "F", 0, 1));
   EXPECT_EQ(tracer.take().events.size(), 1u);
   EXPECT_TRUE(tracer.trace().events.empty());
   EXPECT_EQ(tracer.trace().label, "dp1");

@@ -16,12 +16,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
 
-Schedule make(const std::string& name, int ranks, int microbatches, int chunks = 1) {
+Schedule schedule_of(const std::string& name, int ranks, int microbatches, int chunks = 1) {
   return make_schedule(name, {.num_ranks = ranks, .num_microbatches = microbatches, .num_chunks = chunks});
 }
 
 TEST(Bubbles, GoldenFigures1F1B) {
-  const TraceStore store = schedule_store(make("1f1b", 8, 32), {.f = 1, .b = 1, .w = 1});
+  const TraceStore store = schedule_store(schedule_of("1f1b", 8, 32), {.f = 1, .b = 1, .w = 1});
   const BubbleReport report = find_bubbles(store, store.whole());
   EXPECT_EQ(format_time(store, report.range.length_ns()), "117 units");
   EXPECT_EQ(format_percent(report.all.bubble_of_total()), "17.95 %");
@@ -39,7 +39,8 @@ TEST(Bubbles, ClosedFormsOfThePapers) {
   for (const Row& row : {Row{"gpipe", 8, 1, "46.67 %"}, Row{"1f1b", 16, 1, "30.43 %"}, Row{"gpipe", 32, 1, "17.95 %"},
                          Row{"interleaved-1f1b", 32, 2, "9.86 %"}, Row{"interleaved-1f1b", 32, 4, "5.19 %"},
                          Row{"zb-h1", 32, 1, "6.80 %"}}) {
-    const TraceStore store = schedule_store(make(row.schedule, 8, row.microbatches, row.chunks), ScheduleCosts{});
+    const TraceStore store =
+        schedule_store(schedule_of(row.schedule, 8, row.microbatches, row.chunks), ScheduleCosts{});
     const BubbleReport report = find_bubbles(store, store.whole());
     EXPECT_EQ(format_percent(report.all.bubble_of_total()), row.of_total) << row.schedule;
   }
@@ -67,7 +68,7 @@ TEST(Bubbles, EveryScheduleAddsUpToItsSimulation) {
 }
 
 TEST(Bubbles, NameTheActionWaitedFor) {
-  const TraceStore store = schedule_store(make("1f1b", 2, 2), {.f = 1, .b = 1, .w = 1});
+  const TraceStore store = schedule_store(schedule_of("1f1b", 2, 2), {.f = 1, .b = 1, .w = 1});
   // rank 0: F0 F1 . BW0 . BW1      rank 1: . F0 BW0 F1 BW1 .
   const BubbleReport report = find_bubbles(store, store.whole());
   const std::vector<IdleInterval>& first = report.ranks[0].idle;
@@ -82,7 +83,7 @@ TEST(Bubbles, NameTheActionWaitedFor) {
 }
 
 TEST(Bubbles, StragglerAndExposedTransfer) {
-  const TraceStore store = testing::straggler_store();
+  const TraceStore store = samples::straggler_store();
   const BubbleReport report = find_bubbles(store, store.whole());
   ASSERT_EQ(report.ranks.size(), 2U);
   EXPECT_EQ(report.ranks[0].time.busy_ns, 120);
@@ -104,12 +105,12 @@ TEST(Bubbles, WaitingAfterTheLastWorkIsDrain) {
     Tracer tracer(rank, "");
     tracer.set_group(Axis::kPp, {0, 1});
     const int64_t done = rank == 0 ? 10 : 50;
-    tracer.record(testing::compute(tracer, "BW", 0, done, 0, 3, rank));
-    tracer.record(testing::call(
+    tracer.record(samples::compute(tracer, "BW", 0, done, 0, 3, rank));
+    tracer.record(samples::call(
         tracer, {.axis = Axis::kPp, .posted = done, .begin = 50, .end = 60, .exposed = 10, .peer_wait = 50 - done}));
     ranks.push_back(tracer.take());
   }
-  const TraceStore store(testing::file_of(std::move(ranks)));
+  const TraceStore store(samples::file_of(std::move(ranks)));
   const BubbleReport report = find_bubbles(store, *store.step_window(0));
   ASSERT_EQ(report.ranks[0].idle.size(), 2U);
   EXPECT_EQ(describe(report.ranks[0].idle[0]), "waits for r1 BW3 (drain)");
@@ -124,12 +125,12 @@ TEST(Bubbles, WallClockGapsBelongToTheCallThatCoversThem) {
     event.wall_end_ns = end;
     return event;
   };
-  tracer.record(wall(testing::compute(tracer, "F", 0, 0), 10, 40));
-  Event reduce = wall(testing::call(tracer, {}), 40, 90);
+  tracer.record(wall(samples::compute(tracer, "F", 0, 0), 10, 40));
+  Event reduce = wall(samples::call(tracer, {}), 40, 90);
   reduce.wall_matched_ns = 70;
   tracer.record(reduce);
-  tracer.record(wall(testing::compute(tracer, "optimizer", 0, 0), 95, 100));
-  TraceFile file = testing::file_of({tracer.take()});
+  tracer.record(wall(samples::compute(tracer, "optimizer", 0, 0), 95, 100));
+  TraceFile file = samples::file_of({tracer.take()});
   file.clock = TraceClock::kWall;
   const TraceStore store(std::move(file));
   const BubbleReport report = find_bubbles(store, {{0, 100}, -1});
@@ -142,7 +143,7 @@ TEST(Bubbles, WallClockGapsBelongToTheCallThatCoversThem) {
 }
 
 TEST(Bubbles, IdleStripIsTheShareOfIdleRanks) {
-  const TraceStore store = schedule_store(make("1f1b", 2, 1), {.f = 1, .b = 1, .w = 1});
+  const TraceStore store = schedule_store(schedule_of("1f1b", 2, 1), {.f = 1, .b = 1, .w = 1});
   // rank 0: F . . BW BW     rank 1: . F BW BW . .  (BW takes 2)
   const BubbleReport report = find_bubbles(store, store.whole());
   EXPECT_THAT(idle_strip(report, store.range(), 6),

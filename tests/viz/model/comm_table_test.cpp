@@ -8,12 +8,12 @@
 namespace ranklab::viz {
 namespace {
 
-using testing::Call;
+using samples::Call;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 TEST(CommTable, FourTimesAndBandwidth) {
-  const TraceStore store = testing::straggler_store();
+  const TraceStore store = samples::straggler_store();
   const std::vector<CommCall> calls = comm_calls(store, store.whole());
   ASSERT_EQ(calls.size(), 1U);
   const CommCall& call = calls[0];
@@ -44,17 +44,17 @@ TEST(CommTable, FactorsOfNcclTests) {
 }
 
 // Three dp ranks; each makes the calls given for it.
-TraceStore store_of(const std::vector<std::vector<Call>>& by_rank) {
+TraceStore store_of_calls(const std::vector<std::vector<Call>>& by_rank) {
   std::vector<RankTrace> ranks;
   std::vector<int> members;
   for (size_t r = 0; r < by_rank.size(); ++r) members.push_back(static_cast<int>(r));
   for (size_t r = 0; r < by_rank.size(); ++r) {
     Tracer tracer(static_cast<int>(r), "");
     tracer.set_group(Axis::kDp, members);
-    for (const Call& c : by_rank[r]) tracer.record(testing::call(tracer, c));
+    for (const Call& c : by_rank[r]) tracer.record(samples::call(tracer, c));
     ranks.push_back(tracer.take());
   }
-  return TraceStore(testing::file_of(std::move(ranks)));
+  return TraceStore(samples::file_of(std::move(ranks)));
 }
 
 Call numbered(int64_t sequence, Verb verb = Verb::kAllReduce) {
@@ -68,7 +68,7 @@ Call numbered(int64_t sequence, Verb verb = Verb::kAllReduce) {
 
 TEST(CommTable, SortsByAnyColumn) {
   const std::vector<Call> three = {numbered(0), numbered(1), numbered(2)};
-  const TraceStore store = store_of({three, three});
+  const TraceStore store = store_of_calls({three, three});
   const std::vector<CommCall> calls = comm_calls(store, store.whole());
   std::vector<uint32_t> order;
   sort_calls(calls, CommColumn::kDuration, false, order);
@@ -78,7 +78,7 @@ TEST(CommTable, SortsByAnyColumn) {
 }
 
 TEST(Mismatch, ASkippedCallIsNamed) {
-  const TraceStore store = store_of({{numbered(0), numbered(1)}, {numbered(0), numbered(1)}, {numbered(0)}});
+  const TraceStore store = store_of_calls({{numbered(0), numbered(1)}, {numbered(0), numbered(1)}, {numbered(0)}});
   const std::vector<MismatchView> views = mismatch_views(store);
   ASSERT_EQ(views.size(), 1U);
   EXPECT_EQ(views[0].divergence, 1);
@@ -91,7 +91,7 @@ TEST(Mismatch, ASkippedCallIsNamed) {
 }
 
 TEST(Mismatch, AnotherVerbIsNamed) {
-  const TraceStore store = store_of({{numbered(0)}, {numbered(0, Verb::kAllGather)}, {numbered(0)}});
+  const TraceStore store = store_of_calls({{numbered(0)}, {numbered(0, Verb::kAllGather)}, {numbered(0)}});
   const std::vector<MismatchView> views = mismatch_views(store);
   ASSERT_EQ(views.size(), 1U);
   EXPECT_THAT(views[0].odd_ranks, ElementsAre(1));
@@ -102,7 +102,7 @@ TEST(Mismatch, AnotherVerbIsNamed) {
 TEST(Mismatch, SoundGroupsShowTheirLastCalls) {
   std::vector<Call> many;
   for (int i = 0; i < 100; ++i) many.push_back(numbered(i));
-  const std::vector<MismatchView> views = mismatch_views(store_of({many, many}), 10);
+  const std::vector<MismatchView> views = mismatch_views(store_of_calls({many, many}), 10);
   ASSERT_EQ(views.size(), 1U);
   EXPECT_EQ(views[0].divergence, -1);
   EXPECT_EQ(views[0].verdict, "");

@@ -25,7 +25,7 @@ void expect_whole(const CriticalPath& path, const std::string& what) {
 }
 
 TEST(CriticalPath, OverTheTransferToTheLateMember) {
-  const TraceStore store = testing::straggler_store();
+  const TraceStore store = samples::straggler_store();
   const CriticalPath path = find_critical_path(store, store.whole());
   expect_whole(path, "straggler");
   ASSERT_EQ(path.segments.size(), 3U);
@@ -44,7 +44,7 @@ TEST(CriticalPath, OverTheTransferToTheLateMember) {
 }
 
 TEST(CriticalPath, WhatIfTheTransferWereFree) {
-  const TraceStore store = testing::straggler_store();
+  const TraceStore store = samples::straggler_store();
   const std::vector<WhatIf> table = what_if_table(store);
   ASSERT_EQ(table.size(), 3U);
   EXPECT_EQ(table[0].what, "F");
@@ -114,9 +114,9 @@ TEST(CriticalPath, FreeWeightGradientsMakeTheSchedulerLimitVisible) {
 TEST(CriticalPath, OfOneStep) {
   std::vector<RankTrace> ranks;
   Tracer tracer(0, "");
-  tracer.record(testing::compute(tracer, "F", 0, 10, 0));
-  tracer.record(testing::compute(tracer, "F", 10, 25, 1));
-  const TraceStore store(testing::file_of({tracer.take()}));
+  tracer.record(samples::compute(tracer, "F", 0, 10, 0));
+  tracer.record(samples::compute(tracer, "F", 10, 25, 1));
+  const TraceStore store(samples::file_of({tracer.take()}));
   const CriticalPath path = find_critical_path(store, *store.step_window(1));
   expect_whole(path, "step 1");
   EXPECT_EQ(path.length_ns(), 15);

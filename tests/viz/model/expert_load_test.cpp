@@ -12,16 +12,16 @@
 namespace ranklab::viz {
 namespace {
 
+using samples::expert_run;
+using samples::kSampleSteps;
+using samples::sample_tokens;
 using ::testing::AllOf;
 using ::testing::DoubleEq;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
-using testing::expert_run;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::kSampleSteps;
-using testing::sample_tokens;
 
 TEST(LoadMeasuresTest, OfEightExperts) {
   const LoadMeasures m = measure_load(std::vector<double>{0, 10, 20, 30, 40, 50, 60, 110});
@@ -125,7 +125,7 @@ TEST(ExpertTableTest, NumbersThatNoRunHasStayFinite) {
   event.array = 1;
   trace.events = {event};
   trace.arrays = {{std::numeric_limits<double>::infinity(), std::nan(""), -4, 3}};
-  const TraceStore store(testing::file_of({trace}));
+  const TraceStore store(samples::file_of({trace}));
   const ExpertTable table = expert_table(store, store.whole());
   ASSERT_EQ(table.loads.size(), 1U);
   EXPECT_THAT(table.steps, IsEmpty());
@@ -142,7 +142,7 @@ TEST(ExpertText, NamesWhatIsUneven) {
   EXPECT_THAT(text, HasSubstr("dead in layer 3: 5\n"));
   EXPECT_THAT(text, HasSubstr("tokens per expert-parallel peer (8)\n"));
   EXPECT_THAT(name_experts(std::vector<int>{1, 2, 3}, 2), HasSubstr("1, 2 and 1 more"));
-  const TraceStore none(testing::straggler_store());
+  const TraceStore none(samples::straggler_store());
   EXPECT_THAT(expert_text(expert_table(none, none.whole())), HasSubstr("--preset deepseek_v3_tiny --ep 8"));
 }
 

@@ -7,7 +7,7 @@
 #include "core/trace/routing_event.h"
 #include "tests/viz/model/make_trace.h"
 
-namespace ranklab::viz::testing {
+namespace ranklab::viz::samples {
 
 constexpr int kSampleLayers = 4, kSampleSteps = 6;
 constexpr double kRowBytes = 256 * 2;
@@ -98,4 +98,4 @@ inline TraceFile expert_run() {
   return file;
 }
 
-}  // namespace ranklab::viz::testing
+}  // namespace ranklab::viz::samples

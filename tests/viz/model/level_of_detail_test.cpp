@@ -12,8 +12,8 @@ namespace {
 TraceStore many(int count) {
   Tracer tracer(0, "", size_t{1} << 21);
   for (int i = 0; i < count; ++i)
-    tracer.record(testing::compute(tracer, i % 2 == 0 ? "F" : "BW", 10 * i, 10 * i + 8 + i % 2, 0, i));
-  return TraceStore(testing::file_of({tracer.take()}));
+    tracer.record(samples::compute(tracer, i % 2 == 0 ? "F" : "BW", 10 * i, 10 * i + 8 + i % 2, 0, i));
+  return TraceStore(samples::file_of({tracer.take()}));
 }
 
 TEST(LevelOfDetail, WideSlicesAreDrawnOneByOne) {
@@ -65,9 +65,9 @@ TEST(LevelOfDetail, AMillionSlicesAreAThousandBlocks) {
 
 TEST(LevelOfDetail, AWideSliceEndsARun) {
   Tracer tracer(0, "");
-  for (int i = 0; i < 5; ++i) tracer.record(testing::compute(tracer, "W", i, i + 1));
-  tracer.record(testing::compute(tracer, "F", 5, 100));
-  const TraceStore store(testing::file_of({tracer.take()}));
+  for (int i = 0; i < 5; ++i) tracer.record(samples::compute(tracer, "W", i, i + 1));
+  tracer.record(samples::compute(tracer, "F", 5, 100));
+  const TraceStore store(samples::file_of({tracer.take()}));
   std::vector<LodBlock> blocks;
   level_of_detail(store.rank(0).rows[0], {0, 100}, 10, blocks);
   ASSERT_EQ(blocks.size(), 2U);

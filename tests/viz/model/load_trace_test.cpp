@@ -36,7 +36,7 @@ std::string content(const std::string& path) {
 
 std::string small_trace(const std::string& name) {
   std::string path = temporary_path(name) + ".json";
-  const TraceStore store = testing::straggler_store();
+  const TraceStore store = samples::straggler_store();
   write_chrome_trace(path, store.traces());
   return path;
 }

@@ -7,7 +7,7 @@
 #include "core/trace/tracer.h"
 #include "viz/model/trace_store.h"
 
-namespace ranklab::viz::testing {
+namespace ranklab::viz::samples {
 
 inline Event compute(Tracer& tracer, const std::string& name, int64_t begin, int64_t end, int step = 0,
                      int microbatch = -1, int stage = -1) {
@@ -110,4 +110,4 @@ inline TraceStore straggler_store() {
   return TraceStore(file_of(std::move(ranks)), "by hand");
 }
 
-}  // namespace ranklab::viz::testing
+}  // namespace ranklab::viz::samples

@@ -15,12 +15,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TraceStore make(const std::string& name, int ranks, int microbatches) {
+TraceStore drawn(const std::string& name, int ranks, int microbatches) {
   return schedule_store(make_schedule(name, {.num_ranks = ranks, .num_microbatches = microbatches}), ScheduleCosts{});
 }
 
 TEST(TextTimeline, ASmallScheduleToTheLetter) {
-  EXPECT_EQ(text_timeline(make("1f1b", 2, 2), {.range = {}, .width = 37, .axes = false}),
+  EXPECT_EQ(text_timeline(drawn("1f1b", 2, 2), {.range = {}, .width = 37, .axes = false}),
             "r0 pp0    F0=F1=------BW0===---BW1===\n"
             "r1 pp1    ...F0=BW0===F1=BW1===______\n"
             "time      |0 units       |5 units\n"
@@ -28,7 +28,7 @@ TEST(TextTimeline, ASmallScheduleToTheLetter) {
 }
 
 TEST(TextTimeline, NarrowSlicesShowWhatFillsAColumn) {
-  const std::string text = text_timeline(make("1f1b", 8, 32), {.range = {}, .width = 60, .axes = false});
+  const std::string text = text_timeline(drawn("1f1b", 8, 32), {.range = {}, .width = 60, .axes = false});
   EXPECT_THAT(text, HasSubstr("r7 pp7"));
   for (const char* row : {"r0 pp0", "r7 pp7"}) {
     const std::string line = text.substr(text.find(row), text.find('\n', text.find(row)) - text.find(row));
@@ -38,13 +38,13 @@ TEST(TextTimeline, NarrowSlicesShowWhatFillsAColumn) {
 }
 
 TEST(TextTimeline, ColourOnlyWhenAsked) {
-  EXPECT_THAT(text_timeline(make("1f1b", 2, 2)), Not(HasSubstr("\033")));
-  EXPECT_THAT(text_timeline(make("1f1b", 2, 2), {.range = {}, .width = 60, .axes = true, .colour = true}),
+  EXPECT_THAT(text_timeline(drawn("1f1b", 2, 2)), Not(HasSubstr("\033")));
+  EXPECT_THAT(text_timeline(drawn("1f1b", 2, 2), {.range = {}, .width = 60, .axes = true, .colour = true}),
               HasSubstr("\033[48;2;0;114;178m"));
 }
 
 TEST(TextTimeline, TotalsSayBothShares) {
-  const TraceStore store = make("1f1b", 8, 32);
+  const TraceStore store = drawn("1f1b", 8, 32);
   const std::string text = text_totals(store, store.whole());
   const std::string mean = text.substr(text.find("mean"));
   EXPECT_THAT(mean, HasSubstr("117 units"));
@@ -54,7 +54,7 @@ TEST(TextTimeline, TotalsSayBothShares) {
 
 TEST(TextTimeline, EmptyAndBroken) {
   EXPECT_EQ(text_timeline(TraceStore()), "no events\n");
-  TraceStore store = testing::straggler_store();
+  TraceStore store = samples::straggler_store();
   store.set_warning("broken after 3 events");
   EXPECT_THAT(text_timeline(store), HasSubstr("broken after 3 events"));
 }
@@ -78,7 +78,7 @@ void expect_well_formed(const std::string& xml) {
 
 TEST(Svg, TimelineIsVectorText) {
   const std::string svg =
-      timeline_svg(make("1f1b", 8, 32), {.range = {}, .width = 2400, .axes = false, .critical_path = true});
+      timeline_svg(drawn("1f1b", 8, 32), {.range = {}, .width = 2400, .axes = false, .critical_path = true});
   expect_well_formed(svg);
   EXPECT_THAT(svg, HasSubstr(">F0</text>"));
   EXPECT_THAT(svg, HasSubstr(">BW31</text>"));
@@ -89,15 +89,15 @@ TEST(Svg, TimelineIsVectorText) {
 
 TEST(Svg, NamesAreEscaped) {
   Tracer tracer(0, "<&\">");
-  tracer.record(testing::compute(tracer, "<script>", 0, 10));
-  const std::string svg = timeline_svg(TraceStore(testing::file_of({tracer.take()})));
+  tracer.record(samples::compute(tracer, "<script>", 0, 10));
+  const std::string svg = timeline_svg(TraceStore(samples::file_of({tracer.take()})));
   expect_well_formed(svg);
   EXPECT_THAT(svg, Not(HasSubstr("<script>")));
   EXPECT_THAT(svg, HasSubstr("&lt;script&gt;"));
 }
 
 TEST(Svg, MatrixHasCellsAndSums) {
-  const TraceStore store = testing::straggler_store();
+  const TraceStore store = samples::straggler_store();
   const std::string svg = matrix_svg(traffic_matrix(store, store.whole()), TrafficLayer::kAlgorithm, "step 0");
   expect_well_formed(svg);
   EXPECT_THAT(svg, HasSubstr(">1000 B</text>"));

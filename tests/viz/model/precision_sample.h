@@ -12,7 +12,7 @@
 #include "core/trace/precision_event.h"
 #include "tests/viz/model/make_trace.h"
 
-namespace ranklab::viz::testing {
+namespace ranklab::viz::samples {
 
 struct DrawnTensor {
   int64_t rows = 64, cols = 256;
@@ -114,4 +114,4 @@ inline TraceFile precision_run(int ranks = 2) {
   return file;
 }
 
-}  // namespace ranklab::viz::testing
+}  // namespace ranklab::viz::samples

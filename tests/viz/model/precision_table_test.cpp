@@ -20,8 +20,8 @@ TraceFile one_tensor(const std::vector<std::vector<double>>& numbers) {
   TraceFile file{.ranks = {}, .clock = TraceClock::kVirtual, .world_size = static_cast<int>(numbers.size())};
   for (size_t rank = 0; rank < numbers.size(); ++rank) {
     Tracer tracer(static_cast<int>(rank), "tp");
-    tracer.record(testing::phase(tracer, "step", 0, 100));
-    tracer.record(testing::precision_moment(tracer, TensorRole::kWeight, "head", 10, 0), numbers[rank]);
+    tracer.record(samples::phase(tracer, "step", 0, 100));
+    tracer.record(samples::precision_moment(tracer, TensorRole::kWeight, "head", 10, 0), numbers[rank]);
     file.ranks.push_back(tracer.take());
   }
   return file;
@@ -76,7 +76,7 @@ TEST(PrecisionTable, RanksAreAddedUp) {
 }
 
 TEST(PrecisionTable, IsByModuleRoleAndStep) {
-  const TraceStore store(testing::precision_run());
+  const TraceStore store(samples::precision_run());
   const PrecisionTable table = precision_table(store);
   EXPECT_THAT(table.steps, ElementsAre(0, 4, 8));
   EXPECT_THAT(table.modules, ElementsAre("layers.0.attention.qkv", "layers.0.mlp.down", "layers.1.attention.qkv",
@@ -118,9 +118,9 @@ TEST(PrecisionTable, DamagedNumbersAreBounded) {
 // N(0, 1e-3) unscaled: E4M3 loses 67.12 %, E5M2 0.61 %; N(0, 200) to E4M3: 2.51 % beyond 448.
 TEST(Requantize, EstimatesWhatCountingGives) {
   const auto sample_of = [](double deviation) {
-    const testing::DrawnTensor drawn{
+    const samples::DrawnTensor drawn{
         .rows = 512, .cols = 512, .group_rows = 512, .group_cols = 512, .deviation = deviation};
-    const TraceStore store(one_tensor({testing::precision_numbers(drawn, "requantize")}));
+    const TraceStore store(one_tensor({samples::precision_numbers(drawn, "requantize")}));
     return precision_table(store).tensors[0].samples[0];
   };
   const FormatRange &e4m3 = *find_format_range(4, 3), &e5m2 = *find_format_range(5, 2);

@@ -26,16 +26,16 @@ TraceStore counting_store() {
     tracer.set_group(Axis::kDp, {rank});
     for (const int step : {0, 1}) {
       const int64_t at = 100 * step;
-      tracer.record(testing::counter(tracer, "memory/parameters", at, 1000, step));
-      tracer.record(testing::counter(tracer, "memory/activations", at, 0, step));
-      tracer.record(testing::counter(tracer, "memory/parameters", at + 50, 1000, step));
-      tracer.record(testing::counter(tracer, "memory/activations", at + 50, 500 + 100 * rank + step, step));
-      tracer.record(testing::phase(tracer, "step", at, at + 80 + 10 * rank, step));
-      tracer.record(testing::counter(tracer, "loss", at + 90, 5.0 - step + 0.5 * rank, step));
+      tracer.record(samples::counter(tracer, "memory/parameters", at, 1000, step));
+      tracer.record(samples::counter(tracer, "memory/activations", at, 0, step));
+      tracer.record(samples::counter(tracer, "memory/parameters", at + 50, 1000, step));
+      tracer.record(samples::counter(tracer, "memory/activations", at + 50, 500 + 100 * rank + step, step));
+      tracer.record(samples::phase(tracer, "step", at, at + 80 + 10 * rank, step));
+      tracer.record(samples::counter(tracer, "loss", at + 90, 5.0 - step + 0.5 * rank, step));
     }
     ranks.push_back(tracer.take());
   }
-  return TraceStore(testing::file_of(std::move(ranks)));
+  return TraceStore(samples::file_of(std::move(ranks)));
 }
 
 TEST(MemoryTable, PeaksWithWhatTheyAreMadeOf) {
@@ -56,9 +56,9 @@ TEST(MemoryTable, PeaksWithWhatTheyAreMadeOf) {
 
 TEST(MemoryTable, TextAndShareOfTheLimit) {
   Tracer tracer(3, "");
-  tracer.record(testing::counter(tracer, "memory/limit", 0, 4096, 0));
-  tracer.record(testing::counter(tracer, "memory/optimizer", 0, 1024, 0));
-  const TraceStore store(testing::file_of({tracer.take()}));
+  tracer.record(samples::counter(tracer, "memory/limit", 0, 4096, 0));
+  tracer.record(samples::counter(tracer, "memory/optimizer", 0, 1024, 0));
+  const TraceStore store(samples::file_of({tracer.take()}));
   const std::vector<RankMemory> table = memory_table(store, store.whole());
   EXPECT_DOUBLE_EQ(table[0].limit_bytes, 4096);
   EXPECT_DOUBLE_EQ(table[0].other_bytes, 0) << "the limit is no memory in use";
@@ -71,8 +71,8 @@ TEST(MemoryTable, TextAndShareOfTheLimit) {
 
 TEST(MemoryTable, UnknownCategoriesAreTold) {
   Tracer tracer(0, "");
-  tracer.record(testing::counter(tracer, "memory/magic", 0, 64));
-  const TraceStore store(testing::file_of({tracer.take()}));
+  tracer.record(samples::counter(tracer, "memory/magic", 0, 64));
+  const TraceStore store(samples::file_of({tracer.take()}));
   EXPECT_DOUBLE_EQ(memory_table(store, store.whole())[0].other_bytes, 64);
   EXPECT_FALSE(has_memory(memory_table(store, store.whole())));
 }
@@ -94,9 +94,9 @@ TEST(Curves, MeanAndEnvelopeOverRanks) {
 
 TEST(Curves, NotANumberIsMarked) {
   Tracer tracer(0, "");
-  tracer.record(testing::counter(tracer, "loss", 0, 1, 0));
-  tracer.record(testing::counter(tracer, "loss", 1, std::numeric_limits<double>::quiet_NaN(), 1));
-  const std::vector<Curve> list = curves(TraceStore(testing::file_of({tracer.take()})));
+  tracer.record(samples::counter(tracer, "loss", 0, 1, 0));
+  tracer.record(samples::counter(tracer, "loss", 1, std::numeric_limits<double>::quiet_NaN(), 1));
+  const std::vector<Curve> list = curves(TraceStore(samples::file_of({tracer.take()})));
   EXPECT_THAT(list.at(0).bad_steps, ElementsAre(1));
   EXPECT_TRUE(std::isnan(list[0].points[1].value));
 }
@@ -141,7 +141,7 @@ TEST(MeshTable, CoordinatesAndGroups) {
 }
 
 TEST(MeshTable, MetricsOfRanks) {
-  const TraceStore store = testing::straggler_store();
+  const TraceStore store = samples::straggler_store();
   EXPECT_EQ(rank_metric(store, store.whole(), RankMetric::kBusy)[0].text, "80.00 %");
   EXPECT_EQ(rank_metric(store, store.whole(), RankMetric::kBubble)[1].text, "26.67 %");
   EXPECT_EQ(rank_metric(store, store.whole(), RankMetric::kExposed)[1].text, "20.00 %");
@@ -150,7 +150,7 @@ TEST(MeshTable, MetricsOfRanks) {
 }
 
 TEST(OpTable, TotalsByName) {
-  const TraceStore store = testing::straggler_store();
+  const TraceStore store = samples::straggler_store();
   const std::vector<OpRow> ops = op_table(store, store.whole());
   ASSERT_EQ(ops.size(), 3U);
   EXPECT_EQ(ops[0].name, "F");

@@ -15,17 +15,17 @@ namespace {
 using ::testing::ElementsAre;
 
 // `steps` steps of 100, each with one F of `f` and one all-reduce of 10.
-TraceStore store_of(int steps, int64_t f, int first_step = 0, double memory = 100) {
+TraceStore store_of_steps(int steps, int64_t f, int first_step = 0, double memory = 100) {
   Tracer tracer(0, "");
   tracer.set_group(Axis::kDp, {0});
   for (int s = 0; s < steps; ++s) {
     const int64_t at = 100 * s;
-    tracer.record(testing::compute(tracer, "F", at, at + f, first_step + s));
-    tracer.record(testing::call(
+    tracer.record(samples::compute(tracer, "F", at, at + f, first_step + s));
+    tracer.record(samples::call(
         tracer, {.sequence = s, .posted = at + f, .begin = at + f, .end = at + f + 10, .step = first_step + s}));
-    tracer.record(testing::counter(tracer, "memory/parameters", at, memory, first_step + s));
+    tracer.record(samples::counter(tracer, "memory/parameters", at, memory, first_step + s));
   }
-  return TraceStore(testing::file_of({tracer.take()}));
+  return TraceStore(samples::file_of({tracer.take()}));
 }
 
 TEST(TraceDiff, TheSameTraceIsZeroEverywhere) {
@@ -42,7 +42,7 @@ TEST(TraceDiff, TheSameTraceIsZeroEverywhere) {
 }
 
 TEST(TraceDiff, SortedByTheSizeOfTheDelta) {
-  const TraceDiff diff = diff_traces(store_of(2, 40), store_of(2, 50));
+  const TraceDiff diff = diff_traces(store_of_steps(2, 40), store_of_steps(2, 50));
   EXPECT_FALSE(diff.same());
   ASSERT_EQ(diff.ops.size(), 2U);
   EXPECT_EQ(diff.ops[0].name, "F");
@@ -57,11 +57,11 @@ TEST(TraceDiff, SortedByTheSizeOfTheDelta) {
 }
 
 TEST(TraceDiff, ALongerRunIsNotSlower) {
-  TraceStore longer = store_of(5, 40, 10);
+  TraceStore longer = store_of_steps(5, 40, 10);
   Tracer tracer(0, "");
-  tracer.record(testing::counter(tracer, "memory/parameters", 450, 1000, 14));  // in a step that is not compared
+  tracer.record(samples::counter(tracer, "memory/parameters", 450, 1000, 14));  // in a step that is not compared
   longer.append(tracer.take());
-  const TraceDiff diff = diff_traces(store_of(2, 40), longer);
+  const TraceDiff diff = diff_traces(store_of_steps(2, 40), longer);
   EXPECT_EQ(diff.steps, 2);
   EXPECT_EQ(diff.ops[0].delta_ns(), 0);
   EXPECT_EQ(diff.worst_share(), 0);
@@ -69,11 +69,11 @@ TEST(TraceDiff, ALongerRunIsNotSlower) {
 }
 
 TEST(TraceDiff, MemoryPeaksAndNewOperations) {
-  const TraceStore a = store_of(1, 40, 0, 100);
+  const TraceStore a = store_of_steps(1, 40, 0, 100);
   Tracer tracer(0, "");
-  tracer.record(testing::compute(tracer, "W", 0, 7, 0));
-  tracer.record(testing::counter(tracer, "memory/parameters", 0, 150, 0));
-  const TraceDiff diff = diff_traces(a, TraceStore(testing::file_of({tracer.take()})));
+  tracer.record(samples::compute(tracer, "W", 0, 7, 0));
+  tracer.record(samples::counter(tracer, "memory/parameters", 0, 150, 0));
+  const TraceDiff diff = diff_traces(a, TraceStore(samples::file_of({tracer.take()})));
   ASSERT_EQ(diff.memory.size(), 1U);
   EXPECT_EQ(diff.memory[0].name, "peak memory r0");
   EXPECT_DOUBLE_EQ(diff.memory[0].delta_share(), 0.5);

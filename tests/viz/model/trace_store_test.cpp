@@ -13,10 +13,10 @@
 namespace ranklab::viz {
 namespace {
 
-using testing::compute;
+using samples::compute;
+using samples::phase;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::phase;
 
 std::vector<std::string> row_labels(const RankRows& rank) {
   std::vector<std::string> labels;
@@ -29,11 +29,11 @@ TraceStore nested_store() {
   Tracer tracer(3, "dp0 tp1 pp1");
   tracer.record(compute(tracer, "gemm", 10, 20, 0));
   tracer.record(compute(tracer, "F", 0, 40, 0, 0));
-  tracer.record(testing::counter(tracer, "loss", 100, 5.5, 0));
+  tracer.record(samples::counter(tracer, "loss", 100, 5.5, 0));
   tracer.record(phase(tracer, "step", 0, 100, 0));
   tracer.record(compute(tracer, "F", 110, 140, 1, 0));
   tracer.record(phase(tracer, "step", 100, 150, 1));
-  return TraceStore(testing::file_of({tracer.take()}), "nested");
+  return TraceStore(samples::file_of({tracer.take()}), "nested");
 }
 
 TEST(TraceStore, RowsAndNesting) {
@@ -156,7 +156,7 @@ TEST(TraceStore, AppendGivesTheSameRows) {
 }
 
 TEST(TraceStore, AppendedEventsKeepTheirNumbers) {
-  const TraceFile file = testing::expert_run();
+  const TraceFile file = samples::expert_run();
   const TraceStore whole(file);
   TraceStore live;
   for (const RankTrace& rank : file.ranks) {
@@ -180,11 +180,11 @@ TEST(TraceStore, AppendedEventsKeepTheirNumbers) {
   dangling.names = {"x"};
   dangling.events.resize(1);
   dangling.events[0].array = 3;
-  EXPECT_EQ(TraceStore(testing::file_of({dangling})).event({0, 0}).array, 0U);
+  EXPECT_EQ(TraceStore(samples::file_of({dangling})).event({0, 0}).array, 0U);
 }
 
 TEST(TraceStore, DetailsTellPurposePartsAndTokens) {
-  const TraceStore store(testing::expert_run());
+  const TraceStore store(samples::expert_run());
   const auto detail = [&](const std::string& word, const std::string& key) -> std::string {
     for (const Detail& one : store.details(store.search(word, 1).at(0)))
       if (one.key == key) return one.value;
@@ -215,7 +215,7 @@ TEST(TraceStore, AParentThatComesLastMovesItsChildrenDown) {
 }
 
 TEST(TraceStore, DetailsSayUnitAndSource) {
-  const TraceStore store = testing::straggler_store();
+  const TraceStore store = samples::straggler_store();
   const EventRef reduce = *store.find_selection("r1/AR0@dp");
   std::string all;
   for (const Detail& detail : store.details(reduce))
@@ -227,7 +227,7 @@ TEST(TraceStore, DetailsSayUnitAndSource) {
 }
 
 TEST(TraceStore, CallsKnowTheirSides) {
-  const TraceStore store = testing::straggler_store();
+  const TraceStore store = samples::straggler_store();
   const MatchedCall* call = store.calls().of(*store.find_selection("r1/AR0@dp"));
   ASSERT_NE(call, nullptr);
   EXPECT_THAT(call->group, ElementsAre(0, 1));

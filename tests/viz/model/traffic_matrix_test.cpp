@@ -11,7 +11,7 @@
 namespace ranklab::viz {
 namespace {
 
-using testing::Call;
+using samples::Call;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -19,7 +19,7 @@ constexpr auto kLogical = TrafficLayer::kLogical;
 constexpr auto kAlgorithm = TrafficLayer::kAlgorithm;
 
 // Every rank of a group of `n` makes these calls.
-TraceStore store_of(int n, const std::function<std::vector<Call>(int rank)>& calls, Axis axis = Axis::kEp) {
+TraceStore store_of_exchanges(int n, const std::function<std::vector<Call>(int rank)>& calls, Axis axis = Axis::kEp) {
   std::vector<RankTrace> ranks;
   std::vector<int> members;
   for (int r = 0; r < n; ++r) members.push_back(r);
@@ -28,17 +28,17 @@ TraceStore store_of(int n, const std::function<std::vector<Call>(int rank)>& cal
     tracer.set_group(axis, members);
     for (Call c : calls(r)) {
       c.axis = axis;
-      tracer.record(testing::call(tracer, c));
+      tracer.record(samples::call(tracer, c));
     }
     ranks.push_back(tracer.take());
   }
-  return TraceStore(testing::file_of(std::move(ranks)));
+  return TraceStore(samples::file_of(std::move(ranks)));
 }
 
 // The figures of the reference: 1024 tokens a rank, 2 experts each, hidden 256, bf16, 8 ranks.
 TEST(TrafficMatrix, UniformAllToAll) {
   constexpr int64_t kTensor = 1024 * 2 * 256 * 2;
-  const TraceStore store = store_of(8, [](int) {
+  const TraceStore store = store_of_exchanges(8, [](int) {
     return std::vector<Call>{{.verb = Verb::kAllToAll, .end = 10, .logical = kTensor, .algorithm = kTensor / 8 * 7}};
   });
   const TrafficMatrix matrix = traffic_matrix(store, store.whole());
@@ -57,17 +57,17 @@ TEST(TrafficMatrix, UniformAllToAll) {
 
 // Sums of the rows: tokens x k x hidden x bytes, less what stays; combine is the transpose of dispatch.
 TEST(TrafficMatrix, AnAllToAllWithPartsIsLaidOnItsPairs) {
-  const TraceStore store(testing::expert_run());
+  const TraceStore store(samples::expert_run());
   const Window step = *store.step_window(1);
   const TrafficMatrix there = traffic_matrix(store, step, {.purpose = Purpose::kDispatch}),
                       back = traffic_matrix(store, step, {.purpose = Purpose::kCombine});
   int64_t to_expert_0 = 0;
   for (int layer = 1; layer <= 4; ++layer)
-    to_expert_0 += static_cast<int64_t>(testing::sample_tokens(layer, 1)[0] * testing::kRowBytes);
+    to_expert_0 += static_cast<int64_t>(samples::sample_tokens(layer, 1)[0] * samples::kRowBytes);
   for (size_t i = 0; i < 8; ++i) {
     int64_t stays = 0;
     for (int layer = 1; layer <= 4; ++layer)
-      stays += static_cast<int64_t>(testing::sample_tokens(layer, 1)[i] * testing::kRowBytes);
+      stays += static_cast<int64_t>(samples::sample_tokens(layer, 1)[i] * samples::kRowBytes);
     EXPECT_EQ(there.kept_bytes[i], stays);
     EXPECT_EQ(there.row_sum(i).of(kLogical) + stays, 4 * 1024 * 2 * 256 * 2);
     for (const TrafficLayer layer : {kAlgorithm, TrafficLayer::kWire})
@@ -81,7 +81,7 @@ TEST(TrafficMatrix, AnAllToAllWithPartsIsLaidOnItsPairs) {
 }
 
 TEST(TrafficMatrix, LinksInsideNodesAndBetweenThem) {
-  const TraceStore store(testing::expert_run());
+  const TraceStore store(samples::expert_run());
   ASSERT_EQ(store.gpus_per_node(), 4);
   const auto sum = [&](NodeScope nodes, int gpus = 4) {
     return traffic_matrix(store, store.whole(), {.nodes = nodes, .gpus_per_node = gpus}).total().of(kLogical);
@@ -103,12 +103,12 @@ TEST(TrafficMatrix, WireBytesFollowTheParts) {
   Tracer tracer(1, "");
   tracer.set_group(Axis::kEp, {0, 1, 2, 3});
   const double nan = std::nan("");
-  tracer.record(testing::call(tracer, {.axis = Axis::kEp, .verb = Verb::kAllToAll, .logical = 9, .wire = 10}),
+  tracer.record(samples::call(tracer, {.axis = Axis::kEp, .verb = Verb::kAllToAll, .logical = 9, .wire = 10}),
                 {1, 1000, 2, nan});
-  tracer.record(testing::call(tracer, {.axis = Axis::kEp, .verb = Verb::kAllToAll, .sequence = 1, .logical = 12}),
+  tracer.record(samples::call(tracer, {.axis = Axis::kEp, .verb = Verb::kAllToAll, .sequence = 1, .logical = 12}),
                 {1, 2});  // of another group: as if there were none
   ranks.push_back(tracer.take());
-  const TraceStore store(testing::file_of(std::move(ranks)));
+  const TraceStore store(samples::file_of(std::move(ranks)));
   const TrafficMatrix matrix = traffic_matrix(store, store.whole());
   EXPECT_EQ(matrix.at(1, 0).of(TrafficLayer::kWire), 3);
   EXPECT_EQ(matrix.at(1, 2).of(TrafficLayer::kWire), 7);
@@ -118,15 +118,15 @@ TEST(TrafficMatrix, WireBytesFollowTheParts) {
 }
 
 TEST(TrafficText, SaysWhatEachPurposeSends) {
-  const TraceStore store(testing::expert_run());
+  const TraceStore store(samples::expert_run());
   const auto rows = traffic_by_purpose(store, *store.step_window(0), {.gpus_per_node = 4});
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].purpose, Purpose::kDispatch);
   EXPECT_EQ(rows[0].all.bytes, rows[1].all.bytes);
   EXPECT_EQ(rows[0].intra_node.of(kLogical) + rows[0].inter_node.of(kLogical), rows[0].all.of(kLogical));
   EXPECT_THAT(purpose_text(rows, 4), HasSubstr("intra-node   inter-node   (4 GPUs a node)\n  dispatch            "));
-  EXPECT_EQ(purpose_text(traffic_by_purpose(testing::straggler_store(), {{0, 1000}, -1}, {}), 0), "");
-  const TraceStore uniform = store_of(2, [](int) {
+  EXPECT_EQ(purpose_text(traffic_by_purpose(samples::straggler_store(), {{0, 1000}, -1}, {}), 0), "");
+  const TraceStore uniform = store_of_exchanges(2, [](int) {
     return std::vector<Call>{{.verb = Verb::kAllReduce, .end = 10, .logical = 4096, .algorithm = 4096}};
   });
   EXPECT_EQ(matrix_text(traffic_matrix(uniform, uniform.whole()), kLogical),
@@ -137,7 +137,7 @@ TEST(TrafficText, SaysWhatEachPurposeSends) {
 }
 
 TEST(TrafficMatrix, ARingSendsToTheNextMember) {
-  const TraceStore store = store_of(4, [](int) {
+  const TraceStore store = store_of_exchanges(4, [](int) {
     return std::vector<Call>{{.verb = Verb::kAllReduce, .end = 100, .logical = 4000, .algorithm = 6000, .wire = 3}};
   });
   const TrafficMatrix matrix = traffic_matrix(store, store.whole());
@@ -156,7 +156,7 @@ TEST(TrafficMatrix, ARingSendsToTheNextMember) {
 }
 
 TEST(TrafficMatrix, ABroadcastEndsBeforeItsRoot) {
-  const TraceStore store = store_of(4, [](int) {
+  const TraceStore store = store_of_exchanges(4, [](int) {
     return std::vector<Call>{{.verb = Verb::kBroadcast, .end = 1, .logical = 8, .algorithm = 8, .peer = 2}};
   });
   const TrafficMatrix matrix = traffic_matrix(store, store.whole());
@@ -168,7 +168,7 @@ TEST(TrafficMatrix, ABroadcastEndsBeforeItsRoot) {
 }
 
 TEST(TrafficMatrix, MessagesCountOnceAndBySender) {
-  const TraceStore store = store_of(
+  const TraceStore store = store_of_exchanges(
       2,
       [](int rank) {
         return std::vector<Call>{{.verb = rank == 0 ? Verb::kSend : Verb::kRecv,
@@ -190,7 +190,7 @@ TEST(TrafficMatrix, MessagesCountOnceAndBySender) {
 }
 
 TEST(TrafficMatrix, UnevenPartsKeepTheirSum) {
-  const TraceStore store = store_of(
+  const TraceStore store = store_of_exchanges(
       4, [](int) { return std::vector<Call>{{.verb = Verb::kAllToAll, .end = 1, .logical = 4, .algorithm = 100}}; });
   const TrafficMatrix matrix = traffic_matrix(store, store.whole());
   EXPECT_EQ(matrix.at(0, 1).of(kAlgorithm), 34);
@@ -199,7 +199,7 @@ TEST(TrafficMatrix, UnevenPartsKeepTheirSum) {
 }
 
 TEST(TrafficMatrix, StepByStep) {
-  const TraceStore store = store_of(2, [](int) {
+  const TraceStore store = store_of_exchanges(2, [](int) {
     return std::vector<Call>{{.sequence = 0, .end = 1, .algorithm = 10, .step = 3},
                              {.sequence = 1, .posted = 2, .begin = 2, .end = 3, .algorithm = 30, .step = 4}};
   });

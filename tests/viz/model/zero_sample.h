@@ -7,7 +7,7 @@
 #include "core/trace/zero_event.h"
 #include "tests/viz/model/make_trace.h"
 
-namespace ranklab::viz::testing {
+namespace ranklab::viz::samples {
 
 inline Event zero_moment(Tracer& tracer, const std::string& name, int64_t at) {
   Event event;
@@ -45,4 +45,4 @@ inline TraceFile zero_run(int stage, int grad_bytes = 0) {
   return file;
 }
 
-}  // namespace ranklab::viz::testing
+}  // namespace ranklab::viz::samples

@@ -9,7 +9,7 @@
 namespace ranklab::viz {
 namespace {
 
-using testing::zero_run;
+using samples::zero_run;
 
 TEST(ZeroTable, FollowsTheEvents) {
   const TraceStore store(zero_run(3));
@@ -74,7 +74,7 @@ TEST(ZeroTable, StagesBesideEachOther) {
 
 TEST(ZeroTable, OfATraceWithoutBucketsIsEmpty) {
   EXPECT_TRUE(zero_table(TraceStore(), 0).empty());
-  EXPECT_TRUE(zero_table(TraceStore(testing::zero_run(3)), 7).empty());
+  EXPECT_TRUE(zero_table(TraceStore(samples::zero_run(3)), 7).empty());
   EXPECT_THAT(zero_text(TraceStore(), {}), ::testing::HasSubstr("no buckets"));
 }
 

@@ -18,7 +18,7 @@ class ExpertWindowTest : public WindowTest {
 };
 
 TEST_F(ExpertWindowTest, follows_the_cursor_and_moves_it) {
-  workspace().load(TraceStore(testing::expert_run()));
+  workspace().load(TraceStore(samples::expert_run()));
   app().use_layout("Traffic");
   workspace().requests.show_panel = "experts";
   drive([&](ImGuiTestContext& ctx) {
@@ -56,7 +56,7 @@ TEST_F(ExpertWindowTest, follows_the_cursor_and_moves_it) {
 }
 
 TEST_F(ExpertWindowTest, chooses_an_expert_in_the_heatmap) {
-  workspace().load(TraceStore(testing::expert_run()));
+  workspace().load(TraceStore(samples::expert_run()));
   app().use_layout("Traffic");
   workspace().requests.show_panel = "experts";
   drive([&](ImGuiTestContext& ctx) {
@@ -74,7 +74,7 @@ TEST_F(ExpertWindowTest, chooses_an_expert_in_the_heatmap) {
 }
 
 TEST_F(ExpertWindowTest, filters_traffic_by_purpose_and_nodes) {
-  workspace().load(TraceStore(testing::expert_run()));
+  workspace().load(TraceStore(samples::expert_run()));
   app().use_layout("Traffic");
   drive([&](ImGuiTestContext& ctx) {
     ctx.Yield(6);
@@ -86,7 +86,7 @@ TEST_F(ExpertWindowTest, filters_traffic_by_purpose_and_nodes) {
     // 6 steps, 4 layers, 1024 tokens x 2 x 256 x 2 bytes, less what rank 3 keeps.
     double keeps = 0;
     for (int step = 0; step < 6; ++step)
-      for (int layer = 1; layer <= 4; ++layer) keeps += testing::sample_tokens(layer, step)[3] * testing::kRowBytes;
+      for (int layer = 1; layer <= 4; ++layer) keeps += samples::sample_tokens(layer, step)[3] * samples::kRowBytes;
     IM_CHECK_EQ(dispatch, 6 * 4 * 1024 * 2 * 256 * 2 - static_cast<int64_t>(keeps));
     ctx.ComboClick("##nodes/intra-node");
     ctx.Yield(2);
@@ -106,8 +106,8 @@ TEST_F(ExpertWindowTest, filters_traffic_by_purpose_and_nodes) {
 
 TEST_F(ExpertWindowTest, shows_a_load_without_a_step) {
   Tracer tracer(0, "");
-  tracer.record(testing::moment(tracer, kExpertLoadEvent, 5, -1, 2), {3, 1});
-  workspace().load(TraceStore(testing::file_of({tracer.take()})));
+  tracer.record(samples::moment(tracer, kExpertLoadEvent, 5, -1, 2), {3, 1});
+  workspace().load(TraceStore(samples::file_of({tracer.take()})));
   app().use_layout("Traffic");
   workspace().requests.show_panel = "experts";
   screenshot("experts_without_step");

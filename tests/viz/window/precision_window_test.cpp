@@ -14,7 +14,7 @@ class PrecisionWindowTest : public WindowTest {
 };
 
 TEST_F(PrecisionWindowTest, follows_the_cursor_and_tries_other_formats) {
-  workspace().load(TraceStore(testing::precision_run()));
+  workspace().load(TraceStore(samples::precision_run()));
   app().use_layout("Precision");
   drive([&](ImGuiTestContext& ctx) {
     ctx.Yield(6);

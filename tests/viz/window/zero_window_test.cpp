@@ -19,7 +19,7 @@ class ZeroWindowTest : public WindowTest {
 };
 
 TEST_F(ZeroWindowTest, follows_the_cursor_and_shows_other_stages) {
-  workspace().load(TraceStore(testing::zero_run(3)));
+  workspace().load(TraceStore(samples::zero_run(3)));
   app().use_layout("Memory");
   workspace().requests.show_panel = "zero";
   drive([&](ImGuiTestContext& ctx) {
