@@ -66,8 +66,8 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  // names: "-o,--out", or "FILE" for a positional. T: std::string, bool, int, int64_t, size_t, double, vectors of
-  // strings, int64_t and size_t, std::optional of strings, int, int64_t and double.
+  // names: "-o,--out", or "FILE" for a positional. T: std::string, bool, int, int64_t, size_t, float, double, vectors
+  // of strings, int64_t and size_t, std::optional of strings, int, int64_t and double.
   template <typename T>
   CommandOption* add_option(const std::string& names, T& value, const std::string& about = "");
   // T: bool, or std::optional<bool>. "--x,!--no-x": the second turns it off.

@@ -30,5 +30,3 @@ int trace_validate(const std::string& path) {
 }
 
 }  // namespace ranklab
-
-RANKLAB_MODULE_COMMAND(trace)

@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/command_module.h"
 #include "cli/trace_command.h"
 #include "cli/trace_compare.h"
 #include "cli/trace_stats.h"
@@ -72,3 +73,5 @@ CommandAction setup_trace(CommandLine& app) {
 }
 
 }  // namespace ranklab
+
+RANKLAB_MODULE_COMMAND(trace)

@@ -27,7 +27,7 @@ loaded_libraries() {
 pack_build() {
   [ -x "$build/bin/ranklab" ] || { echo "pack.sh: no $build/bin/ranklab; do: ./ranklab build cuda gpu_kit" >&2; exit 3; }
   mkdir -p "$out/bin" "$out/lib"
-  cp "$build/bin/ranklab" "$build/bin/libranklab_cuda.so" "$out/bin/"
+  cp "$build/bin/ranklab" "$build"/bin/libranklab_*.so "$out/bin/"
   local test library
   while read -r test; do cp "$(find "$build/tests" -name "$test" -type f -perm -u+x)" "$out/bin/"; done <"$build/tests/gpu_tests.txt"
   strip --strip-debug "$out"/bin/*
