@@ -42,6 +42,8 @@ function(ranklab_test_program program)
     add_executable(${program})
     set_target_properties(${program} PROPERTIES UNITY_BUILD ${RANKLAB_UNITY} UNITY_BUILD_BATCH_SIZE 6)
     target_link_libraries(${program} PRIVATE ranklab_compiler GTest::gtest GTest::gmock)
+    # What a test does itself is little; -O1 compiles it in three quarters of the time, and fits a header precompiled at -O2.
+    target_compile_options(${program} PRIVATE $<$<CONFIG:Release>:-O1>)
     if(ARG_TORCH)
       target_link_libraries(${program} PRIVATE torch::cpu)
       if(RANKLAB_USE_PCH)
