@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# The minutes of the README's commands on a bare system: debootstraps it (minbase), copies this checkout's committed files into it, runs
+# `./ranklab train` and, with --test, `./ranklab test` there with nothing in any cache, and prints how long each part took.
+#   tests/fresh/run.sh [bookworm|trixie] [--test]     as root, with debootstrap; 6 GB in $TMPDIR; the system is removed at the end
+# The bare system takes packages and wheels from where this one does: its apt sources, pip's settings and certificates are copied.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+suite=bookworm with_tests=
+for word; do
+  case $word in
+    bookworm | trixie) suite=$word ;;
+    --test) with_tests=yes ;;
+    *) echo "run.sh: what is \"$word\"? want: bookworm, trixie, --test" >&2; exit 2 ;;
+  esac
+done
+[ "$(id -u)" = 0 ] || { echo "run.sh: debootstrap needs root; do: sudo $0 $*" >&2; exit 3; }
+command -v debootstrap >/dev/null || { echo "run.sh: no debootstrap; do: apt-get install debootstrap" >&2; exit 3; }
+
+work=$(mktemp -d)
+system="$work/system"
+cleanup() { umount "$system/proc" "$system/dev" 2>/dev/null || true; rm -rf "$work"; }
+trap cleanup EXIT
+
+mirror=$(apt-get indextargets --format '$(REPO_URI)' | head -n 1)
+echo "debootstrap $suite ..." >&2
+debootstrap --variant=minbase --include=ca-certificates "$suite" "$system" "$mirror" >"$work/debootstrap.log" 2>&1 ||
+  { tail -n 5 "$work/debootstrap.log" >&2; exit 1; }
+mount -t proc proc "$system/proc"
+mount --bind /dev "$system/dev"
+
+# The way out of this machine: name server, proxies, certificates, apt's and pip's settings.
+cp /etc/resolv.conf /etc/hosts "$system/etc/"
+cp -r /etc/ssl/certs/. "$system/etc/ssl/certs/" 2>/dev/null || true
+for file in /etc/pip.conf /etc/apt/apt.conf; do if [ -f "$file" ]; then cp "$file" "$system$file"; fi; done
+grep -rhE '^ *Acquire' /etc/apt/apt.conf.d 2>/dev/null >"$system/etc/apt/apt.conf.d/90host" || true
+passed=()
+while IFS='=' read -r name value; do
+  case $name in
+    PIP_* | *_proxy | *_PROXY | SSL_CERT_FILE | SSL_CERT_DIR | REQUESTS_CA_BUNDLE)
+      passed+=("$name=$value")
+      if [ -f "$value" ]; then mkdir -p "$system$(dirname "$value")" && cp "$value" "$system$value"; fi ;;
+  esac
+done < <(env)
+
+mkdir -p "$system/ranklab"
+git -C "$root" archive HEAD | tar -x -C "$system/ranklab"
+
+inside() { chroot "$system" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "${passed[@]}" bash -c "cd /ranklab && $1"; }
+minutes() { awk -v s="$1" 'BEGIN {printf "%d min %02d s", s / 60, s % 60}'; }
+row() { printf '%-42s %s\n' "$1" "$(minutes "$2")"; }
+
+begin=$(date +%s.%N)
+first=
+while IFS= read -r line; do
+  echo "$line" >&2
+  # The table's row of step 0: the first loss is there.
+  if [ -z "$first" ] && [[ $line =~ ^\ +0\ +[0-9]+\.[0-9]+\  ]]; then first=$(date +%s.%N); fi
+done < <(inside "./ranklab train 2>&1; echo \"exit code \$?\"" | tee "$work/train.log")
+end=$(date +%s.%N)
+tail -n 1 "$work/train.log" | grep -q '^exit code 0$' || { echo "run.sh: ./ranklab train failed on $suite" >&2; exit 1; }
+tested=
+if [ -n "$with_tests" ]; then
+  inside "./ranklab test" >&2 || { echo "run.sh: ./ranklab test failed on $suite" >&2; exit 1; }
+  tested=$(date +%s.%N)
+fi
+
+echo "$suite, $(nproc) cores, $(chroot "$system" g++ --version | head -n 1), $(git -C "$root" log -1 --format=%h)"
+row "./ranklab train: to its first step" "$(awk "BEGIN {print $first - $begin}")"
+row "./ranklab train: to its end" "$(awk "BEGIN {print $end - $begin}")"
+if [ -n "$tested" ]; then row "./ranklab test, after it" "$(awk "BEGIN {print $tested - $end}")"; fi
+echo "of these, in seconds:"
+sed 's/^/  /' "$system/ranklab/build/release.times"
