@@ -57,7 +57,11 @@ while IFS= read -r line; do
   if [ -z "$first" ] && [[ $line =~ ^\ +0\ +[0-9]+\.[0-9]+\  ]]; then first=$(date +%s.%N); fi
 done < <(inside "./ranklab train 2>&1; echo \"exit code \$?\"" | tee "$work/train.log")
 end=$(date +%s.%N)
-tail -n 1 "$work/train.log" | grep -q '^exit code 0$' || { echo "run.sh: ./ranklab train failed on $suite" >&2; exit 1; }
+tail -n 1 "$work/train.log" | grep -q '^exit code 0$' || {
+  tail -n 20 "$system/root/.cache/ranklab/apt.log" >&2 || true
+  echo "run.sh: ./ranklab train failed on $suite" >&2
+  exit 1
+}
 tested=
 if [ -n "$with_tests" ]; then
   inside "./ranklab test" >&2 || { echo "run.sh: ./ranklab test failed on $suite" >&2; exit 1; }
