@@ -50,19 +50,21 @@ install_packages() {
   stop_showing
 }
 
-# apt-get with how far it is on the screen. Another apt-get that runs is waited for. fd 8 and 9 are our locks: a daemon that a
-# package starts must not keep them.
+# apt-get with how far it is on the screen. Another apt-get that runs is waited for. The state has a pipe of its own: apt-get sets
+# it non-blocking, and a package's script that found its output so would fail when the pipe is full. sudo closes fd 3 and above,
+# hence the inner shell. fd 8 and 9 are our locks: a daemon that a package starts must not keep them.
 apt_options=()
 apt_get() {
   local line percent
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 -o APT::Status-Fd=1 -o Dpkg::Use-Pty=0 \
-      ${apt_options[@]+"${apt_options[@]}"} "$@" 2>&1 8>&- 9>&- </dev/null |
+  # shellcheck disable=SC2016
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive sh -c 'log=$1; shift; exec apt-get "$@" 3>&1 >>"$log" 2>&1' apt-get "$cache/apt.log" \
+      -o DPkg::Lock::Timeout=600 -o APT::Status-Fd=3 -o Dpkg::Use-Pty=0 \
+      ${apt_options[@]+"${apt_options[@]}"} "$@" 8>&- 9>&- </dev/null |
     while IFS= read -r line; do
       case $line in
         dlstatus:* | pmstatus:*)
           percent=${line#*:*:} percent=${percent%%[.:]*}
           if [[ $line == dl* ]]; then echo "packages: $percent % downloaded" >"$state"; else echo "packages: $percent % installed" >"$state"; fi ;;
-        *) printf '%s\n' "$line" >>"$cache/apt.log" ;;
       esac
     done
 }
