@@ -1,5 +1,5 @@
-// A communicator that an autograd function keeps from forward to backward. It outlives the graph, which lives within one
-// step. Thread rule: the rank's thread.
+// A communicator that an autograd function keeps from forward to backward. It outlives the graph, which lives within
+// one step. Thread rule: the rank's thread.
 #pragma once
 #include <torch/csrc/autograd/custom_function.h>
 
