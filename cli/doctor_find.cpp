@@ -1,11 +1,11 @@
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "cli/doctor_checks.h"
+#include "core/base/system.h"
 
 namespace ranklab {
 namespace {
@@ -14,8 +14,7 @@ namespace fs = std::filesystem;
 
 std::vector<std::string> parts_of(const char* variable) {
   std::vector<std::string> parts;
-  const char* value = std::getenv(variable);
-  std::istringstream text(value == nullptr ? "" : value);
+  std::istringstream text(environment_variable(variable));
   for (std::string part; std::getline(text, part, ':');) {
     if (!part.empty()) parts.push_back(part);
   }

@@ -76,14 +76,24 @@ void add_common_options(CommandLine& app) {
   for (const auto& sub : app.subcommands()) add_common_options(*sub);
 }
 
-bool has_word(int argc, char** argv, std::string_view word) {
-  return std::find(argv + 1, argv + argc, word) != argv + argc;
+// The first word that is no option: what follows it may be named like any command (`data prepare a.txt --out trace`).
+std::string_view command_word(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--color")
+      ++i;  // the one option before it that takes a value
+    else if (!word.starts_with('-'))
+      return word;
+  }
+  return {};
 }
 
 // Asked before parsing, which may be what fails.
-bool asks_for_json(int argc, char** argv) { return has_word(argc, argv, "--json"); }
+bool asks_for_json(int argc, char** argv) {
+  return std::find(argv + 1, argv + argc, std::string_view("--json")) != argv + argc;
+}
 
-// Options are declared only for commands that the line names, and for all where completion lists them; modules are
+// Options are declared only for the command that the line names, and for all where completion lists them; modules are
 // built for the former only.
 CommandAction set_up(const Command& command, CommandLine& app, bool is_named, bool lists_all) {
   if (!is_named && !lists_all) return {};
@@ -103,10 +113,10 @@ int run(int argc, char** argv) {
       "5 a rank failed or collectives mismatch, 6 hang or timeout, 7 numbers not finite, 8 broken file, 130 Ctrl-C,\n"
       "143 terminated");
   std::vector<std::pair<CommandLine*, CommandAction>> actions;
-  const bool lists_all = has_word(argc, argv, "completion");
+  const std::string_view named = command_word(argc, argv);
   for (const Command& command : kCommands) {
     CommandLine* sub = app.add_subcommand(command.name, command.about);
-    actions.emplace_back(sub, set_up(command, *sub, has_word(argc, argv, command.name), lists_all));
+    actions.emplace_back(sub, set_up(command, *sub, command.name == named, named == "completion"));
   }
   add_common_options(app);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;

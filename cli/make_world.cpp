@@ -7,17 +7,13 @@
 #include "backends/cpu_sim/thread_world.h"
 #include "backends/cuda/cuda_backend.h"
 #include "core/base/error.h"
+#include "core/base/system.h"
 
 namespace ranklab {
 namespace {
 
 std::chrono::milliseconds milliseconds_of(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
-}
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
 }
 
 }  // namespace
@@ -36,9 +32,9 @@ std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& e
   }
   if (env.world_size > 1) {
     check_processes(config, env.world_size);
-    const std::string listener = variable(kListenerVariable);
+    const std::string listener = environment_variable(kListenerVariable);
     return make_process_world({.env = env,
-                               .token = variable(kRunTokenVariable),
+                               .token = environment_variable(kRunTokenVariable),
                                .listener_fd = listener.empty() || env.rank != 0 ? -1 : std::atoi(listener.c_str()),
                                .join_timeout = milliseconds_of(config.rendezvous_timeout_s),
                                .hang_timeout = milliseconds_of(config.hang_timeout_s)});

@@ -2,13 +2,13 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "core/base/error.h"
+#include "core/base/system.h"
 
 namespace ranklab::lesson {
 
@@ -21,16 +21,13 @@ using Json = nlohmann::json;
 constexpr int kSchema = 1;
 
 std::filesystem::path state_folder() {
-  const auto value = [](const char* name) {
-    const char* text = std::getenv(name);
-    return std::string(text == nullptr ? "" : text);
-  };
-  if (!value("RANKLAB_STATE_DIR").empty()) return value("RANKLAB_STATE_DIR");
-  if (!value("XDG_STATE_HOME").empty()) return std::filesystem::path(value("XDG_STATE_HOME")) / "ranklab";
-  RANKLAB_CHECK(!value("HOME").empty(), ErrorKind::kEnvironment, .where = "lesson",
+  if (!environment_variable("RANKLAB_STATE_DIR").empty()) return environment_variable("RANKLAB_STATE_DIR");
+  if (!environment_variable("XDG_STATE_HOME").empty())
+    return std::filesystem::path(environment_variable("XDG_STATE_HOME")) / "ranklab";
+  RANKLAB_CHECK(!environment_variable("HOME").empty(), ErrorKind::kEnvironment, .where = "lesson",
                 .what = "there is no place for the progress file", .got = "no HOME", .want = "a folder of yours",
                 .fix = "set HOME or RANKLAB_STATE_DIR");
-  return std::filesystem::path(value("HOME")) / ".local/state/ranklab";
+  return std::filesystem::path(environment_variable("HOME")) / ".local/state/ranklab";
 }
 
 }  // namespace

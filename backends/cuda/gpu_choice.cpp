@@ -12,17 +12,12 @@ constexpr const char* kShareVariable = "RANKLAB_SHARE_GPU";
 constexpr const char* kQueuesVariable = "CUDA_DEVICE_MAX_CONNECTIONS";
 constexpr int kCudaDefaultQueues = 8;
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
 void set_default(const char* name, const std::string& value) { ::setenv(name, value.c_str(), /*overwrite=*/0); }
 
 }  // namespace
 
 bool shares_gpu() {
-  const std::string value = variable(kShareVariable);
+  const std::string value = environment_variable(kShareVariable);
   return !value.empty() && value != "0";
 }
 
@@ -43,14 +38,14 @@ void prepare_cuda_environment() { set_default(kQueuesVariable, "32"); }
 
 void prepare_nccl_environment(const ProcessEnv& env) {
   if (!shares_gpu() || env.world_size == 1) return;
-  set_default("NCCL_HOSTID", "ranklab-" + variable("HOSTNAME") + "-rank-" + std::to_string(env.rank));
+  set_default("NCCL_HOSTID", "ranklab-" + environment_variable("HOSTNAME") + "-rank-" + std::to_string(env.rank));
   set_default("NCCL_NET", "Socket");
   set_default("NCCL_SOCKET_IFNAME", "lo");
   set_default("NCCL_MNNVL_ENABLE", "0");  // or the fabric would say that they are one host after all
 }
 
 void require_queues(int streams) {
-  const std::string text = variable(kQueuesVariable);
+  const std::string text = environment_variable(kQueuesVariable);
   const int queues = text.empty() ? kCudaDefaultQueues : std::atoi(text.c_str());
   RANKLAB_CHECK(queues > streams, ErrorKind::kEnvironment, .where = "cuda backend",
                 .what = "too few hardware queues for the lanes of the pipeline",

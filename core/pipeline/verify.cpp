@@ -42,7 +42,6 @@ class Verifier {
   void problem(std::string text) {
     if (proof_.problems.size() < kMostProblems) proof_.problems.push_back(std::move(text));
   }
-  static std::string at_rank(int rank) { return "rank " + std::to_string(rank); }
   size_t cell(int stage, int microbatch) const {
     return static_cast<size_t>(stage) * static_cast<size_t>(schedule_.num_microbatches) +
            static_cast<size_t>(microbatch);
@@ -98,18 +97,18 @@ class Verifier {
     return false;
   }
   bool put(Part part, int stage, int microbatch, ActionPlace place) {
-    const std::string who = at_rank(place.rank) + " runs " + to_text(action(place));
+    const std::string who = rank_name(place.rank) + " runs " + to_text(action(place));
     if (stage < 0 || stage >= schedule_.num_stages())
       return refuse(who + strprintf(": stages are 0 to %d", schedule_.num_stages() - 1));
     if (microbatch < 0 || microbatch >= schedule_.num_microbatches)
       return refuse(who + strprintf(": microbatches are 0 to %d", schedule_.num_microbatches - 1));
     if (schedule_.rank(stage) != place.rank)
-      return refuse(who + ", but stage " + std::to_string(stage) + " lies on " + at_rank(schedule_.rank(stage)));
+      return refuse(who + ", but stage " + std::to_string(stage) + " lies on " + rank_name(schedule_.rank(stage)));
     if (!schedule_.passes(stage, microbatch))
       return refuse(who + ", but microbatch " + std::to_string(microbatch) + " does not pass that stage");
     ActionPlace& before = done(part, stage, microbatch);
     if (before.rank >= 0) {
-      return refuse(at_rank(place.rank) + " does " + work(part, stage, microbatch) +
+      return refuse(rank_name(place.rank) + " does " + work(part, stage, microbatch) +
                     " twice: " + to_text(action(before)) + strprintf(" at position %d and ", before.index) +
                     to_text(action(place)) + strprintf(" at position %d", place.index));
     }
@@ -123,7 +122,7 @@ class Verifier {
         if (!schedule_.passes(stage, microbatch)) continue;
         for (const Part part : {kForward, kInputGrad, kWeightGrad}) {
           if (done(part, stage, microbatch).rank >= 0) continue;
-          problem(at_rank(schedule_.rank(stage)) + " never runs " + work(part, stage, microbatch));
+          problem(rank_name(schedule_.rank(stage)) + " never runs " + work(part, stage, microbatch));
         }
       }
     }
@@ -146,7 +145,7 @@ class Verifier {
     const ActionPlace a = done(first, first_stage, microbatch), b = done(second, second_stage, microbatch);
     const bool same_action = a.index == b.index && first == kInputGrad && second == kWeightGrad;  // BW does both
     if (a.index < b.index || same_action) return;
-    problem(at_rank(a.rank) + " runs " + to_text(action(b)) + strprintf(" (position %d) before ", b.index) +
+    problem(rank_name(a.rank) + " runs " + to_text(action(b)) + strprintf(" (position %d) before ", b.index) +
             to_text(action(a)) + strprintf(" (position %d), whose result it needs", a.index));
   }
 
@@ -202,8 +201,8 @@ class Verifier {
       const ActionPlace wanted = head_waits_for(r);
       const Action& head = action({r, next[static_cast<size_t>(r)]});
       const Action& ahead = action({wanted.rank, next[static_cast<size_t>(wanted.rank)]});
-      lines.push_back(at_rank(r) + " waits at " + to_text(head) + " for " + to_text(action(wanted)) + ", which " +
-                      at_rank(wanted.rank) + " runs after " + to_text(ahead));
+      lines.push_back(rank_name(r) + " waits at " + to_text(head) + " for " + to_text(action(wanted)) + ", which " +
+                      rank_name(wanted.rank) + " runs after " + to_text(ahead));
     }
     problem("deadlock: " + join(lines, "; "));
   }

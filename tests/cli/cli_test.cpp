@@ -56,6 +56,20 @@ TEST_F(Cli, TrainsAndLeavesLogMetricsTraceAndSample) {
   EXPECT_EQ(valid.exit_code, 0) << valid.output;
 }
 
+// A folder may be named like a command whose module is not there.
+TEST_F(Cli, OnlyTheCommandOfALineAsksForItsModule) {
+  fs::create_directories(directory_);
+  fs::copy_file(RANKLAB_PROGRAM, directory_ / "ranklab");
+  std::ofstream(directory_ / "words.txt") << std::string(4000, 'w');
+  const std::string here = "cd " + directory_.string() + " && env -u RANKLAB_DRIVER ./ranklab --color never ";
+  const Outcome data = run_command(here + "data prepare words.txt --out trace 2>&1");
+  EXPECT_EQ(data.exit_code, 0) << data.output;
+  EXPECT_TRUE(fs::is_directory(directory_ / "trace"));
+  const Outcome trace = run_command(here + "trace info trace 2>&1");
+  EXPECT_EQ(trace.exit_code, 3) << trace.output;
+  EXPECT_THAT(trace.output, HasSubstr("[module viz] this command's module cannot be opened; got nothing at "));
+}
+
 TEST_F(Cli, ShowsTheLossScaleAndStepsWithoutAnUpdate) {
   const Outcome run = ranklab_and_errors(
       kTinyTrain + "--train-iters 2 --eval-interval 0 --fp16 --initial-loss-scale 16777216" + log_dir());
