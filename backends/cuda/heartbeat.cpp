@@ -11,6 +11,26 @@ std::string key_of(int rank) { return "alive/" + std::to_string(rank); }
 
 }  // namespace
 
+std::string silent_ranks(Rendezvous& rendezvous, HeartbeatOptions options) {
+  std::vector<std::string> alive, finished;
+  for (int rank = 0; rank < rendezvous.world_size(); ++rank) {
+    alive.push_back(key_of(rank));
+    finished.push_back(Rendezvous::finished_key(rank));
+  }
+  constexpr std::chrono::milliseconds kAnswers{2'000};
+  const auto nobody = "no answer of " + rendezvous.store_place();
+  const auto before = rendezvous.look_all(alive, kAnswers);
+  if (!before) return nobody;
+  std::this_thread::sleep_for(options.period * 5 / 2);
+  const auto after = rendezvous.look_all(alive, kAnswers), done = rendezvous.look_all(finished, kAnswers);
+  if (!after || !done) return nobody;
+  std::vector<int> silent;
+  for (size_t rank = 0; rank < alive.size(); ++rank) {
+    if ((*before)[rank] == (*after)[rank] && !(*done)[rank]) silent.push_back(static_cast<int>(rank));
+  }
+  return silent.empty() ? "" : "no sign of life of rank " + join(silent, ", ");
+}
+
 Heartbeat::Heartbeat(Rendezvous& rendezvous, Failure& failure, HeartbeatOptions options)
     : rendezvous_(rendezvous), failure_(failure), options_(options) {
   if (rendezvous_.world_size() > 1) thread_ = std::thread([this] { run(); });

@@ -20,6 +20,11 @@ struct HeartbeatOptions {
   std::chrono::milliseconds silence{4'000};  // after which a rank is gone; 0: never
 };
 
+// The ranks whose sign of life did not change within two and a half periods and that have not finished, "no sign of
+// life of rank 1"; "" when there is none. When the store does not answer either, that is what it says. For the moment
+// when something hangs. Cost: two round trips to the store a rank, and that time. Thread rule: any thread.
+std::string silent_ranks(Rendezvous& rendezvous, HeartbeatOptions options);
+
 class Heartbeat {
  public:
   // Both outlive this. A world of one starts no thread.

@@ -19,21 +19,23 @@ void leave(const Error& error) {
   ::_exit(exit_code(error.kind()));
 }
 
-WatchdogOptions watchdog_options(const Rendezvous& rendezvous, const CudaWorldOptions& options, c10::Device device) {
+HeartbeatOptions heartbeat_options(const CudaWorldOptions& options) {
+  HeartbeatOptions out;
+  // Who switches the limit off holds ranks in a debugger.
+  if (options.hang_timeout.count() == 0) out.silence = std::chrono::milliseconds(0);
+  return out;
+}
+
+WatchdogOptions watchdog_options(Rendezvous& rendezvous, const CudaWorldOptions& options, c10::Device device) {
   WatchdogOptions out;
   out.where = rendezvous.where();
   out.hang_timeout = options.hang_timeout;
   out.host_timeout = wait_limit(options);
   out.on_thread_start = [index = device.index()] { cudaSetDevice(index); };
+  if (rendezvous.world_size() > 1)
+    out.silent_ranks = [&rendezvous, heart = heartbeat_options(options)] { return silent_ranks(rendezvous, heart); };
   out.abort_all = [](const std::vector<WatchedComm*>& comms) { NcclComm::abort_together(comms); };
   out.leave = leave;
-  return out;
-}
-
-HeartbeatOptions heartbeat_options(const CudaWorldOptions& options) {
-  HeartbeatOptions out;
-  // Who switches the limit off holds ranks in a debugger.
-  if (options.hang_timeout.count() == 0) out.silence = std::chrono::milliseconds(0);
   return out;
 }
 

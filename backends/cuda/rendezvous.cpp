@@ -3,6 +3,7 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include <future>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -112,6 +113,30 @@ std::optional<std::string> Rendezvous::look(const std::string& key) {
   return text_of(store_->prefixed->get(key));
 }
 
+std::optional<std::vector<std::optional<std::string>>> Rendezvous::look_all(const std::vector<std::string>& keys,
+                                                                            std::chrono::milliseconds limit) {
+  using Values = std::vector<std::optional<std::string>>;
+  // The store waits for its answer without a limit of ours: whoever waits too long is left behind with what it holds.
+  auto promise = std::make_shared<std::promise<Values>>();
+  std::future<Values> answer = promise->get_future();
+  std::thread([promise, keys, store = store_->prefixed] {
+    try {
+      Values values;
+      for (const std::string& key : keys)
+        values.push_back(store->check({key}) ? std::optional(text_of(store->get(key))) : std::nullopt);
+      promise->set_value(std::move(values));
+    } catch (const std::exception&) {
+      promise->set_exception(std::current_exception());
+    }
+  }).detach();
+  if (answer.wait_for(limit) != std::future_status::ready) return std::nullopt;
+  try {
+    return answer.get();
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
 void Rendezvous::remove(const std::string& key) { store_->prefixed->deleteKey(key); }
 
 void Rendezvous::report_failure(const std::string& what) noexcept {
@@ -132,15 +157,15 @@ void Rendezvous::check_failure() {
               {.where = where(), .what = "another rank failed", .got = *text, .fix = "see that rank's log"});
 }
 
-bool Rendezvous::has_finished(int rank) { return store_->prefixed->check({"finished/" + std::to_string(rank)}); }
+bool Rendezvous::has_finished(int rank) { return store_->prefixed->check({finished_key(rank)}); }
 
 void Rendezvous::finish() {
   if (!store_->prefixed) return;
-  set("finished/" + std::to_string(env_.rank), "1");
+  set(finished_key(env_.rank), "1");
   if (env_.rank != 0) return;
   // One may still write its files; the heartbeat finds those that are gone.
   for (int rank = 0; rank < env_.world_size; ++rank)
-    get_within("finished/" + std::to_string(rank), rank, kPatience * wait_);
+    get_within(finished_key(rank), rank, kPatience * wait_);
 }
 
 void Rendezvous::linger() noexcept {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/comm/group.h"
 #include "core/comm/process_env.h"
@@ -30,6 +31,9 @@ class Rendezvous {
   std::string get(const std::string& key, int from_global_rank);
   // What is there now.
   std::optional<std::string> look(const std::string& key);
+  // The same for many; nullopt when the store has not answered by then: its process is stopped, or unreachable.
+  std::optional<std::vector<std::optional<std::string>>> look_all(const std::vector<std::string>& keys,
+                                                                  std::chrono::milliseconds limit);
   void remove(const std::string& key);
 
   // Tells the others that this rank gives up, and why; the first report stays. Never throws.
@@ -39,6 +43,7 @@ class Rendezvous {
   // Waits until every rank is here, so that the one that serves the store leaves last.
   void finish();
   bool has_finished(int rank);
+  static std::string finished_key(int rank) { return "finished/" + std::to_string(rank); }
   // After a failure: the one that serves the store stays until the others have heard of it.
   void linger() noexcept;
 

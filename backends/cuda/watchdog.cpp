@@ -99,32 +99,44 @@ void Watchdog::see_to_the_end() {
   aborting.join();
 }
 
-void Watchdog::hangs(const std::string& what, std::chrono::milliseconds limit) {
-  failure_.set(Error(ErrorKind::kTimeout, {.where = options_.where,
-                                           .what = "no end of " + what,
-                                           .got = "nothing for " + std::to_string(limit.count()) + " ms",
-                                           .want = "the same call on every member of the group",
-                                           .fix = "see which rank is behind; --check-calls finds calls that differ, "
-                                                  "--hang-timeout sets the limit"}),
-               true);
+// A rank that was killed or stopped is the cause; the call in flight is only where this one noticed.
+void Watchdog::hangs(const Hang& hang) {
+  ErrorText text{.where = options_.where,
+                 .what = "no end of " + hang.what,
+                 .got = "nothing for " + std::to_string(hang.limit.count()) + " ms",
+                 .want = "the same call on every member of the group",
+                 .fix = "see which rank is behind; --check-calls finds calls that differ, --hang-timeout sets the "
+                        "limit"};
+  if (const std::string silent = options_.silent_ranks(); !silent.empty()) {
+    text.got += ", and " + silent;
+    text.fix = "see that rank's log: it was killed or stopped, or its host is down";
+  }
+  failure_.set(Error(ErrorKind::kTimeout, text), true);
 }
 
 void Watchdog::look() {
   const auto now = Clock::now();
-  look_at_host(now);
-  const std::lock_guard lock(mutex_);
-  for (WatchedComm* comm : comms_) look_at(*comm, now);
-  if (remote_error_ && now - remote_error_since_ > options_.naming) failure_.set(*remote_error_, true);
+  std::optional<Hang> hang = look_at_host(now);
+  {
+    const std::lock_guard lock(mutex_);
+    for (WatchedComm* comm : comms_) {
+      if (std::optional<Hang> found = look_at(*comm, now); found && !hang) hang = std::move(found);
+    }
+    if (remote_error_ && now - remote_error_since_ > options_.naming) failure_.set(*remote_error_, true);
+  }
+  if (hang && !failure_.is_set()) hangs(*hang);
 }
 
-void Watchdog::look_at_host(Clock::time_point now) {
+std::optional<Watchdog::Hang> Watchdog::look_at_host(Clock::time_point now) {
   const std::lock_guard lock(host_mutex_);
   const auto limit = options_.host_timeout;
-  if (host_call_ && late(host_call_->second, now, limit)) hangs(host_call_->first, limit);
+  if (host_call_ && late(host_call_->second, now, limit)) return Hang{host_call_->first, limit};
+  return std::nullopt;
 }
 
-void Watchdog::look_at(WatchedComm& comm, Clock::time_point now) {
+std::optional<Watchdog::Hang> Watchdog::look_at(WatchedComm& comm, Clock::time_point now) {
   const std::lock_guard lock(comm.mutex_);
+  std::optional<Hang> hang;
   while (!comm.calls_.empty()) {
     const WatchedCall::State state = comm.calls_.front()->state();
     if (state == WatchedCall::State::kDone) {
@@ -134,18 +146,19 @@ void Watchdog::look_at(WatchedComm& comm, Clock::time_point now) {
     }
     if (state == WatchedCall::State::kRunning && !comm.running_since_) comm.running_since_ = now;
     if (comm.running_since_ && late(*comm.running_since_, now, options_.hang_timeout))
-      hangs(comm.describe() + " " + comm.calls_.front()->describe(), options_.hang_timeout);
+      hang = Hang{comm.describe() + " " + comm.calls_.front()->describe(), options_.hang_timeout};
     break;
   }
   bool remote = false;
-  const std::optional<Error> error = comm.reported_error(remote);
-  if (!error) return;
-  if (!remote) {
-    failure_.set(*error, true);
-  } else if (!remote_error_) {
-    remote_error_ = error;
-    remote_error_since_ = now;
+  if (const std::optional<Error> error = comm.reported_error(remote)) {
+    if (!remote) {
+      failure_.set(*error, true);
+    } else if (!remote_error_) {
+      remote_error_ = error;
+      remote_error_since_ = now;
+    }
   }
+  return hang;
 }
 
 void Watchdog::abort_all() {

@@ -56,6 +56,8 @@ struct WatchdogOptions {
   // How long an error that looks like a peer's death waits for the heartbeat to name the peer.
   std::chrono::milliseconds naming{6'000};
   std::function<void()> on_thread_start = [] {};
+  // Which ranks give no sign of life, in words; "": all do. Asked once, when a call hangs; may take seconds.
+  std::function<std::string()> silent_ranks = [] { return std::string(); };
   std::function<void(const std::vector<WatchedComm*>&)> abort_all;
   std::function<void(const Error&)> leave;
 };
@@ -91,9 +93,13 @@ class Watchdog {
   using Clock = std::chrono::steady_clock;
   void run();
   void look();
-  void look_at(WatchedComm& comm, Clock::time_point now);
-  void look_at_host(Clock::time_point now);
-  void hangs(const std::string& what, std::chrono::milliseconds limit);
+  struct Hang {
+    std::string what;
+    std::chrono::milliseconds limit;
+  };
+  std::optional<Hang> look_at(WatchedComm& comm, Clock::time_point now);
+  std::optional<Hang> look_at_host(Clock::time_point now);
+  void hangs(const Hang& hang);
   void abort_all();
   bool stopped_within(std::chrono::milliseconds limit);
   void see_to_the_end();

@@ -49,6 +49,25 @@ SoftmaxHeads grad_by_flash(const SoftmaxHeads& in, const SoftmaxedHeads& forward
   return {dq, dk, dv};
 }
 
+// In fp32, which flash attention has not (Rabe & Staats 2021, arXiv 2112.05682; its sums keep fp32's bits). A key head
+// a query head: grouped ones are repeated.
+SoftmaxedHeads by_efficient(const SoftmaxHeads& in, std::optional<double> scale) {
+  const int64_t heads = in.q.size(1);
+  auto result = at::_scaled_dot_product_efficient_attention(
+      in.q, repeat_groups(in.k, heads), repeat_groups(in.v, heads), {}, /*compute_log_sumexp=*/true, 0.0, true, scale);
+  return {std::get<0>(result), std::get<1>(result)};
+}
+
+SoftmaxHeads grad_by_efficient(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
+                               std::optional<double> scale) {
+  const int64_t heads = in.q.size(1), groups = in.k.size(1);
+  const at::Tensor seed = at::zeros({}, in.q.options().dtype(at::kLong));
+  const auto [dq, dk, dv, dbias] = at::_scaled_dot_product_efficient_attention_backward(
+      grad_out, in.q, repeat_groups(in.k, heads), repeat_groups(in.v, heads), {}, forward.out, forward.log_sum_exp,
+      seed, seed, 0.0, {true, true, true, false}, true, scale);
+  return {dq, sum_groups(dk, groups), sum_groups(dv, groups)};
+}
+
 SoftmaxedHeads by_cudnn(const SoftmaxHeads& in, std::optional<double> scale) {
   auto result = at::_scaled_dot_product_cudnn_attention(in.q, in.k, in.v, {}, true, 0.0, true, false, scale);
   return {std::get<0>(result), std::get<1>(result)};
@@ -95,17 +114,22 @@ at::Tensor by_position(const at::Tensor& x) {
 }
 
 bool has_softmax_attention(const at::Tensor& x, int64_t head_dim) {
-  return x.is_cpu() || (x.is_cuda() && x.itemsize() == 2 && head_dim % 8 == 0 && head_dim <= 256);
+  if (!x.is_cuda()) return x.is_cpu();
+  constexpr int64_t kBytesTogether = 16, kWidest = 256;  // of flash attention's kernels
+  if (head_dim * x.itemsize() % kBytesTogether != 0) return false;
+  return x.itemsize() == 2 ? head_dim <= kWidest : x.scalar_type() == at::kFloat;
 }
 
 SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, std::optional<double> scale) {
   if (in.q.is_cpu()) return on_cpu(in, scale);
+  if (in.q.scalar_type() == at::kFloat) return by_efficient(in, scale);
   return takes_cudnn(in.q) ? by_cudnn(in, scale) : by_flash(in, scale);
 }
 
 SoftmaxHeads softmax_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
                                     std::optional<double> scale) {
   if (in.q.is_cpu()) return grad_on_cpu(in, forward, grad_out, scale);
+  if (in.q.scalar_type() == at::kFloat) return grad_by_efficient(in, forward, grad_out, scale);
   return takes_cudnn(in.q) ? grad_by_cudnn(in, forward, grad_out, scale) : grad_by_flash(in, forward, grad_out, scale);
 }
 

@@ -1,6 +1,7 @@
 // The softmax part of causal attention on heads, forward and backward, by the fused kernel of the tensors' device:
-// ATen's flash attention on a CPU, on a GPU flash attention (Dao 2023, arXiv 2307.08691) or cuDNN's, which reads each
-// group's keys and values for all of its query heads without a copy a head. Memory: linear in S. Cost: as attention.h.
+// ATen's flash attention on a CPU, on a GPU in 16 bits flash attention (Dao 2023, arXiv 2307.08691) or cuDNN's, which
+// read each group's keys and values for all of its query heads without a copy a head, in fp32 ATen's memory-efficient
+// one. Memory: linear in S. Cost: as attention.h.
 // Thread rule: choose before ranks start; the rest on its rank's thread, where autograd does not record.
 #pragma once
 #include <ATen/core/Tensor.h>
@@ -9,7 +10,7 @@
 
 namespace ranklab {
 
-// On a GPU; a CPU has one. kAuto: cuDNN's where that is faster (long sequences on Hopper and later), else flash,
+// On a GPU in 16 bits; a CPU has one, and so has fp32. kAuto: cuDNN's where that is faster (long sequences on Hopper and later), else flash,
 // whose backward can be made to repeat bit for bit.
 enum class GpuAttention { kAuto, kFlash, kCudnn };
 void use_gpu_attention(GpuAttention kernel);  // kAuto at the start

@@ -163,6 +163,37 @@ TEST(Heartbeat, ARankThatFallsSilentIsNamedToAll) {
   EXPECT_THAT(found[1], AllOf(HasSubstr("another rank failed"), HasSubstr("rank 0:"), HasSubstr("rank 1 is gone")));
 }
 
+// When something hangs, before the silence is long enough to say that a rank is gone.
+TEST(Heartbeat, WhoIsSilentNowIsFoundAtOnce) {
+  std::string all_there, one_silent;
+  run_pair(
+      [&](int rank, Rendezvous& rendezvous) {
+        Failure failure;
+        HeartbeatOptions patient = quick_heart();
+        patient.silence = milliseconds(60'000);
+        Heartbeat heart(rendezvous, failure, patient);
+        rendezvous.set("came" + std::to_string(rank), "1");
+        rendezvous.get("came" + std::to_string(1 - rank), 1 - rank);
+        HeartbeatOptions slow = patient;
+        slow.period = milliseconds(400);  // a busy machine may hold the other's beat for as long
+        if (rank == 0) {
+          all_there = silent_ranks(rendezvous, slow);
+          rendezvous.set("looked", "1");
+          rendezvous.get("stopped", 1);
+          one_silent = silent_ranks(rendezvous, slow);
+          rendezvous.set("looked again", "1");
+        } else {
+          rendezvous.get("looked", 0);
+          heart.stop();
+          rendezvous.set("stopped", "1");
+          rendezvous.get("looked again", 0);
+        }
+      },
+      milliseconds(20'000));
+  EXPECT_EQ(all_there, "");
+  EXPECT_EQ(one_silent, "no sign of life of rank 1");
+}
+
 TEST(Heartbeat, ARankThatFinishedMayBeSilent) {
   run_pair(
       [&](int rank, Rendezvous& rendezvous) {

@@ -74,6 +74,21 @@ TEST(Watchdog, ACallThatRunsTooLongIsNamedAndEverythingIsAborted) {
   EXPECT_EQ(f.aborts, 1);
 }
 
+TEST(Watchdog, AHangSaysWhichRanksAreSilent) {
+  Fixture f;
+  WatchdogOptions options = f.options(milliseconds(30));
+  options.silent_ranks = [] { return "no sign of life of rank 1"; };
+  {
+    Watchdog dog(f.failure, options);
+    dog.add(&f.comm);
+    f.comm.add(std::make_shared<FakeCall>(State::kRunning));
+    ASSERT_TRUE(f.failure.wait_for(milliseconds(5'000)));
+    dog.remove(&f.comm);
+  }
+  EXPECT_THAT(f.text(), AllOf(HasSubstr("no end of dp[0 1]"), HasSubstr("no sign of life of rank 1"),
+                              HasSubstr("killed or stopped")));
+}
+
 TEST(Watchdog, TimeCountsFromTheBeginOfEachCall) {
   Fixture f;
   Watchdog dog(f.failure, f.options(milliseconds(60)));

@@ -3,6 +3,9 @@
 root=$(cd "$kit/../.." && pwd)
 python=$(command -v python3 || true)
 bin="$root/build/cuda/bin"
+if [ "$root/.gpu/build.tgz" -nt "$root/.gpu/bin" ]; then
+  rm -rf "$root/.gpu/bin" "$root/.gpu/lib" && tar -C "$root/.gpu" -xzmf "$root/.gpu/build.tgz"
+fi
 if [ -d "$root/.gpu/bin" ]; then bin="$root/.gpu/bin"; fi
 program="$bin/ranklab"
 export RANKLAB_CUDA_MODULE="$bin/libranklab_cuda.so"

@@ -33,6 +33,8 @@ pack_build() {
   strip --strip-debug "$out"/bin/*
   while read -r library; do cp -L "$library" "$out/lib/"; done < <(loaded_libraries)
   cp "$build/tests/gpu_tests.txt" "$out/"
+  # One archive, a third of the size: machine.sh unpacks it.
+  tar -C "$out" -czf "$out/build.tgz" bin lib && rm -r "$out/bin" "$out/lib"
 }
 
 if [ "${1:-}" = --debs ]; then pack_debs; else pack_build; fi

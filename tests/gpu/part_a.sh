@@ -15,10 +15,10 @@ export -f fingerprint sees_gpu memory_checked
 
 step fingerprint 30 fingerprint
 step doctor 60 sees_gpu
-while read -r test; do step "$test" 240 "$(test_program "$test")" --gtest_brief=1; done < <(cat "$root/.gpu/gpu_tests.txt" "$root/build/cuda/tests/gpu_tests.txt" 2>/dev/null | sort -u)
 step "memcheck cuda_rounding_test" 90 memory_checked memcheck cuda_rounding_test
 step "racecheck cuda_rounding_test" 90 memory_checked racecheck cuda_rounding_test
 # Rounding grows in training: the first steps are held tightly, the last loss loosely.
 step "gpt_tiny fp32 on a simulated rank" 120 train tiny_cpu --world-size 1 --train-iters 30
 step "gpt_tiny fp32 on the GPU" 120 train tiny_gpu --backend cuda --train-iters 30
 step "gpt_tiny fp32: same curve" 20 same_curve tiny_gpu tiny_cpu 1e-5 10
+while read -r test; do step "$test" 240 "$(test_program "$test")" --gtest_brief=1; done < <(cat "$root/.gpu/gpu_tests.txt" "$root/build/cuda/tests/gpu_tests.txt" 2>/dev/null | sort -u)

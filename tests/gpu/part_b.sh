@@ -2,23 +2,38 @@
 # takes them for different hosts.
 
 # The last of COUNT ranks is killed, or stopped, in the middle of a run: the first must name it and leave within seconds.
+show_ranks() {  # COUNT FOLDER
+  local rank thread
+  for ((rank = 0; rank < $1; ++rank)); do
+    tail -n 4 "$2/$rank" "$2/$rank.err"
+    for thread in /proc/"$(cat "$2/$rank.pid")"/task/*; do
+      echo "thread $(cat "$thread/comm" "$thread/wchan" "$thread/syscall" 2>/dev/null | tr '\n' ' ')"
+    done
+  done
+}
 lost_rank() {  # SIGNAL COUNT FLAG...
   local signal=$1 count=$2 folder="$out/lost_$1_$2" begin victim; shift 2
   processes "$count" "$folder" "$program" train --backend cuda $train_flags --train-iters 1000000 --no-trace \
     --hang-timeout 3 --log-dir "$folder.run" "$@" &
   local group=$!
-  for _ in $(seq 100); do sleep 0.2; [ "$(wc -l <"$folder.run/metrics.jsonl" 2>/dev/null || echo 0)" -gt 10 ] && break; done
+  for _ in $(seq 100); do sleep 0.2; [ "$(cat "$folder.run/metrics.jsonl" 2>/dev/null | wc -l)" -gt 10 ] && break; done
   victim=$(cat "$folder/$((count - 1)).pid")
   begin=$(date +%s.%N)
   kill "-$signal" "$victim"
-  while kill -0 "$(cat "$folder/0.pid")" 2>/dev/null; do sleep 0.05; done
+  while kill -0 "$(cat "$folder/0.pid")" 2>/dev/null; do
+    sleep 0.05
+    [ "$(date +%s)" -lt $((${begin%.*} + 25)) ] && continue
+    echo "error: rank 0 is still there after 25 s"
+    show_ranks "$count" "$folder"
+    return 1
+  done
   figure "seconds until rank 0 had left" "$(awk -v a="$begin" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }')" s
   kill -KILL "$victim" 2>/dev/null
   wait "$group"
   tail -n 3 "$folder/0.err"
   grep -q "rank $((count - 1))" "$folder/0.err" || { echo "error: rank 0 does not name rank $((count - 1))"; return 1; }
 }
-export -f lost_rank
+export -f lost_rank show_ranks
 
 # Every layout beside one rank, in fp32: losses and gradient norms of ten steps.
 nccl_layout() {  # NAME N FLAG...

@@ -40,7 +40,11 @@ void for_each_expert(const std::vector<int64_t>& counts, const Product& product)
   }
 }
 
-bool has_grouped_kernel(const at::Tensor& x) { return x.is_cuda() && x.scalar_type() == at::kBFloat16; }
+// The kernel reads 16 bytes at a time: rows of both sides must be multiples of that.
+bool has_grouped_kernel(const at::Tensor& rows, int64_t out) {
+  constexpr int64_t kTogether = 8;
+  return rows.is_cuda() && rows.scalar_type() == at::kBFloat16 && rows.size(1) % kTogether == 0 && out % kTogether == 0;
+}
 
 at::Tensor ends_of(const std::vector<int64_t>& counts, const at::Device& device) {
   std::vector<int32_t> ends;
@@ -71,7 +75,7 @@ at::Tensor products(const at::Tensor& rows, const std::vector<int64_t>& counts,
                     const std::vector<at::Tensor>& matrices) {
   const int64_t out = matrices[0].size(1);
   const CostScope cost = product_cost(rows, out, matrices, {});
-  if (has_grouped_kernel(rows)) return at::_grouped_mm(rows, at::stack(matrices), ends_of(counts, rows.device()));
+  if (has_grouped_kernel(rows, out)) return at::_grouped_mm(rows, at::stack(matrices), ends_of(counts, rows.device()));
   return by_expert(rows, counts, out,
                    [&](size_t expert, const at::Tensor& own) { return gemm(own, matrices[expert]); });
 }
