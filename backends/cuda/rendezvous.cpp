@@ -164,8 +164,7 @@ void Rendezvous::finish() {
   set(finished_key(env_.rank), "1");
   if (env_.rank != 0) return;
   // One may still write its files; the heartbeat finds those that are gone.
-  for (int rank = 0; rank < env_.world_size; ++rank)
-    get_within(finished_key(rank), rank, kPatience * wait_);
+  for (int rank = 0; rank < env_.world_size; ++rank) get_within(finished_key(rank), rank, kPatience * wait_);
 }
 
 void Rendezvous::linger() noexcept {

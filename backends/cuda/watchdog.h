@@ -1,10 +1,11 @@
-// The thread that looks after the calls in flight, because the rank's own thread does not wait for them: it runs ahead
-// of its GPU, or is held in a synchronization that a dead peer never ends. It finds a call that runs longer than the
-// hang time-out, a library call that holds the host as long, and errors that the communicators report. What it finds
-// becomes the rank's Failure; then all communicators are aborted together, so that the kernels which wait for a peer
-// end and the rank's thread comes back and throws. When it does not come back within a grace, the process prints the
-// error and leaves with its exit code. Cost: one query of an event per communicator and tick. Thread rule: add, remove
-// and HostCall from the rank's thread; the rest is its own.
+// Looks after the calls in flight, because the rank's own thread does not wait for them: it runs ahead of its GPU, or
+// is held in a synchronization that a dead peer never ends. Two threads. One asks the GPU: it finds a call that runs
+// longer than the hang time-out, and errors that the communicators report. The other never calls the driver, which may
+// lock the first one out for as long as the rank's thread is held in it: it finds a library call that holds the host,
+// and that the first does not come back. What either finds becomes the rank's Failure; then all communicators are
+// aborted together, so that the kernels which wait for a peer end and the rank's thread comes back and throws. When it
+// does not come back within a grace, the process prints the error and leaves with its exit code. Cost: one query of an
+// event per communicator and tick. Thread rule: add, remove and HostCall from the rank's thread; the rest is its own.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -91,33 +92,41 @@ class Watchdog {
 
  private:
   using Clock = std::chrono::steady_clock;
-  void run();
-  void look();
   struct Hang {
     std::string what;
     std::chrono::milliseconds limit;
   };
+  // The thread that asks the GPU.
+  void ask();
+  void look();
   std::optional<Hang> look_at(WatchedComm& comm, Clock::time_point now);
-  std::optional<Hang> look_at_host(Clock::time_point now);
+  // The other one.
+  void guard();
+  std::optional<Hang> host_hang(Clock::time_point now);
+  std::optional<Hang> driver_hang(Clock::time_point now);
+  void see_to_the_end();
+
   void hangs(const Hang& hang);
   void abort_all();
   bool stopped_within(std::chrono::milliseconds limit);
-  void see_to_the_end();
 
   Failure& failure_;
   WatchdogOptions options_;
-  std::mutex mutex_;  // of all below; held while comms are looked at, so that none goes meanwhile
+  std::mutex look_mutex_;  // held while comms are looked at, so that none goes meanwhile; before mutex_
+  std::mutex mutex_;       // of what follows; never held in a call of the driver
   std::vector<WatchedComm*> comms_;
   bool aborted_ = false;
   std::optional<Error> remote_error_;
   Clock::time_point remote_error_since_;
+  std::optional<std::pair<std::string, Clock::time_point>> looking_at_;
   std::mutex host_mutex_;
   HostState host_call_;
   std::mutex stop_mutex_;
   std::condition_variable stop_came_;
   bool stop_ = false;
   bool abort_ended_ = false;
-  std::thread thread_;
+  bool ask_ended_ = false;
+  std::thread asking_, guarding_;
 };
 
 }  // namespace ranklab

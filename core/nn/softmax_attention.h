@@ -10,8 +10,8 @@
 
 namespace ranklab {
 
-// On a GPU in 16 bits; a CPU has one, and so has fp32. kAuto: cuDNN's where that is faster (long sequences on Hopper and later), else flash,
-// whose backward can be made to repeat bit for bit.
+// On a GPU in 16 bits; a CPU has one, and so has fp32. kAuto: cuDNN's where that is faster (long sequences on Hopper
+// and later), else flash, whose backward can be made to repeat bit for bit.
 enum class GpuAttention { kAuto, kFlash, kCudnn };
 void use_gpu_attention(GpuAttention kernel);  // kAuto at the start
 GpuAttention gpu_attention();

@@ -89,6 +89,66 @@ TEST(Watchdog, AHangSaysWhichRanksAreSilent) {
                               HasSubstr("killed or stopped")));
 }
 
+// As CUDA's driver does: while the rank's thread is held in it, a query of another thread does not come back either.
+class HeldCall final : public WatchedCall {
+ public:
+  State state() const override {
+    std::unique_lock lock(mutex_);
+    freed_.wait(lock, [this] { return is_free_; });
+    return State::kRunning;
+  }
+  std::string describe() const override { return "#8 all_gather fp32 [4] at train.cpp:13"; }
+  void free() {
+    const std::lock_guard lock(mutex_);
+    is_free_ = true;
+    freed_.notify_all();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable freed_;
+  bool is_free_ = false;
+};
+
+TEST(Watchdog, ADriverThatLetsNobodyAskIsAHang) {
+  Fixture f;
+  auto call = std::make_shared<HeldCall>();
+  WatchdogOptions options = f.options(milliseconds(30));
+  options.abort_all = [&](const std::vector<WatchedComm*>& comms) {
+    EXPECT_EQ(comms.size(), 1u);
+    call->free();  // the kernel that waited for a peer ends, and the driver with it
+  };
+  {
+    Watchdog dog(f.failure, options);
+    dog.add(&f.comm);
+    f.comm.add(call);
+    ASSERT_TRUE(f.failure.wait_for(milliseconds(5'000)));
+    dog.remove(&f.comm);
+  }
+  EXPECT_THAT(f.text(), AllOf(HasSubstr("no end of dp[0 1] #8 all_gather"), HasSubstr("driver lets nobody ask")));
+  EXPECT_FALSE(f.left);
+}
+
+// Named by another thread, as by the heartbeat, and nothing gets it out of the driver.
+TEST(Watchdog, ADriverThatHoldsForGoodDoesNotKeepTheProcess) {
+  Fixture f;
+  auto call = std::make_shared<HeldCall>();
+  WatchdogOptions options = f.options(milliseconds(60'000));
+  options.leave = [&](const Error&) {
+    f.left = true;
+    call->free();
+  };
+  {
+    Watchdog dog(f.failure, options);
+    dog.add(&f.comm);
+    f.comm.add(call);
+    f.failure.set(Error(ErrorKind::kCommunication, {.what = "rank 1 is gone"}), true);
+    while (!f.left) std::this_thread::sleep_for(milliseconds(5));
+    dog.remove(&f.comm);
+  }
+  EXPECT_THAT(f.text(), HasSubstr("rank 1 is gone"));
+}
+
 TEST(Watchdog, TimeCountsFromTheBeginOfEachCall) {
   Fixture f;
   Watchdog dog(f.failure, f.options(milliseconds(60)));
