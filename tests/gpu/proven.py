@@ -8,7 +8,7 @@ import sys
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results")
 ONE, EIGHT = "llama_1b bf16, a sequence a step", "llama_1b bf16, 8 sequences a step"
-PEER = "PyTorch eager, llama_1b, a sequence a step"
+PEERS = ["PyTorch %s, llama_1b, a sequence a step" % kind for kind in ("eager", "compiled")]
 
 
 def results():
@@ -33,11 +33,11 @@ def speed_text(result, step):
 def table():
     if not results():
         return "Not yet proven on a GPU.\n"
-    lines = ["| GPU | when, commit | one rank | ranks over NCCL | rank threads, speed | llama_1b in bf16, tokens/s: a sequence a step | 8 sequences | PyTorch eager, a sequence |",
-             "|---|---|---|---|---|---|---|---|"]
+    lines = ["| GPU | when, commit | one rank | ranks over NCCL | rank threads, speed | llama_1b in bf16, tokens/s: a sequence a step | 8 sequences | PyTorch eager, a sequence | PyTorch compiled |",
+             "|---|---|---|---|---|---|---|---|---|"]
     for r in results():
         cells = [r["gpu"], r["date"] + ", " + r["commit"], *(parts_text(r, part) for part in "ABC"),
-                 *(speed_text(r, step) for step in (ONE, EIGHT, PEER))]
+                 *(speed_text(r, step) for step in (ONE, EIGHT, *PEERS))]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
