@@ -12,7 +12,7 @@ double bytes_of(const c10::IValue& value) {
   if (value.isTensor()) return stored_bytes(value.toTensor());
   double sum = 0;
   if (value.isTensorList()) {
-    for (const at::Tensor& tensor : value.toTensorList()) sum += stored_bytes(tensor);
+    for (const at::Tensor tensor : value.toTensorList()) sum += stored_bytes(tensor);
   } else if (value.isList()) {
     for (const c10::IValue& element : value.toListRef()) sum += bytes_of(element);
   }

@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
 # The minutes of the README's commands on a bare system: debootstraps it (minbase), copies this checkout's committed files into it, runs
 # `./ranklab train` and, with --test, `./ranklab test` there with nothing in any cache, and prints how long each part took.
-#   tests/fresh/run.sh [bookworm|trixie] [--test]     as root, with debootstrap; 6 GB in $TMPDIR; the system is removed at the end
+#   tests/fresh/run.sh [bookworm|trixie] [--test] [--kills N]     as root, with debootstrap; 6 GB in $TMPDIR; the system is removed at the end
+# --kills N: the first command is killed N times at random instants, and typed again each time, before it may end.
 # The bare system takes packages and wheels from where this one does: its apt sources, pip's settings and certificates are copied.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-suite=bookworm with_tests=
-for word; do
-  case $word in
-    bookworm | trixie) suite=$word ;;
+suite=bookworm with_tests= kills=0
+while [ $# -gt 0 ]; do
+  case $1 in
+    bookworm | trixie) suite=$1 ;;
     --test) with_tests=yes ;;
-    *) echo "run.sh: what is \"$word\"? want: bookworm, trixie, --test" >&2; exit 2 ;;
+    --kills) kills=${2:?--kills wants a number}; shift ;;
+    *) echo "run.sh: what is \"$1\"? want: bookworm, trixie, --test, --kills N" >&2; exit 2 ;;
   esac
+  shift
 done
 [ "$(id -u)" = 0 ] || { echo "run.sh: debootstrap needs root; do: sudo $0 $*" >&2; exit 3; }
 command -v debootstrap >/dev/null || { echo "run.sh: no debootstrap; do: apt-get install debootstrap" >&2; exit 3; }
@@ -49,6 +52,15 @@ inside() { chroot "$system" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin
 minutes() { awk -v s="$1" 'BEGIN {printf "%d min %02d s", s / 60, s % 60}'; }
 row() { printf '%-42s %s\n' "$1" "$(minutes "$2")"; }
 
+for ((kill = 1; kill <= kills; ++kill)); do
+  seconds=$((5 + RANDOM % 50))
+  # With all that it started: a process whose root is the bare system.
+  inside "./ranklab train" >"$work/killed.log" 2>&1 & victim=$!
+  sleep "$seconds"
+  for process in /proc/[0-9]*; do [ "$(readlink "$process/root")" != "$system" ] || kill -KILL "${process#/proc/}" 2>/dev/null || true; done
+  wait "$victim" 2>/dev/null || true
+  echo "killed after $seconds s: $(tail -n 1 "$work/killed.log")" >&2
+done
 begin=$(date +%s.%N)
 first=
 while IFS= read -r line; do

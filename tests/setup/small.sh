@@ -14,9 +14,10 @@ start_index() {  # OPTION...
   rm -f "$small/index/port"
   python3 "$here/index.py" "$small/index" "$@" &
   indexes+=($!)
+  disown "${indexes[-1]}"
   while [ ! -s "$small/index/port" ]; do sleep 0.05; done
   PIP_INDEX_URL="http://127.0.0.1:$(cat "$small/index/port")/simple"
   export PIP_INDEX_URL
 }
-stop_index() { kill "${indexes[@]}" 2>/dev/null || true; wait "${indexes[@]}" 2>/dev/null || true; indexes=(); }
+stop_index() { kill "${indexes[@]}" 2>/dev/null || true; indexes=(); }
 start_anew() { rm -rf "$small/tree/build" "$small/cache"; : >"$small/index/requests"; }

@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# ./ranklab itself: what it says and does when a build is the first, when downloads break, when it is killed, typed twice, without
+# network, without room. With a checkout whose program is a few lines and an index of packages on this machine: seconds, no network.
+#   tests/setup/run.sh
+set -uo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/small.sh"
+out="$small/out" failed=0 name=
+
+begin() { name=$1; start_anew; }
+fail() { echo "FAILED: $name: $1"; [ ! -f "$out" ] || sed 's/^/    /' "$out" | tail -n 25; failed=1; }
+# run CODE ARGUMENT...: ./ranklab with the output in $out
+run() {
+  local want=$1 code=0; shift
+  timeout 120 "$ranklab" "$@" >"$out" 2>&1 </dev/null || code=$?
+  [ "$code" = "$want" ] || fail "ranklab $* left with $code; want $want"
+}
+says() { grep -qE -- "$1" "$out" || fail "does not say \"$1\""; }
+never_says() { ! grep -qE -- "$1" "$out" || fail "says \"$1\""; }
+asked() { grep -c "^/files/$1" "$small/index/requests" 2>/dev/null; }  # requests for the file
+
+start_index
+begin "the first command builds, says what it does, and trains"
+run 0 train
+says 'first time in this folder: .*downloads LibTorch.*compiles the program with [0-9]+ jobs.*about [0-9]+ min and [0-9]+ MB of disk'
+says "^trained 7 driver $ranklab lock none"
+
+name="the second command does nothing but train"
+: >"$small/index/requests"
+run 0 train
+[ "$(wc -l <"$out")" = 1 ] || fail "says more than the program"
+[ "$(wc -l <"$small/index/requests")" = 0 ] || fail "asks the index"
+
+name="a changed source is compiled, a broken one names the compiler's error and the log"
+sed -i 's/trained/trained again/' "$small/tree/cli/main.cpp"
+run 0 train
+says '^trained again'
+echo 'no C++' >>"$small/tree/cli/main.cpp"
+run 1 train
+says 'main.cpp:.*error'
+says 'error: the build failed; the whole output is in .*build/release.log'
+sed -i '$d' "$small/tree/cli/main.cpp"
+run 0 train
+says '^trained again'
+
+name="a part of the program is built when it is asked for, once"
+run 0 module viz
+says 'builds the visualizer, once: about'
+run 0 module viz
+[ ! -s "$out" ] || fail "says something the second time"
+run 3 module vis
+says 'no module is called "vis"; want viz, bench or lessons'
+
+begin "two at a time: the second waits with a word, and both train"
+"$ranklab" train >"$small/other" 2>&1 </dev/null &
+other=$!
+while [ ! -f "$small/tree/build/.lock-release" ]; do sleep 0.02; done
+run 0 train
+says 'waits for another ranklab that builds in this folder'
+says '^trained'
+wait "$other" || fail "the first one left with $?"
+grep -q '^trained' "$small/other" || fail "the first one did not train"
+# One may train for hours: no lock is held meanwhile.
+"$ranklab" sleep 5 >/dev/null 2>&1 &
+other=$!
+sleep 0.5
+touch "$small/tree/cli/main.cpp"
+run 0 train
+never_says waits
+kill "$other" 2>/dev/null; wait "$other" 2>/dev/null
+
+begin "a build that is interrupted goes on where it was"
+"$ranklab" train >"$small/other" 2>&1 </dev/null &
+other=$!
+until ls "$small"/tree/build/release/CMakeFiles/plain.dir/*.o >/dev/null 2>&1; do sleep 0.05; kill -0 "$other" 2>/dev/null || break; done
+kill -INT -- "$other" 2>/dev/null; kill "$other" 2>/dev/null; wait "$other" 2>/dev/null
+first=$(find "$small/tree/build/release" -name '*.o' -printf '%p %i %T@\n' | sort | head -n 1)
+run 0 train
+says '^trained'
+find "$small/tree/build/release" -name '*.o' -printf '%p %i %T@\n' | grep -qF "$first" || fail "compiles again what was compiled"
+
+stop_index; start_index --break-after 300000
+begin "a connection that breaks is taken up where it broke"
+run 0 train
+says '^trained'
+grep -E '^/files/torch' "$small/index/requests" | awk '{print $2}' | sort -u | wc -l | grep -qx 1 && fail "asks for the whole again"
+
+stop_index; start_index --rate 400000
+begin "a download that was killed goes on where it was"
+setsid "$ranklab" train >"$small/other" 2>&1 </dev/null &
+other=$!
+piece="$small/cache/ranklab/download"
+until [ "$(du -sk "$piece" 2>/dev/null | cut -f1)" -gt 800 ] 2>/dev/null; do sleep 0.1; done
+kill -KILL -- "-$other"; wait "$other" 2>/dev/null
+stop_index; start_index
+: >"$small/index/requests"
+run 0 train
+says '^trained'
+begins=$(awk '/^\/files\/torch/ {split($2, part, /[=-]/); print part[2]}' "$small/index/requests" | sort -n | head -n 1)
+[ "$(asked torch)" -ge 1 ] && [ "${begins:-0}" -gt 500000 ] || fail "begins at byte ${begins:-?} again"
+
+stop_index; start_index --no-ranges
+begin "an index that knows no ranges serves, too"
+run 0 train
+says '^trained'
+
+stop_index; start_index
+begin "a folder of packages instead of a network"
+run 0 setup --download "$small/kit"
+[ -f "$small/kit/SHA256SUMS" ] || fail "no SHA256SUMS in the folder"
+stop_index
+start_anew
+RANKLAB_PACKAGES="$small/kit" run 0 train
+says '^trained'
+name="a broken file of that folder is refused, named, and not used"
+start_anew
+printf 'x' | dd of="$small/kit/torch-0.0-any.whl" bs=1 seek=1000000 conv=notrunc status=none
+RANKLAB_PACKAGES="$small/kit" run 3 train
+says 'error: \[setup\].*torch-0.0-any.whl'
+never_says '^trained'
+
+begin "without network: what is missing and how to bring it"
+export PIP_INDEX_URL=http://127.0.0.1:9/simple
+run 3 train
+says 'error: \[setup\] cannot bring LibTorch.*want: torch-0.0-any.whl of PyPI.s torch \(sha256 [0-9a-f]{64}\).*setup --download FOLDER'
+never_says Traceback
+
+start_index
+begin "no room on the disk is said before anything starts"
+mkdir -p "$small/bin"
+printf '#!/bin/sh\necho "Filesystem 1M-blocks Used Available Capacity Mounted"\necho "disk 1000 990 10 99%% /"\n' >"$small/bin/df"
+chmod +x "$small/bin/df"
+PATH="$small/bin:$PATH" run 3 train
+says 'no room on the disk of .*got 10 MB free; want [0-9]+ MB'
+[ "$(asked '')" = 0 ] || fail "downloads all the same"
+
+[ "$failed" = 0 ] && echo "setup: all as it should be"
+exit "$failed"
