@@ -12,7 +12,8 @@ double bytes_of(const c10::IValue& value) {
   if (value.isTensor()) return stored_bytes(value.toTensor());
   double sum = 0;
   if (value.isTensorList()) {
-    for (const at::Tensor tensor : value.toTensorList()) sum += stored_bytes(tensor);
+    const c10::List<at::Tensor> list = value.toTensorList();
+    for (size_t i = 0; i < list.size(); ++i) sum += stored_bytes(list.get(i));
   } else if (value.isList()) {
     for (const c10::IValue& element : value.toListRef()) sum += bytes_of(element);
   }
