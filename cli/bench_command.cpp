@@ -1,4 +1,4 @@
-// ranklab bench collectives | dispatchers | train | quantize | precision | kernels | overhead | step | viz
+// ranklab bench collectives | dispatchers | train | quantize | precision | kernels | overhead | memory | step | viz
 #include <ATen/Parallel.h>
 
 #include <array>
@@ -9,6 +9,7 @@
 #include "cli/bench_collectives.h"
 #include "cli/bench_dispatchers.h"
 #include "cli/bench_kernels.h"
+#include "cli/bench_memory.h"
 #include "cli/bench_overhead.h"
 #include "cli/bench_precision.h"
 #include "cli/bench_quantize.h"
@@ -64,6 +65,8 @@ CommandAction setup_step_bench(CommandLine& app) {
                                          {"step_ms_median", r.step_ms},
                                          {"tokens_per_s", r.tokens_per_s},
                                          {"pss_mb_sum", r.pss_mb},
+                                         {"warm_own_mb", r.warm_own_mb},
+                                         {"last_own_mb", r.last_own_mb},
                                          {"loss_first", r.loss_first}};
     std::printf("%s\n", json.dump().c_str());
     return 0;
@@ -153,6 +156,17 @@ CommandAction setup_overhead_bench(CommandLine& app) {
   return [options] { return run_bench_overhead(*options); };
 }
 
+CommandAction setup_memory_bench(CommandLine& app) {
+  auto options = std::make_shared<BenchMemoryOptions>();
+  options->program = program_path().string();
+  app.add_option("--warmup", options->warmup, "steps before the first look")
+      ->range(1, kMostCount)
+      ->capture_default_str();
+  app.add_option("--steps", options->steps, "steps between the two looks")->range(1, kMostCount)->capture_default_str();
+  app.add_flag("--json", options->json, "print one JSON object");
+  return [options] { return run_bench_memory(*options); };
+}
+
 CommandAction setup_viz_bench(CommandLine& app) {
   auto options = std::make_shared<BenchVizOptions>();
   app.add_option("--events", options->events, "events of the generated trace")
@@ -172,7 +186,7 @@ CommandAction setup_bench(CommandLine& app) {
     const char* about;
     CommandAction (*setup)(CommandLine&);
   };
-  constexpr std::array<Row, 9> kRows = {{
+  constexpr std::array<Row, 10> kRows = {{
       {"collectives", "time every verb on each transport, a table like nccl-tests'", setup_collectives_bench},
       {"dispatchers", "what tokens on their way to experts cost with each token dispatcher", setup_dispatchers_bench},
       {"train", "the training step, beside PyTorch's when --peer is given", setup_train_bench},
@@ -180,6 +194,7 @@ CommandAction setup_bench(CommandLine& app) {
       {"precision", "the same training in several precision recipes and seeds", setup_precision_bench},
       {"kernels", "the fused kernels of training at llama_1b's shapes, beside ATen's and a copy", setup_kernels_bench},
       {"overhead", "what the tracer, the virtual clock and the watch cost a step", setup_overhead_bench},
+      {"memory", "what the process holds after a few hundred steps and after many, by layout", setup_memory_bench},
       {"step", "one timed training run in this process, as JSON", setup_step_bench},
       {"viz", "load a large trace as the visualizer does, and draw it", setup_viz_bench},
   }};

@@ -17,11 +17,12 @@ namespace {
 
 double now_s() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
-double pss_mb() {
+// A row of the kernel's sums over this process's memory.
+double memory_mb(const std::string& row) {
   std::ifstream file("/proc/self/smaps_rollup");
   for (std::string line; std::getline(file, line);) {
-    if (line.rfind("Pss:", 0) != 0) continue;
-    std::istringstream words(line.substr(4));
+    if (line.rfind(row + ":", 0) != 0) continue;
+    std::istringstream words(line.substr(row.size() + 1));
     double kilobytes = 0;
     words >> kilobytes;
     return kilobytes / 1024;
@@ -29,9 +30,14 @@ double pss_mb() {
   return 0;
 }
 
+double pss_mb() { return memory_mb("Pss"); }
+// Its own, without the pages of files: those count less in the set size when another process maps them, too.
+double own_mb() { return memory_mb("Anonymous"); }
+
 class BenchHook : public Hook {
  public:
-  BenchHook(StepBenchResult& result, double launch_s) : result_(result), launch_s_(launch_s) {}
+  BenchHook(StepBenchResult& result, double launch_s, int warmup)
+      : result_(result), launch_s_(launch_s), warmup_(warmup) {}
   void on_step_begin(int64_t step) override {
     if (step == 0) result_.startup_s = now_s() - launch_s_;
   }
@@ -41,12 +47,14 @@ class BenchHook : public Hook {
       result_.loss_first = m.loss;
       result_.pss_mb = pss_mb();
     }
+    if (m.step == warmup_ - 1) result_.warm_own_mb = own_mb();
     step_ms_.push_back(m.step_wall_ms);
     tokens_ = m.tokens;
   }
-  void finish(int warmup) {
+  void finish() {
+    result_.last_own_mb = own_mb();
     result_.pss_mb = std::max(result_.pss_mb, pss_mb());
-    step_ms_.erase(step_ms_.begin(), step_ms_.begin() + warmup);
+    step_ms_.erase(step_ms_.begin(), step_ms_.begin() + warmup_);
     std::sort(step_ms_.begin(), step_ms_.end());
     result_.step_ms = step_ms_[step_ms_.size() / 2];
     result_.mean_ms = std::accumulate(step_ms_.begin(), step_ms_.end(), 0.0) / static_cast<double>(step_ms_.size());
@@ -56,6 +64,7 @@ class BenchHook : public Hook {
  private:
   StepBenchResult& result_;
   double launch_s_;
+  int warmup_;
   std::vector<double> step_ms_;
   int64_t tokens_ = 0;
 };
@@ -74,10 +83,10 @@ StepBenchResult run_step_bench(TrainConfig config, int warmup, int steps, double
   StepBenchResult result;
   result.gemm = choose_gemm(plan);
   RuntimeEngine engine(default_components(make_world(plan.config), plan), plan);
-  const auto hook = std::make_shared<BenchHook>(result, launch_s > 0 ? launch_s : now_s());
+  const auto hook = std::make_shared<BenchHook>(result, launch_s > 0 ? launch_s : now_s(), warmup);
   engine.add_hook(hook);
   engine.fit();
-  hook->finish(warmup);
+  hook->finish();
   return result;
 }
 

@@ -14,6 +14,7 @@ struct StepBenchResult {
   double mean_ms = 0;
   double tokens_per_s = 0;
   double pss_mb = 0;  // proportional set size, the larger of after the first and after the last step
+  double warm_own_mb = 0, last_own_mb = 0;  // without pages of files, after the warm-up and after the last step
   double loss_first = 0;
 };
 

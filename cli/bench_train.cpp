@@ -1,7 +1,5 @@
 #include "cli/bench_train.h"
 
-#include <sys/wait.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -9,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/bench_process.h"
 #include "cli/median.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -43,32 +42,6 @@ const Mode& find_mode(const std::string& name) {
   }
   throw Error(ErrorKind::kInvalidArgument,
               {.where = "bench train", .what = "unknown mode", .got = quote(name), .want = join(names, ", ")});
-}
-
-std::string shell_quote(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
-// Runs a command, RETURNS its last output line that is a JSON object. Throws kCheckFailed with the end of the output.
-json run_row(const std::string& command) {
-  const double launch_s = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  const std::string line = strprintf("BENCH_T0=%.6f TORCH_CPP_LOG_LEVEL=ERROR %s 2>&1", launch_s, command.c_str());
-  FILE* pipe = ::popen(line.c_str(), "r");
-  RANKLAB_CHECK(pipe != nullptr, ErrorKind::kIo, .where = "bench train", .what = "cannot start a process",
-                .got = command);
-  std::string output;
-  std::array<char, 4096> buffer;
-  for (size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) output.append(buffer.data(), n);
-  const int status = ::pclose(pipe);
-  const size_t begin = output.rfind("\n{") == std::string::npos ? output.find('{') : output.rfind("\n{") + 1;
-  RANKLAB_CHECK(status == 0 && begin != std::string::npos, ErrorKind::kCheckFailed, .where = "bench train",
-                .what = "a row failed",
-                .got = "exit " + std::to_string(WEXITSTATUS(status)) + ": " +
-                       output.substr(output.size() - std::min<size_t>(output.size(), 400)),
-                .fix = "run it by hand: " + command);
-  return json::parse(output.substr(begin, output.find('\n', begin) - begin));
 }
 
 struct TrainRow {
@@ -162,7 +135,7 @@ int run_bench_train(const BenchTrainOptions& options) {
     for (auto& [row, command] : plan) {
       std::fprintf(stderr, "repetition %d of %d: %s %s\n", repetition + 1, options.repetitions, row->mode.c_str(),
                    row->side.c_str());
-      row->add(run_row(command));
+      row->add(run_bench_process("bench train", command));
     }
   }
   print_table(options, rows);

@@ -17,7 +17,7 @@ namespace ranklab {
 
 struct OpObserver::State {
   struct Known {
-    std::string name;  // the key is an address: the text shows when it has come to mean another operator
+    std::string name;
     OpClass op;
   };
   struct Frame {
@@ -32,9 +32,16 @@ struct OpObserver::State {
 
   const OpClass& lookup(const at::RecordFunction& fn) {
     const char* const address = fn.name();
-    const auto it = known.find(address);
-    if (it != known.end() && std::strcmp(it->second.name.c_str(), address) == 0) return it->second.op;
-    return known.insert_or_assign(address, Known{address, classify(address, fn.overload_name())}).first->second.op;
+    const auto it = by_address.find(address);
+    // The text shows when an address has come to mean another operator.
+    if (it != by_address.end() && std::strcmp(it->second->name.c_str(), address) == 0) return it->second->op;
+    // Functions of autograd have a new address in every step.
+    if (by_address.size() > kAddresses) by_address.clear();
+    const std::string overload = fn.overload_name();
+    auto& one = known[std::string(address) + '.' + overload];
+    if (!one) one = std::make_unique<Known>(Known{address, classify(address, overload)});
+    by_address[address] = one.get();
+    return one->op;
   }
 
   void charge(double model_flops, double spent_flops, double bytes, DType dtype) {
@@ -79,7 +86,9 @@ struct OpObserver::State {
   int recompute_depth = 0;
   int closed_depth = 0;
   std::vector<Frame> frames;
-  std::unordered_map<const char*, Known> known;
+  static constexpr size_t kAddresses = 4096;                      // more than there are operators in a step
+  std::unordered_map<std::string, std::unique_ptr<Known>> known;  // by name and overload
+  std::unordered_map<const char*, const Known*> by_address;       // spares making that key for each operator
   std::function<void()> after_op;
   at::CallbackHandle handle = 0;
 };

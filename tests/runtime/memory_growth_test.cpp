@@ -1,0 +1,77 @@
+// A long run holds no more than a short one. (What a process holds is also what malloc keeps back of what was freed.)
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/cpu_sim/thread_world.h"
+#include "core/model/presets.h"
+#include "core/runtime/engine.h"
+#include "core/sim/memory_scope.h"
+
+namespace ranklab {
+namespace {
+
+// Of this process, without pages of files.
+int64_t own_kilobytes() {
+  std::ifstream file("/proc/self/smaps_rollup");
+  for (std::string word; file >> word;) {
+    int64_t kilobytes = 0;
+    if (word == "Anonymous:" && file >> kilobytes) return kilobytes;
+  }
+  return 0;
+}
+
+class KilobytesAfter : public Hook {
+ public:
+  explicit KilobytesAfter(std::vector<int64_t> steps) : steps_(std::move(steps)) {}
+  void on_step_end(const StepMetrics& m) override {
+    if (seen.size() < steps_.size() && m.step + 1 == steps_[seen.size()]) seen.push_back(own_kilobytes());
+  }
+  std::vector<int64_t> seen;
+
+ private:
+  std::vector<int64_t> steps_;
+};
+
+TrainConfig tiny(ParallelDims dims) {
+  TrainConfig c;
+  c.model = model_preset("gpt_tiny");
+  c.model.num_layers = 2;
+  c.model.hidden_size = 32;
+  c.model.num_attention_heads = 4;
+  c.model.seq_length = 32;
+  c.parallel = dims;
+  c.global_batch_size = 4;
+  c.train_iters = 600;
+  c.eval_interval = 0;
+  c.sample_tokens = 0;
+  c.trace = false;
+  c.mock_data = true;
+  c.gemm = "mkl";
+  return c;
+}
+
+// Kilobytes that a step added between the 200th and the 600th.
+double growth_a_step(const TrainConfig& config) {
+  install_booking_allocator();
+  const RunPlan plan = resolve(config);
+  RuntimeEngine engine(default_components(make_thread_world({.size = plan.config.parallel.world}), plan), plan);
+  const auto hook = std::make_shared<KilobytesAfter>(std::vector<int64_t>{200, 600});
+  engine.add_hook(hook);
+  engine.fit();
+  EXPECT_EQ(hook->seen.size(), 2u);
+  return static_cast<double>(hook->seen.at(1) - hook->seen.at(0)) / 400;
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(MemoryGrowth, AStepLeavesNothingBehind) {
+  EXPECT_LT(growth_a_step(tiny({.world = 2, .tp = 1, .pp = 2})), 2.5) << "pp 2, KB";
+  EXPECT_LT(growth_a_step(tiny({.world = 2, .tp = 2, .pp = 1})), 2.5) << "tp 2, KB";
+}
+#endif
+
+}  // namespace
+}  // namespace ranklab
