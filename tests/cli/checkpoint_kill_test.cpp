@@ -1,7 +1,9 @@
 // kill -9 at random instants: of a run that saves now and then, which must go on as if nothing had happened, and of one
-// that saves all the time, which must never lose a checkpoint that it had. RANKLAB_KILLS sets how many (40 and 50).
+// that saves all the time, which must never lose a checkpoint that it had. RANKLAB_KILLS sets how many (12 and 20; 40
+// and 50 with RANKLAB_ALL_CASES=1).
 #include <random>
 
+#include "tests/all_cases.h"
 #include "tests/cli/checkpoint_runs.h"
 
 namespace ranklab::checkpoint_runs {
@@ -38,7 +40,7 @@ TEST_F(CheckpointKill, ARunThatIsKilledAgainAndAgainHasTheCurveOfOneThatIsNot) {
   ASSERT_EQ(want.size(), 60);
   std::mt19937 random(1);
   std::uniform_real_distribution<double> instant(0, whole_ms);
-  const int wanted = kills_wanted(40);
+  const int wanted = kills_wanted(all_cases() ? 40 : 12);
   int kills = 0, runs = 0, resumed = 0;
   while (kills < wanted) {
     const std::string name = "run" + std::to_string(runs++);
@@ -68,7 +70,7 @@ TEST_F(CheckpointKill, ARunThatIsKilledAgainAndAgainHasTheCurveOfOneThatIsNot) {
 TEST_F(CheckpointKill, ARunThatSavesAllTheTimeLosesNoCheckpoint) {
   std::mt19937 random(2);
   std::uniform_real_distribution<double> instant(0, 60);
-  const int wanted = kills_wanted(50);
+  const int wanted = kills_wanted(all_cases() ? 50 : 20);
   int64_t newest = 0;
   int interrupted = 0;
   for (int kill = 0; kill < wanted; ++kill) {

@@ -6,7 +6,8 @@
 
 int main(int argc, char** argv) {
   setenv("RANKLAB_TEST_DEVICE", "cuda", 1);
-  setenv("GTEST_FILTER", RANKLAB_GPU_FILTER, 0);
+  // The flag itself: GoogleTest has read its environment before main.
+  if (std::getenv("GTEST_FILTER") == nullptr) GTEST_FLAG_SET(filter, RANKLAB_GPU_FILTER);
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -21,4 +21,4 @@ step "racecheck cuda_rounding_test" 90 memory_checked racecheck cuda_rounding_te
 step "gpt_tiny fp32 on a simulated rank" 120 train tiny_cpu --world-size 1 --train-iters 30
 step "gpt_tiny fp32 on the GPU" 120 train tiny_gpu --backend cuda --train-iters 30
 step "gpt_tiny fp32: same curve" 20 same_curve tiny_gpu tiny_cpu 1e-5 10
-while read -r test; do step "$test" 240 "$(test_program "$test")" --gtest_brief=1; done < <(cat "$root/.gpu/gpu_tests.txt" "$root/build/cuda/tests/gpu_tests.txt" 2>/dev/null | sort -u)
+while read -r test; do step "$test" 300 "$(test_program "$test")" --gtest_brief=1; done < <(cat "$root/.gpu/gpu_tests.txt" "$root/build/cuda/tests/gpu_tests.txt" 2>/dev/null | sort -u)
