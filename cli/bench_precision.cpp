@@ -42,7 +42,7 @@ struct SeedOutcome {
 SeedOutcome train(TrainConfig config, const std::string& recipe, uint64_t seed) {
   config.seed = seed;
   config.precision.recipe = recipe;
-  const RunPlan plan = resolve(config);
+  RunPlan plan = resolve(config);
   choose_gemm(plan);
   RuntimeEngine engine(default_components(make_world(plan.config), plan), plan);
   const auto hook = std::make_shared<LossHook>();

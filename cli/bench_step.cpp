@@ -78,7 +78,7 @@ StepBenchResult run_step_bench(TrainConfig config, int warmup, int steps, double
   config.eval_interval = 0;
   config.sample_tokens = 0;
   config.mock_data = true;
-  const RunPlan plan = resolve(config);
+  RunPlan plan = resolve(config);
   install_booking_allocator();  // as `ranklab train` does
   StepBenchResult result;
   result.gemm = choose_gemm(plan);

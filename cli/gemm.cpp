@@ -22,24 +22,27 @@ std::vector<GemmShape> shapes_of(const RunPlan& plan) {
           {tokens, (m.vocab_size + tp - 1) / tp, m.hidden_size, 1}};
 }
 
+std::string setting_of(GemmLibrary library) { return library == GemmLibrary::kOneDnn ? "onednn" : "mkl"; }
+
 }  // namespace
 
-std::string choose_gemm(const RunPlan& plan) {
-  const TrainConfig& c = plan.config;
+std::string choose_gemm(RunPlan& plan) {
+  TrainConfig& c = plan.config;
   if (c.element_dtype() != DType::kFloat32 || c.on_gpu()) return "";
-  if (c.gemm != "auto") {
-    use_gemm(c.gemm == "onednn" ? GemmLibrary::kOneDnn : GemmLibrary::kMkl);
-    return c.gemm == "onednn" ? "oneDNN (--gemm onednn)" : "MKL (--gemm mkl)";
-  }
-  const GemmChoice choice = measure_gemm(shapes_of(plan));
+  GemmChoice choice;
+  if (c.gemm == "auto") choice = usual_gemm(shapes_of(plan));
+  if (c.gemm == "fastest") choice = measure_gemm(shapes_of(plan));
+  if (c.gemm == "onednn") choice = {GemmLibrary::kOneDnn, "oneDNN (--gemm onednn)"};
+  if (c.gemm == "mkl") choice = {GemmLibrary::kMkl, "MKL (--gemm mkl)"};
   use_gemm(choice.library);
+  c.gemm = setting_of(choice.library);
   return choice.reason;
 }
 
-std::string choose_gemm(const RunPlan& plan, World& world) {
-  const TrainConfig& c = plan.config;
-  const bool measured = c.gemm == "auto" && c.element_dtype() == DType::kFloat32 && !c.on_gpu();
-  if (!measured || world.local_ranks() == world.size()) return choose_gemm(plan);
+std::string choose_gemm(RunPlan& plan, World& world) {
+  TrainConfig& c = plan.config;
+  const bool chosen = (c.gemm == "auto" || c.gemm == "fastest") && c.element_dtype() == DType::kFloat32 && !c.on_gpu();
+  if (!chosen || world.local_ranks() == world.size()) return choose_gemm(plan);
   const std::string reason = world.has_rank_zero() ? choose_gemm(plan) : "";
   world.run([&](Endpoint& endpoint) {
     const CommunicatorPtr comm = endpoint.communicator(plan.mesh.group(Axis::kWorld, endpoint.global_rank()));
@@ -47,6 +50,7 @@ std::string choose_gemm(const RunPlan& plan, World& world) {
     comm->broadcast(choice, 0);
     use_gemm(static_cast<GemmLibrary>(choice.item<int64_t>()));
   });
+  c.gemm = setting_of(gemm_in_use());
   return reason;
 }
 

@@ -1,4 +1,4 @@
-// Chooses the fp32 matrix multiplication for a model by measurement (core/runtime/gemm_choice.h) and says why.
+// Chooses the fp32 matrix multiplication of a run (core/runtime/gemm_choice.h) and says why.
 #pragma once
 #include <string>
 
@@ -7,9 +7,10 @@
 
 namespace ranklab {
 
-// Applies the choice process-wide; call before ranks start. RETURNS: one line for the banner ("" for fp64).
-std::string choose_gemm(const RunPlan& plan);
-// The same where ranks may be processes: rank 0 measures, all follow it, so that all have the same bits. Collective.
-std::string choose_gemm(const RunPlan& plan, World& world);
+// Applies the choice process-wide and puts its name into the plan, which logs and checkpoints keep; call before ranks
+// start. RETURNS: one line for the banner ("" where no library is chosen: other types, a GPU).
+std::string choose_gemm(RunPlan& plan);
+// The same where ranks may be processes: all follow rank 0, so that all have the same bits. Collective.
+std::string choose_gemm(RunPlan& plan, World& world);
 
 }  // namespace ranklab

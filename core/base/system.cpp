@@ -1,5 +1,8 @@
 #include "core/base/system.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -22,6 +25,15 @@ std::filesystem::path new_temporary_folder(const std::string& name, const char* 
   RANKLAB_CHECK(!none && ::mkdtemp(pattern.data()) != nullptr, ErrorKind::kIo, .where = where,
                 .what = "no temporary folder can be made", .got = pattern, .fix = "set TMPDIR to a writable folder");
   return pattern;
+}
+
+std::string processor_vendor() {
+#if defined(__x86_64__)
+  unsigned leaf = 0, words[3] = {};  // in the order in which the name is read
+  if (__get_cpuid(0, &leaf, &words[0], &words[2], &words[1]) != 0)
+    return {reinterpret_cast<const char*>(words), sizeof(words)};
+#endif
+  return "";
 }
 
 std::string environment_variable(const char* name) {

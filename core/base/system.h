@@ -17,6 +17,9 @@ std::filesystem::path new_temporary_folder(const std::string& name, const char* 
 // Empty where it is not set.
 std::string environment_variable(const char* name);
 
+// "GenuineIntel", "AuthenticAMD"; empty where the processor does not tell.
+std::string processor_vendor();
+
 // $COLUMNS, else the width of the terminal on stdout, else `otherwise`.
 int terminal_columns(int otherwise);
 

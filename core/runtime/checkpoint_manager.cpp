@@ -59,6 +59,7 @@ class RunCheckpoints : public CheckpointManager {
     if (config_.finetune) return;
     start_.first_step = manifest.step;
     start_.first_sample = manifest.consumed_samples;
+    choice_.text += other_gemm(manifest, config_);
     std::error_code ignored;
     start_.there = std::filesystem::equivalent(choice_.checkpoint->folder(),
                                                config_.save_dir + "/" + step_folder_name(start_.step), ignored)

@@ -126,6 +126,14 @@ void check_resumable(const CheckpointManifest& manifest, const RunPlan& plan, co
   check_data(manifest, data, folder);
 }
 
+std::string other_gemm(const CheckpointManifest& manifest, const TrainConfig& config) {
+  const auto kept = manifest.config.find("sim.gemm");
+  if (kept == manifest.config.end() || kept->second == config.gemm || kept->second == "auto" || config.gemm == "auto")
+    return "";
+  return "; its products were " + kept->second + "'s and are " + config.gemm +
+         "'s from here on, which changes last digits (--gemm " + kept->second + " keeps them)";
+}
+
 std::string origin_text(const CheckpointManifest& manifest) {
   std::string text = "step " + std::to_string(manifest.step);
   if (manifest.layout.empty()) return text + " (imported)";

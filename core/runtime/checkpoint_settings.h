@@ -23,6 +23,8 @@ void describe_run(const RunPlan& plan, const SettingTexts& data, CheckpointManif
 void check_resumable(const CheckpointManifest& manifest, const RunPlan& plan, const SettingTexts& data,
                      const std::string& folder);
 // "step 40 (saved by dp 8, ZeRO 1)"
+// "; its products were onednn's and are mkl's from here on, ..." when a run goes on with another library, else "".
+std::string other_gemm(const CheckpointManifest& manifest, const TrainConfig& config);
 std::string origin_text(const CheckpointManifest& manifest);
 
 }  // namespace ranklab

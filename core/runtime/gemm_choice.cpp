@@ -3,8 +3,10 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <chrono>
 
+#include "core/base/system.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -74,23 +76,47 @@ Totals measure(std::span<const GemmShape> shapes) {
   return totals;
 }
 
+// As a rank runs, and back.
+class OneThread {
+ public:
+  OneThread() { at::set_num_threads(1); }
+  ~OneThread() {
+    use_gemm(library_);
+    at::set_num_threads(threads_);
+  }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  at::NoGradGuard no_grad_;
+  int threads_ = at::get_num_threads();
+  GemmLibrary library_ = gemm_in_use();
+};
+
+GemmChoice too_wrong(double error) {
+  return {GemmLibrary::kMkl, strprintf("MKL: oneDNN's error is %.0e against fp64, more than fp32 should have", error)};
+}
+
 }  // namespace
+
+GemmChoice usual_gemm(std::span<const GemmShape> shapes) {
+  if (!onednn_available()) return {GemmLibrary::kMkl, "MKL: this LibTorch has no oneDNN"};
+  if (processor_vendor() == "GenuineIntel") return {GemmLibrary::kMkl, "MKL, as on every Intel processor"};
+  const OneThread one_thread;
+  use_gemm(GemmLibrary::kOneDnn);
+  double error = 0;
+  for (const GemmShape& shape : shapes) error = std::max(error, relative_error(make_operands(shape)));
+  if (error > kLargestError) return too_wrong(error);
+  return {GemmLibrary::kOneDnn, "oneDNN, as on every processor but Intel's"};
+}
 
 GemmChoice measure_gemm(std::span<const GemmShape> shapes) {
   if (!onednn_available()) return {GemmLibrary::kMkl, "MKL: this LibTorch has no oneDNN"};
   if (shapes.empty()) return {GemmLibrary::kMkl, "MKL: nothing to measure"};
-  const at::NoGradGuard no_grad;
-  const int threads = at::get_num_threads();
-  at::set_num_threads(1);  // as a rank runs
-  const GemmLibrary previous = gemm_in_use();
+  const OneThread one_thread;
   const Totals totals = measure(shapes);
-  use_gemm(previous);
-  at::set_num_threads(threads);
   const double speedup = totals.mkl_s / totals.onednn_s;
-  if (totals.onednn_error > kLargestError) {
-    return {GemmLibrary::kMkl,
-            strprintf("MKL: oneDNN's error is %.0e against fp64, more than fp32 should have", totals.onednn_error)};
-  }
+  if (totals.onednn_error > kLargestError) return too_wrong(totals.onednn_error);
   if (speedup > 1.0) {
     return {GemmLibrary::kOneDnn,
             strprintf("oneDNN: %.2fx as fast as MKL on this model's shapes, error %.0e against fp64", speedup,

@@ -1,6 +1,6 @@
-// Which library multiplies the linear layers' fp32 matrices on this CPU (core/nn/gemm.h): measure both on the model's
-// own shapes, forward and both backward forms, and take the faster, but only if it really computes in fp32. Cost: about
-// 50 ms, once. Thread rule: call from one thread before ranks start.
+// Which library multiplies the linear layers' fp32 matrices on this CPU (core/nn/gemm.h): the same one for every run on
+// this processor, so that the same command gives the same bits, or the one that a stopwatch finds faster. Either way
+// only if it really computes in fp32. Thread rule: call from one thread before ranks start.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -21,7 +21,12 @@ struct GemmChoice {
   std::string reason;  // "oneDNN: 1.8x faster than MKL on the model's shapes, error 6e-07 against fp64"
 };
 
-// Leaves the process-wide setting as it was.
+// By the processor alone: MKL keeps its fastest kernels for Intel's, so oneDNN serves all others. Checks oneDNN's error
+// on these shapes. Cost: a few milliseconds. Leaves the process-wide setting as it was, as does measure_gemm.
+GemmChoice usual_gemm(std::span<const GemmShape> shapes);
+
+// Measures both, forward and both backward forms. Cost: about 50 ms. Two runs may choose differently where the two are
+// about as fast, and their last digits then differ.
 GemmChoice measure_gemm(std::span<const GemmShape> shapes);
 
 }  // namespace ranklab

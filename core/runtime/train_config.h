@@ -113,7 +113,7 @@ struct TrainConfig {
   double hang_timeout_s = 60;
   double rendezvous_timeout_s = 60;
   int threads_per_rank = 1;   // of the math library; more than 1 makes sense for a single rank
-  std::string gemm = "auto";  // auto | mkl | onednn
+  std::string gemm = "auto";  // auto | mkl | onednn | fastest
 
   // Output.
   std::string log_dir;          // empty: runs/<time>

@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "core/base/system.h"
+
 namespace ranklab {
 namespace {
 
@@ -17,6 +19,16 @@ TEST_F(GemmChoiceTest, MeasuresAndLeavesTheSettingAlone) {
   const std::vector<GemmShape> shapes = {{512, 384, 128, 8}, {512, 704, 128, 8}, {4096, 256, 128, 1}};
   const GemmChoice choice = measure_gemm(shapes);
   EXPECT_NE(choice.reason.find("oneDNN"), std::string::npos) << choice.reason;
+  EXPECT_EQ(gemm_in_use(), GemmLibrary::kMkl);
+}
+
+// The same command has the same bits: no stopwatch is asked.
+TEST_F(GemmChoiceTest, TheUsualOneFollowsFromTheProcessor) {
+  const std::vector<GemmShape> large = {{512, 384, 128, 8}}, tiny = {{4, 8, 8, 1}};
+  const bool intel = processor_vendor() == "GenuineIntel";
+  EXPECT_EQ(processor_vendor().size(), 12u);
+  for (const auto& shapes : {large, tiny})
+    EXPECT_EQ(usual_gemm(shapes).library, intel || !onednn_available() ? GemmLibrary::kMkl : GemmLibrary::kOneDnn);
   EXPECT_EQ(gemm_in_use(), GemmLibrary::kMkl);
 }
 
