@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/system.h"
+#include "core/runtime/checkpoint_settings.h"
 
 namespace ranklab {
 namespace {
@@ -30,6 +31,17 @@ TEST_F(GemmChoiceTest, TheUsualOneFollowsFromTheProcessor) {
   for (const auto& shapes : {large, tiny})
     EXPECT_EQ(usual_gemm(shapes).library, intel || !onednn_available() ? GemmLibrary::kMkl : GemmLibrary::kOneDnn);
   EXPECT_EQ(gemm_in_use(), GemmLibrary::kMkl);
+}
+
+TEST(OtherGemm, IsSaidWhenARunGoesOn) {
+  CheckpointManifest manifest;
+  TrainConfig config;
+  config.gemm = "mkl";
+  EXPECT_EQ(other_gemm(manifest, config), "") << "imported";
+  manifest.config["sim.gemm"] = "mkl";
+  EXPECT_EQ(other_gemm(manifest, config), "");
+  manifest.config["sim.gemm"] = "onednn";
+  EXPECT_NE(other_gemm(manifest, config).find("--gemm onednn keeps them"), std::string::npos);
 }
 
 TEST_F(GemmChoiceTest, NothingToMeasureIsMkl) { EXPECT_EQ(measure_gemm({}).library, GemmLibrary::kMkl); }
