@@ -30,6 +30,9 @@ void make_directory(const std::string& directory) {
 }
 
 std::ofstream open(const std::string& path, std::ios::openmode mode) {
+  RANKLAB_CHECK(!fs::exists(path) || fs::is_regular_file(path), ErrorKind::kIo, .where = "log",
+                .what = "cannot write " + quote(path), .got = "no regular file", .want = "a new file, or a regular one",
+                .fix = "pass a folder of your own with --log-dir");  // a pipe nobody reads would hold the run for ever
   std::ofstream out(path, mode);
   RANKLAB_CHECK(out.good(), ErrorKind::kIo, .where = "log", .what = "cannot write " + quote(path),
                 .got = std::strerror(errno), .fix = "pass a folder you may write to with --log-dir");
