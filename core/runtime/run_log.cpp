@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/checkpoint/run_lock.h"
 #include "core/runtime/log_lines.h"
 #include "core/runtime/model_metrics.h"
 #include "core/trace/chrome_writer.h"
@@ -55,7 +56,8 @@ class RunLogHook : public Hook {
  public:
   // What lies there stays until the run begins: until then it may turn out to be one that goes on.
   explicit RunLogHook(const std::string& directory)
-      : log_path_(directory + "/log.txt"),
+      : lock_(directory, {.file = "log.lock", .where = "log", .does = "logs into", .option = "--log-dir"}),
+        log_path_(directory + "/log.txt"),
         metrics_path_(directory + "/metrics.jsonl"),
         log_(open(log_path_, std::ios::app)),
         metrics_(open(metrics_path_, std::ios::app)) {}
@@ -79,6 +81,7 @@ class RunLogHook : public Hook {
   }
 
  private:
+  RunLock lock_;  // before the files are opened: the first run's curve would end where the second begins
   std::string log_path_, metrics_path_;
   std::ofstream log_;
   std::ofstream metrics_;
