@@ -78,6 +78,7 @@ CommandAction setup_collectives_bench(CommandLine& app) {
   app.add_option("--ranks", options->ranks, "ranks of the group")->range(1, 512)->capture_default_str();
   app.add_option("--sizes", options->sizes, "bytes of the full tensor, comma-separated")
       ->delimiter(',')
+      ->range(int64_t{1}, int64_t{1} << 40)
       ->capture_default_str();
   app.add_option("--iterations", options->iterations, "calls per cell (0: by size)")
       ->range(0, kMostCount)

@@ -12,6 +12,7 @@
 #include "cli/saved_model.h"
 #include "cli/write_checkpoint.h"
 #include "core/base/error.h"
+#include "core/base/output_file.h"
 #include "core/base/text.h"
 #include "core/checkpoint/checkpoint_tensors.h"
 #include "core/checkpoint/element_convert.h"
@@ -26,7 +27,7 @@ constexpr const char* kManifestKey = "ranklab_manifest";
 
 struct ConvertOptions {
   std::string from, to, dtype;
-  bool weights_only = false, json = false;
+  bool weights_only = false, force = false, json = false;
 };
 
 int report(const ConvertOptions& options, const std::string& path, size_t tensors, uint64_t bytes) {
@@ -41,6 +42,11 @@ int report(const ConvertOptions& options, const std::string& path, size_t tensor
 int to_file(const ConvertOptions& options) {
   const std::optional<TensorType> type = parse_tensor_type(options.dtype);
   const Checkpoint checkpoint(checkpoint_named(options.from));
+  check_output({.path = options.to,
+                .option = "ckpt convert TO",
+                .inputs = {options.from, checkpoint.folder()},
+                .own = [&] { return SafetensorsFile(options.to).metadata().contains(kManifestKey); },
+                .force = options.force});
   const CheckpointTensors source(checkpoint);
   std::vector<TensorInfo> tensors;
   for (TensorInfo tensor : source.tensors()) {
@@ -114,6 +120,7 @@ CkptSubcommand add_ckpt_convert(CommandLine& app) {
   command->add_option("TO", options->to, "the .safetensors file, or the folder of checkpoints to make")->required();
   command->add_option("--dtype", options->dtype, "of weights: fp32, bf16, fp16 or fp64 (default: as stored)");
   command->add_flag("--weights-only", options->weights_only, "without what the optimizer keeps");
+  command->add_flag("--force", options->force, "write over a file that convert did not write");
   command->add_flag("--json", options->json, "print one JSON object");
   return {command, [options] { return run_convert(*options); }};
 }

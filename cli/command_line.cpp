@@ -1,6 +1,8 @@
 #include "cli/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/error.h"
@@ -107,9 +109,19 @@ CommandOption* CommandLine::keep(CLI::Option* option) {
   return options_.emplace_back(std::make_unique<CommandOption>(option)).get();
 }
 
+// No range of CLI11 refuses NaN, which is neither below it nor above.
 template <typename T>
 CommandOption* CommandLine::add_option(const std::string& names, T& value, const std::string& about) {
-  return keep(app_->add_option(names, value, about));
+  CLI::Option* option = app_->add_option(names, value, about);
+  constexpr bool kMayBeNone = std::is_same_v<T, std::optional<double>>;
+  if (std::is_floating_point_v<T> || kMayBeNone) {
+    option->check([](const std::string& text) {
+      double number = 0;
+      const bool read = CLI::detail::lexical_cast(text, number);  // what is no number is refused as that
+      return read && !std::isfinite(number) ? "want a finite number, got " + text : std::string();
+    });
+  }
+  return keep(option);
 }
 template <typename T>
 CommandOption* CommandLine::add_flag(const std::string& names, T& value, const std::string& about) {

@@ -4,6 +4,7 @@
 #include <deque>
 #include <optional>
 
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/runtime/config_fields.h"
 #include "core/runtime/config_toml.h"
@@ -73,6 +74,11 @@ MergedConfig ConfigOptions::merge_sources() const {
   for (const auto& given : state_->given) {
     if (given.option->count() == 0) continue;
     const bool flag = given.field->kind == ConfigField::Kind::kFlag;
+    // A shell's variable that is not set: what the user named would be left out without a word.
+    RANKLAB_CHECK(given.field->type != ConfigField::Type::kText || !given.text.empty(), ErrorKind::kInvalidArgument,
+                  .where = "flag " + given.field->flags[0], .what = given.field->flags[0] + " has an empty value",
+                  .got = "''", .want = "a value",
+                  .fix = "leave it out, or set it back to nothing with --set " + given.field->key + "=");
     settings.push_back(
         {given.field->key, flag ? (given.on ? "true" : "false") : given.text, "flag " + given.field->flags[0]});
   }

@@ -19,11 +19,13 @@ struct DataOptions {
   int64_t shard_tokens = PrepareOptions{}.shard_tokens;
   std::string dtype = "uint16";
   std::string folder;
+  bool force = false;
 };
 
 int prepare(const DataOptions& options) {
   PrepareOptions how{.width = options.dtype == "uint32" ? TokenWidth::kUint32 : TokenWidth::kUint16,
-                     .shard_tokens = options.shard_tokens};
+                     .shard_tokens = options.shard_tokens,
+                     .force = options.force};
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
   if (terminal) {
     how.progress = [](int64_t done, int64_t total) {
@@ -72,6 +74,7 @@ CommandAction setup_data(CommandLine& app) {
   make->add_option("--dtype", options->dtype, "of a token: uint16 | uint32")
       ->one_of({"uint16", "uint32"})
       ->capture_default_str();
+  make->add_flag("--force", options->force, "write over files of the shards' names that are no shards");
   CommandLine* show = app.add_subcommand("info", "print a folder's shards and verify every token");
   show->add_option("FOLDER", options->folder, "folder of shards")->required();
   return [&app, options, make, show] {

@@ -20,6 +20,7 @@
 #include "cli/saved_model.h"
 #include "cli/style.h"
 #include "core/base/error.h"
+#include "core/base/output_file.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/checkpoint/run_folder.h"
@@ -40,6 +41,7 @@ struct GenerateAsked {
   int64_t tokens = 100;
   double temperature = 0.8;
   int64_t top_k = 0;
+  bool force = false;
   bool json = false;
 };
 
@@ -204,10 +206,22 @@ void take_model_of_checkpoint(ConfigOptions& options, GenerateAsked& asked, cons
   if (type != manifest.config.end()) options.set(type->first, type->second);
 }
 
+void check_logits_path(const GenerateAsked& asked, const std::string& load) {
+  if (asked.logits_path.empty()) return;
+  std::vector<std::string> inputs;
+  if (asked.checkpoint) inputs = {load, asked.checkpoint->folder()};
+  check_output({.path = asked.logits_path,
+                .option = "--print-logits",
+                .inputs = inputs,
+                .own = [&] { return is_logits_file(asked.logits_path); },
+                .force = asked.force});
+}
+
 int run_generate(ConfigOptions& options, GenerateAsked& asked, const std::string& load) {
   RANKLAB_CHECK(!asked.prompt.empty(), ErrorKind::kInvalidArgument, .where = "generate", .what = "the prompt is empty",
                 .got = "--prompt ''", .want = "at least one byte");
   take_model_of_checkpoint(options, asked, load);
+  check_logits_path(asked, load);
   TrainConfig config = options.config();
   watch_interrupts();
   const ProcessEnv env = read_process_env();
@@ -258,6 +272,7 @@ CommandAction setup_generate(CommandLine& app) {
       ->capture_default_str()
       ->range(int64_t{0}, int64_t{1} << 24);
   app.add_option("--print-logits", asked->logits_path, "write the prompt's tokens and logits to this safetensors file");
+  app.add_flag("--force", asked->force, "write --print-logits over a file that this command did not write");
   app.add_flag("--json", asked->json, "print one JSON object");
   CommandOption* load = app.option("--load");
   return [options, asked, load] {

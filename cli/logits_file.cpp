@@ -17,6 +17,11 @@ TensorToWrite row(const std::string& name, TensorType type, const at::Tensor& te
 
 }  // namespace
 
+bool is_logits_file(const std::string& path) {
+  const SafetensorsFile file(path);
+  return file.tensors().size() == 2 && file.find("tokens") != nullptr && file.find("logits") != nullptr;
+}
+
 void write_logits(CausalLm& model, const std::vector<int64_t>& tokens, int global_rank, const std::string& path) {
   const at::NoGradGuard no_grad;
   const NoCostScope no_cost;

@@ -9,6 +9,8 @@
 
 namespace ranklab {
 
+// Whether write_logits() made it. Throws kIo and kBadFile for what is no safetensors file.
+bool is_logits_file(const std::string& path);
 void write_logits(CausalLm& model, const std::vector<int64_t>& tokens, int global_rank, const std::string& path);
 
 }  // namespace ranklab

@@ -12,6 +12,7 @@
 #include "cli/schedule_json.h"
 #include "cli/schedule_text.h"
 #include "core/base/error.h"
+#include "core/base/output_file.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -24,7 +25,7 @@ struct Arguments {
   std::vector<std::string> what;
   std::string out;
   int width = 0;
-  bool json = false, all = false;
+  bool json = false, all = false, force = false;
 
   int columns() const { return width > 0 ? width : gantt_width(); }
 };
@@ -131,6 +132,11 @@ int compare(const Arguments& a) {
 // A schedule as a file, or on stdout.
 void deliver(const Schedule& schedule, const Arguments& a, ScheduleDialect dialect) {
   if (a.out.empty()) return print(schedule_csv(schedule, dialect));
+  check_output({.path = a.out,
+                .option = "--out",
+                .inputs = {a.what[0], a.options.trace},
+                .own = [&] { return begins_with(a.out, "# ranklab:"); },
+                .force = a.force});
   write_schedule(schedule, a.out, dialect);
   std::fprintf(stderr, "wrote %s: %s's dialect, %d ranks, %d microbatches\n", a.out.c_str(), name(dialect),
                schedule.num_ranks(), schedule.num_microbatches);
@@ -175,6 +181,10 @@ void add_dialect(CommandLine& app, Arguments& a) {
   app.add_option("--dialect", a.options.dialect,
                  "of a FILE: torch (B is the full backward), ranklab (BW is), auto tells them apart")
       ->capture_default_str();
+}
+void add_out(CommandLine& app, Arguments& a) {
+  app.add_option("--out", a.out, "file to write (default: stdout)");
+  app.add_flag("--force", a.force, "write over a file of that name, whoever made it");
 }
 void add_json(CommandLine& app, Arguments& a) { app.add_flag("--json", a.json, "print one JSON object"); }
 void add_drawing(CommandLine& app, Arguments& a) {
@@ -231,14 +241,14 @@ void add_file_commands(CommandLine& app, Commands& c) {
 
   CommandLine* writing = app.add_subcommand("export", "write a schedule as a CSV file, torch's grammar or ranklab's");
   add_what(*writing, a, "schedule", "NAME or FILE");
-  writing->add_option("--out", a.out, "file to write (default: stdout)");
+  add_out(*writing, a);
   writing->add_option("--dialect", c.export_dialect, "torch or ranklab")->capture_default_str();
   add_request(*writing, a);
   c.rows.emplace_back(writing, [&a, &c] { return export_one(a, c.export_dialect); });
 
   CommandLine* reading = app.add_subcommand("import", "read a CSV file, prove it, and write it in ranklab's dialect");
   add_what(*reading, a, "file", "FILE");
-  reading->add_option("--out", a.out, "file to write (default: stdout)");
+  add_out(*reading, a);
   add_dialect(*reading, a);
   c.rows.emplace_back(reading, [&a] { return import_one(a); });
 }

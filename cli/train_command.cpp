@@ -44,6 +44,10 @@ CommandAction setup_train(CommandLine& app) {
   add_live_options(app, instead->live);
   app.add_flag("--json", instead->json, "stdout: one JSON object per logged step, then one of the result");
   return [options, instead] {
+    RANKLAB_CHECK(!instead->live.start_paused || instead->live.any(), ErrorKind::kInvalidArgument,
+                  .where = "--viz-paused", .what = "ranks would wait for a viewer, and none can come",
+                  .got = "--viz-paused alone", .want = "--viz or --viz-listen with it",
+                  .fix = "add --viz-listen, or leave it out");
     if (instead->print_config) return print_config(*options);
     if (instead->dry_run) return dry_run(*options, instead->json);
     TrainRun run(*options,

@@ -8,6 +8,7 @@
 #include "cli/command_module.h"
 #include "cli/style.h"
 #include "core/base/error.h"
+#include "core/base/output_file.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/trace/live_client.h"
@@ -21,7 +22,7 @@ constexpr const char* kLastTrace = "runs/last/trace.json.gz";
 
 struct VizOptions {
   viz::VizRequest request;
-  bool headless = false;
+  bool headless = false, force = false;
   std::string size, out, format = "auto", attach;
   int width = 0;
 };
@@ -63,6 +64,9 @@ int run(VizOptions& options, bool attaches) {
   RANKLAB_CHECK(!options.out.empty(), ErrorKind::kInvalidArgument, .where = "viz --headless",
                 .what = "no file to write", .want = "-o FILE.png or -o FILE.svg", .fix = "add -o timeline.png");
   if (options.request.panel.empty() && options.request.layout.empty()) options.request.panel = "timeline";
+  std::vector<std::string> inputs = options.request.traces;
+  inputs.push_back(options.request.compare);
+  check_output({.path = options.out, .option = "-o", .inputs = inputs, .force = options.force});
   viz::render_headless(options.request, options.out);
   std::fprintf(stderr, "wrote %s\n", options.out.c_str());
   return 0;
@@ -86,6 +90,7 @@ CommandAction setup_viz(CommandLine& app) {
           ->expected(0, 1);
   app.add_flag("--headless", options->headless, "write a picture; needs no display");
   app.add_option("-o,--out", options->out, "the picture: .png, or .svg of the timeline or the traffic matrix");
+  app.add_flag("--force", options->force, "write -o over a file of that name");
   app.add_option("--size", options->size, "of the window or the picture (default 1600x900)")->type_name("WxH");
   app.add_option("--scale", request.scale, "display scale")->range(0.5, 4.0);
   app.add_option("--format", options->format,

@@ -1,6 +1,7 @@
 #include "core/base/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/base/output_file.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -44,10 +46,16 @@ int again_if_interrupted(const auto& call) {
 
 AtomicFile::AtomicFile(std::string path, ErrorText words, AtomicFileOptions options)
     : path_(std::move(path)), words_(std::move(words)), options_(options) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path_, ignored)) {  // commit() would say so after all has been written
-    errno = EISDIR;
-    refuse("create");
+  struct stat there {};
+  if (::stat(path_.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+    if (S_ISDIR(there.st_mode)) {  // commit() would say so after all has been written
+      errno = EISDIR;
+      refuse("create");
+    }
+    // Its name would go to the new file: a device of the system, the pipe that somebody reads.
+    words_.got = quote(path_) + ": " + file_kind(there.st_mode);
+    words_.want = "a new file, or a regular one";
+    throw Error(ErrorKind::kIo, words_);
   }
   // A name that is taken is a leftover of a process that was killed and whose id came round again.
   constexpr int kTries = 100;

@@ -70,9 +70,15 @@ const char* torch_name(TensorType type) {
 
 HfJson parse(const std::string& text, const std::string& path) {
   constexpr int kDeepest = 8;
-  const auto bounded = [&path](int depth, HfJson::parse_event_t, HfJson&) {
+  std::vector<std::set<std::string>> seen;  // keys of the objects that are open
+  const auto bounded = [&](int depth, HfJson::parse_event_t event, HfJson& value) {
     if (depth > kDeepest)
       refuse_checkpoint_file(path, "values lie inside values too often", "more than 8 levels", "a config.json");
+    if (event == HfJson::parse_event_t::object_start) seen.emplace_back();
+    if (event == HfJson::parse_event_t::object_end) seen.pop_back();
+    // JSON lets readers choose which of the two counts, and they differ.
+    if (event == HfJson::parse_event_t::key && !seen.back().insert(value.get<std::string>()).second)
+      refuse_checkpoint_file(path, "a key comes twice", quote(printable(value.get<std::string>())), "each key once");
     return true;
   };
   HfJson file;

@@ -16,11 +16,11 @@
 namespace ranklab {
 namespace {
 
-[[noreturn]] void refuse(const std::string& path, const char* call) {
-  throw Error(ErrorKind::kIo, {.where = "checkpoint",
-                               .what = "cannot lock the folder of checkpoints",
+[[noreturn]] void refuse(const std::string& path, const char* call, const RunLockUse& use) {
+  throw Error(ErrorKind::kIo, {.where = use.where,
+                               .what = "cannot lock the folder of " + use.option,
                                .got = quote(path) + ": " + call + ": " + std::strerror(errno),
-                               .fix = "check the folder and its permissions"});
+                               .fix = "check the folder and its permissions, or pass another with " + use.option});
 }
 
 std::string this_run() {
@@ -44,10 +44,10 @@ std::string holder(int fd) {
 
 }  // namespace
 
-RunLock::RunLock(const std::string& run_folder) {
-  const std::string path = run_folder + "/lock";
+RunLock::RunLock(const std::string& run_folder, const RunLockUse& use) {
+  const std::string path = run_folder + "/" + use.file;
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666);
-  if (fd_ < 0) refuse(path, "open");
+  if (fd_ < 0) refuse(path, "open", use);
   int locked = 0;
   do {
     locked = ::flock(fd_, LOCK_EX | LOCK_NB);
@@ -57,12 +57,12 @@ RunLock::RunLock(const std::string& run_folder) {
     const std::string who = reason == EWOULDBLOCK ? holder(fd_) : "";
     ::close(fd_);
     errno = reason;
-    if (reason != EWOULDBLOCK) refuse(path, "flock");
-    throw Error(ErrorKind::kInvalidArgument, {.where = "checkpoint",
-                                              .what = "another run saves to " + quote(run_folder),
+    if (reason != EWOULDBLOCK) refuse(path, "flock", use);
+    throw Error(ErrorKind::kInvalidArgument, {.where = use.where,
+                                              .what = "another run " + use.does + " " + quote(run_folder),
                                               .got = who,
                                               .want = "one run at a time",
-                                              .fix = "wait for it, end it, or pass another folder with --save"});
+                                              .fix = "wait for it, end it, or pass another folder with " + use.option});
   }
   const std::string text = this_run() + "\n";
   const bool written =

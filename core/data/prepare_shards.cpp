@@ -7,6 +7,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/output_file.h"
 #include "core/base/text.h"
 #include "core/data/shard_format.h"
 #include "core/data/token_shard.h"
@@ -93,11 +94,26 @@ class InputStream {
   std::ifstream file_;
 };
 
+std::string shard_file(size_t number) { return strprintf("shard_%05zu.bin", number); }
+
+// Before hours of work: what lies where shards will be is none of the inputs, and a shard that a killed run left.
+void check_outputs(const std::string& folder, const std::vector<std::string>& inputs, size_t first, size_t end,
+                   bool force) {
+  for (size_t number = first; number < end; ++number) {
+    const std::string path = path_in(folder, shard_file(number));
+    check_output({.path = path,
+                  .option = "--out",
+                  .inputs = inputs,
+                  .own = [&] { return begins_with(path, std::string(kMagic.begin(), kMagic.end())); },
+                  .force = force});
+  }
+}
+
 ShardInfo write_shard(const std::string& folder, const ShardIndex& index, const std::string& bytes) {
   const auto width = static_cast<size_t>(index.width);
   std::string payload(bytes.size() * width, '\0');
   for (size_t i = 0; i < bytes.size(); ++i) payload[i * width] = bytes[i];
-  ShardInfo info{.name = strprintf("shard_%05zu.bin", index.shards.size()),
+  ShardInfo info{.name = shard_file(index.shards.size()),
                  .tokens = static_cast<int64_t>(bytes.size()),
                  .hash = fnv1a(kFnvBasis, payload)};
   const Header header{.width = static_cast<uint32_t>(width),
@@ -150,9 +166,11 @@ PrepareResult prepare_shards(const std::vector<std::string>& files, const std::s
   adopt_earlier(folder, index);
   result.resumed_shards = index.shards.size();
   auto done = static_cast<uint64_t>(index.tokens());
+  const auto shard_tokens = static_cast<uint64_t>(options.shard_tokens);
+  check_outputs(folder, files, index.shards.size(), (total + shard_tokens - 1) / shard_tokens, options.force);
   InputStream input(index.inputs, done);
   while (done < total) {
-    const uint64_t count = std::min<uint64_t>(total - done, static_cast<uint64_t>(options.shard_tokens));
+    const uint64_t count = std::min<uint64_t>(total - done, shard_tokens);
     index.shards.push_back(write_shard(folder, index, input.take(count)));
     done += count;
     index.complete = done == total;

@@ -44,6 +44,7 @@ struct ShardIndex {
 struct PrepareOptions {
   TokenWidth width = TokenWidth::kUint16;
   int64_t shard_tokens = int64_t{1} << 26;
+  bool force = false;  // also over files of the shards' names that are no shards
   std::function<void(int64_t done, int64_t total)> progress = {};  // tokens, after each shard
 };
 

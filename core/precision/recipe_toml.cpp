@@ -190,6 +190,9 @@ toml::table parse(const std::string& text, const std::string& file) {
 
 PrecisionRecipe parse_recipe_toml(const std::string& text, const std::string& file) {
   const toml::table table = parse(text, file);
+  RANKLAB_CHECK(!table.empty(), ErrorKind::kInvalidArgument, .where = file, .what = "the recipe says nothing",
+                .got = "no key", .want = "what differs from fp32, or base = NAME",
+                .fix = "ranklab precision recipes NAME --toml shows how a recipe looks");
   Reader root(table, file, "");
   PrecisionRecipe recipe;
   std::string base;

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <concepts>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -49,6 +50,20 @@ std::string to_text(T value) {
   return std::to_string(value);
 }
 
+// The ranges of rows. Counts end far beyond any use, where products of them still fit 64 bits.
+constexpr double kMostCounted = 0x1p40, kWeekSeconds = 7 * 24 * 3600.0;
+inline ConfigRange within(double least, double most, std::string words = {}) {
+  return {.least = least, .most = most, .words = std::move(words)};
+}
+inline ConfigRange count(double least, std::string words = {}) { return within(least, kMostCounted, std::move(words)); }
+inline ConfigRange at_least(double least, std::string words = {}) {
+  return within(least, std::numeric_limits<double>::max(), std::move(words));
+}
+inline ConfigRange above(double bound) {
+  return {.least = bound, .most = std::numeric_limits<double>::max(), .without_least = true};
+}
+inline ConfigRange below_one() { return {.least = 0, .most = 1, .without_most = true}; }
+
 // Access is a callable TrainConfig& -> T&.
 template <typename Access>
 auto& read(const Access& access, const TrainConfig& config) {
@@ -56,11 +71,14 @@ auto& read(const Access& access, const TrainConfig& config) {
 }
 
 template <typename Access>
-ConfigField number(std::string group, std::string key, Flags flags, std::string help, Access access) {
+ConfigField number(std::string group, std::string key, Flags flags, std::string help, Access access,
+                   ConfigRange range) {
   using T = std::remove_reference_t<decltype(access(std::declval<TrainConfig&>()))>;
   ConfigField field{
       std::move(key), std::move(flags), std::move(group), std::move(help), ConfigField::Kind::kValue, {}, {}, {}};
   field.type = std::integral<T> ? ConfigField::Type::kInteger : ConfigField::Type::kNumber;
+  field.range = std::move(range);
+  field.number = [access](const TrainConfig& config) { return static_cast<double>(read(access, config)); };
   field.get = [access](const TrainConfig& config) { return to_text(read(access, config)); };
   field.set = [access, field](TrainConfig& config, const std::string& text) {
     access(config) = parse_number<T>(field, text);

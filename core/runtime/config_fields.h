@@ -10,6 +10,16 @@
 
 namespace ranklab {
 
+// The legal values of a number. Neither NaN nor an infinity is ever one.
+struct ConfigRange {
+  double least = 0, most = 0;
+  bool without_least = false, without_most = false;  // the bound itself is not legal
+  std::string words = {};                            // for a message; empty: made of the bounds
+
+  bool holds(double value) const;
+  std::string text() const;  // "1 to 64", "0 or more", "above 0"
+};
+
 struct ConfigField {
   enum class Kind { kValue, kFlag };  // a kFlag takes no value on the command line and has a --no- form
   enum class Type { kInteger, kNumber, kBool, kText };
@@ -23,9 +33,14 @@ struct ConfigField {
       set;  // throws kInvalidArgument naming the flag, the text and what is wanted
   std::function<std::string(const TrainConfig&)> get;  // set() of this text gives the same value again
   Type type = Type::kText;                             // in TOML and JSON
+  ConfigRange range = {};                              // of kInteger and kNumber
+  std::function<double(const TrainConfig&)> number = {};
 };
 
 const std::vector<ConfigField>& config_fields();
+
+// Every number against its range. Throws kInvalidArgument naming the flag.
+void check_ranges(const TrainConfig& config);
 
 // Sets a field by key ("optim.lr") or flag ("--lr"). Throws kInvalidArgument with the nearest name when there is none.
 void set_config_field(TrainConfig& config, const std::string& key_or_flag, const std::string& value);

@@ -20,7 +20,7 @@ void add_modes(std::vector<ConfigField>& rows, const std::string& g) {
                       RANKLAB_FIELD(precision.recipe)));
   rows.push_back(number(g, "precision.block_size", {"--quantization-block-size"},
                         "numbers that share a scale, in tiles and blocks (0: the recipe's)",
-                        RANKLAB_FIELD(precision.block_size)));
+                        RANKLAB_FIELD(precision.block_size), within(0, 1 << 20)));
   rows.push_back(text(g, "precision.sums", {"--fp8-accumulation"},
                       "how products are added up: in fp32, or in 14 bits as on Hopper, all along or 128 at a time",
                       RANKLAB_FIELD(precision.sums), {"auto", "fp32", "hopper", "hopper_promoted"}));
@@ -57,7 +57,7 @@ void add_states(std::vector<ConfigField>& rows, const std::string& g) {
 void add_scaling(std::vector<ConfigField>& rows, const std::string& g) {
   rows.push_back(number(g, "precision.amax_history_len", {"--fp8-amax-history-len"},
                         "delayed scaling: past steps whose largest magnitudes are kept",
-                        RANKLAB_FIELD(precision.amax_history_len)));
+                        RANKLAB_FIELD(precision.amax_history_len), within(1, 1 << 20)));
   rows.push_back(text(g, "precision.amax_compute_algo", {"--fp8-amax-compute-algo"},
                       "... and which of them makes the scale", RANKLAB_FIELD(precision.amax_compute_algo),
                       {"max", "most_recent"}));
@@ -69,19 +69,19 @@ void add_scaling(std::vector<ConfigField>& rows, const std::string& g) {
                       RANKLAB_FIELD(precision.param_gather)));
   rows.push_back(number(g, "precision.stats_interval", {"--precision-stats-interval"},
                         "steps between statistics of quantized tensors in the trace (0: none)",
-                        RANKLAB_FIELD(precision.stats_interval)));
+                        RANKLAB_FIELD(precision.stats_interval), count(0)));
   rows.push_back(number(g, "precision.loss_scale", {"--loss-scale"},
                         "factor of the loss before backward (0: in fp16 one that follows overflows, else none)",
-                        RANKLAB_FIELD(precision.loss_scale)));
+                        RANKLAB_FIELD(precision.loss_scale), at_least(0, "above 0 (0: none is given)")));
   rows.push_back(number(g, "precision.initial_loss_scale", {"--initial-loss-scale"}, "dynamic: the first",
-                        RANKLAB_FIELD(precision.initial_loss_scale)));
+                        RANKLAB_FIELD(precision.initial_loss_scale), above(0)));
   rows.push_back(number(g, "precision.min_loss_scale", {"--min-loss-scale"}, "dynamic: the smallest",
-                        RANKLAB_FIELD(precision.min_loss_scale)));
+                        RANKLAB_FIELD(precision.min_loss_scale), above(0)));
   rows.push_back(number(g, "precision.max_loss_scale", {"--max-loss-scale"}, "dynamic: the largest",
-                        RANKLAB_FIELD(precision.max_loss_scale)));
+                        RANKLAB_FIELD(precision.max_loss_scale), above(0)));
   rows.push_back(number(g, "precision.loss_scale_window", {"--loss-scale-window"},
-                        "dynamic: steps without overflow until it doubles",
-                        RANKLAB_FIELD(precision.loss_scale_window)));
+                        "dynamic: steps without overflow until it doubles", RANKLAB_FIELD(precision.loss_scale_window),
+                        count(1)));
 }
 
 }  // namespace

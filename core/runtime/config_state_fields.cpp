@@ -16,7 +16,7 @@ void add_memory(std::vector<ConfigField>& rows) {
                       RANKLAB_FIELD(recompute_method), {"block", "uniform"}));
   rows.push_back(number(g, "memory.recompute_num_layers", {"--recompute-num-layers"},
                         "of full: block: so many layers of each stage (0: all); uniform: layers of a chunk (0: 1)",
-                        RANKLAB_FIELD(recompute_num_layers)));
+                        RANKLAB_FIELD(recompute_num_layers), count(0)));
   rows.push_back(flag(g, "memory.optimizer_cpu_offload", {"--optimizer-cpu-offload"},
                       "optimizer states and master weights in the host's memory (--backend cuda)",
                       RANKLAB_FIELD(optimizer_cpu_offload)));
@@ -28,9 +28,9 @@ void add_checkpoints(std::vector<ConfigField>& rows) {
                       "folder for checkpoints; one is written after the last step, also after Ctrl-C",
                       RANKLAB_FIELD(save_dir)));
   rows.push_back(number(g, "checkpoint.save_interval", {"--save-interval"}, "... and after every N steps (0: not)",
-                        RANKLAB_FIELD(save_interval)));
+                        RANKLAB_FIELD(save_interval), count(0)));
   rows.push_back(number(g, "checkpoint.keep_last", {"--keep-last", "--most-recent-k"},
-                        "keep the newest K checkpoints (0: all)", RANKLAB_FIELD(keep_last)));
+                        "keep the newest K checkpoints (0: all)", RANKLAB_FIELD(keep_last), count(0)));
   rows.push_back(flag(g, "checkpoint.async", {"--async-save"}, "write checkpoints while training goes on",
                       RANKLAB_FIELD(async_save)));
   rows.push_back(text(g, "checkpoint.load", {"--load"},

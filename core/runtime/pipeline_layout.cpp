@@ -72,6 +72,8 @@ Schedule schedule_from_file(const TrainConfig& c, int64_t num_microbatches) {
 std::vector<int64_t> parse_layout(const std::string& text) {
   std::vector<int64_t> layers;
   std::istringstream words(text);
+  // "4," ends in a stage without a number, which getline() does not show.
+  if (text.ends_with(',')) words.str(text + " ");
   for (std::string word; std::getline(words, word, ',');) {
     int64_t value = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);

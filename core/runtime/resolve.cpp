@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <cmath>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/model/model_config.h"
 #include "core/pipeline/overlap.h"
+#include "core/runtime/config_fields.h"
 #include "core/runtime/device_choice.h"
 #include "core/runtime/loss_scale_choice.h"
 #include "core/runtime/pipeline_layout.h"
@@ -18,49 +18,11 @@
 namespace ranklab {
 namespace {
 
-void check_positive(const char* flag, int64_t value) {
-  constexpr int64_t kLargest = int64_t{1} << 40;
-  RANKLAB_CHECK(value > 0 && value <= kLargest, ErrorKind::kInvalidArgument, .where = "config",
-                .what = std::string(flag) + " is out of range", .got = std::to_string(value), .want = "1 or more");
-}
-void check_not_negative(const char* flag, double value) {
-  RANKLAB_CHECK(value >= 0 && std::isfinite(value), ErrorKind::kInvalidArgument, .where = "config",
-                .what = std::string(flag) + " must not be negative", .got = strprintf("%g", value),
-                .want = "0 or more");
-}
-void check_below_one(const char* flag, double value) {
-  RANKLAB_CHECK(value >= 0 && value < 1, ErrorKind::kInvalidArgument, .where = "config",
-                .what = std::string(flag) + " is out of range", .got = strprintf("%g", value),
-                .want = "0 <= value < 1");
-}
-
+// What is wrong with two numbers together; each by itself is checked by its row of config_fields().
 void check_numbers(const TrainConfig& c) {
-  check_positive("--global-batch-size", c.global_batch_size);
-  check_positive("--log-interval", c.log_interval);
-  check_positive("--num-virtual-stages-per-pipeline-rank", c.virtual_stages);
-  check_positive("--threads-per-rank", c.threads_per_rank);
-  check_not_negative("--train-iters", static_cast<double>(c.train_iters));
-  check_not_negative("--micro-batch-size", static_cast<double>(c.micro_batch_size));
-  check_not_negative("--num-microbatches", static_cast<double>(c.num_microbatches));
-  check_not_negative("--eval-interval", static_cast<double>(c.eval_interval));
-  if (c.eval_interval > 0) check_positive("--eval-iters", c.eval_iters);
-  check_not_negative("--lr", c.lr);
-  check_not_negative("--min-lr", c.min_lr);
-  check_not_negative("--weight-decay", c.weight_decay);
-  check_not_negative("--clip-grad", c.clip_grad);
-  check_not_negative("--adam-eps", c.adam_eps);
-  check_not_negative("--hang-timeout", c.hang_timeout_s);
-  check_not_negative("--rendezvous-timeout", c.rendezvous_timeout_s);
-  check_not_negative("--sample-tokens", static_cast<double>(c.sample_tokens));
-  check_not_negative("--sample-temperature", c.sample_temperature);
-  check_not_negative("--gpus-per-node", c.gpus_per_node);
-  check_not_negative("--lr-decay-iters", static_cast<double>(c.lr_decay_iters));
-  check_not_negative("--trace-step-start", static_cast<double>(c.trace_step_start));
-  check_not_negative("--ddp-bucket-bytes", static_cast<double>(c.ddp_bucket_bytes));
-  check_below_one("--adam-beta1", c.adam_beta1);
-  check_below_one("--adam-beta2", c.adam_beta2);
-  check_below_one("--sgd-momentum", c.sgd_momentum);
-  check_below_one("--validation-fraction", c.validation_fraction);
+  RANKLAB_CHECK(c.eval_interval == 0 || c.eval_iters > 0, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--eval-iters is out of range", .got = std::to_string(c.eval_iters), .want = "1 or more",
+                .fix = "or switch validation off with --eval-interval 0");
   RANKLAB_CHECK(!c.trace || c.trace_step_end > c.trace_step_start, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--trace-step-end does not come after --trace-step-start",
                 .got = strprintf("--trace-step-start %ld, --trace-step-end %ld", static_cast<long>(c.trace_step_start),
@@ -77,9 +39,14 @@ void check_numbers(const TrainConfig& c) {
                 .fix = "lower --lr-warmup-iters or raise --train-iters");
 }
 
+void check_data(const TrainConfig& c) {
+  RANKLAB_CHECK(!c.mock_data || c.data_path.empty(), ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--mock-data and --data-path contradict each other",
+                .got = "--mock-data, --data-path " + c.data_path, .want = "one of them",
+                .fix = "leave one of them out: --mock-data trains on generated sentences");
+}
+
 void check_checkpoints(const TrainConfig& c) {
-  check_not_negative("--save-interval", static_cast<double>(c.save_interval));
-  check_not_negative("--keep-last", static_cast<double>(c.keep_last));
   const auto needs = [](bool holds, const std::string& flag, const std::string& other) {
     RANKLAB_CHECK(holds, ErrorKind::kInvalidArgument, .where = "config",
                   .what = flag + " says nothing without " + other, .got = flag + " alone", .want = other + " FOLDER",
@@ -181,11 +148,10 @@ void check_kept(const RunPlan& plan) {
 
 RunPlan resolve(const TrainConfig& asked) {
   TrainConfig config = asked;
-  RANKLAB_CHECK(config.lr_warmup_iters >= -1, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--lr-warmup-iters is out of range", .got = std::to_string(config.lr_warmup_iters),
-                .want = "-1 (a tenth of --train-iters), 0 or more");
+  check_ranges(config);
   if (config.lr_warmup_iters < 0) config.lr_warmup_iters = config.train_iters / 10;
   check_numbers(config);
+  check_data(config);
   check_checkpoints(config);
   check_simulation(config);
   check_device(config);

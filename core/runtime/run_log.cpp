@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/checkpoint/run_lock.h"
 #include "core/runtime/log_lines.h"
 #include "core/runtime/model_metrics.h"
 #include "core/trace/chrome_writer.h"
@@ -30,6 +31,9 @@ void make_directory(const std::string& directory) {
 }
 
 std::ofstream open(const std::string& path, std::ios::openmode mode) {
+  RANKLAB_CHECK(!fs::exists(path) || fs::is_regular_file(path), ErrorKind::kIo, .where = "log",
+                .what = "cannot write " + quote(path), .got = "no regular file", .want = "a new file, or a regular one",
+                .fix = "pass a folder of your own with --log-dir");  // a pipe nobody reads would hold the run for ever
   std::ofstream out(path, mode);
   RANKLAB_CHECK(out.good(), ErrorKind::kIo, .where = "log", .what = "cannot write " + quote(path),
                 .got = std::strerror(errno), .fix = "pass a folder you may write to with --log-dir");
@@ -52,7 +56,8 @@ class RunLogHook : public Hook {
  public:
   // What lies there stays until the run begins: until then it may turn out to be one that goes on.
   explicit RunLogHook(const std::string& directory)
-      : log_path_(directory + "/log.txt"),
+      : lock_(directory, {.file = "log.lock", .where = "log", .does = "logs into", .option = "--log-dir"}),
+        log_path_(directory + "/log.txt"),
         metrics_path_(directory + "/metrics.jsonl"),
         log_(open(log_path_, std::ios::app)),
         metrics_(open(metrics_path_, std::ios::app)) {}
@@ -76,6 +81,7 @@ class RunLogHook : public Hook {
   }
 
  private:
+  RunLock lock_;  // before the files are opened: the first run's curve would end where the second begins
   std::string log_path_, metrics_path_;
   std::ofstream log_;
   std::ofstream metrics_;

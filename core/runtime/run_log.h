@@ -14,7 +14,8 @@ std::string metrics_json(const StepMetrics& metrics);
 // A checkpoint as it has it: {"step": the last one done, "checkpoint": steps done, ...}.
 std::string checkpoint_json(const CheckpointNote& note);
 
-// Creates the folder. Throws kIo naming the path.
+// Creates the folder, which is this run's alone while the hook lives. Throws kIo naming the path, kInvalidArgument when
+// another run logs there.
 std::shared_ptr<Hook> make_run_log_hook(const std::string& directory);
 
 // Writes trace.json.gz with all ranks (virtual time on cpu_sim, wall time elsewhere) into the folder at the end of the

@@ -141,6 +141,33 @@ TEST(CkptConvert, ThereAndBackIsTheSameCheckpoint) {
   EXPECT_EQ(half.find("exp_avg/head.weight"), nullptr);
 }
 
+// A slip of the hand in the second name: nothing is lost.
+TEST(CkptConvert, NeverOverItsInputNorOverWhatOthersMade) {
+  const std::string base = saved(kDense, "--world-size 1", "over");
+  const std::string part = checkpoint_named(base) + "/rank_00000.safetensors";
+  const std::string bytes = checkpoint_samples::bytes_of(part);
+  const auto refused = [&](const std::string& to, const std::string& why) {
+    const Outcome outcome = run_command(RANKLAB_PROGRAM " ckpt convert " + base + " " + to + " 2>&1");
+    EXPECT_EQ(outcome.exit_code, 2) << to;
+    EXPECT_THAT(outcome.output, HasSubstr(why)) << to;
+  };
+  for (const std::string& to : {part, checkpoint_named(base) + "/manifest.json", base + "/latest"})
+    refused(to + " --force", "read by the same command");
+  EXPECT_EQ(checkpoint_samples::bytes_of(part), bytes);
+  shell("ckpt verify " + base);
+
+  const std::string path = temporary_path("ranklab_over");
+  checkpoint_samples::put_bytes(path, "a thesis");
+  refused(path, "--force");
+  EXPECT_EQ(checkpoint_samples::bytes_of(path), "a thesis");
+  shell("ckpt convert " + base + " " + path + " --force");
+  shell("ckpt convert " + base + " " + path + " --weights-only");  // its own
+  const std::string logits = temporary_path("ranklab_over_logits");
+  shell("generate --load " + base + " --tokens 1 --print-logits " + logits);
+  shell("generate --load " + base + " --tokens 1 --print-logits " + logits);
+  refused(logits, "--force");
+}
+
 // The model goes out, comes in, trains on; and says the same on any number of ranks.
 TEST(CkptHuggingFace, OutAndInAndOn) {
   const std::string base = saved(kExperts, "--world-size 2 --ep 2", "hf");

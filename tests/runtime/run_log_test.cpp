@@ -53,6 +53,24 @@ TEST(RunLog, WritesLossLinesMetricsAndTheTrace) {
   EXPECT_GT(std::filesystem::file_size(trace_path(directory)), 1000u);
 }
 
+// The second would cut off the first one's curve, and both would end with exit code 0.
+TEST(RunLog, TwoRunsNeverShareAFolder) {
+  const std::string directory = temporary_path("ranklab_run_log_shared");
+  const auto first = make_run_log_hook(directory);
+  first->on_train_begin(resolve(tiny_config(1, 1)), {});
+  first->on_step_end({.step = 0, .loss = 1.5});
+  try {
+    make_run_log_hook(directory);
+    ADD_FAILURE() << "a second run logs there";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInvalidArgument);
+    for (const std::string& part : {std::string("another run logs into"), "pid " + std::to_string(::getpid()),
+                                    std::string("pass another folder with --log-dir")})
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(lines(directory + "/log.txt"), std::vector<std::string>{"0 train 1.500000"});
+}
+
 TEST(RunLog, ARunThatGoesOnKeepsTheLinesBeforeIt) {
   const std::string directory = temporary_path("ranklab_run_log_resumed");
   const RunPlan plan = resolve(tiny_config(1, 1));

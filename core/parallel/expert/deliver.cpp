@@ -33,7 +33,8 @@ struct Sorted {
 Sorted by_source(const at::Tensor& arrived, int64_t width, int members) {
   Sorted out{at::empty({0, width}, at::kByte), std::vector<int64_t>(static_cast<size_t>(members), 0)};
   if (arrived.size(0) == 0) return out;
-  const at::Tensor stamps = arrived.narrow(1, 0, kStampBytes).contiguous().view(at::kLong);
+  // A single row is contiguous whatever lies between it and the next, and contiguous() would keep that stride.
+  const at::Tensor stamps = arrived.narrow(1, 0, kStampBytes).clone(at::MemoryFormat::Contiguous).view(at::kLong);
   const int64_t* stamp = stamps.const_data_ptr<int64_t>();
   for (int64_t row = 0; row < arrived.size(0); ++row) ++out.received[static_cast<size_t>(stamp[2 * row])];
   std::vector<int64_t> begins(out.received.size(), 0);

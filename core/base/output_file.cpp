@@ -1,0 +1,74 @@
+#include "core/base/output_file.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Also by another name (a hard link, a path through a linked folder), or as a file of an input that is a folder.
+bool is_input(const std::string& path, const std::string& input) {
+  std::error_code error;
+  if (fs::equivalent(path, input, error)) return true;
+  const fs::path folder = fs::canonical(input, error);
+  if (error || !fs::is_directory(folder, error)) return false;
+  const fs::path file = fs::canonical(path, error);
+  return !error && std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first == folder.end();
+}
+
+bool is_own(const OutputFile& file) {
+  try {
+    return file.own && file.own();
+  } catch (const Error&) {  // what cannot be read as the command's own files is none of them
+    return false;
+  }
+}
+
+}  // namespace
+
+std::string file_kind(mode_t mode) {
+  if (S_ISREG(mode)) return "a file";
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISLNK(mode)) return "a symbolic link";
+  if (S_ISFIFO(mode)) return "a pipe";
+  return S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+bool begins_with(const std::string& path, const std::string& text) {
+  std::ifstream in(path, std::ios::binary);
+  std::string begin(text.size(), '\0');
+  return in.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == text;
+}
+
+void check_output(const OutputFile& file) {
+  const auto refuse = [&](const std::string& what, const std::string& got, const std::string& want,
+                          const std::string& fix) {
+    throw Error(ErrorKind::kInvalidArgument,
+                {.where = file.option, .what = what, .got = got, .want = want, .fix = fix});
+  };
+  if (file.path.empty()) refuse("no name of a file", "''", "the file to write", "give a path");
+  struct stat there {};
+  if (::lstat(file.path.c_str(), &there) != 0) return;  // nothing is there, or writing will say why it cannot be
+  if (!S_ISREG(there.st_mode))
+    refuse("what is there is no regular file", quote(file.path) + ", " + file_kind(there.st_mode),
+           "a new file, or a regular one", "give another path; to write into a pipe, pass it a file with cat");
+  for (const std::string& input : file.inputs) {
+    if (is_input(file.path, input))
+      refuse("this file is read by the same command", quote(file.path) + ", of " + quote(input),
+             "a file that is no input", "give another path: an input is never written over, with --force neither");
+  }
+  if (!file.force && !is_own(file))
+    refuse("there is a file of this name, and nothing says that this command wrote it", quote(file.path),
+           "a new name, or --force", "give another path, or write over it with --force");
+}
+
+}  // namespace ranklab
