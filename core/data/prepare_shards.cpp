@@ -1,12 +1,13 @@
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <string_view>
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/base/text.h"
 #include "core/data/shard_format.h"
 #include "core/data/token_shard.h"
@@ -17,6 +18,8 @@ namespace {
 using namespace shards;
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+
+const InputWords kInputWords = {.where = "data", .fix = "pass readable text files"};
 
 // A file is there completely or not at all, also after a power cut.
 void write_durably(const std::string& path, std::initializer_list<std::string_view> parts) {
@@ -45,16 +48,12 @@ void write_index(const std::string& folder, const ShardIndex& index) {
 }
 
 ShardInput identify(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in.good() || fs::is_directory(path)) {
-    if (fs::is_directory(path)) errno = EISDIR;
-    refuse_io("read", path);
-  }
+  InputFile in(path, kInputWords);
   ShardInput input{.path = fs::absolute(path).lexically_normal().string(), .hash = kFnvBasis};
   std::vector<char> buffer(1 << 20);
-  while (in.read(buffer.data(), static_cast<std::streamsize>(buffer.size())), in.gcount() > 0) {
-    input.hash = fnv1a(input.hash, {buffer.data(), static_cast<size_t>(in.gcount())});
-    input.bytes += static_cast<uint64_t>(in.gcount());
+  while (const size_t got = in.read_some(buffer)) {
+    input.hash = fnv1a(input.hash, {buffer.data(), got});
+    input.bytes += got;
   }
   return input;
 }
@@ -66,16 +65,17 @@ class InputStream {
     while (next_ < inputs_.size() && skip >= inputs_[next_].bytes) skip -= inputs_[next_++].bytes;
     if (skip > 0) {
       open();
-      file_.seekg(static_cast<std::streamoff>(skip));
+      position_ = skip;
     }
   }
   std::string take(size_t count) {
     std::string bytes(count, '\0');
     for (size_t have = 0; have < count;) {
-      if (!file_.is_open()) open();
-      file_.read(bytes.data() + have, static_cast<std::streamsize>(count - have));
-      have += static_cast<size_t>(file_.gcount());
-      if (have < count) file_.close();
+      if (!file_) open();
+      const size_t got = file_->read_at(position_, std::span(bytes).subspan(have));
+      position_ += got;
+      have += got;
+      if (have < count) file_.reset();
     }
     return bytes;
   }
@@ -84,13 +84,13 @@ class InputStream {
   void open() {
     RANKLAB_CHECK(next_ < inputs_.size(), ErrorKind::kIo, .where = "data",
                   .what = "an input became shorter while it was read", .fix = "run ranklab data prepare again");
-    file_ = std::ifstream(inputs_[next_].path, std::ios::binary);
-    if (!file_.good()) refuse_io("read", inputs_[next_].path);
-    ++next_;
+    file_.emplace(inputs_[next_++].path, kInputWords);
+    position_ = 0;
   }
   const std::vector<ShardInput>& inputs_;
   size_t next_ = 0;
-  std::ifstream file_;
+  std::optional<InputFile> file_;
+  uint64_t position_ = 0;  // in it
 };
 
 ShardInfo write_shard(const std::string& folder, const ShardIndex& index, const std::string& bytes) {

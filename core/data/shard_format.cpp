@@ -1,15 +1,13 @@
 #include "core/data/shard_format.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/base/text.h"
 
 namespace ranklab::shards {
@@ -38,24 +36,16 @@ std::string path_in(const std::string& folder, const std::string& name) { return
                                .fix = "check the path, its permissions and the free space"});
 }
 
-FileDescriptor::FileDescriptor(const std::string& path, int flags)
-    : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
-  if (fd_ < 0) refuse_io("open", path);
-}
-FileDescriptor::~FileDescriptor() { ::close(fd_); }
-
 MappedShard::MappedShard(const std::string& folder, const ShardInfo& info, const ShardIndex& index)
     : path_(path_in(folder, info.name)) {
-  const FileDescriptor file(path_, O_RDONLY);
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) refuse_io("read", path_);
-  const auto bytes = static_cast<size_t>(status.st_size);
+  const InputFile file(path_, {.where = "data", .fix = "check the path and its permissions"});
+  const auto bytes = static_cast<size_t>(file.size_bytes());
   const auto width = static_cast<size_t>(index.width);
   const size_t want = sizeof(Header) + static_cast<size_t>(info.tokens) * width;
   if (bytes != want)
     refuse_file(path_, bytes < want ? "the shard is cut off" : "the shard is too long",
                 std::to_string(bytes) + " bytes", std::to_string(want) + " bytes");
-  void* at = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.get(), 0);
+  void* at = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.descriptor(), 0);
   if (at == MAP_FAILED) refuse_io("map", path_);
   bytes_ = {static_cast<const char*>(at), bytes};
   try {

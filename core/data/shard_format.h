@@ -36,18 +36,6 @@ std::string path_in(const std::string& folder, const std::string& name);
 [[noreturn]] void refuse_file(const std::string& path, std::string what, std::string got, std::string want);
 [[noreturn]] void refuse_io(const std::string& verb, const std::string& path);
 
-class FileDescriptor {
- public:
-  FileDescriptor(const std::string& path, int flags);
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  ~FileDescriptor();
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 // One shard's pages, checked against the index.
 class MappedShard {
  public:

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/base/json_integer.h"
-#include "core/base/small_file.h"
 #include "core/base/text.h"
 #include "core/data/shard_format.h"
 
@@ -102,8 +102,8 @@ int64_t ShardIndex::tokens() const {
 ShardIndex read_shard_index(const std::string& folder) {
   const std::string path = path_in(folder, "index.json");
   constexpr size_t kLimitBytes = 64 << 20;
-  const std::string text = read_small_file(path, kLimitBytes, ErrorKind::kIo, "data",
-                                           "make the folder with ranklab data prepare, or check the path");
+  const std::string text = read_whole_file(
+      path, kLimitBytes, {.where = "data", .fix = "make the folder with ranklab data prepare, or check the path"});
   try {
     return parse_index(path, Json::parse(text));
   } catch (const Json::exception& error) {
