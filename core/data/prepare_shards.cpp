@@ -6,9 +6,11 @@
 #include <string_view>
 
 #include "core/base/atomic_file.h"
+#include "core/base/checksum.h"
 #include "core/base/error.h"
 #include "core/base/input_file.h"
 #include "core/base/text.h"
+#include "core/data/shard_file.h"
 #include "core/data/shard_format.h"
 #include "core/data/token_shard.h"
 
@@ -33,7 +35,7 @@ void write_durably(const std::string& path, std::initializer_list<std::string_vi
 
 void write_index(const std::string& folder, const ShardIndex& index) {
   Json json = {{"format", "ranklab-token-shards"},
-               {"version", kVersion},
+               {"version", index.version},
                {"dtype", index.width == TokenWidth::kUint16 ? "uint16" : "uint32"},
                {"vocab_size", index.vocab_size},
                {"shard_tokens", index.shard_tokens},
@@ -44,7 +46,8 @@ void write_index(const std::string& folder, const ShardIndex& index) {
     json["inputs"].push_back({{"path", input.path}, {"bytes", input.bytes}, {"hash", input.hash}});
   for (const ShardInfo& shard : index.shards)
     json["shards"].push_back({{"file", shard.name}, {"tokens", shard.tokens}, {"hash", shard.hash}});
-  write_durably(path_in(folder, "index.json"), {json.dump(2) + "\n"});
+  json[kIndexHash] = index_hash(json.dump(kIndexIndent));
+  write_durably(path_in(folder, "index.json"), {json.dump(kIndexIndent) + "\n"});
 }
 
 ShardInput identify(const std::string& path) {
@@ -97,14 +100,23 @@ ShardInfo write_shard(const std::string& folder, const ShardIndex& index, const 
   const auto width = static_cast<size_t>(index.width);
   std::string payload(bytes.size() * width, '\0');
   for (size_t i = 0; i < bytes.size(); ++i) payload[i * width] = bytes[i];
+  std::vector<uint64_t> hashes;
+  const std::span<const std::byte> all = std::as_bytes(std::span(payload));
+  for (size_t begin = 0; begin < all.size(); begin += kChunkBytes)
+    hashes.push_back(xxh3(all.subspan(begin, std::min<size_t>(kChunkBytes, all.size() - begin))));
+  const std::span<const std::byte> table = std::as_bytes(std::span(hashes));
   ShardInfo info{.name = strprintf("shard_%05zu.bin", index.shards.size()),
                  .tokens = static_cast<int64_t>(bytes.size()),
-                 .hash = fnv1a(kFnvBasis, payload)};
-  const Header header{.width = static_cast<uint32_t>(width),
-                      .tokens = bytes.size(),
-                      .vocab_size = static_cast<uint64_t>(index.vocab_size),
-                      .hash = info.hash};
-  write_durably(path_in(folder, info.name), {{reinterpret_cast<const char*>(&header), sizeof header}, payload});
+                 .hash = xxh3(table)};
+  Header header{.width = static_cast<uint32_t>(width),
+                .tokens = bytes.size(),
+                .vocab_size = static_cast<uint64_t>(index.vocab_size),
+                .hash = info.hash,
+                .chunk_bytes = kChunkBytes};
+  header.header_hash = header_hash(header);
+  write_durably(path_in(folder, info.name), {{reinterpret_cast<const char*>(&header), sizeof header},
+                                             payload,
+                                             {reinterpret_cast<const char*>(table.data()), table.size()}});
   return info;
 }
 
@@ -117,11 +129,13 @@ void adopt_earlier(const std::string& folder, ShardIndex& index) {
       ErrorKind::kInvalidArgument, .where = "data", .what = quote(folder) + " holds shards of other inputs or settings",
       .got = std::to_string(earlier.shards.size()) + " shards", .want = "an empty folder, or the same work",
       .fix = "pass another --out, or remove the folder");
-  for (const ShardInfo& info : earlier.shards) {
-    const MappedShard shard(folder, info, earlier);
-    if (fnv1a(kFnvBasis, shard.payload()) != info.hash)
-      refuse_file(shard.path(), "the tokens are damaged", "another hash", std::to_string(info.hash));
-  }
+  RANKLAB_CHECK(earlier.complete || earlier.version == kVersion, ErrorKind::kInvalidArgument, .where = "data",
+                .what = quote(folder) + " was begun by an earlier version and is not continued",
+                .got = "version " + std::to_string(earlier.version), .want = "version " + std::to_string(kVersion),
+                .fix = "pass another --out, or remove the folder");
+  const auto files = std::make_shared<OpenFiles>();
+  for (size_t i = 0; i < earlier.shards.size(); ++i) ShardFile(folder, earlier, i, files).verify();
+  index.version = earlier.version;
   index.shards = earlier.shards;
 }
 
