@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <numeric>
 #include <sstream>
 #include <vector>
 
 #include "cli/gemm.h"
 #include "cli/make_world.h"
+#include "core/base/input_file.h"
 #include "core/runtime/engine.h"
 #include "core/sim/memory_scope.h"
 
@@ -19,7 +19,7 @@ double now_s() { return std::chrono::duration<double>(std::chrono::system_clock:
 
 // A row of the kernel's sums over this process's memory.
 double memory_mb(const std::string& row) {
-  std::ifstream file("/proc/self/smaps_rollup");
+  std::istringstream file(read_file_if_any("/proc/self/smaps_rollup"));
   for (std::string line; std::getline(file, line);) {
     if (line.rfind(row + ":", 0) != 0) continue;
     std::istringstream words(line.substr(row.size() + 1));

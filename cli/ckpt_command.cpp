@@ -14,7 +14,7 @@
 #include "cli/json_output.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/checkpoint/checksum.h"
+#include "core/base/checksum.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/checkpoint/tensor_diff.h"
 

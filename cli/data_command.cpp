@@ -47,7 +47,7 @@ int prepare(const DataOptions& options) {
 
 int info(const std::string& folder) {
   const ShardIndex index = read_shard_index(folder);
-  verify_shards(folder);
+  verify_shards(folder);  // index, headers and tokens
   std::printf("%s: %ld tokens, %s, vocabulary %ld, %s\n", folder.c_str(), static_cast<long>(index.tokens()),
               index.width == TokenWidth::kUint16 ? "uint16" : "uint32", static_cast<long>(index.vocab_size),
               index.complete ? "complete" : "unfinished: run data prepare again");

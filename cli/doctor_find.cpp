@@ -1,10 +1,10 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "cli/doctor_checks.h"
+#include "core/base/input_file.h"
 #include "core/base/system.h"
 
 namespace ranklab {
@@ -64,7 +64,7 @@ std::string find_library(const std::string& soname) {
 }
 
 std::string first_line_of_file(const std::string& path) {
-  std::ifstream file(path);
+  std::istringstream file(read_file_if_any(path));
   std::string line;
   std::getline(file, line);
   return line;

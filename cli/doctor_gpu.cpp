@@ -1,11 +1,11 @@
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <sstream>
 
 #include "backends/cuda/cuda_backend.h"
 #include "cli/doctor_checks.h"
+#include "core/base/input_file.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -19,7 +19,7 @@ std::map<std::string, int> gpus_by_model() {
   std::map<std::string, int> count;
   std::error_code unreadable;
   for (const auto& entry : fs::directory_iterator("/proc/driver/nvidia/gpus", unreadable)) {
-    std::ifstream file(entry.path() / "information");
+    std::istringstream file(read_file_if_any(entry.path() / "information"));
     for (std::string line; std::getline(file, line);) {
       if (!line.starts_with("Model:")) continue;
       const size_t at = line.find_first_not_of(" \t", 6);
@@ -39,7 +39,7 @@ int device_nodes() {
 // "2.28.9" from the header, or "": the library's file does not always carry its version.
 std::string nccl_header_version() {
   for (const char* path : {"/usr/include/nccl.h", "/usr/local/cuda/include/nccl.h", "/usr/local/include/nccl.h"}) {
-    std::ifstream file(path);
+    std::istringstream file(read_file_if_any(path));
     std::map<std::string, std::string> defined;
     for (std::string line; std::getline(file, line);) {
       std::istringstream words(line);

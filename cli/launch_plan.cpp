@@ -5,12 +5,13 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "backends/cpu_sim/handshake.h"
 #include "cli/make_world.h"
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -119,7 +120,11 @@ void plan_master(const LaunchFlags& flags, LaunchPlan& plan) {
 
 std::string token_of(const LaunchFlags& flags, const LaunchPlan& plan) {
   if (!flags.token_file.empty()) {
-    std::ifstream in(flags.token_file);
+    constexpr uint64_t kMostBytes = 1 << 16;
+    std::istringstream in(read_whole_file(flags.token_file, kMostBytes,
+                                          {.kind = ErrorKind::kInvalidArgument,
+                                           .where = "--rdzv-token-file",
+                                           .fix = "openssl rand -hex 32 > FILE, the same file on every node"}));
     std::string token;
     in >> token;
     if (token.size() < 16)

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/base/philox.h"
-#include "core/base/small_file.h"
 #include "core/base/text.h"
 #include "core/checkpoint/safetensors.h"
 
@@ -102,8 +102,8 @@ std::vector<NumberMatrix> read_numbers(const NumberSource& source) {
   const std::string& path = source.text;
   if (path.find('(') != std::string::npos) return {draw(source)};
   if (path.ends_with(".safetensors")) return read_tensors(source);
-  const std::string bytes = read_small_file(path, kMostBytes, ErrorKind::kIo, kNumbersWhere,
-                                            "give a file, or a distribution as 'normal(0,1)'");
+  const std::string bytes = read_whole_file(
+      path, kMostBytes, {.where = kNumbersWhere, .fix = "give a file, or a distribution as 'normal(0,1)'"});
   std::vector<float> numbers = path.ends_with(".txt") ? parse_text(bytes, path) : parse_raw(bytes, path);
   RANKLAB_CHECK(!numbers.empty(), ErrorKind::kBadFile, .where = kNumbersWhere, .what = path + " holds no numbers",
                 .got = std::to_string(bytes.size()) + " bytes", .want = "at least one number");

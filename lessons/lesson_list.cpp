@@ -2,11 +2,10 @@
 
 #include <array>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
 
@@ -76,11 +75,10 @@ std::filesystem::path lesson_root() {
 }
 
 std::string read_text(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  RANKLAB_CHECK(in.good(), ErrorKind::kIo, .where = "lesson", .what = "a file cannot be read", .got = path.string(),
-                .want = "a readable file",
-                .fix = "check that it exists; RANKLAB_LESSON_DIR names the folder of the lessons");
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  constexpr uint64_t kMostBytes = 16 << 20;
+  return read_whole_file(
+      path.string(), kMostBytes,
+      {.where = "lesson", .fix = "check that it exists; RANKLAB_LESSON_DIR names the folder of the lessons"});
 }
 
 }  // namespace ranklab::lesson

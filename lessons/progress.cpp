@@ -3,11 +3,11 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/base/system.h"
 
 namespace ranklab::lesson {
@@ -36,9 +36,11 @@ std::filesystem::path Progress::file() { return state_folder() / "lessons.json";
 
 Progress Progress::load() {
   const std::filesystem::path path = file();
-  std::ifstream in(path);
-  if (!in.good()) return {};
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  std::error_code none;
+  if (!std::filesystem::exists(path, none)) return {};
+  constexpr uint64_t kMostBytes = 16 << 20;
+  const std::string text =
+      read_whole_file(path, kMostBytes, {.where = "lesson progress", .fix = "move it away to start over"});
   try {
     const Json json = Json::parse(text);
     Progress progress;

@@ -7,10 +7,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
+#include <sstream>
 #include <system_error>
 
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 
 namespace ranklab {
 
@@ -49,7 +50,7 @@ int terminal_columns(int otherwise) {
 }
 
 int64_t system_memory_bytes(const std::string& field) {
-  std::ifstream file("/proc/meminfo");
+  std::istringstream file(read_file_if_any("/proc/meminfo"));
   std::string key, unit;
   for (int64_t kilobytes = 0; file >> key >> kilobytes >> unit;) {
     if (key == field) return kilobytes * 1024;

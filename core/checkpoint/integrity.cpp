@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/checkpoint/checksum.h"
+#include "core/base/checksum.h"
 #include "core/checkpoint/read_only_file.h"
 
 namespace ranklab {

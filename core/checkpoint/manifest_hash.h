@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/checkpoint/checksum.h"
+#include "core/base/checksum.h"
 
 namespace ranklab {
 

@@ -8,24 +8,21 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/input_file.h"
+
 namespace ranklab {
 
 class ReadOnlyFile {
  public:
   explicit ReadOnlyFile(std::string path);  // throws kIo, or kBadFile when it is no regular file
-  ~ReadOnlyFile();
-  ReadOnlyFile(const ReadOnlyFile&) = delete;
-  ReadOnlyFile& operator=(const ReadOnlyFile&) = delete;
 
-  const std::string& path() const { return path_; }
-  uint64_t size_bytes() const { return size_bytes_; }  // when it was opened
+  const std::string& path() const { return file_.path(); }
+  uint64_t size_bytes() const { return file_.size_bytes(); }  // when it was opened
   // Fills `out`. Throws kIo, or kBadFile when the file ends before.
   void read(uint64_t offset, std::span<std::byte> out) const;
 
  private:
-  std::string path_;
-  uint64_t size_bytes_ = 0;
-  int fd_ = -1;
+  InputFile file_;
 };
 
 // kBadFile about a file of a checkpoint, with the path in front of `what`.

@@ -3,7 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/checkpoint/checksum.h"
+#include "core/base/checksum.h"
 #include "core/checkpoint/safetensors.h"
 
 namespace ranklab {

@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/checkpoint/checksum.h"
+#include "core/base/checksum.h"
 
 namespace ranklab {
 namespace {

@@ -3,16 +3,15 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/base/philox.h"
 #include "core/base/text.h"
 
@@ -23,13 +22,12 @@ namespace fs = std::filesystem;
 constexpr const char* kBibleProgram = "/usr/bin/bible";
 
 std::string read_file(const std::string& path) {
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  RANKLAB_CHECK(in.good() && !fs::is_directory(path), ErrorKind::kIo, .where = "data",
-                .what = "cannot read " + quote(path),
-                .got = fs::is_directory(path) ? "a directory" : std::strerror(errno),
-                .fix = "pass a readable text file to --data-path");
-  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  // It is held in memory; shards are read as they are needed, however many there are.
+  constexpr uint64_t kMostBytes = uint64_t{4} << 30;
+  std::string text = read_whole_file(path, kMostBytes,
+                                     {.where = "data",
+                                      .fix = "pass a readable text file to --data-path; of large files make shards: "
+                                             "ranklab data prepare FILE --out FOLDER"});
   RANKLAB_CHECK(!text.empty(), ErrorKind::kBadFile, .where = "data", .what = quote(path) + " is empty",
                 .got = "0 bytes", .want = "at least one training sequence of text",
                 .fix = "pass another file to --data-path");

@@ -1,14 +1,17 @@
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <string_view>
 
 #include "core/base/atomic_file.h"
+#include "core/base/checksum.h"
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/base/output_file.h"
 #include "core/base/text.h"
+#include "core/data/shard_file.h"
 #include "core/data/shard_format.h"
 #include "core/data/token_shard.h"
 
@@ -18,6 +21,8 @@ namespace {
 using namespace shards;
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+
+const InputWords kInputWords = {.where = "data", .fix = "pass readable text files"};
 
 // A file is there completely or not at all, also after a power cut.
 void write_durably(const std::string& path, std::initializer_list<std::string_view> parts) {
@@ -31,7 +36,7 @@ void write_durably(const std::string& path, std::initializer_list<std::string_vi
 
 void write_index(const std::string& folder, const ShardIndex& index) {
   Json json = {{"format", "ranklab-token-shards"},
-               {"version", kVersion},
+               {"version", index.version},
                {"dtype", index.width == TokenWidth::kUint16 ? "uint16" : "uint32"},
                {"vocab_size", index.vocab_size},
                {"shard_tokens", index.shard_tokens},
@@ -42,20 +47,17 @@ void write_index(const std::string& folder, const ShardIndex& index) {
     json["inputs"].push_back({{"path", input.path}, {"bytes", input.bytes}, {"hash", input.hash}});
   for (const ShardInfo& shard : index.shards)
     json["shards"].push_back({{"file", shard.name}, {"tokens", shard.tokens}, {"hash", shard.hash}});
-  write_durably(path_in(folder, "index.json"), {json.dump(2) + "\n"});
+  json[kIndexHash] = index_hash(json.dump(kIndexIndent));
+  write_durably(path_in(folder, "index.json"), {json.dump(kIndexIndent) + "\n"});
 }
 
 ShardInput identify(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in.good() || fs::is_directory(path)) {
-    if (fs::is_directory(path)) errno = EISDIR;
-    refuse_io("read", path);
-  }
+  InputFile in(path, kInputWords);
   ShardInput input{.path = fs::absolute(path).lexically_normal().string(), .hash = kFnvBasis};
   std::vector<char> buffer(1 << 20);
-  while (in.read(buffer.data(), static_cast<std::streamsize>(buffer.size())), in.gcount() > 0) {
-    input.hash = fnv1a(input.hash, {buffer.data(), static_cast<size_t>(in.gcount())});
-    input.bytes += static_cast<uint64_t>(in.gcount());
+  while (const size_t got = in.read_some(buffer)) {
+    input.hash = fnv1a(input.hash, {buffer.data(), got});
+    input.bytes += got;
   }
   return input;
 }
@@ -67,16 +69,17 @@ class InputStream {
     while (next_ < inputs_.size() && skip >= inputs_[next_].bytes) skip -= inputs_[next_++].bytes;
     if (skip > 0) {
       open();
-      file_.seekg(static_cast<std::streamoff>(skip));
+      position_ = skip;
     }
   }
   std::string take(size_t count) {
     std::string bytes(count, '\0');
     for (size_t have = 0; have < count;) {
-      if (!file_.is_open()) open();
-      file_.read(bytes.data() + have, static_cast<std::streamsize>(count - have));
-      have += static_cast<size_t>(file_.gcount());
-      if (have < count) file_.close();
+      if (!file_) open();
+      const size_t got = file_->read_at(position_, std::span(bytes).subspan(have));
+      position_ += got;
+      have += got;
+      if (have < count) file_.reset();
     }
     return bytes;
   }
@@ -85,13 +88,13 @@ class InputStream {
   void open() {
     RANKLAB_CHECK(next_ < inputs_.size(), ErrorKind::kIo, .where = "data",
                   .what = "an input became shorter while it was read", .fix = "run ranklab data prepare again");
-    file_ = std::ifstream(inputs_[next_].path, std::ios::binary);
-    if (!file_.good()) refuse_io("read", inputs_[next_].path);
-    ++next_;
+    file_.emplace(inputs_[next_++].path, kInputWords);
+    position_ = 0;
   }
   const std::vector<ShardInput>& inputs_;
   size_t next_ = 0;
-  std::ifstream file_;
+  std::optional<InputFile> file_;
+  uint64_t position_ = 0;  // in it
 };
 
 std::string shard_file(size_t number) { return strprintf("shard_%05zu.bin", number); }
@@ -113,14 +116,23 @@ ShardInfo write_shard(const std::string& folder, const ShardIndex& index, const 
   const auto width = static_cast<size_t>(index.width);
   std::string payload(bytes.size() * width, '\0');
   for (size_t i = 0; i < bytes.size(); ++i) payload[i * width] = bytes[i];
+  std::vector<uint64_t> hashes;
+  const std::span<const std::byte> all = std::as_bytes(std::span(payload));
+  for (size_t begin = 0; begin < all.size(); begin += kChunkBytes)
+    hashes.push_back(xxh3(all.subspan(begin, std::min<size_t>(kChunkBytes, all.size() - begin))));
+  const std::span<const std::byte> table = std::as_bytes(std::span(hashes));
   ShardInfo info{.name = shard_file(index.shards.size()),
                  .tokens = static_cast<int64_t>(bytes.size()),
-                 .hash = fnv1a(kFnvBasis, payload)};
-  const Header header{.width = static_cast<uint32_t>(width),
-                      .tokens = bytes.size(),
-                      .vocab_size = static_cast<uint64_t>(index.vocab_size),
-                      .hash = info.hash};
-  write_durably(path_in(folder, info.name), {{reinterpret_cast<const char*>(&header), sizeof header}, payload});
+                 .hash = xxh3(table)};
+  Header header{.width = static_cast<uint32_t>(width),
+                .tokens = bytes.size(),
+                .vocab_size = static_cast<uint64_t>(index.vocab_size),
+                .hash = info.hash,
+                .chunk_bytes = kChunkBytes};
+  header.header_hash = header_hash(header);
+  write_durably(path_in(folder, info.name), {{reinterpret_cast<const char*>(&header), sizeof header},
+                                             payload,
+                                             {reinterpret_cast<const char*>(table.data()), table.size()}});
   return info;
 }
 
@@ -133,11 +145,13 @@ void adopt_earlier(const std::string& folder, ShardIndex& index) {
       ErrorKind::kInvalidArgument, .where = "data", .what = quote(folder) + " holds shards of other inputs or settings",
       .got = std::to_string(earlier.shards.size()) + " shards", .want = "an empty folder, or the same work",
       .fix = "pass another --out, or remove the folder");
-  for (const ShardInfo& info : earlier.shards) {
-    const MappedShard shard(folder, info, earlier);
-    if (fnv1a(kFnvBasis, shard.payload()) != info.hash)
-      refuse_file(shard.path(), "the tokens are damaged", "another hash", std::to_string(info.hash));
-  }
+  RANKLAB_CHECK(earlier.complete || earlier.version == kVersion, ErrorKind::kInvalidArgument, .where = "data",
+                .what = quote(folder) + " was begun by an earlier version and is not continued",
+                .got = "version " + std::to_string(earlier.version), .want = "version " + std::to_string(kVersion),
+                .fix = "pass another --out, or remove the folder");
+  const auto files = std::make_shared<OpenFiles>();
+  for (size_t i = 0; i < earlier.shards.size(); ++i) ShardFile(folder, earlier, i, files).verify();
+  index.version = earlier.version;
   index.shards = earlier.shards;
 }
 

@@ -1,20 +1,27 @@
 #include "core/data/shard_format.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
+#include <span>
 
+#include "core/base/checksum.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 
 namespace ranklab::shards {
 
 namespace fs = std::filesystem;
+
+uint64_t header_hash(Header header) {
+  header.header_hash = 0;
+  return xxh3(std::as_bytes(std::span(&header, 1)));
+}
+
+uint64_t file_bytes(uint32_t version, uint64_t tokens, uint64_t width) {
+  const uint64_t payload = tokens * width;
+  return sizeof(Header) + payload + (version == 1 ? 0 : chunks_of(payload) * sizeof(uint64_t));
+}
+
+std::string index_hash(std::string_view text) { return xxh3_text(xxh3(std::as_bytes(std::span(text)))); }
 
 uint64_t fnv1a(uint64_t hash, std::string_view bytes) {
   for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
@@ -29,57 +36,6 @@ std::string path_in(const std::string& folder, const std::string& name) { return
                                     .got = std::move(got),
                                     .want = std::move(want),
                                     .fix = "make the folder again with ranklab data prepare"});
-}
-
-[[noreturn]] void refuse_io(const std::string& verb, const std::string& path) {
-  throw Error(ErrorKind::kIo, {.where = "data",
-                               .what = "cannot " + verb + " " + quote(path),
-                               .got = std::strerror(errno),
-                               .fix = "check the path, its permissions and the free space"});
-}
-
-FileDescriptor::FileDescriptor(const std::string& path, int flags)
-    : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
-  if (fd_ < 0) refuse_io("open", path);
-}
-FileDescriptor::~FileDescriptor() { ::close(fd_); }
-
-MappedShard::MappedShard(const std::string& folder, const ShardInfo& info, const ShardIndex& index)
-    : path_(path_in(folder, info.name)) {
-  const FileDescriptor file(path_, O_RDONLY);
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) refuse_io("read", path_);
-  const auto bytes = static_cast<size_t>(status.st_size);
-  const auto width = static_cast<size_t>(index.width);
-  const size_t want = sizeof(Header) + static_cast<size_t>(info.tokens) * width;
-  if (bytes != want)
-    refuse_file(path_, bytes < want ? "the shard is cut off" : "the shard is too long",
-                std::to_string(bytes) + " bytes", std::to_string(want) + " bytes");
-  void* at = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.get(), 0);
-  if (at == MAP_FAILED) refuse_io("map", path_);
-  bytes_ = {static_cast<const char*>(at), bytes};
-  try {
-    check(info, index);
-  } catch (...) {
-    ::munmap(at, bytes);
-    throw;
-  }
-}
-
-MappedShard::~MappedShard() { ::munmap(const_cast<char*>(bytes_.data()), bytes_.size()); }
-
-void MappedShard::check(const ShardInfo& info, const ShardIndex& index) const {
-  Header header;
-  std::memcpy(&header, bytes_.data(), sizeof header);
-  if (header.magic != kMagic) refuse_file(path_, "this is no token shard", "another first line", "RLTOKEN");
-  const auto same = [this](const char* what, uint64_t got, uint64_t want) {
-    if (got != want) refuse_file(path_, what, std::to_string(got), std::to_string(want));
-  };
-  same("unknown version", header.version, kVersion);
-  same("the token width is not the index's", header.width, static_cast<uint64_t>(index.width));
-  same("the token count is not the index's", header.tokens, static_cast<uint64_t>(info.tokens));
-  same("the vocabulary size is not the index's", header.vocab_size, static_cast<uint64_t>(index.vocab_size));
-  same("the hash in the header is not the index's", header.hash, info.hash);
 }
 
 }  // namespace ranklab::shards

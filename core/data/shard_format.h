@@ -1,5 +1,7 @@
-// The bytes of a token shard, and the files they lie in: what reader and writer share.
-// Thread rule: a mapped shard is immutable.
+// The bytes of a token shard: what reader and writer share. Since version 2 a shard ends with one XXH3 for every
+// kChunkBytes of its tokens, so that a run checks what it reads when it first reads it, and the header carries its own.
+// Version 1 has one FNV-1a over all tokens.
+// Thread rule: pure functions.
 #pragma once
 #include <array>
 #include <bit>
@@ -11,10 +13,11 @@
 
 namespace ranklab::shards {
 
-static_assert(std::endian::native == std::endian::little, "shards are mapped as they lie in the file");
+static_assert(std::endian::native == std::endian::little, "shards are read as they lie in the file");
 
 inline constexpr std::array<char, 8> kMagic = {'R', 'L', 'T', 'O', 'K', 'E', 'N', '\n'};
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;
+inline constexpr uint64_t kChunkBytes = 1 << 16;  // of payload under one checksum; the last may be shorter
 
 struct Header {
   std::array<char, 8> magic = kMagic;
@@ -22,47 +25,30 @@ struct Header {
   uint32_t width = 0;
   uint64_t tokens = 0;
   uint64_t vocab_size = 0;
-  uint64_t hash = 0;
-  std::array<uint64_t, 3> reserved = {};
+  uint64_t hash = 0;  // version 1: FNV-1a of the payload; 2: XXH3 of the checksums behind it
+  // Version 2 only, zero before.
+  uint64_t chunk_bytes = 0;
+  uint64_t header_hash = 0;  // XXH3 of this header with zero in this place
+  uint64_t reserved = 0;
 };
 static_assert(sizeof(Header) == 64);
+
+uint64_t header_hash(Header header);
+inline uint64_t chunks_of(uint64_t payload_bytes) { return (payload_bytes + kChunkBytes - 1) / kChunkBytes; }
+// The bytes of the file, for tokens of this width.
+uint64_t file_bytes(uint32_t version, uint64_t tokens, uint64_t width);
+
+// The last key of index.json since version 2: XXH3 of the text before it was added.
+inline constexpr const char* kIndexHash = "xxh3";
+inline constexpr int kIndexIndent = 2;
+std::string index_hash(std::string_view text);
 
 // FNV-1a over the bytes, from an earlier hash or the basis.
 inline constexpr uint64_t kFnvBasis = 0xcbf29ce484222325u;
 uint64_t fnv1a(uint64_t hash, std::string_view bytes);
 
 std::string path_in(const std::string& folder, const std::string& name);
-// kBadFile and kIo, naming the file.
+// kBadFile, naming the file.
 [[noreturn]] void refuse_file(const std::string& path, std::string what, std::string got, std::string want);
-[[noreturn]] void refuse_io(const std::string& verb, const std::string& path);
-
-class FileDescriptor {
- public:
-  FileDescriptor(const std::string& path, int flags);
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  ~FileDescriptor();
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-// One shard's pages, checked against the index.
-class MappedShard {
- public:
-  MappedShard(const std::string& folder, const ShardInfo& info, const ShardIndex& index);
-  MappedShard(const MappedShard&) = delete;
-  MappedShard& operator=(const MappedShard&) = delete;
-  ~MappedShard();
-
-  std::string_view payload() const { return bytes_.substr(sizeof(Header)); }
-  const std::string& path() const { return path_; }
-
- private:
-  void check(const ShardInfo& info, const ShardIndex& index) const;
-  std::string path_;
-  std::string_view bytes_;
-};
 
 }  // namespace ranklab::shards

@@ -6,9 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/base/json_integer.h"
-#include "core/base/small_file.h"
 #include "core/base/text.h"
+#include "core/data/shard_file.h"
 #include "core/data/shard_format.h"
 
 namespace ranklab {
@@ -18,12 +19,13 @@ using namespace shards;
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-class MappedTokens : public TokenSequence {
+class ShardTokens : public TokenSequence {
  public:
-  explicit MappedTokens(const std::string& folder) : index_(read_shard_index(folder)) {
-    for (const ShardInfo& info : index_.shards) {
-      shards_.push_back(std::make_unique<MappedShard>(folder, info, index_));
-      ends_.push_back(size() + info.tokens);
+  ShardTokens(const std::string& folder, ShardIndex index) : index_(std::move(index)) {
+    const auto files = std::make_shared<OpenFiles>();
+    for (size_t i = 0; i < index_.shards.size(); ++i) {
+      shards_.push_back(std::make_unique<ShardFile>(folder, index_, i, files));
+      ends_.push_back(size() + index_.shards[i].tokens);
     }
   }
   int64_t size() const override { return ends_.empty() ? 0 : ends_.back(); }
@@ -51,9 +53,11 @@ class MappedTokens : public TokenSequence {
     }
   }
   void copy(size_t shard, size_t offset, std::span<int64_t> out) const {
-    const char* from = shards_[shard]->payload().data() + offset * static_cast<size_t>(index_.width);
-    index_.width == TokenWidth::kUint16 ? copy_as<uint16_t>(from, out) : copy_as<uint32_t>(from, out);
-    // A token outside the vocabulary would index past the embedding; a flipped bit must not get that far.
+    const auto width = static_cast<size_t>(index_.width);
+    std::vector<char> bytes(out.size() * width);
+    shards_[shard]->read(offset * width, bytes);
+    index_.width == TokenWidth::kUint16 ? copy_as<uint16_t>(bytes.data(), out) : copy_as<uint32_t>(bytes.data(), out);
+    // A token outside the vocabulary would index past the embedding, and a sound checksum does not exclude it.
     for (const int64_t token : out) {
       if (token >= index_.vocab_size)
         refuse_file(shards_[shard]->path(), "token outside the vocabulary", std::to_string(token),
@@ -61,14 +65,23 @@ class MappedTokens : public TokenSequence {
     }
   }
   ShardIndex index_;
-  std::vector<std::unique_ptr<MappedShard>> shards_;
+  std::vector<std::unique_ptr<ShardFile>> shards_;
   std::vector<int64_t> ends_;
 };
 
+// After everything else, so that what makes no sense is named by name.
+void check_own_hash(const std::string& path, Json json) {
+  const auto want = json.at(kIndexHash).get<std::string>();
+  json.erase(kIndexHash);
+  if (const std::string got = index_hash(json.dump(kIndexIndent)); got != want)
+    refuse_file(path, "the index is damaged", "xxh3 " + got, "xxh3 " + want);
+}
+
 ShardIndex parse_index(const std::string& path, const Json& json) {
-  if (json.at("format") != "ranklab-token-shards" || json.at("version") != kVersion)
-    refuse_file(path, "unknown format", json.at("version").dump(), "ranklab-token-shards version 1");
-  ShardIndex index{.vocab_size = json_integer<int64_t>(json.at("vocab_size"), "vocab_size"),
+  if (json.at("format") != "ranklab-token-shards" || (json.at("version") != 1 && json.at("version") != kVersion))
+    refuse_file(path, "unknown format", json.at("version").dump(), "ranklab-token-shards version 1 or 2");
+  ShardIndex index{.version = json_integer<uint32_t>(json.at("version"), "version"),
+                   .vocab_size = json_integer<int64_t>(json.at("vocab_size"), "vocab_size"),
                    .shard_tokens = json_integer<int64_t>(json.at("shard_tokens"), "shard_tokens"),
                    .complete = json.at("complete").get<bool>()};
   const auto dtype = json.at("dtype").get<std::string>();
@@ -88,6 +101,7 @@ ShardIndex parse_index(const std::string& path, const Json& json) {
     if (info.tokens <= 0 || info.tokens > (int64_t{1} << 48))
       refuse_file(path, "impossible token count", std::to_string(info.tokens), "1 to 2^48");
   }
+  if (index.version > 1) check_own_hash(path, json);
   return index;
 }
 
@@ -102,8 +116,8 @@ int64_t ShardIndex::tokens() const {
 ShardIndex read_shard_index(const std::string& folder) {
   const std::string path = path_in(folder, "index.json");
   constexpr size_t kLimitBytes = 64 << 20;
-  const std::string text = read_small_file(path, kLimitBytes, ErrorKind::kIo, "data",
-                                           "make the folder with ranklab data prepare, or check the path");
+  const std::string text = read_whole_file(
+      path, kLimitBytes, {.where = "data", .fix = "make the folder with ranklab data prepare, or check the path"});
   try {
     return parse_index(path, Json::parse(text));
   } catch (const Json::exception& error) {
@@ -116,21 +130,16 @@ ShardIndex read_shard_index(const std::string& folder) {
 
 void verify_shards(const std::string& folder) {
   const ShardIndex index = read_shard_index(folder);
-  for (const ShardInfo& info : index.shards) {
-    const MappedShard shard(folder, info, index);
-    const uint64_t hash = fnv1a(kFnvBasis, shard.payload());
-    if (hash != info.hash)
-      refuse_file(shard.path(), "the tokens are damaged", "hash " + strprintf("%016lx", hash),
-                  "hash " + strprintf("%016lx", info.hash));
-  }
+  const auto files = std::make_shared<OpenFiles>();
+  for (size_t i = 0; i < index.shards.size(); ++i) ShardFile(folder, index, i, files).verify();
 }
 
 std::shared_ptr<const TokenSequence> open_shards(const std::string& folder) {
-  const ShardIndex index = read_shard_index(folder);
+  ShardIndex index = read_shard_index(folder);
   if (!index.complete)
     refuse_file(path_in(folder, "index.json"), "preparation was not finished",
                 std::to_string(index.shards.size()) + " shards", "a complete folder (run data prepare again)");
-  return std::make_shared<MappedTokens>(folder);
+  return std::make_shared<ShardTokens>(folder, std::move(index));
 }
 
 }  // namespace ranklab

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "core/base/small_file.h"
+#include "core/base/input_file.h"
 #include "core/base/text.h"
 #include "core/pipeline/csv_messages.h"
 #include "core/pipeline/schedules.h"
@@ -272,8 +272,8 @@ ScheduleFile parse_schedule(std::string_view text, const std::string& where, Sch
 }
 
 ScheduleFile read_schedule(const std::string& path, ScheduleDialect dialect) {
-  const std::string text = read_small_file(path, kMostBytes, ErrorKind::kIo, "schedule",
-                                           "a schedule is a name (ranklab schedule list) or a CSV file");
+  const std::string text = read_whole_file(
+      path, kMostBytes, {.where = "schedule", .fix = "a schedule is a name (ranklab schedule list) or a CSV file"});
   ScheduleFile file = parse_schedule(text, path, dialect);
   if (file.schedule.name.empty()) file.schedule.name = std::filesystem::path(path).stem().string();
   return file;

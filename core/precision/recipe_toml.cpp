@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "core/base/error.h"
-#include "core/base/small_file.h"
+#include "core/base/input_file.h"
 #include "core/base/text.h"
 #include "core/base/toml.h"
 #include "core/precision/recipe_check.h"
@@ -215,8 +215,10 @@ PrecisionRecipe parse_recipe_toml(const std::string& text, const std::string& fi
 
 PrecisionRecipe read_recipe_toml(const std::string& path) {
   constexpr size_t kLimitBytes = 1 << 20;
-  return parse_recipe_toml(read_small_file(path, kLimitBytes, ErrorKind::kInvalidArgument, "--precision-recipe",
-                                           "ranklab precision recipes NAME --toml > FILE writes one"),
+  return parse_recipe_toml(read_whole_file(path, kLimitBytes,
+                                           {.kind = ErrorKind::kInvalidArgument,
+                                            .where = "--precision-recipe",
+                                            .fix = "ranklab precision recipes NAME --toml > FILE writes one"}),
                            path);
 }
 

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "core/base/error.h"
-#include "core/base/small_file.h"
+#include "core/base/input_file.h"
 #include "core/base/text.h"
 #include "core/base/toml.h"
 #include "core/base/toml_string.h"
@@ -126,8 +126,10 @@ std::vector<ConfigSetting> parse_config_toml(const std::string& text, const std:
 
 std::vector<ConfigSetting> read_config_toml(const std::string& path) {
   constexpr size_t kLimitBytes = 4 << 20;
-  return parse_config_toml(read_small_file(path, kLimitBytes, ErrorKind::kInvalidArgument, "--config",
-                                           "ranklab train --print-config > FILE writes one"),
+  return parse_config_toml(read_whole_file(path, kLimitBytes,
+                                           {.kind = ErrorKind::kInvalidArgument,
+                                            .where = "--config",
+                                            .fix = "ranklab train --print-config > FILE writes one"}),
                            path);
 }
 

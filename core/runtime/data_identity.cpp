@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/checkpoint/checksum.h"
+#include "core/base/checksum.h"
 
 namespace ranklab {
 

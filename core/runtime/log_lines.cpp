@@ -1,16 +1,19 @@
 #include "core/runtime/log_lines.h"
 
-#include <fstream>
-#include <iterator>
+#include <filesystem>
+#include <system_error>
 
 #include "core/base/atomic_file.h"
+#include "core/base/input_file.h"
 
 namespace ranklab {
 
 void keep_lines_before(const std::string& path, int64_t first_step, const StepOfLine& step_of) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in.good()) return;
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  std::error_code none;
+  if (!std::filesystem::exists(path, none)) return;
+  constexpr uint64_t kMostBytes = uint64_t{4} << 30;  // ten million steps
+  const std::string text =
+      read_whole_file(path, kMostBytes, {.where = "log", .fix = "pass another folder with --log-dir"});
   std::string kept;
   for (size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const std::string line = text.substr(begin, end - begin);

@@ -96,6 +96,23 @@ void fill_pipeline(RunPlan& plan) {
                         (mtp ? "--mtp-num-layers 0" : "--no-tie-embeddings") + ", or a schedule without a V");
 }
 
+// OpenMP keeps a record of every thread on the stack, and starts them all at once: 100,000 end in SIGSEGV, 10,000
+// never.
+void check_threads(const RunPlan& plan) {
+  constexpr int kMostOfARank = 1024;
+  constexpr int64_t kMost = 4096;
+  const TrainConfig& c = plan.config;
+  RANKLAB_CHECK(c.threads_per_rank >= 1 && c.threads_per_rank <= kMostOfARank, ErrorKind::kInvalidArgument,
+                .where = "config", .what = "--threads-per-rank is out of range",
+                .got = std::to_string(c.threads_per_rank), .want = "1 to " + std::to_string(kMostOfARank),
+                .fix = "more threads than processors make a run slower");
+  const int64_t all = int64_t{c.threads_per_rank} * plan.mesh.world_size();
+  RANKLAB_CHECK(c.threads_per_rank == 1 || all <= kMost, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--threads-per-rank makes too many threads of all ranks",
+                .got = std::to_string(plan.mesh.world_size()) + " ranks x " + std::to_string(c.threads_per_rank),
+                .want = "at most " + std::to_string(kMost), .fix = "use --threads-per-rank 1 with many ranks");
+}
+
 // Settings of the simulated world that mean nothing on GPUs.
 void check_simulation(const TrainConfig& c) {
   if (c.simulated()) return;
@@ -162,6 +179,7 @@ RunPlan resolve(const TrainConfig& asked) {
   RunPlan plan{
       .config = config, .mesh = DeviceMesh(config.parallel), .profile = load_hardware_profile(config.hardware)};
   plan.config.parallel = plan.mesh.dims();
+  check_threads(plan);
   plan.sequence_parallel = config.sequence_parallel.value_or(config.parallel.tp > 1);
   validate(config.model, config.parallel.tp, plan.sequence_parallel);
   const ParallelDims& dims = plan.config.parallel;

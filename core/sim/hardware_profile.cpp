@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/base/small_file.h"
+#include "core/base/input_file.h"
 #include "core/base/text.h"
 #include "core/base/toml.h"
 #include "core/sim/profiles.h"
@@ -133,7 +133,8 @@ double HardwareProfile::peak_flops(DType dtype) const {
 HardwareProfile load_hardware_profile(const std::string& name_or_path) {
   if (name_or_path.ends_with(".toml")) {
     constexpr size_t kLimitBytes = 1 << 20;
-    return parse(read_small_file(name_or_path, kLimitBytes, ErrorKind::kBadFile, "hardware profile", "check the path"),
+    return parse(read_whole_file(name_or_path, kLimitBytes,
+                                 {.kind = ErrorKind::kBadFile, .where = "hardware profile", .fix = "check the path"}),
                  "hardware profile " + name_or_path);
   }
   for (const BuiltInProfile& profile : built_in_profiles()) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -62,11 +63,13 @@ void GzWriter::commit() {
 }
 
 GzReader::GzReader(std::string path) : path_(std::move(path)) {
-  errno = 0;
-  file_ = gzopen(path_.c_str(), "rb");
+  const InputFile input(path_, {.kind = ErrorKind::kBadFile, .where = "trace file", .fix = "check the path"});
+  const int own = ::dup(input.descriptor());
+  if (own >= 0) file_ = gzdopen(own, "rb");
+  if (file_ == nullptr && own >= 0) ::close(own);
   RANKLAB_CHECK(file_ != nullptr, ErrorKind::kBadFile, .where = "trace file " + path_, .what = "cannot open the file",
-                .got = errno != 0 ? std::strerror(errno) : "no memory", .want = "a .json or .json.gz trace",
-                .fix = "check the path");
+                .got = own < 0 ? std::strerror(errno) : "no memory", .want = "a .json or .json.gz trace",
+                .fix = "free memory or file descriptors");
   gzbuffer(static_cast<gzFile>(file_), 1 << 17);
 }
 

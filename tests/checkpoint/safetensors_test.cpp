@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/checkpoint/checksum.h"
+#include "core/base/checksum.h"
 #include "tests/checkpoint/tensor_files.h"
 
 namespace ranklab {

@@ -55,7 +55,7 @@ std::vector<BadInput> bad_inputs() {
 // What the commands of the table may call.
 std::string prelude() {
   const std::string tests = RANKLAB_TEST_DIR "/..";
-  return "ranklab() { " RANKLAB_PROGRAM
+  return "ranklab() { timeout 60 " RANKLAB_PROGRAM
          " \"$@\"; }\n"
          "toml() { printf \"$1\" > c.toml; }\n"
          "shards() { cp -r ../sound/. .; }\n"

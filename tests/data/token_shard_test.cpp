@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/data/corpus.h"
+#include "core/data/shard_format.h"
 #include "core/data/token_dataset.h"
 
 namespace ranklab {
@@ -47,10 +48,17 @@ class TokenShards : public testing::Test {
       EXPECT_THAT(error.what(), HasSubstr(what));
     }
   }
-  void flip_byte(const std::string& file, int64_t at) const {
+  // What a run does: opens them and reads every token.
+  static void train_on(const std::string& folder) {
+    const auto tokens = open_shards(folder);
+    std::vector<int64_t> all(static_cast<size_t>(tokens->size()));
+    tokens->read(0, all);
+  }
+  void flip_byte(const std::string& file, int64_t at) const { flip_bit(file, at, 0); }
+  void flip_bit(const std::string& file, int64_t at, int bit) const {
     std::fstream f(file, std::ios::in | std::ios::out | std::ios::binary);
     f.seekg(at);
-    const char c = static_cast<char>(f.get() ^ 1);
+    const char c = static_cast<char>(f.get() ^ (1 << bit));
     f.seekp(at);
     f.put(c);
   }
@@ -116,7 +124,7 @@ TEST_F(TokenShards, OtherInputsAreRefused) {
 TEST_F(TokenShards, DamageIsFoundAndTheFileNamed) {
   prepare_shards(files_, folder(), {.shard_tokens = 100});
   fs::resize_file(shard(1), fs::file_size(shard(1)) - 1);
-  expect_bad_file([&] { open_shards(folder()); }, shard(1), "264 bytes");
+  expect_bad_file([&] { open_shards(folder()); }, shard(1), "272 bytes");
   fs::resize_file(shard(1), 10);
   expect_bad_file([&] { open_shards(folder()); }, shard(1), "cut off");
   fs::remove_all(folder());
@@ -126,11 +134,95 @@ TEST_F(TokenShards, DamageIsFoundAndTheFileNamed) {
   flip_byte(shard(0), 0);
   flip_byte(shard(2), 64 + 20);
   expect_bad_file([&] { verify_shards(folder()); }, shard(2), "damaged");
-  flip_byte(shard(2), 64 + 20);
-  flip_byte(shard(2), 64 + 21);  // a token of 256 or more
   const auto tokens = open_shards(folder());
   std::vector<int64_t> all(text_.size());
-  expect_bad_file([&] { tokens->read(0, all); }, shard(2), "outside the vocabulary");
+  expect_bad_file([&] { tokens->read(0, all); }, shard(2), "damaged");
+}
+
+// Of every byte of every file: the index, a header, tokens, the checksums behind them.
+TEST_F(TokenShards, NoFlippedBitIsAccepted) {
+  prepare_shards(files_, folder(), {.shard_tokens = 700});
+  for (const std::string& file : {folder() + "/index.json", shard(0), shard(1)}) {
+    const auto size = static_cast<int64_t>(fs::file_size(file));
+    for (int64_t at = 0; at < size; ++at) {
+      flip_bit(file, at, static_cast<int>(at % 8));
+      EXPECT_THROW(verify_shards(folder()), Error) << file << " byte " << at;
+      EXPECT_THROW(train_on(folder()), Error) << file << " byte " << at;
+      flip_bit(file, at, static_cast<int>(at % 8));
+    }
+  }
+  train_on(folder());
+}
+
+TEST_F(TokenShards, AChunkIsCheckedWhenItIsFirstRead) {
+  write("a.txt", generate_sentences(3, 100'000));
+  prepare_shards({path("a.txt")}, folder(), {.shard_tokens = 100'000});  // 200,000 bytes: four chunks
+  flip_byte(shard(0), 64 + 2 * 65'536 + 5);
+  const auto tokens = open_shards(folder());
+  std::vector<int64_t> some(100);
+  tokens->read(0, some);
+  tokens->read(65'435, some);  // the last ones before it
+  tokens->read(98'304, some);  // the first ones behind it
+  expect_bad_file([&] { tokens->read(90'000, some); }, shard(0), "bytes 131072 to 196608");
+}
+
+TEST_F(TokenShards, AShardThatIsCutOffUnderARunIsNamed) {
+  prepare_shards(files_, folder(), {.shard_tokens = 700});
+  const auto tokens = open_shards(folder());
+  std::vector<int64_t> some(100);
+  tokens->read(0, some);
+  fs::resize_file(shard(0), 100);
+  expect_bad_file([&] { tokens->read(300, some); }, shard(0), "became shorter while it was read");
+  fs::resize_file(shard(1), 0);
+  expect_bad_file([&] { tokens->read(700, some); }, shard(1), "became shorter while it was read");
+}
+
+TEST_F(TokenShards, ManyAreReadWithFewDescriptors) {
+  prepare_shards(files_, folder(), {.shard_tokens = 5});
+  const auto open = [] { return std::distance(fs::directory_iterator("/proc/self/fd"), {}); };
+  const auto before = open();
+  const auto tokens = open_shards(folder());
+  std::vector<int64_t> all(text_.size());
+  tokens->read(0, all);
+  EXPECT_EQ(all, ByteTokenizer::encode(text_));
+  EXPECT_LE(open() - before, 64);
+}
+
+// Folders that were made before there were checksums by chunk.
+class OldTokenShards : public TokenShards {
+ protected:
+  // One shard of these 16-bit tokens.
+  void write_old(const std::vector<uint16_t>& tokens) const {
+    const std::string_view payload(reinterpret_cast<const char*>(tokens.data()), tokens.size() * sizeof(uint16_t));
+    const shards::Header header = {.version = 1,
+                                   .width = 2,
+                                   .tokens = tokens.size(),
+                                   .vocab_size = 256,
+                                   .hash = shards::fnv1a(shards::kFnvBasis, payload)};
+    fs::create_directories(folder());
+    write("shards/old.bin", std::string(reinterpret_cast<const char*>(&header), sizeof header) + std::string(payload));
+    write(
+        "shards/index.json",
+        R"({"format": "ranklab-token-shards", "version": 1, "dtype": "uint16", "vocab_size": 256, "shard_tokens": 1000,
+              "complete": true, "inputs": [], "shards": [{"file": "old.bin", "tokens": )" +
+            std::to_string(tokens.size()) + ", \"hash\": " + std::to_string(header.hash) + "}]}");
+  }
+};
+
+TEST_F(OldTokenShards, AreReadAndCheckedWhole) {
+  write_old({1, 2, 3, 255, 5, 6});
+  verify_shards(folder());
+  std::vector<int64_t> some(2);
+  open_shards(folder())->read(2, some);
+  EXPECT_EQ(some, (std::vector<int64_t>{3, 255}));
+  flip_byte(folder() + "/old.bin", 64 + 10);
+  expect_bad_file([&] { open_shards(folder())->read(2, some); }, "old.bin", "damaged");
+}
+
+TEST_F(OldTokenShards, ATokenOutsideTheVocabularyIsRefused) {
+  write_old({1, 2, 300});
+  std::vector<int64_t> some(3);
+  expect_bad_file([&] { open_shards(folder())->read(0, some); }, "old.bin", "outside the vocabulary");
 }
 
 TEST_F(TokenShards, ADamagedIndexIsNamed) {

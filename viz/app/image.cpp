@@ -6,6 +6,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 
 namespace ranklab::viz {
 namespace {
@@ -45,7 +46,9 @@ void write_text_file(const std::string& text, const std::string& path) { write_w
 Image read_png(const std::string& path) {
   Image image;
   png_image png = description(image);
-  bool read = png_image_begin_read_from_file(&png, path.c_str()) != 0;
+  constexpr uint64_t kMostBytes = 256 << 20;
+  const std::string bytes = read_whole_file(path, kMostBytes, {.where = "viz", .fix = "check the path"});
+  bool read = png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()) != 0;
   if (read) {
     png.format = PNG_FORMAT_RGBA;
     image.width = static_cast<int>(png.width);

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
-#include "core/base/error.h"
+#include "core/base/input_file.h"
 
 namespace ranklab::viz {
 namespace {
@@ -92,8 +92,9 @@ std::vector<Curve> curves(const TraceStore& store) {
 }
 
 std::vector<Curve> read_metrics(const std::string& path) {
-  std::ifstream file(path);
-  RANKLAB_CHECK(file.good(), ErrorKind::kBadFile, .where = "metrics file " + path, .what = "cannot be opened");
+  constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // millions of steps
+  std::istringstream file(read_whole_file(
+      path, kMostBytes, {.kind = ErrorKind::kBadFile, .where = "metrics file", .fix = "check the path"}));
   std::map<std::string, Values> values;
   std::string line;
   while (std::getline(file, line)) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/trace/pytorch_reader.h"
 #include "viz/model/schedule_trace.h"
 
@@ -37,6 +38,9 @@ std::string reason(const TracePrefix& ours, const Error& other) {
 
 TraceStore load_trace(const std::string& path) {
   const std::string file = file_of(path);
+  // Said first: behind it, what cannot be read looks like a trace of an unknown kind.
+  const InputFile readable(
+      file, {.kind = ErrorKind::kBadFile, .where = "trace file", .fix = "make one: ./ranklab train --train-iters 2"});
   if (file.ends_with(".csv")) return schedule_store_from_csv(file);
   TracePrefix ours = read_trace_prefix(file);
   if (is_ours(ours) || (ours.broken.empty() && ours.file.schema_version != 0 && ours.file.world_size == 0))

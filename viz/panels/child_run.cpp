@@ -9,11 +9,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fstream>
+#include <sstream>
 #include <thread>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/base/text.h"
 
 namespace ranklab::viz {
@@ -21,7 +22,7 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{2};
 constexpr std::chrono::milliseconds kLook{5};
-constexpr std::streamoff kTail = 8192;  // bytes of the output in which its last line is looked for
+constexpr uint64_t kTail = 8192;  // bytes of the output in which its last line is looked for
 
 // What the child begins with: no input, its output in the file, signals as a shell would hand them on.
 class SpawnPlan {
@@ -111,9 +112,15 @@ std::string ChildRun::end_text() const {
 }
 
 std::string ChildRun::last_line() const {
-  std::ifstream file(output_path_, std::ios::binary | std::ios::ate);
-  if (!file) return "";
-  file.seekg(std::max<std::streamoff>(0, static_cast<std::streamoff>(file.tellg()) - kTail));
+  std::string tail;
+  try {
+    const InputFile output(output_path_, {});
+    tail.resize(std::min(output.size_bytes(), kTail));
+    tail.resize(output.read_at(output.size_bytes() - tail.size(), tail));
+  } catch (const Error&) {
+    return "";
+  }
+  std::istringstream file(tail);
   std::string last;
   for (std::string line; std::getline(file, line);)
     if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;

@@ -1,4 +1,4 @@
-#include "core/checkpoint/checksum.h"
+#include "core/base/checksum.h"
 
 #define XXH_INLINE_ALL  // the header alone: nothing to link
 #include <xxhash.h>

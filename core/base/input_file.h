@@ -1,0 +1,57 @@
+// The one door through which files are read. It opens regular files alone: a pipe would wait for a writer that never
+// comes, and a device such as /dev/zero has no end. Symbolic links are followed unless
+// the caller says otherwise.
+// Cost: one fstat() a file. Thread rule: read_some() from one thread, read_at() from any.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/base/error.h"
+
+namespace ranklab {
+
+// The words of an error that are the caller's; what, got and want are the door's.
+struct InputWords {
+  ErrorKind kind = ErrorKind::kIo;  // it is not there, may not be read, or is no regular file
+  std::string where = {};
+  std::string fix = {};
+  // False where a name comes out of a file and must not lead out of its folder: links and what is no regular file are
+  // kBadFile then.
+  bool follow_links = true;
+};
+
+class InputFile {
+ public:
+  InputFile(std::string path, InputWords words);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  uint64_t size_bytes() const { return size_bytes_; }  // when it was opened; 0 for the kernel's own files (/proc)
+  // How many bytes were read: fewer than asked at the end of the file alone. Throws the caller's kind.
+  size_t read_some(std::span<char> out);  // from where the last call ended
+  size_t read_at(uint64_t offset, std::span<char> out) const;
+  int descriptor() const { return fd_; }  // for a library that reads by itself, or for mmap()
+
+ private:
+  [[noreturn]] void refuse_call(const char* verb) const;  // reads errno
+  [[noreturn]] void refuse_type(const std::string& got, const std::string& want) const;
+  std::string path_;
+  InputWords words_;
+  uint64_t size_bytes_ = 0, position_ = 0;
+  int fd_ = -1;
+};
+
+// The whole content. Throws words.kind when it has more than limit_bytes, too; what it claims to have is looked at
+// before any of it is read.
+std::string read_whole_file(const std::string& path, uint64_t limit_bytes, InputWords words);
+// The same of a file that need not be there, such as the kernel's: "" when it cannot be read.
+std::string read_file_if_any(const std::string& path, uint64_t limit_bytes = 1 << 20);
+
+// What kind of file a mode (st_mode) is, for a message: "a pipe", "a character device", "a folder".
+std::string file_type_name(unsigned mode);
+
+}  // namespace ranklab
