@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/base/output_file.h"
+#include "core/base/input_file.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -53,7 +53,7 @@ AtomicFile::AtomicFile(std::string path, ErrorText words, AtomicFileOptions opti
       refuse("create");
     }
     // Its name would go to the new file: a device of the system, the pipe that somebody reads.
-    words_.got = quote(path_) + ": " + file_kind(there.st_mode);
+    words_.got = quote(path_) + ": " + file_type_name(there.st_mode);
     words_.want = "a new file, or a regular one";
     throw Error(ErrorKind::kIo, words_);
   }

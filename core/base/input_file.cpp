@@ -14,8 +14,10 @@
 namespace ranklab {
 
 std::string file_type_name(unsigned mode) {
-  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISDIR(mode)) return "a folder";
   if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISLNK(mode)) return "a symbolic link";
+  if (S_ISSOCK(mode)) return "a socket";
   if (S_ISCHR(mode)) return "a character device";
   if (S_ISBLK(mode)) return "a block device";
   return S_ISREG(mode) ? "a regular file" : "a special file";

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -35,14 +36,6 @@ bool is_own(const OutputFile& file) {
 
 }  // namespace
 
-std::string file_kind(mode_t mode) {
-  if (S_ISREG(mode)) return "a file";
-  if (S_ISDIR(mode)) return "a folder";
-  if (S_ISLNK(mode)) return "a symbolic link";
-  if (S_ISFIFO(mode)) return "a pipe";
-  return S_ISSOCK(mode) ? "a socket" : "a device";
-}
-
 bool begins_with(const std::string& path, const std::string& text) {
   std::ifstream in(path, std::ios::binary);
   std::string begin(text.size(), '\0');
@@ -59,7 +52,7 @@ void check_output(const OutputFile& file) {
   struct stat there {};
   if (::lstat(file.path.c_str(), &there) != 0) return;  // nothing is there, or writing will say why it cannot be
   if (!S_ISREG(there.st_mode))
-    refuse("what is there is no regular file", quote(file.path) + ", " + file_kind(there.st_mode),
+    refuse("what is there is no regular file", quote(file.path) + ", " + file_type_name(there.st_mode),
            "a new file, or a regular one", "give another path; to write into a pipe, pass it a file with cat");
   for (const std::string& input : file.inputs) {
     if (is_input(file.path, input))

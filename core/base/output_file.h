@@ -3,8 +3,6 @@
 // that is no regular file (a device, a link, a pipe); a file that somebody else made only with --force.
 // Cost: a few system calls. Thread rule: pure; between this and the writing another process may still make the file.
 #pragma once
-#include <sys/types.h>
-
 #include <functional>
 #include <string>
 #include <vector>
@@ -25,8 +23,5 @@ void check_output(const OutputFile& file);
 
 // Whether the file begins like this; not when it cannot be read.
 bool begins_with(const std::string& path, const std::string& text);
-
-// "a folder", "a device", "a pipe", "a socket", "a symbolic link", "a file": of st_mode.
-std::string file_kind(mode_t mode);
 
 }  // namespace ranklab

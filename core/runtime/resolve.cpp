@@ -99,13 +99,8 @@ void fill_pipeline(RunPlan& plan) {
 // OpenMP keeps a record of every thread on the stack, and starts them all at once: 100,000 end in SIGSEGV, 10,000
 // never.
 void check_threads(const RunPlan& plan) {
-  constexpr int kMostOfARank = 1024;
   constexpr int64_t kMost = 4096;
   const TrainConfig& c = plan.config;
-  RANKLAB_CHECK(c.threads_per_rank >= 1 && c.threads_per_rank <= kMostOfARank, ErrorKind::kInvalidArgument,
-                .where = "config", .what = "--threads-per-rank is out of range",
-                .got = std::to_string(c.threads_per_rank), .want = "1 to " + std::to_string(kMostOfARank),
-                .fix = "more threads than processors make a run slower");
   const int64_t all = int64_t{c.threads_per_rank} * plan.mesh.world_size();
   RANKLAB_CHECK(c.threads_per_rank == 1 || all <= kMost, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--threads-per-rank makes too many threads of all ranks",

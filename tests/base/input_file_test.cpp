@@ -67,7 +67,7 @@ TEST_F(InputFiles, PipesAndDevicesAreRefusedAtOnce) {
   EXPECT_THAT(refusal(pipe), AllOf(HasSubstr("[--notes] "), HasSubstr(pipe), HasSubstr("got a pipe"),
                                    HasSubstr("want a regular file"), HasSubstr("do: give another path")));
   EXPECT_THAT(refusal("/dev/zero"), HasSubstr("got a character device"));
-  EXPECT_THAT(refusal(folder_), HasSubstr("got a directory"));
+  EXPECT_THAT(refusal(folder_), HasSubstr("got a folder"));
   EXPECT_THAT(refusal(folder_ + "/absent"), HasSubstr("No such file"));
 }
 
