@@ -121,9 +121,8 @@ ShardInfo write_shard(const std::string& folder, const ShardIndex& index, const 
   for (size_t begin = 0; begin < all.size(); begin += kChunkBytes)
     hashes.push_back(xxh3(all.subspan(begin, std::min<size_t>(kChunkBytes, all.size() - begin))));
   const std::span<const std::byte> table = std::as_bytes(std::span(hashes));
-  ShardInfo info{.name = shard_file(index.shards.size()),
-                 .tokens = static_cast<int64_t>(bytes.size()),
-                 .hash = xxh3(table)};
+  ShardInfo info{
+      .name = shard_file(index.shards.size()), .tokens = static_cast<int64_t>(bytes.size()), .hash = xxh3(table)};
   Header header{.width = static_cast<uint32_t>(width),
                 .tokens = bytes.size(),
                 .vocab_size = static_cast<uint64_t>(index.vocab_size),
