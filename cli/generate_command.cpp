@@ -229,6 +229,7 @@ int run_generate(ConfigOptions& options, GenerateAsked& asked, const std::string
   if (!config.simulated()) world = make_world(config);
   if (world || env.world_size > 1) adopt_world(config, world ? world->size() : env.world_size, options);
   const RunPlan plan = checked_plan(options, std::move(config));
+  if (world ? world->has_rank_zero() : env.rank == 0) options.tell_idle(plan);
   if (!world) {
     plan.config.train_iters > 0 ? check_memory(plan, memory_of_ranks(plan.config)) : check_weights_fit(plan);
     world = make_world(plan.config, env);
