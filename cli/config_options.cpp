@@ -2,12 +2,17 @@
 #include "cli/command_line.h"
 
 #include <deque>
+#include <map>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/runtime/config_fields.h"
 #include "core/runtime/config_toml.h"
+#include "core/runtime/idle_settings.h"
 
 namespace ranklab {
 
@@ -23,6 +28,14 @@ struct ConfigOptions::State {
   std::vector<std::string> files;
   std::vector<std::string> assignments;
   std::optional<MergedConfig> merged;
+  std::set<std::string> placed;  // keys that the command set itself, as those of a checkpoint's model
+  bool strict = false, told = false;
+
+  std::vector<std::string> idle(const RunPlan& plan) const {
+    std::map<std::string, std::string> origins = merged->origins;
+    std::erase_if(origins, [this](const auto& one) { return one.second == "--set" && placed.contains(one.first); });
+    return idle_settings(plan, origins);
+  }
 };
 
 ConfigOptions::ConfigOptions(CommandLine& app, TrainConfig defaults) : state_(std::make_unique<State>()) {
@@ -34,6 +47,7 @@ ConfigOptions::ConfigOptions(CommandLine& app, TrainConfig defaults) : state_(st
   app.add_option("-o,--set", state_->assignments, "one setting by its key (optim.lr=1e-3); repeatable")
       ->one_value_each()
       ->type_name("KEY=VALUE");
+  app.add_flag("--strict", state_->strict, "refuse settings that have no effect in this run, instead of telling them");
   for (const ConfigField& field : config_fields()) {
     State::Given& given = state_->given.emplace_back();
     given.field = &field;
@@ -57,6 +71,7 @@ ConfigOptions::~ConfigOptions() = default;
 
 void ConfigOptions::set(const std::string& key, const std::string& value) {
   state_->assignments.push_back(key + "=" + value);
+  state_->placed.insert(key);
 }
 
 const MergedConfig& ConfigOptions::merged() const {
@@ -87,7 +102,20 @@ MergedConfig ConfigOptions::merge_sources() const {
 
 TrainConfig ConfigOptions::config() const { return merged().config; }
 
-RunPlan ConfigOptions::resolve(const TrainConfig& config) const { return ranklab::resolve(config, merged().origins); }
+RunPlan ConfigOptions::resolve(const TrainConfig& config) const {
+  RunPlan plan = ranklab::resolve(config, merged().origins);
+  if (!state_->strict) return plan;
+  const std::vector<std::string> idle = state_->idle(plan);
+  RANKLAB_CHECK(idle.empty(), ErrorKind::kInvalidArgument, .where = "--strict",
+                .what = "settings have no effect in this run", .got = join(idle, ", "), .want = "none of them",
+                .fix = "leave them out, or leave --strict out");
+  return plan;
+}
+
+void ConfigOptions::tell_idle(const RunPlan& plan) const {
+  if (std::exchange(state_->told, true)) return;
+  for (const std::string& one : state_->idle(plan)) log_warning(one);
+}
 
 bool ConfigOptions::given(const std::string& key) const { return merged().given(key); }
 

@@ -21,8 +21,11 @@ class ConfigOptions {
   // After parsing: every source merged, with where each value came from. Sources are read once: a file may be a pipe.
   const MergedConfig& merged() const;
   TrainConfig config() const;
-  // The plan of `config` (mine, perhaps adopted to a world); a refusal says where the settings it names came from.
+  // The plan of `config` (mine, perhaps adopted to a world); a refusal says where the settings it names came from. With
+  // --strict settings without effect (core/runtime/idle_settings.h) are refused.
   RunPlan resolve(const TrainConfig& config) const;
+  // Says on stderr, once, which settings have no effect in this run.
+  void tell_idle(const RunPlan& plan) const;
   // Whether any source above the preset set this field ("parallel.tp").
   bool given(const std::string& key) const;
 

@@ -92,6 +92,14 @@ void generate(CausalLm& model, const RunPlan& plan, const GenerateAsked& asked, 
 RunPlan checked_plan(const ConfigOptions& options, TrainConfig config) {
   if (config.simulated() && read_process_env().world_size <= 1 && !options.given("parallel.world_size"))
     config.parallel.world = config.parallel.tp * config.parallel.pp * std::max(1, config.parallel.dp);
+  const ParallelDims& dims = config.parallel;
+  const int64_t experts = int64_t{dims.ep} * dims.etp;
+  RANKLAB_CHECK(
+      !config.model.moe.enabled() || dims.ep < 1 || dims.etp < 1 || dims.tp % experts == 0, ErrorKind::kInvalidArgument,
+      .where = "generate", .what = "one replica generates, and its experts are shared out among the ranks of --tp",
+      .got = strprintf("--ep %d, --etp %d, --tp %d", dims.ep, dims.etp, dims.tp),
+      .want = "--ep x --etp that divides --tp",
+      .fix = "use --tp " + std::to_string(experts) + ", or leave --ep and --etp out: a checkpoint of any layout loads");
   RunPlan plan = options.resolve(config);
   const auto require_one = [](const char* flag, int size, const char* why, const std::string& fix) {
     RANKLAB_CHECK(size == 1, ErrorKind::kInvalidArgument, .where = "generate", .what = why,
@@ -229,6 +237,7 @@ int run_generate(ConfigOptions& options, GenerateAsked& asked, const std::string
   if (!config.simulated()) world = make_world(config);
   if (world || env.world_size > 1) adopt_world(config, world ? world->size() : env.world_size, options);
   RunPlan plan = checked_plan(options, std::move(config));
+  if (world ? world->has_rank_zero() : env.rank == 0) options.tell_idle(plan);
   if (!world) {
     plan.config.train_iters > 0 ? check_memory(plan, memory_of_ranks(plan.config)) : check_weights_fit(plan);
     world = make_world(plan.config, env);

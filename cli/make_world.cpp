@@ -63,6 +63,7 @@ void adopt_world(TrainConfig& config, int size, const ConfigOptions& options) {
                 .want = "the same", .fix = "leave --world-size out, or start that many ranks");
   config.parallel.world = size;
   settle_layout(config, options.merged().origins);
+  config.parallel.world = size;  // whatever the axes say: the ranks are there
 }
 
 }  // namespace ranklab

@@ -25,6 +25,7 @@ int print_config(const ConfigOptions& options) {
 
 int dry_run(const ConfigOptions& options, bool json) {
   const RunPlan plan = options.resolve(options.config());
+  options.tell_idle(plan);
   std::printf("%s", (json ? dry_run_json(plan) : dry_run_text(plan, style_for(stdout))).c_str());
   return 0;
 }

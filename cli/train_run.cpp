@@ -82,6 +82,7 @@ void TrainRun::make_the_world(const ConfigOptions& options) {
   const bool one_asked = env.world_size == 1 && env.launcher == Launcher::kTorchrun;
   if (!world_ && one_asked && !options.given("parallel.world_size")) adopt_world(config, 1, options);
   plan_ = std::make_unique<RunPlan>(options.resolve(config));
+  if (world_ ? world_->has_rank_zero() : env.rank == 0) options.tell_idle(*plan_);
   if (how_.watched) {
     stepper_ = std::make_shared<Stepper>(plan_->mesh.world_size(), how_.start_paused);
     live_feed_ = std::make_shared<LiveFeed>(plan_->mesh.world_size());

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 
 #include "core/base/error.h"
@@ -37,9 +36,12 @@ bool is_own(const OutputFile& file) {
 }  // namespace
 
 bool begins_with(const std::string& path, const std::string& text) {
-  std::ifstream in(path, std::ios::binary);
-  std::string begin(text.size(), '\0');
-  return in.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == text;
+  try {
+    std::string begin(text.size(), '\0');
+    return InputFile(path, {}).read_some(begin) == begin.size() && begin == text;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 void check_output(const OutputFile& file) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <limits>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -73,6 +74,18 @@ bool has_blocks(const std::string& recipe) { return !recipe.empty() && recipe !=
 
 }  // namespace
 
+namespace {
+
+// Held below what an int takes; resolve() refuses it as a world of more ranks than there can be.
+int product_of_axes(const ParallelDims& dims) {
+  int64_t ranks = 1;
+  for (const int size : {dims.tp, dims.cp, dims.pp, dims.dp})
+    ranks = std::min<int64_t>(ranks * std::max(size, 1), std::numeric_limits<int>::max());
+  return static_cast<int>(ranks);
+}
+
+}  // namespace
+
 void settle_layout(TrainConfig& config, const std::map<std::string, std::string>& origins) {
   constexpr std::array kSizes = {"parallel.tp", "parallel.pp", "parallel.dp", "parallel.ep", "parallel.etp"};
   const bool names_a_size =
@@ -85,6 +98,9 @@ void settle_layout(TrainConfig& config, const std::map<std::string, std::string>
   if (!names_a_size && fits && config.simulated()) return;
   if (!is_given(origins, "parallel.tp")) config.parallel.tp = 1;
   if (!is_given(origins, "parallel.pp")) config.parallel.pp = 1;
+  ParallelDims& dims = config.parallel;
+  if (is_given(origins, "parallel.dp") && dims.dp > 0 && !is_given(origins, "parallel.world_size"))
+    dims.world = product_of_axes(dims);
 }
 
 MergedConfig merge_config(const TrainConfig& defaults, std::span<const ConfigSetting> settings) {

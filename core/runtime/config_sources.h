@@ -29,7 +29,8 @@ struct MergedConfig {
 
 // The default sizes of the mesh are one layout, for 8 simulated ranks and two layers or more: once tp, pp, dp, ep or
 // etp is given, the world is another one, or the ranks are GPUs, sizes that no source set are 1, as in Megatron-LM. So
-// `--tp 8` alone is tp 8. With products in few bits tp is 1 unless given: tiny models do not cut into whole blocks.
+// `--tp 8` alone is tp 8. Once dp is given and the world's size is not, the world is dp x cp x tp x pp. With products
+// in few bits tp is 1 unless given: tiny models do not cut into whole blocks.
 void settle_layout(TrainConfig& config, const std::map<std::string, std::string>& origins);
 
 // `settings` rise in precedence. Ends with settle_layout(). Throws kInvalidArgument with the origin of a value its

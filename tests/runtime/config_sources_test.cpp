@@ -188,5 +188,20 @@ TEST(ConfigSchema, DescribesEveryKeyWithTypeAndDefault) {
   EXPECT_EQ(optim.at("properties").at("lr").at("type"), "number");
 }
 
+// Each axis by itself, or with others: the ranks are their product.
+TEST(TheWorld, FollowsFromTheAxesOnceDpIsGiven) {
+  const auto world = [](const std::vector<ConfigSetting>& settings) {
+    return merge_config({}, settings).config.parallel.world;
+  };
+  EXPECT_EQ(world({{"parallel.dp", "4", "flag --dp"}}), 4);
+  EXPECT_EQ(world({{"parallel.dp", "4", "flag --dp"}, {"parallel.tp", "2", "flag --tp"}}), 8);
+  EXPECT_EQ(world({{"parallel.dp", "3", "run.toml:1"}, {"parallel.pp", "2", "run.toml:2"}}), 6);
+  EXPECT_EQ(world({{"parallel.dp", "2", "flag --dp"}, {"parallel.world_size", "4", "flag --world-size"}}), 4);
+  EXPECT_EQ(world({{"parallel.dp", "0", "flag --dp"}}), 8);
+  EXPECT_EQ(world({{"parallel.tp", "2", "flag --tp"}}), 8);
+  EXPECT_GT(world({{"parallel.dp", "2000000000", "flag --dp"}, {"parallel.tp", "2000000000", "flag --tp"}}), 131072);
+  EXPECT_EQ(resolve(merge_config({}, std::vector<ConfigSetting>{{"parallel.dp", "4", "flag --dp"}}).config).dp(), 4);
+}
+
 }  // namespace
 }  // namespace ranklab

@@ -1,0 +1,110 @@
+#include "core/runtime/idle_settings.h"
+
+#include <functional>
+
+#include "core/precision/precision_policy.h"
+#include "core/runtime/config_fields.h"
+#include "core/runtime/config_sources.h"
+#include "core/runtime/loss_scale_choice.h"
+
+namespace ranklab {
+namespace {
+
+// Settings whose key is `key`, or begins with it where it ends in a dot, are of the runs that `of` names.
+struct IdleRow {
+  std::string key;
+  std::function<bool(const RunPlan&)> counts;
+  std::string of;
+};
+
+bool follows_overflows(const RunPlan& plan) {
+  const auto rule = loss_scale_rule(plan.config);
+  return rule && plan.config.precision.loss_scale == 0;
+}
+
+bool has_delayed_scales(const RunPlan& plan) {
+  return plan.precision && scales_are_delayed(plan.precision->recipe().linear);
+}
+
+std::vector<IdleRow> make_idle_rows() {
+  std::vector<IdleRow> rows;
+  const auto add = [&](std::vector<std::string> keys, const std::function<bool(const RunPlan&)>& counts,
+                       const std::string& of) {
+    for (std::string& key : keys) rows.push_back({std::move(key), counts, of});
+  };
+  add(
+      {"moe.", "parallel.moe_dispatcher"}, [](const RunPlan& p) { return p.config.model.moe.enabled(); },
+      "models with experts (--num-experts, or a preset that has them)");
+  add(
+      {"sim.transport"}, [](const RunPlan& p) { return p.config.collectives == "gloo"; },
+      "--collectives gloo: direct collectives send nothing, and processes always talk over TCP");
+  add(
+      {"optim.sgd_momentum"}, [](const RunPlan& p) { return p.config.optimizer == OptimizerKind::kSgd; },
+      "--optimizer sgd");
+  add(
+      {"optim.adam_beta1", "optim.adam_beta2", "optim.adam_eps"},
+      [](const RunPlan& p) { return p.config.optimizer == OptimizerKind::kAdamW; }, "--optimizer adamw");
+  add(
+      {"optim.min_lr", "optim.lr_decay_iters"},
+      [](const RunPlan& p) { return p.config.lr_decay != LrDecay::kConstant; }, "--lr-decay-style cosine");
+  add({"precision.amax_history_len", "precision.amax_compute_algo"}, has_delayed_scales,
+      "delayed scaling (--fp8, or --precision-recipe fp8_delayed)");
+  add({"precision.initial_loss_scale", "precision.min_loss_scale", "precision.max_loss_scale",
+       "precision.loss_scale_window"},
+      follows_overflows, "--fp16 without --loss-scale");
+  add(
+      {"mtp.loss_weight"}, [](const RunPlan& p) { return p.config.model.mtp_num_layers > 0; },
+      "--mtp-num-layers above 0");
+  add(
+      {"mla."}, [](const RunPlan& p) { return p.config.model.mla.enabled(); }, "--kv-lora-rank above 0");
+  add(
+      {"yarn."}, [](const RunPlan& p) { return p.config.model.yarn.enabled(); }, "--rotary-scaling-factor above 1");
+  add(
+      {"model.rope_theta"}, [](const RunPlan& p) { return p.config.model.position == PositionKind::kRope; },
+      "--position-embedding-type rope");
+  add(
+      {"data.eval_iters"}, [](const RunPlan& p) { return p.config.eval_interval > 0; }, "--eval-interval above 0");
+  add(
+      {"trace.step_start", "trace.step_end"}, [](const RunPlan& p) { return p.config.trace || p.config.profile; },
+      "--trace or --profile");
+  add(
+      {"sample.prompt", "sample.temperature"}, [](const RunPlan& p) { return p.config.sample_tokens > 0; },
+      "--sample-tokens above 0");
+  add(
+      {"memory.recompute_method"}, [](const RunPlan& p) { return p.config.recompute_granularity == "full"; },
+      "--recompute-granularity full");
+  add(
+      {"checkpoint.async"}, [](const RunPlan& p) { return !p.config.save_dir.empty(); }, "--save FOLDER");
+  return rows;
+}
+
+bool idles_by(const IdleRow& row, const std::string& key) {
+  // What makes the others count is no setting without effect.
+  if (key == "moe.num_experts" || key == "mla.kv_lora_rank" || key == "yarn.scaling_factor") return false;
+  return row.key.ends_with('.') ? key.starts_with(row.key) : key == row.key;
+}
+
+std::string idle_text(const ConfigField& field, const RunPlan& plan) {
+  const std::string value = field.get(plan.config);
+  if (field.kind == ConfigField::Kind::kFlag)
+    return value == "true" ? field.flags[0] : "--no-" + field.flags[0].substr(2);
+  return field.flags[0] + " " + value;
+}
+
+}  // namespace
+
+std::vector<std::string> idle_settings(const RunPlan& plan, const std::map<std::string, std::string>& origins) {
+  static const std::vector<IdleRow> kRows = make_idle_rows();
+  const MergedConfig sources{plan.config, origins};
+  std::vector<std::string> idle;
+  for (const ConfigField& field : config_fields()) {
+    if (!sources.given(field.key)) continue;
+    for (const IdleRow& row : kRows) {
+      if (idles_by(row, field.key) && !row.counts(plan))
+        idle.push_back(idle_text(field, plan) + " has no effect: it is of " + row.of);
+    }
+  }
+  return idle;
+}
+
+}  // namespace ranklab

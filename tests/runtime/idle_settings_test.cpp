@@ -1,0 +1,44 @@
+#include "core/runtime/idle_settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/runtime/config_sources.h"
+
+namespace ranklab {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> idle_of(const std::vector<std::pair<std::string, std::string>>& given) {
+  std::vector<ConfigSetting> settings = {{"parallel.world_size", "1", "test"}, {"parallel.tp", "1", "test"}};
+  for (const auto& [key, text] : given) settings.push_back({key, text, "test"});
+  const MergedConfig merged = merge_config({}, settings);
+  return idle_settings(resolve(merged.config), merged.origins);
+}
+
+TEST(IdleSettings, AreNamedWithWhatTheyAreOf) {
+  EXPECT_THAT(idle_of({{"optim.sgd_momentum", "0.9"}}),
+              ElementsAre("--sgd-momentum 0.9 has no effect: it is of --optimizer sgd"));
+  EXPECT_THAT(idle_of({{"sim.transport", "tcp"}}), ElementsAre(HasSubstr("--collectives gloo")));
+  EXPECT_THAT(idle_of({{"precision.amax_history_len", "16"}, {"train.bf16", "true"}}),
+              ElementsAre(HasSubstr("--fp8-amax-history-len 16 has no effect")));
+  EXPECT_THAT(idle_of({{"moe.topk", "1"}, {"moe.normalize_topk", "false"}}),
+              ElementsAre(HasSubstr("--moe-router-topk 1"), HasSubstr("--no-moe-router-norm-topk")));
+  EXPECT_THAT(idle_of({{"sample.tokens", "0"}, {"sample.temperature", "1"}}),
+              ElementsAre(HasSubstr("--sample-tokens above 0")));
+}
+
+TEST(IdleSettings, WhatCountsIsNotNamed) {
+  EXPECT_THAT(idle_of({}), IsEmpty());
+  EXPECT_THAT(idle_of({{"optim.sgd_momentum", "0.9"}, {"optim.optimizer", "sgd"}}), IsEmpty());
+  EXPECT_THAT(idle_of({{"sim.transport", "tcp"}, {"sim.collectives", "gloo"}}), IsEmpty());
+  EXPECT_THAT(idle_of({{"model.preset", "deepseek_v3_tiny"}, {"moe.topk", "2"}}), IsEmpty());
+  EXPECT_THAT(idle_of({{"moe.num_experts", "0"}}), IsEmpty());
+  EXPECT_THAT(idle_of({{"precision.fp8", "true"}, {"precision.amax_history_len", "16"}}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace ranklab
