@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/pipeline_text.h"
+#include "cli/stdout_text.h"
 #include "cli/style.h"
 #include "core/base/text.h"
 #include "core/plan/zero_map.h"
@@ -163,6 +164,8 @@ class ConsoleHook : public Hook {
     if (!options_.log_dir.empty()) line("log", options_.log_dir);
     if (!options_.trace_path.empty())
       line("trace", options_.trace_path + " (ranklab viz " + options_.trace_path + ", or Perfetto)");
+    for (const std::string& reason : options_.lost->said()) line("lost", reason);
+    flush();
   }
 
  private:
@@ -198,7 +201,12 @@ class ConsoleHook : public Hook {
     if (balances_ && drops_) std::fprintf(out_, "  %6.2f%%", 100 * m.moe_dropped_fraction);
     if (scales_) std::fprintf(out_, "  %10.9g%s", m.loss_scale, m.skipped ? "  overflow, skipped" : "");
     std::fputc('\n', out_);
-    std::fflush(out_);
+    flush();
+  }
+  // Who closes stderr wants none of it; stdout is what a user keeps.
+  void flush() const {
+    const std::string lost = lost_text(out_);
+    if (!lost.empty() && out_ == stdout) options_.lost->note("stdout", lost);
   }
   void line(const char* label, const std::string& text) const {
     std::fprintf(out_, "  %s %s\n", style_.dim(strprintf("%-8s", label)).c_str(), text.c_str());

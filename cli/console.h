@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/runtime/hooks.h"
+#include "core/runtime/lost_outputs.h"
 
 namespace ranklab {
 
@@ -16,6 +17,7 @@ struct ConsoleOptions {
   std::string trace_path;  // empty: no trace
   FILE* out = stdout;      // --json keeps stdout for programs
   bool progress = true;    // a progress bar where both streams are terminals
+  std::shared_ptr<LostOutputs> lost = std::make_shared<LostOutputs>();  // what could not be written, its own text too
 };
 
 std::shared_ptr<Hook> make_console_hook(ConsoleOptions options);

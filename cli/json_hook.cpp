@@ -5,6 +5,7 @@
 
 #include "cli/interrupt.h"
 #include "cli/json_output.h"
+#include "cli/stdout_text.h"
 #include "core/base/error.h"
 #include "core/runtime/run_log.h"
 
@@ -28,14 +29,14 @@ class JsonHook : public Hook {
                                          {"first_loss", result.first_loss},     {"last_loss", result.last_loss},
                                          {"total_wall_s", result.total_wall_s}, {"sample", result.sample},
                                          {"log_dir", options_.log_dir},         {"trace", options_.trace_path}};
-    if (!result.interrupted) return print(json_result(data, {}, -1));
+    if (!result.interrupted) return print(json_result(data, options_.lost->said(), -1));
     print(json_interrupted(data));
   }
 
  private:
-  static void print(const std::string& line) {
+  void print(const std::string& line) const {
     std::fputs(line.c_str(), stdout);
-    std::fflush(stdout);
+    if (const std::string lost = lost_text(stdout); !lost.empty()) options_.lost->note("stdout", lost);
   }
   ConsoleOptions options_;
   int64_t steps_ = 0;

@@ -10,6 +10,7 @@
 #include "cli/command_line.h"
 #include "cli/command_module.h"
 #include "cli/json_output.h"
+#include "cli/stdout_text.h"
 #include "cli/style.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -110,8 +111,9 @@ int run(int argc, char** argv) {
   app.footer(
       "Examples:\n  ranklab train\n  ranklab train --tp 4 --train-iters 50 --log-dir runs/tp4\n\n"
       "Exit codes: 0 done, 1 failure, 2 usage or configuration, 3 this machine lacks something, 4 a check failed,\n"
-      "5 a rank failed or collectives mismatch, 6 hang or timeout, 7 numbers not finite, 8 broken file, 130 Ctrl-C,\n"
-      "143 terminated");
+      "5 a rank failed or collectives mismatch, 6 hang or timeout, 7 numbers not finite, 8 broken file, 9 done, but "
+      "log,\n"
+      "trace or printed text could not be written whole, 130 Ctrl-C, 143 terminated");
   std::vector<std::pair<CommandLine*, CommandAction>> actions;
   const std::string_view named = command_word(argc, argv);
   for (const Command& command : kCommands) {
@@ -133,7 +135,11 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return ranklab::run(argc, argv);
+    const int code = ranklab::run(argc, argv);
+    const std::string lost = code == 0 ? ranklab::lost_text(stdout) : "";
+    if (lost.empty()) return code;
+    std::cerr << ranklab::style_for(stderr).red("ranklab: error:") << " " << lost << "\n";
+    return ranklab::kOutputLostExit;
   } catch (const std::exception& error) {
     if (ranklab::asks_for_json(argc, argv)) std::cout << ranklab::json_error(error);
     std::cerr << ranklab::style_for(stderr).red("ranklab: error:") << " " << error.what() << "\n";

@@ -9,6 +9,7 @@
 #include "cli/interrupt.h"
 #include "cli/json_hook.h"
 #include "cli/make_world.h"
+#include "cli/stdout_text.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/runtime/engine.h"
@@ -100,18 +101,22 @@ const std::string& TrainRun::log_dir() {
 // In the process of rank 0: what the user sees, and the files.
 void TrainRun::add_hooks(RuntimeEngine& engine, const std::string& gemm) {
   const TrainConfig& config = plan_->config;
-  engine.add_hook(make_run_log_hook(log_dir()));
-  if (config.trace) engine.add_hook(make_trace_file_hook(log_dir(), *plan_));
+  const auto add = [&](std::shared_ptr<Hook> hook, const char* output) {
+    engine.add_hook(without_ending_the_run(std::move(hook), output, lost_));
+  };
+  add(make_run_log_hook(log_dir()), "log");
+  if (config.trace) add(make_trace_file_hook(log_dir(), *plan_), "trace");
   if (config.profile)
-    engine.add_hook(
-        make_torch_profile_hook(log_dir() + "/profile.json", config.trace_step_start, config.trace_step_end));
-  if (!config.tensorboard_dir.empty()) engine.add_hook(make_tensorboard_hook(config.tensorboard_dir));
+    add(make_torch_profile_hook(log_dir() + "/profile.json", config.trace_step_start, config.trace_step_end),
+        "profile");
+  if (!config.tensorboard_dir.empty()) add(make_tensorboard_hook(config.tensorboard_dir), "tensorboard");
   const ConsoleOptions console{.log_interval = config.log_interval,
                                .gemm = gemm,
                                .log_dir = log_dir(),
                                .trace_path = config.trace ? trace_path(log_dir()) : "",
                                .out = how_.json ? stderr : stdout,
-                               .progress = how_.progress};
+                               .progress = how_.progress,
+                               .lost = lost_};
   engine.add_hook(make_console_hook(console));
   if (how_.json) engine.add_hook(make_json_hook(console));
   for (const auto& hook : hooks_) engine.add_hook(hook);
@@ -129,7 +134,8 @@ int TrainRun::fit() {
   engine.set_live_feed(live_feed_);
   if (world_->has_rank_zero()) add_hooks(engine, gemm);
   const bool interrupted = engine.fit().interrupted;
-  return interrupted && interrupt_asked() ? interrupt_exit_code() : 0;
+  if (interrupted && interrupt_asked()) return interrupt_exit_code();
+  return lost_->any() ? kOutputLostExit : 0;
 }
 
 int TrainRun::run() {

@@ -10,6 +10,7 @@
 #include "cli/config_options.h"
 #include "core/comm/world.h"
 #include "core/runtime/hooks.h"
+#include "core/runtime/lost_outputs.h"
 #include "core/trace/live_feed.h"
 #include "core/trace/stepper.h"
 
@@ -41,7 +42,8 @@ class TrainRun {
   // The run ends after the step under way. From any thread.
   void stop() { stopping_ = true; }
 
-  // To the end. Returns the process's exit code: 0, or 130 / 143 after a signal. Throws what a rank threw. The live
+  // To the end. Returns the process's exit code: 0, 9 when an output was lost, or 130 / 143 after a
+  // signal. Throws what a rank threw. The live
   // feed and the stepper are ended in any case.
   int run();
 
@@ -56,6 +58,7 @@ class TrainRun {
   std::shared_ptr<Stepper> stepper_;
   std::shared_ptr<LiveFeed> live_feed_;
   std::vector<std::shared_ptr<Hook>> hooks_;
+  std::shared_ptr<LostOutputs> lost_ = std::make_shared<LostOutputs>();
   std::atomic<bool> stopping_{false};
   std::string log_dir_;
 };

@@ -2,16 +2,15 @@
 
 #include <charconv>
 #include <chrono>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/run_lock.h"
+#include "core/runtime/line_file.h"
 #include "core/runtime/log_lines.h"
 #include "core/runtime/model_metrics.h"
 #include "core/trace/chrome_writer.h"
@@ -28,16 +27,6 @@ void make_directory(const std::string& directory) {
                 .what = "cannot create folder " + quote(directory),
                 .got = error ? error.message() : "a file of that name",
                 .fix = "pass a folder you may write to with --log-dir");
-}
-
-std::ofstream open(const std::string& path, std::ios::openmode mode) {
-  RANKLAB_CHECK(!fs::exists(path) || fs::is_regular_file(path), ErrorKind::kIo, .where = "log",
-                .what = "cannot write " + quote(path), .got = "no regular file", .want = "a new file, or a regular one",
-                .fix = "pass a folder of your own with --log-dir");  // a pipe nobody reads would hold the run for ever
-  std::ofstream out(path, mode);
-  RANKLAB_CHECK(out.good(), ErrorKind::kIo, .where = "log", .what = "cannot write " + quote(path),
-                .got = std::strerror(errno), .fix = "pass a folder you may write to with --log-dir");
-  return out;
 }
 
 int64_t step_of_text(const std::string& line) {
@@ -59,32 +48,43 @@ class RunLogHook : public Hook {
       : lock_(directory, {.file = "log.lock", .where = "log", .does = "logs into", .option = "--log-dir"}),
         log_path_(directory + "/log.txt"),
         metrics_path_(directory + "/metrics.jsonl"),
-        log_(open(log_path_, std::ios::app)),
-        metrics_(open(metrics_path_, std::ios::app)) {}
+        log_(log_path_, LineFile::Begin::kAtEnd),
+        metrics_(metrics_path_, LineFile::Begin::kAtEnd) {}
 
   void on_train_begin(const RunPlan&, const TrainInfo& info) override {
     if (info.first_step > 0) {
       keep_lines_before(log_path_, info.first_step, step_of_text);
       keep_lines_before(metrics_path_, info.first_step, step_of_json);
     }
-    const auto mode = info.first_step > 0 ? std::ios::app : std::ios::trunc;
-    log_ = open(log_path_, mode);
-    metrics_ = open(metrics_path_, mode);
+    const auto begin = info.first_step > 0 ? LineFile::Begin::kAtEnd : LineFile::Begin::kEmpty;
+    log_ = LineFile(log_path_, begin);
+    metrics_ = LineFile(metrics_path_, begin);
   }
   void on_step_end(const StepMetrics& m) override {
-    log_ << m.step << " train " << strprintf("%.6f", m.loss) << std::endl;
-    metrics_ << metrics_json(m) << std::endl;
+    add(std::to_string(m.step) + " train " + strprintf("%.6f", m.loss), metrics_json(m));
   }
-  void on_checkpoint(const CheckpointNote& note) override { metrics_ << checkpoint_json(note) << std::endl; }
+  void on_checkpoint(const CheckpointNote& note) override { add({}, checkpoint_json(note)); }
   void on_validation(int64_t step, double loss) override {
-    log_ << step << " val " << strprintf("%.6f", loss) << std::endl;
+    add(std::to_string(step) + " val " + strprintf("%.6f", loss), {});
   }
 
  private:
+  // Where one file takes no more, the other gets its line all the same.
+  void add(const std::string& log_line, const std::string& metrics_line) {
+    std::vector<std::string> refused;
+    const auto write = [&refused](LineFile& file, const std::string& path, const std::string& line) {
+      const std::string reason = line.empty() ? "" : file.add(line);
+      if (!reason.empty()) refused.push_back(quote(path) + ": " + reason);
+    };
+    write(log_, log_path_, log_line);
+    write(metrics_, metrics_path_, metrics_line);
+    RANKLAB_CHECK(refused.empty(), ErrorKind::kIo, .where = "log", .what = "cannot write the log",
+                  .got = join(refused, ", "), .fix = "make room; pass another folder with --log-dir");
+  }
+
   RunLock lock_;  // before the files are opened: the first run's curve would end where the second begins
   std::string log_path_, metrics_path_;
-  std::ofstream log_;
-  std::ofstream metrics_;
+  LineFile log_, metrics_;
 };
 
 class TraceFileHook : public Hook {

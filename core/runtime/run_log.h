@@ -1,6 +1,7 @@
 // What a run leaves in its folder: log.txt ("<step> train <loss>", "<step> val <loss>"), metrics.jsonl (one object a
-// step, one a checkpoint) and the trace. Lines are flushed as they are written, so that a crash keeps what was done; a
-// run that goes on from a checkpoint keeps the lines of the steps before it.
+// step, one a checkpoint) and the trace. Whole lines are written as they come, so that a crash keeps what was done;
+// what cannot be written throws kIo (core/runtime/lost_outputs.h lets a run go on). A run that goes on from a
+// checkpoint keeps the lines of the steps before it.
 #pragma once
 #include <memory>
 #include <string>
