@@ -13,9 +13,13 @@
 
 namespace ranklab {
 
-LineFile::LineFile(const std::string& path, Begin begin)
-    : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (begin == Begin::kEmpty ? O_TRUNC : 0),
-                 0666)) {
+LineFile::LineFile(const std::string& path, Begin begin) {
+  struct stat there {};
+  // A pipe that nobody reads would hold the run for ever.
+  RANKLAB_CHECK(::stat(path.c_str(), &there) != 0 || !S_ISFIFO(there.st_mode), ErrorKind::kIo, .where = "log",
+                .what = "cannot write " + quote(path), .got = "a pipe", .want = "a new file, or a regular one",
+                .fix = "pass a folder of your own with --log-dir");
+  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (begin == Begin::kEmpty ? O_TRUNC : 0), 0666);
   RANKLAB_CHECK(fd_ >= 0, ErrorKind::kIo, .where = "log", .what = "cannot write " + quote(path),
                 .got = std::strerror(errno), .fix = "pass a folder you may write to with --log-dir");
 }
