@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/hf_key.h"
+#include "core/checkpoint/hf_refusal.h"
 #include "core/checkpoint/hf_rope.h"
 #include "core/checkpoint/read_only_file.h"
 
@@ -99,7 +100,8 @@ HfValue value_of(const HfJson& file, const std::string& key, const std::string& 
 const HfFamily& family_of(const HfJson& file, const std::string& path) {
   const HfValue list = value_of(file, "architectures", path);
   if (!list.is_null()) {
-    if (!list.json().is_array() || list.json().size() != 1 || !list.json()[0].is_string()) list.refuse("one name");
+    if (!list.json().is_array() || list.json().size() != 1 || !list.json()[0].is_string())
+      list.refuse_damaged("one name");
     return hf_family_named(list.json()[0].get<std::string>(), path);
   }
   const HfValue type = value_of(file, "model_type", path);
@@ -144,12 +146,12 @@ void check(const HfConfig& config, const std::string& path) {
     validate(config.model, 1, false);
     computes = hf_family(config.model).architecture;
   } catch (const Error& error) {
-    refuse_checkpoint_file(path, "ranklab cannot represent this model: " + error.text().what, error.text().got,
-                           error.text().want);
+    refuse_hf_feature(path, "ranklab cannot represent this model: " + error.text().what, error.text().got,
+                      error.text().want);
   }
   if (computes != config.family.architecture)
-    refuse_checkpoint_file(path, "the settings are not those of " + config.family.architecture, "those of " + computes,
-                           "settings of one family");
+    refuse_hf_feature(path, "the settings are not those of " + config.family.architecture, "those of " + computes,
+                      "settings of one family");
 }
 
 }  // namespace

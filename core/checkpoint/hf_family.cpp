@@ -23,8 +23,8 @@ const HfFamily& hf_family_named(const std::string& architecture, const std::stri
     if (family.architecture == architecture) return family;
     names.push_back(family.architecture);
   }
-  refuse_checkpoint_file(path, "ranklab has no such model", "architecture " + quote(printable(architecture)),
-                         "one of " + join(names, ", "));
+  refuse_hf_feature(path, "ranklab has no such model", "architecture " + quote(printable(architecture)),
+                    "one of " + join(names, ", "));
 }
 
 const HfFamily& hf_family(const ModelConfig& config) {

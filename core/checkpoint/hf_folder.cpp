@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/checkpoint/hf_refusal.h"
 #include "core/checkpoint/read_only_file.h"
 
 namespace ranklab {
@@ -45,6 +46,11 @@ HfFolder::HfFolder(const std::string& folder) : folder_(folder) {
   } else if (std::filesystem::exists(index)) {
     read_index(index);
   } else {
+    for (const char* pickle : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+      if (std::filesystem::exists(folder_ + "/" + pickle))
+        refuse_hf_feature(folder_, "its weights are pickles, which may run any code when they are read", pickle,
+                          std::string(kOneFile) + ", or " + kIndex + " with its files");
+    }
     refuse_checkpoint_file(folder_, "this folder has no weights that ranklab reads",
                            std::string("neither ") + kOneFile + " nor " + kIndex,
                            "a folder that save_pretrained() or export-hf wrote (no .bin files: they are pickles)");

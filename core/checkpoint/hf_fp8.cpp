@@ -44,7 +44,7 @@ void require(const HfValue& value, const char* text, bool may_lack) {
 std::optional<HfFp8> read_hf_fp8(const HfJson& file, const std::string& path) {
   const auto found = file.find("quantization_config");
   if (found == file.end() || found->is_null()) return std::nullopt;
-  if (!found->is_object()) HfValue(*found, "quantization_config", path).refuse("an object");
+  if (!found->is_object()) HfValue(*found, "quantization_config", path).refuse_damaged("an object");
   require(member(*found, "quant_method", path), "fp8", false);
   require(member(*found, "fmt", path), "e4m3", true);
   require(member(*found, "activation_scheme", path), "dynamic", true);

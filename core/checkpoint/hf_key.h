@@ -25,7 +25,9 @@ class HfValue {
   double number() const;
   bool boolean() const;
   std::string text() const;
-  [[noreturn]] void refuse(const std::string& want) const;  // kBadFile: ranklab cannot represent the value
+  // kInvalidArgument: transformers has the value, ranklab does not.
+  [[noreturn]] void refuse(const std::string& want) const;
+  [[noreturn]] void refuse_damaged(const std::string& want) const;  // kBadFile: no such value belongs there
 
   void into(int64_t& out) const { out = integer(); }
   void into(double& out) const { out = number(); }
@@ -64,7 +66,7 @@ template <typename Member>
 HfKey hf_count(std::string key, Member member) {
   HfKey row = hf_member(std::move(key), member);
   row.set = [set = std::move(row.set)](ModelConfig& c, const HfValue& value) {
-    if (value.integer() < 1) value.refuse("1 or more");
+    if (value.integer() < 1) value.refuse_damaged("1 or more");
     set(c, value);
   };
   return row;

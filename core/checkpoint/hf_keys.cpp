@@ -37,7 +37,7 @@ HfKey head_dim_key(HfJson absent) {
   const auto get = [](const ModelConfig& c) { return HfJson(c.head_dim()); };
   const auto set = [](ModelConfig& c, const HfValue& value) {
     if (value.is_null()) return;
-    if (value.integer() < 1) value.refuse("1 or more");
+    if (value.integer() < 1) value.refuse_damaged("1 or more");
     const int64_t heads = c.num_attention_heads;
     const bool follows = heads > 0 && c.hidden_size % heads == 0 && value.integer() == c.hidden_size / heads;
     c.kv_channels = follows ? 0 : value.integer();

@@ -17,6 +17,16 @@ void HfRefusal::require_number(const char* setting, double got, double want) con
   require(got == want, setting, strprintf("%.10g", got), strprintf("%.10g", want));
 }
 
+void refuse_hf_feature(const std::string& path, const std::string& what, const std::string& got,
+                       const std::string& want) {
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "Hugging Face",
+               .what = quote(path) + ": " + what,
+               .got = got,
+               .want = want,
+               .fix = "the file may well be sound: ranklab does not have this feature; import a model without it"});
+}
+
 void check_rotary_layers(const HfRefusal& r, const ModelConfig& c) {
   r.require(c.position == PositionKind::kRope, "--position-embedding-type", "learned_absolute",
             "rope with --normalization RMSNorm");

@@ -20,6 +20,11 @@ class HfRefusal {
   const std::string& architecture_;
 };
 
+// A sound config.json or folder of what ranklab does not have: another copy of the file would not help. Throws
+// kInvalidArgument.
+[[noreturn]] void refuse_hf_feature(const std::string& path, const std::string& what, const std::string& got,
+                                    const std::string& want);
+
 // Layers with rotary positions and SwiGLU, without MTP modules.
 void check_rotary_layers(const HfRefusal& refusal, const ModelConfig& config);
 // No token is dropped, and every expert gets its tokens by their scores.

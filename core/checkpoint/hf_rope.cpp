@@ -81,7 +81,7 @@ void read_hf_rope(ModelConfig& c, const HfJson& file, const std::string& path) {
   if (outer.value(name).is_null()) name = "rope_scaling";
   const HfValue inner = outer.value(name);
   if (inner.is_null()) return;
-  if (!inner.json().is_object()) inner.refuse("an object");
+  if (!inner.json().is_object()) inner.refuse_damaged("an object");
   const Members members(inner.json(), std::string(name) + ".", path);
   require_whole_head(members);
   c.rope_theta = members.number("rope_theta", c.rope_theta);

@@ -17,6 +17,11 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
+// A damaged file, or a sound one of what ranklab does not have.
+bool is_refusal(const Error& error) {
+  return error.kind() == ErrorKind::kBadFile || error.kind() == ErrorKind::kInvalidArgument;
+}
+
 void read_config(const std::string& bytes) {
   try {
     const HfConfig config = read_hf_config(bytes, "config.json");
@@ -25,7 +30,7 @@ void read_config(const std::string& bytes) {
     const HfConfig again = read_hf_config(text, "config.json");
     require(hf_config_json(again.model, again.family, TensorType::kF32) == text);
   } catch (const Error& error) {
-    require(error.kind() == ErrorKind::kBadFile);
+    require(is_refusal(error));
   }
 }
 
@@ -35,7 +40,7 @@ void open_folder(const ScratchFolder& folder, const char* file, const std::strin
     const HfModel model(folder.path());
     for (const TensorInfo& tensor : model.tensors()) model.read(tensor.name);
   } catch (const Error& error) {
-    require(error.kind() == ErrorKind::kBadFile || error.kind() == ErrorKind::kIo);
+    require(is_refusal(error) || error.kind() == ErrorKind::kIo);
   }
 }
 

@@ -45,7 +45,7 @@ HfKey shared_experts() {
   const auto get = [](const ModelConfig& c) { return HfJson(experts_of(c).shared_ffn_hidden_size / c.expert_ffn()); };
   const auto set = [](ModelConfig& c, const HfValue& value) {
     const int64_t count = value.is_null() ? 0 : value.integer();
-    if (count < 0 || count > 1024 || !is_sane(c.expert_ffn())) value.refuse("at most 1024");
+    if (count < 0 || count > 1024 || !is_sane(c.expert_ffn())) value.refuse_damaged("at most 1024");
     c.moe.shared_ffn_hidden_size = count * c.expert_ffn();
   };
   return {"n_shared_experts", get, set};

@@ -27,7 +27,7 @@ HfKey mlp_only_layers_key() {
   const auto set = [](ModelConfig& c, const HfValue& value) {
     if (value.is_null()) return;
     const char* want = "the first layers in their order: [], [0], [0, 1], ...";
-    if (!value.json().is_array()) value.refuse(want);
+    if (!value.json().is_array()) value.refuse_damaged(want);
     for (const HfJson& layer : value.json()) {
       if (layer != c.moe.first_dense_layers) value.refuse(want);
       ++c.moe.first_dense_layers;
