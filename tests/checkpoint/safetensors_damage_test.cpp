@@ -143,7 +143,7 @@ TEST_F(DamagedSafetensors, WhatIsNoRegularFileIsRefusedAtOnce) {
   fs::remove(other);
   ASSERT_EQ(::mkfifo(other.c_str(), 0600), 0);  // nobody writes to it
   EXPECT_THAT(refusal(other), HasSubstr("no regular file; got a pipe"));
-  EXPECT_THAT(refusal(folder_), HasSubstr("no regular file; got a directory"));
+  EXPECT_THAT(refusal(folder_), HasSubstr("no regular file; got a folder"));
   EXPECT_THAT(refusal("/dev/zero"), HasSubstr("a character device"));
   try {
     SafetensorsFile file(folder_ + "/absent");
