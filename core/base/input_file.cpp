@@ -54,7 +54,9 @@ InputFile::InputFile(std::string path, InputWords words) : path_(std::move(path)
     errno = reason;
     refuse_call("read");
   }
-  if (!S_ISREG(status.st_mode)) {
+  is_pipe_ = S_ISFIFO(status.st_mode) && words_.take_open_pipe &&
+             (path_.starts_with("/dev/fd/") || path_ == "/dev/stdin") && ::fcntl(fd_, F_SETFL, 0) == 0;
+  if (!S_ISREG(status.st_mode) && !is_pipe_) {
     ::close(fd_);
     refuse_type(file_type_name(status.st_mode), "a regular file: pipes and devices may never end");
   }
@@ -76,6 +78,11 @@ size_t InputFile::read_at(uint64_t offset, std::span<char> out) const {
 }
 
 size_t InputFile::read_some(std::span<char> out) {
+  while (is_pipe_) {
+    const ssize_t got = ::read(fd_, out.data(), out.size());
+    if (got >= 0) return static_cast<size_t>(got);
+    if (errno != EINTR) refuse_call("read");
+  }
   const size_t got = read_at(position_, out);
   position_ += got;
   return got;
@@ -89,9 +96,9 @@ std::string read_whole_file(const std::string& path, uint64_t limit_bytes, Input
                   .want = "at most " + human_bytes(static_cast<double>(limit_bytes)), .fix = words.fix);
   };
   check(file.size_bytes());
-  // The size is a guess only: the kernel's own files say 0, and others may grow meanwhile.
+  // The size is a guess only: the kernel's own files say 0, and want to be read at once; others may grow meanwhile.
   constexpr size_t kPiece = 1 << 14;
-  std::string text(static_cast<size_t>(file.size_bytes()) + 1, '\0');
+  std::string text(file.size_bytes() == 0 ? kPiece : static_cast<size_t>(file.size_bytes()) + 1, '\0');
   size_t have = 0;
   while (const size_t got = file.read_some(std::span(text).subspan(have))) {
     have += got;

@@ -1,6 +1,5 @@
 // The one door through which files are read. It opens regular files alone: a pipe would wait for a writer that never
-// comes, and a device such as /dev/zero has no end. Symbolic links are followed unless
-// the caller says otherwise.
+// comes, and a device such as /dev/zero has no end. Symbolic links are followed unless the caller says otherwise.
 // Cost: one fstat() a file. Thread rule: read_some() from one thread, read_at() from any.
 #pragma once
 #include <cstddef>
@@ -20,6 +19,8 @@ struct InputWords {
   // False where a name comes out of a file and must not lead out of its folder: links and what is no regular file are
   // kBadFile then.
   bool follow_links = true;
+  // Also a pipe that somebody else opened, /dev/fd/63 or /dev/stdin: its writer is there, and its end comes with it.
+  bool take_open_pipe = false;
 };
 
 class InputFile {
@@ -33,7 +34,7 @@ class InputFile {
   uint64_t size_bytes() const { return size_bytes_; }  // when it was opened; 0 for the kernel's own files (/proc)
   // How many bytes were read: fewer than asked at the end of the file alone. Throws the caller's kind.
   size_t read_some(std::span<char> out);  // from where the last call ended
-  size_t read_at(uint64_t offset, std::span<char> out) const;
+  size_t read_at(uint64_t offset, std::span<char> out) const;  // not of a pipe
   int descriptor() const { return fd_; }  // for a library that reads by itself, or for mmap()
 
  private:
@@ -43,6 +44,7 @@ class InputFile {
   InputWords words_;
   uint64_t size_bytes_ = 0, position_ = 0;
   int fd_ = -1;
+  bool is_pipe_ = false;
 };
 
 // The whole content. Throws words.kind when it has more than limit_bytes, too; what it claims to have is looked at

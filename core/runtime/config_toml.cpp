@@ -129,7 +129,8 @@ std::vector<ConfigSetting> read_config_toml(const std::string& path) {
   return parse_config_toml(read_whole_file(path, kLimitBytes,
                                            {.kind = ErrorKind::kInvalidArgument,
                                             .where = "--config",
-                                            .fix = "ranklab train --print-config > FILE writes one"}),
+                                            .fix = "ranklab train --print-config > FILE writes one",
+                                            .take_open_pipe = true}),
                            path);
 }
 

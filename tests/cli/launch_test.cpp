@@ -144,7 +144,8 @@ TEST_F(Launch, CtrlCAtAnyMomentEndsAllInTwoSeconds) {
     std::error_code ignored;
     if (!fs::exists(folder(name))) continue;
     for (const auto& file : fs::directory_iterator(folder(name), ignored))
-      EXPECT_THAT(file.path().filename().string(), testing::AnyOf("log.txt", "metrics.jsonl", "trace.json.gz"));
+      EXPECT_THAT(file.path().filename().string(),
+                  testing::AnyOf("log.txt", "log.lock", "metrics.jsonl", "trace.json.gz"));
     if (fs::exists(folder(name) + "/trace.json.gz")) expect_sound(name, 2);
   }
 }

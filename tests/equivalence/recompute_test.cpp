@@ -253,7 +253,7 @@ TEST(RecomputeChoice, RefusesWhatDoesNotGoTogether) {
   };
   refused([](TrainConfig& c) { c.recompute_num_layers = 1; }, "as a whole");
   refused([](TrainConfig& c) { c.recompute_granularity = "full", c.recompute_num_layers = -1; },
-          "must not be negative");
+          "--recompute-num-layers is out of range");
   refused([](TrainConfig& c) { c.recompute_granularity = "full", c.recompute_num_layers = 4; }, "at most 3");
   refused(
       [](TrainConfig& c) {
