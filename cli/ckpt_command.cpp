@@ -12,9 +12,9 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/json_output.h"
+#include "core/base/checksum.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/base/checksum.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/checkpoint/tensor_diff.h"
 

@@ -33,9 +33,9 @@ class InputFile {
   const std::string& path() const { return path_; }
   uint64_t size_bytes() const { return size_bytes_; }  // when it was opened; 0 for the kernel's own files (/proc)
   // How many bytes were read: fewer than asked at the end of the file alone. Throws the caller's kind.
-  size_t read_some(std::span<char> out);  // from where the last call ended
+  size_t read_some(std::span<char> out);                       // from where the last call ended
   size_t read_at(uint64_t offset, std::span<char> out) const;  // not of a pipe
-  int descriptor() const { return fd_; }  // for a library that reads by itself, or for mmap()
+  int descriptor() const { return fd_; }                       // for a library that reads by itself, or for mmap()
 
  private:
   [[noreturn]] void refuse_call(const char* verb) const;  // reads errno

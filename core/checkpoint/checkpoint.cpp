@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/checksum.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/base/checksum.h"
 
 namespace ranklab {
 namespace {

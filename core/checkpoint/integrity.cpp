@@ -2,9 +2,9 @@
 
 #include <charconv>
 
+#include "core/base/checksum.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/base/checksum.h"
 #include "core/checkpoint/read_only_file.h"
 
 namespace ranklab {

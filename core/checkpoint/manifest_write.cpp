@@ -1,9 +1,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/base/checksum.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/base/checksum.h"
 #include "core/checkpoint/manifest.h"
 #include "core/checkpoint/manifest_hash.h"
 #include "core/checkpoint/read_only_file.h"

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/checksum.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/base/checksum.h"
 #include "core/checkpoint/safetensors.h"
 
 namespace ranklab {

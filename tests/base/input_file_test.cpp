@@ -87,7 +87,8 @@ TEST_F(InputFiles, LinksAreRefusedWhereTheyMayLeadOut) {
 
 // One door: what opens files past it would bring the hangs back.
 TEST(InputFileDoor, IsTheOnlyOne) {
-  const std::regex past(R"(ifstream|begin_read_from_file|basic_filebuf|\bfopen\(|\bgzopen\(|\bO_RDONLY\b|\bparse_file\()");
+  const std::regex past(
+      R"(ifstream|begin_read_from_file|basic_filebuf|\bfopen\(|\bgzopen\(|\bO_RDONLY\b|\bparse_file\()");
   const std::regex harmless(R"(/dev/null|O_DIRECTORY|^\s*//)");
   for (const char* folder : {"core", "cli", "viz", "lessons", "backends"}) {
     for (const auto& entry : fs::recursive_directory_iterator(fs::path(RANKLAB_SOURCE_DIR) / folder)) {
