@@ -30,7 +30,7 @@ std::string choose_gemm(RunPlan& plan) {
   TrainConfig& c = plan.config;
   if (c.element_dtype() != DType::kFloat32 || c.on_gpu()) return "";
   GemmChoice choice;
-  if (c.gemm == "auto") choice = usual_gemm(shapes_of(plan));
+  if (c.gemm == "auto") choice = usual_gemm();
   if (c.gemm == "fastest") choice = measure_gemm(shapes_of(plan));
   if (c.gemm == "onednn") choice = {GemmLibrary::kOneDnn, "oneDNN (--gemm onednn)"};
   if (c.gemm == "mkl") choice = {GemmLibrary::kMkl, "MKL (--gemm mkl)"};

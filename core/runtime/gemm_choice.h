@@ -22,8 +22,9 @@ struct GemmChoice {
 };
 
 // By the processor alone: MKL keeps its fastest kernels for Intel's, so oneDNN serves all others. Checks oneDNN's error
-// on these shapes. Cost: a few milliseconds. Leaves the process-wide setting as it was, as does measure_gemm.
-GemmChoice usual_gemm(std::span<const GemmShape> shapes);
+// on one small product, whatever the model. Cost: a millisecond. Leaves the process-wide setting as it was, as does
+// measure_gemm.
+GemmChoice usual_gemm();
 
 // Measures both, forward and both backward forms. Cost: about 50 ms. Two runs may choose differently where the two are
 // about as fast, and their last digits then differ.
