@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/bench_process.h"
+#include "core/base/shell_quote.h"
 #include "core/base/text.h"
 
 namespace ranklab {

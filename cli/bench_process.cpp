@@ -13,12 +13,6 @@
 
 namespace ranklab {
 
-std::string shell_quote(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 nlohmann::json run_bench_process(const std::string& where, const std::string& command) {
   const double launch_s = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   const std::string line = strprintf("BENCH_T0=%.6f TORCH_CPP_LOG_LEVEL=ERROR %s 2>&1", launch_s, command.c_str());

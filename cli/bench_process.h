@@ -5,8 +5,6 @@
 
 namespace ranklab {
 
-std::string shell_quote(const std::string& text);
-
 // Runs a command, RETURNS its last output line that is a JSON object; BENCH_T0 tells it when it was launched. `where`:
 // whose row it is, for errors. Throws kCheckFailed with the end of the output.
 nlohmann::json run_bench_process(const std::string& where, const std::string& command);

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
-#include <sstream>
 #include <vector>
 
 #include "cli/gemm.h"
 #include "cli/make_world.h"
-#include "core/base/input_file.h"
+#include "core/base/system.h"
 #include "core/runtime/engine.h"
 #include "core/sim/memory_scope.h"
 
@@ -17,22 +16,10 @@ namespace {
 
 double now_s() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
-// A row of the kernel's sums over this process's memory.
-double memory_mb(const std::string& row) {
-  std::istringstream file(read_file_if_any("/proc/self/smaps_rollup"));
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind(row + ":", 0) != 0) continue;
-    std::istringstream words(line.substr(row.size() + 1));
-    double kilobytes = 0;
-    words >> kilobytes;
-    return kilobytes / 1024;
-  }
-  return 0;
-}
-
-double pss_mb() { return memory_mb("Pss"); }
+double megabytes(const char* field) { return static_cast<double>(process_memory_bytes(field)) / (1 << 20); }
+double pss_mb() { return megabytes("Pss:"); }
 // Its own, without the pages of files: those count less in the set size when another process maps them, too.
-double own_mb() { return memory_mb("Anonymous"); }
+double own_mb() { return megabytes("Anonymous:"); }
 
 class BenchHook : public Hook {
  public:

@@ -10,6 +10,7 @@
 #include "cli/bench_process.h"
 #include "cli/median.h"
 #include "core/base/error.h"
+#include "core/base/shell_quote.h"
 #include "core/base/text.h"
 
 namespace ranklab {

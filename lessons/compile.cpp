@@ -11,19 +11,14 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/shell_quote.h"
 #include "core/base/system.h"
 
 namespace ranklab::lesson {
 namespace {
 
-std::string shell_quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 bool runs(const std::string& compiler) {
-  const std::string command = "command -v " + shell_quoted(compiler) + " >/dev/null 2>&1";
+  const std::string command = "command -v " + shell_quote(compiler) + " >/dev/null 2>&1";
   return std::system(command.c_str()) == 0;
 }
 
@@ -31,7 +26,7 @@ std::string find_compiler() {
   const char* set = std::getenv("CXX");
   if (set != nullptr && *set != '\0') return set;  // may carry options, so it is not quoted
   for (const char* name : {RANKLAB_CXX_COMPILER, "c++", "g++", "clang++"}) {
-    if (runs(name)) return shell_quoted(name);
+    if (runs(name)) return shell_quote(name);
   }
   throw Error(ErrorKind::kEnvironment, {.where = "lesson check",
                                         .what = "there is no C++ compiler",
@@ -76,10 +71,10 @@ Compiled compile_exercise(const std::filesystem::path& source, const std::filesy
   // From the file's own folder, so that messages and call sites read "exercise.cpp:41".
   const std::string folder = std::filesystem::absolute(source).parent_path().string();
   const std::string command =
-      "cd " + shell_quoted(folder) + " && " + find_compiler() +
+      "cd " + shell_quote(folder) + " && " + find_compiler() +
       " -std=c++20 -O1 -g1 -Wall -fPIC -shared -Wl,-Bsymbolic -Wl,-z,defs -fdiagnostics-color=" +
-      (color ? "always" : "never") + " -I " + shell_quoted(include_folder.string()) + " " +
-      shell_quoted(source.filename().string()) + " -o " + shell_quoted(result.shared_object.string()) + " 2>&1";
+      (color ? "always" : "never") + " -I " + shell_quote(include_folder.string()) + " " +
+      shell_quote(source.filename().string()) + " -o " + shell_quote(result.shared_object.string()) + " 2>&1";
   const auto begin = std::chrono::steady_clock::now();
   FILE* pipe = ::popen(command.c_str(), "r");
   RANKLAB_CHECK(pipe != nullptr, ErrorKind::kEnvironment, .where = "lesson check", .what = "no process can be started",

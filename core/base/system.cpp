@@ -14,6 +14,20 @@
 #include "core/base/input_file.h"
 
 namespace ranklab {
+namespace {
+
+// "MemAvailable:   123 kB" of a file of the kernel's; 0 when it has no such row.
+int64_t bytes_of_row(const char* path, const std::string& field) {
+  std::istringstream file(read_file_if_any(path));
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string key;
+    if (int64_t kilobytes = 0; words >> key >> kilobytes && key == field) return kilobytes * 1024;
+  }
+  return 0;
+}
+
+}  // namespace
 
 std::filesystem::path program_path() {
   std::error_code unreadable;
@@ -49,13 +63,7 @@ int terminal_columns(int otherwise) {
   return known ? size.ws_col : otherwise;
 }
 
-int64_t system_memory_bytes(const std::string& field) {
-  std::istringstream file(read_file_if_any("/proc/meminfo"));
-  std::string key, unit;
-  for (int64_t kilobytes = 0; file >> key >> kilobytes >> unit;) {
-    if (key == field) return kilobytes * 1024;
-  }
-  return 0;
-}
+int64_t system_memory_bytes(const std::string& field) { return bytes_of_row("/proc/meminfo", field); }
+int64_t process_memory_bytes(const std::string& field) { return bytes_of_row("/proc/self/smaps_rollup", field); }
 
 }  // namespace ranklab

@@ -25,5 +25,7 @@ int terminal_columns(int otherwise);
 
 // A field of /proc/meminfo such as "MemAvailable:"; 0 when the system does not tell.
 int64_t system_memory_bytes(const std::string& field);
+// A field of /proc/self/smaps_rollup: "Pss:", or "Anonymous:" for what is not pages of files.
+int64_t process_memory_bytes(const std::string& field);
 
 }  // namespace ranklab

@@ -1,12 +1,12 @@
 // A long run holds no more than a short one. (What a process holds is also what malloc keeps back of what was freed.)
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "backends/cpu_sim/thread_world.h"
+#include "core/base/system.h"
 #include "core/model/presets.h"
 #include "core/runtime/engine.h"
 #include "core/sim/memory_scope.h"
@@ -15,14 +15,7 @@ namespace ranklab {
 namespace {
 
 // Of this process, without pages of files.
-int64_t own_kilobytes() {
-  std::ifstream file("/proc/self/smaps_rollup");
-  for (std::string word; file >> word;) {
-    int64_t kilobytes = 0;
-    if (word == "Anonymous:" && file >> kilobytes) return kilobytes;
-  }
-  return 0;
-}
+int64_t own_kilobytes() { return process_memory_bytes("Anonymous:") / 1024; }
 
 class KilobytesAfter : public Hook {
  public:

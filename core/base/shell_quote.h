@@ -1,0 +1,10 @@
+// Words for a line that a shell reads. Thread rule: pure.
+#pragma once
+#include <string>
+
+namespace ranklab {
+
+// In single quotes, whatever is in it.
+std::string shell_quote(const std::string& text);
+
+}  // namespace ranklab
