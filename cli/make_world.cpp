@@ -35,6 +35,7 @@ std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& e
     const std::string listener = environment_variable(kListenerVariable);
     return make_process_world({.env = env,
                                .token = environment_variable(kRunTokenVariable),
+                               .unix_sockets = config.transport != "tcp",
                                .listener_fd = listener.empty() || env.rank != 0 ? -1 : std::atoi(listener.c_str()),
                                .join_timeout = milliseconds_of(config.rendezvous_timeout_s),
                                .hang_timeout = milliseconds_of(config.hang_timeout_s)});

@@ -1,22 +1,15 @@
-// The Gloo contexts of one group's members in this process, made when the first call of the group has matched. Where
-// all members are threads, whoever is first connects them all (over TCP on helper threads) and no member has to
-// cooperate; where each is a process, every one connects its own, with addresses from a store. Thread rule: any thread.
+// The Gloo contexts of one group's members in this process, made when the first call of the group has matched: those of
+// all members where they are threads, one where each is a process. Thread rule: any thread.
 #pragma once
-#include <gloo/context.h>
-#include <gloo/rendezvous/store.h>
-#include <gloo/transport/device.h>
-
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
-#include <vector>
+
+#include "backends/cpu_sim/group_transport.h"
 
 namespace ranklab::cpu_sim {
-
-using GlooContexts = std::vector<std::shared_ptr<gloo::Context>>;  // by seat; null for members elsewhere
 
 class GlooGroup {
  public:
@@ -39,14 +32,5 @@ class GlooGroup {
   GlooContexts contexts_;
   std::atomic<uint64_t> messages_{0};
 };
-
-std::shared_ptr<gloo::transport::Device> make_tcp_device(const std::string& address);
-// All members of a group, in this process, over `device`.
-GlooContexts connect_threads(int size, std::shared_ptr<gloo::transport::Device> device,
-                             std::chrono::milliseconds timeout);
-// One member; the others call the same. Keys of the store start with `prefix`.
-std::shared_ptr<gloo::Context> connect_member(int seat, int size, std::shared_ptr<gloo::transport::Device> device,
-                                              std::chrono::milliseconds timeout, gloo::rendezvous::Store& store,
-                                              const std::string& prefix);
 
 }  // namespace ranklab::cpu_sim

@@ -82,4 +82,22 @@ std::string coordinator_proof(const std::string& token, const std::string& chall
   return sign(token, Packer().text("ranklab coordinator").text(challenge).text(nonce).bytes());
 }
 
+std::string data_token(const DataTokenOf& of) {
+  return sign(of.token, Packer()
+                            .text("ranklab data connection")
+                            .text(of.secret)
+                            .text(of.run_id)
+                            .number(of.attempt)
+                            .number(of.listener)
+                            .bytes());
+}
+
+uint64_t short_digest(std::string_view text) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> out{};
+  EVP_Digest(text.data(), text.size(), out.data(), nullptr, EVP_sha256(), nullptr);
+  uint64_t first = 0;
+  std::memcpy(&first, out.data(), sizeof first);
+  return first;
+}
+
 }  // namespace ranklab::cpu_sim

@@ -1,6 +1,7 @@
 // How two processes show each other that they know the run's token without sending it: each signs the other's fresh
-// random nonce (HMAC-SHA256, RFC 2104; OpenSSL's). A recorded answer is worth nothing, since nonces never repeat. What
-// follows on the connection is neither signed nor encrypted: the network is trusted as far as that.
+// random nonce (HMAC-SHA256, RFC 2104; OpenSSL's). A recorded answer is worth nothing, since nonces never repeat. The
+// connection to the coordinator and every data connection begin so. What follows on it is neither signed nor encrypted:
+// whoever can alter packets on their way (root of a host, a router) is trusted as far as that.
 // Thread rule: pure.
 #pragma once
 #include <cstdint>
@@ -33,5 +34,20 @@ Hello unpack_hello(Unpacker& unpacker);
 // The member's proof covers all it says of itself; the coordinator's covers both nonces.
 std::string member_proof(const std::string& token, const std::string& challenge, const Hello& hello);
 std::string coordinator_proof(const std::string& token, const std::string& challenge, const std::string& nonce);
+
+// The token of the data connections that `listener` accepts in one attempt of one run: an answer to one rank's
+// challenge is none to another's. `secret` is rank 0's, fresh for each world, so that it holds where there is no token,
+// too.
+struct DataTokenOf {
+  std::string token;
+  std::string secret;
+  std::string run_id;
+  int64_t attempt = 0;
+  int listener = 0;
+};
+std::string data_token(const DataTokenOf& of);
+
+// 64 bits of SHA-256: a name for what both ends know by a text.
+uint64_t short_digest(std::string_view text);
 
 }  // namespace ranklab::cpu_sim

@@ -5,19 +5,13 @@
 // (the first send wins), waits have time limits, and close() wakes everybody. Cost: two mutexes and one memcpy a
 // message. Thread rule: any thread; a buffer may be destroyed with operations pending.
 #pragma once
-#include <gloo/context.h>
-#include <gloo/transport/device.h>
-
 #include <chrono>
-#include <memory>
-#include <vector>
+
+#include "backends/cpu_sim/group_transport.h"
 
 namespace ranklab::cpu_sim {
 
-// The device of one group: its contexts are connected to each other from the start.
-std::shared_ptr<gloo::transport::Device> make_inproc_device();
-
-// Contexts of all ranks of a group over one new in-process device; no rendezvous is needed.
-std::vector<std::shared_ptr<gloo::Context>> make_inproc_contexts(int size, std::chrono::milliseconds timeout);
+// Contexts of all ranks of a group, connected to each other from the start: no rendezvous is needed.
+GlooContexts make_inproc_contexts(int size, std::chrono::milliseconds timeout);
 
 }  // namespace ranklab::cpu_sim

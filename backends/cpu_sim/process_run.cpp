@@ -11,30 +11,7 @@ namespace {
 // The coordinator answers a failure at once, if it still can.
 constexpr std::chrono::milliseconds kVerdictWithin{2'000};
 
-class ControlStore final : public gloo::rendezvous::Store {
- public:
-  ControlStore(Control& control, std::chrono::milliseconds timeout) : control_(control), timeout_(timeout) {}
-  void set(const std::string& key, const std::vector<char>& data) override {
-    control_.set(key, {data.begin(), data.end()});
-  }
-  std::vector<char> get(const std::string& key) override {
-    const std::string value = control_.get(key, timeout_);
-    return {value.begin(), value.end()};
-  }
-  // get() waits.
-  void wait(const std::vector<std::string>&) override {}
-  void wait(const std::vector<std::string>&, const std::chrono::milliseconds&) override {}
-
- private:
-  Control& control_;
-  std::chrono::milliseconds timeout_;
-};
-
 }  // namespace
-
-std::unique_ptr<gloo::rendezvous::Store> make_control_store(Control& control, std::chrono::milliseconds timeout) {
-  return std::make_unique<ControlStore>(control, timeout);
-}
 
 ProcessRun::ProcessRun(Control& control, const DataPlane& plane, int rank, int number)
     : control_(control), plane_(plane), rank_(rank), number_(number) {
@@ -114,14 +91,13 @@ std::shared_ptr<Mover> ProcessRun::mover(const std::string& label, const Group& 
   std::shared_ptr<ProcessMover>& mover = movers_[label];
   if (mover) return mover;
   const int seat = group.group_rank;
-  const int size = group.size();
-  const std::string prefix = "run" + std::to_string(number_) + "/" + label;
-  const auto connect = [this, seat, size, prefix] {
-    const auto store = make_control_store(control_, plane_.timeout);
-    GlooContexts contexts(static_cast<size_t>(size));
-    contexts[static_cast<size_t>(seat)] = connect_member(seat, size, plane_.device, plane_.timeout, *store, prefix);
+  const std::string name = "run" + std::to_string(number_) + "/" + label;
+  const auto connect = [this, seat, ranks = group.global_ranks, name] {
+    GlooContexts contexts(ranks.size());
+    contexts[static_cast<size_t>(seat)] = plane_.links->context(name, ranks, seat, plane_.timeout);
     return contexts;
   };
+  const int size = group.size();
   mover =
       std::make_shared<ProcessMover>(control_, std::make_shared<GlooGroup>(size, plane_.timeout, connect), plane_.mesh);
   return mover;
@@ -178,8 +154,7 @@ void ProcessRun::on_failure() {
     open.exchange->phase.notify_all();
   }
   open_.clear();
-  // Who is inside Gloo wakes when its peers leave; closing the own end would keep that from it (ProcessWorld leaves the
-  // process when it takes too long).
+  plane_.links->fail("the world failed");  // wakes who is inside Gloo
   changed_.notify_all();
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "backends/cpu_sim/control.h"
+#include "backends/cpu_sim/peer_links.h"
 #include "backends/cpu_sim/process_mover.h"
 #include "backends/cpu_sim/run.h"
 
@@ -14,7 +15,7 @@ namespace ranklab::cpu_sim {
 
 // How this process reaches the data connections of the others; lives as long as the world.
 struct DataPlane {
-  std::shared_ptr<gloo::transport::Device> device;
+  std::shared_ptr<PeerLinks> links;
   std::shared_ptr<GlooGroup> mesh;  // all ranks
   std::chrono::milliseconds timeout;
 };
@@ -60,8 +61,5 @@ class ProcessRun final : public Run {
   bool ended_ = false;
   bool failed_ = false;
 };
-
-// Gloo's store over the coordinator's.
-std::unique_ptr<gloo::rendezvous::Store> make_control_store(Control& control, std::chrono::milliseconds timeout);
 
 }  // namespace ranklab::cpu_sim

@@ -2,12 +2,15 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include "backends/cpu_sim/agent_store.h"
 #include "backends/cpu_sim/control.h"
 #include "backends/cpu_sim/coordinator.h"
+#include "backends/cpu_sim/data_connect.h"
 #include "backends/cpu_sim/handshake.h"
+#include "backends/cpu_sim/peer_links.h"
 #include "backends/cpu_sim/process_run.h"
 #include "core/base/error.h"
 
@@ -59,9 +62,10 @@ class ProcessWorld final : public World {
   bool error_is_shown_elsewhere() const override { return shown_elsewhere_; }
 
   std::string describe() const override {
+    const std::string processes = std::to_string(size()) + (size() == 1 ? " rank process" : " rank processes");
     const bool alone = options_.env.one_host() || (control_ && is_loopback(control_->local_address()));
-    return std::to_string(size()) + (size() == 1 ? " rank process" : " rank processes") +
-           (alone ? ", Gloo over TCP" : " on several hosts, Gloo over TCP");
+    if (plane_.links ? all_unix_ : alone && options_.unix_sockets) return processes + ", Gloo over unix sockets";
+    return processes + (alone ? ", Gloo over TCP" : " on several hosts, Gloo over TCP");
   }
 
   void run(const std::function<void(Endpoint&)>& body) override {
@@ -69,10 +73,7 @@ class ProcessWorld final : public World {
     const auto run = std::make_shared<ProcessRun>(*control_, plane_, options_.env.rank, runs_++);
     Done done;
     std::thread rank([&] {
-      run_rank_body(run, options_.env.rank, size(), [&](Endpoint& endpoint) {
-        plane_.mesh->context(options_.env.rank);
-        body(endpoint);
-      });
+      run_rank_body(run, options_.env.rank, size(), [&](Endpoint& endpoint) { body(endpoint); });
       run->wait_end();
       run->join_comm_threads();  // one may wait inside Gloo for a rank that is gone
       done.raise();
@@ -104,7 +105,9 @@ class ProcessWorld final : public World {
       throw;
     }
     plane_.timeout = options_.hang_timeout.count() > 0 ? options_.hang_timeout : milliseconds(600'000);
-    plane_.device = make_tcp_device(control_->local_address());
+    PeerSockets sockets = connect_data();
+    all_unix_ = sockets.all_unix;
+    plane_.links = std::make_shared<PeerLinks>(std::move(sockets.by_rank));
     plane_.mesh = std::make_shared<GlooGroup>(size(), plane_.timeout, [this] { return connect_mesh(); });
   }
 
@@ -133,21 +136,35 @@ class ProcessWorld final : public World {
     return env.agent_store ? meet_through_agent(env, meeting, options_.join_timeout) : meeting;
   }
 
-  GlooContexts connect_mesh() {
-    const auto store = make_control_store(*control_, plane_.timeout);
-    GlooContexts contexts(static_cast<size_t>(size()));
-    const int rank = options_.env.rank;
+  PeerSockets connect_data() {
+    const milliseconds limit = options_.join_timeout;
     try {
-      contexts[static_cast<size_t>(rank)] = connect_member(rank, size(), plane_.device, plane_.timeout, *store, "mesh");
-    } catch (const std::exception& error) {
-      if (const auto failure = control_->wait_failure(options_.silence_limit)) throw failure->mine;
-      throw Error(ErrorKind::kEnvironment,
-                  {.where = "data connections",
-                   .what = "the ranks cannot reach each other",
-                   .got = error.what(),
-                   .want = "TCP connections on any port between the hosts",
-                   .fix = "open the firewall between them, or set MASTER_ADDR to an address all hosts can reach"});
+      return connect_peers({.rank = options_.env.rank,
+                            .world_size = size(),
+                            .token = options_.token,
+                            .run_id = options_.env.run_id,
+                            .attempt = attempt_of(options_.env),
+                            .address = control_->local_address(),
+                            .unix_sockets = options_.unix_sockets,
+                            .timeout = limit,
+                            .given_up = [this] { return control_->failure().has_value(); }},
+                           {.set = [this](const auto& key, const auto& value) { control_->set(key, value); },
+                            .get = [this, limit](const auto& key) { return control_->get(key, limit); }});
+    } catch (const Error&) {
+      if (const auto failure = control_->wait_failure(options_.silence_limit)) {
+        shown_elsewhere_ = failure->known_to_rank_zero;
+        throw failure->mine;
+      }
+      throw;
     }
+  }
+
+  GlooContexts connect_mesh() {
+    std::vector<int> everyone(static_cast<size_t>(size()));
+    std::iota(everyone.begin(), everyone.end(), 0);
+    const int rank = options_.env.rank;
+    GlooContexts contexts(everyone.size());
+    contexts[static_cast<size_t>(rank)] = plane_.links->context("mesh", everyone, rank, plane_.timeout);
     return contexts;
   }
 
@@ -167,6 +184,7 @@ class ProcessWorld final : public World {
   std::unique_ptr<Control> control_;
   DataPlane plane_;
   int runs_ = 0;
+  bool all_unix_ = true;
   bool shown_elsewhere_ = false;
 };
 

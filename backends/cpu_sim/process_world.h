@@ -1,14 +1,15 @@
 // A world whose ranks are processes, on this host or on several: this process runs one of them. Every process has a
 // control connection to the coordinator in rank 0's process, which matches calls as a thread world does
-// (switchboard.h); the bytes move by Gloo over TCP, and reductions are added in the same canonical order, so results
-// have the bits of a thread world and virtual times are the same. It never hangs: whatever a thread world reports is
-// reported with the same words; a process that dies ends the world at once, one that is stopped within silence_limit,
-// and one that does not arrive at join_timeout, each with the rank named. An error ends every process: after a moment
-// for the rank to come back, the process is left with the error's exit code. Who may join: whoever knows the token.
-// Without one the world stays on the loopback interface, and other processes of this host are trusted. Data connections
-// carry no proof: the network between the hosts is trusted. Cost: a call costs two small messages to rank 0 besides its
-// bytes (about 0.1 ms); one control thread per process, one coordinator thread in rank 0's. Thread rule: run() belongs
-// to one thread at a time.
+// (switchboard.h); the bytes move by Gloo's algorithms over data connections of our own (unix sockets on one host, TCP
+// between hosts), and reductions are added in the same canonical order, so results have the bits of a thread world and
+// virtual times are the same. It never hangs: whatever a thread world reports is reported with the same words; a
+// process that dies ends the world at once, one that is stopped within silence_limit, and one that does not arrive at
+// join_timeout, each with the rank named. An error ends every process: after a moment for the rank to come back, the
+// process is left with the error's exit code. Who may join: whoever knows the token. Without one the world stays on the
+// loopback interface, and other processes of this host are trusted not to join. A data connection counts once both ends
+// have proved a secret that only the world's ranks know (data_connect.h). Cost: a call costs two small messages to rank
+// 0 besides its bytes (about 0.1 ms); one control thread per process, one coordinator thread in rank 0's. Thread rule:
+// run() belongs to one thread at a time.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -20,9 +21,10 @@
 namespace ranklab {
 
 struct ProcessWorldOptions {
-  ProcessEnv env;        // which rank this is and where rank 0 listens
-  std::string token;     // the run's secret; empty: loopback only
-  int listener_fd = -1;  // rank 0: a listening socket that the launcher opened, instead of opening one
+  ProcessEnv env;            // which rank this is and where rank 0 listens
+  std::string token;         // the run's secret; empty: loopback only
+  bool unix_sockets = true;  // for data between processes of one user on one host; false: TCP
+  int listener_fd = -1;      // rank 0: a listening socket that the launcher opened, instead of opening one
   std::chrono::milliseconds join_timeout{60'000};
   // As in ThreadWorldOptions; 0 also switches silence_limit off, so that a debugger may stop a process.
   std::chrono::milliseconds hang_timeout{60'000};

@@ -6,10 +6,13 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 
@@ -60,6 +63,21 @@ Socket open_socket(const Address& address, int kind) {
 void send_at_once(const Socket& socket) {
   const int on = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+// One attempt.
+std::optional<Socket> connected(const Address& to, std::chrono::milliseconds limit) {
+  Socket out = open_socket(to, SOCK_STREAM);
+  if (::connect(out.get(), to.get(), to.length) != 0) {
+    if (errno != EINPROGRESS) return std::nullopt;
+    pollfd ready{out.get(), POLLOUT, 0};
+    if (::poll(&ready, 1, static_cast<int>(limit.count())) <= 0) return std::nullopt;
+    int error = 0;
+    socklen_t length = sizeof error;
+    ::getsockopt(out.get(), SOL_SOCKET, SO_ERROR, &error, &length);
+    if (error != 0) return std::nullopt;
+  }
+  return out;
 }
 
 }  // namespace
@@ -120,6 +138,47 @@ Socket listen_on(const std::string& address, int port) {
                             : "set --master-addr (MASTER_ADDR) to an address of the host that runs rank 0"});
 }
 
+Socket listen_on_unix() {
+  Address any;
+  any.storage.ss_family = AF_UNIX;
+  any.length = sizeof(sa_family_t);  // unix(7), autobind
+  Socket out = open_socket(any, SOCK_STREAM);
+  RANKLAB_CHECK(::bind(out.get(), any.get(), any.length) == 0 && ::listen(out.get(), SOMAXCONN) == 0,
+                ErrorKind::kEnvironment, .where = "rendezvous", .what = "cannot listen on a unix socket",
+                .got = std::strerror(errno), .want = "unix sockets (AF_UNIX)",
+                .fix = "allow them to this process, or pass --transport tcp");
+  return out;
+}
+
+std::string unix_name(const Socket& listener) {
+  Address at;
+  at.length = sizeof at.storage;
+  ::getsockname(listener.get(), at.get(), &at.length);
+  const auto* in = reinterpret_cast<const sockaddr_un*>(&at.storage);
+  return {in->sun_path, at.length - offsetof(sockaddr_un, sun_path)};
+}
+
+std::optional<Socket> connect_to_unix(const std::string& name, std::chrono::milliseconds limit) {
+  Address to;
+  auto* in = reinterpret_cast<sockaddr_un*>(&to.storage);
+  in->sun_family = AF_UNIX;
+  if (name.empty() || name.size() > sizeof in->sun_path) return std::nullopt;
+  std::memcpy(in->sun_path, name.data(), name.size());
+  to.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+  return connected(to, limit);
+}
+
+std::optional<int64_t> peer_user(const Socket& socket) {
+  int domain = 0;
+  socklen_t length = sizeof domain;
+  ::getsockopt(socket.get(), SOL_SOCKET, SO_DOMAIN, &domain, &length);
+  ucred of{};
+  length = sizeof of;
+  // On other sockets the question is answered, with user -1.
+  if (domain != AF_UNIX || ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &of, &length) != 0) return std::nullopt;
+  return of.uid;
+}
+
 int port_of(const Socket& listener) {
   Address at;
   at.length = sizeof at.storage;
@@ -131,23 +190,13 @@ int port_of(const Socket& listener) {
 
 Socket accept_one(const Socket& listener) {
   Socket out(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (out.is_open()) send_at_once(out);
+  if (out.is_open()) send_at_once(out);  // of no effect on a unix socket
   return out;
 }
 
 std::optional<Socket> connect_to(const std::string& address, int port, std::chrono::milliseconds limit) {
-  const Address to = numeric(address, port);
-  Socket out = open_socket(to, SOCK_STREAM);
-  if (::connect(out.get(), to.get(), to.length) != 0) {
-    if (errno != EINPROGRESS) return std::nullopt;
-    pollfd ready{out.get(), POLLOUT, 0};
-    if (::poll(&ready, 1, static_cast<int>(limit.count())) <= 0) return std::nullopt;
-    int error = 0;
-    socklen_t length = sizeof error;
-    ::getsockopt(out.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-    if (error != 0) return std::nullopt;
-  }
-  send_at_once(out);
+  std::optional<Socket> out = connected(numeric(address, port), limit);
+  if (out) send_at_once(*out);
   return out;
 }
 
@@ -173,9 +222,9 @@ std::string route_source(const std::string& address) {
   return local_address(probe);
 }
 
-long receive_some(const Socket& socket, std::string& into) {
-  std::array<char, 16 << 10> buffer{};
-  const ssize_t got = ::recv(socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+long receive_some(const Socket& socket, std::string& into, size_t most) {
+  std::array<char, 16 << 10> buffer;  // not filled before: recv says how much of it counts
+  const ssize_t got = ::recv(socket.get(), buffer.data(), std::min(most, buffer.size()), MSG_DONTWAIT);
   if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? -1 : 0;
   into.append(buffer.data(), static_cast<size_t>(got));
   return got;

@@ -27,6 +27,13 @@ class Socket {
 std::string resolve_host(const std::string& host);
 bool is_loopback(const std::string& address);
 
+// Unix sockets without a file: a name that the kernel chooses, seen in this network namespace only.
+Socket listen_on_unix();
+std::string unix_name(const Socket& listener);
+std::optional<Socket> connect_to_unix(const std::string& name, std::chrono::milliseconds limit);
+// The user of the process at the other end of a unix socket; nothing for other sockets.
+std::optional<int64_t> peer_user(const Socket& socket);
+
 // Listens on `address` (numeric) and `port`, 0 for any. Throws kEnvironment naming the port.
 Socket listen_on(const std::string& address, int port);
 int port_of(const Socket& listener);
@@ -42,8 +49,8 @@ std::string peer_address(const Socket& socket);
 // The local address that packets to `address` leave from.
 std::string route_source(const std::string& address);
 
-// Non-blocking. -1: nothing to be had now; 0: closed, or broken.
-long receive_some(const Socket& socket, std::string& into);
+// Non-blocking, at most `most` bytes. -1: nothing to be had now; 0: closed, or broken.
+long receive_some(const Socket& socket, std::string& into, size_t most = 16 << 10);
 // What could be sent now; -1: the connection is broken.
 long send_some(const Socket& socket, const std::string& bytes, size_t from);
 

@@ -15,6 +15,7 @@
 #include "backends/cpu_sim/gloo_mover.h"
 #include "backends/cpu_sim/inproc_transport.h"
 #include "backends/cpu_sim/run.h"
+#include "backends/cpu_sim/thread_links.h"
 #include "core/base/text.h"
 #include "core/trace/tracer.h"
 
@@ -33,10 +34,10 @@ class Movers {
     else if (options.collectives == Collectives::kDirect)
       direct_ = std::make_shared<DirectMover>();
     else if (options.transport == Transport::kTcp)
-      tcp_device_ = make_tcp_device("127.0.0.1");
+      links_ = connect_threads(options.size);
   }
 
-  std::shared_ptr<Mover> get(const std::string& label, int group_size) {
+  std::shared_ptr<Mover> get(const std::string& label, const Group& group) {
     if (direct_) return direct_;
     // Ranks enter Gloo only after all have made the call, so this limit is for a broken transport, not for slow ranks.
     const milliseconds timeout = options_.hang_timeout.count() > 0 ? options_.hang_timeout : milliseconds(600'000);
@@ -44,16 +45,25 @@ class Movers {
     std::shared_ptr<Mover>& mover = of_group_[label];
     if (mover) return mover;
     mover = std::make_shared<GlooMover>(
-        std::make_shared<GlooGroup>(group_size, timeout, [device = tcp_device_, group_size, timeout] {
-          return device ? connect_threads(group_size, device, timeout) : make_inproc_contexts(group_size, timeout);
+        std::make_shared<GlooGroup>(group.size(), timeout, [this, label, ranks = group.global_ranks, timeout] {
+          return links_.empty() ? make_inproc_contexts(static_cast<int>(ranks.size()), timeout)
+                                : contexts_over_links(label, ranks, timeout);
         }));
     return mover;
   }
 
  private:
+  GlooContexts contexts_over_links(const std::string& label, const std::vector<int>& ranks, milliseconds timeout) {
+    GlooContexts contexts;
+    for (size_t seat = 0; seat < ranks.size(); ++seat)
+      contexts.push_back(
+          links_[static_cast<size_t>(ranks[seat])]->context(label, ranks, static_cast<int>(seat), timeout));
+    return contexts;
+  }
+
   const ThreadWorldOptions& options_;
   std::shared_ptr<Mover> direct_;
-  std::shared_ptr<gloo::transport::Device> tcp_device_;
+  std::vector<std::shared_ptr<PeerLinks>> links_;  // by rank; none: in process
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Mover>> of_group_;
 };
@@ -80,7 +90,7 @@ class ThreadRun final : public Run {
   void body_returned(int rank) override { watch_.body_returned(rank); }
   void body_failed(int rank, const Error& error) override { watch_.body_failed(rank, error); }
   std::shared_ptr<Mover> mover(const std::string& label, const Group& group) override {
-    return movers_.get(label, group.size());
+    return movers_.get(label, group);
   }
   c10::Device device() const override { return device_ ? device_->device() : c10::Device(c10::DeviceType::CPU); }
   DeviceQueues* device_queues() override { return device_.get(); }

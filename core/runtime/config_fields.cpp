@@ -154,7 +154,9 @@ void add_simulation(std::vector<ConfigField>& rows) {
   rows.push_back(text(g, "sim.collectives", {"--collectives"},
                       "direct: peers' buffers in place; gloo: Gloo's messages (same bits)", RANKLAB_FIELD(collectives),
                       {"direct", "gloo"}));
-  rows.push_back(text(g, "sim.transport", {"--transport"}, "of Gloo", RANKLAB_FIELD(transport), {"inproc", "tcp"}));
+  rows.push_back(text(g, "sim.transport", {"--transport"},
+                      "of Gloo: inproc (memory; between processes of a host unix sockets), or tcp",
+                      RANKLAB_FIELD(transport), {"inproc", "tcp"}));
   rows.push_back(number(g, "sim.hang_timeout_s", {"--hang-timeout"},
                         "seconds until a silent rank is reported (0: never)", RANKLAB_FIELD(hang_timeout_s),
                         within(0, kWeekSeconds)));

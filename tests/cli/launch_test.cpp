@@ -15,7 +15,7 @@ TEST_F(Launch, ProcessesGiveTheLossesOfThreadsBitForBit) {
     ASSERT_EQ(ranklab("train --world-size 4 " + kShort + flags + log(threads)).exit_code, 0);
     const Outcome run = ranklab("launch --nproc-per-node 4 " + kShort + flags + log(processes));
     ASSERT_EQ(run.exit_code, 0) << run.output;
-    EXPECT_THAT(run.output, HasSubstr("world    4 rank processes, Gloo over TCP"));
+    EXPECT_THAT(run.output, HasSubstr("world    4 rank processes, Gloo over unix sockets"));
     EXPECT_THAT(run.output, Not(HasSubstr("[rank "))) << "only rank 0 prints";
     ASSERT_EQ(curve(threads).size(), 3u);
     EXPECT_EQ(curve(threads), curve(processes)) << name;

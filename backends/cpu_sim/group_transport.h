@@ -1,0 +1,28 @@
+// A group of ranks as one of our transports serves it, and the gloo::Context that Gloo's algorithms want of it. Only
+// unbound buffers move bytes; Gloo's older bound ones are refused. Thread rule: any thread.
+#pragma once
+#include <gloo/context.h>
+#include <gloo/transport/unbound_buffer.h>
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+namespace ranklab::cpu_sim {
+
+using GlooContexts = std::vector<std::shared_ptr<gloo::Context>>;  // by seat; null for members elsewhere
+
+class GroupTransport {
+ public:
+  virtual ~GroupTransport() = default;
+  virtual std::unique_ptr<gloo::transport::UnboundBuffer> buffer(int rank, void* memory, size_t length,
+                                                                 std::chrono::milliseconds timeout) = 0;
+  // Everyone who waits, here or at a peer, wakes with an exception. The group is then dead.
+  virtual void close() = 0;
+};
+
+// The context of the group's member `rank`, connected: the transport was.
+std::shared_ptr<gloo::Context> connected_context(int rank, int size, std::shared_ptr<GroupTransport> transport,
+                                                 std::chrono::milliseconds timeout);
+
+}  // namespace ranklab::cpu_sim

@@ -1,0 +1,87 @@
+// What our two Gloo transports share: a buffer whose waits see completions in order, have time limits, end with the
+// error of the transport, and can be aborted. Thread rule: any thread.
+#pragma once
+#include <gloo/transport/unbound_buffer.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace ranklab::cpu_sim {
+
+enum class Direction { kSend, kRecv };
+
+// What a pending operation knows of its buffer; outlives it where a transport still holds the operation.
+class BufferState {
+ public:
+  void issued();
+  void complete(Direction direction, int peer, const std::string& error = {});
+  void fail(const std::string& error);  // every wait, now and later
+  bool has_pending() const;
+  // Between these the transport copies bytes on a thread of its own: wait_idle() returns when none does.
+  void begin_copy();
+  void end_copy();
+  void wait_idle();
+
+  // False: aborted. Throws gloo::IoException with the transport's error, or when `limit` is over.
+  bool wait(Direction direction, int* peer, std::chrono::milliseconds limit);
+  void abort(Direction direction);
+
+ private:
+  struct Completions {
+    std::deque<int> peers;  // who it was, oldest first
+    bool aborted = false;
+    std::condition_variable changed;
+  };
+  Completions& of(Direction direction) { return direction == Direction::kSend ? sends_ : recvs_; }
+
+  mutable std::mutex mutex_;
+  Completions sends_, recvs_;
+  std::string error_;
+  int pending_ = 0;
+  int copies_ = 0;
+  std::condition_variable idle_;
+};
+
+// A stretch of a buffer on its way to or from a peer, named by its rank in the group.
+struct BufferOperation {
+  std::shared_ptr<BufferState> buffer;
+  char* bytes;
+  size_t length;
+};
+
+class WaitedBuffer : public gloo::transport::UnboundBuffer {
+ public:
+  WaitedBuffer(void* memory, size_t length, std::chrono::milliseconds timeout)
+      : UnboundBuffer(memory, length), timeout_(timeout) {}
+  bool waitRecv(int* rank, std::chrono::milliseconds timeout) final {
+    return state_->wait(Direction::kRecv, rank, limit(timeout));
+  }
+  bool waitSend(int* rank, std::chrono::milliseconds timeout) final {
+    return state_->wait(Direction::kSend, rank, limit(timeout));
+  }
+  void abortWaitRecv() final { state_->abort(Direction::kRecv); }
+  void abortWaitSend() final { state_->abort(Direction::kSend); }
+
+ protected:
+  BufferOperation operation(size_t offset, size_t length) const {
+    state_->issued();
+    return {state_, static_cast<char*>(ptr) + offset, length == kUnspecifiedByteCount ? size - offset : length};
+  }
+  BufferState& state() const { return *state_; }
+
+ private:
+  std::chrono::milliseconds limit(std::chrono::milliseconds asked) const {
+    return asked == gloo::transport::kUnsetTimeout ? timeout_ : asked;
+  }
+  std::chrono::milliseconds timeout_;
+  std::shared_ptr<BufferState> state_ = std::make_shared<BufferState>();
+};
+
+// "rank 1 sent 16 bytes, rank 0 receives 20", in ranks of the group.
+std::string sizes_differ(int sender, size_t sent, int receiver, size_t received);
+
+}  // namespace ranklab::cpu_sim
