@@ -6,11 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/json_output.h"
+#include "cli/memory_json.h"
 #include "cli/model_text.h"
 #include "cli/pipeline_text.h"
 #include "cli/topology_text.h"
 #include "core/base/text.h"
-#include "core/plan/rank_memory.h"
+#include "core/plan/peak_memory.h"
 #include "core/plan/step_time.h"
 #include "core/plan/traffic.h"
 
@@ -19,7 +20,7 @@ namespace {
 
 struct DryRun {
   StepShape shape;
-  RankMemory memory;  // of the fullest rank
+  PeakMemory memory;  // of the fullest rank
   std::vector<AxisTraffic> traffic;
   StepTime time;
   double model_flops = 0;  // of a rank and step
@@ -27,9 +28,22 @@ struct DryRun {
   std::vector<std::string> warnings;
 };
 
+// What the run does not do yet, first what costs least.
+std::string ways_to_need_less(const RunPlan& plan) {
+  const TrainConfig& c = plan.config;
+  std::vector<std::string> ways;
+  if (plan.dp() > 1 && plan.zero_stage < 3) ways.push_back("raise --zero-stage");
+  if (plan.micro_batch_size > 1) ways.push_back("lower --micro-batch-size");
+  if (c.recompute_granularity != "full") ways.push_back("recompute activations (--recompute-granularity full)");
+  ways.push_back("raise --tp or --pp");
+  std::string text;
+  for (const std::string& way : ways) text += (text.empty() ? "" : ", ") + way;
+  return text + "; ranklab plan memory shows what each saves";
+}
+
 DryRun make_dry_run(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
-  DryRun out{.shape = shape_of(plan), .memory = fullest_rank(plan), .traffic = {}, .time = {}, .warnings = {}};
+  DryRun out{.shape = shape_of(plan), .memory = fullest_peak(plan), .traffic = {}, .time = {}, .warnings = {}};
   const int gpus_per_node = c.gpus_per_node > 0 ? c.gpus_per_node : plan.profile.gpus_per_node;
   out.traffic = predict_axis_traffic(out.shape, plan.schedule, plan.mesh, gpus_per_node);
   out.time = estimate_step_time(out.shape, plan.schedule, plan.mesh, plan.profile, gpus_per_node);
@@ -41,11 +55,11 @@ DryRun make_dry_run(const RunPlan& plan) {
         "the step's estimate does not know --overlap-moe-expert-parallel-comm: experts' communication counts as if "
         "nothing hid it");
   }
-  if (out.memory.together() > plan.profile.memory_bytes) {
-    out.warnings.push_back(strprintf("a rank needs about %s, and %s has %s: raise --tp, lower --micro-batch-size",
-                                     human_bytes(static_cast<double>(out.memory.together())).c_str(),
-                                     plan.profile.title.c_str(),
-                                     human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str()));
+  if (const int64_t bytes = together(out.memory.at_peak); bytes > plan.profile.memory_bytes) {
+    out.warnings.push_back(strprintf("a rank needs about %s, and %s has %s: %s",
+                                     human_bytes(static_cast<double>(bytes)).c_str(), plan.profile.title.c_str(),
+                                     human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str(),
+                                     ways_to_need_less(plan).c_str()));
   }
   return out;
 }
@@ -65,24 +79,17 @@ std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& sty
   const std::string whose = plan.mesh.size(Axis::kPp) == 1
                                 ? "one rank"
                                 : "pipeline rank " + std::to_string(run.memory.pp_rank) + ", the fullest";
-  std::string text = "  memory   of " + whose + "\n";
-  text += row("parameters", run.memory.parameters, "");
-  text += row("gradients", run.memory.gradients, "");
-  text += row("optimizer", run.memory.optimizer, "");
-  const std::string estimate = strprintf(
-      "  estimate, within %.0f %%: %.3g microbatch%s, %s a layer, %s more at the busiest moment",
-      100 * kActivationTolerance, run.memory.activations.microbatches,
-      run.memory.activations.microbatches == 1 ? "" : "es",
-      human_bytes(static_cast<double>(run.memory.activations.per_layer)).c_str(),
-      human_bytes(static_cast<double>(run.memory.activations.ends + run.memory.activations.temporary)).c_str());
-  text += row("activations", run.memory.activations.peak(), style.dim(estimate));
-  if (run.memory.activations.gathered > 0) {
-    text += row("gathered", run.memory.activations.gathered, style.dim("  all positions of one layer's input"));
+  std::string text = "  memory   of " + whose + " at its fullest moment\n";
+  for (size_t c = 0; c < run.memory.at_peak.size(); ++c) {
+    const int64_t bytes = run.memory.at_peak[c];
+    if (bytes > 0) text += row(std::string(name(static_cast<MemoryCategory>(c))).c_str(), bytes, "");
   }
-  const auto fraction = static_cast<double>(run.memory.together()) / static_cast<double>(plan.profile.memory_bytes);
-  text += row("together", run.memory.together(),
+  const auto fraction =
+      static_cast<double>(together(run.memory.at_peak)) / static_cast<double>(plan.profile.memory_bytes);
+  text += row("together", together(run.memory.at_peak),
               strprintf("  %.3g %% of the profile's %s", 100 * fraction,
-                        human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str()));
+                        human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str()) +
+                  style.dim(strprintf("  estimate, within %.0f %% of the measured peak", 100 * kPeakTolerance)));
   return text;
 }
 
@@ -177,14 +184,8 @@ std::string dry_run_json(const RunPlan& plan) {
                                  {"micro_batch_size", plan.micro_batch_size},
                                  {"tokens_per_step", plan.tokens_per_step()},
                                  {"hardware", plan.profile.name},
-                                 {"memory_bytes",
-                                  {{"parameters", run.memory.parameters},
-                                   {"gradients", run.memory.gradients},
-                                   {"optimizer", run.memory.optimizer},
-                                   {"activations", run.memory.activations.peak()},
-                                   {"gathered", run.memory.activations.gathered},
-                                   {"together", run.memory.together()},
-                                   {"activations_tolerance", kActivationTolerance}}},
+                                 {"memory_bytes", category_bytes_json(run.memory.at_peak)},
+                                 {"memory_tolerance", kPeakTolerance},
                                  {"traffic", axis_traffic_json(run.traffic)},
                                  {"estimate",
                                   {{"virtual_step_ms", run.time.total_ns * 1e-6},

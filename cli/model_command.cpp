@@ -12,6 +12,7 @@
 #include "cli/command_line.h"
 #include "cli/config_options.h"
 #include "cli/json_output.h"
+#include "cli/memory_json.h"
 #include "cli/model_stats.h"
 #include "cli/model_text.h"
 #include "cli/pipeline_text.h"
@@ -20,7 +21,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/model/module_table.h"
-#include "core/plan/rank_memory.h"
+#include "core/plan/peak_memory.h"
 
 namespace ranklab {
 namespace {
@@ -93,16 +94,18 @@ std::string module_text(const ModelConfig& m, const ModelCounts& counts, const S
 }
 
 std::string rank_text(const RunPlan& plan, const Style& style) {
-  const RankMemory memory = fullest_rank(plan);
+  const PeakMemory memory = fullest_peak(plan);
   const std::string whose = plan.config.parallel.pp > 1 ? strprintf("pipeline rank %d, the fullest", memory.pp_rank)
                                                         : std::string("every rank");
-  const auto bytes = [](int64_t count) { return human_bytes(static_cast<double>(count)); };
+  std::string parts;
+  for (size_t c = 0; c < memory.at_peak.size(); ++c) {
+    if (memory.at_peak[c] == 0) continue;
+    parts += (parts.empty() ? "" : ", ") + std::string(name(static_cast<MemoryCategory>(c))) + " " +
+             human_bytes(static_cast<double>(memory.at_peak[c]));
+  }
   return "  a rank    of " + layout_text(plan, true) + ", " + std::string(name(plan.config.element_dtype())) + ", " +
-         whose + ": " + style.bold(bytes(memory.together())) + "\n" + "            parameters " +
-         bytes(memory.parameters) + ", gradients " + bytes(memory.gradients) + ", optimizer " +
-         bytes(memory.optimizer) +
-         strprintf(", activations %s (estimate, within %.0f %%)\n",
-                   bytes(memory.activations.peak() + memory.activations.gathered).c_str(), 100 * kActivationTolerance);
+         whose + ": " + style.bold(human_bytes(static_cast<double>(together(memory.at_peak)))) + "\n            " +
+         parts + strprintf(" (estimate of its fullest moment, within %.0f %%)\n", 100 * kPeakTolerance);
 }
 
 std::string info_text(const RunPlan& plan, const Style& style) {
@@ -149,7 +152,7 @@ nlohmann::ordered_json modules_json(const ModelConfig& model) {
 nlohmann::ordered_json info_json(const RunPlan& plan) {
   const ModelConfig& m = plan.config.model;
   const ModelCounts counts = counts_of(plan);
-  const RankMemory memory = fullest_rank(plan);
+  const PeakMemory memory = fullest_peak(plan);
   return {{"preset", plan.config.preset},
           {"total_parameters", counts.total},
           {"active_parameters", counts.active},
@@ -164,12 +167,8 @@ nlohmann::ordered_json info_json(const RunPlan& plan) {
           {"rank",
            {{"layout", layout_text(plan, true)},
             {"pp_rank", memory.pp_rank},
-            {"parameters_bytes", memory.parameters},
-            {"gradients_bytes", memory.gradients},
-            {"optimizer_bytes", memory.optimizer},
-            {"activations_bytes", memory.activations.peak()},
-            {"gathered_bytes", memory.activations.gathered},
-            {"together_bytes", memory.together()}}}};
+            {"memory_bytes", category_bytes_json(memory.at_peak)},
+            {"memory_tolerance", kPeakTolerance}}}};
 }
 
 struct Given {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/memory_json.h"
 #include "cli/pipeline_text.h"
 #include "core/base/text.h"
 #include "core/plan/paper_activations.h"
@@ -123,15 +124,12 @@ RecomputeRow recompute_row(RunPlan plan, const char* name) {
   if (!chosen) plan.config.recompute_num_layers = 0;
   const StepShape shape = shape_of(plan);
   const RankMemory memory = fullest_rank(plan);
-  int64_t most = 0;
-  for (int rank = 0; rank < plan.mesh.size(Axis::kPp); ++rank)
-    most = std::max(most, together(peak_memory(plan, rank).at_peak));
   const StepTime time = estimate_step_time(shape, plan.schedule, plan.mesh, plan.profile, plan.config.gpus_per_node);
   return {.name = name,
           .chosen = chosen,
           .layer_bytes = memory.activations.per_layer,
           .activations = memory.activations.peak(),
-          .together = most,
+          .together = together(fullest_peak(plan).at_peak),
           .step_ms = time.total_ns * 1e-6,
           .paper_layer_bytes = paper_layer_bytes(shape, shape.recompute.granularity)};
 }
@@ -166,33 +164,21 @@ std::string activations_text(const RunPlan& plan, const Style& style) {
                     "attention's output alone.\n");
 }
 
-template <typename Bytes>
-nlohmann::ordered_json bytes_json(const Bytes& bytes) {
-  nlohmann::ordered_json out = nlohmann::ordered_json::object();
-  int64_t sum = 0;
-  for (size_t c = 0; c < kCategories; ++c) {
-    out[std::string(name(static_cast<MemoryCategory>(c)))] = bytes[c];
-    sum += bytes[c];
-  }
-  out["together"] = sum;
-  return out;
-}
-
 nlohmann::ordered_json ranks_json(const RunPlan& plan, const std::vector<MeasuredMemory>& measured) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (int pp_rank = 0; pp_rank < plan.mesh.size(Axis::kPp); ++pp_rank) {
     const PeakMemory peak = peak_memory(plan, pp_rank);
     nlohmann::ordered_json row = {{"pp_rank", pp_rank},
-                                  {"at_peak", bytes_json(peak.at_peak)},
-                                  {"highest", bytes_json(peak.highest)},
+                                  {"at_peak", category_bytes_json(peak.at_peak)},
+                                  {"highest", category_bytes_json(peak.highest)},
                                   {"tolerance", kPeakTolerance}};
     if (const MeasuredMemory* seen = fullest_measured(plan, measured, pp_rank)) {
       row["measured"] = {{"global_rank", seen->global_rank},
-                         {"at_peak", bytes_json(seen->at_peak)},
-                         {"highest", bytes_json(seen->highest)},
+                         {"at_peak", category_bytes_json(seen->at_peak)},
+                         {"highest", category_bytes_json(seen->highest)},
                          {"peak_bytes", seen->peak_bytes},
-                         {"at_start_peak", bytes_json(seen->at_start_peak)},
-                         {"start_highest", bytes_json(seen->start_highest)},
+                         {"at_start_peak", category_bytes_json(seen->at_start_peak)},
+                         {"start_highest", category_bytes_json(seen->start_highest)},
                          {"difference_percent", percent_off(together(peak.at_peak), seen->peak_bytes)}};
     }
     rows.push_back(std::move(row));

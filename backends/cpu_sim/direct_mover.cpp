@@ -84,14 +84,6 @@ void plan_all_to_all(Exchange& e) {
   }
 }
 
-void plan_copies_from(Exchange& e, size_t source, const at::Tensor& tensor) {
-  for (size_t s = 0; s < e.seats.size(); ++s) {
-    if (s != source)
-      add_copy(e, bytes_of(tensor), bytes_of(e.seats[s].call.output), static_cast<int64_t>(tensor.nbytes()));
-    end_queue(e);
-  }
-}
-
 void plan(Exchange& e) {
   const Call& first = e.seats[0].call;
   switch (first.verb) {
@@ -103,10 +95,8 @@ void plan(Exchange& e) {
     case Verb::kAllToAll:
       return plan_all_to_all(e);
     case Verb::kBroadcast:
-      return plan_copies_from(e, static_cast<size_t>(first.peer), e.seats[static_cast<size_t>(first.peer)].call.input);
     case Verb::kSend:
     case Verb::kRecv:
-      return plan_copies_from(e, 0, first.input);
     case Verb::kBarrier:
     case Verb::kCount:
       return;
@@ -167,6 +157,11 @@ void make_queues(Exchange& e) {
 }
 
 }  // namespace
+
+bool DirectMover::moves(Verb verb) {
+  return verb == Verb::kAllReduce || verb == Verb::kReduceScatter || verb == Verb::kAllGather ||
+         verb == Verb::kAllToAll;
+}
 
 void DirectMover::matched(Exchange& exchange) {
   plan(exchange);

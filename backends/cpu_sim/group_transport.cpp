@@ -51,6 +51,11 @@ class GroupTransportContext final : public transport::Context {
     pair = std::make_unique<GroupPair>(group_);
     return pair;
   }
+  // A group of 512 would have a quarter of a million, of which one is asked for: when the group is closed.
+  std::unique_ptr<transport::Pair>& getPair(int peer) override {
+    auto& pair = pairs_[static_cast<size_t>(peer)];
+    return pair ? pair : createPair(peer);
+  }
   std::unique_ptr<transport::UnboundBuffer> createUnboundBuffer(void* memory, size_t length) override {
     return group_->buffer(rank, memory, length, getTimeout());
   }
@@ -82,8 +87,6 @@ class ConnectedContext final : public gloo::Context {
     setTimeout(timeout);
     transportContext_ = device_->createContext(context_rank, context_size);
     transportContext_->setTimeout(timeout);
-    for (int peer = 0; peer < context_size; ++peer)
-      if (peer != context_rank) transportContext_->createPair(peer);
   }
 };
 

@@ -1,5 +1,8 @@
 #include "backends/cpu_sim/thread_links.h"
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <map>
@@ -8,6 +11,7 @@
 #include <thread>
 
 #include "backends/cpu_sim/data_connect.h"
+#include "core/base/error.h"
 
 namespace ranklab::cpu_sim {
 namespace {
@@ -35,9 +39,26 @@ class SharedStore {
   std::map<std::string, std::string> values_;
 };
 
+// Both ends of a connection between each two ranks are this process's.
+void allow_descriptors(int world_size) {
+  constexpr rlim_t kOthers = 128;  // what else the process opens
+  const auto n = static_cast<rlim_t>(world_size);
+  const rlim_t want = n * (n - 1) + 4 * n + kOthers;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  RANKLAB_CHECK(want <= limit.rlim_max, ErrorKind::kEnvironment, .where = "--transport tcp",
+                .what = "every two ranks need a connection, and this process may not open so many",
+                .got = "at most " + std::to_string(limit.rlim_max) + " open files",
+                .want = std::to_string(want) + " for " + std::to_string(world_size) + " ranks",
+                .fix = "raise the hard limit (ulimit -Hn), use fewer ranks, or --transport inproc");
+  limit.rlim_cur = std::max(limit.rlim_cur, want);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 }  // namespace
 
 std::vector<std::shared_ptr<PeerLinks>> connect_threads(int world_size) {
+  allow_descriptors(world_size);
   SharedStore shared;
   std::vector<std::shared_ptr<PeerLinks>> links(static_cast<size_t>(world_size));
   std::vector<std::exception_ptr> errors(links.size());

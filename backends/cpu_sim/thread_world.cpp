@@ -1,9 +1,12 @@
 #include "backends/cpu_sim/thread_world.h"
 
+#include <gloo/barrier.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -11,11 +14,11 @@
 #include <vector>
 
 #include "backends/cpu_sim/device_mover.h"
-#include "backends/cpu_sim/direct_mover.h"
 #include "backends/cpu_sim/gloo_mover.h"
 #include "backends/cpu_sim/inproc_transport.h"
 #include "backends/cpu_sim/run.h"
 #include "backends/cpu_sim/thread_links.h"
+#include "backends/cpu_sim/thread_mover.h"
 #include "core/base/text.h"
 #include "core/trace/tracer.h"
 
@@ -29,30 +32,47 @@ using std::chrono::milliseconds;
 class Movers {
  public:
   explicit Movers(const ThreadWorldOptions& options) : options_(options) {
-    if (options.device)
-      direct_ = std::make_shared<DeviceMover>(options.device);
-    else if (options.collectives == Collectives::kDirect)
-      direct_ = std::make_shared<DirectMover>();
-    else if (options.transport == Transport::kTcp)
-      links_ = connect_threads(options.size);
+    if (options.device) device_ = std::make_shared<DeviceMover>(options.device);
+    if (!options.device && options.transport == Transport::kTcp) links_ = connect_threads(options.size);
+    std::vector<int> everyone(static_cast<size_t>(options.size));
+    std::iota(everyone.begin(), everyone.end(), 0);
+    meeting_ = group("meeting", everyone);
   }
 
-  std::shared_ptr<Mover> get(const std::string& label, const Group& group) {
-    if (direct_) return direct_;
-    // Ranks enter Gloo only after all have made the call, so this limit is for a broken transport, not for slow ranks.
-    const milliseconds timeout = options_.hang_timeout.count() > 0 ? options_.hang_timeout : milliseconds(600'000);
+  std::shared_ptr<Mover> get(const std::string& label, const Group& of) {
+    if (device_) return device_;
     const std::lock_guard lock(mutex_);
     std::shared_ptr<Mover>& mover = of_group_[label];
     if (mover) return mover;
-    mover = std::make_shared<GlooMover>(
-        std::make_shared<GlooGroup>(group.size(), timeout, [this, label, ranks = group.global_ranks, timeout] {
-          return links_.empty() ? make_inproc_contexts(static_cast<int>(ranks.size()), timeout)
-                                : contexts_over_links(label, ranks, timeout);
-        }));
+    if (options_.collectives == Collectives::kDirect)
+      mover = std::make_shared<ThreadMover>(group(label, of.global_ranks));
+    else
+      mover = std::make_shared<GlooMover>(group(label, of.global_ranks));
     return mover;
   }
 
+  // Every rank, before its body: returns when all are there, which proves the transport.
+  void meet(int rank) {
+    if (device_) return;
+    gloo::BarrierOptions options(meeting_->context(rank));
+    gloo::barrier(options);
+  }
+  // Some rank will not come.
+  void call_off() {
+    meeting_->context(0);
+    meeting_->close();
+  }
+
  private:
+  std::shared_ptr<GlooGroup> group(const std::string& label, const std::vector<int>& ranks) {
+    // Ranks enter Gloo only after all have made the call, so this limit is for a broken transport, not for slow ranks.
+    const milliseconds timeout = options_.hang_timeout.count() > 0 ? options_.hang_timeout : milliseconds(600'000);
+    return std::make_shared<GlooGroup>(static_cast<int>(ranks.size()), timeout, [this, label, ranks, timeout] {
+      return links_.empty() ? make_inproc_contexts(static_cast<int>(ranks.size()), timeout)
+                            : contexts_over_links(label, ranks, timeout);
+    });
+  }
+
   GlooContexts contexts_over_links(const std::string& label, const std::vector<int>& ranks, milliseconds timeout) {
     GlooContexts contexts;
     for (size_t seat = 0; seat < ranks.size(); ++seat)
@@ -62,8 +82,9 @@ class Movers {
   }
 
   const ThreadWorldOptions& options_;
-  std::shared_ptr<Mover> direct_;
+  std::shared_ptr<Mover> device_;
   std::vector<std::shared_ptr<PeerLinks>> links_;  // by rank; none: in process
+  std::shared_ptr<GlooGroup> meeting_;             // of all ranks
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Mover>> of_group_;
 };
@@ -102,6 +123,7 @@ class ThreadRun final : public Run {
     return buffers;
   }
 
+  Movers& movers() { return movers_; }
   Watch& watch() { return watch_; }
   MatchTable& table() { return table_; }
 
@@ -152,8 +174,8 @@ class ThreadWorld final : public World {
     const std::string ranks =
         std::to_string(options_.size) + (options_.size == 1 ? " rank thread, " : " rank threads, ");
     if (options_.device) return ranks + "one device: " + options_.device->describe();
-    if (options_.collectives == Collectives::kDirect) return ranks + "direct collectives";
-    return ranks + (options_.transport == Transport::kTcp ? "Gloo over TCP" : "Gloo in process");
+    const std::string gloo = options_.transport == Transport::kTcp ? "Gloo over TCP" : "Gloo in process";
+    return ranks + gloo + (options_.collectives == Collectives::kDirect ? ", direct reductions" : "");
   }
 
   void run(const std::function<void(Endpoint&)>& body) override {
@@ -164,11 +186,15 @@ class ThreadWorld final : public World {
     for (int rank = 0; rank < options_.size; ++rank) {
       try {
         threads.emplace_back([&, rank] {
-          run_rank_body(run, rank, options_.size, body);
+          run_rank_body(run, rank, options_.size, [&](Endpoint& endpoint) {
+            run->movers().meet(rank);
+            body(endpoint);
+          });
           countdown.done();
         });
       } catch (const std::system_error& error) {
         run->body_failed(rank, no_thread(error.what()));
+        run->movers().call_off();
         countdown.done();
       }
     }

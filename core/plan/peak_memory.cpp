@@ -240,4 +240,13 @@ int64_t together(const CategoryBytes& bytes) { return std::accumulate(bytes.begi
 
 PeakMemory peak_memory(const RunPlan& plan, int pp_rank) { return StepMemory(plan, pp_rank).run(); }
 
+PeakMemory fullest_peak(const RunPlan& plan) {
+  PeakMemory fullest = peak_memory(plan, 0);
+  for (int rank = 1; rank < plan.mesh.size(Axis::kPp); ++rank) {
+    const PeakMemory other = peak_memory(plan, rank);
+    if (together(other.at_peak) > together(fullest.at_peak)) fullest = other;
+  }
+  return fullest;
+}
+
 }  // namespace ranklab

@@ -23,5 +23,7 @@ struct PeakMemory {
   CategoryBytes highest{};  // of each category by itself
 };
 PeakMemory peak_memory(const RunPlan& plan, int pp_rank);
+// Of the pipeline rank that holds most.
+PeakMemory fullest_peak(const RunPlan& plan);
 
 }  // namespace ranklab

@@ -152,10 +152,10 @@ void add_simulation(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "sim.gpus_per_node", {"--gpus-per-node"}, "GPUs that share fast links (0: the profile's)",
                         RANKLAB_FIELD(gpus_per_node), count(0)));
   rows.push_back(text(g, "sim.collectives", {"--collectives"},
-                      "direct: peers' buffers in place; gloo: Gloo's messages (same bits)", RANKLAB_FIELD(collectives),
-                      {"direct", "gloo"}));
+                      "reductions, gathers, all-to-all: direct in the peers' memory, or gloo's messages (same bits)",
+                      RANKLAB_FIELD(collectives), {"direct", "gloo"}));
   rows.push_back(text(g, "sim.transport", {"--transport"},
-                      "of Gloo: inproc (memory; between processes of a host unix sockets), or tcp",
+                      "of Gloo's messages: inproc (memory; between processes of a host unix sockets), or tcp",
                       RANKLAB_FIELD(transport), {"inproc", "tcp"}));
   rows.push_back(number(g, "sim.hang_timeout_s", {"--hang-timeout"},
                         "seconds until a silent rank is reported (0: never)", RANKLAB_FIELD(hang_timeout_s),

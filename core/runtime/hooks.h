@@ -38,7 +38,7 @@ struct StepMetrics {
 };
 
 struct TrainInfo {
-  std::string world;    // "8 rank threads, direct collectives"
+  std::string world;    // "8 rank threads, Gloo in process, direct reductions"
   bool on_gpu = false;  // tensors lie on GPUs
   std::string data;
   int64_t parameters = 0;  // of the whole model

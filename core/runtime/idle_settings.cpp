@@ -2,7 +2,6 @@
 
 #include <functional>
 
-#include "core/comm/process_env.h"
 #include "core/precision/precision_policy.h"
 #include "core/runtime/config_fields.h"
 #include "core/runtime/config_sources.h"
@@ -36,10 +35,6 @@ std::vector<IdleRow> make_idle_rows() {
   add(
       {"moe.", "parallel.moe_dispatcher"}, [](const RunPlan& p) { return p.config.model.moe.enabled(); },
       "models with experts (--num-experts, or a preset that has them)");
-  add(
-      {"sim.transport"},
-      [](const RunPlan& p) { return p.config.collectives == "gloo" || read_process_env().world_size > 1; },
-      "--collectives gloo, or ranks that are processes: direct collectives send nothing");
   add(
       {"optim.sgd_momentum"}, [](const RunPlan& p) { return p.config.optimizer == OptimizerKind::kSgd; },
       "--optimizer sgd");

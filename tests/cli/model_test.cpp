@@ -19,12 +19,12 @@ TEST(ModelInfo, CountsTheModelAndARankOfALayout) {
   const auto whole = info_of("llama_8b --world-size 1 --gbs 1");
   EXPECT_EQ(whole.at("total_parameters"), 8030261248);
   EXPECT_EQ(whole.at("active_parameters"), 8030261248);
-  EXPECT_EQ(whole.at("rank").at("parameters_bytes"), 4 * 8030261248);
-  EXPECT_EQ(whole.at("rank").at("optimizer_bytes"), 8 * 8030261248);
+  EXPECT_EQ(whole.at("rank").at("memory_bytes").at("parameters"), 4 * 8030261248);
+  EXPECT_EQ(whole.at("rank").at("memory_bytes").at("optimizer"), 8 * 8030261248);
   EXPECT_EQ(whole.at("modules")[0].at("shape"), (std::vector<int64_t>{128256, 4096}));
   // 65 norms of 4096 are on every tensor-parallel rank, all else is split.
   const auto split = info_of("llama_8b --world-size 8 --tp 8 --gbs 1");
-  EXPECT_EQ(split.at("rank").at("parameters_bytes"), 4 * ((8030261248 - 65 * 4096) / 8 + 65 * 4096));
+  EXPECT_EQ(split.at("rank").at("memory_bytes").at("parameters"), 4 * ((8030261248 - 65 * 4096) / 8 + 65 * 4096));
 }
 
 TEST(ModelInfo, DeepSeekV3IsThePublishedOne) {
@@ -34,7 +34,7 @@ TEST(ModelInfo, DeepSeekV3IsThePublishedOne) {
   EXPECT_EQ(whole.at("active_parameters_without_embedding"), 37552282624 - 129280 * 7168);
   EXPECT_EQ(whole.at("mtp_parameters"), 11610067968);
   EXPECT_EQ(whole.at("kv_cache_bytes_per_token"), 61 * (512 + 64) * 4);
-  EXPECT_EQ(whole.at("rank").at("parameters_bytes"), 4 * (671026404352 + 11610067968));
+  EXPECT_EQ(whole.at("rank").at("memory_bytes").at("parameters"), 4 * (671026404352 + 11610067968));
   EXPECT_THAT(info("deepseek_v3").output,
               testing::AllOf(HasSubstr("671B parameters, 37.6B active (36.6B without the embedding), MTP 11.6B"),
                              HasSubstr("latent attention keeps one vector of 576 a layer"),
@@ -44,7 +44,7 @@ TEST(ModelInfo, DeepSeekV3IsThePublishedOne) {
   const int64_t attention = 187107328, expert = 3 * 7168 * 2048, layer = attention + 2 * 7168 + 256 * 7168 + 5 * expert;
   EXPECT_EQ(paper.at("rank").at("layout"), "pp 16 (1f1b) x dp 128 x tp 1, experts edp 2 x ep 64");
   EXPECT_EQ(paper.at("rank").at("pp_rank"), 1);
-  EXPECT_EQ(paper.at("rank").at("parameters_bytes"), 4 * 4 * layer);
+  EXPECT_EQ(paper.at("rank").at("memory_bytes").at("parameters"), 4 * 4 * layer);
 }
 
 TEST(ModelInfo, TakesTheSettingsOfTrain) {

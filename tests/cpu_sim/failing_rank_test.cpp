@@ -178,7 +178,7 @@ TEST(ThreadWorldTest, RefusesBadArguments) {
 }
 
 TEST(ThreadWorldTest, DescribesItself) {
-  EXPECT_EQ(make_thread_world({.size = 8})->describe(), "8 rank threads, direct collectives");
+  EXPECT_EQ(make_thread_world({.size = 8})->describe(), "8 rank threads, Gloo in process, direct reductions");
   EXPECT_EQ(make_thread_world({.size = 1, .collectives = Collectives::kGloo})->describe(),
             "1 rank thread, Gloo in process");
 }

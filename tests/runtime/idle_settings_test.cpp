@@ -22,7 +22,6 @@ std::vector<std::string> idle_of(const std::vector<std::pair<std::string, std::s
 TEST(IdleSettings, AreNamedWithWhatTheyAreOf) {
   EXPECT_THAT(idle_of({{"optim.sgd_momentum", "0.9"}}),
               ElementsAre("--sgd-momentum 0.9 has no effect: it is of --optimizer sgd"));
-  EXPECT_THAT(idle_of({{"sim.transport", "tcp"}}), ElementsAre(HasSubstr("--collectives gloo")));
   EXPECT_THAT(idle_of({{"precision.amax_history_len", "16"}, {"train.bf16", "true"}}),
               ElementsAre(HasSubstr("--fp8-amax-history-len 16 has no effect")));
   EXPECT_THAT(idle_of({{"moe.topk", "1"}, {"moe.normalize_topk", "false"}}),
@@ -34,7 +33,6 @@ TEST(IdleSettings, AreNamedWithWhatTheyAreOf) {
 TEST(IdleSettings, WhatCountsIsNotNamed) {
   EXPECT_THAT(idle_of({}), IsEmpty());
   EXPECT_THAT(idle_of({{"optim.sgd_momentum", "0.9"}, {"optim.optimizer", "sgd"}}), IsEmpty());
-  EXPECT_THAT(idle_of({{"sim.transport", "tcp"}, {"sim.collectives", "gloo"}}), IsEmpty());
   EXPECT_THAT(idle_of({{"model.preset", "deepseek_v3_tiny"}, {"moe.topk", "2"}}), IsEmpty());
   EXPECT_THAT(idle_of({{"moe.num_experts", "0"}}), IsEmpty());
   EXPECT_THAT(idle_of({{"precision.fp8", "true"}, {"precision.amax_history_len", "16"}}), IsEmpty());

@@ -1,0 +1,22 @@
+// Bytes by category as every command prints them: {"parameters": ..., ..., "together": ...}. Thread rule: pure.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/base/vocabulary.h"
+
+namespace ranklab {
+
+template <typename Bytes>  // indexed by MemoryCategory
+nlohmann::ordered_json category_bytes_json(const Bytes& bytes) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::object();
+  int64_t sum = 0;
+  for (size_t c = 0; c < static_cast<size_t>(MemoryCategory::kCount); ++c) {
+    out[std::string(name(static_cast<MemoryCategory>(c)))] = bytes[c];
+    sum += bytes[c];
+  }
+  out["together"] = sum;
+  return out;
+}
+
+}  // namespace ranklab
