@@ -12,13 +12,13 @@ namespace {
 constexpr size_t kAlignment = 64;
 constexpr size_t kSmallest = 64 << 10;  // below, malloc's per-thread caches do better
 constexpr size_t kPage = 4 << 10;
-constexpr size_t kSpare = 256 << 20;
+constexpr size_t kSpare = 128 << 20;
 
 size_t rounded(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-void* map_block(size_t bytes) {
+char* map_block(size_t bytes) {
   void* block = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return block == MAP_FAILED ? nullptr : block;
+  return block == MAP_FAILED ? nullptr : static_cast<char*>(block);
 }
 
 // Aligned by hand: what glibc's aligned_alloc cuts off a block is found again by no other aligned_alloc (its bug 14581,
@@ -45,16 +45,9 @@ void* BlockPool::take(size_t bytes) {
   if (bytes < kSmallest) return take_small(bytes);
   const size_t size = rounded(bytes);
   const std::lock_guard lock(mutex_);
-  std::vector<void*>& blocks = free_[size];
-  if (!blocks.empty()) {
-    void* block = blocks.back();
-    blocks.pop_back();
-    free_bytes_ -= size;
-    used_bytes_ += size;
-    return block;
-  }
-  if (free_bytes_ > used_bytes_ + kSpare) release_all();  // the sizes have changed: what is held no longer fits
-  void* block = map_block(size);
+  char* block = take_free(size);
+  if (block == nullptr && free_bytes_ > used_bytes_ / 2 + kSpare) release_all();  // what is held no longer fits
+  if (block == nullptr) block = map_block(size);
   if (block == nullptr) {
     release_all();
     block = map_block(size);
@@ -68,16 +61,49 @@ void BlockPool::give(void* block, size_t bytes) {
   if (bytes < kSmallest) return give_small(block);
   const size_t size = rounded(bytes);
   const std::lock_guard lock(mutex_);
-  free_[size].push_back(block);
-  free_bytes_ += size;
   used_bytes_ -= size;
+  auto* begin = static_cast<char*>(block);
+  size_t merged = size;
+  if (const auto after = free_.find(begin + size); after != free_.end()) {
+    merged += after->second;
+    remove_free(after);
+  }
+  if (auto before = free_.lower_bound(begin); before != free_.begin()) {
+    --before;
+    if (before->first + before->second == begin) {
+      begin = before->first;
+      merged += before->second;
+      remove_free(before);
+    }
+  }
+  add_free(begin, merged);
+}
+
+char* BlockPool::take_free(size_t size) {
+  const auto found = by_size_.lower_bound({size, nullptr});
+  if (found == by_size_.end()) return nullptr;
+  const auto [length, block] = *found;
+  remove_free(free_.find(block));
+  if (length > size) add_free(block + size, length - size);
+  return block;
+}
+
+void BlockPool::add_free(char* block, size_t size) {
+  free_.emplace(block, size);
+  by_size_.emplace(size, block);
+  free_bytes_ += size;
+}
+
+void BlockPool::remove_free(std::map<char*, size_t>::iterator block) {
+  free_bytes_ -= block->second;
+  by_size_.erase({block->second, block->first});
+  free_.erase(block);
 }
 
 void BlockPool::release_all() {
-  for (auto& [size, blocks] : free_) {
-    for (void* block : blocks) ::munmap(block, size);
-    blocks.clear();
-  }
+  for (const auto& [block, size] : free_) ::munmap(block, size);
+  free_.clear();
+  by_size_.clear();
   free_bytes_ = 0;
 }
 

@@ -1,13 +1,16 @@
 // Memory blocks of tensors, kept for reuse: a training step asks for the same sizes again and again, and eight ranks on
-// a few cores are rarely at their peak together, so freed blocks go into one pool that all ranks draw from (last in,
-// first out: they are warm in the cache). Small blocks stay with malloc. Sizes are rounded up to an eighth of their
-// power of two (at most 12.5 % waste), so that nearby sizes share blocks. Blocks are returned to the system only when
-// an allocation fails. Thread rule: any thread.
+// a few cores are rarely at their peak together, so freed blocks go into one pool that all ranks draw from. The
+// smallest free block that is large enough is taken and what is left of it stays free; freed neighbours become one
+// block. So experts, whose tensors have another size at every step, find room where the last ones were, instead of
+// fresh pages that the kernel must fill with zeros. Small blocks stay with malloc. Memory is returned to the system
+// when much of it is free and none of it fits, or an allocation fails. Cost: two searches in trees of the free blocks.
+// Thread rule: any thread.
 #pragma once
 #include <cstddef>
 #include <map>
 #include <mutex>
-#include <vector>
+#include <set>
+#include <utility>
 
 namespace ranklab {
 
@@ -21,9 +24,14 @@ class BlockPool {
   size_t free_bytes() const;  // held for reuse
 
  private:
+  char* take_free(size_t size);  // null: none is large enough
+  void add_free(char* block, size_t size);
+  void remove_free(std::map<char*, size_t>::iterator block);
   void release_all();
+
   mutable std::mutex mutex_;
-  std::map<size_t, std::vector<void*>> free_;  // by size in whole pages
+  std::map<char*, size_t> free_;  // no two are neighbours
+  std::set<std::pair<size_t, char*>> by_size_;
   size_t free_bytes_ = 0;
   size_t used_bytes_ = 0;
 };
