@@ -25,7 +25,8 @@ TrainConfig config_of(const ScheduleModel& model) {
 
 StepShape shape_of(const ScheduleModel& model, int pp) {
   const TrainConfig config = config_of(model);
-  const ParallelDims dims{.world = model.tp * pp, .tp = model.tp, .pp = pp};
+  const ParallelDims dims{
+      .world = model.tp * pp, .tp = model.tp, .pp = pp, .kv_copies = config.model.kv_copies(model.tp)};
   return {.model = config.model,
           .dims = dims.resolved(),
           .sequence_parallel = model.tp > 1,

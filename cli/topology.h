@@ -25,8 +25,8 @@ struct TopologyOptions {
 };
 
 // In the order in which they are shown.
-inline constexpr std::array kTopologyAxes = {Axis::kTp, Axis::kCp,  Axis::kDp, Axis::kPp,
-                                             Axis::kEp, Axis::kEtp, Axis::kEdp};
+inline constexpr std::array kTopologyAxes = {Axis::kTp, Axis::kCp,  Axis::kDp,  Axis::kPp,
+                                             Axis::kEp, Axis::kEtp, Axis::kEdp, Axis::kKv};
 
 struct Topology {
   DeviceMesh mesh;

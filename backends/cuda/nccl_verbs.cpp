@@ -186,6 +186,7 @@ bool travels_in_fp32(const Group& group, const Call& call) {
   if ((type != at::kBFloat16 && type != at::kHalf) || !call.reduce_in_fp32) return false;
   switch (group.axis) {
     case Axis::kTp:
+    case Axis::kKv:
     case Axis::kCp:
     case Axis::kPp:
     case Axis::kEp:

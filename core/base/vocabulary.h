@@ -9,6 +9,7 @@ namespace ranklab {
 // Mesh axes. kDpCp is the product axis over which dense gradients are reduced; kTpCp.. products are added when needed.
 // Expert layers see ep, etp and edp, a second factorization of the same ranks (DeviceMesh). With HSDP dp is cut once
 // more: dp-shard are neighbours that share out everything, dp-replica the ranks with the same place among others such.
+// kKv: neighbours on tp whose query heads read the same key/value head (core/parallel/shared_heads.h).
 enum class Axis : uint8_t {
   kWorld,
   kTp,
@@ -23,6 +24,7 @@ enum class Axis : uint8_t {
   kDpReplica,
   kEdpShard,
   kEdpReplica,
+  kKv,
   kCount
 };
 
@@ -48,9 +50,9 @@ enum class ReduceOp : uint8_t { kSum, kAvg, kMin, kMax };
 enum class MemoryCategory : uint8_t { kParameters, kGradients, kOptimizer, kActivations, kGathered, kBuffers, kCount };
 
 constexpr std::string_view name(Axis axis) {
-  constexpr std::array<std::string_view, 13> kNames = {"world",      "tp",        "cp",         "dp",    "pp",
-                                                       "ep",         "etp",       "edp",        "dp-cp", "dp-shard",
-                                                       "dp-replica", "edp-shard", "edp-replica"};
+  constexpr std::array<std::string_view, 14> kNames = {"world",      "tp",        "cp",          "dp",    "pp",
+                                                       "ep",         "etp",       "edp",         "dp-cp", "dp-shard",
+                                                       "dp-replica", "edp-shard", "edp-replica", "kv"};
   return kNames[static_cast<size_t>(axis)];
 }
 constexpr std::string_view name(Verb verb) {

@@ -93,6 +93,9 @@ Group DeviceMesh::group(Axis axis, int global_rank) const {
         return same(c, Axis::kEdp) && c.edp / edp_shards == mine.edp / edp_shards;
       case Axis::kEdpReplica:
         return same(c, Axis::kEdp) && c.edp % edp_shards == mine.edp % edp_shards;
+      case Axis::kKv:
+        return c.cp == mine.cp && c.dp == mine.dp && c.pp == mine.pp &&
+               c.tp / dims_.kv_copies == mine.tp / dims_.kv_copies;
       case Axis::kCount:
         break;
     }

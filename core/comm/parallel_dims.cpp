@@ -107,6 +107,9 @@ ParallelDims ParallelDims::resolved() const {
   check_expert(out);
   out.edp = out.dp * cp * tp / (ep * etp);
   check_replicas(out);
+  RANKLAB_CHECK(kv_copies >= 1 && tp % kv_copies == 0, ErrorKind::kInvalidArgument, .where = kWhere,
+                .what = "the ranks that share a key/value head do not divide --tp", .got = std::to_string(kv_copies),
+                .want = "a divisor of tp " + std::to_string(tp), .fix = "change --tp or --num-query-groups");
   return out;
 }
 
@@ -137,6 +140,8 @@ int ParallelDims::size(Axis axis) const {
     case Axis::kDpReplica:
     case Axis::kEdpReplica:
       return replicas;
+    case Axis::kKv:
+      return kv_copies;
     case Axis::kCount:
       break;
   }

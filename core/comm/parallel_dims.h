@@ -16,8 +16,9 @@ struct ParallelDims {
   int dp = 0;  // 0: derived
   int ep = 1;
   int etp = 1;
-  int edp = 0;       // 0: derived
-  int replicas = 1;  // HSDP: groups of dp (and of edp) ranks that share out everything, each
+  int edp = 0;        // 0: derived
+  int kv_copies = 1;  // tp ranks that read the same key/value head: tp / heads where there are fewer heads
+  int replicas = 1;   // HSDP: groups of dp (and of edp) ranks that share out everything, each
   std::string order =
       "tp-cp-ep-dp-pp";  // fastest-varying axis first (Megatron); must name tp, cp, ep, dp and pp once each
 

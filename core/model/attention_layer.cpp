@@ -2,6 +2,7 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -9,6 +10,7 @@
 #include "core/nn/attention.h"
 #include "core/nn/decode_attention.h"
 #include "core/nn/head_norm.h"
+#include "core/parallel/shared_heads.h"
 
 namespace ranklab {
 namespace {
@@ -25,8 +27,10 @@ class GroupedQueryAttention : public AttentionLayer {
  public:
   GroupedQueryAttention(ParameterRegistry& registry, const std::string& name, const ModelConfig& c,
                         const AttentionPlace& place)
-      : shape_{c.num_attention_heads / place.tp.size(), c.query_groups() / place.tp.size(), c.head_dim()},
+      : shape_{c.num_attention_heads / place.tp.size(), std::max<int64_t>(c.query_groups() / place.tp.size(), 1),
+               c.head_dim()},
         rope_(place.rope),
+        kv_(place.kv),
         again_(place.again),
         qkv_(registry, name + ".qkv", {c.hidden_size, c.qkv_width()}, qkv_segments(c), {InitKind::kNormal, c.init_std},
              c.has_qkv_bias(), place.tp),
@@ -48,12 +52,14 @@ class GroupedQueryAttention : public AttentionLayer {
 
  private:
   at::Tensor project(const NormOutput& x) const {
-    const at::Tensor qkv = qkv_(x);
+    at::Tensor qkv = qkv_(x);
+    if (kv_ != nullptr) qkv = gather_key_values(qkv, shape_.heads * shape_.head_dim, *kv_);
     return head_norm_ ? (*head_norm_)(qkv, shape_) : qkv;
   }
 
   AttentionShape shape_;
   RopeTable rope_;
+  Communicator* kv_;
   bool again_;
   ColumnParallelLinear qkv_;
   std::optional<HeadNorm> head_norm_;

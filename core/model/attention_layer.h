@@ -31,7 +31,8 @@ class AttentionLayer {
 struct AttentionPlace {
   RopeTable rope;
   TensorParallel tp;
-  bool again = false;  // the softmax part is computed again in backward instead of kept
+  Communicator* kv = nullptr;  // the tp ranks that share this rank's key/value head; null: none does
+  bool again = false;          // the softmax part is computed again in backward instead of kept
 };
 std::unique_ptr<AttentionLayer> make_attention_layer(ParameterRegistry& registry, const std::string& name,
                                                      const ModelConfig& config, const AttentionPlace& place);

@@ -19,8 +19,8 @@ std::unique_ptr<MlpLayer> make_mlp(ParameterRegistry& registry, const ModelConfi
 TransformerBlock::TransformerBlock(ParameterRegistry& registry, const ModelConfig& c, const BlockPlace& place)
     : name_(place.name),
       attention_norm_(registry, name_ + ".attention_norm", c, place.tp.sharded_sequence()),
-      attention_(
-          make_attention_layer(registry, name_ + ".attention", c, {place.rope, place.tp, place.attention_again})),
+      attention_(make_attention_layer(registry, name_ + ".attention", c,
+                                      {place.rope, place.tp, place.kv, place.attention_again})),
       mlp_norm_(registry, name_ + ".mlp_norm", c, place.tp.sharded_sequence()),
       mlp_(make_mlp(registry, c, place)) {}
 

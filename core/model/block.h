@@ -28,6 +28,7 @@ struct BlockPlace {
   int64_t layer = 0;  // its number in the model; MTP modules count on from num_layers
   RopeTable rope;
   TensorParallel tp;
+  Communicator* kv = nullptr;    // AttentionPlace::kv
   bool attention_again = false;  // its inner part is computed again in backward (recompute_policy.h)
   MoePlace* moe = nullptr;       // REQUIRED for layers with experts; outlives the block
 };

@@ -40,6 +40,11 @@ struct ModelConfig {
   int64_t mtp_num_layers = 0;
   double mtp_loss_weight = 0.1;
 
+  // Tensor-parallel ranks whose query heads read the same key/value head.
+  int kv_copies(int tp) const {
+    const int64_t groups = query_groups();
+    return mla.enabled() || groups < 1 || groups >= tp ? 1 : tp / static_cast<int>(groups);
+  }
   int64_t query_groups() const { return num_query_groups == 0 ? num_attention_heads : num_query_groups; }
   int64_t head_dim() const { return kv_channels == 0 ? hidden_size / num_attention_heads : kv_channels; }
   // Of all heads; not latent attention's.

@@ -52,6 +52,7 @@ class Transformer : public CausalLm {
   Transformer(const ModelConfig& config, RankContext& context, const TransformerOptions& options)
       : config_(config),
         tp_(tensor_parallel(context, options)),
+        kv_(context.size(Axis::kKv) > 1 ? &context.comm(Axis::kKv) : nullptr),
         recompute_(options.recompute),
         registry_(options.seed, options.dtype, context.device()),
         quantizers_(options.quantization, context, options.seed) {
@@ -210,6 +211,7 @@ class Transformer : public CausalLm {
             .layer = layer,
             .rope = rope_,
             .tp = tp_,
+            .kv = kv_,
             .attention_again = recompute_.selective(),
             .moe = moe_.get()};
   }
@@ -358,6 +360,7 @@ class Transformer : public CausalLm {
 
   ModelConfig config_;
   TensorParallel tp_;
+  Communicator* kv_;  // of the ranks that share a key/value head; null: none does
   RecomputePolicy recompute_;
   ParameterRegistry registry_;
   QuantizerBook quantizers_;
@@ -380,6 +383,11 @@ class Transformer : public CausalLm {
 std::unique_ptr<CausalLm> make_transformer(const ModelConfig& config, RankContext& context,
                                            const TransformerOptions& options) {
   validate(config, context.size(Axis::kTp), options.sequence_parallel);
+  const int copies = config.kv_copies(context.size(Axis::kTp));
+  RANKLAB_CHECK(copies == context.size(Axis::kKv), ErrorKind::kInvalidArgument, .where = "model",
+                .what = "the mesh does not say how many tp ranks share a key/value head",
+                .got = "kv_copies " + std::to_string(context.size(Axis::kKv)), .want = std::to_string(copies),
+                .fix = "make it with ParallelDims::kv_copies = ModelConfig::kv_copies(tp)");
   validate_experts(config, {.tp = context.size(Axis::kTp),
                             .ep = context.size(Axis::kEp),
                             .etp = context.size(Axis::kEtp),

@@ -56,11 +56,19 @@ void check_head_width(const ModelConfig& c) {
   if (c.position == PositionKind::kRope) check_multiple(width, c.head_dim(), "rotary pair", 2);
 }
 
+// Either a rank has whole key/value heads, or neighbours share one.
+void check_key_value_heads(const ModelConfig& c, int tp) {
+  if (c.query_groups() >= tp) return check_multiple("--num-query-groups", c.query_groups(), "--tp", tp);
+  check_multiple("--tp", tp, "--num-query-groups", c.query_groups());
+  check_multiple(c.kv_channels > 0 ? "--kv-channels" : "--hidden-size / --num-attention-heads", c.head_dim(),
+                 "--tp / --num-query-groups", c.kv_copies(tp));
+}
+
 void check_attention(const ModelConfig& c, int tp) {
   check_head_width(c);
   check_size("--num-query-groups", c.query_groups(), kWidth);
   check_multiple("--num-attention-heads", c.num_attention_heads, "--num-query-groups", c.query_groups());
-  check_multiple("--num-query-groups", c.query_groups(), "--tp", tp);
+  check_key_value_heads(c, tp);
   check_number("--rotary-scaling-factor", c.yarn.scaling_factor, !c.yarn.enabled(),
                "1 without latent attention (--kv-lora-rank)");
   check_number("--q-lora-rank", static_cast<double>(c.mla.q_lora_rank), c.mla.q_lora_rank == 0,

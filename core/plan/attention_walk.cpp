@@ -29,9 +29,28 @@ void grouped_softmax(LayerWalk& w) {
   ring_attention_forward(w.shape(), w.visitor());
 }
 
+int copies(const LayerWalk& w) { return w.shape().dims.kv_copies; }
+
+// core/parallel/shared_heads.cpp: a copy of this rank's part, the parts of all in order, and beside the queries.
+double shared_bytes(const LayerWalk& w) { return w.rows(w.tokens(), 2 * w.shape().model.head_dim()); }
+void gather_key_values(LayerWalk& w) {
+  if (copies(w) == 1) return;
+  w.kernel(2 * shared_bytes(w) / copies(w));
+  w.call(Axis::kKv, Verb::kAllGather, static_cast<int64_t>(shared_bytes(w)));
+  w.kernel(2 * shared_bytes(w));
+  w.kernel(2 * qkv_bytes(w));
+}
+void scatter_key_value_gradients(LayerWalk& w) {
+  if (copies(w) == 1) return;
+  w.kernel(2 * shared_bytes(w));
+  w.call(Axis::kKv, Verb::kReduceScatter, static_cast<int64_t>(shared_bytes(w)));
+  w.kernel(2 * w.rows(w.tokens(), w.shape().projected_qkv_width()));
+}
+
 void grouped_forward(LayerWalk& w) {
   const StepShape& s = w.shape();
-  w.column_forward(s.model.hidden_size, s.qkv_width(), s.model.has_qkv_bias());
+  w.column_forward(s.model.hidden_size, s.projected_qkv_width(), s.model.has_qkv_bias());
+  gather_key_values(w);
   if (s.model.qk_norm) w.kernel(2 * qkv_bytes(w));
   grouped_softmax(w);
   w.row_forward(s.query_width(), s.model.add_bias);
@@ -47,7 +66,8 @@ void grouped_backward(LayerWalk& w) {
     ring_attention_backward(s, w.visitor());
     if (s.model.qk_norm) w.kernel(3 * qkv_bytes(w));
   }
-  w.column_backward(s.model.hidden_size, s.qkv_width(), s.model.has_qkv_bias());
+  if (w.input_half()) scatter_key_value_gradients(w);
+  w.column_backward(s.model.hidden_size, s.projected_qkv_width(), s.model.has_qkv_bias());
   w.arrive(ModulePart::kAttentionIn);
 }
 

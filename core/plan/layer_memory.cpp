@@ -13,6 +13,8 @@ LayerMemory grouped_attention(const StepShape& s) {
   const int64_t out = s.tokens() * s.query_width(), log_sum_exp = s.tokens() * s.heads();
   const int64_t qkv = s.tokens() * s.qkv_width(), again = out + log_sum_exp;
   const bool keeps = !s.recompute.selective();
+  // Gradients on their way to the ranks that share a head: of the head, and of what this rank projected.
+  const int64_t shared = s.dims.kv_copies > 1 ? s.tokens() * (2 * s.model.head_dim() + s.projected_qkv_width()) : 0;
   // The norm of queries and keys keeps its input beside what attention keeps of its output.
   const int64_t norm = s.model.qk_norm ? qkv + log_sum_exp + s.tokens() * s.kv_heads() : 0;
   // Those of q, k and v, of which groups come once for each of their heads.
@@ -20,8 +22,8 @@ LayerMemory grouped_attention(const StepShape& s) {
   return {.kept = qkv + norm + (keeps ? again : 0),
           .deferred = s.stream() + out + qkv,
           .row_gradients = s.tokens() * s.model.hidden_size,
-          .temporary = keeps ? 0 : again + 2 * qkv + softmax_gradients + 2 * out,
-          .at_attention = norm + qkv + softmax_gradients + 2 * out};
+          .temporary = shared + (keeps ? 0 : again + 2 * qkv + softmax_gradients + 2 * out),
+          .at_attention = shared + norm + qkv + softmax_gradients + 2 * out};
 }
 
 // Keys and values are put together again in backward from what the projections gave.

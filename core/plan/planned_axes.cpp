@@ -14,7 +14,7 @@ bool is_planned(Axis axis) { return axis == Axis::kCp || axis == Axis::kDpCp; }
 int64_t key_value_bytes(const StepShape& shape) {
   const MlaConfig& mla = shape.model.mla;
   const int64_t width =
-      mla.enabled() ? mla.kv_lora_rank + mla.qk_pos_emb_head_dim : 2 * shape.model.kv_width() / shape.dims.tp;
+      mla.enabled() ? mla.kv_lora_rank + mla.qk_pos_emb_head_dim : 2 * shape.kv_heads() * shape.model.head_dim();
   return shape.tokens() * width * shape.element_bytes();
 }
 

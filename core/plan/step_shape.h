@@ -2,6 +2,7 @@
 // buckets. resolve()d plans give it (shape_of), and `ranklab topo` fills it for axes that the runtime does not run yet.
 // Sizes are those of one rank: a tensor-parallel shard, a stage of the pipeline. Torch-free. Thread rule: immutable.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -55,9 +56,11 @@ struct StepShape {
   int64_t stream() const { return local_tokens() * model.hidden_size; }
   int64_t boundary_bytes() const { return stream() * element_bytes(); }
   int64_t heads() const { return model.num_attention_heads / dims.tp; }
-  int64_t kv_heads() const { return model.query_groups() / dims.tp; }
+  int64_t kv_heads() const { return std::max<int64_t>(model.query_groups() / dims.tp, 1); }
   int64_t query_width() const { return model.query_width() / dims.tp; }
-  int64_t qkv_width() const { return model.qkv_width() / dims.tp; }
+  int64_t projected_qkv_width() const { return model.qkv_width() / dims.tp; }
+  // With the key/value heads that other ranks projected in part.
+  int64_t qkv_width() const { return query_width() + 2 * kv_heads() * model.head_dim(); }
   // Of an MLP whose hidden layer has `ffn` units on this rank.
   int64_t up_width(int64_t ffn) const { return (model.activation == ActivationKind::kSwiGlu ? 2 : 1) * ffn; }
   int64_t up_width() const { return up_width(ffn_width()); }

@@ -122,8 +122,9 @@ std::vector<AxisTraffic> predict_axis_traffic(const StepShape& asked, const Sche
   place_experts(shape, mesh, gpus_per_node);
   std::vector<RankCount> by_pp_rank;
   for (int rank = 0; rank < shape.dims.pp; ++rank) by_pp_rank.push_back(count_rank(shape, schedule, rank));
-  constexpr std::array kAxes = {Axis::kTp, Axis::kCp, Axis::kDp,  Axis::kDpCp, Axis::kDpShard,  Axis::kDpReplica,
-                                Axis::kPp, Axis::kEp, Axis::kEtp, Axis::kEdp,  Axis::kEdpShard, Axis::kEdpReplica};
+  constexpr std::array kAxes = {Axis::kTp,        Axis::kCp,         Axis::kDp, Axis::kDpCp, Axis::kDpShard,
+                                Axis::kDpReplica, Axis::kPp,         Axis::kEp, Axis::kEtp,  Axis::kEdp,
+                                Axis::kEdpShard,  Axis::kEdpReplica, Axis::kKv};
   std::vector<AxisTraffic> rows;
   for (const Axis axis : kAxes) {
     if (mesh.size(axis) == 1) continue;

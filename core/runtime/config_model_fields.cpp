@@ -16,8 +16,8 @@ void add_model(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "model.num_attention_heads", {"--num-attention-heads"}, "query heads",
                         RANKLAB_FIELD(model.num_attention_heads), within(1, 1 << 20)));
   rows.push_back(number(g, "model.num_query_groups", {"--num-query-groups"},
-                        "key/value heads (0: as many as query heads; 1: MQA)", RANKLAB_FIELD(model.num_query_groups),
-                        within(0, 1 << 20)));
+                        "key/value heads (0: as many as query heads; 1: MQA); fewer than --tp: neighbours share one",
+                        RANKLAB_FIELD(model.num_query_groups), within(0, 1 << 20)));
   rows.push_back(number(g, "model.kv_channels", {"--kv-channels"},
                         "width of a head (0: --hidden-size / --num-attention-heads)", RANKLAB_FIELD(model.kv_channels),
                         within(0, 1 << 20)));

@@ -62,7 +62,17 @@ TEST(DeviceMeshTest, ContextAndExpertAxes) {
   EXPECT_EQ(table(mesh, Axis::kEp), (Table{{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 10, 11}, {12, 13, 14, 15}}));
   EXPECT_EQ(table(mesh, Axis::kEdp), (Table{{0, 4}, {1, 5}, {2, 6}, {3, 7}, {8, 12}, {9, 13}, {10, 14}, {11, 15}}));
   EXPECT_EQ(mesh.size(Axis::kEtp), 1);
+  EXPECT_EQ(mesh.size(Axis::kKv), 1);
   EXPECT_EQ(mesh.group(Axis::kEtp, 9).global_ranks, std::vector<int>{9});
+}
+
+// Eight ranks of tp, four key/value heads: neighbours read the same one.
+TEST(DeviceMeshTest, RanksThatShareAKeyValueHead) {
+  const DeviceMesh mesh({.world = 16, .tp = 8, .kv_copies = 2});
+  EXPECT_EQ(mesh.size(Axis::kKv), 2);
+  EXPECT_EQ(table(mesh, Axis::kKv), (Table{{0, 1}, {2, 3}, {4, 5}, {6, 7}, {8, 9}, {10, 11}, {12, 13}, {14, 15}}));
+  EXPECT_EQ(mesh.coordinate(Axis::kKv, 13), 1);
+  EXPECT_THROW(DeviceMesh({.world = 8, .tp = 8, .kv_copies = 3}), Error);
 }
 
 TEST(DeviceMeshTest, ExpertTensorParallel) {

@@ -70,6 +70,14 @@ const Variant kVariants[] = {
        c.add_qkv_bias = true;
        c.qk_norm = true;
      }},
+    // One key/value head: all tp ranks project parts of it.
+    {"mqa",
+     [](ModelConfig& c) {
+       c.num_query_groups = 1;
+       c.kv_channels = c.num_attention_heads;
+       c.add_qkv_bias = true;
+       c.qk_norm = true;
+     }},
 };
 
 // Sizes that every split of the world divides, and a vocabulary that none does.
@@ -181,7 +189,8 @@ std::vector<TestedOptimizer> other_optimizers() {
 INSTANTIATE_TEST_SUITE_P(U, Layouts,
                          ::testing::Combine(::testing::Values(2, 4, 6, 8),
                                             ::testing::Values(&kVariants[0], &kVariants[1], &kVariants[2],
-                                                              &kVariants[3], &kVariants[5], &kVariants[6]),
+                                                              &kVariants[3], &kVariants[5], &kVariants[6],
+                                                              &kVariants[7]),
                                             ::testing::Values(TestedOptimizer::kAdamW), ::testing::Values(at::kDouble)),
                          param_name);
 INSTANTIATE_TEST_SUITE_P(UnderSgd, Layouts,
@@ -191,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(UnderSgd, Layouts,
 INSTANTIATE_TEST_SUITE_P(AllUnderSgd, Layouts,
                          ::testing::Combine(::testing::Values(2, 4, 6, 8),
                                             ::testing::Values(&kVariants[1], &kVariants[2], &kVariants[3],
-                                                              &kVariants[5], &kVariants[6]),
+                                                              &kVariants[5], &kVariants[6], &kVariants[7]),
                                             ::testing::ValuesIn(other_optimizers()), ::testing::Values(at::kDouble)),
                          param_name);
 INSTANTIATE_TEST_SUITE_P(T, Layouts,

@@ -113,6 +113,23 @@ TEST(Pipeline, ComposesWithTensorSequenceAndDataParallelism) {
   }
 }
 
+TEST(Pipeline, RanksThatShareAKeyValueHead) {
+  for (const char* name : {"1f1b", "zb-h1"}) {
+    for (const bool sp : {false, true}) {
+      SCOPED_TRACE(std::string(name) + (sp ? " sp" : ""));
+      TrainConfig config = pipeline_config();
+      config.parallel = {.world = 4, .tp = 4};
+      config.num_microbatches = 4;
+      config.sequence_parallel = sp;
+      config.model.num_query_groups = 2;
+      config.model.kv_channels = 12;
+      config.model.add_qkv_bias = true;
+      config.model.qk_norm = true;
+      expect_same_training(train_pipeline(with_pipeline(config, name, 2)), reference(config), bits());
+    }
+  }
+}
+
 TEST(Pipeline, NormsOfHeadsAndBiasesOfTheirProjection) {
   for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe", "dualpipe-v"}) {
     SCOPED_TRACE(name);

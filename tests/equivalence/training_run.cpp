@@ -195,7 +195,9 @@ TrainingRecord train(const TrainingRun& run) {
   TrainingRecord record;
   std::mutex mutex;
   Trainer::shared_.clear();
-  run_ranks(dims_of(run.dp, run.tp), [&](RankContext& context) { Trainer(run, context, record, mutex).train(); });
+  ParallelDims dims = dims_of(run.dp, run.tp);
+  dims.kv_copies = run.model.kv_copies(run.tp);
+  run_ranks(dims, [&](RankContext& context) { Trainer(run, context, record, mutex).train(); });
   return record;
 }
 

@@ -183,6 +183,10 @@ void qwen(TrainConfig& c) {
   c.model.add_qkv_bias = true;
   c.model.qk_norm = true;
 }
+void one_key_head(TrainConfig& c) {
+  c.model.num_query_groups = 1;
+  c.model.kv_channels = 12;
+}
 void qwen_experts(TrainConfig& c) {
   qwen(c);
   experts(c);
@@ -214,6 +218,10 @@ const ZeroCase kZeroCases[] = {
     {"dp4_tp2_no_sp", {.world = 8, .tp = 2}, [](TrainConfig& c) { c.sequence_parallel = false; }},
     {"dp2_tp2_no_sp_qwen", {.world = 4, .tp = 2}, [](TrainConfig& c) { qwen(c), c.sequence_parallel = false; }},
     {"dp2_tp2_qwen", {.world = 4, .tp = 2}, qwen},
+    {"dp2_tp2_one_key_head", {.world = 4, .tp = 2}, [](TrainConfig& c) { qwen(c), one_key_head(c); }},
+    {"dp4_tp2_one_key_head_recompute",
+     {.world = 8, .tp = 2},
+     [](TrainConfig& c) { qwen(c), one_key_head(c), recompute(c); }},
     {"dp2_tp2_pp2_ep2_qwen_experts", {.world = 8, .tp = 2, .pp = 2, .ep = 2}, qwen_experts},
     {"dp2_pp2", {.world = 4, .pp = 2}},
     {"dp4_pp2", {.world = 8, .pp = 2}, accumulation},

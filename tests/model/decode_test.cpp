@@ -68,7 +68,9 @@ ModelConfig qwen_experts() {
 
 // A prompt of `first` positions, then one at a time.
 void expect_decodes(const ModelConfig& config, int tp, bool sequence_parallel, int64_t first) {
-  run_ranks(dims_of(1, tp), [&](RankContext& context) {
+  ParallelDims dims = dims_of(1, tp);
+  dims.kv_copies = config.kv_copies(tp);
+  run_ranks(dims, [&](RankContext& context) {
     const at::NoGradGuard no_grad;
     const auto model =
         make_transformer(config, context, {.sequence_parallel = sequence_parallel, .seed = 7, .dtype = at::kDouble});
@@ -109,6 +111,12 @@ TEST(Decode, Gpt2Like) { expect_decodes_everywhere(gpt2()); }
 TEST(Decode, LlamaLike) { expect_decodes_everywhere(llama()); }
 TEST(Decode, LatentAttention) { expect_decodes_everywhere(latent(10)); }
 TEST(Decode, LatentAttentionWithoutQueryCompression) { expect_decodes_everywhere(latent(0)); }
+TEST(Decode, OneKeyHeadOfAllRanks) {
+  ModelConfig c = qwen();
+  c.num_query_groups = 1;
+  c.kv_channels = 8;
+  expect_decodes_everywhere(c);
+}
 TEST(Decode, QwenLike) { expect_decodes_everywhere(qwen()); }
 TEST(Decode, QwenLikeExperts) { expect_decodes_everywhere(qwen_experts()); }
 TEST(Decode, Experts) { expect_decodes_everywhere(experts()); }

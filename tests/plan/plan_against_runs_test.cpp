@@ -301,6 +301,9 @@ void small_experts(TrainConfig& c) {
   c.ddp_bucket_bytes = 1 << 16;
 }
 
+void one_key_head(TrainConfig& c) { c.model.num_query_groups = 1; }
+void two_key_heads(TrainConfig& c) { c.model.num_query_groups = 2; }
+
 const Training kRuns[] = {
     {"selective_one_rank", 1, 1, false, 4, recompute_selectively},
     {"selective_larger", 2, 2, true, 4, both<larger, recompute_selectively>},
@@ -317,6 +320,9 @@ const Training kRuns[] = {
     {"zero1_dp8", 8, 1, false, 0, zero<1>},
     {"zero2_dp8", 8, 1, false, 0, zero<2>},
     {"zero2_dp4_tp2_accumulation", 8, 2, true, 2, zero<2>},
+    {"one_key_head_tp4", 4, 4, true, 4, one_key_head},
+    {"one_key_head_tp4_bf16", 8, 4, true, 4, both<one_key_head, bf16>},
+    {"two_key_heads_tp8_larger", 8, 8, false, 4, both<larger, two_key_heads>},
     {"zero2_larger", 4, 2, true, 4, zero_of<2, larger>},
     {"zero1_default_layout", 8, 2, true, 0, zero_of<1, two_stages>},
     {"zero2_pp2_dp4", 8, 1, false, 0, zero_of<2, two_stages>},
