@@ -18,7 +18,7 @@ std::string hf_config_json(const ModelConfig& config, const HfFamily& family, Te
 
 struct HfConfig {
   ModelConfig model = {};
-  HfFamily family = {};           // of hf_families(), with the layout that the file asks for
+  HfFamily family = {};           // of hf_families()
   std::optional<HfFp8> fp8 = {};  // when matrices are
   std::vector<std::string> unknown_keys = {};
 };

@@ -13,7 +13,7 @@ namespace ranklab {
 const std::vector<HfFamily>& hf_families() {
   static const std::vector<HfFamily> kFamilies = {deepseek_v3_family(), gpt2_family(),    qwen3_moe_family(),
                                                   qwen2_moe_family(),   mixtral_family(), qwen3_family(),
-                                                  qwen2_family(),       llama_family()};
+                                                  qwen2_family(),       mistral_family(), llama_family()};
   return kFamilies;
 }
 

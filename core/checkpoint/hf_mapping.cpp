@@ -17,6 +17,10 @@ std::string numbered(std::string text, int64_t number) {
   return star == std::string::npos ? text : text.replace(star, 1, std::to_string(number));
 }
 
+bool turns_neighbours(HfLayout layout) {
+  return layout == HfLayout::kNeighboursPerHead || layout == HfLayout::kNeighboursAtEnd;
+}
+
 bool take_prefix(std::string& text, const std::string& prefix) {
   if (!text.starts_with(prefix)) return false;
   text.erase(0, prefix.size());
@@ -94,7 +98,7 @@ class Mapping {
   }
 
   void set_layout(HfPart& part, HfLayout layout) const {
-    part.layout = layout;
+    part.layout = !c_.hf_rope_interleave && turns_neighbours(layout) ? HfLayout::kSame : layout;
     if (layout == HfLayout::kTransposed) std::swap(part.shape[0], part.shape[1]);
     part.head_rows = layout == HfLayout::kNeighboursPerHead ? c_.mla.query_head_dim() : part.rows;
     part.turned = c_.mla.qk_pos_emb_head_dim;
@@ -149,7 +153,7 @@ void check_tensor_count(const ModelConfig& config, size_t tensors, const std::st
 }
 
 int64_t our_row(const HfPart& part, int64_t row) {
-  if (part.layout != HfLayout::kNeighboursPerHead && part.layout != HfLayout::kNeighboursAtEnd) return row;
+  if (!turns_neighbours(part.layout)) return row;
   const int64_t head = row / part.head_rows, in_head = row % part.head_rows, plain = part.head_rows - part.turned;
   if (in_head < plain) return row;
   const int64_t i = in_head - plain;

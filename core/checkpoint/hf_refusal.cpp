@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/checkpoint/hf_rope.h"
 
 namespace ranklab {
 
@@ -32,6 +33,7 @@ void check_rotary_layers(const HfRefusal& r, const ModelConfig& c) {
             "rope with --normalization RMSNorm");
   r.require(c.activation == ActivationKind::kSwiGlu, "--activation", "gelu", "swiglu with --normalization RMSNorm");
   r.require_number("--mtp-num-layers without latent attention", static_cast<double>(c.mtp_num_layers), 0);
+  check_hf_rope(r, c);
 }
 
 void check_routing(const HfRefusal& r, const MoeConfig& m) {

@@ -21,6 +21,8 @@ void check_room(const AttentionCache& cache, int64_t positions) {
                 .fix = "begin a new cache with the last tokens");
 }
 
+// Of a table whose angles follow the length, each key keeps those of the length that it came at, as transformers has
+// it.
 RopeTable from_position(const RopeTable& rope, int64_t first, int64_t count) {
   if (!rope.defined()) return {};
   return {rope.cos_SD.narrow(0, first, count), rope.sin_SD.narrow(0, first, count)};
@@ -47,11 +49,11 @@ at::Tensor decode_attention(const at::Tensor& qkv, const AttentionShape& s, cons
   check_room(cache, seq);
   const at::Tensor heads = qkv.view({seq, batch, s.heads + 2 * s.groups, s.head_dim}).permute({1, 2, 0, 3});
   const auto parts = heads.split_with_sizes({s.heads, s.groups, s.groups}, 1);
-  const RopeTable here = from_position(rope, past, seq);
+  const RopeTable all = rope_for(rope, past + seq), here = from_position(all, past, seq);
   cache.keys.narrow(2, past, seq).copy_(rotated(parts[1], here));
   cache.values.narrow(2, past, seq).copy_(parts[2]);
   cache.positions += seq;
-  if (past == 0) return causal_attention(qkv, s, rope);
+  if (past == 0) return causal_attention(qkv, s, all);
   const at::Tensor q = rotated(parts[0], here).reshape({batch, s.groups, s.heads / s.groups * seq, s.head_dim});
   const at::Tensor out = attend(q, cache.keys.narrow(2, 0, past + seq), cache.values.narrow(2, 0, past + seq), past,
                                 1.0 / std::sqrt(static_cast<double>(s.head_dim)));
@@ -62,12 +64,12 @@ at::Tensor decode_latent_attention(const LatentQuery& in, const LatentShape& s, 
                                    AttentionCache& cache) {
   const int64_t seq = in.q.size(0), batch = in.q.size(1), past = cache.positions, lora = in.compressed.size(2);
   check_room(cache, seq);
-  const RopeTable here = from_position(rope, past, seq);
+  const RopeTable all = rope_for(rope, past + seq), here = from_position(all, past, seq);
   const at::Tensor fresh = cache.keys.narrow(2, past, seq);  // [B, 1, S, lora + rope]
   fresh.narrow(-1, 0, lora).copy_(in.compressed.transpose(0, 1).unsqueeze(1));
   fresh.narrow(-1, lora, s.rope).copy_(apply_rope(in.k_rope.transpose(0, 1).unsqueeze(1), here));
   cache.positions += seq;
-  if (past == 0) return latent_attention({in.q, at::linear(in.compressed, in.kv_up), in.k_rope}, s, rope);
+  if (past == 0) return latent_attention({in.q, at::linear(in.compressed, in.kv_up), in.k_rope}, s, all);
 
   const at::Tensor q = in.q.view({seq, batch, s.heads, s.query_head()}).permute({1, 2, 0, 3});  // [B, heads, S, D]
   const at::Tensor up = in.kv_up.view({s.heads, s.nope + s.v, lora});

@@ -4,14 +4,34 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <memory>
+
 namespace ranklab {
+
+class RopeLengths;
 
 struct RopeTable {
   at::Tensor cos_SD;  // [S, D/2]; undefined: no rotation
   at::Tensor sin_SD;
+  std::shared_ptr<RopeLengths> lengths = {};  // null: the angles are the same whatever the length of a sequence
   bool defined() const { return cos_SD.defined(); }
 };
 
+// Where the frequencies follow the length of the sequence: a table for each. Thread rule: its rank's thread.
+class RopeLengths {
+ public:
+  virtual ~RopeLengths() = default;
+  virtual RopeTable of(int64_t seq_length) = 0;
+};
+
+// The table that turns sequences of this length, at most the longest: `table` itself, if it does not follow the length.
+RopeTable rope_for(const RopeTable& table, int64_t seq_length);
+
+// theta^(-2i/D): [D/2] in fp64. REQUIRES: head_dim even.
+at::Tensor rope_frequencies(int64_t head_dim, double theta);
+// Of frequencies [D/2]; both tables times `scale`.
+RopeTable make_rope_table(int64_t seq_length, const at::Tensor& frequencies, double scale,
+                          const at::TensorOptions& options);
 // REQUIRES: head_dim even.
 RopeTable make_rope_table(int64_t seq_length, int64_t head_dim, double theta, const at::TensorOptions& options);
 // x [..., S, D], S at most the table's length: rotated by position 0 .. S-1. Plain ATen ops.

@@ -34,13 +34,13 @@ void grouped_forward(LayerWalk& w) {
   w.column_forward(s.model.hidden_size, s.qkv_width(), s.model.has_qkv_bias());
   if (s.model.qk_norm) w.kernel(2 * qkv_bytes(w));
   grouped_softmax(w);
-  w.row_forward(s.query_width(), s.model.add_bias);
+  w.row_forward(s.query_width(), s.model.has_attention_out_bias());
 }
 
 void grouped_backward(LayerWalk& w) {
   const StepShape& s = w.shape();
   softmax_again(w, grouped_softmax);
-  w.row_backward(s.query_width(), s.model.add_bias);
+  w.row_backward(s.query_width(), s.model.has_attention_out_bias());
   w.arrive(ModulePart::kAttentionOut);
   if (w.input_half()) {
     w.visitor().compute(kBackwardFlops * softmax_flops(w, 2 * s.model.head_dim()), 4 * qkv_bytes(w), 1);

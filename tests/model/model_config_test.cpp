@@ -166,6 +166,31 @@ TEST(Validate, HeadsOfAnyEvenWidth) {
             "accepted");
 }
 
+TEST(Validate, OneStretchOfPositionsWithSoundNumbers) {
+  ModelConfig c;
+  c.rope_scaling = {.kind = RopeScalingKind::kLlama3};
+  EXPECT_EQ(validate_error(c, 8), "accepted");
+  c.yarn.scaling_factor = 4;
+  EXPECT_NE(validate_error(c, 1).find("--rope-scaling-type and YaRN both stretch"), std::string::npos);
+  c.rope_scaling = {};
+  EXPECT_EQ(validate_error(c, 1), "accepted");  // YaRN of ordinary heads
+  c.yarn.attention_factor = -1;
+  EXPECT_NE(validate_error(c, 1).find("--yarn-attention-factor is out of range; got -1"), std::string::npos);
+  c.yarn = {};
+  c.rope_scaling = {.kind = RopeScalingKind::kLlama3, .low_freq_factor = 4};
+  EXPECT_NE(validate_error(c, 1).find("--rope-low-freq-factor is out of range; got 4"), std::string::npos);
+  c.rope_scaling = {.kind = RopeScalingKind::kLinear, .factor = 0.5};
+  EXPECT_NE(validate_error(c, 1).find("--rope-scaling-factor is out of range; got 0.5"), std::string::npos);
+  c.rope_scaling = {.kind = RopeScalingKind::kDynamic};
+  EXPECT_EQ(validate_error(c, 1), "accepted");
+  c.kv_channels = 2;
+  EXPECT_NE(validate_error(c, 1).find("heads of which 2 elements turn; want 4 or more"), std::string::npos);
+  ModelConfig latent = model_preset("deepseek_v3_tiny");
+  latent.add_attention_bias = true;
+  EXPECT_NE(validate_error(latent, 1).find("--add-attention-bias does not go with latent attention"),
+            std::string::npos);
+}
+
 TEST(Validate, QwensOptionsNeedWhatTheyWorkOn) {
   ModelConfig latent = model_preset("deepseek_v3_tiny");
   latent.kv_channels = 16;

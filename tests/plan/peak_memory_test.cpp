@@ -67,6 +67,8 @@ const PeakRun kPeakRuns[] = {
     {"pp4_zb_h1", 4, 1, 0, zb_h1<4>},
     {"pp2_interleaved", 4, 2, 0, interleaved},
     {"qwen", 2, 2, 2, qwen},
+    {"llama3", 2, 2, 2, llama3},
+    {"dynamic_positions", 2, 2, 2, dynamic_positions},
     {"qwen_selective", 1, 1, 2, both<qwen, recompute_selectively>},
     {"qwen_full", 1, 1, 2, both<qwen, recompute_all>},
     {"qwen_wide_bf16", 2, 1, 1, both<wide, both<qwen, bf16>>},

@@ -73,7 +73,7 @@ HfKeys qwen_expert_keys() {
 void check_qwen_layers(const HfRefusal& r, const ModelConfig& c, bool qkv_bias) {
   check_rotary_layers(r, c);
   r.require_off("--add-bias-linear", c.add_bias);
-  if (!qkv_bias) r.require_off("--add-qkv-bias", c.add_qkv_bias);
+  r.require_off(qkv_bias ? "--add-attention-bias" : "--add-qkv-bias", qkv_bias ? c.add_attention_bias : c.add_qkv_bias);
 }
 
 }  // namespace ranklab

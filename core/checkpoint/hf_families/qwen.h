@@ -10,7 +10,7 @@ namespace ranklab {
 HfKeys qwen_layer_keys(HfJson head_dim);
 HfKeys qwen_window_keys();
 HfKeys qwen_expert_keys();
-// Of layers without biases of linear layers but those of queries, keys and values, if `qkv_bias`.
+// Of layers without biases of linear layers but those of queries, keys and values, if `qkv_bias`, else of attention.
 void check_qwen_layers(const HfRefusal& refusal, const ModelConfig& config, bool qkv_bias);
 
 }  // namespace ranklab
