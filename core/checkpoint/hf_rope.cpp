@@ -32,9 +32,12 @@ class Members {
   const std::string& path_;
 };
 
-void require_whole_head(const Members& members) {
+void read_share(ModelConfig& c, const Members& members) {
   const HfValue part = members.value("partial_rotary_factor");
-  if (!part.is_null() && part.number() != 1.0) part.refuse("1: the whole head turns");
+  if (part.is_null()) return;
+  c.rotary_percent = part.number();
+  if (!(c.rotary_percent > 0 && c.rotary_percent <= 1)) part.refuse("above 0, at most 1");
+  if (c.mla.enabled() && c.rotary_percent != 1) part.refuse("1: qk_rope_head_dim says what turns");
 }
 
 // transformers passes over what it does not know; here a stretch that is not understood in full is refused.
@@ -139,6 +142,7 @@ HfJson scaling_object(const RopeScaling& s) {
 void write_hf_rope(HfJson& file, const ModelConfig& c) {
   if (c.position != PositionKind::kRope) return;
   file["rope_theta"] = c.rope_theta;
+  if (c.is_partly_rotary()) file["partial_rotary_factor"] = c.rotary_percent;
   if (c.yarn.enabled()) file["rope_scaling"] = yarn_object(c.yarn);
   if (c.rope_scaling.enabled()) file["rope_scaling"] = scaling_object(c.rope_scaling);
 }
@@ -146,7 +150,7 @@ void write_hf_rope(HfJson& file, const ModelConfig& c) {
 void read_hf_rope(ModelConfig& c, const HfJson& file, const std::string& path) {
   if (c.position != PositionKind::kRope) return;
   const Members outer(file, "", path);
-  require_whole_head(outer);
+  read_share(c, outer);
   c.rope_theta = outer.number("rope_theta", c.rope_theta);
   const char* name = "rope_parameters";
   if (outer.value(name).is_null()) name = "rope_scaling";
@@ -154,7 +158,7 @@ void read_hf_rope(ModelConfig& c, const HfJson& file, const std::string& path) {
   if (inner.is_null()) return;
   if (!inner.json().is_object()) inner.refuse_damaged("an object");
   const Members members(inner.json(), std::string(name) + ".", path);
-  require_whole_head(members);
+  read_share(c, members);
   c.rope_theta = members.number("rope_theta", c.rope_theta);
   const HfValue type = members.value(members.value("rope_type").is_null() ? "type" : "rope_type");
   const std::string kind = type.is_null() ? "default" : type.text();

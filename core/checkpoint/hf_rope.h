@@ -1,7 +1,7 @@
 // Rotary positions in a config.json: "rope_theta" with "rope_scaling" (until transformers 4), or "rope_parameters" with
 // both (since 5). The first form is written: every version reads it. Plain rotation, linear and dynamic stretches,
-// Llama 3's and YaRN are representable; others (longrope, mrope, ...) and a rotation of a part of the head are refused.
-// Thread rule: pure functions.
+// Llama 3's and YaRN are representable; others (longrope, mrope, ...) are refused. A share of the head that turns is
+// read of every family; which have one is for their checks. Thread rule: pure functions.
 #pragma once
 #include <string>
 

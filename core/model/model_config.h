@@ -27,6 +27,7 @@ struct ModelConfig {
   ActivationKind activation = ActivationKind::kSwiGlu;
   double norm_epsilon = 1e-5;
   double rope_theta = 10000.0;
+  double rotary_percent = 1.0;      // share of a head that carries position: its first pairs
   double init_std = 0.02;           // residual outputs use init_std / sqrt(2 num_layers), as GPT-2 does
   double dropout = 0.0;             // on embeddings and both residual branches
   bool add_bias = false;            // on linear layers
@@ -55,7 +56,11 @@ struct ModelConfig {
   bool has_qkv_bias() const { return add_bias || add_qkv_bias || add_attention_bias; }
   bool has_attention_out_bias() const { return add_bias || add_attention_bias; }
   // Elements of a head that turn with its position.
-  int64_t rotary_width() const { return mla.enabled() ? mla.qk_pos_emb_head_dim : head_dim(); }
+  int64_t rotary_width() const {
+    if (mla.enabled()) return mla.qk_pos_emb_head_dim;
+    return static_cast<int64_t>(static_cast<double>(head_dim()) * rotary_percent);
+  }
+  bool is_partly_rotary() const { return !mla.enabled() && rotary_width() < head_dim(); }
   int64_t expert_ffn() const { return moe.ffn_hidden_size == 0 ? ffn_hidden_size : moe.ffn_hidden_size; }
   // Whether this layer's MLP is a mixture of experts. MTP modules count on from num_layers.
   bool is_moe_layer(int64_t layer) const { return moe.enabled() && layer >= moe.first_dense_layers; }

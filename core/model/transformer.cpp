@@ -38,9 +38,10 @@ std::vector<StageLayers> stages_or_whole(const ModelConfig& config, const Transf
 
 RopeTable make_rope(const ModelConfig& c, const at::TensorOptions& options) {
   if (c.position != PositionKind::kRope) return {};
-  const int64_t width = c.rotary_width();
-  if (c.yarn.enabled()) return make_yarn_table(c.seq_length, width, c.rope_theta, c.yarn, options);
-  return make_scaled_table(c.seq_length, width, c.rope_theta, c.rope_scaling, options);
+  const int64_t turned = c.rotary_width();
+  const RopeShape shape{turned, c.is_partly_rotary() ? c.head_dim() - turned : 0, c.rope_theta};
+  if (c.yarn.enabled()) return make_yarn_table(c.seq_length, shape, c.yarn, options);
+  return make_scaled_table(c.seq_length, shape, c.rope_scaling, options);
 }
 
 // Whose parameters begin so.

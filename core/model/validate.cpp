@@ -53,7 +53,15 @@ void check_head_width(const ModelConfig& c) {
     check_size("--num-attention-heads x --kv-channels", c.query_width(), kWidth);
   }
   const char* width = c.kv_channels == 0 ? "head dimension" : "--kv-channels";
-  if (c.position == PositionKind::kRope) check_multiple(width, c.head_dim(), "rotary pair", 2);
+  if (c.position != PositionKind::kRope) return;
+  check_multiple(width, c.head_dim(), "rotary pair", 2);
+  check_number("--rotary-percent", c.rotary_percent, c.rotary_percent > 0 && c.rotary_percent <= 1,
+               "above 0, at most 1");
+  RANKLAB_CHECK(c.rotary_width() > 0 && c.rotary_width() % 2 == 0, ErrorKind::kInvalidArgument, .where = "model",
+                .what = "--rotary-percent of a head is no whole number of pairs",
+                .got = strprintf("%lld of %lld elements", static_cast<long long>(c.rotary_width()),
+                                 static_cast<long long>(c.head_dim())),
+                .want = "an even number above 0");
 }
 
 void check_attention(const ModelConfig& c, int tp) {
@@ -82,6 +90,8 @@ void check_latent_attention(const ModelConfig& c) {
   require(c.norm == NormKind::kRmsNorm, "--normalization", "LayerNorm", "RMSNorm");
   require(!c.add_bias, "--add-bias-linear", "on", "--no-add-bias-linear");
   require(!c.add_qkv_bias, "--add-qkv-bias", "on", "--no-add-qkv-bias");
+  require(c.rotary_percent == 1, "--rotary-percent", strprintf("%g", c.rotary_percent).c_str(),
+          "1: --qk-pos-emb-head-dim says what carries position");
   require(!c.add_attention_bias, "--add-attention-bias", "on", "--no-add-attention-bias");
   require(!c.qk_norm, "--qk-layernorm", "on", "--no-qk-layernorm: what it compresses has norms of its own");
   require(c.kv_channels == 0, "--kv-channels", std::to_string(c.kv_channels).c_str(),

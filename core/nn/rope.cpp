@@ -16,15 +16,18 @@ at::Tensor rope_frequencies(int64_t head_dim, double theta) {
   return at::pow(at::Scalar(theta), -at::arange(0, head_dim, 2, f64) / static_cast<double>(head_dim));
 }
 
-RopeTable make_rope_table(int64_t seq_length, const at::Tensor& frequencies, double scale,
+RopeTable make_rope_table(int64_t seq_length, const at::Tensor& frequencies, int64_t still, double scale,
                           const at::TensorOptions& options) {
   const NoCostScope no_cost;
   const at::Tensor angle = at::outer(at::arange(seq_length, frequencies.options()), frequencies);
-  return {(angle.cos() * scale).to(options), (angle.sin() * scale).to(options)};
+  const auto beside = [&](const at::Tensor& turned, double value) {
+    return still == 0 ? turned : at::constant_pad_nd(turned, {0, still / 2}, value);
+  };
+  return {beside(angle.cos() * scale, 1).to(options), beside(angle.sin() * scale, 0).to(options)};
 }
 
 RopeTable make_rope_table(int64_t seq_length, int64_t head_dim, double theta, const at::TensorOptions& options) {
-  return make_rope_table(seq_length, rope_frequencies(head_dim, theta), 1.0, options);
+  return make_rope_table(seq_length, rope_frequencies(head_dim, theta), 0, 1.0, options);
 }
 
 // In the table's type: a 16-bit x is turned in fp32.

@@ -26,12 +26,17 @@ at::Tensor llama3_frequencies(const at::Tensor& plain, const RopeScaling& s) {
   return plain / s.factor * (1 - kept) + plain * kept;
 }
 
+RopeTable table_of(int64_t length, const RopeShape& shape, const RopeScaling& scaling,
+                   const at::TensorOptions& options) {
+  return make_rope_table(length, scaled_frequencies(shape.turned, shape.theta, scaling, length), shape.still, 1.0,
+                         options);
+}
+
 class DynamicRope final : public RopeLengths {
  public:
-  DynamicRope(int64_t longest, int64_t head_dim, double theta, const RopeScaling& scaling, at::TensorOptions options)
+  DynamicRope(int64_t longest, const RopeShape& shape, const RopeScaling& scaling, at::TensorOptions options)
       : longest_(longest),
-        head_dim_(head_dim),
-        theta_(theta),
+        shape_(shape),
         scaling_(scaling),
         options_(std::move(options)),
         last_length_(longest),
@@ -47,12 +52,10 @@ class DynamicRope final : public RopeLengths {
   }
 
  private:
-  RopeTable make(int64_t length) const {
-    return make_rope_table(length, scaled_frequencies(head_dim_, theta_, scaling_, length), 1.0, options_);
-  }
+  RopeTable make(int64_t length) const { return table_of(length, shape_, scaling_, options_); }
 
-  int64_t longest_, head_dim_;
-  double theta_;
+  int64_t longest_;
+  RopeShape shape_;
   RopeScaling scaling_;
   at::TensorOptions options_;
   int64_t last_length_;
@@ -76,11 +79,10 @@ at::Tensor scaled_frequencies(int64_t head_dim, double theta, const RopeScaling&
   return rope_frequencies(head_dim, theta);
 }
 
-RopeTable make_scaled_table(int64_t seq_length, int64_t head_dim, double theta, const RopeScaling& scaling,
+RopeTable make_scaled_table(int64_t seq_length, const RopeShape& shape, const RopeScaling& scaling,
                             const at::TensorOptions& options) {
-  if (scaling.kind != RopeScalingKind::kDynamic)
-    return make_rope_table(seq_length, scaled_frequencies(head_dim, theta, scaling, seq_length), 1.0, options);
-  const auto lengths = std::make_shared<DynamicRope>(seq_length, head_dim, theta, scaling, options);
+  if (scaling.kind != RopeScalingKind::kDynamic) return table_of(seq_length, shape, scaling, options);
+  const auto lengths = std::make_shared<DynamicRope>(seq_length, shape, scaling, options);
   RopeTable table = lengths->of(seq_length);
   table.lengths = lengths;
   return table;

@@ -14,7 +14,7 @@ namespace ranklab {
 at::Tensor scaled_frequencies(int64_t head_dim, double theta, const RopeScaling& scaling, int64_t seq_length);
 
 // For sequences of up to `seq_length`.
-RopeTable make_scaled_table(int64_t seq_length, int64_t head_dim, double theta, const RopeScaling& scaling,
+RopeTable make_scaled_table(int64_t seq_length, const RopeShape& shape, const RopeScaling& scaling,
                             const at::TensorOptions& options);
 
 }  // namespace ranklab

@@ -43,9 +43,10 @@ at::Tensor yarn_frequencies(int64_t head_dim, double theta, const YarnConfig& ya
   return plain / yarn.scaling_factor * stretched + plain * (1 - stretched);
 }
 
-RopeTable make_yarn_table(int64_t seq_length, int64_t head_dim, double theta, const YarnConfig& yarn,
+RopeTable make_yarn_table(int64_t seq_length, const RopeShape& shape, const YarnConfig& yarn,
                           const at::TensorOptions& options) {
-  return make_rope_table(seq_length, yarn_frequencies(head_dim, theta, yarn), yarn_table_scale(yarn), options);
+  return make_rope_table(seq_length, yarn_frequencies(shape.turned, shape.theta, yarn), shape.still,
+                         yarn_table_scale(yarn), options);
 }
 
 double yarn_softmax_scale(int64_t query_head_dim, const YarnConfig& yarn) {

@@ -22,7 +22,7 @@ double yarn_table_scale(const YarnConfig& yarn);
 at::Tensor yarn_frequencies(int64_t head_dim, double theta, const YarnConfig& yarn);
 
 // make_rope_table() with these frequencies and this scale.
-RopeTable make_yarn_table(int64_t seq_length, int64_t head_dim, double theta, const YarnConfig& yarn,
+RopeTable make_yarn_table(int64_t seq_length, const RopeShape& shape, const YarnConfig& yarn,
                           const at::TensorOptions& options);
 
 // What queries times keys of latent attention are multiplied with: 1 / sqrt(query_head_dim), times

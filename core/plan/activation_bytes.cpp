@@ -41,7 +41,7 @@ Peak walk_actions(const Schedule& schedule, int pp_rank, const NeedsOfStages& ne
 
 int64_t rope_elements(const StepShape& s) {
   if (s.model.position != PositionKind::kRope) return 0;
-  return s.model.seq_length * s.model.rotary_width();
+  return s.model.seq_length * (s.model.mla.enabled() ? s.model.mla.qk_pos_emb_head_dim : s.model.head_dim());
 }
 
 }  // namespace

@@ -7,6 +7,9 @@ void add_rotary(std::vector<ConfigField>& rows) {
   const std::string g = "Rotary positions";
   rows.push_back(number(g, "model.rope_theta", {"--rotary-base"}, "base of the rotary frequencies",
                         RANKLAB_FIELD(model.rope_theta), above(0)));
+  rows.push_back(number(g, "model.rotary_percent", {"--rotary-percent"}, "share of a head that carries position",
+                        RANKLAB_FIELD(model.rotary_percent),
+                        {.least = 0, .most = 1, .without_least = true, .words = "above 0, at most 1"}));
   rows.push_back(choice(g, "model.rope_scaling_type", {"--rope-scaling-type"},
                         "stretch of the rotary frequencies: all alike, by the length of the sequence, slow ones alone",
                         {"none", "linear", "dynamic", "llama3"}, RANKLAB_FIELD(model.rope_scaling.kind)));
@@ -50,7 +53,7 @@ void add_yarn(std::vector<ConfigField>& rows) {
 void add_hugging_face(std::vector<ConfigField>& rows) {
   const std::string g = "Hugging Face folders (ckpt export-hf)";
   rows.push_back(text(g, "model.hf_architecture", {"--hf-architecture"}, "class, where several compute the same",
-                      RANKLAB_FIELD(model.hf_architecture), {"auto", "MistralForCausalLM"}));
+                      RANKLAB_FIELD(model.hf_architecture), {"auto", "MistralForCausalLM", "Phi3ForCausalLM"}));
   rows.push_back(flag(g, "model.hf_rope_interleave", {"--hf-rope-interleave"},
                       "latent attention: rows that turn together are neighbours, not halves",
                       RANKLAB_FIELD(model.hf_rope_interleave)));

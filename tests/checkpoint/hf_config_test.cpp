@@ -31,6 +31,7 @@ TEST(HfConfig, ReadsWhatItWrites) {
     EXPECT_EQ(read.model.mla, config.mla);
     EXPECT_EQ(read.model.yarn.enabled() ? read.model.yarn : YarnConfig{}, config.yarn);
     EXPECT_EQ(read.model.rope_scaling.kind, config.rope_scaling.kind);
+    EXPECT_EQ(read.model.rotary_percent, config.rotary_percent);
     EXPECT_EQ(read.model.add_attention_bias, config.add_attention_bias);
     EXPECT_EQ(read.model.hf_architecture, config.hf_architecture);
     EXPECT_EQ(read.model.hf_rope_interleave, config.hf_rope_interleave);
@@ -206,6 +207,30 @@ TEST(HfConfig, ReadsThePublishedMistral) {
   EXPECT_THAT(message_of([&] { read_hf_config(file.dump(), "config.json"); }), HasSubstr("'sliding_window'"));
 }
 
+// The keys of huggingface.co/stabilityai/stablelm-2-1_6b and microsoft/phi-4 (raw/main/config.json).
+TEST(HfConfig, ReadsThePublishedStableLmAndPhi4) {
+  const HfConfig stablelm = read_hf_config(R"({"architectures": ["StableLmForCausalLM"], "bos_token_id": 100257,
+    "eos_token_id": 100257, "hidden_act": "silu", "hidden_size": 2048, "initializer_range": 0.02,
+    "intermediate_size": 5632, "layer_norm_eps": 1e-05, "max_position_embeddings": 4096, "model_type": "stablelm",
+    "num_attention_heads": 32, "num_hidden_layers": 24, "num_key_value_heads": 32, "partial_rotary_factor": 0.25,
+    "rope_theta": 10000, "tie_word_embeddings": false, "torch_dtype": "float16", "use_cache": true,
+    "use_qkv_bias": true, "vocab_size": 100352})",
+                                           "config.json");
+  EXPECT_THAT(stablelm.unknown_keys, IsEmpty());
+  EXPECT_EQ(count_model(stablelm.model, 8).total, 1644515328);  // "1.6 billion"
+  EXPECT_EQ(stablelm.model.rotary_width(), 16);
+  const HfConfig phi = read_hf_config(R"({"architectures": ["Phi3ForCausalLM"], "attention_bias": false,
+    "attention_dropout": 0.0, "bos_token_id": 100257, "embd_pdrop": 0.0, "eos_token_id": 100265, "hidden_act": "silu",
+    "hidden_size": 5120, "initializer_range": 0.02, "intermediate_size": 17920, "max_position_embeddings": 16384,
+    "model_type": "phi3", "num_attention_heads": 40, "num_hidden_layers": 40, "num_key_value_heads": 10,
+    "original_max_position_embeddings": 16384, "pad_token_id": 100349, "resid_pdrop": 0.0, "rms_norm_eps": 1e-05,
+    "rope_scaling": null, "rope_theta": 250000, "sliding_window": null, "tie_word_embeddings": false,
+    "torch_dtype": "bfloat16", "use_cache": true, "vocab_size": 100352})",
+                                      "config.json");
+  EXPECT_THAT(phi.unknown_keys, ElementsAre("attention_bias"));  // which the class has not
+  EXPECT_EQ(count_model(phi.model, 8).total, 14659507200);       // "14B"
+}
+
 // Where transformers looks for the original length, and what it takes for none.
 TEST(HfConfig, OriginalLengthOfAStretch) {
   const auto original = [](const std::function<void(Json&)>& change) {
@@ -280,7 +305,14 @@ TEST(HfConfig, WhatRanklabHasNotIsRefusedByItsName) {
       {llama, "rope_scaling", {{"type", "yarn"}, {"factor", 1.03}}, "--rotary-scaling-factor"},
       {mistral, "sliding_window", 4096, "'sliding_window'"},
       {llama, "rope_scaling", 3, "'rope_scaling'"},
-      {llama, "partial_rotary_factor", 0.5, "'partial_rotary_factor'"},
+      {llama, "partial_rotary_factor", 0.5, "--rotary-percent"},
+      {llama, "partial_rotary_factor", 0.0, "'partial_rotary_factor'"},
+      {deepseek, "partial_rotary_factor", 0.5, "'partial_rotary_factor'"},
+      {tiny_qwen3_bias(), "partial_rotary_factor", 0.4, "--rotary-percent"},
+      {tiny_stablelm(), "use_parallel_residual", true, "'use_parallel_residual'"},
+      {tiny_stablelm(), "qk_layernorm", true, "'qk_layernorm'"},
+      {tiny_partly(), "sliding_window", 2047, "'sliding_window'"},
+      {tiny_partly(), "rope_scaling", {{"type", "linear"}, {"factor", 2}}, "stretched"},
       {llama, "quantization_config", {{"quant_method", "gptq"}}, "'quantization_config.quant_method'"},
       {llama, "quantization_config", "fp8", "'quantization_config'"},
       {llama, "architectures", {"MambaForCausalLM"}, "MambaForCausalLM"},
@@ -363,11 +395,11 @@ std::string family_refusal(ModelConfig config, const std::function<void(ModelCon
 TEST(HfFamily, IsChosenByWhatTheModelComputes) {
   std::vector<std::string> chosen;
   for (const ModelConfig& config : tiny_models()) chosen.push_back(hf_family(config).architecture);
-  EXPECT_THAT(chosen,
-              ElementsAre("LlamaForCausalLM", "GPT2LMHeadModel", "MixtralForCausalLM", "DeepseekV3ForCausalLM",
-                          "DeepseekV3ForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "Qwen2MoeForCausalLM",
-                          "Qwen3MoeForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM",
-                          "MistralForCausalLM", "MixtralForCausalLM", "Qwen3ForCausalLM", "DeepseekV3ForCausalLM"));
+  EXPECT_THAT(chosen, ElementsAre("LlamaForCausalLM", "GPT2LMHeadModel", "MixtralForCausalLM", "DeepseekV3ForCausalLM",
+                                  "DeepseekV3ForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM",
+                                  "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM",
+                                  "LlamaForCausalLM", "MistralForCausalLM", "MixtralForCausalLM", "Qwen3ForCausalLM",
+                                  "DeepseekV3ForCausalLM", "Phi3ForCausalLM", "StableLmForCausalLM"));
   ModelConfig biased = tiny_qwen2();
   biased.add_bias = true;  // among them those of queries, keys and values
   EXPECT_EQ(hf_family(biased).architecture, "LlamaForCausalLM");
@@ -393,6 +425,12 @@ TEST(HfFamily, SettingsThatNoFamilyHasAreNamed) {
               says("MixtralForCausalLM", "--moe-router-score-function"));
   EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.normalize_topk = false; }),
               says("MixtralForCausalLM", "--moe-router-norm-topk"));
+  EXPECT_THAT(family_refusal(tiny_qwen3(), [](ModelConfig& c) { c.rotary_percent = 0.5; }),
+              says("Qwen3ForCausalLM", "--rotary-percent"));
+  EXPECT_THAT(family_refusal(tiny_partly(), [](ModelConfig& c) { c.add_attention_bias = true; }),
+              says("Phi3ForCausalLM", "--add-qkv-bias"));
+  EXPECT_THAT(family_refusal(tiny_stablelm(), [](ModelConfig& c) { c.add_bias = true; }),
+              says("StableLmForCausalLM", "--add-bias-linear"));
   EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.topk = 1; }),
               says("MixtralForCausalLM", "--moe-router-norm-top1"));
   EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.add_attention_bias = true; }),

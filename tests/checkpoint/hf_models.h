@@ -204,10 +204,26 @@ inline ModelConfig tiny_halves() {
   c.hf_rope_interleave = false;
   return c;
 }
+inline ModelConfig tiny_partly() {  // half of each head turns; Phi-3's one matrix
+  ModelConfig c = tiny_llama();
+  c.hidden_size = 16;
+  c.num_attention_heads = 2;
+  c.num_query_groups = 1;
+  c.rotary_percent = 0.5;
+  c.hf_architecture = "Phi3ForCausalLM";
+  return c;
+}
+inline ModelConfig tiny_stablelm() {
+  ModelConfig c = tiny_partly();
+  c.hf_architecture = "auto";
+  c.norm = NormKind::kLayerNorm;
+  c.add_qkv_bias = true;
+  return c;
+}
 inline std::vector<ModelConfig> tiny_models() {
   return {tiny_llama(),   tiny_gpt2(),      tiny_mixtral(),    tiny_deepseek(), tiny_latent(), tiny_qwen2(),
           tiny_qwen3(),   tiny_qwen2_moe(), tiny_qwen3_moe(),  tiny_llama3(),   tiny_linear(), tiny_dynamic(),
-          tiny_mistral(), tiny_top1(),      tiny_qwen3_bias(), tiny_halves()};
+          tiny_mistral(), tiny_top1(),      tiny_qwen3_bias(), tiny_halves(),   tiny_partly(), tiny_stablelm()};
 }
 
 // What `act` throws; "" when it does not.

@@ -83,7 +83,8 @@ const Variant kVariants[] = {
      }},
     {"dynamic_positions",
      [](ModelConfig& c) {
-       c.kv_channels = 4;
+       c.kv_channels = 8;
+       c.rotary_percent = 0.5;
        c.rope_scaling = {.kind = RopeScalingKind::kDynamic, .factor = 3, .original_seq_length = 4};
      }},
 };

@@ -40,6 +40,9 @@ OURS = {
                                 "4", "--zero-stage", "1"],
     "Mistral": [*DENSE, "--num-query-groups", "2", "--hf-architecture", "MistralForCausalLM", "--tp", "2",
                 "--world-size", "2"],
+    "StableLM": [*DENSE, "--normalization", "LayerNorm", "--rotary-percent", "0.25", "--add-qkv-bias", "--tp", "2",
+                 "--sequence-parallel", "--world-size", "4", "--zero-stage", "1"],
+    "Phi-3": [*DENSE, "--num-query-groups", "2", "--rotary-percent", "0.5", "--tp", "2", "--world-size", "2"],
     "GPT-2": [*DENSE, "--normalization", "LayerNorm", "--position-embedding-type", "learned_absolute", "--activation",
               "gelu", "--add-bias-linear", "--tie-embeddings", "--dp", "4", "--world-size", "4"],
     "Mixtral": [*DENSE, "--num-query-groups", "2", "--num-experts", "4", "--moe-router-topk", "2", "--ep", "2",
@@ -87,6 +90,11 @@ THEIRS = {
     "Llama, YaRN, bf16": ("Llama", dict(QWEN, rope_parameters={k: v for k, v in YARN.items() if "mscale" not in k})),
     "Mistral, YaRN": ("Mistral", dict(QWEN, sliding_window=None,
                                       rope_parameters=dict(YARN, attention_factor=1.3, truncate=False))),
+    "StableLM, fp16": ("StableLm", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, use_qkv_bias=True,
+                                        rope_parameters=dict(rope_type="default", rope_theta=1e4,
+                                                             partial_rotary_factor=0.25))),
+    "Phi-3": ("Phi3", dict(QWEN, pad_token_id=0, partial_rotary_factor=0.75)),
+    "Phi-4": ("Phi3", dict(QWEN, pad_token_id=0, rope_parameters=dict(rope_type="default", rope_theta=250000.0))),
     "GPT-2": ("GPT2", dict(vocab_size=300, n_positions=64, n_embd=64, n_layer=3, n_head=4)),
     "Mixtral": ("Mixtral", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, num_local_experts=4,
                                 num_experts_per_tok=2)),
@@ -207,6 +215,8 @@ def imported(name, family, numbers, folder):
                 tensor += 0.1 * torch.randn_like(tensor)
     if "bf16" in name:
         model = model.bfloat16()
+    if "fp16" in name:
+        model = model.half()
     out, checkpoint = os.path.join(folder, "hf"), os.path.join(folder, "checkpoint")
     model.save_pretrained(out)
     plain, told = out, []

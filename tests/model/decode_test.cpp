@@ -70,6 +70,8 @@ ModelConfig llama3() {
 ModelConfig yarn() {
   ModelConfig c = llama();
   c.yarn = {.scaling_factor = 4, .original_seq_length = 8, .mscale_all_dim = 0};
+  c.kv_channels = 8;
+  c.rotary_percent = 0.5;
   return c;
 }
 
@@ -129,7 +131,7 @@ TEST(Decode, LlamaLike) { expect_decodes_everywhere(llama()); }
 TEST(Decode, LatentAttention) { expect_decodes_everywhere(latent(10)); }
 TEST(Decode, LatentAttentionWithoutQueryCompression) { expect_decodes_everywhere(latent(0)); }
 TEST(Decode, Llama3Like) { expect_decodes_everywhere(llama3()); }
-TEST(Decode, Yarn) { expect_decodes_everywhere(yarn()); }
+TEST(Decode, YarnOfHalfOfEachHead) { expect_decodes_everywhere(yarn()); }
 TEST(Decode, DynamicPositionsWithinTheOriginalLength) { expect_decodes_everywhere(dynamic_positions(kSeq)); }
 
 // Behind the original length a prompt is turned as a sequence of its own length.

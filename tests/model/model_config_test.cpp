@@ -191,6 +191,16 @@ TEST(Validate, OneStretchOfPositionsWithSoundNumbers) {
             std::string::npos);
 }
 
+TEST(Validate, WholePairsOfAHeadTurn) {
+  EXPECT_EQ(validate_error({.rotary_percent = 0.5}, 1), "accepted");  // 8 of 16
+  EXPECT_NE(validate_error({.rotary_percent = 0.2}, 1).find("got 3 of 16 elements"), std::string::npos);
+  EXPECT_NE(validate_error({.rotary_percent = 0.01}, 1).find("got 0 of 16 elements"), std::string::npos);
+  EXPECT_NE(validate_error({.rotary_percent = 1.5}, 1).find("--rotary-percent is out of range"), std::string::npos);
+  ModelConfig latent = model_preset("deepseek_v3_tiny");
+  latent.rotary_percent = 0.5;
+  EXPECT_NE(validate_error(latent, 1).find("--rotary-percent does not go with latent attention"), std::string::npos);
+}
+
 TEST(Validate, QwensOptionsNeedWhatTheyWorkOn) {
   ModelConfig latent = model_preset("deepseek_v3_tiny");
   latent.kv_channels = 16;

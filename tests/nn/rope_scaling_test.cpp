@@ -66,7 +66,7 @@ TEST(GoldenRopeScaling, YarnOfOrdinaryHeads) {
 TEST(RopeScaling, ATableIsTheAnglesOfItsLength) {
   const at::Tensor position = at::arange(40, at::kDouble);
   const RopeScaling scaling{.kind = RopeScalingKind::kDynamic, .factor = 3, .original_seq_length = 16};
-  const RopeTable table = make_scaled_table(40, 8, 1e4, scaling, at::kDouble);
+  const RopeTable table = make_scaled_table(40, {.turned = 8}, scaling, at::kDouble);
   for (const int64_t length : {40, 17, 5, 16, 40, 39}) {  // back and forth
     const at::Tensor angle = at::outer(position.narrow(0, 0, length), scaled_frequencies(8, 1e4, scaling, length));
     const RopeTable own = rope_for(table, length);
@@ -74,7 +74,26 @@ TEST(RopeScaling, ATableIsTheAnglesOfItsLength) {
     EXPECT_LT(relative_error(own.sin_SD.narrow(0, 0, length), angle.sin()), 1e-15) << length;
   }
   EXPECT_TRUE(at::equal(table.cos_SD, rope_for(table, 40).cos_SD));
-  EXPECT_EQ(make_scaled_table(40, 8, 1e4, {.kind = RopeScalingKind::kLinear}, at::kDouble).lengths, nullptr);
+  EXPECT_EQ(make_scaled_table(40, {.turned = 8}, {.kind = RopeScalingKind::kLinear}, at::kDouble).lengths, nullptr);
+}
+
+// GPT-NeoX turns elements i and i + R/2 of the first R and leaves the rest. The same here, with its elements in another
+// order: the first half of those R, half of the rest, the second half of those R, the other half.
+TEST(RopeScaling, TheFirstPairsOfAHeadTurnAlone) {
+  const int64_t head = 16, turned = 4;
+  const at::Tensor theirs = golden::wave({1, 1, 9, head}, 0.3);
+  const RopeTable narrow = make_rope_table(9, turned, 1e4, at::kDouble);
+  const at::Tensor turned_there =
+      at::cat({apply_rope(theirs.narrow(-1, 0, turned), narrow), theirs.narrow(-1, turned, head - turned)}, -1);
+  const auto in_our_order = [&](const at::Tensor& x) {
+    return at::cat({x.narrow(-1, 0, 2), x.narrow(-1, 4, 6), x.narrow(-1, 2, 2), x.narrow(-1, 10, 6)}, -1);
+  };
+  const RopeTable table = make_scaled_table(9, {.turned = turned, .still = head - turned}, {}, at::kDouble);
+  EXPECT_TRUE(at::equal(apply_rope(in_our_order(theirs), table), in_our_order(turned_there)));
+  const YarnConfig yarn{.scaling_factor = 4, .attention_factor = 1.5};
+  const RopeTable scaled = make_yarn_table(9, {.turned = turned, .still = head - turned}, yarn, at::kDouble);
+  EXPECT_TRUE(at::equal(scaled.cos_SD.narrow(1, 2, 6), at::ones({9, 6}, at::kDouble)));  // what does not turn stays
+  EXPECT_DOUBLE_EQ(scaled.cos_SD[0][0].item<double>(), 1.5);
 }
 
 }  // namespace
