@@ -1,6 +1,7 @@
 // The config.json of a Hugging Face folder (github.com/huggingface/transformers, "PretrainedConfig") and the model it
-// describes. What the file says and ranklab has not (a sliding window, another activation, another quantization, ...)
-// is refused by the key's name; keys that are not known are listed, for the user to judge. Thread rule: pure functions.
+// describes. What the file says and ranklab has not (another activation, a window in some layers, another quantization,
+// ...) is refused by the key's name; keys that are not known are listed, for the user to judge. Thread rule: pure
+// functions.
 #pragma once
 #include <optional>
 #include <string>

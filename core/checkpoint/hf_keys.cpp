@@ -46,6 +46,15 @@ HfKey head_dim_key(HfJson absent) {
   return {"head_dim", get, set, false, std::move(absent)};
 }
 
+HfKey window_key(HfJson absent) {
+  const auto get = [](const ModelConfig& c) { return c.window_size > 0 ? HfJson(c.window_size) : HfJson(); };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    c.window_size = value.is_null() ? 0 : value.integer();
+    if (!value.is_null() && c.window_size < 1) value.refuse_damaged("null, or 1 or more");
+  };
+  return {"sliding_window", get, set, false, std::move(absent)};
+}
+
 HfKey experts_key(const std::string& key) { return hf_count(key, RANKLAB_HF(moe.num_experts)); }
 
 HfKey normalization_key(bool absent) {

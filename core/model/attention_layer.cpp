@@ -25,7 +25,8 @@ class GroupedQueryAttention : public AttentionLayer {
  public:
   GroupedQueryAttention(ParameterRegistry& registry, const std::string& name, const ModelConfig& c,
                         const AttentionPlace& place)
-      : shape_{c.num_attention_heads / place.tp.size(), c.query_groups() / place.tp.size(), c.head_dim()},
+      : shape_{c.num_attention_heads / place.tp.size(), c.query_groups() / place.tp.size(), c.head_dim(),
+               c.window_size},
         rope_(place.rope),
         again_(place.again),
         qkv_(registry, name + ".qkv", {c.hidden_size, c.qkv_width()}, qkv_segments(c), {InitKind::kNormal, c.init_std},

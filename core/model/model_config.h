@@ -28,6 +28,7 @@ struct ModelConfig {
   double norm_epsilon = 1e-5;
   double rope_theta = 10000.0;
   double rotary_percent = 1.0;      // share of a head that carries position: its first pairs
+  int64_t window_size = 0;          // tokens that a token attends to, itself among them; 0: all before it
   double init_std = 0.02;           // residual outputs use init_std / sqrt(2 num_layers), as GPT-2 does
   double dropout = 0.0;             // on embeddings and both residual branches
   bool add_bias = false;            // on linear layers

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/model/attention_span.h"
+
 namespace ranklab {
 namespace {
 
@@ -145,10 +147,10 @@ class Table {
   std::vector<ModuleRow> rows_;
 };
 
-// QK^T and PV of one layer: 2 x 2 S (width of a head) forward, half of it causal.
+// QK^T and PV of one layer: 2 x 2 S (width of a head) forward, half of it causal; S shrinks to a window.
 double attention_flops_per_token(const ModelConfig& c, int64_t seq) {
   const int64_t widths = c.mla.enabled() ? c.mla.query_head_dim() + c.mla.v_head_dim : 2 * c.head_dim();
-  return static_cast<double>(seq) * static_cast<double>(c.num_attention_heads * widths);
+  return attention_span(seq, c.window_size) * static_cast<double>(c.num_attention_heads * widths);
 }
 
 }  // namespace

@@ -66,6 +66,8 @@ void check_head_width(const ModelConfig& c) {
 
 void check_attention(const ModelConfig& c, int tp) {
   check_head_width(c);
+  check_number("--window-size", static_cast<double>(c.window_size), c.window_size >= 0 && c.window_size <= 1 << 24,
+               "0 (no window) to 16777216");
   check_size("--num-query-groups", c.query_groups(), kWidth);
   check_multiple("--num-attention-heads", c.num_attention_heads, "--num-query-groups", c.query_groups());
   check_multiple("--num-query-groups", c.query_groups(), "--tp", tp);
@@ -92,6 +94,7 @@ void check_latent_attention(const ModelConfig& c) {
   require(!c.add_qkv_bias, "--add-qkv-bias", "on", "--no-add-qkv-bias");
   require(c.rotary_percent == 1, "--rotary-percent", strprintf("%g", c.rotary_percent).c_str(),
           "1: --qk-pos-emb-head-dim says what carries position");
+  require(c.window_size == 0, "--window-size", std::to_string(c.window_size).c_str(), "0: no window");
   require(!c.add_attention_bias, "--add-attention-bias", "on", "--no-add-attention-bias");
   require(!c.qk_norm, "--qk-layernorm", "on", "--no-qk-layernorm: what it compresses has norms of its own");
   require(c.kv_channels == 0, "--kv-channels", std::to_string(c.kv_channels).c_str(),

@@ -1,5 +1,6 @@
 #include "core/plan/attention_walk.h"
 
+#include "core/model/attention_span.h"
 #include "core/plan/planned_axes.h"
 
 namespace ranklab {
@@ -7,10 +8,10 @@ namespace {
 
 constexpr double kBackwardFlops = 2.5;  // flash attention computes the scores again
 
-// Causal: half of the square. `widths`: of a query head and a value head together.
+// Causal: half of the square, less outside a window. `widths`: of a query head and a value head together.
 double softmax_flops(const LayerWalk& w, int64_t widths) {
   const StepShape& s = w.shape();
-  return static_cast<double>(s.model.seq_length) * static_cast<double>(w.tokens() * s.heads() * widths);
+  return attention_span(s.model.seq_length, s.model.window_size) * static_cast<double>(w.tokens() * s.heads() * widths);
 }
 
 double qkv_bytes(const LayerWalk& w) { return w.rows(w.tokens(), w.shape().qkv_width()); }

@@ -25,6 +25,9 @@ void add_model(std::vector<ConfigField>& rows) {
                         RANKLAB_FIELD(model.vocab_size), within(1, 1 << 24)));
   rows.push_back(number(g, "model.seq_length", {"--seq-length"}, "tokens per sequence", RANKLAB_FIELD(model.seq_length),
                         within(1, 1 << 24)));
+  rows.push_back(number(g, "model.window_size", {"--window-size"},
+                        "tokens that a token attends to, itself among them (0: all before it)",
+                        RANKLAB_FIELD(model.window_size), within(0, 1 << 24)));
   rows.push_back(choice(g, "model.norm", {"--normalization"}, "normalization layer", {"RMSNorm", "LayerNorm"},
                         RANKLAB_FIELD(model.norm)));
   rows.push_back(number(g, "model.norm_epsilon", {"--norm-epsilon"}, "added to what a norm divides by",

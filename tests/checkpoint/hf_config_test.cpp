@@ -32,6 +32,7 @@ TEST(HfConfig, ReadsWhatItWrites) {
     EXPECT_EQ(read.model.yarn.enabled() ? read.model.yarn : YarnConfig{}, config.yarn);
     EXPECT_EQ(read.model.rope_scaling.kind, config.rope_scaling.kind);
     EXPECT_EQ(read.model.rotary_percent, config.rotary_percent);
+    EXPECT_EQ(read.model.window_size, config.window_size);
     EXPECT_EQ(read.model.add_attention_bias, config.add_attention_bias);
     EXPECT_EQ(read.model.hf_architecture, config.hf_architecture);
     EXPECT_EQ(read.model.hf_rope_interleave, config.hf_rope_interleave);
@@ -203,8 +204,8 @@ TEST(HfConfig, ReadsThePublishedMistral) {
   other.add_attention_bias = true;  // which only Llama's class has
   EXPECT_EQ(hf_family(other).architecture, "LlamaForCausalLM");
   Json file = Json::parse(text);
-  file.erase("sliding_window");  // 4096 then
-  EXPECT_THAT(message_of([&] { read_hf_config(file.dump(), "config.json"); }), HasSubstr("'sliding_window'"));
+  file.erase("sliding_window");  // as the first Mistral 7B has it
+  EXPECT_EQ(read_hf_config(file.dump(), "config.json").model.window_size, 4096);
 }
 
 // The keys of huggingface.co/stabilityai/stablelm-2-1_6b and microsoft/phi-4 (raw/main/config.json).
@@ -229,6 +230,22 @@ TEST(HfConfig, ReadsThePublishedStableLmAndPhi4) {
                                       "config.json");
   EXPECT_THAT(phi.unknown_keys, ElementsAre("attention_bias"));  // which the class has not
   EXPECT_EQ(count_model(phi.model, 8).total, 14659507200);       // "14B"
+}
+
+// Behind the first max_window_layers, layers of Qwen have the window.
+TEST(HfConfig, WindowsOfQwenAreOfAllLayersOrNone) {
+  const auto window = [](const std::function<void(Json&)>& change) {
+    Json file = Json::parse(text_of(tiny_qwen2_window()));
+    change(file);
+    return read_hf_config(file.dump(), "config.json").model.window_size;
+  };
+  EXPECT_EQ(window([](Json&) {}), 6);
+  EXPECT_EQ(window([](Json& file) { file["layer_types"] = {"sliding_attention", "sliding_attention"}; }), 6);
+  EXPECT_EQ(window([](Json& file) { file.erase("sliding_window"); }), 4096);
+  EXPECT_EQ(window([](Json& file) { file["sliding_window"] = nullptr; }), 0);
+  EXPECT_EQ(window([](Json& file) { file["use_sliding_window"] = false; }), 0);
+  EXPECT_EQ(window([](Json& file) { file["max_window_layers"] = 2; }), 0);
+  EXPECT_EQ(window([](Json& file) { file.erase("max_window_layers"); }), 0);  // 28 of 2 layers
 }
 
 // Where transformers looks for the original length, and what it takes for none.
@@ -303,7 +320,7 @@ TEST(HfConfig, WhatRanklabHasNotIsRefusedByItsName) {
       {llama, "rope_scaling", {{"rope_type", "linear"}, {"factor", 2}, {"beta_fast", 3}}, "'rope_scaling.beta_fast'"},
       {llama, "rope_scaling", {{"type", "dynamic"}, {"factor", 2.0}}, "--rope-scaling-type dynamic"},
       {llama, "rope_scaling", {{"type", "yarn"}, {"factor", 1.03}}, "--rotary-scaling-factor"},
-      {mistral, "sliding_window", 4096, "'sliding_window'"},
+      {mistral, "sliding_window", 0, "'sliding_window'"},
       {llama, "rope_scaling", 3, "'rope_scaling'"},
       {llama, "partial_rotary_factor", 0.5, "--rotary-percent"},
       {llama, "partial_rotary_factor", 0.0, "'partial_rotary_factor'"},
@@ -311,13 +328,12 @@ TEST(HfConfig, WhatRanklabHasNotIsRefusedByItsName) {
       {tiny_qwen3_bias(), "partial_rotary_factor", 0.4, "--rotary-percent"},
       {tiny_stablelm(), "use_parallel_residual", true, "'use_parallel_residual'"},
       {tiny_stablelm(), "qk_layernorm", true, "'qk_layernorm'"},
-      {tiny_partly(), "sliding_window", 2047, "'sliding_window'"},
+      {tiny_partly(), "sliding_window", "2047", "'sliding_window'"},
       {tiny_partly(), "rope_scaling", {{"type", "linear"}, {"factor", 2}}, "stretched"},
       {llama, "quantization_config", {{"quant_method", "gptq"}}, "'quantization_config.quant_method'"},
       {llama, "quantization_config", "fp8", "'quantization_config'"},
       {llama, "architectures", {"MambaForCausalLM"}, "MambaForCausalLM"},
       {llama, "architectures", Json::array(), "'architectures'"},
-      {mixtral, "sliding_window", 4096, "'sliding_window'"},
       {mixtral, "num_local_experts", 0, "'num_local_experts'"},
       {deepseek, "n_routed_experts", 0, "'n_routed_experts'"},
       {deepseek, "scoring_func", "softmax", "'scoring_func'"},
@@ -336,7 +352,8 @@ TEST(HfConfig, WhatRanklabHasNotOfQwenIsRefusedByItsName) {
   const ModelConfig qwen2 = tiny_qwen2(), qwen3 = tiny_qwen3(), qwen2_moe = tiny_qwen2_moe(),
                     qwen3_moe = tiny_qwen3_moe();
   expect_refused({
-      {qwen2, "use_sliding_window", true, "'use_sliding_window'"},
+      {tiny_qwen2_window(), "max_window_layers", 1, "'max_window_layers'"},
+      {tiny_qwen2_window(), "layer_types", {"full_attention", "full_attention"}, "'layer_types'"},
       {qwen2, "layer_types", {"full_attention", "sliding_attention"}, "'layer_types'"},
       {qwen2, "layer_types", "full_attention", "'layer_types'"},
       {qwen2, "rope_scaling", {{"type", "mrope"}, {"mrope_section", {1, 1}}}, "'rope_scaling.type'"},
@@ -395,11 +412,12 @@ std::string family_refusal(ModelConfig config, const std::function<void(ModelCon
 TEST(HfFamily, IsChosenByWhatTheModelComputes) {
   std::vector<std::string> chosen;
   for (const ModelConfig& config : tiny_models()) chosen.push_back(hf_family(config).architecture);
-  EXPECT_THAT(chosen, ElementsAre("LlamaForCausalLM", "GPT2LMHeadModel", "MixtralForCausalLM", "DeepseekV3ForCausalLM",
-                                  "DeepseekV3ForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM",
-                                  "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM",
-                                  "LlamaForCausalLM", "MistralForCausalLM", "MixtralForCausalLM", "Qwen3ForCausalLM",
-                                  "DeepseekV3ForCausalLM", "Phi3ForCausalLM", "StableLmForCausalLM"));
+  EXPECT_THAT(chosen,
+              ElementsAre("LlamaForCausalLM", "GPT2LMHeadModel", "MixtralForCausalLM", "DeepseekV3ForCausalLM",
+                          "DeepseekV3ForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "Qwen2MoeForCausalLM",
+                          "Qwen3MoeForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM",
+                          "MistralForCausalLM", "MixtralForCausalLM", "Qwen3ForCausalLM", "DeepseekV3ForCausalLM",
+                          "Phi3ForCausalLM", "StableLmForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM"));
   ModelConfig biased = tiny_qwen2();
   biased.add_bias = true;  // among them those of queries, keys and values
   EXPECT_EQ(hf_family(biased).architecture, "LlamaForCausalLM");
@@ -425,6 +443,8 @@ TEST(HfFamily, SettingsThatNoFamilyHasAreNamed) {
               says("MixtralForCausalLM", "--moe-router-score-function"));
   EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.normalize_topk = false; }),
               says("MixtralForCausalLM", "--moe-router-norm-topk"));
+  for (const ModelConfig& config : {tiny_gpt2(), tiny_stablelm(), tiny_llama3()})
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.window_size = 4; }), HasSubstr("--window-size"));
   EXPECT_THAT(family_refusal(tiny_qwen3(), [](ModelConfig& c) { c.rotary_percent = 0.5; }),
               says("Qwen3ForCausalLM", "--rotary-percent"));
   EXPECT_THAT(family_refusal(tiny_partly(), [](ModelConfig& c) { c.add_attention_bias = true; }),

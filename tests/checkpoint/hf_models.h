@@ -220,10 +220,22 @@ inline ModelConfig tiny_stablelm() {
   c.add_qkv_bias = true;
   return c;
 }
+inline ModelConfig tiny_window() {
+  ModelConfig c = tiny_llama();
+  c.hf_architecture = "MistralForCausalLM";
+  c.window_size = 6;
+  return c;
+}
+inline ModelConfig tiny_qwen2_window() {
+  ModelConfig c = tiny_qwen2();
+  c.window_size = 6;
+  return c;
+}
 inline std::vector<ModelConfig> tiny_models() {
-  return {tiny_llama(),   tiny_gpt2(),      tiny_mixtral(),    tiny_deepseek(), tiny_latent(), tiny_qwen2(),
-          tiny_qwen3(),   tiny_qwen2_moe(), tiny_qwen3_moe(),  tiny_llama3(),   tiny_linear(), tiny_dynamic(),
-          tiny_mistral(), tiny_top1(),      tiny_qwen3_bias(), tiny_halves(),   tiny_partly(), tiny_stablelm()};
+  return {tiny_llama(),  tiny_gpt2(),    tiny_mixtral(),   tiny_deepseek(),  tiny_latent(),
+          tiny_qwen2(),  tiny_qwen3(),   tiny_qwen2_moe(), tiny_qwen3_moe(), tiny_llama3(),
+          tiny_linear(), tiny_dynamic(), tiny_mistral(),   tiny_top1(),      tiny_qwen3_bias(),
+          tiny_halves(), tiny_partly(),  tiny_stablelm(),  tiny_window(),    tiny_qwen2_window()};
 }
 
 // What `act` throws; "" when it does not.

@@ -106,6 +106,7 @@ const ExpertVariant kExpertVariants[9] = {
        c.model.moe.balancing = LoadBalancing::kAuxLoss;
        c.model.moe.aux_loss_coeff = 0.1;
        c.model.add_attention_bias = true;
+       c.model.window_size = 5;
        c.model.yarn = {.scaling_factor = 2, .original_seq_length = 8, .mscale_all_dim = 0};
      }},
 };

@@ -75,6 +75,7 @@ const Variant kVariants[] = {
        c.num_query_groups = c.num_attention_heads / 2;
        c.kv_channels = 6;
        c.add_attention_bias = true;
+       c.window_size = 3;
        c.rope_scaling = {.kind = RopeScalingKind::kLlama3,
                          .factor = 4,
                          .original_seq_length = 10,

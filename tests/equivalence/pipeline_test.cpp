@@ -121,6 +121,7 @@ TEST(Pipeline, StretchedPositionsAndBiasesOfAttention) {
     config.num_microbatches = 4;
     config.model.num_query_groups = 2;
     config.model.add_attention_bias = true;
+    config.model.window_size = config.model.seq_length / 3;
     const bool by_length = std::string(name) == "zb-h1";
     config.model.rope_scaling = {.kind = by_length ? RopeScalingKind::kDynamic : RopeScalingKind::kLlama3,
                                  .factor = 4,

@@ -86,6 +86,7 @@ void small_qwen(TrainConfig& c) {
 void small_llama3(TrainConfig& c) {
   c.model.num_query_groups = 2;
   c.model.add_attention_bias = true;
+  c.model.window_size = 5;
   c.model.rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = 4, .original_seq_length = 16};
 }
 

@@ -186,6 +186,7 @@ void qwen(TrainConfig& c) {
 void llama3(TrainConfig& c) {
   c.model.num_query_groups = 2;
   c.model.add_attention_bias = true;
+  c.model.window_size = 5;
   c.model.rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = 4, .original_seq_length = 16};
 }
 void yarn(TrainConfig& c) { c.model.yarn = {.scaling_factor = 4, .original_seq_length = 8, .attention_factor = 1.2}; }

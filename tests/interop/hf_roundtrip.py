@@ -40,6 +40,10 @@ OURS = {
                                 "4", "--zero-stage", "1"],
     "Mistral": [*DENSE, "--num-query-groups", "2", "--hf-architecture", "MistralForCausalLM", "--tp", "2",
                 "--world-size", "2"],
+    "Mistral, window": [*DENSE, "--num-query-groups", "2", "--window-size", "9", "--tp", "2", "--sequence-parallel",
+                        "--world-size", "4", "--zero-stage", "2"],
+    "Qwen2, window": [*DENSE, "--num-query-groups", "2", "--window-size", "17", "--add-qkv-bias", "--pp", "3",
+                      "--world-size", "3"],
     "StableLM": [*DENSE, "--normalization", "LayerNorm", "--rotary-percent", "0.25", "--add-qkv-bias", "--tp", "2",
                  "--sequence-parallel", "--world-size", "4", "--zero-stage", "1"],
     "Phi-3": [*DENSE, "--num-query-groups", "2", "--rotary-percent", "0.5", "--tp", "2", "--world-size", "2"],
@@ -90,10 +94,14 @@ THEIRS = {
     "Llama, YaRN, bf16": ("Llama", dict(QWEN, rope_parameters={k: v for k, v in YARN.items() if "mscale" not in k})),
     "Mistral, YaRN": ("Mistral", dict(QWEN, sliding_window=None,
                                       rope_parameters=dict(YARN, attention_factor=1.3, truncate=False))),
+    "Mistral, window": ("Mistral", dict(QWEN, sliding_window=12)),
+    "Mixtral, window": ("Mixtral", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, num_local_experts=4,
+                                        num_experts_per_tok=2, sliding_window=20)),
+    "Qwen3, window": ("Qwen3", dict(QWEN, head_dim=24, use_sliding_window=True, sliding_window=7, max_window_layers=0)),
     "StableLM, fp16": ("StableLm", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, use_qkv_bias=True,
                                         rope_parameters=dict(rope_type="default", rope_theta=1e4,
                                                              partial_rotary_factor=0.25))),
-    "Phi-3": ("Phi3", dict(QWEN, pad_token_id=0, partial_rotary_factor=0.75)),
+    "Phi-3": ("Phi3", dict(QWEN, pad_token_id=0, partial_rotary_factor=0.75, sliding_window=11)),
     "Phi-4": ("Phi3", dict(QWEN, pad_token_id=0, rope_parameters=dict(rope_type="default", rope_theta=250000.0))),
     "GPT-2": ("GPT2", dict(vocab_size=300, n_positions=64, n_embd=64, n_layer=3, n_head=4)),
     "Mixtral": ("Mixtral", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, num_local_experts=4,
@@ -242,7 +250,7 @@ def check_back(name, folder, checkpoint, again):
         if before[key].dtype != after[key].dtype or not torch.equal(before[key], after[key]):
             failures.append(f"{name}: {key} is not the same when it is exported again")
     configs = [transformers.AutoConfig.from_pretrained(f) for f in (folder, again)]
-    for key in ("architectures", "dtype", "rope_interleave", "attention_bias", "sliding_window"):
+    for key in ("architectures", "dtype", "rope_interleave", "attention_bias", "sliding_window", "layer_types"):
         one, other = (getattr(config, key, None) for config in configs)
         if one != other:
             failures.append(f"{name}: {key} is {other} when it is exported again, and was {one}")

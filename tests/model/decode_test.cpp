@@ -67,6 +67,12 @@ ModelConfig llama3() {
   return c;
 }
 
+ModelConfig window() {
+  ModelConfig c = llama();
+  c.window_size = 4;
+  return c;
+}
+
 ModelConfig yarn() {
   ModelConfig c = llama();
   c.yarn = {.scaling_factor = 4, .original_seq_length = 8, .mscale_all_dim = 0};
@@ -131,6 +137,7 @@ TEST(Decode, LlamaLike) { expect_decodes_everywhere(llama()); }
 TEST(Decode, LatentAttention) { expect_decodes_everywhere(latent(10)); }
 TEST(Decode, LatentAttentionWithoutQueryCompression) { expect_decodes_everywhere(latent(0)); }
 TEST(Decode, Llama3Like) { expect_decodes_everywhere(llama3()); }
+TEST(Decode, Window) { expect_decodes_everywhere(window()); }
 TEST(Decode, YarnOfHalfOfEachHead) { expect_decodes_everywhere(yarn()); }
 TEST(Decode, DynamicPositionsWithinTheOriginalLength) { expect_decodes_everywhere(dynamic_positions(kSeq)); }
 
@@ -152,6 +159,24 @@ TEST(Decode, DynamicPositionsTurnByTheLengthThatIsThere) {
       return model->logits({.tokens_BS = tokens_BS.narrow(1, 0, length), .targets_BS = {}}).select(1, 3);
     };
     EXPECT_GT(golden::relative_error(first(4), first(kSeq)), 1e-3);
+  });
+}
+
+// Several positions at once behind others, each with a window of its own.
+TEST(Decode, WindowOfSeveralNewPositions) {
+  run_ranks(dims_of(1, 2), [&](RankContext& context) {
+    const at::NoGradGuard no_grad;
+    const auto model = make_transformer(window(), context, {.seed = 7, .dtype = at::kDouble});
+    model->set_training(false);
+    const at::Tensor tokens_BS = (at::arange(kSeq, at::kLong).view({1, kSeq}) * 5 + 3).remainder(kVocab);
+    const at::Tensor want_BSV = model->logits({.tokens_BS = tokens_BS, .targets_BS = {}});
+    const auto cache = model->begin_decoding(1, kSeq);
+    int64_t at = 0;
+    for (const int64_t count : {2, 6, 1, 3}) {
+      const at::Tensor got_BV = model->decode(*cache, tokens_BS.narrow(1, at, count));
+      at += count;
+      EXPECT_LT(golden::relative_error(got_BV, want_BSV.select(1, at - 1)), 1e-12) << "after " << at << " positions";
+    }
   });
 }
 

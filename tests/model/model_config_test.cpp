@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "core/model/attention_span.h"
 #include "core/model/module_table.h"
 #include "core/model/presets.h"
 
@@ -189,6 +190,24 @@ TEST(Validate, OneStretchOfPositionsWithSoundNumbers) {
   latent.add_attention_bias = true;
   EXPECT_NE(validate_error(latent, 1).find("--add-attention-bias does not go with latent attention"),
             std::string::npos);
+}
+
+TEST(ModelConfigTest, AWindowTakesFlopsAway) {
+  // Of 4 positions 1 + 2 + 2 + 2 keys where the causal half counts 1 + 2 + 3 + 4 as 8.
+  EXPECT_DOUBLE_EQ(attention_span(4, 2), 3);
+  EXPECT_DOUBLE_EQ(attention_span(4, 4), 4);
+  EXPECT_DOUBLE_EQ(attention_span(4, 0), 4);
+  EXPECT_DOUBLE_EQ(attention_span(4, 9), 4);
+  ModelConfig c;
+  const double whole = c.training_flops_per_token(128);
+  c.window_size = 32;
+  // Less by forward and twice backward, over layers and heads, (128 - 56) times the widths of a query and a value.
+  EXPECT_DOUBLE_EQ(whole - c.training_flops_per_token(128), 3.0 * 4 * 8 * (128 - 56) * 32);
+  c.window_size = -1;
+  EXPECT_NE(validate_error(c, 1).find("--window-size is out of range; got -1"), std::string::npos);
+  ModelConfig latent = model_preset("deepseek_v3_tiny");
+  latent.window_size = 8;
+  EXPECT_NE(validate_error(latent, 1).find("--window-size does not go with latent attention"), std::string::npos);
 }
 
 TEST(Validate, WholePairsOfAHeadTurn) {

@@ -69,6 +69,8 @@ const PeakRun kPeakRuns[] = {
     {"qwen", 2, 2, 2, qwen},
     {"llama3", 2, 2, 2, llama3},
     {"dynamic_positions", 2, 2, 2, dynamic_positions},
+    {"window", 2, 2, 2, window},
+    {"window_selective", 1, 1, 2, both<window, recompute_selectively>},
     {"qwen_selective", 1, 1, 2, both<qwen, recompute_selectively>},
     {"qwen_full", 1, 1, 2, both<qwen, recompute_all>},
     {"qwen_wide_bf16", 2, 1, 1, both<wide, both<qwen, bf16>>},

@@ -115,6 +115,7 @@ inline void llama3(TrainConfig& c) {
 inline void dynamic_positions(TrainConfig& c) {
   c.model.rope_scaling = {.kind = RopeScalingKind::kDynamic, .factor = 4, .original_seq_length = 16};
 }
+inline void window(TrainConfig& c) { c.model.window_size = c.model.seq_length / 3; }
 // The weight of a single expert is 1.
 template <int kEp>
 inline void top1_experts(TrainConfig& c) {

@@ -36,7 +36,11 @@ HfFamily llama_family() {
           .layer_rules = together({llama_norm_rules(), llama_attention_rules(), llama_mlp_rules()}),
           .keys = llama_keys(),
           .has_form = [](const ModelConfig&) { return true; },
-          .check = check_rotary_layers};
+          .check =
+              [](const HfRefusal& r, const ModelConfig& c) {
+                check_rotary_layers(r, c);
+                r.require_number("--window-size", static_cast<double>(c.window_size), 0);
+              }};
 }
 
 }  // namespace ranklab

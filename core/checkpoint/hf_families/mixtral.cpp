@@ -25,7 +25,7 @@ HfKeys mixtral_keys() {
                 std::move(experts),
                 {"num_experts_per_tok", [](const ModelConfig& c) { return HfJson(c.moe.topk); }, topk, false, 2},
                 balancing_key("router_aux_loss_coef", LoadBalancing::kAuxLoss),
-                hf_constant("sliding_window", nullptr)});
+                window_key()});
   append(keys, ending_keys(false));
   return keys;
 }

@@ -1,4 +1,4 @@
-// Phi3ForCausalLM (arXiv 2404.14219), also of Phi-4 (arXiv 2412.08905), without a window of attention: Llama without
+// Phi3ForCausalLM (arXiv 2404.14219), also of Phi-4 (arXiv 2412.08905): Llama without
 // biases, whose heads may turn in part; queries, keys and values lie in one matrix, as here, and so do gate and up. A
 // model is written as one where its heads turn in part, or where its settings name the class.
 #include "core/checkpoint/hf_families/families.h"
@@ -15,7 +15,7 @@ HfKeys phi3_keys() {
   HfKeys keys = transformer_keys();
   append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
                 hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
-                hf_constant("sliding_window", nullptr),
+                window_key(),
                 {"original_max_position_embeddings", [](const ModelConfig& c) { return HfJson(c.seq_length); },
                  [](ModelConfig&, const HfValue&) {}},  // of longrope alone
                 hf_note("resid_pdrop", 0.0),

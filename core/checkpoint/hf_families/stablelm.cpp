@@ -25,6 +25,7 @@ HfKeys stablelm_keys() {
 void check_stablelm(const HfRefusal& r, const ModelConfig& c) {
   check_partly_rotary_layers(r, c);
   r.require_off("--add-bias-linear", c.add_bias);
+  r.require_number("--window-size", static_cast<double>(c.window_size), 0);
   r.require_off("--add-attention-bias", c.add_attention_bias);
   r.require_off("--qk-layernorm", c.qk_norm);
   r.require_number("--num-experts", static_cast<double>(c.moe.num_experts), 0);
