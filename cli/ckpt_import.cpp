@@ -33,9 +33,8 @@ int run_import(const ImportOptions& options) {
     return 0;
   }
   for (const std::string& note : model.notes()) std::printf("note: %s\n", note.c_str());
-  std::printf("%s: %s, %zu tensors, %s in %s (%s there)\n", written.folder.c_str(), model.architecture().c_str(),
-              written.tensors, human_bytes(static_cast<double>(written.bytes)).c_str(),
-              short_name(model.type()).c_str(), short_name(model.stored_type()).c_str());
+  std::printf("%s: %s, %zu tensors, %s in %s\n", written.folder.c_str(), model.architecture().c_str(), written.tensors,
+              human_bytes(static_cast<double>(written.bytes)).c_str(), short_name(model.type()).c_str());
   std::printf("  go on training: ranklab train --config %s --load %s --finetune\n", written.settings.c_str(),
               options.out.c_str());
   return 0;

@@ -52,6 +52,7 @@ const std::set<std::string> kWithoutMeaning = {"architectures",
                                                "rope_scaling",
                                                "rope_parameters",
                                                "rope_interleave",
+                                               "original_max_position_embeddings",
                                                "partial_rotary_factor",
                                                "quantization_config",
                                                "head_dim"};
@@ -131,15 +132,6 @@ void read_keys(HfConfig& config, const HfJson& file, const std::string& path) {
   }
 }
 
-// Rows of neighbours are how the published weights have them; a file may say that its own are in halves.
-void read_interleaving(HfConfig& config, const HfJson& file, const std::string& path) {
-  const HfValue value = value_of(file, "rope_interleave", path);
-  if (value.is_null() || value.boolean()) return;
-  for (HfRule& rule : config.family.layer_rules) {
-    if (rule.layout != HfLayout::kTransposed) rule.layout = HfLayout::kSame;
-  }
-}
-
 void check(const HfConfig& config, const std::string& path) {
   std::string computes;
   try {
@@ -173,7 +165,6 @@ HfConfig read_hf_config(const std::string& text, const std::string& path) {
   config.fp8 = read_hf_fp8(file, path);
   read_keys(config, file, path);
   read_hf_rope(config.model, file, path);
-  read_interleaving(config, file, path);
   check(config, path);
   return config;
 }

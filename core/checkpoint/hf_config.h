@@ -1,6 +1,7 @@
 // The config.json of a Hugging Face folder (github.com/huggingface/transformers, "PretrainedConfig") and the model it
-// describes. What the file says and ranklab has not (a sliding window, another activation, another quantization, ...)
-// is refused by the key's name; keys that are not known are listed, for the user to judge. Thread rule: pure functions.
+// describes. What the file says and ranklab has not (another activation, a window in some layers, another quantization,
+// ...) is refused by the key's name; keys that are not known are listed, for the user to judge. Thread rule: pure
+// functions.
 #pragma once
 #include <optional>
 #include <string>
@@ -18,7 +19,7 @@ std::string hf_config_json(const ModelConfig& config, const HfFamily& family, Te
 
 struct HfConfig {
   ModelConfig model = {};
-  HfFamily family = {};           // of hf_families(), with the layout that the file asks for
+  HfFamily family = {};           // of hf_families()
   std::optional<HfFp8> fp8 = {};  // when matrices are
   std::vector<std::string> unknown_keys = {};
 };

@@ -92,11 +92,19 @@ class Exporter {
 
   void add(const HfTensor& tensor, const HfPart& part) {
     const TensorType stored = is_made_up(tensor) ? TensorType::kF32 : ours_.tensor(tensor.ours).type;
-    TensorType type = options_.type.value_or(stored);
-    if (part.keeps_fp32) type = TensorType::kF32;
-    if (theirs_.empty()) main_type_ = type;
+    const bool asked = options_.type && !part.keeps_fp32;
+    const TensorType type = asked ? *options_.type : options_.type ? TensorType::kF32 : stored;
+    if (!part.keeps_fp32) see_type(type);
     theirs_.push_back({part.name, type, part.shape});
     places_[part.name] = {&tensor, &part};
+  }
+
+  // Of all weights; where they differ, one that holds each of them: a reader may take the file at its word.
+  void see_type(TensorType type) {
+    if (theirs_.empty()) main_type_ = type;
+    if (type == main_type_) return;
+    const bool wide = type == TensorType::kF64 || main_type_ == TensorType::kF64;
+    main_type_ = wide ? TensorType::kF64 : TensorType::kF32;
   }
 
   std::vector<std::byte> bytes_of(const TensorInfo& theirs) {

@@ -19,6 +19,9 @@ enum class HfLayout {
   // Rows of a head that carry position are neighbours that turn together: row 2i is our i, row 2i + 1 our i + n/2.
   kNeighboursPerHead,
   kNeighboursAtEnd,  // ... of one head: the last rows of the matrix
+  // Of a head that carries position in part: the rows that turn come first, in two halves, then the others. Here each
+  // of its halves holds half of both (core/nn/rope.h).
+  kTurnedFirst,
 };
 
 // One module of ours (as in module_table.h, without ".weight", of a layer without "layers.*.") and theirs: three names

@@ -91,7 +91,6 @@ void HfModel::check_tensors() {
         refuse_checkpoint_file(where(), "tensor " + quote(name) + " is not what config.json says", found->describe(),
                                "F32, F64, BF16 or F16 of shape " + shape_text(part.shape));
       if (!part.keeps_fp32) has_fp64 |= found->type == TensorType::kF64;
-      if (tensor.ours == "weight/embedding.weight") stored_type_ = found->type;
     }
   }
   for (const TensorInfo& tensor : theirs().tensors()) {
@@ -102,8 +101,18 @@ void HfModel::check_tensors() {
   if (!left_over.empty())
     refuse_checkpoint_file(where(), "tensors that " + architecture() + " of this config.json has not", some(left_over),
                            "none of them");
-  type_ = has_fp64 ? TensorType::kF64 : TensorType::kF32;
-  for (const HfTensor& tensor : map_) tensors_.push_back({tensor.ours, type_, tensor.shape});
+  for (const HfTensor& tensor : map_) {
+    tensors_.push_back({tensor.ours, has_fp64 ? TensorType::kF64 : common_type(tensor), tensor.shape});
+    if (tensor.ours == "weight/embedding.weight") type_ = tensors_.back().type;
+  }
+}
+
+TensorType HfModel::common_type(const HfTensor& tensor) const {
+  const TensorType first = theirs().tensor(their_name(tensor.parts[0])).type;
+  const auto other = [&](const HfPart& part) {
+    return part.kind == HfPartKind::kTensor && theirs().tensor(their_name(part)).type != first;
+  };
+  return std::ranges::any_of(tensor.parts, other) ? TensorType::kF32 : first;
 }
 
 std::vector<std::byte> HfModel::read_part(const HfPart& part, TensorType type) const {
@@ -111,8 +120,9 @@ std::vector<std::byte> HfModel::read_part(const HfPart& part, TensorType type) c
   return convert_elements(stored.type, theirs().read(stored.name), type);
 }
 
-void HfModel::check_copy(const HfTensor& tensor, const HfPart& part, const std::vector<std::byte>& ours) const {
-  if (theirs().find(their_name(part)) == nullptr || read_part(part, type_) == ours) return;
+void HfModel::check_copy(const HfTensor& tensor, const HfPart& part, const TensorInfo& info,
+                         const std::vector<std::byte>& ours) const {
+  if (theirs().find(their_name(part)) == nullptr || read_part(part, info.type) == ours) return;
   const std::string what = "tensor " + quote(part.name) + " is not the same as " + quote(tensor.parts[0].name);
   refuse_checkpoint_file(where(), what, "other values", "a copy of it: ranklab shares the two");
 }
@@ -125,9 +135,9 @@ std::vector<std::byte> HfModel::read(const std::string& name) const {
   std::vector<std::byte> ours(bytes);
   for (const HfPart& part : found->parts) {
     if (part.kind == HfPartKind::kTensor) {
-      to_ours(part, read_part(part, type_), ours, found->shape, size_bytes(type_));
+      to_ours(part, read_part(part, info.type), ours, found->shape, size_bytes(info.type));
     } else {
-      check_copy(*found, part, ours);
+      check_copy(*found, part, info, ours);
     }
   }
   return ours;

@@ -1,8 +1,8 @@
 // A Hugging Face folder seen as a checkpoint of ours: config.json as the numbers of a model, and its tensors under our
 // names, put together as they are read. Opening compares every name and shape with the model: what is missing, left
-// over or of another shape is refused by name, so nothing of the folder is silently dropped. Elements become fp32
-// (exactly, from 16 bits; from FP8 in blocks by hf_fp8.h), fp64 stays. Cost: a tensor of ours at a time. Thread rule:
-// one thread.
+// over or of another shape is refused by name, so nothing of the folder is silently dropped. Elements stay of the type
+// they have; from FP8 in blocks they become fp32 (hf_fp8.h), and so does a tensor of ours whose parts differ. Where one
+// is fp64, all are: a run has no other beside it. Cost: a tensor of ours at a time. Thread rule: one thread.
 #pragma once
 #include <memory>
 #include <string>
@@ -23,8 +23,7 @@ class HfModel : public TensorSource {
 
   const ModelConfig& config() const { return config_.model; }
   const std::string& architecture() const { return config_.family.architecture; }
-  TensorType type() const { return type_; }                         // of weights
-  TensorType stored_type() const { return stored_type_; }           // ... in the folder
+  TensorType type() const { return type_; }                         // of most weights
   const std::vector<std::string>& notes() const { return notes_; }  // what the user should know
 
   const std::vector<TensorInfo>& tensors() const override { return tensors_; }  // "weight/NAME", "buffer/NAME"
@@ -37,7 +36,9 @@ class HfModel : public TensorSource {
   void drop_absent_modules();
   void check_tensors();
   std::string their_name(const HfPart& part) const;
-  void check_copy(const HfTensor& tensor, const HfPart& part, const std::vector<std::byte>& ours) const;
+  TensorType common_type(const HfTensor& tensor) const;
+  void check_copy(const HfTensor& tensor, const HfPart& part, const TensorInfo& info,
+                  const std::vector<std::byte>& ours) const;
   std::vector<std::byte> read_part(const HfPart& part, TensorType type) const;
 
   HfFolder folder_;
@@ -45,7 +46,7 @@ class HfModel : public TensorSource {
   std::unique_ptr<const HfDequantized> dequantized_;
   std::vector<HfTensor> map_;  // by name of ours
   std::vector<TensorInfo> tensors_;
-  TensorType type_ = TensorType::kF32, stored_type_ = TensorType::kF32;
+  TensorType type_ = TensorType::kF32;
   std::vector<std::string> notes_;
 };
 

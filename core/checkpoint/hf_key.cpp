@@ -55,8 +55,4 @@ HfKey hf_note(std::string key, HfJson value) {
   return {std::move(key), [value](const ModelConfig&) { return value; }, [](ModelConfig&, const HfValue&) {}};
 }
 
-HfKey hf_ignored(std::string key) {
-  return {std::move(key), {}, [](ModelConfig&, const HfValue&) {}};
-}
-
 }  // namespace ranklab

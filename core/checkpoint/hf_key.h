@@ -75,8 +75,6 @@ HfKey hf_count(std::string key, Member member) {
 HfKey hf_constant(std::string key, HfJson value);
 // Written for transformers, and without meaning for the model.
 HfKey hf_note(std::string key, HfJson value);
-// Without meaning beside the other keys.
-HfKey hf_ignored(std::string key);
 
 }  // namespace ranklab
 

@@ -23,9 +23,10 @@ HfKey key_value_heads() {
 
 }  // namespace
 
-// YaRN's classes derive the stretch from this length in some versions.
+// YaRN's classes derive the stretch from this length in some versions; a dynamic stretch begins behind it.
 HfKey positions_key(const std::string& key) {
   const auto get = [](const ModelConfig& c) {
+    if (c.rope_scaling.kind == RopeScalingKind::kDynamic) return HfJson(c.rope_scaling.original_seq_length);
     const double stretched = c.yarn.scaling_factor * static_cast<double>(c.yarn.original_seq_length);
     return HfJson(c.yarn.enabled() ? static_cast<int64_t>(stretched) : c.seq_length);
   };
@@ -45,13 +46,22 @@ HfKey head_dim_key(HfJson absent) {
   return {"head_dim", get, set, false, std::move(absent)};
 }
 
+HfKey window_key(HfJson absent) {
+  const auto get = [](const ModelConfig& c) { return c.window_size > 0 ? HfJson(c.window_size) : HfJson(); };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    c.window_size = value.is_null() ? 0 : value.integer();
+    if (!value.is_null() && c.window_size < 1) value.refuse_damaged("null, or 1 or more");
+  };
+  return {"sliding_window", get, set, false, std::move(absent)};
+}
+
 HfKey experts_key(const std::string& key) { return hf_count(key, RANKLAB_HF(moe.num_experts)); }
 
 HfKey normalization_key(bool absent) {
-  const auto get = [](const ModelConfig& c) { return HfJson(c.moe.normalize_topk && c.moe.topk > 1); };
+  const auto get = [](const ModelConfig& c) { return HfJson(c.moe.normalizes()); };
   const auto set = [](ModelConfig& c, const HfValue& value) {
     c.moe.normalize_topk = value.boolean();
-    if (c.moe.normalize_topk && c.moe.topk == 1) value.refuse("false: a single expert keeps its score");
+    c.moe.normalize_top1 = c.moe.normalize_topk && c.moe.topk == 1;
   };
   return {"norm_topk_prob", get, set, false, absent};
 }

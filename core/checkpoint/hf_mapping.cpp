@@ -17,10 +17,23 @@ std::string numbered(std::string text, int64_t number) {
   return star == std::string::npos ? text : text.replace(star, 1, std::to_string(number));
 }
 
+bool turns_neighbours(HfLayout layout) {
+  return layout == HfLayout::kNeighboursPerHead || layout == HfLayout::kNeighboursAtEnd;
+}
+
 bool take_prefix(std::string& text, const std::string& prefix) {
   if (!text.starts_with(prefix)) return false;
   text.erase(0, prefix.size());
   return true;
+}
+
+int64_t turned_first_row(const HfPart& part, int64_t row) {
+  const int64_t in_head = row % part.head_rows, half = part.head_rows / 2, pairs = part.turned / 2;
+  const auto place = [&](int64_t first, int64_t second, int64_t count, int64_t i) {
+    return row - in_head + (i < count ? first + i : second + i - count);
+  };
+  if (in_head < part.turned) return place(0, half, pairs, in_head);
+  return place(pairs, half + pairs, half - pairs, in_head - part.turned);
 }
 
 class Mapping {
@@ -87,6 +100,7 @@ class Mapping {
       HfPart part{.name = prefix + rule.theirs[i] + suffix, .shape = shape, .first_row = first, .rows = rows[i]};
       part.shape[0] = rows[i];
       if (shape.size() == 2) set_layout(part, rule.layout);
+      if (rule.ours == "attention.qkv" && c_.is_partly_rotary()) set_turned_first(part);
       tensor.parts.push_back(std::move(part));
       first += rows[i];
     }
@@ -94,10 +108,18 @@ class Mapping {
   }
 
   void set_layout(HfPart& part, HfLayout layout) const {
-    part.layout = layout;
+    part.layout = !c_.hf_rope_interleave && turns_neighbours(layout) ? HfLayout::kSame : layout;
     if (layout == HfLayout::kTransposed) std::swap(part.shape[0], part.shape[1]);
     part.head_rows = layout == HfLayout::kNeighboursPerHead ? c_.mla.query_head_dim() : part.rows;
     part.turned = c_.mla.qk_pos_emb_head_dim;
+  }
+
+  // Of queries and keys, matrix or bias.
+  void set_turned_first(HfPart& part) const {
+    part.layout = HfLayout::kTurnedFirst;
+    part.head_rows = c_.head_dim();
+    part.turned = c_.rotary_width();
+    part.with_heads = std::clamp<int64_t>(c_.query_width() + c_.kv_width() - part.first_row, 0, part.rows);
   }
 
   // The bias of a router that has none is zero.
@@ -149,7 +171,8 @@ void check_tensor_count(const ModelConfig& config, size_t tensors, const std::st
 }
 
 int64_t our_row(const HfPart& part, int64_t row) {
-  if (part.layout != HfLayout::kNeighboursPerHead && part.layout != HfLayout::kNeighboursAtEnd) return row;
+  if (part.layout == HfLayout::kTurnedFirst) return row < part.with_heads ? turned_first_row(part, row) : row;
+  if (!turns_neighbours(part.layout)) return row;
   const int64_t head = row / part.head_rows, in_head = row % part.head_rows, plain = part.head_rows - part.turned;
   if (in_head < plain) return row;
   const int64_t i = in_head - plain;

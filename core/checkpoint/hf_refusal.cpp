@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/checkpoint/hf_rope.h"
 
 namespace ranklab {
 
@@ -28,10 +29,15 @@ void refuse_hf_feature(const std::string& path, const std::string& what, const s
 }
 
 void check_rotary_layers(const HfRefusal& r, const ModelConfig& c) {
-  r.require(c.position == PositionKind::kRope, "--position-embedding-type", "learned_absolute",
-            "rope with --normalization RMSNorm");
-  r.require(c.activation == ActivationKind::kSwiGlu, "--activation", "gelu", "swiglu with --normalization RMSNorm");
+  r.require_number("--rotary-percent", c.rotary_percent, 1);
+  check_partly_rotary_layers(r, c);
+}
+
+void check_partly_rotary_layers(const HfRefusal& r, const ModelConfig& c) {
+  r.require(c.position == PositionKind::kRope, "--position-embedding-type", "learned_absolute", "rope");
+  r.require(c.activation == ActivationKind::kSwiGlu, "--activation", "gelu", "swiglu");
   r.require_number("--mtp-num-layers without latent attention", static_cast<double>(c.mtp_num_layers), 0);
+  check_hf_rope(r, c);
 }
 
 void check_routing(const HfRefusal& r, const MoeConfig& m) {

@@ -26,6 +26,8 @@ class HfRefusal {
                                     const std::string& want);
 
 // Layers with rotary positions and SwiGLU, without MTP modules.
+void check_partly_rotary_layers(const HfRefusal& refusal, const ModelConfig& config);
+// ... whose heads turn as a whole.
 void check_rotary_layers(const HfRefusal& refusal, const ModelConfig& config);
 // No token is dropped, and every expert gets its tokens by their scores.
 void check_routing(const HfRefusal& refusal, const MoeConfig& moe);

@@ -1,5 +1,7 @@
 #include "core/checkpoint/hf_rope.h"
 
+#include <cmath>
+#include <map>
 #include <set>
 
 #include "core/base/text.h"
@@ -30,30 +32,109 @@ class Members {
   const std::string& path_;
 };
 
-void require_whole_head(const Members& members) {
+void read_share(ModelConfig& c, const Members& members) {
   const HfValue part = members.value("partial_rotary_factor");
-  if (!part.is_null() && part.number() != 1.0) part.refuse("1: the whole head turns");
+  if (part.is_null()) return;
+  c.rotary_percent = part.number();
+  if (!(c.rotary_percent > 0 && c.rotary_percent <= 1)) part.refuse("above 0, at most 1");
+  if (c.mla.enabled() && c.rotary_percent != 1) part.refuse("1: qk_rope_head_dim says what turns");
 }
 
-// Not given, mscale and mscale_all_dim mean what 1 and 0 do.
-void read_yarn(ModelConfig& c, const Members& members, const std::string& path) {
-  static const std::set<std::string> kKnown = {
-      "rope_type",        "type",      "rope_theta", "factor",         "original_max_position_embeddings",
-      "beta_fast",        "beta_slow", "mscale",     "mscale_all_dim", "partial_rotary_factor",
-      "attention_factor", "truncate"};
+// transformers passes over what it does not know; here a stretch that is not understood in full is refused.
+void require_known(const Members& members, std::set<std::string> known) {
+  known.insert({"rope_type", "type", "rope_theta", "factor", "partial_rotary_factor"});
   for (const auto& [key, value] : members.object().items()) {
-    if (!kKnown.contains(key)) HfValue(value, "rope_scaling." + key, path).refuse("no such key");
+    if (!known.contains(key) && !value.is_null()) members.value(key).refuse("no such key");
   }
+}
+
+// A length beside the object counts first, one that nobody names is that of the model.
+int64_t original_length(const ModelConfig& c, const Members& members, const Members& outer) {
+  const char* key = "original_max_position_embeddings";
+  const HfValue own = members.value(key), of_model = outer.value(key);
+  if (!of_model.is_null()) return of_model.integer();
+  return own.is_null() ? c.seq_length : own.integer();
+}
+
+// Not given, mscale and mscale_all_dim mean what 1 and 0 do; there, one alone does not count for queries and keys.
+void read_yarn(ModelConfig& c, const Members& members, const Members& outer) {
+  require_known(members, {"original_max_position_embeddings", "beta_fast", "beta_slow", "mscale", "mscale_all_dim",
+                          "attention_factor", "truncate"});
   const HfValue factor = members.value("attention_factor"), truncate = members.value("truncate");
-  if (!factor.is_null()) factor.refuse("none: it follows from mscale");
-  if (!truncate.is_null() && !truncate.boolean()) truncate.refuse("true");
   c.yarn = {.scaling_factor = members.value("factor").number(),
-            .original_seq_length = members.value("original_max_position_embeddings").integer(),
+            .original_seq_length = original_length(c, members, outer),
             .beta_fast = members.number("beta_fast", 32),
             .beta_slow = members.number("beta_slow", 1),
             .mscale = members.number("mscale", 0),
-            .mscale_all_dim = members.number("mscale_all_dim", 0)};
-  if (c.yarn.mscale == 0 && c.yarn.mscale_all_dim == 0) c.yarn.mscale = 1;
+            .mscale_all_dim = members.number("mscale_all_dim", 0),
+            .truncate = truncate.is_null() || truncate.boolean()};
+  if (!factor.is_null()) {
+    c.yarn.attention_factor = factor.number();
+    if (!(c.yarn.attention_factor > 0)) factor.refuse("a number above 0");
+  }
+  const bool both = c.yarn.mscale != 0 && c.yarn.mscale_all_dim != 0;
+  const bool neither = c.yarn.mscale == 0 && c.yarn.mscale_all_dim == 0;
+  if (neither || (!both && !c.mla.enabled())) c.yarn.mscale = 1, c.yarn.mscale_all_dim = 0;
+}
+
+// The length that the base grows from is the model's there. Here that is the longest sequence: that times the factor.
+void read_dynamic(ModelConfig& c, const Members& members) {
+  require_known(members, {"original_max_position_embeddings"});
+  const HfValue original = members.value("original_max_position_embeddings");
+  if (!original.is_null() && original.integer() != c.seq_length)
+    original.refuse("max_position_embeddings, " + std::to_string(c.seq_length) + ": the class knows no other");
+  constexpr double kLongest = 1 << 24;
+  c.rope_scaling.original_seq_length = c.seq_length;
+  const double stretched = c.rope_scaling.factor * static_cast<double>(c.seq_length);
+  if (c.seq_length > 0 && stretched >= 1 && stretched <= kLongest) c.seq_length = static_cast<int64_t>(stretched);
+}
+
+void read_llama3(ModelConfig& c, const Members& members, const Members& outer) {
+  require_known(members, {"original_max_position_embeddings", "low_freq_factor", "high_freq_factor"});
+  c.rope_scaling.original_seq_length = original_length(c, members, outer);
+  c.rope_scaling.low_freq_factor = members.value("low_freq_factor").number();
+  c.rope_scaling.high_freq_factor = members.value("high_freq_factor").number();
+}
+
+const std::map<std::string, RopeScalingKind>& kinds() {
+  static const std::map<std::string, RopeScalingKind> kKinds = {{"linear", RopeScalingKind::kLinear},
+                                                                {"dynamic", RopeScalingKind::kDynamic},
+                                                                {"llama3", RopeScalingKind::kLlama3}};
+  return kKinds;
+}
+
+void read_scaling(ModelConfig& c, RopeScalingKind kind, const Members& members, const Members& outer) {
+  c.rope_scaling.kind = kind;
+  c.rope_scaling.factor = members.value("factor").number();
+  if (kind == RopeScalingKind::kLinear) require_known(members, {});
+  if (kind == RopeScalingKind::kDynamic) read_dynamic(c, members);
+  if (kind == RopeScalingKind::kLlama3) read_llama3(c, members, outer);
+}
+
+HfJson yarn_object(const YarnConfig& y) {
+  HfJson object = {{"type", "yarn"},
+                   {"rope_type", "yarn"},
+                   {"factor", y.scaling_factor},
+                   {"original_max_position_embeddings", y.original_seq_length},
+                   {"beta_fast", y.beta_fast},
+                   {"beta_slow", y.beta_slow},
+                   {"mscale", y.mscale},
+                   {"mscale_all_dim", y.mscale_all_dim}};
+  if (y.attention_factor > 0) object["attention_factor"] = y.attention_factor;
+  if (!y.truncate) object["truncate"] = false;
+  return object;
+}
+
+HfJson scaling_object(const RopeScaling& s) {
+  HfJson object;
+  for (const auto& [name, kind] : kinds()) {
+    if (kind == s.kind) object = {{"type", name}, {"rope_type", name}, {"factor", s.factor}};
+  }
+  if (s.kind != RopeScalingKind::kLlama3) return object;
+  object["original_max_position_embeddings"] = s.original_seq_length;
+  object["low_freq_factor"] = s.low_freq_factor;
+  object["high_freq_factor"] = s.high_freq_factor;
+  return object;
 }
 
 }  // namespace
@@ -61,21 +142,15 @@ void read_yarn(ModelConfig& c, const Members& members, const std::string& path) 
 void write_hf_rope(HfJson& file, const ModelConfig& c) {
   if (c.position != PositionKind::kRope) return;
   file["rope_theta"] = c.rope_theta;
-  if (!c.yarn.enabled()) return;
-  file["rope_scaling"] = {{"type", "yarn"},
-                          {"rope_type", "yarn"},
-                          {"factor", c.yarn.scaling_factor},
-                          {"original_max_position_embeddings", c.yarn.original_seq_length},
-                          {"beta_fast", c.yarn.beta_fast},
-                          {"beta_slow", c.yarn.beta_slow},
-                          {"mscale", c.yarn.mscale},
-                          {"mscale_all_dim", c.yarn.mscale_all_dim}};
+  if (c.is_partly_rotary()) file["partial_rotary_factor"] = c.rotary_percent;
+  if (c.yarn.enabled()) file["rope_scaling"] = yarn_object(c.yarn);
+  if (c.rope_scaling.enabled()) file["rope_scaling"] = scaling_object(c.rope_scaling);
 }
 
 void read_hf_rope(ModelConfig& c, const HfJson& file, const std::string& path) {
   if (c.position != PositionKind::kRope) return;
   const Members outer(file, "", path);
-  require_whole_head(outer);
+  read_share(c, outer);
   c.rope_theta = outer.number("rope_theta", c.rope_theta);
   const char* name = "rope_parameters";
   if (outer.value(name).is_null()) name = "rope_scaling";
@@ -83,14 +158,27 @@ void read_hf_rope(ModelConfig& c, const HfJson& file, const std::string& path) {
   if (inner.is_null()) return;
   if (!inner.json().is_object()) inner.refuse_damaged("an object");
   const Members members(inner.json(), std::string(name) + ".", path);
-  require_whole_head(members);
+  read_share(c, members);
   c.rope_theta = members.number("rope_theta", c.rope_theta);
   const HfValue type = members.value(members.value("rope_type").is_null() ? "type" : "rope_type");
   const std::string kind = type.is_null() ? "default" : type.text();
   if (kind == "default") return;
-  if (kind != "yarn") type.refuse("default, or yarn with latent attention");
-  if (!c.mla.enabled()) type.refuse("default: YaRN is for latent attention (DeepseekV3ForCausalLM)");
-  read_yarn(c, members, path);
+  if (kind == "yarn") return read_yarn(c, members, outer);
+  const auto known = kinds().find(kind);
+  if (known == kinds().end()) type.refuse("default, linear, dynamic, llama3 or yarn");
+  read_scaling(c, known->second, members, outer);
+}
+
+void check_hf_rope(const HfRefusal& r, const ModelConfig& c) {
+  const YarnConfig& y = c.yarn;
+  if (!y.enabled()) return;
+  const double length = y.scaling_factor * static_cast<double>(y.original_seq_length);
+  r.require(length < 0x1p52 && length == std::floor(length),
+            "--rotary-scaling-factor x --original-max-position-embeddings", strprintf("%g", length),
+            "a whole number: it is max_position_embeddings");
+  const bool both = y.mscale != 0 && y.mscale_all_dim != 0, plain = y.mscale == 1 && y.mscale_all_dim == 0;
+  r.require(both || plain || y.attention_factor > 0, "--mscale and --mscale-all-dim",
+            strprintf("%g and %g", y.mscale, y.mscale_all_dim), "both above 0, or 1 and 0");
 }
 
 }  // namespace ranklab

@@ -28,18 +28,20 @@ class GroupedQueryAttention : public AttentionLayer {
   GroupedQueryAttention(ParameterRegistry& registry, const std::string& name, const ModelConfig& c,
                         const AttentionPlace& place)
       : shape_{c.num_attention_heads / place.tp.size(), std::max<int64_t>(c.query_groups() / place.tp.size(), 1),
-               c.head_dim()},
+               c.head_dim(), c.window_size},
         rope_(place.rope),
         kv_(place.kv),
         again_(place.again),
         qkv_(registry, name + ".qkv", {c.hidden_size, c.qkv_width()}, qkv_segments(c), {InitKind::kNormal, c.init_std},
              c.has_qkv_bias(), place.tp),
         head_norm_(make_head_norm(registry, name, c, place.tp)),
-        out_(registry, name + ".out", {c.query_width(), c.hidden_size}, residual_init(c), c.add_bias, place.tp) {}
+        out_(registry, name + ".out", {c.query_width(), c.hidden_size}, residual_init(c), c.has_attention_out_bias(),
+             place.tp) {}
 
   at::Tensor forward(const NormOutput& x) const override {
     const at::Tensor qkv = project(x);
-    return again_ ? out_(causal_attention_again(qkv, shape_, rope_)) : out_(causal_attention(qkv, shape_, rope_));
+    const RopeTable rope = rope_for(rope_, qkv.size(0));
+    return again_ ? out_(causal_attention_again(qkv, shape_, rope)) : out_(causal_attention(qkv, shape_, rope));
   }
 
   AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const override {

@@ -70,7 +70,8 @@ class LatentAttention : public AttentionLayer {
     const at::Tensor q = queries_(x);
     const Compressed kv = compress(x);
     const LatentInput input{q, kv_up_(kv.latent), for_all_heads(kv.k_rope)};
-    return again_ ? out_(latent_attention_again(input, shape_, rope_)) : out_(latent_attention(input, shape_, rope_));
+    const RopeTable rope = rope_for(rope_, q.size(0));
+    return again_ ? out_(latent_attention_again(input, shape_, rope)) : out_(latent_attention(input, shape_, rope));
   }
 
   AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const override {

@@ -18,17 +18,4 @@ struct MlaConfig {
   bool operator==(const MlaConfig&) const = default;
 };
 
-// YaRN (Peng et al. 2023, arXiv 2309.00071): rotary frequencies stretched for sequences longer than those trained on.
-struct YarnConfig {
-  double scaling_factor = 1.0;  // 1: plain rotary embedding
-  int64_t original_seq_length = 4096;
-  double beta_fast = 32;
-  double beta_slow = 1;
-  double mscale = 1.0;
-  double mscale_all_dim = 1.0;
-
-  bool enabled() const { return scaling_factor != 1.0; }
-  bool operator==(const YarnConfig&) const = default;
-};
-
 }  // namespace ranklab

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/model/attention_span.h"
+
 namespace ranklab {
 namespace {
 
@@ -50,15 +52,15 @@ class Table {
   void attention(const std::string& prefix) {
     const Part in = Part::kAttentionIn;
     const int64_t rows = c_.qkv_width();
-    linear(in, prefix + "qkv", rows, c_.hidden_size, Split::kColumn);
-    if (c_.add_qkv_bias && !c_.add_bias) add(in, prefix + "qkv.bias", {rows}, Split::kColumn, false);
+    linear(in, prefix + "qkv", rows, c_.hidden_size, Split::kColumn, c_.has_qkv_bias());
     if (c_.qk_norm) {
       for (const char* norm : {"q_norm.weight", "k_norm.weight"}) {
         vector(in, prefix + norm, c_.head_dim());
         rows_.back().by_heads = true;
       }
     }
-    linear(Part::kAttentionOut, prefix + "out", c_.hidden_size, c_.query_width(), Split::kRow);
+    linear(Part::kAttentionOut, prefix + "out", c_.hidden_size, c_.query_width(), Split::kRow,
+           c_.has_attention_out_bias());
   }
 
   void latent_attention(const std::string& prefix) {
@@ -123,8 +125,11 @@ class Table {
     if (c_.norm == NormKind::kLayerNorm) vector(part, name + ".bias", c_.hidden_size);
   }
   void linear(Part part, const std::string& name, int64_t out, int64_t in, Split split) {
+    linear(part, name, out, in, split, c_.add_bias);
+  }
+  void linear(Part part, const std::string& name, int64_t out, int64_t in, Split split, bool has_bias) {
     add(part, name + ".weight", {out, in}, split, true);
-    if (!c_.add_bias) return;
+    if (!has_bias) return;
     const bool whole = split == Split::kRow;  // added after the sum over tp
     add(part, name + ".bias", {out}, whole ? Split::kReplicated : split, false);
   }
@@ -142,10 +147,10 @@ class Table {
   std::vector<ModuleRow> rows_;
 };
 
-// QK^T and PV of one layer: 2 x 2 S (width of a head) forward, half of it causal.
+// QK^T and PV of one layer: 2 x 2 S (width of a head) forward, half of it causal; S shrinks to a window.
 double attention_flops_per_token(const ModelConfig& c, int64_t seq) {
   const int64_t widths = c.mla.enabled() ? c.mla.query_head_dim() + c.mla.v_head_dim : 2 * c.head_dim();
-  return static_cast<double>(seq) * static_cast<double>(c.num_attention_heads * widths);
+  return attention_span(seq, c.window_size) * static_cast<double>(c.num_attention_heads * widths);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ struct MoeConfig {
   int64_t num_groups = 1;  // groups of experts, of which ...
   int64_t group_topk = 1;  // ... a token may use so many: those with the largest sum of their two best scores
   bool normalize_topk = true;
+  bool normalize_top1 = false;  // with topk 1, too: the weight is 1, and only the auxiliary losses train the router
   double scaling_factor = 1.0;  // of the weights, after normalization
 
   LoadBalancing balancing = LoadBalancing::kNone;
@@ -36,6 +37,7 @@ struct MoeConfig {
   bool force_balance = false;    // debugging: token t goes to experts t k, t k + 1, ... whatever the scores
 
   bool enabled() const { return num_experts > 0; }
+  bool normalizes() const { return normalize_topk && (topk > 1 || normalize_top1); }
   bool operator==(const MoeConfig&) const = default;
 };
 

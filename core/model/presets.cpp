@@ -21,8 +21,9 @@ ModelConfig gpt2_124m() {
           .tie_embeddings = true};
 }
 
-// The length-scaling of RoPE in Llama 3.1 and 3.2 starts past 8192 positions and is not part of these sizes.
-ModelConfig llama(int64_t layers, int64_t hidden, int64_t ffn, bool tied) {
+// Trained on 8192 positions, then with the frequencies stretched: by 8 in Llama 3.1, by 32 in 3.2
+// (huggingface.co/meta-llama/Llama-3.1-8B and Llama-3.2-1B, config.json).
+ModelConfig llama(int64_t layers, int64_t hidden, int64_t ffn, double stretch, bool tied) {
   return {.num_layers = layers,
           .hidden_size = hidden,
           .ffn_hidden_size = ffn,
@@ -31,7 +32,8 @@ ModelConfig llama(int64_t layers, int64_t hidden, int64_t ffn, bool tied) {
           .vocab_size = 128256,
           .seq_length = 8192,
           .rope_theta = 500000.0,
-          .tie_embeddings = tied};
+          .tie_embeddings = tied,
+          .rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = stretch}};
 }
 
 ModelConfig tinytron(int64_t layers, int64_t heads, int64_t groups, int64_t hidden, int64_t ffn) {
@@ -166,8 +168,8 @@ const std::vector<ModelPreset>& model_presets() {
   static const std::vector<ModelPreset> kPresets = {
       {"gpt_tiny", "ranklab's default: bytes, trains on a laptop in a minute", ModelConfig{}},
       {"gpt2_124m", "Radford et al. 2019; huggingface.co/openai-community/gpt2", gpt2_124m()},
-      {"llama_1b", "Llama 3.2 1B; huggingface.co/meta-llama/Llama-3.2-1B", llama(16, 2048, 8192, true)},
-      {"llama_8b", "Llama 3.1 8B; arXiv 2407.21783 table 3", llama(32, 4096, 14336, false)},
+      {"llama_1b", "Llama 3.2 1B; huggingface.co/meta-llama/Llama-3.2-1B", llama(16, 2048, 8192, 32, true)},
+      {"llama_8b", "Llama 3.1 8B; arXiv 2407.21783 table 3", llama(32, 4096, 14336, 8, false)},
       {"deepseek_v3", "DeepSeek-V3, 671B of which 37B active; arXiv 2412.19437", deepseek_v3()},
       {"deepseek_v3_tiny", "DeepSeek-V3 in small: latent attention, 8 experts, MTP", deepseek_v3_tiny()},
       {"qwen3_0.6b", "Qwen3 0.6B; huggingface.co/Qwen/Qwen3-0.6B", qwen3_0_6b()},

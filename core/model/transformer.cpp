@@ -15,6 +15,7 @@
 #include "core/model/mtp.h"
 #include "core/model/recompute.h"
 #include "core/model/token_check.h"
+#include "core/nn/rope_scaling.h"
 #include "core/nn/yarn.h"
 #include "core/parallel/bucket_layout.h"
 #include "core/parallel/collectives.h"
@@ -37,8 +38,10 @@ std::vector<StageLayers> stages_or_whole(const ModelConfig& config, const Transf
 
 RopeTable make_rope(const ModelConfig& c, const at::TensorOptions& options) {
   if (c.position != PositionKind::kRope) return {};
-  if (!c.mla.enabled()) return make_rope_table(c.seq_length, c.head_dim(), c.rope_theta, options);
-  return make_yarn_table(c.seq_length, c.mla.qk_pos_emb_head_dim, c.rope_theta, c.yarn, options);
+  const int64_t turned = c.rotary_width();
+  const RopeShape shape{turned, c.is_partly_rotary() ? c.head_dim() - turned : 0, c.rope_theta};
+  if (c.yarn.enabled()) return make_yarn_table(c.seq_length, shape, c.yarn, options);
+  return make_scaled_table(c.seq_length, shape, c.rope_scaling, options);
 }
 
 // Whose parameters begin so.

@@ -53,7 +53,15 @@ void check_head_width(const ModelConfig& c) {
     check_size("--num-attention-heads x --kv-channels", c.query_width(), kWidth);
   }
   const char* width = c.kv_channels == 0 ? "head dimension" : "--kv-channels";
-  if (c.position == PositionKind::kRope) check_multiple(width, c.head_dim(), "rotary pair", 2);
+  if (c.position != PositionKind::kRope) return;
+  check_multiple(width, c.head_dim(), "rotary pair", 2);
+  check_number("--rotary-percent", c.rotary_percent, c.rotary_percent > 0 && c.rotary_percent <= 1,
+               "above 0, at most 1");
+  RANKLAB_CHECK(c.rotary_width() > 0 && c.rotary_width() % 2 == 0, ErrorKind::kInvalidArgument, .where = "model",
+                .what = "--rotary-percent of a head is no whole number of pairs",
+                .got = strprintf("%lld of %lld elements", static_cast<long long>(c.rotary_width()),
+                                 static_cast<long long>(c.head_dim())),
+                .want = "an even number above 0");
 }
 
 // Either a rank has whole key/value heads, or neighbours share one.
@@ -66,11 +74,11 @@ void check_key_value_heads(const ModelConfig& c, int tp) {
 
 void check_attention(const ModelConfig& c, int tp) {
   check_head_width(c);
+  check_number("--window-size", static_cast<double>(c.window_size), c.window_size >= 0 && c.window_size <= 1 << 24,
+               "0 (no window) to 16777216");
   check_size("--num-query-groups", c.query_groups(), kWidth);
   check_multiple("--num-attention-heads", c.num_attention_heads, "--num-query-groups", c.query_groups());
   check_key_value_heads(c, tp);
-  check_number("--rotary-scaling-factor", c.yarn.scaling_factor, !c.yarn.enabled(),
-               "1 without latent attention (--kv-lora-rank)");
   check_number("--q-lora-rank", static_cast<double>(c.mla.q_lora_rank), c.mla.q_lora_rank == 0,
                "0 without --kv-lora-rank");
 }
@@ -92,11 +100,18 @@ void check_latent_attention(const ModelConfig& c) {
   require(c.norm == NormKind::kRmsNorm, "--normalization", "LayerNorm", "RMSNorm");
   require(!c.add_bias, "--add-bias-linear", "on", "--no-add-bias-linear");
   require(!c.add_qkv_bias, "--add-qkv-bias", "on", "--no-add-qkv-bias");
+  require(c.rotary_percent == 1, "--rotary-percent", strprintf("%g", c.rotary_percent).c_str(),
+          "1: --qk-pos-emb-head-dim says what carries position");
+  require(c.window_size == 0, "--window-size", std::to_string(c.window_size).c_str(), "0: no window");
+  require(!c.add_attention_bias, "--add-attention-bias", "on", "--no-add-attention-bias");
   require(!c.qk_norm, "--qk-layernorm", "on", "--no-qk-layernorm: what it compresses has norms of its own");
   require(c.kv_channels == 0, "--kv-channels", std::to_string(c.kv_channels).c_str(),
           "--qk-head-dim, --qk-pos-emb-head-dim and --v-head-dim");
   require(c.num_query_groups == 0 || c.num_query_groups == c.num_attention_heads, "--num-query-groups",
           "fewer than heads", "0: every head has keys of its own");
+}
+
+void check_yarn(const ModelConfig& c) {
   const YarnConfig& y = c.yarn;
   check_number("--rotary-scaling-factor", y.scaling_factor, y.scaling_factor >= 1, "1 or more");
   check_size("--original-max-position-embeddings", y.original_seq_length, 1 << 24);
@@ -105,6 +120,28 @@ void check_latent_attention(const ModelConfig& c) {
   check_number("--rotary-base", c.rope_theta, !y.enabled() || c.rope_theta > 1, "more than 1 with YaRN");
   check_number("--mscale", y.mscale, y.mscale >= 0, "0 or more");
   check_number("--mscale-all-dim", y.mscale_all_dim, y.mscale_all_dim >= 0, "0 or more");
+  check_number("--yarn-attention-factor", y.attention_factor, y.attention_factor >= 0, "0 (from --mscale) or more");
+}
+
+void check_rope_scaling(const ModelConfig& c) {
+  const RopeScaling& s = c.rope_scaling;
+  if (!s.enabled()) return;
+  RANKLAB_CHECK(!c.yarn.enabled(), ErrorKind::kInvalidArgument, .where = "model",
+                .what = "--rope-scaling-type and YaRN both stretch the rotary frequencies",
+                .got = strprintf("a --rope-scaling-type, and --rotary-scaling-factor %g", c.yarn.scaling_factor),
+                .want = "--rope-scaling-type none, or --rotary-scaling-factor 1");
+  check_number("--rope-scaling-factor", s.factor, s.factor >= 1, "1 or more");
+  check_size("--rope-scaling-original-length", s.original_seq_length, 1 << 24);
+  check_number("--rope-low-freq-factor", s.low_freq_factor,
+               s.low_freq_factor > 0 && s.low_freq_factor < s.high_freq_factor,
+               "0 < rope-low-freq-factor < --rope-high-freq-factor");
+  check_number("--rope-high-freq-factor", s.high_freq_factor, s.high_freq_factor > 0,
+               "more than --rope-low-freq-factor");
+  constexpr int64_t kTwoPairs = 4;
+  RANKLAB_CHECK(s.kind != RopeScalingKind::kDynamic || c.rotary_width() >= kTwoPairs, ErrorKind::kInvalidArgument,
+                .where = "model", .what = "--rope-scaling-type dynamic stretches the pairs behind the first",
+                .got = strprintf("heads of which %lld elements turn", static_cast<long long>(c.rotary_width())),
+                .want = "4 or more", .fix = "use wider heads (--kv-channels, --qk-pos-emb-head-dim), or another type");
 }
 
 // `value` of `flag` is 1 to `most`, which is that of another flag.
@@ -169,6 +206,10 @@ void validate(const ModelConfig& c, int tp, bool sequence_parallel) {
     check_latent_attention(c);
   } else {
     check_attention(c, tp);
+  }
+  if (c.position == PositionKind::kRope) {
+    check_yarn(c);
+    check_rope_scaling(c);
   }
   if (c.moe.enabled()) check_experts(c, tp);
   RANKLAB_CHECK(

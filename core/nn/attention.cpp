@@ -3,13 +3,16 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <optional>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/model/attention_span.h"
 #include "core/nn/computed_again.h"
 #include "core/nn/kernel_path.h"
 #include "core/nn/row_kernels.h"
 #include "core/nn/softmax_attention.h"
+#include "core/nn/window_attention.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
@@ -20,7 +23,8 @@ using torch::autograd::variable_list;
 
 double attention_flops(const at::Tensor& qkv, const AttentionShape& shape) {
   const auto seq = static_cast<double>(qkv.size(0));
-  return 2.0 * seq * seq * static_cast<double>(qkv.size(1) * shape.heads * shape.head_dim);
+  return 2.0 * attention_span(qkv.size(0), shape.window) * seq *
+         static_cast<double>(qkv.size(1) * shape.heads * shape.head_dim);
 }
 
 kernels::QkvShape qkv_shape(int64_t seq, int64_t batch, const AttentionShape& shape) {
@@ -84,7 +88,7 @@ struct Softmaxed {
 Softmaxed softmax_forward(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
   const CostScope cost(attention_flops(qkv, shape), 2.0 * bytes_of(qkv), dtype_of(qkv));
   const Heads h = split_heads(qkv, shape, rope);
-  const SoftmaxedHeads out = softmax_attention({h.q, h.k, h.v});
+  const SoftmaxedHeads out = softmax_attention({h.q, h.k, h.v}, std::nullopt, shape.window);
   return {h, out.out.permute({2, 0, 1, 3}).reshape({qkv.size(0), qkv.size(1), shape.heads * shape.head_dim}),
           out.log_sum_exp};
 }
@@ -99,8 +103,8 @@ at::Tensor softmax_backward(const at::Tensor& grad_out, const Softmaxed& forward
   const auto by_head = [&](const at::Tensor& x_SBH) {
     return x_SBH.reshape({seq, batch, shape.heads, shape.head_dim}).permute({1, 2, 0, 3});
   };
-  const SoftmaxHeads grads =
-      softmax_attention_grad({q, k, v}, {by_head(forward.out), forward.log_sum_exp}, by_head(grad_out));
+  const SoftmaxHeads grads = softmax_attention_grad({q, k, v}, {by_head(forward.out), forward.log_sum_exp},
+                                                    by_head(grad_out), std::nullopt, shape.window);
   const at::Tensor dq = with_dense_rows(grads.q), dk = with_dense_rows(grads.k), dv = with_dense_rows(grads.v);
   if (const DeviceKernels* device = device_kernels_of(q)) {
     device->merge_qkv(device_qkv(grad_qkv, shape, rope, {dq, dk, dv}));
@@ -122,13 +126,15 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     // The next layer keeps `out` anyway.
     ctx->save_for_backward({f.heads.q, f.heads.k, f.heads.v, f.out, f.log_sum_exp, rope.cos_SD, rope.sin_SD});
     ctx->saved_data["groups"] = shape.groups;
+    ctx->saved_data["window"] = shape.window;
     return f.out;
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const Softmaxed f{{saved[0], saved[1], saved[2]}, saved[3], saved[4]};
-    const AttentionShape shape{f.heads.q.size(1), ctx->saved_data["groups"].toInt(), f.heads.q.size(3)};
+    const AttentionShape shape{f.heads.q.size(1), ctx->saved_data["groups"].toInt(), f.heads.q.size(3),
+                               ctx->saved_data["window"].toInt()};
     return {softmax_backward(grads[0], f, shape, {saved[5], saved[6]}), {}, {}};
   }
 };
@@ -167,7 +173,8 @@ struct AttentionAgainFunction : torch::autograd::Function<AttentionAgainFunction
 };
 
 bool has_kernels(const at::Tensor& qkv, const AttentionShape& shape) {
-  return has_row_kernels(qkv) && has_softmax_attention(qkv, shape.head_dim);
+  return has_row_kernels(qkv) && has_softmax_attention(qkv, shape.head_dim) &&
+         (qkv.is_cpu() || !shape.has_window(qkv.size(0)));
 }
 
 }  // namespace
@@ -189,8 +196,11 @@ at::Tensor causal_attention_reference(const at::Tensor& qkv, const AttentionShap
   const auto parts = heads.split_with_sizes({shape.heads, shape.groups, shape.groups}, 1);
   const at::Tensor q = rope.defined() ? apply_rope(parts[0], rope) : parts[0];
   const at::Tensor k = rope.defined() ? apply_rope(parts[1], rope) : parts[1];
+  const bool near = shape.has_window(seq);
+  const std::optional<at::Tensor> mask =
+      near ? std::optional(window_mask(0, seq, 0, seq, shape.window, qkv.device())) : std::nullopt;
   const at::Tensor out = at::scaled_dot_product_attention(q, repeat_groups(k, shape.heads),
-                                                          repeat_groups(parts[2], shape.heads), {}, 0.0, true);
+                                                          repeat_groups(parts[2], shape.heads), mask, 0.0, !near);
   return out.permute({2, 0, 1, 3}).reshape({seq, batch, shape.heads * shape.head_dim});
 }
 

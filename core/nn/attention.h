@@ -1,6 +1,7 @@
 // Causal self-attention on a fused QKV projection: MHA, GQA (Ainslie et al. 2023, arXiv 2305.13245) and MQA. The
 // softmax part is ATen's flash attention (Dao 2023, arXiv 2307.08691): memory linear in S. Kept for backward are q, k,
-// v, the output and one number a query. Query head h reads key/value group h / (heads / groups). Legend: S sequence, B
+// v, the output and one number a query. Query head h reads key/value group h / (heads / groups). A window of attention
+// (window_attention.h) has a kernel on a CPU; elsewhere it is plain ops. Legend: S sequence, B
 // batch, D head dimension. Cost: 2 S^2 D B heads FLOPs forward (the causal half), 2.5 times that backward. Thread rule:
 // its rank's thread.
 #pragma once
@@ -15,6 +16,9 @@ struct AttentionShape {
   int64_t heads = 1;  // of this rank
   int64_t groups = 1;
   int64_t head_dim = 0;
+  int64_t window = 0;  // positions a query sees, itself among them; 0: all before it
+
+  bool has_window(int64_t seq) const { return window > 0 && window < seq; }
 };
 
 // qkv [S, B, (heads + 2 groups) D], laid out [q heads | k groups | v groups] -> [S, B, heads D].

@@ -2,12 +2,14 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/nn/softmax_attention.h"
+#include "core/nn/window_attention.h"
 
 namespace ranklab {
 namespace {
@@ -21,6 +23,8 @@ void check_room(const AttentionCache& cache, int64_t positions) {
                 .fix = "begin a new cache with the last tokens");
 }
 
+// Of a table whose angles follow the length, each key keeps those of the length that it came at, as transformers has
+// it.
 RopeTable from_position(const RopeTable& rope, int64_t first, int64_t count) {
   if (!rope.defined()) return {};
   return {rope.cos_SD.narrow(0, first, count), rope.sin_SD.narrow(0, first, count)};
@@ -28,13 +32,16 @@ RopeTable from_position(const RopeTable& rope, int64_t first, int64_t count) {
 
 at::Tensor rotated(const at::Tensor& x, const RopeTable& rope) { return rope.defined() ? apply_rope(x, rope) : x; }
 
-// Several queries a key: q [B, groups, n S, D] (S new positions of n heads), keys and values of `past` + S positions.
-at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values, int64_t past, double scale) {
+// Several queries a key: q [B, groups, n S, D] (S new positions of n heads), keys and values of `past` + S positions,
+// of which a query sees the last `window` (0: all).
+at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values, int64_t past, double scale,
+                  int64_t window = 0) {
   at::Tensor scores = at::matmul(q, keys.transpose(-1, -2)).mul_(scale);
   const int64_t total = keys.size(2), seq = total - past;
   if (seq > 1) {
-    const at::Tensor future = at::ones({seq, total}, q.options().dtype(at::kBool)).triu_(past + 1);
-    scores.view({q.size(0), q.size(1), -1, seq, total}).masked_fill_(future, -std::numeric_limits<double>::infinity());
+    const at::Tensor seen = window_mask(past, seq, 0, total, window == 0 ? total : window, q.device());
+    scores.view({q.size(0), q.size(1), -1, seq, total})
+        .masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity());
   }
   return at::matmul(at::softmax(scores, -1), values);
 }
@@ -47,14 +54,17 @@ at::Tensor decode_attention(const at::Tensor& qkv, const AttentionShape& s, cons
   check_room(cache, seq);
   const at::Tensor heads = qkv.view({seq, batch, s.heads + 2 * s.groups, s.head_dim}).permute({1, 2, 0, 3});
   const auto parts = heads.split_with_sizes({s.heads, s.groups, s.groups}, 1);
-  const RopeTable here = from_position(rope, past, seq);
+  const RopeTable all = rope_for(rope, past + seq), here = from_position(all, past, seq);
   cache.keys.narrow(2, past, seq).copy_(rotated(parts[1], here));
   cache.values.narrow(2, past, seq).copy_(parts[2]);
   cache.positions += seq;
-  if (past == 0) return causal_attention(qkv, s, rope);
+  if (past == 0) return causal_attention(qkv, s, all);
   const at::Tensor q = rotated(parts[0], here).reshape({batch, s.groups, s.heads / s.groups * seq, s.head_dim});
-  const at::Tensor out = attend(q, cache.keys.narrow(2, 0, past + seq), cache.values.narrow(2, 0, past + seq), past,
-                                1.0 / std::sqrt(static_cast<double>(s.head_dim)));
+  // Those before what the first new position sees are none's.
+  const int64_t first = s.has_window(past + seq) ? std::max<int64_t>(0, past + 1 - s.window) : 0;
+  const auto seen = [&](const at::Tensor& kept) { return kept.narrow(2, first, past + seq - first); };
+  const at::Tensor out = attend(q, seen(cache.keys), seen(cache.values), past - first,
+                                1.0 / std::sqrt(static_cast<double>(s.head_dim)), s.window);
   return by_position(out.reshape({batch, s.heads, seq, s.head_dim}));
 }
 
@@ -62,12 +72,12 @@ at::Tensor decode_latent_attention(const LatentQuery& in, const LatentShape& s, 
                                    AttentionCache& cache) {
   const int64_t seq = in.q.size(0), batch = in.q.size(1), past = cache.positions, lora = in.compressed.size(2);
   check_room(cache, seq);
-  const RopeTable here = from_position(rope, past, seq);
+  const RopeTable all = rope_for(rope, past + seq), here = from_position(all, past, seq);
   const at::Tensor fresh = cache.keys.narrow(2, past, seq);  // [B, 1, S, lora + rope]
   fresh.narrow(-1, 0, lora).copy_(in.compressed.transpose(0, 1).unsqueeze(1));
   fresh.narrow(-1, lora, s.rope).copy_(apply_rope(in.k_rope.transpose(0, 1).unsqueeze(1), here));
   cache.positions += seq;
-  if (past == 0) return latent_attention({in.q, at::linear(in.compressed, in.kv_up), in.k_rope}, s, rope);
+  if (past == 0) return latent_attention({in.q, at::linear(in.compressed, in.kv_up), in.k_rope}, s, all);
 
   const at::Tensor q = in.q.view({seq, batch, s.heads, s.query_head()}).permute({1, 2, 0, 3});  // [B, heads, S, D]
   const at::Tensor up = in.kv_up.view({s.heads, s.nope + s.v, lora});

@@ -6,13 +6,28 @@
 
 namespace ranklab {
 
-RopeTable make_rope_table(int64_t seq_length, int64_t head_dim, double theta, const at::TensorOptions& options) {
+RopeTable rope_for(const RopeTable& table, int64_t seq_length) {
+  return table.lengths ? table.lengths->of(seq_length) : table;
+}
+
+at::Tensor rope_frequencies(int64_t head_dim, double theta) {
   const NoCostScope no_cost;
   const auto f64 = at::TensorOptions().dtype(at::kDouble);
-  const at::Tensor exponent = at::arange(0, head_dim, 2, f64) / static_cast<double>(head_dim);
-  const at::Tensor frequency = at::pow(at::Scalar(theta), -exponent);
-  const at::Tensor angle = at::outer(at::arange(seq_length, f64), frequency);
-  return {angle.cos().to(options), angle.sin().to(options)};
+  return at::pow(at::Scalar(theta), -at::arange(0, head_dim, 2, f64) / static_cast<double>(head_dim));
+}
+
+RopeTable make_rope_table(int64_t seq_length, const at::Tensor& frequencies, int64_t still, double scale,
+                          const at::TensorOptions& options) {
+  const NoCostScope no_cost;
+  const at::Tensor angle = at::outer(at::arange(seq_length, frequencies.options()), frequencies);
+  const auto beside = [&](const at::Tensor& turned, double value) {
+    return still == 0 ? turned : at::constant_pad_nd(turned, {0, still / 2}, value);
+  };
+  return {beside(angle.cos() * scale, 1).to(options), beside(angle.sin() * scale, 0).to(options)};
+}
+
+RopeTable make_rope_table(int64_t seq_length, int64_t head_dim, double theta, const at::TensorOptions& options) {
+  return make_rope_table(seq_length, rope_frequencies(head_dim, theta), 0, 1.0, options);
 }
 
 // In the table's type: a 16-bit x is turned in fp32.

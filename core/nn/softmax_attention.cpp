@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "core/nn/window_attention.h"
 #include "core/precision/device_rounding.h"
 
 namespace ranklab {
@@ -16,16 +17,25 @@ at::Tensor sum_groups(const at::Tensor& x, int64_t groups) {
   return x.reshape({x.size(0), groups, x.size(1) / groups, x.size(2), x.size(3)}).sum(2);
 }
 
-SoftmaxedHeads on_cpu(const SoftmaxHeads& in, std::optional<double> scale) {
+bool is_short(int64_t window, const at::Tensor& q) { return window > 0 && window < q.size(2); }
+
+SoftmaxedHeads on_cpu(const SoftmaxHeads& in, std::optional<double> scale, int64_t window) {
   const int64_t heads = in.q.size(1);
+  if (is_short(window, in.q))
+    return window_attention({in.q, repeat_groups(in.k, heads), repeat_groups(in.v, heads)}, window, scale);
   auto [out, log_sum_exp] = at::_scaled_dot_product_flash_attention_for_cpu(
       in.q, repeat_groups(in.k, heads), repeat_groups(in.v, heads), 0.0, true, {}, scale);
   return {out, log_sum_exp};
 }
 
 SoftmaxHeads grad_on_cpu(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
-                         std::optional<double> scale) {
+                         std::optional<double> scale, int64_t window) {
   const int64_t heads = in.q.size(1), groups = in.k.size(1);
+  if (is_short(window, in.q)) {
+    const SoftmaxHeads repeated{in.q, repeat_groups(in.k, heads), repeat_groups(in.v, heads)};
+    const SoftmaxHeads d = window_attention_grad(repeated, forward, grad_out, window, scale);
+    return {d.q, sum_groups(d.k, groups), sum_groups(d.v, groups)};
+  }
   const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
       grad_out, in.q, repeat_groups(in.k, heads), repeat_groups(in.v, heads), forward.out, forward.log_sum_exp, 0.0,
       true, {}, scale);
@@ -120,15 +130,15 @@ bool has_softmax_attention(const at::Tensor& x, int64_t head_dim) {
   return x.itemsize() == 2 ? head_dim <= kWidest : x.scalar_type() == at::kFloat;
 }
 
-SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, std::optional<double> scale) {
-  if (in.q.is_cpu()) return on_cpu(in, scale);
+SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, std::optional<double> scale, int64_t window) {
+  if (in.q.is_cpu()) return on_cpu(in, scale, window);
   if (in.q.scalar_type() == at::kFloat) return by_efficient(in, scale);
   return takes_cudnn(in.q) ? by_cudnn(in, scale) : by_flash(in, scale);
 }
 
 SoftmaxHeads softmax_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
-                                    std::optional<double> scale) {
-  if (in.q.is_cpu()) return grad_on_cpu(in, forward, grad_out, scale);
+                                    std::optional<double> scale, int64_t window) {
+  if (in.q.is_cpu()) return grad_on_cpu(in, forward, grad_out, scale, window);
   if (in.q.scalar_type() == at::kFloat) return grad_by_efficient(in, forward, grad_out, scale);
   return takes_cudnn(in.q) ? grad_by_cudnn(in, forward, grad_out, scale) : grad_by_flash(in, forward, grad_out, scale);
 }

@@ -23,28 +23,30 @@ double yarn_mscale(double scaling_factor, double mscale) {
   return scaling_factor <= 1 ? 1.0 : 0.1 * mscale * std::log(scaling_factor) + 1.0;
 }
 
+double yarn_table_scale(const YarnConfig& yarn) {
+  if (yarn.attention_factor > 0) return yarn.attention_factor;
+  return yarn_mscale(yarn.scaling_factor, yarn.mscale) / yarn_mscale(yarn.scaling_factor, yarn.mscale_all_dim);
+}
+
 at::Tensor yarn_frequencies(int64_t head_dim, double theta, const YarnConfig& yarn) {
   const NoCostScope no_cost;
-  const auto f64 = at::TensorOptions().dtype(at::kDouble);
-  const at::Tensor plain = at::pow(at::Scalar(theta), -at::arange(0, head_dim, 2, f64) / static_cast<double>(head_dim));
+  const at::Tensor plain = rope_frequencies(head_dim, theta);
   if (!yarn.enabled()) return plain;
   const int64_t length = yarn.original_seq_length;
-  const double low = std::max(0.0, std::floor(pair_of(yarn.beta_fast, head_dim, theta, length)));
-  double high =
-      std::min(static_cast<double>(head_dim - 1), std::ceil(pair_of(yarn.beta_slow, head_dim, theta, length)));
+  double low = pair_of(yarn.beta_fast, head_dim, theta, length);
+  double high = pair_of(yarn.beta_slow, head_dim, theta, length);
+  if (yarn.truncate) low = std::floor(low), high = std::ceil(high);
+  low = std::max(0.0, low);
+  high = std::min(static_cast<double>(head_dim - 1), high);
   if (high == low) high += 0.001;  // as published: no division by zero
-  const at::Tensor stretched = ((at::arange(head_dim / 2, f64) - low) / (high - low)).clamp(0, 1);
+  const at::Tensor stretched = ((at::arange(head_dim / 2, plain.options()) - low) / (high - low)).clamp(0, 1);
   return plain / yarn.scaling_factor * stretched + plain * (1 - stretched);
 }
 
-RopeTable make_yarn_table(int64_t seq_length, int64_t head_dim, double theta, const YarnConfig& yarn,
+RopeTable make_yarn_table(int64_t seq_length, const RopeShape& shape, const YarnConfig& yarn,
                           const at::TensorOptions& options) {
-  const NoCostScope no_cost;
-  const at::Tensor positions = at::arange(seq_length, at::TensorOptions().dtype(at::kDouble));
-  const at::Tensor angle = at::outer(positions, yarn_frequencies(head_dim, theta, yarn));
-  const double scale =
-      yarn_mscale(yarn.scaling_factor, yarn.mscale) / yarn_mscale(yarn.scaling_factor, yarn.mscale_all_dim);
-  return {(angle.cos() * scale).to(options), (angle.sin() * scale).to(options)};
+  return make_rope_table(seq_length, yarn_frequencies(shape.turned, shape.theta, yarn), shape.still,
+                         yarn_table_scale(yarn), options);
 }
 
 double yarn_softmax_scale(int64_t query_head_dim, const YarnConfig& yarn) {

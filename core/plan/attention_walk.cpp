@@ -1,5 +1,6 @@
 #include "core/plan/attention_walk.h"
 
+#include "core/model/attention_span.h"
 #include "core/plan/planned_axes.h"
 
 namespace ranklab {
@@ -7,10 +8,10 @@ namespace {
 
 constexpr double kBackwardFlops = 2.5;  // flash attention computes the scores again
 
-// Causal: half of the square. `widths`: of a query head and a value head together.
+// Causal: half of the square, less outside a window. `widths`: of a query head and a value head together.
 double softmax_flops(const LayerWalk& w, int64_t widths) {
   const StepShape& s = w.shape();
-  return static_cast<double>(s.model.seq_length) * static_cast<double>(w.tokens() * s.heads() * widths);
+  return attention_span(s.model.seq_length, s.model.window_size) * static_cast<double>(w.tokens() * s.heads() * widths);
 }
 
 double qkv_bytes(const LayerWalk& w) { return w.rows(w.tokens(), w.shape().qkv_width()); }
@@ -53,13 +54,13 @@ void grouped_forward(LayerWalk& w) {
   gather_key_values(w);
   if (s.model.qk_norm) w.kernel(2 * qkv_bytes(w));
   grouped_softmax(w);
-  w.row_forward(s.query_width(), s.model.add_bias);
+  w.row_forward(s.query_width(), s.model.has_attention_out_bias());
 }
 
 void grouped_backward(LayerWalk& w) {
   const StepShape& s = w.shape();
   softmax_again(w, grouped_softmax);
-  w.row_backward(s.query_width(), s.model.add_bias);
+  w.row_backward(s.query_width(), s.model.has_attention_out_bias());
   w.arrive(ModulePart::kAttentionOut);
   if (w.input_half()) {
     w.visitor().compute(kBackwardFlops * softmax_flops(w, 2 * s.model.head_dim()), 4 * qkv_bytes(w), 1);

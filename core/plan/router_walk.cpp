@@ -9,7 +9,6 @@ const MoeConfig& moe(const LayerWalk& w) { return w.shape().model.moe; }
 double scores(const LayerWalk& w) { return w.rows(w.local_tokens(), moe(w).num_experts); }
 double choices(const LayerWalk& w) { return w.rows(w.local_tokens(), moe(w).topk); }
 bool is_grouped(const MoeConfig& m) { return m.group_topk < m.num_groups; }
-bool is_normalized(const MoeConfig& m) { return m.normalize_topk && m.topk > 1; }
 bool is_scaled(const MoeConfig& m) { return m.scaling_factor != 1.0; }
 bool is_sigmoid(const MoeConfig& m) { return m.score == RouterScore::kSigmoid; }
 bool is_balanced(const MoeConfig& m) { return m.balancing != LoadBalancing::kNone; }
@@ -17,7 +16,7 @@ bool is_balanced(const MoeConfig& m) { return m.balancing != LoadBalancing::kNon
 void weights(LayerWalk& w) {
   const MoeConfig& m = moe(w);
   w.kernel(scores(w) + 2 * choices(w), 1);
-  if (is_normalized(m)) w.kernel(5 * choices(w), 3);
+  if (m.normalizes()) w.kernel(5 * choices(w), 3);
   if (is_scaled(m)) w.kernel(2 * choices(w), 1);
 }
 
@@ -72,7 +71,7 @@ void router_backward(LayerWalk& w) {
     if (is_balanced(m)) w.kernel((is_sigmoid(m) ? 14 : 1) * scores(w), is_sigmoid(m) ? 10 : 3);
     if (m.z_loss_coeff > 0) w.kernel(4 * scores(w), 6);
     if (is_scaled(m)) w.kernel(2 * choices(w), 1);
-    if (is_normalized(m)) w.kernel(15 * choices(w), 7);
+    if (m.normalizes()) w.kernel(15 * choices(w), 7);
     w.kernel(2 * scores(w), 2);
     if (is_balanced(m)) w.kernel(3 * scores(w), 1);
     w.kernel(3 * scores(w), 1);

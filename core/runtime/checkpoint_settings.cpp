@@ -10,10 +10,11 @@
 namespace ranklab {
 namespace {
 
-// Of the model's settings those that training alone reads: they may change on the way.
-constexpr std::array<std::string_view, 9> kFree = {"model.preset",         "model.dropout",      "model.init_std",
-                                                   "moe.balancing",        "moe.aux_loss_coeff", "moe.z_loss_coeff",
-                                                   "moe.bias_update_rate", "moe.force_balance",  "mtp.loss_weight"};
+// Of the model's settings those that training or an export alone reads: they may change on the way.
+constexpr std::array<std::string_view, 11> kFree = {
+    "model.preset",   "model.dropout",      "model.init_std",   "model.hf_architecture", "model.hf_rope_interleave",
+    "moe.balancing",  "moe.aux_loss_coeff", "moe.z_loss_coeff", "moe.bias_update_rate",  "moe.force_balance",
+    "mtp.loss_weight"};
 
 bool shapes_model(std::string_view key) {
   for (const std::string_view free : kFree) {

@@ -156,7 +156,10 @@ ConfigField choice(std::string group, std::string key, Flags flags, std::string 
 
 // The rows of the model: core/runtime/config_model_fields.cpp.
 void add_model(std::vector<ConfigField>& rows);
+void add_rotary(std::vector<ConfigField>& rows);
+void add_hugging_face(std::vector<ConfigField>& rows);
 void add_latent_attention(std::vector<ConfigField>& rows);
+void add_yarn(std::vector<ConfigField>& rows);
 void add_experts(std::vector<ConfigField>& rows);
 // Of what a run holds in memory and keeps in files: core/runtime/config_state_fields.cpp.
 void add_memory(std::vector<ConfigField>& rows);

@@ -200,7 +200,10 @@ void add_output(std::vector<ConfigField>& rows) {
 std::vector<ConfigField> make_fields() {
   std::vector<ConfigField> rows;
   add_model(rows);
+  add_rotary(rows);  // of the table "model", too, which a file opens once
+  add_hugging_face(rows);
   add_latent_attention(rows);
+  add_yarn(rows);
   add_experts(rows);
   add_parallel(rows);
   add_training(rows);

@@ -25,6 +25,9 @@ void add_model(std::vector<ConfigField>& rows) {
                         RANKLAB_FIELD(model.vocab_size), within(1, 1 << 24)));
   rows.push_back(number(g, "model.seq_length", {"--seq-length"}, "tokens per sequence", RANKLAB_FIELD(model.seq_length),
                         within(1, 1 << 24)));
+  rows.push_back(number(g, "model.window_size", {"--window-size"},
+                        "tokens that a token attends to, itself among them (0: all before it)",
+                        RANKLAB_FIELD(model.window_size), within(0, 1 << 24)));
   rows.push_back(choice(g, "model.norm", {"--normalization"}, "normalization layer", {"RMSNorm", "LayerNorm"},
                         RANKLAB_FIELD(model.norm)));
   rows.push_back(number(g, "model.norm_epsilon", {"--norm-epsilon"}, "added to what a norm divides by",
@@ -33,8 +36,6 @@ void add_model(std::vector<ConfigField>& rows) {
                         RANKLAB_FIELD(model.position)));
   rows.push_back(choice(g, "model.activation", {"--activation"}, "MLP activation", {"swiglu", "gelu"},
                         RANKLAB_FIELD(model.activation)));
-  rows.push_back(number(g, "model.rope_theta", {"--rotary-base"}, "base of the rotary frequencies",
-                        RANKLAB_FIELD(model.rope_theta), above(0)));
   rows.push_back(number(g, "model.dropout", {"--hidden-dropout"}, "dropout of embeddings and residual branches",
                         RANKLAB_FIELD(model.dropout), below_one()));
   rows.push_back(number(g, "model.init_std", {"--init-method-std"}, "standard deviation of initial weights",
@@ -43,6 +44,8 @@ void add_model(std::vector<ConfigField>& rows) {
       flag(g, "model.add_bias", {"--add-bias-linear"}, "biases in linear layers", RANKLAB_FIELD(model.add_bias)));
   rows.push_back(flag(g, "model.add_qkv_bias", {"--add-qkv-bias"}, "biases of queries, keys and values alone (Qwen2)",
                       RANKLAB_FIELD(model.add_qkv_bias)));
+  rows.push_back(flag(g, "model.add_attention_bias", {"--add-attention-bias"}, "biases of attention's linear layers",
+                      RANKLAB_FIELD(model.add_attention_bias)));
   rows.push_back(flag(g, "model.qk_norm", {"--qk-layernorm"}, "RMSNorm of each head's query and key (Qwen3)",
                       RANKLAB_FIELD(model.qk_norm)));
   rows.push_back(flag(g, "model.tie_embeddings", {"--tie-embeddings"}, "output head = token embedding",
@@ -62,20 +65,6 @@ void add_latent_attention(std::vector<ConfigField>& rows) {
                         RANKLAB_FIELD(model.mla.qk_pos_emb_head_dim), within(0, 1 << 20)));
   rows.push_back(number(g, "mla.v_head_dim", {"--v-head-dim"}, "of a value head", RANKLAB_FIELD(model.mla.v_head_dim),
                         within(0, 1 << 20)));
-  rows.push_back(number(g, "yarn.scaling_factor", {"--rotary-scaling-factor"},
-                        "YaRN: stretch of the rotary frequencies (1: none)", RANKLAB_FIELD(model.yarn.scaling_factor),
-                        at_least(1)));
-  rows.push_back(number(g, "yarn.original_seq_length", {"--original-max-position-embeddings"},
-                        "YaRN: sequence length before the stretch", RANKLAB_FIELD(model.yarn.original_seq_length),
-                        within(1, 1 << 24)));
-  rows.push_back(number(g, "yarn.beta_fast", {"--beta-fast"}, "YaRN: turns above which a frequency stays",
-                        RANKLAB_FIELD(model.yarn.beta_fast), above(0)));
-  rows.push_back(number(g, "yarn.beta_slow", {"--beta-slow"}, "YaRN: turns below which it is stretched in full",
-                        RANKLAB_FIELD(model.yarn.beta_slow), above(0)));
-  rows.push_back(number(g, "yarn.mscale", {"--mscale"}, "YaRN: temperature of the rotary part",
-                        RANKLAB_FIELD(model.yarn.mscale), at_least(0)));
-  rows.push_back(number(g, "yarn.mscale_all_dim", {"--mscale-all-dim"}, "YaRN: temperature of the attention scores",
-                        RANKLAB_FIELD(model.yarn.mscale_all_dim), at_least(0)));
 }
 
 void add_experts(std::vector<ConfigField>& rows) {
@@ -104,6 +93,9 @@ void add_experts(std::vector<ConfigField>& rows) {
   rows.push_back(flag(g, "moe.normalize_topk", {"--moe-router-norm-topk"},
                       "weights of a token's experts add up to the scaling factor",
                       RANKLAB_FIELD(model.moe.normalize_topk)));
+  rows.push_back(flag(g, "moe.normalize_top1", {"--moe-router-norm-top1"},
+                      "of a single expert, too: its weight is 1, not its score (Mixtral)",
+                      RANKLAB_FIELD(model.moe.normalize_top1)));
   rows.push_back(number(g, "moe.scaling_factor", {"--moe-router-topk-scaling-factor"}, "of the experts' weights",
                         RANKLAB_FIELD(model.moe.scaling_factor), above(0)));
   rows.push_back(choice(g, "moe.balancing", {"--moe-router-load-balancing-type"},

@@ -57,8 +57,30 @@ std::vector<IdleRow> make_idle_rows() {
   add(
       {"yarn."}, [](const RunPlan& p) { return p.config.model.yarn.enabled(); }, "--rotary-scaling-factor above 1");
   add(
-      {"model.rope_theta"}, [](const RunPlan& p) { return p.config.model.position == PositionKind::kRope; },
+      {"model.rope_theta", "model.rotary_percent", "model.rope_scaling_type"},
+      [](const RunPlan& p) { return p.config.model.position == PositionKind::kRope; },
       "--position-embedding-type rope");
+  add(
+      {"model.rope_scaling_factor"}, [](const RunPlan& p) { return p.config.model.rope_scaling.enabled(); },
+      "--rope-scaling-type");
+  add(
+      {"model.rope_scaling_original_length"},
+      [](const RunPlan& p) {
+        const RopeScalingKind kind = p.config.model.rope_scaling.kind;
+        return kind == RopeScalingKind::kDynamic || kind == RopeScalingKind::kLlama3;
+      },
+      "--rope-scaling-type dynamic or llama3");
+  add(
+      {"model.rope_low_freq_factor", "model.rope_high_freq_factor"},
+      [](const RunPlan& p) { return p.config.model.rope_scaling.kind == RopeScalingKind::kLlama3; },
+      "--rope-scaling-type llama3");
+  add(
+      {"model.hf_rope_interleave"}, [](const RunPlan& p) { return p.config.model.mla.enabled(); },
+      "--kv-lora-rank above 0");
+  add(
+      {"moe.normalize_top1"},
+      [](const RunPlan& p) { return p.config.model.moe.topk == 1 && p.config.model.moe.normalize_topk; },
+      "--moe-router-topk 1 with --moe-router-norm-topk");
   add(
       {"data.eval_iters"}, [](const RunPlan& p) { return p.config.eval_interval > 0; }, "--eval-interval above 0");
   add(

@@ -29,7 +29,15 @@ TEST(HfConfig, ReadsWhatItWrites) {
     EXPECT_EQ(read.family.architecture, hf_family(config).architecture);
     EXPECT_EQ(count_model(read.model, 8).total, count_model(config, 8).total);
     EXPECT_EQ(read.model.mla, config.mla);
-    EXPECT_EQ(read.model.yarn.scaling_factor, config.yarn.scaling_factor);
+    EXPECT_EQ(read.model.yarn.enabled() ? read.model.yarn : YarnConfig{}, config.yarn);
+    EXPECT_EQ(read.model.rope_scaling.kind, config.rope_scaling.kind);
+    EXPECT_EQ(read.model.rotary_percent, config.rotary_percent);
+    EXPECT_EQ(read.model.window_size, config.window_size);
+    EXPECT_EQ(read.model.add_attention_bias, config.add_attention_bias);
+    EXPECT_EQ(read.model.hf_architecture, config.hf_architecture);
+    EXPECT_EQ(read.model.hf_rope_interleave, config.hf_rope_interleave);
+    EXPECT_EQ(read.model.moe.normalizes(), config.moe.normalizes());
+    EXPECT_EQ(read.model.seq_length, config.seq_length);
     EXPECT_EQ(read.model.moe.group_topk, config.moe.group_topk);
     EXPECT_EQ(read.model.num_query_groups, config.num_query_groups);
     EXPECT_EQ(read.model.dropout, config.dropout);
@@ -123,14 +131,18 @@ TEST(HfConfig, WhatAFileWithoutTheKeyMeans) {
 
 // transformers 5 has rope_theta and the scaling in one object.
 TEST(HfConfig, RotaryPositionsOfEitherForm) {
-  Json file = Json::parse(text_of(tiny_deepseek()));
-  const std::string before = text_of(read_hf_config(file.dump(), "config.json").model);
-  Json both = file["rope_scaling"];
-  both["rope_theta"] = file["rope_theta"];
-  file.erase("rope_scaling");
-  file.erase("rope_theta");
-  file["rope_parameters"] = both;
-  EXPECT_EQ(text_of(read_hf_config(file.dump(), "config.json").model), before);
+  for (const ModelConfig& config :
+       {tiny_deepseek(), tiny_llama3(), tiny_linear(), tiny_dynamic(), tiny_mistral(), tiny_halves()}) {
+    Json file = Json::parse(text_of(config));
+    const std::string before = text_of(read_hf_config(file.dump(), "config.json").model);
+    Json both = file["rope_scaling"];
+    both["rope_theta"] = file["rope_theta"];
+    both.erase("type");
+    file.erase("rope_scaling");
+    file.erase("rope_theta");
+    file["rope_parameters"] = both;
+    EXPECT_EQ(text_of(read_hf_config(file.dump(), "config.json").model), before);
+  }
   Json llama = Json::parse(text_of(tiny_llama()));
   llama.erase("rope_theta");
   EXPECT_EQ(read_hf_config(llama.dump(), "config.json").model.rope_theta, 10000.0);
@@ -138,13 +150,125 @@ TEST(HfConfig, RotaryPositionsOfEitherForm) {
   EXPECT_EQ(read_hf_config(llama.dump(), "config.json").model.rope_theta, 77.0);
 }
 
-TEST(HfConfig, RowsInHalvesAreTakenAsTheyAre) {
+TEST(HfConfig, RowsInHalvesAreTakenAsTheyAreAndWrittenSo) {
   Json file = Json::parse(text_of(tiny_deepseek()));
+  EXPECT_EQ(file["rope_interleave"], true);
   file["rope_interleave"] = false;
   const HfConfig config = read_hf_config(file.dump(), "config.json");
   for (const HfTensor& tensor : hf_mapping(config.model, config.family)) {
     for (const HfPart& part : tensor.parts) EXPECT_EQ(part.layout, HfLayout::kSame) << part.name;
   }
+  EXPECT_EQ(Json::parse(text_of(config.model)), file);
+}
+
+// The keys of huggingface.co/meta-llama/Llama-3.1-8B and Llama-3.2-1B (raw/main/config.json) that say what they
+// compute.
+TEST(HfConfig, ReadsThePublishedLlamas) {
+  const auto published = [](const std::string& sizes, const std::string& factor, bool tied) {
+    return R"({"architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+      "bos_token_id": 128000, "eos_token_id": 128001, "hidden_act": "silu", "initializer_range": 0.02,
+      "max_position_embeddings": 131072, "mlp_bias": false, "model_type": "llama", "num_attention_heads": 32,
+      "num_key_value_heads": 8, "pretraining_tp": 1, "rms_norm_eps": 1e-05, "rope_theta": 500000.0,
+      "torch_dtype": "bfloat16", "use_cache": true, "vocab_size": 128256, "rope_scaling": {"low_freq_factor": 1.0,
+      "high_freq_factor": 4.0, "original_max_position_embeddings": 8192, "rope_type": "llama3", "factor": )" +
+           factor + R"(}, "tie_word_embeddings": )" + (tied ? "true" : "false") + ", " + sizes + "}";
+  };
+  const auto expect_preset = [](const std::string& text, const char* preset) {
+    const HfConfig read = read_hf_config(text, "config.json");
+    EXPECT_THAT(read.unknown_keys, IsEmpty());
+    EXPECT_EQ(read.model.seq_length, 131072);
+    ModelConfig same_length = read.model;
+    same_length.seq_length = model_preset(preset).seq_length;
+    EXPECT_EQ(text_of(same_length), text_of(model_preset(preset)));
+  };
+  expect_preset(published(R"("hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32)", "8.0", false),
+                "llama_8b");
+  expect_preset(published(R"("hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "head_dim": 64)",
+                          "32.0", true),
+                "llama_1b");
+}
+
+// huggingface.co/mistralai/Mistral-7B-v0.3/raw/main/config.json
+TEST(HfConfig, ReadsThePublishedMistral) {
+  const std::string text = R"({"architectures": ["MistralForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 1,
+    "eos_token_id": 2, "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02,
+    "intermediate_size": 14336, "max_position_embeddings": 32768, "model_type": "mistral",
+    "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "rms_norm_eps": 1e-05,
+    "rope_theta": 1000000.0, "sliding_window": null, "tie_word_embeddings": false, "torch_dtype": "bfloat16",
+    "transformers_version": "4.42.0.dev0", "use_cache": true, "vocab_size": 32768})";
+  const HfConfig read = read_hf_config(text, "config.json");
+  EXPECT_THAT(read.unknown_keys, IsEmpty());
+  EXPECT_EQ(count_model(read.model, 8).total, 7248023552);  // "7B"
+  EXPECT_EQ(Json::parse(text_of(read.model))["architectures"][0], "MistralForCausalLM");
+  ModelConfig other = read.model;
+  other.add_attention_bias = true;  // which only Llama's class has
+  EXPECT_EQ(hf_family(other).architecture, "LlamaForCausalLM");
+  Json file = Json::parse(text);
+  file.erase("sliding_window");  // as the first Mistral 7B has it
+  EXPECT_EQ(read_hf_config(file.dump(), "config.json").model.window_size, 4096);
+}
+
+// The keys of huggingface.co/stabilityai/stablelm-2-1_6b and microsoft/phi-4 (raw/main/config.json).
+TEST(HfConfig, ReadsThePublishedStableLmAndPhi4) {
+  const HfConfig stablelm = read_hf_config(R"({"architectures": ["StableLmForCausalLM"], "bos_token_id": 100257,
+    "eos_token_id": 100257, "hidden_act": "silu", "hidden_size": 2048, "initializer_range": 0.02,
+    "intermediate_size": 5632, "layer_norm_eps": 1e-05, "max_position_embeddings": 4096, "model_type": "stablelm",
+    "num_attention_heads": 32, "num_hidden_layers": 24, "num_key_value_heads": 32, "partial_rotary_factor": 0.25,
+    "rope_theta": 10000, "tie_word_embeddings": false, "torch_dtype": "float16", "use_cache": true,
+    "use_qkv_bias": true, "vocab_size": 100352})",
+                                           "config.json");
+  EXPECT_THAT(stablelm.unknown_keys, IsEmpty());
+  EXPECT_EQ(count_model(stablelm.model, 8).total, 1644515328);  // "1.6 billion"
+  EXPECT_EQ(stablelm.model.rotary_width(), 16);
+  const HfConfig phi = read_hf_config(R"({"architectures": ["Phi3ForCausalLM"], "attention_bias": false,
+    "attention_dropout": 0.0, "bos_token_id": 100257, "embd_pdrop": 0.0, "eos_token_id": 100265, "hidden_act": "silu",
+    "hidden_size": 5120, "initializer_range": 0.02, "intermediate_size": 17920, "max_position_embeddings": 16384,
+    "model_type": "phi3", "num_attention_heads": 40, "num_hidden_layers": 40, "num_key_value_heads": 10,
+    "original_max_position_embeddings": 16384, "pad_token_id": 100349, "resid_pdrop": 0.0, "rms_norm_eps": 1e-05,
+    "rope_scaling": null, "rope_theta": 250000, "sliding_window": null, "tie_word_embeddings": false,
+    "torch_dtype": "bfloat16", "use_cache": true, "vocab_size": 100352})",
+                                      "config.json");
+  EXPECT_THAT(phi.unknown_keys, ElementsAre("attention_bias"));  // which the class has not
+  EXPECT_EQ(count_model(phi.model, 8).total, 14659507200);       // "14B"
+}
+
+// Behind the first max_window_layers, layers of Qwen have the window.
+TEST(HfConfig, WindowsOfQwenAreOfAllLayersOrNone) {
+  const auto window = [](const std::function<void(Json&)>& change) {
+    Json file = Json::parse(text_of(tiny_qwen2_window()));
+    change(file);
+    return read_hf_config(file.dump(), "config.json").model.window_size;
+  };
+  EXPECT_EQ(window([](Json&) {}), 6);
+  EXPECT_EQ(window([](Json& file) { file["layer_types"] = {"sliding_attention", "sliding_attention"}; }), 6);
+  EXPECT_EQ(window([](Json& file) { file.erase("sliding_window"); }), 4096);
+  EXPECT_EQ(window([](Json& file) { file["sliding_window"] = nullptr; }), 0);
+  EXPECT_EQ(window([](Json& file) { file["use_sliding_window"] = false; }), 0);
+  EXPECT_EQ(window([](Json& file) { file["max_window_layers"] = 2; }), 0);
+  EXPECT_EQ(window([](Json& file) { file.erase("max_window_layers"); }), 0);  // 28 of 2 layers
+}
+
+// Where transformers looks for the original length, and what it takes for none.
+TEST(HfConfig, OriginalLengthOfAStretch) {
+  const auto original = [](const std::function<void(Json&)>& change) {
+    Json file = Json::parse(text_of(tiny_llama3()));
+    change(file);
+    return read_hf_config(file.dump(), "config.json").model.rope_scaling.original_seq_length;
+  };
+  EXPECT_EQ(original([](Json&) {}), 12);
+  EXPECT_EQ(original([](Json& file) { file["rope_scaling"].erase("original_max_position_embeddings"); }), 16);
+  EXPECT_EQ(original([](Json& file) { file["original_max_position_embeddings"] = 10; }), 10);
+}
+
+TEST(HfConfig, DynamicPositionsGrowFromTheLengthOfTheFile) {
+  Json file = Json::parse(text_of(tiny_dynamic()));
+  EXPECT_EQ(file["max_position_embeddings"], 8);
+  EXPECT_EQ(read_hf_config(file.dump(), "config.json").model.seq_length, 16);
+  file["rope_scaling"]["original_max_position_embeddings"] = 8;  // as some files have it
+  EXPECT_EQ(read_hf_config(file.dump(), "config.json").model.seq_length, 16);
+  file["rope_scaling"]["original_max_position_embeddings"] = 4;  // which the class passes over
+  EXPECT_THAT(message_of([&] { read_hf_config(file.dump(), "config.json"); }),
+              HasSubstr("'rope_scaling.original_max_position_embeddings'"));
 }
 
 // The message of a configuration in which one key has another value (removed when the value is discarded).
@@ -171,7 +295,8 @@ void expect_refused(const std::vector<Refused>& cases) {
 
 TEST(HfConfig, WhatRanklabHasNotIsRefusedByItsName) {
   const Json gone(Json::value_t::discarded);
-  const ModelConfig llama = tiny_llama(), deepseek = tiny_deepseek(), mixtral = tiny_mixtral(), gpt2 = tiny_gpt2();
+  const ModelConfig llama = tiny_llama(), deepseek = tiny_deepseek(), mixtral = tiny_mixtral(), gpt2 = tiny_gpt2(),
+                    mistral = tiny_mistral();
   ModelConfig latent = tiny_latent();
   latent.hidden_size = 8;
   latent.mtp_num_layers = 0;
@@ -188,16 +313,27 @@ TEST(HfConfig, WhatRanklabHasNotIsRefusedByItsName) {
       {llama, "head_dim", 3, "--kv-channels"},
       {llama, "mlp_bias", true, "'mlp_bias'"},
       {llama, "tie_word_embeddings", 1, "true or false"},
-      {llama, "rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}, "llama3"},
-      {llama, "rope_scaling", {{"type", "yarn"}, {"factor", 8.0}}, "yarn"},
+      {llama, "rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}, "'rope_scaling.low_freq_factor'"},
+      {llama, "rope_scaling", {{"rope_type", "longrope"}, {"factor", 8.0}}, "llama3 or yarn"},
+      {llama, "rope_scaling", {{"rope_type", "linear"}}, "'rope_scaling.factor'"},
+      {llama, "rope_scaling", {{"rope_type", "linear"}, {"factor", 0.5}}, "--rope-scaling-factor"},
+      {llama, "rope_scaling", {{"rope_type", "linear"}, {"factor", 2}, {"beta_fast", 3}}, "'rope_scaling.beta_fast'"},
+      {llama, "rope_scaling", {{"type", "dynamic"}, {"factor", 2.0}}, "--rope-scaling-type dynamic"},
+      {llama, "rope_scaling", {{"type", "yarn"}, {"factor", 1.03}}, "--rotary-scaling-factor"},
+      {mistral, "sliding_window", 0, "'sliding_window'"},
       {llama, "rope_scaling", 3, "'rope_scaling'"},
-      {llama, "partial_rotary_factor", 0.5, "'partial_rotary_factor'"},
+      {llama, "partial_rotary_factor", 0.5, "--rotary-percent"},
+      {llama, "partial_rotary_factor", 0.0, "'partial_rotary_factor'"},
+      {deepseek, "partial_rotary_factor", 0.5, "'partial_rotary_factor'"},
+      {tiny_qwen3_bias(), "partial_rotary_factor", 0.4, "--rotary-percent"},
+      {tiny_stablelm(), "use_parallel_residual", true, "'use_parallel_residual'"},
+      {tiny_stablelm(), "qk_layernorm", true, "'qk_layernorm'"},
+      {tiny_partly(), "sliding_window", "2047", "'sliding_window'"},
+      {tiny_partly(), "rope_scaling", {{"type", "linear"}, {"factor", 2}}, "stretched"},
       {llama, "quantization_config", {{"quant_method", "gptq"}}, "'quantization_config.quant_method'"},
       {llama, "quantization_config", "fp8", "'quantization_config'"},
       {llama, "architectures", {"MambaForCausalLM"}, "MambaForCausalLM"},
       {llama, "architectures", Json::array(), "'architectures'"},
-      {mixtral, "sliding_window", 4096, "'sliding_window'"},
-      {mixtral, "num_experts_per_tok", 1, "--moe-router-topk"},
       {mixtral, "num_local_experts", 0, "'num_local_experts'"},
       {deepseek, "n_routed_experts", 0, "'n_routed_experts'"},
       {deepseek, "scoring_func", "softmax", "'scoring_func'"},
@@ -216,12 +352,12 @@ TEST(HfConfig, WhatRanklabHasNotOfQwenIsRefusedByItsName) {
   const ModelConfig qwen2 = tiny_qwen2(), qwen3 = tiny_qwen3(), qwen2_moe = tiny_qwen2_moe(),
                     qwen3_moe = tiny_qwen3_moe();
   expect_refused({
-      {qwen2, "use_sliding_window", true, "'use_sliding_window'"},
+      {tiny_qwen2_window(), "max_window_layers", 1, "'max_window_layers'"},
+      {tiny_qwen2_window(), "layer_types", {"full_attention", "full_attention"}, "'layer_types'"},
       {qwen2, "layer_types", {"full_attention", "sliding_attention"}, "'layer_types'"},
       {qwen2, "layer_types", "full_attention", "'layer_types'"},
-      {qwen2, "rope_scaling", {{"type", "yarn"}, {"factor", 4.0}}, "yarn"},
+      {qwen2, "rope_scaling", {{"type", "mrope"}, {"mrope_section", {1, 1}}}, "'rope_scaling.type'"},
       {qwen2, "use_mrope", true, "'use_mrope'"},
-      {qwen3, "attention_bias", true, "'attention_bias'"},
       {qwen3, "head_dim", 5, "--kv-channels"},
       {qwen2_moe, "decoder_sparse_step", 2, "'decoder_sparse_step'"},
       {qwen2_moe, "num_experts", 0, "'num_experts'"},
@@ -234,7 +370,6 @@ TEST(HfConfig, WhatRanklabHasNotOfQwenIsRefusedByItsName) {
       {qwen3_moe, "mlp_only_layers", {0, 1, 2}, "--first-k-dense-replace"},
       {qwen3_moe, "mlp_only_layers", 0, "'mlp_only_layers'"},
       {qwen3_moe, "moe_intermediate_size", 0, "'moe_intermediate_size'"},
-      {qwen3_moe, "num_experts_per_tok", 1, "'norm_topk_prob'"},
   });
 }
 
@@ -244,8 +379,9 @@ TEST(HfConfig, OfYarnEveryMemberIsKnownOrRefused) {
     scaling[key] = value;
     return refused(tiny_deepseek(), "rope_scaling", scaling);
   };
-  EXPECT_THAT(refused_with("attention_factor", 2.0), HasSubstr("attention_factor"));
-  EXPECT_THAT(refused_with("truncate", false), HasSubstr("truncate"));
+  EXPECT_THAT(refused_with("attention_factor", -2.0), HasSubstr("attention_factor"));
+  EXPECT_EQ(refused_with("attention_factor", 2.0), "");
+  EXPECT_EQ(refused_with("truncate", false), "");
   EXPECT_THAT(refused_with("beta_medium", 3), HasSubstr("beta_medium"));
   EXPECT_THAT(refused_with("mscale", 0.0), HasSubstr("--mscale"));
   EXPECT_EQ(refused_with("truncate", true), "");
@@ -276,9 +412,12 @@ std::string family_refusal(ModelConfig config, const std::function<void(ModelCon
 TEST(HfFamily, IsChosenByWhatTheModelComputes) {
   std::vector<std::string> chosen;
   for (const ModelConfig& config : tiny_models()) chosen.push_back(hf_family(config).architecture);
-  EXPECT_THAT(chosen, ElementsAre("LlamaForCausalLM", "GPT2LMHeadModel", "MixtralForCausalLM", "DeepseekV3ForCausalLM",
-                                  "DeepseekV3ForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM",
-                                  "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM"));
+  EXPECT_THAT(chosen,
+              ElementsAre("LlamaForCausalLM", "GPT2LMHeadModel", "MixtralForCausalLM", "DeepseekV3ForCausalLM",
+                          "DeepseekV3ForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "Qwen2MoeForCausalLM",
+                          "Qwen3MoeForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM",
+                          "MistralForCausalLM", "MixtralForCausalLM", "Qwen3ForCausalLM", "DeepseekV3ForCausalLM",
+                          "Phi3ForCausalLM", "StableLmForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM"));
   ModelConfig biased = tiny_qwen2();
   biased.add_bias = true;  // among them those of queries, keys and values
   EXPECT_EQ(hf_family(biased).architecture, "LlamaForCausalLM");
@@ -304,6 +443,18 @@ TEST(HfFamily, SettingsThatNoFamilyHasAreNamed) {
               says("MixtralForCausalLM", "--moe-router-score-function"));
   EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.normalize_topk = false; }),
               says("MixtralForCausalLM", "--moe-router-norm-topk"));
+  for (const ModelConfig& config : {tiny_gpt2(), tiny_stablelm(), tiny_llama3()})
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.window_size = 4; }), HasSubstr("--window-size"));
+  EXPECT_THAT(family_refusal(tiny_qwen3(), [](ModelConfig& c) { c.rotary_percent = 0.5; }),
+              says("Qwen3ForCausalLM", "--rotary-percent"));
+  EXPECT_THAT(family_refusal(tiny_partly(), [](ModelConfig& c) { c.add_attention_bias = true; }),
+              says("Phi3ForCausalLM", "--add-qkv-bias"));
+  EXPECT_THAT(family_refusal(tiny_stablelm(), [](ModelConfig& c) { c.add_bias = true; }),
+              says("StableLmForCausalLM", "--add-bias-linear"));
+  EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.topk = 1; }),
+              says("MixtralForCausalLM", "--moe-router-norm-top1"));
+  EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.add_attention_bias = true; }),
+              says("MixtralForCausalLM", "--add-attention-bias"));
   EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.capacity_factor = 1; }),
               says("MixtralForCausalLM", "--moe-expert-capacity-factor"));
   EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.first_dense_layers = 1; }),
@@ -331,6 +482,8 @@ TEST(HfFamily, SettingsThatNoQwenHasAreNamed) {
               says("Qwen2MoeForCausalLM", "--moe-shared-expert-gate"));
   EXPECT_THAT(family_refusal(tiny_qwen2_moe(), [](ModelConfig& c) { c.moe.num_groups = 3; }),
               says("Qwen2MoeForCausalLM", "--moe-router-group-topk"));
+  EXPECT_THAT(family_refusal(tiny_qwen2_moe(), [](ModelConfig& c) { c.add_attention_bias = true; }),
+              says("Qwen2MoeForCausalLM", "--add-attention-bias"));
   EXPECT_THAT(family_refusal(tiny_qwen3(), [](ModelConfig& c) { c.add_bias = true; }),
               says("Qwen3ForCausalLM", "--add-bias-linear"));
   EXPECT_THAT(family_refusal(tiny_qwen3(), [](ModelConfig& c) { c.add_qkv_bias = true; }),

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "core/base/text.h"
+#include "core/checkpoint/element_convert.h"
 #include "tests/checkpoint/hf_models.h"
 
 namespace ranklab {
@@ -33,9 +34,10 @@ std::string exported(const ModelConfig& config, const std::string& name, HfExpor
 }
 
 TEST(HfImport, GivesBackEveryElementAndTheSameFilesAgain) {
+  int number = 0;
   for (const ModelConfig& config : tiny_models()) {
-    const std::string name = hf_family(config).model_type;
-    const std::string first = exported(config, "first_" + name + std::to_string(config.mla.q_lora_rank));
+    const std::string name = hf_family(config).model_type + std::to_string(number++);
+    const std::string first = exported(config, "first_" + name);
     const HfModel model(first);
     const MemoryTensors ours = counted_weights(config);
     size_t compared = 0;
@@ -57,15 +59,46 @@ TEST(HfImport, SixteenBitsComeBackAsTheyWere) {
   for (const TensorType type : {TensorType::kBF16, TensorType::kF16}) {
     const std::string first = exported(config, "half_" + std::string(name(type)), {.type = type});
     const HfModel model(first);
-    EXPECT_EQ(model.stored_type(), type);
-    EXPECT_EQ(model.type(), TensorType::kF32);
+    EXPECT_EQ(model.type(), type);
+    EXPECT_EQ(model.tensor("weight/layers.0.attention.q_up.weight").type, type);
+    EXPECT_EQ(model.tensor("buffer/layers.1.mlp.router.bias").type, TensorType::kF32);
     const HfFolder folder(first);
     EXPECT_EQ(folder.tensor("model.norm.weight").type, type);
     EXPECT_EQ(folder.tensor("model.layers.1.mlp.gate.e_score_correction_bias").type, TensorType::kF32);
     const std::string second = temporary_path("hf_half_again_" + std::string(name(type)));
-    export_hf(model, model.config(), second, {.type = type, .durable = false});
+    export_hf(model, model.config(), second, {.durable = false});  // as they are stored
     EXPECT_EQ(files_of(first), files_of(second));
+    const std::string wide = temporary_path("hf_half_wide_" + std::string(name(type)));
+    export_hf(model, model.config(), wide, {.type = TensorType::kF32, .durable = false});
+    EXPECT_EQ(HfModel(wide).type(), TensorType::kF32);
   }
+}
+
+// A folder whose tensors are not all of one type: those that become one of ours are widened, and config.json names a
+// type that holds all.
+TEST(HfImport, MixedTypesLoseNothing) {
+  const std::string path = exported(tiny_llama(), "mixed", {.type = TensorType::kBF16});
+  const HfFolder folder(path);
+  Tensors tensors;
+  const auto type_of = [](const std::string& name) {
+    if (name.ends_with("norm.weight")) return TensorType::kF32;
+    return name.ends_with("layers.0.self_attn.k_proj.weight") ? TensorType::kF16 : TensorType::kBF16;
+  };
+  for (const TensorInfo& t : folder.tensors()) {
+    const auto bytes = convert_elements(t.type, folder.read(t.name), TensorType::kF32);
+    tensors.add(t.name, type_of(t.name), t.shape, convert_elements(TensorType::kF32, bytes, type_of(t.name)));
+  }
+  write_safetensors(path + "/model.safetensors", tensors, {.durable = false});
+  const HfModel model(path);
+  EXPECT_EQ(model.type(), TensorType::kBF16);
+  EXPECT_EQ(model.tensor("weight/final_norm.weight").type, TensorType::kF32);
+  EXPECT_EQ(model.tensor("weight/layers.0.attention.qkv.weight").type, TensorType::kF32);
+  EXPECT_EQ(model.tensor("weight/layers.1.attention.qkv.weight").type, TensorType::kBF16);
+  const std::string again = temporary_path("hf_mixed_again");
+  export_hf(model, model.config(), again, {.durable = false});
+  EXPECT_THAT(bytes_of(again + "/config.json"), HasSubstr("\"torch_dtype\": \"float32\""));
+  const HfModel same(again);
+  for (const TensorInfo& t : model.tensors()) EXPECT_EQ(same.read(t.name), model.read(t.name)) << t.name;
 }
 
 TEST(HfImport, ManyFilesAreOneModel) {

@@ -71,6 +71,31 @@ TEST(HfMapping, BiasesOfLlamaAreCutLikeTheirMatrices) {
   EXPECT_THAT(e.names(), Not(Contains("lm_head.weight")));  // tied
 }
 
+// Heads of 8 rows, of which the first 4 turn as pairs (0, 2), (1, 3): here pairs are four rows apart, and the first two
+// turn.
+TEST(HfMapping, OfHeadsThatTurnInPartTheHalvesComeApart) {
+  const std::vector<size_t> place = {0, 1, 4, 5, 2, 3, 6, 7};
+  const Exported stablelm(tiny_stablelm(), "stablelm"), phi(tiny_partly(), "phi3");
+  const auto weight = stablelm.our("layers.1.attention.qkv.weight"), bias = stablelm.our("layers.1.attention.qkv.bias");
+  const std::string layer = "model.layers.1.self_attn.";
+  for (size_t row = 0; row < 8; ++row) {
+    const size_t ours = place[row];
+    EXPECT_EQ(rows(stablelm.their(layer + "q_proj.weight"), 16, 8 + row, 9 + row),
+              rows(weight, 16, 8 + ours, 9 + ours));
+    EXPECT_EQ(rows(stablelm.their(layer + "k_proj.weight"), 16, row, row + 1), rows(weight, 16, 16 + ours, 17 + ours));
+    EXPECT_EQ(rows(stablelm.their(layer + "k_proj.bias"), 1, row, row + 1), rows(bias, 1, 16 + ours, 17 + ours));
+  }
+  EXPECT_EQ(stablelm.their(layer + "v_proj.weight"), rows(weight, 16, 24, 32));
+  EXPECT_EQ(stablelm.their(layer + "v_proj.bias"), rows(bias, 1, 24, 32));
+  const auto fused = phi.our("layers.0.attention.qkv.weight");
+  const auto theirs = phi.their("model.layers.0.self_attn.qkv_proj.weight");
+  for (size_t row = 0; row < 32; ++row) {
+    const size_t ours = row < 24 ? row / 8 * 8 + place[row % 8] : row;  // values stay
+    EXPECT_EQ(rows(theirs, 16, row, row + 1), rows(fused, 16, ours, ours + 1)) << row;
+  }
+  EXPECT_EQ(phi.their("model.layers.0.mlp.gate_up_proj.weight"), phi.our("layers.0.mlp.gate_up.weight"));
+}
+
 TEST(HfMapping, Gpt2HasItsMatricesTransposed) {
   const Exported e(tiny_gpt2(), "gpt2");
   const auto ours = e.our("layers.0.attention.qkv.weight");  // [12, 4]

@@ -160,9 +160,82 @@ inline ModelConfig tiny_qwen3_moe() {  // its first layer dense
            .aux_loss_coeff = 0.02};
   return c;
 }
+inline ModelConfig tiny_llama3() {  // Llama 3.1's stretch, and biases of attention alone
+  ModelConfig c = tiny_llama();
+  c.rope_scaling = {.kind = RopeScalingKind::kLlama3,
+                    .factor = 32,
+                    .original_seq_length = 12,
+                    .low_freq_factor = 1.5,
+                    .high_freq_factor = 3};
+  c.add_attention_bias = true;
+  return c;
+}
+inline ModelConfig tiny_linear() {
+  ModelConfig c = tiny_llama();
+  c.rope_scaling = {.kind = RopeScalingKind::kLinear, .factor = 2.5};
+  return c;
+}
+inline ModelConfig tiny_dynamic() {  // as a file has it: the longest sequence is that times the factor
+  ModelConfig c = tiny_llama();
+  c.kv_channels = 4;
+  c.rope_scaling = {.kind = RopeScalingKind::kDynamic, .factor = 2, .original_seq_length = 8};
+  return c;
+}
+inline ModelConfig tiny_mistral() {
+  ModelConfig c = tiny_llama();
+  c.hf_architecture = "MistralForCausalLM";
+  c.yarn = {.scaling_factor = 4, .original_seq_length = 4, .mscale_all_dim = 0, .attention_factor = 1.25};
+  c.yarn.truncate = false;
+  return c;
+}
+inline ModelConfig tiny_top1() {
+  ModelConfig c = tiny_mixtral();
+  c.moe.topk = 1;
+  c.moe.normalize_top1 = true;
+  return c;
+}
+inline ModelConfig tiny_qwen3_bias() {
+  ModelConfig c = tiny_qwen3();
+  c.add_attention_bias = true;
+  return c;
+}
+inline ModelConfig tiny_halves() {
+  ModelConfig c = tiny_deepseek();
+  c.hf_rope_interleave = false;
+  return c;
+}
+inline ModelConfig tiny_partly() {  // half of each head turns; Phi-3's one matrix
+  ModelConfig c = tiny_llama();
+  c.hidden_size = 16;
+  c.num_attention_heads = 2;
+  c.num_query_groups = 1;
+  c.rotary_percent = 0.5;
+  c.hf_architecture = "Phi3ForCausalLM";
+  return c;
+}
+inline ModelConfig tiny_stablelm() {
+  ModelConfig c = tiny_partly();
+  c.hf_architecture = "auto";
+  c.norm = NormKind::kLayerNorm;
+  c.add_qkv_bias = true;
+  return c;
+}
+inline ModelConfig tiny_window() {
+  ModelConfig c = tiny_llama();
+  c.hf_architecture = "MistralForCausalLM";
+  c.window_size = 6;
+  return c;
+}
+inline ModelConfig tiny_qwen2_window() {
+  ModelConfig c = tiny_qwen2();
+  c.window_size = 6;
+  return c;
+}
 inline std::vector<ModelConfig> tiny_models() {
-  return {tiny_llama(), tiny_gpt2(),  tiny_mixtral(),   tiny_deepseek(), tiny_latent(),
-          tiny_qwen2(), tiny_qwen3(), tiny_qwen2_moe(), tiny_qwen3_moe()};
+  return {tiny_llama(),  tiny_gpt2(),    tiny_mixtral(),   tiny_deepseek(),  tiny_latent(),
+          tiny_qwen2(),  tiny_qwen3(),   tiny_qwen2_moe(), tiny_qwen3_moe(), tiny_llama3(),
+          tiny_linear(), tiny_dynamic(), tiny_mistral(),   tiny_top1(),      tiny_qwen3_bias(),
+          tiny_halves(), tiny_partly(),  tiny_stablelm(),  tiny_window(),    tiny_qwen2_window()};
 }
 
 // What `act` throws; "" when it does not.

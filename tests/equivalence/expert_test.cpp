@@ -41,8 +41,8 @@ struct ExpertVariant {
   const char* name;
   void (*change)(TrainConfig&);
 };
-extern const ExpertVariant kExpertVariants[8];
-const ExpertVariant kExpertVariants[8] = {
+extern const ExpertVariant kExpertVariants[9];
+const ExpertVariant kExpertVariants[9] = {
     {"deepseek",
      [](TrainConfig& c) {
        c.model.moe.score = RouterScore::kSigmoid;
@@ -98,6 +98,16 @@ const ExpertVariant kExpertVariants[8] = {
        c.model.moe.shared_gate = true;
        c.model.moe.balancing = LoadBalancing::kAuxLoss;
        c.model.moe.aux_loss_coeff = 0.1;
+     }},
+    {"weights_of_one_and_yarn",  // only the auxiliary loss trains the router
+     [](TrainConfig& c) {
+       c.model.moe.topk = 1;
+       c.model.moe.normalize_top1 = true;
+       c.model.moe.balancing = LoadBalancing::kAuxLoss;
+       c.model.moe.aux_loss_coeff = 0.1;
+       c.model.add_attention_bias = true;
+       c.model.window_size = 5;
+       c.model.yarn = {.scaling_factor = 2, .original_seq_length = 8, .mscale_all_dim = 0};
      }},
 };
 

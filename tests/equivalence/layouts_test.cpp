@@ -78,6 +78,24 @@ const Variant kVariants[] = {
        c.add_qkv_bias = true;
        c.qk_norm = true;
      }},
+    {"llama3",
+     [](ModelConfig& c) {
+       c.num_query_groups = c.num_attention_heads / 2;
+       c.kv_channels = 6;
+       c.add_attention_bias = true;
+       c.window_size = 3;
+       c.rope_scaling = {.kind = RopeScalingKind::kLlama3,
+                         .factor = 4,
+                         .original_seq_length = 10,
+                         .low_freq_factor = 0.1,
+                         .high_freq_factor = 1};
+     }},
+    {"dynamic_positions",
+     [](ModelConfig& c) {
+       c.kv_channels = 8;
+       c.rotary_percent = 0.5;
+       c.rope_scaling = {.kind = RopeScalingKind::kDynamic, .factor = 3, .original_seq_length = 4};
+     }},
 };
 
 // Sizes that every split of the world divides, and a vocabulary that none does.
@@ -190,7 +208,7 @@ INSTANTIATE_TEST_SUITE_P(U, Layouts,
                          ::testing::Combine(::testing::Values(2, 4, 6, 8),
                                             ::testing::Values(&kVariants[0], &kVariants[1], &kVariants[2],
                                                               &kVariants[3], &kVariants[5], &kVariants[6],
-                                                              &kVariants[7]),
+                                                              &kVariants[7], &kVariants[8], &kVariants[9]),
                                             ::testing::Values(TestedOptimizer::kAdamW), ::testing::Values(at::kDouble)),
                          param_name);
 INSTANTIATE_TEST_SUITE_P(UnderSgd, Layouts,

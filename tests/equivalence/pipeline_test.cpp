@@ -130,6 +130,23 @@ TEST(Pipeline, RanksThatShareAKeyValueHead) {
   }
 }
 
+TEST(Pipeline, StretchedPositionsAndBiasesOfAttention) {
+  for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe-v"}) {
+    SCOPED_TRACE(name);
+    TrainConfig config = pipeline_config();
+    config.parallel = {.world = 2, .tp = 2};
+    config.num_microbatches = 4;
+    config.model.num_query_groups = 2;
+    config.model.add_attention_bias = true;
+    config.model.window_size = config.model.seq_length / 3;
+    const bool by_length = std::string(name) == "zb-h1";
+    config.model.rope_scaling = {.kind = by_length ? RopeScalingKind::kDynamic : RopeScalingKind::kLlama3,
+                                 .factor = 4,
+                                 .original_seq_length = config.model.seq_length / 2};
+    expect_same_training(train_pipeline(with_pipeline(config, name, 2)), reference(config), bits());
+  }
+}
+
 TEST(Pipeline, NormsOfHeadsAndBiasesOfTheirProjection) {
   for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe", "dualpipe-v"}) {
     SCOPED_TRACE(name);

@@ -83,6 +83,12 @@ void small_qwen(TrainConfig& c) {
   c.model.add_qkv_bias = true;
   c.model.qk_norm = true;
 }
+void small_llama3(TrainConfig& c) {
+  c.model.num_query_groups = 2;
+  c.model.add_attention_bias = true;
+  c.model.window_size = 5;
+  c.model.rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = 4, .original_seq_length = 16};
+}
 
 const RecomputeCase kRecomputeCases[] = {
     {"one_rank", "1f1b", {.world = 1, .tp = 1}},
@@ -103,6 +109,7 @@ const RecomputeCase kRecomputeCases[] = {
     {"latent_mtp_tp2", "1f1b", {.world = 2, .tp = 2}, latent},
     {"latent_mtp_zb_h1", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, latent},
     {"qwen_tp2_dropout", "1f1b", {.world = 2, .tp = 2}, [](TrainConfig& c) { small_qwen(c), dropout(c); }},
+    {"llama3_tp2", "1f1b", {.world = 2, .tp = 2}, small_llama3},
     {"qwen_zb_h1_fp32", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, [](TrainConfig& c) { small_qwen(c), fp32(c); }},
     {"bf16_tp2", "1f1b", {.world = 2, .tp = 2}, [](TrainConfig& c) { fp32(c), c.bf16 = true; }},
     {"bf16_zb_h1", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, [](TrainConfig& c) { fp32(c), c.bf16 = true; }},

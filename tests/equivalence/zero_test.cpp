@@ -187,6 +187,13 @@ void one_key_head(TrainConfig& c) {
   c.model.num_query_groups = 1;
   c.model.kv_channels = 12;
 }
+void llama3(TrainConfig& c) {
+  c.model.num_query_groups = 2;
+  c.model.add_attention_bias = true;
+  c.model.window_size = 5;
+  c.model.rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = 4, .original_seq_length = 16};
+}
+void yarn(TrainConfig& c) { c.model.yarn = {.scaling_factor = 4, .original_seq_length = 8, .attention_factor = 1.2}; }
 void qwen_experts(TrainConfig& c) {
   qwen(c);
   experts(c);
@@ -222,6 +229,8 @@ const ZeroCase kZeroCases[] = {
     {"dp4_tp2_one_key_head_recompute",
      {.world = 8, .tp = 2},
      [](TrainConfig& c) { qwen(c), one_key_head(c), recompute(c); }},
+    {"dp2_tp2_llama3", {.world = 4, .tp = 2}, llama3},
+    {"dp4_yarn", {.world = 4, .tp = 1}, yarn},
     {"dp2_tp2_pp2_ep2_qwen_experts", {.world = 8, .tp = 2, .pp = 2, .ep = 2}, qwen_experts},
     {"dp2_pp2", {.world = 4, .pp = 2}},
     {"dp4_pp2", {.world = 8, .pp = 2}, accumulation},

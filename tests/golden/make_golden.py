@@ -180,3 +180,6 @@ if __name__ == "__main__":
     import qwen
 
     qwen.write_all()
+    import rope_scaling
+
+    rope_scaling.write_all()

@@ -27,14 +27,38 @@ OURS = {
     "Llama": [*DENSE, "--num-query-groups", "2", "--rotary-base", "5000", "--tp", "2", "--world-size", "4"],
     "Llama, tied, biases": [*DENSE, "--tie-embeddings", "--add-bias-linear", "--pp", "3", "--world-size", "3"],
     "Llama, wide heads": [*DENSE, "--kv-channels", "24", "--num-query-groups", "2", "--tp", "2", "--world-size", "2"],
+    "Llama, llama3 positions": [*DENSE, "--num-query-groups", "2", "--rope-scaling-type", "llama3",
+                                "--rope-scaling-factor", "8", "--rope-scaling-original-length", "32", "--tp", "2",
+                                "--sequence-parallel", "--world-size", "4"],
+    "Llama, linear positions": [*DENSE, "--rope-scaling-type", "linear", "--rope-scaling-factor", "4", "--pp", "3",
+                                "--world-size", "3"],
+    "Llama, dynamic positions": [*DENSE, "--rope-scaling-type", "dynamic", "--rope-scaling-factor", "2",
+                                 "--rope-scaling-original-length", "32", "--tp", "2", "--world-size", "4"],
+    "Llama, YaRN": [*DENSE, "--rotary-scaling-factor", "4", "--original-max-position-embeddings", "16",
+                    "--mscale-all-dim", "0", "--dp", "4", "--world-size", "4", "--zero-stage", "3"],
+    "Llama, attention biases": [*DENSE, "--num-query-groups", "2", "--add-attention-bias", "--tp", "2", "--world-size",
+                                "4", "--zero-stage", "1"],
+    "Mistral": [*DENSE, "--num-query-groups", "2", "--hf-architecture", "MistralForCausalLM", "--tp", "2",
+                "--world-size", "2"],
+    "Mistral, window": [*DENSE, "--num-query-groups", "2", "--window-size", "9", "--tp", "2", "--sequence-parallel",
+                        "--world-size", "4", "--zero-stage", "2"],
+    "Qwen2, window": [*DENSE, "--num-query-groups", "2", "--window-size", "17", "--add-qkv-bias", "--pp", "3",
+                      "--world-size", "3"],
+    "StableLM": [*DENSE, "--normalization", "LayerNorm", "--rotary-percent", "0.25", "--add-qkv-bias", "--tp", "2",
+                 "--sequence-parallel", "--world-size", "4", "--zero-stage", "1"],
+    "Phi-3": [*DENSE, "--num-query-groups", "2", "--rotary-percent", "0.5", "--tp", "2", "--world-size", "2"],
     "GPT-2": [*DENSE, "--normalization", "LayerNorm", "--position-embedding-type", "learned_absolute", "--activation",
               "gelu", "--add-bias-linear", "--tie-embeddings", "--dp", "4", "--world-size", "4"],
     "Mixtral": [*DENSE, "--num-query-groups", "2", "--num-experts", "4", "--moe-router-topk", "2", "--ep", "2",
                 "--world-size", "4", "--rotary-base", "1e6"],
+    "Mixtral, top-1": [*DENSE, "--num-query-groups", "2", "--num-experts", "4", "--moe-router-topk", "1",
+                       "--moe-router-norm-top1", "--ep", "2", "--world-size", "2"],
     "Qwen2": [*DENSE, "--num-query-groups", "2", "--add-qkv-bias", "--tie-embeddings", "--norm-epsilon", "1e-6", "--tp",
               "2", "--world-size", "4"],
     "Qwen3": [*DENSE, "--num-query-groups", "2", "--qk-layernorm", "--kv-channels", "24", "--rotary-base", "1e6", "--pp",
               "3", "--world-size", "3"],
+    "Qwen3, attention biases": [*DENSE, "--num-query-groups", "2", "--qk-layernorm", "--kv-channels", "24",
+                                "--add-attention-bias", "--tp", "2", "--sequence-parallel", "--world-size", "2"],
     "Qwen2-MoE": [*DENSE, "--num-query-groups", "2", "--add-qkv-bias", "--num-experts", "6", "--moe-router-topk", "3",
                   "--moe-ffn-hidden-size", "48", "--moe-shared-expert-intermediate-size", "40",
                   "--moe-shared-expert-gate", "--no-moe-router-norm-topk", "--ep", "2", "--world-size", "4"],
@@ -57,21 +81,43 @@ DEEPSEEK = dict(WIDTHS, intermediate_size=96, moe_intermediate_size=48, num_key_
 YARN = dict(rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=32, beta_fast=32,
             beta_slow=1, mscale=1.0, mscale_all_dim=0.7)
 QWEN = dict(WIDTHS, intermediate_size=96, num_key_value_heads=2)
+LLAMA3 = dict(rope_type="llama3", rope_theta=5e5, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+              original_max_position_embeddings=32)
 EXPERTS = dict(QWEN, moe_intermediate_size=48, num_experts=6, num_experts_per_tok=3)
 THEIRS = {
     "Llama": ("Llama", dict(WIDTHS, intermediate_size=96, num_key_value_heads=1, attention_bias=True, mlp_bias=True,
                             rope_parameters=dict(rope_type="default", rope_theta=700.0))),
+    "Llama, llama3 positions": ("Llama", dict(QWEN, attention_bias=True, rope_parameters=LLAMA3)),
+    "Llama, linear positions": ("Llama", dict(QWEN, rope_parameters=dict(rope_type="linear", rope_theta=1e4, factor=3.0))),
+    "Llama, dynamic positions": ("Llama", dict(QWEN, max_position_embeddings=32,
+                                               rope_parameters=dict(rope_type="dynamic", rope_theta=1e4, factor=2.0))),
+    "Llama, YaRN, bf16": ("Llama", dict(QWEN, rope_parameters={k: v for k, v in YARN.items() if "mscale" not in k})),
+    "Mistral, YaRN": ("Mistral", dict(QWEN, sliding_window=None,
+                                      rope_parameters=dict(YARN, attention_factor=1.3, truncate=False))),
+    "Mistral, window": ("Mistral", dict(QWEN, sliding_window=12)),
+    "Mixtral, window": ("Mixtral", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, num_local_experts=4,
+                                        num_experts_per_tok=2, sliding_window=20)),
+    "Qwen3, window": ("Qwen3", dict(QWEN, head_dim=24, use_sliding_window=True, sliding_window=7, max_window_layers=0)),
+    "StableLM, fp16": ("StableLm", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, use_qkv_bias=True,
+                                        rope_parameters=dict(rope_type="default", rope_theta=1e4,
+                                                             partial_rotary_factor=0.25))),
+    "Phi-3": ("Phi3", dict(QWEN, pad_token_id=0, partial_rotary_factor=0.75, sliding_window=11)),
+    "Phi-4": ("Phi3", dict(QWEN, pad_token_id=0, rope_parameters=dict(rope_type="default", rope_theta=250000.0))),
     "GPT-2": ("GPT2", dict(vocab_size=300, n_positions=64, n_embd=64, n_layer=3, n_head=4)),
     "Mixtral": ("Mixtral", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, num_local_experts=4,
                                 num_experts_per_tok=2)),
     "Mixtral, wide heads": ("Mixtral", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, num_local_experts=4,
                                             num_experts_per_tok=2, head_dim=24)),
+    "Mixtral, top-1": ("Mixtral", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, num_local_experts=4,
+                                       num_experts_per_tok=1)),
     "Qwen2": ("Qwen2", dict(QWEN, tie_word_embeddings=True)),
     "Qwen3": ("Qwen3", dict(QWEN, head_dim=24, rope_parameters=dict(rope_type="default", rope_theta=1e6))),
+    "Qwen3, attention biases": ("Qwen3", dict(QWEN, head_dim=24, attention_bias=True)),
     "Qwen2-MoE": ("Qwen2Moe", dict(EXPERTS, shared_expert_intermediate_size=40)),
     "Qwen3-MoE": ("Qwen3Moe", dict(EXPERTS, head_dim=24, norm_topk_prob=True, mlp_only_layers=[0])),
     "DeepSeek-V3": ("DeepseekV3", DEEPSEEK),
     "DeepSeek-V3, YaRN, bf16": ("DeepseekV3", dict(DEEPSEEK, rope_parameters=YARN, q_lora_rank=None)),
+    "DeepSeek-V3, halves": ("DeepseekV3", dict(DEEPSEEK, rope_interleave=False)),
     "DeepSeek-V3, FP8": ("DeepseekV3", dict(DEEPSEEK, hidden_size=192, intermediate_size=300, q_lora_rank=160)),
     "Qwen3-MoE, FP8, bf16": ("Qwen3Moe", dict(EXPERTS, hidden_size=160, head_dim=96, norm_topk_prob=True)),
 }
@@ -177,6 +223,8 @@ def imported(name, family, numbers, folder):
                 tensor += 0.1 * torch.randn_like(tensor)
     if "bf16" in name:
         model = model.bfloat16()
+    if "fp16" in name:
+        model = model.half()
     out, checkpoint = os.path.join(folder, "hf"), os.path.join(folder, "checkpoint")
     model.save_pretrained(out)
     plain, told = out, []
@@ -188,6 +236,24 @@ def imported(name, family, numbers, folder):
         failures.append(f"{name}: {notes}")
     tokens, ours = our_logits(checkpoint, folder)
     row(name, "saved there, imported here", ours, their_logits(plain, tokens))
+    if "FP8" not in name:
+        check_back(name, out, checkpoint, os.path.join(folder, "back"))
+
+
+# Exported again, a model is what it was: the same class, elements of the same type, bit for bit.
+def check_back(name, folder, checkpoint, again):
+    ranklab("ckpt", "export-hf", checkpoint, again)
+    before, after = (load_file(os.path.join(f, "model.safetensors")) for f in (folder, again))
+    if before.keys() != after.keys():
+        failures.append(f"{name}: other tensors when it is exported again: {before.keys() ^ after.keys()}")
+    for key in before.keys() & after.keys():
+        if before[key].dtype != after[key].dtype or not torch.equal(before[key], after[key]):
+            failures.append(f"{name}: {key} is not the same when it is exported again")
+    configs = [transformers.AutoConfig.from_pretrained(f) for f in (folder, again)]
+    for key in ("architectures", "dtype", "rope_interleave", "attention_bias", "sliding_window", "layer_types"):
+        one, other = (getattr(config, key, None) for config in configs)
+        if one != other:
+            failures.append(f"{name}: {key} is {other} when it is exported again, and was {one}")
 
 
 print(f"transformers {transformers.__version__}, torch {torch.__version__}, fp32; bar {BAR}\n")

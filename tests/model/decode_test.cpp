@@ -60,6 +60,33 @@ ModelConfig qwen() {
   return c;
 }
 
+ModelConfig llama3() {
+  ModelConfig c = llama();
+  c.add_attention_bias = true;
+  c.rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = 4, .original_seq_length = 8, .low_freq_factor = 0.5};
+  return c;
+}
+
+ModelConfig window() {
+  ModelConfig c = llama();
+  c.window_size = 4;
+  return c;
+}
+
+ModelConfig yarn() {
+  ModelConfig c = llama();
+  c.yarn = {.scaling_factor = 4, .original_seq_length = 8, .mscale_all_dim = 0};
+  c.kv_channels = 8;
+  c.rotary_percent = 0.5;
+  return c;
+}
+
+ModelConfig dynamic_positions(int64_t original) {
+  ModelConfig c = llama();
+  c.rope_scaling = {.kind = RopeScalingKind::kDynamic, .factor = 3, .original_seq_length = original};
+  return c;
+}
+
 ModelConfig qwen_experts() {
   ModelConfig c = qwen();
   c.moe = {.num_experts = 4, .topk = 2, .ffn_hidden_size = 12, .shared_ffn_hidden_size = 8, .shared_gate = true};
@@ -117,6 +144,50 @@ TEST(Decode, OneKeyHeadOfAllRanks) {
   c.kv_channels = 8;
   expect_decodes_everywhere(c);
 }
+TEST(Decode, Llama3Like) { expect_decodes_everywhere(llama3()); }
+TEST(Decode, Window) { expect_decodes_everywhere(window()); }
+TEST(Decode, YarnOfHalfOfEachHead) { expect_decodes_everywhere(yarn()); }
+TEST(Decode, DynamicPositionsWithinTheOriginalLength) { expect_decodes_everywhere(dynamic_positions(kSeq)); }
+
+// Behind the original length a prompt is turned as a sequence of its own length.
+TEST(Decode, DynamicPositionsTurnByTheLengthThatIsThere) {
+  run_ranks(dims_of(1, 1), [&](RankContext& context) {
+    const at::NoGradGuard no_grad;
+    const auto model = make_transformer(dynamic_positions(4), context, {.seed = 7, .dtype = at::kDouble});
+    model->set_training(false);
+    const at::Tensor tokens_BS = (at::arange(kSeq, at::kLong).view({1, kSeq}) * 5 + 3).remainder(kVocab);
+    for (const int64_t length : {kSeq, int64_t{7}, int64_t{3}}) {
+      const at::Tensor prompt_BS = tokens_BS.narrow(1, 0, length);
+      const auto cache = model->begin_decoding(1, kSeq);
+      const at::Tensor want_BSV = model->logits({.tokens_BS = prompt_BS, .targets_BS = {}});
+      EXPECT_LT(golden::relative_error(model->decode(*cache, prompt_BS), want_BSV.select(1, length - 1)), 1e-12);
+    }
+    // Logits of the first positions are others in a longer sequence.
+    const auto first = [&](int64_t length) {
+      return model->logits({.tokens_BS = tokens_BS.narrow(1, 0, length), .targets_BS = {}}).select(1, 3);
+    };
+    EXPECT_GT(golden::relative_error(first(4), first(kSeq)), 1e-3);
+  });
+}
+
+// Several positions at once behind others, each with a window of its own.
+TEST(Decode, WindowOfSeveralNewPositions) {
+  run_ranks(dims_of(1, 2), [&](RankContext& context) {
+    const at::NoGradGuard no_grad;
+    const auto model = make_transformer(window(), context, {.seed = 7, .dtype = at::kDouble});
+    model->set_training(false);
+    const at::Tensor tokens_BS = (at::arange(kSeq, at::kLong).view({1, kSeq}) * 5 + 3).remainder(kVocab);
+    const at::Tensor want_BSV = model->logits({.tokens_BS = tokens_BS, .targets_BS = {}});
+    const auto cache = model->begin_decoding(1, kSeq);
+    int64_t at = 0;
+    for (const int64_t count : {2, 6, 1, 3}) {
+      const at::Tensor got_BV = model->decode(*cache, tokens_BS.narrow(1, at, count));
+      at += count;
+      EXPECT_LT(golden::relative_error(got_BV, want_BSV.select(1, at - 1)), 1e-12) << "after " << at << " positions";
+    }
+  });
+}
+
 TEST(Decode, QwenLike) { expect_decodes_everywhere(qwen()); }
 TEST(Decode, QwenLikeExperts) { expect_decodes_everywhere(qwen_experts()); }
 TEST(Decode, Experts) { expect_decodes_everywhere(experts()); }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "core/model/attention_span.h"
 #include "core/model/module_table.h"
 #include "core/model/presets.h"
 
@@ -164,6 +165,59 @@ TEST(Validate, HeadsOfAnyEvenWidth) {
             std::string::npos);
   EXPECT_EQ(validate_error({.norm = NormKind::kLayerNorm, .add_bias = true, .add_qkv_bias = true, .qk_norm = true}, 8),
             "accepted");
+}
+
+TEST(Validate, OneStretchOfPositionsWithSoundNumbers) {
+  ModelConfig c;
+  c.rope_scaling = {.kind = RopeScalingKind::kLlama3};
+  EXPECT_EQ(validate_error(c, 8), "accepted");
+  c.yarn.scaling_factor = 4;
+  EXPECT_NE(validate_error(c, 1).find("--rope-scaling-type and YaRN both stretch"), std::string::npos);
+  c.rope_scaling = {};
+  EXPECT_EQ(validate_error(c, 1), "accepted");  // YaRN of ordinary heads
+  c.yarn.attention_factor = -1;
+  EXPECT_NE(validate_error(c, 1).find("--yarn-attention-factor is out of range; got -1"), std::string::npos);
+  c.yarn = {};
+  c.rope_scaling = {.kind = RopeScalingKind::kLlama3, .low_freq_factor = 4};
+  EXPECT_NE(validate_error(c, 1).find("--rope-low-freq-factor is out of range; got 4"), std::string::npos);
+  c.rope_scaling = {.kind = RopeScalingKind::kLinear, .factor = 0.5};
+  EXPECT_NE(validate_error(c, 1).find("--rope-scaling-factor is out of range; got 0.5"), std::string::npos);
+  c.rope_scaling = {.kind = RopeScalingKind::kDynamic};
+  EXPECT_EQ(validate_error(c, 1), "accepted");
+  c.kv_channels = 2;
+  EXPECT_NE(validate_error(c, 1).find("heads of which 2 elements turn; want 4 or more"), std::string::npos);
+  ModelConfig latent = model_preset("deepseek_v3_tiny");
+  latent.add_attention_bias = true;
+  EXPECT_NE(validate_error(latent, 1).find("--add-attention-bias does not go with latent attention"),
+            std::string::npos);
+}
+
+TEST(ModelConfigTest, AWindowTakesFlopsAway) {
+  // Of 4 positions 1 + 2 + 2 + 2 keys where the causal half counts 1 + 2 + 3 + 4 as 8.
+  EXPECT_DOUBLE_EQ(attention_span(4, 2), 3);
+  EXPECT_DOUBLE_EQ(attention_span(4, 4), 4);
+  EXPECT_DOUBLE_EQ(attention_span(4, 0), 4);
+  EXPECT_DOUBLE_EQ(attention_span(4, 9), 4);
+  ModelConfig c;
+  const double whole = c.training_flops_per_token(128);
+  c.window_size = 32;
+  // Less by forward and twice backward, over layers and heads, (128 - 56) times the widths of a query and a value.
+  EXPECT_DOUBLE_EQ(whole - c.training_flops_per_token(128), 3.0 * 4 * 8 * (128 - 56) * 32);
+  c.window_size = -1;
+  EXPECT_NE(validate_error(c, 1).find("--window-size is out of range; got -1"), std::string::npos);
+  ModelConfig latent = model_preset("deepseek_v3_tiny");
+  latent.window_size = 8;
+  EXPECT_NE(validate_error(latent, 1).find("--window-size does not go with latent attention"), std::string::npos);
+}
+
+TEST(Validate, WholePairsOfAHeadTurn) {
+  EXPECT_EQ(validate_error({.rotary_percent = 0.5}, 1), "accepted");  // 8 of 16
+  EXPECT_NE(validate_error({.rotary_percent = 0.2}, 1).find("got 3 of 16 elements"), std::string::npos);
+  EXPECT_NE(validate_error({.rotary_percent = 0.01}, 1).find("got 0 of 16 elements"), std::string::npos);
+  EXPECT_NE(validate_error({.rotary_percent = 1.5}, 1).find("--rotary-percent is out of range"), std::string::npos);
+  ModelConfig latent = model_preset("deepseek_v3_tiny");
+  latent.rotary_percent = 0.5;
+  EXPECT_NE(validate_error(latent, 1).find("--rotary-percent does not go with latent attention"), std::string::npos);
 }
 
 TEST(Validate, QwensOptionsNeedWhatTheyWorkOn) {

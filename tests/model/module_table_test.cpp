@@ -37,7 +37,10 @@ std::vector<ModelConfig> kinds() {
   qwen2.moe = {.num_experts = 4, .topk = 2, .shared_ffn_hidden_size = 24, .shared_gate = true};
   ModelConfig both_biases = gpt2;  // the one contains the other
   both_biases.add_qkv_bias = both_biases.qk_norm = true;
-  return {llama, gpt2, deepseek, mixture, predicting, qwen2, both_biases, model_preset("qwen3_moe_tiny")};
+  ModelConfig attention_bias = llama;
+  attention_bias.add_attention_bias = true;
+  return {llama,         gpt2, deepseek, mixture, predicting, qwen2, both_biases, model_preset("qwen3_moe_tiny"),
+          attention_bias};
 }
 
 // Every parameter of the registry by its name, with its elements.

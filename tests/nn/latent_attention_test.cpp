@@ -19,7 +19,8 @@ using golden::wave;
 const LatentShape kNarrowValues{3, 6, 4, 5, 0.3}, kSameWidth{2, 6, 2, 8, 0.3}, kWideValues{2, 3, 4, 16, 0.3};
 
 RopeTable rope_of(const LatentShape& s, int64_t seq, at::ScalarType dtype) {
-  return make_yarn_table(seq, s.rope, 100.0, {.scaling_factor = 4, .original_seq_length = 16}, dtype);
+  return make_yarn_table(seq, {.turned = s.rope, .theta = 100.0}, {.scaling_factor = 4, .original_seq_length = 16},
+                         dtype);
 }
 
 LatentInput input_of(const LatentShape& s, int64_t seq, int64_t batch, at::ScalarType dtype, bool grad = true) {

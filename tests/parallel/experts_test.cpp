@@ -48,6 +48,19 @@ TEST(Router, SoftmaxWeightsAreNormalizedAndScaled) {
   EXPECT_NEAR(choose_experts(x, {}, c).weights_TK[0][1].item<double>(), 2.0 / 8, 1e-15);
 }
 
+TEST(Router, ASingleExpertKeepsItsScoreOrGetsOne) {
+  MoeConfig c{.num_experts = 3, .topk = 1};
+  const at::Tensor x = logits({0, std::log(2.0), std::log(5.0)}).requires_grad_();
+  EXPECT_NEAR(choose_experts(x, {}, c).weights_TK.item<double>(), 5.0 / 8, 1e-15);
+  c.normalize_top1 = true;
+  const at::Tensor weight = choose_experts(x, {}, c).weights_TK;
+  EXPECT_EQ(weight.item<double>(), 1);
+  weight.backward();
+  EXPECT_LT(x.grad().abs().max().item<double>(), 1e-15);  // nothing for the router to learn from
+  c.normalize_topk = false;
+  EXPECT_NEAR(choose_experts(x, {}, c).weights_TK.item<double>(), 5.0 / 8, 1e-15);
+}
+
 // The bias decides who is chosen, and is no part of the weight.
 TEST(Router, BiasMovesTheChoiceOnly) {
   const MoeConfig c{.num_experts = 3, .topk = 1, .score = RouterScore::kSigmoid, .normalize_topk = false};

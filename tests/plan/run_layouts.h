@@ -107,6 +107,27 @@ inline void qwen(TrainConfig& c) {
   c.model.add_qkv_bias = true;
   c.model.qk_norm = true;
 }
+inline void llama3(TrainConfig& c) {
+  c.model.num_query_groups = 4;
+  c.model.add_attention_bias = true;
+  c.model.rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = 4, .original_seq_length = 16};
+}
+inline void dynamic_positions(TrainConfig& c) {
+  c.model.rope_scaling = {.kind = RopeScalingKind::kDynamic, .factor = 4, .original_seq_length = 16};
+}
+inline void window(TrainConfig& c) { c.model.window_size = c.model.seq_length / 3; }
+// The weight of a single expert is 1.
+template <int kEp>
+inline void top1_experts(TrainConfig& c) {
+  c.model.moe = {.num_experts = 8,
+                 .topk = 1,
+                 .ffn_hidden_size = 48,
+                 .normalize_top1 = true,
+                 .balancing = LoadBalancing::kAuxLoss,
+                 .aux_loss_coeff = 1e-3,
+                 .force_balance = true};
+  c.parallel.ep = kEp;
+}
 template <int kEp>
 inline void qwen_experts(TrainConfig& c) {
   qwen(c);

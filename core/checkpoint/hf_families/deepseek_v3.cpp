@@ -1,12 +1,11 @@
 // DeepseekV3ForCausalLM (arXiv 2412.19437), with the names of the published weights, which the classes of transformers
 // read: latent attention, YaRN, sigmoid-routed experts in groups, dense first layers, MTP as the layers behind the
 // last.
-#include <cmath>
-
 #include "core/base/text.h"
 #include "core/checkpoint/hf_families/families.h"
 #include "core/checkpoint/hf_keys.h"
 #include "core/checkpoint/hf_refusal.h"
+#include "core/checkpoint/hf_rope.h"
 #include "core/checkpoint/hf_rules.h"
 
 namespace ranklab {
@@ -53,7 +52,7 @@ HfKey shared_experts() {
 
 HfKey normalization() {
   HfKey key = normalization_key(true);
-  key.get = [](const ModelConfig& c) { return HfJson(c.moe.normalize_topk && experts_of(c).topk > 1); };
+  key.get = [](const ModelConfig& c) { return HfJson(c.moe.enabled() && c.moe.normalizes()); };
   return key;
 }
 
@@ -108,22 +107,12 @@ HfKeys deepseek_v3_keys() {
                 hf_member("kv_lora_rank", RANKLAB_HF(mla.kv_lora_rank)),
                 hf_member("qk_nope_head_dim", RANKLAB_HF(mla.qk_head_dim)),
                 hf_member("qk_rope_head_dim", RANKLAB_HF(mla.qk_pos_emb_head_dim)),
-                hf_member("v_head_dim", RANKLAB_HF(mla.v_head_dim))});
+                hf_member("v_head_dim", RANKLAB_HF(mla.v_head_dim)),
+                hf_member("rope_interleave", RANKLAB_HF(hf_rope_interleave), true)});
   append(keys, router_keys());
   append(keys, {hf_member("num_nextn_predict_layers", RANKLAB_HF(mtp_num_layers), 0), first_dense_layers_key()});
   append(keys, ending_keys(false));
   return keys;
-}
-
-void check_yarn(const HfRefusal& r, const YarnConfig& y) {
-  if (!y.enabled()) return;
-  const double length = y.scaling_factor * static_cast<double>(y.original_seq_length);
-  r.require(length < 0x1p52 && length == std::floor(length),
-            "--rotary-scaling-factor x --original-max-position-embeddings", strprintf("%g", length),
-            "a whole number: it is max_position_embeddings");
-  const bool both = y.mscale != 0 && y.mscale_all_dim != 0, plain = y.mscale == 1 && y.mscale_all_dim == 0;
-  r.require(both || plain, "--mscale and --mscale-all-dim", strprintf("%g and %g", y.mscale, y.mscale_all_dim),
-            "both above 0, or 1 and 0");
 }
 
 void check_deepseek_v3(const HfRefusal& r, const ModelConfig& c) {
@@ -132,7 +121,8 @@ void check_deepseek_v3(const HfRefusal& r, const ModelConfig& c) {
             "1e-6: that of the norms inside latent attention cannot be set there");
   r.require_off("--qk-layernorm", c.qk_norm);
   r.require_off("--add-qkv-bias", c.add_qkv_bias);
-  check_yarn(r, c.yarn);
+  r.require_off("--add-attention-bias", c.add_attention_bias);
+  check_hf_rope(r, c);
   if (!c.moe.enabled()) return;
   const MoeConfig& m = c.moe;
   r.require(m.score == RouterScore::kSigmoid, "--moe-router-score-function", "softmax", "sigmoid");

@@ -6,6 +6,9 @@ namespace ranklab {
 
 HfFamily llama_family();
 HfFamily gpt2_family();
+HfFamily mistral_family();      // arXiv 2310.06825
+HfFamily phi3_family();         // arXiv 2404.14219
+HfFamily stablelm_family();     // arXiv 2402.17834
 HfFamily mixtral_family();      // arXiv 2401.04088
 HfFamily deepseek_v3_family();  // arXiv 2412.19437
 HfFamily qwen2_family();        // arXiv 2407.10671

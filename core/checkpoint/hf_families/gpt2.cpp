@@ -43,6 +43,7 @@ void check(const HfRefusal& r, const ModelConfig& c) {
   r.require(c.activation == ActivationKind::kGelu, "--activation", "swiglu", "gelu with --normalization LayerNorm");
   r.require(c.add_bias, "--add-bias-linear", "off", "on");
   r.require_off("--qk-layernorm", c.qk_norm);
+  r.require_number("--window-size", static_cast<double>(c.window_size), 0);
   r.require(c.query_width() == c.hidden_size, "--kv-channels", std::to_string(c.kv_channels),
             "0: --hidden-size / --num-attention-heads");
   r.require(c.query_groups() == c.num_attention_heads, "--num-query-groups", std::to_string(c.query_groups()),

@@ -11,6 +11,11 @@ HfKeys mixtral_keys() {
   HfKeys keys = transformer_keys();
   const auto expert_ffn = [](const ModelConfig& c) { return HfJson(c.expert_ffn()); };
   const auto all_ffn = [](ModelConfig& c, const HfValue& value) { c.ffn_hidden_size = value.integer(); };
+  // The class divides by the sum whatever the number.
+  const auto topk = [](ModelConfig& c, const HfValue& value) {
+    c.moe.topk = value.integer();
+    c.moe.normalize_top1 = c.moe.topk == 1;
+  };
   HfKey experts = experts_key("num_local_experts");
   experts.required = false;
   experts.absent = 8;
@@ -18,9 +23,9 @@ HfKeys mixtral_keys() {
                 head_dim_key(),
                 hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
                 std::move(experts),
-                hf_member("num_experts_per_tok", RANKLAB_HF(moe.topk), 2),
+                {"num_experts_per_tok", [](const ModelConfig& c) { return HfJson(c.moe.topk); }, topk, false, 2},
                 balancing_key("router_aux_loss_coef", LoadBalancing::kAuxLoss),
-                hf_constant("sliding_window", nullptr)});
+                window_key()});
   append(keys, ending_keys(false));
   return keys;
 }
@@ -30,8 +35,8 @@ void check_mixtral(const HfRefusal& r, const ModelConfig& c) {
   check_rotary_layers(r, c);
   check_softmax_experts(r, c);
   r.require(m.normalize_topk, "--moe-router-norm-topk", "off", "on");
-  r.require(m.topk > 1, "--moe-router-topk", std::to_string(m.topk),
-            "2 or more: there, the weight of a single expert is 1");
+  r.require(m.normalizes(), "--moe-router-norm-top1 with --moe-router-topk 1", "off", "on");
+  r.require_off("--add-attention-bias", c.add_attention_bias);
   r.require_number("--moe-shared-expert-intermediate-size", static_cast<double>(m.shared_ffn_hidden_size), 0);
   r.require_number("--first-k-dense-replace", static_cast<double>(m.first_dense_layers), 0);
 }

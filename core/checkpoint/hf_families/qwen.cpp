@@ -6,13 +6,41 @@
 namespace ranklab {
 namespace {
 
-// What follows from the other keys in files that have it.
+// Which layers have the window: here all or none. Read in this order: the switch (with the window that the classes
+// have when no number follows), its number, the first layer that has it, and what follows from those in new files.
+HfKey window_switch() {
+  return {"use_sliding_window", [](const ModelConfig& c) { return HfJson(c.window_size > 0); },
+          [](ModelConfig& c, const HfValue& value) { c.window_size = value.boolean() ? 4096 : 0; }, false, false};
+}
+
+HfKey window_number() {
+  HfKey key = window_key(4096);
+  key.set = [set = key.set](ModelConfig& c, const HfValue& value) {
+    if (c.window_size > 0) set(c, value);
+  };
+  return key;
+}
+
+HfKey first_window_layer() {
+  const auto get = [](const ModelConfig& c) { return HfJson(c.window_size > 0 ? 0 : c.num_layers); };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    if (c.window_size == 0) return;
+    if (value.integer() >= c.num_layers) {
+      c.window_size = 0;
+    } else if (value.integer() > 0) {
+      value.refuse("0, or num_hidden_layers and more: all layers attend alike");
+    }
+  };
+  return {"max_window_layers", get, set, false, 28};
+}
+
 HfKey layer_types() {
-  const auto set = [](ModelConfig&, const HfValue& value) {
+  const auto set = [](ModelConfig& c, const HfValue& value) {
     if (value.is_null()) return;
-    const auto full = [](const HfJson& kind) { return kind == "full_attention"; };
-    if (!value.json().is_array() || !std::ranges::all_of(value.json(), full))
-      value.refuse("full_attention for every layer");
+    const char* want = c.window_size > 0 ? "sliding_attention" : "full_attention";
+    const auto same = [&](const HfJson& kind) { return kind == want; };
+    if (!value.json().is_array() || !std::ranges::all_of(value.json(), same))
+      value.refuse(std::string(want) + " for every layer");
   };
   return {"layer_types", {}, set};
 }
@@ -54,8 +82,7 @@ HfKeys qwen_layer_keys(HfJson head_dim) {
 HfKeys qwen_window_keys() {
   HfKey images = hf_constant("use_mrope", false);  // positions of pictures
   images.get = {};
-  return {hf_constant("use_sliding_window", false), hf_ignored("sliding_window"), hf_ignored("max_window_layers"),
-          layer_types(), std::move(images)};
+  return {window_switch(), window_number(), first_window_layer(), layer_types(), std::move(images)};
 }
 
 HfKeys qwen_expert_keys() {
@@ -73,7 +100,7 @@ HfKeys qwen_expert_keys() {
 void check_qwen_layers(const HfRefusal& r, const ModelConfig& c, bool qkv_bias) {
   check_rotary_layers(r, c);
   r.require_off("--add-bias-linear", c.add_bias);
-  if (!qkv_bias) r.require_off("--add-qkv-bias", c.add_qkv_bias);
+  r.require_off(qkv_bias ? "--add-attention-bias" : "--add-qkv-bias", qkv_bias ? c.add_attention_bias : c.add_qkv_bias);
 }
 
 }  // namespace ranklab

@@ -25,7 +25,7 @@ HfFamily qwen2_family() {
           .layer_rules = together({llama_norm_rules(), llama_attention_rules(), llama_mlp_rules()}),
           .model = model,
           .keys = qwen2_keys(),
-          .has_form = [](const ModelConfig& c) { return c.add_qkv_bias && !c.add_bias; },
+          .has_form = [](const ModelConfig& c) { return c.add_qkv_bias && !c.has_attention_out_bias(); },
           .check = check_rotary_layers};
 }
 

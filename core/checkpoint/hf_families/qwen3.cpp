@@ -8,7 +8,7 @@ namespace {
 
 HfKeys qwen3_keys() {
   HfKeys keys = qwen_layer_keys(128);
-  append(keys, {hf_constant("attention_bias", false)});
+  append(keys, {hf_member("attention_bias", RANKLAB_HF(add_attention_bias), false)});
   append(keys, qwen_window_keys());
   append(keys, ending_keys(false));
   return keys;

@@ -1,0 +1,40 @@
+// MistralForCausalLM (arXiv 2310.06825): Llama without biases, with a window of attention or none. Without one, a model
+// is written as this class where its settings name it (--hf-architecture), as they do of a model that came as one.
+#include "core/checkpoint/hf_families/families.h"
+#include "core/checkpoint/hf_keys.h"
+#include "core/checkpoint/hf_refusal.h"
+#include "core/checkpoint/hf_rules.h"
+
+namespace ranklab {
+namespace {
+
+constexpr const char* kMistral = "MistralForCausalLM";
+
+HfKeys mistral_keys() {
+  HfKeys keys = transformer_keys();
+  append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(),
+                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6), window_key(4096)});
+  append(keys, ending_keys(false));
+  return keys;
+}
+
+}  // namespace
+
+HfFamily mistral_family() {
+  ModelConfig model;
+  model.hf_architecture = kMistral;
+  return {.architecture = kMistral,
+          .model_type = "mistral",
+          .layer_prefix = "model.layers.",
+          .rules = llama_model_rules(),
+          .layer_rules = together({llama_norm_rules(), llama_attention_rules(), llama_mlp_rules()}),
+          .model = model,
+          .keys = mistral_keys(),
+          .has_form =
+              [](const ModelConfig& c) {
+                return (c.hf_architecture == kMistral || c.window_size > 0) && !c.has_qkv_bias();
+              },
+          .check = check_rotary_layers};
+}
+
+}  // namespace ranklab

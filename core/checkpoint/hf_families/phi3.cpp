@@ -1,0 +1,58 @@
+// Phi3ForCausalLM (arXiv 2404.14219), also of Phi-4 (arXiv 2412.08905): Llama without
+// biases, whose heads may turn in part; queries, keys and values lie in one matrix, as here, and so do gate and up. A
+// model is written as one where its heads turn in part, or where its settings name the class.
+#include "core/checkpoint/hf_families/families.h"
+#include "core/checkpoint/hf_keys.h"
+#include "core/checkpoint/hf_refusal.h"
+#include "core/checkpoint/hf_rules.h"
+
+namespace ranklab {
+namespace {
+
+constexpr const char* kPhi3 = "Phi3ForCausalLM";
+
+HfKeys phi3_keys() {
+  HfKeys keys = transformer_keys();
+  append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
+                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
+                window_key(),
+                {"original_max_position_embeddings", [](const ModelConfig& c) { return HfJson(c.seq_length); },
+                 [](ModelConfig&, const HfValue&) {}},  // of longrope alone
+                hf_note("resid_pdrop", 0.0),
+                hf_note("embd_pdrop", 0.0),
+                hf_note("pad_token_id", nullptr)});
+  append(keys, ending_keys(false));
+  return keys;
+}
+
+void check_phi3(const HfRefusal& r, const ModelConfig& c) {
+  check_partly_rotary_layers(r, c);
+  r.require_off("--add-bias-linear or --add-qkv-bias", c.has_qkv_bias());
+  r.require(!c.yarn.enabled() && !c.rope_scaling.enabled(), "stretched rotary frequencies", "on", "off");
+  r.require(c.query_width() == c.hidden_size, "--kv-channels", std::to_string(c.kv_channels),
+            "0: --hidden-size / --num-attention-heads");
+}
+
+}  // namespace
+
+HfFamily phi3_family() {
+  ModelConfig model;
+  model.hf_architecture = kPhi3;
+  return {
+      .architecture = kPhi3,
+      .model_type = "phi3",
+      .layer_prefix = "model.layers.",
+      .rules = llama_model_rules(),
+      .layer_rules = together({llama_norm_rules(),
+                               {{"attention.qkv", {"self_attn.qkv_proj"}},
+                                {"attention.out", {"self_attn.o_proj"}},
+                                {"mlp.gate_up", {"mlp.gate_up_proj"}},
+                                {"mlp.down", {"mlp.down_proj"}}}}),
+      .model = model,
+      .keys = phi3_keys(),
+      .has_form =
+          [](const ModelConfig& c) { return !c.moe.enabled() && (c.hf_architecture == kPhi3 || c.is_partly_rotary()); },
+      .check = check_phi3};
+}
+
+}  // namespace ranklab

@@ -1,0 +1,100 @@
+// Stretched rotary frequencies against what the transformers package printed (tests/golden/rope_scaling.py, in fp32).
+#include "core/nn/rope_scaling.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "core/nn/yarn.h"
+#include "tests/golden/golden.h"
+
+namespace ranklab {
+namespace {
+
+using golden::relative_error;
+
+constexpr double kOfFp32 = 1e-6;
+
+const RopeScaling kDynamic{.kind = RopeScalingKind::kDynamic, .factor = 2, .original_seq_length = 2048};
+
+// Of each frequency: small ones count as much as large ones.
+void expect_frequencies(const at::Tensor& got, const std::string& name) {
+  const golden::Golden file = golden::load("rope_scaling.txt");
+  const at::Tensor& want = file[name + ".frequencies"];
+  ASSERT_EQ(got.sizes(), want.sizes()) << name;
+  EXPECT_LT(((got - want) / want).abs().max().item<double>(), kOfFp32) << name;
+}
+
+TEST(GoldenRopeScaling, Llama3) {
+  RopeScaling llama{.kind = RopeScalingKind::kLlama3};
+  expect_frequencies(scaled_frequencies(128, 5e5, llama, 100), "llama31_8b");
+  llama.factor = 32;
+  expect_frequencies(scaled_frequencies(64, 5e5, llama, 100), "llama32_1b");
+}
+
+TEST(GoldenRopeScaling, Linear) {
+  expect_frequencies(scaled_frequencies(64, 1e4, {.kind = RopeScalingKind::kLinear, .factor = 4}, 100), "linear");
+}
+
+TEST(GoldenRopeScaling, DynamicFollowsTheLength) {
+  expect_frequencies(scaled_frequencies(64, 1e4, kDynamic, 1000), "dynamic_1000");
+  expect_frequencies(scaled_frequencies(64, 1e4, kDynamic, 2049), "dynamic_2049");
+  expect_frequencies(scaled_frequencies(64, 1e4, kDynamic, 5000), "dynamic_5000");
+  EXPECT_TRUE(at::equal(scaled_frequencies(64, 1e4, kDynamic, 2048), rope_frequencies(64, 1e4)));
+}
+
+TEST(GoldenRopeScaling, YarnOfOrdinaryHeads) {
+  const golden::Golden file = golden::load("rope_scaling.txt");
+  const auto expect_yarn = [&](int64_t width, double theta, const YarnConfig& yarn, const std::string& name) {
+    expect_frequencies(yarn_frequencies(width, theta, yarn), name);
+    EXPECT_NEAR(yarn_table_scale(yarn), file[name + ".scale"].item<double>(), 1e-12) << name;
+  };
+  const YarnConfig plain{.scaling_factor = 4, .original_seq_length = 32768, .mscale_all_dim = 0};
+  expect_yarn(128, 1e6, plain, "yarn");
+  YarnConfig other = plain;
+  other.scaling_factor = 32;
+  other.original_seq_length = 4096;
+  other.truncate = false;
+  expect_yarn(64, 150000, other, "yarn_not_truncated");
+  other = plain;
+  other.mscale = 0.7, other.mscale_all_dim = 0.5, other.beta_fast = 16, other.beta_slow = 2;
+  expect_yarn(64, 1e6, other, "yarn_mscales");
+  other = plain;
+  other.attention_factor = 1.3;
+  expect_yarn(64, 1e6, other, "yarn_attention_factor");
+}
+
+TEST(RopeScaling, ATableIsTheAnglesOfItsLength) {
+  const at::Tensor position = at::arange(40, at::kDouble);
+  const RopeScaling scaling{.kind = RopeScalingKind::kDynamic, .factor = 3, .original_seq_length = 16};
+  const RopeTable table = make_scaled_table(40, {.turned = 8}, scaling, at::kDouble);
+  for (const int64_t length : {40, 17, 5, 16, 40, 39}) {  // back and forth
+    const at::Tensor angle = at::outer(position.narrow(0, 0, length), scaled_frequencies(8, 1e4, scaling, length));
+    const RopeTable own = rope_for(table, length);
+    EXPECT_LT(relative_error(own.cos_SD.narrow(0, 0, length), angle.cos()), 1e-15) << length;
+    EXPECT_LT(relative_error(own.sin_SD.narrow(0, 0, length), angle.sin()), 1e-15) << length;
+  }
+  EXPECT_TRUE(at::equal(table.cos_SD, rope_for(table, 40).cos_SD));
+  EXPECT_EQ(make_scaled_table(40, {.turned = 8}, {.kind = RopeScalingKind::kLinear}, at::kDouble).lengths, nullptr);
+}
+
+// GPT-NeoX turns elements i and i + R/2 of the first R and leaves the rest. The same here, with its elements in another
+// order: the first half of those R, half of the rest, the second half of those R, the other half.
+TEST(RopeScaling, TheFirstPairsOfAHeadTurnAlone) {
+  const int64_t head = 16, turned = 4;
+  const at::Tensor theirs = golden::wave({1, 1, 9, head}, 0.3);
+  const RopeTable narrow = make_rope_table(9, turned, 1e4, at::kDouble);
+  const at::Tensor turned_there =
+      at::cat({apply_rope(theirs.narrow(-1, 0, turned), narrow), theirs.narrow(-1, turned, head - turned)}, -1);
+  const auto in_our_order = [&](const at::Tensor& x) {
+    return at::cat({x.narrow(-1, 0, 2), x.narrow(-1, 4, 6), x.narrow(-1, 2, 2), x.narrow(-1, 10, 6)}, -1);
+  };
+  const RopeTable table = make_scaled_table(9, {.turned = turned, .still = head - turned}, {}, at::kDouble);
+  EXPECT_TRUE(at::equal(apply_rope(in_our_order(theirs), table), in_our_order(turned_there)));
+  const YarnConfig yarn{.scaling_factor = 4, .attention_factor = 1.5};
+  const RopeTable scaled = make_yarn_table(9, {.turned = turned, .still = head - turned}, yarn, at::kDouble);
+  EXPECT_TRUE(at::equal(scaled.cos_SD.narrow(1, 2, 6), at::ones({9, 6}, at::kDouble)));  // what does not turn stays
+  EXPECT_DOUBLE_EQ(scaled.cos_SD[0][0].item<double>(), 1.5);
+}
+
+}  // namespace
+}  // namespace ranklab

@@ -1,0 +1,58 @@
+// Attention to a window of positions, in blocks, against plain differentiable ops with a mask of the whole sequence.
+#include "core/nn/window_attention.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "core/nn/attention.h"
+#include "tests/golden/golden.h"
+
+namespace ranklab {
+namespace {
+
+using golden::relative_error;
+
+TEST(WindowAttention, AQuerySeesTheLastPositionsAndItself) {
+  const at::Tensor mask = window_mask(2, 3, 1, 4, 2, at::kCPU);  // queries 2 to 4, keys 1 to 4
+  const at::Tensor want = at::tensor({1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1}).view({3, 4}).to(at::kBool);
+  EXPECT_TRUE(at::equal(mask, want));
+}
+
+// Sequences of one block and of several, the last of them short.
+TEST(WindowAttention, EqualsAMaskOfTheWholeSequence) {
+  for (const auto& [seq, window] : {std::pair{12, 1}, std::pair{12, 5}, std::pair{12, 12}, std::pair{12, 40},
+                                    std::pair{300, 7}, std::pair{300, 140}, std::pair{300, 299}}) {
+    for (const bool again : {false, true}) {
+      SCOPED_TRACE(testing::Message() << seq << " positions, window " << window << (again ? ", computed again" : ""));
+      const AttentionShape shape{.heads = 4, .groups = 2, .head_dim = 6, .window = window};
+      const RopeTable rope = make_rope_table(seq, 6, 1e4, at::kDouble);
+      const at::Tensor base = golden::wave({seq, 2, 48}, 0.7);
+      const at::Tensor grad = golden::wave({seq, 2, 24}, 0.1);
+      const auto run = [&](const auto& attention) {
+        at::Tensor qkv = base.clone().requires_grad_();
+        const at::Tensor out = attention(qkv);
+        return std::pair(out.detach(), torch::autograd::grad({out}, {qkv}, {grad})[0]);
+      };
+      const auto want = run([&](const at::Tensor& qkv) { return causal_attention_reference(qkv, shape, rope); });
+      const auto got = run([&](const at::Tensor& qkv) {
+        return again ? causal_attention_again(qkv, shape, rope).out : causal_attention(qkv, shape, rope);
+      });
+      EXPECT_LT(relative_error(got.first, want.first), 1e-12);
+      EXPECT_LT(relative_error(got.second, want.second), 1e-12);
+    }
+  }
+}
+
+TEST(WindowAttention, WhatLiesBeforeTheWindowCountsForNothing) {
+  const AttentionShape shape{.heads = 2, .groups = 2, .head_dim = 4, .window = 3};
+  const at::Tensor one = golden::wave({9, 1, 24}, 0.2);
+  at::Tensor other = one.clone();
+  other.narrow(0, 0, 4).add_(5);
+  const at::Tensor a = causal_attention(one, shape, {}), b = causal_attention(other, shape, {});
+  EXPECT_TRUE(at::equal(a.narrow(0, 6, 3), b.narrow(0, 6, 3)));
+  EXPECT_FALSE(at::equal(a[5], b[5]));
+}
+
+}  // namespace
+}  // namespace ranklab
