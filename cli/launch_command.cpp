@@ -83,6 +83,7 @@ LaunchPlan make_plan(const Launch& launch, const TrainConfig& config) {
     return plan;
   }
   check_training(launch, plan, config);
+  plan.trains = true;
   plan.saves = !config.save_dir.empty();
   plan.program = {program_path().string(), "train"};
   plan.program.insert(plan.program.end(), arguments.begin(), arguments.end());
@@ -112,7 +113,7 @@ int launch(const Launch& given) {
   for (int restart = 0;; ++restart) {
     const GroupEnd end = LaunchGroup(plan, restart, listener.get()).wait();
     if (!end.story.empty()) std::fprintf(stderr, "ranklab launch: %s\n", end.story.c_str());
-    if (end.exit_code == 0 || end.signal != 0 || restart == plan.max_restarts) return end.exit_code;
+    if (!end.failed || end.signal != 0 || restart == plan.max_restarts) return end.exit_code;
     std::fprintf(stderr, "ranklab launch: starts all ranks again (%d of %d)\n", restart + 1, plan.max_restarts);
   }
 }

@@ -218,8 +218,12 @@ void LaunchGroup::reap() {
 
 void LaunchGroup::note_end(const Rank& rank, int pid, int status) {
   const bool killed = WIFSIGNALED(status);
-  if ((!killed && WEXITSTATUS(status) == 0) || failed_ || end_.signal != 0) return;
-  failed_ = true;
+  if ((!killed && WEXITSTATUS(status) == 0) || end_.failed || end_.signal != 0) return;
+  if (plan_.trains && !killed && WEXITSTATUS(status) == exit_code(ErrorKind::kOutputLost)) {
+    end_.exit_code = WEXITSTATUS(status);  // its training is done: the others finish theirs, and nothing is repeated
+    return;
+  }
+  end_.failed = true;
   ending_since_ = Clock::now();
   const std::string who = "rank " + std::to_string(rank.number) + " (pid " + std::to_string(pid) + ") ";
   end_.exit_code = killed ? exit_code(ErrorKind::kCommunication) : WEXITSTATUS(status);

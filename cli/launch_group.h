@@ -18,8 +18,9 @@ namespace ranklab {
 
 struct GroupEnd {
   int exit_code = 0;
-  int signal = 0;     // SIGINT or SIGTERM, when one was handed on
-  std::string story;  // how the first rank that failed ended; empty when none did
+  bool failed = false;  // a rank did not do its work
+  int signal = 0;       // SIGINT or SIGTERM, when one was handed on
+  std::string story;    // how the first rank that failed ended; empty when none did
 };
 
 class LaunchGroup {
@@ -65,7 +66,6 @@ class LaunchGroup {
   std::vector<Rank> ranks_;
   int signals_ = -1;
   GroupEnd end_;
-  bool failed_ = false;
   std::optional<Clock::time_point> ending_since_;
   int pushed_ = 0;  // how far push_on() went: asked, killed
   std::vector<std::pair<const Rank*, std::string>> held_errors_;

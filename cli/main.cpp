@@ -139,7 +139,7 @@ int main(int argc, char** argv) {
     const std::string lost = code == 0 ? ranklab::lost_text(stdout) : "";
     if (lost.empty()) return code;
     std::cerr << ranklab::style_for(stderr).red("ranklab: error:") << " " << lost << "\n";
-    return ranklab::kOutputLostExit;
+    return ranklab::exit_code(ranklab::ErrorKind::kOutputLost);
   } catch (const std::exception& error) {
     if (ranklab::asks_for_json(argc, argv)) std::cout << ranklab::json_error(error);
     std::cerr << ranklab::style_for(stderr).red("ranklab: error:") << " " << error.what() << "\n";

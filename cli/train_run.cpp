@@ -9,7 +9,6 @@
 #include "cli/interrupt.h"
 #include "cli/json_hook.h"
 #include "cli/make_world.h"
-#include "cli/stdout_text.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/runtime/engine.h"
@@ -135,7 +134,7 @@ int TrainRun::fit() {
   if (world_->has_rank_zero()) add_hooks(engine, gemm);
   const bool interrupted = engine.fit().interrupted;
   if (interrupted && interrupt_asked()) return interrupt_exit_code();
-  return lost_->any() ? kOutputLostExit : 0;
+  return lost_->any() ? exit_code(ErrorKind::kOutputLost) : 0;
 }
 
 int TrainRun::run() {
