@@ -28,7 +28,7 @@ class ForgivenHook : public Hook {
   void on_checkpoint(const CheckpointNote& note) override {
     forgive([&] { hook_->on_checkpoint(note); });
   }
-  void on_traces(const std::vector<RankTrace>& traces) override {
+  void on_traces(const TracePiece& traces) override {
     forgive([&] { hook_->on_traces(traces); });
   }
   void on_train_end(const TrainResult& result) override {
