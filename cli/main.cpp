@@ -36,7 +36,7 @@ const auto kCommands = std::to_array<Command>({
     {"lesson", "learn: questions, experiments, exercises", nullptr, "lessons"},
     {"model", "what a model consists of and what it costs", setup_model},
     {"config", "settings from every source: show, check, compare", setup_config},
-    {"data", "write and check token shards", setup_data},
+    {"data", "write and check token shards, show the batch of a step", setup_data},
     {"ckpt", "look into safetensors files, prove them, compare them", setup_ckpt},
     {"completion", "print a completion script for the shell", setup_completion},
 });

@@ -49,12 +49,15 @@ TokenDataset::TokenDataset(std::shared_ptr<const TokenSequence> tokens, int64_t 
                 .fix = "use a longer text or a smaller --seq-length");
 }
 
+int64_t TokenDataset::begin_of(Split split, int64_t index) const {
+  return (split == Split::kTrain ? index : train_samples_ + index) * seq_length_;
+}
+
 void TokenDataset::read(Split split, int64_t index, std::span<int64_t> tokens, std::span<int64_t> targets) const {
   RANKLAB_CHECK(index >= 0 && index < samples(split), ErrorKind::kInternal, .where = "data",
                 .what = "sample out of range", .got = std::to_string(index),
                 .want = "below " + std::to_string(samples(split)));
-  const int64_t sample = split == Split::kTrain ? index : train_samples_ + index;
-  const int64_t begin = sample * seq_length_;
+  const int64_t begin = begin_of(split, index);
   const auto length = static_cast<size_t>(seq_length_);
   sequence_->read(begin, tokens.first(length));
   std::copy_n(tokens.begin() + 1, length - 1, targets.begin());
