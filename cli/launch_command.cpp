@@ -13,6 +13,7 @@
 #include "cli/launch_group.h"
 #include "cli/launch_plan.h"
 #include "cli/make_world.h"
+#include "cli/process_limits.h"
 #include "core/base/error.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
@@ -48,6 +49,9 @@ bool trains(const Launch& launch) {
 void check_training(const Launch& launch, const LaunchPlan& plan, TrainConfig config) {
   adopt_world(config, plan.world_size(), launch.options);
   check_processes(config, plan.world_size());
+  if (config.simulated())
+    require_descriptors(descriptors_of_rank(plan.first_rank(), plan.world_size()), "launch",
+                        std::to_string(plan.world_size()) + " ranks in processes");
   const RunPlan run = launch.options.resolve(config);
   if (config.simulated() && plan.nodes == 1) check_memory(run);
 }

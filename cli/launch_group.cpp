@@ -75,7 +75,7 @@ void write_line(int to, const std::string& line) {
   if (err >= 0) ::dup2(err, STDERR_FILENO);
   if (listener >= 0) ::fcntl(listener, F_SETFD, 0);
   // A launcher in the background of a script ignores SIGINT, and would hand that down.
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGXFSZ}) ::signal(signal, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -208,12 +208,24 @@ void LaunchGroup::read_signals() {
 void LaunchGroup::reap() {
   for (Rank& rank : ranks_) {
     int status = 0;
-    if (rank.pid <= 0 || ::waitpid(rank.pid, &status, WNOHANG) != rank.pid) continue;
+    if (rank.pid <= 0 || ::waitpid(rank.pid, &status, WNOHANG | WUNTRACED) != rank.pid) continue;
+    if (WIFSTOPPED(status)) {
+      tell_stopped(rank, WSTOPSIG(status));
+      continue;
+    }
     const int pid = std::exchange(rank.pid, -1);
     ::kill(-pid, SIGKILL);  // what it may have started itself
     rank.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     note_end(rank, pid, status);
   }
+}
+
+// Nobody else learns of it before the ranks have met.
+void LaunchGroup::tell_stopped(const Rank& rank, int signal) {
+  std::fprintf(stderr,
+               "ranklab launch: rank %d (pid %d) is stopped by signal %d (%s), and the others wait for it; do: kill "
+               "-CONT %d\n",
+               rank.number, rank.pid, signal, ::strsignal(signal), rank.pid);
 }
 
 void LaunchGroup::note_end(const Rank& rank, int pid, int status) {

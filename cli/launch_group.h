@@ -54,6 +54,7 @@ class LaunchGroup {
   void poll_once();
   void read_signals();
   void reap();
+  static void tell_stopped(const Rank& rank, int signal);
   void note_end(const Rank& rank, int pid, int status);
   void read(Rank& rank, Stream& stream);
   void show(const Rank& rank, int to, const std::string& line);

@@ -10,6 +10,7 @@
 
 #include "backends/cpu_sim/handshake.h"
 #include "cli/make_world.h"
+#include "cli/run_token.h"
 #include "core/base/error.h"
 #include "core/base/input_file.h"
 #include "core/base/text.h"
@@ -127,12 +128,9 @@ std::string token_of(const LaunchFlags& flags, const LaunchPlan& plan) {
                                            .fix = "openssl rand -hex 32 > FILE, the same file on every node"}));
     std::string token;
     in >> token;
-    if (token.size() < 16)
-      refuse("--rdzv-token-file", "no token in the file", quote(flags.token_file), "16 characters or more",
-             "openssl rand -hex 32 > FILE, the same file on every node, readable by you alone");
-    return token;
+    return checked_run_token(token, "--rdzv-token-file");
   }
-  if (const char* given = std::getenv(kRunTokenVariable); given != nullptr && *given != '\0') return given;
+  if (std::string given = run_token_of_environment(); !given.empty()) return given;
   return plan.nodes == 1 ? cpu_sim::new_token() : "";
 }
 

@@ -10,6 +10,7 @@
 #include "cli/command_line.h"
 #include "cli/command_module.h"
 #include "cli/json_output.h"
+#include "cli/process_limits.h"
 #include "cli/stdout_text.h"
 #include "cli/style.h"
 #include "core/base/error.h"
@@ -135,6 +136,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    ranklab::meet_process_limits();
     const int code = ranklab::run(argc, argv);
     const std::string lost = code == 0 ? ranklab::lost_text(stdout) : "";
     if (lost.empty()) return code;

@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/base/utf8.h"
 #include "core/model/model_config.h"
 #include "core/pipeline/overlap.h"
 #include "core/runtime/config_fields.h"
@@ -56,6 +57,20 @@ void check_checkpoints(const TrainConfig& c) {
   needs(c.keep_last == 0 || !c.save_dir.empty(), "--keep-last", "--save");
   needs(c.load != "auto" || !c.save_dir.empty(), "--load auto", "--save");
   needs(!c.finetune || !c.load.empty(), "--finetune", "--load");
+}
+
+// A checkpoint writes every setting down, as JSON, which has no other text: the first save would be lost.
+void check_saved_text(const TrainConfig& c) {
+  if (c.save_dir.empty()) return;
+  for (const ConfigField& field : config_fields()) {
+    if (field.type != ConfigField::Type::kText || is_utf8(field.get(c))) continue;
+    throw Error(ErrorKind::kInvalidArgument, {.where = "config",
+                                              .what = (field.flags.empty() ? field.key : field.flags[0]) +
+                                                      " is no UTF-8 text, which a checkpoint needs",
+                                              .got = quote(shown_as_utf8(field.get(c))),
+                                              .want = "UTF-8",
+                                              .fix = "rename it (convmv, mv), or train without --save"});
+  }
 }
 
 // Whether a pipeline rank holds the first and the last part of the model, as a V does.
@@ -165,6 +180,7 @@ RunPlan resolve(const TrainConfig& asked) {
   check_numbers(config);
   check_data(config);
   check_checkpoints(config);
+  check_saved_text(config);
   check_simulation(config);
   check_device(config);
   PrecisionSettings precision = settle_precision(config);
