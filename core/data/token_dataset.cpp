@@ -31,10 +31,10 @@ TokenDataset::TokenDataset(std::string text, int64_t seq_length, double validati
 TokenDataset::TokenDataset(std::shared_ptr<const TokenSequence> tokens, int64_t seq_length, double validation_fraction)
     : sequence_(std::move(tokens)), seq_length_(seq_length) {
   RANKLAB_CHECK(seq_length > 0, ErrorKind::kInvalidArgument, .where = "data", .what = "--seq-length must be positive",
-                .got = std::to_string(seq_length));
+                .got = std::to_string(seq_length), .fix = "leave it out for the preset's");
   RANKLAB_CHECK(validation_fraction >= 0 && validation_fraction < 1, ErrorKind::kInvalidArgument, .where = "data",
                 .what = "--validation-fraction is out of range", .got = std::to_string(validation_fraction),
-                .want = "0 <= fraction < 1");
+                .want = "0 <= fraction < 1", .fix = "use 0 for no validation");
   const int64_t total = (sequence_->size() - 1) / seq_length_;
   if (validation_fraction > 0) {
     validation_samples_ =

@@ -192,11 +192,12 @@ const ModelPreset& find_model_preset(const std::string& name) {
     names.push_back(preset.name);
   }
   const std::string nearest = nearest_name(name, names);
-  throw Error(ErrorKind::kInvalidArgument, {.where = "model presets",
-                                            .what = "no such preset",
-                                            .got = quote(name),
-                                            .want = "one of " + join(names, ", "),
-                                            .fix = nearest.empty() ? "" : "did you mean " + quote(nearest) + "?"});
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "model presets",
+               .what = "no such preset",
+               .got = quote(name),
+               .want = "one of " + join(names, ", "),
+               .fix = nearest.empty() ? "see: ranklab list presets" : "did you mean " + quote(nearest) + "?"});
 }
 
 }  // namespace ranklab

@@ -23,7 +23,9 @@ T enum_of(const std::string& text) {
   for (size_t i = 0; i < kCount; ++i) {
     if (name(static_cast<T>(i)) == text) return static_cast<T>(i);
   }
-  throw Error(ErrorKind::kBadFile, {.where = "trace file", .what = "unknown word " + quote(text)});
+  throw Error(
+      ErrorKind::kBadFile,
+      {.where = "trace file", .what = "unknown word " + quote(text), .fix = "the file is damaged: write it again"});
 }
 
 Axis axis_of(const json& value) { return enum_of<Axis, static_cast<size_t>(Axis::kCount)>(value.get<std::string>()); }
@@ -124,7 +126,7 @@ std::string ChromeEvents::read_counter(const json& value, Event& event) const {
   const json& args = value.at("args");
   event.kind = EventKind::kCounter;
   RANKLAB_CHECK(args.is_object() && !args.empty(), ErrorKind::kBadFile, .where = "trace file",
-                .what = "a counter without a value", .got = name);
+                .what = "a counter without a value", .got = name, .fix = "the file is damaged: write it again");
   const auto series = args.begin();
   if (series.key() != "value" || args.size() != 1) name += "/" + series.key();
   event.value = double_of(series.value());

@@ -96,7 +96,8 @@ size_t GzReader::read(char* buffer, size_t size) {
   RANKLAB_CHECK(unpacked <= kFreeBytes + kLargestRatio * packed, ErrorKind::kBadFile, .where = "trace file " + path_,
                 .what = "the file unpacks to more than a trace can",
                 .got = std::to_string(packed) + " bytes into " + std::to_string(unpacked),
-                .want = "at most " + std::to_string(kLargestRatio) + " times as many");
+                .want = "at most " + std::to_string(kLargestRatio) + " times as many",
+                .fix = "the file is damaged: write it again");
   return static_cast<size_t>(got);
 }
 
