@@ -63,9 +63,9 @@ int iterations_of(const BenchCollectivesOptions& options, int64_t bytes) {
   return bytes <= 64 << 10 ? 100 : bytes <= 1 << 20 ? 20 : 7;
 }
 
-// Every rank makes the same calls back to back; rank 0's times are kept. timings[op][size].
-std::vector<std::vector<Timing>> run_path(const BenchCollectivesOptions& options, const PathRow& path) {
-  std::vector<std::vector<Timing>> timings(kOps.size(), std::vector<Timing>(options.sizes.size()));
+// Every rank makes the same calls back to back; rank 0's times are kept.
+Timing run_path(const BenchCollectivesOptions& options, const PathRow& path, const Op& op, int64_t bytes) {
+  Timing timing;
   const auto world =
       make_thread_world({.size = options.ranks, .collectives = path.collectives, .transport = path.transport});
   world->run([&](Endpoint& endpoint) {
@@ -74,39 +74,34 @@ std::vector<std::vector<Timing>> run_path(const BenchCollectivesOptions& options
                 .group_rank = endpoint.global_rank()};
     std::iota(group.global_ranks.begin(), group.global_ranks.end(), 0);
     const CommunicatorPtr comm = endpoint.communicator(group);
-    for (size_t s = 0; s < options.sizes.size(); ++s) {
-      const int64_t per_rank = std::max<int64_t>(1, options.sizes[s] / 4 / options.ranks);
-      const at::Tensor part = at::ones({per_rank});
-      const at::Tensor tensor = at::zeros({per_rank * options.ranks});
-      for (size_t o = 0; o < kOps.size(); ++o) {
-        for (int i = 0; i < 2; ++i) kOps[o].call(*comm, tensor, part);
-        std::vector<double> us;
-        for (int i = 0; i < iterations_of(options, options.sizes[s]); ++i) {
-          const auto begin = Clock::now();
-          kOps[o].call(*comm, tensor, part);
-          us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
-        }
-        if (endpoint.global_rank() == 0) timings[o][s] = summarize(us);
-      }
+    const int64_t per_rank = std::max<int64_t>(1, bytes / 4 / options.ranks);
+    const at::Tensor part = at::ones({per_rank});
+    const at::Tensor tensor = at::zeros({per_rank * options.ranks});
+    for (int i = 0; i < 2; ++i) op.call(*comm, tensor, part);
+    std::vector<double> us;
+    for (int i = 0; i < iterations_of(options, bytes); ++i) {
+      const auto begin = Clock::now();
+      op.call(*comm, tensor, part);
+      us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
     }
+    if (endpoint.global_rank() == 0) timing = summarize(us);
   });
-  return timings;
+  return timing;
 }
 
 std::string us_text(double us) { return us < 100 ? strprintf("%.1f", us) : strprintf("%.0f", us); }
 
-void print_row(const BenchCollectivesOptions& options, size_t op, size_t size,
-               const std::vector<std::vector<std::vector<Timing>>>& all) {
-  const auto bytes = static_cast<double>(options.sizes[size]);
-  std::printf("%-15s %10lld", kOps[op].name, static_cast<long long>(options.sizes[size]));
-  for (size_t p = 0; p < kPaths.size(); ++p) {
-    const Timing& t = all[p][op][size];
-    const double algorithm_gb_s = bytes / t.median_us / 1e3;
+void print_row(const BenchCollectivesOptions& options, const Op& op, int64_t bytes) {
+  std::array<Timing, kPaths.size()> of_path;
+  for (size_t p = 0; p < kPaths.size(); ++p) of_path[p] = run_path(options, kPaths[p], op, bytes);
+  std::printf("%-15s %10lld", op.name, static_cast<long long>(bytes));
+  for (const Timing& t : of_path) {
+    const double algorithm_gb_s = static_cast<double>(bytes) / t.median_us / 1e3;
     std::printf("  | %9s %9s %7.2f %7.2f", us_text(t.median_us).c_str(), us_text(t.min_us).c_str(), algorithm_gb_s,
-                algorithm_gb_s * kOps[op].bus_factor(options.ranks));
+                algorithm_gb_s * op.bus_factor(options.ranks));
   }
-  const auto median = [&](size_t p) { return all[p][op][size].median_us; };
-  std::printf("  | %7.1fx %7.1fx\n", median(2) / median(0), median(2) / median(1));
+  const double tcp_us = of_path[2].median_us;
+  std::printf("  | %7.1fx %7.1fx\n", tcp_us / of_path[0].median_us, tcp_us / of_path[1].median_us);
 }
 
 // A mover that moves nothing.
@@ -141,16 +136,14 @@ double measure_post_us(int ranks) {
 }
 
 int run_bench_collectives(const BenchCollectivesOptions& options) {
-  std::vector<std::vector<std::vector<Timing>>> all;
-  for (const PathRow& path : kPaths) all.push_back(run_path(options, path));
   std::printf("# %d ranks, fp32; times in us, bandwidths in GB/s; all_reduce and broadcast in place\n", options.ranks);
   std::printf("%-15s %10s", "", "");
   for (const PathRow& path : kPaths) std::printf("  | %-35s", path.name);
   std::printf("  | gloo-tcp against\n%-15s %10s", "op", "bytes");
   for (size_t p = 0; p < kPaths.size(); ++p) std::printf("  | %9s %9s %7s %7s", "median", "min", "algbw", "busbw");
   std::printf("  | %8s %8s\n", "direct", "inproc");
-  for (size_t op = 0; op < kOps.size(); ++op)
-    for (size_t size = 0; size < options.sizes.size(); ++size) print_row(options, op, size, all);
+  for (const Op& op : kOps)
+    for (const int64_t bytes : options.sizes) print_row(options, op, bytes);
   std::printf("# the watch: posting and matching a call costs each rank %.2f us\n", measure_post_us(options.ranks));
   return 0;
 }

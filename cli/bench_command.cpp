@@ -2,6 +2,7 @@
 #include <ATen/Parallel.h>
 
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -21,6 +22,7 @@
 #include "cli/command_module.h"
 #include "cli/config_options.h"
 #include "core/base/system.h"
+#include "core/base/text.h"
 
 namespace ranklab {
 namespace {
@@ -34,8 +36,12 @@ CommandAction setup_train_bench(CommandLine& app) {
   app.add_option("--peer", options->peer_python,
                  "a Python with torch: adds PyTorch's side (torchrun, Gloo, one process per rank)");
   app.add_option("--peer-script", options->peer_script, "the peer's program")->capture_default_str();
-  app.add_option("--model", options->preset, "S or M")->one_of({"S", "M"})->capture_default_str();
-  app.add_option("--modes", options->modes, "which layouts")->delimiter(',')->capture_default_str();
+  app.add_option("--model", options->preset, "the peer's model, with its batch and sequence length: S or M")
+      ->one_of({"S", "M"})
+      ->capture_default_str();
+  app.add_option("--modes", options->modes, "which layouts: " + join(bench_train_modes(), ", "))
+      ->delimiter(',')
+      ->capture_default_str();
   app.add_option("--repetitions", options->repetitions)->range(1, kMostCount)->capture_default_str();
   app.add_option("--warmup", options->warmup)->range(0, kMostCount)->capture_default_str();
   app.add_option("--steps", options->steps)->range(1, kMostCount)->capture_default_str();
@@ -205,6 +211,8 @@ CommandAction setup_bench(CommandLine& app) {
     actions.emplace_back(sub, row.setup(*sub));
   }
   return [&app, actions] {
+    // Rows are seen as they come, and those of a run that is interrupted are kept, also in a file or a pipe.
+    std::setvbuf(stdout, nullptr, _IOLBF, 1 << 14);
     for (const auto& [sub, action] : actions) {
       if (sub->parsed()) return action();
     }

@@ -136,7 +136,8 @@ DispatcherRow run_dispatcher(const Options& o, const std::string& name, const Ha
     row.together_ms = std::max(row.together_ms, rank.together_ms);
     RANKLAB_CHECK(rank.error < 1e-4, ErrorKind::kNumeric, .where = "bench dispatchers",
                   .what = "the outputs are not the tokens times their weights",
-                  .got = name + ", error " + std::to_string(rank.error), .want = "an error below 1e-4");
+                  .got = name + ", error " + std::to_string(rank.error), .want = "an error below 1e-4",
+                  .fix = "report it: the dispatcher is broken");
   }
   std::vector<double> wall = ranks[0].wall_ms;
   std::sort(wall.begin(), wall.end());
@@ -152,10 +153,11 @@ void check(const Options& o) {
                 .got = strprintf("--experts %ld, --ranks %d, --groups %ld, --group-topk %ld, --topk %ld",
                                  static_cast<long>(o.experts), o.ranks, static_cast<long>(o.groups),
                                  static_cast<long>(o.group_topk), static_cast<long>(o.topk)),
-                .want = "experts that divide by ranks and by groups, and topk of at most those in group-topk groups");
+                .want = "experts that divide by ranks and by groups, and topk of at most those in group-topk groups",
+                .fix = "start from the defaults: ranklab bench dispatchers --help");
 }
 
-std::string table(const Options& o, const HardwareProfile& profile, const std::vector<DispatcherRow>& rows) {
+std::string head(const Options& o, const HardwareProfile& profile) {
   const int64_t of_rank = o.experts / o.ranks;
   std::string out = strprintf(
       "# %d ranks in nodes of %d, %ld tokens of %ld fp32 numbers each, %ld experts, top %ld; %s\n"
@@ -165,11 +167,13 @@ std::string table(const Options& o, const HardwareProfile& profile, const std::v
       mean_places(o, of_rank * o.gpus_per_node));
   out += strprintf("%-11s %6s %9s %12s %14s %14s %14s %10s\n", "dispatcher", "calls", "messages", "in its node",
                    "to other nodes", "virt. forward", "with backward", "wall");
-  for (const DispatcherRow& r : rows)
-    out += strprintf("%-11s %6.0f %9.0f %12s %14s %11.3f ms %11.3f ms %7.1f ms\n", r.dispatcher.c_str(), r.calls,
-                     r.messages, human_bytes(r.bytes_in_node).c_str(), human_bytes(r.bytes_away).c_str(), r.forward_ms,
-                     r.together_ms, r.wall_ms);
   return out;
+}
+
+std::string line(const DispatcherRow& r) {
+  return strprintf("%-11s %6.0f %9.0f %12s %14s %11.3f ms %11.3f ms %7.1f ms\n", r.dispatcher.c_str(), r.calls,
+                   r.messages, human_bytes(r.bytes_in_node).c_str(), human_bytes(r.bytes_away).c_str(), r.forward_ms,
+                   r.together_ms, r.wall_ms);
 }
 
 std::string json_text(const std::vector<DispatcherRow>& rows) {
@@ -192,8 +196,12 @@ int run_bench_dispatchers(const Options& options) {
   check(options);
   const HardwareProfile profile = load_hardware_profile(options.hardware);
   std::vector<DispatcherRow> rows;
-  for (const std::string& name : dispatcher_names()) rows.push_back(run_dispatcher(options, name, profile));
-  std::fputs((options.json ? json_text(rows) : table(options, profile, rows)).c_str(), stdout);
+  if (!options.json) std::fputs(head(options, profile).c_str(), stdout);
+  for (const std::string& name : dispatcher_names()) {
+    rows.push_back(run_dispatcher(options, name, profile));
+    if (!options.json) std::fputs(line(rows.back()).c_str(), stdout);
+  }
+  if (options.json) std::fputs(json_text(rows).c_str(), stdout);
   return 0;
 }
 

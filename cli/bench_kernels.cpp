@@ -83,8 +83,10 @@ struct KernelRow {
 
 class KernelBench {
  public:
-  KernelBench(const BenchKernelsOptions& options, at::Device device, RankContext& context)
-      : o_(options), device_(device), timer_(device, options.iterations), context_(context) {}
+  // `told`: each row as it comes, and the first one, which is a copy.
+  using Tell = std::function<void(const KernelRow& row, const KernelRow& copy)>;
+  KernelBench(const BenchKernelsOptions& options, at::Device device, RankContext& context, Tell told)
+      : o_(options), device_(device), timer_(device, options.iterations), context_(context), told_(std::move(told)) {}
 
   std::vector<KernelRow> run() {
     copy();
@@ -105,12 +107,17 @@ class KernelBench {
     return at::randn(shape, at::TensorOptions(at::kBFloat16).device(device_));
   }
 
+  void keep(KernelRow row) {
+    rows_.push_back(std::move(row));
+    told_(rows_.back(), rows_.front());
+  }
+
   void add(const std::string& name, double bytes, double flops, const std::function<void()>& work) {
     KernelRow row{name, bytes, flops};
     row.ms = timer_.milliseconds(work);
     const PlainScope plain;
     row.plain_ms = timer_.milliseconds(work);
-    rows_.push_back(row);
+    keep(row);
   }
 
   // Forward of a layer, and backward through a graph that is kept.
@@ -129,7 +136,7 @@ class KernelBench {
     row.ms = backward();
     const PlainScope plain;
     row.plain_ms = backward();
-    rows_.push_back(row);
+    keep(row);
   }
 
   void copy() {
@@ -191,10 +198,10 @@ class KernelBench {
                            device_out(q),
                            device_out(k),
                            device_out(v)};
-      rows_.push_back({"split of heads with rope", 2 * bytes_of(qkv), 0,
-                       timer_.milliseconds([&] { kernels->split_qkv(task); }), 0});
-      rows_.push_back({"merge of heads with rope", 2 * bytes_of(qkv), 0,
-                       timer_.milliseconds([&] { kernels->merge_qkv(task); }), 0});
+      keep({"split of heads with rope", 2 * bytes_of(qkv), 0, timer_.milliseconds([&] { kernels->split_qkv(task); }),
+            0});
+      keep({"merge of heads with rope", 2 * bytes_of(qkv), 0, timer_.milliseconds([&] { kernels->merge_qkv(task); }),
+            0});
     }
   }
 
@@ -228,6 +235,7 @@ class KernelBench {
   at::Device device_;
   Timer timer_;
   RankContext& context_;
+  Tell told_;
   std::vector<KernelRow> rows_;
 };
 
@@ -241,16 +249,17 @@ at::Device chosen_device(const std::string& name) {
 
 double gb_per_s(const KernelRow& row) { return row.bytes / row.ms / 1e6; }
 
-void print_table(const std::vector<KernelRow>& rows) {
+void print_head() {
   std::printf("%-34s %9s %9s %8s %8s %9s %7s\n", "kernel", "ms", "ATen ms", "GB/s", "of copy", "TFLOP/s", "faster");
-  for (const KernelRow& row : rows) {
-    // Of what has no plain form, or multiplies nothing, there is nothing to tell.
-    const std::string plain = row.plain_ms > 0 ? strprintf("%.4f", row.plain_ms) : "-";
-    const std::string rate = row.flops > 0 ? strprintf("%.1f", row.flops / row.ms / 1e9) : "-";
-    const std::string faster = row.plain_ms > 0 ? strprintf("%.1fx", row.plain_ms / row.ms) : "-";
-    std::printf("%-34s %9.4f %9s %8.0f %7.0f%% %9s %7s\n", row.name.c_str(), row.ms, plain.c_str(), gb_per_s(row),
-                100 * gb_per_s(row) / gb_per_s(rows[0]), rate.c_str(), faster.c_str());
-  }
+}
+
+// Of what has no plain form, or multiplies nothing, there is nothing to tell.
+void print_row(const KernelRow& row, const KernelRow& copy) {
+  const std::string plain = row.plain_ms > 0 ? strprintf("%.4f", row.plain_ms) : "-";
+  const std::string rate = row.flops > 0 ? strprintf("%.1f", row.flops / row.ms / 1e9) : "-";
+  const std::string faster = row.plain_ms > 0 ? strprintf("%.1fx", row.plain_ms / row.ms) : "-";
+  std::printf("%-34s %9.4f %9s %8.0f %7.0f%% %9s %7s\n", row.name.c_str(), row.ms, plain.c_str(), gb_per_s(row),
+              100 * gb_per_s(row) / gb_per_s(copy), rate.c_str(), faster.c_str());
 }
 
 }  // namespace
@@ -258,16 +267,17 @@ void print_table(const std::vector<KernelRow>& rows) {
 int run_bench_kernels(const BenchKernelsOptions& options) {
   const at::Device device = chosen_device(options.device);
   std::vector<KernelRow> rows;
+  if (!options.json) print_head();
+  const KernelBench::Tell tell = [&options](const KernelRow& row, const KernelRow& copy) {
+    if (!options.json) print_row(row, copy);
+  };
   const DeviceMesh mesh(ParallelDims{.world = 1});
   const auto world = make_thread_world({.size = 1, .on_stuck = {}});
   world->run([&](Endpoint& endpoint) {
     RankContext context(endpoint, mesh, {.virtual_time = false, .trace = false});
-    rows = KernelBench(options, device, context).run();
+    rows = KernelBench(options, device, context, tell).run();
   });
-  if (!options.json) {
-    print_table(rows);
-    return 0;
-  }
+  if (!options.json) return 0;
   nlohmann::ordered_json data = nlohmann::ordered_json::array();
   for (const KernelRow& row : rows) {
     data.push_back({{"kernel", row.name},

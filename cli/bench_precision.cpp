@@ -84,19 +84,20 @@ nlohmann::ordered_json as_json(const TrainConfig& config, const std::vector<Reci
   return json;
 }
 
-void print(const std::vector<RecipeRow>& rows) {
+void print_head() {
   std::printf("%-14s  %-28s  %9s  %-28s  %9s\n", "recipe", "loss, last 20 steps, by seed", "worst", "validation loss",
               "worst");
-  for (const RecipeRow& row : rows) {
-    std::string training, validation;
-    for (const SeedOutcome& one : row.outcomes) {
-      training += strprintf("%-8.4f ", one.training);
-      validation += strprintf("%-8.4f ", one.validation);
-    }
-    std::printf("%-14s  %-28s  %+8.2f%%  %-28s  %+8.2f%%\n", row.recipe.c_str(), training.c_str(),
-                100 * worst(row, rows[0], &SeedOutcome::training), validation.c_str(),
-                100 * worst(row, rows[0], &SeedOutcome::validation));
+}
+
+void print_row(const RecipeRow& row, const RecipeRow& first) {
+  std::string training, validation;
+  for (const SeedOutcome& one : row.outcomes) {
+    training += strprintf("%-8.4f ", one.training);
+    validation += strprintf("%-8.4f ", one.validation);
   }
+  std::printf("%-14s  %-28s  %+8.2f%%  %-28s  %+8.2f%%\n", row.recipe.c_str(), training.c_str(),
+              100 * worst(row, first, &SeedOutcome::training), validation.c_str(),
+              100 * worst(row, first, &SeedOutcome::validation));
 }
 
 }  // namespace
@@ -104,6 +105,7 @@ void print(const std::vector<RecipeRow>& rows) {
 int run_bench_precision(const TrainConfig& config, const BenchPrecisionOptions& options) {
   install_booking_allocator();  // as `ranklab train` does
   std::vector<RecipeRow> rows;
+  if (!options.json) print_head();
   for (const std::string& recipe : options.recipes) {
     rows.push_back({recipe, {}});
     for (int i = 0; i < options.seeds; ++i) {
@@ -112,12 +114,9 @@ int run_bench_precision(const TrainConfig& config, const BenchPrecisionOptions& 
       std::fprintf(stderr, "%s, seed %llu: loss %.4f\n", recipe.c_str(), static_cast<unsigned long long>(seed),
                    rows.back().outcomes.back().training);
     }
+    if (!options.json) print_row(rows.back(), rows.front());
   }
-  if (options.json) {
-    std::fputs(json_result(as_json(config, rows)).c_str(), stdout);
-  } else {
-    print(rows);
-  }
+  if (options.json) std::fputs(json_result(as_json(config, rows)).c_str(), stdout);
   return 0;
 }
 

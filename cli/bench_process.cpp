@@ -17,7 +17,8 @@ nlohmann::json run_bench_process(const std::string& where, const std::string& co
   const double launch_s = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   const std::string line = strprintf("BENCH_T0=%.6f TORCH_CPP_LOG_LEVEL=ERROR %s 2>&1", launch_s, command.c_str());
   FILE* pipe = ::popen(line.c_str(), "r");
-  RANKLAB_CHECK(pipe != nullptr, ErrorKind::kIo, .where = where, .what = "cannot start a process", .got = command);
+  RANKLAB_CHECK(pipe != nullptr, ErrorKind::kIo, .where = where, .what = "cannot start a process", .got = command,
+                .fix = "free memory, or raise the limit of processes (ulimit -u)");
   std::string output;
   std::array<char, 4096> buffer;
   for (size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) output.append(buffer.data(), n);

@@ -105,20 +105,20 @@ class OperandBench {
   const RandomStream stream_{1, RandomPurpose::kStochasticRounding, "bench quantize"};
 };
 
-std::string table(const BenchQuantizeOptions& o, const std::vector<OperandRow>& rows, double bytes) {
-  std::string out = strprintf("# %ld x %ld fp32 numbers, one thread, best of %d; bytes of the matrix per second\n",
-                              static_cast<long>(o.rows), static_cast<long>(o.cols), o.repetitions);
-  out += strprintf("%-12s %-10s %-6s %-8s %-12s %-10s %10s %12s\n", "recipe", "operand", "format", "groups", "scale",
+std::string head(const BenchQuantizeOptions& o) {
+  return strprintf("# %ld x %ld fp32 numbers, one thread, best of %d; bytes of the matrix per second\n",
+                   static_cast<long>(o.rows), static_cast<long>(o.cols), o.repetitions) +
+         strprintf("%-12s %-10s %-6s %-8s %-12s %-10s %10s %12s\n", "recipe", "operand", "format", "groups", "scale",
                    "rounding", "speed", "/ memcpy");
-  for (const OperandRow& row : rows) {
-    const TensorPrecision& p = row.precision;
-    const bool copy = !p.quantized();
-    out += strprintf("%-12s %-10s %-6s %-8s %-12s %-10s %5.1f GB/s %10.2f x\n", row.recipe.c_str(), row.role.c_str(),
-                     copy ? "" : std::string(p.format->name).c_str(), copy ? "" : groups_text(row).c_str(),
-                     copy ? "" : std::string(name(p.scale)).c_str(), copy ? "" : std::string(name(p.rounding)).c_str(),
-                     1e-9 * bytes / row.seconds, row.seconds / rows[0].seconds);
-  }
-  return out;
+}
+
+std::string line(const OperandRow& row, double bytes, double memcpy_seconds) {
+  const TensorPrecision& p = row.precision;
+  const bool copy = !p.quantized();
+  return strprintf("%-12s %-10s %-6s %-8s %-12s %-10s %5.1f GB/s %10.2f x\n", row.recipe.c_str(), row.role.c_str(),
+                   copy ? "" : std::string(p.format->name).c_str(), copy ? "" : groups_text(row).c_str(),
+                   copy ? "" : std::string(name(p.scale)).c_str(), copy ? "" : std::string(name(p.rounding)).c_str(),
+                   1e-9 * bytes / row.seconds, row.seconds / memcpy_seconds);
 }
 
 std::string json_text(const BenchQuantizeOptions& o, const std::vector<OperandRow>& rows, double bytes) {
@@ -143,11 +143,12 @@ std::string json_text(const BenchQuantizeOptions& o, const std::vector<OperandRo
 int run_bench_quantize(const BenchQuantizeOptions& options) {
   OperandBench bench(options);
   std::vector<OperandRow> rows = rows_of_recipes();
-  for (int repetition = 0; repetition < options.repetitions; ++repetition) {
-    for (OperandRow& row : rows) bench.time(row);
+  if (!options.json) std::fputs(head(options).c_str(), stdout);
+  for (OperandRow& row : rows) {
+    for (int repetition = 0; repetition < options.repetitions; ++repetition) bench.time(row);
+    if (!options.json) std::fputs(line(row, bench.bytes(), rows[0].seconds).c_str(), stdout);
   }
-  std::fputs((options.json ? json_text(options, rows, bench.bytes()) : table(options, rows, bench.bytes())).c_str(),
-             stdout);
+  if (options.json) std::fputs(json_text(options, rows, bench.bytes()).c_str(), stdout);
   return 0;
 }
 

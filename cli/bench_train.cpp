@@ -25,12 +25,24 @@ struct Mode {
   int peer_processes;
 };
 
+// Ranks of a pipeline and of ZeRO's groups have no tensor-parallel peers: ranklab's own defaults would add some.
 const std::vector<Mode>& all_modes() {
   static const std::vector<Mode> kModes = {
       {"single", "--world-size 1 --tp 1 --threads-per-rank 2", "--mode single --threads 2 --heads 8", 1},
       {"dp8", "--world-size 8 --tp 1", "--mode ddp --heads 8", 8},
+      {"zero1", "--world-size 8 --tp 1 --zero-stage 1", "--mode zero1 --heads 8", 8},
+      {"zero2", "--world-size 8 --tp 1 --zero-stage 2", "--mode zero2 --heads 8", 8},
+      {"zero3", "--world-size 8 --tp 1 --zero-stage 3", "--mode zero3 --heads 8", 8},
       {"tp8", "--world-size 8 --tp 8 --no-sp", "--mode tp --heads 8", 8},
       {"tp8-sp", "--world-size 8 --tp 8 --sp", "--mode tpsp --heads 8", 8},
+      {"pp8", "--world-size 8 --tp 1 --pp 8 --pipeline-schedule 1f1b --num-microbatches 8",
+       "--mode pp --microbatches 8 --heads 8", 8},
+      {"pp4-vpp2", "--world-size 4 --tp 1 --pp 4 --vpp 2 --pipeline-schedule interleaved-1f1b --num-microbatches 8",
+       "--mode pp --chunks 2 --schedule Interleaved1F1B --microbatches 8 --heads 8", 4},
+      {"3d", "--world-size 8 --dp 2 --tp 2 --pp 2 --no-sp --pipeline-schedule 1f1b --num-microbatches 8",
+       "--mode 3d --tp 2 --pp 2 --microbatches 8 --heads 8", 8},
+      {"ep8", "--world-size 8 --tp 1 --ep 8 --num-experts 8 --moe-router-topk 2 --moe-router-norm-topk",
+       "--mode moe --experts 8 --topk 2 --heads 8", 8},
   };
   return kModes;
 }
@@ -41,8 +53,11 @@ const Mode& find_mode(const std::string& name) {
     if (mode.name == name) return mode;
     names.push_back(mode.name);
   }
-  throw Error(ErrorKind::kInvalidArgument,
-              {.where = "bench train", .what = "unknown mode", .got = quote(name), .want = join(names, ", ")});
+  throw Error(ErrorKind::kInvalidArgument, {.where = "bench train",
+                                            .what = "unknown mode",
+                                            .got = quote(name),
+                                            .want = join(names, ", "),
+                                            .fix = "pass them to --modes, separated by commas"});
 }
 
 struct TrainRow {
@@ -83,6 +98,16 @@ const TrainRow* find_row(const std::vector<TrainRow>& rows, const std::string& m
   return nullptr;
 }
 
+void print_head(const BenchTrainOptions& options) {
+  std::printf(
+      "%s model, medians of %d repetitions of %d steps. On torch's rows: how many times faster, sooner and smaller "
+      "ranklab is;\n"
+      "speed: with ranklab's own choice of GEMM library, same lib: with torch's.\n",
+      options.preset.c_str(), options.repetitions, options.steps);
+  std::printf("%-8s %-16s %9s %10s %9s %9s   %8s %9s %10s %9s\n", "mode", "side", "ms/step", "tokens/s", "start s",
+              "PSS MB", "speed", "same lib", "launch", "memory");
+}
+
 void print_row(const TrainRow& row, const std::vector<TrainRow>& rows) {
   std::printf("%-8s %-16s %9.1f %10.0f %9.2f %9.0f", row.mode.c_str(), row.side.c_str(), median(row.step_ms),
               median(row.tokens_per_s), median(row.startup_s), median(row.pss_mb));
@@ -96,50 +121,60 @@ void print_row(const TrainRow& row, const std::vector<TrainRow>& rows) {
   std::printf("\n");
 }
 
-void print_table(const BenchTrainOptions& options, const std::vector<TrainRow>& rows) {
-  std::printf(
-      "%s model, medians of %d repetitions of %d steps. On torch's rows: how many times faster, sooner and smaller "
-      "ranklab is;\n"
-      "speed: with ranklab's own choice of GEMM library, same lib: with torch's.\n",
-      options.preset.c_str(), options.repetitions, options.steps);
-  std::printf("%-8s %-16s %9s %10s %9s %9s   %8s %9s %10s %9s\n", "mode", "side", "ms/step", "tokens/s", "start s",
-              "PSS MB", "speed", "same lib", "launch", "memory");
-  for (const TrainRow& row : rows) print_row(row, rows);
+void print_summary(const std::vector<TrainRow>& rows) {
   const TrainRow* single = find_row(rows, "single", "torch mkl");
   const TrainRow* dp = find_row(rows, "dp8", "ranklab");
-  if (single != nullptr && dp != nullptr) {
-    std::printf("ranklab dp8 against torch's single process with 2 threads: %.2fx\n",
-                median(dp->tokens_per_s) / median(single->tokens_per_s));
-  }
+  if (single == nullptr || dp == nullptr) return;
+  std::printf("ranklab dp8 against torch's single process with 2 threads: %.2fx\n",
+              median(dp->tokens_per_s) / median(single->tokens_per_s));
+}
+
+struct Side {
+  TrainRow row;
+  std::string command;
+};
+
+std::vector<Side> sides_of(const BenchTrainOptions& options, const Mode& mode) {
+  std::vector<Side> sides;
+  const auto add = [&](const std::string& side, const std::string& command) {
+    sides.push_back({{.side = side, .mode = mode.name}, command});
+  };
+  add("ranklab", ours_command(options, mode, "auto"));
+  add("ranklab mkl", ours_command(options, mode, "mkl"));
+  add("ranklab onednn", ours_command(options, mode, "onednn"));
+  if (options.peer_python.empty()) return sides;
+  add("torch mkl", peer_command(options, mode, "highest"));
+  add("torch onednn", peer_command(options, mode, "medium"));
+  return sides;
 }
 
 }  // namespace
 
+std::vector<std::string> bench_train_modes() {
+  std::vector<std::string> names;
+  for (const Mode& mode : all_modes()) names.push_back(mode.name);
+  return names;
+}
+
+// Sides of a layout take turns, so that a busy minute of the machine is no side's alone; a layout's rows are printed
+// when it is done.
 int run_bench_train(const BenchTrainOptions& options) {
+  for (const std::string& name : options.modes) find_mode(name);
   std::vector<TrainRow> rows;
-  std::vector<std::pair<TrainRow*, std::string>> plan;
-  rows.reserve(options.modes.size() * 5);
+  print_head(options);
   for (const std::string& name : options.modes) {
-    const Mode& mode = find_mode(name);
-    const auto add = [&](const std::string& side, const std::string& command) {
-      rows.push_back({.side = side, .mode = name});
-      plan.emplace_back(&rows.back(), command);
-    };
-    add("ranklab", ours_command(options, mode, "auto"));
-    add("ranklab mkl", ours_command(options, mode, "mkl"));
-    add("ranklab onednn", ours_command(options, mode, "onednn"));
-    if (options.peer_python.empty()) continue;
-    add("torch mkl", peer_command(options, mode, "highest"));
-    add("torch onednn", peer_command(options, mode, "medium"));
-  }
-  for (int repetition = 0; repetition < options.repetitions; ++repetition) {
-    for (auto& [row, command] : plan) {
-      std::fprintf(stderr, "repetition %d of %d: %s %s\n", repetition + 1, options.repetitions, row->mode.c_str(),
-                   row->side.c_str());
-      row->add(run_bench_process("bench train", command));
+    std::vector<Side> sides = sides_of(options, find_mode(name));
+    for (int repetition = 0; repetition < options.repetitions; ++repetition) {
+      for (Side& side : sides) {
+        side.row.add(run_bench_process("bench train", side.command));
+        std::fprintf(stderr, "repetition %d of %d: %s %s: %.1f ms/step\n", repetition + 1, options.repetitions,
+                     name.c_str(), side.row.side.c_str(), side.row.step_ms.back());
+      }
     }
+    for (const Side& side : sides) rows.push_back(side.row);
+    for (const Side& side : sides) print_row(side.row, rows);
   }
-  print_table(options, rows);
+  print_summary(rows);
   return 0;
 }
 

@@ -1,6 +1,6 @@
 // `ranklab bench train`: ranklab's training step beside PyTorch's on the same machine, model, batch and weight count.
-// Every row is a process of its own, rows of one repetition follow one another, and medians over repetitions are
-// printed with their ratios.
+// Every row is a process of its own; the rows of a layout take turns, and their medians over repetitions are printed
+// with their ratios when the layout is done.
 #pragma once
 #include <string>
 #include <vector>
@@ -16,8 +16,10 @@ struct BenchTrainOptions {
   int warmup = 2;
   int steps = 5;
   std::vector<std::string> modes = {"single", "dp8", "tp8", "tp8-sp"};
-  bool json = false;
 };
+
+// The layouts that --modes takes.
+std::vector<std::string> bench_train_modes();
 
 int run_bench_train(const BenchTrainOptions& options);
 

@@ -26,7 +26,8 @@ std::optional<TensorType> parse_tensor_type(const std::string& text) {
   throw Error(ErrorKind::kInvalidArgument, {.where = "ckpt",
                                             .what = "--dtype is no type of weights",
                                             .got = quote(text),
-                                            .want = "fp32, fp64, bf16 or fp16"});
+                                            .want = "fp32, fp64, bf16 or fp16",
+                                            .fix = "leave it out to keep the types that are there"});
 }
 
 std::string short_name(TensorType type) {
@@ -47,7 +48,8 @@ uint64_t parse_bytes(const std::string& flag, const std::string& text) {
   throw Error(ErrorKind::kInvalidArgument, {.where = "ckpt",
                                             .what = flag + " is no size",
                                             .got = quote(text),
-                                            .want = "a number with B, KB, MB, GB, KiB, MiB or GiB, as in 5GB"});
+                                            .want = "a number with B, KB, MB, GB, KiB, MiB or GiB, as in 5GB",
+                                            .fix = "leave it out for the default"});
 }
 
 }  // namespace ranklab

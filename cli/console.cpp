@@ -12,6 +12,7 @@
 #include "cli/pipeline_text.h"
 #include "cli/stdout_text.h"
 #include "cli/style.h"
+#include "cli/terminal.h"
 #include "core/base/text.h"
 #include "core/plan/zero_map.h"
 #include "core/precision/precision_policy.h"
@@ -33,7 +34,7 @@ constexpr const char* kLossScale = "  loss scale";
 
 class ProgressBar {
  public:
-  explicit ProgressBar(bool wanted) : shown_(wanted && isatty(STDERR_FILENO) != 0 && isatty(STDOUT_FILENO) != 0) {
+  explicit ProgressBar(bool wanted) : shown_(wanted && on_terminal(STDERR_FILENO) && on_terminal(STDOUT_FILENO)) {
     const char* term = std::getenv("TERM");
     if (term != nullptr && std::string(term) == "dumb") shown_ = false;
   }

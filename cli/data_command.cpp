@@ -1,4 +1,4 @@
-// ranklab data prepare | info: token shards for --data-path.
+// ranklab data prepare | info | batch: token shards for --data-path, and what a step of a run draws from them.
 #include <unistd.h>
 
 #include <cstdio>
@@ -6,6 +6,8 @@
 
 #include "cli/command.h"
 #include "cli/command_line.h"
+#include "cli/data_batch.h"
+#include "cli/terminal.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/data/token_shard.h"
@@ -26,7 +28,7 @@ int prepare(const DataOptions& options) {
   PrepareOptions how{.width = options.dtype == "uint32" ? TokenWidth::kUint32 : TokenWidth::kUint16,
                      .shard_tokens = options.shard_tokens,
                      .force = options.force};
-  const bool terminal = ::isatty(STDERR_FILENO) != 0;
+  const bool terminal = on_terminal(STDERR_FILENO);
   if (terminal) {
     how.progress = [](int64_t done, int64_t total) {
       std::fprintf(stderr, "\r%s of %s tokens", human_count(static_cast<double>(done)).c_str(),
@@ -65,6 +67,7 @@ CommandAction setup_data(CommandLine& app) {
   app.require_subcommand(0, 1);
   app.footer(
       "Examples:\n  ranklab data prepare book.txt --out shards\n  ranklab data info shards\n"
+      "  ranklab data batch --step 3 --data-path shards\n"
       "  ranklab train --data-path shards");
   auto options = std::make_shared<DataOptions>();
   CommandLine* make = app.add_subcommand("prepare", "write text files as token shards; run again to continue");
@@ -77,9 +80,12 @@ CommandAction setup_data(CommandLine& app) {
   make->add_flag("--force", options->force, "write over files of the shards' names that are no shards");
   CommandLine* show = app.add_subcommand("info", "print a folder's shards and verify every token");
   show->add_option("FOLDER", options->folder, "folder of shards")->required();
-  return [&app, options, make, show] {
+  CommandLine* batch = app.add_subcommand("batch", "print what a step of a run trains on: documents, offsets, tokens");
+  const CommandAction batch_action = add_data_batch(*batch);
+  return [&app, options, make, show, batch, batch_action] {
     if (make->parsed()) return prepare(*options);
     if (show->parsed()) return info(options->folder);
+    if (batch->parsed()) return batch_action();
     std::printf("%s", app.help().c_str());
     return 0;
   };

@@ -227,7 +227,8 @@ void check_logits_path(const GenerateAsked& asked, const std::string& load) {
 
 int run_generate(ConfigOptions& options, GenerateAsked& asked, const std::string& load) {
   RANKLAB_CHECK(!asked.prompt.empty(), ErrorKind::kInvalidArgument, .where = "generate", .what = "the prompt is empty",
-                .got = "--prompt ''", .want = "at least one byte");
+                .got = "--prompt ''", .want = "at least one byte",
+                .fix = "pass --prompt TEXT, or leave it out for the default");
   take_model_of_checkpoint(options, asked, load);
   check_logits_path(asked, load);
   TrainConfig config = options.config();

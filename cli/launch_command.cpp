@@ -13,6 +13,7 @@
 #include "cli/launch_group.h"
 #include "cli/launch_plan.h"
 #include "cli/make_world.h"
+#include "cli/process_limits.h"
 #include "core/base/error.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
@@ -48,6 +49,9 @@ bool trains(const Launch& launch) {
 void check_training(const Launch& launch, const LaunchPlan& plan, TrainConfig config) {
   adopt_world(config, plan.world_size(), launch.options);
   check_processes(config, plan.world_size());
+  if (config.simulated())
+    require_descriptors(descriptors_of_rank(plan.first_rank(), plan.world_size()), "launch",
+                        std::to_string(plan.world_size()) + " ranks in processes");
   const RunPlan run = launch.options.resolve(config);
   if (config.simulated() && plan.nodes == 1) check_memory(run);
 }
@@ -83,6 +87,7 @@ LaunchPlan make_plan(const Launch& launch, const TrainConfig& config) {
     return plan;
   }
   check_training(launch, plan, config);
+  plan.trains = true;
   plan.saves = !config.save_dir.empty();
   plan.program = {program_path().string(), "train"};
   plan.program.insert(plan.program.end(), arguments.begin(), arguments.end());
@@ -112,7 +117,7 @@ int launch(const Launch& given) {
   for (int restart = 0;; ++restart) {
     const GroupEnd end = LaunchGroup(plan, restart, listener.get()).wait();
     if (!end.story.empty()) std::fprintf(stderr, "ranklab launch: %s\n", end.story.c_str());
-    if (end.exit_code == 0 || end.signal != 0 || restart == plan.max_restarts) return end.exit_code;
+    if (!end.failed || end.signal != 0 || restart == plan.max_restarts) return end.exit_code;
     std::fprintf(stderr, "ranklab launch: starts all ranks again (%d of %d)\n", restart + 1, plan.max_restarts);
   }
 }

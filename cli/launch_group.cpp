@@ -75,7 +75,7 @@ void write_line(int to, const std::string& line) {
   if (err >= 0) ::dup2(err, STDERR_FILENO);
   if (listener >= 0) ::fcntl(listener, F_SETFD, 0);
   // A launcher in the background of a script ignores SIGINT, and would hand that down.
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGXFSZ}) ::signal(signal, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -208,7 +208,11 @@ void LaunchGroup::read_signals() {
 void LaunchGroup::reap() {
   for (Rank& rank : ranks_) {
     int status = 0;
-    if (rank.pid <= 0 || ::waitpid(rank.pid, &status, WNOHANG) != rank.pid) continue;
+    if (rank.pid <= 0 || ::waitpid(rank.pid, &status, WNOHANG | WUNTRACED) != rank.pid) continue;
+    if (WIFSTOPPED(status)) {
+      tell_stopped(rank, WSTOPSIG(status));
+      continue;
+    }
     const int pid = std::exchange(rank.pid, -1);
     ::kill(-pid, SIGKILL);  // what it may have started itself
     rank.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -216,10 +220,22 @@ void LaunchGroup::reap() {
   }
 }
 
+// Nobody else learns of it before the ranks have met.
+void LaunchGroup::tell_stopped(const Rank& rank, int signal) {
+  std::fprintf(stderr,
+               "ranklab launch: rank %d (pid %d) is stopped by signal %d (%s), and the others wait for it; do: kill "
+               "-CONT %d\n",
+               rank.number, rank.pid, signal, ::strsignal(signal), rank.pid);
+}
+
 void LaunchGroup::note_end(const Rank& rank, int pid, int status) {
   const bool killed = WIFSIGNALED(status);
-  if ((!killed && WEXITSTATUS(status) == 0) || failed_ || end_.signal != 0) return;
-  failed_ = true;
+  if ((!killed && WEXITSTATUS(status) == 0) || end_.failed || end_.signal != 0) return;
+  if (plan_.trains && !killed && WEXITSTATUS(status) == exit_code(ErrorKind::kOutputLost)) {
+    end_.exit_code = WEXITSTATUS(status);  // its training is done: the others finish theirs, and nothing is repeated
+    return;
+  }
+  end_.failed = true;
   ending_since_ = Clock::now();
   const std::string who = "rank " + std::to_string(rank.number) + " (pid " + std::to_string(pid) + ") ";
   end_.exit_code = killed ? exit_code(ErrorKind::kCommunication) : WEXITSTATUS(status);

@@ -18,8 +18,9 @@ namespace ranklab {
 
 struct GroupEnd {
   int exit_code = 0;
-  int signal = 0;     // SIGINT or SIGTERM, when one was handed on
-  std::string story;  // how the first rank that failed ended; empty when none did
+  bool failed = false;  // a rank did not do its work
+  int signal = 0;       // SIGINT or SIGTERM, when one was handed on
+  std::string story;    // how the first rank that failed ended; empty when none did
 };
 
 class LaunchGroup {
@@ -53,6 +54,7 @@ class LaunchGroup {
   void poll_once();
   void read_signals();
   void reap();
+  static void tell_stopped(const Rank& rank, int signal);
   void note_end(const Rank& rank, int pid, int status);
   void read(Rank& rank, Stream& stream);
   void show(const Rank& rank, int to, const std::string& line);
@@ -65,7 +67,6 @@ class LaunchGroup {
   std::vector<Rank> ranks_;
   int signals_ = -1;
   GroupEnd end_;
-  bool failed_ = false;
   std::optional<Clock::time_point> ending_since_;
   int pushed_ = 0;  // how far push_on() went: asked, killed
   std::vector<std::pair<const Rank*, std::string>> held_errors_;

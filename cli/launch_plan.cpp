@@ -10,6 +10,7 @@
 
 #include "backends/cpu_sim/handshake.h"
 #include "cli/make_world.h"
+#include "cli/run_token.h"
 #include "core/base/error.h"
 #include "core/base/input_file.h"
 #include "core/base/text.h"
@@ -127,12 +128,9 @@ std::string token_of(const LaunchFlags& flags, const LaunchPlan& plan) {
                                            .fix = "openssl rand -hex 32 > FILE, the same file on every node"}));
     std::string token;
     in >> token;
-    if (token.size() < 16)
-      refuse("--rdzv-token-file", "no token in the file", quote(flags.token_file), "16 characters or more",
-             "openssl rand -hex 32 > FILE, the same file on every node, readable by you alone");
-    return token;
+    return checked_run_token(token, "--rdzv-token-file");
   }
-  if (const char* given = std::getenv(kRunTokenVariable); given != nullptr && *given != '\0') return given;
+  if (std::string given = run_token_of_environment(); !given.empty()) return given;
   return plan.nodes == 1 ? cpu_sim::new_token() : "";
 }
 
@@ -171,7 +169,8 @@ std::set<const CommandOption*> add_launch_flags(CommandLine& app, LaunchFlags& f
   add("rdzv-endpoint", flags.rdzv_endpoint, "--master-addr and --master-port in one", "HOST:PORT");
   add("rdzv-id", flags.rdzv_id, "name of the run, the same on every node", "ID");
   add("rdzv-token-file", flags.token_file, "the run's secret, needed beyond this host", "FILE");
-  add("max-restarts", flags.max_restarts, "start the whole group again, from its start, when a rank fails", "N");
+  add("max-restarts", flags.max_restarts,
+      "start the whole group again, from its start, when a rank fails (not when only an output was lost: 9)", "N");
   add("tee", flags.tee, "also write ranks/rank_N.out|err in --log-dir: 1 stdout, 2 stderr, 3 both; or RANK:N,...", "N");
   add("local-ranks-filter", flags.local_ranks_filter, "show only these local ranks' output: 0,1", "RANKS");
   options.insert(app.add_option("program", flags.program, "what to start instead of train: -- PROGRAM ARGUMENT..."));

@@ -46,6 +46,7 @@ struct LaunchPlan {
   std::map<int, int> tee;            // local rank -> TeeStream
   std::set<int> shown;               // local ranks whose output is shown; empty: all
   std::string log_folder;            // of --tee
+  bool trains = false;               // the ranks are `ranklab train`, whose exit codes are known
   bool saves = false;                // the ranks write a checkpoint before they end
   std::vector<std::string> program;  // argv
 

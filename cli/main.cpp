@@ -10,6 +10,7 @@
 #include "cli/command_line.h"
 #include "cli/command_module.h"
 #include "cli/json_output.h"
+#include "cli/process_limits.h"
 #include "cli/stdout_text.h"
 #include "cli/style.h"
 #include "core/base/error.h"
@@ -36,7 +37,7 @@ const auto kCommands = std::to_array<Command>({
     {"lesson", "learn: questions, experiments, exercises", nullptr, "lessons"},
     {"model", "what a model consists of and what it costs", setup_model},
     {"config", "settings from every source: show, check, compare", setup_config},
-    {"data", "write and check token shards", setup_data},
+    {"data", "write and check token shards, show the batch of a step", setup_data},
     {"ckpt", "look into safetensors files, prove them, compare them", setup_ckpt},
     {"completion", "print a completion script for the shell", setup_completion},
 });
@@ -135,11 +136,12 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    ranklab::meet_process_limits();
     const int code = ranklab::run(argc, argv);
     const std::string lost = code == 0 ? ranklab::lost_text(stdout) : "";
     if (lost.empty()) return code;
     std::cerr << ranklab::style_for(stderr).red("ranklab: error:") << " " << lost << "\n";
-    return ranklab::kOutputLostExit;
+    return ranklab::exit_code(ranklab::ErrorKind::kOutputLost);
   } catch (const std::exception& error) {
     if (ranklab::asks_for_json(argc, argv)) std::cout << ranklab::json_error(error);
     std::cerr << ranklab::style_for(stderr).red("ranklab: error:") << " " << error.what() << "\n";

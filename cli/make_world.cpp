@@ -6,6 +6,8 @@
 #include "backends/cpu_sim/process_world.h"
 #include "backends/cpu_sim/thread_world.h"
 #include "backends/cuda/cuda_backend.h"
+#include "cli/process_limits.h"
+#include "cli/run_token.h"
 #include "core/base/error.h"
 #include "core/base/system.h"
 
@@ -32,9 +34,11 @@ std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& e
   }
   if (env.world_size > 1) {
     check_processes(config, env.world_size);
+    require_descriptors(descriptors_of_rank(env.rank, env.world_size), "rank " + std::to_string(env.rank),
+                        std::to_string(env.world_size) + " ranks in processes");
     const std::string listener = environment_variable(kListenerVariable);
     return make_process_world({.env = env,
-                               .token = environment_variable(kRunTokenVariable),
+                               .token = run_token_of_environment(),
                                .unix_sockets = config.transport != "tcp",
                                .listener_fd = listener.empty() || env.rank != 0 ? -1 : std::atoi(listener.c_str()),
                                .join_timeout = milliseconds_of(config.rendezvous_timeout_s),
@@ -48,6 +52,9 @@ std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& e
                             .on_stuck = {},
                             .stepper = std::move(stepper)});
 }
+
+// What it has open anyway, connections to each peer and some while they are made, and on rank 0, where all meet, more.
+int descriptors_of_rank(int rank, int processes) { return 16 + processes * (rank == 0 ? 4 : 2); }
 
 // Processes exchange bytes over Gloo.
 void check_processes(const TrainConfig& config, int processes) {

@@ -188,7 +188,7 @@ int run_info(Given& given) {
   const bool is_folder = std::filesystem::is_directory(given.model);
   RANKLAB_CHECK(is_folder || !given.stats, ErrorKind::kInvalidArgument, .where = "model info",
                 .what = "--stats are of weights, and a preset has none", .got = quote(given.model),
-                .want = "a checkpoint, or a Hugging Face folder");
+                .want = "a checkpoint, or a Hugging Face folder", .fix = "pass a folder, or leave out --stats");
   SavedModel saved;
   if (is_folder) {
     saved = open_folder(given);

@@ -53,7 +53,8 @@ std::vector<float> parse_text(const std::string& text, const std::string& path) 
     char* rest = nullptr;
     numbers.push_back(std::strtof(word.c_str(), &rest));
     RANKLAB_CHECK(*rest == '\0', ErrorKind::kBadFile, .where = kNumbersWhere, .what = path + " holds what is no number",
-                  .got = quote(word), .want = "numbers between spaces, lines or commas");
+                  .got = quote(word), .want = "numbers between spaces, lines or commas",
+                  .fix = "remove it, or pass a file of numbers");
     at = end;
   }
   return numbers;
@@ -62,7 +63,8 @@ std::vector<float> parse_text(const std::string& text, const std::string& path) 
 std::vector<float> parse_raw(const std::string& bytes, const std::string& path) {
   RANKLAB_CHECK(bytes.size() % sizeof(float) == 0, ErrorKind::kBadFile, .where = kNumbersWhere,
                 .what = path + " is no file of fp32 numbers", .got = std::to_string(bytes.size()) + " bytes",
-                .want = "a multiple of 4, or a .safetensors or .txt file");
+                .want = "a multiple of 4, or a .safetensors or .txt file",
+                .fix = "name text .txt, and a safetensors file .safetensors");
   std::vector<float> numbers(bytes.size() / sizeof(float));
   if (!bytes.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
   return numbers;
@@ -106,7 +108,8 @@ std::vector<NumberMatrix> read_numbers(const NumberSource& source) {
       path, kMostBytes, {.where = kNumbersWhere, .fix = "give a file, or a distribution as 'normal(0,1)'"});
   std::vector<float> numbers = path.ends_with(".txt") ? parse_text(bytes, path) : parse_raw(bytes, path);
   RANKLAB_CHECK(!numbers.empty(), ErrorKind::kBadFile, .where = kNumbersWhere, .what = path + " holds no numbers",
-                .got = std::to_string(bytes.size()) + " bytes", .want = "at least one number");
+                .got = std::to_string(bytes.size()) + " bytes", .want = "at least one number",
+                .fix = "pass a file that has some");
   return {as_rows(path, std::move(numbers), source.cols)};
 }
 

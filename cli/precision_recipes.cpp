@@ -51,9 +51,11 @@ std::string recipe_text(const PrecisionRecipe& r, const Style& style) {
 
 int run(const Asked& asked) {
   RANKLAB_CHECK(!asked.toml || !asked.json, ErrorKind::kInvalidArgument, .where = "precision recipes",
-                .what = "--toml and --json exclude each other", .got = "both", .want = "one of them");
+                .what = "--toml and --json exclude each other", .got = "both", .want = "one of them",
+                .fix = "leave one of them out");
   RANKLAB_CHECK(!asked.toml || !asked.name.empty(), ErrorKind::kInvalidArgument, .where = "precision recipes",
-                .what = "--toml writes one recipe", .got = "no name", .want = "ranklab precision recipes NAME --toml");
+                .what = "--toml writes one recipe", .got = "no name", .want = "ranklab precision recipes NAME --toml",
+                .fix = "name one of ranklab precision recipes");
   std::string text;
   if (asked.name.empty()) {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();

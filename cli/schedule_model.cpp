@@ -13,7 +13,8 @@ TrainConfig config_of(const ScheduleModel& model) {
   constexpr int64_t kMostSequences = 1 << 30;
   RANKLAB_CHECK(model.micro_batch_size > 0 && model.micro_batch_size <= kMostSequences, ErrorKind::kInvalidArgument,
                 .where = "--micro-batch-size", .what = "the value is out of range",
-                .got = std::to_string(model.micro_batch_size), .want = "1 to " + std::to_string(kMostSequences));
+                .got = std::to_string(model.micro_batch_size), .want = "1 to " + std::to_string(kMostSequences),
+                .fix = "pass such a value, or leave it out");
   TrainConfig config;
   config.preset = model.name();
   config.model = model_preset(config.preset);

@@ -113,7 +113,8 @@ void read_costs(ScheduleOptions& options) {
   if (!options.trace.empty()) ways.push_back("--trace " + options.trace);
   if (options.model.gives_costs()) ways.push_back("--preset " + options.model.preset);
   RANKLAB_CHECK(ways.size() < 2, ErrorKind::kInvalidArgument, .where = "ranklab schedule",
-                .what = "the costs are given twice", .got = join(ways, " and "), .want = "one of them");
+                .what = "the costs are given twice", .got = join(ways, " and "), .want = "one of them",
+                .fix = "leave the others out");
   if (!options.trace.empty()) options.of_trace = costs_of_trace(read_chrome_trace(options.trace));
 }
 

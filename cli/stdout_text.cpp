@@ -13,10 +13,10 @@ std::string lost_text(FILE* out) {
   const int reason = errno;
   // An earlier failure leaves its mark, and not its reason.
   if (flushed && std::ferror(out) == 0) return {};
-  return Error(ErrorKind::kIo, {.where = out == stdout ? "stdout" : "stderr",
-                                .what = "cannot write all of the text",
-                                .got = flushed || reason == 0 ? "an error before" : std::strerror(reason),
-                                .fix = "make room, or send it elsewhere"})
+  return Error(ErrorKind::kOutputLost, {.where = out == stdout ? "stdout" : "stderr",
+                                        .what = "cannot write all of the text",
+                                        .got = flushed || reason == 0 ? "an error before" : std::strerror(reason),
+                                        .fix = "make room, or send it elsewhere"})
       .what();
 }
 

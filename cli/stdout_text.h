@@ -1,13 +1,10 @@
 // What becomes of the text on stdout. A program that reads it must not take a part for the whole, so who could not
-// write all of it ends with an exit code of its own. Thread rule: pure.
+// write all of it ends with an exit code of its own (ErrorKind::kOutputLost). Thread rule: pure.
 #pragma once
 #include <cstdio>
 #include <string>
 
 namespace ranklab {
-
-// A run's log, trace or text could not be written whole; what it computed and its checkpoints are whole.
-inline constexpr int kOutputLostExit = 9;
 
 // Flushes `out`; "" if all that was ever printed to it is written, else a message.
 std::string lost_text(FILE* out);

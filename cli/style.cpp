@@ -1,10 +1,9 @@
 #include "cli/style.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <cstdlib>
 
+#include "cli/terminal.h"
 #include "core/base/error.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
@@ -20,7 +19,7 @@ bool wants_color(FILE* stream) {
   const std::string force = environment_variable("CLICOLOR_FORCE");
   if (!force.empty() && force != "0") return true;
   const std::string term = environment_variable("TERM");
-  return !term.empty() && term != "dumb" && environment_variable("CLICOLOR") != "0" && isatty(fileno(stream)) != 0;
+  return !term.empty() && term != "dumb" && environment_variable("CLICOLOR") != "0" && on_terminal(fileno(stream));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Colour for people: text that is wrapped in escape codes when its stream is a terminal that wants them, and left alone
 // otherwise. What decides, the first that is set: --color=always|never, NO_COLOR (no-color.org), CLICOLOR_FORCE
-// (bixense.com/clicolors), TERM=dumb or none, and whether the stream is a terminal. A colour never carries meaning
-// alone: the words say it too. Thread rule: set_color_mode() before other threads start; the rest is pure.
+// (bixense.com/clicolors), TERM=dumb or none, and whether the stream is a terminal (terminal.h). A colour never carries
+// meaning alone: the words say it too. Thread rule: set_color_mode() before other threads start; the rest is pure.
 #pragma once
 #include <cstdio>
 #include <string>

@@ -199,9 +199,9 @@ Window window_of(const TraceStore& store, int step) {
   const auto steps = store.steps();
   RANKLAB_CHECK(window.has_value(), ErrorKind::kInvalidArgument, .where = "trace stats",
                 .what = "the trace has no such step", .got = "--step " + std::to_string(step),
-                .want = steps.empty()
-                            ? "no --step: the trace has none"
-                            : std::to_string(steps.front().step) + " to " + std::to_string(steps.back().step));
+                .want = steps.empty() ? "no --step: the trace has none"
+                                      : std::to_string(steps.front().step) + " to " + std::to_string(steps.back().step),
+                .fix = "leave out --step for all of them");
   return *window;
 }
 

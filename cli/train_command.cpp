@@ -8,6 +8,7 @@
 #include "cli/live_run.h"
 #include "cli/style.h"
 #include "cli/train_run.h"
+#include "core/base/error.h"
 #include "core/runtime/config_toml.h"
 
 namespace ranklab {

@@ -9,7 +9,6 @@
 #include "cli/interrupt.h"
 #include "cli/json_hook.h"
 #include "cli/make_world.h"
-#include "cli/stdout_text.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/runtime/engine.h"
@@ -47,11 +46,15 @@ class ReleaseOnSignal {
   std::jthread thread_;
 };
 
-// While the run goes on, ranks elsewhere hear of it when this process is left.
+// While the run goes on, ranks elsewhere hear of it when this process is left, and the trace ends with its last whole
+// step.
 class TellOnLeaving {
  public:
-  explicit TellOnLeaving(std::shared_ptr<World> world) {
-    tell_before_leaving([world = std::move(world)](const std::string& why) { world->give_up(why); });
+  TellOnLeaving(std::shared_ptr<World> world, std::shared_ptr<TraceFile> trace) {
+    tell_before_leaving([world = std::move(world), trace = std::move(trace)](const std::string& why) {
+      world->give_up(why);
+      if (trace) trace->keep();
+    });
   }
   ~TellOnLeaving() { tell_before_leaving({}); }
   TellOnLeaving(const TellOnLeaving&) = delete;
@@ -105,7 +108,7 @@ void TrainRun::add_hooks(RuntimeEngine& engine, const std::string& gemm) {
     engine.add_hook(without_ending_the_run(std::move(hook), output, lost_));
   };
   add(make_run_log_hook(log_dir()), "log");
-  if (config.trace) add(make_trace_file_hook(log_dir(), *plan_), "trace");
+  if (config.trace) add(trace_ = std::make_shared<TraceFile>(log_dir(), *plan_), "trace");
   if (config.profile)
     add(make_torch_profile_hook(log_dir() + "/profile.json", config.trace_step_start, config.trace_step_end),
         "profile");
@@ -128,14 +131,15 @@ int TrainRun::fit() {
   RuntimeEngine engine(default_components(world_, *plan_), *plan_);
   constexpr std::chrono::seconds kToSave{60};
   if (!plan_->config.save_dir.empty()) give_interrupts(kToSave);
-  const TellOnLeaving telling(world_);
   engine.set_stop_request([this] { return interrupt_asked() || stopping_; });
   engine.set_stepper(stepper_);
   engine.set_live_feed(live_feed_);
+  engine.stream_traces();
   if (world_->has_rank_zero()) add_hooks(engine, gemm);
+  const TellOnLeaving telling(world_, trace_);
   const bool interrupted = engine.fit().interrupted;
   if (interrupted && interrupt_asked()) return interrupt_exit_code();
-  return lost_->any() ? kOutputLostExit : 0;
+  return lost_->any() ? exit_code(ErrorKind::kOutputLost) : 0;
 }
 
 int TrainRun::run() {

@@ -11,6 +11,7 @@
 #include "core/comm/world.h"
 #include "core/runtime/hooks.h"
 #include "core/runtime/lost_outputs.h"
+#include "core/runtime/trace_file.h"
 #include "core/trace/live_feed.h"
 #include "core/trace/stepper.h"
 
@@ -59,6 +60,7 @@ class TrainRun {
   std::shared_ptr<LiveFeed> live_feed_;
   std::vector<std::shared_ptr<Hook>> hooks_;
   std::shared_ptr<LostOutputs> lost_ = std::make_shared<LostOutputs>();
+  std::shared_ptr<TraceFile> trace_;  // in the process of rank 0, unless switched off
   std::atomic<bool> stopping_{false};
   std::string log_dir_;
 };

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "backends/cpu_sim/rounds.h"
+#include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/trace/tracer.h"
 
@@ -288,8 +289,24 @@ void Coordinator::check_times() {
   }
 }
 
+// While they are waited for: at ever longer intervals.
+void Coordinator::tell_who_is_missing(Clock::time_point now) {
+  if (age(now, begin_) < next_word_) return;
+  std::vector<int> missing;
+  for (int rank = 0; rank < options_.world_size; ++rank)
+    if (of_rank(rank) == nullptr) missing.push_back(rank);
+  log_warning(
+      strprintf("[rendezvous] waits for %s %s: %d of %d ranks are here after %s, the limit is %s "
+                "(--rendezvous-timeout); see whether they were started, wait for a debugger, or are stopped",
+                missing.size() == 1 ? "rank" : "ranks", join(std::span<const int>(missing), " ").c_str(), joined_,
+                options_.world_size, human_ns(static_cast<double>(next_word_.count()) * 1e6).c_str(),
+                human_ns(static_cast<double>(options_.join_timeout.count()) * 1e6).c_str()));
+  next_word_ *= 2;
+}
+
 void Coordinator::check_join_deadline(Clock::time_point now) {
-  if (age(now, begin_) < options_.join_timeout || run_->first_error()) return;
+  if (run_->first_error()) return;
+  if (age(now, begin_) < options_.join_timeout) return tell_who_is_missing(now);
   std::vector<std::string> here;
   std::vector<int> missing;
   for (int rank = 0; rank < options_.world_size; ++rank) {

@@ -70,6 +70,7 @@ class Coordinator {
   void lose(Connection& connection);
   void check_times();
   void check_join_deadline(Clock::time_point now);
+  void tell_who_is_missing(Clock::time_point now);
   void spread_news();
   void tell(Connection& member, const Error& error);
   void send(Connection& connection, FrameType type, const std::string& payload = {});
@@ -92,6 +93,7 @@ class Coordinator {
   int64_t serial_ = 0;
   std::unique_ptr<Switchboard> run_;
   Clock::time_point begin_ = Clock::now();
+  std::chrono::milliseconds next_word_{3'000};  // after begin_, of who is missing
   Clock::time_point last_round_ = Clock::now();
   Clock::time_point last_beat_ = Clock::now();
   std::atomic<bool> stopping_{false};

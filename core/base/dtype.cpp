@@ -36,9 +36,11 @@ DType parse_dtype(std::string_view text) {
     if (row.name == text) return row.dtype;
     names.emplace_back(row.name);
   }
-  throw Error(
-      ErrorKind::kInvalidArgument,
-      {.where = "dtype", .what = "unknown element type", .got = quote(text), .want = "one of " + join(names, ", ")});
+  throw Error(ErrorKind::kInvalidArgument, {.where = "dtype",
+                                            .what = "unknown element type",
+                                            .got = quote(text),
+                                            .want = "one of " + join(names, ", "),
+                                            .fix = "use one of them"});
 }
 
 }  // namespace ranklab

@@ -35,6 +35,8 @@ int exit_code(ErrorKind kind) {
       return 7;
     case ErrorKind::kBadFile:
       return 8;
+    case ErrorKind::kOutputLost:
+      return 9;
     case ErrorKind::kInterrupted:
       return 130;
     case ErrorKind::kIo:

@@ -16,12 +16,13 @@ enum class ErrorKind {
   kNumeric,          // NaN, Inf, or a bound that was passed
   kIo,               // the operating system refused a read or write
   kBadFile,          // a file's content is not what its format says
+  kOutputLost,       // all was computed, and a log, a trace or printed text could not be written whole
   kInterrupted,      // SIGINT
   kInternal,         // a bug in ranklab
 };
 
 // Process exit code of a kind (README "Exit codes"): 2 usage, 3 environment, 4 check, 5 rank failure or mismatch, 6
-// hang, 7 numeric, 8 bad file, 130 interrupted, else 1.
+// hang, 7 numeric, 8 bad file, 9 output lost, 130 interrupted, else 1.
 int exit_code(ErrorKind kind);
 
 struct ErrorText {

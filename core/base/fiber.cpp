@@ -51,7 +51,8 @@ Stack make_stack() {
   void* memory = ::mmap(nullptr, Fiber::kStackBytes + page, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   RANKLAB_CHECK(memory != MAP_FAILED, ErrorKind::kEnvironment, .where = "fiber", .what = "no memory for a stack",
-                .got = std::strerror(errno), .want = std::to_string(Fiber::kStackBytes) + " bytes");
+                .got = std::strerror(errno), .want = std::to_string(Fiber::kStackBytes) + " bytes",
+                .fix = "use fewer ranks, or raise ulimit -v");
   ::mprotect(memory, page, PROT_NONE);
   return {static_cast<char*>(memory), page};
 }

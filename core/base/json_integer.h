@@ -22,7 +22,8 @@ T json_integer(const auto& value, const char* name) {
                                     .what = std::string("\"") + name + "\" is no whole number in range",
                                     .got = value.dump(),
                                     .want = std::to_string(std::numeric_limits<T>::min()) + " to " +
-                                            std::to_string(std::numeric_limits<T>::max())});
+                                            std::to_string(std::numeric_limits<T>::max()),
+                                    .fix = "correct the file, or write it again"});
 }
 
 }  // namespace ranklab

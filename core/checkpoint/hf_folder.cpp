@@ -39,7 +39,7 @@ std::string read_bounded_file(const std::string& path, uint64_t limit_bytes) {
 HfFolder::HfFolder(const std::string& folder) : folder_(folder) {
   RANKLAB_CHECK(std::filesystem::is_directory(folder_), ErrorKind::kIo, .where = "Hugging Face",
                 .what = "there is no such folder", .got = quote(folder_),
-                .want = "a folder with config.json and *.safetensors");
+                .want = "a folder with config.json and *.safetensors", .fix = "check the path");
   const std::string index = folder_ + "/" + kIndex;
   if (std::filesystem::exists(folder_ + "/" + kOneFile)) {
     add_file(kOneFile);

@@ -106,9 +106,11 @@ std::string manifest_text(const CheckpointManifest& manifest) {
   try {
     text = json.dump();
   } catch (const nlohmann::json::exception& error) {
-    throw Error(
-        ErrorKind::kInvalidArgument,
-        {.where = "checkpoint", .what = "a name or a setting is no text", .got = error.what(), .want = "UTF-8"});
+    throw Error(ErrorKind::kInvalidArgument, {.where = "checkpoint",
+                                              .what = "a name or a setting is no text",
+                                              .got = error.what(),
+                                              .want = "UTF-8",
+                                              .fix = "rename it"});
   }
   text += "\n";
   RANKLAB_CHECK(text.size() <= kMostManifestBytes, ErrorKind::kInvalidArgument, .where = "checkpoint",

@@ -81,12 +81,13 @@ std::string checkpoint_named(const std::string& path) {
   std::error_code ignored;
   RANKLAB_CHECK(fs::is_directory(path, ignored), ErrorKind::kInvalidArgument, .where = "checkpoint",
                 .what = "there is no folder of that name", .got = quote(path),
-                .want = "a checkpoint, or the folder that --save wrote them to");
+                .want = "a checkpoint, or the folder that --save wrote them to", .fix = "check the path");
   if (is_checkpoint(path)) return path;
   const std::vector<StepFolder> folders = step_folders(path);
   RANKLAB_CHECK(!folders.empty(), ErrorKind::kInvalidArgument, .where = "checkpoint",
                 .what = "the folder holds no checkpoint", .got = quote(path),
-                .want = std::string(kManifestName) + " in it, or folders such as " + step_folder_name(40));
+                .want = std::string(kManifestName) + " in it, or folders such as " + step_folder_name(40),
+                .fix = "pass the folder that a run wrote with --save");
   return folders[0].path;
 }
 

@@ -53,7 +53,8 @@ void make_empty_folder(const std::string& folder) {
   std::filesystem::create_directories(folder, error);
   const bool empty = !error && std::filesystem::is_empty(folder, error);
   RANKLAB_CHECK(!error, ErrorKind::kIo, .where = "checkpoint", .what = "cannot write into the folder",
-                .got = folder + ": " + error.message(), .want = "a folder of yours");
+                .got = folder + ": " + error.message(), .want = "a folder of yours",
+                .fix = "pass a folder that you may write to");
   RANKLAB_CHECK(empty, ErrorKind::kInvalidArgument, .where = "checkpoint",
                 .what = "the folder to write into has files already", .got = folder, .want = "a new or empty folder",
                 .fix = "name another one; nothing is overwritten");

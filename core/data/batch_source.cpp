@@ -44,19 +44,30 @@ TokenBatch BatchSource::empty(int64_t microbatch, int dp_rank) const {
   return {at::empty(shape, at::kLong), at::empty(shape, at::kLong), first_sample(microbatch, dp_rank)};
 }
 
-TokenBatch BatchSource::train(int64_t step, int64_t microbatch, int dp_rank) const {
-  TokenBatch batch = empty(microbatch, dp_rank);
+std::vector<DrawnSample> BatchSource::draw(int64_t step, int64_t microbatch, int dp_rank) const {
   const int64_t size = dataset_->samples(Split::kTrain);
+  std::vector<DrawnSample> drawn;
   int64_t permuted_epoch = -1;
   RandomPermutation permutation(1, 0, 0);
   for (int64_t j = 0; j < shape_.micro_batch_size; ++j) {
-    const int64_t position = samples_before(step) + batch.first_sample + j;
+    const int64_t sequence = first_sample(microbatch, dp_rank) + j;
+    const int64_t position = samples_before(step) + sequence;
     if (position / size != permuted_epoch) {
       permuted_epoch = position / size;
       permutation = RandomPermutation(static_cast<uint64_t>(size), seed_, static_cast<uint64_t>(permuted_epoch));
     }
     const auto sample = static_cast<int64_t>(permutation(static_cast<uint64_t>(position % size)));
-    dataset_->read(Split::kTrain, sample, row(batch.tokens_BS, j), row(batch.targets_BS, j));
+    drawn.push_back({.sequence = sequence, .epoch = permuted_epoch, .sample = sample});
+  }
+  return drawn;
+}
+
+TokenBatch BatchSource::train(int64_t step, int64_t microbatch, int dp_rank) const {
+  TokenBatch batch = empty(microbatch, dp_rank);
+  int64_t j = 0;
+  for (const DrawnSample& drawn : draw(step, microbatch, dp_rank)) {
+    dataset_->read(Split::kTrain, drawn.sample, row(batch.tokens_BS, j), row(batch.targets_BS, j));
+    ++j;
   }
   return batch;
 }

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "core/data/token_dataset.h"
 
@@ -28,6 +29,13 @@ struct TokenBatch {
   int64_t first_sample = 0;  // position of the first sequence in the global batch
 };
 
+// A sequence of a batch, before it is read.
+struct DrawnSample {
+  int64_t sequence = 0;  // in the global batch
+  int64_t epoch = 0;     // passes over the data that are done
+  int64_t sample = 0;    // of the training split
+};
+
 class BatchSource {
  public:
   // REQUIRES: dataset outlives the source (shared).
@@ -37,6 +45,8 @@ class BatchSource {
   void seek(int64_t step, int64_t consumed_samples);
 
   // The dataset is walked in a fresh shuffled order each epoch.
+  // Which sequences a microbatch has, in their order.
+  std::vector<DrawnSample> draw(int64_t step, int64_t microbatch, int dp_rank) const;
   TokenBatch train(int64_t step, int64_t microbatch, int dp_rank) const;
   // Validation batches are the same for every step and layout: batch k of the unshuffled split, wrapping around.
   TokenBatch validation(int64_t batch, int64_t microbatch, int dp_rank) const;

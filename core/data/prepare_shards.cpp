@@ -159,7 +159,8 @@ void adopt_earlier(const std::string& folder, ShardIndex& index) {
 PrepareResult prepare_shards(const std::vector<std::string>& files, const std::string& folder,
                              const PrepareOptions& options) {
   RANKLAB_CHECK(options.shard_tokens > 0, ErrorKind::kInvalidArgument, .where = "data",
-                .what = "--shard-tokens must be positive", .got = std::to_string(options.shard_tokens));
+                .what = "--shard-tokens must be positive", .got = std::to_string(options.shard_tokens),
+                .fix = "leave it out for the default");
   PrepareResult result;
   ShardIndex& index = result.index;
   index.width = options.width;

@@ -31,10 +31,10 @@ TokenDataset::TokenDataset(std::string text, int64_t seq_length, double validati
 TokenDataset::TokenDataset(std::shared_ptr<const TokenSequence> tokens, int64_t seq_length, double validation_fraction)
     : sequence_(std::move(tokens)), seq_length_(seq_length) {
   RANKLAB_CHECK(seq_length > 0, ErrorKind::kInvalidArgument, .where = "data", .what = "--seq-length must be positive",
-                .got = std::to_string(seq_length));
+                .got = std::to_string(seq_length), .fix = "leave it out for the preset's");
   RANKLAB_CHECK(validation_fraction >= 0 && validation_fraction < 1, ErrorKind::kInvalidArgument, .where = "data",
                 .what = "--validation-fraction is out of range", .got = std::to_string(validation_fraction),
-                .want = "0 <= fraction < 1");
+                .want = "0 <= fraction < 1", .fix = "use 0 for no validation");
   const int64_t total = (sequence_->size() - 1) / seq_length_;
   if (validation_fraction > 0) {
     validation_samples_ =
@@ -49,12 +49,15 @@ TokenDataset::TokenDataset(std::shared_ptr<const TokenSequence> tokens, int64_t 
                 .fix = "use a longer text or a smaller --seq-length");
 }
 
+int64_t TokenDataset::begin_of(Split split, int64_t index) const {
+  return (split == Split::kTrain ? index : train_samples_ + index) * seq_length_;
+}
+
 void TokenDataset::read(Split split, int64_t index, std::span<int64_t> tokens, std::span<int64_t> targets) const {
   RANKLAB_CHECK(index >= 0 && index < samples(split), ErrorKind::kInternal, .where = "data",
                 .what = "sample out of range", .got = std::to_string(index),
                 .want = "below " + std::to_string(samples(split)));
-  const int64_t sample = split == Split::kTrain ? index : train_samples_ + index;
-  const int64_t begin = sample * seq_length_;
+  const int64_t begin = begin_of(split, index);
   const auto length = static_cast<size_t>(seq_length_);
   sequence_->read(begin, tokens.first(length));
   std::copy_n(tokens.begin() + 1, length - 1, targets.begin());

@@ -179,24 +179,27 @@ const std::vector<ModelPreset>& model_presets() {
       {"tinytron_0.25b", "github.com/liangyuwang/Tinytron README", tinytron(12, 32, 4, 1024, 4096)},
       {"tinytron_1b", "github.com/liangyuwang/Tinytron README", tinytron(24, 64, 8, 2048, 8192)},
       {"tinytron_7b", "github.com/liangyuwang/Tinytron README", tinytron(32, 128, 16, 4096, 16384)},
-      {"peer_s", "the S model of ./ranklab bench train", peer(128, 352, 256, 128)},
-      {"peer_m", "the M model of ./ranklab bench train", peer(512, 1408, 8192, 256)},
+      {"peer_s", "the S model of ./ranklab bench train", peer(128, 352, 256, 128), 32},
+      {"peer_m", "the M model of ./ranklab bench train", peer(512, 1408, 8192, 256), 16},
   };
   return kPresets;
 }
 
-const ModelConfig& model_preset(const std::string& name) {
+const ModelConfig& model_preset(const std::string& name) { return find_model_preset(name).config; }
+
+const ModelPreset& find_model_preset(const std::string& name) {
   std::vector<std::string> names;
   for (const ModelPreset& preset : model_presets()) {
-    if (preset.name == name) return preset.config;
+    if (preset.name == name) return preset;
     names.push_back(preset.name);
   }
   const std::string nearest = nearest_name(name, names);
-  throw Error(ErrorKind::kInvalidArgument, {.where = "model presets",
-                                            .what = "no such preset",
-                                            .got = quote(name),
-                                            .want = "one of " + join(names, ", "),
-                                            .fix = nearest.empty() ? "" : "did you mean " + quote(nearest) + "?"});
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "model presets",
+               .what = "no such preset",
+               .got = quote(name),
+               .want = "one of " + join(names, ", "),
+               .fix = nearest.empty() ? "see: ranklab list presets" : "did you mean " + quote(nearest) + "?"});
 }
 
 }  // namespace ranklab

@@ -123,12 +123,14 @@ class Transformer : public CausalLm {
   bool can_decode() const override { return is_whole(); }
   std::unique_ptr<DecodeCache> begin_decoding(int64_t sequences, int64_t positions) override {
     RANKLAB_CHECK(is_whole(), ErrorKind::kInvalidArgument, .where = "decoding",
-                  .what = "a model that is cut into pipeline stages keeps no cache", .want = "--pp 1");
+                  .what = "a model that is cut into pipeline stages keeps no cache", .want = "--pp 1",
+                  .fix = "generate with --pp 1; a checkpoint is read in any layout");
     RANKLAB_CHECK(sequences > 0 && positions > 0 && positions <= config_.seq_length, ErrorKind::kInvalidArgument,
                   .where = "decoding", .what = "the cache does not fit the model",
                   .got = strprintf("%lld sequences, %lld positions", static_cast<long long>(sequences),
                                    static_cast<long long>(positions)),
-                  .want = strprintf("1 or more, 1 to %lld (--seq-length)", static_cast<long long>(config_.seq_length)));
+                  .want = strprintf("1 or more, 1 to %lld (--seq-length)", static_cast<long long>(config_.seq_length)),
+                  .fix = "ask for fewer tokens");
     const NoCostScope no_cost;
     auto cache = std::make_unique<DecodeCache>();
     cache->sequences = sequences;

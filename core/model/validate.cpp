@@ -14,12 +14,14 @@ constexpr int64_t kWidth = 1 << 20;
 void check_size(const char* flag, int64_t value, int64_t largest) {
   RANKLAB_CHECK(value > 0 && value <= largest, ErrorKind::kInvalidArgument, .where = "model",
                 .what = strprintf("%s is out of range", flag), .got = std::to_string(value),
-                .want = "1 to " + std::to_string(largest));
+                .want = "1 to " + std::to_string(largest),
+                .fix = "pass such a value, or leave it out for the preset's");
 }
 
 void check_number(const char* flag, double value, bool legal, const char* want) {
   RANKLAB_CHECK(legal && std::isfinite(value), ErrorKind::kInvalidArgument, .where = "model",
-                .what = strprintf("%s is out of range", flag), .got = strprintf("%g", value), .want = want);
+                .what = strprintf("%s is out of range", flag), .got = strprintf("%g", value), .want = want,
+                .fix = "pass such a value, or leave it out for the preset's");
 }
 
 std::vector<int64_t> divisors(int64_t n) {
@@ -94,7 +96,7 @@ void check_latent_attention(const ModelConfig& c) {
   const auto require = [](bool legal, const char* flag, const char* got, const char* want) {
     RANKLAB_CHECK(legal, ErrorKind::kInvalidArgument, .where = "model",
                   .what = std::string(flag) + " does not go with latent attention (--kv-lora-rank)", .got = got,
-                  .want = want);
+                  .want = want, .fix = "use that, or --kv-lora-rank 0 for attention without compression");
   };
   require(c.position == PositionKind::kRope, "--position-embedding-type", "learned_absolute", "rope");
   require(c.norm == NormKind::kRmsNorm, "--normalization", "LayerNorm", "RMSNorm");
@@ -148,7 +150,8 @@ void check_rope_scaling(const ModelConfig& c) {
 void check_at_most(const char* flag, int64_t value, const char* most_flag, int64_t most) {
   RANKLAB_CHECK(value >= 1 && value <= most, ErrorKind::kInvalidArgument, .where = "model",
                 .what = strprintf("%s is out of range", flag), .got = std::to_string(value),
-                .want = strprintf("1 to %lld (%s)", static_cast<long long>(most), most_flag));
+                .want = strprintf("1 to %lld (%s)", static_cast<long long>(most), most_flag),
+                .fix = "lower it, or raise what bounds it");
 }
 
 void check_experts(const ModelConfig& c, int tp) {
@@ -181,7 +184,8 @@ void check_experts(const ModelConfig& c, int tp) {
   RANKLAB_CHECK(c.activation == ActivationKind::kSwiGlu && !c.add_bias, ErrorKind::kInvalidArgument, .where = "model",
                 .what = "experts are SwiGLU layers without bias",
                 .got = c.add_bias ? "--add-bias-linear" : "--activation gelu",
-                .want = "--activation swiglu --no-add-bias-linear");
+                .want = "--activation swiglu --no-add-bias-linear",
+                .fix = "add them, or use a preset with experts (deepseek_v3_tiny)");
 }
 
 void check_prediction(const ModelConfig& c) {
@@ -217,7 +221,7 @@ void validate(const ModelConfig& c, int tp, bool sequence_parallel) {
       .where = "model", .what = "--moe-shared-expert-gate scales shared experts, and this model has none",
       .got = strprintf("--num-experts %lld, --moe-shared-expert-intermediate-size %lld",
                        static_cast<long long>(c.moe.num_experts), static_cast<long long>(c.moe.shared_ffn_hidden_size)),
-      .want = "both above 0, or --no-moe-shared-expert-gate");
+      .want = "both above 0, or --no-moe-shared-expert-gate", .fix = "leave it out");
   check_prediction(c);
   check_multiple("--ffn-hidden-size", c.ffn_hidden_size, "--tp", tp);
   if (sequence_parallel) check_multiple("--seq-length", c.seq_length, "--tp", tp);
@@ -240,8 +244,8 @@ void validate_experts(const ModelConfig& c, const ExpertSplit& split) {
                 .what =
                     "experts with --tp need --sequence-parallel: ranks that see the same tokens would each train "
                     "the experts on them",
-                .got = strprintf("--tp %d, --no-sequence-parallel", split.tp),
-                .want = "--sequence-parallel, or --tp 1");
+                .got = strprintf("--tp %d, --no-sequence-parallel", split.tp), .want = "--sequence-parallel, or --tp 1",
+                .fix = "leave out --no-sequence-parallel");
 }
 
 }  // namespace ranklab

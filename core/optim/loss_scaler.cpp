@@ -12,7 +12,8 @@ namespace {
 
 void check_positive(const char* flag, double value) {
   RANKLAB_CHECK(value > 0 && std::isfinite(value), ErrorKind::kInvalidArgument, .where = "config",
-                .what = std::string(flag) + " makes no scale", .got = strprintf("%g", value), .want = "above 0");
+                .what = std::string(flag) + " makes no scale", .got = strprintf("%g", value), .want = "above 0",
+                .fix = "leave it out for the default");
 }
 
 void check(const LossScaleRule& rule) {
@@ -23,9 +24,11 @@ void check(const LossScaleRule& rule) {
   RANKLAB_CHECK(rule.min <= rule.initial && rule.initial <= rule.max, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "the first loss scale is not between the smallest and the largest",
                 .got = strprintf("--initial-loss-scale %.10g", rule.initial),
-                .want = strprintf("--min-loss-scale %.10g to --max-loss-scale %.10g", rule.min, rule.max));
+                .want = strprintf("--min-loss-scale %.10g to --max-loss-scale %.10g", rule.min, rule.max),
+                .fix = "leave out the one that does not fit");
   RANKLAB_CHECK(rule.window > 0, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--loss-scale-window is out of range", .got = std::to_string(rule.window), .want = "1 or more");
+                .what = "--loss-scale-window is out of range", .got = std::to_string(rule.window), .want = "1 or more",
+                .fix = "leave it out for the default");
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ Schedule overlap_neighbours(const Schedule& schedule) {
                 .what = "--overlap-moe-expert-parallel-comm found no two microbatches to overlap",
                 .got = schedule.name + " with " + std::to_string(schedule.num_microbatches) +
                        (schedule.num_microbatches == 1 ? " microbatch" : " microbatches"),
-                .want = "--num-microbatches 2 or more, and a schedule with BW (not split into B and W)");
+                .want = "--num-microbatches 2 or more, and a schedule with BW (not split into B and W)",
+                .fix = "raise --num-microbatches, or leave the overlap out");
   require_sound(out);
   return out;
 }

@@ -96,11 +96,12 @@ const NumberFormat& find_number_format(const std::string& name) {
     names.emplace_back(format.name);
   }
   const std::string nearest = nearest_name(name, names);
-  throw Error(ErrorKind::kInvalidArgument, {.where = "number format",
-                                            .what = "there is no such format",
-                                            .got = quote(name),
-                                            .want = join(names, ", "),
-                                            .fix = nearest.empty() ? "" : "did you mean " + quote(nearest) + "?"});
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "number format",
+               .what = "there is no such format",
+               .got = quote(name),
+               .want = join(names, ", "),
+               .fix = nearest.empty() ? "use one of them" : "did you mean " + quote(nearest) + "?"});
 }
 
 double decode(const NumberFormat& f, uint8_t code) {

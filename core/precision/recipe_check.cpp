@@ -15,7 +15,8 @@ class Checker {
   explicit Checker(const std::string& where) : where_(where) {}
 
   void require(bool holds, const std::string& what, const std::string& got, const std::string& want) const {
-    RANKLAB_CHECK(holds, ErrorKind::kInvalidArgument, .where = where_, .what = what, .got = got, .want = want);
+    RANKLAB_CHECK(holds, ErrorKind::kInvalidArgument, .where = where_, .what = what, .got = got, .want = want,
+                  .fix = "correct it there; ranklab precision recipes NAME --toml writes one to start from");
   }
 
   void tensor(const std::string& role, const TensorPrecision& t) const {

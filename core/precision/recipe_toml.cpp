@@ -113,19 +113,22 @@ class Reader {
   [[noreturn]] void refuse(const std::string& key, const toml::node& node, const std::string& want) const {
     std::ostringstream type;
     type << node.type();
-    throw Error(ErrorKind::kInvalidArgument, {.where = place(key),
-                                              .what = prefix_ + key + " has the wrong type",
-                                              .got = "a value of type " + type.str(),
-                                              .want = want});
+    throw Error(ErrorKind::kInvalidArgument,
+                {.where = place(key),
+                 .what = prefix_ + key + " has the wrong type",
+                 .got = "a value of type " + type.str(),
+                 .want = want,
+                 .fix = "correct it; ranklab precision recipes NAME --toml shows the form"});
   }
   [[noreturn]] void refuse_choice(const std::string& key, const std::string& got,
                                   const std::vector<std::string>& names) const {
     const std::string nearest = nearest_name(got, names);
-    throw Error(ErrorKind::kInvalidArgument, {.where = place(key),
-                                              .what = prefix_ + key + " cannot have this value",
-                                              .got = quote(got),
-                                              .want = "one of " + join(names, ", "),
-                                              .fix = nearest.empty() ? "" : "did you mean " + quote(nearest) + "?"});
+    throw Error(ErrorKind::kInvalidArgument,
+                {.where = place(key),
+                 .what = prefix_ + key + " cannot have this value",
+                 .got = quote(got),
+                 .want = "one of " + join(names, ", "),
+                 .fix = nearest.empty() ? "remove it, or correct its name" : "did you mean " + quote(nearest) + "?"});
   }
 
   const toml::table& table_;
@@ -150,7 +153,8 @@ void read_tensor(Reader& root, const std::string& role, TensorPrecision& tensor)
   if (tensor.quantized()) return;
   RANKLAB_CHECK(reader->has("format"), ErrorKind::kInvalidArgument, .where = root.place(role),
                 .what = "[" + role + "] has no format", .got = "the other keys alone",
-                .want = "format = \"e4m3\", \"e5m2\", \"e2m1\" or \"none\"");
+                .want = "format = \"e4m3\", \"e5m2\", \"e2m1\" or \"none\"",
+                .fix = "add one; ranklab precision recipes NAME --toml shows the form");
   tensor = {};
 }
 

@@ -57,6 +57,12 @@ bool same_folder(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+DataCursor data_cursor(const CheckpointChoice& choice, bool finetune) {
+  if (!choice.checkpoint || finetune) return {};
+  const CheckpointManifest& manifest = choice.checkpoint->manifest();
+  return {.step = manifest.step, .samples = manifest.consumed_samples};
+}
+
 CheckpointChoice choose_checkpoint(const RunPlan& plan, const SettingTexts& data) {
   const TrainConfig& c = plan.config;
   CheckpointChoice choice;
@@ -70,13 +76,12 @@ CheckpointChoice choose_checkpoint(const RunPlan& plan, const SettingTexts& data
     choice.checkpoint = newest_whole(c.load, damaged);
     if (!same_folder(c.load, c.save_dir)) damaged.clear();
   }
-  int64_t first_step = 0;
+  const int64_t first_step = data_cursor(choice, c.finetune).step;
   if (choice.checkpoint) {
     const CheckpointManifest& manifest = choice.checkpoint->manifest();
     check_resumable(manifest, plan, data, choice.checkpoint->folder());
     choice.text = choice.checkpoint->folder() + ": " + origin_text(manifest);
     if (c.finetune) choice.text += "; the weights only, step 0";
-    if (!c.finetune) first_step = manifest.step;
     if (!c.finetune && first_step >= c.train_iters)
       choice.text += "; nothing is left of --train-iters " + std::to_string(c.train_iters);
   }

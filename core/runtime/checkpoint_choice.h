@@ -16,6 +16,13 @@ struct CheckpointChoice {
   std::string text = {};                         // one line for the start banner; "" without --load
 };
 
+// The step that the run goes on with, and the training samples that lie behind it.
+struct DataCursor {
+  int64_t step = 0;
+  int64_t samples = 0;
+};
+DataCursor data_cursor(const CheckpointChoice& choice, bool finetune);
+
 // REQUIRES: the lock of config.save_dir, if there is one. Throws kInvalidArgument (nothing there, settings that do not
 // fit, a folder that holds another run's checkpoints), kBadFile (no whole one), kIo.
 CheckpointChoice choose_checkpoint(const RunPlan& plan, const SettingTexts& data);

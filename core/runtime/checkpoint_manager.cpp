@@ -57,8 +57,9 @@ class RunCheckpoints : public CheckpointManager {
     const CheckpointManifest& manifest = choice_.checkpoint->manifest();
     start_.step = manifest.step;
     if (config_.finetune) return;
-    start_.first_step = manifest.step;
-    start_.first_sample = manifest.consumed_samples;
+    const DataCursor cursor = data_cursor(choice_, config_.finetune);
+    start_.first_step = cursor.step;
+    start_.first_sample = cursor.samples;
     choice_.text += other_gemm(manifest, config_);
     std::error_code ignored;
     start_.there = std::filesystem::equivalent(choice_.checkpoint->folder(),

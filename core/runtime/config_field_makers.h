@@ -19,13 +19,19 @@ namespace ranklab::fields {
 
 using Flags = std::vector<std::string>;
 
+// What to do about a value that a field refuses.
+inline std::string usual(const ConfigField& field) {
+  return "pass such a value, or leave " + field.flags[0] + " out for the default";
+}
+
 [[noreturn]] inline void refuse(const ConfigField& field, const std::string& text, const std::string& want) {
   const std::string nearest = nearest_name(text, field.choices);
-  throw Error(ErrorKind::kInvalidArgument, {.where = "config",
-                                            .what = join(field.flags, " / ") + " cannot take this value",
-                                            .got = quote(text),
-                                            .want = want,
-                                            .fix = nearest.empty() ? "" : "did you mean " + quote(nearest) + "?"});
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "config",
+               .what = join(field.flags, " / ") + " cannot take this value",
+               .got = quote(text),
+               .want = want,
+               .fix = nearest.empty() ? usual(field) : "did you mean " + quote(nearest) + "?"});
 }
 
 template <typename T>

@@ -234,7 +234,8 @@ void check_ranges(const TrainConfig& config) {
   for (const ConfigField& field : config_fields()) {
     RANKLAB_CHECK(!field.number || field.range.holds(field.number(config)), ErrorKind::kInvalidArgument,
                   .where = "config", .what = join(field.flags, " / ") + " is out of range",
-                  .got = field.flags[0] + " " + field.get(config), .want = field.range.text());
+                  .got = field.flags[0] + " " + field.get(config), .want = field.range.text(),
+                  .fix = fields::usual(field));
   }
 }
 

@@ -15,7 +15,7 @@
 namespace ranklab {
 namespace {
 
-const std::string kPresetKey = "model.preset";
+const std::string kPresetKey = "model.preset", kBatchKey = "train.global_batch_size";
 const std::string kPrefix = "RANKLAB_";
 
 bool is_key(const std::string& key) {
@@ -111,10 +111,16 @@ MergedConfig merge_config(const TrainConfig& defaults, std::span<const ConfigSet
     merged.config.preset = setting.text;
     preset_origin = setting.origin;
   }
-  with_origin(preset_origin == "default" ? "config" : preset_origin,
-              [&] { merged.config.model = model_preset(merged.config.preset); });
+  bool brings_batch = false;
+  with_origin(preset_origin == "default" ? "config" : preset_origin, [&] {
+    const ModelPreset& preset = find_model_preset(merged.config.preset);
+    merged.config.model = preset.config;
+    brings_batch = preset.global_batch_size > 0;
+    if (brings_batch) merged.config.global_batch_size = preset.global_batch_size;
+  });
   for (const ConfigField& field : config_fields()) {
-    merged.origins[field.key] = is_of_model(field.key) ? "preset " + merged.config.preset : "default";
+    const bool of_preset = is_of_model(field.key) || (brings_batch && field.key == kBatchKey);
+    merged.origins[field.key] = of_preset ? "preset " + merged.config.preset : "default";
   }
   merged.origins[kPresetKey] = preset_origin;
   for (const ConfigSetting& setting : settings) {

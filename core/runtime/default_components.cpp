@@ -1,9 +1,5 @@
-#include <filesystem>
-
 #include "core/base/error.h"
 #include "core/data/batch_source.h"
-#include "core/data/corpus.h"
-#include "core/data/token_shard.h"
 #include "core/model/transformer.h"
 #include "core/nn/scalar_type.h"
 #include "core/runtime/checkpoint_manager.h"
@@ -14,6 +10,7 @@
 #include "core/runtime/provide.h"
 #include "core/runtime/recompute_choice.h"
 #include "core/runtime/state_types.h"
+#include "core/runtime/training_data.h"
 
 namespace ranklab {
 namespace {
@@ -94,47 +91,19 @@ class TextData : public RankData {
 // Reads the corpus once, before ranks start; ranks share it.
 class TextDataProvider : public DataProvider {
  public:
-  explicit TextDataProvider(const RunPlan& plan) {
-    if (!plan.config.mock_data && std::filesystem::is_directory(plan.config.data_path)) {
-      source_ = plan.config.data_path + " (token shards)";
-      use(open_shards(plan.config.data_path), plan);
-      return;
-    }
-    Corpus corpus = plan.config.mock_data ? Corpus{generate_sentences(plan.config.seed, 1 << 20), "generated sentences"}
-                                          : load_corpus(plan.config.data_path);
-    source_ = std::move(corpus.source);
-    use(std::make_shared<TextTokens>(std::move(corpus.text)), plan);
-  }
+  explicit TextDataProvider(const RunPlan& plan) : data_(open_training_data(plan)) {}
 
   std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
-    const BatchShape shape{
-        .micro_batch_size = plan.micro_batch_size, .num_microbatches = plan.num_microbatches, .dp_size = plan.dp()};
-    return std::make_unique<TextData>(BatchSource(dataset_, shape, plan.config.seed), ctx.coordinate(Axis::kDp),
-                                      ctx.device());
+    return std::make_unique<TextData>(make_batch_source(data_, plan), ctx.coordinate(Axis::kDp), ctx.device());
   }
   std::string describe() const override {
-    return source_ + ", " + std::to_string(tokens_) + " byte tokens, " +
-           std::to_string(dataset_->samples(Split::kTrain)) + " training sequences";
+    return data_.source + ", " + std::to_string(data_.tokens->size()) + " byte tokens, " +
+           std::to_string(data_.dataset->samples(Split::kTrain)) + " training sequences";
   }
-  std::map<std::string, std::string> identity() const override { return data_identity(*sequence_, *dataset_); }
+  std::map<std::string, std::string> identity() const override { return data_identity(*data_.tokens, *data_.dataset); }
 
  private:
-  void use(std::shared_ptr<const TokenSequence> tokens, const RunPlan& plan) {
-    tokens_ = tokens->size();
-    sequence_ = tokens;
-    try {
-      dataset_ = std::make_shared<TokenDataset>(std::move(tokens), plan.config.model.seq_length,
-                                                plan.config.validation_fraction);
-    } catch (const Error& error) {  // the dataset does not know what its tokens are called
-      ErrorText text = error.text();
-      text.where = "data " + source_;
-      throw Error(error.kind(), text);
-    }
-  }
-  std::string source_;
-  int64_t tokens_ = 0;
-  std::shared_ptr<const TokenSequence> sequence_;
-  std::shared_ptr<const TokenDataset> dataset_;
+  TrainingData data_;
 };
 
 std::unique_ptr<Optimizer> make_optimizer(std::vector<Parameter*> parameters, const RunPlan& plan) {

@@ -7,7 +7,7 @@ namespace ranklab {
 void check_device(const TrainConfig& c) {
   const auto refuse = [&](bool asked, const char* what, const std::string& got, const char* want) {
     RANKLAB_CHECK(!asked, ErrorKind::kInvalidArgument, .where = "config", .what = what,
-                  .got = "--device " + c.device + ", " + got, .want = want);
+                  .got = "--device " + c.device + ", " + got, .want = want, .fix = "use that, or leave both out");
   };
   refuse(c.device == "cpu" && !c.simulated(), "ranks of this backend have their tensors on their GPUs",
          "--backend " + c.backend, "--device cuda, or --backend cpu_sim");

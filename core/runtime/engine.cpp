@@ -5,8 +5,6 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/full.h>
 
-#include <mutex>
-
 #include "core/base/error.h"
 #include "core/comm/event_now.h"
 #include "core/comm/traced_communicator.h"
@@ -16,7 +14,6 @@
 #include "core/runtime/memory_counters.h"
 #include "core/runtime/rank_probe.h"
 #include "core/runtime/step_metrics.h"
-#include "core/runtime/trace_gather.h"
 #include "core/runtime/trace_span.h"
 #include "core/sim/memory_scope.h"
 
@@ -80,6 +77,7 @@ class RuntimeEngine::RankLoop {
       stop = outcome.stop;
       if (reports()) note(outcome, step == first, result);
       end_step();
+      if (outcome.traces) hand_out_traces();
       validate_if_due(context, steps);
       done = step + 1;
       context.loss = outcome.metrics.loss;
@@ -93,12 +91,12 @@ class RuntimeEngine::RankLoop {
     if (!stop) sample(context, result);
   }
 
-  RankTrace take_trace() {
+  // After the last step.
+  void leave_traces() {
     settle_traced_calls();
-    return ctx_.tracer().take();
+    engine_.collector_->leave(*world_, ctx_.device(),
+                              engine_.streams_traces_ ? ctx_.tracer().take_events() : ctx_.tracer().take());
   }
-  // Collective. On global rank 0 the traces of all ranks, which are processes.
-  std::vector<RankTrace> gather() { return gather_traces(*world_, ctx_.device(), take_trace()); }
 
  private:
   static ObserveOptions observe(const RuntimeEngine& engine) {
@@ -148,6 +146,12 @@ class RuntimeEngine::RankLoop {
     parameters_ = world_->all_reduce(at::full({1}, speaks ? parameters_ : 0, options)).item<int64_t>();
   }
 
+  void hand_out_traces() {
+    const auto piece = std::make_shared<const std::vector<RankTrace>>(
+        engine_.collector_->collect(*world_, ctx_.device(), ctx_.tracer().take_events()));
+    if (leads()) each_hook([&](Hook& hook) { hook.on_traces(piece); });
+  }
+
   MetricReducer::Outcome train_step(StepContext& context) {
     const int64_t step = context.step;
     begin_step(step);
@@ -175,7 +179,8 @@ class RuntimeEngine::RankLoop {
       memory_->record();
     }
     const bool stop_asked = leads() && engine_.stop_ && engine_.stop_();
-    const MetricReducer::Outcome outcome = metrics_.reduce(step, output, norm, lr, stop_asked);
+    const MetricReducer::Outcome outcome =
+        metrics_.reduce(step, output, norm, lr, {.stop = stop_asked, .traces = wants_to_hand_out()});
     record_counter("loss", outcome.metrics.loss);
     if (scaler) record_counter("loss scale", scale);
     if (plan_.config.model.mtp_num_layers > 0) record_counter("mtp_loss", outcome.metrics.mtp_loss);
@@ -184,6 +189,14 @@ class RuntimeEngine::RankLoop {
       record_counter("moe/aux_loss", outcome.metrics.moe_aux_loss);
     }
     return outcome;
+  }
+
+  // What a step records is handed out after it. Between processes it costs an exchange, so it is left to grow a while.
+  bool wants_to_hand_out() {
+    constexpr size_t kEventsOfProcess = size_t{1} << 14;
+    const size_t recorded = ctx_.tracer().trace().events.size();
+    const bool elsewhere = engine_.components_.world->local_ranks() < world_->size();
+    return engine_.streams_traces_ && recorded > (elsewhere ? kEventsOfProcess : 0);
   }
 
   void begin_step(int64_t step) {
@@ -320,25 +333,19 @@ RuntimeEngine::RuntimeEngine(RuntimeComponents components, RunPlan plan)
 TrainResult RuntimeEngine::fit(int64_t steps) {
   if (steps < 0) steps = plan_.config.train_iters;
   TrainResult result;
-  std::mutex mutex;
-  std::vector<RankTrace> traces;
   const World& world = *components_.world;
-  const bool elsewhere = world.local_ranks() < world.size();
+  collector_ = std::make_unique<TraceCollector>(world.local_ranks() < world.size());
   const int64_t begin_ns = wall_now_ns();
   components_.world->run([&](Endpoint& endpoint) {
     RankLoop loop(*this, endpoint);
     loop.run(steps, result);  // one rank of this process writes to result
-    std::vector<RankTrace> taken;
-    if (elsewhere) taken = loop.gather();
-    if (!elsewhere) taken.push_back(loop.take_trace());
-    const std::lock_guard lock(mutex);
-    for (RankTrace& trace : taken) traces.push_back(std::move(trace));
+    loop.leave_traces();
   });
-  std::sort(traces.begin(), traces.end(), [](const auto& a, const auto& b) { return a.global_rank < b.global_rank; });
-  result.traces = std::move(traces);
   result.total_wall_s = static_cast<double>(wall_now_ns() - begin_ns) * 1e-9;
   if (!world.has_rank_zero()) return result;
-  for (const auto& hook : hooks_) hook->on_traces(result.traces);
+  const auto last = std::make_shared<const std::vector<RankTrace>>(collector_->take());
+  for (const auto& hook : hooks_) hook->on_traces(last);
+  if (!streams_traces_) result.traces = *last;
   for (const auto& hook : hooks_) hook->on_train_end(result);
   return result;
 }

@@ -1,6 +1,5 @@
 // The training loop: builds each rank's parts in order, runs steps, reduces metrics, calls hooks.
-// Every run is a World::run; whatever a rank throws ends it with that rank named, and traces of the other ranks are
-// kept.
+// Every run is a World::run; whatever a rank throws ends it with that rank named.
 #pragma once
 #include <functional>
 #include <memory>
@@ -8,6 +7,7 @@
 
 #include "core/runtime/components.h"
 #include "core/runtime/hooks.h"
+#include "core/runtime/trace_gather.h"
 #include "core/trace/live_feed.h"
 #include "core/trace/stepper.h"
 
@@ -27,6 +27,11 @@ class RuntimeEngine {
   void set_stepper(std::shared_ptr<Stepper> stepper) { stepper_ = std::move(stepper); }
   void set_live_feed(std::shared_ptr<LiveFeed> feed) { live_feed_ = std::move(feed); }
 
+  // Hooks get what the ranks recorded after each traced step instead of all of it at the end, so that memory does not
+  // grow with the steps; TrainResult::traces stays empty. Ranks that are processes send theirs when one of them has
+  // recorded a good many events.
+  void stream_traces() { streams_traces_ = true; }
+
   // Trains until `steps` optimizer steps are done (default: the plan's train_iters).
   TrainResult fit(int64_t steps = -1);
 
@@ -43,6 +48,8 @@ class RuntimeEngine {
   std::function<void(StepContext&)> finale_;
   std::shared_ptr<Stepper> stepper_;
   std::shared_ptr<LiveFeed> live_feed_;
+  bool streams_traces_ = false;
+  std::unique_ptr<TraceCollector> collector_;
 };
 
 }  // namespace ranklab

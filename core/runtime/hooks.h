@@ -2,6 +2,7 @@
 // exception from a hook ends the run like an exception from a rank.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -62,8 +63,11 @@ struct TrainResult {
   double last_loss = 0;
   double total_wall_s = 0;
   std::string sample;             // generated text, prompt included
-  std::vector<RankTrace> traces;  // of all ranks, in the process of rank 0
+  std::vector<RankTrace> traces;  // of all ranks, in the process of rank 0; none where they went to hooks step by step
 };
+
+// What all ranks recorded since the last time, by rank.
+using TracePiece = std::shared_ptr<const std::vector<RankTrace>>;
 
 class Hook {
  public:
@@ -73,7 +77,8 @@ class Hook {
   virtual void on_step_end(const StepMetrics&) {}
   virtual void on_validation(int64_t /*step*/, double /*loss*/) {}
   virtual void on_checkpoint(const CheckpointNote&) {}
-  virtual void on_traces(const std::vector<RankTrace>& /*of all ranks*/) {}
+  // Once, with all there is, before on_train_end(); of an engine that streams traces also after each traced step.
+  virtual void on_traces(const TracePiece&) {}
   virtual void on_train_end(const TrainResult&) {}
 };
 

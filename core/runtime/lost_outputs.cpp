@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/text.h"
 
 namespace ranklab {
 namespace {
@@ -27,7 +28,7 @@ class ForgivenHook : public Hook {
   void on_checkpoint(const CheckpointNote& note) override {
     forgive([&] { hook_->on_checkpoint(note); });
   }
-  void on_traces(const std::vector<RankTrace>& traces) override {
+  void on_traces(const TracePiece& traces) override {
     forgive([&] { hook_->on_traces(traces); });
   }
   void on_train_end(const TrainResult& result) override {
@@ -57,7 +58,7 @@ void LostOutputs::note(const std::string& output, const std::string& reason) {
       std::any_of(outputs_.begin(), outputs_.end(), [&](const auto& one) { return one.first == output; });
   if (known) return;
   outputs_.emplace_back(output, reason);
-  log_error(reason + " (the run goes on and ends with exit code 9)");
+  log_error(reason + strprintf(" (the run goes on and ends with exit code %d)", exit_code(ErrorKind::kOutputLost)));
 }
 
 std::vector<std::string> LostOutputs::said() const {

@@ -1,6 +1,6 @@
 // What a run could not write. A full disk or a log folder that was removed is no reason to lose the training: it goes
 // on, and so do its checkpoints, the loss is said on stderr at once, and whoever started the run learns of it at the
-// end (the program's exit code 9). Thread rule: any thread.
+// end (ErrorKind::kOutputLost, the program's exit code). Thread rule: any thread.
 #pragma once
 #include <memory>
 #include <mutex>

@@ -35,7 +35,7 @@ void require_divisor(const char* flag, int64_t value, int64_t sequences) {
                 .what = std::string(flag) + " does not divide the sequences of a data-parallel rank",
                 .got = std::string(flag) + " " + std::to_string(value) + ", " + std::to_string(sequences) +
                        " sequences a rank (--global-batch-size / dp)",
-                .want = nearest_divisors(sequences, value));
+                .want = nearest_divisors(sequences, value), .fix = "use one of these, or another --global-batch-size");
 }
 
 int64_t default_microbatches(const TrainConfig& c, int64_t sequences) {
@@ -62,7 +62,8 @@ Schedule schedule_from_file(const TrainConfig& c, int64_t num_microbatches) {
     RANKLAB_CHECK(mine == files, ErrorKind::kInvalidArgument, .where = "config",
                   .what = std::string("the schedule in ") + path + " is for another number of " + what,
                   .got = std::string(flag) + " " + std::to_string(mine),
-                  .want = std::string(flag) + " " + std::to_string(files));
+                  .want = std::string(flag) + " " + std::to_string(files),
+                  .fix = "pass that, or write the file for the run: ranklab schedule export");
   };
   require("--pp", "pipeline ranks", c.parallel.pp, schedule.num_ranks());
   require("--num-microbatches", "microbatches", num_microbatches, schedule.num_microbatches);
@@ -79,7 +80,8 @@ std::vector<int64_t> parse_layout(const std::string& text) {
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
     RANKLAB_CHECK(error == std::errc{} && end == word.data() + word.size() && value > 0, ErrorKind::kInvalidArgument,
                   .where = "config", .what = "--pipeline-layout cannot take this value", .got = quote(text),
-                  .want = "the layers of each stage, 1 or more, as in 2,2,3,1");
+                  .want = "the layers of each stage, 1 or more, as in 2,2,3,1",
+                  .fix = "leave it out for an even split");
     layers.push_back(value);
   }
   return layers;
@@ -143,12 +145,14 @@ std::vector<int64_t> resolve_stage_layers(const TrainConfig& c, const Schedule& 
   const std::vector<int64_t> asked = parse_layout(c.pipeline_layout);
   RANKLAB_CHECK(static_cast<int64_t>(asked.size()) == stages, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--pipeline-layout has another number of stages than the schedule",
-                .got = std::to_string(asked.size()) + " numbers in " + quote(c.pipeline_layout), .want = count);
+                .got = std::to_string(asked.size()) + " numbers in " + quote(c.pipeline_layout), .want = count,
+                .fix = "leave it out for an even split");
   const int64_t sum = std::accumulate(asked.begin(), asked.end(), int64_t{0});
   RANKLAB_CHECK(sum == layers, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--pipeline-layout does not add up to the model's layers",
                 .got = quote(c.pipeline_layout) + ", together " + std::to_string(sum),
-                .want = "--num-layers " + std::to_string(layers));
+                .want = "--num-layers " + std::to_string(layers),
+                .fix = "change a number, or leave it out for an even split");
   return asked;
 }
 

@@ -16,14 +16,16 @@ void check_on_gpus(const TrainConfig& config, const PrecisionRecipe& recipe) {
       recipe.linear.sum == SumPrecision::kFp32, ErrorKind::kInvalidArgument, .where = "config",
       .what = "sums of Hopper's tensor cores are emulated, and a GPU's are the hardware's own",
       .got = got + ", --fp8-accumulation " + std::string(name(recipe.linear.sum)),
-      .want = std::string(config.simulated() ? "--device cpu" : "--backend cpu_sim") + ", or --fp8-accumulation fp32");
+      .want = std::string(config.simulated() ? "--device cpu" : "--backend cpu_sim") + ", or --fp8-accumulation fp32",
+      .fix = "use one of them");
   if (config.simulated()) return;  // codes of tokens and shards are made on the host
   RANKLAB_CHECK(!config.model.moe.enabled() || !recipe.dispatch.quantized(), ErrorKind::kInvalidArgument,
                 .where = "config", .what = "tokens travel in few bits between simulated ranks only", .got = got,
-                .want = "--backend cpu_sim, or --no-low-precision-dispatch");
+                .want = "--backend cpu_sim, or --no-low-precision-dispatch", .fix = "use one of them");
   RANKLAB_CHECK(!recipe.gather.quantized() || resolve_zero_stage(config) < 3, ErrorKind::kInvalidArgument,
                 .where = "config", .what = "shards of weights are gathered in few bits by simulated ranks only",
-                .got = got + ", --zero-stage 3", .want = "--backend cpu_sim, or --no-fp8-param-gather");
+                .got = got + ", --zero-stage 3", .want = "--backend cpu_sim, or --no-fp8-param-gather",
+                .fix = "use one of them");
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ std::vector<std::pair<std::string, DType>> parse_typed_list(const char* flag, co
     if (std::find(types.begin(), types.end(), type) == types.end()) {
       const std::string nearest = nearest_name(type, types);
       refuse(flag, "cannot take this type", quote(part), "one of " + join(types, ", "),
-             nearest.empty() ? "" : "did you mean " + quote(nearest) + "?");
+             nearest.empty() ? "use one of them" : "did you mean " + quote(nearest) + "?");
     }
     entries.emplace_back(name, parse_dtype(type));
   }

@@ -12,7 +12,7 @@ namespace ranklab {
 namespace {
 
 [[noreturn]] void refuse(const std::string& what, const std::string& got, const std::string& want,
-                         const std::string& fix = "") {
+                         const std::string& fix = "leave it out for the default") {
   throw Error(ErrorKind::kInvalidArgument, {.where = "config", .what = what, .got = got, .want = want, .fix = fix});
 }
 

@@ -15,15 +15,16 @@ void check_layers(const RunPlan& plan) {
   const std::string flag = "--recompute-num-layers " + std::to_string(c.recompute_num_layers);
   RANKLAB_CHECK(c.recompute_num_layers >= 0, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--recompute-num-layers must not be negative", .got = std::to_string(c.recompute_num_layers),
-                .want = "0 or more");
+                .want = "0 or more", .fix = "leave it out");
   RANKLAB_CHECK(c.recompute_num_layers == 0 || c.recompute_granularity == "full", ErrorKind::kInvalidArgument,
                 .where = "config", .what = "--recompute-num-layers counts layers that are computed again as a whole",
-                .got = flag + ", " + asked(c), .want = "--recompute-granularity full, or no --recompute-num-layers");
+                .got = flag + ", " + asked(c), .want = "--recompute-granularity full, or no --recompute-num-layers",
+                .fix = "add that, or leave it out");
   const int64_t most = *std::max_element(plan.stage_layers.begin(), plan.stage_layers.end());
   RANKLAB_CHECK(c.recompute_num_layers <= most, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--recompute-num-layers is more than a pipeline stage has",
                 .got = flag + ", at most " + std::to_string(most) + " layers a stage",
-                .want = "at most " + std::to_string(most));
+                .want = "at most " + std::to_string(most), .fix = "lower it, or leave it out for all layers");
 }
 
 }  // namespace
@@ -42,10 +43,12 @@ void check_recompute(const RunPlan& plan) {
   RANKLAB_CHECK(c.recompute_granularity != "full" || !c.overlap_moe, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "layers that are computed again cannot take turns with another microbatch's",
                 .got = asked(c) + ", --overlap-moe-expert-parallel-comm",
-                .want = "--recompute-granularity selective or none, or no overlap (as in Megatron-LM)");
+                .want = "--recompute-granularity selective or none, or no overlap (as in Megatron-LM)",
+                .fix = "leave one of them out");
   RANKLAB_CHECK(c.recompute_granularity != "selective" || c.simulated(), ErrorKind::kInvalidArgument, .where = "config",
                 .what = "selective recomputation is there for simulated ranks only",
-                .got = asked(c) + ", --backend " + c.backend, .want = "--recompute-granularity full or none");
+                .got = asked(c) + ", --backend " + c.backend, .want = "--recompute-granularity full or none",
+                .fix = "use full, or leave it out");
 }
 
 }  // namespace ranklab

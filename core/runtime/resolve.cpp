@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/base/utf8.h"
 #include "core/model/model_config.h"
 #include "core/pipeline/overlap.h"
 #include "core/runtime/config_fields.h"
@@ -29,7 +30,8 @@ void check_numbers(const TrainConfig& c) {
                                  static_cast<long>(c.trace_step_end)),
                 .want = "a later end", .fix = "or switch the trace off with --no-trace");
   RANKLAB_CHECK(c.min_lr <= c.lr, ErrorKind::kInvalidArgument, .where = "config", .what = "--min-lr is above --lr",
-                .got = strprintf("--min-lr %g, --lr %g", c.min_lr, c.lr), .want = strprintf("at most %g", c.lr));
+                .got = strprintf("--min-lr %g, --lr %g", c.min_lr, c.lr), .want = strprintf("at most %g", c.lr),
+                .fix = "lower --min-lr, or raise --lr");
   const int64_t decay = c.lr_decay_iters > 0 ? c.lr_decay_iters : c.train_iters;
   RANKLAB_CHECK(c.lr_decay == LrDecay::kConstant || c.train_iters == 0 || c.lr_warmup_iters < decay,
                 ErrorKind::kInvalidArgument, .where = "config", .what = "the warm-up is not shorter than the decay",
@@ -58,6 +60,20 @@ void check_checkpoints(const TrainConfig& c) {
   needs(!c.finetune || !c.load.empty(), "--finetune", "--load");
 }
 
+// A checkpoint writes every setting down, as JSON, which has no other text: the first save would be lost.
+void check_saved_text(const TrainConfig& c) {
+  if (c.save_dir.empty()) return;
+  for (const ConfigField& field : config_fields()) {
+    if (field.type != ConfigField::Type::kText || is_utf8(field.get(c))) continue;
+    throw Error(ErrorKind::kInvalidArgument, {.where = "config",
+                                              .what = (field.flags.empty() ? field.key : field.flags[0]) +
+                                                      " is no UTF-8 text, which a checkpoint needs",
+                                              .got = quote(shown_as_utf8(field.get(c))),
+                                              .want = "UTF-8",
+                                              .fix = "rename it (convmv, mv), or train without --save"});
+  }
+}
+
 // Whether a pipeline rank holds the first and the last part of the model, as a V does.
 bool holds_both_ends(const Schedule& s) {
   if (s.chain_length == 1) return false;
@@ -70,10 +86,11 @@ bool holds_both_ends(const Schedule& s) {
 Schedule overlapped(const TrainConfig& c, const Schedule& schedule) {
   RANKLAB_CHECK(c.model.moe.enabled(), ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--overlap-moe-expert-parallel-comm hides the traffic of experts, and this model has none",
-                .got = "--num-experts 0", .want = "a preset with experts (deepseek_v3_tiny)");
+                .got = "--num-experts 0", .want = "a preset with experts (deepseek_v3_tiny)",
+                .fix = "leave it out, or use such a preset");
   RANKLAB_CHECK(c.simulated(), ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--overlap-moe-expert-parallel-comm is there for simulated ranks only",
-                .got = "--backend " + c.backend, .want = "--backend cpu_sim, or leave it out");
+                .got = "--backend " + c.backend, .want = "--backend cpu_sim, or leave it out", .fix = "leave it out");
   return overlap_neighbours(schedule);
 }
 
@@ -93,7 +110,8 @@ void fill_pipeline(RunPlan& plan) {
                        (mtp ? "--mtp-num-layers above 0" : "--tie-embeddings") + ", --pipeline-schedule " +
                        plan.schedule.name,
                 .want = std::string("--grad-accumulation sequential, ") +
-                        (mtp ? "--mtp-num-layers 0" : "--no-tie-embeddings") + ", or a schedule without a V");
+                        (mtp ? "--mtp-num-layers 0" : "--no-tie-embeddings") + ", or a schedule without a V",
+                .fix = "use one of them");
 }
 
 // OpenMP keeps a record of every thread on the stack, and starts them all at once: 100,000 end in SIGSEGV, 10,000
@@ -130,7 +148,8 @@ void fill_batch(RunPlan& plan) {
                 .what = "the data-parallel size does not divide --global-batch-size",
                 .got = "--global-batch-size " + std::to_string(gbs) + ", dp " + std::to_string(dp),
                 .want = "a multiple of " + std::to_string(dp) + ", for example " +
-                        std::to_string(std::max(dp, gbs / dp * dp)) + " or " + std::to_string((gbs / dp + 1) * dp));
+                        std::to_string(std::max(dp, gbs / dp * dp)) + " or " + std::to_string((gbs / dp + 1) * dp),
+                .fix = "pass such a --global-batch-size, or another --dp");
   const int64_t per_rank = gbs / dp;
   plan.num_microbatches = resolve_microbatches(plan.config, per_rank);
   plan.micro_batch_size = per_rank / plan.num_microbatches;
@@ -165,12 +184,13 @@ RunPlan resolve(const TrainConfig& asked) {
   check_numbers(config);
   check_data(config);
   check_checkpoints(config);
+  check_saved_text(config);
   check_simulation(config);
   check_device(config);
   PrecisionSettings precision = settle_precision(config);
   RANKLAB_CHECK(config.parallel.cp == 1, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--context-parallel-size is not supported by this model",
-                .got = std::to_string(config.parallel.cp), .want = "1");
+                .got = std::to_string(config.parallel.cp), .want = "1", .fix = "leave it out");
   config.parallel.kv_copies = config.model.kv_copies(std::max(config.parallel.tp, 1));
   RunPlan plan{
       .config = config, .mesh = DeviceMesh(config.parallel), .profile = load_hardware_profile(config.hardware)};
@@ -183,7 +203,8 @@ RunPlan resolve(const TrainConfig& asked) {
                    {.tp = dims.tp, .ep = dims.ep, .etp = dims.etp, .sequence_parallel = plan.sequence_parallel});
   RANKLAB_CHECK(config.model.vocab_size >= 256, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "the byte-level tokenizer needs 256 tokens",
-                .got = "--vocab-size " + std::to_string(config.model.vocab_size), .want = "256 or more");
+                .got = "--vocab-size " + std::to_string(config.model.vocab_size), .want = "256 or more",
+                .fix = "leave it out for the preset's");
   plan.zero_stage = resolve_zero_stage(config);
   check_replicas(plan);
   RANKLAB_CHECK(!config.optimizer_cpu_offload || config.on_gpu(), ErrorKind::kInvalidArgument, .where = "config",

@@ -13,21 +13,11 @@
 #include "core/runtime/line_file.h"
 #include "core/runtime/log_lines.h"
 #include "core/runtime/model_metrics.h"
-#include "core/trace/chrome_writer.h"
 
 namespace ranklab {
 namespace {
 
 namespace fs = std::filesystem;
-
-void make_directory(const std::string& directory) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  RANKLAB_CHECK(!error && fs::is_directory(directory), ErrorKind::kIo, .where = "log",
-                .what = "cannot create folder " + quote(directory),
-                .got = error ? error.message() : "a file of that name",
-                .fix = "pass a folder you may write to with --log-dir");
-}
 
 int64_t step_of_text(const std::string& line) {
   int64_t step = -1;
@@ -87,26 +77,16 @@ class RunLogHook : public Hook {
   LineFile log_, metrics_;
 };
 
-class TraceFileHook : public Hook {
- public:
-  TraceFileHook(std::string directory, const RunPlan& plan)
-      : directory_(std::move(directory)),
-        world_size_(plan.mesh.world_size()),
-        gpus_per_node_(plan.config.gpus_per_node > 0 ? plan.config.gpus_per_node : plan.profile.gpus_per_node),
-        clock_(plan.config.simulated() && plan.config.virtual_time ? TraceClock::kVirtual : TraceClock::kWall) {}
-  void on_traces(const std::vector<RankTrace>& traces) override {
-    write_chrome_trace(trace_path(directory_), traces,
-                       {.clock = clock_, .world_size = world_size_, .gpus_per_node = gpus_per_node_});
-  }
-
- private:
-  std::string directory_;
-  int world_size_;
-  int gpus_per_node_;
-  TraceClock clock_;
-};
-
 }  // namespace
+
+void make_log_folder(const std::string& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  RANKLAB_CHECK(!error && fs::is_directory(directory), ErrorKind::kIo, .where = "log",
+                .what = "cannot create folder " + quote(directory),
+                .got = error ? error.message() : "a file of that name",
+                .fix = "pass a folder you may write to with --log-dir");
+}
 
 std::string metrics_json(const StepMetrics& m) {
   nlohmann::ordered_json line = {{"step", m.step},
@@ -134,16 +114,9 @@ std::string checkpoint_json(const CheckpointNote& note) {
 }
 
 std::shared_ptr<Hook> make_run_log_hook(const std::string& directory) {
-  make_directory(directory);
+  make_log_folder(directory);
   return std::make_shared<RunLogHook>(directory);
 }
-
-std::shared_ptr<Hook> make_trace_file_hook(const std::string& directory, const RunPlan& plan) {
-  make_directory(directory);
-  return std::make_shared<TraceFileHook>(directory, plan);
-}
-
-std::string trace_path(const std::string& directory) { return directory + "/trace.json.gz"; }
 
 std::string default_log_dir() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
@@ -153,7 +126,7 @@ std::string default_log_dir() {
   std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
   std::string directory = std::string("runs/") + stamp;
   for (int i = 2; fs::exists(directory); ++i) directory = std::string("runs/") + stamp + "-" + std::to_string(i);
-  make_directory(directory);
+  make_log_folder(directory);
   std::error_code ignored;  // the link is a convenience
   fs::remove("runs/last", ignored);
   fs::create_directory_symlink(fs::path(directory).filename(), "runs/last", ignored);

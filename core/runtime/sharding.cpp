@@ -20,7 +20,8 @@ int64_t stage_of_strategy(const std::string& strategy) {
 
 void check_there(const std::string& asked, int64_t stage) {
   RANKLAB_CHECK(stage >= kUnset && stage <= kHighest, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--zero-stage is out of range", .got = asked, .want = "0, 1, 2 or 3");
+                .what = "--zero-stage is out of range", .got = asked, .want = "0, 1, 2 or 3",
+                .fix = "leave it out for none");
 }
 
 }  // namespace

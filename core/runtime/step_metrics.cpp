@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-enum Slot { kLoss, kTokens, kMtpLoss, kNow, kExposed, kPeerWait, kStop, kSlots };
+enum Slot { kLoss, kTokens, kMtpLoss, kNow, kExposed, kPeerWait, kStop, kTraces, kSlots };
 
 }  // namespace
 
@@ -20,6 +20,7 @@ struct MetricReducer::Sums {
   int64_t latest_ns = 0;
   double behind_ns = 0;  // of all ranks together, to the latest
   bool stop = false;
+  bool traces = false;
 };
 
 MetricReducer::MetricReducer(Communicator& world, RankContext& ctx, const RunPlan& plan, double wall_peak_flops)
@@ -31,7 +32,7 @@ MetricReducer::MetricReducer(Communicator& world, RankContext& ctx, const RunPla
       last_wall_ns_(wall_now_ns()) {}
 
 // Every rank gathers every rank's row and adds in rank order, so all ranks hold the same bits.
-MetricReducer::Sums MetricReducer::gather(const StepOutput& output, bool stop) {
+MetricReducer::Sums MetricReducer::gather(const StepOutput& output, Asks asks) {
   const NoCostScope free;
   at::Tensor mine = at::empty({1, kSlots}, at::kDouble);
   double* row = mine.mutable_data_ptr<double>();
@@ -43,7 +44,8 @@ MetricReducer::Sums MetricReducer::gather(const StepOutput& output, bool stop) {
   row[kNow] = static_cast<double>(ctx_.clock().now_ns());
   row[kExposed] = static_cast<double>(ctx_.clock().exposed_total_ns());
   row[kPeerWait] = static_cast<double>(ctx_.clock().peer_wait_ns());
-  row[kStop] = stop ? 1 : 0;
+  row[kStop] = asks.stop ? 1 : 0;
+  row[kTraces] = asks.traces ? 1 : 0;
   const at::Tensor all = world_.all_gather(mine.to(ctx_.device())).to(at::kCPU);
   Sums sums;
   for (int r = 0; r < world_.size(); ++r) {
@@ -55,6 +57,7 @@ MetricReducer::Sums MetricReducer::gather(const StepOutput& output, bool stop) {
     sums.peer_wait_ns += other[kPeerWait];
     sums.latest_ns = std::max(sums.latest_ns, static_cast<int64_t>(other[kNow]));
     sums.stop = sums.stop || (r == 0 && other[kStop] != 0);
+    sums.traces = sums.traces || other[kTraces] != 0;
   }
   for (int r = 0; r < world_.size(); ++r)
     sums.behind_ns += static_cast<double>(sums.latest_ns) - all.const_data_ptr<double>()[r * kSlots + kNow];
@@ -62,10 +65,11 @@ MetricReducer::Sums MetricReducer::gather(const StepOutput& output, bool stop) {
 }
 
 MetricReducer::Outcome MetricReducer::reduce(int64_t step, const StepOutput& output, double grad_norm, double lr,
-                                             bool stop) {
-  const Sums sums = gather(output, stop);
+                                             Asks asks) {
+  const Sums sums = gather(output, asks);
   Outcome outcome;
   outcome.stop = sums.stop;
+  outcome.traces = sums.traces;
   StepMetrics& m = outcome.metrics;
   m.step = step;
   m.loss = sums.loss / sums.tokens;
@@ -107,7 +111,7 @@ MetricReducer::Outcome MetricReducer::reduce(int64_t step, const StepOutput& out
 }
 
 double MetricReducer::mean_loss(const StepOutput& output) {
-  const Sums sums = gather(output, false);
+  const Sums sums = gather(output, {});
   // All have waited for the mean. Without this the next step would begin in the drain of the validation's pipeline.
   ctx_.clock().wait_until(sums.latest_ns, 0, Axis::kWorld);
   last_wall_ns_ = wall_now_ns();

@@ -12,19 +12,25 @@ class MetricReducer {
   // `wall_peak_flops`: of all GPUs of the world together, for MFU in wall time; 0: unknown.
   MetricReducer(Communicator& world, RankContext& ctx, const RunPlan& plan, double wall_peak_flops);
 
+  // What a rank asks of all.
+  struct Asks {
+    bool stop = false;    // counts only on global rank 0
+    bool traces = false;  // to collect what was recorded; counts on every rank
+  };
   struct Outcome {
     StepMetrics metrics;
     bool stop = false;
+    bool traces = false;
   };
-  // Collective. `stop` counts only on global rank 0. Throws kNumeric naming the step when the loss is not finite, or
+  // Collective. Throws kNumeric naming the step when the loss is not finite, or
   // the norm of a step that is not skipped.
-  Outcome reduce(int64_t step, const StepOutput& output, double grad_norm, double lr, bool stop);
+  Outcome reduce(int64_t step, const StepOutput& output, double grad_norm, double lr, Asks asks);
   // Collective: mean loss over every rank's tokens.
   double mean_loss(const StepOutput& output);
 
  private:
   struct Sums;
-  Sums gather(const StepOutput& output, bool stop);
+  Sums gather(const StepOutput& output, Asks asks);
   Communicator& world_;
   RankContext& ctx_;
   const RunPlan& plan_;

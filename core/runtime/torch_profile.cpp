@@ -25,7 +25,7 @@ class TorchProfileHook : public Hook {
     RANKLAB_CHECK(first_ < steps, ErrorKind::kInvalidArgument, .where = "--profile",
                   .what = "the steps to profile come after the last one",
                   .got = "--profile-step-start " + std::to_string(first_) + ", --train-iters " + std::to_string(steps),
-                  .want = "a start below " + std::to_string(steps));
+                  .want = "a start below " + std::to_string(steps), .fix = "lower it, or raise --train-iters");
     end_ = std::min(end_, steps);
   }
 

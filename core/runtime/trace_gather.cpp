@@ -131,8 +131,6 @@ RankTrace unpacked(std::string_view bytes, const Stamps& ours) {
   return trace;
 }
 
-}  // namespace
-
 std::vector<RankTrace> gather_traces(Communicator& world, c10::Device device, RankTrace mine) {
   const NoCostScope free;
   const Stamps stamps = take_stamps(world);
@@ -156,6 +154,34 @@ std::vector<RankTrace> gather_traces(Communicator& world, c10::Device device, Ra
     all.push_back(unpacked({static_cast<const char*>(body.const_data_ptr()), body.nbytes()}, stamps));
   }
   return all;
+}
+
+}  // namespace
+
+std::vector<RankTrace> TraceCollector::collect(Communicator& world, c10::Device device, RankTrace mine) {
+  if (processes_) return gather_traces(world, device, std::move(mine));
+  keep(handed_over_, std::move(mine));
+  // Nobody can hand over the next piece before rank 0 has taken this one: the step in between needs rank 0.
+  world.barrier();
+  return world.rank() == 0 ? taken(handed_over_) : std::vector<RankTrace>();
+}
+
+void TraceCollector::leave(Communicator& world, c10::Device device, RankTrace mine) {
+  if (!processes_) return keep(left_, std::move(mine));
+  for (RankTrace& trace : gather_traces(world, device, std::move(mine))) keep(left_, std::move(trace));
+}
+
+void TraceCollector::keep(ByRank& where, RankTrace trace) {
+  const std::lock_guard lock(mutex_);
+  where[trace.global_rank] = std::move(trace);
+}
+
+std::vector<RankTrace> TraceCollector::taken(ByRank& from) {
+  const std::lock_guard lock(mutex_);
+  std::vector<RankTrace> out;
+  for (auto& [rank, trace] : from) out.push_back(std::move(trace));
+  from.clear();
+  return out;
 }
 
 }  // namespace ranklab

@@ -1,10 +1,13 @@
-// Brings the traces of ranks that are processes to rank 0, so that one file shows them all. Each process counts wall
-// time from its own start, on a clock of its own host: a few barriers, which all ranks leave at nearly the same moment,
-// show by how much, and the traces arrive on rank 0's wall clock (to a fraction of a millisecond; virtual times need no
-// such help). Cost: each trace crosses once. Thread rule: collective, on each rank's thread.
+// Brings what all ranks recorded to rank 0, so that one file shows them all: threads of one process hand it over, ranks
+// that are processes send it. Each process counts wall time from its own start, on a clock of its own host: a few
+// barriers, which all ranks leave at nearly the same moment, show by how much, and the traces arrive on rank 0's wall
+// clock (to a fraction of a millisecond; virtual times need no such help). Cost: each trace crosses once. Thread rule:
+// on each rank's thread.
 #pragma once
 #include <c10/core/Device.h>
 
+#include <map>
+#include <mutex>
 #include <vector>
 
 #include "core/comm/communicator.h"
@@ -12,7 +15,27 @@
 
 namespace ranklab {
 
-// All ranks' traces by rank on global rank 0, nothing elsewhere. `world` holds all ranks in order.
-std::vector<RankTrace> gather_traces(Communicator& world, c10::Device device, RankTrace mine);
+class TraceCollector {
+ public:
+  // `processes`: ranks live in processes of their own.
+  explicit TraceCollector(bool processes) : processes_(processes) {}
+
+  // Collective: all ranks' traces by rank on global rank 0, nothing elsewhere. `world` holds all ranks in order.
+  std::vector<RankTrace> collect(Communicator& world, c10::Device device, RankTrace mine);
+  // After a rank's last step: collective between processes; threads do not wait for each other here, since some still
+  // write the sample.
+  void leave(Communicator& world, c10::Device device, RankTrace mine);
+  // What leave() brought here, by rank, once all ranks of this process have ended.
+  std::vector<RankTrace> take() { return taken(left_); }
+
+ private:
+  using ByRank = std::map<int, RankTrace>;  // global
+  void keep(ByRank& where, RankTrace trace);
+  std::vector<RankTrace> taken(ByRank& from);
+
+  bool processes_;
+  std::mutex mutex_;
+  ByRank handed_over_, left_;  // a rank may leave before rank 0 has taken what it handed over just before
+};
 
 }  // namespace ranklab

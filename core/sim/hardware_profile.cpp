@@ -30,7 +30,8 @@ class TableReader {
     known_.push_back(key);
     const auto value = table_[key].value<std::string>();
     RANKLAB_CHECK(value && !value->empty(), ErrorKind::kBadFile, .where = place_, .what = "bad value of " + quote(key),
-                  .got = "no text", .want = "a text in quotes");
+                  .got = "no text", .want = "a text in quotes",
+                  .fix = "correct it; ranklab list hardware names profiles to start from");
     return *value;
   }
   std::vector<std::string> texts(const std::string& key) {
@@ -41,14 +42,15 @@ class TableReader {
     }
     RANKLAB_CHECK(!out.empty() && std::find(out.begin(), out.end(), "") == out.end(), ErrorKind::kBadFile,
                   .where = place_, .what = "bad value of " + quote(key), .got = "no list of texts",
-                  .want = "a list with at least one text: where the figures are published");
+                  .want = "a list with at least one text: where the figures are published",
+                  .fix = "add the source of the figures");
     return out;
   }
   const toml::table& table(const std::string& key) {
     known_.push_back(key);
     const toml::table* table = table_[key].as_table();
     RANKLAB_CHECK(table != nullptr, ErrorKind::kBadFile, .where = place_, .what = "missing table [" + key + "]",
-                  .want = "latency_ns and bandwidth_gb_s in it");
+                  .want = "latency_ns and bandwidth_gb_s in it", .fix = "add the table");
     return *table;
   }
   void reject_unknown() const {
@@ -86,7 +88,8 @@ HardwareProfile parse(std::string_view text, const std::string& place) {
     throw Error(ErrorKind::kBadFile,
                 {.where = place,
                  .what = "not valid TOML: " + std::string(error.description()),
-                 .got = strprintf("an error at line %u", static_cast<unsigned>(error.source().begin.line))});
+                 .got = strprintf("an error at line %u", static_cast<unsigned>(error.source().begin.line)),
+                 .fix = "correct that line"});
   }
   TableReader reader(root, place);
   HardwareProfile profile;

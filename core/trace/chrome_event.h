@@ -23,6 +23,9 @@ constexpr std::optional<EventKind> slice_kind(std::string_view text) {
   return {};
 }
 
+// Name of the metadata event that counts what a rank dropped after the header was written.
+inline constexpr std::string_view kDroppedEvent = "ranklab_dropped";
+
 using EventField = std::variant<int32_t Event::*, int64_t Event::*>;
 struct NamedField {
   std::string_view key;

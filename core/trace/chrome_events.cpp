@@ -1,5 +1,7 @@
 #include "core/trace/chrome_events.h"
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -21,7 +23,9 @@ T enum_of(const std::string& text) {
   for (size_t i = 0; i < kCount; ++i) {
     if (name(static_cast<T>(i)) == text) return static_cast<T>(i);
   }
-  throw Error(ErrorKind::kBadFile, {.where = "trace file", .what = "unknown word " + quote(text)});
+  throw Error(
+      ErrorKind::kBadFile,
+      {.where = "trace file", .what = "unknown word " + quote(text), .fix = "the file is damaged: write it again"});
 }
 
 Axis axis_of(const json& value) { return enum_of<Axis, static_cast<size_t>(Axis::kCount)>(value.get<std::string>()); }
@@ -122,7 +126,7 @@ std::string ChromeEvents::read_counter(const json& value, Event& event) const {
   const json& args = value.at("args");
   event.kind = EventKind::kCounter;
   RANKLAB_CHECK(args.is_object() && !args.empty(), ErrorKind::kBadFile, .where = "trace file",
-                .what = "a counter without a value", .got = name);
+                .what = "a counter without a value", .got = name, .fix = "the file is damaged: write it again");
   const auto series = args.begin();
   if (series.key() != "value" || args.size() != 1) name += "/" + series.key();
   event.value = double_of(series.value());
@@ -150,10 +154,18 @@ void ChromeEvents::read_slice(const json& value, bool instant, Event& event) con
 
 void ChromeEvents::event(const json& value) {
   const std::string phase = value.at("ph").get<std::string>();
-  if (phase != "X" && phase != "i" && phase != "C") return;  // metadata and arrows repeat what is known
+  const bool drops = phase == "M" && value.value("name", "") == kDroppedEvent;
+  if (phase != "X" && phase != "i" && phase != "C" && !drops) return;  // metadata and arrows repeat what is known
   Rank* const to = rank(json_integer<int>(value.at("pid"), "pid"));
   RANKLAB_CHECK(to != nullptr, ErrorKind::kBadFile, .where = "trace file", .what = "an event of an unknown rank",
-                .got = "pid " + value.at("pid").dump(), .want = "a rank of the header, which comes before the events");
+                .got = "pid " + value.at("pid").dump(), .want = "a rank of the header, which comes before the events",
+                .fix = "the file is damaged: write it again");
+  if (drops) {
+    int64_t& sum = file_.ranks[to->index].dropped;
+    const int64_t more = json_integer<int64_t>(value.at("args").at("dropped"), "dropped");
+    sum = more > 0 && sum > std::numeric_limits<int64_t>::max() - more ? sum : sum + std::max<int64_t>(more, 0);
+    return;
+  }
   Event event;
   read_span(value, event);
   std::string name = value.at("name").get<std::string>();

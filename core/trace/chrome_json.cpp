@@ -94,8 +94,11 @@ int64_t ns_of(const nlohmann::json& value) {
   } else if (value.is_number_float() && std::abs(value.get<double>()) < 4.5e15) {
     return std::llround(value.get<double>() * 1000);
   }
-  throw Error(ErrorKind::kBadFile,
-              {.where = "trace file", .what = "not a time in microseconds", .got = value.dump(), .want = "a number"});
+  throw Error(ErrorKind::kBadFile, {.where = "trace file",
+                                    .what = "not a time in microseconds",
+                                    .got = value.dump(),
+                                    .want = "a number",
+                                    .fix = "the file is damaged: write it again"});
 }
 
 double double_of(const nlohmann::json& value) {

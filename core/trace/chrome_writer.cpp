@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -10,83 +11,91 @@
 #include "core/trace/chrome_event.h"
 #include "core/trace/gz_file.h"
 #include "core/trace/json_text.h"
-#include "core/trace/matching.h"
+#include "core/trace/message_arrows.h"
 
 namespace ranklab {
 namespace {
 
 constexpr size_t kFlushBytes = size_t{1} << 16;
 
-// The end of an arrow: its number, and whether it leaves here.
-struct FlowEnd {
-  int64_t id = 0;
-  bool start = false;
-};
-using FlowEnds = std::vector<std::map<size_t, FlowEnd>>;  // per trace, by event index
+}  // namespace
 
-FlowEnds number_messages(std::span<const RankTrace> traces) {
-  FlowEnds ends(traces.size());
-  int64_t next_id = 1;
-  for (const MatchedCall& call : match_calls(traces)) {
-    if (!call.message || call.sides.size() != 2) continue;
-    ends[call.sides[0].rank_index][call.sides[0].event_index] = {next_id, true};
-    ends[call.sides[1].rank_index][call.sides[1].event_index] = {next_id, false};
-    ++next_id;
-  }
-  return ends;
-}
-
-class ChromeWriter {
+class ChromeTraceWriter::Impl {
  public:
-  ChromeWriter(const std::string& path, std::span<const RankTrace> traces, const ChromeWriterOptions& options)
-      : traces_(traces), options_(options), file_(path), flows_(number_messages(traces)) {}
+  Impl(const std::string& path, const ChromeWriterOptions& options) : options_(options), file_(path) {}
 
-  void write() {
-    header();
-    for (size_t r = 0; r < traces_.size(); ++r) rank(r);
+  void add(std::span<const RankTrace> traces);
+  void flush() {
+    write_out();
+    file_.flush();
+  }
+  void commit() {
+    if (!begun_) header({});
     out_ += "\n]}\n";
-    flush();
+    write_out();
     file_.commit();
   }
 
  private:
-  void header();
+  void header(std::span<const RankTrace> traces);
   void rank_header(const RankTrace& trace);
-  void rank(size_t index);
+  void name_lanes(const RankTrace& trace, const LaneMap& lanes);
+  void dropped(const RankTrace& trace);
+  void rank(const RankTrace& trace, const LaneMap& lanes, const MessageArrows::Ends& arrows);
   void metadata(const char* what, int pid, int tid, const std::string& name, int sort_index);
   void slice(const RankTrace& trace, const Event& event, int lane);
   void instant(const RankTrace& trace, const Event& event);
   void counter(const RankTrace& trace, const Event& event);
-  void flow(const RankTrace& trace, const Event& event, int lane, const FlowEnd& end);
+  void flow(const ArrowPlace& place, const ArrowEnd& end);
+  void arrow(const ArrowPlace& place, int64_t id, bool start);
   void begin_event(char phase, int pid, int tid);
   void args(const RankTrace& trace, const Event& event);
   void array(const RankTrace& trace, const Event& event);
   void field(const NamedField& field, const Event& event);
   void key(std::string_view name);
-  void flush() {
+  void write_out() {
     file_.write(out_);
     out_.clear();
   }
 
-  std::span<const RankTrace> traces_;
   ChromeWriterOptions options_;
   GzWriter file_;
-  FlowEnds flows_;
+  MessageArrows arrows_;
+  std::map<int, LaneAssigner> lanes_;         // by global rank
+  std::map<int, std::set<int>> named_lanes_;  // by global rank
   std::string out_;
+  bool begun_ = false;
   bool first_event_ = true;
   bool first_key_ = true;
 };
 
-void ChromeWriter::key(std::string_view name) {
+void ChromeTraceWriter::Impl::key(std::string_view name) {
   if (!first_key_) out_ += ',';
   first_key_ = false;
   append_json_string(out_, name);
   out_ += ':';
 }
 
-void ChromeWriter::header() {
-  const int world = options_.world_size > 0 ? options_.world_size : static_cast<int>(traces_.size());
-  const int rank = traces_.empty() ? 0 : traces_.front().global_rank;
+void ChromeTraceWriter::Impl::add(std::span<const RankTrace> traces) {
+  const bool first = !begun_;
+  if (first) header(traces);
+  std::vector<LaneMap> lanes;
+  for (const RankTrace& trace : traces) {
+    const auto known = lanes_.try_emplace(trace.global_rank, options_.clock).first;
+    lanes.push_back(known->second.assign(trace.events));
+  }
+  const std::vector<MessageArrows::Ends> arrows = arrows_.number(traces, lanes);
+  for (size_t r = 0; r < traces.size(); ++r) {
+    name_lanes(traces[r], lanes[r]);
+    if (!first) dropped(traces[r]);
+    rank(traces[r], lanes[r], arrows[r]);
+  }
+}
+
+void ChromeTraceWriter::Impl::header(std::span<const RankTrace> traces) {
+  begun_ = true;
+  const int world = options_.world_size > 0 ? options_.world_size : static_cast<int>(traces.size());
+  const int rank = traces.empty() ? 0 : traces.front().global_rank;
   out_ += "{\"schemaVersion\":" + std::to_string(kTraceSchemaVersion);
   out_ += ",\"displayTimeUnit\":\"ns\"";
   out_ += ",\"distributedInfo\":{\"backend\":\"ranklab\",\"rank\":" + std::to_string(rank);
@@ -95,14 +104,14 @@ void ChromeWriter::header() {
   out_ += options_.clock == TraceClock::kVirtual ? "\"virtual\"" : "\"wall\"";
   if (options_.gpus_per_node > 0) out_ += ",\"gpus_per_node\":" + std::to_string(options_.gpus_per_node);
   out_ += ",\"ranks\":[";
-  for (const RankTrace& trace : traces_) {
-    out_ += &trace == &traces_.front() ? "\n" : ",\n";
+  for (const RankTrace& trace : traces) {
+    out_ += &trace == &traces.front() ? "\n" : ",\n";
     rank_header(trace);
   }
   out_ += "]},\n\"traceEvents\":[";
 }
 
-void ChromeWriter::rank_header(const RankTrace& trace) {
+void ChromeTraceWriter::Impl::rank_header(const RankTrace& trace) {
   out_ += "{\"rank\":" + std::to_string(trace.global_rank) + ",\"label\":";
   append_json_string(out_, trace.label);
   out_ += ",\"dropped\":" + std::to_string(trace.dropped) + ",\"names\":[";
@@ -124,7 +133,7 @@ void ChromeWriter::rank_header(const RankTrace& trace) {
   out_ += "]}";
 }
 
-void ChromeWriter::begin_event(char phase, int pid, int tid) {
+void ChromeTraceWriter::Impl::begin_event(char phase, int pid, int tid) {
   out_ += first_event_ ? "\n{" : ",\n{";
   first_event_ = false;
   first_key_ = true;
@@ -136,7 +145,7 @@ void ChromeWriter::begin_event(char phase, int pid, int tid) {
   append_json_int(out_, tid);
 }
 
-void ChromeWriter::metadata(const char* what, int pid, int tid, const std::string& name, int sort_index) {
+void ChromeTraceWriter::Impl::metadata(const char* what, int pid, int tid, const std::string& name, int sort_index) {
   begin_event('M', pid, tid);
   out_ += ",\"name\":\"" + std::string(what) + "_name\",\"args\":{\"name\":";
   append_json_string(out_, name);
@@ -147,29 +156,45 @@ void ChromeWriter::metadata(const char* what, int pid, int tid, const std::strin
   out_ += "}}";
 }
 
-void ChromeWriter::rank(size_t index) {
-  const RankTrace& trace = traces_[index];
-  const std::string number = "rank " + std::to_string(trace.global_rank);
-  const bool plain = trace.label.empty() || trace.label == "rank" + std::to_string(trace.global_rank);
-  metadata("process", trace.global_rank, 0, plain ? number : number + " (" + trace.label + ")", trace.global_rank);
-  const LaneMap lanes = assign_lanes(trace.events, options_.clock);
-  for (const int lane : lanes.lanes) metadata("thread", trace.global_rank, lane, lane_name(lane), lane);
-  const std::map<size_t, FlowEnd>& flows = flows_[index];
+// Those that no piece before had.
+void ChromeTraceWriter::Impl::name_lanes(const RankTrace& trace, const LaneMap& lanes) {
+  const auto [named, first] = named_lanes_.try_emplace(trace.global_rank);
+  if (first) {
+    const std::string number = "rank " + std::to_string(trace.global_rank);
+    const bool plain = trace.label.empty() || trace.label == "rank" + std::to_string(trace.global_rank);
+    metadata("process", trace.global_rank, 0, plain ? number : number + " (" + trace.label + ")", trace.global_rank);
+  }
+  for (const int lane : lanes.lanes)
+    if (named->second.insert(lane).second) metadata("thread", trace.global_rank, lane, lane_name(lane), lane);
+}
+
+// The header, which counts them, lies at the beginning of the file.
+void ChromeTraceWriter::Impl::dropped(const RankTrace& trace) {
+  if (trace.dropped == 0) return;
+  begin_event('M', trace.global_rank, 0);
+  key("name");
+  append_json_string(out_, kDroppedEvent);
+  out_ += ",\"args\":{\"dropped\":" + std::to_string(trace.dropped) + "}}";
+}
+
+void ChromeTraceWriter::Impl::rank(const RankTrace& trace, const LaneMap& lanes, const MessageArrows::Ends& arrows) {
   for (size_t e = 0; e < trace.events.size(); ++e) {
     const Event& event = trace.events[e];
-    RANKLAB_CHECK(event.name < trace.names.size(), ErrorKind::kInternal, .where = "trace writer, " + number,
-                  .what = "an event without a name", .got = "name index " + std::to_string(event.name),
+    RANKLAB_CHECK(event.name < trace.names.size(), ErrorKind::kInternal,
+                  .where = "trace writer, rank " + std::to_string(trace.global_rank), .what = "an event without a name",
+                  .got = "name index " + std::to_string(event.name),
                   .want = "less than " + std::to_string(trace.names.size()));
-    if (is_slice(event)) slice(trace, event, lanes.lane_of_event[e]);
+    const int lane = lanes.lane_of_event[e];
+    if (is_slice(event)) slice(trace, event, lane);
     if (event.kind == EventKind::kInstant) instant(trace, event);
     if (event.kind == EventKind::kCounter) counter(trace, event);
-    const auto end = flows.find(e);
-    if (end != flows.end()) flow(trace, event, lanes.lane_of_event[e], end->second);
-    if (out_.size() > kFlushBytes) flush();
+    const auto end = arrows.find(e);
+    if (end != arrows.end()) flow({trace.global_rank, event, lane}, end->second);
+    if (out_.size() > kFlushBytes) write_out();
   }
 }
 
-void ChromeWriter::field(const NamedField& named, const Event& event) {
+void ChromeTraceWriter::Impl::field(const NamedField& named, const Event& event) {
   std::visit(
       [&](auto member) {
         static constexpr Event kDefault;
@@ -181,7 +206,7 @@ void ChromeWriter::field(const NamedField& named, const Event& event) {
 }
 
 // All that `ts` and `dur` do not say. The collective's words first, as people read them.
-void ChromeWriter::args(const RankTrace& trace, const Event& event) {
+void ChromeTraceWriter::Impl::args(const RankTrace& trace, const Event& event) {
   key("args");
   out_ += '{';
   first_key_ = true;
@@ -213,7 +238,7 @@ void ChromeWriter::args(const RankTrace& trace, const Event& event) {
   first_key_ = false;
 }
 
-void ChromeWriter::array(const RankTrace& trace, const Event& event) {
+void ChromeTraceWriter::Impl::array(const RankTrace& trace, const Event& event) {
   if (event.array == 0) return;
   RANKLAB_CHECK(event.array <= trace.arrays.size(), ErrorKind::kInternal,
                 .where = "trace writer, rank " + std::to_string(trace.global_rank),
@@ -228,7 +253,7 @@ void ChromeWriter::array(const RankTrace& trace, const Event& event) {
   out_ += before == '[' ? "[]" : "]";
 }
 
-void ChromeWriter::slice(const RankTrace& trace, const Event& event, int lane) {
+void ChromeTraceWriter::Impl::slice(const RankTrace& trace, const Event& event, int lane) {
   begin_event('X', trace.global_rank, lane);
   key("ts");
   append_json_us(out_, begin_ns(event, options_.clock));
@@ -242,7 +267,7 @@ void ChromeWriter::slice(const RankTrace& trace, const Event& event, int lane) {
   out_ += '}';
 }
 
-void ChromeWriter::instant(const RankTrace& trace, const Event& event) {
+void ChromeTraceWriter::Impl::instant(const RankTrace& trace, const Event& event) {
   begin_event('i', trace.global_rank, 0);
   key("ts");
   append_json_us(out_, begin_ns(event, options_.clock));
@@ -256,7 +281,7 @@ void ChromeWriter::instant(const RankTrace& trace, const Event& event) {
 
 // "memory/parameters" is drawn as series "parameters" of counter "memory", so that viewers stack the categories.
 // Viewers draw every number in a counter's args; the other fields therefore go to a key of our own beside it.
-void ChromeWriter::counter(const RankTrace& trace, const Event& event) {
+void ChromeTraceWriter::Impl::counter(const RankTrace& trace, const Event& event) {
   const std::string& full = trace.names[event.name];
   const size_t slash = full.rfind('/');
   const bool split = slash != std::string::npos && full.substr(slash) != "/value";
@@ -279,30 +304,43 @@ void ChromeWriter::counter(const RankTrace& trace, const Event& event) {
   out_ += "}}";
 }
 
+void ChromeTraceWriter::Impl::flow(const ArrowPlace& place, const ArrowEnd& end) {
+  if (end.earlier) arrow(*end.earlier, end.id, !end.start);
+  arrow(place, end.id, end.start);
+}
+
 // An arrow binds to the slice that encloses its time: leave at the beginning, arrive in the last nanosecond.
-void ChromeWriter::flow(const RankTrace& trace, const Event& event, int lane, const FlowEnd& end) {
+void ChromeTraceWriter::Impl::arrow(const ArrowPlace& place, int64_t id, bool start) {
+  const Event& event = place.event;
   const int64_t begin = begin_ns(event, options_.clock);
-  begin_event(end.start ? 's' : 'f', trace.global_rank, lane);
+  begin_event(start ? 's' : 'f', place.global_rank, place.lane);
   key("ts");
-  append_json_us(out_, end.start ? begin : std::max(begin, end_ns(event, options_.clock) - 1));
+  append_json_us(out_, start ? begin : std::max(begin, end_ns(event, options_.clock) - 1));
   key("id");
-  append_json_int(out_, end.id);
+  append_json_int(out_, id);
   key("name");
   append_json_string(out_, "message");
   key("cat");
   append_json_string(out_, "message");
-  if (!end.start) {
+  if (!start) {
     key("bp");
     append_json_string(out_, "e");
   }
   out_ += '}';
 }
 
-}  // namespace
+ChromeTraceWriter::ChromeTraceWriter(const std::string& path, const ChromeWriterOptions& options)
+    : impl_(std::make_unique<Impl>(path, options)) {}
+ChromeTraceWriter::~ChromeTraceWriter() = default;
+void ChromeTraceWriter::add(std::span<const RankTrace> piece) { impl_->add(piece); }
+void ChromeTraceWriter::flush() { impl_->flush(); }
+void ChromeTraceWriter::commit() { impl_->commit(); }
 
 void write_chrome_trace(const std::string& path, std::span<const RankTrace> traces,
                         const ChromeWriterOptions& options) {
-  ChromeWriter(path, traces, options).write();
+  ChromeTraceWriter writer(path, options);
+  writer.add(traces);
+  writer.commit();
 }
 
 }  // namespace ranklab

@@ -3,9 +3,10 @@
 // arrows between the ends of messages, counters for memory by category and loss. `ts` is the drawn clock in
 // microseconds with the nanoseconds as decimals; the other clock and the bytes are in `args`. Everything of a RankTrace
 // is in the file: read_chrome_trace() gives it back. Reference: the Trace Event Format document (Google, 2016). Cost:
-// streamed; besides the events it needs 4 bytes an event for lanes and the list of messages. A path ending in .gz is
-// compressed. The file appears whole or not at all. Thread rule: one thread.
+// streamed; besides the events of a piece it needs 4 bytes an event for lanes and the list of messages. A path ending
+// in .gz is compressed. The file appears whole or not at all. Thread rule: one thread.
 #pragma once
+#include <memory>
 #include <span>
 #include <string>
 
@@ -22,6 +23,26 @@ struct ChromeWriterOptions {
   int gpus_per_node = 0;  // 0: not known
 };
 
+// A trace that is written as it grows. Memory: that of one piece, whatever came before.
+class ChromeTraceWriter {
+ public:
+  // The file under its temporary name. Throws kIo.
+  explicit ChromeTraceWriter(const std::string& path, const ChromeWriterOptions& options = {});
+  ~ChromeTraceWriter();  // without commit() nothing is left
+
+  // What the ranks recorded since the last piece; `names` are all so far, and the first piece has every rank. Throws
+  // kIo.
+  void add(std::span<const RankTrace> piece);
+  // From here on a process that is killed leaves a file that is readable up to this piece. Throws kIo.
+  void flush();
+  void commit();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// A whole trace at once.
 void write_chrome_trace(const std::string& path, std::span<const RankTrace> traces,
                         const ChromeWriterOptions& options = {});
 

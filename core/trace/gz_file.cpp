@@ -56,6 +56,11 @@ void GzWriter::write(std::string_view text) {
   if (written != static_cast<int>(text.size())) fail("write");
 }
 
+void GzWriter::flush() {
+  errno = 0;
+  if (gzflush(static_cast<gzFile>(stream_), Z_SYNC_FLUSH) != Z_OK) fail("write");
+}
+
 void GzWriter::commit() {
   errno = 0;
   if (gzclose(static_cast<gzFile>(std::exchange(stream_, nullptr))) != Z_OK) fail("write");
@@ -80,16 +85,19 @@ size_t GzReader::read(char* buffer, size_t size) {
   const int got = gzread(file, buffer, static_cast<unsigned>(std::min<size_t>(size, 1 << 30)));
   int code = Z_OK;
   const char* message = gzerror(file, &code);
-  RANKLAB_CHECK(got >= 0 && (code == Z_OK || code == Z_STREAM_END), ErrorKind::kBadFile, .where = "trace file " + path_,
-                .what = "cannot read on", .got = code == Z_ERRNO ? std::strerror(errno) : message,
-                .want = "a whole file", .fix = "the file is damaged or was cut off: write it again");
+  // Of a file that was cut off, what it has is read before it is said to be.
+  const bool sound = code == Z_OK || code == Z_STREAM_END || (code == Z_BUF_ERROR && got > 0);
+  RANKLAB_CHECK(got >= 0 && sound, ErrorKind::kBadFile, .where = "trace file " + path_, .what = "cannot read on",
+                .got = code == Z_ERRNO ? std::strerror(errno) : message, .want = "a whole file",
+                .fix = "the file is damaged or was cut off: write it again");
   // A trace compresses 10 to 30 times. Ten kilobytes that unpack to ten megabytes and on are no trace.
   constexpr int64_t kFreeBytes = int64_t{64} << 20, kLargestRatio = 200;
   const int64_t unpacked = gztell(file), packed = gzoffset(file);
   RANKLAB_CHECK(unpacked <= kFreeBytes + kLargestRatio * packed, ErrorKind::kBadFile, .where = "trace file " + path_,
                 .what = "the file unpacks to more than a trace can",
                 .got = std::to_string(packed) + " bytes into " + std::to_string(unpacked),
-                .want = "at most " + std::to_string(kLargestRatio) + " times as many");
+                .want = "at most " + std::to_string(kLargestRatio) + " times as many",
+                .fix = "the file is damaged: write it again");
   return static_cast<size_t>(got);
 }
 

@@ -17,6 +17,8 @@ class GzWriter {
   GzWriter& operator=(const GzWriter&) = delete;
 
   void write(std::string_view text);  // throws kIo (disk full ...)
+  // What was written so far can be read from the file, even if nothing follows. Throws kIo.
+  void flush();
   void commit();
 
  private:

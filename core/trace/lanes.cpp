@@ -1,7 +1,6 @@
 #include "core/trace/lanes.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <set>
 
@@ -20,51 +19,63 @@ int base_lane(const Event& event) {
   return event.kind == EventKind::kCompute ? kComputeLane : kPhaseLane;
 }
 
+}  // namespace
+
 // The open slices of one sub-lane, outermost first.
-class SubLane {
+class LaneAssigner::SubLane {
  public:
   bool accepts(int64_t begin, int64_t end, bool nesting) {
+    // Of an earlier piece: what it enclosed or followed is forgotten.
+    if (begin < latest_begin_) return false;
     while (!open_.empty() && open_.back() <= begin) open_.pop_back();
     if (open_.empty()) return true;
     return nesting && end <= open_.back();
   }
-  void add(int64_t end) { open_.push_back(end); }
+  void add(int64_t begin, int64_t end) {
+    latest_begin_ = begin;
+    open_.push_back(end);
+  }
 
  private:
+  int64_t latest_begin_ = kNoTime;
   std::vector<int64_t> open_;
 };
 
-}  // namespace
+LaneAssigner::LaneAssigner(TraceClock clock) : clock_(clock) {}
+LaneAssigner::~LaneAssigner() = default;
+LaneAssigner::LaneAssigner(LaneAssigner&&) noexcept = default;
+LaneAssigner& LaneAssigner::operator=(LaneAssigner&&) noexcept = default;
 
-LaneMap assign_lanes(const std::vector<Event>& events, TraceClock clock) {
+LaneMap LaneAssigner::assign(const std::vector<Event>& events) {
   std::vector<size_t> order;
   for (size_t i = 0; i < events.size(); ++i) {
     if (is_slice(events[i])) order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    const int64_t begin_a = begin_ns(events[a], clock), begin_b = begin_ns(events[b], clock);
+    const int64_t begin_a = begin_ns(events[a], clock_), begin_b = begin_ns(events[b], clock_);
     if (begin_a != begin_b) return begin_a < begin_b;
-    return end_ns(events[a], clock) > end_ns(events[b], clock);  // the enclosing one first
+    return end_ns(events[a], clock_) > end_ns(events[b], clock_);  // the enclosing one first
   });
   LaneMap map;
   map.lane_of_event.assign(events.size(), 0);
-  std::map<int, std::vector<SubLane>> sub_lanes;
   std::set<int> used = {0};
   for (const size_t index : order) {
     const Event& event = events[index];
     const int base = base_lane(event);
-    const int64_t begin = begin_ns(event, clock), end = end_ns(event, clock);
-    std::vector<SubLane>& subs = sub_lanes[base];
+    const int64_t begin = begin_ns(event, clock_), end = end_ns(event, clock_);
+    std::vector<SubLane>& subs = sub_lanes_[base];
     size_t sub = 0;
     while (sub < subs.size() && !subs[sub].accepts(begin, end, event.kind != EventKind::kCollective)) ++sub;
     if (sub == subs.size()) subs.emplace_back();
-    subs[sub].add(end);
+    subs[sub].add(begin, end);
     map.lane_of_event[index] = base * kSubLanes + static_cast<int>(sub);
     used.insert(map.lane_of_event[index]);
   }
   map.lanes.assign(used.begin(), used.end());
   return map;
 }
+
+LaneMap assign_lanes(const std::vector<Event>& events, TraceClock clock) { return LaneAssigner(clock).assign(events); }
 
 int first_lane(const Event& event) { return base_lane(event) * kSubLanes; }
 

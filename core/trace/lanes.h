@@ -1,8 +1,10 @@
 // Where each slice is drawn: one lane for phases, one for compute, one per axis for communication, and further ones
 // ("dp #2") where slices of a lane would cross, since Chrome's format wants the slices of a track to nest. Phases and
-// compute spans may nest; communication slices of a lane never overlap. Cost: O(n log n). Thread rule: pure.
+// compute spans may nest; communication slices of a lane never overlap. Cost: O(n log n); memory between pieces of a
+// trace only for slices that are still open. Thread rule: pure; a LaneAssigner is one thread's.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,24 @@ struct LaneMap {
   std::vector<int> lanes;          // used thread ids, ascending; instants and counters live on lane 0
 };
 
+// For one rank's trace that comes in pieces, in the order of recording. A slice of a later piece that begins before one
+// that was placed already goes to a lane where it crosses none.
+class LaneAssigner {
+ public:
+  explicit LaneAssigner(TraceClock clock);
+  ~LaneAssigner();
+  LaneAssigner(LaneAssigner&&) noexcept;
+  LaneAssigner& operator=(LaneAssigner&&) noexcept;
+
+  LaneMap assign(const std::vector<Event>& piece);
+
+ private:
+  class SubLane;
+  TraceClock clock_;
+  std::map<int, std::vector<SubLane>> sub_lanes_;  // by base lane
+};
+
+// Of a whole trace.
 LaneMap assign_lanes(const std::vector<Event>& events, TraceClock clock);
 int first_lane(const Event& event);  // of its kind and axis, before any "#2"
 std::string lane_name(int lane);     // "phase", "compute", "tp", "dp #2"

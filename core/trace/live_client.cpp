@@ -182,7 +182,9 @@ class RemoteSource final : public LiveSource {
       shared_.fresh[rank] = true;
       shared_.unread += kLiveEventsPerFrame / 4;  // what a frame holds at most, as this program fills it
     } else {
-      throw Error(ErrorKind::kCommunication, {.where = "live attach", .what = "the run sent a frame out of turn"});
+      throw Error(ErrorKind::kCommunication, {.where = "live attach",
+                                              .what = "the run sent a frame out of turn",
+                                              .fix = "use the same version of ranklab on both sides"});
     }
   }
 

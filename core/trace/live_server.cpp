@@ -91,7 +91,9 @@ class LiveViewer {
       return;
     }
     if (type != LiveType::kCommand || !attached_)
-      throw Error(ErrorKind::kCommunication, {.where = "live attach", .what = "a viewer sent another frame"});
+      throw Error(ErrorKind::kCommunication, {.where = "live attach",
+                                              .what = "a viewer sent another frame",
+                                              .fix = "use the same version of ranklab on both sides"});
     const LiveCommand command = unpack_command(frame.payload);
     if (stepper == nullptr) return;
     const bool adds = command.kind == LiveCommand::Kind::kAddBreakpoint;

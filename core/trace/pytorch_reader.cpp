@@ -25,7 +25,8 @@ PytorchEvents read_one(const std::string& path, std::string& broken) {
   }
   RANKLAB_CHECK(!events.empty(), ErrorKind::kBadFile, .where = "trace file " + path,
                 .what = "neither a trace of ranklab nor one of PyTorch's profiler", .got = "no event that is known",
-                .want = "a trace.json.gz of ranklab train, or torch.profiler's export_chrome_trace()");
+                .want = "a trace.json.gz of ranklab train, or torch.profiler's export_chrome_trace()",
+                .fix = "check the path");
   return events;
 }
 
@@ -46,7 +47,7 @@ TracePrefix read_pytorch_traces(std::span<const std::string> paths) {
     const PytorchEvents& file = files.back();
     RANKLAB_CHECK(ranks.insert(file.rank()).second, ErrorKind::kBadFile, .where = "trace file " + path,
                   .what = "two files of one rank", .got = "rank " + std::to_string(file.rank()) + " again",
-                  .want = "distributedInfo with a rank of its own in each file");
+                  .want = "distributedInfo with a rank of its own in each file", .fix = "pass one file a rank");
     origin = std::min(origin, base(file) + file.first_ns());
     out.file.world_size = std::max({out.file.world_size, file.world_size(), static_cast<int>(files.size())});
   }

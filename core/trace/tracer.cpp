@@ -88,6 +88,18 @@ void Tracer::set_group(Axis axis, std::vector<int> global_ranks) {
   trace_.groups.push_back({axis, std::move(global_ranks)});
 }
 
+RankTrace Tracer::take_events() {
+  RankTrace taken = {.global_rank = trace_.global_rank,
+                     .label = trace_.label,
+                     .names = trace_.names,
+                     .groups = trace_.groups,
+                     .arrays = std::exchange(trace_.arrays, {}),
+                     .events = std::exchange(trace_.events, {}),
+                     .dropped = std::exchange(trace_.dropped, 0)};
+  trace_.events.reserve(taken.events.size());  // the next step records as much
+  return taken;
+}
+
 RankTrace Tracer::take() {
   RankTrace taken = std::move(trace_);
   trace_ = RankTrace{};

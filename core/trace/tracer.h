@@ -45,6 +45,8 @@ class Tracer {
   void observe(std::string_view counter, double value, int64_t virtual_ns);
 
   const RankTrace& trace() const { return trace_; }
+  // Moves out what was recorded since the last call, with all names so far, whose indices stay valid.
+  RankTrace take_events();
   RankTrace take();  // moves events and names out (intern again afterwards); rank, label and groups stay
 
  private:

@@ -4,6 +4,7 @@
 
 #include "core/base/dtype.h"
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 
 namespace ranklab {
 namespace {
@@ -31,6 +32,14 @@ TEST(DType, NamesRoundTripAndUnknownOnesAreRefused) {
   EXPECT_EQ(size_bytes(DType::kBFloat16), 2);
   EXPECT_EQ(name(DType::kFloat32), "fp32");
   EXPECT_THROW(parse_dtype("float"), Error);
+}
+
+TEST(Utf8, BytesThatAreNoneAreToldFromText) {
+  EXPECT_TRUE(is_utf8(""));
+  EXPECT_TRUE(is_utf8("Gr\xc3\xbc\xc3\x9f\x65 \xe2\x82\xac"));
+  for (const char* text : {"a\xff", "\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80"})
+    EXPECT_FALSE(is_utf8(text)) << shown_as_utf8(text);
+  EXPECT_EQ(shown_as_utf8("a\xff\xc3\xbc"), "a\\xff\xc3\xbc");
 }
 
 }  // namespace

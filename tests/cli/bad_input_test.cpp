@@ -1,5 +1,6 @@
 // Every line of bad_inputs/*.txt is run as a user would type it: the exit code must be the documented one, within a
-// second, and the one-line error must name the field, the value, its source and what would be legal.
+// second, and the one-line error must name the field, the value, its source, what would be legal, and
+// what to do.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -114,6 +115,7 @@ void BadInputs::check(const BadInput& row, size_t number) const {
   const auto is_error = [](const std::string& line) { return line.starts_with("ranklab: error: "); };
   EXPECT_EQ(std::count_if(lines.begin(), lines.end(), is_error), 1) << what;
   EXPECT_TRUE(lines.size() > 1 && is_error(lines[lines.size() - 2]) && lines.back().empty()) << what;
+  EXPECT_TRUE(contains(outcome.output, "; do: ")) << "it does not say what to do: " << what;
 }
 
 TEST_F(BadInputs, EachIsRefusedAtOnceInOneClearLine) {

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,12 +31,20 @@ class Interrupt : public testing::Test {
     folder_ = fs::path(testing::TempDir()) / ("ranklab_interrupt_" + std::to_string(::getpid()));
     fs::create_directories(folder_);
   }
-  void TearDown() override { fs::remove_all(folder_); }
+  void TearDown() override {
+    // Of a test that failed before its end.
+    for (const pid_t pid : running_) {
+      ::kill(pid, SIGKILL);
+      ::waitpid(pid, nullptr, 0);
+    }
+    fs::remove_all(folder_);
+  }
 
   pid_t start(const std::vector<std::string>& arguments) const {
     std::vector<std::string> words = {RANKLAB_PROGRAM, "train", "--log-dir", log_dir()};
     words.insert(words.end(), arguments.begin(), arguments.end());
     const pid_t pid = ::fork();
+    if (pid > 0) running_.insert(pid);
     if (pid != 0) return pid;
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
@@ -45,6 +54,12 @@ class Interrupt : public testing::Test {
       ::_exit(99);
     ::execv(argv[0], argv.data());
     ::_exit(98);
+  }
+  int wait_end(pid_t pid) const {
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    running_.erase(pid);
+    return exit_code(status);
   }
   // As a shell shows it: 128 + the signal for a process that a signal ended.
   static int exit_code(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
@@ -61,6 +76,7 @@ class Interrupt : public testing::Test {
       }
       std::this_thread::sleep_for(milliseconds(2));
     }
+    running_.erase(pid);
     EXPECT_LT(Clock::now() - begin, milliseconds(2'000)) << output();
     EXPECT_EQ(exit_code(status), 128 + signal) << output();
   }
@@ -77,6 +93,12 @@ class Interrupt : public testing::Test {
       EXPECT_EQ(sound.exit_code, 0) << sound.output;
     }
   }
+  int leftovers() const {
+    int count = 0;
+    for (const auto& entry : fs::directory_iterator(log_dir()))
+      count += entry.path().filename().string().find(".part") != std::string::npos ? 1 : 0;
+    return count;
+  }
   std::string output() const {
     std::ifstream in(folder_ / "output");
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
@@ -92,7 +114,35 @@ class Interrupt : public testing::Test {
   std::string log_dir() const { return (folder_ / "log").string(); }
 
   fs::path folder_;
+  mutable std::set<pid_t> running_;
 };
+
+// All steps traced, without an end.
+const std::vector<std::string> kTracedWords = {"--train-iters",
+                                               "1000000",
+                                               "--num-layers",
+                                               "2",
+                                               "--hidden-size",
+                                               "32",
+                                               "--num-attention-heads",
+                                               "4",
+                                               "--seq-length",
+                                               "32",
+                                               "--gbs",
+                                               "8",
+                                               "--world-size",
+                                               "4",
+                                               "--pp",
+                                               "2",
+                                               "--sample-tokens",
+                                               "0",
+                                               "--gemm",
+                                               "mkl",
+                                               "--eval-interval",
+                                               "0",
+                                               "--trace-step-end",
+                                               "1000000",
+                                               "--mock-data"};
 
 TEST_F(Interrupt, AtRandomMoments) {
   std::mt19937 random(20);
@@ -122,11 +172,55 @@ TEST_F(Interrupt, InAStepThatTakesLong) {
   expect_whole_files();
 }
 
+// However many steps were traced: the trace is written while they are trained.
+TEST_F(Interrupt, AfterManyTracedSteps) {
+  const pid_t pid = start(kTracedWords);
+  ASSERT_TRUE(wait_for_output("\n   400  ")) << output();
+  expect_stops(pid, SIGTERM);
+  expect_whole_files();
+  const Outcome info = run_command(std::string(RANKLAB_PROGRAM) + " trace info --json " + log_dir() + "/trace.json.gz");
+  ASSERT_EQ(info.exit_code, 0) << info.output;
+  EXPECT_EQ(leftovers(), 0);
+  // Every step that the log has is in the trace.
+  std::ifstream log(log_dir() + "/log.txt");
+  std::string last;
+  for (std::string line; std::getline(log, line);) last = line;
+  const std::string step = last.substr(0, last.find(' '));
+  EXPECT_EQ(run_command(std::string(RANKLAB_PROGRAM) + " trace stats --json --step " + step + " " + log_dir() +
+                        "/trace.json.gz")
+                .exit_code,
+            0)
+      << "step " << step;
+}
+
+// What a killed run leaves is read up to its last whole step, and a later run there clears it away.
+TEST_F(Interrupt, AKilledRunLeavesAReadableTrace) {
+  const pid_t pid = start(kTracedWords);
+  ASSERT_TRUE(wait_for_output("\n    50  ")) << output();
+  ::kill(pid, SIGKILL);
+  wait_end(pid);
+  EXPECT_FALSE(fs::exists(log_dir() + "/trace.json.gz"));
+  ASSERT_EQ(leftovers(), 1);
+  const Outcome stats =
+      run_command(std::string(RANKLAB_PROGRAM) + " trace stats --step 40 " + log_dir() + "/trace.json.gz.part* 2>&1");
+  EXPECT_NE(stats.output.find("broken after"), std::string::npos) << stats.output;
+  EXPECT_NE(stats.output.find("step 40"), std::string::npos) << stats.output;
+  const Outcome sound =
+      run_command(std::string(RANKLAB_PROGRAM) + " trace validate " + log_dir() + "/trace.json.gz.part* 2>&1");
+  EXPECT_NE(sound.exit_code, 0);
+  std::vector<std::string> again = kTracedWords;
+  again[1] = "3";
+  EXPECT_EQ(wait_end(start(again)), 0) << output();
+  EXPECT_EQ(leftovers(), 0);
+}
+
+// What is under way is given up; the trace of the steps before it is kept.
 TEST_F(Interrupt, InALongValidation) {
   const pid_t pid = start({"--mock-data", "--eval-interval", "1", "--eval-iters", "100000", "--train-iters", "5"});
   ASSERT_TRUE(wait_for_output("\n     0  ")) << output();
   std::this_thread::sleep_for(milliseconds(200));
   expect_stops(pid, SIGINT);
+  EXPECT_TRUE(fs::exists(log_dir() + "/trace.json.gz")) << output();
   expect_whole_files();
 }
 

@@ -94,6 +94,61 @@ TEST_F(Launch, MistakesAreOneUsageErrorBeforeAnyProcessStarts) {
   EXPECT_THAT(half.output, HasSubstr("WORLD_SIZE is missing"));
 }
 
+TEST_F(Launch, AShortTokenIsNoSecret) {
+  for (const std::string& run :
+       {"RANKLAB_RUN_TOKEN=short " + std::string(RANKLAB_PROGRAM) + " launch --nproc-per-node 2 --tp 1",
+        "RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 MASTER_ADDR=127.0.0.1 MASTER_PORT=29987 "
+        "RANKLAB_RUN_TOKEN=short " +
+            std::string(RANKLAB_PROGRAM) + " train --tp 1"}) {
+    const Outcome short_one = run_both(run + " " + kShort + log("short"));
+    EXPECT_EQ(short_one.exit_code, 2) << short_one.output;
+    EXPECT_THAT(short_one.output,
+                HasSubstr("[RANKLAB_RUN_TOKEN] the token is too short to be a secret; got 5 characters; "
+                          "want 16 or more; do: make one with: openssl rand -hex 32"));
+  }
+  std::ofstream(folder("token")) << "abcde\n";
+  const Outcome file = ranklab("launch --rdzv-token-file " + folder("token") + " --nproc-per-node 2 --tp 1 " + kShort);
+  EXPECT_EQ(file.exit_code, 2) << file.output;
+  EXPECT_THAT(file.output, HasSubstr("[--rdzv-token-file] the token is too short"));
+}
+
+// Before the ranks have met nobody else can tell.
+TEST_F(Launch, AStoppedRankIsNamedAtOnce) {
+  const Clock::time_point begin = Clock::now();
+  const Outcome stopped = run_both("timeout -s INT 3 " + std::string(RANKLAB_PROGRAM) +
+                                   " launch --nproc-per-node 2 -- sh -c 'test $RANK = 0 || kill -STOP $$; sleep 20'");
+  EXPECT_LT(seconds_since(begin), 15);
+  EXPECT_THAT(stopped.output, HasSubstr("ranklab launch: rank 1 (pid "));
+  EXPECT_THAT(stopped.output, HasSubstr("is stopped by signal 19"));
+  EXPECT_THAT(stopped.output, HasSubstr("do: kill -CONT "));
+}
+
+TEST_F(Launch, WhoHasNotJoinedIsSaidWhileTheyAreWaitedFor) {
+  const Outcome alone = run_both("RANK=0 WORLD_SIZE=3 LOCAL_RANK=0 MASTER_ADDR=127.0.0.1 MASTER_PORT=29986 " +
+                                 std::string(RANKLAB_PROGRAM) + " train --tp 1 --gbs 9 --rendezvous-timeout 5 " +
+                                 "--num-layers 1 --mock-data" + log("alone"));
+  EXPECT_EQ(alone.exit_code, 6) << alone.output;
+  EXPECT_THAT(alone.output, HasSubstr("[rendezvous] waits for ranks 1 2: 1 of 3 ranks are here after 3"));
+  EXPECT_THAT(alone.output, HasSubstr("ranks 1 2 did not arrive in time"));
+}
+
+// Its training is done, so there is nothing to repeat.
+TEST_F(Launch, ALostOutputIsNotTrainedForAgain) {
+  fs::create_directories(folder("lost"));
+  fs::create_symlink("/dev/full", folder("lost") + "/metrics.jsonl");
+  const Outcome lost = ranklab("launch --nproc-per-node 2 --tp 1 --max-restarts 2 " + kShort + log("lost"));
+  EXPECT_EQ(lost.exit_code, 9) << lost.output;
+  EXPECT_THAT(lost.output, HasSubstr("done after 3 steps"));
+  EXPECT_THAT(lost.output, Not(HasSubstr("starts all ranks again")));
+}
+
+// A program that trains not knows nothing of that code.
+TEST_F(Launch, AnotherProgramsNineIsAFailure) {
+  const Outcome nine = ranklab("launch --nproc-per-node 2 --max-restarts 1 -- sh -c 'exit 9'");
+  EXPECT_EQ(nine.exit_code, 9) << nine.output;
+  EXPECT_THAT(nine.output, HasSubstr("starts all ranks again (1 of 1)"));
+}
+
 void expect_nobody_left(const std::function<std::vector<pid_t>()>& ranks) {
   for (int i = 0; i < 50 && !ranks().empty(); ++i) std::this_thread::sleep_for(milliseconds(10));
   EXPECT_TRUE(ranks().empty()) << "an orphan";

@@ -45,7 +45,7 @@ struct RunRecord : public Hook {
   }
   void on_step_end(const StepMetrics& metrics) override { steps.push_back(metrics); }
   void on_checkpoint(const CheckpointNote& note) override { notes.push_back(note); }
-  void on_traces(const std::vector<RankTrace>& all) override { traces = all; }
+  void on_traces(const TracePiece& all) override { traces = *all; }
 };
 
 inline RunPlan plan_of(const Settings& settings) {

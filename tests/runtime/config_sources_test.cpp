@@ -137,6 +137,24 @@ TEST(ConfigMerge, ThePresetLiesBelowEverySourcesModelKeys) {
               AllOf(HasSubstr("a.toml:9"), HasSubstr("gpt_tiny")));
 }
 
+// The models of `bench train` are trained with the batches of the peer's (tests/peer/peer.py).
+TEST(ConfigMerge, APresetOfABenchmarkBringsItsBatch) {
+  const std::vector<ConfigSetting> preset = {{"model.preset", "peer_m", "flag --preset"}};
+  const MergedConfig merged = merge_config({}, preset);
+  EXPECT_EQ(merged.config.global_batch_size, 16);
+  EXPECT_EQ(merged.config.model.seq_length, 256);
+  EXPECT_EQ(merged.origins.at("train.global_batch_size"), "preset peer_m");
+  EXPECT_FALSE(merged.given("train.global_batch_size"));
+  std::vector<ConfigSetting> given = preset;
+  given.push_back({"train.global_batch_size", "64", "run.toml:3"});
+  EXPECT_EQ(merge_config({}, given).config.global_batch_size, 64);
+  EXPECT_EQ(merge_config({}, given).origins.at("train.global_batch_size"), "run.toml:3");
+  const MergedConfig usual =
+      merge_config({}, std::vector<ConfigSetting>{{"model.preset", "llama_1b", "flag --preset"}});
+  EXPECT_EQ(usual.config.global_batch_size, TrainConfig{}.global_batch_size);
+  EXPECT_EQ(usual.origins.at("train.global_batch_size"), "default");
+}
+
 TEST(ConfigMerge, ARefusedValueNamesItsSource) {
   const std::vector<ConfigSetting> settings = {{"optim.lr", "much", "environment RANKLAB_OPTIM_LR"}};
   EXPECT_THAT(refusal([&] { merge_config({}, settings); }),

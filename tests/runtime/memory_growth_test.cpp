@@ -1,6 +1,9 @@
 // A long run holds no more than a short one. (What a process holds is also what malloc keeps back of what was freed.)
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +12,7 @@
 #include "core/base/system.h"
 #include "core/model/presets.h"
 #include "core/runtime/engine.h"
+#include "core/runtime/trace_file.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {
@@ -48,12 +52,14 @@ TrainConfig tiny(ParallelDims dims) {
 }
 
 // Kilobytes that a step added between the 200th and the 600th.
-double growth_a_step(const TrainConfig& config) {
+double growth_a_step(const TrainConfig& config, const std::string& traced = {}) {
   install_booking_allocator();
   const RunPlan plan = resolve(config);
   RuntimeEngine engine(default_components(make_thread_world({.size = plan.config.parallel.world}), plan), plan);
   const auto hook = std::make_shared<KilobytesAfter>(std::vector<int64_t>{200, 600});
   engine.add_hook(hook);
+  engine.stream_traces();
+  if (!traced.empty()) engine.add_hook(std::make_shared<TraceFile>(traced, plan));
   engine.fit();
   EXPECT_EQ(hook->seen.size(), 2u);
   return static_cast<double>(hook->seen.at(1) - hook->seen.at(0)) / 400;
@@ -63,6 +69,17 @@ double growth_a_step(const TrainConfig& config) {
 TEST(MemoryGrowth, AStepLeavesNothingBehind) {
   EXPECT_LT(growth_a_step(tiny({.world = 2, .tp = 1, .pp = 2})), 2.5) << "pp 2, KB";
   EXPECT_LT(growth_a_step(tiny({.world = 2, .tp = 2, .pp = 1})), 2.5) << "tp 2, KB";
+}
+
+// 6 KB of events a step and rank.
+TEST(MemoryGrowth, ATracedStepLeavesNothingBehindEither) {
+  const std::string folder = testing::TempDir() + "/ranklab_traced_growth" + std::to_string(::getpid());
+  TrainConfig config = tiny({.world = 4, .tp = 1, .pp = 2});
+  config.trace = true;
+  config.trace_step_end = config.train_iters;
+  EXPECT_LT(growth_a_step(config, folder), 5) << "KB";
+  EXPECT_GT(std::filesystem::file_size(trace_path(folder)), 1'000'000u);
+  std::filesystem::remove_all(folder);
 }
 #endif
 

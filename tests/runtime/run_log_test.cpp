@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/runtime/trace_file.h"
 #include "tests/cli/run_program.h"
 #include "tests/runtime/tiny_run.h"
 
@@ -29,7 +30,7 @@ TEST(RunLog, WritesLossLinesMetricsAndTheTrace) {
   config.eval_interval = 2;
   RuntimeEngine engine = tiny_engine(config);
   engine.add_hook(make_run_log_hook(directory));
-  engine.add_hook(make_trace_file_hook(directory, engine.plan()));
+  engine.add_hook(std::make_shared<TraceFile>(directory, engine.plan()));
   const auto recorded = std::make_shared<RecordingHook>();
   engine.add_hook(recorded);
   engine.fit();

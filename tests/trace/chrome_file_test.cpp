@@ -166,6 +166,106 @@ std::string error_of(const std::string& path) {
   return "";
 }
 
+// The traces, cut into pieces of so many events a rank.
+std::vector<std::vector<RankTrace>> pieces_of(const std::vector<RankTrace>& traces, size_t events) {
+  size_t longest = 0;
+  for (const RankTrace& trace : traces) longest = std::max(longest, trace.events.size());
+  std::vector<std::vector<RankTrace>> pieces;
+  for (size_t at = 0; at < longest; at += events) {
+    for (const RankTrace& whole : traces) {
+      RankTrace piece = whole;
+      piece.dropped = at == 0 ? whole.dropped : 0;
+      piece.events.clear();
+      for (size_t e = at; e < std::min(at + events, whole.events.size()); ++e) piece.events.push_back(whole.events[e]);
+      if (&whole == &traces.front()) pieces.emplace_back();
+      pieces.back().push_back(std::move(piece));
+    }
+  }
+  return pieces;
+}
+
+// `arrays` are numbered in the order of their events.
+TEST(ChromeFile, ATraceThatGrowsIsReadAsOneThatIsWrittenAtOnce) {
+  const std::vector<RankTrace> traces = random_traces();
+  const TemporaryPath path("grown.json.gz");
+  ChromeTraceWriter writer(path, {.world_size = 6, .gpus_per_node = 3});
+  for (std::vector<RankTrace>& piece : pieces_of(traces, 17)) {
+    for (RankTrace& trace : piece) ++trace.dropped;
+    writer.add(piece);
+    writer.flush();
+  }
+  EXPECT_FALSE(std::filesystem::exists(path.str())) << "before its end";
+  writer.commit();
+  TraceFile file = read_chrome_trace(path);
+  for (size_t r = 0; r < traces.size(); ++r) {
+    EXPECT_EQ(file.ranks[r].dropped, traces[r].dropped + 18) << "300 events, 17 at a time";
+    file.ranks[r].dropped = traces[r].dropped;
+  }
+  EXPECT_EQ(file.ranks, traces);
+  EXPECT_EQ(file.world_size, 6);
+}
+
+// A name that comes up later is no reason to know it at the beginning.
+TEST(ChromeFile, NamesMayComeUpLater) {
+  RankTrace first, second;
+  first.names = {"F"};
+  first.events.emplace_back();
+  second.names = {"F", "B"};
+  second.events.emplace_back().name = 1;
+  const TemporaryPath path("names.json");
+  ChromeTraceWriter writer(path);
+  writer.add(std::span(&first, 1));
+  writer.add(std::span(&second, 1));
+  writer.commit();
+  const RankTrace read = read_chrome_trace(path).ranks.at(0);
+  EXPECT_EQ(read.names, second.names);
+  ASSERT_EQ(read.events.size(), 2u);
+  EXPECT_EQ(read.events[1].name, 1u);
+}
+
+TEST(ChromeFile, AnArrowMayLeadFromOnePieceToAnother) {
+  const std::vector<RankTrace> traces = trace_samples::sample_traces();
+  const TemporaryPath path("late_arrow.json");
+  ChromeTraceWriter writer(path);
+  for (const std::vector<RankTrace>& piece : pieces_of(traces, 3)) {
+    std::vector<RankTrace> one = piece, other = piece;
+    one[1].events.clear();  // rank 1 is a piece behind
+    other[0].events.clear();
+    writer.add(one);
+    writer.add(other);
+  }
+  writer.commit();
+  EXPECT_EQ(validate_trace_file(path), std::vector<std::string>{});
+  EXPECT_EQ(read_chrome_trace(path).ranks, traces);
+  std::vector<std::string> arrows;
+  const auto root = nlohmann::json::parse(path.content());
+  for (const auto& event : root["traceEvents"])
+    if (event["ph"] == "s" || event["ph"] == "f") arrows.push_back(event["ph"].get<std::string>() + event["ts"].dump());
+  EXPECT_EQ(arrows, (std::vector<std::string>{"s2.6", "f2.699"}));
+}
+
+// The file of a process that was killed.
+TEST(ChromeFile, AFileThatIsStillWrittenIsReadableUpToItsLastPiece) {
+  const std::vector<RankTrace> traces = random_traces();
+  const TemporaryPath path("killed.json.gz"), copy("killed_copy.json.gz");
+  ChromeTraceWriter writer(path);
+  size_t events = 0;
+  for (const std::vector<RankTrace>& piece : pieces_of(traces, 100)) {
+    writer.add(piece);
+    writer.flush();
+    events += 100;
+    const std::string name = std::filesystem::path(path.str()).filename().string() + ".part";
+    for (const auto& entry : std::filesystem::directory_iterator(::testing::TempDir()))
+      if (entry.path().filename().string().starts_with(name))
+        std::filesystem::copy_file(entry.path(), copy.str(), std::filesystem::copy_options::overwrite_existing);
+    const TracePrefix read = read_trace_prefix(copy);
+    EXPECT_THAT(read.broken, ::testing::HasSubstr("broken after "));
+    ASSERT_EQ(read.file.ranks.size(), traces.size());
+    for (const RankTrace& rank : read.file.ranks) EXPECT_EQ(rank.events.size(), events);
+    EXPECT_NE(error_of(copy), "") << "it is no whole trace";
+  }
+}
+
 TEST(ChromeFile, ACutFileIsRefusedAtEveryLength) {
   const TemporaryPath whole("whole.json"), cut("cut.json"), packed("whole.json.gz"), cut_packed("cut.json.gz");
   write_chrome_trace(whole, trace_samples::sample_traces());

@@ -34,6 +34,33 @@ TEST(Lanes, OverlappingTransfersTakeFurtherLanes) {
             (std::vector<std::string>{"dp", "dp #2", "dp", "dp #3"}));
 }
 
+TEST(Lanes, PiecesOfATraceTakeTheLanesOfTheWhole) {
+  std::mt19937 random(3);
+  std::vector<Event> events;
+  for (int64_t begin = 0; begin < 20'000; begin += random() % 40)
+    events.push_back(span(random() % 2 == 0 ? EventKind::kCollective : EventKind::kCompute, begin,
+                          begin + static_cast<int64_t>(random() % 90)));
+  const LaneMap whole = assign_lanes(events, TraceClock::kVirtual);
+  LaneAssigner assigner(TraceClock::kVirtual);
+  std::vector<int> lanes;
+  for (size_t at = 0; at < events.size(); at += 7) {
+    const auto end = std::min(at + 7, events.size());
+    const LaneMap piece = assigner.assign(
+        {events.begin() + static_cast<std::ptrdiff_t>(at), events.begin() + static_cast<std::ptrdiff_t>(end)});
+    lanes.insert(lanes.end(), piece.lane_of_event.begin(), piece.lane_of_event.end());
+  }
+  EXPECT_EQ(lanes, whole.lane_of_event);
+}
+
+// What a lane held then is forgotten.
+TEST(Lanes, ASliceBeforeThoseOfAnEarlierPieceCrossesNone) {
+  LaneAssigner assigner(TraceClock::kVirtual);
+  assigner.assign({span(EventKind::kCollective, 0, 10), span(EventKind::kCollective, 20, 30)});
+  const LaneMap late = assigner.assign({span(EventKind::kCollective, 5, 15), span(EventKind::kCollective, 30, 40)});
+  EXPECT_EQ(lane_name(late.lane_of_event[0]), "dp #2");
+  EXPECT_EQ(lane_name(late.lane_of_event[1]), "dp");
+}
+
 TEST(Lanes, NestedComputeStaysAndCrossingComputeMoves) {
   EXPECT_EQ(
       names({span(EventKind::kCompute, 2, 4), span(EventKind::kCompute, 0, 10), span(EventKind::kCompute, 8, 12)}),

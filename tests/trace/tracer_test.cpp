@@ -30,6 +30,25 @@ TEST(Tracer, FillsStepAndMicrobatchUnlessGiven) {
   EXPECT_EQ(tracer.trace().events[1].microbatch, 0);
 }
 
+// Whoever recorded before goes on with the indices of its names.
+TEST(Tracer, EventsAreTakenPieceByPiece) {
+  Tracer tracer(2, "dp2", 3);
+  tracer.set_group(Axis::kDp, {0, 2});
+  for (int i = 0; i < 4; ++i) tracer.record(trace_samples::compute(tracer, "F", i, i + 1), {1.0 * i});
+  const RankTrace first = tracer.take_events();
+  tracer.record(trace_samples::compute(tracer, "B", 9, 10), {7});
+  const RankTrace second = tracer.take_events();
+  EXPECT_EQ(first.events.size(), 3u);
+  EXPECT_EQ(first.dropped, 1);
+  EXPECT_EQ(second.events.size(), 1u);
+  EXPECT_EQ(second.dropped, 0);
+  EXPECT_EQ(second.names, (std::vector<std::string>{"F", "B"}));
+  EXPECT_EQ(second.names[second.events[0].name], "B");
+  EXPECT_EQ(second.arrays.at(second.events[0].array - 1), std::vector<double>{7});
+  EXPECT_EQ(second.groups, first.groups);
+  EXPECT_EQ(second.global_rank, 2);
+}
+
 TEST(Tracer, InternsEachTextOnce) {
   Tracer tracer(0, "");
   EXPECT_EQ(tracer.intern("a"), 0u);

@@ -57,7 +57,7 @@ Image read_png(const std::string& path) {
     read = png_image_finish_read(&png, nullptr, image.rgba.data(), 0, nullptr) != 0;
   }
   RANKLAB_CHECK(read, ErrorKind::kBadFile, .where = "viz", .what = "cannot read a picture",
-                .got = path + ": " + png.message);
+                .got = path + ": " + png.message, .fix = "write it again");
   return image;
 }
 

@@ -108,7 +108,8 @@ Goto resolve(const TraceStore& store, const DeepLink& link) {
                                                     : "steps " + std::to_string(store.steps().front().step) + " to " +
                                                           std::to_string(store.steps().back().step);
     RANKLAB_CHECK(window.has_value(), ErrorKind::kInvalidArgument, .where = "link",
-                  .what = "the trace has no such step", .got = "step=" + std::to_string(*link.step), .want = there);
+                  .what = "the trace has no such step", .got = "step=" + std::to_string(*link.step), .want = there,
+                  .fix = "use a step that is there, or leave it out");
     range = window->range;
     out.step = *link.step;
   }
@@ -120,7 +121,8 @@ Goto resolve(const TraceStore& store, const DeepLink& link) {
                   .got = "sel=" + link.selection,
                   .want = store.ranks().empty() ? "an event of the trace"
                                                 : "ranks " + std::to_string(store.ranks().front().global_rank) +
-                                                      " to " + std::to_string(store.ranks().back().global_rank));
+                                                      " to " + std::to_string(store.ranks().back().global_rank),
+                  .fix = "leave out sel, or name an event that is there");
     if (!link.time_ns) out.time_ns = store.begin_ns(*out.event);
   }
   if (out.step < 0) out.step = store.step_at(out.time_ns);

@@ -57,7 +57,8 @@ TraceStore load_trace(const std::string& path) {
 }
 
 TraceStore load_traces(std::span<const std::string> paths) {
-  RANKLAB_CHECK(!paths.empty(), ErrorKind::kInvalidArgument, .where = "traces", .what = "no file is named");
+  RANKLAB_CHECK(!paths.empty(), ErrorKind::kInvalidArgument, .where = "traces", .what = "no file is named",
+                .fix = "name a trace.json.gz, or last");
   if (paths.size() == 1) return load_trace(paths.front());
   return store_of(read_pytorch_traces(paths), paths.front() + " and " + std::to_string(paths.size() - 1) + " more");
 }

@@ -30,7 +30,8 @@ std::optional<T> take_number(std::string_view& text) {
   throw Error(ErrorKind::kInvalidArgument, {.where = "selection " + quote(text),
                                             .what = what,
                                             .want = "like r3/B7 (rank, letters, microbatch), r3/2B7 (with the stage), "
-                                                    "r3/AR12@tp (call 12 of an axis) or r3/#812 (event)"});
+                                                    "r3/AR12@tp (call 12 of an axis) or r3/#812 (event)",
+                                            .fix = "use one of these forms"});
 }
 
 struct Wanted {

@@ -133,7 +133,7 @@ bool TraceStore::has_clock(TraceClock clock) const {
 void TraceStore::set_clock(TraceClock clock) {
   RANKLAB_CHECK(has_clock(clock), ErrorKind::kInvalidArgument, .where = "trace " + source_,
                 .what = "the trace does not have this clock", .got = clock == TraceClock::kVirtual ? "virtual" : "wall",
-                .want = "the other one");
+                .want = "the other one", .fix = "use the other clock");
   clock_ = clock;
   lay_out();
 }

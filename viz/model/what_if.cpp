@@ -18,7 +18,8 @@ class Asker {
  public:
   explicit Asker(const TraceStore& store) : store_(store), graph_(make_event_graph(store, store.whole())) {
     RANKLAB_CHECK(store.clock() == TraceClock::kVirtual, ErrorKind::kInvalidArgument, .where = "what-if",
-                  .what = "needs the virtual clock", .got = "wall times, which do not say what waited for what");
+                  .what = "needs the virtual clock", .got = "wall times, which do not say what waited for what",
+                  .fix = "use a trace of simulated ranks (ranklab train)");
     base_ = recorded_durations(graph_);
     end_ns_ = time_graph(graph_, base_).end_ns;
     on_path_ = on_path(base_, time_graph(graph_, base_), {});

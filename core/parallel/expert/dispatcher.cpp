@@ -30,11 +30,12 @@ std::unique_ptr<TokenDispatcher> make_dispatcher(const std::string& name, const 
     if (name == row.name) return row.make(place);
   }
   const std::string nearest = nearest_name(name, dispatcher_names());
-  throw Error(ErrorKind::kInvalidArgument, {.where = "experts",
-                                            .what = "no such token dispatcher",
-                                            .got = quote(name),
-                                            .want = "one of " + join(dispatcher_names(), ", "),
-                                            .fix = nearest.empty() ? "" : "did you mean " + quote(nearest) + "?"});
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "experts",
+               .what = "no such token dispatcher",
+               .got = quote(name),
+               .want = "one of " + join(dispatcher_names(), ", "),
+               .fix = nearest.empty() ? "use one of them" : "did you mean " + quote(nearest) + "?"});
 }
 
 }  // namespace ranklab

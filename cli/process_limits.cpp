@@ -1,0 +1,113 @@
+#include "cli/process_limits.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+constexpr rlim_t kLeastStackBytes = 512 << 10, kThreadStackBytes = 8 << 20;
+// What LibTorch takes when it is loaded (0.6 GiB), and a little for the run.
+constexpr rlim_t kLeastAddressBytes = 800 << 20;
+
+rlimit limit_of(int resource) {
+  rlimit limit{};
+  ::getrlimit(static_cast<__rlimit_resource>(resource), &limit);
+  return limit;
+}
+
+// As far as the hard limit lets it. RETURNS: what it is then.
+rlim_t raise_limit(int resource, rlim_t wanted) {
+  const rlimit limit = limit_of(resource);
+  if (limit.rlim_cur >= wanted) return limit.rlim_cur;
+  const rlimit higher = {std::min(limit.rlim_max, wanted), limit.rlim_max};
+  if (::setrlimit(static_cast<__rlimit_resource>(resource), &higher) == 0) return higher.rlim_cur;
+  return limit.rlim_cur;
+}
+
+[[noreturn]] void leave_by_name() {
+  int code = exit_code(ErrorKind::kInternal);
+  std::string text = "the program cannot go on";
+  try {
+    if (std::current_exception()) std::rethrow_exception(std::current_exception());
+  } catch (const std::bad_alloc&) {
+    code = exit_code(ErrorKind::kEnvironment);
+    text =
+        "[process] there is no memory left; want more than this machine or its limits give; do: see ulimit -v and "
+        "free, or lower --micro-batch-size";
+  } catch (const std::exception& error) {
+    text = error.what();
+  } catch (...) {
+    text = "an exception that is none of the standard's";
+  }
+  std::fprintf(stderr, "ranklab: error: %s\n", text.c_str());
+  std::fflush(stderr);
+  ::_exit(code);
+}
+
+// Before the constructors of any library: one of LibTorch's throws when there is too little address space, where nobody
+// can catch it. Of the C library only what needs no start of its own.
+void refuse_small_address_space(int, char**, char**) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur >= kLeastAddressBytes) return;
+  std::array<char, 24> digits{};
+  size_t at = digits.size();
+  rlim_t kib = limit.rlim_cur >> 10;
+  do {
+    digits[--at] = static_cast<char>('0' + kib % 10);
+    kib /= 10;
+  } while (kib > 0);
+  const auto say = [](const char* text, size_t size) {
+    if (::write(STDERR_FILENO, text, size) < 0) ::_exit(3);
+  };
+  constexpr char kBegin[] = "ranklab: error: [process] too little address space to load LibTorch; got ulimit -v ";
+  constexpr char kEnd[] = "; want 819200 (KiB) or more; do: ulimit -v unlimited\n";
+  say(kBegin, sizeof kBegin - 1);
+  say(digits.data() + at, digits.size() - at);
+  say(kEnd, sizeof kEnd - 1);
+  ::_exit(3);
+}
+
+}  // namespace
+
+// NOLINTNEXTLINE: the loader finds it by its section
+__attribute__((section(".preinit_array"), used)) void (*const kBeforeLibraries)(int, char**,
+                                                                                char**) = refuse_small_address_space;
+
+void meet_process_limits() {
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::set_terminate(leave_by_name);
+  pthread_attr_t attributes;
+  if (::pthread_attr_init(&attributes) == 0) {
+    ::pthread_attr_setstacksize(&attributes, kThreadStackBytes);
+    ::pthread_setattr_default_np(&attributes);
+    ::pthread_attr_destroy(&attributes);
+  }
+  const rlim_t stack_bytes = raise_limit(RLIMIT_STACK, kThreadStackBytes);
+  RANKLAB_CHECK(stack_bytes >= kLeastStackBytes, ErrorKind::kEnvironment, .where = "process",
+                .what = "the stack is too small", .got = "ulimit -s " + std::to_string(stack_bytes >> 10),
+                .want = std::to_string(kLeastStackBytes >> 10) + " (KiB) or more", .fix = "ulimit -s 8192");
+}
+
+void require_descriptors(int count, const std::string& where, const std::string& what_for) {
+  constexpr rlim_t kPlenty = 1 << 16;
+  const rlim_t most = raise_limit(RLIMIT_NOFILE, std::max(static_cast<rlim_t>(count), kPlenty));
+  RANKLAB_CHECK(most >= static_cast<rlim_t>(count), ErrorKind::kEnvironment, .where = where,
+                .what = "too few file descriptors for " + what_for, .got = "ulimit -n " + std::to_string(most),
+                .want = std::to_string(count) + " or more",
+                .fix = "ulimit -n " + std::to_string(std::max(count, 1024)) + ", or fewer ranks");
+}
+
+}  // namespace ranklab

@@ -1,0 +1,16 @@
+// UTF-8 (RFC 3629: no overlong forms, no surrogates, at most U+10FFFF). Names of files may hold any bytes, JSON may
+// not. Thread rule: pure.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace ranklab {
+
+// Length of the valid sequence at the start of `text`, 0 when there is none. REQUIRES: it is not empty.
+size_t utf8_length(std::string_view text);
+bool is_utf8(std::string_view text);
+// With \xNN for each byte that is none: for a message.
+std::string shown_as_utf8(std::string_view text);
+
+}  // namespace ranklab

@@ -1,0 +1,50 @@
+// The trace of a run as a file that grows with it: what the ranks recorded in a step is written, by a thread of its
+// own, while they work on the next one, so that memory does not grow with the steps, and the end of a run waits for two
+// steps at most. The file has a temporary name until the run ends; it gets its own when a rank failed, too, with the
+// steps until then. A process that is killed leaves the temporary file, which is readable up to its last whole step.
+// Cost: the writing of a step (about a microsecond an event); memory for two steps' events; ranks wait when the disk is
+// slower than they are. Thread rule: hooks on rank 0's thread, keep() from any.
+#pragma once
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "core/runtime/hooks.h"
+#include "core/trace/chrome_writer.h"
+
+namespace ranklab {
+
+class TraceFile : public Hook {
+ public:
+  // trace.json.gz of all ranks (virtual time on cpu_sim, wall time elsewhere) in the folder, which is this run's alone.
+  // Throws kIo naming the folder.
+  TraceFile(const std::string& directory, const RunPlan& plan);
+  ~TraceFile() override;
+
+  void on_traces(const TracePiece& piece) override;       // throws kIo
+  void on_train_end(const TrainResult& result) override;  // throws kIo
+  // The file ends with what was handed over so far: before the process is left in the middle of a step.
+  void keep() noexcept;
+
+ private:
+  void write_all();
+  void write_pieces();
+  void end();
+
+  std::string path_;
+  ChromeWriterOptions options_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  TracePiece next_;
+  bool ending_ = false, done_ = true;
+  std::exception_ptr failure_;
+  std::thread thread_;
+};
+
+// The file in this folder.
+std::string trace_path(const std::string& directory);
+
+}  // namespace ranklab

@@ -1,0 +1,43 @@
+// Numbers of the arrows between the two ends of a message, for a trace that comes in pieces: an end waits for the piece
+// that has the other one. Cost: O(n) a piece; memory for the ends that wait, of which there are few (what was sent and
+// not received when a piece was taken). Thread rule: one thread.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/trace/lanes.h"
+
+namespace ranklab {
+
+// Where an arrow begins or ends in the file.
+struct ArrowPlace {
+  int global_rank = 0;
+  Event event;
+  int lane = 0;
+};
+
+struct ArrowEnd {
+  int64_t id = 0;
+  bool start = false;                      // it leaves here
+  std::optional<ArrowPlace> earlier = {};  // the other end, when an earlier piece had it
+};
+
+class MessageArrows {
+ public:
+  using Ends = std::map<size_t, ArrowEnd>;  // by event index
+  // One for each trace, which `lanes` belong to. Ids go on from those of the piece before.
+  std::vector<Ends> number(std::span<const RankTrace> traces, std::span<const LaneMap> lanes);
+
+ private:
+  using Key = std::array<int64_t, 6>;
+  static Key key_of(const RankTrace& trace, const Event& event);
+
+  std::map<Key, ArrowPlace> waiting_;
+  int64_t next_id_ = 1;
+};
+
+}  // namespace ranklab

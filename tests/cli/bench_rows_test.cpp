@@ -1,0 +1,93 @@
+// A benchmark that is interrupted keeps the rows that it had.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/cli/run_program.h"
+
+namespace ranklab {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+struct BenchRow {
+  const char* arguments;  // that take minutes
+  const char* row;        // how one of the first rows begins
+};
+void PrintTo(const BenchRow& row, std::ostream* out) { *out << row.arguments; }
+
+class BenchRows : public testing::TestWithParam<BenchRow> {};
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST_P(BenchRows, AreWrittenAsTheyCome) {
+  const std::string path = temporary_path("ranklab_bench_rows.txt");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::setpgid(0, 0);
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const int nothing = ::open("/dev/null", O_WRONLY);
+    ::dup2(file, STDOUT_FILENO);
+    ::dup2(nothing, STDERR_FILENO);
+    ::execl("/bin/sh", "sh", "-c", (std::string("exec '" RANKLAB_PROGRAM "' bench ") + GetParam().arguments).c_str(),
+            nullptr);
+    ::_exit(127);
+  }
+  bool seen = false;
+  for (int i = 0; i < 6000 && !seen; ++i) {
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, WNOHANG), 0) << "it was to take longer: " << text_of(path);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    seen = text_of(path).find(std::string("\n") + GetParam().row) != std::string::npos;
+  }
+  ::kill(-child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(seen) << text_of(path);
+  EXPECT_EQ(text_of(path).back(), '\n') << "whole lines";
+  fs::remove(path);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BenchRows,
+    testing::Values(
+        BenchRow{"collectives --ranks 2 --sizes 4096,16384 --iterations 1000", "all_reduce "},
+        BenchRow{"dispatchers --ranks 2 --experts 8 --topk 2 --tokens 20000 --hidden 256 --iterations 40", "alltoall "},
+        BenchRow{"quantize --rows 1024 --cols 1024 --repetitions 20", "memcpy "},
+        BenchRow{"precision --recipes bf16,fp8_delayed,mxfp8 --seeds 1 --train-iters 20 --num-layers 2", "bf16 "},
+        BenchRow{"kernels --device cpu --tokens 32 --seq-length 32 --parameters 100000 --iterations 1", "copy"},
+        BenchRow{"train --modes single,dp8 --repetitions 1 --steps 2 --warmup 1", "single "},
+        BenchRow{"overhead --repetitions 1 --steps 20", "layout "}),
+    [](const auto& row) {
+      return std::string(row.param.arguments).substr(0, std::string(row.param.arguments).find(' '));
+    });
+
+// The batch of the peer's model comes with the preset, and every layout of the list trains.
+TEST(BenchTrain, EveryLayoutTrainsTheModelOfThePeer) {
+  const Outcome run = run_command(
+      "'" RANKLAB_PROGRAM
+      "' bench train --repetitions 1 --steps 1 --warmup 1 --modes zero1,zero2,zero3,pp8,pp4-vpp2,3d,ep8 2>&1");
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  for (const char* mode : {"zero1", "zero2", "zero3", "pp8", "pp4-vpp2", "3d", "ep8"})
+    EXPECT_THAT(run.output, HasSubstr("\n" + std::string(mode) + " ")) << mode;
+  const Outcome bad = run_command("'" RANKLAB_PROGRAM "' bench train --modes dp9 2>&1");
+  EXPECT_EQ(bad.exit_code, 2) << bad.output;
+  EXPECT_THAT(bad.output, HasSubstr("[bench train] unknown mode; got 'dp9'; want single, dp8, zero1"));
+}
+
+}  // namespace
+}  // namespace ranklab

@@ -1,0 +1,215 @@
+// `ranklab data batch` against the batches that a run's ranks really asked for and got.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/cpu_sim/thread_world.h"
+#include "core/runtime/engine.h"
+#include "tests/cli/run_program.h"
+
+namespace ranklab {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using Tokens = std::vector<int64_t>;
+using Key = std::array<int64_t, 3>;  // global rank, step, microbatch
+
+// Tokens and targets, as the ranks got them.
+struct Seen {
+  std::mutex mutex;
+  std::map<Key, std::pair<Tokens, Tokens>> batches;
+};
+
+Tokens flat(const at::Tensor& tensor) {
+  const at::Tensor all = tensor.contiguous();
+  return {all.const_data_ptr<int64_t>(), all.const_data_ptr<int64_t>() + all.numel()};
+}
+
+class RecordedData : public RankData {
+ public:
+  RecordedData(std::unique_ptr<RankData> inner, int global_rank, Seen& seen)
+      : inner_(std::move(inner)), global_rank_(global_rank), seen_(seen) {}
+  Batch train_batch(int64_t step, int64_t microbatch) override {
+    Batch batch = inner_->train_batch(step, microbatch);
+    const std::lock_guard lock(seen_.mutex);
+    seen_.batches[{global_rank_, step, microbatch}] = {flat(batch.tokens_BS), flat(batch.targets_BS)};
+    return batch;
+  }
+  void seek(int64_t step, int64_t samples) override { inner_->seek(step, samples); }
+  bool has_validation() const override { return inner_->has_validation(); }
+  Batch validation_batch(int64_t index, int64_t microbatch) override {
+    return inner_->validation_batch(index, microbatch);
+  }
+  std::optional<int64_t> global_tokens_per_batch() const override { return inner_->global_tokens_per_batch(); }
+
+ private:
+  std::unique_ptr<RankData> inner_;
+  int global_rank_;
+  Seen& seen_;
+};
+
+class RecordedProvider : public DataProvider {
+ public:
+  RecordedProvider(std::shared_ptr<DataProvider> inner, Seen& seen) : inner_(std::move(inner)), seen_(seen) {}
+  std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
+    return std::make_unique<RecordedData>(inner_->build_data(ctx, plan), ctx.global_rank(), seen_);
+  }
+  std::string describe() const override { return inner_->describe(); }
+
+ private:
+  std::shared_ptr<DataProvider> inner_;
+  Seen& seen_;
+};
+
+class DataBatch : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::remove_all(root_);
+    fs::create_directories(root_);
+    for (const char* name : {"a.txt", "b.txt"}) {
+      std::ofstream text(root_ + "/" + name);
+      for (int i = 0; i < 90; ++i) text << name << " line " << i * i << "\n";
+    }
+    const Outcome prepared =
+        run("data prepare " + root_ + "/a.txt " + root_ + "/b.txt --shard-tokens 500 --out " + root_ + "/shards");
+    ASSERT_EQ(prepared.exit_code, 0) << prepared.output;
+  }
+  void TearDown() override { fs::remove_all(root_); }
+  static Outcome run(const std::string& arguments) {
+    return run_command("'" RANKLAB_PROGRAM "' " + arguments + " 2>&1");
+  }
+  static nlohmann::json data_of(const std::string& arguments) {
+    const Outcome outcome = run(arguments + " --json");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+    return nlohmann::json::parse(outcome.output).at("data");
+  }
+  TrainConfig config(const std::string& data_path) const {
+    TrainConfig c;
+    c.model.num_layers = 2;
+    c.model.hidden_size = 32;
+    c.model.ffn_hidden_size = 64;
+    c.model.num_attention_heads = 4;
+    c.model.seq_length = 16;
+    c.parallel = {.world = 4, .tp = 2};
+    c.global_batch_size = 8;
+    c.micro_batch_size = 2;
+    c.train_iters = 40;
+    c.eval_interval = 0;
+    c.sample_tokens = 0;
+    c.gemm = "mkl";
+    c.data_path = data_path;
+    return c;
+  }
+  static std::string text(const std::string& path) {
+    std::ifstream in(path);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  const std::string root_ = temporary_path("ranklab_data_batch");
+  const std::string flags_ = " --seq-length 16 --world-size 4 --tp 2 --micro-batch-size 2 --gbs 8 ";
+};
+
+TEST_F(DataBatch, IsWhatTheRanksOfARunTrainedOn) {
+  const TrainConfig c = config(root_ + "/shards");
+  const RunPlan plan = resolve(c);
+  Seen seen;
+  RuntimeComponents parts = default_components(make_thread_world({.size = 4}), plan);
+  parts.data_provider = std::make_shared<RecordedProvider>(parts.data_provider, seen);
+  RuntimeEngine(parts, plan).fit();
+  ASSERT_EQ(seen.batches.size(), 4u * 40 * 2);
+  // Step 30 is in the second pass over the data.
+  for (const int64_t step : {0, 1, 30}) {
+    const auto data =
+        data_of("data batch --step " + std::to_string(step) + flags_ + "--data-path " + root_ + "/shards");
+    size_t microbatches = 0;
+    for (const auto& group : data.at("batch")) {
+      for (const auto& microbatch : group.at("microbatches")) {
+        ++microbatches;
+        Tokens tokens, targets;
+        for (const auto& sequence : microbatch.at("sequences")) {
+          const Tokens row = sequence.at("tokens");
+          tokens.insert(tokens.end(), row.begin(), row.end());
+          targets.insert(targets.end(), row.begin() + 1, row.end());
+          targets.push_back(sequence.at("last_target"));
+        }
+        for (const int64_t rank : group.at("ranks")) {
+          const auto& got = seen.batches.at({rank, step, microbatch.at("microbatch").get<int64_t>()});
+          EXPECT_EQ(got.first, tokens) << "rank " << rank << ", step " << step;
+          EXPECT_EQ(got.second, targets) << "rank " << rank << ", step " << step;
+        }
+      }
+    }
+    EXPECT_EQ(microbatches, 4u);
+    EXPECT_EQ(data.at("batch").at(0).at("ranks"), (std::vector<int>{0, 1}));
+    EXPECT_EQ(data.at("batch").at(1).at("ranks"), (std::vector<int>{2, 3}));
+  }
+}
+
+TEST_F(DataBatch, ASequenceIsFoundInItsDocuments) {
+  bool over_a_border = false;
+  for (int step = 0; step < 30; ++step) {
+    const auto data =
+        data_of("data batch --step " + std::to_string(step) + flags_ + "--data-path " + root_ + "/shards");
+    for (const auto& group : data.at("batch"))
+      for (const auto& microbatch : group.at("microbatches"))
+        for (const auto& sequence : microbatch.at("sequences")) {
+          std::string found;
+          for (const auto& part : sequence.at("documents"))
+            found += text(part.at("document")).substr(part.at("offset"), part.at("tokens"));
+          EXPECT_EQ(sequence.at("text"), found);
+          EXPECT_EQ(sequence.at("offset").get<int64_t>(), sequence.at("sample").get<int64_t>() * 16);
+          over_a_border = over_a_border || sequence.at("documents").size() == 2;
+        }
+  }
+  EXPECT_TRUE(over_a_border) << "one sequence of the data has tokens of both files";
+}
+
+TEST_F(DataBatch, OneRankAndText) {
+  const Outcome shown = run("data batch --step 2 --rank 3" + flags_ + "--data-path " + root_ + "/a.txt");
+  EXPECT_EQ(shown.exit_code, 0) << shown.output;
+  EXPECT_THAT(shown.output, HasSubstr("dp rank 1: global rank 2 3\n"));
+  EXPECT_THAT(shown.output, testing::Not(HasSubstr("dp rank 0")));
+  EXPECT_THAT(shown.output, HasSubstr("a.txt"));
+  EXPECT_EQ(data_of("data batch --step 2 --rank 3" + flags_ + "--mock-data").at("batch").size(), 1u);
+}
+
+// A run that goes on with another batch size draws what lies behind the samples it has seen.
+TEST_F(DataBatch, GoesOnBehindACheckpoint) {
+  const std::string model =
+      " --num-layers 2 --hidden-size 32 --ffn-hidden-size 64 --num-attention-heads 4 --sample-tokens 0 "
+      "--eval-interval 0 --gemm mkl --log-dir " +
+      root_ + "/log --data-path " + root_ + "/shards ";
+  const Outcome trained = run("train --train-iters 3 --save " + root_ + "/ck" + model + flags_);
+  ASSERT_EQ(trained.exit_code, 0) << trained.output;
+  const std::string load = "--load " + root_ + "/ck" + model;
+  const auto same = data_of("data batch --step 4 " + load + flags_);
+  EXPECT_EQ(same.at("batch"), data_of("data batch --step 4 " + model + flags_).at("batch"));
+  // Sixteen at a time, step 3 begins where it begins with eight.
+  const auto larger =
+      data_of("data batch --step 3 " + load + " --seq-length 16 --world-size 4 --tp 2 --micro-batch-size 2 --gbs 16");
+  const auto usual = data_of("data batch --step 3 " + load + flags_);
+  EXPECT_EQ(larger.at("batch").at(0).at("microbatches").at(0), usual.at("batch").at(0).at("microbatches").at(0));
+  const Outcome before = run("data batch --step 2 " + load + flags_);
+  EXPECT_EQ(before.exit_code, 2) << before.output;
+  EXPECT_THAT(before.output, HasSubstr("goes on from a checkpoint after this step"));
+}
+
+TEST_F(DataBatch, MistakesAreNamed) {
+  const Outcome rank = run("data batch --step 0 --rank 9" + flags_ + "--mock-data");
+  EXPECT_EQ(rank.exit_code, 2);
+  EXPECT_THAT(rank.output, HasSubstr("[--rank] no such rank; got 9; want 0 to 3"));
+  EXPECT_EQ(run("data batch" + flags_).exit_code, 2) << "without --step";
+}
+
+}  // namespace
+}  // namespace ranklab

@@ -1,0 +1,74 @@
+// What a shell's limits (ulimit) do to a run: it goes on, or is refused by name; no signal ends it without a word.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/cli/run_program.h"
+
+namespace ranklab {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kTiny =
+    "--num-layers 2 --hidden-size 32 --num-attention-heads 4 --seq-length 32 --gbs 8 --mock-data --sample-tokens 0 "
+    "--gemm mkl --train-iters 3 --eval-interval 0 --log-dir log ";
+
+class Limits : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(root_); }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  // In a shell that may not raise its limits again, whoever runs the test.
+  Outcome under(const std::string& limit, const std::string& arguments) const {
+    const std::string no_root = ::geteuid() == 0 ? "setpriv --bounding-set=-sys_resource " : "";
+    return run_command("cd '" + root_ + "' && " + no_root + "bash -c 'ulimit " + limit + "; \"" RANKLAB_PROGRAM "\" " +
+                       arguments + "' 2>&1");
+  }
+  const std::string root_ = temporary_path("ranklab_limits");
+};
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_F(Limits, ASmallStackIsRefusedByNameOrDoes) {
+  const Outcome refused = under("-s 128", "train " + kTiny);
+  EXPECT_EQ(refused.exit_code, 3) << refused.output;
+  EXPECT_THAT(refused.output, HasSubstr("[process] the stack is too small; got ulimit -s 128; want 512 (KiB) or more; "
+                                        "do: ulimit -s 8192"));
+  const Outcome raised = under("-S -s 128", "train " + kTiny);  // below the hard limit
+  EXPECT_EQ(raised.exit_code, 0) << raised.output;
+  const Outcome enough = under("-s 512", "train " + kTiny);
+  EXPECT_EQ(enough.exit_code, 0) << enough.output;
+}
+
+TEST_F(Limits, TooLittleAddressSpaceIsRefusedBeforeLibTorchAborts) {
+  const Outcome refused = under("-v 400000", "--version");
+  EXPECT_EQ(refused.exit_code, 3) << refused.output;
+  EXPECT_THAT(refused.output, HasSubstr("[process] too little address space to load LibTorch; got ulimit -v 400000; "
+                                        "want 819200 (KiB) or more"));
+  const Outcome enough = under("-v 1000000", "train " + kTiny);
+  EXPECT_EQ(enough.exit_code, 0) << enough.output;
+}
+#endif
+
+TEST_F(Limits, AFileThatMayNotGrowIsALostOutput) {
+  const Outcome lost = under("-f 1", "train " + kTiny);
+  EXPECT_EQ(lost.exit_code, 9) << lost.output;
+  EXPECT_THAT(lost.output, HasSubstr("File too large"));
+  EXPECT_THAT(lost.output, HasSubstr("done after 3 steps"));
+  const Outcome unsaved = under("-f 8", "train --save ck " + kTiny);
+  EXPECT_EQ(unsaved.exit_code, 1) << unsaved.output;
+  EXPECT_THAT(unsaved.output, HasSubstr("File too large"));
+}
+
+TEST_F(Limits, TooFewDescriptorsAreNamed) {
+  const Outcome refused = under("-n 16", "launch --nproc-per-node 4 --tp 1 " + kTiny);
+  EXPECT_EQ(refused.exit_code, 3) << refused.output;
+  EXPECT_THAT(refused.output, HasSubstr("too few file descriptors for 4 ranks in processes; got ulimit -n 16; want"));
+  const Outcome raised = under("-S -n 16", "launch --nproc-per-node 4 --tp 1 " + kTiny);
+  EXPECT_EQ(raised.exit_code, 0) << raised.output;
+}
+
+}  // namespace
+}  // namespace ranklab
