@@ -45,8 +45,10 @@ class GroupedQueryAttention : public AttentionLayer {
   }
 
   AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const override {
-    const auto room = [&] { return at::empty({sequences, shape_.groups, capacity, shape_.head_dim}, options); };
-    return {room(), room(), 0};
+    const int64_t window = shape_.has_window(capacity) ? shape_.window : 0;
+    const int64_t kept = window > 0 ? window - 1 : capacity;
+    const auto room = [&] { return at::empty({sequences, shape_.groups, kept, shape_.head_dim}, options); };
+    return {room(), room(), 0, window};
   }
   at::Tensor decode(const NormOutput& x, AttentionCache& cache) const override {
     return out_(decode_attention(project(x), shape_, rope_, cache));

@@ -1,5 +1,6 @@
 // What a model keeps of the tokens it has seen: a cache for each layer. Memory: bytes_per_token() times sequences times
-// capacity, allocated at once. Thread rule: its rank's thread.
+// capacity (with a window of attention: times one less than it, if that is smaller), allocated at once. Thread rule:
+// its rank's thread.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -11,7 +11,9 @@ namespace ranklab {
 struct AttentionCache {
   at::Tensor keys;        // [B, groups, capacity, D] of this rank; latent attention: [B, 1, capacity, kv_lora + rope]
   at::Tensor values;      // [B, groups, capacity, D]; latent attention: undefined, the first kv_lora columns of keys
-  int64_t positions = 0;  // filled ones
+  int64_t positions = 0;  // tokens seen so far, all of which are kept where there is no window
+  // A query sees so many positions, itself among them, so one less is kept: the last ones, in their order. 0: all are.
+  int64_t window = 0;
 
   int64_t capacity() const { return keys.size(2); }
   // Of one sequence.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -15,6 +16,7 @@ namespace ranklab {
 namespace {
 
 void check_room(const AttentionCache& cache, int64_t positions) {
+  if (cache.window > 0) return;
   RANKLAB_CHECK(cache.positions + positions <= cache.capacity(), ErrorKind::kInvalidArgument, .where = "decoding",
                 .what = "the cache is full",
                 .got = strprintf("%lld positions behind %lld", static_cast<long long>(positions),
@@ -46,6 +48,30 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor&
   return at::matmul(at::softmax(scores, -1), values);
 }
 
+// What the last `keep` positions of [B, groups, S, D] leave in a cache.
+void keep_last(at::Tensor& kept, const at::Tensor& all, int64_t keep) {
+  kept.narrow(2, 0, keep).copy_(all.narrow(2, all.size(2) - keep, keep));
+}
+
+// Keys and values that the new positions may see, which end with their own; the cache is brought up to date.
+std::pair<at::Tensor, at::Tensor> see(const at::Tensor& keys, const at::Tensor& values, AttentionCache& cache) {
+  const int64_t seq = keys.size(2), past = cache.positions;
+  cache.positions += seq;
+  if (cache.window == 0) {
+    cache.keys.narrow(2, past, seq).copy_(keys);
+    cache.values.narrow(2, past, seq).copy_(values);
+    return {cache.keys.narrow(2, 0, past + seq), cache.values.narrow(2, 0, past + seq)};
+  }
+  const auto behind_kept = [&](const at::Tensor& kept, const at::Tensor& fresh) {
+    return at::cat({kept.narrow(2, 0, std::min(past, cache.window - 1)), fresh}, 2);
+  };
+  const std::pair seen{behind_kept(cache.keys, keys), behind_kept(cache.values, values)};
+  const int64_t keep = std::min(past + seq, cache.window - 1);
+  keep_last(cache.keys, seen.first, keep);
+  keep_last(cache.values, seen.second, keep);
+  return seen;
+}
+
 }  // namespace
 
 at::Tensor decode_attention(const at::Tensor& qkv, const AttentionShape& s, const RopeTable& rope,
@@ -55,16 +81,11 @@ at::Tensor decode_attention(const at::Tensor& qkv, const AttentionShape& s, cons
   const at::Tensor heads = qkv.view({seq, batch, s.heads + 2 * s.groups, s.head_dim}).permute({1, 2, 0, 3});
   const auto parts = heads.split_with_sizes({s.heads, s.groups, s.groups}, 1);
   const RopeTable all = rope_for(rope, past + seq), here = from_position(all, past, seq);
-  cache.keys.narrow(2, past, seq).copy_(rotated(parts[1], here));
-  cache.values.narrow(2, past, seq).copy_(parts[2]);
-  cache.positions += seq;
+  const auto [keys, values] = see(rotated(parts[1], here), parts[2], cache);
   if (past == 0) return causal_attention(qkv, s, all);
   const at::Tensor q = rotated(parts[0], here).reshape({batch, s.groups, s.heads / s.groups * seq, s.head_dim});
-  // Those before what the first new position sees are none's.
-  const int64_t first = s.has_window(past + seq) ? std::max<int64_t>(0, past + 1 - s.window) : 0;
-  const auto seen = [&](const at::Tensor& kept) { return kept.narrow(2, first, past + seq - first); };
-  const at::Tensor out = attend(q, seen(cache.keys), seen(cache.values), past - first,
-                                1.0 / std::sqrt(static_cast<double>(s.head_dim)), s.window);
+  const at::Tensor out =
+      attend(q, keys, values, keys.size(2) - seq, 1.0 / std::sqrt(static_cast<double>(s.head_dim)), cache.window);
   return by_position(out.reshape({batch, s.heads, seq, s.head_dim}));
 }
 

@@ -170,22 +170,30 @@ TEST(Decode, DynamicPositionsTurnByTheLengthThatIsThere) {
   });
 }
 
-// Several positions at once behind others, each with a window of its own.
+// Several positions at once behind others, each with a window of its own; the cache keeps what a window of the next one
+// needs and no more.
 TEST(Decode, WindowOfSeveralNewPositions) {
-  run_ranks(dims_of(1, 2), [&](RankContext& context) {
-    const at::NoGradGuard no_grad;
-    const auto model = make_transformer(window(), context, {.seed = 7, .dtype = at::kDouble});
-    model->set_training(false);
-    const at::Tensor tokens_BS = (at::arange(kSeq, at::kLong).view({1, kSeq}) * 5 + 3).remainder(kVocab);
-    const at::Tensor want_BSV = model->logits({.tokens_BS = tokens_BS, .targets_BS = {}});
-    const auto cache = model->begin_decoding(1, kSeq);
-    int64_t at = 0;
-    for (const int64_t count : {2, 6, 1, 3}) {
-      const at::Tensor got_BV = model->decode(*cache, tokens_BS.narrow(1, at, count));
-      at += count;
-      EXPECT_LT(golden::relative_error(got_BV, want_BSV.select(1, at - 1)), 1e-12) << "after " << at << " positions";
-    }
-  });
+  for (const int64_t size : {1, 2, 4, 11, 12}) {
+    run_ranks(dims_of(1, 2), [&](RankContext& context) {
+      const at::NoGradGuard no_grad;
+      ModelConfig config = window();
+      config.window_size = size;
+      const auto model = make_transformer(config, context, {.seed = 7, .dtype = at::kDouble});
+      model->set_training(false);
+      const at::Tensor tokens_BS = (at::arange(kSeq, at::kLong).view({1, kSeq}) * 5 + 3).remainder(kVocab);
+      const at::Tensor want_BSV = model->logits({.tokens_BS = tokens_BS, .targets_BS = {}});
+      const auto cache = model->begin_decoding(1, kSeq);
+      EXPECT_EQ(cache->layers[0].keys.size(2), size < kSeq ? size - 1 : kSeq);
+      int64_t at = 0;
+      for (const int64_t count : {2, 6, 1, 3}) {
+        const at::Tensor got_BV = model->decode(*cache, tokens_BS.narrow(1, at, count));
+        at += count;
+        EXPECT_LT(golden::relative_error(got_BV, want_BSV.select(1, at - 1)), 1e-12)
+            << "after " << at << " positions, window " << size;
+      }
+      EXPECT_THROW(model->decode(*cache, tokens_BS.narrow(1, 0, 1)), Error) << "behind the last position";
+    });
+  }
 }
 
 TEST(Decode, QwenLike) { expect_decodes_everywhere(qwen()); }
