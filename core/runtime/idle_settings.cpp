@@ -119,8 +119,9 @@ std::vector<std::string> idle_settings(const RunPlan& plan, const std::map<std::
   for (const ConfigField& field : config_fields()) {
     if (!sources.given(field.key)) continue;
     for (const IdleRow& row : kRows) {
-      if (idles_by(row, field.key) && !row.counts(plan))
-        idle.push_back(idle_text(field, plan) + " has no effect: it is of " + row.of);
+      if (!idles_by(row, field.key) || row.counts(plan)) continue;
+      idle.push_back(idle_text(field, plan) + " has no effect: it is of " + row.of);
+      break;  // one reason is enough
     }
   }
   return idle;

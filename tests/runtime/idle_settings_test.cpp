@@ -28,6 +28,7 @@ TEST(IdleSettings, AreNamedWithWhatTheyAreOf) {
               ElementsAre(HasSubstr("--moe-router-topk 1"), HasSubstr("--no-moe-router-norm-topk")));
   EXPECT_THAT(idle_of({{"model.rope_low_freq_factor", "2"}, {"model.rope_scaling_type", "linear"}}),
               ElementsAre("--rope-low-freq-factor 2 has no effect: it is of --rope-scaling-type llama3"));
+  EXPECT_THAT(idle_of({{"moe.normalize_top1", "true"}}), ElementsAre(HasSubstr("models with experts")));  // once
   EXPECT_THAT(idle_of({{"model.rope_scaling_factor", "2"}}), ElementsAre(HasSubstr("--rope-scaling-type")));
   EXPECT_THAT(idle_of({{"model.position", "learned_absolute"}, {"model.rope_scaling_type", "linear"}}),
               ElementsAre(HasSubstr("--position-embedding-type rope")));
