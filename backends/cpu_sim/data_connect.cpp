@@ -7,7 +7,6 @@
 #include <array>
 #include <atomic>
 #include <exception>
-#include <fstream>
 #include <list>
 #include <mutex>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "backends/cpu_sim/frame.h"
 #include "backends/cpu_sim/handshake.h"
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/base/text.h"
 
 namespace ranklab::cpu_sim {
@@ -35,7 +35,8 @@ milliseconds left(Clock::time_point until) {
 
 // Where a rank listens.
 struct DataAddress {
-  std::string host;  // boot and network namespace: two processes with the same one see each other's unix sockets
+  // Boot and network namespace: two processes with the same one see each other's unix sockets. Empty: not known.
+  std::string host;
   int64_t user = 0;
   std::string unix_name;  // empty: none
   std::string address;
@@ -43,12 +44,11 @@ struct DataAddress {
 };
 
 std::string this_network() {
-  std::ifstream boot("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(boot, id);
+  const std::string boot = read_file_if_any("/proc/sys/kernel/random/boot_id");
   std::array<char, 64> space{};
   const ssize_t length = ::readlink("/proc/self/ns/net", space.data(), space.size());
-  return id + " " + std::string(space.data(), static_cast<size_t>(std::max<ssize_t>(length, 0)));
+  if (boot.empty() || length <= 0) return {};
+  return boot + std::string(space.data(), static_cast<size_t>(length));
 }
 
 std::string packed(const DataAddress& at) {
@@ -67,7 +67,8 @@ DataAddress unpacked(const std::string& bytes) {
 }
 
 bool by_unix(const DataAddress& mine, const DataAddress& theirs) {
-  return !mine.unix_name.empty() && !theirs.unix_name.empty() && mine.host == theirs.host && mine.user == theirs.user;
+  return !mine.unix_name.empty() && !theirs.unix_name.empty() && !mine.host.empty() && mine.host == theirs.host &&
+         mine.user == theirs.user;
 }
 
 // A frame read byte by byte, since what follows it belongs to the link.

@@ -63,7 +63,8 @@ void check_head_width(const ModelConfig& c) {
                 .what = "--rotary-percent of a head is no whole number of pairs",
                 .got = strprintf("%lld of %lld elements", static_cast<long long>(c.rotary_width()),
                                  static_cast<long long>(c.head_dim())),
-                .want = "an even number above 0");
+                .want = "an even number above 0",
+                .fix = "use 1, or a share of the head that is a whole number of pairs");
 }
 
 // Either a rank has whole key/value heads, or neighbours share one.
@@ -131,7 +132,7 @@ void check_rope_scaling(const ModelConfig& c) {
   RANKLAB_CHECK(!c.yarn.enabled(), ErrorKind::kInvalidArgument, .where = "model",
                 .what = "--rope-scaling-type and YaRN both stretch the rotary frequencies",
                 .got = strprintf("a --rope-scaling-type, and --rotary-scaling-factor %g", c.yarn.scaling_factor),
-                .want = "--rope-scaling-type none, or --rotary-scaling-factor 1");
+                .want = "--rope-scaling-type none, or --rotary-scaling-factor 1", .fix = "leave one of the two out");
   check_number("--rope-scaling-factor", s.factor, s.factor >= 1, "1 or more");
   check_size("--rope-scaling-original-length", s.original_seq_length, 1 << 24);
   check_number("--rope-low-freq-factor", s.low_freq_factor,

@@ -138,7 +138,13 @@ TEST(Validate, NamesBothNumbersAndTheNearestLegalOnes) {
       "[model] --num-attention-heads does not divide by --tp; got --num-attention-heads 8, --tp 3; want --tp in {1, "
       "2, 4, 8}; do: use --num-attention-heads 6 or 9");
   c.num_query_groups = 2;
-  EXPECT_NE(validate_error(c, 4).find("--num-query-groups 2, --tp 4"), std::string::npos);
+  EXPECT_EQ(validate_error(c, 4), "accepted") << "neighbours share a key/value head";
+  c.kv_channels = 6;
+  EXPECT_NE(validate_error(c, 8).find("--kv-channels 6, --tp / --num-query-groups 4"), std::string::npos);
+  c = {.hidden_size = 96, .num_attention_heads = 12, .num_query_groups = 4};
+  EXPECT_NE(validate_error(c, 6).find("--tp 6, --num-query-groups 4"), std::string::npos);
+  c.num_query_groups = 3;
+  EXPECT_NE(validate_error(c, 2).find("--num-query-groups 3, --tp 2"), std::string::npos);
   c = {.ffn_hidden_size = 350};
   EXPECT_NE(validate_error(c, 4).find("--ffn-hidden-size 350, --tp 4"), std::string::npos);
   c = {.hidden_size = 100};
