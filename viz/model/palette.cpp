@@ -110,7 +110,7 @@ std::string block_text(const Event& event, std::string_view event_name, bool wit
 Rgba axis_colour(Axis axis) {
   constexpr std::array<Rgba, static_cast<size_t>(Axis::kCount)> kColours = {
       0x999999FF, 0x56B4E9FF, 0xCC79A7FF, 0xE69F00FF, 0x009E73FF, 0xD55E00FF, 0x0072B2FF,
-      0xF0E442FF, 0xB39B00FF, 0xE69F00FF, 0xB8860BFF, 0xF0E442FF, 0xC9B458FF};
+      0xF0E442FF, 0xB39B00FF, 0xE69F00FF, 0xB8860BFF, 0xF0E442FF, 0xC9B458FF, 0x8AD1F5FF};
   return kColours[static_cast<size_t>(axis)];
 }
 
