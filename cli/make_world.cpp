@@ -6,9 +6,9 @@
 #include "backends/cpu_sim/process_world.h"
 #include "backends/cpu_sim/thread_world.h"
 #include "backends/cuda/cuda_backend.h"
-#include "cli/process_limits.h"
 #include "cli/run_token.h"
 #include "core/base/error.h"
+#include "core/base/process_limit.h"
 #include "core/base/system.h"
 
 namespace ranklab {

@@ -20,7 +20,7 @@ inline constexpr const char* kListenerVariable = "RANKLAB_RDZV_LISTENER";  // ra
 std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& env = {},
                                   std::shared_ptr<Stepper> stepper = nullptr);
 
-// File descriptors that such a rank has open (require_descriptors() of process_limits.h).
+// File descriptors that such a rank has open (require_descriptors()).
 int descriptors_of_rank(int rank, int processes);
 
 // Throws kInvalidArgument when ranks cannot be processes with this configuration.

@@ -13,6 +13,7 @@
 #include <new>
 
 #include "core/base/error.h"
+#include "core/base/process_limit.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -21,21 +22,6 @@ namespace {
 constexpr rlim_t kLeastStackBytes = 512 << 10, kThreadStackBytes = 8 << 20;
 // What LibTorch takes when it is loaded (0.6 GiB), and a little for the run.
 constexpr rlim_t kLeastAddressBytes = 800 << 20;
-
-rlimit limit_of(int resource) {
-  rlimit limit{};
-  ::getrlimit(static_cast<__rlimit_resource>(resource), &limit);
-  return limit;
-}
-
-// As far as the hard limit lets it. RETURNS: what it is then.
-rlim_t raise_limit(int resource, rlim_t wanted) {
-  const rlimit limit = limit_of(resource);
-  if (limit.rlim_cur >= wanted) return limit.rlim_cur;
-  const rlimit higher = {std::min(limit.rlim_max, wanted), limit.rlim_max};
-  if (::setrlimit(static_cast<__rlimit_resource>(resource), &higher) == 0) return higher.rlim_cur;
-  return limit.rlim_cur;
-}
 
 [[noreturn]] void leave_by_name() {
   int code = exit_code(ErrorKind::kInternal);
@@ -99,15 +85,6 @@ void meet_process_limits() {
   RANKLAB_CHECK(stack_bytes >= kLeastStackBytes, ErrorKind::kEnvironment, .where = "process",
                 .what = "the stack is too small", .got = "ulimit -s " + std::to_string(stack_bytes >> 10),
                 .want = std::to_string(kLeastStackBytes >> 10) + " (KiB) or more", .fix = "ulimit -s 8192");
-}
-
-void require_descriptors(int count, const std::string& where, const std::string& what_for) {
-  constexpr rlim_t kPlenty = 1 << 16;
-  const rlim_t most = raise_limit(RLIMIT_NOFILE, std::max(static_cast<rlim_t>(count), kPlenty));
-  RANKLAB_CHECK(most >= static_cast<rlim_t>(count), ErrorKind::kEnvironment, .where = where,
-                .what = "too few file descriptors for " + what_for, .got = "ulimit -n " + std::to_string(most),
-                .want = std::to_string(count) + " or more",
-                .fix = "ulimit -n " + std::to_string(std::max(count, 1024)) + ", or fewer ranks");
 }
 
 }  // namespace ranklab

@@ -1,9 +1,7 @@
-// The limits that a shell sets for its programs (ulimit): those that would end the process by a signal, without a word,
-// are raised where that is allowed, and refused by name where they are too low to start. Linux with glibc. Thread rule:
-// before other threads start.
+// The limits that a shell sets for its programs (ulimit; core/base/process_limit.h): those that would end the process
+// by a signal, without a word, are raised where that is allowed, and refused by name where they are too low to start.
+// Linux with glibc. Thread rule: before other threads start.
 #pragma once
-#include <string>
-
 namespace ranklab {
 
 // First in main(). Threads get stacks of 8 MiB whatever `ulimit -s` says; a file that grows past `ulimit -f` is a write
@@ -11,8 +9,5 @@ namespace ranklab {
 // `ulimit -v`, is refused before that, since LibTorch would abort while it is loaded.) Throws kEnvironment when the
 // stack cannot be made large enough.
 void meet_process_limits();
-
-// Raises `ulimit -n` as far as it goes. Throws kEnvironment when that is more than this process may have.
-void require_descriptors(int count, const std::string& where, const std::string& what_for);
 
 }  // namespace ranklab

@@ -94,7 +94,7 @@ StepShape make_step(const TopologyOptions& options, const ParallelDims& dims) {
 Topology make_topology(const TopologyOptions& options) {
   check_positive("--gpus-per-node", options.gpus_per_node);
   ParallelDims dims = with_world(options.dims);
-  if (options.preset != "none") dims.kv_copies = model_preset(options.preset).kv_copies(std::max(dims.tp, 1));
+  if (options.preset != "none") dims.kv_copies = model_preset(options.preset).kv_copies(dims.tp);
   Topology out{.mesh = DeviceMesh(dims),
                .gpus_per_node = options.gpus_per_node,
                .preset = options.preset,

@@ -2,8 +2,6 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -19,22 +17,10 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kAnswerWithin{2'000};
 
-milliseconds left(std::chrono::steady_clock::time_point until) {
-  return std::max(std::chrono::duration_cast<milliseconds>(until - std::chrono::steady_clock::now()), milliseconds(0));
-}
-
-void wake(const Socket& event) {
-  const uint64_t one = 1;
-  // A full counter wakes, too.
-  [[maybe_unused]] const ssize_t written = ::write(event.get(), &one, sizeof one);
-}
-
 }  // namespace
 
 Control::Control(JoinOptions options)
-    : options_(std::move(options)),
-      deadline_(Clock::now() + options_.join_timeout),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : options_(std::move(options)), deadline_(Clock::now() + options_.join_timeout), wake_(wake_event()) {
   milliseconds pause(10);
   while (!try_to_join()) {
     RANKLAB_CHECK(Clock::now() < deadline_, ErrorKind::kTimeout, .where = "rendezvous, " + rank_name(options_.rank),
@@ -42,7 +28,7 @@ Control::Control(JoinOptions options)
                   .got = "nobody who knows the run at " + options_.address + ":" + std::to_string(options_.port) +
                          " for " + human_ns(static_cast<double>(options_.join_timeout.count()) * 1e6),
                   .want = "rank 0's process", .fix = "see what rank 0 wrote; check MASTER_ADDR and MASTER_PORT");
-    std::this_thread::sleep_for(std::min(pause, left(deadline_)));
+    std::this_thread::sleep_for(std::min(pause, time_left(deadline_)));
     pause = std::min(pause * 2, milliseconds(200));
   }
   last_heard_ = last_round_ = Clock::now();
@@ -61,7 +47,7 @@ std::optional<Frame> Control::next_frame(Clock::time_point until) {
   for (;;) {
     if (std::optional<Frame> frame = in_.next()) return frame;
     pollfd ready{socket_.get(), POLLIN, 0};
-    if (::poll(&ready, 1, static_cast<int>(left(until).count())) <= 0) return std::nullopt;
+    if (::poll(&ready, 1, static_cast<int>(time_left(until).count())) <= 0) return std::nullopt;
     std::string bytes;
     if (receive_some(socket_, bytes) == 0) return std::nullopt;
     in_.feed(bytes);
@@ -74,7 +60,7 @@ bool Control::try_to_join() {
   out_.clear();
   broken_ = false;
   std::optional<Socket> connected =
-      connect_to(options_.address, options_.port, std::min(left(deadline_), milliseconds(1000)));
+      connect_to(options_.address, options_.port, std::min(time_left(deadline_), milliseconds(1000)));
   if (!connected) return false;
   socket_ = std::move(*connected);
   local_address_ = ranklab::cpu_sim::local_address(socket_);
@@ -85,14 +71,10 @@ bool Control::try_to_join() {
               .world_size = options_.world_size,
               .attempt = options_.attempt,
               .run_id = options_.run_id,
-              .pid = ::getpid(),
-              .nonce = new_nonce(),
+              .nonce = {},
               .proof = {}};
   const std::string nonce = Unpacker(challenge->payload).text();
-  hello.proof = member_proof(options_.token, nonce, hello);
-  Packer packer;
-  pack_hello(packer, hello);
-  send(FrameType::kHello, packer.bytes());
+  send(FrameType::kHello, answer_challenge(options_.token, nonce, hello));
   const std::optional<Frame> answer = next_frame(until);
   if (!answer) return false;
   Unpacker in(answer->payload);

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,10 +16,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kProveWithin{2'000};
 constexpr milliseconds kGoodbyeWithin{1'000};
 constexpr milliseconds kGoodbyeAfterFailure{150};
-constexpr size_t kStrangers = 256;
 
 milliseconds age(std::chrono::steady_clock::time_point now, std::chrono::steady_clock::time_point then) {
   return std::chrono::duration_cast<milliseconds>(now - then);
@@ -31,7 +28,7 @@ milliseconds age(std::chrono::steady_clock::time_point now, std::chrono::steady_
 Coordinator::Coordinator(Socket listener, CoordinatorOptions options)
     : options_(std::move(options)),
       listener_(std::move(listener)),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      wake_(wake_event()),
       members_(static_cast<size_t>(options_.world_size), nullptr) {
   new_run();
   thread_ = std::thread([this] { loop(); });
@@ -39,8 +36,7 @@ Coordinator::Coordinator(Socket listener, CoordinatorOptions options)
 
 Coordinator::~Coordinator() {
   stopping_ = true;
-  const uint64_t one = 1;
-  if (::write(wake_.get(), &one, sizeof one) < 0) stopping_ = true;  // the loop looks every tick anyway
+  wake(wake_);
   thread_.join();
 }
 

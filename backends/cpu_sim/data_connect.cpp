@@ -15,6 +15,7 @@
 
 #include "backends/cpu_sim/frame.h"
 #include "backends/cpu_sim/handshake.h"
+#include "backends/cpu_sim/rounds.h"
 #include "core/base/error.h"
 #include "core/base/input_file.h"
 #include "core/base/text.h"
@@ -25,13 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kProveWithin{2'000};
 constexpr milliseconds kRound{20};
-constexpr size_t kStrangers = 256;
-
-milliseconds left(Clock::time_point until) {
-  return std::max(std::chrono::duration_cast<milliseconds>(until - Clock::now()), milliseconds(0));
-}
 
 // Where a rank listens.
 struct DataAddress {
@@ -77,7 +72,7 @@ std::optional<Frame> read_frame(const Socket& socket, Clock::time_point until) {
   for (;;) {
     if (std::optional<Frame> frame = reader.next()) return frame;
     pollfd ready{socket.get(), POLLIN, 0};
-    if (::poll(&ready, 1, static_cast<int>(left(until).count())) <= 0) return std::nullopt;
+    if (::poll(&ready, 1, static_cast<int>(time_left(until).count())) <= 0) return std::nullopt;
     std::string byte;
     if (receive_some(socket, byte, 1) == 0) return std::nullopt;
     reader.feed(byte);
@@ -88,16 +83,6 @@ std::optional<Frame> read_frame(const Socket& socket, Clock::time_point until) {
 bool send_frame(const Socket& socket, FrameType type, const std::string& payload) {
   const std::string bytes = frame_bytes(type, payload);
   return send_some(socket, bytes, 0) == static_cast<long>(bytes.size());
-}
-
-Hello hello_of(const ConnectOptions& options) {
-  return {.rank = options.rank,
-          .world_size = options.world_size,
-          .attempt = options.attempt,
-          .run_id = options.run_id,
-          .pid = ::getpid(),
-          .nonce = new_nonce(),
-          .proof = {}};
 }
 
 // The listening end: takes one connection of each rank above its own, on a thread of its own, until all are there.
@@ -212,18 +197,21 @@ class Acceptor {
 std::optional<Socket> try_to_reach(const ConnectOptions& options, const std::string& token, const DataAddress& mine,
                                    const DataAddress& theirs, Clock::time_point until) {
   const bool unix_socket = by_unix(mine, theirs);
-  std::optional<Socket> socket = unix_socket ? connect_to_unix(theirs.unix_name, left(until))
-                                             : connect_to(theirs.address, static_cast<int>(theirs.port), left(until));
+  std::optional<Socket> socket = unix_socket
+                                     ? connect_to_unix(theirs.unix_name, time_left(until))
+                                     : connect_to(theirs.address, static_cast<int>(theirs.port), time_left(until));
   if (!socket || (unix_socket && peer_user(*socket) != mine.user)) return std::nullopt;
   try {
     const std::optional<Frame> challenge = read_frame(*socket, until);
     if (!challenge || challenge->type != FrameType::kChallenge) return std::nullopt;
     const std::string nonce = Unpacker(challenge->payload).text();
-    Hello hello = hello_of(options);
-    hello.proof = member_proof(token, nonce, hello);
-    Packer packer;
-    pack_hello(packer, hello);
-    if (!send_frame(*socket, FrameType::kHello, packer.bytes())) return std::nullopt;
+    Hello hello{.rank = options.rank,
+                .world_size = options.world_size,
+                .attempt = options.attempt,
+                .run_id = options.run_id,
+                .nonce = {},
+                .proof = {}};
+    if (!send_frame(*socket, FrameType::kHello, answer_challenge(token, nonce, hello))) return std::nullopt;
     const std::optional<Frame> welcome = read_frame(*socket, until);
     const bool proved = welcome && welcome->type == FrameType::kWelcome &&
                         same_secret(Unpacker(welcome->payload).text(), coordinator_proof(token, nonce, hello.nonce));
@@ -254,7 +242,7 @@ Socket reach(const ConnectOptions& options, const std::string& token, const Data
     const std::string where =
         by_unix(mine, theirs) ? "its unix socket" : theirs.address + ":" + std::to_string(theirs.port);
     check_time(options, deadline, peer, where);
-    std::this_thread::sleep_for(std::min(pause, left(deadline)));
+    std::this_thread::sleep_for(std::min(pause, time_left(deadline)));
     pause = std::min(pause * 2, milliseconds(200));
   }
 }

@@ -7,6 +7,7 @@
 #include <gloo/transport/device.h>
 #include <gloo/transport/pair.h>
 
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -46,15 +47,14 @@ class GroupTransportContext final : public transport::Context {
  public:
   GroupTransportContext(std::shared_ptr<GroupTransport> group, int context_rank, int context_size)
       : Context(context_rank, context_size), group_(std::move(group)) {}
-  std::unique_ptr<transport::Pair>& createPair(int peer) override {
-    auto& pair = pairs_[static_cast<size_t>(peer)];
-    pair = std::make_unique<GroupPair>(group_);
-    return pair;
-  }
-  // A group of 512 would have a quarter of a million, of which one is asked for: when the group is closed.
+  std::unique_ptr<transport::Pair>& createPair(int peer) override { return getPair(peer); }
+  // Made when asked for, which is when the group is closed: one of 512 members would have a quarter of a million.
+  // Several failing members may close it at once.
   std::unique_ptr<transport::Pair>& getPair(int peer) override {
+    const std::lock_guard lock(pairs_mutex_);
     auto& pair = pairs_[static_cast<size_t>(peer)];
-    return pair ? pair : createPair(peer);
+    if (!pair) pair = std::make_unique<GroupPair>(group_);
+    return pair;
   }
   std::unique_ptr<transport::UnboundBuffer> createUnboundBuffer(void* memory, size_t length) override {
     return group_->buffer(rank, memory, length, getTimeout());
@@ -62,6 +62,7 @@ class GroupTransportContext final : public transport::Context {
 
  private:
   std::shared_ptr<GroupTransport> group_;
+  std::mutex pairs_mutex_;
 };
 
 class GroupDevice final : public transport::Device {

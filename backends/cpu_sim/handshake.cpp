@@ -4,6 +4,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -76,6 +77,15 @@ std::string member_proof(const std::string& token, const std::string& challenge,
   packer.text("ranklab member").text(challenge);
   pack_hello(packer, bare);
   return sign(token, packer.bytes());
+}
+
+std::string answer_challenge(const std::string& token, const std::string& challenge, Hello& hello) {
+  hello.pid = ::getpid();
+  hello.nonce = new_nonce();
+  hello.proof = member_proof(token, challenge, hello);
+  Packer packer;
+  pack_hello(packer, hello);
+  return packer.bytes();
 }
 
 std::string coordinator_proof(const std::string& token, const std::string& challenge, const std::string& nonce) {

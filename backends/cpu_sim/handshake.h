@@ -4,6 +4,8 @@
 // whoever can alter packets on their way (root of a host, a router) is trusted as far as that.
 // Thread rule: pure.
 #pragma once
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,8 +33,14 @@ struct Hello {
 void pack_hello(Packer& packer, const Hello& hello);
 Hello unpack_hello(Unpacker& unpacker);
 
+// How long a peer that has not proved anything may take, and how many such are kept: of more the oldest is dropped.
+inline constexpr std::chrono::milliseconds kProveWithin{2'000};
+inline constexpr size_t kStrangers = 256;
+
 // The member's proof covers all it says of itself; the coordinator's covers both nonces.
 std::string member_proof(const std::string& token, const std::string& challenge, const Hello& hello);
+// The payload that answers a challenge: `hello` with this process, a fresh nonce (both are set in it) and the proof.
+std::string answer_challenge(const std::string& token, const std::string& challenge, Hello& hello);
 std::string coordinator_proof(const std::string& token, const std::string& challenge, const std::string& nonce);
 
 // The token of the data connections that `listener` accepts in one attempt of one run: an answer to one rank's

@@ -3,8 +3,6 @@
 #include <gloo/common/error.h>
 #include <pthread.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <array>
 #include <utility>
@@ -74,8 +72,7 @@ std::unique_ptr<gloo::transport::UnboundBuffer> LinkGroup::buffer(int rank, void
 
 }  // namespace
 
-PeerLinks::PeerLinks(std::map<int, Socket> by_rank)
-    : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+PeerLinks::PeerLinks(std::map<int, Socket> by_rank) : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(wake_event()) {
   epoll_event event{};
   event.events = EPOLLIN;
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event);
@@ -86,8 +83,7 @@ PeerLinks::PeerLinks(std::map<int, Socket> by_rank)
 
 PeerLinks::~PeerLinks() {
   stopping_ = true;
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+  wake(wake_);
   thread_.join();
 }
 

@@ -1,5 +1,6 @@
 // How the processes of a world wait: in rounds, so that deadlines are seen though nothing arrives.
 #pragma once
+#include <algorithm>
 #include <chrono>
 
 namespace ranklab::cpu_sim {
@@ -7,5 +8,10 @@ namespace ranklab::cpu_sim {
 constexpr std::chrono::milliseconds kTick{100};  // the longest round
 // A round that took this long says that this process did not run (a laptop that slept, a debugger), not the others.
 constexpr std::chrono::milliseconds kLongRound{500};
+
+inline std::chrono::milliseconds time_left(std::chrono::steady_clock::time_point until) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+  return std::max(left, std::chrono::milliseconds(0));
+}
 
 }  // namespace ranklab::cpu_sim

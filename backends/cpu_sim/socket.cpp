@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 
@@ -220,6 +222,14 @@ std::string route_source(const std::string& address) {
   // Connecting a datagram socket sends nothing; it only chooses the route.
   if (::connect(probe.get(), to.get(), to.length) != 0) return address;
   return local_address(probe);
+}
+
+Socket wake_event() { return Socket(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
+
+void wake(const Socket& event) {
+  const uint64_t one = 1;
+  // A full counter wakes, too.
+  [[maybe_unused]] const ssize_t written = ::write(event.get(), &one, sizeof one);
 }
 
 long receive_some(const Socket& socket, std::string& into, size_t most) {

@@ -49,6 +49,10 @@ std::string peer_address(const Socket& socket);
 // The local address that packets to `address` leave from.
 std::string route_source(const std::string& address);
 
+// What wakes a thread that polls it, or waits for it in an epoll; once, whatever it does then.
+Socket wake_event();
+void wake(const Socket& event);
+
 // Non-blocking, at most `most` bytes. -1: nothing to be had now; 0: closed, or broken.
 long receive_some(const Socket& socket, std::string& into, size_t most = 16 << 10);
 // What could be sent now; -1: the connection is broken.

@@ -1,8 +1,5 @@
 #include "backends/cpu_sim/thread_links.h"
 
-#include <sys/resource.h>
-
-#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <map>
@@ -11,7 +8,7 @@
 #include <thread>
 
 #include "backends/cpu_sim/data_connect.h"
-#include "core/base/error.h"
+#include "core/base/process_limit.h"
 
 namespace ranklab::cpu_sim {
 namespace {
@@ -39,26 +36,17 @@ class SharedStore {
   std::map<std::string, std::string> values_;
 };
 
-// Both ends of a connection between each two ranks are this process's.
-void allow_descriptors(int world_size) {
-  constexpr rlim_t kOthers = 128;  // what else the process opens
-  const auto n = static_cast<rlim_t>(world_size);
-  const rlim_t want = n * (n - 1) + 4 * n + kOthers;
-  rlimit limit{};
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  RANKLAB_CHECK(want <= limit.rlim_max, ErrorKind::kEnvironment, .where = "--transport tcp",
-                .what = "every two ranks need a connection, and this process may not open so many",
-                .got = "at most " + std::to_string(limit.rlim_max) + " open files",
-                .want = std::to_string(want) + " for " + std::to_string(world_size) + " ranks",
-                .fix = "raise the hard limit (ulimit -Hn), use fewer ranks, or --transport inproc");
-  limit.rlim_cur = std::max(limit.rlim_cur, want);
-  ::setrlimit(RLIMIT_NOFILE, &limit);
+// Both ends of the connection between each two ranks are this process's, and each rank listens and waits.
+int descriptors_of(int world_size) {
+  constexpr int kOthers = 128;  // what else the process opens
+  return world_size * (world_size - 1) + 4 * world_size + kOthers;
 }
 
 }  // namespace
 
 std::vector<std::shared_ptr<PeerLinks>> connect_threads(int world_size) {
-  allow_descriptors(world_size);
+  require_descriptors(descriptors_of(world_size), "--transport tcp",
+                      "a connection between each two of " + std::to_string(world_size) + " ranks");
   SharedStore shared;
   std::vector<std::shared_ptr<PeerLinks>> links(static_cast<size_t>(world_size));
   std::vector<std::exception_ptr> errors(links.size());

@@ -11,12 +11,11 @@
 #include "core/base/text.h"
 #include "core/model/block.h"
 #include "core/model/decode_cache.h"
+#include "core/model/model_rope.h"
 #include "core/model/moe_layer.h"
 #include "core/model/mtp.h"
 #include "core/model/recompute.h"
 #include "core/model/token_check.h"
-#include "core/nn/rope_scaling.h"
-#include "core/nn/yarn.h"
 #include "core/parallel/bucket_layout.h"
 #include "core/parallel/collectives.h"
 #include "core/parallel/parameter_gate.h"
@@ -34,14 +33,6 @@ TensorParallel tensor_parallel(RankContext& context, const TransformerOptions& o
 std::vector<StageLayers> stages_or_whole(const ModelConfig& config, const TransformerOptions& options) {
   if (!options.stages.empty()) return options.stages;
   return {{.first_layer = 0, .end_layer = config.num_layers, .is_first = true, .is_last = true}};
-}
-
-RopeTable make_rope(const ModelConfig& c, const at::TensorOptions& options) {
-  if (c.position != PositionKind::kRope) return {};
-  const int64_t turned = c.rotary_width();
-  const RopeShape shape{turned, c.is_partly_rotary() ? c.head_dim() - turned : 0, c.rope_theta};
-  if (c.yarn.enabled()) return make_yarn_table(c.seq_length, shape, c.yarn, options);
-  return make_scaled_table(c.seq_length, shape, c.rope_scaling, options);
 }
 
 // Whose parameters begin so.
@@ -66,7 +57,7 @@ class Transformer : public CausalLm {
     // Angles of late positions need more than 8 bits, or 11.
     const bool narrow = options.dtype == at::kBFloat16 || options.dtype == at::kHalf;
     const at::ScalarType rope_dtype = narrow ? at::kFloat : options.dtype;
-    rope_ = make_rope(config, at::TensorOptions().dtype(rope_dtype).device(context.device()));
+    rope_ = make_model_rope(config, at::TensorOptions().dtype(rope_dtype).device(context.device()));
     for (const StageLayers& layers : stages_or_whole(config, options)) add_stage(layers);
   }
 

@@ -191,7 +191,7 @@ RunPlan resolve(const TrainConfig& asked) {
   RANKLAB_CHECK(config.parallel.cp == 1, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--context-parallel-size is not supported by this model",
                 .got = std::to_string(config.parallel.cp), .want = "1", .fix = "leave it out");
-  config.parallel.kv_copies = config.model.kv_copies(std::max(config.parallel.tp, 1));
+  config.parallel.kv_copies = config.model.kv_copies(config.parallel.tp);
   RunPlan plan{
       .config = config, .mesh = DeviceMesh(config.parallel), .profile = load_hardware_profile(config.hardware)};
   plan.config.parallel = plan.mesh.dims();

@@ -79,17 +79,15 @@ void TraceFile::write_pieces() {
   writer.commit();
 }
 
-void TraceFile::end() {
+void TraceFile::keep() noexcept {
   std::unique_lock lock(mutex_);
   ending_ = true;
   changed_.notify_all();
   changed_.wait(lock, [this] { return done_; });
 }
 
-void TraceFile::keep() noexcept { end(); }
-
 void TraceFile::on_train_end(const TrainResult&) {
-  end();
+  keep();
   if (failure_) std::rethrow_exception(failure_);
 }
 

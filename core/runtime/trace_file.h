@@ -32,7 +32,6 @@ class TraceFile : public Hook {
  private:
   void write_all();
   void write_pieces();
-  void end();
 
   std::string path_;
   ChromeWriterOptions options_;

@@ -1,0 +1,15 @@
+// The limits that a shell sets for its programs (ulimit), raised as far as this process may. Thread rule: any thread.
+#pragma once
+#include <sys/resource.h>
+
+#include <string>
+
+namespace ranklab {
+
+// Of RLIMIT_STACK, RLIMIT_NOFILE, ..., as far as the hard limit lets it. RETURNS: what it is then.
+rlim_t raise_limit(int resource, rlim_t wanted);
+
+// Raises `ulimit -n` as far as it goes. Throws kEnvironment when that is more than this process may have.
+void require_descriptors(int count, const std::string& where, const std::string& what_for);
+
+}  // namespace ranklab
