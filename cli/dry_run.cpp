@@ -5,22 +5,21 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "backends/meta/meta_world.h"
 #include "cli/json_output.h"
 #include "cli/memory_json.h"
 #include "cli/model_text.h"
 #include "cli/pipeline_text.h"
 #include "cli/topology_text.h"
 #include "core/base/text.h"
-#include "core/plan/peak_memory.h"
+#include "core/plan/axis_traffic.h"
 #include "core/plan/step_time.h"
-#include "core/plan/traffic.h"
 
 namespace ranklab {
 namespace {
 
 struct DryRun {
-  StepShape shape;
-  PeakMemory memory;  // of the fullest rank
+  RankRecord memory;  // of the fullest rank
   std::vector<AxisTraffic> traffic;
   StepTime time;
   double model_flops = 0;  // of a rank and step
@@ -43,18 +42,13 @@ std::string ways_to_need_less(const RunPlan& plan) {
 
 DryRun make_dry_run(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
-  DryRun out{.shape = shape_of(plan), .memory = fullest_peak(plan), .traffic = {}, .time = {}, .warnings = {}};
-  const int gpus_per_node = c.gpus_per_node > 0 ? c.gpus_per_node : plan.profile.gpus_per_node;
-  out.traffic = predict_axis_traffic(out.shape, plan.schedule, plan.mesh, gpus_per_node);
-  out.time = estimate_step_time(out.shape, plan.schedule, plan.mesh, plan.profile, gpus_per_node);
+  const StepRecord record = record_step(plan, make_meta_world);
+  DryRun out{.memory = record.fullest(), .traffic = {}, .time = {}, .warnings = {}};
+  out.traffic = axis_traffic(record, plan.mesh, plan.gpus_per_node());
+  out.time = time_of(record);
   out.model_flops = c.model.training_flops_per_token(c.model.seq_length) * static_cast<double>(plan.tokens_per_step()) /
                     c.parallel.world;
-  out.mfu = out.model_flops / (out.time.total_ns * 1e-9 * plan.profile.peak_flops(out.shape.dtype));
-  if (c.overlap_moe) {
-    out.warnings.push_back(
-        "the step's estimate does not know --overlap-moe-expert-parallel-comm: experts' communication counts as if "
-        "nothing hid it");
-  }
+  out.mfu = out.model_flops / (out.time.total_ns * 1e-9 * plan.profile.peak_flops(c.element_dtype()));
   if (const int64_t bytes = together(out.memory.at_peak); bytes > plan.profile.memory_bytes) {
     out.warnings.push_back(strprintf("a rank needs about %s, and %s has %s: %s",
                                      human_bytes(static_cast<double>(bytes)).c_str(), plan.profile.title.c_str(),
@@ -179,7 +173,7 @@ std::string dry_run_json(const RunPlan& plan) {
                                  {"world_size", c.parallel.world},
                                  {"dp", plan.dp()},
                                  {"tp", c.parallel.tp},
-                                 {"sequence_parallel", run.shape.sharded_sequence()},
+                                 {"sequence_parallel", plan.sequence_parallel && c.parallel.tp > 1},
                                  {"microbatches", plan.num_microbatches},
                                  {"micro_batch_size", plan.micro_batch_size},
                                  {"tokens_per_step", plan.tokens_per_step()},

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/meta/meta_world.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/config_options.h"
@@ -21,7 +22,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/model/module_table.h"
-#include "core/plan/peak_memory.h"
+#include "core/plan/step_record.h"
 
 namespace ranklab {
 namespace {
@@ -94,7 +95,8 @@ std::string module_text(const ModelConfig& m, const ModelCounts& counts, const S
 }
 
 std::string rank_text(const RunPlan& plan, const Style& style) {
-  const PeakMemory memory = fullest_peak(plan);
+  const StepRecord record = record_step(plan, make_meta_world);
+  const RankRecord& memory = record.fullest();
   const std::string whose = plan.config.parallel.pp > 1 ? strprintf("pipeline rank %d, the fullest", memory.pp_rank)
                                                         : std::string("every rank");
   std::string parts;
@@ -152,7 +154,8 @@ nlohmann::ordered_json modules_json(const ModelConfig& model) {
 nlohmann::ordered_json info_json(const RunPlan& plan) {
   const ModelConfig& m = plan.config.model;
   const ModelCounts counts = counts_of(plan);
-  const PeakMemory memory = fullest_peak(plan);
+  const StepRecord record = record_step(plan, make_meta_world);
+  const RankRecord& memory = record.fullest();
   return {{"preset", plan.config.preset},
           {"total_parameters", counts.total},
           {"active_parameters", counts.active},

@@ -5,14 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "backends/meta/meta_world.h"
 #include "cli/memory_json.h"
 #include "cli/pipeline_text.h"
 #include "core/base/text.h"
+#include "core/plan/layer_bytes.h"
 #include "core/plan/paper_activations.h"
-#include "core/plan/peak_memory.h"
-#include "core/plan/rank_memory.h"
-#include "core/plan/stage_needs.h"
-#include "core/plan/step_time.h"
+#include "core/plan/step_record.h"
 #include "core/runtime/recompute_choice.h"
 #include "core/runtime/state_types.h"
 
@@ -49,14 +48,15 @@ std::string row_text(const std::string& title, const Bytes& bytes, const std::st
   return text + strprintf(" %11s%s\n", bytes_text(sum).c_str(), remark.c_str());
 }
 
-std::string ranks_text(const RunPlan& plan, const std::vector<MeasuredMemory>& measured, const Style& style) {
+std::string ranks_text(const RunPlan& plan, const StepRecord& record, const std::vector<MeasuredMemory>& measured,
+                       const Style& style) {
   std::string heading = strprintf("  %-26s", "a rank at its fullest");
   for (size_t c = 0; c < kCategories; ++c)
     heading += strprintf(" %11s", std::string(name(static_cast<MemoryCategory>(c))).c_str());
   std::string text = style.bold(heading + strprintf(" %11s", "together")) + "\n";
   const int pp = plan.mesh.size(Axis::kPp);
   for (int pp_rank = 0; pp_rank < pp; ++pp_rank) {
-    const PeakMemory peak = peak_memory(plan, pp_rank);
+    const RankRecord& peak = record.of_pipeline_rank(pp_rank);
     const std::string who = pp == 1 ? "every rank" : "pipeline rank " + std::to_string(pp_rank);
     const double share = static_cast<double>(together(peak.at_peak)) / static_cast<double>(plan.profile.memory_bytes);
     text += row_text(who, peak.at_peak,
@@ -118,27 +118,27 @@ struct RecomputeRow {
   double step_ms = 0, paper_layer_bytes = 0;
 };
 
-RecomputeRow recompute_row(RunPlan plan, const char* name) {
+RecomputeRow recompute_row(RunPlan plan, const StepRecord& chosen_record, const char* name) {
   const bool chosen = plan.config.recompute_granularity == name;
   plan.config.recompute_granularity = name;
   if (!chosen) plan.config.recompute_num_layers = 0;
-  const StepShape shape = shape_of(plan);
-  const RankMemory memory = fullest_rank(plan);
-  const StepTime time = estimate_step_time(shape, plan.schedule, plan.mesh, plan.profile, plan.config.gpus_per_node);
+  const StepRecord record = chosen ? chosen_record : record_step(plan, make_meta_world);
+  const RankRecord& fullest = record.fullest();
   return {.name = name,
           .chosen = chosen,
-          .layer_bytes = memory.activations.per_layer,
-          .activations = memory.activations.peak(),
-          .together = together(fullest_peak(plan).at_peak),
-          .step_ms = time.total_ns * 1e-6,
-          .paper_layer_bytes = paper_layer_bytes(shape, shape.recompute.granularity)};
+          .layer_bytes = layer_bytes(plan, make_meta_world),
+          .activations = fullest.highest[static_cast<size_t>(MemoryCategory::kActivations)],
+          .together = together(fullest.at_peak),
+          .step_ms = static_cast<double>(record.step_ns) * 1e-6,
+          .paper_layer_bytes = paper_layer_bytes(shape_of(plan), recompute_policy(plan.config).granularity)};
 }
 
-std::vector<RecomputeRow> recompute_rows(const RunPlan& plan) {
-  return {recompute_row(plan, "none"), recompute_row(plan, "selective"), recompute_row(plan, "full")};
+std::vector<RecomputeRow> recompute_rows(const RunPlan& plan, const StepRecord& record) {
+  return {recompute_row(plan, record, "none"), recompute_row(plan, record, "selective"),
+          recompute_row(plan, record, "full")};
 }
 
-std::string activations_text(const RunPlan& plan, const Style& style) {
+std::string activations_text(const RunPlan& plan, const StepRecord& record, const Style& style) {
   const StepShape s = shape_of(plan);
   std::string text = style.bold("  activations") +
                      strprintf("  microbatches of b = %ld sequences, s = %ld, h = %ld, a = %ld heads\n",
@@ -147,7 +147,7 @@ std::string activations_text(const RunPlan& plan, const Style& style) {
   text +=
       "    recompute    a layer keeps          in s b h  the paper's GPT block   activations    together      step\n";
   const double sbh = static_cast<double>(s.tokens() * s.model.hidden_size);
-  const std::vector<RecomputeRow> rows = recompute_rows(plan);
+  const std::vector<RecomputeRow> rows = recompute_rows(plan, record);
   for (const RecomputeRow& row : rows) {
     text += strprintf("    %-10s %15s  %11.3g bytes  %11s %9.3g  %12s %11s  %8.3g ms%s\n", row.name,
                       bytes_text(row.layer_bytes).c_str(), static_cast<double>(row.layer_bytes) / sbh,
@@ -164,10 +164,11 @@ std::string activations_text(const RunPlan& plan, const Style& style) {
                     "attention's output alone.\n");
 }
 
-nlohmann::ordered_json ranks_json(const RunPlan& plan, const std::vector<MeasuredMemory>& measured) {
+nlohmann::ordered_json ranks_json(const RunPlan& plan, const StepRecord& record,
+                                  const std::vector<MeasuredMemory>& measured) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (int pp_rank = 0; pp_rank < plan.mesh.size(Axis::kPp); ++pp_rank) {
-    const PeakMemory peak = peak_memory(plan, pp_rank);
+    const RankRecord& peak = record.of_pipeline_rank(pp_rank);
     nlohmann::ordered_json row = {{"pp_rank", pp_rank},
                                   {"at_peak", category_bytes_json(peak.at_peak)},
                                   {"highest", category_bytes_json(peak.highest)},
@@ -193,17 +194,19 @@ std::string plan_memory_text(const RunPlan& plan, const std::vector<MeasuredMemo
   std::string text = style.bold(c.preset + " on " + layout_text(plan, true)) +
                      strprintf(", %s, ZeRO stage %d, recomputation %s\n", std::string(name(c.element_dtype())).c_str(),
                                plan.zero_stage, c.recompute_granularity.c_str());
-  text += ranks_text(plan, measured, style);
+  const StepRecord record = record_step(plan, make_meta_world);
+  text += ranks_text(plan, record, measured, style);
   const std::string bound = strprintf("    estimate, within %.0f %% of the measured peak", 100 * kPeakTolerance);
   text += style.dim(bound + (measured.empty() ? "; --measure runs two steps and compares\n" : "\n"));
-  return text + states_text(plan, style) + activations_text(plan, style);
+  return text + states_text(plan, style) + activations_text(plan, record, style);
 }
 
 nlohmann::ordered_json plan_memory_json(const RunPlan& plan, const std::vector<MeasuredMemory>& measured) {
+  const StepRecord record = record_step(plan, make_meta_world);
   nlohmann::ordered_json stages = nlohmann::ordered_json::array(), recompute = nlohmann::ordered_json::array();
   for (const StageBytes& stage : stage_bytes(plan))
     stages.push_back({{"formula", stage.formula}, {"bytes_per_parameter", stage.bytes}});
-  for (const RecomputeRow& row : recompute_rows(plan)) {
+  for (const RecomputeRow& row : recompute_rows(plan, record)) {
     recompute.push_back({{"granularity", row.name},
                          {"layer_bytes", row.layer_bytes},
                          {"paper_layer_bytes", row.paper_layer_bytes},
@@ -216,7 +219,7 @@ nlohmann::ordered_json plan_memory_json(const RunPlan& plan, const std::vector<M
           {"dp", plan.dp()},
           {"recompute_granularity", plan.config.recompute_granularity},
           {"limit_bytes", plan.profile.memory_bytes},
-          {"ranks", ranks_json(plan, measured)},
+          {"ranks", ranks_json(plan, record, measured)},
           {"zero_stages", stages},
           {"recompute", recompute}};
 }

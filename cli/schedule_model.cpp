@@ -1,9 +1,13 @@
 #include "cli/schedule_model.h"
+
+#include "backends/meta/meta_world.h"
 #include "cli/command_line.h"
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/model/presets.h"
+#include "core/plan/recorded_costs.h"
+#include "core/plan/step_shape.h"
 #include "core/runtime/pipeline_layout.h"
 
 namespace ranklab {
@@ -24,15 +28,19 @@ TrainConfig config_of(const ScheduleModel& model) {
   return config;
 }
 
-StepShape shape_of(const ScheduleModel& model, int pp) {
-  const TrainConfig config = config_of(model);
-  const ParallelDims dims{
-      .world = model.tp * pp, .tp = model.tp, .pp = pp, .kv_copies = config.model.kv_copies(model.tp)};
-  return {.model = config.model,
-          .dims = dims.resolved(),
-          .sequence_parallel = model.tp > 1,
-          .micro_batch_size = model.micro_batch_size};
+// On tp x pp ranks, each of which holds a stage.
+RunPlan plan_of(const ScheduleModel& model, int pp) {
+  TrainConfig config = config_of(model);
+  config.parallel = {.world = model.tp * pp, .tp = model.tp, .pp = pp};
+  config.sequence_parallel = model.tp > 1;
+  config.hardware = model.hardware;
+  config.micro_batch_size = model.micro_batch_size;
+  config.global_batch_size = model.micro_batch_size * pp;
+  config.mock_data = true;
+  return resolve(config);
 }
+
+int64_t boundary_bytes(const ScheduleModel& model) { return shape_of(plan_of(model, 1)).boundary_bytes(); }
 
 }  // namespace
 
@@ -47,23 +55,24 @@ void add_model_options(CommandLine& app, ScheduleModel& model) {
   app.add_option("--num-layers", model.num_layers, "... layers (default: the preset's)")->type_name("N");
 }
 
-int64_t message_bytes(const ScheduleModel& model) { return shape_of(model, 1).boundary_bytes(); }
+int64_t message_bytes(const ScheduleModel& model) { return boundary_bytes(model); }
 
 std::string message_text(const ScheduleModel& model) {
-  const StepShape shape = shape_of(model, 1);
-  return human_bytes(static_cast<double>(shape.boundary_bytes())) +
+  const RunPlan plan = plan_of(model, 1);
+  return human_bytes(static_cast<double>(boundary_bytes(model))) +
          strprintf(" (%s, %ld x %ld tokens%s; --preset, --mbs, --seq-length, --tp)", model.name().c_str(),
-                   static_cast<long>(model.micro_batch_size), static_cast<long>(shape.model.seq_length),
-                   shape.sequence_parallel ? strprintf(", split over tp %d", model.tp).c_str() : "");
+                   static_cast<long>(model.micro_batch_size), static_cast<long>(plan.config.model.seq_length),
+                   plan.sequence_parallel ? strprintf(", split over tp %d", model.tp).c_str() : "");
 }
 
 PipelineCosts costs_of_model(const ScheduleModel& model, const Schedule& schedule) {
   TrainConfig config = config_of(model);
   config.parallel.pp = schedule.num_ranks();
-  StepShape shape = shape_of(model, schedule.num_ranks());
-  shape.chain_length = schedule.chain_length;
-  shape.stage_layers = resolve_stage_layers(config, schedule);
-  return pipeline_costs(shape, schedule, DeviceMesh(shape.dims), load_hardware_profile(model.hardware), 0);
+  const std::vector<int64_t> stage_layers = resolve_stage_layers(config, schedule);
+  RunPlan plan = plan_of(model, schedule.num_ranks());
+  plan.schedule = schedule;
+  plan.stage_layers = stage_layers;
+  return recorded_costs(plan, make_meta_world);
 }
 
 }  // namespace ranklab

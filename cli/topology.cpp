@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include "backends/meta/meta_world.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/model/presets.h"
-#include "core/plan/step_walk.h"
+#include "core/plan/planned_axes.h"
 
 namespace ranklab {
 namespace {
@@ -61,32 +62,40 @@ void set_experts(const TopologyOptions& options, const ParallelDims& dims, Model
   check_multiple("--num-experts", moe.num_experts, "--ep", dims.ep, "change --num-experts or --ep");
 }
 
-StepShape make_step(const TopologyOptions& options, const ParallelDims& dims) {
-  StepShape s;
-  s.model = model_preset(options.preset);
-  s.dims = dims;
-  if (options.seq_length != 0) s.model.seq_length = options.seq_length;
-  check_positive("--seq-length", s.model.seq_length);
+// The run whose data-parallel ranks are those of dp and cp together, each with its part of the sequences: what the
+// runtime does not run yet is added to its record (core/plan/planned_axes.h).
+RunPlan make_step(const TopologyOptions& options, const ParallelDims& dims) {
+  TrainConfig c;
+  c.preset = options.preset;
+  c.model = model_preset(options.preset);
+  if (options.seq_length != 0) c.model.seq_length = options.seq_length;
+  check_positive("--seq-length", c.model.seq_length);
   check_positive("--micro-batch-size", options.micro_batch_size);
   check_positive("--ddp-bucket-bytes", options.bucket_bytes);
-  s.sequence_parallel = options.sequence_parallel.value_or(dims.tp > 1);
-  set_experts(options, dims, s.model);
-  validate(s.model, dims.tp, false);
-  validate_experts(s.model, {.tp = dims.tp, .ep = dims.ep, .etp = dims.etp, .sequence_parallel = s.sequence_parallel});
-  check_multiple("--seq-length", s.model.seq_length, s.sequence_parallel ? "cp x tp" : "--cp",
-                 dims.cp * (s.sequence_parallel ? dims.tp : 1), kMeshAlone);
-  RANKLAB_CHECK(dims.pp <= s.model.num_layers, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
+  c.sequence_parallel = options.sequence_parallel.value_or(dims.tp > 1);
+  set_experts(options, dims, c.model);
+  validate(c.model, dims.tp, false);
+  validate_experts(c.model, {.tp = dims.tp, .ep = dims.ep, .etp = dims.etp, .sequence_parallel = *c.sequence_parallel});
+  check_multiple("--seq-length", c.model.seq_length, *c.sequence_parallel ? "cp x tp" : "--cp",
+                 dims.cp * (*c.sequence_parallel ? dims.tp : 1), kMeshAlone);
+  RANKLAB_CHECK(dims.pp <= c.model.num_layers, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
                 .what = "more pipeline stages than layers",
-                .got = strprintf("pp %d, %ld layers", dims.pp, static_cast<long>(s.model.num_layers)),
-                .want = strprintf("pp of at most %ld", static_cast<long>(s.model.num_layers)), .fix = kMeshAlone);
-  s.micro_batch_size = options.micro_batch_size;
+                .got = strprintf("pp %d, %ld layers", dims.pp, static_cast<long>(c.model.num_layers)),
+                .want = strprintf("pp of at most %ld", static_cast<long>(c.model.num_layers)), .fix = kMeshAlone);
   const int64_t replica_batch = options.micro_batch_size * dims.dp;
   const int64_t batch = options.global_batch_size == 0 ? replica_batch * dims.pp : options.global_batch_size;
   check_multiple("--global-batch-size", batch, "micro batch x dp", replica_batch, "change --gbs or --mbs");
-  s.num_microbatches = batch / replica_batch;
-  s.bucket_bytes = options.bucket_bytes;
-  s.dtype = parse_dtype(options.params_dtype);
-  return s;
+  c.micro_batch_size = options.micro_batch_size;
+  c.global_batch_size = batch * dims.cp;
+  c.model.seq_length /= dims.cp;
+  c.parallel = dims;
+  c.parallel.cp = 1;
+  c.parallel.dp = c.parallel.edp = 0;
+  c.ddp_bucket_bytes = options.bucket_bytes;
+  c.params_dtype = options.params_dtype;
+  c.gpus_per_node = options.gpus_per_node;
+  c.mock_data = true;
+  return resolve(c);
 }
 
 }  // namespace
@@ -99,10 +108,14 @@ Topology make_topology(const TopologyOptions& options) {
                .gpus_per_node = options.gpus_per_node,
                .preset = options.preset,
                .step = {},
+               .seq_length = 0,
                .traffic = {}};
   if (options.preset == "none") return out;
   out.step = make_step(options, out.mesh.dims());
-  out.traffic = predict_axis_traffic(*out.step, plain_schedule(*out.step), out.mesh, options.gpus_per_node);
+  out.seq_length = out.step->config.model.seq_length * out.mesh.dims().cp;
+  StepRecord record = record_step(*out.step, make_meta_world);
+  add_ring_attention(record, *out.step, out.mesh.dims().cp);
+  out.traffic = axis_traffic(record, out.mesh, options.gpus_per_node);
   return out;
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/traffic.h"
+#include "core/plan/axis_traffic.h"
 
 namespace ranklab {
 
@@ -32,7 +32,8 @@ struct Topology {
   DeviceMesh mesh;
   int gpus_per_node = 8;
   std::string preset;
-  std::optional<StepShape> step;  // none without a model
+  std::optional<RunPlan> step;  // none without a model; ranks of cp count as data-parallel ones
+  int64_t seq_length = 0;
   std::vector<AxisTraffic> traffic;
 
   int node(int rank) const { return rank / gpus_per_node; }

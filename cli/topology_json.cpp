@@ -17,14 +17,14 @@ std::set<int> node_set(const Topology& t, const Group& group) {
 }
 
 Json step_traffic_json(const Topology& t) {
-  const StepShape& s = *t.step;
+  const RunPlan& s = *t.step;
   Json out = {{"preset", t.preset},
-              {"seq_length", s.model.seq_length},
+              {"seq_length", t.seq_length},
               {"micro_batch_size", s.micro_batch_size},
               {"microbatches", s.num_microbatches},
-              {"params_dtype", name(s.dtype)},
-              {"sequence_parallel", s.sharded_sequence()},
-              {"num_experts", s.model.moe.num_experts},
+              {"params_dtype", name(s.config.element_dtype())},
+              {"sequence_parallel", s.sequence_parallel && t.mesh.dims().tp > 1},
+              {"num_experts", s.config.model.moe.num_experts},
               {"axes", Json::array()}};
   for (const AxisTraffic& row : t.traffic) {
     out["axes"].push_back({{"axis", name(row.axis)},

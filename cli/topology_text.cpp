@@ -146,17 +146,18 @@ std::string groups(const Topology& t, const Style& style, bool all) {
 }
 
 std::string step_text(const Topology& t) {
-  const StepShape& s = *t.step;
+  const RunPlan& plan = *t.step;
+  const ModelConfig& m = plan.config.model;
   std::string out =
       strprintf("one step of %s: %ld microbatch%s of %ld x %ld tokens on each of %d replicas, %s%s", t.preset.c_str(),
-                static_cast<long>(s.num_microbatches), s.num_microbatches == 1 ? "" : "es",
-                static_cast<long>(s.micro_batch_size), static_cast<long>(s.model.seq_length), s.dims.dp,
-                std::string(name(s.dtype)).c_str(), s.sharded_sequence() ? ", sequence parallel" : "");
-  if (s.model.moe.enabled()) {
-    out += strprintf(", %ld experts top-%ld in %ld of %ld layers", static_cast<long>(s.model.moe.num_experts),
-                     static_cast<long>(s.model.moe.topk),
-                     static_cast<long>(s.model.num_layers - s.model.moe.first_dense_layers),
-                     static_cast<long>(s.model.num_layers));
+                static_cast<long>(plan.num_microbatches), plan.num_microbatches == 1 ? "" : "es",
+                static_cast<long>(plan.micro_batch_size), static_cast<long>(t.seq_length), t.mesh.dims().dp,
+                std::string(name(plan.config.element_dtype())).c_str(),
+                plan.sequence_parallel && t.mesh.dims().tp > 1 ? ", sequence parallel" : "");
+  if (m.moe.enabled()) {
+    out += strprintf(", %ld experts top-%ld in %ld of %ld layers", static_cast<long>(m.moe.num_experts),
+                     static_cast<long>(m.moe.topk), static_cast<long>(m.num_layers - m.moe.first_dense_layers),
+                     static_cast<long>(m.num_layers));
   }
   return out + "\n";
 }

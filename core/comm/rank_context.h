@@ -29,6 +29,7 @@ class RankContext {
   int global_rank() const { return endpoint_.global_rank(); }
   int world_size() const { return endpoint_.world_size(); }
   c10::Device device() const { return endpoint_.device(); }
+  c10::Device control_device() const { return endpoint_.control_device(); }
   const DeviceMesh& mesh() const { return mesh_; }
   int gpus_per_node() const;
   int size(Axis axis) const { return mesh_.size(axis); }

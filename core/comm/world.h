@@ -16,6 +16,8 @@ class Endpoint {
   virtual int global_rank() const = 0;
   virtual int world_size() const = 0;
   virtual c10::Device device() const = 0;
+  // Where the few numbers that hosts compute with and tell each other (loss, tokens, times) travel.
+  virtual c10::Device control_device() const { return device(); }
   // The communicator of a group this rank is a member of; every member asks for its groups in the same order.
   virtual CommunicatorPtr communicator(const Group& group) = 0;
 };

@@ -144,6 +144,7 @@ MoePlace::MoePlace(const ModelConfig& config, RankContext& rank, const std::stri
     : context(rank),
       dispatcher(make_dispatcher(dispatcher_name, {.ep = &rank.comm(Axis::kEp),
                                                    .num_experts = config.moe.num_experts,
+                                                   .moe = config.moe,
                                                    .gpus_per_node = rank.gpus_per_node(),
                                                    .wire = wire_precision})),
       book(config, rank),

@@ -174,7 +174,7 @@ struct AttentionAgainFunction : torch::autograd::Function<AttentionAgainFunction
 
 bool has_kernels(const at::Tensor& qkv, const AttentionShape& shape) {
   return has_row_kernels(qkv) && has_softmax_attention(qkv, shape.head_dim) &&
-         (qkv.is_cpu() || !shape.has_window(qkv.size(0)));
+         (as_on_cpu(qkv) || !shape.has_window(qkv.size(0)));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "core/base/philox.h"
+#include "core/nn/kernel_path.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
@@ -13,7 +14,8 @@ at::Tensor dropout_mask(const at::Tensor& x_SBH, const std::string& layer_name, 
   const NoCostScope no_cost;  // a GPU draws the mask inside the multiplication's kernel
   const int64_t seq = x_SBH.size(0), batch = x_SBH.size(1), hidden = x_SBH.size(2);
   const RandomStream stream(place.seed, RandomPurpose::kDropout, layer_name, place.step);
-  at::Tensor mask = at::empty({seq, batch, hidden}, at::TensorOptions().dtype(at::kFloat));
+  at::Tensor mask = at::empty({seq, batch, hidden}, at::TensorOptions().dtype(at::kFloat).device(host_side(x_SBH)));
+  if (mask.is_meta()) return mask.to(x_SBH.options());
   float* row = mask.mutable_data_ptr<float>();
   const auto keep_scale = static_cast<float>(1.0 / (1.0 - p));
   for (int64_t s = 0; s < seq; ++s) {

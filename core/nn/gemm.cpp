@@ -51,6 +51,7 @@ class WideMatrix {
 at::Tensor fp16_mm(const at::Tensor& a, const at::Tensor& b) {
   const auto m = static_cast<double>(a.size(0)), k = static_cast<double>(a.size(1)), n = static_cast<double>(b.size(1));
   const CostScope cost(2 * m * n * k, bytes_of(a) + bytes_of(b) + 2 * m * n, DType::kFloat16);
+  if (a.is_meta()) return at::empty({a.size(0), b.size(1)}, a.options());
   WideMatrix wide_a(a), wide_b(b), product(a.size(0), b.size(1));
   at::mm_out(product.matrix(), wide_a.matrix(), wide_b.matrix());
   return at::empty({a.size(0), b.size(1)}, a.options()).copy_(product.matrix());
@@ -69,7 +70,7 @@ void use_gemm(GemmLibrary library) {
 GemmLibrary gemm_in_use() { return g_library; }
 
 at::Tensor gemm(const at::Tensor& a, const at::Tensor& b) {
-  if (a.is_cpu() && a.scalar_type() == at::kHalf) return fp16_mm(a, b);
+  if (as_on_cpu(a) && a.scalar_type() == at::kHalf) return fp16_mm(a, b);
   return for_onednn(a, b) ? onednn_mm(a, b) : at::mm(a, b);
 }
 

@@ -98,6 +98,7 @@ void fill_initial(const Parameter& parameter, int64_t first, const at::Tensor& o
       ErrorKind::kInternal, .where = "fill_initial", .what = "not a part of a parameter without values",
       .got = parameter.name + ", elements " + std::to_string(first) + " to " + std::to_string(first + out.numel()),
       .want = "unmade, of " + std::to_string(parameter.data.numel()) + " elements");
+  if (out.is_meta()) return;
   const at::NoGradGuard no_grad;
   const NoCostScope no_cost;
   const InitKind kind = parameter.unmade->init.kind;

@@ -17,12 +17,18 @@ inline const DeviceKernels* device_kernels_of(const at::Tensor& x) {
   return x.is_cuda() ? device_kernels(KernelDevice::kCuda) : nullptr;
 }
 
+// Tensors of a shape alone (backends/meta) take the path of the CPU, so that plans are those of cpu_sim's runs; its
+// loops are skipped.
+inline bool as_on_cpu(const at::Tensor& x) { return x.is_cpu() || x.is_meta(); }
+// Where the host makes numbers for `x` or reads its numbers.
+inline at::Device host_side(const at::Tensor& x) { return x.is_meta() ? x.device() : at::Device(at::kCPU); }
+
 inline bool has_kernel_type(const at::Tensor& x) {
   return x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble || x.scalar_type() == at::kBFloat16 ||
          x.scalar_type() == at::kHalf;
 }
 inline bool has_row_kernels(const at::Tensor& x) {
-  return has_kernel_type(x) && (x.is_cpu() || device_kernels_of(x) != nullptr);
+  return has_kernel_type(x) && (as_on_cpu(x) || device_kernels_of(x) != nullptr);
 }
 // REQUIRES: has_kernel_type(x).
 inline DeviceNumber device_number(const at::Tensor& x) {
@@ -69,9 +75,11 @@ T* kernel_out(const at::Tensor& x) {
   return static_cast<T*>(x.mutable_data_ptr());
 }
 
-// Calls f.template operator()<T>() with the C++ type of a tensor that has row kernels.
+// Calls f.template operator()<T>() with the C++ type of a tensor that has row kernels; not for a tensor of a shape
+// alone, whose loops have nothing to do.
 template <typename F>
 void for_kernel_type(const at::Tensor& x, F&& f) {
+  if (x.is_meta()) return;
   if (x.scalar_type() == at::kDouble) {
     f.template operator()<double>();
   } else if (x.scalar_type() == at::kBFloat16) {

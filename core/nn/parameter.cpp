@@ -29,13 +29,9 @@ Parameter& ParameterRegistry::create(std::string name, Partition partition, Init
   const std::vector<int64_t> shape = local_shape(partition);
   auto parameter = std::make_unique<Parameter>(
       Parameter{.name = std::move(name), .data = {}, .partition = std::move(partition), .weight_decay = weight_decay});
-  if (device_.is_meta()) {
-    parameter->data = at::empty(shape, options);
-  } else {
-    parameter->data = without_memory(shape, options);
-    parameter->unmade = InitialValues{.init = init, .seed = seed_};
-    if (!later_) make_values(*parameter);
-  }
+  parameter->data = without_memory(shape, options);
+  parameter->unmade = InitialValues{.init = init, .seed = seed_};
+  if (!later_) make_values(*parameter);
   parameter->data.set_requires_grad(true);
   parameters_.push_back(std::move(parameter));
   return *parameters_.back();

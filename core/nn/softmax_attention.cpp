@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "core/nn/kernel_path.h"
 #include "core/nn/window_attention.h"
 #include "core/precision/device_rounding.h"
 
@@ -124,21 +125,21 @@ at::Tensor by_position(const at::Tensor& x) {
 }
 
 bool has_softmax_attention(const at::Tensor& x, int64_t head_dim) {
-  if (!x.is_cuda()) return x.is_cpu();
+  if (!x.is_cuda()) return as_on_cpu(x);
   constexpr int64_t kBytesTogether = 16, kWidest = 256;  // of flash attention's kernels
   if (head_dim * x.itemsize() % kBytesTogether != 0) return false;
   return x.itemsize() == 2 ? head_dim <= kWidest : x.scalar_type() == at::kFloat;
 }
 
 SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, std::optional<double> scale, int64_t window) {
-  if (in.q.is_cpu()) return on_cpu(in, scale, window);
+  if (as_on_cpu(in.q)) return on_cpu(in, scale, window);
   if (in.q.scalar_type() == at::kFloat) return by_efficient(in, scale);
   return takes_cudnn(in.q) ? by_cudnn(in, scale) : by_flash(in, scale);
 }
 
 SoftmaxHeads softmax_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
                                     std::optional<double> scale, int64_t window) {
-  if (in.q.is_cpu()) return grad_on_cpu(in, forward, grad_out, scale, window);
+  if (as_on_cpu(in.q)) return grad_on_cpu(in, forward, grad_out, scale, window);
   if (in.q.scalar_type() == at::kFloat) return grad_by_efficient(in, forward, grad_out, scale);
   return takes_cudnn(in.q) ? grad_by_cudnn(in, forward, grad_out, scale) : grad_by_flash(in, forward, grad_out, scale);
 }

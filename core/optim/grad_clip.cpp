@@ -26,6 +26,7 @@ double sum_of_squares(const at::Tensor& grad) {
   if (grad.is_cpu() && grad.is_contiguous() && grad.scalar_type() == at::kHalf) {
     return kernels::sum_of_squares(static_cast<const kernels::Fp16*>(grad.const_data_ptr()), grad.numel());
   }
+  if (grad.is_meta()) return 1;  // one pass over it, and nothing to add
   return grad.to(at::kDouble).square().sum().item<double>();
 }
 
@@ -97,7 +98,7 @@ at::Tensor device_squares(const std::vector<at::Tensor>& grads, at::Device devic
 
 double summed_over(double value, Axis axis, RankContext& context) {
   if (context.size(axis) == 1) return value;
-  const auto options = at::TensorOptions().dtype(at::kDouble).device(context.device());
+  const auto options = at::TensorOptions().dtype(at::kDouble).device(context.control_device());
   return context.comm(axis).all_reduce(at::full({1}, value, options)).item<double>();
 }
 at::Tensor summed_over(const at::Tensor& value, Axis axis, RankContext& context) {
@@ -158,7 +159,7 @@ bool any_overflow(const std::vector<Parameter*>& parameters, RankContext& contex
     const bool here = !std::isfinite(sum_of_squares(grads));
     if (context.world_size() == 1) return here;
     const NoCostScope no_cost;
-    mine = at::full({1}, here ? 1.0f : 0.0f, at::TensorOptions(at::kFloat).device(context.device()));
+    mine = at::full({1}, here ? 1.0f : 0.0f, at::TensorOptions(at::kFloat).device(context.control_device()));
   }
   const NoCostScope no_cost;
   return context.comm(Axis::kWorld).all_reduce(mine, ReduceOp::kMax).item<float>() > 0;

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "core/base/error.h"
+#include "core/nn/kernel_path.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
 
@@ -17,7 +18,7 @@ at::Tensor make_master(const at::Tensor& data, bool offload) {
   const at::NoGradGuard no_grad;
   auto options = data.options().requires_grad(false).dtype(wide_type(data));
   // Pinned: what a device copies from and to at the speed of its link.
-  if (offload) options = options.device(at::kCPU).pinned_memory(data.is_cuda());
+  if (offload) options = options.device(host_side(data)).pinned_memory(data.is_cuda());
   at::Tensor master = at::empty(data.sizes(), options);
   return master.copy_(data.detach());
 }

@@ -105,6 +105,20 @@ std::vector<GradReducer::BucketInfo> GradReducer::buckets() const {
   return result;
 }
 
+std::vector<GradReducer::Share> GradReducer::shares() const {
+  if (!shards()) return {};
+  std::vector<Share> members(static_cast<size_t>(dp_.size()));
+  for (const Bucket& bucket : buckets_) {
+    for (int member = 0; member < dp_.size(); ++member) {
+      for (const ShardPiece& piece : pieces_of(bucket.shard->layout(), dp_.size(), member)) {
+        ++members[static_cast<size_t>(member)].pieces;
+        members[static_cast<size_t>(member)].elements += piece.elements();
+      }
+    }
+  }
+  return members;
+}
+
 std::vector<Parameter*> GradReducer::owned() const {
   if (!shards()) return parameters_;
   std::vector<Parameter*> pieces;

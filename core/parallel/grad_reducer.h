@@ -103,6 +103,11 @@ class GradReducer {
   bool shards() const { return options_.sharding != GradSharding::kNone && dp_.size() > 1 && !parameters_.empty(); }
   // What this rank's optimizer updates: the parameters, or the pieces of them that it owns. They live as long as this.
   std::vector<Parameter*> owned() const;
+  // What each member of the group updates: pieces of parameters, and their elements together. None unless shards().
+  struct Share {
+    int64_t pieces = 0, elements = 0;
+  };
+  std::vector<Share> shares() const;
   // When shards(): of one of owned(), the whole parameter and the piece's first element in it.
   std::pair<const Parameter*, int64_t> origin_of(const Parameter* piece) const;
   // After the update of owned(), when shards(): collective over dp, bucket by bucket. In stage 3 nothing: whoever uses

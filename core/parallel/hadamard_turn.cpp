@@ -13,8 +13,9 @@ at::Tensor padded(const at::Tensor& matrix) {
 }  // namespace
 
 at::Tensor hadamard_turn(const RandomHadamard& hadamard, const at::Tensor& matrix) {
-  if (!matrix.is_cpu()) return hadamard_turn_by_tensors(hadamard, matrix);
+  if (!matrix.is_cpu() && !matrix.is_meta()) return hadamard_turn_by_tensors(hadamard, matrix);
   at::Tensor out = padded(matrix);
+  if (out.is_meta()) return out;
   hadamard.turn({out.const_data_ptr<float>(), out.size(0), out.size(1), out.size(1)}, out.mutable_data_ptr<float>());
   return out;
 }

@@ -12,16 +12,21 @@ namespace {
 
 constexpr int64_t kPromoted = 128;
 
+void write_numbers(const HopperSide& side, const OperandPiece& p, const at::Tensor& piece) {
+  const at::Tensor& values = side.operand.values;
+  const float* begin = values.const_data_ptr<float>() + p.row * values.size(1) + p.col;
+  without_scales({begin, p.rows, p.cols, values.size(1)}, p.groups,
+                 std::span(side.operand.scales).subspan(p.first_group, p.group_count), side.format,
+                 piece.mutable_data_ptr<float>());
+}
+
 // The numbers of the format, [rows, K].
 at::Tensor numbers_of(const HopperSide& side) {
   const at::Tensor& values = side.operand.values;
   at::Tensor numbers = at::empty_like(values);
   for (const OperandPiece& p : side.operand.pieces) {
-    const float* begin = values.const_data_ptr<float>() + p.row * values.size(1) + p.col;
-    at::Tensor piece = at::empty({p.rows, p.cols}, values.options());
-    without_scales({begin, p.rows, p.cols, values.size(1)}, p.groups,
-                   std::span(side.operand.scales).subspan(p.first_group, p.group_count), side.format,
-                   piece.mutable_data_ptr<float>());
+    const at::Tensor piece = at::empty({p.rows, p.cols}, values.options());
+    if (!piece.is_meta()) write_numbers(side, p, piece);
     numbers.narrow(0, p.row, p.rows).narrow(1, p.col, p.cols).copy_(piece);
   }
   return side.k_first ? numbers.t().contiguous() : numbers;
@@ -51,6 +56,7 @@ std::vector<BlockScale> scales_of(const HopperSide& side, int64_t rows, int64_t 
 at::Tensor hopper_product(const HopperSide& a, const HopperSide& b, bool promote) {
   const at::Tensor left = numbers_of(a), right = numbers_of(b);
   const int64_t m = left.size(0), n = right.size(0), k = left.size(1);
+  if (left.is_meta()) return at::empty({m, n}, left.options());
   const std::vector<BlockScale> left_scales = scales_of(a, m, k), right_scales = scales_of(b, n, k);
   at::Tensor out = at::empty({m, n}, left.options());
   const GroupShape groups{1, kPromoted};

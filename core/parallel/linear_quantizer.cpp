@@ -93,7 +93,7 @@ RoundedOperand LinearQuantizer::rounded(const at::Tensor& matrix, const TensorPr
   if (precision.scale == ScaleRule::kDelayedFp32) how.amax = book_.delayed_amax(module(), use.role);
   RoundedOperand result = round_operand(matrix, how);
   if (use.rows.place.trains) note_amax(precision.scale, use.role, result);
-  if (use.noted && book_.samples(use.rows.place) && noted_step_[role] != use.rows.place.step) {
+  if (use.noted && !matrix.is_meta() && book_.samples(use.rows.place) && noted_step_[role] != use.rows.place.step) {
     noted_step_[role] = use.rows.place.step;
     book_.note(use.role, module(), *precision.format, matrix, on_host(result));
   }

@@ -71,6 +71,7 @@ class Rounder {
     if (two_passes()) pass.emplace(0, read_bytes_, DType::kFloat32);
     const NoCostScope on_the_way;
     amax_.resize(pieces_.back().first_group + pieces_.back().group_count);
+    if (wide_.is_meta()) return;
     for (const OperandPiece& p : pieces_)
       group_amax(view_of(wide_, p), p.groups, std::span(amax_).subspan(p.first_group, p.group_count));
     for (float& amax : amax_) amax = visible_amax(amax);
@@ -95,6 +96,16 @@ class Rounder {
   }
 
   void round_piece(const OperandPiece& p, at::Tensor& out) {
+    if (p.cols == out.size(1)) {
+      if (!out.is_meta()) write_rounded(p, out.mutable_data_ptr<float>() + p.row * p.cols);
+      return;
+    }
+    at::Tensor part = at::empty({p.rows, p.cols}, out.options());
+    if (!part.is_meta()) write_rounded(p, part.mutable_data_ptr<float>());
+    out.narrow(0, p.row, p.rows).narrow(1, p.col, p.cols).copy_(part);
+  }
+
+  void write_rounded(const OperandPiece& p, float* out) const {
     const auto scales = std::span<const BlockScale>(scales_).subspan(p.first_group, p.group_count);
     std::vector<uint64_t> rows;
     RoundingNoise noise;
@@ -103,15 +114,7 @@ class Rounder {
       noise = {how_.noise.stream, rows, p.global_col, how_.noise.columns};
     }
     const RoundingNoise* drawn = how_.noise.stream != nullptr ? &noise : nullptr;
-    const MatrixView view = view_of(wide_, p);
-    if (p.cols == out.size(1)) {
-      quantize_dequantize(view, p.groups, scales, *how_.precision.format, drawn,
-                          out.mutable_data_ptr<float>() + p.row * p.cols);
-      return;
-    }
-    at::Tensor part = at::empty({p.rows, p.cols}, out.options());
-    quantize_dequantize(view, p.groups, scales, *how_.precision.format, drawn, part.mutable_data_ptr<float>());
-    out.narrow(0, p.row, p.rows).narrow(1, p.col, p.cols).copy_(part);
+    quantize_dequantize(view_of(wide_, p), p.groups, scales, *how_.precision.format, drawn, out);
   }
 
   std::vector<uint64_t> row_numbers(const OperandPiece& p) const {
@@ -159,7 +162,7 @@ bool scale_of_tensor(const TensorPrecision& precision) {
 }
 
 RoundedOperand round_operand(const at::Tensor& matrix, const OperandRounding& how) {
-  if (matrix.is_cpu()) return Rounder(matrix, how).run();
+  if (matrix.is_cpu() || matrix.is_meta()) return Rounder(matrix, how).run();
   const DeviceRounding* device = device_rounding();
   RANKLAB_CHECK(device != nullptr, ErrorKind::kEnvironment, .where = "quantization",
                 .what = "nothing here rounds numbers to few bits on this device", .got = matrix.device().str(),

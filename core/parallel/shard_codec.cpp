@@ -6,6 +6,7 @@
 #include <array>
 #include <span>
 
+#include "core/nn/kernel_path.h"
 #include "core/parallel/operand_rounding.h"
 #include "core/precision/rounding_grid.h"
 #include "core/precision/scaled_matrix.h"
@@ -89,21 +90,24 @@ ShardCodec::ShardCodec(std::vector<CodedParameter> parameters, int64_t elements,
   }
 }
 
+void ShardCodec::find_amax(const float* numbers) {
+  each_piece(group_.rank(), [&](size_t i, int64_t begin, int64_t end, int64_t offset) {
+    if (!parameters_[i].precision.quantized()) return;
+    each_run(i, begin, end, [&](size_t group, int64_t at, int64_t count) {
+      float most = 0;
+      group_amax({numbers + offset + (at - begin), 1, count, count}, {1, count}, {&most, 1});
+      amax_[group] = std::max(amax_[group], visible_amax(most));
+    });
+  });
+}
+
 void ShardCodec::agree(const at::Tensor& shard) {
   std::ranges::fill(amax_, 0.0F);
   {
     const CostScope cost(0, static_cast<double>(shard.nbytes()), DType::kFloat32);
     const MemoryScope memory(MemoryCategory::kBuffers);
-    const at::Tensor wide = shard.to(at::kCPU, at::kFloat);
-    const float* numbers = wide.const_data_ptr<float>();
-    each_piece(group_.rank(), [&](size_t i, int64_t begin, int64_t end, int64_t offset) {
-      if (!parameters_[i].precision.quantized()) return;
-      each_run(i, begin, end, [&](size_t group, int64_t at, int64_t count) {
-        float most = 0;
-        group_amax({numbers + offset + (at - begin), 1, count, count}, {1, count}, {&most, 1});
-        amax_[group] = std::max(amax_[group], visible_amax(most));
-      });
-    });
+    const at::Tensor wide = shard.to(host_side(shard), at::kFloat);
+    if (!wide.is_meta()) find_amax(wide.const_data_ptr<float>());
   }
   agree_on_amax(amax_, &group_, shard.device());
   for (size_t i = 0; i < parameters_.size(); ++i) {
@@ -117,11 +121,16 @@ void ShardCodec::agree(const at::Tensor& shard) {
 at::Tensor ShardCodec::pack(const at::Tensor& shard) const {
   const CostScope cost(0, 2 * static_cast<double>(shard.nbytes()), DType::kFloat32);
   const MemoryScope memory(MemoryCategory::kBuffers);
-  const at::Tensor here = shard.to(at::kCPU), wide = here.to(at::kFloat);
-  const float* numbers = wide.const_data_ptr<float>();
-  const auto item = static_cast<size_t>(shard.itemsize());
-  at::Tensor packed = at::empty({rows_[static_cast<size_t>(group_.rank())]}, at::kByte);
-  auto* out = reinterpret_cast<std::byte*>(packed.mutable_data_ptr<uint8_t>());
+  const at::Tensor here = shard.to(host_side(shard)), wide = here.to(at::kFloat);
+  const at::Tensor packed =
+      at::empty({rows_[static_cast<size_t>(group_.rank())]}, at::TensorOptions(at::kByte).device(here.device()));
+  if (!here.is_meta())
+    write(here, wide.const_data_ptr<float>(), reinterpret_cast<std::byte*>(packed.mutable_data_ptr<uint8_t>()));
+  return packed.to(shard.device());
+}
+
+void ShardCodec::write(const at::Tensor& here, const float* numbers, std::byte* out) const {
+  const auto item = static_cast<size_t>(here.itemsize());
   std::vector<float> rounded;
   each_piece(group_.rank(), [&](size_t i, int64_t begin, int64_t end, int64_t offset) {
     const TensorPrecision& precision = parameters_[i].precision;
@@ -139,14 +148,18 @@ at::Tensor ShardCodec::pack(const at::Tensor& shard) const {
       for (const float number : rounded) *out++ = static_cast<std::byte>(code_of_rounded<OneLane>(grid, number));
     });
   });
-  return packed.to(shard.device());
 }
 
 at::Tensor ShardCodec::unpack(const at::Tensor& bytes) const {
-  at::Tensor whole = at::empty({elements_}, at::TensorOptions(type_));
+  const at::Tensor whole = at::empty({elements_}, at::TensorOptions(type_).device(host_side(bytes)));
   const MemoryScope memory(MemoryCategory::kBuffers);
   const CostScope cost(0, static_cast<double>(bytes.nbytes() + whole.nbytes()), DType::kFloat32);
-  const at::Tensor here = bytes.to(at::kCPU);
+  const at::Tensor here = bytes.to(host_side(bytes));
+  if (!here.is_meta()) read(here, whole);
+  return whole.to(bytes.device());
+}
+
+void ShardCodec::read(const at::Tensor& here, const at::Tensor& whole) const {
   const std::byte* in = begin_of(here);
   auto* out = static_cast<std::byte*>(whole.mutable_data_ptr());
   const auto item = static_cast<size_t>(whole.itemsize());
@@ -169,7 +182,6 @@ at::Tensor ShardCodec::unpack(const at::Tensor& bytes) const {
       whole.narrow(0, p.offset + begin, end - begin).copy_(numbers);
     });
   }
-  return whole.to(bytes.device());
 }
 
 }  // namespace ranklab

@@ -44,6 +44,9 @@ class ShardCodec {
   // Consecutive elements of a parameter in one group.
   template <typename Visit>
   void each_run(size_t parameter, int64_t begin, int64_t end, const Visit& visit) const;
+  void find_amax(const float* numbers);  // of each group, in this member's shard
+  void write(const at::Tensor& shard, const float* numbers, std::byte* out) const;
+  void read(const at::Tensor& bytes, const at::Tensor& whole) const;
 
   std::vector<CodedParameter> parameters_;
   std::vector<size_t> first_group_;  // of each parameter

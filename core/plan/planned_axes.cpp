@@ -1,29 +1,36 @@
 #include "core/plan/planned_axes.h"
 
+#include <algorithm>
+
+#include "core/runtime/pipeline_layout.h"
+
 namespace ranklab {
-namespace {
-
-void pass(const StepShape& shape, StepVisitor& visitor, int times) {
-  for (int i = 0; i < times; ++i) visitor.wait(visitor.post(Axis::kCp, Verb::kSend, key_value_bytes(shape)));
-}
-
-}  // namespace
 
 bool is_planned(Axis axis) { return axis == Axis::kCp || axis == Axis::kDpCp; }
 
-int64_t key_value_bytes(const StepShape& shape) {
-  const MlaConfig& mla = shape.model.mla;
-  const int64_t width =
-      mla.enabled() ? mla.kv_lora_rank + mla.qk_pos_emb_head_dim : 2 * shape.kv_heads() * shape.model.head_dim();
-  return shape.tokens() * width * shape.element_bytes();
+int64_t key_value_bytes(const RunPlan& plan) {
+  const ModelConfig& m = plan.config.model;
+  const int64_t groups = std::max<int64_t>(m.query_groups() / plan.mesh.dims().tp, 1);
+  const int64_t width = m.mla.enabled() ? m.mla.kv_lora_rank + m.mla.qk_pos_emb_head_dim : 2 * groups * m.head_dim();
+  return plan.micro_batch_size * m.seq_length * width * plan.config.element_bytes();
 }
 
-void ring_attention_forward(const StepShape& shape, StepVisitor& visitor) {
-  if (shape.dims.cp > 1) pass(shape, visitor, shape.dims.cp - 1);
-}
-
-void ring_attention_backward(const StepShape& shape, StepVisitor& visitor) {
-  if (shape.dims.cp > 1) pass(shape, visitor, 2 * shape.dims.cp - 1);
+void add_ring_attention(StepRecord& record, const RunPlan& plan, int cp) {
+  if (cp == 1) return;
+  const int64_t passes = cp - 1 + (2 * cp - 1), bytes = key_value_bytes(plan);
+  for (RankRecord& rank : record.ranks) {
+    auto& calls = rank.traffic.calls;
+    // Weights are replicated over cp, too.
+    if (auto dp = calls.extract({Axis::kDp, Verb::kAllReduce})) {
+      dp.key().first = Axis::kDpCp;
+      calls.insert(std::move(dp));
+    }
+    int64_t layers = 0;
+    for (const int stage : plan.schedule.stages_of(rank.pp_rank))
+      layers += plan.stage_layers[static_cast<size_t>(plan.schedule.part(stage))];
+    const int64_t sent = layers * plan.num_microbatches / plan.schedule.num_chains() * passes;
+    calls[{Axis::kCp, Verb::kSend}] = {.calls = sent, .logical_bytes = sent * bytes, .ring_bytes = sent * bytes};
+  }
 }
 
 }  // namespace ranklab

@@ -3,15 +3,18 @@
 // of their gradients, the last of which brings them home. A pass is 2 T kv/tp e (T tokens of a microbatch on a rank, e
 // bytes an element), of latent attention T (its compressed vector) e. Thread rule: pure.
 #pragma once
-#include "core/plan/step_walk.h"
+#include <cstdint>
+
+#include "core/plan/step_record.h"
 
 namespace ranklab {
 
-// Whether the runtime trains with this axis larger than one.
+// Whether the runtime does not train with this axis larger than one.
 bool is_planned(Axis axis);
 
-int64_t key_value_bytes(const StepShape& shape);  // one pass of K and V
-void ring_attention_forward(const StepShape& shape, StepVisitor& visitor);
-void ring_attention_backward(const StepShape& shape, StepVisitor& visitor);
+// `plan`: a run whose data-parallel ranks are those of dp and cp together, each with a part of the sequences.
+int64_t key_value_bytes(const RunPlan& plan);  // one pass of K and V
+// The record of such a run becomes that of a mesh with context parallelism.
+void add_ring_attention(StepRecord& record, const RunPlan& plan, int cp);
 
 }  // namespace ranklab

@@ -62,12 +62,24 @@ struct OwnedState {
   std::vector<std::pair<std::string, at::Tensor>> moments;  // "exp_avg", "exp_avg_sq"; none: not kept
 };
 
+// How unevenly a group of ranks shards what it updates.
+struct OwnedShares {
+  Axis axis = Axis::kDp;
+  struct Member {
+    int64_t pieces = 0;  // of parameters
+    int64_t elements = 0;
+  };
+  std::vector<Member> members;  // by group rank
+};
+
 // One rank's gradients and optimizer state.
 class RankOptimizer {
  public:
   virtual ~RankOptimizer() = default;
   // Of this rank: with a ZeRO stage the pieces that it owns, else every parameter (dp peers have the same).
   virtual std::vector<OwnedState> owned_state() { return {}; }
+  // Of each group of this rank's that shards; none: every rank updates all that it holds.
+  virtual std::vector<OwnedShares> owned_shares() const { return {}; }
   virtual int64_t updates() const { return 0; }
   // Collective, after owned_state() was written into: parameters follow their masters, peers' pieces are gathered.
   virtual void restored(int64_t /*updates*/) {}
@@ -151,5 +163,7 @@ struct RuntimeComponents {
 // Transformer, text corpus, AdamW or SGD and pipeline schedule as the plan says, no checkpoints. Replace what you want
 // to change.
 RuntimeComponents default_components(std::shared_ptr<World> world, const RunPlan& plan);
+// Those of them that no files are needed for: model, optimizer and schedule; world, data and checkpoints are left null.
+RuntimeComponents default_parts();
 
 }  // namespace ranklab

@@ -138,12 +138,20 @@ RuntimeComponents default_components(std::shared_ptr<World> world, const RunPlan
   auto data = std::make_shared<TextDataProvider>(plan);
   const bool keeps = !plan.config.save_dir.empty() || !plan.config.load.empty();
   auto checkpoints = keeps ? make_checkpoint_manager(*world, plan, data->identity()) : no_checkpoints();
-  return {.world = std::move(world),
+  RuntimeComponents parts = default_parts();
+  parts.world = std::move(world);
+  parts.data_provider = std::move(data);
+  parts.checkpoint_manager = std::move(checkpoints);
+  return parts;
+}
+
+RuntimeComponents default_parts() {
+  return {.world = {},
           .model_provider = std::make_shared<TransformerProvider>(),
-          .data_provider = std::move(data),
+          .data_provider = {},
           .optimizer_runtime = provide_optimizer(make_optimizer),
           .schedule_selector = std::make_shared<PipelineSelector>(),
-          .checkpoint_manager = std::move(checkpoints)};
+          .checkpoint_manager = {}};
 }
 
 }  // namespace ranklab

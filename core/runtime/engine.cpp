@@ -142,7 +142,7 @@ class RuntimeEngine::RankLoop {
     parameters_ = global_elements(model_->registry(), pp_rank, ctx_.size(Axis::kEp));
     if (ctx_.size(Axis::kPp) == 1) return;
     const bool speaks = ctx_.coordinate(Axis::kTp) == 0 && ctx_.coordinate(Axis::kDp) == 0;
-    const auto options = at::TensorOptions(at::kLong).device(ctx_.device());
+    const auto options = at::TensorOptions(at::kLong).device(ctx_.control_device());
     parameters_ = world_->all_reduce(at::full({1}, speaks ? parameters_ : 0, options)).item<int64_t>();
   }
 

@@ -323,7 +323,7 @@ class PipelineSchedule : public ScheduleStrategy {
     if (!last && !all_need_it) return 1;                                                      // no loss here
     int64_t local = 0;
     for (const Batch& batch : batches) local += last ? local_tokens(c, batch) : 0;
-    at::Tensor count = at::scalar_tensor(local, at::TensorOptions(at::kLong).device(c.ctx.device()));
+    at::Tensor count = at::scalar_tensor(local, at::TensorOptions(at::kLong).device(c.ctx.control_device()));
     count = c.ctx.comm(Axis::kDp).all_reduce(count);
     if (all_need_it) count = c.ctx.comm(Axis::kPp).all_reduce(count, ReduceOp::kMax);
     const int64_t total = count.item<int64_t>();

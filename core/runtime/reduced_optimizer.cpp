@@ -76,6 +76,17 @@ class ReducedOptimizer : public RankOptimizer {
     }
     return result;
   }
+  std::vector<OwnedShares> owned_shares() const override {
+    std::vector<OwnedShares> result;
+    for (const auto& [reducer, axis] :
+         {std::pair(&reducer_, dense_.axis), std::pair(&expert_reducer_, experts_.axis)}) {
+      if (!reducer->shards()) continue;
+      OwnedShares& group = result.emplace_back(OwnedShares{.axis = axis, .members = {}});
+      for (const GradReducer::Share& share : reducer->shares())
+        group.members.push_back({.pieces = share.pieces, .elements = share.elements});
+    }
+    return result;
+  }
   int64_t updates() const override { return optimizer_->updates(); }
   void restored(int64_t updates) override {
     optimizer_->restored(updates);

@@ -46,7 +46,7 @@ MetricReducer::Sums MetricReducer::gather(const StepOutput& output, Asks asks) {
   row[kPeerWait] = static_cast<double>(ctx_.clock().peer_wait_ns());
   row[kStop] = asks.stop ? 1 : 0;
   row[kTraces] = asks.traces ? 1 : 0;
-  const at::Tensor all = world_.all_gather(mine.to(ctx_.device())).to(at::kCPU);
+  const at::Tensor all = world_.all_gather(mine.to(ctx_.control_device())).to(at::kCPU);
   Sums sums;
   for (int r = 0; r < world_.size(); ++r) {
     const double* other = all.const_data_ptr<double>() + r * kSlots;

@@ -140,6 +140,25 @@ void MemoryBook::reset_peaks() {
   note_peak();
 }
 
+MemoryBook::Peaks MemoryBook::peaks() const {
+  Peaks result;
+  for (size_t i = 0; i < bytes_.size(); ++i) {
+    result.at_peak[i] = at_peak_[i].load(std::memory_order_relaxed);
+    result.highest[i] = peaks_[i].load(std::memory_order_relaxed);
+  }
+  return result;
+}
+
+void MemoryBook::raise_peaks(const Peaks& seen) {
+  int64_t total = 0;
+  for (size_t i = 0; i < bytes_.size(); ++i) {
+    raise(peaks_[i], seen.highest[i]);
+    total += seen.at_peak[i];
+  }
+  if (!raise(peak_, total)) return;
+  for (size_t i = 0; i < bytes_.size(); ++i) at_peak_[i].store(seen.at_peak[i], std::memory_order_relaxed);
+}
+
 void install_booking_allocator() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -150,6 +169,7 @@ void install_booking_allocator() {
 
 void set_thread_memory_book(std::shared_ptr<MemoryBook> book) { t_book = std::move(book); }
 std::shared_ptr<MemoryBook> thread_memory_book() { return t_book; }
+MemoryCategory thread_memory_category() { return t_category; }
 
 MemoryScope::MemoryScope(MemoryCategory category) : previous_(t_category) { t_category = category; }
 MemoryScope::~MemoryScope() { t_category = previous_; }

@@ -32,6 +32,14 @@ class MemoryBook {
   // The highest from now on.
   void reset_peaks();
 
+  // The highest total, by category, and the highest of each.
+  struct Peaks {
+    std::array<int64_t, static_cast<size_t>(MemoryCategory::kCount)> at_peak{}, highest{};
+  };
+  Peaks peaks() const;
+  // As if it had held these, too.
+  void raise_peaks(const Peaks& seen);
+
  private:
   void note_peak();
   std::array<std::atomic<int64_t>, static_cast<size_t>(MemoryCategory::kCount)> bytes_{};
@@ -51,6 +59,7 @@ void device_block_given(const void* block);
 // This thread's tensors are booked here from now on; null stops booking.
 void set_thread_memory_book(std::shared_ptr<MemoryBook> book);
 std::shared_ptr<MemoryBook> thread_memory_book();
+MemoryCategory thread_memory_category();  // of its next tensor
 
 // While alive, this thread's new tensors belong to `category` (default outside any scope: activations).
 class MemoryScope {

@@ -3,37 +3,45 @@
 
 #include <map>
 
+#include "backends/meta/meta_world.h"
 #include "core/base/error.h"
 #include "core/model/moe_dispatcher_names.h"
 #include "core/model/presets.h"
+#include "core/parallel/expert/token_spread.h"
+#include "core/plan/axis_traffic.h"
 #include "core/plan/planned_axes.h"
 #include "core/plan/planned_parameters.h"
-#include "core/plan/step_time.h"
-#include "core/plan/step_walk.h"
-#include "core/plan/token_spread.h"
-#include "core/plan/traffic.h"
 
 namespace ranklab {
 namespace {
 
-// 4 layers, hidden 64, 8 heads of 8, 2 key/value heads: 16 wide; 32 positions, 2 sequences: T = 64 tokens; fp32.
-StepShape shape(ParallelDims dims) {
-  StepShape s;
-  s.model = {.num_layers = 4,
+// 4 layers, hidden 64, 8 heads of 8, 2 key/value heads: 16 wide; 32 positions, 2 sequences: T = 64 tokens; fp32; three
+// microbatches.
+TrainConfig config(ParallelDims dims) {
+  TrainConfig c;
+  c.model = {.num_layers = 4,
              .hidden_size = 64,
              .ffn_hidden_size = 96,
              .num_attention_heads = 8,
              .num_query_groups = 2,
              .vocab_size = 256,
              .seq_length = 32};
-  s.dims = dims.resolved();
-  s.micro_batch_size = 2;
-  s.num_microbatches = 3;
-  return s;
+  c.parallel = dims;
+  c.sequence_parallel = false;
+  c.micro_batch_size = 2;
+  c.global_batch_size = 3 * 2 * (dims.world / dims.tp / dims.pp);
+  c.mock_data = true;
+  return c;
 }
 
-AxisTraffic row(const StepShape& s, Axis axis, int gpus_per_node) {
-  for (const AxisTraffic& found : predict_axis_traffic(s, plain_schedule(s), DeviceMesh(s.dims), gpus_per_node)) {
+RankTraffic traffic(const TrainConfig& c, int pp_rank = 0) {
+  return record_step(resolve(c), make_meta_world).of_pipeline_rank(pp_rank).traffic.calls;
+}
+
+AxisTraffic row(TrainConfig c, Axis axis, int gpus_per_node) {
+  c.gpus_per_node = gpus_per_node;
+  const RunPlan plan = resolve(c);
+  for (const AxisTraffic& found : axis_traffic(record_step(plan, make_meta_world), plan.mesh, gpus_per_node)) {
     if (found.axis == axis) return found;
   }
   ADD_FAILURE() << "no row for " << name(axis);
@@ -41,36 +49,42 @@ AxisTraffic row(const StepShape& s, Axis axis, int gpus_per_node) {
 }
 
 TEST(PlannedAxes, PipelineBoundariesCarryBsh) {
-  const StepShape s = shape({.world = 4, .pp = 4});
-  EXPECT_EQ(s.boundary_bytes(), 2 * 32 * 64 * 4);
+  const TrainConfig c = config({.world = 4, .pp = 4});
+  constexpr int64_t kBoundary = 2 * 32 * 64 * 4;
   for (const auto& [stage, sends] : {std::pair{0, 3}, {1, 6}, {2, 6}, {3, 3}}) {
-    const VerbTraffic traffic = predict_traffic(s, plain_schedule(s), stage).at({Axis::kPp, Verb::kSend});
-    EXPECT_EQ(traffic.calls, sends) << "three microbatches to each neighbour of stage " << stage;
-    EXPECT_EQ(traffic.logical_bytes, sends * 16384);
+    const VerbTraffic sent = traffic(c, stage).at({Axis::kPp, Verb::kSend});
+    EXPECT_EQ(sent.calls, sends) << "three microbatches to each neighbour of stage " << stage;
+    EXPECT_EQ(sent.logical_bytes, sends * kBoundary);
   }
   // Three boundaries, three microbatches, two directions. Nodes of two: only the boundary in the middle crosses. The
   // norm's 8 bytes are summed around the ring of four: two of its edges cross, 12 bytes a rank.
-  const AxisTraffic pp = row(s, Axis::kPp, 2);
-  EXPECT_EQ(pp.total_bytes, 3 * 3 * 2 * 16384 + 4 * 12);
-  EXPECT_EQ(pp.bytes_across_nodes, 3 * 2 * 16384 + 2 * 12);
+  const AxisTraffic pp = row(c, Axis::kPp, 2);
+  EXPECT_EQ(pp.total_bytes, 3 * 3 * 2 * kBoundary + 4 * 12);
+  EXPECT_EQ(pp.bytes_across_nodes, 3 * 2 * kBoundary + 2 * 12);
   EXPECT_FALSE(pp.planned);
 }
 
 TEST(PlannedAxes, TensorParallelRanksShareTheBoundary) {
-  StepShape s = shape({.world = 4, .tp = 2, .pp = 2});
-  EXPECT_EQ(s.boundary_bytes(), 16384);
-  s.sequence_parallel = true;
-  EXPECT_EQ(s.boundary_bytes(), 16384 / 2);
+  TrainConfig c = config({.world = 4, .tp = 2, .pp = 2});
+  EXPECT_EQ(traffic(c).at({Axis::kPp, Verb::kSend}).logical_bytes, 3 * 16384);
+  c.sequence_parallel = true;
+  EXPECT_EQ(traffic(c).at({Axis::kPp, Verb::kSend}).logical_bytes, 3 * 16384 / 2);
 }
 
 TEST(PlannedAxes, RingAttentionPassesKeysAndValues) {
-  const StepShape s = shape({.world = 4, .cp = 4});
-  EXPECT_EQ(key_value_bytes(s), 2 * (64 / 4) * 16 * 4) << "K and V of a quarter of the positions, 16 wide";
-  const VerbTraffic traffic = predict_traffic(s, plain_schedule(s), 0).at({Axis::kCp, Verb::kSend});
-  EXPECT_EQ(traffic.calls, 3 * 4 * (3 + 3 + 4)) << "microbatches x layers x (forward, again backward, gradients)";
-  EXPECT_EQ(traffic.logical_bytes, traffic.calls * 2048);
-  EXPECT_TRUE(predict_traffic(s, plain_schedule(s), 0).contains({Axis::kDpCp, Verb::kAllReduce}))
-      << "weights are replicated over cp";
+  TrainConfig c = config({.world = 4});  // dp 4 in place of cp 4, with a quarter of the positions each
+  c.model.seq_length /= 4;
+  const RunPlan plan = resolve(c);
+  EXPECT_EQ(key_value_bytes(plan), 2 * (64 / 4) * 16 * 4) << "K and V of a quarter of the positions, 16 wide";
+  StepRecord record = record_step(plan, make_meta_world);
+  const int64_t gradients = record.ranks[0].traffic.calls.at({Axis::kDp, Verb::kAllReduce}).logical_bytes;
+  add_ring_attention(record, plan, 4);
+  const RankTraffic& calls = record.ranks[0].traffic.calls;
+  const VerbTraffic passes = calls.at({Axis::kCp, Verb::kSend});
+  EXPECT_EQ(passes.calls, 3 * 4 * (3 + 3 + 4)) << "microbatches x layers x (forward, again backward, gradients)";
+  EXPECT_EQ(passes.logical_bytes, passes.calls * 2048);
+  EXPECT_EQ(calls.at({Axis::kDpCp, Verb::kAllReduce}).logical_bytes, gradients) << "weights are replicated over cp";
+  EXPECT_FALSE(calls.contains({Axis::kDp, Verb::kAllReduce}));
 }
 
 TEST(PlannedAxes, OnlyContextParallelismIsPlanned) {
@@ -80,17 +94,17 @@ TEST(PlannedAxes, OnlyContextParallelismIsPlanned) {
 }
 
 TEST(Experts, ExchangeTopKTokens) {
-  StepShape s = shape({.world = 4, .ep = 4});
+  TrainConfig s = config({.world = 4, .ep = 4});
   s.model.moe = {.num_experts = 8, .topk = 2};
-  const RankTraffic traffic = predict_traffic(s, plain_schedule(s), 0);
-  const VerbTraffic moved = traffic.at({Axis::kEp, Verb::kAllToAll});
+  const RankTraffic calls = traffic(s);
+  const VerbTraffic moved = calls.at({Axis::kEp, Verb::kAllToAll});
   EXPECT_EQ(moved.calls, 3 * 4 * 4) << "microbatches x layers x (dispatch and combine, forward and backward)";
   EXPECT_EQ(moved.logical_bytes, moved.calls * (64 * 2 * 64 * 4));
   EXPECT_EQ(moved.ring_bytes, moved.logical_bytes / 4 * 3) << "a quarter stays";
-  const VerbTraffic counts = traffic.at({Axis::kEp, Verb::kAllGather});
+  const VerbTraffic counts = calls.at({Axis::kEp, Verb::kAllGather});
   EXPECT_EQ(counts.calls, 3 * 4);
   EXPECT_EQ(counts.logical_bytes, counts.calls * 4 * 8 * 8) << "eight counts of each of four ranks";
-  EXPECT_FALSE(traffic.contains({Axis::kEdp, Verb::kAllReduce})) << "edp is 1: nobody else holds these experts";
+  EXPECT_FALSE(calls.contains({Axis::kEdp, Verb::kAllReduce})) << "edp is 1: nobody else holds these experts";
   const AxisTraffic ep = row(s, Axis::kEp, 2);
   // Of an all_to_all two of three peers sit on the other node; of the rings around the four (counts, and the norm's 8
   // bytes) two edges cross.
@@ -98,35 +112,36 @@ TEST(Experts, ExchangeTopKTokens) {
 }
 
 TEST(Experts, ExpertTensorParallelismGathersRoutedTokens) {
-  StepShape s = shape({.world = 4, .tp = 2, .ep = 2, .etp = 2});
+  TrainConfig s = config({.world = 4, .tp = 2, .ep = 2, .etp = 2});
   s.model.moe = {.num_experts = 2, .topk = 2};
   s.sequence_parallel = true;
-  const RankTraffic traffic = predict_traffic(s, plain_schedule(s), 0);
+  const RankTraffic calls = traffic(s);
   const int64_t passes = 3 * 4, rows = 32 * 2 * 2 * 64 * 4;
-  EXPECT_EQ(traffic.at({Axis::kEtp, Verb::kAllGather}).calls, 3 * passes) << "counts, rows, and their gradients";
-  EXPECT_EQ(traffic.at({Axis::kEtp, Verb::kAllGather}).logical_bytes, passes * (2 * rows + 2 * 1 * 8));
-  EXPECT_EQ(traffic.at({Axis::kEtp, Verb::kReduceScatter}).logical_bytes, passes * 2 * rows);
+  EXPECT_EQ(calls.at({Axis::kEtp, Verb::kAllGather}).calls, 3 * passes) << "counts, rows, and their gradients";
+  EXPECT_EQ(calls.at({Axis::kEtp, Verb::kAllGather}).logical_bytes, passes * (2 * rows + 2 * 1 * 8));
+  EXPECT_EQ(calls.at({Axis::kEtp, Verb::kReduceScatter}).logical_bytes, passes * 2 * rows);
 }
 
 // Hidden 64, expert 32 wide: 3 x 64 x 32 elements each; 8 experts on 4 ep ranks, two replicas of each.
 TEST(Experts, GradientsAreReducedWhereTheExpertIsReplicated) {
-  StepShape s = shape({.world = 8, .ep = 4});
+  TrainConfig s = config({.world = 8, .ep = 4});
   s.model.moe = {.num_experts = 8, .topk = 2, .ffn_hidden_size = 32, .first_dense_layers = 1};
-  const RankTraffic traffic = predict_traffic(s, plain_schedule(s), 0);
-  EXPECT_EQ(traffic.at({Axis::kEdp, Verb::kAllReduce}).logical_bytes, 3 * 2 * (3 * 64 * 32) * 4)
+  const RankTraffic calls = traffic(s);
+  EXPECT_EQ(calls.at({Axis::kEdp, Verb::kAllReduce}).logical_bytes, 3 * 2 * (3 * 64 * 32) * 4)
       << "layers with experts x own experts";
   const int64_t attention = 64 * (64 + 2 * 16) + 64 * 64 + 2 * 64, dense = 3 * 64 * 96, router = 8 * 64;
   const int64_t elements = 2 * 256 * 64 + 64 + 4 * attention + dense + 3 * router;
   const int64_t loads = 4 * (8 + 3) * 8;  // of each layer: eight counts, drops and two losses
-  EXPECT_EQ(traffic.at({Axis::kDp, Verb::kAllReduce}).logical_bytes, elements * 4 + loads);
+  EXPECT_EQ(calls.at({Axis::kDp, Verb::kAllReduce}).logical_bytes, elements * 4 + loads);
 }
 
 TEST(Experts, TheRoutersLossCountsOverItsGroups) {
-  StepShape s = shape({.world = 4, .tp = 2, .ep = 2});
+  TrainConfig s = config({.world = 4, .tp = 2, .ep = 2});
   s.sequence_parallel = true;
   s.model.moe = {.num_experts = 4, .topk = 2};
-  const auto reduced = [&](Axis axis) { return predict_traffic(s, plain_schedule(s), 0)[{axis, Verb::kAllReduce}]; };
+  const auto reduced = [&](Axis axis) { return traffic(s)[{axis, Verb::kAllReduce}]; };
   const VerbTraffic tp = reduced(Axis::kTp), dp = reduced(Axis::kDp);
+  s.model.moe.aux_loss_coeff = 1e-3;
   s.model.moe.balancing = LoadBalancing::kSeqAuxLoss;
   EXPECT_EQ(reduced(Axis::kTp).logical_bytes - tp.logical_bytes, 3 * 4 * 2 * 4 * 8) << "four counts of two sequences";
   EXPECT_EQ(reduced(Axis::kDp), dp);
@@ -152,7 +167,7 @@ TEST(TokenSpread, IsTheChanceOfAPlace) {
 }
 
 TEST(Dispatchers, AreAllPlanned) {
-  StepShape s = shape({.world = 8, .ep = 8});
+  TrainConfig s = config({.world = 8, .ep = 8});
   s.model.moe = {.num_experts = 8, .topk = 4};
   std::map<std::string, AxisTraffic> rows;
   for (const std::string& name : moe_dispatcher_names()) {
@@ -192,7 +207,7 @@ TEST(Parameters, AreTheModulesOfTheModel) {
 
 TEST(NodeCrossing, ARingCrossesOncePerNode) {
   // tp 2 x dp 4 on nodes of 4: each dp ring 0 2 4 6 has two edges between the two nodes, tp pairs have none.
-  const StepShape s = shape({.world = 8, .tp = 2});
+  const TrainConfig s = config({.world = 8, .tp = 2});
   const AxisTraffic dp = row(s, Axis::kDp, 4);
   EXPECT_EQ(dp.groups, 2);
   EXPECT_EQ(dp.groups_across_nodes, 2);
@@ -206,7 +221,7 @@ TEST(NodeCrossing, ARingCrossesOncePerNode) {
 }
 
 TEST(NodeCrossing, RankOrderDecidesWhichAxisStaysInside) {
-  StepShape s = shape({.world = 8, .tp = 2, .order = "dp-tp-cp-ep-pp"});
+  TrainConfig s = config({.world = 8, .tp = 2, .order = "dp-tp-cp-ep-pp"});
   EXPECT_EQ(row(s, Axis::kDp, 4).bytes_across_nodes, 0);
   EXPECT_GT(row(s, Axis::kTp, 4).bytes_across_nodes, 0);
 }

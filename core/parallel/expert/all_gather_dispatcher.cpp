@@ -25,7 +25,7 @@ class AllGatherTrip : public ExpertTrip {
         own_(unpack_tokens(gather_rows(pack_tokens(tokens_TH, routing), ep, rank_rows_,
                                        dispatch_exchange({wire, tokens_TH.size(1)})),
                            routing.experts_TK.size(1)),
-             routing.num_experts / ep.size() * ep.rank(), routing.num_experts / ep.size()) {
+             routing.num_experts / ep.size() * ep.rank(), routing.num_experts / ep.size(), routing.experts_TK.numel()) {
     counts_ = own_.counts();
     rows_NH_ = own_.rows();
   }

@@ -17,8 +17,8 @@ namespace {
 
 class DedupTrip : public ExpertTrip {
  public:
-  DedupTrip(Communicator& ep, const NodeHops& hops, const TensorPrecision& wire, const at::Tensor& tokens_TH,
-            const Routing& routing)
+  DedupTrip(Communicator& ep, const NodeHops& hops, const MoeConfig& moe, const TensorPrecision& wire,
+            const at::Tensor& tokens_TH, const Routing& routing)
       : ep_(ep), hops_(hops), own_experts_(routing.num_experts / ep.size()), slots_(routing.experts_TK.size(1)) {
     const Carrier carrier = [&ep](const at::Tensor& rows, const std::vector<int64_t>& sent,
                                   std::vector<int64_t>& received,
@@ -26,17 +26,17 @@ class DedupTrip : public ExpertTrip {
     device_ = tokens_TH.device();
     at::Tensor packed = pack_tokens(tokens_TH, routing), experts = named_experts(routing);
     Onward to_nodes, to_ranks;
-    if (hops_.crosses_nodes()) to_nodes = onward(experts, gateways(), ep.size());
-    if (hops_.spreads_in_node()) to_ranks = onward(experts, owners(), ep.size());
+    if (hops_.crosses_nodes()) to_nodes = onward(experts, gateways(), ep.size(), over_nodes(moe));
+    if (hops_.spreads_in_node()) to_ranks = onward(experts, owners(), ep.size(), over_ranks(moe));
     const std::vector<TokenSpread> spreads = share_spreads(to_nodes, to_ranks);
     if (hops_.crosses_nodes()) {
       packed = to_nodes_.go(packed, experts, to_nodes, hops_.first(ep.rank(), spreads), wire, carrier);
       experts = unpack_tokens(packed, slots_).experts_NK;
-      if (hops_.spreads_in_node()) to_ranks = onward(experts, ranks_of_node(), ep.size());
+      if (hops_.spreads_in_node()) to_ranks = onward(experts, ranks_of_node(), ep.size(), within_node(moe));
     }
     if (hops_.spreads_in_node())
       packed = to_ranks_.go(packed, experts, to_ranks, hops_.second(ep.rank(), spreads), wire, carrier);
-    own_.emplace(unpack_tokens(packed, slots_), own_experts_ * ep.rank(), own_experts_);
+    own_.emplace(unpack_tokens(packed, slots_), own_experts_ * ep.rank(), own_experts_, routing.experts_TK.numel());
     counts_ = own_->counts();
     rows_NH_ = own_->rows();
   }
@@ -61,6 +61,25 @@ class DedupTrip : public ExpertTrip {
   }
   at::Tensor ranks_of_node() const {
     return places([&](int owner) { return hops_.node(owner) == hops_.node(ep_.rank()) ? owner : ep_.size(); });
+  }
+
+  // The same of experts that nobody knows. From this rank's tokens ...
+  EvenSpread over_nodes(const MoeConfig& moe) const {
+    EvenSpread spread{.copies = expected_places(moe, hops_.num_nodes())};
+    for (int node = 0; node < hops_.num_nodes(); ++node) spread.places.push_back(hops_.gateway(node, ep_.rank()));
+    return spread;
+  }
+  EvenSpread over_ranks(const MoeConfig& moe) const {
+    EvenSpread spread{.copies = expected_places(moe, ep_.size())};
+    for (int rank = 0; rank < ep_.size(); ++rank) spread.places.push_back(rank);
+    return spread;
+  }
+  // ... and from those that came to this node.
+  EvenSpread within_node(const MoeConfig& moe) const {
+    EvenSpread spread{.copies = expected_places(moe, ep_.size()) / expected_places(moe, hops_.num_nodes())};
+    for (int rank = 0; rank < ep_.size(); ++rank)
+      if (hops_.node(rank) == hops_.node(ep_.rank())) spread.places.push_back(rank);
+    return spread;
   }
 
   // Told once: how many of its own tokens each rank has for each node and rank, as far as there are hops to them.
@@ -88,14 +107,15 @@ class DedupTrip : public ExpertTrip {
 class DedupDispatcher : public TokenDispatcher {
  public:
   explicit DedupDispatcher(const DispatcherPlace& place)
-      : ep_(*place.ep), hops_(place.ep->group(), place.gpus_per_node), wire_(place.wire) {}
+      : ep_(*place.ep), hops_(place.ep->group(), place.gpus_per_node), moe_(place.moe), wire_(place.wire) {}
   std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing) override {
-    return std::make_unique<DedupTrip>(ep_, hops_, wire_, tokens_TH, routing);
+    return std::make_unique<DedupTrip>(ep_, hops_, moe_, wire_, tokens_TH, routing);
   }
 
  private:
   Communicator& ep_;
   NodeHops hops_;
+  MoeConfig moe_;
   TensorPrecision wire_;
 };
 

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <numeric>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/comm/purpose.h"
@@ -20,7 +21,7 @@ constexpr int64_t kStampBytes = 2 * sizeof(int64_t);
 
 // [n, 16 + W]: the source and the index among its rows for this receiver, then the row.
 at::Tensor stamped(const at::Tensor& bytes, int source) {
-  const at::Tensor index = at::arange(bytes.size(0), at::TensorOptions(at::kLong));
+  const at::Tensor index = at::arange(bytes.size(0), at::TensorOptions(at::kLong).device(bytes.device()));
   const at::Tensor stamp = at::stack({at::full_like(index, source), index}, 1);
   return at::cat({row_bytes(stamp), bytes}, 1);
 }
@@ -30,9 +31,21 @@ struct Sorted {
   std::vector<int64_t> received;  // of each source
 };
 
-Sorted by_source(const at::Tensor& arrived, int64_t width, int members) {
-  Sorted out{at::empty({0, width}, at::kByte), std::vector<int64_t>(static_cast<size_t>(members), 0)};
+// Rows whose stamps nobody can read.
+Sorted by_note(const Delivery& delivery, int64_t width, Sorted out) {
+  const int64_t stamped_bytes = kStampBytes + width;
+  for (const PutNote& note : delivery.notes)
+    out.received[static_cast<size_t>(note.source)] += note.bytes / stamped_bytes;
+  const at::Tensor order = at::empty({delivery.rows.size(0)}, delivery.rows.options().dtype(at::kLong));
+  out.rows = delivery.rows.narrow(1, kStampBytes, width).index_select(0, order);
+  return out;
+}
+
+Sorted by_source(const Delivery& delivery, int64_t width, int members) {
+  const at::Tensor& arrived = delivery.rows;
+  Sorted out{at::empty({0, width}, arrived.options()), std::vector<int64_t>(static_cast<size_t>(members), 0)};
   if (arrived.size(0) == 0) return out;
+  if (arrived.is_meta()) return by_note(delivery, width, std::move(out));
   // A single row is contiguous whatever lies between it and the next, and contiguous() would keep that stride.
   const at::Tensor stamps = arrived.narrow(1, 0, kStampBytes).clone(at::MemoryFormat::Contiguous).view(at::kLong);
   const int64_t* stamp = stamps.const_data_ptr<int64_t>();
@@ -49,7 +62,7 @@ Sorted by_source(const at::Tensor& arrived, int64_t width, int members) {
 
 at::Tensor deliver(const at::Tensor& rows, PeerMemory& memory, const std::vector<int64_t>& sent,
                    std::vector<int64_t>& received, Purpose purpose) {
-  RANKLAB_CHECK(rows.is_cpu(), ErrorKind::kInvalidArgument, .where = "experts",
+  RANKLAB_CHECK(rows.is_cpu() || rows.is_meta(), ErrorKind::kInvalidArgument, .where = "experts",
                 .what = "rows for peers' memory are not in CPU memory", .want = "rank threads (--backend cpu_sim)");
   const PurposeScope scope(purpose);
   const at::Tensor bytes = row_bytes(rows);
@@ -69,7 +82,7 @@ at::Tensor deliver(const at::Tensor& rows, PeerMemory& memory, const std::vector
   memory.finish();
   const Delivery delivery = memory.take();
   const CostScope cost(0, 2.0 * static_cast<double>(delivery.rows.nbytes()), dtype_of(rows.scalar_type()));
-  const Sorted sorted = by_source(delivery.rows, bytes.size(1), memory.group().size());
+  const Sorted sorted = by_source(delivery, bytes.size(1), memory.group().size());
   received = sorted.received;
   return sorted.rows.contiguous().view(rows.scalar_type()).view({sorted.rows.size(0), rows.size(1)});
 }

@@ -14,6 +14,7 @@
 #include "core/comm/communicator.h"
 #include "core/comm/peer_memory.h"
 #include "core/parallel/expert/routing.h"
+#include "core/parallel/expert/token_spread.h"
 #include "core/precision/tensor_precision.h"
 
 namespace ranklab {
@@ -43,6 +44,7 @@ class TokenDispatcher {
 struct DispatcherPlace {
   Communicator* ep = nullptr;  // outlives the dispatcher
   int64_t num_experts = 0;
+  MoeConfig moe = {};  // how tokens spread over experts that nobody knows
   int gpus_per_node = 8;
   TensorPrecision wire = {};       // of tokens that round_rows() has rounded; not quantized: in their own type
   PeerMemoryPtr memory = nullptr;  // of the ep group, for rdep; null: what the group offers

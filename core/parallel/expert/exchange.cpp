@@ -117,7 +117,9 @@ std::vector<std::vector<int64_t>> share_counts(const std::vector<int64_t>& count
   // Not in turns with another piece: the next thing this rank does is to post the tokens, and a turn that short hides
   // nothing of the other's transfer.
   const at::Tensor mine = at::tensor(counts, at::kLong).view({1, width}).to(options.device());
-  const at::Tensor all = group.all_gather(mine).to(at::kCPU).contiguous();
+  const at::Tensor gathered = group.all_gather(mine);
+  if (gathered.is_meta()) return std::vector(static_cast<size_t>(group.size()), counts);  // all do alike
+  const at::Tensor all = gathered.to(at::kCPU).contiguous();
   std::vector<std::vector<int64_t>> out;
   for (int rank = 0; rank < group.size(); ++rank) {
     const int64_t* row = all.const_data_ptr<int64_t>() + rank * width;

@@ -2,21 +2,48 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
 #include <utility>
 
-namespace ranklab {
+#include "core/sim/op_observer.h"
 
-Onward onward(const at::Tensor& experts_NK, const at::Tensor& place_of_E, int64_t places) {
+namespace ranklab {
+namespace {
+
+// The rows and places [.., 2] of what is set in goes_NP, of `unknown` as many as go.
+at::Tensor pairs_of(const at::Tensor& goes_NP, const EvenSpread& unknown) {
+  if (!goes_NP.is_meta()) return goes_NP.nonzero();
+  const int64_t rows = std::llround(static_cast<double>(goes_NP.size(1)) * unknown.copies);
+  const CostScope cost(0, static_cast<double>(goes_NP.nbytes()) + 2.0 * sizeof(int64_t) * static_cast<double>(rows),
+                       DType::kOther);
+  return at::empty({2, rows}, goes_NP.options().dtype(at::kLong)).t();  // laid out as nonzero() does
+}
+
+std::vector<int64_t> counts_of(const at::Tensor& place_M, int64_t places, const EvenSpread& unknown) {
+  const at::Tensor device_counts = at::bincount(place_M, {}, places);
+  if (place_M.is_meta()) {
+    const int64_t goes = place_M.numel(), among = static_cast<int64_t>(unknown.places.size());
+    std::vector<int64_t> counts(static_cast<size_t>(places), 0);
+    for (int64_t i = 0; i < among; ++i)
+      counts[static_cast<size_t>(unknown.places[static_cast<size_t>(i)])] = goes / among + (i < goes % among ? 1 : 0);
+    return counts;
+  }
+  const at::Tensor counts = device_counts.to(at::kCPU).contiguous();
+  return {counts.const_data_ptr<int64_t>(), counts.const_data_ptr<int64_t>() + places};
+}
+
+}  // namespace
+
+Onward onward(const at::Tensor& experts_NK, const at::Tensor& place_of_E, int64_t places, const EvenSpread& unknown) {
   const at::NoGradGuard no_grad;
   Onward out;
   const at::Tensor place = place_of_E.index_select(0, experts_NK.reshape({-1}).clamp_min(0)).view_as(experts_NK);
   out.place_NK = place.masked_fill_(experts_NK.lt(0), places);
   const at::Tensor goes_NP = at::zeros({experts_NK.size(0), places + 1}, experts_NK.options().dtype(at::kBool));
-  const at::Tensor pairs = goes_NP.scatter_(1, out.place_NK, true).t().narrow(0, 0, places).nonzero();
+  const at::Tensor pairs = pairs_of(goes_NP.scatter_(1, out.place_NK, true).t().narrow(0, 0, places), unknown);
   out.row_M = pairs.select(1, 1).contiguous();
   out.place_M = pairs.select(1, 0).contiguous();
-  const at::Tensor counts = at::bincount(out.place_M, {}, places).to(at::kCPU).contiguous();
-  out.counts.assign(counts.const_data_ptr<int64_t>(), counts.const_data_ptr<int64_t>() + places);
+  out.counts = counts_of(out.place_M, places, unknown);
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/parallel/expert/exchange.h"
+#include "core/parallel/expert/token_spread.h"
 
 namespace ranklab {
 
@@ -23,7 +24,8 @@ struct Onward {
   std::vector<int64_t> counts;  // of each place
 };
 // place_of_E int64 [E]: of each expert, or `places`: nowhere. Experts -1 have none.
-Onward onward(const at::Tensor& experts_NK, const at::Tensor& place_of_E, int64_t places);
+// `unknown`: of rows of a shape alone.
+Onward onward(const at::Tensor& experts_NK, const at::Tensor& place_of_E, int64_t places, const EvenSpread& unknown);
 
 class PackedHop {
  public:

@@ -44,10 +44,11 @@ PackedTokens unpack_tokens(const at::Tensor& packed, int64_t slots) {
           packed.detach().narrow(1, hidden + slots, slots).to(at::kLong)};
 }
 
-OwnAssignments::OwnAssignments(const PackedTokens& packed, int64_t first, int64_t own) : packed_(packed) {
+OwnAssignments::OwnAssignments(const PackedTokens& packed, int64_t first, int64_t own, int64_t even) : packed_(packed) {
   const at::Tensor& experts = packed.experts_NK;
   const at::Tensor mine = experts.ge(first).logical_and_(experts.lt(first + own));
-  order_ = order_by_expert({.experts_TK = experts - first, .weights_TK = {}, .kept_TK = mine, .num_experts = own});
+  order_ = order_by_expert(
+      {.experts_TK = experts - first, .weights_TK = {}, .kept_TK = mine, .num_experts = own, .even = even});
   row_M_ = order_.flat_M.floor_divide(experts.size(1));
 }
 

@@ -27,7 +27,8 @@ PackedTokens unpack_tokens(const at::Tensor& packed, int64_t slots);
 // The assignments of packed tokens to the experts [first, first + own), by expert, then row, then slot.
 class OwnAssignments {
  public:
-  OwnAssignments(const PackedTokens& packed, int64_t first, int64_t own);
+  // `even`: how many there are when all ranks get as many, for tokens of a shape alone.
+  OwnAssignments(const PackedTokens& packed, int64_t first, int64_t own, int64_t even);
   const std::vector<int64_t>& counts() const { return order_.counts; }
   at::Tensor rows() const;                                      // [M, H], the tokens in that order
   at::Tensor weighted_sum(const at::Tensor& outputs_MH) const;  // [N, H], each token's own experts added up

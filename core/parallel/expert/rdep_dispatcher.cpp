@@ -22,8 +22,8 @@ at::Tensor owners(int64_t num_experts, int ranks, const at::Device& device) {
 
 class RdepTrip : public ExpertTrip {
  public:
-  RdepTrip(Communicator& ep, PeerMemory* memory, const TensorPrecision& wire, const at::Tensor& tokens_TH,
-           const Routing& routing) {
+  RdepTrip(Communicator& ep, PeerMemory* memory, const MoeConfig& moe, const TensorPrecision& wire,
+           const at::Tensor& tokens_TH, const Routing& routing) {
     const int64_t slots = routing.experts_TK.size(1), own = routing.num_experts / ep.size();
     at::Tensor packed = pack_tokens(tokens_TH, routing);
     const Carrier carrier = [memory](const at::Tensor& rows, const std::vector<int64_t>& sent,
@@ -36,9 +36,11 @@ class RdepTrip : public ExpertTrip {
     if (memory != nullptr) {
       const at::Tensor owner_E = owners(routing.num_experts, ep.size(), tokens_TH.device());
       const at::Tensor experts = named_experts(routing);
-      packed = hop_.go(packed, experts, onward(experts, owner_E, ep.size()), {}, wire, carrier);
+      EvenSpread unknown{.copies = expected_places(moe, ep.size())};
+      for (int rank = 0; rank < ep.size(); ++rank) unknown.places.push_back(rank);
+      packed = hop_.go(packed, experts, onward(experts, owner_E, ep.size(), unknown), {}, wire, carrier);
     }
-    own_.emplace(unpack_tokens(packed, slots), own * ep.rank(), own);
+    own_.emplace(unpack_tokens(packed, slots), own * ep.rank(), own, routing.experts_TK.numel());
     counts_ = own_->counts();
     rows_NH_ = own_->rows();
   }
@@ -52,7 +54,7 @@ class RdepTrip : public ExpertTrip {
 
 class RdepDispatcher : public TokenDispatcher {
  public:
-  explicit RdepDispatcher(const DispatcherPlace& place) : ep_(*place.ep), wire_(place.wire) {
+  explicit RdepDispatcher(const DispatcherPlace& place) : ep_(*place.ep), moe_(place.moe), wire_(place.wire) {
     if (ep_.size() == 1) return;
     memory_ = place.memory ? place.memory : peer_memory_of(ep_);
     RANKLAB_CHECK(memory_ != nullptr, ErrorKind::kEnvironment, .where = "experts",
@@ -61,11 +63,12 @@ class RdepDispatcher : public TokenDispatcher {
                   .fix = "--moe-token-dispatcher-type alltoall, or run without a launcher");
   }
   std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing) override {
-    return std::make_unique<RdepTrip>(ep_, memory_.get(), wire_, tokens_TH, routing);
+    return std::make_unique<RdepTrip>(ep_, memory_.get(), moe_, wire_, tokens_TH, routing);
   }
 
  private:
   Communicator& ep_;
+  MoeConfig moe_;
   TensorPrecision wire_;
   PeerMemoryPtr memory_;  // null in a group of one
 };

@@ -15,8 +15,17 @@ at::Tensor flat_experts(const Routing& routing) {
   return at::where(routing.kept_TK.reshape({-1}), experts, at::full_like(experts, routing.num_experts));
 }
 
-std::vector<int64_t> counts_of(const at::Tensor& experts, int64_t num_experts) {
-  const at::Tensor counts = at::bincount(experts, {}, num_experts + 1).to(at::kCPU).contiguous();
+std::vector<int64_t> even_counts(int64_t assignments, int64_t num_experts) {
+  std::vector<int64_t> counts(static_cast<size_t>(num_experts), assignments / num_experts);
+  for (int64_t e = 0; e < assignments % num_experts; ++e) ++counts[static_cast<size_t>(e)];
+  return counts;
+}
+
+std::vector<int64_t> counts_of(const at::Tensor& experts, const Routing& routing) {
+  const int64_t num_experts = routing.num_experts;
+  const at::Tensor device_counts = at::bincount(experts, {}, num_experts + 1);
+  if (experts.is_meta()) return even_counts(routing.even < 0 ? experts.numel() : routing.even, num_experts);
+  const at::Tensor counts = device_counts.to(at::kCPU).contiguous();
   return {counts.const_data_ptr<int64_t>(), counts.const_data_ptr<int64_t>() + num_experts};
 }
 
@@ -24,7 +33,7 @@ std::vector<int64_t> counts_of(const at::Tensor& experts, int64_t num_experts) {
 
 std::vector<int64_t> count_by_expert(const Routing& routing) {
   const at::NoGradGuard no_grad;
-  return counts_of(flat_experts(routing), routing.num_experts);
+  return counts_of(flat_experts(routing), routing);
 }
 
 AssignmentOrder order_by_expert(const Routing& routing) {
@@ -32,7 +41,7 @@ AssignmentOrder order_by_expert(const Routing& routing) {
   const at::Tensor experts = flat_experts(routing);
   AssignmentOrder order;
   order.flat_M = std::get<1>(at::sort(experts, /*stable=*/true, /*dim=*/0, /*descending=*/false));
-  order.counts = counts_of(experts, routing.num_experts);
+  order.counts = counts_of(experts, routing);
   order.flat_M = order.flat_M.narrow(0, 0, std::accumulate(order.counts.begin(), order.counts.end(), int64_t{0}));
   return order;
 }
@@ -63,6 +72,7 @@ at::Tensor expert_major(const std::vector<std::vector<int64_t>>& counts, const a
       total += count;
     }
   }
+  if (options.device().is_meta()) return at::empty({total}, options.dtype(at::kLong));
   at::Tensor rows = at::empty({total}, at::kLong);
   int64_t* row = rows.mutable_data_ptr<int64_t>();
   for (size_t expert = 0; !counts.empty() && expert < counts[0].size(); ++expert) {

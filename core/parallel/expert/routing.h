@@ -13,6 +13,7 @@ struct Routing {
   at::Tensor weights_TK;  // differentiable; of the outputs' sum
   at::Tensor kept_TK;     // bool; undefined: all. Dropped ones are not sent, and add nothing
   int64_t num_experts = 0;
+  int64_t even = -1;  // of experts that nobody knows, assignments that are kept; -1: all
 };
 
 // A rank's assignments (token, slot) in the order in which they are sent: by expert, then token, then slot.

@@ -5,6 +5,7 @@
 
 #include <span>
 
+#include "core/nn/kernel_path.h"
 #include "core/parallel/operand_rounding.h"
 #include "core/precision/scaled_matrix.h"
 #include "core/sim/op_observer.h"
@@ -36,16 +37,31 @@ at::Tensor row_bytes(const at::Tensor& rows_NW) {
   return rows_NW.contiguous().view(at::kByte).view({rows_NW.size(0), width});
 }
 
+namespace {
+
+void write_packed(const at::Tensor& wide, const WireFormat& format, const at::Tensor& packed) {
+  auto* out = reinterpret_cast<std::byte*>(packed.mutable_data_ptr<uint8_t>());
+  pack_matrix({wide.const_data_ptr<float>(), wide.size(0), format.columns, format.columns}, format.precision,
+              Along::kColumns, nullptr, {out, static_cast<size_t>(packed.numel())});
+}
+
+void read_packed(const at::Tensor& packed, const WireFormat& format, const at::Tensor& token) {
+  const auto* in = reinterpret_cast<const std::byte*>(packed.const_data_ptr<uint8_t>());
+  unpack_matrix({in, static_cast<size_t>(packed.numel())}, format.precision, Along::kColumns, token.size(0),
+                format.columns, 0, token.mutable_data_ptr<float>());
+}
+
+}  // namespace
+
 at::Tensor to_wire(const at::Tensor& rows_NW, const WireFormat& format) {
   const NoCostScope free;
   const int64_t count = rows_NW.size(0), rest = rows_NW.size(1) - format.columns;
   const PackedLayout layout = packed_layout(format.precision, Along::kColumns, count, format.columns);
-  at::Tensor packed = at::empty({count, layout.row_bytes()}, at::kByte);
+  const at::Device host = host_side(rows_NW);
+  at::Tensor packed = at::empty({count, layout.row_bytes()}, at::TensorOptions(at::kByte).device(host));
   if (count > 0) {
-    const at::Tensor wide = rows_NW.narrow(1, 0, format.columns).to(at::kCPU, at::kFloat).contiguous();
-    auto* out = reinterpret_cast<std::byte*>(packed.mutable_data_ptr<uint8_t>());
-    pack_matrix({wide.const_data_ptr<float>(), count, format.columns, format.columns}, format.precision,
-                Along::kColumns, nullptr, {out, static_cast<size_t>(packed.numel())});
+    const at::Tensor wide = rows_NW.narrow(1, 0, format.columns).to(host, at::kFloat).contiguous();
+    if (!wide.is_meta()) write_packed(wide, format, packed);
   }
   packed = packed.to(rows_NW.device());
   return rest == 0 ? packed : at::cat({packed, row_bytes(rows_NW.narrow(1, format.columns, rest))}, 1);
@@ -55,12 +71,11 @@ at::Tensor from_wire(const at::Tensor& bytes, const WireFormat& format, int64_t 
   const NoCostScope free;
   const int64_t count = bytes.size(0), rest = width - format.columns;
   const PackedLayout layout = packed_layout(format.precision, Along::kColumns, count, format.columns);
-  at::Tensor token = at::empty({count, format.columns}, at::kFloat);
+  const at::Device host = host_side(bytes);
+  at::Tensor token = at::empty({count, format.columns}, at::TensorOptions(at::kFloat).device(host));
   if (count > 0) {
-    const at::Tensor packed = bytes.narrow(1, 0, layout.row_bytes()).to(at::kCPU).contiguous();
-    const auto* in = reinterpret_cast<const std::byte*>(packed.const_data_ptr<uint8_t>());
-    unpack_matrix({in, static_cast<size_t>(packed.numel())}, format.precision, Along::kColumns, count, format.columns,
-                  0, token.mutable_data_ptr<float>());
+    const at::Tensor packed = bytes.narrow(1, 0, layout.row_bytes()).to(host).contiguous();
+    if (!packed.is_meta()) read_packed(packed, format, token);
   }
   token = token.to(bytes.device());
   if (rest == 0) return token.to(type);

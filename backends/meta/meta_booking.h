@@ -1,0 +1,10 @@
+// Books the bytes that tensors of shapes would have: under the rank and category of the thread that made them, until
+// they are freed, as core/sim/memory_scope.h does for real ones; nothing is held. Cost: a small block per tensor.
+#pragma once
+
+namespace ranklab::meta {
+
+// Under every tensor on the meta device made from now on. Idempotent.
+void install_booking();
+
+}  // namespace ranklab::meta

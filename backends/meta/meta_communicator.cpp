@@ -1,0 +1,126 @@
+#include "backends/meta/meta_communicator.h"
+
+#include <ATen/ATen.h>
+
+#include <functional>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "backends/meta/meta_peer_memory.h"
+
+namespace ranklab::meta {
+namespace {
+
+using Members = std::map<int, at::Tensor>;
+
+class MetaWork final : public Work {
+ public:
+  struct Waited {
+    std::shared_ptr<Meetings> meetings;
+    MeetingKey key;
+    int expected = 1;
+    std::function<void(const Members&)> finish = {};  // of a call with numbers
+  };
+  MetaWork(at::Tensor input, at::Tensor output, CallTimes times, Waited waited)
+      : input_(std::move(input)), output_(std::move(output)), times_(times), waited_(std::move(waited)) {}
+
+  at::Tensor wait() override {
+    if (!done_) {
+      const Met met = waited_.meetings->leave(waited_.key, waited_.expected);
+      times_.matched_virtual_ns = met.latest_ns;
+      times_.matched_bytes = met.most_bytes;
+      if (waited_.finish) waited_.finish(met.numbers);
+      done_ = true;
+    }
+    return output_;
+  }
+  bool is_completed() const override { return done_ || waited_.meetings->met(waited_.key, waited_.expected); }
+  CallTimes times() const override { return times_; }
+
+ private:
+  at::Tensor input_;  // lives as long as the call
+  at::Tensor output_;
+  CallTimes times_;
+  Waited waited_;
+  bool done_ = false;
+};
+
+class MetaCommunicator final : public Communicator, public OffersPeerMemory {
+ public:
+  MetaCommunicator(Group group, std::string label, std::shared_ptr<Meetings> meetings,
+                   std::shared_ptr<const std::vector<int>> stand_in)
+      : Communicator(std::move(group)),
+        label_(std::move(label)),
+        meetings_(std::move(meetings)),
+        stand_in_(std::move(stand_in)) {
+    std::set<int> running;
+    for (const int rank : this->group().global_ranks) running.insert(in_place_of(rank));
+    running_ = static_cast<int>(running.size());
+  }
+
+  PeerMemoryPtr peer_memory() override { return make_meta_peer_memory(group()); }
+
+  WorkPtr post(Call call) override {
+    const bool sends = call.verb == Verb::kSend, message = sends || call.verb == Verb::kRecv;
+    MeetingKey key{.group = label_};
+    if (message) {
+      key.from = sends ? rank() : call.peer;
+      key.to = sends ? call.peer : rank();
+      key.tag = call.tag;
+    }
+    key.number = numbers_[{key.from, key.to, key.tag}]++;
+    const at::Tensor given = call.input.defined() && call.input.is_cpu() ? call.input.clone() : at::Tensor();
+    meetings_->arrive(key, group().global_rank(), {call.posted_virtual_ns, call.posted_bytes, given});
+    MetaWork::Waited waited{.meetings = meetings_, .key = key, .expected = message ? 2 : running_};
+    if (given.defined()) waited.finish = [this, call](const Members& members) { finish(call, members); };
+    return std::make_shared<MetaWork>(call.input, call.output, CallTimes{.sequence = key.number}, std::move(waited));
+  }
+
+ private:
+  int in_place_of(int rank) const { return (*stand_in_)[static_cast<size_t>(rank)]; }
+  // What the rank that stands in for a member gave. A stand-in outside the group has no part in the call: then this
+  // rank's own numbers are as good.
+  const at::Tensor& given_by(int member, const Members& members) const {
+    const int global_rank = group().global_ranks[static_cast<size_t>(member)];
+    const auto found = members.find(in_place_of(global_rank));
+    return found != members.end() ? found->second : members.at(group().global_rank());
+  }
+
+  static at::Tensor combined(ReduceOp op, const at::Tensor& a, const at::Tensor& b) {
+    if (op == ReduceOp::kMax) return at::maximum(a, b);
+    return op == ReduceOp::kMin ? at::minimum(a, b) : a + b;
+  }
+
+  // The verbs that the engine's own numbers go through.
+  void finish(const Call& call, const Members& members) const {
+    if (call.verb == Verb::kAllGather) {
+      std::vector<at::Tensor> rows;
+      for (int member = 0; member < size(); ++member) rows.push_back(given_by(member, members));
+      at::Tensor(call.output).copy_(at::cat(rows));
+    } else if (call.verb == Verb::kAllReduce) {
+      at::Tensor total = given_by(0, members).clone();
+      for (int member = 1; member < size(); ++member) total = combined(call.op, total, given_by(member, members));
+      at::Tensor(call.output).copy_(call.op == ReduceOp::kAvg ? total / size() : total);
+    } else if (call.verb == Verb::kBroadcast) {
+      at::Tensor(call.output).copy_(given_by(call.peer, members));
+    }
+  }
+
+  std::string label_;
+  std::shared_ptr<Meetings> meetings_;
+  std::shared_ptr<const std::vector<int>> stand_in_;
+  int running_ = 0;
+  std::map<std::tuple<int, int, int>, int64_t> numbers_;
+};
+
+}  // namespace
+
+CommunicatorPtr make_meta_communicator(Group group, std::string label, std::shared_ptr<Meetings> meetings,
+                                       std::shared_ptr<const std::vector<int>> stand_in) {
+  return std::make_shared<MetaCommunicator>(std::move(group), std::move(label), std::move(meetings),
+                                            std::move(stand_in));
+}
+
+}  // namespace ranklab::meta

@@ -1,0 +1,58 @@
+#include "core/plan/recorded_costs.h"
+
+#include <utility>
+
+#include "core/plan/trace_costs.h"
+
+namespace ranklab {
+namespace {
+
+// The first gradients and the last ones cost more or less than others: what is measured lies between them.
+constexpr int kWhole = 1, kSplit = 2, kMicrobatches = 4;
+
+// One microbatch after another through one chain of the stages, one of them with its backward in two parts.
+Schedule one_by_one(const Schedule& of) {
+  Schedule out{.name = of.name,
+               .num_microbatches = kMicrobatches,
+               .rank_of_stage = {of.rank_of_stage.begin(), of.rank_of_stage.begin() + of.chain_length},
+               .chain_length = of.chain_length,
+               .ranks = std::vector<std::vector<Action>>(of.ranks.size())};
+  for (int microbatch = 0; microbatch < kMicrobatches; ++microbatch) {
+    const auto add = [&](const Action& action) {
+      out.ranks[static_cast<size_t>(out.rank(action.stage))].push_back(action);
+    };
+    for (int stage = 0; stage < of.chain_length; ++stage) add(forward(stage, microbatch));
+    for (int stage = of.chain_length - 1; stage >= 0; --stage)
+      add(microbatch == kSplit ? input_grad(stage, microbatch) : backward(stage, microbatch));
+    for (int stage = 0; stage < of.chain_length && microbatch == kSplit; ++stage) add(weight_grad(stage, microbatch));
+  }
+  return out;
+}
+
+TraceFile measured_part(std::vector<RankTrace> traces) {
+  for (RankTrace& rank : traces) {
+    std::erase_if(rank.events, [](const Event& event) {
+      return event.kind == EventKind::kCompute && event.microbatch != kWhole && event.microbatch != kSplit;
+    });
+    // A single stage has no number.
+    for (Event& event : rank.events) event.stage = std::max(event.stage, 0);
+  }
+  return {.ranks = std::move(traces), .clock = TraceClock::kVirtual};
+}
+
+}  // namespace
+
+PipelineCosts recorded_costs(const RunPlan& plan, const ShapeWorldMaker& make_world) {
+  RunPlan probe = plan;
+  probe.schedule = one_by_one(plan.schedule);
+  probe.num_microbatches = kMicrobatches;
+  probe.config.global_batch_size = plan.micro_batch_size * kMicrobatches * plan.dp();
+  const PipelineCosts parts = costs_of_trace(measured_part(record_step(probe, make_world).traces));
+  PipelineCosts costs{.stages = {}, .c = parts.c, .split = true, .mean = {}};
+  for (int stage = 0; stage < plan.schedule.num_stages(); ++stage)
+    costs.stages.push_back(parts.stages[static_cast<size_t>(plan.schedule.part(stage))]);
+  costs.mean = mean_of_rank(costs, plan.schedule.num_ranks() * plan.schedule.num_chains());
+  return costs;
+}
+
+}  // namespace ranklab

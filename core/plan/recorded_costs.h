@@ -1,0 +1,12 @@
+// What each stage of a pipeline costs on a machine, without a run: the stages' own code, recorded on shapes. Cost: four
+// microbatches of the model on shapes. Thread rule: as record_step().
+#pragma once
+#include "core/plan/pipeline_costs.h"
+#include "core/plan/step_record.h"
+
+namespace ranklab {
+
+// Of the stages of `plan.schedule`, whose own order of actions does not matter.
+PipelineCosts recorded_costs(const RunPlan& plan, const ShapeWorldMaker& make_world);
+
+}  // namespace ranklab

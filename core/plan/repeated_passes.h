@@ -1,0 +1,36 @@
+// Which microbatches of a schedule a recorded rank really runs: of each stage the first (whose gradients are the first
+// ones), the second, which all later ones repeat, and the last (whose gradients are reduced). Torch-free. Thread rule:
+// immutable.
+#pragma once
+#include <map>
+#include <set>
+#include <vector>
+
+#include "core/pipeline/schedule.h"
+
+namespace ranklab {
+
+class RepeatedPasses {
+ public:
+  // `repeats` false: every microbatch runs.
+  RepeatedPasses(const Schedule& schedule, int pp_rank, bool repeats);
+
+  // `local_stage`: among the rank's own, as Schedule::stages_of() gives them.
+  bool runs(int local_stage, int microbatch) const;
+  // The number of a microbatch that runs, among those of its stage.
+  int number_of(int local_stage, int microbatch) const;
+  // The microbatch of the rank's next forward in a stage, its `nth` from 0.
+  int forward_at(int local_stage, int nth) const;
+  // Microbatches that run, over all chains of the schedule.
+  int count() const { return count_; }
+
+ private:
+  struct Stage {
+    std::vector<int> forwards;  // in their order
+    std::set<int> run;
+  };
+  std::vector<Stage> stages_;
+  int count_ = 0;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,216 @@
+#include "core/plan/step_record.h"
+
+#include <algorithm>
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/plan/replay.h"
+#include "core/plan/shape_data.h"
+#include "core/runtime/checkpoint_manager.h"
+#include "core/runtime/engine.h"
+#include "core/sim/memory_scope.h"
+
+namespace ranklab {
+namespace {
+
+constexpr int64_t kSteps = 2;
+
+RankTime time_of(RankContext& ctx) {
+  const VirtualClock& clock = ctx.clock();
+  RankTime time{.end_ns = clock.now_ns(), .compute_ns = clock.compute_ns(), .peer_wait_ns = clock.peer_wait_ns()};
+  for (size_t axis = 0; axis < time.exposed_ns.size(); ++axis)
+    time.exposed_ns[axis] = clock.exposed_ns(static_cast<Axis>(axis));
+  time.flops = ctx.op_observer()->flops();
+  return time;
+}
+
+RankTime since(const RankTime& begin, RankTime end) {
+  end.begin_ns = begin.end_ns;
+  end.compute_ns -= begin.compute_ns;
+  end.peer_wait_ns -= begin.peer_wait_ns;
+  for (size_t axis = 0; axis < end.exposed_ns.size(); ++axis) end.exposed_ns[axis] -= begin.exposed_ns[axis];
+  end.flops -= begin.flops;
+  return end;
+}
+
+// What the ranks' threads write down, by global rank.
+struct Notes {
+  std::mutex mutex;
+  std::map<int, RankTime> begin;
+  std::map<int, RankRecord> ranks;
+};
+
+// Peaks and times of the recorded step are its own.
+class RecordedSchedule final : public ScheduleStrategy {
+ public:
+  RecordedSchedule(std::unique_ptr<ScheduleStrategy> inner, std::shared_ptr<Notes> notes)
+      : inner_(std::move(inner)), notes_(std::move(notes)) {}
+  std::string name() const override { return inner_->name(); }
+  StepOutput run_step(StepContext& c) override {
+    if (c.step == kSteps - 1) {
+      thread_memory_book()->reset_peaks();
+      const std::lock_guard lock(notes_->mutex);
+      notes_->begin[c.ctx.global_rank()] = time_of(c.ctx);
+    }
+    return inner_->run_step(c);
+  }
+  StepOutput run_validation(StepContext& c, int64_t batch) override { return inner_->run_validation(c, batch); }
+  at::Tensor logits(StepContext& c, const Batch& batch) override { return inner_->logits(c, batch); }
+
+ private:
+  std::unique_ptr<ScheduleStrategy> inner_;
+  std::shared_ptr<Notes> notes_;
+};
+
+class RecordedSelector final : public ScheduleSelector {
+ public:
+  RecordedSelector(std::shared_ptr<ScheduleSelector> inner, std::shared_ptr<Notes> notes)
+      : inner_(std::move(inner)), notes_(std::move(notes)) {}
+  std::unique_ptr<ScheduleStrategy> select(const RunPlan& plan) const override {
+    return std::make_unique<RecordedSchedule>(inner_->select(plan), notes_);
+  }
+
+ private:
+  std::shared_ptr<ScheduleSelector> inner_;
+  std::shared_ptr<Notes> notes_;
+};
+
+void note_end(StepContext& c, Notes& notes) {
+  const MemoryBook& book = *thread_memory_book();
+  const std::lock_guard lock(notes.mutex);
+  RankRecord& rank = notes.ranks[c.ctx.global_rank()];
+  rank.global_rank = c.ctx.global_rank();
+  rank.pp_rank = c.ctx.coordinate(Axis::kPp);
+  rank.time = since(notes.begin.at(rank.global_rank), time_of(c.ctx));
+  rank.time.flops += repeated(c.model).flops;
+  rank.traffic = repeated(c.model).traffic;
+  rank.kept_bytes = kept_by_stages(c.model);
+  for (size_t i = 0; i < rank.at_peak.size(); ++i) {
+    rank.at_peak[i] = book.bytes_at_peak(static_cast<MemoryCategory>(i));
+    rank.highest[i] = book.peak_bytes(static_cast<MemoryCategory>(i));
+  }
+}
+
+// By pipeline rank, the rank that runs for its stage.
+using Representatives = std::vector<int>;
+
+std::vector<int> stand_ins(const DeviceMesh& mesh, const Representatives& representatives) {
+  std::vector<int> stand_in;
+  for (int rank = 0; rank < mesh.world_size(); ++rank)
+    stand_in.push_back(representatives[static_cast<size_t>(mesh.coordinate(Axis::kPp, rank))]);
+  return stand_in;
+}
+
+Representatives first_of_stages(const DeviceMesh& mesh) {
+  Representatives first(static_cast<size_t>(mesh.size(Axis::kPp)), -1);
+  for (int rank = mesh.world_size() - 1; rank >= 0; --rank)
+    first[static_cast<size_t>(mesh.coordinate(Axis::kPp, rank))] = rank;
+  return first;
+}
+
+// Shards are equal but for padding, and the pieces of parameters in them are not: the rank with most of them takes
+// longest.
+Representatives fullest_owners(const DeviceMesh& mesh, const std::map<int, std::vector<OwnedShares>>& shares) {
+  Representatives owners = first_of_stages(mesh);
+  std::map<int, std::pair<int64_t, int64_t>> most;
+  for (int rank = 0; rank < mesh.world_size(); ++rank) {
+    const int pp_rank = mesh.coordinate(Axis::kPp, rank);
+    if (mesh.coordinate(Axis::kTp, rank) != 0) continue;
+    std::pair<int64_t, int64_t> own{0, 0};
+    for (const OwnedShares& group : shares.at(pp_rank)) {
+      const OwnedShares::Member& member = group.members[static_cast<size_t>(mesh.coordinate(group.axis, rank))];
+      own.first += member.pieces;
+      own.second += member.elements;
+    }
+    const auto [found, is_new] = most.try_emplace(pp_rank, own);
+    if (!is_new && own <= found->second) continue;
+    found->second = own;
+    owners[static_cast<size_t>(pp_rank)] = rank;
+  }
+  return owners;
+}
+
+RunPlan plan_to_record(RunPlan plan) {
+  TrainConfig& c = plan.config;
+  c.backend = "cpu_sim";
+  c.device = "cpu";
+  c.virtual_time = true;
+  c.eval_interval = 0;
+  c.sample_tokens = 0;
+  c.save_dir.clear();
+  c.load.clear();
+  c.trace = true;
+  c.trace_step_start = kSteps - 1;
+  c.trace_step_end = kSteps;
+  return plan;
+}
+
+int64_t latest(const std::map<int, RankRecord>& ranks, int64_t RankTime::*when) {
+  int64_t result = 0;
+  for (const auto& [rank, record] : ranks) result = std::max(result, record.time.*when);
+  return result;
+}
+
+}  // namespace
+
+int64_t together(const CategoryBytes& bytes) { return std::accumulate(bytes.begin(), bytes.end(), int64_t{0}); }
+
+const RankRecord& StepRecord::of_pipeline_rank(int pp_rank) const {
+  return *std::ranges::find(ranks, pp_rank, &RankRecord::pp_rank);
+}
+const RankRecord& StepRecord::fullest() const {
+  return *std::ranges::max_element(ranks, {}, [](const RankRecord& rank) { return together(rank.at_peak); });
+}
+
+namespace {
+
+RuntimeComponents parts_on_shapes(RuntimeComponents parts, const DeviceMesh& mesh, const ShapeWorldMaker& make_world,
+                                  const Representatives& representatives) {
+  parts.world = make_world(stand_ins(mesh, representatives));
+  parts.data_provider = make_shape_data();
+  parts.checkpoint_manager = no_checkpoints();
+  return parts;
+}
+
+Representatives representatives_of(const RunPlan& plan, const ShapeWorldMaker& make_world,
+                                   const RuntimeComponents& parts) {
+  const Representatives first = first_of_stages(plan.mesh);
+  if (plan.zero_stage == 0 || plan.dp() == 1) return first;
+  std::mutex mutex;
+  std::map<int, std::vector<OwnedShares>> shares;
+  RuntimeEngine engine(parts_on_shapes(parts, plan.mesh, make_world, first), plan);
+  engine.set_finale([&](StepContext& c) {
+    const std::lock_guard lock(mutex);
+    shares[c.ctx.coordinate(Axis::kPp)] = c.optimizer.owned_shares();
+  });
+  engine.fit(0);
+  return fullest_owners(plan.mesh, shares);
+}
+
+}  // namespace
+
+StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own) {
+  const RunPlan recorded = plan_to_record(plan);
+  const auto notes = std::make_shared<Notes>();
+  RuntimeComponents parts = with_repeated_passes(
+      parts_on_shapes(own, recorded.mesh, make_world, representatives_of(recorded, make_world, own)));
+  parts.schedule_selector = std::make_shared<RecordedSelector>(parts.schedule_selector, notes);
+  RuntimeEngine engine(std::move(parts), recorded);
+  engine.set_finale([&](StepContext& c) { note_end(c, *notes); });
+  const TrainResult result = engine.fit(kSteps);
+  for (const RankTrace& trace : result.traces)
+    if (const auto rank = notes->ranks.find(trace.global_rank); rank != notes->ranks.end())
+      rank->second.traffic.add(trace.events, trace, recorded.mesh, recorded.gpus_per_node());
+  StepRecord record{.step_ns = latest(notes->ranks, &RankTime::end_ns) - latest(notes->ranks, &RankTime::begin_ns)};
+  for (auto& [rank, kept] : notes->ranks) record.ranks.push_back(std::move(kept));
+  record.traces = result.traces;
+  return record;
+}
+
+StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world) {
+  return record_step(plan, make_world, default_parts());
+}
+
+}  // namespace ranklab
