@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "backends/meta/meta_world.h"
 #include "cli/ckpt_subcommands.h"
 #include "cli/command_line.h"
 #include "cli/config_options.h"
@@ -19,7 +20,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/run_folder.h"
-#include "core/plan/planned_shards.h"
+#include "core/plan/rank_pieces.h"
 #include "core/runtime/checkpoint_settings.h"
 
 namespace ranklab {
@@ -99,13 +100,13 @@ class Resharder {
       checkpoint_.read(name, slice, bytes.back());
       pieces.push_back({.tensor = name, .type = type, .shape = shape, .slice = slice, .bytes = bytes.back()});
     };
-    for (const PlannedPiece& piece : planned_pieces(plan_, rank)) {
-      add("weight/" + piece.parameter, piece.shape, piece.slice);
-      for (const std::string& kind : kinds_) add(kind + "/" + piece.parameter, piece.shape, piece.slice);
+    for (const SnapshotPiece& piece : rank_pieces(plan_, rank, make_meta_world)) {
+      const std::string kind = piece.tensor.substr(0, piece.tensor.find('/'));
+      if (kind == "buffer") add(piece.tensor, piece.shape, piece.slice);
+      if (kind != "weight") continue;
+      add(piece.tensor, piece.shape, piece.slice);
+      for (const std::string& moment : kinds_) add(moment + piece.tensor.substr(kind.size()), piece.shape, piece.slice);
     }
-    const std::vector<int64_t> experts = {plan_.config.model.moe.num_experts};
-    for (const std::string& buffer : planned_buffers(plan_, rank))
-      add("buffer/" + buffer, experts, whole_slice(experts));
     return writer.write_file(rank, pieces);
   }
 

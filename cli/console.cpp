@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/meta/meta_world.h"
 #include "cli/pipeline_text.h"
 #include "cli/stdout_text.h"
 #include "cli/style.h"
@@ -119,7 +120,8 @@ class ConsoleHook : public Hook {
     if (simulated_) line("profile", plan.profile.title + " (virtual times)");
     if (!options_.gemm.empty()) line("gemm", options_.gemm);
     if (c.zero_debug) {
-      for (const std::string& piece : zero_debug_lines(plan)) std::fprintf(out_, "%s\n", piece.c_str());
+      for (const std::string& piece : zero_debug_lines(plan, make_meta_world))
+        std::fprintf(out_, "%s\n", piece.c_str());
     }
     std::string header = kHeader;
     if (simulated_) header += kVirtual;

@@ -130,7 +130,7 @@ RecomputeRow recompute_row(RunPlan plan, const StepRecord& chosen_record, const 
           .activations = fullest.highest[static_cast<size_t>(MemoryCategory::kActivations)],
           .together = together(fullest.at_peak),
           .step_ms = static_cast<double>(record.step_ns) * 1e-6,
-          .paper_layer_bytes = paper_layer_bytes(shape_of(plan), recompute_policy(plan.config).granularity)};
+          .paper_layer_bytes = paper_layer_bytes(plan, recompute_policy(plan.config).granularity)};
 }
 
 std::vector<RecomputeRow> recompute_rows(const RunPlan& plan, const StepRecord& record) {
@@ -139,14 +139,14 @@ std::vector<RecomputeRow> recompute_rows(const RunPlan& plan, const StepRecord& 
 }
 
 std::string activations_text(const RunPlan& plan, const StepRecord& record, const Style& style) {
-  const StepShape s = shape_of(plan);
+  const ModelConfig& m = plan.config.model;
   std::string text = style.bold("  activations") +
                      strprintf("  microbatches of b = %ld sequences, s = %ld, h = %ld, a = %ld heads\n",
-                               static_cast<long>(s.micro_batch_size), static_cast<long>(s.model.seq_length),
-                               static_cast<long>(s.model.hidden_size), static_cast<long>(s.model.num_attention_heads));
+                               static_cast<long>(plan.micro_batch_size), static_cast<long>(m.seq_length),
+                               static_cast<long>(m.hidden_size), static_cast<long>(m.num_attention_heads));
   text +=
       "    recompute    a layer keeps          in s b h  the paper's GPT block   activations    together      step\n";
-  const double sbh = static_cast<double>(s.tokens() * s.model.hidden_size);
+  const auto sbh = static_cast<double>(plan.micro_batch_size * m.seq_length * m.hidden_size);
   const std::vector<RecomputeRow> rows = recompute_rows(plan, record);
   for (const RecomputeRow& row : rows) {
     text += strprintf("    %-10s %15s  %11.3g bytes  %11s %9.3g  %12s %11s  %8.3g ms%s\n", row.name,
@@ -158,7 +158,7 @@ std::string activations_text(const RunPlan& plan, const StepRecord& record, cons
   return text + style.dim(
                     "    the paper's block (arXiv 2205.05198: s b h (34 + 5 a s / h), 34 s b h, 2 s b h) keeps 2 bytes "
                     "an activation, the scores of\n    attention and dropout's masks as bytes; here elements have " +
-                    std::to_string(s.element_bytes()) +
+                    std::to_string(plan.config.element_bytes()) +
                     " bytes, attention keeps one number a query in place of the\n    scores, norms and "
                     "activation functions are computed again, and a mask has a full element. Selective saves\n    "
                     "attention's output alone.\n");

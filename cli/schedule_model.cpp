@@ -7,7 +7,6 @@
 #include "core/base/text.h"
 #include "core/model/presets.h"
 #include "core/plan/recorded_costs.h"
-#include "core/plan/step_shape.h"
 #include "core/runtime/pipeline_layout.h"
 
 namespace ranklab {
@@ -40,7 +39,13 @@ RunPlan plan_of(const ScheduleModel& model, int pp) {
   return resolve(config);
 }
 
-int64_t boundary_bytes(const ScheduleModel& model) { return shape_of(plan_of(model, 1)).boundary_bytes(); }
+// Of the residual stream of a microbatch, of which a tensor-parallel rank has its part of the positions.
+int64_t boundary_bytes(const ScheduleModel& model) {
+  const RunPlan plan = plan_of(model, 1);
+  const ModelConfig& m = plan.config.model;
+  const int64_t numbers = plan.micro_batch_size * m.seq_length * m.hidden_size;
+  return numbers * plan.config.element_bytes() / (plan.sequence_parallel ? model.tp : 1);
+}
 
 }  // namespace
 

@@ -92,7 +92,7 @@ RunPlan make_step(const TopologyOptions& options, const ParallelDims& dims) {
   c.parallel.cp = 1;
   c.parallel.dp = c.parallel.edp = 0;
   c.ddp_bucket_bytes = options.bucket_bytes;
-  c.params_dtype = options.params_dtype;
+  c.params_dtype = std::string(name(parse_dtype(options.params_dtype)));
   c.gpus_per_node = options.gpus_per_node;
   c.mock_data = true;
   return resolve(c);

@@ -1,10 +1,11 @@
-// ranklab zero map: which rank owns which part of each parameter. Arithmetic alone: nothing is started.
+// ranklab zero map: which rank owns which part of each parameter: that of the optimizers themselves, made on shapes.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "backends/meta/meta_world.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/config_options.h"
@@ -80,7 +81,7 @@ std::string ranks_text(const ZeroMap& map, bool all) {
 std::string map_text(const RunPlan& plan, const Style& style, bool all) {
   std::string text = headline(plan) + "\n";
   for (int pp_rank = 0; pp_rank < plan.mesh.size(Axis::kPp); ++pp_rank) {
-    const ZeroMap map = zero_map(plan, pp_rank);
+    const ZeroMap map = zero_map(plan, pp_rank, make_meta_world);
     if (plan.mesh.size(Axis::kPp) > 1) text += style.bold(strprintf("pipeline rank %d", pp_rank)) + "\n";
     for (size_t bucket = 0; bucket < map.buckets.size(); ++bucket) text += bucket_text(plan, map, bucket, style, all);
     text += ranks_text(map, all);
@@ -103,7 +104,7 @@ nlohmann::ordered_json bucket_json(const ZeroMapBucket& bucket) {
 std::string map_json(const RunPlan& plan) {
   nlohmann::ordered_json stages = nlohmann::ordered_json::array();
   for (int pp_rank = 0; pp_rank < plan.mesh.size(Axis::kPp); ++pp_rank) {
-    const ZeroMap map = zero_map(plan, pp_rank);
+    const ZeroMap map = zero_map(plan, pp_rank, make_meta_world);
     nlohmann::ordered_json buckets = nlohmann::ordered_json::array(), ranks = nlohmann::ordered_json::array();
     for (const ZeroMapBucket& bucket : map.buckets) buckets.push_back(bucket_json(bucket));
     for (const ZeroMapRank& rank : map.ranks) {

@@ -61,6 +61,8 @@ Tensor embedding_dense_backward(const Tensor& grad, const Tensor&, int64_t rows,
 }
 void fused_adamw(at::TensorList, at::TensorList, at::TensorList, at::TensorList, at::TensorList, at::TensorList, double,
                  double, double, double, double, bool, bool, Maybe, Maybe) {}
+void fused_sgd(at::TensorList, at::TensorList, at::TensorList, double, double, double, double, bool, bool, bool, Maybe,
+               Maybe) {}
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   const auto sizes = at::infer_size(at::infer_size(condition.sizes(), a.sizes()), b.sizes());
   return at::empty(sizes, a.options().dtype(at::result_type(a, b)));
@@ -102,6 +104,7 @@ void register_kernels(torch::Library& m) {
   m.impl("index_select", &index_select);
   m.impl("embedding_dense_backward", &embedding_dense_backward);
   m.impl("_fused_adamw_", &fused_adamw);
+  m.impl("_fused_sgd_", &fused_sgd);
   m.impl("where.self", &where);
   m.impl("bincount", &bincount);
   m.impl("floor_divide", &floor_divide);

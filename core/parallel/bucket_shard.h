@@ -28,7 +28,6 @@ class BucketShard {
   // `parameters` are the items of the layout; they and the group outlive this.
   BucketShard(BucketLayout layout, const std::vector<Parameter*>& parameters, Communicator& group);
 
-  const BucketLayout& layout() const { return layout_; }
   int64_t elements() const { return layout_.elements / group_.size(); }
   std::vector<Parameter*> pieces() const;
   // The whole parameter and the piece's first element in it; null when it is none of these.

@@ -52,7 +52,7 @@ GradReducer::~GradReducer() {
   for (const Slot& slot : slots_) torch::autograd::impl::set_post_acc_grad_hooks(slot.parameter->data, nullptr);
 }
 
-void GradReducer::plan_buckets() {
+std::vector<BucketLayout> GradReducer::lay_out() const {
   std::vector<BucketItem> items;
   for (const Parameter* parameter : parameters_) {
     RANKLAB_CHECK(!parameter->sum_grad_over_tp || tp_ != nullptr, ErrorKind::kInternal, .where = "GradReducer",
@@ -61,7 +61,11 @@ void GradReducer::plan_buckets() {
     items.push_back(
         item_of(*parameter, grad_type(*parameter), shards() && options_.sharding == GradSharding::kParameters));
   }
-  for (BucketLayout& layout : lay_out_buckets(items, options_.bucket_bytes, shards() ? dp_.size() : 1)) {
+  return lay_out_buckets(items, options_.bucket_bytes, shards() ? dp_.size() : 1);
+}
+
+void GradReducer::plan_buckets() {
+  for (BucketLayout& layout : lay_out()) {
     Bucket& bucket = buckets_.emplace_back();
     bucket.label = label_of(layout);
     bucket.size = layout.elements;
@@ -105,18 +109,15 @@ std::vector<GradReducer::BucketInfo> GradReducer::buckets() const {
   return result;
 }
 
-std::vector<GradReducer::Share> GradReducer::shares() const {
-  if (!shards()) return {};
-  std::vector<Share> members(static_cast<size_t>(dp_.size()));
-  for (const Bucket& bucket : buckets_) {
-    for (int member = 0; member < dp_.size(); ++member) {
-      for (const ShardPiece& piece : pieces_of(bucket.shard->layout(), dp_.size(), member)) {
-        ++members[static_cast<size_t>(member)].pieces;
-        members[static_cast<size_t>(member)].elements += piece.elements();
-      }
-    }
+std::vector<GradBucket> GradReducer::layouts() const {
+  std::vector<GradBucket> result;
+  for (BucketLayout& layout : lay_out()) {
+    result.push_back({.axis = dp_.group().axis,
+                      .shards = shards() ? dp_.size() : 1,
+                      .layout = std::move(layout),
+                      .parameters = {parameters_.begin(), parameters_.end()}});
   }
-  return members;
+  return result;
 }
 
 std::vector<Parameter*> GradReducer::owned() const {

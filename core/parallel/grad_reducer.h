@@ -37,6 +37,7 @@
 #include "core/nn/parameter.h"
 #include "core/parallel/bucket_layout.h"
 #include "core/parallel/bucket_shard.h"
+#include "core/parallel/grad_bucket.h"
 #include "core/parallel/grad_pass.h"
 #include "core/parallel/sharded_units.h"
 
@@ -103,11 +104,6 @@ class GradReducer {
   bool shards() const { return options_.sharding != GradSharding::kNone && dp_.size() > 1 && !parameters_.empty(); }
   // What this rank's optimizer updates: the parameters, or the pieces of them that it owns. They live as long as this.
   std::vector<Parameter*> owned() const;
-  // What each member of the group updates: pieces of parameters, and their elements together. None unless shards().
-  struct Share {
-    int64_t pieces = 0, elements = 0;
-  };
-  std::vector<Share> shares() const;
   // When shards(): of one of owned(), the whole parameter and the piece's first element in it.
   std::pair<const Parameter*, int64_t> origin_of(const Parameter* piece) const;
   // After the update of owned(), when shards(): collective over dp, bucket by bucket. In stage 3 nothing: whoever uses
@@ -125,6 +121,7 @@ class GradReducer {
     int shards = 1, shard = 0;
   };
   std::vector<BucketInfo> buckets() const;
+  std::vector<GradBucket> layouts() const;
   int64_t num_buckets() const { return static_cast<int64_t>(buckets_.size()); }
 
  private:
@@ -157,6 +154,7 @@ class GradReducer {
   };
   class Hook;
 
+  std::vector<BucketLayout> lay_out() const;
   void plan_buckets();
   std::string label_of(const BucketLayout& layout) const;
   void tell(ZeroState state, const Bucket& bucket) const {

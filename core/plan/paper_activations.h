@@ -7,18 +7,21 @@
 //   full       2 s b h, the layer's input (with sequence parallelism and its input sharded / t)
 #pragma once
 #include "core/model/recompute_policy.h"
-#include "core/plan/step_shape.h"
+#include "core/runtime/train_config.h"
 
 namespace ranklab {
 
-inline double paper_layer_bytes(const StepShape& s, Recompute granularity) {
-  const auto tokens = static_cast<double>(s.tokens()), hidden = static_cast<double>(s.model.hidden_size);
-  const double t = s.dims.tp, sbh = tokens * hidden;
-  const double scores = granularity == Recompute::kNone ? 5.0 * static_cast<double>(s.model.num_attention_heads) *
-                                                              static_cast<double>(s.model.seq_length) / hidden
+inline double paper_layer_bytes(const RunPlan& plan, Recompute granularity) {
+  const ModelConfig& m = plan.config.model;
+  const auto tokens = static_cast<double>(plan.micro_batch_size * m.seq_length);
+  const auto hidden = static_cast<double>(m.hidden_size);
+  const double t = plan.mesh.dims().tp, sbh = tokens * hidden;
+  const double scores = granularity == Recompute::kNone ? 5.0 * static_cast<double>(m.num_attention_heads) *
+                                                              static_cast<double>(m.seq_length) / hidden
                                                         : 0.0;
-  if (granularity == Recompute::kFull) return 2 * sbh / (s.sharded_sequence() ? t : 1);
-  return s.sharded_sequence() ? sbh / t * (34 + scores) : sbh * (10 + 24 / t + scores / t);
+  const bool sharded = plan.sequence_parallel && plan.mesh.dims().tp > 1;
+  if (granularity == Recompute::kFull) return 2 * sbh / (sharded ? t : 1);
+  return sharded ? sbh / t * (34 + scores) : sbh * (10 + 24 / t + scores / t);
 }
 
 }  // namespace ranklab

@@ -253,7 +253,7 @@ class ReplayedOptimizer final : public RankOptimizer {
   ReplayedOptimizer(std::unique_ptr<RankOptimizer> optimizer, Replay& replay)
       : optimizer_(std::move(optimizer)), replay_(replay) {}
   std::vector<OwnedState> owned_state() override { return optimizer_->owned_state(); }
-  std::vector<OwnedShares> owned_shares() const override { return optimizer_->owned_shares(); }
+  std::vector<GradBucket> grad_buckets() const override { return optimizer_->grad_buckets(); }
   int64_t updates() const override { return optimizer_->updates(); }
   void restored(int64_t updates) override { optimizer_->restored(updates); }
   void begin_step(int64_t num_microbatches) override {

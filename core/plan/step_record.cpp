@@ -110,19 +110,42 @@ Representatives first_of_stages(const DeviceMesh& mesh) {
   return first;
 }
 
+// What each member of a bucket's group updates: pieces of parameters, and their elements together.
+struct Share {
+  int64_t pieces = 0, elements = 0;
+  auto operator<=>(const Share&) const = default;
+};
+using Shares = std::map<Axis, std::vector<Share>>;  // by group rank
+
+Shares shares_of(const std::vector<GradBucket>& buckets) {
+  Shares shares;
+  for (const GradBucket& bucket : buckets) {
+    if (bucket.shards == 1) continue;
+    std::vector<Share>& members = shares[bucket.axis];
+    members.resize(static_cast<size_t>(bucket.shards));
+    for (int member = 0; member < bucket.shards; ++member) {
+      for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, member)) {
+        ++members[static_cast<size_t>(member)].pieces;
+        members[static_cast<size_t>(member)].elements += piece.elements();
+      }
+    }
+  }
+  return shares;
+}
+
 // Shards are equal but for padding, and the pieces of parameters in them are not: the rank with most of them takes
 // longest.
-Representatives fullest_owners(const DeviceMesh& mesh, const std::map<int, std::vector<OwnedShares>>& shares) {
+Representatives fullest_owners(const DeviceMesh& mesh, const std::map<int, Shares>& by_stage) {
   Representatives owners = first_of_stages(mesh);
-  std::map<int, std::pair<int64_t, int64_t>> most;
+  std::map<int, Share> most;
   for (int rank = 0; rank < mesh.world_size(); ++rank) {
     const int pp_rank = mesh.coordinate(Axis::kPp, rank);
     if (mesh.coordinate(Axis::kTp, rank) != 0) continue;
-    std::pair<int64_t, int64_t> own{0, 0};
-    for (const OwnedShares& group : shares.at(pp_rank)) {
-      const OwnedShares::Member& member = group.members[static_cast<size_t>(mesh.coordinate(group.axis, rank))];
-      own.first += member.pieces;
-      own.second += member.elements;
+    Share own;
+    for (const auto& [axis, members] : by_stage.at(pp_rank)) {
+      const Share& share = members[static_cast<size_t>(mesh.coordinate(axis, rank))];
+      own.pieces += share.pieces;
+      own.elements += share.elements;
     }
     const auto [found, is_new] = most.try_emplace(pp_rank, own);
     if (!is_new && own <= found->second) continue;
@@ -131,6 +154,14 @@ Representatives fullest_owners(const DeviceMesh& mesh, const std::map<int, std::
   }
   return owners;
 }
+
+int64_t latest(const std::map<int, RankRecord>& ranks, int64_t RankTime::*when) {
+  int64_t result = 0;
+  for (const auto& [rank, record] : ranks) result = std::max(result, record.time.*when);
+  return result;
+}
+
+}  // namespace
 
 RunPlan plan_to_record(RunPlan plan) {
   TrainConfig& c = plan.config;
@@ -146,14 +177,6 @@ RunPlan plan_to_record(RunPlan plan) {
   c.trace_step_end = kSteps;
   return plan;
 }
-
-int64_t latest(const std::map<int, RankRecord>& ranks, int64_t RankTime::*when) {
-  int64_t result = 0;
-  for (const auto& [rank, record] : ranks) result = std::max(result, record.time.*when);
-  return result;
-}
-
-}  // namespace
 
 int64_t together(const CategoryBytes& bytes) { return std::accumulate(bytes.begin(), bytes.end(), int64_t{0}); }
 
@@ -179,11 +202,11 @@ Representatives representatives_of(const RunPlan& plan, const ShapeWorldMaker& m
   const Representatives first = first_of_stages(plan.mesh);
   if (plan.zero_stage == 0 || plan.dp() == 1) return first;
   std::mutex mutex;
-  std::map<int, std::vector<OwnedShares>> shares;
+  std::map<int, Shares> shares;
   RuntimeEngine engine(parts_on_shapes(parts, plan.mesh, make_world, first), plan);
   engine.set_finale([&](StepContext& c) {
     const std::lock_guard lock(mutex);
-    shares[c.ctx.coordinate(Axis::kPp)] = c.optimizer.owned_shares();
+    shares[c.ctx.coordinate(Axis::kPp)] = shares_of(c.optimizer.grad_buckets());
   });
   engine.fit(0);
   return fullest_owners(plan.mesh, shares);

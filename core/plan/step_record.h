@@ -57,6 +57,9 @@ struct StepRecord {
 // Makes a world of shapes; stand_in[rank] is the rank that runs in its place. Programs hand in make_meta_world().
 using ShapeWorldMaker = std::function<std::unique_ptr<World>(std::vector<int> stand_in)>;
 
+// The same run as it is recorded: simulated, without files, validation and samples, its second step traced.
+RunPlan plan_to_record(RunPlan plan);
+
 // Of the default parts, or of a program's own model, optimizer and schedule (its data are not asked: batches have the
 // plan's shape). Throws what a rank of the run throws.
 StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world);

@@ -1,35 +1,54 @@
 #include "core/plan/zero_map.h"
 
 #include <map>
+#include <utility>
 
 #include "core/base/text.h"
+#include "core/plan/built_rank.h"
+#include "core/runtime/state_types.h"
 
 namespace ranklab {
 namespace {
 
-struct Pieces {
-  std::vector<PlannedParameter> parameters;
-  std::vector<PlannedBucket> buckets;
+// A bucket of a rank, apart from the model that it is of.
+struct RankBucket {
+  Axis axis = Axis::kDp;
+  int shards = 1;
+  BucketLayout layout;
+  std::vector<std::string> names = {};  // of the layout's items
+  std::vector<int64_t> elements = {};   // ... on this rank
+  std::vector<size_t> number = {};      // ... among the rank's parameters
 };
 
-Pieces plan_pieces(const RunPlan& plan, int pp_rank, int ep_rank) {
-  const StepShape shape = shape_of(plan);
-  Pieces out{.parameters = planned_parameters(shape, plan.schedule, pp_rank, ep_rank), .buckets = {}};
-  out.buckets = planned_buckets(shape, out.parameters);
+std::vector<RankBucket> buckets_of(const RunPlan& plan, int global_rank, const ShapeWorldMaker& make_world) {
+  std::vector<RankBucket> out;
+  build_rank(plan, global_rank, make_world, [&](StepContext& c) {
+    std::map<const Parameter*, size_t> number;
+    for (const Parameter* parameter : c.model.registry().parameters()) number.emplace(parameter, number.size());
+    for (const GradBucket& bucket : c.optimizer.grad_buckets()) {
+      RankBucket& own =
+          out.emplace_back(RankBucket{.axis = bucket.axis, .shards = bucket.shards, .layout = bucket.layout});
+      for (const Parameter* parameter : bucket.parameters) {
+        own.names.push_back(parameter->name);
+        own.elements.push_back(parameter->data.numel());
+        own.number.push_back(number.at(parameter));
+      }
+    }
+  });
   return out;
 }
 
-ZeroMapBucket map_bucket(const PlannedBucket& bucket, const std::vector<PlannedParameter>& parameters) {
+ZeroMapBucket map_bucket(const RankBucket& bucket) {
   ZeroMapBucket out{.axis = bucket.axis,
                     .shards = bucket.shards,
                     .unit = bucket.layout.unit,
-                    .elements = bucket.elements(),
+                    .elements = bucket.layout.elements,
                     .padding = bucket.layout.padding(),
                     .rows = {}};
   std::map<size_t, size_t> row_of;
   for (const BucketPlace& place : bucket.layout.places) {
     row_of[place.item] = out.rows.size();
-    out.rows.push_back({.parameter = parameters[place.item].name, .elements = place.elements, .owners = {}});
+    out.rows.push_back({.parameter = bucket.names[place.item], .elements = place.elements, .owners = {}});
   }
   for (int shard = 0; shard < bucket.shards; ++shard) {
     for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, shard))
@@ -38,60 +57,55 @@ ZeroMapBucket map_bucket(const PlannedBucket& bucket, const std::vector<PlannedP
   return out;
 }
 
-// A coordinate of a rank; without that axis 0.
-int coordinate(const RunPlan& plan, Axis axis, int global_rank) {
-  return plan.mesh.size(axis) == 1 ? 0 : plan.mesh.coordinate(axis, global_rank);
+int shard_of(const RunPlan& plan, const RankBucket& bucket, int global_rank) {
+  return bucket.shards == 1 ? 0 : plan.mesh.coordinate(bucket.axis, global_rank);
 }
 
-int shard_of(const RunPlan& plan, const PlannedBucket& bucket, int global_rank) {
-  return bucket.shards == 1 ? 0 : coordinate(plan, bucket.axis, global_rank);
-}
-
-ZeroMapRank holdings(const RunPlan& plan, const std::vector<PlannedBucket>& buckets, int global_rank) {
+ZeroMapRank holdings(const RunPlan& plan, const std::vector<RankBucket>& buckets, int global_rank) {
   const StateTypes types = state_types(plan);
-  ZeroMapRank out{.dp_rank = coordinate(plan, Axis::kDp, global_rank)};
-  for (const PlannedBucket& bucket : buckets) {
+  ZeroMapRank out{.dp_rank = plan.mesh.coordinate(Axis::kDp, global_rank)};
+  for (const RankBucket& bucket : buckets) {
     for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, shard_of(plan, bucket, global_rank))) {
       out.elements += piece.elements();
       out.optimizer_bytes += piece.elements() * types.optimizer_bytes();
     }
-    out.gradient_bytes += plan.zero_stage >= 2 ? bucket.shard_bytes() : bucket.bytes();
-    const int64_t padding = bucket.layout.padding() * types.param_bytes();
-    out.parameter_bytes += plan.zero_stage == 3 ? bucket.parameter_shard_bytes() : bucket.parameter_bytes() - padding;
+    const int64_t elements = bucket.layout.elements;
+    out.gradient_bytes += bucket.layout.bytes() / (plan.zero_stage >= 2 ? bucket.shards : 1);
+    out.parameter_bytes +=
+        (plan.zero_stage == 3 ? elements / bucket.shards : elements - bucket.layout.padding()) * types.param_bytes();
   }
   return out;
 }
 
 }  // namespace
 
-ZeroMap zero_map(const RunPlan& plan, int pp_rank) {
-  const Pieces pieces = plan_pieces(plan, pp_rank, 0);
+ZeroMap zero_map(const RunPlan& plan, int pp_rank, const ShapeWorldMaker& make_world) {
   ZeroMap map{.stage = plan.zero_stage, .pp_rank = pp_rank, .buckets = {}, .ranks = {}};
-  for (const PlannedBucket& bucket : pieces.buckets) map.buckets.push_back(map_bucket(bucket, pieces.parameters));
+  std::vector<RankBucket> buckets;
   for (int rank = 0; rank < plan.mesh.world_size(); ++rank) {
-    const bool shown = coordinate(plan, Axis::kPp, rank) == pp_rank && coordinate(plan, Axis::kTp, rank) == 0;
-    if (shown) map.ranks.push_back(holdings(plan, pieces.buckets, rank));
+    if (plan.mesh.coordinate(Axis::kPp, rank) != pp_rank || plan.mesh.coordinate(Axis::kTp, rank) != 0) continue;
+    if (buckets.empty()) buckets = buckets_of(plan, rank, make_world);
+    map.ranks.push_back(holdings(plan, buckets, rank));
   }
+  for (const RankBucket& bucket : buckets) map.buckets.push_back(map_bucket(bucket));
   return map;
 }
 
-std::vector<std::string> zero_debug_lines(const RunPlan& plan) {
+std::vector<std::string> zero_debug_lines(const RunPlan& plan, const ShapeWorldMaker& make_world) {
   std::vector<std::string> lines;
-  std::map<std::pair<int, int>, Pieces> planned;  // by pp and ep rank
+  std::map<std::pair<int, int>, std::vector<RankBucket>> built;  // by pp and ep rank
   for (int rank = 0; rank < plan.mesh.world_size(); ++rank) {
-    const int pp_rank = coordinate(plan, Axis::kPp, rank), ep_rank = coordinate(plan, Axis::kEp, rank);
-    const auto [found, is_new] = planned.try_emplace({pp_rank, ep_rank});
-    if (is_new) found->second = plan_pieces(plan, pp_rank, ep_rank);
-    const Pieces& pieces = found->second;
-    for (const PlannedBucket& bucket : pieces.buckets) {
+    const auto [found, is_new] =
+        built.try_emplace({plan.mesh.coordinate(Axis::kPp, rank), plan.mesh.coordinate(Axis::kEp, rank)});
+    if (is_new) found->second = buckets_of(plan, rank, make_world);
+    for (const RankBucket& bucket : found->second) {
       const int shard = shard_of(plan, bucket, rank);
       for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, shard)) {
-        const PlannedParameter& parameter = pieces.parameters[piece.item];
         lines.push_back(
             strprintf("[ZeRO Debug][rank=%d] param[%zu] %s %s numel=%ld shard=[%ld:%ld) group_size=%d group_rank=%d",
-                      rank, piece.item, parameter.name.c_str(), std::string(name(bucket.axis)).c_str(),
-                      static_cast<long>(parameter.elements), static_cast<long>(piece.begin),
-                      static_cast<long>(piece.end), bucket.shards, shard));
+                      rank, bucket.number[piece.item], bucket.names[piece.item].c_str(),
+                      std::string(name(bucket.axis)).c_str(), static_cast<long>(bucket.elements[piece.item]),
+                      static_cast<long>(piece.begin), static_cast<long>(piece.end), bucket.shards, shard));
       }
     }
   }

@@ -1,12 +1,11 @@
-// Who owns what when data-parallel ranks share out buckets: for every bucket of a pipeline rank its parameters, and
-// which elements of each of them each member of the group updates. Computed from the numbers alone, and held by a test
-// to what the optimizers of a run are given. Torch-free. Cost: a visit of each piece. Thread rule: pure.
+// Who owns what when data-parallel ranks shard buckets: for every bucket of a pipeline rank its parameters, and which
+// elements of each of them each member of the group updates: the buckets of the run's own optimizers, made on shapes.
+// Cost: a model and its optimizer without memory; a visit of each piece. Thread rule: as record_step().
 #pragma once
 #include <string>
 #include <vector>
 
-#include "core/plan/planned_parameters.h"
-#include "core/runtime/train_config.h"
+#include "core/plan/step_record.h"
 
 namespace ranklab {
 
@@ -22,7 +21,7 @@ struct ZeroMapRow {
 };
 
 struct ZeroMapBucket {
-  Axis axis = Axis::kDp;  // whose group shares it out
+  Axis axis = Axis::kDp;  // whose group shards it
   int shards = 1;
   std::string unit = {};  // stage 3: what is gathered and freed together
   int64_t elements = 0, padding = 0;
@@ -45,10 +44,10 @@ struct ZeroMap {
   std::vector<ZeroMapRank> ranks;  // of tp rank 0
 };
 
-ZeroMap zero_map(const RunPlan& plan, int pp_rank);
+ZeroMap zero_map(const RunPlan& plan, int pp_rank, const ShapeWorldMaker& make_world);
 
 // One line for each piece that each rank owns, ranks rising:
 // "[ZeRO Debug][rank=3] param[7] layers.0.mlp.down.weight dp numel=44032 shard=[0:11008) group_size=4 group_rank=1"
-std::vector<std::string> zero_debug_lines(const RunPlan& plan);
+std::vector<std::string> zero_debug_lines(const RunPlan& plan, const ShapeWorldMaker& make_world);
 
 }  // namespace ranklab

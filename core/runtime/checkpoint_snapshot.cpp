@@ -48,18 +48,6 @@ class Writers {
   std::map<const Parameter*, int> index_;
 };
 
-void add(RankSnapshot& snapshot, const std::string& name, const at::Tensor& tensor, std::vector<int64_t> shape,
-         const TensorSlice& slice) {
-  // A copy even where the tensor is on the host already: training goes on writing into it.
-  const at::Tensor copy = tensor.detach().to(at::kCPU, tensor.scalar_type(), false, true).contiguous();
-  snapshot.storage.push_back(copy);
-  snapshot.pieces.push_back({.tensor = name,
-                             .type = tensor_type(copy.scalar_type()),
-                             .shape = std::move(shape),
-                             .slice = slice,
-                             .bytes = {static_cast<const std::byte*>(copy.const_data_ptr()), copy.nbytes()}});
-}
-
 }  // namespace
 
 SlicePartition slice_partition(const Partition& partition) {
@@ -84,23 +72,41 @@ std::optional<at::ScalarType> scalar_type(TensorType type) {
   return std::nullopt;
 }
 
-RankSnapshot take_snapshot(StepContext& context) {
+std::vector<SnapshotPiece> snapshot_pieces(StepContext& context) {
   const at::NoGradGuard no_grad;
-  const NoCostScope no_cost;
-  const MemoryScope memory(MemoryCategory::kBuffers);
   const Writers writers(context);
-  RankSnapshot snapshot{.rank = context.ctx.global_rank()};
+  std::vector<SnapshotPiece> pieces;
   for (const OwnedState& state : context.optimizer.owned_state()) {
     const Parameter& parameter = *state.parameter;
     if (!writers.writes(parameter)) continue;
     const TensorSlice slice{.partition = slice_partition(parameter.partition), .begin = state.begin, .end = state.end};
-    add(snapshot, "weight/" + parameter.name, state.weight, parameter.partition.global_shape, slice);
+    const std::vector<int64_t>& shape = parameter.partition.global_shape;
+    pieces.push_back({"weight/" + parameter.name, state.weight, shape, slice});
     for (const auto& [name, moment] : state.moments)
-      add(snapshot, name + "/" + parameter.name, moment, parameter.partition.global_shape, slice);
+      pieces.push_back({name + "/" + parameter.name, moment, shape, slice});
   }
-  if (!writers.writes_buffers()) return snapshot;
+  if (!writers.writes_buffers()) return pieces;
   for (const auto& [name, buffer] : context.model.buffers())
-    add(snapshot, "buffer/" + name, buffer, buffer.sizes().vec(), whole_slice(buffer.sizes().vec()));
+    pieces.push_back({"buffer/" + name, buffer, buffer.sizes().vec(), whole_slice(buffer.sizes().vec())});
+  return pieces;
+}
+
+RankSnapshot take_snapshot(StepContext& context) {
+  const at::NoGradGuard no_grad;
+  const NoCostScope no_cost;
+  const MemoryScope memory(MemoryCategory::kBuffers);
+  RankSnapshot snapshot{.rank = context.ctx.global_rank()};
+  for (SnapshotPiece& piece : snapshot_pieces(context)) {
+    // A copy even where the tensor is on the host already: training goes on writing into it.
+    const at::Tensor& elements = piece.elements;
+    const at::Tensor copy = elements.detach().to(at::kCPU, elements.scalar_type(), false, true).contiguous();
+    snapshot.storage.push_back(copy);
+    snapshot.pieces.push_back({.tensor = std::move(piece.tensor),
+                               .type = tensor_type(copy.scalar_type()),
+                               .shape = std::move(piece.shape),
+                               .slice = std::move(piece.slice),
+                               .bytes = {static_cast<const std::byte*>(copy.const_data_ptr()), copy.nbytes()}});
+  }
   return snapshot;
 }
 

@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/checkpoint/checkpoint_writer.h"
@@ -21,6 +22,15 @@ struct RankSnapshot {
 };
 
 RankSnapshot take_snapshot(StepContext& context);
+
+// The same before it is copied.
+struct SnapshotPiece {
+  std::string tensor = {};  // "weight/layers.0...", "exp_avg/...", "buffer/..."
+  at::Tensor elements = {};
+  std::vector<int64_t> shape = {};  // of the whole
+  TensorSlice slice = {};
+};
+std::vector<SnapshotPiece> snapshot_pieces(StepContext& context);
 
 // As the torch-free files of a checkpoint have them.
 SlicePartition slice_partition(const Partition& partition);

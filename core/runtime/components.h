@@ -14,6 +14,7 @@
 #include "core/comm/world.h"
 #include "core/model/causal_lm.h"
 #include "core/optim/loss_scaler.h"
+#include "core/parallel/grad_bucket.h"
 #include "core/parallel/grad_pass.h"
 #include "core/runtime/hooks.h"
 #include "core/runtime/train_config.h"
@@ -62,24 +63,14 @@ struct OwnedState {
   std::vector<std::pair<std::string, at::Tensor>> moments;  // "exp_avg", "exp_avg_sq"; none: not kept
 };
 
-// How unevenly a group of ranks shards what it updates.
-struct OwnedShares {
-  Axis axis = Axis::kDp;
-  struct Member {
-    int64_t pieces = 0;  // of parameters
-    int64_t elements = 0;
-  };
-  std::vector<Member> members;  // by group rank
-};
-
 // One rank's gradients and optimizer state.
 class RankOptimizer {
  public:
   virtual ~RankOptimizer() = default;
   // Of this rank: with a ZeRO stage the pieces that it owns, else every parameter (dp peers have the same).
   virtual std::vector<OwnedState> owned_state() { return {}; }
-  // Of each group of this rank's that shards; none: every rank updates all that it holds.
-  virtual std::vector<OwnedShares> owned_shares() const { return {}; }
+  // In which gradients are reduced, or sharded; none: whoever implements this does not say.
+  virtual std::vector<GradBucket> grad_buckets() const { return {}; }
   virtual int64_t updates() const { return 0; }
   // Collective, after owned_state() was written into: parameters follow their masters, peers' pieces are gathered.
   virtual void restored(int64_t /*updates*/) {}

@@ -76,15 +76,9 @@ class ReducedOptimizer : public RankOptimizer {
     }
     return result;
   }
-  std::vector<OwnedShares> owned_shares() const override {
-    std::vector<OwnedShares> result;
-    for (const auto& [reducer, axis] :
-         {std::pair(&reducer_, dense_.axis), std::pair(&expert_reducer_, experts_.axis)}) {
-      if (!reducer->shards()) continue;
-      OwnedShares& group = result.emplace_back(OwnedShares{.axis = axis, .members = {}});
-      for (const GradReducer::Share& share : reducer->shares())
-        group.members.push_back({.pieces = share.pieces, .elements = share.elements});
-    }
+  std::vector<GradBucket> grad_buckets() const override {
+    std::vector<GradBucket> result = reducer_.layouts();
+    for (GradBucket& bucket : expert_reducer_.layouts()) result.push_back(std::move(bucket));
     return result;
   }
   int64_t updates() const override { return optimizer_->updates(); }

@@ -10,7 +10,6 @@
 #include "core/parallel/expert/token_spread.h"
 #include "core/plan/axis_traffic.h"
 #include "core/plan/planned_axes.h"
-#include "core/plan/planned_parameters.h"
 
 namespace ranklab {
 namespace {
@@ -180,29 +179,6 @@ TEST(Dispatchers, AreAllPlanned) {
   EXPECT_GT(rows["allgather"].total_bytes, 1.5 * static_cast<double>(rows["alltoall"].total_bytes));
   s.moe_dispatcher = "none";
   EXPECT_THROW(row(s, Axis::kEp, 4), Error);
-}
-
-TEST(Parameters, AreTheModulesOfTheModel) {
-  const ModelConfig v3 = model_preset("deepseek_v3");
-  StepShape s;
-  s.model = v3;
-  s.dims = ParallelDims{.world = 1}.resolved();
-  int64_t elements = 0;
-  for (const PlannedParameter& parameter : planned_parameters(s, 0)) elements += parameter.elements;
-  const ModelCounts counts = count_model(v3, 1);
-  EXPECT_EQ(elements, counts.total + counts.mtp);
-  // Two stages: the last one has a copy of the embedding for its MTP module.
-  s.dims = ParallelDims{.world = 2, .pp = 2}.resolved();
-  elements = 0;
-  for (const int stage : {0, 1})
-    for (const PlannedParameter& parameter : planned_parameters(s, stage)) elements += parameter.elements;
-  EXPECT_EQ(elements, counts.total + counts.mtp + counts.embedding);
-  // Experts in eight parts.
-  s.dims = ParallelDims{.world = 8, .ep = 8}.resolved();
-  elements = 0;
-  for (const PlannedParameter& parameter : planned_parameters(s, 0))
-    elements += parameter.is_expert ? parameter.elements : 0;
-  EXPECT_EQ(elements, 59 * 32 * 3 * int64_t{7168} * 2048);
 }
 
 TEST(NodeCrossing, ARingCrossesOncePerNode) {

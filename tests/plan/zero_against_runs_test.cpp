@@ -58,7 +58,7 @@ class NotingRuntime : public OptimizerRuntime {
 // "[ZeRO Debug][rank=3] param[7] NAME dp numel=... shard=[...) group_size=..." -> rank 3, "NAME numel=... shard=[...)"
 std::map<int, std::vector<std::string>> mapped(const RunPlan& plan) {
   std::map<int, std::vector<std::string>> pieces;
-  for (const std::string& line : zero_debug_lines(plan)) {
+  for (const std::string& line : zero_debug_lines(plan, make_meta_world)) {
     const int rank = std::stoi(line.substr(line.find("rank=") + 5));
     const size_t begin = line.find("] ", line.find("param[")) + 2, space = line.find(' ', begin);
     const size_t numel = line.find("numel="), end = line.find(')', numel) + 1;
@@ -263,7 +263,7 @@ TEST(ZeroMemory, BytesAParameterAreThoseOfTheChosenTypes) {
       RuntimeComponents parts = default_components(make_thread_world({.size = 4}), plan);
       parts.optimizer_runtime = std::make_shared<BookedRuntime>(seen);
       RuntimeEngine(parts, plan).fit();
-      const ZeroMap map = zero_map(plan, 0);
+      const ZeroMap map = zero_map(plan, 0, make_meta_world);
       constexpr int64_t kCounters = 16;                   // AdamW's steps
       constexpr int64_t kLine = 4 * kBucketLineElements;  // a shard that is padding alone is not kept
       for (size_t rank = 0; rank < seen.size(); ++rank) {
@@ -306,8 +306,8 @@ TEST(ZeroMemory, StageThreeFreesWhatItGathered) {
     EXPECT_EQ(thread_memory_book()->bytes(MemoryCategory::kGathered), 0);
     // Never more than two units at once.
     const int64_t peak = thread_memory_book()->peak_bytes(MemoryCategory::kGathered);
-    EXPECT_LE(peak, 2 * largest_unit_bytes(zero_map(context.plan, 0)));
-    EXPECT_GT(peak, largest_unit_bytes(zero_map(context.plan, 0)));
+    EXPECT_LE(peak, 2 * largest_unit_bytes(zero_map(context.plan, 0, make_meta_world)));
+    EXPECT_GT(peak, largest_unit_bytes(zero_map(context.plan, 0, make_meta_world)));
   });
   install_booking_allocator();
   engine.fit();

@@ -1,0 +1,16 @@
+// What a rank of a layout writes into a checkpoint: which slice of which global tensor, as its own snapshot says
+// (core/runtime/checkpoint_snapshot.h), made on shapes. So a checkpoint is cut anew without starting a rank. Cost: a
+// model and its optimizer without memory. Thread rule: as record_step().
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/plan/step_record.h"
+#include "core/runtime/checkpoint_snapshot.h"
+
+namespace ranklab {
+
+// Weights ("weight/..."), moments ("exp_avg/...") and buffers ("buffer/...").
+std::vector<SnapshotPiece> rank_pieces(const RunPlan& plan, int global_rank, const ShapeWorldMaker& make_world);
+
+}  // namespace ranklab
