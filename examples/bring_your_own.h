@@ -52,4 +52,15 @@ class SignSgd final : public Optimizer {
   std::vector<Parameter*> parameters_;
 };
 
+// The parts of a run with these three in place of its own.
+inline RuntimeComponents own_components(RuntimeComponents parts) {
+  parts.model_provider =
+      provide_model([](RankContext& ctx, const RunPlan& plan) { return std::make_unique<Counter>(ctx, plan); });
+  parts.data_provider = provide_data("counting", counting);
+  parts.optimizer_runtime = provide_optimizer([](std::vector<Parameter*> parameters, const RunPlan&) {
+    return std::make_unique<SignSgd>(std::move(parameters));
+  });
+  return parts;
+}
+
 }  // namespace ranklab::examples

@@ -16,9 +16,9 @@
 
 namespace ranklab::meta {
 
-// One call: the communicator's label, the ends and the tag of a message (-1, -1, 0 of a collective), and its number.
+// One call: the communicator's number, the ends and the tag of a message (-1, -1, 0 of a collective), and the call's.
 struct MeetingKey {
-  std::string group;
+  int communicator = 0;
   int from = -1, to = -1, tag = 0;
   int64_t number = 0;
 
@@ -40,6 +40,9 @@ class Meetings {
  public:
   explicit Meetings(int ranks) : running_(ranks) {}
 
+  // The same for all members of a group.
+  int communicator(const std::string& label);
+
   void arrive(const MeetingKey& key, int global_rank, const Posting& posting);
   // Waits until `expected` have arrived. Throws when that cannot be.
   Met leave(const MeetingKey& key, int expected);
@@ -52,13 +55,19 @@ class Meetings {
     int arrived = 0, left = 0;
     Met met;
   };
+  struct Waiter {
+    int expected = 0;
+    std::condition_variable woken = {};
+  };
   bool complete(const MeetingKey& key, int expected) const;
+  std::string text(const MeetingKey& key) const;
   void check_stuck();
+  void give_up();
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  std::map<std::string, int> communicators_;  // by label
   std::map<MeetingKey, Table> tables_;
-  std::multimap<MeetingKey, int> waiting_;  // and how many it takes
+  std::multimap<MeetingKey, Waiter*> waiting_;
   int running_;
   bool broken_ = false;
   std::string stuck_;  // the call that nobody is left to make

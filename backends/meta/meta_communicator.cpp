@@ -18,7 +18,7 @@ using Members = std::map<int, at::Tensor>;
 class MetaWork final : public Work {
  public:
   struct Waited {
-    std::shared_ptr<Meetings> meetings;
+    std::shared_ptr<Meetings> meetings;  // null: nobody else makes the call
     MeetingKey key;
     int expected = 1;
     std::function<void(const Members&)> finish = {};  // of a call with numbers
@@ -27,16 +27,17 @@ class MetaWork final : public Work {
       : input_(std::move(input)), output_(std::move(output)), times_(times), waited_(std::move(waited)) {}
 
   at::Tensor wait() override {
-    if (!done_) {
-      const Met met = waited_.meetings->leave(waited_.key, waited_.expected);
+    if (const std::shared_ptr<Meetings> meetings = std::exchange(waited_.meetings, nullptr)) {
+      const Met met = meetings->leave(waited_.key, waited_.expected);
       times_.matched_virtual_ns = met.latest_ns;
       times_.matched_bytes = met.most_bytes;
       if (waited_.finish) waited_.finish(met.numbers);
-      done_ = true;
     }
     return output_;
   }
-  bool is_completed() const override { return done_ || waited_.meetings->met(waited_.key, waited_.expected); }
+  bool is_completed() const override {
+    return !waited_.meetings || waited_.meetings->met(waited_.key, waited_.expected);
+  }
   CallTimes times() const override { return times_; }
 
  private:
@@ -44,15 +45,14 @@ class MetaWork final : public Work {
   at::Tensor output_;
   CallTimes times_;
   Waited waited_;
-  bool done_ = false;
 };
 
 class MetaCommunicator final : public Communicator, public OffersPeerMemory {
  public:
-  MetaCommunicator(Group group, std::string label, std::shared_ptr<Meetings> meetings,
+  MetaCommunicator(Group group, const std::string& label, std::shared_ptr<Meetings> meetings,
                    std::shared_ptr<const std::vector<int>> stand_in)
       : Communicator(std::move(group)),
-        label_(std::move(label)),
+        number_(meetings->communicator(label)),
         meetings_(std::move(meetings)),
         stand_in_(std::move(stand_in)) {
     std::set<int> running;
@@ -64,7 +64,7 @@ class MetaCommunicator final : public Communicator, public OffersPeerMemory {
 
   WorkPtr post(Call call) override {
     const bool sends = call.verb == Verb::kSend, message = sends || call.verb == Verb::kRecv;
-    MeetingKey key{.group = label_};
+    MeetingKey key{.communicator = number_};
     if (message) {
       key.from = sends ? rank() : call.peer;
       key.to = sends ? call.peer : rank();
@@ -72,10 +72,17 @@ class MetaCommunicator final : public Communicator, public OffersPeerMemory {
     }
     key.number = numbers_[{key.from, key.to, key.tag}]++;
     const at::Tensor given = call.input.defined() && call.input.is_cpu() ? call.input.clone() : at::Tensor();
-    meetings_->arrive(key, group().global_rank(), {call.posted_virtual_ns, call.posted_bytes, given});
-    MetaWork::Waited waited{.meetings = meetings_, .key = key, .expected = message ? 2 : running_};
-    if (given.defined()) waited.finish = [this, call](const Members& members) { finish(call, members); };
-    return std::make_shared<MetaWork>(call.input, call.output, CallTimes{.sequence = key.number}, std::move(waited));
+    const CallTimes times{
+        .matched_virtual_ns = call.posted_virtual_ns, .matched_bytes = call.posted_bytes, .sequence = key.number};
+    MetaWork::Waited waited{.meetings = {}, .key = key, .expected = message ? 2 : running_};
+    if (waited.expected == 1) {
+      if (given.defined()) finish(call, {{group().global_rank(), given}});
+    } else {
+      waited.meetings = meetings_;
+      meetings_->arrive(key, group().global_rank(), {call.posted_virtual_ns, call.posted_bytes, given});
+      if (given.defined()) waited.finish = [this, call](const Members& members) { finish(call, members); };
+    }
+    return std::make_shared<MetaWork>(call.input, call.output, times, std::move(waited));
   }
 
  private:
@@ -108,7 +115,7 @@ class MetaCommunicator final : public Communicator, public OffersPeerMemory {
     }
   }
 
-  std::string label_;
+  int number_;
   std::shared_ptr<Meetings> meetings_;
   std::shared_ptr<const std::vector<int>> stand_in_;
   int running_ = 0;
@@ -117,10 +124,9 @@ class MetaCommunicator final : public Communicator, public OffersPeerMemory {
 
 }  // namespace
 
-CommunicatorPtr make_meta_communicator(Group group, std::string label, std::shared_ptr<Meetings> meetings,
+CommunicatorPtr make_meta_communicator(Group group, const std::string& label, std::shared_ptr<Meetings> meetings,
                                        std::shared_ptr<const std::vector<int>> stand_in) {
-  return std::make_shared<MetaCommunicator>(std::move(group), std::move(label), std::move(meetings),
-                                            std::move(stand_in));
+  return std::make_shared<MetaCommunicator>(std::move(group), label, std::move(meetings), std::move(stand_in));
 }
 
 }  // namespace ranklab::meta

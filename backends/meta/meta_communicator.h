@@ -12,7 +12,7 @@
 namespace ranklab::meta {
 
 // stand_in[rank]: the rank that runs in its place; itself, for those that run.
-CommunicatorPtr make_meta_communicator(Group group, std::string label, std::shared_ptr<Meetings> meetings,
+CommunicatorPtr make_meta_communicator(Group group, const std::string& label, std::shared_ptr<Meetings> meetings,
                                        std::shared_ptr<const std::vector<int>> stand_in);
 
 }  // namespace ranklab::meta

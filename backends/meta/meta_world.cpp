@@ -39,7 +39,7 @@ class MetaEndpoint final : public Endpoint {
     std::string label = std::string(name(group.axis));
     for (const int rank : running) label += ' ' + std::to_string(rank);
     label += '#' + std::to_string(copies_[label]++);
-    return make_meta_communicator(group, std::move(label), meetings_, stand_in_);
+    return make_meta_communicator(group, label, meetings_, stand_in_);
   }
 
  private:

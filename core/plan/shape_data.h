@@ -6,6 +6,8 @@
 
 namespace ranklab {
 
-std::shared_ptr<DataProvider> make_shape_data();
+// Whether a step's targets are counted beforehand is as with `like`, the run's own data, which are not read; null: they
+// are.
+std::shared_ptr<DataProvider> make_shape_data(std::shared_ptr<DataProvider> like = nullptr);
 
 }  // namespace ranklab

@@ -192,7 +192,7 @@ namespace {
 RuntimeComponents parts_on_shapes(RuntimeComponents parts, const DeviceMesh& mesh, const ShapeWorldMaker& make_world,
                                   const Representatives& representatives) {
   parts.world = make_world(stand_ins(mesh, representatives));
-  parts.data_provider = make_shape_data();
+  parts.data_provider = make_shape_data(parts.data_provider);
   parts.checkpoint_manager = no_checkpoints();
   return parts;
 }

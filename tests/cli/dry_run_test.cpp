@@ -71,6 +71,32 @@ TEST(DryRun, AnswersAtOnceForWorldsThisMachineCannotHold) {
   EXPECT_TRUE(run["warnings"].empty());
 }
 
+// What a step moves is told by two commands, what an optimizer holds by another two.
+TEST(DryRun, TellsTheTrafficThatTopoTells) {
+  for (const char* layout : {"--dp 4 --tp 2", "--pp 2 --tp 2 --dp 2", "--dp 8 --ep 4 --num-experts 8"}) {
+    const std::string run = std::string(layout) + " --mbs 2 --gbs 32 --gpus-per-node 4 --ddp-bucket-bytes 100000 ";
+    const auto told = dry_run("--preset gpt_tiny " + run)["data"]["traffic"];
+    auto topo = json_of("topo --preset gpt_tiny --json " + run)["data"]["traffic"]["axes"];
+    for (auto& row : topo)
+      for (const char* only_topo : {"groups", "groups_across_nodes", "planned"}) row.erase(only_topo);
+    EXPECT_EQ(told, topo) << layout;
+    EXPECT_FALSE(told.empty());
+  }
+}
+
+TEST(DryRun, TellsTheOptimizersBytesThatTheZeroMapTells) {
+  for (const char* stage : {"0", "1", "2", "3"}) {
+    const std::string run = std::string("--dp 8 --zero-stage ") + stage;
+    constexpr int64_t kCounters = 8;  // of AdamW's steps
+    int64_t most = 0;
+    for (const auto& rank : json_of("zero map --json " + run)["data"]["pipeline_ranks"][0]["ranks"])
+      most = std::max(most, rank["optimizer_bytes"].get<int64_t>());
+    const int64_t told = dry_run(run)["data"]["memory_bytes"]["optimizer"];
+    EXPECT_LE(told, most + kCounters) << stage;
+    EXPECT_GE(static_cast<double>(told), 0.98 * static_cast<double>(most)) << stage << ": of the rank with most pieces";
+  }
+}
+
 // What a rank holds is told by three commands, from one estimate.
 TEST(DryRun, TellsTheMemoryThatPlanMemoryAndModelInfoTell) {
   const std::string model =
