@@ -19,6 +19,9 @@ int64_t routed(const LayerWalk& w) { return w.shape().routed_tokens(); }
 int64_t copies(const LayerWalk& w, int64_t places) { return token_copies(w.shape(), places); }
 void copy_rows(LayerWalk& w, int64_t rows, int64_t width) { w.kernel(2 * w.rows(rows, width)); }
 
+// Several experts of a rank: rows that came source by source are put in their order.
+bool sorts_arrived(const LayerWalk& w) { return ep(w) > 1 && w.shape().local_experts() > 1; }
+
 void sort_assignments(LayerWalk& w) { w.kernel(6.0 * static_cast<double>(routed(w) * kCountBytes), 3); }
 
 // --- alltoall ---
@@ -32,10 +35,10 @@ void all_to_all_dispatch(LayerWalk& w) {
   share_numbers(w, Axis::kEp, w.shape().model.moe.num_experts);
   reorder(w, routed(w));
   exchange(w, sent_bytes(w, w.hidden()));
-  if (ep(w) > 1) reorder(w, routed(w));
+  if (sorts_arrived(w)) reorder(w, routed(w));
 }
 void all_to_all_combine(LayerWalk& w) {
-  if (ep(w) > 1) reorder_back(w, routed(w));
+  if (sorts_arrived(w)) reorder_back(w, routed(w));
   exchange(w, row_bytes(w, w.hidden()));
   reorder_back(w, routed(w));
   w.kernel(3 * w.rows(routed(w), w.hidden()) + w.stream_bytes(), 2);  // times the weights, added up
@@ -44,10 +47,10 @@ void all_to_all_combine_grad(LayerWalk& w) {
   w.kernel(5 * w.rows(routed(w), w.hidden()), 3);
   reorder_grad(w, routed(w));
   exchange(w, row_bytes(w, w.hidden()));
-  if (ep(w) > 1) reorder_grad(w, routed(w));
+  if (sorts_arrived(w)) reorder_grad(w, routed(w));
 }
 void all_to_all_dispatch_grad(LayerWalk& w) {
-  if (ep(w) > 1) reorder_grad(w, routed(w));
+  if (sorts_arrived(w)) reorder_grad(w, routed(w));
   exchange(w, row_bytes(w, w.hidden()));
   w.kernel(w.stream_bytes());
   w.kernel(3 * w.rows(routed(w), w.hidden()));

@@ -15,22 +15,24 @@ void etp_call(LayerWalk& w, Verb verb) {
   if (w.shape().dims.etp > 1) w.call(Axis::kEtp, verb, routed_bytes(w) * w.shape().dims.etp);
 }
 
+bool sorts_gathered(const LayerWalk& w) { return w.shape().dims.etp > 1 && w.shape().local_experts() > 1; }
+
 // --- etp: the rows of all its members before the experts, their own after them ---
 void etp_gather(LayerWalk& w) {
   share_numbers(w, Axis::kEtp, w.shape().local_experts());
   etp_call(w, Verb::kAllGather);
-  if (w.shape().dims.etp > 1) reorder(w, expert_rows(w));
+  if (sorts_gathered(w)) reorder(w, expert_rows(w));
 }
 void etp_reduce(LayerWalk& w) {
-  if (w.shape().dims.etp > 1) reorder_back(w, expert_rows(w));
+  if (sorts_gathered(w)) reorder_back(w, expert_rows(w));
   etp_call(w, Verb::kReduceScatter);
 }
 void etp_reduce_grad(LayerWalk& w) {
   etp_call(w, Verb::kAllGather);
-  if (w.shape().dims.etp > 1) reorder_grad(w, expert_rows(w));
+  if (sorts_gathered(w)) reorder_grad(w, expert_rows(w));
 }
 void etp_gather_grad(LayerWalk& w) {
-  if (w.shape().dims.etp > 1) reorder_grad(w, expert_rows(w));
+  if (sorts_gathered(w)) reorder_grad(w, expert_rows(w));
   etp_call(w, Verb::kReduceScatter);
 }
 
@@ -76,7 +78,10 @@ void products_backward(LayerWalk& w) {
   const auto of_down = w.products().expert_agreements(ProductSplit::kRow);
   const auto of_up = w.products().expert_agreements(ProductSplit::kColumn);
   if (w.input_half()) w.products().experts(expert_rows(w), w.hidden(), ffn, of_down.input_grad);
-  if (w.weight_half()) w.products().experts(expert_rows(w), ffn, w.hidden(), of_down.weight_grad);
+  if (w.weight_half()) {
+    w.activation_forward(expert_rows(w), up);  // computed again instead of kept
+    w.products().experts(expert_rows(w), ffn, w.hidden(), of_down.weight_grad);
+  }
   if (w.input_half()) w.activation_backward(expert_rows(w), up);
   if (w.input_half()) w.products().experts(expert_rows(w), up, w.hidden(), of_up.input_grad);
   if (w.weight_half()) w.products().experts(expert_rows(w), w.hidden(), up, of_up.weight_grad);

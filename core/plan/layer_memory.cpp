@@ -63,14 +63,14 @@ int64_t packed_temporary(const StepShape& s) {
   return rows * packed_width(s);
 }
 
-// The rows that arrive, both hidden layers of them, and the outputs by slot, which the weights' gradients need. The
+// The rows that arrive, the up product of them, and the outputs by slot, which the weights' gradients need. The
 // router keeps the norm's output and a few matrices of scores.
 LayerMemory experts(const StepShape& s) {
   const MoeConfig& m = s.model.moe;
   const int64_t ffn = s.expert_ffn_width(), up = s.up_width(ffn);
   const int64_t arrived = s.routed_tokens() * s.dims.etp, scores = s.local_tokens() * m.num_experts;
   const int64_t own = s.routed_tokens() * s.model.hidden_size;
-  const int64_t rows = arrived * (s.model.hidden_size + up + ffn);
+  const int64_t rows = arrived * (s.model.hidden_size + up);
   const int64_t products = arrived * (up + ffn) + own;
   return {.kept = s.stream() + 4 * scores + rows + own,
           .deferred = rows + arrived * (up + s.model.hidden_size),
