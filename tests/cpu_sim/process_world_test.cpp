@@ -231,6 +231,35 @@ TEST(ProcessWorldWithoutToken, ARankZeroWithATokenSaysSo) {
   EXPECT_THAT(all[1].output, HasSubstr("the run's token is not the one of rank 0"));
 }
 
+// Whoever took rank 0's port knows as much as a rank that has no token.
+TEST(ProcessWorldWithoutToken, AWelcomeOverTcpIsNotBelieved) {
+  Processes processes({.mode = "join", .size = 2, .join_ms = 1'500, .token = ""});
+  processes.start(1);
+  int welcomed = 0;
+  std::thread false_rank_zero([&] {
+    for (int i = 0; i < 1000 && welcomed < 2; ++i, ::usleep(2'000)) {
+      const cpu_sim::Socket visitor = cpu_sim::accept_one(processes.listener());
+      if (!visitor.is_open()) continue;
+      const std::string nonce = cpu_sim::new_nonce();
+      cpu_sim::send_some(visitor, cpu_sim::frame_bytes(cpu_sim::FrameType::kChallenge, Packer().text(nonce).bytes()),
+                         0);
+      const auto frame = heard(visitor);
+      if (!frame) continue;
+      Unpacker in(frame->payload);
+      const std::string proof = cpu_sim::coordinator_proof("", nonce, cpu_sim::unpack_hello(in).nonce);
+      cpu_sim::send_some(visitor, cpu_sim::frame_bytes(cpu_sim::FrameType::kWelcome, Packer().text(proof).bytes()), 0);
+      cpu_sim::send_some(visitor, cpu_sim::frame_bytes(cpu_sim::FrameType::kStart), 0);
+      ++welcomed;
+      ::usleep(100'000);
+    }
+  });
+  const Ended ended = processes.wait()[0];
+  false_rank_zero.join();
+  EXPECT_EQ(welcomed, 2) << "it comes again";
+  EXPECT_EQ(ended.exit_code, 6) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("rank 0 did not arrive in time"));
+}
+
 TEST(ProcessWorldWithoutToken, AnotherUserCannotJoin) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root may become another user";
   Processes processes({.mode = "join", .size = 2, .token = ""});
