@@ -45,6 +45,7 @@ CommandAction setup_train_bench(CommandLine& app) {
   app.add_option("--repetitions", options->repetitions)->range(1, kMostCount)->capture_default_str();
   app.add_option("--warmup", options->warmup)->range(0, kMostCount)->capture_default_str();
   app.add_option("--steps", options->steps)->range(1, kMostCount)->capture_default_str();
+  app.add_flag("--json", options->json, "print one JSON object");
   return [options] { return run_bench_train(*options); };
 }
 
@@ -73,7 +74,11 @@ CommandAction setup_step_bench(CommandLine& app) {
                                          {"pss_mb_sum", r.pss_mb},
                                          {"warm_own_mb", r.warm_own_mb},
                                          {"last_own_mb", r.last_own_mb},
-                                         {"loss_first", r.loss_first}};
+                                         {"loss_first", r.loss_first},
+                                         {"step_gflop", r.limit.step_flops * 1e-9},
+                                         {"gemm_gflop_per_s", r.limit.peak_flops * 1e-9},
+                                         {"limit_ms", r.limit.ms()},
+                                         {"limit_share", r.limit.share(r.step_ms)}};
     std::printf("%s\n", json.dump().c_str());
     return 0;
   };

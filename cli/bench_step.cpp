@@ -74,6 +74,9 @@ StepBenchResult run_step_bench(TrainConfig config, int warmup, int steps, double
   engine.add_hook(hook);
   engine.fit();
   hook->finish();
+  const ModelConfig& model = plan.config.model;
+  const auto tokens = static_cast<double>(plan.config.global_batch_size * model.seq_length);
+  result.limit = {tokens * model.training_flops_per_token(model.seq_length), measured_gemm_flops()};
   return result;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 
+#include "cli/gemm_limit.h"
 #include "core/runtime/train_config.h"
 
 namespace ranklab {
@@ -16,6 +17,7 @@ struct StepBenchResult {
   double pss_mb = 0;  // proportional set size, the larger of after the first and after the last step
   double warm_own_mb = 0, last_own_mb = 0;  // without pages of files, after the warm-up and after the last step
   double loss_first = 0;
+  GemmLimit limit;
 };
 
 // `launch_s`: when the process was launched, in seconds since the epoch (0: now).

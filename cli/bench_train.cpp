@@ -63,11 +63,15 @@ const Mode& find_mode(const std::string& name) {
 struct TrainRow {
   std::string side, mode;
   std::vector<double> step_ms = {}, tokens_per_s = {}, startup_s = {}, pss_mb = {};
+  std::vector<double> limit_ms = {}, limit_share = {};  // ranklab's rows alone
   void add(const json& j) {
     step_ms.push_back(j.at("step_ms_median"));
     tokens_per_s.push_back(j.at("tokens_per_s"));
     startup_s.push_back(j.at("startup_s"));
     pss_mb.push_back(j.at("pss_mb_sum"));
+    if (!j.contains("limit_ms")) return;
+    limit_ms.push_back(j.at("limit_ms"));
+    limit_share.push_back(j.at("limit_share"));
   }
 };
 
@@ -102,15 +106,18 @@ void print_head(const BenchTrainOptions& options) {
   std::printf(
       "%s model, medians of %d repetitions of %d steps. On torch's rows: how many times faster, sooner and smaller "
       "ranklab is;\n"
-      "speed: with ranklab's own choice of GEMM library, same lib: with torch's.\n",
+      "speed: with ranklab's own choice of GEMM library, same lib: with torch's. limit: the share of the time that "
+      "went\n"
+      "to nothing but the model's matrix products, at the library's full speed on all cores.\n",
       options.preset.c_str(), options.repetitions, options.steps);
-  std::printf("%-8s %-16s %9s %10s %9s %9s   %8s %9s %10s %9s\n", "mode", "side", "ms/step", "tokens/s", "start s",
-              "PSS MB", "speed", "same lib", "launch", "memory");
+  std::printf("%-8s %-16s %9s %10s %9s %9s %6s   %8s %9s %10s %9s\n", "mode", "side", "ms/step", "tokens/s", "start s",
+              "PSS MB", "limit", "speed", "same lib", "launch", "memory");
 }
 
 void print_row(const TrainRow& row, const std::vector<TrainRow>& rows) {
   std::printf("%-8s %-16s %9.1f %10.0f %9.2f %9.0f", row.mode.c_str(), row.side.c_str(), median(row.step_ms),
               median(row.tokens_per_s), median(row.startup_s), median(row.pss_mb));
+  std::printf(" %6s", row.limit_share.empty() ? "" : strprintf("%.0f%%", 100 * median(row.limit_share)).c_str());
   const TrainRow* ours = find_row(rows, row.mode, "ranklab");
   const TrainRow* same = find_row(rows, row.mode, "ranklab " + library_of(row));
   if (row.side.starts_with("torch") && ours != nullptr && same != nullptr) {
@@ -127,6 +134,19 @@ void print_summary(const std::vector<TrainRow>& rows) {
   if (single == nullptr || dp == nullptr) return;
   std::printf("ranklab dp8 against torch's single process with 2 threads: %.2fx\n",
               median(dp->tokens_per_s) / median(single->tokens_per_s));
+}
+
+json json_of(const TrainRow& row) {
+  json out = {{"mode", row.mode},
+              {"side", row.side},
+              {"step_ms", median(row.step_ms)},
+              {"tokens_per_s", median(row.tokens_per_s)},
+              {"startup_s", median(row.startup_s)},
+              {"pss_mb", median(row.pss_mb)}};
+  if (row.limit_ms.empty()) return out;
+  out["limit_ms"] = median(row.limit_ms);
+  out["limit_share"] = median(row.limit_share);
+  return out;
 }
 
 struct Side {
@@ -161,7 +181,7 @@ std::vector<std::string> bench_train_modes() {
 int run_bench_train(const BenchTrainOptions& options) {
   for (const std::string& name : options.modes) find_mode(name);
   std::vector<TrainRow> rows;
-  print_head(options);
+  if (!options.json) print_head(options);
   for (const std::string& name : options.modes) {
     std::vector<Side> sides = sides_of(options, find_mode(name));
     for (int repetition = 0; repetition < options.repetitions; ++repetition) {
@@ -172,7 +192,14 @@ int run_bench_train(const BenchTrainOptions& options) {
       }
     }
     for (const Side& side : sides) rows.push_back(side.row);
+    if (options.json) continue;
     for (const Side& side : sides) print_row(side.row, rows);
+  }
+  if (options.json) {
+    json all = json::array();
+    for (const TrainRow& row : rows) all.push_back(json_of(row));
+    std::printf("%s\n", all.dump().c_str());
+    return 0;
   }
   print_summary(rows);
   return 0;

@@ -1,6 +1,6 @@
 // `ranklab bench train`: ranklab's training step beside PyTorch's on the same machine, model, batch and weight count.
 // Every row is a process of its own; the rows of a layout take turns, and their medians over repetitions are printed
-// with their ratios when the layout is done.
+// with their ratios when the layout is done, and how much of the machine's limit (cli/gemm_limit.h) ranklab reaches.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,6 +15,7 @@ struct BenchTrainOptions {
   int repetitions = 3;
   int warmup = 2;
   int steps = 5;
+  bool json = false;
   std::vector<std::string> modes = {"single", "dp8", "tp8", "tp8-sp"};
 };
 

@@ -14,6 +14,7 @@
 #include "cli/stdout_text.h"
 #include "cli/style.h"
 #include "core/base/error.h"
+#include "core/base/exhausted.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -142,7 +143,9 @@ int main(int argc, char** argv) {
     if (lost.empty()) return code;
     std::cerr << ranklab::style_for(stderr).red("ranklab: error:") << " " << lost << "\n";
     return ranklab::exit_code(ranklab::ErrorKind::kOutputLost);
-  } catch (const std::exception& error) {
+  } catch (const std::exception& thrown) {
+    const std::optional<ranklab::Error> exhausted = ranklab::as_exhausted(thrown);
+    const std::exception& error = exhausted ? *exhausted : thrown;
     if (ranklab::asks_for_json(argc, argv)) std::cout << ranklab::json_error(error);
     std::cerr << ranklab::style_for(stderr).red("ranklab: error:") << " " << error.what() << "\n";
     return ranklab::exit_code_of(error);

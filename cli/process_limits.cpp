@@ -23,24 +23,29 @@ constexpr rlim_t kLeastStackBytes = 512 << 10, kThreadStackBytes = 8 << 20;
 // What LibTorch takes when it is loaded (0.6 GiB), and a little for the run.
 constexpr rlim_t kLeastAddressBytes = 800 << 20;
 
+// Without asking for memory: there may be none left.
+[[noreturn]] void leave(ErrorKind kind, const char* text) {
+  std::fputs("ranklab: error: ", stderr);
+  std::fputs(text, stderr);
+  std::fputs("\n", stderr);
+  ::_exit(exit_code(kind));
+}
+
 [[noreturn]] void leave_by_name() {
-  int code = exit_code(ErrorKind::kInternal);
-  std::string text = "the program cannot go on";
   try {
     if (std::current_exception()) std::rethrow_exception(std::current_exception());
   } catch (const std::bad_alloc&) {
-    code = exit_code(ErrorKind::kEnvironment);
-    text =
-        "[process] there is no memory left; want more than this machine or its limits give; do: see ulimit -v and "
-        "free, or lower --micro-batch-size";
+    leave(ErrorKind::kEnvironment,
+          "[memory] memory is exhausted; want what the run needs (ranklab plan memory); do: raise ulimit -v or free "
+          "memory, or lower --micro-batch-size, --seq-length or the model");
+  } catch (const Error& error) {
+    leave(error.kind(), error.what());
   } catch (const std::exception& error) {
-    text = error.what();
+    leave(ErrorKind::kInternal, error.what());
   } catch (...) {
-    text = "an exception that is none of the standard's";
+    leave(ErrorKind::kInternal, "an exception that is none of the standard's");
   }
-  std::fprintf(stderr, "ranklab: error: %s\n", text.c_str());
-  std::fflush(stderr);
-  ::_exit(code);
+  leave(ErrorKind::kInternal, "the program cannot go on");
 }
 
 // Before the constructors of any library: one of LibTorch's throws when there is too little address space, where nobody

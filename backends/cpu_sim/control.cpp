@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "backends/cpu_sim/handshake.h"
+#include "backends/cpu_sim/own_user_socket.h"
 #include "backends/cpu_sim/rounds.h"
 #include "backends/cpu_sim/wire.h"
 #include "core/base/text.h"
@@ -59,11 +60,15 @@ bool Control::try_to_join() {
   in_ = FrameReader(kFrameCap);
   out_.clear();
   broken_ = false;
-  std::optional<Socket> connected =
-      connect_to(options_.address, options_.port, std::min(time_left(deadline_), milliseconds(1000)));
+  const milliseconds limit = std::min(time_left(deadline_), milliseconds(1000));
+  std::optional<Socket> connected;
+  if (options_.token.empty()) connected = connect_to_own_user(options_.address, options_.port, limit);
+  // Without a token it serves to hear why rank 0 refuses, as a rank 0 with a token does; a welcome is not believed.
+  if (!connected) connected = connect_to(options_.address, options_.port, limit);
   if (!connected) return false;
   socket_ = std::move(*connected);
-  local_address_ = ranklab::cpu_sim::local_address(socket_);
+  const bool may_believe = !options_.token.empty() || is_of_own_user(socket_);
+  local_address_ = options_.token.empty() ? options_.address : ranklab::cpu_sim::local_address(socket_);
   const Clock::time_point until = std::min(deadline_, Clock::now() + kAnswerWithin);
   const std::optional<Frame> challenge = next_frame(until);
   if (!challenge || challenge->type != FrameType::kChallenge) return false;
@@ -84,7 +89,7 @@ bool Control::try_to_join() {
     throw error;
   }
   // Whoever listens there and does not know the token is not rank 0.
-  return answer->type == FrameType::kWelcome &&
+  return may_believe && answer->type == FrameType::kWelcome &&
          same_secret(in.text(), coordinator_proof(options_.token, nonce, hello.nonce));
 }
 

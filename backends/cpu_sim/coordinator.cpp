@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu_sim/own_user_socket.h"
 #include "backends/cpu_sim/rounds.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
@@ -25,9 +26,9 @@ milliseconds age(std::chrono::steady_clock::time_point now, std::chrono::steady_
 
 }  // namespace
 
-Coordinator::Coordinator(Socket listener, CoordinatorOptions options)
+Coordinator::Coordinator(std::vector<Socket> listeners, CoordinatorOptions options)
     : options_(std::move(options)),
-      listener_(std::move(listener)),
+      listeners_(std::move(listeners)),
       wake_(wake_event()),
       members_(static_cast<size_t>(options_.world_size), nullptr) {
   new_run();
@@ -64,7 +65,9 @@ void Coordinator::loop() {
 }
 
 void Coordinator::poll_once() {
-  std::vector<pollfd> waits = {{listener_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+  std::vector<pollfd> waits = {{wake_.get(), POLLIN, 0}};
+  for (const Socket& listener : listeners_) waits.push_back({listener.get(), POLLIN, 0});
+  const size_t first = waits.size();
   std::vector<Connection*> order;
   for (Connection& connection : connections_) {
     const auto events = static_cast<short>(POLLIN | (connection.out.empty() ? 0 : POLLOUT));
@@ -73,10 +76,11 @@ void Coordinator::poll_once() {
   }
   ::poll(waits.data(), waits.size(), static_cast<int>(kTick.count()));
   for (size_t i = 0; i < order.size(); ++i) {
-    if ((waits[i + 2].revents & POLLOUT) != 0) flush(*order[i]);
-    if ((waits[i + 2].revents & (POLLIN | POLLHUP | POLLERR)) != 0) read(*order[i]);
+    if ((waits[first + i].revents & POLLOUT) != 0) flush(*order[i]);
+    if ((waits[first + i].revents & (POLLIN | POLLHUP | POLLERR)) != 0) read(*order[i]);
   }
-  if ((waits[0].revents & POLLIN) != 0) accept_all();
+  for (size_t i = 0; i < listeners_.size(); ++i)
+    if ((waits[1 + i].revents & POLLIN) != 0) accept_all(listeners_[i]);
   for (auto it = connections_.begin(); it != connections_.end();) {
     const bool over = it->dead || (it->closing && it->out.empty());
     if (over) lose(*it);
@@ -84,9 +88,9 @@ void Coordinator::poll_once() {
   }
 }
 
-void Coordinator::accept_all() {
+void Coordinator::accept_all(const Socket& listener) {
   for (size_t i = 0; i < kStrangers; ++i) {
-    Socket accepted = accept_one(listener_);
+    Socket accepted = accept_one(listener);
     if (!accepted.is_open()) return;
     const auto strangers = std::count_if(connections_.begin(), connections_.end(),
                                          [](const Connection& c) { return c.rank < 0 && !c.dead; });
@@ -156,58 +160,69 @@ void Coordinator::handle_hello(Connection& connection, const Frame& frame) {
     return;
   }
   const Hello hello = unpack_hello(in);
-  const std::string rank = "rank " + std::to_string(hello.rank);
+  std::optional<Refusal> refusal = doubts_who_it_is(connection, hello);
+  if (!refusal) refusal = doubts_where_it_belongs(hello);
+  if (refusal) return refuse(connection, std::move(*refusal));
+  welcome(connection, hello);
+}
+
+std::optional<Coordinator::Refusal> Coordinator::doubts_who_it_is(const Connection& connection,
+                                                                  const Hello& hello) const {
   if (hello.version != kProtocolVersion) {
-    return refuse(connection, ErrorKind::kInvalidArgument,
-                  {.where = "rendezvous, " + rank,
-                   .what = "the ranks run different versions of ranklab",
-                   .got = "protocol " + std::to_string(hello.version),
-                   .want = "protocol " + std::to_string(kProtocolVersion) + ", as on rank 0",
-                   .fix = "install one version on every host"},
-                  false);
+    return Refusal{.text = {.where = "rendezvous, " + rank_name(hello.rank),
+                            .what = "the ranks run different versions of ranklab",
+                            .got = "protocol " + std::to_string(hello.version),
+                            .want = "protocol " + std::to_string(kProtocolVersion) + ", as on rank 0",
+                            .fix = "install one version on every host"}};
   }
   if (!same_secret(hello.proof, member_proof(options_.token, connection.challenge, hello))) {
-    return refuse(connection, ErrorKind::kInvalidArgument,
-                  {.where = "rendezvous",
-                   .what = "the run's token is not the one of rank 0",
-                   .want = "one token for all ranks of a run",
-                   .fix = "pass the same RANKLAB_RUN_TOKEN (or --rdzv-token-file) on every host"},
-                  false);
+    return Refusal{.text = {.where = "rendezvous",
+                            .what = "the run's token is not the one of rank 0",
+                            .want = "one token for all ranks of a run",
+                            .fix = "pass the same RANKLAB_RUN_TOKEN (or --rdzv-token-file) on every host"}};
   }
+  if (!options_.token.empty() || is_of_own_user(connection.socket)) return std::nullopt;
+  const std::optional<int64_t> user = peer_user(connection.socket);
+  // A rank that came before the unix socket was there comes again.
+  return Refusal{
+      .text = {.where = "rendezvous, " + rank_name(hello.rank),
+               .what = "without a token all ranks are processes of one user",
+               .got = user ? "user " + std::to_string(*user) : "a TCP connection, which does not tell the user",
+               .want = "user " + std::to_string(::geteuid()) + ", as of rank 0, over its unix socket",
+               .fix = "export RANKLAB_RUN_TOKEN=$(openssl rand -hex 32), the same for every rank"},
+      .try_again = !user};
+}
+
+std::optional<Coordinator::Refusal> Coordinator::doubts_where_it_belongs(const Hello& hello) const {
+  const std::string rank = rank_name(hello.rank);
   if (hello.run_id != options_.run_id || hello.attempt != options_.attempt) {
-    return refuse(connection, ErrorKind::kInvalidArgument,
-                  {.where = "rendezvous, " + rank,
-                   .what = "another run meets at this address",
-                   .got = quote(hello.run_id) + " restart " + std::to_string(hello.attempt),
-                   .want = quote(options_.run_id) + " restart " + std::to_string(options_.attempt),
-                   .fix = "use one --rdzv-id per run, and another --master-port"},
-                  hello.run_id == options_.run_id && hello.attempt > options_.attempt);
+    return Refusal{.text = {.where = "rendezvous, " + rank,
+                            .what = "another run meets at this address",
+                            .got = quote(hello.run_id) + " restart " + std::to_string(hello.attempt),
+                            .want = quote(options_.run_id) + " restart " + std::to_string(options_.attempt),
+                            .fix = "use one --rdzv-id per run, and another --master-port"},
+                   .try_again = hello.run_id == options_.run_id && hello.attempt > options_.attempt};
   }
   if (hello.world_size != options_.world_size || hello.rank >= options_.world_size) {
-    return refuse(connection, ErrorKind::kInvalidArgument,
-                  {.where = "rendezvous, " + rank,
-                   .what = "the world sizes differ",
-                   .got = std::to_string(hello.world_size) + " on this rank",
-                   .want = std::to_string(options_.world_size) + ", as on rank 0",
-                   .fix = "start every rank with the same WORLD_SIZE"},
-                  false);
+    return Refusal{.text = {.where = "rendezvous, " + rank,
+                            .what = "the world sizes differ",
+                            .got = std::to_string(hello.world_size) + " on this rank",
+                            .want = std::to_string(options_.world_size) + ", as on rank 0",
+                            .fix = "start every rank with the same WORLD_SIZE"}};
   }
-  if (const Connection* there = of_rank(hello.rank); there != nullptr) {
-    return refuse(connection, ErrorKind::kInvalidArgument,
-                  {.where = "rendezvous",
-                   .what = rank + " is there already",
-                   .got = "a second process (pid " + std::to_string(hello.pid) + ") of " + rank,
-                   .want = "one process per rank; the first is " + who(*there),
-                   .fix = "check RANK, or --node-rank, on each host"},
-                  false);
-  }
-  welcome(connection, hello);
+  const Connection* there = members_[static_cast<size_t>(hello.rank)];
+  if (there == nullptr) return std::nullopt;
+  return Refusal{.text = {.where = "rendezvous",
+                          .what = rank + " is there already",
+                          .got = "a second process (pid " + std::to_string(hello.pid) + ") of " + rank,
+                          .want = "one process per rank; the first is " + who(*there),
+                          .fix = "check RANK, or --node-rank, on each host"}};
 }
 
 void Coordinator::welcome(Connection& connection, const Hello& hello) {
   connection.rank = hello.rank;
   connection.pid = hello.pid;
-  connection.address = peer_address(connection.socket);
+  connection.address = peer_user(connection.socket) ? "this host" : peer_address(connection.socket);
   connection.in.set_cap(kFrameCap);
   members_[static_cast<size_t>(hello.rank)] = &connection;
   send(connection, FrameType::kWelcome,
@@ -219,10 +234,10 @@ void Coordinator::welcome(Connection& connection, const Hello& hello) {
     if (member != nullptr) send(*member, FrameType::kStart);
 }
 
-void Coordinator::refuse(Connection& connection, ErrorKind kind, ErrorText text, bool try_again) {
+void Coordinator::refuse(Connection& connection, Refusal refusal) {
   Packer packer;
-  pack_error(packer, Error(kind, std::move(text)));
-  packer.number(try_again ? 1 : 0);
+  pack_error(packer, Error(ErrorKind::kInvalidArgument, std::move(refusal.text)));
+  packer.number(refusal.try_again ? 1 : 0);
   send(connection, FrameType::kRefused, packer.bytes());
   connection.closing = true;
 }

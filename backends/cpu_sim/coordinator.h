@@ -1,16 +1,17 @@
-// The meeting point of a world whose ranks are processes: one thread in rank 0's process, one TCP connection per rank.
-// It lets in who proves the run's token (handshake.h), waits until every rank is there, carries a small key-value store
-// (for Gloo's addresses), and runs the switchboard. A connection that ends is a process that is gone; one that is
-// silent for too long is a process that is stopped, or a host that is unreachable; either fails the run at once, with
-// the rank named. Strangers cannot hold it up: they have a short time to prove themselves, a small buffer each, and a
-// limited number of places, of which the oldest is given away. Cost: no thread per connection. Thread rule: construct
-// and destroy on one thread.
+// The meeting point of a world whose ranks are processes: one thread in rank 0's process, one connection per rank. It
+// lets in who proves the run's token (handshake.h), without one processes of this user (own_user_socket.h), waits until
+// every rank is there, carries a small key-value store (for Gloo's addresses), and runs the switchboard. A connection
+// that ends is a process that is gone; one that is silent for too long is a process that is stopped, or a host that is
+// unreachable; either fails the run at once, with the rank named. Strangers cannot hold it up: they have a short time
+// to prove themselves, a small buffer each, and a limited number of places, of which the oldest is given away. Cost: no
+// thread per connection. Thread rule: construct and destroy on one thread.
 #pragma once
 #include <atomic>
 #include <chrono>
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -36,7 +37,7 @@ struct CoordinatorOptions {
 
 class Coordinator {
  public:
-  Coordinator(Socket listener, CoordinatorOptions options);
+  Coordinator(std::vector<Socket> listeners, CoordinatorOptions options);
   // Says goodbye to the members and waits a moment until they have gone, so that all of them hear the last news.
   ~Coordinator();
 
@@ -58,14 +59,21 @@ class Coordinator {
     bool dead = false;
   };
 
+  struct Refusal {
+    ErrorText text;
+    bool try_again = false;
+  };
+
   void loop();
   void poll_once();
-  void accept_all();
+  void accept_all(const Socket& listener);
   void read(Connection& connection);
   void handle(Connection& connection, const Frame& frame);
   void handle_hello(Connection& connection, const Frame& frame);
+  std::optional<Refusal> doubts_who_it_is(const Connection& connection, const Hello& hello) const;
+  std::optional<Refusal> doubts_where_it_belongs(const Hello& hello) const;
   void welcome(Connection& connection, const Hello& hello);
-  void refuse(Connection& connection, ErrorKind kind, ErrorText text, bool try_again);
+  void refuse(Connection& connection, Refusal refusal);
   void store(Connection& connection, const Frame& frame);
   void lose(Connection& connection);
   void check_times();
@@ -80,7 +88,7 @@ class Coordinator {
   std::string who(const Connection& connection) const;
 
   CoordinatorOptions options_;
-  Socket listener_;
+  std::vector<Socket> listeners_;
   Socket wake_;
   std::list<Connection> connections_;
   std::vector<Connection*> members_;  // by rank; null: not there, or gone

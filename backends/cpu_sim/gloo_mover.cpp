@@ -12,6 +12,7 @@
 
 #include "backends/cpu_sim/layout.h"
 #include "core/base/error.h"
+#include "core/base/exhausted.h"
 #include "core/comm/call_check.h"
 #include "core/sim/op_cost.h"
 
@@ -147,6 +148,7 @@ int tree_children(int n, int place) {
 using Buffers = std::array<std::unique_ptr<gloo::transport::UnboundBuffer>, 2>;  // the sender's, the receiver's
 
 [[noreturn]] void rethrow(const Exchange& exchange, int seat, const std::exception& error) {
+  if (const auto exhausted = as_exhausted(error)) throw *exhausted;
   const Call& call = exchange.seats[static_cast<size_t>(seat)].call;
   throw Error(ErrorKind::kCommunication,
               {.where = exchange.channel->label + " call #" + std::to_string(exchange.sequence) + ", " + describe(call),

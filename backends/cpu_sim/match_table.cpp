@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/exhausted.h"
 #include "core/base/text.h"
 #include "core/comm/call_check.h"
 #include "core/trace/tracer.h"
@@ -93,12 +94,12 @@ ExchangePtr MatchTable::post(Channel& channel, int seat, Call call, Mover& mover
 
 // The mover could not start, and nobody else will: the exchange is no longer open, so it is aborted here.
 void MatchTable::fail(Exchange& exchange, int seat, const std::exception& cause) {
-  const Error error(ErrorKind::kCommunication,
-                    {.where = exchange.channel->label + " call #" + std::to_string(exchange.sequence),
-                     .what = "the bytes could not be moved",
-                     .got = cause.what(),
-                     .want = "a working transport",
-                     .fix = "try --collectives direct, or --transport inproc"});
+  const Error error = as_exhausted(cause).value_or(Error(
+      ErrorKind::kCommunication, {.where = exchange.channel->label + " call #" + std::to_string(exchange.sequence),
+                                  .what = "the bytes could not be moved",
+                                  .got = cause.what(),
+                                  .want = "a working transport",
+                                  .fix = "try --collectives direct, or --transport inproc"}));
   {
     const std::lock_guard lock(watch_.mutex());
     watch_.poison(exchange.channel->ranks[static_cast<size_t>(seat)], exchange.channel->ranks, error);

@@ -2,6 +2,7 @@
 
 #include <gloo/transport/unbound_buffer.h>
 
+#include "core/base/exhausted.h"
 #include "core/comm/call_check.h"
 
 namespace ranklab::cpu_sim {
@@ -42,8 +43,10 @@ void ProcessMover::complete(Exchange& exchange, int seat) {
     if (seat == 0) buffer->waitSend(mesh_->timeout());
     if (seat == 1) buffer->waitRecv(mesh_->timeout());
   } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kEnvironment) throw;
     fail(exchange, seat, Error(error.kind(), {.what = error.text().got}));
   } catch (const std::exception& error) {
+    if (const auto exhausted = as_exhausted(error)) throw *exhausted;
     fail(exchange, seat, error);
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu_sim/wire.h"
+#include "core/base/exhausted.h"
 #include "core/trace/tracer.h"
 
 namespace ranklab::cpu_sim {
@@ -130,11 +131,12 @@ void ProcessRun::on_frame(const Frame& frame) {
   } catch (const std::exception& error) {
     // The peer of a message is gone, most likely: the coordinator says which, unless this is news to it.
     Packer packer;
-    pack_error(packer, Error(ErrorKind::kCommunication, {.where = exchange.channel->label,
-                                                         .what = "the bytes could not be moved",
-                                                         .got = error.what(),
-                                                         .want = "a working TCP connection between the members",
-                                                         .fix = "see what the peer wrote last"}));
+    pack_error(packer, as_exhausted(error).value_or(
+                           Error(ErrorKind::kCommunication, {.where = exchange.channel->label,
+                                                             .what = "the bytes could not be moved",
+                                                             .got = error.what(),
+                                                             .want = "a working TCP connection between the members",
+                                                             .fix = "see what the peer wrote last"})));
     control_.send(FrameType::kFailed, packer.bytes());
     const std::lock_guard lock(mutex_);
     if (!failed_) {

@@ -10,6 +10,7 @@
 #include "backends/cpu_sim/coordinator.h"
 #include "backends/cpu_sim/data_connect.h"
 #include "backends/cpu_sim/handshake.h"
+#include "backends/cpu_sim/own_user_socket.h"
 #include "backends/cpu_sim/peer_links.h"
 #include "backends/cpu_sim/process_run.h"
 #include "core/base/error.h"
@@ -128,10 +129,12 @@ class ProcessWorld final : public World {
                       "export RANKLAB_RUN_TOKEN=$(openssl rand -hex 32) on one host and the same on the others, or "
                       "pass --rdzv-token-file to ranklab launch");
     if (env.rank == 0) {
-      Socket listener =
-          options_.listener_fd >= 0 ? Socket(options_.listener_fd) : listen_on(meeting.address, meeting.port);
-      meeting.port = port_of(listener);
-      coordinator_ = std::make_unique<Coordinator>(std::move(listener), coordinator_options(options_, meeting.token));
+      std::vector<Socket> listeners;
+      listeners.push_back(options_.listener_fd >= 0 ? Socket(options_.listener_fd)
+                                                    : listen_on(meeting.address, meeting.port));
+      meeting.port = port_of(listeners[0]);
+      if (meeting.token.empty()) listeners.push_back(listen_for_own_user(meeting.address, meeting.port));
+      coordinator_ = std::make_unique<Coordinator>(std::move(listeners), coordinator_options(options_, meeting.token));
     }
     return env.agent_store ? meet_through_agent(env, meeting, options_.join_timeout) : meeting;
   }

@@ -5,11 +5,11 @@
 // virtual times are the same. It never hangs: whatever a thread world reports is reported with the same words; a
 // process that dies ends the world at once, one that is stopped within silence_limit, and one that does not arrive at
 // join_timeout, each with the rank named. An error ends every process: after a moment for the rank to come back, the
-// process is left with the error's exit code. Who may join: whoever knows the token. Without one the world stays on the
-// loopback interface, and other processes of this host are trusted not to join. A data connection counts once both ends
-// have proved a secret that only the world's ranks know (data_connect.h). Cost: a call costs two small messages to rank
-// 0 besides its bytes (about 0.1 ms); one control thread per process, one coordinator thread in rank 0's. Thread rule:
-// run() belongs to one thread at a time.
+// process is left with the error's exit code. Who may join: whoever knows the token. Without one the world stays on
+// this host, and each end of every connection to rank 0 sees that the other is of its own user (own_user_socket.h). A
+// data connection counts once both ends have proved a secret that only the world's ranks know (data_connect.h). Cost: a
+// call costs two small messages to rank 0 besides its bytes (about 0.1 ms); one control thread per process, one
+// coordinator thread in rank 0's. Thread rule: run() belongs to one thread at a time.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -22,7 +22,7 @@ namespace ranklab {
 
 struct ProcessWorldOptions {
   ProcessEnv env;            // which rank this is and where rank 0 listens
-  std::string token;         // the run's secret; empty: loopback only
+  std::string token;         // the run's secret; empty: processes of one user on this host
   bool unix_sockets = true;  // for data between processes of one user on one host; false: TCP
   int listener_fd = -1;      // rank 0: a listening socket that the launcher opened, instead of opening one
   std::chrono::milliseconds join_timeout{60'000};

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "backends/cpu_sim/rank_communicator.h"
+#include "core/base/exhausted.h"
 #include "core/base/log.h"
 
 namespace ranklab::cpu_sim {
@@ -92,10 +93,14 @@ void run_rank_body(const std::shared_ptr<Run>& run, int rank, int world_size,
     run->body_returned(rank);
   } catch (const Error& error) {
     run->body_failed(rank, error);
+  } catch (const c10::OutOfMemoryError& error) {
+    ErrorText text = memory_exhausted().text();
+    text.got = error.what_without_backtrace();
+    run->body_failed(rank, Error(ErrorKind::kEnvironment, text));
   } catch (const c10::Error& error) {
     run->body_failed(rank, foreign(error.what_without_backtrace()));
   } catch (const std::exception& error) {
-    run->body_failed(rank, foreign(error.what()));
+    run->body_failed(rank, as_exhausted(error).value_or(foreign(error.what())));
   } catch (...) {
     run->body_failed(rank, foreign("something that is no std::exception"));
   }

@@ -49,6 +49,16 @@ Address numeric(const std::string& address, int port) {
   return out;
 }
 
+// REQUIRES: no longer than sun_path.
+Address unix_address(const std::string& name) {
+  Address out;
+  auto* in = reinterpret_cast<sockaddr_un*>(&out.storage);
+  in->sun_family = AF_UNIX;
+  std::memcpy(in->sun_path, name.data(), name.size());
+  out.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+  return out;
+}
+
 std::string text_of(const Address& address) {
   std::array<char, NI_MAXHOST> host{};
   getnameinfo(address.get(), address.length, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST);
@@ -140,16 +150,17 @@ Socket listen_on(const std::string& address, int port) {
                             : "set --master-addr (MASTER_ADDR) to an address of the host that runs rank 0"});
 }
 
-Socket listen_on_unix() {
-  Address any;
-  any.storage.ss_family = AF_UNIX;
-  any.length = sizeof(sa_family_t);  // unix(7), autobind
-  Socket out = open_socket(any, SOCK_STREAM);
-  RANKLAB_CHECK(::bind(out.get(), any.get(), any.length) == 0 && ::listen(out.get(), SOMAXCONN) == 0,
-                ErrorKind::kEnvironment, .where = "rendezvous", .what = "cannot listen on a unix socket",
-                .got = std::strerror(errno), .want = "unix sockets (AF_UNIX)",
-                .fix = "allow them to this process, or pass --transport tcp");
-  return out;
+Socket listen_on_unix() { return std::move(*listen_on_unix("")); }
+
+std::optional<Socket> listen_on_unix(const std::string& name) {
+  const Address at = unix_address(name);  // of no name: unix(7), autobind
+  Socket out = open_socket(at, SOCK_STREAM);
+  if (::bind(out.get(), at.get(), at.length) == 0 && ::listen(out.get(), SOMAXCONN) == 0) return out;
+  RANKLAB_CHECK(errno == EADDRINUSE && !name.empty(), ErrorKind::kEnvironment, .where = "rendezvous",
+                .what = "cannot listen on a unix socket", .got = std::strerror(errno), .want = "unix sockets (AF_UNIX)",
+                .fix = name.empty() ? "allow them to this process, or pass --transport tcp"
+                                    : "allow them to this process, or give all ranks one RANKLAB_RUN_TOKEN");
+  return std::nullopt;
 }
 
 std::string unix_name(const Socket& listener) {
@@ -161,13 +172,8 @@ std::string unix_name(const Socket& listener) {
 }
 
 std::optional<Socket> connect_to_unix(const std::string& name, std::chrono::milliseconds limit) {
-  Address to;
-  auto* in = reinterpret_cast<sockaddr_un*>(&to.storage);
-  in->sun_family = AF_UNIX;
-  if (name.empty() || name.size() > sizeof in->sun_path) return std::nullopt;
-  std::memcpy(in->sun_path, name.data(), name.size());
-  to.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
-  return connected(to, limit);
+  if (name.empty() || name.size() > sizeof(sockaddr_un::sun_path)) return std::nullopt;
+  return connected(unix_address(name), limit);
 }
 
 std::optional<int64_t> peer_user(const Socket& socket) {

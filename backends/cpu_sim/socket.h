@@ -27,8 +27,10 @@ class Socket {
 std::string resolve_host(const std::string& host);
 bool is_loopback(const std::string& address);
 
-// Unix sockets without a file: a name that the kernel chooses, seen in this network namespace only.
+// Unix sockets without a file, seen in this network namespace only; the kernel chooses a name where none is given.
 Socket listen_on_unix();
+// At a name that begins with a zero byte; nothing when it is taken.
+std::optional<Socket> listen_on_unix(const std::string& name);
 std::string unix_name(const Socket& listener);
 std::optional<Socket> connect_to_unix(const std::string& name, std::chrono::milliseconds limit);
 // The user of the process at the other end of a unix socket; nothing for other sockets.

@@ -19,6 +19,7 @@
 #include "backends/cpu_sim/run.h"
 #include "backends/cpu_sim/thread_links.h"
 #include "backends/cpu_sim/thread_mover.h"
+#include "core/base/exhausted.h"
 #include "core/base/text.h"
 #include "core/trace/tracer.h"
 
@@ -136,14 +137,6 @@ class ThreadRun final : public Run {
   std::map<std::string, std::shared_ptr<PeerBuffers>> buffers_;  // by the communicator's label
 };
 
-Error no_thread(const char* what) {
-  return Error(ErrorKind::kEnvironment, {.where = "thread world",
-                                         .what = "the system gives no thread for this rank",
-                                         .got = what,
-                                         .want = "one thread per rank",
-                                         .fix = "use fewer ranks, or raise the limit of processes (ulimit -u)"});
-}
-
 // Ranks that are still running, and the wait for them.
 class Countdown {
  public:
@@ -193,7 +186,7 @@ class ThreadWorld final : public World {
           countdown.done();
         });
       } catch (const std::system_error& error) {
-        run->body_failed(rank, no_thread(error.what()));
+        run->body_failed(rank, threads_exhausted(error.what()));
         run->movers().call_off();
         countdown.done();
       }

@@ -2,6 +2,7 @@
 
 #include "core/model/attention_layer.h"
 #include "core/nn/activation.h"
+#include "core/parallel/expert/expert_mlp.h"
 #include "core/parallel/expert/grouped_linear.h"
 #include "core/parallel/quantizer_book.h"
 
@@ -40,8 +41,10 @@ Experts::Experts(ParameterRegistry& registry, const std::string& name, const Mod
 }
 
 at::Tensor Experts::operator()(const at::Tensor& rows_NH, const std::vector<int64_t>& counts) const {
-  const at::Tensor inner = swiglu(grouped_linear(rows_NH, counts, gate_up_, gate_up_quantizers_));
-  return grouped_linear(inner, counts, down_, down_quantizers_);
+  if (gate_up_quantizers_.empty() && down_quantizers_.empty() && has_expert_blocks(rows_NH))
+    return expert_mlp(rows_NH, counts, gate_up_, down_);
+  const at::Tensor gate_up = grouped_linear(rows_NH, counts, gate_up_, gate_up_quantizers_);
+  return grouped_linear(activate(swiglu, gate_up), counts, down_, down_quantizers_);
 }
 
 }  // namespace ranklab

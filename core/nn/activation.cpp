@@ -33,25 +33,27 @@ struct SwigluFunction : torch::autograd::Function<SwigluFunction> {
     return out;
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    const at::Tensor gate_up = ctx->get_saved_variables()[0];
-    const at::Tensor grad_out = grads[0].contiguous();
-    at::Tensor grad = at::empty_like(gate_up);
-    const int64_t width = gate_up.size(-1) / 2;
-    const CostScope cost(0.0, 2.5 * bytes_of(gate_up), dtype_of(gate_up));
-    const kernels::RowShape shape{grad_out.numel() / width, width};
-    if (const DeviceKernels* device = device_kernels_of(gate_up)) {
-      device->swiglu_grad(
-          {device_number(gate_up), shape, device_in(gate_up), nullptr, device_in(grad_out), device_out(grad)});
-    } else {
-      for_kernel_type(gate_up, [&]<typename T>() {
-        kernels::swiglu_backward(shape, kernel_in<T>(grad_out), kernel_in<T>(gate_up), kernel_out<T>(grad));
-      });
-    }
-    return {grad};
+    return {swiglu_grad(grads[0].contiguous(), ctx->get_saved_variables()[0])};
   }
 };
 
 }  // namespace
+
+at::Tensor swiglu_grad(const at::Tensor& grad_out, const at::Tensor& gate_up) {
+  at::Tensor grad = at::empty_like(gate_up);
+  const int64_t width = gate_up.size(-1) / 2;
+  const CostScope cost(0.0, 2.5 * bytes_of(gate_up), dtype_of(gate_up));
+  const kernels::RowShape shape{grad_out.numel() / width, width};
+  if (const DeviceKernels* device = device_kernels_of(gate_up)) {
+    device->swiglu_grad(
+        {device_number(gate_up), shape, device_in(gate_up), nullptr, device_in(grad_out), device_out(grad)});
+  } else {
+    for_kernel_type(gate_up, [&]<typename T>() {
+      kernels::swiglu_backward(shape, kernel_in<T>(grad_out), kernel_in<T>(gate_up), kernel_out<T>(grad));
+    });
+  }
+  return grad;
+}
 
 at::Tensor swiglu(const at::Tensor& gate_up) {
   return has_row_kernels(gate_up) ? SwigluFunction::apply(gate_up) : swiglu_reference(gate_up);

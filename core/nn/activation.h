@@ -7,6 +7,8 @@ namespace ranklab {
 
 // gate_up [..., 2F] -> silu(gate) * up [..., F]
 at::Tensor swiglu(const at::Tensor& gate_up);
+// Of its input, from that of its output; for the inside of autograd functions. REQUIRES: has_row_kernels(gate_up).
+at::Tensor swiglu_grad(const at::Tensor& grad_out, const at::Tensor& gate_up);
 // The same in plain ATen ops.
 at::Tensor swiglu_reference(const at::Tensor& gate_up);
 at::Tensor gelu_tanh(const at::Tensor& x);

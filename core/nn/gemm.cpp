@@ -3,7 +3,9 @@
 #include <ATen/ATen.h>
 
 #include <atomic>
+#include <exception>
 #include <memory>
+#include <string>
 
 #include "core/base/error.h"
 #include "core/nn/kernel_path.h"
@@ -25,12 +27,22 @@ bool for_onednn(const at::Tensor& a, const at::Tensor& b) {
          a.scalar_type() == at::kFloat && b.scalar_type() == at::kFloat && a.numel() > 0 && b.numel() > 0;
 }
 
-at::Tensor onednn_mm(const at::Tensor& a, const at::Tensor& b) {
+void onednn_mm(const at::Tensor& result, const at::Tensor& a, const at::Tensor& b, float kept = 0) {
   const auto m = static_cast<double>(a.size(0)), k = static_cast<double>(a.size(1)), n = static_cast<double>(b.size(1));
   const CostScope cost(2 * m * n * k, 4 * (m * k + k * n + m * n), DType::kFloat32);
-  at::Tensor result = at::empty({a.size(0), b.size(1)}, a.options());
-  at::native::mkldnn_matmul(a, b, result, /*beta=*/0.0f, /*alpha=*/1.0f);
-  return result;
+  try {
+    at::native::mkldnn_matmul(a, b, result, /*beta=*/kept, /*alpha=*/1.0f);
+  } catch (const Error&) {
+    throw;  // of an allocation
+  } catch (const std::exception& error) {
+    // Its own words, "could not execute a primitive", are all that it says when memory for its code is refused.
+    throw Error(ErrorKind::kEnvironment, {.where = "memory",
+                                          .what = "oneDNN cannot multiply, most likely for lack of memory",
+                                          .got = std::string(error.what()) + ": " + std::to_string(a.size(0)) + " x " +
+                                                 std::to_string(a.size(1)) + " by " + std::to_string(b.size(1)),
+                                          .want = "memory for its code and for packed matrices",
+                                          .fix = "raise ulimit -v or free memory, or pass --gemm mkl"});
+  }
 }
 
 // Operands or results in fp32 that nobody is charged for: a GPU multiplies fp16 as it is.
@@ -71,7 +83,28 @@ GemmLibrary gemm_in_use() { return g_library; }
 
 at::Tensor gemm(const at::Tensor& a, const at::Tensor& b) {
   if (as_on_cpu(a) && a.scalar_type() == at::kHalf) return fp16_mm(a, b);
-  return for_onednn(a, b) ? onednn_mm(a, b) : at::mm(a, b);
+  if (!for_onednn(a, b)) return at::mm(a, b);
+  at::Tensor result = at::empty({a.size(0), b.size(1)}, a.options());
+  onednn_mm(result, a, b);
+  return result;
+}
+
+void gemm_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
+  if (for_onednn(a, b)) return onednn_mm(out, a, b);
+  at::Tensor result = out;
+  if (as_on_cpu(a) && a.scalar_type() == at::kHalf)
+    result.copy_(fp16_mm(a, b));
+  else
+    at::mm_out(result, a, b);
+}
+
+void gemm_add(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
+  if (for_onednn(a, b)) return onednn_mm(out, a, b, 1);
+  at::Tensor result = out;
+  if (as_on_cpu(a) && a.scalar_type() == at::kHalf)
+    result.add_(fp16_mm(a, b));
+  else
+    result.addmm_(a, b);
 }
 
 }  // namespace ranklab

@@ -20,5 +20,9 @@ GemmLibrary gemm_in_use();
 // a [m, k] b [k, n] -> [m, n]. REQUIRES: called where autograd does not record (inside autograd functions, or under
 // NoGradGuard).
 at::Tensor gemm(const at::Tensor& a, const at::Tensor& b);
+// The same into a matrix that is there already, or added to it (which 16 bits would round once more). REQUIRES: out
+// [m, n] is contiguous.
+void gemm_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b);
+void gemm_add(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b);
 
 }  // namespace ranklab

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "core/model/presets.h"
 #include "core/precision/precision_policy.h"
 #include "core/runtime/config_fields.h"
 #include "core/runtime/config_sources.h"
@@ -103,6 +104,18 @@ bool idles_by(const IdleRow& row, const std::string& key) {
   return row.key.ends_with('.') ? key.starts_with(row.key) : key == row.key;
 }
 
+// A setting of its own, and not a line of a file that may name them all, as the model.toml of an import does.
+bool is_typed(const std::string& origin) {
+  return origin.starts_with("flag ") || origin == "--set" || origin.starts_with("environment ");
+}
+
+// What holds where nobody says anything: the defaults, with the preset's model.
+TrainConfig unsaid(const TrainConfig& config) {
+  TrainConfig out;
+  out.model = model_preset(config.preset);
+  return out;
+}
+
 std::string idle_text(const ConfigField& field, const RunPlan& plan) {
   const std::string value = field.get(plan.config);
   if (field.kind == ConfigField::Kind::kFlag)
@@ -115,9 +128,11 @@ std::string idle_text(const ConfigField& field, const RunPlan& plan) {
 std::vector<std::string> idle_settings(const RunPlan& plan, const std::map<std::string, std::string>& origins) {
   static const std::vector<IdleRow> kRows = make_idle_rows();
   const MergedConfig sources{plan.config, origins};
+  const TrainConfig otherwise = unsaid(plan.config);
   std::vector<std::string> idle;
   for (const ConfigField& field : config_fields()) {
     if (!sources.given(field.key)) continue;
+    if (!is_typed(origins.at(field.key)) && field.get(plan.config) == field.get(otherwise)) continue;
     for (const IdleRow& row : kRows) {
       if (!idles_by(row, field.key) || row.counts(plan)) continue;
       idle.push_back(idle_text(field, plan) + " has no effect: it is of " + row.of);

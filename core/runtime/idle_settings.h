@@ -10,8 +10,8 @@
 
 namespace ranklab {
 
-// "--sgd-momentum 0.9 has no effect: it is of --optimizer sgd", for each setting that a source above the preset gave.
-// `plan` is of that config.
+// "--sgd-momentum 0.9 has no effect: it is of --optimizer sgd", for each setting that a flag, --set or a variable gave,
+// and for each line of a file that says other than what would hold without it. `plan` is of that config.
 std::vector<std::string> idle_settings(const RunPlan& plan, const std::map<std::string, std::string>& origins);
 
 }  // namespace ranklab

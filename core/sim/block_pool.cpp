@@ -1,10 +1,12 @@
 #include "core/sim/block_pool.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <cstdint>
 #include <cstdlib>
-#include <new>
+
+#include "core/base/exhausted.h"
 
 namespace ranklab {
 namespace {
@@ -16,16 +18,37 @@ constexpr size_t kSpare = 128 << 20;
 
 size_t rounded(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-char* map_block(size_t bytes) {
-  void* block = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+// Where address space is limited (ulimit -v), this much stays free beside tensors: of the libraries that ask for a
+// little memory in between, as oneDNN for the code that it writes, some do not live to say that there was none.
+constexpr size_t kHeadroom = 16 << 20;
+
+char* map(size_t bytes, int protection) {
+  void* block = ::mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return block == MAP_FAILED ? nullptr : static_cast<char*>(block);
+}
+
+bool is_limited() {
+  static const bool limited = [] {
+    rlimit limit{};
+    return ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  }();
+  return limited;
+}
+
+char* map_block(size_t bytes) {
+  char* block = map(bytes, PROT_READ | PROT_WRITE);
+  if (block == nullptr || !is_limited()) return block;
+  char* headroom = map(kHeadroom, PROT_NONE);
+  if (headroom == nullptr) ::munmap(block, bytes);
+  if (headroom != nullptr) ::munmap(headroom, kHeadroom);
+  return headroom == nullptr ? nullptr : block;
 }
 
 // Aligned by hand: what glibc's aligned_alloc cuts off a block is found again by no other aligned_alloc (its bug 14581,
 // mended in 2.38), and a training run took 100 KB more at every step. Before the block lies where it begins.
 void* take_small(size_t bytes) {
   void* whole = std::malloc(bytes + kAlignment + sizeof(void*));
-  if (whole == nullptr) throw std::bad_alloc();
+  if (whole == nullptr) throw memory_exhausted(bytes);
   const auto first = reinterpret_cast<uintptr_t>(whole) + sizeof(void*);
   void** block = reinterpret_cast<void**>((first + kAlignment - 1) / kAlignment * kAlignment);
   block[-1] = whole;
@@ -52,7 +75,7 @@ void* BlockPool::take(size_t bytes) {
     release_all();
     block = map_block(size);
   }
-  if (block == nullptr) throw std::bad_alloc();
+  if (block == nullptr) throw memory_exhausted(bytes);
   used_bytes_ += size;
   return block;
 }

@@ -18,7 +18,7 @@ class BlockPool {
  public:
   static BlockPool& instance();
 
-  // 64-byte aligned, never null; throws std::bad_alloc. `bytes` must be given back unchanged.
+  // 64-byte aligned, never null; throws kEnvironment. `bytes` must be given back unchanged.
   void* take(size_t bytes);
   void give(void* block, size_t bytes);
   size_t free_bytes() const;  // held for reuse

@@ -10,16 +10,19 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "cli/gemm_limit.h"
 #include "tests/cli/run_program.h"
 
 namespace ranklab {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 struct BenchRow {
@@ -84,9 +87,39 @@ TEST(BenchTrain, EveryLayoutTrainsTheModelOfThePeer) {
   ASSERT_EQ(run.exit_code, 0) << run.output;
   for (const char* mode : {"zero1", "zero2", "zero3", "pp8", "pp4-vpp2", "3d", "ep8"})
     EXPECT_THAT(run.output, HasSubstr("\n" + std::string(mode) + " ")) << mode;
+  // Of a step's time, what products alone would take; the rows of the table say it in percent.
+  EXPECT_THAT(run.output, ContainsRegex("\nep8 +ranklab +[0-9.]+ +[0-9]+ +[0-9.]+ +[0-9]+ +[1-9][0-9]?%"));
   const Outcome bad = run_command("'" RANKLAB_PROGRAM "' bench train --modes dp9 2>&1");
   EXPECT_EQ(bad.exit_code, 2) << bad.output;
   EXPECT_THAT(bad.output, HasSubstr("[bench train] unknown mode; got 'dp9'; want single, dp8, zero1"));
+}
+
+TEST(BenchTrain, TheLimitIsTheTimeOfTheModelsProductsAlone) {
+  const GemmLimit limit{.step_flops = 3e9, .peak_flops = 1.5e11};
+  EXPECT_DOUBLE_EQ(limit.ms(), 20);
+  EXPECT_DOUBLE_EQ(limit.share(80), 0.25);
+
+  const Outcome run = run_command("'" RANKLAB_PROGRAM
+                                  "' bench step --num-layers 2 --hidden-size 64 --ffn-hidden-size 96 --vocab-size 256 "
+                                  "--num-attention-heads 4 --seq-length 32 --gbs 8 --world-size 2 --dp 2");
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  const auto told = nlohmann::json::parse(run.output);
+  // Weights of products: 4 of attention, 3 of the MLP, the head; causal attention reads half of 32 positions.
+  const double weights = 2 * (4.0 * 64 * 64 + 3.0 * 64 * 96) + 256.0 * 64, attention = 2 * 2.0 * 64 * 32 / 2;
+  EXPECT_NEAR(told.at("step_gflop"), 8 * 32 * (6 * weights + 6 * attention) * 1e-9, 1e-9);
+  const double step_ms = told.at("step_ms_median"), limit_ms = told.at("limit_ms"), share = told.at("limit_share");
+  const double rate = told.at("gemm_gflop_per_s"), gflop = told.at("step_gflop");
+  EXPECT_GT(rate, 1);
+  EXPECT_NEAR(limit_ms, gflop / rate * 1e3, 1e-9 * limit_ms);
+  EXPECT_NEAR(share, limit_ms / step_ms, 1e-9);
+
+  const Outcome table =
+      run_command("'" RANKLAB_PROGRAM "' bench train --modes single --repetitions 1 --steps 1 --json");
+  ASSERT_EQ(table.exit_code, 0) << table.output;
+  const auto rows = nlohmann::json::parse(table.output);
+  ASSERT_EQ(rows.size(), 3u);
+  for (const auto& row : rows)
+    EXPECT_NEAR(row.at("limit_share").get<double>() * row.at("step_ms").get<double>(), row.at("limit_ms"), 1e-6) << row;
 }
 
 }  // namespace

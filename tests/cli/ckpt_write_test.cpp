@@ -18,6 +18,7 @@ using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
+using ::testing::Not;
 
 constexpr const char* kDense =
     "--num-layers 3 --hidden-size 32 --ffn-hidden-size 48 --num-attention-heads 4 --num-query-groups 2 --seq-length 32 "
@@ -209,6 +210,22 @@ TEST(CkptHuggingFace, OutAndInAndOn) {
                                   "--eval-interval 0 --sample-tokens 0 --no-trace --log-dir " +
                                   log);
   EXPECT_THAT(tuned, HasSubstr("imported"));
+}
+
+// The settings that an import writes name them all, those of other kinds of models too.
+TEST(CkptHuggingFace, NoLineOfWrittenSettingsIsWithoutEffect) {
+  for (const auto& [name, flags, layout] :
+       {std::tuple("experts", kExperts, "--ep 2"), std::tuple("dense", kDense, "--tp 2")}) {
+    const std::string base = saved(flags, "--world-size 1", name);
+    const std::string out = temporary_path("ranklab_quiet_hf"), in = temporary_path("ranklab_quiet");
+    shell("ckpt export-hf " + base + " " + out);
+    shell("ckpt import-hf " + out + " " + in);
+    const std::string told = shell("train --strict --config " + in + "/model.toml --load " + in + " --world-size 2 " +
+                                   layout + " --train-iters 1 --mock-data --sample-tokens 0 --no-trace --dry-run");
+    EXPECT_THAT(told, Not(HasSubstr("no effect"))) << name;
+    fs::remove_all(out);
+    fs::remove_all(in);
+  }
 }
 
 TEST(CkptHuggingFace, WhatFailsLeavesNothingBehind) {

@@ -11,6 +11,7 @@
 namespace ranklab {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 const std::string kTiny =
@@ -49,6 +50,24 @@ TEST_F(Limits, TooLittleAddressSpaceIsRefusedBeforeLibTorchAborts) {
                                         "want 819200 (KiB) or more"));
   const Outcome enough = under("-v 1000000", "train " + kTiny);
   EXPECT_EQ(enough.exit_code, 0) << enough.output;
+}
+
+// Enough to begin with, and not for this batch: of all ranks together, and of one rank's process.
+TEST_F(Limits, MemoryThatRunsOutInARankIsNamedWithTheAmount) {
+  const std::string large =
+      "--tp 2 --num-layers 4 --hidden-size 256 --num-attention-heads 4 --seq-length 2048 --vocab-size 4096 --gbs 16 "
+      "--mbs 8 --mock-data --sample-tokens 0 --gemm mkl --train-iters 2 --eval-interval 0 --log-dir log ";
+  for (const auto& [command, limit] :
+       {std::pair("train --world-size 2 ", "1500000"), std::pair("launch --nproc-per-node 2 ", "1150000")}) {
+    const Outcome outcome = under(std::string("-v ") + limit, command + large);
+    EXPECT_EQ(outcome.exit_code, 3) << command << outcome.output;
+    EXPECT_THAT(outcome.output,
+                ContainsRegex(std::string("memory\\] memory is exhausted; got [0-9.]+ [KMG]iB more asked for, with "
+                                          "ulimit -v ") +
+                              limit + " \\(KiB\\); want .*; do: raise ulimit -v"))
+        << command;
+    std::filesystem::remove_all(root_ + "/log");
+  }
 }
 #endif
 

@@ -11,10 +11,13 @@
 #include <cstring>
 #include <functional>
 #include <future>
+#include <list>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "backends/cpu_sim/data_connect.h"
+#include "backends/cpu_sim/frame.h"
 #include "backends/cpu_sim/handshake.h"
 #include "backends/cpu_sim/thread_links.h"
 #include "core/base/error.h"
@@ -253,6 +256,72 @@ TEST(ConnectPeers, WhoDoesNotKnowTheTokenIsNotLetIn) {
     }
     stranger.get();
   }
+}
+
+// One that listens where rank 0 said it would, and knows no secret: what it answers to a rank's hello.
+using FalseAnswer = std::function<std::string(const std::string& nonce, const Hello& hello)>;
+
+// RETURNS: what rank 1 says of it.
+std::string reached_instead_of_rank_zero(const FalseAnswer& answer) {
+  Board board;
+  const Socket listener = listen_on("127.0.0.1", 0);
+  board.store().set("data/secret", new_nonce());
+  board.store().set("data/0", Packer().text("").number(0).text("").text("127.0.0.1").number(port_of(listener)).bytes());
+  auto rank = std::async(std::launch::async,
+                         [&] { return error_of([&] { connect_peers(options(1, "token", 700), board.store()); }); });
+  std::list<std::pair<Socket, FrameReader>> visitors;
+  const std::string nonce = new_nonce();
+  int answers = 0;
+  while (rank.wait_for(milliseconds(2)) != std::future_status::ready) {
+    if (Socket visitor = accept_one(listener); visitor.is_open()) {
+      send_some(visitor, frame_bytes(FrameType::kChallenge, Packer().text(nonce).bytes()), 0);
+      visitors.emplace_back(std::move(visitor), FrameReader(1 << 12));
+    }
+    for (auto& [socket, reader] : visitors) {
+      std::string bytes;
+      if (receive_some(socket, bytes) > 0) reader.feed(bytes);
+      const std::optional<Frame> frame = reader.next();
+      if (!frame) continue;
+      Unpacker in(frame->payload);
+      const std::string proof = answer(nonce, unpack_hello(in));
+      send_some(socket, frame_bytes(FrameType::kWelcome, Packer().text(proof).bytes()), 0);
+      ++answers;
+    }
+  }
+  EXPECT_GT(answers, 0) << "else it was not asked";
+  return rank.get();
+}
+
+TEST(ConnectPeers, WhoListensAndCannotProveTheSecretIsNotBelieved) {
+  const auto told = HasSubstr("rank 0 cannot be reached; got no answer that proves the secret at 127.0.0.1:");
+  EXPECT_THAT(reached_instead_of_rank_zero([](const auto&, const Hello&) { return std::string(); }), told);
+  EXPECT_THAT(reached_instead_of_rank_zero([](const auto&, const Hello&) { return new_nonce(); }), told);
+  // What the rank itself said, back.
+  EXPECT_THAT(reached_instead_of_rank_zero([](const auto&, const Hello& hello) { return hello.proof; }), told);
+  EXPECT_THAT(reached_instead_of_rank_zero([](const std::string& nonce, const Hello& hello) {
+                return coordinator_proof("token", nonce, hello.nonce);  // the run's, and not the data connections'
+              }),
+              told);
+}
+
+// Each end signs what the other has just drawn, in its own words.
+TEST(Handshake, NoAnswerServesTwice) {
+  EXPECT_NE(new_nonce(), new_nonce());
+  Hello hello{.rank = 1, .world_size = 2, .run_id = "run", .nonce = new_nonce(), .proof = {}};
+  const std::string challenge = new_nonce(), proof = member_proof("t", challenge, hello);
+  EXPECT_EQ(proof, member_proof("t", challenge, hello));
+  EXPECT_NE(proof, member_proof("t", new_nonce(), hello));
+  EXPECT_NE(proof, member_proof("another", challenge, hello));
+  for (Hello other : {Hello{.rank = 2, .world_size = 2, .run_id = "run", .nonce = hello.nonce, .proof = {}},
+                      Hello{.rank = 1, .world_size = 3, .run_id = "run", .nonce = hello.nonce, .proof = {}},
+                      Hello{.rank = 1, .world_size = 2, .run_id = "other", .nonce = hello.nonce, .proof = {}},
+                      Hello{.rank = 1, .world_size = 2, .run_id = "run", .nonce = new_nonce(), .proof = {}}})
+    EXPECT_NE(proof, member_proof("t", challenge, other));
+  const std::string welcome = coordinator_proof("t", challenge, hello.nonce);
+  EXPECT_NE(welcome, coordinator_proof("t", challenge, new_nonce()));
+  EXPECT_NE(welcome, coordinator_proof("t", new_nonce(), hello.nonce));
+  EXPECT_NE(welcome, coordinator_proof("t", hello.nonce, challenge));
+  EXPECT_NE(welcome, proof);
 }
 
 TEST(ConnectPeers, AStrangerInFrontHoldsNobodyUp) {

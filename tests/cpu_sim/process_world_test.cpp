@@ -3,7 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "backends/cpu_sim/frame.h"
+#include "backends/cpu_sim/handshake.h"
+#include "backends/cpu_sim/own_user_socket.h"
+#include "backends/cpu_sim/wire.h"
 #include "tests/cpu_sim/processes.h"
 
 namespace ranklab::cpu_sim_test {
@@ -150,6 +155,159 @@ TEST(ProcessWorld, ASecondProcessOfARankIsRefused) {
   EXPECT_EQ(all[2].exit_code, 2);
   EXPECT_THAT(all[2].output, ContainsRegex("rank 1 is there already; got a second process \\(pid [0-9]+\\) of rank 1"));
   EXPECT_EQ(all[3].exit_code, 0) << all[3].output;
+}
+
+constexpr unsigned kNobody = 65534;
+
+// A frame of a blocking conversation; nothing when the other end says no more.
+std::optional<cpu_sim::Frame> heard(const cpu_sim::Socket& socket) {
+  cpu_sim::FrameReader reader(1 << 20);
+  for (int i = 0; i < 2000; ++i) {
+    if (std::optional<cpu_sim::Frame> frame = reader.next()) return frame;
+    std::string bytes;
+    const long got = cpu_sim::receive_some(socket, bytes);
+    if (got == 0) return std::nullopt;
+    if (got < 0) ::usleep(2'000);
+    if (got > 0) reader.feed(bytes);
+  }
+  return std::nullopt;
+}
+
+// What rank 0 answers to one who knows all that a rank of a world of two without a token knows.
+std::string answer_to_rank_one(const std::optional<cpu_sim::Socket>& socket) {
+  if (!socket) return "nobody listens";
+  const auto challenge = heard(*socket);
+  if (!challenge) return "no challenge";
+  cpu_sim::Hello hello{.rank = 1, .world_size = 2, .run_id = {}, .nonce = {}, .proof = {}};
+  const std::string answer = cpu_sim::answer_challenge("", Unpacker(challenge->payload).text(), hello);
+  cpu_sim::send_some(*socket, cpu_sim::frame_bytes(cpu_sim::FrameType::kHello, answer), 0);
+  const auto frame = heard(*socket);
+  if (!frame) return "no answer";
+  if (frame->type != cpu_sim::FrameType::kRefused) return "let in";
+  Unpacker in(frame->payload);
+  return cpu_sim::unpack_error(in).what();
+}
+
+// In a process of another user, which ends with what `body` returns.
+int as_nobody(const std::function<int()>& body) {
+  const int pid = ::fork();
+  if (pid == 0) ::_exit(::setgid(kNobody) == 0 && ::setuid(kNobody) == 0 ? body() : 99);
+  return pid;
+}
+
+int code_of(int pid) {
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WEXITSTATUS(status);
+}
+
+TEST(ProcessWorldWithoutToken, RanksOfOneUserMeet) {
+  for (const Ended& rank : run({.mode = "join", .size = 3, .token = ""})) EXPECT_EQ(rank.exit_code, 0) << rank.output;
+}
+
+TEST(ProcessWorldWithoutToken, WhoDoesNotShowItsUserIsRefused) {
+  Processes processes({.mode = "join", .size = 2, .token = ""});
+  processes.start(0);
+  const auto stranger = cpu_sim::connect_to("127.0.0.1", processes.port(), milliseconds(5'000));
+  EXPECT_THAT(answer_to_rank_one(stranger), HasSubstr("got a TCP connection, which does not tell the user; want user"));
+  processes.start(1, 2, "a token, which rank 0 has not");
+  processes.wait_until(1);
+  processes.start(1);
+  const std::vector<Ended> all = processes.wait();
+  EXPECT_EQ(all[0].exit_code, 0) << all[0].output;
+  EXPECT_THAT(all[1].output, HasSubstr("the run's token is not the one of rank 0"));
+  EXPECT_EQ(all[2].exit_code, 0) << all[2].output;
+}
+
+TEST(ProcessWorldWithoutToken, ARankZeroWithATokenSaysSo) {
+  Processes processes({.mode = "join", .size = 2});
+  processes.start(0);
+  processes.start(1, 2, "");
+  processes.wait_until(1);
+  processes.start(1);
+  const std::vector<Ended> all = processes.wait();
+  EXPECT_EQ(all[0].exit_code, 0) << all[0].output;
+  EXPECT_EQ(all[1].exit_code, 2);
+  EXPECT_THAT(all[1].output, HasSubstr("the run's token is not the one of rank 0"));
+}
+
+// Whoever took rank 0's port knows as much as a rank that has no token.
+TEST(ProcessWorldWithoutToken, AWelcomeOverTcpIsNotBelieved) {
+  Processes processes({.mode = "join", .size = 2, .join_ms = 1'500, .token = ""});
+  processes.start(1);
+  int welcomed = 0;
+  std::thread false_rank_zero([&] {
+    for (int i = 0; i < 1000 && welcomed < 2; ++i, ::usleep(2'000)) {
+      const cpu_sim::Socket visitor = cpu_sim::accept_one(processes.listener());
+      if (!visitor.is_open()) continue;
+      const std::string nonce = cpu_sim::new_nonce();
+      cpu_sim::send_some(visitor, cpu_sim::frame_bytes(cpu_sim::FrameType::kChallenge, Packer().text(nonce).bytes()),
+                         0);
+      const auto frame = heard(visitor);
+      if (!frame) continue;
+      Unpacker in(frame->payload);
+      const std::string proof = cpu_sim::coordinator_proof("", nonce, cpu_sim::unpack_hello(in).nonce);
+      cpu_sim::send_some(visitor, cpu_sim::frame_bytes(cpu_sim::FrameType::kWelcome, Packer().text(proof).bytes()), 0);
+      cpu_sim::send_some(visitor, cpu_sim::frame_bytes(cpu_sim::FrameType::kStart), 0);
+      ++welcomed;
+      ::usleep(100'000);
+    }
+  });
+  const Ended ended = processes.wait()[0];
+  false_rank_zero.join();
+  EXPECT_EQ(welcomed, 2) << "it comes again";
+  EXPECT_EQ(ended.exit_code, 6) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("rank 0 did not arrive in time"));
+}
+
+TEST(ProcessWorldWithoutToken, AnotherUserCannotJoin) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may become another user";
+  Processes processes({.mode = "join", .size = 2, .token = ""});
+  processes.start(0);
+  const int other = as_nobody([&] {
+    std::optional<cpu_sim::Socket> socket;
+    const std::string name = std::string(1, '\0') + "ranklab-rendezvous-127.0.0.1:" + std::to_string(processes.port());
+    for (int i = 0; i < 1000 && !socket; ++i, ::usleep(5'000))
+      socket = cpu_sim::connect_to_unix(name, milliseconds(1'000));
+    const std::string answer = answer_to_rank_one(socket);
+    std::fprintf(stderr, "%s\n", answer.c_str());
+    return answer.find("one user; got user 65534; want user 0") == std::string::npos ? 1 : 0;
+  });
+  EXPECT_EQ(code_of(other), 0);
+  processes.start(1);
+  for (const Ended& ended : processes.wait()) EXPECT_EQ(ended.exit_code, 0) << ended.output;
+}
+
+TEST(ProcessWorldWithoutToken, AnotherUserCannotPlayRankZero) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may become another user";
+  Processes processes({.mode = "join", .size = 2, .join_ms = 5'000, .token = ""});
+  int said[2];
+  ASSERT_EQ(::pipe(said), 0);
+  const int other = as_nobody([&] {
+    const cpu_sim::Socket listener = cpu_sim::listen_for_own_user("127.0.0.1", processes.port());
+    (void)!::write(said[1], "x", 1);
+    std::vector<cpu_sim::Socket> visitors;
+    for (int i = 0; i < 4000; ++i, ::usleep(5'000)) {
+      cpu_sim::Socket visitor = cpu_sim::accept_one(listener);
+      if (visitor.is_open()) visitors.push_back(std::move(visitor));
+      for (const cpu_sim::Socket& one : visitors)  // a rank would say who it is
+        if (std::string bytes; cpu_sim::receive_some(one, bytes) > 0) return 1;
+    }
+    return 0;
+  });
+  char there = 0;
+  ASSERT_EQ(::read(said[0], &there, 1), 1);
+  processes.start(0);
+  processes.start(1);
+  const std::vector<Ended> all = processes.wait();
+  EXPECT_EQ(all[0].exit_code, 3);
+  EXPECT_THAT(all[0].output, HasSubstr("another process listens where ranks without a token meet"));
+  EXPECT_EQ(all[1].exit_code, 3);
+  EXPECT_THAT(all[1].output, HasSubstr("a process of another user listens where rank 0 should; got user 65534"));
+  int status = 0;
+  EXPECT_EQ(::waitpid(other, &status, WNOHANG), 0) << "it heard something";
+  ::kill(other, SIGKILL);
+  ::waitpid(other, &status, 0);
 }
 
 // Idle connections, random bytes, a length of 2^40, the right magic with nonsense: ranks join all the same.

@@ -45,6 +45,7 @@ class Processes {
   }
 
   int port() const { return cpu_sim::port_of(listener_); }
+  const cpu_sim::Socket& listener() const { return listener_; }  // rank 0's, when it is started
   void start_all() {
     for (int rank = 0; rank < options_.size; ++rank) start(rank);
   }

@@ -6,11 +6,16 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
+#include <numeric>
+#include <optional>
+#include <set>
 
+#include "core/nn/activation.h"
 #include "core/nn/router.h"
 #include "core/parallel/deferred_grads.h"
 #include "core/parallel/expert/balance_loss.h"
 #include "core/parallel/expert/capacity.h"
+#include "core/parallel/expert/expert_mlp.h"
 #include "core/parallel/expert/grouped_linear.h"
 #include "tests/golden/golden.h"
 
@@ -167,6 +172,93 @@ TEST(GroupedLinear, EqualsALinearPerExpertAlsoWithoutTokensAndDeferred) {
       EXPECT_LT((got.grad_weights[e] - want.grad_weights[e]).abs().max().item<double>(), 1e-14) << e;
     }
   }
+}
+
+// The SwiGLU MLPs of experts in blocks of rows, held to whole products in plain ATen ops.
+struct Mlps {
+  at::Tensor out, grad_rows;
+  std::vector<at::Tensor> grad_weights;
+};
+
+constexpr int64_t kHidden = 6, kWidth = 10;
+
+template <typename Mlp>
+Mlps mlps_of(const Mlp& mlp, const std::vector<int64_t>& counts, at::ScalarType type, bool deferred) {
+  const int64_t rows = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  const auto leaf = [&](at::IntArrayRef sizes, double phase) {
+    return wave(sizes, phase).to(type).set_requires_grad(true);
+  };
+  const at::Tensor x = leaf({rows, kHidden}, 0.1);
+  std::vector<at::Tensor> up, down;
+  for (size_t e = 0; e < counts.size(); ++e) {
+    up.push_back(leaf({2 * kWidth, kHidden}, 0.2 + static_cast<double>(e)));
+    down.push_back(leaf({kHidden, kWidth}, 0.3 + static_cast<double>(e)));
+  }
+  Mlps result{mlp(x, counts, up, down), {}, {}};
+  WeightGradQueue queue;
+  {
+    std::optional<DeferWeightGrads> defer;
+    if (deferred) defer.emplace(queue);
+    torch::autograd::backward({(result.out * wave({rows, kHidden}, 2.0).to(type)).sum()}, {});
+  }
+  EXPECT_EQ(up[0].grad().defined(), !deferred);
+  queue.run();
+  result.grad_rows = x.grad();
+  for (const auto* weights : {&up, &down})
+    for (const at::Tensor& weight : *weights) result.grad_weights.push_back(weight.grad());
+  return result;
+}
+
+constexpr auto in_blocks = [](const auto&... of) { return expert_mlp(of...); };
+constexpr auto whole = [](const at::Tensor& rows, const std::vector<int64_t>& counts, const std::vector<at::Tensor>& up,
+                          const std::vector<at::Tensor>& down) {
+  return grouped_linear_reference(swiglu_reference(grouped_linear_reference(rows, counts, up)), counts, down);
+};
+
+TEST(ExpertMlp, BlocksEqualWholeProductsAlsoWithoutTokens) {
+  // More rows than a block of this width holds, one row, none, and a rest that is no multiple of 32.
+  const std::vector<int64_t> counts = {18000, 1, 0, 75};
+  const int64_t bytes_of_a_row = 3 * kWidth * 8;
+  ASSERT_GT(expert_blocks(counts, bytes_of_a_row).size(), counts.size() + 2);
+  const Mlps want = mlps_of(whole, counts, at::kDouble, false);
+  const Mlps got = mlps_of(in_blocks, counts, at::kDouble, false);
+  const auto distance = [](const at::Tensor& a, const at::Tensor& b) {
+    return ((a - b).abs().max() / b.abs().max().clamp_min(1)).item<double>();
+  };
+  EXPECT_LT(distance(got.out, want.out), 1e-13);
+  EXPECT_LT(distance(got.grad_rows, want.grad_rows), 1e-13);
+  for (size_t i = 0; i < want.grad_weights.size(); ++i) {
+    ASSERT_TRUE(got.grad_weights[i].defined()) << i;  // zero for the expert without tokens, not missing
+    EXPECT_LT(distance(got.grad_weights[i], want.grad_weights[i]), 1e-12) << i;
+  }
+  EXPECT_EQ(got.grad_weights[2].abs().max().item<double>(), 0);
+}
+
+TEST(ExpertMlp, LaterWeightGradientsHaveTheSameBits) {
+  const std::vector<int64_t> counts = {40000, 33, 0};
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    const Mlps now = mlps_of(in_blocks, counts, type, false), later = mlps_of(in_blocks, counts, type, true);
+    EXPECT_TRUE(at::equal(now.grad_rows, later.grad_rows));
+    for (size_t i = 0; i < now.grad_weights.size(); ++i)
+      EXPECT_TRUE(at::equal(now.grad_weights[i], later.grad_weights[i])) << i;
+  }
+}
+
+// Products of few numbers of rows, so that a library prepares each once.
+TEST(ExpertMlp, RowsAreCutIntoFewSizes) {
+  std::set<int64_t> sizes;
+  for (int64_t rows = 0; rows < 3000; ++rows) {
+    int64_t next = 0;
+    for (const ExpertBlock& block : expert_blocks({rows}, 4224)) {
+      EXPECT_EQ(block.begin, next);
+      next += block.rows;
+      sizes.insert(block.rows);
+    }
+    ASSERT_EQ(next, rows);
+  }
+  EXPECT_LE(*sizes.rbegin(), (2 << 20) / 4224);
+  EXPECT_LE(sizes.size(), 31u + 15u);
+  EXPECT_EQ(expert_blocks({7}, int64_t{1} << 30).size(), 1u);  // a row wider than a block
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/runtime/config_fields.h"
 #include "core/runtime/config_sources.h"
 
 namespace ranklab {
@@ -11,10 +12,12 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
-std::vector<std::string> idle_of(const std::vector<std::pair<std::string, std::string>>& given) {
-  std::vector<ConfigSetting> settings = {{"parallel.world_size", "1", "test"}, {"parallel.tp", "1", "test"}};
-  for (const auto& [key, text] : given) settings.push_back({key, text, "test"});
+std::vector<std::string> idle_of(const std::vector<std::pair<std::string, std::string>>& given,
+                                 const std::string& origin = "--set") {
+  std::vector<ConfigSetting> settings = {{"parallel.world_size", "1", origin}, {"parallel.tp", "1", origin}};
+  for (const auto& [key, text] : given) settings.push_back({key, text, origin});
   const MergedConfig merged = merge_config({}, settings);
   return idle_settings(resolve(merged.config), merged.origins);
 }
@@ -42,6 +45,23 @@ TEST(IdleSettings, WhatCountsIsNotNamed) {
   EXPECT_THAT(idle_of({{"model.preset", "deepseek_v3_tiny"}, {"moe.topk", "2"}}), IsEmpty());
   EXPECT_THAT(idle_of({{"moe.num_experts", "0"}}), IsEmpty());
   EXPECT_THAT(idle_of({{"precision.fp8", "true"}, {"precision.amax_history_len", "16"}}), IsEmpty());
+}
+
+// A file may name every setting, as the one that an import writes does.
+TEST(IdleSettings, AFilesLineThatSaysWhatHoldsAnywayIsNotNamed) {
+  const TrainConfig usual;
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const ConfigField& field : config_fields())
+    if (field.key.starts_with("moe.") || field.key.starts_with("mla.") || field.key.starts_with("yarn."))
+      all.emplace_back(field.key, field.get(usual));
+  EXPECT_THAT(idle_of(all, "model.toml:7"), IsEmpty());
+  for (const char* typed : {"--set", "flag --moe-router-topk", "environment RANKLAB_MOE_TOPK"})
+    EXPECT_THAT(idle_of(all, typed), Not(IsEmpty())) << typed;
+  EXPECT_THAT(idle_of({{"moe.topk", "3"}}, "model.toml:7"), ElementsAre(HasSubstr("--moe-router-topk 3")));
+  // Of what the preset says, not of the program's own defaults.
+  EXPECT_THAT(idle_of({{"model.preset", "gpt2_124m"}, {"model.rope_theta", "10000"}}, "model.toml:7"), IsEmpty());
+  EXPECT_THAT(idle_of({{"model.preset", "gpt2_124m"}, {"model.rope_theta", "500000"}}, "model.toml:7"),
+              ElementsAre(HasSubstr("--position-embedding-type rope")));
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ class AllToAllTrip : public ExpertTrip {
     const at::Tensor token_M = order_.flat_M.floor_divide(routing.experts_TK.size(1));
     rows_NH_ = exchange_rows(tokens_TH.index_select(0, token_M), ep_, send_rows_, recv_rows_,
                              dispatch_exchange({wire, tokens_TH.size(1)}));
-    if (ep_.size() == 1) return;
+    if (ep_.size() == 1 || own == 1) return;  // they lie by expert as they came
     by_expert_N_ = expert_major(arriving, tokens_TH.options());
     rows_NH_ = rows_NH_.index_select(0, by_expert_N_);
   }
@@ -53,7 +53,7 @@ class AllToAllTrip : public ExpertTrip {
   Routing routing_;
   AssignmentOrder order_;
   std::vector<int64_t> send_rows_, recv_rows_;  // of each ep rank
-  at::Tensor by_expert_N_;                      // rows came source by source
+  at::Tensor by_expert_N_;                      // where rows came source by source for several experts
 };
 
 class AllToAllDispatcher : public TokenDispatcher {

@@ -6,6 +6,7 @@
 
 #include "core/nn/gemm.h"
 #include "core/parallel/deferred_grads.h"
+#include "core/parallel/expert/product_cost.h"
 #include "core/parallel/linear_quantizer.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_cost.h"
@@ -17,18 +18,14 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Any of the three products of N rows: reads or writes every expert's weight, and all rows on both sides. Quantized,
-// the operands are read, written and read again in few bits on the way.
+// Quantized, the operands are read, written and read again in few bits on the way.
 CostScope product_cost(const at::Tensor& rows, int64_t out, const at::TensorList& weights,
                        const std::vector<LinearQuantizer*>& quantizers) {
   constexpr double kBitsPerByte = 8;
-  const auto n = static_cast<double>(rows.size(0)), in = static_cast<double>(rows.size(1));
-  const auto o = static_cast<double>(out), item = static_cast<double>(rows.itemsize());
-  const double operands = n * in + in * o * static_cast<double>(weights.size());
-  double bytes = item * (operands + n * o);
+  ProductCost cost = grouped_product_cost(rows.size(0), rows.size(1), out, weights.size(), rows.itemsize());
   const bool low = !quantizers.empty() && quantizers[0]->precision().weight.quantized();
-  if (low) bytes += 2 * operands * quantizers[0]->precision().weight.format->bits() / kBitsPerByte;
-  return {2 * n * in * o, bytes, low ? DType::kFloat8 : dtype_of(rows.scalar_type())};
+  if (low) cost.bytes += 2 * cost.operand_elements * quantizers[0]->precision().weight.format->bits() / kBitsPerByte;
+  return cost.scope(low ? DType::kFloat8 : dtype_of(rows.scalar_type()));
 }
 
 template <typename Product>
@@ -59,13 +56,13 @@ std::vector<at::Tensor> transposed(at::TensorList weights) {
   return out;
 }
 
-// product(expert, its rows) of each expert, together [N, width].
+// product(its part of the result, expert, its rows) for each expert, together [N, width].
 template <typename Product>
 at::Tensor by_expert(const at::Tensor& rows, const std::vector<int64_t>& counts, int64_t width,
                      const Product& product) {
   at::Tensor result = at::empty({rows.size(0), width}, rows.options());
   for_each_expert(counts, [&](size_t expert, int64_t begin, int64_t count) {
-    result.narrow(0, begin, count).copy_(product(expert, rows.narrow(0, begin, count)));
+    product(result.narrow(0, begin, count), expert, rows.narrow(0, begin, count));
   });
   return result;
 }
@@ -76,8 +73,9 @@ at::Tensor products(const at::Tensor& rows, const std::vector<int64_t>& counts,
   const int64_t out = matrices[0].size(1);
   const CostScope cost = product_cost(rows, out, matrices, {});
   if (has_grouped_kernel(rows, out)) return at::_grouped_mm(rows, at::stack(matrices), ends_of(counts, rows.device()));
-  return by_expert(rows, counts, out,
-                   [&](size_t expert, const at::Tensor& own) { return gemm(own, matrices[expert]); });
+  return by_expert(rows, counts, out, [&](const at::Tensor& result, size_t expert, const at::Tensor& own) {
+    gemm_into(result, own, matrices[expert]);
+  });
 }
 
 // The same for experts that may be quantized.
@@ -91,16 +89,16 @@ struct ExpertProducts {
                      const std::vector<at::Tensor>& weights) const {
     if (quantizers.empty()) return products(rows_NI, counts, transposed(weights));
     const CostScope cost = product_cost(rows_NI, weights[0].size(0), weights, quantizers);
-    return by_expert(rows_NI, counts, weights[0].size(0), [&](size_t expert, const at::Tensor& own) {
-      return quantizers[expert]->forward(own, weights[expert], rows());
+    return by_expert(rows_NI, counts, weights[0].size(0), [&](at::Tensor result, size_t expert, const at::Tensor& own) {
+      result.copy_(quantizers[expert]->forward(own, weights[expert], rows()));
     });
   }
   at::Tensor input_grad(const at::Tensor& grad, const std::vector<int64_t>& counts,
                         const std::vector<at::Tensor>& weights) const {
     if (quantizers.empty()) return products(grad, counts, weights);
     const CostScope cost = product_cost(grad, weights[0].size(1), weights, quantizers);
-    return by_expert(grad, counts, weights[0].size(1), [&](size_t expert, const at::Tensor& own) {
-      return quantizers[expert]->input_grad(own, weights[expert], rows());
+    return by_expert(grad, counts, weights[0].size(1), [&](at::Tensor result, size_t expert, const at::Tensor& own) {
+      result.copy_(quantizers[expert]->input_grad(own, weights[expert], rows()));
     });
   }
   at::Tensor weight_grad(size_t expert, const at::Tensor& grad, const at::Tensor& own) const {
@@ -125,17 +123,22 @@ std::vector<at::Tensor> weight_grads(const at::Tensor& grad, const at::Tensor& r
 
 struct Kept : torch::CustomClassHolder {
   ExpertProducts products;
+  decltype(Activated::compute) compute = nullptr;  // of the rows, from what is kept instead
+
+  at::Tensor rows(const at::Tensor& kept) const { return compute != nullptr ? compute(kept) : kept; }
 };
 
 struct GroupedLinear : torch::autograd::Function<GroupedLinear> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& rows, at::TensorList weights,
-                            const std::vector<int64_t>& counts, const std::vector<LinearQuantizer*>& quantizers) {
-    variable_list saved = {rows};
+                            const std::vector<int64_t>& counts, const std::vector<LinearQuantizer*>& quantizers,
+                            const Activated& from) {
+    variable_list saved = {from.compute != nullptr ? from.input : rows};
     saved.insert(saved.end(), weights.begin(), weights.end());
     ctx->save_for_backward(saved);
     ctx->saved_data["counts"] = counts;
     auto products = c10::make_intrusive<Kept>();
     products->products.quantizers = quantizers;
+    products->compute = from.compute;
     ctx->saved_data["products"] = c10::IValue::make_capsule(products);
     return products->products.forward(rows, counts, weights.vec());
   }
@@ -144,20 +147,21 @@ struct GroupedLinear : torch::autograd::Function<GroupedLinear> {
     const auto saved = ctx->get_saved_variables();
     const std::vector<int64_t> counts = ctx->saved_data["counts"].toIntVector();
     const at::Tensor grad = grads[0].contiguous();
-    const at::Tensor& rows = saved[0];
     const std::vector<at::Tensor> weights(saved.begin() + 1, saved.end());
     const auto kept = ctx->saved_data["products"].toCapsule();
-    const ExpertProducts& products = static_cast<Kept&>(*kept).products;
-    variable_list out(1 + weights.size() + 2);
+    const Kept& how = static_cast<Kept&>(*kept);
+    const ExpertProducts& products = how.products;
+    variable_list out(1 + weights.size() + 3);
     if (ctx->needs_input_grad(0)) out[0] = products.input_grad(grad, counts, weights);
     if (WeightGradQueue* queue = deferred_weight_grads()) {
-      queue->push([grad, rows, counts, weights, products] {
-        std::vector<at::Tensor> made = weight_grads(grad, rows, counts, weights, products);
+      queue->push([grad, input = saved[0], counts, weights, kept] {
+        const Kept& then = static_cast<Kept&>(*kept);
+        std::vector<at::Tensor> made = weight_grads(grad, then.rows(input), counts, weights, then.products);
         for (size_t i = 0; i < made.size(); ++i) accumulate_grad(weights[i], std::move(made[i]));
       });
       return out;
     }
-    std::vector<at::Tensor> made = weight_grads(grad, rows, counts, weights, products);
+    std::vector<at::Tensor> made = weight_grads(grad, how.rows(saved[0]), counts, weights, products);
     std::move(made.begin(), made.end(), out.begin() + 1);
     return out;
   }
@@ -167,7 +171,12 @@ struct GroupedLinear : torch::autograd::Function<GroupedLinear> {
 
 at::Tensor grouped_linear(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,
                           const std::vector<at::Tensor>& weights_OI, const std::vector<LinearQuantizer*>& quantizers) {
-  return GroupedLinear::apply(rows_NI, at::TensorList(weights_OI), counts, quantizers);
+  return GroupedLinear::apply(rows_NI, at::TensorList(weights_OI), counts, quantizers, Activated{});
+}
+
+at::Tensor grouped_linear(const Activated& rows_NI, const std::vector<int64_t>& counts,
+                          const std::vector<at::Tensor>& weights_OI, const std::vector<LinearQuantizer*>& quantizers) {
+  return GroupedLinear::apply(rows_NI.out, at::TensorList(weights_OI), counts, quantizers, rows_NI);
 }
 
 at::Tensor grouped_linear_reference(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,

@@ -7,6 +7,8 @@
 
 #include <vector>
 
+#include "core/nn/activation.h"
+
 namespace ranklab {
 
 class LinearQuantizer;
@@ -14,6 +16,10 @@ class LinearQuantizer;
 // rows [N, I] by expert, counts of each expert, weights [O, I] of each -> [N, O]. `quantizers`: of each expert, which
 // then is a product of its own (linear_quantizer.h); empty: the products are in the type of the rows.
 at::Tensor grouped_linear(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,
+                          const std::vector<at::Tensor>& weights_OI,
+                          const std::vector<LinearQuantizer*>& quantizers = {});
+// Of an activation's output, which is not kept but computed again in backward.
+at::Tensor grouped_linear(const Activated& rows_NI, const std::vector<int64_t>& counts,
                           const std::vector<at::Tensor>& weights_OI,
                           const std::vector<LinearQuantizer*>& quantizers = {});
 // The same, expert by expert in plain ATen ops.

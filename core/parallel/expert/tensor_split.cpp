@@ -18,13 +18,16 @@ EtpTokens::EtpTokens(Communicator& etp, const at::Tensor& rows_NH, const std::ve
     rank_rows_.push_back(std::accumulate(of_rank.begin(), of_rank.end(), int64_t{0}));
     for (size_t expert = 0; expert < counts_.size(); ++expert) counts_[expert] += of_rank[expert];
   }
+  rows_ = gather_rows(rows_NH, etp_, rank_rows_, dispatch_exchange({}));
+  if (counts.size() == 1) return;
   by_expert_ = expert_major(all, rows_NH.options());
-  rows_ = gather_rows(rows_NH, etp_, rank_rows_, dispatch_exchange({})).index_select(0, by_expert_);
+  rows_ = rows_.index_select(0, by_expert_);
 }
 
 at::Tensor EtpTokens::own_outputs(const at::Tensor& partial_outputs) const {
   if (etp_.size() == 1) return partial_outputs;
-  const at::Tensor by_rank = partial_outputs.index_select(0, inverse_order(by_expert_));
+  at::Tensor by_rank = partial_outputs;
+  if (by_expert_.defined()) by_rank = by_rank.index_select(0, inverse_order(by_expert_));
   return reduce_rows(by_rank, etp_, rank_rows_, kCombineExchange);
 }
 

@@ -1,0 +1,23 @@
+// Where the ranks of a world without a token meet: a unix socket named after rank 0's address and port, since of a
+// unix socket, and not of a TCP connection, the kernel says whose process is at the other end (unix(7), SO_PEERCRED).
+// The name is seen in the network namespace that the loopback address belongs to, and leaves no file. Another user may
+// take the name first, which is found and said, but can neither join nor play rank 0. Thread rule: any thread.
+#pragma once
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "backends/cpu_sim/socket.h"
+
+namespace ranklab::cpu_sim {
+
+// Of rank 0. Throws kEnvironment when the name is taken.
+Socket listen_for_own_user(const std::string& address, int port);
+
+// One attempt; nothing when nobody listens there. Throws kEnvironment when it is another user.
+std::optional<Socket> connect_to_own_user(const std::string& address, int port, std::chrono::milliseconds limit);
+
+// Whether the process at the other end is of this process's user; no for TCP, which does not tell.
+bool is_of_own_user(const Socket& socket);
+
+}  // namespace ranklab::cpu_sim

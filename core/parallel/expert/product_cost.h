@@ -1,0 +1,24 @@
+// What any of the three products of grouped rows costs on a GPU: it reads or writes every expert's weight, and all rows
+// on both sides. Thread rule: pure.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include "core/sim/op_cost.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+
+struct ProductCost {
+  double flops = 0;
+  double operand_elements = 0;  // of rows and weights
+  double bytes = 0;
+  CostScope scope(DType dtype) const { return {flops, bytes, dtype}; }
+};
+
+inline ProductCost grouped_product_cost(int64_t rows, int64_t in, int64_t out, size_t experts, size_t itemsize) {
+  const auto n = static_cast<double>(rows), i = static_cast<double>(in), o = static_cast<double>(out);
+  const double operands = n * i + i * o * static_cast<double>(experts);
+  return {2 * n * i * o, operands, static_cast<double>(itemsize) * (operands + n * o)};
+}
+
+}  // namespace ranklab
