@@ -10,12 +10,6 @@
 namespace ranklab::viz {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
-
 // Takes the number in front of `text`.
 template <typename T>
 std::optional<T> take_number(std::string_view& text) {
@@ -126,14 +120,15 @@ std::string selection_text(const TraceStore& store, EventRef ref) {
 
 std::vector<EventRef> search_events(const TraceStore& store, std::string_view text, size_t limit) {
   std::vector<EventRef> found;
-  const std::string wanted = lower(text);
+  const std::string wanted = lower_case(text);
   if (wanted.empty()) return found;
   for (size_t r = 0; r < store.traces().size(); ++r) {
     const RankTrace& trace = store.trace(r);
     std::vector<bool> matches;
-    for (const std::string& name : trace.names) matches.push_back(lower(name).find(wanted) != std::string::npos);
+    for (const std::string& name : trace.names) matches.push_back(lower_case(name).find(wanted) != std::string::npos);
     for (size_t i = 0; i < trace.events.size() && found.size() < limit; ++i) {
-      const bool hit = matches[trace.events[i].name] || lower(store.text({r, i})).find(wanted) != std::string::npos;
+      const bool hit =
+          matches[trace.events[i].name] || lower_case(store.text({r, i})).find(wanted) != std::string::npos;
       if (hit) found.push_back({r, i});
     }
   }
