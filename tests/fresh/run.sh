@@ -77,7 +77,7 @@ for ((kill = 1; kill <= kills; ++kill)); do
   sleep "$seconds"
   end_all
   wait "$victim" 2>/dev/null || true
-  echo "killed after $seconds s: $(tail -n 1 "$work/killed.log")" >&2
+  echo "killed after $seconds s: $(grep -v " Killed " "$work/killed.log" | tail -n 1)" >&2
 done
 begin=$(date +%s.%N)
 first=
