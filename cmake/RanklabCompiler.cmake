@@ -10,6 +10,8 @@ endif()
 # at::RecordFunction has debug-only members: without NDEBUG its layout differs from the release wheel's
 # and callbacks read garbage. So NDEBUG is always on, and checks are RANKLAB_CHECK, never assert.
 target_compile_definitions(ranklab_compiler INTERFACE NDEBUG)
+# As the wheel was compiled.
+target_compile_definitions(ranklab_compiler INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)

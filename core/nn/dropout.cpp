@@ -1,10 +1,9 @@
 #include "core/nn/dropout.h"
 
-#include <ATen/ATen.h>
-
 #include <span>
 
 #include "core/base/philox.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {

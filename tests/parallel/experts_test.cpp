@@ -1,6 +1,5 @@
 // The parts of a mixture of experts with answers known by hand: the router, capacity, balancing losses, grouped
 // products.
-#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -12,6 +11,7 @@
 #include "core/parallel/expert/balance_loss.h"
 #include "core/parallel/expert/capacity.h"
 #include "core/parallel/expert/grouped_linear.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 
 namespace ranklab {

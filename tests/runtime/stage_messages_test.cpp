@@ -1,11 +1,11 @@
 // What stages hand each other arrives at the right microbatch, for every schedule, with tags and without.
 #include "core/runtime/stage_messages.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
+#include "core/sim/aten.h"
 #include "tests/comm/world_fixture.h"
 #include "tests/pipeline/all_schedules.h"
 

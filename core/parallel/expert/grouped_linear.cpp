@@ -1,12 +1,12 @@
 #include "core/parallel/expert/grouped_linear.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
 #include <torch/custom_class.h>
 
+#include "core/nn/custom_function.h"
 #include "core/nn/gemm.h"
 #include "core/parallel/deferred_grads.h"
 #include "core/parallel/linear_quantizer.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"
@@ -14,7 +14,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // Any of the three products of N rows: reads or writes every expert's weight, and all rows on both sides. Quantized,
@@ -127,7 +126,7 @@ struct Kept : torch::CustomClassHolder {
   ExpertProducts products;
 };
 
-struct GroupedLinear : torch::autograd::Function<GroupedLinear> {
+struct GroupedLinear : CustomFunction<GroupedLinear> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& rows, at::TensorList weights,
                             const std::vector<int64_t>& counts, const std::vector<LinearQuantizer*>& quantizers) {
     variable_list saved = {rows};

@@ -1,8 +1,8 @@
 #include "core/parallel/expert/packed_hop.h"
 
-#include <ATen/ATen.h>
-
 #include <utility>
+
+#include "core/sim/aten.h"
 
 namespace ranklab {
 
