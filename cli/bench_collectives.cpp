@@ -1,7 +1,5 @@
 #include "cli/bench_collectives.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -13,6 +11,7 @@
 #include "backends/cpu_sim/match_table.h"
 #include "backends/cpu_sim/thread_world.h"
 #include "core/base/text.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

@@ -1,6 +1,5 @@
 #include "cli/bench_dispatchers.h"
 
-#include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -19,6 +18,7 @@
 #include "core/comm/rank_context.h"
 #include "core/nn/router.h"
 #include "core/parallel/expert/dispatcher.h"
+#include "core/sim/aten.h"
 #include "viz/model/traffic_matrix.h"
 
 namespace ranklab {

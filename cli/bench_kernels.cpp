@@ -1,6 +1,5 @@
 #include "cli/bench_kernels.h"
 
-#include <ATen/ATen.h>
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -29,6 +28,7 @@
 #include "core/optim/grad_clip.h"
 #include "core/optim/optimizer.h"
 #include "core/parallel/vocab_cross_entropy.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

@@ -14,10 +14,10 @@
 #include "core/base/error.h"
 #include "core/base/output_file.h"
 #include "core/base/text.h"
-#include "core/checkpoint/checkpoint_tensors.h"
 #include "core/checkpoint/element_convert.h"
 #include "core/checkpoint/run_folder.h"
 #include "core/checkpoint/tensor_files.h"
+#include "core/checkpoint/tensor_source.h"
 #include "core/runtime/config_fields.h"
 
 namespace ranklab {

@@ -100,7 +100,7 @@ class Resharder {
       checkpoint_.read(name, slice, bytes.back());
       pieces.push_back({.tensor = name, .type = type, .shape = shape, .slice = slice, .bytes = bytes.back()});
     };
-    for (const SnapshotPiece& piece : rank_pieces(plan_, rank, make_meta_world)) {
+    for (const RankPiece& piece : rank_pieces(plan_, rank, make_meta_world)) {
       const std::string kind = piece.tensor.substr(0, piece.tensor.find('/'));
       if (kind == "buffer") add(piece.tensor, piece.shape, piece.slice);
       if (kind != "weight") continue;

@@ -1,10 +1,9 @@
 #include "cli/gemm.h"
 
-#include <ATen/ops/full.h>
-
 #include <vector>
 
 #include "core/runtime/gemm_choice.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

@@ -1,8 +1,7 @@
 #include "cli/logits_file.h"
 
-#include <ATen/ATen.h>
-
 #include "core/checkpoint/safetensors.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {

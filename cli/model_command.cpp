@@ -27,8 +27,6 @@
 namespace ranklab {
 namespace {
 
-std::string shape_text(const ModuleRow& row) { return "[" + join(std::span<const int64_t>(row.shape), ", ") + "]"; }
-
 double share(const ModuleRow& row, const ModelCounts& counts) {
   return 100 * static_cast<double>(row.parameters()) / static_cast<double>(counts.total + counts.mtp);
 }
@@ -87,7 +85,7 @@ std::string module_text(const ModelConfig& m, const ModelCounts& counts, const S
   for (const ModuleRow& row : table) {
     const std::string flops = row.multiplies ? human_count(row.forward_flops_per_token()) : "-";
     text += strprintf("  %-*s %-15s %10s %14ld %6.2f%%  %-20s %10s\n", widest, row.parameter.c_str(),
-                      shape_text(row).c_str(), layers_text(row, m).c_str(), static_cast<long>(row.parameters()),
+                      shape_text(row.shape).c_str(), layers_text(row, m).c_str(), static_cast<long>(row.parameters()),
                       share(row, counts), split_text(row).c_str(), flops.c_str());
   }
   return text + strprintf("  %-*s %-15s %10s %14ld\n\n", widest, "together", "", "",
@@ -120,7 +118,7 @@ std::string info_markdown(const RunPlan& plan) {
   const ModelCounts counts = counts_of(plan);
   std::string text = "| parameter | shape | layers | parameters | active | split by tp |\n|---|---|---|---|---|---|\n";
   for (const ModuleRow& row : module_table(plan.config.model))
-    text += strprintf("| `%s` | %s | %s | %ld | %ld | %s |\n", row.parameter.c_str(), shape_text(row).c_str(),
+    text += strprintf("| `%s` | %s | %s | %ld | %ld | %s |\n", row.parameter.c_str(), shape_text(row.shape).c_str(),
                       layers_text(row, plan.config.model).c_str(), static_cast<long>(row.parameters()),
                       static_cast<long>(row.active_parameters()), split_text(row).c_str());
   text +=

@@ -4,9 +4,9 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/checkpoint/checkpoint_tensors.h"
 #include "core/checkpoint/hf_import.h"
 #include "core/checkpoint/run_folder.h"
+#include "core/checkpoint/tensor_source.h"
 #include "core/runtime/config_fields.h"
 
 namespace ranklab {

@@ -60,11 +60,6 @@ std::string text_of(std::span<const Cell> cells, const Style& style) {
   return out;
 }
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 class Row {
  public:
   Row(const Schedule& schedule, int rank, const GanttScale& scale, const Style& style)
@@ -80,7 +75,7 @@ class Row {
   int column(double time) const { return static_cast<int>(std::lround(time * scale_.columns_per_time)); }
   bool odd(int stage) const { return (std::find(stages_.begin(), stages_.end(), stage) - stages_.begin()) % 2 == 1; }
   std::string part(const char* letters, int stage, const std::string& microbatch) const {
-    return (odd(stage) ? lower(letters) : std::string(letters)) + microbatch;
+    return (odd(stage) ? lower_case(letters) : std::string(letters)) + microbatch;
   }
 
   // The longest of the block's names that fits.

@@ -76,10 +76,6 @@ std::vector<LongIdle> longest(const Stats& stats, int rows) {
   return all;
 }
 
-double share(int64_t part, int64_t whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
-
 std::string causes_text(const TraceStore& store, const Stats& stats) {
   std::string out = "idle by cause (all ranks)\n";
   for (size_t c = 0; c < viz::kBubbleCauses; ++c) {
@@ -87,7 +83,7 @@ std::string causes_text(const TraceStore& store, const Stats& stats) {
     if (time == 0) continue;
     out += strprintf("  %-14s %14s %10s\n", std::string(name(static_cast<viz::BubbleCause>(c))).c_str(),
                      format_time(store, time).c_str(),
-                     viz::format_percent(share(time, stats.bubbles.all.total_ns)).c_str());
+                     viz::format_percent(viz::share_of(time, stats.bubbles.all.total_ns)).c_str());
   }
   return out;
 }
@@ -110,7 +106,7 @@ std::string path_text(const TraceStore& store, const Stats& stats) {
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   for (const auto& [name, time] : rows)
     out += strprintf("  %-32s %14s %10s\n", viz::short_name(name).c_str(), format_time(store, time).c_str(),
-                     viz::format_percent(share(time, stats.path.length_ns())).c_str());
+                     viz::format_percent(viz::share_of(time, stats.path.length_ns())).c_str());
   return out;
 }
 

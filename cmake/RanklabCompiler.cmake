@@ -10,18 +10,22 @@ endif()
 # at::RecordFunction has debug-only members: without NDEBUG its layout differs from the release wheel's
 # and callbacks read garbage. So NDEBUG is always on, and checks are RANKLAB_CHECK, never assert.
 target_compile_definitions(ranklab_compiler INTERFACE NDEBUG)
+# As the wheel was compiled.
+target_compile_definitions(ranklab_compiler INTERFACE _GLIBCXX_USE_CXX11_ABI=1)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
   # Wrong wherever a function takes a temporary and returns a reference to something else (GCC bug 107532 and its likes).
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-reference>)
 endif()
-# GCC 13 and later set this at -O2 alone, and then refuse a header precompiled there to sources at -O1.
+# GCC 13 and later set these at -O2 alone, and then refuse a header precompiled there to sources at -O1.
 include(CheckCXXCompilerFlag)
-check_cxx_compiler_flag(-mno-unroll-only-small-loops RANKLAB_HAS_UNROLL_FLAG)
-if(RANKLAB_HAS_UNROLL_FLAG)
-  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-mno-unroll-only-small-loops>)
-endif()
+foreach(flag no-unroll-only-small-loops vzeroupper)
+  check_cxx_compiler_flag(-m${flag} RANKLAB_HAS_${flag})
+  if(RANKLAB_HAS_${flag})
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-m${flag}>)
+  endif()
+endforeach()
 # GCC then collects its garbage later: a tenth less time for some hundred MB more.
 add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:SHELL:--param ggc-min-expand=200 --param ggc-min-heapsize=400000>")
 

@@ -21,7 +21,7 @@ import time
 # Seconds a compile takes on one 3 GHz core: headers first, then the text. Only ratios matter once some steps are done.
 TORCH_SOURCE = (3.0, 0.12)  # per source, per KB
 PLAIN_SOURCE = (1.2, 0.08)
-PRECOMPILED_HEADER = 14.0
+PRECOMPILED_TORCH, PRECOMPILED_PLAIN = 14.0, 4.0
 OTHER_STEP = 0.3
 LINE_EVERY_S = 15
 
@@ -74,7 +74,7 @@ def step_weight(command):
     if not output or not source:
         return None
     if output[1].endswith(".gch"):
-        return output[1], PRECOMPILED_HEADER
+        return output[1], PRECOMPILED_TORCH if knows_torch(command) else PRECOMPILED_PLAIN
     base, per_kb = TORCH_SOURCE if knows_torch(command) else PLAIN_SOURCE
     return output[1], base + per_kb * source_kb(source[1])
 

@@ -1,8 +1,8 @@
 // A model, a dataset and an optimizer of one's own; the engine adds data parallelism, clipping, virtual time, traces.
 #pragma once
-#include <ATen/ATen.h>
 
 #include "core/runtime/provide.h"
+#include "core/sim/aten.h"
 
 namespace ranklab::examples {
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/text.h"
+
 namespace ranklab::lesson {
 
 class Screen;
@@ -32,6 +34,9 @@ struct CheckRow {
   std::string tolerance;  // "exact", "1e-12 relative"
   bool passed = false;
 };
+inline CheckRow exact_row(const std::string& what, double expected, double got) {
+  return {what, strprintf("%.6g", expected), strprintf("%.6g", got), "exact", got == expected};
+}
 
 class Lesson {
  public:

@@ -1,10 +1,9 @@
 #include "lessons/rank_run.h"
 
-#include <ATen/ATen.h>
-
 #include <numeric>
 
 #include "backends/cpu_sim/thread_world.h"
+#include "core/sim/aten.h"
 
 namespace ranklab::lesson {
 namespace {

@@ -1,11 +1,10 @@
 #include "backends/cpu_sim/device_transfer.h"
 
-#include <ATen/ATen.h>
-
 #include <numeric>
 
 #include "backends/cpu_sim/layout.h"
 #include "core/comm/tree_reduce_tensors.h"
+#include "core/sim/aten.h"
 
 namespace ranklab::cpu_sim {
 namespace {

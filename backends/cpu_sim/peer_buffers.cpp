@@ -1,7 +1,5 @@
 #include "backends/cpu_sim/peer_buffers.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "backends/cpu_sim/pause.h"
 #include "backends/cpu_sim/run.h"
 #include "core/base/error.h"
+#include "core/sim/aten.h"
 #include "core/trace/tracer.h"
 
 namespace ranklab::cpu_sim {

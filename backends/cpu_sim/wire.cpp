@@ -1,10 +1,9 @@
 #include "backends/cpu_sim/wire.h"
 
-#include <ATen/ops/empty.h>
-
 #include <utility>
 
 #include "core/comm/call_check.h"
+#include "core/sim/aten.h"
 
 namespace ranklab::cpu_sim {
 

@@ -1,7 +1,5 @@
 #include "backends/meta/meta_communicator.h"
 
-#include <ATen/ATen.h>
-
 #include <functional>
 #include <map>
 #include <set>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "backends/meta/meta_peer_memory.h"
+#include "core/sim/aten.h"
 
 namespace ranklab::meta {
 namespace {

@@ -16,6 +16,7 @@
 #include "backends/meta/meta_communicator.h"
 #include "backends/meta/meta_kernels.h"
 #include "core/base/error.h"
+#include "core/comm/world.h"
 
 namespace ranklab {
 namespace meta {
@@ -110,7 +111,7 @@ class MetaWorld final : public World {
 }  // namespace
 }  // namespace meta
 
-std::unique_ptr<World> make_meta_world(std::vector<int> stand_in) {
+std::shared_ptr<World> make_meta_world(std::vector<int> stand_in) {
   for (const int rank : stand_in) {
     const bool runs =
         rank >= 0 && rank < static_cast<int>(stand_in.size()) && stand_in[static_cast<size_t>(rank)] == rank;
@@ -120,7 +121,7 @@ std::unique_ptr<World> make_meta_world(std::vector<int> stand_in) {
   }
   meta::install_kernels();
   meta::install_booking();
-  return std::make_unique<meta::MetaWorld>(std::move(stand_in));
+  return std::make_shared<meta::MetaWorld>(std::move(stand_in));
 }
 
 }  // namespace ranklab

@@ -8,12 +8,12 @@
 #include <memory>
 #include <vector>
 
-#include "core/comm/world.h"
-
 namespace ranklab {
+
+class World;  // core/comm/world.h
 
 // stand_in[rank]: the rank that runs in its place; itself, for those that run. Throws kInvalidArgument for a stand-in
 // that does not run.
-std::unique_ptr<World> make_meta_world(std::vector<int> stand_in);
+std::shared_ptr<World> make_meta_world(std::vector<int> stand_in);
 
 }  // namespace ranklab

@@ -21,12 +21,6 @@ std::string join_with(std::span<const T> parts, std::string_view separator, ToTe
   return out;
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 // Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before, above(b.size() + 1), row(b.size() + 1);
@@ -69,6 +63,14 @@ std::string join(std::span<const int64_t> parts, std::string_view separator) {
   return join_with(parts, separator, [](int64_t v) { return std::to_string(v); });
 }
 
+std::string shape_text(std::span<const int64_t> shape) { return "[" + join(shape, ", ") + "]"; }
+
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
 std::string quote(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 std::string rank_name(int rank) { return "rank " + std::to_string(rank); }
@@ -92,7 +94,7 @@ std::string nearest_name(std::string_view text, std::span<const std::string> can
   for (const std::string& candidate : candidates) {
     // The beginning of a name is a better guess than any typo.
     const bool begins = text.size() > 2 && candidate.starts_with(text);
-    const size_t distance = begins ? 0 : edit_distance(lower(text), lower(candidate));
+    const size_t distance = begins ? 0 : edit_distance(lower_case(text), lower_case(candidate));
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;

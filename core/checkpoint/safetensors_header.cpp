@@ -53,8 +53,6 @@ bool is_control(std::string_view text, size_t i) {
 
 }  // namespace
 
-std::string shape_text(std::span<const int64_t> shape) { return "[" + join(shape, ", ") + "]"; }
-
 std::string fault_of_tensor_name(std::string_view name) {
   constexpr size_t kLongest = 1024;
   if (name.empty()) return "is empty";

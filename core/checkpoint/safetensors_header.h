@@ -32,8 +32,6 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata = {};
 };
 
-std::string shape_text(std::span<const int64_t> shape);  // "[2, 3]"; "[]" for a scalar
-
 // `data_bytes` follow the header in the file. Throws kBadFile naming path, tensor, what it got and what it wants.
 SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_bytes, const std::string& path);
 

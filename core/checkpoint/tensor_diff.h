@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/text.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/checkpoint/slices.h"
 

@@ -17,4 +17,9 @@ const TensorInfo& TensorSource::tensor(const std::string& name) const {
   return *found;
 }
 
+CheckpointTensors::CheckpointTensors(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {
+  for (const auto& [name, tensor] : checkpoint.manifest().tensors)
+    tensors_.push_back({name, tensor.type, tensor.shape});
+}
+
 }  // namespace ranklab

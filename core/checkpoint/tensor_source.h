@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/text.h"
+#include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/safetensors.h"
 
 namespace ranklab {
@@ -27,6 +29,19 @@ class TensorSource {
 
   const TensorInfo* find(const std::string& name) const;    // null when there is none
   const TensorInfo& tensor(const std::string& name) const;  // throws kBadFile
+};
+
+// A checkpoint's tensors, by their names in the manifest ("weight/NAME", "exp_avg/NAME", ...).
+class CheckpointTensors : public TensorSource {
+ public:
+  explicit CheckpointTensors(const Checkpoint& checkpoint);  // which outlives this
+  const std::vector<TensorInfo>& tensors() const override { return tensors_; }
+  std::vector<std::byte> read(const std::string& name) const override { return checkpoint_.read(name); }
+  std::string where() const override { return checkpoint_.folder(); }
+
+ private:
+  const Checkpoint& checkpoint_;
+  std::vector<TensorInfo> tensors_;
 };
 
 }  // namespace ranklab

@@ -1,6 +1,5 @@
 #include "core/comm/communicator.h"
 
-#include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 
 #include <numeric>
@@ -11,6 +10,7 @@
 #include "core/base/text.h"
 #include "core/comm/call_check.h"
 #include "core/comm/tree_reduce.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"
 

@@ -1,8 +1,8 @@
 #include "core/comm/tree_reduce_tensors.h"
 
-#include <ATen/ATen.h>
-
 #include <bit>
+
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

@@ -1,9 +1,8 @@
 #include "core/data/batch_source.h"
 
-#include <ATen/ops/empty.h>
-
 #include "core/base/error.h"
 #include "core/base/philox.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

@@ -1,7 +1,5 @@
 #include "core/model/attention_layer.h"
 
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -11,6 +9,7 @@
 #include "core/nn/decode_attention.h"
 #include "core/nn/head_norm.h"
 #include "core/parallel/shared_heads.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

@@ -1,11 +1,10 @@
 #include "core/model/expert_book.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <numeric>
 
 #include "core/comm/purpose.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 #include "core/trace/routing_event.h"
 

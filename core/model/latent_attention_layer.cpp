@@ -1,7 +1,5 @@
 #include "core/model/latent_attention_layer.h"
 
-#include <ATen/ATen.h>
-
 #include <optional>
 
 #include "core/nn/decode_attention.h"
@@ -9,6 +7,7 @@
 #include "core/nn/yarn.h"
 #include "core/parallel/collectives.h"
 #include "core/parallel/replicated_linear.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

@@ -1,7 +1,5 @@
 #include "core/model/moe_layer.h"
 
-#include <ATen/ATen.h>
-
 #include "core/model/experts.h"
 #include "core/model/recompute.h"
 #include "core/nn/router.h"
@@ -9,6 +7,7 @@
 #include "core/parallel/expert/capacity.h"
 #include "core/parallel/expert/tensor_split.h"
 #include "core/parallel/expert/wire_rows.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {

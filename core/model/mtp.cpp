@@ -1,20 +1,18 @@
 #include "core/model/mtp.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
-
 #include <algorithm>
 #include <string>
 
 #include "core/base/error.h"
 #include "core/model/recompute.h"
+#include "core/nn/custom_function.h"
 #include "core/parallel/vocab_cross_entropy.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // [B, S] moved left, `fill` behind.
@@ -24,7 +22,7 @@ at::Tensor shifted(const at::Tensor& x_BS, int64_t by, int64_t fill) {
   return at::constant_pad_nd(x_BS.narrow(1, gone, seq - gone), {0, gone}, fill);
 }
 
-struct FurtherLoss : torch::autograd::Function<FurtherLoss> {
+struct FurtherLoss : CustomFunction<FurtherLoss> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& loss, const at::Tensor& /*further*/,
                             double weight) {
     ctx->saved_data["weight"] = weight;

@@ -1,20 +1,19 @@
 #include "core/model/recompute.h"
 
-#include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <functional>
 #include <optional>
 #include <utility>
 
+#include "core/nn/custom_function.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 #include "core/sim/recompute_scope.h"
 
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 thread_local RecomputePass t_pass = RecomputePass::kNone;
@@ -43,7 +42,7 @@ at::Tensor zero_branch(const at::Tensor& sum) {
   return at::zeros_like(sum);
 }
 
-struct RecomputedFunction : torch::autograd::Function<RecomputedFunction> {
+struct RecomputedFunction : CustomFunction<RecomputedFunction> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const std::optional<at::Tensor>& branch,
                                const PiecePtr& piece) {
     const PassScope first(RecomputePass::kFirst);

@@ -1,11 +1,10 @@
 #include "core/model/token_check.h"
 
-#include <ATen/ATen.h>
-
 #include <span>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {

@@ -1,7 +1,5 @@
 #include "core/model/transformer.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -21,6 +19,7 @@
 #include "core/parallel/parameter_gate.h"
 #include "core/parallel/vocab_cross_entropy.h"
 #include "core/parallel/vocab_embedding.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {

@@ -1,20 +1,18 @@
 #include "core/nn/activation.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
-
+#include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
 #include "core/nn/output_again.h"
 #include "core/nn/row_kernels.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-struct SwigluFunction : torch::autograd::Function<SwigluFunction> {
+struct SwigluFunction : CustomFunction<SwigluFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate_up_in) {
     const at::Tensor gate_up = gate_up_in.contiguous();
     const int64_t width = gate_up.size(-1) / 2;

@@ -1,24 +1,22 @@
 #include "core/nn/attention.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
-
 #include <optional>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/model/attention_span.h"
 #include "core/nn/computed_again.h"
+#include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
 #include "core/nn/row_kernels.h"
 #include "core/nn/softmax_attention.h"
 #include "core/nn/window_attention.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 double attention_flops(const at::Tensor& qkv, const AttentionShape& shape) {
@@ -119,7 +117,7 @@ at::Tensor softmax_backward(const at::Tensor& grad_out, const Softmaxed& forward
   return grad_qkv;
 }
 
-struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
+struct AttentionFunction : CustomFunction<AttentionFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& qkv, const AttentionShape& shape,
                             const RopeTable& rope) {
     const Softmaxed f = softmax_forward(qkv.contiguous(), shape, rope);
@@ -160,7 +158,7 @@ class AttentionAgain final : public ComputedAgain<Softmaxed> {
   RopeTable rope_;
 };
 
-struct AttentionAgainFunction : torch::autograd::Function<AttentionAgainFunction> {
+struct AttentionAgainFunction : CustomFunction<AttentionAgainFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& /*qkv*/,
                             const c10::intrusive_ptr<AttentionAgain>& again) {
     ctx->saved_data["again"] = c10::IValue::make_capsule(again);

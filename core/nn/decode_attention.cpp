@@ -1,7 +1,5 @@
 #include "core/nn/decode_attention.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/nn/softmax_attention.h"
 #include "core/nn/window_attention.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

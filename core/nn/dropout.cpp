@@ -1,11 +1,10 @@
 #include "core/nn/dropout.h"
 
-#include <ATen/ATen.h>
-
 #include <span>
 
 #include "core/base/philox.h"
 #include "core/nn/kernel_path.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {

@@ -1,7 +1,5 @@
 #include "core/nn/gemm.h"
 
-#include <ATen/ATen.h>
-
 #include <atomic>
 #include <exception>
 #include <memory>
@@ -9,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/nn/kernel_path.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 // Exported by libtorch_cpu, in no installed header: weak, so that a LibTorch without it still links and MKL is used.

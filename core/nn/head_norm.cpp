@@ -1,24 +1,22 @@
 #include "core/nn/head_norm.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
-
+#include "core/nn/custom_function.h"
 #include "core/nn/head_norm_kernels.h"
 #include "core/nn/kernel_path.h"
 #include "core/nn/weight_gradient.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 kernels::HeadNormShape kernel_shape(const at::Tensor& qkv, const AttentionShape& shape, double epsilon) {
   return {qkv.numel() / qkv.size(-1), shape.heads, shape.groups, shape.head_dim, epsilon};
 }
 
-struct HeadNormFunction : torch::autograd::Function<HeadNormFunction> {
+struct HeadNormFunction : CustomFunction<HeadNormFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& qkv_in, const at::Tensor& q_weight,
                             const at::Tensor& k_weight, const AttentionShape& shape, double epsilon) {
     const CostScope cost(0.0, 2 * bytes_of(qkv_in), dtype_of(qkv_in));

@@ -1,8 +1,6 @@
 #include "core/nn/initial_values.h"
 
-#include <ATen/Functions.h>
 #include <ATen/Parallel.h>
-#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <span>
@@ -12,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/philox.h"
 #include "core/base/text.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
 

@@ -1,19 +1,17 @@
 #include "core/nn/latent_attention.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
-
 #include <utility>
 
 #include "core/nn/computed_again.h"
+#include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
 #include "core/nn/softmax_attention.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // Of products with queries and keys, and with values, in multiples of S^2 B heads times their widths.
@@ -125,7 +123,7 @@ LatentInput dense(const at::Tensor& q, const at::Tensor& kv, const at::Tensor& k
   return {q.contiguous(), kv.contiguous(), k_rope.contiguous()};
 }
 
-struct LatentFunction : torch::autograd::Function<LatentFunction> {
+struct LatentFunction : CustomFunction<LatentFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& kv, const at::Tensor& k_rope,
                             const LatentShape& shape, const RopeTable& rope) {
     const LatentInput in = dense(q, kv, k_rope);
@@ -168,7 +166,7 @@ class LatentAgain final : public ComputedAgain<LatentSoftmaxed> {
   RopeTable rope_;
 };
 
-struct LatentAgainFunction : torch::autograd::Function<LatentAgainFunction> {
+struct LatentAgainFunction : CustomFunction<LatentAgainFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& /*q*/, const at::Tensor& /*kv*/,
                             const at::Tensor& /*k_rope*/, const c10::intrusive_ptr<LatentAgain>& again) {
     ctx->saved_data["again"] = c10::IValue::make_capsule(again);

@@ -1,18 +1,16 @@
 #include "core/nn/norm.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
-
+#include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
 #include "core/nn/output_again.h"
 #include "core/nn/row_kernels.h"
 #include "core/nn/weight_gradient.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 kernels::RowShape rows_of(const at::Tensor& x) { return {x.numel() / x.size(-1), x.size(-1)}; }
@@ -77,7 +75,7 @@ std::pair<at::Tensor, at::Tensor> rms_norm_backward(AutogradContext* ctx, const 
   return {grad_in, grad_weight};
 }
 
-struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
+struct RmsNormFunction : CustomFunction<RmsNormFunction> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight, double epsilon) {
     return rms_norm_forward(ctx, x, {}, weight, epsilon);
   }
@@ -87,7 +85,7 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
   }
 };
 
-struct AddRmsNormFunction : torch::autograd::Function<AddRmsNormFunction> {
+struct AddRmsNormFunction : CustomFunction<AddRmsNormFunction> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& branch,
                                const at::Tensor& weight, double epsilon) {
     return rms_norm_forward(ctx, x, branch, weight, epsilon);

@@ -1,12 +1,11 @@
 #include "core/nn/parameter.h"
 
-#include <ATen/Functions.h>
-
 #include <algorithm>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/nn/initial_values.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {

@@ -7,8 +7,6 @@
 namespace ranklab {
 namespace {
 
-std::string shape_text(const std::vector<int64_t>& shape) { return "[" + join(shape, ", ") + "]"; }
-
 void check_divides(int64_t length, int count, const std::vector<int64_t>& shape) {
   RANKLAB_CHECK(count > 0 && length % count == 0, ErrorKind::kInvalidArgument, .where = "parameter partition",
                 .what = "a sharded dimension does not divide by the number of shards",

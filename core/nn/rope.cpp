@@ -1,7 +1,6 @@
 #include "core/nn/rope.h"
 
-#include <ATen/ATen.h>
-
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {

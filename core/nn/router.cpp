@@ -1,9 +1,9 @@
 #include "core/nn/router.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <limits>
+
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

@@ -1,12 +1,11 @@
 #include "core/nn/softmax_attention.h"
 
-#include <ATen/ATen.h>
-
 #include <atomic>
 
 #include "core/nn/kernel_path.h"
 #include "core/nn/window_attention.h"
 #include "core/precision/device_rounding.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

@@ -1,7 +1,7 @@
 // Room for the gradient of a weight that a kernel writes. Thread rule: its rank's thread.
 #pragma once
-#include <ATen/ops/empty_like.h>
 
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {

@@ -1,10 +1,10 @@
 #include "core/nn/window_attention.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <limits>
 #include <vector>
+
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

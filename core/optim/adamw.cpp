@@ -1,8 +1,8 @@
-#include <ATen/ATen.h>
 
 #include "core/optim/device_adam.h"
 #include "core/optim/optimizer.h"
 #include "core/optim/param_groups.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {

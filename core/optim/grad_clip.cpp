@@ -1,12 +1,11 @@
 #include "core/optim/grad_clip.h"
 
-#include <ATen/ATen.h>
-
 #include <cmath>
 #include <map>
 
 #include "core/base/error.h"
 #include "core/nn/kernel_path.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {

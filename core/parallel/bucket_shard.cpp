@@ -1,10 +1,9 @@
 #include "core/parallel/bucket_shard.h"
 
-#include <ATen/ATen.h>
-
 #include <utility>
 
 #include "core/nn/initial_values.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
 

@@ -1,16 +1,14 @@
 #include "core/parallel/collectives.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
-
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/nn/custom_function.h"
 #include "core/parallel/saved_group.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // all_reduce works in place; a gradient or activation may be shared, so it is copied first.
@@ -18,7 +16,7 @@ at::Tensor reduced_copy(const at::Tensor& x, Communicator& group) {
   return group.all_reduce(x.clone(at::MemoryFormat::Contiguous));
 }
 
-struct CopyToTp : torch::autograd::Function<CopyToTp> {
+struct CopyToTp : CustomFunction<CopyToTp> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& tp) {
     save_group(ctx, tp);
     return x.view_as(x);
@@ -28,12 +26,12 @@ struct CopyToTp : torch::autograd::Function<CopyToTp> {
   }
 };
 
-struct ReduceFromTp : torch::autograd::Function<ReduceFromTp> {
+struct ReduceFromTp : CustomFunction<ReduceFromTp> {
   static at::Tensor forward(AutogradContext*, const at::Tensor& x, Communicator& tp) { return reduced_copy(x, tp); }
   static variable_list backward(AutogradContext*, const variable_list& grads) { return {grads[0], {}}; }
 };
 
-struct GatherFromSp : torch::autograd::Function<GatherFromSp> {
+struct GatherFromSp : CustomFunction<GatherFromSp> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& tp) {
     save_group(ctx, tp);
     return tp.all_gather(x);
@@ -43,7 +41,7 @@ struct GatherFromSp : torch::autograd::Function<GatherFromSp> {
   }
 };
 
-struct ReduceScatterToSp : torch::autograd::Function<ReduceScatterToSp> {
+struct ReduceScatterToSp : CustomFunction<ReduceScatterToSp> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& tp) {
     save_group(ctx, tp);
     return tp.reduce_scatter(x);
@@ -53,7 +51,7 @@ struct ReduceScatterToSp : torch::autograd::Function<ReduceScatterToSp> {
   }
 };
 
-struct ScatterToSp : torch::autograd::Function<ScatterToSp> {
+struct ScatterToSp : CustomFunction<ScatterToSp> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& tp) {
     save_group(ctx, tp);
     return own_rows(x, tp).clone();
@@ -63,7 +61,7 @@ struct ScatterToSp : torch::autograd::Function<ScatterToSp> {
   }
 };
 
-struct GatherReplicated : torch::autograd::Function<GatherReplicated> {
+struct GatherReplicated : CustomFunction<GatherReplicated> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& tp) {
     save_group(ctx, tp);
     return tp.all_gather(x);

@@ -1,12 +1,12 @@
 #include "core/parallel/deferred_grads.h"
 
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/add.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <map>
 #include <utility>
+
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

@@ -1,11 +1,10 @@
 #include "core/parallel/device_operand.h"
 
-#include <ATen/ATen.h>
-
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {

@@ -1,6 +1,5 @@
 #include "core/parallel/grad_reducer.h"
 
-#include <ATen/ATen.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -10,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/parallel/grad_tree.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"

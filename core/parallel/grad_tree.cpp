@@ -1,8 +1,8 @@
 #include "core/parallel/grad_tree.h"
 
-#include <ATen/ATen.h>
-
 #include <bit>
+
+#include "core/sim/aten.h"
 
 namespace ranklab {
 

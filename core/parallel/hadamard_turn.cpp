@@ -1,6 +1,6 @@
 #include "core/parallel/hadamard_turn.h"
 
-#include <ATen/ATen.h>
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

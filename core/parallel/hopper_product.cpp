@@ -1,11 +1,10 @@
 #include "core/parallel/hopper_product.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <vector>
 
 #include "core/precision/hopper_sum.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

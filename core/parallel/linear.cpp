@@ -1,18 +1,16 @@
 #include "core/parallel/linear.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
-
 #include <functional>
 
+#include "core/nn/custom_function.h"
 #include "core/parallel/linear_products.h"
 #include "core/parallel/quantizer_book.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 void keep(AutogradContext* ctx, const TensorParallel& tp) {
@@ -40,7 +38,7 @@ at::Tensor gather(const at::Tensor& x, const TensorParallel& tp) {
   return tp.sharded_sequence() ? tp.comm->all_gather(x) : x;
 }
 
-struct ColumnFunction : torch::autograd::Function<ColumnFunction> {
+struct ColumnFunction : CustomFunction<ColumnFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias, const NormRecipe& recipe, const TensorParallel& tp,
                             LinearQuantizer* quantizer) {
@@ -115,7 +113,7 @@ struct RowInput {
   }
 };
 
-struct RowFunction : torch::autograd::Function<RowFunction> {
+struct RowFunction : CustomFunction<RowFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias, const RowInput& from, const TensorParallel& tp,
                             LinearQuantizer* quantizer) {

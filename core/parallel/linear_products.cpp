@@ -1,11 +1,10 @@
 #include "core/parallel/linear_products.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
-
 #include <utility>
 
+#include "core/nn/custom_function.h"
 #include "core/nn/gemm.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {
@@ -52,7 +51,7 @@ void LinearProducts::defer_weight_grads(WeightGradQueue& queue, const at::Tensor
   if (bias.defined()) queue.push(bias, [bias, grad] { return bias_grad(bias, grad); });
 }
 
-void LinearProducts::keep(torch::autograd::AutogradContext* ctx) const {
+void LinearProducts::keep(AutogradContext* ctx) const {
   ctx->saved_data["quantizer"] = reinterpret_cast<int64_t>(quantizer_);
   if (quantizer_ == nullptr) return;
   const TokenPlace& place = rows_.place;
@@ -60,7 +59,7 @@ void LinearProducts::keep(torch::autograd::AutogradContext* ctx) const {
                                                  static_cast<int64_t>(place.trains), rows_.sequences};
 }
 
-LinearProducts LinearProducts::kept(torch::autograd::AutogradContext* ctx) {
+LinearProducts LinearProducts::kept(AutogradContext* ctx) {
   LinearProducts products;
   products.quantizer_ = reinterpret_cast<LinearQuantizer*>(ctx->saved_data["quantizer"].toInt());
   if (products.quantizer_ == nullptr) return products;

@@ -9,11 +9,9 @@
 #include "core/parallel/deferred_grads.h"
 #include "core/parallel/linear_quantizer.h"
 
-namespace torch::autograd {
-struct AutogradContext;
-}
-
 namespace ranklab {
+
+class AutogradContext;
 
 // The products of a layer: in the type of their operands, or as its quantizer says.
 class LinearProducts {
@@ -30,8 +28,8 @@ class LinearProducts {
                           const at::Tensor& grad, std::function<at::Tensor()> input) const;
 
   // From forward to backward.
-  void keep(torch::autograd::AutogradContext* ctx) const;
-  static LinearProducts kept(torch::autograd::AutogradContext* ctx);
+  void keep(AutogradContext* ctx) const;
+  static LinearProducts kept(AutogradContext* ctx);
 
  private:
   LinearProducts() = default;

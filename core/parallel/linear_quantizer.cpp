@@ -1,7 +1,5 @@
 #include "core/parallel/linear_quantizer.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -15,6 +13,7 @@
 #include "core/parallel/quantizer_book.h"
 #include "core/parallel/scaled_product.h"
 #include "core/precision/device_rounding.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"

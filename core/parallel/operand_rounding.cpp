@@ -1,7 +1,5 @@
 #include "core/parallel/operand_rounding.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/parallel/device_operand.h"
 #include "core/precision/device_rounding.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"

@@ -1,7 +1,6 @@
 #include "core/parallel/parameter_gate.h"
 
 #include <ATen/core/grad_mode.h>
-#include <torch/csrc/autograd/custom_function.h>
 #include <torch/custom_class.h>
 
 #include <algorithm>
@@ -9,12 +8,12 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/nn/custom_function.h"
 #include "core/parallel/deferred_grads.h"
 
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::Variable;
 using torch::autograd::variable_list;
 
@@ -35,7 +34,7 @@ using SharedPart = c10::intrusive_ptr<KeptPart>;
 // inputs). What it defers happens between the same two, later.
 enum class Border { kInputs, kOutputs };
 
-struct BorderFunction : torch::autograd::Function<BorderFunction> {
+struct BorderFunction : CustomFunction<BorderFunction> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& first, const std::optional<at::Tensor>& second,
                                const SharedPart& part, Border border) {
     ctx->set_materialize_grads(false);

@@ -1,13 +1,12 @@
 #include "core/parallel/quantizer_book.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <set>
 
 #include "core/comm/event_now.h"
 #include "core/parallel/bucket_layout.h"
 #include "core/parallel/precision_numbers.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"
 

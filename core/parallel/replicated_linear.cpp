@@ -1,18 +1,16 @@
 #include "core/parallel/replicated_linear.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
-
+#include "core/nn/custom_function.h"
 #include "core/parallel/linear_products.h"
 #include "core/parallel/quantizer_book.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-struct ReplicatedFunction : torch::autograd::Function<ReplicatedFunction> {
+struct ReplicatedFunction : CustomFunction<ReplicatedFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const NormRecipe& recipe, LinearQuantizer* quantizer) {
     const LinearProducts products(quantizer, x);

@@ -1,16 +1,16 @@
 // A communicator that an autograd function keeps from forward to backward. It outlives the graph, which lives within
 // one step. Thread rule: the rank's thread.
 #pragma once
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "core/comm/communicator.h"
+#include "core/nn/custom_function.h"
 
 namespace ranklab {
 
-inline void save_group(torch::autograd::AutogradContext* ctx, Communicator& group) {
+inline void save_group(AutogradContext* ctx, Communicator& group) {
   ctx->saved_data["group"] = reinterpret_cast<int64_t>(&group);
 }
-inline Communicator& saved_group(torch::autograd::AutogradContext* ctx) {
+inline Communicator& saved_group(AutogradContext* ctx) {
   return *reinterpret_cast<Communicator*>(ctx->saved_data["group"].toInt());
 }
 

@@ -1,9 +1,8 @@
 #include "core/parallel/scaled_product.h"
 
-#include <ATen/ATen.h>
-
 #include "core/nn/gemm.h"
 #include "core/parallel/device_operand.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

@@ -1,7 +1,5 @@
 #include "core/parallel/shard_codec.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <array>
 #include <span>
@@ -10,6 +8,7 @@
 #include "core/parallel/operand_rounding.h"
 #include "core/precision/rounding_grid.h"
 #include "core/precision/scaled_matrix.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
 

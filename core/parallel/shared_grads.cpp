@@ -1,9 +1,8 @@
 #include "core/parallel/shared_grads.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
 

@@ -1,17 +1,15 @@
 #include "core/parallel/shared_heads.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
-
+#include "core/nn/custom_function.h"
 #include "core/parallel/saved_group.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-struct GatherKeyValues : torch::autograd::Function<GatherKeyValues> {
+struct GatherKeyValues : CustomFunction<GatherKeyValues> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& qkv, int64_t queries, Communicator& copies) {
     save_group(ctx, copies);
     ctx->saved_data["queries"] = queries;

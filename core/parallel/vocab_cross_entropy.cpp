@@ -1,18 +1,16 @@
 #include "core/parallel/vocab_cross_entropy.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
-
 #include <algorithm>
 #include <limits>
 
+#include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 struct Columns {
@@ -42,7 +40,7 @@ at::Tensor local_statistics(at::Tensor& probability, const at::Tensor& row_of_ta
   return statistics;
 }
 
-struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
+struct CrossEntropyFunction : CustomFunction<CrossEntropyFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits, const at::Tensor& targets,
                             const Columns& columns, const TensorParallel& tp) {
     const at::Tensor local = targets - columns.begin;
@@ -81,7 +79,7 @@ struct CrossEntropyFunction : torch::autograd::Function<CrossEntropyFunction> {
 };
 
 // By a device's kernels: kept are the logits as they are and two numbers a token.
-struct DeviceCrossEntropyFunction : torch::autograd::Function<DeviceCrossEntropyFunction> {
+struct DeviceCrossEntropyFunction : CustomFunction<DeviceCrossEntropyFunction> {
   static DeviceLoss task_of(const at::Tensor& logits, const at::Tensor& targets, const Columns& columns) {
     return {.number = device_number(logits),
             .rows = logits.size(0),

@@ -1,19 +1,17 @@
 #include "core/parallel/vocab_embedding.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
-
+#include "core/nn/custom_function.h"
 #include "core/parallel/collectives.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // local_tokens: row of this rank's weight, or weight.size(0) for a token of another rank (none when `whole`).
-struct OwnedRows : torch::autograd::Function<OwnedRows> {
+struct OwnedRows : CustomFunction<OwnedRows> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& weight, const at::Tensor& local_tokens,
                             bool whole) {
     const int64_t rows = weight.size(0);

@@ -7,6 +7,8 @@
 
 namespace ranklab {
 
+struct StepContext;  // core/runtime/components.h
+
 // `look` is called on the rank's thread. Parts: as record_step()'s; the default ones when left out.
 void build_rank(const RunPlan& plan, int global_rank, const ShapeWorldMaker& make_world,
                 const std::function<void(StepContext&)>& look);

@@ -1,13 +1,18 @@
 #include "core/plan/rank_pieces.h"
 
+#include <utility>
+
 #include "core/plan/built_rank.h"
+#include "core/runtime/checkpoint_snapshot.h"
 
 namespace ranklab {
 
-std::vector<SnapshotPiece> rank_pieces(const RunPlan& plan, int global_rank, const ShapeWorldMaker& make_world) {
-  std::vector<SnapshotPiece> pieces;
-  build_rank(plan, global_rank, make_world, [&](StepContext& context) { pieces = snapshot_pieces(context); });
-  for (SnapshotPiece& piece : pieces) piece.elements.reset();  // they belong to the rank's thread
+std::vector<RankPiece> rank_pieces(const RunPlan& plan, int global_rank, const ShapeWorldMaker& make_world) {
+  std::vector<RankPiece> pieces;
+  build_rank(plan, global_rank, make_world, [&](StepContext& context) {
+    for (SnapshotPiece& piece : snapshot_pieces(context))
+      pieces.push_back({std::move(piece.tensor), std::move(piece.shape), std::move(piece.slice)});
+  });
   return pieces;
 }
 

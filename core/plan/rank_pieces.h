@@ -5,12 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "core/checkpoint/slices.h"
 #include "core/plan/step_record.h"
-#include "core/runtime/checkpoint_snapshot.h"
 
 namespace ranklab {
 
-// Weights ("weight/..."), moments ("exp_avg/...") and buffers ("buffer/...").
-std::vector<SnapshotPiece> rank_pieces(const RunPlan& plan, int global_rank, const ShapeWorldMaker& make_world);
+struct RankPiece {
+  std::string tensor = {};          // "weight/layers.0...", "exp_avg/...", "buffer/..."
+  std::vector<int64_t> shape = {};  // of the whole
+  TensorSlice slice = {};
+};
+std::vector<RankPiece> rank_pieces(const RunPlan& plan, int global_rank, const ShapeWorldMaker& make_world);
 
 }  // namespace ranklab

@@ -2,20 +2,19 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "core/nn/custom_function.h"
 #include "core/plan/pass_memo.h"
 #include "core/plan/repeated_passes.h"
 
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 bool microbatches_are_alike(const RunPlan& plan) {
@@ -108,7 +107,7 @@ class Replay {
 };
 
 // A stage that is passed without being computed: something to differentiate.
-struct PassedStage : torch::autograd::Function<PassedStage> {
+struct PassedStage : CustomFunction<PassedStage> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& input, at::Tensor output, Replay* replay) {
     ctx->saved_data["replay"] = reinterpret_cast<int64_t>(replay);
     ctx->saved_data["sizes"] = input.sizes().vec();

@@ -13,13 +13,14 @@
 #include <vector>
 
 #include "core/base/vocabulary.h"
-#include "core/comm/world.h"
 #include "core/plan/category_bytes.h"
 #include "core/plan/traffic_count.h"
-#include "core/runtime/components.h"
 #include "core/runtime/train_config.h"
 
 namespace ranklab {
+
+class World;               // core/comm/world.h
+struct RuntimeComponents;  // core/runtime/components.h
 
 // Of a step, on the virtual clock.
 struct RankTime {
@@ -55,7 +56,7 @@ struct StepRecord {
 };
 
 // Makes a world of shapes; stand_in[rank] is the rank that runs in its place. Programs hand in make_meta_world().
-using ShapeWorldMaker = std::function<std::unique_ptr<World>(std::vector<int> stand_in)>;
+using ShapeWorldMaker = std::function<std::shared_ptr<World>(std::vector<int> stand_in)>;
 
 // The same run as it is recorded: simulated, without files, validation and samples, its second step traced.
 RunPlan plan_to_record(RunPlan plan);

@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/plan/built_rank.h"
+#include "core/runtime/components.h"
 #include "core/runtime/state_types.h"
 
 namespace ranklab {

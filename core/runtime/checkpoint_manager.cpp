@@ -1,6 +1,5 @@
 #include "core/runtime/checkpoint_manager.h"
 
-#include <ATen/ATen.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -16,6 +15,7 @@
 #include "core/runtime/checkpoint_restore.h"
 #include "core/runtime/checkpoint_saver.h"
 #include "core/runtime/trace_span.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {

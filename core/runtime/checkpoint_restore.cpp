@@ -1,11 +1,10 @@
 #include "core/runtime/checkpoint_restore.h"
 
-#include <ATen/ATen.h>
-
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/read_only_file.h"
 #include "core/runtime/checkpoint_snapshot.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
 

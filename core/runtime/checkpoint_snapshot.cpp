@@ -1,12 +1,11 @@
 #include "core/runtime/checkpoint_snapshot.h"
 
-#include <ATen/ATen.h>
-
 #include <array>
 #include <map>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
 

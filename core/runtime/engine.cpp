@@ -3,7 +3,6 @@
 #include "core/nn/softmax_attention.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/full.h>
 
 #include "core/base/error.h"
 #include "core/comm/event_now.h"
@@ -15,6 +14,7 @@
 #include "core/runtime/rank_probe.h"
 #include "core/runtime/step_metrics.h"
 #include "core/runtime/trace_span.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {

@@ -1,6 +1,5 @@
 #include "core/runtime/gemm_choice.h"
 
-#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 
 #include "core/base/system.h"
 #include "core/base/text.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

@@ -1,11 +1,5 @@
 #include "core/runtime/generate.h"
 
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/from_blob.h>
-#include <ATen/ops/full.h>
-#include <ATen/ops/softmax.h>
-#include <ATen/ops/sort.h>
-
 #include <algorithm>
 #include <cctype>
 #include <utility>
@@ -14,6 +8,7 @@
 #include "core/base/philox.h"
 #include "core/data/token_dataset.h"
 #include "core/model/decode_cache.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

@@ -1,8 +1,5 @@
 #include "core/runtime/pipeline_schedule.h"
 
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/scalar_tensor.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
@@ -17,6 +14,7 @@
 #include "core/parallel/interleave.h"
 #include "core/runtime/stage_messages.h"
 #include "core/runtime/trace_span.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

@@ -1,6 +1,5 @@
 #include "core/runtime/rank_probe.h"
 
-#include <ATen/ATen.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/parallel/bucket_shard.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_cost.h"
 
 namespace ranklab {

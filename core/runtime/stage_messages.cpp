@@ -1,9 +1,8 @@
 #include "core/runtime/stage_messages.h"
 
-#include <ATen/ops/empty.h>
-
 #include <utility>
 
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {

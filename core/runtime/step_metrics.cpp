@@ -1,11 +1,10 @@
 #include "core/runtime/step_metrics.h"
 
-#include <ATen/ops/empty.h>
-
 #include <cmath>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {

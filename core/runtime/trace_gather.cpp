@@ -1,7 +1,5 @@
 #include "core/runtime/trace_gather.h"
 
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -9,6 +7,7 @@
 #include <type_traits>
 
 #include "core/base/error.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 #include "core/trace/tracer.h"
 

@@ -1,9 +1,9 @@
 // Lesson 0: coordinates and groups of a 2 x 2 x 2 mesh, against DeviceMesh.
-#include <ATen/ATen.h>
 
 #include <map>
 
 #include "core/base/text.h"
+#include "core/sim/aten.h"
 #include "lessons/00_what_is_a_rank/exercise.h"
 #include "lessons/lesson.h"
 #include "lessons/rank_run.h"

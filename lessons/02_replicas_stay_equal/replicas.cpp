@@ -1,11 +1,10 @@
 #include "lessons/02_replicas_stay_equal/replicas.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <set>
 
 #include "core/base/philox.h"
+#include "core/sim/aten.h"
 
 namespace ranklab::lesson {
 namespace {

@@ -1,11 +1,11 @@
 #include "lessons/03_split_matmul/layer_run.h"
 
-#include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 
 #include "core/model/block.h"
+#include "core/sim/aten.h"
 
 namespace ranklab::lesson {
 namespace {

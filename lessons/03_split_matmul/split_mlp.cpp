@@ -1,6 +1,5 @@
 #include "lessons/03_split_matmul/split_mlp.h"
 
-#include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <limits>
 
 #include "core/base/philox.h"
+#include "core/sim/aten.h"
 
 namespace ranklab::lesson {
 namespace {

@@ -1,7 +1,5 @@
 #include "lessons/06_who_talks_to_whom_in_moe/moe_layer.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -9,6 +7,7 @@
 
 #include "core/base/philox.h"
 #include "core/comm/purpose.h"
+#include "core/sim/aten.h"
 
 namespace ranklab::lesson {
 namespace {

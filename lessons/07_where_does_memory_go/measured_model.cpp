@@ -1,12 +1,11 @@
 #include "lessons/07_where_does_memory_go/measured_model.h"
 
-#include <ATen/ATen.h>
-
 #include <memory>
 
 #include "backends/cpu_sim/thread_world.h"
 #include "core/model/block.h"
 #include "core/runtime/memory_measure.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "lessons/rank_run.h"
 

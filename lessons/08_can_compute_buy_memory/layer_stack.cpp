@@ -1,12 +1,12 @@
 #include "lessons/08_can_compute_buy_memory/layer_stack.h"
 
-#include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <map>
 #include <memory>
 
 #include "core/model/recompute.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "lessons/rank_run.h"
 

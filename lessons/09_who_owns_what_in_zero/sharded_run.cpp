@@ -1,12 +1,11 @@
 #include "lessons/09_who_owns_what_in_zero/sharded_run.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <cmath>
 #include <mutex>
 
 #include "core/base/philox.h"
+#include "core/sim/aten.h"
 
 namespace ranklab::lesson {
 namespace {

@@ -53,10 +53,6 @@ std::vector<ReplayStep> replay() {
   return steps;
 }
 
-CheckRow exact(const std::string& what, double expected, double got) {
-  return {what, strprintf("%.6g", expected), strprintf("%.6g", got), "exact", got == expected};
-}
-
 // Every code's number, the numbers between neighbours and beside their middles, both signs.
 int wrong_roundings(double (*round)(double)) {
   int wrong = 0;
@@ -125,14 +121,14 @@ class WhatDo8BitsLose final : public Lesson {
     const auto factor = exercise.function<decltype(::factor)>("factor");
     std::vector<CheckRow> rows;
     for (const double x : {1.0, 5.2, 0.0175, 17.0, 1.0 / 1024, 3.0 / 1024, -500.0})
-      rows.push_back(exact(strprintf("to_e4m3(%g)", x),
-                           decode(e4m3_format(), encode(e4m3_format(), static_cast<float>(x))), round(x)));
-    rows.push_back(exact("of 1016 numbers and their middles, wrong", 0, wrong_roundings(round)));
+      rows.push_back(exact_row(strprintf("to_e4m3(%g)", x),
+                               decode(e4m3_format(), encode(e4m3_format(), static_cast<float>(x))), round(x)));
+    rows.push_back(exact_row("of 1016 numbers and their middles, wrong", 0, wrong_roundings(round)));
     const std::vector<double> before = {1, 0, -1e-9, 1e-9, 3}, after = {1, 0, -0.0, 0, 3};
-    rows.push_back(exact("underflow: 0 is not lost, -0 is", 0.5, lost(before, after)));
-    rows.push_back(exact("factor without a past", 1, factor({})));
-    rows.push_back(exact("factor after zeros", 1, factor(std::vector<double>{0, 0})));
-    rows.push_back(exact("factor after 2, 7, 3.5", kLargest / 7, factor(std::vector<double>{2, 7, 3.5})));
+    rows.push_back(exact_row("underflow: 0 is not lost, -0 is", 0.5, lost(before, after)));
+    rows.push_back(exact_row("factor without a past", 1, factor({})));
+    rows.push_back(exact_row("factor after zeros", 1, factor(std::vector<double>{0, 0})));
+    rows.push_back(exact_row("factor after 2, 7, 3.5", kLargest / 7, factor(std::vector<double>{2, 7, 3.5})));
     add_replay(rows, round, lost, factor);
     return rows;
   }
@@ -173,7 +169,7 @@ class WhatDo8BitsLose final : public Lesson {
       if (step > kSpike + kHistory) worst = std::max(worst, lost(before, after));
       history.insert(history.begin(), static_cast<double>(amax_of(numbers)));
     }
-    rows.push_back(exact("replay: numbers far beyond 448, the spike's step apart", 0, beyond));
+    rows.push_back(exact_row("replay: numbers far beyond 448, the spike's step apart", 0, beyond));
     rows.push_back({"replay: most that becomes zero once the spike is forgotten", "below 1 %", percent(worst), "1 %",
                     worst < 0.01});
   }

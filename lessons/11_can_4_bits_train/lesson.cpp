@@ -36,10 +36,6 @@ std::string percent(double share) { return strprintf("%.2f %%", 100 * share); }
 std::string decibels(double db) { return strprintf("%.1f dB", db); }
 std::string share(double value) { return strprintf("%.3f", value); }
 
-CheckRow exact_row(const std::string& what, double expected, double got) {
-  return {what, strprintf("%.6g", expected), strprintf("%.6g", got), "exact", got == expected};
-}
-
 class Can4BitsTrain final : public Lesson {
  public:
   std::vector<Figure> figures() const override {

@@ -15,19 +15,12 @@
 #include "core/base/error.h"
 #include "core/trace/live_client.h"
 #include "tests/cli/run_program.h"
+#include "tests/eventually.h"
 
 namespace ranklab {
 namespace {
 
 using testing::HasSubstr;
-
-bool eventually(const std::function<bool()>& holds) {
-  for (int i = 0; i < 4000; ++i) {
-    if (holds()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return false;
-}
 
 class Training {
  public:

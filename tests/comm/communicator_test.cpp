@@ -1,13 +1,13 @@
 // Argument checks of the verbs, RankContext, and the wrong-group detector.
 #include "core/comm/communicator.h"
 
-#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include "core/base/error.h"
 #include "core/comm/rank_context.h"
+#include "core/sim/aten.h"
 #include "tests/comm/world_fixture.h"
 
 namespace ranklab {

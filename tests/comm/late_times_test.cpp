@@ -1,11 +1,11 @@
 // Calls whose end the host learns of only after wait(), as on a GPU: each is one event, with the times of its end.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "core/comm/call_timing.h"
 #include "core/comm/traced_communicator.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

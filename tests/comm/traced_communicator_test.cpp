@@ -1,13 +1,13 @@
 // Virtual times of scenarios small enough to compute by hand, from the closed forms of link_cost.h.
 #include "core/comm/traced_communicator.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <random>
 #include <thread>
 
+#include "core/sim/aten.h"
 #include "tests/comm/world_fixture.h"
 
 namespace ranklab {

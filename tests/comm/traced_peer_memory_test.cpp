@@ -1,11 +1,11 @@
 // Virtual times of puts by hand, from the closed forms of link_cost.h: a link of 1000 ns and a byte a nanosecond.
 #include "core/comm/traced_peer_memory.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include "core/comm/purpose.h"
 #include "core/comm/traced_communicator.h"
+#include "core/sim/aten.h"
 #include "tests/comm/world_fixture.h"
 
 namespace ranklab {

@@ -1,9 +1,9 @@
 #include "core/comm/tree_reduce_tensors.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include "core/comm/tree_reduce.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_cost.h"
 
 namespace ranklab {

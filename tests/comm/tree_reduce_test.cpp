@@ -1,11 +1,11 @@
 // The fast reduction against its definition, bit for bit, and the definition against orders written out by hand.
 #include "core/comm/tree_reduce.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
+#include "core/sim/aten.h"
 #include "core/sim/op_cost.h"
 
 namespace ranklab {

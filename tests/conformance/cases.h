@@ -1,9 +1,9 @@
 // The cases of the suite; each runs worlds of its own. Inputs are functions of (rank, element), so every rank can
 // compute what every other rank sent.
 #pragma once
-#include <ATen/ATen.h>
 
 #include "core/base/vocabulary.h"
+#include "core/sim/aten.h"
 #include "tests/conformance/conformance.h"
 
 namespace ranklab::conformance {

@@ -1,6 +1,5 @@
 // Running a thread world that is expected to fail, on each of its paths.
 #pragma once
-#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +12,7 @@
 
 #include "backends/cpu_sim/thread_world.h"
 #include "core/base/error.h"
+#include "core/sim/aten.h"
 #include "tests/cpu_sim/host_queues.h"
 
 namespace ranklab::cpu_sim_test {

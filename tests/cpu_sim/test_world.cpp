@@ -1,6 +1,5 @@
 #include "tests/cpu_sim/test_world.h"
 
-#include <ATen/ATen.h>
 #include <ATen/Context.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +9,7 @@
 
 #include "backends/cpu_sim/thread_world.h"
 #include "backends/cuda/cuda_backend.h"
+#include "core/sim/aten.h"
 #include "tests/cpu_sim/host_queues.h"
 
 namespace ranklab {

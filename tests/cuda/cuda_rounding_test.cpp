@@ -1,6 +1,5 @@
 // Where there is a GPU: operands rounded on it are those of the CPU bit for bit, in every recipe, and the three
 // products of a quantized linear layer are those of simulated ranks but for the rounding of bf16.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -8,6 +7,7 @@
 #include "backends/cuda/cuda_backend.h"
 #include "core/parallel/device_operand.h"
 #include "core/parallel/quantizer_book.h"
+#include "core/sim/aten.h"
 #include "tests/parallel/operand_cases.h"
 #include "tests/parallel/run_ranks.h"
 

@@ -1,7 +1,6 @@
 // What the tests of a device's kernels share: on the device itself, or on a CPU that runs their bodies in loops, each
 // fused function against the same in plain ATen ops in fp64.
 #pragma once
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "core/base/text.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 
 namespace ranklab::device_cases {

@@ -1,6 +1,5 @@
 #include "backends/cuda/nccl_types.h"
 
-#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +7,7 @@
 #include "backends/cuda/nccl_api.h"
 #include "backends/cuda/nccl_verbs.h"
 #include "core/base/error.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

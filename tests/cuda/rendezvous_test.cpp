@@ -1,6 +1,5 @@
 #include "backends/cuda/rendezvous.h"
 
-#include <ATen/ATen.h>
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +12,7 @@
 #include "backends/cuda/call_compare.h"
 #include "backends/cuda/heartbeat.h"
 #include "core/base/error.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

@@ -1,6 +1,5 @@
 // What only a GPU can show of ranks that share one: that backward runs on each rank's own thread, that its memory is
 // booked, and that kernels of different ranks keep their order without the host.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -8,6 +7,7 @@
 #include <array>
 #include <thread>
 
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "tests/cpu_sim/test_world.h"
 #include "tests/equivalence/precision_run.h"

@@ -1,8 +1,8 @@
 // Tier E: with pairwise accumulation, dp ranks and microbatches are the same leaves of the same tree, so the training
 // is the same to the last bit; and a layout repeats itself.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "core/sim/aten.h"
 #include "tests/equivalence/training_run.h"
 
 namespace ranklab {

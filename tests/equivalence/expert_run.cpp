@@ -1,12 +1,11 @@
 #include "tests/equivalence/expert_run.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <mutex>
 
 #include "core/runtime/engine.h"
 #include "core/runtime/provide.h"
+#include "core/sim/aten.h"
 #include "core/trace/routing_event.h"
 #include "tests/cpu_sim/test_world.h"
 

@@ -1,7 +1,6 @@
 // Models with experts in every layout against one rank (fp64, relative 1e-12 of the largest element of a tensor):
 // routing exactly, losses, every gradient, the weights after each step, SGD and AdamW. Gradients are compared because
 // AdamW hides a wrong factor: an expert gradient ep times too large was a real bug in three frameworks.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/parallel/expert/dispatcher.h"
+#include "core/sim/aten.h"
 #include "core/trace/trace_validate.h"
 #include "tests/cpu_sim/test_world.h"
 #include "tests/equivalence/expert_run.h"

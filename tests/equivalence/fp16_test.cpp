@@ -1,7 +1,7 @@
 // --fp16 in every kind of layout: a pipeline gives one rank's bits, other layouts its losses but for rounding to 11
 // bits, and training under a loss scale goes where fp32 goes.
-#include <ATen/ATen.h>
 
+#include "core/sim/aten.h"
 #include "tests/equivalence/precision_run.h"
 
 namespace ranklab {

@@ -3,13 +3,13 @@
 // with AdamW and SGD. Gradients are always compared: AdamW hides a wrong factor.
 //   U: fp64, relative 1e-12 (rounding is told from logic)        T: fp32, 1e-6 after one step, 1e-5 after ten
 // Errors are relative to the largest element of the tensor.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <map>
 #include <tuple>
 #include <vector>
 
+#include "core/sim/aten.h"
 #include "tests/all_cases.h"
 #include "tests/equivalence/relative_error.h"
 #include "tests/equivalence/training_run.h"

@@ -1,12 +1,12 @@
 // The loss scale in runs: an overflow on one rank leaves out the update on all, nothing of it changes, the scale goes
 // its way exactly; and where nothing overflows a scale of a power of two changes no bit.
-#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
 #include <limits>
 #include <set>
 
 #include "core/parallel/bucket_shard.h"
+#include "core/sim/aten.h"
 #include "tests/equivalence/precision_run.h"
 
 namespace ranklab {

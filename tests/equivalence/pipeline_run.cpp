@@ -1,9 +1,8 @@
 #include "tests/equivalence/pipeline_run.h"
 
-#include <ATen/ATen.h>
-
 #include "core/runtime/engine.h"
 #include "core/runtime/provide.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
 #include "tests/cpu_sim/test_world.h"

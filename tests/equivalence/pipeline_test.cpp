@@ -2,7 +2,6 @@
 // bit for bit, where gradients are added in the order of the microbatches. Tier U (fp64, 1e-12) where a parameter's
 // gradient is put together from two stages: tied embeddings, and DualPipe, whose two models see half of the
 // microbatches each.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include "core/pipeline/csv.h"
 #include "core/pipeline/schedules.h"
 #include "core/pipeline/verify.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "tests/cli/run_program.h"
 #include "tests/cpu_sim/test_world.h"

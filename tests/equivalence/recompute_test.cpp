@@ -1,12 +1,12 @@
 // Activation recomputation against runs that keep everything: losses, every gradient and every weight bit for bit, over
 // schedules, tensor and sequence parallelism, dropout, latent attention, token prediction and experts; the loads of
 // experts booked once; less memory; the FLOPs of the model unchanged and the step longer.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "tests/equivalence/expert_run.h"
 #include "tests/equivalence/pipeline_run.h"

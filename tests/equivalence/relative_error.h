@@ -1,6 +1,7 @@
 // How far a tensor is from another, against the largest number of the other.
 #pragma once
-#include <ATen/ATen.h>
+
+#include "core/sim/aten.h"
 
 namespace ranklab {
 

@@ -1,6 +1,5 @@
 #include "tests/equivalence/training_run.h"
 
-#include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "core/model/transformer.h"
 #include "core/optim/grad_clip.h"
 #include "core/optim/optimizer.h"
+#include "core/sim/aten.h"
 #include "tests/parallel/run_ranks.h"
 
 namespace ranklab {

@@ -1,7 +1,6 @@
 // ZeRO stages against plain data parallelism, bit for bit: losses of ten steps and every parameter on every rank after
 // them, and the optimizer's states put together from the ranks' pieces. Where gradients are clipped the norm's squares
 // are added in another order, so that runs agree to 1e-12.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -12,6 +11,7 @@
 #include "core/runtime/engine.h"
 #include "core/runtime/provide.h"
 #include "core/runtime/state_types.h"
+#include "core/sim/aten.h"
 #include "tests/cpu_sim/test_world.h"
 
 namespace ranklab {

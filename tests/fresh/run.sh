@@ -5,6 +5,10 @@
 # --kills N: the first command is killed N times at random instants, and typed again each time, before it may end.
 # The bare system takes packages and wheels from where this one does: its apt sources, pip's settings and certificates are copied.
 set -euo pipefail
+# What is mounted below is seen by this script and its children alone, and is gone with the last of them.
+if [ "$(id -u)" = 0 ] && [ -z "${RANKLAB_FRESH_MOUNTS:-}" ]; then
+  RANKLAB_FRESH_MOUNTS=own exec unshare --mount --propagation private "${BASH_SOURCE[0]}" "$@"
+fi
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 suite=bookworm with_tests= kills=0
 while [ $# -gt 0 ]; do
@@ -21,15 +25,29 @@ command -v debootstrap >/dev/null || { echo "run.sh: no debootstrap; do: apt-get
 
 work=$(mktemp -d)
 system="$work/system"
-cleanup() { umount "$system/proc" "$system/dev" 2>/dev/null || true; rm -rf "$work"; }
+# Ends what still runs in the bare system.
+end_all() {
+  local process
+  for process in /proc/[0-9]*; do
+    if [ "$(readlink "$process/root")" = "$system" ]; then kill -KILL "${process#/proc/}" 2>/dev/null || true; fi
+  done
+}
+cleanup() {
+  end_all
+  umount -l "$system/proc" "$system/dev/pts" "$system/dev/shm" 2>/dev/null || true
+  rm -rf --one-file-system "$work"
+}
 trap cleanup EXIT
 
 mirror=$(apt-get indextargets --format '$(REPO_URI)' | head -n 1)
 echo "debootstrap $suite ..." >&2
 debootstrap --variant=minbase --include=ca-certificates "$suite" "$system" "$mirror" >"$work/debootstrap.log" 2>&1 ||
   { tail -n 5 "$work/debootstrap.log" >&2; exit 1; }
+# Devices of its own, which debootstrap has made: nothing of this machine lies within what is removed at the end.
+[ -c "$system/dev/null" ] || { echo "run.sh: debootstrap could not make devices in $work; do: set TMPDIR to a folder that allows them" >&2; exit 1; }
 mount -t proc proc "$system/proc"
-mount --bind /dev "$system/dev"
+mount -t devpts -o newinstance,ptmxmode=666 devpts "$system/dev/pts"
+mount -t tmpfs tmpfs "$system/dev/shm"
 
 # The way out of this machine: name server, proxies, certificates, apt's and pip's settings.
 cp /etc/resolv.conf /etc/hosts "$system/etc/"
@@ -57,9 +75,9 @@ for ((kill = 1; kill <= kills; ++kill)); do
   # With all that it started: a process whose root is the bare system.
   inside "./ranklab train" >"$work/killed.log" 2>&1 & victim=$!
   sleep "$seconds"
-  for process in /proc/[0-9]*; do [ "$(readlink "$process/root")" != "$system" ] || kill -KILL "${process#/proc/}" 2>/dev/null || true; done
+  end_all
   wait "$victim" 2>/dev/null || true
-  echo "killed after $seconds s: $(tail -n 1 "$work/killed.log")" >&2
+  echo "killed after $seconds s: $(grep -v " Killed " "$work/killed.log" | tail -n 1)" >&2
 done
 begin=$(date +%s.%N)
 first=

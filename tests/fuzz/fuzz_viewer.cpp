@@ -12,18 +12,22 @@
 #include "viz/model/critical_path.h"
 #include "viz/model/curves.h"
 #include "viz/model/deep_link.h"
+#include "viz/model/event_details.h"
 #include "viz/model/expert_load.h"
 #include "viz/model/level_of_detail.h"
 #include "viz/model/load_trace.h"
 #include "viz/model/memory_table.h"
 #include "viz/model/mesh_table.h"
+#include "viz/model/mismatch_view.h"
 #include "viz/model/op_table.h"
 #include "viz/model/precision_table.h"
 #include "viz/model/requantize.h"
+#include "viz/model/selection.h"
 #include "viz/model/svg.h"
 #include "viz/model/text_timeline.h"
 #include "viz/model/trace_diff.h"
 #include "viz/model/traffic_text.h"
+#include "viz/model/what_if.h"
 
 using namespace ranklab;
 using namespace ranklab::viz;
@@ -86,9 +90,9 @@ void look_at_rows(const TraceStore& store) {
     }
     const size_t events = store.trace(r).events.size();
     for (size_t e = 0; e < events; e += 1 + events / 8) {
-      store.details({r, e});
+      event_details(store, {r, e});
       if (const auto place = store.place_of({r, e})) require(store.next_on_row({r, e}) != EventRef{r, e});
-      require(store.find_selection(store.selection_text({r, e}), store.event({r, e}).step) == EventRef{r, e});
+      require(find_selection(store, selection_text(store, {r, e}), store.event({r, e}).step) == EventRef{r, e});
     }
   }
 }
@@ -106,7 +110,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   });
   no_internal_error([&] {
     TraceStore store = load_trace(path);
-    no_internal_error([&] { store.find_selection(line); });
+    no_internal_error([&] { find_selection(store, line); });
     look_at(store, store.whole());
     if (!store.steps().empty()) look_at(store, *store.step_window(store.steps().front().step));
     look_at_rows(store);
@@ -118,7 +122,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     require(diff_traces(store, store).worst_share() == 0);
     text_timeline(store);
     timeline_svg(store);
-    store.search("f");
+    search_events(store, "f");
     const TraceClock other = store.clock() == TraceClock::kVirtual ? TraceClock::kWall : TraceClock::kVirtual;
     if (store.has_clock(other)) {
       store.set_clock(other);

@@ -1,6 +1,5 @@
 // Reads the golden files of this folder (make_golden.py says how they are made) and evaluates the same input formula.
 #pragma once
-#include <ATen/ATen.h>
 
 #include <cmath>
 #include <fstream>
@@ -9,6 +8,8 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "core/sim/aten.h"
 
 namespace ranklab::golden {
 

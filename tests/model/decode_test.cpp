@@ -1,11 +1,11 @@
 // Decoding with a cache against logits of all positions at once (fp64, 1e-12): every kind of attention, tensor-parallel
 // with and without sequence parallelism, which decoding switches off.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
 #include "core/model/decode_cache.h"
 #include "core/model/transformer.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 #include "tests/parallel/run_ranks.h"
 

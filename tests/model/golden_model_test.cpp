@@ -1,10 +1,10 @@
 // Whole tiny models (Llama-like, GPT-2-like, DeepSeek-V3 with and without experts, Qwen3, Qwen2-MoE) against
 // torch.nn.functional: logits, loss and every gradient.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "core/model/transformer.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 #include "tests/parallel/run_ranks.h"
 

@@ -1,6 +1,5 @@
 #include "core/model/transformer.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -8,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/model/presets.h"
+#include "core/sim/aten.h"
 #include "tests/parallel/run_ranks.h"
 
 namespace ranklab {

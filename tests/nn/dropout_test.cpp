@@ -1,7 +1,7 @@
 // The mask belongs to the global element, whatever part of the batch or sequence a rank holds.
 #include "core/nn/dropout.h"
+#include "core/sim/aten.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 namespace ranklab {

@@ -1,5 +1,4 @@
 // The row kernels and products on fp16: those in fp32 on the widened numbers, rounded once.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -11,6 +10,7 @@
 #include "core/nn/norm.h"
 #include "core/nn/rope.h"
 #include "core/nn/row_kernels_16bit.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 
 namespace ranklab {

@@ -1,6 +1,5 @@
 // YaRN and the router of DeepSeek-V3 against values that plain torch computed, which agree with the transformers
 // package (tests/golden/deepseek.py).
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -8,6 +7,7 @@
 
 #include "core/nn/router.h"
 #include "core/nn/yarn.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 
 namespace ranklab {

@@ -1,5 +1,4 @@
 // Layers against values that torch.nn.functional computed (tests/golden/make_golden.py).
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -7,6 +6,7 @@
 #include "core/nn/attention.h"
 #include "core/nn/norm.h"
 #include "core/nn/rope.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 
 namespace ranklab {

@@ -1,13 +1,13 @@
 // Any part of a parameter is made with the bits that it has in the whole.
 #include "core/nn/initial_values.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <thread>
 
 #include "core/base/error.h"
 #include "core/base/philox.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {

@@ -1,6 +1,5 @@
 // Latent attention: the fast path against plain differentiable ops, and decoding with a cache against all positions at
 // once.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -8,6 +7,7 @@
 #include "core/nn/decode_attention.h"
 #include "core/nn/latent_attention.h"
 #include "core/nn/yarn.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 
 namespace ranklab {

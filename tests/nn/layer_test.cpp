@@ -1,5 +1,4 @@
 // The one-pass kernels against the same layers in plain ATen ops, forward and backward.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -12,6 +11,7 @@
 #include "core/nn/output_again.h"
 #include "core/nn/rope.h"
 #include "core/nn/row_kernels.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 
 namespace ranklab {

@@ -1,10 +1,10 @@
 // Initial weights must not depend on the layout (features.md 4.2 traps 3 and 6).
 #include "core/nn/parameter.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

@@ -1,10 +1,10 @@
 // Stretched rotary frequencies against what the transformers package printed (tests/golden/rope_scaling.py, in fp32).
 #include "core/nn/rope_scaling.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include "core/nn/yarn.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 
 namespace ranklab {

@@ -1,11 +1,11 @@
 // Attention to a window of positions, in blocks, against plain differentiable ops with a mask of the whole sequence.
 #include "core/nn/window_attention.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "core/nn/attention.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 
 namespace ranklab {

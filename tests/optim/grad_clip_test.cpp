@@ -1,7 +1,6 @@
 // Each logical element counts once, whatever the layout (features.md 4.2 trap 4).
 #include "core/optim/grad_clip.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -9,6 +8,7 @@
 #include <mutex>
 
 #include "core/base/error.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 #include "tests/parallel/run_ranks.h"
 

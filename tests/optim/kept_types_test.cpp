@@ -1,10 +1,10 @@
 // What AdamW keeps in 16 bits: the update is that in fp32 on the widened numbers, and what is kept its rounding.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <tuple>
 
 #include "core/optim/optimizer.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 
 namespace ranklab {

@@ -1,12 +1,12 @@
 // Updates against the papers' formulas, written out element by element.
 #include "core/optim/optimizer.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 
 namespace ranklab {

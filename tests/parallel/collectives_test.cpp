@@ -1,7 +1,6 @@
 // The backward of each collective must be its adjoint: sum over ranks of <A x, y> = sum over ranks of <x, A^T y>.
 #include "core/parallel/collectives.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -9,6 +8,7 @@
 #include <functional>
 
 #include "core/parallel/expert/exchange.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 #include "tests/parallel/run_ranks.h"
 

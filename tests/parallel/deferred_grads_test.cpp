@@ -1,6 +1,5 @@
 // Weight gradients that are computed later: the same as at once, and one arrival for a weight that is used several
 // times (the head of multi-token prediction), which a gradient reducer insists on.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/function_hook.h>
@@ -8,6 +7,7 @@
 
 #include "core/parallel/deferred_grads.h"
 #include "core/parallel/replicated_linear.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 #include "tests/parallel/run_ranks.h"
 

@@ -2,13 +2,13 @@
 // codes are those of the numbers read back; which products are made of codes is a table.
 #include "core/parallel/device_operand.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "core/parallel/hadamard_turn.h"
 #include "core/parallel/scaled_product.h"
+#include "core/sim/aten.h"
 #include "tests/cuda/host_rounding.h"
 #include "tests/parallel/operand_cases.h"
 #include "tests/parallel/run_ranks.h"

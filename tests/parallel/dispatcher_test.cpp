@@ -3,7 +3,6 @@
 // meet the wrong expert show.
 #include "core/parallel/expert/dispatcher.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -12,6 +11,7 @@
 
 #include "core/model/moe_dispatcher_names.h"
 #include "core/parallel/expert/exchange.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 #include "tests/parallel/run_ranks.h"
 

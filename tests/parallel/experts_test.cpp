@@ -1,6 +1,5 @@
 // The parts of a mixture of experts with answers known by hand: the router, capacity, balancing losses, grouped
 // products.
-#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -17,6 +16,7 @@
 #include "core/parallel/expert/capacity.h"
 #include "core/parallel/expert/expert_mlp.h"
 #include "core/parallel/expert/grouped_linear.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 
 namespace ranklab {

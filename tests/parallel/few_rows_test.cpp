@@ -1,6 +1,5 @@
 // Routers send some ranks one token or none. Every dispatcher, in every type and every format that tokens travel in,
 // against plain rows over alltoall: packing loses nothing of what round_rows() gave, so that both are equal.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -10,6 +9,7 @@
 #include "core/parallel/expert/dispatcher.h"
 #include "core/parallel/expert/wire_rows.h"
 #include "core/precision/recipe.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 #include "tests/parallel/run_ranks.h"
 

@@ -2,11 +2,11 @@
 // of ranks that took part (Megatron-LM's detector).
 #include "core/parallel/grad_reducer.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "core/base/error.h"
+#include "core/sim/aten.h"
 #include "tests/parallel/run_ranks.h"
 
 namespace ranklab {

@@ -1,10 +1,10 @@
 #include "core/parallel/grad_tree.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <vector>
 
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 
 namespace ranklab {

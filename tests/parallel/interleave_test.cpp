@@ -2,13 +2,13 @@
 // happens when one fails.
 #include "core/parallel/interleave.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <mutex>
 #include <stdexcept>
 #include <string>
 
+#include "core/sim/aten.h"
 #include "tests/parallel/run_ranks.h"
 
 namespace ranklab {

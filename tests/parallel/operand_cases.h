@@ -1,6 +1,5 @@
 // Operands of every recipe and ways to round them, for tests that hold one place where numbers are rounded to another.
 #pragma once
-#include <ATen/ATen.h>
 
 #include <string>
 #include <utility>
@@ -8,6 +7,7 @@
 
 #include "core/parallel/operand_rounding.h"
 #include "core/precision/recipe.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 

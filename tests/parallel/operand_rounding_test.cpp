@@ -1,6 +1,5 @@
 // Operands of quantized products: rounded by parts on several ranks they are the parts of the whole tensor rounded, bit
 // for bit, in every granularity, direction and cut; and stochastic rounding draws the same numbers in every layout.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -9,6 +8,7 @@
 #include "core/parallel/collectives.h"
 #include "core/parallel/operand_rounding.h"
 #include "core/precision/recipe.h"
+#include "core/sim/aten.h"
 #include "tests/parallel/run_ranks.h"
 
 namespace ranklab {

@@ -1,12 +1,12 @@
 // What a trace says of a rounded tensor, counted by hand.
 #include "core/parallel/precision_numbers.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "core/precision/recipe.h"
+#include "core/sim/aten.h"
 #include "core/trace/precision_event.h"
 
 namespace ranklab {

@@ -1,6 +1,5 @@
 // The dispatcher that writes into peers' memory: arrival order changes no bit, and worlds without such memory are
 // refused.
-#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -14,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/parallel/expert/dispatcher.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 #include "tests/parallel/run_ranks.h"
 

@@ -1,6 +1,5 @@
 // Weights gathered in 8 bits: what every rank gets is the whole weight rounded in its groups, wherever shards are cut;
 // other parameters come bit for bit.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -9,6 +8,7 @@
 #include "core/parallel/operand_rounding.h"
 #include "core/parallel/shard_codec.h"
 #include "core/precision/recipe.h"
+#include "core/sim/aten.h"
 #include "tests/parallel/run_ranks.h"
 
 namespace ranklab {

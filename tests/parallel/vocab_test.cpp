@@ -1,10 +1,10 @@
 // Vocabulary-parallel embedding and cross entropy against the whole ones, for vocabularies that do not divide by tp.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "core/parallel/vocab_cross_entropy.h"
 #include "core/parallel/vocab_embedding.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 #include "tests/parallel/run_ranks.h"
 

@@ -1,10 +1,10 @@
 // Gradients that backward makes in 16 bits and that add up in fp32: the fp32 sum of what each microbatch brought, bit
 // for bit, however it is shared out.
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "core/parallel/grad_reducer.h"
+#include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 #include "tests/parallel/run_ranks.h"
 

@@ -29,4 +29,12 @@ inline std::vector<Schedule> all_schedules(const std::vector<int>& ranks, const 
   return out;
 }
 
+// Rank 1 takes the microbatches the other way round: only there need and sending differ in order.
+inline Schedule crossed_schedule() {
+  Schedule schedule = make_schedule("1f1b", {2, 2, 1});
+  schedule.ranks = {{forward(0, 0), forward(0, 1), backward(0, 0), backward(0, 1)},
+                    {forward(1, 1), forward(1, 0), backward(1, 1), backward(1, 0)}};
+  return schedule;
+}
+
 }  // namespace ranklab

@@ -55,20 +55,12 @@ TEST(MessageLanes, LanesOfATwoRankPipeline) {
   EXPECT_EQ(message_lanes(make_schedule("zb-v", {2, 4, 1})).size(), 4u);
 }
 
-// Rank 1 takes the microbatches the other way round.
-Schedule crossed() {
-  Schedule schedule = make_schedule("1f1b", {2, 2, 1});
-  schedule.ranks = {{forward(0, 0), forward(0, 1), backward(0, 0), backward(0, 1)},
-                    {forward(1, 1), forward(1, 0), backward(1, 1), backward(1, 0)}};
-  return schedule;
-}
-
 TEST(MessageLanes, ReceivesArePostedInTheSendersOrder) {
   using Posts = std::vector<std::vector<PipelineMessage>>;
   const PipelineMessage first{true, 0, 0}, second{true, 0, 1};
-  EXPECT_EQ(receives_before(crossed(), 1, 0, ReceiveOrder::kAsNeeded), (Posts{{second}, {first}, {}, {}}));
-  EXPECT_EQ(receives_before(crossed(), 1, 0, ReceiveOrder::kAsSent), (Posts{{first, second}, {}, {}, {}}));
-  EXPECT_EQ(program_problem(crossed(), lane_program(crossed(), 0)), "");
+  EXPECT_EQ(receives_before(crossed_schedule(), 1, 0, ReceiveOrder::kAsNeeded), (Posts{{second}, {first}, {}, {}}));
+  EXPECT_EQ(receives_before(crossed_schedule(), 1, 0, ReceiveOrder::kAsSent), (Posts{{first, second}, {}, {}, {}}));
+  EXPECT_EQ(program_problem(crossed_schedule(), lane_program(crossed_schedule(), 0)), "");
 }
 
 TEST(MessageLanes, EachReceiveIsPostedOnceAndAheadAsTold) {

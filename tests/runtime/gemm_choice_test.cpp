@@ -1,12 +1,12 @@
 #include "core/runtime/gemm_choice.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "core/base/system.h"
 #include "core/runtime/checkpoint_settings.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

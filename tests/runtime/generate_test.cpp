@@ -1,5 +1,4 @@
 // Tokens from a model: with a cache the same as from the whole window, also past its end; what top-k may draw.
-#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/model/transformer.h"
 #include "core/runtime/generate.h"
+#include "core/sim/aten.h"
 #include "tests/parallel/run_ranks.h"
 #include "tests/runtime/tiny_run.h"
 

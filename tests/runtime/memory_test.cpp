@@ -1,9 +1,9 @@
 // Every byte of a rank is booked under the category of its scope until it is freed.
-#include <ATen/ops/empty.h>
 #include <gtest/gtest.h>
 
 #include <thread>
 
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "tests/runtime/tiny_run.h"
 

@@ -1,12 +1,11 @@
 // The loss is a sum over tokens divided by the global token count: ranks whose batches have fewer targets weigh less,
 // and a rank with none still takes part (features.md 4.2: mean-of-means loss).
-#include <ATen/ops/full.h>
-#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/sim/aten.h"
 #include "tests/runtime/tiny_run.h"
 
 namespace ranklab {

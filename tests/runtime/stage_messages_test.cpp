@@ -1,11 +1,11 @@
 // What stages hand each other arrives at the right microbatch, for every schedule, with tags and without.
 #include "core/runtime/stage_messages.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
+#include "core/sim/aten.h"
 #include "tests/comm/world_fixture.h"
 #include "tests/pipeline/all_schedules.h"
 
@@ -78,19 +78,11 @@ void walk_all(const std::vector<Schedule>& schedules, bool tags) {
   }
 }
 
-// Rank 1 takes the microbatches the other way round: only there need and sending differ in order.
-Schedule crossed() {
-  Schedule schedule = make_schedule("1f1b", {2, 2, 1});
-  schedule.ranks = {{forward(0, 0), forward(0, 1), backward(0, 0), backward(0, 1)},
-                    {forward(1, 1), forward(1, 0), backward(1, 1), backward(1, 0)}};
-  return schedule;
-}
-
 TEST(StageMessages, ArriveByTag) { walk_all(all_schedules({2, 4}, {8}), true); }
 TEST(StageMessages, ArriveByTheirOrderInALane) { walk_all(all_schedules({2, 3, 4}, {4, 8}), false); }
 TEST(StageMessages, AReceiverWithAnOrderOfItsOwnGetsTheRightOnes) {
-  walk_all({crossed()}, true);
-  walk_all({crossed()}, false);
+  walk_all({crossed_schedule()}, true);
+  walk_all({crossed_schedule()}, false);
 }
 
 }  // namespace

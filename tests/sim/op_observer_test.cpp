@@ -1,6 +1,6 @@
 #include "core/sim/op_observer.h"
+#include "core/sim/aten.h"
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/custom_function.h>
 

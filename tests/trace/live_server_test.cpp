@@ -20,21 +20,13 @@
 #include "core/trace/live_socket.h"
 #include "core/trace/tracer.h"
 #include "tests/cli/run_program.h"
+#include "tests/eventually.h"
 
 namespace ranklab {
 namespace {
 
 using std::chrono::milliseconds;
 using testing::HasSubstr;
-
-// Until it holds, for at most ten seconds: nothing here depends on how long it takes.
-bool eventually(const std::function<bool()>& holds) {
-  for (int i = 0; i < 2000; ++i) {
-    if (holds()) return true;
-    std::this_thread::sleep_for(milliseconds(5));
-  }
-  return false;
-}
 
 // A run of one rank whose events the test makes.
 struct LiveRun {

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
-#include "viz/app/state_folder.h"
+#include "viz/app/settings.h"
 
 namespace ranklab::viz {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "core/base/text.h"
 #include "viz/app/commands.h"
+#include "viz/model/selection.h"
 #include "viz/model/time_text.h"
 #include "viz/panels/theme.h"
 #include "viz/panels/widgets.h"
@@ -119,7 +120,7 @@ void Popups::find(Workspace& workspace) {
   const TraceStore& store = workspace.store();
   if (typed_ != searched_) {
     searched_ = typed_;
-    found_ = typed_.empty() ? std::vector<EventRef>() : store.search(typed_, 200);
+    found_ = typed_.empty() ? std::vector<EventRef>() : search_events(store, typed_, 200);
     at_ = 0;
   }
   const int chosen = pick("an event: F7, all_reduce, optimizer ...", found_.size(), [&](size_t i) {

@@ -4,13 +4,10 @@
 #include <map>
 
 #include "viz/model/stalls.h"
+#include "viz/model/time_text.h"
 
 namespace ranklab::viz {
 namespace {
-
-double share(int64_t part, int64_t whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
 
 // One rank: its stalls, the time in which it had not begun or was done, and why.
 class RankFinder {
@@ -185,10 +182,10 @@ class RankFinder {
 
 }  // namespace
 
-double TimeSplit::busy_share() const { return share(busy_ns, total_ns); }
-double TimeSplit::exposed_share() const { return share(exposed_ns, total_ns); }
-double TimeSplit::bubble_of_total() const { return share(bubble_ns, total_ns); }
-double TimeSplit::bubble_of_ideal() const { return share(bubble_ns, busy_ns); }
+double TimeSplit::busy_share() const { return share_of(busy_ns, total_ns); }
+double TimeSplit::exposed_share() const { return share_of(exposed_ns, total_ns); }
+double TimeSplit::bubble_of_total() const { return share_of(bubble_ns, total_ns); }
+double TimeSplit::bubble_of_ideal() const { return share_of(bubble_ns, busy_ns); }
 
 BubbleReport find_bubbles(const TraceStore& store, const Window& window) {
   BubbleReport report;

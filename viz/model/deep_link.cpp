@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "viz/model/selection.h"
 #include "viz/model/time_text.h"
 
 namespace ranklab::viz {
@@ -115,7 +116,7 @@ Goto resolve(const TraceStore& store, const DeepLink& link) {
   }
   out.time_ns = range.begin_ns + link.time_ns.value_or(0);
   if (!link.selection.empty()) {
-    out.event = store.find_selection(link.selection, out.step);
+    out.event = find_selection(store, link.selection, out.step);
     RANKLAB_CHECK(out.event.has_value(), ErrorKind::kInvalidArgument, .where = "link",
                   .what = "the trace has no such event" + (link.step ? " in that step" : std::string()),
                   .got = "sel=" + link.selection,
@@ -139,7 +140,7 @@ DeepLink link_to(const TraceStore& store, int64_t time_ns, std::optional<EventRe
     origin = window->range.begin_ns;
   }
   link.time_ns = time_ns - origin;
-  if (event) link.selection = store.selection_text(*event);
+  if (event) link.selection = selection_text(store, *event);
   return link;
 }
 

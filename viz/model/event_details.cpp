@@ -1,12 +1,13 @@
-// The part of TraceStore that says what an event holds.
+#include "viz/model/event_details.h"
+
 #include <algorithm>
 #include <span>
 
 #include "core/base/text.h"
 #include "core/trace/chrome_event.h"
 #include "core/trace/routing_event.h"
+#include "viz/model/selection.h"
 #include "viz/model/time_text.h"
-#include "viz/model/trace_store.h"
 
 namespace ranklab::viz {
 namespace {
@@ -32,7 +33,7 @@ class Details {
     if (event_.kind == EventKind::kCollective) bytes();
     if (event_.kind == EventKind::kInstant) routing();
     if (event_.kind == EventKind::kCounter) add("value", strprintf("%.10g", event_.value), kMeasured);
-    add("select", store_.selection_text(ref_));
+    add("select", selection_text(store_, ref_));
     return std::move(list_);
   }
 
@@ -120,6 +121,6 @@ class Details {
 
 }  // namespace
 
-std::vector<Detail> TraceStore::details(EventRef ref) const { return Details(*this, ref).list(); }
+std::vector<Detail> event_details(const TraceStore& store, EventRef ref) { return Details(store, ref).list(); }
 
 }  // namespace ranklab::viz

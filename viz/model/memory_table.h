@@ -36,5 +36,6 @@ bool has_memory(const std::vector<RankMemory>& table);
 
 // A line for each of up to 32 ranks: its peak and what it was made of.
 std::string memory_text(const std::vector<RankMemory>& table);
+std::string bytes_text(double bytes);  // as there: "-" for none
 
 }  // namespace ranklab::viz

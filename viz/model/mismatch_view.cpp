@@ -1,10 +1,10 @@
-// The part of comm_table.h that finds where the members of a group part.
+#include "viz/model/mismatch_view.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "core/base/text.h"
-#include "viz/model/comm_table.h"
 
 namespace ranklab::viz {
 namespace {

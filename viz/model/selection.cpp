@@ -1,20 +1,14 @@
-// The part of TraceStore that finds events by text.
+#include "viz/model/selection.h"
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "viz/model/trace_store.h"
 
 namespace ranklab::viz {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
 
 // Takes the number in front of `text`.
 template <typename T>
@@ -90,11 +84,11 @@ bool fits(const Wanted& wanted, const Event& event, std::string_view event_name)
 
 }  // namespace
 
-std::optional<EventRef> TraceStore::find_selection(std::string_view text, int step) const {
+std::optional<EventRef> find_selection(const TraceStore& store, std::string_view text, int step) {
   const Wanted wanted = parse(text);
-  const auto rank = index_of_rank(wanted.rank);
+  const auto rank = store.index_of_rank(wanted.rank);
   if (!rank) return std::nullopt;
-  const RankTrace& trace = traces_[*rank];
+  const RankTrace& trace = store.trace(*rank);
   if (wanted.index) {
     if (*wanted.index >= trace.events.size()) return std::nullopt;
     return EventRef{*rank, *wanted.index};
@@ -107,33 +101,34 @@ std::optional<EventRef> TraceStore::find_selection(std::string_view text, int st
   return std::nullopt;
 }
 
-std::string TraceStore::selection_text(EventRef ref) const {
-  const Event& e = event(ref);
-  const std::string rank = "r" + std::to_string(ranks_[ref.rank_index].global_rank) + "/";
-  const std::string word(letters(paint_of(e, name(ref))));
+std::string selection_text(const TraceStore& store, EventRef ref) {
+  const Event& e = store.event(ref);
+  const std::string rank = "r" + std::to_string(store.rank(ref.rank_index).global_rank) + "/";
+  const std::string word(letters(paint_of(e, store.name(ref))));
   if (!word.empty() && is_slice(e)) {
     std::string text = rank;
     if (e.kind == EventKind::kCollective) {
-      text += word + (e.sequence >= 0 ? std::to_string(e.sequence) : "") + "@" + std::string(ranklab::name(e.axis));
+      text += word + (e.sequence >= 0 ? std::to_string(e.sequence) : "") + "@" + std::string(name(e.axis));
     } else {
-      if (ranks_[ref.rank_index].several_stages && e.stage >= 0) text += std::to_string(e.stage);
+      if (store.rank(ref.rank_index).several_stages && e.stage >= 0) text += std::to_string(e.stage);
       text += word + (e.microbatch >= 0 ? std::to_string(e.microbatch) : "");
     }
-    if (find_selection(text, e.step) == ref) return text;
+    if (find_selection(store, text, e.step) == ref) return text;
   }
   return rank + "#" + std::to_string(ref.event_index);
 }
 
-std::vector<EventRef> TraceStore::search(std::string_view text, size_t limit) const {
+std::vector<EventRef> search_events(const TraceStore& store, std::string_view text, size_t limit) {
   std::vector<EventRef> found;
-  const std::string wanted = lower(text);
+  const std::string wanted = lower_case(text);
   if (wanted.empty()) return found;
-  for (size_t r = 0; r < traces_.size(); ++r) {
-    const RankTrace& trace = traces_[r];
+  for (size_t r = 0; r < store.traces().size(); ++r) {
+    const RankTrace& trace = store.trace(r);
     std::vector<bool> matches;
-    for (const std::string& name : trace.names) matches.push_back(lower(name).find(wanted) != std::string::npos);
+    for (const std::string& name : trace.names) matches.push_back(lower_case(name).find(wanted) != std::string::npos);
     for (size_t i = 0; i < trace.events.size() && found.size() < limit; ++i) {
-      const bool hit = matches[trace.events[i].name] || lower(this->text({r, i})).find(wanted) != std::string::npos;
+      const bool hit =
+          matches[trace.events[i].name] || lower_case(store.text({r, i})).find(wanted) != std::string::npos;
       if (hit) found.push_back({r, i});
     }
   }

@@ -12,6 +12,10 @@ std::string format_time(const TraceStore& store, int64_t time_ns) {
   return strprintf("%.6g unit%s", units, units == 1 ? "" : "s");
 }
 
+double share_of(int64_t part_ns, int64_t whole_ns) {
+  return whole_ns > 0 ? static_cast<double>(part_ns) / static_cast<double>(whole_ns) : 0;
+}
+
 std::string format_percent(double share) { return strprintf("%.2f %%", 100 * share); }
 
 int64_t axis_step_ns(int64_t length_ns, int marks) {

@@ -9,7 +9,9 @@
 namespace ranklab::viz {
 
 std::string format_time(const TraceStore& store, int64_t time_ns);  // "3.40 ms", "117 units"
-std::string format_percent(double share);                           // 0.17948 -> "17.95 %"
+// 0 of nothing.
+double share_of(int64_t part_ns, int64_t whole_ns);
+std::string format_percent(double share);  // 0.17948 -> "17.95 %"
 // A distance between marks of an axis, 1, 2 or 5 times a power of ten, so that at most `marks` fit into `length`.
 int64_t axis_step_ns(int64_t length_ns, int marks);
 

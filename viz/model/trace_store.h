@@ -90,14 +90,6 @@ struct EventPlace {
   size_t position = 0;  // in the track
 };
 
-// A value of an event as people read it. `source` says where a number comes from: "measured" (a clock or a count of the
-// run), "model" (virtual clock, cost model), or "" for facts.
-struct Detail {
-  std::string key;
-  std::string value;
-  std::string source;
-};
-
 // The calls of the trace with all their sides (core/trace/matching.h), and the call of each event.
 struct CallIndex {
   static constexpr uint32_t kNone = static_cast<uint32_t>(-1);
@@ -177,20 +169,6 @@ class TraceStore {
   // The next (or previous) slice of any rank by begin: what "one event" of the transport bar means. Ties: by rank, row.
   std::optional<EventRef> next_event(int64_t time_ns) const;      // begins after the time
   std::optional<EventRef> previous_event(int64_t time_ns) const;  // begins before the time
-
-  // Selection texts: "r3/B7" (rank 3, letters, microbatch; of collectives the sequence), "r3/2B7" with the stage,
-  // "r3/#812" (event number). The first match that belongs to `step` (any when -1). Nothing when there is none; throws
-  // kInvalidArgument naming the part that is no selection.
-  std::optional<EventRef> find_selection(std::string_view text, int step = -1) const;
-  // A text that finds the event again, given its step.
-  std::string selection_text(EventRef ref) const;
-
-  // Every event whose name or block text has `text` in it (letter case ignored), by rank and recording; at most
-  // `limit`.
-  std::vector<EventRef> search(std::string_view text, size_t limit = 1000) const;
-
-  // Every field that applies, in reading order.
-  std::vector<Detail> details(EventRef ref) const;
 
  private:
   size_t slot(const RankTrace& trace);

@@ -1,10 +1,10 @@
-// The part of critical_path.h that times the graph anew.
+#include "viz/model/what_if.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "core/base/error.h"
-#include "viz/model/critical_path.h"
 #include "viz/model/event_graph.h"
 #include "viz/model/op_table.h"
 

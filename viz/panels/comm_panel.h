@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "viz/model/comm_table.h"
+#include "viz/model/mismatch_view.h"
 #include "viz/panels/cached.h"
 #include "viz/panels/panel.h"
 #include "viz/panels/workspace.h"

@@ -3,6 +3,8 @@
 #include <imgui.h>
 
 #include "core/base/text.h"
+#include "viz/model/event_details.h"
+#include "viz/model/selection.h"
 #include "viz/model/time_text.h"
 #include "viz/panels/theme.h"
 #include "viz/panels/widgets.h"
@@ -27,7 +29,7 @@ void DetailsPanel::event(Workspace& workspace, EventRef ref) {
   const TraceStore& store = workspace.store();
   swatch(im_color(colour(paint_of(store.event(ref), store.name(ref)))), store.text(ref));
   ImGui::SameLine();
-  dim_text(store.selection_text(ref));
+  dim_text(selection_text(store, ref));
   ImGui::SameLine(0, scaled(14));
   if (ImGui::SmallButton("previous")) {
     if (const auto other = store.previous_on_row(ref)) workspace.show_event(*other);
@@ -40,7 +42,7 @@ void DetailsPanel::event(Workspace& workspace, EventRef ref) {
   ImGui::TableSetupColumn("key");
   ImGui::TableSetupColumn("value", ImGuiTableColumnFlags_WidthStretch);
   ImGui::TableSetupColumn("source");
-  for (const Detail& detail : store.details(ref)) {
+  for (const Detail& detail : event_details(store, ref)) {
     ImGui::TableNextColumn();
     dim_text(detail.key);
     ImGui::TableNextColumn();

@@ -14,8 +14,6 @@
 namespace ranklab::viz {
 namespace {
 
-std::string bytes_text(double bytes) { return bytes == 0 ? std::string("-") : human_bytes(bytes); }
-
 bool rank_combo(const char* id, const TraceStore& store, int& rank, bool may_be_none) {
   bool changed = false;
   const std::string now = rank < 0 ? "no other" : store.rank(static_cast<size_t>(rank)).label;

@@ -1,6 +1,7 @@
 // The critical path: what it is made of, segment by segment, and what would be gained if a kind of work were free.
 // Thread rule: the window's thread.
 #pragma once
+#include "viz/model/what_if.h"
 #include "viz/panels/cached.h"
 #include "viz/panels/panel.h"
 #include "viz/panels/workspace.h"

@@ -2,11 +2,11 @@
 // have to do, and the partial sums are added where the tokens came from (Megatron-Core's allgather dispatcher). Simple,
 // and good when a token goes to most ranks anyway. Bytes of a rank: (ep - 1) T (H + 2 K) elements out and (ep - 1) T H
 // back, whatever K is. Forward: 3 collectives.
-#include <ATen/ATen.h>
 
 #include "core/parallel/expert/dispatcher.h"
 #include "core/parallel/expert/exchange.h"
 #include "core/parallel/expert/packed_tokens.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

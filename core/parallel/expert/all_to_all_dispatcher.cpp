@@ -1,12 +1,12 @@
 // Each assignment crosses as one row in an uneven all_to_all, and comes back in another; how many rows travel is told
 // once, by an all_gather of counts (GShard, arXiv 2006.16668; Megatron-Core's alltoall dispatcher). Bytes of a rank:
 // T K H elements each way, less what stays. Forward: 3 collectives.
-#include <ATen/ATen.h>
 
 #include <numeric>
 
 #include "core/parallel/expert/dispatcher.h"
 #include "core/parallel/expert/exchange.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

@@ -1,17 +1,15 @@
 #include "core/parallel/expert/balance_loss.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
-
 #include "core/comm/purpose.h"
+#include "core/nn/custom_function.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-struct AttachLoss : torch::autograd::Function<AttachLoss> {
+struct AttachLoss : CustomFunction<AttachLoss> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& loss, double scale) {
     ctx->saved_data["scale"] = scale;
     ctx->save_for_backward({loss.detach()});

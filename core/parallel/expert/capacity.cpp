@@ -1,11 +1,10 @@
 #include "core/parallel/expert/capacity.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "core/comm/purpose.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

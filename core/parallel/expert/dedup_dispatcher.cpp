@@ -2,7 +2,6 @@
 // dispatch; DeepSeek-V3, arXiv 2412.19437, section 3.2.2). On the way back a rank adds up its own experts' outputs of a
 // token, its node's gateway those of the node, and the token's rank those of the nodes. Bytes of a rank between nodes:
 // (nodes of a token) H + 2 K elements instead of K H. Forward: 5 collectives, 3 in a group on one node.
-#include <ATen/ATen.h>
 
 #include <optional>
 
@@ -11,6 +10,7 @@
 #include "core/parallel/expert/node_hops.h"
 #include "core/parallel/expert/packed_hop.h"
 #include "core/parallel/expert/packed_tokens.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

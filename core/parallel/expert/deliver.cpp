@@ -1,20 +1,18 @@
 #include "core/parallel/expert/deliver.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
-
 #include <numeric>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/comm/purpose.h"
+#include "core/nn/custom_function.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr int64_t kStampBytes = 2 * sizeof(int64_t);
@@ -87,7 +85,7 @@ at::Tensor deliver(const at::Tensor& rows, PeerMemory& memory, const std::vector
   return sorted.rows.contiguous().view(rows.scalar_type()).view({sorted.rows.size(0), rows.size(1)});
 }
 
-struct Deliver : torch::autograd::Function<Deliver> {
+struct Deliver : CustomFunction<Deliver> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& rows, PeerMemory& memory,
                             const std::vector<int64_t>& sent, std::vector<int64_t>* received, ExchangePurpose purpose) {
     // The memory outlives the graph, which lives within one step.

@@ -1,17 +1,15 @@
 #include "core/parallel/expert/exchange.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
-
 #include "core/comm/purpose.h"
+#include "core/nn/custom_function.h"
 #include "core/parallel/interleave.h"
 #include "core/parallel/saved_group.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // The communicator outlives the graph, which lives within one step.
@@ -56,7 +54,7 @@ at::Tensor packed(const at::Tensor& rows, const WireFormat& wire, const Call& ca
   return from_wire(call(to_wire(rows, wire)), wire, rows.size(1), rows.scalar_type());
 }
 
-struct Exchange : torch::autograd::Function<Exchange> {
+struct Exchange : CustomFunction<Exchange> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& group,
                             const std::vector<int64_t>& send_rows, const std::vector<int64_t>& recv_rows,
                             ExchangePurpose purpose) {
@@ -76,7 +74,7 @@ struct Exchange : torch::autograd::Function<Exchange> {
 
 // A gather of rows and the reduction of them are each other's backward.
 template <auto kThere, auto kBack>
-struct RowsOfAll : torch::autograd::Function<RowsOfAll<kThere, kBack>> {
+struct RowsOfAll : CustomFunction<RowsOfAll<kThere, kBack>> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& group,
                             const std::vector<int64_t>& rows, ExchangePurpose purpose) {
     keep(ctx, group, purpose);

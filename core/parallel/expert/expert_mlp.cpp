@@ -1,21 +1,19 @@
 #include "core/parallel/expert/expert_mlp.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
-
 #include <algorithm>
 
 #include "core/nn/activation.h"
+#include "core/nn/custom_function.h"
 #include "core/nn/gemm.h"
 #include "core/nn/kernel_path.h"
 #include "core/parallel/deferred_grads.h"
 #include "core/parallel/expert/product_cost.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // Of a block's intermediate rows: with less, what surrounds a product costs more than it (3 % at half of this), and
@@ -187,7 +185,7 @@ at::Tensor backward_in_halves(const ExpertRows& of, const at::Tensor& gate_up_N,
   return grad_rows;
 }
 
-struct ExpertMlp : torch::autograd::Function<ExpertMlp> {
+struct ExpertMlp : CustomFunction<ExpertMlp> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& rows, at::TensorList gate_up, at::TensorList down,
                             const std::vector<int64_t>& counts) {
     const ExpertRows of{rows, counts, gate_up.vec(), down.vec()};

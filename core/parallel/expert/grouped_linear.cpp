@@ -1,13 +1,13 @@
 #include "core/parallel/expert/grouped_linear.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
 #include <torch/custom_class.h>
 
+#include "core/nn/custom_function.h"
 #include "core/nn/gemm.h"
 #include "core/parallel/deferred_grads.h"
 #include "core/parallel/expert/product_cost.h"
 #include "core/parallel/linear_quantizer.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"
@@ -15,7 +15,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // Quantized, the operands are read, written and read again in few bits on the way.
@@ -128,7 +127,7 @@ struct Kept : torch::CustomClassHolder {
   at::Tensor rows(const at::Tensor& kept) const { return compute != nullptr ? compute(kept) : kept; }
 };
 
-struct GroupedLinear : torch::autograd::Function<GroupedLinear> {
+struct GroupedLinear : CustomFunction<GroupedLinear> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& rows, at::TensorList weights,
                             const std::vector<int64_t>& counts, const std::vector<LinearQuantizer*>& quantizers,
                             const Activated& from) {

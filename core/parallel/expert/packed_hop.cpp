@@ -1,10 +1,9 @@
 #include "core/parallel/expert/packed_hop.h"
 
-#include <ATen/ATen.h>
-
 #include <cmath>
 #include <utility>
 
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {

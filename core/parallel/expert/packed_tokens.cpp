@@ -1,8 +1,7 @@
 #include "core/parallel/expert/packed_tokens.h"
 
-#include <ATen/ATen.h>
-
 #include "core/base/error.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

@@ -3,7 +3,6 @@
 // experts' outputs straight back. No collective and no barrier: a rank waits only until all sources have written what
 // is its own (peer_memory.h). Bytes of a rank: (ranks of a token) (H + 2 K) elements and 16 bytes, each way. Needs
 // memory that ranks share: rank threads here, NVSHMEM or CUDA IPC on GPUs.
-#include <ATen/ATen.h>
 
 #include <optional>
 
@@ -12,6 +11,7 @@
 #include "core/parallel/expert/dispatcher.h"
 #include "core/parallel/expert/packed_hop.h"
 #include "core/parallel/expert/packed_tokens.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

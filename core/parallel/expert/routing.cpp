@@ -1,8 +1,8 @@
 #include "core/parallel/expert/routing.h"
 
-#include <ATen/ATen.h>
-
 #include <numeric>
+
+#include "core/sim/aten.h"
 
 namespace ranklab {
 

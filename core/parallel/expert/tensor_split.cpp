@@ -1,11 +1,10 @@
 #include "core/parallel/expert/tensor_split.h"
 
-#include <ATen/ATen.h>
-
 #include <numeric>
 
 #include "core/parallel/expert/exchange.h"
 #include "core/parallel/expert/routing.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 

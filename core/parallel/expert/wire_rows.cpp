@@ -1,23 +1,21 @@
 #include "core/parallel/expert/wire_rows.h"
 
-#include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
-
 #include <span>
 
+#include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
 #include "core/parallel/operand_rounding.h"
 #include "core/precision/scaled_matrix.h"
+#include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
 namespace {
 
-using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // Gradients pass (straight through).
-struct RoundRows : torch::autograd::Function<RoundRows> {
+struct RoundRows : CustomFunction<RoundRows> {
   static at::Tensor forward(AutogradContext*, const at::Tensor& rows, const TensorPrecision& precision) {
     const at::Tensor rounded = round_operand(rows, {.precision = precision}).values;
     const NoCostScope free;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/viz/model/make_trace.h"
+#include "viz/model/mismatch_view.h"
 
 namespace ranklab::viz {
 namespace {

@@ -7,6 +7,8 @@
 #include "tests/viz/model/make_trace.h"
 #include "viz/model/event_graph.h"
 #include "viz/model/schedule_trace.h"
+#include "viz/model/selection.h"
+#include "viz/model/what_if.h"
 
 namespace ranklab::viz {
 namespace {
@@ -35,8 +37,8 @@ TEST(CriticalPath, OverTheTransferToTheLateMember) {
   EXPECT_EQ(path.segments[1].kind, Kind::kTransfer);
   EXPECT_EQ(path.segments[1].range, (TimeRange{100, 130}));
   EXPECT_EQ(path.segments[2].kind, Kind::kWork);
-  EXPECT_TRUE(path.on_path(*store.find_selection("r0/F0")));
-  EXPECT_FALSE(path.on_path(*store.find_selection("r1/F0")));
+  EXPECT_TRUE(path.on_path(*find_selection(store, "r0/F0")));
+  EXPECT_FALSE(path.on_path(*find_selection(store, "r1/F0")));
   // Rank 1 could have worked 40 longer.
   EXPECT_EQ(path.slack_ns[0][0], 0);
   EXPECT_EQ(path.slack_ns[1][0], 40);

@@ -17,7 +17,9 @@
 #include "viz/model/comm_table.h"
 #include "viz/model/critical_path.h"
 #include "viz/model/generated_trace.h"
+#include "viz/model/mismatch_view.h"
 #include "viz/model/schedule_trace.h"
+#include "viz/model/selection.h"
 #include "viz/model/text_timeline.h"
 #include "viz/model/traffic_matrix.h"
 
@@ -196,10 +198,10 @@ TEST(LoadTrace, PytorchProfilerOneFileARank) {
   EXPECT_EQ(calls[0].logical_bytes, 2048);
   EXPECT_EQ(calls[0].sides.size(), 2U);
   EXPECT_EQ(calls[0].skew_ns, 2000);
-  const EventRef gemm = store.search("gemm").at(0);
+  const EventRef gemm = search_events(store, "gemm").at(0);
   EXPECT_EQ(store.begin_ns(gemm), 9500);
   EXPECT_EQ(store.event(gemm).step, 4);
-  EXPECT_TRUE(store.search("aten").empty());  // kernels are the work where there are any
+  EXPECT_TRUE(search_events(store, "aten").empty());  // kernels are the work where there are any
   EXPECT_EQ(traffic_matrix(store, store.whole()).at(0, 1).of(TrafficLayer::kAlgorithm), 2048);
   const std::vector<std::string> twice = {paths[0], paths[0]};
   EXPECT_THROW(load_traces(twice), Error);

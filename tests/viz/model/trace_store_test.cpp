@@ -8,7 +8,9 @@
 #include "core/base/error.h"
 #include "core/pipeline/schedules.h"
 #include "tests/viz/model/expert_sample.h"
+#include "viz/model/event_details.h"
 #include "viz/model/schedule_trace.h"
+#include "viz/model/selection.h"
 
 namespace ranklab::viz {
 namespace {
@@ -81,19 +83,19 @@ TEST(TraceStore, StepsAlongARowAndThroughAllEvents) {
 TEST(TraceStore, SelectionsByText) {
   const TraceStore store = schedule_store(
       make_schedule("interleaved-1f1b", {.num_ranks = 2, .num_microbatches = 4, .num_chunks = 2}), ScheduleCosts{});
-  const EventRef ref = *store.find_selection("r1/3BW2");
+  const EventRef ref = *find_selection(store, "r1/3BW2");
   EXPECT_EQ(store.text(ref), "3BW2");
   EXPECT_EQ(store.event(ref).stage, 3);
-  EXPECT_EQ(store.selection_text(ref), "r1/3BW2");
-  EXPECT_FALSE(store.find_selection("r1/F9"));
-  EXPECT_FALSE(store.find_selection("r7/F0"));
-  EXPECT_FALSE(store.find_selection("r1/#100000"));
-  EXPECT_FALSE(store.find_selection("r1/3BW2", 5));
+  EXPECT_EQ(selection_text(store, ref), "r1/3BW2");
+  EXPECT_FALSE(find_selection(store, "r1/F9"));
+  EXPECT_FALSE(find_selection(store, "r7/F0"));
+  EXPECT_FALSE(find_selection(store, "r1/#100000"));
+  EXPECT_FALSE(find_selection(store, "r1/3BW2", 5));
   // Every event's own text finds it again.
   for (size_t r = 0; r < store.ranks().size(); ++r) {
     for (size_t e = 0; e < store.trace(r).events.size(); ++e) {
-      const std::string text = store.selection_text({r, e});
-      EXPECT_EQ(store.find_selection(text, store.event({r, e}).step), (EventRef{r, e})) << text;
+      const std::string text = selection_text(store, {r, e});
+      EXPECT_EQ(find_selection(store, text, store.event({r, e}).step), (EventRef{r, e})) << text;
     }
   }
 }
@@ -109,7 +111,7 @@ TEST(TraceStore, BadSelectionsNameThePart) {
                                                         {"r3/#x", "no event number"},
                                                         {"r3/F99999999999999999999", "too large"}}) {
     try {
-      store.find_selection(text);
+      find_selection(store, text);
       FAIL() << text;
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), HasSubstr(part)) << text;
@@ -119,10 +121,10 @@ TEST(TraceStore, BadSelectionsNameThePart) {
 
 TEST(TraceStore, SearchFindsNamesAndBlockTexts) {
   const TraceStore store = nested_store();
-  EXPECT_EQ(store.search("GEM").size(), 1U);
-  EXPECT_EQ(store.search("f0").size(), 2U);
-  EXPECT_EQ(store.search("").size(), 0U);
-  EXPECT_EQ(store.search("f", 1).size(), 1U);
+  EXPECT_EQ(search_events(store, "GEM").size(), 1U);
+  EXPECT_EQ(search_events(store, "f0").size(), 2U);
+  EXPECT_EQ(search_events(store, "").size(), 0U);
+  EXPECT_EQ(search_events(store, "f", 1).size(), 1U);
 }
 
 // What was appended event by event lies as what was loaded at once.
@@ -186,7 +188,7 @@ TEST(TraceStore, AppendedEventsKeepTheirNumbers) {
 TEST(TraceStore, DetailsTellPurposePartsAndTokens) {
   const TraceStore store(samples::expert_run());
   const auto detail = [&](const std::string& word, const std::string& key) -> std::string {
-    for (const Detail& one : store.details(store.search(word, 1).at(0)))
+    for (const Detail& one : event_details(store, search_events(store, word, 1).at(0)))
       if (one.key == key) return one.value;
     return "no " + key;
   };
@@ -216,9 +218,9 @@ TEST(TraceStore, AParentThatComesLastMovesItsChildrenDown) {
 
 TEST(TraceStore, DetailsSayUnitAndSource) {
   const TraceStore store = samples::straggler_store();
-  const EventRef reduce = *store.find_selection("r1/AR0@dp");
+  const EventRef reduce = *find_selection(store, "r1/AR0@dp");
   std::string all;
-  for (const Detail& detail : store.details(reduce))
+  for (const Detail& detail : event_details(store, reduce))
     all += detail.key + "=" + detail.value + "[" + detail.source + "] ";
   EXPECT_THAT(all, HasSubstr("group=ranks 0, 1[]"));
   EXPECT_THAT(all, HasSubstr("duration=30 ns[model]"));
@@ -228,11 +230,11 @@ TEST(TraceStore, DetailsSayUnitAndSource) {
 
 TEST(TraceStore, CallsKnowTheirSides) {
   const TraceStore store = samples::straggler_store();
-  const MatchedCall* call = store.calls().of(*store.find_selection("r1/AR0@dp"));
+  const MatchedCall* call = store.calls().of(*find_selection(store, "r1/AR0@dp"));
   ASSERT_NE(call, nullptr);
   EXPECT_THAT(call->group, ElementsAre(0, 1));
   EXPECT_EQ(call->sides.size(), 2U);
-  EXPECT_EQ(store.calls().of(*store.find_selection("r1/F0")), nullptr);
+  EXPECT_EQ(store.calls().of(*find_selection(store, "r1/F0")), nullptr);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Programs started beside the window, by a shell in their place; and the runs of the Schedules panel on top of them.
 #include "viz/panels/child_run.h"
+#include "tests/eventually.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,14 +27,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-bool eventually(const std::function<bool()>& holds) {
-  for (int i = 0; i < 6000; ++i) {
-    if (holds()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return false;
-}
 
 class ChildRunTest : public testing::Test {
  protected:

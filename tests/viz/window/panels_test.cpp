@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "tests/viz/window/sample_traces.h"
 #include "viz/model/schedule_trace.h"
+#include "viz/model/selection.h"
 #include "viz/panels/area_totals.h"
 #include "viz/panels/dependencies.h"
 #include "viz/panels/workspace.h"
@@ -27,8 +28,9 @@ TraceStore steps() {
 // "r1/F3 > r2/F3" for each.
 std::vector<std::string> arrows(const TraceStore& store, const std::string& selection, int step) {
   std::vector<std::string> out;
-  for (const Dependency& one : dependencies(store, store.find_selection(selection, step).value())) {
-    out.push_back(store.selection_text(one.from) + " > " + store.selection_text(one.to) + (one.incoming ? " in" : ""));
+  for (const Dependency& one : dependencies(store, find_selection(store, selection, step).value())) {
+    out.push_back(selection_text(store, one.from) + " > " + selection_text(store, one.to) +
+                  (one.incoming ? " in" : ""));
     EXPECT_EQ(store.event(one.from).step, step);
     EXPECT_EQ(store.event(one.to).step, step);
   }
@@ -46,7 +48,7 @@ TEST(Dependencies, of_an_action_are_its_neighbours_in_the_pipeline) {
 
 TEST(Dependencies, of_a_message_are_its_two_ends) {
   const TraceStore store = steps();
-  const auto send = store.search("send", 1);
+  const auto send = search_events(store, "send", 1);
   ASSERT_EQ(send.size(), 1u);
   const auto found = dependencies(store, send[0]);
   ASSERT_EQ(found.size(), 1u);

@@ -6,6 +6,7 @@
 
 #include "tests/cli/run_program.h"
 #include "tests/viz/window/window_fixture.h"
+#include "viz/model/selection.h"
 #include "viz/panels/what_if_panel.h"
 
 namespace ranklab::viz {
@@ -53,7 +54,7 @@ TEST_F(WhatIfWindowTest, trains_and_opens_the_trace) {
     const TraceStore& store = workspace().store();
     IM_CHECK_EQ(store.ranks().size(), 2u);
     IM_CHECK_EQ(store.steps().size(), 3u);
-    IM_CHECK_EQ(store.search("F3", 100).size(), 6u);  // the last of 4 microbatches: 2 ranks, 3 steps
+    IM_CHECK_EQ(search_events(store, "F3", 100).size(), 6u);  // the last of 4 microbatches: 2 ranks, 3 steps
     IM_CHECK(workspace().log_lines().back().text.starts_with("opened "));
   });
   screenshot("schedules_run");

@@ -10,6 +10,7 @@
 #include "tests/viz/window/sample_traces.h"
 #include "tests/viz/window/window_fixture.h"
 #include "viz/model/comm_table.h"
+#include "viz/model/mismatch_view.h"
 #include "viz/model/schedule_trace.h"
 #include "viz/model/time_text.h"
 #include "viz/panels/timeline/timeline_panel.h"
