@@ -1,4 +1,4 @@
-# ranklab_library(NAME SOURCES a.cpp ... [DEPS targets ...] [TORCH] [UNITY_BY_FOLDER] [COLD])
+# ranklab_library(NAME SOURCES a.cpp ... [DEPS targets ...] [TORCH] [UNITY_BY_FOLDER] [UNITY_BYTES n] [COLD])
 #   A static library ranklab_NAME with alias ranklab::NAME. TORCH: links LibTorch and uses the shared
 #   precompiled header; leave it out for folders that must not know torch.
 function(ranklab_use_torch target)
@@ -33,12 +33,16 @@ endfunction()
 # ranklab_unity(TARGET): most of the time to compile a source goes into the headers it includes, so several sources are
 #   compiled as one, in the order in which they are listed, RANKLAB_UNITY_BYTES of text at a time: enough to be quick
 #   from nothing, and few enough that a change of one source is compiled again within seconds. Sources of different
-#   folders (a lesson each) are kept apart with BY_FOLDER. Anonymous namespaces of one target therefore share their names.
+#   folders (a lesson each) are kept apart with BY_FOLDER. A target whose text compiles quickly takes more at a time (BYTES).
+#   Anonymous namespaces of one target therefore share their names.
 set(RANKLAB_UNITY_BYTES 56000 CACHE STRING "Text of the sources that are compiled as one (0: a whole target)")
 function(ranklab_unity target)
-  cmake_parse_arguments(ARG "BY_FOLDER" "" "" ${ARGN})
+  cmake_parse_arguments(ARG "BY_FOLDER" "BYTES" "" ${ARGN})
   if(NOT RANKLAB_UNITY)
     return()
+  endif()
+  if(NOT ARG_BYTES OR RANKLAB_UNITY_BYTES EQUAL 0)
+    set(ARG_BYTES ${RANKLAB_UNITY_BYTES})
   endif()
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "^[^/$]+.*\\.cpp$")  # generated ones stay alone
@@ -48,8 +52,8 @@ function(ranklab_unity target)
     math(EXPR total "${total} + ${bytes}")
   endforeach()
   set(share ${total})
-  if(RANKLAB_UNITY_BYTES GREATER 0 AND total GREATER 0)
-    math(EXPR share "${total} / ((${total} + ${RANKLAB_UNITY_BYTES} - 1) / ${RANKLAB_UNITY_BYTES})")
+  if(ARG_BYTES GREATER 0 AND total GREATER 0)
+    math(EXPR share "${total} / ((${total} + ${ARG_BYTES} - 1) / ${ARG_BYTES})")
   endif()
   set(filled 0)
   set(group 0)
@@ -75,7 +79,7 @@ function(ranklab_cold target)
 endfunction()
 
 function(ranklab_library name)
-  cmake_parse_arguments(ARG "TORCH;UNITY_BY_FOLDER;COLD" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;UNITY_BY_FOLDER;COLD" "UNITY_BYTES" "SOURCES;DEPS" ${ARGN})
   add_library(ranklab_${name} STATIC ${ARG_SOURCES})
   add_library(ranklab::${name} ALIAS ranklab_${name})
   set_target_properties(ranklab_${name} PROPERTIES EXPORT_NAME ${name})
@@ -91,7 +95,7 @@ function(ranklab_library name)
   if(ARG_UNITY_BY_FOLDER)
     ranklab_unity(ranklab_${name} BY_FOLDER)
   else()
-    ranklab_unity(ranklab_${name})
+    ranklab_unity(ranklab_${name} BYTES ${ARG_UNITY_BYTES})
   endif()
   set_property(GLOBAL APPEND PROPERTY RANKLAB_LIBRARIES ranklab_${name})
 endfunction()

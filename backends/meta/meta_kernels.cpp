@@ -1,7 +1,7 @@
 #include "backends/meta/meta_kernels.h"
 
-#include <ATen/ATen.h>
 #include <ATen/ExpandUtils.h>
+#include <ATen/ops/result_type.h>
 #include <torch/library.h>
 
 #include <array>
@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "core/base/error.h"
+#include "core/sim/aten.h"
 
 namespace ranklab::meta {
 namespace {

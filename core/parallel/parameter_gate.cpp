@@ -14,7 +14,6 @@
 namespace ranklab {
 namespace {
 
-using torch::autograd::Variable;
 using torch::autograd::variable_list;
 
 void enter(const GatedPart& part, const std::string& next) {

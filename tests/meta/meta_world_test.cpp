@@ -3,13 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <ATen/ATen.h>
-
 #include <map>
 #include <mutex>
 
 #include "backends/meta/meta_world.h"
 #include "core/base/error.h"
+#include "core/comm/world.h"
+#include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {
