@@ -28,7 +28,7 @@ int count(const StepperState& state, RankActivity activity) {
                                         [&](const RankState& rank) { return rank.activity == activity; }));
 }
 
-std::string shape_text(const std::vector<int64_t>& shape) {
+std::string spaced_shape_text(const std::vector<int64_t>& shape) {
   return "[" + join(std::span<const int64_t>(shape), " ") + "]";
 }
 
@@ -112,8 +112,8 @@ std::string tensor_text(const TensorSummary& tensor, int global_rank) {
   if (!tensor.defined)
     return title + "no gradient now; it is whole where the optimizer begins (break optimizer rank=" +
            std::to_string(global_rank) + ")\n";
-  std::string text = title + tensor.dtype + " " + shape_text(tensor.shape);
-  if (tensor.global_shape != tensor.shape) text += " of " + shape_text(tensor.global_shape);
+  std::string text = title + tensor.dtype + " " + spaced_shape_text(tensor.shape);
+  if (tensor.global_shape != tensor.shape) text += " of " + spaced_shape_text(tensor.global_shape);
   text += strprintf("\n  min %.6g  max %.6g  mean %.6g  norm %.6g  not finite %lld\n  first", tensor.min, tensor.max,
                     tensor.mean, tensor.norm, static_cast<long long>(tensor.not_finite));
   for (const double value : tensor.first) text += strprintf(" %.6g", value);

@@ -89,7 +89,8 @@ TEST(DryRun, TellsTheOptimizersBytesThatTheZeroMapTells) {
     const std::string run = std::string("--dp 8 --zero-stage ") + stage;
     constexpr int64_t kCounters = 8;  // of AdamW's steps
     int64_t most = 0;
-    for (const auto& rank : json_of("zero map --json " + run)["data"]["pipeline_ranks"][0]["ranks"])
+    const nlohmann::json map = json_of("zero map --json " + run);
+    for (const auto& rank : map["data"]["pipeline_ranks"][0]["ranks"])
       most = std::max(most, rank["optimizer_bytes"].get<int64_t>());
     const int64_t told = dry_run(run)["data"]["memory_bytes"]["optimizer"];
     EXPECT_LE(told, most + kCounters) << stage;
