@@ -3,6 +3,7 @@
 //   bring_your_own [--dry-run] [steps] [ranks]
 #include "examples/bring_your_own.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -18,7 +19,7 @@ int main(int argc, char** argv) {
   TrainConfig config;
   config.parallel = {.world = ranks};
   config.model.seq_length = 64;
-  config.global_batch_size = 4 * ranks;
+  config.global_batch_size = std::max(16, ranks);
   config.train_iters = argc > 1 ? std::atoi(argv[1]) : 50;
   config.lr = 0.04;
   config.eval_interval = 0;
