@@ -39,14 +39,6 @@ RunPlan plan_of(const ScheduleModel& model, int pp) {
   return resolve(config);
 }
 
-// Of the residual stream of a microbatch, of which a tensor-parallel rank has its part of the positions.
-int64_t boundary_bytes(const ScheduleModel& model) {
-  const RunPlan plan = plan_of(model, 1);
-  const ModelConfig& m = plan.config.model;
-  const int64_t numbers = plan.micro_batch_size * m.seq_length * m.hidden_size;
-  return numbers * plan.config.element_bytes() / (plan.sequence_parallel ? model.tp : 1);
-}
-
 }  // namespace
 
 void add_model_options(CommandLine& app, ScheduleModel& model) {
@@ -60,11 +52,11 @@ void add_model_options(CommandLine& app, ScheduleModel& model) {
   app.add_option("--num-layers", model.num_layers, "... layers (default: the preset's)")->type_name("N");
 }
 
-int64_t message_bytes(const ScheduleModel& model) { return boundary_bytes(model); }
+int64_t message_bytes(const ScheduleModel& model) { return boundary_bytes(plan_of(model, 1), make_meta_world); }
 
 std::string message_text(const ScheduleModel& model) {
   const RunPlan plan = plan_of(model, 1);
-  return human_bytes(static_cast<double>(boundary_bytes(model))) +
+  return human_bytes(static_cast<double>(boundary_bytes(plan, make_meta_world))) +
          strprintf(" (%s, %ld x %ld tokens%s; --preset, --mbs, --seq-length, --tp)", model.name().c_str(),
                    static_cast<long>(model.micro_batch_size), static_cast<long>(plan.config.model.seq_length),
                    plan.sequence_parallel ? strprintf(", split over tp %d", model.tp).c_str() : "");

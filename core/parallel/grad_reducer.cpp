@@ -52,7 +52,7 @@ GradReducer::~GradReducer() {
   for (const Slot& slot : slots_) torch::autograd::impl::set_post_acc_grad_hooks(slot.parameter->data, nullptr);
 }
 
-std::vector<BucketLayout> GradReducer::lay_out() const {
+void GradReducer::plan_buckets() {
   std::vector<BucketItem> items;
   for (const Parameter* parameter : parameters_) {
     RANKLAB_CHECK(!parameter->sum_grad_over_tp || tp_ != nullptr, ErrorKind::kInternal, .where = "GradReducer",
@@ -61,16 +61,9 @@ std::vector<BucketLayout> GradReducer::lay_out() const {
     items.push_back(
         item_of(*parameter, grad_type(*parameter), shards() && options_.sharding == GradSharding::kParameters));
   }
-  return lay_out_buckets(items, options_.bucket_bytes, shards() ? dp_.size() : 1);
-}
-
-void GradReducer::plan_buckets() {
-  for (BucketLayout& layout : lay_out()) {
+  for (BucketLayout& layout : lay_out_buckets(items, options_.bucket_bytes, shards() ? dp_.size() : 1)) {
     Bucket& bucket = buckets_.emplace_back();
     bucket.label = label_of(layout);
-    bucket.size = layout.elements;
-    bucket.sum_over_tp = layout.sum_over_tp;
-    bucket.unit = layout.unit;
     for (const BucketPlace& place : layout.places) {
       bucket.slots.push_back(slots_.size());
       Slot& slot = slots_.emplace_back();
@@ -78,7 +71,8 @@ void GradReducer::plan_buckets() {
       slot.bucket = buckets_.size() - 1;
       slot.offset = place.offset;
     }
-    if (shards()) bucket.shard = std::make_unique<BucketShard>(std::move(layout), parameters_, dp_);
+    if (shards()) bucket.shard = std::make_unique<BucketShard>(layout, parameters_, dp_);
+    bucket.layout = std::move(layout);
   }
 }
 
@@ -98,8 +92,7 @@ std::string GradReducer::label_of(const BucketLayout& layout) const {
 std::vector<GradReducer::BucketInfo> GradReducer::buckets() const {
   std::vector<BucketInfo> result;
   for (const Bucket& bucket : buckets_) {
-    BucketInfo info{.label = bucket.label, .elements = bucket.size, .padding = bucket.size};
-    for (const size_t slot : bucket.slots) info.padding -= slots_[slot].parameter->data.numel();
+    BucketInfo info{.label = bucket.label, .elements = bucket.layout.elements, .padding = bucket.layout.padding()};
     const Parameter& first = *slots_[bucket.slots[0]].parameter;
     info.element_bytes = static_cast<int64_t>(first.data.itemsize());
     info.grad_bytes = static_cast<int64_t>(c10::elementSize(grad_type(first)));
@@ -111,10 +104,10 @@ std::vector<GradReducer::BucketInfo> GradReducer::buckets() const {
 
 std::vector<GradBucket> GradReducer::layouts() const {
   std::vector<GradBucket> result;
-  for (BucketLayout& layout : lay_out()) {
+  for (const Bucket& bucket : buckets_) {
     result.push_back({.axis = dp_.group().axis,
                       .shards = shards() ? dp_.size() : 1,
-                      .layout = std::move(layout),
+                      .layout = bucket.layout,
                       .parameters = {parameters_.begin(), parameters_.end()}});
   }
   return result;
@@ -142,7 +135,7 @@ void GradReducer::share_out_parameters(ShardedUnits& units) {
     if (!bucket.shard) continue;
     bucket.shard->keep_shard();
     if (options_.gather) bucket.shard->gather_in(options_.gather);
-    units.add(bucket.unit, *bucket.shard);
+    units.add(bucket.layout.unit, *bucket.shard);
   }
 }
 
@@ -158,7 +151,7 @@ void GradReducer::gather_parameters() {
 bool GradReducer::passes_through(const Bucket& bucket) const {
   const Parameter& first = *slots_[bucket.slots[0]].parameter;
   if (grad_type(first) != first.data.scalar_type()) return false;
-  const bool reduces = dp_.size() > 1 || (bucket.sum_over_tp && tp_->size() > 1);
+  const bool reduces = dp_.size() > 1 || (bucket.layout.sum_over_tp && tp_->size() > 1);
   return !reduces && most_microbatches_ == 1 && !shares_parameters_;
 }
 
@@ -171,7 +164,7 @@ void GradReducer::allocate(Bucket& bucket) {
     return flat.narrow(0, slot.offset, slot.parameter->data.numel()).view(slot.parameter->data.sizes());
   };
   if (!bucket.flat.defined()) {
-    bucket.flat = at::zeros({bucket.size}, options);
+    bucket.flat = at::zeros({bucket.layout.elements}, options);
     for (const size_t i : bucket.slots) slots_[i].view = view_of(bucket.flat, slots_[i]);
   }
   if (options_.accumulation != GradAccumulation::kPairwise) return;
@@ -348,7 +341,7 @@ void GradReducer::start(Bucket& bucket) {
   if (bucket.started || passes_through(bucket)) return;
   bucket.started = true;
   const at::NoGradGuard no_grad;
-  if (bucket.sum_over_tp && tp_->size() > 1) tp_->all_reduce(bucket.flat);
+  if (bucket.layout.sum_over_tp && tp_->size() > 1) tp_->all_reduce(bucket.flat);
   if (dp_.size() == 1) return;
   if (!bucket.shard) {
     bucket.work = dp_.all_reduce_async(bucket.flat);

@@ -139,13 +139,11 @@ class GradReducer {
   };
   struct Bucket {
     std::string label;
+    BucketLayout layout;
     std::vector<size_t> slots;
-    int64_t size = 0;      // elements
     bool touched = false;  // has a gradient in this step
     at::Tensor flat;
     std::vector<at::Tensor> levels;
-    bool sum_over_tp = false;
-    std::string unit = {};
     size_t pending = 0;  // parameters that are not complete
     bool started = false;
     WorkPtr work;
@@ -154,7 +152,6 @@ class GradReducer {
   };
   class Hook;
 
-  std::vector<BucketLayout> lay_out() const;
   void plan_buckets();
   std::string label_of(const BucketLayout& layout) const;
   void tell(ZeroState state, const Bucket& bucket) const {

@@ -53,8 +53,10 @@ class Rounder {
     if (granularity == Granularity::kTensor) std::ranges::fill(amax_, whole);
     if (granularity == Granularity::kRow)
       agree_on_amax(amax_, how_.along == Along::kColumns ? how_.cols_group : how_.rows_group);
-    scales_.resize(amax_.size());
-    block_scales(how_.precision, amax_, whole, scales_);
+    if (!wide_.is_meta()) {
+      scales_.resize(amax_.size());
+      block_scales(how_.precision, amax_, whole, scales_);
+    }
     result.values = round();
     result.pieces = std::move(pieces_);
     result.scales = std::move(scales_);
@@ -62,6 +64,7 @@ class Rounder {
   }
 
  private:
+  size_t groups() const { return pieces_.back().first_group + pieces_.back().group_count; }
   // A scale that no other group needs is found on the way.
   bool two_passes() const { return scale_of_tensor(how_.precision) && !how_.amax.has_value(); }
 
@@ -69,8 +72,11 @@ class Rounder {
     std::optional<CostScope> pass;
     if (two_passes()) pass.emplace(0, read_bytes_, DType::kFloat32);
     const NoCostScope on_the_way;
-    amax_.resize(pieces_.back().first_group + pieces_.back().group_count);
-    if (wide_.is_meta()) return;
+    if (wide_.is_meta()) {  // only what ranks tell each other is there
+      amax_.resize(how_.precision.granularity == Granularity::kRow ? groups() : 1);
+      return;
+    }
+    amax_.resize(groups());
     for (const OperandPiece& p : pieces_)
       group_amax(view_of(wide_, p), p.groups, std::span(amax_).subspan(p.first_group, p.group_count));
     for (float& amax : amax_) amax = visible_amax(amax);

@@ -1,7 +1,8 @@
-// A rank of a run as it is before its first step, made on shapes: its model and optimizer, for whoever asks what they
-// hold. Nothing is computed and no memory is taken. Thread rule: as record_step().
+// Ranks of a run as they are before its first step, made on shapes: their model and optimizer, for whoever asks what
+// they hold. Nothing is computed and no memory is taken. Thread rule: as record_step().
 #pragma once
 #include <functional>
+#include <vector>
 
 #include "core/plan/step_record.h"
 
@@ -9,7 +10,12 @@ namespace ranklab {
 
 struct StepContext;  // core/runtime/components.h
 
-// `look` is called on the rank's thread. Parts: as record_step()'s; the default ones when left out.
+// In that world, without files; whether tokens are counted beforehand is as with their own data.
+RuntimeComponents on_shapes(const RuntimeComponents& parts, std::shared_ptr<World> world);
+
+// `look` is called on the threads of the world's ranks.
+void build_ranks(const RunPlan& plan, RuntimeComponents parts, const std::function<void(StepContext&)>& look);
+// One rank, of the default parts.
 void build_rank(const RunPlan& plan, int global_rank, const ShapeWorldMaker& make_world,
                 const std::function<void(StepContext&)>& look);
 

@@ -1,8 +1,11 @@
 #include "core/plan/recorded_costs.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "core/plan/built_rank.h"
 #include "core/plan/trace_costs.h"
+#include "core/runtime/components.h"
 
 namespace ranklab {
 namespace {
@@ -53,6 +56,15 @@ PipelineCosts recorded_costs(const RunPlan& plan, const ShapeWorldMaker& make_wo
     costs.stages.push_back(parts.stages[static_cast<size_t>(plan.schedule.part(stage))]);
   costs.mean = mean_of_rank(costs, plan.schedule.num_ranks() * plan.schedule.num_chains());
   return costs;
+}
+
+int64_t boundary_bytes(const RunPlan& plan, const ShapeWorldMaker& make_world) {
+  int64_t bytes = plan.config.element_bytes();
+  build_rank(plan, 0, make_world, [&](StepContext& c) {
+    for (const int64_t size : c.model.boundary_shape(plan.micro_batch_size, plan.config.model.seq_length))
+      bytes *= size;
+  });
+  return bytes;
 }
 
 }  // namespace ranklab

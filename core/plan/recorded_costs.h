@@ -9,4 +9,7 @@ namespace ranklab {
 // Of the stages of `plan.schedule`, whose own order of actions does not matter.
 PipelineCosts recorded_costs(const RunPlan& plan, const ShapeWorldMaker& make_world);
 
+// Of an activation or its gradient between two stages, for a microbatch on a rank.
+int64_t boundary_bytes(const RunPlan& plan, const ShapeWorldMaker& make_world);
+
 }  // namespace ranklab

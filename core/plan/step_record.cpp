@@ -5,10 +5,9 @@
 #include <numeric>
 #include <utility>
 
-#include "core/base/error.h"
+#include "core/plan/built_rank.h"
 #include "core/plan/replay.h"
-#include "core/plan/shape_data.h"
-#include "core/runtime/checkpoint_manager.h"
+#include "core/runtime/before_step.h"
 #include "core/runtime/engine.h"
 #include "core/sim/memory_scope.h"
 
@@ -43,42 +42,15 @@ struct Notes {
 };
 
 // Peaks and times of the recorded step are its own.
-class RecordedSchedule final : public ScheduleStrategy {
- public:
-  RecordedSchedule(std::unique_ptr<ScheduleStrategy> inner, std::shared_ptr<Notes> notes)
-      : inner_(std::move(inner)), notes_(std::move(notes)) {}
-  std::string name() const override { return inner_->name(); }
-  StepOutput run_step(StepContext& c) override {
-    if (c.step == kSteps - 1) {
-      thread_memory_book()->reset_peaks();
-      const std::lock_guard lock(notes_->mutex);
-      notes_->begin[c.ctx.global_rank()] = time_of(c.ctx);
-    }
-    return inner_->run_step(c);
-  }
-  StepOutput run_validation(StepContext& c, int64_t batch) override { return inner_->run_validation(c, batch); }
-  at::Tensor logits(StepContext& c, const Batch& batch) override { return inner_->logits(c, batch); }
-
- private:
-  std::unique_ptr<ScheduleStrategy> inner_;
-  std::shared_ptr<Notes> notes_;
-};
-
-class RecordedSelector final : public ScheduleSelector {
- public:
-  RecordedSelector(std::shared_ptr<ScheduleSelector> inner, std::shared_ptr<Notes> notes)
-      : inner_(std::move(inner)), notes_(std::move(notes)) {}
-  std::unique_ptr<ScheduleStrategy> select(const RunPlan& plan) const override {
-    return std::make_unique<RecordedSchedule>(inner_->select(plan), notes_);
-  }
-
- private:
-  std::shared_ptr<ScheduleSelector> inner_;
-  std::shared_ptr<Notes> notes_;
-};
+void note_begin(StepContext& c, Notes& notes) {
+  if (c.step < kSteps - 1) return;
+  thread_memory_book()->reset_peaks();
+  const std::lock_guard lock(notes.mutex);
+  notes.begin[c.ctx.global_rank()] = time_of(c.ctx);
+}
 
 void note_end(StepContext& c, Notes& notes) {
-  const MemoryBook& book = *thread_memory_book();
+  const MemoryBook::Peaks peaks = thread_memory_book()->peaks();
   const std::lock_guard lock(notes.mutex);
   RankRecord& rank = notes.ranks[c.ctx.global_rank()];
   rank.global_rank = c.ctx.global_rank();
@@ -87,10 +59,8 @@ void note_end(StepContext& c, Notes& notes) {
   rank.time.flops += repeated(c.model).flops;
   rank.traffic = repeated(c.model).traffic;
   rank.kept_bytes = kept_by_stages(c.model);
-  for (size_t i = 0; i < rank.at_peak.size(); ++i) {
-    rank.at_peak[i] = book.bytes_at_peak(static_cast<MemoryCategory>(i));
-    rank.highest[i] = book.peak_bytes(static_cast<MemoryCategory>(i));
-  }
+  rank.at_peak = peaks.at_peak;
+  rank.highest = peaks.highest;
 }
 
 // By pipeline rank, the rank that runs for its stage.
@@ -165,9 +135,11 @@ int64_t latest(const std::map<int, RankRecord>& ranks, int64_t RankTime::*when) 
 
 RunPlan plan_to_record(RunPlan plan) {
   TrainConfig& c = plan.config;
-  c.backend = "cpu_sim";
-  c.device = "cpu";
-  c.virtual_time = true;
+  // Simulated ranks, as they are by default.
+  const TrainConfig simulated;
+  c.backend = simulated.backend;
+  c.device = simulated.device;
+  c.virtual_time = simulated.virtual_time;
   c.eval_interval = 0;
   c.sample_tokens = 0;
   c.save_dir.clear();
@@ -189,26 +161,16 @@ const RankRecord& StepRecord::fullest() const {
 
 namespace {
 
-RuntimeComponents parts_on_shapes(RuntimeComponents parts, const DeviceMesh& mesh, const ShapeWorldMaker& make_world,
-                                  const Representatives& representatives) {
-  parts.world = make_world(stand_ins(mesh, representatives));
-  parts.data_provider = make_shape_data(parts.data_provider);
-  parts.checkpoint_manager = no_checkpoints();
-  return parts;
-}
-
 Representatives representatives_of(const RunPlan& plan, const ShapeWorldMaker& make_world,
                                    const RuntimeComponents& parts) {
   const Representatives first = first_of_stages(plan.mesh);
   if (plan.zero_stage == 0 || plan.dp() == 1) return first;
   std::mutex mutex;
   std::map<int, Shares> shares;
-  RuntimeEngine engine(parts_on_shapes(parts, plan.mesh, make_world, first), plan);
-  engine.set_finale([&](StepContext& c) {
+  build_ranks(plan, on_shapes(parts, make_world(stand_ins(plan.mesh, first))), [&](StepContext& c) {
     const std::lock_guard lock(mutex);
     shares[c.ctx.coordinate(Axis::kPp)] = shares_of(c.optimizer.grad_buckets());
   });
-  engine.fit(0);
   return fullest_owners(plan.mesh, shares);
 }
 
@@ -217,18 +179,19 @@ Representatives representatives_of(const RunPlan& plan, const ShapeWorldMaker& m
 StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own) {
   const RunPlan recorded = plan_to_record(plan);
   const auto notes = std::make_shared<Notes>();
-  RuntimeComponents parts = with_repeated_passes(
-      parts_on_shapes(own, recorded.mesh, make_world, representatives_of(recorded, make_world, own)));
-  parts.schedule_selector = std::make_shared<RecordedSelector>(parts.schedule_selector, notes);
+  const Representatives representatives = representatives_of(recorded, make_world, own);
+  RuntimeComponents parts = with_repeated_passes(on_shapes(own, make_world(stand_ins(recorded.mesh, representatives))));
+  parts.schedule_selector =
+      before_each_step(parts.schedule_selector, [notes](StepContext& c) { note_begin(c, *notes); });
   RuntimeEngine engine(std::move(parts), recorded);
   engine.set_finale([&](StepContext& c) { note_end(c, *notes); });
-  const TrainResult result = engine.fit(kSteps);
+  TrainResult result = engine.fit(kSteps);
   for (const RankTrace& trace : result.traces)
     if (const auto rank = notes->ranks.find(trace.global_rank); rank != notes->ranks.end())
       rank->second.traffic.add(trace.events, trace, recorded.mesh, recorded.gpus_per_node());
   StepRecord record{.step_ns = latest(notes->ranks, &RankTime::end_ns) - latest(notes->ranks, &RankTime::begin_ns)};
   for (auto& [rank, kept] : notes->ranks) record.ranks.push_back(std::move(kept));
-  record.traces = result.traces;
+  record.traces = std::move(result.traces);
   return record;
 }
 

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/runtime/before_step.h"
 #include "core/runtime/engine.h"
 #include "core/sim/memory_scope.h"
 
@@ -17,63 +18,26 @@ struct Ranks {
   std::map<int, MeasuredMemory> measured;
 };
 
-template <typename BytesOf>
-MeasuredMemory::Bytes by_category(const BytesOf& bytes_of) {
-  MeasuredMemory::Bytes out{};
-  for (size_t i = 0; i < out.size(); ++i) out[i] = bytes_of(static_cast<MemoryCategory>(i));
-  return out;
+// The peaks before the first step, which are forgotten before the others.
+void look(StepContext& context, Ranks& ranks) {
+  MemoryBook& book = *thread_memory_book();
+  if (context.step > 0) return book.reset_peaks();
+  const MemoryBook::Peaks peaks = book.peaks();
+  const std::lock_guard lock(ranks.mutex);
+  MeasuredMemory& rank = ranks.measured[context.ctx.global_rank()];
+  rank.at_start_peak = peaks.at_peak;
+  rank.start_highest = peaks.highest;
 }
 
-// Notes the peaks before the first step, and forgets them before the others.
-class FreshPeaks : public ScheduleStrategy {
- public:
-  FreshPeaks(std::unique_ptr<ScheduleStrategy> inner, std::shared_ptr<Ranks> ranks)
-      : inner_(std::move(inner)), ranks_(std::move(ranks)) {}
-  std::string name() const override { return inner_->name(); }
-  StepOutput run_step(StepContext& context) override {
-    if (context.step == 0) note_start(context.ctx.global_rank());
-    if (context.step > 0) thread_memory_book()->reset_peaks();
-    return inner_->run_step(context);
-  }
-  StepOutput run_validation(StepContext& context, int64_t index) override {
-    return inner_->run_validation(context, index);
-  }
-  at::Tensor logits(StepContext& context, const Batch& batch) override { return inner_->logits(context, batch); }
-
- private:
-  void note_start(int global_rank) const {
-    const std::shared_ptr<MemoryBook> book = thread_memory_book();
-    const std::lock_guard lock(ranks_->mutex);
-    MeasuredMemory& rank = ranks_->measured[global_rank];
-    rank.at_start_peak = by_category([&](MemoryCategory category) { return book->bytes_at_peak(category); });
-    rank.start_highest = by_category([&](MemoryCategory category) { return book->peak_bytes(category); });
-  }
-
-  std::unique_ptr<ScheduleStrategy> inner_;
-  std::shared_ptr<Ranks> ranks_;
-};
-
-class FreshPeaksSelector : public ScheduleSelector {
- public:
-  FreshPeaksSelector(std::shared_ptr<ScheduleSelector> inner, std::shared_ptr<Ranks> ranks)
-      : inner_(std::move(inner)), ranks_(std::move(ranks)) {}
-  std::unique_ptr<ScheduleStrategy> select(const RunPlan& plan) const override {
-    return std::make_unique<FreshPeaks>(inner_->select(plan), ranks_);
-  }
-
- private:
-  std::shared_ptr<ScheduleSelector> inner_;
-  std::shared_ptr<Ranks> ranks_;
-};
-
 void read(const MemoryBook& book, int global_rank, Ranks& ranks) {
+  const MemoryBook::Peaks peaks = book.peaks();
   const std::lock_guard lock(ranks.mutex);
   MeasuredMemory& rank = ranks.measured[global_rank];
   rank.global_rank = global_rank;
   rank.peak_bytes = book.peak_bytes();
-  rank.at_peak = by_category([&](MemoryCategory category) { return book.bytes_at_peak(category); });
-  rank.highest = by_category([&](MemoryCategory category) { return book.peak_bytes(category); });
-  rank.at_end = by_category([&](MemoryCategory category) { return book.bytes(category); });
+  rank.at_peak = peaks.at_peak;
+  rank.highest = peaks.highest;
+  for (size_t i = 0; i < rank.at_end.size(); ++i) rank.at_end[i] = book.bytes(static_cast<MemoryCategory>(i));
 }
 
 }  // namespace
@@ -85,7 +49,8 @@ std::vector<MeasuredMemory> measure_memory(RuntimeComponents parts, RunPlan plan
   plan.config.sample_tokens = 0;
   plan.config.trace = false;
   const auto ranks = std::make_shared<Ranks>();
-  parts.schedule_selector = std::make_shared<FreshPeaksSelector>(parts.schedule_selector, ranks);
+  parts.schedule_selector =
+      before_each_step(parts.schedule_selector, [ranks](StepContext& context) { look(context, *ranks); });
   RuntimeEngine engine(std::move(parts), std::move(plan));
   engine.set_finale([&](StepContext& context) { read(*thread_memory_book(), context.ctx.global_rank(), *ranks); });
   engine.fit(kSteps);

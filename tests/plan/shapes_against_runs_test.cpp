@@ -45,12 +45,6 @@ void expect_calls(const StepRecord& record, const TrainResult& run, const Device
   }
 }
 
-class LastStep : public Hook {
- public:
-  void on_step_end(const StepMetrics& m) override { metrics = m; }
-  StepMetrics metrics;
-};
-
 void expect_time(const StepRecord& record, const StepMetrics& run, const std::string& what) {
   const double planned_ms = static_cast<double>(record.step_ns) * 1e-6;
   EXPECT_NEAR(planned_ms / run.virtual_step_ms, 1.0, kStepTimeTolerance) << what;
@@ -73,10 +67,10 @@ class Times : public testing::TestWithParam<Training> {};
 
 TEST_P(Times, AreThoseOfTheRun) {
   RuntimeEngine engine = tiny_engine(config_of(GetParam()));
-  const auto last = std::make_shared<LastStep>();
-  engine.add_hook(last);
+  const auto seen = std::make_shared<RecordingHook>();
+  engine.add_hook(seen);
   engine.fit();
-  expect_time(record_step(engine.plan(), make_meta_world), last->metrics, GetParam().name);
+  expect_time(record_step(engine.plan(), make_meta_world), seen->steps.back(), GetParam().name);
 }
 
 INSTANTIATE_TEST_SUITE_P(Runs, Times, testing::ValuesIn(kRuns), row_name<Training>);
@@ -108,12 +102,12 @@ void expect_recorded(TrainConfig c, const std::string& what) {
   c.trace_step_start = 1;
   c.trace_step_end = 2;
   RuntimeEngine engine = tiny_engine(c);
-  const auto last = std::make_shared<LastStep>();
-  engine.add_hook(last);
+  const auto seen = std::make_shared<RecordingHook>();
+  engine.add_hook(seen);
   const TrainResult result = engine.fit();
   const StepRecord record = record_step(engine.plan(), make_meta_world);
   expect_calls(record, result, engine.plan().mesh);
-  expect_time(record, last->metrics, what);
+  expect_time(record, seen->steps.back(), what);
 }
 
 TEST(Schedules, AreRecordedAsTheyRunWithManyMicrobatches) {
@@ -171,11 +165,11 @@ TEST(OwnModel, IsRecordedAsItRuns) {
   RuntimeComponents parts = examples::own_components(default_components(make_thread_world({.size = 4}), plan));
   const StepRecord record = record_step(plan, make_meta_world, parts);
   RuntimeEngine engine(parts, plan);
-  const auto last = std::make_shared<LastStep>();
-  engine.add_hook(last);
+  const auto seen = std::make_shared<RecordingHook>();
+  engine.add_hook(seen);
   const TrainResult result = engine.fit();
   expect_calls(record, result, plan.mesh);
-  expect_time(record, last->metrics, "own model");
+  expect_time(record, seen->steps.back(), "own model");
   const std::vector<MeasuredMemory> measured = measure_memory(parts, plan);
   for (const MeasuredMemory& rank : measured)
     EXPECT_NEAR(static_cast<double>(together(record.ranks[0].at_peak)) / static_cast<double>(rank.peak_bytes), 1.0,

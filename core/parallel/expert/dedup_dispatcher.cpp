@@ -15,9 +15,25 @@
 namespace ranklab {
 namespace {
 
+// Where a rank's hops lead when nobody knows the experts: to nodes, to ranks, and onward within its node.
+struct UnknownHops {
+  EvenSpread nodes, ranks, in_node;
+};
+
+UnknownHops unknown_hops(const MoeConfig& moe, const NodeHops& hops, const Communicator& ep) {
+  UnknownHops out{.nodes = {.copies = expected_places(moe, hops.num_nodes())},
+                  .ranks = spread_over_ranks(moe, ep.size()),
+                  .in_node = {}};
+  for (int node = 0; node < hops.num_nodes(); ++node) out.nodes.places.push_back(hops.gateway(node, ep.rank()));
+  out.in_node.copies = out.ranks.copies / out.nodes.copies;
+  for (const int64_t rank : out.ranks.places)
+    if (hops.node(static_cast<int>(rank)) == hops.node(ep.rank())) out.in_node.places.push_back(rank);
+  return out;
+}
+
 class DedupTrip : public ExpertTrip {
  public:
-  DedupTrip(Communicator& ep, const NodeHops& hops, const MoeConfig& moe, const TensorPrecision& wire,
+  DedupTrip(Communicator& ep, const NodeHops& hops, const UnknownHops& unknown, const TensorPrecision& wire,
             const at::Tensor& tokens_TH, const Routing& routing)
       : ep_(ep), hops_(hops), own_experts_(routing.num_experts / ep.size()), slots_(routing.experts_TK.size(1)) {
     const Carrier carrier = [&ep](const at::Tensor& rows, const std::vector<int64_t>& sent,
@@ -26,13 +42,13 @@ class DedupTrip : public ExpertTrip {
     device_ = tokens_TH.device();
     at::Tensor packed = pack_tokens(tokens_TH, routing), experts = named_experts(routing);
     Onward to_nodes, to_ranks;
-    if (hops_.crosses_nodes()) to_nodes = onward(experts, gateways(), ep.size(), over_nodes(moe));
-    if (hops_.spreads_in_node()) to_ranks = onward(experts, owners(), ep.size(), over_ranks(moe));
+    if (hops_.crosses_nodes()) to_nodes = onward(experts, gateways(), ep.size(), unknown.nodes);
+    if (hops_.spreads_in_node()) to_ranks = onward(experts, owners(), ep.size(), unknown.ranks);
     const std::vector<TokenSpread> spreads = share_spreads(to_nodes, to_ranks);
     if (hops_.crosses_nodes()) {
       packed = to_nodes_.go(packed, experts, to_nodes, hops_.first(ep.rank(), spreads), wire, carrier);
       experts = unpack_tokens(packed, slots_).experts_NK;
-      if (hops_.spreads_in_node()) to_ranks = onward(experts, ranks_of_node(), ep.size(), within_node(moe));
+      if (hops_.spreads_in_node()) to_ranks = onward(experts, ranks_of_node(), ep.size(), unknown.in_node);
     }
     if (hops_.spreads_in_node())
       packed = to_ranks_.go(packed, experts, to_ranks, hops_.second(ep.rank(), spreads), wire, carrier);
@@ -63,25 +79,6 @@ class DedupTrip : public ExpertTrip {
     return places([&](int owner) { return hops_.node(owner) == hops_.node(ep_.rank()) ? owner : ep_.size(); });
   }
 
-  // The same of experts that nobody knows. From this rank's tokens ...
-  EvenSpread over_nodes(const MoeConfig& moe) const {
-    EvenSpread spread{.copies = expected_places(moe, hops_.num_nodes())};
-    for (int node = 0; node < hops_.num_nodes(); ++node) spread.places.push_back(hops_.gateway(node, ep_.rank()));
-    return spread;
-  }
-  EvenSpread over_ranks(const MoeConfig& moe) const {
-    EvenSpread spread{.copies = expected_places(moe, ep_.size())};
-    for (int rank = 0; rank < ep_.size(); ++rank) spread.places.push_back(rank);
-    return spread;
-  }
-  // ... and from those that came to this node.
-  EvenSpread within_node(const MoeConfig& moe) const {
-    EvenSpread spread{.copies = expected_places(moe, ep_.size()) / expected_places(moe, hops_.num_nodes())};
-    for (int rank = 0; rank < ep_.size(); ++rank)
-      if (hops_.node(rank) == hops_.node(ep_.rank())) spread.places.push_back(rank);
-    return spread;
-  }
-
   // Told once: how many of its own tokens each rank has for each node and rank, as far as there are hops to them.
   std::vector<TokenSpread> share_spreads(const Onward& to_nodes, const Onward& to_ranks) const {
     std::vector<int64_t> mine = to_ranks.counts;
@@ -107,15 +104,18 @@ class DedupTrip : public ExpertTrip {
 class DedupDispatcher : public TokenDispatcher {
  public:
   explicit DedupDispatcher(const DispatcherPlace& place)
-      : ep_(*place.ep), hops_(place.ep->group(), place.gpus_per_node), moe_(place.moe), wire_(place.wire) {}
+      : ep_(*place.ep),
+        hops_(place.ep->group(), place.gpus_per_node),
+        unknown_(unknown_hops(place.moe, hops_, ep_)),
+        wire_(place.wire) {}
   std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing) override {
-    return std::make_unique<DedupTrip>(ep_, hops_, moe_, wire_, tokens_TH, routing);
+    return std::make_unique<DedupTrip>(ep_, hops_, unknown_, wire_, tokens_TH, routing);
   }
 
  private:
   Communicator& ep_;
   NodeHops hops_;
-  MoeConfig moe_;
+  UnknownHops unknown_;
   TensorPrecision wire_;
 };
 

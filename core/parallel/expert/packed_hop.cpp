@@ -21,10 +21,9 @@ at::Tensor pairs_of(const at::Tensor& goes_NP, const EvenSpread& unknown) {
 std::vector<int64_t> counts_of(const at::Tensor& place_M, int64_t places, const EvenSpread& unknown) {
   const at::Tensor device_counts = at::bincount(place_M, {}, places);
   if (place_M.is_meta()) {
-    const int64_t goes = place_M.numel(), among = static_cast<int64_t>(unknown.places.size());
+    const std::vector<int64_t> parts = even_parts(place_M.numel(), static_cast<int64_t>(unknown.places.size()));
     std::vector<int64_t> counts(static_cast<size_t>(places), 0);
-    for (int64_t i = 0; i < among; ++i)
-      counts[static_cast<size_t>(unknown.places[static_cast<size_t>(i)])] = goes / among + (i < goes % among ? 1 : 0);
+    for (size_t i = 0; i < parts.size(); ++i) counts[static_cast<size_t>(unknown.places[i])] = parts[i];
     return counts;
   }
   const at::Tensor counts = device_counts.to(at::kCPU).contiguous();

@@ -22,7 +22,7 @@ at::Tensor owners(int64_t num_experts, int ranks, const at::Device& device) {
 
 class RdepTrip : public ExpertTrip {
  public:
-  RdepTrip(Communicator& ep, PeerMemory* memory, const MoeConfig& moe, const TensorPrecision& wire,
+  RdepTrip(Communicator& ep, PeerMemory* memory, const EvenSpread& unknown, const TensorPrecision& wire,
            const at::Tensor& tokens_TH, const Routing& routing) {
     const int64_t slots = routing.experts_TK.size(1), own = routing.num_experts / ep.size();
     at::Tensor packed = pack_tokens(tokens_TH, routing);
@@ -36,8 +36,6 @@ class RdepTrip : public ExpertTrip {
     if (memory != nullptr) {
       const at::Tensor owner_E = owners(routing.num_experts, ep.size(), tokens_TH.device());
       const at::Tensor experts = named_experts(routing);
-      EvenSpread unknown{.copies = expected_places(moe, ep.size())};
-      for (int rank = 0; rank < ep.size(); ++rank) unknown.places.push_back(rank);
       packed = hop_.go(packed, experts, onward(experts, owner_E, ep.size(), unknown), {}, wire, carrier);
     }
     own_.emplace(unpack_tokens(packed, slots), own * ep.rank(), own, routing.experts_TK.numel());
@@ -54,8 +52,9 @@ class RdepTrip : public ExpertTrip {
 
 class RdepDispatcher : public TokenDispatcher {
  public:
-  explicit RdepDispatcher(const DispatcherPlace& place) : ep_(*place.ep), moe_(place.moe), wire_(place.wire) {
+  explicit RdepDispatcher(const DispatcherPlace& place) : ep_(*place.ep), wire_(place.wire) {
     if (ep_.size() == 1) return;
+    unknown_ = spread_over_ranks(place.moe, ep_.size());
     memory_ = place.memory ? place.memory : peer_memory_of(ep_);
     RANKLAB_CHECK(memory_ != nullptr, ErrorKind::kEnvironment, .where = "experts",
                   .what = "the rdep dispatcher writes into its peers' memory, which ranks of this world do not share",
@@ -63,12 +62,12 @@ class RdepDispatcher : public TokenDispatcher {
                   .fix = "--moe-token-dispatcher-type alltoall, or run without a launcher");
   }
   std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing) override {
-    return std::make_unique<RdepTrip>(ep_, memory_.get(), moe_, wire_, tokens_TH, routing);
+    return std::make_unique<RdepTrip>(ep_, memory_.get(), unknown_, wire_, tokens_TH, routing);
   }
 
  private:
   Communicator& ep_;
-  MoeConfig moe_;
+  EvenSpread unknown_;
   TensorPrecision wire_;
   PeerMemoryPtr memory_;  // null in a group of one
 };

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "core/parallel/expert/token_spread.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {
@@ -15,16 +16,10 @@ at::Tensor flat_experts(const Routing& routing) {
   return at::where(routing.kept_TK.reshape({-1}), experts, at::full_like(experts, routing.num_experts));
 }
 
-std::vector<int64_t> even_counts(int64_t assignments, int64_t num_experts) {
-  std::vector<int64_t> counts(static_cast<size_t>(num_experts), assignments / num_experts);
-  for (int64_t e = 0; e < assignments % num_experts; ++e) ++counts[static_cast<size_t>(e)];
-  return counts;
-}
-
 std::vector<int64_t> counts_of(const at::Tensor& experts, const Routing& routing) {
   const int64_t num_experts = routing.num_experts;
   const at::Tensor device_counts = at::bincount(experts, {}, num_experts + 1);
-  if (experts.is_meta()) return even_counts(routing.even < 0 ? experts.numel() : routing.even, num_experts);
+  if (experts.is_meta()) return even_parts(routing.even < 0 ? experts.numel() : routing.even, num_experts);
   const at::Tensor counts = device_counts.to(at::kCPU).contiguous();
   return {counts.const_data_ptr<int64_t>(), counts.const_data_ptr<int64_t>() + num_experts};
 }

@@ -29,4 +29,16 @@ double expected_places(const MoeConfig& m, int64_t places) {
   return limited ? std::min(even, static_cast<double>(m.group_topk)) : even;
 }
 
+std::vector<int64_t> even_parts(int64_t count, int64_t parts) {
+  std::vector<int64_t> out(static_cast<size_t>(parts), count / parts);
+  for (int64_t i = 0; i < count % parts; ++i) ++out[static_cast<size_t>(i)];
+  return out;
+}
+
+EvenSpread spread_over_ranks(const MoeConfig& moe, int ranks) {
+  EvenSpread spread{.copies = expected_places(moe, ranks)};
+  for (int rank = 0; rank < ranks; ++rank) spread.places.push_back(rank);
+  return spread;
+}
+
 }  // namespace ranklab
