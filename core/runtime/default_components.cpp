@@ -106,6 +106,15 @@ class TextDataProvider : public DataProvider {
   TrainingData data_;
 };
 
+class PipelineSelector : public ScheduleSelector {
+ public:
+  std::unique_ptr<ScheduleStrategy> select(const RunPlan& plan) const override {
+    return make_pipeline_schedule(plan.schedule);
+  }
+};
+
+}  // namespace
+
 std::unique_ptr<Optimizer> make_optimizer(std::vector<Parameter*> parameters, const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   const StateTypes types = state_types(plan);
@@ -124,15 +133,6 @@ std::unique_ptr<Optimizer> make_optimizer(std::vector<Parameter*> parameters, co
                                             .exp_avg_type = scalar_type(types.exp_avg),
                                             .exp_avg_sq_type = scalar_type(types.exp_avg_sq)});
 }
-
-class PipelineSelector : public ScheduleSelector {
- public:
-  std::unique_ptr<ScheduleStrategy> select(const RunPlan& plan) const override {
-    return make_pipeline_schedule(plan.schedule);
-  }
-};
-
-}  // namespace
 
 RuntimeComponents default_components(std::shared_ptr<World> world, const RunPlan& plan) {
   auto data = std::make_shared<TextDataProvider>(plan);

@@ -22,5 +22,7 @@ std::shared_ptr<DataProvider> provide_data(std::string description, MakeBatch ma
 // Around the update: gradients summed over microbatches and over dp in overlapped buckets, clipped by the global norm.
 using MakeOptimizer = std::function<std::unique_ptr<Optimizer>(std::vector<Parameter*>, const RunPlan&)>;
 std::shared_ptr<OptimizerRuntime> provide_optimizer(MakeOptimizer make);
+// The update that the plan asks for (AdamW or SGD, in its types), for whoever wraps it.
+std::unique_ptr<Optimizer> make_optimizer(std::vector<Parameter*> parameters, const RunPlan& plan);
 
 }  // namespace ranklab

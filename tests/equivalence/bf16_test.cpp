@@ -14,10 +14,10 @@ TrainConfig in_bf16(int world, int tp) {
 
 TEST(Bf16Training, GoesWhereFp32Goes) {
   TrainConfig config = in_bf16(1, 1);
-  const Curve narrow = train_curve(config);
+  const TrainingRecord narrow = record_training(config);
   config.bf16 = false;
-  const Curve wide = train_curve(config);
-  EXPECT_NE(narrow.losses[0], wide.losses[0]);
+  const TrainingRecord wide = record_training(config);
+  EXPECT_NE(narrow.losses()[0], wide.losses()[0]);
   expect_near(narrow, wide, 5e-3, 0.03);
 }
 
@@ -30,12 +30,12 @@ TEST(Bf16Training, ExpertsAgreeButForRounding) {
   TrainConfig config = in_bf16(1, 1);
   config.model.moe = {
       .num_experts = 4, .topk = 2, .ffn_hidden_size = 24, .shared_ffn_hidden_size = 16, .first_dense_layers = 1};
-  const Curve whole = train_curve(config);
+  const TrainingRecord whole = record_training(config);
   config.bf16 = false;
-  expect_near(whole, train_curve(config), 0.02, 0.1);  // a token near the border of two experts may change sides
+  expect_near(whole, record_training(config), 0.02, 0.1);  // a token near the border of two experts may change sides
   config.bf16 = true;
   config.parallel = {.world = 4, .tp = 2, .pp = 1, .ep = 2};
-  expect_near(train_curve(config), whole, 0.02, 0.1);
+  expect_near(record_training(config), whole, 0.02, 0.1);
 }
 
 TEST(Bf16Training, IsNotAskedForBesideAnotherType) {

@@ -10,9 +10,9 @@
 namespace ranklab {
 namespace {
 
-Curve curve_on(TestDevice device, const TrainConfig& config) {
+TrainingRecord run_on(TestDevice device, const TrainConfig& config) {
   const OnTestDevice here(device);
-  return train_curve(config);
+  return record_training(config);
 }
 
 struct DeviceLayout {
@@ -77,7 +77,8 @@ TrainConfig device_config(const DeviceLayout& layout) {
 TEST(Device, MovesTheBitsOfTheHost) {
   for (const DeviceLayout& layout : kDeviceLayouts) {
     const TrainConfig config = device_config(layout);
-    expect_same_bits(curve_on(TestDevice::kQueues, config), curve_on(TestDevice::kHost, config), layout.name);
+    SCOPED_TRACE(layout.name);
+    expect_same_training(run_on(TestDevice::kQueues, config), run_on(TestDevice::kHost, config), kSameBits);
   }
 }
 
@@ -92,7 +93,8 @@ TEST(Device, MovesTokensToTheirExperts) {
       config.moe_dispatcher = dispatcher;
       config.overlap_moe = overlap;
       config.num_microbatches = overlap ? 2 : 1;
-      expect_same_bits(curve_on(TestDevice::kQueues, config), curve_on(TestDevice::kHost, config), dispatcher);
+      SCOPED_TRACE(dispatcher);
+      expect_same_training(run_on(TestDevice::kQueues, config), run_on(TestDevice::kHost, config), kSameBits);
     }
   }
 }
@@ -100,8 +102,8 @@ TEST(Device, MovesTokensToTheirExperts) {
 // The clock is of the simulated machine, whatever moves the bytes here.
 TEST(Device, ShowsTheSameTimes) {
   for (const DeviceLayout& layout : kDeviceLayouts) {
-    const Curve queues = curve_on(TestDevice::kQueues, device_config(layout)),
-                host = curve_on(TestDevice::kHost, device_config(layout));
+    const TrainingRecord queues = run_on(TestDevice::kQueues, device_config(layout)),
+                         host = run_on(TestDevice::kHost, device_config(layout));
     for (size_t i = 0; i < host.steps.size(); ++i)
       EXPECT_EQ(queues.steps[i].virtual_step_ms, host.steps[i].virtual_step_ms) << layout.name << ", step " << i;
   }

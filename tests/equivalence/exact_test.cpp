@@ -3,85 +3,74 @@
 #include <gtest/gtest.h>
 
 #include "core/sim/aten.h"
-#include "tests/equivalence/training_run.h"
+#include "tests/support/expect_training.h"
+#include "tests/support/small_config.h"
+#include "tests/support/uneven_batches.h"
 
 namespace ranklab {
 namespace {
 
-TrainingRun exact_run(at::ScalarType dtype) {
-  TrainingRun run;
-  run.model = {.num_layers = 2,
-               .hidden_size = 32,
-               .ffn_hidden_size = 40,
-               .num_attention_heads = 4,
-               .num_query_groups = 1,
-               .vocab_size = 29,
-               .seq_length = 16,
-               .dropout = 0.1,
-               .tie_embeddings = true};
-  run.global_batch = 8;
-  run.dtype = dtype;
-  run.accumulation = GradAccumulation::kPairwise;
-  return run;
+TrainConfig exact_config(const std::string& dtype) {
+  TrainConfig c = small_config();
+  c.model.num_layers = 2;
+  c.model.ffn_hidden_size = 40;
+  c.model.num_query_groups = 1;
+  c.model.vocab_size = 259;
+  c.model.dropout = 0.1;
+  c.model.tie_embeddings = true;
+  c.train_iters = 10;
+  c.lr = 3e-4;
+  c.clip_grad = 0.05;
+  c.params_dtype = dtype;
+  c.accumulation = Accumulation::kPairwise;
+  c.ddp_bucket_bytes = 4096;
+  return c;
 }
 
-void expect_same_record(const TrainingRecord& got, const TrainingRecord& want) {
-  EXPECT_EQ(got.faults, std::vector<std::string>{});
-  ASSERT_EQ(got.steps.size(), want.steps.size());
-  for (size_t step = 0; step < want.steps.size(); ++step) {
-    EXPECT_EQ(got.steps[step].grad_norm, want.steps[step].grad_norm) << "step " << step;
-    for (const auto& [name, tensor] : want.steps[step].grads) {
-      EXPECT_TRUE(at::equal(got.steps[step].grads.at(name), tensor)) << "gradient of " << name << ", step " << step;
-    }
-    for (const auto& [name, tensor] : want.steps[step].weights) {
-      EXPECT_TRUE(at::equal(got.steps[step].weights.at(name), tensor)) << name << ", step " << step;
-    }
-  }
+TrainingRecord with_dp(TrainConfig config, int dp, int microbatches) {
+  config.parallel.world = dp * config.parallel.tp;
+  config.num_microbatches = microbatches;
+  return record_training(config, {.data = uneven_batches()});
 }
 
-TrainingRecord with_dp(TrainingRun run, int dp, int microbatches, bool overlap = true) {
-  run.dp = dp;
-  run.microbatches = microbatches;
-  run.overlap = overlap;
-  return train(run);
-}
+// What is told of the loss is added up over microbatches first.
+constexpr Tolerance kSameUpdates{.loss = 1e-6, .norm = 0};
 
 TEST(Exact, DataParallelIsPairwiseAccumulation) {
-  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
-    const TrainingRun run = exact_run(dtype);
-    const TrainingRecord reference = with_dp(run, 1, 8);
+  for (const char* dtype : {"fp32", "fp64"}) {
+    const TrainConfig config = exact_config(dtype);
+    const TrainingRecord reference = with_dp(config, 1, 8);
     for (const int dp : {2, 4, 8}) {
       SCOPED_TRACE("dp " + std::to_string(dp));
-      expect_same_record(with_dp(run, dp, 8 / dp), reference);
+      expect_same_training(with_dp(config, dp, 8 / dp), reference, kSameUpdates);
     }
   }
 }
 
 TEST(Exact, OverlapChangesNothing) {
-  const TrainingRun run = exact_run(at::kFloat);
-  expect_same_record(with_dp(run, 4, 2, false), with_dp(run, 4, 2, true));
+  TrainConfig config = exact_config("fp32");
+  const TrainingRecord overlapped = with_dp(config, 4, 2);
+  config.overlap_grad_reduce = false;
+  expect_same_training(with_dp(config, 4, 2), overlapped, kSameBits);
 }
 
 TEST(Exact, SequentialAccumulationIsAnotherOrder) {
-  TrainingRun run = exact_run(at::kFloat);
-  run.steps = 1;
-  const TrainingRecord pairwise = with_dp(run, 1, 8);
-  run.accumulation = GradAccumulation::kSequential;
-  const TrainingRecord sequential = with_dp(run, 1, 8);
+  TrainConfig config = exact_config("fp32");
+  config.train_iters = 1;
+  const TrainingRecord pairwise = with_dp(config, 1, 8);
+  config.accumulation = Accumulation::kSequential;
+  const TrainingRecord sequential = with_dp(config, 1, 8);
   bool differs = false;
-  for (const auto& [name, tensor] : pairwise.steps[0].grads) {
-    differs = differs || !at::equal(tensor, sequential.steps[0].grads.at(name));
-  }
+  for (const auto& [key, tensor] : pairwise.grads) differs = differs || !at::equal(tensor, sequential.grads.at(key));
   EXPECT_TRUE(differs) << "the comparison above would pass for any order";
 }
 
 TEST(Exact, TheSameLayoutTwice) {
-  TrainingRun run = exact_run(at::kFloat);
-  run.model.num_query_groups = 4;
-  run.tp = 4;
-  run.sequence_parallel = true;
-  const TrainingRecord first = with_dp(run, 2, 2);
-  expect_same_record(with_dp(run, 2, 2), first);
+  TrainConfig config = exact_config("fp32");
+  config.model.num_query_groups = 4;
+  config.parallel.tp = 4;
+  const TrainingRecord first = with_dp(config, 2, 2);
+  expect_same_training(with_dp(config, 2, 2), first, kSameBits);
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 
 #include <map>
 
-#include "tests/equivalence/expert_run.h"
+#include "tests/support/model_variants.h"
+#include "tests/support/small_config.h"
+#include "tests/support/training_record.h"
 
 namespace ranklab {
 namespace {
@@ -13,7 +15,7 @@ namespace {
 using Matrix = std::map<std::pair<int, int>, double>;  // from, to: bytes
 
 // All all_to_alls of the purpose, over the whole run.
-Matrix sent(const ExpertRecord& record, Purpose purpose) {
+Matrix sent(const TrainingRecord& record, Purpose purpose) {
   Matrix bytes;
   for (const RankTrace& trace : record.traces) {
     for (const Event& event : trace.events) {
@@ -44,7 +46,11 @@ double between_nodes(const Matrix& matrix, int gpus_per_node) {
 constexpr int64_t kTokens = 16 * 16, kLayers = 2, kHidden = 32, kBytes = 8;
 
 TrainConfig config(const char* dispatcher) {
-  TrainConfig c = expert_config();
+  TrainConfig c = small_config();
+  c.model.num_layers = 3;
+  variant_named("in_turn").change(c.model);
+  c.model.moe.force_balance = false;
+  c.global_batch_size = 16;
   c.parallel = {.world = 8, .tp = 2, .ep = 8};
   c.moe_dispatcher = dispatcher;
   c.gpus_per_node = 4;
@@ -54,7 +60,7 @@ TrainConfig config(const char* dispatcher) {
 }
 
 TEST(ExpertTraffic, RowsOfDispatchAreTokensAndCombineIsTheTranspose) {
-  const ExpertRecord record = train_experts(config("alltoall"));
+  const TrainingRecord record = record_training(config("alltoall"));
   const Matrix dispatch = sent(record, Purpose::kDispatch), combine = sent(record, Purpose::kCombine);
   const double row = static_cast<double>(kTokens / 8 * 2 * kLayers * kHidden * kBytes);
   ASSERT_EQ(dispatch.size(), 64u);
@@ -69,7 +75,7 @@ TEST(ExpertTraffic, RowsOfDispatchAreTokensAndCombineIsTheTranspose) {
 TEST(ExpertTraffic, AForwardTakesThreeCollectives) {
   for (const char* dispatcher : {"alltoall", "allgather"}) {
     const TrainConfig c = config(dispatcher);
-    for (const RankTrace& trace : train_experts(c).traces) {
+    for (const RankTrace& trace : record_training(c).traces) {
       int64_t calls = 0;
       for (const Event& event : trace.events) {
         const bool forward = event.purpose == Purpose::kRouting || event.purpose == Purpose::kDispatch ||
@@ -88,7 +94,8 @@ TEST(ExpertTraffic, DeduplicatedTokensCrossToANodeOnce) {
     TrainConfig c = config(dispatcher);
     c.model.moe.topk = 4;
     c.model.moe.force_balance = true;
-    crossing[std::string(dispatcher) == "dedup" ? 1 : 0] = between_nodes(sent(train_experts(c), Purpose::kDispatch), 4);
+    crossing[std::string(dispatcher) == "dedup" ? 1 : 0] =
+        between_nodes(sent(record_training(c), Purpose::kDispatch), 4);
   }
   const double tokens =
       static_cast<double>(kTokens / 2 * kLayers);  // half of them have their experts on the other node

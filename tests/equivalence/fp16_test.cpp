@@ -15,11 +15,11 @@ TrainConfig fp16_run(int world, int tp) {
 
 TEST(Fp16Training, GoesWhereFp32Goes) {
   TrainConfig config = fp16_run(1, 1);
-  const Curve narrow = train_curve(config);
+  const TrainingRecord narrow = record_training(config);
   for (const StepMetrics& step : narrow.steps) EXPECT_EQ(step.loss_scale, 65536);
   config.precision.fp16 = false;
-  const Curve wide = train_curve(config);
-  EXPECT_NE(narrow.losses[0], wide.losses[0]);
+  const TrainingRecord wide = record_training(config);
+  EXPECT_NE(narrow.losses()[0], wide.losses()[0]);
   expect_near(narrow, wide, 1e-3, 0.01);
   EXPECT_EQ(wide.steps[0].loss_scale, 0) << "none in fp32";
 }
@@ -31,10 +31,10 @@ TEST(Fp16Training, LayoutsAgreeButForRounding) { expect_layouts_near_one_rank(fp
 TEST(Fp16Training, ZeroStagesAreDataParallelism) {
   TrainConfig config = fp16_run(4, 1);
   config.clip_grad = 0;
-  const Curve plain = train_curve(config);
+  const TrainingRecord plain = record_training(config);
   for (const int stage : {1, 2, 3}) {
     config.zero_stage = stage;
-    EXPECT_EQ(train_curve(config).losses, plain.losses) << stage;
+    EXPECT_EQ(record_training(config).losses(), plain.losses()) << stage;
   }
 }
 
@@ -42,12 +42,12 @@ TEST(Fp16Training, ExpertsAgreeButForRounding) {
   TrainConfig config = fp16_run(1, 1);
   config.model.moe = {
       .num_experts = 4, .topk = 2, .ffn_hidden_size = 24, .shared_ffn_hidden_size = 16, .first_dense_layers = 1};
-  const Curve whole = train_curve(config);
+  const TrainingRecord whole = record_training(config);
   config.precision.fp16 = false;
-  expect_near(whole, train_curve(config), 0.02, 0.1);  // a token near the border of two experts may change sides
+  expect_near(whole, record_training(config), 0.02, 0.1);  // a token near the border of two experts may change sides
   config.precision.fp16 = true;
   config.parallel = {.world = 4, .tp = 2, .pp = 1, .ep = 2};
-  expect_near(train_curve(config), whole, 0.02, 0.1);
+  expect_near(record_training(config), whole, 0.02, 0.1);
 }
 
 // What fp16 gradients lose without a scale: those of a loss over many tokens become zero.
@@ -55,11 +55,11 @@ TEST(Fp16Training, AScaleKeepsSmallGradients) {
   TrainConfig config = fp16_run(1, 1);
   config.train_iters = 1;
   config.precision.fp16 = false;
-  const double want = train_curve(config).norms[0];
+  const double want = record_training(config).norms()[0];
   config.precision.fp16 = true;
-  EXPECT_NEAR(train_curve(config).norms[0], want, 1e-3 * want);
+  EXPECT_NEAR(record_training(config).norms()[0], want, 1e-3 * want);
   config.precision.loss_scale = 1.0 / 4096;
-  EXPECT_GT(std::abs(train_curve(config).norms[0] - want), 0.05 * want);
+  EXPECT_GT(std::abs(record_training(config).norms()[0] - want), 0.05 * want);
 }
 
 }  // namespace

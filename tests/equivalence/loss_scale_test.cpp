@@ -8,6 +8,7 @@
 #include "core/parallel/bucket_shard.h"
 #include "core/sim/aten.h"
 #include "tests/equivalence/precision_run.h"
+#include "tests/runtime/tiny_run.h"
 
 namespace ranklab {
 namespace {
@@ -32,13 +33,14 @@ TEST(LossScale, OfAPowerOfTwoChangesNoBitInFp32) {
       TrainConfig alone = config;
       alone.model.moe.balancing = LoadBalancing::kNone;
       alone.model.moe.aux_loss_coeff = alone.model.moe.z_loss_coeff = 0;
-      EXPECT_NE(train_curve(alone).norms, train_curve(config).norms);
+      EXPECT_NE(record_training(alone).norms(), record_training(config).norms());
     }
-    const Curve without = train_curve(config);
+    const TrainingRecord without = record_training(config);
     for (const double scale : {1.0, 4096.0, 1.0 / 32}) {
       config.precision.loss_scale = scale;
-      const Curve scaled = train_curve(config);
-      expect_same_bits(scaled, without, "scale " + std::to_string(scale) + ", world " + std::to_string(world));
+      const TrainingRecord scaled = record_training(config);
+      SCOPED_TRACE("scale " + std::to_string(scale) + ", world " + std::to_string(world));
+      expect_same_training(scaled, without, kSameBits);
       EXPECT_EQ(scaled.steps[0].loss_scale, scale);
     }
   }

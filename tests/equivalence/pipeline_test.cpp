@@ -14,72 +14,36 @@
 #include "core/sim/memory_scope.h"
 #include "tests/cli/run_program.h"
 #include "tests/cpu_sim/test_world.h"
-#include "tests/equivalence/pipeline_run.h"
-#include "tests/equivalence/relative_error.h"
+#include "tests/support/expect_training.h"
+#include "tests/support/small_config.h"
 
 namespace ranklab {
 namespace {
 
-void expect_equal(const std::map<TensorKey, at::Tensor>& got, const std::map<TensorKey, at::Tensor>& want,
-                  double tolerance, const char* what) {
-  ASSERT_EQ(got.size(), want.size()) << what;
-  for (const auto& [key, tensor] : want) {
-    const auto& [tp_rank, step, name] = key;
-    const auto it = got.find(key);
-    ASSERT_NE(it, got.end()) << what << " of " << name;
-    EXPECT_LE(relative_error(it->second, tensor), tolerance)
-        << what << " of " << name << " at step " << step << ", tp rank " << tp_rank;
-  }
-}
-
-// tolerance 0: the same bits.
-void expect_same_training(const PipelineRecord& got, const PipelineRecord& want, double tolerance) {
-  EXPECT_EQ(got.faults, std::vector<std::string>{});
-  EXPECT_EQ(got.parameters, want.parameters);
-  ASSERT_EQ(got.steps.size(), want.steps.size());
-  for (size_t i = 0; i < want.steps.size(); ++i) {
-    EXPECT_NEAR(got.steps[i].loss, want.steps[i].loss, tolerance * want.steps[i].loss) << "step " << i;
-    EXPECT_NEAR(got.steps[i].mtp_loss, want.steps[i].mtp_loss, 1e-12 * want.steps[i].mtp_loss) << "step " << i;
-    EXPECT_EQ(got.steps[i].tokens, want.steps[i].tokens);
-    EXPECT_NEAR(got.steps[i].grad_norm, want.steps[i].grad_norm, 1e-12 * want.steps[i].grad_norm) << "step " << i;
-  }
-  expect_equal(got.grads, want.grads, tolerance, "gradient");
-  expect_equal(got.weights, want.weights, tolerance, "weight");
-}
-
-// The same run without a pipeline. Bits also need the same dp and tp, which are proven against one rank elsewhere.
-PipelineRecord reference(TrainConfig c) {
-  c.parallel.world /= c.parallel.pp;
-  c.parallel.pp = 1;
-  c.virtual_stages = 1;
-  c.pipeline_schedule = "1f1b";
-  c.pipeline_layout.clear();
-  return train_pipeline(c);
-}
-
-TrainConfig with_pipeline(TrainConfig c, const std::string& schedule, int pp, int64_t vpp = 1) {
-  c.parallel.world *= pp;
-  c.parallel.pp = pp;
-  c.pipeline_schedule = schedule;
-  c.virtual_stages = vpp;
+TrainConfig pipeline_config() {
+  TrainConfig c = small_config();
+  c.num_microbatches = 8;
   return c;
 }
 
-double bits() { return test_device_bits(); }
-constexpr double kRounding = 1e-12;
+// Bits also need the same dp and tp, which are proven against one rank elsewhere.
+TrainingRecord reference(const TrainConfig& config) { return record_training(without_pipeline(config)); }
+
+Tolerance bits() { return {.first = test_device_bits()}; }
 
 // Every schedule of the list that can run at all: new rows are tested without a change here.
 TEST(Pipeline, EveryScheduleEqualsOneRank) {
   TrainConfig config = pipeline_config();
   config.model.num_layers = 8;
-  const PipelineRecord want = reference(config);
+  const TrainingRecord want = reference(config);
   for (const ScheduleKind& kind : schedule_kinds()) {
     for (const int pp : {2, 4, 8}) {
       const bool two_models = std::string(kind.name) == "dualpipe";
       const bool wants_two_each = std::string(kind.name).starts_with("dualpipe");  // microbatches for each rank
       if (pp * std::max(kind.chunks, 1) > 8 || (wants_two_each && pp > 4)) continue;
       SCOPED_TRACE(std::string(kind.name) + ", pp " + std::to_string(pp));
-      expect_same_training(train_pipeline(with_pipeline(config, kind.name, pp)), want, two_models ? kRounding : bits());
+      expect_same_training(record_training(with_pipeline(config, kind.name, pp)), want,
+                           two_models ? kRounding : bits());
     }
   }
 }
@@ -87,12 +51,12 @@ TEST(Pipeline, EveryScheduleEqualsOneRank) {
 TEST(Pipeline, SeveralStagesARankEqualOneRank) {
   TrainConfig config = pipeline_config();
   config.model.num_layers = 8;
-  const PipelineRecord want = reference(config);
+  const TrainingRecord want = reference(config);
   for (const char* name : {"interleaved-1f1b", "looped-bfs", "1f1b"}) {
     SCOPED_TRACE(name);
-    expect_same_training(train_pipeline(with_pipeline(config, name, 2, 4)), want, bits());
-    expect_same_training(train_pipeline(with_pipeline(config, name, 4, 2)), want, bits());
-    expect_same_training(train_pipeline(with_pipeline(config, name, 1, 4)), want, bits());
+    expect_same_training(record_training(with_pipeline(config, name, 2, 4)), want, bits());
+    expect_same_training(record_training(with_pipeline(config, name, 4, 2)), want, bits());
+    expect_same_training(record_training(with_pipeline(config, name, 1, 4)), want, bits());
   }
 }
 
@@ -108,7 +72,7 @@ TEST(Pipeline, ComposesWithTensorSequenceAndDataParallelism) {
       config.model.add_bias = true;
       config.model.dropout = 0.1;
       config.ddp_bucket_bytes = 8192;  // several buckets
-      expect_same_training(train_pipeline(with_pipeline(config, name, 2)), reference(config), bits());
+      expect_same_training(record_training(with_pipeline(config, name, 2)), reference(config), bits());
     }
   }
 }
@@ -125,7 +89,7 @@ TEST(Pipeline, RanksThatShareAKeyValueHead) {
       config.model.kv_channels = 12;
       config.model.add_qkv_bias = true;
       config.model.qk_norm = true;
-      expect_same_training(train_pipeline(with_pipeline(config, name, 2)), reference(config), bits());
+      expect_same_training(record_training(with_pipeline(config, name, 2)), reference(config), bits());
     }
   }
 }
@@ -143,7 +107,7 @@ TEST(Pipeline, StretchedPositionsAndBiasesOfAttention) {
     config.model.rope_scaling = {.kind = by_length ? RopeScalingKind::kDynamic : RopeScalingKind::kLlama3,
                                  .factor = 4,
                                  .original_seq_length = config.model.seq_length / 2};
-    expect_same_training(train_pipeline(with_pipeline(config, name, 2)), reference(config), bits());
+    expect_same_training(record_training(with_pipeline(config, name, 2)), reference(config), bits());
   }
 }
 
@@ -158,7 +122,7 @@ TEST(Pipeline, NormsOfHeadsAndBiasesOfTheirProjection) {
     config.model.add_qkv_bias = true;
     config.model.qk_norm = true;
     const bool two_models = std::string(name) == "dualpipe";
-    expect_same_training(train_pipeline(with_pipeline(config, name, 2)), reference(config),
+    expect_same_training(record_training(with_pipeline(config, name, 2)), reference(config),
                          two_models ? kRounding : bits());
   }
 }
@@ -172,9 +136,9 @@ TEST(Pipeline, Gpt2KindWithSgdInFp32) {
   config.model.activation = ActivationKind::kGelu;
   config.model.add_bias = true;
   config.model.dropout = 0.2;
-  const PipelineRecord want = reference(config);
+  const TrainingRecord want = reference(config);
   for (const char* name : {"gpipe", "1f1b", "zb-h2"})
-    expect_same_training(train_pipeline(with_pipeline(config, name, 4)), want, bits());
+    expect_same_training(record_training(with_pipeline(config, name, 4)), want, bits());
 }
 
 TEST(Pipeline, TiedEmbeddings) {
@@ -186,7 +150,7 @@ TEST(Pipeline, TiedEmbeddings) {
     config.parallel = {.world = dp, .tp = 1};
     config.global_batch_size = 8 * dp;
     config.model.tie_embeddings = true;
-    expect_same_training(train_pipeline(with_pipeline(config, name, pp)), reference(config), kRounding);
+    expect_same_training(record_training(with_pipeline(config, name, pp)), reference(config), kRounding);
   }
 }
 
@@ -208,7 +172,7 @@ TEST(Pipeline, LatentAttentionAndTokenPrediction) {
       config.model.mtp_num_layers = 2;
       config.model.tie_embeddings = tied;
       const int64_t vpp = std::string(name) == "interleaved-1f1b" ? 2 : 1;
-      expect_same_training(train_pipeline(with_pipeline(config, name, pp, vpp)), reference(config), kRounding);
+      expect_same_training(record_training(with_pipeline(config, name, pp, vpp)), reference(config), kRounding);
     }
   }
 }
@@ -216,41 +180,41 @@ TEST(Pipeline, LatentAttentionAndTokenPrediction) {
 TEST(Pipeline, UnevenLayers) {
   TrainConfig config = pipeline_config();
   config.model.num_layers = 7;
-  const PipelineRecord want = reference(config);
+  const TrainingRecord want = reference(config);
   TrainConfig uneven = with_pipeline(config, "1f1b", 4);
-  expect_same_training(train_pipeline(uneven), want, bits());
+  expect_same_training(record_training(uneven), want, bits());
   EXPECT_EQ(resolve(uneven).stage_layers, (std::vector<int64_t>{2, 2, 2, 1}));
   uneven.pipeline_layout = "1,3,1,2";
-  expect_same_training(train_pipeline(uneven), want, bits());
+  expect_same_training(record_training(uneven), want, bits());
 }
 
 TEST(Pipeline, FewerMicrobatchesThanRanks) {
   TrainConfig config = pipeline_config();
   for (const int64_t microbatches : {1, 2}) {
     config.num_microbatches = microbatches;
-    const PipelineRecord want = reference(config);
+    const TrainingRecord want = reference(config);
     for (const char* name : {"gpipe", "1f1b", "zb-h1"})
-      expect_same_training(train_pipeline(with_pipeline(config, name, 4)), want, bits());
+      expect_same_training(record_training(with_pipeline(config, name, 4)), want, bits());
   }
 }
 
 TEST(Pipeline, OneRankRunsEverySchedule) {
   TrainConfig config = pipeline_config();
-  const PipelineRecord want = reference(config);
+  const TrainingRecord want = reference(config);
   for (const char* name : {"gpipe", "zb-h1", "zb-v", "dualpipe-v"})
-    expect_same_training(train_pipeline(with_pipeline(config, name, 1)), want, bits());
+    expect_same_training(record_training(with_pipeline(config, name, 1)), want, bits());
 }
 
 TEST(Pipeline, PairwiseAccumulationIsTheSameTree) {
   TrainConfig config = pipeline_config();
   config.accumulation = Accumulation::kPairwise;
-  const PipelineRecord want = reference(config);
+  const TrainingRecord want = reference(config);
   for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe"})
-    expect_same_training(train_pipeline(with_pipeline(config, name, 2)), want, bits());
+    expect_same_training(record_training(with_pipeline(config, name, 2)), want, bits());
   config.model.tie_embeddings = true;
-  const PipelineRecord tied = reference(config);
+  const TrainingRecord tied = reference(config);
   for (const char* name : {"1f1b", "zb-h1"})
-    expect_same_training(train_pipeline(with_pipeline(config, name, 2)), tied, kRounding);
+    expect_same_training(record_training(with_pipeline(config, name, 2)), tied, kRounding);
 }
 
 TEST(Pipeline, ClippingSeesEachParameterOnce) {
@@ -258,19 +222,19 @@ TEST(Pipeline, ClippingSeesEachParameterOnce) {
     TrainConfig config = pipeline_config();
     config.model.tie_embeddings = tied;
     config.clip_grad = 0.05;
-    const PipelineRecord want = reference(config);
+    const TrainingRecord want = reference(config);
     for (const char* name : {"1f1b", "dualpipe"})
-      expect_same_training(train_pipeline(with_pipeline(config, name, 2)), want, kRounding);
+      expect_same_training(record_training(with_pipeline(config, name, 2)), want, kRounding);
   }
 }
 
 // What GPUs do: no receive is posted before the action that needs it.
 TEST(Pipeline, RunsWithoutReceivesPostedAhead) {
   TrainConfig config = pipeline_config();
-  const PipelineRecord want = reference(config);
+  const TrainingRecord want = reference(config);
   config.backend = "cuda";
   for (const char* name : {"gpipe", "1f1b", "zb-h1"})
-    expect_same_training(train_pipeline(with_pipeline(config, name, 4)), want, bits());
+    expect_same_training(record_training(with_pipeline(config, name, 4)), want, bits());
 }
 
 TEST(Pipeline, ValidationAndSamplesGoThroughThePipe) {
@@ -278,10 +242,10 @@ TEST(Pipeline, ValidationAndSamplesGoThroughThePipe) {
   config.eval_interval = 2;
   config.eval_iters = 2;
   config.sample_tokens = 12;
-  const PipelineRecord want = reference(config);
+  const TrainingRecord want = reference(config);
   ASSERT_EQ(want.validation.size(), 1u);
   for (const char* name : {"1f1b", "zb-v", "dualpipe"}) {
-    const PipelineRecord got = train_pipeline(with_pipeline(config, name, 2));
+    const TrainingRecord got = record_training(with_pipeline(config, name, 2));
     EXPECT_NEAR(got.validation.at(0), want.validation.at(0), 1e-12 * want.validation.at(0)) << name;
     EXPECT_EQ(got.sample, want.sample) << name;
   }
@@ -294,7 +258,7 @@ TEST(Pipeline, PeakActivationsAreTheVerifiers) {
   config.train_iters = 1;
   for (const ScheduleKind& kind : schedule_kinds()) {
     SCOPED_TRACE(kind.name);
-    const PipelineRecord got = train_pipeline(with_pipeline(config, kind.name, 4));
+    const TrainingRecord got = record_training(with_pipeline(config, kind.name, 4));
     const ScheduleProof proof = verify_schedule(got.schedule);
     const double share = static_cast<double>(got.schedule.num_ranks()) / got.schedule.chain_length;
     ASSERT_EQ(got.traces.size(), 4u);
@@ -308,13 +272,13 @@ TEST(Pipeline, PeakActivationsAreTheVerifiers) {
   }
 }
 
-PipelineRecord run_for_bytes(const std::string& schedule, int64_t microbatches) {
+TrainingRecord run_for_bytes(const std::string& schedule, int64_t microbatches) {
   install_booking_allocator();
   TrainConfig config = pipeline_config();
   config.model.num_layers = 8;
   config.train_iters = 1;
   config.global_batch_size = config.num_microbatches = microbatches;
-  return train_pipeline(with_pipeline(config, schedule, 4));
+  return record_training(with_pipeline(config, schedule, 4));
 }
 
 // GPipe with every W at the very end: at its worst moment each microbatch holds what W needs, and nothing else.
@@ -336,7 +300,7 @@ struct Growth {
   std::vector<double> of_eight, each;
 };
 Growth growth_of(const std::function<std::string(int)>& schedule) {
-  const PipelineRecord eight = run_for_bytes(schedule(8), 8), sixteen = run_for_bytes(schedule(16), 16);
+  const TrainingRecord eight = run_for_bytes(schedule(8), 8), sixteen = run_for_bytes(schedule(16), 16);
   Growth growth;
   for (int rank = 0; rank < 4; ++rank) {
     growth.of_eight.push_back(static_cast<double>(eight.peak_activation_bytes.at(rank)));
@@ -351,7 +315,7 @@ TEST(Pipeline, PeakActivationBytesAreTheVerifiers) {
   const Growth whole = growth_of([](int) { return "gpipe"; });
   const Growth awaiting = growth_of(weights_last);
   for (const char* name : {"1f1b", "zb-h1", "zb-h2"}) {
-    const PipelineRecord got = run_for_bytes(name, 16);
+    const TrainingRecord got = run_for_bytes(name, 16);
     for (int rank = 0; rank < 4; ++rank) {
       const auto r = static_cast<size_t>(rank);
       const double ratio = awaiting.each[r] / whole.each[r];

@@ -7,7 +7,8 @@
 
 #include "core/pipeline/schedules.h"
 #include "core/pipeline/simulate.h"
-#include "tests/equivalence/pipeline_run.h"
+#include "tests/support/small_config.h"
+#include "tests/support/training_record.h"
 
 namespace ranklab {
 namespace {
@@ -46,7 +47,7 @@ struct Measured {
   }
 };
 
-Measured measure(const PipelineRecord& record, int step) {
+Measured measure(const TrainingRecord& record, int step) {
   Measured out;
   out.stages.resize(static_cast<size_t>(record.schedule.num_stages()));
   for (const RankTrace& trace : record.traces) {
@@ -71,13 +72,13 @@ TEST(PipelineTime, TheBubbleIsTheSimulators) {
   for (const ScheduleKind& kind : schedule_kinds()) {
     for (const int pp : {4, 8}) {
       SCOPED_TRACE(std::string(kind.name) + ", pp " + std::to_string(pp));
-      TrainConfig config = pipeline_config();
+      TrainConfig config = small_config();
       config.model.num_layers = pp * std::max(kind.chunks, 1) * (kind.chunks == 0 ? 2 : 1);
       config.virtual_stages = kind.chunks == 0 ? 2 : 1;
       config.num_microbatches = config.global_batch_size = 16;
       config.parallel.world = config.parallel.pp = pp;
       config.pipeline_schedule = kind.name;
-      const PipelineRecord record = train_pipeline(config);
+      const TrainingRecord record = record_training(config);
       const Measured measured = measure(record, 1);
       const PipelineTimeline simulated = simulate(record.schedule, measured.timing());
       EXPECT_GT(measured.message.get(), 0);

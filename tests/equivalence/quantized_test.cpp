@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "tests/cli/run_program.h"
+#include "tests/cpu_sim/test_world.h"
 #include "tests/equivalence/precision_run.h"
 
 namespace ranklab {
@@ -35,19 +36,14 @@ TrainConfig of_recipe(int world, int tp, const std::string& recipe) {
 constexpr const char* kRecipes[] = {"fp8_delayed", "fp8_current", "fp8_rowwise", "deepseek_v3",
                                     "mxfp8",       "nvfp4",       "mxfp4"};
 
-void expect_losses_near(const Curve& got, const Curve& want, double tolerance, const std::string& what) {
-  ASSERT_EQ(got.losses.size(), want.losses.size());
-  for (size_t i = 0; i < got.losses.size(); ++i)
-    EXPECT_NEAR(got.losses[i], want.losses[i], tolerance * want.losses[i]) << what << ", step " << i;
-}
-
 TEST(QuantizedTraining, RecipesDifferAndFollowBf16) {
-  const Curve plain = train_curve(without_block(in_recipe(1, 1, "bf16")));
+  const TrainingRecord plain = record_training(without_block(in_recipe(1, 1, "bf16")));
   for (const char* recipe : kRecipes) {
-    const Curve curve = train_curve(of_recipe(1, 1, recipe));
-    EXPECT_NE(curve.losses[0], plain.losses[0]) << recipe;
-    expect_losses_near(curve, plain, 0.05, recipe);
-    EXPECT_LT(curve.losses.back(), 0.85 * curve.losses.front()) << recipe;
+    const TrainingRecord curve = record_training(of_recipe(1, 1, recipe));
+    EXPECT_NE(curve.losses()[0], plain.losses()[0]) << recipe;
+    SCOPED_TRACE(recipe);
+    expect_losses_near(curve, plain, 0.05);
+    EXPECT_LT(curve.losses().back(), 0.85 * curve.losses().front()) << recipe;
   }
 }
 
@@ -55,11 +51,11 @@ TEST(QuantizedTraining, APipelineIsOneRankBitForBit) {
   for (const char* recipe : {"fp8_delayed", "deepseek_v3", "nvfp4"}) {
     TrainConfig config = of_recipe(1, 1, recipe);
     config.num_microbatches = 4;
-    const Curve whole = train_curve(config);
+    const TrainingRecord whole = record_training(config);
     for (const char* schedule : {"1f1b", "zb-h1"}) {
       config.parallel = {.world = 4, .tp = 1, .pp = 4};
       config.pipeline_schedule = schedule;
-      EXPECT_EQ(train_curve(config).losses, whole.losses) << recipe << ", " << schedule;
+      EXPECT_EQ(record_training(config).losses(), whole.losses()) << recipe << ", " << schedule;
     }
   }
 }
@@ -76,15 +72,16 @@ TEST(QuantizedTraining, DataParallelismIsAccumulationBitForBit) {
       one->precision.main_grads_dtype = "fp32";
       one->clip_grad = 0;
     }
-    EXPECT_EQ(train_curve(parallel).losses, train_curve(accumulated).losses) << recipe;
+    EXPECT_EQ(record_training(parallel).losses(), record_training(accumulated).losses()) << recipe;
   }
 }
 
 TEST(QuantizedTraining, LayoutsAgreeButForRounding) {
   for (const char* recipe : kRecipes) {
-    const Curve whole = train_curve(of_recipe(1, 1, recipe));
+    const TrainingRecord whole = record_training(of_recipe(1, 1, recipe));
+    SCOPED_TRACE(recipe);
     for (const auto& [world, tp] : {std::pair{2, 2}, std::pair{8, 4}})
-      expect_losses_near(train_curve(of_recipe(world, tp, recipe)), whole, 0.015, recipe);
+      expect_losses_near(record_training(of_recipe(world, tp, recipe)), whole, 0.015);
   }
 }
 
@@ -97,22 +94,26 @@ TrainConfig with_experts(int world, int ep, const std::string& recipe) {
 }
 
 TEST(QuantizedTraining, EveryDispatcherCarriesTheSameBits) {
-  const Curve all_to_all = train_curve(with_experts(4, 4, "deepseek_v3"));
+  const TrainingRecord all_to_all = record_training(with_experts(4, 4, "deepseek_v3"));
   for (const std::string dispatcher : {"allgather", "dedup", "rdep"}) {
     if (dispatcher == "rdep" && test_device() == TestDevice::kCuda) continue;  // writes into the host's memory
     TrainConfig config = with_experts(4, 4, "deepseek_v3");
     config.moe_dispatcher = dispatcher;
-    expect_losses_near(train_curve(config), all_to_all, 1e-3, dispatcher);
-    EXPECT_EQ(train_curve(config).losses[0], all_to_all.losses[0]) << dispatcher;
+    SCOPED_TRACE(dispatcher);
+    const TrainingRecord other = record_training(config);
+    expect_losses_near(other, all_to_all, 1e-3);
+    EXPECT_EQ(other.losses()[0], all_to_all.losses()[0]);
   }
   TrainConfig wide = with_experts(4, 4, "deepseek_v3");
   wide.precision.dispatch = false;
-  EXPECT_NE(train_curve(wide).losses[0], all_to_all.losses[0]);
+  EXPECT_NE(record_training(wide).losses()[0], all_to_all.losses()[0]);
 }
 
 TEST(QuantizedTraining, ExpertsAgreeButForRounding) {
-  for (const char* recipe : {"fp8_delayed", "deepseek_v3", "mxfp8", "nvfp4"})
-    expect_losses_near(train_curve(with_experts(4, 4, recipe)), train_curve(with_experts(1, 1, recipe)), 0.03, recipe);
+  for (const char* recipe : {"fp8_delayed", "deepseek_v3", "mxfp8", "nvfp4"}) {
+    SCOPED_TRACE(recipe);
+    expect_losses_near(record_training(with_experts(4, 4, recipe)), record_training(with_experts(1, 1, recipe)), 0.03);
+  }
 }
 
 // With scales that are powers of two a weight that was rounded once is not changed by the rounding of its products: it
@@ -123,18 +124,18 @@ TEST(QuantizedTraining, WeightsGatheredIn8BitsChangeNothing) {
                          "granularity = \"block\"\nblock = 16\nscale = \"power_of_two\"\n";
   for (const auto& [world, tp] : {std::pair{4, 1}, std::pair{8, 2}}) {
     TrainConfig config = in_recipe(world, tp, file);
-    const Curve same = train_curve(config);
+    const TrainingRecord same = record_training(config);
     config.zero_stage = 3;
-    EXPECT_EQ(train_curve(config).losses, same.losses) << "as they are";
+    EXPECT_EQ(record_training(config).losses(), same.losses()) << "as they are";
     config.precision.param_gather = true;
-    EXPECT_EQ(train_curve(config).losses, same.losses) << "in 8 bits";
+    EXPECT_EQ(record_training(config).losses(), same.losses()) << "in 8 bits";
   }
   // Scales that are no powers of two are made again of rounded numbers.
   TrainConfig config = in_recipe(4, 1, "deepseek_v3");
   config.zero_stage = 3;
-  const Curve plain = train_curve(config);
+  const TrainingRecord plain = record_training(config);
   config.precision.param_gather = true;
-  expect_losses_near(train_curve(config), plain, 0.01, "fp32 scales");
+  expect_losses_near(record_training(config), plain, 0.01);
 }
 
 TEST(QuantizedTraining, ResumedItGoesOnExactly) {
@@ -147,13 +148,13 @@ TEST(QuantizedTraining, ResumedItGoesOnExactly) {
     TrainConfig steady = config;
     steady.save_dir.clear();
     steady.train_iters = 8;
-    const Curve unbroken = train_curve(steady);
-    train_curve(config);
+    const TrainingRecord unbroken = record_training(steady);
+    record_training(config);
     config.load = config.save_dir;
     config.train_iters = 8;
-    const Curve rest = train_curve(config);
-    ASSERT_EQ(rest.losses.size(), 4);
-    for (size_t i = 0; i < 4; ++i) EXPECT_EQ(rest.losses[i], unbroken.losses[i + 4]) << recipe;
+    const TrainingRecord rest = record_training(config);
+    ASSERT_EQ(rest.losses().size(), 4);
+    for (size_t i = 0; i < 4; ++i) EXPECT_EQ(rest.losses()[i], unbroken.losses()[i + 4]) << recipe;
   }
 }
 

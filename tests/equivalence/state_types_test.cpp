@@ -21,11 +21,11 @@ TrainConfig bf16_run(const char* main_grads, const char* moments, const char* ma
 TEST(StateTypes, APipelineIsOneRankBitForBit) {
   for (TrainConfig config : {bf16_run("fp32", "auto", "auto"), bf16_run("fp32", "bf16", "bf16")}) {
     config.clip_grad = 0;
-    const Curve whole = train_curve(config);
+    const TrainingRecord whole = record_training(config);
     for (const char* schedule : {"1f1b", "zb-h1"}) {
       config.parallel = {.world = 2, .tp = 1, .pp = 2};
       config.pipeline_schedule = schedule;
-      EXPECT_EQ(train_curve(config).losses, whole.losses) << schedule;
+      EXPECT_EQ(record_training(config).losses(), whole.losses()) << schedule;
     }
   }
 }
@@ -33,10 +33,10 @@ TEST(StateTypes, APipelineIsOneRankBitForBit) {
 TEST(StateTypes, TrainWhereFp32Goes) {
   TrainConfig config = small_run(1, 1);
   config.num_microbatches = 4;
-  const Curve wide = train_curve(config);
+  const TrainingRecord wide = record_training(config);
   for (const TrainConfig& narrow :
        {bf16_run("fp32", "auto", "auto"), bf16_run("fp32", "bf16", "fp32"), bf16_run("auto", "auto", "bf16")}) {
-    const Curve curve = train_curve(narrow);
+    const TrainingRecord curve = record_training(narrow);
     expect_near(curve, wide, 0.01, 0.05);
     const at::ScalarType kept = narrow.precision.main_params_dtype == "bf16" ? at::kBFloat16 : at::kFloat;
     for (const auto& [key, weight] : curve.weights) EXPECT_EQ(weight.scalar_type(), kept) << key.second;
@@ -49,14 +49,14 @@ TEST(StateTypes, WideGradientsLoseLess) {
   config.num_microbatches = 16;
   config.train_iters = 1;
   config.precision.fp16 = true;
-  const double narrow = train_curve(config).norms[0];
+  const double narrow = record_training(config).norms()[0];
   config.precision.main_grads_dtype = "fp32";
-  const double wide = train_curve(config).norms[0];
+  const double wide = record_training(config).norms()[0];
   EXPECT_NE(narrow, wide);
   // The same gradients of each microbatch, added without rounding.
   config.num_microbatches = 1;
   config.precision = {};
-  const double want = train_curve(config).norms[0];
+  const double want = record_training(config).norms()[0];
   EXPECT_NEAR(wide, want, 1e-3 * want);
 }
 

@@ -3,153 +3,27 @@
 // are added in another order, so that runs agree to 1e-12.
 #include <gtest/gtest.h>
 
-#include <map>
-#include <mutex>
-
-#include "core/base/error.h"
-#include "core/nn/scalar_type.h"
-#include "core/runtime/engine.h"
-#include "core/runtime/provide.h"
-#include "core/runtime/state_types.h"
-#include "core/sim/aten.h"
-#include "tests/cpu_sim/test_world.h"
+#include "tests/support/expect_training.h"
+#include "tests/support/small_config.h"
 
 namespace ranklab {
 namespace {
 
-using RankTensor = std::pair<int, std::string>;  // global rank, name
-
-struct Record {
-  std::vector<double> losses, norms;
-  std::map<RankTensor, at::Tensor> weights;
-  // The same put together from the pieces that ranks own: by the place of a rank in its model, "pp0 tp1 etp0", and
-  // name.
-  std::map<std::string, at::Tensor> from_pieces;
-  std::map<RankTensor, std::string> places;
-  // Elements of the optimizer's states per rank and in all, by name the multiset of their bits.
-  std::map<int, int64_t> state_elements;
-  std::map<std::string, std::vector<at::Tensor>> states;
-};
-
-class LossHook : public Hook {
- public:
-  explicit LossHook(Record& record) : record_(record) {}
-  void on_step_end(const StepMetrics& metrics) override {
-    record_.losses.push_back(metrics.loss);
-    record_.norms.push_back(metrics.grad_norm);
-  }
-
- private:
-  Record& record_;
-};
-
-// Keeps the states of its last step.
-class KeepingOptimizer : public Optimizer {
- public:
-  KeepingOptimizer(std::unique_ptr<Optimizer> inner, int global_rank, Record& record, std::mutex& mutex)
-      : inner_(std::move(inner)), global_rank_(global_rank), record_(record), mutex_(mutex) {}
-  ~KeepingOptimizer() override {
-    const std::lock_guard lock(mutex_);
-    for (const OptimizerState& state : inner_->states()) {
-      for (const auto& [kind, tensor] : state.moments) {
-        record_.state_elements[global_rank_] += tensor.numel();
-        record_.states[kind + "." + state.parameter->name].push_back(kept(tensor).flatten());
-      }
-    }
-  }
-  void step(double lr) override { inner_->step(lr); }
-  void zero_grad() override { inner_->zero_grad(); }
-  std::vector<OptimizerState> states() const override { return inner_->states(); }
-
- private:
-  std::unique_ptr<Optimizer> inner_;
-  int global_rank_;
-  Record& record_;
-  std::mutex& mutex_;
-};
-
-AdamWOptions adamw_options(const RunPlan& plan) {
-  const StateTypes types = state_types(plan);
-  return {.masters = types.has_masters(),
-          .exp_avg_type = scalar_type(types.exp_avg),
-          .exp_avg_sq_type = scalar_type(types.exp_avg_sq)};
-}
-
-class KeepingRuntime : public OptimizerRuntime {
- public:
-  KeepingRuntime(Record& record, std::mutex& mutex) : record_(record), mutex_(mutex) {}
-  bool makes_values() const override { return true; }
-  std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
-    const int rank = ctx.global_rank();
-    const auto make = [this, rank](const std::vector<Parameter*>& parameters, const RunPlan& p) {
-      std::unique_ptr<Optimizer> inner = p.config.optimizer == OptimizerKind::kSgd
-                                             ? make_sgd(parameters, {.momentum = 0.9, .weight_decay = 0.01})
-                                             : make_adamw(parameters, adamw_options(p));
-      return std::make_unique<KeepingOptimizer>(std::move(inner), rank, record_, mutex_);
-    };
-    return provide_optimizer(make)->initialize(model, ctx, plan);
-  }
-
- private:
-  Record& record_;
-  std::mutex& mutex_;
-};
-
-std::string place_of(const RankContext& ctx, const Parameter& p) {
-  const auto at = [&](Axis axis) { return std::string(name(axis)) + std::to_string(ctx.coordinate(axis)) + " "; };
-  return at(Axis::kPp) + at(p.is_expert ? Axis::kEtp : Axis::kTp) + p.name;
-}
-
-void put_pieces(Record& record, StepContext& context) {
-  for (const OwnedState& state : context.optimizer.owned_state()) {
-    at::Tensor& whole = record.from_pieces[place_of(context.ctx, *state.parameter)];
-    const at::Tensor weight = kept(state.weight);
-    if (!whole.defined()) whole = at::zeros(state.parameter->data.sizes(), weight.options());
-    whole.view({-1}).narrow(0, state.begin, state.end - state.begin).copy_(weight);
-  }
-}
-
-Record train(const TrainConfig& config) {
-  const RunPlan plan = resolve(config);
-  Record record;
-  std::mutex mutex;
-  RuntimeComponents parts = default_components(make_test_world(plan.mesh.world_size()), plan);
-  parts.optimizer_runtime = std::make_shared<KeepingRuntime>(record, mutex);
-  RuntimeEngine engine(parts, plan);
-  engine.add_hook(std::make_shared<LossHook>(record));
-  engine.set_finale([&](StepContext& context) {
-    const std::lock_guard lock(mutex);
-    put_pieces(record, context);
-    if (plan.zero_stage == 3 && plan.dp() > 1) return;  // no rank has whole parameters
-    for (const Parameter* p : context.model.registry().parameters()) {
-      record.weights[{context.ctx.global_rank(), p->name}] = kept(p->data);
-      record.places[{context.ctx.global_rank(), p->name}] = place_of(context.ctx, *p);
-    }
-  });
-  engine.fit();
-  return record;
-}
-
-TrainConfig small_config() {
-  TrainConfig c;
+// Gradients and shards that do not fill their cache lines, fp32, four steps.
+TrainConfig base_config() {
+  TrainConfig c = small_config();
   c.model.num_layers = 2;
-  c.model.hidden_size = 36;  // gradients and shards that do not fill their cache lines
+  c.model.hidden_size = 36;
   c.model.ffn_hidden_size = 50;
   c.model.num_attention_heads = 6;
-  c.model.seq_length = 16;
   c.model.vocab_size = 261;
-  c.model.init_std = 0.1;
+  c.params_dtype = "fp32";
   c.parallel = {.world = 8, .tp = 1, .pp = 1};
   c.global_batch_size = 16;
   c.train_iters = 4;
-  c.lr_warmup_iters = 0;
-  c.lr = 1e-3;
-  c.clip_grad = 0;
-  c.mock_data = true;
-  c.eval_interval = 0;
-  c.sample_tokens = 0;
+  c.sgd_momentum = 0.9;
+  c.adam_eps = 1e-8;
   c.trace = false;
-  c.device = test_device_setting();
   c.ddp_bucket_bytes = 20000;
   return c;
 }
@@ -282,7 +156,7 @@ const ZeroCase kZeroCases[] = {
 };
 
 TrainConfig zero_config(const ZeroCase& a) {
-  TrainConfig c = small_config();
+  TrainConfig c = base_config();
   c.parallel = a.dims;
   a.change(c);
   return c;
@@ -297,24 +171,12 @@ class Zero : public testing::TestWithParam<ZeroCase> {};
 
 TEST_P(Zero, IsPlainDataParallelismBitForBit) {
   TrainConfig config = zero_config(GetParam());
-  const Record plain = train(without_groups(config));
-  ASSERT_EQ(plain.losses.size(), 4u);
+  const TrainingRecord plain = record_training(without_groups(config));
+  ASSERT_EQ(plain.steps.size(), 4u);
   for (const int stage : {1, 2, 3}) {
+    SCOPED_TRACE("stage " + std::to_string(stage));
     config.zero_stage = stage;
-    const Record shared = train(config);
-    EXPECT_EQ(shared.losses, plain.losses) << "stage " << stage;
-    ASSERT_EQ(shared.weights.size(), stage < 3 ? plain.weights.size() : 0);
-    for (const auto& [key, tensor] : plain.weights) {
-      const auto where = [&, &key = key] {
-        return key.second + " on rank " + std::to_string(key.first) + ", stage " + std::to_string(stage);
-      };
-      const at::Tensor& pieces = shared.from_pieces.at(plain.places.at(key));  // masters, where there are some
-      ASSERT_TRUE(at::equal(pieces, plain.from_pieces.at(plain.places.at(key)))) << where();
-      ASSERT_TRUE(at::equal(pieces.to(tensor.scalar_type()), tensor)) << where();
-      ASSERT_TRUE(stage == 3 || at::equal(shared.weights.at(key), tensor)) << where();
-    }
-    for (size_t i = 0; i < plain.norms.size(); ++i)
-      EXPECT_NEAR(shared.norms[i], plain.norms[i], 1e-12 * plain.norms[i]);
+    expect_same_training(record_training(config), plain, {});
   }
 }
 
@@ -326,43 +188,29 @@ TEST_P(Zero, ClippedAgreesToTwelveDigits) {
   config.precision = {};
   config.clip_grad = 0.5;
   config.train_iters = 3;
-  const Record plain = train(without_groups(config));
-  EXPECT_GT(plain.norms[0], 0.5);
+  const TrainingRecord plain = record_training(without_groups(config));
+  EXPECT_GT(plain.steps[0].grad_norm, 0.5);
   for (const int stage : {1, 2, 3}) {
+    SCOPED_TRACE("stage " + std::to_string(stage));
     config.zero_stage = stage;
-    const Record shared = train(config);
-    for (size_t i = 0; i < plain.norms.size(); ++i) {
-      EXPECT_NEAR(shared.norms[i], plain.norms[i], 1e-12 * plain.norms[i]);
-      EXPECT_NEAR(shared.losses[i], plain.losses[i], 1e-12 * plain.losses[i]);
-    }
-    for (const auto& [key, tensor] : plain.weights) {
-      const double error = (shared.from_pieces.at(plain.places.at(key)) - tensor).abs().max().item<double>();
-      ASSERT_LT(error, 1e-12 * tensor.abs().max().item<double>()) << key.second << " on rank " << key.first;
-    }
+    expect_same_training(record_training(config), plain, kRounding);
   }
 }
 
 // Without a step in between: the same training on one rank, to twelve digits.
 TEST(ZeroAgainstOneRank, AgreesToTwelveDigits) {
-  TrainConfig config = small_config();
+  TrainConfig config = base_config();
   fp64(config);
   config.adam_eps = 1e-6;
   config.parallel = {.world = 1, .tp = 1, .pp = 1};
-  const Record one = train(config);
+  const TrainingRecord one = record_training(config);
   for (const ParallelDims& dims : {ParallelDims{.world = 8}, {.world = 8, .tp = 2}, {.world = 8, .pp = 2}}) {
     for (const int stage : {1, 2, 3}) {
+      SCOPED_TRACE("stage " + std::to_string(stage) + ", tp " + std::to_string(dims.tp) + ", pp " +
+                   std::to_string(dims.pp));
       config.parallel = dims;
       config.zero_stage = stage;
-      const Record shared = train(config);
-      ASSERT_EQ(shared.losses.size(), one.losses.size());
-      for (size_t i = 0; i < one.losses.size(); ++i)
-        EXPECT_NEAR(shared.losses[i], one.losses[i], 1e-12 * one.losses[i])
-            << "step " << i << ", stage " << stage << ", tp " << dims.tp << ", pp " << dims.pp;
-      if (dims.tp > 1 || dims.pp > 1) continue;  // pieces of shards and stages are not put together here
-      for (const auto& [place, weight] : one.from_pieces) {
-        const double error = (shared.from_pieces.at(place) - weight).abs().max().item<double>();
-        EXPECT_LT(error, 1e-12 * weight.abs().max().item<double>()) << place << ", stage " << stage;
-      }
+      expect_same_training(record_training(config), one, kRounding);
     }
   }
 }
@@ -372,22 +220,20 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Zero, testing::ValuesIn(kZeroCases),
 
 // Every rank keeps states of its pieces alone, and together they are the states of plain data parallelism.
 TEST(ZeroStates, AreThoseOfEachElementOnce) {
-  TrainConfig config = small_config();
+  TrainConfig config = base_config();
   config.parallel = {.world = 4};
   config.train_iters = 3;
-  const Record plain = train(config);
+  const TrainingRecord plain = record_training(config);
   config.zero_stage = 2;
-  const Record shared = train(config);
+  const TrainingRecord shared = record_training(config);
   int64_t together = 0;
-  for (const auto& [rank, elements] : shared.state_elements) {
+  for (const auto& [rank, elements] : shared.moment_elements) {
     together += elements;
-    EXPECT_NEAR(static_cast<double>(elements) / static_cast<double>(plain.state_elements.at(rank)), 0.25, 0.02);
+    EXPECT_NEAR(static_cast<double>(elements) / static_cast<double>(plain.moment_elements.at(rank)), 0.25, 0.02);
   }
-  EXPECT_EQ(together, plain.state_elements.at(0));
-  for (const auto& [name, copies] : plain.states) {
-    const at::Tensor pieces = at::cat(shared.states.at(name));
-    EXPECT_TRUE(at::equal(std::get<0>(pieces.sort()), std::get<0>(copies[0].sort()))) << name;
-  }
+  EXPECT_EQ(together, plain.moment_elements.at(0));
+  EXPECT_EQ(shared.moments.size(), 2u);
+  expect_same_training(shared, plain, {});
 }
 
 }  // namespace

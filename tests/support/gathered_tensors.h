@@ -1,0 +1,41 @@
+// Tensors of a model put together from what ranks hold of them: shards of a partition, and runs of elements of those
+// (pieces of ZeRO). Elements that several ranks hold must have the same bits on all of them, padding must be zero, and
+// nothing may be missing: each breach is a fault. Thread rule: any thread may put; take when the ranks have ended.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/nn/parameter.h"
+
+namespace ranklab {
+
+using StepTensor = std::pair<int64_t, std::string>;  // step, global name
+using StepTensors = std::map<StepTensor, at::Tensor>;
+
+class GatheredTensors {
+ public:
+  // `what` for the faults: "gradient".
+  explicit GatheredTensors(std::string what) : what_(std::move(what)) {}
+  // Elements [begin, begin + flat.numel()) of the rank's part of the parameter, row-major, from any device.
+  void put(int64_t step, const Parameter& parameter, int64_t begin, const at::Tensor& flat);
+  StepTensors take();
+  const std::vector<std::string>& faults() const { return faults_; }
+
+ private:
+  struct Whole {
+    at::Tensor tensor, known;
+  };
+  void fault(const std::string& text, const StepTensor& key);
+
+  std::string what_;
+  std::mutex mutex_;
+  std::map<StepTensor, Whole> tensors_;
+  std::vector<std::string> faults_;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,173 @@
+#include "tests/support/model_variants.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace ranklab {
+namespace {
+
+void learned_positions(ModelConfig& c) {
+  c.norm = NormKind::kLayerNorm;
+  c.position = PositionKind::kLearned;
+  c.activation = ActivationKind::kGelu;
+  c.add_bias = true;
+  c.tie_embeddings = true;
+  c.dropout = 0.2;
+}
+void tied_bias_dropout(ModelConfig& c) {
+  c.tie_embeddings = true;
+  c.add_bias = true;
+  c.dropout = 0.1;
+}
+void latent(ModelConfig& c) {
+  c.mla = {.q_lora_rank = 16, .kv_lora_rank = 12, .qk_head_dim = 4, .qk_pos_emb_head_dim = 4, .v_head_dim = 8};
+}
+void latent_mtp(ModelConfig& c) {
+  c.mla = {.q_lora_rank = 10, .kv_lora_rank = 6, .qk_head_dim = 6, .qk_pos_emb_head_dim = 4, .v_head_dim = 5};
+  c.yarn = {.scaling_factor = 2, .original_seq_length = 16};
+  c.mtp_num_layers = 2;
+  c.mtp_loss_weight = 0.7;
+  c.dropout = 0.1;
+}
+// Without query compression; the embedding is used three times.
+void latent_tied(ModelConfig& c) {
+  c.mla = {.kv_lora_rank = 6, .qk_head_dim = 4, .qk_pos_emb_head_dim = 4, .v_head_dim = 8};
+  c.mtp_num_layers = 1;
+  c.tie_embeddings = true;
+}
+void qwen(ModelConfig& c) {
+  c.num_query_groups = c.num_attention_heads / 2;
+  c.kv_channels = 3 * c.head_dim();
+  c.add_qkv_bias = true;
+  c.qk_norm = true;
+}
+// One key/value head: all tp ranks project parts of it.
+void one_key_head(ModelConfig& c) {
+  c.num_query_groups = 1;
+  c.kv_channels = std::max(c.num_attention_heads, c.head_dim());
+  c.add_qkv_bias = true;
+  c.qk_norm = true;
+}
+void llama3(ModelConfig& c) {
+  c.num_query_groups = c.num_attention_heads / 2;
+  c.kv_channels = std::max<int64_t>(6, c.head_dim());
+  c.add_attention_bias = true;
+  c.window_size = c.seq_length / 3 + 1;
+  c.rope_scaling = {.kind = RopeScalingKind::kLlama3,
+                    .factor = 4,
+                    .original_seq_length = c.seq_length + 2,
+                    .low_freq_factor = 0.1,
+                    .high_freq_factor = 1};
+}
+void dynamic_positions(ModelConfig& c) {
+  c.kv_channels = std::max<int64_t>(8, c.head_dim());
+  c.rotary_percent = 0.5;
+  c.rope_scaling = {.kind = RopeScalingKind::kDynamic, .factor = 3, .original_seq_length = c.seq_length / 2};
+}
+
+void experts(ModelConfig& c) {
+  c.moe = {.num_experts = 8, .topk = 2, .ffn_hidden_size = 16, .shared_ffn_hidden_size = 16, .first_dense_layers = 1};
+}
+void deepseek_experts(ModelConfig& c) {
+  experts(c);
+  c.moe.score = RouterScore::kSigmoid;
+  c.moe.num_groups = 4;
+  c.moe.group_topk = 2;
+  c.moe.scaling_factor = 2.5;
+  c.moe.balancing = LoadBalancing::kSeqAuxLoss;
+  c.moe.aux_loss_coeff = 0.05;
+  c.moe.expert_bias = true;
+  c.moe.bias_update_rate = 0.02;
+}
+void deepseek(ModelConfig& c) {
+  deepseek_experts(c);
+  c.mla = {.q_lora_rank = 16, .kv_lora_rank = 8, .qk_head_dim = 8, .qk_pos_emb_head_dim = 4, .v_head_dim = 8};
+  c.yarn = {.scaling_factor = 2, .original_seq_length = 8};
+  c.mtp_num_layers = 1;
+  c.mtp_loss_weight = 0.3;
+}
+void qwen_experts(ModelConfig& c) {
+  qwen(c);
+  experts(c);
+  c.moe.first_dense_layers = 0;
+  c.moe.shared_gate = true;
+  c.moe.balancing = LoadBalancing::kAuxLoss;
+  c.moe.aux_loss_coeff = 0.1;
+}
+// Only the auxiliary loss trains the router.
+void one_expert_a_token(ModelConfig& c) {
+  experts(c);
+  c.moe.topk = 1;
+  c.moe.normalize_top1 = true;
+  c.moe.balancing = LoadBalancing::kAuxLoss;
+  c.moe.aux_loss_coeff = 0.1;
+  c.add_attention_bias = true;
+  c.window_size = c.seq_length / 3;
+  c.yarn = {.scaling_factor = 2, .original_seq_length = 8, .mscale_all_dim = 0};
+}
+
+constexpr ModelVariant kDense[] = {
+    {"llama_gqa", [](ModelConfig& c) { c.num_query_groups = c.num_attention_heads / 2; }},
+    {"gpt2_dropout", learned_positions},
+    {"tied_bias_dropout", tied_bias_dropout},
+    {"latent_mtp", latent_mtp},
+    {"latent", latent},
+    {"latent_tied", latent_tied},
+    {"qwen", qwen},
+    {"one_key_head", one_key_head},
+    {"llama3", llama3},
+    {"dynamic_positions", dynamic_positions},
+};
+
+constexpr ModelVariant kExperts[] = {
+    {"deepseek_experts", deepseek_experts},
+    {"aux_z",
+     [](ModelConfig& c) {
+       experts(c);
+       c.moe.balancing = LoadBalancing::kAuxLoss;
+       c.moe.aux_loss_coeff = 0.1;
+       c.moe.z_loss_coeff = 0.01;
+       c.moe.normalize_topk = false;
+     }},
+    {"capacity",
+     [](ModelConfig& c) {
+       experts(c);
+       c.moe.capacity_factor = 0.8;
+       c.moe.topk = 3;
+     }},
+    {"idle_experts",  // k = 1, and experts without any token
+     [](ModelConfig& c) {
+       experts(c);
+       c.moe.topk = 1;
+       c.moe.expert_bias = true;
+       c.moe.bias_update_rate = 100;
+     }},
+    {"every_expert",
+     [](ModelConfig& c) {
+       experts(c);
+       c.moe.topk = 8;
+     }},
+    {"deepseek", deepseek},
+    {"in_turn",
+     [](ModelConfig& c) {
+       experts(c);
+       c.moe.force_balance = true;
+     }},
+    {"qwen_experts", qwen_experts},
+    {"one_expert_a_token", one_expert_a_token},
+};
+
+}  // namespace
+
+std::span<const ModelVariant> dense_variants() { return kDense; }
+std::span<const ModelVariant> expert_variants() { return kExperts; }
+
+const ModelVariant& variant_named(const std::string& name) {
+  for (const std::span<const ModelVariant> rows : {dense_variants(), expert_variants()}) {
+    const auto row = std::ranges::find(rows, name, [](const ModelVariant& v) { return std::string(v.name); });
+    if (row != rows.end()) return *row;
+  }
+  throw std::out_of_range("no model variant " + name);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,21 @@
+// The kinds of models that suites train in their layouts: one row each, in sizes that follow from the model's own.
+#pragma once
+#include <span>
+#include <string>
+
+#include "core/model/model_config.h"
+
+namespace ranklab {
+
+struct ModelVariant {
+  const char* name;
+  void (*change)(ModelConfig&);
+};
+
+std::span<const ModelVariant> dense_variants();
+// With 8 experts, the first of three or more layers being dense but where a row says otherwise.
+std::span<const ModelVariant> expert_variants();
+// Throws std::out_of_range.
+const ModelVariant& variant_named(const std::string& name);
+
+}  // namespace ranklab

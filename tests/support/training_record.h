@@ -1,0 +1,41 @@
+// A training run of any layout through the engine, seen as one rank would see it: gradients, weights and moments are
+// put together from the shards, pieces and stages that ranks hold of them (gathered_tensors.h). Equal records mean
+// equal training. Ranks have their tensors where RANKLAB_TEST_DEVICE says. Thread rule: main thread.
+#pragma once
+#include <memory>
+
+#include "core/pipeline/schedule.h"
+#include "core/runtime/components.h"
+#include "tests/support/gathered_tensors.h"
+
+namespace ranklab {
+
+struct TrainingRecord {
+  Schedule schedule;
+  std::vector<StepMetrics> steps;
+  std::vector<double> validation;
+  int64_t parameters = 0;
+  std::string sample;
+  at::Tensor logits;    // before training, without dropout, where they were asked for
+  StepTensors grads;    // as the update used them, of the first and the last step
+  StepTensors weights;  // before training (step -1) and after those steps; masters, where there are some
+  std::map<std::string, StepTensors> moments;                   // "exp_avg": after the last step
+  std::map<int, int64_t> moment_elements;                       // ... that each rank keeps
+  std::map<std::pair<int64_t, int>, std::vector<double>> load;  // by step and layer: assignments to each expert
+  std::map<std::pair<int64_t, int>, std::vector<double>> bias;
+  std::map<int, int64_t> peak_activation_bytes;  // of each rank's first step
+  std::vector<std::string> faults;               // copies that differ, holes, parameters that are not their masters
+  std::vector<RankTrace> traces;
+
+  std::vector<double> losses() const;
+  std::vector<double> norms() const;
+};
+
+struct RecordOptions {
+  std::shared_ptr<DataProvider> data = nullptr;  // null: the configuration's
+  bool logits = false;                           // REQUIRES: no pipeline
+};
+
+TrainingRecord record_training(TrainConfig config, const RecordOptions& options = {});
+
+}  // namespace ranklab
