@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "backends/meta/meta_world.h"
 #include "cli/ckpt_subcommands.h"
 #include "cli/command_line.h"
 #include "cli/config_options.h"
@@ -17,10 +16,10 @@
 #include "cli/new_run_folder.h"
 #include "cli/pipeline_text.h"
 #include "cli/saved_model.h"
+#include "cli/training_module.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/run_folder.h"
-#include "core/plan/rank_pieces.h"
 #include "core/runtime/checkpoint_settings.h"
 
 namespace ranklab {
@@ -100,7 +99,7 @@ class Resharder {
       checkpoint_.read(name, slice, bytes.back());
       pieces.push_back({.tensor = name, .type = type, .shape = shape, .slice = slice, .bytes = bytes.back()});
     };
-    for (const RankPiece& piece : rank_pieces(plan_, rank, make_meta_world)) {
+    for (const RankPiece& piece : training_functions().rank_pieces(plan_, rank)) {
       const std::string kind = piece.tensor.substr(0, piece.tensor.find('/'));
       if (kind == "buffer") add(piece.tensor, piece.shape, piece.slice);
       if (kind != "weight") continue;

@@ -54,6 +54,7 @@ void* open_module(const std::string& module) {
 }  // namespace
 
 void prepare_module(const std::string& module) {
+  if (module == kTrainingModule) return;  // built along with the program
   const std::string driver = environment_variable("RANKLAB_DRIVER");
   if (driver.empty()) return;
   std::string verb = "module", name = module;

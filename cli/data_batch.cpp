@@ -7,8 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "cli/command_line.h"
-#include "cli/config_options.h"
 #include "cli/json_output.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -21,14 +19,6 @@ namespace ranklab {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-struct Options {
-  explicit Options(CommandLine& app) : settings(app) {}
-  ConfigOptions settings;
-  int64_t step = 0;
-  int rank = -1;  // -1: all
-  bool json = false;
-};
 
 // Where some tokens of the data come from.
 struct DocumentPart {
@@ -128,7 +118,7 @@ BatchSource source_of(const TrainingData& data, const RunPlan& plan, int64_t ste
 }
 
 // The microbatches of the ranks that share a dp rank: printed, or as JSON.
-Json show_ranks(const Options& options, const TrainingData& data, const BatchSource& source, int dp_rank,
+Json show_ranks(const DataBatchOptions& options, const TrainingData& data, const BatchSource& source, int dp_rank,
                 const std::vector<int>& ranks) {
   if (!options.json) std::printf("dp rank %d: global rank %s\n", dp_rank, join(ranks, " ").c_str());
   Json microbatches = Json::array();
@@ -144,7 +134,9 @@ Json show_ranks(const Options& options, const TrainingData& data, const BatchSou
   return {{"dp_rank", dp_rank}, {"ranks", ranks}, {"microbatches", std::move(microbatches)}};
 }
 
-int show(const Options& options) {
+}  // namespace
+
+int print_data_batch(const DataBatchOptions& options) {
   const RunPlan plan = options.settings.resolve(options.settings.config());
   RANKLAB_CHECK(options.rank < plan.mesh.world_size(), ErrorKind::kInvalidArgument, .where = "--rank",
                 .what = "no such rank", .got = std::to_string(options.rank),
@@ -172,19 +164,6 @@ int show(const Options& options) {
                                  {"batch", std::move(batch)}})
                         .c_str());
   return 0;
-}
-
-}  // namespace
-
-CommandAction add_data_batch(CommandLine& app) {
-  auto options = std::make_shared<Options>(app);
-  app.add_option("--step", options->step, "the step whose batch is shown")->required()->range(0, 1'000'000'000);
-  app.add_option("--rank", options->rank, "only what this global rank gets")->range(0, 1 << 20);
-  app.add_flag("--json", options->json, "print one JSON object, with every token");
-  app.footer(
-      "Takes train's settings. Ranks that differ in tp, cp or pp alone share their sequences.\n"
-      "Examples:\n  ranklab data batch --step 3 --dp 2 --gbs 8\n  ranklab data batch --step 3 --rank 1 --json");
-  return [options] { return show(*options); };
 }
 
 }  // namespace ranklab

@@ -2,10 +2,19 @@
 // sequence, and where in the data they lie. It opens the data and draws the batch as the run does
 // (core/runtime/training_data.h). Thread rule: one thread.
 #pragma once
-#include "cli/command.h"
+#include "cli/config_options.h"
 
 namespace ranklab {
 
-CommandAction add_data_batch(CommandLine& app);
+struct DataBatchOptions {
+  explicit DataBatchOptions(CommandLine& app) : settings(app) {}
+  ConfigOptions settings;
+  int64_t step = 0;
+  int rank = -1;  // -1: all
+  bool json = false;
+};
+
+// Returns the exit code.
+int print_data_batch(const DataBatchOptions& options);
 
 }  // namespace ranklab

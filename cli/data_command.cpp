@@ -6,8 +6,8 @@
 
 #include "cli/command.h"
 #include "cli/command_line.h"
-#include "cli/data_batch.h"
 #include "cli/terminal.h"
+#include "cli/training_module.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/data/token_shard.h"
@@ -59,6 +59,20 @@ int info(const std::string& folder) {
     std::printf("  %s: %ld tokens, hash %016lx, verified\n", shard.name.c_str(), static_cast<long>(shard.tokens),
                 static_cast<unsigned long>(shard.hash));
   return 0;
+}
+
+CommandAction add_data_batch(CommandLine& app) {
+  auto options = std::make_shared<DataBatchOptions>(app);
+  app.add_option("--step", options->step, "the step whose batch is shown")->required()->range(0, 1'000'000'000);
+  app.add_option("--rank", options->rank, "only what this global rank gets")->range(0, 1 << 20);
+  app.add_flag("--json", options->json, "print one JSON object, with every token");
+  app.footer(
+      "Takes train's settings. Ranks that differ in tp, cp or pp alone share their sequences.\n"
+      "Examples:\n  ranklab data batch --step 3 --dp 2 --gbs 8\n  ranklab data batch --step 3 --rank 1 --json");
+  return [options] {
+    options->settings.resolve(options->settings.config());  // refused before LibTorch is loaded
+    return training_functions().print_data_batch(*options);
+  };
 }
 
 }  // namespace

@@ -5,12 +5,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "backends/meta/meta_world.h"
 #include "cli/json_output.h"
 #include "cli/memory_json.h"
 #include "cli/model_text.h"
 #include "cli/pipeline_text.h"
 #include "cli/topology_text.h"
+#include "cli/training_module.h"
 #include "core/base/text.h"
 #include "core/plan/axis_traffic.h"
 #include "core/plan/step_time.h"
@@ -42,7 +42,7 @@ std::string ways_to_need_less(const RunPlan& plan) {
 
 DryRun make_dry_run(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
-  const StepRecord record = record_step(plan, make_meta_world);
+  const StepRecord record = training_functions().record_step(plan);
   DryRun out{.memory = record.fullest(), .traffic = {}, .time = {}, .warnings = {}};
   out.traffic = axis_traffic(record, plan.mesh, plan.gpus_per_node());
   out.time = time_of(record);

@@ -1,5 +1,4 @@
 #include "cli/live_run.h"
-#include "cli/command_line.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -45,24 +44,6 @@ int run_beside_window(TrainRun& run) {
 }
 
 }  // namespace
-
-void add_live_options(CommandLine& app, LiveRunOptions& options) {
-  const char* group = "Watching";
-  app.add_flag("--viz", options.window, "open the visualizer on this run, which goes on beside it")->group(group);
-  app.add_option_function(
-         "--viz-listen",
-         [&options](const std::string& path) {
-           options.listens = true;
-           options.path = path;
-         },
-         "let `ranklab viz --attach` in at this unix socket (default: viz.sock in the run's folder)")
-      ->expected(0, 1)
-      ->default_str("")
-      ->type_name("[PATH]")
-      ->group(group);
-  app.add_flag("--viz-paused", options.start_paused, "hold every rank at its first event until a viewer lets it go")
-      ->group(group);
-}
 
 int run_live(TrainRun& run, const LiveRunOptions& options) {
   const std::unique_ptr<LiveServer> server = open_server(run, options);

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "backends/meta/meta_world.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/config_options.h"
@@ -19,10 +18,10 @@
 #include "cli/pipeline_text.h"
 #include "cli/saved_model.h"
 #include "cli/style.h"
+#include "cli/training_module.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/model/module_table.h"
-#include "core/plan/step_record.h"
 
 namespace ranklab {
 namespace {
@@ -93,7 +92,7 @@ std::string module_text(const ModelConfig& m, const ModelCounts& counts, const S
 }
 
 std::string rank_text(const RunPlan& plan, const Style& style) {
-  const StepRecord record = record_step(plan, make_meta_world);
+  const StepRecord record = training_functions().record_step(plan);
   const RankRecord& memory = record.fullest();
   const std::string whose = plan.config.parallel.pp > 1 ? strprintf("pipeline rank %d, the fullest", memory.pp_rank)
                                                         : std::string("every rank");
@@ -152,7 +151,7 @@ nlohmann::ordered_json modules_json(const ModelConfig& model) {
 nlohmann::ordered_json info_json(const RunPlan& plan) {
   const ModelConfig& m = plan.config.model;
   const ModelCounts counts = counts_of(plan);
-  const StepRecord record = record_step(plan, make_meta_world);
+  const StepRecord record = training_functions().record_step(plan);
   const RankRecord& memory = record.fullest();
   return {{"preset", plan.config.preset},
           {"total_parameters", counts.total},

@@ -11,7 +11,7 @@
 #include "core/base/text.h"
 #include "core/plan/layer_bytes.h"
 #include "core/plan/paper_activations.h"
-#include "core/plan/step_record.h"
+#include "core/plan/record_step.h"
 #include "core/runtime/recompute_choice.h"
 #include "core/runtime/state_types.h"
 

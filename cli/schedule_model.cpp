@@ -1,12 +1,11 @@
 #include "cli/schedule_model.h"
 
-#include "backends/meta/meta_world.h"
 #include "cli/command_line.h"
+#include "cli/training_module.h"
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/model/presets.h"
-#include "core/plan/recorded_costs.h"
 #include "core/runtime/pipeline_layout.h"
 
 namespace ranklab {
@@ -52,11 +51,11 @@ void add_model_options(CommandLine& app, ScheduleModel& model) {
   app.add_option("--num-layers", model.num_layers, "... layers (default: the preset's)")->type_name("N");
 }
 
-int64_t message_bytes(const ScheduleModel& model) { return boundary_bytes(plan_of(model, 1), make_meta_world); }
+int64_t message_bytes(const ScheduleModel& model) { return training_functions().boundary_bytes(plan_of(model, 1)); }
 
 std::string message_text(const ScheduleModel& model) {
   const RunPlan plan = plan_of(model, 1);
-  return human_bytes(static_cast<double>(boundary_bytes(plan, make_meta_world))) +
+  return human_bytes(static_cast<double>(training_functions().boundary_bytes(plan))) +
          strprintf(" (%s, %ld x %ld tokens%s; --preset, --mbs, --seq-length, --tp)", model.name().c_str(),
                    static_cast<long>(model.micro_batch_size), static_cast<long>(plan.config.model.seq_length),
                    plan.sequence_parallel ? strprintf(", split over tp %d", model.tp).c_str() : "");
@@ -69,7 +68,7 @@ PipelineCosts costs_of_model(const ScheduleModel& model, const Schedule& schedul
   RunPlan plan = plan_of(model, schedule.num_ranks());
   plan.schedule = schedule;
   plan.stage_layers = stage_layers;
-  return recorded_costs(plan, make_meta_world);
+  return training_functions().recorded_costs(plan);
 }
 
 }  // namespace ranklab

@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-#include "core/plan/pipeline_costs.h"
+#include "core/pipeline/pipeline_costs.h"
 
 namespace ranklab {
 

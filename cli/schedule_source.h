@@ -8,8 +8,8 @@
 #include "core/pipeline/csv.h"
 #include "core/pipeline/schedules.h"
 #include "core/pipeline/simulate.h"
+#include "core/pipeline/trace_costs.h"
 #include "core/pipeline/verify.h"
-#include "core/plan/trace_costs.h"
 
 namespace ranklab {
 

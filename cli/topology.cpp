@@ -1,8 +1,8 @@
 #include "cli/topology.h"
+#include "cli/training_module.h"
 
 #include <algorithm>
 
-#include "backends/meta/meta_world.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/model/presets.h"
@@ -113,7 +113,7 @@ Topology make_topology(const TopologyOptions& options) {
   if (options.preset == "none") return out;
   out.step = make_step(options, out.mesh.dims());
   out.seq_length = out.step->config.model.seq_length * out.mesh.dims().cp;
-  StepRecord record = record_step(*out.step, make_meta_world);
+  StepRecord record = training_functions().record_step(*out.step);
   add_ring_attention(record, *out.step, out.mesh.dims().cp);
   out.traffic = axis_traffic(record, out.mesh, options.gpus_per_node);
   return out;

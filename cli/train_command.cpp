@@ -5,9 +5,8 @@
 #include "cli/command_line.h"
 #include "cli/config_options.h"
 #include "cli/dry_run.h"
-#include "cli/live_run.h"
 #include "cli/style.h"
-#include "cli/train_run.h"
+#include "cli/training_module.h"
 #include "core/base/error.h"
 #include "core/runtime/config_toml.h"
 
@@ -37,24 +36,24 @@ CommandAction setup_train(CommandLine& app) {
   app.footer("Examples:\n  ranklab train\n  ranklab train --tp 8 --train-iters 20 --mock-data --log-dir runs/tp8");
   auto options = std::make_shared<ConfigOptions>(app);
   struct Instead {
-    bool print_config = false, dry_run = false, json = false;
-    LiveRunOptions live;
+    bool print_config = false, dry_run = false;
+    TrainRequest train;
   };
   auto instead = std::make_shared<Instead>();
   app.add_flag("--print-config", instead->print_config, "print the settings as TOML for --config, and stop");
   app.add_flag("-n,--dry-run", instead->dry_run, "print layout, memory, traffic and estimated step time, and stop");
-  add_live_options(app, instead->live);
-  app.add_flag("--json", instead->json, "stdout: one JSON object per logged step, then one of the result");
+  add_live_options(app, instead->train.live);
+  app.add_flag("--json", instead->train.json, "stdout: one JSON object per logged step, then one of the result");
   return [options, instead] {
-    RANKLAB_CHECK(!instead->live.start_paused || instead->live.any(), ErrorKind::kInvalidArgument,
+    RANKLAB_CHECK(!instead->train.live.start_paused || instead->train.live.any(), ErrorKind::kInvalidArgument,
                   .where = "--viz-paused", .what = "ranks would wait for a viewer, and none can come",
                   .got = "--viz-paused alone", .want = "--viz or --viz-listen with it",
                   .fix = "add --viz-listen, or leave it out");
     if (instead->print_config) return print_config(*options);
-    if (instead->dry_run) return dry_run(*options, instead->json);
-    TrainRun run(*options,
-                 {.json = instead->json, .watched = instead->live.any(), .start_paused = instead->live.start_paused});
-    return instead->live.any() ? run_live(run, instead->live) : run.run();
+    if (instead->dry_run) return dry_run(*options, instead->train.json);
+    const TrainConfig config = options->config();
+    if (config.simulated()) options->resolve(config);  // refused before LibTorch is loaded
+    return training_functions().train(*options, instead->train);
   };
 }
 

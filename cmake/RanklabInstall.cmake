@@ -34,7 +34,7 @@ install(DIRECTORY core backends DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ranklab
         FILES_MATCHING PATTERN "*.h" PATTERN profiles EXCLUDE)
 if(TARGET ranklab)
   install(TARGETS ranklab RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  install(TARGETS ranklab_viz_module ranklab_bench_module ranklab_lessons_module LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS ranklab_training ranklab_viz_module ranklab_bench_module ranklab_lessons_module LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   # The program finds them beside itself, in share/ (lessons/lesson_list.h).
   install(DIRECTORY lessons/ DESTINATION share/ranklab/lessons
           FILES_MATCHING PATTERN "*.md" PATTERN "exercise.h" PATTERN "exercise.cpp" PATTERN "solution.cpp" PATTERN "*_api.h")

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/plan/step_record.h"
+#include "core/runtime/train_config.h"
 
 namespace ranklab {
 

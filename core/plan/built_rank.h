@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "core/plan/step_record.h"
+#include "core/plan/record_step.h"
 
 namespace ranklab {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include "core/plan/step_record.h"
+#include "core/plan/record_step.h"
 
 namespace ranklab {
 

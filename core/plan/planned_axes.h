@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/plan/step_record.h"
+#include "core/runtime/train_config.h"
 
 namespace ranklab {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/checkpoint/slices.h"
-#include "core/plan/step_record.h"
+#include "core/plan/record_step.h"
 
 namespace ranklab {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/pipeline/trace_costs.h"
 #include "core/plan/built_rank.h"
-#include "core/plan/trace_costs.h"
 #include "core/runtime/components.h"
 
 namespace ranklab {

@@ -1,8 +1,8 @@
 // What each stage of a pipeline costs on a machine, without a run: the stages' own code, recorded on shapes. Cost: four
 // microbatches of the model on shapes. Thread rule: as record_step().
 #pragma once
-#include "core/plan/pipeline_costs.h"
-#include "core/plan/step_record.h"
+#include "core/pipeline/pipeline_costs.h"
+#include "core/plan/record_step.h"
 
 namespace ranklab {
 

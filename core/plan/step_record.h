@@ -1,26 +1,15 @@
-// What one training step of a run does and holds, recorded: the training code itself runs on shapes (backends/meta), so
-// a model, a layout, a recipe or a user's own layer is planned without a word about it here. One rank of each pipeline
-// rank runs and stands in for the others of its stage, which do alike: the one that owns most of what data-parallel
-// ranks shard. A first step makes what stays (optimizer states), the second is recorded. Cost: two steps of operators
-// that compute nothing, about a microsecond each. Thread rule: the thread that would train.
+// What one training step of a run did and held (record_step.h makes it). Torch-free. Thread rule: plain data.
 #pragma once
 #include <array>
 #include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
-#include <utility>
 #include <vector>
 
 #include "core/base/vocabulary.h"
 #include "core/plan/category_bytes.h"
 #include "core/plan/traffic_count.h"
-#include "core/runtime/train_config.h"
+#include "core/trace/event.h"
 
 namespace ranklab {
-
-class World;               // core/comm/world.h
-struct RuntimeComponents;  // core/runtime/components.h
 
 // Of a step, on the virtual clock.
 struct RankTime {
@@ -54,16 +43,5 @@ struct StepRecord {
   const RankRecord& of_pipeline_rank(int pp_rank) const;
   const RankRecord& fullest() const;  // whose peak is highest
 };
-
-// Makes a world of shapes; stand_in[rank] is the rank that runs in its place. Programs hand in make_meta_world().
-using ShapeWorldMaker = std::function<std::shared_ptr<World>(std::vector<int> stand_in)>;
-
-// The same run as it is recorded: simulated, without files, validation and samples, its second step traced.
-RunPlan plan_to_record(RunPlan plan);
-
-// Of the default parts, or of a program's own model, optimizer and schedule (its data are not asked: batches have the
-// plan's shape). Throws what a rank of the run throws.
-StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world);
-StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& parts);
 
 }  // namespace ranklab

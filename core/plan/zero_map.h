@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/step_record.h"
+#include "core/plan/record_step.h"
 
 namespace ranklab {
 

@@ -70,6 +70,28 @@ TEST_F(Cli, OnlyTheCommandOfALineAsksForItsModule) {
   EXPECT_THAT(trace.output, HasSubstr("[module viz] this command's module cannot be opened; got nothing at "));
 }
 
+// What reads settings, refuses them or draws schedules neither needs nor loads LibTorch.
+TEST_F(Cli, LoadsLibTorchWhereItIsNeededOnly) {
+  fs::create_directories(directory_);
+  fs::copy_file(RANKLAB_PROGRAM, directory_ / "ranklab");
+  const std::string here = "cd " + directory_.string() + " && LC_ALL=C ./ranklab --color never ";
+  for (const char* alone : {"--help", "--version", "train --help", "train --print-config", "config show",
+                            "schedule show zb-h1 --pp 4", "list presets",
+                            "topo --preset none --tp 4", "precision recipes", "completion bash"}) {
+    const Outcome run = run_command(here + alone + " 2>&1");
+    EXPECT_EQ(run.exit_code, 0) << alone << "\n" << run.output;
+  }
+  EXPECT_EQ(run_command(here + "train --tp 3 2>&1").exit_code, 2);
+  EXPECT_EQ(run_command(here + "data batch --step 1 --tp 3 2>&1").exit_code, 2);
+  for (const char* command : {"train --mock-data", "train --dry-run", "doctor", "topo --tp 2"}) {
+    const Outcome run = run_command(here + command + " 2>&1");
+    EXPECT_EQ(run.exit_code, 3) << command;
+    EXPECT_THAT(run.output,
+                AllOf(HasSubstr("[module training] this command's module cannot be opened; got nothing at "),
+                      HasSubstr("; do: ./ranklab build")));
+  }
+}
+
 TEST_F(Cli, ShowsTheLossScaleAndStepsWithoutAnUpdate) {
   const Outcome run = ranklab_and_errors(
       kTinyTrain + "--train-iters 2 --eval-interval 0 --fp16 --initial-loss-scale 16777216" + log_dir());

@@ -10,6 +10,7 @@
 #include "core/parallel/expert/token_spread.h"
 #include "core/plan/axis_traffic.h"
 #include "core/plan/planned_axes.h"
+#include "core/plan/record_step.h"
 
 namespace ranklab {
 namespace {

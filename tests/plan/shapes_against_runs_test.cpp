@@ -6,7 +6,7 @@
 
 #include "backends/meta/meta_world.h"
 #include "core/pipeline/schedules.h"
-#include "core/plan/step_record.h"
+#include "core/plan/record_step.h"
 #include "core/runtime/memory_measure.h"
 #include "core/sim/memory_scope.h"
 #include "core/trace/trace_report.h"

@@ -1,4 +1,4 @@
-#include "core/plan/pipeline_costs.h"
+#include "core/pipeline/pipeline_costs.h"
 
 namespace ranklab {
 

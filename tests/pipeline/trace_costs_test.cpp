@@ -1,4 +1,4 @@
-#include "core/plan/trace_costs.h"
+#include "core/pipeline/trace_costs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

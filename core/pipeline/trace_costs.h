@@ -1,7 +1,7 @@
 // What the actions of a pipeline took in a traced run: the costs for a simulation of other schedules of the same
 // stages. Torch-free. Thread rule: pure function. Cost: one pass over the events.
 #pragma once
-#include "core/plan/pipeline_costs.h"
+#include "core/pipeline/pipeline_costs.h"
 #include "core/trace/chrome_reader.h"
 
 namespace ranklab {

@@ -1,0 +1,20 @@
+// How a training run may be watched while it goes on: --viz, --viz-listen, --viz-paused. Thread rule: plain data.
+#pragma once
+#include <string>
+
+namespace ranklab {
+
+class CommandLine;
+
+struct LiveRunOptions {
+  bool window = false;
+  bool listens = false;
+  bool start_paused = false;
+  std::string path = {};  // of the socket; empty: viz.sock in the run's folder
+
+  bool any() const { return window || listens; }
+};
+
+void add_live_options(CommandLine& app, LiveRunOptions& options);
+
+}  // namespace ranklab

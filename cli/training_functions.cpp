@@ -1,0 +1,36 @@
+// The functions of the training module, and its commands.
+#include "backends/meta/meta_world.h"
+#include "cli/command.h"
+#include "cli/command_module.h"
+#include "cli/live_run.h"
+#include "cli/training_module.h"
+#include "core/plan/recorded_costs.h"
+
+namespace ranklab {
+namespace {
+
+int train(const ConfigOptions& options, const TrainRequest& request) {
+  const LiveRunOptions& live = request.live;
+  TrainRun run(options, {.json = request.json, .watched = live.any(), .start_paused = live.start_paused});
+  return live.any() ? run_live(run, live) : run.run();
+}
+
+constexpr TrainingFunctions kFunctions = {
+    .record_step = [](const RunPlan& plan) { return record_step(plan, make_meta_world); },
+    .boundary_bytes = [](const RunPlan& plan) { return boundary_bytes(plan, make_meta_world); },
+    .recorded_costs = [](const RunPlan& plan) { return recorded_costs(plan, make_meta_world); },
+    .rank_pieces = [](const RunPlan& plan, int rank) { return rank_pieces(plan, rank, make_meta_world); },
+    .train = train,
+    .print_data_batch = print_data_batch};
+
+}  // namespace
+}  // namespace ranklab
+
+extern "C" const ranklab::TrainingFunctions* ranklab_training_functions() { return &ranklab::kFunctions; }
+
+RANKLAB_MODULE_COMMAND(debug)
+RANKLAB_MODULE_COMMAND(generate)
+RANKLAB_MODULE_COMMAND(launch)
+RANKLAB_MODULE_COMMAND(plan)
+RANKLAB_MODULE_COMMAND(zero)
+RANKLAB_MODULE_COMMAND(doctor)

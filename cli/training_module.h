@@ -1,0 +1,36 @@
+// What commands need LibTorch for: libranklab_training.so, built along with the program and opened at the first call.
+// To load LibTorch takes a quarter of a second, which --help, a refusal or the drawing of a schedule do not wait for.
+// Thread rule: main thread.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "cli/config_options.h"
+#include "cli/data_batch.h"
+#include "cli/live_options.h"
+#include "core/pipeline/pipeline_costs.h"
+#include "core/plan/rank_pieces.h"
+#include "core/plan/step_record.h"
+
+namespace ranklab {
+
+struct TrainRequest {
+  bool json = false;  // stdout: one JSON object per logged step, then one of the result
+  LiveRunOptions live = {};
+};
+
+struct TrainingFunctions {
+  // core/plan, on worlds of shapes
+  StepRecord (*record_step)(const RunPlan&);
+  int64_t (*boundary_bytes)(const RunPlan&);
+  PipelineCosts (*recorded_costs)(const RunPlan&);
+  std::vector<RankPiece> (*rank_pieces)(const RunPlan&, int global_rank);
+  // To the end; the process's exit code.
+  int (*train)(const ConfigOptions&, const TrainRequest&);
+  int (*print_data_batch)(const DataBatchOptions&);
+};
+
+// Throws kEnvironment where the module, or LibTorch, cannot be opened.
+const TrainingFunctions& training_functions();
+
+}  // namespace ranklab

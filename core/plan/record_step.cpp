@@ -1,0 +1,192 @@
+#include "core/plan/record_step.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "core/plan/built_rank.h"
+#include "core/plan/replay.h"
+#include "core/runtime/before_step.h"
+#include "core/runtime/engine.h"
+#include "core/sim/memory_scope.h"
+
+namespace ranklab {
+namespace {
+
+constexpr int64_t kSteps = 2;
+
+RankTime time_of(RankContext& ctx) {
+  const VirtualClock& clock = ctx.clock();
+  RankTime time{.end_ns = clock.now_ns(), .compute_ns = clock.compute_ns(), .peer_wait_ns = clock.peer_wait_ns()};
+  for (size_t axis = 0; axis < time.exposed_ns.size(); ++axis)
+    time.exposed_ns[axis] = clock.exposed_ns(static_cast<Axis>(axis));
+  time.flops = ctx.op_observer()->flops();
+  return time;
+}
+
+RankTime since(const RankTime& begin, RankTime end) {
+  end.begin_ns = begin.end_ns;
+  end.compute_ns -= begin.compute_ns;
+  end.peer_wait_ns -= begin.peer_wait_ns;
+  for (size_t axis = 0; axis < end.exposed_ns.size(); ++axis) end.exposed_ns[axis] -= begin.exposed_ns[axis];
+  end.flops -= begin.flops;
+  return end;
+}
+
+// What the ranks' threads write down, by global rank.
+struct Notes {
+  std::mutex mutex;
+  std::map<int, RankTime> begin;
+  std::map<int, RankRecord> ranks;
+};
+
+// Peaks and times of the recorded step are its own.
+void note_begin(StepContext& c, Notes& notes) {
+  if (c.step < kSteps - 1) return;
+  thread_memory_book()->reset_peaks();
+  const std::lock_guard lock(notes.mutex);
+  notes.begin[c.ctx.global_rank()] = time_of(c.ctx);
+}
+
+void note_end(StepContext& c, Notes& notes) {
+  const MemoryBook::Peaks peaks = thread_memory_book()->peaks();
+  const std::lock_guard lock(notes.mutex);
+  RankRecord& rank = notes.ranks[c.ctx.global_rank()];
+  rank.global_rank = c.ctx.global_rank();
+  rank.pp_rank = c.ctx.coordinate(Axis::kPp);
+  rank.time = since(notes.begin.at(rank.global_rank), time_of(c.ctx));
+  rank.time.flops += repeated(c.model).flops;
+  rank.traffic = repeated(c.model).traffic;
+  rank.kept_bytes = kept_by_stages(c.model);
+  rank.at_peak = peaks.at_peak;
+  rank.highest = peaks.highest;
+}
+
+// By pipeline rank, the rank that runs for its stage.
+using Representatives = std::vector<int>;
+
+std::vector<int> stand_ins(const DeviceMesh& mesh, const Representatives& representatives) {
+  std::vector<int> stand_in;
+  for (int rank = 0; rank < mesh.world_size(); ++rank)
+    stand_in.push_back(representatives[static_cast<size_t>(mesh.coordinate(Axis::kPp, rank))]);
+  return stand_in;
+}
+
+Representatives first_of_stages(const DeviceMesh& mesh) {
+  Representatives first(static_cast<size_t>(mesh.size(Axis::kPp)), -1);
+  for (int rank = mesh.world_size() - 1; rank >= 0; --rank)
+    first[static_cast<size_t>(mesh.coordinate(Axis::kPp, rank))] = rank;
+  return first;
+}
+
+// What each member of a bucket's group updates: pieces of parameters, and their elements together.
+struct Share {
+  int64_t pieces = 0, elements = 0;
+  auto operator<=>(const Share&) const = default;
+};
+using Shares = std::map<Axis, std::vector<Share>>;  // by group rank
+
+Shares shares_of(const std::vector<GradBucket>& buckets) {
+  Shares shares;
+  for (const GradBucket& bucket : buckets) {
+    if (bucket.shards == 1) continue;
+    std::vector<Share>& members = shares[bucket.axis];
+    members.resize(static_cast<size_t>(bucket.shards));
+    for (int member = 0; member < bucket.shards; ++member) {
+      for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, member)) {
+        ++members[static_cast<size_t>(member)].pieces;
+        members[static_cast<size_t>(member)].elements += piece.elements();
+      }
+    }
+  }
+  return shares;
+}
+
+// Shards are equal but for padding, and the pieces of parameters in them are not: the rank with most of them takes
+// longest.
+Representatives fullest_owners(const DeviceMesh& mesh, const std::map<int, Shares>& by_stage) {
+  Representatives owners = first_of_stages(mesh);
+  std::map<int, Share> most;
+  for (int rank = 0; rank < mesh.world_size(); ++rank) {
+    const int pp_rank = mesh.coordinate(Axis::kPp, rank);
+    if (mesh.coordinate(Axis::kTp, rank) != 0) continue;
+    Share own;
+    for (const auto& [axis, members] : by_stage.at(pp_rank)) {
+      const Share& share = members[static_cast<size_t>(mesh.coordinate(axis, rank))];
+      own.pieces += share.pieces;
+      own.elements += share.elements;
+    }
+    const auto [found, is_new] = most.try_emplace(pp_rank, own);
+    if (!is_new && own <= found->second) continue;
+    found->second = own;
+    owners[static_cast<size_t>(pp_rank)] = rank;
+  }
+  return owners;
+}
+
+int64_t latest(const std::map<int, RankRecord>& ranks, int64_t RankTime::*when) {
+  int64_t result = 0;
+  for (const auto& [rank, record] : ranks) result = std::max(result, record.time.*when);
+  return result;
+}
+
+}  // namespace
+
+RunPlan plan_to_record(RunPlan plan) {
+  TrainConfig& c = plan.config;
+  // Simulated ranks, as they are by default.
+  const TrainConfig simulated;
+  c.backend = simulated.backend;
+  c.device = simulated.device;
+  c.virtual_time = simulated.virtual_time;
+  c.eval_interval = 0;
+  c.sample_tokens = 0;
+  c.save_dir.clear();
+  c.load.clear();
+  c.trace = true;
+  c.trace_step_start = kSteps - 1;
+  c.trace_step_end = kSteps;
+  return plan;
+}
+
+namespace {
+
+Representatives representatives_of(const RunPlan& plan, const ShapeWorldMaker& make_world,
+                                   const RuntimeComponents& parts) {
+  const Representatives first = first_of_stages(plan.mesh);
+  if (plan.zero_stage == 0 || plan.dp() == 1) return first;
+  std::mutex mutex;
+  std::map<int, Shares> shares;
+  build_ranks(plan, on_shapes(parts, make_world(stand_ins(plan.mesh, first))), [&](StepContext& c) {
+    const std::lock_guard lock(mutex);
+    shares[c.ctx.coordinate(Axis::kPp)] = shares_of(c.optimizer.grad_buckets());
+  });
+  return fullest_owners(plan.mesh, shares);
+}
+
+}  // namespace
+
+StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own) {
+  const RunPlan recorded = plan_to_record(plan);
+  const auto notes = std::make_shared<Notes>();
+  const Representatives representatives = representatives_of(recorded, make_world, own);
+  RuntimeComponents parts = with_repeated_passes(on_shapes(own, make_world(stand_ins(recorded.mesh, representatives))));
+  parts.schedule_selector =
+      before_each_step(parts.schedule_selector, [notes](StepContext& c) { note_begin(c, *notes); });
+  RuntimeEngine engine(std::move(parts), recorded);
+  engine.set_finale([&](StepContext& c) { note_end(c, *notes); });
+  TrainResult result = engine.fit(kSteps);
+  for (const RankTrace& trace : result.traces)
+    if (const auto rank = notes->ranks.find(trace.global_rank); rank != notes->ranks.end())
+      rank->second.traffic.add(trace.events, trace, recorded.mesh, recorded.gpus_per_node());
+  StepRecord record{.step_ns = latest(notes->ranks, &RankTime::end_ns) - latest(notes->ranks, &RankTime::begin_ns)};
+  for (auto& [rank, kept] : notes->ranks) record.ranks.push_back(std::move(kept));
+  record.traces = std::move(result.traces);
+  return record;
+}
+
+StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world) {
+  return record_step(plan, make_world, default_parts());
+}
+
+}  // namespace ranklab
