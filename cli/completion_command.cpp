@@ -7,9 +7,9 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "core/base/text.h"
-#include "core/model/presets.h"
-#include "core/runtime/config_fields.h"
+#include "core/config/config_fields.h"
 #include "core/sim/hardware_profile.h"
+#include "core/spec/presets.h"
 
 namespace ranklab {
 namespace {

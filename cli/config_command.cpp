@@ -7,9 +7,9 @@
 #include "cli/command_line.h"
 #include "cli/config_options.h"
 #include "cli/pipeline_text.h"
-#include "core/runtime/config_fields.h"
-#include "core/runtime/config_schema.h"
-#include "core/runtime/config_toml.h"
+#include "core/config/config_fields.h"
+#include "core/config/config_schema.h"
+#include "core/config/config_toml.h"
 
 namespace ranklab {
 namespace {

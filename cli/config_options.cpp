@@ -10,9 +10,9 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
-#include "core/runtime/config_fields.h"
-#include "core/runtime/config_toml.h"
-#include "core/runtime/idle_settings.h"
+#include "core/config/config_fields.h"
+#include "core/config/config_toml.h"
+#include "core/config/idle_settings.h"
 
 namespace ranklab {
 

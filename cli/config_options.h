@@ -1,10 +1,10 @@
-// The settings table (core/runtime/config_fields.h) as command-line options, with the other sources of settings:
-// --config FILE, the environment and --set (core/runtime/config_sources.h says which wins).
+// The settings table (core/config/config_fields.h) as command-line options, with the other sources of settings:
+// --config FILE, the environment and --set (core/config/config_sources.h says which wins).
 #pragma once
 #include <memory>
 #include <string>
 
-#include "core/runtime/config_sources.h"
+#include "core/config/config_sources.h"
 
 namespace ranklab {
 
@@ -22,7 +22,7 @@ class ConfigOptions {
   const MergedConfig& merged() const;
   TrainConfig config() const;
   // The plan of `config` (mine, perhaps adopted to a world); a refusal says where the settings it names came from. With
-  // --strict settings without effect (core/runtime/idle_settings.h) are refused.
+  // --strict settings without effect (core/config/idle_settings.h) are refused.
   RunPlan resolve(const TrainConfig& config) const;
   // Says on stderr, once, which settings have no effect in this run.
   void tell_idle(const RunPlan& plan) const;

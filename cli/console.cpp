@@ -15,9 +15,9 @@
 #include "cli/style.h"
 #include "cli/terminal.h"
 #include "core/base/text.h"
+#include "core/config/loss_scale_choice.h"
 #include "core/plan/zero_map.h"
 #include "core/precision/precision_policy.h"
-#include "core/runtime/loss_scale_choice.h"
 #include "core/sim/memory_scope.h"
 #include "core/trace/tracer.h"
 

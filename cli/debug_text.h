@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/runtime/train_config.h"
-#include "core/trace/stepper.h"
+#include "core/config/train_config.h"
+#include "core/live/stepper.h"
 
 namespace ranklab {
 

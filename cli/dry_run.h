@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/style.h"
-#include "core/runtime/train_config.h"
+#include "core/config/train_config.h"
 
 namespace ranklab {
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/comm/world.h"
-#include "core/runtime/train_config.h"
+#include "core/config/train_config.h"
 
 namespace ranklab {
 

@@ -5,10 +5,10 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "core/base/text.h"
-#include "core/model/moe_dispatcher_names.h"
-#include "core/model/presets.h"
 #include "core/precision/recipe.h"
 #include "core/sim/hardware_profile.h"
+#include "core/spec/moe_dispatcher_names.h"
+#include "core/spec/presets.h"
 
 namespace ranklab {
 namespace {

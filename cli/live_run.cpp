@@ -8,8 +8,8 @@
 #include "cli/background_run.h"
 #include "cli/command_module.h"
 #include "cli/interrupt.h"
-#include "core/trace/live_server.h"
-#include "core/trace/live_source.h"
+#include "core/live/live_server.h"
+#include "core/live/live_source.h"
 #include "viz/app/window.h"
 
 namespace ranklab {

@@ -6,8 +6,8 @@
 #include "cli/config_options.h"
 #include "core/comm/process_env.h"
 #include "core/comm/world.h"
-#include "core/runtime/train_config.h"
-#include "core/trace/stepper.h"
+#include "core/config/train_config.h"
+#include "core/live/stepper.h"
 
 namespace ranklab {
 

@@ -21,7 +21,7 @@
 #include "cli/training_module.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/model/module_table.h"
+#include "core/spec/module_table.h"
 
 namespace ranklab {
 namespace {

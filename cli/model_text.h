@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "core/model/module_table.h"
-#include "core/runtime/train_config.h"
+#include "core/config/train_config.h"
+#include "core/spec/module_table.h"
 
 namespace ranklab {
 

@@ -9,11 +9,11 @@
 #include "cli/memory_json.h"
 #include "cli/pipeline_text.h"
 #include "core/base/text.h"
+#include "core/config/recompute_choice.h"
+#include "core/config/state_types.h"
 #include "core/plan/layer_bytes.h"
 #include "core/plan/paper_activations.h"
 #include "core/plan/record_step.h"
-#include "core/runtime/recompute_choice.h"
-#include "core/runtime/state_types.h"
 
 namespace ranklab {
 namespace {

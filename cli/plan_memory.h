@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "cli/style.h"
+#include "core/config/train_config.h"
 #include "core/runtime/memory_measure.h"
-#include "core/runtime/train_config.h"
 
 namespace ranklab {
 

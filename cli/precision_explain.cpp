@@ -13,10 +13,10 @@
 #include "cli/style.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/config/linear_modules.h"
+#include "core/config/precision_choice.h"
+#include "core/config/state_types.h"
 #include "core/precision/module_fold.h"
-#include "core/runtime/linear_modules.h"
-#include "core/runtime/precision_choice.h"
-#include "core/runtime/state_types.h"
 
 namespace ranklab {
 namespace {

@@ -7,7 +7,7 @@
 #include "core/checkpoint/hf_import.h"
 #include "core/checkpoint/run_folder.h"
 #include "core/checkpoint/tensor_source.h"
-#include "core/runtime/config_fields.h"
+#include "core/config/config_fields.h"
 
 namespace ranklab {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/tensor_source.h"
-#include "core/model/model_config.h"
+#include "core/spec/model_config.h"
 
 namespace ranklab {
 

@@ -5,8 +5,8 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/model/presets.h"
-#include "core/runtime/pipeline_layout.h"
+#include "core/config/pipeline_layout.h"
+#include "core/spec/presets.h"
 
 namespace ranklab {
 namespace {

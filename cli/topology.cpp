@@ -5,8 +5,8 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/model/presets.h"
 #include "core/plan/planned_axes.h"
+#include "core/spec/presets.h"
 
 namespace ranklab {
 namespace {

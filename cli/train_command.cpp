@@ -8,7 +8,7 @@
 #include "cli/style.h"
 #include "cli/training_module.h"
 #include "core/base/error.h"
-#include "core/runtime/config_toml.h"
+#include "core/config/config_toml.h"
 
 namespace ranklab {
 namespace {

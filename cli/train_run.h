@@ -9,11 +9,11 @@
 
 #include "cli/config_options.h"
 #include "core/comm/world.h"
+#include "core/live/live_feed.h"
+#include "core/live/stepper.h"
 #include "core/runtime/hooks.h"
 #include "core/runtime/lost_outputs.h"
 #include "core/runtime/trace_file.h"
-#include "core/trace/live_feed.h"
-#include "core/trace/stepper.h"
 
 namespace ranklab {
 

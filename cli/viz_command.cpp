@@ -11,7 +11,7 @@
 #include "core/base/output_file.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
-#include "core/trace/live_client.h"
+#include "core/live/live_client.h"
 #include "viz/app/window.h"
 
 namespace ranklab {

@@ -9,7 +9,7 @@
 #include "core/base/atomic_file.h"
 #include "core/base/text.h"
 #include "core/checkpoint/tensor_files.h"
-#include "core/runtime/config_fields.h"
+#include "core/config/config_fields.h"
 
 namespace ranklab {
 namespace {

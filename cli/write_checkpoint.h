@@ -6,7 +6,7 @@
 
 #include "core/checkpoint/manifest.h"
 #include "core/checkpoint/tensor_source.h"
-#include "core/model/model_config.h"
+#include "core/spec/model_config.h"
 
 namespace ranklab {
 

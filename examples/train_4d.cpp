@@ -8,7 +8,7 @@
 
 #include "backends/cpu_sim/thread_world.h"
 #include "core/base/error.h"
-#include "core/model/presets.h"
+#include "core/spec/presets.h"
 #include "examples/example_hooks.h"
 
 int run(int argc, char** argv) {

@@ -13,7 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/comm/world.h"
-#include "core/trace/stepper.h"
+#include "core/live/stepper.h"
 
 namespace ranklab {
 

@@ -5,7 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/comm/call_check.h"
-#include "core/trace/stepper.h"
+#include "core/live/stepper.h"
 #include "core/trace/tracer.h"
 
 namespace ranklab::cpu_sim {

@@ -10,7 +10,7 @@
 #include "core/checkpoint/hf_family.h"
 #include "core/checkpoint/hf_fp8.h"
 #include "core/checkpoint/tensor_type.h"
-#include "core/model/model_config.h"
+#include "core/spec/model_config.h"
 
 namespace ranklab {
 

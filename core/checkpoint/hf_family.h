@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/checkpoint/hf_key.h"
-#include "core/model/model_config.h"
+#include "core/spec/model_config.h"
 
 namespace ranklab {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "core/model/model_config.h"
+#include "core/spec/model_config.h"
 
 namespace ranklab {
 

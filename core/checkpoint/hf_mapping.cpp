@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/checkpoint/read_only_file.h"
-#include "core/model/module_table.h"
+#include "core/spec/module_table.h"
 
 namespace ranklab {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/model/model_config.h"
+#include "core/spec/model_config.h"
 
 namespace ranklab {
 

@@ -14,7 +14,7 @@
 #include "core/comm/purpose.h"
 #include "core/comm/traced_peer_memory.h"
 #include "core/sim/op_cost.h"
-#include "core/trace/stepper_state.h"
+#include "core/trace/boundary.h"
 
 namespace ranklab {
 namespace {

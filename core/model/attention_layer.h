@@ -7,11 +7,11 @@
 #include <memory>
 #include <string>
 
-#include "core/model/model_config.h"
 #include "core/nn/attention_cache.h"
 #include "core/nn/norm.h"
 #include "core/nn/rope.h"
 #include "core/parallel/linear.h"
+#include "core/spec/model_config.h"
 
 namespace ranklab {
 

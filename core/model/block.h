@@ -10,9 +10,9 @@
 
 #include "core/model/attention_layer.h"
 #include "core/model/mlp_layer.h"
-#include "core/model/model_config.h"
 #include "core/nn/dropout.h"
 #include "core/nn/norm.h"
+#include "core/spec/model_config.h"
 
 namespace ranklab {
 

@@ -12,7 +12,7 @@
 
 #include "core/comm/rank_context.h"
 #include "core/model/causal_lm.h"
-#include "core/model/model_config.h"
+#include "core/spec/model_config.h"
 
 namespace ranklab {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/comm/communicator.h"
-#include "core/model/model_config.h"
 #include "core/nn/parameter.h"
+#include "core/spec/model_config.h"
 
 namespace ranklab {
 

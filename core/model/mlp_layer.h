@@ -8,9 +8,9 @@
 #include <string>
 
 #include "core/model/causal_lm.h"
-#include "core/model/model_config.h"
 #include "core/nn/norm.h"
 #include "core/parallel/linear.h"
+#include "core/spec/model_config.h"
 
 namespace ranklab {
 

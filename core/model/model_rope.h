@@ -1,7 +1,7 @@
 // The rotary table that a model's settings describe: plain, in part, or stretched (rope_config.h). Thread rule: pure.
 #pragma once
-#include "core/model/model_config.h"
 #include "core/nn/rope.h"
+#include "core/spec/model_config.h"
 
 namespace ranklab {
 

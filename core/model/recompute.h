@@ -10,7 +10,7 @@
 #include <span>
 
 #include "core/model/block.h"
-#include "core/model/recompute_policy.h"
+#include "core/spec/recompute_policy.h"
 
 namespace ranklab {
 

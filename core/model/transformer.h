@@ -14,9 +14,9 @@
 
 #include "core/comm/rank_context.h"
 #include "core/model/causal_lm.h"
-#include "core/model/model_config.h"
-#include "core/model/recompute_policy.h"
 #include "core/parallel/quantizer_book.h"
+#include "core/spec/model_config.h"
+#include "core/spec/recompute_policy.h"
 
 namespace ranklab {
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/model/attention_span.h"
 #include "core/nn/computed_again.h"
 #include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
@@ -13,6 +12,7 @@
 #include "core/nn/window_attention.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
+#include "core/spec/attention_span.h"
 
 namespace ranklab {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "core/model/model_config.h"
 #include "core/nn/parameter.h"
+#include "core/spec/model_config.h"
 
 namespace ranklab {
 

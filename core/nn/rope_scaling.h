@@ -1,12 +1,12 @@
-// Frequencies of rotary positions stretched without YaRN (core/model/rope_config.h says which stretches there are), as
+// Frequencies of rotary positions stretched without YaRN (core/spec/rope_config.h says which stretches there are), as
 // the classes of transformers compute them. Dynamic ones follow the length of the sequence at hand, so every length has
 // a table of its own: one is made when a length comes that is not that of the last call, in S D / 2 cosines and sines.
 // Thread rule: pure functions; a table that follows the length is its rank's.
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include "core/model/rope_config.h"
 #include "core/nn/rope.h"
+#include "core/spec/rope_config.h"
 
 namespace ranklab {
 

@@ -5,7 +5,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include "core/model/moe_config.h"
+#include "core/spec/moe_config.h"
 
 namespace ranklab {
 

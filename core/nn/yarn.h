@@ -7,8 +7,8 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include "core/model/rope_config.h"
 #include "core/nn/rope.h"
+#include "core/spec/rope_config.h"
 
 namespace ranklab {
 

@@ -6,8 +6,8 @@
 //   selective  the same without the scores' 5 a s / h
 //   full       2 s b h, the layer's input (with sequence parallelism and its input sharded / t)
 #pragma once
-#include "core/model/recompute_policy.h"
-#include "core/runtime/train_config.h"
+#include "core/config/train_config.h"
+#include "core/spec/recompute_policy.h"
 
 namespace ranklab {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/runtime/pipeline_layout.h"
+#include "core/config/pipeline_layout.h"
 
 namespace ranklab {
 

@@ -5,8 +5,8 @@
 #pragma once
 #include <cstdint>
 
+#include "core/config/train_config.h"
 #include "core/plan/step_record.h"
-#include "core/runtime/train_config.h"
 
 namespace ranklab {
 

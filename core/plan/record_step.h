@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/config/train_config.h"
 #include "core/plan/step_record.h"
-#include "core/runtime/train_config.h"
 
 namespace ranklab {
 

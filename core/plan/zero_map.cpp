@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "core/base/text.h"
+#include "core/config/state_types.h"
 #include "core/plan/built_rank.h"
 #include "core/runtime/components.h"
-#include "core/runtime/state_types.h"
 
 namespace ranklab {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "core/checkpoint/checkpoint.h"
+#include "core/config/train_config.h"
 #include "core/runtime/checkpoint_settings.h"
-#include "core/runtime/train_config.h"
 
 namespace ranklab {
 

@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/runtime/config_fields.h"
+#include "core/config/config_fields.h"
 
 namespace ranklab {
 namespace {

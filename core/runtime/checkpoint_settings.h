@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/checkpoint/manifest.h"
-#include "core/runtime/train_config.h"
+#include "core/config/train_config.h"
 
 namespace ranklab {
 

@@ -12,12 +12,12 @@
 
 #include "core/comm/rank_context.h"
 #include "core/comm/world.h"
+#include "core/config/train_config.h"
 #include "core/model/causal_lm.h"
 #include "core/optim/loss_scaler.h"
 #include "core/parallel/grad_bucket.h"
 #include "core/parallel/grad_pass.h"
 #include "core/runtime/hooks.h"
-#include "core/runtime/train_config.h"
 
 namespace ranklab {
 

@@ -1,15 +1,15 @@
 #include "core/base/error.h"
+#include "core/config/pipeline_layout.h"
+#include "core/config/recompute_choice.h"
+#include "core/config/state_types.h"
 #include "core/data/batch_source.h"
 #include "core/model/transformer.h"
 #include "core/nn/scalar_type.h"
 #include "core/runtime/checkpoint_manager.h"
 #include "core/runtime/components.h"
 #include "core/runtime/data_identity.h"
-#include "core/runtime/pipeline_layout.h"
 #include "core/runtime/pipeline_schedule.h"
 #include "core/runtime/provide.h"
-#include "core/runtime/recompute_choice.h"
-#include "core/runtime/state_types.h"
 #include "core/runtime/training_data.h"
 
 namespace ranklab {

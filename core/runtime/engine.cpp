@@ -58,7 +58,7 @@ class RuntimeEngine::RankLoop {
         ctx_(endpoint, plan_.mesh, observe(engine)),
         world_(endpoint.communicator(plan_.mesh.group(Axis::kWorld, endpoint.global_rank()))),
         metrics_(*world_, ctx_, plan_, wall_peak_flops(*engine.components_.world, plan_)) {
-    ctx_.tracer().set_live_feed(engine.live_feed_.get());
+    ctx_.tracer().set_sink(engine.live_feed_.get());
   }
   ~RankLoop() {
     if (engine_.stepper_) engine_.stepper_->set_probe(ctx_.global_rank(), nullptr);

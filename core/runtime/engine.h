@@ -5,11 +5,11 @@
 #include <memory>
 #include <vector>
 
+#include "core/live/live_feed.h"
+#include "core/live/stepper.h"
 #include "core/runtime/components.h"
 #include "core/runtime/hooks.h"
 #include "core/runtime/trace_gather.h"
-#include "core/trace/live_feed.h"
-#include "core/trace/stepper.h"
 
 namespace ranklab {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/runtime/train_config.h"
+#include "core/config/train_config.h"
 #include "core/trace/event.h"
 
 namespace ranklab {

@@ -5,8 +5,8 @@
 #include "core/base/error.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
-#include "core/model/module_table.h"
-#include "core/runtime/state_types.h"
+#include "core/config/state_types.h"
+#include "core/spec/module_table.h"
 
 namespace ranklab {
 namespace {

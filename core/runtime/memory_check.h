@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include "core/runtime/train_config.h"
+#include "core/config/train_config.h"
 
 namespace ranklab {
 

@@ -1,13 +1,13 @@
-// A rank's tensors and memory, as numbers for whoever has stopped it (core/trace/stepper_probe.h). Cost: nothing until
+// A rank's tensors and memory, as numbers for whoever has stopped it (core/live/stepper_probe.h). Cost: nothing until
 // it is asked. Thread rule: as RankProbe.
 #pragma once
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "core/live/stepper_probe.h"
 #include "core/nn/parameter.h"
 #include "core/sim/memory_scope.h"
-#include "core/trace/stepper_probe.h"
 
 namespace ranklab {
 

@@ -5,16 +5,16 @@
 #include <limits>
 
 #include "core/comm/event_now.h"
+#include "core/config/loss_scale_choice.h"
+#include "core/config/state_types.h"
+#include "core/live/stepper_state.h"
 #include "core/nn/initial_values.h"
 #include "core/nn/scalar_type.h"
 #include "core/optim/grad_clip.h"
 #include "core/parallel/grad_reducer.h"
 #include "core/parallel/shared_grads.h"
 #include "core/precision/precision_policy.h"
-#include "core/runtime/loss_scale_choice.h"
 #include "core/runtime/provide.h"
-#include "core/runtime/state_types.h"
-#include "core/trace/stepper_state.h"
 #include "core/trace/zero_event.h"
 
 namespace ranklab {

@@ -2,7 +2,7 @@
 // hold the rank before a span of compute. Thread rule: its rank's thread.
 #pragma once
 #include "core/comm/rank_context.h"
-#include "core/trace/stepper_state.h"
+#include "core/live/stepper_state.h"
 
 namespace ranklab {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "core/config/train_config.h"
 #include "core/data/batch_source.h"
 #include "core/data/token_dataset.h"
 #include "core/data/token_sequence.h"
-#include "core/runtime/train_config.h"
 
 namespace ranklab {
 

@@ -3,9 +3,6 @@
 #include <chrono>
 #include <utility>
 
-#include "core/trace/live_feed.h"
-#include "core/trace/stepper.h"
-
 namespace ranklab {
 Tracer::Tracer(int global_rank, std::string label, size_t capacity) : capacity_(capacity) {
   trace_.global_rank = global_rank;
@@ -21,12 +18,12 @@ uint32_t Tracer::intern(std::string_view name) {
 void Tracer::record(const Event& event) {
   if (!enabled_) return;
   if (keeping_) keep(event);
-  if (live_feed_ != nullptr || stepper_ != nullptr) show(event, {});
+  if (sink_ != nullptr || stepper_ != nullptr) show(event, {});
 }
 
 void Tracer::record(Event event, std::vector<double> array) {
   if (!enabled_) return;
-  const bool watched = live_feed_ != nullptr || stepper_ != nullptr;
+  const bool watched = sink_ != nullptr || stepper_ != nullptr;
   if (keeping_) {
     if (trace_.events.size() < capacity_) {
       trace_.arrays.push_back(array);
@@ -57,7 +54,7 @@ void Tracer::keep(const Event& event) {
 void Tracer::show(Event event, std::vector<double> array) {
   complete(event);
   event.array = 0;  // of the kept events; what is shown brings its own
-  if (live_feed_ != nullptr) live_feed_->push(trace_, event, std::move(array));
+  if (sink_ != nullptr) sink_->push(trace_, event, std::move(array));
   if (stepper_ != nullptr) stepper_->recorded(trace_.global_rank, event, trace_.names[event.name]);
 }
 

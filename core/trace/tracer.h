@@ -1,20 +1,17 @@
 // One rank's recorder. Bounded memory: past `capacity` events new ones are counted in `dropped`, never silently lost.
-// What is recorded may also be shown to viewers while the run goes on (live_feed.h), and the places where it is
-// recorded are those where a stepper may hold the rank (stepper.h); without them, each costs one branch. Thread rule:
-// used by its rank's thread only.
+// What is recorded may also be shown to viewers while the run goes on, and the places where it is recorded are those
+// where a stepper may hold the rank (boundary.h); without them, each costs one branch. Thread rule: used by its rank's
+// thread only.
 #pragma once
 #include <cstdint>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "core/trace/boundary.h"
 #include "core/trace/event.h"
 
 namespace ranklab {
-
-class LiveFeed;
-class Stepper;
-struct Boundary;
 
 class Tracer {
  public:
@@ -31,12 +28,12 @@ class Tracer {
   int microbatch() const { return microbatch_; }
   void set_enabled(bool enabled) { enabled_ = enabled; }
   bool enabled() const { return enabled_; }
-  // Off: what is recorded goes to the live feed and the stepper alone.
+  // Off: what is recorded goes to the sink and the stepper alone.
   void set_keeping(bool keeping) { keeping_ = keeping; }
 
   // Null: none. Both outlive their use here.
-  void set_live_feed(LiveFeed* feed) { live_feed_ = feed; }
-  void set_stepper(Stepper* stepper) { stepper_ = stepper; }
+  void set_sink(EventSink* sink) { sink_ = sink; }
+  void set_stepper(RankHolder* stepper) { stepper_ = stepper; }
   bool has_stepper() const { return stepper_ != nullptr; }
   // The rank may be held here, before what the boundary names; step and microbatch are filled in. Ask has_stepper()
   // first: it spares making the boundary.
@@ -61,8 +58,8 @@ class Tracer {
   int microbatch_ = -1;
   bool enabled_ = true;
   bool keeping_ = true;
-  LiveFeed* live_feed_ = nullptr;
-  Stepper* stepper_ = nullptr;
+  EventSink* sink_ = nullptr;
+  RankHolder* stepper_ = nullptr;
 };
 
 // Nanoseconds of the steady clock since the process-wide trace epoch (first call).

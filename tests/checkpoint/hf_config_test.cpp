@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/model/presets.h"
+#include "core/spec/presets.h"
 #include "tests/checkpoint/hf_models.h"
 
 namespace ranklab {

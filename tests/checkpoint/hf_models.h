@@ -12,7 +12,7 @@
 #include "core/checkpoint/hf_export.h"
 #include "core/checkpoint/hf_import.h"
 #include "core/checkpoint/hf_mapping.h"
-#include "core/model/module_table.h"
+#include "core/spec/module_table.h"
 #include "tests/checkpoint/tensor_files.h"
 
 namespace ranklab::checkpoint_samples {

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "core/trace/live_client.h"
+#include "core/live/live_client.h"
 #include "tests/cli/run_program.h"
 #include "tests/eventually.h"
 

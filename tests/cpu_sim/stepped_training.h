@@ -14,10 +14,10 @@
 
 #include "backends/cpu_sim/thread_world.h"
 #include "core/base/error.h"
+#include "core/live/stepper.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/rank_probe.h"
 #include "core/sim/memory_scope.h"
-#include "core/trace/stepper.h"
 #include "tests/runtime/tiny_run.h"
 
 namespace ranklab::cpu_sim_test {

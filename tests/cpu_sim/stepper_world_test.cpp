@@ -2,7 +2,7 @@
 #include <thread>
 
 #include "core/comm/traced_communicator.h"
-#include "core/trace/stepper.h"
+#include "core/live/stepper.h"
 #include "tests/cpu_sim/faults.h"
 
 namespace ranklab::cpu_sim_test {

@@ -1,7 +1,7 @@
 // Types of what training keeps of an element, in whole runs: the recipes of bf16 training go where fp32 goes, and
 // pipelines stay one rank bit for bit.
 
-#include "core/runtime/state_types.h"
+#include "core/config/state_types.h"
 #include "core/sim/aten.h"
 #include "tests/equivalence/precision_run.h"
 

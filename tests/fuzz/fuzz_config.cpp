@@ -4,9 +4,9 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "core/runtime/config_sources.h"
-#include "core/runtime/config_toml.h"
-#include "core/runtime/train_config.h"
+#include "core/config/config_sources.h"
+#include "core/config/config_toml.h"
+#include "core/config/train_config.h"
 
 using namespace ranklab;
 

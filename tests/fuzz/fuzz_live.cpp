@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
-#include "core/trace/live_message.h"
+#include "core/live/live_message.h"
 
 using namespace ranklab;
 

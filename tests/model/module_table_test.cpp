@@ -1,5 +1,5 @@
 // The table of a model against the parameters that the model makes.
-#include "core/model/module_table.h"
+#include "core/spec/module_table.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/model/presets.h"
 #include "core/model/transformer.h"
+#include "core/spec/presets.h"
 #include "tests/parallel/run_ranks.h"
 
 namespace ranklab {

@@ -6,8 +6,8 @@
 #include <atomic>
 
 #include "core/base/error.h"
-#include "core/model/presets.h"
 #include "core/sim/aten.h"
+#include "core/spec/presets.h"
 #include "tests/parallel/run_ranks.h"
 
 namespace ranklab {

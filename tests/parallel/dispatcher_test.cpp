@@ -9,9 +9,9 @@
 #include <functional>
 #include <mutex>
 
-#include "core/model/moe_dispatcher_names.h"
 #include "core/parallel/expert/exchange.h"
 #include "core/sim/aten.h"
+#include "core/spec/moe_dispatcher_names.h"
 #include "tests/golden/golden.h"
 #include "tests/parallel/run_ranks.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <ostream>
 
-#include "core/model/presets.h"
+#include "core/spec/presets.h"
 #include "tests/plan/run_layouts.h"
 #include "tests/runtime/tiny_run.h"
 

@@ -5,12 +5,12 @@
 
 #include "backends/meta/meta_world.h"
 #include "core/base/error.h"
-#include "core/model/moe_dispatcher_names.h"
-#include "core/model/presets.h"
 #include "core/parallel/expert/token_spread.h"
 #include "core/plan/axis_traffic.h"
 #include "core/plan/planned_axes.h"
 #include "core/plan/record_step.h"
+#include "core/spec/moe_dispatcher_names.h"
+#include "core/spec/presets.h"
 
 namespace ranklab {
 namespace {

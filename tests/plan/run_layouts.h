@@ -1,6 +1,6 @@
 // What the runs that predictions are held to change in a small configuration.
 #pragma once
-#include "core/runtime/train_config.h"
+#include "core/config/train_config.h"
 
 namespace ranklab {
 

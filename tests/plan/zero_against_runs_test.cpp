@@ -6,12 +6,12 @@
 #include <mutex>
 
 #include "backends/meta/meta_world.h"
+#include "core/config/state_types.h"
 #include "core/nn/scalar_type.h"
 #include "core/parallel/bucket_shard.h"
 #include "core/plan/record_step.h"
 #include "core/plan/zero_map.h"
 #include "core/runtime/provide.h"
-#include "core/runtime/state_types.h"
 #include "core/sim/memory_scope.h"
 #include "core/trace/trace_report.h"
 #include "tests/runtime/tiny_run.h"

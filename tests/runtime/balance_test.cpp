@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "backends/cpu_sim/thread_world.h"
-#include "core/model/presets.h"
 #include "core/runtime/engine.h"
+#include "core/spec/presets.h"
 
 namespace ranklab {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/runtime/config_sources.h"
+#include "core/config/config_sources.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/runtime/config_fields.h"
-#include "core/runtime/config_schema.h"
-#include "core/runtime/config_toml.h"
+#include "core/config/config_fields.h"
+#include "core/config/config_schema.h"
+#include "core/config/config_toml.h"
 
 namespace ranklab {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/runtime/config_fields.h"
+#include "core/config/config_fields.h"
 #include "core/runtime/memory_check.h"
 #include "tests/runtime/tiny_run.h"
 

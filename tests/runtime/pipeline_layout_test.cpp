@@ -1,5 +1,5 @@
 // From --pp and its friends to microbatches, layers and holders of parameters.
-#include "core/runtime/pipeline_layout.h"
+#include "core/config/pipeline_layout.h"
 
 #include <gtest/gtest.h>
 

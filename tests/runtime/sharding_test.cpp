@@ -1,5 +1,5 @@
 // One ZeRO stage from the three settings that can say it.
-#include "core/runtime/sharding.h"
+#include "core/config/sharding.h"
 
 #include <gtest/gtest.h>
 

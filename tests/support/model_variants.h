@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "core/model/model_config.h"
+#include "core/spec/model_config.h"
 
 namespace ranklab {
 

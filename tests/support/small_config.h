@@ -1,6 +1,6 @@
 // A run of a model so small that a test trains it in many layouts, and the same run on one rank.
 #pragma once
-#include "core/runtime/train_config.h"
+#include "core/config/train_config.h"
 
 namespace ranklab {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/trace/live_source.h"
+#include "core/live/live_source.h"
 #include "viz/model/bubbles.h"
 #include "viz/model/critical_path.h"
 #include "viz/model/mesh_table.h"

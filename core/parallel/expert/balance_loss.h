@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/comm/communicator.h"
-#include "core/model/moe_config.h"
 #include "core/nn/router.h"
+#include "core/spec/moe_config.h"
 
 namespace ranklab {
 

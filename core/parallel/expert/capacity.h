@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "core/comm/communicator.h"
-#include "core/model/moe_config.h"
+#include "core/spec/moe_config.h"
 
 namespace ranklab {
 

@@ -1,6 +1,6 @@
 // How tokens travel to the ranks that own their experts, and their outputs back: the names are those of
 // --moe-token-dispatcher-type. A new one = one file and one row in dispatcher.cpp (and its name in
-// core/model/moe_dispatcher_names.h). All give the same outputs and gradients. Expert e belongs to ep rank e / (E /
+// core/spec/moe_dispatcher_names.h). All give the same outputs and gradients. Expert e belongs to ep rank e / (E /
 // ep). Legend: T tokens of this rank, K experts of a token, E experts, M assignments, N rows that arrive, H hidden.
 // Thread rule: its rank's thread; every member of the ep group makes the same calls, forward and backward, also without
 // tokens of its own or for its experts.

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/model/moe_config.h"
+#include "core/spec/moe_config.h"
 
 namespace ranklab {
 

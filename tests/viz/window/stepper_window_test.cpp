@@ -2,7 +2,7 @@
 #include <atomic>
 #include <thread>
 
-#include "core/trace/live_source.h"
+#include "core/live/live_source.h"
 #include "tests/viz/window/window_fixture.h"
 
 namespace ranklab::viz {

@@ -1,0 +1,48 @@
+// The table of every setting: its key, flags, help, and how to read and write it. The command line, `--print-config`
+// and error messages are made from this one list. Adding a setting = one member of TrainConfig and one row in
+// config_fields.cpp. Torch-free.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/config/train_config.h"
+
+namespace ranklab {
+
+// The legal values of a number. Neither NaN nor an infinity is ever one.
+struct ConfigRange {
+  double least = 0, most = 0;
+  bool without_least = false, without_most = false;  // the bound itself is not legal
+  std::string words = {};                            // for a message; empty: made of the bounds
+
+  bool holds(double value) const;
+  std::string text() const;  // "1 to 64", "0 or more", "above 0"
+};
+
+struct ConfigField {
+  enum class Kind { kValue, kFlag };  // a kFlag takes no value on the command line and has a --no- form
+  enum class Type { kInteger, kNumber, kBool, kText };
+  std::string key;                 // "optim.lr"
+  std::vector<std::string> flags;  // "--lr"; aliases follow
+  std::string group;               // heading in --help
+  std::string help;
+  Kind kind = Kind::kValue;
+  std::vector<std::string> choices;  // of an enumeration, else empty
+  std::function<void(TrainConfig&, const std::string&)>
+      set;  // throws kInvalidArgument naming the flag, the text and what is wanted
+  std::function<std::string(const TrainConfig&)> get;  // set() of this text gives the same value again
+  Type type = Type::kText;                             // in TOML and JSON
+  ConfigRange range = {};                              // of kInteger and kNumber
+  std::function<double(const TrainConfig&)> number = {};
+};
+
+const std::vector<ConfigField>& config_fields();
+
+// Every number against its range. Throws kInvalidArgument naming the flag.
+void check_ranges(const TrainConfig& config);
+
+// Sets a field by key ("optim.lr") or flag ("--lr"). Throws kInvalidArgument with the nearest name when there is none.
+void set_config_field(TrainConfig& config, const std::string& key_or_flag, const std::string& value);
+
+}  // namespace ranklab

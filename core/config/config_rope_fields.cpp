@@ -1,0 +1,62 @@
+// Settings of rotary positions, and how a model is written as a Hugging Face folder.
+#include "core/config/config_field_makers.h"
+
+namespace ranklab::fields {
+
+void add_rotary(std::vector<ConfigField>& rows) {
+  const std::string g = "Rotary positions";
+  rows.push_back(number(g, "model.rope_theta", {"--rotary-base"}, "base of the rotary frequencies",
+                        RANKLAB_FIELD(model.rope_theta), above(0)));
+  rows.push_back(number(g, "model.rotary_percent", {"--rotary-percent"}, "share of a head that carries position",
+                        RANKLAB_FIELD(model.rotary_percent),
+                        {.least = 0, .most = 1, .without_least = true, .words = "above 0, at most 1"}));
+  rows.push_back(choice(g, "model.rope_scaling_type", {"--rope-scaling-type"},
+                        "stretch of the rotary frequencies: all alike, by the length of the sequence, slow ones alone",
+                        {"none", "linear", "dynamic", "llama3"}, RANKLAB_FIELD(model.rope_scaling.kind)));
+  rows.push_back(number(g, "model.rope_scaling_factor", {"--rope-scaling-factor"}, "factor of that stretch",
+                        RANKLAB_FIELD(model.rope_scaling.factor), at_least(1)));
+  rows.push_back(number(g, "model.rope_scaling_original_length", {"--rope-scaling-original-length"},
+                        "dynamic, llama3: sequence length before the stretch",
+                        RANKLAB_FIELD(model.rope_scaling.original_seq_length), within(1, 1 << 24)));
+  rows.push_back(number(g, "model.rope_low_freq_factor", {"--rope-low-freq-factor"},
+                        "llama3: turns within that length below which a frequency is stretched in full",
+                        RANKLAB_FIELD(model.rope_scaling.low_freq_factor), above(0)));
+  rows.push_back(number(g, "model.rope_high_freq_factor", {"--rope-high-freq-factor"},
+                        "llama3: turns above which it stays", RANKLAB_FIELD(model.rope_scaling.high_freq_factor),
+                        above(0)));
+}
+
+void add_yarn(std::vector<ConfigField>& rows) {
+  const std::string g = "Rotary positions";
+  rows.push_back(number(g, "yarn.scaling_factor", {"--rotary-scaling-factor"},
+                        "YaRN: stretch of the rotary frequencies (1: none)", RANKLAB_FIELD(model.yarn.scaling_factor),
+                        at_least(1)));
+  rows.push_back(number(g, "yarn.original_seq_length", {"--original-max-position-embeddings"},
+                        "YaRN: sequence length before the stretch", RANKLAB_FIELD(model.yarn.original_seq_length),
+                        within(1, 1 << 24)));
+  rows.push_back(number(g, "yarn.beta_fast", {"--beta-fast"}, "YaRN: turns above which a frequency stays",
+                        RANKLAB_FIELD(model.yarn.beta_fast), above(0)));
+  rows.push_back(number(g, "yarn.beta_slow", {"--beta-slow"}, "YaRN: turns below which it is stretched in full",
+                        RANKLAB_FIELD(model.yarn.beta_slow), above(0)));
+  rows.push_back(number(g, "yarn.mscale", {"--mscale"}, "YaRN: temperature of queries and keys",
+                        RANKLAB_FIELD(model.yarn.mscale), at_least(0)));
+  rows.push_back(number(g, "yarn.mscale_all_dim", {"--mscale-all-dim"},
+                        "YaRN: what that is divided by; of latent attention also the temperature of the scores",
+                        RANKLAB_FIELD(model.yarn.mscale_all_dim), at_least(0)));
+  rows.push_back(number(g, "yarn.attention_factor", {"--yarn-attention-factor"},
+                        "YaRN: of queries and keys, in place of both (0: none)",
+                        RANKLAB_FIELD(model.yarn.attention_factor), at_least(0)));
+  rows.push_back(flag(g, "yarn.truncate", {"--yarn-truncate"}, "YaRN: mixed frequencies begin and end at whole pairs",
+                      RANKLAB_FIELD(model.yarn.truncate)));
+}
+
+void add_hugging_face(std::vector<ConfigField>& rows) {
+  const std::string g = "Hugging Face folders (ckpt export-hf)";
+  rows.push_back(text(g, "model.hf_architecture", {"--hf-architecture"}, "class, where several compute the same",
+                      RANKLAB_FIELD(model.hf_architecture), {"auto", "MistralForCausalLM", "Phi3ForCausalLM"}));
+  rows.push_back(flag(g, "model.hf_rope_interleave", {"--hf-rope-interleave"},
+                      "latent attention: rows that turn together are neighbours, not halves",
+                      RANKLAB_FIELD(model.hf_rope_interleave)));
+}
+
+}  // namespace ranklab::fields

@@ -1,0 +1,145 @@
+#include "core/config/idle_settings.h"
+
+#include <functional>
+
+#include "core/config/config_fields.h"
+#include "core/config/config_sources.h"
+#include "core/config/loss_scale_choice.h"
+#include "core/precision/precision_policy.h"
+#include "core/spec/presets.h"
+
+namespace ranklab {
+namespace {
+
+// Settings whose key is `key`, or begins with it where it ends in a dot, are of the runs that `of` names.
+struct IdleRow {
+  std::string key;
+  std::function<bool(const RunPlan&)> counts;
+  std::string of;
+};
+
+bool follows_overflows(const RunPlan& plan) {
+  const auto rule = loss_scale_rule(plan.config);
+  return rule && plan.config.precision.loss_scale == 0;
+}
+
+bool has_delayed_scales(const RunPlan& plan) {
+  return plan.precision && scales_are_delayed(plan.precision->recipe().linear);
+}
+
+std::vector<IdleRow> make_idle_rows() {
+  std::vector<IdleRow> rows;
+  const auto add = [&](std::vector<std::string> keys, const std::function<bool(const RunPlan&)>& counts,
+                       const std::string& of) {
+    for (std::string& key : keys) rows.push_back({std::move(key), counts, of});
+  };
+  add(
+      {"moe.", "parallel.moe_dispatcher"}, [](const RunPlan& p) { return p.config.model.moe.enabled(); },
+      "models with experts (--num-experts, or a preset that has them)");
+  add(
+      {"optim.sgd_momentum"}, [](const RunPlan& p) { return p.config.optimizer == OptimizerKind::kSgd; },
+      "--optimizer sgd");
+  add(
+      {"optim.adam_beta1", "optim.adam_beta2", "optim.adam_eps"},
+      [](const RunPlan& p) { return p.config.optimizer == OptimizerKind::kAdamW; }, "--optimizer adamw");
+  add(
+      {"optim.min_lr", "optim.lr_decay_iters"},
+      [](const RunPlan& p) { return p.config.lr_decay != LrDecay::kConstant; }, "--lr-decay-style cosine");
+  add({"precision.amax_history_len", "precision.amax_compute_algo"}, has_delayed_scales,
+      "delayed scaling (--fp8, or --precision-recipe fp8_delayed)");
+  add({"precision.initial_loss_scale", "precision.min_loss_scale", "precision.max_loss_scale",
+       "precision.loss_scale_window"},
+      follows_overflows, "--fp16 without --loss-scale");
+  add(
+      {"mtp.loss_weight"}, [](const RunPlan& p) { return p.config.model.mtp_num_layers > 0; },
+      "--mtp-num-layers above 0");
+  add(
+      {"mla."}, [](const RunPlan& p) { return p.config.model.mla.enabled(); }, "--kv-lora-rank above 0");
+  add(
+      {"yarn."}, [](const RunPlan& p) { return p.config.model.yarn.enabled(); }, "--rotary-scaling-factor above 1");
+  add(
+      {"model.rope_theta", "model.rotary_percent", "model.rope_scaling_type"},
+      [](const RunPlan& p) { return p.config.model.position == PositionKind::kRope; },
+      "--position-embedding-type rope");
+  add(
+      {"model.rope_scaling_factor"}, [](const RunPlan& p) { return p.config.model.rope_scaling.enabled(); },
+      "--rope-scaling-type");
+  add(
+      {"model.rope_scaling_original_length"},
+      [](const RunPlan& p) {
+        const RopeScalingKind kind = p.config.model.rope_scaling.kind;
+        return kind == RopeScalingKind::kDynamic || kind == RopeScalingKind::kLlama3;
+      },
+      "--rope-scaling-type dynamic or llama3");
+  add(
+      {"model.rope_low_freq_factor", "model.rope_high_freq_factor"},
+      [](const RunPlan& p) { return p.config.model.rope_scaling.kind == RopeScalingKind::kLlama3; },
+      "--rope-scaling-type llama3");
+  add(
+      {"model.hf_rope_interleave"}, [](const RunPlan& p) { return p.config.model.mla.enabled(); },
+      "--kv-lora-rank above 0");
+  add(
+      {"moe.normalize_top1"},
+      [](const RunPlan& p) { return p.config.model.moe.topk == 1 && p.config.model.moe.normalize_topk; },
+      "--moe-router-topk 1 with --moe-router-norm-topk");
+  add(
+      {"data.eval_iters"}, [](const RunPlan& p) { return p.config.eval_interval > 0; }, "--eval-interval above 0");
+  add(
+      {"trace.step_start", "trace.step_end"}, [](const RunPlan& p) { return p.config.trace || p.config.profile; },
+      "--trace or --profile");
+  add(
+      {"sample.prompt", "sample.temperature"}, [](const RunPlan& p) { return p.config.sample_tokens > 0; },
+      "--sample-tokens above 0");
+  add(
+      {"memory.recompute_method"}, [](const RunPlan& p) { return p.config.recompute_granularity == "full"; },
+      "--recompute-granularity full");
+  add(
+      {"checkpoint.async"}, [](const RunPlan& p) { return !p.config.save_dir.empty(); }, "--save FOLDER");
+  return rows;
+}
+
+bool idles_by(const IdleRow& row, const std::string& key) {
+  // What makes the others count is no setting without effect.
+  if (key == "moe.num_experts" || key == "mla.kv_lora_rank" || key == "yarn.scaling_factor") return false;
+  return row.key.ends_with('.') ? key.starts_with(row.key) : key == row.key;
+}
+
+// A setting of its own, and not a line of a file that may name them all, as the model.toml of an import does.
+bool is_typed(const std::string& origin) {
+  return origin.starts_with("flag ") || origin == "--set" || origin.starts_with("environment ");
+}
+
+// What holds where nobody says anything: the defaults, with the preset's model.
+TrainConfig unsaid(const TrainConfig& config) {
+  TrainConfig out;
+  out.model = model_preset(config.preset);
+  return out;
+}
+
+std::string idle_text(const ConfigField& field, const RunPlan& plan) {
+  const std::string value = field.get(plan.config);
+  if (field.kind == ConfigField::Kind::kFlag)
+    return value == "true" ? field.flags[0] : "--no-" + field.flags[0].substr(2);
+  return field.flags[0] + " " + value;
+}
+
+}  // namespace
+
+std::vector<std::string> idle_settings(const RunPlan& plan, const std::map<std::string, std::string>& origins) {
+  static const std::vector<IdleRow> kRows = make_idle_rows();
+  const MergedConfig sources{plan.config, origins};
+  const TrainConfig otherwise = unsaid(plan.config);
+  std::vector<std::string> idle;
+  for (const ConfigField& field : config_fields()) {
+    if (!sources.given(field.key)) continue;
+    if (!is_typed(origins.at(field.key)) && field.get(plan.config) == field.get(otherwise)) continue;
+    for (const IdleRow& row : kRows) {
+      if (!idles_by(row, field.key) || row.counts(plan)) continue;
+      idle.push_back(idle_text(field, plan) + " has no effect: it is of " + row.of);
+      break;  // one reason is enough
+    }
+  }
+  return idle;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,187 @@
+#include "core/config/pipeline_layout.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <numeric>
+#include <set>
+#include <sstream>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/pipeline/csv.h"
+#include "core/pipeline/schedules.h"
+#include "core/pipeline/verify.h"
+
+namespace ranklab {
+namespace {
+
+// The legal value next to `wanted` among the divisors of `total`, as text: "4 or 8".
+std::string nearest_divisors(int64_t total, int64_t wanted) {
+  int64_t below = 1, above = total;
+  for (int64_t d = 1; d <= total; ++d) {
+    if (total % d != 0) continue;
+    if (d <= wanted) below = d;
+    if (d >= wanted) {
+      above = d;
+      break;
+    }
+  }
+  return below == above ? std::to_string(below) : std::to_string(below) + " or " + std::to_string(above);
+}
+
+void require_divisor(const char* flag, int64_t value, int64_t sequences) {
+  RANKLAB_CHECK(sequences % value == 0, ErrorKind::kInvalidArgument, .where = "config",
+                .what = std::string(flag) + " does not divide the sequences of a data-parallel rank",
+                .got = std::string(flag) + " " + std::to_string(value) + ", " + std::to_string(sequences) +
+                       " sequences a rank (--global-batch-size / dp)",
+                .want = nearest_divisors(sequences, value), .fix = "use one of these, or another --global-batch-size");
+}
+
+int64_t default_microbatches(const TrainConfig& c, int64_t sequences) {
+  const int64_t pp = c.parallel.pp;
+  if (pp == 1) return 1;
+  for (const int64_t unit : {pp, int64_t{1}}) {
+    for (int64_t count = 2 * pp; count <= sequences; ++count) {
+      if (sequences % count == 0 && count % unit == 0) return count;
+    }
+  }
+  return sequences;
+}
+
+bool is_file(const std::string& text) {
+  return text.find('/') != std::string::npos || text.ends_with(".csv") || std::filesystem::is_regular_file(text);
+}
+
+// A file says itself how many ranks, stages and microbatches it is for.
+Schedule schedule_from_file(const TrainConfig& c, int64_t num_microbatches) {
+  const std::string& path = c.pipeline_schedule;
+  Schedule schedule = read_schedule(path, ScheduleDialect::kAuto).schedule;
+  require_sound(schedule);
+  const auto require = [&](const char* flag, const char* what, int64_t mine, int64_t files) {
+    RANKLAB_CHECK(mine == files, ErrorKind::kInvalidArgument, .where = "config",
+                  .what = std::string("the schedule in ") + path + " is for another number of " + what,
+                  .got = std::string(flag) + " " + std::to_string(mine),
+                  .want = std::string(flag) + " " + std::to_string(files),
+                  .fix = "pass that, or write the file for the run: ranklab schedule export");
+  };
+  require("--pp", "pipeline ranks", c.parallel.pp, schedule.num_ranks());
+  require("--num-microbatches", "microbatches", num_microbatches, schedule.num_microbatches);
+  return schedule;
+}
+
+std::vector<int64_t> parse_layout(const std::string& text) {
+  std::vector<int64_t> layers;
+  std::istringstream words(text);
+  // "4," ends in a stage without a number, which getline() does not show.
+  if (text.ends_with(',')) words.str(text + " ");
+  for (std::string word; std::getline(words, word, ',');) {
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    RANKLAB_CHECK(error == std::errc{} && end == word.data() + word.size() && value > 0, ErrorKind::kInvalidArgument,
+                  .where = "config", .what = "--pipeline-layout cannot take this value", .got = quote(text),
+                  .want = "the layers of each stage, 1 or more, as in 2,2,3,1",
+                  .fix = "leave it out for an even split");
+    layers.push_back(value);
+  }
+  return layers;
+}
+
+}  // namespace
+
+int64_t resolve_microbatches(const TrainConfig& c, int64_t sequences) {
+  if (c.micro_batch_size > 0) require_divisor("--micro-batch-size", c.micro_batch_size, sequences);
+  if (c.num_microbatches > 0) require_divisor("--num-microbatches", c.num_microbatches, sequences);
+  if (c.micro_batch_size > 0 && c.num_microbatches > 0) {
+    RANKLAB_CHECK(c.micro_batch_size * c.num_microbatches == sequences, ErrorKind::kInvalidArgument, .where = "config",
+                  .what = "--micro-batch-size and --num-microbatches contradict each other",
+                  .got = std::to_string(c.num_microbatches) + " microbatches of " + std::to_string(c.micro_batch_size) +
+                         ", " + std::to_string(sequences) + " sequences a rank (--global-batch-size / dp)",
+                  .want = "--num-microbatches " + std::to_string(sequences / c.micro_batch_size) +
+                          " or --micro-batch-size " + std::to_string(sequences / c.num_microbatches),
+                  .fix = "leave one of them out");
+  }
+  if (c.num_microbatches > 0) return c.num_microbatches;
+  return c.micro_batch_size > 0 ? sequences / c.micro_batch_size : default_microbatches(c, sequences);
+}
+
+Schedule resolve_schedule(const TrainConfig& c, int64_t num_microbatches) {
+  if (is_file(c.pipeline_schedule)) return schedule_from_file(c, num_microbatches);
+  RANKLAB_CHECK(
+      num_microbatches <= kMostMicrobatches && c.virtual_stages <= kMostChunks, ErrorKind::kInvalidArgument,
+      .where = "config", .what = "the pipeline is too long",
+      .got = "--num-microbatches " + std::to_string(num_microbatches) + ", --vpp " + std::to_string(c.virtual_stages),
+      .want = "at most " + std::to_string(kMostMicrobatches) + " and " + std::to_string(kMostChunks),
+      .fix = "raise --micro-batch-size");
+  // More stages a rank: what --vpp means in Megatron-LM, where it makes 1F1B the interleaved one.
+  const bool interleave = c.pipeline_schedule == "1f1b" && c.virtual_stages > 1;
+  const std::string name = interleave ? "interleaved-1f1b" : c.pipeline_schedule;
+  try {
+    return make_schedule(name, {.num_ranks = c.parallel.pp,
+                                .num_microbatches = static_cast<int>(num_microbatches),
+                                .num_chunks = static_cast<int>(c.virtual_stages)});
+  } catch (const Error& error) {  // a schedule does not know which setting asked for it
+    ErrorText text = error.text();
+    text.where = "config";
+    text.what = "--pipeline-schedule " + name + ": " + text.what;
+    throw Error(error.kind(), text);
+  }
+}
+
+std::vector<int64_t> resolve_stage_layers(const TrainConfig& c, const Schedule& schedule) {
+  const int64_t stages = schedule.chain_length, layers = c.model.num_layers;
+  const std::string count =
+      std::to_string(stages) + " stages (" + schedule.name + ", --pp " + std::to_string(c.parallel.pp) + ")";
+  RANKLAB_CHECK(layers >= stages, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "there are fewer layers than pipeline stages",
+                .got = "--num-layers " + std::to_string(layers) + ", " + count,
+                .want = "at least " + std::to_string(stages) + " layers",
+                .fix = "raise --num-layers, or lower --pp or --vpp");
+  if (c.pipeline_layout.empty()) {
+    std::vector<int64_t> even(static_cast<size_t>(stages), layers / stages);
+    for (int64_t i = 0; i < layers % stages; ++i) ++even[static_cast<size_t>(i)];
+    return even;
+  }
+  const std::vector<int64_t> asked = parse_layout(c.pipeline_layout);
+  RANKLAB_CHECK(static_cast<int64_t>(asked.size()) == stages, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--pipeline-layout has another number of stages than the schedule",
+                .got = std::to_string(asked.size()) + " numbers in " + quote(c.pipeline_layout), .want = count,
+                .fix = "leave it out for an even split");
+  const int64_t sum = std::accumulate(asked.begin(), asked.end(), int64_t{0});
+  RANKLAB_CHECK(sum == layers, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--pipeline-layout does not add up to the model's layers",
+                .got = quote(c.pipeline_layout) + ", together " + std::to_string(sum),
+                .want = "--num-layers " + std::to_string(layers),
+                .fix = "change a number, or leave it out for an even split");
+  return asked;
+}
+
+std::vector<int> ranks_holding(const Schedule& schedule, const std::function<bool(int part)>& has) {
+  std::set<int> ranks;
+  for (int stage = 0; stage < schedule.num_stages(); ++stage) {
+    if (has(schedule.part(stage))) ranks.insert(schedule.rank(stage));
+  }
+  return {ranks.begin(), ranks.end()};
+}
+
+int64_t first_layer(const RunPlan& plan, int part) {
+  return std::accumulate(plan.stage_layers.begin(), plan.stage_layers.begin() + part, int64_t{0});
+}
+
+std::vector<int> pipeline_holders(const RunPlan& plan, const std::string& parameter) {
+  const Schedule& s = plan.schedule;
+  const auto has = [&](int part) {
+    const bool is_last = part == s.chain_length - 1;
+    const ModelConfig& model = plan.config.model;
+    const bool embeds_again = model.tie_embeddings || model.mtp_num_layers > 0;
+    if (parameter == "embedding.weight") return part == 0 || (is_last && embeds_again);
+    if (parameter == "position.weight") return part == 0;
+    if (!parameter.starts_with("layers.")) return is_last;
+    const int64_t layer = std::stoll(parameter.substr(sizeof("layers.") - 1));
+    const int64_t first = first_layer(plan, part);
+    return layer >= first && layer < first + plan.stage_layers[static_cast<size_t>(part)];
+  };
+  return ranks_holding(s, has);
+}
+
+}  // namespace ranklab

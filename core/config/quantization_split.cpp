@@ -1,0 +1,176 @@
+#include "core/config/quantization_split.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/config/linear_modules.h"
+#include "core/config/pipeline_layout.h"
+#include "core/precision/precision_policy.h"
+#include "core/spec/module_table.h"
+
+namespace ranklab {
+namespace {
+
+// One dimension that ranks cut: its fused parts, each cut evenly into blocks of so many.
+struct Cut {
+  std::string module = {}, dimension = {};
+  std::vector<int64_t> parts = {};
+  int64_t block = 1;
+  int64_t least = 1;  // what blocks of any size come in multiples of
+  int ranks = 1;
+  const char* ranks_flag = "--tp";
+  std::string size_flag = {};  // what makes the dimension longer
+  bool padded = false;         // up to a multiple of the ranks: vocabularies
+};
+
+int64_t block_of(const TensorPrecision& t) {
+  const bool blocks = t.granularity == Granularity::kTile || t.granularity == Granularity::kBlock;
+  return t.quantized() && blocks ? t.block : 1;
+}
+
+// Whether the part that each of so many ranks holds consists of whole blocks.
+bool fits(const Cut& cut, int ranks, int64_t block) {
+  return ranks == 1 || std::ranges::all_of(cut.parts, [&](int64_t part) {
+           const int64_t each = cut.padded ? (part + ranks - 1) / ranks : part / ranks;
+           return (cut.padded || part % ranks == 0) && each % block == 0;
+         });
+}
+
+std::vector<int64_t> parts_of(const ModuleRow& row, const ModelConfig& c) {
+  return row.split == ModuleSplit::kRow ? std::vector<int64_t>{row.shape[1]} : fused_parts(c, row);
+}
+
+std::string size_flag(const ModuleRow& row, const ModelConfig& c) {
+  switch (row.part) {
+    case ModulePart::kAttentionIn:
+    case ModulePart::kAttentionOut:
+      if (c.kv_channels > 0) return "--kv-channels";
+      return c.mla.enabled() ? "--num-attention-heads" : "--hidden-size";
+    case ModulePart::kSharedExperts:
+      return "--moe-shared-expert-intermediate-size";
+    case ModulePart::kExperts:
+      return c.moe.ffn_hidden_size == 0 ? "--ffn-hidden-size" : "--moe-ffn-hidden-size";
+    case ModulePart::kHead:
+      return "--vocab-size";
+    default:
+      return "--ffn-hidden-size";
+  }
+}
+
+// Of a module in these formats, what tensor parallelism cuts. Products sum over out features where gradients of x are
+// made, over in features forward, and over tokens where gradients of W are made.
+Cut weight_cut(const ModuleRow& row, const LinearPrecision& linear, const RunPlan& plan) {
+  const ParallelDims& dims = plan.config.parallel;
+  const bool in = row.split == ModuleSplit::kRow;
+  Cut cut{.dimension = in ? "in features" : "out features",
+          .parts = parts_of(row, plan.config.model),
+          .block = std::lcm(block_of(linear.weight), block_of(in ? linear.activation : linear.gradient)),
+          .ranks = row.is_expert() ? dims.etp : dims.tp,
+          .ranks_flag = row.is_expert() ? "--etp" : "--tp",
+          .size_flag = size_flag(row, plan.config.model),
+          .padded = row.split == ModuleSplit::kVocabulary};
+  return cut;
+}
+
+// A weight that every rank holds sees this rank's tokens alone under sequence parallelism.
+Cut token_cut(const LinearPrecision& linear, const RunPlan& plan) {
+  constexpr int64_t kHadamard = 16;
+  const int64_t least = linear.hadamard ? kHadamard : 1;
+  return {.dimension = "tokens of a microbatch",
+          .parts = {plan.micro_batch_size * plan.config.model.seq_length},
+          .block = std::lcm(std::lcm(block_of(linear.activation), block_of(linear.gradient)), least),
+          .least = least,
+          .ranks = plan.sequence_parallel ? plan.config.parallel.tp : 1,
+          .size_flag = "--micro-batch-size"};
+}
+
+std::vector<Cut> cuts_of(const RunPlan& plan) {
+  std::vector<Cut> cuts;
+  for (const ModuleRow& row : module_table(plan.config.model)) {
+    if (!row.multiplies) continue;
+    for (const PolicyModule& module : modules_of(row)) {
+      const ModulePrecision* precision = plan.precision->find(module.name);
+      if (precision == nullptr || !precision->linear.quantized()) continue;
+      cuts.push_back(row.split == ModuleSplit::kReplicated ? token_cut(precision->linear, plan)
+                                                           : weight_cut(row, precision->linear, plan));
+      cuts.back().module = module.name;
+      break;  // the others of its kind are cut alike
+    }
+  }
+  return cuts;
+}
+
+// Largest value not above `start` with which all cuts fit; 0: none.
+template <typename Fits>
+int64_t largest_below(int64_t start, const Fits& all_fit) {
+  for (int64_t value = start; value > 0; --value) {
+    if (all_fit(value)) return value;
+  }
+  return 0;
+}
+
+int64_t legal_ranks(const std::vector<Cut>& cuts, const Cut& bad) {
+  return largest_below(bad.ranks, [&](int64_t ranks) {
+    return bad.ranks % ranks == 0 && std::ranges::all_of(cuts, [&](const Cut& cut) {
+             return std::string_view(cut.ranks_flag) != bad.ranks_flag || fits(cut, static_cast<int>(ranks), cut.block);
+           });
+  });
+}
+
+// --quantization-block-size makes all blocks of one size.
+int64_t legal_block(const std::vector<Cut>& cuts, const Cut& bad) {
+  const int64_t most = *std::ranges::max_element(bad.parts);
+  return largest_below(std::min(bad.block, most), [&](int64_t block) {
+    return bad.block % block == 0 && std::ranges::all_of(cuts, [&](const Cut& cut) {
+             return fits(cut, cut.ranks, cut.block == 1 ? 1 : std::lcm(block, cut.least));
+           });
+  });
+}
+
+[[noreturn]] void refuse(const std::vector<Cut>& cuts, const Cut& bad) {
+  const int64_t shortest = *std::ranges::min_element(bad.parts);
+  const int64_t multiple = bad.ranks * bad.block;
+  std::string fix = strprintf("use %s %ld", bad.ranks_flag, static_cast<long>(legal_ranks(cuts, bad)));
+  if (const int64_t block = legal_block(cuts, bad); block > 0)
+    fix += " or --quantization-block-size " + std::to_string(block);
+  fix += ", or raise " + bad.size_flag;
+  throw Error(
+      ErrorKind::kInvalidArgument,
+      {.where = "precision",
+       .what = "numbers that share a scale would be on two ranks, and no longer what one rank computes",
+       .got = strprintf("%s: %s %s over %s %d, blocks of %ld", quote(bad.module).c_str(), bad.dimension.c_str(),
+                        join(bad.parts, " + ").c_str(), bad.ranks_flag, bad.ranks, static_cast<long>(bad.block)),
+       .want = strprintf("%s in multiples of %ld x %d, as in %ld", bad.parts.size() > 1 ? "each part" : "a length",
+                         static_cast<long>(bad.block), bad.ranks,
+                         static_cast<long>((shortest + multiple - 1) / multiple * multiple)),
+       .fix = fix});
+}
+
+}  // namespace
+
+void check_quantization_split(const RunPlan& plan) {
+  if (plan.precision == nullptr) return;
+  const std::vector<Cut> cuts = cuts_of(plan);
+  for (const Cut& cut : cuts) {
+    if (!fits(cut, cut.ranks, cut.block)) refuse(cuts, cut);
+  }
+}
+
+void check_delayed_scales(const RunPlan& plan) {
+  if (!plan.precision || !scales_are_delayed(plan.precision->recipe().linear)) return;
+  for (int part = 0; part < plan.schedule.chain_length; ++part) {
+    const std::vector<int> holders = ranks_holding(plan.schedule, [&](int held) { return held == part; });
+    RANKLAB_CHECK(holders.size() == 1, ErrorKind::kInvalidArgument, .where = "config",
+                  .what =
+                      "delayed scaling keeps the largest magnitudes of past steps, and two pipeline ranks with the "
+                      "same layers would keep different ones",
+                  .got = "recipe " + plan.precision->recipe().name + ", --pipeline-schedule " + plan.schedule.name,
+                  .want = "a schedule that holds each layer once (1f1b, zb-v, dualpipe-v)",
+                  .fix = "or use --precision-recipe fp8_current");
+  }
+}
+
+}  // namespace ranklab

@@ -1,0 +1,15 @@
+// Which activations a run computes again in backward (core/spec/recompute_policy.h), from its three settings.
+// Torch-free. Thread rule: pure.
+#pragma once
+#include "core/config/train_config.h"
+#include "core/spec/recompute_policy.h"
+
+namespace ranklab {
+
+RecomputePolicy recompute_policy(const TrainConfig& config);
+
+// REQUIRES: the schedule and its stages are known. Throws kInvalidArgument when the settings contradict each other, ask
+// for more layers than a stage has, or for what is not there.
+void check_recompute(const RunPlan& plan);
+
+}  // namespace ranklab

@@ -1,0 +1,97 @@
+#include "core/config/state_types.h"
+
+#include <string>
+
+#include "core/base/error.h"
+#include "core/precision/precision_policy.h"
+
+namespace ranklab {
+namespace {
+
+constexpr int64_t kBytesOfFp32 = 4;
+
+// Refuses a choice that makes no sense for parameters of this type.
+void check_type(const std::string& flag, DType got, DType params, std::initializer_list<DType> allowed) {
+  std::string want;
+  for (const DType one : allowed) {
+    if (one == got) return;
+    want += (want.empty() ? "" : " or ") + std::string(name(one));
+  }
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "config",
+               .what = flag + " does not go with parameters in " + std::string(name(params)),
+               .got = flag + " " + std::string(name(got)),
+               .want = want,
+               .fix = "leave it out (auto)"});
+}
+
+DType chosen(const std::string& flag, DType automatic) { return flag == "auto" ? automatic : parse_dtype(flag); }
+
+void check(const StateTypes& types, const TrainConfig& config) {
+  const PrecisionConfig& p = config.precision;
+  const DType params = types.params;
+  const bool narrow = types.param_bytes() == 2;
+  if (narrow) {
+    check_type("--main-params-dtype", types.main_params, params, {DType::kFloat32, params});
+    check_type("--main-grads-dtype", types.main_grads, params, {params, DType::kFloat32});
+  } else {
+    check_type("--main-params-dtype", types.main_params, params, {params});
+    check_type("--main-grads-dtype", types.main_grads, params, {params});
+  }
+  const bool asked = p.exp_avg_dtype != "auto" || p.exp_avg_sq_dtype != "auto";
+  RANKLAB_CHECK(!asked || config.optimizer == OptimizerKind::kAdamW, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--exp-avg-dtype and --exp-avg-sq-dtype are of AdamW's moments", .got = "--optimizer sgd",
+                .want = "--optimizer adamw", .fix = "leave them out");
+  if (params != DType::kFloat64) return;
+  check_type("--exp-avg-dtype", types.exp_avg, params, {params});
+  check_type("--exp-avg-sq-dtype", types.exp_avg_sq, params, {params});
+}
+
+}  // namespace
+
+int64_t StateTypes::moment_bytes() const {
+  return (moments > 0 ? size_bytes(exp_avg) : 0) + (moments > 1 ? size_bytes(exp_avg_sq) : 0);
+}
+
+int64_t StateTypes::update_bytes() const {
+  return grad_bytes() + 2 * size_bytes(main_params) + 2 * moment_bytes() + (has_masters() ? param_bytes() : 0);
+}
+
+int64_t StateTypes::widened() const {
+  const auto narrow = [](DType type) { return size_bytes(type) < kBytesOfFp32 ? 1 : 0; };
+  return narrow(main_grads) + narrow(main_params) + (moments > 0 ? narrow(exp_avg) : 0) +
+         (moments > 1 ? narrow(exp_avg_sq) : 0);
+}
+
+StateTypes usual_state_types(DType params, int moments) {
+  const DType wide = size_bytes(params) == 2 ? DType::kFloat32 : params;
+  return {.params = params,
+          .main_params = wide,
+          .main_grads = params,
+          .exp_avg = wide,
+          .exp_avg_sq = wide,
+          .moments = moments};
+}
+
+StateTypes state_types(const RunPlan& plan) {
+  const TrainConfig& c = plan.config;
+  const PrecisionConfig& p = c.precision;
+  const bool sgd = c.optimizer == OptimizerKind::kSgd;
+  const StateTypes usual = usual_state_types(c.element_dtype(), sgd ? (c.sgd_momentum != 0 ? 1 : 0) : 2);
+  StateTypes types = usual;
+  const bool narrow = types.param_bytes() == 2;
+  if (plan.precision) {
+    const PrecisionRecipe& recipe = plan.precision->recipe();
+    if (narrow) types.main_params = recipe.main_params, types.main_grads = recipe.main_grads;
+    types.exp_avg = recipe.exp_avg, types.exp_avg_sq = recipe.exp_avg_sq;
+  }
+  types.main_params = chosen(p.main_params_dtype, types.main_params);
+  types.main_grads = chosen(p.main_grads_dtype, types.main_grads);
+  types.exp_avg = chosen(p.exp_avg_dtype, types.exp_avg);
+  types.exp_avg_sq = chosen(p.exp_avg_sq_dtype, types.exp_avg_sq);
+  check(types, c);
+  if (sgd) types.exp_avg = types.exp_avg_sq = usual.exp_avg;
+  return types;
+}
+
+}  // namespace ranklab

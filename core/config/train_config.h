@@ -1,0 +1,167 @@
+// One training run as numbers and names: filled from a preset and flags (config_fields.h), checked once by resolve()
+// and frozen after that. Flag names are Megatron-LM's. Torch-free.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/comm/device_mesh.h"
+#include "core/config/precision_config.h"
+#include "core/pipeline/schedule.h"
+#include "core/sim/hardware_profile.h"
+#include "core/spec/model_config.h"
+
+namespace ranklab {
+
+class PrecisionPolicy;  // core/precision/precision_policy.h
+
+enum class OptimizerKind { kAdamW, kSgd };
+enum class LrDecay { kConstant, kCosine };
+enum class Accumulation { kSequential, kPairwise };
+
+struct TrainConfig {
+  std::string preset = "gpt_tiny";
+  ModelConfig model;
+
+  // Parallelism. dp is derived: world / (tp cp pp). A run that names no size is dp 2 x tp 2 x pp 2; see
+  // settle_layout (config_sources.h).
+  ParallelDims parallel{.world = 8, .tp = 2, .pp = 2};
+  std::optional<bool> sequence_parallel;  // unset: on when tp > 1
+  std::string backend = "cpu_sim";        // cpu_sim | cuda
+  bool check_calls = false;               // compare every call between ranks; cpu_sim always does
+  bool canonical_reductions = false;      // in the order of tree_reduce.h; cpu_sim's always are
+  std::string device = "auto";            // auto | cpu | cuda: of tensors and kernels; auto is the backend's usual one
+  bool deterministic = false;             // GPU kernels that give the same bits every time; the CPU's do anyway
+
+  // Experts.
+  std::string moe_dispatcher = "alltoall";  // a name of dispatcher_names.h
+  bool overlap_moe = false;                 // dispatch and combine of one microbatch behind the compute of another
+
+  // Pipeline.
+  std::string pipeline_schedule = "1f1b";  // a name of schedules.h, or a CSV file
+  int64_t virtual_stages = 1;              // stages a rank holds, where the schedule lets the user choose
+  std::string pipeline_layout;  // layers of each stage: "2,2,3,1"; empty: even, the first stages take the rest
+
+  // Batch and schedule.
+  int64_t train_iters = 200;
+  int64_t global_batch_size = 32;  // sequences
+  int64_t micro_batch_size = 0;    // 0: from num_microbatches
+  int64_t num_microbatches = 0;  // of a dp rank; 0: from micro_batch_size, else one (with a pipeline: 2 pp if possible)
+  Accumulation accumulation = Accumulation::kSequential;
+  uint64_t seed = 1234;
+  std::string params_dtype = "fp32";  // fp32 | fp64 | bf16 | fp16
+  bool bf16 = false;                  // bf16 parameters and activations; fp32 master weights and moments
+  PrecisionConfig precision;
+
+  // Optimizer.
+  OptimizerKind optimizer = OptimizerKind::kAdamW;
+  double lr = 3e-3;
+  double min_lr = 3e-4;
+  LrDecay lr_decay = LrDecay::kCosine;
+  int64_t lr_warmup_iters = -1;  // -1: a tenth of train_iters
+  int64_t lr_decay_iters = 0;    // 0: train_iters
+  double weight_decay = 0.1;
+  double adam_beta1 = 0.9;
+  double adam_beta2 = 0.95;
+  double adam_eps = 1e-8;
+  double sgd_momentum = 0.0;
+  double clip_grad = 1.0;  // 0: no clipping
+
+  // Data-parallel gradient reduction.
+  bool overlap_grad_reduce = true;
+  int64_t ddp_bucket_bytes = 0;  // 0: 25 MB on GPUs; on cpu_sim small enough that a tiny model has several buckets
+
+  // What data-parallel ranks share out instead of each holding all of it; sharding.h makes one stage of the three.
+  int64_t zero_stage = -1;                 // -1: as the next two say, else 0
+  bool use_distributed_optimizer = false;  // stage 1 at least
+  std::string sharding_strategy = "auto";  // Megatron's words for the stages
+
+  // What is computed again, or kept elsewhere, instead of held in memory.
+  std::string recompute_granularity = "none";  // none | selective | full
+  std::string recompute_method = "block";      // of full: block | uniform
+  int64_t recompute_num_layers = 0;            // block: of each stage (0: all); uniform: layers of a chunk (0: 1)
+  bool optimizer_cpu_offload = false;          // optimizer states in the host's memory; backend cuda
+
+  // Checkpoints.
+  std::string save_dir;       // empty: none
+  int64_t save_interval = 0;  // steps; 0: after the last step only
+  int64_t keep_last = 0;      // checkpoints; 0: all
+  bool async_save = true;     // written while training goes on
+  std::string load;           // a folder of checkpoints, one checkpoint, or "auto": from save_dir when it has any
+  bool finetune = false;      // only the weights; starts at step 0
+
+  // Kernels of GPUs, and what they keep.
+  std::string attention_backend = "auto";  // auto | flash | fused
+  bool keep_cheap_outputs = false;
+
+  // Data.
+  std::string data_path;  // empty: the Debian corpus, or generated sentences
+  bool mock_data = false;
+  double validation_fraction = 0.05;
+  int64_t eval_interval = 50;  // 0: never
+  int64_t eval_iters = 4;
+
+  // Simulation.
+  bool virtual_time = true;
+  std::string hardware = "h100-sxm";
+  int gpus_per_node = 0;               // 0: the profile's
+  std::string collectives = "direct";  // direct | gloo
+  std::string transport = "inproc";    // inproc | tcp
+  double hang_timeout_s = 60;
+  double rendezvous_timeout_s = 60;
+  int threads_per_rank = 1;   // of the math library; more than 1 makes sense for a single rank
+  std::string gemm = "auto";  // auto | mkl | onednn | fastest
+
+  // Output.
+  std::string log_dir;          // empty: runs/<time>
+  std::string tensorboard_dir;  // empty: no event file
+  int64_t log_interval = 1;
+  bool trace = true;
+  int64_t trace_step_start = 0;
+  int64_t trace_step_end = 20;  // exclusive
+  bool profile = false;         // the kernels of the traced steps, too
+  bool zero_debug = false;      // print who owns what
+  int64_t sample_tokens = 200;  // 0: no sample at the end
+  std::string sample_prompt = "And the ";
+  double sample_temperature = 0.8;
+
+  // Of parameters, activations and gradients.
+  DType element_dtype() const {
+    if (bf16) return DType::kBFloat16;
+    if (precision.fp16) return DType::kFloat16;
+    return params_dtype == "fp64" ? DType::kFloat64 : DType::kFloat32;
+  }
+  int64_t element_bytes() const { return size_bytes(element_dtype()); }
+  // Ranks are threads or processes with a virtual clock, wherever their tensors are.
+  bool simulated() const { return backend == "cpu_sim"; }
+  // Tensors are in a GPU's memory: each rank has one, or simulated ranks share one.
+  bool on_gpu() const { return backend == "cuda" || device == "cuda"; }
+};
+
+// A checked configuration and what follows from it. Immutable.
+struct RunPlan {
+  TrainConfig config;
+  DeviceMesh mesh;
+  bool sequence_parallel = false;
+  int64_t micro_batch_size = 1;
+  int64_t num_microbatches = 1;
+  Schedule schedule = {};                  // of the actions of every pipeline rank; with pp 1 one stage
+  std::vector<int64_t> stage_layers = {};  // layers of each stage of a chain
+  int64_t bucket_bytes = 0;
+  int zero_stage =
+      0;  // 1: optimizer states are shared out over dp (of experts edp), 2: gradients, too, 3: parameters, too
+  HardwareProfile profile;
+  std::shared_ptr<const PrecisionPolicy> precision = nullptr;  // null: every product in the type of the parameters
+
+  int dp() const { return mesh.size(Axis::kDp); }
+  int gpus_per_node() const { return config.gpus_per_node > 0 ? config.gpus_per_node : profile.gpus_per_node; }
+  int64_t tokens_per_step() const { return config.global_batch_size * config.model.seq_length; }
+};
+
+// Checks every constraint. Throws kInvalidArgument naming both numbers and the nearest legal values.
+RunPlan resolve(const TrainConfig& config);
+
+}  // namespace ranklab

@@ -1,0 +1,43 @@
+// What a viewer holds of a run that is going on, in this process or behind a socket: its events as they come, its
+// state, and its stepper. Make one with attach_in_process() or attach(address) (live_client.h).
+// Thread rule: one thread (the window's).
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/live/live_feed.h"
+#include "core/live/stepper.h"
+#include "core/trace/event.h"
+
+namespace ranklab {
+
+enum class LiveStatus : uint8_t {
+  kConnecting,  // no answer yet
+  kFollowing,   // the run goes on
+  kPaused,      // its stepper holds it
+  kEnded,       // the run is over, or the connection broke: message() says which
+};
+constexpr std::string_view name(LiveStatus status) {
+  constexpr std::array<std::string_view, 4> kNames = {"connecting", "following", "paused", "ended"};
+  return kNames[static_cast<size_t>(status)];
+}
+
+class LiveSource {
+ public:
+  virtual ~LiveSource() = default;
+  virtual LiveStatus status() const = 0;
+  virtual std::string message() const = 0;  // one line for the user; may be empty
+  virtual int world_size() const = 0;       // 0 while connecting
+  // What has come since the last call, by rank, never waiting: hand it to TraceStore::append(). Each has all names and
+  // groups of its rank so far; `dropped` counts all events so far that this viewer was too slow for. Empty: nothing
+  // new.
+  virtual std::vector<RankTrace> take() = 0;
+  // Of the run; lives as long as this. Null when the run cannot be stepped.
+  virtual StepperControl* stepper() = 0;
+};
+
+// For `train --viz`: the run is in other threads of this process. `stepper` may be null.
+std::unique_ptr<LiveSource> attach_in_process(std::shared_ptr<LiveFeed> feed, std::shared_ptr<Stepper> stepper);
+
+}  // namespace ranklab

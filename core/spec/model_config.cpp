@@ -1,0 +1,16 @@
+#include "core/spec/model_config.h"
+
+#include "core/spec/module_table.h"
+
+namespace ranklab {
+
+int64_t ModelConfig::parameter_count() const { return count_model(*this, seq_length).total; }
+
+int64_t ModelConfig::active_parameter_count() const { return count_model(*this, seq_length).active; }
+
+double ModelConfig::training_flops_per_token(int64_t seq) const {
+  const ModelCounts counts = count_model(*this, seq);
+  return 3 * (counts.forward_flops_per_token + counts.mtp_forward_flops_per_token);
+}
+
+}  // namespace ranklab

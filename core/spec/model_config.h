@@ -1,0 +1,95 @@
+// The decoder-only transformer as numbers. Flags are named as in Megatron-LM (runtime/config). Torch-free.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "core/spec/mla_config.h"
+#include "core/spec/moe_config.h"
+#include "core/spec/rope_config.h"
+
+namespace ranklab {
+
+enum class NormKind { kRmsNorm, kLayerNorm };
+enum class PositionKind { kRope, kLearned };
+enum class ActivationKind { kSwiGlu, kGelu };
+
+struct ModelConfig {
+  int64_t num_layers = 4;
+  int64_t hidden_size = 128;
+  int64_t ffn_hidden_size = 352;
+  int64_t num_attention_heads = 8;
+  int64_t num_query_groups = 0;  // key/value heads; 0: as many as attention heads (MHA), 1: MQA
+  int64_t kv_channels = 0;       // of a head; 0: hidden_size / num_attention_heads
+  int64_t vocab_size = 256;
+  int64_t seq_length = 128;  // longest sequence: size of the position tables
+  NormKind norm = NormKind::kRmsNorm;
+  PositionKind position = PositionKind::kRope;
+  ActivationKind activation = ActivationKind::kSwiGlu;
+  double norm_epsilon = 1e-5;
+  double rope_theta = 10000.0;
+  double rotary_percent = 1.0;      // share of a head that carries position: its first pairs
+  int64_t window_size = 0;          // tokens that a token attends to, itself among them; 0: all before it
+  double init_std = 0.02;           // residual outputs use init_std / sqrt(2 num_layers), as GPT-2 does
+  double dropout = 0.0;             // on embeddings and both residual branches
+  bool add_bias = false;            // on linear layers
+  bool add_qkv_bias = false;        // on the projection to queries, keys and values alone (Qwen2, arXiv 2407.10671)
+  bool add_attention_bias = false;  // on that and on attention's output
+  bool qk_norm = false;         // RMSNorm of each head's query and key before its position (Qwen3, arXiv 2505.09388)
+  bool tie_embeddings = false;  // the output head is the token embedding
+  MlaConfig mla = {};
+  YarnConfig yarn = {};
+  RopeScaling rope_scaling = {};  // besides YaRN
+  MoeConfig moe = {};
+  // Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): modules behind the last layer that predict one
+  // token further each; their mean loss, times the weight, joins the loss.
+  int64_t mtp_num_layers = 0;
+  double mtp_loss_weight = 0.1;
+  // Nothing that the model computes: how it is written as a Hugging Face folder, as it came from one.
+  std::string hf_architecture = "auto";  // where several classes compute the same
+  bool hf_rope_interleave = true;        // of latent attention: rows that turn together are neighbours there
+
+  // Tensor-parallel ranks whose query heads read the same key/value head.
+  int kv_copies(int tp) const {
+    const int64_t groups = query_groups();
+    return mla.enabled() || groups < 1 || groups >= tp ? 1 : tp / static_cast<int>(groups);
+  }
+  int64_t query_groups() const { return num_query_groups == 0 ? num_attention_heads : num_query_groups; }
+  int64_t head_dim() const { return kv_channels == 0 ? hidden_size / num_attention_heads : kv_channels; }
+  // Of all heads; not latent attention's.
+  int64_t query_width() const { return num_attention_heads * head_dim(); }
+  int64_t kv_width() const { return query_groups() * head_dim(); }
+  int64_t qkv_width() const { return query_width() + 2 * kv_width(); }
+  bool has_qkv_bias() const { return add_bias || add_qkv_bias || add_attention_bias; }
+  bool has_attention_out_bias() const { return add_bias || add_attention_bias; }
+  // Elements of a head that turn with its position.
+  int64_t rotary_width() const {
+    if (mla.enabled()) return mla.qk_pos_emb_head_dim;
+    return static_cast<int64_t>(static_cast<double>(head_dim()) * rotary_percent);
+  }
+  bool is_partly_rotary() const { return !mla.enabled() && rotary_width() < head_dim(); }
+  int64_t expert_ffn() const { return moe.ffn_hidden_size == 0 ? ffn_hidden_size : moe.ffn_hidden_size; }
+  // Whether this layer's MLP is a mixture of experts. MTP modules count on from num_layers.
+  bool is_moe_layer(int64_t layer) const { return moe.enabled() && layer >= moe.first_dense_layers; }
+  // Elements of all parameters, without MTP modules and padding (module_table.h counts MTP).
+  int64_t parameter_count() const;
+  // ... of those that a token is computed with: of the routed experts, topk.
+  int64_t active_parameter_count() const;
+  // FLOPs of forward + backward of a token in `seq`, MTP's among them: 6 x weights of matmuls + causal attention.
+  double training_flops_per_token(int64_t seq) const;
+};
+
+// Checks the sizes against each other and against the split before any rank starts. Throws kInvalidArgument naming both
+// numbers and the nearest legal values.
+void validate(const ModelConfig& config, int tp, bool sequence_parallel);
+
+// How a layout shares out the experts.
+struct ExpertSplit {
+  int tp = 1;
+  int ep = 1;
+  int etp = 1;
+  bool sequence_parallel = false;
+};
+// The same for the experts.
+void validate_experts(const ModelConfig& config, const ExpertSplit& split);
+
+}  // namespace ranklab

@@ -1,0 +1,205 @@
+#include "core/spec/presets.h"
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+ModelConfig gpt2_124m() {
+  return {.num_layers = 12,
+          .hidden_size = 768,
+          .ffn_hidden_size = 3072,
+          .num_attention_heads = 12,
+          .vocab_size = 50257,
+          .seq_length = 1024,
+          .norm = NormKind::kLayerNorm,
+          .position = PositionKind::kLearned,
+          .activation = ActivationKind::kGelu,
+          .dropout = 0.1,
+          .add_bias = true,
+          .tie_embeddings = true};
+}
+
+// Trained on 8192 positions, then with the frequencies stretched: by 8 in Llama 3.1, by 32 in 3.2
+// (huggingface.co/meta-llama/Llama-3.1-8B and Llama-3.2-1B, config.json).
+ModelConfig llama(int64_t layers, int64_t hidden, int64_t ffn, double stretch, bool tied) {
+  return {.num_layers = layers,
+          .hidden_size = hidden,
+          .ffn_hidden_size = ffn,
+          .num_attention_heads = 32,
+          .num_query_groups = 8,
+          .vocab_size = 128256,
+          .seq_length = 8192,
+          .rope_theta = 500000.0,
+          .tie_embeddings = tied,
+          .rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = stretch}};
+}
+
+ModelConfig tinytron(int64_t layers, int64_t heads, int64_t groups, int64_t hidden, int64_t ffn) {
+  return {.num_layers = layers,
+          .hidden_size = hidden,
+          .ffn_hidden_size = ffn,
+          .num_attention_heads = heads,
+          .num_query_groups = groups,
+          .vocab_size = 50304,
+          .seq_length = 4096,
+          .tie_embeddings = true};
+}
+
+ModelConfig peer(int64_t hidden, int64_t ffn, int64_t vocab, int64_t seq) {
+  return {.num_layers = 8,
+          .hidden_size = hidden,
+          .ffn_hidden_size = ffn,
+          .num_attention_heads = 8,
+          .vocab_size = vocab,
+          .seq_length = seq};
+}
+
+// huggingface.co/deepseek-ai/DeepSeek-V3/config.json; trained on sequences of 4096 (arXiv 2412.19437, section 4.2),
+// then stretched with YaRN.
+ModelConfig deepseek_v3() {
+  return {.num_layers = 61,
+          .hidden_size = 7168,
+          .ffn_hidden_size = 18432,
+          .num_attention_heads = 128,
+          .vocab_size = 129280,
+          .seq_length = 4096,
+          .norm_epsilon = 1e-6,
+          .init_std = 0.006,
+          .mla = {.q_lora_rank = 1536,
+                  .kv_lora_rank = 512,
+                  .qk_head_dim = 128,
+                  .qk_pos_emb_head_dim = 64,
+                  .v_head_dim = 128},
+          .yarn = {.scaling_factor = 40},
+          .moe = {.num_experts = 256,
+                  .topk = 8,
+                  .ffn_hidden_size = 2048,
+                  .shared_ffn_hidden_size = 2048,
+                  .first_dense_layers = 3,
+                  .score = RouterScore::kSigmoid,
+                  .num_groups = 8,
+                  .group_topk = 4,
+                  .scaling_factor = 2.5,
+                  .balancing = LoadBalancing::kSeqAuxLoss,
+                  .aux_loss_coeff = 1e-4,
+                  .expert_bias = true},
+          .mtp_num_layers = 1,
+          .mtp_loss_weight = 0.3};
+}
+
+// The same in small: the sizes of nano-train's train_4d.
+ModelConfig deepseek_v3_tiny() {
+  ModelConfig c = deepseek_v3();
+  c.num_layers = 5;
+  c.hidden_size = 128;
+  c.ffn_hidden_size = 256;
+  c.num_attention_heads = 8;
+  c.vocab_size = 256;
+  c.seq_length = 128;
+  c.init_std = 0.02;
+  c.mla = {.q_lora_rank = 64, .kv_lora_rank = 32, .qk_head_dim = 8, .qk_pos_emb_head_dim = 8, .v_head_dim = 8};
+  c.yarn.original_seq_length = 64;
+  c.yarn.scaling_factor = 2;
+  c.moe.num_experts = 8;
+  c.moe.topk = 2;
+  c.moe.ffn_hidden_size = 128;
+  c.moe.shared_ffn_hidden_size = 128;
+  c.moe.first_dense_layers = 1;
+  c.moe.num_groups = 4;
+  c.moe.group_topk = 2;
+  c.moe.bias_update_rate = 0.01;  // steps are few
+  return c;
+}
+
+// huggingface.co/Qwen/Qwen3-*/config.json; trained mostly on sequences of 4096 (arXiv 2505.09388, section 3.2).
+ModelConfig qwen3(int64_t layers, int64_t hidden, int64_t ffn, int64_t heads, int64_t groups) {
+  return {.num_layers = layers,
+          .hidden_size = hidden,
+          .ffn_hidden_size = ffn,
+          .num_attention_heads = heads,
+          .num_query_groups = groups,
+          .kv_channels = 128,
+          .vocab_size = 151936,
+          .seq_length = 4096,
+          .norm_epsilon = 1e-6,
+          .rope_theta = 1e6,
+          .qk_norm = true};
+}
+
+ModelConfig qwen3_0_6b() {
+  ModelConfig c = qwen3(28, 1024, 3072, 16, 8);
+  c.tie_embeddings = true;
+  return c;
+}
+
+// Balanced over the global batch (section 2).
+ModelConfig qwen3_30b_a3b() {
+  ModelConfig c = qwen3(48, 2048, 6144, 32, 4);
+  c.moe = {.num_experts = 128,
+           .topk = 8,
+           .ffn_hidden_size = 768,
+           .balancing = LoadBalancing::kGlobalAuxLoss,
+           .aux_loss_coeff = 1e-3};
+  return c;
+}
+
+ModelConfig qwen3_moe_tiny() {
+  ModelConfig c = qwen3_30b_a3b();
+  c.num_layers = 4;
+  c.hidden_size = 128;
+  c.ffn_hidden_size = 352;
+  c.num_attention_heads = 8;
+  c.num_query_groups = 4;
+  c.kv_channels = 32;
+  c.vocab_size = 256;
+  c.seq_length = 128;
+  c.rope_theta = 10000;
+  c.moe.num_experts = 8;
+  c.moe.topk = 2;
+  c.moe.ffn_hidden_size = 128;
+  return c;
+}
+
+}  // namespace
+
+const std::vector<ModelPreset>& model_presets() {
+  static const std::vector<ModelPreset> kPresets = {
+      {"gpt_tiny", "ranklab's default: bytes, trains on a laptop in a minute", ModelConfig{}},
+      {"gpt2_124m", "Radford et al. 2019; huggingface.co/openai-community/gpt2", gpt2_124m()},
+      {"llama_1b", "Llama 3.2 1B; huggingface.co/meta-llama/Llama-3.2-1B", llama(16, 2048, 8192, 32, true)},
+      {"llama_8b", "Llama 3.1 8B; arXiv 2407.21783 table 3", llama(32, 4096, 14336, 8, false)},
+      {"deepseek_v3", "DeepSeek-V3, 671B of which 37B active; arXiv 2412.19437", deepseek_v3()},
+      {"deepseek_v3_tiny", "DeepSeek-V3 in small: latent attention, 8 experts, MTP", deepseek_v3_tiny()},
+      {"qwen3_0.6b", "Qwen3 0.6B; huggingface.co/Qwen/Qwen3-0.6B", qwen3_0_6b()},
+      {"qwen3_8b", "Qwen3 8B; huggingface.co/Qwen/Qwen3-8B", qwen3(36, 4096, 12288, 32, 8)},
+      {"qwen3_30b_a3b", "Qwen3 30B, of which 3B active; huggingface.co/Qwen/Qwen3-30B-A3B", qwen3_30b_a3b()},
+      {"qwen3_moe_tiny", "Qwen3 with experts in small: heads wider than hidden / heads", qwen3_moe_tiny()},
+      {"tinytron_0.25b", "github.com/liangyuwang/Tinytron README", tinytron(12, 32, 4, 1024, 4096)},
+      {"tinytron_1b", "github.com/liangyuwang/Tinytron README", tinytron(24, 64, 8, 2048, 8192)},
+      {"tinytron_7b", "github.com/liangyuwang/Tinytron README", tinytron(32, 128, 16, 4096, 16384)},
+      {"peer_s", "the S model of ./ranklab bench train", peer(128, 352, 256, 128), 32},
+      {"peer_m", "the M model of ./ranklab bench train", peer(512, 1408, 8192, 256), 16},
+  };
+  return kPresets;
+}
+
+const ModelConfig& model_preset(const std::string& name) { return find_model_preset(name).config; }
+
+const ModelPreset& find_model_preset(const std::string& name) {
+  std::vector<std::string> names;
+  for (const ModelPreset& preset : model_presets()) {
+    if (preset.name == name) return preset;
+    names.push_back(preset.name);
+  }
+  const std::string nearest = nearest_name(name, names);
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "model presets",
+               .what = "no such preset",
+               .got = quote(name),
+               .want = "one of " + join(names, ", "),
+               .fix = nearest.empty() ? "see: ranklab list presets" : "did you mean " + quote(nearest) + "?"});
+}
+
+}  // namespace ranklab

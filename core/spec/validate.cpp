@@ -1,0 +1,252 @@
+#include <cmath>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/spec/model_config.h"
+
+namespace ranklab {
+namespace {
+
+constexpr int64_t kWidth = 1 << 20;
+
+// The limits are far beyond any model, and keep every product of them inside 64 bits.
+void check_size(const char* flag, int64_t value, int64_t largest) {
+  RANKLAB_CHECK(value > 0 && value <= largest, ErrorKind::kInvalidArgument, .where = "model",
+                .what = strprintf("%s is out of range", flag), .got = std::to_string(value),
+                .want = "1 to " + std::to_string(largest),
+                .fix = "pass such a value, or leave it out for the preset's");
+}
+
+void check_number(const char* flag, double value, bool legal, const char* want) {
+  RANKLAB_CHECK(legal && std::isfinite(value), ErrorKind::kInvalidArgument, .where = "model",
+                .what = strprintf("%s is out of range", flag), .got = strprintf("%g", value), .want = want,
+                .fix = "pass such a value, or leave it out for the preset's");
+}
+
+std::vector<int64_t> divisors(int64_t n) {
+  std::vector<int64_t> result;
+  for (int64_t d = 1; d <= n && d <= 1024; ++d) {
+    if (n % d == 0) result.push_back(d);
+  }
+  return result;
+}
+
+// `value` (named by its flag) must be a multiple of `divisor`.
+void check_multiple(const char* flag, int64_t value, const char* divisor_flag, int64_t divisor) {
+  if (value % divisor == 0) return;
+  const int64_t below = value / divisor * divisor, above = below + divisor;
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "model",
+               .what = strprintf("%s does not divide by %s", flag, divisor_flag),
+               .got = strprintf("%s %lld, %s %lld", flag, static_cast<long long>(value), divisor_flag,
+                                static_cast<long long>(divisor)),
+               .want = strprintf("%s in {%s}", divisor_flag, join(divisors(value), ", ").c_str()),
+               .fix = below > 0 ? strprintf("use %s %lld or %lld", flag, static_cast<long long>(below),
+                                            static_cast<long long>(above))
+                                : strprintf("use %s %lld", flag, static_cast<long long>(above))});
+}
+
+void check_head_width(const ModelConfig& c) {
+  if (c.kv_channels == 0) {
+    check_multiple("--hidden-size", c.hidden_size, "--num-attention-heads", c.num_attention_heads);
+  } else {
+    check_size("--kv-channels", c.kv_channels, kWidth);
+    check_size("--num-attention-heads x --kv-channels", c.query_width(), kWidth);
+  }
+  const char* width = c.kv_channels == 0 ? "head dimension" : "--kv-channels";
+  if (c.position != PositionKind::kRope) return;
+  check_multiple(width, c.head_dim(), "rotary pair", 2);
+  check_number("--rotary-percent", c.rotary_percent, c.rotary_percent > 0 && c.rotary_percent <= 1,
+               "above 0, at most 1");
+  RANKLAB_CHECK(c.rotary_width() > 0 && c.rotary_width() % 2 == 0, ErrorKind::kInvalidArgument, .where = "model",
+                .what = "--rotary-percent of a head is no whole number of pairs",
+                .got = strprintf("%lld of %lld elements", static_cast<long long>(c.rotary_width()),
+                                 static_cast<long long>(c.head_dim())),
+                .want = "an even number above 0",
+                .fix = "use 1, or a share of the head that is a whole number of pairs");
+}
+
+// Either a rank has whole key/value heads, or neighbours share one.
+void check_key_value_heads(const ModelConfig& c, int tp) {
+  if (c.query_groups() >= tp) return check_multiple("--num-query-groups", c.query_groups(), "--tp", tp);
+  check_multiple("--tp", tp, "--num-query-groups", c.query_groups());
+  check_multiple(c.kv_channels > 0 ? "--kv-channels" : "--hidden-size / --num-attention-heads", c.head_dim(),
+                 "--tp / --num-query-groups", c.kv_copies(tp));
+}
+
+void check_attention(const ModelConfig& c, int tp) {
+  check_head_width(c);
+  check_number("--window-size", static_cast<double>(c.window_size), c.window_size >= 0 && c.window_size <= 1 << 24,
+               "0 (no window) to 16777216");
+  check_size("--num-query-groups", c.query_groups(), kWidth);
+  check_multiple("--num-attention-heads", c.num_attention_heads, "--num-query-groups", c.query_groups());
+  check_key_value_heads(c, tp);
+  check_number("--q-lora-rank", static_cast<double>(c.mla.q_lora_rank), c.mla.q_lora_rank == 0,
+               "0 without --kv-lora-rank");
+}
+
+void check_latent_attention(const ModelConfig& c) {
+  const MlaConfig& m = c.mla;
+  check_size("--kv-lora-rank", m.kv_lora_rank, kWidth);
+  if (m.q_lora_rank != 0) check_size("--q-lora-rank", m.q_lora_rank, kWidth);
+  check_size("--qk-head-dim", m.qk_head_dim, kWidth);
+  check_size("--qk-pos-emb-head-dim", m.qk_pos_emb_head_dim, kWidth);
+  check_size("--v-head-dim", m.v_head_dim, kWidth);
+  check_multiple("--qk-pos-emb-head-dim", m.qk_pos_emb_head_dim, "rotary pair", 2);
+  const auto require = [](bool legal, const char* flag, const char* got, const char* want) {
+    RANKLAB_CHECK(legal, ErrorKind::kInvalidArgument, .where = "model",
+                  .what = std::string(flag) + " does not go with latent attention (--kv-lora-rank)", .got = got,
+                  .want = want, .fix = "use that, or --kv-lora-rank 0 for attention without compression");
+  };
+  require(c.position == PositionKind::kRope, "--position-embedding-type", "learned_absolute", "rope");
+  require(c.norm == NormKind::kRmsNorm, "--normalization", "LayerNorm", "RMSNorm");
+  require(!c.add_bias, "--add-bias-linear", "on", "--no-add-bias-linear");
+  require(!c.add_qkv_bias, "--add-qkv-bias", "on", "--no-add-qkv-bias");
+  require(c.rotary_percent == 1, "--rotary-percent", strprintf("%g", c.rotary_percent).c_str(),
+          "1: --qk-pos-emb-head-dim says what carries position");
+  require(c.window_size == 0, "--window-size", std::to_string(c.window_size).c_str(), "0: no window");
+  require(!c.add_attention_bias, "--add-attention-bias", "on", "--no-add-attention-bias");
+  require(!c.qk_norm, "--qk-layernorm", "on", "--no-qk-layernorm: what it compresses has norms of its own");
+  require(c.kv_channels == 0, "--kv-channels", std::to_string(c.kv_channels).c_str(),
+          "--qk-head-dim, --qk-pos-emb-head-dim and --v-head-dim");
+  require(c.num_query_groups == 0 || c.num_query_groups == c.num_attention_heads, "--num-query-groups",
+          "fewer than heads", "0: every head has keys of its own");
+}
+
+void check_yarn(const ModelConfig& c) {
+  const YarnConfig& y = c.yarn;
+  check_number("--rotary-scaling-factor", y.scaling_factor, y.scaling_factor >= 1, "1 or more");
+  check_size("--original-max-position-embeddings", y.original_seq_length, 1 << 24);
+  check_number("--beta-slow", y.beta_slow, y.beta_slow > 0 && y.beta_slow < y.beta_fast, "0 < beta-slow < --beta-fast");
+  check_number("--beta-fast", y.beta_fast, y.beta_fast > 0, "more than --beta-slow");
+  check_number("--rotary-base", c.rope_theta, !y.enabled() || c.rope_theta > 1, "more than 1 with YaRN");
+  check_number("--mscale", y.mscale, y.mscale >= 0, "0 or more");
+  check_number("--mscale-all-dim", y.mscale_all_dim, y.mscale_all_dim >= 0, "0 or more");
+  check_number("--yarn-attention-factor", y.attention_factor, y.attention_factor >= 0, "0 (from --mscale) or more");
+}
+
+void check_rope_scaling(const ModelConfig& c) {
+  const RopeScaling& s = c.rope_scaling;
+  if (!s.enabled()) return;
+  RANKLAB_CHECK(!c.yarn.enabled(), ErrorKind::kInvalidArgument, .where = "model",
+                .what = "--rope-scaling-type and YaRN both stretch the rotary frequencies",
+                .got = strprintf("a --rope-scaling-type, and --rotary-scaling-factor %g", c.yarn.scaling_factor),
+                .want = "--rope-scaling-type none, or --rotary-scaling-factor 1", .fix = "leave one of the two out");
+  check_number("--rope-scaling-factor", s.factor, s.factor >= 1, "1 or more");
+  check_size("--rope-scaling-original-length", s.original_seq_length, 1 << 24);
+  check_number("--rope-low-freq-factor", s.low_freq_factor,
+               s.low_freq_factor > 0 && s.low_freq_factor < s.high_freq_factor,
+               "0 < rope-low-freq-factor < --rope-high-freq-factor");
+  check_number("--rope-high-freq-factor", s.high_freq_factor, s.high_freq_factor > 0,
+               "more than --rope-low-freq-factor");
+  constexpr int64_t kTwoPairs = 4;
+  RANKLAB_CHECK(s.kind != RopeScalingKind::kDynamic || c.rotary_width() >= kTwoPairs, ErrorKind::kInvalidArgument,
+                .where = "model", .what = "--rope-scaling-type dynamic stretches the pairs behind the first",
+                .got = strprintf("heads of which %lld elements turn", static_cast<long long>(c.rotary_width())),
+                .want = "4 or more", .fix = "use wider heads (--kv-channels, --qk-pos-emb-head-dim), or another type");
+}
+
+// `value` of `flag` is 1 to `most`, which is that of another flag.
+void check_at_most(const char* flag, int64_t value, const char* most_flag, int64_t most) {
+  RANKLAB_CHECK(value >= 1 && value <= most, ErrorKind::kInvalidArgument, .where = "model",
+                .what = strprintf("%s is out of range", flag), .got = std::to_string(value),
+                .want = strprintf("1 to %lld (%s)", static_cast<long long>(most), most_flag),
+                .fix = "lower it, or raise what bounds it");
+}
+
+void check_experts(const ModelConfig& c, int tp) {
+  const MoeConfig& m = c.moe;
+  check_size("--num-experts", m.num_experts, 1 << 16);
+  check_at_most("--num-layers x --num-experts", c.num_layers * m.num_experts, "of all layers", 1 << 22);
+  check_at_most("--moe-router-topk", m.topk, "--num-experts", m.num_experts);
+  check_size("--moe-ffn-hidden-size", c.expert_ffn(), kWidth);
+  check_number("--moe-shared-expert-intermediate-size", static_cast<double>(m.shared_ffn_hidden_size),
+               m.shared_ffn_hidden_size >= 0 && m.shared_ffn_hidden_size <= kWidth, "0 or more");
+  check_multiple("--moe-shared-expert-intermediate-size", m.shared_ffn_hidden_size, "--tp", tp);
+  check_number("--first-k-dense-replace", static_cast<double>(m.first_dense_layers),
+               m.first_dense_layers >= 0 && m.first_dense_layers <= c.num_layers, "0 to --num-layers");
+  check_at_most("--moe-router-num-groups", m.num_groups, "--num-experts", m.num_experts);
+  check_multiple("--num-experts", m.num_experts, "--moe-router-num-groups", m.num_groups);
+  check_at_most("--moe-router-group-topk", m.group_topk, "--moe-router-num-groups", m.num_groups);
+  check_at_most("--moe-router-topk", m.topk, "experts in --moe-router-group-topk groups",
+                m.group_topk * (m.num_experts / m.num_groups));
+  check_number("--moe-router-topk-scaling-factor", m.scaling_factor, m.scaling_factor > 0, "more than 0");
+  check_number("--moe-aux-loss-coeff", m.aux_loss_coeff, m.aux_loss_coeff >= 0, "0 or more");
+  check_number("--moe-z-loss-coeff", m.z_loss_coeff, m.z_loss_coeff >= 0, "0 or more");
+  check_number("--moe-router-bias-update-rate", m.bias_update_rate, m.bias_update_rate >= 0, "0 or more");
+  check_number("--moe-expert-capacity-factor", m.capacity_factor, m.capacity_factor >= 0, "0 (none dropped) or more");
+  RANKLAB_CHECK(m.balancing == LoadBalancing::kNone ? m.aux_loss_coeff == 0 : m.aux_loss_coeff > 0,
+                ErrorKind::kInvalidArgument, .where = "model",
+                .what = "--moe-router-load-balancing-type and --moe-aux-loss-coeff contradict each other",
+                .got = strprintf("an auxiliary loss of type %s with weight %g",
+                                 m.balancing == LoadBalancing::kNone ? "none" : "other than none", m.aux_loss_coeff),
+                .want = "a type and a weight above 0, or neither", .fix = "give both, or leave both out");
+  RANKLAB_CHECK(c.activation == ActivationKind::kSwiGlu && !c.add_bias, ErrorKind::kInvalidArgument, .where = "model",
+                .what = "experts are SwiGLU layers without bias",
+                .got = c.add_bias ? "--add-bias-linear" : "--activation gelu",
+                .want = "--activation swiglu --no-add-bias-linear",
+                .fix = "add them, or use a preset with experts (deepseek_v3_tiny)");
+}
+
+void check_prediction(const ModelConfig& c) {
+  check_number("--mtp-num-layers", static_cast<double>(c.mtp_num_layers),
+               c.mtp_num_layers >= 0 && c.mtp_num_layers < c.seq_length && c.mtp_num_layers <= 64,
+               "0 to 64, and below --seq-length");
+  check_number("--mtp-loss-scaling-factor", c.mtp_loss_weight, c.mtp_loss_weight >= 0, "0 or more");
+}
+
+}  // namespace
+
+void validate(const ModelConfig& c, int tp, bool sequence_parallel) {
+  check_size("--num-layers", c.num_layers, 1 << 16);
+  check_size("--hidden-size", c.hidden_size, kWidth);
+  check_size("--ffn-hidden-size", c.ffn_hidden_size, kWidth);
+  check_size("--num-attention-heads", c.num_attention_heads, kWidth);
+  check_size("--vocab-size", c.vocab_size, 1 << 24);
+  check_size("--seq-length", c.seq_length, 1 << 24);
+  check_size("--tp", tp, kWidth);
+  check_multiple("--num-attention-heads", c.num_attention_heads, "--tp", tp);
+  if (c.mla.enabled()) {
+    check_latent_attention(c);
+  } else {
+    check_attention(c, tp);
+  }
+  if (c.position == PositionKind::kRope) {
+    check_yarn(c);
+    check_rope_scaling(c);
+  }
+  if (c.moe.enabled()) check_experts(c, tp);
+  RANKLAB_CHECK(
+      !c.moe.shared_gate || (c.moe.enabled() && c.moe.shared_ffn_hidden_size > 0), ErrorKind::kInvalidArgument,
+      .where = "model", .what = "--moe-shared-expert-gate scales shared experts, and this model has none",
+      .got = strprintf("--num-experts %lld, --moe-shared-expert-intermediate-size %lld",
+                       static_cast<long long>(c.moe.num_experts), static_cast<long long>(c.moe.shared_ffn_hidden_size)),
+      .want = "both above 0, or --no-moe-shared-expert-gate", .fix = "leave it out");
+  check_prediction(c);
+  check_multiple("--ffn-hidden-size", c.ffn_hidden_size, "--tp", tp);
+  if (sequence_parallel) check_multiple("--seq-length", c.seq_length, "--tp", tp);
+  check_number("--hidden-dropout", c.dropout, c.dropout >= 0 && c.dropout < 1, "0 <= value < 1");
+  check_number("--rotary-base", c.rope_theta, c.rope_theta > 0, "more than 0");
+  check_number("--init-method-std", c.init_std, c.init_std >= 0, "0 or more");
+  check_number("--norm-epsilon", c.norm_epsilon, c.norm_epsilon > 0, "more than 0");
+}
+
+void validate_experts(const ModelConfig& c, const ExpertSplit& split) {
+  const bool splits = split.ep > 1 || split.etp > 1;
+  RANKLAB_CHECK(c.moe.enabled() || !splits, ErrorKind::kInvalidArgument, .where = "model",
+                .what = "--ep and --etp share out experts, and this model has none",
+                .got = strprintf("--ep %d, --etp %d, --num-experts 0", split.ep, split.etp), .want = "--ep 1 --etp 1",
+                .fix = "use a preset with experts (deepseek_v3_tiny), or --num-experts");
+  if (!c.moe.enabled()) return;
+  check_multiple("--num-experts", c.moe.num_experts, "--ep", split.ep);
+  check_multiple("--moe-ffn-hidden-size", c.expert_ffn(), "--etp", split.etp);
+  RANKLAB_CHECK(split.tp == 1 || split.sequence_parallel, ErrorKind::kInvalidArgument, .where = "model",
+                .what =
+                    "experts with --tp need --sequence-parallel: ranks that see the same tokens would each train "
+                    "the experts on them",
+                .got = strprintf("--tp %d, --no-sequence-parallel", split.tp), .want = "--sequence-parallel, or --tp 1",
+                .fix = "leave out --no-sequence-parallel");
+}
+
+}  // namespace ranklab

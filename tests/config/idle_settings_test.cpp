@@ -1,0 +1,68 @@
+#include "core/config/idle_settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/config/config_fields.h"
+#include "core/config/config_sources.h"
+
+namespace ranklab {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+std::vector<std::string> idle_of(const std::vector<std::pair<std::string, std::string>>& given,
+                                 const std::string& origin = "--set") {
+  std::vector<ConfigSetting> settings = {{"parallel.world_size", "1", origin}, {"parallel.tp", "1", origin}};
+  for (const auto& [key, text] : given) settings.push_back({key, text, origin});
+  const MergedConfig merged = merge_config({}, settings);
+  return idle_settings(resolve(merged.config), merged.origins);
+}
+
+TEST(IdleSettings, AreNamedWithWhatTheyAreOf) {
+  EXPECT_THAT(idle_of({{"optim.sgd_momentum", "0.9"}}),
+              ElementsAre("--sgd-momentum 0.9 has no effect: it is of --optimizer sgd"));
+  EXPECT_THAT(idle_of({{"precision.amax_history_len", "16"}, {"train.bf16", "true"}}),
+              ElementsAre(HasSubstr("--fp8-amax-history-len 16 has no effect")));
+  EXPECT_THAT(idle_of({{"moe.topk", "1"}, {"moe.normalize_topk", "false"}}),
+              ElementsAre(HasSubstr("--moe-router-topk 1"), HasSubstr("--no-moe-router-norm-topk")));
+  EXPECT_THAT(idle_of({{"model.rope_low_freq_factor", "2"}, {"model.rope_scaling_type", "linear"}}),
+              ElementsAre("--rope-low-freq-factor 2 has no effect: it is of --rope-scaling-type llama3"));
+  EXPECT_THAT(idle_of({{"moe.normalize_top1", "true"}}), ElementsAre(HasSubstr("models with experts")));  // once
+  EXPECT_THAT(idle_of({{"model.rope_scaling_factor", "2"}}), ElementsAre(HasSubstr("--rope-scaling-type")));
+  EXPECT_THAT(idle_of({{"model.position", "learned_absolute"}, {"model.rope_scaling_type", "linear"}}),
+              ElementsAre(HasSubstr("--position-embedding-type rope")));
+  EXPECT_THAT(idle_of({{"sample.tokens", "0"}, {"sample.temperature", "1"}}),
+              ElementsAre(HasSubstr("--sample-tokens above 0")));
+}
+
+TEST(IdleSettings, WhatCountsIsNotNamed) {
+  EXPECT_THAT(idle_of({}), IsEmpty());
+  EXPECT_THAT(idle_of({{"optim.sgd_momentum", "0.9"}, {"optim.optimizer", "sgd"}}), IsEmpty());
+  EXPECT_THAT(idle_of({{"model.preset", "deepseek_v3_tiny"}, {"moe.topk", "2"}}), IsEmpty());
+  EXPECT_THAT(idle_of({{"moe.num_experts", "0"}}), IsEmpty());
+  EXPECT_THAT(idle_of({{"precision.fp8", "true"}, {"precision.amax_history_len", "16"}}), IsEmpty());
+}
+
+// A file may name every setting, as the one that an import writes does.
+TEST(IdleSettings, AFilesLineThatSaysWhatHoldsAnywayIsNotNamed) {
+  const TrainConfig usual;
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const ConfigField& field : config_fields())
+    if (field.key.starts_with("moe.") || field.key.starts_with("mla.") || field.key.starts_with("yarn."))
+      all.emplace_back(field.key, field.get(usual));
+  EXPECT_THAT(idle_of(all, "model.toml:7"), IsEmpty());
+  for (const char* typed : {"--set", "flag --moe-router-topk", "environment RANKLAB_MOE_TOPK"})
+    EXPECT_THAT(idle_of(all, typed), Not(IsEmpty())) << typed;
+  EXPECT_THAT(idle_of({{"moe.topk", "3"}}, "model.toml:7"), ElementsAre(HasSubstr("--moe-router-topk 3")));
+  // Of what the preset says, not of the program's own defaults.
+  EXPECT_THAT(idle_of({{"model.preset", "gpt2_124m"}, {"model.rope_theta", "10000"}}, "model.toml:7"), IsEmpty());
+  EXPECT_THAT(idle_of({{"model.preset", "gpt2_124m"}, {"model.rope_theta", "500000"}}, "model.toml:7"),
+              ElementsAre(HasSubstr("--position-embedding-type rope")));
+}
+
+}  // namespace
+}  // namespace ranklab

@@ -1,0 +1,251 @@
+#include "core/spec/model_config.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "core/spec/attention_span.h"
+#include "core/spec/module_table.h"
+#include "core/spec/presets.h"
+
+namespace ranklab {
+namespace {
+
+TEST(Presets, HavePublishedSizes) {
+  EXPECT_EQ(model_preset("gpt2_124m").parameter_count(), 124'439'808);
+  EXPECT_EQ(model_preset("llama_1b").parameter_count(), 1'235'814'400);
+  EXPECT_EQ(model_preset("llama_8b").parameter_count(), 8'030'261'248);
+}
+
+// Elements of the safetensors files on Hugging Face; the name of the last one counts 30.5B of which 3.3B are active.
+TEST(Presets, Qwen3HavePublishedCounts) {
+  EXPECT_EQ(model_preset("qwen3_0.6b").parameter_count(), 596'049'920);
+  EXPECT_EQ(model_preset("qwen3_8b").parameter_count(), 8'190'735'360);
+  const ModelConfig c = model_preset("qwen3_30b_a3b");
+  EXPECT_EQ(c.parameter_count(), 30'532'122'624);
+  EXPECT_NEAR(static_cast<double>(c.active_parameter_count()), 3.3e9, 0.1e9);
+  EXPECT_EQ(kv_cache_elements_per_token(c), 48 * 2 * 4 * 128);
+}
+
+// One layer by hand: 4 query heads and 2 groups of 6 beside a hidden size of 16, with every option of the Qwen models.
+TEST(ModuleTable, QwenByHand) {
+  ModelConfig c{.num_layers = 1,
+                .hidden_size = 16,
+                .num_attention_heads = 4,
+                .num_query_groups = 2,
+                .kv_channels = 6,
+                .vocab_size = 10,
+                .add_qkv_bias = true,
+                .qk_norm = true};
+  c.moe = {.num_experts = 3, .topk = 1, .ffn_hidden_size = 5, .shared_ffn_hidden_size = 7, .shared_gate = true};
+  const int64_t heads = (4 + 2 * 2) * 6, attention = heads * 16 + heads + 6 + 6 + 16 * 24;
+  const int64_t mixture = 3 * 16 + 3 * 16 * 7 + 16 + 3 * (3 * 16 * 5);
+  EXPECT_EQ(c.parameter_count(), 2 * 10 * 16 + 16 + 2 * 16 + attention + mixture);
+  EXPECT_EQ(c.active_parameter_count(), c.parameter_count() - 2 * (3 * 16 * 5));
+  EXPECT_EQ(kv_cache_elements_per_token(c), 2 * 2 * 6);
+  // Scores and values of 4 heads of 6, causal; products with every matrix but the embedding.
+  const double norms = 3 * 16 + heads + 6 + 6;
+  const double matrices = static_cast<double>(c.active_parameter_count()) - 10 * 16 - norms;
+  EXPECT_DOUBLE_EQ(count_model(c, 32).forward_flops_per_token, 2 * matrices + 32.0 * 4 * 2 * 6);
+}
+
+// arXiv 2412.19437: 671B parameters, 37B of them active; the weights on Hugging Face, 685B, repeat the embedding and
+// the head in the MTP module. arXiv 2505.09343, table 1: a token's KV cache is 70.272 KB in bf16.
+TEST(Presets, DeepSeekV3HasPublishedCounts) {
+  const ModelConfig c = model_preset("deepseek_v3");
+  const ModelCounts counts = count_model(c, c.seq_length);
+  EXPECT_EQ(counts.total, 671'026'404'352);
+  EXPECT_EQ(counts.total, c.parameter_count());
+  EXPECT_EQ(counts.active, 37'552'282'624);
+  EXPECT_EQ(counts.active, c.active_parameter_count());
+  EXPECT_EQ(counts.embedding, 129280 * 7168);
+  EXPECT_NEAR(static_cast<double>(counts.active - counts.embedding), 36.6e9, 0.1e9);
+  EXPECT_EQ(counts.total + counts.mtp + 2 * counts.embedding, 684'489'830'400);
+  EXPECT_EQ(kv_cache_elements_per_token(c) * 2, 70'272);
+}
+
+// One layer of each kind by hand, in the names of the paper: d 7168, d_c 512, d_c' 1536, 128 heads of 128 + 64.
+TEST(ModuleTable, DeepSeekV3ByHand) {
+  const ModelConfig c = model_preset("deepseek_v3");
+  const int64_t attention = 7168 * 1536 + 1536 * 128 * (128 + 64) + 7168 * (512 + 64) + 512 * 128 * (128 + 128) +
+                            128 * 128 * 7168 + 1536 + 512 + 7168;
+  const int64_t expert = 3 * 7168 * 2048, router = 7168 * 256;
+  const int64_t mixture = attention + 7168 + 257 * expert + router;
+  const int64_t dense = attention + 7168 + 3 * 7168 * 18432;
+  EXPECT_EQ(c.parameter_count(), 2 * 129280 * 7168 + 7168 + 3 * dense + 58 * mixture);
+  EXPECT_EQ(c.active_parameter_count(), c.parameter_count() - 58 * (256 - 8) * expert);
+  const ModelCounts counts = count_model(c, 4096);
+  EXPECT_EQ(counts.mtp, 2 * 7168 * 7168 + 3 * 7168 + mixture);
+  EXPECT_EQ(counts.mtp_active, counts.mtp - (256 - 8) * expert);
+  // Two FLOPs for each weight of a product, the router's among them, and causal attention over 4096 positions.
+  const double norms = 7168 + 61 * (2 * 7168 + 1536 + 512);
+  const double products = static_cast<double>(counts.active - counts.embedding) - norms;
+  EXPECT_DOUBLE_EQ(counts.forward_flops_per_token, 2 * products + 61.0 * 4096 * 128 * (192 + 128));
+  EXPECT_DOUBLE_EQ(c.training_flops_per_token(4096),
+                   3 * (counts.forward_flops_per_token + counts.mtp_forward_flops_per_token));
+}
+
+TEST(ModuleTable, DenseModelsUseAllOfThemselves) {
+  for (const ModelPreset& preset : model_presets()) {
+    if (preset.config.moe.enabled()) continue;
+    const ModelCounts counts = count_model(preset.config, 1);
+    EXPECT_EQ(counts.active, counts.total) << preset.name;
+    EXPECT_EQ(counts.mtp, 0) << preset.name;
+  }
+  EXPECT_EQ(kv_cache_elements_per_token(model_preset("llama_8b")), 32 * 2 * 8 * 128);
+}
+
+TEST(Presets, AllAreValidOnOneRankAndWithTp) {
+  for (const ModelPreset& preset : model_presets()) {
+    EXPECT_NO_THROW(validate(preset.config, 1, false)) << preset.name;
+    EXPECT_NO_THROW(validate(preset.config, 2, true)) << preset.name;
+    EXPECT_FALSE(preset.source.empty()) << preset.name;
+  }
+  EXPECT_NO_THROW(validate(model_preset("peer_s"), 8, true));
+  EXPECT_NO_THROW(validate(model_preset("gpt_tiny"), 8, true));
+}
+
+TEST(Presets, UnknownNamesTheNearest) {
+  try {
+    model_preset("llama_8");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInvalidArgument);
+    EXPECT_NE(std::string(error.what()).find("did you mean 'llama_8b'?"), std::string::npos) << error.what();
+  }
+}
+
+TEST(TrainingFlops, IsSixTimesWeightsPlusCausalAttention) {
+  // The peer benchmark's formula: 6 (layers (4 H^2 + 3 H F) + H V + layers S H).
+  const ModelConfig c = model_preset("peer_s");
+  EXPECT_DOUBLE_EQ(c.training_flops_per_token(128),
+                   6.0 * (8 * (4 * 128 * 128 + 3 * 128 * 352) + 128 * 256 + 8 * 128 * 128));
+}
+
+std::string validate_error(const ModelConfig& config, int tp, bool sequence_parallel = false) {
+  try {
+    validate(config, tp, sequence_parallel);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInvalidArgument);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Validate, NamesBothNumbersAndTheNearestLegalOnes) {
+  ModelConfig c;
+  EXPECT_EQ(
+      validate_error(c, 3),
+      "[model] --num-attention-heads does not divide by --tp; got --num-attention-heads 8, --tp 3; want --tp in {1, "
+      "2, 4, 8}; do: use --num-attention-heads 6 or 9");
+  c.num_query_groups = 2;
+  EXPECT_EQ(validate_error(c, 4), "accepted") << "neighbours share a key/value head";
+  c.kv_channels = 6;
+  EXPECT_NE(validate_error(c, 8).find("--kv-channels 6, --tp / --num-query-groups 4"), std::string::npos);
+  c = {.hidden_size = 96, .num_attention_heads = 12, .num_query_groups = 4};
+  EXPECT_NE(validate_error(c, 6).find("--tp 6, --num-query-groups 4"), std::string::npos);
+  c.num_query_groups = 3;
+  EXPECT_NE(validate_error(c, 2).find("--num-query-groups 3, --tp 2"), std::string::npos);
+  c = {.ffn_hidden_size = 350};
+  EXPECT_NE(validate_error(c, 4).find("--ffn-hidden-size 350, --tp 4"), std::string::npos);
+  c = {.hidden_size = 100};
+  EXPECT_NE(validate_error(c, 1).find("--hidden-size 100, --num-attention-heads 8"), std::string::npos);
+  c = {.seq_length = 30};
+  EXPECT_EQ(validate_error(c, 4), "accepted");
+  EXPECT_NE(validate_error(c, 4, true).find("--seq-length 30, --tp 4"), std::string::npos);
+  c = {.hidden_size = 24};
+  EXPECT_NE(validate_error(c, 1).find("rotary pair"), std::string::npos);
+  c = {.dropout = 1.0};
+  EXPECT_NE(validate_error(c, 1).find("--hidden-dropout is out of range; got 1;"), std::string::npos);
+  c = {.num_layers = int64_t{1} << 62};  // the number of its parameters does not fit 64 bits
+  EXPECT_NE(validate_error(c, 1).find("--num-layers is out of range"), std::string::npos);
+  c = {.num_query_groups = 3};
+  EXPECT_NE(validate_error(c, 1).find("--num-query-groups 3"), std::string::npos);
+}
+
+TEST(Validate, HeadsOfAnyEvenWidth) {
+  EXPECT_EQ(validate_error({.hidden_size = 100, .kv_channels = 12}, 1), "accepted");  // 100 does not divide by 8 heads
+  EXPECT_EQ(validate_error({.hidden_size = 100, .kv_channels = 13, .position = PositionKind::kLearned}, 1), "accepted");
+  EXPECT_NE(validate_error({.kv_channels = 13}, 1).find("--kv-channels 13, rotary pair 2"), std::string::npos);
+  EXPECT_NE(validate_error({.kv_channels = -2}, 1).find("--kv-channels is out of range; got -2"), std::string::npos);
+  EXPECT_NE(validate_error({.kv_channels = 1 << 20}, 1).find("--num-attention-heads x --kv-channels is out of range"),
+            std::string::npos);
+  EXPECT_EQ(validate_error({.norm = NormKind::kLayerNorm, .add_bias = true, .add_qkv_bias = true, .qk_norm = true}, 8),
+            "accepted");
+}
+
+TEST(Validate, OneStretchOfPositionsWithSoundNumbers) {
+  ModelConfig c;
+  c.rope_scaling = {.kind = RopeScalingKind::kLlama3};
+  EXPECT_EQ(validate_error(c, 8), "accepted");
+  c.yarn.scaling_factor = 4;
+  EXPECT_NE(validate_error(c, 1).find("--rope-scaling-type and YaRN both stretch"), std::string::npos);
+  c.rope_scaling = {};
+  EXPECT_EQ(validate_error(c, 1), "accepted");  // YaRN of ordinary heads
+  c.yarn.attention_factor = -1;
+  EXPECT_NE(validate_error(c, 1).find("--yarn-attention-factor is out of range; got -1"), std::string::npos);
+  c.yarn = {};
+  c.rope_scaling = {.kind = RopeScalingKind::kLlama3, .low_freq_factor = 4};
+  EXPECT_NE(validate_error(c, 1).find("--rope-low-freq-factor is out of range; got 4"), std::string::npos);
+  c.rope_scaling = {.kind = RopeScalingKind::kLinear, .factor = 0.5};
+  EXPECT_NE(validate_error(c, 1).find("--rope-scaling-factor is out of range; got 0.5"), std::string::npos);
+  c.rope_scaling = {.kind = RopeScalingKind::kDynamic};
+  EXPECT_EQ(validate_error(c, 1), "accepted");
+  c.kv_channels = 2;
+  EXPECT_NE(validate_error(c, 1).find("heads of which 2 elements turn; want 4 or more"), std::string::npos);
+  ModelConfig latent = model_preset("deepseek_v3_tiny");
+  latent.add_attention_bias = true;
+  EXPECT_NE(validate_error(latent, 1).find("--add-attention-bias does not go with latent attention"),
+            std::string::npos);
+}
+
+TEST(ModelConfigTest, AWindowTakesFlopsAway) {
+  // Of 4 positions 1 + 2 + 2 + 2 keys where the causal half counts 1 + 2 + 3 + 4 as 8.
+  EXPECT_DOUBLE_EQ(attention_span(4, 2), 3);
+  EXPECT_DOUBLE_EQ(attention_span(4, 4), 4);
+  EXPECT_DOUBLE_EQ(attention_span(4, 0), 4);
+  EXPECT_DOUBLE_EQ(attention_span(4, 9), 4);
+  ModelConfig c;
+  const double whole = c.training_flops_per_token(128);
+  c.window_size = 32;
+  // Less by forward and twice backward, over layers and heads, (128 - 56) times the widths of a query and a value.
+  EXPECT_DOUBLE_EQ(whole - c.training_flops_per_token(128), 3.0 * 4 * 8 * (128 - 56) * 32);
+  c.window_size = -1;
+  EXPECT_NE(validate_error(c, 1).find("--window-size is out of range; got -1"), std::string::npos);
+  ModelConfig latent = model_preset("deepseek_v3_tiny");
+  latent.window_size = 8;
+  EXPECT_NE(validate_error(latent, 1).find("--window-size does not go with latent attention"), std::string::npos);
+}
+
+TEST(Validate, WholePairsOfAHeadTurn) {
+  EXPECT_EQ(validate_error({.rotary_percent = 0.5}, 1), "accepted");  // 8 of 16
+  EXPECT_NE(validate_error({.rotary_percent = 0.2}, 1).find("got 3 of 16 elements"), std::string::npos);
+  EXPECT_NE(validate_error({.rotary_percent = 0.01}, 1).find("got 0 of 16 elements"), std::string::npos);
+  EXPECT_NE(validate_error({.rotary_percent = 1.5}, 1).find("--rotary-percent is out of range"), std::string::npos);
+  ModelConfig latent = model_preset("deepseek_v3_tiny");
+  latent.rotary_percent = 0.5;
+  EXPECT_NE(validate_error(latent, 1).find("--rotary-percent does not go with latent attention"), std::string::npos);
+}
+
+TEST(Validate, QwensOptionsNeedWhatTheyWorkOn) {
+  ModelConfig latent = model_preset("deepseek_v3_tiny");
+  latent.kv_channels = 16;
+  EXPECT_NE(validate_error(latent, 1).find("--kv-channels does not go with latent attention"), std::string::npos);
+  latent.kv_channels = 0;
+  latent.add_qkv_bias = true;
+  EXPECT_NE(validate_error(latent, 1).find("--add-qkv-bias does not go with latent attention"), std::string::npos);
+  latent.add_qkv_bias = false;
+  latent.qk_norm = true;
+  EXPECT_NE(validate_error(latent, 1).find("--qk-layernorm does not go with latent attention"), std::string::npos);
+  latent.qk_norm = false;
+  latent.moe.shared_gate = true;
+  EXPECT_EQ(validate_error(latent, 1), "accepted");
+  latent.moe.shared_ffn_hidden_size = 0;
+  EXPECT_NE(validate_error(latent, 1).find("--num-experts 8, --moe-shared-expert-intermediate-size 0"),
+            std::string::npos);
+  ModelConfig dense;
+  dense.moe.shared_gate = true;
+  EXPECT_NE(validate_error(dense, 1).find("--moe-shared-expert-gate scales shared experts"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ranklab
