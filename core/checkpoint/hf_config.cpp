@@ -151,7 +151,9 @@ void check(const HfConfig& config, const std::string& path) {
 std::string hf_config_json(const ModelConfig& config, const HfFamily& family, TensorType type) {
   HfJson file = {{"architectures", {family.architecture}}, {"model_type", family.model_type}};
   for (const HfKey& key : family.keys) {
-    if (key.get) file[key.key] = key.get(config);
+    if (!key.get) continue;
+    HfJson value = key.get(config);
+    if (!value.is_discarded()) file[key.key] = std::move(value);
   }
   write_hf_rope(file, config);
   file["torch_dtype"] = torch_name(type);

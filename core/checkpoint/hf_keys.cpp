@@ -1,6 +1,8 @@
 #include "core/checkpoint/hf_keys.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace ranklab {
 
@@ -53,6 +55,32 @@ HfKey window_key(HfJson absent) {
     if (!value.is_null() && c.window_size < 1) value.refuse_damaged("null, or 1 or more");
   };
   return {"sliding_window", get, set, false, std::move(absent)};
+}
+
+HfKey layer_types_key(bool always) {
+  const auto get = [always](const ModelConfig& c) {
+    if (!always && (c.window_size == 0 || c.window_layers.all())) return not_written();
+    HfJson kinds = HfJson::array();
+    for (int64_t layer = 0; layer < c.num_layers; ++layer)
+      kinds.push_back(c.window_of_layer(layer) > 0 ? "sliding_attention" : "full_attention");
+    return kinds;
+  };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    if (value.is_null()) return;
+    const char* want = "sliding_attention or full_attention for every layer";
+    if (!value.json().is_array()) value.refuse_damaged(want);
+    std::vector<bool> windows;
+    for (const HfJson& kind : value.json()) {
+      windows.push_back(kind == "sliding_attention");
+      if (!windows.back() && kind != "full_attention") value.refuse(want);
+    }
+    const bool any = std::ranges::find(windows, true) != windows.end();
+    if (any && static_cast<int64_t>(windows.size()) != c.num_layers) value.refuse_damaged(want);
+    if (any && c.window_size == 0) value.refuse("full_attention for every layer: the file names no window");
+    if (!any) c.window_size = 0;
+    c.window_layers = any ? window_layers_of(windows) : WindowLayers{};
+  };
+  return {"layer_types", get, set};
 }
 
 HfKey experts_key(const std::string& key) { return hf_count(key, RANKLAB_HF(moe.num_experts)); }

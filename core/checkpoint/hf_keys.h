@@ -23,8 +23,12 @@ HfKey positions_key(const std::string& key);
 // The width of a head, behind the sizes. `absent`: of a file without it; null: hidden_size / num_attention_heads.
 HfKey head_dim_key(HfJson absent = {});
 
-// The window of attention of all layers. `absent`: of a file that does not say; null: none.
+// The window of attention. `absent`: of a file that does not say; null: none.
 HfKey window_key(HfJson absent = {});
+
+// ... and, read behind it, which layers have it; without a list nothing changes. Written where layers differ, or
+// `always`.
+HfKey layer_types_key(bool always);
 
 // How many routed experts. A file says otherwise that no layer has any, so 0 is refused.
 HfKey experts_key(const std::string& key);

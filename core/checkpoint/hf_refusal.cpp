@@ -37,7 +37,13 @@ void check_partly_rotary_layers(const HfRefusal& r, const ModelConfig& c) {
   r.require(c.position == PositionKind::kRope, "--position-embedding-type", "learned_absolute", "rope");
   r.require(c.activation == ActivationKind::kSwiGlu, "--activation", "gelu", "swiglu");
   r.require_number("--mtp-num-layers without latent attention", static_cast<double>(c.mtp_num_layers), 0);
+  r.require(!c.has_local_rope(), "--rotary-base-local", strprintf("%g", c.local_rope_theta), "0: as in other layers");
   check_hf_rope(r, c);
+}
+
+void check_window_of_all_layers(const HfRefusal& r, const ModelConfig& c) {
+  r.require(c.window_size == 0 || c.window_layers.all(), "--window-attn-skip-freq", window_layers_text(c.window_layers),
+            "0: a window in all layers");
 }
 
 void check_routing(const HfRefusal& r, const MoeConfig& m) {

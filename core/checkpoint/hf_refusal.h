@@ -29,6 +29,8 @@ class HfRefusal {
 void check_partly_rotary_layers(const HfRefusal& refusal, const ModelConfig& config);
 // ... whose heads turn as a whole.
 void check_rotary_layers(const HfRefusal& refusal, const ModelConfig& config);
+// A window of attention is that of all layers.
+void check_window_of_all_layers(const HfRefusal& refusal, const ModelConfig& config);
 // No token is dropped, and every expert gets its tokens by their scores.
 void check_routing(const HfRefusal& refusal, const MoeConfig& moe);
 // Experts chosen by a plain softmax, among layers without biases of linear layers.

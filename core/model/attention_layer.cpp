@@ -27,7 +27,7 @@ class GroupedQueryAttention : public AttentionLayer {
   GroupedQueryAttention(ParameterRegistry& registry, const std::string& name, const ModelConfig& c,
                         const AttentionPlace& place)
       : shape_{c.num_attention_heads / place.tp.size(), std::max<int64_t>(c.query_groups() / place.tp.size(), 1),
-               c.head_dim(), c.window_size},
+               c.head_dim(), place.window},
         rope_(place.rope),
         kv_(place.kv),
         again_(place.again),

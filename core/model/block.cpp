@@ -14,13 +14,21 @@ std::unique_ptr<MlpLayer> make_mlp(ParameterRegistry& registry, const ModelConfi
   return make_moe_layer(registry, name, c, place.layer, *place.moe, place.tp);
 }
 
+AttentionPlace attention_place(const ModelConfig& c, const BlockPlace& place) {
+  const int64_t window = c.window_of_layer(place.layer);
+  return {.rope = window > 0 ? place.local_rope : place.rope,
+          .tp = place.tp,
+          .kv = place.kv,
+          .window = window,
+          .again = place.attention_again};
+}
+
 }  // namespace
 
 TransformerBlock::TransformerBlock(ParameterRegistry& registry, const ModelConfig& c, const BlockPlace& place)
     : name_(place.name),
       attention_norm_(registry, name_ + ".attention_norm", c, place.tp.sharded_sequence()),
-      attention_(make_attention_layer(registry, name_ + ".attention", c,
-                                      {place.rope, place.tp, place.kv, place.attention_again})),
+      attention_(make_attention_layer(registry, name_ + ".attention", c, attention_place(c, place))),
       mlp_norm_(registry, name_ + ".mlp_norm", c, place.tp.sharded_sequence()),
       mlp_(make_mlp(registry, c, place)) {}
 

@@ -27,6 +27,7 @@ struct BlockPlace {
   std::string name;   // "layers.3", of all its parameters
   int64_t layer = 0;  // its number in the model; MTP modules count on from num_layers
   RopeTable rope;
+  RopeTable local_rope = {};  // of layers with a window
   TensorParallel tp;
   Communicator* kv = nullptr;    // AttentionPlace::kv
   bool attention_again = false;  // its inner part is computed again in backward (recompute_policy.h)

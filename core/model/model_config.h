@@ -6,6 +6,7 @@
 #include "core/model/mla_config.h"
 #include "core/model/moe_config.h"
 #include "core/model/rope_config.h"
+#include "core/model/window_layers.h"
 
 namespace ranklab {
 
@@ -27,8 +28,10 @@ struct ModelConfig {
   ActivationKind activation = ActivationKind::kSwiGlu;
   double norm_epsilon = 1e-5;
   double rope_theta = 10000.0;
+  double local_rope_theta = 0.0;    // of layers with a window, whose frequencies are not stretched; 0: as in others
   double rotary_percent = 1.0;      // share of a head that carries position: its first pairs
   int64_t window_size = 0;          // tokens that a token attends to, itself among them; 0: all before it
+  WindowLayers window_layers = {};  // the layers that have this window
   double init_std = 0.02;           // residual outputs use init_std / sqrt(2 num_layers), as GPT-2 does
   double dropout = 0.0;             // on embeddings and both residual branches
   bool add_bias = false;            // on linear layers
@@ -67,6 +70,9 @@ struct ModelConfig {
     return static_cast<int64_t>(static_cast<double>(head_dim()) * rotary_percent);
   }
   bool is_partly_rotary() const { return !mla.enabled() && rotary_width() < head_dim(); }
+  // MTP modules count on from num_layers.
+  int64_t window_of_layer(int64_t layer) const { return window_layers.has(layer) ? window_size : 0; }
+  bool has_local_rope() const { return position == PositionKind::kRope && window_size > 0 && local_rope_theta > 0; }
   int64_t expert_ffn() const { return moe.ffn_hidden_size == 0 ? ffn_hidden_size : moe.ffn_hidden_size; }
   // Whether this layer's MLP is a mixture of experts. MTP modules count on from num_layers.
   bool is_moe_layer(int64_t layer) const { return moe.enabled() && layer >= moe.first_dense_layers; }

@@ -148,9 +148,9 @@ class Table {
 };
 
 // QK^T and PV of one layer: 2 x 2 S (width of a head) forward, half of it causal; S shrinks to a window.
-double attention_flops_per_token(const ModelConfig& c, int64_t seq) {
+double attention_flops_per_token(const ModelConfig& c, int64_t layer, int64_t seq) {
   const int64_t widths = c.mla.enabled() ? c.mla.query_head_dim() + c.mla.v_head_dim : 2 * c.head_dim();
-  return attention_span(seq, c.window_size) * static_cast<double>(c.num_attention_heads * widths);
+  return attention_span(seq, c.window_of_layer(layer)) * static_cast<double>(c.num_attention_heads * widths);
 }
 
 }  // namespace
@@ -217,9 +217,9 @@ std::vector<ModuleRow> module_table(const ModelConfig& config) { return Table(co
 
 ModelCounts count_model(const ModelConfig& c, int64_t seq) {
   ModelCounts counts;
-  const double attention = attention_flops_per_token(c, seq);
-  counts.forward_flops_per_token = static_cast<double>(c.num_layers) * attention;
-  counts.mtp_forward_flops_per_token = static_cast<double>(c.mtp_num_layers) * attention;
+  for (int64_t layer = 0; layer < c.num_layers + c.mtp_num_layers; ++layer)
+    (layer < c.num_layers ? counts.forward_flops_per_token : counts.mtp_forward_flops_per_token) +=
+        attention_flops_per_token(c, layer, seq);
   for (const ModuleRow& row : module_table(c)) {
     (row.mtp ? counts.mtp : counts.total) += row.parameters();
     (row.mtp ? counts.mtp_active : counts.active) += row.active_parameters();

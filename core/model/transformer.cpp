@@ -56,7 +56,9 @@ class Transformer : public CausalLm {
     // Angles of late positions need more than 8 bits, or 11.
     const bool narrow = options.dtype == at::kBFloat16 || options.dtype == at::kHalf;
     const at::ScalarType rope_dtype = narrow ? at::kFloat : options.dtype;
-    rope_ = make_model_rope(config, at::TensorOptions().dtype(rope_dtype).device(context.device()));
+    const auto rope_options = at::TensorOptions().dtype(rope_dtype).device(context.device());
+    rope_ = make_model_rope(config, rope_options);
+    local_rope_ = make_local_rope(config, rope_, rope_options);
     for (const StageLayers& layers : stages_or_whole(config, options)) add_stage(layers);
   }
 
@@ -205,6 +207,7 @@ class Transformer : public CausalLm {
     return {.name = name,
             .layer = layer,
             .rope = rope_,
+            .local_rope = local_rope_,
             .tp = tp_,
             .kv = kv_,
             .attention_again = recompute_.selective(),
@@ -361,6 +364,7 @@ class Transformer : public CausalLm {
   QuantizerBook quantizers_;
   std::unique_ptr<MoePlace> moe_;  // null without experts
   RopeTable rope_;
+  RopeTable local_rope_;  // of layers with a window
   std::optional<VocabParallelEmbedding> embedding_;
   Parameter* position_ = nullptr;
   std::vector<Stage> stages_;

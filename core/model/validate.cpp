@@ -79,6 +79,10 @@ void check_attention(const ModelConfig& c, int tp) {
   check_head_width(c);
   check_number("--window-size", static_cast<double>(c.window_size), c.window_size >= 0 && c.window_size <= 1 << 24,
                "0 (no window) to 16777216");
+  check_number("--window-attn-skip-freq", static_cast<double>(c.window_layers.skip_freq),
+               c.window_layers.skip_freq != 1 && c.window_layers.skip_freq >= 0,
+               "0 (all layers have the window) or 2 and more");
+  check_number("--rotary-base-local", c.local_rope_theta, c.local_rope_theta >= 0, "0 (as in other layers) or more");
   check_size("--num-query-groups", c.query_groups(), kWidth);
   check_multiple("--num-attention-heads", c.num_attention_heads, "--num-query-groups", c.query_groups());
   check_key_value_heads(c, tp);
@@ -106,6 +110,8 @@ void check_latent_attention(const ModelConfig& c) {
   require(c.rotary_percent == 1, "--rotary-percent", strprintf("%g", c.rotary_percent).c_str(),
           "1: --qk-pos-emb-head-dim says what carries position");
   require(c.window_size == 0, "--window-size", std::to_string(c.window_size).c_str(), "0: no window");
+  require(c.window_layers.all(), "--window-attn-skip-freq", window_layers_text(c.window_layers).c_str(),
+          "0: no window");
   require(!c.add_attention_bias, "--add-attention-bias", "on", "--no-add-attention-bias");
   require(!c.qk_norm, "--qk-layernorm", "on", "--no-qk-layernorm: what it compresses has norms of its own");
   require(c.kv_channels == 0, "--kv-channels", std::to_string(c.kv_channels).c_str(),

@@ -2,6 +2,27 @@
 #include "core/runtime/config_field_makers.h"
 
 namespace ranklab::fields {
+namespace {
+
+ConfigField window_layers(const std::string& group) {
+  ConfigField field{"model.window_attn_skip_freq",
+                    {"--window-attn-skip-freq"},
+                    group,
+                    "layers with that window: all (0), all but each so manieth (6), or a pattern ([0]*2+[1]*4)",
+                    ConfigField::Kind::kValue,
+                    {},
+                    {},
+                    {}};
+  field.get = [](const TrainConfig& config) { return window_layers_text(config.model.window_layers); };
+  field.set = [field](TrainConfig& config, const std::string& value) {
+    const auto layers = parse_window_layers(value);
+    if (!layers) refuse(field, value, "0, a number of layers, or a pattern: [1]*3+[0]");
+    config.model.window_layers = *layers;
+  };
+  return field;
+}
+
+}  // namespace
 
 void add_model(std::vector<ConfigField>& rows) {
   const std::string g = "Model";
@@ -28,6 +49,7 @@ void add_model(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "model.window_size", {"--window-size"},
                         "tokens that a token attends to, itself among them (0: all before it)",
                         RANKLAB_FIELD(model.window_size), within(0, 1 << 24)));
+  rows.push_back(window_layers(g));
   rows.push_back(choice(g, "model.norm", {"--normalization"}, "normalization layer", {"RMSNorm", "LayerNorm"},
                         RANKLAB_FIELD(model.norm)));
   rows.push_back(number(g, "model.norm_epsilon", {"--norm-epsilon"}, "added to what a norm divides by",

@@ -7,6 +7,9 @@ void add_rotary(std::vector<ConfigField>& rows) {
   const std::string g = "Rotary positions";
   rows.push_back(number(g, "model.rope_theta", {"--rotary-base"}, "base of the rotary frequencies",
                         RANKLAB_FIELD(model.rope_theta), above(0)));
+  rows.push_back(number(g, "model.local_rope_theta", {"--rotary-base-local"},
+                        "base of layers with a window, whose frequencies are not stretched (0: as in the others)",
+                        RANKLAB_FIELD(model.local_rope_theta), at_least(0)));
   rows.push_back(number(g, "model.rotary_percent", {"--rotary-percent"}, "share of a head that carries position",
                         RANKLAB_FIELD(model.rotary_percent),
                         {.least = 0, .most = 1, .without_least = true, .words = "above 0, at most 1"}));

@@ -62,6 +62,12 @@ std::vector<IdleRow> make_idle_rows() {
       [](const RunPlan& p) { return p.config.model.position == PositionKind::kRope; },
       "--position-embedding-type rope");
   add(
+      {"model.window_attn_skip_freq"}, [](const RunPlan& p) { return p.config.model.window_size > 0; },
+      "--window-size above 0");
+  add(
+      {"model.local_rope_theta"}, [](const RunPlan& p) { return p.config.model.has_local_rope(); },
+      "--window-size above 0 with --position-embedding-type rope");
+  add(
       {"model.rope_scaling_factor"}, [](const RunPlan& p) { return p.config.model.rope_scaling.enabled(); },
       "--rope-scaling-type");
   add(

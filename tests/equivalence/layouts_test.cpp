@@ -90,6 +90,14 @@ const Variant kVariants[] = {
                          .low_freq_factor = 0.1,
                          .high_freq_factor = 1};
      }},
+    {"some_windows",
+     [](ModelConfig& c) {
+       c.num_query_groups = c.num_attention_heads / 2;
+       c.window_size = 3;
+       c.window_layers = {.pattern = {false, true}};
+       c.local_rope_theta = 20;
+       c.rope_scaling = {.kind = RopeScalingKind::kLinear, .factor = 4};
+     }},
     {"dynamic_positions",
      [](ModelConfig& c) {
        c.kv_channels = 8;
@@ -204,13 +212,13 @@ std::vector<TestedOptimizer> other_optimizers() {
   return all_cases() ? std::vector{TestedOptimizer::kSgd} : std::vector<TestedOptimizer>{};
 }
 
-INSTANTIATE_TEST_SUITE_P(U, Layouts,
-                         ::testing::Combine(::testing::Values(2, 4, 6, 8),
-                                            ::testing::Values(&kVariants[0], &kVariants[1], &kVariants[2],
-                                                              &kVariants[3], &kVariants[5], &kVariants[6],
-                                                              &kVariants[7], &kVariants[8], &kVariants[9]),
-                                            ::testing::Values(TestedOptimizer::kAdamW), ::testing::Values(at::kDouble)),
-                         param_name);
+INSTANTIATE_TEST_SUITE_P(
+    U, Layouts,
+    ::testing::Combine(::testing::Values(2, 4, 6, 8),
+                       ::testing::Values(&kVariants[0], &kVariants[1], &kVariants[2], &kVariants[3], &kVariants[5],
+                                         &kVariants[6], &kVariants[7], &kVariants[8], &kVariants[9], &kVariants[10]),
+                       ::testing::Values(TestedOptimizer::kAdamW), ::testing::Values(at::kDouble)),
+    param_name);
 INSTANTIATE_TEST_SUITE_P(UnderSgd, Layouts,
                          ::testing::Combine(::testing::Values(2, 4, 6, 8), ::testing::Values(&kVariants[0]),
                                             ::testing::Values(TestedOptimizer::kSgd), ::testing::Values(at::kDouble)),

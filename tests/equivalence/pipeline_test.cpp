@@ -147,6 +147,20 @@ TEST(Pipeline, StretchedPositionsAndBiasesOfAttention) {
   }
 }
 
+// Every stage and chunk knows which of all layers its own are.
+TEST(Pipeline, WindowsInSomeLayers) {
+  for (const char* name : {"1f1b", "interleaved-1f1b", "zb-v", "dualpipe-v"}) {
+    SCOPED_TRACE(name);
+    TrainConfig config = pipeline_config();
+    config.parallel = {.world = 1, .tp = 1};
+    config.num_microbatches = 4;
+    config.model.window_size = 3;
+    config.model.window_layers = {.skip_freq = 3};
+    config.model.local_rope_theta = 50;
+    expect_same_training(train_pipeline(with_pipeline(config, name, 2)), reference(config), bits());
+  }
+}
+
 TEST(Pipeline, NormsOfHeadsAndBiasesOfTheirProjection) {
   for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe", "dualpipe-v"}) {
     SCOPED_TRACE(name);

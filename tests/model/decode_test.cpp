@@ -73,6 +73,15 @@ ModelConfig window() {
   return c;
 }
 
+ModelConfig some_windows() {
+  ModelConfig c = window();
+  c.num_layers = 3;
+  c.window_layers = {.skip_freq = 2};
+  c.local_rope_theta = 50;
+  c.rope_scaling = {.kind = RopeScalingKind::kLinear, .factor = 8};
+  return c;
+}
+
 ModelConfig yarn() {
   ModelConfig c = llama();
   c.yarn = {.scaling_factor = 4, .original_seq_length = 8, .mscale_all_dim = 0};
@@ -146,6 +155,7 @@ TEST(Decode, OneKeyHeadOfAllRanks) {
 }
 TEST(Decode, Llama3Like) { expect_decodes_everywhere(llama3()); }
 TEST(Decode, Window) { expect_decodes_everywhere(window()); }
+TEST(Decode, WindowsInSomeLayersWithPositionsOfTheirOwn) { expect_decodes_everywhere(some_windows()); }
 TEST(Decode, YarnOfHalfOfEachHead) { expect_decodes_everywhere(yarn()); }
 TEST(Decode, DynamicPositionsWithinTheOriginalLength) { expect_decodes_everywhere(dynamic_positions(kSeq)); }
 

@@ -116,6 +116,11 @@ inline void dynamic_positions(TrainConfig& c) {
   c.model.rope_scaling = {.kind = RopeScalingKind::kDynamic, .factor = 4, .original_seq_length = 16};
 }
 inline void window(TrainConfig& c) { c.model.window_size = c.model.seq_length / 3; }
+inline void some_windows(TrainConfig& c) {
+  window(c);
+  c.model.window_layers = {.skip_freq = 2};
+  c.model.local_rope_theta = 50;
+}
 // The weight of a single expert is 1.
 template <int kEp>
 inline void top1_experts(TrainConfig& c) {

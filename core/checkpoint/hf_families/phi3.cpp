@@ -27,6 +27,7 @@ HfKeys phi3_keys() {
 
 void check_phi3(const HfRefusal& r, const ModelConfig& c) {
   check_partly_rotary_layers(r, c);
+  check_window_of_all_layers(r, c);
   r.require_off("--add-bias-linear or --add-qkv-bias", c.has_qkv_bias());
   r.require(!c.yarn.enabled() && !c.rope_scaling.enabled(), "stretched rotary frequencies", "on", "off");
   r.require(c.query_width() == c.hidden_size, "--kv-channels", std::to_string(c.kv_channels),
