@@ -33,7 +33,18 @@ void check_rotary_layers(const HfRefusal& r, const ModelConfig& c) {
   check_partly_rotary_layers(r, c);
 }
 
+void check_norms_before(const HfRefusal& r, const ModelConfig& c) {
+  r.require(c.norm_placement == NormPlacement::kBefore, "--norm-placement", c.has_norms_before() ? "both" : "behind",
+            "before");
+  r.require(!c.qk_norm || c.qk_norm_width == QkNormWidth::kHead, "--qk-layernorm-width", "all-heads", "head");
+}
+
 void check_partly_rotary_layers(const HfRefusal& r, const ModelConfig& c) {
+  check_norms_before(r, c);
+  check_swiglu_layers(r, c);
+}
+
+void check_swiglu_layers(const HfRefusal& r, const ModelConfig& c) {
   r.require(c.position == PositionKind::kRope, "--position-embedding-type", "learned_absolute", "rope");
   r.require(c.activation == ActivationKind::kSwiGlu, "--activation", "gelu", "swiglu");
   r.require_number("--mtp-num-layers without latent attention", static_cast<double>(c.mtp_num_layers), 0);

@@ -25,7 +25,11 @@ class HfRefusal {
 [[noreturn]] void refuse_hf_feature(const std::string& path, const std::string& what, const std::string& got,
                                     const std::string& want);
 
-// Layers with rotary positions and SwiGLU, without MTP modules.
+// Rotary positions and SwiGLU, without MTP modules.
+void check_swiglu_layers(const HfRefusal& refusal, const ModelConfig& config);
+// Norms of what attention and MLP see, and of each head where there are any of queries and keys.
+void check_norms_before(const HfRefusal& refusal, const ModelConfig& config);
+// Layers with both.
 void check_partly_rotary_layers(const HfRefusal& refusal, const ModelConfig& config);
 // ... whose heads turn as a whole.
 void check_rotary_layers(const HfRefusal& refusal, const ModelConfig& config);

@@ -1,11 +1,13 @@
-// One pre-norm transformer layer: attention, then an MLP or a mixture of experts. The residual stream travels as (x,
-// branch), the last branch not yet added, so that the addition and the next norm are one pass.
+// One transformer layer: attention, then an MLP or a mixture of experts; norms stand before either, behind it, or both.
+// The residual stream travels as (x, branch), the last branch not yet added, so that the addition and the next norm are
+// one pass.
 // Legend: S positions (this rank's with sequence parallelism), B sequences, H hidden. Cost of a dense layer: 2
 // all_reduce (or all_gather + reduce_scatter) of [S, B, H] forward and 2 backward. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/model/attention_layer.h"
@@ -45,10 +47,12 @@ class TransformerBlock {
 
  private:
   std::string name_;
-  Norm attention_norm_;
+  std::optional<Norm> attention_norm_;
   std::unique_ptr<AttentionLayer> attention_;
-  Norm mlp_norm_;
+  std::optional<Norm> attention_post_norm_;
+  std::optional<Norm> mlp_norm_;
   std::unique_ptr<MlpLayer> mlp_;
+  std::optional<Norm> mlp_post_norm_;
 };
 
 }  // namespace ranklab

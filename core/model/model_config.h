@@ -13,6 +13,11 @@ namespace ranklab {
 enum class NormKind { kRmsNorm, kLayerNorm };
 enum class PositionKind { kRope, kLearned };
 enum class ActivationKind { kSwiGlu, kGelu };
+// Of each branch (attention, MLP): its input is normalized, its output before it is added to the residual stream (OLMo
+// 2, arXiv 2501.00656, section 3.2; after Liu et al. 2021, arXiv 2111.09883), or both (Gemma 2, arXiv 2408.00118).
+enum class NormPlacement { kBefore, kBehind, kBoth };
+// What an RMSNorm of queries and keys takes the mean over: a head, or all heads of a token together (OLMo 2).
+enum class QkNormWidth { kHead, kAllHeads };
 
 struct ModelConfig {
   int64_t num_layers = 4;
@@ -27,6 +32,7 @@ struct ModelConfig {
   PositionKind position = PositionKind::kRope;
   ActivationKind activation = ActivationKind::kSwiGlu;
   double norm_epsilon = 1e-5;
+  NormPlacement norm_placement = NormPlacement::kBefore;
   double rope_theta = 10000.0;
   double local_rope_theta = 0.0;    // of layers with a window, whose frequencies are not stretched; 0: as in others
   double rotary_percent = 1.0;      // share of a head that carries position: its first pairs
@@ -37,7 +43,8 @@ struct ModelConfig {
   bool add_bias = false;            // on linear layers
   bool add_qkv_bias = false;        // on the projection to queries, keys and values alone (Qwen2, arXiv 2407.10671)
   bool add_attention_bias = false;  // on that and on attention's output
-  bool qk_norm = false;         // RMSNorm of each head's query and key before its position (Qwen3, arXiv 2505.09388)
+  bool qk_norm = false;             // RMSNorm of queries and keys before their position (Qwen3, arXiv 2505.09388)
+  QkNormWidth qk_norm_width = QkNormWidth::kHead;
   bool tie_embeddings = false;  // the output head is the token embedding
   MlaConfig mla = {};
   YarnConfig yarn = {};
@@ -74,6 +81,8 @@ struct ModelConfig {
   int64_t window_of_layer(int64_t layer) const { return window_layers.has(layer) ? window_size : 0; }
   bool has_local_rope() const { return position == PositionKind::kRope && window_size > 0 && local_rope_theta > 0; }
   int64_t expert_ffn() const { return moe.ffn_hidden_size == 0 ? ffn_hidden_size : moe.ffn_hidden_size; }
+  bool has_norms_before() const { return norm_placement != NormPlacement::kBehind; }
+  bool has_norms_behind() const { return norm_placement != NormPlacement::kBefore; }
   // Whether this layer's MLP is a mixture of experts. MTP modules count on from num_layers.
   bool is_moe_layer(int64_t layer) const { return moe.enabled() && layer >= moe.first_dense_layers; }
   // Elements of all parameters, without MTP modules and padding (module_table.h counts MTP).

@@ -34,18 +34,21 @@ class Table {
   void layers(const std::string& prefix, int64_t first, int64_t count, bool mixture) {
     if (count == 0) return;
     next_ = {.first_layer = first, .layers = count, .mtp = next_.mtp};
-    norm(Part::kAttentionNorm, prefix + "attention_norm");
+    if (c_.has_norms_before()) norm(Part::kAttentionNorm, prefix + "attention_norm");
     if (c_.mla.enabled()) {
       latent_attention(prefix + "attention.");
     } else {
       attention(prefix + "attention.");
     }
-    norm(Part::kMlpNorm, prefix + "mlp_norm");
+    if (c_.has_norms_behind()) norm(Part::kAttentionNorm, prefix + "attention_post_norm");
+    if (c_.has_norms_before()) norm(Part::kMlpNorm, prefix + "mlp_norm");
     if (mixture) {
       experts(prefix + "mlp.");
     } else {
       mlp(Part::kMlpUp, Part::kMlpDown, prefix + "mlp.", c_.ffn_hidden_size);
     }
+    next_.per_layer = next_.active_per_layer = 1;
+    if (c_.has_norms_behind()) norm(Part::kMlpNorm, prefix + "mlp_post_norm");
     next_ = {};
   }
 
@@ -53,14 +56,22 @@ class Table {
     const Part in = Part::kAttentionIn;
     const int64_t rows = c_.qkv_width();
     linear(in, prefix + "qkv", rows, c_.hidden_size, Split::kColumn, c_.has_qkv_bias());
-    if (c_.qk_norm) {
-      for (const char* norm : {"q_norm.weight", "k_norm.weight"}) {
-        vector(in, prefix + norm, c_.head_dim());
-        rows_.back().by_heads = true;
-      }
-    }
+    if (c_.qk_norm) qk_norms(prefix);
     linear(Part::kAttentionOut, prefix + "out", c_.hidden_size, c_.query_width(), Split::kRow,
            c_.has_attention_out_bias());
+  }
+
+  void qk_norms(const std::string& prefix) {
+    const Part in = Part::kAttentionIn;
+    if (c_.qk_norm_width == QkNormWidth::kAllHeads) {
+      add(in, prefix + "q_norm.weight", {c_.query_width()}, Split::kColumn, false);
+      add(in, prefix + "k_norm.weight", {c_.kv_width()}, Split::kColumn, false);
+      return;
+    }
+    for (const char* norm : {"q_norm.weight", "k_norm.weight"}) {
+      vector(in, prefix + norm, c_.head_dim());
+      rows_.back().by_heads = true;
+    }
   }
 
   void latent_attention(const std::string& prefix) {

@@ -54,6 +54,9 @@ void add_model(std::vector<ConfigField>& rows) {
                         RANKLAB_FIELD(model.norm)));
   rows.push_back(number(g, "model.norm_epsilon", {"--norm-epsilon"}, "added to what a norm divides by",
                         RANKLAB_FIELD(model.norm_epsilon), above(0)));
+  rows.push_back(choice(g, "model.norm_placement", {"--norm-placement"},
+                        "norms of attention's and the MLP's input, of their output (OLMo 2), or of both (Gemma 2)",
+                        {"before", "behind", "both"}, RANKLAB_FIELD(model.norm_placement)));
   rows.push_back(choice(g, "model.position", {"--position-embedding-type"}, "positions", {"rope", "learned_absolute"},
                         RANKLAB_FIELD(model.position)));
   rows.push_back(choice(g, "model.activation", {"--activation"}, "MLP activation", {"swiglu", "gelu"},
@@ -68,8 +71,11 @@ void add_model(std::vector<ConfigField>& rows) {
                       RANKLAB_FIELD(model.add_qkv_bias)));
   rows.push_back(flag(g, "model.add_attention_bias", {"--add-attention-bias"}, "biases of attention's linear layers",
                       RANKLAB_FIELD(model.add_attention_bias)));
-  rows.push_back(flag(g, "model.qk_norm", {"--qk-layernorm"}, "RMSNorm of each head's query and key (Qwen3)",
+  rows.push_back(flag(g, "model.qk_norm", {"--qk-layernorm"}, "RMSNorm of queries and keys (Qwen3)",
                       RANKLAB_FIELD(model.qk_norm)));
+  rows.push_back(choice(g, "model.qk_norm_width", {"--qk-layernorm-width"},
+                        "its mean goes over each head, or over all heads of a token (OLMo 2)", {"head", "all-heads"},
+                        RANKLAB_FIELD(model.qk_norm_width)));
   rows.push_back(flag(g, "model.tie_embeddings", {"--tie-embeddings"}, "output head = token embedding",
                       RANKLAB_FIELD(model.tie_embeddings)));
 }

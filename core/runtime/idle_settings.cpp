@@ -62,6 +62,8 @@ std::vector<IdleRow> make_idle_rows() {
       [](const RunPlan& p) { return p.config.model.position == PositionKind::kRope; },
       "--position-embedding-type rope");
   add(
+      {"model.qk_norm_width"}, [](const RunPlan& p) { return p.config.model.qk_norm; }, "--qk-layernorm");
+  add(
       {"model.window_attn_skip_freq"}, [](const RunPlan& p) { return p.config.model.window_size > 0; },
       "--window-size above 0");
   add(

@@ -34,6 +34,8 @@ TEST(HfConfig, ReadsWhatItWrites) {
     EXPECT_EQ(read.model.rotary_percent, config.rotary_percent);
     EXPECT_EQ(read.model.window_size, config.window_size);
     EXPECT_EQ(read.model.window_layers, config.window_layers);
+    EXPECT_EQ(read.model.norm_placement, config.norm_placement);
+    EXPECT_EQ(read.model.qk_norm_width, config.qk_norm_width);
     EXPECT_EQ(read.model.add_attention_bias, config.add_attention_bias);
     EXPECT_EQ(read.model.hf_architecture, config.hf_architecture);
     EXPECT_EQ(read.model.hf_rope_interleave, config.hf_rope_interleave);
@@ -445,7 +447,7 @@ TEST(HfFamily, IsChosenByWhatTheModelComputes) {
                                   "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM",
                                   "LlamaForCausalLM", "MistralForCausalLM", "MixtralForCausalLM", "Qwen3ForCausalLM",
                                   "DeepseekV3ForCausalLM", "Phi3ForCausalLM", "StableLmForCausalLM",
-                                  "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen2ForCausalLM"));
+                                  "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen2ForCausalLM", "Olmo2ForCausalLM"));
   ModelConfig biased = tiny_qwen2();
   biased.add_bias = true;  // among them those of queries, keys and values
   EXPECT_EQ(hf_family(biased).architecture, "LlamaForCausalLM");
@@ -507,6 +509,23 @@ TEST(HfFamily, SettingsThatNoFamilyHasAreNamed) {
               says("DeepseekV3ForCausalLM", "--norm-epsilon"));
   EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.yarn.scaling_factor = 1.7; }),
               says("DeepseekV3ForCausalLM", "--rotary-scaling-factor"));
+}
+
+TEST(HfFamily, WhereNormsStandIsNamed) {
+  for (const ModelConfig& config : {tiny_llama(), tiny_gpt2(), tiny_mixtral(), tiny_deepseek(), tiny_qwen3()}) {
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.norm_placement = NormPlacement::kBoth; }),
+                HasSubstr("--norm-placement"));
+  }
+  EXPECT_THAT(family_refusal(tiny_qwen3(), [](ModelConfig& c) { c.qk_norm_width = QkNormWidth::kAllHeads; }),
+              says("Qwen3ForCausalLM", "--qk-layernorm-width"));
+  EXPECT_THAT(family_refusal(tiny_olmo2(), [](ModelConfig& c) { c.qk_norm_width = QkNormWidth::kHead; }),
+              says("Olmo2ForCausalLM", "--qk-layernorm-width"));
+  EXPECT_THAT(family_refusal(tiny_olmo2(), [](ModelConfig& c) { c.qk_norm = false; }),
+              says("Olmo2ForCausalLM", "--qk-layernorm"));
+  EXPECT_THAT(family_refusal(tiny_olmo2(), [](ModelConfig& c) { c.window_size = 4; }),
+              says("Olmo2ForCausalLM", "--window-size"));
+  EXPECT_THAT(family_refusal(tiny_olmo2(), [](ModelConfig& c) { c.add_qkv_bias = true; }),
+              says("Olmo2ForCausalLM", "--add-qkv-bias"));
 }
 
 TEST(HfFamily, SettingsThatNoQwenHasAreNamed) {

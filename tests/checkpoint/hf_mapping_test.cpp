@@ -138,6 +138,17 @@ TEST(HfMapping, HeadsAndTheirNormsOfQwen3) {
   EXPECT_EQ(e.names().size(), 3u + 2 * 11);
 }
 
+TEST(HfMapping, NormsOfOlmo2StandBehindAndGoOverAllHeads) {
+  const Exported e(tiny_olmo2(), "olmo2");
+  const std::string layer = "model.layers.1.";
+  EXPECT_EQ(e.their(layer + "post_attention_layernorm.weight"), e.our("layers.1.attention_post_norm.weight"));
+  EXPECT_EQ(e.their(layer + "post_feedforward_layernorm.weight"), e.our("layers.1.mlp_post_norm.weight"));
+  EXPECT_EQ(e.their(layer + "self_attn.q_norm.weight"), e.our("layers.1.attention.q_norm.weight"));
+  EXPECT_THAT(e.shape(layer + "self_attn.q_norm.weight"), ElementsAre(8));
+  EXPECT_THAT(e.shape(layer + "self_attn.k_norm.weight"), ElementsAre(4));
+  EXPECT_EQ(e.names().size(), 3u + 2 * 11);
+}
+
 TEST(HfMapping, BiasesOfQwen2AreThoseOfQueriesKeysAndValues) {
   const Exported e(tiny_qwen2(), "qwen2");
   const auto ours = e.our("layers.1.attention.qkv.bias");

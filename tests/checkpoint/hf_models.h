@@ -236,12 +236,22 @@ inline ModelConfig tiny_qwen2_some_windows() {  // its second layer alone
   c.window_layers = {.pattern = {false, true}};
   return c;
 }
+inline ModelConfig tiny_olmo2() {
+  ModelConfig c = tiny_llama();
+  c.norm_placement = NormPlacement::kBehind;
+  c.qk_norm = true;
+  c.qk_norm_width = QkNormWidth::kAllHeads;
+  return c;
+}
 inline std::vector<ModelConfig> tiny_models() {
-  return {
-      tiny_llama(),   tiny_gpt2(),         tiny_mixtral(),           tiny_deepseek(), tiny_latent(), tiny_qwen2(),
-      tiny_qwen3(),   tiny_qwen2_moe(),    tiny_qwen3_moe(),         tiny_llama3(),   tiny_linear(), tiny_dynamic(),
-      tiny_mistral(), tiny_top1(),         tiny_qwen3_bias(),        tiny_halves(),   tiny_partly(), tiny_stablelm(),
-      tiny_window(),  tiny_qwen2_window(), tiny_qwen2_some_windows()};
+  return {tiny_llama(),    tiny_gpt2(),         tiny_mixtral(),
+          tiny_deepseek(), tiny_latent(),       tiny_qwen2(),
+          tiny_qwen3(),    tiny_qwen2_moe(),    tiny_qwen3_moe(),
+          tiny_llama3(),   tiny_linear(),       tiny_dynamic(),
+          tiny_mistral(),  tiny_top1(),         tiny_qwen3_bias(),
+          tiny_halves(),   tiny_partly(),       tiny_stablelm(),
+          tiny_window(),   tiny_qwen2_window(), tiny_qwen2_some_windows(),
+          tiny_olmo2()};
 }
 
 // What `act` throws; "" when it does not.

@@ -98,6 +98,32 @@ const Variant kVariants[] = {
        c.local_rope_theta = 20;
        c.rope_scaling = {.kind = RopeScalingKind::kLinear, .factor = 4};
      }},
+    {"olmo2",
+     [](ModelConfig& c) {
+       c.num_query_groups = c.num_attention_heads / 2;
+       c.dropout = 0.1;
+       c.norm_placement = NormPlacement::kBehind;
+       c.qk_norm = true;
+       c.qk_norm_width = QkNormWidth::kAllHeads;
+     }},
+    // Ranks that share a key/value head norm parts of it.
+    {"olmo2_mqa",
+     [](ModelConfig& c) {
+       c.num_query_groups = 1;
+       c.kv_channels = c.num_attention_heads;
+       c.add_attention_bias = true;
+       c.norm_placement = NormPlacement::kBehind;
+       c.qk_norm = true;
+       c.qk_norm_width = QkNormWidth::kAllHeads;
+     }},
+    {"norms_before_and_behind",
+     [](ModelConfig& c) {
+       c.norm_placement = NormPlacement::kBoth;
+       c.norm = NormKind::kLayerNorm;
+       c.kv_channels = 6;  // heads are 2 wide otherwise
+       c.qk_norm = true;
+       c.mtp_num_layers = 1;
+     }},
     {"dynamic_positions",
      [](ModelConfig& c) {
        c.kv_channels = 8;
@@ -216,7 +242,8 @@ INSTANTIATE_TEST_SUITE_P(
     U, Layouts,
     ::testing::Combine(::testing::Values(2, 4, 6, 8),
                        ::testing::Values(&kVariants[0], &kVariants[1], &kVariants[2], &kVariants[3], &kVariants[5],
-                                         &kVariants[6], &kVariants[7], &kVariants[8], &kVariants[9], &kVariants[10]),
+                                         &kVariants[6], &kVariants[7], &kVariants[8], &kVariants[9], &kVariants[10],
+                                         &kVariants[11], &kVariants[12], &kVariants[13]),
                        ::testing::Values(TestedOptimizer::kAdamW), ::testing::Values(at::kDouble)),
     param_name);
 INSTANTIATE_TEST_SUITE_P(UnderSgd, Layouts,

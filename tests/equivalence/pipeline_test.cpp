@@ -161,6 +161,20 @@ TEST(Pipeline, WindowsInSomeLayers) {
   }
 }
 
+TEST(Pipeline, NormsBehindBranchesAndOfAllHeads) {
+  for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe-v"}) {
+    SCOPED_TRACE(name);
+    TrainConfig config = pipeline_config();
+    config.parallel = {.world = 2, .tp = 2};
+    config.num_microbatches = 4;
+    config.model.num_query_groups = 2;
+    config.model.norm_placement = NormPlacement::kBehind;
+    config.model.qk_norm = true;
+    config.model.qk_norm_width = QkNormWidth::kAllHeads;
+    expect_same_training(train_pipeline(with_pipeline(config, name, 2)), reference(config), bits());
+  }
+}
+
 TEST(Pipeline, NormsOfHeadsAndBiasesOfTheirProjection) {
   for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe", "dualpipe-v"}) {
     SCOPED_TRACE(name);

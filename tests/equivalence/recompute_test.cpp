@@ -90,6 +90,13 @@ void small_llama3(TrainConfig& c) {
   c.model.rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = 4, .original_seq_length = 16};
 }
 
+void small_olmo2(TrainConfig& c) {
+  c.model.num_query_groups = 2;
+  c.model.norm_placement = NormPlacement::kBehind;
+  c.model.qk_norm = true;
+  c.model.qk_norm_width = QkNormWidth::kAllHeads;
+}
+
 const RecomputeCase kRecomputeCases[] = {
     {"one_rank", "1f1b", {.world = 1, .tp = 1}},
     {"one_rank_fp32_dropout", "1f1b", {.world = 1, .tp = 1}, [](TrainConfig& c) { fp32(c), dropout(c); }},
@@ -106,6 +113,8 @@ const RecomputeCase kRecomputeCases[] = {
     {"pp2_zb_h1_tp2", "zb-h1", {.world = 4, .tp = 2, .pp = 2}, dropout},
     {"pp2_zb_v_fp32", "zb-v", {.world = 2, .tp = 1, .pp = 2}, fp32},
     {"pp2_dualpipe", "dualpipe", {.world = 2, .tp = 1, .pp = 2}},
+    {"olmo2_tp2", "1f1b", {.world = 2, .tp = 2}, small_olmo2},
+    {"olmo2_pp2_zb_h1", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, small_olmo2},
     {"latent_mtp_tp2", "1f1b", {.world = 2, .tp = 2}, latent},
     {"latent_mtp_zb_h1", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, latent},
     {"qwen_tp2_dropout", "1f1b", {.world = 2, .tp = 2}, [](TrainConfig& c) { small_qwen(c), dropout(c); }},

@@ -199,6 +199,12 @@ void qwen_experts(TrainConfig& c) {
   experts(c);
   c.model.moe.shared_gate = true;
 }
+void olmo2(TrainConfig& c) {
+  c.model.num_query_groups = 2;
+  c.model.norm_placement = NormPlacement::kBehind;
+  c.model.qk_norm = true;
+  c.model.qk_norm_width = QkNormWidth::kAllHeads;
+}
 void tied(TrainConfig& c) { c.model.tie_embeddings = true; }
 void tied_v(TrainConfig& c) {
   tied(c);
@@ -230,6 +236,8 @@ const ZeroCase kZeroCases[] = {
      {.world = 8, .tp = 2},
      [](TrainConfig& c) { qwen(c), one_key_head(c), recompute(c); }},
     {"dp2_tp2_llama3", {.world = 4, .tp = 2}, llama3},
+    {"dp2_tp2_olmo2", {.world = 4, .tp = 2}, olmo2},
+    {"dp2_tp2_olmo2", {.world = 4, .tp = 2}, olmo2},
     {"dp4_yarn", {.world = 4, .tp = 1}, yarn},
     {"dp2_tp2_pp2_ep2_qwen_experts", {.world = 8, .tp = 2, .pp = 2, .ep = 2}, qwen_experts},
     {"dp2_pp2", {.world = 4, .pp = 2}},

@@ -82,6 +82,15 @@ ModelConfig some_windows() {
   return c;
 }
 
+ModelConfig olmo2(int64_t groups) {
+  ModelConfig c = llama();
+  c.num_query_groups = groups;
+  c.norm_placement = NormPlacement::kBehind;
+  c.qk_norm = true;
+  c.qk_norm_width = QkNormWidth::kAllHeads;
+  return c;
+}
+
 ModelConfig yarn() {
   ModelConfig c = llama();
   c.yarn = {.scaling_factor = 4, .original_seq_length = 8, .mscale_all_dim = 0};
@@ -156,6 +165,10 @@ TEST(Decode, OneKeyHeadOfAllRanks) {
 TEST(Decode, Llama3Like) { expect_decodes_everywhere(llama3()); }
 TEST(Decode, Window) { expect_decodes_everywhere(window()); }
 TEST(Decode, WindowsInSomeLayersWithPositionsOfTheirOwn) { expect_decodes_everywhere(some_windows()); }
+TEST(Decode, Olmo2Like) {
+  expect_decodes_everywhere(olmo2(4));
+  expect_decodes_everywhere(olmo2(1));
+}
 TEST(Decode, YarnOfHalfOfEachHead) { expect_decodes_everywhere(yarn()); }
 TEST(Decode, DynamicPositionsWithinTheOriginalLength) { expect_decodes_everywhere(dynamic_positions(kSeq)); }
 

@@ -121,6 +121,12 @@ inline void some_windows(TrainConfig& c) {
   c.model.window_layers = {.skip_freq = 2};
   c.model.local_rope_theta = 50;
 }
+inline void olmo2(TrainConfig& c) {
+  c.model.num_query_groups = 4;
+  c.model.norm_placement = NormPlacement::kBehind;
+  c.model.qk_norm = true;
+  c.model.qk_norm_width = QkNormWidth::kAllHeads;
+}
 // The weight of a single expert is 1.
 template <int kEp>
 inline void top1_experts(TrainConfig& c) {

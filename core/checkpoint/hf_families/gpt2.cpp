@@ -38,6 +38,7 @@ HfKeys gpt2_keys() {
 }
 
 void check(const HfRefusal& r, const ModelConfig& c) {
+  check_norms_before(r, c);
   r.require(c.position == PositionKind::kLearned, "--position-embedding-type", "rope",
             "learned_absolute with --normalization LayerNorm");
   r.require(c.activation == ActivationKind::kGelu, "--activation", "swiglu", "gelu with --normalization LayerNorm");
