@@ -104,14 +104,14 @@ HfKey balancing_key(const std::string& key, LoadBalancing kind) {
   return {key, get, set};
 }
 
-HfKeys transformer_keys() {
+HfKeys transformer_keys(const char* activation_key, const char* activation) {
   return {hf_member("vocab_size", RANKLAB_HF(vocab_size)),
           hf_member("hidden_size", RANKLAB_HF(hidden_size)),
           hf_member("num_hidden_layers", RANKLAB_HF(num_layers)),
           hf_member("num_attention_heads", RANKLAB_HF(num_attention_heads)),
           key_value_heads(),
           positions_key("max_position_embeddings"),
-          hf_constant("hidden_act", "silu"),
+          hf_constant(activation_key, activation),
           hf_member("initializer_range", RANKLAB_HF(init_std), 0.02)};
 }
 

@@ -16,8 +16,8 @@ void append(HfKeys& keys, HfKeys more);
 // Whether sums and products of a few such sizes stay inside 64 bits. They are checked for good when all are read.
 bool is_sane(int64_t size);
 
-// The sizes of any transformer, under the names of Llama.
-HfKeys transformer_keys();
+// The sizes of any transformer, under the names of Llama, and its activation.
+HfKeys transformer_keys(const char* activation_key = "hidden_act", const char* activation = "silu");
 HfKeys ending_keys(bool tied);  // `tied`: of a file that does not say
 HfKey positions_key(const std::string& key);
 // The width of a head, behind the sizes. `absent`: of a file without it; null: hidden_size / num_attention_heads.

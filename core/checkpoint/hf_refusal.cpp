@@ -44,12 +44,25 @@ void check_partly_rotary_layers(const HfRefusal& r, const ModelConfig& c) {
   check_swiglu_layers(r, c);
 }
 
-void check_swiglu_layers(const HfRefusal& r, const ModelConfig& c) {
+void check_rotary_positions(const HfRefusal& r, const ModelConfig& c) {
   r.require(c.position == PositionKind::kRope, "--position-embedding-type", "learned_absolute", "rope");
-  r.require(c.activation == ActivationKind::kSwiGlu, "--activation", "gelu", "swiglu");
   r.require_number("--mtp-num-layers without latent attention", static_cast<double>(c.mtp_num_layers), 0);
-  r.require(!c.has_local_rope(), "--rotary-base-local", strprintf("%g", c.local_rope_theta), "0: as in other layers");
   check_hf_rope(r, c);
+}
+
+void check_swiglu_layers(const HfRefusal& r, const ModelConfig& c) {
+  check_rotary_positions(r, c);
+  check_no_gemma(r, c);
+  r.require(c.activation == ActivationKind::kSwiGlu, "--activation", name(c.activation), "swiglu");
+  r.require(!c.has_local_rope(), "--rotary-base-local", strprintf("%g", c.local_rope_theta), "0: as in other layers");
+}
+
+void check_no_gemma(const HfRefusal& r, const ModelConfig& c) {
+  r.require_off("--apply-layernorm-1p", c.norm_1p);
+  r.require_off("--scale-embeddings", c.scale_embeddings);
+  r.require_number("--query-pre-attn-scalar", c.query_pre_attn_scalar, 0);
+  r.require_number("--attn-logit-softcapping", c.attn_logit_softcapping, 0);
+  r.require_number("--final-logit-softcapping", c.final_logit_softcapping, 0);
 }
 
 void check_window_of_all_layers(const HfRefusal& r, const ModelConfig& c) {

@@ -25,7 +25,11 @@ class HfRefusal {
 [[noreturn]] void refuse_hf_feature(const std::string& path, const std::string& what, const std::string& got,
                                     const std::string& want);
 
-// Rotary positions and SwiGLU, without MTP modules.
+// Rotary positions, without MTP modules.
+void check_rotary_positions(const HfRefusal& refusal, const ModelConfig& config);
+// Nothing of what the families of Gemma alone have.
+void check_no_gemma(const HfRefusal& refusal, const ModelConfig& config);
+// Rotary positions, the same in all layers, and SwiGLU.
 void check_swiglu_layers(const HfRefusal& refusal, const ModelConfig& config);
 // Norms of what attention and MLP see, and of each head where there are any of queries and keys.
 void check_norms_before(const HfRefusal& refusal, const ModelConfig& config);

@@ -111,6 +111,28 @@ void read_scaling(ModelConfig& c, RopeScalingKind kind, const Members& members, 
   if (kind == RopeScalingKind::kLlama3) read_llama3(c, members, outer);
 }
 
+void read_parameters(ModelConfig& c, const Members& members, const Members& outer) {
+  read_share(c, members);
+  c.rope_theta = members.number("rope_theta", c.rope_theta);
+  const HfValue type = members.value(members.value("rope_type").is_null() ? "type" : "rope_type");
+  const std::string kind = type.is_null() ? "default" : type.text();
+  if (kind == "default") return;
+  if (kind == "yarn") return read_yarn(c, members, outer);
+  const auto known = kinds().find(kind);
+  if (known == kinds().end()) type.refuse("default, linear, dynamic, llama3 or yarn");
+  read_scaling(c, known->second, members, outer);
+}
+
+// Of layers with a window.
+void read_local(ModelConfig& c, const HfValue& value, const std::string& where, const std::string& path) {
+  if (value.is_null()) return;
+  if (!value.json().is_object()) value.refuse_damaged("an object");
+  const Members members(value.json(), where, path);
+  const HfValue type = members.value("rope_type");
+  if (!type.is_null() && type.text() != "default") type.refuse("default");
+  c.local_rope_theta = members.number("rope_theta", c.local_rope_theta);
+}
+
 HfJson yarn_object(const YarnConfig& y) {
   HfJson object = {{"type", "yarn"},
                    {"rope_type", "yarn"},
@@ -158,15 +180,12 @@ void read_hf_rope(ModelConfig& c, const HfJson& file, const std::string& path) {
   if (inner.is_null()) return;
   if (!inner.json().is_object()) inner.refuse_damaged("an object");
   const Members members(inner.json(), std::string(name) + ".", path);
-  read_share(c, members);
-  c.rope_theta = members.number("rope_theta", c.rope_theta);
-  const HfValue type = members.value(members.value("rope_type").is_null() ? "type" : "rope_type");
-  const std::string kind = type.is_null() ? "default" : type.text();
-  if (kind == "default") return;
-  if (kind == "yarn") return read_yarn(c, members, outer);
-  const auto known = kinds().find(kind);
-  if (known == kinds().end()) type.refuse("default, linear, dynamic, llama3 or yarn");
-  read_scaling(c, known->second, members, outer);
+  const HfValue full = members.value("full_attention");
+  if (full.is_null()) return read_parameters(c, members, outer);
+  // Since transformers 5, of layers without and with a window.
+  if (!full.json().is_object()) full.refuse_damaged("an object");
+  read_parameters(c, Members(full.json(), std::string(name) + ".full_attention.", path), outer);
+  read_local(c, members.value("sliding_attention"), std::string(name) + ".sliding_attention.", path);
 }
 
 void check_hf_rope(const HfRefusal& r, const ModelConfig& c) {

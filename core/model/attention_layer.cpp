@@ -20,21 +20,25 @@ std::vector<int64_t> qkv_segments(const ModelConfig& c) { return {c.query_width(
 std::optional<HeadNorm> make_head_norm(ParameterRegistry& registry, const std::string& name, const ModelConfig& c,
                                        const TensorParallel& tp) {
   if (!c.qk_norm || c.qk_norm_width != QkNormWidth::kHead) return std::nullopt;
-  return HeadNorm(registry, name, c.head_dim(), c.norm_epsilon, tp.active());
+  return HeadNorm(registry, name, c, tp.active());
 }
 
 std::optional<ProjectionNorm> make_projection_norm(ParameterRegistry& registry, const std::string& name,
                                                    const ModelConfig& c, const TensorParallel& tp) {
   if (!c.qk_norm || c.qk_norm_width != QkNormWidth::kAllHeads) return std::nullopt;
-  return ProjectionNorm(registry, name, {c.query_width(), c.kv_width()}, c.norm_epsilon, tp);
+  return ProjectionNorm(registry, name, c, tp);
 }
 
 class GroupedQueryAttention : public AttentionLayer {
  public:
   GroupedQueryAttention(ParameterRegistry& registry, const std::string& name, const ModelConfig& c,
                         const AttentionPlace& place)
-      : shape_{c.num_attention_heads / place.tp.size(), std::max<int64_t>(c.query_groups() / place.tp.size(), 1),
-               c.head_dim(), place.window},
+      : shape_{c.num_attention_heads / place.tp.size(),
+               std::max<int64_t>(c.query_groups() / place.tp.size(), 1),
+               c.head_dim(),
+               place.window,
+               c.query_pre_attn_scalar > 0 ? 1.0 / std::sqrt(c.query_pre_attn_scalar) : 0.0,
+               c.attn_logit_softcapping},
         rope_(place.rope),
         kv_(place.kv),
         again_(place.again),

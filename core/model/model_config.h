@@ -12,7 +12,8 @@ namespace ranklab {
 
 enum class NormKind { kRmsNorm, kLayerNorm };
 enum class PositionKind { kRope, kLearned };
-enum class ActivationKind { kSwiGlu, kGelu };
+enum class ActivationKind { kSwiGlu, kGelu, kGeGlu };
+const char* name(ActivationKind activation);  // "swiglu", ...
 // Of each branch (attention, MLP): its input is normalized, its output before it is added to the residual stream (OLMo
 // 2, arXiv 2501.00656, section 3.2; after Liu et al. 2021, arXiv 2111.09883), or both (Gemma 2, arXiv 2408.00118).
 enum class NormPlacement { kBefore, kBehind, kBoth };
@@ -33,6 +34,7 @@ struct ModelConfig {
   ActivationKind activation = ActivationKind::kSwiGlu;
   double norm_epsilon = 1e-5;
   NormPlacement norm_placement = NormPlacement::kBefore;
+  bool norm_1p = false;  // norms multiply with 1 + their weight, which so decays towards 1 (Gemma, arXiv 2403.08295)
   double rope_theta = 10000.0;
   double local_rope_theta = 0.0;    // of layers with a window, whose frequencies are not stretched; 0: as in others
   double rotary_percent = 1.0;      // share of a head that carries position: its first pairs
@@ -45,7 +47,11 @@ struct ModelConfig {
   bool add_attention_bias = false;  // on that and on attention's output
   bool qk_norm = false;             // RMSNorm of queries and keys before their position (Qwen3, arXiv 2505.09388)
   QkNormWidth qk_norm_width = QkNormWidth::kHead;
-  bool tie_embeddings = false;  // the output head is the token embedding
+  bool tie_embeddings = false;           // the output head is the token embedding
+  bool scale_embeddings = false;         // by sqrt(hidden_size) (Vaswani et al. 2017, arXiv 1706.03762, section 3.4)
+  double query_pre_attn_scalar = 0.0;    // scores are divided by its root (Gemma 2); 0: the width of a head
+  double attn_logit_softcapping = 0.0;   // scores are bounded by it, c tanh(score / c); 0: they are not
+  double final_logit_softcapping = 0.0;  // logits are
   MlaConfig mla = {};
   YarnConfig yarn = {};
   RopeScaling rope_scaling = {};  // besides YaRN
@@ -81,6 +87,8 @@ struct ModelConfig {
   int64_t window_of_layer(int64_t layer) const { return window_layers.has(layer) ? window_size : 0; }
   bool has_local_rope() const { return position == PositionKind::kRope && window_size > 0 && local_rope_theta > 0; }
   int64_t expert_ffn() const { return moe.ffn_hidden_size == 0 ? ffn_hidden_size : moe.ffn_hidden_size; }
+  bool has_gated_mlp() const { return activation == ActivationKind::kSwiGlu || activation == ActivationKind::kGeGlu; }
+  double norm_weight_offset() const { return norm_1p ? 1.0 : 0.0; }
   bool has_norms_before() const { return norm_placement != NormPlacement::kBehind; }
   bool has_norms_behind() const { return norm_placement != NormPlacement::kBefore; }
   // Whether this layer's MLP is a mixture of experts. MTP modules count on from num_layers.

@@ -92,7 +92,7 @@ class Table {
   }
 
   void mlp(Part up, Part down, const std::string& prefix, int64_t ffn) {
-    const bool gated = c_.activation == ActivationKind::kSwiGlu;
+    const bool gated = c_.has_gated_mlp();
     linear(up, prefix + (gated ? "gate_up" : "up"), (gated ? 2 : 1) * ffn, c_.hidden_size, Split::kColumn);
     linear(down, prefix + "down", c_.hidden_size, ffn, Split::kRow);
   }

@@ -83,6 +83,10 @@ void check_attention(const ModelConfig& c, int tp) {
                c.window_layers.skip_freq != 1 && c.window_layers.skip_freq >= 0,
                "0 (all layers have the window) or 2 and more");
   check_number("--rotary-base-local", c.local_rope_theta, c.local_rope_theta >= 0, "0 (as in other layers) or more");
+  check_number("--query-pre-attn-scalar", c.query_pre_attn_scalar, c.query_pre_attn_scalar >= 0,
+               "0 (the width of a head) or more");
+  check_number("--attn-logit-softcapping", c.attn_logit_softcapping, c.attn_logit_softcapping >= 0,
+               "0 (not bounded) or more");
   check_size("--num-query-groups", c.query_groups(), kWidth);
   check_multiple("--num-attention-heads", c.num_attention_heads, "--num-query-groups", c.query_groups());
   check_key_value_heads(c, tp);
@@ -113,6 +117,10 @@ void check_latent_attention(const ModelConfig& c) {
   require(c.window_layers.all(), "--window-attn-skip-freq", window_layers_text(c.window_layers).c_str(),
           "0: no window");
   require(!c.add_attention_bias, "--add-attention-bias", "on", "--no-add-attention-bias");
+  require(c.query_pre_attn_scalar == 0, "--query-pre-attn-scalar", strprintf("%g", c.query_pre_attn_scalar).c_str(),
+          "0: the width of a query head");
+  require(c.attn_logit_softcapping == 0, "--attn-logit-softcapping", strprintf("%g", c.attn_logit_softcapping).c_str(),
+          "0: not bounded");
   require(!c.qk_norm, "--qk-layernorm", "on", "--no-qk-layernorm: what it compresses has norms of its own");
   require(c.kv_channels == 0, "--kv-channels", std::to_string(c.kv_channels).c_str(),
           "--qk-head-dim, --qk-pos-emb-head-dim and --v-head-dim");
@@ -190,7 +198,7 @@ void check_experts(const ModelConfig& c, int tp) {
                 .want = "a type and a weight above 0, or neither", .fix = "give both, or leave both out");
   RANKLAB_CHECK(c.activation == ActivationKind::kSwiGlu && !c.add_bias, ErrorKind::kInvalidArgument, .where = "model",
                 .what = "experts are SwiGLU layers without bias",
-                .got = c.add_bias ? "--add-bias-linear" : "--activation gelu",
+                .got = c.add_bias ? "--add-bias-linear" : std::string("--activation ") + name(c.activation),
                 .want = "--activation swiglu --no-add-bias-linear",
                 .fix = "add them, or use a preset with experts (deepseek_v3_tiny)");
 }
@@ -235,6 +243,8 @@ void validate(const ModelConfig& c, int tp, bool sequence_parallel) {
   check_number("--hidden-dropout", c.dropout, c.dropout >= 0 && c.dropout < 1, "0 <= value < 1");
   check_number("--rotary-base", c.rope_theta, c.rope_theta > 0, "more than 0");
   check_number("--init-method-std", c.init_std, c.init_std >= 0, "0 or more");
+  check_number("--final-logit-softcapping", c.final_logit_softcapping, c.final_logit_softcapping >= 0,
+               "0 (not bounded) or more");
   check_number("--norm-epsilon", c.norm_epsilon, c.norm_epsilon > 0, "more than 0");
 }
 

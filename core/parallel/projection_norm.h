@@ -9,30 +9,29 @@
 
 #include <string>
 
+#include "core/model/model_config.h"
 #include "core/nn/parameter.h"
 #include "core/parallel/tensor_parallel.h"
 
 namespace ranklab {
 
-// Of all ranks' heads together.
-struct ProjectionWidths {
-  int64_t queries = 0;
-  int64_t keys = 0;
+struct ProjectionNormNumbers {
+  int64_t queries = 0, keys = 0;  // widths, of all ranks' heads together
+  double epsilon = 0;
+  double offset = 0;  // added to the weights
 };
 
 class ProjectionNorm {
  public:
   // Parameters: name.q_norm.weight [queries] and name.k_norm.weight [keys].
-  ProjectionNorm(ParameterRegistry& registry, const std::string& name, ProjectionWidths widths, double epsilon,
-                 TensorParallel tp);
+  ProjectionNorm(ParameterRegistry& registry, const std::string& name, const ModelConfig& config, TensorParallel tp);
   // qkv [S, B, (queries + 2 keys) / tp], this rank's part of each, and so is the result.
   at::Tensor operator()(const at::Tensor& qkv) const;
 
  private:
   Parameter* q_ = nullptr;
   Parameter* k_ = nullptr;
-  ProjectionWidths widths_;
-  double epsilon_;
+  ProjectionNormNumbers numbers_;
   TensorParallel tp_;
 };
 

@@ -59,7 +59,7 @@ void add_model(std::vector<ConfigField>& rows) {
                         {"before", "behind", "both"}, RANKLAB_FIELD(model.norm_placement)));
   rows.push_back(choice(g, "model.position", {"--position-embedding-type"}, "positions", {"rope", "learned_absolute"},
                         RANKLAB_FIELD(model.position)));
-  rows.push_back(choice(g, "model.activation", {"--activation"}, "MLP activation", {"swiglu", "gelu"},
+  rows.push_back(choice(g, "model.activation", {"--activation"}, "MLP activation", {"swiglu", "gelu", "geglu"},
                         RANKLAB_FIELD(model.activation)));
   rows.push_back(number(g, "model.dropout", {"--hidden-dropout"}, "dropout of embeddings and residual branches",
                         RANKLAB_FIELD(model.dropout), below_one()));
@@ -76,6 +76,18 @@ void add_model(std::vector<ConfigField>& rows) {
   rows.push_back(choice(g, "model.qk_norm_width", {"--qk-layernorm-width"},
                         "its mean goes over each head, or over all heads of a token (OLMo 2)", {"head", "all-heads"},
                         RANKLAB_FIELD(model.qk_norm_width)));
+  rows.push_back(flag(g, "model.norm_1p", {"--apply-layernorm-1p"}, "norms multiply with 1 + their weight (Gemma)",
+                      RANKLAB_FIELD(model.norm_1p)));
+  rows.push_back(number(g, "model.query_pre_attn_scalar", {"--query-pre-attn-scalar"},
+                        "scores are divided by its root (0: the width of a head)",
+                        RANKLAB_FIELD(model.query_pre_attn_scalar), at_least(0)));
+  rows.push_back(number(g, "model.attn_logit_softcapping", {"--attn-logit-softcapping"},
+                        "scores are bounded by c: c tanh(score / c) (Gemma 2; 0: they are not)",
+                        RANKLAB_FIELD(model.attn_logit_softcapping), at_least(0)));
+  rows.push_back(number(g, "model.final_logit_softcapping", {"--final-logit-softcapping"}, "so are logits",
+                        RANKLAB_FIELD(model.final_logit_softcapping), at_least(0)));
+  rows.push_back(flag(g, "model.scale_embeddings", {"--scale-embeddings"}, "token embeddings times sqrt(--hidden-size)",
+                      RANKLAB_FIELD(model.scale_embeddings)));
   rows.push_back(flag(g, "model.tie_embeddings", {"--tie-embeddings"}, "output head = token embedding",
                       RANKLAB_FIELD(model.tie_embeddings)));
 }

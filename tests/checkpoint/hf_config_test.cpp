@@ -35,6 +35,10 @@ TEST(HfConfig, ReadsWhatItWrites) {
     EXPECT_EQ(read.model.window_size, config.window_size);
     EXPECT_EQ(read.model.window_layers, config.window_layers);
     EXPECT_EQ(read.model.norm_placement, config.norm_placement);
+    EXPECT_EQ(read.model.local_rope_theta, config.local_rope_theta);
+    EXPECT_EQ(read.model.query_pre_attn_scalar, config.query_pre_attn_scalar);
+    EXPECT_EQ(read.model.attn_logit_softcapping, config.attn_logit_softcapping);
+    EXPECT_EQ(read.model.final_logit_softcapping, config.final_logit_softcapping);
     EXPECT_EQ(read.model.qk_norm_width, config.qk_norm_width);
     EXPECT_EQ(read.model.add_attention_bias, config.add_attention_bias);
     EXPECT_EQ(read.model.hf_architecture, config.hf_architecture);
@@ -233,6 +237,54 @@ TEST(HfConfig, ReadsThePublishedStableLmAndPhi4) {
                                       "config.json");
   EXPECT_THAT(phi.unknown_keys, ElementsAre("attention_bias"));  // which the class has not
   EXPECT_EQ(count_model(phi.model, 8).total, 14659507200);       // "14B"
+}
+
+// The keys of huggingface.co/google/gemma-2-2b and gemma-3-1b-it (raw/main/config.json).
+TEST(HfConfig, ReadsThePublishedGemmas) {
+  const HfConfig second = read_hf_config(R"({"architectures": ["Gemma2ForCausalLM"], "attention_bias": false,
+    "attention_dropout": 0.0, "attn_logit_softcapping": 50.0, "bos_token_id": 2, "cache_implementation": "hybrid",
+    "eos_token_id": 1, "final_logit_softcapping": 30.0, "head_dim": 256, "hidden_act": "gelu_pytorch_tanh",
+    "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 2304, "initializer_range": 0.02,
+    "intermediate_size": 9216, "max_position_embeddings": 8192, "model_type": "gemma2", "num_attention_heads": 8,
+    "num_hidden_layers": 26, "num_key_value_heads": 4, "pad_token_id": 0, "query_pre_attn_scalar": 256,
+    "rms_norm_eps": 1e-06, "rope_theta": 10000.0, "sliding_window": 4096, "torch_dtype": "float32",
+    "transformers_version": "4.42.4", "use_cache": true, "vocab_size": 256000})",
+                                         "config.json");
+  EXPECT_THAT(second.unknown_keys, IsEmpty());
+  EXPECT_EQ(count_model(second.model, 8).total, 2614341888);  // "2.6B"
+  EXPECT_EQ(second.model.window_of_layer(24), 4096);
+  EXPECT_EQ(second.model.window_of_layer(25), 0);
+  EXPECT_EQ(second.model.attn_logit_softcapping, 50);
+  EXPECT_EQ(second.model.query_pre_attn_scalar, 0);  // the width of a head
+  const std::string text = R"({"architectures": ["Gemma3ForCausalLM"], "attention_bias": false,
+    "attention_dropout": 0.0, "attn_logit_softcapping": null, "bos_token_id": 2, "cache_implementation": "hybrid",
+    "eos_token_id": [1, 106], "final_logit_softcapping": null, "head_dim": 256,
+    "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 1152, "initializer_range": 0.02,
+    "intermediate_size": 6912, "max_position_embeddings": 32768, "model_type": "gemma3_text",
+    "num_attention_heads": 4, "num_hidden_layers": 26, "num_key_value_heads": 1, "pad_token_id": 0,
+    "query_pre_attn_scalar": 256, "rms_norm_eps": 1e-06, "rope_local_base_freq": 10000, "rope_scaling": null,
+    "rope_theta": 1000000, "sliding_window": 512, "sliding_window_pattern": 6, "torch_dtype": "bfloat16",
+    "transformers_version": "4.50.0.dev0", "use_cache": true, "vocab_size": 262144})";
+  const HfConfig third = read_hf_config(text, "config.json");
+  EXPECT_THAT(third.unknown_keys, IsEmpty());
+  EXPECT_EQ(count_model(third.model, 8).total, 999885952);  // "1B"
+  EXPECT_EQ(third.model.window_layers, WindowLayers{.skip_freq = 6});
+  EXPECT_EQ(third.model.local_rope_theta, 10000);
+  EXPECT_EQ(third.model.rope_theta, 1e6);
+  // As transformers 5 writes the same positions.
+  Json file = Json::parse(text);
+  for (const char* key : {"rope_theta", "rope_local_base_freq", "rope_scaling", "sliding_window_pattern"})
+    file.erase(key);
+  file["rope_parameters"] = {{"full_attention", {{"rope_type", "linear"}, {"factor", 8.0}, {"rope_theta", 2e6}}},
+                             {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 3e4}}}};
+  const ModelConfig newer = read_hf_config(file.dump(), "config.json").model;
+  EXPECT_EQ(newer.rope_theta, 2e6);
+  EXPECT_EQ(newer.local_rope_theta, 3e4);
+  EXPECT_EQ(newer.rope_scaling.kind, RopeScalingKind::kLinear);
+  EXPECT_EQ(newer.window_layers, WindowLayers{.skip_freq = 6});
+  file["rope_parameters"]["sliding_attention"]["rope_type"] = "linear";
+  EXPECT_THAT(message_of([&] { read_hf_config(file.dump(), "config.json"); }),
+              HasSubstr("rope_parameters.sliding_attention.rope_type"));
 }
 
 // Behind the first max_window_layers, layers of Qwen have the window.
@@ -442,12 +494,13 @@ std::string family_refusal(ModelConfig config, const std::function<void(ModelCon
 TEST(HfFamily, IsChosenByWhatTheModelComputes) {
   std::vector<std::string> chosen;
   for (const ModelConfig& config : tiny_models()) chosen.push_back(hf_family(config).architecture);
-  EXPECT_THAT(chosen, ElementsAre("LlamaForCausalLM", "GPT2LMHeadModel", "MixtralForCausalLM", "DeepseekV3ForCausalLM",
-                                  "DeepseekV3ForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM",
-                                  "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM",
-                                  "LlamaForCausalLM", "MistralForCausalLM", "MixtralForCausalLM", "Qwen3ForCausalLM",
-                                  "DeepseekV3ForCausalLM", "Phi3ForCausalLM", "StableLmForCausalLM",
-                                  "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen2ForCausalLM", "Olmo2ForCausalLM"));
+  EXPECT_THAT(chosen,
+              ElementsAre("LlamaForCausalLM", "GPT2LMHeadModel", "MixtralForCausalLM", "DeepseekV3ForCausalLM",
+                          "DeepseekV3ForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "Qwen2MoeForCausalLM",
+                          "Qwen3MoeForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM",
+                          "MistralForCausalLM", "MixtralForCausalLM", "Qwen3ForCausalLM", "DeepseekV3ForCausalLM",
+                          "Phi3ForCausalLM", "StableLmForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM",
+                          "Qwen2ForCausalLM", "Olmo2ForCausalLM", "Gemma2ForCausalLM", "Gemma3ForCausalLM"));
   ModelConfig biased = tiny_qwen2();
   biased.add_bias = true;  // among them those of queries, keys and values
   EXPECT_EQ(hf_family(biased).architecture, "LlamaForCausalLM");
@@ -512,10 +565,12 @@ TEST(HfFamily, SettingsThatNoFamilyHasAreNamed) {
 }
 
 TEST(HfFamily, WhereNormsStandIsNamed) {
-  for (const ModelConfig& config : {tiny_llama(), tiny_gpt2(), tiny_mixtral(), tiny_deepseek(), tiny_qwen3()}) {
-    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.norm_placement = NormPlacement::kBoth; }),
-                HasSubstr("--norm-placement"));
-  }
+  EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.norm_placement = NormPlacement::kBoth; }),
+              says("DeepseekV3ForCausalLM", "--norm-placement"));
+  EXPECT_THAT(family_refusal(tiny_llama(), [](ModelConfig& c) { c.norm_placement = NormPlacement::kBoth; }),
+              says("Gemma2ForCausalLM", "--apply-layernorm-1p"));
+  EXPECT_THAT(family_refusal(tiny_llama(), [](ModelConfig& c) { c.norm_placement = NormPlacement::kBehind; }),
+              says("Olmo2ForCausalLM", "--qk-layernorm"));
   EXPECT_THAT(family_refusal(tiny_qwen3(), [](ModelConfig& c) { c.qk_norm_width = QkNormWidth::kAllHeads; }),
               says("Qwen3ForCausalLM", "--qk-layernorm-width"));
   EXPECT_THAT(family_refusal(tiny_olmo2(), [](ModelConfig& c) { c.qk_norm_width = QkNormWidth::kHead; }),
@@ -526,6 +581,33 @@ TEST(HfFamily, WhereNormsStandIsNamed) {
               says("Olmo2ForCausalLM", "--window-size"));
   EXPECT_THAT(family_refusal(tiny_olmo2(), [](ModelConfig& c) { c.add_qkv_bias = true; }),
               says("Olmo2ForCausalLM", "--add-qkv-bias"));
+}
+
+TEST(HfFamily, WhatGemmaAloneHasIsNamed) {
+  for (const ModelConfig& config : {tiny_llama(), tiny_gpt2(), tiny_mixtral(), tiny_deepseek(), tiny_olmo2()}) {
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.norm_1p = true; }), HasSubstr("--apply-layernorm-1p"));
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.scale_embeddings = true; }),
+                HasSubstr("--scale-embeddings"));
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.final_logit_softcapping = 3; }),
+                HasSubstr("--final-logit-softcapping"));
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.attn_logit_softcapping = 3; }),
+                HasSubstr("--attn-logit-softcapping"));
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.query_pre_attn_scalar = 3; }),
+                HasSubstr("--query-pre-attn-scalar"));
+  }
+  for (const ModelConfig& config : {tiny_gemma2(), tiny_gemma3()}) {
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.norm_1p = false; }), HasSubstr("--apply-layernorm-1p"));
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.scale_embeddings = false; }),
+                HasSubstr("--scale-embeddings"));
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.activation = ActivationKind::kSwiGlu; }),
+                HasSubstr("--activation"));
+  }
+  EXPECT_THAT(family_refusal(tiny_gemma2(), [](ModelConfig& c) { c.local_rope_theta = 20; }),
+              says("Gemma2ForCausalLM", "--rotary-base-local"));
+  EXPECT_THAT(family_refusal(tiny_gemma3(), [](ModelConfig& c) { c.local_rope_theta = 0; }),
+              says("Gemma3ForCausalLM", "--rotary-base-local"));
+  EXPECT_THAT(family_refusal(tiny_gemma3(), [](ModelConfig& c) { c.attn_logit_softcapping = 20; }),
+              says("Gemma3ForCausalLM", "--attn-logit-softcapping"));
 }
 
 TEST(HfFamily, SettingsThatNoQwenHasAreNamed) {

@@ -149,6 +149,18 @@ TEST(HfMapping, NormsOfOlmo2StandBehindAndGoOverAllHeads) {
   EXPECT_EQ(e.names().size(), 3u + 2 * 11);
 }
 
+TEST(HfMapping, NormsOfGemmaStandBeforeAndBehind) {
+  const Exported e(tiny_gemma3(), "gemma3");
+  const std::string theirs = "model.layers.1.", ours = "layers.1.";
+  EXPECT_EQ(e.their(theirs + "input_layernorm.weight"), e.our(ours + "attention_norm.weight"));
+  EXPECT_EQ(e.their(theirs + "post_attention_layernorm.weight"), e.our(ours + "attention_post_norm.weight"));
+  EXPECT_EQ(e.their(theirs + "pre_feedforward_layernorm.weight"), e.our(ours + "mlp_norm.weight"));
+  EXPECT_EQ(e.their(theirs + "post_feedforward_layernorm.weight"), e.our(ours + "mlp_post_norm.weight"));
+  EXPECT_EQ(e.their(theirs + "self_attn.k_norm.weight"), e.our(ours + "attention.k_norm.weight"));
+  EXPECT_EQ(e.their(theirs + "mlp.up_proj.weight"), rows(e.our(ours + "mlp.gate_up.weight"), 8, 3, 6));
+  EXPECT_EQ(e.names().size(), 2u + 2 * 13);  // tied
+}
+
 TEST(HfMapping, BiasesOfQwen2AreThoseOfQueriesKeysAndValues) {
   const Exported e(tiny_qwen2(), "qwen2");
   const auto ours = e.our("layers.1.attention.qkv.bias");

@@ -243,6 +243,27 @@ inline ModelConfig tiny_olmo2() {
   c.qk_norm_width = QkNormWidth::kAllHeads;
   return c;
 }
+inline ModelConfig tiny_gemma2() {
+  ModelConfig c = tiny_llama();
+  c.kv_channels = 6;
+  c.norm_placement = NormPlacement::kBoth;
+  c.norm_1p = c.scale_embeddings = c.tie_embeddings = true;
+  c.activation = ActivationKind::kGeGlu;
+  c.query_pre_attn_scalar = 9;
+  c.attn_logit_softcapping = 2.5;
+  c.final_logit_softcapping = 3.5;
+  c.window_size = 5;
+  c.window_layers = {.skip_freq = 2};
+  return c;
+}
+inline ModelConfig tiny_gemma3() {
+  ModelConfig c = tiny_gemma2();
+  c.qk_norm = true;
+  c.query_pre_attn_scalar = c.attn_logit_softcapping = c.final_logit_softcapping = 0;
+  c.local_rope_theta = 70;
+  c.rope_scaling = {.kind = RopeScalingKind::kLinear, .factor = 4};
+  return c;
+}
 inline std::vector<ModelConfig> tiny_models() {
   return {tiny_llama(),    tiny_gpt2(),         tiny_mixtral(),
           tiny_deepseek(), tiny_latent(),       tiny_qwen2(),
@@ -251,7 +272,7 @@ inline std::vector<ModelConfig> tiny_models() {
           tiny_mistral(),  tiny_top1(),         tiny_qwen3_bias(),
           tiny_halves(),   tiny_partly(),       tiny_stablelm(),
           tiny_window(),   tiny_qwen2_window(), tiny_qwen2_some_windows(),
-          tiny_olmo2()};
+          tiny_olmo2(),    tiny_gemma2(),       tiny_gemma3()};
 }
 
 // What `act` throws; "" when it does not.

@@ -124,6 +124,31 @@ const Variant kVariants[] = {
        c.qk_norm = true;
        c.mtp_num_layers = 1;
      }},
+    {"gemma2",
+     [](ModelConfig& c) {
+       c.num_query_groups = c.num_attention_heads / 2;
+       c.dropout = 0.1;
+       c.norm_placement = NormPlacement::kBoth;
+       c.norm_1p = c.scale_embeddings = c.tie_embeddings = true;
+       c.activation = ActivationKind::kGeGlu;
+       c.query_pre_attn_scalar = 5;
+       c.attn_logit_softcapping = 0.5;
+       c.final_logit_softcapping = 0.7;
+       c.window_size = 3;
+       c.window_layers = {.skip_freq = 2};
+     }},
+    {"gemma3",
+     [](ModelConfig& c) {
+       c.num_query_groups = 1;
+       c.kv_channels = c.num_attention_heads;
+       c.norm_placement = NormPlacement::kBoth;
+       c.norm_1p = c.scale_embeddings = c.tie_embeddings = true;
+       c.activation = ActivationKind::kGeGlu;
+       c.qk_norm = true;
+       c.window_size = 3;
+       c.window_layers = {.skip_freq = 2};
+       c.local_rope_theta = 20;
+     }},
     {"dynamic_positions",
      [](ModelConfig& c) {
        c.kv_channels = 8;
@@ -238,14 +263,15 @@ std::vector<TestedOptimizer> other_optimizers() {
   return all_cases() ? std::vector{TestedOptimizer::kSgd} : std::vector<TestedOptimizer>{};
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    U, Layouts,
-    ::testing::Combine(::testing::Values(2, 4, 6, 8),
-                       ::testing::Values(&kVariants[0], &kVariants[1], &kVariants[2], &kVariants[3], &kVariants[5],
-                                         &kVariants[6], &kVariants[7], &kVariants[8], &kVariants[9], &kVariants[10],
-                                         &kVariants[11], &kVariants[12], &kVariants[13]),
-                       ::testing::Values(TestedOptimizer::kAdamW), ::testing::Values(at::kDouble)),
-    param_name);
+INSTANTIATE_TEST_SUITE_P(U, Layouts,
+                         ::testing::Combine(::testing::Values(2, 4, 6, 8),
+                                            ::testing::Values(&kVariants[0], &kVariants[1], &kVariants[2],
+                                                              &kVariants[3], &kVariants[5], &kVariants[6],
+                                                              &kVariants[7], &kVariants[8], &kVariants[9],
+                                                              &kVariants[10], &kVariants[11], &kVariants[12],
+                                                              &kVariants[13], &kVariants[14], &kVariants[15]),
+                                            ::testing::Values(TestedOptimizer::kAdamW), ::testing::Values(at::kDouble)),
+                         param_name);
 INSTANTIATE_TEST_SUITE_P(UnderSgd, Layouts,
                          ::testing::Combine(::testing::Values(2, 4, 6, 8), ::testing::Values(&kVariants[0]),
                                             ::testing::Values(TestedOptimizer::kSgd), ::testing::Values(at::kDouble)),

@@ -175,6 +175,25 @@ TEST(Pipeline, NormsBehindBranchesAndOfAllHeads) {
   }
 }
 
+TEST(Pipeline, GemmaKind) {
+  for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe-v"}) {
+    SCOPED_TRACE(name);
+    TrainConfig config = pipeline_config();
+    config.parallel = {.world = 2, .tp = 2};
+    config.num_microbatches = 4;
+    config.model.num_query_groups = 2;
+    config.model.norm_placement = NormPlacement::kBoth;
+    config.model.norm_1p = config.model.scale_embeddings = true;
+    config.model.activation = ActivationKind::kGeGlu;
+    config.model.query_pre_attn_scalar = 5;
+    config.model.attn_logit_softcapping = 0.5;
+    config.model.final_logit_softcapping = 0.7;
+    config.model.window_size = 3;
+    config.model.window_layers = {.skip_freq = 2};
+    expect_same_training(train_pipeline(with_pipeline(config, name, 2)), reference(config), bits());
+  }
+}
+
 TEST(Pipeline, NormsOfHeadsAndBiasesOfTheirProjection) {
   for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe", "dualpipe-v"}) {
     SCOPED_TRACE(name);

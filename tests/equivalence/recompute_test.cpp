@@ -97,6 +97,18 @@ void small_olmo2(TrainConfig& c) {
   c.model.qk_norm_width = QkNormWidth::kAllHeads;
 }
 
+void small_gemma2(TrainConfig& c) {
+  c.model.num_query_groups = 2;
+  c.model.norm_placement = NormPlacement::kBoth;
+  c.model.norm_1p = c.model.scale_embeddings = c.model.tie_embeddings = true;
+  c.model.activation = ActivationKind::kGeGlu;
+  c.model.query_pre_attn_scalar = 5;
+  c.model.attn_logit_softcapping = 0.5;
+  c.model.final_logit_softcapping = 0.7;
+  c.model.window_size = 3;
+  c.model.window_layers = {.skip_freq = 2};
+}
+
 const RecomputeCase kRecomputeCases[] = {
     {"one_rank", "1f1b", {.world = 1, .tp = 1}},
     {"one_rank_fp32_dropout", "1f1b", {.world = 1, .tp = 1}, [](TrainConfig& c) { fp32(c), dropout(c); }},
@@ -115,6 +127,11 @@ const RecomputeCase kRecomputeCases[] = {
     {"pp2_dualpipe", "dualpipe", {.world = 2, .tp = 1, .pp = 2}},
     {"olmo2_tp2", "1f1b", {.world = 2, .tp = 2}, small_olmo2},
     {"olmo2_pp2_zb_h1", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, small_olmo2},
+    {"gemma2_tp2_dropout", "1f1b", {.world = 2, .tp = 2}, [](TrainConfig& c) { small_gemma2(c), dropout(c); }},
+    {"gemma2_pp2_zb_h1_fp32",
+     "zb-h1",
+     {.world = 2, .tp = 1, .pp = 2},
+     [](TrainConfig& c) { small_gemma2(c), fp32(c); }},
     {"latent_mtp_tp2", "1f1b", {.world = 2, .tp = 2}, latent},
     {"latent_mtp_zb_h1", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, latent},
     {"qwen_tp2_dropout", "1f1b", {.world = 2, .tp = 2}, [](TrainConfig& c) { small_qwen(c), dropout(c); }},

@@ -23,6 +23,8 @@ BAR = 1e-4
 PROMPT = "In the beginning God created the heaven and the earth."
 SIZES = ["--hidden-size", "64", "--num-attention-heads", "4", "--seq-length", "64", "--vocab-size", "300"]
 DENSE = ["--num-layers", "3", "--ffn-hidden-size", "96", *SIZES]
+GEMMA = ["--num-query-groups", "2", "--kv-channels", "24", "--norm-placement", "both", "--apply-layernorm-1p",
+         "--activation", "geglu", "--scale-embeddings", "--tie-embeddings", "--window-size", "9", "--norm-epsilon", "1e-6"]
 OURS = {
     "Llama": [*DENSE, "--num-query-groups", "2", "--rotary-base", "5000", "--tp", "2", "--world-size", "4"],
     "Llama, tied, biases": [*DENSE, "--tie-embeddings", "--add-bias-linear", "--pp", "3", "--world-size", "3"],
@@ -48,6 +50,12 @@ OURS = {
                                      "[0]+[1]*2", "--add-qkv-bias", "--pp", "3", "--world-size", "3"],
     "OLMo 2": [*DENSE, "--num-query-groups", "2", "--norm-placement", "behind", "--qk-layernorm",
                "--qk-layernorm-width", "all-heads", "--tp", "4", "--sequence-parallel", "--world-size", "4"],
+    "Gemma 2": [*DENSE, *GEMMA, "--window-attn-skip-freq", "2", "--attn-logit-softcapping", "5",
+                "--final-logit-softcapping", "3", "--query-pre-attn-scalar", "24", "--tp", "2", "--sequence-parallel",
+                "--world-size", "4", "--zero-stage", "3"],
+    "Gemma 3": [*DENSE, *GEMMA, "--window-attn-skip-freq", "3", "--rotary-base-local", "700", "--rotary-base", "1e6",
+                "--rope-scaling-type", "linear", "--rope-scaling-factor", "8", "--qk-layernorm", "--pp", "3",
+                "--world-size", "3"],
     "StableLM": [*DENSE, "--normalization", "LayerNorm", "--rotary-percent", "0.25", "--add-qkv-bias", "--tp", "2",
                  "--sequence-parallel", "--world-size", "4", "--zero-stage", "1"],
     "Phi-3": [*DENSE, "--num-query-groups", "2", "--rotary-percent", "0.5", "--tp", "2", "--world-size", "2"],
@@ -108,6 +116,14 @@ THEIRS = {
                                          layer_types=["full_attention", "sliding_attention", "full_attention"])),
     "OLMo 2": ("Olmo2", dict(QWEN, rope_parameters=dict(rope_type="default", rope_theta=5e5))),
     "OLMo 2, attention biases": ("Olmo2", dict(QWEN, attention_bias=True, num_key_value_heads=4)),
+    "Gemma 2": ("Gemma2", dict(QWEN, head_dim=24, query_pre_attn_scalar=30, sliding_window=7,
+                               attn_logit_softcapping=4.0, final_logit_softcapping=6.0)),
+    "Gemma 3": ("Gemma3", dict(QWEN, head_dim=24, query_pre_attn_scalar=24, sliding_window=7, num_hidden_layers=7)),
+    "Gemma 3, linear positions, bf16": ("Gemma3", dict(
+        QWEN, head_dim=24, query_pre_attn_scalar=24, sliding_window=7, final_logit_softcapping=9.0,
+        layer_types=["full_attention", "sliding_attention", "full_attention"], rope_parameters=dict(
+            full_attention=dict(rope_type="linear", rope_theta=5e5, factor=8.0),
+            sliding_attention=dict(rope_type="default", rope_theta=700.0)))),
     "StableLM, fp16": ("StableLm", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, use_qkv_bias=True,
                                         rope_parameters=dict(rope_type="default", rope_theta=1e4,
                                                              partial_rotary_factor=0.25))),
@@ -225,7 +241,8 @@ def quantize(folder, dequantized):
 
 def imported(name, family, numbers, folder):
     torch.manual_seed(7)
-    config = getattr(transformers, family + "Config")(**numbers, initializer_range=0.2)
+    kind = "Gemma3Text" if family == "Gemma3" else family
+    config = getattr(transformers, kind + "Config")(**numbers, initializer_range=0.2)
     model = getattr(transformers, "GPT2LMHeadModel" if family == "GPT2" else family + "ForCausalLM")(config).eval()
     with torch.no_grad():
         for key, tensor in model.state_dict().items():    # norms, biases and the router's bias are not all the same

@@ -91,6 +91,31 @@ ModelConfig olmo2(int64_t groups) {
   return c;
 }
 
+ModelConfig gemma2() {
+  ModelConfig c = llama();
+  c.norm_placement = NormPlacement::kBoth;
+  c.norm_1p = c.scale_embeddings = c.tie_embeddings = true;
+  c.activation = ActivationKind::kGeGlu;
+  c.query_pre_attn_scalar = 5;
+  c.attn_logit_softcapping = 0.5;
+  c.final_logit_softcapping = 0.7;
+  c.window_size = 3;
+  c.window_layers = {.skip_freq = 2};
+  return c;
+}
+
+ModelConfig gemma3() {
+  ModelConfig c = llama();
+  c.norm_placement = NormPlacement::kBoth;
+  c.norm_1p = c.scale_embeddings = c.tie_embeddings = true;
+  c.activation = ActivationKind::kGeGlu;
+  c.qk_norm = true;
+  c.window_size = 3;
+  c.window_layers = {.skip_freq = 2};
+  c.local_rope_theta = 20;
+  return c;
+}
+
 ModelConfig yarn() {
   ModelConfig c = llama();
   c.yarn = {.scaling_factor = 4, .original_seq_length = 8, .mscale_all_dim = 0};
@@ -169,6 +194,8 @@ TEST(Decode, Olmo2Like) {
   expect_decodes_everywhere(olmo2(4));
   expect_decodes_everywhere(olmo2(1));
 }
+TEST(Decode, Gemma2Like) { expect_decodes_everywhere(gemma2()); }
+TEST(Decode, Gemma3Like) { expect_decodes_everywhere(gemma3()); }
 TEST(Decode, YarnOfHalfOfEachHead) { expect_decodes_everywhere(yarn()); }
 TEST(Decode, DynamicPositionsWithinTheOriginalLength) { expect_decodes_everywhere(dynamic_positions(kSeq)); }
 

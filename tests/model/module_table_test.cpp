@@ -45,8 +45,12 @@ std::vector<ModelConfig> kinds() {
   olmo2.qk_norm_width = QkNormWidth::kAllHeads;
   ModelConfig both_norms = model_preset("deepseek_v3_tiny");
   both_norms.norm_placement = NormPlacement::kBoth;
-  return {llama,          gpt2,  deepseek,  mixture, predicting, qwen2, both_biases, model_preset("qwen3_moe_tiny"),
-          attention_bias, olmo2, both_norms};
+  ModelConfig gemma = both_norms;
+  gemma.activation = ActivationKind::kGeGlu;
+  gemma.moe = {};
+  gemma.mtp_num_layers = 0;
+  return {llama,          gpt2,  deepseek,   mixture, predicting, qwen2, both_biases, model_preset("qwen3_moe_tiny"),
+          attention_bias, olmo2, both_norms, gemma};
 }
 
 // Every parameter of the registry by its name, with its elements.

@@ -127,6 +127,17 @@ inline void olmo2(TrainConfig& c) {
   c.model.qk_norm = true;
   c.model.qk_norm_width = QkNormWidth::kAllHeads;
 }
+inline void gemma2(TrainConfig& c) {
+  c.model.num_query_groups = 4;
+  c.model.norm_placement = NormPlacement::kBoth;
+  c.model.norm_1p = c.model.scale_embeddings = c.model.tie_embeddings = true;
+  c.model.activation = ActivationKind::kGeGlu;
+  c.model.query_pre_attn_scalar = 5;
+  c.model.attn_logit_softcapping = 0.5;
+  c.model.final_logit_softcapping = 0.7;
+  c.model.window_size = 3;
+  c.model.window_layers = {.skip_freq = 2};
+}
 // The weight of a single expert is 1.
 template <int kEp>
 inline void top1_experts(TrainConfig& c) {
