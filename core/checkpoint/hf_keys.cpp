@@ -105,14 +105,15 @@ HfKey balancing_key(const std::string& key, LoadBalancing kind) {
 }
 
 HfKeys transformer_keys(const char* activation_key, const char* activation) {
-  return {hf_member("vocab_size", RANKLAB_HF(vocab_size)),
-          hf_member("hidden_size", RANKLAB_HF(hidden_size)),
-          hf_member("num_hidden_layers", RANKLAB_HF(num_layers)),
-          hf_member("num_attention_heads", RANKLAB_HF(num_attention_heads)),
-          key_value_heads(),
-          positions_key("max_position_embeddings"),
-          hf_constant(activation_key, activation),
-          hf_member("initializer_range", RANKLAB_HF(init_std), 0.02)};
+  HfKeys keys = {hf_member("vocab_size", RANKLAB_HF(vocab_size)),
+                 hf_member("hidden_size", RANKLAB_HF(hidden_size)),
+                 hf_member("num_hidden_layers", RANKLAB_HF(num_layers)),
+                 hf_member("num_attention_heads", RANKLAB_HF(num_attention_heads)),
+                 key_value_heads(),
+                 positions_key("max_position_embeddings")};
+  if (activation_key != nullptr) keys.push_back(hf_constant(activation_key, activation));
+  keys.push_back(hf_member("initializer_range", RANKLAB_HF(init_std), 0.02));
+  return keys;
 }
 
 HfKeys ending_keys(bool tied) {

@@ -16,7 +16,7 @@ void append(HfKeys& keys, HfKeys more);
 // Whether sums and products of a few such sizes stay inside 64 bits. They are checked for good when all are read.
 bool is_sane(int64_t size);
 
-// The sizes of any transformer, under the names of Llama, and its activation.
+// The sizes of any transformer, under the names of Llama, and its activation, if any is named.
 HfKeys transformer_keys(const char* activation_key = "hidden_act", const char* activation = "silu");
 HfKeys ending_keys(bool tied);  // `tied`: of a file that does not say
 HfKey positions_key(const std::string& key);

@@ -52,9 +52,16 @@ void check_rotary_positions(const HfRefusal& r, const ModelConfig& c) {
 
 void check_swiglu_layers(const HfRefusal& r, const ModelConfig& c) {
   check_rotary_positions(r, c);
+  check_sequential(r, c);
   check_no_gemma(r, c);
   r.require(c.activation == ActivationKind::kSwiGlu, "--activation", name(c.activation), "swiglu");
   r.require(!c.has_local_rope(), "--rotary-base-local", strprintf("%g", c.local_rope_theta), "0: as in other layers");
+}
+
+void check_sequential(const HfRefusal& r, const ModelConfig& c) {
+  r.require(c.residual_form == ResidualForm::kSequential, "--residual-form",
+            c.residual_form == ResidualForm::kParallel ? "parallel" : "parallel-one-norm", "sequential");
+  r.require_off("--add-head-bias", c.add_head_bias);
 }
 
 void check_no_gemma(const HfRefusal& r, const ModelConfig& c) {

@@ -27,6 +27,8 @@ class HfRefusal {
 
 // Rotary positions, without MTP modules.
 void check_rotary_positions(const HfRefusal& refusal, const ModelConfig& config);
+// Attention, then the MLP; a head without a bias.
+void check_sequential(const HfRefusal& refusal, const ModelConfig& config);
 // Nothing of what the families of Gemma alone have.
 void check_no_gemma(const HfRefusal& refusal, const ModelConfig& config);
 // Rotary positions, the same in all layers, and SwiGLU.

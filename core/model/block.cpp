@@ -45,32 +45,46 @@ at::Tensor behind(const std::optional<Norm>& norm, const at::Tensor& branch_SBH)
 
 TransformerBlock::TransformerBlock(ParameterRegistry& registry, const ModelConfig& c, const BlockPlace& place)
     : name_(place.name),
+      residual_form_(c.residual_form),
       attention_norm_(make_norm(registry, c, place, ".attention_norm", c.has_norms_before())),
       attention_(make_attention_layer(registry, name_ + ".attention", c, attention_place(c, place))),
       attention_post_norm_(make_norm(registry, c, place, ".attention_post_norm", c.has_norms_behind())),
-      mlp_norm_(make_norm(registry, c, place, ".mlp_norm", c.has_norms_before())),
+      mlp_norm_(make_norm(registry, c, place, ".mlp_norm", c.has_mlp_norm())),
       mlp_(make_mlp(registry, c, place)),
       mlp_post_norm_(make_norm(registry, c, place, ".mlp_post_norm", c.has_norms_behind())) {}
 
-void TransformerBlock::forward(ResidualStream& stream, const Batch& batch, double dropout_probability,
-                               const DropoutPlace& place) const {
-  const auto dropped = [&](const at::Tensor& branch_SBH, const char* name) {
-    return dropout(branch_SBH, name_ + name, dropout_probability, place);
+template <typename Attend, typename Drop>
+void TransformerBlock::run(ResidualStream& stream, const Batch& batch, const Attend& attend, const Drop& drop) const {
+  const auto mlp = [&](const NormOutput& input) {
+    return drop(behind(mlp_post_norm_, mlp_->forward(input, batch)), ".mlp.dropout");
   };
   NormOutput input = before(attention_norm_, stream);
   stream.x_SBH = input.sum;
-  stream.branch_SBH = dropped(behind(attention_post_norm_, attention_->forward(input)), ".attention.dropout");
-
-  input = before(mlp_norm_, stream);
+  stream.branch_SBH = drop(behind(attention_post_norm_, attend(input)), ".attention.dropout");
+  if (residual_form_ == ResidualForm::kSequential) {
+    input = before(mlp_norm_, stream);
+    stream.x_SBH = input.sum;
+    stream.branch_SBH = mlp(input);
+    return;
+  }
+  if (residual_form_ == ResidualForm::kParallel) input = before(mlp_norm_, {stream.x_SBH, {}});
   stream.x_SBH = input.sum;
-  stream.branch_SBH = dropped(behind(mlp_post_norm_, mlp_->forward(input, batch)), ".mlp.dropout");
+  stream.branch_SBH = stream.branch_SBH + mlp(input);
+}
+
+void TransformerBlock::forward(ResidualStream& stream, const Batch& batch, double dropout_probability,
+                               const DropoutPlace& place) const {
+  run(
+      stream, batch, [&](const NormOutput& input) { return attention_->forward(input); },
+      [&](const at::Tensor& branch_SBH, const char* name) {
+        return dropout(branch_SBH, name_ + name, dropout_probability, place);
+      });
 }
 
 void TransformerBlock::decode(ResidualStream& stream, const Batch& batch, AttentionCache& cache) const {
-  NormOutput input = before(attention_norm_, stream);
-  stream = {input.sum, behind(attention_post_norm_, attention_->decode(input, cache))};
-  input = before(mlp_norm_, stream);
-  stream = {input.sum, behind(mlp_post_norm_, mlp_->forward(input, batch))};
+  run(
+      stream, batch, [&](const NormOutput& input) { return attention_->decode(input, cache); },
+      [](const at::Tensor& branch_SBH, const char*) { return branch_SBH; });
 }
 
 }  // namespace ranklab

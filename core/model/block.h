@@ -1,6 +1,6 @@
 // One transformer layer: attention, then an MLP or a mixture of experts; norms stand before either, behind it, or both.
 // The residual stream travels as (x, branch), the last branch not yet added, so that the addition and the next norm are
-// one pass.
+// one pass. Where both branches see the same stream, they are added to each other first.
 // Legend: S positions (this rank's with sequence parallelism), B sequences, H hidden. Cost of a dense layer: 2
 // all_reduce (or all_gather + reduce_scatter) of [S, B, H] forward and 2 backward. Thread rule: its rank's thread.
 #pragma once
@@ -46,7 +46,12 @@ class TransformerBlock {
   const AttentionLayer& attention() const { return *attention_; }
 
  private:
+  // What attention and MLP add to the stream, whose additions so far are in `stream`.x_SBH afterwards.
+  template <typename Attend, typename Drop>
+  void run(ResidualStream& stream, const Batch& batch, const Attend& attend, const Drop& drop) const;
+
   std::string name_;
+  ResidualForm residual_form_;
   std::optional<Norm> attention_norm_;
   std::unique_ptr<AttentionLayer> attention_;
   std::optional<Norm> attention_post_norm_;

@@ -12,6 +12,8 @@ at::Tensor (*activation_of(const ModelConfig& c))(const at::Tensor&) {
       return swiglu;
     case ActivationKind::kGelu:
       return gelu_tanh;
+    case ActivationKind::kGeluErf:
+      return gelu_erf;
     case ActivationKind::kGeGlu:
       return geglu;
   }

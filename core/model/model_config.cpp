@@ -12,6 +12,8 @@ const char* name(ActivationKind activation) {
       return "gelu";
     case ActivationKind::kGeGlu:
       return "geglu";
+    case ActivationKind::kGeluErf:
+      return "gelu_erf";
   }
   return "?";
 }

@@ -12,11 +12,14 @@ namespace ranklab {
 
 enum class NormKind { kRmsNorm, kLayerNorm };
 enum class PositionKind { kRope, kLearned };
-enum class ActivationKind { kSwiGlu, kGelu, kGeGlu };
-const char* name(ActivationKind activation);  // "swiglu", ...
+enum class ActivationKind { kSwiGlu, kGelu, kGeGlu, kGeluErf };  // GELU by tanh, as GPT-2's, or exact
+const char* name(ActivationKind activation);                     // "swiglu", ...
 // Of each branch (attention, MLP): its input is normalized, its output before it is added to the residual stream (OLMo
 // 2, arXiv 2501.00656, section 3.2; after Liu et al. 2021, arXiv 2111.09883), or both (Gemma 2, arXiv 2408.00118).
 enum class NormPlacement { kBefore, kBehind, kBoth };
+// Attention, then the MLP, which sees its output; or both see the same residual stream (GPT-J; GPT-NeoX, arXiv
+// 2204.06745, section 2.1), each through a norm of its own or both through one.
+enum class ResidualForm { kSequential, kParallel, kParallelOneNorm };
 // What an RMSNorm of queries and keys takes the mean over: a head, or all heads of a token together (OLMo 2).
 enum class QkNormWidth { kHead, kAllHeads };
 
@@ -34,6 +37,7 @@ struct ModelConfig {
   ActivationKind activation = ActivationKind::kSwiGlu;
   double norm_epsilon = 1e-5;
   NormPlacement norm_placement = NormPlacement::kBefore;
+  ResidualForm residual_form = ResidualForm::kSequential;
   bool norm_1p = false;  // norms multiply with 1 + their weight, which so decays towards 1 (Gemma, arXiv 2403.08295)
   double rope_theta = 10000.0;
   double local_rope_theta = 0.0;    // of layers with a window, whose frequencies are not stretched; 0: as in others
@@ -47,6 +51,7 @@ struct ModelConfig {
   bool add_attention_bias = false;  // on that and on attention's output
   bool qk_norm = false;             // RMSNorm of queries and keys before their position (Qwen3, arXiv 2505.09388)
   QkNormWidth qk_norm_width = QkNormWidth::kHead;
+  bool add_head_bias = false;            // on the output head
   bool tie_embeddings = false;           // the output head is the token embedding
   bool scale_embeddings = false;         // by sqrt(hidden_size) (Vaswani et al. 2017, arXiv 1706.03762, section 3.4)
   double query_pre_attn_scalar = 0.0;    // scores are divided by its root (Gemma 2); 0: the width of a head
@@ -90,6 +95,7 @@ struct ModelConfig {
   bool has_gated_mlp() const { return activation == ActivationKind::kSwiGlu || activation == ActivationKind::kGeGlu; }
   double norm_weight_offset() const { return norm_1p ? 1.0 : 0.0; }
   bool has_norms_before() const { return norm_placement != NormPlacement::kBehind; }
+  bool has_mlp_norm() const { return has_norms_before() && residual_form != ResidualForm::kParallelOneNorm; }
   bool has_norms_behind() const { return norm_placement != NormPlacement::kBefore; }
   // Whether this layer's MLP is a mixture of experts. MTP modules count on from num_layers.
   bool is_moe_layer(int64_t layer) const { return moe.enabled() && layer >= moe.first_dense_layers; }

@@ -26,6 +26,7 @@ class Table {
     layers("layers.*.", dense, c_.num_layers - dense, true);
     norm(Part::kFinalNorm, "final_norm");
     head("head.weight", c_.tie_embeddings);
+    if (c_.add_head_bias) add(Part::kHead, "head.bias", {c_.vocab_size}, Split::kVocabulary, false);
     prediction_modules();
     return std::move(rows_);
   }
@@ -41,7 +42,7 @@ class Table {
       attention(prefix + "attention.");
     }
     if (c_.has_norms_behind()) norm(Part::kAttentionNorm, prefix + "attention_post_norm");
-    if (c_.has_norms_before()) norm(Part::kMlpNorm, prefix + "mlp_norm");
+    if (c_.has_mlp_norm()) norm(Part::kMlpNorm, prefix + "mlp_norm");
     if (mixture) {
       experts(prefix + "mlp.");
     } else {

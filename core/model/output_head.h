@@ -1,6 +1,7 @@
 // From the state behind the final norm to logits: the head's matrix, which is the token embedding's where they are
-// tied, with its rows of the vocabulary cut over tp. Logits may be bounded, cap tanh(logit / cap) (Gemma 2, arXiv
-// 2408.00118, section 2). Legend: S positions, B sequences, V_local rows of this rank. Thread rule: its rank's thread.
+// tied, with its rows of the vocabulary cut over tp, and a bias or none ("head.bias"). Logits may be bounded, cap
+// tanh(logit / cap) (Gemma 2, arXiv 2408.00118, section 2). Legend: S positions, B sequences, V_local rows of this
+// rank. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -22,6 +23,7 @@ class OutputHead {
 
  private:
   const Parameter* weight_;
+  const Parameter* bias_;       // null: none
   LinearQuantizer* quantizer_;  // null: none
   TensorParallel tp_;
   double cap_;

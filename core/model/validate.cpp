@@ -243,6 +243,10 @@ void validate(const ModelConfig& c, int tp, bool sequence_parallel) {
   check_number("--hidden-dropout", c.dropout, c.dropout >= 0 && c.dropout < 1, "0 <= value < 1");
   check_number("--rotary-base", c.rope_theta, c.rope_theta > 0, "more than 0");
   check_number("--init-method-std", c.init_std, c.init_std >= 0, "0 or more");
+  RANKLAB_CHECK(c.residual_form != ResidualForm::kParallelOneNorm || c.has_norms_before(), ErrorKind::kInvalidArgument,
+                .where = "model", .what = "--residual-form parallel-one-norm shares a norm that this model has not",
+                .got = "--norm-placement behind", .want = "before or both",
+                .fix = "use --norm-placement before, or --residual-form parallel");
   check_number("--final-logit-softcapping", c.final_logit_softcapping, c.final_logit_softcapping >= 0,
                "0 (not bounded) or more");
   check_number("--norm-epsilon", c.norm_epsilon, c.norm_epsilon > 0, "more than 0");

@@ -82,6 +82,8 @@ at::Tensor swiglu_reference(const at::Tensor& gate_up) {
 
 at::Tensor gelu_tanh(const at::Tensor& x) { return at::gelu(x, "tanh"); }
 
+at::Tensor gelu_erf(const at::Tensor& x) { return at::gelu(x, "none"); }
+
 at::Tensor geglu(const at::Tensor& gate_up) { return GegluFunction::apply(gate_up); }
 
 Activated activate(at::Tensor (*compute)(const at::Tensor&), const at::Tensor& input) {

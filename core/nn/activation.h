@@ -12,6 +12,7 @@ at::Tensor swiglu_grad(const at::Tensor& grad_out, const at::Tensor& gate_up);
 // The same in plain ATen ops.
 at::Tensor swiglu_reference(const at::Tensor& gate_up);
 at::Tensor gelu_tanh(const at::Tensor& x);
+at::Tensor gelu_erf(const at::Tensor& x);  // x times the normal distribution's function, exact
 // gate_up [..., 2F] -> gelu_tanh(gate) * up [..., F] (GeGLU; Shazeer 2020)
 at::Tensor geglu(const at::Tensor& gate_up);
 

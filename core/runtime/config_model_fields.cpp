@@ -57,10 +57,14 @@ void add_model(std::vector<ConfigField>& rows) {
   rows.push_back(choice(g, "model.norm_placement", {"--norm-placement"},
                         "norms of attention's and the MLP's input, of their output (OLMo 2), or of both (Gemma 2)",
                         {"before", "behind", "both"}, RANKLAB_FIELD(model.norm_placement)));
+  rows.push_back(
+      choice(g, "model.residual_form", {"--residual-form"},
+             "attention, then the MLP, or both of the same input, through two norms (GPT-NeoX) or one (Phi-2)",
+             {"sequential", "parallel", "parallel-one-norm"}, RANKLAB_FIELD(model.residual_form)));
   rows.push_back(choice(g, "model.position", {"--position-embedding-type"}, "positions", {"rope", "learned_absolute"},
                         RANKLAB_FIELD(model.position)));
-  rows.push_back(choice(g, "model.activation", {"--activation"}, "MLP activation", {"swiglu", "gelu", "geglu"},
-                        RANKLAB_FIELD(model.activation)));
+  rows.push_back(choice(g, "model.activation", {"--activation"}, "MLP activation",
+                        {"swiglu", "gelu", "geglu", "gelu_erf"}, RANKLAB_FIELD(model.activation)));
   rows.push_back(number(g, "model.dropout", {"--hidden-dropout"}, "dropout of embeddings and residual branches",
                         RANKLAB_FIELD(model.dropout), below_one()));
   rows.push_back(number(g, "model.init_std", {"--init-method-std"}, "standard deviation of initial weights",
@@ -88,6 +92,8 @@ void add_model(std::vector<ConfigField>& rows) {
                         RANKLAB_FIELD(model.final_logit_softcapping), at_least(0)));
   rows.push_back(flag(g, "model.scale_embeddings", {"--scale-embeddings"}, "token embeddings times sqrt(--hidden-size)",
                       RANKLAB_FIELD(model.scale_embeddings)));
+  rows.push_back(flag(g, "model.add_head_bias", {"--add-head-bias"}, "a bias of the output head",
+                      RANKLAB_FIELD(model.add_head_bias)));
   rows.push_back(flag(g, "model.tie_embeddings", {"--tie-embeddings"}, "output head = token embedding",
                       RANKLAB_FIELD(model.tie_embeddings)));
 }

@@ -35,6 +35,8 @@ TEST(HfConfig, ReadsWhatItWrites) {
     EXPECT_EQ(read.model.window_size, config.window_size);
     EXPECT_EQ(read.model.window_layers, config.window_layers);
     EXPECT_EQ(read.model.norm_placement, config.norm_placement);
+    EXPECT_EQ(read.model.residual_form, config.residual_form);
+    EXPECT_EQ(read.model.activation, config.activation);
     EXPECT_EQ(read.model.local_rope_theta, config.local_rope_theta);
     EXPECT_EQ(read.model.query_pre_attn_scalar, config.query_pre_attn_scalar);
     EXPECT_EQ(read.model.attn_logit_softcapping, config.attn_logit_softcapping);
@@ -287,6 +289,33 @@ TEST(HfConfig, ReadsThePublishedGemmas) {
               HasSubstr("rope_parameters.sliding_attention.rope_type"));
 }
 
+// The keys of huggingface.co/EleutherAI/pythia-1.4b and microsoft/phi-2 (raw/main/config.json).
+TEST(HfConfig, ReadsThePublishedPythiaAndPhi2) {
+  const HfConfig pythia = read_hf_config(R"({"architectures": ["GPTNeoXForCausalLM"], "bos_token_id": 0,
+    "eos_token_id": 0, "hidden_act": "gelu", "hidden_size": 2048, "initializer_range": 0.02,
+    "intermediate_size": 8192, "layer_norm_eps": 1e-05, "max_position_embeddings": 2048, "model_type": "gpt_neox",
+    "num_attention_heads": 16, "num_hidden_layers": 24, "rotary_emb_base": 10000, "rotary_pct": 0.25,
+    "tie_word_embeddings": false, "torch_dtype": "float16", "use_cache": true, "use_parallel_residual": true,
+    "vocab_size": 50304})",
+                                         "config.json");
+  EXPECT_THAT(pythia.unknown_keys, IsEmpty());
+  EXPECT_EQ(count_model(pythia.model, 8).total, 1414647808);  // "1.4B"
+  EXPECT_EQ(pythia.model.rotary_width(), 32);
+  EXPECT_EQ(pythia.model.activation, ActivationKind::kGeluErf);
+  const HfConfig phi = read_hf_config(R"({"architectures": ["PhiForCausalLM"], "attention_dropout": 0.0,
+    "bos_token_id": 50256, "embd_pdrop": 0.0, "eos_token_id": 50256, "hidden_act": "gelu_new", "hidden_size": 2560,
+    "initializer_range": 0.02, "intermediate_size": 10240, "layer_norm_eps": 1e-05, "max_position_embeddings": 2048,
+    "model_type": "phi", "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 32,
+    "partial_rotary_factor": 0.4, "qk_layernorm": false, "resid_pdrop": 0.1, "rope_scaling": null,
+    "rope_theta": 10000.0, "tie_word_embeddings": false, "torch_dtype": "float16", "use_cache": true,
+    "vocab_size": 51200})",
+                                      "config.json");
+  EXPECT_THAT(phi.unknown_keys, IsEmpty());
+  EXPECT_EQ(count_model(phi.model, 8).total, 2779683840);  // "2.7 billion"
+  EXPECT_EQ(phi.model.rotary_width(), 32);
+  EXPECT_EQ(phi.model.dropout, 0.1);
+}
+
 // Behind the first max_window_layers, layers of Qwen have the window.
 TEST(HfConfig, WindowsOfQwen) {
   const auto window = [](const std::function<void(Json&)>& change) {
@@ -494,13 +523,13 @@ std::string family_refusal(ModelConfig config, const std::function<void(ModelCon
 TEST(HfFamily, IsChosenByWhatTheModelComputes) {
   std::vector<std::string> chosen;
   for (const ModelConfig& config : tiny_models()) chosen.push_back(hf_family(config).architecture);
-  EXPECT_THAT(chosen,
-              ElementsAre("LlamaForCausalLM", "GPT2LMHeadModel", "MixtralForCausalLM", "DeepseekV3ForCausalLM",
-                          "DeepseekV3ForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "Qwen2MoeForCausalLM",
-                          "Qwen3MoeForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM",
-                          "MistralForCausalLM", "MixtralForCausalLM", "Qwen3ForCausalLM", "DeepseekV3ForCausalLM",
-                          "Phi3ForCausalLM", "StableLmForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM",
-                          "Qwen2ForCausalLM", "Olmo2ForCausalLM", "Gemma2ForCausalLM", "Gemma3ForCausalLM"));
+  EXPECT_THAT(chosen, ElementsAre("LlamaForCausalLM", "GPT2LMHeadModel", "MixtralForCausalLM", "DeepseekV3ForCausalLM",
+                                  "DeepseekV3ForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM",
+                                  "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM",
+                                  "LlamaForCausalLM", "MistralForCausalLM", "MixtralForCausalLM", "Qwen3ForCausalLM",
+                                  "DeepseekV3ForCausalLM", "Phi3ForCausalLM", "StableLmForCausalLM",
+                                  "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen2ForCausalLM", "Olmo2ForCausalLM",
+                                  "Gemma2ForCausalLM", "Gemma3ForCausalLM", "GPTNeoXForCausalLM", "PhiForCausalLM"));
   ModelConfig biased = tiny_qwen2();
   biased.add_bias = true;  // among them those of queries, keys and values
   EXPECT_EQ(hf_family(biased).architecture, "LlamaForCausalLM");
@@ -608,6 +637,24 @@ TEST(HfFamily, WhatGemmaAloneHasIsNamed) {
               says("Gemma3ForCausalLM", "--rotary-base-local"));
   EXPECT_THAT(family_refusal(tiny_gemma3(), [](ModelConfig& c) { c.attn_logit_softcapping = 20; }),
               says("Gemma3ForCausalLM", "--attn-logit-softcapping"));
+}
+
+TEST(HfFamily, HowBranchesAreAddedIsNamed) {
+  for (const ModelConfig& config : {tiny_llama(), tiny_gpt2(), tiny_stablelm(), tiny_deepseek(), tiny_gemma2()}) {
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.residual_form = ResidualForm::kParallel; }),
+                HasSubstr("--residual-form"));
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.add_head_bias = true; }), HasSubstr("--add-head-bias"));
+  }
+  EXPECT_THAT(family_refusal(tiny_gpt2(), [](ModelConfig& c) { c.activation = ActivationKind::kGeluErf; }),
+              says("GPT2LMHeadModel", "--activation"));
+  EXPECT_THAT(family_refusal(tiny_phi2(), [](ModelConfig& c) { c.add_head_bias = false; }),
+              says("PhiForCausalLM", "--add-head-bias"));
+  EXPECT_THAT(family_refusal(tiny_gpt_neox(), [](ModelConfig& c) { c.add_head_bias = true; }),
+              says("GPTNeoXForCausalLM", "--add-head-bias"));
+  EXPECT_THAT(family_refusal(tiny_gpt_neox(), [](ModelConfig& c) { c.num_query_groups = 1; }),
+              says("GPTNeoXForCausalLM", "--num-query-groups"));
+  EXPECT_THAT(family_refusal(tiny_gpt_neox(), [](ModelConfig& c) { c.add_bias = false; }),
+              says("GPTNeoXForCausalLM", "--add-bias-linear"));
 }
 
 TEST(HfFamily, SettingsThatNoQwenHasAreNamed) {

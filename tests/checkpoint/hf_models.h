@@ -264,6 +264,25 @@ inline ModelConfig tiny_gemma3() {
   c.rope_scaling = {.kind = RopeScalingKind::kLinear, .factor = 4};
   return c;
 }
+inline ModelConfig tiny_gpt_neox() {  // half of each head turns
+  ModelConfig c = tiny_llama();
+  c.hidden_size = 16;
+  c.num_attention_heads = 2;
+  c.num_query_groups = 0;
+  c.rotary_percent = 0.5;
+  c.norm = NormKind::kLayerNorm;
+  c.activation = ActivationKind::kGeluErf;
+  c.add_bias = true;
+  c.residual_form = ResidualForm::kParallel;
+  return c;
+}
+inline ModelConfig tiny_phi2() {
+  ModelConfig c = tiny_gpt_neox();
+  c.activation = ActivationKind::kGelu;
+  c.residual_form = ResidualForm::kParallelOneNorm;
+  c.add_head_bias = true;
+  return c;
+}
 inline std::vector<ModelConfig> tiny_models() {
   return {tiny_llama(),    tiny_gpt2(),         tiny_mixtral(),
           tiny_deepseek(), tiny_latent(),       tiny_qwen2(),
@@ -272,7 +291,8 @@ inline std::vector<ModelConfig> tiny_models() {
           tiny_mistral(),  tiny_top1(),         tiny_qwen3_bias(),
           tiny_halves(),   tiny_partly(),       tiny_stablelm(),
           tiny_window(),   tiny_qwen2_window(), tiny_qwen2_some_windows(),
-          tiny_olmo2(),    tiny_gemma2(),       tiny_gemma3()};
+          tiny_olmo2(),    tiny_gemma2(),       tiny_gemma3(),
+          tiny_gpt_neox(), tiny_phi2()};
 }
 
 // What `act` throws; "" when it does not.

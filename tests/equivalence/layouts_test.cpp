@@ -149,6 +149,33 @@ const Variant kVariants[] = {
        c.window_layers = {.skip_freq = 2};
        c.local_rope_theta = 20;
      }},
+    {"gpt_neox",
+     [](ModelConfig& c) {
+       c.kv_channels = 8;
+       c.rotary_percent = 0.25;
+       c.dropout = 0.1;
+       c.norm = NormKind::kLayerNorm;
+       c.activation = ActivationKind::kGeluErf;
+       c.add_bias = true;
+       c.residual_form = ResidualForm::kParallel;
+     }},
+    {"phi2",
+     [](ModelConfig& c) {
+       c.num_query_groups = c.num_attention_heads / 2;
+       c.tie_embeddings = true;
+       c.norm = NormKind::kLayerNorm;
+       c.activation = ActivationKind::kGelu;
+       c.add_bias = c.add_head_bias = true;
+       c.residual_form = ResidualForm::kParallelOneNorm;
+     }},
+    // Experts aside, every part in another form at once.
+    {"parallel_norms_behind",
+     [](ModelConfig& c) {
+       c.residual_form = ResidualForm::kParallel;
+       c.norm_placement = NormPlacement::kBehind;
+       c.mtp_num_layers = 1;
+       c.add_head_bias = true;
+     }},
     {"dynamic_positions",
      [](ModelConfig& c) {
        c.kv_channels = 8;
@@ -263,15 +290,15 @@ std::vector<TestedOptimizer> other_optimizers() {
   return all_cases() ? std::vector{TestedOptimizer::kSgd} : std::vector<TestedOptimizer>{};
 }
 
-INSTANTIATE_TEST_SUITE_P(U, Layouts,
-                         ::testing::Combine(::testing::Values(2, 4, 6, 8),
-                                            ::testing::Values(&kVariants[0], &kVariants[1], &kVariants[2],
-                                                              &kVariants[3], &kVariants[5], &kVariants[6],
-                                                              &kVariants[7], &kVariants[8], &kVariants[9],
-                                                              &kVariants[10], &kVariants[11], &kVariants[12],
-                                                              &kVariants[13], &kVariants[14], &kVariants[15]),
-                                            ::testing::Values(TestedOptimizer::kAdamW), ::testing::Values(at::kDouble)),
-                         param_name);
+INSTANTIATE_TEST_SUITE_P(
+    U, Layouts,
+    ::testing::Combine(::testing::Values(2, 4, 6, 8),
+                       ::testing::Values(&kVariants[0], &kVariants[1], &kVariants[2], &kVariants[3], &kVariants[5],
+                                         &kVariants[6], &kVariants[7], &kVariants[8], &kVariants[9], &kVariants[10],
+                                         &kVariants[11], &kVariants[12], &kVariants[13], &kVariants[14], &kVariants[15],
+                                         &kVariants[16], &kVariants[17], &kVariants[18]),
+                       ::testing::Values(TestedOptimizer::kAdamW), ::testing::Values(at::kDouble)),
+    param_name);
 INSTANTIATE_TEST_SUITE_P(UnderSgd, Layouts,
                          ::testing::Combine(::testing::Values(2, 4, 6, 8), ::testing::Values(&kVariants[0]),
                                             ::testing::Values(TestedOptimizer::kSgd), ::testing::Values(at::kDouble)),

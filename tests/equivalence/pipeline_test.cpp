@@ -194,6 +194,22 @@ TEST(Pipeline, GemmaKind) {
   }
 }
 
+TEST(Pipeline, BranchesOfTheSameInput) {
+  for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe-v"}) {
+    for (const ResidualForm form : {ResidualForm::kParallel, ResidualForm::kParallelOneNorm}) {
+      SCOPED_TRACE(name);
+      TrainConfig config = pipeline_config();
+      config.parallel = {.world = 2, .tp = 2};
+      config.num_microbatches = 4;
+      config.model.norm = NormKind::kLayerNorm;
+      config.model.activation = ActivationKind::kGeluErf;
+      config.model.add_bias = config.model.add_head_bias = true;
+      config.model.residual_form = form;
+      expect_same_training(train_pipeline(with_pipeline(config, name, 2)), reference(config), bits());
+    }
+  }
+}
+
 TEST(Pipeline, NormsOfHeadsAndBiasesOfTheirProjection) {
   for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe", "dualpipe-v"}) {
     SCOPED_TRACE(name);

@@ -109,6 +109,13 @@ void small_gemma2(TrainConfig& c) {
   c.model.window_layers = {.skip_freq = 2};
 }
 
+void small_phi2(TrainConfig& c) {
+  c.model.norm = NormKind::kLayerNorm;
+  c.model.activation = ActivationKind::kGelu;
+  c.model.add_bias = c.model.add_head_bias = true;
+  c.model.residual_form = ResidualForm::kParallelOneNorm;
+}
+
 const RecomputeCase kRecomputeCases[] = {
     {"one_rank", "1f1b", {.world = 1, .tp = 1}},
     {"one_rank_fp32_dropout", "1f1b", {.world = 1, .tp = 1}, [](TrainConfig& c) { fp32(c), dropout(c); }},
@@ -132,6 +139,8 @@ const RecomputeCase kRecomputeCases[] = {
      "zb-h1",
      {.world = 2, .tp = 1, .pp = 2},
      [](TrainConfig& c) { small_gemma2(c), fp32(c); }},
+    {"phi2_tp2_dropout", "1f1b", {.world = 2, .tp = 2}, [](TrainConfig& c) { small_phi2(c), dropout(c); }},
+    {"phi2_pp2_zb_h1", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, small_phi2},
     {"latent_mtp_tp2", "1f1b", {.world = 2, .tp = 2}, latent},
     {"latent_mtp_zb_h1", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, latent},
     {"qwen_tp2_dropout", "1f1b", {.world = 2, .tp = 2}, [](TrainConfig& c) { small_qwen(c), dropout(c); }},

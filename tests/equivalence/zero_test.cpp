@@ -216,6 +216,12 @@ void gemma2(TrainConfig& c) {
   c.model.window_size = 3;
   c.model.window_layers = {.skip_freq = 2};
 }
+void phi2(TrainConfig& c) {
+  c.model.norm = NormKind::kLayerNorm;
+  c.model.activation = ActivationKind::kGelu;
+  c.model.add_bias = c.model.add_head_bias = true;
+  c.model.residual_form = ResidualForm::kParallelOneNorm;
+}
 void tied(TrainConfig& c) { c.model.tie_embeddings = true; }
 void tied_v(TrainConfig& c) {
   tied(c);
@@ -247,6 +253,7 @@ const ZeroCase kZeroCases[] = {
      {.world = 8, .tp = 2},
      [](TrainConfig& c) { qwen(c), one_key_head(c), recompute(c); }},
     {"dp2_tp2_llama3", {.world = 4, .tp = 2}, llama3},
+    {"dp2_tp2_phi2", {.world = 4, .tp = 2}, phi2},
     {"dp2_tp2_gemma2", {.world = 4, .tp = 2}, gemma2},
     {"dp2_tp2_olmo2", {.world = 4, .tp = 2}, olmo2},
     {"dp4_yarn", {.world = 4, .tp = 1}, yarn},

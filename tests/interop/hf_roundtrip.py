@@ -25,6 +25,7 @@ SIZES = ["--hidden-size", "64", "--num-attention-heads", "4", "--seq-length", "6
 DENSE = ["--num-layers", "3", "--ffn-hidden-size", "96", *SIZES]
 GEMMA = ["--num-query-groups", "2", "--kv-channels", "24", "--norm-placement", "both", "--apply-layernorm-1p",
          "--activation", "geglu", "--scale-embeddings", "--tie-embeddings", "--window-size", "9", "--norm-epsilon", "1e-6"]
+GELU = ["--normalization", "LayerNorm", "--add-bias-linear"]
 OURS = {
     "Llama": [*DENSE, "--num-query-groups", "2", "--rotary-base", "5000", "--tp", "2", "--world-size", "4"],
     "Llama, tied, biases": [*DENSE, "--tie-embeddings", "--add-bias-linear", "--pp", "3", "--world-size", "3"],
@@ -56,6 +57,11 @@ OURS = {
     "Gemma 3": [*DENSE, *GEMMA, "--window-attn-skip-freq", "3", "--rotary-base-local", "700", "--rotary-base", "1e6",
                 "--rope-scaling-type", "linear", "--rope-scaling-factor", "8", "--qk-layernorm", "--pp", "3",
                 "--world-size", "3"],
+    "GPT-NeoX": [*DENSE, *GELU, "--activation", "gelu_erf", "--residual-form", "parallel", "--rotary-percent", "0.25",
+                 "--tp", "2", "--sequence-parallel", "--world-size", "4", "--zero-stage", "1"],
+    "GPT-NeoX, sequential": [*DENSE, *GELU, "--activation", "gelu", "--pp", "3", "--world-size", "3"],
+    "Phi-2": [*DENSE, *GELU, "--activation", "gelu", "--residual-form", "parallel-one-norm", "--add-head-bias",
+              "--rotary-percent", "0.5", "--num-query-groups", "2", "--tp", "2", "--world-size", "4"],
     "StableLM": [*DENSE, "--normalization", "LayerNorm", "--rotary-percent", "0.25", "--add-qkv-bias", "--tp", "2",
                  "--sequence-parallel", "--world-size", "4", "--zero-stage", "1"],
     "Phi-3": [*DENSE, "--num-query-groups", "2", "--rotary-percent", "0.5", "--tp", "2", "--world-size", "2"],
@@ -124,6 +130,11 @@ THEIRS = {
         layer_types=["full_attention", "sliding_attention", "full_attention"], rope_parameters=dict(
             full_attention=dict(rope_type="linear", rope_theta=5e5, factor=8.0),
             sliding_attention=dict(rope_type="default", rope_theta=700.0)))),
+    "GPT-NeoX": ("GPTNeoX", dict(WIDTHS, intermediate_size=96)),
+    "GPT-NeoX, sequential": ("GPTNeoX", dict(WIDTHS, intermediate_size=96, use_parallel_residual=False,
+                                             hidden_act="gelu_fast")),
+    "Phi-2": ("Phi", dict(QWEN)),
+    "Phi-2, fp16": ("Phi", dict(WIDTHS, intermediate_size=96, hidden_act="gelu")),
     "StableLM, fp16": ("StableLm", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, use_qkv_bias=True,
                                         rope_parameters=dict(rope_type="default", rope_theta=1e4,
                                                              partial_rotary_factor=0.25))),

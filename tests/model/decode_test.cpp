@@ -116,6 +116,27 @@ ModelConfig gemma3() {
   return c;
 }
 
+ModelConfig gpt_neox() {
+  ModelConfig c = llama();
+  c.num_query_groups = 0;
+  c.kv_channels = 8;
+  c.rotary_percent = 0.25;
+  c.norm = NormKind::kLayerNorm;
+  c.activation = ActivationKind::kGeluErf;
+  c.add_bias = true;
+  c.residual_form = ResidualForm::kParallel;
+  return c;
+}
+
+ModelConfig phi2() {
+  ModelConfig c = llama();
+  c.norm = NormKind::kLayerNorm;
+  c.activation = ActivationKind::kGelu;
+  c.add_bias = c.add_head_bias = true;
+  c.residual_form = ResidualForm::kParallelOneNorm;
+  return c;
+}
+
 ModelConfig yarn() {
   ModelConfig c = llama();
   c.yarn = {.scaling_factor = 4, .original_seq_length = 8, .mscale_all_dim = 0};
@@ -196,6 +217,8 @@ TEST(Decode, Olmo2Like) {
 }
 TEST(Decode, Gemma2Like) { expect_decodes_everywhere(gemma2()); }
 TEST(Decode, Gemma3Like) { expect_decodes_everywhere(gemma3()); }
+TEST(Decode, GptNeoxLike) { expect_decodes_everywhere(gpt_neox()); }
+TEST(Decode, Phi2Like) { expect_decodes_everywhere(phi2()); }
 TEST(Decode, YarnOfHalfOfEachHead) { expect_decodes_everywhere(yarn()); }
 TEST(Decode, DynamicPositionsWithinTheOriginalLength) { expect_decodes_everywhere(dynamic_positions(kSeq)); }
 

@@ -49,8 +49,11 @@ std::vector<ModelConfig> kinds() {
   gemma.activation = ActivationKind::kGeGlu;
   gemma.moe = {};
   gemma.mtp_num_layers = 0;
+  ModelConfig phi2 = gpt2;
+  phi2.residual_form = ResidualForm::kParallelOneNorm;
+  phi2.add_head_bias = true;
   return {llama,          gpt2,  deepseek,   mixture, predicting, qwen2, both_biases, model_preset("qwen3_moe_tiny"),
-          attention_bias, olmo2, both_norms, gemma};
+          attention_bias, olmo2, both_norms, gemma,   phi2};
 }
 
 // Every parameter of the registry by its name, with its elements.

@@ -138,6 +138,20 @@ inline void gemma2(TrainConfig& c) {
   c.model.window_size = 3;
   c.model.window_layers = {.skip_freq = 2};
 }
+inline void gpt_neox(TrainConfig& c) {
+  c.model.rotary_percent = 0.5;
+  c.model.norm = NormKind::kLayerNorm;
+  c.model.activation = ActivationKind::kGeluErf;
+  c.model.add_bias = true;
+  c.model.residual_form = ResidualForm::kParallel;
+}
+inline void phi2(TrainConfig& c) {
+  c.model.vocab_size = 301;  // a bias with padding
+  c.model.norm = NormKind::kLayerNorm;
+  c.model.activation = ActivationKind::kGelu;
+  c.model.add_bias = c.model.add_head_bias = true;
+  c.model.residual_form = ResidualForm::kParallelOneNorm;
+}
 // The weight of a single expert is 1.
 template <int kEp>
 inline void top1_experts(TrainConfig& c) {

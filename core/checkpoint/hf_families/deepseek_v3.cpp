@@ -119,6 +119,7 @@ void check_deepseek_v3(const HfRefusal& r, const ModelConfig& c) {
   constexpr double kInnerEpsilon = 1e-6;
   check_norms_before(r, c);
   check_no_gemma(r, c);
+  check_sequential(r, c);
   r.require(c.norm_epsilon == kInnerEpsilon, "--norm-epsilon", strprintf("%g", c.norm_epsilon),
             "1e-6: that of the norms inside latent attention cannot be set there");
   r.require_off("--qk-layernorm", c.qk_norm);

@@ -71,6 +71,7 @@ HfRules gemma_norm_rules() {
 
 void check_gemma(const HfRefusal& r, const ModelConfig& c) {
   check_rotary_positions(r, c);
+  check_sequential(r, c);
   r.require_number("--rotary-percent", c.rotary_percent, 1);
   r.require(c.norm == NormKind::kRmsNorm, "--normalization", "LayerNorm", "RMSNorm");
   r.require(c.norm_1p, "--apply-layernorm-1p", "off", "on");
