@@ -1,6 +1,7 @@
 #include "core/checkpoint/hf_keys.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,8 @@ HfKey key_value_heads() {
 HfKey positions_key(const std::string& key) {
   const auto get = [](const ModelConfig& c) {
     if (c.rope_scaling.kind == RopeScalingKind::kDynamic) return HfJson(c.rope_scaling.original_seq_length);
+    if (c.rope_scaling.kind == RopeScalingKind::kLongRope)
+      return HfJson(std::llround(c.rope_scaling.factor * static_cast<double>(c.rope_scaling.original_seq_length)));
     const double stretched = c.yarn.scaling_factor * static_cast<double>(c.yarn.original_seq_length);
     return HfJson(c.yarn.enabled() ? static_cast<int64_t>(stretched) : c.seq_length);
   };

@@ -45,6 +45,8 @@ void check_partly_rotary_layers(const HfRefusal& r, const ModelConfig& c) {
 }
 
 void check_rotary_positions(const HfRefusal& r, const ModelConfig& c) {
+  r.require(c.rope_scaling.kind != RopeScalingKind::kLongRope || c.hf_architecture == "Phi3ForCausalLM",
+            "--rope-scaling-type", "longrope", "another, or --hf-architecture Phi3ForCausalLM");
   r.require(c.position == PositionKind::kRope, "--position-embedding-type", "learned_absolute", "rope");
   r.require_number("--mtp-num-layers without latent attention", static_cast<double>(c.mtp_num_layers), 0);
   check_hf_rope(r, c);

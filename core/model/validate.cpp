@@ -140,6 +140,24 @@ void check_yarn(const ModelConfig& c) {
   check_number("--yarn-attention-factor", y.attention_factor, y.attention_factor >= 0, "0 (from --mscale) or more");
 }
 
+void check_long_rope(const ModelConfig& c) {
+  const RopeScaling& s = c.rope_scaling;
+  const auto check = [&](const char* flag, const std::vector<double>& factors) {
+    const int64_t pairs = c.rotary_width() / 2;
+    RANKLAB_CHECK(static_cast<int64_t>(factors.size()) == pairs, ErrorKind::kInvalidArgument, .where = "model",
+                  .what = strprintf("--rope-scaling-type longrope wants a number for each pair that turns: %s", flag),
+                  .got = strprintf("%zu numbers", factors.size()), .want = std::to_string(pairs),
+                  .fix = strprintf("give them as %s 1,1.05,...", flag));
+    for (const double factor : factors) check_number(flag, factor, factor > 0, "numbers above 0");
+  };
+  check("--rope-short-factors", s.short_factors);
+  check("--rope-long-factors", s.long_factors);
+  check_number("--rope-attention-factor", s.attention_factor, s.attention_factor >= 0,
+               "0 (from --rope-scaling-factor) or more");
+  check_number("--rope-scaling-original-length", static_cast<double>(s.original_seq_length), s.original_seq_length > 1,
+               "2 or more with longrope");
+}
+
 void check_rope_scaling(const ModelConfig& c) {
   const RopeScaling& s = c.rope_scaling;
   if (!s.enabled()) return;
@@ -154,6 +172,7 @@ void check_rope_scaling(const ModelConfig& c) {
                "0 < rope-low-freq-factor < --rope-high-freq-factor");
   check_number("--rope-high-freq-factor", s.high_freq_factor, s.high_freq_factor > 0,
                "more than --rope-low-freq-factor");
+  if (s.kind == RopeScalingKind::kLongRope) check_long_rope(c);
   constexpr int64_t kTwoPairs = 4;
   RANKLAB_CHECK(s.kind != RopeScalingKind::kDynamic || c.rotary_width() >= kTwoPairs, ErrorKind::kInvalidArgument,
                 .where = "model", .what = "--rope-scaling-type dynamic stretches the pairs behind the first",

@@ -76,9 +76,14 @@ std::vector<IdleRow> make_idle_rows() {
       {"model.rope_scaling_original_length"},
       [](const RunPlan& p) {
         const RopeScalingKind kind = p.config.model.rope_scaling.kind;
-        return kind == RopeScalingKind::kDynamic || kind == RopeScalingKind::kLlama3;
+        return kind == RopeScalingKind::kDynamic || kind == RopeScalingKind::kLlama3 ||
+               kind == RopeScalingKind::kLongRope;
       },
-      "--rope-scaling-type dynamic or llama3");
+      "--rope-scaling-type dynamic, llama3 or longrope");
+  add(
+      {"model.rope_short_factors", "model.rope_long_factors", "model.rope_attention_factor"},
+      [](const RunPlan& p) { return p.config.model.rope_scaling.kind == RopeScalingKind::kLongRope; },
+      "--rope-scaling-type longrope");
   add(
       {"model.rope_low_freq_factor", "model.rope_high_freq_factor"},
       [](const RunPlan& p) { return p.config.model.rope_scaling.kind == RopeScalingKind::kLlama3; },

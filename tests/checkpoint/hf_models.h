@@ -283,6 +283,15 @@ inline ModelConfig tiny_phi2() {
   c.add_head_bias = true;
   return c;
 }
+inline ModelConfig tiny_long() {  // half of a head turns: two pairs
+  ModelConfig c = tiny_partly();
+  c.rope_scaling = {.kind = RopeScalingKind::kLongRope,
+                    .factor = 4,
+                    .original_seq_length = 4,
+                    .short_factors = {1, 1.25},
+                    .long_factors = {1.5, 6}};
+  return c;
+}
 inline std::vector<ModelConfig> tiny_models() {
   return {tiny_llama(),    tiny_gpt2(),         tiny_mixtral(),
           tiny_deepseek(), tiny_latent(),       tiny_qwen2(),
@@ -292,7 +301,7 @@ inline std::vector<ModelConfig> tiny_models() {
           tiny_halves(),   tiny_partly(),       tiny_stablelm(),
           tiny_window(),   tiny_qwen2_window(), tiny_qwen2_some_windows(),
           tiny_olmo2(),    tiny_gemma2(),       tiny_gemma3(),
-          tiny_gpt_neox(), tiny_phi2()};
+          tiny_gpt_neox(), tiny_phi2(),         tiny_long()};
 }
 
 // What `act` throws; "" when it does not.

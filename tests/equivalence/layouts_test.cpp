@@ -176,6 +176,16 @@ const Variant kVariants[] = {
        c.mtp_num_layers = 1;
        c.add_head_bias = true;
      }},
+    {"long_rope",
+     [](ModelConfig& c) {
+       c.kv_channels = 8;
+       c.rotary_percent = 0.5;
+       c.rope_scaling = {.kind = RopeScalingKind::kLongRope,
+                         .factor = 4,
+                         .original_seq_length = 4,
+                         .short_factors = {1, 2},
+                         .long_factors = {1.5, 6}};
+     }},
     {"dynamic_positions",
      [](ModelConfig& c) {
        c.kv_channels = 8;
@@ -296,7 +306,7 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(&kVariants[0], &kVariants[1], &kVariants[2], &kVariants[3], &kVariants[5],
                                          &kVariants[6], &kVariants[7], &kVariants[8], &kVariants[9], &kVariants[10],
                                          &kVariants[11], &kVariants[12], &kVariants[13], &kVariants[14], &kVariants[15],
-                                         &kVariants[16], &kVariants[17], &kVariants[18]),
+                                         &kVariants[16], &kVariants[17], &kVariants[18], &kVariants[19]),
                        ::testing::Values(TestedOptimizer::kAdamW), ::testing::Values(at::kDouble)),
     param_name);
 INSTANTIATE_TEST_SUITE_P(UnderSgd, Layouts,

@@ -62,6 +62,10 @@ OURS = {
     "GPT-NeoX, sequential": [*DENSE, *GELU, "--activation", "gelu", "--pp", "3", "--world-size", "3"],
     "Phi-2": [*DENSE, *GELU, "--activation", "gelu", "--residual-form", "parallel-one-norm", "--add-head-bias",
               "--rotary-percent", "0.5", "--num-query-groups", "2", "--tp", "2", "--world-size", "4"],
+    "Phi-3, longrope": [*DENSE, "--num-query-groups", "2", "--hf-architecture", "Phi3ForCausalLM", "--rope-scaling-type",
+                        "longrope", "--rope-scaling-factor", "4", "--rope-scaling-original-length", "32",
+                        "--rope-short-factors", "1,1.1,1.2,1.3,1.4,1.5,1.6,1.7", "--rope-long-factors",
+                        "1,2,3,4,8,16,32,64", "--tp", "2", "--sequence-parallel", "--world-size", "4"],
     "StableLM": [*DENSE, "--normalization", "LayerNorm", "--rotary-percent", "0.25", "--add-qkv-bias", "--tp", "2",
                  "--sequence-parallel", "--world-size", "4", "--zero-stage", "1"],
     "Phi-3": [*DENSE, "--num-query-groups", "2", "--rotary-percent", "0.5", "--tp", "2", "--world-size", "2"],
@@ -135,6 +139,13 @@ THEIRS = {
                                              hidden_act="gelu_fast")),
     "Phi-2": ("Phi", dict(QWEN)),
     "Phi-2, fp16": ("Phi", dict(WIDTHS, intermediate_size=96, hidden_act="gelu")),
+    "Phi-3, longrope": ("Phi3", dict(QWEN, pad_token_id=0, original_max_position_embeddings=32, rope_parameters=dict(
+        rope_type="longrope", rope_theta=1e4, short_factor=[1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7],
+        long_factor=[1.0, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0, 64.0]))),
+    "Phi-3, longrope, short": ("Phi3", dict(
+        QWEN, pad_token_id=0, original_max_position_embeddings=96, rope_parameters=dict(
+            rope_type="longrope", rope_theta=1e4, short_factor=[1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7],
+            long_factor=[1.0, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0, 64.0]))),
     "StableLM, fp16": ("StableLm", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, use_qkv_bias=True,
                                         rope_parameters=dict(rope_type="default", rope_theta=1e4,
                                                              partial_rotary_factor=0.25))),

@@ -151,6 +151,16 @@ ModelConfig dynamic_positions(int64_t original) {
   return c;
 }
 
+ModelConfig long_rope(int64_t original) {
+  ModelConfig c = llama();
+  c.rope_scaling = {.kind = RopeScalingKind::kLongRope,
+                    .factor = 2,
+                    .original_seq_length = original,
+                    .short_factors = {1, 2},
+                    .long_factors = {1.5, 6}};
+  return c;
+}
+
 ModelConfig qwen_experts() {
   ModelConfig c = qwen();
   c.moe = {.num_experts = 4, .topk = 2, .ffn_hidden_size = 12, .shared_ffn_hidden_size = 8, .shared_gate = true};
@@ -221,6 +231,8 @@ TEST(Decode, GptNeoxLike) { expect_decodes_everywhere(gpt_neox()); }
 TEST(Decode, Phi2Like) { expect_decodes_everywhere(phi2()); }
 TEST(Decode, YarnOfHalfOfEachHead) { expect_decodes_everywhere(yarn()); }
 TEST(Decode, DynamicPositionsWithinTheOriginalLength) { expect_decodes_everywhere(dynamic_positions(kSeq)); }
+
+TEST(Decode, LongRopeWithinTheOriginalLength) { expect_decodes_everywhere(long_rope(kSeq)); }
 
 // Behind the original length a prompt is turned as a sequence of its own length.
 TEST(Decode, DynamicPositionsTurnByTheLengthThatIsThere) {

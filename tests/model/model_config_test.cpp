@@ -198,6 +198,16 @@ TEST(Validate, OneStretchOfPositionsWithSoundNumbers) {
             std::string::npos);
 }
 
+TEST(Validate, LongRopeWantsANumberForEachPair) {
+  ModelConfig c;  // heads of 16
+  c.rope_scaling = {.kind = RopeScalingKind::kLongRope, .short_factors = std::vector<double>(8, 1.0)};
+  EXPECT_NE(validate_error(c, 1).find("--rope-long-factors; got 0 numbers; want 8"), std::string::npos);
+  c.rope_scaling.long_factors = std::vector<double>(8, 2.0);
+  EXPECT_EQ(validate_error(c, 1), "accepted");
+  c.rope_scaling.long_factors[3] = 0;
+  EXPECT_NE(validate_error(c, 1).find("--rope-long-factors is out of range; got 0"), std::string::npos);
+}
+
 TEST(ModelConfigTest, AWindowTakesFlopsAway) {
   // Of 4 positions 1 + 2 + 2 + 2 keys where the causal half counts 1 + 2 + 3 + 4 as 8.
   EXPECT_DOUBLE_EQ(attention_span(4, 2), 3);

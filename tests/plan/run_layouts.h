@@ -152,6 +152,14 @@ inline void phi2(TrainConfig& c) {
   c.model.add_bias = c.model.add_head_bias = true;
   c.model.residual_form = ResidualForm::kParallelOneNorm;
 }
+inline void long_rope(TrainConfig& c) {
+  const auto pairs = static_cast<size_t>(c.model.head_dim() / 2);
+  c.model.rope_scaling = {.kind = RopeScalingKind::kLongRope,
+                          .factor = 4,
+                          .original_seq_length = 16,
+                          .short_factors = std::vector<double>(pairs, 1.5),
+                          .long_factors = std::vector<double>(pairs, 6)};
+}
 // The weight of a single expert is 1.
 template <int kEp>
 inline void top1_experts(TrainConfig& c) {

@@ -126,6 +126,7 @@ void check_deepseek_v3(const HfRefusal& r, const ModelConfig& c) {
   r.require_off("--add-qkv-bias", c.add_qkv_bias);
   r.require_off("--add-attention-bias", c.add_attention_bias);
   check_hf_rope(r, c);
+  r.require(c.rope_scaling.kind != RopeScalingKind::kLongRope, "--rope-scaling-type", "longrope", "another");
   if (!c.moe.enabled()) return;
   const MoeConfig& m = c.moe;
   r.require(m.score == RouterScore::kSigmoid, "--moe-router-score-function", "softmax", "sigmoid");
