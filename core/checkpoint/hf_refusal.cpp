@@ -52,11 +52,15 @@ void check_rotary_positions(const HfRefusal& r, const ModelConfig& c) {
   check_hf_rope(r, c);
 }
 
-void check_swiglu_layers(const HfRefusal& r, const ModelConfig& c) {
+void check_swiglu(const HfRefusal& r, const ModelConfig& c) {
   check_rotary_positions(r, c);
   check_sequential(r, c);
   check_no_gemma(r, c);
   r.require(c.activation == ActivationKind::kSwiGlu, "--activation", name(c.activation), "swiglu");
+}
+
+void check_swiglu_layers(const HfRefusal& r, const ModelConfig& c) {
+  check_swiglu(r, c);
   r.require(!c.has_local_rope(), "--rotary-base-local", strprintf("%g", c.local_rope_theta), "0: as in other layers");
 }
 

@@ -31,7 +31,9 @@ void check_rotary_positions(const HfRefusal& refusal, const ModelConfig& config)
 void check_sequential(const HfRefusal& refusal, const ModelConfig& config);
 // Nothing of what the families of Gemma alone have.
 void check_no_gemma(const HfRefusal& refusal, const ModelConfig& config);
-// Rotary positions, the same in all layers, and SwiGLU.
+// Rotary positions and SwiGLU.
+void check_swiglu(const HfRefusal& refusal, const ModelConfig& config);
+// ... the same positions in all layers.
 void check_swiglu_layers(const HfRefusal& refusal, const ModelConfig& config);
 // Norms of what attention and MLP see, and of each head where there are any of queries and keys.
 void check_norms_before(const HfRefusal& refusal, const ModelConfig& config);

@@ -196,6 +196,14 @@ HfJson scaling_object(const RopeScaling& s) {
   return object;
 }
 
+// As transformers 5 has the positions of layers without and with a window; older versions pass over it.
+HfJson two_kinds(const HfJson& file, const ModelConfig& c) {
+  HfJson full = file.contains("rope_scaling") ? file["rope_scaling"] : HfJson{{"rope_type", "default"}};
+  full["rope_theta"] = c.rope_theta;
+  return {{"full_attention", full},
+          {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", c.local_rope_theta}}}};
+}
+
 }  // namespace
 
 void write_hf_rope(HfJson& file, const ModelConfig& c) {
@@ -204,6 +212,7 @@ void write_hf_rope(HfJson& file, const ModelConfig& c) {
   if (c.is_partly_rotary()) file["partial_rotary_factor"] = c.rotary_percent;
   if (c.yarn.enabled()) file["rope_scaling"] = yarn_object(c.yarn);
   if (c.rope_scaling.enabled()) file["rope_scaling"] = scaling_object(c.rope_scaling);
+  if (c.has_local_rope()) file["rope_parameters"] = two_kinds(file, c);
 }
 
 void read_hf_rope(ModelConfig& c, const HfJson& file, const std::string& path) {

@@ -15,7 +15,7 @@ enum class PositionKind { kRope, kLearned };
 enum class ActivationKind { kSwiGlu, kGelu, kGeGlu, kGeluErf };  // GELU by tanh, as GPT-2's, or exact
 const char* name(ActivationKind activation);                     // "swiglu", ...
 // Of each branch (attention, MLP): its input is normalized, its output before it is added to the residual stream (OLMo
-// 2, arXiv 2501.00656, section 3.2; after Liu et al. 2021, arXiv 2111.09883), or both (Gemma 2, arXiv 2408.00118).
+// 2, arXiv 2501.00656; after Liu et al. 2021, arXiv 2111.09883), or both (Gemma 2, arXiv 2408.00118).
 enum class NormPlacement { kBefore, kBehind, kBoth };
 // Attention, then the MLP, which sees its output; or both see the same residual stream (GPT-J; GPT-NeoX, arXiv
 // 2204.06745, section 2.1), each through a norm of its own or both through one.

@@ -14,7 +14,7 @@ namespace ranklab {
 // [D/2] in fp64, for a sequence of `seq_length`. REQUIRES: head_dim even, with kDynamic 4 or more.
 at::Tensor scaled_frequencies(int64_t head_dim, double theta, const RopeScaling& scaling, int64_t seq_length);
 
-// What both tables of LongRoPE are multiplied with (arXiv 2402.13753, section 3.3; the classes of transformers).
+// What both tables of LongRoPE are multiplied with (as the classes of transformers have it).
 double long_rope_scale(const RopeScaling& scaling);
 
 // For sequences of up to `seq_length`.

@@ -1,5 +1,5 @@
 // RMSNorm of all queries of a token together, and of all its keys, before their position is turned in, with a weight
-// for each element of either (OLMo 2, arXiv 2501.00656, section 3.2): unlike that of each head (core/nn/head_norm.h)
+// for each element of either (OLMo 2, arXiv 2501.00656): unlike that of each head (core/nn/head_norm.h)
 // its mean goes over heads that lie on other tensor-parallel ranks, so that their sums of squares are added up over tp;
 // the weights are cut like the projection. Values are copied. Cost: one all_reduce of 2 S B numbers forward and one
 // backward. Memory: keeps the projection and two numbers a token. Legend: S sequence, B batch. Thread rule: its rank's

@@ -38,7 +38,7 @@ void add_rotary(std::vector<ConfigField>& rows) {
                         RANKLAB_FIELD(model.rotary_percent),
                         {.least = 0, .most = 1, .without_least = true, .words = "above 0, at most 1"}));
   rows.push_back(choice(g, "model.rope_scaling_type", {"--rope-scaling-type"},
-                        "stretch of the rotary frequencies: all alike, by the length of the sequence, slow ones alone",
+                        "stretch of the rotary frequencies: all alike, by the length, slow ones alone, each by its own",
                         {"none", "linear", "dynamic", "llama3", "longrope"}, RANKLAB_FIELD(model.rope_scaling.kind)));
   rows.push_back(number(g, "model.rope_scaling_factor", {"--rope-scaling-factor"}, "factor of that stretch",
                         RANKLAB_FIELD(model.rope_scaling.factor), at_least(1)));

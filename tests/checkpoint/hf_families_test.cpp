@@ -129,6 +129,23 @@ TEST(HfConfig, StretchesOfPhi3) {
               HasSubstr("at most max_position_embeddings"));
 }
 
+// Files of transformers 4 name one base, and stretch the positions of layers without a window alone.
+TEST(HfConfig, LayersOfOlmo3WithAWindowKeepPlainPositions) {
+  Json file = Json::parse(config_text(tiny_olmo3()));
+  EXPECT_EQ(file["rope_parameters"]["sliding_attention"]["rope_theta"], 500.0);
+  EXPECT_EQ(file["rope_parameters"]["full_attention"]["rope_type"], "yarn");
+  file.erase("rope_parameters");
+  file["rope_theta"] = 70.0;
+  file.erase("layer_types");
+  const ModelConfig read = read_hf_config(file.dump(), "config.json").model;
+  EXPECT_EQ(read.rope_theta, 70);
+  EXPECT_EQ(read.local_rope_theta, 70);
+  EXPECT_TRUE(read.yarn.enabled());
+  EXPECT_EQ(read.window_layers, WindowLayers{.skip_freq = 4});
+  EXPECT_THAT(refusal_after(tiny_olmo3(), [](ModelConfig& c) { c.local_rope_theta = 9; }),
+              names("Olmo3ForCausalLM", "--rotary-base-local"));
+}
+
 TEST(HfFamily, WhereNormsStandIsNamed) {
   EXPECT_THAT(refusal_after(tiny_deepseek(), [](ModelConfig& c) { c.norm_placement = NormPlacement::kBoth; }),
               names("DeepseekV3ForCausalLM", "--norm-placement"));
@@ -143,7 +160,7 @@ TEST(HfFamily, WhereNormsStandIsNamed) {
   EXPECT_THAT(refusal_after(tiny_olmo2(), [](ModelConfig& c) { c.qk_norm = false; }),
               names("Olmo2ForCausalLM", "--qk-layernorm"));
   EXPECT_THAT(refusal_after(tiny_olmo2(), [](ModelConfig& c) { c.window_size = 4; }),
-              names("Olmo2ForCausalLM", "--window-size"));
+              names("Olmo3ForCausalLM", "--rotary-base-local"));
   EXPECT_THAT(refusal_after(tiny_olmo2(), [](ModelConfig& c) { c.add_qkv_bias = true; }),
               names("Olmo2ForCausalLM", "--add-qkv-bias"));
 }

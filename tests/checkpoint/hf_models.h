@@ -243,6 +243,14 @@ inline ModelConfig tiny_olmo2() {
   c.qk_norm_width = QkNormWidth::kAllHeads;
   return c;
 }
+inline ModelConfig tiny_olmo3() {
+  ModelConfig c = tiny_olmo2();
+  c.window_size = 5;
+  c.window_layers = {.skip_freq = 2};
+  c.local_rope_theta = c.rope_theta;
+  c.yarn = {.scaling_factor = 4, .original_seq_length = 4, .mscale_all_dim = 0};
+  return c;
+}
 inline ModelConfig tiny_gemma2() {
   ModelConfig c = tiny_llama();
   c.kv_channels = 6;
@@ -301,7 +309,8 @@ inline std::vector<ModelConfig> tiny_models() {
           tiny_halves(),   tiny_partly(),       tiny_stablelm(),
           tiny_window(),   tiny_qwen2_window(), tiny_qwen2_some_windows(),
           tiny_olmo2(),    tiny_gemma2(),       tiny_gemma3(),
-          tiny_gpt_neox(), tiny_phi2(),         tiny_long()};
+          tiny_gpt_neox(), tiny_phi2(),         tiny_long(),
+          tiny_olmo3()};
 }
 
 // What `act` throws; "" when it does not.
