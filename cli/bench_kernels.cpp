@@ -149,7 +149,7 @@ class KernelBench {
                      weight = sample({kHidden});
     layer("add + RMSNorm",
           [](const Tensors& in) {
-            const NormOutput out = add_rms_norm(in[0], in[1], in[2], 1e-5);
+            const NormOutput out = add_rms_norm(in[0], in[1], in[2], {1e-5});
             return Tensors{out.sum, out.normed};
           },
           {x, branch, weight}, {4 * bytes_of(x), 4 * bytes_of(x)});

@@ -13,7 +13,7 @@ std::vector<GemmShape> shapes_of(const RunPlan& plan) {
   const ModelConfig& m = plan.config.model;
   const int64_t tp = plan.mesh.size(Axis::kTp);
   const int64_t tokens = plan.micro_batch_size * m.seq_length;
-  const int64_t up = m.activation == ActivationKind::kSwiGlu ? 2 : 1;
+  const int64_t up = m.has_gated_mlp() ? 2 : 1;
   return {{tokens, m.qkv_width() / tp, m.hidden_size, m.num_layers},
           {tokens, m.hidden_size, m.query_width() / tp, m.num_layers},
           {tokens, up * m.ffn_hidden_size / tp, m.hidden_size, m.num_layers},

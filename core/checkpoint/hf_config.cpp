@@ -20,6 +20,7 @@ const std::set<std::string> kWithoutMeaning = {"architectures",
                                                "torch_dtype",
                                                "dtype",
                                                "use_cache",
+                                               "cache_implementation",
                                                "bos_token_id",
                                                "eos_token_id",
                                                "pad_token_id",
@@ -46,6 +47,7 @@ const std::set<std::string> kWithoutMeaning = {"architectures",
                                                "id2label",
                                                "label2id",
                                                "is_encoder_decoder",
+                                               "is_decoder",
                                                "problem_type",
                                                "qk_head_dim",
                                                "rope_theta",
@@ -151,7 +153,9 @@ void check(const HfConfig& config, const std::string& path) {
 std::string hf_config_json(const ModelConfig& config, const HfFamily& family, TensorType type) {
   HfJson file = {{"architectures", {family.architecture}}, {"model_type", family.model_type}};
   for (const HfKey& key : family.keys) {
-    if (key.get) file[key.key] = key.get(config);
+    if (!key.get) continue;
+    HfJson value = key.get(config);
+    if (!value.is_discarded()) file[key.key] = std::move(value);
   }
   write_hf_rope(file, config);
   file["torch_dtype"] = torch_name(type);

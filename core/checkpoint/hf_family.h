@@ -22,6 +22,8 @@ enum class HfLayout {
   // Of a head that carries position in part: the rows that turn come first, in two halves, then the others. Here each
   // of its halves holds half of both (core/nn/rope.h).
   kTurnedFirst,
+  // One head behind the other, each as its query, its key and its value (as many of each); of what turns as above.
+  kHeadsTogether,
 };
 
 // One module of ours (as in module_table.h, without ".weight", of a layer without "layers.*.") and theirs: three names

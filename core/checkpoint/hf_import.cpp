@@ -13,7 +13,9 @@ namespace {
 
 // What old versions wrote beside the weights: tables that are made again.
 bool is_table(const std::string& name) {
-  return name.ends_with(".rotary_emb.inv_freq") || name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
+  return name.ends_with(".rotary_emb.inv_freq") || name.ends_with(".attn.bias") ||
+         name.ends_with(".attn.masked_bias") || name.ends_with(".attention.bias") ||
+         name.ends_with(".attention.masked_bias");
 }
 
 // "a, b, c and 4 more"
@@ -70,7 +72,8 @@ std::string HfModel::their_name(const HfPart& part) const {
   if (theirs().find(part.name) != nullptr) return part.name;
   const size_t dot = part.name.find('.');
   const std::string bare = part.name.substr(dot + 1);
-  const bool in_base = part.name.starts_with("transformer.") || part.name.starts_with("model.");
+  const bool in_base =
+      part.name.starts_with("transformer.") || part.name.starts_with("model.") || part.name.starts_with("gpt_neox.");
   return in_base && theirs().find(bare) != nullptr ? bare : part.name;
 }
 

@@ -14,6 +14,8 @@ namespace ranklab {
 
 using HfJson = nlohmann::ordered_json;
 
+inline HfJson not_written() { return HfJson(HfJson::value_t::discarded); }
+
 // A value with its place, for messages.
 class HfValue {
  public:
@@ -41,7 +43,8 @@ class HfValue {
 
 struct HfKey {
   std::string key = {};
-  std::function<HfJson(const ModelConfig&)> get = {};  // none: the key is read only
+  // None, or one that gives not_written(): the key is read only.
+  std::function<HfJson(const ModelConfig&)> get = {};
   std::function<void(ModelConfig&, const HfValue&)> set = {};
   bool required = false;
   HfJson absent = {};      // what a file without the key means

@@ -1,6 +1,9 @@
 #include "core/checkpoint/hf_keys.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
+#include <vector>
 
 namespace ranklab {
 
@@ -27,6 +30,8 @@ HfKey key_value_heads() {
 HfKey positions_key(const std::string& key) {
   const auto get = [](const ModelConfig& c) {
     if (c.rope_scaling.kind == RopeScalingKind::kDynamic) return HfJson(c.rope_scaling.original_seq_length);
+    if (c.rope_scaling.kind == RopeScalingKind::kLongRope)
+      return HfJson(std::llround(c.rope_scaling.factor * static_cast<double>(c.rope_scaling.original_seq_length)));
     const double stretched = c.yarn.scaling_factor * static_cast<double>(c.yarn.original_seq_length);
     return HfJson(c.yarn.enabled() ? static_cast<int64_t>(stretched) : c.seq_length);
   };
@@ -55,6 +60,32 @@ HfKey window_key(HfJson absent) {
   return {"sliding_window", get, set, false, std::move(absent)};
 }
 
+HfKey layer_types_key(bool always) {
+  const auto get = [always](const ModelConfig& c) {
+    if (!always && (c.window_size == 0 || c.window_layers.all())) return not_written();
+    HfJson kinds = HfJson::array();
+    for (int64_t layer = 0; layer < c.num_layers; ++layer)
+      kinds.push_back(c.window_of_layer(layer) > 0 ? "sliding_attention" : "full_attention");
+    return kinds;
+  };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    if (value.is_null()) return;
+    const char* want = "sliding_attention or full_attention for every layer";
+    if (!value.json().is_array()) value.refuse_damaged(want);
+    std::vector<bool> windows;
+    for (const HfJson& kind : value.json()) {
+      windows.push_back(kind == "sliding_attention");
+      if (!windows.back() && kind != "full_attention") value.refuse(want);
+    }
+    const bool any = std::ranges::find(windows, true) != windows.end();
+    if (any && static_cast<int64_t>(windows.size()) != c.num_layers) value.refuse_damaged(want);
+    if (any && c.window_size == 0) value.refuse("full_attention for every layer: the file names no window");
+    if (!any) c.window_size = 0;
+    c.window_layers = any ? window_layers_of(windows) : WindowLayers{};
+  };
+  return {"layer_types", get, set};
+}
+
 HfKey experts_key(const std::string& key) { return hf_count(key, RANKLAB_HF(moe.num_experts)); }
 
 HfKey normalization_key(bool absent) {
@@ -76,15 +107,16 @@ HfKey balancing_key(const std::string& key, LoadBalancing kind) {
   return {key, get, set};
 }
 
-HfKeys transformer_keys() {
-  return {hf_member("vocab_size", RANKLAB_HF(vocab_size)),
-          hf_member("hidden_size", RANKLAB_HF(hidden_size)),
-          hf_member("num_hidden_layers", RANKLAB_HF(num_layers)),
-          hf_member("num_attention_heads", RANKLAB_HF(num_attention_heads)),
-          key_value_heads(),
-          positions_key("max_position_embeddings"),
-          hf_constant("hidden_act", "silu"),
-          hf_member("initializer_range", RANKLAB_HF(init_std), 0.02)};
+HfKeys transformer_keys(const char* activation_key, const char* activation) {
+  HfKeys keys = {hf_member("vocab_size", RANKLAB_HF(vocab_size)),
+                 hf_member("hidden_size", RANKLAB_HF(hidden_size)),
+                 hf_member("num_hidden_layers", RANKLAB_HF(num_layers)),
+                 hf_member("num_attention_heads", RANKLAB_HF(num_attention_heads)),
+                 key_value_heads(),
+                 positions_key("max_position_embeddings")};
+  if (activation_key != nullptr) keys.push_back(hf_constant(activation_key, activation));
+  keys.push_back(hf_member("initializer_range", RANKLAB_HF(init_std), 0.02));
+  return keys;
 }
 
 HfKeys ending_keys(bool tied) {

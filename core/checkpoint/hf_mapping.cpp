@@ -36,6 +36,13 @@ int64_t turned_first_row(const HfPart& part, int64_t row) {
   return place(pairs, half + pairs, half - pairs, in_head - part.turned);
 }
 
+// Head h has rows h of three blocks here.
+int64_t together_row(const HfPart& part, int64_t row) {
+  const int64_t head = row / (3 * part.head_rows), kind = row / part.head_rows % 3, in_head = row % part.head_rows;
+  const int64_t ours = (kind * (part.rows / 3)) + head * part.head_rows + in_head;
+  return kind < 2 && part.turned < part.head_rows ? turned_first_row(part, ours) : ours;
+}
+
 class Mapping {
  public:
   Mapping(const ModelConfig& config, const HfFamily& family) : c_(config), family_(family) {}
@@ -100,7 +107,11 @@ class Mapping {
       HfPart part{.name = prefix + rule.theirs[i] + suffix, .shape = shape, .first_row = first, .rows = rows[i]};
       part.shape[0] = rows[i];
       if (shape.size() == 2) set_layout(part, rule.layout);
-      if (rule.ours == "attention.qkv" && c_.is_partly_rotary()) set_turned_first(part);
+      if (rule.layout == HfLayout::kHeadsTogether) {
+        set_heads(part, rule.layout);
+      } else if (rule.ours == "attention.qkv" && c_.is_partly_rotary()) {
+        set_heads(part, HfLayout::kTurnedFirst);
+      }
       tensor.parts.push_back(std::move(part));
       first += rows[i];
     }
@@ -115,8 +126,8 @@ class Mapping {
   }
 
   // Of queries and keys, matrix or bias.
-  void set_turned_first(HfPart& part) const {
-    part.layout = HfLayout::kTurnedFirst;
+  void set_heads(HfPart& part, HfLayout layout) const {
+    part.layout = layout;
     part.head_rows = c_.head_dim();
     part.turned = c_.rotary_width();
     part.with_heads = std::clamp<int64_t>(c_.query_width() + c_.kv_width() - part.first_row, 0, part.rows);
@@ -172,6 +183,7 @@ void check_tensor_count(const ModelConfig& config, size_t tensors, const std::st
 
 int64_t our_row(const HfPart& part, int64_t row) {
   if (part.layout == HfLayout::kTurnedFirst) return row < part.with_heads ? turned_first_row(part, row) : row;
+  if (part.layout == HfLayout::kHeadsTogether) return together_row(part, row);
   if (!turns_neighbours(part.layout)) return row;
   const int64_t head = row / part.head_rows, in_head = row % part.head_rows, plain = part.head_rows - part.turned;
   if (in_head < plain) return row;

@@ -23,7 +23,7 @@ struct HfPart {
   int64_t first_row = 0;       // of ours
   int64_t rows = 0;
   HfLayout layout = HfLayout::kSame;
-  int64_t head_rows = 0;   // of kNeighbours... and kTurnedFirst: rows of a head, ...
+  int64_t head_rows = 0;   // of kNeighbours..., kTurnedFirst and kHeadsTogether: rows of a head, ...
   int64_t turned = 0;      // of which the last, or first, so many carry position
   int64_t with_heads = 0;  // of kTurnedFirst: rows of such heads; values behind them stay
   HfPartKind kind = HfPartKind::kTensor;

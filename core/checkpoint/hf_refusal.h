@@ -25,10 +25,24 @@ class HfRefusal {
 [[noreturn]] void refuse_hf_feature(const std::string& path, const std::string& what, const std::string& got,
                                     const std::string& want);
 
-// Layers with rotary positions and SwiGLU, without MTP modules.
+// Rotary positions, without MTP modules.
+void check_rotary_positions(const HfRefusal& refusal, const ModelConfig& config);
+// Attention, then the MLP; a head without a bias.
+void check_sequential(const HfRefusal& refusal, const ModelConfig& config);
+// Nothing of what the families of Gemma alone have.
+void check_no_gemma(const HfRefusal& refusal, const ModelConfig& config);
+// Rotary positions and SwiGLU.
+void check_swiglu(const HfRefusal& refusal, const ModelConfig& config);
+// ... the same positions in all layers.
+void check_swiglu_layers(const HfRefusal& refusal, const ModelConfig& config);
+// Norms of what attention and MLP see, and of each head where there are any of queries and keys.
+void check_norms_before(const HfRefusal& refusal, const ModelConfig& config);
+// Layers with both.
 void check_partly_rotary_layers(const HfRefusal& refusal, const ModelConfig& config);
 // ... whose heads turn as a whole.
 void check_rotary_layers(const HfRefusal& refusal, const ModelConfig& config);
+// A window of attention is that of all layers.
+void check_window_of_all_layers(const HfRefusal& refusal, const ModelConfig& config);
 // No token is dropped, and every expert gets its tokens by their scores.
 void check_routing(const HfRefusal& refusal, const MoeConfig& moe);
 // Experts chosen by a plain softmax, among layers without biases of linear layers.

@@ -96,19 +96,70 @@ void read_llama3(ModelConfig& c, const Members& members, const Members& outer) {
   c.rope_scaling.high_freq_factor = members.value("high_freq_factor").number();
 }
 
+std::vector<double> factors_of(const HfValue& value) {
+  if (!value.json().is_array()) value.refuse_damaged("a list of numbers");
+  std::vector<double> factors;
+  for (const HfJson& factor : value.json()) {
+    if (!factor.is_number()) value.refuse_damaged("a list of numbers");
+    factors.push_back(factor.get<double>());
+  }
+  return factors;
+}
+
+// The stretch is that of the lengths, which the classes take it from; a number beside them counts for nothing there.
+void read_long_rope(ModelConfig& c, const Members& members, const Members& outer) {
+  require_known(members, {"original_max_position_embeddings", "short_factor", "long_factor", "attention_factor"});
+  const HfValue factor = members.value("attention_factor");
+  RopeScaling& s = c.rope_scaling;
+  s.original_seq_length = original_length(c, members, outer);
+  if (s.original_seq_length < 1) members.value("original_max_position_embeddings").refuse_damaged("1 or more");
+  s.factor = static_cast<double>(c.seq_length) / static_cast<double>(s.original_seq_length);
+  if (s.factor < 1) members.value("original_max_position_embeddings").refuse("at most max_position_embeddings");
+  s.short_factors = factors_of(members.value("short_factor"));
+  s.long_factors = factors_of(members.value("long_factor"));
+  if (factor.is_null()) return;
+  s.attention_factor = factor.number();
+  if (!(s.attention_factor > 0)) factor.refuse("a number above 0");
+}
+
 const std::map<std::string, RopeScalingKind>& kinds() {
   static const std::map<std::string, RopeScalingKind> kKinds = {{"linear", RopeScalingKind::kLinear},
                                                                 {"dynamic", RopeScalingKind::kDynamic},
-                                                                {"llama3", RopeScalingKind::kLlama3}};
+                                                                {"llama3", RopeScalingKind::kLlama3},
+                                                                {"longrope", RopeScalingKind::kLongRope}};
   return kKinds;
 }
 
 void read_scaling(ModelConfig& c, RopeScalingKind kind, const Members& members, const Members& outer) {
   c.rope_scaling.kind = kind;
+  if (kind == RopeScalingKind::kLongRope) return read_long_rope(c, members, outer);
   c.rope_scaling.factor = members.value("factor").number();
   if (kind == RopeScalingKind::kLinear) require_known(members, {});
   if (kind == RopeScalingKind::kDynamic) read_dynamic(c, members);
   if (kind == RopeScalingKind::kLlama3) read_llama3(c, members, outer);
+}
+
+void read_parameters(ModelConfig& c, const Members& members, const Members& outer) {
+  read_share(c, members);
+  c.rope_theta = members.number("rope_theta", c.rope_theta);
+  const HfValue type = members.value(members.value("rope_type").is_null() ? "type" : "rope_type");
+  const std::string named = type.is_null() ? "default" : type.text();
+  const std::string kind = named == "su" ? "longrope" : named;  // the first files of Phi-3
+  if (kind == "default") return;
+  if (kind == "yarn") return read_yarn(c, members, outer);
+  const auto known = kinds().find(kind);
+  if (known == kinds().end()) type.refuse("default, linear, dynamic, llama3, longrope or yarn");
+  read_scaling(c, known->second, members, outer);
+}
+
+// Of layers with a window.
+void read_local(ModelConfig& c, const HfValue& value, const std::string& where, const std::string& path) {
+  if (value.is_null()) return;
+  if (!value.json().is_object()) value.refuse_damaged("an object");
+  const Members members(value.json(), where, path);
+  const HfValue type = members.value("rope_type");
+  if (!type.is_null() && type.text() != "default") type.refuse("default");
+  c.local_rope_theta = members.number("rope_theta", c.local_rope_theta);
 }
 
 HfJson yarn_object(const YarnConfig& y) {
@@ -125,7 +176,15 @@ HfJson yarn_object(const YarnConfig& y) {
   return object;
 }
 
+// Of Phi-3's class, which wants these three members alone.
+HfJson long_rope_object(const RopeScaling& s) {
+  HfJson object = {{"type", "longrope"}, {"short_factor", s.short_factors}, {"long_factor", s.long_factors}};
+  if (s.attention_factor > 0) object["attention_factor"] = s.attention_factor;
+  return object;
+}
+
 HfJson scaling_object(const RopeScaling& s) {
+  if (s.kind == RopeScalingKind::kLongRope) return long_rope_object(s);
   HfJson object;
   for (const auto& [name, kind] : kinds()) {
     if (kind == s.kind) object = {{"type", name}, {"rope_type", name}, {"factor", s.factor}};
@@ -137,6 +196,14 @@ HfJson scaling_object(const RopeScaling& s) {
   return object;
 }
 
+// As transformers 5 has the positions of layers without and with a window; older versions pass over it.
+HfJson two_kinds(const HfJson& file, const ModelConfig& c) {
+  HfJson full = file.contains("rope_scaling") ? file["rope_scaling"] : HfJson{{"rope_type", "default"}};
+  full["rope_theta"] = c.rope_theta;
+  return {{"full_attention", full},
+          {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", c.local_rope_theta}}}};
+}
+
 }  // namespace
 
 void write_hf_rope(HfJson& file, const ModelConfig& c) {
@@ -145,6 +212,7 @@ void write_hf_rope(HfJson& file, const ModelConfig& c) {
   if (c.is_partly_rotary()) file["partial_rotary_factor"] = c.rotary_percent;
   if (c.yarn.enabled()) file["rope_scaling"] = yarn_object(c.yarn);
   if (c.rope_scaling.enabled()) file["rope_scaling"] = scaling_object(c.rope_scaling);
+  if (c.has_local_rope()) file["rope_parameters"] = two_kinds(file, c);
 }
 
 void read_hf_rope(ModelConfig& c, const HfJson& file, const std::string& path) {
@@ -158,19 +226,21 @@ void read_hf_rope(ModelConfig& c, const HfJson& file, const std::string& path) {
   if (inner.is_null()) return;
   if (!inner.json().is_object()) inner.refuse_damaged("an object");
   const Members members(inner.json(), std::string(name) + ".", path);
-  read_share(c, members);
-  c.rope_theta = members.number("rope_theta", c.rope_theta);
-  const HfValue type = members.value(members.value("rope_type").is_null() ? "type" : "rope_type");
-  const std::string kind = type.is_null() ? "default" : type.text();
-  if (kind == "default") return;
-  if (kind == "yarn") return read_yarn(c, members, outer);
-  const auto known = kinds().find(kind);
-  if (known == kinds().end()) type.refuse("default, linear, dynamic, llama3 or yarn");
-  read_scaling(c, known->second, members, outer);
+  const HfValue full = members.value("full_attention");
+  if (full.is_null()) return read_parameters(c, members, outer);
+  // Since transformers 5, of layers without and with a window.
+  if (!full.json().is_object()) full.refuse_damaged("an object");
+  read_parameters(c, Members(full.json(), std::string(name) + ".full_attention.", path), outer);
+  read_local(c, members.value("sliding_attention"), std::string(name) + ".sliding_attention.", path);
 }
 
 void check_hf_rope(const HfRefusal& r, const ModelConfig& c) {
   const YarnConfig& y = c.yarn;
+  const bool is_long = c.rope_scaling.kind == RopeScalingKind::kLongRope;
+  const double longest = c.rope_scaling.factor * static_cast<double>(c.rope_scaling.original_seq_length);
+  r.require(!is_long || (longest < 0x1p52 && longest == std::floor(longest)),
+            "--rope-scaling-factor x --rope-scaling-original-length", strprintf("%g", longest),
+            "a whole number: it is max_position_embeddings");
   if (!y.enabled()) return;
   const double length = y.scaling_factor * static_cast<double>(y.original_seq_length);
   r.require(length < 0x1p52 && length == std::floor(length),

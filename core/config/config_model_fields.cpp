@@ -2,6 +2,27 @@
 #include "core/spec/moe_dispatcher_names.h"
 
 namespace ranklab::fields {
+namespace {
+
+ConfigField window_layers(const std::string& group) {
+  ConfigField field{"model.window_attn_skip_freq",
+                    {"--window-attn-skip-freq"},
+                    group,
+                    "layers with that window: all (0), all but each so manieth (6), or a pattern ([0]*2+[1]*4)",
+                    ConfigField::Kind::kValue,
+                    {},
+                    {},
+                    {}};
+  field.get = [](const TrainConfig& config) { return window_layers_text(config.model.window_layers); };
+  field.set = [field](TrainConfig& config, const std::string& value) {
+    const auto layers = parse_window_layers(value);
+    if (!layers) refuse(field, value, "0, a number of layers, or a pattern: [1]*3+[0]");
+    config.model.window_layers = *layers;
+  };
+  return field;
+}
+
+}  // namespace
 
 void add_model(std::vector<ConfigField>& rows) {
   const std::string g = "Model";
@@ -28,14 +49,22 @@ void add_model(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "model.window_size", {"--window-size"},
                         "tokens that a token attends to, itself among them (0: all before it)",
                         RANKLAB_FIELD(model.window_size), within(0, 1 << 24)));
+  rows.push_back(window_layers(g));
   rows.push_back(choice(g, "model.norm", {"--normalization"}, "normalization layer", {"RMSNorm", "LayerNorm"},
                         RANKLAB_FIELD(model.norm)));
   rows.push_back(number(g, "model.norm_epsilon", {"--norm-epsilon"}, "added to what a norm divides by",
                         RANKLAB_FIELD(model.norm_epsilon), above(0)));
+  rows.push_back(choice(g, "model.norm_placement", {"--norm-placement"},
+                        "norms of attention's and the MLP's input, of their output (OLMo 2), or of both (Gemma 2)",
+                        {"before", "behind", "both"}, RANKLAB_FIELD(model.norm_placement)));
+  rows.push_back(
+      choice(g, "model.residual_form", {"--residual-form"},
+             "attention, then the MLP, or both of the same input, through two norms (GPT-NeoX) or one (Phi-2)",
+             {"sequential", "parallel", "parallel-one-norm"}, RANKLAB_FIELD(model.residual_form)));
   rows.push_back(choice(g, "model.position", {"--position-embedding-type"}, "positions", {"rope", "learned_absolute"},
                         RANKLAB_FIELD(model.position)));
-  rows.push_back(choice(g, "model.activation", {"--activation"}, "MLP activation", {"swiglu", "gelu"},
-                        RANKLAB_FIELD(model.activation)));
+  rows.push_back(choice(g, "model.activation", {"--activation"}, "MLP activation",
+                        {"swiglu", "gelu", "geglu", "gelu_erf"}, RANKLAB_FIELD(model.activation)));
   rows.push_back(number(g, "model.dropout", {"--hidden-dropout"}, "dropout of embeddings and residual branches",
                         RANKLAB_FIELD(model.dropout), below_one()));
   rows.push_back(number(g, "model.init_std", {"--init-method-std"}, "standard deviation of initial weights",
@@ -46,8 +75,25 @@ void add_model(std::vector<ConfigField>& rows) {
                       RANKLAB_FIELD(model.add_qkv_bias)));
   rows.push_back(flag(g, "model.add_attention_bias", {"--add-attention-bias"}, "biases of attention's linear layers",
                       RANKLAB_FIELD(model.add_attention_bias)));
-  rows.push_back(flag(g, "model.qk_norm", {"--qk-layernorm"}, "RMSNorm of each head's query and key (Qwen3)",
+  rows.push_back(flag(g, "model.qk_norm", {"--qk-layernorm"}, "RMSNorm of queries and keys (Qwen3)",
                       RANKLAB_FIELD(model.qk_norm)));
+  rows.push_back(choice(g, "model.qk_norm_width", {"--qk-layernorm-width"},
+                        "its mean goes over each head, or over all heads of a token (OLMo 2)", {"head", "all-heads"},
+                        RANKLAB_FIELD(model.qk_norm_width)));
+  rows.push_back(flag(g, "model.norm_1p", {"--apply-layernorm-1p"}, "norms multiply with 1 + their weight (Gemma)",
+                      RANKLAB_FIELD(model.norm_1p)));
+  rows.push_back(number(g, "model.query_pre_attn_scalar", {"--query-pre-attn-scalar"},
+                        "scores are divided by its root (0: the width of a head)",
+                        RANKLAB_FIELD(model.query_pre_attn_scalar), at_least(0)));
+  rows.push_back(number(g, "model.attn_logit_softcapping", {"--attn-logit-softcapping"},
+                        "scores are bounded by c: c tanh(score / c) (Gemma 2; 0: they are not)",
+                        RANKLAB_FIELD(model.attn_logit_softcapping), at_least(0)));
+  rows.push_back(number(g, "model.final_logit_softcapping", {"--final-logit-softcapping"}, "so are logits",
+                        RANKLAB_FIELD(model.final_logit_softcapping), at_least(0)));
+  rows.push_back(flag(g, "model.scale_embeddings", {"--scale-embeddings"}, "token embeddings times sqrt(--hidden-size)",
+                      RANKLAB_FIELD(model.scale_embeddings)));
+  rows.push_back(flag(g, "model.add_head_bias", {"--add-head-bias"}, "a bias of the output head",
+                      RANKLAB_FIELD(model.add_head_bias)));
   rows.push_back(flag(g, "model.tie_embeddings", {"--tie-embeddings"}, "output head = token embedding",
                       RANKLAB_FIELD(model.tie_embeddings)));
 }

@@ -2,21 +2,48 @@
 #include "core/config/config_field_makers.h"
 
 namespace ranklab::fields {
+namespace {
+
+// "1,1.05,1.2"
+template <typename Access>
+ConfigField numbers(const std::string& group, std::string key, Flags flags, std::string help, Access access) {
+  ConfigField field{std::move(key), std::move(flags), group, std::move(help), ConfigField::Kind::kValue, {}, {}, {}};
+  field.get = [access](const TrainConfig& config) {
+    std::vector<std::string> parts;
+    for (const double value : read(access, config)) parts.push_back(to_text(value));
+    return join(parts, ",");
+  };
+  field.set = [access, field](TrainConfig& config, const std::string& text) {
+    std::vector<double> values;
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = std::min(text.find(',', begin), text.size());
+      values.push_back(parse_number<double>(field, text.substr(begin, end - begin)));
+      begin = end + 1;
+    }
+    access(config) = std::move(values);
+  };
+  return field;
+}
+
+}  // namespace
 
 void add_rotary(std::vector<ConfigField>& rows) {
   const std::string g = "Rotary positions";
   rows.push_back(number(g, "model.rope_theta", {"--rotary-base"}, "base of the rotary frequencies",
                         RANKLAB_FIELD(model.rope_theta), above(0)));
+  rows.push_back(number(g, "model.local_rope_theta", {"--rotary-base-local"},
+                        "base of layers with a window, whose frequencies are not stretched (0: as in the others)",
+                        RANKLAB_FIELD(model.local_rope_theta), at_least(0)));
   rows.push_back(number(g, "model.rotary_percent", {"--rotary-percent"}, "share of a head that carries position",
                         RANKLAB_FIELD(model.rotary_percent),
                         {.least = 0, .most = 1, .without_least = true, .words = "above 0, at most 1"}));
   rows.push_back(choice(g, "model.rope_scaling_type", {"--rope-scaling-type"},
-                        "stretch of the rotary frequencies: all alike, by the length of the sequence, slow ones alone",
-                        {"none", "linear", "dynamic", "llama3"}, RANKLAB_FIELD(model.rope_scaling.kind)));
+                        "stretch of the rotary frequencies: all alike, by the length, slow ones alone, each by its own",
+                        {"none", "linear", "dynamic", "llama3", "longrope"}, RANKLAB_FIELD(model.rope_scaling.kind)));
   rows.push_back(number(g, "model.rope_scaling_factor", {"--rope-scaling-factor"}, "factor of that stretch",
                         RANKLAB_FIELD(model.rope_scaling.factor), at_least(1)));
   rows.push_back(number(g, "model.rope_scaling_original_length", {"--rope-scaling-original-length"},
-                        "dynamic, llama3: sequence length before the stretch",
+                        "dynamic, llama3, longrope: sequence length before the stretch",
                         RANKLAB_FIELD(model.rope_scaling.original_seq_length), within(1, 1 << 24)));
   rows.push_back(number(g, "model.rope_low_freq_factor", {"--rope-low-freq-factor"},
                         "llama3: turns within that length below which a frequency is stretched in full",
@@ -24,6 +51,14 @@ void add_rotary(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "model.rope_high_freq_factor", {"--rope-high-freq-factor"},
                         "llama3: turns above which it stays", RANKLAB_FIELD(model.rope_scaling.high_freq_factor),
                         above(0)));
+  rows.push_back(numbers(g, "model.rope_short_factors", {"--rope-short-factors"},
+                         "longrope: what each frequency is divided by, up to that length",
+                         RANKLAB_FIELD(model.rope_scaling.short_factors)));
+  rows.push_back(numbers(g, "model.rope_long_factors", {"--rope-long-factors"}, "longrope: ... in longer sequences",
+                         RANKLAB_FIELD(model.rope_scaling.long_factors)));
+  rows.push_back(number(g, "model.rope_attention_factor", {"--rope-attention-factor"},
+                        "longrope: of queries and keys (0: from the factor and the length)",
+                        RANKLAB_FIELD(model.rope_scaling.attention_factor), at_least(0)));
 }
 
 void add_yarn(std::vector<ConfigField>& rows) {

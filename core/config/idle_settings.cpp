@@ -62,15 +62,28 @@ std::vector<IdleRow> make_idle_rows() {
       [](const RunPlan& p) { return p.config.model.position == PositionKind::kRope; },
       "--position-embedding-type rope");
   add(
+      {"model.qk_norm_width"}, [](const RunPlan& p) { return p.config.model.qk_norm; }, "--qk-layernorm");
+  add(
+      {"model.window_attn_skip_freq"}, [](const RunPlan& p) { return p.config.model.window_size > 0; },
+      "--window-size above 0");
+  add(
+      {"model.local_rope_theta"}, [](const RunPlan& p) { return p.config.model.has_local_rope(); },
+      "--window-size above 0 with --position-embedding-type rope");
+  add(
       {"model.rope_scaling_factor"}, [](const RunPlan& p) { return p.config.model.rope_scaling.enabled(); },
       "--rope-scaling-type");
   add(
       {"model.rope_scaling_original_length"},
       [](const RunPlan& p) {
         const RopeScalingKind kind = p.config.model.rope_scaling.kind;
-        return kind == RopeScalingKind::kDynamic || kind == RopeScalingKind::kLlama3;
+        return kind == RopeScalingKind::kDynamic || kind == RopeScalingKind::kLlama3 ||
+               kind == RopeScalingKind::kLongRope;
       },
-      "--rope-scaling-type dynamic or llama3");
+      "--rope-scaling-type dynamic, llama3 or longrope");
+  add(
+      {"model.rope_short_factors", "model.rope_long_factors", "model.rope_attention_factor"},
+      [](const RunPlan& p) { return p.config.model.rope_scaling.kind == RopeScalingKind::kLongRope; },
+      "--rope-scaling-type longrope");
   add(
       {"model.rope_low_freq_factor", "model.rope_high_freq_factor"},
       [](const RunPlan& p) { return p.config.model.rope_scaling.kind == RopeScalingKind::kLlama3; },

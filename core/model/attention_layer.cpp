@@ -8,6 +8,7 @@
 #include "core/nn/attention.h"
 #include "core/nn/decode_attention.h"
 #include "core/nn/head_norm.h"
+#include "core/parallel/projection_norm.h"
 #include "core/parallel/shared_heads.h"
 #include "core/sim/aten.h"
 
@@ -18,22 +19,33 @@ std::vector<int64_t> qkv_segments(const ModelConfig& c) { return {c.query_width(
 
 std::optional<HeadNorm> make_head_norm(ParameterRegistry& registry, const std::string& name, const ModelConfig& c,
                                        const TensorParallel& tp) {
-  if (!c.qk_norm) return std::nullopt;
-  return HeadNorm(registry, name, c.head_dim(), c.norm_epsilon, tp.active());
+  if (!c.qk_norm || c.qk_norm_width != QkNormWidth::kHead) return std::nullopt;
+  return HeadNorm(registry, name, c, tp.active());
+}
+
+std::optional<ProjectionNorm> make_projection_norm(ParameterRegistry& registry, const std::string& name,
+                                                   const ModelConfig& c, const TensorParallel& tp) {
+  if (!c.qk_norm || c.qk_norm_width != QkNormWidth::kAllHeads) return std::nullopt;
+  return ProjectionNorm(registry, name, c, tp);
 }
 
 class GroupedQueryAttention : public AttentionLayer {
  public:
   GroupedQueryAttention(ParameterRegistry& registry, const std::string& name, const ModelConfig& c,
                         const AttentionPlace& place)
-      : shape_{c.num_attention_heads / place.tp.size(), std::max<int64_t>(c.query_groups() / place.tp.size(), 1),
-               c.head_dim(), c.window_size},
+      : shape_{c.num_attention_heads / place.tp.size(),
+               std::max<int64_t>(c.query_groups() / place.tp.size(), 1),
+               c.head_dim(),
+               place.window,
+               c.query_pre_attn_scalar > 0 ? 1.0 / std::sqrt(c.query_pre_attn_scalar) : 0.0,
+               c.attn_logit_softcapping},
         rope_(place.rope),
         kv_(place.kv),
         again_(place.again),
         qkv_(registry, name + ".qkv", {c.hidden_size, c.qkv_width()}, qkv_segments(c), {InitKind::kNormal, c.init_std},
              c.has_qkv_bias(), place.tp),
         head_norm_(make_head_norm(registry, name, c, place.tp)),
+        projection_norm_(make_projection_norm(registry, name, c, place.tp)),
         out_(registry, name + ".out", {c.query_width(), c.hidden_size}, residual_init(c), c.has_attention_out_bias(),
              place.tp) {}
 
@@ -56,6 +68,7 @@ class GroupedQueryAttention : public AttentionLayer {
  private:
   at::Tensor project(const NormOutput& x) const {
     at::Tensor qkv = qkv_(x);
+    if (projection_norm_) qkv = (*projection_norm_)(qkv);
     if (kv_ != nullptr) qkv = gather_key_values(qkv, shape_.heads * shape_.head_dim, *kv_);
     return head_norm_ ? (*head_norm_)(qkv, shape_) : qkv;
   }
@@ -66,6 +79,7 @@ class GroupedQueryAttention : public AttentionLayer {
   bool again_;
   ColumnParallelLinear qkv_;
   std::optional<HeadNorm> head_norm_;
+  std::optional<ProjectionNorm> projection_norm_;
   RowParallelLinear out_;
 };
 

@@ -32,6 +32,7 @@ struct AttentionPlace {
   RopeTable rope;
   TensorParallel tp;
   Communicator* kv = nullptr;  // the tp ranks that share this rank's key/value head; null: none does
+  int64_t window = 0;          // AttentionShape::window
   bool again = false;          // the softmax part is computed again in backward instead of kept
 };
 std::unique_ptr<AttentionLayer> make_attention_layer(ParameterRegistry& registry, const std::string& name,

@@ -14,32 +14,77 @@ std::unique_ptr<MlpLayer> make_mlp(ParameterRegistry& registry, const ModelConfi
   return make_moe_layer(registry, name, c, place.layer, *place.moe, place.tp);
 }
 
+AttentionPlace attention_place(const ModelConfig& c, const BlockPlace& place) {
+  const int64_t window = c.window_of_layer(place.layer);
+  return {.rope = window > 0 ? place.local_rope : place.rope,
+          .tp = place.tp,
+          .kv = place.kv,
+          .window = window,
+          .again = place.attention_again};
+}
+
+std::optional<Norm> make_norm(ParameterRegistry& registry, const ModelConfig& c, const BlockPlace& place,
+                              const char* name, bool wanted) {
+  if (!wanted) return std::nullopt;
+  return Norm(registry, place.name + name, c, place.tp.sharded_sequence());
+}
+
+// What a branch sees of the residual stream, with the last branch added.
+NormOutput before(const std::optional<Norm>& norm, const ResidualStream& stream) {
+  if (norm) return (*norm)(stream.x_SBH, stream.branch_SBH);
+  const at::Tensor sum = stream.branch_SBH.defined() ? stream.x_SBH + stream.branch_SBH : stream.x_SBH;
+  return {sum, sum};
+}
+
+// What of a branch is added.
+at::Tensor behind(const std::optional<Norm>& norm, const at::Tensor& branch_SBH) {
+  return norm ? (*norm)(branch_SBH).normed : branch_SBH;
+}
+
 }  // namespace
 
 TransformerBlock::TransformerBlock(ParameterRegistry& registry, const ModelConfig& c, const BlockPlace& place)
     : name_(place.name),
-      attention_norm_(registry, name_ + ".attention_norm", c, place.tp.sharded_sequence()),
-      attention_(make_attention_layer(registry, name_ + ".attention", c,
-                                      {place.rope, place.tp, place.kv, place.attention_again})),
-      mlp_norm_(registry, name_ + ".mlp_norm", c, place.tp.sharded_sequence()),
-      mlp_(make_mlp(registry, c, place)) {}
+      residual_form_(c.residual_form),
+      attention_norm_(make_norm(registry, c, place, ".attention_norm", c.has_norms_before())),
+      attention_(make_attention_layer(registry, name_ + ".attention", c, attention_place(c, place))),
+      attention_post_norm_(make_norm(registry, c, place, ".attention_post_norm", c.has_norms_behind())),
+      mlp_norm_(make_norm(registry, c, place, ".mlp_norm", c.has_mlp_norm())),
+      mlp_(make_mlp(registry, c, place)),
+      mlp_post_norm_(make_norm(registry, c, place, ".mlp_post_norm", c.has_norms_behind())) {}
+
+template <typename Attend, typename Drop>
+void TransformerBlock::run(ResidualStream& stream, const Batch& batch, const Attend& attend, const Drop& drop) const {
+  const auto mlp = [&](const NormOutput& input) {
+    return drop(behind(mlp_post_norm_, mlp_->forward(input, batch)), ".mlp.dropout");
+  };
+  NormOutput input = before(attention_norm_, stream);
+  stream.x_SBH = input.sum;
+  stream.branch_SBH = drop(behind(attention_post_norm_, attend(input)), ".attention.dropout");
+  if (residual_form_ == ResidualForm::kSequential) {
+    input = before(mlp_norm_, stream);
+    stream.x_SBH = input.sum;
+    stream.branch_SBH = mlp(input);
+    return;
+  }
+  if (residual_form_ == ResidualForm::kParallel) input = before(mlp_norm_, {stream.x_SBH, {}});
+  stream.x_SBH = input.sum;
+  stream.branch_SBH = stream.branch_SBH + mlp(input);
+}
 
 void TransformerBlock::forward(ResidualStream& stream, const Batch& batch, double dropout_probability,
                                const DropoutPlace& place) const {
-  NormOutput norm = attention_norm_(stream.x_SBH, stream.branch_SBH);
-  stream.x_SBH = norm.sum;
-  stream.branch_SBH = dropout(attention_->forward(norm), name_ + ".attention.dropout", dropout_probability, place);
-
-  norm = mlp_norm_(stream.x_SBH, stream.branch_SBH);
-  stream.x_SBH = norm.sum;
-  stream.branch_SBH = dropout(mlp_->forward(norm, batch), name_ + ".mlp.dropout", dropout_probability, place);
+  run(
+      stream, batch, [&](const NormOutput& input) { return attention_->forward(input); },
+      [&](const at::Tensor& branch_SBH, const char* name) {
+        return dropout(branch_SBH, name_ + name, dropout_probability, place);
+      });
 }
 
 void TransformerBlock::decode(ResidualStream& stream, const Batch& batch, AttentionCache& cache) const {
-  NormOutput norm = attention_norm_(stream.x_SBH, stream.branch_SBH);
-  stream = {norm.sum, attention_->decode(norm, cache)};
-  norm = mlp_norm_(stream.x_SBH, stream.branch_SBH);
-  stream = {norm.sum, mlp_->forward(norm, batch)};
+  run(
+      stream, batch, [&](const NormOutput& input) { return attention_->decode(input, cache); },
+      [](const at::Tensor& branch_SBH, const char*) { return branch_SBH; });
 }
 
 }  // namespace ranklab

@@ -1,11 +1,13 @@
-// One pre-norm transformer layer: attention, then an MLP or a mixture of experts. The residual stream travels as (x,
-// branch), the last branch not yet added, so that the addition and the next norm are one pass.
+// One transformer layer: attention, then an MLP or a mixture of experts; norms stand before either, behind it, or both.
+// The residual stream travels as (x, branch), the last branch not yet added, so that the addition and the next norm are
+// one pass. Where both branches see the same stream, they are added to each other first.
 // Legend: S positions (this rank's with sequence parallelism), B sequences, H hidden. Cost of a dense layer: 2
 // all_reduce (or all_gather + reduce_scatter) of [S, B, H] forward and 2 backward. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/model/attention_layer.h"
@@ -27,6 +29,7 @@ struct BlockPlace {
   std::string name;   // "layers.3", of all its parameters
   int64_t layer = 0;  // its number in the model; MTP modules count on from num_layers
   RopeTable rope;
+  RopeTable local_rope = {};  // of layers with a window
   TensorParallel tp;
   Communicator* kv = nullptr;    // AttentionPlace::kv
   bool attention_again = false;  // its inner part is computed again in backward (recompute_policy.h)
@@ -43,11 +46,18 @@ class TransformerBlock {
   const AttentionLayer& attention() const { return *attention_; }
 
  private:
+  // What attention and MLP add to the stream, whose additions so far are in `stream`.x_SBH afterwards.
+  template <typename Attend, typename Drop>
+  void run(ResidualStream& stream, const Batch& batch, const Attend& attend, const Drop& drop) const;
+
   std::string name_;
-  Norm attention_norm_;
+  ResidualForm residual_form_;
+  std::optional<Norm> attention_norm_;
   std::unique_ptr<AttentionLayer> attention_;
-  Norm mlp_norm_;
+  std::optional<Norm> attention_post_norm_;
+  std::optional<Norm> mlp_norm_;
   std::unique_ptr<MlpLayer> mlp_;
+  std::optional<Norm> mlp_post_norm_;
 };
 
 }  // namespace ranklab

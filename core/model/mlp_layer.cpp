@@ -6,26 +6,37 @@
 namespace ranklab {
 namespace {
 
-bool is_gated(const ModelConfig& c) { return c.activation == ActivationKind::kSwiGlu; }
+at::Tensor (*activation_of(const ModelConfig& c))(const at::Tensor&) {
+  switch (c.activation) {
+    case ActivationKind::kSwiGlu:
+      return swiglu;
+    case ActivationKind::kGelu:
+      return gelu_tanh;
+    case ActivationKind::kGeluErf:
+      return gelu_erf;
+    case ActivationKind::kGeGlu:
+      return geglu;
+  }
+  return nullptr;
+}
 
 std::vector<int64_t> up_segments(const ModelConfig& c, int64_t ffn) {
-  return is_gated(c) ? std::vector<int64_t>{ffn, ffn} : std::vector<int64_t>{ffn};
+  return c.has_gated_mlp() ? std::vector<int64_t>{ffn, ffn} : std::vector<int64_t>{ffn};
 }
 
 class DenseMlp : public MlpLayer {
  public:
   DenseMlp(ParameterRegistry& registry, const std::string& name, const ModelConfig& c, int64_t ffn, TensorParallel tp)
-      : gated_(is_gated(c)),
-        up_(registry, name + (gated_ ? ".gate_up" : ".up"), {c.hidden_size, gated_ ? 2 * ffn : ffn},
-            up_segments(c, ffn), {InitKind::kNormal, c.init_std}, c.add_bias, tp),
+      : activation_(activation_of(c)),
+        up_(registry, name + (c.has_gated_mlp() ? ".gate_up" : ".up"),
+            {c.hidden_size, c.has_gated_mlp() ? 2 * ffn : ffn}, up_segments(c, ffn), {InitKind::kNormal, c.init_std},
+            c.add_bias, tp),
         down_(registry, name + ".down", {ffn, c.hidden_size}, residual_init(c), c.add_bias, tp) {}
 
-  at::Tensor forward(const NormOutput& x, const Batch&) override {
-    return down_(activate(gated_ ? swiglu : gelu_tanh, up_(x)));
-  }
+  at::Tensor forward(const NormOutput& x, const Batch&) override { return down_(activate(activation_, up_(x))); }
 
  private:
-  bool gated_;
+  at::Tensor (*activation_)(const at::Tensor&);
   ColumnParallelLinear up_;
   RowParallelLinear down_;
 };

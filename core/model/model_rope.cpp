@@ -4,13 +4,25 @@
 #include "core/nn/yarn.h"
 
 namespace ranklab {
+namespace {
+
+RopeShape shape_of(const ModelConfig& c, double theta) {
+  const int64_t turned = c.rotary_width();
+  return {turned, c.is_partly_rotary() ? c.head_dim() - turned : 0, theta};
+}
+
+}  // namespace
 
 RopeTable make_model_rope(const ModelConfig& c, const at::TensorOptions& options) {
   if (c.position != PositionKind::kRope) return {};
-  const int64_t turned = c.rotary_width();
-  const RopeShape shape{turned, c.is_partly_rotary() ? c.head_dim() - turned : 0, c.rope_theta};
+  const RopeShape shape = shape_of(c, c.rope_theta);
   if (c.yarn.enabled()) return make_yarn_table(c.seq_length, shape, c.yarn, options);
   return make_scaled_table(c.seq_length, shape, c.rope_scaling, options);
+}
+
+RopeTable make_local_rope(const ModelConfig& c, const RopeTable& of_model, const at::TensorOptions& options) {
+  if (!c.has_local_rope()) return of_model;
+  return make_scaled_table(c.seq_length, shape_of(c, c.local_rope_theta), {}, options);
 }
 
 }  // namespace ranklab

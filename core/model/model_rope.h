@@ -8,4 +8,7 @@ namespace ranklab {
 // Of all positions of a sequence; undefined where positions are learned.
 RopeTable make_model_rope(const ModelConfig& config, const at::TensorOptions& options);
 
+// ... of the layers with a window, where they have frequencies of their own; else the same.
+RopeTable make_local_rope(const ModelConfig& config, const RopeTable& of_model, const at::TensorOptions& options);
+
 }  // namespace ranklab

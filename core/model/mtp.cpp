@@ -36,9 +36,8 @@ struct FurtherLoss : CustomFunction<FurtherLoss> {
 }  // namespace
 
 MultiTokenPrediction::MultiTokenPrediction(ParameterRegistry& registry, const ModelConfig& c, const BlockPlace& place,
-                                           const VocabParallelEmbedding& embedding, const Parameter& head,
-                                           LinearQuantizer* head_quantizer, bool again)
-    : tp_(place.tp), embedding_(embedding), head_(head), head_quantizer_(head_quantizer), again_(again) {
+                                           const VocabParallelEmbedding& embedding, const OutputHead& head, bool again)
+    : tp_(place.tp), embedding_(embedding), head_(head), again_(again) {
   const bool sharded = tp_.sharded_sequence();
   for (int64_t k = 0; k < c.mtp_num_layers; ++k) {
     const std::string name = "mtp." + std::to_string(k);
@@ -70,9 +69,9 @@ at::Tensor MultiTokenPrediction::loss_sum(const at::Tensor& state_SBH, const Bat
         module.projection(at::cat({module.embedding_norm(embedded).normed, module.state_norm(state).normed}, -1)), {}};
     forward_piece({&module.block, 1}, again_, stream, batch, dropout_probability, place);
     const NormOutput out = module.norm(stream.x_SBH, stream.branch_SBH);
-    const at::Tensor logits_SBV = column_parallel_linear(out, head_.data, {}, tp_, head_quantizer_);
+    const at::Tensor logits_SBV = head_(out);
     const at::Tensor loss = vocab_parallel_cross_entropy(logits_SBV.view({-1, logits_SBV.size(2)}),
-                                                         targets_BS.t().reshape({-1}), head_.partition, tp_);
+                                                         targets_BS.t().reshape({-1}), head_.partition(), tp_);
     sum = sum.defined() ? sum + loss : loss;
     state = out.normed;
   }

@@ -12,6 +12,7 @@
 
 #include "core/model/block.h"
 #include "core/model/causal_lm.h"
+#include "core/model/output_head.h"
 #include "core/parallel/replicated_linear.h"
 #include "core/parallel/vocab_embedding.h"
 
@@ -22,8 +23,7 @@ class MultiTokenPrediction {
   // `place`: of the blocks, but for names and numbers; `again`: they are computed again in backward (recompute.h).
   // Embedding and head outlive this.
   MultiTokenPrediction(ParameterRegistry& registry, const ModelConfig& config, const BlockPlace& place,
-                       const VocabParallelEmbedding& embedding, const Parameter& head, LinearQuantizer* head_quantizer,
-                       bool again = false);
+                       const VocabParallelEmbedding& embedding, const OutputHead& head, bool again = false);
 
   // state [S, B, H] behind the final norm (this rank's positions) -> the sum of the token losses of all modules.
   at::Tensor loss_sum(const at::Tensor& state_SBH, const Batch& batch, double dropout_probability,
@@ -39,8 +39,7 @@ class MultiTokenPrediction {
 
   TensorParallel tp_;
   const VocabParallelEmbedding& embedding_;
-  const Parameter& head_;
-  LinearQuantizer* head_quantizer_;  // null: none
+  const OutputHead& head_;
   bool again_;
   std::vector<Module> modules_;
 };

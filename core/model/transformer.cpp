@@ -1,6 +1,7 @@
 #include "core/model/transformer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <span>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "core/model/model_rope.h"
 #include "core/model/moe_layer.h"
 #include "core/model/mtp.h"
+#include "core/model/output_head.h"
 #include "core/model/recompute.h"
 #include "core/model/token_check.h"
 #include "core/parallel/bucket_layout.h"
@@ -56,7 +58,9 @@ class Transformer : public CausalLm {
     // Angles of late positions need more than 8 bits, or 11.
     const bool narrow = options.dtype == at::kBFloat16 || options.dtype == at::kHalf;
     const at::ScalarType rope_dtype = narrow ? at::kFloat : options.dtype;
-    rope_ = make_model_rope(config, at::TensorOptions().dtype(rope_dtype).device(context.device()));
+    const auto rope_options = at::TensorOptions().dtype(rope_dtype).device(context.device());
+    rope_ = make_model_rope(config, rope_options);
+    local_rope_ = make_local_rope(config, rope_, rope_options);
     for (const StageLayers& layers : stages_or_whole(config, options)) add_stage(layers);
   }
 
@@ -158,13 +162,11 @@ class Transformer : public CausalLm {
     }
     cache.positions += seq;
     const auto last = [&](const at::Tensor& x_SBH) { return x_SBH.narrow(0, seq - 1, 1); };
-    return gated(
-        last_part(stage), {last(stream.x_SBH), last(stream.branch_SBH)}, [&](const GatedTensors& in) -> GatedTensors {
-          const NormOutput state = (*final_norm_)(in[0], in[1]);
-          return {
-              all_logits(column_parallel_linear(state, head_->data, {}, tp_, head_quantizer_), last_token(tokens_BS))
-                  .squeeze(1)};
-        })[0];
+    return gated(last_part(stage), {last(stream.x_SBH), last(stream.branch_SBH)},
+                 [&](const GatedTensors& in) -> GatedTensors {
+                   const NormOutput state = (*final_norm_)(in[0], in[1]);
+                   return {all_logits((*head_)(state), last_token(tokens_BS)).squeeze(1)};
+                 })[0];
   }
 
   void set_parameter_gate(ParameterGate* gate) override { gate_ = gate; }
@@ -205,6 +207,7 @@ class Transformer : public CausalLm {
     return {.name = name,
             .layer = layer,
             .rope = rope_,
+            .local_rope = local_rope_,
             .tp = tp_,
             .kv = kv_,
             .attention_again = recompute_.selective(),
@@ -214,7 +217,8 @@ class Transformer : public CausalLm {
   void make_embedding() {
     if (embedding_) return;
     embedding_.emplace(registry_, "embedding", config_.vocab_size, config_.hidden_size,
-                       Init{InitKind::kNormal, config_.init_std}, tp_);
+                       Init{InitKind::kNormal, config_.init_std}, tp_,
+                       config_.scale_embeddings ? std::sqrt(static_cast<double>(config_.hidden_size)) : 1.0);
   }
 
   void add_embedding() {
@@ -227,22 +231,13 @@ class Transformer : public CausalLm {
 
   void add_head() {
     final_norm_.emplace(registry_, "final_norm", config_, tp_.sharded_sequence());
-    const int64_t vocabulary = (config_.vocab_size + tp_.size() - 1) / tp_.size() * tp_.size();  // with padding
-    head_quantizer_ =
-        make_quantizer(registry_, "head", {config_.hidden_size, vocabulary, {}, LinearSplit::kColumn, tp_});
-    if (config_.tie_embeddings) {
-      make_embedding();
-      head_ = &embedding_->weight();
-      return;
-    }
-    head_ = &registry_.create("head.weight",
-                              shard_padded({config_.vocab_size, config_.hidden_size}, tp_.rank(), tp_.size()),
-                              {InitKind::kNormal, config_.init_std}, true);
+    if (config_.tie_embeddings) make_embedding();
+    head_.emplace(registry_, config_, config_.tie_embeddings ? &embedding_->weight() : nullptr, tp_);
   }
 
   void add_mtp() {
     make_embedding();
-    mtp_.emplace(registry_, config_, block_place("", 0), *embedding_, *head_, head_quantizer_, recompute_.covers_mtp());
+    mtp_.emplace(registry_, config_, block_place("", 0), *embedding_, *head_, recompute_.covers_mtp());
   }
 
   bool is_whole() const { return stages_.size() == 1 && stages_[0].layers.is_first && stages_[0].layers.is_last; }
@@ -290,7 +285,7 @@ class Transformer : public CausalLm {
   at::Tensor finish(const ResidualStream& stream, const Batch& batch, StageResult result, double probability,
                     const DropoutPlace& place) {
     const NormOutput state = (*final_norm_)(stream.x_SBH, stream.branch_SBH);
-    const at::Tensor logits_SBV = column_parallel_linear(state, head_->data, {}, tp_, head_quantizer_);
+    const at::Tensor logits_SBV = (*head_)(state);
     if (result == StageResult::kLogits) return all_logits(logits_SBV, batch);
     const at::Tensor main_loss = loss(logits_SBV, batch);
     if (!mtp_ || !at::GradMode::is_enabled()) return main_loss;
@@ -341,7 +336,7 @@ class Transformer : public CausalLm {
                   .got = strprintf("%lld targets", static_cast<long long>(batch.targets_BS.numel())),
                   .want = strprintf("%lld", static_cast<long long>(logits_SBV.size(0) * logits_SBV.size(1))));
     return vocab_parallel_cross_entropy(logits_SBV.view({-1, logits_SBV.size(2)}), batch.targets_BS.t().reshape({-1}),
-                                        head_->partition, tp_);
+                                        head_->partition(), tp_);
   }
 
   at::Tensor all_logits(const at::Tensor& local_SBV, const Batch& batch) const {
@@ -361,12 +356,12 @@ class Transformer : public CausalLm {
   QuantizerBook quantizers_;
   std::unique_ptr<MoePlace> moe_;  // null without experts
   RopeTable rope_;
+  RopeTable local_rope_;  // of layers with a window
   std::optional<VocabParallelEmbedding> embedding_;
   Parameter* position_ = nullptr;
   std::vector<Stage> stages_;
   std::optional<Norm> final_norm_;
-  const Parameter* head_ = nullptr;
-  LinearQuantizer* head_quantizer_ = nullptr;
+  std::optional<OutputHead> head_;
   std::optional<MultiTokenPrediction> mtp_;
   std::vector<at::Tensor> mtp_losses_;  // not yet taken
   ParameterGate* gate_ = nullptr;

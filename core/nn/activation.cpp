@@ -35,6 +35,23 @@ struct SwigluFunction : CustomFunction<SwigluFunction> {
   }
 };
 
+// Keeps its input alone.
+struct GegluFunction : CustomFunction<GegluFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate_up) {
+    const CostScope cost(0.0, 1.5 * bytes_of(gate_up), dtype_of(gate_up));
+    ctx->save_for_backward({gate_up});
+    const auto halves = gate_up.chunk(2, -1);
+    return at::gelu(halves[0], "tanh") * halves[1];
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const at::Tensor gate_up = ctx->get_saved_variables()[0];
+    const CostScope cost(0.0, 2.5 * bytes_of(gate_up), dtype_of(gate_up));
+    const auto halves = gate_up.chunk(2, -1);
+    return {at::cat(
+        {at::gelu_backward(grads[0] * halves[1], halves[0], "tanh"), grads[0] * at::gelu(halves[0], "tanh")}, -1)};
+  }
+};
+
 }  // namespace
 
 at::Tensor swiglu_grad(const at::Tensor& grad_out, const at::Tensor& gate_up) {
@@ -64,6 +81,10 @@ at::Tensor swiglu_reference(const at::Tensor& gate_up) {
 }
 
 at::Tensor gelu_tanh(const at::Tensor& x) { return at::gelu(x, "tanh"); }
+
+at::Tensor gelu_erf(const at::Tensor& x) { return at::gelu(x, "none"); }
+
+at::Tensor geglu(const at::Tensor& gate_up) { return GegluFunction::apply(gate_up); }
 
 Activated activate(at::Tensor (*compute)(const at::Tensor&), const at::Tensor& input) {
   if (keeps_cheap_outputs()) return {compute(input)};

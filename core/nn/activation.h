@@ -1,5 +1,5 @@
-// The MLP's nonlinearities: SwiGLU (Shazeer 2020, arXiv 2002.05202) on a fused [gate | up] projection, and GELU in the
-// tanh form of GPT-2. Cost: one pass forward, one backward. Thread rule: its rank's thread.
+// The MLP's nonlinearities: SwiGLU and GeGLU (Shazeer 2020, arXiv 2002.05202) on a fused [gate | up] projection, and
+// GELU in the tanh form of GPT-2. Cost: one pass forward, one backward. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -12,6 +12,9 @@ at::Tensor swiglu_grad(const at::Tensor& grad_out, const at::Tensor& gate_up);
 // The same in plain ATen ops.
 at::Tensor swiglu_reference(const at::Tensor& gate_up);
 at::Tensor gelu_tanh(const at::Tensor& x);
+at::Tensor gelu_erf(const at::Tensor& x);  // x times the normal distribution's function, exact
+// gate_up [..., 2F] -> gelu_tanh(gate) * up [..., F] (GeGLU; Shazeer 2020)
+at::Tensor geglu(const at::Tensor& gate_up);
 
 // An activation's output with what computes it again, bit for bit: a linear layer on it keeps `input`, which the
 // activation keeps for its own backward anyway, instead of `out`.

@@ -1,9 +1,11 @@
 #include "core/nn/attention.h"
 
+#include <limits>
 #include <optional>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/nn/capped_attention.h"
 #include "core/nn/computed_again.h"
 #include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
@@ -27,6 +29,11 @@ double attention_flops(const at::Tensor& qkv, const AttentionShape& shape) {
 
 kernels::QkvShape qkv_shape(int64_t seq, int64_t batch, const AttentionShape& shape) {
   return {seq, batch, shape.heads, shape.groups, shape.head_dim};
+}
+
+ScoreRule rule_of(const AttentionShape& shape) {
+  const auto scale = shape.scale > 0 ? std::optional(shape.scale) : std::nullopt;
+  return {.scale = scale, .window = shape.window, .cap = shape.cap};
 }
 
 at::Tensor with_dense_rows(const at::Tensor& x) { return x.stride(-1) == 1 ? x : x.contiguous(); }
@@ -86,7 +93,7 @@ struct Softmaxed {
 Softmaxed softmax_forward(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
   const CostScope cost(attention_flops(qkv, shape), 2.0 * bytes_of(qkv), dtype_of(qkv));
   const Heads h = split_heads(qkv, shape, rope);
-  const SoftmaxedHeads out = softmax_attention({h.q, h.k, h.v}, std::nullopt, shape.window);
+  const SoftmaxedHeads out = softmax_attention({h.q, h.k, h.v}, rule_of(shape));
   return {h, out.out.permute({2, 0, 1, 3}).reshape({qkv.size(0), qkv.size(1), shape.heads * shape.head_dim}),
           out.log_sum_exp};
 }
@@ -101,8 +108,8 @@ at::Tensor softmax_backward(const at::Tensor& grad_out, const Softmaxed& forward
   const auto by_head = [&](const at::Tensor& x_SBH) {
     return x_SBH.reshape({seq, batch, shape.heads, shape.head_dim}).permute({1, 2, 0, 3});
   };
-  const SoftmaxHeads grads = softmax_attention_grad({q, k, v}, {by_head(forward.out), forward.log_sum_exp},
-                                                    by_head(grad_out), std::nullopt, shape.window);
+  const SoftmaxHeads grads =
+      softmax_attention_grad({q, k, v}, {by_head(forward.out), forward.log_sum_exp}, by_head(grad_out), rule_of(shape));
   const at::Tensor dq = with_dense_rows(grads.q), dk = with_dense_rows(grads.k), dv = with_dense_rows(grads.v);
   if (const DeviceKernels* device = device_kernels_of(q)) {
     device->merge_qkv(device_qkv(grad_qkv, shape, rope, {dq, dk, dv}));
@@ -125,14 +132,20 @@ struct AttentionFunction : CustomFunction<AttentionFunction> {
     ctx->save_for_backward({f.heads.q, f.heads.k, f.heads.v, f.out, f.log_sum_exp, rope.cos_SD, rope.sin_SD});
     ctx->saved_data["groups"] = shape.groups;
     ctx->saved_data["window"] = shape.window;
+    ctx->saved_data["scale"] = shape.scale;
+    ctx->saved_data["cap"] = shape.cap;
     return f.out;
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const Softmaxed f{{saved[0], saved[1], saved[2]}, saved[3], saved[4]};
-    const AttentionShape shape{f.heads.q.size(1), ctx->saved_data["groups"].toInt(), f.heads.q.size(3),
-                               ctx->saved_data["window"].toInt()};
+    const AttentionShape shape{.heads = f.heads.q.size(1),
+                               .groups = ctx->saved_data["groups"].toInt(),
+                               .head_dim = f.heads.q.size(3),
+                               .window = ctx->saved_data["window"].toInt(),
+                               .scale = ctx->saved_data["scale"].toDouble(),
+                               .cap = ctx->saved_data["cap"].toDouble()};
     return {softmax_backward(grads[0], f, shape, {saved[5], saved[6]}), {}, {}};
   }
 };
@@ -172,7 +185,7 @@ struct AttentionAgainFunction : CustomFunction<AttentionAgainFunction> {
 
 bool has_kernels(const at::Tensor& qkv, const AttentionShape& shape) {
   return has_row_kernels(qkv) && has_softmax_attention(qkv, shape.head_dim) &&
-         (as_on_cpu(qkv) || !shape.has_window(qkv.size(0)));
+         (as_on_cpu(qkv) || shape.cap > 0 || !shape.has_window(qkv.size(0)));
 }
 
 }  // namespace
@@ -194,11 +207,20 @@ at::Tensor causal_attention_reference(const at::Tensor& qkv, const AttentionShap
   const auto parts = heads.split_with_sizes({shape.heads, shape.groups, shape.groups}, 1);
   const at::Tensor q = rope.defined() ? apply_rope(parts[0], rope) : parts[0];
   const at::Tensor k = rope.defined() ? apply_rope(parts[1], rope) : parts[1];
-  const bool near = shape.has_window(seq);
-  const std::optional<at::Tensor> mask =
-      near ? std::optional(window_mask(0, seq, 0, seq, shape.window, qkv.device())) : std::nullopt;
-  const at::Tensor out = at::scaled_dot_product_attention(q, repeat_groups(k, shape.heads),
-                                                          repeat_groups(parts[2], shape.heads), mask, 0.0, !near);
+  const at::Tensor all_k = repeat_groups(k, shape.heads), all_v = repeat_groups(parts[2], shape.heads);
+  const auto seen = [&] {
+    return window_mask(0, seq, 0, seq, shape.has_window(seq) ? shape.window : seq, qkv.device());
+  };
+  at::Tensor out;
+  if (shape.cap > 0) {
+    const at::Tensor scores = soft_capped(at::matmul(q, all_k.transpose(-1, -2)) * shape.score_scale(), shape.cap);
+    const double hidden = -std::numeric_limits<double>::infinity();
+    out = at::matmul(at::softmax(scores.masked_fill(seen().logical_not(), hidden), -1), all_v);
+  } else {
+    const bool near = shape.has_window(seq);
+    out = at::scaled_dot_product_attention(q, all_k, all_v, near ? std::optional(seen()) : std::nullopt, 0.0, !near,
+                                           shape.score_scale());
+  }
   return out.permute({2, 0, 1, 3}).reshape({seq, batch, shape.heads * shape.head_dim});
 }
 

@@ -7,6 +7,8 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <cmath>
+
 #include "core/nn/output_again.h"
 #include "core/nn/rope.h"
 
@@ -17,7 +19,10 @@ struct AttentionShape {
   int64_t groups = 1;
   int64_t head_dim = 0;
   int64_t window = 0;  // positions a query sees, itself among them; 0: all before it
+  double scale = 0;    // of scores; 0: 1 / sqrt(head_dim)
+  double cap = 0;      // scores are bounded by it (capped_attention.h); 0: they are not
 
+  double score_scale() const { return scale > 0 ? scale : 1.0 / std::sqrt(static_cast<double>(head_dim)); }
   bool has_window(int64_t seq) const { return window > 0 && window < seq; }
 };
 

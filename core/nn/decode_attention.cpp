@@ -1,12 +1,12 @@
 #include "core/nn/decode_attention.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/nn/capped_attention.h"
 #include "core/nn/softmax_attention.h"
 #include "core/nn/window_attention.h"
 #include "core/sim/aten.h"
@@ -36,8 +36,9 @@ at::Tensor rotated(const at::Tensor& x, const RopeTable& rope) { return rope.def
 // Several queries a key: q [B, groups, n S, D] (S new positions of n heads), keys and values of `past` + S positions,
 // of which a query sees the last `window` (0: all).
 at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values, int64_t past, double scale,
-                  int64_t window = 0) {
+                  int64_t window = 0, double cap = 0) {
   at::Tensor scores = at::matmul(q, keys.transpose(-1, -2)).mul_(scale);
+  if (cap > 0) scores = soft_capped(scores, cap);
   const int64_t total = keys.size(2), seq = total - past;
   if (seq > 1) {
     const at::Tensor seen = window_mask(past, seq, 0, total, window == 0 ? total : window, q.device());
@@ -83,8 +84,7 @@ at::Tensor decode_attention(const at::Tensor& qkv, const AttentionShape& s, cons
   const auto [keys, values] = see(rotated(parts[1], here), parts[2], cache);
   if (past == 0) return causal_attention(qkv, s, all);
   const at::Tensor q = rotated(parts[0], here).reshape({batch, s.groups, s.heads / s.groups * seq, s.head_dim});
-  const at::Tensor out =
-      attend(q, keys, values, keys.size(2) - seq, 1.0 / std::sqrt(static_cast<double>(s.head_dim)), cache.window);
+  const at::Tensor out = attend(q, keys, values, keys.size(2) - seq, s.score_scale(), cache.window, s.cap);
   return by_position(out.reshape({batch, s.heads, seq, s.head_dim}));
 }
 

@@ -24,6 +24,7 @@ struct DeviceNorm {
   DeviceNumber number;
   kernels::RowShape shape;
   double epsilon = 0;
+  double weight_offset = 0;
   const void* x = nullptr;
   const void* branch = nullptr;  // null: nothing is added, and sum is not written
   const void* weight = nullptr;
@@ -34,6 +35,7 @@ struct DeviceNorm {
 struct DeviceNormGrad {
   DeviceNumber number;
   kernels::RowShape shape;
+  double weight_offset = 0;
   const void* grad_out = nullptr;
   const void* grad_sum = nullptr;  // null: nothing is added
   const void* sum = nullptr;

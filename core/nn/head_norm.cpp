@@ -3,6 +3,7 @@
 #include "core/nn/custom_function.h"
 #include "core/nn/head_norm_kernels.h"
 #include "core/nn/kernel_path.h"
+#include "core/nn/norm.h"
 #include "core/nn/weight_gradient.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
@@ -12,16 +13,16 @@ namespace {
 
 using torch::autograd::variable_list;
 
-kernels::HeadNormShape kernel_shape(const at::Tensor& qkv, const AttentionShape& shape, double epsilon) {
-  return {qkv.numel() / qkv.size(-1), shape.heads, shape.groups, shape.head_dim, epsilon};
+kernels::HeadNormShape kernel_shape(const at::Tensor& qkv, const AttentionShape& shape, double epsilon, double offset) {
+  return {qkv.numel() / qkv.size(-1), shape.heads, shape.groups, shape.head_dim, epsilon, offset};
 }
 
 struct HeadNormFunction : CustomFunction<HeadNormFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& qkv_in, const at::Tensor& q_weight,
-                            const at::Tensor& k_weight, const AttentionShape& shape, double epsilon) {
+                            const at::Tensor& k_weight, const AttentionShape& shape, double epsilon, double offset) {
     const CostScope cost(0.0, 2 * bytes_of(qkv_in), dtype_of(qkv_in));
     const at::Tensor qkv = qkv_in.contiguous();
-    const kernels::HeadNormShape n = kernel_shape(qkv, shape, epsilon);
+    const kernels::HeadNormShape n = kernel_shape(qkv, shape, epsilon, offset);
     const at::Tensor out = at::empty_like(qkv);
     const at::Tensor inv_rms = at::empty({n.tokens, n.normed()}, qkv.options().dtype(kernel_wide_type(qkv)));
     if (const DeviceKernels* device = device_kernels_of(qkv)) {
@@ -36,6 +37,7 @@ struct HeadNormFunction : CustomFunction<HeadNormFunction> {
     ctx->save_for_backward({qkv, q_weight, k_weight, inv_rms});
     ctx->saved_data["heads"] = shape.heads;
     ctx->saved_data["groups"] = shape.groups;
+    ctx->saved_data["offset"] = offset;
     return out;
   }
 
@@ -43,6 +45,7 @@ struct HeadNormFunction : CustomFunction<HeadNormFunction> {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &qkv = saved[0], &q_weight = saved[1], &k_weight = saved[2], &inv_rms = saved[3];
     const AttentionShape shape{ctx->saved_data["heads"].toInt(), ctx->saved_data["groups"].toInt(), q_weight.size(0)};
+    const kernels::HeadNormShape n = kernel_shape(qkv, shape, 0, ctx->saved_data["offset"].toDouble());
     const CostScope cost(0.0, 3 * bytes_of(qkv), dtype_of(qkv));
     const at::Tensor grad_out = grads[0].contiguous();
     const at::Tensor grad_qkv = at::empty_like(qkv);
@@ -50,17 +53,17 @@ struct HeadNormFunction : CustomFunction<HeadNormFunction> {
     if (const DeviceKernels* device = device_kernels_of(qkv)) {
       const at::Tensor parts =
           at::empty({kDeviceGradParts, shape.head_dim}, qkv.options().dtype(kernel_wide_type(qkv)));
-      device->head_norm_grad({device_number(qkv), kernel_shape(qkv, shape, 0), device_in(qkv), device_in(q_weight),
-                              device_in(k_weight), device_out(inv_rms), nullptr, device_in(grad_out),
-                              device_out(grad_qkv), device_out(grad_q), device_out(grad_k), device_out(parts)});
-      return {grad_qkv, grad_q, grad_k, {}, {}};
+      device->head_norm_grad({device_number(qkv), n, device_in(qkv), device_in(q_weight), device_in(k_weight),
+                              device_out(inv_rms), nullptr, device_in(grad_out), device_out(grad_qkv),
+                              device_out(grad_q), device_out(grad_k), device_out(parts)});
+      return {grad_qkv, grad_q, grad_k, {}, {}, {}};
     }
     for_kernel_type(qkv, [&]<typename T>() {
-      kernels::head_norm_backward(kernel_shape(qkv, shape, 0), kernel_in<T>(grad_out), kernel_in<T>(qkv),
-                                  kernel_in<T>(q_weight), kernel_in<T>(k_weight), kernel_in<KernelWide<T>>(inv_rms),
-                                  kernel_out<T>(grad_qkv), kernel_out<T>(grad_q), kernel_out<T>(grad_k));
+      kernels::head_norm_backward(n, kernel_in<T>(grad_out), kernel_in<T>(qkv), kernel_in<T>(q_weight),
+                                  kernel_in<T>(k_weight), kernel_in<KernelWide<T>>(inv_rms), kernel_out<T>(grad_qkv),
+                                  kernel_out<T>(grad_q), kernel_out<T>(grad_k));
     });
-    return {grad_qkv, grad_q, grad_k, {}, {}};
+    return {grad_qkv, grad_q, grad_k, {}, {}, {}};
   }
 };
 
@@ -68,23 +71,22 @@ struct HeadNormFunction : CustomFunction<HeadNormFunction> {
 
 at::Tensor head_norm(const at::Tensor& qkv, const AttentionShape& shape, const HeadNormWeights& w) {
   if (!has_row_kernels(qkv)) return head_norm_reference(qkv, shape, w);
-  return HeadNormFunction::apply(qkv, w.q, w.k, shape, w.epsilon);
+  return HeadNormFunction::apply(qkv, w.q, w.k, shape, w.epsilon, w.offset);
 }
 
 at::Tensor head_norm_reference(const at::Tensor& qkv, const AttentionShape& shape, const HeadNormWeights& w) {
   const CostScope cost(0.0, 2 * bytes_of(qkv), dtype_of(qkv));
   const at::Tensor heads = qkv.unflatten(-1, {shape.heads + 2 * shape.groups, shape.head_dim});
   const auto parts = heads.split_with_sizes({shape.heads, shape.groups, shape.groups}, -2);
-  const at::Tensor q = at::rms_norm(parts[0], w.q.sizes(), w.q, w.epsilon);
-  const at::Tensor k = at::rms_norm(parts[1], w.k.sizes(), w.k, w.epsilon);
+  const at::Tensor q = at::rms_norm(parts[0], w.q.sizes(), w.q + w.offset, w.epsilon);
+  const at::Tensor k = at::rms_norm(parts[1], w.k.sizes(), w.k + w.offset, w.epsilon);
   return at::cat({q, k, parts[2]}, -2).flatten(-2);
 }
 
-HeadNorm::HeadNorm(ParameterRegistry& registry, const std::string& name, int64_t head_dim, double epsilon,
-                   bool heads_are_cut)
-    : epsilon_(epsilon) {
+HeadNorm::HeadNorm(ParameterRegistry& registry, const std::string& name, const ModelConfig& c, bool heads_are_cut)
+    : epsilon_(c.norm_epsilon), offset_(c.norm_weight_offset()) {
   const auto weight = [&](const char* kind) {
-    Parameter& made = registry.create(name + kind, replicated({head_dim}), {InitKind::kOnes}, false);
+    Parameter& made = registry.create(name + kind, replicated({c.head_dim()}), norm_weight_init(c), false);
     made.sum_grad_over_tp = heads_are_cut;
     return &made;
   };
@@ -93,7 +95,7 @@ HeadNorm::HeadNorm(ParameterRegistry& registry, const std::string& name, int64_t
 }
 
 at::Tensor HeadNorm::operator()(const at::Tensor& qkv, const AttentionShape& shape) const {
-  return head_norm(qkv, shape, {q_->data, k_->data, epsilon_});
+  return head_norm(qkv, shape, {q_->data, k_->data, epsilon_, offset_});
 }
 
 }  // namespace ranklab

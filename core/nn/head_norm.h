@@ -11,12 +11,14 @@
 
 #include "core/nn/attention.h"
 #include "core/nn/parameter.h"
+#include "core/spec/model_config.h"
 
 namespace ranklab {
 
 struct HeadNormWeights {
   at::Tensor q, k;  // [D]
   double epsilon = 0;
+  double offset = 0;  // added to the weights
 };
 
 // qkv [S, B, (heads + 2 groups) D] as causal_attention() takes it, and so is the result.
@@ -27,13 +29,13 @@ at::Tensor head_norm_reference(const at::Tensor& qkv, const AttentionShape& shap
 class HeadNorm {
  public:
   // Parameters: name.q_norm.weight and name.k_norm.weight [head_dim]. `heads_are_cut`: over tp.
-  HeadNorm(ParameterRegistry& registry, const std::string& name, int64_t head_dim, double epsilon, bool heads_are_cut);
+  HeadNorm(ParameterRegistry& registry, const std::string& name, const ModelConfig& config, bool heads_are_cut);
   at::Tensor operator()(const at::Tensor& qkv, const AttentionShape& shape) const;
 
  private:
   Parameter* q_ = nullptr;
   Parameter* k_ = nullptr;
-  double epsilon_;
+  double epsilon_, offset_;
 };
 
 }  // namespace ranklab

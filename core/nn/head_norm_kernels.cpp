@@ -13,6 +13,7 @@ template <typename T>
 RANKLAB_INLINE void forward_body(HeadNormShape n, const T* qkv, const T* q_weight, const T* k_weight, T* out,
                                  T* inv_rms) {
   const int64_t d = n.head_dim, normed = n.normed();
+  const T offset = static_cast<T>(n.weight_offset);
   for (int64_t token = 0; token < n.tokens; ++token, qkv += n.width(), out += n.width()) {
     for (int64_t h = 0; h < normed; ++h) {
       const T* x = qkv + h * d;
@@ -20,7 +21,7 @@ RANKLAB_INLINE void forward_body(HeadNormShape n, const T* qkv, const T* q_weigh
       T* y = out + h * d;
       const T inv = T{1} / std::sqrt(dot(x, x, d) / static_cast<T>(d) + static_cast<T>(n.epsilon));
       inv_rms[token * normed + h] = inv;
-      for (int64_t i = 0; i < d; ++i) y[i] = x[i] * inv * weight[i];
+      for (int64_t i = 0; i < d; ++i) y[i] = x[i] * inv * (weight[i] + offset);
     }
     std::copy(qkv + normed * d, qkv + n.width(), out + normed * d);
   }
@@ -31,6 +32,7 @@ RANKLAB_INLINE void backward_body(HeadNormShape n, const T* grad_out, const T* q
                                   const T* k_weight, const T* inv_rms, T* grad_qkv, T* grad_q_weight,
                                   T* grad_k_weight) {
   const int64_t d = n.head_dim, normed = n.normed();
+  const T offset = static_cast<T>(n.weight_offset);
   std::vector<T> scratch(static_cast<size_t>(3 * d));
   T* weighted = scratch.data();     // grad_out * weight of one head
   T* q_block = scratch.data() + d;  // the weights' gradients of one block of tokens
@@ -47,7 +49,7 @@ RANKLAB_INLINE void backward_body(HeadNormShape n, const T* grad_out, const T* q
       T* dx = grad_qkv + at;
       const T inv = inv_rms[token * normed + h];
       for (int64_t i = 0; i < d; ++i) {
-        weighted[i] = g[i] * weight[i];
+        weighted[i] = g[i] * (weight[i] + offset);
         block[i] += g[i] * x[i] * inv;
       }
       const T projection = dot(weighted, x, d) * inv * inv / static_cast<T>(d);

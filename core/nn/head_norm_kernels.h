@@ -11,6 +11,7 @@ namespace ranklab::kernels {
 struct HeadNormShape {
   int64_t tokens = 0, heads = 0, groups = 0, head_dim = 0;
   double epsilon = 0;
+  double weight_offset = 0;  // added to the weights, in the type that is computed in
 
   int64_t normed() const { return heads + groups; }  // rows of head_dim of a token; as many as groups are copied
   int64_t width() const { return (heads + 2 * groups) * head_dim; }

@@ -21,9 +21,11 @@ void narrow_all(const float* from, T* to, int64_t count) {
 }
 
 template <typename T>
-std::vector<float> widened(const T* from, int64_t count) {
+std::vector<float> widened(const T* from, int64_t count, double offset = 0) {
   std::vector<float> result(static_cast<size_t>(count));
   widen_all(from, result.data(), count);
+  if (offset == 0) return result;
+  for (float& value : result) value += static_cast<float>(offset);
   return result;
 }
 

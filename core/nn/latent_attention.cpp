@@ -90,7 +90,7 @@ struct LatentSoftmaxed {
 LatentSoftmaxed latent_softmax_forward(const LatentInput& in, const LatentShape& shape, const RopeTable& rope) {
   const CostScope cost = attention_cost(in.q, shape, {}, 1);
   const LatentHeads h = make_heads(in, shape, rope);
-  const SoftmaxedHeads softmaxed = softmax_attention({h.q, h.k, h.v}, shape.softmax_scale);
+  const SoftmaxedHeads softmaxed = softmax_attention({h.q, h.k, h.v}, {.scale = shape.softmax_scale});
   return {by_position(softmaxed.out.narrow(-1, 0, shape.v)), softmaxed.log_sum_exp};
 }
 
@@ -115,7 +115,7 @@ variable_list softmax_backward(const at::Tensor& grad_out, const LatentInput& in
     return padding > 0 ? at::constant_pad_nd(heads, {0, padding}) : heads;
   };
   const SoftmaxHeads d = softmax_attention_grad({h.q, h.k, h.v}, {wide(forward.out), forward.log_sum_exp},
-                                                wide(grad_out), shape.softmax_scale);
+                                                wide(grad_out), {.scale = shape.softmax_scale});
   return input_grads(in, {d.q, d.k, d.v}, shape, rope);
 }
 

@@ -13,8 +13,9 @@ namespace ranklab {
 
 // What it takes to compute a norm's output again in backward, instead of keeping it: nothing that is not kept anyway.
 struct NormRecipe {
-  at::Tensor sum, weight,
-      inv_rms;  // undefined where the output is kept (LayerNorm, other devices, keeps_cheap_outputs())
+  at::Tensor sum, weight;
+  at::Tensor inv_rms;  // undefined where the output is kept (LayerNorm, other devices, keeps_cheap_outputs())
+  double weight_offset = 0;
   bool defined() const { return inv_rms.defined(); }
   at::Tensor normed() const;  // the same bits as the forward's
 };
@@ -25,13 +26,21 @@ struct NormOutput {
   NormRecipe recipe = {};
 };
 
+struct NormNumbers {
+  double epsilon = 1e-5;
+  double weight_offset = 0;  // added to the weight, which then is learned as a difference from it
+};
+
 // x, branch [..., H]; branch may be undefined. weight [H].
-NormOutput add_rms_norm(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight, double epsilon);
+NormOutput add_rms_norm(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight, NormNumbers numbers);
 // The same in plain ATen ops: what the kernel is tested against, and the path of other devices and dtypes.
 NormOutput add_rms_norm_reference(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
-                                  double epsilon);
+                                  NormNumbers numbers);
 NormOutput add_layer_norm(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
-                          const at::Tensor& bias, double epsilon);
+                          const at::Tensor& bias, NormNumbers numbers);
+
+// The weight of a norm at the start: what it is multiplied with is 1.
+Init norm_weight_init(const ModelConfig& config);
 
 class Norm {
  public:
@@ -45,7 +54,7 @@ class Norm {
  private:
   Parameter* weight_ = nullptr;
   Parameter* bias_ = nullptr;
-  double epsilon_;
+  NormNumbers numbers_;
 };
 
 }  // namespace ranklab

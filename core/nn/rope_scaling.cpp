@@ -27,7 +27,8 @@ at::Tensor llama3_frequencies(const at::Tensor& plain, const RopeScaling& s) {
 
 RopeTable table_of(int64_t length, const RopeShape& shape, const RopeScaling& scaling,
                    const at::TensorOptions& options) {
-  return make_rope_table(length, scaled_frequencies(shape.turned, shape.theta, scaling, length), shape.still, 1.0,
+  const double scale = scaling.kind == RopeScalingKind::kLongRope ? long_rope_scale(scaling) : 1.0;
+  return make_rope_table(length, scaled_frequencies(shape.turned, shape.theta, scaling, length), shape.still, scale,
                          options);
 }
 
@@ -61,7 +62,34 @@ class DynamicRope final : public RopeLengths {
   RopeTable last_;
 };
 
+class LongRope final : public RopeLengths {
+ public:
+  LongRope(int64_t longest, const RopeShape& shape, const RopeScaling& scaling, const at::TensorOptions& options)
+      : original_(scaling.original_seq_length),
+        short_(table_of(original_, shape, scaling, options)),
+        long_(table_of(longest, shape, scaling, options)) {}
+
+  RopeTable of(int64_t seq_length) override { return seq_length > original_ ? long_ : short_; }
+
+ private:
+  int64_t original_;
+  RopeTable short_, long_;
+};
+
+std::shared_ptr<RopeLengths> lengths_of(int64_t longest, const RopeShape& shape, const RopeScaling& scaling,
+                                        const at::TensorOptions& options) {
+  if (scaling.kind == RopeScalingKind::kDynamic) return std::make_shared<DynamicRope>(longest, shape, scaling, options);
+  if (scaling.kind == RopeScalingKind::kLongRope && longest > scaling.original_seq_length)
+    return std::make_shared<LongRope>(longest, shape, scaling, options);
+  return nullptr;
+}
+
 }  // namespace
+
+double long_rope_scale(const RopeScaling& s) {
+  if (s.attention_factor > 0) return s.attention_factor;
+  return s.factor <= 1 ? 1 : std::sqrt(1 + std::log(s.factor) / std::log(static_cast<double>(s.original_seq_length)));
+}
 
 at::Tensor scaled_frequencies(int64_t head_dim, double theta, const RopeScaling& scaling, int64_t seq_length) {
   const NoCostScope no_cost;
@@ -72,6 +100,10 @@ at::Tensor scaled_frequencies(int64_t head_dim, double theta, const RopeScaling&
       return rope_frequencies(head_dim, stretched_base(head_dim, theta, scaling, seq_length));
     case RopeScalingKind::kLlama3:
       return llama3_frequencies(rope_frequencies(head_dim, theta), scaling);
+    case RopeScalingKind::kLongRope: {
+      const auto& divisors = seq_length > scaling.original_seq_length ? scaling.long_factors : scaling.short_factors;
+      return rope_frequencies(head_dim, theta) / at::tensor(divisors, at::kDouble);
+    }
     case RopeScalingKind::kNone:
       break;
   }
@@ -80,8 +112,8 @@ at::Tensor scaled_frequencies(int64_t head_dim, double theta, const RopeScaling&
 
 RopeTable make_scaled_table(int64_t seq_length, const RopeShape& shape, const RopeScaling& scaling,
                             const at::TensorOptions& options) {
-  if (scaling.kind != RopeScalingKind::kDynamic) return table_of(seq_length, shape, scaling, options);
-  const auto lengths = std::make_shared<DynamicRope>(seq_length, shape, scaling, options);
+  const auto lengths = lengths_of(seq_length, shape, scaling, options);
+  if (!lengths) return table_of(seq_length, shape, scaling, options);
   RopeTable table = lengths->of(seq_length);
   table.lengths = lengths;
   return table;

@@ -10,6 +10,23 @@
 namespace ranklab::kernels {
 namespace {
 
+// The weight, or its sum with the offset.
+template <typename T>
+class OffsetWeight {
+ public:
+  OffsetWeight(const T* weight, int64_t cols, double offset) : weight_(weight) {
+    if (offset == 0) return;
+    moved_.assign(weight, weight + cols);
+    for (T& value : moved_) value += static_cast<T>(offset);
+    weight_ = moved_.data();
+  }
+  const T* data() const { return weight_; }
+
+ private:
+  std::vector<T> moved_;
+  const T* weight_;
+};
+
 template <typename T>
 RANKLAB_INLINE void rms_norm_forward_body(RmsNormArgs args, const T* __restrict x, const T* __restrict branch,
                                           const T* __restrict weight, T* __restrict sum, T* __restrict out,
@@ -226,14 +243,17 @@ RANKLAB_INLINE double sum_of_squares_body(const T* x, int64_t count) {
 #define RANKLAB_ROW_KERNELS(T)                                                                                         \
   RANKLAB_CLONES void rms_norm_forward(RmsNormArgs args, const T* x, const T* branch, const T* weight, T* sum, T* out, \
                                        T* inv_rms) {                                                                   \
-    rms_norm_forward_body<T>(args, x, branch, weight, sum, out, inv_rms);                                              \
+    const OffsetWeight<T> moved(weight, args.shape.cols, args.weight_offset);                                          \
+    rms_norm_forward_body<T>(args, x, branch, moved.data(), sum, out, inv_rms);                                        \
   }                                                                                                                    \
-  RANKLAB_CLONES void rms_norm_again(RowShape shape, const T* sum, const T* weight, const T* inv_rms, T* out) {        \
-    rms_norm_again_body<T>(shape, sum, weight, inv_rms, out);                                                          \
+  RANKLAB_CLONES void rms_norm_again(RmsNormArgs args, const T* sum, const T* weight, const T* inv_rms, T* out) {      \
+    const OffsetWeight<T> moved(weight, args.shape.cols, args.weight_offset);                                          \
+    rms_norm_again_body<T>(args.shape, sum, moved.data(), inv_rms, out);                                               \
   }                                                                                                                    \
-  RANKLAB_CLONES void rms_norm_backward(RowShape shape, const T* grad_out, const T* grad_sum, const T* sum,            \
+  RANKLAB_CLONES void rms_norm_backward(RmsNormArgs args, const T* grad_out, const T* grad_sum, const T* sum,          \
                                         const T* weight, const T* inv_rms, T* grad_in, T* grad_weight) {               \
-    rms_norm_backward_body<T>(shape, grad_out, grad_sum, sum, weight, inv_rms, grad_in, grad_weight);                  \
+    const OffsetWeight<T> moved(weight, args.shape.cols, args.weight_offset);                                          \
+    rms_norm_backward_body<T>(args.shape, grad_out, grad_sum, sum, moved.data(), inv_rms, grad_in, grad_weight);       \
   }                                                                                                                    \
   RANKLAB_CLONES void swiglu_forward(RowShape shape, const T* gate_up, T* out) {                                       \
     swiglu_forward_body<T>(shape, gate_up, out);                                                                       \

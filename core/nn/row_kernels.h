@@ -13,25 +13,26 @@ struct RowShape {
   int64_t cols = 0;
 };
 
-// sum = x + branch (branch null: sum is not written and x is normalized); out = sum / rms(sum) * weight;
-// inv_rms[row] is kept for backward.
 struct RmsNormArgs {
   RowShape shape;
-  double epsilon = 0;
+  double epsilon = 0;        // of the forward pass
+  double weight_offset = 0;  // added to the weight, in the type that is computed in
 };
+// sum = x + branch (branch null: sum is not written and x is normalized); out = sum / rms(sum) * weight;
+// inv_rms[row] is kept for backward.
 void rms_norm_forward(RmsNormArgs args, const float* x, const float* branch, const float* weight, float* sum,
                       float* out, float* inv_rms);
 void rms_norm_forward(RmsNormArgs args, const double* x, const double* branch, const double* weight, double* sum,
                       double* out, double* inv_rms);
 
 // out = sum * inv_rms * weight: the forward's result again, bit for bit, from what backward keeps.
-void rms_norm_again(RowShape shape, const float* sum, const float* weight, const float* inv_rms, float* out);
-void rms_norm_again(RowShape shape, const double* sum, const double* weight, const double* inv_rms, double* out);
+void rms_norm_again(RmsNormArgs args, const float* sum, const float* weight, const float* inv_rms, float* out);
+void rms_norm_again(RmsNormArgs args, const double* sum, const double* weight, const double* inv_rms, double* out);
 
 // grad_in = d(norm)(grad_out) + grad_sum (null: nothing is added); grad_weight is overwritten.
-void rms_norm_backward(RowShape shape, const float* grad_out, const float* grad_sum, const float* sum,
+void rms_norm_backward(RmsNormArgs args, const float* grad_out, const float* grad_sum, const float* sum,
                        const float* weight, const float* inv_rms, float* grad_in, float* grad_weight);
-void rms_norm_backward(RowShape shape, const double* grad_out, const double* grad_sum, const double* sum,
+void rms_norm_backward(RmsNormArgs args, const double* grad_out, const double* grad_sum, const double* sum,
                        const double* weight, const double* inv_rms, double* grad_in, double* grad_weight);
 
 // gate_up rows are [gate | up], each shape.cols wide; out = gate * sigmoid(gate) * up.

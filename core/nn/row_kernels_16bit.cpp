@@ -33,7 +33,7 @@ template <typename T>
 void rms_norm_forward_rows(RmsNormArgs args, const T* x, const T* branch, const T* weight, T* sum, T* out,
                            float* inv_rms) {
   const int64_t cols = args.shape.cols;
-  const std::vector<float> wide_weight = widened(weight, cols);
+  const std::vector<float> wide_weight = widened(weight, cols, args.weight_offset);
   Scratch in(cols), normed(cols);
   for_blocks(args.shape.rows, [&](int64_t row, int64_t rows) {
     const int64_t first = row * cols, count = rows * cols;
@@ -48,27 +48,29 @@ void rms_norm_forward_rows(RmsNormArgs args, const T* x, const T* branch, const 
 }
 
 template <typename T>
-void rms_norm_again_rows(RowShape shape, const T* sum, const T* weight, const float* inv_rms, T* out) {
-  const std::vector<float> wide_weight = widened(weight, shape.cols);
+void rms_norm_again_rows(RmsNormArgs args, const T* sum, const T* weight, const float* inv_rms, T* out) {
+  const RowShape shape = args.shape;
+  const std::vector<float> wide_weight = widened(weight, shape.cols, args.weight_offset);
   Scratch in(shape.cols), normed(shape.cols);
   for_blocks(shape.rows, [&](int64_t row, int64_t rows) {
     const int64_t first = row * shape.cols, count = rows * shape.cols;
-    rms_norm_again({rows, shape.cols}, in.filled(sum + first, count), wide_weight.data(), inv_rms + row, normed.data());
+    rms_norm_again({{rows, shape.cols}}, in.filled(sum + first, count), wide_weight.data(), inv_rms + row,
+                   normed.data());
     narrow_all(normed.data(), out + first, count);
   });
 }
 
 template <typename T>
-void rms_norm_backward_rows(RowShape shape, const T* grad_out, const T* grad_sum, const T* sum, const T* weight,
+void rms_norm_backward_rows(RmsNormArgs args, const T* grad_out, const T* grad_sum, const T* sum, const T* weight,
                             const float* inv_rms, T* grad_in, T* grad_weight) {
-  const int64_t cols = shape.cols;
-  const std::vector<float> wide_weight = widened(weight, cols);
+  const int64_t cols = args.shape.cols;
+  const std::vector<float> wide_weight = widened(weight, cols, args.weight_offset);
   std::vector<float> total(static_cast<size_t>(cols)), part(static_cast<size_t>(cols));
   Scratch g(cols), r(cols), x(cols), d(cols);
-  for_blocks(shape.rows, [&](int64_t row, int64_t rows) {
+  for_blocks(args.shape.rows, [&](int64_t row, int64_t rows) {
     const int64_t first = row * cols, count = rows * cols;
     const float* residual = grad_sum != nullptr ? r.filled(grad_sum + first, count) : nullptr;
-    rms_norm_backward({rows, cols}, g.filled(grad_out + first, count), residual, x.filled(sum + first, count),
+    rms_norm_backward({{rows, cols}}, g.filled(grad_out + first, count), residual, x.filled(sum + first, count),
                       wide_weight.data(), inv_rms + row, d.data(), part.data());
     narrow_all(d.data(), grad_in + first, count);
     for (size_t i = 0; i < total.size(); ++i) total[i] += part[i];
@@ -146,29 +148,29 @@ double sum_of_squares_rows(const T* x, int64_t count) {
 
 }  // namespace
 
-#define RANKLAB_16BIT_KERNELS(T)                                                                              \
-  void rms_norm_forward(RmsNormArgs args, const T* x, const T* branch, const T* weight, T* sum, T* out,       \
-                        float* inv_rms) {                                                                     \
-    rms_norm_forward_rows(args, x, branch, weight, sum, out, inv_rms);                                        \
-  }                                                                                                           \
-  void rms_norm_again(RowShape shape, const T* sum, const T* weight, const float* inv_rms, T* out) {          \
-    rms_norm_again_rows(shape, sum, weight, inv_rms, out);                                                    \
-  }                                                                                                           \
-  void rms_norm_backward(RowShape shape, const T* grad_out, const T* grad_sum, const T* sum, const T* weight, \
-                         const float* inv_rms, T* grad_in, T* grad_weight) {                                  \
-    rms_norm_backward_rows(shape, grad_out, grad_sum, sum, weight, inv_rms, grad_in, grad_weight);            \
-  }                                                                                                           \
-  void swiglu_forward(RowShape shape, const T* gate_up, T* out) { swiglu_forward_rows(shape, gate_up, out); } \
-  void swiglu_backward(RowShape shape, const T* grad_out, const T* gate_up, T* grad_gate_up) {                \
-    swiglu_backward_rows(shape, grad_out, gate_up, grad_gate_up);                                             \
-  }                                                                                                           \
-  void split_qkv(QkvShape shape, const T* qkv, const float* cos, const float* sin, T* q, T* k, T* v) {        \
-    split_qkv_rows(shape, qkv, cos, sin, q, k, v);                                                            \
-  }                                                                                                           \
-  void merge_qkv(QkvShape shape, HeadStrides3 strides, const T* q, const T* k, const T* v, const float* cos,  \
-                 const float* sin, T* qkv) {                                                                  \
-    merge_qkv_rows(shape, strides, q, k, v, cos, sin, qkv);                                                   \
-  }                                                                                                           \
+#define RANKLAB_16BIT_KERNELS(T)                                                                                \
+  void rms_norm_forward(RmsNormArgs args, const T* x, const T* branch, const T* weight, T* sum, T* out,         \
+                        float* inv_rms) {                                                                       \
+    rms_norm_forward_rows(args, x, branch, weight, sum, out, inv_rms);                                          \
+  }                                                                                                             \
+  void rms_norm_again(RmsNormArgs args, const T* sum, const T* weight, const float* inv_rms, T* out) {          \
+    rms_norm_again_rows(args, sum, weight, inv_rms, out);                                                       \
+  }                                                                                                             \
+  void rms_norm_backward(RmsNormArgs args, const T* grad_out, const T* grad_sum, const T* sum, const T* weight, \
+                         const float* inv_rms, T* grad_in, T* grad_weight) {                                    \
+    rms_norm_backward_rows(args, grad_out, grad_sum, sum, weight, inv_rms, grad_in, grad_weight);               \
+  }                                                                                                             \
+  void swiglu_forward(RowShape shape, const T* gate_up, T* out) { swiglu_forward_rows(shape, gate_up, out); }   \
+  void swiglu_backward(RowShape shape, const T* grad_out, const T* gate_up, T* grad_gate_up) {                  \
+    swiglu_backward_rows(shape, grad_out, gate_up, grad_gate_up);                                               \
+  }                                                                                                             \
+  void split_qkv(QkvShape shape, const T* qkv, const float* cos, const float* sin, T* q, T* k, T* v) {          \
+    split_qkv_rows(shape, qkv, cos, sin, q, k, v);                                                              \
+  }                                                                                                             \
+  void merge_qkv(QkvShape shape, HeadStrides3 strides, const T* q, const T* k, const T* v, const float* cos,    \
+                 const float* sin, T* qkv) {                                                                    \
+    merge_qkv_rows(shape, strides, q, k, v, cos, sin, qkv);                                                     \
+  }                                                                                                             \
   double sum_of_squares(const T* x, int64_t count) { return sum_of_squares_rows(x, count); }
 
 RANKLAB_16BIT_KERNELS(Bf16)

@@ -55,17 +55,17 @@ T narrow(float x) {
 }
 
 // For T of Bf16 and Fp16.
-#define RANKLAB_16BIT_KERNELS(T)                                                                              \
-  void rms_norm_forward(RmsNormArgs args, const T* x, const T* branch, const T* weight, T* sum, T* out,       \
-                        float* inv_rms);                                                                      \
-  void rms_norm_again(RowShape shape, const T* sum, const T* weight, const float* inv_rms, T* out);           \
-  void rms_norm_backward(RowShape shape, const T* grad_out, const T* grad_sum, const T* sum, const T* weight, \
-                         const float* inv_rms, T* grad_in, T* grad_weight);                                   \
-  void swiglu_forward(RowShape shape, const T* gate_up, T* out);                                              \
-  void swiglu_backward(RowShape shape, const T* grad_out, const T* gate_up, T* grad_gate_up);                 \
-  void split_qkv(QkvShape shape, const T* qkv, const float* cos, const float* sin, T* q, T* k, T* v);         \
-  void merge_qkv(QkvShape shape, HeadStrides3 strides, const T* q, const T* k, const T* v, const float* cos,  \
-                 const float* sin, T* qkv);                                                                   \
+#define RANKLAB_16BIT_KERNELS(T)                                                                                \
+  void rms_norm_forward(RmsNormArgs args, const T* x, const T* branch, const T* weight, T* sum, T* out,         \
+                        float* inv_rms);                                                                        \
+  void rms_norm_again(RmsNormArgs args, const T* sum, const T* weight, const float* inv_rms, T* out);           \
+  void rms_norm_backward(RmsNormArgs args, const T* grad_out, const T* grad_sum, const T* sum, const T* weight, \
+                         const float* inv_rms, T* grad_in, T* grad_weight);                                     \
+  void swiglu_forward(RowShape shape, const T* gate_up, T* out);                                                \
+  void swiglu_backward(RowShape shape, const T* grad_out, const T* gate_up, T* grad_gate_up);                   \
+  void split_qkv(QkvShape shape, const T* qkv, const float* cos, const float* sin, T* q, T* k, T* v);           \
+  void merge_qkv(QkvShape shape, HeadStrides3 strides, const T* q, const T* k, const T* v, const float* cos,    \
+                 const float* sin, T* qkv);                                                                     \
   double sum_of_squares(const T* x, int64_t count);
 RANKLAB_16BIT_KERNELS(Bf16)
 RANKLAB_16BIT_KERNELS(Fp16)

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "core/nn/capped_attention.h"
 #include "core/nn/kernel_path.h"
 #include "core/nn/window_attention.h"
 #include "core/precision/device_rounding.h"
@@ -15,6 +16,11 @@ std::atomic<GpuAttention> g_gpu_attention{GpuAttention::kAuto};
 at::Tensor sum_groups(const at::Tensor& x, int64_t groups) {
   if (groups == x.size(1)) return x;
   return x.reshape({x.size(0), groups, x.size(1) / groups, x.size(2), x.size(3)}).sum(2);
+}
+
+SoftmaxHeads with_all_heads(const SoftmaxHeads& in) {
+  const int64_t heads = in.q.size(1);
+  return {in.q, repeat_groups(in.k, heads), repeat_groups(in.v, heads)};
 }
 
 bool is_short(int64_t window, const at::Tensor& q) { return window > 0 && window < q.size(2); }
@@ -130,17 +136,23 @@ bool has_softmax_attention(const at::Tensor& x, int64_t head_dim) {
   return x.itemsize() == 2 ? head_dim <= kWidest : x.scalar_type() == at::kFloat;
 }
 
-SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, std::optional<double> scale, int64_t window) {
-  if (as_on_cpu(in.q)) return on_cpu(in, scale, window);
-  if (in.q.scalar_type() == at::kFloat) return by_efficient(in, scale);
-  return takes_cudnn(in.q) ? by_cudnn(in, scale) : by_flash(in, scale);
+SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, const ScoreRule& rule) {
+  if (rule.cap > 0) return capped_attention(with_all_heads(in), rule);
+  if (as_on_cpu(in.q)) return on_cpu(in, rule.scale, rule.window);
+  if (in.q.scalar_type() == at::kFloat) return by_efficient(in, rule.scale);
+  return takes_cudnn(in.q) ? by_cudnn(in, rule.scale) : by_flash(in, rule.scale);
 }
 
 SoftmaxHeads softmax_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
-                                    std::optional<double> scale, int64_t window) {
-  if (as_on_cpu(in.q)) return grad_on_cpu(in, forward, grad_out, scale, window);
-  if (in.q.scalar_type() == at::kFloat) return grad_by_efficient(in, forward, grad_out, scale);
-  return takes_cudnn(in.q) ? grad_by_cudnn(in, forward, grad_out, scale) : grad_by_flash(in, forward, grad_out, scale);
+                                    const ScoreRule& rule) {
+  if (rule.cap > 0) {
+    const SoftmaxHeads d = capped_attention_grad(with_all_heads(in), forward, grad_out, rule);
+    return {d.q, sum_groups(d.k, in.k.size(1)), sum_groups(d.v, in.k.size(1))};
+  }
+  if (as_on_cpu(in.q)) return grad_on_cpu(in, forward, grad_out, rule.scale, rule.window);
+  if (in.q.scalar_type() == at::kFloat) return grad_by_efficient(in, forward, grad_out, rule.scale);
+  return takes_cudnn(in.q) ? grad_by_cudnn(in, forward, grad_out, rule.scale)
+                           : grad_by_flash(in, forward, grad_out, rule.scale);
 }
 
 }  // namespace ranklab

@@ -27,12 +27,17 @@ struct SoftmaxedHeads {
   at::Tensor out;          // [B, heads, S, D]; on a GPU with the strides of q
   at::Tensor log_sum_exp;  // a number a query, for backward
 };
-// scale: of scores; unset: 1 / sqrt(D). window: positions a query sees, itself among them (window_attention.h); 0, or
-// the sequence's length and more: all before it. REQUIRES: has_softmax_attention, and of shorter windows a CPU.
-SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, std::optional<double> scale = std::nullopt,
-                                 int64_t window = 0);
+// What becomes of the products of queries and keys.
+struct ScoreRule {
+  std::optional<double> scale = std::nullopt;  // unset: 1 / sqrt(D)
+  int64_t window =
+      0;           // positions a query sees, itself among them (window_attention.h); 0, or S and more: all before it
+  double cap = 0;  // scores are bounded by it (capped_attention.h); 0: they are not
+};
+// REQUIRES: has_softmax_attention, and of shorter windows a CPU; with a cap neither.
+SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, const ScoreRule& rule = {});
 SoftmaxHeads softmax_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
-                                    std::optional<double> scale = std::nullopt, int64_t window = 0);
+                                    const ScoreRule& rule = {});
 
 // [B, groups, S, D] -> [B, heads, S, D]: each group once for each of its query heads.
 at::Tensor repeat_groups(const at::Tensor& x, int64_t heads);

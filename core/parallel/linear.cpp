@@ -45,6 +45,7 @@ struct ColumnFunction : CustomFunction<ColumnFunction> {
     keep(ctx, tp);
     const LinearProducts products(quantizer, x);
     products.keep(ctx);
+    ctx->saved_data["norm_offset"] = recipe.weight_offset;
     ctx->save_for_backward(
         {recipe.defined() ? recipe.sum : x, weight, recipe.weight, recipe.inv_rms, bias.value_or(at::Tensor())});
     return add_bias(products.forward(gather(x, tp), weight), bias);
@@ -53,7 +54,7 @@ struct ColumnFunction : CustomFunction<ColumnFunction> {
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &weight = saved[1], &bias = saved[4];
-    const NormRecipe recipe{saved[0], saved[2], saved[3]};
+    const NormRecipe recipe{saved[0], saved[2], saved[3], ctx->saved_data["norm_offset"].toDouble()};
     const LinearProducts products = LinearProducts::kept(ctx);
     if (WeightGradQueue* queue = deferred_weight_grads()) {
       const TensorParallel tp = kept_parallel(ctx);

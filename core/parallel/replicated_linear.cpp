@@ -15,6 +15,7 @@ struct ReplicatedFunction : CustomFunction<ReplicatedFunction> {
                             const NormRecipe& recipe, LinearQuantizer* quantizer) {
     const LinearProducts products(quantizer, x);
     products.keep(ctx);
+    ctx->saved_data["norm_offset"] = recipe.weight_offset;
     ctx->save_for_backward({recipe.defined() ? recipe.sum : x, weight, recipe.weight, recipe.inv_rms});
     return products.forward(x, weight);
   }
@@ -22,9 +23,8 @@ struct ReplicatedFunction : CustomFunction<ReplicatedFunction> {
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor& weight = saved[1];
-    const auto input = [recipe = NormRecipe{saved[0], saved[2], saved[3]}, x = saved[0]] {
-      return recipe.defined() ? recipe.normed() : x;
-    };
+    const NormRecipe recipe{saved[0], saved[2], saved[3], ctx->saved_data["norm_offset"].toDouble()};
+    const auto input = [recipe, x = saved[0]] { return recipe.defined() ? recipe.normed() : x; };
     const LinearProducts products = LinearProducts::kept(ctx);
     const at::Tensor grad = grads[0].contiguous();
     const at::Tensor grad_x = ctx->needs_input_grad(0) ? products.input_grad(grad, weight) : at::Tensor();

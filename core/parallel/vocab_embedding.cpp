@@ -4,6 +4,7 @@
 #include "core/parallel/collectives.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
+#include "core/sim/op_observer.h"
 
 namespace ranklab {
 namespace {
@@ -31,15 +32,26 @@ struct OwnedRows : CustomFunction<OwnedRows> {
   }
 };
 
+// As the classes of transformers have it: in 16 bits the factor itself has no more.
+double rounded_to(at::ScalarType type, double value) {
+  const NoCostScope no_cost;
+  return at::scalar_tensor(value, at::TensorOptions(type)).item<double>();
+}
+
 }  // namespace
 
 VocabParallelEmbedding::VocabParallelEmbedding(ParameterRegistry& registry, const std::string& name, int64_t vocab,
-                                               int64_t hidden, Init init, TensorParallel tp)
-    : tp_(tp) {
+                                               int64_t hidden, Init init, TensorParallel tp, double scale)
+    : tp_(tp), scale_(rounded_to(registry.dtype(), scale)) {
   weight_ = &registry.create(name + ".weight", shard_padded({vocab, hidden}, tp.rank(), tp.size()), init, true);
 }
 
 at::Tensor VocabParallelEmbedding::operator()(const at::Tensor& tokens_SB) const {
+  const at::Tensor rows = lookup(tokens_SB);
+  return scale_ == 1 ? rows : rows * scale_;
+}
+
+at::Tensor VocabParallelEmbedding::lookup(const at::Tensor& tokens_SB) const {
   if (!tp_.active()) return OwnedRows::apply(weight_->data, tokens_SB, true);
   const auto [begin, end] = weight_->partition.ranges.at(0);
   const at::Tensor local = tokens_SB - begin;

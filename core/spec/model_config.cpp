@@ -4,6 +4,20 @@
 
 namespace ranklab {
 
+const char* name(ActivationKind activation) {
+  switch (activation) {
+    case ActivationKind::kSwiGlu:
+      return "swiglu";
+    case ActivationKind::kGelu:
+      return "gelu";
+    case ActivationKind::kGeGlu:
+      return "geglu";
+    case ActivationKind::kGeluErf:
+      return "gelu_erf";
+  }
+  return "?";
+}
+
 int64_t ModelConfig::parameter_count() const { return count_model(*this, seq_length).total; }
 
 int64_t ModelConfig::active_parameter_count() const { return count_model(*this, seq_length).active; }

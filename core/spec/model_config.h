@@ -6,12 +6,22 @@
 #include "core/spec/mla_config.h"
 #include "core/spec/moe_config.h"
 #include "core/spec/rope_config.h"
+#include "core/spec/window_layers.h"
 
 namespace ranklab {
 
 enum class NormKind { kRmsNorm, kLayerNorm };
 enum class PositionKind { kRope, kLearned };
-enum class ActivationKind { kSwiGlu, kGelu };
+enum class ActivationKind { kSwiGlu, kGelu, kGeGlu, kGeluErf };  // GELU by tanh, as GPT-2's, or exact
+const char* name(ActivationKind activation);                     // "swiglu", ...
+// Of each branch (attention, MLP): its input is normalized, its output before it is added to the residual stream (OLMo
+// 2, arXiv 2501.00656; after Liu et al. 2021, arXiv 2111.09883), or both (Gemma 2, arXiv 2408.00118).
+enum class NormPlacement { kBefore, kBehind, kBoth };
+// Attention, then the MLP, which sees its output; or both see the same residual stream (GPT-J; GPT-NeoX, arXiv
+// 2204.06745, section 2.1), each through a norm of its own or both through one.
+enum class ResidualForm { kSequential, kParallel, kParallelOneNorm };
+// What an RMSNorm of queries and keys takes the mean over: a head, or all heads of a token together (OLMo 2).
+enum class QkNormWidth { kHead, kAllHeads };
 
 struct ModelConfig {
   int64_t num_layers = 4;
@@ -26,16 +36,27 @@ struct ModelConfig {
   PositionKind position = PositionKind::kRope;
   ActivationKind activation = ActivationKind::kSwiGlu;
   double norm_epsilon = 1e-5;
+  NormPlacement norm_placement = NormPlacement::kBefore;
+  ResidualForm residual_form = ResidualForm::kSequential;
+  bool norm_1p = false;  // norms multiply with 1 + their weight, which so decays towards 1 (Gemma, arXiv 2403.08295)
   double rope_theta = 10000.0;
+  double local_rope_theta = 0.0;    // of layers with a window, whose frequencies are not stretched; 0: as in others
   double rotary_percent = 1.0;      // share of a head that carries position: its first pairs
   int64_t window_size = 0;          // tokens that a token attends to, itself among them; 0: all before it
+  WindowLayers window_layers = {};  // the layers that have this window
   double init_std = 0.02;           // residual outputs use init_std / sqrt(2 num_layers), as GPT-2 does
   double dropout = 0.0;             // on embeddings and both residual branches
   bool add_bias = false;            // on linear layers
   bool add_qkv_bias = false;        // on the projection to queries, keys and values alone (Qwen2, arXiv 2407.10671)
   bool add_attention_bias = false;  // on that and on attention's output
-  bool qk_norm = false;         // RMSNorm of each head's query and key before its position (Qwen3, arXiv 2505.09388)
-  bool tie_embeddings = false;  // the output head is the token embedding
+  bool qk_norm = false;             // RMSNorm of queries and keys before their position (Qwen3, arXiv 2505.09388)
+  QkNormWidth qk_norm_width = QkNormWidth::kHead;
+  bool add_head_bias = false;            // on the output head
+  bool tie_embeddings = false;           // the output head is the token embedding
+  bool scale_embeddings = false;         // by sqrt(hidden_size) (Vaswani et al. 2017, arXiv 1706.03762, section 3.4)
+  double query_pre_attn_scalar = 0.0;    // scores are divided by its root (Gemma 2); 0: the width of a head
+  double attn_logit_softcapping = 0.0;   // scores are bounded by it, c tanh(score / c); 0: they are not
+  double final_logit_softcapping = 0.0;  // logits are
   MlaConfig mla = {};
   YarnConfig yarn = {};
   RopeScaling rope_scaling = {};  // besides YaRN
@@ -67,7 +88,15 @@ struct ModelConfig {
     return static_cast<int64_t>(static_cast<double>(head_dim()) * rotary_percent);
   }
   bool is_partly_rotary() const { return !mla.enabled() && rotary_width() < head_dim(); }
+  // MTP modules count on from num_layers.
+  int64_t window_of_layer(int64_t layer) const { return window_layers.has(layer) ? window_size : 0; }
+  bool has_local_rope() const { return position == PositionKind::kRope && window_size > 0 && local_rope_theta > 0; }
   int64_t expert_ffn() const { return moe.ffn_hidden_size == 0 ? ffn_hidden_size : moe.ffn_hidden_size; }
+  bool has_gated_mlp() const { return activation == ActivationKind::kSwiGlu || activation == ActivationKind::kGeGlu; }
+  double norm_weight_offset() const { return norm_1p ? 1.0 : 0.0; }
+  bool has_norms_before() const { return norm_placement != NormPlacement::kBehind; }
+  bool has_mlp_norm() const { return has_norms_before() && residual_form != ResidualForm::kParallelOneNorm; }
+  bool has_norms_behind() const { return norm_placement != NormPlacement::kBefore; }
   // Whether this layer's MLP is a mixture of experts. MTP modules count on from num_layers.
   bool is_moe_layer(int64_t layer) const { return moe.enabled() && layer >= moe.first_dense_layers; }
   // Elements of all parameters, without MTP modules and padding (module_table.h counts MTP).

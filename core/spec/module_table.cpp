@@ -26,6 +26,7 @@ class Table {
     layers("layers.*.", dense, c_.num_layers - dense, true);
     norm(Part::kFinalNorm, "final_norm");
     head("head.weight", c_.tie_embeddings);
+    if (c_.add_head_bias) add(Part::kHead, "head.bias", {c_.vocab_size}, Split::kVocabulary, false);
     prediction_modules();
     return std::move(rows_);
   }
@@ -34,18 +35,21 @@ class Table {
   void layers(const std::string& prefix, int64_t first, int64_t count, bool mixture) {
     if (count == 0) return;
     next_ = {.first_layer = first, .layers = count, .mtp = next_.mtp};
-    norm(Part::kAttentionNorm, prefix + "attention_norm");
+    if (c_.has_norms_before()) norm(Part::kAttentionNorm, prefix + "attention_norm");
     if (c_.mla.enabled()) {
       latent_attention(prefix + "attention.");
     } else {
       attention(prefix + "attention.");
     }
-    norm(Part::kMlpNorm, prefix + "mlp_norm");
+    if (c_.has_norms_behind()) norm(Part::kAttentionNorm, prefix + "attention_post_norm");
+    if (c_.has_mlp_norm()) norm(Part::kMlpNorm, prefix + "mlp_norm");
     if (mixture) {
       experts(prefix + "mlp.");
     } else {
       mlp(Part::kMlpUp, Part::kMlpDown, prefix + "mlp.", c_.ffn_hidden_size);
     }
+    next_.per_layer = next_.active_per_layer = 1;
+    if (c_.has_norms_behind()) norm(Part::kMlpNorm, prefix + "mlp_post_norm");
     next_ = {};
   }
 
@@ -53,14 +57,22 @@ class Table {
     const Part in = Part::kAttentionIn;
     const int64_t rows = c_.qkv_width();
     linear(in, prefix + "qkv", rows, c_.hidden_size, Split::kColumn, c_.has_qkv_bias());
-    if (c_.qk_norm) {
-      for (const char* norm : {"q_norm.weight", "k_norm.weight"}) {
-        vector(in, prefix + norm, c_.head_dim());
-        rows_.back().by_heads = true;
-      }
-    }
+    if (c_.qk_norm) qk_norms(prefix);
     linear(Part::kAttentionOut, prefix + "out", c_.hidden_size, c_.query_width(), Split::kRow,
            c_.has_attention_out_bias());
+  }
+
+  void qk_norms(const std::string& prefix) {
+    const Part in = Part::kAttentionIn;
+    if (c_.qk_norm_width == QkNormWidth::kAllHeads) {
+      add(in, prefix + "q_norm.weight", {c_.query_width()}, Split::kColumn, false);
+      add(in, prefix + "k_norm.weight", {c_.kv_width()}, Split::kColumn, false);
+      return;
+    }
+    for (const char* norm : {"q_norm.weight", "k_norm.weight"}) {
+      vector(in, prefix + norm, c_.head_dim());
+      rows_.back().by_heads = true;
+    }
   }
 
   void latent_attention(const std::string& prefix) {
@@ -81,7 +93,7 @@ class Table {
   }
 
   void mlp(Part up, Part down, const std::string& prefix, int64_t ffn) {
-    const bool gated = c_.activation == ActivationKind::kSwiGlu;
+    const bool gated = c_.has_gated_mlp();
     linear(up, prefix + (gated ? "gate_up" : "up"), (gated ? 2 : 1) * ffn, c_.hidden_size, Split::kColumn);
     linear(down, prefix + "down", c_.hidden_size, ffn, Split::kRow);
   }
@@ -148,9 +160,9 @@ class Table {
 };
 
 // QK^T and PV of one layer: 2 x 2 S (width of a head) forward, half of it causal; S shrinks to a window.
-double attention_flops_per_token(const ModelConfig& c, int64_t seq) {
+double attention_flops_per_token(const ModelConfig& c, int64_t layer, int64_t seq) {
   const int64_t widths = c.mla.enabled() ? c.mla.query_head_dim() + c.mla.v_head_dim : 2 * c.head_dim();
-  return attention_span(seq, c.window_size) * static_cast<double>(c.num_attention_heads * widths);
+  return attention_span(seq, c.window_of_layer(layer)) * static_cast<double>(c.num_attention_heads * widths);
 }
 
 }  // namespace
@@ -217,9 +229,9 @@ std::vector<ModuleRow> module_table(const ModelConfig& config) { return Table(co
 
 ModelCounts count_model(const ModelConfig& c, int64_t seq) {
   ModelCounts counts;
-  const double attention = attention_flops_per_token(c, seq);
-  counts.forward_flops_per_token = static_cast<double>(c.num_layers) * attention;
-  counts.mtp_forward_flops_per_token = static_cast<double>(c.mtp_num_layers) * attention;
+  for (int64_t layer = 0; layer < c.num_layers + c.mtp_num_layers; ++layer)
+    (layer < c.num_layers ? counts.forward_flops_per_token : counts.mtp_forward_flops_per_token) +=
+        attention_flops_per_token(c, layer, seq);
   for (const ModuleRow& row : module_table(c)) {
     (row.mtp ? counts.mtp : counts.total) += row.parameters();
     (row.mtp ? counts.mtp_active : counts.active) += row.active_parameters();

@@ -162,6 +162,58 @@ ModelConfig qwen3_moe_tiny() {
   return c;
 }
 
+// huggingface.co/allenai/OLMo-2-1124-7B/config.json
+ModelConfig olmo2_7b() {
+  return {.num_layers = 32,
+          .hidden_size = 4096,
+          .ffn_hidden_size = 11008,
+          .num_attention_heads = 32,
+          .vocab_size = 100352,
+          .seq_length = 4096,
+          .norm_epsilon = 1e-6,
+          .norm_placement = NormPlacement::kBehind,
+          .rope_theta = 500000.0,
+          .qk_norm = true,
+          .qk_norm_width = QkNormWidth::kAllHeads};
+}
+
+// What Gemma 2 and 3 share; heads are wider than a share of the residual stream.
+ModelConfig gemma(int64_t hidden, int64_t ffn, int64_t heads, int64_t groups, int64_t vocab, int64_t seq) {
+  return {.num_layers = 26,
+          .hidden_size = hidden,
+          .ffn_hidden_size = ffn,
+          .num_attention_heads = heads,
+          .num_query_groups = groups,
+          .kv_channels = 256,
+          .vocab_size = vocab,
+          .seq_length = seq,
+          .activation = ActivationKind::kGeGlu,
+          .norm_epsilon = 1e-6,
+          .norm_placement = NormPlacement::kBoth,
+          .norm_1p = true,
+          .tie_embeddings = true,
+          .scale_embeddings = true};
+}
+
+ModelConfig gemma2_2b() {
+  ModelConfig c = gemma(2304, 9216, 8, 4, 256000, 8192);
+  c.window_size = 4096;
+  c.window_layers = {.skip_freq = 2};
+  c.attn_logit_softcapping = 50;
+  c.final_logit_softcapping = 30;
+  return c;
+}
+
+ModelConfig gemma3_1b() {
+  ModelConfig c = gemma(1152, 6912, 4, 1, 262144, 32768);
+  c.rope_theta = 1e6;
+  c.local_rope_theta = 1e4;
+  c.window_size = 512;
+  c.window_layers = {.skip_freq = 6};
+  c.qk_norm = true;
+  return c;
+}
+
 }  // namespace
 
 const std::vector<ModelPreset>& model_presets() {
@@ -176,6 +228,9 @@ const std::vector<ModelPreset>& model_presets() {
       {"qwen3_8b", "Qwen3 8B; huggingface.co/Qwen/Qwen3-8B", qwen3(36, 4096, 12288, 32, 8)},
       {"qwen3_30b_a3b", "Qwen3 30B, of which 3B active; huggingface.co/Qwen/Qwen3-30B-A3B", qwen3_30b_a3b()},
       {"qwen3_moe_tiny", "Qwen3 with experts in small: heads wider than hidden / heads", qwen3_moe_tiny()},
+      {"olmo2_7b", "OLMo 2 7B; huggingface.co/allenai/OLMo-2-1124-7B", olmo2_7b()},
+      {"gemma2_2b", "Gemma 2 2B; huggingface.co/google/gemma-2-2b", gemma2_2b()},
+      {"gemma3_1b", "Gemma 3 1B; huggingface.co/google/gemma-3-1b-pt", gemma3_1b()},
       {"tinytron_0.25b", "github.com/liangyuwang/Tinytron README", tinytron(12, 32, 4, 1024, 4096)},
       {"tinytron_1b", "github.com/liangyuwang/Tinytron README", tinytron(24, 64, 8, 2048, 8192)},
       {"tinytron_7b", "github.com/liangyuwang/Tinytron README", tinytron(32, 128, 16, 4096, 16384)},

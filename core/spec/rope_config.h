@@ -2,6 +2,7 @@
 // stretches of all or some frequencies. Torch-free.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 namespace ranklab {
 
@@ -23,8 +24,9 @@ struct YarnConfig {
 // Linear: position interpolation (Chen et al. 2023, arXiv 2306.15595), every frequency divided by the factor. Dynamic:
 // the base grows with the sequence once it is longer than the original length ("NTK-aware"; Peng et al., section 3.1).
 // Llama 3: frequencies whose wave is longer than the original length are divided, those far shorter kept, those between
-// mixed (Llama 3.1's model code; arXiv 2407.21783, section 3.4.2, for why).
-enum class RopeScalingKind { kNone, kLinear, kDynamic, kLlama3 };
+// mixed (Llama 3.1's model code; arXiv 2407.21783, section 3.4.2, for why). LongRoPE (Ding et al. 2024, arXiv
+// 2402.13753): a divisor for each frequency, other ones once the sequence is longer than the original length (Phi-3).
+enum class RopeScalingKind { kNone, kLinear, kDynamic, kLlama3, kLongRope };
 
 struct RopeScaling {
   RopeScalingKind kind = RopeScalingKind::kNone;
@@ -32,6 +34,10 @@ struct RopeScaling {
   int64_t original_seq_length = 8192;  // not of kLinear
   double low_freq_factor = 1.0;        // of kLlama3: waves longer than the original length over this are divided, ...
   double high_freq_factor = 4.0;       // ... shorter than it over this kept
+  // Of kLongRope: a number a pair, of sequences up to the original length and of longer ones; queries and keys are
+  // multiplied with the other, which follows from factor and length where it is 0.
+  std::vector<double> short_factors = {}, long_factors = {};
+  double attention_factor = 0.0;
 
   bool enabled() const { return kind != RopeScalingKind::kNone; }
   bool operator==(const RopeScaling&) const = default;

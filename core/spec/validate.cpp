@@ -79,6 +79,14 @@ void check_attention(const ModelConfig& c, int tp) {
   check_head_width(c);
   check_number("--window-size", static_cast<double>(c.window_size), c.window_size >= 0 && c.window_size <= 1 << 24,
                "0 (no window) to 16777216");
+  check_number("--window-attn-skip-freq", static_cast<double>(c.window_layers.skip_freq),
+               c.window_layers.skip_freq != 1 && c.window_layers.skip_freq >= 0,
+               "0 (all layers have the window) or 2 and more");
+  check_number("--rotary-base-local", c.local_rope_theta, c.local_rope_theta >= 0, "0 (as in other layers) or more");
+  check_number("--query-pre-attn-scalar", c.query_pre_attn_scalar, c.query_pre_attn_scalar >= 0,
+               "0 (the width of a head) or more");
+  check_number("--attn-logit-softcapping", c.attn_logit_softcapping, c.attn_logit_softcapping >= 0,
+               "0 (not bounded) or more");
   check_size("--num-query-groups", c.query_groups(), kWidth);
   check_multiple("--num-attention-heads", c.num_attention_heads, "--num-query-groups", c.query_groups());
   check_key_value_heads(c, tp);
@@ -106,7 +114,13 @@ void check_latent_attention(const ModelConfig& c) {
   require(c.rotary_percent == 1, "--rotary-percent", strprintf("%g", c.rotary_percent).c_str(),
           "1: --qk-pos-emb-head-dim says what carries position");
   require(c.window_size == 0, "--window-size", std::to_string(c.window_size).c_str(), "0: no window");
+  require(c.window_layers.all(), "--window-attn-skip-freq", window_layers_text(c.window_layers).c_str(),
+          "0: no window");
   require(!c.add_attention_bias, "--add-attention-bias", "on", "--no-add-attention-bias");
+  require(c.query_pre_attn_scalar == 0, "--query-pre-attn-scalar", strprintf("%g", c.query_pre_attn_scalar).c_str(),
+          "0: the width of a query head");
+  require(c.attn_logit_softcapping == 0, "--attn-logit-softcapping", strprintf("%g", c.attn_logit_softcapping).c_str(),
+          "0: not bounded");
   require(!c.qk_norm, "--qk-layernorm", "on", "--no-qk-layernorm: what it compresses has norms of its own");
   require(c.kv_channels == 0, "--kv-channels", std::to_string(c.kv_channels).c_str(),
           "--qk-head-dim, --qk-pos-emb-head-dim and --v-head-dim");
@@ -126,6 +140,24 @@ void check_yarn(const ModelConfig& c) {
   check_number("--yarn-attention-factor", y.attention_factor, y.attention_factor >= 0, "0 (from --mscale) or more");
 }
 
+void check_long_rope(const ModelConfig& c) {
+  const RopeScaling& s = c.rope_scaling;
+  const auto check = [&](const char* flag, const std::vector<double>& factors) {
+    const int64_t pairs = c.rotary_width() / 2;
+    RANKLAB_CHECK(static_cast<int64_t>(factors.size()) == pairs, ErrorKind::kInvalidArgument, .where = "model",
+                  .what = strprintf("--rope-scaling-type longrope wants a number for each pair that turns: %s", flag),
+                  .got = strprintf("%zu numbers", factors.size()), .want = std::to_string(pairs),
+                  .fix = strprintf("give them as %s 1,1.05,...", flag));
+    for (const double factor : factors) check_number(flag, factor, factor > 0, "numbers above 0");
+  };
+  check("--rope-short-factors", s.short_factors);
+  check("--rope-long-factors", s.long_factors);
+  check_number("--rope-attention-factor", s.attention_factor, s.attention_factor >= 0,
+               "0 (from --rope-scaling-factor) or more");
+  check_number("--rope-scaling-original-length", static_cast<double>(s.original_seq_length), s.original_seq_length > 1,
+               "2 or more with longrope");
+}
+
 void check_rope_scaling(const ModelConfig& c) {
   const RopeScaling& s = c.rope_scaling;
   if (!s.enabled()) return;
@@ -140,6 +172,7 @@ void check_rope_scaling(const ModelConfig& c) {
                "0 < rope-low-freq-factor < --rope-high-freq-factor");
   check_number("--rope-high-freq-factor", s.high_freq_factor, s.high_freq_factor > 0,
                "more than --rope-low-freq-factor");
+  if (s.kind == RopeScalingKind::kLongRope) check_long_rope(c);
   constexpr int64_t kTwoPairs = 4;
   RANKLAB_CHECK(s.kind != RopeScalingKind::kDynamic || c.rotary_width() >= kTwoPairs, ErrorKind::kInvalidArgument,
                 .where = "model", .what = "--rope-scaling-type dynamic stretches the pairs behind the first",
@@ -184,7 +217,7 @@ void check_experts(const ModelConfig& c, int tp) {
                 .want = "a type and a weight above 0, or neither", .fix = "give both, or leave both out");
   RANKLAB_CHECK(c.activation == ActivationKind::kSwiGlu && !c.add_bias, ErrorKind::kInvalidArgument, .where = "model",
                 .what = "experts are SwiGLU layers without bias",
-                .got = c.add_bias ? "--add-bias-linear" : "--activation gelu",
+                .got = c.add_bias ? "--add-bias-linear" : std::string("--activation ") + name(c.activation),
                 .want = "--activation swiglu --no-add-bias-linear",
                 .fix = "add them, or use a preset with experts (deepseek_v3_tiny)");
 }
@@ -229,6 +262,12 @@ void validate(const ModelConfig& c, int tp, bool sequence_parallel) {
   check_number("--hidden-dropout", c.dropout, c.dropout >= 0 && c.dropout < 1, "0 <= value < 1");
   check_number("--rotary-base", c.rope_theta, c.rope_theta > 0, "more than 0");
   check_number("--init-method-std", c.init_std, c.init_std >= 0, "0 or more");
+  RANKLAB_CHECK(c.residual_form != ResidualForm::kParallelOneNorm || c.has_norms_before(), ErrorKind::kInvalidArgument,
+                .where = "model", .what = "--residual-form parallel-one-norm shares a norm that this model has not",
+                .got = "--norm-placement behind", .want = "before or both",
+                .fix = "use --norm-placement before, or --residual-form parallel");
+  check_number("--final-logit-softcapping", c.final_logit_softcapping, c.final_logit_softcapping >= 0,
+               "0 (not bounded) or more");
   check_number("--norm-epsilon", c.norm_epsilon, c.norm_epsilon > 0, "more than 0");
 }
 

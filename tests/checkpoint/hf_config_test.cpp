@@ -33,6 +33,16 @@ TEST(HfConfig, ReadsWhatItWrites) {
     EXPECT_EQ(read.model.rope_scaling.kind, config.rope_scaling.kind);
     EXPECT_EQ(read.model.rotary_percent, config.rotary_percent);
     EXPECT_EQ(read.model.window_size, config.window_size);
+    EXPECT_EQ(read.model.window_layers, config.window_layers);
+    EXPECT_EQ(read.model.norm_placement, config.norm_placement);
+    EXPECT_EQ(read.model.rope_scaling.long_factors, config.rope_scaling.long_factors);
+    EXPECT_EQ(read.model.residual_form, config.residual_form);
+    EXPECT_EQ(read.model.activation, config.activation);
+    EXPECT_EQ(read.model.local_rope_theta, config.local_rope_theta);
+    EXPECT_EQ(read.model.query_pre_attn_scalar, config.query_pre_attn_scalar);
+    EXPECT_EQ(read.model.attn_logit_softcapping, config.attn_logit_softcapping);
+    EXPECT_EQ(read.model.final_logit_softcapping, config.final_logit_softcapping);
+    EXPECT_EQ(read.model.qk_norm_width, config.qk_norm_width);
     EXPECT_EQ(read.model.add_attention_bias, config.add_attention_bias);
     EXPECT_EQ(read.model.hf_architecture, config.hf_architecture);
     EXPECT_EQ(read.model.hf_rope_interleave, config.hf_rope_interleave);
@@ -233,7 +243,7 @@ TEST(HfConfig, ReadsThePublishedStableLmAndPhi4) {
 }
 
 // Behind the first max_window_layers, layers of Qwen have the window.
-TEST(HfConfig, WindowsOfQwenAreOfAllLayersOrNone) {
+TEST(HfConfig, WindowsOfQwen) {
   const auto window = [](const std::function<void(Json&)>& change) {
     Json file = Json::parse(text_of(tiny_qwen2_window()));
     change(file);
@@ -246,6 +256,33 @@ TEST(HfConfig, WindowsOfQwenAreOfAllLayersOrNone) {
   EXPECT_EQ(window([](Json& file) { file["use_sliding_window"] = false; }), 0);
   EXPECT_EQ(window([](Json& file) { file["max_window_layers"] = 2; }), 0);
   EXPECT_EQ(window([](Json& file) { file.erase("max_window_layers"); }), 0);  // 28 of 2 layers
+  EXPECT_EQ(window([](Json& file) { file["layer_types"] = {"full_attention", "full_attention"}; }), 0);
+  const auto layers = [](const std::function<void(Json&)>& change) {
+    Json file = Json::parse(text_of(tiny_qwen2_window()));
+    file["num_hidden_layers"] = 6;
+    change(file);
+    return window_layers_text(read_hf_config(file.dump(), "config.json").model.window_layers);
+  };
+  EXPECT_EQ(layers([](Json& file) { file["max_window_layers"] = 4; }), "[0]*4+[1]*2");
+  EXPECT_EQ(layers([](Json& file) { file["max_window_layers"] = 6; }), "0");
+  const char *near = "sliding_attention", *all = "full_attention";
+  // A list counts more than a number of first layers.
+  EXPECT_EQ(layers([&](Json& file) {
+              file["max_window_layers"] = 6;
+              file["layer_types"] = {near, near, all, near, near, all};
+            }),
+            "3");
+  EXPECT_EQ(layers([&](Json& file) { file["layer_types"] = {near, near, all, all, near, all}; }),
+            "[1]*2+[0]*2+[1]+[0]");
+  const auto refusal = [&](const std::function<void(Json&)>& change) { return message_of([&] { layers(change); }); };
+  EXPECT_THAT(refusal([&](Json& file) { file["layer_types"] = {near, all}; }), HasSubstr("for every layer"));
+  EXPECT_THAT(refusal([&](Json& file) { file["layer_types"] = {near, all, all, all, all, "chunked_attention"}; }),
+              HasSubstr("sliding_attention or full_attention"));
+  EXPECT_THAT(refusal([&](Json& file) {
+                file["use_sliding_window"] = false;
+                file["layer_types"] = {near, all, all, all, all, all};
+              }),
+              HasSubstr("the file names no window"));
 }
 
 // Where transformers looks for the original length, and what it takes for none.
@@ -314,7 +351,8 @@ TEST(HfConfig, WhatRanklabHasNotIsRefusedByItsName) {
       {llama, "mlp_bias", true, "'mlp_bias'"},
       {llama, "tie_word_embeddings", 1, "true or false"},
       {llama, "rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}, "'rope_scaling.low_freq_factor'"},
-      {llama, "rope_scaling", {{"rope_type", "longrope"}, {"factor", 8.0}}, "llama3 or yarn"},
+      {llama, "rope_scaling", {{"rope_type", "mrope"}, {"factor", 8.0}}, "longrope or yarn"},
+      {llama, "rope_scaling", {{"rope_type", "longrope"}, {"factor", 8.0}}, "'rope_scaling.short_factor'"},
       {llama, "rope_scaling", {{"rope_type", "linear"}}, "'rope_scaling.factor'"},
       {llama, "rope_scaling", {{"rope_type", "linear"}, {"factor", 0.5}}, "--rope-scaling-factor"},
       {llama, "rope_scaling", {{"rope_type", "linear"}, {"factor", 2}, {"beta_fast", 3}}, "'rope_scaling.beta_fast'"},
@@ -352,8 +390,8 @@ TEST(HfConfig, WhatRanklabHasNotOfQwenIsRefusedByItsName) {
   const ModelConfig qwen2 = tiny_qwen2(), qwen3 = tiny_qwen3(), qwen2_moe = tiny_qwen2_moe(),
                     qwen3_moe = tiny_qwen3_moe();
   expect_refused({
-      {tiny_qwen2_window(), "max_window_layers", 1, "'max_window_layers'"},
-      {tiny_qwen2_window(), "layer_types", {"full_attention", "full_attention"}, "'layer_types'"},
+      {tiny_qwen2_window(), "max_window_layers", "1", "'max_window_layers'"},
+      {tiny_qwen2_window(), "layer_types", {"sliding_attention"}, "'layer_types'"},
       {qwen2, "layer_types", {"full_attention", "sliding_attention"}, "'layer_types'"},
       {qwen2, "layer_types", "full_attention", "'layer_types'"},
       {qwen2, "rope_scaling", {{"type", "mrope"}, {"mrope_section", {1, 1}}}, "'rope_scaling.type'"},
@@ -417,7 +455,9 @@ TEST(HfFamily, IsChosenByWhatTheModelComputes) {
                           "DeepseekV3ForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "Qwen2MoeForCausalLM",
                           "Qwen3MoeForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM",
                           "MistralForCausalLM", "MixtralForCausalLM", "Qwen3ForCausalLM", "DeepseekV3ForCausalLM",
-                          "Phi3ForCausalLM", "StableLmForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM"));
+                          "Phi3ForCausalLM", "StableLmForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM",
+                          "Qwen2ForCausalLM", "Olmo2ForCausalLM", "Gemma2ForCausalLM", "Gemma3ForCausalLM",
+                          "GPTNeoXForCausalLM", "PhiForCausalLM", "Phi3ForCausalLM", "Olmo3ForCausalLM"));
   ModelConfig biased = tiny_qwen2();
   biased.add_bias = true;  // among them those of queries, keys and values
   EXPECT_EQ(hf_family(biased).architecture, "LlamaForCausalLM");
@@ -445,6 +485,12 @@ TEST(HfFamily, SettingsThatNoFamilyHasAreNamed) {
               says("MixtralForCausalLM", "--moe-router-norm-topk"));
   for (const ModelConfig& config : {tiny_gpt2(), tiny_stablelm(), tiny_llama3()})
     EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.window_size = 4; }), HasSubstr("--window-size"));
+  for (const ModelConfig& config : {tiny_window(), tiny_partly(), tiny_mixtral()}) {
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.window_size = 4, c.window_layers = {.skip_freq = 2}; }),
+                HasSubstr("--window-attn-skip-freq"));
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.window_size = 4, c.local_rope_theta = 50; }),
+                HasSubstr("--rotary-base-local"));
+  }
   EXPECT_THAT(family_refusal(tiny_qwen3(), [](ModelConfig& c) { c.rotary_percent = 0.5; }),
               says("Qwen3ForCausalLM", "--rotary-percent"));
   EXPECT_THAT(family_refusal(tiny_partly(), [](ModelConfig& c) { c.add_attention_bias = true; }),

@@ -138,6 +138,60 @@ TEST(HfMapping, HeadsAndTheirNormsOfQwen3) {
   EXPECT_EQ(e.names().size(), 3u + 2 * 11);
 }
 
+TEST(HfMapping, NormsOfOlmo2StandBehindAndGoOverAllHeads) {
+  const Exported e(tiny_olmo2(), "olmo2");
+  const std::string layer = "model.layers.1.";
+  EXPECT_EQ(e.their(layer + "post_attention_layernorm.weight"), e.our("layers.1.attention_post_norm.weight"));
+  EXPECT_EQ(e.their(layer + "post_feedforward_layernorm.weight"), e.our("layers.1.mlp_post_norm.weight"));
+  EXPECT_EQ(e.their(layer + "self_attn.q_norm.weight"), e.our("layers.1.attention.q_norm.weight"));
+  EXPECT_THAT(e.shape(layer + "self_attn.q_norm.weight"), ElementsAre(8));
+  EXPECT_THAT(e.shape(layer + "self_attn.k_norm.weight"), ElementsAre(4));
+  EXPECT_EQ(e.names().size(), 3u + 2 * 11);
+}
+
+TEST(HfMapping, NormsOfGemmaStandBeforeAndBehind) {
+  const Exported e(tiny_gemma3(), "gemma3");
+  const std::string theirs = "model.layers.1.", ours = "layers.1.";
+  EXPECT_EQ(e.their(theirs + "input_layernorm.weight"), e.our(ours + "attention_norm.weight"));
+  EXPECT_EQ(e.their(theirs + "post_attention_layernorm.weight"), e.our(ours + "attention_post_norm.weight"));
+  EXPECT_EQ(e.their(theirs + "pre_feedforward_layernorm.weight"), e.our(ours + "mlp_norm.weight"));
+  EXPECT_EQ(e.their(theirs + "post_feedforward_layernorm.weight"), e.our(ours + "mlp_post_norm.weight"));
+  EXPECT_EQ(e.their(theirs + "self_attn.k_norm.weight"), e.our(ours + "attention.k_norm.weight"));
+  EXPECT_EQ(e.their(theirs + "mlp.up_proj.weight"), rows(e.our(ours + "mlp.gate_up.weight"), 8, 3, 6));
+  EXPECT_EQ(e.names().size(), 2u + 2 * 13);  // tied
+}
+
+// 2 heads of 8 rows, each with its query, key and value behind one another; of a head the first 4 rows turn.
+TEST(HfMapping, HeadsOfGptNeoxHaveQueryKeyAndValueTogether) {
+  const Exported e(tiny_gpt_neox(), "gpt_neox");
+  const std::vector<size_t> place = {0, 1, 4, 5, 2, 3, 6, 7};
+  const auto ours = e.our("layers.1.attention.qkv.weight"), bias = e.our("layers.1.attention.qkv.bias");
+  const auto theirs = e.their("gpt_neox.layers.1.attention.query_key_value.weight");
+  const auto their_bias = e.their("gpt_neox.layers.1.attention.query_key_value.bias");
+  for (size_t head = 0; head < 2; ++head) {
+    for (size_t kind = 0; kind < 3; ++kind) {
+      for (size_t row = 0; row < 8; ++row) {
+        const size_t to = head * 24 + kind * 8 + row, from = kind * 16 + head * 8 + (kind < 2 ? place[row] : row);
+        EXPECT_EQ(rows(theirs, 16, to, to + 1), rows(ours, 16, from, from + 1)) << head << " " << kind << " " << row;
+        EXPECT_EQ(their_bias.at(to), bias.at(from));
+      }
+    }
+  }
+  EXPECT_EQ(e.their("gpt_neox.layers.0.post_attention_layernorm.bias"), e.our("layers.0.mlp_norm.bias"));
+  EXPECT_EQ(e.their("gpt_neox.layers.0.mlp.dense_h_to_4h.weight"), e.our("layers.0.mlp.up.weight"));
+  EXPECT_EQ(e.their("embed_out.weight"), e.our("head.weight"));
+  EXPECT_EQ(e.names().size(), 4u + 2 * 12);
+}
+
+TEST(HfMapping, PhiHasOneNormALayerAndABiasOfItsHead) {
+  const Exported e(tiny_phi2(), "phi2");
+  EXPECT_EQ(e.their("lm_head.bias"), e.our("head.bias"));
+  EXPECT_EQ(e.their("model.layers.1.input_layernorm.bias"), e.our("layers.1.attention_norm.bias"));
+  EXPECT_EQ(e.their("model.layers.1.self_attn.dense.weight"), e.our("layers.1.attention.out.weight"));
+  EXPECT_EQ(e.their("model.layers.1.mlp.fc2.bias"), e.our("layers.1.mlp.down.bias"));
+  EXPECT_EQ(e.names().size(), 5u + 2 * 14);
+}
+
 TEST(HfMapping, BiasesOfQwen2AreThoseOfQueriesKeysAndValues) {
   const Exported e(tiny_qwen2(), "qwen2");
   const auto ours = e.our("layers.1.attention.qkv.bias");

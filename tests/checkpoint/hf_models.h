@@ -231,11 +231,86 @@ inline ModelConfig tiny_qwen2_window() {
   c.window_size = 6;
   return c;
 }
+inline ModelConfig tiny_qwen2_some_windows() {  // its second layer alone
+  ModelConfig c = tiny_qwen2_window();
+  c.window_layers = {.pattern = {false, true}};
+  return c;
+}
+inline ModelConfig tiny_olmo2() {
+  ModelConfig c = tiny_llama();
+  c.norm_placement = NormPlacement::kBehind;
+  c.qk_norm = true;
+  c.qk_norm_width = QkNormWidth::kAllHeads;
+  return c;
+}
+inline ModelConfig tiny_olmo3() {
+  ModelConfig c = tiny_olmo2();
+  c.window_size = 5;
+  c.window_layers = {.skip_freq = 2};
+  c.local_rope_theta = c.rope_theta;
+  c.yarn = {.scaling_factor = 4, .original_seq_length = 4, .mscale_all_dim = 0};
+  return c;
+}
+inline ModelConfig tiny_gemma2() {
+  ModelConfig c = tiny_llama();
+  c.kv_channels = 6;
+  c.norm_placement = NormPlacement::kBoth;
+  c.norm_1p = c.scale_embeddings = c.tie_embeddings = true;
+  c.activation = ActivationKind::kGeGlu;
+  c.query_pre_attn_scalar = 9;
+  c.attn_logit_softcapping = 2.5;
+  c.final_logit_softcapping = 3.5;
+  c.window_size = 5;
+  c.window_layers = {.skip_freq = 2};
+  return c;
+}
+inline ModelConfig tiny_gemma3() {
+  ModelConfig c = tiny_gemma2();
+  c.qk_norm = true;
+  c.query_pre_attn_scalar = c.attn_logit_softcapping = c.final_logit_softcapping = 0;
+  c.local_rope_theta = 70;
+  c.rope_scaling = {.kind = RopeScalingKind::kLinear, .factor = 4};
+  return c;
+}
+inline ModelConfig tiny_gpt_neox() {  // half of each head turns
+  ModelConfig c = tiny_llama();
+  c.hidden_size = 16;
+  c.num_attention_heads = 2;
+  c.num_query_groups = 0;
+  c.rotary_percent = 0.5;
+  c.norm = NormKind::kLayerNorm;
+  c.activation = ActivationKind::kGeluErf;
+  c.add_bias = true;
+  c.residual_form = ResidualForm::kParallel;
+  return c;
+}
+inline ModelConfig tiny_phi2() {
+  ModelConfig c = tiny_gpt_neox();
+  c.activation = ActivationKind::kGelu;
+  c.residual_form = ResidualForm::kParallelOneNorm;
+  c.add_head_bias = true;
+  return c;
+}
+inline ModelConfig tiny_long() {  // half of a head turns: two pairs
+  ModelConfig c = tiny_partly();
+  c.rope_scaling = {.kind = RopeScalingKind::kLongRope,
+                    .factor = 4,
+                    .original_seq_length = 4,
+                    .short_factors = {1, 1.25},
+                    .long_factors = {1.5, 6}};
+  return c;
+}
 inline std::vector<ModelConfig> tiny_models() {
-  return {tiny_llama(),  tiny_gpt2(),    tiny_mixtral(),   tiny_deepseek(),  tiny_latent(),
-          tiny_qwen2(),  tiny_qwen3(),   tiny_qwen2_moe(), tiny_qwen3_moe(), tiny_llama3(),
-          tiny_linear(), tiny_dynamic(), tiny_mistral(),   tiny_top1(),      tiny_qwen3_bias(),
-          tiny_halves(), tiny_partly(),  tiny_stablelm(),  tiny_window(),    tiny_qwen2_window()};
+  return {tiny_llama(),    tiny_gpt2(),         tiny_mixtral(),
+          tiny_deepseek(), tiny_latent(),       tiny_qwen2(),
+          tiny_qwen3(),    tiny_qwen2_moe(),    tiny_qwen3_moe(),
+          tiny_llama3(),   tiny_linear(),       tiny_dynamic(),
+          tiny_mistral(),  tiny_top1(),         tiny_qwen3_bias(),
+          tiny_halves(),   tiny_partly(),       tiny_stablelm(),
+          tiny_window(),   tiny_qwen2_window(), tiny_qwen2_some_windows(),
+          tiny_olmo2(),    tiny_gemma2(),       tiny_gemma3(),
+          tiny_gpt_neox(), tiny_phi2(),         tiny_long(),
+          tiny_olmo3()};
 }
 
 // What `act` throws; "" when it does not.

@@ -35,6 +35,13 @@ TEST(IdleSettings, AreNamedWithWhatTheyAreOf) {
   EXPECT_THAT(idle_of({{"model.rope_scaling_factor", "2"}}), ElementsAre(HasSubstr("--rope-scaling-type")));
   EXPECT_THAT(idle_of({{"model.position", "learned_absolute"}, {"model.rope_scaling_type", "linear"}}),
               ElementsAre(HasSubstr("--position-embedding-type rope")));
+  EXPECT_THAT(idle_of({{"model.window_attn_skip_freq", "2"}, {"model.local_rope_theta", "50"}}),
+              ElementsAre("--window-attn-skip-freq 2 has no effect: it is of --window-size above 0",
+                          HasSubstr("--rotary-base-local 50")));
+  EXPECT_THAT(idle_of({{"model.window_size", "8"}, {"model.window_attn_skip_freq", "[1]+[0]*2"}}), IsEmpty());
+  EXPECT_THAT(idle_of({{"model.qk_norm_width", "all-heads"}}), ElementsAre(HasSubstr("it is of --qk-layernorm")));
+  EXPECT_THAT(idle_of({{"model.rope_long_factors", "1,2"}, {"model.rope_scaling_type", "dynamic"}}),
+              ElementsAre(HasSubstr("it is of --rope-scaling-type longrope")));
   EXPECT_THAT(idle_of({{"sample.tokens", "0"}, {"sample.temperature", "1"}}),
               ElementsAre(HasSubstr("--sample-tokens above 0")));
 }

@@ -19,7 +19,8 @@ std::string name(const char* kind, std::initializer_list<int64_t> sizes, bool sh
 template <typename Norm>
 Layer norm_layer(Norm norm, bool branch) {
   return [=](const Tensors& in) {
-    const NormOutput out = norm(in[0], branch ? in[2] : at::Tensor(), in[1], 1e-5);
+    // Offsets of 0 and 1 take turns.
+    const NormOutput out = norm(in[0], branch ? in[2] : at::Tensor(), in[1], {1e-5, branch ? 1.0 : 0.0});
     return branch ? Tensors{out.sum, out.normed} : Tensors{out.normed};
   };
 }
@@ -54,8 +55,9 @@ void check_norms(at::Device device) {
                       name(branch ? "add norm" : "norm", {rows, cols}, shifted));
         }
       }
-      const NormOutput out = add_rms_norm(sample({rows, cols}, 0.1, type, device), {},
-                                          sample({cols}, 0.2, type, device, false, 0.5, 1), 1e-5);
+      const NormOutput out =
+          add_rms_norm(sample({rows, cols}, 0.1, type, device), {}, sample({cols}, 0.2, type, device, false, 0.5, 1),
+                       {1e-5, cols % 2 == 0 ? 1.0 : 0.0});
       EXPECT_TRUE(at::equal(out.recipe.normed(), out.normed)) << "norm again " << rows << " " << cols;
     }
   }
@@ -66,7 +68,8 @@ void check_head_norms(at::Device device) {
     for (const AttentionShape& shape : {AttentionShape{4, 2, 8}, AttentionShape{3, 3, 6}, AttentionShape{8, 1, 64},
                                         AttentionShape{16, 8, 128}, AttentionShape{1, 1, 131}}) {
       const auto layer = [&](auto norm) {
-        return [=](const Tensors& in) { return Tensors{norm(in[0], shape, {in[1], in[2], 1e-5})}; };
+        const double offset = shape.heads == 3 ? 1.0 : 0.0;
+        return [=](const Tensors& in) { return Tensors{norm(in[0], shape, {in[1], in[2], 1e-5, offset})}; };
       };
       const int64_t d = shape.head_dim, width = (shape.heads + 2 * shape.groups) * d;
       expect_same(layer(head_norm), layer(head_norm_reference),

@@ -35,9 +35,9 @@ struct Feature {
 };
 
 // A few of each kind: the others differ from these inside a layer, which layouts_test.cpp holds.
-const std::set<std::string> kUsualVariants = {"gpt2_dropout", "latent_mtp",   "latent_tied",
-                                              "one_key_head", "llama3",       "capacity",
-                                              "deepseek",     "qwen_experts", "one_expert_a_token"};
+const std::set<std::string> kUsualVariants = {
+    "gpt2_dropout", "latent_mtp", "latent_tied", "one_key_head", "gemma2",
+    "phi2",         "capacity",   "deepseek",    "qwen_experts", "one_expert_a_token"};
 const std::set<std::string> kUsualSchedules = {"1f1b", "interleaved-1f1b", "zb-h1", "zb-v", "dualpipe", "dualpipe-v"};
 
 Feature model_kinds() {

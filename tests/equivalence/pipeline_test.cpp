@@ -111,6 +111,69 @@ TEST(Pipeline, StretchedPositionsAndBiasesOfAttention) {
   }
 }
 
+// Every stage and chunk knows which of all layers its own are.
+TEST(Pipeline, WindowsInSomeLayers) {
+  for (const char* name : {"1f1b", "interleaved-1f1b", "zb-v", "dualpipe-v"}) {
+    SCOPED_TRACE(name);
+    TrainConfig config = pipeline_config();
+    config.parallel = {.world = 1, .tp = 1};
+    config.num_microbatches = 4;
+    config.model.window_size = 3;
+    config.model.window_layers = {.skip_freq = 3};
+    config.model.local_rope_theta = 50;
+    expect_same_training(record_training(with_pipeline(config, name, 2)), reference(config), bits());
+  }
+}
+
+TEST(Pipeline, NormsBehindBranchesAndOfAllHeads) {
+  for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe-v"}) {
+    SCOPED_TRACE(name);
+    TrainConfig config = pipeline_config();
+    config.parallel = {.world = 2, .tp = 2};
+    config.num_microbatches = 4;
+    config.model.num_query_groups = 2;
+    config.model.norm_placement = NormPlacement::kBehind;
+    config.model.qk_norm = true;
+    config.model.qk_norm_width = QkNormWidth::kAllHeads;
+    expect_same_training(record_training(with_pipeline(config, name, 2)), reference(config), bits());
+  }
+}
+
+TEST(Pipeline, GemmaKind) {
+  for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe-v"}) {
+    SCOPED_TRACE(name);
+    TrainConfig config = pipeline_config();
+    config.parallel = {.world = 2, .tp = 2};
+    config.num_microbatches = 4;
+    config.model.num_query_groups = 2;
+    config.model.norm_placement = NormPlacement::kBoth;
+    config.model.norm_1p = config.model.scale_embeddings = true;
+    config.model.activation = ActivationKind::kGeGlu;
+    config.model.query_pre_attn_scalar = 5;
+    config.model.attn_logit_softcapping = 0.5;
+    config.model.final_logit_softcapping = 0.7;
+    config.model.window_size = 3;
+    config.model.window_layers = {.skip_freq = 2};
+    expect_same_training(record_training(with_pipeline(config, name, 2)), reference(config), bits());
+  }
+}
+
+TEST(Pipeline, BranchesOfTheSameInput) {
+  for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe-v"}) {
+    for (const ResidualForm form : {ResidualForm::kParallel, ResidualForm::kParallelOneNorm}) {
+      SCOPED_TRACE(name);
+      TrainConfig config = pipeline_config();
+      config.parallel = {.world = 2, .tp = 2};
+      config.num_microbatches = 4;
+      config.model.norm = NormKind::kLayerNorm;
+      config.model.activation = ActivationKind::kGeluErf;
+      config.model.add_bias = config.model.add_head_bias = true;
+      config.model.residual_form = form;
+      expect_same_training(record_training(with_pipeline(config, name, 2)), reference(config), bits());
+    }
+  }
+}
+
 TEST(Pipeline, NormsOfHeadsAndBiasesOfTheirProjection) {
   for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe", "dualpipe-v"}) {
     SCOPED_TRACE(name);

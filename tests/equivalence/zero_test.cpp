@@ -73,6 +73,29 @@ void qwen_experts(TrainConfig& c) {
   experts(c);
   c.model.moe.shared_gate = true;
 }
+void olmo2(TrainConfig& c) {
+  c.model.num_query_groups = 2;
+  c.model.norm_placement = NormPlacement::kBehind;
+  c.model.qk_norm = true;
+  c.model.qk_norm_width = QkNormWidth::kAllHeads;
+}
+void gemma2(TrainConfig& c) {
+  c.model.num_query_groups = 2;
+  c.model.norm_placement = NormPlacement::kBoth;
+  c.model.norm_1p = c.model.scale_embeddings = c.model.tie_embeddings = true;
+  c.model.activation = ActivationKind::kGeGlu;
+  c.model.query_pre_attn_scalar = 5;
+  c.model.attn_logit_softcapping = 0.5;
+  c.model.final_logit_softcapping = 0.7;
+  c.model.window_size = 3;
+  c.model.window_layers = {.skip_freq = 2};
+}
+void phi2(TrainConfig& c) {
+  c.model.norm = NormKind::kLayerNorm;
+  c.model.activation = ActivationKind::kGelu;
+  c.model.add_bias = c.model.add_head_bias = true;
+  c.model.residual_form = ResidualForm::kParallelOneNorm;
+}
 void tied(TrainConfig& c) { c.model.tie_embeddings = true; }
 void tied_v(TrainConfig& c) {
   tied(c);
@@ -104,6 +127,9 @@ const ZeroCase kZeroCases[] = {
      {.world = 8, .tp = 2},
      [](TrainConfig& c) { qwen(c), one_key_head(c), recompute(c); }},
     {"dp2_tp2_llama3", {.world = 4, .tp = 2}, llama3},
+    {"dp2_tp2_phi2", {.world = 4, .tp = 2}, phi2},
+    {"dp2_tp2_gemma2", {.world = 4, .tp = 2}, gemma2},
+    {"dp2_tp2_olmo2", {.world = 4, .tp = 2}, olmo2},
     {"dp4_yarn", {.world = 4, .tp = 1}, yarn},
     {"dp2_tp2_pp2_ep2_qwen_experts", {.world = 8, .tp = 2, .pp = 2, .ep = 2}, qwen_experts},
     {"dp2_pp2", {.world = 4, .pp = 2}},

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes the golden files beside it: forward values and gradients of the layers and of tiny models, computed in
 fp64 by torch.nn.functional and torch's autograd, an implementation that shares no code with core/. The DeepSeek-V3
-and Qwen parts are held to those of the transformers package as well (deepseek.py, qwen.py), which compute in fp32.
+and Qwen parts and those of other forms of a block are held to those of the transformers package as well (deepseek.py,
+qwen.py, forms.py), which compute in fp32.
 
   python3 make_golden.py        (needs PyPI torch and transformers; run once, the results are committed)
 
@@ -180,6 +181,9 @@ if __name__ == "__main__":
     import qwen
 
     qwen.write_all()
+    import forms
+
+    forms.write_all()
     import rope_scaling
 
     rope_scaling.write_all()

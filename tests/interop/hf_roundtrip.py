@@ -23,6 +23,9 @@ BAR = 1e-4
 PROMPT = "In the beginning God created the heaven and the earth."
 SIZES = ["--hidden-size", "64", "--num-attention-heads", "4", "--seq-length", "64", "--vocab-size", "300"]
 DENSE = ["--num-layers", "3", "--ffn-hidden-size", "96", *SIZES]
+GEMMA = ["--num-query-groups", "2", "--kv-channels", "24", "--norm-placement", "both", "--apply-layernorm-1p",
+         "--activation", "geglu", "--scale-embeddings", "--tie-embeddings", "--window-size", "9", "--norm-epsilon", "1e-6"]
+GELU = ["--normalization", "LayerNorm", "--add-bias-linear"]
 OURS = {
     "Llama": [*DENSE, "--num-query-groups", "2", "--rotary-base", "5000", "--tp", "2", "--world-size", "4"],
     "Llama, tied, biases": [*DENSE, "--tie-embeddings", "--add-bias-linear", "--pp", "3", "--world-size", "3"],
@@ -44,6 +47,30 @@ OURS = {
                         "--world-size", "4", "--zero-stage", "2"],
     "Qwen2, window": [*DENSE, "--num-query-groups", "2", "--window-size", "17", "--add-qkv-bias", "--pp", "3",
                       "--world-size", "3"],
+    "Qwen2, window in some layers": [*DENSE, "--num-query-groups", "2", "--window-size", "9", "--window-attn-skip-freq",
+                                     "[0]+[1]*2", "--add-qkv-bias", "--pp", "3", "--world-size", "3"],
+    "OLMo 2": [*DENSE, "--num-query-groups", "2", "--norm-placement", "behind", "--qk-layernorm",
+               "--qk-layernorm-width", "all-heads", "--tp", "4", "--sequence-parallel", "--world-size", "4"],
+    "OLMo 3": [*DENSE, "--num-query-groups", "2", "--norm-placement", "behind", "--qk-layernorm",
+               "--qk-layernorm-width", "all-heads", "--window-size", "9", "--window-attn-skip-freq", "2",
+               "--rotary-base", "70000", "--rotary-base-local", "70000", "--rotary-scaling-factor", "4",
+               "--original-max-position-embeddings", "16", "--mscale-all-dim", "0", "--tp", "2", "--world-size", "4",
+               "--zero-stage", "2"],
+    "Gemma 2": [*DENSE, *GEMMA, "--window-attn-skip-freq", "2", "--attn-logit-softcapping", "5",
+                "--final-logit-softcapping", "3", "--query-pre-attn-scalar", "24", "--tp", "2", "--sequence-parallel",
+                "--world-size", "4", "--zero-stage", "3"],
+    "Gemma 3": [*DENSE, *GEMMA, "--window-attn-skip-freq", "3", "--rotary-base-local", "700", "--rotary-base", "1e6",
+                "--rope-scaling-type", "linear", "--rope-scaling-factor", "8", "--qk-layernorm", "--pp", "3",
+                "--world-size", "3"],
+    "GPT-NeoX": [*DENSE, *GELU, "--activation", "gelu_erf", "--residual-form", "parallel", "--rotary-percent", "0.25",
+                 "--tp", "2", "--sequence-parallel", "--world-size", "4", "--zero-stage", "1"],
+    "GPT-NeoX, sequential": [*DENSE, *GELU, "--activation", "gelu", "--pp", "3", "--world-size", "3"],
+    "Phi-2": [*DENSE, *GELU, "--activation", "gelu", "--residual-form", "parallel-one-norm", "--add-head-bias",
+              "--rotary-percent", "0.5", "--num-query-groups", "2", "--tp", "2", "--world-size", "4"],
+    "Phi-3, longrope": [*DENSE, "--num-query-groups", "2", "--hf-architecture", "Phi3ForCausalLM", "--rope-scaling-type",
+                        "longrope", "--rope-scaling-factor", "4", "--rope-scaling-original-length", "32",
+                        "--rope-short-factors", "1,1.1,1.2,1.3,1.4,1.5,1.6,1.7", "--rope-long-factors",
+                        "1,2,3,4,8,16,32,64", "--tp", "2", "--sequence-parallel", "--world-size", "4"],
     "StableLM": [*DENSE, "--normalization", "LayerNorm", "--rotary-percent", "0.25", "--add-qkv-bias", "--tp", "2",
                  "--sequence-parallel", "--world-size", "4", "--zero-stage", "1"],
     "Phi-3": [*DENSE, "--num-query-groups", "2", "--rotary-percent", "0.5", "--tp", "2", "--world-size", "2"],
@@ -98,6 +125,38 @@ THEIRS = {
     "Mixtral, window": ("Mixtral", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, num_local_experts=4,
                                         num_experts_per_tok=2, sliding_window=20)),
     "Qwen3, window": ("Qwen3", dict(QWEN, head_dim=24, use_sliding_window=True, sliding_window=7, max_window_layers=0)),
+    "Qwen2, window in some layers": ("Qwen2", dict(QWEN, use_sliding_window=True, sliding_window=7,
+                                                   max_window_layers=1)),
+    "Qwen3, layer types": ("Qwen3", dict(QWEN, head_dim=24, use_sliding_window=True, sliding_window=7,
+                                         layer_types=["full_attention", "sliding_attention", "full_attention"])),
+    "OLMo 2": ("Olmo2", dict(QWEN, rope_parameters=dict(rope_type="default", rope_theta=5e5))),
+    "OLMo 2, attention biases": ("Olmo2", dict(QWEN, attention_bias=True, num_key_value_heads=4)),
+    "OLMo 3": ("Olmo3", dict(QWEN, sliding_window=7, num_hidden_layers=5)),
+    "OLMo 3, YaRN": ("Olmo3", dict(
+        QWEN, sliding_window=7, num_hidden_layers=4, rope_parameters=dict(
+            full_attention=dict(rope_type="yarn", rope_theta=5e5, factor=4.0, original_max_position_embeddings=32,
+                                beta_fast=32, beta_slow=1),
+            sliding_attention=dict(rope_type="default", rope_theta=5e5)))),
+    "Gemma 2": ("Gemma2", dict(QWEN, head_dim=24, query_pre_attn_scalar=30, sliding_window=7,
+                               attn_logit_softcapping=4.0, final_logit_softcapping=6.0)),
+    "Gemma 3": ("Gemma3", dict(QWEN, head_dim=24, query_pre_attn_scalar=24, sliding_window=7, num_hidden_layers=7)),
+    "Gemma 3, linear positions, bf16": ("Gemma3", dict(
+        QWEN, head_dim=24, query_pre_attn_scalar=24, sliding_window=7, final_logit_softcapping=9.0,
+        layer_types=["full_attention", "sliding_attention", "full_attention"], rope_parameters=dict(
+            full_attention=dict(rope_type="linear", rope_theta=5e5, factor=8.0),
+            sliding_attention=dict(rope_type="default", rope_theta=700.0)))),
+    "GPT-NeoX": ("GPTNeoX", dict(WIDTHS, intermediate_size=96)),
+    "GPT-NeoX, sequential": ("GPTNeoX", dict(WIDTHS, intermediate_size=96, use_parallel_residual=False,
+                                             hidden_act="gelu_fast")),
+    "Phi-2": ("Phi", dict(QWEN)),
+    "Phi-2, fp16": ("Phi", dict(WIDTHS, intermediate_size=96, hidden_act="gelu")),
+    "Phi-3, longrope": ("Phi3", dict(QWEN, pad_token_id=0, original_max_position_embeddings=32, rope_parameters=dict(
+        rope_type="longrope", rope_theta=1e4, short_factor=[1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7],
+        long_factor=[1.0, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0, 64.0]))),
+    "Phi-3, longrope, short": ("Phi3", dict(
+        QWEN, pad_token_id=0, original_max_position_embeddings=96, rope_parameters=dict(
+            rope_type="longrope", rope_theta=1e4, short_factor=[1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7],
+            long_factor=[1.0, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0, 64.0]))),
     "StableLM, fp16": ("StableLm", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, use_qkv_bias=True,
                                         rope_parameters=dict(rope_type="default", rope_theta=1e4,
                                                              partial_rotary_factor=0.25))),
@@ -215,7 +274,8 @@ def quantize(folder, dequantized):
 
 def imported(name, family, numbers, folder):
     torch.manual_seed(7)
-    config = getattr(transformers, family + "Config")(**numbers, initializer_range=0.2)
+    kind = "Gemma3Text" if family == "Gemma3" else family
+    config = getattr(transformers, kind + "Config")(**numbers, initializer_range=0.2)
     model = getattr(transformers, "GPT2LMHeadModel" if family == "GPT2" else family + "ForCausalLM")(config).eval()
     with torch.no_grad():
         for key, tensor in model.state_dict().items():    # norms, biases and the router's bias are not all the same

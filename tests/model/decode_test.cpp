@@ -73,6 +73,70 @@ ModelConfig window() {
   return c;
 }
 
+ModelConfig some_windows() {
+  ModelConfig c = window();
+  c.num_layers = 3;
+  c.window_layers = {.skip_freq = 2};
+  c.local_rope_theta = 50;
+  c.rope_scaling = {.kind = RopeScalingKind::kLinear, .factor = 8};
+  return c;
+}
+
+ModelConfig olmo2(int64_t groups) {
+  ModelConfig c = llama();
+  c.num_query_groups = groups;
+  c.norm_placement = NormPlacement::kBehind;
+  c.qk_norm = true;
+  c.qk_norm_width = QkNormWidth::kAllHeads;
+  return c;
+}
+
+ModelConfig gemma2() {
+  ModelConfig c = llama();
+  c.norm_placement = NormPlacement::kBoth;
+  c.norm_1p = c.scale_embeddings = c.tie_embeddings = true;
+  c.activation = ActivationKind::kGeGlu;
+  c.query_pre_attn_scalar = 5;
+  c.attn_logit_softcapping = 0.5;
+  c.final_logit_softcapping = 0.7;
+  c.window_size = 3;
+  c.window_layers = {.skip_freq = 2};
+  return c;
+}
+
+ModelConfig gemma3() {
+  ModelConfig c = llama();
+  c.norm_placement = NormPlacement::kBoth;
+  c.norm_1p = c.scale_embeddings = c.tie_embeddings = true;
+  c.activation = ActivationKind::kGeGlu;
+  c.qk_norm = true;
+  c.window_size = 3;
+  c.window_layers = {.skip_freq = 2};
+  c.local_rope_theta = 20;
+  return c;
+}
+
+ModelConfig gpt_neox() {
+  ModelConfig c = llama();
+  c.num_query_groups = 0;
+  c.kv_channels = 8;
+  c.rotary_percent = 0.25;
+  c.norm = NormKind::kLayerNorm;
+  c.activation = ActivationKind::kGeluErf;
+  c.add_bias = true;
+  c.residual_form = ResidualForm::kParallel;
+  return c;
+}
+
+ModelConfig phi2() {
+  ModelConfig c = llama();
+  c.norm = NormKind::kLayerNorm;
+  c.activation = ActivationKind::kGelu;
+  c.add_bias = c.add_head_bias = true;
+  c.residual_form = ResidualForm::kParallelOneNorm;
+  return c;
+}
+
 ModelConfig yarn() {
   ModelConfig c = llama();
   c.yarn = {.scaling_factor = 4, .original_seq_length = 8, .mscale_all_dim = 0};
@@ -84,6 +148,16 @@ ModelConfig yarn() {
 ModelConfig dynamic_positions(int64_t original) {
   ModelConfig c = llama();
   c.rope_scaling = {.kind = RopeScalingKind::kDynamic, .factor = 3, .original_seq_length = original};
+  return c;
+}
+
+ModelConfig long_rope(int64_t original) {
+  ModelConfig c = llama();
+  c.rope_scaling = {.kind = RopeScalingKind::kLongRope,
+                    .factor = 2,
+                    .original_seq_length = original,
+                    .short_factors = {1, 2},
+                    .long_factors = {1.5, 6}};
   return c;
 }
 
@@ -146,8 +220,19 @@ TEST(Decode, OneKeyHeadOfAllRanks) {
 }
 TEST(Decode, Llama3Like) { expect_decodes_everywhere(llama3()); }
 TEST(Decode, Window) { expect_decodes_everywhere(window()); }
+TEST(Decode, WindowsInSomeLayersWithPositionsOfTheirOwn) { expect_decodes_everywhere(some_windows()); }
+TEST(Decode, Olmo2Like) {
+  expect_decodes_everywhere(olmo2(4));
+  expect_decodes_everywhere(olmo2(1));
+}
+TEST(Decode, Gemma2Like) { expect_decodes_everywhere(gemma2()); }
+TEST(Decode, Gemma3Like) { expect_decodes_everywhere(gemma3()); }
+TEST(Decode, GptNeoxLike) { expect_decodes_everywhere(gpt_neox()); }
+TEST(Decode, Phi2Like) { expect_decodes_everywhere(phi2()); }
 TEST(Decode, YarnOfHalfOfEachHead) { expect_decodes_everywhere(yarn()); }
 TEST(Decode, DynamicPositionsWithinTheOriginalLength) { expect_decodes_everywhere(dynamic_positions(kSeq)); }
+
+TEST(Decode, LongRopeWithinTheOriginalLength) { expect_decodes_everywhere(long_rope(kSeq)); }
 
 // Behind the original length a prompt is turned as a sequence of its own length.
 TEST(Decode, DynamicPositionsTurnByTheLengthThatIsThere) {

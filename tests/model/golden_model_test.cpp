@@ -90,6 +90,54 @@ ModelConfig tiny_qwen(bool experts) {
   return c;
 }
 
+// The other forms of a block (tests/golden/forms.py): norms behind, before and behind, branches of the same input.
+ModelConfig form(int64_t heads, int64_t groups, int64_t head_dim) {
+  return {.num_layers = 2,
+          .hidden_size = 8,
+          .ffn_hidden_size = 5,
+          .num_attention_heads = heads,
+          .num_query_groups = groups,
+          .kv_channels = head_dim,
+          .vocab_size = 7,
+          .seq_length = 6,
+          .norm_epsilon = 1e-6,
+          .rope_theta = 50.0};
+}
+
+ModelConfig tiny_olmo2() {
+  ModelConfig c = form(4, 2, 2);
+  c.norm_placement = NormPlacement::kBehind;
+  c.qk_norm = true;
+  c.qk_norm_width = QkNormWidth::kAllHeads;
+  return c;
+}
+
+ModelConfig tiny_gemma(bool third) {
+  ModelConfig c = form(2, 1, 6);
+  c.norm_placement = NormPlacement::kBoth;
+  c.norm_1p = c.scale_embeddings = c.tie_embeddings = true;
+  c.activation = ActivationKind::kGeGlu;
+  c.window_size = 3;
+  c.window_layers = {.skip_freq = 2};
+  c.qk_norm = third;
+  c.local_rope_theta = third ? 9 : 0;
+  if (third) return c;
+  c.query_pre_attn_scalar = 9;
+  c.attn_logit_softcapping = 0.8;
+  c.final_logit_softcapping = 1.5;
+  return c;
+}
+
+ModelConfig tiny_parallel(bool one_norm) {
+  ModelConfig c = form(2, 2, 4);
+  c.norm = NormKind::kLayerNorm;
+  c.add_bias = true;
+  c.add_head_bias = one_norm;
+  c.activation = one_norm ? ActivationKind::kGelu : ActivationKind::kGeluErf;
+  c.residual_form = one_norm ? ResidualForm::kParallelOneNorm : ResidualForm::kParallel;
+  return c;
+}
+
 // Weight k of the generator's list is 0.3 wave(k), norm weights stand around 1; the list's order is in the file.
 void set_weights(CausalLm& model, const golden::Golden& file) {
   double salt = 0;
@@ -143,6 +191,17 @@ TEST(GoldenModel, Qwen3Fp64) { expect_golden_model("qwen3_model.txt", tiny_qwen(
 TEST(GoldenModel, Qwen3Fp32) { expect_golden_model("qwen3_model.txt", tiny_qwen(false), at::kFloat, 1e-5); }
 TEST(GoldenModel, Qwen2MoeFp64) { expect_golden_model("qwen2_moe_model.txt", tiny_qwen(true), at::kDouble, 1e-10); }
 TEST(GoldenModel, Qwen2MoeFp32) { expect_golden_model("qwen2_moe_model.txt", tiny_qwen(true), at::kFloat, 1e-5); }
+TEST(GoldenModel, Olmo2Fp64) { expect_golden_model("olmo2_model.txt", tiny_olmo2(), at::kDouble, 1e-10); }
+TEST(GoldenModel, Olmo2Fp32) { expect_golden_model("olmo2_model.txt", tiny_olmo2(), at::kFloat, 1e-5); }
+TEST(GoldenModel, Gemma2Fp64) { expect_golden_model("gemma2_model.txt", tiny_gemma(false), at::kDouble, 1e-10); }
+// Four norms a layer round more often.
+TEST(GoldenModel, Gemma2Fp32) { expect_golden_model("gemma2_model.txt", tiny_gemma(false), at::kFloat, 5e-5); }
+TEST(GoldenModel, Gemma3Fp64) { expect_golden_model("gemma3_model.txt", tiny_gemma(true), at::kDouble, 1e-10); }
+TEST(GoldenModel, Gemma3Fp32) { expect_golden_model("gemma3_model.txt", tiny_gemma(true), at::kFloat, 5e-5); }
+TEST(GoldenModel, GptNeoxFp64) { expect_golden_model("gpt_neox_model.txt", tiny_parallel(false), at::kDouble, 1e-10); }
+TEST(GoldenModel, GptNeoxFp32) { expect_golden_model("gpt_neox_model.txt", tiny_parallel(false), at::kFloat, 1e-5); }
+TEST(GoldenModel, Phi2Fp64) { expect_golden_model("phi2_model.txt", tiny_parallel(true), at::kDouble, 1e-10); }
+TEST(GoldenModel, Phi2Fp32) { expect_golden_model("phi2_model.txt", tiny_parallel(true), at::kFloat, 1e-5); }
 
 }  // namespace
 }  // namespace ranklab

@@ -39,8 +39,21 @@ std::vector<ModelConfig> kinds() {
   both_biases.add_qkv_bias = both_biases.qk_norm = true;
   ModelConfig attention_bias = llama;
   attention_bias.add_attention_bias = true;
-  return {llama,         gpt2, deepseek, mixture, predicting, qwen2, both_biases, model_preset("qwen3_moe_tiny"),
-          attention_bias};
+  ModelConfig olmo2 = llama;
+  olmo2.norm_placement = NormPlacement::kBehind;
+  olmo2.qk_norm = true;
+  olmo2.qk_norm_width = QkNormWidth::kAllHeads;
+  ModelConfig both_norms = model_preset("deepseek_v3_tiny");
+  both_norms.norm_placement = NormPlacement::kBoth;
+  ModelConfig gemma = both_norms;
+  gemma.activation = ActivationKind::kGeGlu;
+  gemma.moe = {};
+  gemma.mtp_num_layers = 0;
+  ModelConfig phi2 = gpt2;
+  phi2.residual_form = ResidualForm::kParallelOneNorm;
+  phi2.add_head_bias = true;
+  return {llama,          gpt2,  deepseek,   mixture, predicting, qwen2, both_biases, model_preset("qwen3_moe_tiny"),
+          attention_bias, olmo2, both_norms, gemma,   phi2};
 }
 
 // Every parameter of the registry by its name, with its elements.

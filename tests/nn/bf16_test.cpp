@@ -41,16 +41,30 @@ TEST(Bf16, WidensAndRoundsAsTheTensorLibraryDoes) {
 
 TEST(Bf16, ANormIsTheRoundedOneOfItsRoundedInput) {
   const at::Tensor x = bf16_wave({70, 3, 40}, 0.1), weight = bf16_wave({40}, 0.2, 0.5);
-  const NormOutput narrow = add_rms_norm(x, {}, weight, 1e-5);
-  const NormOutput wide = add_rms_norm(x.to(at::kFloat), {}, weight.to(at::kFloat), 1e-5);
+  const NormOutput narrow = add_rms_norm(x, {}, weight, {1e-5});
+  const NormOutput wide = add_rms_norm(x.to(at::kFloat), {}, weight.to(at::kFloat), {1e-5});
   EXPECT_TRUE(at::equal(narrow.normed, wide.normed.to(at::kBFloat16)));
   EXPECT_EQ(narrow.recipe.inv_rms.scalar_type(), at::kFloat);
   EXPECT_TRUE(at::equal(narrow.recipe.normed(), narrow.normed)) << "computed again in backward";
 
   const at::Tensor branch = bf16_wave({70, 3, 40}, 0.7, 3.0);
-  const NormOutput added = add_rms_norm(x, branch, weight, 1e-5);
+  const NormOutput added = add_rms_norm(x, branch, weight, {1e-5});
   EXPECT_TRUE(at::equal(added.sum, x + branch));
-  EXPECT_TRUE(at::equal(added.normed, add_rms_norm(x + branch, {}, weight, 1e-5).normed));
+  EXPECT_TRUE(at::equal(added.normed, add_rms_norm(x + branch, {}, weight, {1e-5}).normed));
+}
+
+// 1 + 0.003 is no bf16: the sum is made in fp32.
+TEST(Bf16, TheOffsetOfANormsWeightIsAddedInFp32) {
+  const at::Tensor x = bf16_wave({70, 3, 40}, 0.1), weight = bf16_wave({40}, 0.2, 0.003);
+  const at::Tensor want = add_rms_norm(x.to(at::kFloat), {}, weight.to(at::kFloat) + 1.0, {1e-5}).normed;
+  const NormOutput narrow = add_rms_norm(x, {}, weight, {1e-5, 1.0});
+  EXPECT_TRUE(at::equal(narrow.normed, want.to(at::kBFloat16)));
+  EXPECT_TRUE(at::equal(narrow.recipe.normed(), narrow.normed));
+  const AttentionShape shape{4, 2, 10};
+  const at::Tensor qkv = bf16_wave({7, 3, 80}, 0.1, 3.0), q = bf16_wave({10}, 0.2, 0.003), k = q.neg();
+  const auto moved = [](const at::Tensor& w) { return w.to(at::kFloat) + 1.0; };
+  EXPECT_TRUE(at::equal(head_norm(qkv, shape, {q, k, 1e-5, 1.0}),
+                        head_norm(qkv.to(at::kFloat), shape, {moved(q), moved(k), 1e-5}).to(at::kBFloat16)));
 }
 
 TEST(Bf16, ANormOfHeadsIsTheRoundedOne) {

@@ -59,13 +59,13 @@ TEST(Fp16, RoundsAsTheTensorLibraryDoes) {
 
 TEST(Fp16, ANormIsTheRoundedOneOfItsRoundedInput) {
   const at::Tensor x = fp16_wave({70, 3, 40}, 0.1), weight = fp16_wave({40}, 0.2, 0.5);
-  const NormOutput narrow = add_rms_norm(x, {}, weight, 1e-5);
-  const NormOutput wide = add_rms_norm(x.to(at::kFloat), {}, weight.to(at::kFloat), 1e-5);
+  const NormOutput narrow = add_rms_norm(x, {}, weight, {1e-5});
+  const NormOutput wide = add_rms_norm(x.to(at::kFloat), {}, weight.to(at::kFloat), {1e-5});
   EXPECT_TRUE(at::equal(narrow.normed, wide.normed.to(at::kHalf)));
   EXPECT_EQ(narrow.recipe.inv_rms.scalar_type(), at::kFloat);
   EXPECT_TRUE(at::equal(narrow.recipe.normed(), narrow.normed)) << "computed again in backward";
   const at::Tensor branch = fp16_wave({70, 3, 40}, 0.7, 3.0);
-  EXPECT_TRUE(at::equal(add_rms_norm(x, branch, weight, 1e-5).sum, x + branch));
+  EXPECT_TRUE(at::equal(add_rms_norm(x, branch, weight, {1e-5}).sum, x + branch));
 }
 
 TEST(Fp16, ANormOfHeadsIsTheRoundedOne) {

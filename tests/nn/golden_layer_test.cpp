@@ -33,7 +33,7 @@ void expect_golden(const std::string& name, const at::Tensor& got) {
 
 TEST(Golden, RmsNorm) {
   const at::Tensor x = leaf({3, 2, 10}, 0.1), w = leaf({10}, 0.2, 0.5, 1.0);
-  const at::Tensor y = add_rms_norm(x, {}, w, 1e-5).normed;
+  const at::Tensor y = add_rms_norm(x, {}, w, {1e-5}).normed;
   torch::autograd::backward({y}, {wave(y.sizes(), 0.3)});
   expect_golden("rms_norm.y", y);
   expect_golden("rms_norm.dx", x.grad());

@@ -54,21 +54,37 @@ void expect_same(const Layer& fast, const Layer& reference, const Inputs& values
 
 TEST(RmsNorm, EqualsReference) {
   for (const int64_t width : {3, 7, 8, 64, 131}) {
-    expect_same([](const Inputs& in) { return Inputs{add_rms_norm(in[0], {}, in[1], 1e-5).normed}; },
-                [](const Inputs& in) { return Inputs{add_rms_norm_reference(in[0], {}, in[1], 1e-5).normed}; },
+    expect_same([](const Inputs& in) { return Inputs{add_rms_norm(in[0], {}, in[1], {1e-5}).normed}; },
+                [](const Inputs& in) { return Inputs{add_rms_norm_reference(in[0], {}, in[1], {1e-5}).normed}; },
                 {wave({5, 9, width}, 0.1), wave({width}, 0.2, 0.5, 1.0)});
   }
 }
 
 TEST(AddRmsNorm, EqualsReferenceInBothOutputs) {
-  const auto layer = [](auto norm) {
-    return [norm](const Inputs& in) {
-      const NormOutput out = norm(in[0], in[1], in[2], 1e-5);
-      return Inputs{out.sum, out.normed};
+  for (const double offset : {0.0, 1.0}) {
+    const auto layer = [offset](auto norm) {
+      return [=](const Inputs& in) {
+        const NormOutput out = norm(in[0], in[1], in[2], {1e-5, offset});
+        return Inputs{out.sum, out.normed};
+      };
     };
-  };
-  const Inputs values{wave({33, 3, 40}, 0.1), wave({33, 3, 40}, 0.7, 2.0), wave({40}, 0.2, 0.5, 1.0)};
-  expect_same(layer(add_rms_norm), layer(add_rms_norm_reference), values);
+    const Inputs values{wave({33, 3, 40}, 0.1), wave({33, 3, 40}, 0.7, 2.0), wave({40}, 0.2, 0.5, 1.0)};
+    expect_same(layer(add_rms_norm), layer(add_rms_norm_reference), values);
+  }
+}
+
+TEST(AddRmsNorm, WithAnOffsetItIsComputedAgainAlike) {
+  const NormOutput out = add_rms_norm(wave({4, 2, 8}, 0.1), {}, wave({8}, 0.2), {1e-5, 1.0});
+  EXPECT_TRUE(at::equal(out.recipe.normed(), out.normed));
+}
+
+TEST(Geglu, IsTheGateInGeluTimesUp) {
+  expect_same([](const Inputs& in) { return Inputs{geglu(in[0])}; },
+              [](const Inputs& in) {
+                const auto halves = in[0].chunk(2, -1);
+                return Inputs{gelu_tanh(halves[0]) * halves[1]};
+              },
+              {wave({5, 3, 14}, 0.3, 3.0)});
 }
 
 TEST(AddRmsNorm, AnUnusedOutputHasNoGradient) {
@@ -77,7 +93,7 @@ TEST(AddRmsNorm, AnUnusedOutputHasNoGradient) {
     const auto pick = [use_sum](const NormOutput& out) { return Inputs{use_sum ? out.sum * 1.0 : out.normed}; };
     Inputs leaves;
     for (const at::Tensor& value : values) leaves.push_back(value.clone().requires_grad_(true));
-    const at::Tensor y = pick(add_rms_norm(leaves[0], leaves[1], leaves[2], 1e-5))[0];
+    const at::Tensor y = pick(add_rms_norm(leaves[0], leaves[1], leaves[2], {1e-5}))[0];
     torch::autograd::backward({y.sum()}, {});
     EXPECT_TRUE(leaves[0].grad().defined());
     EXPECT_EQ(leaves[2].grad().defined(), !use_sum);
@@ -116,7 +132,8 @@ TEST(HeadNorm, EqualsReference) {
   for (const AttentionShape& shape :
        {AttentionShape{4, 2, 8}, AttentionShape{3, 3, 6}, AttentionShape{8, 1, 20}, AttentionShape{1, 1, 131}}) {
     const auto layer = [&](auto norm) {
-      return [&, norm](const Inputs& in) { return Inputs{norm(in[0], shape, {in[1], in[2], 1e-5})}; };
+      const double offset = shape.heads == 3 ? 1.0 : 0.0;
+      return [&, norm, offset](const Inputs& in) { return Inputs{norm(in[0], shape, {in[1], in[2], 1e-5, offset})}; };
     };
     const int64_t d = shape.head_dim;
     expect_same(layer(head_norm), layer(head_norm_reference),
@@ -152,7 +169,7 @@ TEST(CheapOutputs, AreComputedAgainUnlessTheyAreToBeKept) {
   const at::Tensor x = wave({4, 2, 8}, 0.1), weight = wave({8}, 0.2, 0.5, 1.0);
   for (const bool keep : {false, true}) {
     keep_cheap_outputs(keep);
-    const NormOutput normed = add_rms_norm(x, {}, weight, 1e-5);
+    const NormOutput normed = add_rms_norm(x, {}, weight, {1e-5});
     const Activated activated = activate(swiglu, x);
     keep_cheap_outputs(false);
     EXPECT_EQ(normed.recipe.defined(), !keep);

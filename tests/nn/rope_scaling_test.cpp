@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/nn/yarn.h"
 #include "core/sim/aten.h"
 #include "tests/golden/golden.h"
@@ -75,6 +77,33 @@ TEST(RopeScaling, ATableIsTheAnglesOfItsLength) {
   }
   EXPECT_TRUE(at::equal(table.cos_SD, rope_for(table, 40).cos_SD));
   EXPECT_EQ(make_scaled_table(40, {.turned = 8}, {.kind = RopeScalingKind::kLinear}, at::kDouble).lengths, nullptr);
+}
+
+// A divisor for each frequency, up to the original length and behind it; queries and keys are scaled alike in both.
+TEST(RopeScaling, LongRopeHasTwoTables) {
+  const RopeScaling scaling{.kind = RopeScalingKind::kLongRope,
+                            .factor = 4,
+                            .original_seq_length = 16,
+                            .short_factors = {1, 1.5, 2, 2.5},
+                            .long_factors = {1, 4, 8, 16}};
+  const double scale = std::sqrt(1 + std::log(4.0) / std::log(16.0));  // sqrt(1.5)
+  EXPECT_DOUBLE_EQ(long_rope_scale(scaling), scale);
+  const RopeTable table = make_scaled_table(40, {.turned = 8}, scaling, at::kDouble);
+  for (const int64_t length : {40, 17, 16, 5}) {
+    const RopeTable own = rope_for(table, length);
+    for (const int64_t pair : {0, 1, 3}) {
+      const auto i = static_cast<size_t>(pair);
+      const double divisor = length > 16 ? scaling.long_factors[i] : scaling.short_factors[i];
+      const double angle = 3 * std::pow(1e4, -static_cast<double>(pair) / 4) / divisor;
+      EXPECT_NEAR(own.cos_SD[3][pair].item<double>(), scale * std::cos(angle), 1e-14) << length;
+      EXPECT_NEAR(own.sin_SD[3][pair].item<double>(), scale * std::sin(angle), 1e-14) << length;
+    }
+  }
+  // Sequences that are never longer have one table.
+  EXPECT_EQ(make_scaled_table(16, {.turned = 8}, scaling, at::kDouble).lengths, nullptr);
+  RopeScaling told = scaling;
+  told.attention_factor = 1.25;
+  EXPECT_DOUBLE_EQ(long_rope_scale(told), 1.25);
 }
 
 // GPT-NeoX turns elements i and i + R/2 of the first R and leaves the rest. The same here, with its elements in another

@@ -116,6 +116,50 @@ inline void dynamic_positions(TrainConfig& c) {
   c.model.rope_scaling = {.kind = RopeScalingKind::kDynamic, .factor = 4, .original_seq_length = 16};
 }
 inline void window(TrainConfig& c) { c.model.window_size = c.model.seq_length / 3; }
+inline void some_windows(TrainConfig& c) {
+  window(c);
+  c.model.window_layers = {.skip_freq = 2};
+  c.model.local_rope_theta = 50;
+}
+inline void olmo2(TrainConfig& c) {
+  c.model.num_query_groups = 4;
+  c.model.norm_placement = NormPlacement::kBehind;
+  c.model.qk_norm = true;
+  c.model.qk_norm_width = QkNormWidth::kAllHeads;
+}
+inline void gemma2(TrainConfig& c) {
+  c.model.num_query_groups = 4;
+  c.model.norm_placement = NormPlacement::kBoth;
+  c.model.norm_1p = c.model.scale_embeddings = c.model.tie_embeddings = true;
+  c.model.activation = ActivationKind::kGeGlu;
+  c.model.query_pre_attn_scalar = 5;
+  c.model.attn_logit_softcapping = 0.5;
+  c.model.final_logit_softcapping = 0.7;
+  c.model.window_size = 3;
+  c.model.window_layers = {.skip_freq = 2};
+}
+inline void gpt_neox(TrainConfig& c) {
+  c.model.rotary_percent = 0.5;
+  c.model.norm = NormKind::kLayerNorm;
+  c.model.activation = ActivationKind::kGeluErf;
+  c.model.add_bias = true;
+  c.model.residual_form = ResidualForm::kParallel;
+}
+inline void phi2(TrainConfig& c) {
+  c.model.vocab_size = 301;  // a bias with padding
+  c.model.norm = NormKind::kLayerNorm;
+  c.model.activation = ActivationKind::kGelu;
+  c.model.add_bias = c.model.add_head_bias = true;
+  c.model.residual_form = ResidualForm::kParallelOneNorm;
+}
+inline void long_rope(TrainConfig& c) {
+  const auto pairs = static_cast<size_t>(c.model.head_dim() / 2);
+  c.model.rope_scaling = {.kind = RopeScalingKind::kLongRope,
+                          .factor = 4,
+                          .original_seq_length = 16,
+                          .short_factors = std::vector<double>(pairs, 1.5),
+                          .long_factors = std::vector<double>(pairs, 6)};
+}
 // The weight of a single expert is 1.
 template <int kEp>
 inline void top1_experts(TrainConfig& c) {

@@ -198,6 +198,16 @@ TEST(Validate, OneStretchOfPositionsWithSoundNumbers) {
             std::string::npos);
 }
 
+TEST(Validate, LongRopeWantsANumberForEachPair) {
+  ModelConfig c;  // heads of 16
+  c.rope_scaling = {.kind = RopeScalingKind::kLongRope, .short_factors = std::vector<double>(8, 1.0)};
+  EXPECT_NE(validate_error(c, 1).find("--rope-long-factors; got 0 numbers; want 8"), std::string::npos);
+  c.rope_scaling.long_factors = std::vector<double>(8, 2.0);
+  EXPECT_EQ(validate_error(c, 1), "accepted");
+  c.rope_scaling.long_factors[3] = 0;
+  EXPECT_NE(validate_error(c, 1).find("--rope-long-factors is out of range; got 0"), std::string::npos);
+}
+
 TEST(ModelConfigTest, AWindowTakesFlopsAway) {
   // Of 4 positions 1 + 2 + 2 + 2 keys where the causal half counts 1 + 2 + 3 + 4 as 8.
   EXPECT_DOUBLE_EQ(attention_span(4, 2), 3);
@@ -214,6 +224,56 @@ TEST(ModelConfigTest, AWindowTakesFlopsAway) {
   ModelConfig latent = model_preset("deepseek_v3_tiny");
   latent.window_size = 8;
   EXPECT_NE(validate_error(latent, 1).find("--window-size does not go with latent attention"), std::string::npos);
+}
+
+TEST(ModelConfigTest, WindowsOfSomeLayers) {
+  ModelConfig c;  // 4 layers
+  c.window_size = 32;
+  const auto windows = [&] {
+    std::vector<int64_t> sizes;
+    for (int64_t layer = 0; layer < 5; ++layer) sizes.push_back(c.window_of_layer(layer));
+    return sizes;
+  };
+  EXPECT_EQ(windows(), (std::vector<int64_t>{32, 32, 32, 32, 32}));
+  const double all = c.training_flops_per_token(128);
+  c.window_layers = {.skip_freq = 2};
+  EXPECT_EQ(windows(), (std::vector<int64_t>{32, 0, 32, 0, 32}));
+  // Two of the four layers compute in full again.
+  EXPECT_DOUBLE_EQ(c.training_flops_per_token(128) - all, 3.0 * 2 * 8 * (128 - 56) * 32);
+  c.window_layers = {.pattern = {false, false, true}};
+  EXPECT_EQ(windows(), (std::vector<int64_t>{0, 0, 32, 0, 0}));
+  EXPECT_EQ(validate_error(c, 1), "accepted");
+  c.window_layers = {.skip_freq = 1};
+  EXPECT_NE(validate_error(c, 1).find("--window-attn-skip-freq is out of range; got 1"), std::string::npos);
+  ModelConfig latent = model_preset("deepseek_v3_tiny");
+  latent.window_layers = {.skip_freq = 2};
+  EXPECT_NE(validate_error(latent, 1).find("--window-attn-skip-freq does not go with latent"), std::string::npos);
+}
+
+TEST(WindowLayersTest, PatternsAsMegatronWritesThem) {
+  const auto text = [](const std::string& pattern) {
+    const auto layers = parse_window_layers(pattern);
+    return layers ? window_layers_text(*layers) : "none";
+  };
+  EXPECT_EQ(text("0"), "0");
+  EXPECT_EQ(text("6"), "6");
+  EXPECT_EQ(text("[0]*21 + [1]*7"), "[0]*21+[1]*7");
+  EXPECT_EQ(text("([1]*3+[0]*1)*2"), "[1]*3+[0]+[1]*3+[0]");
+  EXPECT_EQ(text("[1,1,0]"), "[1]*2+[0]");
+  EXPECT_EQ(text("(([1]))"), "0");
+  for (const char* wrong :
+       {"", "-1", "2.5", "[2]", "[]", "[1", "[1]*", "[1]*0", "[1]**2", "[1]+", "(1)", "[1])", "x", "[1]0", "[1]*65537",
+        "([0]*65536+[1])", "9999999999999999999999", "(((((((((([1]))))))))))"})
+    EXPECT_EQ(text(wrong), "none") << wrong;
+}
+
+TEST(WindowLayersTest, TheShortestFormOfAList) {
+  EXPECT_EQ(window_layers_of({true, true}), WindowLayers{});
+  EXPECT_EQ(window_layers_of({true, false, true, false, true}), WindowLayers{.skip_freq = 2});
+  EXPECT_EQ(window_layers_of({true, true, false, true}), WindowLayers{.skip_freq = 3});
+  const std::vector<bool> last{false, true, true}, uneven{true, false, true, true};
+  EXPECT_EQ(window_layers_of(last), WindowLayers{.pattern = last});
+  EXPECT_EQ(window_layers_of(uneven), WindowLayers{.pattern = uneven});
 }
 
 TEST(Validate, WholePairsOfAHeadTurn) {

@@ -65,6 +65,91 @@ void dynamic_positions(ModelConfig& c) {
   c.rope_scaling = {.kind = RopeScalingKind::kDynamic, .factor = 3, .original_seq_length = c.seq_length / 2};
 }
 
+void some_windows(ModelConfig& c) {
+  c.num_query_groups = c.num_attention_heads / 2;
+  c.window_size = 3;
+  c.window_layers = {.pattern = {false, true}};
+  c.local_rope_theta = 20;
+  c.rope_scaling = {.kind = RopeScalingKind::kLinear, .factor = 4};
+}
+void olmo2(ModelConfig& c) {
+  c.num_query_groups = c.num_attention_heads / 2;
+  c.dropout = 0.1;
+  c.norm_placement = NormPlacement::kBehind;
+  c.qk_norm = true;
+  c.qk_norm_width = QkNormWidth::kAllHeads;
+}
+// Ranks that share a key/value head norm parts of it.
+void olmo2_one_key_head(ModelConfig& c) {
+  c.num_query_groups = 1;
+  c.kv_channels = std::max(c.num_attention_heads, c.head_dim());
+  c.add_attention_bias = true;
+  c.norm_placement = NormPlacement::kBehind;
+  c.qk_norm = true;
+  c.qk_norm_width = QkNormWidth::kAllHeads;
+}
+void norms_before_and_behind(ModelConfig& c) {
+  c.norm_placement = NormPlacement::kBoth;
+  c.norm = NormKind::kLayerNorm;
+  c.kv_channels = 3 * c.head_dim();
+  c.qk_norm = true;
+  c.mtp_num_layers = 1;
+}
+void gemma(ModelConfig& c) {
+  c.norm_placement = NormPlacement::kBoth;
+  c.norm_1p = c.scale_embeddings = c.tie_embeddings = true;
+  c.activation = ActivationKind::kGeGlu;
+  c.window_size = 3;
+  c.window_layers = {.skip_freq = 2};
+}
+void gemma2(ModelConfig& c) {
+  gemma(c);
+  c.num_query_groups = c.num_attention_heads / 2;
+  c.dropout = 0.1;
+  c.query_pre_attn_scalar = 5;
+  c.attn_logit_softcapping = 0.5;
+  c.final_logit_softcapping = 0.7;
+}
+void gemma3(ModelConfig& c) {
+  gemma(c);
+  c.num_query_groups = 1;
+  c.kv_channels = std::max(c.num_attention_heads, c.head_dim());
+  c.qk_norm = true;
+  c.local_rope_theta = 20;
+}
+void gpt_neox(ModelConfig& c) {
+  c.kv_channels = std::max<int64_t>(8, c.head_dim());
+  c.rotary_percent = 0.25;
+  c.dropout = 0.1;
+  c.norm = NormKind::kLayerNorm;
+  c.activation = ActivationKind::kGeluErf;
+  c.add_bias = true;
+  c.residual_form = ResidualForm::kParallel;
+}
+void phi2(ModelConfig& c) {
+  c.num_query_groups = c.num_attention_heads / 2;
+  c.tie_embeddings = true;
+  c.norm = NormKind::kLayerNorm;
+  c.activation = ActivationKind::kGelu;
+  c.add_bias = c.add_head_bias = true;
+  c.residual_form = ResidualForm::kParallelOneNorm;
+}
+void parallel_norms_behind(ModelConfig& c) {
+  c.residual_form = ResidualForm::kParallel;
+  c.norm_placement = NormPlacement::kBehind;
+  c.mtp_num_layers = 1;
+  c.add_head_bias = true;
+}
+void long_rope(ModelConfig& c) {
+  c.kv_channels = 8;
+  c.rotary_percent = 0.5;
+  c.rope_scaling = {.kind = RopeScalingKind::kLongRope,
+                    .factor = 4,
+                    .original_seq_length = 4,
+                    .short_factors = {1, 2},
+                    .long_factors = {1.5, 6}};
+}
+
 void experts(ModelConfig& c) {
   c.moe = {.num_experts = 8, .topk = 2, .ffn_hidden_size = 16, .shared_ffn_hidden_size = 16, .first_dense_layers = 1};
 }
@@ -117,6 +202,16 @@ constexpr ModelVariant kDense[] = {
     {"one_key_head", one_key_head},
     {"llama3", llama3},
     {"dynamic_positions", dynamic_positions},
+    {"some_windows", some_windows},
+    {"olmo2", olmo2},
+    {"olmo2_one_key_head", olmo2_one_key_head},
+    {"norms_before_and_behind", norms_before_and_behind},
+    {"gemma2", gemma2},
+    {"gemma3", gemma3},
+    {"gpt_neox", gpt_neox},
+    {"phi2", phi2},
+    {"parallel_norms_behind", parallel_norms_behind},
+    {"long_rope", long_rope},
 };
 
 constexpr ModelVariant kExperts[] = {

@@ -21,6 +21,7 @@ struct NormRow {
   const T* weight = nullptr;
   T* sum = nullptr;
   T* out = nullptr;
+  Wide<T> weight_offset = 0;  // added to the weight
 };
 
 // `kPacks` packs of kItems numbers are kept.
@@ -69,7 +70,7 @@ struct NormLane {
         if (reads || row.cols > span(s)) load<kItems>(again + at, v);
         load<kItems>(row.weight + at, weight);
         RANKLAB_UNROLL
-        for (int i = 0; i < kItems; ++i) weight[i] *= v[i] * inv_rms;
+        for (int i = 0; i < kItems; ++i) weight[i] = (weight[i] + row.weight_offset) * (v[i] * inv_rms);
         store<kItems>(weight, row.out + at);
       }
     }
@@ -90,6 +91,7 @@ struct NormGradRow {
   const T* sum = nullptr;
   const T* weight = nullptr;
   T* grad_in = nullptr;
+  Wide<T> weight_offset = 0;
 };
 
 // Goes through several rows and adds up its part of the weight's gradient in `part` [cols], which end() writes: the sum
@@ -118,7 +120,7 @@ struct NormGradLane {
     load<kItems>(row.sum + at, x + pack * kItems);
     load<kItems>(row.weight + at, weight);
     RANKLAB_UNROLL
-    for (int i = 0; i < kItems; ++i) weighted[pack * kItems + i] = g[i] * weight[i];
+    for (int i = 0; i < kItems; ++i) weighted[pack * kItems + i] = g[i] * (weight[i] + row.weight_offset);
   }
 
   // The dot product of grad_out * weight with x.
@@ -199,7 +201,7 @@ inline NormRows plain_rows(int64_t rows, int64_t cols) { return {rows, cols, 1, 
 template <typename T>
 struct NormTask {
   NormRows rows;
-  double epsilon = 0;
+  double epsilon = 0, weight_offset = 0;
   const T* x = nullptr;
   const T* branch = nullptr;                 // null: nothing is added, and sum is not written
   const T* weights[2] = {nullptr, nullptr};  // of either kind
@@ -210,6 +212,7 @@ struct NormTask {
 template <typename T>
 struct NormGradTask {
   NormRows rows;
+  double weight_offset = 0;
   const T* grad_out = nullptr;
   const T* grad_sum = nullptr;  // null: nothing is added
   const T* sum = nullptr;
@@ -230,14 +233,20 @@ RANKLAB_BOTH NormRow<T> row_of(const NormTask<T>& task, int64_t row) {
           task.branch != nullptr ? task.branch + at : nullptr,
           task.rows.is_first_kind(row) ? task.weights[0] : task.weights[1],
           task.sum != nullptr ? task.sum + at : nullptr,
-          task.out + at};
+          task.out + at,
+          static_cast<Wide<T>>(task.weight_offset)};
 }
 
 template <typename T>
 RANKLAB_BOTH NormGradRow<T> row_of(const NormGradTask<T>& task, int64_t row) {
   const int64_t at = task.rows.offset(row);
-  return {task.rows.cols, task.grad_out + at, task.grad_sum != nullptr ? task.grad_sum + at : nullptr,
-          task.sum + at,  task.weight,        task.grad_in + at};
+  return {task.rows.cols,
+          task.grad_out + at,
+          task.grad_sum != nullptr ? task.grad_sum + at : nullptr,
+          task.sum + at,
+          task.weight,
+          task.grad_in + at,
+          static_cast<Wide<T>>(task.weight_offset)};
 }
 
 template <typename T>

@@ -49,13 +49,21 @@ const T* from(const void* address, int64_t count) {
 
 template <typename T>
 NormTask<T> norm_task(const DeviceNorm& n) {
-  return {plain_rows(n.shape.rows, n.shape.cols), n.epsilon,     in<T>(n.x),    in<T>(n.branch),
-          {in<T>(n.weight), in<T>(n.weight)},     out<T>(n.sum), out<T>(n.out), out<Wide<T>>(n.inv_rms)};
+  return {plain_rows(n.shape.rows, n.shape.cols),
+          n.epsilon,
+          n.weight_offset,
+          in<T>(n.x),
+          in<T>(n.branch),
+          {in<T>(n.weight), in<T>(n.weight)},
+          out<T>(n.sum),
+          out<T>(n.out),
+          out<Wide<T>>(n.inv_rms)};
 }
 
 template <typename T>
 NormGradTask<T> norm_grad_task(const DeviceNormGrad& n) {
   return {plain_rows(n.shape.rows, n.shape.cols),
+          n.weight_offset,
           in<T>(n.grad_out),
           in<T>(n.grad_sum),
           in<T>(n.sum),
@@ -74,6 +82,7 @@ NormTask<T> head_norm_task(const DeviceHeadNorm& n) {
   const int64_t normed = s.heads + s.groups;
   return {{s.tokens * normed, s.head_dim, normed, (s.heads + 2 * s.groups) * s.head_dim, s.heads},
           s.epsilon,
+          s.weight_offset,
           in<T>(n.qkv),
           nullptr,
           {in<T>(n.q_weight), in<T>(n.k_weight)},
@@ -88,6 +97,7 @@ NormGradTask<T> head_norm_grad_task(const DeviceHeadNorm& n, bool keys) {
   const kernels::HeadNormShape& s = n.shape;
   const int64_t rows = keys ? s.groups : s.heads, skip = keys ? s.heads : 0, at = skip * s.head_dim;
   return {{s.tokens * rows, s.head_dim, rows, (s.heads + 2 * s.groups) * s.head_dim, rows},
+          s.weight_offset,
           from<T>(n.grad_out, at),
           nullptr,
           from<T>(n.qkv, at),

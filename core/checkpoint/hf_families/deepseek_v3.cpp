@@ -117,12 +117,16 @@ HfKeys deepseek_v3_keys() {
 
 void check_deepseek_v3(const HfRefusal& r, const ModelConfig& c) {
   constexpr double kInnerEpsilon = 1e-6;
+  check_norms_before(r, c);
+  check_no_gemma(r, c);
+  check_sequential(r, c);
   r.require(c.norm_epsilon == kInnerEpsilon, "--norm-epsilon", strprintf("%g", c.norm_epsilon),
             "1e-6: that of the norms inside latent attention cannot be set there");
   r.require_off("--qk-layernorm", c.qk_norm);
   r.require_off("--add-qkv-bias", c.add_qkv_bias);
   r.require_off("--add-attention-bias", c.add_attention_bias);
   check_hf_rope(r, c);
+  r.require(c.rope_scaling.kind != RopeScalingKind::kLongRope, "--rope-scaling-type", "longrope", "another");
   if (!c.moe.enabled()) return;
   const MoeConfig& m = c.moe;
   r.require(m.score == RouterScore::kSigmoid, "--moe-router-score-function", "softmax", "sigmoid");

@@ -38,9 +38,13 @@ HfKeys gpt2_keys() {
 }
 
 void check(const HfRefusal& r, const ModelConfig& c) {
+  check_norms_before(r, c);
+  check_no_gemma(r, c);
+  check_sequential(r, c);
   r.require(c.position == PositionKind::kLearned, "--position-embedding-type", "rope",
             "learned_absolute with --normalization LayerNorm");
-  r.require(c.activation == ActivationKind::kGelu, "--activation", "swiglu", "gelu with --normalization LayerNorm");
+  r.require(c.activation == ActivationKind::kGelu, "--activation", name(c.activation),
+            "gelu with --normalization LayerNorm");
   r.require(c.add_bias, "--add-bias-linear", "off", "on");
   r.require_off("--qk-layernorm", c.qk_norm);
   r.require_number("--window-size", static_cast<double>(c.window_size), 0);

@@ -34,7 +34,11 @@ HfFamily mistral_family() {
               [](const ModelConfig& c) {
                 return (c.hf_architecture == kMistral || c.window_size > 0) && !c.has_qkv_bias();
               },
-          .check = check_rotary_layers};
+          .check =
+              [](const HfRefusal& r, const ModelConfig& c) {
+                check_rotary_layers(r, c);
+                check_window_of_all_layers(r, c);
+              }};
 }
 
 }  // namespace ranklab

@@ -33,6 +33,7 @@ HfKeys mixtral_keys() {
 void check_mixtral(const HfRefusal& r, const ModelConfig& c) {
   const MoeConfig& m = c.moe;
   check_rotary_layers(r, c);
+  check_window_of_all_layers(r, c);
   check_softmax_experts(r, c);
   r.require(m.normalize_topk, "--moe-router-norm-topk", "off", "on");
   r.require(m.normalizes(), "--moe-router-norm-top1 with --moe-router-topk 1", "off", "on");

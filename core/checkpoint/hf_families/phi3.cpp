@@ -11,13 +11,18 @@ namespace {
 
 constexpr const char* kPhi3 = "Phi3ForCausalLM";
 
+// hf_rope.h reads it.
+HfJson original_length(const ModelConfig& c) {
+  const bool is_long = c.rope_scaling.kind == RopeScalingKind::kLongRope;
+  return HfJson(is_long ? c.rope_scaling.original_seq_length : c.seq_length);
+}
+
 HfKeys phi3_keys() {
   HfKeys keys = transformer_keys();
   append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
                 hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
                 window_key(),
-                {"original_max_position_embeddings", [](const ModelConfig& c) { return HfJson(c.seq_length); },
-                 [](ModelConfig&, const HfValue&) {}},  // of longrope alone
+                {"original_max_position_embeddings", original_length, [](ModelConfig&, const HfValue&) {}},
                 hf_note("resid_pdrop", 0.0),
                 hf_note("embd_pdrop", 0.0),
                 hf_note("pad_token_id", nullptr)});
@@ -27,8 +32,11 @@ HfKeys phi3_keys() {
 
 void check_phi3(const HfRefusal& r, const ModelConfig& c) {
   check_partly_rotary_layers(r, c);
+  check_window_of_all_layers(r, c);
   r.require_off("--add-bias-linear or --add-qkv-bias", c.has_qkv_bias());
-  r.require(!c.yarn.enabled() && !c.rope_scaling.enabled(), "stretched rotary frequencies", "on", "off");
+  const bool plain = !c.yarn.enabled() && !c.rope_scaling.enabled();
+  r.require(plain || c.rope_scaling.kind == RopeScalingKind::kLongRope, "stretched rotary frequencies", "on",
+            "off, or --rope-scaling-type longrope");
   r.require(c.query_width() == c.hidden_size, "--kv-channels", std::to_string(c.kv_channels),
             "0: --hidden-size / --num-attention-heads");
 }

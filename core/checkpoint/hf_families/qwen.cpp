@@ -6,8 +6,10 @@
 namespace ranklab {
 namespace {
 
-// Which layers have the window: here all or none. Read in this order: the switch (with the window that the classes
-// have when no number follows), its number, the first layer that has it, and what follows from those in new files.
+constexpr int64_t kMostLayers = 1 << 16;  // of a model; validate() refuses more
+
+// Which layers have the window. Read in this order: the switch (with the window that the classes have when no number
+// follows), its number, the first layer that has it, and the list of all layers that newer files have instead.
 HfKey window_switch() {
   return {"use_sliding_window", [](const ModelConfig& c) { return HfJson(c.window_size > 0); },
           [](ModelConfig& c, const HfValue& value) { c.window_size = value.boolean() ? 4096 : 0; }, false, false};
@@ -22,27 +24,33 @@ HfKey window_number() {
 }
 
 HfKey first_window_layer() {
-  const auto get = [](const ModelConfig& c) { return HfJson(c.window_size > 0 ? 0 : c.num_layers); };
+  const auto get = [](const ModelConfig& c) {
+    int64_t first = 0;
+    while (first < c.num_layers && c.window_of_layer(first) == 0) ++first;
+    return HfJson(first);
+  };
   const auto set = [](ModelConfig& c, const HfValue& value) {
-    if (c.window_size == 0) return;
-    if (value.integer() >= c.num_layers) {
-      c.window_size = 0;
-    } else if (value.integer() > 0) {
-      value.refuse("0, or num_hidden_layers and more: all layers attend alike");
-    }
+    const int64_t first = value.integer();
+    if (c.window_size == 0 || first <= 0 || c.num_layers < 1 || c.num_layers > kMostLayers) return;
+    const int64_t whole = std::min(first, c.num_layers);
+    c.window_layers.pattern.assign(static_cast<size_t>(whole), false);
+    c.window_layers.pattern.resize(static_cast<size_t>(c.num_layers), true);
   };
   return {"max_window_layers", get, set, false, 28};
 }
 
+// Without a list the first layers' number counts.
 HfKey layer_types() {
-  const auto set = [](ModelConfig& c, const HfValue& value) {
-    if (value.is_null()) return;
-    const char* want = c.window_size > 0 ? "sliding_attention" : "full_attention";
-    const auto same = [&](const HfJson& kind) { return kind == want; };
-    if (!value.json().is_array() || !std::ranges::all_of(value.json(), same))
-      value.refuse(std::string(want) + " for every layer");
+  HfKey key = layer_types_key(false);
+  key.set = [set = key.set](ModelConfig& c, const HfValue& value) {
+    if (!value.is_null()) return set(c, value);
+    const std::vector<bool> windows = c.window_layers.pattern;
+    if (windows.empty()) return;
+    const bool any = std::ranges::find(windows, true) != windows.end();
+    if (!any) c.window_size = 0;
+    c.window_layers = any ? window_layers_of(windows) : WindowLayers{};
   };
-  return {"layer_types", {}, set};
+  return key;
 }
 
 // The layers that keep their MLP. Here these are the first ones.

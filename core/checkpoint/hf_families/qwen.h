@@ -1,5 +1,5 @@
-// What the families of Qwen share: keys for windows of attention, which all layers have here or none, for other
-// positions, which ranklab has not, and the keys of those with experts. Thread rule: pure functions.
+// What the families of Qwen share: keys for windows of attention, for other positions, which ranklab has
+// not, and the keys of those with experts. Thread rule: pure functions.
 #pragma once
 #include "core/checkpoint/hf_keys.h"
 #include "core/checkpoint/hf_refusal.h"
