@@ -12,6 +12,8 @@
 #define RANKLAB_CLONES
 #endif
 #define RANKLAB_INLINE inline __attribute__((always_inline))
+// Behind the parameters of a lambda in a kernel: one that is called out of line is compiled for the baseline alone.
+#define RANKLAB_INLINE_LAMBDA __attribute__((always_inline))
 
 namespace ranklab::kernels {
 

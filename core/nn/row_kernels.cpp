@@ -133,7 +133,7 @@ RANKLAB_INLINE void swiglu_forward_body(RowShape shape, const T* gate_up, T* out
   for (int64_t row = 0; row < shape.rows; ++row) {
     const T* gate_row = gate_up + 2 * row * shape.cols;
     T* out_row = out + row * shape.cols;
-    for_lanes(shape.cols, [&](int64_t i, int64_t count) {
+    for_lanes(shape.cols, [&](int64_t i, int64_t count) RANKLAB_INLINE_LAMBDA {
       const size_t bytes = static_cast<size_t>(count) * sizeof(T);
       Vector gate = {}, up = {}, sigmoid;
       std::memcpy(&gate, gate_row + i, bytes);
@@ -152,7 +152,7 @@ RANKLAB_INLINE void swiglu_backward_body(RowShape shape, const T* grad_out, cons
     const T* gate_row = gate_up + 2 * row * shape.cols;
     const T* grad_row = grad_out + row * shape.cols;
     T* d_row = grad_gate_up + 2 * row * shape.cols;
-    for_lanes(shape.cols, [&](int64_t i, int64_t count) {
+    for_lanes(shape.cols, [&](int64_t i, int64_t count) RANKLAB_INLINE_LAMBDA {
       const size_t bytes = static_cast<size_t>(count) * sizeof(T);
       Vector gate = {}, up = {}, grad = {}, sigmoid;
       std::memcpy(&gate, gate_row + i, bytes);
