@@ -70,6 +70,26 @@ at::Tensor swiglu_grad(const at::Tensor& grad_out, const at::Tensor& gate_up) {
   return grad;
 }
 
+at::Tensor swiglu_grad_and_again(const at::Tensor& grad_out, const at::Tensor& gate_up) {
+  if (device_kernels_of(gate_up) != nullptr) {
+    at::Tensor grad = swiglu_grad(grad_out, gate_up);
+    const at::Tensor output = swiglu(gate_up);
+    const NoCostScope free;
+    grad_out.copy_(output);
+    return grad;
+  }
+  at::Tensor grad = at::empty_like(gate_up);
+  const int64_t width = gate_up.size(-1) / 2;
+  { const CostScope forward(0.0, 1.5 * bytes_of(gate_up), dtype_of(gate_up)); }
+  const CostScope cost(0.0, 2.5 * bytes_of(gate_up), dtype_of(gate_up));
+  const kernels::RowShape shape{grad_out.numel() / width, width};
+  for_kernel_type(gate_up, [&]<typename T>() {
+    T* const out = kernel_out<T>(grad_out);
+    kernels::swiglu_backward(shape, out, kernel_in<T>(gate_up), kernel_out<T>(grad), out);
+  });
+  return grad;
+}
+
 at::Tensor swiglu(const at::Tensor& gate_up) {
   return has_row_kernels(gate_up) ? SwigluFunction::apply(gate_up) : swiglu_reference(gate_up);
 }

@@ -9,6 +9,8 @@ namespace ranklab {
 at::Tensor swiglu(const at::Tensor& gate_up);
 // Of its input, from that of its output; for the inside of autograd functions. REQUIRES: has_row_kernels(gate_up).
 at::Tensor swiglu_grad(const at::Tensor& grad_out, const at::Tensor& gate_up);
+// Both in one pass on a CPU: returns the gradient, and puts swiglu(gate_up) where grad_out was. Charged as a GPU's two.
+at::Tensor swiglu_grad_and_again(const at::Tensor& grad_out, const at::Tensor& gate_up);
 // The same in plain ATen ops.
 at::Tensor swiglu_reference(const at::Tensor& gate_up);
 at::Tensor gelu_tanh(const at::Tensor& x);

@@ -146,12 +146,13 @@ RANKLAB_INLINE void swiglu_forward_body(RowShape shape, const T* gate_up, T* out
 }
 
 template <typename T>
-RANKLAB_INLINE void swiglu_backward_body(RowShape shape, const T* grad_out, const T* gate_up, T* grad_gate_up) {
+RANKLAB_INLINE void swiglu_backward_body(RowShape shape, const T* grad_out, const T* gate_up, T* grad_gate_up, T* out) {
   typedef typename LanesOf<T>::Vector Vector;
   for (int64_t row = 0; row < shape.rows; ++row) {
     const T* gate_row = gate_up + 2 * row * shape.cols;
     const T* grad_row = grad_out + row * shape.cols;
     T* d_row = grad_gate_up + 2 * row * shape.cols;
+    T* out_row = out != nullptr ? out + row * shape.cols : nullptr;
     for_lanes(shape.cols, [&](int64_t i, int64_t count) RANKLAB_INLINE_LAMBDA {
       const size_t bytes = static_cast<size_t>(count) * sizeof(T);
       Vector gate = {}, up = {}, grad = {}, sigmoid;
@@ -163,6 +164,9 @@ RANKLAB_INLINE void swiglu_backward_body(RowShape shape, const T* grad_out, cons
       const Vector d_up = grad * gate * sigmoid;
       std::memcpy(d_row + i, &d_gate, bytes);
       std::memcpy(d_row + shape.cols + i, &d_up, bytes);
+      if (out_row == nullptr) return;
+      const Vector y = gate * sigmoid * up;
+      std::memcpy(out_row + i, &y, bytes);
     });
   }
 }
@@ -258,8 +262,8 @@ RANKLAB_INLINE double sum_of_squares_body(const T* x, int64_t count) {
   RANKLAB_CLONES void swiglu_forward(RowShape shape, const T* gate_up, T* out) {                                       \
     swiglu_forward_body<T>(shape, gate_up, out);                                                                       \
   }                                                                                                                    \
-  RANKLAB_CLONES void swiglu_backward(RowShape shape, const T* grad_out, const T* gate_up, T* grad_gate_up) {          \
-    swiglu_backward_body<T>(shape, grad_out, gate_up, grad_gate_up);                                                   \
+  RANKLAB_CLONES void swiglu_backward(RowShape shape, const T* grad_out, const T* gate_up, T* grad_gate_up, T* out) {  \
+    swiglu_backward_body<T>(shape, grad_out, gate_up, grad_gate_up, out);                                              \
   }                                                                                                                    \
   RANKLAB_CLONES void split_qkv(QkvShape shape, const T* qkv, const T* cos, const T* sin, T* q, T* k, T* v) {          \
     split_qkv_body<T>(shape, qkv, cos, sin, q, k, v);                                                                  \

@@ -38,8 +38,11 @@ void rms_norm_backward(RmsNormArgs args, const double* grad_out, const double* g
 // gate_up rows are [gate | up], each shape.cols wide; out = gate * sigmoid(gate) * up.
 void swiglu_forward(RowShape shape, const float* gate_up, float* out);
 void swiglu_forward(RowShape shape, const double* gate_up, double* out);
-void swiglu_backward(RowShape shape, const float* grad_out, const float* gate_up, float* grad_gate_up);
-void swiglu_backward(RowShape shape, const double* grad_out, const double* gate_up, double* grad_gate_up);
+// out (null: not wanted) gets the forward's result again, bit for bit; it may be where grad_out is.
+void swiglu_backward(RowShape shape, const float* grad_out, const float* gate_up, float* grad_gate_up,
+                     float* out = nullptr);
+void swiglu_backward(RowShape shape, const double* grad_out, const double* gate_up, double* grad_gate_up,
+                     double* out = nullptr);
 
 struct QkvShape {
   int64_t seq = 0, batch = 0, heads = 0, groups = 0, head_dim = 0;

@@ -88,13 +88,14 @@ void swiglu_forward_rows(RowShape shape, const T* gate_up, T* out) {
 }
 
 template <typename T>
-void swiglu_backward_rows(RowShape shape, const T* grad_out, const T* gate_up, T* grad_gate_up) {
+void swiglu_backward_rows(RowShape shape, const T* grad_out, const T* gate_up, T* grad_gate_up, T* out) {
   Scratch g(shape.cols), in(2 * shape.cols), d(2 * shape.cols);
   for_blocks(shape.rows, [&](int64_t row, int64_t rows) {
     const int64_t first = row * shape.cols, count = rows * shape.cols;
     swiglu_backward({rows, shape.cols}, g.filled(grad_out + first, count), in.filled(gate_up + 2 * first, 2 * count),
-                    d.data());
+                    d.data(), out != nullptr ? g.data() : nullptr);
     narrow_all(d.data(), grad_gate_up + 2 * first, 2 * count);
+    if (out != nullptr) narrow_all(g.data(), out + first, count);
   });
 }
 
@@ -161,8 +162,8 @@ double sum_of_squares_rows(const T* x, int64_t count) {
     rms_norm_backward_rows(args, grad_out, grad_sum, sum, weight, inv_rms, grad_in, grad_weight);               \
   }                                                                                                             \
   void swiglu_forward(RowShape shape, const T* gate_up, T* out) { swiglu_forward_rows(shape, gate_up, out); }   \
-  void swiglu_backward(RowShape shape, const T* grad_out, const T* gate_up, T* grad_gate_up) {                  \
-    swiglu_backward_rows(shape, grad_out, gate_up, grad_gate_up);                                               \
+  void swiglu_backward(RowShape shape, const T* grad_out, const T* gate_up, T* grad_gate_up, T* out) {          \
+    swiglu_backward_rows(shape, grad_out, gate_up, grad_gate_up, out);                                          \
   }                                                                                                             \
   void split_qkv(QkvShape shape, const T* qkv, const float* cos, const float* sin, T* q, T* k, T* v) {          \
     split_qkv_rows(shape, qkv, cos, sin, q, k, v);                                                              \

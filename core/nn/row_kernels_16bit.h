@@ -62,7 +62,7 @@ T narrow(float x) {
   void rms_norm_backward(RmsNormArgs args, const T* grad_out, const T* grad_sum, const T* sum, const T* weight, \
                          const float* inv_rms, T* grad_in, T* grad_weight);                                     \
   void swiglu_forward(RowShape shape, const T* gate_up, T* out);                                                \
-  void swiglu_backward(RowShape shape, const T* grad_out, const T* gate_up, T* grad_gate_up);                   \
+  void swiglu_backward(RowShape shape, const T* grad_out, const T* gate_up, T* grad_gate_up, T* out = nullptr); \
   void split_qkv(QkvShape shape, const T* qkv, const float* cos, const float* sin, T* q, T* k, T* v);           \
   void merge_qkv(QkvShape shape, HeadStrides3 strides, const T* q, const T* k, const T* v, const float* cos,    \
                  const float* sin, T* qkv);                                                                     \

@@ -2,7 +2,10 @@
 
 #include <functional>
 
+#include "core/nn/activation.h"
 #include "core/nn/custom_function.h"
+#include "core/nn/kernel_path.h"
+#include "core/nn/output_again.h"
 #include "core/parallel/linear_products.h"
 #include "core/parallel/quantizer_book.h"
 #include "core/sim/aten.h"
@@ -114,6 +117,21 @@ struct RowInput {
   }
 };
 
+at::Tensor reduced(const at::Tensor& y, const TensorParallel& tp) {
+  if (!tp.active()) return y;
+  return tp.sharded_sequence() ? tp.comm->reduce_scatter(y) : tp.comm->all_reduce(y);
+}
+
+struct RowGrads {
+  at::Tensor own, all;  // of this rank's positions, and of those that the weight saw
+};
+void defer_row_grads(const LinearProducts& products, WeightGradQueue& queue, const at::Tensor& weight,
+                     const at::Tensor& bias, const RowGrads& grads, std::function<at::Tensor()> input) {
+  // The bias is added to this rank's positions only, whatever the weight saw.
+  if (bias.defined()) queue.push(bias, [bias, own = grads.own] { return bias_grad(bias, own); });
+  products.defer_weight_grads(queue, weight, {}, grads.all, std::move(input));
+}
+
 struct RowFunction : CustomFunction<RowFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias, const RowInput& from, const TensorParallel& tp,
@@ -123,9 +141,7 @@ struct RowFunction : CustomFunction<RowFunction> {
     products.keep(ctx);
     from.keep(ctx);
     ctx->save_for_backward({from.kept(x), weight, bias.value_or(at::Tensor())});
-    at::Tensor y = products.forward(x, weight);
-    if (tp.active()) y = tp.sharded_sequence() ? tp.comm->reduce_scatter(y) : tp.comm->all_reduce(y);
-    return add_bias(y, bias);
+    return add_bias(reduced(products.forward(x, weight), tp), bias);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
@@ -136,13 +152,41 @@ struct RowFunction : CustomFunction<RowFunction> {
     const at::Tensor grad = gather(grads[0], tp);
     const LinearProducts products = LinearProducts::kept(ctx);
     if (WeightGradQueue* queue = deferred_weight_grads()) {
-      // The bias is added to this rank's positions only, whatever the weight saw.
-      if (bias.defined()) queue->push(bias, [bias, own = grads[0]] { return bias_grad(bias, own); });
-      products.defer_weight_grads(*queue, weight, {}, grad, input);
+      defer_row_grads(products, *queue, weight, bias, {grads[0], grad}, input);
       return {products.input_grad(grad, weight), {}, {}, {}, {}, {}};
     }
     const at::Tensor x = input();
     return {products.input_grad(grad, weight), products.weight_grad(grad, x), bias_grad(bias, grads[0]), {}, {}, {}};
+  }
+};
+
+// Of swiglu(gate_up). Its backward makes what the weight multiplied again and the activation's gradient in one pass.
+struct SwigluRowFunction : CustomFunction<SwigluRowFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate_up, const at::Tensor& weight,
+                            const std::optional<at::Tensor>& bias, const TensorParallel& tp,
+                            LinearQuantizer* quantizer) {
+    keep(ctx, tp);
+    const at::Tensor rows = gate_up.contiguous();
+    const at::Tensor x = swiglu(rows);
+    const LinearProducts products(quantizer, x);
+    products.keep(ctx);
+    ctx->save_for_backward({rows, weight, bias.value_or(at::Tensor())});
+    return add_bias(reduced(products.forward(x, weight), tp), bias);
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &gate_up = saved[0], &weight = saved[1], &bias = saved[2];
+    const at::Tensor grad = gather(grads[0], kept_parallel(ctx));
+    const LinearProducts products = LinearProducts::kept(ctx);
+    const at::Tensor inner = products.input_grad(grad, weight);
+    if (WeightGradQueue* queue = deferred_weight_grads()) {
+      defer_row_grads(products, *queue, weight, bias, {grads[0], grad}, [gate_up] { return swiglu(gate_up); });
+      return {swiglu_grad(inner.contiguous(), gate_up), {}, {}, {}, {}};
+    }
+    const at::Tensor x = inner.contiguous();
+    const at::Tensor grad_gate_up = swiglu_grad_and_again(x, gate_up);
+    return {grad_gate_up, products.weight_grad(grad, x), bias_grad(bias, grads[0]), {}, {}};
   }
 };
 
@@ -172,6 +216,14 @@ at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, co
 at::Tensor row_parallel_linear(const Activated& x, const at::Tensor& weight, const at::Tensor& bias,
                                const TensorParallel& tp, LinearQuantizer* quantizer) {
   return RowFunction::apply(x.out, weight, optional(bias), RowInput{.activated = x}, tp, quantizer);
+}
+
+at::Tensor row_parallel_linear_of_swiglu(const at::Tensor& gate_up, const at::Tensor& weight, const at::Tensor& bias,
+                                         const TensorParallel& tp, LinearQuantizer* quantizer) {
+  // On a GPU its kernels make one of the two each.
+  if (keeps_cheap_outputs() || !has_row_kernels(gate_up) || !as_on_cpu(gate_up))
+    return row_parallel_linear(activate(swiglu, gate_up), weight, bias, tp, quantizer);
+  return SwigluRowFunction::apply(gate_up, weight, optional(bias), tp, quantizer);
 }
 
 at::Tensor row_parallel_linear(const RecomputableOutput& x, const at::Tensor& weight, const at::Tensor& bias,
@@ -208,6 +260,10 @@ at::Tensor RowParallelLinear::operator()(const at::Tensor& x) const {
 
 at::Tensor RowParallelLinear::operator()(const Activated& x) const {
   return row_parallel_linear(x, weight_->data, data_of(bias_), tp_, quantizer_);
+}
+
+at::Tensor RowParallelLinear::of_swiglu(const at::Tensor& gate_up) const {
+  return row_parallel_linear_of_swiglu(gate_up, weight_->data, data_of(bias_), tp_, quantizer_);
 }
 
 at::Tensor RowParallelLinear::operator()(const RecomputableOutput& x) const {

@@ -41,6 +41,10 @@ at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, co
 at::Tensor row_parallel_linear(const Activated& x, const at::Tensor& weight, const at::Tensor& bias,
                                const TensorParallel& tp, LinearQuantizer* quantizer = nullptr);
 
+// The same of swiglu(gate_up), which backward computes again in the pass that makes the activation's gradient.
+at::Tensor row_parallel_linear_of_swiglu(const at::Tensor& gate_up, const at::Tensor& weight, const at::Tensor& bias,
+                                         const TensorParallel& tp, LinearQuantizer* quantizer = nullptr);
+
 // The same on an output that is computed again in backward.
 at::Tensor row_parallel_linear(const RecomputableOutput& x, const at::Tensor& weight, const at::Tensor& bias,
                                const TensorParallel& tp, LinearQuantizer* quantizer = nullptr);
@@ -66,6 +70,7 @@ class RowParallelLinear {
                     TensorParallel tp);
   at::Tensor operator()(const at::Tensor& x) const;
   at::Tensor operator()(const Activated& x) const;
+  at::Tensor of_swiglu(const at::Tensor& gate_up) const;
   at::Tensor operator()(const RecomputableOutput& x) const;
 
  private:

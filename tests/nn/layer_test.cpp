@@ -108,6 +108,15 @@ TEST(Swiglu, EqualsReferenceOverTheWholeRange) {
   }
 }
 
+TEST(Swiglu, GradientAndOutputAgainInOnePassHaveTheSameBits) {
+  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf}) {
+    const at::Tensor gate_up = wave({37, 2, 94}, 0.1, 4.0).to(type), grad_out = wave({37, 2, 47}, 0.7).to(type);
+    const at::Tensor place = grad_out.clone();
+    EXPECT_TRUE(at::equal(swiglu_grad_and_again(place, gate_up), swiglu_grad(grad_out, gate_up))) << type;
+    EXPECT_TRUE(at::equal(place, swiglu(gate_up))) << type;
+  }
+}
+
 TEST(Attention, EqualsReference) {
   struct Case {
     int64_t heads, groups, head_dim, seq;

@@ -5,7 +5,11 @@
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <optional>
+
+#include "core/nn/activation.h"
 #include "core/parallel/deferred_grads.h"
+#include "core/parallel/linear.h"
 #include "core/parallel/replicated_linear.h"
 #include "core/sim/aten.h"
 #include "tests/golden/golden.h"
@@ -71,6 +75,51 @@ TEST(DeferredGrads, AreTheSameAndArriveOnce) {
         at::equal(later.registry.find("down.weight")->data.grad(), at_once.registry.find("down.weight")->data.grad()));
     EXPECT_EQ(arrivals, 1);
     torch::autograd::impl::set_post_acc_grad_hooks(later.head.data, nullptr);
+  });
+}
+
+// A row layer of swiglu(gate_up), whose backward makes the activation once for both gradients.
+struct RowOfSwiglu {
+  at::Tensor y, grad_gate_up, grad_weight, grad_bias;
+};
+
+template <typename Layer>
+RowOfSwiglu row_of(const Layer& layer, at::ScalarType type, bool deferred) {
+  const auto leaf = [&](at::IntArrayRef sizes, double phase) {
+    return wave(sizes, phase).to(type).requires_grad_(true);
+  };
+  const at::Tensor gate_up = leaf({3, 4, 16}, 0.1), weight = leaf({6, 8}, 0.4), bias = leaf({6}, 0.7);
+  RowOfSwiglu result{layer(gate_up, weight, bias), {}, {}, {}};
+  WeightGradQueue queue;
+  {
+    std::optional<DeferWeightGrads> defer;
+    if (deferred) defer.emplace(queue);
+    torch::autograd::backward({(result.y * wave({3, 4, 6}, 2.0).to(type)).sum()}, {});
+  }
+  EXPECT_EQ(weight.grad().defined(), !deferred);
+  queue.run();
+  result.grad_gate_up = gate_up.grad(), result.grad_weight = weight.grad(), result.grad_bias = bias.grad();
+  return result;
+}
+
+TEST(RowOfSwiglu, HasTheBitsOfTheLayerOnTheActivation) {
+  run_ranks(dims_of(1, 1), [](RankContext& context) {
+    const TensorParallel tp{&context.comm(Axis::kTp), false};
+    const auto apart = [&](const at::Tensor& gate_up, const at::Tensor& weight, const at::Tensor& bias) {
+      return row_parallel_linear(activate(swiglu, gate_up), weight, bias, tp);
+    };
+    const auto together = [&](const at::Tensor& gate_up, const at::Tensor& weight, const at::Tensor& bias) {
+      return row_parallel_linear_of_swiglu(gate_up, weight, bias, tp);
+    };
+    for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16}) {
+      for (const bool deferred : {false, true}) {
+        const RowOfSwiglu want = row_of(apart, type, deferred), got = row_of(together, type, deferred);
+        EXPECT_TRUE(at::equal(got.y, want.y)) << type;
+        EXPECT_TRUE(at::equal(got.grad_gate_up, want.grad_gate_up)) << type;
+        EXPECT_TRUE(at::equal(got.grad_weight, want.grad_weight)) << type;
+        EXPECT_TRUE(at::equal(got.grad_bias, want.grad_bias)) << type;
+      }
+    }
   });
 }
 

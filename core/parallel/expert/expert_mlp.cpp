@@ -117,8 +117,9 @@ variable_list backward_blocks(const ExpertRows& of, const at::Tensor& gate_up_N,
     WeightSums up(of.gate_up), down(of.down);
     for (const ExpertBlock& block : of.blocks()) {
       const at::Tensor gate_up = part(gate_up_N, block), grad = part(grad_NH, block);
-      down.add(block.expert, grad, swiglu(gate_up));
-      const at::Tensor grad_up = swiglu_grad(gemm(grad, of.down[block.expert]), gate_up);
+      const at::Tensor inner = gemm(grad, of.down[block.expert]);
+      const at::Tensor grad_up = swiglu_grad_and_again(inner, gate_up);  // inner is now what down multiplied
+      down.add(block.expert, grad, inner);
       up.add(block.expert, grad_up, part(of.rows_NH, block));
       gemm_into(part(grad_rows, block), grad_up, of.gate_up[block.expert]);
     }
