@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(BenchTrain, EveryLayoutTrainsTheModelOfThePeer) {
   const Outcome run = run_command(
       "'" RANKLAB_PROGRAM
-      "' bench train --repetitions 1 --steps 1 --warmup 1 --modes zero1,zero2,zero3,pp8,pp4-vpp2,3d,ep8 2>&1");
+      "' bench train --repetitions 1 --steps 1 --warmup 0 --modes zero1,zero2,zero3,pp8,pp4-vpp2,3d,ep8 2>&1");
   ASSERT_EQ(run.exit_code, 0) << run.output;
   for (const char* mode : {"zero1", "zero2", "zero3", "pp8", "pp4-vpp2", "3d", "ep8"})
     EXPECT_THAT(run.output, HasSubstr("\n" + std::string(mode) + " ")) << mode;
@@ -114,7 +114,7 @@ TEST(BenchTrain, TheLimitIsTheTimeOfTheModelsProductsAlone) {
   EXPECT_NEAR(share, limit_ms / step_ms, 1e-9);
 
   const Outcome table =
-      run_command("'" RANKLAB_PROGRAM "' bench train --modes single --repetitions 1 --steps 1 --json");
+      run_command("'" RANKLAB_PROGRAM "' bench train --modes single --repetitions 1 --steps 1 --warmup 0 --json");
   ASSERT_EQ(table.exit_code, 0) << table.output;
   const auto rows = nlohmann::json::parse(table.output);
   ASSERT_EQ(rows.size(), 3u);
