@@ -97,9 +97,9 @@ TEST(SharedGpu, ShowsTheTimesOfTheHost) {
     config.parallel.pp = 2;
     config.bf16 = bf16;
     config.train_iters = 2;
-    const Curve gpu = train_curve(config);
+    const TrainingRecord gpu = record_training(config);
     const OnTestDevice host(TestDevice::kHost);
-    const Curve cpu = train_curve(config);
+    const TrainingRecord cpu = record_training(config);
     for (size_t i = 0; i < cpu.steps.size(); ++i)
       EXPECT_EQ(gpu.steps[i].virtual_step_ms, cpu.steps[i].virtual_step_ms) << "bf16 " << bf16 << ", step " << i;
   }
@@ -109,9 +109,9 @@ TEST(SharedGpu, ShowsTheTimesOfTheHost) {
 TEST(SharedGpu, TrainsAsTheHostDoes) {
   TrainConfig config = small_run(8, 2);
   config.parallel.pp = 2;
-  const Curve gpu = train_curve(config);
+  const TrainingRecord gpu = record_training(config);
   const OnTestDevice host(TestDevice::kHost);
-  expect_near(gpu, train_curve(config), 1e-4, 1e-2);
+  expect_near(gpu, record_training(config), 1e-4, 1e-2);
 }
 
 }  // namespace
