@@ -21,7 +21,7 @@ pack_debs() {
 loaded_libraries() {
   local program
   for program in "$out"/bin/*; do ldd "$program" | awk '$3 ~ /^\// {print $3}'; done | sort -u |
-    grep -vE '/(libc|libm|libdl|librt|libutil|libpthread|libgcc_s|libstdc\+\+|ld-linux[^/]*|libtorch[^/]*|libc10[^/]*|libcu[^/]*|libnv[^/]*|libnccl|libgomp[^/]*)[-.]'
+    grep -vE '/(libc|libm|libdl|librt|libutil|libpthread|libgcc_s|libstdc\+\+|ld-linux[^/]*|libtorch[^/]*|libc10[^/]*|libcu[^/]*|libnv[^/]*|libnccl|libgomp[^/]*|libranklab[^/]*)[-.]'
 }
 
 pack_build() {
