@@ -1,8 +1,8 @@
 // Commands that are not in the program itself but in a library beside it (libranklab_training.so, _viz.so, _bench.so,
 // _lessons.so), opened when one of them is asked for: who reads --help does not wait until LibTorch is loaded, and who
-// trains does not wait until the visualizer is compiled. Where ./ranklab started the program (RANKLAB_DRIVER) a module is
-// built first if it is not there or not fresh; the training library is built along with the program. What a module needs
-// of the program it takes from it. Thread rule: main thread.
+// trains does not wait until the visualizer is compiled. Where ./ranklab started the program (RANKLAB_DRIVER) a module
+// is built first if it is not there or not fresh; the training library is built along with the program. What a module
+// needs of the program it takes from it. Thread rule: main thread.
 #pragma once
 #include <string>
 
