@@ -8,6 +8,7 @@
 #include "cli/style.h"
 #include "cli/training_module.h"
 #include "core/base/error.h"
+#include "core/comm/process_env.h"
 #include "core/config/config_toml.h"
 
 namespace ranklab {
@@ -28,6 +29,12 @@ int dry_run(const ConfigOptions& options, bool json) {
   options.tell_idle(plan);
   std::printf("%s", (json ? dry_run_json(plan) : dry_run_text(plan, style_for(stdout))).c_str());
   return 0;
+}
+
+// Whether a launcher says how large the world is.
+bool launched() {
+  const ProcessEnv env = read_process_env();
+  return env.world_size > 1 || env.launcher == Launcher::kTorchrun;
 }
 
 }  // namespace
@@ -52,7 +59,7 @@ CommandAction setup_train(CommandLine& app) {
     if (instead->print_config) return print_config(*options);
     if (instead->dry_run) return dry_run(*options, instead->train.json);
     const TrainConfig config = options->config();
-    if (config.simulated()) options->resolve(config);  // refused before LibTorch is loaded
+    if (config.simulated() && !launched()) options->resolve(config);  // refused before LibTorch is loaded
     return training_functions().train(*options, instead->train);
   };
 }
