@@ -34,7 +34,7 @@ end_all() {
 }
 cleanup() {
   end_all
-  umount -l "$system/proc" "$system/dev/pts" "$system/dev/shm" 2>/dev/null || true
+  umount -l "$system"/run/netns "$system/proc" "$system/dev/pts" "$system/dev/shm" 2>/dev/null || true
   rm -rf --one-file-system "$work"
 }
 trap cleanup EXIT
