@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "backends/cpu_sim/socket.h"
+#include "cli/adopt_world.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/config_options.h"

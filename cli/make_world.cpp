@@ -64,14 +64,4 @@ void check_processes(const TrainConfig& config, int processes) {
                 .fix = "leave out launch, mpirun or torchrun; or use --backend cuda, a GPU for each process");
 }
 
-void adopt_world(TrainConfig& config, int size, const ConfigOptions& options) {
-  RANKLAB_CHECK(!options.given("parallel.world_size") || config.parallel.world == size, ErrorKind::kInvalidArgument,
-                .where = "--world-size", .what = "the launcher made a world of another size",
-                .got = "--world-size " + std::to_string(config.parallel.world) + ", WORLD_SIZE " + std::to_string(size),
-                .want = "the same", .fix = "leave --world-size out, or start that many ranks");
-  config.parallel.world = size;
-  settle_layout(config, options.merged().origins);
-  config.parallel.world = size;  // whatever the axes say: the ranks are there
-}
-
 }  // namespace ranklab

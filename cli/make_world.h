@@ -29,8 +29,4 @@ void check_processes(const TrainConfig& config, int processes);
 // Free memory of the GPU that simulated ranks are to share. 0: theirs is the host's.
 int64_t memory_of_ranks(const TrainConfig& config);
 
-// Where each rank is a process the world is as large as the launcher made it; sizes that nobody asked for follow
-// settle_layout(). Throws kInvalidArgument when the configuration names another size.
-void adopt_world(TrainConfig& config, int size, const ConfigOptions& options);
-
 }  // namespace ranklab

@@ -1,6 +1,7 @@
 // ranklab train
 #include <memory>
 
+#include "cli/adopt_world.h"
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/config_options.h"
@@ -8,7 +9,6 @@
 #include "cli/style.h"
 #include "cli/training_module.h"
 #include "core/base/error.h"
-#include "core/comm/process_env.h"
 #include "core/config/config_toml.h"
 
 namespace ranklab {
@@ -29,12 +29,6 @@ int dry_run(const ConfigOptions& options, bool json) {
   options.tell_idle(plan);
   std::printf("%s", (json ? dry_run_json(plan) : dry_run_text(plan, style_for(stdout))).c_str());
   return 0;
-}
-
-// Whether a launcher says how large the world is.
-bool launched() {
-  const ProcessEnv env = read_process_env();
-  return env.world_size > 1 || env.launcher == Launcher::kTorchrun;
 }
 
 }  // namespace
@@ -58,8 +52,8 @@ CommandAction setup_train(CommandLine& app) {
                   .fix = "add --viz-listen, or leave it out");
     if (instead->print_config) return print_config(*options);
     if (instead->dry_run) return dry_run(*options, instead->train.json);
-    const TrainConfig config = options->config();
-    if (config.simulated() && !launched()) options->resolve(config);  // refused before LibTorch is loaded
+    if (options->config().simulated())  // refused before LibTorch is loaded
+      options->resolve(launched_config(*options, read_process_env()));
     return training_functions().train(*options, instead->train);
   };
 }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "cli/adopt_world.h"
 #include "cli/console.h"
 #include "cli/gemm.h"
 #include "cli/interrupt.h"
@@ -80,11 +81,12 @@ void TrainRun::make_the_world(const ConfigOptions& options) {
       .got = config.simulated() ? std::to_string(env.world_size) + " processes" : "--backend " + config.backend,
       .want = "simulated ranks in one process",
       .fix = "leave out --backend, and start one process without launch, mpirun or torchrun");
-  if (!config.simulated()) world_ = make_world(config);
-  if (world_ || env.world_size > 1) adopt_world(config, world_ ? world_->size() : env.world_size, options);
-  // A world of one that torchrun made is meant; one task of a cluster job runs as many threads as anyone.
-  const bool one_asked = env.world_size == 1 && env.launcher == Launcher::kTorchrun;
-  if (!world_ && one_asked && !options.given("parallel.world_size")) adopt_world(config, 1, options);
+  if (config.simulated()) {
+    config = launched_config(options, env);
+  } else {
+    world_ = make_world(config);
+    adopt_world(config, world_->size(), options);
+  }
   plan_ = std::make_unique<RunPlan>(options.resolve(config));
   if (world_ ? world_->has_rank_zero() : env.rank == 0) options.tell_idle(*plan_);
   if (how_.watched) {

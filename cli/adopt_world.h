@@ -1,0 +1,16 @@
+// How large a world is that a launcher made: settings follow it. Torch-free. Thread rule: pure, but for the
+// environment.
+#pragma once
+#include "cli/config_options.h"
+#include "core/comm/process_env.h"
+
+namespace ranklab {
+
+// Where each rank is a process the world is as large as the launcher made it; sizes that nobody asked for follow
+// settle_layout(). Throws kInvalidArgument when the configuration names another size.
+void adopt_world(TrainConfig& config, int size, const ConfigOptions& options);
+
+// The settings of a training run whose ranks are simulated, in a process with this environment.
+TrainConfig launched_config(const ConfigOptions& options, const ProcessEnv& env);
+
+}  // namespace ranklab
