@@ -9,8 +9,8 @@
 #include <mutex>
 #include <vector>
 
-#include "core/trace/boundary.h"
 #include "core/trace/event.h"
+#include "core/trace/event_sink.h"
 
 namespace ranklab {
 

@@ -1,6 +1,6 @@
 #include "core/model/output_head.h"
 
-#include "core/nn/capped_attention.h"
+#include "core/nn/activation.h"
 #include "core/parallel/quantizer_book.h"
 
 namespace ranklab {

@@ -71,13 +71,6 @@ at::Tensor swiglu_grad(const at::Tensor& grad_out, const at::Tensor& gate_up) {
 }
 
 at::Tensor swiglu_grad_and_again(const at::Tensor& grad_out, const at::Tensor& gate_up) {
-  if (device_kernels_of(gate_up) != nullptr) {
-    at::Tensor grad = swiglu_grad(grad_out, gate_up);
-    const at::Tensor output = swiglu(gate_up);
-    const NoCostScope free;
-    grad_out.copy_(output);
-    return grad;
-  }
   at::Tensor grad = at::empty_like(gate_up);
   const int64_t width = gate_up.size(-1) / 2;
   { const CostScope forward(0.0, 1.5 * bytes_of(gate_up), dtype_of(gate_up)); }
@@ -105,6 +98,8 @@ at::Tensor gelu_tanh(const at::Tensor& x) { return at::gelu(x, "tanh"); }
 at::Tensor gelu_erf(const at::Tensor& x) { return at::gelu(x, "none"); }
 
 at::Tensor geglu(const at::Tensor& gate_up) { return GegluFunction::apply(gate_up); }
+
+at::Tensor soft_capped(const at::Tensor& x, double cap) { return at::tanh(x / cap) * cap; }
 
 Activated activate(at::Tensor (*compute)(const at::Tensor&), const at::Tensor& input) {
   if (keeps_cheap_outputs()) return {compute(input)};

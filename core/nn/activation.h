@@ -9,7 +9,8 @@ namespace ranklab {
 at::Tensor swiglu(const at::Tensor& gate_up);
 // Of its input, from that of its output; for the inside of autograd functions. REQUIRES: has_row_kernels(gate_up).
 at::Tensor swiglu_grad(const at::Tensor& grad_out, const at::Tensor& gate_up);
-// Both in one pass on a CPU: returns the gradient, and puts swiglu(gate_up) where grad_out was. Charged as a GPU's two.
+// Both in one pass: returns the gradient, and puts swiglu(gate_up) where grad_out was. Charged as a GPU's two.
+// REQUIRES: as_on_cpu(gate_up) besides.
 at::Tensor swiglu_grad_and_again(const at::Tensor& grad_out, const at::Tensor& gate_up);
 // The same in plain ATen ops.
 at::Tensor swiglu_reference(const at::Tensor& gate_up);
@@ -17,6 +18,8 @@ at::Tensor gelu_tanh(const at::Tensor& x);
 at::Tensor gelu_erf(const at::Tensor& x);  // x times the normal distribution's function, exact
 // gate_up [..., 2F] -> gelu_tanh(gate) * up [..., F] (GeGLU; Shazeer 2020)
 at::Tensor geglu(const at::Tensor& gate_up);
+// cap tanh(x / cap): scores and logits, bounded (Gemma 2, arXiv 2408.00118, section 2).
+at::Tensor soft_capped(const at::Tensor& x, double cap);
 
 // An activation's output with what computes it again, bit for bit: a linear layer on it keeps `input`, which the
 // activation keeps for its own backward anyway, instead of `out`.

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/nn/capped_attention.h"
+#include "core/nn/activation.h"
 #include "core/nn/computed_again.h"
 #include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"

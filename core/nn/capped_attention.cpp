@@ -98,6 +98,4 @@ SoftmaxHeads capped_attention_grad(const SoftmaxHeads& narrow, const SoftmaxedHe
   return {d.q.to(type), d.k.to(type), d.v.to(type)};
 }
 
-at::Tensor soft_capped(const at::Tensor& x, double cap) { return at::tanh(x / cap) * cap; }
-
 }  // namespace ranklab

@@ -2,7 +2,7 @@
 // 2, arXiv 2408.00118, section 2), which fused kernels of ATen have not: in blocks of queries, in plain operators, on
 // any device, computed in fp32 for 16 bits. Backward computes the scores of a block again, as flash attention does.
 // Memory: linear in S, beside the scores of 128 queries. Cost: as attention.h, and for each query half of a block of
-// 128 keys behind the mask. Thread rule: its rank's thread, where autograd does not record but for soft_capped().
+// 128 keys behind the mask. Thread rule: its rank's thread, where autograd does not record.
 #pragma once
 #include "core/nn/softmax_attention.h"
 
@@ -12,8 +12,5 @@ namespace ranklab {
 SoftmaxedHeads capped_attention(const SoftmaxHeads& in, const ScoreRule& rule);
 SoftmaxHeads capped_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
                                    const ScoreRule& rule);
-
-// Scores, bounded: differentiable.
-at::Tensor soft_capped(const at::Tensor& x, double cap);
 
 }  // namespace ranklab

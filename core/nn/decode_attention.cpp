@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/nn/capped_attention.h"
+#include "core/nn/activation.h"
 #include "core/nn/softmax_attention.h"
 #include "core/nn/window_attention.h"
 #include "core/sim/aten.h"

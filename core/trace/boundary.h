@@ -51,12 +51,4 @@ class RankHolder {
   virtual void recorded(int global_rank, const Event& event, std::string_view name) = 0;
 };
 
-// Shows events to viewers while the run goes on (core/live/live_feed.h). Thread rule: called on the rank's own thread.
-class EventSink {
- public:
-  virtual ~EventSink() = default;
-  // `so_far` holds the rank's label, groups and names; its events are not read.
-  virtual void push(const RankTrace& so_far, const Event& event, std::vector<double> array) = 0;
-};
-
 }  // namespace ranklab

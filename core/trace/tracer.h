@@ -10,6 +10,7 @@
 
 #include "core/trace/boundary.h"
 #include "core/trace/event.h"
+#include "core/trace/event_sink.h"
 
 namespace ranklab {
 

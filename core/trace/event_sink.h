@@ -1,0 +1,17 @@
+// Where a recorder shows what it records, besides keeping it. Torch-free.
+#pragma once
+#include <vector>
+
+#include "core/trace/event.h"
+
+namespace ranklab {
+
+// Shows events to viewers while the run goes on (core/live/live_feed.h). Thread rule: called on the rank's own thread.
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  // `so_far` holds the rank's label, groups and names; its events are not read.
+  virtual void push(const RankTrace& so_far, const Event& event, std::vector<double> array) = 0;
+};
+
+}  // namespace ranklab
