@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <initializer_list>
 
 #include "core/pipeline/csv.h"
 #include "core/pipeline/schedules.h"
@@ -15,6 +16,7 @@
 #include "tests/cli/run_program.h"
 #include "tests/cpu_sim/test_world.h"
 #include "tests/support/expect_training.h"
+#include "tests/support/model_variants.h"
 #include "tests/support/small_config.h"
 
 namespace ranklab {
@@ -30,6 +32,16 @@ TrainConfig pipeline_config() {
 TrainingRecord reference(const TrainConfig& config) { return record_training(without_pipeline(config)); }
 
 Tolerance bits() { return {.first = test_device_bits()}; }
+
+// Two stages under each schedule, against none: bits, but for DualPipe's two models.
+void expect_schedules_change_nothing(const TrainConfig& config, std::initializer_list<const char*> schedules) {
+  const TrainingRecord want = reference(config);
+  for (const std::string name : schedules) {
+    SCOPED_TRACE(name);
+    expect_same_training(record_training(with_pipeline(config, name, 2)), want,
+                         name == "dualpipe" ? kRounding : bits());
+  }
+}
 
 // Every schedule of the list that can run at all: new rows are tested without a change here.
 TEST(Pipeline, EveryScheduleEqualsOneRank) {
@@ -61,133 +73,82 @@ TEST(Pipeline, SeveralStagesARankEqualOneRank) {
 }
 
 TEST(Pipeline, ComposesWithTensorSequenceAndDataParallelism) {
-  for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe-v"}) {
-    for (const auto& [dp, tp, sp] :
-         {std::tuple{1, 2, false}, std::tuple{1, 2, true}, std::tuple{2, 1, false}, std::tuple{2, 2, true}}) {
-      SCOPED_TRACE(std::string(name) + ", dp " + std::to_string(dp) + " tp " + std::to_string(tp) + (sp ? " sp" : ""));
-      TrainConfig config = pipeline_config();
-      config.parallel = {.world = dp * tp, .tp = tp};
-      config.num_microbatches = 4;
-      config.sequence_parallel = sp;
-      config.model.add_bias = true;
-      config.model.dropout = 0.1;
-      config.ddp_bucket_bytes = 8192;  // several buckets
-      expect_same_training(record_training(with_pipeline(config, name, 2)), reference(config), bits());
-    }
+  for (const auto& [dp, tp, sp] :
+       {std::tuple{1, 2, false}, std::tuple{1, 2, true}, std::tuple{2, 1, false}, std::tuple{2, 2, true}}) {
+    SCOPED_TRACE("dp " + std::to_string(dp) + " tp " + std::to_string(tp) + (sp ? " sp" : ""));
+    TrainConfig config = pipeline_config();
+    config.parallel = {.world = dp * tp, .tp = tp};
+    config.num_microbatches = 4;
+    config.sequence_parallel = sp;
+    config.model.add_bias = true;
+    config.model.dropout = 0.1;
+    expect_schedules_change_nothing(config, {"1f1b", "zb-h1", "zb-v", "dualpipe-v"});
   }
 }
 
 TEST(Pipeline, RanksThatShareAKeyValueHead) {
-  for (const char* name : {"1f1b", "zb-h1"}) {
-    for (const bool sp : {false, true}) {
-      SCOPED_TRACE(std::string(name) + (sp ? " sp" : ""));
-      TrainConfig config = pipeline_config();
-      config.parallel = {.world = 4, .tp = 4};
-      config.num_microbatches = 4;
-      config.sequence_parallel = sp;
-      config.model.num_query_groups = 2;
-      config.model.kv_channels = 12;
-      config.model.add_qkv_bias = true;
-      config.model.qk_norm = true;
-      expect_same_training(record_training(with_pipeline(config, name, 2)), reference(config), bits());
-    }
-  }
-}
-
-TEST(Pipeline, StretchedPositionsAndBiasesOfAttention) {
-  for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe-v"}) {
-    SCOPED_TRACE(name);
+  for (const bool sp : {false, true}) {
+    SCOPED_TRACE(sp ? "sp" : "no sp");
     TrainConfig config = pipeline_config();
-    config.parallel = {.world = 2, .tp = 2};
+    config.parallel = {.world = 4, .tp = 4};
     config.num_microbatches = 4;
-    config.model.num_query_groups = 2;
-    config.model.add_attention_bias = true;
-    config.model.window_size = config.model.seq_length / 3;
-    const bool by_length = std::string(name) == "zb-h1";
-    config.model.rope_scaling = {.kind = by_length ? RopeScalingKind::kDynamic : RopeScalingKind::kLlama3,
-                                 .factor = 4,
-                                 .original_seq_length = config.model.seq_length / 2};
-    expect_same_training(record_training(with_pipeline(config, name, 2)), reference(config), bits());
-  }
-}
-
-// Every stage and chunk knows which of all layers its own are.
-TEST(Pipeline, WindowsInSomeLayers) {
-  for (const char* name : {"1f1b", "interleaved-1f1b", "zb-v", "dualpipe-v"}) {
-    SCOPED_TRACE(name);
-    TrainConfig config = pipeline_config();
-    config.parallel = {.world = 1, .tp = 1};
-    config.num_microbatches = 4;
-    config.model.window_size = 3;
-    config.model.window_layers = {.skip_freq = 3};
-    config.model.local_rope_theta = 50;
-    expect_same_training(record_training(with_pipeline(config, name, 2)), reference(config), bits());
-  }
-}
-
-TEST(Pipeline, NormsBehindBranchesAndOfAllHeads) {
-  for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe-v"}) {
-    SCOPED_TRACE(name);
-    TrainConfig config = pipeline_config();
-    config.parallel = {.world = 2, .tp = 2};
-    config.num_microbatches = 4;
-    config.model.num_query_groups = 2;
-    config.model.norm_placement = NormPlacement::kBehind;
-    config.model.qk_norm = true;
-    config.model.qk_norm_width = QkNormWidth::kAllHeads;
-    expect_same_training(record_training(with_pipeline(config, name, 2)), reference(config), bits());
-  }
-}
-
-TEST(Pipeline, GemmaKind) {
-  for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe-v"}) {
-    SCOPED_TRACE(name);
-    TrainConfig config = pipeline_config();
-    config.parallel = {.world = 2, .tp = 2};
-    config.num_microbatches = 4;
-    config.model.num_query_groups = 2;
-    config.model.norm_placement = NormPlacement::kBoth;
-    config.model.norm_1p = config.model.scale_embeddings = true;
-    config.model.activation = ActivationKind::kGeGlu;
-    config.model.query_pre_attn_scalar = 5;
-    config.model.attn_logit_softcapping = 0.5;
-    config.model.final_logit_softcapping = 0.7;
-    config.model.window_size = 3;
-    config.model.window_layers = {.skip_freq = 2};
-    expect_same_training(record_training(with_pipeline(config, name, 2)), reference(config), bits());
-  }
-}
-
-TEST(Pipeline, BranchesOfTheSameInput) {
-  for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe-v"}) {
-    for (const ResidualForm form : {ResidualForm::kParallel, ResidualForm::kParallelOneNorm}) {
-      SCOPED_TRACE(name);
-      TrainConfig config = pipeline_config();
-      config.parallel = {.world = 2, .tp = 2};
-      config.num_microbatches = 4;
-      config.model.norm = NormKind::kLayerNorm;
-      config.model.activation = ActivationKind::kGeluErf;
-      config.model.add_bias = config.model.add_head_bias = true;
-      config.model.residual_form = form;
-      expect_same_training(record_training(with_pipeline(config, name, 2)), reference(config), bits());
-    }
-  }
-}
-
-TEST(Pipeline, NormsOfHeadsAndBiasesOfTheirProjection) {
-  for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe", "dualpipe-v"}) {
-    SCOPED_TRACE(name);
-    TrainConfig config = pipeline_config();
-    config.parallel = {.world = 2, .tp = 2};
-    config.num_microbatches = 4;
+    config.sequence_parallel = sp;
     config.model.num_query_groups = 2;
     config.model.kv_channels = 12;
     config.model.add_qkv_bias = true;
     config.model.qk_norm = true;
-    const bool two_models = std::string(name) == "dualpipe";
-    expect_same_training(record_training(with_pipeline(config, name, 2)), reference(config),
-                         two_models ? kRounding : bits());
+    expect_schedules_change_nothing(config, {"1f1b", "zb-h1"});
   }
+}
+
+TrainConfig of_two_tp_ranks() {
+  TrainConfig config = pipeline_config();
+  config.parallel = {.world = 2, .tp = 2};
+  config.num_microbatches = 4;
+  return config;
+}
+
+TEST(Pipeline, StretchedPositionsAndBiasesOfAttention) {
+  TrainConfig config = of_two_tp_ranks();
+  config.model.num_query_groups = 2;
+  config.model.add_attention_bias = true;
+  config.model.window_size = config.model.seq_length / 3;
+  config.model.rope_scaling = {
+      .kind = RopeScalingKind::kLlama3, .factor = 4, .original_seq_length = config.model.seq_length / 2};
+  expect_schedules_change_nothing(config, {"1f1b", "zb-v", "dualpipe-v"});
+  config.model.rope_scaling.kind = RopeScalingKind::kDynamic;
+  expect_schedules_change_nothing(config, {"zb-h1"});
+}
+
+// Every stage and chunk knows which of all layers its own are.
+TEST(Pipeline, WindowsInSomeLayers) {
+  TrainConfig config = pipeline_config();
+  config.num_microbatches = 4;
+  config.model.window_size = 3;
+  config.model.window_layers = {.skip_freq = 3};
+  config.model.local_rope_theta = 50;
+  expect_schedules_change_nothing(config, {"1f1b", "interleaved-1f1b", "zb-v", "dualpipe-v"});
+}
+
+// Norms behind branches and of all heads; Gemma's forms; branches of the same input.
+TEST(Pipeline, OtherFormsOfABlock) {
+  for (const char* variant : {"olmo2", "gemma2", "gpt_neox", "phi2"}) {
+    SCOPED_TRACE(variant);
+    TrainConfig config = of_two_tp_ranks();
+    variant_named(variant).change(config.model);
+    config.model.tie_embeddings = false;  // tied ones are a sum of two stages
+    config.model.add_head_bias = config.model.residual_form != ResidualForm::kSequential;
+    expect_schedules_change_nothing(config, {"1f1b", "zb-h1", "zb-v", "dualpipe-v"});
+  }
+}
+
+TEST(Pipeline, NormsOfHeadsAndBiasesOfTheirProjection) {
+  TrainConfig config = of_two_tp_ranks();
+  config.model.num_query_groups = 2;
+  config.model.kv_channels = 12;
+  config.model.add_qkv_bias = true;
+  config.model.qk_norm = true;
+  expect_schedules_change_nothing(config, {"1f1b", "zb-h1", "zb-v", "dualpipe", "dualpipe-v"});
 }
 
 TEST(Pipeline, Gpt2KindWithSgdInFp32) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/expect_training.h"
+#include "tests/support/model_variants.h"
 #include "tests/support/small_config.h"
 
 namespace ranklab {
@@ -73,29 +74,14 @@ void qwen_experts(TrainConfig& c) {
   experts(c);
   c.model.moe.shared_gate = true;
 }
-void olmo2(TrainConfig& c) {
+// Of tests/support, whose key/value heads tp ranks can share out here.
+void variant(TrainConfig& c, const char* name) {
+  variant_named(name).change(c.model);
   c.model.num_query_groups = 2;
-  c.model.norm_placement = NormPlacement::kBehind;
-  c.model.qk_norm = true;
-  c.model.qk_norm_width = QkNormWidth::kAllHeads;
 }
-void gemma2(TrainConfig& c) {
-  c.model.num_query_groups = 2;
-  c.model.norm_placement = NormPlacement::kBoth;
-  c.model.norm_1p = c.model.scale_embeddings = c.model.tie_embeddings = true;
-  c.model.activation = ActivationKind::kGeGlu;
-  c.model.query_pre_attn_scalar = 5;
-  c.model.attn_logit_softcapping = 0.5;
-  c.model.final_logit_softcapping = 0.7;
-  c.model.window_size = 3;
-  c.model.window_layers = {.skip_freq = 2};
-}
-void phi2(TrainConfig& c) {
-  c.model.norm = NormKind::kLayerNorm;
-  c.model.activation = ActivationKind::kGelu;
-  c.model.add_bias = c.model.add_head_bias = true;
-  c.model.residual_form = ResidualForm::kParallelOneNorm;
-}
+void olmo2(TrainConfig& c) { variant(c, "olmo2"); }
+void gemma2(TrainConfig& c) { variant(c, "gemma2"); }
+void phi2(TrainConfig& c) { variant(c, "phi2"); }
 void tied(TrainConfig& c) { c.model.tie_embeddings = true; }
 void tied_v(TrainConfig& c) {
   tied(c);

@@ -2,11 +2,11 @@
 #include "core/nn/capped_attention.h"
 
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include "core/nn/attention.h"
 #include "core/sim/aten.h"
 #include "tests/golden/golden.h"
+#include "tests/nn/attention_reference.h"
 
 namespace ranklab {
 namespace {
@@ -17,24 +17,9 @@ using golden::relative_error;
 TEST(CappedAttention, EqualsPlainOperators) {
   for (const auto& [seq, window] : {std::pair{1, 0}, std::pair{12, 0}, std::pair{12, 5}, std::pair{300, 0},
                                     std::pair{300, 7}, std::pair{300, 140}}) {
-    for (const bool again : {false, true}) {
-      SCOPED_TRACE(testing::Message() << seq << " positions, window " << window << (again ? ", computed again" : ""));
-      const AttentionShape shape{.heads = 4, .groups = 2, .head_dim = 6, .window = window, .scale = 0.3, .cap = 1.5};
-      const RopeTable rope = make_rope_table(seq, 6, 1e4, at::kDouble);
-      const at::Tensor base = golden::wave({seq, 2, 48}, 0.7, 3.0);
-      const at::Tensor grad = golden::wave({seq, 2, 24}, 0.1);
-      const auto run = [&](const auto& attention) {
-        at::Tensor qkv = base.clone().requires_grad_();
-        const at::Tensor out = attention(qkv);
-        return std::pair(out.detach(), torch::autograd::grad({out}, {qkv}, {grad})[0]);
-      };
-      const auto want = run([&](const at::Tensor& qkv) { return causal_attention_reference(qkv, shape, rope); });
-      const auto got = run([&](const at::Tensor& qkv) {
-        return again ? causal_attention_again(qkv, shape, rope).out : causal_attention(qkv, shape, rope);
-      });
-      EXPECT_LT(relative_error(got.first, want.first), 1e-12);
-      EXPECT_LT(relative_error(got.second, want.second), 1e-12);
-    }
+    const AttentionShape shape{.heads = 4, .groups = 2, .head_dim = 6, .window = window, .scale = 0.3, .cap = 1.5};
+    for (const bool again : {false, true})
+      expect_attention_is_the_reference(shape, golden::wave({seq, 2, 48}, 0.7, 3.0), again);
   }
 }
 

@@ -2,16 +2,14 @@
 #include "core/nn/window_attention.h"
 
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include "core/nn/attention.h"
 #include "core/sim/aten.h"
 #include "tests/golden/golden.h"
+#include "tests/nn/attention_reference.h"
 
 namespace ranklab {
 namespace {
-
-using golden::relative_error;
 
 TEST(WindowAttention, AQuerySeesTheLastPositionsAndItself) {
   const at::Tensor mask = window_mask(2, 3, 1, 4, 2, at::kCPU);  // queries 2 to 4, keys 1 to 4
@@ -23,24 +21,9 @@ TEST(WindowAttention, AQuerySeesTheLastPositionsAndItself) {
 TEST(WindowAttention, EqualsAMaskOfTheWholeSequence) {
   for (const auto& [seq, window] : {std::pair{12, 1}, std::pair{12, 5}, std::pair{12, 12}, std::pair{12, 40},
                                     std::pair{300, 7}, std::pair{300, 140}, std::pair{300, 299}}) {
-    for (const bool again : {false, true}) {
-      SCOPED_TRACE(testing::Message() << seq << " positions, window " << window << (again ? ", computed again" : ""));
-      const AttentionShape shape{.heads = 4, .groups = 2, .head_dim = 6, .window = window};
-      const RopeTable rope = make_rope_table(seq, 6, 1e4, at::kDouble);
-      const at::Tensor base = golden::wave({seq, 2, 48}, 0.7);
-      const at::Tensor grad = golden::wave({seq, 2, 24}, 0.1);
-      const auto run = [&](const auto& attention) {
-        at::Tensor qkv = base.clone().requires_grad_();
-        const at::Tensor out = attention(qkv);
-        return std::pair(out.detach(), torch::autograd::grad({out}, {qkv}, {grad})[0]);
-      };
-      const auto want = run([&](const at::Tensor& qkv) { return causal_attention_reference(qkv, shape, rope); });
-      const auto got = run([&](const at::Tensor& qkv) {
-        return again ? causal_attention_again(qkv, shape, rope).out : causal_attention(qkv, shape, rope);
-      });
-      EXPECT_LT(relative_error(got.first, want.first), 1e-12);
-      EXPECT_LT(relative_error(got.second, want.second), 1e-12);
-    }
+    const AttentionShape shape{.heads = 4, .groups = 2, .head_dim = 6, .window = window};
+    for (const bool again : {false, true})
+      expect_attention_is_the_reference(shape, golden::wave({seq, 2, 48}, 0.7), again);
   }
 }
 

@@ -254,7 +254,8 @@ std::vector<double> TrainingRecord::norms() const {
 
 TrainingRecord record_training(TrainConfig config, const RecordOptions& options) {
   config.device = test_device_setting();
-  const RunPlan plan = resolve(config);
+  RunPlan plan = resolve(config);
+  if (options.vocab_size > 0) plan.config.model.vocab_size = options.vocab_size;
   Recorder recorder(config.train_iters);
   recorder.record.schedule = plan.schedule;
   RuntimeComponents parts = default_components(make_test_world(plan.mesh.world_size()), plan);

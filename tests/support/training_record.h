@@ -34,6 +34,8 @@ struct TrainingRecord {
 struct RecordOptions {
   std::shared_ptr<DataProvider> data = nullptr;  // null: the configuration's
   bool logits = false;                           // REQUIRES: no pipeline
+  int64_t vocab_size =
+      0;  // 0: the configuration's, which the byte tokenizer needs 256 of; data of one's own may do with less
 };
 
 TrainingRecord record_training(TrainConfig config, const RecordOptions& options = {});
