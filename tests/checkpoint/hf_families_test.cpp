@@ -77,6 +77,22 @@ TEST(HfConfig, ReadsThePublishedGemmas) {
               HasSubstr("rope_parameters.sliding_attention.rope_type"));
 }
 
+TEST(HfConfig, OfOneLayerInSixSaysNothingWhereThereAreFive) {
+  for (const int64_t layers : {1, 5, 6, 7}) {
+    HfConfig config = read_hf_config(R"({"architectures": ["Gemma3ForCausalLM"], "vocab_size": 8, "hidden_size": 8,
+      "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8, "max_position_embeddings": 8,
+      "sliding_window": 4, "sliding_window_pattern": 6})",
+                                     "config.json");
+    config.model.num_layers = layers;
+    const std::string text = hf_config_json(config.model, config.family, TensorType::kF32);
+    EXPECT_EQ(Json::parse(text).contains("sliding_window_pattern"), layers > 5);
+    const HfConfig again = read_hf_config(text, "config.json");
+    EXPECT_EQ(hf_config_json(again.model, again.family, TensorType::kF32), text);
+    for (int64_t layer = 0; layer < layers; ++layer)
+      EXPECT_EQ(again.model.window_of_layer(layer), layer == 5 ? 0 : 4) << layer;
+  }
+}
+
 // The keys of huggingface.co/EleutherAI/pythia-1.4b and microsoft/phi-2 (raw/main/config.json).
 TEST(HfConfig, ReadsThePublishedPythiaAndPhi2) {
   const HfConfig pythia = read_hf_config(R"({"architectures": ["GPTNeoXForCausalLM"], "bos_token_id": 0,

@@ -7,10 +7,14 @@
 namespace ranklab {
 namespace {
 
-// Which layers have the window in files without a list of them.
+// Which layers have the window in files without a list of them. Written as the list says it: of one layer in six, a
+// model of five layers has none.
 HfKey window_pattern() {
   const auto get = [](const ModelConfig& c) {
-    return c.window_size > 0 && c.window_layers.skip_freq > 0 ? HfJson(c.window_layers.skip_freq) : not_written();
+    std::vector<bool> windows;
+    for (int64_t layer = 0; layer < c.num_layers; ++layer) windows.push_back(c.window_of_layer(layer) > 0);
+    const int64_t skip_freq = window_layers_of(windows).skip_freq;
+    return skip_freq > 1 ? HfJson(skip_freq) : not_written();
   };
   const auto set = [](ModelConfig& c, const HfValue& value) {
     if (value.is_null()) return;
