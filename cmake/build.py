@@ -236,6 +236,19 @@ class Build:
         every = subprocess.run(["ninja", "-C", self.folder, "-t", "commands", *targets], capture_output=True, text=True)
         return [line for line in every.stdout.splitlines() if step_weight(line)]
 
+    def without_torch(self, objects):
+        """Those of them that wait for nothing that links LibTorch: sources of tests, say, wait for the program that they run."""
+        waits = {}
+
+        def waits_for_torch(output):
+            target = output.partition(".dir/")[0]  # all objects of a target wait for the same
+            if target not in waits:
+                inputs = subprocess.run(["ninja", "-C", self.folder, "-t", "inputs", output], capture_output=True, text=True)
+                waits[target] = "libtorch" in inputs.stdout
+            return waits[target]
+
+        return [output for output in objects if not waits_for_torch(output)]
+
     def compile(self, part, targets):
         began = time.monotonic()
         errors = []
@@ -267,7 +280,7 @@ class Build:
         targets = self.options.targets
         self.plan(targets)
         if self.beside:
-            objects = [step_weight(line)[0] for line in self.commands(targets) if not knows_torch(line)]
+            objects = self.without_torch([step_weight(line)[0] for line in self.commands(targets) if not knows_torch(line)])
             if objects:
                 self.compile("compile without LibTorch", objects)
             self.wait_beside()

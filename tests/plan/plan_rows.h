@@ -320,7 +320,7 @@ inline TrainConfig config_of(const Training& run) {
   c.sequence_parallel = run.sequence_parallel;
   c.micro_batch_size = run.micro_batch_size;
   c.hardware = run.hardware;
-  c.global_batch_size = 16;
+  c.global_batch_size = 8;
   c.train_iters = 2;  // the second has what the first makes: the optimizer's state
   c.lr_warmup_iters = 0;
   c.mock_data = true;
@@ -412,7 +412,7 @@ inline const PeakRun kPeakRuns[] = {
 inline TrainConfig config_of(const PeakRun& run) {
   TrainConfig c;
   c.parallel = {.world = run.world, .tp = run.tp};
-  c.global_batch_size = 16;
+  c.global_batch_size = 8;
   c.micro_batch_size = run.micro_batch_size;
   c.lr_warmup_iters = 0;
   c.mock_data = true;

@@ -50,6 +50,12 @@ run 0 module viz
 run 3 module vis
 says 'no module is called "vis"; want viz, bench or lessons'
 
+stop_index; start_index --rate 400000
+begin "everything is built by the first command, what waits for the program included"
+run 0 build release
+[ -f "$small/tree/build/release/libuses_the_program.a" ] || fail "does not build all"
+stop_index; start_index
+
 begin "two at a time: the second waits with a word, and both train"
 "$ranklab" train >"$small/other" 2>&1 </dev/null &
 other=$!

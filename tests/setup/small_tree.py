@@ -30,6 +30,9 @@ endforeach()
 add_executable(ranklab cli/main.cpp)
 target_link_libraries(ranklab PRIVATE plain heavy)
 set_target_properties(ranklab PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set_target_properties(ranklab PROPERTIES LINK_DEPENDS ${RANKLAB_TORCH_ROOT}/lib/libtorch_cpu.so)
+part(uses_the_program STATIC)  # as tests do: its sources know no torch, and are compiled when the program is there
+add_dependencies(uses_the_program ranklab)
 add_custom_command(TARGET ranklab POST_BUILD COMMAND test -f ${RANKLAB_TORCH_ROOT}/lib/libtorch_cpu.so)
 """
 # What `./ranklab train` does here: prints a word, its driver, and whether it holds a lock of the build.
