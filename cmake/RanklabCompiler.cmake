@@ -18,6 +18,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_G
   # Wrong wherever a function takes a temporary and returns a reference to something else (GCC bug 107532 and its likes).
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-reference>)
 endif()
+# GCC 14 warns of copies inside std::string that cannot be (gcc.gnu.org/PR105651): "a" + text + "b" is enough.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 14)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds> $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+endif()
 # GCC 13 and later set these at -O2 alone, and then refuse a header precompiled there to sources at -O1.
 include(CheckCXXCompilerFlag)
 foreach(flag no-unroll-only-small-loops vzeroupper)

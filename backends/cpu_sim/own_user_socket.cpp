@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kFix = "pass another --master-port (MASTER_PORT), or give all ranks one RANKLAB_RUN_TOKEN";
 
 std::string name_of(const std::string& address, int port) {
-  return std::string(1, 0).append("ranklab-rendezvous-" + address + ":" + std::to_string(port));
+  return std::string(1, '\0') + "ranklab-rendezvous-" + address + ":" + std::to_string(port);
 }
 
 }  // namespace

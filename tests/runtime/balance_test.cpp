@@ -38,7 +38,7 @@ TrainConfig config() {
   c.model.mtp_num_layers = 0;
   c.model.seq_length = 64;
   c.parallel = {.world = 2, .tp = 1, .pp = 1, .ep = 2};
-  c.global_batch_size = 32;
+  c.global_batch_size = 16;
   c.train_iters = 200;
   c.lr_warmup_iters = 20;
   c.eval_interval = 0;
