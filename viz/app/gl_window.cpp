@@ -113,6 +113,11 @@ void GlWindow::turn() {
 }
 
 void GlWindow::show_frame() {
+  update();
+  draw();
+}
+
+void GlWindow::update() {
   ImGui_ImplOpenGL3_NewFrame();
   ImGui_ImplGlfw_NewFrame();
   ImGui::NewFrame();
@@ -120,6 +125,9 @@ void GlWindow::show_frame() {
   app_->frame(now - last_time_);
   last_time_ = now;
   ImGui::Render();
+}
+
+void GlWindow::draw() {
   int width = 0, height = 0;
   glfwGetFramebufferSize(window_, &width, &height);
   gl<decltype(&glViewport)>("glViewport")(0, 0, width, height);

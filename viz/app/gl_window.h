@@ -25,8 +25,10 @@ class GlWindow {
   bool closed() const;
   // Waits for input when nothing moves, then shows a frame.
   void turn();
-  // Shows a frame at once.
+  // Shows a frame at once: takes in what has happened, and draws what follows from it.
   void show_frame();
+  void update();
+  void draw();
 
   Application& application() { return *app_; }
   Image pixels() const;  // of the last frame shown
