@@ -20,7 +20,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_G
 endif()
 # GCC 14 warns of copies inside std::string that cannot be (gcc.gnu.org/PR105651): "a" + text + "b" is enough.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 14)
-  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds> $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds>
+                      $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict> $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow>)
 endif()
 # GCC 13 and later set these at -O2 alone, and then refuse a header precompiled there to sources at -O1.
 include(CheckCXXCompilerFlag)
