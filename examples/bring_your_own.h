@@ -1,30 +1,63 @@
 // A model, a dataset and an optimizer of one's own; the engine adds data parallelism, clipping, virtual time, traces.
 #pragma once
 
+#include <map>
+#include <optional>
+
+#include "core/model/output_head.h"
+#include "core/parallel/vocab_embedding.h"
 #include "core/runtime/provide.h"
 #include "core/sim/aten.h"
 
 namespace ranklab::examples {
 
-// The next token from the last one: embedding, GELU, projection.
-class Counter final : public CausalLm {
+// The next token from the last one: an embedding, residual MLPs, a head. Its linear layers are cut over tp; it says
+// nothing of pipeline stages, ZeRO, recomputation, precision or checkpoints.
+class Counter final : public LayerStack {
  public:
-  Counter(RankContext& ctx, const RunPlan& plan)
-      : registry_(plan.config.seed, at::kDouble, ctx.device()),
-        in_(registry_.create("in", replicated({plan.config.model.vocab_size, 32}), {}, true)),
-        out_(registry_.create("out", replicated({plan.config.model.vocab_size, 32}), {}, true)) {}
-  ParameterRegistry& registry() override { return registry_; }
-  void set_training(bool) override {}  // no dropout
-  at::Tensor logits(const Batch& batch) override {
-    return at::linear(at::gelu(at::embedding(in_.data, batch.tokens_BS)), out_.data);
+  Counter(const StackPlace& place, const RunPlan& plan)
+      : config_(plan.config.model), registry_(place.registry), tp_(place.tp) {}
+
+  void make_embedding() override {
+    embedding_.emplace(registry_, "embedding", config_.vocab_size, config_.hidden_size, Init{}, tp_);
   }
-  at::Tensor loss_sum(const Batch& batch) override {
-    return at::cross_entropy_loss(logits(batch).flatten(0, 1), batch.targets_BS.flatten(), {}, at::Reduction::Sum);
+  void make_layer(int64_t layer) override {
+    layers_.try_emplace(layer, registry_, "layers." + std::to_string(layer), config_, tp_);
+  }
+  void make_head() override {
+    norm_.emplace(registry_, "norm", config_, tp_.sharded_sequence());
+    head_.emplace(registry_, config_, nullptr, tp_);
+  }
+
+  ResidualStream embed(const ForwardContext& context) override { return {(*embedding_)(context.batch.tokens_BS.t())}; }
+  void run_layer(int64_t layer, ResidualStream& stream, const ForwardContext&) override {
+    const Mlp& mlp = layers_.at(layer);
+    const NormOutput x = mlp.norm(stream.x_SBH, stream.branch_SBH);
+    stream = {x.sum, mlp.down(activate(gelu_tanh, mlp.up(x)))};
+  }
+  at::Tensor predict(const ResidualStream& stream, const ForwardContext& context) override {
+    return head_->predict((*norm_)(stream.x_SBH, stream.branch_SBH), context);
   }
 
  private:
-  ParameterRegistry registry_;
-  Parameter &in_, &out_;
+  struct Mlp {
+    Norm norm;
+    ColumnParallelLinear up;
+    RowParallelLinear down;
+
+    Mlp(ParameterRegistry& registry, const std::string& name, const ModelConfig& c, const TensorParallel& tp)
+        : norm(registry, name + ".norm", c, tp.sharded_sequence()),
+          up(registry, name + ".up", {c.hidden_size, 2 * c.hidden_size}, {2 * c.hidden_size}, {}, true, tp),
+          down(registry, name + ".down", {2 * c.hidden_size, c.hidden_size}, {}, true, tp) {}
+  };
+
+  ModelConfig config_;
+  ParameterRegistry& registry_;
+  TensorParallel tp_;
+  std::optional<VocabParallelEmbedding> embedding_;
+  std::map<int64_t, Mlp> layers_;  // of this rank
+  std::optional<Norm> norm_;
+  std::optional<OutputHead> head_;
 };
 
 // Sequence i of the global batch counts upwards from a number of its own.
@@ -54,8 +87,8 @@ class SignSgd final : public Optimizer {
 
 // The parts of a run with these three in place of its own.
 inline RuntimeComponents own_components(RuntimeComponents parts) {
-  parts.model_provider =
-      provide_model([](RankContext& ctx, const RunPlan& plan) { return std::make_unique<Counter>(ctx, plan); });
+  parts.model_provider = provide_layers(
+      [](const StackPlace& place, const RunPlan& plan) { return std::make_unique<Counter>(place, plan); });
   parts.data_provider = provide_data("counting", counting);
   parts.optimizer_runtime = provide_optimizer([](std::vector<Parameter*> parameters, const RunPlan&) {
     return std::make_unique<SignSgd>(std::move(parameters));

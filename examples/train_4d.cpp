@@ -2,30 +2,27 @@
 // that the engine does not run yet are refused by the engine itself. With --ep the model is DeepSeek-V3 in small, its
 // experts shared out over ep of the ranks of a pipeline stage.
 //   train_4d [--tp N] [--dp N] [--cp N] [--pp N] [--ep N [--etp N]] [--steps N]
-#include <cstdlib>
-#include <map>
-#include <string>
-
 #include "backends/cpu_sim/thread_world.h"
-#include "core/base/error.h"
 #include "core/spec/presets.h"
+#include "examples/example_args.h"
 #include "examples/example_hooks.h"
 
 int run(int argc, char** argv) {
   ranklab::TrainConfig config;
   ranklab::ParallelDims& mesh = config.parallel;
   mesh = {.dp = 1};
-  int steps = 50;
-  const std::map<std::string, int*> numbers = {{"--tp", &mesh.tp}, {"--dp", &mesh.dp}, {"--cp", &mesh.cp},
-                                               {"--pp", &mesh.pp}, {"--ep", &mesh.ep}, {"--etp", &mesh.etp},
-                                               {"--steps", &steps}};
-  for (int i = 1; i < argc; i += 2) {
-    const auto number = numbers.find(argv[i]);
-    RANKLAB_CHECK(number != numbers.end() && i + 1 < argc, ranklab::ErrorKind::kInvalidArgument, .where = "train_4d",
-                  .what = "not an axis and its size", .got = argv[i],
-                  .want = "--tp, --dp, --cp, --pp, --ep, --etp or --steps N");
-    *number->second = std::atoi(argv[i + 1]);
-    if (number->second == &mesh.ep) config.model = ranklab::model_preset("deepseek_v3_tiny");
+  int steps = 50, ep = 0;
+  ranklab::examples::read_numbers(argc, argv,
+                                  {{"--tp", &mesh.tp},
+                                   {"--dp", &mesh.dp},
+                                   {"--cp", &mesh.cp},
+                                   {"--pp", &mesh.pp},
+                                   {"--ep", &ep},
+                                   {"--etp", &mesh.etp},
+                                   {"--steps", &steps}});
+  if (ep > 0) {
+    mesh.ep = ep;
+    config.model = ranklab::model_preset("deepseek_v3_tiny");
   }
   mesh.world = mesh.tp * mesh.dp * mesh.cp * mesh.pp;
   config.global_batch_size = 8;
@@ -40,10 +37,5 @@ int run(int argc, char** argv) {
 }
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const ranklab::Error& error) {
-    std::fprintf(stderr, "train_4d: error: %s\n", error.what());
-    return ranklab::exit_code(error.kind());
-  }
+  return ranklab::examples::exit_code_of([&] { return run(argc, argv); });
 }

@@ -168,20 +168,15 @@ int64_t first_layer(const RunPlan& plan, int part) {
   return std::accumulate(plan.stage_layers.begin(), plan.stage_layers.begin() + part, int64_t{0});
 }
 
-std::vector<int> pipeline_holders(const RunPlan& plan, const std::string& parameter) {
+std::vector<int> pipeline_holders(const RunPlan& plan, const ModelUnit& unit) {
   const Schedule& s = plan.schedule;
-  const auto has = [&](int part) {
+  return ranks_holding(s, [&](int part) {
     const bool is_last = part == s.chain_length - 1;
-    const ModelConfig& model = plan.config.model;
-    const bool embeds_again = model.tie_embeddings || model.mtp_num_layers > 0;
-    if (parameter == "embedding.weight") return part == 0 || (is_last && embeds_again);
-    if (parameter == "position.weight") return part == 0;
-    if (!parameter.starts_with("layers.")) return is_last;
-    const int64_t layer = std::stoll(parameter.substr(sizeof("layers.") - 1));
+    if (unit.place == ModelUnit::Place::kFirst) return part == 0 || (is_last && unit.used_by_last);
+    if (unit.place == ModelUnit::Place::kLast) return is_last;
     const int64_t first = first_layer(plan, part);
-    return layer >= first && layer < first + plan.stage_layers[static_cast<size_t>(part)];
-  };
-  return ranks_holding(s, has);
+    return unit.layer >= first && unit.layer < first + plan.stage_layers[static_cast<size_t>(part)];
+  });
 }
 
 }  // namespace ranklab

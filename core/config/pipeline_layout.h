@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/config/train_config.h"
+#include "core/spec/model_unit.h"
 
 namespace ranklab {
 
@@ -24,7 +25,7 @@ std::vector<int64_t> resolve_stage_layers(const TrainConfig& config, const Sched
 std::vector<int> ranks_holding(const Schedule& schedule, const std::function<bool(int part)>& has);
 
 int64_t first_layer(const RunPlan& plan, int part);
-// The pipeline ranks that hold the transformer's parameter of that name, ascending.
-std::vector<int> pipeline_holders(const RunPlan& plan, const std::string& parameter);
+// The pipeline ranks that hold that part of the model, ascending.
+std::vector<int> pipeline_holders(const RunPlan& plan, const ModelUnit& unit);
 
 }  // namespace ranklab

@@ -32,7 +32,7 @@ std::optional<Norm> make_norm(ParameterRegistry& registry, const ModelConfig& c,
 // What a branch sees of the residual stream, with the last branch added.
 NormOutput before(const std::optional<Norm>& norm, const ResidualStream& stream) {
   if (norm) return (*norm)(stream.x_SBH, stream.branch_SBH);
-  const at::Tensor sum = stream.branch_SBH.defined() ? stream.x_SBH + stream.branch_SBH : stream.x_SBH;
+  const at::Tensor sum = stream.sum();
   return {sum, sum};
 }
 
@@ -54,9 +54,10 @@ TransformerBlock::TransformerBlock(ParameterRegistry& registry, const ModelConfi
       mlp_post_norm_(make_norm(registry, c, place, ".mlp_post_norm", c.has_norms_behind())) {}
 
 template <typename Attend, typename Drop>
-void TransformerBlock::run(ResidualStream& stream, const Batch& batch, const Attend& attend, const Drop& drop) const {
+void TransformerBlock::run(ResidualStream& stream, const ForwardContext& context, const Attend& attend,
+                           const Drop& drop) const {
   const auto mlp = [&](const NormOutput& input) {
-    return drop(behind(mlp_post_norm_, mlp_->forward(input, batch)), ".mlp.dropout");
+    return drop(behind(mlp_post_norm_, mlp_->forward(input, context)), ".mlp.dropout");
   };
   NormOutput input = before(attention_norm_, stream);
   stream.x_SBH = input.sum;
@@ -72,18 +73,17 @@ void TransformerBlock::run(ResidualStream& stream, const Batch& batch, const Att
   stream.branch_SBH = stream.branch_SBH + mlp(input);
 }
 
-void TransformerBlock::forward(ResidualStream& stream, const Batch& batch, double dropout_probability,
-                               const DropoutPlace& place) const {
+void TransformerBlock::forward(ResidualStream& stream, const ForwardContext& context) const {
   run(
-      stream, batch, [&](const NormOutput& input) { return attention_->forward(input); },
+      stream, context, [&](const NormOutput& input) { return attention_->forward(input); },
       [&](const at::Tensor& branch_SBH, const char* name) {
-        return dropout(branch_SBH, name_ + name, dropout_probability, place);
+        return dropout(branch_SBH, name_ + name, context.dropout, context.place);
       });
 }
 
-void TransformerBlock::decode(ResidualStream& stream, const Batch& batch, AttentionCache& cache) const {
+void TransformerBlock::decode(ResidualStream& stream, const ForwardContext& context, AttentionCache& cache) const {
   run(
-      stream, batch, [&](const NormOutput& input) { return attention_->decode(input, cache); },
+      stream, context, [&](const NormOutput& input) { return attention_->decode(input, cache); },
       [](const at::Tensor& branch_SBH, const char*) { return branch_SBH; });
 }
 

@@ -1,6 +1,5 @@
 // One transformer layer: attention, then an MLP or a mixture of experts; norms stand before either, behind it, or both.
-// The residual stream travels as (x, branch), the last branch not yet added, so that the addition and the next norm are
-// one pass. Where both branches see the same stream, they are added to each other first.
+// Where both branches see the same residual stream, they are added to each other first.
 // Legend: S positions (this rank's with sequence parallelism), B sequences, H hidden. Cost of a dense layer: 2
 // all_reduce (or all_gather + reduce_scatter) of [S, B, H] forward and 2 backward. Thread rule: its rank's thread.
 #pragma once
@@ -11,17 +10,13 @@
 #include <string>
 
 #include "core/model/attention_layer.h"
+#include "core/model/forward_context.h"
 #include "core/model/mlp_layer.h"
-#include "core/nn/dropout.h"
+#include "core/model/residual_stream.h"
 #include "core/nn/norm.h"
 #include "core/spec/model_config.h"
 
 namespace ranklab {
-
-struct ResidualStream {
-  at::Tensor x_SBH;
-  at::Tensor branch_SBH;  // still to be added to x; undefined before the first layer
-};
 
 struct MoePlace;
 
@@ -39,16 +34,15 @@ struct BlockPlace {
 class TransformerBlock {
  public:
   TransformerBlock(ParameterRegistry& registry, const ModelConfig& config, const BlockPlace& place);
-  // dropout: probability 0 switches it off.
-  void forward(ResidualStream& stream, const Batch& batch, double dropout_probability, const DropoutPlace& place) const;
+  void forward(ResidualStream& stream, const ForwardContext& context) const;
   // The positions behind those in the cache; forward only, without dropout.
-  void decode(ResidualStream& stream, const Batch& batch, AttentionCache& cache) const;
+  void decode(ResidualStream& stream, const ForwardContext& context, AttentionCache& cache) const;
   const AttentionLayer& attention() const { return *attention_; }
 
  private:
   // What attention and MLP add to the stream, whose additions so far are in `stream`.x_SBH afterwards.
   template <typename Attend, typename Drop>
-  void run(ResidualStream& stream, const Batch& batch, const Attend& attend, const Drop& drop) const;
+  void run(ResidualStream& stream, const ForwardContext& context, const Attend& attend, const Drop& drop) const;
 
   std::string name_;
   ResidualForm residual_form_;

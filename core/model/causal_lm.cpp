@@ -10,14 +10,13 @@ std::vector<int64_t> CausalLm::boundary_shape(int64_t /*sequences*/, int64_t /*t
                                             .what = "this model cannot be cut into pipeline stages",
                                             .got = "more than one stage",
                                             .want = "--pp 1",
-                                            .fix = "override num_stages(), stage_parameters(), boundary_shape() and "
-                                                   "forward_stage() of CausalLm"});
+                                            .fix = "make it a LayerStack (core/model/layer_stack.h)"});
 }
 
 void CausalLm::set_parameter_gate(ParameterGate* gate) {
   RANKLAB_CHECK(gate == nullptr, ErrorKind::kInvalidArgument, .where = "ZeRO stage 3",
-                .what = "this model does not say when it uses its parameters, so they cannot be shared out",
-                .want = "--zero-stage 0, 1 or 2", .fix = "override set_parameter_gate() of CausalLm");
+                .what = "this model does not say when it uses its parameters, so they cannot be sharded",
+                .want = "--zero-stage 0, 1 or 2", .fix = "make it a LayerStack (core/model/layer_stack.h)");
 }
 
 std::unique_ptr<DecodeCache> CausalLm::begin_decoding(int64_t /*sequences*/, int64_t /*positions*/) {

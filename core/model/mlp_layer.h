@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "core/model/causal_lm.h"
+#include "core/model/forward_context.h"
 #include "core/nn/norm.h"
 #include "core/parallel/linear.h"
 #include "core/spec/model_config.h"
@@ -17,8 +17,8 @@ namespace ranklab {
 class MlpLayer {
  public:
   virtual ~MlpLayer() = default;
-  // [S, B, H] -> [S, B, H]. `batch`: what the positions belong to.
-  virtual at::Tensor forward(const NormOutput& x, const Batch& batch) = 0;
+  // [S, B, H] -> [S, B, H].
+  virtual at::Tensor forward(const NormOutput& x, const ForwardContext& context) = 0;
 };
 
 // One hidden layer of `ffn_hidden_size`: SwiGLU or GELU. Parameters are named `name`.*.

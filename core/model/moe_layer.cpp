@@ -1,7 +1,6 @@
 #include "core/model/moe_layer.h"
 
 #include "core/model/experts.h"
-#include "core/model/recompute.h"
 #include "core/nn/router.h"
 #include "core/parallel/expert/balance_loss.h"
 #include "core/parallel/expert/capacity.h"
@@ -42,36 +41,36 @@ class MoeLayer : public MlpLayer {
     bias_E_ = place.book.bias(layer, router_dtype(registry.dtype()));
   }
 
-  at::Tensor forward(const NormOutput& x, const Batch& batch) override {
+  at::Tensor forward(const NormOutput& x, const ForwardContext& context) override {
     const at::Tensor tokens_TH = x.normed.reshape({-1, x.normed.size(-1)});
-    const Routing routing = route(tokens_TH, x.normed.size(1), batch);
+    const Routing routing = route(tokens_TH, x.normed.size(1), context);
     const std::unique_ptr<ExpertTrip> trip = place_.dispatcher->dispatch(round_rows(tokens_TH, place_.wire), routing);
     const EtpTokens arrived(place_.context.comm(Axis::kEtp), trip->rows(), trip->counts());
     const at::Tensor outputs = arrived.own_outputs(experts_(arrived.rows(), arrived.counts()));
     const at::Tensor routed = trip->combine(outputs).view_as(x.normed);
-    return shared_ ? routed + shared_output(x, batch) : routed;
+    return shared_ ? routed + shared_output(x, context) : routed;
   }
 
  private:
-  at::Tensor shared_output(const NormOutput& x, const Batch& batch) const {
-    const at::Tensor output = shared_->forward(x, batch);
+  at::Tensor shared_output(const NormOutput& x, const ForwardContext& context) const {
+    const at::Tensor output = shared_->forward(x, context);
     if (shared_gate_ == nullptr) return output;
     const at::Tensor gate = at::sigmoid(gate_logits(x.normed, *shared_gate_));
     return output * gate.to(output.scalar_type());
   }
 
-  Routing route(const at::Tensor& tokens_TH, int64_t sequences, const Batch& batch) {
+  Routing route(const at::Tensor& tokens_TH, int64_t sequences, const ForwardContext& context) {
     const at::Tensor logits_TE = gate_logits(tokens_TH, router_);
     ExpertChoice choice = choose_experts(logits_TE, bias_E_, moe_);
     if (moe_.force_balance) {
-      choice.experts_TK = experts_in_turn(token_numbers(tokens_TH, sequences, batch), moe_);
+      choice.experts_TK = experts_in_turn(token_numbers(tokens_TH, sequences, context.batch), moe_);
       choice.weights_TK = expert_weights(choice.scores_TE, choice.experts_TK, moe_);
     }
     Routing routing{choice.experts_TK, choice.weights_TK, {}, moe_.num_experts};
     if (moe_.capacity_factor > 0)
       routing.kept_TK = within_capacity(choice.experts_TK, choice.weights_TK, moe_, positions_group());
-    const bool trains = at::GradMode::is_enabled() || recompute_pass() == RecomputePass::kFirst;
-    if (trains) add_losses(routing, choice, logits_TE, sequences, batch);
+    const bool trains = at::GradMode::is_enabled() || context.pass == RecomputePass::kFirst;
+    if (trains) add_losses(routing, choice, logits_TE, sequences, context);
     return routing;
   }
 
@@ -88,19 +87,19 @@ class MoeLayer : public MlpLayer {
   Communicator* positions_group() const { return tp_.sharded_sequence() ? tp_.comm : nullptr; }
 
   void add_losses(Routing& routing, const ExpertChoice& choice, const at::Tensor& logits_TE, int64_t sequences,
-                  const Batch& batch) {
+                  const ForwardContext& context) {
     ExpertBook::Forward seen = counted(routing);
     if (moe_.balancing != LoadBalancing::kNone) {
       const at::Tensor loss = balance_loss_sum(choice, moe_, balance_groups(sequences)) * moe_.aux_loss_coeff;
       seen.aux_loss_sum = value_of(loss);
-      routing.weights_TK = attach_loss(routing.weights_TK, loss, batch.loss_scale);
+      routing.weights_TK = attach_loss(routing.weights_TK, loss, context.batch.loss_scale);
     }
     if (moe_.z_loss_coeff > 0) {
       const at::Tensor loss = z_loss_sum(logits_TE) * moe_.z_loss_coeff;
       seen.z_loss_sum = value_of(loss);
-      routing.weights_TK = attach_loss(routing.weights_TK, loss, batch.loss_scale);
+      routing.weights_TK = attach_loss(routing.weights_TK, loss, context.batch.loss_scale);
     }
-    if (recompute_pass() != RecomputePass::kAgain) place_.book.add(layer_, seen);
+    if (context.pass != RecomputePass::kAgain) place_.book.add(layer_, seen);
   }
 
   static double value_of(const at::Tensor& loss) {

@@ -41,6 +41,7 @@ MultiTokenPrediction::MultiTokenPrediction(ParameterRegistry& registry, const Mo
   const bool sharded = tp_.sharded_sequence();
   for (int64_t k = 0; k < c.mtp_num_layers; ++k) {
     const std::string name = "mtp." + std::to_string(k);
+    const ModelUnit around = registry.begin_unit({.name = name});
     BlockPlace block_place = place;
     block_place.name = name + ".block";
     block_place.layer = c.num_layers + k;
@@ -51,11 +52,12 @@ MultiTokenPrediction::MultiTokenPrediction(ParameterRegistry& registry, const Mo
     TransformerBlock block(registry, c, block_place);
     modules_.push_back(
         {embedding_norm, state_norm, projection, std::move(block), Norm(registry, name + ".norm", c, sharded)});
+    registry.begin_unit(around);
   }
 }
 
-at::Tensor MultiTokenPrediction::loss_sum(const at::Tensor& state_SBH, const Batch& batch, double dropout_probability,
-                                          const DropoutPlace& place) const {
+at::Tensor MultiTokenPrediction::loss_sum(const at::Tensor& state_SBH, const ForwardContext& context) const {
+  const Batch& batch = context.batch;
   RANKLAB_CHECK(batch.tokens_BS.defined(), ErrorKind::kInternal, .where = "multi-token prediction",
                 .what = "the last stage needs the tokens of the batch");
   at::Tensor state = state_SBH, sum;
@@ -67,7 +69,8 @@ at::Tensor MultiTokenPrediction::loss_sum(const at::Tensor& state_SBH, const Bat
     const at::Tensor embedded = embedding_(tokens_BS.t());
     ResidualStream stream{
         module.projection(at::cat({module.embedding_norm(embedded).normed, module.state_norm(state).normed}, -1)), {}};
-    forward_piece({&module.block, 1}, again_, stream, batch, dropout_probability, place);
+    const Piece block = [&of = module.block](ResidualStream& s, const ForwardContext& c) { of.forward(s, c); };
+    again_ ? recomputed(block, stream, context) : block(stream, context);
     const NormOutput out = module.norm(stream.x_SBH, stream.branch_SBH);
     const at::Tensor logits_SBV = head_(out);
     const at::Tensor loss = vocab_parallel_cross_entropy(logits_SBV.view({-1, logits_SBV.size(2)}),

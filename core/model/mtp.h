@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "core/model/block.h"
-#include "core/model/causal_lm.h"
 #include "core/model/output_head.h"
 #include "core/parallel/replicated_linear.h"
 #include "core/parallel/vocab_embedding.h"
@@ -26,8 +25,7 @@ class MultiTokenPrediction {
                        const VocabParallelEmbedding& embedding, const OutputHead& head, bool again = false);
 
   // state [S, B, H] behind the final norm (this rank's positions) -> the sum of the token losses of all modules.
-  at::Tensor loss_sum(const at::Tensor& state_SBH, const Batch& batch, double dropout_probability,
-                      const DropoutPlace& place) const;
+  at::Tensor loss_sum(const at::Tensor& state_SBH, const ForwardContext& context) const;
 
  private:
   struct Module {

@@ -5,6 +5,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include "core/model/forward_context.h"
 #include "core/nn/norm.h"
 #include "core/parallel/linear.h"
 #include "core/spec/model_config.h"
@@ -16,16 +17,24 @@ class OutputHead {
   // `tied`: the embedding's weight, used instead of an own one; null: "head.weight" is made.
   OutputHead(ParameterRegistry& registry, const ModelConfig& config, const Parameter* tied, TensorParallel tp);
 
+  // The sum of the token losses, or the logits of all tokens [B, S, V] without padding: what the context asks for, the
+  // same on every tp rank.
+  at::Tensor predict(const NormOutput& state, const ForwardContext& context) const;
+
   // -> [S, B, V_local]: of all positions.
   at::Tensor operator()(const NormOutput& state) const;
   // Which rows of the vocabulary these are.
   const Partition& partition() const { return weight_->partition; }
 
  private:
+  at::Tensor loss_sum(const at::Tensor& logits_SBV, const at::Tensor& targets_BS) const;
+  at::Tensor all_logits(const at::Tensor& logits_SBV, int64_t tokens) const;
+
   const Parameter* weight_;
   const Parameter* bias_;       // null: none
   LinearQuantizer* quantizer_;  // null: none
   TensorParallel tp_;
+  int64_t vocab_size_;
   double cap_;
 };
 

@@ -16,24 +16,20 @@ namespace {
 
 using torch::autograd::variable_list;
 
-thread_local RecomputePass t_pass = RecomputePass::kNone;
+struct KeptPiece : torch::CustomClassHolder {
+  KeptPiece(Piece kept, ForwardContext with) : piece(std::move(kept)), context(std::move(with)) {}
 
-class PassScope {
- public:
-  explicit PassScope(RecomputePass pass) : previous_(std::exchange(t_pass, pass)) {}
-  ~PassScope() { t_pass = previous_; }
-  PassScope(const PassScope&) = delete;
-  PassScope& operator=(const PassScope&) = delete;
+  void run(RecomputePass pass, ResidualStream& stream) const {
+    ForwardContext own = context;
+    own.pass = pass;
+    const TokenPlaceScope tokens(own.tokens());  // in backward it is another microbatch's, or none
+    piece(stream, own);
+  }
 
- private:
-  RecomputePass previous_;
+  Piece piece;
+  ForwardContext context;
 };
-
-struct Piece : torch::CustomClassHolder {
-  explicit Piece(std::function<void(ResidualStream&)> body) : run(std::move(body)) {}
-  std::function<void(ResidualStream&)> run;
-};
-using PiecePtr = c10::intrusive_ptr<Piece>;
+using PiecePtr = c10::intrusive_ptr<KeptPiece>;
 
 // The first norm adds the branch to the stream, and its backward is one pass over both: the sum, which is all that is
 // kept, gets a branch of zeros, for the same kernel to give the same bits.
@@ -45,13 +41,12 @@ at::Tensor zero_branch(const at::Tensor& sum) {
 struct RecomputedFunction : CustomFunction<RecomputedFunction> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const std::optional<at::Tensor>& branch,
                                const PiecePtr& piece) {
-    const PassScope first(RecomputePass::kFirst);
     ResidualStream stream{branch ? x + *branch : x, {}};
     ctx->save_for_backward({stream.x_SBH});
     ctx->saved_data["piece"] = c10::IValue::make_capsule(piece);
     ctx->saved_data["has_branch"] = branch.has_value();
     ctx->set_materialize_grads(false);
-    piece->run(stream);
+    piece->run(RecomputePass::kFirst, stream);
     return {stream.x_SBH, stream.branch_SBH};
   }
 
@@ -73,29 +68,23 @@ struct RecomputedFunction : CustomFunction<RecomputedFunction> {
 
   static ResidualStream again(AutogradContext* ctx, const at::Tensor& input, bool has_branch) {
     const c10::AutoGradMode recorded(true);
-    const PassScope pass(RecomputePass::kAgain);
     const RecomputeScope uncounted;
     ResidualStream stream{input, has_branch ? zero_branch(input) : at::Tensor()};
     const auto piece = ctx->saved_data["piece"].toCapsule();
-    static_cast<Piece&>(*piece).run(stream);
+    static_cast<const KeptPiece&>(*piece).run(RecomputePass::kAgain, stream);
     return stream;
   }
 };
 
 }  // namespace
 
-RecomputePass recompute_pass() { return t_pass; }
-
-void forward_piece(std::span<const TransformerBlock> blocks, bool again, ResidualStream& stream, const Batch& batch,
-                   double dropout_probability, const DropoutPlace& place) {
-  const auto run = [blocks, batch, dropout_probability, place](ResidualStream& s) {
-    for (const TransformerBlock& block : blocks) block.forward(s, batch, dropout_probability, place);
-  };
+void recomputed(const Piece& piece, ResidualStream& stream, const ForwardContext& context) {
   // Without an input that wants a gradient nothing would come back to compute the weights' gradients.
-  if (!again || !at::GradMode::is_enabled() || !stream.x_SBH.requires_grad()) return run(stream);
+  if (!at::GradMode::is_enabled() || !stream.x_SBH.requires_grad()) return piece(stream, context);
   const std::optional<at::Tensor> branch =
       stream.branch_SBH.defined() ? std::optional<at::Tensor>(stream.branch_SBH) : std::nullopt;
-  const variable_list out = RecomputedFunction::apply(stream.x_SBH, branch, c10::make_intrusive<Piece>(run));
+  const variable_list out =
+      RecomputedFunction::apply(stream.x_SBH, branch, c10::make_intrusive<KeptPiece>(piece, context));
   stream = {out[0], out[1]};
 }
 

@@ -7,19 +7,16 @@
 // (core/sim/recompute_scope.h). Where weight gradients are deferred (zero-bubble schedules) the forward runs again in
 // B, and W finds what it needs kept from then on. Thread rule: its rank's thread.
 #pragma once
-#include <span>
+#include <functional>
 
-#include "core/model/block.h"
-#include "core/spec/recompute_policy.h"
+#include "core/model/forward_context.h"
+#include "core/model/residual_stream.h"
 
 namespace ranklab {
 
-// The blocks one after another; computed again in backward, all as one piece, if asked and if gradients are recorded.
-void forward_piece(std::span<const TransformerBlock> blocks, bool again, ResidualStream& stream, const Batch& batch,
-                   double dropout_probability, const DropoutPlace& place);
-
-// Which of its two forwards this thread runs.
-enum class RecomputePass { kNone, kFirst, kAgain };
-RecomputePass recompute_pass();
+// Some layers one after another. What it refers to outlives the backward.
+using Piece = std::function<void(ResidualStream&, const ForwardContext&)>;
+// Runs the piece, and again in backward if gradients are recorded.
+void recomputed(const Piece& piece, ResidualStream& stream, const ForwardContext& context);
 
 }  // namespace ranklab

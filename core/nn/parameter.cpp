@@ -26,8 +26,11 @@ Parameter& ParameterRegistry::create(std::string name, Partition partition, Init
   const NoCostScope no_cost;
   const auto options = at::TensorOptions().dtype(dtype_).device(device_);
   const std::vector<int64_t> shape = local_shape(partition);
-  auto parameter = std::make_unique<Parameter>(
-      Parameter{.name = std::move(name), .data = {}, .partition = std::move(partition), .weight_decay = weight_decay});
+  auto parameter = std::make_unique<Parameter>(Parameter{.name = std::move(name),
+                                                         .data = {},
+                                                         .partition = std::move(partition),
+                                                         .weight_decay = weight_decay,
+                                                         .unit = unit_});
   parameter->data = without_memory(shape, options);
   parameter->unmade = InitialValues{.init = init, .seed = seed_};
   if (!later_) make_values(*parameter);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/vocabulary.h"
+#include "core/spec/model_unit.h"
 
 namespace ranklab {
 
@@ -45,6 +46,7 @@ struct Parameter {
   Partition partition;       // over the tp axis (dense) or the expert axes
   bool weight_decay = true;  // false for norms and biases
   bool is_expert = false;
+  ModelUnit unit = {};
   // A replicated parameter that sees only this rank's tokens (norm, row bias with sequence parallelism) or this rank's
   // heads (norms of queries and keys): its gradient must be summed over tp.
   bool sum_grad_over_tp = false;
@@ -70,6 +72,8 @@ class ParameterRegistry {
   // For models that may be larger than a rank's memory (PyTorch FSDP's start from the meta device): whoever uses the
   // parameters makes them first, whole (make_values()) or in shards. Parameters on the meta device have no values.
   void make_values_later() { later_ = true; }
+  // Which part of the model the parameters made from here on belong to. RETURNS: that of those before.
+  ModelUnit begin_unit(ModelUnit unit) { return std::exchange(unit_, std::move(unit)); }
   at::ScalarType dtype() const { return dtype_; }
   at::Device device() const { return device_; }
   uint64_t seed() const { return seed_; }
@@ -82,6 +86,7 @@ class ParameterRegistry {
   at::ScalarType dtype_;
   at::Device device_;
   bool later_ = false;
+  ModelUnit unit_ = {};
   QuantizerBook* quantizers_ = nullptr;
   std::vector<std::unique_ptr<Parameter>> parameters_;
 };

@@ -44,13 +44,6 @@ void fill(const std::vector<BucketItem>& items, const std::vector<size_t>& order
 
 }  // namespace
 
-std::string parameter_unit(const std::string& name) {
-  const std::string first = name.substr(0, name.find('.'));
-  if (first == "embedding" || first == "position") return "embedding";
-  if (first != "layers" && first != "mtp") return "final";
-  return name.substr(0, name.find('.', first.size() + 1));
-}
-
 int64_t BucketLayout::padding() const {
   int64_t rest = elements;
   for (const BucketPlace& place : places) rest -= place.elements;

@@ -17,11 +17,6 @@
 
 namespace ranklab {
 
-// What a parameter is gathered and freed with (ZeRO stage 3): "layers.3.attention.qkv.weight" -> "layers.3",
-// "mtp.0.proj.weight" -> "mtp.0"; the token embedding and positions -> "embedding"; what follows the last layer
-// ("final_norm.weight", "head.weight") -> "final".
-std::string parameter_unit(const std::string& parameter_name);
-
 constexpr int64_t kBucketLineElements = 16;  // 64 bytes of fp32
 
 // A parameter as the layout sees it.

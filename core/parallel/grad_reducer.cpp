@@ -23,7 +23,7 @@ BucketItem item_of(const Parameter& parameter, at::ScalarType type, bool by_unit
           .dtype = dtype_of(type),
           .sum_over_tp = parameter.sum_grad_over_tp,
           .pipeline_ranks = parameter.pipeline_ranks,
-          .unit = by_unit ? parameter_unit(parameter.name) : ""};
+          .unit = by_unit ? parameter.unit.name : ""};
 }
 
 }  // namespace
@@ -79,8 +79,7 @@ void GradReducer::plan_buckets() {
 // Of the units whose gradients lie in it; they fill it from the last to the first.
 std::string GradReducer::label_of(const BucketLayout& layout) const {
   const Parameter& first = *parameters_[layout.places.back().item];
-  const std::string begin = parameter_unit(first.name),
-                    end = parameter_unit(parameters_[layout.places.front().item]->name);
+  const std::string &begin = first.unit.name, &end = parameters_[layout.places.front().item]->unit.name;
   std::string label = begin == end ? begin : begin + " - " + end;
   if (first.is_expert) label += " experts";
   if (layout.sum_over_tp) label += " norms";

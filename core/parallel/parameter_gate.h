@@ -23,7 +23,7 @@ class ParameterGate {
 // A part of a model and the units whose parameters it uses.
 struct GatedPart {
   ParameterGate* gate = nullptr;                      // null: everything is there
-  std::vector<std::string> units;                     // parameter_unit() (bucket_layout.h) of what it uses
+  std::vector<std::string> units;                     // names of what it uses (ModelUnit)
   std::string next_forward = {}, next_backward = {};  // the first unit of the part that comes next; empty: none
 };
 

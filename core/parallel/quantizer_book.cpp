@@ -4,7 +4,6 @@
 #include <set>
 
 #include "core/comm/event_now.h"
-#include "core/parallel/bucket_layout.h"
 #include "core/parallel/precision_numbers.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_cost.h"
@@ -14,6 +13,9 @@ namespace ranklab {
 namespace {
 
 constexpr int64_t kRoles = 3;
+
+// "layers.3" of "layers.3.mlp.experts.7.down".
+std::string layer_of(const std::string& module) { return module.substr(0, module.find('.', module.find('.') + 1)); }
 
 }  // namespace
 
@@ -38,12 +40,11 @@ bool QuantizerBook::delayed() const {
 
 // Of all experts of a layer, whoever has them: so that every rank of a stage keeps the same.
 std::vector<std::string> QuantizerBook::history_modules() const {
-  std::set<std::string> units;
-  for (const auto& quantizer : quantizers_) units.insert(parameter_unit(quantizer->module()));
+  std::set<std::string> layers;
+  for (const auto& quantizer : quantizers_) layers.insert(layer_of(quantizer->module()));
   std::vector<std::string> modules;
   for (const ModulePrecision& module : settings_.policy->modules()) {
-    if (scales_are_delayed(module.linear) && units.contains(parameter_unit(module.module)))
-      modules.push_back(module.module);
+    if (scales_are_delayed(module.linear) && layers.contains(layer_of(module.module))) modules.push_back(module.module);
   }
   return modules;
 }

@@ -1,6 +1,4 @@
 #include "core/base/error.h"
-#include "core/config/pipeline_layout.h"
-#include "core/config/recompute_choice.h"
 #include "core/config/state_types.h"
 #include "core/data/batch_source.h"
 #include "core/model/transformer.h"
@@ -15,47 +13,10 @@
 namespace ranklab {
 namespace {
 
-QuantizationSettings quantization_settings(const RunPlan& plan) {
-  const PrecisionConfig& p = plan.config.precision;
-  return {.policy = plan.precision,
-          .amax_history_len = p.amax_history_len,
-          .amax_most_recent = p.amax_compute_algo == "most_recent",
-          .stats_interval = p.stats_interval,
-          .dispatch = plan.precision ? plan.precision->recipe().dispatch : TensorPrecision{}};
-}
-
 class TransformerProvider : public ModelProvider {
  public:
   std::unique_ptr<CausalLm> build_model(RankContext& ctx, const RunPlan& plan) const override {
-    const auto dtype = scalar_type(plan.config.element_dtype());
-    auto model = make_transformer(plan.config.model, ctx,
-                                  {.sequence_parallel = plan.sequence_parallel,
-                                   .seed = plan.config.seed,
-                                   .dtype = dtype,
-                                   .moe_dispatcher = plan.config.moe_dispatcher,
-                                   .recompute = recompute_policy(plan.config),
-                                   .quantization = quantization_settings(plan),
-                                   .stages = stages_of(plan, ctx.coordinate(Axis::kPp)),
-                                   .values_later = plan.zero_stage == 3});
-    for (Parameter* parameter : model->registry().parameters()) {
-      std::vector<int> holders = pipeline_holders(plan, parameter->name);
-      if (holders.size() > 1) parameter->pipeline_ranks = std::move(holders);
-    }
-    return model;
-  }
-
- private:
-  static std::vector<StageLayers> stages_of(const RunPlan& plan, int pp_rank) {
-    std::vector<StageLayers> stages;
-    for (const int stage : plan.schedule.stages_of(pp_rank)) {
-      const int part = plan.schedule.part(stage);
-      const int64_t first = first_layer(plan, part);
-      stages.push_back({.first_layer = first,
-                        .end_layer = first + plan.stage_layers[static_cast<size_t>(part)],
-                        .is_first = plan.schedule.is_first(stage),
-                        .is_last = plan.schedule.is_last(stage)});
-    }
-    return stages;
+    return make_transformer(plan.config.model, ctx, layered_options(ctx, plan));
   }
 };
 

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/comm/event_now.h"
 #include "core/comm/traced_communicator.h"
+#include "core/config/pipeline_layout.h"
 #include "core/nn/initial_values.h"
 #include "core/optim/lr_schedule.h"
 #include "core/runtime/generate.h"
@@ -119,6 +120,10 @@ class RuntimeEngine::RankLoop {
     if (plan_.config.threads_per_rank > 1) at::set_num_threads(plan_.config.threads_per_rank);
     const NoCostScope free;
     model_ = parts.model_provider->build_model(ctx_, plan_);
+    for (Parameter* parameter : model_->registry().parameters()) {
+      std::vector<int> holders = pipeline_holders(plan_, parameter->unit);
+      if (holders.size() > 1) parameter->pipeline_ranks = std::move(holders);
+    }
     data_ = parts.data_provider->build_data(ctx_, plan_);
     if (!parts.optimizer_runtime->makes_values()) make_values(model_->registry());
     optimizer_ = parts.optimizer_runtime->initialize(*model_, ctx_, plan_);

@@ -1,9 +1,46 @@
 #include "core/runtime/provide.h"
 
 #include "core/base/error.h"
+#include "core/config/pipeline_layout.h"
+#include "core/config/recompute_choice.h"
+#include "core/nn/scalar_type.h"
 
 namespace ranklab {
 namespace {
+
+QuantizationSettings quantization_settings(const RunPlan& plan) {
+  const PrecisionConfig& p = plan.config.precision;
+  return {.policy = plan.precision,
+          .amax_history_len = p.amax_history_len,
+          .amax_most_recent = p.amax_compute_algo == "most_recent",
+          .stats_interval = p.stats_interval,
+          .dispatch = plan.precision ? plan.precision->recipe().dispatch : TensorPrecision{}};
+}
+
+std::vector<StageLayers> stages_of(const RunPlan& plan, int pp_rank) {
+  std::vector<StageLayers> stages;
+  for (const int stage : plan.schedule.stages_of(pp_rank)) {
+    const int part = plan.schedule.part(stage);
+    const int64_t first = first_layer(plan, part);
+    stages.push_back({.first_layer = first,
+                      .end_layer = first + plan.stage_layers[static_cast<size_t>(part)],
+                      .is_first = plan.schedule.is_first(stage),
+                      .is_last = plan.schedule.is_last(stage)});
+  }
+  return stages;
+}
+
+class LayeredProvider : public ModelProvider {
+ public:
+  explicit LayeredProvider(MakeLayers make) : make_(std::move(make)) {}
+  std::unique_ptr<CausalLm> build_model(RankContext& ctx, const RunPlan& plan) const override {
+    return make_layered_model(plan.config.model, ctx, layered_options(ctx, plan),
+                              [&](const StackPlace& place) { return make_(place, plan); });
+  }
+
+ private:
+  MakeLayers make_;
+};
 
 class FunctionModel : public ModelProvider {
  public:
@@ -53,6 +90,21 @@ class FunctionData : public DataProvider {
 
 std::shared_ptr<ModelProvider> provide_model(MakeModel make) {
   return std::make_shared<FunctionModel>(std::move(make));
+}
+
+std::shared_ptr<ModelProvider> provide_layers(MakeLayers make) {
+  return std::make_shared<LayeredProvider>(std::move(make));
+}
+
+LayeredOptions layered_options(const RankContext& ctx, const RunPlan& plan) {
+  return {.sequence_parallel = plan.sequence_parallel,
+          .seed = plan.config.seed,
+          .dtype = scalar_type(plan.config.element_dtype()),
+          .moe_dispatcher = plan.config.moe_dispatcher,
+          .recompute = recompute_policy(plan.config),
+          .quantization = quantization_settings(plan),
+          .stages = stages_of(plan, ctx.coordinate(Axis::kPp)),
+          .values_later = plan.zero_stage == 3};
 }
 
 std::shared_ptr<DataProvider> provide_data(std::string description, MakeBatch make) {

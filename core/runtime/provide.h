@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/model/layered_model.h"
 #include "core/optim/optimizer.h"
 #include "core/runtime/components.h"
 
@@ -14,6 +15,12 @@ namespace ranklab {
 
 using MakeModel = std::function<std::unique_ptr<CausalLm>(RankContext&, const RunPlan&)>;
 std::shared_ptr<ModelProvider> provide_model(MakeModel make);
+
+// A model that is a stack of layers: pipeline stages, ZeRO stage 3 and recomputation come with it.
+using MakeLayers = std::function<std::unique_ptr<LayerStack>(const StackPlace&, const RunPlan&)>;
+std::shared_ptr<ModelProvider> provide_layers(MakeLayers make);
+// What the plan asks of a stack on this rank.
+LayeredOptions layered_options(const RankContext& ctx, const RunPlan& plan);
 
 // The batch of (step, microbatch) on this rank; the same on every rank of a model-parallel group. No validation.
 using MakeBatch = std::function<Batch(const RankContext&, const RunPlan&, int64_t step, int64_t microbatch)>;

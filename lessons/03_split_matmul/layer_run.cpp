@@ -47,7 +47,7 @@ void forward_backward(RankContext& context, bool sequence_parallel) {
   const TransformerBlock block(registry, config, {.name = "layers.0", .layer = 0, .rope = rope, .tp = tp});
   const int64_t forward_begin_ns = context.clock().now_ns();
   context.tracer().set_step(kForward);
-  block.forward(stream, {}, 0.0, {});
+  block.forward(stream, {});
   const at::Tensor y = stream.x_SBH + stream.branch_SBH;
   span(context, "F", forward_begin_ns);
   const int64_t backward_begin_ns = context.clock().now_ns();

@@ -46,7 +46,7 @@ int64_t bytes_a_layer_keeps(const Model& m) {
     int64_t before = 0;
     for (const TransformerBlock& block : blocks) {
       before = book->bytes(MemoryCategory::kActivations);
-      block.forward(stream, {}, 0.0, {});
+      block.forward(stream, {});
     }
     kept = book->bytes(MemoryCategory::kActivations) - before;
     stream = {};

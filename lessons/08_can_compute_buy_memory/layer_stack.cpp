@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 
+#include "core/model/block.h"
 #include "core/model/recompute.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
@@ -47,7 +48,10 @@ class Stack {
 
   void forward_backward(const std::vector<bool>& again) {
     ResidualStream stream{input_, {}};
-    for (size_t i = 0; i < blocks_.size(); ++i) forward_piece({&blocks_[i], 1}, again[i], stream, {}, 0.0, {});
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      const Piece block = [&of = blocks_[i]](ResidualStream& s, const ForwardContext& c) { of.forward(s, c); };
+      again[i] ? recomputed(block, stream, {}) : block(stream, {});
+    }
     const at::Tensor out = stream.x_SBH + stream.branch_SBH;
     stream = {};
     torch::autograd::backward({out}, {gradient_});
@@ -59,7 +63,7 @@ class Stack {
     int64_t before = 0, after = 0;
     for (size_t i = 0; i <= layer; ++i) {
       before = book.bytes(MemoryCategory::kActivations);
-      forward_piece({&blocks_[i], 1}, false, stream, {}, 0.0, {});
+      blocks_[i].forward(stream, {});
       after = book.bytes(MemoryCategory::kActivations);
     }
     return after - before;

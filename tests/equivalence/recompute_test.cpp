@@ -45,6 +45,13 @@ struct RecomputeCase {
 void fp32(TrainConfig& c) { c.params_dtype = "fp32"; }
 void in_16_bits(TrainConfig& c) { fp32(c), c.bf16 = true; }
 void dropout(TrainConfig& c) { c.model.dropout = 0.2; }
+// Its gradients are rounded by numbers that are drawn for each token.
+void stochastic_rounding(TrainConfig& c) {
+  fp32(c);
+  c.model.ffn_hidden_size = 64;
+  c.precision.recipe = "nvfp4";
+  c.num_microbatches = 2;
+}
 
 const RecomputeCase kRecomputeCases[] = {
     {"one_rank", "1f1b", {.world = 1, .tp = 1}},
@@ -62,6 +69,8 @@ const RecomputeCase kRecomputeCases[] = {
      [](TrainConfig& c) { c.virtual_stages = 2; }},
     {"pp2_zb_h1_tp2", "zb-h1", {.world = 4, .tp = 2, .pp = 2}, "", dropout},
     {"pp2_zb_v_fp32", "zb-v", {.world = 2, .tp = 1, .pp = 2}, "", fp32},
+    {"stochastic_rounding", "1f1b", {.world = 1, .tp = 1}, "", stochastic_rounding},
+    {"stochastic_rounding_pp2_tp2", "1f1b", {.world = 4, .tp = 2, .pp = 2}, "", stochastic_rounding},
     {"pp2_dualpipe", "dualpipe", {.world = 2, .tp = 1, .pp = 2}},
     {"olmo2_tp2", "1f1b", {.world = 2, .tp = 2}, "olmo2"},
     {"olmo2_pp2_zb_h1", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, "olmo2"},

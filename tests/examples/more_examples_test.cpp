@@ -53,16 +53,20 @@ TEST(Train4d, TheEngineRefusesWhatItDoesNotRun) {
   EXPECT_EQ(run_command(TRAIN_4D " --zp 3 2>&1").exit_code, 2);
 }
 
-TEST(BringYourOwn, FourRanksEqualOne) {
-  const auto one = steps_of(BRING_YOUR_OWN " 12 1", "{4}  grad norm [0-9.]+");
+TEST(BringYourOwn, EveryLayoutEqualsOneRank) {
+  const auto of = [](const std::string& layout) {
+    return steps_of(BRING_YOUR_OWN " --steps 12 " + layout, "{4}  grad norm [0-9.]+");
+  };
+  const auto one = of("--dp 1");
   ASSERT_EQ(one.size(), 12u);
-  EXPECT_EQ(steps_of(BRING_YOUR_OWN " 12 4", "{4}  grad norm [0-9.]+"), one);
+  for (const char* layout : {"--dp 4", "--dp 1 --tp 2 --pp 2 --recompute 1", "--dp 2 --tp 2 --zero-stage 3"})
+    EXPECT_EQ(of(layout), one) << layout;
 }
 
 TEST(BringYourOwn, ItsModelLearns) {
-  const Outcome run = run_command(BRING_YOUR_OWN " 60 2");
+  const Outcome run = run_command(BRING_YOUR_OWN " --steps 60 --dp 2");
   EXPECT_EQ(run.exit_code, 0) << run.output;
-  EXPECT_THAT(run.output, HasSubstr("counting | 16384 parameters")) << "its own, not gpt_tiny's";
+  EXPECT_THAT(run.output, HasSubstr("counting | 33312 parameters")) << "its own, not gpt_tiny's";
   double first = 0, last = 0;
   const size_t at = run.output.find("60 steps: loss ");
   ASSERT_NE(at, std::string::npos);

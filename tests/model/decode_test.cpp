@@ -306,7 +306,7 @@ TEST(Decode, ExpertParallel) {
 TEST(Decode, CacheBytes) {
   for (const int tp : {1, 2}) {
     run_ranks(dims_of(1, tp), [&](RankContext& context) {
-      const TransformerOptions options{.dtype = at::kDouble};
+      const LayeredOptions options{.dtype = at::kDouble};
       const auto bytes = [&](const ModelConfig& config) {
         return make_transformer(config, context, options)->begin_decoding(3, 8)->bytes_per_token();
       };
@@ -327,7 +327,7 @@ TEST(Decode, RefusesWhatDoesNotFit) {
       EXPECT_THROW(model->decode(*cache, at::zeros({2, 1}, at::kLong)), Error) << "another number of sequences";
       EXPECT_THROW(model->decode(*cache, at::full({1, 1}, kVocab, at::kLong)), Error) << "outside the vocabulary";
     }
-    TransformerOptions first_half;
+    LayeredOptions first_half;
     first_half.stages = {{.first_layer = 0, .end_layer = 1, .is_first = true, .is_last = false}};
     const auto half = make_transformer(llama(), context, first_half);
     EXPECT_FALSE(half->can_decode());

@@ -13,7 +13,9 @@ constexpr int kShardRanks = 4;
 
 // Two units, rows that other ranks have and a norm; edges that fill no cache lines.
 void fill(ParameterRegistry& registry, int tp_rank) {
+  registry.begin_unit({.name = "embedding"});
   registry.create("embedding.weight", shard_padded({35, 12}, tp_rank, 2), {}, true);
+  registry.begin_unit({.name = "layers.0"});
   registry.create("layers.0.up.weight", shard_segments({24, 12}, {12, 12}, tp_rank, 2), {}, true);
   registry.create("layers.0.down.weight", shard_dim({12, 24}, 1, tp_rank, 2), {InitKind::kNormal, 0.1}, true);
   registry.create("layers.0.norm.weight", replicated({12}), {InitKind::kOnes}, false);
@@ -49,7 +51,7 @@ TEST(UnmadeShards, AreThoseOfTheWhole) {
       for (const Parameter* parameter : unmade.registry.parameters()) {
         EXPECT_FALSE(parameter->unmade);
         EXPECT_TRUE(is_away(parameter->data));
-        const std::string unit = parameter_unit(parameter->name);
+        const std::string unit = parameter->unit.name;
         unmade.units.enter(unit, "");
         EXPECT_TRUE(at::equal(parameter->data, whole.find(parameter->name)->data)) << parameter->name;
         unmade.units.leave(unit);
@@ -82,6 +84,7 @@ TEST(UnmadeShards, TakeNoMoreThanTheirOwnMemory) {
 TEST(UnmadeShards, LeaveMadeOnesAsTheyAre) {
   run_ranks(dims_of(2, 1), [&](RankContext& context) {
     ParameterRegistry registry(11, at::kFloat, at::kCPU);
+    registry.begin_unit({.name = "layers.0"});
     Parameter& own = registry.create("layers.0.own", replicated({6, 6}), {}, true);
     own.data.detach().copy_(at::arange(36, at::kFloat).view({6, 6}));
     registry.make_values_later();

@@ -49,21 +49,21 @@ TEST(PipelineLayout, SeveralStagesMakeIt1F1BInterleaved) {
   EXPECT_EQ(resolve_schedule(c, 4).name, "interleaved-1f1b");
 }
 
+constexpr auto kFirst = ModelUnit::Place::kFirst;
+
 TEST(PipelineLayout, HoldersAreTheRanksWithACopy) {
   TrainConfig c = pipeline(4);
   c.global_batch_size = 8;
   RunPlan plan = resolve(c);
-  EXPECT_EQ(pipeline_holders(plan, "embedding.weight"), std::vector<int>{0});
-  EXPECT_EQ(pipeline_holders(plan, "layers.2.mlp.down.weight"), std::vector<int>{2});
-  EXPECT_EQ(pipeline_holders(plan, "final_norm.weight"), std::vector<int>{3});
-  c.model.tie_embeddings = true;
-  EXPECT_EQ(pipeline_holders(resolve(c), "embedding.weight"), (std::vector<int>{0, 3}));
-  c.model.tie_embeddings = false;
-  c.model.mtp_num_layers = 1;  // the last stage embeds tokens, too
-  EXPECT_EQ(pipeline_holders(resolve(c), "embedding.weight"), (std::vector<int>{0, 3}));
-  EXPECT_EQ(pipeline_holders(resolve(c), "mtp.0.block.attention.out.weight"), std::vector<int>{3});
+  const ModelUnit embedding{.name = "embedding", .place = kFirst}, last;
+  const ModelUnit tied{.name = "embedding", .place = kFirst, .used_by_last = true};
+  const ModelUnit layer{.name = "layers.2", .place = ModelUnit::Place::kLayer, .layer = 2};
+  EXPECT_EQ(pipeline_holders(plan, embedding), std::vector<int>{0});
+  EXPECT_EQ(pipeline_holders(plan, tied), (std::vector<int>{0, 3}));
+  EXPECT_EQ(pipeline_holders(plan, layer), std::vector<int>{2});
+  EXPECT_EQ(pipeline_holders(plan, last), std::vector<int>{3});
   c.pipeline_schedule = "dualpipe";
-  EXPECT_EQ(pipeline_holders(resolve(c), "layers.2.mlp.down.weight"), (std::vector<int>{1, 2}));
+  EXPECT_EQ(pipeline_holders(resolve(c), layer), (std::vector<int>{1, 2}));
 }
 
 }  // namespace

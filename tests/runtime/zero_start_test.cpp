@@ -28,8 +28,8 @@ struct Bytes {
 };
 
 // What is used together: a tied head and modules that predict further tokens need the embedding, too.
-std::string part_of(const std::string& parameter_name) {
-  const std::string unit = parameter_unit(parameter_name);
+std::string part_of(const Parameter& parameter) {
+  const std::string& unit = parameter.unit.name;
   return unit.starts_with("layers") ? unit : "ends";
 }
 
@@ -40,7 +40,7 @@ Bytes bytes_of(StepContext& context) {
     const auto element = static_cast<int64_t>(parameter->data.itemsize());
     const int64_t bytes = (parameter->data.numel() + kLine - 1) / kLine * kLine * element;
     const int sharers = context.ctx.size(parameter->is_expert ? Axis::kEdpShard : Axis::kDpShard);
-    const std::string part = part_of(parameter->name);
+    const std::string part = part_of(*parameter);
     if (!parts.contains(part)) {
       const int64_t padding = kMostBucketsOfUnit * kLine * element;
       parts[part] = padding * context.ctx.size(Axis::kDp);

@@ -260,6 +260,7 @@ TrainingRecord record_training(TrainConfig config, const RecordOptions& options)
   recorder.record.schedule = plan.schedule;
   RuntimeComponents parts = default_components(make_test_world(plan.mesh.world_size()), plan);
   parts.optimizer_runtime = std::make_shared<RecordedRuntime>(recorder);
+  if (options.model) parts.model_provider = options.model;
   if (options.data) parts.data_provider = options.data;
   if (options.logits) parts.checkpoint_manager = std::make_shared<LogitsBefore>(recorder);
   RuntimeEngine engine(parts, plan);

@@ -32,8 +32,9 @@ struct TrainingRecord {
 };
 
 struct RecordOptions {
-  std::shared_ptr<DataProvider> data = nullptr;  // null: the configuration's
-  bool logits = false;                           // REQUIRES: no pipeline
+  std::shared_ptr<DataProvider> data = nullptr;    // null: the configuration's
+  std::shared_ptr<ModelProvider> model = nullptr;  // null: the configuration's
+  bool logits = false;                             // REQUIRES: no pipeline
   int64_t vocab_size =
       0;  // 0: the configuration's, which the byte tokenizer needs 256 of; data of one's own may do with less
 };

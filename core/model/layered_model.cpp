@@ -1,0 +1,274 @@
+#include "core/model/layered_model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/model/decode_cache.h"
+#include "core/model/recompute.h"
+#include "core/parallel/parameter_gate.h"
+#include "core/sim/aten.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+const ModelUnit kEmbedding{.name = "embedding", .place = ModelUnit::Place::kFirst};
+const ModelUnit kFinal{};
+
+std::string layer_name(int64_t layer) { return "layers." + std::to_string(layer); }
+
+std::vector<StageLayers> stages_or_whole(const ModelConfig& config, const LayeredOptions& options) {
+  if (!options.stages.empty()) return options.stages;
+  return {{.first_layer = 0, .end_layer = config.num_layers, .is_first = true, .is_last = true}};
+}
+
+class LayeredModel : public CausalLm {
+ public:
+  LayeredModel(const ModelConfig& config, RankContext& context, const LayeredOptions& options, const MakeStack& make)
+      : config_(config),
+        tp_{&context.comm(Axis::kTp), options.sequence_parallel},
+        recompute_(options.recompute),
+        registry_(options.seed, options.dtype, context.device()),
+        quantizers_(options.quantization, context, options.seed) {
+    if (options.values_later) registry_.make_values_later();
+    if (options.quantization.policy) registry_.set_quantizers(&quantizers_);
+    stack_ = make({registry_, context, tp_, options});
+    for (const StageLayers& layers : stages_or_whole(config, options)) add_stage(layers);
+  }
+
+  ParameterRegistry& registry() override { return registry_; }
+  void set_training(bool training) override { training_ = training; }
+  void set_parameter_gate(ParameterGate* gate) override { gate_ = gate; }
+
+  std::vector<std::pair<std::string, at::Tensor>> buffers() override {
+    std::vector<std::pair<std::string, at::Tensor>> result = quantizers_.buffers();
+    for (auto& buffer : stack_->buffers()) result.push_back(std::move(buffer));
+    return result;
+  }
+  ModelReport end_step() override {
+    quantizers_.end_step();
+    return stack_->end_step();
+  }
+  double take_mtp_loss_sum() override { return stack_->take_mtp_loss_sum(); }
+
+  at::Tensor loss_sum(const Batch& batch) override { return forward_stage(0, {}, batch, StageResult::kLoss); }
+  at::Tensor logits(const Batch& batch) override { return forward_stage(0, {}, batch, StageResult::kLogits); }
+
+  int num_stages() const override { return static_cast<int>(stages_.size()); }
+  std::vector<Parameter*> stage_parameters(int stage) override {
+    return stages_.at(static_cast<size_t>(stage)).parameters;
+  }
+  std::vector<int64_t> boundary_shape(int64_t sequences, int64_t tokens) const override {
+    return {local_positions(tokens), sequences, config_.hidden_size};
+  }
+
+  at::Tensor forward_stage(int index, const at::Tensor& input, const Batch& batch, StageResult result) override {
+    const Stage& stage = stages_.at(static_cast<size_t>(index));
+    const c10::AutoGradMode grad(at::GradMode::is_enabled() && result == StageResult::kLoss);
+    const bool first = stage.layers.is_first;
+    const ForwardContext context =
+        context_of(batch, result, first ? local_positions(batch.tokens_BS.size(1)) : input.size(0));
+    const TokenPlaceScope tokens(context.tokens());
+    const ResidualStream stream = run_layers(stage, first ? embed(stage, context) : ResidualStream{input}, context);
+    return stage.layers.is_last ? predict(stage, stream, context) : stream.sum();
+  }
+
+  bool can_decode() const override { return is_whole() && stack_->can_decode(); }
+
+  std::unique_ptr<DecodeCache> begin_decoding(int64_t sequences, int64_t positions) override {
+    if (!stack_->can_decode()) return CausalLm::begin_decoding(sequences, positions);
+    RANKLAB_CHECK(is_whole(), ErrorKind::kInvalidArgument, .where = "decoding",
+                  .what = "a model that is cut into pipeline stages keeps no cache", .want = "--pp 1",
+                  .fix = "generate with --pp 1; a checkpoint is read in any layout");
+    RANKLAB_CHECK(sequences > 0 && positions > 0 && positions <= config_.seq_length, ErrorKind::kInvalidArgument,
+                  .where = "decoding", .what = "the cache does not fit the model",
+                  .got = strprintf("%lld sequences, %lld positions", static_cast<long long>(sequences),
+                                   static_cast<long long>(positions)),
+                  .want = strprintf("1 or more, 1 to %lld (--seq-length)", static_cast<long long>(config_.seq_length)),
+                  .fix = "ask for fewer tokens");
+    const NoCostScope no_cost;
+    auto cache = std::make_unique<DecodeCache>();
+    cache->sequences = sequences;
+    cache->capacity = positions;
+    const auto options = at::TensorOptions(registry_.dtype()).device(registry_.device());
+    for (int64_t layer = 0; layer < config_.num_layers; ++layer)
+      cache->layers.push_back(stack_->make_cache(layer, sequences, positions, options));
+    return cache;
+  }
+
+  at::Tensor decode(DecodeCache& cache, const at::Tensor& tokens_BS) override {
+    const at::NoGradGuard no_grad;
+    const WholeSequenceScope whole;
+    RANKLAB_CHECK(tokens_BS.dim() == 2 && tokens_BS.size(0) == cache.sequences &&
+                      cache.positions + tokens_BS.size(1) <= cache.capacity,
+                  ErrorKind::kInvalidArgument, .where = "decoding", .what = "the tokens do not fit the cache",
+                  .got = strprintf("tokens %s behind %lld", shape_text(tokens_BS.sizes().vec()).c_str(),
+                                   static_cast<long long>(cache.positions)),
+                  .want = strprintf("%lld sequences, at most %lld positions in all",
+                                    static_cast<long long>(cache.sequences), static_cast<long long>(cache.capacity)),
+                  .fix = "begin a new cache with the last tokens");
+    const Stage& stage = stages_[0];
+    const int64_t seq = tokens_BS.size(1);
+    ForwardContext context;
+    context.batch = {.tokens_BS = tokens_BS, .targets_BS = {}};
+    context.result = StageResult::kLogits;
+    context.cache = &cache;
+    const ResidualStream stream = run_layers(stage, embed(stage, context), context);
+    cache.positions += seq;
+    const auto last = [&](const at::Tensor& x_SBH) { return x_SBH.defined() ? x_SBH.narrow(0, seq - 1, 1) : x_SBH; };
+    context.batch.tokens_BS = tokens_BS.slice(1, -1);
+    return predict(stage, {last(stream.x_SBH), last(stream.branch_SBH)}, context).squeeze(1);
+  }
+
+ private:
+  struct Stage {
+    StageLayers layers;
+    std::vector<Parameter*> parameters;
+    std::vector<std::string> last_units;  // that the head uses
+  };
+
+  void add_stage(const StageLayers& layers) {
+    Stage stage{.layers = layers, .parameters = {}, .last_units = {}};
+    const std::vector<std::string> shared = stack_->shared_parameters();
+    // Made with another stage of this rank.
+    std::vector<Parameter*> known;
+    for (const std::string& name : shared) {
+      if (Parameter* parameter = registry_.find(name)) known.push_back(parameter);
+    }
+    const size_t before = registry_.parameters().size();
+    if (layers.is_first) make(kEmbedding, [&] { stack_->make_embedding(); });
+    for (int64_t layer = layers.first_layer; layer < layers.end_layer; ++layer)
+      make({layer_name(layer), ModelUnit::Place::kLayer, layer}, [&] { stack_->make_layer(layer); });
+    const size_t before_head = registry_.parameters().size();
+    if (layers.is_last) make(kFinal, [&] { stack_->make_head(); });
+    const std::vector<Parameter*> all = registry_.parameters();
+    for (const std::string& name : shared) {
+      Parameter* parameter = registry_.find(name);
+      if (parameter == nullptr) continue;
+      parameter->unit = kEmbedding;
+      parameter->unit.used_by_last = true;
+    }
+    stage.parameters.assign(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
+    if (layers.is_first || layers.is_last) stage.parameters.insert(stage.parameters.end(), known.begin(), known.end());
+    if (layers.is_last) stage.last_units = units_of_head(all, before_head, !shared.empty());
+    stages_.push_back(std::move(stage));
+  }
+
+  template <typename Make>
+  void make(ModelUnit unit, const Make& parts) {
+    const ModelUnit around = registry_.begin_unit(std::move(unit));
+    parts();
+    registry_.begin_unit(around);
+  }
+
+  static std::vector<std::string> units_of_head(const std::vector<Parameter*>& all, size_t from, bool shares) {
+    std::vector<std::string> units;
+    if (shares) units.push_back(kEmbedding.name);
+    for (size_t i = from; i < all.size(); ++i) {
+      const std::string& unit = all[i]->unit.name;
+      if (unit != kFinal.name && std::find(units.begin(), units.end(), unit) == units.end()) units.push_back(unit);
+    }
+    units.push_back(kFinal.name);
+    return units;
+  }
+
+  bool is_whole() const { return stages_.size() == 1 && stages_[0].layers.is_first && stages_[0].layers.is_last; }
+
+  ForwardContext context_of(const Batch& batch, StageResult result, int64_t local) const {
+    const int64_t first_position = tp_.sharded_sequence() ? tp_.rank() * local : 0;
+    return {.batch = batch,
+            .result = result,
+            .dropout = training_ ? config_.dropout : 0.0,
+            .place = {registry_.seed(), static_cast<uint64_t>(batch.step), batch.first_sample, first_position,
+                      config_.seq_length},
+            .trains = training_ && result == StageResult::kLoss};
+  }
+
+  // Causal attention: padding at the end changes nothing before it, so any length works with sequence parallelism.
+  int64_t local_positions(int64_t tokens) const {
+    return tp_.sharded_sequence() ? (tokens + tp_.size() - 1) / tp_.size() : tokens;
+  }
+
+  ResidualStream embed(const Stage& stage, const ForwardContext& context) {
+    GatedPart part;
+    if (gate_ != nullptr) part = {gate_, {kEmbedding.name}, unit_of_layer(stage, stage.layers.first_layer), ""};
+    return gated_use(part, {}, [&](ResidualStream) { return stack_->embed(context); });
+  }
+
+  ResidualStream run_layers(const Stage& stage, ResidualStream stream, const ForwardContext& context) {
+    const int64_t first = stage.layers.first_layer, layers = stage.layers.end_layer - first;
+    for (int64_t i = 0, count = 0; i < layers; i += count) {
+      const int64_t again = recompute_.piece(i, layers);
+      count = std::max<int64_t>(again, 1);
+      const Piece piece = [this, begin = first + i, end = first + i + count](ResidualStream& s,
+                                                                             const ForwardContext& c) {
+        for (int64_t layer = begin; layer < end; ++layer) stack_->run_layer(layer, s, c);
+      };
+      stream = gated_use(layers_part(stage, first + i, count), stream, [&](ResidualStream own) {
+        again > 0 ? recomputed(piece, own, context) : piece(own, context);
+        return own;
+      });
+    }
+    return stream;
+  }
+
+  at::Tensor predict(const Stage& stage, const ResidualStream& stream, const ForwardContext& context) {
+    GatedPart part;
+    if (gate_ != nullptr) part = {gate_, stage.last_units, "", unit_of_layer(stage, stage.layers.end_layer - 1)};
+    return gated(part, {stream.x_SBH, stream.branch_SBH}, [&](const GatedTensors& in) -> GatedTensors {
+      return {stack_->predict({in[0], in[1]}, context)};
+    })[0];
+  }
+
+  // The unit of a layer, or of what stands where a stage has no such layer.
+  static std::string unit_of_layer(const Stage& stage, int64_t layer) {
+    if (layer >= stage.layers.first_layer && layer < stage.layers.end_layer) return layer_name(layer);
+    return layer >= stage.layers.end_layer && stage.layers.is_last ? kFinal.name : "";
+  }
+
+  // What uses which units (ParameterGate), and what comes after it in forward and in backward; nothing without a gate.
+  GatedPart layers_part(const Stage& stage, int64_t layer, int64_t count) const {
+    if (gate_ == nullptr) return {};
+    GatedPart part{gate_, {}, unit_of_layer(stage, layer + count), unit_of_layer(stage, layer - 1)};
+    for (int64_t l = layer; l < layer + count; ++l) part.units.push_back(layer_name(l));
+    return part;
+  }
+
+  template <typename Use>
+  static ResidualStream gated_use(const GatedPart& part, const ResidualStream& stream, const Use& use) {
+    const GatedTensors out =
+        gated(part, {stream.x_SBH, stream.branch_SBH}, [&](const GatedTensors& in) -> GatedTensors {
+          const ResidualStream result = use({in[0], in[1]});
+          return {result.x_SBH, result.branch_SBH};
+        });
+    return {out[0], out[1]};
+  }
+
+  ModelConfig config_;
+  TensorParallel tp_;
+  RecomputePolicy recompute_;
+  ParameterRegistry registry_;
+  QuantizerBook quantizers_;
+  std::unique_ptr<LayerStack> stack_;
+  std::vector<Stage> stages_;
+  ParameterGate* gate_ = nullptr;
+  bool training_ = true;
+};
+
+}  // namespace
+
+AttentionCache LayerStack::make_cache(int64_t layer, int64_t /*sequences*/, int64_t /*positions*/,
+                                      const at::TensorOptions& /*options*/) const {
+  throw Error(ErrorKind::kInternal, {.where = "layer " + std::to_string(layer),
+                                     .what = "a model that says it decodes makes no cache",
+                                     .fix = "override make_cache() of LayerStack"});
+}
+
+std::unique_ptr<CausalLm> make_layered_model(const ModelConfig& config, RankContext& context,
+                                             const LayeredOptions& options, const MakeStack& make) {
+  return std::make_unique<LayeredModel>(config, context, options, make);
+}
+
+}  // namespace ranklab
