@@ -100,7 +100,7 @@ class ConsoleHook : public Hook {
     total_ = c.train_iters;
     on_gpu_ = info.on_gpu;
     wants_sample_ = c.sample_tokens > 0;
-    simulated_ = c.simulated() && c.virtual_time;
+    simulated_ = c.can(Capability::kVirtualTime) && c.virtual_time;
     predicts_ = c.model.mtp_num_layers > 0;
     balances_ = c.model.moe.enabled();
     drops_ = c.model.moe.capacity_factor > 0;

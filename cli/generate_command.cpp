@@ -91,7 +91,8 @@ void generate(CausalLm& model, const RunPlan& plan, const GenerateAsked& asked, 
 }
 
 RunPlan checked_plan(const ConfigOptions& options, TrainConfig config) {
-  if (config.simulated() && read_process_env().world_size <= 1 && !options.given("parallel.world_size"))
+  if (config.can(Capability::kMakesRanks) && read_process_env().world_size <= 1 &&
+      !options.given("parallel.world_size"))
     config.parallel.world = config.parallel.tp * config.parallel.pp * std::max(1, config.parallel.dp);
   const ParallelDims& dims = config.parallel;
   const int64_t experts = int64_t{dims.ep} * dims.etp;
@@ -236,7 +237,7 @@ int run_generate(ConfigOptions& options, GenerateAsked& asked, const std::string
   watch_interrupts();
   const ProcessEnv env = read_process_env();
   std::shared_ptr<World> world;
-  if (!config.simulated()) world = make_world(config);
+  if (!config.can(Capability::kMakesRanks)) world = make_world(config);
   if (world || env.world_size > 1) adopt_world(config, world ? world->size() : env.world_size, options);
   RunPlan plan = checked_plan(options, std::move(config));
   if (world ? world->has_rank_zero() : env.rank == 0) options.tell_idle(plan);

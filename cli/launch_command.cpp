@@ -50,11 +50,11 @@ bool trains(const Launch& launch) {
 void check_training(const Launch& launch, const LaunchPlan& plan, TrainConfig config) {
   adopt_world(config, plan.world_size(), launch.options);
   check_processes(config, plan.world_size());
-  if (config.simulated())
+  if (config.can(Capability::kMakesRanks))
     require_descriptors(descriptors_of_rank(plan.first_rank(), plan.world_size()), "launch",
                         std::to_string(plan.world_size()) + " ranks in processes");
   const RunPlan run = launch.options.resolve(config);
-  if (config.simulated() && plan.nodes == 1) check_memory(run);
+  if (config.can(Capability::kMakesRanks) && plan.nodes == 1) check_memory(run);
 }
 
 // Refused here, and not once per rank after the fork.
@@ -113,7 +113,7 @@ cpu_sim::Socket open_rendezvous(LaunchPlan& plan, bool for_ranklab) {
 int launch(const Launch& given) {
   const TrainConfig config = given.options.config();
   LaunchPlan plan = make_plan(given, config);
-  const bool for_ranklab = trains(given) && config.simulated();
+  const bool for_ranklab = trains(given) && config.can(Capability::kMakesRanks);
   const cpu_sim::Socket listener = open_rendezvous(plan, for_ranklab);
   for (int restart = 0;; ++restart) {
     const GroupEnd end = LaunchGroup(plan, restart, listener.get()).wait();

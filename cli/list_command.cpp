@@ -1,10 +1,12 @@
-// ranklab list presets | hardware | dispatchers | recipes: what --preset, --hardware and --precision-recipe take, as
-// the README's tables show it.
+// ranklab list presets | hardware | dispatchers | recipes | backends | combinations: what --preset, --hardware and
+// --precision-recipe take, and what does not go together, as the README's tables show it.
 #include <cstdio>
 
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "core/base/text.h"
+#include "core/comm/backend.h"
+#include "core/config/requirements.h"
 #include "core/precision/recipe.h"
 #include "core/sim/hardware_profile.h"
 #include "core/spec/moe_dispatcher_names.h"
@@ -54,21 +56,59 @@ int list_recipes() {
   return 0;
 }
 
+// "yes", or where: with tensors on the host, or on a GPU.
+std::string where_text(const Backend& row, Capability capability) {
+  const bool host = row.on_host.has(capability), gpu = row.on_gpu.has(capability);
+  if (!host && !gpu) return "no";
+  if ((host || row.on_host.empty()) && (gpu || row.on_gpu.empty())) return "yes";
+  return host ? "not on a GPU" : "on a GPU";
+}
+
+int list_backends() {
+  std::string head = "| ranks have |", line = "|---|";
+  for (const Backend& row : backends()) {
+    head += strprintf(" `--backend %s`: %s |", row.name, row.help);
+    line += "---|";
+  }
+  std::printf("%s\n%s\n", head.c_str(), line.c_str());
+  for (size_t i = 0; i < kCapabilityTexts.size(); ++i) {
+    std::printf("| %s |", kCapabilityTexts[i]);
+    for (const Backend& row : backends()) std::printf(" %s |", where_text(row, static_cast<Capability>(i)).c_str());
+    std::printf("\n");
+  }
+  return 0;
+}
+
+int list_combinations() {
+  std::printf("| asked for | does not go | why |\n|---|---|---|\n");
+  for (const Requirement& row : requirements()) {
+    const std::string other =
+        row.excludes ? "with `" + text_of(*row.excludes) + "`" : std::string("without ") + text_of(*row.needs);
+    std::printf("| `%s` | %s | %s |\n", text_of(row.feature).c_str(), other.c_str(), row.why.c_str());
+  }
+  return 0;
+}
+
 }  // namespace
 
 CommandAction setup_list(CommandLine& app) {
   app.require_subcommand(0, 1);
   app.footer(
-      "Examples:\n  ranklab list presets\n  ranklab list hardware\n  ranklab list dispatchers\n  ranklab list recipes");
+      "Examples:\n  ranklab list presets\n  ranklab list hardware\n  ranklab list dispatchers\n  ranklab list recipes\n"
+      "  ranklab list backends\n  ranklab list combinations");
   CommandLine* presets = app.add_subcommand("presets", "model presets");
   CommandLine* hardware = app.add_subcommand("hardware", "hardware profiles");
   CommandLine* dispatchers = app.add_subcommand("dispatchers", "how tokens travel to their experts");
   CommandLine* recipes = app.add_subcommand("recipes", "precision recipes");
-  return [&app, presets, hardware, dispatchers, recipes] {
+  CommandLine* backend_table = app.add_subcommand("backends", "what the ranks of each backend can do");
+  CommandLine* combinations = app.add_subcommand("combinations", "what does not go together, and why");
+  return [&app, presets, hardware, dispatchers, recipes, backend_table, combinations] {
     if (presets->parsed()) return list_presets();
     if (hardware->parsed()) return list_hardware();
     if (dispatchers->parsed()) return list_dispatchers();
     if (recipes->parsed()) return list_recipes();
+    if (backend_table->parsed()) return list_backends();
+    if (combinations->parsed()) return list_combinations();
     std::printf("%s", app.help().c_str());
     return 0;
   };

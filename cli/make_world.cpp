@@ -5,6 +5,7 @@
 
 #include "backends/cpu_sim/process_world.h"
 #include "backends/cpu_sim/thread_world.h"
+#include "backends/cuda/backend_row.h"
 #include "backends/cuda/cuda_backend.h"
 #include "cli/run_token.h"
 #include "core/base/error.h"
@@ -21,11 +22,11 @@ std::chrono::milliseconds milliseconds_of(double seconds) {
 }  // namespace
 
 int64_t memory_of_ranks(const TrainConfig& config) {
-  return config.simulated() && config.on_gpu() ? make_cuda_queues()->free_bytes() : 0;
+  return config.can(Capability::kMakesRanks) && config.on_gpu() ? make_cuda_queues()->free_bytes() : 0;
 }
 
 std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& env, std::shared_ptr<Stepper> stepper) {
-  if (!config.simulated()) {
+  if (config.backend == kCudaBackendRow.name) {
     return make_cuda_world({.hang_timeout = milliseconds_of(config.hang_timeout_s),
                             .rendezvous_timeout = milliseconds_of(config.rendezvous_timeout_s),
                             .check_calls = config.check_calls,
@@ -58,7 +59,7 @@ int descriptors_of_rank(int rank, int processes) { return 16 + processes * (rank
 
 // Processes exchange bytes over Gloo.
 void check_processes(const TrainConfig& config, int processes) {
-  RANKLAB_CHECK(!config.simulated() || !config.on_gpu() || processes <= 1, ErrorKind::kInvalidArgument,
+  RANKLAB_CHECK(!config.can(Capability::kMakesRanks) || !config.on_gpu() || processes <= 1, ErrorKind::kInvalidArgument,
                 .where = "--device", .what = "simulated ranks share a GPU as threads of one process",
                 .got = "--device cuda, " + std::to_string(processes) + " processes", .want = "one process",
                 .fix = "leave out launch, mpirun or torchrun; or use --backend cuda, a GPU for each process");

@@ -12,6 +12,7 @@
 #include "cli/plan_memory.h"
 #include "cli/style.h"
 #include "core/base/error.h"
+#include "core/config/requirements.h"
 #include "core/runtime/memory_check.h"
 #include "core/sim/memory_scope.h"
 
@@ -19,9 +20,7 @@ namespace ranklab {
 namespace {
 
 std::vector<MeasuredMemory> measure(RunPlan plan) {
-  RANKLAB_CHECK(plan.config.simulated(), ErrorKind::kInvalidArgument, .where = "plan memory",
-                .what = "--measure counts the memory of simulated ranks", .got = "--backend " + plan.config.backend,
-                .want = "--backend cpu_sim", .fix = "leave --measure out");
+  check_command(plan.config, Capability::kMeasuredRanks, "plan memory");
   check_memory(plan, memory_of_ranks(plan.config));
   install_booking_allocator();
   plan.config.save_dir.clear();

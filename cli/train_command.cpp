@@ -18,8 +18,9 @@ namespace {
 int print_config(const ConfigOptions& options) {
   const TrainConfig config = options.config();
   std::vector<std::string> open;
-  if (config.simulated()) options.resolve(config);
-  if (!config.simulated() && !options.given("parallel.world_size")) open.emplace_back("parallel.world_size");
+  if (config.can(Capability::kMakesRanks)) options.resolve(config);
+  if (!config.can(Capability::kMakesRanks) && !options.given("parallel.world_size"))
+    open.emplace_back("parallel.world_size");
   std::printf("%s", config_toml(config, {}, open).c_str());
   return 0;
 }
@@ -52,7 +53,7 @@ CommandAction setup_train(CommandLine& app) {
                   .fix = "add --viz-listen, or leave it out");
     if (instead->print_config) return print_config(*options);
     if (instead->dry_run) return dry_run(*options, instead->train.json);
-    if (options->config().simulated())  // refused before LibTorch is loaded
+    if (options->config().can(Capability::kMakesRanks))  // refused before LibTorch is loaded
       options->resolve(launched_config(*options, read_process_env()));
     return training_functions().train(*options, instead->train);
   };

@@ -12,6 +12,7 @@
 #include "cli/make_world.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/config/requirements.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/memory_check.h"
 #include "core/runtime/run_log.h"
@@ -25,7 +26,7 @@ namespace {
 // Large models take seconds to minutes to fill before the first line of the run.
 void say_long_start(const RunPlan& plan) {
   const double weights = static_cast<double>(plan.config.model.parameter_count()) * plan.dp();
-  if (!plan.config.simulated() || weights < 5e7) return;
+  if (!plan.config.can(Capability::kMakesRanks) || weights < 5e7) return;
   std::fprintf(stderr, "making %s weights (%s parameters x %d replicas) ...\n", human_count(weights).c_str(),
                human_count(static_cast<double>(plan.config.model.parameter_count())).c_str(), plan.dp());
 }
@@ -75,13 +76,12 @@ void TrainRun::make_the_world(const ConfigOptions& options) {
   TrainConfig config = options.config();
   watch_interrupts();
   const ProcessEnv env = read_process_env();
-  RANKLAB_CHECK(
-      !how_.watched || (config.simulated() && env.world_size <= 1), ErrorKind::kInvalidArgument, .where = how_.command,
-      .what = "only ranks that are threads of this process can be held and watched",
-      .got = config.simulated() ? std::to_string(env.world_size) + " processes" : "--backend " + config.backend,
-      .want = "simulated ranks in one process",
-      .fix = "leave out --backend, and start one process without launch, mpirun or torchrun");
-  if (config.simulated()) {
+  if (how_.watched) check_command(config, Capability::kHeldRanks, how_.command);
+  RANKLAB_CHECK(!how_.watched || env.world_size <= 1, ErrorKind::kInvalidArgument, .where = how_.command,
+                .what = "only ranks that are threads of this process can be held and watched",
+                .got = std::to_string(env.world_size) + " processes", .want = "simulated ranks in one process",
+                .fix = "start it without launch, mpirun or torchrun");
+  if (config.can(Capability::kMakesRanks)) {
     config = launched_config(options, env);
   } else {
     world_ = make_world(config);

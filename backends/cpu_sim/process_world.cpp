@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "backends/cpu_sim/agent_store.h"
+#include "backends/cpu_sim/backend_row.h"
 #include "backends/cpu_sim/control.h"
 #include "backends/cpu_sim/coordinator.h"
 #include "backends/cpu_sim/data_connect.h"
@@ -61,6 +62,7 @@ class ProcessWorld final : public World {
   int local_ranks() const override { return 1; }
   bool has_rank_zero() const override { return options_.env.rank == 0; }
   bool error_is_shown_elsewhere() const override { return shown_elsewhere_; }
+  Capabilities capabilities() const override { return kOfProcesses; }
 
   std::string describe() const override {
     const std::string processes = std::to_string(size()) + (size() == 1 ? " rank process" : " rank processes");

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpu_sim/backend_row.h"
 #include "backends/cpu_sim/device_mover.h"
 #include "backends/cpu_sim/gloo_mover.h"
 #include "backends/cpu_sim/inproc_transport.h"
@@ -162,6 +163,10 @@ class ThreadWorld final : public World {
   int size() const override { return options_.size; }
   std::string gpu_name() const override { return options_.device ? options_.device->gpu_name() : ""; }
   int gpus() const override { return gpu_name().empty() ? 0 : 1; }
+  Capabilities capabilities() const override {
+    const bool on_gpu = options_.device && !options_.device->device().is_cpu();
+    return on_gpu ? kBackendRow.on_gpu : kBackendRow.on_host;
+  }
 
   std::string describe() const override {
     const std::string ranks =

@@ -14,6 +14,7 @@
 #include <exception>
 #include <map>
 
+#include "backends/cuda/backend_row.h"
 #include "backends/cuda/gpu_choice.h"
 #include "backends/cuda/nccl_communicator.h"
 #include "backends/cuda/rendezvous.h"
@@ -98,6 +99,7 @@ class NcclWorld final : public World {
   int size() const override { return env_.world_size; }
   int local_ranks() const override { return 1; }
   bool has_rank_zero() const override { return env_.rank == 0; }
+  Capabilities capabilities() const override { return kCudaBackendRow.on_gpu; }
 
   int gpus() const override {
     int count = 0;

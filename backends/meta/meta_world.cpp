@@ -58,6 +58,8 @@ class MetaWorld final : public World {
       if ((*stand_in_)[static_cast<size_t>(rank)] == rank) running_.push_back(rank);
   }
   int size() const override { return static_cast<int>(stand_in_->size()); }
+  // Shapes stand for whatever the plan is of.
+  Capabilities capabilities() const override { return Capabilities::all(); }
   std::string describe() const override {
     return std::to_string(running_.size()) + " ranks of shapes for " + std::to_string(size());
   }

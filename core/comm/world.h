@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "core/comm/capability.h"
 #include "core/comm/communicator.h"
 
 namespace ranklab {
@@ -35,6 +36,8 @@ class World {
   // What this world computes on, as the driver names it ("NVIDIA H100 80GB HBM3"), and how many; "" and 0 on CPUs.
   virtual std::string gpu_name() const { return {}; }
   virtual int gpus() const { return 0; }
+  virtual Capabilities capabilities() const = 0;
+  bool can(Capability capability) const { return capabilities().has(capability); }
   virtual std::string describe() const = 0;  // for the banner: "8 rank threads, Gloo in process, direct reductions"
   // Runs `body` on every rank of this process and joins them. If a rank throws, the world is poisoned: peers stop
   // waiting, every rank is joined, and the first error is rethrown with its rank named.

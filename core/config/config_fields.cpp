@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/config/config_field_makers.h"
+#include "core/config/device_choice.h"
 
 namespace ranklab {
 namespace {
@@ -25,6 +26,12 @@ void add_sharding(std::vector<ConfigField>& rows) {
                         {"--num-distributed-optimizer-instances", "--data-parallel-replicate-degree"},
                         "HSDP: groups of dp ranks, each of which shares out all of it (1: one group)",
                         RANKLAB_FIELD(parallel.replicas), count(1)));
+}
+
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names;
+  for (const Backend& row : backends()) names.emplace_back(row.name);
+  return names;
 }
 
 void add_parallel(std::vector<ConfigField>& rows) {
@@ -57,18 +64,19 @@ void add_parallel(std::vector<ConfigField>& rows) {
                       RANKLAB_FIELD(sequence_parallel)));
   rows.push_back(
       text(g, "parallel.order", {"--order"}, "rank order, fastest axis first", RANKLAB_FIELD(parallel.order)));
-  rows.push_back(text(g, "parallel.backend", {"--backend", "--distributed-backend"}, "where ranks live",
-                      RANKLAB_FIELD(backend), {"cpu_sim", "cuda"}));
+  rows.push_back(text(g, "parallel.backend", {"--backend", "--distributed-backend"},
+                      "where ranks live (ranklab list backends)", RANKLAB_FIELD(backend), backend_names()));
   rows.push_back(flag(g, "parallel.check_calls", {"--check-calls"},
-                      "compare every collective between ranks before it runs (slow; cpu_sim always does)",
+                      "compare every collective between ranks before it runs (slow; simulated ranks always do)",
                       RANKLAB_FIELD(check_calls)));
   rows.push_back(flag(g, "parallel.canonical_reductions", {"--canonical-reductions"},
-                      "add over ranks in cpu_sim's order, for its bits (slow; cpu_sim always does)",
+                      "add over ranks in the order of simulated ones, for their bits (slow)",
                       RANKLAB_FIELD(canonical_reductions)));
-  rows.push_back(text(g, "parallel.device", {"--device"},
-                      "where tensors are and kernels run; cuda with cpu_sim: all simulated ranks share one GPU "
-                      "(auto: cpu, with --backend cuda a GPU each)",
-                      RANKLAB_FIELD(device), {"auto", "cpu", "cuda"}));
+  rows.push_back(
+      text(g, "parallel.device", {"--device"},
+           "where tensors are and kernels run; simulated ranks share one GPU (auto: the backend's usual, see "
+           "ranklab list backends)",
+           RANKLAB_FIELD(device), {kUsualDevice, kHostDevice, kGpuDevice}));
   rows.push_back(flag(g, "parallel.deterministic", {"--deterministic", "--deterministic-mode"},
                       "on GPUs only kernels that give the same bits every time (slower; the CPU's always do)",
                       RANKLAB_FIELD(deterministic)));

@@ -95,7 +95,7 @@ void settle_layout(TrainConfig& config, const std::map<std::string, std::string>
   const bool in_blocks = config.precision.fp8 || config.precision.fp4 || has_blocks(config.precision.recipe);
   if (in_blocks && !names_a_size) config.parallel.tp = 1;
   const bool fits = config.parallel.world == usual.world && config.model.num_layers >= usual.pp;
-  if (!names_a_size && fits && config.simulated()) return;
+  if (!names_a_size && fits && config.can(Capability::kMakesRanks)) return;
   if (!is_given(origins, "parallel.tp")) config.parallel.tp = 1;
   if (!is_given(origins, "parallel.pp")) config.parallel.pp = 1;
   ParallelDims& dims = config.parallel;

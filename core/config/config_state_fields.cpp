@@ -18,7 +18,7 @@ void add_memory(std::vector<ConfigField>& rows) {
                         "of full: block: so many layers of each stage (0: all); uniform: layers of a chunk (0: 1)",
                         RANKLAB_FIELD(recompute_num_layers), count(0)));
   rows.push_back(flag(g, "memory.optimizer_cpu_offload", {"--optimizer-cpu-offload"},
-                      "optimizer states and master weights in the host's memory (--backend cuda)",
+                      "optimizer states and master weights in the host's memory (of tensors on GPUs)",
                       RANKLAB_FIELD(optimizer_cpu_offload)));
 }
 

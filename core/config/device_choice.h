@@ -1,10 +1,10 @@
-// Where a run's tensors are (--device), and what cannot be there. Thread rule: pure.
+// The values of --device: Torch's names of where tensors are.
 #pragma once
-#include "core/config/train_config.h"
 
 namespace ranklab {
 
-// Throws kInvalidArgument for a device that the backend, or something else that was asked for, rules out.
-void check_device(const TrainConfig& config);
+inline constexpr const char* kUsualDevice = "auto";  // the backend's
+inline constexpr const char* kHostDevice = "cpu";
+inline constexpr const char* kGpuDevice = "cuda";
 
 }  // namespace ranklab

@@ -159,18 +159,4 @@ void check_quantization_split(const RunPlan& plan) {
   }
 }
 
-void check_delayed_scales(const RunPlan& plan) {
-  if (!plan.precision || !scales_are_delayed(plan.precision->recipe().linear)) return;
-  for (int part = 0; part < plan.schedule.chain_length; ++part) {
-    const std::vector<int> holders = ranks_holding(plan.schedule, [&](int held) { return held == part; });
-    RANKLAB_CHECK(holders.size() == 1, ErrorKind::kInvalidArgument, .where = "config",
-                  .what =
-                      "delayed scaling keeps the largest magnitudes of past steps, and two pipeline ranks with the "
-                      "same layers would keep different ones",
-                  .got = "recipe " + plan.precision->recipe().name + ", --pipeline-schedule " + plan.schedule.name,
-                  .want = "a schedule that holds each layer once (1f1b, zb-v, dualpipe-v)",
-                  .fix = "or use --precision-recipe fp8_current");
-  }
-}
-
 }  // namespace ranklab

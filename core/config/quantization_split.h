@@ -11,8 +11,4 @@ namespace ranklab {
 // and microbatches.
 void check_quantization_split(const RunPlan& plan);
 
-// Throws kInvalidArgument when scales follow past steps and two pipeline ranks hold the same layers (DualPipe): their
-// histories would differ. REQUIRES: a schedule.
-void check_delayed_scales(const RunPlan& plan);
-
 }  // namespace ranklab

@@ -6,11 +6,8 @@
 #include "core/base/error.h"
 
 namespace ranklab {
-namespace {
 
-std::string asked(const TrainConfig& c) { return "--recompute-granularity " + c.recompute_granularity; }
-
-void check_layers(const RunPlan& plan) {
+void check_recompute(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   const std::string flag = "--recompute-num-layers " + std::to_string(c.recompute_num_layers);
   RANKLAB_CHECK(c.recompute_num_layers >= 0, ErrorKind::kInvalidArgument, .where = "config",
@@ -18,7 +15,8 @@ void check_layers(const RunPlan& plan) {
                 .want = "0 or more", .fix = "leave it out");
   RANKLAB_CHECK(c.recompute_num_layers == 0 || c.recompute_granularity == "full", ErrorKind::kInvalidArgument,
                 .where = "config", .what = "--recompute-num-layers counts layers that are computed again as a whole",
-                .got = flag + ", " + asked(c), .want = "--recompute-granularity full, or no --recompute-num-layers",
+                .got = flag + ", --recompute-granularity " + c.recompute_granularity,
+                .want = "--recompute-granularity full, or no --recompute-num-layers",
                 .fix = "add that, or leave it out");
   const int64_t most = *std::max_element(plan.stage_layers.begin(), plan.stage_layers.end());
   RANKLAB_CHECK(c.recompute_num_layers <= most, ErrorKind::kInvalidArgument, .where = "config",
@@ -27,28 +25,12 @@ void check_layers(const RunPlan& plan) {
                 .want = "at most " + std::to_string(most), .fix = "lower it, or leave it out for all layers");
 }
 
-}  // namespace
-
 RecomputePolicy recompute_policy(const TrainConfig& c) {
   RecomputePolicy policy{.num_layers = c.recompute_num_layers};
   if (c.recompute_granularity == "selective") policy.granularity = Recompute::kSelective;
   if (c.recompute_granularity == "full") policy.granularity = Recompute::kFull;
   if (c.recompute_method == "uniform") policy.method = RecomputeMethod::kUniform;
   return policy;
-}
-
-void check_recompute(const RunPlan& plan) {
-  const TrainConfig& c = plan.config;
-  check_layers(plan);
-  RANKLAB_CHECK(c.recompute_granularity != "full" || !c.overlap_moe, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "layers that are computed again cannot take turns with another microbatch's",
-                .got = asked(c) + ", --overlap-moe-expert-parallel-comm",
-                .want = "--recompute-granularity selective or none, or no overlap (as in Megatron-LM)",
-                .fix = "leave one of them out");
-  RANKLAB_CHECK(c.recompute_granularity != "selective" || c.simulated(), ErrorKind::kInvalidArgument, .where = "config",
-                .what = "selective recomputation is there for simulated ranks only",
-                .got = asked(c) + ", --backend " + c.backend, .want = "--recompute-granularity full or none",
-                .fix = "use full, or leave it out");
 }
 
 }  // namespace ranklab

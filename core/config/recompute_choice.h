@@ -8,8 +8,8 @@ namespace ranklab {
 
 RecomputePolicy recompute_policy(const TrainConfig& config);
 
-// REQUIRES: the schedule and its stages are known. Throws kInvalidArgument when the settings contradict each other, ask
-// for more layers than a stage has, or for what is not there.
+// REQUIRES: the schedule and its stages are known. Throws kInvalidArgument when the settings contradict each other or
+// ask for more layers than a stage has.
 void check_recompute(const RunPlan& plan);
 
 }  // namespace ranklab

@@ -4,12 +4,12 @@
 #include "core/base/text.h"
 #include "core/base/utf8.h"
 #include "core/config/config_fields.h"
-#include "core/config/device_choice.h"
 #include "core/config/loss_scale_choice.h"
 #include "core/config/pipeline_layout.h"
 #include "core/config/precision_choice.h"
 #include "core/config/quantization_split.h"
 #include "core/config/recompute_choice.h"
+#include "core/config/requirements.h"
 #include "core/config/sharding.h"
 #include "core/config/state_types.h"
 #include "core/config/train_config.h"
@@ -74,44 +74,12 @@ void check_saved_text(const TrainConfig& c) {
   }
 }
 
-// Whether a pipeline rank holds the first and the last part of the model, as a V does.
-bool holds_both_ends(const Schedule& s) {
-  if (s.chain_length == 1) return false;
-  const std::vector<int> first = ranks_holding(s, [](int part) { return part == 0; });
-  const std::vector<int> last = ranks_holding(s, [&](int part) { return part == s.chain_length - 1; });
-  return std::find_first_of(first.begin(), first.end(), last.begin(), last.end()) != first.end();
-}
-
-// With dispatch and combine behind the compute of another microbatch.
-Schedule overlapped(const TrainConfig& c, const Schedule& schedule) {
-  RANKLAB_CHECK(c.model.moe.enabled(), ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--overlap-moe-expert-parallel-comm hides the traffic of experts, and this model has none",
-                .got = "--num-experts 0", .want = "a preset with experts (deepseek_v3_tiny)",
-                .fix = "leave it out, or use such a preset");
-  RANKLAB_CHECK(c.simulated(), ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--overlap-moe-expert-parallel-comm is there for simulated ranks only",
-                .got = "--backend " + c.backend, .want = "--backend cpu_sim, or leave it out", .fix = "leave it out");
-  return overlap_neighbours(schedule);
-}
-
-// What the pipeline rules out.
 void fill_pipeline(RunPlan& plan) {
   const TrainConfig& c = plan.config;
   plan.schedule = resolve_schedule(c, plan.num_microbatches);
-  if (c.overlap_moe) plan.schedule = overlapped(c, plan.schedule);
+  check_requirements(plan);
+  if (c.overlap_moe) plan.schedule = overlap_neighbours(plan.schedule);
   plan.stage_layers = resolve_stage_layers(c, plan.schedule);
-  const bool mtp = c.model.mtp_num_layers > 0;  // its modules embed tokens, too
-  const bool twice = (c.model.tie_embeddings || mtp) && holds_both_ends(plan.schedule);
-  RANKLAB_CHECK(c.accumulation == Accumulation::kSequential || !twice, ErrorKind::kInvalidArgument, .where = "config",
-                .what =
-                    "pairwise accumulation needs every parameter in one stage of a rank, and rank 0 has the embedding "
-                    "in two",
-                .got = std::string("--grad-accumulation pairwise, ") +
-                       (mtp ? "--mtp-num-layers above 0" : "--tie-embeddings") + ", --pipeline-schedule " +
-                       plan.schedule.name,
-                .want = std::string("--grad-accumulation sequential, ") +
-                        (mtp ? "--mtp-num-layers 0" : "--no-tie-embeddings") + ", or a schedule without a V",
-                .fix = "use one of them");
 }
 
 // OpenMP keeps a record of every thread on the stack, and starts them all at once: 100,000 end in SIGSEGV, 10,000
@@ -124,20 +92,6 @@ void check_threads(const RunPlan& plan) {
                 .what = "--threads-per-rank makes too many threads of all ranks",
                 .got = std::to_string(plan.mesh.world_size()) + " ranks x " + std::to_string(c.threads_per_rank),
                 .want = "at most " + std::to_string(kMost), .fix = "use --threads-per-rank 1 with many ranks");
-}
-
-// Settings of the simulated world that mean nothing on GPUs.
-void check_simulation(const TrainConfig& c) {
-  if (c.simulated()) return;
-  const auto refuse = [](const char* flag, const std::string& value, const char* usual) {
-    RANKLAB_CHECK(value == usual, ErrorKind::kInvalidArgument, .where = "config",
-                  .what = std::string(flag) + " is for simulated ranks only",
-                  .got = std::string(flag) + " " + value + ", --backend cuda", .want = "--backend cpu_sim",
-                  .fix = "leave it out");
-  };
-  refuse("--collectives", c.collectives, "direct");
-  refuse("--transport", c.transport, "inproc");
-  refuse("--gemm", c.gemm, "auto");
 }
 
 // gbs = mbs x microbatches x dp
@@ -158,10 +112,6 @@ void fill_batch(RunPlan& plan) {
 // Groups of data-parallel ranks that share out.
 void check_replicas(const RunPlan& plan) {
   const TrainConfig& config = plan.config;
-  RANKLAB_CHECK(config.parallel.replicas == 1 || plan.zero_stage > 0, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--num-distributed-optimizer-instances makes groups that share out, and nothing is shared out",
-                .got = std::to_string(config.parallel.replicas) + ", ZeRO stage 0", .want = "--zero-stage 1, 2 or 3",
-                .fix = "or leave it out");
   RANKLAB_CHECK(config.parallel.replicas == 1 || plan.mesh.size(Axis::kDpShard) > 1, ErrorKind::kInvalidArgument,
                 .where = "config", .what = "every group that shares out would have one rank",
                 .got = "--num-distributed-optimizer-instances " + std::to_string(config.parallel.replicas) + ", dp " +
@@ -185,8 +135,7 @@ RunPlan resolve(const TrainConfig& asked) {
   check_data(config);
   check_checkpoints(config);
   check_saved_text(config);
-  check_simulation(config);
-  check_device(config);
+  check_requirements(config);
   PrecisionSettings precision = settle_precision(config);
   RANKLAB_CHECK(config.parallel.cp == 1, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--context-parallel-size is not supported by this model",
@@ -207,21 +156,14 @@ RunPlan resolve(const TrainConfig& asked) {
                 .fix = "leave it out for the preset's");
   plan.zero_stage = resolve_zero_stage(config);
   check_replicas(plan);
-  RANKLAB_CHECK(!config.optimizer_cpu_offload || config.on_gpu(), ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--optimizer-cpu-offload moves optimizer states out of a GPU's memory",
-                .got = "--backend " + config.backend + ", --device " + config.device,
-                .want = "--device cuda or --backend cuda", .fix = "leave it out");
   plan.precision = precision_policy(std::move(precision), config.model);
   check_kept(plan);
   fill_batch(plan);
   check_quantization_split(plan);
   fill_pipeline(plan);
-  check_delayed_scales(plan);
   check_recompute(plan);
-  constexpr int64_t kGpuBucketBytes = 25 << 20, kSimBucketBytes = 1 << 20;
-  plan.bucket_bytes = config.ddp_bucket_bytes > 0 ? config.ddp_bucket_bytes
-                      : config.simulated()        ? kSimBucketBytes
-                                                  : kGpuBucketBytes;
+  plan.bucket_bytes =
+      config.ddp_bucket_bytes > 0 ? config.ddp_bucket_bytes : find_backend(config.backend).usual_bucket_bytes;
   return plan;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/dtype.h"
+#include "core/comm/backend.h"
 #include "core/comm/device_mesh.h"
 #include "core/config/precision_config.h"
 #include "core/pipeline/schedule.h"
@@ -29,12 +30,12 @@ struct TrainConfig {
   // Parallelism. dp is derived: world / (tp cp pp). A run that names no size is dp 2 x tp 2 x pp 2; see
   // settle_layout (config_sources.h).
   ParallelDims parallel{.world = 8, .tp = 2, .pp = 2};
-  std::optional<bool> sequence_parallel;  // unset: on when tp > 1
-  std::string backend = "cpu_sim";        // cpu_sim | cuda
-  bool check_calls = false;               // compare every call between ranks; cpu_sim always does
-  bool canonical_reductions = false;      // in the order of tree_reduce.h; cpu_sim's always are
-  std::string device = "auto";            // auto | cpu | cuda: of tensors and kernels; auto is the backend's usual one
-  bool deterministic = false;             // GPU kernels that give the same bits every time; the CPU's do anyway
+  std::optional<bool> sequence_parallel;          // unset: on when tp > 1
+  std::string backend = backends().front().name;  // a name of backends() (core/comm/backend.h)
+  bool check_calls = false;                       // compare every call between ranks; simulated ones always do
+  bool canonical_reductions = false;              // in the order of tree_reduce.h; of simulated ranks they always are
+  std::string device = "auto";  // auto | cpu | cuda: of tensors and kernels; auto is the backend's usual one
+  bool deterministic = false;   // GPU kernels that give the same bits every time; the CPU's do anyway
 
   // Experts.
   std::string moe_dispatcher = "alltoall";  // a name of dispatcher_names.h
@@ -72,7 +73,7 @@ struct TrainConfig {
 
   // Data-parallel gradient reduction.
   bool overlap_grad_reduce = true;
-  int64_t ddp_bucket_bytes = 0;  // 0: 25 MB on GPUs; on cpu_sim small enough that a tiny model has several buckets
+  int64_t ddp_bucket_bytes = 0;  // 0: the backend's usual
 
   // What data-parallel ranks share out instead of each holding all of it; sharding.h makes one stage of the three.
   int64_t zero_stage = -1;                 // -1: as the next two say, else 0
@@ -83,7 +84,7 @@ struct TrainConfig {
   std::string recompute_granularity = "none";  // none | selective | full
   std::string recompute_method = "block";      // of full: block | uniform
   int64_t recompute_num_layers = 0;            // block: of each stage (0: all); uniform: layers of a chunk (0: 1)
-  bool optimizer_cpu_offload = false;          // optimizer states in the host's memory; backend cuda
+  bool optimizer_cpu_offload = false;          // optimizer states in the host's memory, of tensors on GPUs
 
   // Checkpoints.
   std::string save_dir;       // empty: none
@@ -135,10 +136,11 @@ struct TrainConfig {
     return params_dtype == "fp64" ? DType::kFloat64 : DType::kFloat32;
   }
   int64_t element_bytes() const { return size_bytes(element_dtype()); }
-  // Ranks are threads or processes with a virtual clock, wherever their tensors are.
-  bool simulated() const { return backend == "cpu_sim"; }
+  // What the backend's ranks can do where this run's tensors are. Throws kInvalidArgument where there is no such
+  // backend.
+  bool can(Capability capability) const;
   // Tensors are in a GPU's memory: each rank has one, or simulated ranks share one.
-  bool on_gpu() const { return backend == "cuda" || device == "cuda"; }
+  bool on_gpu() const;
 };
 
 // A checked configuration and what follows from it. Immutable.

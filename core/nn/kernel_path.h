@@ -17,7 +17,7 @@ inline const DeviceKernels* device_kernels_of(const at::Tensor& x) {
   return x.is_cuda() ? device_kernels(KernelDevice::kCuda) : nullptr;
 }
 
-// Tensors of a shape alone (backends/meta) take the path of the CPU, so that plans are those of cpu_sim's runs; its
+// Tensors of a shape alone (backends/meta) take the path of the CPU, so that plans are those of simulated runs; its
 // loops are skipped.
 inline bool as_on_cpu(const at::Tensor& x) { return x.is_cpu() || x.is_meta(); }
 // Where the host makes numbers for `x` or reads its numbers.

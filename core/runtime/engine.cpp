@@ -8,6 +8,7 @@
 #include "core/comm/event_now.h"
 #include "core/comm/traced_communicator.h"
 #include "core/config/pipeline_layout.h"
+#include "core/config/requirements.h"
 #include "core/nn/initial_values.h"
 #include "core/optim/lr_schedule.h"
 #include "core/runtime/generate.h"
@@ -102,8 +103,8 @@ class RuntimeEngine::RankLoop {
  private:
   static ObserveOptions observe(const RuntimeEngine& engine) {
     const RunPlan& plan = engine.plan_;
-    const bool simulated = plan.config.simulated() && plan.config.virtual_time;
-    return {.virtual_time = simulated,
+    const bool has_clock = engine.components_.world->can(Capability::kVirtualTime);
+    return {.virtual_time = has_clock && plan.config.virtual_time,
             .trace = plan.config.trace || engine.watched(),
             .profile = &plan.profile,
             .gpus_per_node = plan.config.gpus_per_node};
@@ -329,6 +330,7 @@ RuntimeEngine::RuntimeEngine(RuntimeComponents components, RunPlan plan)
       components_.world->size() == plan_.mesh.world_size(), ErrorKind::kInvalidArgument, .where = "RuntimeEngine",
       .what = "the world and the mesh differ in size",
       .got = std::to_string(components_.world->size()) + " ranks, mesh of " + std::to_string(plan_.mesh.world_size()));
+  check_world(plan_.config, components_.world->capabilities(), components_.world->describe());
   use_gpu_attention(plan_.config.attention_backend == "fused"   ? GpuAttention::kCudnn
                     : plan_.config.attention_backend == "flash" ? GpuAttention::kFlash
                                                                 : GpuAttention::kAuto);

@@ -23,7 +23,8 @@ void remove_leftovers(const std::string& path) {
 TraceFile::TraceFile(const std::string& directory, const RunPlan& plan)
     : path_(trace_path(directory)),
       options_{
-          .clock = plan.config.simulated() && plan.config.virtual_time ? TraceClock::kVirtual : TraceClock::kWall,
+          .clock = plan.config.can(Capability::kVirtualTime) && plan.config.virtual_time ? TraceClock::kVirtual
+                                                                                         : TraceClock::kWall,
           .world_size = plan.mesh.world_size(),
           .gpus_per_node = plan.config.gpus_per_node > 0 ? plan.config.gpus_per_node : plan.profile.gpus_per_node} {
   make_log_folder(directory);

@@ -19,8 +19,8 @@ namespace ranklab {
 
 class TraceFile : public Hook {
  public:
-  // trace.json.gz of all ranks (virtual time on cpu_sim, wall time elsewhere) in the folder, which is this run's alone.
-  // Throws kIo naming the folder.
+  // trace.json.gz of all ranks (virtual time of simulated ranks, else wall time) in the folder, which is this run's
+  // alone. Throws kIo naming the folder.
   TraceFile(const std::string& directory, const RunPlan& plan);
   ~TraceFile() override;
 

@@ -9,8 +9,9 @@ namespace ranklab {
 struct DispatcherText {
   const char* name;
   const char* idea;
-  const char* sends;   // of a rank with T tokens of width H, K experts each
-  const char* source;  // where it is described
+  const char* sends;             // of a rank with T tokens of width H, K experts each
+  const char* source;            // where it is described
+  bool writes_to_peers = false;  // into their memory: Capability::kPeerMemory
 };
 
 constexpr DispatcherText kDispatcherTexts[] = {
@@ -21,7 +22,7 @@ constexpr DispatcherText kDispatcherTexts[] = {
     {"dedup", "a token crosses to a node once, is forwarded there, and comes back added up",
      "T H to each other node that has one of its experts", "DeepEP"},
     {"rdep", "each source writes into slots of the owner's memory: no collective (rank threads)",
-     "T (H + 2 K) to each rank that owns one of its experts", "nmoe"},
+     "T (H + 2 K) to each rank that owns one of its experts", "nmoe", true},
 };
 
 inline std::vector<std::string> moe_dispatcher_names() {

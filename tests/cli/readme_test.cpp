@@ -36,6 +36,8 @@ TEST(Readme, TablesAreTheProgramsOwn) {
   EXPECT_THAT(readme(), testing::HasSubstr(printed_by("schedule list")));
   EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list dispatchers")));
   EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list recipes")));
+  EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list backends")));
+  EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list combinations")));
 }
 
 // "| 1 | optimizer states | 5.50 | 1.75 |"

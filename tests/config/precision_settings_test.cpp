@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/config/config_sources.h"
 #include "core/config/precision_choice.h"
+#include "core/config/requirements.h"
 #include "tests/cli/run_program.h"
 
 namespace ranklab {
@@ -47,9 +48,8 @@ TEST(PrecisionSettings, AModeNamesARecipe) {
 TEST(PrecisionSettings, GpusSumAndSendAsTheyDo) {
   const auto refused = [](Settings settings) -> std::string {
     settings.insert(settings.begin(), {{"parallel.backend", "cuda"}, {"precision.recipe", "deepseek_v3"}});
-    TrainConfig config = config_of(settings);
     try {
-      settle_precision(config);
+      check_requirements(config_of(settings));
     } catch (const Error& error) {
       return error.what();
     }

@@ -22,6 +22,7 @@ class SharedWorld final : public World {
   explicit SharedWorld(std::shared_ptr<World> world) : world_(std::move(world)) {}
   int size() const override { return world_->size(); }
   int local_ranks() const override { return world_->local_ranks(); }
+  Capabilities capabilities() const override { return world_->capabilities(); }
   std::string describe() const override { return world_->describe(); }
   void run(const std::function<void(Endpoint&)>& body) override { world_->run(body); }
 

@@ -61,7 +61,8 @@ Sorted by_source(const Delivery& delivery, int64_t width, int members) {
 at::Tensor deliver(const at::Tensor& rows, PeerMemory& memory, const std::vector<int64_t>& sent,
                    std::vector<int64_t>& received, Purpose purpose) {
   RANKLAB_CHECK(rows.is_cpu() || rows.is_meta(), ErrorKind::kInvalidArgument, .where = "experts",
-                .what = "rows for peers' memory are not in CPU memory", .want = "rank threads (--backend cpu_sim)");
+                .what = "rows for peers' memory are not in CPU memory",
+                .want = "ranks that are threads, with tensors in the host's memory");
   const PurposeScope scope(purpose);
   const at::Tensor bytes = row_bytes(rows);
   int64_t begin = 0;

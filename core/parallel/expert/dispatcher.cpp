@@ -4,11 +4,16 @@
 #include "core/base/text.h"
 
 namespace ranklab {
+
+// Each in its NAME_dispatcher.cpp.
+using MakeDispatcher = std::unique_ptr<TokenDispatcher>(const DispatcherPlace&);
+MakeDispatcher make_all_to_all_dispatcher, make_all_gather_dispatcher, make_dedup_dispatcher, make_rdep_dispatcher;
+
 namespace {
 
 struct Row {
   const char* name;
-  std::unique_ptr<TokenDispatcher> (*make)(const DispatcherPlace&);
+  MakeDispatcher* make;
 };
 constexpr Row kDispatchers[] = {
     {"alltoall", make_all_to_all_dispatcher},

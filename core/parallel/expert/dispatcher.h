@@ -53,10 +53,4 @@ struct DispatcherPlace {
 std::unique_ptr<TokenDispatcher> make_dispatcher(const std::string& name, const DispatcherPlace& place);
 std::vector<std::string> dispatcher_names();
 
-// The rows of `dispatchers`.
-std::unique_ptr<TokenDispatcher> make_all_to_all_dispatcher(const DispatcherPlace& place);
-std::unique_ptr<TokenDispatcher> make_all_gather_dispatcher(const DispatcherPlace& place);
-std::unique_ptr<TokenDispatcher> make_dedup_dispatcher(const DispatcherPlace& place);
-std::unique_ptr<TokenDispatcher> make_rdep_dispatcher(const DispatcherPlace& place);
-
 }  // namespace ranklab

@@ -1,0 +1,30 @@
+// What simulated ranks can do. Torch-free. Thread rule: immutable.
+#pragma once
+#include "core/comm/backend.h"
+
+namespace ranklab::cpu_sim {
+
+// Wherever their tensors are: the ranks are threads of one process, and codes are made before they travel.
+inline constexpr Capabilities kAnywhere = {
+    Capability::kVirtualTime,     Capability::kMakesRanks,         Capability::kHostGemm,
+    Capability::kExpertOverlap,   Capability::kSelectiveRecompute, Capability::kQuantizedDispatch,
+    Capability::kQuantizedGather, Capability::kHeldRanks,          Capability::kMeasuredRanks};
+
+inline constexpr Backend kBackendRow = {
+    .name = "cpu_sim",
+    .help = "simulated ranks: threads, or processes that a launcher starts, with a virtual clock",
+    .on_host = kAnywhere.with(Capability::kHostTensors)
+                   .with(Capability::kHostTransport)
+                   .with(Capability::kPeerMemory)
+                   .with(Capability::kEmulatedSums),
+    .on_gpu = kAnywhere.with(Capability::kGpuTensors),
+    .usual_bucket_bytes = 1 << 20,  // small enough that a tiny model has several
+};
+
+// Ranks that are processes meet over sockets, and nobody sees all of them.
+inline constexpr Capabilities kOfProcesses = kBackendRow.on_host.without(Capability::kMakesRanks)
+                                                 .without(Capability::kPeerMemory)
+                                                 .without(Capability::kHeldRanks)
+                                                 .without(Capability::kMeasuredRanks);
+
+}  // namespace ranklab::cpu_sim

@@ -1,0 +1,15 @@
+// What ranks with a GPU each can do. Torch-free. Thread rule: immutable.
+#pragma once
+#include "core/comm/backend.h"
+
+namespace ranklab {
+
+inline constexpr Backend kCudaBackendRow = {
+    .name = "cuda",
+    .help = "a process and a GPU for each rank, NCCL between them",
+    .on_host = {},
+    .on_gpu = {Capability::kGpuTensors},
+    .usual_bucket_bytes = 25 << 20,
+};
+
+}  // namespace ranklab

@@ -1,0 +1,79 @@
+// What a world can do, and another cannot: the words in which a feature says what it needs (core/config/requirements.h)
+// and a backend what it has (backend.h). A new one: a row of kCapabilityTexts, and a bit in the rows of the backends
+// that have it. Torch-free. Thread rule: immutable values.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+
+namespace ranklab {
+
+enum class Capability : uint8_t {
+  kVirtualTime,
+  kMakesRanks,
+  kHostTensors,
+  kGpuTensors,
+  kHostTransport,
+  kHostGemm,
+  kPeerMemory,
+  kExpertOverlap,
+  kSelectiveRecompute,
+  kQuantizedDispatch,
+  kQuantizedGather,
+  kEmulatedSums,
+  kHeldRanks,
+  kMeasuredRanks,
+  kCount
+};
+
+// In a sentence: "the ranks have ...".
+inline constexpr std::array<const char*, static_cast<size_t>(Capability::kCount)> kCapabilityTexts = {
+    "a virtual clock beside the real one",
+    "as many ranks as are asked for, in one process",
+    "tensors in the host's memory",
+    "tensors in a GPU's memory",
+    "messages through the host's memory",
+    "matrix products by a library of choice",
+    "memory that their peers write into",
+    "microbatches that take turns inside a layer",
+    "recomputation inside a layer",
+    "tokens that travel in few bits",
+    "weights that are gathered in few bits",
+    "emulated sums of tensor cores",
+    "a debugger that holds them",
+    "memory that is measured rank by rank",
+};
+
+constexpr const char* text_of(Capability capability) { return kCapabilityTexts[static_cast<size_t>(capability)]; }
+
+class Capabilities {
+ public:
+  constexpr Capabilities() = default;
+  constexpr Capabilities(std::initializer_list<Capability> all) {
+    for (const Capability one : all) bits_ |= bit(one);
+  }
+  static constexpr Capabilities all() {
+    Capabilities result;
+    result.bits_ = bit(Capability::kCount) - 1;
+    return result;
+  }
+  constexpr bool has(Capability one) const { return (bits_ & bit(one)) != 0; }
+  constexpr bool empty() const { return bits_ == 0; }
+  constexpr Capabilities with(Capability one) const {
+    Capabilities result = *this;
+    result.bits_ |= bit(one);
+    return result;
+  }
+  constexpr Capabilities without(Capability one) const {
+    Capabilities result = *this;
+    result.bits_ &= ~bit(one);
+    return result;
+  }
+  friend constexpr bool operator==(const Capabilities&, const Capabilities&) = default;
+
+ private:
+  static constexpr uint32_t bit(Capability one) { return uint32_t{1} << static_cast<uint32_t>(one); }
+  uint32_t bits_ = 0;
+};
+
+}  // namespace ranklab

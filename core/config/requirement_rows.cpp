@@ -1,0 +1,229 @@
+#include <algorithm>
+
+#include "core/config/device_choice.h"
+#include "core/config/pipeline_layout.h"
+#include "core/config/precision_settings.h"
+#include "core/config/requirements.h"
+#include "core/config/sharding.h"
+#include "core/spec/moe_dispatcher_names.h"
+
+namespace ranklab {
+namespace {
+
+std::string recipe_shown(const TrainConfig& c) { return "recipe " + precision_settings(c).recipe.name; }
+
+bool writes_to_peers(const TrainConfig& c) {
+  const auto* row = std::ranges::find(kDispatcherTexts, c.moe_dispatcher, &DispatcherText::name);
+  return c.model.moe.enabled() && c.parallel.ep > 1 && row != std::end(kDispatcherTexts) && row->writes_to_peers;
+}
+
+// Of the world.
+void add_devices(std::vector<Requirement>& rows) {
+  rows.push_back({.feature = {.settings = {{"parallel.device", kHostDevice}},
+                              .asked_of = [](const TrainConfig& c) { return c.device == kHostDevice; }},
+                  .needs = Capability::kHostTensors,
+                  .why = "ranks of this backend have their tensors on their GPUs"});
+  rows.push_back({.feature = {.settings = {{"memory.optimizer_cpu_offload", "true"}},
+                              .asked_of = [](const TrainConfig& c) { return c.optimizer_cpu_offload; }},
+                  .needs = Capability::kGpuTensors,
+                  .why = "--optimizer-cpu-offload moves optimizer states out of a GPU's memory"});
+  rows.push_back({.feature = {.settings = {{"sim.collectives", "gloo"}},
+                              .asked_of = [](const TrainConfig& c) { return c.collectives == "gloo"; }},
+                  .needs = Capability::kHostTransport,
+                  .why = "Gloo moves the host's memory, and the ranks' tensors are on a GPU",
+                  .instead = "--collectives direct"});
+  rows.push_back({.feature = {.settings = {{"sim.transport", "tcp"}},
+                              .asked_of = [](const TrainConfig& c) { return c.transport == "tcp"; }},
+                  .needs = Capability::kHostTransport,
+                  .why = "TCP moves the host's memory, and the ranks' tensors are on a GPU",
+                  .instead = "--transport inproc"});
+  rows.push_back({.feature = {.settings = {{"sim.gemm", "mkl"}},
+                              .asked_of = [](const TrainConfig& c) { return c.gemm != "auto"; }},
+                  .needs = Capability::kHostGemm,
+                  .why = "--gemm chooses a library of the processor's, and each rank computes on its GPU",
+                  .instead = "--gemm auto"});
+}
+
+const Feature::Settings kExperts = {{"model.preset", "deepseek_v3_tiny"}, {"parallel.ep", "2"}};
+const Feature::Settings kMicrobatches = {{"model.preset", "deepseek_v3_tiny"}, {"train.num_microbatches", "4"}};
+
+Feature expert_overlap() {
+  return {.settings = {{"parallel.overlap_moe", "true"}},
+          .surroundings = kMicrobatches,
+          .asked_of = [](const TrainConfig& c) { return c.overlap_moe; }};
+}
+
+void add_experts(std::vector<Requirement>& rows) {
+  rows.push_back({.feature = {.settings = {{"parallel.moe_dispatcher", "rdep"}},
+                              .surroundings = kExperts,
+                              .asked_of = writes_to_peers},
+                  .needs = Capability::kPeerMemory,
+                  .why = "the dispatcher writes into memory that the ranks share on the host, and these share none",
+                  .instead = "--moe-token-dispatcher-type alltoall"});
+  rows.push_back({.feature = expert_overlap(),
+                  .needs = Capability::kExpertOverlap,
+                  .why = "--overlap-moe-expert-parallel-comm is there for simulated ranks only"});
+  rows.push_back({.feature = {.settings = {{"memory.recompute_granularity", "selective"}},
+                              .asked_of = [](const TrainConfig& c) { return c.recompute_granularity == "selective"; }},
+                  .needs = Capability::kSelectiveRecompute,
+                  .why = "selective recomputation is there for simulated ranks only",
+                  .instead = "--recompute-granularity full"});
+}
+
+void add_precision(std::vector<Requirement>& rows) {
+  rows.push_back({.feature = {.settings = {{"precision.recipe", "deepseek_v3"}, {"precision.dispatch", "true"}},
+                              .surroundings = kExperts,
+                              .asked_of =
+                                  [](const TrainConfig& c) {
+                                    return c.model.moe.enabled() && precision_settings(c).recipe.dispatch.quantized();
+                                  },
+                              .shown = recipe_shown},
+                  .needs = Capability::kQuantizedDispatch,
+                  .why = "tokens travel in few bits between simulated ranks only",
+                  .instead = "--no-low-precision-dispatch"});
+  rows.push_back({.feature = {.settings = {{"precision.recipe", "deepseek_v3"},
+                                           {"precision.param_gather", "true"},
+                                           {"parallel.zero_stage", "3"}},
+                              .asked_of =
+                                  [](const TrainConfig& c) {
+                                    return resolve_zero_stage(c) == 3 &&
+                                           precision_settings(c).recipe.gather.quantized();
+                                  },
+                              .shown = [](const TrainConfig& c) { return recipe_shown(c) + ", --zero-stage 3"; }},
+                  .needs = Capability::kQuantizedGather,
+                  .why = "shards of weights are gathered in few bits by simulated ranks only",
+                  .instead = "--no-fp8-param-gather"});
+  rows.push_back({.feature = {.settings = {{"precision.recipe", "deepseek_v3"}, {"precision.sums", "hopper"}},
+                              .asked_of =
+                                  [](const TrainConfig& c) {
+                                    return precision_settings(c).recipe.linear.sum != SumPrecision::kFp32;
+                                  },
+                              .shown =
+                                  [](const TrainConfig& c) {
+                                    const PrecisionRecipe recipe = precision_settings(c).recipe;
+                                    return "recipe " + recipe.name + ", --fp8-accumulation " +
+                                           std::string(name(recipe.linear.sum));
+                                  }},
+                  .needs = Capability::kEmulatedSums,
+                  .why = "sums of Hopper's tensor cores are emulated, and a GPU's are the hardware's own",
+                  .instead = "--fp8-accumulation fp32"});
+}
+
+void add_commands(std::vector<Requirement>& rows) {
+  rows.push_back(
+      {.feature = {.command = "ranklab debug, train --viz"},
+       .needs = Capability::kHeldRanks,
+       .why = "only ranks that are threads of this process can be held and watched: simulated ranks in one process"});
+  rows.push_back({.feature = {.command = "plan memory --measure"},
+                  .needs = Capability::kMeasuredRanks,
+                  .why = "--measure counts the memory of simulated ranks",
+                  .instead = "no --measure"});
+}
+
+// Of another feature.
+
+bool splits_all_backwards(const RunPlan& plan) {
+  return std::ranges::none_of(plan.schedule.ranks, [](const std::vector<Action>& actions) {
+    return std::ranges::any_of(actions, [](const Action& action) {
+      return action.kind == ActionKind::kBW || action.kind == ActionKind::kFBW;
+    });
+  });
+}
+
+void add_overlap(std::vector<Requirement>& rows) {
+  rows.push_back({.feature = expert_overlap(),
+                  .excludes = Feature{.settings = {{"moe.num_experts", "0"}},
+                                      .asked_of = [](const TrainConfig& c) { return !c.model.moe.enabled(); }},
+                  .why = "--overlap-moe-expert-parallel-comm hides the traffic of experts, and this model has none",
+                  .instead = "a preset with experts (deepseek_v3_tiny)"});
+  rows.push_back(
+      {.feature = expert_overlap(),
+       .excludes = Feature{.settings = {{"memory.recompute_granularity", "full"}},
+                           .asked_of = [](const TrainConfig& c) { return c.recompute_granularity == "full"; }},
+       .why = "layers that are computed again cannot take turns with another microbatch's",
+       .instead = "--recompute-granularity selective or none, or no overlap (as in Megatron-LM)"});
+  rows.push_back({.feature = expert_overlap(),
+                  .excludes = Feature{.settings = {{"parallel.pipeline_schedule", "zb-h1"}},
+                                      .surroundings = {{"parallel.pp", "2"}},
+                                      .asked_by_plan = splits_all_backwards},
+                  .why = "a backward that is cut into B and W leaves no whole layer to take turns with",
+                  .instead = "a schedule with BW (1f1b, dualpipe)"});
+}
+
+// A rank that holds both ends of the model, as a V does, has the embedding twice: tied to the head, or MTP's.
+bool has_embedding_twice(const RunPlan& plan) {
+  const Schedule& s = plan.schedule;
+  const ModelConfig& model = plan.config.model;
+  if (s.chain_length == 1 || (!model.tie_embeddings && model.mtp_num_layers == 0)) return false;
+  const std::vector<int> first = ranks_holding(s, [](int part) { return part == 0; });
+  const std::vector<int> last = ranks_holding(s, [&](int part) { return part == s.chain_length - 1; });
+  return std::ranges::find_first_of(first, last) != first.end();
+}
+
+std::string embedding_shown(const TrainConfig& c) {
+  return "--pipeline-schedule " + c.pipeline_schedule +
+         (c.model.mtp_num_layers > 0 ? ", --mtp-num-layers above 0" : ", --tie-embeddings");
+}
+
+bool holds_layers_twice(const RunPlan& plan) {
+  for (int part = 0; part < plan.schedule.chain_length; ++part)
+    if (ranks_holding(plan.schedule, [&](int held) { return held == part; }).size() != 1) return true;
+  return false;
+}
+
+void add_pipeline(std::vector<Requirement>& rows) {
+  rows.push_back(
+      {.feature = {.settings = {{"train.accumulation", "pairwise"}},
+                   .asked_of = [](const TrainConfig& c) { return c.accumulation == Accumulation::kPairwise; }},
+       .excludes = Feature{.settings = {{"parallel.pipeline_schedule", "zb-v"}, {"model.tie_embeddings", "true"}},
+                           .surroundings = {{"parallel.pp", "2"}},
+                           .asked_by_plan = has_embedding_twice,
+                           .shown = embedding_shown},
+       .why = "pairwise accumulation needs every parameter in one stage of a rank, and rank 0 has the embedding in two",
+       .instead = "--grad-accumulation sequential, an embedding of its own (--no-tie-embeddings, --mtp-num-layers 0), "
+                  "or a schedule without a V"});
+  rows.push_back(
+      {.feature = {.settings = {{"precision.recipe", "fp8_delayed"}},
+                   .asked_by_plan =
+                       [](const RunPlan& plan) {
+                         return plan.precision && scales_are_delayed(plan.precision->recipe().linear);
+                       },
+                   .shown = recipe_shown},
+       .excludes = Feature{.settings = {{"parallel.pipeline_schedule", "dualpipe"}},
+                           .surroundings = {{"parallel.pp", "2"}, {"train.num_microbatches", "4"}},
+                           .asked_by_plan = holds_layers_twice},
+       .why = "delayed scaling keeps the largest magnitudes of past steps, and two pipeline ranks with the same layers "
+              "would keep different ones",
+       .instead = "--precision-recipe fp8_current, or a schedule that holds each layer once (1f1b, zb-v, dualpipe-v)"});
+}
+
+void add_sharding(std::vector<Requirement>& rows) {
+  rows.push_back({.feature = {.settings = {{"parallel.replicas", "2"}},
+                              .surroundings = {{"parallel.dp", "4"}, {"parallel.zero_stage", "1"}},
+                              .asked_of = [](const TrainConfig& c) { return c.parallel.replicas > 1; }},
+                  .excludes = Feature{.settings = {{"parallel.zero_stage", "0"}},
+                                      .asked_of = [](const TrainConfig& c) { return resolve_zero_stage(c) == 0; }},
+                  .why = "--num-distributed-optimizer-instances makes groups that share out, and nothing is shared out",
+                  .instead = "--zero-stage 1, 2 or 3"});
+}
+
+std::vector<Requirement> make_requirements() {
+  std::vector<Requirement> rows;
+  add_devices(rows);  // the first, by which a place without capabilities is refused
+  add_experts(rows);
+  add_precision(rows);
+  add_commands(rows);
+  add_overlap(rows);
+  add_pipeline(rows);
+  add_sharding(rows);
+  return rows;
+}
+
+}  // namespace
+
+std::span<const Requirement> requirements() {
+  static const std::vector<Requirement> kRows = make_requirements();
+  return kRows;
+}
+
+}  // namespace ranklab
