@@ -4,7 +4,7 @@
 #include <set>
 
 #include "core/comm/event_now.h"
-#include "core/parallel/bucket_layout.h"
+#include "core/parallel/data/bucket_layout.h"
 #include "core/parallel/precision_numbers.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_cost.h"

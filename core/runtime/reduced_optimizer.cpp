@@ -11,7 +11,7 @@
 #include "core/nn/initial_values.h"
 #include "core/nn/scalar_type.h"
 #include "core/optim/grad_clip.h"
-#include "core/parallel/grad_reducer.h"
+#include "core/parallel/data/grad_reducer.h"
 #include "core/parallel/shared_grads.h"
 #include "core/precision/precision_policy.h"
 #include "core/runtime/provide.h"

@@ -1,6 +1,6 @@
 // Which ranks a gradient is summed over, and how often. Each rank's gradient is 2^rank, so the sum names the exact set
 // of ranks that took part (Megatron-LM's detector).
-#include "core/parallel/grad_reducer.h"
+#include "core/parallel/data/grad_reducer.h"
 
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>

@@ -1,4 +1,4 @@
-#include "core/parallel/grad_tree.h"
+#include "core/parallel/data/grad_tree.h"
 
 #include <gtest/gtest.h>
 

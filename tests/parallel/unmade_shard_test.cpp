@@ -1,7 +1,7 @@
 // Shards of parameters that never were whole: the bits of those that were, and no memory but the shards'.
 #include <gtest/gtest.h>
 
-#include "core/parallel/grad_reducer.h"
+#include "core/parallel/data/grad_reducer.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "tests/parallel/run_ranks.h"

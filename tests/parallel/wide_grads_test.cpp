@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "core/parallel/grad_reducer.h"
+#include "core/parallel/data/grad_reducer.h"
 #include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 #include "tests/parallel/run_ranks.h"

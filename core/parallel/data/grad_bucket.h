@@ -4,7 +4,7 @@
 
 #include "core/base/vocabulary.h"
 #include "core/nn/parameter.h"
-#include "core/parallel/bucket_layout.h"
+#include "core/parallel/data/bucket_layout.h"
 
 namespace ranklab {
 

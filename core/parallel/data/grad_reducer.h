@@ -35,11 +35,11 @@
 
 #include "core/comm/communicator.h"
 #include "core/nn/parameter.h"
-#include "core/parallel/bucket_layout.h"
-#include "core/parallel/bucket_shard.h"
-#include "core/parallel/grad_bucket.h"
-#include "core/parallel/grad_pass.h"
-#include "core/parallel/sharded_units.h"
+#include "core/parallel/data/bucket_layout.h"
+#include "core/parallel/data/bucket_shard.h"
+#include "core/parallel/data/grad_bucket.h"
+#include "core/parallel/data/grad_pass.h"
+#include "core/parallel/data/sharded_units.h"
 
 namespace ranklab {
 

@@ -1,4 +1,4 @@
-#include "core/parallel/grad_reducer.h"
+#include "core/parallel/data/grad_reducer.h"
 
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/parallel/grad_tree.h"
+#include "core/parallel/data/grad_tree.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_cost.h"
