@@ -3,9 +3,8 @@
 #pragma once
 #include <vector>
 
-#include "core/nn/parameter.h"
-#include "core/parallel/data/bucket_layout.h"
 #include "core/parallel/data/grad_accumulator.h"
+#include "core/parallel/data/grad_bucket.h"
 
 namespace ranklab {
 
@@ -17,8 +16,7 @@ struct GradSlot {
   bool arrived = false;  // in this pass
 };
 
-struct FlatBucket {
-  BucketLayout layout;
+struct FlatBucket : GradBucket {
   at::ScalarType type = at::kFloat;  // of gradients
   std::vector<GradSlot> slots;
   at::Tensor flat;                 // undefined: no memory

@@ -11,7 +11,7 @@ namespace ranklab {
 
 enum class GradAccumulation {
   kSequential,  // in place, one after another: least memory
-  kPairwise,    // a balanced tree (grad_tree.h): bit-equal to more dp ranks with fewer microbatches
+  kPairwise,    // a balanced tree (accumulate_pairwise.cpp): bit-equal to more dp ranks with fewer microbatches
 };
 
 // A parameter's sum in a step.
@@ -39,6 +39,7 @@ class GradAccumulator {
   virtual void complete(GradSum& sum, int microbatch) const = 0;
 };
 
+const GradAccumulator& pairwise_accumulator();
 const GradAccumulator& grad_accumulator(GradAccumulation kind);
 
 }  // namespace ranklab

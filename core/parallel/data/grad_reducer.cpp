@@ -66,9 +66,13 @@ void GradReducer::plan_buckets() {
                      .pipeline_ranks = parameter->pipeline_ranks,
                      .unit = options_.zero.parameters ? parameter_unit(parameter->name) : ""});
   }
-  for (BucketLayout& layout : lay_out_buckets(items, options_.bucket_bytes, shards() ? dp_.size() : 1)) {
+  const int num_shards = shards() ? dp_.size() : 1;
+  for (BucketLayout& layout : lay_out_buckets(items, options_.bucket_bytes, num_shards)) {
     Bucket bucket;
     bucket.label = label_of(layout);
+    bucket.axis = dp_.group().axis;
+    bucket.shards = num_shards;
+    bucket.parameters = {parameters_.begin(), parameters_.end()};
     for (const BucketPlace& place : layout.places)
       bucket.slots.push_back({.parameter = parameters_[place.item], .bucket = buckets_.size(), .offset = place.offset});
     bucket.type = grad_type(*bucket.slots[0].parameter);
@@ -89,18 +93,6 @@ std::string GradReducer::label_of(const BucketLayout& layout) const {
   const auto same = std::count_if(buckets_.begin(), buckets_.end(),
                                   [&](const Bucket& bucket) { return bucket.label.starts_with(label); });
   return same == 0 ? label : label + " #" + std::to_string(same + 1);
-}
-
-std::vector<GradBucket> GradReducer::buckets() const {
-  std::vector<GradBucket> result;
-  for (const Bucket& bucket : buckets_) {
-    result.push_back({.label = bucket.label,
-                      .axis = dp_.group().axis,
-                      .shards = shards() ? dp_.size() : 1,
-                      .layout = bucket.layout,
-                      .parameters = {parameters_.begin(), parameters_.end()}});
-  }
-  return result;
 }
 
 std::vector<Parameter*> GradReducer::owned() const {
@@ -267,7 +259,7 @@ void GradReducer::start(Bucket& bucket) {
 void GradReducer::collect(Bucket& bucket) {
   const at::NoGradGuard no_grad;
   if (std::exchange(bucket.collected, true)) return;
-  if (bucket.reduction->collect(bucket)) tell(ZeroState::kReduced, bucket);
+  if (bucket.stays || bucket.reduction->collect(bucket).defined()) tell(ZeroState::kReduced, bucket);
 }
 
 void GradReducer::finish() {

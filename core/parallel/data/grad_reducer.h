@@ -24,7 +24,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/parallel/data/grad_bucket.h"
 #include "core/parallel/data/grad_pass.h"
 #include "core/parallel/data/reduction.h"
 #include "core/parallel/data/sharded_units.h"
@@ -78,11 +77,11 @@ class GradReducer {
   // Stage 3, when shards(): from here on only shards are kept, and `units` brings the whole.
   void share_out_parameters(ShardedUnits& units);
 
-  std::vector<GradBucket> buckets() const;  // in the order in which they are reduced
+  // In the order in which they are reduced.
+  std::vector<GradBucket> buckets() const { return {buckets_.begin(), buckets_.end()}; }
 
  private:
   struct Bucket : FlatBucket {
-    std::string label;
     std::unique_ptr<Reduction> reduction;
     bool stays = false;    // in this step gradients may stay where autograd made them
     bool touched = false;  // has a gradient in this step

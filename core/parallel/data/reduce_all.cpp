@@ -13,9 +13,8 @@ class ReduceAll : public Reduction {
   void start(FlatBucket& bucket) override {
     if (group_.size() > 1) work_ = group_.all_reduce_async(bucket.flat);
   }
-  bool collect(FlatBucket&) override {
-    if (work_) std::exchange(work_, nullptr)->wait();
-    return true;
+  at::Tensor collect(FlatBucket& bucket) override {
+    return work_ ? std::exchange(work_, nullptr)->wait() : bucket.flat;
   }
 
  private:

@@ -3,13 +3,8 @@
 namespace ranklab {
 
 std::unique_ptr<Reduction> make_reduction(const ReductionSpec& spec) {
-  switch (spec.zero.reduction) {
-    case GradReduction::kAll:
-      return make_reduce_all(spec);
-    case GradReduction::kShards:
-      return spec.replicas != nullptr ? make_reduce_hybrid(spec) : make_reduce_shards(spec);
-  }
-  return nullptr;
+  const auto make = spec.zero.reduction == GradReduction::kAll ? make_reduce_all : make_reduce_shards;
+  return spec.replicas != nullptr ? make_reduce_hybrid(make(spec), *spec.replicas) : make(spec);
 }
 
 }  // namespace ranklab

@@ -17,8 +17,9 @@ class Reduction {
   virtual ~Reduction() = default;
   // Posts what sums the bucket; all ranks start their buckets in one order.
   virtual void start(FlatBucket& bucket) = 0;
-  // Waits for it. False: more is under way, which finish() awaits, after every bucket's collect().
-  virtual bool collect(FlatBucket& bucket) = 0;
+  // Waits for it: the sum of what this rank updates. Undefined: more is under way, which finish() awaits, after every
+  // bucket's collect().
+  virtual at::Tensor collect(FlatBucket& bucket) = 0;
   virtual bool finish() { return false; }  // true: something was awaited
   // What this rank updates of the bucket, with its gradients; null: all of it.
   virtual BucketShard* shard() { return nullptr; }
@@ -31,12 +32,12 @@ struct ReductionSpec {
   const BucketLayout& layout;
   const std::vector<Parameter*>& parameters;  // the layout's items
   Communicator& group;
-  Communicator* replicas;  // of HSDP, else null
+  Communicator* replicas;  // the ranks with the same shard in other groups; null: there is one group
 };
 std::unique_ptr<Reduction> make_reduction(const ReductionSpec& spec);
 
 std::unique_ptr<Reduction> make_reduce_all(const ReductionSpec& spec);
 std::unique_ptr<Reduction> make_reduce_shards(const ReductionSpec& spec);
-std::unique_ptr<Reduction> make_reduce_hybrid(const ReductionSpec& spec);
+std::unique_ptr<Reduction> make_reduce_hybrid(std::unique_ptr<Reduction> inner, Communicator& replicas);
 
 }  // namespace ranklab
