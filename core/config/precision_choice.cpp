@@ -22,8 +22,9 @@ void check_on_gpus(const TrainConfig& config, const PrecisionRecipe& recipe) {
   RANKLAB_CHECK(!config.model.moe.enabled() || !recipe.dispatch.quantized(), ErrorKind::kInvalidArgument,
                 .where = "config", .what = "tokens travel in few bits between simulated ranks only", .got = got,
                 .want = "--backend cpu_sim, or --no-low-precision-dispatch", .fix = "use one of them");
-  RANKLAB_CHECK(!recipe.gather.quantized() || resolve_zero_stage(config) < 3, ErrorKind::kInvalidArgument,
-                .where = "config", .what = "shards of weights are gathered in few bits by simulated ranks only",
+  RANKLAB_CHECK(!recipe.gather.quantized() || !kZeroStages[static_cast<size_t>(resolve_zero_stage(config))].parameters,
+                ErrorKind::kInvalidArgument, .where = "config",
+                .what = "shards of weights are gathered in few bits by simulated ranks only",
                 .got = got + ", --zero-stage 3", .want = "--backend cpu_sim, or --no-fp8-param-gather",
                 .fix = "use one of them");
 }

@@ -158,10 +158,10 @@ void fill_batch(RunPlan& plan) {
 // Groups of data-parallel ranks that share out.
 void check_replicas(const RunPlan& plan) {
   const TrainConfig& config = plan.config;
-  RANKLAB_CHECK(config.parallel.replicas == 1 || plan.zero_stage > 0, ErrorKind::kInvalidArgument, .where = "config",
+  RANKLAB_CHECK(config.parallel.replicas == 1 || plan.zero().optimizer, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--num-distributed-optimizer-instances makes groups that share out, and nothing is shared out",
-                .got = std::to_string(config.parallel.replicas) + ", ZeRO stage 0", .want = "--zero-stage 1, 2 or 3",
-                .fix = "or leave it out");
+                .got = std::to_string(config.parallel.replicas) + ", ZeRO stage 0",
+                .want = "--zero-stage " + zero_stage_numbers(1), .fix = "or leave it out");
   RANKLAB_CHECK(config.parallel.replicas == 1 || plan.mesh.size(Axis::kDpShard) > 1, ErrorKind::kInvalidArgument,
                 .where = "config", .what = "every group that shares out would have one rank",
                 .got = "--num-distributed-optimizer-instances " + std::to_string(config.parallel.replicas) + ", dp " +

@@ -36,7 +36,7 @@ class TransformerProvider : public ModelProvider {
                                    .recompute = recompute_policy(plan.config),
                                    .quantization = quantization_settings(plan),
                                    .stages = stages_of(plan, ctx.coordinate(Axis::kPp)),
-                                   .values_later = plan.zero_stage == 3});
+                                   .values_later = plan.zero().parameters});
     for (Parameter* parameter : model->registry().parameters()) {
       std::vector<int> holders = pipeline_holders(plan, parameter->name);
       if (holders.size() > 1) parameter->pipeline_ranks = std::move(holders);
