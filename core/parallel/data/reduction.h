@@ -1,7 +1,7 @@
 // How data-parallel ranks bring a bucket's gradients together, and what of it each of them updates: reduce_all.cpp
-// (DDP), reduce_shards.cpp (ZeRO), reduce_hybrid.cpp (HSDP). One object a bucket. Another way is a file like these, a
-// GradReduction and its line in reduction.cpp, and a row of core/base/zero_stage.h. Cost and memory: each says its own.
-// Thread rule: its rank's thread; every member of the groups makes the same calls.
+// (DDP), reduce_shards.cpp (ZeRO), reduce_hybrid.cpp (HSDP). One object a bucket. Another way is a file like these and
+// a line of make_reduction(). Cost and memory: each says its own. Thread rule: its rank's thread; every member of the
+// groups makes the same calls.
 #pragma once
 #include <memory>
 #include <vector>
@@ -34,10 +34,13 @@ struct ReductionSpec {
   Communicator& group;
   Communicator* replicas;  // the ranks with the same shard in other groups; null: there is one group
 };
-std::unique_ptr<Reduction> make_reduction(const ReductionSpec& spec);
-
 std::unique_ptr<Reduction> make_reduce_all(const ReductionSpec& spec);
 std::unique_ptr<Reduction> make_reduce_shards(const ReductionSpec& spec);
 std::unique_ptr<Reduction> make_reduce_hybrid(std::unique_ptr<Reduction> inner, Communicator& replicas);
+
+inline std::unique_ptr<Reduction> make_reduction(const ReductionSpec& spec) {
+  const auto make = spec.zero.reduction == GradReduction::kAll ? make_reduce_all : make_reduce_shards;
+  return spec.replicas != nullptr ? make_reduce_hybrid(make(spec), *spec.replicas) : make(spec);
+}
 
 }  // namespace ranklab
