@@ -71,7 +71,7 @@ std::string mesh_text(const RunPlan& plan) {
     for (const Axis axis : {Axis::kEdp, Axis::kEp, Axis::kEtp}) add(axis, text.size() == dense ? "; experts " : " x ");
   }
   if (plan.sequence_parallel && plan.mesh.size(Axis::kTp) > 1) text += ", sequence parallel";
-  if (plan.zero_stage > 0) text += ", ZeRO stage " + std::to_string(plan.zero_stage);
+  if (plan.zero().optimizer) text += ", ZeRO stage " + std::to_string(plan.zero_stage);
   if (const int groups = plan.mesh.size(Axis::kDpReplica); groups > 1)
     text += strprintf(" in %d groups of dp %d", groups, plan.mesh.size(Axis::kDpShard));
   return text;

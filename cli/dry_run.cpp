@@ -31,7 +31,7 @@ struct DryRun {
 std::string ways_to_need_less(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   std::vector<std::string> ways;
-  if (plan.dp() > 1 && plan.zero_stage < 3) ways.push_back("raise --zero-stage");
+  if (plan.dp() > 1 && !plan.zero().parameters) ways.push_back("raise --zero-stage");
   if (plan.micro_batch_size > 1) ways.push_back("lower --micro-batch-size");
   if (c.recompute_granularity != "full") ways.push_back("recompute activations (--recompute-granularity full)");
   ways.push_back("raise --tp or --pp");

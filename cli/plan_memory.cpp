@@ -71,19 +71,29 @@ std::string ranks_text(const RunPlan& plan, const StepRecord& record, const std:
 }
 
 struct StageBytes {
-  const char* formula;
-  double bytes;
+  std::string formula;
+  double bytes = 0;
 };
-// Of a parameter that N ranks share out, without buckets' padding.
-std::array<StageBytes, 4> stage_bytes(const RunPlan& plan) {
+// Of a parameter that N ranks share out, without buckets' padding: "p + (g + o)/N".
+std::vector<StageBytes> stage_bytes(const RunPlan& plan) {
   const StateTypes types = state_types(plan);
-  const auto p = static_cast<double>(types.param_bytes()), g = static_cast<double>(types.grad_bytes());
-  const auto o = static_cast<double>(types.optimizer_bytes());
-  const double n = plan.dp();
-  return {{{"p + g + o", p + g + o},
-           {"p + g + o/N", p + g + o / n},
-           {"p + (g + o)/N", p + (g + o) / n},
-           {"(p + g + o)/N", (p + g + o) / n}}};
+  std::vector<StageBytes> stages;
+  for (const ZeroStage& zero : kZeroStages) {
+    std::array<StageBytes, 2> sums;  // of what every rank holds, of what is shared out
+    const auto add = [&](const char* letter, int64_t bytes, bool sharded) {
+      StageBytes& sum = sums[sharded];
+      sum.formula += (sum.formula.empty() ? "" : " + ") + std::string(letter);
+      sum.bytes += static_cast<double>(bytes);
+    };
+    add("p", types.param_bytes(), zero.parameters);
+    add("g", types.grad_bytes(), zero.gradients);
+    add("o", types.optimizer_bytes(), zero.optimizer);
+    auto& [whole, shared] = sums;
+    if (shared.formula.size() > 1) shared.formula = "(" + shared.formula + ")";
+    if (!shared.formula.empty()) shared.formula = (whole.formula.empty() ? "" : " + ") + shared.formula + "/N";
+    stages.push_back({whole.formula + shared.formula, whole.bytes + shared.bytes / plan.dp()});
+  }
+  return stages;
 }
 
 // " (fp32: master weight and moments)", of parameters in the type of what is kept: nothing
@@ -104,7 +114,7 @@ std::string states_text(const RunPlan& plan, const Style& style) {
                                static_cast<long>(types.optimizer_bytes()), kept_text(types).c_str(), plan.dp());
   const auto stages = stage_bytes(plan);
   for (size_t stage = 0; stage < stages.size(); ++stage) {
-    text += strprintf("    ZeRO %zu  %-14s %8.4g%s\n", stage, stages[stage].formula, stages[stage].bytes,
+    text += strprintf("    ZeRO %zu  %-14s %8.4g%s\n", stage, stages[stage].formula.c_str(), stages[stage].bytes,
                       static_cast<int>(stage) == plan.zero_stage ? "  this run" : "");
   }
   return text;

@@ -20,12 +20,8 @@ namespace {
 std::string byte_count(int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
 
 std::string headline(const RunPlan& plan) {
-  const char* what[] = {"every rank updates all it holds", "optimizer states are shared out",
-                        "optimizer states and gradients are shared out",
-                        "optimizer states, gradients and parameters are shared out"};
-  std::string text =
-      strprintf("%s: ZeRO stage %d, %s", plan.config.preset.c_str(), plan.zero_stage, what[plan.zero_stage]);
-  text += strprintf("; dp %d", plan.dp());
+  std::string text = strprintf("%s: ZeRO stage %d, %s; dp %d", plan.config.preset.c_str(), plan.zero_stage,
+                               std::string(plan.zero().effect).c_str(), plan.dp());
   if (const int groups = plan.mesh.size(Axis::kDpReplica); groups > 1) text += strprintf(" in %d groups", groups);
   if (plan.config.model.moe.enabled()) text += strprintf(", experts edp %d", plan.mesh.size(Axis::kEdp));
   return text;

@@ -4,6 +4,7 @@
 
 #include "core/config/config_field_makers.h"
 #include "core/config/device_choice.h"
+#include "core/config/sharding.h"
 
 namespace ranklab {
 namespace {
@@ -12,16 +13,21 @@ using namespace fields;
 
 void add_sharding(std::vector<ConfigField>& rows) {
   const std::string g = "Parallelism";
+  std::vector<std::string> strategies = {"auto"};
+  std::string numbered;
+  for (const ZeroStage& stage : kZeroStages) {
+    numbered +=
+        (numbered.empty() ? " " : ", ") + std::string(stage.strategy) + " " + std::to_string(strategies.size() - 1);
+    strategies.emplace_back(stage.strategy);
+  }
   rows.push_back(
       number(g, "parallel.zero_stage", {"--zero-stage"},
              "ZeRO: data-parallel ranks share out optimizer states (1), gradients, too (2), parameters, too (3)",
-             RANKLAB_FIELD(zero_stage), within(-1, 3, "0, 1, 2 or 3")));
+             RANKLAB_FIELD(zero_stage), within(-1, kZeroStages.size() - 1, zero_stage_numbers(0))));
   rows.push_back(flag(g, "parallel.use_distributed_optimizer", {"--use-distributed-optimizer"}, "ZeRO stage 1 at least",
                       RANKLAB_FIELD(use_distributed_optimizer)));
   rows.push_back(text(g, "parallel.sharding_strategy", {"--data-parallel-sharding-strategy"},
-                      "the same stages by name: no_shard 0, optim 1, optim_grads 2, optim_grads_params 3",
-                      RANKLAB_FIELD(sharding_strategy),
-                      {"auto", "no_shard", "optim", "optim_grads", "optim_grads_params"}));
+                      "the same stages by name:" + numbered, RANKLAB_FIELD(sharding_strategy), strategies));
   rows.push_back(number(g, "parallel.replicas",
                         {"--num-distributed-optimizer-instances", "--data-parallel-replicate-degree"},
                         "HSDP: groups of dp ranks, each of which shares out all of it (1: one group)",

@@ -86,7 +86,7 @@ void add_precision(std::vector<Requirement>& rows) {
                                            {"parallel.zero_stage", "3"}},
                               .asked_of =
                                   [](const TrainConfig& c) {
-                                    return resolve_zero_stage(c) == 3 &&
+                                    return kZeroStages[static_cast<size_t>(resolve_zero_stage(c))].parameters &&
                                            precision_settings(c).recipe.gather.quantized();
                                   },
                               .shown = [](const TrainConfig& c) { return recipe_shown(c) + ", --zero-stage 3"; }},
@@ -202,7 +202,10 @@ void add_sharding(std::vector<Requirement>& rows) {
                               .surroundings = {{"parallel.dp", "4"}, {"parallel.zero_stage", "1"}},
                               .asked_of = [](const TrainConfig& c) { return c.parallel.replicas > 1; }},
                   .excludes = Feature{.settings = {{"parallel.zero_stage", "0"}},
-                                      .asked_of = [](const TrainConfig& c) { return resolve_zero_stage(c) == 0; }},
+                                      .asked_of =
+                                          [](const TrainConfig& c) {
+                                            return !kZeroStages[static_cast<size_t>(resolve_zero_stage(c))].optimizer;
+                                          }},
                   .why = "--num-distributed-optimizer-instances makes groups that share out, and nothing is shared out",
                   .instead = "--zero-stage 1, 2 or 3"});
 }

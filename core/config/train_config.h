@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/dtype.h"
+#include "core/base/zero_stage.h"
 #include "core/comm/backend.h"
 #include "core/comm/device_mesh.h"
 #include "core/config/precision_config.h"
@@ -153,12 +154,12 @@ struct RunPlan {
   Schedule schedule = {};                  // of the actions of every pipeline rank; with pp 1 one stage
   std::vector<int64_t> stage_layers = {};  // layers of each stage of a chain
   int64_t bucket_bytes = 0;
-  int zero_stage =
-      0;  // 1: optimizer states are shared out over dp (of experts edp), 2: gradients, too, 3: parameters, too
+  int zero_stage = 0;  // the row of kZeroStages that is shared out over dp (of experts edp)
   HardwareProfile profile;
   std::shared_ptr<const PrecisionPolicy> precision = nullptr;  // null: every product in the type of the parameters
 
   int dp() const { return mesh.size(Axis::kDp); }
+  const ZeroStage& zero() const { return kZeroStages[static_cast<size_t>(zero_stage)]; }
   int gpus_per_node() const { return config.gpus_per_node > 0 ? config.gpus_per_node : profile.gpus_per_node; }
   int64_t tokens_per_step() const { return config.global_batch_size * config.model.seq_length; }
 };

@@ -154,7 +154,7 @@ namespace {
 Representatives representatives_of(const RunPlan& plan, const ShapeWorldMaker& make_world,
                                    const RuntimeComponents& parts) {
   const Representatives first = first_of_stages(plan.mesh);
-  if (plan.zero_stage == 0 || plan.dp() == 1) return first;
+  if (!plan.zero().optimizer || plan.dp() == 1) return first;
   std::mutex mutex;
   std::map<int, Shares> shares;
   build_ranks(plan, on_shapes(parts, make_world(stand_ins(plan.mesh, first))), [&](StepContext& c) {

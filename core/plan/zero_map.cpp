@@ -71,9 +71,9 @@ ZeroMapRank holdings(const RunPlan& plan, const std::vector<RankBucket>& buckets
       out.optimizer_bytes += piece.elements() * types.optimizer_bytes();
     }
     const int64_t elements = bucket.layout.elements;
-    out.gradient_bytes += bucket.layout.bytes() / (plan.zero_stage >= 2 ? bucket.shards : 1);
+    out.gradient_bytes += bucket.layout.bytes() / (plan.zero().gradients ? bucket.shards : 1);
     out.parameter_bytes +=
-        (plan.zero_stage == 3 ? elements / bucket.shards : elements - bucket.layout.padding()) * types.param_bytes();
+        (plan.zero().parameters ? elements / bucket.shards : elements - bucket.layout.padding()) * types.param_bytes();
   }
   return out;
 }

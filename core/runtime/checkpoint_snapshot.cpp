@@ -21,7 +21,7 @@ constexpr std::array<std::pair<at::ScalarType, TensorType>, 5> kTypes = {{{at::k
 // Which of the ranks that hold the same elements writes them.
 class Writers {
  public:
-  explicit Writers(StepContext& context) : ctx_(context.ctx), shared_out_(context.plan.zero_stage > 0) {
+  explicit Writers(StepContext& context) : ctx_(context.ctx), shared_out_(context.plan.zero().optimizer) {
     for (const Parameter* parameter : context.model.registry().parameters()) {
       const auto index = static_cast<int>(index_.size());
       index_[parameter] = index;

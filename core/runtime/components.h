@@ -15,8 +15,8 @@
 #include "core/config/train_config.h"
 #include "core/model/causal_lm.h"
 #include "core/optim/loss_scaler.h"
-#include "core/parallel/grad_bucket.h"
-#include "core/parallel/grad_pass.h"
+#include "core/parallel/data/grad_bucket.h"
+#include "core/parallel/data/grad_pass.h"
 #include "core/runtime/hooks.h"
 
 namespace ranklab {

@@ -135,7 +135,7 @@ class RuntimeEngine::RankLoop {
   }
 
   std::shared_ptr<const RankProbe> make_probe() {
-    if (plan_.zero_stage < 3) return make_rank_probe(model_->registry(), thread_memory_book());
+    if (!plan_.zero().parameters) return make_rank_probe(model_->registry(), thread_memory_book());
     return make_rank_probe(model_->registry(), thread_memory_book(), [this] {
       std::vector<at::Tensor> weights;
       for (const OwnedState& state : optimizer_->owned_state()) weights.push_back(state.weight);
@@ -286,7 +286,7 @@ class RuntimeEngine::RankLoop {
   void sample(StepContext& context, TrainResult& result) {
     const TrainConfig& c = plan_.config;
     if (c.sample_tokens == 0 || c.model.vocab_size != 256) return;
-    const bool parts_elsewhere = ctx_.size(Axis::kEp) > 1 || ctx_.size(Axis::kEtp) > 1 || plan_.zero_stage == 3;
+    const bool parts_elsewhere = ctx_.size(Axis::kEp) > 1 || ctx_.size(Axis::kEtp) > 1 || plan_.zero().parameters;
     if (ctx_.coordinate(Axis::kDp) != 0 && !parts_elsewhere) return;
     const NoCostScope free;
     model_->set_training(false);

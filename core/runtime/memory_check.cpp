@@ -28,15 +28,15 @@ int64_t sharers(const RunPlan& plan, const ModuleRow& row) {
 int64_t fixed_bytes(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   const StateTypes types = state_types(plan);
-  // Of what stage `first` and those above it share out.
-  const auto shared_from = [&](int first, int64_t bytes, const ModuleRow& row) {
-    return row.parameters() * bytes * holders(plan, row) / (plan.zero_stage >= first ? sharers(plan, row) : 1);
+  const auto held = [&](bool sharded, int64_t bytes, const ModuleRow& row) {
+    return row.parameters() * bytes * holders(plan, row) / (sharded ? sharers(plan, row) : 1);
   };
-  const int first_of_grads = plan.num_microbatches == 1 ? 2 : 4;  // they add up whole on every rank
+  const ZeroStage& zero = plan.zero();
+  const bool shards_grads = zero.gradients && plan.num_microbatches == 1;  // several add up whole on every rank
   int64_t sum = 0;
   for (const ModuleRow& row : module_table(c.model)) {
-    sum += shared_from(3, types.param_bytes(), row) + shared_from(first_of_grads, types.grad_bytes(), row) +
-           shared_from(1, types.optimizer_bytes(), row);
+    sum += held(zero.parameters, types.param_bytes(), row) + held(shards_grads, types.grad_bytes(), row) +
+           held(zero.optimizer, types.optimizer_bytes(), row);
   }
   return sum * plan.schedule.num_chains();
 }
@@ -48,7 +48,7 @@ void check_memory(const RunPlan& plan, int64_t available_bytes) {
   const TrainConfig& c = plan.config;
   std::string fix = "use fewer --num-layers";
   if (c.model.moe.enabled()) fix += ", fewer --num-experts";
-  if (plan.dp() > 1 && plan.zero_stage < 3) fix += ", --zero-stage 3";
+  if (plan.dp() > 1 && !plan.zero().parameters) fix += ", --zero-stage 3";
   if (plan.dp() > 1) fix += ", fewer replicas (dp is " + std::to_string(plan.dp()) + "; raise --tp)";
   if (c.model.vocab_size > 256) fix += ", --vocab-size 256 (text is read as bytes)";
   if (c.optimizer == OptimizerKind::kAdamW) fix += ", or --optimizer sgd";

@@ -104,7 +104,7 @@ LayeredOptions layered_options(const RankContext& ctx, const RunPlan& plan) {
           .recompute = recompute_policy(plan.config),
           .quantization = quantization_settings(plan),
           .stages = stages_of(plan, ctx.coordinate(Axis::kPp)),
-          .values_later = plan.zero_stage == 3};
+          .values_later = plan.zero().parameters};
 }
 
 std::shared_ptr<DataProvider> provide_data(std::string description, MakeBatch make) {

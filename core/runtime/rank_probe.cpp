@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/parallel/bucket_shard.h"
+#include "core/parallel/data/bucket_shard.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_cost.h"
 

@@ -11,7 +11,7 @@
 #include "core/nn/initial_values.h"
 #include "core/nn/scalar_type.h"
 #include "core/optim/grad_clip.h"
-#include "core/parallel/grad_reducer.h"
+#include "core/parallel/data/grad_reducer.h"
 #include "core/parallel/shared_grads.h"
 #include "core/precision/precision_policy.h"
 #include "core/runtime/provide.h"
@@ -77,8 +77,8 @@ class ReducedOptimizer : public RankOptimizer {
     return result;
   }
   std::vector<GradBucket> grad_buckets() const override {
-    std::vector<GradBucket> result = reducer_.layouts();
-    for (GradBucket& bucket : expert_reducer_.layouts()) result.push_back(std::move(bucket));
+    std::vector<GradBucket> result = reducer_.buckets();
+    for (GradBucket& bucket : expert_reducer_.buckets()) result.push_back(std::move(bucket));
     return result;
   }
   int64_t updates() const override { return optimizer_->updates(); }
@@ -130,7 +130,7 @@ class ReducedOptimizer : public RankOptimizer {
 
   // What is not shared out needs its values at once.
   static std::vector<Parameter*> taken_from(CausalLm& model, const RunPlan& plan) {
-    if (plan.zero_stage < 3) make_values(model.registry());
+    if (!plan.zero().parameters) make_values(model.registry());
     return model.registry().parameters();
   }
 
@@ -147,7 +147,7 @@ class ReducedOptimizer : public RankOptimizer {
   // HSDP: groups of neighbours share out, and their shards are summed over the groups. Ranks that are too few for that
   // (of experts) keep whole replicas.
   Sharing sharing(Axis all, Axis shard, Axis replica) {
-    if (stage_ == 0 || ctx_.size(replica) == 1) return {.axis = all};
+    if (ctx_.size(replica) == 1) return {.axis = all};
     if (ctx_.size(shard) == 1) return {.axis = all, .shares = false};
     return {.axis = shard, .replicas = &ctx_.comm(replica)};
   }
@@ -156,7 +156,7 @@ class ReducedOptimizer : public RankOptimizer {
             .overlap = plan.config.overlap_grad_reduce,
             .accumulation = plan.config.accumulation == Accumulation::kPairwise ? GradAccumulation::kPairwise
                                                                                 : GradAccumulation::kSequential,
-            .sharding = sharing.shares ? static_cast<GradSharding>(plan.zero_stage) : GradSharding::kNone,
+            .zero = sharing.shares ? plan.zero() : kZeroStages[0],
             .grad_type = scalar_type(types_.main_grads),
             .replicas = sharing.replicas,
             .gather = gather_precision(plan),
@@ -164,7 +164,7 @@ class ReducedOptimizer : public RankOptimizer {
   }
   // Quantized weights travel in the recipe's format, when it has one.
   static BucketShard::GatherPrecision gather_precision(const RunPlan& plan) {
-    if (plan.zero_stage < 3 || !plan.precision || !plan.precision->recipe().gather.quantized()) return {};
+    if (!plan.zero().parameters || !plan.precision || !plan.precision->recipe().gather.quantized()) return {};
     return [policy = plan.precision](const Parameter& parameter) { return policy->gather_of(parameter.name); };
   }
   // On the timeline: what becomes of buckets and units (core/trace/zero_event.h).
@@ -175,23 +175,18 @@ class ReducedOptimizer : public RankOptimizer {
   void note_buckets() {
     if (!ctx_.tracer().enabled()) return;
     for (const GradReducer* reducer : {&reducer_, &expert_reducer_}) {
-      for (const GradReducer::BucketInfo& b : reducer->buckets()) {
-        const std::vector<int64_t> numbers = {b.elements,
-                                              b.padding,
-                                              b.shards,
-                                              b.shard,
-                                              b.element_bytes,
-                                              stage_,
-                                              reducer == &expert_reducer_,
-                                              types_.optimizer_bytes(),
-                                              b.grad_bytes};
+      for (const GradBucket& b : reducer->buckets()) {
+        const std::vector<int64_t> numbers = {
+            b.layout.elements,           b.layout.padding(),       ctx_.size(b.axis),
+            ctx_.coordinate(b.axis),     b.parameter_bytes(),      stage_,
+            reducer == &expert_reducer_, types_.optimizer_bytes(), b.layout.element_bytes};
         ctx_.tracer().record(instant(std::string(kZeroBucketEvent) + b.label), {numbers.begin(), numbers.end()});
       }
     }
   }
   std::unique_ptr<ShardedUnits> share_out(CausalLm& model, const RunPlan& plan) {
     std::unique_ptr<ShardedUnits> units;
-    if (plan.zero_stage == 3 && (reducer_.shards() || expert_reducer_.shards())) {
+    if (plan.zero().parameters && (reducer_.shards() || expert_reducer_.shards())) {
       units = std::make_unique<ShardedUnits>([this](ZeroState state, const std::string& unit) { note(state, unit); });
       model.set_parameter_gate(units.get());
       reducer_.share_out_parameters(*units);
@@ -208,8 +203,7 @@ class ReducedOptimizer : public RankOptimizer {
   }
   // The whole parameter that this is, or is a piece of, and where it begins there.
   std::pair<const Parameter*, int64_t> origin_of(const Parameter* parameter) const {
-    const GradReducer& reducer = parameter->is_expert ? expert_reducer_ : reducer_;
-    return reducer.shards() ? reducer.origin_of(parameter) : std::pair<const Parameter*, int64_t>(parameter, 0);
+    return (parameter->is_expert ? expert_reducer_ : reducer_).origin_of(parameter);
   }
   std::vector<Parameter*> owned() const {
     if (!reducer_.shards() && !expert_reducer_.shards()) return parameters_;  // in creation order

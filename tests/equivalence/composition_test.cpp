@@ -110,7 +110,7 @@ Kind dispatchers() {
 
 Kind zero_stages() {
   Kind feature{"ZeRO", {}};
-  for (const int stage : {0, 1, 2, 3})
+  for (int stage = 0; stage < static_cast<int>(kZeroStages.size()); ++stage)
     feature.choices.push_back({std::to_string(stage), [stage](TrainConfig& c) { c.zero_stage = stage; }});
   return feature;
 }

@@ -5,7 +5,7 @@
 #include <limits>
 #include <set>
 
-#include "core/parallel/bucket_shard.h"
+#include "core/parallel/data/bucket_shard.h"
 #include "core/sim/aten.h"
 #include "tests/equivalence/precision_run.h"
 #include "tests/runtime/tiny_run.h"

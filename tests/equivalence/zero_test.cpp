@@ -185,7 +185,7 @@ TEST_P(Zero, IsPlainDataParallelismBitForBit) {
   TrainConfig config = zero_config(GetParam());
   const TrainingRecord plain = record_training(without_groups(config));
   ASSERT_EQ(plain.steps.size(), 4u);
-  for (const int stage : {1, 2, 3}) {
+  for (int stage = 1; stage < static_cast<int>(kZeroStages.size()); ++stage) {
     SCOPED_TRACE("stage " + std::to_string(stage));
     config.zero_stage = stage;
     expect_same_training(record_training(config), plain, {});
@@ -202,7 +202,7 @@ TEST_P(Zero, ClippedAgreesToTwelveDigits) {
   config.train_iters = 3;
   const TrainingRecord plain = record_training(without_groups(config));
   EXPECT_GT(plain.steps[0].grad_norm, 0.5);
-  for (const int stage : {1, 2, 3}) {
+  for (int stage = 1; stage < static_cast<int>(kZeroStages.size()); ++stage) {
     SCOPED_TRACE("stage " + std::to_string(stage));
     config.zero_stage = stage;
     expect_same_training(record_training(config), plain, kRounding);
@@ -217,7 +217,7 @@ TEST(ZeroAgainstOneRank, AgreesToTwelveDigits) {
   config.parallel = {.world = 1, .tp = 1, .pp = 1};
   const TrainingRecord one = record_training(config);
   for (const ParallelDims& dims : {ParallelDims{.world = 8}, {.world = 8, .tp = 2}, {.world = 8, .pp = 2}}) {
-    for (const int stage : {1, 2, 3}) {
+    for (int stage = 1; stage < static_cast<int>(kZeroStages.size()); ++stage) {
       SCOPED_TRACE("stage " + std::to_string(stage) + ", tp " + std::to_string(dims.tp) + ", pp " +
                    std::to_string(dims.pp));
       config.parallel = dims;

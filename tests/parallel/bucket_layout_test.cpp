@@ -1,6 +1,6 @@
 // Buckets that ranks share out: every element has one owner, pieces begin where vectors of the whole parameter begin,
 // and parameters of several pipeline ranks are cut alike by all holders.
-#include "core/parallel/bucket_layout.h"
+#include "core/parallel/data/bucket_layout.h"
 
 #include <gtest/gtest.h>
 

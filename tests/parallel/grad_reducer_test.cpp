@@ -1,6 +1,6 @@
 // Which ranks a gradient is summed over, and how often. Each rank's gradient is 2^rank, so the sum names the exact set
 // of ranks that took part (Megatron-LM's detector).
-#include "core/parallel/grad_reducer.h"
+#include "core/parallel/data/grad_reducer.h"
 
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -48,11 +48,11 @@ TEST_P(GradReducerTest, SumsOverExactlyItsGroups) {
       of_dp += power_of_two(rank);
     for (int rank = 0; rank < context.world_size(); ++rank) of_all += power_of_two(rank);
     for (int step = 0; step < 2; ++step) {  // the second step must not see the first one's gradients
-      reducer.begin_step(microbatches);
+      reducer.begin_step({{f.registry.parameters(), microbatches}});
       for (int mb = 0; mb < microbatches; ++mb) {
-        reducer.begin_microbatch(mb);
+        reducer.begin_pass({.microbatch = mb});
         f.backward(power_of_two(context.global_rank()));
-        reducer.end_microbatch(mb);
+        reducer.end_pass();
       }
       reducer.finish();
       for (const Parameter* p : f.registry.parameters()) {
@@ -73,26 +73,34 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Bool(), ::testing::Values(GradAccumulation::kSequential, GradAccumulation::kPairwise),
                        ::testing::Values(1, 3)));
 
-class SharedOut : public ::testing::TestWithParam<std::tuple<Layout, bool, GradSharding, int>> {};
+// Those whose parameters are whole again after the update.
+std::vector<size_t> stages_that_gather() {
+  std::vector<size_t> stages;
+  for (size_t i = 0; i < kZeroStages.size(); ++i)
+    if (kZeroStages[i].optimizer && !kZeroStages[i].parameters) stages.push_back(i);
+  return stages;
+}
+
+class SharedOut : public ::testing::TestWithParam<std::tuple<Layout, bool, size_t, int>> {};
 
 // The owner of a piece gets the same sums, and what it makes of its piece reaches everyone.
 TEST_P(SharedOut, OwnersGetTheSumsAndEveryoneTheUpdates) {
-  const auto [layout, overlap, sharding, microbatches] = GetParam();
+  const auto [layout, overlap, stage, microbatches] = GetParam();
   run_ranks(dims_of(layout.dp, layout.tp), [&](RankContext& context) {
     PowersOfTwo f;
     GradReducer reducer(f.registry.parameters(), context.comm(Axis::kDp), &context.comm(Axis::kTp),
-                        {.bucket_bytes = 200, .overlap = overlap, .sharding = sharding});
+                        {.bucket_bytes = 200, .overlap = overlap, .zero = kZeroStages[stage]});
     ASSERT_EQ(reducer.shards(), layout.dp > 1);
     double of_dp = 0, of_all = 0;
     for (const int rank : context.mesh().group(Axis::kDp, context.global_rank()).global_ranks)
       of_dp += power_of_two(rank);
     for (int rank = 0; rank < context.world_size(); ++rank) of_all += power_of_two(rank);
     for (int step = 0; step < 2; ++step) {
-      reducer.begin_step(microbatches);
+      reducer.begin_step({{f.registry.parameters(), microbatches}});
       for (int mb = 0; mb < microbatches; ++mb) {
-        reducer.begin_microbatch(mb);
+        reducer.begin_pass({.microbatch = mb});
         f.backward(power_of_two(context.global_rank()));
-        reducer.end_microbatch(mb);
+        reducer.end_pass();
       }
       reducer.finish();
       int64_t elements = 0;
@@ -116,8 +124,7 @@ TEST_P(SharedOut, OwnersGetTheSumsAndEveryoneTheUpdates) {
 
 INSTANTIATE_TEST_SUITE_P(Layouts, SharedOut,
                          ::testing::Combine(::testing::Values(Layout{1, 2}, Layout{4, 1}, Layout{2, 2}, Layout{3, 2}),
-                                            ::testing::Bool(),
-                                            ::testing::Values(GradSharding::kOptimizer, GradSharding::kGradients),
+                                            ::testing::Bool(), ::testing::ValuesIn(stages_that_gather()),
                                             ::testing::Values(1, 3)));
 
 TEST(GradReducer, BucketsFollowTheSizeLimit) {
@@ -126,11 +133,12 @@ TEST(GradReducer, BucketsFollowTheSizeLimit) {
       PowersOfTwo f;
       return GradReducer(f.registry.parameters(), context.comm(Axis::kDp), &context.comm(Axis::kTp),
                          {.bucket_bytes = bytes})
-          .num_buckets();
+          .buckets()
+          .size();
     };
-    EXPECT_EQ(buckets(1), 7);           // one each
-    EXPECT_EQ(buckets(1 << 20), 2);     // all, and the one that is summed over tp
-    EXPECT_EQ(buckets(2 * 32 * 4), 4);  // two padded weights of 32 elements fit
+    EXPECT_EQ(buckets(1), 7u);           // one each
+    EXPECT_EQ(buckets(1 << 20), 2u);     // all, and the one that is summed over tp
+    EXPECT_EQ(buckets(2 * 32 * 4), 4u);  // two padded weights of 32 elements fit
   });
 }
 
@@ -139,10 +147,10 @@ TEST(GradReducer, GradientsOfATiedParameterCountOnce) {
     ParameterRegistry registry(1, at::kFloat, at::kCPU);
     const at::Tensor w = registry.create("w", replicated({4}), {}, true).data;
     GradReducer reducer(registry.parameters(), context.comm(Axis::kDp), nullptr, {});
-    reducer.begin_step(1);
-    reducer.begin_microbatch(0);
+    reducer.begin_step({{registry.parameters(), 1}});
+    reducer.begin_pass({});
     torch::autograd::backward({(w * 3.0).sum() + (w * 4.0).sum()}, {});
-    reducer.end_microbatch(0);
+    reducer.end_pass();
     reducer.finish();
     EXPECT_TRUE(w.grad().eq(14.0).all().item<bool>());
   });
@@ -183,11 +191,11 @@ TEST(GradReducer, RefusesMisuse) {
     PowersOfTwo f;
     EXPECT_THROW(GradReducer(f.registry.parameters(), context.comm(Axis::kDp), nullptr, {}), Error);
     GradReducer reducer(f.registry.parameters(), context.comm(Axis::kDp), &context.comm(Axis::kTp), {});
-    EXPECT_THROW(reducer.begin_step(0), Error);
-    reducer.begin_step(2);
-    EXPECT_THROW(reducer.begin_microbatch(1), Error);
+    EXPECT_THROW(reducer.begin_step({{f.registry.parameters(), 0}}), Error);
+    reducer.begin_step({{f.registry.parameters(), 2}});
+    EXPECT_THROW(reducer.begin_pass({.stage = 1}), Error);
     EXPECT_THROW(reducer.finish(), Error);
-    reducer.begin_microbatch(0);
+    reducer.begin_pass({});
     f.backward(1.0);
     EXPECT_THROW(f.backward(1.0), Error);
   });

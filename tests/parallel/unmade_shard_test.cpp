@@ -1,7 +1,7 @@
 // Shards of parameters that never were whole: the bits of those that were, and no memory but the shards'.
 #include <gtest/gtest.h>
 
-#include "core/parallel/grad_reducer.h"
+#include "core/parallel/data/grad_reducer.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "tests/parallel/run_ranks.h"
@@ -27,7 +27,7 @@ struct Shared {
     if (later) registry.make_values_later();
     fill(registry, context.coordinate(Axis::kTp));
     reducer = std::make_unique<GradReducer>(registry.parameters(), context.comm(Axis::kDp), nullptr,
-                                            GradReducerOptions{.sharding = GradSharding::kParameters});
+                                            GradReducerOptions{.zero = kZeroStages[3]});
     reducer->share_out_parameters(units);
   }
   ParameterRegistry registry;
@@ -68,9 +68,9 @@ TEST(UnmadeShards, TakeNoMoreThanTheirOwnMemory) {
     {
       const Shared unmade(context, at::kBFloat16, true);
       int64_t shards = 0, whole = 0;
-      for (const GradReducer::BucketInfo& bucket : unmade.reducer->buckets()) {
-        shards += bucket.elements / kShardRanks * bucket.element_bytes;
-        whole += (bucket.elements - bucket.padding) * bucket.element_bytes;
+      for (const GradBucket& bucket : unmade.reducer->buckets()) {
+        shards += bucket.layout.elements / kShardRanks * bucket.parameter_bytes();
+        whole += (bucket.layout.elements - bucket.layout.padding()) * bucket.parameter_bytes();
       }
       EXPECT_EQ(book->bytes(MemoryCategory::kParameters), shards);
       EXPECT_EQ(book->peak_bytes(MemoryCategory::kParameters), shards);
@@ -89,8 +89,7 @@ TEST(UnmadeShards, LeaveMadeOnesAsTheyAre) {
     own.data.detach().copy_(at::arange(36, at::kFloat).view({6, 6}));
     registry.make_values_later();
     Parameter& drawn = registry.create("layers.0.drawn", replicated({6, 6}), {InitKind::kOnes}, true);
-    GradReducer reducer(registry.parameters(), context.comm(Axis::kDp), nullptr,
-                        {.sharding = GradSharding::kParameters});
+    GradReducer reducer(registry.parameters(), context.comm(Axis::kDp), nullptr, {.zero = kZeroStages[3]});
     ShardedUnits units;
     reducer.share_out_parameters(units);
     units.enter("layers.0", "");

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "core/parallel/grad_reducer.h"
+#include "core/parallel/data/grad_reducer.h"
 #include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 #include "tests/parallel/run_ranks.h"
@@ -39,12 +39,12 @@ struct SixteenBitGrads {
   }
 };
 
-using WideCase = std::tuple<at::ScalarType, GradAccumulation, GradSharding, bool>;
+using WideCase = std::tuple<at::ScalarType, GradAccumulation, size_t, bool>;
 
 class WideGrads : public ::testing::TestWithParam<WideCase> {};
 
 TEST_P(WideGrads, AreTheFp32SumsOfTheMicrobatches) {
-  const auto [type, accumulation, sharding, overlap] = GetParam();
+  const auto [type, accumulation, stage, overlap] = GetParam();
   for (const auto& [dp, tp] : {std::pair{1, 1}, {2, 1}, {2, 2}}) {
     run_ranks(dims_of(dp, tp), [&](RankContext& context) {
       SixteenBitGrads f(type);
@@ -52,20 +52,19 @@ TEST_P(WideGrads, AreTheFp32SumsOfTheMicrobatches) {
                           {.bucket_bytes = 400,
                            .overlap = overlap,
                            .accumulation = accumulation,
-                           .sharding = sharding,
+                           .zero = kZeroStages[stage],
                            .grad_type = at::kFloat});
-      EXPECT_EQ(reducer.buckets()[0].grad_bytes, 4);
-      EXPECT_EQ(reducer.buckets()[0].element_bytes, 2);
-      reducer.begin_step(kMicrobatches);
+      EXPECT_EQ(reducer.buckets()[0].layout.element_bytes, 4);
+      EXPECT_EQ(reducer.buckets()[0].parameter_bytes(), 2);
+      reducer.begin_step({{f.registry.parameters(), kMicrobatches}});
       for (int mb = 0; mb < kMicrobatches; ++mb) {
-        reducer.begin_microbatch(mb);
+        reducer.begin_pass({.microbatch = mb});
         f.backward(context.global_rank(), mb);
-        reducer.end_microbatch(mb);
+        reducer.end_pass();
       }
       reducer.finish();
       for (const Parameter* piece : reducer.owned()) {
-        const auto [whole, begin] =
-            reducer.shards() ? reducer.origin_of(piece) : std::pair<const Parameter*, int64_t>(piece, 0);
+        const auto [whole, begin] = reducer.origin_of(piece);
         const auto over = [&](const std::vector<int>& ranks) {
           at::Tensor sum = f.sum_of(*whole, ranks[0], accumulation);
           for (size_t i = 1; i < ranks.size(); ++i) sum = sum + f.sum_of(*whole, ranks[i], accumulation);
@@ -83,12 +82,11 @@ TEST_P(WideGrads, AreTheFp32SumsOfTheMicrobatches) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Ways, WideGrads,
-    ::testing::Combine(::testing::Values(at::kBFloat16, at::kHalf),
-                       ::testing::Values(GradAccumulation::kSequential, GradAccumulation::kPairwise),
-                       ::testing::Values(GradSharding::kNone, GradSharding::kOptimizer, GradSharding::kGradients),
-                       ::testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(Ways, WideGrads,
+                         ::testing::Combine(::testing::Values(at::kBFloat16, at::kHalf),
+                                            ::testing::Values(GradAccumulation::kSequential,
+                                                              GradAccumulation::kPairwise),
+                                            ::testing::Values(0u, 1u, 2u), ::testing::Bool()));
 
 // One microbatch on one rank: nothing is added, and the gradient is still the wide one.
 TEST(WideGrads, OfASingleMicrobatchAreWidened) {
@@ -96,10 +94,10 @@ TEST(WideGrads, OfASingleMicrobatchAreWidened) {
     SixteenBitGrads f(at::kBFloat16);
     GradReducer reducer(f.registry.parameters(), context.comm(Axis::kDp), &context.comm(Axis::kTp),
                         {.grad_type = at::kFloat});
-    reducer.begin_step(1);
-    reducer.begin_microbatch(0);
+    reducer.begin_step({{f.registry.parameters(), 1}});
+    reducer.begin_pass({});
     f.backward(0, 0);
-    reducer.end_microbatch(0);
+    reducer.end_pass();
     reducer.finish();
     for (const Parameter* p : f.registry.parameters())
       EXPECT_TRUE(at::equal(p->data.grad(), f.made(*p, 0, 0).to(at::kFloat)));

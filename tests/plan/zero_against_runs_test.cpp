@@ -8,7 +8,7 @@
 #include "backends/meta/meta_world.h"
 #include "core/config/state_types.h"
 #include "core/nn/scalar_type.h"
-#include "core/parallel/bucket_shard.h"
+#include "core/parallel/data/bucket_shard.h"
 #include "core/plan/record_step.h"
 #include "core/plan/zero_map.h"
 #include "core/runtime/provide.h"

@@ -7,8 +7,8 @@
 
 #include "core/nn/initial_values.h"
 #include "core/optim/optimizer.h"
-#include "core/parallel/bucket_layout.h"
-#include "core/parallel/bucket_shard.h"
+#include "core/parallel/data/bucket_layout.h"
+#include "core/parallel/data/bucket_shard.h"
 #include "core/runtime/memory_measure.h"
 #include "core/runtime/provide.h"
 #include "core/sim/memory_scope.h"

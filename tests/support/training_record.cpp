@@ -1,6 +1,6 @@
 #include "tests/support/training_record.h"
 
-#include "core/parallel/bucket_shard.h"
+#include "core/parallel/data/bucket_shard.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/provide.h"
 #include "core/sim/aten.h"

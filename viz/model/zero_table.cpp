@@ -1,6 +1,7 @@
 #include "viz/model/zero_table.h"
 
 #include "core/base/text.h"
+#include "core/base/zero_stage.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +13,8 @@ namespace {
 constexpr size_t kNumbers = 8;          // of a bucket's event; a ninth is newer
 constexpr double kMostElements = 1e15;  // elements of a damaged file are brought to where products stay finite
 constexpr int kMostShards = 1 << 20;
+
+const ZeroStage& zero_stage(int number) { return kZeroStages[static_cast<size_t>(number)]; }
 
 int64_t whole_number(double value, double most) {
   return std::isfinite(value) ? static_cast<int64_t>(std::clamp(value, 0.0, most)) : 0;
@@ -67,7 +70,7 @@ class ShareCollector {
       row.grad_bytes = numbers.size() > kNumbers ? whole_number(numbers[kNumbers], 64) : row.element_bytes;
       row.experts = numbers[6] == 1;
       row.optimizer_bytes = whole_number(numbers[7], 1024);
-      table_.stage = static_cast<int>(whole_number(numbers[5], 3));
+      table_.stage = static_cast<int>(whole_number(numbers[5], kZeroStages.size() - 1));
       row.cells[rank].present = true;
       row.cells[rank].shard =
           static_cast<int>(std::min<int64_t>(row.shards - 1, whole_number(numbers[3], kMostShards)));
@@ -145,7 +148,7 @@ std::string stages_text(const TraceStore& store, const ZeroTable& table) {
   std::string out = "at the update, of " + store.rank(fullest).label + "\n";
   out += strprintf("%7s %12s %12s %12s %12s %18s\n", "stage", "parameters", "gradients", "optimizer", "together",
                    "bytes a parameter");
-  for (int stage = 0; stage <= 3; ++stage) {
+  for (int stage = 0; stage < static_cast<int>(kZeroStages.size()); ++stage) {
     const ZeroBytes held = table.bytes_of_stage(fullest, stage);
     out += strprintf("%7s %12s %12s %12s %12s %18s\n",
                      (std::to_string(stage) + (stage == table.stage ? " (run)" : "")).c_str(),
@@ -158,7 +161,7 @@ std::string stages_text(const TraceStore& store, const ZeroTable& table) {
 }  // namespace
 
 HeldParameters ZeroBucketRow::parameters_at(size_t rank, int64_t time_ns, int stage) const {
-  if (stage < 3 || shards == 1) return HeldParameters::kWhole;
+  if (!zero_stage(stage).parameters || shards == 1) return HeldParameters::kWhole;
   const auto news = last_news(cells[rank], time_ns, false);
   if (news == ZeroState::kGathering) return HeldParameters::kGathering;
   return news == ZeroState::kGathered ? HeldParameters::kGathered : HeldParameters::kShard;
@@ -168,7 +171,7 @@ HeldGradients ZeroBucketRow::gradients_at(size_t rank, int64_t time_ns, int stag
   const auto news = last_news(cells[rank], time_ns, true);
   if (news == ZeroState::kPartial) return HeldGradients::kPartial;
   if (news != ZeroState::kReduced) return HeldGradients::kNone;
-  return stage > 0 && shards > 1 ? HeldGradients::kReducedShard : HeldGradients::kReduced;
+  return zero_stage(stage).optimizer && shards > 1 ? HeldGradients::kReducedShard : HeldGradients::kReduced;
 }
 
 int64_t ZeroTable::elements(size_t rank) const {
@@ -187,23 +190,24 @@ ZeroBytes ZeroTable::bytes_at(size_t rank, int64_t time_ns) const {
     if (parameters != HeldParameters::kWhole) out.parameters += share(whole, row.shards);
     if (parameters == HeldParameters::kGathering || parameters == HeldParameters::kGathered) out.parameters += whole;
     const HeldGradients gradients = row.gradients_at(rank, time_ns, stage);
-    const bool shard_only = gradients == HeldGradients::kReducedShard && stage >= 2;
+    const bool shard_only = gradients == HeldGradients::kReducedShard && zero_stage(stage).gradients;
     const int64_t whole_grads = row.elements * row.grad_bytes;
     if (gradients != HeldGradients::kNone) out.gradients += shard_only ? share(whole_grads, row.shards) : whole_grads;
-    const bool shared = stage > 0 && row.shards > 1;
+    const bool shared = zero_stage(stage).optimizer && row.shards > 1;
     out.optimizer += share(row.elements - (shared ? 0 : row.padding), shared ? row.shards : 1) * row.optimizer_bytes;
   }
   return out;
 }
 
 ZeroBytes ZeroTable::bytes_of_stage(size_t rank, int asked) const {
+  const ZeroStage& zero = zero_stage(asked);
   ZeroBytes out;
   for (const ZeroBucketRow& row : rows) {
     if (!row.cells[rank].present) continue;
     const int64_t elements = row.elements - row.padding;
-    out.parameters += share(elements, asked >= 3 ? row.shards : 1) * row.element_bytes;
-    out.gradients += share(elements, asked >= 2 ? row.shards : 1) * row.grad_bytes;
-    out.optimizer += share(elements, asked >= 1 ? row.shards : 1) * row.optimizer_bytes;
+    out.parameters += share(elements, zero.parameters ? row.shards : 1) * row.element_bytes;
+    out.gradients += share(elements, zero.gradients ? row.shards : 1) * row.grad_bytes;
+    out.optimizer += share(elements, zero.optimizer ? row.shards : 1) * row.optimizer_bytes;
   }
   return out;
 }
@@ -226,11 +230,12 @@ std::string zero_text(const TraceStore& store, const ZeroTable& table) {
                    "a shard", "parameters between uses");
   for (const ZeroBucketRow& row : table.rows) {
     const int64_t shard = row.elements / row.shards;
-    const bool shared = table.stage > 0 && row.shards > 1;
-    out += strprintf("%-*s %12ld %9ld %7d %10ld %22s\n", static_cast<int>(widest), row.label.c_str(),
-                     static_cast<long>(row.elements), static_cast<long>(row.padding), row.shards,
-                     static_cast<long>(shared ? shard : row.elements),
-                     word(table.stage == 3 && row.shards > 1 ? HeldParameters::kShard : HeldParameters::kWhole));
+    const bool shared = zero_stage(table.stage).optimizer && row.shards > 1;
+    out += strprintf(
+        "%-*s %12ld %9ld %7d %10ld %22s\n", static_cast<int>(widest), row.label.c_str(),
+        static_cast<long>(row.elements), static_cast<long>(row.padding), row.shards,
+        static_cast<long>(shared ? shard : row.elements),
+        word(zero_stage(table.stage).parameters && row.shards > 1 ? HeldParameters::kShard : HeldParameters::kWhole));
   }
   return out + stages_text(store, table);
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/text.h"
+#include "core/base/zero_stage.h"
 #include "viz/model/time_text.h"
 #include "viz/panels/theme.h"
 #include "viz/panels/widgets.h"
@@ -127,6 +128,7 @@ void ZeroPanel::grid(Workspace& workspace, const ZeroTable& all, ImVec2 size) {
   header(workspace, all, corner, label, width);
   ImDrawList& draw = *ImGui::GetWindowDrawList();
   const int stage = drawn_stage(workspace);
+  const ZeroStage& zero = kZeroStages[static_cast<size_t>(stage)];
   for (size_t r = 0; r < all.rows.size(); ++r) {
     const ZeroBucketRow& row = all.rows[r];
     const float top = corner.y + head + height * static_cast<float>(r);
@@ -136,13 +138,13 @@ void ZeroPanel::grid(Workspace& workspace, const ZeroTable& all, ImVec2 size) {
     for (size_t rank = 0; rank < ranks; ++rank) {
       if (!row.cells[rank].present) continue;
       const bool shared = row.shards > 1;
-      Look look{.optimizer_shard = stage > 0 && shared};
+      Look look{.optimizer_shard = zero.optimizer && shared};
       if (view_ == View::kRun) {
         look.parameters = row.parameters_at(rank, workspace.cursor.time_ns, stage);
         look.gradients = row.gradients_at(rank, workspace.cursor.time_ns, stage);
       } else {
-        look.parameters = stage >= 3 && shared ? HeldParameters::kShard : HeldParameters::kWhole;
-        look.gradients = stage >= 2 && shared ? HeldGradients::kReducedShard : HeldGradients::kReduced;
+        look.parameters = zero.parameters && shared ? HeldParameters::kShard : HeldParameters::kWhole;
+        look.gradients = zero.gradients && shared ? HeldGradients::kReducedShard : HeldGradients::kReduced;
       }
       look.begin = static_cast<double>(row.cells[rank].shard) / row.shards;
       look.end = static_cast<double>(row.cells[rank].shard + 1) / row.shards;
@@ -215,7 +217,7 @@ void ZeroPanel::stages(Workspace& workspace, const ZeroTable& all) const {
   if (!ImGui::BeginTable("stages", 6, ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp)) return;
   for (const char* title : {"stage", "param.", "grad.", "optim.", "sum", "B each"}) ImGui::TableSetupColumn(title);
   ImGui::TableHeadersRow();
-  for (int stage = 0; stage <= 3; ++stage) {
+  for (int stage = 0; stage < static_cast<int>(kZeroStages.size()); ++stage) {
     const ZeroBytes held = all.bytes_of_stage(fullest, stage);
     ImGui::TableNextRow();
     ImGui::TableNextColumn();

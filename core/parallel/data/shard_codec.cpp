@@ -1,4 +1,4 @@
-#include "core/parallel/shard_codec.h"
+#include "core/parallel/data/shard_codec.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,5 @@
-#include "core/parallel/grad_tree.h"
+// Pairwise sums are those of the balanced tree, whatever the count.
+#include "core/parallel/data/grad_accumulator.h"
 
 #include <gtest/gtest.h>
 
@@ -10,15 +11,22 @@
 namespace ranklab {
 namespace {
 
+const GradAccumulator& kPairwise = pairwise_accumulator();
+
 at::Tensor fold_all(const std::vector<at::Tensor>& grads) {
   const int count = static_cast<int>(grads.size());
-  std::vector<at::Tensor> levels;
-  for (int level = 0; level < grad_tree_levels(count); ++level) {
-    levels.push_back(at::full_like(grads[0], std::nan("")));  // stale contents must never be read
+  // Stale contents must never be read.
+  GradSum sum;
+  sum.view = at::full_like(grads[0], std::nan(""));
+  for (int level = 0; level < kPairwise.levels(count); ++level)
+    sum.levels.push_back(at::full_like(grads[0], std::nan("")));
+  sum.begin_step();
+  sum.total = count;
+  for (int i = 0; i < count; ++i) {
+    kPairwise.add(sum, grads[static_cast<size_t>(i)], i);
+    kPairwise.complete(sum, i);
   }
-  at::Tensor total = at::full_like(grads[0], std::nan(""));
-  for (int i = 0; i < count; ++i) fold_into_tree(grads[static_cast<size_t>(i)], i, i + 1 == count, levels, total);
-  return total;
+  return sum.view;
 }
 
 std::vector<at::Tensor> gradients(int count) {
@@ -27,7 +35,7 @@ std::vector<at::Tensor> gradients(int count) {
   return grads;
 }
 
-TEST(GradTree, PowersOfTwoAreTheBalancedTree) {
+TEST(PairwiseAccumulator, PowersOfTwoAreTheBalancedTree) {
   const auto g = gradients(8);
   EXPECT_TRUE(at::equal(fold_all(gradients(1)), g[0]));
   EXPECT_TRUE(at::equal(fold_all(gradients(2)), g[0] + g[1]));
@@ -38,7 +46,7 @@ TEST(GradTree, PowersOfTwoAreTheBalancedTree) {
   EXPECT_FALSE(at::equal(tree, sequential)) << "the numbers are too tame to tell the orders apart";
 }
 
-TEST(GradTree, AnyCountAddsEachGradientOnce) {
+TEST(PairwiseAccumulator, AnyCountAddsEachGradientOnce) {
   for (int count = 1; count <= 17; ++count) {
     std::vector<at::Tensor> grads;
     for (int i = 0; i < count; ++i) grads.push_back(at::full({3}, static_cast<double>(1 << i), at::kDouble));
@@ -46,12 +54,12 @@ TEST(GradTree, AnyCountAddsEachGradientOnce) {
   }
 }
 
-TEST(GradTree, LevelsAreLog2) {
-  EXPECT_EQ(grad_tree_levels(1), 0);
-  EXPECT_EQ(grad_tree_levels(2), 1);
-  EXPECT_EQ(grad_tree_levels(3), 2);
-  EXPECT_EQ(grad_tree_levels(8), 3);
-  EXPECT_EQ(grad_tree_levels(9), 4);
+TEST(PairwiseAccumulator, LevelsAreLog2) {
+  EXPECT_EQ(kPairwise.levels(1), 0);
+  EXPECT_EQ(kPairwise.levels(2), 1);
+  EXPECT_EQ(kPairwise.levels(3), 2);
+  EXPECT_EQ(kPairwise.levels(8), 3);
+  EXPECT_EQ(kPairwise.levels(9), 4);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "core/parallel/bucket_shard.h"
+#include "core/parallel/data/bucket_shard.h"
 
 #include <utility>
 

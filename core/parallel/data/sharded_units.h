@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/parallel/bucket_shard.h"
+#include "core/parallel/data/bucket_shard.h"
 #include "core/parallel/parameter_gate.h"
 #include "core/trace/zero_event.h"
 

@@ -15,8 +15,8 @@
 
 #include "core/comm/communicator.h"
 #include "core/nn/parameter.h"
-#include "core/parallel/bucket_layout.h"
-#include "core/parallel/shard_codec.h"
+#include "core/parallel/data/bucket_layout.h"
+#include "core/parallel/data/shard_codec.h"
 
 namespace ranklab {
 

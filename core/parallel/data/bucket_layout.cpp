@@ -1,4 +1,4 @@
-#include "core/parallel/bucket_layout.h"
+#include "core/parallel/data/bucket_layout.h"
 
 #include <algorithm>
 #include <set>

@@ -1,4 +1,4 @@
-#include "core/parallel/sharded_units.h"
+#include "core/parallel/data/sharded_units.h"
 
 #include "core/base/error.h"
 

@@ -1,0 +1,29 @@
+// What data-parallel ranks shard (ZeRO: Rajbhandari et al. 2020, arXiv 1910.02054): a row for each stage. Whatever
+// depends on the stage asks its row, not its number: the configuration, the reducer, checkpoints, the planner, the
+// visualizer. Torch-free. Thread rule: constants.
+#pragma once
+#include <array>
+#include <string_view>
+
+namespace ranklab {
+
+// How the ranks sum a bucket's gradients (core/parallel/data/reduction.h).
+enum class GradReduction { kAll, kShards };
+
+struct ZeroStage {
+  std::string_view strategy;  // as --data-parallel-sharding-strategy names it
+  std::string_view effect;
+  GradReduction reduction = GradReduction::kShards;
+  // Of which a rank keeps its shard alone: optimizer states, gradients once they are reduced, parameters between uses.
+  bool optimizer = true, gradients = false, parameters = false;
+};
+
+inline constexpr std::array kZeroStages = {
+    ZeroStage{"no_shard", "every rank updates all it holds", GradReduction::kAll, false},
+    ZeroStage{"optim", "optimizer states are shared out"},
+    ZeroStage{"optim_grads", "optimizer states and gradients are shared out", GradReduction::kShards, true, true},
+    ZeroStage{"optim_grads_params", "optimizer states, gradients and parameters are shared out", GradReduction::kShards,
+              true, true, true},
+};
+
+}  // namespace ranklab

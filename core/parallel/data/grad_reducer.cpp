@@ -1,0 +1,287 @@
+#include "core/parallel/data/grad_reducer.h"
+
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/sim/aten.h"
+#include "core/sim/op_cost.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+// Where gradients are sharded: reduced buckets that are not awaited yet.
+constexpr size_t kMostBucketsUnderWay = 2;
+
+}  // namespace
+
+// Called by autograd when a leaf's gradient of this backward is complete (once, also for a tied parameter).
+class GradReducer::Hook : public torch::autograd::PostAccumulateGradHook {
+ public:
+  Hook(GradReducer* reducer, GradSlot* slot) : reducer_(reducer), slot_(slot) {}
+  void operator()(const torch::autograd::Variable&) override { reducer_->on_grad(*slot_); }
+
+ private:
+  GradReducer* reducer_;
+  GradSlot* slot_;
+};
+
+GradReducer::GradReducer(std::vector<Parameter*> parameters, Communicator& dp, Communicator* tp,
+                         GradReducerOptions options)
+    : parameters_(std::move(parameters)),
+      dp_(dp),
+      tp_(tp),
+      options_(std::move(options)),
+      accumulator_(grad_accumulator(options_.accumulation)) {
+  if (dp_.size() == 1 || parameters_.empty()) options_.zero = kZeroStages[0];
+  plan_buckets();
+  for (Bucket& bucket : buckets_) {
+    for (GradSlot& slot : bucket.slots) {
+      slot_of_[slot.parameter] = &slot;
+      torch::autograd::impl::set_post_acc_grad_hooks(slot.parameter->data, std::make_unique<Hook>(this, &slot));
+    }
+  }
+}
+
+GradReducer::~GradReducer() {
+  for (const auto& [parameter, slot] : slot_of_)
+    torch::autograd::impl::set_post_acc_grad_hooks(parameter->data, nullptr);
+}
+
+void GradReducer::plan_buckets() {
+  std::vector<BucketItem> items;
+  for (const Parameter* parameter : parameters_) {
+    RANKLAB_CHECK(!parameter->sum_grad_over_tp || tp_ != nullptr, ErrorKind::kInternal, .where = "GradReducer",
+                  .what = "a parameter needs its gradient summed over tp, and no tp group was given",
+                  .got = parameter->name);
+    items.push_back({.name = parameter->name,
+                     .elements = parameter->data.numel(),
+                     .dtype = dtype_of(grad_type(*parameter)),
+                     .sum_over_tp = parameter->sum_grad_over_tp,
+                     .pipeline_ranks = parameter->pipeline_ranks,
+                     .unit = options_.zero.parameters ? parameter->unit.name : ""});
+  }
+  const int num_shards = shards() ? dp_.size() : 1;
+  for (BucketLayout& layout : lay_out_buckets(items, options_.bucket_bytes, num_shards)) {
+    Bucket bucket;
+    bucket.label = label_of(layout);
+    bucket.axis = dp_.group().axis;
+    bucket.shards = num_shards;
+    bucket.parameters = {parameters_.begin(), parameters_.end()};
+    for (const BucketPlace& place : layout.places)
+      bucket.slots.push_back({.parameter = parameters_[place.item], .bucket = buckets_.size(), .offset = place.offset});
+    bucket.type = grad_type(*bucket.slots[0].parameter);
+    bucket.reduction = make_reduction({options_.zero, layout, parameters_, dp_, options_.replicas});
+    bucket.layout = std::move(layout);
+    buckets_.push_back(std::move(bucket));
+  }
+}
+
+// Of the units whose gradients lie in it; they fill it from the last to the first.
+std::string GradReducer::label_of(const BucketLayout& layout) const {
+  const Parameter& first = *parameters_[layout.places.back().item];
+  const std::string &begin = first.unit.name, &end = parameters_[layout.places.front().item]->unit.name;
+  std::string label = begin == end ? begin : begin + " - " + end;
+  if (first.is_expert) label += " experts";
+  if (layout.sum_over_tp) label += " norms";
+  const auto same = std::count_if(buckets_.begin(), buckets_.end(),
+                                  [&](const Bucket& bucket) { return bucket.label.starts_with(label); });
+  return same == 0 ? label : label + " #" + std::to_string(same + 1);
+}
+
+std::vector<Parameter*> GradReducer::owned() const {
+  if (!shards()) return parameters_;
+  std::vector<Parameter*> pieces;
+  for (const Bucket& bucket : buckets_) {
+    for (Parameter* piece : bucket.reduction->shard()->pieces()) pieces.push_back(piece);
+  }
+  return pieces;
+}
+
+std::pair<const Parameter*, int64_t> GradReducer::origin_of(const Parameter* piece) const {
+  if (!shards()) return {piece, 0};
+  for (const Bucket& bucket : buckets_) {
+    if (const auto origin = bucket.reduction->shard()->origin_of(piece); origin.first != nullptr) return origin;
+  }
+  throw Error(ErrorKind::kInternal,
+              {.where = "GradReducer", .what = "not a piece of these parameters", .got = piece->name});
+}
+
+void GradReducer::share_out_parameters(ShardedUnits& units) {
+  for (Bucket& bucket : buckets_) {
+    BucketShard* shard = bucket.reduction->shard();
+    if (shard == nullptr) continue;
+    shard->keep_shard();
+    if (options_.gather) shard->gather_in(options_.gather);
+    units.add(bucket.layout.unit, *shard);
+  }
+}
+
+void GradReducer::gather_parameters() {
+  for (Bucket& bucket : buckets_) {
+    bucket.reduction->updated();
+    tell(ZeroState::kUpdated, bucket);
+  }
+}
+
+void GradReducer::begin_step(const std::vector<GradStage>& stages) {
+  pass_.reset();
+  next_start_ = 0;
+  passes_left_ = 0;
+  stage_slots_.clear();
+  for (Bucket& bucket : buckets_) {
+    for (GradSlot& slot : bucket.slots) slot.sum.begin_step();
+  }
+  int most_microbatches = 0;
+  adds_ = false;
+  for (const GradStage& stage : stages) {
+    begin_stage(stage);
+    most_microbatches = std::max(most_microbatches, stage.num_microbatches);
+  }
+  adds_ = adds_ || most_microbatches > 1;
+  num_levels_ = accumulator_.levels(most_microbatches);
+  for (Parameter* parameter : parameters_) parameter->data.mutable_grad().reset();
+  for (Bucket& bucket : buckets_) begin_bucket(bucket);
+}
+
+void GradReducer::begin_stage(const GradStage& stage) {
+  RANKLAB_CHECK(stage.num_microbatches > 0, ErrorKind::kInvalidArgument, .where = "GradReducer::begin_step",
+                .what = "a step needs at least one microbatch", .got = std::to_string(stage.num_microbatches));
+  passes_left_ += stage.num_microbatches;
+  std::vector<GradSlot*>& slots = stage_slots_.emplace_back();
+  for (const Parameter* parameter : stage.parameters) {
+    const auto found = slot_of_.find(parameter);
+    RANKLAB_CHECK(found != slot_of_.end(), ErrorKind::kInternal, .where = "GradReducer::begin_step",
+                  .what = "a stage has a parameter that is not reduced", .got = parameter->name);
+    GradSum& sum = found->second->sum;
+    RANKLAB_CHECK(sum.total == 0 || options_.accumulation == GradAccumulation::kSequential, ErrorKind::kInvalidArgument,
+                  .where = "GradReducer::begin_step", .what = "pairwise accumulation needs each parameter in one stage",
+                  .got = parameter->name, .fix = "--grad-accumulation sequential");
+    adds_ = adds_ || sum.total > 0;
+    sum.total += stage.num_microbatches;
+    slots.push_back(found->second);
+  }
+}
+
+void GradReducer::begin_bucket(Bucket& bucket) {
+  const bool reduces = dp_.size() > 1 || (bucket.layout.sum_over_tp && tp_->size() > 1);
+  const bool widens = bucket.type != bucket.slots[0].parameter->data.scalar_type();
+  bucket.stays = !reduces && !adds_ && !widens;
+  bucket.pending = static_cast<size_t>(
+      std::count_if(bucket.slots.begin(), bucket.slots.end(), [](const GradSlot& slot) { return slot.sum.total > 0; }));
+  bucket.touched = bucket.collected = false;
+  if (!bucket.stays && !options_.zero.gradients) bucket.allocate(num_levels_);
+}
+
+void GradReducer::begin_pass(const GradPass& pass) {
+  RANKLAB_CHECK(!pass_ && pass.stage >= 0 && static_cast<size_t>(pass.stage) < stage_slots_.size(),
+                ErrorKind::kInternal, .where = "GradReducer::begin_pass",
+                .what = pass_ ? "a pass is running" : "no such stage", .got = std::to_string(pass.stage),
+                .want = strprintf("0 to %zu", stage_slots_.size()));
+  pass_ = pass;
+  for (GradSlot* slot : stage_slots_[static_cast<size_t>(pass.stage)]) slot->arrived = false;
+}
+
+void GradReducer::end_pass() {
+  RANKLAB_CHECK(pass_.has_value(), ErrorKind::kInternal, .where = "GradReducer::end_pass",
+                .what = "no pass is running");
+  if (pass_->completes) {
+    // What came with an earlier part of this backward, or is not used by this loss: every rank still takes part in its
+    // reduction.
+    for (GradSlot* slot : stage_slots_[static_cast<size_t>(pass_->stage)]) {
+      if (!slot->arrived) complete(*slot);
+    }
+    --passes_left_;
+  }
+  pass_.reset();
+}
+
+void GradReducer::on_grad(GradSlot& slot) {
+  at::Tensor& grad = slot.parameter->data.mutable_grad();
+  if (!grad.defined()) return;  // deferred: this backward had only the input's gradient
+  if (pass_ && !buckets_[slot.bucket].stays) {
+    RANKLAB_CHECK(!slot.arrived, ErrorKind::kInternal, .where = "GradReducer",
+                  .what = "a gradient arrived twice in one pass", .got = slot.parameter->name,
+                  .fix = "run one backward per microbatch");
+    const at::Tensor arrived = std::exchange(grad, {});
+    add(slot, arrived);
+    // Now and not at the end of the pass, so that buckets start during backward.
+    if (pass_->completes) complete(slot);
+  }
+  slot.arrived = true;
+}
+
+void GradReducer::add(GradSlot& slot, const at::Tensor& grad) {
+  const NoCostScope no_cost;
+  const at::NoGradGuard no_grad;
+  Bucket& bucket = buckets_[slot.bucket];
+  bucket.allocate(num_levels_);
+  if (!std::exchange(bucket.touched, true)) tell(ZeroState::kPartial, bucket);
+  accumulator_.add(slot.sum, grad, pass_->microbatch);
+}
+
+// One more microbatch of this parameter is whole.
+void GradReducer::complete(GradSlot& slot) {
+  Bucket& bucket = buckets_[slot.bucket];
+  if (bucket.stays) return;
+  const NoCostScope no_cost;
+  const at::NoGradGuard no_grad;
+  bucket.allocate(num_levels_);
+  accumulator_.complete(slot.sum, pass_->microbatch);
+  if (slot.sum.completed < slot.sum.total) return;
+  --bucket.pending;
+  if (options_.overlap) start_ready_buckets();
+}
+
+void GradReducer::start_ready_buckets() {
+  for (; next_start_ < buckets_.size(); ++next_start_) {
+    Bucket& bucket = buckets_[next_start_];
+    if (bucket.stays) continue;
+    if (bucket.pending > 0) return;
+    if (options_.zero.gradients && next_start_ >= kMostBucketsUnderWay)
+      collect(buckets_[next_start_ - kMostBucketsUnderWay]);
+    start(bucket);
+  }
+}
+
+void GradReducer::start(Bucket& bucket) {
+  const at::NoGradGuard no_grad;
+  if (bucket.layout.sum_over_tp && tp_->size() > 1) tp_->all_reduce(bucket.flat);
+  bucket.reduction->start(bucket);
+}
+
+void GradReducer::collect(Bucket& bucket) {
+  const at::NoGradGuard no_grad;
+  if (std::exchange(bucket.collected, true)) return;
+  if (bucket.stays || bucket.reduction->collect(bucket).defined()) tell(ZeroState::kReduced, bucket);
+}
+
+void GradReducer::finish() {
+  RANKLAB_CHECK(passes_left_ == 0 && !pass_, ErrorKind::kInternal, .where = "GradReducer::finish",
+                .what = "not all microbatches ran", .got = std::to_string(passes_left_) + " missing", .want = "none");
+  start_ready_buckets();
+  for (Bucket& bucket : buckets_) collect(bucket);
+  for (Bucket& bucket : buckets_) {
+    if (bucket.reduction->finish()) tell(ZeroState::kReduced, bucket);
+    if (bucket.reduction->shard() == nullptr) hand_over(bucket);
+  }
+}
+
+void GradReducer::hand_over(Bucket& bucket) {
+  for (const GradSlot& slot : bucket.slots) {
+    at::Tensor& grad = slot.parameter->data.mutable_grad();
+    if (!bucket.stays) {
+      grad = slot.sum.view;
+    } else if (!grad.defined()) {
+      const NoCostScope no_cost;
+      grad = at::zeros_like(slot.parameter->data);
+    }
+  }
+}
+
+}  // namespace ranklab
