@@ -29,11 +29,13 @@ class Counter final : public LayerStack {
     head_.emplace(registry_, config_, nullptr, tp_);
   }
 
-  ResidualStream embed(const ForwardContext& context) override { return {(*embedding_)(context.batch.tokens_BS.t())}; }
-  void run_layer(int64_t layer, ResidualStream& stream, const ForwardContext&) override {
+  ResidualStream embed(const ForwardContext& context) override {
+    return {(*embedding_)(context.batch.tokens_BS.t(), context.tokens)};
+  }
+  void run_layer(int64_t layer, ResidualStream& stream, const ForwardContext& context) override {
     const Mlp& mlp = layers_.at(layer);
     const NormOutput x = mlp.norm(stream.x_SBH, stream.branch_SBH);
-    stream = {x.sum, mlp.down(activate(gelu_tanh, mlp.up(x)))};
+    stream = {x.sum, mlp.down(activate(gelu_tanh, mlp.up(x, context.tokens)), context.tokens)};
   }
   at::Tensor predict(const ResidualStream& stream, const ForwardContext& context) override {
     return head_->predict((*norm_)(stream.x_SBH, stream.branch_SBH), context);

@@ -49,10 +49,11 @@ class GroupedQueryAttention : public AttentionLayer {
         out_(registry, name + ".out", {c.query_width(), c.hidden_size}, residual_init(c), c.has_attention_out_bias(),
              place.tp) {}
 
-  at::Tensor forward(const NormOutput& x) const override {
-    const at::Tensor qkv = project(x);
+  at::Tensor forward(const NormOutput& x, const ForwardContext& context) const override {
+    const at::Tensor qkv = project(x, context);
     const RopeTable rope = rope_for(rope_, qkv.size(0));
-    return again_ ? out_(causal_attention_again(qkv, shape_, rope)) : out_(causal_attention(qkv, shape_, rope));
+    return again_ ? out_(causal_attention_again(qkv, shape_, rope), context.tokens)
+                  : out_(causal_attention(qkv, shape_, rope), context.tokens);
   }
 
   AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const override {
@@ -61,13 +62,13 @@ class GroupedQueryAttention : public AttentionLayer {
     const auto room = [&] { return at::empty({sequences, shape_.groups, kept, shape_.head_dim}, options); };
     return {room(), room(), 0, window};
   }
-  at::Tensor decode(const NormOutput& x, AttentionCache& cache) const override {
-    return out_(decode_attention(project(x), shape_, rope_, cache));
+  at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const override {
+    return out_(decode_attention(project(x, context), shape_, rope_, cache), context.tokens);
   }
 
  private:
-  at::Tensor project(const NormOutput& x) const {
-    at::Tensor qkv = qkv_(x);
+  at::Tensor project(const NormOutput& x, const ForwardContext& context) const {
+    at::Tensor qkv = qkv_(x, context.tokens);
     if (projection_norm_) qkv = (*projection_norm_)(qkv);
     if (kv_ != nullptr) qkv = gather_key_values(qkv, shape_.heads * shape_.head_dim, *kv_);
     return head_norm_ ? (*head_norm_)(qkv, shape_) : qkv;

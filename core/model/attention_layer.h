@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "core/model/forward_context.h"
 #include "core/nn/attention_cache.h"
 #include "core/nn/norm.h"
 #include "core/nn/rope.h"
@@ -19,12 +20,12 @@ class AttentionLayer {
  public:
   virtual ~AttentionLayer() = default;
   // [S, B, H] -> [S, B, H]
-  virtual at::Tensor forward(const NormOutput& x) const = 0;
+  virtual at::Tensor forward(const NormOutput& x, const ForwardContext& context) const = 0;
 
   // Room for what decoding keeps, and one step of it: x [S, B, H] are the positions behind those in the cache. All of
-  // them on every tp rank (WholeSequenceScope); forward only.
+  // them on every tp rank (TokenPlace::whole_sequence); forward only.
   virtual AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const = 0;
-  virtual at::Tensor decode(const NormOutput& x, AttentionCache& cache) const = 0;
+  virtual at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const = 0;
 };
 
 // MHA, GQA or MQA, or latent attention, as the numbers say. Parameters are named `name`.*.

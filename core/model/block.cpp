@@ -75,7 +75,7 @@ void TransformerBlock::run(ResidualStream& stream, const ForwardContext& context
 
 void TransformerBlock::forward(ResidualStream& stream, const ForwardContext& context) const {
   run(
-      stream, context, [&](const NormOutput& input) { return attention_->forward(input); },
+      stream, context, [&](const NormOutput& input) { return attention_->forward(input, context); },
       [&](const at::Tensor& branch_SBH, const char* name) {
         return dropout(branch_SBH, name_ + name, context.dropout, context.place);
       });
@@ -83,7 +83,7 @@ void TransformerBlock::forward(ResidualStream& stream, const ForwardContext& con
 
 void TransformerBlock::decode(ResidualStream& stream, const ForwardContext& context, AttentionCache& cache) const {
   run(
-      stream, context, [&](const NormOutput& input) { return attention_->decode(input, cache); },
+      stream, context, [&](const NormOutput& input) { return attention_->decode(input, context, cache); },
       [](const at::Tensor& branch_SBH, const char*) { return branch_SBH; });
 }
 

@@ -40,11 +40,12 @@ Experts::Experts(ParameterRegistry& registry, const std::string& name, const Mod
   }
 }
 
-at::Tensor Experts::operator()(const at::Tensor& rows_NH, const std::vector<int64_t>& counts) const {
+at::Tensor Experts::operator()(const at::Tensor& rows_NH, const std::vector<int64_t>& counts,
+                               const TokenPlace& tokens) const {
   if (gate_up_quantizers_.empty() && down_quantizers_.empty() && has_expert_blocks(rows_NH))
     return expert_mlp(rows_NH, counts, gate_up_, down_);
-  const at::Tensor gate_up = grouped_linear(rows_NH, counts, gate_up_, gate_up_quantizers_);
-  return grouped_linear(activate(swiglu, gate_up), counts, down_, down_quantizers_);
+  const at::Tensor gate_up = grouped_linear(rows_NH, counts, gate_up_, gate_up_quantizers_, tokens);
+  return grouped_linear(activate(swiglu, gate_up), counts, down_, down_quantizers_, tokens);
 }
 
 }  // namespace ranklab

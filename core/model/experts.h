@@ -9,6 +9,7 @@
 
 #include "core/comm/communicator.h"
 #include "core/nn/parameter.h"
+#include "core/parallel/token_place.h"
 #include "core/spec/model_config.h"
 
 namespace ranklab {
@@ -21,7 +22,7 @@ class Experts {
   Experts(ParameterRegistry& registry, const std::string& name, const ModelConfig& config, Communicator& ep,
           Communicator& etp);
   // rows [N, H], counts of each own expert -> [N, H]; with etp a partial sum.
-  at::Tensor operator()(const at::Tensor& rows_NH, const std::vector<int64_t>& counts) const;
+  at::Tensor operator()(const at::Tensor& rows_NH, const std::vector<int64_t>& counts, const TokenPlace& tokens) const;
 
  private:
   std::vector<at::Tensor> gate_up_, down_;

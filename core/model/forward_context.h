@@ -17,11 +17,9 @@ struct ForwardContext {
   StageResult result = StageResult::kLoss;
   double dropout = 0;       // probability; 0: off
   DropoutPlace place = {};  // this rank's positions: names the elements that draw random numbers
-  bool trains = false;      // a training step's, not validation's or generation's
+  TokenPlace tokens = {};
   RecomputePass pass = RecomputePass::kNone;
   DecodeCache* cache = nullptr;  // decoding: the tokens stand behind those in it
-
-  TokenPlace tokens() const { return {batch.step, batch.first_sample, place.seq_length, trains}; }
 };
 
 }  // namespace ranklab

@@ -41,7 +41,9 @@ class Queries {
     norm_.emplace(registry, name + ".q_norm", c, lora, tp.sharded_sequence());
     up_.emplace(by_heads(registry, name + ".q_up", c, lora, head, tp));
   }
-  at::Tensor operator()(const NormOutput& x) const { return (*up_)(down_ ? (*norm_)((*down_)(x)) : x); }
+  at::Tensor operator()(const NormOutput& x, const TokenPlace& tokens) const {
+    return (*up_)(down_ ? (*norm_)((*down_)(x, tokens)) : x, tokens);
+  }
 
  private:
   std::optional<ReplicatedLinear> down_;
@@ -65,21 +67,23 @@ class LatentAttention : public AttentionLayer {
         out_(registry, name + ".out", {c.num_attention_heads * shape_.v, c.hidden_size}, residual_init(c), false, tp_) {
   }
 
-  at::Tensor forward(const NormOutput& x) const override {
-    const at::Tensor q = queries_(x);
-    const Compressed kv = compress(x);
-    const LatentInput input{q, kv_up_(kv.latent), for_all_heads(kv.k_rope)};
+  at::Tensor forward(const NormOutput& x, const ForwardContext& context) const override {
+    const at::Tensor q = queries_(x, context.tokens);
+    const Compressed kv = compress(x, context.tokens);
+    const LatentInput input{q, kv_up_(kv.latent, context.tokens), for_all_heads(kv.k_rope)};
     const RopeTable rope = rope_for(rope_, q.size(0));
-    return again_ ? out_(latent_attention_again(input, shape_, rope)) : out_(latent_attention(input, shape_, rope));
+    return again_ ? out_(latent_attention_again(input, shape_, rope), context.tokens)
+                  : out_(latent_attention(input, shape_, rope), context.tokens);
   }
 
   AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const override {
     return {at::empty({sequences, 1, capacity, lora_ + shape_.rope}, options), {}, 0};
   }
-  at::Tensor decode(const NormOutput& x, AttentionCache& cache) const override {
-    const at::Tensor q = queries_(x);
-    const Compressed kv = compress(x);
-    return out_(decode_latent_attention({q, kv.latent.normed, kv.k_rope, kv_up_.weight().data}, shape_, rope_, cache));
+  at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const override {
+    const at::Tensor q = queries_(x, context.tokens);
+    const Compressed kv = compress(x, context.tokens);
+    return out_(decode_latent_attention({q, kv.latent.normed, kv.k_rope, kv_up_.weight().data}, shape_, rope_, cache),
+                context.tokens);
   }
 
  private:
@@ -87,8 +91,8 @@ class LatentAttention : public AttentionLayer {
     NormOutput latent;
     at::Tensor k_rope;  // of this rank's positions
   };
-  Compressed compress(const NormOutput& x) const {
-    const auto parts = kv_down_(x).split_with_sizes({lora_, shape_.rope}, -1);
+  Compressed compress(const NormOutput& x, const TokenPlace& tokens) const {
+    const auto parts = kv_down_(x, tokens).split_with_sizes({lora_, shape_.rope}, -1);
     return {kv_norm_(parts[0].contiguous()), parts[1].contiguous()};
   }
 

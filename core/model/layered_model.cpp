@@ -70,7 +70,6 @@ class LayeredModel : public CausalLm {
     const bool first = stage.layers.is_first;
     const ForwardContext context =
         context_of(batch, result, first ? local_positions(batch.tokens_BS.size(1)) : input.size(0));
-    const TokenPlaceScope tokens(context.tokens());
     const ResidualStream stream = run_layers(stage, first ? embed(stage, context) : ResidualStream{input}, context);
     return stage.layers.is_last ? predict(stage, stream, context) : stream.sum();
   }
@@ -100,7 +99,6 @@ class LayeredModel : public CausalLm {
 
   at::Tensor decode(DecodeCache& cache, const at::Tensor& tokens_BS) override {
     const at::NoGradGuard no_grad;
-    const WholeSequenceScope whole;
     RANKLAB_CHECK(tokens_BS.dim() == 2 && tokens_BS.size(0) == cache.sequences &&
                       cache.positions + tokens_BS.size(1) <= cache.capacity,
                   ErrorKind::kInvalidArgument, .where = "decoding", .what = "the tokens do not fit the cache",
@@ -114,6 +112,7 @@ class LayeredModel : public CausalLm {
     ForwardContext context;
     context.batch = {.tokens_BS = tokens_BS, .targets_BS = {}};
     context.result = StageResult::kLogits;
+    context.tokens.whole_sequence = true;
     context.cache = &cache;
     const ResidualStream stream = run_layers(stage, embed(stage, context), context);
     cache.positions += seq;
@@ -183,7 +182,7 @@ class LayeredModel : public CausalLm {
             .dropout = training_ ? config_.dropout : 0.0,
             .place = {registry_.seed(), static_cast<uint64_t>(batch.step), batch.first_sample, first_position,
                       config_.seq_length},
-            .trains = training_ && result == StageResult::kLoss};
+            .tokens = {batch.step, batch.first_sample, config_.seq_length, training_ && result == StageResult::kLoss}};
   }
 
   // Causal attention: padding at the end changes nothing before it, so any length works with sequence parallelism.

@@ -33,8 +33,10 @@ class DenseMlp : public MlpLayer {
             c.add_bias, tp),
         down_(registry, name + ".down", {ffn, c.hidden_size}, residual_init(c), c.add_bias, tp) {}
 
-  at::Tensor forward(const NormOutput& x, const ForwardContext&) override {
-    return activation_ == swiglu ? down_.of_swiglu(up_(x)) : down_(activate(activation_, up_(x)));
+  at::Tensor forward(const NormOutput& x, const ForwardContext& context) override {
+    const at::Tensor up = up_(x, context.tokens);
+    return activation_ == swiglu ? down_.of_swiglu(up, context.tokens)
+                                 : down_(activate(activation_, up), context.tokens);
   }
 
  private:

@@ -46,7 +46,7 @@ class MoeLayer : public MlpLayer {
     const Routing routing = route(tokens_TH, x.normed.size(1), context);
     const std::unique_ptr<ExpertTrip> trip = place_.dispatcher->dispatch(round_rows(tokens_TH, place_.wire), routing);
     const EtpTokens arrived(place_.context.comm(Axis::kEtp), trip->rows(), trip->counts());
-    const at::Tensor outputs = arrived.own_outputs(experts_(arrived.rows(), arrived.counts()));
+    const at::Tensor outputs = arrived.own_outputs(experts_(arrived.rows(), arrived.counts(), context.tokens));
     const at::Tensor routed = trip->combine(outputs).view_as(x.normed);
     return shared_ ? routed + shared_output(x, context) : routed;
   }
@@ -63,34 +63,37 @@ class MoeLayer : public MlpLayer {
     const at::Tensor logits_TE = gate_logits(tokens_TH, router_);
     ExpertChoice choice = choose_experts(logits_TE, bias_E_, moe_);
     if (moe_.force_balance) {
-      choice.experts_TK = experts_in_turn(token_numbers(tokens_TH, sequences, context.batch), moe_);
+      choice.experts_TK = experts_in_turn(token_numbers(tokens_TH, sequences, context), moe_);
       choice.weights_TK = expert_weights(choice.scores_TE, choice.experts_TK, moe_);
     }
     Routing routing{choice.experts_TK, choice.weights_TK, {}, moe_.num_experts};
     if (moe_.capacity_factor > 0)
-      routing.kept_TK = within_capacity(choice.experts_TK, choice.weights_TK, moe_, positions_group());
+      routing.kept_TK = within_capacity(choice.experts_TK, choice.weights_TK, moe_, positions_group(context));
     const bool trains = at::GradMode::is_enabled() || context.pass == RecomputePass::kFirst;
     if (trains) add_losses(routing, choice, logits_TE, sequences, context);
     return routing;
   }
 
   // The tokens' numbers in the data, so that experts in turn are the same in every layout.
-  at::Tensor token_numbers(const at::Tensor& tokens_TH, int64_t sequences, const Batch& batch) const {
+  at::Tensor token_numbers(const at::Tensor& tokens_TH, int64_t sequences, const ForwardContext& context) const {
     const int64_t positions = tokens_TH.size(0) / sequences;
-    const int64_t first = tp_.sharded_sequence() ? tp_.rank() * positions : 0;
+    const int64_t first = tp_.over(context.tokens).sharded_sequence() ? tp_.rank() * positions : 0;
     const auto options = at::TensorOptions(at::kLong).device(tokens_TH.device());
     const at::Tensor position_S = at::arange(first, first + positions, options);
-    const at::Tensor sequence_B = at::arange(batch.first_sample, batch.first_sample + sequences, options);
+    const at::Tensor sequence_B =
+        at::arange(context.batch.first_sample, context.batch.first_sample + sequences, options);
     return (sequence_B.unsqueeze(0) * seq_length_ + position_S.unsqueeze(1)).reshape({-1});
   }
 
-  Communicator* positions_group() const { return tp_.sharded_sequence() ? tp_.comm : nullptr; }
+  Communicator* positions_group(const ForwardContext& context) const {
+    return tp_.over(context.tokens).sharded_sequence() ? tp_.comm : nullptr;
+  }
 
   void add_losses(Routing& routing, const ExpertChoice& choice, const at::Tensor& logits_TE, int64_t sequences,
                   const ForwardContext& context) {
     ExpertBook::Forward seen = counted(routing);
     if (moe_.balancing != LoadBalancing::kNone) {
-      const at::Tensor loss = balance_loss_sum(choice, moe_, balance_groups(sequences)) * moe_.aux_loss_coeff;
+      const at::Tensor loss = balance_loss_sum(choice, moe_, balance_groups(sequences, context)) * moe_.aux_loss_coeff;
       seen.aux_loss_sum = value_of(loss);
       routing.weights_TK = attach_loss(routing.weights_TK, loss, context.batch.loss_scale);
     }
@@ -115,9 +118,9 @@ class MoeLayer : public MlpLayer {
     return seen;
   }
 
-  BalanceGroups balance_groups(int64_t sequences) const {
+  BalanceGroups balance_groups(int64_t sequences, const ForwardContext& context) const {
     BalanceGroups groups{.sequences = sequences, .per_sequence = moe_.balancing == LoadBalancing::kSeqAuxLoss};
-    if (Communicator* positions = positions_group()) groups.groups.push_back(positions);
+    if (Communicator* positions = positions_group(context)) groups.groups.push_back(positions);
     if (moe_.balancing == LoadBalancing::kGlobalAuxLoss) groups.groups.push_back(&place_.context.comm(Axis::kDp));
     for (const Communicator* group : groups.groups) groups.ranks *= group->size();
     return groups;

@@ -66,13 +66,15 @@ at::Tensor MultiTokenPrediction::loss_sum(const at::Tensor& state_SBH, const For
     const auto ahead = static_cast<int64_t>(k) + 1;
     const at::Tensor tokens_BS = shifted(batch.tokens_BS, ahead, 0);
     const at::Tensor targets_BS = shifted(batch.targets_BS, ahead, kIgnoreTarget);
-    const at::Tensor embedded = embedding_(tokens_BS.t());
+    const at::Tensor embedded = embedding_(tokens_BS.t(), context.tokens);
     ResidualStream stream{
-        module.projection(at::cat({module.embedding_norm(embedded).normed, module.state_norm(state).normed}, -1)), {}};
+        module.projection(at::cat({module.embedding_norm(embedded).normed, module.state_norm(state).normed}, -1),
+                          context.tokens),
+        {}};
     const Piece block = [&of = module.block](ResidualStream& s, const ForwardContext& c) { of.forward(s, c); };
     again_ ? recomputed(block, stream, context) : block(stream, context);
     const NormOutput out = module.norm(stream.x_SBH, stream.branch_SBH);
-    const at::Tensor logits_SBV = head_(out);
+    const at::Tensor logits_SBV = head_(out, context.tokens);
     const at::Tensor loss = vocab_parallel_cross_entropy(logits_SBV.view({-1, logits_SBV.size(2)}),
                                                          targets_BS.t().reshape({-1}), head_.partition(), tp_);
     sum = sum.defined() ? sum + loss : loss;

@@ -35,14 +35,14 @@ OutputHead::OutputHead(ParameterRegistry& registry, const ModelConfig& c, const 
       vocab_size_(c.vocab_size),
       cap_(c.final_logit_softcapping) {}
 
-at::Tensor OutputHead::operator()(const NormOutput& state) const {
-  const at::Tensor logits_SBV =
-      column_parallel_linear(state, weight_->data, bias_ == nullptr ? at::Tensor() : bias_->data, tp_, quantizer_);
+at::Tensor OutputHead::operator()(const NormOutput& state, const TokenPlace& tokens) const {
+  const at::Tensor logits_SBV = column_parallel_linear(
+      state, weight_->data, bias_ == nullptr ? at::Tensor() : bias_->data, tp_.over(tokens), {quantizer_, tokens});
   return cap_ > 0 ? soft_capped(logits_SBV, cap_) : logits_SBV;
 }
 
 at::Tensor OutputHead::predict(const NormOutput& state, const ForwardContext& context) const {
-  const at::Tensor logits_SBV = (*this)(state);
+  const at::Tensor logits_SBV = (*this)(state, context.tokens);
   if (context.result == StageResult::kLoss) return loss_sum(logits_SBV, context.batch.targets_BS);
   return all_logits(logits_SBV, context.batch.tokens_BS.size(1));
 }

@@ -22,7 +22,7 @@ class OutputHead {
   at::Tensor predict(const NormOutput& state, const ForwardContext& context) const;
 
   // -> [S, B, V_local]: of all positions.
-  at::Tensor operator()(const NormOutput& state) const;
+  at::Tensor operator()(const NormOutput& state, const TokenPlace& tokens) const;
   // Which rows of the vocabulary these are.
   const Partition& partition() const { return weight_->partition; }
 

@@ -22,7 +22,6 @@ struct KeptPiece : torch::CustomClassHolder {
   void run(RecomputePass pass, ResidualStream& stream) const {
     ForwardContext own = context;
     own.pass = pass;
-    const TokenPlaceScope tokens(own.tokens());  // in backward it is another microbatch's, or none
     piece(stream, own);
   }
 

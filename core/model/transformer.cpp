@@ -67,8 +67,8 @@ class Transformer : public LayerStack {
   ResidualStream embed(const ForwardContext& context) override {
     check_tokens(context.batch.tokens_BS, config_);
     const int64_t past = context.cache != nullptr ? context.cache->positions : 0;
-    const at::Tensor tokens_BS = padded(context.batch.tokens_BS, context.result);
-    at::Tensor x_SBH = (*embedding_)(tokens_BS.t());
+    const at::Tensor tokens_BS = padded(context);
+    at::Tensor x_SBH = (*embedding_)(tokens_BS.t(), context.tokens);
     if (position_ != nullptr) {
       const int64_t first = past + context.place.first_position;
       x_SBH = x_SBH + position_->data.narrow(0, first, x_SBH.size(0)).unsqueeze(1);
@@ -139,10 +139,11 @@ class Transformer : public LayerStack {
 
   // Causal attention: padding at the end changes nothing before it, so logits of any length work with sequence
   // parallelism.
-  at::Tensor padded(const at::Tensor& tokens_BS, StageResult result) const {
-    const int64_t seq = tokens_BS.size(1), rest = tp_.sharded_sequence() ? seq % tp_.size() : 0;
+  at::Tensor padded(const ForwardContext& context) const {
+    const at::Tensor& tokens_BS = context.batch.tokens_BS;
+    const int64_t seq = tokens_BS.size(1), rest = tp_.over(context.tokens).sharded_sequence() ? seq % tp_.size() : 0;
     if (rest == 0) return tokens_BS;
-    RANKLAB_CHECK(result == StageResult::kLogits, ErrorKind::kInvalidArgument, .where = "sequence parallelism",
+    RANKLAB_CHECK(context.result == StageResult::kLogits, ErrorKind::kInvalidArgument, .where = "sequence parallelism",
                   .what = "the sequence does not divide by the tensor-parallel size",
                   .got = strprintf("%lld positions over %d ranks", static_cast<long long>(seq), tp_.size()),
                   .want = strprintf("a multiple of %d", tp_.size()),

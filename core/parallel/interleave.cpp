@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/base/fiber.h"
-#include "core/parallel/token_place.h"
 
 namespace ranklab {
 namespace {
@@ -25,7 +24,7 @@ struct Pair {
 thread_local Pair* t_pair = nullptr;
 
 // A piece beside what is its own of the thread's state: whether gradients are recorded (in a forward and not in a
-// backward), and the tokens it works on.
+// backward).
 class InterleavedPiece {
  public:
   InterleavedPiece(int number, const std::function<void()>& body, const InterleaveHooks& hooks)
@@ -36,7 +35,6 @@ class InterleavedPiece {
   void turn() {
     at::ThreadLocalState outer;
     if (state_) at::ThreadLocalState::setThreadLocalState(*state_);
-    const TokenPlaceScope place(place_);
     if (hooks_.resumed) hooks_.resumed(number_);
     std::exception_ptr error;
     try {
@@ -46,7 +44,6 @@ class InterleavedPiece {
       error = std::current_exception();
     }
     if (hooks_.suspended) hooks_.suspended(number_);
-    place_ = token_place();
     state_.emplace();
     at::ThreadLocalState::setThreadLocalState(outer);
     if (error) std::rethrow_exception(error);
@@ -57,7 +54,6 @@ class InterleavedPiece {
   const InterleaveHooks& hooks_;
   Fiber fiber_;
   std::optional<at::ThreadLocalState> state_;
-  TokenPlace place_ = token_place();
 };
 
 }  // namespace

@@ -44,9 +44,9 @@ at::Tensor gather(const at::Tensor& x, const TensorParallel& tp) {
 struct ColumnFunction : CustomFunction<ColumnFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias, const NormRecipe& recipe, const TensorParallel& tp,
-                            LinearQuantizer* quantizer) {
+                            const LinearUse& use) {
     keep(ctx, tp);
-    const LinearProducts products(quantizer, x);
+    const LinearProducts products(use, x);
     products.keep(ctx);
     ctx->saved_data["norm_offset"] = recipe.weight_offset;
     ctx->save_for_backward(
@@ -135,9 +135,9 @@ void defer_row_grads(const LinearProducts& products, WeightGradQueue& queue, con
 struct RowFunction : CustomFunction<RowFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias, const RowInput& from, const TensorParallel& tp,
-                            LinearQuantizer* quantizer) {
+                            const LinearUse& use) {
     keep(ctx, tp);
-    const LinearProducts products(quantizer, x);
+    const LinearProducts products(use, x);
     products.keep(ctx);
     from.keep(ctx);
     ctx->save_for_backward({from.kept(x), weight, bias.value_or(at::Tensor())});
@@ -163,12 +163,11 @@ struct RowFunction : CustomFunction<RowFunction> {
 // Of swiglu(gate_up). Its backward makes what the weight multiplied again and the activation's gradient in one pass.
 struct SwigluRowFunction : CustomFunction<SwigluRowFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate_up, const at::Tensor& weight,
-                            const std::optional<at::Tensor>& bias, const TensorParallel& tp,
-                            LinearQuantizer* quantizer) {
+                            const std::optional<at::Tensor>& bias, const TensorParallel& tp, const LinearUse& use) {
     keep(ctx, tp);
     const at::Tensor rows = gate_up.contiguous();
     const at::Tensor x = swiglu(rows);
-    const LinearProducts products(quantizer, x);
+    const LinearProducts products(use, x);
     products.keep(ctx);
     ctx->save_for_backward({rows, weight, bias.value_or(at::Tensor())});
     return add_bias(reduced(products.forward(x, weight), tp), bias);
@@ -199,36 +198,36 @@ at::Tensor data_of(const Parameter* parameter) { return parameter == nullptr ? a
 }  // namespace
 
 at::Tensor column_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                                  const TensorParallel& tp, LinearQuantizer* quantizer) {
-  return ColumnFunction::apply(x, weight, optional(bias), NormRecipe{}, tp, quantizer);
+                                  const TensorParallel& tp, const LinearUse& use) {
+  return ColumnFunction::apply(x, weight, optional(bias), NormRecipe{}, tp, use);
 }
 
 at::Tensor column_parallel_linear(const NormOutput& x, const at::Tensor& weight, const at::Tensor& bias,
-                                  const TensorParallel& tp, LinearQuantizer* quantizer) {
-  return ColumnFunction::apply(x.normed, weight, optional(bias), x.recipe, tp, quantizer);
+                                  const TensorParallel& tp, const LinearUse& use) {
+  return ColumnFunction::apply(x.normed, weight, optional(bias), x.recipe, tp, use);
 }
 
 at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                               const TensorParallel& tp, LinearQuantizer* quantizer) {
-  return RowFunction::apply(x, weight, optional(bias), RowInput{}, tp, quantizer);
+                               const TensorParallel& tp, const LinearUse& use) {
+  return RowFunction::apply(x, weight, optional(bias), RowInput{}, tp, use);
 }
 
 at::Tensor row_parallel_linear(const Activated& x, const at::Tensor& weight, const at::Tensor& bias,
-                               const TensorParallel& tp, LinearQuantizer* quantizer) {
-  return RowFunction::apply(x.out, weight, optional(bias), RowInput{.activated = x}, tp, quantizer);
+                               const TensorParallel& tp, const LinearUse& use) {
+  return RowFunction::apply(x.out, weight, optional(bias), RowInput{.activated = x}, tp, use);
 }
 
 at::Tensor row_parallel_linear_of_swiglu(const at::Tensor& gate_up, const at::Tensor& weight, const at::Tensor& bias,
-                                         const TensorParallel& tp, LinearQuantizer* quantizer) {
+                                         const TensorParallel& tp, const LinearUse& use) {
   // On a GPU its kernels make one of the two each.
   if (keeps_cheap_outputs() || !has_row_kernels(gate_up) || !as_on_cpu(gate_up))
-    return row_parallel_linear(activate(swiglu, gate_up), weight, bias, tp, quantizer);
-  return SwigluRowFunction::apply(gate_up, weight, optional(bias), tp, quantizer);
+    return row_parallel_linear(activate(swiglu, gate_up), weight, bias, tp, use);
+  return SwigluRowFunction::apply(gate_up, weight, optional(bias), tp, use);
 }
 
 at::Tensor row_parallel_linear(const RecomputableOutput& x, const at::Tensor& weight, const at::Tensor& bias,
-                               const TensorParallel& tp, LinearQuantizer* quantizer) {
-  return RowFunction::apply(x.out, weight, optional(bias), RowInput{.activated = {}, .again = x.again}, tp, quantizer);
+                               const TensorParallel& tp, const LinearUse& use) {
+  return RowFunction::apply(x.out, weight, optional(bias), RowInput{.activated = {}, .again = x.again}, tp, use);
 }
 
 ColumnParallelLinear::ColumnParallelLinear(ParameterRegistry& registry, const std::string& name, LinearSize size,
@@ -241,8 +240,8 @@ ColumnParallelLinear::ColumnParallelLinear(ParameterRegistry& registry, const st
   quantizer_ = make_quantizer(registry, name, {size.in, size.out, segments, LinearSplit::kColumn, tp});
 }
 
-at::Tensor ColumnParallelLinear::operator()(const NormOutput& x) const {
-  return column_parallel_linear(x, weight_->data, data_of(bias_), tp_, quantizer_);
+at::Tensor ColumnParallelLinear::operator()(const NormOutput& x, const TokenPlace& tokens) const {
+  return column_parallel_linear(x, weight_->data, data_of(bias_), tp_.over(tokens), {quantizer_, tokens});
 }
 
 RowParallelLinear::RowParallelLinear(ParameterRegistry& registry, const std::string& name, LinearSize size, Init init,
@@ -254,20 +253,20 @@ RowParallelLinear::RowParallelLinear(ParameterRegistry& registry, const std::str
   quantizer_ = make_quantizer(registry, name, {size.in, size.out, {}, LinearSplit::kRow, tp});
 }
 
-at::Tensor RowParallelLinear::operator()(const at::Tensor& x) const {
-  return row_parallel_linear(x, weight_->data, data_of(bias_), tp_, quantizer_);
+at::Tensor RowParallelLinear::operator()(const at::Tensor& x, const TokenPlace& tokens) const {
+  return row_parallel_linear(x, weight_->data, data_of(bias_), tp_.over(tokens), {quantizer_, tokens});
 }
 
-at::Tensor RowParallelLinear::operator()(const Activated& x) const {
-  return row_parallel_linear(x, weight_->data, data_of(bias_), tp_, quantizer_);
+at::Tensor RowParallelLinear::operator()(const Activated& x, const TokenPlace& tokens) const {
+  return row_parallel_linear(x, weight_->data, data_of(bias_), tp_.over(tokens), {quantizer_, tokens});
 }
 
-at::Tensor RowParallelLinear::of_swiglu(const at::Tensor& gate_up) const {
-  return row_parallel_linear_of_swiglu(gate_up, weight_->data, data_of(bias_), tp_, quantizer_);
+at::Tensor RowParallelLinear::of_swiglu(const at::Tensor& gate_up, const TokenPlace& tokens) const {
+  return row_parallel_linear_of_swiglu(gate_up, weight_->data, data_of(bias_), tp_.over(tokens), {quantizer_, tokens});
 }
 
-at::Tensor RowParallelLinear::operator()(const RecomputableOutput& x) const {
-  return row_parallel_linear(x, weight_->data, data_of(bias_), tp_, quantizer_);
+at::Tensor RowParallelLinear::operator()(const RecomputableOutput& x, const TokenPlace& tokens) const {
+  return row_parallel_linear(x, weight_->data, data_of(bias_), tp_.over(tokens), {quantizer_, tokens});
 }
 
 }  // namespace ranklab

@@ -26,35 +26,40 @@ struct LinearSize {
 
 class LinearQuantizer;
 
-// y = x W^T + b on this rank's output features. `quantizer`: the layer's, of linear_quantizer.h; null: the products are
-// in the type of x. `weight` is any tensor [out_local, in] (a tied embedding too); bias may
+// How a layer multiplies in one forward.
+struct LinearUse {
+  LinearQuantizer* quantizer = nullptr;  // the layer's (linear_quantizer.h); null: the products are in the type of x
+  TokenPlace tokens = {};                // those of x, for the quantizer
+};
+
+// y = x W^T + b on this rank's output features. `weight` is any tensor [out_local, in] (a tied embedding too); bias may
 // be undefined. x holds all positions, or this rank's with sequence parallelism; y holds all positions.
 at::Tensor column_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                                  const TensorParallel& tp, LinearQuantizer* quantizer = nullptr);
+                                  const TensorParallel& tp, const LinearUse& use = {});
 // The same on a norm's output, which is not kept for backward but computed again there when the norm has a recipe.
 at::Tensor column_parallel_linear(const NormOutput& x, const at::Tensor& weight, const at::Tensor& bias,
-                                  const TensorParallel& tp, LinearQuantizer* quantizer = nullptr);
+                                  const TensorParallel& tp, const LinearUse& use = {});
 // y = sum over ranks of x W^T, + b. x [.., in_local]; y holds all positions, or this rank's with sequence parallelism.
 at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                               const TensorParallel& tp, LinearQuantizer* quantizer = nullptr);
+                               const TensorParallel& tp, const LinearUse& use = {});
 // The same on an activation's output, which is not kept for backward but computed again there.
 at::Tensor row_parallel_linear(const Activated& x, const at::Tensor& weight, const at::Tensor& bias,
-                               const TensorParallel& tp, LinearQuantizer* quantizer = nullptr);
+                               const TensorParallel& tp, const LinearUse& use = {});
 
 // The same of swiglu(gate_up), which backward computes again in the pass that makes the activation's gradient.
 at::Tensor row_parallel_linear_of_swiglu(const at::Tensor& gate_up, const at::Tensor& weight, const at::Tensor& bias,
-                                         const TensorParallel& tp, LinearQuantizer* quantizer = nullptr);
+                                         const TensorParallel& tp, const LinearUse& use = {});
 
 // The same on an output that is computed again in backward.
 at::Tensor row_parallel_linear(const RecomputableOutput& x, const at::Tensor& weight, const at::Tensor& bias,
-                               const TensorParallel& tp, LinearQuantizer* quantizer = nullptr);
+                               const TensorParallel& tp, const LinearUse& use = {});
 
 class ColumnParallelLinear {
  public:
   // segments: lengths of fused output parts ([q, k, v] or [gate, up]), each cut evenly; {out} for a plain layer.
   ColumnParallelLinear(ParameterRegistry& registry, const std::string& name, LinearSize size,
                        const std::vector<int64_t>& segments, Init init, bool add_bias, TensorParallel tp);
-  at::Tensor operator()(const NormOutput& x) const;
+  at::Tensor operator()(const NormOutput& x, const TokenPlace& tokens) const;
   const Parameter& weight() const { return *weight_; }
 
  private:
@@ -68,10 +73,10 @@ class RowParallelLinear {
  public:
   RowParallelLinear(ParameterRegistry& registry, const std::string& name, LinearSize size, Init init, bool add_bias,
                     TensorParallel tp);
-  at::Tensor operator()(const at::Tensor& x) const;
-  at::Tensor operator()(const Activated& x) const;
-  at::Tensor of_swiglu(const at::Tensor& gate_up) const;
-  at::Tensor operator()(const RecomputableOutput& x) const;
+  at::Tensor operator()(const at::Tensor& x, const TokenPlace& tokens) const;
+  at::Tensor operator()(const Activated& x, const TokenPlace& tokens) const;
+  at::Tensor of_swiglu(const at::Tensor& gate_up, const TokenPlace& tokens) const;
+  at::Tensor operator()(const RecomputableOutput& x, const TokenPlace& tokens) const;
 
  private:
   Parameter* weight_ = nullptr;

@@ -55,8 +55,12 @@ void LinearProducts::keep(AutogradContext* ctx) const {
   ctx->saved_data["quantizer"] = reinterpret_cast<int64_t>(quantizer_);
   if (quantizer_ == nullptr) return;
   const TokenPlace& place = rows_.place;
-  ctx->saved_data["rows"] = std::vector<int64_t>{place.step, place.first_sample, place.seq_length,
-                                                 static_cast<int64_t>(place.trains), rows_.sequences};
+  ctx->saved_data["rows"] = std::vector<int64_t>{place.step,
+                                                 place.first_sample,
+                                                 place.seq_length,
+                                                 static_cast<int64_t>(place.trains),
+                                                 static_cast<int64_t>(place.whole_sequence),
+                                                 rows_.sequences};
 }
 
 LinearProducts LinearProducts::kept(AutogradContext* ctx) {
@@ -64,7 +68,7 @@ LinearProducts LinearProducts::kept(AutogradContext* ctx) {
   products.quantizer_ = reinterpret_cast<LinearQuantizer*>(ctx->saved_data["quantizer"].toInt());
   if (products.quantizer_ == nullptr) return products;
   const std::vector<int64_t> rows = ctx->saved_data["rows"].toIntVector();
-  products.rows_ = {{rows[0], rows[1], rows[2], rows[3] != 0}, rows[4]};
+  products.rows_ = {{rows[0], rows[1], rows[2], rows[3] != 0, rows[4] != 0}, rows[5]};
   return products;
 }
 

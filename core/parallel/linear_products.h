@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "core/parallel/deferred_grads.h"
+#include "core/parallel/linear.h"
 #include "core/parallel/linear_quantizer.h"
 
 namespace ranklab {
@@ -16,9 +17,9 @@ class AutogradContext;
 // The products of a layer: in the type of their operands, or as its quantizer says.
 class LinearProducts {
  public:
-  // x: the layer's input, whose shape says which tokens its rows are. `quantizer` is null or outlives the products.
-  LinearProducts(LinearQuantizer* quantizer, const at::Tensor& x)
-      : quantizer_(quantizer), rows_(quantizer != nullptr ? TokenRows::of(x) : TokenRows{}) {}
+  // x: the layer's input, whose shape says which tokens its rows are. The use's quantizer outlives the products.
+  LinearProducts(const LinearUse& use, const at::Tensor& x)
+      : quantizer_(use.quantizer), rows_{use.tokens, x.dim() > 2 ? x.size(1) : 0} {}
 
   at::Tensor forward(const at::Tensor& x, const at::Tensor& weight) const;        // x W^T
   at::Tensor input_grad(const at::Tensor& grad, const at::Tensor& weight) const;  // dy W

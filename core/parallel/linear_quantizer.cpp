@@ -33,8 +33,6 @@ std::vector<uint64_t> token_numbers(const TokenRows& rows, int64_t count, int64_
 
 }  // namespace
 
-TokenRows TokenRows::of(const at::Tensor& x) { return {token_place(), x.dim() > 2 ? x.size(1) : 0}; }
-
 struct LinearQuantizer::Use {
   TensorRole role = TensorRole::kActivation;
   Along along = Along::kColumns;
@@ -156,7 +154,8 @@ at::Tensor LinearQuantizer::forward(const at::Tensor& x, const at::Tensor& weigh
   if (!p.quantized()) return plain(x, weight.t());
   Use use{.role = TensorRole::kActivation, .rows = rows, .noted = true};
   if (form_.split == LinearSplit::kRow && form_.group.active()) use.cols_group = form_.group.comm;
-  if (form_.split == LinearSplit::kReplicated && form_.group.sharded_sequence()) use.rows_group = form_.group.comm;
+  if (form_.split == LinearSplit::kReplicated && form_.group.over(rows.place).sharded_sequence())
+    use.rows_group = form_.group.comm;
   const Side left{p.activation, rounded(x, p.activation, use)};
   return product(left, weight_side(weight, Along::kColumns, rows), x.scalar_type());
 }
@@ -166,7 +165,8 @@ at::Tensor LinearQuantizer::input_grad(const at::Tensor& grad, const at::Tensor&
   if (!p.quantized()) return plain(grad, weight);
   Use use{.role = TensorRole::kGradient, .out_is_cols = true, .product = "dx", .rows = rows, .noted = true};
   if (form_.split == LinearSplit::kColumn && form_.group.active()) use.cols_group = form_.group.comm;
-  if (form_.split == LinearSplit::kReplicated && form_.group.sharded_sequence()) use.rows_group = form_.group.comm;
+  if (form_.split == LinearSplit::kReplicated && form_.group.over(rows.place).sharded_sequence())
+    use.rows_group = form_.group.comm;
   const Side left{p.gradient, rounded(grad, p.gradient, use)};
   return product(left, weight_side(weight, Along::kRows, rows), grad.scalar_type());
 }
@@ -174,8 +174,9 @@ at::Tensor LinearQuantizer::input_grad(const at::Tensor& grad, const at::Tensor&
 at::Tensor LinearQuantizer::weight_grad(const at::Tensor& grad, const at::Tensor& x, const TokenRows& rows) {
   const LinearPrecision& p = precision_.linear;
   if (!p.quantized()) return plain(grad.t(), x);
-  Communicator* tokens =
-      form_.split == LinearSplit::kReplicated && form_.group.sharded_sequence() ? form_.group.comm : nullptr;
+  Communicator* tokens = form_.split == LinearSplit::kReplicated && form_.group.over(rows.place).sharded_sequence()
+                             ? form_.group.comm
+                             : nullptr;
   Use grad_use{.role = TensorRole::kGradient,
                .along = Along::kRows,
                .rows_group = tokens,

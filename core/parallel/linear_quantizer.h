@@ -39,8 +39,6 @@ struct LinearForm {
 struct TokenRows {
   TokenPlace place = {};
   int64_t sequences = 0;  // rows are [S, sequences]; 0: of any tokens (experts), told apart by their numbers
-
-  static TokenRows of(const at::Tensor& x);  // [S, B, ..] or [N, ..]
 };
 
 class LinearQuantizer {

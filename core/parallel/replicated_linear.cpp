@@ -12,8 +12,8 @@ using torch::autograd::variable_list;
 
 struct ReplicatedFunction : CustomFunction<ReplicatedFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const NormRecipe& recipe, LinearQuantizer* quantizer) {
-    const LinearProducts products(quantizer, x);
+                            const NormRecipe& recipe, const LinearUse& use) {
+    const LinearProducts products(use, x);
     products.keep(ctx);
     ctx->saved_data["norm_offset"] = recipe.weight_offset;
     ctx->save_for_backward({recipe.defined() ? recipe.sum : x, weight, recipe.weight, recipe.inv_rms});
@@ -45,12 +45,12 @@ ReplicatedLinear::ReplicatedLinear(ParameterRegistry& registry, const std::strin
   quantizer_ = make_quantizer(registry, name, {size.in, size.out, {}, LinearSplit::kReplicated, tp});
 }
 
-at::Tensor ReplicatedLinear::operator()(const at::Tensor& x) const {
-  return ReplicatedFunction::apply(x, weight_->data, NormRecipe{}, quantizer_);
+at::Tensor ReplicatedLinear::operator()(const at::Tensor& x, const TokenPlace& tokens) const {
+  return ReplicatedFunction::apply(x, weight_->data, NormRecipe{}, LinearUse{quantizer_, tokens});
 }
 
-at::Tensor ReplicatedLinear::operator()(const NormOutput& x) const {
-  return ReplicatedFunction::apply(x.normed, weight_->data, x.recipe, quantizer_);
+at::Tensor ReplicatedLinear::operator()(const NormOutput& x, const TokenPlace& tokens) const {
+  return ReplicatedFunction::apply(x.normed, weight_->data, x.recipe, LinearUse{quantizer_, tokens});
 }
 
 }  // namespace ranklab

@@ -19,9 +19,9 @@ class ReplicatedLinear {
  public:
   ReplicatedLinear(ParameterRegistry& registry, const std::string& name, LinearSize size, Init init,
                    const TensorParallel& tp);
-  at::Tensor operator()(const at::Tensor& x) const;
+  at::Tensor operator()(const at::Tensor& x, const TokenPlace& tokens) const;
   // On a norm's output, which is not kept for backward but computed again there when the norm has a recipe.
-  at::Tensor operator()(const NormOutput& x) const;
+  at::Tensor operator()(const NormOutput& x, const TokenPlace& tokens) const;
 
  private:
   Parameter* weight_ = nullptr;

@@ -2,22 +2,9 @@
 // hold only this rank's S / tp positions (dim 0). Thread rule: its rank's thread.
 #pragma once
 #include "core/comm/communicator.h"
+#include "core/parallel/token_place.h"
 
 namespace ranklab {
-
-// While it lives, sequence parallelism is off on this thread: decoding runs one position at a time, which cannot be
-// shared out. Forward only: which gradients are summed over tp was settled when the parameters were made.
-class WholeSequenceScope {
- public:
-  WholeSequenceScope();
-  ~WholeSequenceScope();
-  WholeSequenceScope(const WholeSequenceScope&) = delete;
-  WholeSequenceScope& operator=(const WholeSequenceScope&) = delete;
-
- private:
-  bool previous_;
-};
-bool sequences_are_whole();
 
 struct TensorParallel {
   Communicator* comm = nullptr;  // REQUIRED; outlives the modules
@@ -26,7 +13,10 @@ struct TensorParallel {
   int size() const { return comm->size(); }
   int rank() const { return comm->rank(); }
   bool active() const { return comm->size() > 1; }
-  bool sharded_sequence() const { return sequence_parallel && active() && !sequences_are_whole(); }
+  bool sharded_sequence() const { return sequence_parallel && active(); }
+  // In a forward over these tokens: decoding runs one position at a time, which cannot be sharded. (Which gradients are
+  // summed over tp was settled when the parameters were made.)
+  TensorParallel over(const TokenPlace& tokens) const { return {comm, sequence_parallel && !tokens.whole_sequence}; }
 };
 
 }  // namespace ranklab

@@ -18,12 +18,12 @@ class VocabParallelEmbedding {
                          TensorParallel tp, double scale = 1.0);
   // `scale`: of the rows that are looked up, not of the weight.
   // tokens int64 [S, B] -> [S, B, H], or this rank's positions with sequence parallelism.
-  at::Tensor operator()(const at::Tensor& tokens_SB) const;
+  at::Tensor operator()(const at::Tensor& tokens_SB, const TokenPlace& place) const;
   const Parameter& weight() const { return *weight_; }  // a tied head uses it as [V, H]
 
  private:
   Parameter* weight_ = nullptr;
-  at::Tensor lookup(const at::Tensor& tokens_SB) const;
+  at::Tensor lookup(const at::Tensor& tokens_SB, const TokenPlace& place) const;
 
   TensorParallel tp_;
   double scale_;  // of the rows, rounded to their type

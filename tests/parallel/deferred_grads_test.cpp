@@ -29,7 +29,7 @@ struct Layers {
 
   // The head three times, its products in backward's order.
   at::Tensor loss(const at::Tensor& x) const {
-    const at::Tensor y = down(x);
+    const at::Tensor y = down(x, {});
     at::Tensor sum = at::zeros({}, x.options().requires_grad(false));
     for (const double factor : {1.0, 0.5, -0.3}) {
       const at::Tensor logits = column_parallel_linear(at::sin(y * factor), head.data, {}, tp);

@@ -81,7 +81,7 @@ TEST(VocabParallelEmbedding, LooksUpExactlyAndTrainsOnlyItsRows) {
         Communicator& tp = context.comm(Axis::kTp);
         ParameterRegistry registry(9, at::kFloat, at::kCPU);
         const VocabParallelEmbedding embedding(registry, "e", kVocab, kHidden, {}, {&tp, sp});
-        const at::Tensor got = embedding(tokens);
+        const at::Tensor got = embedding(tokens, {});
         const int64_t rows = sp ? kSeq / size : kSeq;
         const int64_t first = sp ? rows * tp.rank() : 0;
         EXPECT_TRUE(at::equal(got, want.narrow(0, first, rows)));

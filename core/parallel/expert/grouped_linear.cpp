@@ -80,7 +80,7 @@ at::Tensor products(const at::Tensor& rows, const std::vector<int64_t>& counts,
 // The same for experts that may be quantized.
 struct ExpertProducts {
   std::vector<LinearQuantizer*> quantizers;  // empty: none is
-  TokenPlace place = token_place();
+  TokenPlace place = {};
 
   TokenRows rows() const { return {place, 0}; }
 
@@ -130,13 +130,13 @@ struct Kept : torch::CustomClassHolder {
 struct GroupedLinear : CustomFunction<GroupedLinear> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& rows, at::TensorList weights,
                             const std::vector<int64_t>& counts, const std::vector<LinearQuantizer*>& quantizers,
-                            const Activated& from) {
+                            const TokenPlace& tokens, const Activated& from) {
     variable_list saved = {from.compute != nullptr ? from.input : rows};
     saved.insert(saved.end(), weights.begin(), weights.end());
     ctx->save_for_backward(saved);
     ctx->saved_data["counts"] = counts;
     auto products = c10::make_intrusive<Kept>();
-    products->products.quantizers = quantizers;
+    products->products = {quantizers, tokens};
     products->compute = from.compute;
     ctx->saved_data["products"] = c10::IValue::make_capsule(products);
     return products->products.forward(rows, counts, weights.vec());
@@ -150,7 +150,7 @@ struct GroupedLinear : CustomFunction<GroupedLinear> {
     const auto kept = ctx->saved_data["products"].toCapsule();
     const Kept& how = static_cast<Kept&>(*kept);
     const ExpertProducts& products = how.products;
-    variable_list out(1 + weights.size() + 3);
+    variable_list out(1 + weights.size() + 4);
     if (ctx->needs_input_grad(0)) out[0] = products.input_grad(grad, counts, weights);
     if (WeightGradQueue* queue = deferred_weight_grads()) {
       queue->push([grad, input = saved[0], counts, weights, kept] {
@@ -169,13 +169,15 @@ struct GroupedLinear : CustomFunction<GroupedLinear> {
 }  // namespace
 
 at::Tensor grouped_linear(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,
-                          const std::vector<at::Tensor>& weights_OI, const std::vector<LinearQuantizer*>& quantizers) {
-  return GroupedLinear::apply(rows_NI, at::TensorList(weights_OI), counts, quantizers, Activated{});
+                          const std::vector<at::Tensor>& weights_OI, const std::vector<LinearQuantizer*>& quantizers,
+                          const TokenPlace& tokens) {
+  return GroupedLinear::apply(rows_NI, at::TensorList(weights_OI), counts, quantizers, tokens, Activated{});
 }
 
 at::Tensor grouped_linear(const Activated& rows_NI, const std::vector<int64_t>& counts,
-                          const std::vector<at::Tensor>& weights_OI, const std::vector<LinearQuantizer*>& quantizers) {
-  return GroupedLinear::apply(rows_NI.out, at::TensorList(weights_OI), counts, quantizers, rows_NI);
+                          const std::vector<at::Tensor>& weights_OI, const std::vector<LinearQuantizer*>& quantizers,
+                          const TokenPlace& tokens) {
+  return GroupedLinear::apply(rows_NI.out, at::TensorList(weights_OI), counts, quantizers, tokens, rows_NI);
 }
 
 at::Tensor grouped_linear_reference(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,

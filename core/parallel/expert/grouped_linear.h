@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/nn/activation.h"
+#include "core/parallel/token_place.h"
 
 namespace ranklab {
 
@@ -17,11 +18,11 @@ class LinearQuantizer;
 // then is a product of its own (linear_quantizer.h); empty: the products are in the type of the rows.
 at::Tensor grouped_linear(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,
                           const std::vector<at::Tensor>& weights_OI,
-                          const std::vector<LinearQuantizer*>& quantizers = {});
+                          const std::vector<LinearQuantizer*>& quantizers = {}, const TokenPlace& tokens = {});
 // Of an activation's output, which is not kept but computed again in backward.
 at::Tensor grouped_linear(const Activated& rows_NI, const std::vector<int64_t>& counts,
                           const std::vector<at::Tensor>& weights_OI,
-                          const std::vector<LinearQuantizer*>& quantizers = {});
+                          const std::vector<LinearQuantizer*>& quantizers = {}, const TokenPlace& tokens = {});
 // The same, expert by expert in plain ATen ops.
 at::Tensor grouped_linear_reference(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,
                                     const std::vector<at::Tensor>& weights_OI);
