@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/model/moe_layer.h"
+#include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {

@@ -10,7 +10,7 @@ struct ResidualStream {
   at::Tensor x_SBH;
   at::Tensor branch_SBH = {};  // still to be added to x; undefined: nothing is
 
-  at::Tensor sum() const { return branch_SBH.defined() ? x_SBH + branch_SBH : x_SBH; }
+  at::Tensor sum() const { return branch_SBH.defined() ? x_SBH.add(branch_SBH) : x_SBH; }
 };
 
 }  // namespace ranklab
