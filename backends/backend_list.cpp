@@ -1,4 +1,5 @@
 // Which backends there are: each describes itself in its folder's backend_row.h.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,10 @@ std::span<const Backend> backends() {
 }
 
 const Backend& find_backend(const std::string& name) {
+  const auto found = std::ranges::find(backends(), name, &Backend::name);
+  if (found != backends().end()) return *found;
   std::vector<std::string> names;
-  for (const Backend& row : backends()) {
-    if (row.name == name) return row;
-    names.emplace_back(row.name);
-  }
+  for (const Backend& row : backends()) names.emplace_back(row.name);
   throw Error(ErrorKind::kInvalidArgument, {.where = "--backend",
                                             .what = "no such backend",
                                             .got = quote(name),

@@ -3,6 +3,7 @@
 // visualizer. Torch-free. Thread rule: constants.
 #pragma once
 #include <array>
+#include <cstdint>
 #include <string_view>
 
 namespace ranklab {
@@ -25,5 +26,8 @@ inline constexpr std::array kZeroStages = {
     ZeroStage{"optim_grads_params", "optimizer states, gradients and parameters are shared out", GradReduction::kShards,
               true, true, true},
 };
+
+// REQUIRES: a number of a row.
+constexpr const ZeroStage& zero_stage_row(int64_t number) { return kZeroStages[static_cast<size_t>(number)]; }
 
 }  // namespace ranklab

@@ -258,6 +258,11 @@ const std::vector<ConfigField>& config_fields() {
   return kFields;
 }
 
+const ConfigField* find_field(const std::string& key) {
+  const auto it = std::ranges::find(config_fields(), key, &ConfigField::key);
+  return it == config_fields().end() ? nullptr : &*it;
+}
+
 void set_config_field(TrainConfig& config, const std::string& key_or_flag, const std::string& value) {
   std::vector<std::string> names;
   for (const ConfigField& field : config_fields()) {

@@ -38,6 +38,7 @@ struct ConfigField {
 };
 
 const std::vector<ConfigField>& config_fields();
+const ConfigField* find_field(const std::string& key);  // null: there is none
 
 // Every number against its range. Throws kInvalidArgument naming the flag.
 void check_ranges(const TrainConfig& config);

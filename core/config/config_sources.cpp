@@ -18,11 +18,6 @@ namespace {
 const std::string kPresetKey = "model.preset", kBatchKey = "train.global_batch_size";
 const std::string kPrefix = "RANKLAB_";
 
-bool is_key(const std::string& key) {
-  return std::any_of(config_fields().begin(), config_fields().end(),
-                     [&](const ConfigField& field) { return field.key == key; });
-}
-
 // A refusal says where the refused value stands.
 template <typename Action>
 void with_origin(const std::string& origin, const Action& action) {
@@ -199,7 +194,7 @@ ConfigSetting assignment_setting(const std::string& assignment) {
   const std::string key = assignment.substr(0, equals);
   const std::string nearest = nearest_config_key(key);
   RANKLAB_CHECK(
-      is_key(key), ErrorKind::kInvalidArgument, .where = "--set", .what = "unknown setting", .got = quote(key),
+      find_field(key), ErrorKind::kInvalidArgument, .where = "--set", .what = "unknown setting", .got = quote(key),
       .fix = nearest.empty() ? "ranklab config schema lists every key" : "did you mean " + quote(nearest) + "?");
   return {key, assignment.substr(equals + 1), "--set"};
 }

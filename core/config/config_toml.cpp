@@ -16,12 +16,6 @@ namespace {
 
 using Type = ConfigField::Type;
 
-const ConfigField* find_field(const std::string& key) {
-  const auto& fields = config_fields();
-  const auto it = std::find_if(fields.begin(), fields.end(), [&](const ConfigField& f) { return f.key == key; });
-  return it == fields.end() ? nullptr : &*it;
-}
-
 std::string at_line(const std::string& name, const toml::node& node) {
   return name + ":" + std::to_string(node.source().begin.line);
 }

@@ -1,4 +1,5 @@
-// The values of --device: Torch's names of where tensors are.
+// The values of --device, Torch's names of where tensors are, and what a backend makes of them. Torch-free. Thread
+// rule: pure.
 #pragma once
 
 namespace ranklab {

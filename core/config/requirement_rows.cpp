@@ -12,6 +12,9 @@ namespace {
 
 std::string recipe_shown(const TrainConfig& c) { return "recipe " + precision_settings(c).recipe.name; }
 
+// Three settings may have asked for it, or none.
+std::string stage_shown(const TrainConfig& c) { return "ZeRO stage " + std::to_string(resolve_zero_stage(c)); }
+
 bool writes_to_peers(const TrainConfig& c) {
   const auto* row = std::ranges::find(kDispatcherTexts, c.moe_dispatcher, &DispatcherText::name);
   return c.model.moe.enabled() && c.parallel.ep > 1 && row != std::end(kDispatcherTexts) && row->writes_to_peers;
@@ -86,10 +89,10 @@ void add_precision(std::vector<Requirement>& rows) {
                                            {"parallel.zero_stage", "3"}},
                               .asked_of =
                                   [](const TrainConfig& c) {
-                                    return kZeroStages[static_cast<size_t>(resolve_zero_stage(c))].parameters &&
+                                    return zero_stage_row(resolve_zero_stage(c)).parameters &&
                                            precision_settings(c).recipe.gather.quantized();
                                   },
-                              .shown = [](const TrainConfig& c) { return recipe_shown(c) + ", --zero-stage 3"; }},
+                              .shown = [](const TrainConfig& c) { return recipe_shown(c) + ", " + stage_shown(c); }},
                   .needs = Capability::kQuantizedGather,
                   .why = "shards of weights are gathered in few bits by simulated ranks only",
                   .instead = "--no-fp8-param-gather"});
@@ -198,16 +201,16 @@ void add_pipeline(std::vector<Requirement>& rows) {
 }
 
 void add_sharding(std::vector<Requirement>& rows) {
-  rows.push_back({.feature = {.settings = {{"parallel.replicas", "2"}},
-                              .surroundings = {{"parallel.dp", "4"}, {"parallel.zero_stage", "1"}},
-                              .asked_of = [](const TrainConfig& c) { return c.parallel.replicas > 1; }},
-                  .excludes = Feature{.settings = {{"parallel.zero_stage", "0"}},
-                                      .asked_of =
-                                          [](const TrainConfig& c) {
-                                            return !kZeroStages[static_cast<size_t>(resolve_zero_stage(c))].optimizer;
-                                          }},
-                  .why = "--num-distributed-optimizer-instances makes groups that share out, and nothing is shared out",
-                  .instead = "--zero-stage 1, 2 or 3"});
+  rows.push_back(
+      {.feature = {.settings = {{"parallel.replicas", "2"}},
+                   .surroundings = {{"parallel.dp", "4"}, {"parallel.zero_stage", "1"}},
+                   .asked_of = [](const TrainConfig& c) { return c.parallel.replicas > 1; }},
+       .excludes =
+           Feature{.settings = {{"parallel.zero_stage", "0"}},
+                   .asked_of = [](const TrainConfig& c) { return !zero_stage_row(resolve_zero_stage(c)).optimizer; },
+                   .shown = stage_shown},
+       .why = "--num-distributed-optimizer-instances makes groups that share out, and nothing is shared out",
+       .instead = "--zero-stage " + zero_stage_numbers(1)});
 }
 
 std::vector<Requirement> make_requirements() {

@@ -9,9 +9,10 @@ namespace ranklab {
 namespace {
 
 const ConfigField& field_of(const std::string& key) {
-  for (const ConfigField& field : config_fields())
-    if (field.key == key) return field;
-  throw Error(ErrorKind::kInternal, {.where = "requirements", .what = "no such setting", .got = quote(key)});
+  const ConfigField* field = find_field(key);
+  RANKLAB_CHECK(field != nullptr, ErrorKind::kInternal, .where = "requirements", .what = "no such setting",
+                .got = quote(key));
+  return *field;
 }
 
 // As on a command line, with the value that `config` has, or that of the row.
@@ -106,16 +107,6 @@ void check_world(const TrainConfig& config, Capabilities capabilities, const std
     if (row.needs && !capabilities.has(*row.needs) && has(row.feature, config))
       refuse(row, asked_text(row.feature, config) + ", " + world,
              "a world that has " + std::string(text_of(*row.needs)));
-}
-
-bool TrainConfig::on_gpu() const {
-  if (device == kUsualDevice) return find_backend(backend).on_host.empty();
-  return device != kHostDevice;
-}
-
-bool TrainConfig::can(Capability capability) const {
-  const Backend& row = find_backend(backend);
-  return (on_gpu() ? row.on_gpu : row.on_host).has(capability);
 }
 
 }  // namespace ranklab

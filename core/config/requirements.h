@@ -2,7 +2,7 @@
 // the world (a capability), or the other feature with which it does not go, and why. resolve() and RuntimeEngine walk
 // it, `ranklab list combinations` prints it, and the tests make a run of each row, refused and allowed. A constraint
 // between numbers (a size that must divide another) is no row: it stands with the setting. Adding a row = one entry in
-// requirements.cpp. Torch-free. Thread rule: immutable.
+// requirement_rows.cpp. Torch-free. Thread rule: immutable.
 #pragma once
 #include <optional>
 #include <span>

@@ -22,6 +22,9 @@ int resolve_zero_stage(const TrainConfig& c) {
   const std::string number = "--zero-stage " + std::to_string(c.zero_stage);
   const std::string words = "--data-parallel-sharding-strategy " + c.sharding_strategy;
   const int64_t named = stage_of_strategy(c.sharding_strategy);
+  RANKLAB_CHECK(c.zero_stage >= kUnset && c.zero_stage < std::ssize(kZeroStages), ErrorKind::kInvalidArgument,
+                .where = "config", .what = "--zero-stage is out of range", .got = number, .want = zero_stage_numbers(0),
+                .fix = "leave it out for none");
   RANKLAB_CHECK(c.zero_stage == kUnset || named == kUnset || c.zero_stage == named, ErrorKind::kInvalidArgument,
                 .where = "config", .what = "two settings ask for different ZeRO stages", .got = number + ", " + words,
                 .want = "--zero-stage " + std::to_string(named), .fix = "leave one of them out");

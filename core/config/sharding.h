@@ -7,7 +7,7 @@
 
 namespace ranklab {
 
-// Throws kInvalidArgument when the settings contradict each other. REQUIRES: their ranges were checked.
+// Throws kInvalidArgument when the settings contradict each other or ask for what is not there.
 int resolve_zero_stage(const TrainConfig& config);
 // The stages from that one on: "1, 2 or 3".
 std::string zero_stage_numbers(size_t first);

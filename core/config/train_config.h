@@ -159,7 +159,7 @@ struct RunPlan {
   std::shared_ptr<const PrecisionPolicy> precision = nullptr;  // null: every product in the type of the parameters
 
   int dp() const { return mesh.size(Axis::kDp); }
-  const ZeroStage& zero() const { return kZeroStages[static_cast<size_t>(zero_stage)]; }
+  const ZeroStage& zero() const { return zero_stage_row(zero_stage); }
   int gpus_per_node() const { return config.gpus_per_node > 0 ? config.gpus_per_node : profile.gpus_per_node; }
   int64_t tokens_per_step() const { return config.global_batch_size * config.model.seq_length; }
 };

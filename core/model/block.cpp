@@ -78,7 +78,7 @@ void TransformerBlock::forward(ResidualStream& stream, const ForwardContext& con
   run(
       stream, context, [&](const NormOutput& input) { return attention_->forward(input, context); },
       [&](const at::Tensor& branch_SBH, const char* name) {
-        return dropout(branch_SBH, name_ + name, context.dropout, context.place);
+        return dropout(branch_SBH, name_ + name, context.dropout, context.place());
       });
 }
 

@@ -15,11 +15,17 @@ enum class RecomputePass { kNone, kFirst, kAgain };
 struct ForwardContext {
   Batch batch;
   StageResult result = StageResult::kLoss;
-  double dropout = 0;       // probability; 0: off
-  DropoutPlace place = {};  // this rank's positions: names the elements that draw random numbers
+  double dropout = 0;  // probability; 0: off
   TokenPlace tokens = {};
+  int64_t first_position = 0;  // of this rank, with sequence parallelism
+  uint64_t seed = 0;
   RecomputePass pass = RecomputePass::kNone;
   DecodeCache* cache = nullptr;  // decoding: the tokens stand behind those in it
+
+  // Names the elements that draw random numbers.
+  DropoutPlace place() const {
+    return {seed, static_cast<uint64_t>(tokens.step), tokens.first_sample, first_position, tokens.seq_length};
+  }
 };
 
 }  // namespace ranklab

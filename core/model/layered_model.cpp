@@ -176,13 +176,12 @@ class LayeredModel : public CausalLm {
   bool is_whole() const { return stages_.size() == 1 && stages_[0].layers.is_first && stages_[0].layers.is_last; }
 
   ForwardContext context_of(const Batch& batch, StageResult result, int64_t local) const {
-    const int64_t first_position = tp_.sharded_sequence() ? tp_.rank() * local : 0;
     return {.batch = batch,
             .result = result,
             .dropout = training_ ? config_.dropout : 0.0,
-            .place = {registry_.seed(), static_cast<uint64_t>(batch.step), batch.first_sample, first_position,
-                      config_.seq_length},
-            .tokens = {batch.step, batch.first_sample, config_.seq_length, training_ && result == StageResult::kLoss}};
+            .tokens = {batch.step, batch.first_sample, config_.seq_length, training_ && result == StageResult::kLoss},
+            .first_position = tp_.sharded_sequence() ? tp_.rank() * local : 0,
+            .seed = registry_.seed()};
   }
 
   // Causal attention: padding at the end changes nothing before it, so any length works with sequence parallelism.

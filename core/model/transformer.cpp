@@ -70,10 +70,10 @@ class Transformer : public LayerStack {
     const at::Tensor tokens_BS = padded(context);
     at::Tensor x_SBH = (*embedding_)(tokens_BS.t(), context.tokens);
     if (position_ != nullptr) {
-      const int64_t first = past + context.place.first_position;
+      const int64_t first = past + context.first_position;
       x_SBH = x_SBH + position_->data.narrow(0, first, x_SBH.size(0)).unsqueeze(1);
     }
-    return {dropout(x_SBH, "embedding.dropout", context.dropout, context.place)};
+    return {dropout(x_SBH, "embedding.dropout", context.dropout, context.place())};
   }
 
   void run_layer(int64_t layer, ResidualStream& stream, const ForwardContext& context) override {

@@ -77,8 +77,11 @@ TEST_P(Layouts, EqualOneRank) {
   config.params_dtype = dtype;
   if (dtype == "fp64" && !all_cases()) config.train_iters = 5;  // each within 1e-12: a difference shows at once
   const TrainingRecord reference = train(config);
+  // Latent attention rounds more often on its way (its sums over a compressed vector are norms' inputs): of the sizes
+  // for six ranks some gradients are 1.4e-6 apart.
+  const double first = world == 6 && variant == "latent" ? 2e-6 : 1e-6;
   const Tolerance tolerance =
-      dtype == "fp64" ? kRounding : Tolerance{.first = 1e-6, .later = 1e-5, .loss = 1e-5, .norm = 1e-5};
+      dtype == "fp64" ? kRounding : Tolerance{.first = first, .later = 1e-5, .loss = 1e-5, .norm = 1e-5};
   for (const Layout& layout : layouts_of(world)) {
     SCOPED_TRACE("dp " + std::to_string(layout.dp) + " tp " + std::to_string(layout.tp) + (layout.sp ? " sp" : "") +
                  " microbatches " + std::to_string(layout.microbatches));
@@ -123,10 +126,8 @@ INSTANTIATE_TEST_SUITE_P(T, Layouts,
                                             ::testing::Values(OptimizerKind::kAdamW, OptimizerKind::kSgd),
                                             ::testing::Values("fp32")),
                          param_name);
-// Latent attention rounds more often on its way (its sums over a compressed vector are norms' inputs): of the sizes for
-// six ranks some gradients are 1.4e-6 apart.
 INSTANTIATE_TEST_SUITE_P(LatentT, Layouts,
-                         ::testing::Combine(::testing::Values(2, 4, 8), ::testing::Values("latent"),
+                         ::testing::Combine(::testing::Values(2, 4, 6, 8), ::testing::Values("latent"),
                                             ::testing::Values(OptimizerKind::kAdamW, OptimizerKind::kSgd),
                                             ::testing::Values("fp32")),
                          param_name);

@@ -45,6 +45,28 @@ TEST(Transformer, ParameterCountIsTheConfigs) {
   });
 }
 
+// The last stage embeds tokens, too, where the head is tied to the embedding and where further tokens are predicted.
+TEST(Transformer, ParametersKnowTheirUnit) {
+  run_ranks(dims_of(1, 1), [](RankContext& context) {
+    using Place = ModelUnit::Place;
+    for (const auto& [tied, predicted] : {std::pair{false, 0}, std::pair{true, 0}, std::pair{false, 1}}) {
+      ModelConfig c = small();
+      c.tie_embeddings = tied;
+      c.mtp_num_layers = predicted;
+      const auto model = make_transformer(c, context, {});
+      const auto unit = [&](const char* name) { return model->registry().find(name)->unit; };
+      EXPECT_EQ(unit("embedding.weight").place, Place::kFirst);
+      EXPECT_EQ(unit("embedding.weight").used_by_last, tied || predicted > 0);
+      EXPECT_EQ(unit("layers.1.mlp.down.weight").name, "layers.1");
+      EXPECT_EQ(unit("layers.1.mlp.down.weight").layer, 1);
+      EXPECT_EQ(unit("final_norm.weight").place, Place::kLast);
+      if (predicted == 0) continue;
+      EXPECT_EQ(unit("mtp.0.block.attention.out.weight").name, "mtp.0");
+      EXPECT_EQ(unit("mtp.0.block.attention.out.weight").place, Place::kLast);
+    }
+  });
+}
+
 TEST(Transformer, ResidualOutputsStartSmallerByDepth) {
   run_ranks(dims_of(1, 1), [](RankContext& context) {
     ModelConfig c = small();

@@ -28,11 +28,13 @@ TEST(ZeroStage, IsWhatAnyOfTheSettingsSays) {
   }
 }
 
-TEST(ZeroStage, RefusesContradictions) {
+TEST(ZeroStage, RefusesContradictionsAndWhatThereIsNot) {
   EXPECT_THROW(resolve_zero_stage(asking(1, "optim_grads", false)), Error);
   EXPECT_THROW(resolve_zero_stage(asking(2, "no_shard", false)), Error);
   EXPECT_THROW(resolve_zero_stage(asking(0, "auto", true)), Error);
   EXPECT_THROW(resolve_zero_stage(asking(-1, "no_shard", true)), Error);
+  EXPECT_THROW(resolve_zero_stage(asking(4, "auto", false)), Error);
+  EXPECT_THROW(resolve_zero_stage(asking(-2, "auto", false)), Error);
   EXPECT_THROW(resolve_zero_stage(asking(2, "optim_grads_params", false)), Error);
 }
 

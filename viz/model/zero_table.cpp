@@ -14,8 +14,6 @@ constexpr size_t kNumbers = 8;          // of a bucket's event; a ninth is newer
 constexpr double kMostElements = 1e15;  // elements of a damaged file are brought to where products stay finite
 constexpr int kMostShards = 1 << 20;
 
-const ZeroStage& zero_stage(int number) { return kZeroStages[static_cast<size_t>(number)]; }
-
 int64_t whole_number(double value, double most) {
   return std::isfinite(value) ? static_cast<int64_t>(std::clamp(value, 0.0, most)) : 0;
 }
@@ -161,7 +159,7 @@ std::string stages_text(const TraceStore& store, const ZeroTable& table) {
 }  // namespace
 
 HeldParameters ZeroBucketRow::parameters_at(size_t rank, int64_t time_ns, int stage) const {
-  if (!zero_stage(stage).parameters || shards == 1) return HeldParameters::kWhole;
+  if (!zero_stage_row(stage).parameters || shards == 1) return HeldParameters::kWhole;
   const auto news = last_news(cells[rank], time_ns, false);
   if (news == ZeroState::kGathering) return HeldParameters::kGathering;
   return news == ZeroState::kGathered ? HeldParameters::kGathered : HeldParameters::kShard;
@@ -171,7 +169,7 @@ HeldGradients ZeroBucketRow::gradients_at(size_t rank, int64_t time_ns, int stag
   const auto news = last_news(cells[rank], time_ns, true);
   if (news == ZeroState::kPartial) return HeldGradients::kPartial;
   if (news != ZeroState::kReduced) return HeldGradients::kNone;
-  return zero_stage(stage).optimizer && shards > 1 ? HeldGradients::kReducedShard : HeldGradients::kReduced;
+  return zero_stage_row(stage).optimizer && shards > 1 ? HeldGradients::kReducedShard : HeldGradients::kReduced;
 }
 
 int64_t ZeroTable::elements(size_t rank) const {
@@ -190,17 +188,17 @@ ZeroBytes ZeroTable::bytes_at(size_t rank, int64_t time_ns) const {
     if (parameters != HeldParameters::kWhole) out.parameters += share(whole, row.shards);
     if (parameters == HeldParameters::kGathering || parameters == HeldParameters::kGathered) out.parameters += whole;
     const HeldGradients gradients = row.gradients_at(rank, time_ns, stage);
-    const bool shard_only = gradients == HeldGradients::kReducedShard && zero_stage(stage).gradients;
+    const bool shard_only = gradients == HeldGradients::kReducedShard && zero_stage_row(stage).gradients;
     const int64_t whole_grads = row.elements * row.grad_bytes;
     if (gradients != HeldGradients::kNone) out.gradients += shard_only ? share(whole_grads, row.shards) : whole_grads;
-    const bool shared = zero_stage(stage).optimizer && row.shards > 1;
+    const bool shared = zero_stage_row(stage).optimizer && row.shards > 1;
     out.optimizer += share(row.elements - (shared ? 0 : row.padding), shared ? row.shards : 1) * row.optimizer_bytes;
   }
   return out;
 }
 
 ZeroBytes ZeroTable::bytes_of_stage(size_t rank, int asked) const {
-  const ZeroStage& zero = zero_stage(asked);
+  const ZeroStage& zero = zero_stage_row(asked);
   ZeroBytes out;
   for (const ZeroBucketRow& row : rows) {
     if (!row.cells[rank].present) continue;
@@ -230,12 +228,12 @@ std::string zero_text(const TraceStore& store, const ZeroTable& table) {
                    "a shard", "parameters between uses");
   for (const ZeroBucketRow& row : table.rows) {
     const int64_t shard = row.elements / row.shards;
-    const bool shared = zero_stage(table.stage).optimizer && row.shards > 1;
-    out += strprintf(
-        "%-*s %12ld %9ld %7d %10ld %22s\n", static_cast<int>(widest), row.label.c_str(),
-        static_cast<long>(row.elements), static_cast<long>(row.padding), row.shards,
-        static_cast<long>(shared ? shard : row.elements),
-        word(zero_stage(table.stage).parameters && row.shards > 1 ? HeldParameters::kShard : HeldParameters::kWhole));
+    const bool shared = zero_stage_row(table.stage).optimizer && row.shards > 1;
+    out += strprintf("%-*s %12ld %9ld %7d %10ld %22s\n", static_cast<int>(widest), row.label.c_str(),
+                     static_cast<long>(row.elements), static_cast<long>(row.padding), row.shards,
+                     static_cast<long>(shared ? shard : row.elements),
+                     word(zero_stage_row(table.stage).parameters && row.shards > 1 ? HeldParameters::kShard
+                                                                                   : HeldParameters::kWhole));
   }
   return out + stages_text(store, table);
 }

@@ -128,7 +128,7 @@ void ZeroPanel::grid(Workspace& workspace, const ZeroTable& all, ImVec2 size) {
   header(workspace, all, corner, label, width);
   ImDrawList& draw = *ImGui::GetWindowDrawList();
   const int stage = drawn_stage(workspace);
-  const ZeroStage& zero = kZeroStages[static_cast<size_t>(stage)];
+  const ZeroStage& zero = zero_stage_row(stage);
   for (size_t r = 0; r < all.rows.size(); ++r) {
     const ZeroBucketRow& row = all.rows[r];
     const float top = corner.y + head + height * static_cast<float>(r);

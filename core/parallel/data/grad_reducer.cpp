@@ -72,7 +72,6 @@ void GradReducer::plan_buckets() {
     bucket.label = label_of(layout);
     bucket.axis = dp_.group().axis;
     bucket.shards = num_shards;
-    bucket.parameters = {parameters_.begin(), parameters_.end()};
     for (const BucketPlace& place : layout.places)
       bucket.slots.push_back({.parameter = parameters_[place.item], .bucket = buckets_.size(), .offset = place.offset});
     bucket.type = grad_type(*bucket.slots[0].parameter);
@@ -92,6 +91,12 @@ std::string GradReducer::label_of(const BucketLayout& layout) const {
   const auto same = std::count_if(buckets_.begin(), buckets_.end(),
                                   [&](const Bucket& bucket) { return bucket.label.starts_with(label); });
   return same == 0 ? label : label + " #" + std::to_string(same + 1);
+}
+
+std::vector<GradBucket> GradReducer::buckets() const {
+  std::vector<GradBucket> all(buckets_.begin(), buckets_.end());
+  for (GradBucket& bucket : all) bucket.parameters = {parameters_.begin(), parameters_.end()};
+  return all;
 }
 
 std::vector<Parameter*> GradReducer::owned() const {

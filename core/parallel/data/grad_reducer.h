@@ -78,7 +78,7 @@ class GradReducer {
   void share_out_parameters(ShardedUnits& units);
 
   // In the order in which they are reduced.
-  std::vector<GradBucket> buckets() const { return {buckets_.begin(), buckets_.end()}; }
+  std::vector<GradBucket> buckets() const;
 
  private:
   struct Bucket : FlatBucket {
@@ -86,7 +86,7 @@ class GradReducer {
     bool stays = false;    // in this step gradients may stay where autograd made them
     bool touched = false;  // has a gradient in this step
     size_t pending = 0;    // parameters that are not complete
-    bool started = false, collected = false;
+    bool collected = false;
   };
   class Hook;
 
