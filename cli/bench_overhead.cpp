@@ -14,13 +14,13 @@
 namespace ranklab {
 namespace {
 
-struct Layout {
+struct TimedLayout {
   const char* name;
   int tp;
 };
-constexpr std::array<Layout, 3> kLayouts = {{{"dp 8", 1}, {"dp 4 x tp 2, sp", 2}, {"tp 8, sp", 8}}};
+constexpr std::array<TimedLayout, 3> kTimedLayouts = {{{"dp 8", 1}, {"dp 4 x tp 2, sp", 2}, {"tp 8, sp", 8}}};
 
-TrainConfig config_for(const Layout& layout, bool observed) {
+TrainConfig config_for(const TimedLayout& layout, bool observed) {
   TrainConfig config;
   config.parallel = {.world = 8, .tp = layout.tp};
   config.gemm = "mkl";
@@ -31,7 +31,7 @@ TrainConfig config_for(const Layout& layout, bool observed) {
 }
 
 // Collectives that one rank posts in one step.
-double calls_per_step(const Layout& layout) {
+double calls_per_step(const TimedLayout& layout) {
   TrainConfig config = config_for(layout, true);
   config.train_iters = 2;
   config.mock_data = true;
@@ -50,7 +50,7 @@ double calls_per_step(const Layout& layout) {
 void print_precision_statistics(const BenchOverheadOptions& options) {
   constexpr int kSteps = 20;
   const auto mean_ms = [](int64_t interval) {
-    TrainConfig config = config_for(kLayouts[0], true);
+    TrainConfig config = config_for(kTimedLayouts[0], true);
     config.precision.recipe = "mxfp8";
     config.precision.stats_interval = interval;
     return run_step_bench(config, 2, kSteps, 0).mean_ms;
@@ -62,7 +62,7 @@ void print_precision_statistics(const BenchOverheadOptions& options) {
   }
   std::printf(
       "statistics of quantized tensors (%s, mxfp8, means of %d steps): %.2f ms/step without, %.2f with, %+.1f%%\n",
-      kLayouts[0].name, kSteps, median(off), median(on), 100 * (median(on) / median(off) - 1));
+      kTimedLayouts[0].name, kSteps, median(off), median(on), 100 * (median(on) / median(off) - 1));
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ int run_bench_overhead(const BenchOverheadOptions& options) {
   std::printf("gpt_tiny on 8 rank threads; medians of %d alternating runs of %d steps\n", options.repetitions,
               options.steps);
   std::printf("%-18s %12s %12s %10s   %s\n", "layout", "off ms/step", "on ms/step", "tracer", "watch");
-  for (const Layout& layout : kLayouts) {
+  for (const TimedLayout& layout : kTimedLayouts) {
     std::vector<double> off, on;
     for (int i = 0; i < options.repetitions; ++i) {
       off.push_back(run_step_bench(config_for(layout, false), 2, options.steps, 0).step_ms);

@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
+#include "core/nn/gemm.h"
 
 namespace ranklab {
 namespace {
@@ -110,6 +111,7 @@ void print_head(const BenchTrainOptions& options) {
       "went\n"
       "to nothing but the model's matrix products, at the library's full speed on all cores.\n",
       options.preset.c_str(), options.repetitions, options.steps);
+  if (!onednn_available()) std::printf("No rows of oneDNN: %s.\n", why_no_onednn().c_str());
   std::printf("%-8s %-16s %9s %10s %9s %9s %6s   %8s %9s %10s %9s\n", "mode", "side", "ms/step", "tokens/s", "start s",
               "PSS MB", "limit", "speed", "same lib", "launch", "memory");
 }
@@ -161,10 +163,10 @@ std::vector<Side> sides_of(const BenchTrainOptions& options, const Mode& mode) {
   };
   add("ranklab", ours_command(options, mode, "auto"));
   add("ranklab mkl", ours_command(options, mode, "mkl"));
-  add("ranklab onednn", ours_command(options, mode, "onednn"));
+  if (onednn_available()) add("ranklab onednn", ours_command(options, mode, "onednn"));
   if (options.peer_python.empty()) return sides;
   add("torch mkl", peer_command(options, mode, "highest"));
-  add("torch onednn", peer_command(options, mode, "medium"));
+  if (onednn_available()) add("torch onednn", peer_command(options, mode, "medium"));
   return sides;
 }
 

@@ -26,6 +26,26 @@ bool for_onednn(const at::Tensor& a, const at::Tensor& b) {
          a.scalar_type() == at::kFloat && b.scalar_type() == at::kFloat && a.numel() > 0 && b.numel() > 0;
 }
 
+// LibTorch's errors without the stack that they came from.
+std::string words_of(const std::exception& error) {
+  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
+  return of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+}
+
+std::string probe_onednn() {
+  if (&at::native::mkldnn_matmul == nullptr || !at::globalContext().hasMKLDNN()) return "this LibTorch has no oneDNN";
+  const NoCostScope no_cost;
+  const at::Tensor a = at::ones({2, 3}, at::kFloat), b = at::ones({3, 2}, at::kFloat), result = at::zeros({2, 2});
+  try {
+    at::native::mkldnn_matmul(a, b, result, /*beta=*/0, /*alpha=*/1);
+  } catch (const std::exception& error) {
+    const std::string words = words_of(error);
+    const bool processor = words.find("needs the cpu support") != std::string::npos;
+    return processor ? "LibTorch's oneDNN wants a processor with AVX-512" : "oneDNN does not multiply here: " + words;
+  }
+  return "";
+}
+
 void onednn_mm(const at::Tensor& result, const at::Tensor& a, const at::Tensor& b, float kept = 0) {
   const auto m = static_cast<double>(a.size(0)), k = static_cast<double>(a.size(1)), n = static_cast<double>(b.size(1));
   const CostScope cost(2 * m * n * k, 4 * (m * k + k * n + m * n), DType::kFloat32);
@@ -37,7 +57,7 @@ void onednn_mm(const at::Tensor& result, const at::Tensor& a, const at::Tensor& 
     // Its own words, "could not execute a primitive", are all that it says when memory for its code is refused.
     throw Error(ErrorKind::kEnvironment, {.where = "memory",
                                           .what = "oneDNN cannot multiply, most likely for lack of memory",
-                                          .got = std::string(error.what()) + ": " + std::to_string(a.size(0)) + " x " +
+                                          .got = words_of(error) + ": " + std::to_string(a.size(0)) + " x " +
                                                  std::to_string(a.size(1)) + " by " + std::to_string(b.size(1)),
                                           .want = "memory for its code and for packed matrices",
                                           .fix = "raise ulimit -v or free memory, or pass --gemm mkl"});
@@ -70,11 +90,16 @@ at::Tensor fp16_mm(const at::Tensor& a, const at::Tensor& b) {
 
 }  // namespace
 
-bool onednn_available() { return &at::native::mkldnn_matmul != nullptr && at::globalContext().hasMKLDNN(); }
+std::string why_no_onednn() {
+  static const std::string why = probe_onednn();
+  return why;
+}
+
+bool onednn_available() { return why_no_onednn().empty(); }
 
 void use_gemm(GemmLibrary library) {
   RANKLAB_CHECK(library != GemmLibrary::kOneDnn || onednn_available(), ErrorKind::kEnvironment, .where = "gemm",
-                .what = "this LibTorch has no oneDNN matrix product", .fix = "use --gemm mkl or --gemm auto");
+                .what = why_no_onednn(), .fix = "use --gemm mkl or --gemm auto");
   g_library = library;
 }
 

@@ -7,12 +7,16 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <string>
+
 namespace ranklab {
 
 enum class GemmLibrary { kMkl, kOneDnn };
 
-// Whether this LibTorch has oneDNN's entry point.
+// Whether this LibTorch multiplies with oneDNN on this processor; some do on those with AVX-512 alone. Cost: a small
+// product, the first time.
 bool onednn_available();
+std::string why_no_onednn();  // "this LibTorch has no oneDNN"; empty: it is available
 // REQUIRES: onednn_available() for kOneDnn. Process-wide; kMkl at the start.
 void use_gemm(GemmLibrary library);
 GemmLibrary gemm_in_use();

@@ -100,7 +100,7 @@ GemmChoice too_wrong(double error) {
 }  // namespace
 
 GemmChoice usual_gemm() {
-  if (!onednn_available()) return {GemmLibrary::kMkl, "MKL: this LibTorch has no oneDNN"};
+  if (!onednn_available()) return {GemmLibrary::kMkl, "MKL: " + why_no_onednn()};
   if (processor_vendor() == "GenuineIntel") return {GemmLibrary::kMkl, "MKL, as on every Intel processor"};
   const OneThread one_thread;
   use_gemm(GemmLibrary::kOneDnn);
@@ -110,7 +110,7 @@ GemmChoice usual_gemm() {
 }
 
 GemmChoice measure_gemm(std::span<const GemmShape> shapes) {
-  if (!onednn_available()) return {GemmLibrary::kMkl, "MKL: this LibTorch has no oneDNN"};
+  if (!onednn_available()) return {GemmLibrary::kMkl, "MKL: " + why_no_onednn()};
   if (shapes.empty()) return {GemmLibrary::kMkl, "MKL: nothing to measure"};
   const OneThread one_thread;
   const Totals totals = measure(shapes);

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/base/system.h"
 #include "core/runtime/checkpoint_settings.h"
 #include "core/sim/aten.h"
@@ -20,6 +21,9 @@ TEST_F(GemmChoiceTest, MeasuresAndLeavesTheSettingAlone) {
   const std::vector<GemmShape> shapes = {{512, 384, 128, 8}, {512, 704, 128, 8}, {4096, 256, 128, 1}};
   const GemmChoice choice = measure_gemm(shapes);
   EXPECT_NE(choice.reason.find("oneDNN"), std::string::npos) << choice.reason;
+  if (!onednn_available()) {
+    EXPECT_EQ(choice.reason, "MKL: " + why_no_onednn());
+  }
   EXPECT_EQ(gemm_in_use(), GemmLibrary::kMkl);
 }
 
@@ -47,7 +51,7 @@ TEST_F(GemmChoiceTest, NothingToMeasureIsMkl) { EXPECT_EQ(measure_gemm({}).libra
 // Both libraries compute in fp32: 1e-5 of the largest element against fp64 (bf16 would miss it by 100x), transposed
 // operands and odd sizes included.
 TEST_F(GemmChoiceTest, BothLibrariesMultiplyInFp32) {
-  if (!onednn_available()) GTEST_SKIP() << "this LibTorch has no oneDNN";
+  if (!onednn_available()) GTEST_SKIP() << why_no_onednn();
   for (const auto& [m, n, k] :
        {std::tuple{64, 48, 128}, std::tuple{1, 7, 5}, std::tuple{33, 1, 17}, std::tuple{128, 256, 1000}}) {
     const at::Tensor a = at::sin(at::arange(m * k, at::kFloat)).view({m, k}),
@@ -63,8 +67,15 @@ TEST_F(GemmChoiceTest, BothLibrariesMultiplyInFp32) {
   }
 }
 
+// LibTorch has it for processors with AVX-512 alone: whoever asks for it elsewhere is told before a rank starts.
+TEST_F(GemmChoiceTest, OneDnnIsRefusedWhereItDoesNotWork) {
+  if (onednn_available()) GTEST_SKIP() << "oneDNN works here";
+  EXPECT_THROW(use_gemm(GemmLibrary::kOneDnn), Error);
+  EXPECT_EQ(why_no_onednn().find("Exception raised from"), std::string::npos) << why_no_onednn();
+}
+
 TEST_F(GemmChoiceTest, OtherTypesAndEmptyMatricesTakeTheCommonPath) {
-  use_gemm(GemmLibrary::kOneDnn);
+  if (onednn_available()) use_gemm(GemmLibrary::kOneDnn);
   EXPECT_EQ(gemm(at::ones({2, 3}, at::kDouble), at::ones({3, 4}, at::kDouble)).scalar_type(), at::kDouble);
   const at::Tensor empty = gemm(at::ones({0, 3}), at::ones({3, 4}));
   EXPECT_EQ(empty.sizes(), (std::vector<int64_t>{0, 4}));
