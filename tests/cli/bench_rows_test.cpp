@@ -117,7 +117,12 @@ TEST(BenchTrain, TheLimitIsTheTimeOfTheModelsProductsAlone) {
       run_command("'" RANKLAB_PROGRAM "' bench train --modes single --repetitions 1 --steps 1 --warmup 0 --json");
   ASSERT_EQ(table.exit_code, 0) << table.output;
   const auto rows = nlohmann::json::parse(table.output);
-  ASSERT_EQ(rows.size(), 3u);
+  // oneDNN's where LibTorch has it for this processor.
+  const Outcome onednn = run_command("'" RANKLAB_PROGRAM
+                                     "' bench step --num-layers 1 --hidden-size 32 --ffn-hidden-size 32 "
+                                     "--num-attention-heads 4 --seq-length 8 --gbs 2 --world-size 1 --gemm onednn");
+  ASSERT_TRUE(onednn.exit_code == 0 || onednn.exit_code == 3) << onednn.output;
+  ASSERT_EQ(rows.size(), onednn.exit_code == 0 ? 3u : 2u);
   for (const auto& row : rows)
     EXPECT_NEAR(row.at("limit_share").get<double>() * row.at("step_ms").get<double>(), row.at("limit_ms"), 1e-6) << row;
 }
