@@ -233,8 +233,12 @@ TEST(Pipeline, PairwiseAccumulationIsTheSameTree) {
   TrainConfig config = pipeline_config();
   config.accumulation = Accumulation::kPairwise;
   const TrainingRecord want = reference(config);
-  for (const char* name : {"1f1b", "zb-h1", "zb-v", "dualpipe"})
-    expect_same_training(record_training(with_pipeline(config, name, 2)), want, bits());
+  for (const std::string name : {"1f1b", "zb-h1", "zb-v", "dualpipe"}) {
+    SCOPED_TRACE(name);
+    Tolerance tolerance = bits();
+    if (name == "dualpipe") tolerance.loss = 1e-15;  // a sum of each of its two models
+    expect_same_training(record_training(with_pipeline(config, name, 2)), want, tolerance);
+  }
   config.model.tie_embeddings = true;
   const TrainingRecord tied = reference(config);
   for (const char* name : {"1f1b", "zb-h1"})
