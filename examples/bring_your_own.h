@@ -8,6 +8,7 @@
 #include "core/parallel/vocab_embedding.h"
 #include "core/runtime/provide.h"
 #include "core/sim/aten.h"
+#include "core/spec/layer_specs.h"
 
 namespace ranklab::examples {
 
@@ -16,17 +17,15 @@ namespace ranklab::examples {
 class Counter final : public LayerStack {
  public:
   Counter(const StackPlace& place, const RunPlan& plan)
-      : config_(plan.config.model), registry_(place.registry), tp_(place.tp) {}
+      : config_(plan.config.model), model_(place.registry), tp_(place.tp) {}
 
-  void make_embedding() override {
-    embedding_.emplace(registry_, "embedding", config_.vocab_size, config_.hidden_size, Init{}, tp_);
-  }
+  void make_embedding() override { embedding_.emplace(model_, embedding_spec(config_), tp_); }
   void make_layer(int64_t layer) override {
-    layers_.try_emplace(layer, registry_, "layers." + std::to_string(layer), config_, tp_);
+    layers_.try_emplace(layer, model_["layers"][std::to_string(layer)], config_, tp_);
   }
   void make_head() override {
-    norm_.emplace(registry_, "norm", config_, tp_.sharded_sequence());
-    head_.emplace(registry_, config_, nullptr, tp_);
+    norm_.emplace(model_, norm_spec(config_, "norm", ModulePart::kFinalNorm), config_, tp_.sharded_sequence());
+    head_.emplace(model_, config_, nullptr, tp_);
   }
 
   ResidualStream embed(const ForwardContext& context) override {
@@ -47,14 +46,18 @@ class Counter final : public LayerStack {
     ColumnParallelLinear up;
     RowParallelLinear down;
 
-    Mlp(ParameterRegistry& registry, const std::string& name, const ModelConfig& c, const TensorParallel& tp)
-        : norm(registry, name + ".norm", c, tp.sharded_sequence()),
-          up(registry, name + ".up", {c.hidden_size, 2 * c.hidden_size}, {2 * c.hidden_size}, {}, true, tp),
-          down(registry, name + ".down", {2 * c.hidden_size, c.hidden_size}, {}, true, tp) {}
+    Mlp(const ModuleScope& scope, const ModelConfig& c, const TensorParallel& tp)
+        : norm(scope, norm_spec(c, "norm", ModulePart::kMlpNorm), c, tp.sharded_sequence()),
+          up(scope,
+             {.name = "up", .shape = {2 * c.hidden_size, c.hidden_size}, .split = ModuleSplit::kColumn, .bias = true},
+             tp),
+          down(scope,
+               {.name = "down", .shape = {c.hidden_size, 2 * c.hidden_size}, .split = ModuleSplit::kRow, .bias = true},
+               tp) {}
   };
 
   ModelConfig config_;
-  ParameterRegistry& registry_;
+  ModuleScope model_;
   TensorParallel tp_;
   std::optional<VocabParallelEmbedding> embedding_;
   std::map<int64_t, Mlp> layers_;  // of this rank

@@ -5,10 +5,10 @@
 namespace ranklab::cpu_sim {
 
 // Wherever their tensors are: the ranks are threads of one process, and codes are made before they travel.
-inline constexpr Capabilities kAnywhere = {
-    Capability::kVirtualTime,     Capability::kMakesRanks,         Capability::kHostGemm,
-    Capability::kExpertOverlap,   Capability::kSelectiveRecompute, Capability::kQuantizedDispatch,
-    Capability::kQuantizedGather, Capability::kHeldRanks,          Capability::kMeasuredRanks};
+inline constexpr Capabilities kAnywhere = {Capability::kVirtualTime,       Capability::kMakesRanks,
+                                           Capability::kExpertOverlap,     Capability::kSelectiveRecompute,
+                                           Capability::kQuantizedDispatch, Capability::kQuantizedGather,
+                                           Capability::kHeldRanks,         Capability::kMeasuredRanks};
 
 inline constexpr Backend kBackendRow = {
     .name = "cpu_sim",

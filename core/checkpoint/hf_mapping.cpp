@@ -65,14 +65,14 @@ class Mapping {
     module.resize(dot);
     const HfRule& rule = find_rule(in_layer ? family_.layer_rules : family_.rules, module, row.parameter);
     if (!in_layer) {
-      add(row.parameter, row.shape, rule, "", suffix);
+      add(row.parameter, row, rule, "", suffix);
       return;
     }
     for (int64_t layer = row.first_layer; layer < row.first_layer + row.layers; ++layer) {
       const std::string prefix = family_.layer_prefix + std::to_string(row.mtp ? c_.num_layers + layer : layer) + ".";
       const std::string ours = numbered(row.parameter, layer);
       for (int64_t expert = 0; expert < row.per_layer; ++expert)
-        add(numbered(ours, expert), row.shape, numbered_rule(rule, expert), prefix, suffix);
+        add(numbered(ours, expert), row, numbered_rule(rule, expert), prefix, suffix);
       if (row.part == ModulePart::kRouter && c_.moe.score == RouterScore::kSigmoid) add_router_bias(ours, prefix);
     }
   }
@@ -90,23 +90,17 @@ class Mapping {
     return rule;
   }
 
-  // Rows of ours that each of so many of theirs has.
-  std::vector<int64_t> runs(size_t count, int64_t rows) const {
-    if (count == 1) return {rows};
-    if (count == 2) return {rows / 2, rows / 2};
-    const int64_t kv = c_.kv_width();
-    return {rows - 2 * kv, kv, kv};
-  }
-
-  void add(const std::string& parameter, const std::vector<int64_t>& shape, const HfRule& rule,
-           const std::string& prefix, const std::string& suffix) {
+  // Of theirs each has a fused part of ours, or one has them all.
+  void add(const std::string& parameter, const ModuleRow& row, const HfRule& rule, const std::string& prefix,
+           const std::string& suffix) {
+    const std::vector<int64_t>& shape = row.shape;
     HfTensor tensor{"weight/" + parameter, shape, {}};
     int64_t first = 0;
-    const std::vector<int64_t> rows = runs(rule.theirs.size(), shape[0]);
+    const std::vector<int64_t> rows = rule.theirs.size() == 1 ? std::vector<int64_t>{shape[0]} : row.parts;
     for (size_t i = 0; i < rows.size(); ++i) {
       HfPart part{.name = prefix + rule.theirs[i] + suffix, .shape = shape, .first_row = first, .rows = rows[i]};
       part.shape[0] = rows[i];
-      if (shape.size() == 2) set_layout(part, rule.layout);
+      if (shape.size() == 2 || turns_neighbours(rule.layout)) set_layout(part, rule.layout);
       if (rule.layout == HfLayout::kHeadsTogether) {
         set_heads(part, rule.layout);
       } else if (rule.ours == "attention.qkv" && c_.is_partly_rotary()) {

@@ -96,6 +96,12 @@ std::vector<IdleRow> make_idle_rows() {
       [](const RunPlan& p) { return p.config.model.moe.topk == 1 && p.config.model.moe.normalize_topk; },
       "--moe-router-topk 1 with --moe-router-norm-topk");
   add(
+      {"moe.shared_gate"}, [](const RunPlan& p) { return p.config.model.moe.shared_ffn_hidden_size > 0; },
+      "--moe-shared-expert-intermediate-size above 0");
+  add(
+      {"sim.gemm"}, [](const RunPlan& p) { return !p.config.on_gpu() && p.config.element_dtype() == DType::kFloat32; },
+      "fp32 on the host (--device cpu)");
+  add(
       {"data.eval_iters"}, [](const RunPlan& p) { return p.config.eval_interval > 0; }, "--eval-interval above 0");
   add(
       {"trace.step_start", "trace.step_end"}, [](const RunPlan& p) { return p.config.trace || p.config.profile; },

@@ -39,8 +39,8 @@ bool fits(const Cut& cut, int ranks, int64_t block) {
          });
 }
 
-std::vector<int64_t> parts_of(const ModuleRow& row, const ModelConfig& c) {
-  return row.split == ModuleSplit::kRow ? std::vector<int64_t>{row.shape[1]} : fused_parts(c, row);
+std::vector<int64_t> parts_of(const ModuleRow& row) {
+  return row.split == ModuleSplit::kRow ? std::vector<int64_t>{row.shape[1]} : row.parts;
 }
 
 std::string size_flag(const ModuleRow& row, const ModelConfig& c) {
@@ -66,7 +66,7 @@ Cut weight_cut(const ModuleRow& row, const LinearPrecision& linear, const RunPla
   const ParallelDims& dims = plan.config.parallel;
   const bool in = row.split == ModuleSplit::kRow;
   Cut cut{.dimension = in ? "in features" : "out features",
-          .parts = parts_of(row, plan.config.model),
+          .parts = parts_of(row),
           .block = std::lcm(block_of(linear.weight), block_of(in ? linear.activation : linear.gradient)),
           .ranks = row.is_expert() ? dims.etp : dims.tp,
           .ranks_flag = row.is_expert() ? "--etp" : "--tp",

@@ -5,6 +5,7 @@
 #include "core/config/precision_settings.h"
 #include "core/config/requirements.h"
 #include "core/config/sharding.h"
+#include "core/spec/model_rules.h"
 #include "core/spec/moe_dispatcher_names.h"
 
 namespace ranklab {
@@ -30,21 +31,12 @@ void add_devices(std::vector<Requirement>& rows) {
                               .asked_of = [](const TrainConfig& c) { return c.optimizer_cpu_offload; }},
                   .needs = Capability::kGpuTensors,
                   .why = "--optimizer-cpu-offload moves optimizer states out of a GPU's memory"});
-  rows.push_back({.feature = {.settings = {{"sim.collectives", "gloo"}},
-                              .asked_of = [](const TrainConfig& c) { return c.collectives == "gloo"; }},
-                  .needs = Capability::kHostTransport,
-                  .why = "Gloo moves the host's memory, and the ranks' tensors are on a GPU",
-                  .instead = "--collectives direct"});
-  rows.push_back({.feature = {.settings = {{"sim.transport", "tcp"}},
-                              .asked_of = [](const TrainConfig& c) { return c.transport == "tcp"; }},
-                  .needs = Capability::kHostTransport,
-                  .why = "TCP moves the host's memory, and the ranks' tensors are on a GPU",
-                  .instead = "--transport inproc"});
-  rows.push_back({.feature = {.settings = {{"sim.gemm", "mkl"}},
-                              .asked_of = [](const TrainConfig& c) { return c.gemm != "auto"; }},
-                  .needs = Capability::kHostGemm,
-                  .why = "--gemm chooses a library of the processor's, and each rank computes on its GPU",
-                  .instead = "--gemm auto"});
+  rows.push_back(
+      {.feature = {.settings = {{"sim.collectives", "gloo"}, {"sim.transport", "tcp"}},
+                   .asked_of = [](const TrainConfig& c) { return c.collectives == "gloo" || c.transport == "tcp"; }},
+       .needs = Capability::kHostTransport,
+       .why = "Gloo and TCP move the host's memory, and the ranks' tensors are on a GPU",
+       .instead = "--collectives direct --transport inproc"});
 }
 
 const Feature::Settings kExperts = {{"model.preset", "deepseek_v3_tiny"}, {"parallel.ep", "2"}};
@@ -213,6 +205,20 @@ void add_sharding(std::vector<Requirement>& rows) {
        .instead = "--zero-stage " + zero_stage_numbers(1)});
 }
 
+// Of the model's own options.
+void add_model(std::vector<Requirement>& rows) {
+  const auto feature_of = [](const ModelOption& option) {
+    return Feature{.settings = {option.setting},
+                   .asked_of = [chosen = option.chosen](const TrainConfig& c) { return chosen(c.model); },
+                   .shown = [shown = option.shown](const TrainConfig& c) { return shown(c.model); }};
+  };
+  for (const ModelRule& rule : model_rules())
+    rows.push_back({.feature = feature_of(rule.option),
+                    .excludes = feature_of(rule.excluded),
+                    .why = rule.why,
+                    .instead = rule.instead});
+}
+
 std::vector<Requirement> make_requirements() {
   std::vector<Requirement> rows;
   add_devices(rows);  // the first, by which a place without capabilities is refused
@@ -222,6 +228,7 @@ std::vector<Requirement> make_requirements() {
   add_overlap(rows);
   add_pipeline(rows);
   add_sharding(rows);
+  add_model(rows);
   return rows;
 }
 

@@ -23,7 +23,7 @@ std::string words_of(const std::string& key, const std::string& value) {
 }
 
 std::string asked_text(const Feature& feature, const TrainConfig& config) {
-  if (feature.shown != nullptr) return feature.shown(config);
+  if (feature.shown) return feature.shown(config);
   std::vector<std::string> words;
   for (const auto& [key, unused] : feature.settings) words.push_back(words_of(key, field_of(key).get(config)));
   return join(words, ", ");
@@ -59,9 +59,7 @@ std::string where_possible(const TrainConfig& config, Capability capability) {
                                                              : "leave one of them out (ranklab list combinations)"});
 }
 
-bool has(const Feature& feature, const TrainConfig& config) {
-  return feature.asked_of != nullptr && feature.asked_of(config);
-}
+bool has(const Feature& feature, const TrainConfig& config) { return feature.asked_of && feature.asked_of(config); }
 bool has(const Feature& feature, const RunPlan& plan) {
   return feature.asked_by_plan != nullptr ? feature.asked_by_plan(plan) : has(feature, plan.config);
 }

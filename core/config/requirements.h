@@ -4,6 +4,7 @@
 // between numbers (a size that must divide another) is no row: it stands with the setting. Adding a row = one entry in
 // requirement_rows.cpp. Torch-free. Thread rule: immutable.
 #pragma once
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,12 +19,12 @@ namespace ranklab {
 // Something a run can ask for.
 struct Feature {
   using Settings = std::vector<std::pair<std::string, std::string>>;  // keys of config_fields(), and values
-  Settings settings = {};                              // a way to ask for it: what the table shows, and the tests set
-  Settings surroundings = {};                          // what else the tests set, so that nothing else refuses the run
-  bool (*asked_of)(const TrainConfig&) = nullptr;      // null: a command asks for it, or ...
-  bool (*asked_by_plan)(const RunPlan&) = nullptr;     // ... it takes the schedule to know
-  std::string (*shown)(const TrainConfig&) = nullptr;  // as an error names it; null: the settings with their values
-  std::string command = {};                            // that asks for it, where no setting does
+  Settings settings = {};      // a way to ask for it: what the table shows, and the tests set
+  Settings surroundings = {};  // what else the tests set, so that nothing else refuses the run
+  std::function<bool(const TrainConfig&)> asked_of = {};      // empty: a command asks for it, or ...
+  bool (*asked_by_plan)(const RunPlan&) = nullptr;            // ... it takes the schedule to know
+  std::function<std::string(const TrainConfig&)> shown = {};  // as an error names it; empty: the settings
+  std::string command = {};                                   // that asks for it, where no setting does
 };
 
 struct Requirement {

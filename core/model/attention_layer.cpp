@@ -15,23 +15,22 @@
 namespace ranklab {
 namespace {
 
-std::vector<int64_t> qkv_segments(const ModelConfig& c) { return {c.query_width(), c.kv_width(), c.kv_width()}; }
-
-std::optional<HeadNorm> make_head_norm(ParameterRegistry& registry, const std::string& name, const ModelConfig& c,
+// Of every head, or of all heads together.
+std::optional<HeadNorm> make_head_norm(const ModuleScope& scope, const AttentionSpec& spec, const ModelConfig& c,
                                        const TensorParallel& tp) {
-  if (!c.qk_norm || c.qk_norm_width != QkNormWidth::kHead) return std::nullopt;
-  return HeadNorm(registry, name, c, tp.active());
+  if (!spec.q_norm || !spec.q_norm->by_heads) return std::nullopt;
+  return HeadNorm(scope, spec, c, tp.active());
 }
 
-std::optional<ProjectionNorm> make_projection_norm(ParameterRegistry& registry, const std::string& name,
+std::optional<ProjectionNorm> make_projection_norm(const ModuleScope& scope, const AttentionSpec& spec,
                                                    const ModelConfig& c, const TensorParallel& tp) {
-  if (!c.qk_norm || c.qk_norm_width != QkNormWidth::kAllHeads) return std::nullopt;
-  return ProjectionNorm(registry, name, c, tp);
+  if (!spec.q_norm || spec.q_norm->by_heads) return std::nullopt;
+  return ProjectionNorm(scope, spec, c, tp);
 }
 
 class GroupedQueryAttention : public AttentionLayer {
  public:
-  GroupedQueryAttention(ParameterRegistry& registry, const std::string& name, const ModelConfig& c,
+  GroupedQueryAttention(const ModuleScope& scope, const AttentionSpec& spec, const ModelConfig& c,
                         const AttentionPlace& place)
       : shape_{c.num_attention_heads / place.tp.size(),
                std::max<int64_t>(c.query_groups() / place.tp.size(), 1),
@@ -42,12 +41,10 @@ class GroupedQueryAttention : public AttentionLayer {
         rope_(place.rope),
         kv_(place.kv),
         again_(place.again),
-        qkv_(registry, name + ".qkv", {c.hidden_size, c.qkv_width()}, qkv_segments(c), {InitKind::kNormal, c.init_std},
-             c.has_qkv_bias(), place.tp),
-        head_norm_(make_head_norm(registry, name, c, place.tp)),
-        projection_norm_(make_projection_norm(registry, name, c, place.tp)),
-        out_(registry, name + ".out", {c.query_width(), c.hidden_size}, residual_init(c), c.has_attention_out_bias(),
-             place.tp) {}
+        qkv_(scope, spec.qkv, place.tp),
+        head_norm_(make_head_norm(scope, spec, c, place.tp)),
+        projection_norm_(make_projection_norm(scope, spec, c, place.tp)),
+        out_(scope, spec.out, place.tp) {}
 
   at::Tensor forward(const NormOutput& x, const ForwardContext& context) const override {
     const at::Tensor qkv = project(x, context);
@@ -86,14 +83,10 @@ class GroupedQueryAttention : public AttentionLayer {
 
 }  // namespace
 
-Init residual_init(const ModelConfig& c) {
-  return {InitKind::kNormal, c.init_std / std::sqrt(2.0 * static_cast<double>(c.num_layers))};
-}
-
-std::unique_ptr<AttentionLayer> make_attention_layer(ParameterRegistry& registry, const std::string& name,
-                                                     const ModelConfig& config, const AttentionPlace& place) {
-  if (config.mla.enabled()) return make_latent_attention(registry, name, config, place);
-  return std::make_unique<GroupedQueryAttention>(registry, name, config, place);
+std::unique_ptr<AttentionLayer> make_attention_layer(const ModuleScope& scope, const ModelConfig& config,
+                                                     const AttentionPlace& place) {
+  if (config.mla.enabled()) return make_latent_attention(scope, config, place);
+  return std::make_unique<GroupedQueryAttention>(scope, attention_spec(config), config, place);
 }
 
 }  // namespace ranklab

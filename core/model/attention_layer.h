@@ -5,7 +5,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
-#include <string>
 
 #include "core/model/forward_context.h"
 #include "core/nn/attention_cache.h"
@@ -28,7 +27,7 @@ class AttentionLayer {
   virtual at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const = 0;
 };
 
-// MHA, GQA or MQA, or latent attention, as the numbers say. Parameters are named `name`.*.
+// MHA, GQA or MQA, or latent attention, as the numbers say (core/spec/layer_specs.h).
 struct AttentionPlace {
   RopeTable rope;
   TensorParallel tp;
@@ -36,10 +35,7 @@ struct AttentionPlace {
   int64_t window = 0;          // AttentionShape::window
   bool again = false;          // the softmax part is computed again in backward instead of kept
 };
-std::unique_ptr<AttentionLayer> make_attention_layer(ParameterRegistry& registry, const std::string& name,
-                                                     const ModelConfig& config, const AttentionPlace& place);
-
-// Outputs that are added to the residual stream start smaller, so that its variance does not grow with depth (GPT-2).
-Init residual_init(const ModelConfig& config);
+std::unique_ptr<AttentionLayer> make_attention_layer(const ModuleScope& scope, const ModelConfig& config,
+                                                     const AttentionPlace& place);
 
 }  // namespace ranklab

@@ -7,12 +7,11 @@
 namespace ranklab {
 namespace {
 
-std::unique_ptr<MlpLayer> make_mlp(ParameterRegistry& registry, const ModelConfig& c, const BlockPlace& place) {
-  const std::string name = place.name + ".mlp";
-  if (!c.is_moe_layer(place.layer)) return make_dense_mlp(registry, name, c, c.ffn_hidden_size, place.tp);
-  RANKLAB_CHECK(place.moe != nullptr, ErrorKind::kInternal, .where = place.name,
+std::unique_ptr<MlpLayer> make_mlp(const ModuleScope& scope, const ModelConfig& c, const BlockPlace& place) {
+  if (!c.is_moe_layer(place.layer)) return make_dense_mlp(scope, mlp_spec(c), c.activation, place.tp);
+  RANKLAB_CHECK(place.moe != nullptr, ErrorKind::kInternal, .where = scope.path(),
                 .what = "a layer with experts needs a place for them");
-  return make_moe_layer(registry, name, c, place.layer, *place.moe, place.tp);
+  return make_moe_layer(scope, c, place.layer, *place.moe, place.tp);
 }
 
 AttentionPlace attention_place(const ModelConfig& c, const BlockPlace& place) {
@@ -24,10 +23,10 @@ AttentionPlace attention_place(const ModelConfig& c, const BlockPlace& place) {
           .again = place.attention_again};
 }
 
-std::optional<Norm> make_norm(ParameterRegistry& registry, const ModelConfig& c, const BlockPlace& place,
-                              const char* name, bool wanted) {
-  if (!wanted) return std::nullopt;
-  return Norm(registry, place.name + name, c, place.tp.sharded_sequence());
+std::optional<Norm> make_norm(const ModuleScope& scope, const std::optional<ModuleSpec>& spec, const ModelConfig& c,
+                              const BlockPlace& place) {
+  if (!spec) return std::nullopt;
+  return Norm(scope, *spec, c, place.tp.sharded_sequence());
 }
 
 // What a branch sees of the residual stream, with the last branch added.
@@ -44,15 +43,19 @@ at::Tensor behind(const std::optional<Norm>& norm, const at::Tensor& branch_SBH)
 
 }  // namespace
 
-TransformerBlock::TransformerBlock(ParameterRegistry& registry, const ModelConfig& c, const BlockPlace& place)
-    : name_(place.name),
+TransformerBlock::TransformerBlock(const ModuleScope& scope, const ModelConfig& c, const BlockPlace& place)
+    : TransformerBlock(scope, c, place, block_norm_specs(c)) {}
+
+TransformerBlock::TransformerBlock(const ModuleScope& scope, const ModelConfig& c, const BlockPlace& place,
+                                   const BlockNormSpecs& norms)
+    : name_(scope.path()),
       residual_form_(c.residual_form),
-      attention_norm_(make_norm(registry, c, place, ".attention_norm", c.has_norms_before())),
-      attention_(make_attention_layer(registry, name_ + ".attention", c, attention_place(c, place))),
-      attention_post_norm_(make_norm(registry, c, place, ".attention_post_norm", c.has_norms_behind())),
-      mlp_norm_(make_norm(registry, c, place, ".mlp_norm", c.has_mlp_norm())),
-      mlp_(make_mlp(registry, c, place)),
-      mlp_post_norm_(make_norm(registry, c, place, ".mlp_post_norm", c.has_norms_behind())) {}
+      attention_norm_(make_norm(scope, norms.attention, c, place)),
+      attention_(make_attention_layer(scope["attention"], c, attention_place(c, place))),
+      attention_post_norm_(make_norm(scope, norms.attention_post, c, place)),
+      mlp_norm_(make_norm(scope, norms.mlp, c, place)),
+      mlp_(make_mlp(scope["mlp"], c, place)),
+      mlp_post_norm_(make_norm(scope, norms.mlp_post, c, place)) {}
 
 template <typename Attend, typename Drop>
 void TransformerBlock::run(ResidualStream& stream, const ForwardContext& context, const Attend& attend,

@@ -14,14 +14,13 @@
 #include "core/model/mlp_layer.h"
 #include "core/model/residual_stream.h"
 #include "core/nn/norm.h"
-#include "core/spec/model_config.h"
+#include "core/spec/layer_specs.h"
 
 namespace ranklab {
 
 struct MoePlace;
 
 struct BlockPlace {
-  std::string name;   // "layers.3", of all its parameters
   int64_t layer = 0;  // its number in the model; MTP modules count on from num_layers
   RopeTable rope;
   RopeTable local_rope = {};  // of layers with a window
@@ -33,13 +32,15 @@ struct BlockPlace {
 
 class TransformerBlock {
  public:
-  TransformerBlock(ParameterRegistry& registry, const ModelConfig& config, const BlockPlace& place);
+  TransformerBlock(const ModuleScope& scope, const ModelConfig& config, const BlockPlace& place);
   void forward(ResidualStream& stream, const ForwardContext& context) const;
   // The positions behind those in the cache; forward only, without dropout.
   void decode(ResidualStream& stream, const ForwardContext& context, AttentionCache& cache) const;
   const AttentionLayer& attention() const { return *attention_; }
 
  private:
+  TransformerBlock(const ModuleScope& scope, const ModelConfig& config, const BlockPlace& place,
+                   const BlockNormSpecs& norms);
   // What attention and MLP add to the stream, whose additions so far are in `stream`.x_SBH afterwards.
   template <typename Attend, typename Drop>
   void run(ResidualStream& stream, const ForwardContext& context, const Attend& attend, const Drop& drop) const;

@@ -1,6 +1,7 @@
 #include "core/model/experts.h"
 
-#include "core/model/attention_layer.h"
+#include <string>
+
 #include "core/nn/activation.h"
 #include "core/parallel/expert/expert_mlp.h"
 #include "core/parallel/expert/grouped_linear.h"
@@ -9,43 +10,38 @@
 namespace ranklab {
 namespace {
 
-at::Tensor create(ParameterRegistry& registry, const std::string& name, Partition partition, Init init) {
-  Parameter& parameter = registry.create(name, std::move(partition), init, true);
+at::Tensor make_weight(const ModuleScope& scope, const ModuleSpec& spec, Communicator& etp) {
+  Parameter& parameter = scope.make_weight(spec, etp.rank(), etp.size());
   parameter.is_expert = true;
   return parameter.data;
 }
 
-void add_quantizer(std::vector<LinearQuantizer*>& quantizers, const ParameterRegistry& registry,
-                   const std::string& module, const LinearForm& form) {
-  LinearQuantizer* quantizer = make_quantizer(registry, module, form);
+void add_quantizer(std::vector<LinearQuantizer*>& quantizers, LinearQuantizer* quantizer) {
   if (quantizer != nullptr) quantizers.push_back(quantizer);
 }
 
 }  // namespace
 
-Experts::Experts(ParameterRegistry& registry, const std::string& name, const ModelConfig& c, Communicator& ep,
-                 Communicator& etp) {
-  const int64_t own = c.moe.num_experts / ep.size(), ffn = c.expert_ffn(), hidden = c.hidden_size;
+Experts::Experts(const ModuleScope& scope, const MlpSpec& spec, const ModelConfig& c, Communicator& ep,
+                 Communicator& etp)
+    : activation_(activation_function(c.activation)) {
+  const int64_t own = c.moe.num_experts / ep.size();
+  const TensorParallel group{&etp, false};
   for (int64_t expert = own * ep.rank(); expert < own * (ep.rank() + 1); ++expert) {
-    const std::string one = name + "." + std::to_string(expert);
-    gate_up_.push_back(create(registry, one + ".gate_up.weight",
-                              shard_segments({2 * ffn, hidden}, {ffn, ffn}, etp.rank(), etp.size()),
-                              {InitKind::kNormal, c.init_std}));
-    down_.push_back(
-        create(registry, one + ".down.weight", shard_dim({hidden, ffn}, 1, etp.rank(), etp.size()), residual_init(c)));
-    const TensorParallel group{&etp, false};
-    add_quantizer(gate_up_quantizers_, registry, one + ".gate_up",
-                  {hidden, 2 * ffn, {ffn, ffn}, LinearSplit::kColumn, group, /*dispatched=*/true});
-    add_quantizer(down_quantizers_, registry, one + ".down", {ffn, hidden, {}, LinearSplit::kRow, group});
+    const ModuleScope one = scope[std::to_string(expert)];
+    up_.push_back(make_weight(one, spec.up, etp));
+    down_.push_back(make_weight(one, spec.down, etp));
+    add_quantizer(up_quantizers_, make_quantizer(one, spec.up, group, /*dispatched=*/true));
+    add_quantizer(down_quantizers_, make_quantizer(one, spec.down, group));
   }
 }
 
 at::Tensor Experts::operator()(const at::Tensor& rows_NH, const std::vector<int64_t>& counts,
                                const TokenPlace& tokens) const {
-  if (gate_up_quantizers_.empty() && down_quantizers_.empty() && has_expert_blocks(rows_NH))
-    return expert_mlp(rows_NH, counts, gate_up_, down_);
-  const at::Tensor gate_up = grouped_linear(rows_NH, counts, gate_up_, gate_up_quantizers_, tokens);
-  return grouped_linear(activate(swiglu, gate_up), counts, down_, down_quantizers_, tokens);
+  const bool quantized = !up_quantizers_.empty() || !down_quantizers_.empty();
+  if (activation_ == swiglu && !quantized && has_expert_blocks(rows_NH)) return expert_mlp(rows_NH, counts, up_, down_);
+  const at::Tensor up = grouped_linear(rows_NH, counts, up_, up_quantizers_, tokens);
+  return grouped_linear(activate(activation_, up), counts, down_, down_quantizers_, tokens);
 }
 
 }  // namespace ranklab

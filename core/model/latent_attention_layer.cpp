@@ -1,5 +1,6 @@
 #include "core/model/latent_attention_layer.h"
 
+#include <cmath>
 #include <optional>
 
 #include "core/nn/decode_attention.h"
@@ -8,64 +9,62 @@
 #include "core/parallel/collectives.h"
 #include "core/parallel/replicated_linear.h"
 #include "core/sim/aten.h"
+#include "core/spec/layer_specs.h"
 
 namespace ranklab {
 namespace {
 
-LatentShape shape_of(const ModelConfig& c, int tp) {
-  return {.heads = c.num_attention_heads / tp,
+// YaRN's factor stands beside whatever the width of a head is replaced with.
+double softmax_scale(const ModelConfig& c) {
+  const double usual = yarn_softmax_scale(c.mla.query_head_dim(), c.yarn);
+  if (c.query_pre_attn_scalar == 0) return usual;
+  return usual * std::sqrt(static_cast<double>(c.mla.query_head_dim()) / c.query_pre_attn_scalar);
+}
+
+LatentShape shape_of(const ModelConfig& c, const AttentionPlace& place) {
+  return {.heads = c.num_attention_heads / place.tp.size(),
           .nope = c.mla.qk_head_dim,
           .rope = c.mla.qk_pos_emb_head_dim,
           .v = c.mla.v_head_dim,
-          .softmax_scale = yarn_softmax_scale(c.mla.query_head_dim(), c.yarn)};
-}
-
-Init normal(const ModelConfig& c) { return {InitKind::kNormal, c.init_std}; }
-
-ColumnParallelLinear by_heads(ParameterRegistry& registry, const std::string& name, const ModelConfig& c, int64_t in,
-                              int64_t width, const TensorParallel& tp) {
-  const int64_t out = c.num_attention_heads * width;
-  return {registry, name, {in, out}, {out}, normal(c), false, tp};
+          .softmax_scale = softmax_scale(c),
+          .window = place.window,
+          .cap = c.attn_logit_softcapping};
 }
 
 // The queries, with or without compression.
 class Queries {
  public:
-  Queries(ParameterRegistry& registry, const std::string& name, const ModelConfig& c, const TensorParallel& tp) {
-    const int64_t lora = c.mla.q_lora_rank, head = c.mla.query_head_dim();
-    if (lora == 0) {
-      up_.emplace(by_heads(registry, name + ".q", c, c.hidden_size, head, tp));
-      return;
-    }
-    down_.emplace(registry, name + ".q_down", LinearSize{c.hidden_size, lora}, normal(c), tp);
-    norm_.emplace(registry, name + ".q_norm", c, lora, tp.sharded_sequence());
-    up_.emplace(by_heads(registry, name + ".q_up", c, lora, head, tp));
-  }
+  Queries(const ModuleScope& scope, const LatentAttentionSpec& spec, const ModelConfig& c, const TensorParallel& tp)
+      : compressed_(spec.q_down.has_value()),
+        down_(compressed_ ? std::optional<ReplicatedLinear>(std::in_place, scope, *spec.q_down, tp) : std::nullopt),
+        norm_(compressed_ ? std::optional<Norm>(std::in_place, scope, *spec.q_norm, c, tp.sharded_sequence())
+                          : std::nullopt),
+        up_(scope, spec.q, tp) {}
   at::Tensor operator()(const NormOutput& x, const TokenPlace& tokens) const {
-    return (*up_)(down_ ? (*norm_)((*down_)(x, tokens)) : x, tokens);
+    return up_(compressed_ ? (*norm_)((*down_)(x, tokens)) : x, tokens);
   }
 
  private:
+  bool compressed_;
   std::optional<ReplicatedLinear> down_;
   std::optional<Norm> norm_;
-  std::optional<ColumnParallelLinear> up_;
+  ColumnParallelLinear up_;
 };
 
 class LatentAttention : public AttentionLayer {
  public:
-  LatentAttention(ParameterRegistry& registry, const std::string& name, const ModelConfig& c,
+  LatentAttention(const ModuleScope& scope, const LatentAttentionSpec& spec, const ModelConfig& c,
                   const AttentionPlace& place)
       : lora_(c.mla.kv_lora_rank),
-        shape_(shape_of(c, place.tp.size())),
+        shape_(shape_of(c, place)),
         rope_(place.rope),
         tp_(place.tp),
         again_(place.again),
-        queries_(registry, name, c, tp_),
-        kv_down_(registry, name + ".kv_down", {c.hidden_size, lora_ + shape_.rope}, normal(c), tp_),
-        kv_norm_(registry, name + ".kv_norm", c, lora_, tp_.sharded_sequence()),
-        kv_up_(by_heads(registry, name + ".kv_up", c, lora_, shape_.nope + shape_.v, tp_)),
-        out_(registry, name + ".out", {c.num_attention_heads * shape_.v, c.hidden_size}, residual_init(c), false, tp_) {
-  }
+        queries_(scope, spec, c, tp_),
+        kv_down_(scope, spec.kv_down, tp_),
+        kv_norm_(scope, spec.kv_norm, c, tp_.sharded_sequence()),
+        kv_up_(scope, spec.kv_up, tp_),
+        out_(scope, spec.out, tp_) {}
 
   at::Tensor forward(const NormOutput& x, const ForwardContext& context) const override {
     const at::Tensor q = queries_(x, context.tokens);
@@ -82,8 +81,8 @@ class LatentAttention : public AttentionLayer {
   at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const override {
     const at::Tensor q = queries_(x, context.tokens);
     const Compressed kv = compress(x, context.tokens);
-    return out_(decode_latent_attention({q, kv.latent.normed, kv.k_rope, kv_up_.weight().data}, shape_, rope_, cache),
-                context.tokens);
+    const LatentQuery query{q, kv.latent.normed, kv.k_rope, kv_up_.weight().data, kv_up_.bias()};
+    return out_(decode_latent_attention(query, shape_, rope_, cache), context.tokens);
   }
 
  private:
@@ -115,9 +114,9 @@ class LatentAttention : public AttentionLayer {
 
 }  // namespace
 
-std::unique_ptr<AttentionLayer> make_latent_attention(ParameterRegistry& registry, const std::string& name,
-                                                      const ModelConfig& config, const AttentionPlace& place) {
-  return std::make_unique<LatentAttention>(registry, name, config, place);
+std::unique_ptr<AttentionLayer> make_latent_attention(const ModuleScope& scope, const ModelConfig& config,
+                                                      const AttentionPlace& place) {
+  return std::make_unique<LatentAttention>(scope, latent_attention_spec(config), config, place);
 }
 
 }  // namespace ranklab

@@ -5,12 +5,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
-#include <string>
 
 #include "core/model/forward_context.h"
 #include "core/nn/norm.h"
 #include "core/parallel/linear.h"
-#include "core/spec/model_config.h"
+#include "core/spec/layer_specs.h"
 
 namespace ranklab {
 
@@ -21,8 +20,8 @@ class MlpLayer {
   virtual at::Tensor forward(const NormOutput& x, const ForwardContext& context) = 0;
 };
 
-// One hidden layer of `ffn_hidden_size`: SwiGLU or GELU. Parameters are named `name`.*.
-std::unique_ptr<MlpLayer> make_dense_mlp(ParameterRegistry& registry, const std::string& name,
-                                         const ModelConfig& config, int64_t ffn_hidden_size, TensorParallel tp);
+// One hidden layer.
+std::unique_ptr<MlpLayer> make_dense_mlp(const ModuleScope& scope, const MlpSpec& spec, ActivationKind activation,
+                                         TensorParallel tp);
 
 }  // namespace ranklab

@@ -20,25 +20,20 @@ at::Tensor gate_logits(const at::Tensor& x, const Parameter& gate) {
 
 class MoeLayer : public MlpLayer {
  public:
-  MoeLayer(ParameterRegistry& registry, const std::string& name, const ModelConfig& c, int64_t layer, MoePlace& place,
+  MoeLayer(const ModuleScope& scope, const MoeSpec& spec, const ModelConfig& c, int64_t layer, MoePlace& place,
            TensorParallel tp)
       : moe_(c.moe),
         seq_length_(c.seq_length),
         layer_(layer),
         place_(place),
         tp_(tp),
-        router_(registry.create(name + ".router.weight", replicated({c.moe.num_experts, c.hidden_size}),
-                                {InitKind::kNormal, c.init_std}, true)),
-        shared_(c.moe.shared_ffn_hidden_size > 0
-                    ? make_dense_mlp(registry, name + ".shared", c, c.moe.shared_ffn_hidden_size, tp)
-                    : nullptr),
-        shared_gate_(c.moe.shared_gate ? &registry.create(name + ".shared_gate.weight", replicated({1, c.hidden_size}),
-                                                          {InitKind::kNormal, c.init_std}, true)
-                                       : nullptr),
-        experts_(registry, name + ".experts", c, place.context.comm(Axis::kEp), place.context.comm(Axis::kEtp)) {
+        router_(scope.make_weight(spec.router)),
+        shared_(spec.shared ? make_dense_mlp(scope["shared"], *spec.shared, c.activation, tp) : nullptr),
+        shared_gate_(spec.shared_gate ? &scope.make_weight(*spec.shared_gate) : nullptr),
+        experts_(scope["experts"], spec.expert, c, place.context.comm(Axis::kEp), place.context.comm(Axis::kEtp)) {
     router_.sum_grad_over_tp = tp.sharded_sequence();
     if (shared_gate_ != nullptr) shared_gate_->sum_grad_over_tp = tp.sharded_sequence();
-    bias_E_ = place.book.bias(layer, router_dtype(registry.dtype()));
+    bias_E_ = place.book.bias(layer, router_dtype(scope.registry().dtype()));
   }
 
   at::Tensor forward(const NormOutput& x, const ForwardContext& context) override {
@@ -151,9 +146,9 @@ MoePlace::MoePlace(const ModelConfig& config, RankContext& rank, const std::stri
       book(config, rank),
       wire(wire_precision) {}
 
-std::unique_ptr<MlpLayer> make_moe_layer(ParameterRegistry& registry, const std::string& name,
-                                         const ModelConfig& config, int64_t layer, MoePlace& place, TensorParallel tp) {
-  return std::make_unique<MoeLayer>(registry, name, config, layer, place, tp);
+std::unique_ptr<MlpLayer> make_moe_layer(const ModuleScope& scope, const ModelConfig& config, int64_t layer,
+                                         MoePlace& place, TensorParallel tp) {
+  return std::make_unique<MoeLayer>(scope, moe_spec(config), config, layer, place, tp);
 }
 
 }  // namespace ranklab

@@ -26,9 +26,8 @@ struct MoePlace {
            const TensorPrecision& wire_precision = {});
 };
 
-// `layer`: its number in the model, for the book. Parameters: name.router.weight [E, H], name.shared.*,
-// name.shared_gate.weight [1, H], name.experts.E.*.
-std::unique_ptr<MlpLayer> make_moe_layer(ParameterRegistry& registry, const std::string& name,
-                                         const ModelConfig& config, int64_t layer, MoePlace& place, TensorParallel tp);
+// `layer`: its number in the model, for the book.
+std::unique_ptr<MlpLayer> make_moe_layer(const ModuleScope& scope, const ModelConfig& config, int64_t layer,
+                                         MoePlace& place, TensorParallel tp);
 
 }  // namespace ranklab

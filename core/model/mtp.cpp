@@ -35,24 +35,22 @@ struct FurtherLoss : CustomFunction<FurtherLoss> {
 
 }  // namespace
 
-MultiTokenPrediction::MultiTokenPrediction(ParameterRegistry& registry, const ModelConfig& c, const BlockPlace& place,
+MultiTokenPrediction::MultiTokenPrediction(const ModuleScope& scope, const ModelConfig& c, const BlockPlace& place,
                                            const VocabParallelEmbedding& embedding, const OutputHead& head, bool again)
     : tp_(place.tp), embedding_(embedding), head_(head), again_(again) {
   const bool sharded = tp_.sharded_sequence();
+  const PredictionSpec spec = prediction_spec(c);
   for (int64_t k = 0; k < c.mtp_num_layers; ++k) {
-    const std::string name = "mtp." + std::to_string(k);
-    const ModelUnit around = registry.begin_unit({.name = name});
+    const ModuleScope module = scope["mtp"][std::to_string(k)];
+    const ModelUnit around = scope.registry().begin_unit({.name = module.path()});
     BlockPlace block_place = place;
-    block_place.name = name + ".block";
     block_place.layer = c.num_layers + k;
-    // In this order: that of the names above.
-    Norm embedding_norm(registry, name + ".enorm", c, sharded), state_norm(registry, name + ".hnorm", c, sharded);
-    ReplicatedLinear projection(registry, name + ".proj", {2 * c.hidden_size, c.hidden_size},
-                                {InitKind::kNormal, c.init_std}, tp_);
-    TransformerBlock block(registry, c, block_place);
-    modules_.push_back(
-        {embedding_norm, state_norm, projection, std::move(block), Norm(registry, name + ".norm", c, sharded)});
-    registry.begin_unit(around);
+    // In this order: that of the forward.
+    Norm embedding_norm(module, spec.embedding_norm, c, sharded), state_norm(module, spec.state_norm, c, sharded);
+    ReplicatedLinear projection(module, spec.projection, tp_);
+    TransformerBlock block(module["block"], c, block_place);
+    modules_.push_back({embedding_norm, state_norm, projection, std::move(block), Norm(module, spec.norm, c, sharded)});
+    scope.registry().begin_unit(around);
   }
 }
 

@@ -3,7 +3,7 @@
 // token after that; k counts from 0. Embedding and head are the main model's. As in vLLM, SGLang and Megatron-LM, the
 // state is taken behind the final norm, and the projection's columns are [embedding | state], the order of the
 // published weights. Positions whose token or target lies past the end predict nothing. With learned positions only the
-// state has them. Parameters: mtp.k.enorm.weight, .hnorm.weight [H], .proj.weight [H, 2 H], .block.*, .norm.weight.
+// state has them.
 // Cost: a layer and a head more for each module, in training only. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
@@ -19,9 +19,9 @@ namespace ranklab {
 
 class MultiTokenPrediction {
  public:
-  // `place`: of the blocks, but for names and numbers; `again`: they are computed again in backward (recompute.h).
+  // `place`: of the blocks, but for numbers; `again`: they are computed again in backward (recompute.h).
   // Embedding and head outlive this.
-  MultiTokenPrediction(ParameterRegistry& registry, const ModelConfig& config, const BlockPlace& place,
+  MultiTokenPrediction(const ModuleScope& scope, const ModelConfig& config, const BlockPlace& place,
                        const VocabParallelEmbedding& embedding, const OutputHead& head, bool again = false);
 
   // state [S, B, H] behind the final norm (this rank's positions) -> the sum of the token losses of all modules.

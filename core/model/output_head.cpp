@@ -6,31 +6,14 @@
 #include "core/parallel/quantizer_book.h"
 #include "core/parallel/vocab_cross_entropy.h"
 #include "core/sim/aten.h"
+#include "core/spec/layer_specs.h"
 
 namespace ranklab {
-namespace {
 
-const Parameter* make_weight(ParameterRegistry& registry, const ModelConfig& c, const TensorParallel& tp) {
-  return &registry.create("head.weight", shard_padded({c.vocab_size, c.hidden_size}, tp.rank(), tp.size()),
-                          {InitKind::kNormal, c.init_std}, true);
-}
-
-const Parameter* make_bias(ParameterRegistry& registry, const ModelConfig& c, const TensorParallel& tp) {
-  if (!c.add_head_bias) return nullptr;
-  return &registry.create("head.bias", shard_padded({c.vocab_size}, tp.rank(), tp.size()), {InitKind::kZeros}, false);
-}
-
-LinearQuantizer* make_head_quantizer(ParameterRegistry& registry, const ModelConfig& c, const TensorParallel& tp) {
-  const int64_t vocabulary = (c.vocab_size + tp.size() - 1) / tp.size() * tp.size();  // with padding
-  return make_quantizer(registry, "head", {c.hidden_size, vocabulary, {}, LinearSplit::kColumn, tp});
-}
-
-}  // namespace
-
-OutputHead::OutputHead(ParameterRegistry& registry, const ModelConfig& c, const Parameter* tied, TensorParallel tp)
-    : weight_(tied != nullptr ? tied : make_weight(registry, c, tp)),
-      bias_(make_bias(registry, c, tp)),
-      quantizer_(make_head_quantizer(registry, c, tp)),
+OutputHead::OutputHead(const ModuleScope& scope, const ModelConfig& c, const Parameter* tied, TensorParallel tp)
+    : weight_(tied != nullptr ? tied : &scope.make_weight(head_spec(c), tp.rank(), tp.size())),
+      bias_(scope.make_bias(head_spec(c), tp.rank(), tp.size())),
+      quantizer_(make_quantizer(scope, head_spec(c), tp)),
       tp_(tp),
       vocab_size_(c.vocab_size),
       cap_(c.final_logit_softcapping) {}

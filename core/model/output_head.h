@@ -15,7 +15,7 @@ namespace ranklab {
 class OutputHead {
  public:
   // `tied`: the embedding's weight, used instead of an own one; null: "head.weight" is made.
-  OutputHead(ParameterRegistry& registry, const ModelConfig& config, const Parameter* tied, TensorParallel tp);
+  OutputHead(const ModuleScope& scope, const ModelConfig& config, const Parameter* tied, TensorParallel tp);
 
   // The sum of the token losses, or the logits of all tokens [B, S, V] without padding: what the context asks for, the
   // same on every tp rank.

@@ -18,6 +18,7 @@
 #include "core/parallel/vocab_embedding.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
+#include "core/spec/layer_specs.h"
 
 namespace ranklab {
 namespace {
@@ -26,7 +27,7 @@ class Transformer : public LayerStack {
  public:
   Transformer(const ModelConfig& config, const StackPlace& place)
       : config_(config),
-        registry_(place.registry),
+        model_(place.registry),
         tp_(place.tp),
         kv_(place.context.size(Axis::kKv) > 1 ? &place.context.comm(Axis::kKv) : nullptr),
         recompute_(place.options.recompute) {
@@ -44,20 +45,20 @@ class Transformer : public LayerStack {
   void make_embedding() override {
     make_token_embedding();
     if (config_.position == PositionKind::kRope) return;
-    position_ = &registry_.create("position.weight", replicated({config_.seq_length, config_.hidden_size}),
-                                  {InitKind::kNormal, config_.init_std}, true);
+    position_ = &model_.make_weight(position_spec(config_));
     position_->sum_grad_over_tp = tp_.sharded_sequence();
   }
   void make_layer(int64_t layer) override {
-    blocks_.try_emplace(layer, registry_, config_, block_place("layers." + std::to_string(layer), layer));
+    blocks_.try_emplace(layer, model_["layers"][std::to_string(layer)], config_, block_place(layer));
   }
   void make_head() override {
-    final_norm_.emplace(registry_, "final_norm", config_, tp_.sharded_sequence());
+    final_norm_.emplace(model_, norm_spec(config_, "final_norm", ModulePart::kFinalNorm), config_,
+                        tp_.sharded_sequence());
     if (config_.tie_embeddings) make_token_embedding();
-    head_.emplace(registry_, config_, config_.tie_embeddings ? &embedding_->weight() : nullptr, tp_);
+    head_.emplace(model_, config_, config_.tie_embeddings ? &embedding_->weight() : nullptr, tp_);
     if (config_.mtp_num_layers == 0) return;
     make_token_embedding();
-    mtp_.emplace(registry_, config_, block_place("", 0), *embedding_, *head_, recompute_.covers_mtp());
+    mtp_.emplace(model_, config_, block_place(0), *embedding_, *head_, recompute_.covers_mtp());
   }
   std::vector<std::string> shared_parameters() const override {
     if (config_.tie_embeddings || config_.mtp_num_layers > 0) return {"embedding.weight"};
@@ -119,9 +120,8 @@ class Transformer : public LayerStack {
   }
 
  private:
-  BlockPlace block_place(const std::string& name, int64_t layer) const {
-    return {.name = name,
-            .layer = layer,
+  BlockPlace block_place(int64_t layer) const {
+    return {.layer = layer,
             .rope = rope_,
             .local_rope = local_rope_,
             .tp = tp_,
@@ -132,8 +132,7 @@ class Transformer : public LayerStack {
 
   void make_token_embedding() {
     if (embedding_) return;
-    embedding_.emplace(registry_, "embedding", config_.vocab_size, config_.hidden_size,
-                       Init{InitKind::kNormal, config_.init_std}, tp_,
+    embedding_.emplace(model_, embedding_spec(config_), tp_,
                        config_.scale_embeddings ? std::sqrt(static_cast<double>(config_.hidden_size)) : 1.0);
   }
 
@@ -152,7 +151,7 @@ class Transformer : public LayerStack {
   }
 
   ModelConfig config_;
-  ParameterRegistry& registry_;
+  ModuleScope model_;
   TensorParallel tp_;
   Communicator* kv_;  // of the ranks that share a key/value head; null: none does
   RecomputePolicy recompute_;

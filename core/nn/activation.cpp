@@ -106,4 +106,18 @@ Activated activate(at::Tensor (*compute)(const at::Tensor&), const at::Tensor& i
   return {compute(input), input.detach(), compute};
 }
 
+at::Tensor (*activation_function(ActivationKind kind))(const at::Tensor&) {
+  switch (kind) {
+    case ActivationKind::kSwiGlu:
+      return swiglu;
+    case ActivationKind::kGelu:
+      return gelu_tanh;
+    case ActivationKind::kGeluErf:
+      return gelu_erf;
+    case ActivationKind::kGeGlu:
+      return geglu;
+  }
+  return nullptr;
+}
+
 }  // namespace ranklab

@@ -3,6 +3,8 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include "core/spec/model_config.h"
+
 namespace ranklab {
 
 // gate_up [..., 2F] -> silu(gate) * up [..., F]
@@ -18,6 +20,8 @@ at::Tensor gelu_tanh(const at::Tensor& x);
 at::Tensor gelu_erf(const at::Tensor& x);  // x times the normal distribution's function, exact
 // gate_up [..., 2F] -> gelu_tanh(gate) * up [..., F] (GeGLU; Shazeer 2020)
 at::Tensor geglu(const at::Tensor& gate_up);
+// The one of an MLP; a gated one takes [..., 2F].
+at::Tensor (*activation_function(ActivationKind kind))(const at::Tensor&);
 // cap tanh(x / cap): scores and logits, bounded (Gemma 2, arXiv 2408.00118, section 2).
 at::Tensor soft_capped(const at::Tensor& x, double cap);
 

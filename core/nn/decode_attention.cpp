@@ -34,14 +34,17 @@ RopeTable from_position(const RopeTable& rope, int64_t first, int64_t count) {
 at::Tensor rotated(const at::Tensor& x, const RopeTable& rope) { return rope.defined() ? apply_rope(x, rope) : x; }
 
 // Several queries a key: q [B, groups, n S, D] (S new positions of n heads), keys and values of `past` + S positions,
-// of which a query sees the last `window` (0: all).
-at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values, int64_t past, double scale,
-                  int64_t window = 0, double cap = 0) {
-  at::Tensor scores = at::matmul(q, keys.transpose(-1, -2)).mul_(scale);
-  if (cap > 0) scores = soft_capped(scores, cap);
+// of which a query sees the last `rule.window` (0: all). `with_bias`: of each query, with what all keys have in common,
+// [B, groups, n S, 1]; undefined: with nothing.
+at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values, int64_t past,
+                  const ScoreRule& rule, const at::Tensor& with_bias = {}) {
+  at::Tensor scores = at::matmul(q, keys.transpose(-1, -2));
+  if (with_bias.defined()) scores += with_bias;
+  scores.mul_(rule.scale.value());
+  if (rule.cap > 0) scores = soft_capped(scores, rule.cap);
   const int64_t total = keys.size(2), seq = total - past;
   if (seq > 1) {
-    const at::Tensor seen = window_mask(past, seq, 0, total, window == 0 ? total : window, q.device());
+    const at::Tensor seen = window_mask(past, seq, 0, total, rule.window == 0 ? total : rule.window, q.device());
     scores.view({q.size(0), q.size(1), -1, seq, total})
         .masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity());
   }
@@ -84,7 +87,8 @@ at::Tensor decode_attention(const at::Tensor& qkv, const AttentionShape& s, cons
   const auto [keys, values] = see(rotated(parts[1], here), parts[2], cache);
   if (past == 0) return causal_attention(qkv, s, all);
   const at::Tensor q = rotated(parts[0], here).reshape({batch, s.groups, s.heads / s.groups * seq, s.head_dim});
-  const at::Tensor out = attend(q, keys, values, keys.size(2) - seq, s.score_scale(), cache.window, s.cap);
+  const at::Tensor out =
+      attend(q, keys, values, keys.size(2) - seq, {.scale = s.score_scale(), .window = cache.window, .cap = s.cap});
   return by_position(out.reshape({batch, s.heads, seq, s.head_dim}));
 }
 
@@ -95,19 +99,32 @@ at::Tensor decode_latent_attention(const LatentQuery& in, const LatentShape& s, 
   const RopeTable all = rope_for(rope, past + seq), here = from_position(all, past, seq);
   const at::Tensor fresh = cache.keys.narrow(2, past, seq);  // [B, 1, S, lora + rope]
   fresh.narrow(-1, 0, lora).copy_(in.compressed.transpose(0, 1).unsqueeze(1));
-  fresh.narrow(-1, lora, s.rope).copy_(apply_rope(in.k_rope.transpose(0, 1).unsqueeze(1), here));
+  fresh.narrow(-1, lora, s.rope).copy_(rotated(in.k_rope.transpose(0, 1).unsqueeze(1), here));
   cache.positions += seq;
-  if (past == 0) return latent_attention({in.q, at::linear(in.compressed, in.kv_up), in.k_rope}, s, all);
+  const at::Tensor& bias = in.kv_up_bias;
+  if (past == 0) {
+    const at::Tensor kv = at::linear(in.compressed, in.kv_up);
+    return latent_attention({in.q, bias.defined() ? kv + bias : kv, in.k_rope}, s, all);
+  }
 
   const at::Tensor q = in.q.view({seq, batch, s.heads, s.query_head()}).permute({1, 2, 0, 3});  // [B, heads, S, D]
   const at::Tensor up = in.kv_up.view({s.heads, s.nope + s.v, lora});
   const at::Tensor q_lora = at::matmul(q.narrow(-1, 0, s.nope), up.narrow(1, 0, s.nope));  // [B, heads, S, lora]
-  const at::Tensor queries = at::cat({q_lora, apply_rope(q.narrow(-1, s.nope, s.rope), here)}, -1);
-  const at::Tensor keys = cache.keys.narrow(2, 0, past + seq);
-  const at::Tensor mixed = attend(queries.view({batch, 1, s.heads * seq, lora + s.rope}), keys,
-                                  keys.narrow(-1, 0, lora), past, s.softmax_scale);
-  const at::Tensor values = up.narrow(1, s.nope, s.v).transpose(-1, -2);  // [heads, lora, v]
-  return by_position(at::matmul(mixed.view({batch, s.heads, seq, lora}), values));
+  const at::Tensor queries = at::cat({q_lora, rotated(q.narrow(-1, s.nope, s.rope), here)}, -1);
+  at::Tensor bias_scores, bias_values;  // of each head's keys, with a query; of its values
+  if (bias.defined()) {
+    const at::Tensor by_head = bias.view({s.heads, s.nope + s.v, 1});
+    bias_scores = at::matmul(q.narrow(-1, 0, s.nope), by_head.narrow(1, 0, s.nope)).view({batch, 1, s.heads * seq, 1});
+    bias_values = by_head.narrow(1, s.nope, s.v).view({s.heads, 1, s.v});
+  }
+  const int64_t first = s.window > 0 ? std::max<int64_t>(0, past - (s.window - 1)) : 0;  // that any of these sees
+  const at::Tensor keys = cache.keys.narrow(2, first, past + seq - first);
+  const at::Tensor mixed =
+      attend(queries.view({batch, 1, s.heads * seq, lora + s.rope}), keys, keys.narrow(-1, 0, lora), past - first,
+             {.scale = s.softmax_scale, .window = s.window, .cap = s.cap}, bias_scores);
+  const at::Tensor weights = up.narrow(1, s.nope, s.v).transpose(-1, -2);  // [heads, lora, v]
+  const at::Tensor values = at::matmul(mixed.view({batch, s.heads, seq, lora}), weights);
+  return by_position(bias.defined() ? values + bias_values : values);
 }
 
 }  // namespace ranklab

@@ -20,6 +20,7 @@ struct LatentQuery {
   at::Tensor compressed;  // [S, B, kv_lora]
   at::Tensor k_rope;      // [S, B, rope]
   at::Tensor kv_up;       // weight [heads (nope + v), kv_lora] of this rank
+  at::Tensor kv_up_bias;  // [heads (nope + v)], or undefined
 };
 
 // -> [S, B, heads v]

@@ -3,7 +3,6 @@
 #include "core/nn/custom_function.h"
 #include "core/nn/head_norm_kernels.h"
 #include "core/nn/kernel_path.h"
-#include "core/nn/norm.h"
 #include "core/nn/weight_gradient.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
@@ -83,15 +82,12 @@ at::Tensor head_norm_reference(const at::Tensor& qkv, const AttentionShape& shap
   return at::cat({q, k, parts[2]}, -2).flatten(-2);
 }
 
-HeadNorm::HeadNorm(ParameterRegistry& registry, const std::string& name, const ModelConfig& c, bool heads_are_cut)
-    : epsilon_(c.norm_epsilon), offset_(c.norm_weight_offset()) {
-  const auto weight = [&](const char* kind) {
-    Parameter& made = registry.create(name + kind, replicated({c.head_dim()}), norm_weight_init(c), false);
-    made.sum_grad_over_tp = heads_are_cut;
-    return &made;
-  };
-  q_ = weight(".q_norm.weight");
-  k_ = weight(".k_norm.weight");
+HeadNorm::HeadNorm(const ModuleScope& scope, const AttentionSpec& spec, const ModelConfig& c, bool heads_are_cut)
+    : q_(&scope.make_weight(spec.q_norm.value())),
+      k_(&scope.make_weight(spec.k_norm.value())),
+      epsilon_(c.norm_epsilon),
+      offset_(c.norm_weight_offset()) {
+  q_->sum_grad_over_tp = k_->sum_grad_over_tp = heads_are_cut;
 }
 
 at::Tensor HeadNorm::operator()(const at::Tensor& qkv, const AttentionShape& shape) const {

@@ -7,11 +7,9 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include <string>
-
 #include "core/nn/attention.h"
 #include "core/nn/parameter.h"
-#include "core/spec/model_config.h"
+#include "core/spec/layer_specs.h"
 
 namespace ranklab {
 
@@ -28,8 +26,8 @@ at::Tensor head_norm_reference(const at::Tensor& qkv, const AttentionShape& shap
 
 class HeadNorm {
  public:
-  // Parameters: name.q_norm.weight and name.k_norm.weight [head_dim]. `heads_are_cut`: over tp.
-  HeadNorm(ParameterRegistry& registry, const std::string& name, const ModelConfig& config, bool heads_are_cut);
+  // `heads_are_cut`: over tp.
+  HeadNorm(const ModuleScope& scope, const AttentionSpec& spec, const ModelConfig& config, bool heads_are_cut);
   at::Tensor operator()(const at::Tensor& qkv, const AttentionShape& shape) const;
 
  private:

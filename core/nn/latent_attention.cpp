@@ -1,13 +1,18 @@
 #include "core/nn/latent_attention.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "core/nn/activation.h"
 #include "core/nn/computed_again.h"
 #include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
 #include "core/nn/softmax_attention.h"
+#include "core/nn/window_attention.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
+#include "core/spec/attention_span.h"
 
 namespace ranklab {
 namespace {
@@ -22,10 +27,11 @@ struct Products {
 
 CostScope attention_cost(const at::Tensor& q, const LatentShape& shape, Products products, int passes) {
   const auto seq = static_cast<double>(q.size(0));
+  const double span = attention_span(q.size(0), shape.window);
   const double width = static_cast<double>(products.with_keys * shape.query_head() + products.with_values * shape.v);
   const auto per_head = static_cast<double>(shape.query_head() + shape.nope + 2 * shape.v);  // q, k, v and the output
   const auto heads = static_cast<double>(q.size(1) * shape.heads);
-  return {seq * seq * heads * width, passes * seq * heads * per_head * static_cast<double>(q.itemsize()), dtype_of(q)};
+  return {span * seq * heads * width, passes * seq * heads * per_head * static_cast<double>(q.itemsize()), dtype_of(q)};
 }
 
 // [S, B, heads D] -> [B, heads, S, D], a view.
@@ -35,6 +41,10 @@ at::Tensor by_head(const at::Tensor& x_SBH, int64_t heads) {
 
 // a, b: the two halves of every pair, [B, heads, S, rope / 2]; backward turns the other way.
 void rotate_into(at::Tensor out, const at::Tensor& x, const RopeTable& table, bool back = false) {
+  if (!table.defined()) {
+    out.copy_(x);
+    return;
+  }
   const at::Tensor cos = table.cos_SD.narrow(0, 0, x.size(-2)), sin = table.sin_SD.narrow(0, 0, x.size(-2));
   const auto from = x.chunk(2, -1), to = out.chunk(2, -1);
   at::mul_out(const_cast<at::Tensor&>(to[0]), from[0], cos);
@@ -76,9 +86,23 @@ LatentHeads make_heads(const LatentInput& in, const LatentShape& s, const RopeTa
 LatentHeads join_heads(const LatentInput& in, const LatentShape& s, const RopeTable& rope) {
   const auto q = by_head(in.q.contiguous(), s.heads).split_with_sizes({s.nope, s.rope}, -1);
   const auto kv = by_head(in.kv.contiguous(), s.heads).split_with_sizes({s.nope, s.v}, -1);
-  const at::Tensor k_rope = apply_rope(by_head(in.k_rope.contiguous(), 1), rope);
-  return {at::cat({q[0], apply_rope(q[1], rope)}, -1),
+  const auto rotated = [&](const at::Tensor& x) { return rope.defined() ? apply_rope(x, rope) : x; };
+  const at::Tensor k_rope = rotated(by_head(in.k_rope.contiguous(), 1));
+  return {at::cat({q[0], rotated(q[1])}, -1),
           at::cat({kv[0], k_rope.expand({q[1].size(0), s.heads, q[1].size(2), s.rope})}, -1), kv[1]};
+}
+
+// In plain ops, S^2 scores at once.
+at::Tensor softmax_plainly(const LatentHeads& h, const LatentShape& shape) {
+  const int64_t seq = h.q.size(2);
+  at::Tensor scores = at::matmul(h.q, h.k.transpose(-1, -2)) * shape.softmax_scale;
+  if (shape.cap > 0) scores = soft_capped(scores, shape.cap);
+  const at::Tensor seen = window_mask(0, seq, 0, seq, shape.has_window(seq) ? shape.window : seq, h.q.device());
+  return by_position(at::matmul(at::softmax(scores.masked_fill(seen.logical_not(), -INFINITY), -1), h.v));
+}
+
+ScoreRule rule_of(const LatentShape& shape) {
+  return {.scale = shape.softmax_scale, .window = shape.window, .cap = shape.cap};
 }
 
 // What backward needs beside the inputs.
@@ -90,7 +114,7 @@ struct LatentSoftmaxed {
 LatentSoftmaxed latent_softmax_forward(const LatentInput& in, const LatentShape& shape, const RopeTable& rope) {
   const CostScope cost = attention_cost(in.q, shape, {}, 1);
   const LatentHeads h = make_heads(in, shape, rope);
-  const SoftmaxedHeads softmaxed = softmax_attention({h.q, h.k, h.v}, {.scale = shape.softmax_scale});
+  const SoftmaxedHeads softmaxed = softmax_attention({h.q, h.k, h.v}, rule_of(shape));
   return {by_position(softmaxed.out.narrow(-1, 0, shape.v)), softmaxed.log_sum_exp};
 }
 
@@ -114,8 +138,8 @@ variable_list softmax_backward(const at::Tensor& grad_out, const LatentInput& in
     const at::Tensor heads = by_head(x_SBH.contiguous(), shape.heads);
     return padding > 0 ? at::constant_pad_nd(heads, {0, padding}) : heads;
   };
-  const SoftmaxHeads d = softmax_attention_grad({h.q, h.k, h.v}, {wide(forward.out), forward.log_sum_exp},
-                                                wide(grad_out), {.scale = shape.softmax_scale});
+  const SoftmaxHeads d =
+      softmax_attention_grad({h.q, h.k, h.v}, {wide(forward.out), forward.log_sum_exp}, wide(grad_out), rule_of(shape));
   return input_grads(in, {d.q, d.k, d.v}, shape, rope);
 }
 
@@ -129,15 +153,22 @@ struct LatentFunction : CustomFunction<LatentFunction> {
     const LatentInput in = dense(q, kv, k_rope);
     const LatentSoftmaxed f = latent_softmax_forward(in, shape, rope);
     ctx->save_for_backward({in.q, in.kv, in.k_rope, f.out, f.log_sum_exp, rope.cos_SD, rope.sin_SD});
-    ctx->saved_data["shape"] = std::vector<int64_t>{shape.heads, shape.nope, shape.rope, shape.v};
+    ctx->saved_data["shape"] = std::vector<int64_t>{shape.heads, shape.nope, shape.rope, shape.v, shape.window};
     ctx->saved_data["scale"] = shape.softmax_scale;
+    ctx->saved_data["cap"] = shape.cap;
     return f.out;
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const auto sizes = ctx->saved_data["shape"].toIntVector();
-    const LatentShape shape{sizes[0], sizes[1], sizes[2], sizes[3], ctx->saved_data["scale"].toDouble()};
+    const LatentShape shape{sizes[0],
+                            sizes[1],
+                            sizes[2],
+                            sizes[3],
+                            ctx->saved_data["scale"].toDouble(),
+                            sizes[4],
+                            ctx->saved_data["cap"].toDouble()};
     variable_list result =
         softmax_backward(grads[0], {saved[0], saved[1], saved[2]}, {saved[3], saved[4]}, shape, {saved[5], saved[6]});
     result.resize(5);
@@ -181,7 +212,8 @@ struct LatentAgainFunction : CustomFunction<LatentAgainFunction> {
 };
 
 bool has_kernels(const at::Tensor& q, const LatentShape& shape) {
-  return has_row_kernels(q) && has_softmax_attention(q, std::max(shape.query_head(), shape.v));
+  return has_row_kernels(q) && has_softmax_attention(q, std::max(shape.query_head(), shape.v)) &&
+         (as_on_cpu(q) || shape.cap > 0 || !shape.has_window(q.size(0)));
 }
 
 }  // namespace
@@ -190,6 +222,7 @@ at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, 
   if (has_kernels(input.q, shape)) return LatentFunction::apply(input.q, input.kv, input.k_rope, shape, rope);
   const CostScope cost = attention_cost(input.q, shape, {}, 1);
   const LatentHeads h = join_heads(input, shape, rope);
+  if (shape.cap > 0 || shape.has_window(input.q.size(0))) return softmax_plainly(h, shape);
   return by_position(at::scaled_dot_product_attention(h.q, h.k, h.v, {}, 0.0, true, shape.softmax_scale));
 }
 
@@ -201,10 +234,7 @@ RecomputableOutput latent_attention_again(const LatentInput& input, const Latent
 }
 
 at::Tensor latent_attention_reference(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
-  const LatentHeads h = join_heads(input, shape, rope);
-  const at::Tensor future = at::ones({h.q.size(2), h.q.size(2)}, h.q.options().dtype(at::kBool)).triu(1);
-  const at::Tensor scores = at::matmul(h.q, h.k.transpose(-1, -2)) * shape.softmax_scale;
-  return by_position(at::matmul(at::softmax(scores.masked_fill(future, -INFINITY), -1), h.v));
+  return softmax_plainly(join_heads(input, shape, rope), shape);
 }
 
 }  // namespace ranklab

@@ -21,8 +21,11 @@ struct LatentShape {
   int64_t rope = 0;
   int64_t v = 0;
   double softmax_scale = 1;
+  int64_t window = 0;  // AttentionShape::window
+  double cap = 0;      // AttentionShape::cap
 
   int64_t query_head() const { return nope + rope; }
+  bool has_window(int64_t seq) const { return window > 0 && window < seq; }
 };
 
 struct LatentInput {
@@ -31,7 +34,7 @@ struct LatentInput {
   at::Tensor k_rope;  // [S, B, rope]
 };
 
-// -> [S, B, heads v]. `rope` holds S positions or more.
+// -> [S, B, heads v]. `rope` holds S positions or more; undefined: nothing turns (learned positions).
 at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);
 // The same, keeping the inputs alone: the output is computed again in backward (on the path of row kernels).
 RecomputableOutput latent_attention_again(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);

@@ -151,22 +151,12 @@ NormOutput add_layer_norm(const at::Tensor& x, const at::Tensor& branch, const a
   return {sum, at::layer_norm(sum, weight.sizes(), with_offset(weight, n), bias, n.epsilon), {}};
 }
 
-Init norm_weight_init(const ModelConfig& config) {
-  return {config.norm_weight_offset() == 0 ? InitKind::kOnes : InitKind::kZeros};
-}
-
-Norm::Norm(ParameterRegistry& registry, const std::string& name, const ModelConfig& config, bool sequence_parallel)
-    : Norm(registry, name, config, config.hidden_size, sequence_parallel) {}
-
-Norm::Norm(ParameterRegistry& registry, const std::string& name, const ModelConfig& config, int64_t width,
-           bool sequence_parallel)
-    : numbers_{config.norm_epsilon, config.norm_weight_offset()} {
-  weight_ = &registry.create(name + ".weight", replicated({width}), norm_weight_init(config), false);
+Norm::Norm(const ModuleScope& scope, const ModuleSpec& spec, const ModelConfig& config, bool sequence_parallel)
+    : weight_(&scope.make_weight(spec)),
+      bias_(scope.make_bias(spec)),
+      numbers_{config.norm_epsilon, config.norm_weight_offset()} {
   weight_->sum_grad_over_tp = sequence_parallel;
-  if (config.norm == NormKind::kLayerNorm) {
-    bias_ = &registry.create(name + ".bias", replicated({width}), {InitKind::kZeros}, false);
-    bias_->sum_grad_over_tp = sequence_parallel;
-  }
+  if (bias_ != nullptr) bias_->sum_grad_over_tp = sequence_parallel;
 }
 
 NormOutput Norm::operator()(const at::Tensor& x, const at::Tensor& branch) const {

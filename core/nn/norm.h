@@ -4,8 +4,6 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include <string>
-
 #include "core/nn/parameter.h"
 #include "core/spec/model_config.h"
 
@@ -39,16 +37,11 @@ NormOutput add_rms_norm_reference(const at::Tensor& x, const at::Tensor& branch,
 NormOutput add_layer_norm(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
                           const at::Tensor& bias, NormNumbers numbers);
 
-// The weight of a norm at the start: what it is multiplied with is 1.
-Init norm_weight_init(const ModelConfig& config);
-
 class Norm {
  public:
-  // With sequence parallelism the parameters' gradients must be summed over tp: each rank normalizes its own tokens.
-  Norm(ParameterRegistry& registry, const std::string& name, const ModelConfig& config, bool sequence_parallel);
-  // ... of rows of another width than the model's.
-  Norm(ParameterRegistry& registry, const std::string& name, const ModelConfig& config, int64_t width,
-       bool sequence_parallel);
+  // `spec`: a bias makes it LayerNorm. With sequence parallelism the parameters' gradients must be summed over tp: each
+  // rank normalizes its own tokens.
+  Norm(const ModuleScope& scope, const ModuleSpec& spec, const ModelConfig& config, bool sequence_parallel);
   NormOutput operator()(const at::Tensor& x, const at::Tensor& branch = {}) const;
 
  private:

@@ -52,4 +52,17 @@ Parameter* ParameterRegistry::find(const std::string& name) const {
   return it == parameters_.end() ? nullptr : it->get();
 }
 
+Parameter& ModuleScope::make_weight(const ModuleSpec& spec, int index, int count) const {
+  const bool matrix = spec.shape.size() > 1;
+  return registry_.create(path_of(spec.name) + ".weight", shard(spec.shape, spec.parts(), spec.split, index, count),
+                          spec.init, matrix);
+}
+
+Parameter* ModuleScope::make_bias(const ModuleSpec& spec, int index, int count) const {
+  if (!spec.bias) return nullptr;
+  return &registry_.create(path_of(spec.name) + ".bias",
+                           shard({spec.shape.at(0)}, spec.parts(), spec.bias_split(), index, count), {InitKind::kZeros},
+                           false);
+}
+
 }  // namespace ranklab

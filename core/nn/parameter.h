@@ -14,6 +14,7 @@
 
 #include "core/base/vocabulary.h"
 #include "core/spec/model_unit.h"
+#include "core/spec/module_spec.h"
 
 namespace ranklab {
 
@@ -25,12 +26,6 @@ struct Partition {
   int dim = -1;
   std::vector<std::pair<int64_t, int64_t>> ranges;
   bool replicated() const { return dim < 0; }
-};
-
-enum class InitKind { kNormal, kZeros, kOnes };
-struct Init {
-  InitKind kind = InitKind::kNormal;
-  double std = 0.02;
 };
 
 // What a parameter's elements are at the start: each is known by the parameter's name and its place in the global
@@ -91,6 +86,27 @@ class ParameterRegistry {
   std::vector<std::unique_ptr<Parameter>> parameters_;
 };
 
+// A node of the module tree: what is made there has its path before the name.
+class ModuleScope {
+ public:
+  explicit ModuleScope(ParameterRegistry& registry, std::string path = {})
+      : registry_(registry), path_(std::move(path)) {}
+
+  ModuleScope operator[](const std::string& child) const { return ModuleScope(registry_, path_of(child)); }
+  // "layers.3.attention.qkv" of "qkv".
+  std::string path_of(const std::string& child) const { return path_.empty() ? child : path_ + "." + child; }
+  const std::string& path() const { return path_; }
+  ParameterRegistry& registry() const { return registry_; }
+
+  // Part `index` of `count` of the parameters of a module; null: it has no bias. Matrices decay.
+  Parameter& make_weight(const ModuleSpec& spec, int index = 0, int count = 1) const;
+  Parameter* make_bias(const ModuleSpec& spec, int index = 0, int count = 1) const;
+
+ private:
+  ParameterRegistry& registry_;
+  std::string path_;
+};
+
 // Partition helpers. shard_dim splits `dim` evenly (throws when it does not divide); shard_segments splits each of the
 // given segment lengths along dim 0 evenly, for fused projections [gate; up] or [q; k; v]; shard_padded pads dim 0 up
 // to a multiple of count.
@@ -98,6 +114,9 @@ Partition replicated(std::vector<int64_t> shape);
 Partition shard_dim(std::vector<int64_t> shape, int dim, int index, int count);
 Partition shard_segments(std::vector<int64_t> shape, const std::vector<int64_t>& segments, int index, int count);
 Partition shard_padded(std::vector<int64_t> shape, int index, int count);
+// As the split says; the fused parts of a column split each by themselves.
+Partition shard(const std::vector<int64_t>& shape, const std::vector<int64_t>& parts, ModuleSplit split, int index,
+                int count);
 std::vector<int64_t> local_shape(const Partition& partition);
 
 }  // namespace ranklab

@@ -49,6 +49,21 @@ Partition shard_padded(std::vector<int64_t> shape, int index, int count) {
   return {std::move(shape), 0, {{index * each, (index + 1) * each}}};
 }
 
+Partition shard(const std::vector<int64_t>& shape, const std::vector<int64_t>& parts, ModuleSplit split, int index,
+                int count) {
+  switch (split) {
+    case ModuleSplit::kReplicated:
+      break;
+    case ModuleSplit::kVocabulary:
+      return shard_padded(shape, index, count);
+    case ModuleSplit::kColumn:
+      return shard_segments(shape, parts, index, count);
+    case ModuleSplit::kRow:
+      return shard_dim(shape, 1, index, count);
+  }
+  return replicated(shape);
+}
+
 std::vector<int64_t> local_shape(const Partition& partition) {
   std::vector<int64_t> shape = partition.global_shape;
   if (partition.replicated()) return shape;

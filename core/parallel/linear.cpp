@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "core/base/error.h"
 #include "core/nn/activation.h"
 #include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
@@ -189,8 +190,11 @@ struct SwigluRowFunction : CustomFunction<SwigluRowFunction> {
   }
 };
 
-Parameter* make_bias(ParameterRegistry& registry, const std::string& name, Partition partition, bool add) {
-  return add ? &registry.create(name + ".bias", std::move(partition), {InitKind::kZeros}, false) : nullptr;
+// A layer computes one split; the spec of another is a mistake of its model.
+void check_split(const ModuleScope& scope, const ModuleSpec& spec, ModuleSplit split) {
+  RANKLAB_CHECK(spec.split == split, ErrorKind::kInternal, .where = scope.path_of(spec.name),
+                .what = "the spec of a module is of another split than the layer", .got = name(spec.split),
+                .want = name(split));
 }
 
 at::Tensor data_of(const Parameter* parameter) { return parameter == nullptr ? at::Tensor() : parameter->data; }
@@ -230,27 +234,27 @@ at::Tensor row_parallel_linear(const RecomputableOutput& x, const at::Tensor& we
   return RowFunction::apply(x.out, weight, optional(bias), RowInput{.activated = {}, .again = x.again}, tp, use);
 }
 
-ColumnParallelLinear::ColumnParallelLinear(ParameterRegistry& registry, const std::string& name, LinearSize size,
-                                           const std::vector<int64_t>& segments, Init init, bool with_bias,
-                                           TensorParallel tp)
-    : tp_(tp) {
-  weight_ = &registry.create(name + ".weight", shard_segments({size.out, size.in}, segments, tp.rank(), tp.size()),
-                             init, true);
-  bias_ = make_bias(registry, name, shard_segments({size.out}, segments, tp.rank(), tp.size()), with_bias);
-  quantizer_ = make_quantizer(registry, name, {size.in, size.out, segments, LinearSplit::kColumn, tp});
+ColumnParallelLinear::ColumnParallelLinear(const ModuleScope& scope, const ModuleSpec& spec, TensorParallel tp)
+    : weight_(&scope.make_weight(spec, tp.rank(), tp.size())),
+      bias_(scope.make_bias(spec, tp.rank(), tp.size())),
+      quantizer_(make_quantizer(scope, spec, tp)),
+      tp_(tp) {
+  check_split(scope, spec, ModuleSplit::kColumn);
 }
 
 at::Tensor ColumnParallelLinear::operator()(const NormOutput& x, const TokenPlace& tokens) const {
   return column_parallel_linear(x, weight_->data, data_of(bias_), tp_.over(tokens), {quantizer_, tokens});
 }
 
-RowParallelLinear::RowParallelLinear(ParameterRegistry& registry, const std::string& name, LinearSize size, Init init,
-                                     bool with_bias, TensorParallel tp)
-    : tp_(tp) {
-  weight_ = &registry.create(name + ".weight", shard_dim({size.out, size.in}, 1, tp.rank(), tp.size()), init, true);
-  bias_ = make_bias(registry, name, replicated({size.out}), with_bias);
+at::Tensor ColumnParallelLinear::bias() const { return data_of(bias_); }
+
+RowParallelLinear::RowParallelLinear(const ModuleScope& scope, const ModuleSpec& spec, TensorParallel tp)
+    : weight_(&scope.make_weight(spec, tp.rank(), tp.size())),
+      bias_(scope.make_bias(spec, tp.rank(), tp.size())),
+      quantizer_(make_quantizer(scope, spec, tp)),
+      tp_(tp) {
+  check_split(scope, spec, ModuleSplit::kRow);
   if (bias_ != nullptr) bias_->sum_grad_over_tp = tp.sharded_sequence();
-  quantizer_ = make_quantizer(registry, name, {size.in, size.out, {}, LinearSplit::kRow, tp});
 }
 
 at::Tensor RowParallelLinear::operator()(const at::Tensor& x, const TokenPlace& tokens) const {

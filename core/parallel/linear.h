@@ -8,9 +8,6 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include <string>
-#include <vector>
-
 #include "core/nn/activation.h"
 #include "core/nn/norm.h"
 #include "core/nn/output_again.h"
@@ -18,11 +15,6 @@
 #include "core/parallel/tensor_parallel.h"
 
 namespace ranklab {
-
-struct LinearSize {
-  int64_t in = 0;
-  int64_t out = 0;
-};
 
 class LinearQuantizer;
 
@@ -56,11 +48,10 @@ at::Tensor row_parallel_linear(const RecomputableOutput& x, const at::Tensor& we
 
 class ColumnParallelLinear {
  public:
-  // segments: lengths of fused output parts ([q, k, v] or [gate, up]), each cut evenly; {out} for a plain layer.
-  ColumnParallelLinear(ParameterRegistry& registry, const std::string& name, LinearSize size,
-                       const std::vector<int64_t>& segments, Init init, bool add_bias, TensorParallel tp);
+  ColumnParallelLinear(const ModuleScope& scope, const ModuleSpec& spec, TensorParallel tp);
   at::Tensor operator()(const NormOutput& x, const TokenPlace& tokens) const;
   const Parameter& weight() const { return *weight_; }
+  at::Tensor bias() const;  // undefined without one
 
  private:
   Parameter* weight_ = nullptr;
@@ -71,8 +62,7 @@ class ColumnParallelLinear {
 
 class RowParallelLinear {
  public:
-  RowParallelLinear(ParameterRegistry& registry, const std::string& name, LinearSize size, Init init, bool add_bias,
-                    TensorParallel tp);
+  RowParallelLinear(const ModuleScope& scope, const ModuleSpec& spec, TensorParallel tp);
   at::Tensor operator()(const at::Tensor& x, const TokenPlace& tokens) const;
   at::Tensor operator()(const Activated& x, const TokenPlace& tokens) const;
   at::Tensor of_swiglu(const at::Tensor& gate_up, const TokenPlace& tokens) const;

@@ -52,7 +52,7 @@ LinearQuantizer::LinearQuantizer(QuantizerBook& book, ModulePrecision precision,
 
 OperandParts LinearQuantizer::out_parts_as(bool wanted, bool by_part) const {
   if (!wanted || !by_part) return {};
-  const bool cut = form_.split == LinearSplit::kColumn;
+  const bool cut = form_.split == ModuleSplit::kColumn;
   const int64_t ranks = cut ? form_.group.size() : 1, rank = cut ? form_.group.rank() : 0;
   OperandParts parts;
   int64_t begin = 0, global = 0;
@@ -108,7 +108,7 @@ void LinearQuantizer::note_amax(ScaleRule rule, TensorRole role, const RoundedOp
 }
 
 LinearQuantizer::Side LinearQuantizer::weight_side(const at::Tensor& weight, Along along, const TokenRows& rows) {
-  const bool column = form_.split == LinearSplit::kColumn, row = form_.split == LinearSplit::kRow;
+  const bool column = form_.split == ModuleSplit::kColumn, row = form_.split == ModuleSplit::kRow;
   Use use{.role = TensorRole::kWeight, .along = along, .out_is_rows = true};
   if (column && form_.group.active()) use.rows_group = form_.group.comm;
   if (row && form_.group.active()) use.cols_group = form_.group.comm;
@@ -153,8 +153,8 @@ at::Tensor LinearQuantizer::forward(const at::Tensor& x, const at::Tensor& weigh
   const LinearPrecision& p = precision_.linear;
   if (!p.quantized()) return plain(x, weight.t());
   Use use{.role = TensorRole::kActivation, .rows = rows, .noted = true};
-  if (form_.split == LinearSplit::kRow && form_.group.active()) use.cols_group = form_.group.comm;
-  if (form_.split == LinearSplit::kReplicated && form_.group.over(rows.place).sharded_sequence())
+  if (form_.split == ModuleSplit::kRow && form_.group.active()) use.cols_group = form_.group.comm;
+  if (form_.split == ModuleSplit::kReplicated && form_.group.over(rows.place).sharded_sequence())
     use.rows_group = form_.group.comm;
   const Side left{p.activation, rounded(x, p.activation, use)};
   return product(left, weight_side(weight, Along::kColumns, rows), x.scalar_type());
@@ -164,8 +164,8 @@ at::Tensor LinearQuantizer::input_grad(const at::Tensor& grad, const at::Tensor&
   const LinearPrecision& p = precision_.linear;
   if (!p.quantized()) return plain(grad, weight);
   Use use{.role = TensorRole::kGradient, .out_is_cols = true, .product = "dx", .rows = rows, .noted = true};
-  if (form_.split == LinearSplit::kColumn && form_.group.active()) use.cols_group = form_.group.comm;
-  if (form_.split == LinearSplit::kReplicated && form_.group.over(rows.place).sharded_sequence())
+  if (form_.split == ModuleSplit::kColumn && form_.group.active()) use.cols_group = form_.group.comm;
+  if (form_.split == ModuleSplit::kReplicated && form_.group.over(rows.place).sharded_sequence())
     use.rows_group = form_.group.comm;
   const Side left{p.gradient, rounded(grad, p.gradient, use)};
   return product(left, weight_side(weight, Along::kRows, rows), grad.scalar_type());
@@ -174,7 +174,7 @@ at::Tensor LinearQuantizer::input_grad(const at::Tensor& grad, const at::Tensor&
 at::Tensor LinearQuantizer::weight_grad(const at::Tensor& grad, const at::Tensor& x, const TokenRows& rows) {
   const LinearPrecision& p = precision_.linear;
   if (!p.quantized()) return plain(grad.t(), x);
-  Communicator* tokens = form_.split == LinearSplit::kReplicated && form_.group.over(rows.place).sharded_sequence()
+  Communicator* tokens = form_.split == ModuleSplit::kReplicated && form_.group.over(rows.place).sharded_sequence()
                              ? form_.group.comm
                              : nullptr;
   Use grad_use{.role = TensorRole::kGradient,
@@ -183,9 +183,9 @@ at::Tensor LinearQuantizer::weight_grad(const at::Tensor& grad, const at::Tensor
                .out_is_cols = true,
                .product = "dw",
                .rows = rows};
-  if (form_.split == LinearSplit::kColumn && form_.group.active()) grad_use.cols_group = form_.group.comm;
+  if (form_.split == ModuleSplit::kColumn && form_.group.active()) grad_use.cols_group = form_.group.comm;
   Use x_use{.role = TensorRole::kActivation, .along = Along::kRows, .rows_group = tokens, .rows = rows};
-  if (form_.split == LinearSplit::kRow && form_.group.active()) x_use.cols_group = form_.group.comm;
+  if (form_.split == ModuleSplit::kRow && form_.group.active()) x_use.cols_group = form_.group.comm;
   at::Tensor input = x;
   if (p.requantize_activation) {
     Use first = x_use;

@@ -17,20 +17,18 @@
 #include "core/parallel/tensor_parallel.h"
 #include "core/parallel/token_place.h"
 #include "core/precision/precision_policy.h"
+#include "core/spec/module_spec.h"
 #include "core/trace/precision_event.h"
 
 namespace ranklab {
 
 class QuantizerBook;
 
-// How a group of ranks shares out a layer.
-enum class LinearSplit { kColumn, kRow, kReplicated };
-
 struct LinearForm {
   int64_t in = 0;  // of the whole layer
   int64_t out = 0;
-  std::vector<int64_t> out_parts = {};  // lengths of fused parts of out; empty: one
-  LinearSplit split = LinearSplit::kReplicated;
+  std::vector<int64_t> out_parts = {};  // ModuleSpec::out_parts
+  ModuleSplit split = ModuleSplit::kReplicated;
   TensorParallel group = {};  // its ranks
   bool dispatched = false;    // its input came in the precision of the dispatch, if that has one
 };

@@ -95,15 +95,12 @@ struct ProjectionNormFunction : CustomFunction<ProjectionNormFunction> {
 
 }  // namespace
 
-ProjectionNorm::ProjectionNorm(ParameterRegistry& registry, const std::string& name, const ModelConfig& c,
+ProjectionNorm::ProjectionNorm(const ModuleScope& scope, const AttentionSpec& spec, const ModelConfig& c,
                                TensorParallel tp)
-    : numbers_{c.query_width(), c.kv_width(), c.norm_epsilon, c.norm_weight_offset()}, tp_(tp) {
-  const auto weight = [&](const char* kind, int64_t width) {
-    return &registry.create(name + kind, shard_dim({width}, 0, tp.rank(), tp.size()), norm_weight_init(c), false);
-  };
-  q_ = weight(".q_norm.weight", numbers_.queries);
-  k_ = weight(".k_norm.weight", numbers_.keys);
-}
+    : q_(&scope.make_weight(spec.q_norm.value(), tp.rank(), tp.size())),
+      k_(&scope.make_weight(spec.k_norm.value(), tp.rank(), tp.size())),
+      numbers_{c.query_width(), c.kv_width(), c.norm_epsilon, c.norm_weight_offset()},
+      tp_(tp) {}
 
 at::Tensor ProjectionNorm::operator()(const at::Tensor& qkv) const {
   return ProjectionNormFunction::apply(qkv, q_->data, k_->data, numbers_, *tp_.comm);

@@ -7,11 +7,9 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include <string>
-
 #include "core/nn/parameter.h"
 #include "core/parallel/tensor_parallel.h"
-#include "core/spec/model_config.h"
+#include "core/spec/layer_specs.h"
 
 namespace ranklab {
 
@@ -23,8 +21,7 @@ struct ProjectionNormNumbers {
 
 class ProjectionNorm {
  public:
-  // Parameters: name.q_norm.weight [queries] and name.k_norm.weight [keys].
-  ProjectionNorm(ParameterRegistry& registry, const std::string& name, const ModelConfig& config, TensorParallel tp);
+  ProjectionNorm(const ModuleScope& scope, const AttentionSpec& spec, const ModelConfig& config, TensorParallel tp);
   // qkv [S, B, (queries + 2 keys) / tp], this rank's part of each, and so is the result.
   at::Tensor operator()(const at::Tensor& qkv) const;
 

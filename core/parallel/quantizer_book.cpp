@@ -110,9 +110,21 @@ void QuantizerBook::note(TensorRole role, const std::string& module, const Numbe
                         precision_numbers(format, before.to(at::kFloat).cpu().contiguous(), after));
 }
 
-LinearQuantizer* make_quantizer(const ParameterRegistry& registry, const std::string& module, const LinearForm& form) {
-  QuantizerBook* book = registry.quantizers();
-  return book != nullptr ? book->make(module, form, registry.dtype()) : nullptr;
+LinearQuantizer* make_quantizer(const ModuleScope& scope, const ModuleSpec& spec, const TensorParallel& group,
+                                bool dispatched) {
+  QuantizerBook* book = scope.registry().quantizers();
+  if (book == nullptr) return nullptr;
+  LinearForm form{.in = spec.shape.at(1),
+                  .out = spec.shape.at(0),
+                  .out_parts = spec.out_parts,
+                  .split = spec.split,
+                  .group = group,
+                  .dispatched = dispatched};
+  if (spec.split == ModuleSplit::kVocabulary) {  // a column split with padding
+    form.split = ModuleSplit::kColumn;
+    form.out = (form.out + group.size() - 1) / group.size() * group.size();
+  }
+  return book->make(scope.path_of(spec.name), form, scope.registry().dtype());
 }
 
 }  // namespace ranklab

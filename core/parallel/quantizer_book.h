@@ -63,7 +63,9 @@ class QuantizerBook {
   std::map<std::string, at::Tensor> history_;  // [3, length], newest first
 };
 
-// The quantizer of a layer that is being made, if the registry's model has one for it.
-LinearQuantizer* make_quantizer(const ParameterRegistry& registry, const std::string& module, const LinearForm& form);
+// The quantizer of a linear layer that is being made over a group of ranks, if the registry's model has one for it.
+// `dispatched`: LinearForm::dispatched.
+LinearQuantizer* make_quantizer(const ModuleScope& scope, const ModuleSpec& spec, const TensorParallel& group,
+                                bool dispatched = false);
 
 }  // namespace ranklab

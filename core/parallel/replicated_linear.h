@@ -6,8 +6,6 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include <string>
-
 #include "core/nn/norm.h"
 #include "core/nn/parameter.h"
 #include "core/parallel/linear.h"
@@ -17,14 +15,16 @@ namespace ranklab {
 
 class ReplicatedLinear {
  public:
-  ReplicatedLinear(ParameterRegistry& registry, const std::string& name, LinearSize size, Init init,
-                   const TensorParallel& tp);
+  ReplicatedLinear(const ModuleScope& scope, const ModuleSpec& spec, const TensorParallel& tp);
   at::Tensor operator()(const at::Tensor& x, const TokenPlace& tokens) const;
   // On a norm's output, which is not kept for backward but computed again there when the norm has a recipe.
   at::Tensor operator()(const NormOutput& x, const TokenPlace& tokens) const;
 
  private:
+  at::Tensor multiply(const at::Tensor& x, const NormRecipe& recipe, const TokenPlace& tokens) const;
+
   Parameter* weight_ = nullptr;
+  Parameter* bias_ = nullptr;
   LinearQuantizer* quantizer_ = nullptr;
 };
 

@@ -40,11 +40,11 @@ double rounded_to(at::ScalarType type, double value) {
 
 }  // namespace
 
-VocabParallelEmbedding::VocabParallelEmbedding(ParameterRegistry& registry, const std::string& name, int64_t vocab,
-                                               int64_t hidden, Init init, TensorParallel tp, double scale)
-    : tp_(tp), scale_(rounded_to(registry.dtype(), scale)) {
-  weight_ = &registry.create(name + ".weight", shard_padded({vocab, hidden}, tp.rank(), tp.size()), init, true);
-}
+VocabParallelEmbedding::VocabParallelEmbedding(const ModuleScope& scope, const ModuleSpec& spec, TensorParallel tp,
+                                               double scale)
+    : weight_(&scope.make_weight(spec, tp.rank(), tp.size())),
+      tp_(tp),
+      scale_(rounded_to(scope.registry().dtype(), scale)) {}
 
 at::Tensor VocabParallelEmbedding::operator()(const at::Tensor& tokens_SB, const TokenPlace& place) const {
   const at::Tensor rows = lookup(tokens_SB, place);

@@ -5,8 +5,6 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include <string>
-
 #include "core/nn/parameter.h"
 #include "core/parallel/tensor_parallel.h"
 
@@ -14,8 +12,7 @@ namespace ranklab {
 
 class VocabParallelEmbedding {
  public:
-  VocabParallelEmbedding(ParameterRegistry& registry, const std::string& name, int64_t vocab, int64_t hidden, Init init,
-                         TensorParallel tp, double scale = 1.0);
+  VocabParallelEmbedding(const ModuleScope& scope, const ModuleSpec& spec, TensorParallel tp, double scale = 1.0);
   // `scale`: of the rows that are looked up, not of the weight.
   // tokens int64 [S, B] -> [S, B, H], or this rank's positions with sequence parallelism.
   at::Tensor operator()(const at::Tensor& tokens_SB, const TokenPlace& place) const;

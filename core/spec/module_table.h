@@ -1,41 +1,21 @@
 // What a model consists of: its parameters by module, the same in every layer that has them, with how a layout splits
-// them and which of them a token is computed with; and the sums of that. The names are those of the registry
-// (core/nn/parameter.h), "*" for the layer (of "mtp" the module) and for the expert. Torch-free. Cost: nothing. Thread
-// rule: pure.
+// them and which of them a token is computed with; and the sums of that. Made of the specs that the layers are made of
+// (layer_specs.h). The names are those of the registry (core/nn/parameter.h), "*" for the layer (of "mtp" the module)
+// and for the expert. Torch-free. Cost: nothing. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "core/spec/model_config.h"
+#include "core/spec/module_spec.h"
 
 namespace ranklab {
-
-// What a module is for, and where its gradients come in a backward pass.
-enum class ModulePart {
-  kEmbedding,
-  kAttentionNorm,
-  kAttentionIn,  // what makes queries, keys and values
-  kAttentionOut,
-  kMlpNorm,
-  kMlpUp,
-  kMlpDown,
-  kRouter,
-  kSharedExperts,
-  kExperts,
-  kFinalNorm,
-  kHead,
-  kMtpIn,  // the norms of the two inputs of an MTP module and what joins them
-};
-const char* name(ModulePart part);  // "embedding", "routed experts", ...
-
-// Of experts over etp, of all else over tp.
-enum class ModuleSplit { kReplicated, kVocabulary, kColumn, kRow };
-const char* name(ModuleSplit split);  // "vocabulary", "out features", ...
 
 struct ModuleRow {
   std::string parameter = {};       // "layers.*.attention.qkv.weight"
   std::vector<int64_t> shape = {};  // of the whole model, padding not counted
+  std::vector<int64_t> parts = {};  // ModuleSpec::parts()
   ModulePart part = ModulePart::kEmbedding;
   int64_t first_layer = 0;       // the layers (of "mtp" the modules) that have it: this one ...
   int64_t layers = 1;            // ... and those behind it, so many together
@@ -58,10 +38,6 @@ struct ModuleRow {
 
 // In the order of the forward pass, which is that of creation; a layer's rows stand together.
 std::vector<ModuleRow> module_table(const ModelConfig& config);
-
-// Lengths along dim 0 of the fused parts of a matrix ([q; k; v], [gate; up]), each of which is cut, and quantized, by
-// itself; the one length of any other.
-std::vector<int64_t> fused_parts(const ModelConfig& config, const ModuleRow& row);
 
 // Sums. The modules of multi-token prediction, which only training needs, are counted apart, as published figures do.
 struct ModelCounts {

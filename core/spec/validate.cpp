@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/spec/model_config.h"
+#include "core/spec/model_rules.h"
 
 namespace ranklab {
 namespace {
@@ -75,8 +76,7 @@ void check_key_value_heads(const ModelConfig& c, int tp) {
                  "--tp / --num-query-groups", c.kv_copies(tp));
 }
 
-void check_attention(const ModelConfig& c, int tp) {
-  check_head_width(c);
+void check_scores(const ModelConfig& c) {
   check_number("--window-size", static_cast<double>(c.window_size), c.window_size >= 0 && c.window_size <= 1 << 24,
                "0 (no window) to 16777216");
   check_number("--window-attn-skip-freq", static_cast<double>(c.window_layers.skip_freq),
@@ -87,6 +87,10 @@ void check_attention(const ModelConfig& c, int tp) {
                "0 (the width of a head) or more");
   check_number("--attn-logit-softcapping", c.attn_logit_softcapping, c.attn_logit_softcapping >= 0,
                "0 (not bounded) or more");
+}
+
+void check_attention(const ModelConfig& c, int tp) {
+  check_head_width(c);
   check_size("--num-query-groups", c.query_groups(), kWidth);
   check_multiple("--num-attention-heads", c.num_attention_heads, "--num-query-groups", c.query_groups());
   check_key_value_heads(c, tp);
@@ -102,30 +106,6 @@ void check_latent_attention(const ModelConfig& c) {
   check_size("--qk-pos-emb-head-dim", m.qk_pos_emb_head_dim, kWidth);
   check_size("--v-head-dim", m.v_head_dim, kWidth);
   check_multiple("--qk-pos-emb-head-dim", m.qk_pos_emb_head_dim, "rotary pair", 2);
-  const auto require = [](bool legal, const char* flag, const char* got, const char* want) {
-    RANKLAB_CHECK(legal, ErrorKind::kInvalidArgument, .where = "model",
-                  .what = std::string(flag) + " does not go with latent attention (--kv-lora-rank)", .got = got,
-                  .want = want, .fix = "use that, or --kv-lora-rank 0 for attention without compression");
-  };
-  require(c.position == PositionKind::kRope, "--position-embedding-type", "learned_absolute", "rope");
-  require(c.norm == NormKind::kRmsNorm, "--normalization", "LayerNorm", "RMSNorm");
-  require(!c.add_bias, "--add-bias-linear", "on", "--no-add-bias-linear");
-  require(!c.add_qkv_bias, "--add-qkv-bias", "on", "--no-add-qkv-bias");
-  require(c.rotary_percent == 1, "--rotary-percent", strprintf("%g", c.rotary_percent).c_str(),
-          "1: --qk-pos-emb-head-dim says what carries position");
-  require(c.window_size == 0, "--window-size", std::to_string(c.window_size).c_str(), "0: no window");
-  require(c.window_layers.all(), "--window-attn-skip-freq", window_layers_text(c.window_layers).c_str(),
-          "0: no window");
-  require(!c.add_attention_bias, "--add-attention-bias", "on", "--no-add-attention-bias");
-  require(c.query_pre_attn_scalar == 0, "--query-pre-attn-scalar", strprintf("%g", c.query_pre_attn_scalar).c_str(),
-          "0: the width of a query head");
-  require(c.attn_logit_softcapping == 0, "--attn-logit-softcapping", strprintf("%g", c.attn_logit_softcapping).c_str(),
-          "0: not bounded");
-  require(!c.qk_norm, "--qk-layernorm", "on", "--no-qk-layernorm: what it compresses has norms of its own");
-  require(c.kv_channels == 0, "--kv-channels", std::to_string(c.kv_channels).c_str(),
-          "--qk-head-dim, --qk-pos-emb-head-dim and --v-head-dim");
-  require(c.num_query_groups == 0 || c.num_query_groups == c.num_attention_heads, "--num-query-groups",
-          "fewer than heads", "0: every head has keys of its own");
 }
 
 void check_yarn(const ModelConfig& c) {
@@ -161,10 +141,6 @@ void check_long_rope(const ModelConfig& c) {
 void check_rope_scaling(const ModelConfig& c) {
   const RopeScaling& s = c.rope_scaling;
   if (!s.enabled()) return;
-  RANKLAB_CHECK(!c.yarn.enabled(), ErrorKind::kInvalidArgument, .where = "model",
-                .what = "--rope-scaling-type and YaRN both stretch the rotary frequencies",
-                .got = strprintf("a --rope-scaling-type, and --rotary-scaling-factor %g", c.yarn.scaling_factor),
-                .want = "--rope-scaling-type none, or --rotary-scaling-factor 1", .fix = "leave one of the two out");
   check_number("--rope-scaling-factor", s.factor, s.factor >= 1, "1 or more");
   check_size("--rope-scaling-original-length", s.original_seq_length, 1 << 24);
   check_number("--rope-low-freq-factor", s.low_freq_factor,
@@ -215,11 +191,6 @@ void check_experts(const ModelConfig& c, int tp) {
                 .got = strprintf("an auxiliary loss of type %s with weight %g",
                                  m.balancing == LoadBalancing::kNone ? "none" : "other than none", m.aux_loss_coeff),
                 .want = "a type and a weight above 0, or neither", .fix = "give both, or leave both out");
-  RANKLAB_CHECK(c.activation == ActivationKind::kSwiGlu && !c.add_bias, ErrorKind::kInvalidArgument, .where = "model",
-                .what = "experts are SwiGLU layers without bias",
-                .got = c.add_bias ? "--add-bias-linear" : std::string("--activation ") + name(c.activation),
-                .want = "--activation swiglu --no-add-bias-linear",
-                .fix = "add them, or use a preset with experts (deepseek_v3_tiny)");
 }
 
 void check_prediction(const ModelConfig& c) {
@@ -240,6 +211,8 @@ void validate(const ModelConfig& c, int tp, bool sequence_parallel) {
   check_size("--seq-length", c.seq_length, 1 << 24);
   check_size("--tp", tp, kWidth);
   check_multiple("--num-attention-heads", c.num_attention_heads, "--tp", tp);
+  check_model_rules(c);
+  check_scores(c);
   if (c.mla.enabled()) {
     check_latent_attention(c);
   } else {
@@ -250,22 +223,12 @@ void validate(const ModelConfig& c, int tp, bool sequence_parallel) {
     check_rope_scaling(c);
   }
   if (c.moe.enabled()) check_experts(c, tp);
-  RANKLAB_CHECK(
-      !c.moe.shared_gate || (c.moe.enabled() && c.moe.shared_ffn_hidden_size > 0), ErrorKind::kInvalidArgument,
-      .where = "model", .what = "--moe-shared-expert-gate scales shared experts, and this model has none",
-      .got = strprintf("--num-experts %lld, --moe-shared-expert-intermediate-size %lld",
-                       static_cast<long long>(c.moe.num_experts), static_cast<long long>(c.moe.shared_ffn_hidden_size)),
-      .want = "both above 0, or --no-moe-shared-expert-gate", .fix = "leave it out");
   check_prediction(c);
   check_multiple("--ffn-hidden-size", c.ffn_hidden_size, "--tp", tp);
   if (sequence_parallel) check_multiple("--seq-length", c.seq_length, "--tp", tp);
   check_number("--hidden-dropout", c.dropout, c.dropout >= 0 && c.dropout < 1, "0 <= value < 1");
   check_number("--rotary-base", c.rope_theta, c.rope_theta > 0, "more than 0");
   check_number("--init-method-std", c.init_std, c.init_std >= 0, "0 or more");
-  RANKLAB_CHECK(c.residual_form != ResidualForm::kParallelOneNorm || c.has_norms_before(), ErrorKind::kInvalidArgument,
-                .where = "model", .what = "--residual-form parallel-one-norm shares a norm that this model has not",
-                .got = "--norm-placement behind", .want = "before or both",
-                .fix = "use --norm-placement before, or --residual-form parallel");
   check_number("--final-logit-softcapping", c.final_logit_softcapping, c.final_logit_softcapping >= 0,
                "0 (not bounded) or more");
   check_number("--norm-epsilon", c.norm_epsilon, c.norm_epsilon > 0, "more than 0");

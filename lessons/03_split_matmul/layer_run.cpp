@@ -44,7 +44,7 @@ void forward_backward(RankContext& context, bool sequence_parallel) {
     x = at::ones({positions, kLayerBatch, kLayerHidden}, at::TensorOptions().dtype(at::kDouble).requires_grad(true));
     stream.x_SBH = x;
   }
-  const TransformerBlock block(registry, config, {.name = "layers.0", .layer = 0, .rope = rope, .tp = tp});
+  const TransformerBlock block(ModuleScope(registry, "layers.0"), config, {.layer = 0, .rope = rope, .tp = tp});
   const int64_t forward_begin_ns = context.clock().now_ns();
   context.tracer().set_step(kForward);
   block.forward(stream, {});

@@ -37,8 +37,8 @@ int64_t bytes_a_layer_keeps(const Model& m) {
         make_rope_table(kMemorySequence, config.head_dim(), config.rope_theta, at::TensorOptions().dtype(at::kFloat));
     std::vector<TransformerBlock> blocks;
     for (int layer = 0; layer < 3; ++layer) {
-      const std::string name = "layers." + std::to_string(layer);
-      blocks.emplace_back(registry, config, BlockPlace{.name = name, .layer = layer, .rope = rope, .tp = tp});
+      const ModuleScope scope(registry, "layers." + std::to_string(layer));
+      blocks.emplace_back(scope, config, BlockPlace{.layer = layer, .rope = rope, .tp = tp});
     }
     ResidualStream stream;
     stream.x_SBH = at::ones({kMemorySequence, kMemoryBatch, m.hidden},

@@ -36,9 +36,8 @@ class Stack {
         make_rope_table(kSequence, any.head_dim(), any.rope_theta, at::TensorOptions().dtype(at::kFloat));
     blocks_.reserve(widths.size());
     for (size_t i = 0; i < widths.size(); ++i) {
-      const std::string name = "layers." + std::to_string(i);
-      blocks_.emplace_back(registry_, config_of(widths[i]),
-                           BlockPlace{.name = name, .layer = static_cast<int64_t>(i), .rope = rope, .tp = tp});
+      blocks_.emplace_back(ModuleScope(registry_, "layers." + std::to_string(i)), config_of(widths[i]),
+                           BlockPlace{.layer = static_cast<int64_t>(i), .rope = rope, .tp = tp});
     }
     input_ = at::linspace(-1, 1, kSequence * kBatch * kHidden, at::TensorOptions().dtype(at::kFloat))
                  .view({kSequence, kBatch, kHidden})

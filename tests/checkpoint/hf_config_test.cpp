@@ -376,7 +376,6 @@ TEST(HfConfig, WhatRanklabHasNotIsRefusedByItsName) {
       {deepseek, "n_routed_experts", 0, "'n_routed_experts'"},
       {deepseek, "scoring_func", "softmax", "'scoring_func'"},
       {latent, "kv_lora_rank", 0, "not those of DeepseekV3ForCausalLM"},
-      {deepseek, "attention_bias", true, "'attention_bias'"},
       {deepseek, "rms_norm_eps", 1e-5, "--norm-epsilon"},
       {deepseek, "n_shared_experts", nullptr, "--moe-shared-expert-intermediate-size"},
       {deepseek, "n_routed_experts", 5, "--moe-router-num-groups"},
@@ -515,6 +514,17 @@ TEST(HfFamily, SettingsThatNoFamilyHasAreNamed) {
               says("DeepseekV3ForCausalLM", "--qk-layernorm"));
   EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.moe.score = RouterScore::kSoftmax; }),
               says("DeepseekV3ForCausalLM", "--moe-router-score-function"));
+  const auto biased_queries = [](ModelConfig& c) {
+    c.add_attention_bias = true;
+    c.mla.q_lora_rank = 0;
+  };
+  EXPECT_THAT(family_refusal(tiny_deepseek(), biased_queries), says("DeepseekV3ForCausalLM", "--q-lora-rank"));
+  EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.window_size = 8; }),
+              says("DeepseekV3ForCausalLM", "--window-size"));
+  EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.norm = NormKind::kLayerNorm; }),
+              says("DeepseekV3ForCausalLM", "--normalization"));
+  EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.activation = ActivationKind::kGeGlu; }),
+              says("DeepseekV3ForCausalLM", "--activation"));
   EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.norm_epsilon = 1e-5; }),
               says("DeepseekV3ForCausalLM", "--norm-epsilon"));
   EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.yarn.scaling_factor = 1.7; }),

@@ -245,6 +245,20 @@ TEST(HfMapping, RowsThatTurnAreNeighboursInDeepSeek) {
   EXPECT_EQ(e.their("model.layers.1.self_attn.kv_b_proj.weight"), e.our("layers.1.attention.kv_up.weight"));
 }
 
+TEST(HfMapping, BiasesOfDeepSeekTurnWithTheirRows) {
+  ModelConfig config = tiny_deepseek();
+  config.add_attention_bias = true;
+  const Exported e(config, "deepseek_biases");
+  const std::string layer = "model.layers.1.self_attn.";
+  EXPECT_EQ(e.their(layer + "q_a_proj.bias"), e.our("layers.1.attention.q_down.bias"));
+  EXPECT_EQ(e.their(layer + "o_proj.bias"), e.our("layers.1.attention.out.bias"));
+  const auto ours = e.our("layers.1.attention.kv_down.bias"), theirs = e.their(layer + "kv_a_proj_with_mqa.bias");
+  EXPECT_EQ(theirs, (std::vector<float>{ours[0], ours[1], ours[2], ours[3], ours[4], ours[5], ours[8], ours[6], ours[9],
+                                        ours[7], ours[10]}));
+  EXPECT_THAT(e.names(), Not(Contains(layer + "q_b_proj.bias")));
+  EXPECT_THAT(e.names(), Not(Contains(layer + "kv_b_proj.bias")));
+}
+
 TEST(HfMapping, ExpertsRouterAndBiasOfDeepSeek) {
   const Exported e(tiny_deepseek(), "deepseek_experts");
   const std::string mlp = "model.layers.1.mlp.";

@@ -42,6 +42,10 @@ TEST(IdleSettings, AreNamedWithWhatTheyAreOf) {
   EXPECT_THAT(idle_of({{"model.qk_norm_width", "all-heads"}}), ElementsAre(HasSubstr("it is of --qk-layernorm")));
   EXPECT_THAT(idle_of({{"model.rope_long_factors", "1,2"}, {"model.rope_scaling_type", "dynamic"}}),
               ElementsAre(HasSubstr("it is of --rope-scaling-type longrope")));
+  EXPECT_THAT(idle_of({{"model.preset", "qwen3_moe_tiny"}, {"moe.shared_gate", "true"}}),
+              ElementsAre(HasSubstr("--moe-shared-expert-intermediate-size above 0")));
+  EXPECT_THAT(idle_of({{"sim.gemm", "mkl"}, {"train.bf16", "true"}}), ElementsAre(HasSubstr("fp32 on the host")));
+  EXPECT_THAT(idle_of({{"sim.gemm", "mkl"}, {"parallel.device", "cuda"}}), ElementsAre(HasSubstr("--device cpu")));
   EXPECT_THAT(idle_of({{"sample.tokens", "0"}, {"sample.temperature", "1"}}),
               ElementsAre(HasSubstr("--sample-tokens above 0")));
 }
@@ -51,6 +55,7 @@ TEST(IdleSettings, WhatCountsIsNotNamed) {
   EXPECT_THAT(idle_of({{"optim.sgd_momentum", "0.9"}, {"optim.optimizer", "sgd"}}), IsEmpty());
   EXPECT_THAT(idle_of({{"model.preset", "deepseek_v3_tiny"}, {"moe.topk", "2"}}), IsEmpty());
   EXPECT_THAT(idle_of({{"moe.num_experts", "0"}}), IsEmpty());
+  EXPECT_THAT(idle_of({{"sim.gemm", "mkl"}}), IsEmpty());
   EXPECT_THAT(idle_of({{"precision.fp8", "true"}, {"precision.amax_history_len", "16"}}), IsEmpty());
 }
 

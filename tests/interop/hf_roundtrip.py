@@ -93,6 +93,8 @@ OURS = {
                   "--moe-router-topk", "3", "--moe-ffn-hidden-size", "48", "--first-k-dense-replace", "1", "--tp", "2",
                   "--sequence-parallel", "--ep", "2", "--world-size", "4", "--zero-stage", "1"],
     "DeepSeek-V3": ["--preset", "deepseek_v3_tiny", *SIZES, "--ep", "4", "--world-size", "4", "--zero-stage", "1"],
+    "DeepSeek-V3, attention biases": ["--preset", "deepseek_v3_tiny", *SIZES, "--add-attention-bias", "--tp", "2",
+                                      "--sequence-parallel", "--world-size", "4", "--zero-stage", "3"],
     "DeepSeek-V3, no experts": ["--preset", "deepseek_v3_tiny", *SIZES, "--num-experts", "0", "--q-lora-rank", "0",
                                 "--moe-shared-expert-intermediate-size", "0", "--moe-router-load-balancing-type",
                                 "none", "--moe-aux-loss-coeff", "0", "--no-moe-router-enable-expert-bias",

@@ -46,6 +46,28 @@ ModelConfig latent(int64_t q_lora) {
   return c;
 }
 
+// What latent attention has from other models.
+ModelConfig latent_with_all() {
+  ModelConfig c = latent(10);
+  c.norm = NormKind::kLayerNorm;
+  c.add_bias = true;
+  c.window_size = 4;
+  c.window_layers = {.skip_freq = 2};
+  c.local_rope_theta = 50;
+  c.query_pre_attn_scalar = 5;
+  c.attn_logit_softcapping = 0.5;
+  return c;
+}
+
+ModelConfig latent_learned_positions() {
+  ModelConfig c = latent(0);
+  c.yarn = {};
+  c.mtp_num_layers = 0;
+  c.position = PositionKind::kLearned;
+  c.add_attention_bias = true;
+  return c;
+}
+
 ModelConfig experts() {
   ModelConfig c = latent(10);
   c.moe = {.num_experts = 4, .topk = 2, .ffn_hidden_size = 12, .shared_ffn_hidden_size = 8, .first_dense_layers = 1};
@@ -212,6 +234,8 @@ TEST(Decode, Gpt2Like) { expect_decodes_everywhere(gpt2()); }
 TEST(Decode, LlamaLike) { expect_decodes_everywhere(llama()); }
 TEST(Decode, LatentAttention) { expect_decodes_everywhere(latent(10)); }
 TEST(Decode, LatentAttentionWithoutQueryCompression) { expect_decodes_everywhere(latent(0)); }
+TEST(Decode, LatentAttentionWithWindowsBoundsAndBiases) { expect_decodes_everywhere(latent_with_all()); }
+TEST(Decode, LatentAttentionWithLearnedPositions) { expect_decodes_everywhere(latent_learned_positions()); }
 TEST(Decode, OneKeyHeadOfAllRanks) {
   ModelConfig c = qwen();
   c.num_query_groups = 1;

@@ -52,8 +52,16 @@ std::vector<ModelConfig> kinds() {
   ModelConfig phi2 = gpt2;
   phi2.residual_form = ResidualForm::kParallelOneNorm;
   phi2.add_head_bias = true;
-  return {llama,          gpt2,  deepseek,   mixture, predicting, qwen2, both_biases, model_preset("qwen3_moe_tiny"),
-          attention_bias, olmo2, both_norms, gemma,   phi2};
+  ModelConfig latent_with_all = model_preset("deepseek_v3_tiny");
+  latent_with_all.norm = NormKind::kLayerNorm;
+  latent_with_all.activation = ActivationKind::kGelu;
+  latent_with_all.add_attention_bias = true;
+  ModelConfig latent_biases = gpt2;
+  latent_biases.num_query_groups = 0;
+  latent_biases.mla.kv_lora_rank = 16;
+  return {latent_with_all, latent_biases, llama,      gpt2,        deepseek,
+          mixture,         predicting,    qwen2,      both_biases, model_preset("qwen3_moe_tiny"),
+          attention_bias,  olmo2,         both_norms, gemma,       phi2};
 }
 
 // Every parameter of the registry by its name, with its elements.

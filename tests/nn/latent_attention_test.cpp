@@ -17,6 +17,8 @@ using golden::relative_error;
 using golden::wave;
 
 const LatentShape kNarrowValues{3, 6, 4, 5, 0.3}, kSameWidth{2, 6, 2, 8, 0.3}, kWideValues{2, 3, 4, 16, 0.3};
+// Queries that see the last positions alone, bounded scores, both.
+const LatentShape kWindow{3, 6, 4, 5, 0.3, 4}, kBounded{2, 3, 4, 16, 0.3, 0, 0.4}, kBoth{2, 6, 2, 8, 0.3, 3, 0.4};
 
 RopeTable rope_of(const LatentShape& s, int64_t seq, at::ScalarType dtype) {
   return make_yarn_table(seq, {.turned = s.rope, .theta = 100.0}, {.scaling_factor = 4, .original_seq_length = 16},
@@ -47,7 +49,7 @@ void expect_same_as_reference(const LatentShape& s, int64_t seq, int64_t batch, 
 }
 
 TEST(LatentAttention, EqualsThePlainOps) {
-  for (const LatentShape& s : {kNarrowValues, kSameWidth, kWideValues}) {
+  for (const LatentShape& s : {kNarrowValues, kSameWidth, kWideValues, kWindow, kBounded, kBoth}) {
     for (const auto& [seq, batch] : {std::pair<int64_t, int64_t>{7, 2}, {1, 3}, {33, 1}}) {
       expect_same_as_reference(s, seq, batch, at::kDouble, 1e-12);
       expect_same_as_reference(s, seq, batch, at::kFloat, 5e-6);
@@ -57,7 +59,7 @@ TEST(LatentAttention, EqualsThePlainOps) {
 
 // What other devices take.
 TEST(LatentAttention, SixteenBitsAreCloseToThePlainOps) {
-  for (const LatentShape& s : {kNarrowValues, kSameWidth, kWideValues}) {
+  for (const LatentShape& s : {kNarrowValues, kSameWidth, kWideValues, kWindow, kBounded, kBoth}) {
     const at::Tensor grad = wave({7, 2, s.heads * s.v}, 0.7);
     const LatentInput half = input_of(s, 7, 2, at::kBFloat16), plain = input_of(s, 7, 2, at::kDouble);
     const at::Tensor got = latent_attention(half, s, rope_of(s, 7, at::kBFloat16));
@@ -66,6 +68,24 @@ TEST(LatentAttention, SixteenBitsAreCloseToThePlainOps) {
     torch::autograd::backward({got, want}, {grad.to(at::kBFloat16), grad});
     EXPECT_LT(relative_error(half.kv.grad(), plain.kv.grad()), 0.05);
     EXPECT_LT(relative_error(half.k_rope.grad(), plain.k_rope.grad()), 0.05);
+  }
+}
+
+// Against the whole square of scores, written down here.
+TEST(LatentAttention, SeesItsWindowAndBoundsItsScores) {
+  const at::NoGradGuard no_grad;
+  const LatentInput in = input_of(kBoth, 7, 2, at::kDouble, false);
+  const at::Tensor got = latent_attention(in, kBoth, {});  // nothing turns: positions are learned
+  for (int64_t head = 0; head < kBoth.heads; ++head) {
+    const at::Tensor q = in.q.narrow(2, head * 8, 8), k = at::cat({in.kv.narrow(2, head * 14, 6), in.k_rope}, 2);
+    const at::Tensor v = in.kv.narrow(2, head * 14 + 6, 8);
+    for (int64_t position = 0; position < 7; ++position) {
+      const int64_t first = std::max<int64_t>(0, position - 2), count = position + 1 - first;
+      const at::Tensor scores = (q.narrow(0, position, 1) * k.narrow(0, first, count)).sum(2) * 0.3;  // [keys, B]
+      const at::Tensor weights = at::softmax(0.4 * at::tanh(scores / 0.4), 0);
+      const at::Tensor want = (weights.unsqueeze(2) * v.narrow(0, first, count)).sum(0);
+      EXPECT_LT(relative_error(got[position].narrow(1, head * 8, 8), want), 1e-12) << position;
+    }
   }
 }
 
@@ -92,22 +112,26 @@ TEST(LatentAttention, PositionsMatterOnlyToTheRotatedPart) {
   EXPECT_LT(relative_error(latent_attention(in, kSameWidth, later), latent_attention(in, kSameWidth, rope)), 1e-12);
 }
 
-TEST(DecodeLatentAttention, EqualsAllPositionsAtOnce) {
+class DecodeLatentAttention : public testing::TestWithParam<LatentShape> {};
+INSTANTIATE_TEST_SUITE_P(Shapes, DecodeLatentAttention, testing::Values(kNarrowValues, kWindow, kBounded, kBoth));
+
+TEST_P(DecodeLatentAttention, EqualsAllPositionsAtOnce) {
   const at::NoGradGuard no_grad;
-  const LatentShape s = kNarrowValues;
+  const LatentShape s = GetParam();
   const int64_t seq = 9, batch = 2, lora = 7;
   const at::Tensor q = wave({seq, batch, s.heads * (s.nope + s.rope)}, 0.1, 2.0);
   const at::Tensor compressed = wave({seq, batch, lora}, 0.2), k_rope = wave({seq, batch, s.rope}, 0.3);
-  const at::Tensor up = wave({s.heads * (s.nope + s.v), lora}, 0.4);
+  const at::Tensor up = wave({s.heads * (s.nope + s.v), lora}, 0.4), bias = wave({s.heads * (s.nope + s.v)}, 0.6, 2.0);
   const RopeTable rope = rope_of(s, seq, at::kDouble);
-  const at::Tensor want = latent_attention_reference({q, at::linear(compressed, up), k_rope}, s, rope);
+  const at::Tensor want = latent_attention_reference({q, at::linear(compressed, up, bias), k_rope}, s, rope);
   for (const std::vector<int64_t>& lengths :
        {std::vector<int64_t>{9}, {4, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1, 1}, {3, 4, 2}}) {
     AttentionCache cache{at::full({batch, 1, seq, lora + s.rope}, 1e9, want.options()), {}, 0};
     int64_t at = 0;
     for (const int64_t count : lengths) {
       const at::Tensor got = decode_latent_attention(
-          {q.narrow(0, at, count), compressed.narrow(0, at, count), k_rope.narrow(0, at, count), up}, s, rope, cache);
+          {q.narrow(0, at, count), compressed.narrow(0, at, count), k_rope.narrow(0, at, count), up, bias}, s, rope,
+          cache);
       EXPECT_LT(relative_error(got, want.narrow(0, at, count)), 1e-12) << count << " positions at " << at;
       at += count;
       EXPECT_EQ(cache.positions, at);

@@ -24,7 +24,7 @@ struct Layers {
   explicit Layers(RankContext& context)
       : tp{&context.comm(Axis::kTp), false},
         registry(1, at::kDouble, at::kCPU),
-        down(registry, "down", {4, 3}, {InitKind::kNormal, 1.0}, tp),
+        down(ModuleScope(registry), {.name = "down", .shape = {3, 4}, .init = {InitKind::kNormal, 1.0}}, tp),
         head(registry.create("head", replicated({5, 3}), {InitKind::kNormal, 1.0}, true)) {}
 
   // The head three times, its products in backward's order.

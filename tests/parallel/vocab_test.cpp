@@ -80,7 +80,8 @@ TEST(VocabParallelEmbedding, LooksUpExactlyAndTrainsOnlyItsRows) {
       run_ranks(dims_of(1, size), [&](RankContext& context) {
         Communicator& tp = context.comm(Axis::kTp);
         ParameterRegistry registry(9, at::kFloat, at::kCPU);
-        const VocabParallelEmbedding embedding(registry, "e", kVocab, kHidden, {}, {&tp, sp});
+        const ModuleSpec spec{.name = "e", .shape = {kVocab, kHidden}, .split = ModuleSplit::kVocabulary};
+        const VocabParallelEmbedding embedding(ModuleScope(registry), spec, {&tp, sp});
         const at::Tensor got = embedding(tokens, {});
         const int64_t rows = sp ? kSeq / size : kSeq;
         const int64_t first = sp ? rows * tp.rank() : 0;

@@ -192,10 +192,6 @@ TEST(Validate, OneStretchOfPositionsWithSoundNumbers) {
   EXPECT_EQ(validate_error(c, 1), "accepted");
   c.kv_channels = 2;
   EXPECT_NE(validate_error(c, 1).find("heads of which 2 elements turn; want 4 or more"), std::string::npos);
-  ModelConfig latent = model_preset("deepseek_v3_tiny");
-  latent.add_attention_bias = true;
-  EXPECT_NE(validate_error(latent, 1).find("--add-attention-bias does not go with latent attention"),
-            std::string::npos);
 }
 
 TEST(Validate, LongRopeWantsANumberForEachPair) {
@@ -222,8 +218,13 @@ TEST(ModelConfigTest, AWindowTakesFlopsAway) {
   c.window_size = -1;
   EXPECT_NE(validate_error(c, 1).find("--window-size is out of range; got -1"), std::string::npos);
   ModelConfig latent = model_preset("deepseek_v3_tiny");
+  const double latent_whole = latent.training_flops_per_token(32);
   latent.window_size = 8;
-  EXPECT_NE(validate_error(latent, 1).find("--window-size does not go with latent attention"), std::string::npos);
+  EXPECT_EQ(validate_error(latent, 1), "accepted");
+  const int64_t widths = latent.num_attention_heads * (latent.mla.query_head_dim() + latent.mla.v_head_dim);
+  const auto layers = static_cast<double>(latent.num_layers + latent.mtp_num_layers);
+  EXPECT_DOUBLE_EQ(latent_whole - latent.training_flops_per_token(32),
+                   3.0 * layers * (32 - attention_span(32, 8)) * static_cast<double>(widths));
 }
 
 TEST(ModelConfigTest, WindowsOfSomeLayers) {
@@ -245,9 +246,24 @@ TEST(ModelConfigTest, WindowsOfSomeLayers) {
   EXPECT_EQ(validate_error(c, 1), "accepted");
   c.window_layers = {.skip_freq = 1};
   EXPECT_NE(validate_error(c, 1).find("--window-attn-skip-freq is out of range; got 1"), std::string::npos);
+}
+
+// What latent attention shares with every other.
+TEST(ModelConfigTest, LatentAttentionTakesBiasesNormsWindowsAndBounds) {
   ModelConfig latent = model_preset("deepseek_v3_tiny");
+  latent.add_attention_bias = latent.add_qkv_bias = true;
+  latent.norm = NormKind::kLayerNorm;
+  latent.activation = ActivationKind::kGeGlu;
+  latent.window_size = 8;
   latent.window_layers = {.skip_freq = 2};
-  EXPECT_NE(validate_error(latent, 1).find("--window-attn-skip-freq does not go with latent"), std::string::npos);
+  latent.query_pre_attn_scalar = 64;
+  latent.attn_logit_softcapping = 50;
+  EXPECT_EQ(validate_error(latent, 1), "accepted");
+  latent.yarn = {};
+  latent.position = PositionKind::kLearned;
+  EXPECT_EQ(validate_error(latent, 1), "accepted");
+  latent.window_size = -1;
+  EXPECT_NE(validate_error(latent, 1).find("--window-size is out of range; got -1"), std::string::npos);
 }
 
 TEST(WindowLayersTest, PatternsAsMegatronWritesThem) {
@@ -283,28 +299,22 @@ TEST(Validate, WholePairsOfAHeadTurn) {
   EXPECT_NE(validate_error({.rotary_percent = 1.5}, 1).find("--rotary-percent is out of range"), std::string::npos);
   ModelConfig latent = model_preset("deepseek_v3_tiny");
   latent.rotary_percent = 0.5;
-  EXPECT_NE(validate_error(latent, 1).find("--rotary-percent does not go with latent attention"), std::string::npos);
+  EXPECT_NE(validate_error(latent, 1).find("got --rotary-percent 0.5, --kv-lora-rank"), std::string::npos);
 }
 
 TEST(Validate, QwensOptionsNeedWhatTheyWorkOn) {
   ModelConfig latent = model_preset("deepseek_v3_tiny");
   latent.kv_channels = 16;
-  EXPECT_NE(validate_error(latent, 1).find("--kv-channels does not go with latent attention"), std::string::npos);
+  EXPECT_NE(validate_error(latent, 1).find("say nothing of it; got --kv-channels 16, --kv-lora-rank"),
+            std::string::npos);
   latent.kv_channels = 0;
-  latent.add_qkv_bias = true;
-  EXPECT_NE(validate_error(latent, 1).find("--add-qkv-bias does not go with latent attention"), std::string::npos);
-  latent.add_qkv_bias = false;
   latent.qk_norm = true;
-  EXPECT_NE(validate_error(latent, 1).find("--qk-layernorm does not go with latent attention"), std::string::npos);
+  EXPECT_NE(validate_error(latent, 1).find("got --qk-layernorm, --kv-lora-rank"), std::string::npos);
   latent.qk_norm = false;
   latent.moe.shared_gate = true;
   EXPECT_EQ(validate_error(latent, 1), "accepted");
-  latent.moe.shared_ffn_hidden_size = 0;
-  EXPECT_NE(validate_error(latent, 1).find("--num-experts 8, --moe-shared-expert-intermediate-size 0"),
-            std::string::npos);
-  ModelConfig dense;
-  dense.moe.shared_gate = true;
-  EXPECT_NE(validate_error(dense, 1).find("--moe-shared-expert-gate scales shared experts"), std::string::npos);
+  latent.moe.shared_ffn_hidden_size = 0;  // nothing to scale
+  EXPECT_EQ(validate_error(latent, 1), "accepted");
 }
 
 }  // namespace

@@ -35,6 +35,24 @@ void latent_tied(ModelConfig& c) {
   c.mtp_num_layers = 1;
   c.tie_embeddings = true;
 }
+// What latent attention has from other models.
+void latent_with_all(ModelConfig& c) {
+  latent(c);
+  c.norm = NormKind::kLayerNorm;
+  c.add_bias = true;
+  c.dropout = 0.1;
+  c.window_size = 3;
+  c.window_layers = {.skip_freq = 2};
+  c.local_rope_theta = 20;
+  c.query_pre_attn_scalar = 5;
+  c.attn_logit_softcapping = 0.5;
+}
+void latent_learned_positions(ModelConfig& c) {
+  latent(c);
+  c.mla.q_lora_rank = 0;
+  c.position = PositionKind::kLearned;
+  c.add_attention_bias = true;
+}
 void qwen(ModelConfig& c) {
   c.num_query_groups = c.num_attention_heads / 2;
   c.kv_channels = 3 * c.head_dim();
@@ -134,6 +152,10 @@ void phi2(ModelConfig& c) {
   c.add_bias = c.add_head_bias = true;
   c.residual_form = ResidualForm::kParallelOneNorm;
 }
+void parallel_without_norms_before(ModelConfig& c) {
+  c.residual_form = ResidualForm::kParallelOneNorm;
+  c.norm_placement = NormPlacement::kBehind;
+}
 void parallel_norms_behind(ModelConfig& c) {
   c.residual_form = ResidualForm::kParallel;
   c.norm_placement = NormPlacement::kBehind;
@@ -198,6 +220,8 @@ constexpr ModelVariant kDense[] = {
     {"latent_mtp", latent_mtp},
     {"latent", latent},
     {"latent_tied", latent_tied},
+    {"latent_with_all", latent_with_all},
+    {"latent_learned_positions", latent_learned_positions},
     {"qwen", qwen},
     {"one_key_head", one_key_head},
     {"llama3", llama3},
@@ -211,6 +235,7 @@ constexpr ModelVariant kDense[] = {
     {"gpt_neox", gpt_neox},
     {"phi2", phi2},
     {"parallel_norms_behind", parallel_norms_behind},
+    {"parallel_without_norms_before", parallel_without_norms_before},
     {"long_rope", long_rope},
 };
 
@@ -249,6 +274,18 @@ constexpr ModelVariant kExperts[] = {
        c.moe.force_balance = true;
      }},
     {"qwen_experts", qwen_experts},
+    {"gelu_experts",
+     [](ModelConfig& c) {
+       experts(c);
+       c.activation = ActivationKind::kGeluErf;
+     }},
+    {"geglu_latent_experts",
+     [](ModelConfig& c) {
+       deepseek(c);
+       c.activation = ActivationKind::kGeGlu;
+       c.add_attention_bias = true;
+       c.window_size = 5;
+     }},
     {"one_expert_a_token", one_expert_a_token},
 };
 

@@ -102,7 +102,7 @@ HfKeys deepseek_v3_keys() {
   };
   append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
                 hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6),
-                hf_constant("attention_bias", false),
+                hf_member("attention_bias", RANKLAB_HF(add_attention_bias), false),
                 {"q_lora_rank", q_lora, set_q_lora},
                 hf_member("kv_lora_rank", RANKLAB_HF(mla.kv_lora_rank)),
                 hf_member("qk_nope_head_dim", RANKLAB_HF(mla.qk_head_dim)),
@@ -123,8 +123,14 @@ void check_deepseek_v3(const HfRefusal& r, const ModelConfig& c) {
   r.require(c.norm_epsilon == kInnerEpsilon, "--norm-epsilon", strprintf("%g", c.norm_epsilon),
             "1e-6: that of the norms inside latent attention cannot be set there");
   r.require_off("--qk-layernorm", c.qk_norm);
+  r.require_off("--add-bias-linear", c.add_bias);
   r.require_off("--add-qkv-bias", c.add_qkv_bias);
-  r.require_off("--add-attention-bias", c.add_attention_bias);
+  r.require(!c.add_attention_bias || c.mla.q_lora_rank > 0, "--q-lora-rank", "0",
+            "1 and more: queries that are not compressed have no bias there");
+  r.require(c.norm == NormKind::kRmsNorm, "--normalization", "LayerNorm", "RMSNorm");
+  r.require(c.activation == ActivationKind::kSwiGlu, "--activation", name(c.activation), "swiglu");
+  r.require(c.position == PositionKind::kRope, "--position-embedding-type", "learned_absolute", "rope");
+  r.require_number("--window-size", static_cast<double>(c.window_size), 0);
   check_hf_rope(r, c);
   r.require(c.rope_scaling.kind != RopeScalingKind::kLongRope, "--rope-scaling-type", "longrope", "another");
   if (!c.moe.enabled()) return;

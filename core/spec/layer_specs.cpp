@@ -1,0 +1,165 @@
+#include "core/spec/layer_specs.h"
+
+#include <cmath>
+#include <utility>
+
+namespace ranklab {
+namespace {
+
+using Part = ModulePart;
+using Split = ModuleSplit;
+
+Init normal(const ModelConfig& c) { return {InitKind::kNormal, c.init_std}; }
+
+// What is added to the residual stream starts smaller, as GPT-2's does.
+Init residual(const ModelConfig& c) {
+  return {InitKind::kNormal, c.init_std / std::sqrt(2.0 * static_cast<double>(c.num_layers))};
+}
+
+ModuleSpec gate(const ModelConfig& c, const char* name, int64_t outputs, Part part) {
+  return {.name = name, .shape = {outputs, c.hidden_size}, .init = normal(c), .part = part, .is_gate = true};
+}
+
+MlpSpec mlp_of(const ModelConfig& c, int64_t ffn, Part up, Part down) {
+  const bool gated = c.has_gated_mlp();
+  return {.up = {.name = gated ? "gate_up" : "up",
+                 .shape = {gated ? 2 * ffn : ffn, c.hidden_size},
+                 .out_parts = gated ? std::vector<int64_t>{ffn, ffn} : std::vector<int64_t>{},
+                 .split = Split::kColumn,
+                 .bias = c.add_bias,
+                 .init = normal(c),
+                 .part = up},
+          .down = {.name = "down",
+                   .shape = {c.hidden_size, ffn},
+                   .split = Split::kRow,
+                   .bias = c.add_bias,
+                   .init = residual(c),
+                   .part = down}};
+}
+
+std::optional<ModuleSpec> norm_if(bool wanted, const ModelConfig& c, const char* name, Part part) {
+  return wanted ? std::optional(norm_spec(c, name, part)) : std::nullopt;
+}
+
+// RMSNorm whatever the norms of the model are.
+ModuleSpec query_or_key_norm(const ModelConfig& c, const char* name, int64_t heads_width) {
+  const bool by_heads = c.qk_norm_width == QkNormWidth::kHead;
+  ModuleSpec norm = norm_spec(c, name, Part::kAttentionIn, by_heads ? c.head_dim() : heads_width);
+  norm.bias = false;
+  norm.by_heads = by_heads;
+  if (!by_heads) norm.split = Split::kColumn;
+  return norm;
+}
+
+}  // namespace
+
+ModuleSpec norm_spec(const ModelConfig& c, std::string name, Part part, int64_t width) {
+  return {.name = std::move(name),
+          .shape = {width == 0 ? c.hidden_size : width},
+          .bias = c.norm == NormKind::kLayerNorm,
+          .init = {c.norm_weight_offset() == 0 ? InitKind::kOnes : InitKind::kZeros},
+          .part = part};
+}
+
+ModuleSpec embedding_spec(const ModelConfig& c) {
+  return {.name = "embedding",
+          .shape = {c.vocab_size, c.hidden_size},
+          .split = Split::kVocabulary,
+          .init = normal(c),
+          .part = Part::kEmbedding};
+}
+
+ModuleSpec position_spec(const ModelConfig& c) {
+  return {.name = "position", .shape = {c.seq_length, c.hidden_size}, .init = normal(c), .part = Part::kEmbedding};
+}
+
+ModuleSpec head_spec(const ModelConfig& c) {
+  return {.name = "head",
+          .shape = {c.vocab_size, c.hidden_size},
+          .split = Split::kVocabulary,
+          .bias = c.add_head_bias,
+          .init = normal(c),
+          .part = Part::kHead};
+}
+
+AttentionSpec attention_spec(const ModelConfig& c) {
+  AttentionSpec spec;
+  spec.qkv = {.name = "qkv",
+              .shape = {c.qkv_width(), c.hidden_size},
+              .out_parts = {c.query_width(), c.kv_width(), c.kv_width()},
+              .split = Split::kColumn,
+              .bias = c.has_qkv_bias(),
+              .init = normal(c),
+              .part = Part::kAttentionIn};
+  if (c.qk_norm) {
+    spec.q_norm = query_or_key_norm(c, "q_norm", c.query_width());
+    spec.k_norm = query_or_key_norm(c, "k_norm", c.kv_width());
+  }
+  spec.out = {.name = "out",
+              .shape = {c.hidden_size, c.query_width()},
+              .split = Split::kRow,
+              .bias = c.has_attention_out_bias(),
+              .init = residual(c),
+              .part = Part::kAttentionOut};
+  return spec;
+}
+
+LatentAttentionSpec latent_attention_spec(const ModelConfig& c) {
+  const MlaConfig& m = c.mla;
+  const auto linear = [&](const char* name, int64_t in, int64_t out, Split split, bool bias) {
+    return ModuleSpec{
+        .name = name, .shape = {out, in}, .split = split, .bias = bias, .init = normal(c), .part = Part::kAttentionIn};
+  };
+  // Biases of attention are those of what reads the stream, and of the output (as DeepseekV3Config's attention_bias).
+  const bool first = c.has_qkv_bias(), second = c.add_bias;
+  const bool compressed = m.q_lora_rank > 0;
+  const int64_t heads = c.num_attention_heads, queries = heads * m.query_head_dim();
+  LatentAttentionSpec spec;
+  if (compressed) {
+    spec.q_down = linear("q_down", c.hidden_size, m.q_lora_rank, Split::kReplicated, first);
+    spec.q_norm = norm_spec(c, "q_norm", Part::kAttentionIn, m.q_lora_rank);
+  }
+  spec.q = compressed ? linear("q_up", m.q_lora_rank, queries, Split::kColumn, second)
+                      : linear("q", c.hidden_size, queries, Split::kColumn, first);
+  spec.kv_down = linear("kv_down", c.hidden_size, m.kv_lora_rank + m.qk_pos_emb_head_dim, Split::kReplicated, first);
+  spec.kv_norm = norm_spec(c, "kv_norm", Part::kAttentionIn, m.kv_lora_rank);
+  spec.kv_up = linear("kv_up", m.kv_lora_rank, heads * (m.qk_head_dim + m.v_head_dim), Split::kColumn, second);
+  spec.out = {.name = "out",
+              .shape = {c.hidden_size, heads * m.v_head_dim},
+              .split = Split::kRow,
+              .bias = c.has_attention_out_bias(),
+              .init = residual(c),
+              .part = Part::kAttentionOut};
+  return spec;
+}
+
+MlpSpec mlp_spec(const ModelConfig& c) { return mlp_of(c, c.ffn_hidden_size, Part::kMlpUp, Part::kMlpDown); }
+
+MoeSpec moe_spec(const ModelConfig& c) {
+  MoeSpec spec;
+  spec.router = gate(c, "router", c.moe.num_experts, Part::kRouter);
+  if (c.moe.shared_ffn_hidden_size > 0)
+    spec.shared = mlp_of(c, c.moe.shared_ffn_hidden_size, Part::kSharedExperts, Part::kSharedExperts);
+  if (c.moe.shared_gate && spec.shared) spec.shared_gate = gate(c, "shared_gate", 1, Part::kSharedExperts);
+  spec.expert = mlp_of(c, c.expert_ffn(), Part::kExperts, Part::kExperts);
+  return spec;
+}
+
+BlockNormSpecs block_norm_specs(const ModelConfig& c) {
+  return {.attention = norm_if(c.has_norms_before(), c, "attention_norm", Part::kAttentionNorm),
+          .attention_post = norm_if(c.has_norms_behind(), c, "attention_post_norm", Part::kAttentionNorm),
+          .mlp = norm_if(c.has_mlp_norm(), c, "mlp_norm", Part::kMlpNorm),
+          .mlp_post = norm_if(c.has_norms_behind(), c, "mlp_post_norm", Part::kMlpNorm)};
+}
+
+PredictionSpec prediction_spec(const ModelConfig& c) {
+  return {.embedding_norm = norm_spec(c, "enorm", Part::kMtpIn),
+          .state_norm = norm_spec(c, "hnorm", Part::kMtpIn),
+          .projection = {.name = "proj",
+                         .shape = {c.hidden_size, 2 * c.hidden_size},
+                         .init = normal(c),
+                         .part = Part::kMtpIn},
+          .norm = norm_spec(c, "norm", Part::kFinalNorm)};
+}
+
+}  // namespace ranklab

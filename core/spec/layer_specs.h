@@ -1,0 +1,61 @@
+// Which modules (module_spec.h) each layer of the transformer has, in the order in which it makes them. Torch-free.
+// Thread rule: pure.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "core/spec/model_config.h"
+#include "core/spec/module_spec.h"
+
+namespace ranklab {
+
+// Width 0: the model's.
+ModuleSpec norm_spec(const ModelConfig& config, std::string name, ModulePart part, int64_t width = 0);
+
+ModuleSpec embedding_spec(const ModelConfig& config);
+ModuleSpec position_spec(const ModelConfig& config);  // of learned positions
+ModuleSpec head_spec(const ModelConfig& config);
+
+// Multi-head, grouped-query or multi-query attention.
+struct AttentionSpec {
+  ModuleSpec qkv;
+  std::optional<ModuleSpec> q_norm, k_norm;
+  ModuleSpec out;
+};
+AttentionSpec attention_spec(const ModelConfig& config);
+
+// Multi-head latent attention: queries made at once, or compressed in between.
+struct LatentAttentionSpec {
+  std::optional<ModuleSpec> q_down, q_norm;
+  ModuleSpec q;
+  ModuleSpec kv_down, kv_norm, kv_up;
+  ModuleSpec out;
+};
+LatentAttentionSpec latent_attention_spec(const ModelConfig& config);
+
+struct MlpSpec {
+  ModuleSpec up, down;
+};
+MlpSpec mlp_spec(const ModelConfig& config);
+
+struct MoeSpec {
+  ModuleSpec router;
+  std::optional<MlpSpec> shared;
+  std::optional<ModuleSpec> shared_gate;
+  MlpSpec expert;  // each of them
+};
+MoeSpec moe_spec(const ModelConfig& config);
+
+// Around attention and MLP.
+struct BlockNormSpecs {
+  std::optional<ModuleSpec> attention, attention_post, mlp, mlp_post;
+};
+BlockNormSpecs block_norm_specs(const ModelConfig& config);
+
+// A module of multi-token prediction, around its block.
+struct PredictionSpec {
+  ModuleSpec embedding_norm, state_norm, projection, norm;
+};
+PredictionSpec prediction_spec(const ModelConfig& config);
+
+}  // namespace ranklab

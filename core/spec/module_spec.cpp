@@ -1,0 +1,47 @@
+#include "core/spec/module_spec.h"
+
+namespace ranklab {
+
+const char* name(ModulePart part) {
+  switch (part) {
+    case ModulePart::kEmbedding:
+      return "embedding";
+    case ModulePart::kAttentionNorm:
+    case ModulePart::kMlpNorm:
+    case ModulePart::kFinalNorm:
+      return "norms";
+    case ModulePart::kAttentionIn:
+    case ModulePart::kAttentionOut:
+      return "attention";
+    case ModulePart::kMlpUp:
+    case ModulePart::kMlpDown:
+      return "MLP";
+    case ModulePart::kRouter:
+      return "router";
+    case ModulePart::kSharedExperts:
+      return "shared experts";
+    case ModulePart::kExperts:
+      return "routed experts";
+    case ModulePart::kHead:
+      return "head";
+    case ModulePart::kMtpIn:
+      return "MTP projection";
+  }
+  return "?";
+}
+
+const char* name(ModuleSplit split) {
+  switch (split) {
+    case ModuleSplit::kReplicated:
+      return "-";
+    case ModuleSplit::kVocabulary:
+      return "vocabulary";
+    case ModuleSplit::kColumn:
+      return "out features";
+    case ModuleSplit::kRow:
+      return "in features";
+  }
+  return "?";
+}
+
+}  // namespace ranklab
