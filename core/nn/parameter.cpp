@@ -1,7 +1,5 @@
 #include "core/nn/parameter.h"
 
-#include <algorithm>
-
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/nn/initial_values.h"
@@ -35,6 +33,7 @@ Parameter& ParameterRegistry::create(std::string name, Partition partition, Init
   parameter->unmade = InitialValues{.init = init, .seed = seed_};
   if (!later_) make_values(*parameter);
   parameter->data.set_requires_grad(true);
+  by_name_.emplace(parameter->name, parameter.get());
   parameters_.push_back(std::move(parameter));
   return *parameters_.back();
 }
@@ -47,9 +46,8 @@ std::vector<Parameter*> ParameterRegistry::parameters() const {
 }
 
 Parameter* ParameterRegistry::find(const std::string& name) const {
-  const auto it = std::find_if(parameters_.begin(), parameters_.end(),
-                               [&](const auto& parameter) { return parameter->name == name; });
-  return it == parameters_.end() ? nullptr : it->get();
+  const auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : it->second;
 }
 
 Parameter& ModuleScope::make_weight(const ModuleSpec& spec, int index, int count) const {

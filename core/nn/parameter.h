@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -84,6 +85,7 @@ class ParameterRegistry {
   ModelUnit unit_ = {};
   QuantizerBook* quantizers_ = nullptr;
   std::vector<std::unique_ptr<Parameter>> parameters_;
+  std::unordered_map<std::string, Parameter*> by_name_;  // a rank may have tens of thousands: all experts of a model
 };
 
 // A node of the module tree: what is made there has its path before the name.

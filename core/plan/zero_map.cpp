@@ -16,9 +16,12 @@ struct RankBucket {
   Axis axis = Axis::kDp;
   int shards = 1;
   BucketLayout layout;
-  std::vector<std::string> names = {};  // of the layout's items
-  std::vector<int64_t> elements = {};   // ... on this rank
-  std::vector<size_t> number = {};      // ... among the rank's parameters
+  struct Item {
+    std::string name;
+    int64_t elements = 0;  // on this rank
+    size_t number = 0;     // among the rank's parameters
+  };
+  std::map<size_t, Item> items = {};  // of the layout's places
 };
 
 std::vector<RankBucket> buckets_of(const RunPlan& plan, int global_rank, const ShapeWorldMaker& make_world) {
@@ -29,10 +32,9 @@ std::vector<RankBucket> buckets_of(const RunPlan& plan, int global_rank, const S
     for (const GradBucket& bucket : c.optimizer.grad_buckets()) {
       RankBucket& own =
           out.emplace_back(RankBucket{.axis = bucket.axis, .shards = bucket.shards, .layout = bucket.layout});
-      for (const Parameter* parameter : bucket.parameters) {
-        own.names.push_back(parameter->name);
-        own.elements.push_back(parameter->data.numel());
-        own.number.push_back(number.at(parameter));
+      for (const BucketPlace& place : bucket.layout.places) {
+        const Parameter* parameter = bucket.parameters[place.item];
+        own.items[place.item] = {parameter->name, parameter->data.numel(), number.at(parameter)};
       }
     }
   });
@@ -49,7 +51,7 @@ ZeroMapBucket map_bucket(const RankBucket& bucket) {
   std::map<size_t, size_t> row_of;
   for (const BucketPlace& place : bucket.layout.places) {
     row_of[place.item] = out.rows.size();
-    out.rows.push_back({.parameter = bucket.names[place.item], .elements = place.elements, .owners = {}});
+    out.rows.push_back({.parameter = bucket.items.at(place.item).name, .elements = place.elements, .owners = {}});
   }
   for (int shard = 0; shard < bucket.shards; ++shard) {
     for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, shard))
@@ -102,11 +104,11 @@ std::vector<std::string> zero_debug_lines(const RunPlan& plan, const ShapeWorldM
     for (const RankBucket& bucket : found->second) {
       const int shard = shard_of(plan, bucket, rank);
       for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, shard)) {
-        lines.push_back(
-            strprintf("[ZeRO Debug][rank=%d] param[%zu] %s %s numel=%ld shard=[%ld:%ld) group_size=%d group_rank=%d",
-                      rank, bucket.number[piece.item], bucket.names[piece.item].c_str(),
-                      std::string(name(bucket.axis)).c_str(), static_cast<long>(bucket.elements[piece.item]),
-                      static_cast<long>(piece.begin), static_cast<long>(piece.end), bucket.shards, shard));
+        const RankBucket::Item& item = bucket.items.at(piece.item);
+        lines.push_back(strprintf(
+            "[ZeRO Debug][rank=%d] param[%zu] %s %s numel=%ld shard=[%ld:%ld) group_size=%d group_rank=%d", rank,
+            item.number, item.name.c_str(), std::string(name(bucket.axis)).c_str(), static_cast<long>(item.elements),
+            static_cast<long>(piece.begin), static_cast<long>(piece.end), bucket.shards, shard));
       }
     }
   }

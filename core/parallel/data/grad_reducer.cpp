@@ -95,7 +95,7 @@ std::string GradReducer::label_of(const BucketLayout& layout) const {
 
 std::vector<GradBucket> GradReducer::buckets() const {
   std::vector<GradBucket> all(buckets_.begin(), buckets_.end());
-  for (GradBucket& bucket : all) bucket.parameters = {parameters_.begin(), parameters_.end()};
+  for (GradBucket& bucket : all) bucket.parameters = parameters_;
   return all;
 }
 
