@@ -48,16 +48,16 @@ AtomicFile::AtomicFile(std::string path, ErrorText words, AtomicFileOptions opti
     : path_(std::move(path)), words_(std::move(words)), options_(options) {
   struct stat there {};
   if (::stat(path_.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
-    if (S_ISDIR(there.st_mode)) {  // commit() would say so after all has been written
+    if (S_ISDIR(there.st_mode)) {  // otherwise commit() would fail only after everything has been written
       errno = EISDIR;
       refuse("create");
     }
-    // Its name would go to the new file: a device of the system, the pipe that somebody reads.
+    // rename() would replace it: a system device, or a pipe that another process reads.
     words_.got = quote(path_) + ": " + file_type_name(there.st_mode);
     words_.want = "a new file, or a regular one";
     throw Error(ErrorKind::kIo, words_);
   }
-  // A name that is taken is a leftover of a process that was killed and whose id came round again.
+  // A name that already exists is a leftover of a killed process whose pid was reused.
   constexpr int kTries = 100;
   for (int i = 0; i < kTries && fd_ < 0; ++i) {
     temporary_ = fresh_name(path_);
@@ -87,7 +87,7 @@ void AtomicFile::write(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t wrote = options_.calls->write(fd_, bytes.data(), bytes.size());
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote == 0) errno = ENOSPC;  // no room is the one reason for a write that takes nothing
+    if (wrote == 0) errno = ENOSPC;  // a full disk is the only reason for a write of 0 bytes
     if (wrote <= 0) refuse("write");
     bytes.remove_prefix(static_cast<size_t>(wrote));
     written_bytes_ += static_cast<uint64_t>(wrote);
@@ -98,7 +98,7 @@ void AtomicFile::seek(uint64_t offset) {
   if (options_.calls->seek(fd_, static_cast<off_t>(offset)) < 0) refuse("seek");
 }
 
-// After any other error than EINTR the kernel may have forgotten the pages: asking again would answer "done".
+// After any error but EINTR the kernel may have dropped the dirty pages: a second sync would report success.
 void AtomicFile::sync(int fd, const char* call) {
   if (again_if_interrupted([&] { return options_.calls->sync(fd); }) != 0) refuse(call);
 }
@@ -118,7 +118,7 @@ void AtomicFile::sync_folder() {
 
 void AtomicFile::commit() {
   if (options_.durable) sync(fd_, "sync");
-  // Linux closes the descriptor whatever close() answers, so it is never asked twice.
+  // Linux closes the descriptor whatever close() returns, so close() is never retried.
   if (options_.calls->close(std::exchange(fd_, -1)) != 0 && errno != EINTR) refuse("close");
   if (options_.calls->rename(temporary_.c_str(), path_.c_str()) != 0) refuse("rename");
   named_ = true;

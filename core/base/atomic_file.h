@@ -1,7 +1,7 @@
-// A file that appears whole or not at all: it is written under a temporary name in the same folder, and commit() gives
-// it its name, so that whoever looks sees the old file or the new one. With `durable` that also holds when the power
-// fails: the bytes are on the disk before the name changes, the name before commit() returns (fsync, rename, fsync of
-// the folder; Pillai et al., OSDI 2014, "All File Systems Are Not Created Equal", on why all three).
+// A file that appears whole or not at all: it is written under a temporary name in the same folder and commit() renames
+// it, so readers see either the old file or the new one. With `durable` that also holds across a power failure: the
+// bytes are on disk before the rename, and the rename before commit() returns (fsync, rename, fsync of the folder;
+// Pillai et al., OSDI 2014, "All File Systems Are Not Created Equal", on why all three).
 // Cost: nothing beyond the writes; durable waits twice for the disk. Thread rule: one thread; any number of files at
 // once, of the same path too (the last commit wins).
 #pragma once
@@ -21,20 +21,20 @@ struct AtomicFileOptions {
 
 class AtomicFile {
  public:
-  // `words` are those of an error: where, what ("cannot write the trace") and fix are the caller's; got names the path,
-  // the call and the system's reason. Throws kIo.
+  // `words` is the error text: the caller sets where, what ("cannot write the trace") and fix; got names the path, the
+  // call and the system's reason. Throws kIo.
   AtomicFile(std::string path, ErrorText words, AtomicFileOptions options = {});
-  ~AtomicFile();  // removes the temporary file unless commit() got it its name
+  ~AtomicFile();  // removes the temporary file unless commit() renamed it
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::string_view bytes);  // throws kIo; short writes and EINTR are dealt with
   void seek(uint64_t offset);          // where the next write() begins; throws kIo
   void commit();                       // throws kIo; nothing may be written afterwards
-  // For a library that writes by itself.
+  // For a library that writes to the file itself.
   int descriptor() const { return fd_; }
   const std::string& temporary_path() const { return temporary_; }
-  // What every refused call becomes: reads errno.
+  // The error thrown for every failed call; reads errno.
   [[noreturn]] void refuse(const char* call) const;
 
  private:

@@ -1,6 +1,6 @@
-// XXH3 of 64 bits (Yann Collet, xxhash.com): an accident goes unseen once in 2^64 times. It guards against flipped
-// bits, swapped and cut files, not against someone who means it. Cost: one pass over the bytes, a small part of what
-// writing them takes. Thread rule: one thread an object.
+// XXH3, 64 bits (Yann Collet, xxhash.com): an accidental change goes unnoticed with probability 2^-64. It guards
+// against flipped bits and swapped or truncated files, not against an attacker. Cost: one pass over the bytes, a small
+// fraction of the time to write them. Thread rule: one thread per object.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +27,7 @@ class Xxh3 {
 
 uint64_t xxh3(std::span<const std::byte> bytes);
 std::string xxh3_text(uint64_t hash);  // 16 hexadecimal digits
-// Reads xxh3_text() and nothing else.
+// Accepts only the format of xxh3_text().
 bool parse_xxh3_text(std::string_view text, uint64_t& hash);
 
 }  // namespace ranklab

@@ -12,11 +12,11 @@ enum class ErrorKind {
   kEnvironment,      // something is missing on this machine (GPU, NCCL, library)
   kCheckFailed,      // a verification did not hold
   kCommunication,    // mismatched collective, deadlock, or a rank that failed
-  kTimeout,          // a wait passed its limit
-  kNumeric,          // NaN, Inf, or a bound that was passed
+  kTimeout,          // a wait exceeded its limit
+  kNumeric,          // NaN, Inf, or a bound that was exceeded
   kIo,               // the operating system refused a read or write
   kBadFile,          // a file's content is not what its format says
-  kOutputLost,       // all was computed, and a log, a trace or printed text could not be written whole
+  kOutputLost,       // everything was computed, but a log, a trace or printed text could not be written completely
   kInterrupted,      // SIGINT
   kInternal,         // a bug in ranklab
 };
@@ -26,7 +26,7 @@ enum class ErrorKind {
 int exit_code(ErrorKind kind);
 
 struct ErrorText {
-  std::string where = {};  // module and place, with rank / axis / step when they exist
+  std::string where = {};  // module and location, with rank / axis / step when they exist
   std::string what = {};   // what went wrong, one clause
   std::string got = {};
   std::string want = {};

@@ -45,7 +45,7 @@ std::optional<Error> as_exhausted(const std::exception& thrown) {
   if (const auto* error = dynamic_cast<const Error*>(&thrown); error != nullptr) {
     return error->kind() == ErrorKind::kEnvironment ? std::optional(*error) : std::nullopt;
   }
-  // What files report is a std::system_error, too.
+  // Filesystem errors are std::system_error too.
   const auto* system = dynamic_cast<const std::system_error*>(&thrown);
   const bool of_thread = system != nullptr && system->code() == std::errc::resource_unavailable_try_again &&
                          dynamic_cast<const std::filesystem::filesystem_error*>(&thrown) == nullptr;

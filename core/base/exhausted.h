@@ -9,15 +9,15 @@
 
 namespace ranklab {
 
-// kEnvironment with the limit that was met: of the shell (ulimit -v), else what the machine has left. `asked_bytes` 0:
-// not known.
+// kEnvironment, naming the limit that was reached: the shell's (ulimit -v), else the memory the machine has left.
+// `asked_bytes` 0: unknown.
 Error memory_exhausted(size_t asked_bytes = 0);
 
 // kEnvironment. `got`: what the system said.
 Error threads_exhausted(const char* got);
 
-// Where exceptions become errors of a rank or of the program: what `thrown` says of memory or threads (std::bad_alloc,
-// a thread that could not be started, an Error of the environment itself); nothing when it is of something else.
+// For places where exceptions become errors. RETURNS: the error when `thrown` means that memory or threads ran out
+// (std::bad_alloc, a thread that could not be started, any kEnvironment Error), else nothing.
 std::optional<Error> as_exhausted(const std::exception& thrown);
 
 }  // namespace ranklab

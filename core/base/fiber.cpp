@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 
-// The sanitizers must be told about stacks that they did not see being made.
+// The sanitizers must be notified of stacks that they did not see being created.
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
 #endif
@@ -28,7 +28,7 @@ struct Fiber::State {
   char* stack = nullptr;  // with a guard page below
   size_t guard_bytes = 0;
   bool started = false, done = false;
-  State* previous = nullptr;  // running before, on this thread
+  State* previous = nullptr;  // the fiber that was running on this thread before
   const void* resumer_stack = nullptr;
   size_t resumer_stack_bytes = 0;
 #if defined(__SANITIZE_THREAD__)

@@ -1,7 +1,7 @@
-// A piece of work with a stack of its own, which may stop in the middle and let its thread go on with something else
-// (POSIX ucontext). It stays on one thread, so that everything thread-local is the same before and after. Cost: under a
-// microsecond a switch; the stack's memory is reserved, and used as far as it is touched. Thread rule: the thread that
-// made it.
+// A function with its own stack that can suspend in the middle and let its thread run something else (POSIX ucontext).
+// It stays on one thread, so everything thread-local is the same before and after. Cost: under a microsecond per
+// switch; stack memory is reserved, and committed only as far as it is touched. Thread rule: the thread that created
+// it.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -14,7 +14,7 @@ class Fiber {
   static constexpr size_t kStackBytes = size_t{8} << 20;
 
   explicit Fiber(std::function<void()> body);
-  // REQUIRES: done(), or never resumed: what is on its stack would not be destroyed.
+  // REQUIRES: done(), or never resumed: objects on its stack would not be destroyed otherwise.
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
@@ -23,10 +23,10 @@ class Fiber {
   void resume();
   bool done() const;
 
-  // Back to who resumed the running fiber. REQUIRES: a fiber is running on this thread.
+  // Returns to the resume() of the running fiber. REQUIRES: a fiber is running on this thread.
   static void suspend();
 
-  struct State;  // of fiber.cpp
+  struct State;  // defined in fiber.cpp
 
  private:
   std::unique_ptr<State> state_;

@@ -31,7 +31,7 @@ void InputFile::refuse_call(const char* verb) const {
 }
 
 void InputFile::refuse_type(const std::string& got, const std::string& want) const {
-  // Nobody who names a folder or a pipe has a damaged file, unless a file named it.
+  // A folder or a pipe named by the user is no damaged file; one named by another file is (kBadFile).
   throw Error(words_.follow_links ? words_.kind : ErrorKind::kBadFile, {.where = words_.where,
                                                                         .what = quote(path_) + " is no regular file",
                                                                         .got = got,
@@ -41,7 +41,7 @@ void InputFile::refuse_type(const std::string& got, const std::string& want) con
 
 InputFile::InputFile(std::string path, InputWords words) : path_(std::move(path)), words_(std::move(words)) {
   do {
-    // O_NONBLOCK: to open a pipe would wait for its writer. O_NOCTTY: a terminal must not become ours.
+    // O_NONBLOCK: opening a pipe would otherwise wait for its writer. O_NOCTTY: a terminal must not become ours.
     fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (words_.follow_links ? 0 : O_NOFOLLOW));
   } while (fd_ < 0 && errno == EINTR);
   if (fd_ < 0 && errno == ELOOP && !words_.follow_links)
@@ -96,7 +96,7 @@ std::string read_whole_file(const std::string& path, uint64_t limit_bytes, Input
                   .want = "at most " + human_bytes(static_cast<double>(limit_bytes)), .fix = words.fix);
   };
   check(file.size_bytes());
-  // The size is a guess only: the kernel's own files say 0, and want to be read at once; others may grow meanwhile.
+  // The size is only a hint: the kernel's own files report 0 and want to be read at once; others may grow meanwhile.
   constexpr size_t kPiece = 1 << 14;
   std::string text(file.size_bytes() == 0 ? kPiece : static_cast<size_t>(file.size_bytes()) + 1, '\0');
   size_t have = 0;

@@ -1,6 +1,6 @@
-// The one door through which files are read. It opens regular files alone: a pipe would wait for a writer that never
-// comes, and a device such as /dev/zero has no end. Symbolic links are followed unless the caller says otherwise.
-// Cost: one fstat() a file. Thread rule: read_some() from one thread, read_at() from any.
+// All files are read through this class. It opens only regular files: a pipe would wait for a writer that never comes,
+// and a device such as /dev/zero has no end. Symbolic links are followed unless the caller forbids it.
+// Cost: one fstat() per file. Thread rule: read_some() from one thread, read_at() from any.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace ranklab {
 
-// The words of an error that are the caller's; what, got and want are the door's.
+// The parts of an error text that the caller supplies; InputFile fills in what, got and want.
 struct InputWords {
-  ErrorKind kind = ErrorKind::kIo;  // it is not there, may not be read, or is no regular file
+  ErrorKind kind = ErrorKind::kIo;  // the file is missing, unreadable or not a regular file
   std::string where = {};
   std::string fix = {};
-  // False where a name comes out of a file and must not lead out of its folder: links and what is no regular file are
-  // kBadFile then.
+  // False where the name comes from a file and must not lead out of its folder: links and anything but regular files
+  // are then kBadFile.
   bool follow_links = true;
-  // Also a pipe that somebody else opened, /dev/fd/63 or /dev/stdin: its writer is there, and its end comes with it.
+  // Also accepts a pipe that somebody else opened, /dev/fd/63 or /dev/stdin: it has a writer, and ends with it.
   bool take_open_pipe = false;
 };
 
@@ -32,9 +32,9 @@ class InputFile {
 
   const std::string& path() const { return path_; }
   uint64_t size_bytes() const { return size_bytes_; }  // when it was opened; 0 for the kernel's own files (/proc)
-  // How many bytes were read: fewer than asked at the end of the file alone. Throws the caller's kind.
+  // RETURNS: bytes read, fewer than requested only at the end of the file. Throws the caller's kind.
   size_t read_some(std::span<char> out);                       // from where the last call ended
-  size_t read_at(uint64_t offset, std::span<char> out) const;  // not of a pipe
+  size_t read_at(uint64_t offset, std::span<char> out) const;  // not for a pipe
   int descriptor() const { return fd_; }                       // for a library that reads by itself, or for mmap()
 
  private:
@@ -47,10 +47,10 @@ class InputFile {
   bool is_pipe_ = false;
 };
 
-// The whole content. Throws words.kind when it has more than limit_bytes, too; what it claims to have is looked at
-// before any of it is read.
+// The whole content. Throws words.kind also when the file has more than limit_bytes; its reported size is checked
+// before anything is read.
 std::string read_whole_file(const std::string& path, uint64_t limit_bytes, InputWords words);
-// The same of a file that need not be there, such as the kernel's: "" when it cannot be read.
+// The same for a file that may be missing, such as the kernel's: "" when it cannot be read.
 std::string read_file_if_any(const std::string& path, uint64_t limit_bytes = 1 << 20);
 
 // What kind of file a mode (st_mode) is, for a message: "a pipe", "a character device", "a folder".

@@ -1,5 +1,5 @@
-// A whole number out of JSON. nlohmann's get<int>() turns 8.5e19 into anything and 2^40 into its low half; a file from
-// elsewhere must not get that far. Thread rule: pure.
+// An integer read from JSON. nlohmann's get<int>() turns 8.5e19 into an arbitrary value and 2^40 into its low half;
+// such values in a file from elsewhere are errors here. Thread rule: pure.
 #pragma once
 #include <concepts>
 #include <limits>
@@ -10,7 +10,7 @@
 
 namespace ranklab {
 
-// Throws kBadFile with `name` when the value is no integer or does not fit T.
+// Throws kBadFile with `name` when the value is not an integer or does not fit T.
 template <std::integral T>
 T json_integer(const auto& value, const char* name) {
   if (value.is_number_unsigned()) {

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Also by another name (a hard link, a path through a linked folder), or as a file of an input that is a folder.
+// Also under another name (a hard link, a path through a linked folder), or as a file inside an input folder.
 bool is_input(const std::string& path, const std::string& input) {
   std::error_code error;
   if (fs::equivalent(path, input, error)) return true;
@@ -28,7 +28,7 @@ bool is_input(const std::string& path, const std::string& input) {
 bool is_own(const OutputFile& file) {
   try {
     return file.own && file.own();
-  } catch (const Error&) {  // what cannot be read as the command's own files is none of them
+  } catch (const Error&) {  // a file that cannot be read as the command's own is not its own
     return false;
   }
 }
@@ -52,7 +52,7 @@ void check_output(const OutputFile& file) {
   };
   if (file.path.empty()) refuse("no name of a file", "''", "the file to write", "give a path");
   struct stat there {};
-  if (::lstat(file.path.c_str(), &there) != 0) return;  // nothing is there, or writing will say why it cannot be
+  if (::lstat(file.path.c_str(), &there) != 0) return;  // it does not exist, or the write will report the reason
   if (!S_ISREG(there.st_mode))
     refuse("what is there is no regular file", quote(file.path) + ", " + file_type_name(there.st_mode),
            "a new file, or a regular one", "give another path; to write into a pipe, pass it a file with cat");

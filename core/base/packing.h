@@ -1,6 +1,6 @@
 // Values as bytes for a socket: frames of a 16-byte header (magic, type, length) and a payload of packed little-endian
-// values. Read as hostile: the length is checked against a cap before anything is allocated, every value against what
-// is left of its frame. Two protocols stand on it, each with its own magic: rank processes (backends/cpu_sim/frame.h)
+// values. Input is untrusted: the length is checked against a cap before anything is allocated, every value against
+// what is left of its frame. Two protocols use it, each with its own magic: rank processes (backends/cpu_sim/frame.h)
 // and viewers (core/live/live_message.h). Thread rule: values; one reader per connection.
 #pragma once
 #include <cstddef>
@@ -19,14 +19,14 @@ struct RawFrame {
 
 std::string raw_frame_bytes(uint32_t magic, uint32_t type, std::string_view payload);
 
-// Puts frames together from what a socket gives.
+// Assembles frames from the bytes that a socket delivers.
 class RawFrameReader {
  public:
   // Types are below `num_types`, payloads at most `cap` bytes.
   RawFrameReader(uint32_t magic, uint32_t num_types, size_t cap) : magic_(magic), num_types_(num_types), cap_(cap) {}
   void set_cap(size_t cap) { cap_ = cap; }
   void feed(std::string_view bytes) { buffer_ += bytes; }
-  // The next whole frame. Throws kCommunication when the bytes are no frame, or one above the cap.
+  // The next whole frame. Throws kCommunication when the bytes are not a frame, or one above the cap.
   std::optional<RawFrame> next();
   size_t waiting_bytes() const { return buffer_.size(); }
 
@@ -53,7 +53,7 @@ class Packer {
   std::string bytes_;
 };
 
-// Throws kCommunication when the payload is shorter than what is asked of it, or a value is out of its range.
+// Throws kCommunication when the payload is shorter than requested, or a value is out of its range.
 class Unpacker {
  public:
   explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}

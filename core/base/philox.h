@@ -1,6 +1,6 @@
 // Layout-independent randomness: a counter-based generator (Philox4x32-10, Salmon et al., "Parallel Random Numbers: As
 // Easy as 1, 2, 3", SC11) keyed by (seed, purpose, global tensor name, step) and indexed by the global element. A shard
-// draws exactly the numbers that the whole tensor would hold at its place, so every parallel layout starts from the
+// draws exactly the numbers that the whole tensor would hold at its offset, so every parallel layout starts from the
 // same weights and drops the same activations. Cost: one 10-round block per four elements. Thread rule: immutable,
 // share freely.
 #pragma once
@@ -38,7 +38,7 @@ class RandomStream {
   void fill_normal(uint64_t first, std::span<float> out) const;
   // Unbiased enough for data order: 64 random bits modulo n. REQUIRES: n > 0.
   uint64_t below(uint64_t element, uint64_t n) const;
-  // For the same numbers on a device (core/precision/philox_lane.h).
+  // For generating the same numbers on a device (core/precision/philox_lane.h).
   const std::array<uint32_t, 2>& key() const { return key_; }
   const std::array<uint32_t, 2>& stream() const { return stream_; }
 
@@ -61,7 +61,7 @@ class RandomPermutation {
   std::array<uint32_t, 2> key_;
 };
 
-// FNV-1a, 64 bits: names to keys, tensors to fingerprints.
+// FNV-1a, 64 bits: maps names to keys, tensors to fingerprints.
 uint64_t hash_bytes(const void* data, size_t size, uint64_t seed = 0xcbf29ce484222325ull);
 
 }  // namespace ranklab

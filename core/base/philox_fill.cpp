@@ -1,4 +1,4 @@
-// Many random words: the ten rounds of sixteen Philox blocks side by side where the machine has AVX2.
+// Bulk random words: the ten rounds of sixteen Philox blocks in parallel where the machine has AVX2.
 #include <algorithm>
 
 #include "core/base/philox.h"
@@ -34,7 +34,7 @@ struct Product {
   __m256i low, high;
 };
 
-// Of each 32-bit number: products of the even and of the odd ones, put together again.
+// 64-bit products of all eight lanes: the even and the odd lanes are multiplied separately, then merged.
 RANKLAB_AVX2 inline Product multiply(__m256i x, uint32_t factor) {
   const __m256i by = _mm256_set1_epi64x(factor);
   const __m256i even = _mm256_mul_epu32(x, by), odd = _mm256_mul_epu32(_mm256_srli_epi64(x, 32), by);
@@ -46,7 +46,7 @@ RANKLAB_AVX2 inline __m256i load(const uint32_t* from) {
   return _mm256_load_si256(reinterpret_cast<const __m256i*>(from));
 }
 
-// A register a word, eight blocks side by side.
+// One register per word, eight blocks in parallel.
 struct Blocks {
   __m256i c0, c1, c2, c3;
 };
@@ -68,7 +68,7 @@ RANKLAB_AVX2 inline void one_round(Blocks& b, __m256i key0, __m256i key1) {
        _mm256_xor_si256(_mm256_xor_si256(p0.high, b.c3), key1), p0.low};
 }
 
-// The four words of each block in a row.
+// Stores the four words of each block contiguously.
 RANKLAB_AVX2 inline void store(const Blocks& x, uint32_t* out) {
   const __m256i a = _mm256_unpacklo_epi32(x.c0, x.c1), b = _mm256_unpacklo_epi32(x.c2, x.c3);
   const __m256i c = _mm256_unpackhi_epi32(x.c0, x.c1), d = _mm256_unpackhi_epi32(x.c2, x.c3);
@@ -81,7 +81,7 @@ RANKLAB_AVX2 inline void store(const Blocks& x, uint32_t* out) {
   _mm256_storeu_si256(to + 3, _mm256_permute2x128_si256(r2, r3, 0x31));
 }
 
-// Two at a time: one's multiplications run while the other's wait.
+// Two groups of eight blocks at a time: the multiplications of one hide the latency of the other's.
 RANKLAB_AVX2 void fill_avx2(uint64_t first, Key stream, Key key, uint32_t* out) {
   Blocks a = counters(first, stream), b = counters(first + 8, stream);
   for (int round = 0; round < 10; ++round) {

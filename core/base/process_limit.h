@@ -6,10 +6,10 @@
 
 namespace ranklab {
 
-// Of RLIMIT_STACK, RLIMIT_NOFILE, ..., as far as the hard limit lets it. RETURNS: what it is then.
+// Raises RLIMIT_STACK, RLIMIT_NOFILE, ... to `wanted`, as far as the hard limit allows. RETURNS: the limit afterwards.
 rlim_t raise_limit(int resource, rlim_t wanted);
 
-// Raises `ulimit -n` as far as it goes. Throws kEnvironment when that is more than this process may have.
+// Raises `ulimit -n` as far as it goes. Throws kEnvironment when that is still less than `count`.
 void require_descriptors(int count, const std::string& where, const std::string& what_for);
 
 }  // namespace ranklab

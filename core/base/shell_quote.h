@@ -4,7 +4,7 @@
 
 namespace ranklab {
 
-// In single quotes, whatever is in it.
+// In single quotes, whatever characters it contains.
 std::string shell_quote(const std::string& text);
 
 }  // namespace ranklab

@@ -16,7 +16,7 @@
 namespace ranklab {
 namespace {
 
-// "MemAvailable:   123 kB" of a file of the kernel's; 0 when it has no such row.
+// The number of a row such as "MemAvailable:   123 kB" in a kernel file; 0 when the file has no such row.
 int64_t bytes_of_row(const char* path, const std::string& field) {
   std::istringstream file(read_file_if_any(path));
   for (std::string line; std::getline(file, line);) {

@@ -1,4 +1,4 @@
-// What this process can learn of its surroundings: its own file, the terminal, the machine's memory.
+// What this process can learn about its environment: its own file, the terminal, the machine's memory.
 // Thread rule: pure queries.
 #pragma once
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace ranklab {
 // The file this process was started from; empty where the system does not tell.
 std::filesystem::path program_path();
 
-// Makes a folder of this name and six more letters where temporary files go; whoever asked removes it. Throws kIo with
-// this `where`.
+// Creates a folder with this name and six random letters in the directory for temporary files; the caller removes it.
+// Throws kIo with this `where`.
 std::filesystem::path new_temporary_folder(const std::string& name, const char* where);
 
 // Empty where it is not set.
@@ -25,7 +25,7 @@ int terminal_columns(int otherwise);
 
 // A field of /proc/meminfo such as "MemAvailable:"; 0 when the system does not tell.
 int64_t system_memory_bytes(const std::string& field);
-// A field of /proc/self/smaps_rollup: "Pss:", or "Anonymous:" for what is not pages of files.
+// A field of /proc/self/smaps_rollup: "Pss:", or "Anonymous:" for memory that no file backs.
 int64_t process_memory_bytes(const std::string& field);
 
 }  // namespace ranklab

@@ -12,7 +12,7 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 std::string join(std::span<const int> parts, std::string_view separator);
 std::string join(std::span<const int64_t> parts, std::string_view separator);
 std::string shape_text(std::span<const int64_t> shape);  // "[2, 3]"; "[]" for a scalar
-std::string lower_case(std::string_view text);           // of ASCII letters
+std::string lower_case(std::string_view text);           // ASCII letters only
 std::string quote(std::string_view text);
 std::string rank_name(int rank);  // "rank 3"
 // "1.5 MiB", "512 B"

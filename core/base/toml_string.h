@@ -1,4 +1,4 @@
-// A text as TOML writes it: in quotes, with what TOML does not allow there escaped. Thread rule: pure.
+// A string in TOML syntax: quoted, with the characters escaped that TOML does not allow there. Thread rule: pure.
 #pragma once
 #include <string>
 

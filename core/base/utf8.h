@@ -10,7 +10,7 @@ namespace ranklab {
 // Length of the valid sequence at the start of `text`, 0 when there is none. REQUIRES: it is not empty.
 size_t utf8_length(std::string_view text);
 bool is_utf8(std::string_view text);
-// With \xNN for each byte that is none: for a message.
+// The text with \xNN for each invalid byte, for messages.
 std::string shown_as_utf8(std::string_view text);
 
 }  // namespace ranklab

@@ -7,9 +7,9 @@
 namespace ranklab {
 
 // Mesh axes. kDpCp is the product axis over which dense gradients are reduced; kTpCp.. products are added when needed.
-// Expert layers see ep, etp and edp, a second factorization of the same ranks (DeviceMesh). With HSDP dp is cut once
-// more: dp-shard are neighbours that share out everything, dp-replica the ranks with the same place among others such.
-// kKv: neighbours on tp whose query heads read the same key/value head (core/parallel/shared_heads.h).
+// Expert layers see ep, etp and edp, a second factorization of the same ranks (DeviceMesh). HSDP splits dp once more:
+// dp-shard groups neighbours that shard all states, dp-replica the ranks at the same position of those groups. kKv:
+// neighbours on tp whose query heads read the same key/value head (core/parallel/shared_heads.h).
 enum class Axis : uint8_t {
   kWorld,
   kTp,
@@ -40,8 +40,8 @@ enum class Verb : uint8_t {
   kCount
 };
 
-// What a collective is for, where the verb does not say it: tokens on their way to their experts and back, and the
-// gradients of both.
+// What a collective is for, where the verb does not tell: MoE routing, the dispatch of tokens to their experts and the
+// combine of the results, and the gradients of both.
 enum class Purpose : uint8_t { kOther, kRouting, kDispatch, kCombine, kDispatchGrad, kCombineGrad, kCount };
 
 enum class ReduceOp : uint8_t { kSum, kAvg, kMin, kMax };

@@ -1,5 +1,5 @@
-// What data-parallel ranks shard (ZeRO: Rajbhandari et al. 2020, arXiv 1910.02054): a row for each stage. Whatever
-// depends on the stage asks its row, not its number: the configuration, the reducer, checkpoints, the planner, the
+// What data-parallel ranks shard (ZeRO: Rajbhandari et al. 2020, arXiv 1910.02054): one row per stage. Code that
+// depends on the stage reads its row, not its number: the configuration, the reducer, checkpoints, the planner, the
 // visualizer. Torch-free. Thread rule: constants.
 #pragma once
 #include <array>
@@ -15,7 +15,7 @@ struct ZeroStage {
   std::string_view strategy;  // as --data-parallel-sharding-strategy names it
   std::string_view effect;
   GradReduction reduction = GradReduction::kShards;
-  // Of which a rank keeps its shard alone: optimizer states, gradients once they are reduced, parameters between uses.
+  // What a rank stores as a shard only: optimizer states, gradients after their reduction, parameters between uses.
   bool optimizer = true, gradients = false, parameters = false;
 };
 
@@ -27,7 +27,7 @@ inline constexpr std::array kZeroStages = {
               true, true, true},
 };
 
-// REQUIRES: a number of a row.
+// REQUIRES: a row has this number.
 constexpr const ZeroStage& zero_stage_row(int64_t number) { return kZeroStages[static_cast<size_t>(number)]; }
 
 }  // namespace ranklab

@@ -1,5 +1,4 @@
-// One collective call as data: what a backend has to do, and what the watch compares between ranks before any byte
-// moves.
+// One collective call as data: what a backend has to do, and what is compared between ranks before any byte moves.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -31,12 +30,12 @@ struct Call {
   int tag = 0;                 // of send and recv
   int lane = 0;                // ... and their queue, where messages match by order (Communicator::open_lanes)
   // Rows (dim 0) per group rank. all_to_all: sent to / received from each. reduce_scatter: rows each rank keeps
-  // (input_splits). all_gather: rows each rank brings (output_splits). Empty for the other verbs.
+  // (input_splits). all_gather: rows each rank contributes (output_splits). Empty for the other verbs.
   std::vector<int64_t> input_splits = {};
   std::vector<int64_t> output_splits = {};
   CallSite site = {};
-  int64_t posted_virtual_ns = 0;  // the rank's clock when it called; the backend answers with the members' maximum
-  int64_t posted_bytes = 0;       // what the observer charges for; answered with the maximum too (uneven all_to_all)
+  int64_t posted_virtual_ns = 0;  // the rank's clock when it called; the backend returns the members' maximum
+  int64_t posted_bytes = 0;       // what the observer charges for; the maximum is returned too (uneven all_to_all)
   bool blocking = false;          // the caller waits at once, so a backend may run the call on the caller's thread
 };
 

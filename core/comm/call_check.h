@@ -20,9 +20,9 @@ std::optional<std::string> disagreement(const Call& a, int a_rank, const Call& b
 // The same for the two ends of a message.
 std::optional<std::string> message_disagreement(const Call& send, const Call& recv);
 
-// Element counts, as a tensor's meaning in the call: the full tensor of a collective, the payload of a message.
+// Bytes of the call's logical tensor: the full tensor of a collective, the payload of a message.
 int64_t logical_bytes(const Call& call);
-// The tensor that says dtype and shape: input, or output where there is no input; undefined for a barrier.
+// The tensor that defines dtype and shape: input, or output where there is no input; undefined for a barrier.
 const at::Tensor& payload(const Call& call);
 
 }  // namespace ranklab

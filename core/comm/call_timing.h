@@ -1,5 +1,5 @@
-// On a GPU wait() holds the caller's stream, not the host: when the call begins and ends is known only later. A work of
-// such a backend hands out what will know it, which keeps none of the call's tensors. Thread rule: its rank's thread.
+// On a GPU, wait() blocks the caller's stream, not the host, so a call's times are known only later. A Work of such a
+// backend hands out an object that will know them and holds none of the call's tensors. Thread rule: its rank's thread.
 #pragma once
 #include <memory>
 

@@ -1,5 +1,5 @@
-// What a world can do, and another cannot: the words in which a feature says what it needs (core/config/requirements.h)
-// and a backend what it has (backend.h). A new one: a row of kCapabilityTexts, and a bit in the rows of the backends
+// What one world can do and another cannot. Features declare the capabilities they need (core/config/requirements.h),
+// backends those they have (backend.h). To add one: a row in kCapabilityTexts, and a bit in the rows of the backends
 // that have it. Torch-free. Thread rule: immutable values.
 #pragma once
 #include <array>
@@ -25,7 +25,7 @@ enum class Capability : uint8_t {
   kCount
 };
 
-// In a sentence: "the ranks have ...".
+// Each completes a sentence: "the ranks have ...".
 inline constexpr std::array<const char*, static_cast<size_t>(Capability::kCount)> kCapabilityTexts = {
     "a virtual clock beside the real one",
     "as many ranks as are asked for, in one process",

@@ -20,7 +20,7 @@ namespace {
 using Site = Communicator::Site;
 using Rows = std::vector<int64_t>;
 
-// The result of a group of one.
+// A call in a group of one: complete at once.
 class FinishedWork final : public Work {
  public:
   explicit FinishedWork(at::Tensor output) : output_(std::move(output)) {}
@@ -125,7 +125,7 @@ class Checker {
 };
 
 at::Tensor empty_rows(const at::Tensor& like, int64_t rows) {
-  const NoCostScope no_cost;  // a GPU library has its buffers; the allocation is not an op
+  const NoCostScope no_cost;  // a GPU library preallocates its buffers; this allocation is not charged as an op
   std::vector<int64_t> shape = like.sizes().vec();
   shape[0] = rows;
   return at::empty(shape, like.options().requires_grad(false));

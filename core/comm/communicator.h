@@ -1,4 +1,4 @@
-// One group's collectives, in NCCL's words. Code above this line cannot tell a thread world from a GPU cluster.
+// One group's collectives, with NCCL's names. Code above this interface cannot tell a thread world from a GPU cluster.
 //
 // Each verb takes and returns at::Tensor and has an async form that returns Work; the result is valid after
 // Work::wait(), and the tensors must not be touched before. Calls of a group are ordered: every member makes the same
@@ -25,14 +25,14 @@ class Work {
  public:
   virtual ~Work() = default;
   virtual at::Tensor
-  wait() = 0;  // holds the caller, or on a device its stream; returns the output (send, barrier: none) or the error
+  wait() = 0;  // blocks the caller, or on a device its stream; returns the output (send, barrier: none) or throws
   virtual bool is_completed() const = 0;
   virtual CallTimes times() const = 0;  // REQUIRES: wait() returned
 };
 using WorkPtr = std::shared_ptr<Work>;
 
-// What a message says of itself besides its bytes: a number that tells it from others under way, and the queue of its
-// kind (see open_lanes).
+// What identifies a message besides its bytes: a number that tells it from others in flight, and the queue it belongs
+// to (see open_lanes).
 struct MessageTag {
   int tag = 0;
   int lane = 0;
@@ -40,7 +40,7 @@ struct MessageTag {
   constexpr MessageTag(int its_tag = 0, int its_lane = 0) : tag(its_tag), lane(its_lane) {}  // implicit
 };
 
-// A one-way queue of messages between two members of a group; `lane` numbers those of one pair.
+// A one-way queue of messages between two members of a group; `lane` numbers the queues of one pair.
 struct MessageLane {
   int from = 0;  // group ranks
   int to = 0;
@@ -74,7 +74,7 @@ class Communicator {
   WorkPtr all_gather_async(const at::Tensor& input, std::vector<int64_t> rows = {}, Site site = Site::current());
 
   // input [sum(send_rows), ...] -> output [sum(recv_rows), ...]: rows for rank 0 first. Both empty: equal splits. Zeros
-  // are fine.
+  // are allowed.
   at::Tensor all_to_all(const at::Tensor& input, std::vector<int64_t> send_rows = {},
                         std::vector<int64_t> recv_rows = {}, Site site = Site::current());
   WorkPtr all_to_all_async(const at::Tensor& input, std::vector<int64_t> send_rows = {},
@@ -93,12 +93,12 @@ class Communicator {
 
   void barrier(Site site = Site::current());
 
-  // Makes ready for messages in these lanes. Every member calls it with the same lanes in the same order; those that
-  // are open stay so. RETURNS: whether messages match by their order in a lane, so that both ends must post them in the
-  // same order (NCCL); otherwise their tags tell them apart, and nothing is done here.
+  // Prepares for messages in these lanes. Every member calls it with the same lanes in the same order; lanes that are
+  // already open stay open. RETURNS: true when messages match by their order in a lane, so that both ends must post
+  // them in the same order (NCCL); otherwise their tags tell them apart, and this does nothing.
   virtual bool open_lanes(const std::vector<MessageLane>& /*lanes*/) { return false; }
 
-  // What every verb becomes: a checked, contiguous Call. Backends and observers implement only this.
+  // Every verb ends here as a checked, contiguous Call. Backends and observers implement only this.
   // REQUIRES: validated by the verbs above. Calls of one communicator are posted in order.
   virtual WorkPtr post(Call call) = 0;
 

@@ -1,5 +1,5 @@
-// An event of this moment on a rank, in both clocks: an instant, or a counter before its value. Thread rule: its rank's
-// thread.
+// An event at the current time of a rank, in both clocks: an instant, or a counter whose value the caller fills in.
+// Thread rule: its rank's thread.
 #pragma once
 #include <string_view>
 

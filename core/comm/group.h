@@ -1,4 +1,4 @@
-// Which ranks talk to each other. Torch-free.
+// Which ranks communicate with each other. Torch-free.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@ namespace ranklab {
 struct Group {
   Axis axis = Axis::kWorld;
   std::vector<int> global_ranks;  // in group order: reductions follow this order
-  int group_rank = 0;             // this rank's place in global_ranks
+  int group_rank = 0;             // this rank's index in global_ranks
 
   int size() const { return static_cast<int>(global_ranks.size()); }
   int global_rank() const { return global_ranks[static_cast<size_t>(group_rank)]; }

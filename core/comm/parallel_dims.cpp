@@ -90,7 +90,7 @@ void check_replicas(const ParallelDims& dims) {
 }  // namespace
 
 ParallelDims ParallelDims::resolved() const {
-  constexpr int kLargest = 1 << 17;  // ranks; beyond any cluster, and what a mesh still lists at once
+  constexpr int kLargest = 1 << 17;  // ranks; more than any cluster has, yet few enough for a mesh to list quickly
   const std::array<std::pair<const char*, int>, 6> sizes = {
       {{"--world-size", world}, {"--tp", tp}, {"--cp", cp}, {"--pp", pp}, {"--ep", ep}, {"--etp", etp}}};
   for (const auto& [flag, value] : sizes)

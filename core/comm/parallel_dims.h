@@ -18,13 +18,13 @@ struct ParallelDims {
   int etp = 1;
   int edp = 0;        // 0: derived
   int kv_copies = 1;  // tp ranks that read the same key/value head: tp / heads where there are fewer heads
-  int replicas = 1;   // HSDP: groups of dp (and of edp) ranks that share out everything, each
+  int replicas = 1;   // HSDP: number of groups of dp (and of edp) ranks; each group shards all states
   std::string order =
       "tp-cp-ep-dp-pp";  // fastest-varying axis first (Megatron); must name tp, cp, ep, dp and pp once each
 
   // Fills dp and edp. Throws kInvalidArgument naming both numbers and the nearest legal values.
   ParallelDims resolved() const;
-  int size(Axis axis) const;  // of a resolved object
+  int size(Axis axis) const;  // REQUIRES: a resolved object
 };
 
 }  // namespace ranklab

@@ -1,9 +1,9 @@
-// Memory of each member of a group that the others write into without its help: symmetric memory, as NVSHMEM's put
-// with an atomic slot, or CUDA IPC inside a node, give it; here threads of one process. A round is: everybody puts rows
-// into whatever buffers, says that it has finished, and takes what came into its own. Nobody meets anybody: a member
-// waits only in take(), and only for the others' finish(). Rows of different senders lie in order of arrival, which
-// differs from run to run: who needs an order must find it in the rows.
-// Some communicators offer it (peer_memory_of); others answer null. A member that fails or never finishes is reported
+// Memory of each group member that the others write into without its help: symmetric memory, as NVSHMEM's put with an
+// atomic slot counter, or CUDA IPC inside a node, provide it; here threads of one process. In a round every member puts
+// rows into any of the buffers, announces that it has finished, and takes what arrived in its own. There is no
+// rendezvous: a member waits only in take(), and only for the others' finish(). Rows of different senders lie in order
+// of arrival, which differs from run to run: a caller that needs an order must derive it from the rows.
+// Some communicators offer it (peer_memory_of); others return null. A member that fails or never finishes is reported
 // as in a collective: nothing hangs. Thread rule: one object belongs to one rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
@@ -16,13 +16,13 @@
 
 namespace ranklab {
 
-// What stands in a buffer of its owner from one put().
+// The record of one put() in the buffer that it wrote into.
 struct PutNote {
   int source = -1;     // group rank
-  int64_t number = 0;  // of the put between these two ranks
+  int64_t number = 0;  // index of the put between these two ranks
   int64_t bytes = 0;
   int64_t wall_ns = 0;  // when it was posted
-  // When the rows have arrived, by the virtual clocks; the observer writes them.
+  // Times of the transfer on the virtual clocks; the observer writes them.
   int64_t virtual_posted_ns = 0, virtual_begin_ns = 0, virtual_end_ns = 0;
 };
 
@@ -36,11 +36,11 @@ class PeerMemory {
   virtual ~PeerMemory() = default;
   virtual const Group& group() const = 0;
   // Copies rows [n, W] (uint8, contiguous; the same W for all puts of a round) into slots of the peer's buffer that
-  // this call takes itself. `note.bytes` and `.source` are filled in.
+  // this call reserves. `note.bytes` and `.source` are filled in.
   virtual void put(int peer, const at::Tensor& rows, PutNote note = {}) = 0;
   // This rank puts nothing more in this round. Does not wait.
   virtual void finish(std::source_location site = std::source_location::current()) = 0;
-  // What came in this round; waits until every member has finished it. Then the next round begins.
+  // What arrived in this round; waits until every member has finished it. Then the next round begins.
   // REQUIRES: finish() was called.
   virtual Delivery take() = 0;
 };
@@ -50,7 +50,7 @@ using PeerMemoryPtr = std::shared_ptr<PeerMemory>;
 class OffersPeerMemory {
  public:
   virtual ~OffersPeerMemory() = default;
-  // Null when this world cannot after all. Every member of the group asks, in the same order as for other calls.
+  // Null when this world does not support it. Every member of the group calls it, in the same order as its other calls.
   virtual PeerMemoryPtr peer_memory() = 0;
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMost = 1 << 20;
 
-// How one launcher names things; an empty name is one that it does not have. Later names of a list count when the
+// The variable names of one launcher; an empty name: it has no such variable. Later names of a list are used when the
 // earlier ones are unset.
 struct Names {
   Launcher launcher;
@@ -111,7 +111,7 @@ class Reader {
   const GetEnv& get_env_;
 };
 
-// Rank and size of one launcher; fails when only one of the two is there.
+// Rank and size of one launcher; fails when only one of the two is set.
 struct Place {
   int rank = 0;
   int size = 1;
@@ -126,7 +126,7 @@ Place read_place(const Reader& reader, const Names& names) {
   return place;
 }
 
-// torchrun's agent is itself a task of SLURM or MPI, whose numbers then count agents; and SLURM's numbers inside mpirun
+// torchrun's agent is itself a task of SLURM or MPI, whose values then count agents; and SLURM's values inside mpirun
 // are those of the batch script.
 bool may_differ(const Reader& reader, Launcher inner, Launcher outer) {
   if (inner == Launcher::kTorchrun) return reader.has("TORCHELASTIC_RUN_ID");
@@ -187,7 +187,7 @@ ProcessEnv read_process_env(const GetEnv& get_env) {
   ProcessEnv env;
   const Names* names = find_launcher(reader);
   if (names == nullptr) {
-    // SLURM_NTASKS alone is an allocation's shell; WORLD_SIZE alone is half of an environment.
+    // SLURM_NTASKS alone means a shell inside an allocation; WORLD_SIZE alone is half of an environment.
     if (reader.has("WORLD_SIZE")) reader.required("RANK", "WORLD_SIZE=" + reader.text("WORLD_SIZE"));
     for (const size_t mpi : {size_t{1}, size_t{3}}) {
       const std::string size = kLaunchers[mpi].size[0];

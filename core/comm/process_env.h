@@ -20,7 +20,7 @@ struct ProcessEnv {
   int rank = 0;
   int world_size = 1;
   int local_rank = 0;        // among the ranks of this host: index of this process's GPU
-  int local_world_size = 0;  // ranks of this host; 0: the launcher does not say
+  int local_world_size = 0;  // ranks of this host; 0: the launcher does not tell
   int node_rank = 0;
   std::string master_addr;   // where rank 0 is reached; empty: not given
   int master_port = 0;       // 0: not given

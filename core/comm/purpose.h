@@ -1,5 +1,5 @@
-// What the collectives that this thread posts meanwhile are for; events carry it (Event::purpose). Thread rule: per
-// thread.
+// The purpose of the collectives that this thread posts inside a scope; events carry it (Event::purpose). Thread rule:
+// per thread.
 #pragma once
 #include <utility>
 

@@ -1,6 +1,6 @@
-// Everything a rank's code needs to know of where it is: its coordinates, a traced communicator per axis, its virtual
-// clock and its recorder. Built on the rank's thread at the start of World::run's body. Thread rule: its rank's thread
-// only.
+// Everything a rank's code needs to know about its position: its coordinates, a traced communicator per axis, its
+// virtual clock and its recorder. Built on the rank's thread at the start of World::run's body. Thread rule: its rank's
+// thread only.
 #pragma once
 #include <array>
 #include <memory>

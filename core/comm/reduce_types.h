@@ -29,7 +29,7 @@ inline A combine(A a, A b) {
   }
 }
 
-// The last step: averages, and rounds to the stored type.
+// The last step: divides for averages, and rounds to the stored type.
 template <ReduceOp op, typename T, typename A>
 inline T finish(A value, int n) {
   if constexpr (op == ReduceOp::kAvg && !std::is_integral_v<A>) {

@@ -36,7 +36,7 @@ struct Record {
 };
 using RecordPtr = std::shared_ptr<Record>;
 
-// A call that was waited for, whose end the host does not know yet.
+// A call that was waited for, but whose end the host does not know yet.
 struct Unsettled {
   Event event;
   std::vector<double> sent_bytes;
@@ -57,7 +57,7 @@ struct Lane {
   int64_t free_ns = 0;  // virtual end of the lane's last call
 };
 
-// Of an all_to_all, to or from each member.
+// Bytes of an all_to_all to or from each member.
 std::vector<int64_t> bytes_of_members(const at::Tensor& tensor, const std::vector<int64_t>& rows) {
   const int64_t count = tensor.size(0), row_bytes = count == 0 ? 0 : static_cast<int64_t>(tensor.nbytes()) / count;
   std::vector<int64_t> bytes;
@@ -71,7 +71,7 @@ int64_t others(const std::vector<int64_t>& bytes, int rank) {
 
 class TracedCommunicator;
 
-// Those of this rank's communicators that have calls whose times are not known yet.
+// This rank's communicators that have calls whose times are not known yet.
 std::vector<TracedCommunicator*>& unsettled_here() {
   thread_local std::vector<TracedCommunicator*> communicators;
   return communicators;
@@ -95,11 +95,11 @@ class TracedCommunicator final : public Communicator,
   }
   // Computes the times of `record` and of everything before it on its lane.
   void resolve(const RecordPtr& record);
-  // The rank may be held before it posts, and before it waits.
+  // A debugger may pause the rank before it posts and before it waits.
   void at_boundary(BoundaryKind kind, Verb verb, int peer, int tag);
   // Moves the compute stream to the end of the call, and records the event.
   void resume_after(Record& record);
-  // Records the events of calls that have ended since; all of them when told to wait.
+  // Records the events of calls that have ended since; with `wait` of all calls, once they end.
   void settle(bool wait);
 
  private:
@@ -107,7 +107,7 @@ class TracedCommunicator final : public Communicator,
     return lanes_[{record.message_from, record.message_to, record.message_from < 0 ? 0 : tag}];
   }
   Event new_event(const Call& call) const;
-  // Fills in what it is charged for: of an uneven all_to_all what its busier direction takes.
+  // Fills in what the call is charged for: for an uneven all_to_all, the bytes of its busier direction.
   void charge(Record& record, Call& call) const;
   void set_times(Record& record);
   void record_later(Record& record, const OffersTiming& work);
@@ -263,7 +263,7 @@ void TracedCommunicator::record_event(const Event& event, std::vector<double> se
 
 void TracedCommunicator::settle(bool wait) {
   if (unsettled_.empty()) return;
-  // As it was when the call was waited for.
+  // Events are recorded with the tracer's state at the time of the wait().
   const int microbatch = tracer_->microbatch();
   const bool enabled = tracer_->enabled();
   tracer_->set_enabled(true);

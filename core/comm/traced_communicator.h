@@ -1,8 +1,8 @@
-// The observer around a backend's communicator: records every verb as an event with its four times, and moves virtual
-// time. A collective starts at the latest member's posting or the group's previous end, whichever is later, and lasts
-// what LinkCost says; every member computes the same times from the same numbers. wait() moves the rank's compute
-// stream to the end and records the event. Where wait() holds a GPU's stream and not the host, the event is recorded
-// once the call has ended. Cost: one event and no extra message per call.
+// The observer around a backend's communicator: records every verb as an event with its four times, and advances
+// virtual time. A collective starts at the latest member's posting or the group's previous end, whichever is later, and
+// lasts as long as LinkCost estimates; every member computes the same times from the same numbers. wait() moves the
+// rank's compute stream to the end and records the event. Where wait() blocks a GPU's stream and not the host, the
+// event is recorded once the call has ended. Cost: one event and no extra message per call.
 #pragma once
 #include <memory>
 
@@ -17,7 +17,7 @@ namespace ranklab {
 CommunicatorPtr make_traced_communicator(CommunicatorPtr inner, VirtualClock* clock, Tracer* tracer,
                                          std::unique_ptr<LinkCost> cost);
 
-// Waits until every call that this thread has waited for has ended and is recorded: before its trace is taken.
+// Waits until every call that this thread has waited for has ended and is recorded; called before its trace is taken.
 void settle_traced_calls();
 
 }  // namespace ranklab

@@ -8,7 +8,7 @@
 namespace ranklab {
 namespace {
 
-constexpr int kPutTag = 1 << 20;  // apart from messages by send and recv
+constexpr int kPutTag = 1 << 20;  // distinct from the tags of send and recv
 
 class TracedPeerMemory final : public PeerMemory {
  public:
@@ -33,7 +33,7 @@ class TracedPeerMemory final : public PeerMemory {
       note.virtual_posted_ns = clock_->now_ns();
       note.virtual_begin_ns = std::max(note.virtual_posted_ns, free_ns_);
       note.virtual_end_ns = note.virtual_begin_ns + cost.total_ns;
-      // The link is free for the next put when the bytes have left; their way takes the latency.
+      // The link is free for the next put once the bytes have left it; the latency is spent in flight.
       if (peer != self) free_ns_ = note.virtual_end_ns - cost.latency_ns;
     }
     inner_->put(peer, rows, note);
@@ -45,7 +45,7 @@ class TracedPeerMemory final : public PeerMemory {
   Delivery take() override {
     const int64_t asked_ns = clock_ != nullptr ? clock_->now_ns() : 0;
     Delivery delivery = inner_->take();
-    // In an order that does not depend on arrival.
+    // Sorted, so that the order does not depend on arrival.
     std::sort(delivery.notes.begin(), delivery.notes.end(), [](const PutNote& a, const PutNote& b) {
       return std::pair(a.source, a.number) < std::pair(b.source, b.number);
     });
@@ -92,7 +92,7 @@ class TracedPeerMemory final : public PeerMemory {
   Tracer* tracer_;
   const LinkCost* cost_;
   std::vector<int64_t> next_number_;  // to each peer
-  int64_t free_ns_ = 0;               // of this rank's way out
+  int64_t free_ns_ = 0;               // when this rank's outgoing link is free
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// The observer around a backend's peer memory: each put is an event of a message at its sender (a rank's puts leave one
-// after another), and what was taken one at its receiver, whose clock moves to the last arrival. Cost: one event a put
-// on either side. Thread rule: its rank's thread.
+// The observer around a backend's peer memory: each put is a message event at its sender (a rank's puts leave one after
+// another) and, once taken, at its receiver, whose clock moves to the last arrival. Cost: one event per put on either
+// side. Thread rule: its rank's thread.
 #pragma once
 #include <memory>
 

@@ -16,7 +16,7 @@ namespace {
 using reduce_types::combine;
 using reduce_types::finish;
 
-constexpr int64_t kBlockBytes = 8192;  // of the type that adds: inputs and partial sums of a block stay in L1/L2
+constexpr int64_t kBlockBytes = 8192;  // in the accumulation type: inputs and partial sums of a block stay in L1/L2
 constexpr int kMaxLevels = 32;
 
 // Sums of N = 1, 2, 4 or 8 consecutive leaves: the whole subtree in one pass. An output may be one of the inputs, but

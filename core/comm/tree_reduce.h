@@ -5,7 +5,7 @@
 // equals all_gather(reduce_scatter), and a group of 8 adds as two groups of 4 do. Error bound log2(n) u instead of the
 // sequential (n-1) u (Higham, Accuracy and Stability of Numerical Algorithms, 4.2).
 // 16-bit inputs are added in fp32 and rounded once at the end unless `in_fp32` is false (then every partial sum is
-// rounded). kAvg divides the sum by n before that rounding. Integers wrap around. min and max hand NaN on.
+// rounded). kAvg divides the sum by n before that rounding. Integers wrap around. min and max propagate NaN.
 // Cost: every input is read once; scratch is a few KiB of stack. Thread rule: free functions, any thread; concurrent
 // calls must not share output elements.
 #pragma once

@@ -27,7 +27,7 @@ at::Tensor tree_reduce_tensors(const std::vector<at::Tensor>& inputs, ReduceOp o
   const at::ScalarType type = inputs.front().scalar_type();
   const bool narrow = type == at::kBFloat16 || type == at::kHalf;
   at::Tensor sum = tree(inputs, 0, inputs.size(), op, narrow && in_fp32);
-  // By a tensor: for a number on the host, kernels of GPUs multiply with its rounded inverse.
+  // Divides by a tensor: for a scalar on the host, GPU kernels multiply by its rounded reciprocal.
   if (op == ReduceOp::kAvg) sum = sum / at::full({1}, static_cast<double>(inputs.size()), sum.options());
   return sum.to(type);
 }

@@ -10,16 +10,16 @@
 
 namespace ranklab {
 
-// One rank's door to its world.
+// One rank's access to its world.
 class Endpoint {
  public:
   virtual ~Endpoint() = default;
   virtual int global_rank() const = 0;
   virtual int world_size() const = 0;
   virtual c10::Device device() const = 0;
-  // Where the few numbers that hosts compute with and tell each other (loss, tokens, times) travel.
+  // Device of the few values that hosts compute with and exchange (loss, tokens, times).
   virtual c10::Device control_device() const { return device(); }
-  // The communicator of a group this rank is a member of; every member asks for its groups in the same order.
+  // The communicator of a group this rank is a member of; every member requests its groups in the same order.
   virtual CommunicatorPtr communicator(const Group& group) = 0;
 };
 
@@ -31,9 +31,9 @@ class World {
   // prints and writes files.
   virtual int local_ranks() const { return size(); }
   virtual bool has_rank_zero() const { return true; }
-  // Whether the error that run() threw is shown by another process.
+  // True when another process prints the error that run() threw.
   virtual bool error_is_shown_elsewhere() const { return false; }
-  // What this world computes on, as the driver names it ("NVIDIA H100 80GB HBM3"), and how many; "" and 0 on CPUs.
+  // The accelerator of this world, as the driver names it ("NVIDIA H100 80GB HBM3"), and how many; "" and 0 on CPUs.
   virtual std::string gpu_name() const { return {}; }
   virtual int gpus() const { return 0; }
   virtual Capabilities capabilities() const = 0;
@@ -42,7 +42,7 @@ class World {
   // Runs `body` on every rank of this process and joins them. If a rank throws, the world is poisoned: peers stop
   // waiting, every rank is joined, and the first error is rethrown with its rank named.
   virtual void run(const std::function<void(Endpoint&)>& body) = 0;
-  // This process leaves in the middle of run(): tells the ranks elsewhere why, so that they do not wait. Any thread.
+  // This process leaves in the middle of run(): tells the other ranks why, so that they do not wait. Any thread.
   virtual void give_up(const std::string& /*why*/) noexcept {}
 };
 

@@ -19,7 +19,7 @@ namespace ranklab::fields {
 
 using Flags = std::vector<std::string>;
 
-// What to do about a value that a field refuses.
+// The fix that an error suggests for a value that a field refuses.
 inline std::string usual(const ConfigField& field) {
   return "pass such a value, or leave " + field.flags[0] + " out for the default";
 }
@@ -56,7 +56,7 @@ std::string to_text(T value) {
   return std::to_string(value);
 }
 
-// The ranges of rows. Counts end far beyond any use, where products of them still fit 64 bits.
+// The ranges of rows. Counts end far beyond any use, so that their products still fit 64 bits.
 constexpr double kMostCounted = 0x1p40, kWeekSeconds = 7 * 24 * 3600.0;
 inline ConfigRange within(double least, double most, std::string words = {}) {
   return {.least = least, .most = most, .words = std::move(words)};
@@ -167,10 +167,10 @@ void add_hugging_face(std::vector<ConfigField>& rows);
 void add_latent_attention(std::vector<ConfigField>& rows);
 void add_yarn(std::vector<ConfigField>& rows);
 void add_experts(std::vector<ConfigField>& rows);
-// Of what a run holds in memory and keeps in files: core/config/config_state_fields.cpp.
+// Settings of what a run holds in memory and keeps in files: core/config/config_state_fields.cpp.
 void add_memory(std::vector<ConfigField>& rows);
 void add_checkpoints(std::vector<ConfigField>& rows);
-// Of number formats: core/config/config_precision_fields.cpp.
+// Settings of number formats: core/config/config_precision_fields.cpp.
 void add_precision(std::vector<ConfigField>& rows);
 
 }  // namespace ranklab::fields

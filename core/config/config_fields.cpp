@@ -214,7 +214,7 @@ void add_output(std::vector<ConfigField>& rows) {
 std::vector<ConfigField> make_fields() {
   std::vector<ConfigField> rows;
   add_model(rows);
-  add_rotary(rows);  // of the table "model", too, which a file opens once
+  add_rotary(rows);  // also of the table "model", which a TOML file may open only once
   add_hugging_face(rows);
   add_latent_attention(rows);
   add_yarn(rows);

@@ -14,7 +14,7 @@ namespace ranklab {
 struct ConfigRange {
   double least = 0, most = 0;
   bool without_least = false, without_most = false;  // the bound itself is not legal
-  std::string words = {};                            // for a message; empty: made of the bounds
+  std::string words = {};                            // for a message; empty: derived from the bounds
 
   bool holds(double value) const;
   std::string text() const;  // "1 to 64", "0 or more", "above 0"
@@ -28,22 +28,22 @@ struct ConfigField {
   std::string group;               // heading in --help
   std::string help;
   Kind kind = Kind::kValue;
-  std::vector<std::string> choices;  // of an enumeration, else empty
+  std::vector<std::string> choices;  // of an enumeration; empty otherwise
   std::function<void(TrainConfig&, const std::string&)>
       set;  // throws kInvalidArgument naming the flag, the text and what is wanted
-  std::function<std::string(const TrainConfig&)> get;  // set() of this text gives the same value again
-  Type type = Type::kText;                             // in TOML and JSON
-  ConfigRange range = {};                              // of kInteger and kNumber
+  std::function<std::string(const TrainConfig&)> get;  // set() with this text gives the same value again
+  Type type = Type::kText;                             // its type in TOML and JSON
+  ConfigRange range = {};                              // for kInteger and kNumber
   std::function<double(const TrainConfig&)> number = {};
 };
 
 const std::vector<ConfigField>& config_fields();
-const ConfigField* find_field(const std::string& key);  // null: there is none
+const ConfigField* find_field(const std::string& key);  // null: no such key
 
-// Every number against its range. Throws kInvalidArgument naming the flag.
+// Checks every number against its range. Throws kInvalidArgument naming the flag.
 void check_ranges(const TrainConfig& config);
 
-// Sets a field by key ("optim.lr") or flag ("--lr"). Throws kInvalidArgument with the nearest name when there is none.
+// Sets a field by key ("optim.lr") or flag ("--lr"). Throws kInvalidArgument with the nearest name when it is unknown.
 void set_config_field(TrainConfig& config, const std::string& key_or_flag, const std::string& value);
 
 }  // namespace ranklab

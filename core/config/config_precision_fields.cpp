@@ -1,4 +1,4 @@
-// The settings of precision_config.h.
+// The rows of config_fields() for precision_config.h.
 #include "core/config/config_field_makers.h"
 
 namespace ranklab::fields {

@@ -1,4 +1,4 @@
-// Settings of rotary positions, and how a model is written as a Hugging Face folder.
+// Settings of rotary position embeddings, and of how a model is written as a Hugging Face folder.
 #include "core/config/config_field_makers.h"
 
 namespace ranklab::fields {

@@ -18,7 +18,7 @@ namespace {
 const std::string kPresetKey = "model.preset", kBatchKey = "train.global_batch_size";
 const std::string kPrefix = "RANKLAB_";
 
-// A refusal says where the refused value stands.
+// Adds the origin of the refused value to the error.
 template <typename Action>
 void with_origin(const std::string& origin, const Action& action) {
   try {
@@ -30,7 +30,7 @@ void with_origin(const std::string& origin, const Action& action) {
   }
 }
 
-// Whether the flag stands in the text as a word of its own ("--tp", not the beginning of "--tp-size").
+// True when the text contains the flag as a whole word ("--tp", not the beginning of "--tp-size").
 bool mentions(const std::string& text, const std::string& flag) {
   for (size_t at = text.find(flag); at != std::string::npos; at = text.find(flag, at + 1)) {
     const size_t end = at + flag.size();
@@ -40,13 +40,13 @@ bool mentions(const std::string& text, const std::string& flag) {
   return false;
 }
 
-// Whether a source above the preset set this field.
+// True when a source above the preset set this field.
 bool is_given(const std::map<std::string, std::string>& origins, const std::string& key) {
   const auto it = origins.find(key);
   return it != origins.end() && it->second != "default" && !it->second.starts_with("preset ");
 }
 
-// Whether a preset has a number for it.
+// True for the settings whose values come from a preset.
 bool is_of_model(const std::string& key) {
   constexpr std::array kTables = {"model.", "mla.", "yarn.", "moe.", "mtp."};
   return std::any_of(kTables.begin(), kTables.end(), [&](const char* table) { return key.starts_with(table); });
@@ -64,14 +64,14 @@ bool MergedConfig::given(const std::string& key) const { return is_given(origins
 
 namespace {
 
-// Recipes of 16 bits have none; of a file nobody knows yet.
+// 16-bit recipes have no blocks; a recipe file, not read yet, may have.
 bool has_blocks(const std::string& recipe) { return !recipe.empty() && recipe != "bf16" && recipe != "fp16"; }
 
 }  // namespace
 
 namespace {
 
-// Held below what an int takes; resolve() refuses it as a world of more ranks than there can be.
+// Saturates at the largest int; resolve() then refuses it as a world with too many ranks.
 int product_of_axes(const ParallelDims& dims) {
   int64_t ranks = 1;
   for (const int size : {dims.tp, dims.cp, dims.pp, dims.dp})
@@ -86,7 +86,7 @@ void settle_layout(TrainConfig& config, const std::map<std::string, std::string>
   const bool names_a_size =
       std::any_of(kSizes.begin(), kSizes.end(), [&](const char* key) { return is_given(origins, key); });
   const ParallelDims usual = TrainConfig{}.parallel;
-  // Tiny models do not cut into whole blocks of 128 numbers.
+  // Tiny models do not split into whole blocks of 128 elements.
   const bool in_blocks = config.precision.fp8 || config.precision.fp4 || has_blocks(config.precision.recipe);
   if (in_blocks && !names_a_size) config.parallel.tp = 1;
   const bool fits = config.parallel.world == usual.world && config.model.num_layers >= usual.pp;

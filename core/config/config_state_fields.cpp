@@ -1,4 +1,4 @@
-// The settings of what a run holds in memory and keeps in files.
+// Settings of what a run holds in memory and keeps in files.
 #include "core/config/config_field_makers.h"
 
 namespace ranklab::fields {

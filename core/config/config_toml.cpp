@@ -20,7 +20,7 @@ std::string at_line(const std::string& name, const toml::node& node) {
   return name + ":" + std::to_string(node.source().begin.line);
 }
 
-// Seeds reach 2^64, TOML's integers 2^63: such a number is written as text.
+// Seeds reach 2^64, TOML's integers 2^63: larger numbers are written as strings.
 bool too_large_for_toml(const std::string& text) {
   int64_t value = 0;
   return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc::result_out_of_range;

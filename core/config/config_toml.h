@@ -1,4 +1,4 @@
-// Configuration as TOML (https://toml.io, 1.0): a table for what stands before the dot of a key, so that "optim.lr" is
+// Configuration as TOML (https://toml.io, 1.0): the part of a key before the dot is its table, so that "optim.lr" is
 // `lr` in [optim]. The written form reads back to the identical configuration. Torch-free.
 // Thread rule: pure functions.
 #pragma once
@@ -16,8 +16,8 @@ std::vector<ConfigSetting> parse_config_toml(const std::string& text, const std:
 // Throws kInvalidArgument when `path` cannot be read.
 std::vector<ConfigSetting> read_config_toml(const std::string& path);
 
-// Every setting as TOML. A row whose value is "auto" (derived later) is a comment. `remark(key)`, when given, is
-// written behind the value as a comment unless it is empty; `left_out` are keys to write as comments.
+// Every setting as TOML. A row whose value is "auto" (derived later) is a comment. A non-empty `remark(key)` is written
+// after the value as a comment; `left_out` are keys to write as comments.
 std::string config_toml(const TrainConfig& config, const std::function<std::string(const std::string&)>& remark = {},
                         const std::vector<std::string>& left_out = {});
 

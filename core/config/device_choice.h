@@ -1,10 +1,9 @@
-// The values of --device, Torch's names of where tensors are, and what a backend makes of them. Torch-free. Thread
-// rule: pure.
+// The values of --device: PyTorch's device names, and the backend's default. Torch-free. Thread rule: pure.
 #pragma once
 
 namespace ranklab {
 
-inline constexpr const char* kUsualDevice = "auto";  // the backend's
+inline constexpr const char* kUsualDevice = "auto";  // the backend's default
 inline constexpr const char* kHostDevice = "cpu";
 inline constexpr const char* kGpuDevice = "cuda";
 

@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-// Settings whose key is `key`, or begins with it where it ends in a dot, are of the runs that `of` names.
+// A setting, or with a trailing dot in `key` a table of settings, that only the runs described by `of` use.
 struct IdleRow {
   std::string key;
   std::function<bool(const RunPlan&)> counts;
@@ -118,17 +118,17 @@ std::vector<IdleRow> make_idle_rows() {
 }
 
 bool idles_by(const IdleRow& row, const std::string& key) {
-  // What makes the others count is no setting without effect.
+  // The settings that switch these features on are never without effect.
   if (key == "moe.num_experts" || key == "mla.kv_lora_rank" || key == "yarn.scaling_factor") return false;
   return row.key.ends_with('.') ? key.starts_with(row.key) : key == row.key;
 }
 
-// A setting of its own, and not a line of a file that may name them all, as the model.toml of an import does.
+// The setting was given on its own, not in a file that may list all settings, as the model.toml of an import does.
 bool is_typed(const std::string& origin) {
   return origin.starts_with("flag ") || origin == "--set" || origin.starts_with("environment ");
 }
 
-// What holds where nobody says anything: the defaults, with the preset's model.
+// The configuration when nothing is set: the defaults, with the preset's model.
 TrainConfig unsaid(const TrainConfig& config) {
   TrainConfig out;
   out.model = model_preset(config.preset);

@@ -14,7 +14,7 @@ std::string with_number(std::string name, int64_t number) {
   return name;
 }
 
-// Modules of MTP use the head again.
+// MTP modules share the head's weight.
 bool has_weight(const ModuleRow& row) { return row.parameter.ends_with(".weight") && !(row.tied && row.mtp); }
 
 void check_count(const std::vector<ModuleRow>& rows) {

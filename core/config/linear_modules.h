@@ -1,5 +1,5 @@
-// The modules of a model as a precision policy knows them, by the names of their parameters without ".weight". Torch-
-// free. Thread rule: pure.
+// The modules of a model as a precision policy sees them, named like their parameters without ".weight".
+// Torch-free. Thread rule: pure.
 #pragma once
 #include <vector>
 
@@ -9,11 +9,11 @@
 
 namespace ranklab {
 
-// Of every layer and every expert, in the order of the forward pass; norms, embeddings and routers among them as
-// modules without products. Throws kInvalidArgument for a model of millions of modules.
+// The modules of every layer and every expert, in forward order, including norms, embeddings and routers as modules
+// without GEMMs. Throws kInvalidArgument for a model of millions of modules.
 std::vector<PolicyModule> linear_modules(const ModelConfig& config);
 
-// Those of one row of the model's table; none of a row without a weight of its own.
+// The modules of one row of the model's table; none for a row without its own weight.
 std::vector<PolicyModule> modules_of(const ModuleRow& row);
 
 }  // namespace ranklab

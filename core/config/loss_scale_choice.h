@@ -7,7 +7,7 @@
 
 namespace ranklab {
 
-// The constant one that is asked for, else in fp16 one that follows overflows; none: gradients are as they come.
+// The constant loss scale that was requested, else dynamic scaling in fp16; none: gradients are not scaled.
 std::optional<LossScaleRule> loss_scale_rule(const TrainConfig& config);
 
 }  // namespace ranklab

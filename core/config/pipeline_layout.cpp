@@ -16,7 +16,7 @@
 namespace ranklab {
 namespace {
 
-// The legal value next to `wanted` among the divisors of `total`, as text: "4 or 8".
+// The legal values nearest to `wanted` among the divisors of `total`, as text: "4 or 8".
 std::string nearest_divisors(int64_t total, int64_t wanted) {
   int64_t below = 1, above = total;
   for (int64_t d = 1; d <= total; ++d) {
@@ -53,7 +53,7 @@ bool is_file(const std::string& text) {
   return text.find('/') != std::string::npos || text.ends_with(".csv") || std::filesystem::is_regular_file(text);
 }
 
-// A file says itself how many ranks, stages and microbatches it is for.
+// The file itself defines its number of ranks, stages and microbatches.
 Schedule schedule_from_file(const TrainConfig& c, int64_t num_microbatches) {
   const std::string& path = c.pipeline_schedule;
   Schedule schedule = read_schedule(path, ScheduleDialect::kAuto).schedule;
@@ -73,7 +73,7 @@ Schedule schedule_from_file(const TrainConfig& c, int64_t num_microbatches) {
 std::vector<int64_t> parse_layout(const std::string& text) {
   std::vector<int64_t> layers;
   std::istringstream words(text);
-  // "4," ends in a stage without a number, which getline() does not show.
+  // "4," ends in a stage without a number, which getline() does not return.
   if (text.ends_with(',')) words.str(text + " ");
   for (std::string word; std::getline(words, word, ',');) {
     int64_t value = 0;
@@ -113,14 +113,14 @@ Schedule resolve_schedule(const TrainConfig& c, int64_t num_microbatches) {
       .got = "--num-microbatches " + std::to_string(num_microbatches) + ", --vpp " + std::to_string(c.virtual_stages),
       .want = "at most " + std::to_string(kMostMicrobatches) + " and " + std::to_string(kMostChunks),
       .fix = "raise --micro-batch-size");
-  // More stages a rank: what --vpp means in Megatron-LM, where it makes 1F1B the interleaved one.
+  // More stages per rank: what --vpp means in Megatron-LM, where it turns 1F1B into interleaved 1F1B.
   const bool interleave = c.pipeline_schedule == "1f1b" && c.virtual_stages > 1;
   const std::string name = interleave ? "interleaved-1f1b" : c.pipeline_schedule;
   try {
     return make_schedule(name, {.num_ranks = c.parallel.pp,
                                 .num_microbatches = static_cast<int>(num_microbatches),
                                 .num_chunks = static_cast<int>(c.virtual_stages)});
-  } catch (const Error& error) {  // a schedule does not know which setting asked for it
+  } catch (const Error& error) {  // a schedule does not know which setting requested it
     ErrorText text = error.text();
     text.where = "config";
     text.what = "--pipeline-schedule " + name + ": " + text.what;

@@ -1,5 +1,5 @@
-// What the settings of precision make of a run: modes and recipe as one, what contradicts is refused. Torch-free.
-// Thread rule: pure functions, but for reading a recipe's file.
+// Resolves a run's precision settings: merges modes and recipe, refuses contradictions. Torch-free.
+// Thread rule: pure functions, except for reading a recipe file.
 #pragma once
 #include <memory>
 
@@ -9,16 +9,15 @@
 
 namespace ranklab {
 
-// Checks the precision settings and makes one of modes and recipe: afterwards `bf16`, `precision.fp16` and
-// `params_dtype` say the type of the parameters, and `precision.recipe` what --fp8 or --fp4 asked for. Doing it twice
-// changes nothing. Throws kInvalidArgument. RETURNS: the settings as one recipe and one list of exceptions.
+// Checks the precision settings and merges mode and recipe: afterwards `bf16`, `precision.fp16` and `params_dtype` give
+// the dtype of the parameters, and `precision.recipe` what --fp8 or --fp4 requested. Idempotent. Throws
+// kInvalidArgument. RETURNS: the settings as one recipe and one list of exceptions.
 PrecisionSettings settle_precision(TrainConfig& config);
 
-// The policy of the run's linear modules; null when nothing asks for one: every product is in the type of the
-// parameters.
+// The policy of the run's linear modules; null when no setting needs one: every GEMM is in the dtype of the parameters.
 std::shared_ptr<const PrecisionPolicy> precision_policy(PrecisionSettings settings, const ModelConfig& model);
 
-// The same, and never null: of a run without settings one that says so.
+// The same, but never null: a run without settings gets a policy of unquantized GEMMs.
 PrecisionPolicy explain_precision(const TrainConfig& config);
 
 }  // namespace ranklab

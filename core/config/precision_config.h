@@ -1,5 +1,5 @@
-// The settings of the precision of a run: modes, recipe, exceptions by module, types of what the optimizer keeps, the
-// loss scale. precision_choice.h makes one policy of them. Torch-free. Thread rule: plain data.
+// The precision settings of a run: modes, recipe, exceptions by module, dtypes of optimizer states, the loss scale.
+// precision_choice.h turns them into one policy. Torch-free. Thread rule: plain data.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -20,10 +20,10 @@ struct PrecisionConfig {
   // Patterns of module names, separated by commas.
   std::string include;           // quantized; empty: all linear modules
   std::string exclude;           // not quantized
-  std::string compute_rules;     // PATTERN=DTYPE: products in this type; the last match wins
-  std::string compute_override;  // MODULE=DTYPE, exact names: also of quantized modules, which then are not
+  std::string compute_rules;     // PATTERN=DTYPE: GEMMs in this dtype; the last match wins
+  std::string compute_override;  // MODULE=DTYPE, exact names: overrides quantization too
 
-  // auto: the recipe's.
+  // auto: the recipe's dtype.
   std::string main_params_dtype = "auto";  // auto | fp32 | bf16 | fp16
   std::string main_grads_dtype = "auto";
   std::string exp_avg_dtype = "auto";
@@ -33,9 +33,9 @@ struct PrecisionConfig {
   int64_t amax_history_len = 16;
   std::string amax_compute_algo = "max";  // max | most_recent
 
-  // In the recipe's format; unset: as the recipe says.
-  std::optional<bool> dispatch;      // tokens on their way to experts
-  std::optional<bool> param_gather;  // quantized weights on their way to ranks that share them out
+  // Quantized communication, in the recipe's format; unset: the recipe's choice.
+  std::optional<bool> dispatch;      // tokens that are dispatched to experts
+  std::optional<bool> param_gather;  // quantized weights in the all-gather of ranks that shard them
 
   int64_t stats_interval = 10;  // steps between statistics of quantized tensors in the trace; 0: none
 
@@ -43,7 +43,7 @@ struct PrecisionConfig {
   double initial_loss_scale = 65536;
   double min_loss_scale = 1;
   double max_loss_scale = 16777216;
-  int64_t loss_scale_window = 2000;  // steps without overflow until it doubles
+  int64_t loss_scale_window = 2000;  // steps without overflow until the scale doubles
 };
 
 }  // namespace ranklab

@@ -1,4 +1,4 @@
-// Lists of the command line: names with commas between them, and such with a type each ("head=fp32, *.router=fp32").
+// Lists on the command line: comma-separated names, or names with a dtype each ("head=fp32, *.router=fp32").
 // Torch-free. Thread rule: pure functions.
 #pragma once
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace ranklab {
 
-// "" is no name. Throws kInvalidArgument for an empty name between commas; `flag` says where.
+// "" is an empty list. Throws kInvalidArgument for an empty name between commas; `flag` is named in the error.
 std::vector<std::string> parse_list(const char* flag, const std::string& text);
-// Throws kInvalidArgument for an entry without a type, or with one that no product is computed in.
+// Throws kInvalidArgument for an entry without a dtype, or with one that no GEMM is computed in.
 std::vector<std::pair<std::string, DType>> parse_typed_list(const char* flag, const std::string& text);
 
 }  // namespace ranklab

@@ -14,15 +14,15 @@
 namespace ranklab {
 namespace {
 
-// One dimension that ranks cut: its fused parts, each cut evenly into blocks of so many.
+// One dimension that ranks shard: its fused parts, each split evenly into quantization blocks of `block` elements.
 struct Cut {
   std::string module = {}, dimension = {};
   std::vector<int64_t> parts = {};
   int64_t block = 1;
-  int64_t least = 1;  // what blocks of any size come in multiples of
+  int64_t least = 1;  // every block size must be a multiple of this
   int ranks = 1;
   const char* ranks_flag = "--tp";
-  std::string size_flag = {};  // what makes the dimension longer
+  std::string size_flag = {};  // the flag that makes the dimension longer
   bool padded = false;         // up to a multiple of the ranks: vocabularies
 };
 
@@ -31,7 +31,7 @@ int64_t block_of(const TensorPrecision& t) {
   return t.quantized() && blocks ? t.block : 1;
 }
 
-// Whether the part that each of so many ranks holds consists of whole blocks.
+// True when the shard of each of `ranks` ranks consists of whole blocks.
 bool fits(const Cut& cut, int ranks, int64_t block) {
   return ranks == 1 || std::ranges::all_of(cut.parts, [&](int64_t part) {
            const int64_t each = cut.padded ? (part + ranks - 1) / ranks : part / ranks;
@@ -60,8 +60,8 @@ std::string size_flag(const ModuleRow& row, const ModelConfig& c) {
   }
 }
 
-// Of a module in these formats, what tensor parallelism cuts. Products sum over out features where gradients of x are
-// made, over in features forward, and over tokens where gradients of W are made.
+// The dimension of a module's weight that tensor parallelism shards. GEMMs reduce over in features in the forward pass,
+// over out features for the gradients of x, and over tokens for the gradients of W.
 Cut weight_cut(const ModuleRow& row, const LinearPrecision& linear, const RunPlan& plan) {
   const ParallelDims& dims = plan.config.parallel;
   const bool in = row.split == ModuleSplit::kRow;
@@ -75,7 +75,7 @@ Cut weight_cut(const ModuleRow& row, const LinearPrecision& linear, const RunPla
   return cut;
 }
 
-// A weight that every rank holds sees this rank's tokens alone under sequence parallelism.
+// With sequence parallelism, the GEMM of a replicated weight sees only this rank's tokens.
 Cut token_cut(const LinearPrecision& linear, const RunPlan& plan) {
   constexpr int64_t kHadamard = 16;
   const int64_t least = linear.hadamard ? kHadamard : 1;
@@ -97,7 +97,7 @@ std::vector<Cut> cuts_of(const RunPlan& plan) {
       cuts.push_back(row.split == ModuleSplit::kReplicated ? token_cut(precision->linear, plan)
                                                            : weight_cut(row, precision->linear, plan));
       cuts.back().module = module.name;
-      break;  // the others of its kind are cut alike
+      break;  // the others of its kind are split alike
     }
   }
   return cuts;
@@ -120,7 +120,7 @@ int64_t legal_ranks(const std::vector<Cut>& cuts, const Cut& bad) {
   });
 }
 
-// --quantization-block-size makes all blocks of one size.
+// --quantization-block-size gives all blocks one size.
 int64_t legal_block(const std::vector<Cut>& cuts, const Cut& bad) {
   const int64_t most = *std::ranges::max_element(bad.parts);
   return largest_below(std::min(bad.block, most), [&](int64_t block) {

@@ -13,7 +13,7 @@ namespace {
 
 std::string recipe_shown(const TrainConfig& c) { return "recipe " + precision_settings(c).recipe.name; }
 
-// Three settings may have asked for it, or none.
+// Any of three settings may have requested it.
 std::string stage_shown(const TrainConfig& c) { return "ZeRO stage " + std::to_string(resolve_zero_stage(c)); }
 
 bool writes_to_peers(const TrainConfig& c) {
@@ -21,7 +21,7 @@ bool writes_to_peers(const TrainConfig& c) {
   return c.model.moe.enabled() && c.parallel.ep > 1 && row != std::end(kDispatcherTexts) && row->writes_to_peers;
 }
 
-// Of the world.
+// What features need of the world.
 void add_devices(std::vector<Requirement>& rows) {
   rows.push_back({.feature = {.settings = {{"parallel.device", kHostDevice}},
                               .asked_of = [](const TrainConfig& c) { return c.device == kHostDevice; }},
@@ -115,7 +115,7 @@ void add_commands(std::vector<Requirement>& rows) {
                   .instead = "no --measure"});
 }
 
-// Of another feature.
+// Features that exclude another feature.
 
 bool splits_all_backwards(const RunPlan& plan) {
   return std::ranges::none_of(plan.schedule.ranks, [](const std::vector<Action>& actions) {
@@ -145,7 +145,7 @@ void add_overlap(std::vector<Requirement>& rows) {
                   .instead = "a schedule with BW (1f1b, dualpipe)"});
 }
 
-// A rank that holds both ends of the model, as a V does, has the embedding twice: tied to the head, or MTP's.
+// A rank that holds both ends of the model, as in a V schedule, has two copies of the embedding: tied head, or MTP's.
 bool has_embedding_twice(const RunPlan& plan) {
   const Schedule& s = plan.schedule;
   const ModelConfig& model = plan.config.model;
@@ -205,7 +205,7 @@ void add_sharding(std::vector<Requirement>& rows) {
        .instead = "--zero-stage " + zero_stage_numbers(1)});
 }
 
-// Of the model's own options.
+// Requirements of the model's own options.
 void add_model(std::vector<Requirement>& rows) {
   const auto feature_of = [](const ModelOption& option) {
     return Feature{.settings = {option.setting},
@@ -221,7 +221,7 @@ void add_model(std::vector<Requirement>& rows) {
 
 std::vector<Requirement> make_requirements() {
   std::vector<Requirement> rows;
-  add_devices(rows);  // the first, by which a place without capabilities is refused
+  add_devices(rows);  // first, so that a missing device is the error reported
   add_experts(rows);
   add_precision(rows);
   add_commands(rows);

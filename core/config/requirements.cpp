@@ -15,7 +15,7 @@ const ConfigField& field_of(const std::string& key) {
   return *field;
 }
 
-// As on a command line, with the value that `config` has, or that of the row.
+// As on a command line, with the value from `config`, or the one from the row.
 std::string words_of(const std::string& key, const std::string& value) {
   const ConfigField& field = field_of(key);
   if (field.kind != ConfigField::Kind::kFlag) return field.flags[0] + " " + value;
@@ -34,7 +34,7 @@ std::string place_text(const TrainConfig& config) {
   return config.device == kUsualDevice ? backend : words_of("parallel.device", config.device) + ", " + backend;
 }
 
-// What to change of the place for a world that can do it: "--device cpu, or --backend NAME".
+// How to get a world with the capability: "--device cpu, or --backend NAME".
 std::string where_possible(const TrainConfig& config, Capability capability) {
   std::vector<std::string> ways;
   const Backend& here = find_backend(config.backend);

@@ -19,7 +19,7 @@
 namespace ranklab {
 namespace {
 
-// What is wrong with two numbers together; each by itself is checked by its row of config_fields().
+// Constraints between two numbers; each is checked separately by its row of config_fields().
 void check_numbers(const TrainConfig& c) {
   RANKLAB_CHECK(c.eval_interval == 0 || c.eval_iters > 0, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--eval-iters is out of range", .got = std::to_string(c.eval_iters), .want = "1 or more",
@@ -60,7 +60,7 @@ void check_checkpoints(const TrainConfig& c) {
   needs(!c.finetune || !c.load.empty(), "--finetune", "--load");
 }
 
-// A checkpoint writes every setting down, as JSON, which has no other text: the first save would be lost.
+// A checkpoint stores every setting as JSON, which must be UTF-8: otherwise the first save would fail.
 void check_saved_text(const TrainConfig& c) {
   if (c.save_dir.empty()) return;
   for (const ConfigField& field : config_fields()) {
@@ -82,8 +82,8 @@ void fill_pipeline(RunPlan& plan) {
   plan.stage_layers = resolve_stage_layers(c, plan.schedule);
 }
 
-// OpenMP keeps a record of every thread on the stack, and starts them all at once: 100,000 end in SIGSEGV, 10,000
-// never.
+// OpenMP keeps a record per thread on the stack and starts all of them at once: 100,000 end in SIGSEGV, 10,000 do
+// not.
 void check_threads(const RunPlan& plan) {
   constexpr int64_t kMost = 4096;
   const TrainConfig& c = plan.config;
@@ -109,7 +109,7 @@ void fill_batch(RunPlan& plan) {
   plan.micro_batch_size = per_rank / plan.num_microbatches;
 }
 
-// Groups of data-parallel ranks that share out.
+// HSDP groups, each of which shards all states.
 void check_replicas(const RunPlan& plan) {
   const TrainConfig& config = plan.config;
   RANKLAB_CHECK(config.parallel.replicas == 1 || plan.mesh.size(Axis::kDpShard) > 1, ErrorKind::kInvalidArgument,
@@ -119,7 +119,7 @@ void check_replicas(const RunPlan& plan) {
                 .want = "fewer groups than data-parallel ranks", .fix = "use --zero-stage 0 for plain replicas");
 }
 
-// What refuses itself: types of what training keeps that make no sense, a loss scale that is none.
+// Checks that throw by themselves: unsuitable dtypes of optimizer states, an invalid loss scale.
 void check_kept(const RunPlan& plan) {
   state_types(plan);
   if (const auto rule = loss_scale_rule(plan.config)) LossScaler{*rule};

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kBytesOfFp32 = 4;
 
-// Refuses a choice that makes no sense for parameters of this type.
+// Refuses a dtype that does not fit parameters of this dtype.
 void check_type(const std::string& flag, DType got, DType params, std::initializer_list<DType> allowed) {
   std::string want;
   for (const DType one : allowed) {

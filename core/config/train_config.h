@@ -1,5 +1,5 @@
 // One training run as numbers and names: filled from a preset and flags (config_fields.h), checked once by resolve()
-// and frozen after that. Flag names are Megatron-LM's. Torch-free.
+// and immutable after that. Flag names are Megatron-LM's. Torch-free.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -28,30 +28,30 @@ struct TrainConfig {
   std::string preset = "gpt_tiny";
   ModelConfig model;
 
-  // Parallelism. dp is derived: world / (tp cp pp). A run that names no size is dp 2 x tp 2 x pp 2; see
-  // settle_layout (config_sources.h).
+  // Parallelism. dp is derived: world / (tp cp pp). A run that sets no size is dp 2 x tp 2 x pp 2; see settle_layout
+  // (config_sources.h).
   ParallelDims parallel{.world = 8, .tp = 2, .pp = 2};
   std::optional<bool> sequence_parallel;          // unset: on when tp > 1
   std::string backend = backends().front().name;  // a name of backends() (core/comm/backend.h)
-  bool check_calls = false;                       // compare every call between ranks; simulated ones always do
-  bool canonical_reductions = false;              // in the order of tree_reduce.h; of simulated ranks they always are
-  std::string device = "auto";  // auto | cpu | cuda: of tensors and kernels; auto is the backend's usual one
-  bool deterministic = false;   // GPU kernels that give the same bits every time; the CPU's do anyway
+  bool check_calls = false;                       // compare every call between ranks; simulated ranks always do
+  bool canonical_reductions = false;              // in the order of tree_reduce.h; simulated ranks always reduce so
+  std::string device = "auto";  // auto | cpu | cuda: of tensors and kernels; auto is the backend's default
+  bool deterministic = false;   // bitwise reproducible GPU kernels; the CPU's always are
 
   // Experts.
   std::string moe_dispatcher = "alltoall";  // a name of dispatcher_names.h
-  bool overlap_moe = false;                 // dispatch and combine of one microbatch behind the compute of another
+  bool overlap_moe = false;                 // overlap one microbatch's dispatch and combine with another's compute
 
   // Pipeline.
   std::string pipeline_schedule = "1f1b";  // a name of schedules.h, or a CSV file
-  int64_t virtual_stages = 1;              // stages a rank holds, where the schedule lets the user choose
+  int64_t virtual_stages = 1;              // stages per rank, where the schedule lets the user choose
   std::string pipeline_layout;  // layers of each stage: "2,2,3,1"; empty: even, the first stages take the rest
 
   // Batch and schedule.
   int64_t train_iters = 200;
   int64_t global_batch_size = 32;  // sequences
   int64_t micro_batch_size = 0;    // 0: from num_microbatches
-  int64_t num_microbatches = 0;  // of a dp rank; 0: from micro_batch_size, else one (with a pipeline: 2 pp if possible)
+  int64_t num_microbatches = 0;  // per dp rank; 0: from micro_batch_size, else one (with a pipeline: 2 pp if possible)
   Accumulation accumulation = Accumulation::kSequential;
   uint64_t seed = 1234;
   std::string params_dtype = "fp32";  // fp32 | fp64 | bf16 | fp16
@@ -74,18 +74,18 @@ struct TrainConfig {
 
   // Data-parallel gradient reduction.
   bool overlap_grad_reduce = true;
-  int64_t ddp_bucket_bytes = 0;  // 0: the backend's usual
+  int64_t ddp_bucket_bytes = 0;  // 0: the backend's default
 
-  // What data-parallel ranks share out instead of each holding all of it; sharding.h makes one stage of the three.
-  int64_t zero_stage = -1;                 // -1: as the next two say, else 0
-  bool use_distributed_optimizer = false;  // stage 1 at least
-  std::string sharding_strategy = "auto";  // Megatron's words for the stages
+  // What data-parallel ranks shard instead of replicating; sharding.h derives one ZeRO stage from the three.
+  int64_t zero_stage = -1;                 // -1: the next two decide, else 0
+  bool use_distributed_optimizer = false;  // at least stage 1
+  std::string sharding_strategy = "auto";  // Megatron's names of the stages
 
-  // What is computed again, or kept elsewhere, instead of held in memory.
+  // What is recomputed or offloaded instead of kept in device memory.
   std::string recompute_granularity = "none";  // none | selective | full
-  std::string recompute_method = "block";      // of full: block | uniform
-  int64_t recompute_num_layers = 0;            // block: of each stage (0: all); uniform: layers of a chunk (0: 1)
-  bool optimizer_cpu_offload = false;          // optimizer states in the host's memory, of tensors on GPUs
+  std::string recompute_method = "block";      // for full: block | uniform
+  int64_t recompute_num_layers = 0;            // block: per stage (0: all); uniform: layers per chunk (0: 1)
+  bool optimizer_cpu_offload = false;          // keep optimizer states in host memory, for tensors on GPUs
 
   // Checkpoints.
   std::string save_dir;       // empty: none
@@ -93,9 +93,9 @@ struct TrainConfig {
   int64_t keep_last = 0;      // checkpoints; 0: all
   bool async_save = true;     // written while training goes on
   std::string load;           // a folder of checkpoints, one checkpoint, or "auto": from save_dir when it has any
-  bool finetune = false;      // only the weights; starts at step 0
+  bool finetune = false;      // loads only the weights; starts at step 0
 
-  // Kernels of GPUs, and what they keep.
+  // GPU kernels, and which outputs they keep.
   std::string attention_backend = "auto";  // auto | flash | fused
   bool keep_cheap_outputs = false;
 
@@ -114,7 +114,7 @@ struct TrainConfig {
   std::string transport = "inproc";    // inproc | tcp
   double hang_timeout_s = 60;
   double rendezvous_timeout_s = 60;
-  int threads_per_rank = 1;   // of the math library; more than 1 makes sense for a single rank
+  int threads_per_rank = 1;   // of the math library; more than 1 makes sense only for a single rank
   std::string gemm = "auto";  // auto | mkl | onednn | fastest
 
   // Output.
@@ -124,21 +124,20 @@ struct TrainConfig {
   bool trace = true;
   int64_t trace_step_start = 0;
   int64_t trace_step_end = 20;  // exclusive
-  bool profile = false;         // the kernels of the traced steps, too
-  bool zero_debug = false;      // print who owns what
+  bool profile = false;         // also profile the kernels of the traced steps
+  bool zero_debug = false;      // print which rank owns what
   int64_t sample_tokens = 200;  // 0: no sample at the end
   std::string sample_prompt = "And the ";
   double sample_temperature = 0.8;
 
-  // Of parameters, activations and gradients.
+  // Dtype of parameters, activations and gradients.
   DType element_dtype() const {
     if (bf16) return DType::kBFloat16;
     if (precision.fp16) return DType::kFloat16;
     return params_dtype == "fp64" ? DType::kFloat64 : DType::kFloat32;
   }
   int64_t element_bytes() const { return size_bytes(element_dtype()); }
-  // What the backend's ranks can do where this run's tensors are. Throws kInvalidArgument where there is no such
-  // backend.
+  // What the backend's ranks can do on this run's device. Throws kInvalidArgument for an unknown backend.
   bool can(Capability capability) const;
   // Tensors are in a GPU's memory: each rank has one, or simulated ranks share one.
   bool on_gpu() const;
@@ -151,12 +150,12 @@ struct RunPlan {
   bool sequence_parallel = false;
   int64_t micro_batch_size = 1;
   int64_t num_microbatches = 1;
-  Schedule schedule = {};                  // of the actions of every pipeline rank; with pp 1 one stage
+  Schedule schedule = {};                  // actions of every pipeline rank; with pp 1 one stage
   std::vector<int64_t> stage_layers = {};  // layers of each stage of a chain
   int64_t bucket_bytes = 0;
-  int zero_stage = 0;  // the row of kZeroStages that is shared out over dp (of experts edp)
+  int zero_stage = 0;  // the row of kZeroStages; states are sharded over dp (of experts: edp)
   HardwareProfile profile;
-  std::shared_ptr<const PrecisionPolicy> precision = nullptr;  // null: every product in the type of the parameters
+  std::shared_ptr<const PrecisionPolicy> precision = nullptr;  // null: every GEMM is in the dtype of the parameters
 
   int dp() const { return mesh.size(Axis::kDp); }
   const ZeroStage& zero() const { return zero_stage_row(zero_stage); }

@@ -1,10 +1,10 @@
 // Which samples a rank trains on. Stateless: the batch of (step, microbatch, dp_rank) is a pure function of the seed,
-// so a data position is one integer (the step), a resumed run sees exactly what an uninterrupted one would, and ranks
+// so a data position is one integer (the step), a resumed run sees exactly the data of an uninterrupted one, and ranks
 // of one model-parallel group (same dp_rank) see the same tokens.
 //
-// Sample order in a global batch of G = dp x M x b (M microbatches of b): dp_rank d, microbatch i holds samples
-// [(d M + i) b, (d M + i + 1) b). A rank's microbatches are neighbours, so the tree over microbatches and then dp ranks
-// is the same balanced tree for every split of a power-of-two G (DESIGN "Parity").
+// Sample order in a global batch of G = dp x M x b (M microbatches of b): dp_rank d, microbatch i holds samples [(d M +
+// i) b, (d M + i + 1) b). A rank's microbatches are adjacent, so the tree over microbatches and then dp ranks is the
+// same balanced tree for every split of a power-of-two G (DESIGN "Parity").
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -31,9 +31,9 @@ struct TokenBatch {
 
 // A sequence of a batch, before it is read.
 struct DrawnSample {
-  int64_t sequence = 0;  // in the global batch
-  int64_t epoch = 0;     // passes over the data that are done
-  int64_t sample = 0;    // of the training split
+  int64_t sequence = 0;  // index in the global batch
+  int64_t epoch = 0;     // completed passes over the data
+  int64_t sample = 0;    // index in the training split
 };
 
 class BatchSource {
@@ -41,11 +41,10 @@ class BatchSource {
   // REQUIRES: dataset outlives the source (shared).
   BatchSource(std::shared_ptr<const TokenDataset> dataset, BatchShape shape, uint64_t seed);
 
-  // Step `step` begins behind so many samples; before the first call step 0 begins with the first.
+  // Step `step` starts after this many samples; before the first call step 0 starts with the first sample.
   void seek(int64_t step, int64_t consumed_samples);
 
-  // The dataset is walked in a fresh shuffled order each epoch.
-  // Which sequences a microbatch has, in their order.
+  // The sequences of a microbatch, in order. Every epoch visits the dataset in a newly shuffled order.
   std::vector<DrawnSample> draw(int64_t step, int64_t microbatch, int dp_rank) const;
   TokenBatch train(int64_t step, int64_t microbatch, int dp_rank) const;
   // Validation batches are the same for every step and layout: batch k of the unshuffled split, wrapping around.

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr const char* kBibleProgram = "/usr/bin/bible";
 
 std::string read_file(const std::string& path) {
-  // It is held in memory; shards are read as they are needed, however many there are.
+  // The text is held in memory, hence the limit; shards are read on demand, however large they are.
   constexpr uint64_t kMostBytes = uint64_t{4} << 30;
   std::string text = read_whole_file(path, kMostBytes,
                                      {.where = "data",
@@ -64,7 +64,7 @@ std::optional<std::string> print_bible() {
   return without_verse_labels(raw);
 }
 
-// A cache that cannot be written is not an error: the program prints the text again next time.
+// A cache that cannot be written is not an error: the next run gets the text from the program again.
 void keep_in_cache(const fs::path& path, const std::string& text) {
   std::error_code ignored;
   fs::create_directories(path.parent_path(), ignored);

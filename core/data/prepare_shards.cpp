@@ -24,7 +24,7 @@ using Json = nlohmann::ordered_json;
 
 const InputWords kInputWords = {.where = "data", .fix = "pass readable text files"};
 
-// A file is there completely or not at all, also after a power cut.
+// The file appears complete or not at all, also after a power failure.
 void write_durably(const std::string& path, std::initializer_list<std::string_view> parts) {
   AtomicFile file(
       path,
@@ -94,12 +94,12 @@ class InputStream {
   const std::vector<ShardInput>& inputs_;
   size_t next_ = 0;
   std::optional<InputFile> file_;
-  uint64_t position_ = 0;  // in it
+  uint64_t position_ = 0;  // offset in the open file
 };
 
 std::string shard_file(size_t number) { return strprintf("shard_%05zu.bin", number); }
 
-// Before hours of work: what lies where shards will be is none of the inputs, and a shard that a killed run left.
+// Checked before hours of work: files with the shards' names must not be inputs, only shards of a killed run.
 void check_outputs(const std::string& folder, const std::vector<std::string>& inputs, size_t first, size_t end,
                    bool force) {
   for (size_t number = first; number < end; ++number) {
@@ -135,7 +135,7 @@ ShardInfo write_shard(const std::string& folder, const ShardIndex& index, const 
   return info;
 }
 
-// Shards an earlier, unfinished run of the same work left.
+// Reuses shards that an earlier, unfinished run with the same inputs and settings left.
 void adopt_earlier(const std::string& folder, ShardIndex& index) {
   if (!fs::exists(path_in(folder, "index.json"))) return;
   const ShardIndex earlier = read_shard_index(folder);

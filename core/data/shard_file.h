@@ -1,9 +1,9 @@
-// One shard as it is read: its header and its table of checksums are held to the index when it is opened, its tokens
-// chunk by chunk when they are first read. Read, not mapped: a file that is cut off under a run ends in an error, not
-// in SIGBUS. Cost: the first read of a chunk takes all of it and its XXH3 (about 15 us for 64 KiB that the page cache
-// has: 100 million tokens in random samples of 2,048 take 0.30 s the first time and 0.15 s every later one), later ones
-// one pread() each; a shard of version 1 is one chunk. Few descriptors stay open, however many shards there are. Thread
-// rule: const calls from any thread.
+// Reads one shard: its header and checksum table are checked against the index when it is opened, its tokens chunk by
+// chunk when they are first read. Read, not mapped: a file that is truncated during a run causes an error, not SIGBUS.
+// Cost: the first read of a chunk reads all of it and computes its XXH3 (about 15 us for 64 KiB in the page cache: 100
+// million tokens in random samples of 2,048 take 0.30 s the first time and 0.15 s every later one), later reads one
+// pread() each; a shard of version 1 is one chunk. Few descriptors stay open, however many shards there are.
+// Thread rule: const calls from any thread.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -18,10 +18,10 @@
 
 namespace ranklab::shards {
 
-// The files that were read last, open.
+// Keeps the most recently read files open.
 class OpenFiles {
  public:
-  // Opens it where it is not. REQUIRES: one index for each path.
+  // Opens the file if needed. REQUIRES: one index per path.
   std::shared_ptr<const InputFile> get(size_t index, const std::string& path);
 
  private:
@@ -30,17 +30,17 @@ class OpenFiles {
     std::shared_ptr<const InputFile> file;
   };
   std::mutex mutex_;
-  std::vector<Entry> entries_;  // the oldest first
+  std::vector<Entry> entries_;  // oldest first
 };
 
 class ShardFile {
  public:
-  // Shard `number` of the index. Throws kBadFile when size, header or table do not fit it.
+  // Shard `number` of the index. Throws kBadFile when size, header or checksum table do not match it.
   ShardFile(const std::string& folder, const ShardIndex& index, size_t number, std::shared_ptr<OpenFiles> files);
 
-  // Bytes of the payload from `offset` on, checked. Throws kBadFile naming the file. REQUIRES: they exist.
+  // Payload bytes from `offset` on, verified. Throws kBadFile naming the file. REQUIRES: they exist.
   void read(uint64_t offset, std::span<char> out) const;
-  void verify() const;  // every chunk, also those that were read before
+  void verify() const;  // every chunk, including those that were read before
   const std::string& path() const { return path_; }
 
  private:
@@ -54,8 +54,8 @@ class ShardFile {
   uint32_t version_;
   uint64_t payload_bytes_;
   uint64_t chunk_bytes_;
-  std::vector<uint64_t> hashes_;                  // of the chunks
-  std::unique_ptr<std::atomic<bool>[]> checked_;  // of the chunks
+  std::vector<uint64_t> hashes_;                  // one per chunk
+  std::unique_ptr<std::atomic<bool>[]> checked_;  // one per chunk
 };
 
 }  // namespace ranklab::shards

@@ -1,5 +1,5 @@
-// The bytes of a token shard: what reader and writer share. Since version 2 a shard ends with one XXH3 for every
-// kChunkBytes of its tokens, so that a run checks what it reads when it first reads it, and the header carries its own.
+// The byte format of a token shard, shared by reader and writer. Since version 2 a shard ends with one XXH3 per
+// kChunkBytes of its tokens, so that a run checks data on first read, and the header carries its own.
 // Version 1 has one FNV-1a over all tokens.
 // Thread rule: pure functions.
 #pragma once
@@ -17,7 +17,7 @@ static_assert(std::endian::native == std::endian::little, "shards are read as th
 
 inline constexpr std::array<char, 8> kMagic = {'R', 'L', 'T', 'O', 'K', 'E', 'N', '\n'};
 inline constexpr uint32_t kVersion = 2;
-inline constexpr uint64_t kChunkBytes = 1 << 16;  // of payload under one checksum; the last may be shorter
+inline constexpr uint64_t kChunkBytes = 1 << 16;  // payload bytes per checksum; the last chunk may be shorter
 
 struct Header {
   std::array<char, 8> magic = kMagic;
@@ -25,17 +25,17 @@ struct Header {
   uint32_t width = 0;
   uint64_t tokens = 0;
   uint64_t vocab_size = 0;
-  uint64_t hash = 0;  // version 1: FNV-1a of the payload; 2: XXH3 of the checksums behind it
+  uint64_t hash = 0;  // version 1: FNV-1a of the payload; 2: XXH3 of the checksum table
   // Version 2 only, zero before.
   uint64_t chunk_bytes = 0;
-  uint64_t header_hash = 0;  // XXH3 of this header with zero in this place
+  uint64_t header_hash = 0;  // XXH3 of this header with this field zero
   uint64_t reserved = 0;
 };
 static_assert(sizeof(Header) == 64);
 
 uint64_t header_hash(Header header);
 inline uint64_t chunks_of(uint64_t payload_bytes) { return (payload_bytes + kChunkBytes - 1) / kChunkBytes; }
-// The bytes of the file, for tokens of this width.
+// The size of the file, for tokens of this width.
 uint64_t file_bytes(uint32_t version, uint64_t tokens, uint64_t width);
 
 // The last key of index.json since version 2: XXH3 of the text before it was added.
@@ -48,7 +48,7 @@ inline constexpr uint64_t kFnvBasis = 0xcbf29ce484222325u;
 uint64_t fnv1a(uint64_t hash, std::string_view bytes);
 
 std::string path_in(const std::string& folder, const std::string& name);
-// kBadFile, naming the file.
+// Throws kBadFile, naming the file.
 [[noreturn]] void refuse_file(const std::string& path, std::string what, std::string got, std::string want);
 
 }  // namespace ranklab::shards

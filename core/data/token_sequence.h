@@ -1,4 +1,4 @@
-// Where samples come from: tokens by position, whatever stores them (text in memory, mapped shards). Thread rule:
+// The source of samples: tokens by position, whatever stores them (text in memory, shards on disk). Thread rule:
 // immutable, shared by all ranks.
 #pragma once
 #include <cstdint>

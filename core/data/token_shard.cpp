@@ -57,7 +57,7 @@ class ShardTokens : public TokenSequence {
     std::vector<char> bytes(out.size() * width);
     shards_[shard]->read(offset * width, bytes);
     index_.width == TokenWidth::kUint16 ? copy_as<uint16_t>(bytes.data(), out) : copy_as<uint32_t>(bytes.data(), out);
-    // A token outside the vocabulary would index past the embedding, and a sound checksum does not exclude it.
+    // A token outside the vocabulary would index past the embedding, and a valid checksum does not exclude it.
     for (const int64_t token : out) {
       if (token >= index_.vocab_size)
         refuse_file(shards_[shard]->path(), "token outside the vocabulary", std::to_string(token),
@@ -69,7 +69,7 @@ class ShardTokens : public TokenSequence {
   std::vector<int64_t> ends_;
 };
 
-// After everything else, so that what makes no sense is named by name.
+// Runs after all other checks, so that an invalid field is reported by its name.
 void check_own_hash(const std::string& path, Json json) {
   const auto want = json.at(kIndexHash).get<std::string>();
   json.erase(kIndexHash);
@@ -122,7 +122,7 @@ ShardIndex read_shard_index(const std::string& folder) {
     return parse_index(path, Json::parse(text));
   } catch (const Json::exception& error) {
     refuse_file(path, "the index is damaged", error.what(), "the index that ranklab data prepare writes");
-  } catch (const Error& error) {  // json_integer() does not know the file
+  } catch (const Error& error) {  // json_integer() does not know the file name
     if (error.text().where != "JSON") throw;
     refuse_file(path, "the index is damaged: " + error.text().what, error.text().got, error.text().want);
   }

@@ -1,11 +1,11 @@
-// A corpus as token files of which parts are read: a training run starts at once and shares the page cache with every
-// other run, however large the corpus is. One shard is a 64-byte header (magic, version, token width, token count,
-// vocabulary size, checksums, little-endian), the tokens, and one XXH3 for every 64 KiB of them; index.json lists the
-// shards of a folder in order and what they were made from, and ends with its own XXH3. Every file appears under its
-// name only when it is complete (temporary name, fsync, rename), so that a run that was cut off is continued.
-// Cost: opening looks at sizes, headers and checksums only; the first read of 64 KiB checks all of them, each later one
-// is a pread(); verify_shards() reads everything. Folders of version 1 (one FNV-1a a shard) are read as before, a shard
-// checked whole when it is first read. Thread rule: a reader is shared; one writer per folder.
+// A corpus as token files that are read in parts: a training run starts at once and shares the page cache with all
+// other runs, however large the corpus is. One shard is a 64-byte header (magic, version, token width, token count,
+// vocabulary size, checksums, little-endian), the tokens, and one XXH3 per 64 KiB of them; index.json lists the shards
+// of a folder in order and the files they were made from, and ends with its own XXH3. Every file gets its name only
+// when it is complete (temporary name, fsync, rename), so that an interrupted preparation is continued.
+// Cost: opening reads sizes, headers and checksums only; the first read of a 64 KiB chunk checks all of it, each later
+// read is a pread(); verify_shards() reads everything. Folders of version 1 (one FNV-1a per shard) are still readable,
+// a shard checked as a whole on first read. Thread rule: a reader is shared; one writer per folder.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -22,7 +22,7 @@ enum class TokenWidth : uint32_t { kUint16 = 2, kUint32 = 4 };  // bytes
 struct ShardInfo {
   std::string name = {};  // inside the folder
   int64_t tokens = 0;
-  uint64_t hash = 0;  // of its checksums; version 1: of its tokens
+  uint64_t hash = 0;  // of its checksum table; version 1: of its tokens
 };
 
 struct ShardInput {
@@ -36,7 +36,7 @@ struct ShardIndex {
   uint32_t version = 2;
   TokenWidth width = TokenWidth::kUint16;
   int64_t vocab_size = 256;
-  int64_t shard_tokens = 0;  // of every shard but the last
+  int64_t shard_tokens = 0;  // of every shard except the last
   bool complete = false;
   std::vector<ShardInput> inputs = {};
   std::vector<ShardInfo> shards = {};
@@ -46,13 +46,13 @@ struct ShardIndex {
 struct PrepareOptions {
   TokenWidth width = TokenWidth::kUint16;
   int64_t shard_tokens = int64_t{1} << 26;
-  bool force = false;  // also over files of the shards' names that are no shards
+  bool force = false;  // also overwrite files with shards' names that are not shards
   std::function<void(int64_t done, int64_t total)> progress = {};  // tokens, after each shard
 };
 
 struct PrepareResult {
   ShardIndex index;
-  size_t resumed_shards = 0;  // that an earlier run had completed
+  size_t resumed_shards = 0;  // shards that an earlier run had completed
 };
 
 // Writes the inputs, one after another, as byte tokens. Throws kIo, and kInvalidArgument when the folder holds shards
@@ -62,9 +62,9 @@ PrepareResult prepare_shards(const std::vector<std::string>& files, const std::s
 
 // Throws kBadFile naming the file when the index is damaged.
 ShardIndex read_shard_index(const std::string& folder);
-// Reads every token and compares all checksums: of index, headers and tokens. Throws kBadFile naming the file.
+// Reads every token and checks all checksums: of index, headers and tokens. Throws kBadFile naming the file.
 void verify_shards(const std::string& folder);
-// Throws kBadFile (header, size or index do not fit) or kIo.
+// Throws kBadFile (header, size or index do not match) or kIo.
 std::shared_ptr<const TokenSequence> open_shards(const std::string& folder);
 
 }  // namespace ranklab

@@ -1,8 +1,7 @@
-// What a rank of a pipeline does, one step at a time. Letters as in the zero-bubble paper (Qi et al., arXiv
-// 2401.10241): F forward, B gradient of the input, W gradient of the weights, BW both at once. torch's pipelining and
-// DeepSeek write "B" for BW; files from there say so by their dialect (csv.h). F&BW is an overlapped pair: the forward
-// of one microbatch and the full backward of another that share the GPU (DualPipe, arXiv 2412.19437). Torch-free.
-// Thread rule: plain data.
+// The actions of a pipeline rank. Letters as in the zero-bubble paper (Qi et al., arXiv 2401.10241): F forward, B
+// gradient of the input, W gradient of the weights, BW both at once. torch's pipelining and DeepSeek write "B" for BW;
+// the dialect of a file tells which is meant (csv.h). F&BW is an overlapped pair: the forward of one microbatch and the
+// full backward of another that share the GPU (DualPipe, arXiv 2412.19437). Torch-free. Thread rule: plain data.
 #pragma once
 #include <cstdint>
 #include <string>

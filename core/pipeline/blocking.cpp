@@ -8,10 +8,10 @@
 namespace ranklab {
 namespace {
 
-// A message by what it carries: the output of `stage` (forward) or the gradient of its input (backward).
+// A message, identified by its content: the output of `stage` (forward) or the gradient of its input (backward).
 struct Message {
   bool forward = false;
-  int stage = 0;  // that made it
+  int stage = 0;  // the stage that produces it
   int microbatch = 0;
 };
 
@@ -48,7 +48,7 @@ class Blocking {
   }
 
  private:
-  // batches[k] stands before action k; the last one after all.
+  // batches[k] comes before action k; the last one after all actions.
   std::vector<std::vector<Post>> batches_of(int rank) const {
     const auto& actions = schedule_.ranks[static_cast<size_t>(rank)];
     std::vector<std::vector<Post>> batches(actions.size() + 1);
@@ -105,7 +105,7 @@ class Blocking {
   const Schedule& schedule_;
   std::vector<size_t> at_;
   std::vector<std::vector<std::vector<Post>>> batches_;
-  std::vector<uint8_t> sides_;  // of each message: how many of its two ranks are there
+  std::vector<uint8_t> sides_;  // for each message: how many of its two ranks have posted it
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Messages that keep both sides waiting. Between two actions a rank posts what the first one made for others and what
-// the second one needs, together (as batch_isend_irecv does), and goes on when each of these has met its other side.
-// Torch-free. Thread rule: pure functions.
+// Deadlocks of blocking messages. Between two actions a rank posts the sends of the first one's results and the
+// receives of the second one's inputs together (as batch_isend_irecv does), and continues when each has met its
+// counterpart. Torch-free. Thread rule: pure functions.
 #pragma once
 #include <string>
 
@@ -8,7 +8,7 @@
 
 namespace ranklab {
 
-// "" when the schedule runs to its end that way, else the ranks that wait for each other, and for what.
+// "" when the schedule completes under these rules, else the ranks that wait for each other, and for what.
 // REQUIRES: a schedule that is sound with buffered messages.
 std::string find_blocking_cycle(const Schedule& schedule);
 

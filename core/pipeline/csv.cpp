@@ -33,7 +33,7 @@ std::string_view unquoted(std::string_view text) {
   return quoted ? text.substr(1, text.size() - 2) : text;
 }
 
-// Cuts off what stands before `separator`, and it.
+// Removes the text before `separator` and the separator, and returns that text.
 std::string_view next_piece(std::string_view& text, char separator) {
   const size_t end = std::min(text.find(separator), text.size());
   const std::string_view piece = text.substr(0, end);
@@ -94,7 +94,7 @@ ScheduleDialect told_by(std::string_view text) {
   const auto has = [&](std::string_view what) { return text.find(what) != std::string_view::npos; };
   if (text.starts_with('#') || has("BW") || has("&")) return ScheduleDialect::kRanklab;
   if (has("I") || has("_") || has("SHARD")) return ScheduleDialect::kTorch;
-  return has("W") ? ScheduleDialect::kRanklab : ScheduleDialect::kTorch;  // F and B alone: B must be all of backward
+  return has("W") ? ScheduleDialect::kRanklab : ScheduleDialect::kTorch;  // F and B alone: B must be the full backward
 }
 
 class Reader {
@@ -161,7 +161,7 @@ class Reader {
   void cell(std::string_view text) {
     if (text.empty()) return;  // an idle step
     const std::optional<Action> action = torch() ? torch_action(text) : ranklab_action(text);
-    if (!action) return;  // a message, or what is not of the schedule's matter
+    if (!action) return;  // a message, or a cell that is no part of the schedule
     add_stage(action->stage, action->microbatch);
     if (action->kind == ActionKind::kFBW) add_stage(action->back_stage, action->back_microbatch);
     file_.schedule.ranks.back().push_back(*action);

@@ -16,7 +16,7 @@ class Inbox {
     }
   }
 
-  // Posts this message, and where order counts all that was sent before it.
+  // Posts this message and, where order matters, everything that was sent before it.
   void post(const PipelineMessage& message, std::vector<PipelineMessage>& posts) {
     if (order_ == ReceiveOrder::kAsNeeded) return posts.push_back(message);
     const PipelineLane lane = lane_of(schedule_, message);

@@ -1,6 +1,6 @@
 // Pairs of a schedule that can share a GPU: a full backward and the forward that follows it on the same rank become one
-// F&BW, so that the communication of one hides behind the compute of the other (DualPipe, arXiv 2412.19437, 3.2.1;
-// Megatron-Core's 1F1B with --overlap-moe-expert-parallel-comm). Pairs that are there already stay. Torch-free.
+// F&BW, so that the communication of one overlaps with the compute of the other (DualPipe, arXiv 2412.19437, 3.2.1;
+// Megatron-Core's 1F1B with --overlap-moe-expert-parallel-comm). Existing pairs are kept. Torch-free.
 // Thread rule: pure.
 #pragma once
 #include "core/pipeline/schedule.h"

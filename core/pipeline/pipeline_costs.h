@@ -9,12 +9,12 @@ namespace ranklab {
 
 struct PipelineCosts {
   std::vector<StageCost> stages;
-  double c = 0;        // of a message between ranks
-  bool split = true;   // B and W are known apart; else each is half of BW
-  ScheduleCosts mean;  // of a rank, for schedules that are searched by cost
+  double c = 0;        // latency of a message between ranks
+  bool split = true;   // B and W were measured separately; else each is half of BW
+  ScheduleCosts mean;  // for one rank, for schedules that are searched by cost
 };
 
-// Of the stages on a rank, each microbatch once: `ranks` per chain of stages. REQUIRES: stages and c filled.
+// One microbatch on one rank: the sum over all stages divided by `ranks`. REQUIRES: stages and c filled.
 ScheduleCosts mean_of_rank(const PipelineCosts& costs, double ranks);
 
 }  // namespace ranklab

@@ -12,7 +12,7 @@
 
 namespace ranklab {
 
-// An action by where it stands in a schedule.
+// An action's position in a schedule.
 struct ActionPlace {
   int rank = -1;
   int index = -1;
@@ -35,18 +35,18 @@ struct Schedule {
   int part(int stage) const { return stage % chain_length; }
   int chain_of(int microbatch) const { return microbatch * num_chains() / num_microbatches; }
   bool passes(int stage, int microbatch) const { return chain_of(microbatch) == stage / chain_length; }
-  // How many microbatches walk a chain.
+  // The number of microbatches that pass a chain.
   int microbatches_of(int chain) const;
-  // What a stage counts of a rank: 1 / stages of a chain on a rank.
+  // The share of a rank's work that one stage is: 1 / (stages of a chain per rank).
   double stage_share() const { return static_cast<double>(num_ranks()) / chain_length; }
   std::vector<int> stages_of(int rank) const;
 };
 
-// What a schedule is asked for. Errors name the field and the nearest legal value.
+// The parameters of a schedule. Errors name the field and the nearest legal value.
 struct ScheduleRequest {
   int num_ranks = 1;
   int num_microbatches = 1;
-  int num_chunks = 1;  // stages a rank holds (virtual pipeline size), where the schedule lets the caller choose
+  int num_chunks = 1;  // stages per rank (virtual pipeline size), where the schedule lets the caller choose
 };
 
 // Time of one microbatch on one rank (all its stages together); any unit. b + w is the full backward. c is the latency
@@ -58,11 +58,11 @@ struct ScheduleCosts {
   double c = 0;
   // An overlapped pair takes pair_factor x (F + B + W) of its stages.
   double pair_factor = 1;
-  // What is left of an activation between its B and its W, 0 to 1. Qi et al.: 32 / (34 + 5 a s / h) for a transformer.
+  // Fraction of an activation kept between its B and its W, 0 to 1. Qi et al.: 32 / (34 + 5 a s / h) for a transformer.
   double weight_grad_memory = 1;
 };
 
-// Throws kInvalidArgument naming the cost: f and b above 0, the others not below.
+// Throws kInvalidArgument naming the cost: f and b must be positive, the others not negative.
 void require_legal(const ScheduleCosts& costs);
 
 }  // namespace ranklab

@@ -14,11 +14,11 @@ struct ScheduleKind {
   const char* name;
   const char* about;
   const char* source;  // paper
-  int chunks;          // stages of one chain on a rank; 0: the caller chooses
+  int chunks;          // stages of one chain per rank; 0: the caller chooses
   Schedule (*make)(const ScheduleRequest& request, const ScheduleCosts& costs);
 };
 
-// The bounds of a request.
+// Limits of a request.
 inline constexpr int kMostPipelineRanks = 1024;
 inline constexpr int kMostMicrobatches = 65536;
 inline constexpr int kMostChunks = 64;
@@ -27,8 +27,8 @@ inline constexpr int64_t kMostCells = int64_t{1} << 22;  // stages x microbatche
 std::span<const ScheduleKind> schedule_kinds();
 // Throws kInvalidArgument with the nearest name.
 const ScheduleKind& find_schedule_kind(const std::string& name);
-// Throws kInvalidArgument: an unknown name (with the nearest), or numbers the schedule cannot take (both, and the
-// nearest legal ones). `costs` matter to the searched schedules only.
+// Throws kInvalidArgument: an unknown name (with the nearest), or sizes that the schedule does not support (both, and
+// the nearest legal ones). Only the searched schedules use `costs`.
 Schedule make_schedule(const std::string& name, const ScheduleRequest& request, const ScheduleCosts& costs = {});
 
 Schedule make_gpipe(const ScheduleRequest& request, const ScheduleCosts& costs);

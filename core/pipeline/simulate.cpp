@@ -23,7 +23,7 @@ class Simulator {
   PipelineTimeline run() {
     size_t left = 0;
     for (const auto& actions : schedule_.ranks) left += actions.size();
-    // Ranks whose next action may have become possible; each is looked at again when a neighbour finished something.
+    // Ranks whose next action may have become ready; each is revisited when a neighbour finishes something.
     for (bool moved = true; left > 0 && moved;) {
       moved = false;
       for (int rank = 0; rank < schedule_.num_ranks(); ++rank) {
@@ -119,7 +119,7 @@ class Simulator {
     return true;
   }
 
-  // The part of a wait in which the input was under way counts as the message's, the rest as the dependency's.
+  // The part of a wait in which the input was in flight counts as message time, the rest as the dependency's.
   void note_idle(int rank, double begin, double end, const Input& input, bool first) {
     std::vector<Idle>& list = line_.idle[static_cast<size_t>(rank)];
     const Action waited = at(input.from).action;
@@ -153,7 +153,7 @@ class Simulator {
     find_slack();
   }
 
-  // Back from the action that ends last, along what each had to wait for.
+  // Walks back from the action that ends last, along what each action had to wait for.
   void mark_critical() {
     ActionPlace place;
     for (int r = 0; r < schedule_.num_ranks(); ++r) {
@@ -166,7 +166,7 @@ class Simulator {
     }
   }
 
-  // Latest ends, in the reverse of the order in which the actions were placed: what an action needs was placed before.
+  // Latest ends, in reverse placement order: the inputs of an action were placed before it.
   void find_slack() {
     std::vector<std::vector<double>> latest(line_.ranks.size());
     for (size_t r = 0; r < latest.size(); ++r) latest[r].assign(line_.ranks[r].size(), line_.end);

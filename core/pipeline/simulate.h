@@ -13,21 +13,21 @@ struct StageCost {
   double f = 0;
   double b = 0;
   double w = 0;
-  double bw = 0;  // of a backward that is not split, where that is less than b + w; 0: b + w
+  double bw = 0;  // of an unsplit backward, where that is less than b + w; 0: b + w
 
   double whole_backward() const { return bw > 0 ? bw : b + w; }
 };
 
-// What `costs` of a rank mean for each stage: a rank that holds v stages of one chain spends f/v in each.
+// Splits a rank's `costs` over its stages: a rank that holds v stages of one chain spends f/v in each.
 std::vector<StageCost> stage_costs(const Schedule& schedule, const ScheduleCosts& costs);
 
 struct PipelineTiming {
   std::vector<StageCost> stages;
   double c = 0;            // latency of a message between different ranks
-  double pair_factor = 1;  // of an overlapped pair
+  double pair_factor = 1;  // for an overlapped pair
 };
 
-// Why a rank stood still.
+// Why a rank was idle.
 enum class IdleCause { kWarmUp, kDependency, kMessage, kDrain };
 const char* name(IdleCause cause);
 
@@ -35,7 +35,7 @@ struct Idle {
   IdleCause cause = IdleCause::kDependency;
   double begin = 0;
   double end = 0;
-  int waits_for_rank = -1;  // whose action was waited for
+  int waits_for_rank = -1;  // the rank whose action was waited for
   Action waits_for = {};
 };
 
@@ -43,7 +43,7 @@ struct TimedAction {
   Action action;
   double begin = 0;
   double end = 0;
-  double slack = 0;  // how much later it could end without a longer whole
+  double slack = 0;  // how much later it could end without delaying the end of the schedule
   bool critical = false;
 };
 

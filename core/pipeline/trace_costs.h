@@ -6,7 +6,7 @@
 
 namespace ranklab {
 
-// Microseconds of the trace's clock, means over ranks, steps and microbatches. The message's from its start on the
+// Microseconds of the trace's clock, means over ranks, steps and microbatches. A message counts from its start on the
 // link. Throws kBadFile when the trace has no pipeline actions, or misses a stage.
 PipelineCosts costs_of_trace(const TraceFile& file);
 

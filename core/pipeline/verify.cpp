@@ -67,7 +67,7 @@ class Verifier {
     return proof_.problems.empty();
   }
 
-  // One number that is far too large must not become gigabytes of tables: such a schedule lacks most of its actions.
+  // One far too large index must not allocate gigabytes of tables: such a schedule lacks most of its actions.
   void check_size() {
     int64_t actions = 0;
     for (const auto& rank : schedule_.ranks) actions += static_cast<int64_t>(rank.size());
@@ -85,7 +85,7 @@ class Verifier {
         const Action& a = actions[i];
         const ActionPlace place = {rank, static_cast<int>(i)};
         if (a.has_forward()) put(kForward, a.stage, a.microbatch, place);
-        // BW that stands twice is told once.
+        // A duplicate BW is reported once.
         const bool told = a.has_input_grad() && !put(kInputGrad, a.backward_stage(), a.backward_microbatch(), place);
         if (a.has_weight_grad() && !told) put(kWeightGrad, a.backward_stage(), a.backward_microbatch(), place);
       }
@@ -128,7 +128,7 @@ class Verifier {
     }
   }
 
-  // What a rank makes itself must stand before its use: no waiting helps there.
+  // What a rank produces itself must come before its use: waiting cannot help there.
   void check_order() {
     for (int stage = 0; stage < schedule_.num_stages(); ++stage) {
       for (int microbatch = 0; microbatch < schedule_.num_microbatches; ++microbatch) {
@@ -149,7 +149,7 @@ class Verifier {
             to_text(action(a)) + strprintf(" (position %d), whose result it needs", a.index));
   }
 
-  // The inputs of an action that another rank makes.
+  // The inputs of an action that other ranks produce.
   std::vector<ActionPlace> remote_inputs(const Action& a, int rank) {
     std::vector<ActionPlace> needs;
     if (a.has_forward() && !schedule_.is_first(a.stage)) needs.push_back(done(kForward, a.stage - 1, a.microbatch));
@@ -218,7 +218,7 @@ class Verifier {
 StageMemory stage_memory(const Schedule& schedule, int rank, double weight_grad_memory) {
   const double share = schedule.stage_share();
   StageMemory memory;
-  int held = 0, awaiting = 0;  // a W; a B and a W
+  int held = 0, awaiting = 0;  // activations that await their W; their B and W
   for (const Action& a : schedule.ranks[static_cast<size_t>(rank)]) {
     if (a.has_forward()) ++held, ++awaiting;
     const double now = awaiting + (held - awaiting) * weight_grad_memory;

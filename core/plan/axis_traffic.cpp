@@ -8,7 +8,7 @@
 namespace ranklab {
 namespace {
 
-// The part of a member's bytes that leaves its node.
+// The share of a member's bytes that leaves its node.
 int64_t bytes_across(const Group& group, size_t member, Verb verb, const VerbTraffic& traffic, int gpus_per_node) {
   if (verb == Verb::kAllToAll || (verb == Verb::kSend && group.axis == Axis::kEp)) return traffic.across_bytes;
   const int next = group.global_ranks[(member + 1) % group.global_ranks.size()];

@@ -1,12 +1,12 @@
-// What a recorded step moves on each axis of its mesh, and how much of it leaves a node. Logical bytes are what a verb
-// means (elements of the full tensor); ring bytes are what a rank sends under the ring algorithms of
+// What a recorded step sends on each axis of its mesh, and how much of it leaves a node. Logical bytes are the payload
+// of a verb (elements of the full tensor); ring bytes are what a rank sends under the ring algorithms of
 // core/sim/link_cost.h, 2(n-1)/n of the logical bytes for an all_reduce.
 //
 // Across nodes: a ring visits its members in group order and closes; a rank's bytes leave the node when its successor
-// sits on another one. Members are in rising global rank and nodes hold neighbouring ranks, so a group on k > 1 nodes
-// crosses on exactly k edges, as few as any ring can (NCCL orders its rings the same way: each node once). An
-// all_to_all sends each peer its share directly; a message crosses when its two ends do. Cost: a visit of each group's
-// members. Thread rule: pure.
+// is on another one. Members are in ascending global rank and nodes hold neighbouring ranks, so a group on k > 1 nodes
+// crosses on exactly k edges, the minimum for a ring (NCCL orders its rings the same way: each node once). An
+// all_to_all sends each peer its part directly; a message crosses when its two ends are on different nodes. Cost: one
+// visit per group member. Thread rule: pure.
 #pragma once
 #include <vector>
 
@@ -20,7 +20,7 @@ struct AxisTraffic {
   int group_size = 1;
   int groups = 0;
   int groups_across_nodes = 0;
-  bool planned = false;            // by the textbook: the runtime does not run this axis yet
+  bool planned = false;            // by formula: the runtime does not run this axis yet
   VerbTraffic per_rank = {};       // of the busiest rank
   int64_t total_bytes = 0;         // sent by all ranks
   int64_t bytes_across_nodes = 0;  // the part of total_bytes that leaves a node
@@ -29,7 +29,7 @@ struct AxisTraffic {
 // One row per axis larger than one that the step uses, in the order tp, cp, dp, dp-cp, pp, ep, etp, edp.
 std::vector<AxisTraffic> axis_traffic(const StepRecord& record, const DeviceMesh& mesh, int gpus_per_node);
 
-// How many different nodes the members of a group sit on.
+// The number of nodes that the members of a group are on.
 int nodes_of(const Group& group, int gpus_per_node);
 
 }  // namespace ranklab

@@ -1,4 +1,4 @@
-// Bytes of a rank by what they are for. Thread rule: plain data.
+// Bytes of a rank by category. Thread rule: plain data.
 #pragma once
 #include <array>
 #include <cstdint>

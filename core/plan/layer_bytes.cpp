@@ -3,7 +3,7 @@
 namespace ranklab {
 namespace {
 
-// By the one stage of a model of so many layers.
+// Bytes kept by the only stage of a model with this many layers.
 int64_t kept_by(int64_t layers, const RunPlan& plan, const ShapeWorldMaker& make_world) {
   TrainConfig c = plan.config;
   c.model.num_layers = layers;

@@ -1,6 +1,6 @@
-// What the GPT block of Korthikanti et al. 2022 (arXiv 2205.05198, table 2 and section 5) keeps of a microbatch, in
-// bytes: 2 bytes an activation, 1 byte a dropout mask, attention with its matrix of scores. s positions, b sequences, h
-// hidden, a heads, t tensor-parallel ranks. Thread rule: pure.
+// Bytes that the GPT block of Korthikanti et al. 2022 (arXiv 2205.05198, table 2 and section 5) keeps of a microbatch:
+// 2 bytes per activation, 1 byte per dropout mask element, attention with its matrix of scores. s positions, b
+// sequences, h hidden, a heads, t tensor-parallel ranks. Thread rule: pure.
 //   none       t = 1: s b h (34 + 5 a s / h); tp alone: s b h (10 + 24 / t + 5 a s / (h t)); with sequence parallelism
 //              s b h / t (34 + 5 a s / h)
 //   selective  the same without the scores' 5 a s / h

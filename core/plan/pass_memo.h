@@ -1,6 +1,5 @@
-// What one pass of a stage (F, B, W or BW) came to on a recorded rank: time, bytes that stay and that are there at its
-// fullest moment, calls. Taken from a pass that ran, and applied in place of one like it. Thread rule: its rank's
-// thread.
+// The measured cost of one pass of a stage (F, B, W or BW) on a recorded rank: time, bytes kept and peak bytes, calls.
+// Taken from a pass that ran, and applied instead of running one like it. Thread rule: its rank's thread.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -17,18 +16,18 @@ struct PassMemo {
   int64_t compute_ns = 0;
   std::array<int64_t, static_cast<size_t>(Axis::kCount)> exposed_ns{};
   double flops = 0;
-  CategoryBytes kept{};            // more than before, at its end
-  MemoryBook::Peaks highest = {};  // more than before, at its fullest moment
+  CategoryBytes kept{};            // at its end, relative to before
+  MemoryBook::Peaks highest = {};  // at its peak, relative to before
   TrafficCount traffic = {};
 };
 
-// From here to end(), what the rank does is a pass.
+// Measures what the rank does from construction to end() as one pass.
 class PassProbe {
  public:
   explicit PassProbe(RankContext& ctx);
   PassMemo end();
 
-  // In place of a pass like `memo`, once what stands for it has taken the time and the bytes that it takes itself.
+  // Completes the cost of a repeated pass like `memo`, after its stand-in has taken its own time and bytes.
   void catch_up_time(const PassMemo& memo);
   void catch_up_bytes(const PassMemo& memo);
 

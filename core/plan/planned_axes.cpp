@@ -20,7 +20,7 @@ void add_ring_attention(StepRecord& record, const RunPlan& plan, int cp) {
   const int64_t passes = cp - 1 + (2 * cp - 1), bytes = key_value_bytes(plan);
   for (RankRecord& rank : record.ranks) {
     auto& calls = rank.traffic.calls;
-    // Weights are replicated over cp, too.
+    // Weights are also replicated over cp.
     if (auto dp = calls.extract({Axis::kDp, Verb::kAllReduce})) {
       dp.key().first = Axis::kDpCp;
       calls.insert(std::move(dp));

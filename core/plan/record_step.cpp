@@ -33,14 +33,14 @@ RankTime since(const RankTime& begin, RankTime end) {
   return end;
 }
 
-// What the ranks' threads write down, by global rank.
+// What the ranks' threads report, by global rank.
 struct Notes {
   std::mutex mutex;
   std::map<int, RankTime> begin;
   std::map<int, RankRecord> ranks;
 };
 
-// Peaks and times of the recorded step are its own.
+// Resets peaks and notes the time, so that the recorded step is measured alone.
 void note_begin(StepContext& c, Notes& notes) {
   if (c.step < kSteps - 1) return;
   thread_memory_book()->reset_peaks();
@@ -62,7 +62,7 @@ void note_end(StepContext& c, Notes& notes) {
   rank.highest = peaks.highest;
 }
 
-// By pipeline rank, the rank that runs for its stage.
+// Index: pipeline rank; value: the rank that runs for its stage.
 using Representatives = std::vector<int>;
 
 std::vector<int> stand_ins(const DeviceMesh& mesh, const Representatives& representatives) {
@@ -79,7 +79,7 @@ Representatives first_of_stages(const DeviceMesh& mesh) {
   return first;
 }
 
-// What each member of a bucket's group updates: pieces of parameters, and their elements together.
+// What one member of a bucket's group updates: the number of parameter pieces, and the sum of their elements.
 struct Share {
   int64_t pieces = 0, elements = 0;
   auto operator<=>(const Share&) const = default;
@@ -102,7 +102,7 @@ Shares shares_of(const std::vector<GradBucket>& buckets) {
   return shares;
 }
 
-// Shards are equal but for padding, and the pieces of parameters in them are not: the rank with most of them takes
+// Shards are equal up to padding, but not the number of parameter pieces in them: the rank with the most pieces takes
 // longest.
 Representatives fullest_owners(const DeviceMesh& mesh, const std::map<int, Shares>& by_stage) {
   Representatives owners = first_of_stages(mesh);
@@ -134,7 +134,7 @@ int64_t latest(const std::map<int, RankRecord>& ranks, int64_t RankTime::*when) 
 
 RunPlan plan_to_record(RunPlan plan) {
   TrainConfig& c = plan.config;
-  // Simulated ranks, as they are by default.
+  // Simulated ranks, which are the default.
   const TrainConfig simulated;
   c.backend = simulated.backend;
   c.device = simulated.device;

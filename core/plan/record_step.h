@@ -1,8 +1,8 @@
-// Records a step: the training code itself runs on shapes (backends/meta), so a model, a layout, a recipe or a user's
-// own layer is planned without a word about it here. One rank of each pipeline rank runs and stands in for the others
-// of its stage, which do alike: the one that owns most of what data-parallel ranks shard. A first step makes what stays
-// (optimizer states), the second is recorded. Cost: two steps of operators that compute nothing, about a microsecond
-// each. Thread rule: the thread that would train.
+// Records a step: the training code itself runs on shapes (backends/meta), so any model, layout, recipe or user-defined
+// layer is planned without code here. One rank of each pipeline rank runs and represents the others of its stage, which
+// behave alike: the one that owns most of what data-parallel ranks shard. A first step creates what stays (optimizer
+// states), the second is recorded. Cost: two steps of operators that compute nothing, about a microsecond each. Thread
+// rule: the thread that would train.
 #pragma once
 #include <functional>
 #include <memory>
@@ -16,13 +16,13 @@ namespace ranklab {
 class World;               // core/comm/world.h
 struct RuntimeComponents;  // core/runtime/components.h
 
-// Makes a world of shapes; stand_in[rank] is the rank that runs in its place. Programs hand in make_meta_world().
+// Makes a world of shapes; stand_in[rank] is the rank that runs in its place. Programs pass make_meta_world().
 using ShapeWorldMaker = std::function<std::shared_ptr<World>(std::vector<int> stand_in)>;
 
-// The same run as it is recorded: simulated, without files, validation and samples, its second step traced.
+// The run as it is recorded: simulated, without files, validation and samples, its second step traced.
 RunPlan plan_to_record(RunPlan plan);
 
-// Of the default parts, or of a program's own model, optimizer and schedule (its data are not asked: batches have the
+// With the default parts, or a program's own model, optimizer and schedule (its data are not read: batches have the
 // plan's shape). Throws what a rank of the run throws.
 StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world);
 StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& parts);

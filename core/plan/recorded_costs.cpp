@@ -10,10 +10,10 @@
 namespace ranklab {
 namespace {
 
-// The first gradients and the last ones cost more or less than others: what is measured lies between them.
+// The first and the last gradients cost more or less than the others, so passes between them are measured.
 constexpr int kWhole = 1, kSplit = 2, kMicrobatches = 4;
 
-// One microbatch after another through one chain of the stages, one of them with its backward in two parts.
+// One microbatch after another through one chain of the stages; one of them has a split backward (B, then W).
 Schedule one_by_one(const Schedule& of) {
   Schedule out{.name = of.name,
                .num_microbatches = kMicrobatches,
@@ -37,7 +37,7 @@ TraceFile measured_part(std::vector<RankTrace> traces) {
     std::erase_if(rank.events, [](const Event& event) {
       return event.kind == EventKind::kCompute && event.microbatch != kWhole && event.microbatch != kSplit;
     });
-    // A single stage has no number.
+    // Events of a single stage have no stage number.
     for (Event& event : rank.events) event.stage = std::max(event.stage, 0);
   }
   return {.ranks = std::move(traces), .clock = TraceClock::kVirtual};

@@ -6,10 +6,10 @@
 
 namespace ranklab {
 
-// Of the stages of `plan.schedule`, whose own order of actions does not matter.
+// The costs of the stages of `plan.schedule`, whatever its order of actions.
 PipelineCosts recorded_costs(const RunPlan& plan, const ShapeWorldMaker& make_world);
 
-// Of an activation or its gradient between two stages, for a microbatch on a rank.
+// Bytes of an activation or its gradient between two stages, for a microbatch on a rank.
 int64_t boundary_bytes(const RunPlan& plan, const ShapeWorldMaker& make_world);
 
 }  // namespace ranklab

@@ -6,7 +6,7 @@
 namespace ranklab {
 namespace {
 
-// What a stage's passes of one kind begin with, repeat, and end with.
+// Of the passes of one kind: the first, the second (which is repeated), and the last.
 void add_ends(const std::vector<int>& order, std::set<int>& run) {
   if (order.empty()) return;
   run.insert(order.front());
@@ -30,7 +30,7 @@ RepeatedPasses::RepeatedPasses(const Schedule& schedule, int pp_rank, bool repea
     for (const auto& [kind, passes] : order) add_ends(passes, own.run);
     most = std::max(most, repeats ? own.run.size() : own.forwards.size());
   }
-  // The optimizer is told one number for all stages.
+  // The optimizer gets one number of microbatches for all stages.
   for (Stage& stage : stages_)
     for (size_t i = 0; i < stage.forwards.size() && stage.run.size() < most; ++i) stage.run.insert(stage.forwards[i]);
   count_ = static_cast<int>(most) * schedule.num_chains();

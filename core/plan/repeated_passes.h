@@ -1,6 +1,6 @@
-// Which microbatches of a schedule a recorded rank really runs: of each stage the first (whose gradients are the first
-// ones), the second, which all later ones repeat, and the last (whose gradients are reduced). Torch-free. Thread rule:
-// immutable.
+// Which microbatches of a schedule a recorded rank really runs: for each stage the first (which produces the first
+// gradients), the second, which all later ones repeat, and the last (whose gradients are reduced). Torch-free. Thread
+// rule: immutable.
 #pragma once
 #include <map>
 #include <set>
@@ -15,18 +15,18 @@ class RepeatedPasses {
   // `repeats` false: every microbatch runs.
   RepeatedPasses(const Schedule& schedule, int pp_rank, bool repeats);
 
-  // `local_stage`: among the rank's own, as Schedule::stages_of() gives them.
+  // `local_stage`: index among the rank's own stages, as in Schedule::stages_of().
   bool runs(int local_stage, int microbatch) const;
-  // The number of a microbatch that runs, among those of its stage.
+  // Index of a running microbatch among those of its stage.
   int number_of(int local_stage, int microbatch) const;
-  // The microbatch of the rank's next forward in a stage, its `nth` from 0.
+  // The microbatch of the rank's `nth` forward in a stage, from 0.
   int forward_at(int local_stage, int nth) const;
   // Microbatches that run, over all chains of the schedule.
   int count() const { return count_; }
 
  private:
   struct Stage {
-    std::vector<int> forwards;  // in their order
+    std::vector<int> forwards;  // in schedule order
     std::set<int> run;
   };
   std::vector<Stage> stages_;

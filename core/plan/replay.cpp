@@ -23,7 +23,7 @@ bool microbatches_are_alike(const RunPlan& plan) {
 
 enum class Pass { kForward, kWhole, kInput, kWeight };
 
-// One rank's passes of a step.
+// One rank's passes of a step, run or repeated.
 class Replay {
  public:
   Replay(RankContext& ctx, const RunPlan& plan, int stages)
@@ -47,10 +47,10 @@ class Replay {
   const std::vector<int64_t>& kept() const { return kept_; }
 
   at::Tensor forward(CausalLm& model, int stage, const at::Tensor& input, const Batch& batch, StageResult result);
-  // Around a backward, or part of one. RETURNS: whether it runs.
+  // Called around a backward, or part of one. RETURNS: true when it runs.
   bool begin(const GradPass& pass);
   void end();
-  // Where the backward of a repeated pass goes through the stage.
+  // Called when the backward of a repeated pass reaches the stage.
   void pass_back(const at::Tensor& output_grad) {
     if (kind_ == Pass::kInput) ends_.at(at_).output_grad = output_grad;
     probe_->catch_up_time(*memo_);
@@ -87,26 +87,26 @@ class Replay {
   RankContext& ctx_;
   bool repeats_;
   RepeatedPasses passes_;
-  std::vector<int> forwards_;  // of each stage so far
+  std::vector<int> forwards_;  // number so far, for each stage
   std::vector<int64_t> kept_;
   std::map<std::pair<Pass, int>, PassMemo> memos_;  // of the latest pass that ran
   std::map<int, Output> outputs_;                   // of each stage
   Repeated repeated_;
-  std::set<std::pair<int, int>> split_;  // stages and microbatches that had their B
-  // What microbatches go in and come out with, and the gradient that comes back, by stage and microbatch. Between B and
-  // W what the weights' gradients need stays, and these may be part of it: seen in a pass that ran.
+  std::set<std::pair<int, int>> split_;  // stages and microbatches whose B is done
+  // Inputs, outputs and the outputs' gradients, by stage and microbatch. What the weight gradients need stays alive
+  // between B and W, and may include these tensors: observed in a pass that ran.
   std::map<std::pair<int, int>, Ends> ends_;
   std::optional<WeakEnds> after_input_;
-  WeakStorage latest_grad_{c10::intrusive_ptr<c10::StorageImpl>()};  // of an output of a stage that ran
+  WeakStorage latest_grad_{c10::intrusive_ptr<c10::StorageImpl>()};  // for an output of a stage that ran
   Held held_ = {};
-  // The backward pass under way.
+  // The backward pass in progress.
   std::optional<PassProbe> probe_;
   const PassMemo* memo_ = nullptr;  // null: it runs
   std::pair<int, int> at_ = {};     // stage and microbatch
   Pass kind_ = Pass::kWhole;
 };
 
-// A stage that is passed without being computed: something to differentiate.
+// Stands for a stage that is not computed: gives autograd something to differentiate.
 struct PassedStage : CustomFunction<PassedStage> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& input, at::Tensor output, Replay* replay) {
     ctx->saved_data["replay"] = reinterpret_cast<int64_t>(replay);
@@ -163,7 +163,7 @@ Replay::WeakEnds Replay::weakly(const Ends& ends) const {
           .output_grad = latest_grad_};
 }
 
-// With its gradient, if the tensor itself is held.
+// The tensor itself, with its gradient, where it is held; else only its memory.
 Replay::Ends Replay::what_stays(const Ends& ends) const {
   const auto memory = [](const at::Tensor& tensor, bool held) {
     return tensor.defined() && held ? tensor.detach() : at::Tensor();
@@ -173,7 +173,7 @@ Replay::Ends Replay::what_stays(const Ends& ends) const {
           .output_grad = memory(ends.output_grad, held_.output_grad)};
 }
 
-// The runner lets go of a stage's ends after its B: what is there at the next call is held by something else.
+// The runner releases a stage's ends after its B: what is alive at the next call is held by something else.
 void Replay::look_what_is_held() {
   if (!after_input_) return;
   held_ = {.input = !after_input_->input.expired(),

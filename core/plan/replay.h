@@ -1,7 +1,7 @@
-// A recorded rank's model and optimizer, that run a few microbatches of each stage (repeated_passes.h) and repeat for
-// the others what those came to: the schedule, its messages and the clocks are those of a whole step, which so costs
-// hardly more with a thousand microbatches than with three. Not repeated are steps in which microbatches differ:
-// pairwise accumulation, and pairs whose halves run in turns. Thread rule: its rank's thread.
+// A recorded rank's model and optimizer that run a few microbatches of each stage (repeated_passes.h) and repeat their
+// measured cost for the others: the schedule, its messages and the clocks are those of a whole step, which thus costs
+// hardly more with a thousand microbatches than with three. Steps in which microbatches differ are not repeated:
+// pairwise accumulation, and pairs with interleaved halves. Thread rule: its rank's thread.
 #pragma once
 #include <vector>
 
@@ -10,15 +10,15 @@
 
 namespace ranklab {
 
-// Parts with such a model and optimizer in place of theirs.
+// The parts, with such a model and optimizer instead of theirs.
 RuntimeComponents with_repeated_passes(RuntimeComponents parts);
 
-// What a rank repeated since its step began, which no event tells of.
+// What a rank repeated since its step began, and no event shows.
 struct Repeated {
   TrafficCount traffic = {};
   double flops = 0;
 };
-// REQUIRES: a model of those parts.
+// REQUIRES: a model made by those parts.
 const Repeated& repeated(const CausalLm& model);
 // Bytes that a microbatch keeps from F to its backward in each of the rank's stages.
 const std::vector<int64_t>& kept_by_stages(const CausalLm& model);

@@ -6,8 +6,8 @@
 
 namespace ranklab {
 
-// Whether a step's targets are counted beforehand is as with `like`, the run's own data, which are not read; null: they
-// are.
+// Global token counts are known beforehand exactly when `like`, the run's own data, knows them; its tokens are not
+// read. Null: they are known.
 std::shared_ptr<DataProvider> make_shape_data(std::shared_ptr<DataProvider> like = nullptr);
 
 }  // namespace ranklab

@@ -11,17 +11,16 @@
 
 namespace ranklab {
 
-// Of a step, on the virtual clock.
+// Times of a step, on the virtual clock.
 struct RankTime {
   int64_t begin_ns = 0, end_ns = 0;
   int64_t compute_ns = 0;
-  int64_t peer_wait_ns = 0;  // for members and messages that came later
+  int64_t peer_wait_ns = 0;  // waiting for members and messages that came later
   std::array<int64_t, static_cast<size_t>(Axis::kCount)> exposed_ns{};
-  double flops = 0;  // of matrix products and attention, without what is computed again
+  double flops = 0;  // of GEMMs and attention, without recomputation
 };
 
-// How far a record may be from the run that it is of, when experts get equally many tokens: tests/plan holds it to
-// that.
+// How far a record may deviate from the real run, when experts get equally many tokens; tests/plan enforces it.
 constexpr double kPeakTolerance = 0.05;
 constexpr double kStepTimeTolerance = 0.01;
 
@@ -29,19 +28,19 @@ struct RankRecord {
   int global_rank = 0;
   int pp_rank = 0;
   CategoryBytes at_peak{};  // when the sum is highest
-  CategoryBytes highest{};  // of each category by itself
+  CategoryBytes highest{};  // of each category separately
   TrafficCount traffic = {};
   RankTime time = {};
-  std::vector<int64_t> kept_bytes = {};  // by a microbatch from F to its backward, of each of its stages
+  std::vector<int64_t> kept_bytes = {};  // by a microbatch from F to its backward, for each of its stages
 };
 
 struct StepRecord {
   int64_t step_ns = 0;                 // from the latest rank's end of a step to that of the next
-  std::vector<RankRecord> ranks = {};  // in the order of their global ranks
-  std::vector<RankTrace> traces = {};  // what they recorded of it; repeated microbatches have only their messages
+  std::vector<RankRecord> ranks = {};  // in ascending global rank
+  std::vector<RankTrace> traces = {};  // what they recorded; repeated microbatches have only their messages
 
   const RankRecord& of_pipeline_rank(int pp_rank) const;
-  const RankRecord& fullest() const;  // whose peak is highest
+  const RankRecord& fullest() const;  // the rank with the highest peak
 };
 
 }  // namespace ranklab

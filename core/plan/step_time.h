@@ -1,6 +1,6 @@
-// How long a recorded step takes on its hardware profile and where the time goes: that of the simulated ranks
-// themselves (core/sim), whose clocks the record read. Of a rank; in a pipeline, but for the total, the mean over its
-// ranks. Thread rule: pure.
+// How long a recorded step takes on its hardware profile and where the time goes, from the clocks of the simulated
+// ranks themselves (core/sim). Values are for one rank; with a pipeline all but the total are the mean over its ranks.
+// Thread rule: pure.
 #pragma once
 #include <map>
 
@@ -11,7 +11,7 @@ namespace ranklab {
 struct StepTime {
   double total_ns = 0;
   double compute_ns = 0;
-  double flops = 0;                   // of matrix products and attention
+  double flops = 0;                   // of GEMMs and attention
   std::map<Axis, double> exposed_ns;  // communication that compute does not hide
   std::map<Axis, double> busy_ns;     // time on the links
   double pipeline_idle_ns = 0;        // waiting for other ranks of the pipeline

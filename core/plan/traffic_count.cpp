@@ -3,7 +3,7 @@
 namespace ranklab {
 namespace {
 
-// The part of what an event sends that leaves the rank's node, where each member gets a share of its own.
+// The part of an event's sent bytes that leaves the rank's node, for verbs that send each member its own part.
 int64_t across_bytes(const Event& event, const RankTrace& trace, const Group& group, int gpus_per_node) {
   const int node = trace.global_rank / gpus_per_node;
   const auto elsewhere = [&](size_t member) { return group.global_ranks[member] / gpus_per_node != node; };

@@ -1,4 +1,4 @@
-// Calls and bytes of recorded events, added up by axis and verb. Thread rule: plain data.
+// Calls and bytes of recorded events, summed by axis and verb. Thread rule: plain data.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -12,9 +12,9 @@ namespace ranklab {
 
 struct VerbTraffic {
   int64_t calls = 0;
-  int64_t logical_bytes = 0;  // what the verb means: elements of the full tensor
+  int64_t logical_bytes = 0;  // payload of the verb: elements of the full tensor
   int64_t ring_bytes = 0;     // sent by this rank, under the algorithms of core/sim/link_cost.h
-  int64_t across_bytes = 0;   // where each member gets a share of its own: the part of them for other nodes
+  int64_t across_bytes = 0;   // for verbs that send each member its own part: bytes to other nodes
 
   bool operator==(const VerbTraffic&) const = default;
 };
@@ -25,7 +25,7 @@ struct TrafficCount {
   std::map<Axis, int64_t> busy_ns = {};  // on the links
   std::map<int, int64_t> sent_to = {};   // bytes of messages to other ranks of the pipeline
 
-  // Some of a rank's events. Axes of size one are left out.
+  // Adds some of a rank's events. Axes of size one are ignored.
   void add(std::span<const Event> events, const RankTrace& trace, const DeviceMesh& mesh, int gpus_per_node);
   void add(const TrafficCount& other);
 };

@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-// A bucket of a rank, apart from the model that it is of.
+// A bucket of a rank, independent of its model.
 struct RankBucket {
   Axis axis = Axis::kDp;
   int shards = 1;

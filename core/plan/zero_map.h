@@ -1,6 +1,6 @@
 // Who owns what when data-parallel ranks shard buckets: for every bucket of a pipeline rank its parameters, and which
-// elements of each of them each member of the group updates: the buckets of the run's own optimizers, made on shapes.
-// Cost: a model and its optimizer without memory; a visit of each piece. Thread rule: as record_step().
+// of their elements each member of the group updates. The buckets are those of the run's own optimizers, built on
+// shapes. Cost: a model and its optimizer without memory; a visit of each piece. Thread rule: as record_step().
 #pragma once
 #include <string>
 #include <vector>
@@ -17,22 +17,22 @@ struct OwnedRange {
 struct ZeroMapRow {
   std::string parameter;
   int64_t elements = 0;            // on this rank
-  std::vector<OwnedRange> owners;  // rising
+  std::vector<OwnedRange> owners;  // in ascending order
 };
 
 struct ZeroMapBucket {
   Axis axis = Axis::kDp;  // whose group shards it
   int shards = 1;
-  std::string unit = {};  // stage 3: what is gathered and freed together
+  std::string unit = {};  // stage 3: the unit that is gathered and freed together
   int64_t elements = 0, padding = 0;
   std::vector<ZeroMapRow> rows;
 };
 
-// What one member of the data-parallel group holds for its update: pieces of dense parameters, and of the experts that
-// it has in common with its edp peers.
+// What one member of the data-parallel group holds for its update: shards of dense parameters, and of the experts that
+// it shares with its edp peers.
 struct ZeroMapRank {
   int dp_rank = 0;
-  int64_t elements = 0;         // that it updates
+  int64_t elements = 0;         // elements that it updates
   int64_t parameter_bytes = 0;  // between uses
   int64_t gradient_bytes = 0, optimizer_bytes = 0;
 };
@@ -46,7 +46,7 @@ struct ZeroMap {
 
 ZeroMap zero_map(const RunPlan& plan, int pp_rank, const ShapeWorldMaker& make_world);
 
-// One line for each piece that each rank owns, ranks rising:
+// One line for each piece that each rank owns, in ascending rank:
 // "[ZeRO Debug][rank=3] param[7] layers.0.mlp.down.weight dp numel=44032 shard=[0:11008) group_size=4 group_rank=1"
 std::vector<std::string> zero_debug_lines(const RunPlan& plan, const ShapeWorldMaker& make_world);
 

@@ -1,4 +1,4 @@
-// A schedule that looks at its rank before each training step. Thread rule: `look` runs on the ranks' threads.
+// A schedule that calls `look` on its rank before each training step. Thread rule: `look` runs on the ranks' threads.
 #pragma once
 #include <functional>
 #include <memory>

@@ -17,7 +17,7 @@ std::shared_ptr<const Checkpoint> verified(const std::string& folder) {
   return checkpoint;
 }
 
-// Null when there is none at all. `damaged` are those that were passed over.
+// RETURNS: the newest undamaged checkpoint, null when there are none at all. `damaged`: the steps that were skipped.
 std::shared_ptr<const Checkpoint> newest_whole(const std::string& run_folder, std::set<int64_t>& damaged) {
   std::string first;
   for (const StepFolder& folder : step_folders(run_folder)) {
@@ -36,7 +36,7 @@ std::shared_ptr<const Checkpoint> newest_whole(const std::string& run_folder, st
   return nullptr;
 }
 
-// Steps that this run would not go through again must not lie among its own.
+// Refuses later checkpoints in the folder of --save, which would mix with this run's own.
 void check_save_folder(const TrainConfig& c, int64_t first_step, const std::set<int64_t>& damaged) {
   if (c.save_dir.empty()) return;
   for (const StepFolder& folder : step_folders(c.save_dir)) {

@@ -1,6 +1,6 @@
-// Which checkpoint a run starts from, decided before any rank starts, in the process of rank 0: the newest whole one of
-// a folder, each verified to the last byte and passed over with a warning when it is damaged; or the one that was
-// named. Cost: every byte of the chosen checkpoint is read once. Torch-free. Thread rule: pure.
+// Which checkpoint a run starts from, decided before any rank starts, in the process of rank 0: the newest intact one
+// of a folder, each verified to the last byte and skipped with a warning when it is damaged; or the one that was named.
+// Cost: every byte of the chosen checkpoint is read once. Torch-free. Thread rule: pure.
 #pragma once
 #include <memory>
 #include <string>
@@ -16,7 +16,7 @@ struct CheckpointChoice {
   std::string text = {};                         // one line for the start banner; "" without --load
 };
 
-// The step that the run goes on with, and the training samples that lie behind it.
+// The step that the run continues with, and the number of training samples consumed before it.
 struct DataCursor {
   int64_t step = 0;
   int64_t samples = 0;
@@ -24,7 +24,7 @@ struct DataCursor {
 DataCursor data_cursor(const CheckpointChoice& choice, bool finetune);
 
 // REQUIRES: the lock of config.save_dir, if there is one. Throws kInvalidArgument (nothing there, settings that do not
-// fit, a folder that holds another run's checkpoints), kBadFile (no whole one), kIo.
+// match, a folder that holds another run's checkpoints), kBadFile (no intact one), kIo.
 CheckpointChoice choose_checkpoint(const RunPlan& plan, const SettingTexts& data);
 
 }  // namespace ranklab

@@ -27,13 +27,13 @@ class NoCheckpoints : public CheckpointManager {
   void save(StepContext&, int64_t) override {}
 };
 
-// Where a run stands: equal on all ranks of it.
+// Where a run starts: equal on all of its ranks.
 struct Start {
   int64_t step = -1;  // of the checkpoint; -1: none
   int64_t first_step = 0;
   int64_t first_sample = 0;
   int64_t token = 0;
-  int64_t there = 0;  // 1: it lies in the folder of --save already
+  int64_t there = 0;  // 1: the checkpoint is already in the folder of --save
 };
 
 class RunCheckpoints : public CheckpointManager {
@@ -107,7 +107,7 @@ class RunCheckpoints : public CheckpointManager {
     return text;
   }
 
-  // Processes other than rank 0's learn what it chose; the first rank of each makes what its ranks share.
+  // Other processes receive rank 0's choice; the first rank of each process creates what its ranks share.
   void settle(RankContext& ctx) {
     if (local_ranks_ < ctx.world_size()) start_ = from_rank_zero(ctx);
     const std::lock_guard lock(mutex_);
@@ -175,7 +175,7 @@ class RunCheckpoints : public CheckpointManager {
   FileCalls& calls_;
   const int local_ranks_;
   const bool leads_;
-  std::unique_ptr<RunLock> lock_;  // let go of after the last file is written
+  std::unique_ptr<RunLock> lock_;  // released after the last file is written
   CheckpointChoice choice_;
   Start start_;
   std::mutex mutex_;

@@ -1,6 +1,6 @@
-// The checkpoints of a training run (--save, --load): what it starts from is chosen before any rank starts; ranks then
-// restore their parts of it, hand in snapshots when a save is due, and wait for the last one at the end. Cost: none
-// without --save and --load. Thread rule: shared by all ranks of a process.
+// The checkpoints of a training run (--save, --load): the one to start from is chosen before any rank starts; ranks
+// then restore their parts of it, hand in snapshots when a save is due, and wait for the last save at the end. Cost:
+// none without --save and --load. Thread rule: shared by all ranks of a process.
 #pragma once
 #include <map>
 #include <memory>
@@ -18,7 +18,7 @@ std::shared_ptr<CheckpointManager> make_checkpoint_manager(const World& world, c
                                                            const std::map<std::string, std::string>& data,
                                                            FileCalls& calls = system_file_calls());
 
-// Starts fresh and keeps nothing.
+// Starts fresh and saves nothing.
 std::shared_ptr<CheckpointManager> no_checkpoints();
 
 }  // namespace ranklab

@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-// Whether numbers of one type may be read as another: floats, but fp64 only where both are.
+// True when values of one dtype may be read as another: floats, but fp64 only when both are.
 bool converts(at::ScalarType from, at::ScalarType to) {
   return from == to || (at::isFloatingType(from) && at::isFloatingType(to) && from != at::kDouble && to != at::kDouble);
 }
@@ -24,7 +24,7 @@ bool converts(at::ScalarType from, at::ScalarType to) {
                          std::string(ranklab::name(tensor_type(type))) + " " + shape_text(shape));
 }
 
-// "BF16 to F32"; nothing where both types are the same.
+// "BF16 to F32"; nothing when both dtypes are the same.
 std::string read_converted(const Checkpoint& checkpoint, const std::string& name, const std::vector<int64_t>& shape,
                            const TensorSlice& slice, const at::Tensor& to) {
   const StoredTensor& stored = checkpoint.tensor(name);
@@ -60,7 +60,7 @@ void restore_buffers(const Checkpoint& checkpoint, CausalLm& model) {
   const bool imported = checkpoint.manifest().config.empty();
   for (const auto& [name, buffer] : model.buffers()) {
     const std::string stored = "buffer/" + name;
-    if (imported && !checkpoint.has(stored)) continue;  // stays as it begins
+    if (imported && !checkpoint.has(stored)) continue;  // keeps its initial value
     const std::vector<int64_t> shape = buffer.sizes().vec();
     read_converted(checkpoint, stored, shape, whole_slice(shape), buffer);
   }

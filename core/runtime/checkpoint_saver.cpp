@@ -27,7 +27,7 @@ CheckpointSaver::CheckpointSaver(SaverOptions options) : options_(std::move(opti
 CheckpointSaver::~CheckpointSaver() {
   closing_ = true;
   {
-    const std::lock_guard lock(mutex_);  // no wake-up between the thread's look at closing_ and its wait
+    const std::lock_guard lock(mutex_);  // no wake-up may come between the thread's check of closing_ and its wait
   }
   changed_.notify_all();
   thread_.join();
@@ -85,7 +85,7 @@ void CheckpointSaver::run() {
     if (closing_) break;
     changed_.wait(lock);
   }
-  // A rank did not come so far: the run ends without this checkpoint.
+  // A rank did not get that far: the run ends without this checkpoint.
   if (!options_.leads) return;
   for (const auto& [step, save] : saves_) writer(step).discard();
 }
@@ -128,7 +128,7 @@ void CheckpointSaver::write_one(Lock& lock, int64_t step, Save& save) {
   CheckpointManifest part = out.write_file(snapshot.rank, snapshot.pieces);
   if (!options_.leads) out.leave_part(snapshot.rank, part);
   const int rank = snapshot.rank;
-  snapshot = {};  // its memory, before anything waits
+  snapshot = {};  // frees its memory before anything waits
   lock.lock();
   save.parts[rank] = std::move(part);
 }
@@ -154,7 +154,7 @@ void CheckpointSaver::finish(Lock& lock, int64_t step, Save& save) {
   changed_.notify_all();
 }
 
-// Processes of a run that ends are not waited for as long.
+// When the run is ending, other processes are given less time.
 void CheckpointSaver::collect_parts(const CheckpointWriter& writer, Save& save) const {
   constexpr auto kTick = std::chrono::milliseconds(5);
   const int64_t begin = wall_now_ns();

@@ -1,7 +1,7 @@
-// Writes the checkpoints of the ranks of one process behind their backs: ranks hand in snapshots, one thread writes
-// them; in the process of rank 0 it waits until every rank's file is there, publishes the checkpoint and prunes older
-// ones. What goes wrong is kept and thrown at the next call of a rank. One checkpoint is under way at a time: a rank
-// whose snapshot of the next one is due waits. Cost: the snapshots' memory until they are written.
+// Writes the checkpoints of one process's ranks in the background: ranks hand in snapshots, one thread writes them; in
+// the process of rank 0 it waits for every rank's file, publishes the checkpoint and prunes older ones. An error is
+// kept and thrown at a rank's next call. One checkpoint is in progress at a time: a rank whose snapshot of the next one
+// is due waits. Cost: the snapshots' memory until they are written.
 // Thread rule: any thread.
 #pragma once
 #include <atomic>
@@ -25,34 +25,34 @@ namespace ranklab {
 
 struct SaverOptions {
   std::string run_folder = {};
-  std::string token = {};  // of this run, equal in all its processes
+  std::string token = {};  // identifies this run, equal in all its processes
   int world_size = 1;
-  int local_ranks = 1;        // that hand in snapshots here
-  bool leads = true;          // the process of rank 0
+  int local_ranks = 1;        // ranks that hand in snapshots here
+  bool leads = true;          // this is the process of rank 0
   int64_t keep_last = 0;      // 0: all
-  double part_limit_s = 120;  // how long other processes' parts may take
+  double part_limit_s = 120;  // how long to wait for other processes' parts
   FileCalls* calls = &system_file_calls();
 };
 
 // What rank 0 adds to its snapshot.
 struct SaveHead {
   CheckpointManifest manifest = {};  // without files and tensors
-  int64_t begin_ns = 0;              // of the stall, which goes on until the rank trains again
-  int64_t stalled_ns = 0;            // so far; the writing is added where ranks wait for it
+  int64_t begin_ns = 0;              // of the stall, which lasts until the rank trains again
+  int64_t stalled_ns = 0;            // so far; includes the writing where ranks wait for it
   bool ranks_wait = false;
 };
 
 class CheckpointSaver {
  public:
   explicit CheckpointSaver(SaverOptions options);
-  ~CheckpointSaver();  // what is complete is written
+  ~CheckpointSaver();  // writes what is complete
   CheckpointSaver(const CheckpointSaver&) = delete;
   CheckpointSaver& operator=(const CheckpointSaver&) = delete;
 
-  // Waits until no checkpoint of an earlier step is under way. Like the next two, throws what a save threw.
+  // Waits until no checkpoint of an earlier step is in progress. Like the next two, throws what a save threw.
   void wait_for_earlier(int64_t step);
   void submit(int64_t step, RankSnapshot snapshot, std::optional<SaveHead> head);
-  void wait_for(int64_t step);  // until it is written; published, where this process leads
+  void wait_for(int64_t step);  // until it is written; where this process leads, published
   void check();
   // Checkpoints that were published since the last call.
   std::vector<CheckpointNote> take_notes();
@@ -60,9 +60,9 @@ class CheckpointSaver {
  private:
   struct Save {
     std::deque<RankSnapshot> waiting = {};
-    std::map<int, CheckpointManifest> parts = {};  // by rank, of files that are written
+    std::map<int, CheckpointManifest> parts = {};  // by rank, of the files already written
     std::optional<SaveHead> head = {};
-    int64_t begin_ns = 0;  // of writing
+    int64_t begin_ns = 0;  // when writing began
   };
   using Lock = std::unique_lock<std::mutex>;
 
@@ -80,7 +80,7 @@ class CheckpointSaver {
   SaverOptions options_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<int64_t, Save> saves_;  // under way
+  std::map<int64_t, Save> saves_;  // in progress
   std::vector<CheckpointNote> notes_;
   std::exception_ptr error_;
   std::atomic<bool> closing_{false};

@@ -10,7 +10,7 @@
 namespace ranklab {
 namespace {
 
-// Of the model's settings those that training or an export alone reads: they may change on the way.
+// Model settings that only training or an export reads: they may change when a run resumes.
 constexpr std::array<std::string_view, 11> kFree = {
     "model.preset",   "model.dropout",      "model.init_std",   "model.hf_architecture", "model.hf_rope_interleave",
     "moe.balancing",  "moe.aux_loss_coeff", "moe.z_loss_coeff", "moe.bias_update_rate",  "moe.force_balance",
@@ -53,7 +53,7 @@ void check_setting(const SettingTexts& saved, const SettingTexts& now, const std
 void check_model(const CheckpointManifest& manifest, const TrainConfig& config, const std::string& folder) {
   const SettingTexts now = model_settings(config);
   for (const auto& [key, value] : manifest.model) {
-    // Rotary positions have no table: a model can be tuned on other lengths.
+    // Rotary embeddings have no table of positions: a model can be fine-tuned on other sequence lengths.
     if (key == "model.seq_length" && config.finetune && config.model.position == PositionKind::kRope) continue;
     check_setting(manifest.model, now, key, folder, "the checkpoint is of another model",
                   "pass the settings it was saved with (ranklab ckpt inspect prints them)");
@@ -63,7 +63,7 @@ void check_model(const CheckpointManifest& manifest, const TrainConfig& config, 
 void check_type(const CheckpointManifest& manifest, const TrainConfig& config, const std::string& folder) {
   const TensorType want = config.params_dtype == "fp64" ? TensorType::kF64 : TensorType::kF32;
   for (const auto& [name, tensor] : manifest.tensors) {
-    // In 16 bits or 32: what is kept may change on the way.
+    // 16-bit and 32-bit weights are interchangeable: the stored dtype may change when a run resumes.
     const bool wide = tensor.type == TensorType::kF64;
     if (!name.starts_with("weight/") || (is_float(tensor.type) && wide == (want == TensorType::kF64))) continue;
     refuse(folder, "its weights are of another type", std::string(ranklab::name(tensor.type)),

@@ -18,7 +18,7 @@ constexpr std::array<std::pair<at::ScalarType, TensorType>, 5> kTypes = {{{at::k
                                                                           {at::kHalf, TensorType::kF16},
                                                                           {at::kLong, TensorType::kI64}}};
 
-// Which of the ranks that hold the same elements writes them.
+// Chooses the rank that writes, among ranks that hold the same elements.
 class Writers {
  public:
   explicit Writers(StepContext& context) : ctx_(context.ctx), shared_out_(context.plan.zero().optimizer) {
@@ -96,7 +96,7 @@ RankSnapshot take_snapshot(StepContext& context) {
   const MemoryScope memory(MemoryCategory::kBuffers);
   RankSnapshot snapshot{.rank = context.ctx.global_rank()};
   for (SnapshotPiece& piece : snapshot_pieces(context)) {
-    // A copy even where the tensor is on the host already: training goes on writing into it.
+    // A copy even when the tensor is on the host already: training keeps writing into it.
     const at::Tensor& elements = piece.elements;
     const at::Tensor copy = elements.detach().to(at::kCPU, elements.scalar_type(), false, true).contiguous();
     snapshot.storage.push_back(copy);

@@ -1,7 +1,7 @@
-// What one rank puts into a checkpoint, copied to the host's memory so that training can go on while it is written.
-// With a ZeRO stage a rank has its own pieces; else data-parallel peers hold the same and share the writing: parameter
-// i is dp rank i's, modulo their number. Of copies over tp the first rank writes, of copies on several pipeline ranks
-// the first of these. Cost: one copy of what this rank writes. Thread rule: its rank's thread makes it, a writer's
+// What one rank puts into a checkpoint, copied to host memory so that training continues while it is written. With a
+// ZeRO stage a rank writes its own shards; else data-parallel peers divide the writing of their replicas: rank i mod dp
+// writes parameter i. Of replicas over tp or over pipeline ranks the first rank writes. Cost: one copy of what this
+// rank writes. Thread rule: its rank's thread creates it, a writer's thread reads and frees it.
 // thread reads and frees it.
 #pragma once
 #include <ATen/core/Tensor.h>
@@ -17,24 +17,24 @@ namespace ranklab {
 
 struct RankSnapshot {
   int rank = 0;
-  std::vector<PieceToWrite> pieces = {};  // whose bytes are those of:
+  std::vector<PieceToWrite> pieces = {};  // their bytes are in:
   std::vector<at::Tensor> storage = {};
 };
 
 RankSnapshot take_snapshot(StepContext& context);
 
-// The same before it is copied.
+// The same before the copy.
 struct SnapshotPiece {
   std::string tensor = {};  // "weight/layers.0...", "exp_avg/...", "buffer/..."
   at::Tensor elements = {};
-  std::vector<int64_t> shape = {};  // of the whole
+  std::vector<int64_t> shape = {};  // of the whole tensor
   TensorSlice slice = {};
 };
 std::vector<SnapshotPiece> snapshot_pieces(StepContext& context);
 
-// As the torch-free files of a checkpoint have them.
+// Conversions to the types of the torch-free checkpoint files.
 SlicePartition slice_partition(const Partition& partition);
-TensorType tensor_type(at::ScalarType type);                 // throws kInternal for one that no checkpoint holds
-std::optional<at::ScalarType> scalar_type(TensorType type);  // nothing for such a one
+TensorType tensor_type(at::ScalarType type);                 // throws kInternal for a dtype that no checkpoint holds
+std::optional<at::ScalarType> scalar_type(TensorType type);  // nothing for such a type
 
 }  // namespace ranklab

@@ -1,5 +1,5 @@
-// The parts a training program is put together from (the words of nano-train's runtime): thin mains choose them, the
-// engine calls them in a fixed order on every rank:
+// The parts that make up a training program (named as in nano-train's runtime): thin mains choose them, the engine
+// calls them in a fixed order on every rank:
 //   build_model -> build_data -> optimizer.initialize -> schedule.select -> checkpoint.load -> steps -> checkpoint.save
 // Each build_* runs on the rank's own thread and returns objects of that rank. The providers themselves are shared by
 // all ranks and must be safe to call from several threads at once (const, or locked).
@@ -24,24 +24,24 @@ namespace ranklab {
 class ModelProvider {
  public:
   virtual ~ModelProvider() = default;
-  // Parameters may come without values (Parameter::unmade), where a rank is to keep shards of them alone: whoever uses
-  // the model calls make_values() (core/nn/initial_values.h) first.
+  // Parameters may have no values yet (Parameter::unmade), where a rank stores only their shards: the model's user
+  // first calls make_values() (core/nn/initial_values.h).
   virtual std::unique_ptr<CausalLm> build_model(RankContext& ctx, const RunPlan& plan) const = 0;
 };
 
 // One rank's stream of batches. The batch must be a pure function of (step, microbatch, dp rank): ranks of one
-// model-parallel group ask separately and must see the same tokens. In a pipeline only the ranks of a first or last
-// stage ask.
+// model-parallel group load it separately and must see the same tokens. In a pipeline only the ranks of a first or last
+// stage load batches.
 class RankData {
  public:
   virtual ~RankData() = default;
   virtual Batch train_batch(int64_t step, int64_t microbatch) = 0;
-  // From this step on the stream goes on behind so many samples of training (a checkpoint's cursor).
+  // From this step on, the stream continues after this many consumed training samples (a checkpoint's cursor).
   virtual void seek(int64_t /*step*/, int64_t /*consumed_samples*/) {}
   virtual bool has_validation() const = 0;
   virtual Batch validation_batch(int64_t index, int64_t microbatch) = 0;
-  // Targets that count (not -100) in the whole global batch, when known without looking; else the engine counts and
-  // sums over dp.
+  // Targets that count (not -100) in the whole global batch, when known without reading the data; else the engine
+  // counts and sums over dp.
   virtual std::optional<int64_t> global_tokens_per_batch() const { return std::nullopt; }
 };
 
@@ -50,16 +50,16 @@ class DataProvider {
   virtual ~DataProvider() = default;
   virtual std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const = 0;
   virtual std::string describe() const = 0;  // one line for the start banner
-  // What makes it this data and no other: a checkpoint's cursor means nothing elsewhere.
+  // Identifies the data: a checkpoint's cursor is meaningless with any other data.
   virtual std::map<std::string, std::string> identity() const { return {{"description", describe()}}; }
 };
 
-// A run of elements of one of the rank's parameters that this rank updates and keeps the state of: what a checkpoint
-// takes from it. All tensors are flat and have end - begin elements; writing into them is loading.
+// A range of elements of one parameter that this rank updates and stores the optimizer state of, as a checkpoint saves
+// it. All tensors are flat and have end - begin elements; writing into them is loading.
 struct OwnedState {
-  const Parameter* parameter = nullptr;                     // the whole one, as the model has it
-  int64_t begin = 0, end = 0;                               // of its local elements, row-major
-  at::Tensor weight;                                        // the parameter's data, or the master of it
+  const Parameter* parameter = nullptr;                     // the whole parameter, as in the model
+  int64_t begin = 0, end = 0;                               // range of its local elements, row-major
+  at::Tensor weight;                                        // the parameter's data, or its main parameter
   std::vector<std::pair<std::string, at::Tensor>> moments;  // "exp_avg", "exp_avg_sq"; none: not kept
 };
 
@@ -67,28 +67,28 @@ struct OwnedState {
 class RankOptimizer {
  public:
   virtual ~RankOptimizer() = default;
-  // Of this rank: with a ZeRO stage the pieces that it owns, else every parameter (dp peers have the same).
+  // This rank's part: with a ZeRO stage its shards, else every parameter (dp peers have the same).
   virtual std::vector<OwnedState> owned_state() { return {}; }
-  // In which gradients are reduced, or sharded; none: whoever implements this does not say.
+  // The buckets in which gradients are reduced or sharded; empty: this implementation does not tell.
   virtual std::vector<GradBucket> grad_buckets() const { return {}; }
   virtual int64_t updates() const { return 0; }
-  // Collective, after owned_state() was written into: parameters follow their masters, peers' pieces are gathered.
+  // Collective, after owned_state() was written into: copies main parameters to parameters, gathers peers' shards.
   virtual void restored(int64_t /*updates*/) {}
   virtual void begin_step(int64_t num_microbatches) = 0;
-  // Around each backward, or part of one, of a microbatch in one of the rank's stages.
+  // Called around each backward, or part of one, of a microbatch in one of the rank's stages.
   virtual void begin_pass(const GradPass& pass) = 0;
   virtual void end_pass() = 0;
-  // Reduces, clips, updates, clears; returns the norm before clipping. With a loss scale gradients are divided by it
-  // before, and nothing is updated when one of any rank is infinite or NaN: then the norm is infinite.
+  // Reduces, clips, updates, clears; returns the norm before clipping. With a loss scale gradients are first unscaled,
+  // and the update is skipped when a gradient of any rank is infinite or NaN: then the norm is infinite.
   virtual double finish_step(double lr) = 0;
-  // Whose scale the loss is multiplied with before backward; null: with 1.
+  // The loss is multiplied by its scale before backward; null: no scaling.
   virtual LossScaler* loss_scaler() { return nullptr; }
 };
 
 class OptimizerRuntime {
  public:
   virtual ~OptimizerRuntime() = default;
-  // Whether initialize() makes the values that it is given without, of shards or whole. Else they are made before it.
+  // True when initialize() creates missing parameter values itself, sharded or whole. Else they exist before the call.
   virtual bool makes_values() const { return false; }
   virtual std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const = 0;
 };
@@ -97,8 +97,8 @@ class OptimizerRuntime {
 struct StepOutput {
   double loss_sum = 0;  // over this rank's tokens
   int64_t tokens = 0;
-  double mtp_loss_sum = 0;  // of the modules that predict further tokens, without weight
-  // With a loss scale, else 0: that of this step, whether its update was left out, and how many were so far.
+  double mtp_loss_sum = 0;  // of the multi-token-prediction modules, unweighted
+  // With a loss scale, else 0: this step's scale, whether its update was skipped, and the number of skips so far.
   double loss_scale = 0;
   bool skipped = false;
   int64_t skipped_steps = 0;
@@ -115,7 +115,7 @@ struct StepContext {
   double loss = 0;  // of the last step, over the global batch
 };
 
-// How a rank runs the forwards and backwards of one global batch.
+// How a rank runs the forward and backward passes of one global batch.
 class ScheduleStrategy {
  public:
   virtual ~ScheduleStrategy() = default;
@@ -139,11 +139,11 @@ class CheckpointManager {
   virtual void after_step(StepContext& /*context*/, int64_t /*done_steps*/) {}  // every step, on every rank
   virtual void save(StepContext& context, int64_t done_steps) = 0;              // after the last step
   virtual std::string loaded() const { return {}; }                // what load() found, one line for the start banner
-  virtual std::vector<CheckpointNote> take_notes() { return {}; }  // saved since the last call; asked on rank 0
+  virtual std::vector<CheckpointNote> take_notes() { return {}; }  // saved since the last call; called on rank 0
 };
 
 struct RuntimeComponents {
-  std::shared_ptr<World> world;  // the bootstrap: made by a backend, handed in by the program
+  std::shared_ptr<World> world;  // the bootstrap: created by a backend, passed in by the program
   std::shared_ptr<ModelProvider> model_provider;
   std::shared_ptr<DataProvider> data_provider;
   std::shared_ptr<OptimizerRuntime> optimizer_runtime;
@@ -151,10 +151,10 @@ struct RuntimeComponents {
   std::shared_ptr<CheckpointManager> checkpoint_manager;
 };
 
-// Transformer, text corpus, AdamW or SGD and pipeline schedule as the plan says, no checkpoints. Replace what you want
-// to change.
+// Transformer, text corpus, AdamW or SGD and pipeline schedule according to the plan, no checkpoints. Replace the parts
+// that you want to change.
 RuntimeComponents default_components(std::shared_ptr<World> world, const RunPlan& plan);
-// Those of them that no files are needed for: model, optimizer and schedule; world, data and checkpoints are left null.
+// Only the parts that need no files: model, optimizer and schedule; world, data and checkpoints are null.
 RuntimeComponents default_parts();
 
 }  // namespace ranklab

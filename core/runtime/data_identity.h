@@ -1,5 +1,5 @@
-// What tells one corpus from another, wherever its file lies: how many tokens and training samples, and a hash of the
-// tokens, of at most 64 stretches of 64 Ki when there are more. Cost: reads at most 4 Mi tokens. Thread rule: pure.
+// Identifies a corpus, wherever its file lies: the number of tokens and training samples, and a hash of the tokens,
+// sampled as 64 stretches of 64 Ki when there are more. Cost: reads at most 4 Mi tokens. Thread rule: pure.
 #pragma once
 #include <map>
 #include <string>

@@ -30,8 +30,8 @@ LrSchedule lr_schedule(const TrainConfig& c) {
           .decay_steps = c.lr_decay_iters > 0 ? c.lr_decay_iters : c.train_iters};
 }
 
-// Of what this pipeline rank holds of the whole model, padding not counted, whoever made it; a parameter with copies on
-// several ranks counts on the first.
+// Parameters of the whole model that this pipeline rank counts, padding excluded; a parameter with copies on several
+// ranks counts on the first.
 int64_t global_elements(const ParameterRegistry& registry, int pp_rank, int ep_size) {
   int64_t count = 0;
   for (const Parameter* parameter : registry.parameters()) {
@@ -43,7 +43,7 @@ int64_t global_elements(const ParameterRegistry& registry, int pp_rank, int ep_s
   return count;
 }
 
-// Of all GPUs of the world together, in the type that the run computes in; 0 on CPUs and on GPUs without a profile.
+// Sum over all GPUs of the world, in the run's compute dtype; 0 on CPUs and on GPUs without a profile.
 double wall_peak_flops(const World& world, const RunPlan& plan) {
   const std::optional<HardwareProfile> gpu = hardware_profile_of_gpu(world.gpu_name());
   return gpu ? gpu->peak_flops(plan.config.element_dtype()) * world.gpus() : 0;
@@ -51,7 +51,7 @@ double wall_peak_flops(const World& world, const RunPlan& plan) {
 
 }  // namespace
 
-// One rank's side of fit().
+// One rank's part of fit().
 class RuntimeEngine::RankLoop {
  public:
   RankLoop(RuntimeEngine& engine, Endpoint& endpoint)
@@ -93,7 +93,7 @@ class RuntimeEngine::RankLoop {
     if (!stop) sample(context, result);
   }
 
-  // After the last step.
+  // Called after the last step.
   void leave_traces() {
     settle_traced_calls();
     engine_.collector_->leave(*world_, ctx_.device(),
@@ -111,7 +111,7 @@ class RuntimeEngine::RankLoop {
   }
 
   bool leads() const { return ctx_.global_rank() == 0; }
-  // One rank of every process fills in its result.
+  // One rank of every process fills in that process's result.
   bool reports() const { return leads() || engine_.components_.world->local_ranks() == 1; }
 
   void build() {
@@ -163,7 +163,7 @@ class RuntimeEngine::RankLoop {
     begin_step(step);
     if (leads()) each_hook([&](Hook& hook) { hook.on_step_begin(step); });
     LossScaler* const scaler = optimizer_->loss_scaler();
-    // Steps without an update do not move the schedule on (Megatron's rule).
+    // Skipped updates do not advance the learning-rate schedule (Megatron's rule).
     const double lr = lr_schedule(plan_.config).at(step - (scaler ? scaler->skipped_steps() : 0));
     const double scale = scaler ? scaler->scale() : 0;
     StepOutput output;
@@ -197,7 +197,7 @@ class RuntimeEngine::RankLoop {
     return outcome;
   }
 
-  // What a step records is handed out after it. Between processes it costs an exchange, so it is left to grow a while.
+  // Traces are handed out after each step. Between processes that costs an exchange, so they accumulate first.
   bool wants_to_hand_out() {
     constexpr size_t kEventsOfProcess = size_t{1} << 14;
     const size_t recorded = ctx_.tracer().trace().events.size();
@@ -216,7 +216,7 @@ class RuntimeEngine::RankLoop {
     hold_at(BoundaryKind::kStepBegin, "step");
   }
 
-  // This rank's part of the loss, for breakpoints: before anything is made of it.
+  // This rank's part of the loss, for breakpoints, before it is used.
   void observe_loss(const StepOutput& output) {
     if (!ctx_.tracer().has_stepper() || output.tokens == 0) return;
     ctx_.tracer().observe("loss", output.loss_sum / static_cast<double>(output.tokens), ctx_.clock().now_ns());
@@ -265,7 +265,7 @@ class RuntimeEngine::RankLoop {
       sum.tokens += one.tokens;
     }
     model_->set_training(true);
-    model_->take_mtp_loss_sum();  // of the validation: not part of the next step's
+    model_->take_mtp_loss_sum();  // discards the validation's: it is not part of the next step's
     const double loss = metrics_.mean_loss(sum);
     if (leads()) each_hook([&](Hook& hook) { hook.on_validation(context.step, loss); });
   }
@@ -282,7 +282,7 @@ class RuntimeEngine::RankLoop {
   }
 
   // The replica with dp 0 writes the sample; its tensor-parallel and pipeline peers work with it. The other replicas do
-  // the same where they own experts or a share of the parameters, else they wait at the end of the run.
+  // the same where they own experts or parameter shards, else they wait at the end of the run.
   void sample(StepContext& context, TrainResult& result) {
     const TrainConfig& c = plan_.config;
     if (c.sample_tokens == 0 || c.model.vocab_size != 256) return;
@@ -317,7 +317,7 @@ class RuntimeEngine::RankLoop {
   std::unique_ptr<RankOptimizer> optimizer_;
   std::unique_ptr<ScheduleStrategy> schedule_;
   std::unique_ptr<MemoryCounters> memory_;
-  int64_t parameters_ = 0;  // of the whole model
+  int64_t parameters_ = 0;  // total of the whole model
 };
 
 RuntimeEngine::RuntimeEngine(RuntimeComponents components, RunPlan plan)
@@ -345,7 +345,7 @@ TrainResult RuntimeEngine::fit(int64_t steps) {
   const int64_t begin_ns = wall_now_ns();
   components_.world->run([&](Endpoint& endpoint) {
     RankLoop loop(*this, endpoint);
-    loop.run(steps, result);  // one rank of this process writes to result
+    loop.run(steps, result);  // one rank of this process writes to `result`
     loop.leave_traces();
   });
   result.total_wall_s = static_cast<double>(wall_now_ns() - begin_ns) * 1e-9;

@@ -1,5 +1,5 @@
 // The training loop: builds each rank's parts in order, runs steps, reduces metrics, calls hooks.
-// Every run is a World::run; whatever a rank throws ends it with that rank named.
+// Every run is a World::run; an exception of any rank ends it with that rank named.
 #pragma once
 #include <functional>
 #include <memory>
@@ -18,18 +18,18 @@ class RuntimeEngine {
   RuntimeEngine(RuntimeComponents components, RunPlan plan);
 
   void add_hook(std::shared_ptr<Hook> hook) { hooks_.push_back(std::move(hook)); }
-  // Asked after every step on global rank 0; true ends the run after that step on all ranks (SIGINT).
+  // Called after every step on global rank 0; true ends the run after that step on all ranks (SIGINT).
   void set_stop_request(std::function<bool()> stop) { stop_ = std::move(stop); }
   // Called on every rank after the last step, with the trained model; not after an interruption.
   void set_finale(std::function<void(StepContext&)> finale) { finale_ = std::move(finale); }
-  // Training steps may be held, and their events followed, while they happen; for ranks of this process. The world must
-  // know the same stepper.
+  // Lets a debugger pause training steps and follow their events live, for ranks of this process. The world must have
+  // the same stepper.
   void set_stepper(std::shared_ptr<Stepper> stepper) { stepper_ = std::move(stepper); }
   void set_live_feed(std::shared_ptr<LiveFeed> feed) { live_feed_ = std::move(feed); }
 
-  // Hooks get what the ranks recorded after each traced step instead of all of it at the end, so that memory does not
-  // grow with the steps; TrainResult::traces stays empty. Ranks that are processes send theirs when one of them has
-  // recorded a good many events.
+  // Hooks receive the ranks' traces after each traced step instead of all at the end, so memory does not grow with the
+  // steps; TrainResult::traces stays empty. Ranks that are processes send theirs once one of them has recorded many
+  // events.
   void stream_traces() { streams_traces_ = true; }
 
   // Trains until `steps` optimizer steps are done (default: the plan's train_iters).

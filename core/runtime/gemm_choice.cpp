@@ -12,7 +12,7 @@
 namespace ranklab {
 namespace {
 
-constexpr double kBudgetSeconds = 0.05;  // of measuring, all shapes together
+constexpr double kBudgetSeconds = 0.05;  // time for measuring, all shapes together
 constexpr double kLargestError = 1e-5;   // relative to the largest element: fp32 is near 1e-6, bf16 near 4e-3
 constexpr int64_t kLargestFlops = 100'000'000;
 
@@ -22,11 +22,11 @@ struct Operands {
   at::Tensor x_MK, w_NK, dy_MN;
 };
 
-// Large batches are measured on fewer rows: the choice does not change, the wait does.
+// Large batches are measured on fewer rows: same choice, shorter wait.
 Operands make_operands(const GemmShape& shape) {
   int64_t m = shape.m;
   while (m > 32 && 2 * m * shape.n * shape.k > kLargestFlops) m /= 2;
-  // Any values with full mantissas do; a sine needs no generator.
+  // Any values with full mantissas serve; a sine needs no generator.
   const auto fill = [](int64_t rows, int64_t cols) {
     return at::arange(rows * cols, at::kFloat).mul_(0.7371).sin_().view({rows, cols});
   };
@@ -39,7 +39,7 @@ void run_once(const Operands& o) {
   gemm(o.dy_MN.t(), o.x_MK);  // weight gradient
 }
 
-// Best of three, after one call that lets the library plan.
+// Best of three, after one warm-up call.
 double best_seconds(const Operands& operands, GemmLibrary library) {
   use_gemm(library);
   run_once(operands);
@@ -70,13 +70,13 @@ Totals measure(std::span<const GemmShape> shapes) {
     const auto count = static_cast<double>(shape.count);
     totals.mkl_s += count * best_seconds(operands, GemmLibrary::kMkl);
     totals.onednn_s += count * best_seconds(operands, GemmLibrary::kOneDnn);
-    totals.onednn_error = std::max(totals.onednn_error, relative_error(operands));  // oneDNN is in use here
+    totals.onednn_error = std::max(totals.onednn_error, relative_error(operands));  // oneDNN is the library in use here
     if (now() - begin > kBudgetSeconds) break;
   }
   return totals;
 }
 
-// As a rank runs, and back.
+// One math thread, as ranks run; restores library and thread count.
 class OneThread {
  public:
   OneThread() { at::set_num_threads(1); }

@@ -34,7 +34,7 @@ class CachedScorer : public TokenScorer {
  private:
   CausalLm& model_;
   std::unique_ptr<DecodeCache> cache_;
-  std::vector<int64_t> seen_;  // what the cache holds
+  std::vector<int64_t> seen_;  // tokens that the cache holds
 };
 
 class WindowScorer : public TokenScorer {
@@ -43,7 +43,7 @@ class WindowScorer : public TokenScorer {
       : logits_(std::move(logits)), seq_length_(seq_length), device_(device) {}
 
   at::Tensor next_logits(const std::vector<int64_t>& window) override {
-    // Always seq_length wide (sequence parallelism splits it): positions after the last token are causal padding.
+    // Always seq_length wide (sequence parallelism splits it): padding after the last token is masked as future.
     at::Tensor window_BS = at::full({1, seq_length_}, 0, at::kLong);
     std::copy(window.begin(), window.end(), window_BS.mutable_data_ptr<int64_t>());
     window_BS = window_BS.to(device_);
@@ -56,7 +56,7 @@ class WindowScorer : public TokenScorer {
   c10::Device device_;
 };
 
-// The lowest of equal ones first, so that every rank draws the same.
+// Ties are sorted by the lowest token, so that every rank draws the same.
 int64_t draw(const at::Tensor& logits_V, const GenerateOptions& options, float uniform) {
   const at::Tensor logits = logits_V.to(at::kCPU, at::kDouble);
   if (options.temperature <= 0 || options.top_k == 1) return logits.argmax().item<int64_t>();

@@ -1,4 +1,4 @@
-// What a program may watch of a run. Hooks are called on global rank 0's thread, in the order they were added; an
+// What a program can observe of a run. Hooks are called on global rank 0's thread, in the order they were added; an
 // exception from a hook ends the run like an exception from a rank.
 #pragma once
 #include <cstdint>
@@ -17,14 +17,14 @@ struct StepMetrics {
   double grad_norm = 0;  // before clipping
   double lr = 0;
   int64_t tokens = 0;
-  // Of models that have them, else 0:
-  double mtp_loss = 0;      // mean over tokens of the multi-token-prediction losses, without weight
-  double moe_aux_loss = 0;  // balancing losses a token, with their coefficients
+  // For models that have them, else 0:
+  double mtp_loss = 0;      // mean over tokens of the multi-token-prediction losses, unweighted
+  double moe_aux_loss = 0;  // balancing losses per token, with their coefficients
   double moe_z_loss = 0;
-  double moe_max_over_mean = 0;  // load of the busiest expert of the worst layer
+  double moe_max_over_mean = 0;  // max / mean load of the experts, in the worst layer
   double moe_dropped_fraction = 0;
-  // With a loss scale, else 0: that of this step, whether its update was left out (a gradient overflowed; grad_norm is
-  // infinite), and how many were so far.
+  // With a loss scale, else 0: this step's scale, whether its update was skipped (a gradient overflowed; grad_norm is
+  // infinite), and the number of skips so far.
   double loss_scale = 0;
   bool skipped = false;
   int64_t skipped_steps = 0;
@@ -32,26 +32,26 @@ struct StepMetrics {
   double tokens_per_s = 0;           // real tokens per second of wall time
   double virtual_step_ms = 0;        // on the hardware profile; 0 without virtual time
   double mfu = 0;                    // model FLOPs / (virtual time x ranks x peak of the profile)
-  double exposed_comm_fraction = 0;  // of virtual step time, mean over ranks: transfers that compute did not hide
+  double exposed_comm_fraction = 0;  // share of virtual step time, mean over ranks: transfers that compute did not hide
   double wall_mfu = 0;               // on GPUs: model FLOPs / (wall time x GPUs x peak of such a GPU); 0 where unknown
-  int64_t peak_memory_bytes = 0;     // the most that rank 0's tensors held so far
-  double peer_wait_fraction = 0;     // of virtual step time, mean over ranks: waiting for a later peer
+  int64_t peak_memory_bytes = 0;     // peak bytes of rank 0's tensors so far
+  double peer_wait_fraction = 0;     // share of virtual step time, mean over ranks: waiting for a later peer
 };
 
 struct TrainInfo {
   std::string world;    // "8 rank threads, Gloo in process, direct reductions"
-  bool on_gpu = false;  // tensors lie on GPUs
+  bool on_gpu = false;  // tensors are in GPU memory
   std::string data;
-  int64_t parameters = 0;  // of the whole model
+  int64_t parameters = 0;  // total of the whole model
   int64_t first_step = 0;
-  std::string loaded = {};  // what the run starts from, with --load
+  std::string loaded = {};  // the checkpoint that the run starts from, with --load
 };
 
-// A checkpoint that lies on the disk, whole.
+// A checkpoint that is complete on disk.
 struct CheckpointNote {
   int64_t step = 0;  // steps done
   int64_t bytes = 0;
-  double stalled_ms = 0;  // that rank 0 did not train
+  double stalled_ms = 0;  // time that rank 0 did not train
   double written_ms = 0;
 };
 std::string checkpoint_text(const CheckpointNote& note);  // "checkpoint step 40: 12.3 MiB, stalled ..."
@@ -63,10 +63,10 @@ struct TrainResult {
   double last_loss = 0;
   double total_wall_s = 0;
   std::string sample;             // generated text, prompt included
-  std::vector<RankTrace> traces;  // of all ranks, in the process of rank 0; none where they went to hooks step by step
+  std::vector<RankTrace> traces;  // of all ranks, in the process of rank 0; empty when hooks received them step by step
 };
 
-// What all ranks recorded since the last time, by rank.
+// What all ranks recorded since the last piece, by rank.
 using TracePiece = std::shared_ptr<const std::vector<RankTrace>>;
 
 class Hook {
@@ -77,7 +77,7 @@ class Hook {
   virtual void on_step_end(const StepMetrics&) {}
   virtual void on_validation(int64_t /*step*/, double /*loss*/) {}
   virtual void on_checkpoint(const CheckpointNote&) {}
-  // Once, with all there is, before on_train_end(); of an engine that streams traces also after each traced step.
+  // Called once with everything, before on_train_end(); with an engine that streams traces also after each traced step.
   virtual void on_traces(const TracePiece&) {}
   virtual void on_train_end(const TrainResult&) {}
 };

@@ -15,7 +15,7 @@ namespace ranklab {
 
 LineFile::LineFile(const std::string& path, Begin begin) {
   struct stat there {};
-  // A pipe that nobody reads would hold the run for ever.
+  // A pipe without a reader would block the run forever.
   RANKLAB_CHECK(::stat(path.c_str(), &there) != 0 || !S_ISFIFO(there.st_mode), ErrorKind::kIo, .where = "log",
                 .what = "cannot write " + quote(path), .got = "a pipe", .want = "a new file, or a regular one",
                 .fix = "pass a folder of your own with --log-dir");
@@ -35,7 +35,7 @@ LineFile& LineFile::operator=(LineFile&& other) noexcept {
 std::string LineFile::add(const std::string& line) {
   struct stat before {};
   if (::fstat(fd_, &before) != 0) return std::strerror(errno);
-  // Who removes a file that is open hears nothing of what is written to it.
+  // Writes to a file that was removed while open succeed silently, so check.
   if (before.st_nlink == 0) return "the file was removed";
   const std::string text = line + "\n";
   for (size_t done = 0; done < text.size();) {

@@ -1,5 +1,5 @@
-// A text file that grows by whole lines: one that does not fit is taken back, so that a full disk leaves no half
-// record, and the next one is tried again. Thread rule: one thread.
+// A text file that grows by whole lines: a line that cannot be written completely is rolled back, so a full disk leaves
+// no half record, and the next line is tried again. Thread rule: one thread.
 #pragma once
 #include <string>
 
@@ -14,8 +14,7 @@ class LineFile {
   LineFile(LineFile&& other) noexcept;
   LineFile& operator=(LineFile&& other) noexcept;
 
-  // Writes the line and its end. Returns why it could not, "" if it could: the system's words, or that the file is
-  // gone.
+  // Writes the line and a newline. RETURNS: "", or why it failed: the system's message, or that the file is gone.
   std::string add(const std::string& line);
 
  private:

@@ -39,7 +39,7 @@ void load_weights(const Checkpoint& checkpoint, CausalLm& model) {
     read_weight(checkpoint, "weight/" + parameter->name, parameter->partition.global_shape,
                 slice_partition(parameter->partition), parameter->data);
   for (const auto& [name, buffer] : model.buffers()) {
-    if (checkpoint.manifest().config.empty() && !checkpoint.has("buffer/" + name)) continue;  // of imported weights
+    if (checkpoint.manifest().config.empty() && !checkpoint.has("buffer/" + name)) continue;  // imported weights
     read_weight(checkpoint, "buffer/" + name, buffer.sizes().vec(), {}, buffer);
   }
 }

@@ -1,5 +1,5 @@
-// The weights and buffers of a checkpoint into a model that nobody trains, whatever layout wrote it (training loads
-// with its optimizer: checkpoint_restore.h). A parameter of another type gets the values rounded. Cost: reads what this
+// Loads a checkpoint's weights and buffers into a model that is not trained, whatever layout wrote it (training loads
+// with its optimizer: checkpoint_restore.h). A parameter of another dtype gets rounded values. Cost: reads what this
 // rank holds of the model. Thread rule: every rank calls it, on its own thread; the checkpoint is shared.
 #pragma once
 #include "core/checkpoint/checkpoint.h"
@@ -7,7 +7,7 @@
 
 namespace ranklab {
 
-// Throws kBadFile naming a tensor that is missing or of another shape than the model's.
+// Throws kBadFile naming a tensor that is missing or has another shape than the model's.
 void load_weights(const Checkpoint& checkpoint, CausalLm& model);
 
 }  // namespace ranklab

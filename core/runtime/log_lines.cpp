@@ -11,7 +11,7 @@ namespace ranklab {
 void keep_lines_before(const std::string& path, int64_t first_step, const StepOfLine& step_of) {
   std::error_code none;
   if (!std::filesystem::exists(path, none)) return;
-  constexpr uint64_t kMostBytes = uint64_t{4} << 30;  // ten million steps
+  constexpr uint64_t kMostBytes = uint64_t{4} << 30;  // enough for ten million steps
   const std::string text =
       read_whole_file(path, kMostBytes, {.where = "log", .fix = "pass another folder with --log-dir"});
   std::string kept;

@@ -1,5 +1,5 @@
-// The lines that an earlier run left in a file of its log, as far as a run that goes on at `first_step` does not write
-// them again: so that the curve of a run that was killed and resumed is whole. Cost: the file is read and written once.
+// Keeps the lines that an earlier run left in a log file, except those that a run resumed at `first_step` writes again,
+// so the curve of a killed and resumed run has no gap or overlap. Cost: the file is read and written once.
 // Thread rule: pure.
 #pragma once
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace ranklab {
 
-// The step that a line belongs to; -1: none, the line is dropped.
+// The step that a line belongs to; -1: none, drop the line.
 using StepOfLine = std::function<int64_t(const std::string& line)>;
 
-// A last line without its end was cut off and is dropped. No file: nothing. Throws kIo.
+// A last line without a newline is incomplete and is dropped. No file: nothing happens. Throws kIo.
 void keep_lines_before(const std::string& path, int64_t first_step, const StepOfLine& step_of);
 
 }  // namespace ranklab

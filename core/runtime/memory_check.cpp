@@ -11,14 +11,14 @@
 namespace ranklab {
 namespace {
 
-// How often all ranks together hold a module of the model.
+// The number of copies of a module over all ranks together.
 int64_t holders(const RunPlan& plan, const ModuleRow& row) {
   if (row.is_expert()) return plan.mesh.size(Axis::kEdp);
   const bool whole = row.split == ModuleSplit::kReplicated && row.multiplies;
   return plan.dp() * (whole ? plan.mesh.size(Axis::kTp) : 1);
 }
 
-// How many of them share it out, with a ZeRO stage.
+// The number of ranks that shard it, with a ZeRO stage.
 int64_t sharers(const RunPlan& plan, const ModuleRow& row) {
   return plan.mesh.size(row.is_expert() ? Axis::kEdpShard : Axis::kDpShard);
 }
@@ -32,7 +32,7 @@ int64_t fixed_bytes(const RunPlan& plan) {
     return row.parameters() * bytes * holders(plan, row) / (sharded ? sharers(plan, row) : 1);
   };
   const ZeroStage& zero = plan.zero();
-  const bool shards_grads = zero.gradients && plan.num_microbatches == 1;  // several add up whole on every rank
+  const bool shards_grads = zero.gradients && plan.num_microbatches == 1;  // several accumulate whole gradients
   int64_t sum = 0;
   for (const ModuleRow& row : module_table(c.model)) {
     sum += held(zero.parameters, types.param_bytes(), row) + held(shards_grads, types.grad_bytes(), row) +

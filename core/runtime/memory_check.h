@@ -1,4 +1,4 @@
-// Whether a run's fixed memory fits this machine, asked before any rank starts: all ranks of a thread world share one
+// Checks that a run's fixed memory fits this machine, before any rank starts: all ranks of a thread world share one
 // memory.
 #pragma once
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace ranklab {
 
-// Parameters, gradients and optimizer state of all ranks together, in bytes, every weight counted as split over tp, of
-// experts over ep and etp (norms are not, and are small), once a group that shares it out with a ZeRO stage, and twice
-// where the schedule holds the model twice. Activations and what is gathered for a use come on top.
+// Parameters, gradients and optimizer state of all ranks together, in bytes: weights are counted as split over tp,
+// experts over ep and etp (norms are not split, and small), once per group that shards them with a ZeRO stage, and
+// twice where the schedule holds the model twice. Activations and gathered parameters come on top.
 int64_t fixed_bytes(const RunPlan& plan);
 
-// Throws kEnvironment naming both numbers and what would fit when fixed_bytes() is more than `available_bytes`
-// (0: what the system says is available).
+// Throws kEnvironment naming both numbers and what would fit when fixed_bytes() is more than `available_bytes` (0: what
+// the system reports as available).
 void check_memory(const RunPlan& plan, int64_t available_bytes = 0);
 
 }  // namespace ranklab

@@ -6,7 +6,7 @@
 namespace ranklab {
 namespace {
 
-constexpr int64_t kResolution = 64;  // samples from nothing to the peak
+constexpr int64_t kResolution = 64;  // samples between zero and the peak
 
 }  // namespace
 

@@ -1,8 +1,7 @@
-// Puts a rank's memory by category on its timeline, as counters: all categories each time record() is called, and in
-// between, under virtual time, each category after an op that changed it by more than 1/64 of the most the rank has
-// held. Tensors that a peer frees (a message it has read) disappear when it does, so the moments of samples may differ
-// from run to run. Cost: one atomic load an op while tracing. Thread rule: its rank's thread, where it is also
-// destroyed.
+// Records a rank's memory by category on its timeline, as counters: all categories at each record() and, in between,
+// under virtual time, each category after an op that changed it by more than 1/64 of the rank's peak. Tensors that a
+// peer frees (a message it has read) disappear when it does, so the times of samples may differ from run to run. Cost:
+// one atomic load per op while tracing. Thread rule: its rank's thread, where it is also destroyed.
 #pragma once
 #include <array>
 #include <memory>
@@ -14,7 +13,7 @@ namespace ranklab {
 
 class MemoryCounters {
  public:
-  // `limit_bytes`: of the modelled device, the counter "memory/limit"; 0: not told.
+  // `limit_bytes`: memory of the modelled device, shown as the counter "memory/limit"; 0: not shown.
   explicit MemoryCounters(RankContext& ctx, int64_t limit_bytes = 0);
   ~MemoryCounters();
   MemoryCounters(const MemoryCounters&) = delete;

@@ -12,13 +12,13 @@
 namespace ranklab {
 namespace {
 
-// By global rank; ranks' threads add to it.
+// Indexed by global rank; ranks' threads add to it.
 struct Ranks {
   std::mutex mutex;
   std::map<int, MeasuredMemory> measured;
 };
 
-// The peaks before the first step, which are forgotten before the others.
+// Records the peaks of the start-up, and resets peaks before each step.
 void look(StepContext& context, Ranks& ranks) {
   MemoryBook& book = *thread_memory_book();
   if (context.step > 0) return book.reset_peaks();

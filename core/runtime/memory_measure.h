@@ -1,6 +1,6 @@
-// What the ranks of a run hold at their fullest moment, measured: before their first step, while they make what they
-// train, then after one step to make what stays, in another one. Each is every rank's highest total with its
-// categories. Cost: two training steps. Thread rule: the thread that would call RuntimeEngine::fit().
+// Measured peak memory of a run's ranks: before the first step, while the training state is created, then, after one
+// step that creates what stays, during another step. Each is every rank's highest total with its categories. Cost: two
+// training steps. Thread rule: the thread that would call RuntimeEngine::fit().
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace ranklab {
 struct MeasuredMemory {
   using Bytes = std::array<int64_t, static_cast<size_t>(MemoryCategory::kCount)>;
   int global_rank = 0;
-  Bytes at_peak{}, highest{}, at_end{};  // of the step, and after it
+  Bytes at_peak{}, highest{}, at_end{};  // during the step, and after it
   int64_t peak_bytes = 0;
   Bytes at_start_peak{}, start_highest{};  // before the first step
 };
-// By rank. REQUIRES: ranks that are threads, tensors on the CPU. Trains `parts`' model, whose weights are lost.
+// By rank. REQUIRES: ranks that are threads, tensors on the CPU. Trains the model of `parts`, whose weights are lost.
 std::vector<MeasuredMemory> measure_memory(RuntimeComponents parts, RunPlan plan);
 
 }  // namespace ranklab

@@ -1,5 +1,5 @@
-// The numbers of a step that only some runs have, by the names under which logs keep them: empty for the others. What
-// the log and TensorBoard both write. Torch-free. Thread rule: pure.
+// Metrics of a step that only some runs have, under the names that logs use: empty for the other runs. Shared by the
+// log and TensorBoard. Torch-free. Thread rule: pure.
 #pragma once
 #include <utility>
 #include <vector>

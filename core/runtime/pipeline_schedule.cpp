@@ -21,7 +21,7 @@ namespace {
 
 int64_t count_targets(const at::Tensor& targets_BS) { return targets_BS.ne(-100).sum().item<int64_t>(); }
 
-// The forwards alone, each stage of the first copy of the model taking all microbatches before the rank's next one.
+// Only the forwards: each stage of the first model copy runs all microbatches before the rank's next stage.
 Schedule forward_only(const Schedule& whole, int num_microbatches) {
   Schedule out{whole.name, num_microbatches, whole.rank_of_stage, whole.chain_length, {}};
   out.rank_of_stage.resize(static_cast<size_t>(whole.chain_length));
@@ -33,14 +33,14 @@ Schedule forward_only(const Schedule& whole, int num_microbatches) {
   return out;
 }
 
-// One rank's way through a schedule.
+// Runs one rank's actions of a schedule.
 class ActionRunner {
  public:
   struct Options {
     double loss_scale = 1;
     StageResult result = StageResult::kLoss;
   };
-  // `whole`: the schedule of training, whose stages the model is made of; `schedule` may be its forwards alone.
+  // `whole`: the training schedule, which defines the model's stages; `schedule` may be only its forwards.
   ActionRunner(StepContext& c, const Schedule& whole, const Schedule& schedule, const std::vector<Batch>& batches,
                BoundaryTensor boundary, const Options& options)
       : c_(c),
@@ -68,7 +68,7 @@ class ActionRunner {
     messages_.finish();
   }
 
-  // Read when all is done: a device would have to be waited for.
+  // Read only at the end: reading it earlier would synchronize with the device.
   double loss_sum() const {
     const NoCostScope free;
     double sum = 0;
@@ -84,7 +84,7 @@ class ActionRunner {
     WeightGradQueue weights;
   };
 
-  // The span of an action on the timeline; that of a piece which has to wait its turn is closed meanwhile.
+  // The span of an action on the timeline; an interleaved piece's span is closed while the piece waits for its turn.
   class Span {
    public:
     Span(ActionRunner& runner, const char* name, int stage, int microbatch)
@@ -107,7 +107,7 @@ class ActionRunner {
     std::optional<TraceSpan> span_;
   };
 
-  // A forward and a backward of different microbatches in turns, each while the other's tokens travel.
+  // Interleaves a forward and a backward of different microbatches: each runs while the other's tokens travel.
   void run_pair(const Action& a) {
     const InterleaveHooks hooks{.resumed =
                                     [this](int piece) {
@@ -187,7 +187,7 @@ class ActionRunner {
   bool is_pipeline() const { return schedule_.num_stages() > 1; }
   int traced(int stage) const { return is_pipeline() ? stage : -1; }
 
-  // On the timeline: the activations this rank holds, in stages.
+  // Counter on the timeline: activations that this rank holds, in stages.
   void count_flights() {
     if (!is_pipeline() || !c_.ctx.tracer().enabled()) return;
     Event event = event_now(c_.ctx, EventKind::kCounter, "activations held");
@@ -203,8 +203,8 @@ class ActionRunner {
   Options options_;
   StageMessages messages_;
   std::map<std::pair<int, int>, Flight> flights_;  // by stage and microbatch
-  std::array<Span*, 2> spans_ = {};                // open, of each of two interleaved pieces
-  size_t piece_ = 0;                               // that runs
+  std::array<Span*, 2> spans_ = {};                // the open span of each of two interleaved pieces
+  size_t piece_ = 0;                               // the running piece
   std::vector<at::Tensor> losses_;
   at::Tensor result_;
 };
@@ -276,7 +276,7 @@ class PipelineSchedule : public ScheduleStrategy {
     return std::any_of(stages.begin(), stages.end(), [&](int stage) { return (schedule.*end)(stage); });
   }
 
-  // The data is asked where tokens or targets are needed; elsewhere dropout wants to know which samples these are.
+  // Batches are loaded where tokens or targets are needed; elsewhere dropout still needs the samples' indices.
   template <typename Load>
   static std::vector<Batch> load(StepContext& c, const Schedule& schedule, const Load& load_batch) {
     const NoCostScope free;
@@ -300,7 +300,7 @@ class PipelineSchedule : public ScheduleStrategy {
     return count_targets(batch.targets_BS);
   }
 
-  // Of the microbatches whose loss this rank computes.
+  // Tokens of the microbatches whose loss this rank computes.
   static int64_t tokens_here(StepContext& c, const Schedule& schedule, const std::vector<Batch>& batches) {
     int64_t tokens = 0;
     for (const int stage : schedule.stages_of(c.ctx.coordinate(Axis::kPp))) {
@@ -313,7 +313,7 @@ class PipelineSchedule : public ScheduleStrategy {
   }
 
   // Losses are divided by the tokens of the whole global batch, not averaged per rank: ranks with fewer tokens then
-  // weigh less. All dp peers of a last stage are last stages, too, and see all microbatches of theirs.
+  // weigh less. All dp peers of a last stage are last stages too and see all of their microbatches.
   int64_t global_tokens(StepContext& c, const std::vector<Batch>& batches) const {
     if (const auto known = c.data.global_tokens_per_batch()) return *known;
     const bool last = holds(c, schedule_, &Schedule::is_last);

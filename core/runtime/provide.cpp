@@ -67,7 +67,7 @@ class FunctionBatches : public RankData {
   }
 
  private:
-  const MakeBatch& make_;  // of the provider, which the engine keeps
+  const MakeBatch& make_;  // owned by the provider, which the engine keeps alive
   const RankContext& ctx_;
   const RunPlan& plan_;
 };

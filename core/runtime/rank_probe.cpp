@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kFirst = 8;
 constexpr std::string_view kGrad = ".grad";
 
-// In the host's memory. Another thread asks than the rank's, whose kernels on a device may still be on their way.
+// Copies to host memory. The caller is not the rank's thread, whose device kernels may still be running.
 at::Tensor settled(const at::Tensor& tensor) {
   if (tensor.is_cpu()) return tensor.detach();
   const c10::impl::VirtualGuardImpl device(tensor.device().type());

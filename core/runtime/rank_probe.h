@@ -1,5 +1,5 @@
-// A rank's tensors and memory, as numbers for whoever has stopped it (core/live/stepper_probe.h). Cost: nothing until
-// it is asked. Thread rule: as RankProbe.
+// A rank's tensors and memory, as numbers for a debugger that has stopped it (core/live/stepper_probe.h). Cost: nothing
+// until it is used. Thread rule: as RankProbe.
 #pragma once
 #include <functional>
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace ranklab {
 
-// `registry` outlives the result. `shards`: what of the weights is on this rank, where parameters come and go (ZeRO
-// stage 3); else the parameters are.
+// `registry` outlives the result. `shards`: this rank's shards of the weights, where parameters are gathered and freed
+// (ZeRO stage 3); else the parameters themselves are used.
 std::shared_ptr<const RankProbe> make_rank_probe(const ParameterRegistry& registry, std::shared_ptr<MemoryBook> book,
                                                  std::function<std::vector<at::Tensor>()> shards = {});
 

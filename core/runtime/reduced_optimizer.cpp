@@ -1,7 +1,7 @@
-// Gradients accumulated over microbatches, summed in buckets over dp (those of experts over edp) and over the pipeline
-// ranks that share a parameter, clipped; then an Optimizer's update. With a ZeRO stage the sums, the norm and the
-// update are of the pieces that this rank owns, and the others' updated pieces are gathered. Under a loss scale
-// gradients are divided by it together with clipping: where they are in 16 bits, when the update widens them.
+// Gradients accumulated over microbatches, reduced in buckets over dp (experts' over edp) and over the pipeline ranks
+// that share a parameter, and clipped; then an Optimizer's update. With a ZeRO stage the reduction, the norm and the
+// update cover this rank's shards, and the others' updated shards are gathered. Under a loss scale gradients are
+// unscaled together with clipping: 16-bit gradients when the update widens them.
 #include <limits>
 
 #include "core/comm/event_now.h"
@@ -119,7 +119,7 @@ class ReducedOptimizer : public RankOptimizer {
     return rule ? std::optional<LossScaler>(*rule) : std::nullopt;
   }
 
-  // Scaled gradients in 16 bits may be too small for their type once they are divided.
+  // Scaled 16-bit gradients may underflow once they are unscaled.
   void update(double lr, double factor) {
     const bool narrow = types_.grad_bytes() == 2;
     const bool at_once = (scaler_ && narrow) || optimizer_->scales_at_once();
@@ -128,7 +128,7 @@ class ReducedOptimizer : public RankOptimizer {
     optimizer_->step(lr);
   }
 
-  // What is not shared out needs its values at once.
+  // Parameters that are not sharded need their values at once.
   static std::vector<Parameter*> taken_from(CausalLm& model, const RunPlan& plan) {
     if (!plan.zero().parameters) make_values(model.registry());
     return model.registry().parameters();
@@ -138,14 +138,14 @@ class ReducedOptimizer : public RankOptimizer {
     std::erase_if(parameters, [&](const Parameter* parameter) { return parameter->is_expert != expert; });
     return parameters;
   }
-  // Over which ranks gradients are reduced, and which of them share out the result.
+  // The axis over which gradients are reduced, and whether its ranks shard the result.
   struct Sharing {
     Axis axis = Axis::kDp;
     Communicator* replicas = nullptr;
     bool shares = true;
   };
-  // HSDP: groups of neighbours share out, and their shards are summed over the groups. Ranks that are too few for that
-  // (of experts) keep whole replicas.
+  // HSDP: groups of neighbours shard, and their shards are all-reduced over the groups. Where a shard group has one
+  // rank (experts with few edp ranks) ranks keep whole replicas.
   Sharing sharing(Axis all, Axis shard, Axis replica) {
     if (ctx_.size(replica) == 1) return {.axis = all};
     if (ctx_.size(shard) == 1) return {.axis = all, .shares = false};
@@ -162,12 +162,12 @@ class ReducedOptimizer : public RankOptimizer {
             .gather = gather_precision(plan),
             .watch = [this](ZeroState state, const std::string& bucket) { note(state, bucket); }};
   }
-  // Quantized weights travel in the recipe's format, when it has one.
+  // Quantized weights are gathered in the recipe's format, when it has one.
   static BucketShard::GatherPrecision gather_precision(const RunPlan& plan) {
     if (!plan.zero().parameters || !plan.precision || !plan.precision->recipe().gather.quantized()) return {};
     return [policy = plan.precision](const Parameter& parameter) { return policy->gather_of(parameter.name); };
   }
-  // On the timeline: what becomes of buckets and units (core/trace/zero_event.h).
+  // Timeline events for state changes of buckets and units (core/trace/zero_event.h).
   Event instant(const std::string& name) { return event_now(ctx_, EventKind::kInstant, name); }
   void note(ZeroState state, const std::string& bucket) {
     if (ctx_.tracer().enabled()) ctx_.tracer().record(instant(zero_event_name(state, bucket)));
@@ -192,7 +192,7 @@ class ReducedOptimizer : public RankOptimizer {
       reducer_.share_out_parameters(*units);
       expert_reducer_.share_out_parameters(*units);
     }
-    make_values(model.registry());  // of those that no ranks share out
+    make_values(model.registry());  // the values of parameters that are not sharded
     return units;
   }
   OwnedPieces pieces() const {
@@ -201,7 +201,7 @@ class ReducedOptimizer : public RankOptimizer {
     if (expert_reducer_.shards()) result.experts = experts_.axis;
     return result;
   }
-  // The whole parameter that this is, or is a piece of, and where it begins there.
+  // The whole parameter that this is, or is a shard of, and its offset there.
   std::pair<const Parameter*, int64_t> origin_of(const Parameter* parameter) const {
     return (parameter->is_expert ? expert_reducer_ : reducer_).origin_of(parameter);
   }
@@ -213,7 +213,7 @@ class ReducedOptimizer : public RankOptimizer {
   }
 
   RankContext& ctx_;
-  int stage_;  // of ZeRO
+  int stage_;  // ZeRO stage
   StateTypes types_;
   std::vector<Parameter*> parameters_;
   double clip_grad_;

@@ -33,7 +33,7 @@ int64_t step_of_json(const std::string& line) {
 
 class RunLogHook : public Hook {
  public:
-  // What lies there stays until the run begins: until then it may turn out to be one that goes on.
+  // Existing files stay until the run begins: only then is it known whether it resumes.
   explicit RunLogHook(const std::string& directory)
       : lock_(directory, {.file = "log.lock", .where = "log", .does = "logs into", .option = "--log-dir"}),
         log_path_(directory + "/log.txt"),
@@ -59,7 +59,7 @@ class RunLogHook : public Hook {
   }
 
  private:
-  // Where one file takes no more, the other gets its line all the same.
+  // When one file cannot be written, the other still gets its line.
   void add(const std::string& log_line, const std::string& metrics_line) {
     std::vector<std::string> refused;
     const auto write = [&refused](LineFile& file, const std::string& path, const std::string& line) {
@@ -72,7 +72,7 @@ class RunLogHook : public Hook {
                   .got = join(refused, ", "), .fix = "make room; pass another folder with --log-dir");
   }
 
-  RunLock lock_;  // before the files are opened: the first run's curve would end where the second begins
+  RunLock lock_;  // taken before the files are opened, so that two runs cannot log into one folder
   std::string log_path_, metrics_path_;
   LineFile log_, metrics_;
 };

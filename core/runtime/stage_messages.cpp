@@ -8,7 +8,7 @@
 namespace ranklab {
 namespace {
 
-// Actions ahead for which receives are posted. One is enough when a message takes less time than an action.
+// Receives are posted this many actions ahead. One is enough when a message takes less time than an action.
 constexpr int kPrefetch = 2;
 
 int lane_number(bool forward) { return forward ? 1 : 2; }  // lane 0 is for messages of others
@@ -32,7 +32,7 @@ StageMessages::StageMessages(Communicator& pipeline, const Schedule& schedule, B
   backward_at_.assign(cells, 0);
   for (const auto& actions : schedule.ranks) {
     for (size_t i = 0; i < actions.size(); ++i) {
-      const Action& a = actions[i];  // of a pair the forward half runs first
+      const Action& a = actions[i];  // in a pair the forward half runs first
       if (a.has_forward()) forward_at_[cell(a.stage, a.microbatch)] = 2 * i;
       if (a.has_input_grad()) backward_at_[cell(a.backward_stage(), a.backward_microbatch())] = 2 * i + 1;
     }

@@ -1,9 +1,9 @@
-// What the stages of a pipeline hand each other: activations forward, gradients back. Between two stages of one rank a
-// tensor changes hands; between ranks it is a message. Receives are posted some actions ahead, so that a message is
-// under way while the rank computes; sends are not waited for: a message that the peer made after it had used ours
-// proves that ours has arrived, and its buffer is free. Each message has a tag of its own, so no order of arrival is
-// assumed; where messages have no tags the lanes of message_lanes.h order them, and message_program.h proves that they
-// all arrive. Cost: [S, B, H] a message; the receive buffers of a few actions. Thread rule: its rank's thread.
+// Messages between pipeline stages: activations forward, gradients back. Between two stages of one rank the tensor is
+// handed over directly; between ranks it is a message. Receives are posted some actions ahead, so that a message is in
+// flight while the rank computes; sends are not waited for: a message that the peer computed from ours proves that ours
+// has arrived and its buffer is free. Each message has its own tag, so no order of arrival is assumed; where messages
+// have no tags the lanes of message_lanes.h order them, and message_program.h proves that they all arrive. Cost: [S, B,
+// H] per message; the receive buffers of a few actions. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -24,7 +24,7 @@ struct BoundaryTensor {
 
 class StageMessages {
  public:
-  // Both outlive this. Collective over the pipeline, which opens the lanes it has not got yet.
+  // Both outlive this. Collective over the pipeline; opens the lanes that are not open yet.
   StageMessages(Communicator& pipeline, const Schedule& schedule, BoundaryTensor boundary);
 
   void prepare(size_t action);  // before each of the rank's actions
@@ -41,7 +41,7 @@ class StageMessages {
  private:
   struct Sent {
     int peer = 0;
-    size_t used_at = 0;  // place of its use among the peer's work
+    size_t used_at = 0;  // position of its use in the peer's work
     WorkPtr work;
   };
 
@@ -58,7 +58,7 @@ class StageMessages {
   const Schedule& schedule_;
   BoundaryTensor boundary_;
   std::vector<std::vector<PipelineMessage>> receives_;  // [action] -> to post before it
-  std::vector<size_t> forward_at_, backward_at_;        // [stage, microbatch] -> place among its rank's work
+  std::vector<size_t> forward_at_, backward_at_;        // [stage, microbatch] -> position in its rank's work
   std::map<PipelineMessage, at::Tensor> kept_;          // between stages of this rank
   std::map<PipelineMessage, WorkPtr> coming_;
   std::vector<Sent> sent_;

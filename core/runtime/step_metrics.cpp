@@ -17,7 +17,7 @@ enum Slot { kLoss, kTokens, kMtpLoss, kNow, kExposed, kPeerWait, kStop, kTraces,
 struct MetricReducer::Sums {
   double loss = 0, tokens = 0, mtp_loss = 0, exposed_ns = 0, peer_wait_ns = 0;
   int64_t latest_ns = 0;
-  double behind_ns = 0;  // of all ranks together, to the latest
+  double behind_ns = 0;  // sum over all ranks of the time to the latest
   bool stop = false;
   bool traces = false;
 };
@@ -35,7 +35,7 @@ MetricReducer::Sums MetricReducer::gather(const StepOutput& output, Asks asks) {
   const NoCostScope free;
   at::Tensor mine = at::empty({1, kSlots}, at::kDouble);
   double* row = mine.mutable_data_ptr<double>();
-  // One rank of each tensor-parallel group speaks for its tokens; pipeline ranks without a last stage have none.
+  // One rank of each tensor-parallel group reports its tokens; pipeline ranks without a last stage have none.
   const bool speaks = ctx_.coordinate(Axis::kTp) == 0;
   row[kLoss] = speaks ? output.loss_sum : 0;
   row[kTokens] = speaks ? static_cast<double>(output.tokens) : 0;
@@ -111,7 +111,7 @@ MetricReducer::Outcome MetricReducer::reduce(int64_t step, const StepOutput& out
 
 double MetricReducer::mean_loss(const StepOutput& output) {
   const Sums sums = gather(output, {});
-  // All have waited for the mean. Without this the next step would begin in the drain of the validation's pipeline.
+  // All ranks have waited for the mean. Otherwise the next step would begin while the validation's pipeline drains.
   ctx_.clock().wait_until(sums.latest_ns, 0, Axis::kWorld);
   last_wall_ns_ = wall_now_ns();
   last_virtual_ns_ = sums.latest_ns;

@@ -1,4 +1,4 @@
-// One exchange per step turns every rank's numbers into the global metrics that all ranks agree on.
+// One exchange per step reduces every rank's values to the global metrics that all ranks agree on.
 #pragma once
 #include "core/comm/communicator.h"
 #include "core/runtime/components.h"
@@ -9,13 +9,13 @@ namespace ranklab {
 class MetricReducer {
  public:
   // `world` is untraced: bookkeeping costs no virtual time.
-  // `wall_peak_flops`: of all GPUs of the world together, for MFU in wall time; 0: unknown.
+  // `wall_peak_flops`: sum over all GPUs of the world, for MFU in wall time; 0: unknown.
   MetricReducer(Communicator& world, RankContext& ctx, const RunPlan& plan, double wall_peak_flops);
 
-  // What a rank asks of all.
+  // What a rank requests of all ranks.
   struct Asks {
     bool stop = false;    // counts only on global rank 0
-    bool traces = false;  // to collect what was recorded; counts on every rank
+    bool traces = false;  // collect the recorded traces; counts on every rank
   };
   struct Outcome {
     StepMetrics metrics;

@@ -1,8 +1,8 @@
-// A run's scalars as a TensorBoard event file, so that `tensorboard --logdir DIR` shows them. Source: the TFRecord
-// framing (u64 length, masked crc32c of it, bytes, masked crc32c of them; little-endian) around tensorflow.Event
-// protobufs (wall_time 1, step 2, file_version 3, summary 5 {value 1 {tag 1, simple_value 2}}), written by hand: five
-// fields need no protobuf library. Cost: some 300 bytes a step, one write each, flushed, so that a crash keeps what was
-// done. Thread rule: the functions are pure; the hook runs on global rank 0's thread.
+// Writes a run's scalars as a TensorBoard event file (`tensorboard --logdir DIR`). Source: the TFRecord framing (u64
+// length, its masked crc32c, bytes, their masked crc32c; little-endian) around tensorflow.Event protobufs (wall_time 1,
+// step 2, file_version 3, summary 5 {value 1 {tag 1, simple_value 2}}), encoded by hand: five fields need no protobuf
+// library. Cost: some 300 bytes per step, one write each, flushed, so a crash keeps what was done. Thread rule: the
+// functions are pure; the hook runs on global rank 0's thread.
 #pragma once
 #include <cstdint>
 #include <memory>

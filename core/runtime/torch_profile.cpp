@@ -46,7 +46,7 @@ class TorchProfileHook : public Hook {
   void save() {
     recording_ = false;
     const std::string part = path_ + ".part";
-    // Kineto writes the file by itself and reports nothing.
+    // Kineto writes the file itself and reports no errors.
     torch::autograd::profiler::disableProfiler()->save(part);
     std::error_code failed;
     std::filesystem::rename(part, path_, failed);

@@ -1,8 +1,8 @@
-// The kernels of some steps, as PyTorch's own profiler sees them (Kineto over CUPTI): every ATen op of rank 0 and, on a
+// The kernels of some steps, recorded by PyTorch's own profiler (Kineto over CUPTI): every ATen op of rank 0 and, on a
 // GPU, every kernel and copy, as the Chrome trace that torch.profiler writes, so that `ranklab viz`, `ranklab trace
-// stats` and Perfetto open it. Cost: some microseconds an op while it records, nothing in other steps; the file is
-// written when the last recorded step has ended; a run that is interrupted before writes none. Thread rule: the hook
-// runs on global rank 0's thread, and records the ops of that thread.
+// stats` and Perfetto open it. Cost: some microseconds per op while recording, nothing in other steps; the file is
+// written after the last recorded step; a run that is interrupted before writes none. Thread rule: the hook runs on
+// global rank 0's thread, and records the ops of that thread.
 #pragma once
 #include <memory>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace ranklab {
 
-// Steps [first, end) of those that the run has. The hook throws kIo when `path` cannot be written.
+// Records those of the steps [first, end) that the run has. The hook throws kIo when `path` cannot be written.
 std::shared_ptr<Hook> make_torch_profile_hook(std::string path, int64_t first, int64_t end);
 
 }  // namespace ranklab

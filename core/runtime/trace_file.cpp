@@ -9,7 +9,7 @@
 namespace ranklab {
 namespace {
 
-// Of runs that were killed here: this one's log lies where theirs did.
+// Temporary files of killed runs that logged into the same folder.
 void remove_leftovers(const std::string& path) {
   namespace fs = std::filesystem;
   const std::string begin = fs::path(path).filename().string() + ".part";

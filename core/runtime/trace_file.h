@@ -1,8 +1,8 @@
-// The trace of a run as a file that grows with it: what the ranks recorded in a step is written, by a thread of its
-// own, while they work on the next one, so that memory does not grow with the steps, and the end of a run waits for two
-// steps at most. The file has a temporary name until the run ends; it gets its own when a rank failed, too, with the
+// The trace of a run as a file that grows with it: what the ranks recorded in a step is written by a separate thread
+// while they run the next one, so memory does not grow with the steps, and the end of a run waits for two steps at
+// most. The file has a temporary name until the run ends; it also gets its final name when a rank failed, with the
 // steps until then. A process that is killed leaves the temporary file, which is readable up to its last whole step.
-// Cost: the writing of a step (about a microsecond an event); memory for two steps' events; ranks wait when the disk is
+// Cost: writing a step (about a microsecond per event); memory for two steps' events; ranks wait when the disk is
 // slower than they are. Thread rule: hooks on rank 0's thread, keep() from any.
 #pragma once
 #include <condition_variable>
@@ -19,14 +19,14 @@ namespace ranklab {
 
 class TraceFile : public Hook {
  public:
-  // trace.json.gz of all ranks (virtual time of simulated ranks, else wall time) in the folder, which is this run's
-  // alone. Throws kIo naming the folder.
+  // Writes trace.json.gz of all ranks (virtual time of simulated ranks, else wall time) into the folder, which no other
+  // run may use. Throws kIo naming the folder.
   TraceFile(const std::string& directory, const RunPlan& plan);
   ~TraceFile() override;
 
   void on_traces(const TracePiece& piece) override;       // throws kIo
   void on_train_end(const TrainResult& result) override;  // throws kIo
-  // The file ends with what was handed over so far: before the process is left in the middle of a step.
+  // Completes the file with what was handed over so far: called before the process exits in the middle of a step.
   void keep() noexcept;
 
  private:
@@ -43,7 +43,7 @@ class TraceFile : public Hook {
   std::thread thread_;
 };
 
-// The file in this folder.
+// The path of the file in this folder.
 std::string trace_path(const std::string& directory);
 
 }  // namespace ranklab

@@ -1,8 +1,8 @@
-// Brings what all ranks recorded to rank 0, so that one file shows them all: threads of one process hand it over, ranks
-// that are processes send it. Each process counts wall time from its own start, on a clock of its own host: a few
-// barriers, which all ranks leave at nearly the same moment, show by how much, and the traces arrive on rank 0's wall
-// clock (to a fraction of a millisecond; virtual times need no such help). Cost: each trace crosses once. Thread rule:
-// on each rank's thread.
+// Brings all ranks' traces to rank 0 for one common file: threads of one process hand them over, ranks that are
+// processes send them. Each process counts wall time from its own start, on its host's clock: a few barriers, which all
+// ranks leave at nearly the same moment, measure the offsets, and the traces are shifted to rank 0's wall clock (to a
+// fraction of a millisecond; virtual times need no shift). Cost: each trace is sent once. Thread rule: on each rank's
+// thread.
 #pragma once
 #include <c10/core/Device.h>
 
@@ -17,19 +17,19 @@ namespace ranklab {
 
 class TraceCollector {
  public:
-  // `processes`: ranks live in processes of their own.
+  // `processes`: each rank is a process.
   explicit TraceCollector(bool processes) : processes_(processes) {}
 
   // Collective: all ranks' traces by rank on global rank 0, nothing elsewhere. `world` holds all ranks in order.
   std::vector<RankTrace> collect(Communicator& world, c10::Device device, RankTrace mine);
-  // After a rank's last step: collective between processes; threads do not wait for each other here, since some still
-  // write the sample.
+  // Called after a rank's last step: collective between processes; threads do not wait for each other here, since some
+  // still generate the sample.
   void leave(Communicator& world, c10::Device device, RankTrace mine);
-  // What leave() brought here, by rank, once all ranks of this process have ended.
+  // The traces that leave() collected, by rank, once all ranks of this process have ended.
   std::vector<RankTrace> take() { return taken(left_); }
 
  private:
-  using ByRank = std::map<int, RankTrace>;  // global
+  using ByRank = std::map<int, RankTrace>;  // key: global rank
   void keep(ByRank& where, RankTrace trace);
   std::vector<RankTrace> taken(ByRank& from);
 

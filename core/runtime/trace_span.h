@@ -1,5 +1,5 @@
 // A span on a rank's timeline in virtual and wall time, from construction until the end of the scope. A stepper may
-// hold the rank before a span of compute. Thread rule: its rank's thread.
+// pause the rank before a compute span. Thread rule: its rank's thread.
 #pragma once
 #include "core/comm/rank_context.h"
 #include "core/live/stepper_state.h"

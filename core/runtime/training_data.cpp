@@ -39,7 +39,7 @@ TrainingData open_training_data(const RunPlan& plan) {
                                     : open_text(load_corpus(c.data_path));
   try {
     data.dataset = std::make_shared<TokenDataset>(data.tokens, c.model.seq_length, c.validation_fraction);
-  } catch (const Error& error) {  // the dataset does not know what its tokens are called
+  } catch (const Error& error) {  // the dataset does not know the name of its tokens' source
     ErrorText text = error.text();
     text.where = "data " + data.source;
     throw Error(error.kind(), text);

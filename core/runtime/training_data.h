@@ -1,6 +1,5 @@
-// The data that a run trains on, as its settings name it, and what it is made of. One place opens it, so that what a
-// command tells of a batch is what a run draws. Cost: a text is read whole, shards are opened. Thread rule: immutable,
-// shared by all ranks.
+// Opens the training data that a run's settings name. All commands use it, so what a command reports about a batch is
+// what a run draws. Cost: a text is read whole, shards are opened. Thread rule: immutable, shared by all ranks.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -14,15 +13,15 @@
 
 namespace ranklab {
 
-// A file whose tokens lie together in the data.
+// A file whose tokens are contiguous in the data.
 struct DataDocument {
   std::string name;
-  int64_t begin = 0, end = 0;  // tokens of the data
+  int64_t begin = 0, end = 0;  // range of the data's tokens
 };
 
 struct TrainingData {
   std::string source = {};                   // for the start banner
-  std::vector<DataDocument> documents = {};  // in their order, without gaps
+  std::vector<DataDocument> documents = {};  // in data order, without gaps
   int64_t vocab_size = 256;
   std::shared_ptr<const TokenSequence> tokens = nullptr;
   std::shared_ptr<const TokenDataset> dataset = nullptr;
@@ -31,7 +30,7 @@ struct TrainingData {
 // Throws kInvalidArgument (too short for one sequence), kBadFile, kIo.
 TrainingData open_training_data(const RunPlan& plan);
 
-// What every rank of the run draws its batches from.
+// The source from which every rank of the run draws its batches.
 BatchSource make_batch_source(const TrainingData& data, const RunPlan& plan);
 
 }  // namespace ranklab

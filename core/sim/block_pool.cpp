@@ -18,8 +18,8 @@ constexpr size_t kSpare = 128 << 20;
 
 size_t rounded(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-// Where address space is limited (ulimit -v), this much stays free beside tensors: of the libraries that ask for a
-// little memory in between, as oneDNN for the code that it writes, some do not live to say that there was none.
+// Where address space is limited (ulimit -v), this much stays free beside tensors: some libraries that allocate a
+// little memory in between, such as oneDNN for the code that it generates, crash when there is none.
 constexpr size_t kHeadroom = 16 << 20;
 
 char* map(size_t bytes, int protection) {
@@ -44,8 +44,8 @@ char* map_block(size_t bytes) {
   return headroom == nullptr ? nullptr : block;
 }
 
-// Aligned by hand: what glibc's aligned_alloc cuts off a block is found again by no other aligned_alloc (its bug 14581,
-// mended in 2.38), and a training run took 100 KB more at every step. Before the block lies where it begins.
+// Aligned manually: what glibc's aligned_alloc cuts off a block is never reused by another aligned_alloc (its bug
+// 14581, fixed in 2.38): 100 KB per training step. The word before the block points to its allocation.
 void* take_small(size_t bytes) {
   void* whole = std::malloc(bytes + kAlignment + sizeof(void*));
   if (whole == nullptr) throw memory_exhausted(bytes);
@@ -60,7 +60,7 @@ void give_small(void* block) { std::free(static_cast<void**>(block)[-1]); }
 }  // namespace
 
 BlockPool& BlockPool::instance() {
-  static auto* pool = new BlockPool;  // never destroyed: tensors of static lifetime give back after main()
+  static auto* pool = new BlockPool;  // never destroyed: tensors of static lifetime are freed after main()
   return *pool;
 }
 
@@ -69,7 +69,7 @@ void* BlockPool::take(size_t bytes) {
   const size_t size = rounded(bytes);
   const std::lock_guard lock(mutex_);
   char* block = take_free(size);
-  if (block == nullptr && free_bytes_ > used_bytes_ / 2 + kSpare) release_all();  // what is held no longer fits
+  if (block == nullptr && free_bytes_ > used_bytes_ / 2 + kSpare) release_all();  // the free blocks are too small
   if (block == nullptr) block = map_block(size);
   if (block == nullptr) {
     release_all();

@@ -1,10 +1,9 @@
-// Memory blocks of tensors, kept for reuse: a training step asks for the same sizes again and again, and eight ranks on
-// a few cores are rarely at their peak together, so freed blocks go into one pool that all ranks draw from. The
-// smallest free block that is large enough is taken and what is left of it stays free; freed neighbours become one
-// block. So experts, whose tensors have another size at every step, find room where the last ones were, instead of
-// fresh pages that the kernel must fill with zeros. Small blocks stay with malloc. Memory is returned to the system
-// when much of it is free and none of it fits, or an allocation fails. Cost: two searches in trees of the free blocks.
-// Thread rule: any thread.
+// A caching allocator for tensor memory: a training step requests the same sizes again and again, and eight ranks on a
+// few cores rarely peak together, so freed blocks go into one pool that all ranks share. Best fit: the smallest free
+// block that is large enough is taken and split; adjacent free blocks are merged. So experts, whose tensors have
+// another size at every step, reuse memory instead of fresh pages that the kernel must zero. Small blocks are left to
+// malloc. Memory is returned to the system when much of it is free and none of it fits, or an allocation fails. Cost:
+// two searches in trees of the free blocks. Thread rule: any thread.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -18,7 +17,7 @@ class BlockPool {
  public:
   static BlockPool& instance();
 
-  // 64-byte aligned, never null; throws kEnvironment. `bytes` must be given back unchanged.
+  // 64-byte aligned, never null; throws kEnvironment. Pass the same `bytes` to give().
   void* take(size_t bytes);
   void give(void* block, size_t bytes);
   size_t free_bytes() const;  // held for reuse
@@ -30,7 +29,7 @@ class BlockPool {
   void release_all();
 
   mutable std::mutex mutex_;
-  std::map<char*, size_t> free_;  // no two are neighbours
+  std::map<char*, size_t> free_;  // no two are adjacent
   std::set<std::pair<size_t, char*>> by_size_;
   size_t free_bytes_ = 0;
   size_t used_bytes_ = 0;

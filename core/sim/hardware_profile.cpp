@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-// Reads one table, remembering which keys were asked for, so that a misspelt key is an error and not a silent default.
+// Reads one table and remembers which keys were read, so that a misspelt key is an error and not a silent default.
 class TableReader {
  public:
   TableReader(const toml::table& table, std::string place) : table_(table), place_(std::move(place)) {}
@@ -160,7 +160,7 @@ std::vector<std::string> hardware_profile_names() {
 }
 
 std::optional<HardwareProfile> hardware_profile_of_gpu(const std::string& gpu_name) {
-  if (gpu_name.empty()) return std::nullopt;  // on CPUs every rank asks at its start: no profile is read for that
+  if (gpu_name.empty()) return std::nullopt;  // CPU ranks call this too: read no profiles
   for (const BuiltInProfile& row : built_in_profiles()) {
     HardwareProfile profile = load_hardware_profile(std::string(row.name));
     const auto& names = profile.gpu_names;

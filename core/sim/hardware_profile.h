@@ -1,4 +1,4 @@
-// What a simulated GPU and its links can do: public datasheet figures, one TOML file a machine in core/sim/profiles/,
+// What a simulated GPU and its links can do: public datasheet figures, one TOML file per machine in core/sim/profiles/,
 // each figure with its source. Thread rule: immutable after load.
 #pragma once
 #include <array>
@@ -30,7 +30,7 @@ struct HardwareProfile {
   Link inter_node;                // one NIC per GPU
   int gpus_per_node = 8;
   std::vector<std::string> sources;    // where the figures are published
-  std::vector<std::string> gpu_names;  // under which a driver knows this part; may be empty
+  std::vector<std::string> gpu_names;  // the driver's names of this GPU; may be empty
 
   double peak_flops(DType dtype) const;  // integer types count as fp32
 };
@@ -38,7 +38,7 @@ struct HardwareProfile {
 // Loads NAME from the built-in profiles, or a path ending in .toml. Throws kInvalidArgument (nearest name) or kBadFile.
 HardwareProfile load_hardware_profile(const std::string& name_or_path);
 std::vector<std::string> hardware_profile_names();
-// The built-in profile of the GPU that a driver calls so ("NVIDIA H100 80GB HBM3"), if there is one.
+// The built-in profile of the GPU with this driver name ("NVIDIA H100 80GB HBM3"), if there is one.
 std::optional<HardwareProfile> hardware_profile_of_gpu(const std::string& gpu_name);
 
 }  // namespace ranklab

@@ -5,7 +5,7 @@
 //   all_to_all      n-1 messages, the bytes this rank sends away  broadcast (pipelined ring)    n-1 steps, S
 //   send / recv     1 step, S                                     barrier                       2 log2(n) steps, 0
 //   bytes
-// For all_to_all the caller passes exchange_bytes() as S: what this rank sends to others, its own part left out. log2
+// For all_to_all the caller passes exchange_bytes() as S: what this rank sends to others, excluding its own part. log2
 // is rounded up. A group inside one node uses the intra-node link; one that spans nodes is bound by the slowest hop of
 // its ring.
 #pragma once
@@ -18,7 +18,7 @@
 namespace ranklab {
 
 struct TransferCost {
-  int64_t latency_ns = 0;  // alpha part: until the first byte could be there
+  int64_t latency_ns = 0;  // alpha part: until the first byte can arrive
   int64_t total_ns = 0;
   int64_t algorithm_bytes = 0;  // sent by this rank
   int steps = 0;
@@ -31,11 +31,11 @@ class LinkCost {
 
   TransferCost collective(Verb verb, int64_t logical_bytes) const;
   TransferCost message(int from_group_rank, int to_group_rank, int64_t bytes) const;
-  // Of an all_to_all in which `self` has these bytes for each member: as many as take that long on the slowest link.
-  // The links inside a node and those between nodes work at the same time.
+  // The S of an all_to_all in which `self` has these bytes for each member: as many as take that long on the slowest
+  // link. The links inside a node and those between nodes work at the same time.
   int64_t exchange_bytes(std::span<const int64_t> bytes_of_member, int self) const;
   int64_t exchange_bytes(int64_t inside_node, int64_t between_nodes) const;
-  // Messages of these bytes that leave one after another, until the last one has arrived.
+  // Cost of messages of these bytes that leave one after another, until the last one has arrived.
   TransferCost puts(int64_t inside_node, int64_t between_nodes) const;
   bool crosses_nodes() const { return crosses_nodes_; }
 

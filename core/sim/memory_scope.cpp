@@ -27,7 +27,7 @@ struct alignas(64) Header {
 static_assert(sizeof(Header) == 64, "the data behind the header keeps the allocator's 64-byte alignment");
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-// Reuse would hide what a sanitizer looks for.
+// Reuse would hide the errors that a sanitizer detects.
 void* take_block(size_t bytes) { return c10::alloc_cpu(bytes); }
 void give_block(void* block, size_t) { c10::free_cpu(block); }
 #else
@@ -67,14 +67,14 @@ class BookingAllocator : public c10::Allocator {
   }
 };
 
-// What is known of a device's block, which has no header that the host could read.
+// What is known about a device's block, which has no header that the host could read.
 struct DeviceBlock {
   std::shared_ptr<MemoryBook> book;
   MemoryCategory category;
   int64_t bytes;
 };
 
-// By address; in parts, so that rank threads rarely meet. Allocators call with locks held: nothing here takes another.
+// Keyed by address; in parts, so that rank threads rarely meet. Allocators call with locks held: takes no other lock.
 class DeviceBlocks {
  public:
   void put(const void* block, DeviceBlock what) {
@@ -98,7 +98,7 @@ class DeviceBlocks {
     std::unordered_map<const void*, DeviceBlock> blocks;
   };
   Part& part_of(const void* block) {
-    constexpr int kAlignmentBits = 9;  // of blocks of a GPU
+    constexpr int kAlignmentBits = 9;  // alignment of GPU blocks
     return parts_[(reinterpret_cast<uintptr_t>(block) >> kAlignmentBits) % parts_.size()];
   }
   std::array<Part, 64> parts_;

@@ -1,8 +1,7 @@
 // Who owns each byte: a CPU allocator that books every tensor's storage under the rank and category of the thread that
-// allocated it, until it is freed (by any thread). Categories are named at the allocation, never guessed afterwards.
-// A device's allocator is LibTorch's own and tells of its blocks. Cost: a 64-byte header (on a device an entry of a
-// table) and a few atomic additions per allocation. Thread rule: books are atomic; scopes are per
-// thread.
+// allocated it, until it is freed (by any thread). Categories are set at the allocation, never inferred afterwards.
+// A device's allocator is LibTorch's own and reports its blocks. Cost: a 64-byte header (on a device a table entry) and
+// a few atomic additions per allocation. Thread rule: books are atomic; scopes are per thread.
 #pragma once
 #include <array>
 #include <atomic>
@@ -13,7 +12,7 @@
 
 namespace ranklab {
 
-// Bytes alive per category, and the highest seen of each and of the total.
+// Live bytes per category, and the peaks of each and of the total.
 class MemoryBook {
  public:
   int64_t bytes(MemoryCategory category) const {
@@ -24,20 +23,20 @@ class MemoryBook {
   int64_t peak_bytes(MemoryCategory category) const {
     return peaks_[static_cast<size_t>(category)].load(std::memory_order_relaxed);
   }
-  // Of a category when the total was highest. Exact where only the rank's own thread allocates.
+  // Bytes of a category when the total was highest. Exact where only the rank's own thread allocates.
   int64_t bytes_at_peak(MemoryCategory category) const {
     return at_peak_[static_cast<size_t>(category)].load(std::memory_order_relaxed);
   }
   void add(MemoryCategory category, int64_t bytes);
-  // The highest from now on.
+  // Peaks are measured from now on.
   void reset_peaks();
 
-  // The highest total, by category, and the highest of each.
+  // The peak of the total, by category, and the peak of each category.
   struct Peaks {
     std::array<int64_t, static_cast<size_t>(MemoryCategory::kCount)> at_peak{}, highest{};
   };
   Peaks peaks() const;
-  // As if it had held these, too.
+  // As if it had also held these.
   void raise_peaks(const Peaks& seen);
 
  private:
@@ -52,14 +51,14 @@ class MemoryBook {
 // Puts the booking allocator under every CPU tensor made from now on. Idempotent.
 void install_booking_allocator();
 
-// A device's memory, booked in the same way: the block is this thread's from now on, until any thread gives it back.
+// A device's memory, booked in the same way: the block belongs to this thread until any thread frees it.
 void device_block_taken(const void* block, int64_t bytes);
 void device_block_given(const void* block);
 
 // This thread's tensors are booked here from now on; null stops booking.
 void set_thread_memory_book(std::shared_ptr<MemoryBook> book);
 std::shared_ptr<MemoryBook> thread_memory_book();
-MemoryCategory thread_memory_category();  // of its next tensor
+MemoryCategory thread_memory_category();  // of this thread's next tensor
 
 // While alive, this thread's new tensors belong to `category` (default outside any scope: activations).
 class MemoryScope {

@@ -62,7 +62,7 @@ const std::unordered_map<std::string_view, Row>& special_rows() {
   return rows;
 }
 
-// No kernel on a GPU, and not told by the schema: allocations, in-place metadata changes, host reads.
+// No GPU kernel, although the schema does not show it: allocations, in-place metadata changes, host reads.
 bool is_free_name(std::string_view base) {
   static const std::unordered_set<std::string_view> names = {"as_strided",
                                                              "squeeze",

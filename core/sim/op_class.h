@@ -1,8 +1,8 @@
 // What kind of work an operator is, decided once per operator from its schema and a short table of names.
-// Rule: leaves cost, wholes do not. An operator with a kernel of its own (a CPU kernel, a GEMM, attention, foreach and
+// Rule: leaves cost, composites do not. An operator with its own kernel (a CPU kernel, a GEMM, attention, foreach and
 // fused ops) is "closed": one GPU kernel, and what it dispatches inside is free. One with only a
-// CompositeImplicitAutograd kernel never costs; its parts do. Anything between (clone, mul by a scalar) costs when no
-// part of it did, found while it runs. Views and allocations are free.
+// CompositeImplicitAutograd kernel never costs; its parts do. Anything between (clone, mul by a scalar) costs when none
+// of its parts did, which is known only at run time. Views and allocations are free.
 // Cost: one schema lookup the first time an operator is seen. Thread rule: classify() is pure.
 #pragma once
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace ranklab {
 
 enum class OpKind : uint8_t {
   kFree,                 // views, allocations, metadata, host reads
-  kComposite,            // its parts are seen and charged
+  kComposite,            // its parts are observed and charged
   kBytes,                // memory-bound: reads its inputs, writes its outputs
   kGather,               // reads what it returns: embedding, index_select
   kScatter,              // reads and rewrites the addressed part: index_add
@@ -20,7 +20,7 @@ enum class OpKind : uint8_t {
   kAttention,            // fused softmax(q k^T) v, forward
   kAttentionBackward,    // five GEMMs, one of them recomputed
   kConvolution,          // 2 x output elements x weights per output
-  kConvolutionBackward,  // one such product per wanted gradient
+  kConvolutionBackward,  // one such convolution per requested gradient
   kFusedAdamW,           // one pass over weight, gradient and two moments
 };
 

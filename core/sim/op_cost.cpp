@@ -68,7 +68,7 @@ void add_attention(const OpClass& op, Inputs inputs, OpCost& cost) {
   if (flag_at(inputs, op.flag)) flops /= 2;
   cost.flops = flops;
   if (op.kind == OpKind::kAttentionBackward) {
-    cost.flops = 2.5 * flops;  // dv, dp, dq, dk, and the scores once more
+    cost.flops = 2.5 * flops;  // dv, dp, dq, dk, and the recomputed scores
     cost.recomputed_flops = 0.5 * flops;
   }
   cost.dtype = dtype_of(q->scalar_type());
@@ -93,7 +93,7 @@ void add_convolution(const OpClass& op, Inputs inputs, OpCost& cost) {
   cost.flops = wanted * per_element * elements(transposed ? *input : *first);
 }
 
-// Lists of parameters, gradients and moments, whatever dtype: read the four, write back all but the gradient.
+// Lists of parameters, gradients and moments, of any dtype: reads all four, writes back all but the gradient.
 void add_adamw(Inputs inputs, OpCost& cost) {
   if (inputs.size() < 4) return;
   const double weights = bytes_of(inputs[0]), grads = bytes_of(inputs[1]),

@@ -1,6 +1,6 @@
 // FLOPs and bytes of one operator call, from its arguments. A multiply-add is two FLOPs. Causal attention counts half
-// of the full square (the convention of FlashAttention, Dao 2023). A broadcast argument counts the elements it stores,
-// not the ones it stands for. Thread rule: pure.
+// of the full square (the convention of FlashAttention, Dao 2023). A broadcast argument counts its stored elements, not
+// the expanded ones. Thread rule: pure.
 #pragma once
 #include <ATen/core/ivalue.h>
 

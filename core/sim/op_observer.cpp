@@ -33,9 +33,9 @@ struct OpObserver::State {
   const OpClass& lookup(const at::RecordFunction& fn) {
     const char* const address = fn.name();
     const auto it = by_address.find(address);
-    // The text shows when an address has come to mean another operator.
+    // Comparing the text detects an address that was reused for another operator.
     if (it != by_address.end() && std::strcmp(it->second->name.c_str(), address) == 0) return it->second->op;
-    // Functions of autograd have a new address in every step.
+    // Autograd functions have a new address in every step.
     if (by_address.size() > kAddresses) by_address.clear();
     const std::string overload = fn.overload_name();
     auto& one = known[std::string(address) + '.' + overload];
@@ -62,7 +62,7 @@ struct OpObserver::State {
   }
 
   void end(const at::RecordFunction& fn) {
-    if (frames.empty()) return;  // the op that was running when the observer was made
+    if (frames.empty()) return;  // the op that was running when the observer was created
     Frame frame = frames.back();
     frames.pop_back();
     if (frame.op == nullptr) return;
@@ -88,7 +88,7 @@ struct OpObserver::State {
   std::vector<Frame> frames;
   static constexpr size_t kAddresses = 4096;                      // more than there are operators in a step
   std::unordered_map<std::string, std::unique_ptr<Known>> known;  // by name and overload
-  std::unordered_map<const char*, const Known*> by_address;       // spares making that key for each operator
+  std::unordered_map<const char*, const Known*> by_address;       // avoids building that key for each operator
   std::function<void()> after_op;
   at::CallbackHandle handle = 0;
 };

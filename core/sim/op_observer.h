@@ -24,7 +24,7 @@ class OpObserver {
   double flops() const;  // of matrix multiplications, convolutions and attention since creation
   int64_t ops() const;
   void set_paused(bool paused);  // paused ops cost nothing (bookkeeping, tests, checkpointing)
-  // Called after each op or CostScope that was charged, with the clock at its end. An empty one: nothing is.
+  // Called after each op or CostScope that was charged, with the clock at its end. Empty: no call.
   void set_after_op(std::function<void()> after_op);
 
   struct State;
@@ -33,9 +33,9 @@ class OpObserver {
   std::unique_ptr<State> state_;
 };
 
-// While alive on a rank's thread, the ops inside cost nothing; at the end the stated cost is charged once. For what is
-// emulated or unfused here but one kernel on a GPU (FP8 GEMM, fused norm, gradient bucket copies). Scopes nest: the
-// outermost one wins.
+// While alive on a rank's thread, the ops inside cost nothing; at the end the stated cost is charged once. For work
+// that is emulated or unfused here but one kernel on a GPU (FP8 GEMM, fused norm, gradient bucket copies). Scopes nest:
+// the outermost one wins.
 class CostScope {
  public:
   CostScope(double flops, double bytes, DType dtype);

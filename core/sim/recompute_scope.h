@@ -1,6 +1,6 @@
-// While alive on a rank's thread, what runs takes its time but is no part of the model's FLOPs: it has been computed
-// before (activation recomputation). So utilization (MFU) stays that of the model's own work. Scopes nest. Thread rule:
-// its rank's thread.
+// While alive on a rank's thread, ops take time but do not count as model FLOPs, since they recompute earlier results
+// (activation recomputation). So utilization (MFU) covers only the model's own work. Scopes nest. Thread rule: its
+// rank's thread.
 #pragma once
 
 namespace ranklab {

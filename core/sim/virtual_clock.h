@@ -1,4 +1,4 @@
-// One rank's simulated time. The compute stream is a number that ops advance; communication streams (one per group) are
+// One rank's simulated time. The compute stream is a time that ops advance; communication streams (one per group) are
 // kept by the communicator's observer, and waiting for one moves the compute stream to its end. The gap is the exposed
 // part of that communication. Deterministic: no wall time enters. Thread rule: its rank's thread only.
 #pragma once

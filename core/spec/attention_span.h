@@ -1,11 +1,11 @@
-// How many keys the queries of a causal sequence see, for costs: with the half of the square that a mask leaves counted
-// as half, so that FLOPs of a sequence are linear in this. Torch-free.
+// How many keys the queries of a causal sequence attend to, for costs: twice the mean, which without a window is the
+// sequence length. Attention FLOPs of a sequence are linear in it. Torch-free.
 #pragma once
 #include <cstdint>
 
 namespace ranklab {
 
-// Twice the mean of keys a query sees; window 0, or of the sequence's length and more: all before it.
+// Twice the mean number of keys per query; window 0, or at least the sequence length: all previous keys.
 inline double attention_span(int64_t seq_length, int64_t window) {
   if (window <= 0 || window >= seq_length) return static_cast<double>(seq_length);
   const auto seq = static_cast<double>(seq_length), seen = static_cast<double>(window);

@@ -11,7 +11,7 @@ using Split = ModuleSplit;
 
 Init normal(const ModelConfig& c) { return {InitKind::kNormal, c.init_std}; }
 
-// What is added to the residual stream starts smaller, as GPT-2's does.
+// Weights that write to the residual stream start smaller, as in GPT-2.
 Init residual(const ModelConfig& c) {
   return {InitKind::kNormal, c.init_std / std::sqrt(2.0 * static_cast<double>(c.num_layers))};
 }
@@ -41,7 +41,7 @@ std::optional<ModuleSpec> norm_if(bool wanted, const ModelConfig& c, const char*
   return wanted ? std::optional(norm_spec(c, name, part)) : std::nullopt;
 }
 
-// RMSNorm whatever the norms of the model are.
+// Always RMSNorm, whatever the model's other norms are.
 ModuleSpec query_or_key_norm(const ModelConfig& c, const char* name, int64_t heads_width) {
   const bool by_heads = c.qk_norm_width == QkNormWidth::kHead;
   ModuleSpec norm = norm_spec(c, name, Part::kAttentionIn, by_heads ? c.head_dim() : heads_width);
@@ -110,7 +110,7 @@ LatentAttentionSpec latent_attention_spec(const ModelConfig& c) {
     return ModuleSpec{
         .name = name, .shape = {out, in}, .split = split, .bias = bias, .init = normal(c), .part = Part::kAttentionIn};
   };
-  // Biases of attention are those of what reads the stream, and of the output (as DeepseekV3Config's attention_bias).
+  // Biases: of the projections that read the residual stream, and of the output (as DeepseekV3Config's attention_bias).
   const bool first = c.has_qkv_bias(), second = c.add_bias;
   const bool compressed = m.q_lora_rank > 0;
   const int64_t heads = c.num_attention_heads, queries = heads * m.query_head_dim();

@@ -1,4 +1,4 @@
-// Which modules (module_spec.h) each layer of the transformer has, in the order in which it makes them. Torch-free.
+// Which modules (module_spec.h) each layer of the transformer has, in creation order. Torch-free.
 // Thread rule: pure.
 #pragma once
 #include <optional>
@@ -9,11 +9,11 @@
 
 namespace ranklab {
 
-// Width 0: the model's.
+// Width 0: the model's hidden size.
 ModuleSpec norm_spec(const ModelConfig& config, std::string name, ModulePart part, int64_t width = 0);
 
 ModuleSpec embedding_spec(const ModelConfig& config);
-ModuleSpec position_spec(const ModelConfig& config);  // of learned positions
+ModuleSpec position_spec(const ModelConfig& config);  // for learned positions
 ModuleSpec head_spec(const ModelConfig& config);
 
 // Multi-head, grouped-query or multi-query attention.
@@ -24,7 +24,7 @@ struct AttentionSpec {
 };
 AttentionSpec attention_spec(const ModelConfig& config);
 
-// Multi-head latent attention: queries made at once, or compressed in between.
+// Multi-head latent attention: queries by one projection, or compressed in between.
 struct LatentAttentionSpec {
   std::optional<ModuleSpec> q_down, q_norm;
   ModuleSpec q;
@@ -42,17 +42,17 @@ struct MoeSpec {
   ModuleSpec router;
   std::optional<MlpSpec> shared;
   std::optional<ModuleSpec> shared_gate;
-  MlpSpec expert;  // each of them
+  MlpSpec expert;  // for each of them
 };
 MoeSpec moe_spec(const ModelConfig& config);
 
-// Around attention and MLP.
+// The norms around attention and MLP.
 struct BlockNormSpecs {
   std::optional<ModuleSpec> attention, attention_post, mlp, mlp_post;
 };
 BlockNormSpecs block_norm_specs(const ModelConfig& config);
 
-// A module of multi-token prediction, around its block.
+// A multi-token-prediction module, without its block.
 struct PredictionSpec {
   ModuleSpec embedding_norm, state_norm, projection, norm;
 };

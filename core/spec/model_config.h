@@ -1,4 +1,4 @@
-// The decoder-only transformer as numbers. Flags are named as in Megatron-LM (runtime/config). Torch-free.
+// The configuration of a decoder-only transformer. Flags are named as in Megatron-LM (runtime/config). Torch-free.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -12,15 +12,15 @@ namespace ranklab {
 
 enum class NormKind { kRmsNorm, kLayerNorm };
 enum class PositionKind { kRope, kLearned };
-enum class ActivationKind { kSwiGlu, kGelu, kGeGlu, kGeluErf };  // GELU by tanh, as GPT-2's, or exact
+enum class ActivationKind { kSwiGlu, kGelu, kGeGlu, kGeluErf };  // GELU: tanh approximation as in GPT-2, or exact (erf)
 const char* name(ActivationKind activation);                     // "swiglu", ...
-// Of each branch (attention, MLP): its input is normalized, its output before it is added to the residual stream (OLMo
-// 2, arXiv 2501.00656; after Liu et al. 2021, arXiv 2111.09883), or both (Gemma 2, arXiv 2408.00118).
+// Per branch (attention, MLP): the norm is on its input, on its output before the residual addition (OLMo 2, arXiv
+// 2501.00656; after Liu et al. 2021, arXiv 2111.09883), or on both (Gemma 2, arXiv 2408.00118).
 enum class NormPlacement { kBefore, kBehind, kBoth };
-// Attention, then the MLP, which sees its output; or both see the same residual stream (GPT-J; GPT-NeoX, arXiv
-// 2204.06745, section 2.1), each through a norm of its own or both through one.
+// The MLP reads the residual stream after attention was added; or both read the same residual stream (GPT-J; GPT-NeoX,
+// arXiv 2204.06745, section 2.1), each through its own norm or both through one.
 enum class ResidualForm { kSequential, kParallel, kParallelOneNorm };
-// What an RMSNorm of queries and keys takes the mean over: a head, or all heads of a token together (OLMo 2).
+// What an RMSNorm of queries and keys averages over: one head, or all heads of a token together (OLMo 2).
 enum class QkNormWidth { kHead, kAllHeads };
 
 struct ModelConfig {
@@ -38,36 +38,36 @@ struct ModelConfig {
   double norm_epsilon = 1e-5;
   NormPlacement norm_placement = NormPlacement::kBefore;
   ResidualForm residual_form = ResidualForm::kSequential;
-  bool norm_1p = false;  // norms multiply with 1 + their weight, which so decays towards 1 (Gemma, arXiv 2403.08295)
+  bool norm_1p = false;  // norms multiply by 1 + weight, so that weight decay pulls to 1 (Gemma, arXiv 2403.08295)
   double rope_theta = 10000.0;
-  double local_rope_theta = 0.0;    // of layers with a window, whose frequencies are not stretched; 0: as in others
-  double rotary_percent = 1.0;      // share of a head that carries position: its first pairs
-  int64_t window_size = 0;          // tokens that a token attends to, itself among them; 0: all before it
+  double local_rope_theta = 0.0;    // of layers with a window, whose frequencies are not scaled; 0: same as the others
+  double rotary_percent = 1.0;      // share of a head that is rotated: its first pairs
+  int64_t window_size = 0;          // tokens that a token attends to, including itself; 0: all previous ones
   WindowLayers window_layers = {};  // the layers that have this window
   double init_std = 0.02;           // residual outputs use init_std / sqrt(2 num_layers), as GPT-2 does
   double dropout = 0.0;             // on embeddings and both residual branches
   bool add_bias = false;            // on linear layers
-  bool add_qkv_bias = false;        // on the projection to queries, keys and values alone (Qwen2, arXiv 2407.10671)
-  bool add_attention_bias = false;  // on that and on attention's output
-  bool qk_norm = false;             // RMSNorm of queries and keys before their position (Qwen3, arXiv 2505.09388)
+  bool add_qkv_bias = false;        // on the query/key/value projection only (Qwen2, arXiv 2407.10671)
+  bool add_attention_bias = false;  // on that and on attention's output projection
+  bool qk_norm = false;             // RMSNorm of queries and keys before rotary embedding (Qwen3, arXiv 2505.09388)
   QkNormWidth qk_norm_width = QkNormWidth::kHead;
   bool add_head_bias = false;            // on the output head
   bool tie_embeddings = false;           // the output head is the token embedding
   bool scale_embeddings = false;         // by sqrt(hidden_size) (Vaswani et al. 2017, arXiv 1706.03762, section 3.4)
   double query_pre_attn_scalar = 0.0;    // scores are divided by its root (Gemma 2); 0: the width of a head
-  double attn_logit_softcapping = 0.0;   // scores are bounded by it, c tanh(score / c); 0: they are not
-  double final_logit_softcapping = 0.0;  // logits are
+  double attn_logit_softcapping = 0.0;   // scores are soft-capped by it, c tanh(score / c); 0: no cap
+  double final_logit_softcapping = 0.0;  // the same for logits
   MlaConfig mla = {};
   YarnConfig yarn = {};
-  RopeScaling rope_scaling = {};  // besides YaRN
+  RopeScaling rope_scaling = {};  // other than YaRN
   MoeConfig moe = {};
-  // Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): modules behind the last layer that predict one
-  // token further each; their mean loss, times the weight, joins the loss.
+  // Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): modules after the last layer, each of which
+  // predicts one further token; their mean loss, times the weight, is added to the loss.
   int64_t mtp_num_layers = 0;
   double mtp_loss_weight = 0.1;
-  // Nothing that the model computes: how it is written as a Hugging Face folder, as it came from one.
-  std::string hf_architecture = "auto";  // where several classes compute the same
-  bool hf_rope_interleave = true;        // of latent attention: rows that turn together are neighbours there
+  // No effect on the computation: how the model is written as a Hugging Face folder, as it was imported from one.
+  std::string hf_architecture = "auto";  // where several classes compute the same function
+  bool hf_rope_interleave = true;        // for latent attention: rotated pairs are adjacent rows there
 
   // Tensor-parallel ranks whose query heads read the same key/value head.
   int kv_copies(int tp) const {
@@ -76,19 +76,19 @@ struct ModelConfig {
   }
   int64_t query_groups() const { return num_query_groups == 0 ? num_attention_heads : num_query_groups; }
   int64_t head_dim() const { return kv_channels == 0 ? hidden_size / num_attention_heads : kv_channels; }
-  // Of all heads; not latent attention's.
+  // Over all heads; not for latent attention.
   int64_t query_width() const { return num_attention_heads * head_dim(); }
   int64_t kv_width() const { return query_groups() * head_dim(); }
   int64_t qkv_width() const { return query_width() + 2 * kv_width(); }
   bool has_qkv_bias() const { return add_bias || add_qkv_bias || add_attention_bias; }
   bool has_attention_out_bias() const { return add_bias || add_attention_bias; }
-  // Elements of a head that turn with its position.
+  // Elements of a head that are rotated.
   int64_t rotary_width() const {
     if (mla.enabled()) return mla.qk_pos_emb_head_dim;
     return static_cast<int64_t>(static_cast<double>(head_dim()) * rotary_percent);
   }
   bool is_partly_rotary() const { return !mla.enabled() && rotary_width() < head_dim(); }
-  // MTP modules count on from num_layers.
+  // MTP modules are numbered from num_layers on.
   int64_t window_of_layer(int64_t layer) const { return window_layers.has(layer) ? window_size : 0; }
   bool has_local_rope() const { return position == PositionKind::kRope && window_size > 0 && local_rope_theta > 0; }
   int64_t expert_ffn() const { return moe.ffn_hidden_size == 0 ? ffn_hidden_size : moe.ffn_hidden_size; }
@@ -97,13 +97,13 @@ struct ModelConfig {
   bool has_norms_before() const { return norm_placement != NormPlacement::kBehind; }
   bool has_mlp_norm() const { return has_norms_before() && residual_form != ResidualForm::kParallelOneNorm; }
   bool has_norms_behind() const { return norm_placement != NormPlacement::kBefore; }
-  // Whether this layer's MLP is a mixture of experts. MTP modules count on from num_layers.
+  // True when this layer's MLP is a mixture of experts. MTP modules are numbered from num_layers on.
   bool is_moe_layer(int64_t layer) const { return moe.enabled() && layer >= moe.first_dense_layers; }
   // Elements of all parameters, without MTP modules and padding (module_table.h counts MTP).
   int64_t parameter_count() const;
-  // ... of those that a token is computed with: of the routed experts, topk.
+  // ... of those active for one token: of the routed experts, topk.
   int64_t active_parameter_count() const;
-  // FLOPs of forward + backward of a token in `seq`, MTP's among them: 6 x weights of matmuls + causal attention.
+  // Forward + backward FLOPs per token of a sequence of `seq`, including MTP: 6 x matmul weights + causal attention.
   double training_flops_per_token(int64_t seq) const;
 };
 
@@ -111,7 +111,7 @@ struct ModelConfig {
 // numbers and the nearest legal values.
 void validate(const ModelConfig& config, int tp, bool sequence_parallel);
 
-// How a layout shares out the experts.
+// How a layout splits the experts.
 struct ExpertSplit {
   int tp = 1;
   int ep = 1;

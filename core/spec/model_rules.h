@@ -1,6 +1,6 @@
-// Which options of a model do not go with each other, in one table: validate() refuses a model by it, and it is part of
-// the table of combinations (core/config/requirements.h). A constraint between numbers is no row: it stands in
-// validate(). Torch-free. Thread rule: immutable.
+// Which model options exclude each other, in one table: validate() refuses models by it, and it is part of the table of
+// combinations (core/config/requirements.h). A constraint between numbers is no row: it is checked in validate().
+// Torch-free. Thread rule: immutable.
 #pragma once
 #include <span>
 #include <string>
@@ -11,9 +11,9 @@
 namespace ranklab {
 
 struct ModelOption {
-  std::pair<std::string, std::string> setting;  // a way to choose it: a key of config_fields(), and a value
+  std::pair<std::string, std::string> setting;  // one way to choose it: a key of config_fields(), and a value
   bool (*chosen)(const ModelConfig&);
-  std::string (*shown)(const ModelConfig&);  // as a command line has it
+  std::string (*shown)(const ModelConfig&);  // as on a command line
 };
 
 struct ModelRule {

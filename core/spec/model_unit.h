@@ -1,5 +1,5 @@
-// The part of a model that a parameter belongs to: ZeRO stage 3 gathers the whole of it for a use, and pipeline stages
-// are cut between layers. Torch-free. Thread rule: plain data.
+// The part of a model that a parameter belongs to: ZeRO stage 3 gathers a unit as a whole, and pipeline stages are cut
+// between layers. Torch-free. Thread rule: plain data.
 #pragma once
 #include <cstdint>
 #include <string>

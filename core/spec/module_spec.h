@@ -1,5 +1,5 @@
-// A leaf of the module tree as numbers: one weight and a bias or none, with how tensor parallelism cuts them. Layers
-// make their parameters of it, and the table of a model (module_table.h) lists it, so that either has the other's
+// A leaf of the module tree as data: one weight, an optional bias, and how tensor parallelism shards them. Layers
+// create their parameters from it, and the table of a model (module_table.h) lists it, so the two always agree on
 // shapes. Torch-free. Thread rule: plain data.
 #pragma once
 #include <cstdint>
@@ -14,11 +14,11 @@ struct Init {
   double std = 0.02;
 };
 
-// What a module is for, and where its gradients come in a backward pass.
+// What a module is for, and when its gradients are computed in a backward pass.
 enum class ModulePart {
   kEmbedding,
   kAttentionNorm,
-  kAttentionIn,  // what makes queries, keys and values
+  kAttentionIn,  // the projections to queries, keys and values
   kAttentionOut,
   kMlpNorm,
   kMlpUp,
@@ -28,29 +28,29 @@ enum class ModulePart {
   kExperts,
   kFinalNorm,
   kHead,
-  kMtpIn,  // the norms of the two inputs of an MTP module and what joins them
+  kMtpIn,  // an MTP module's two input norms and the projection that joins them
 };
 const char* name(ModulePart part);  // "embedding", "routed experts", ...
 
-// By tensor parallelism: experts over etp, everything else over tp. kVocabulary pads up to a multiple of the ranks.
+// Tensor-parallel sharding: experts over etp, all else over tp. kVocabulary pads to a multiple of the ranks.
 enum class ModuleSplit { kReplicated, kVocabulary, kColumn, kRow };
 const char* name(ModuleSplit split);  // "vocabulary", "out features", ...
 
 struct ModuleSpec {
-  std::string name = {};                // within its parent, "qkv": of qkv.weight and qkv.bias
-  std::vector<int64_t> shape = {};      // of the weight of the whole model: [out, in], of a norm [width]
-  std::vector<int64_t> out_parts = {};  // lengths of what is fused along dim 0, each cut by itself; empty: one part
+  std::string name = {};                // within its parent: "qkv" for qkv.weight and qkv.bias
+  std::vector<int64_t> shape = {};      // of the unsharded weight: [out, in], for a norm [width]
+  std::vector<int64_t> out_parts = {};  // lengths of the fused parts of dim 0, each sharded separately; empty: one part
   ModuleSplit split = ModuleSplit::kReplicated;
   bool bias = false;
   Init init = {};  // of the weight; a bias starts at 0
   ModulePart part = ModulePart::kMlpUp;
-  bool is_gate = false;   // of tokens or experts: multiplied in fp32, whatever the precision
-  bool by_heads = false;  // on every tp rank, each of which uses it for its own heads alone
+  bool is_gate = false;   // of tokens or experts: its GEMM is in fp32, whatever the precision
+  bool by_heads = false;  // replicated on every tp rank, which uses it only for its own heads
 
-  // Tokens are multiplied with it.
+  // True when tokens are multiplied by it (a GEMM).
   bool multiplies() const { return shape.size() == 2 && part != ModulePart::kEmbedding; }
   std::vector<int64_t> parts() const { return out_parts.empty() ? std::vector<int64_t>{shape.at(0)} : out_parts; }
-  // The bias of a row split is added after the sum over ranks, by each of them.
+  // With a row split every rank adds the whole bias, after the sum over ranks.
   ModuleSplit bias_split() const { return split == ModuleSplit::kRow ? ModuleSplit::kReplicated : split; }
 };
 

@@ -119,7 +119,7 @@ class Table {
     add(prefix, spec.up);
     add(prefix, spec.down);
   }
-  // Its bias is never another's, and MTP modules list the matrix alone.
+  // The head's bias is never tied, and MTP modules list only the matrix.
   void add_head(const std::string& prefix, bool tied) {
     ModuleSpec spec = head_spec(c_);
     spec.bias = spec.bias && prefix.empty();
@@ -129,11 +129,11 @@ class Table {
   }
 
   const ModelConfig& c_;
-  ModuleRow next_;  // what the rows of a layer have in common
+  ModuleRow next_;  // fields that the rows of a layer share
   std::vector<ModuleRow> rows_;
 };
 
-// QK^T and PV of one layer: 2 x 2 S (width of a head) forward, half of it causal; S shrinks to a window.
+// QK^T and PV of one layer: 2 x 2 S (width of a head) forward, half of it causal; a window reduces S.
 double attention_flops_per_token(const ModelConfig& c, int64_t layer, int64_t seq) {
   const int64_t widths = c.mla.enabled() ? c.mla.query_head_dim() + c.mla.v_head_dim : 2 * c.head_dim();
   return attention_span(seq, c.window_of_layer(layer)) * static_cast<double>(c.num_attention_heads * widths);

@@ -1,7 +1,7 @@
-// What a model consists of: its parameters by module, the same in every layer that has them, with how a layout splits
-// them and which of them a token is computed with; and the sums of that. Made of the specs that the layers are made of
-// (layer_specs.h). The names are those of the registry (core/nn/parameter.h), "*" for the layer (of "mtp" the module)
-// and for the expert. Torch-free. Cost: nothing. Thread rule: pure.
+// The parameters of a model by module, the same in every layer that has them, with how a layout shards them and which
+// of them are active for a token; and the totals. Derived from the specs that layers are built from (layer_specs.h).
+// Names are those of the registry (core/nn/parameter.h), with "*" for the layer (for "mtp" the module) and for the
+// expert. Torch-free. Cost: nothing. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,18 +14,18 @@ namespace ranklab {
 
 struct ModuleRow {
   std::string parameter = {};       // "layers.*.attention.qkv.weight"
-  std::vector<int64_t> shape = {};  // of the whole model, padding not counted
+  std::vector<int64_t> shape = {};  // unsharded, without padding
   std::vector<int64_t> parts = {};  // ModuleSpec::parts()
   ModulePart part = ModulePart::kEmbedding;
-  int64_t first_layer = 0;       // the layers (of "mtp" the modules) that have it: this one ...
-  int64_t layers = 1;            // ... and those behind it, so many together
+  int64_t first_layer = 0;       // the first layer (for "mtp" the first module) that has it ...
+  int64_t layers = 1;            // ... and the number of consecutive layers that have it
   int64_t per_layer = 1;         // experts of a layer
-  int64_t active_per_layer = 1;  // of them, those that see a token
+  int64_t active_per_layer = 1;  // of them, those active for a token
   ModuleSplit split = ModuleSplit::kReplicated;
-  bool multiplies = false;  // tokens are multiplied with it: 2 FLOPs an element and token forward
-  bool is_gate = false;     // of tokens or experts: multiplied in fp32, whatever the precision
-  bool by_heads = false;    // on every tp rank, each of which uses it for its own heads alone
-  bool tied = false;        // the matrix is another row's, which counts it
+  bool multiplies = false;  // tokens are multiplied by it (a GEMM): 2 FLOPs per element and token forward
+  bool is_gate = false;     // of tokens or experts: its GEMM is in fp32, whatever the precision
+  bool by_heads = false;    // replicated on every tp rank, which uses it only for its own heads
+  bool tied = false;        // the matrix is counted by another row
   bool mtp = false;         // of a multi-token prediction module
 
   bool is_expert() const { return part == ModulePart::kExperts; }
@@ -36,24 +36,24 @@ struct ModuleRow {
   double forward_flops_per_token() const;
 };
 
-// In the order of the forward pass, which is that of creation; a layer's rows stand together.
+// In the order of the forward pass, which is also creation order; the rows of a layer are consecutive.
 std::vector<ModuleRow> module_table(const ModelConfig& config);
 
-// Sums. The modules of multi-token prediction, which only training needs, are counted apart, as published figures do.
+// Totals. Multi-token-prediction modules, which only training needs, are counted separately, as in published figures.
 struct ModelCounts {
   int64_t total = 0;       // of the model
-  int64_t active = 0;      // ... without the experts that do not see a token
-  int64_t embedding = 0;   // of both: the token embedding when it is a table of its own, of which a token uses one row
-  int64_t mtp = 0;         // of the MTP modules alone; what they share with the model is the model's
-  int64_t mtp_active = 0;  // ... without the experts that do not see a token
-  // Multiplications of one token at the end of a sequence of this length; half of the attention is causal.
+  int64_t active = 0;      // ... without the experts that are not active for a token
+  int64_t embedding = 0;   // part of both: the token embedding if it is not tied, of which a token uses one row
+  int64_t mtp = 0;         // of the MTP modules only; what they share with the model counts there
+  int64_t mtp_active = 0;  // ... without the experts that are not active for a token
+  // Forward FLOPs of one token at the end of a sequence of this length; half of the attention is causal.
   double forward_flops_per_token = 0;      // of the model
-  double mtp_forward_flops_per_token = 0;  // of the MTP modules, the head that each uses again included
+  double mtp_forward_flops_per_token = 0;  // of the MTP modules, including the head that each of them reuses
 };
 ModelCounts count_model(const ModelConfig& config, int64_t seq);
 
-// Numbers that generation keeps of a past token, in all layers: keys and values, or what latent attention compresses
-// them to.
+// Elements that generation caches per past token, over all layers: keys and values, or latent attention's compressed
+// vector.
 int64_t kv_cache_elements_per_token(const ModelConfig& config);
 
 }  // namespace ranklab

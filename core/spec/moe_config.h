@@ -1,13 +1,13 @@
-// A mixture of experts in place of the MLP (Switch: arXiv 2101.03961; DeepSeekMoE: arXiv 2401.06066; DeepSeek-V3: arXiv
-// 2412.19437, section 2.1.2) as numbers: routed experts, of which each token sees topk, and shared ones that see every
-// token. Torch-free.
+// Configuration of a mixture of experts in place of the MLP (Switch: arXiv 2101.03961; DeepSeekMoE: arXiv 2401.06066;
+// DeepSeek-V3: arXiv 2412.19437, section 2.1.2): routed experts, topk of which process each token, and shared experts
+// that process every token. Torch-free.
 #pragma once
 #include <cstdint>
 
 namespace ranklab {
 
 enum class RouterScore { kSoftmax, kSigmoid };
-// What an auxiliary loss balances: the microbatch of a data-parallel rank, each sequence of its own, or the
+// The tokens over which an auxiliary loss balances: a data-parallel rank's microbatch, each sequence separately, or the
 // microbatches of all data-parallel ranks together.
 enum class LoadBalancing { kNone, kAuxLoss, kSeqAuxLoss, kGlobalAuxLoss };
 
@@ -16,24 +16,24 @@ struct MoeConfig {
   int64_t topk = 2;
   int64_t ffn_hidden_size = 0;         // of an expert; 0: the model's
   int64_t shared_ffn_hidden_size = 0;  // of all shared experts together; 0: none
-  bool shared_gate = false;            // their output times the sigmoid of a gate of the token (Qwen2-MoE)
-  int64_t first_dense_layers = 0;      // layers that keep their MLP
+  bool shared_gate = false;            // multiply their output by the sigmoid of a per-token gate (Qwen2-MoE)
+  int64_t first_dense_layers = 0;      // layers that keep a dense MLP
 
   RouterScore score = RouterScore::kSoftmax;
   int64_t num_groups = 1;  // groups of experts, of which ...
-  int64_t group_topk = 1;  // ... a token may use so many: those with the largest sum of their two best scores
+  int64_t group_topk = 1;  // ... a token may use this many: those with the largest sum of their two best scores
   bool normalize_topk = true;
-  bool normalize_top1 = false;  // with topk 1, too: the weight is 1, and only the auxiliary losses train the router
-  double scaling_factor = 1.0;  // of the weights, after normalization
+  bool normalize_top1 = false;  // also with topk 1: the weight is 1, and only the auxiliary losses train the router
+  double scaling_factor = 1.0;  // multiplies the weights, after normalization
 
   LoadBalancing balancing = LoadBalancing::kNone;
   double aux_loss_coeff = 0.0;
   double z_loss_coeff = 0.0;  // ST-MoE, arXiv 2202.08906
-  // Auxiliary-loss-free balancing (arXiv 2408.15664): a bias that only the choice of experts sees, moved after each
-  // step by `bias_update_rate` towards the experts that got too few tokens.
+  // Auxiliary-loss-free balancing (arXiv 2408.15664): a bias that only affects the choice of experts, changed after
+  // each step by `bias_update_rate` in favour of the experts that got too few tokens.
   bool expert_bias = false;
   double bias_update_rate = 1e-3;
-  double capacity_factor = 0.0;  // most tokens of an expert, times the mean; 0: none are dropped
+  double capacity_factor = 0.0;  // maximum tokens of an expert, relative to the mean; 0: none are dropped
   bool force_balance = false;    // debugging: token t goes to experts t k, t k + 1, ... whatever the scores
 
   bool enabled() const { return num_experts > 0; }

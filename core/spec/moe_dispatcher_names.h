@@ -1,5 +1,5 @@
-// The token dispatchers (core/parallel/expert) in words, for what knows no torch: the command line and the planner. A
-// test holds the names equal to the dispatchers that are linked. Torch-free. Thread rule: immutable.
+// Descriptions of the token dispatchers (core/parallel/expert) for torch-free code: the command line and the planner. A
+// test checks that the names equal those of the linked dispatchers. Torch-free. Thread rule: immutable.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,9 +9,9 @@ namespace ranklab {
 struct DispatcherText {
   const char* name;
   const char* idea;
-  const char* sends;             // of a rank with T tokens of width H, K experts each
-  const char* source;            // where it is described
-  bool writes_to_peers = false;  // into their memory: Capability::kPeerMemory
+  const char* sends;             // by a rank with T tokens of width H, K experts each
+  const char* source;            // the publication that describes it
+  bool writes_to_peers = false;  // writes into peers' memory: Capability::kPeerMemory
 };
 
 constexpr DispatcherText kDispatcherTexts[] = {

@@ -21,7 +21,7 @@ ModelConfig gpt2_124m() {
           .tie_embeddings = true};
 }
 
-// Trained on 8192 positions, then with the frequencies stretched: by 8 in Llama 3.1, by 32 in 3.2
+// Trained on 8192 positions, then with scaled rotary frequencies: by 8 in Llama 3.1, by 32 in 3.2
 // (huggingface.co/meta-llama/Llama-3.1-8B and Llama-3.2-1B, config.json).
 ModelConfig llama(int64_t layers, int64_t hidden, int64_t ffn, double stretch, bool tied) {
   return {.num_layers = layers,
@@ -57,7 +57,7 @@ ModelConfig peer(int64_t hidden, int64_t ffn, int64_t vocab, int64_t seq) {
 }
 
 // huggingface.co/deepseek-ai/DeepSeek-V3/config.json; trained on sequences of 4096 (arXiv 2412.19437, section 4.2),
-// then stretched with YaRN.
+// then extended with YaRN.
 ModelConfig deepseek_v3() {
   return {.num_layers = 61,
           .hidden_size = 7168,
@@ -89,7 +89,7 @@ ModelConfig deepseek_v3() {
           .mtp_loss_weight = 0.3};
 }
 
-// The same in small: the sizes of nano-train's train_4d.
+// A small version: the sizes of nano-train's train_4d.
 ModelConfig deepseek_v3_tiny() {
   ModelConfig c = deepseek_v3();
   c.num_layers = 5;
@@ -109,7 +109,7 @@ ModelConfig deepseek_v3_tiny() {
   c.moe.first_dense_layers = 1;
   c.moe.num_groups = 4;
   c.moe.group_topk = 2;
-  c.moe.bias_update_rate = 0.01;  // steps are few
+  c.moe.bias_update_rate = 0.01;  // larger, since runs are short
   return c;
 }
 
@@ -134,7 +134,7 @@ ModelConfig qwen3_0_6b() {
   return c;
 }
 
-// Balanced over the global batch (section 2).
+// Expert load is balanced over the global batch (section 2).
 ModelConfig qwen3_30b_a3b() {
   ModelConfig c = qwen3(48, 2048, 6144, 32, 4);
   c.moe = {.num_experts = 128,
@@ -177,7 +177,7 @@ ModelConfig olmo2_7b() {
           .qk_norm_width = QkNormWidth::kAllHeads};
 }
 
-// What Gemma 2 and 3 share; heads are wider than a share of the residual stream.
+// What Gemma 2 and 3 share; heads are wider than hidden_size / num_attention_heads.
 ModelConfig gemma(int64_t hidden, int64_t ffn, int64_t heads, int64_t groups, int64_t vocab, int64_t seq) {
   return {.num_layers = 26,
           .hidden_size = hidden,

@@ -10,9 +10,9 @@ namespace ranklab {
 
 struct ModelPreset {
   std::string name;    // "gpt2_124m"
-  std::string source;  // where the numbers are published
+  std::string source;  // where the configuration is published
   ModelConfig config;
-  int64_t global_batch_size = 0;  // what a model of a benchmark is trained with; 0: says nothing
+  int64_t global_batch_size = 0;  // batch size of the benchmark that the model comes from; 0: unspecified
 };
 
 const std::vector<ModelPreset>& model_presets();

@@ -1,9 +1,9 @@
-// Which layers keep for their backward only what came in, and compute the rest again there (Chen et al. 2016, arXiv
-// 1604.06174; selective: Korthikanti et al. 2022, arXiv 2205.05198; the flags are Megatron-LM's).
+// Which layers keep only their input for backward and recompute the rest there (Chen et al. 2016, arXiv 1604.06174;
+// selective: Korthikanti et al. 2022, arXiv 2205.05198; the flags are Megatron-LM's).
 //   selective  every layer's attention keeps its projected inputs, not its output
-//   full       block:   the first `num_layers` layers of each stage, each by itself; 0: all, MTP modules too
-//              uniform: all layers, `num_layers` at a time (0: 1; the last piece of a stage may be shorter), each MTP
-//                       module by itself. Only a piece's input stays, and one piece at a time is there as a whole.
+//   full       block:   the first `num_layers` layers of each stage, each separately; 0: all, and MTP modules
+//              uniform: all layers, in chunks of `num_layers` (0: 1; a stage's last chunk may be shorter), each MTP
+//                       module separately. Only a chunk's input is kept; one chunk is recomputed at a time.
 // Torch-free. Thread rule: plain data.
 #pragma once
 #include <algorithm>
@@ -22,7 +22,7 @@ struct RecomputePolicy {
   bool selective() const { return granularity == Recompute::kSelective; }
   bool full() const { return granularity == Recompute::kFull; }
 
-  // How many layers the piece has that begins with this one of a stage's `layers`; 0: it keeps all it needs.
+  // Number of layers in the chunk that begins with `layer` of a stage's `layers`; 0: no recomputation, all is kept.
   int64_t piece(int64_t layer, int64_t layers) const {
     if (!full()) return 0;
     if (method == RecomputeMethod::kBlock) return num_layers == 0 || layer < num_layers ? 1 : 0;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kWidth = 1 << 20;
 
-// The limits are far beyond any model, and keep every product of them inside 64 bits.
+// The limits are far beyond any model, and keep all products of sizes within 64 bits.
 void check_size(const char* flag, int64_t value, int64_t largest) {
   RANKLAB_CHECK(value > 0 && value <= largest, ErrorKind::kInvalidArgument, .where = "model",
                 .what = strprintf("%s is out of range", flag), .got = std::to_string(value),
@@ -68,7 +68,7 @@ void check_head_width(const ModelConfig& c) {
                 .fix = "use 1, or a share of the head that is a whole number of pairs");
 }
 
-// Either a rank has whole key/value heads, or neighbours share one.
+// A rank must have whole key/value heads, or share one with its neighbours.
 void check_key_value_heads(const ModelConfig& c, int tp) {
   if (c.query_groups() >= tp) return check_multiple("--num-query-groups", c.query_groups(), "--tp", tp);
   check_multiple("--tp", tp, "--num-query-groups", c.query_groups());
@@ -156,7 +156,7 @@ void check_rope_scaling(const ModelConfig& c) {
                 .want = "4 or more", .fix = "use wider heads (--kv-channels, --qk-pos-emb-head-dim), or another type");
 }
 
-// `value` of `flag` is 1 to `most`, which is that of another flag.
+// Checks that `value` of `flag` is 1 to `most`, the value of `most_flag`.
 void check_at_most(const char* flag, int64_t value, const char* most_flag, int64_t most) {
   RANKLAB_CHECK(value >= 1 && value <= most, ErrorKind::kInvalidArgument, .where = "model",
                 .what = strprintf("%s is out of range", flag), .got = std::to_string(value),

@@ -9,7 +9,7 @@ namespace {
 
 using Pattern = std::vector<bool>;
 
-constexpr int64_t kMostLayers = 1 << 16;  // of a model (validate.cpp)
+constexpr int64_t kMostLayers = 1 << 16;  // limit of a model's layers (validate.cpp)
 
 // sum = product { "+" product };  product = atom { "*" number };  atom = "[" 0 or 1 { "," 0 or 1 } "]" | "(" sum ")"
 class PatternReader {

@@ -1,4 +1,4 @@
-// Interleaved 1F1B (Narayanan et al., arXiv 2104.04473): v stages a rank, p microbatches at a time through one stage
+// Interleaved 1F1B (Narayanan et al., arXiv 2104.04473): v stages per rank, p microbatches at a time through one stage
 // before the next; the bubble of 1F1B divided by v, for v times the messages and a little more memory.
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// Looped breadth-first (Lamy-Poirier, arXiv 2211.05953): v stages a rank; each takes all microbatches before the next
+// Looped breadth-first (Lamy-Poirier, arXiv 2211.05953): v stages per rank; each runs all microbatches before the next
 // one starts. GPipe's memory, and a bubble v times smaller.
 #include "core/pipeline/schedules.h"
 #include "core/pipeline/schedules/placement.h"

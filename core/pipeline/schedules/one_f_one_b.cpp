@@ -1,5 +1,5 @@
-// 1F1B, PipeDream-Flush (Narayanan et al., arXiv 2006.09503, 2104.04473): as few forwards as fill the pipeline, then
-// one backward and one forward in turn. The bubble of GPipe, but rank i holds only min(m, p-i) activations.
+// 1F1B, PipeDream-Flush (Narayanan et al., arXiv 2006.09503, 2104.04473): just enough forwards to fill the pipeline,
+// then alternately one backward and one forward. The bubble of GPipe, but rank i holds only min(m, p-i) activations.
 #include <algorithm>
 
 #include "core/pipeline/schedules.h"

@@ -6,7 +6,7 @@
 
 namespace ranklab {
 
-// Stage s on rank s % p: one stage a rank, or v of them in a loop.
+// Stage s on rank s % p: one stage per rank, or v of them in a loop.
 inline Schedule looped(std::string name, const ScheduleRequest& request, int chunks) {
   Schedule schedule{std::move(name), request.num_microbatches, {}, request.num_ranks * chunks, {}};
   for (int stage = 0; stage < schedule.chain_length; ++stage)

@@ -12,7 +12,7 @@ namespace ranklab {
 namespace {
 
 constexpr int kInterval = 6;
-constexpr int kTrialCells = 1 << 15;  // of one try
+constexpr int kTrialCells = 1 << 15;  // limit of one trial
 
 using Turns = std::array<int, 3>;  // idle cells between the four legs
 

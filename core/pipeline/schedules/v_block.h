@@ -1,6 +1,6 @@
 // Schedules from a building block (Qi et al., "Pipeline parallelism with controllable memory", arXiv 2405.15362): one
-// microbatch's way down and up a V, repeated every six cells (F, B and W of a rank's two stages). How many cells the
-// way takes from rank to rank sets how long activations live, and so the memory; then all idle cells are squeezed out.
+// microbatch's way down and up a V, repeated every six cells (F, B and W of a rank's two stages). The number of cells
+// from rank to rank determines how long activations live, and so the memory; then all idle cells are squeezed out.
 // Thread rule: pure function.
 #pragma once
 #include <string>
@@ -14,7 +14,7 @@ struct VBlock {
   int forward_down = 1, forward_up = 1, backward_down = 1, backward_up = 1;
 };
 
-// The cells between the four legs are searched for the shortest whole within the limit (activations of a whole rank).
+// Searches the cells between the four legs for the shortest schedule within the limit (whole-rank activations).
 Schedule squeezed_v(std::string name, const ScheduleRequest& request, const ScheduleCosts& costs, const VBlock& block,
                     int memory_limit);
 

@@ -14,11 +14,11 @@ constexpr double kUnknown = std::numeric_limits<double>::infinity();
 constexpr double kRounding = 1e-9;
 
 struct RankState {
-  size_t next = 0;  // in its list of F and B
+  size_t next = 0;  // index in its list of F and B
   double free = 0;
   double first = kUnknown;
   double held = 0;
-  bool asleep = false;  // until what it waits for has a time
+  bool asleep = false;  // until its next input has a known time
   std::deque<Action> pending;
 };
 
@@ -53,7 +53,7 @@ class Player {
     return static_cast<size_t>(stage) * static_cast<size_t>(schedule().num_microbatches) +
            static_cast<size_t>(microbatch);
   }
-  // When the result of another stage is here; kUnknown while nobody has started on it.
+  // When the result of another stage arrives; kUnknown while its action is not placed.
   double arrival(const std::vector<double>& ends, int from_stage, int microbatch, int rank) const {
     return ends[cell(from_stage, microbatch)] + (schedule().rank(from_stage) == rank ? 0 : costs_.c);
   }
@@ -117,7 +117,7 @@ class Player {
     wake_neighbour(action, time);
   }
 
-  // Whoever may have waited for this without knowing when it comes.
+  // Wakes the rank that may be waiting for this without a known time.
   void wake_neighbour(const Action& action, double time) {
     const bool is_forward = action.kind == ActionKind::kF;
     if (is_forward ? schedule().is_last(action.stage) : schedule().is_first(action.stage)) return;

@@ -1,7 +1,7 @@
-// Where to put the weight gradients. A schedule whose ranks list F and B only is played in time order; a rank computes
-// a pending W where it would stand still otherwise, or where its next F would not fit in memory. What is left runs at
-// the end. This is how the automatic scheduler of Qi et al. (arXiv 2401.10241, section 3) treats W, with the order of
-// F and B given instead of searched. Cost: O(actions log ranks). Torch-free. Thread rule: pure function.
+// Where to put the weight gradients. A schedule whose ranks list F and B only is simulated in time order; a rank runs a
+// pending W where it would be idle otherwise, or where its next F would not fit in memory. Remaining W run at the end.
+// This is how the automatic scheduler of Qi et al. (arXiv 2401.10241, section 3) treats W, with the order of F and B
+// given instead of searched. Cost: O(actions log ranks). Torch-free. Thread rule: pure function.
 #pragma once
 #include "core/pipeline/schedule.h"
 
@@ -9,7 +9,7 @@ namespace ranklab {
 
 struct WeightPlacement {
   double memory_limit = 0;  // of a rank, in activations of a whole rank; 0: none
-  // A rank whose next action is ready in less than this share of a W waits for it instead.
+  // A rank whose next action is ready in less than this fraction of a W waits for it instead.
   double patience = 0;
 };
 
@@ -19,7 +19,7 @@ struct PlacedWeights {
   double makespan = 0;       // the largest time from a rank's first start to its last end
 };
 
-// REQUIRES: `skeleton` has every F and B of one chain, and would be sound but for the missing W.
+// REQUIRES: `skeleton` has every F and B of one chain, and would be sound except for the missing W.
 PlacedWeights place_weight_grads(Schedule skeleton, const ScheduleCosts& costs, const WeightPlacement& rules);
 
 }  // namespace ranklab

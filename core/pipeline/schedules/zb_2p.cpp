@@ -1,7 +1,7 @@
-// ZB-2p (Qi et al., arXiv 2401.10241): the warm-up of each rank and the moments of its W are searched for the given
-// costs, within twice the memory of 1F1B (2p activations on every rank; what is left of one between B and W counts
-// costs.weight_grad_memory). From a few starts, the warm-ups are changed by one as long as that shortens the whole; W
-// go where a rank would stand still (weight_placement.h).
+// ZB-2p (Qi et al., arXiv 2401.10241): the warm-up of each rank and the positions of its W are searched for the given
+// costs, within twice the memory of 1F1B (2p activations on every rank; an activation between B and W counts
+// costs.weight_grad_memory). From a few starts, warm-ups are changed by one as long as that shortens the schedule; W
+// run where a rank would be idle (weight_placement.h).
 //   Reached on the paper's six settings: 0.0433, 0.0017, 0.0011, 0.0031, 0.0025, 0.0013 of the total, at or below its
 // own search; the first is the lower bound (p-1)(F+B+2c) - (m-1)W. Cost: at most kSearchCells cells are timed.
 #include <algorithm>
@@ -32,7 +32,7 @@ class Search {
   }
 
  private:
-  // ZB-H2's warm-up, give or take one.
+  // ZB-H2's warm-up, plus or minus one.
   std::vector<int> start(int extra) const {
     std::vector<int> warmup;
     for (int rank = 0; rank < request_.num_ranks; ++rank)

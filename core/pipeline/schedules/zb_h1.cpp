@@ -1,4 +1,4 @@
-// ZB-H1 (Qi et al., arXiv 2401.10241): 1F1B's memory, its bubble cut to (p-1)(F+B-W).
+// ZB-H1 (Qi et al., arXiv 2401.10241): 1F1B's memory, with a bubble of only (p-1)(F+B-W).
 #include "core/pipeline/schedules.h"
 #include "core/pipeline/schedules/zero_bubble.h"
 

@@ -1,6 +1,6 @@
-// ZB-V (Qi et al., arXiv 2401.10241, section 6): two stages a rank, down and back up, so that rank 0 starts the
+// ZB-V (Qi et al., arXiv 2401.10241, section 6): two stages per rank, down and back up, so that rank 0 starts the
 // backward of what it forwarded last and every rank holds the same p activations. No bubble with F = B = W, c = 0 and
-// at least 2p-1 microbatches; (p-1)/2 of an F with p of them. With other costs W goes where a rank would stand still.
+// at least 2p-1 microbatches; (p-1)/2 of an F with p of them. With other costs W runs where a rank would be idle.
 #include <algorithm>
 
 #include "core/pipeline/schedules.h"
@@ -10,7 +10,7 @@
 namespace ranklab {
 namespace {
 
-// F and B of one rank. With few microbatches it is the order of 2p-1 of them, less those that do not exist.
+// F and B of one rank. With few microbatches it is the order for 2p-1 of them, without those that do not exist.
 class Order {
  public:
   Order(int rank, const ScheduleRequest& request)

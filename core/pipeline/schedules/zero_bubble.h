@@ -1,4 +1,4 @@
-// The hand-made zero-bubble schedules: 1F1B whose weight gradients run later, in what would be bubbles.
+// The hand-crafted zero-bubble schedules: 1F1B whose weight gradients run later, in what would be bubbles.
 // Thread rule: pure function.
 #pragma once
 #include <functional>
