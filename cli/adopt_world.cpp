@@ -11,12 +11,12 @@ void adopt_world(TrainConfig& config, int size, const ConfigOptions& options) {
                 .want = "the same", .fix = "leave --world-size out, or start that many ranks");
   config.parallel.world = size;
   settle_layout(config, options.merged().origins);
-  config.parallel.world = size;  // whatever the axes say: the ranks are there
+  config.parallel.world = size;  // whatever the axes are: these ranks exist
 }
 
 TrainConfig launched_config(const ConfigOptions& options, const ProcessEnv& env) {
   TrainConfig config = options.config();
-  // A world of one that torchrun made is meant; one task of a cluster job runs as many threads as anyone.
+  // A world of one made by torchrun is intentional; a single task of a cluster job may use any number of threads.
   const bool one_asked = env.world_size == 1 && env.launcher == Launcher::kTorchrun;
   if (env.world_size > 1 || (one_asked && !options.given("parallel.world_size")))
     adopt_world(config, env.world_size, options);

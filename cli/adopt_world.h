@@ -1,4 +1,4 @@
-// How large a world is that a launcher made: settings follow it. Torch-free. Thread rule: pure, but for the
+// Adapts the configuration to the world size that a launcher made. Torch-free. Thread rule: pure, except for the
 // environment.
 #pragma once
 #include "cli/config_options.h"
@@ -6,8 +6,8 @@
 
 namespace ranklab {
 
-// Where each rank is a process the world is as large as the launcher made it; sizes that nobody asked for follow
-// settle_layout(). Throws kInvalidArgument when the configuration names another size.
+// Where each rank is a process, the world is as large as the launcher made it; sizes not set by the user follow
+// settle_layout(). Throws kInvalidArgument when the configuration requests another size.
 void adopt_world(TrainConfig& config, int size, const ConfigOptions& options);
 
 // The settings of a training run whose ranks are simulated, in a process with this environment.

@@ -1,5 +1,5 @@
-// A training run in a thread of its own, while the main thread talks to the user (a prompt, a window). Thread rule: one
-// thread.
+// A training run in its own thread, while the main thread interacts with the user (a prompt, a window). Thread rule:
+// one thread.
 #pragma once
 #include <exception>
 #include <thread>
@@ -11,7 +11,7 @@ namespace ranklab {
 class BackgroundRun {
  public:
   explicit BackgroundRun(TrainRun& run);
-  ~BackgroundRun();  // lets the ranks go, and waits for the end
+  ~BackgroundRun();  // releases the ranks, and waits for the end
   // Waits for the end. Returns the exit code, or throws what the run threw.
   int join();
 

@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Op {
   const char* name;
-  // `tensor` holds the bytes of the full tensor; `part` a ranks-th of it.
+  // `tensor` holds the bytes of the full tensor; `part` holds 1/ranks of it.
   void (*call)(Communicator& comm, const at::Tensor& tensor, const at::Tensor& part);
   double (*bus_factor)(double ranks);
 };
@@ -62,7 +62,7 @@ int iterations_of(const BenchCollectivesOptions& options, int64_t bytes) {
   return bytes <= 64 << 10 ? 100 : bytes <= 1 << 20 ? 20 : 7;
 }
 
-// Every rank makes the same calls back to back; rank 0's times are kept.
+// Every rank makes the same calls back to back; rank 0's times are used.
 Timing run_path(const BenchCollectivesOptions& options, const PathRow& path, const Op& op, int64_t bytes) {
   Timing timing;
   const auto world =

@@ -1,7 +1,7 @@
-// `ranklab bench collectives`: every verb on the three paths of the thread world, side by side, in nccl-tests' terms.
-// size = bytes of the full tensor; time = median (and least) of one call as rank 0 sees it; algbw = size / time; busbw
-// = algbw x the factor that makes it comparable with a link's speed (all_reduce 2(n-1)/n, all_gather, reduce_scatter
-// and all_to_all (n-1)/n, broadcast 1). All paths run in one process, one after another, on the same tensors.
+// `ranklab bench collectives`: compares every verb on the three paths of the thread world, in nccl-tests' terms. size =
+// bytes of the full tensor; time = median (and minimum) of one call on rank 0; algbw = size / time; busbw = algbw x the
+// factor that makes it comparable with a link's speed (all_reduce 2(n-1)/n, all_gather, reduce_scatter and all_to_all
+// (n-1)/n, broadcast 1). All paths run in one process, sequentially, on the same tensors.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -17,8 +17,8 @@ struct BenchCollectivesOptions {
 // Prints the table and the cost of the watch; returns the exit code.
 int run_bench_collectives(const BenchCollectivesOptions& options);
 
-// Microseconds that posting a call to the match table takes on average, with its share of matching: what the watch
-// costs a rank in each call, apart from waiting.
+// Average microseconds to post a call to the match table, including its part of matching: what the watch costs a rank
+// in each call, apart from waiting.
 double measure_post_us(int ranks);
 
 }  // namespace ranklab

@@ -216,7 +216,7 @@ CommandAction setup_bench(CommandLine& app) {
     actions.emplace_back(sub, row.setup(*sub));
   }
   return [&app, actions] {
-    // Rows are seen as they come, and those of a run that is interrupted are kept, also in a file or a pipe.
+    // Line-buffered: rows appear as they come, and those of an interrupted run are kept, also in a file or a pipe.
     std::setvbuf(stdout, nullptr, _IOLBF, 1 << 14);
     for (const auto& [sub, action] : actions) {
       if (sub->parsed()) return action();

@@ -1,6 +1,6 @@
-// `ranklab bench dispatchers`: the token dispatchers side by side on one routing of the same tokens: what a rank sends
-// inside its node and to other nodes, in how many calls, and what it takes by the virtual clock and on this machine.
-// Experts are the identity, so that every result is known, and checked.
+// `ranklab bench dispatchers`: compares the token dispatchers on one routing of the same tokens: what a rank sends
+// inside its node and to other nodes, in how many calls, and the time on the virtual clock and on this machine. Experts
+// are the identity, so that every result is known, and checked.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,13 +10,13 @@ namespace ranklab {
 struct BenchDispatchersOptions {
   int ranks = 16;
   int gpus_per_node = 8;
-  int64_t tokens = 256;  // of a rank
+  int64_t tokens = 256;  // per rank
   int64_t hidden = 1024;
   int64_t experts = 64;
   int64_t topk = 8;
-  int64_t groups = 1;      // of experts, of which ...
-  int64_t group_topk = 1;  // ... a token may use so many
-  double skew = 0;         // expert e is chosen like (e + 1)^-skew
+  int64_t groups = 1;      // groups of experts, of which ...
+  int64_t group_topk = 1;  // ... a token may use this many
+  double skew = 0;         // expert e is chosen with weight (e + 1)^-skew
   int iterations = 5;
   uint64_t seed = 1234;
   std::string hardware = "h100-sxm";

@@ -35,7 +35,7 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-// The device's clock around work that is queued back to back.
+// Measures work that is queued back to back, on the device's clock.
 class Timer {
  public:
   Timer(at::Device device, int iterations) : device_(device), iterations_(iterations) {}
@@ -63,7 +63,7 @@ class Timer {
   int iterations_;
 };
 
-// No kernels but ATen's, on a GPU, while it lives.
+// While it lives, only ATen's kernels are used on a GPU.
 class PlainScope {
  public:
   PlainScope() : previous_(device_kernels(KernelDevice::kCuda)) { use_device_kernels(KernelDevice::kCuda, nullptr); }
@@ -83,7 +83,7 @@ struct KernelRow {
 
 class KernelBench {
  public:
-  // `told`: each row as it comes, and the first one, which is a copy.
+  // Called with each row as it is measured, and with the first one, which is a copy.
   using Tell = std::function<void(const KernelRow& row, const KernelRow& copy)>;
   KernelBench(const BenchKernelsOptions& options, at::Device device, RankContext& context, Tell told)
       : o_(options), device_(device), timer_(device, options.iterations), context_(context), told_(std::move(told)) {}
@@ -99,7 +99,7 @@ class KernelBench {
   }
 
  private:
-  // Those of llama_1b.
+  // Sizes of llama_1b.
   static constexpr int64_t kHidden = 2048, kFfn = 8192, kVocab = 128256;
   static constexpr AttentionShape kHeads{32, 8, 64};
 
@@ -120,7 +120,7 @@ class KernelBench {
     keep(row);
   }
 
-  // Forward of a layer, and backward through a graph that is kept.
+  // Times forward of a layer, and backward through a retained graph.
   void layer(const std::string& name, const std::function<Tensors(const Tensors&)>& run, const Tensors& inputs,
              std::pair<double, double> bytes, double flops = 0) {
     add(name + " forward", bytes.first, flops, [&] { run(inputs); });
@@ -253,7 +253,7 @@ void print_head() {
   std::printf("%-34s %9s %9s %8s %8s %9s %7s\n", "kernel", "ms", "ATen ms", "GB/s", "of copy", "TFLOP/s", "faster");
 }
 
-// Of what has no plain form, or multiplies nothing, there is nothing to tell.
+// "-" where there is no plain form, or no matrix product.
 void print_row(const KernelRow& row, const KernelRow& copy) {
   const std::string plain = row.plain_ms > 0 ? strprintf("%.4f", row.plain_ms) : "-";
   const std::string rate = row.flops > 0 ? strprintf("%.1f", row.flops / row.ms / 1e9) : "-";

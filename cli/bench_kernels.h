@@ -1,6 +1,6 @@
-// `ranklab bench kernels`: what the fused kernels of training cost at the shapes of llama_1b, each forward and backward
-// beside the same in plain ATen ops and beside a copy of as many bytes, by the device's own clock. A model's layers
-// call these very functions.
+// `ranklab bench kernels`: the cost of the fused training kernels at the shapes of llama_1b, each forward and backward
+// compared with the same in plain ATen ops and with a copy of as many bytes, on the device's own clock. A model's
+// layers call these same functions.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,10 +8,10 @@
 namespace ranklab {
 
 struct BenchKernelsOptions {
-  std::string device = "auto";  // auto: a GPU where there is one
+  std::string device = "auto";  // auto: a GPU if there is one
   int64_t tokens = 8192;
-  int64_t seq_length = 8192;         // of attention
-  int64_t parameters = 100'000'000;  // of AdamW and of gradients
+  int64_t seq_length = 8192;         // for attention
+  int64_t parameters = 100'000'000;  // for AdamW and gradients
   int iterations = 20;
   bool json = false;
 };

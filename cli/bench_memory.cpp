@@ -25,7 +25,7 @@ constexpr std::array<Layout, 7> kLayouts = {{
     {"ep 4", "--world-size 4 --ep 4 --num-experts 4 --moe-router-topk 2"},
 }};
 
-// Small tensors and many of them: what a step leaves behind shows most there.
+// Small and numerous tensors: leaks of a step show most there.
 constexpr const char* kModel =
     "--num-layers 2 --hidden-size 32 --num-attention-heads 4 --seq-length 32 --global-batch-size 8 --gemm mkl";
 

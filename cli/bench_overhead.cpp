@@ -46,7 +46,7 @@ double calls_per_step(const TimedLayout& layout) {
   return static_cast<double>(calls) + 1;  // the engine's own exchange of metrics is not traced
 }
 
-// Statistics of quantized tensors are taken in one step of ten: the mean tells, not the median.
+// Statistics of quantized tensors are taken in one of ten steps, so the mean is informative, not the median.
 void print_precision_statistics(const BenchOverheadOptions& options) {
   constexpr int kSteps = 20;
   const auto mean_ms = [](int64_t interval) {
@@ -79,7 +79,7 @@ int run_bench_overhead(const BenchOverheadOptions& options) {
       on.push_back(run_step_bench(config_for(layout, true), 2, options.steps, 0).step_ms);
     }
     const double calls = calls_per_step(layout);
-    // Ranks post at the same time on as many cores as there are; a rank's own time bounds the step from above.
+    // Ranks post concurrently on as many cores as there are; a rank's own time is an upper bound for the step.
     std::printf("%-18s %12.2f %12.2f %9.1f%%   %.0f calls x %.2f us = %.2f%%\n", layout.name, median(off), median(on),
                 100 * (median(on) / median(off) - 1), calls, post_us, 100 * calls * post_us * 1e-3 / median(off));
   }

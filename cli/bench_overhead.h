@@ -1,4 +1,4 @@
-// `ranklab bench overhead`: what watching costs. The same training steps with the tracer and the virtual clock on and
+// `ranklab bench overhead`: the cost of watching. The same training steps with the tracer and the virtual clock on and
 // off, alternating, and the watch's own time per collective (post and match) times the collectives of a step.
 #pragma once
 

@@ -53,10 +53,10 @@ SeedOutcome train(TrainConfig config, const std::string& recipe, uint64_t seed) 
 
 struct RecipeRow {
   std::string recipe;
-  std::vector<SeedOutcome> outcomes;  // of each seed
+  std::vector<SeedOutcome> outcomes;  // one per seed
 };
 
-// Of the worst seed, relative to the first recipe with the same seed.
+// For the worst seed, relative to the first recipe with the same seed.
 double worst(const RecipeRow& row, const RecipeRow& first, double SeedOutcome::*loss) {
   double most = 0;
   for (size_t i = 0; i < row.outcomes.size(); ++i) {

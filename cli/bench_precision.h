@@ -1,4 +1,4 @@
-// The same training in several precision recipes, with several seeds: where the losses end, beside the first recipe's.
+// The same training with several precision recipes and seeds: final losses, compared with the first recipe's.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 namespace ranklab {
 
 struct BenchPrecisionOptions {
-  std::vector<std::string> recipes = {"bf16", "deepseek_v3", "mxfp8", "nvfp4"};  // the first is what others are held to
+  std::vector<std::string> recipes = {"bf16", "deepseek_v3", "mxfp8", "nvfp4"};  // the first is the reference
   int seeds = 3;
   bool json = false;
 };

@@ -21,9 +21,9 @@ namespace {
 
 struct OperandRow {
   std::string recipe, role;
-  TensorPrecision precision = {};  // of memcpy: not quantized
+  TensorPrecision precision = {};  // for memcpy: not quantized
   Along along = Along::kColumns;
-  double seconds = std::numeric_limits<double>::infinity();  // the best
+  double seconds = std::numeric_limits<double>::infinity();  // the best of all
 };
 
 std::string groups_text(const OperandRow& row) {
@@ -42,7 +42,7 @@ std::string groups_text(const OperandRow& row) {
   return "";
 }
 
-// Each way of a recipe's operands once: products sum over columns and over rows.
+// Each layout of a recipe's operands once: GEMMs sum over columns and over rows.
 std::vector<OperandRow> rows_of_recipes() {
   std::vector<OperandRow> rows = {{"memcpy", ""}};
   for (const PrecisionRecipe& recipe : precision_recipes()) {

@@ -1,5 +1,5 @@
-// `ranklab bench quantize`: what rounding a matrix to few bits and reading it back costs on this machine, for each
-// operand of each recipe, beside a memcpy of the same bytes: largest magnitudes, scales and numbers.
+// `ranklab bench quantize`: the cost of quantizing a matrix and dequantizing it on this machine, for each operand of
+// each recipe, compared with a memcpy of the same bytes: amax, scales and codes.
 #pragma once
 #include <cstdint>
 

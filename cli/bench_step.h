@@ -1,4 +1,4 @@
-// One benchmark run in this process: the training step of a preset, timed after warm-up, with what the process cost.
+// One benchmark run in this process: the training step of a preset, timed after warm-up, and the process's own costs.
 #pragma once
 #include <string>
 
@@ -15,7 +15,7 @@ struct StepBenchResult {
   double mean_ms = 0;
   double tokens_per_s = 0;
   double pss_mb = 0;  // proportional set size, the larger of after the first and after the last step
-  double warm_own_mb = 0, last_own_mb = 0;  // without pages of files, after the warm-up and after the last step
+  double warm_own_mb = 0, last_own_mb = 0;  // without file-backed pages, after the warm-up and after the last step
   double loss_first = 0;
   GemmLimit limit;
 };

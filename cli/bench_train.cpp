@@ -26,7 +26,7 @@ struct Mode {
   int peer_processes;
 };
 
-// Ranks of a pipeline and of ZeRO's groups have no tensor-parallel peers: ranklab's own defaults would add some.
+// Ranks in a pipeline or ZeRO group have no tensor-parallel peers: ranklab's own defaults would add some.
 const std::vector<Mode>& all_modes() {
   static const std::vector<Mode> kModes = {
       {"single", "--world-size 1 --tp 1 --threads-per-rank 2", "--mode single --threads 2 --heads 8", 1},
@@ -64,7 +64,7 @@ const Mode& find_mode(const std::string& name) {
 struct TrainRow {
   std::string side, mode;
   std::vector<double> step_ms = {}, tokens_per_s = {}, startup_s = {}, pss_mb = {};
-  std::vector<double> limit_ms = {}, limit_share = {};  // ranklab's rows alone
+  std::vector<double> limit_ms = {}, limit_share = {};  // for ranklab's rows only
   void add(const json& j) {
     step_ms.push_back(j.at("step_ms_median"));
     tokens_per_s.push_back(j.at("tokens_per_s"));
@@ -93,7 +93,7 @@ std::string peer_command(const BenchTrainOptions& o, const Mode& mode, const std
                    matmul.c_str(), o.warmup, o.steps);
 }
 
-// "ranklab mkl" and "torch mkl" multiply with the same library.
+// "ranklab mkl" and "torch mkl" use the same library for matrix products.
 std::string library_of(const TrainRow& row) { return row.side.substr(row.side.rfind(' ') + 1); }
 
 const TrainRow* find_row(const std::vector<TrainRow>& rows, const std::string& mode, const std::string& side) {
@@ -178,8 +178,8 @@ std::vector<std::string> bench_train_modes() {
   return names;
 }
 
-// Sides of a layout take turns, so that a busy minute of the machine is no side's alone; a layout's rows are printed
-// when it is done.
+// The sides of a layout alternate, so that a busy minute of the machine affects both; a layout's rows are printed when
+// it is done.
 int run_bench_train(const BenchTrainOptions& options) {
   for (const std::string& name : options.modes) find_mode(name);
   std::vector<TrainRow> rows;

@@ -1,6 +1,6 @@
-// `ranklab bench train`: ranklab's training step beside PyTorch's on the same machine, model, batch and weight count.
-// Every row is a process of its own; the rows of a layout take turns, and their medians over repetitions are printed
-// with their ratios when the layout is done, and how much of the machine's limit (cli/gemm_limit.h) ranklab reaches.
+// `ranklab bench train`: ranklab's training step compared with PyTorch's on the same machine, model, batch and weight
+// count. Every row is a separate process; a layout's rows alternate, and are printed when it is done: medians over
+// repetitions, their ratios, and the fraction of the machine's limit (cli/gemm_limit.h) that ranklab reaches.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@ namespace ranklab {
 
 struct BenchTrainOptions {
   std::string program;      // this executable
-  std::string peer_python;  // a Python with torch; empty: only ranklab's side
+  std::string peer_python;  // a Python with torch; empty: only ranklab is measured
   std::string peer_script;
   std::string preset = "S";  // S or M
   int repetitions = 3;

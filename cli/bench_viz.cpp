@@ -29,7 +29,7 @@ double seconds(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// Removed at the end, however it comes.
+// A temporary folder that is removed at the end, also after errors.
 class BenchFolder {
  public:
   BenchFolder() = default;

@@ -1,5 +1,5 @@
-// `ranklab bench viz`: what the visualizer's promises cost on this machine. A generated trace is written, then read,
-// laid out and evaluated as `ranklab viz` does; then frames are drawn while zooming and panning.
+// `ranklab bench viz`: performance of the visualizer on this machine. A generated trace is written, then read, laid out
+// and evaluated as `ranklab viz` does; then frames are drawn while zooming and panning.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// ranklab ckpt inspect | verify | diff: what lies in checkpoints and safetensors files, whether it is whole, and where
-// two of them differ.
+// ranklab ckpt inspect | verify | diff: the contents of checkpoints and safetensors files, whether they are intact, and
+// where two of them differ.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -98,7 +98,7 @@ int verify(const CkptOptions& options) {
   const SafetensorsFile file(options.file);
   const std::vector<DamagedChunk> damaged = file.damaged_chunks();
   for (const DamagedChunk& chunk : damaged) {
-    if (options.json) break;  // stdout is the error's object
+    if (options.json) break;  // stdout holds the error object
     std::printf("damaged: tensor %s, bytes %llu to %llu, file offset %llu\n", quote(chunk.tensor).c_str(),
                 static_cast<LongUnsigned>(chunk.begin), static_cast<LongUnsigned>(chunk.end),
                 static_cast<LongUnsigned>(chunk.file_offset));

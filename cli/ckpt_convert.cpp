@@ -1,5 +1,5 @@
 // ranklab ckpt convert: a checkpoint as one safetensors file of whole tensors, for any tool that reads the format, and
-// back. What is no tensor (step, settings, layout, cursor) travels in the file's metadata.
+// back. Everything that is not a tensor (step, settings, layout, position in the data) is in the file's metadata.
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -66,7 +66,7 @@ int to_file(const ConvertOptions& options) {
   return report(options, options.to, tensors.size(), written.file_bytes);
 }
 
-// Its weights as a checkpoint has them: 16 bits become fp32.
+// The file's weights in a checkpoint's types: 16-bit ones become fp32.
 class FileTensors : public TensorSource {
  public:
   explicit FileTensors(const SafetensorsFile& file) : file_(file) {

@@ -48,7 +48,7 @@ ordered_json json_of(const Checkpoint& checkpoint) {
           {"tensors", tensors}};
 }
 
-// As many as fit into a line, then the next one, set in.
+// Prints as many as fit into a line, then continues on the next one, indented.
 void print_settings(const char* title, const std::map<std::string, std::string>& settings) {
   constexpr size_t kLongest = 120;
   if (settings.empty()) return;

@@ -1,5 +1,5 @@
-// `ranklab ckpt inspect | verify | diff` of checkpoints of training runs: folders with a manifest, or run folders,
-// whose newest checkpoint is meant. Each prints its result and returns the exit code. Thread rule: the main thread.
+// `ranklab ckpt inspect | verify | diff` for checkpoints of training runs: folders with a manifest, or run folders,
+// which stand for their newest checkpoint. Each prints its result and returns the exit code. Thread rule: main thread.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// Texts of options that several subcommands of `ranklab ckpt` share. Thread rule: pure functions.
+// Parsers of options that several subcommands of `ranklab ckpt` share. Thread rule: pure functions.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,7 +12,7 @@ namespace ranklab {
 std::optional<TensorType> parse_tensor_type(const std::string& text);
 std::string short_name(TensorType type);
 
-// "5GB" (10^9, as transformers has it), "512MiB", "1000". Throws kInvalidArgument.
+// "5GB" (10^9, as in transformers), "512MiB", "1000". Throws kInvalidArgument.
 uint64_t parse_bytes(const std::string& flag, const std::string& text);
 
 }  // namespace ranklab

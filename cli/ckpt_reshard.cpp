@@ -1,6 +1,6 @@
-// ranklab ckpt reshard: a checkpoint's files as the ranks of another layout would have written them. What the model is
-// stays the same, bit for bit: any layout loads any checkpoint, so this is for those who read the files themselves, and
-// for ranks that should each find what they need in a file of their own.
+// ranklab ckpt reshard: rewrites a checkpoint's files as the ranks of another layout would have written them. The model
+// stays bit-identical: any layout loads any checkpoint, so this is for users who read the files themselves, and for
+// ranks that should each find what they need in a file of their own.
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Reshard {
   bool json = false;
 };
 
-// What of the saved settings decides who owns what; the layout is the flags' alone.
+// Saved settings that affect which rank owns what; the layout itself comes from the flags alone.
 bool shapes_pieces(const std::string& key) {
   for (const char* one :
        {"train.params_dtype", "train.bf16", "precision.fp16", "precision.fp8", "precision.fp4", "precision.recipe",
@@ -41,7 +41,7 @@ bool shapes_pieces(const std::string& key) {
   return false;
 }
 
-// The saved settings below the user's flags. The batch is one that the layout divides: it is not what is saved.
+// Saved settings, overridden by the user's flags. The batch is any that the layout divides: it is not saved.
 RunPlan plan_of(const Checkpoint& checkpoint, ConfigOptions& options) {
   const CheckpointManifest& manifest = checkpoint.manifest();
   for (const auto& [key, text] : settings_of(model_of(manifest, checkpoint.folder()))) options.set(key, text);
@@ -75,7 +75,7 @@ class Resharder {
     manifest.files.clear();
     manifest.tensors.clear();
     manifest.layout = layout_sizes(plan_);
-    // Of this program's settings: another version may have had others.
+    // Keeps this program's settings only: another version may have had others.
     std::erase_if(manifest.config, [](const auto& setting) { return setting.first.starts_with("parallel."); });
     for (const auto& [key, text] : all_settings(plan_.config)) {
       if (key.starts_with("parallel.")) manifest.config[key] = text;
@@ -120,7 +120,7 @@ class Resharder {
 
   const Checkpoint& checkpoint_;
   const RunPlan& plan_;
-  std::set<std::string> kinds_;  // of moments
+  std::set<std::string> kinds_;  // kinds of moments
 };
 
 int run_reshard(Reshard& asked) {

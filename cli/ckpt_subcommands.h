@@ -1,5 +1,5 @@
-// The subcommands of `ranklab ckpt` that write something, a file each: they are declared on `app`, and what they do is
-// run when they were named. A new one is a file and a row in ckpt_command.cpp.
+// The subcommands of `ranklab ckpt` that write something, one file each: they are declared on `app` and run when they
+// were named. A new one is a file and a row in ckpt_command.cpp.
 #pragma once
 #include "cli/command.h"
 

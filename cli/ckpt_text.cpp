@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// JSON has no infinity.
+// JSON cannot represent infinity.
 ordered_json finite_json(double value) { return std::isfinite(value) ? ordered_json(value) : ordered_json("Infinity"); }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A subcommand is one file and one row in main.cpp: setup() declares its options on `app` and returns what to run once
-// they are parsed. Rows of modules name the module instead.
+// A subcommand is one file and one row in main.cpp: setup() declares its options on `app` and returns the action to run
+// after parsing. Rows of commands in modules name the module instead.
 #pragma once
 #include <functional>
 #include <string>
@@ -14,7 +14,7 @@ struct Command {
   std::string name;
   std::string about;
   CommandAction (*setup)(CommandLine& app) = nullptr;
-  std::string module = {};  // where setup is none: the module that has it (command_module.h)
+  std::string module = {};  // if setup is null: the module that has it (command_module.h)
 };
 
 CommandAction setup_train(CommandLine& app);

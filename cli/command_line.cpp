@@ -21,7 +21,7 @@ class PlainNames : public CLI::Formatter {
   }
 };
 
-// Unknown words are refused by name, with the nearest known one, once all is parsed.
+// Unknown words are refused after parsing, by name and with the nearest known one.
 void let_unknown_words_through(CLI::App& app) {
   app.allow_extras();
   for (CLI::App* sub : app.get_subcommands({})) let_unknown_words_through(*sub);
@@ -109,7 +109,7 @@ CommandOption* CommandLine::keep(CLI::Option* option) {
   return options_.emplace_back(std::make_unique<CommandOption>(option)).get();
 }
 
-// No range of CLI11 refuses NaN, which is neither below it nor above.
+// CLI11's ranges accept NaN, which is neither below nor above them.
 template <typename T>
 CommandOption* CommandLine::add_option(const std::string& names, T& value, const std::string& about) {
   CLI::Option* option = app_->add_option(names, value, about);
@@ -117,7 +117,7 @@ CommandOption* CommandLine::add_option(const std::string& names, T& value, const
   if (std::is_floating_point_v<T> || kMayBeNone) {
     option->check([](const std::string& text) {
       double number = 0;
-      const bool read = CLI::detail::lexical_cast(text, number);  // what is no number is refused as that
+      const bool read = CLI::detail::lexical_cast(text, number);  // text that is not a number is refused as such
       return read && !std::isfinite(number) ? "want a finite number, got " + text : std::string();
     });
   }

@@ -1,6 +1,6 @@
-// The command line as commands declare it: a thin cover of CLI11, whose header and templates are compiled once, in
-// command_line.cpp, and not in every command. Names, defaults and help texts are CLI11's. A value that is given to an
-// option must live until the line is parsed; values are read then. Thread rule: main thread.
+// The command-line interface used by commands: a thin wrapper of CLI11, whose header and templates are compiled once,
+// in command_line.cpp, and not in every command. Names, defaults and help texts are CLI11's. A variable bound to an
+// option must live until the line is parsed; values are written then. Thread rule: main thread.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -23,14 +23,14 @@ class CommandOption {
   explicit CommandOption(CLI::Option* option) : option_(option) {}
 
   CommandOption* required();
-  CommandOption* capture_default_str();  // the value at this moment is shown by --help
+  CommandOption* capture_default_str();  // --help shows the current value
   CommandOption* default_str(const std::string& text);
   CommandOption* type_name(const std::string& name);
   CommandOption* group(const std::string& name);  // in --help; "" hides it
   CommandOption* delimiter(char between);
   CommandOption* expected(int count);
   CommandOption* expected(int least, int most);
-  CommandOption* one_value_each();  // a list that takes a value each time it is given, and not the words after it
+  CommandOption* one_value_each();  // a list with one value per occurrence, which does not consume the words after it
   template <typename T>
   CommandOption* range(T least, T most) {
     if constexpr (std::is_floating_point_v<T>)
@@ -40,12 +40,12 @@ class CommandOption {
   }
   CommandOption* one_of(const std::vector<std::string>& words);
 
-  // For completion: what the value may be, with a remark each.
+  // For completion: possible values, each with a description.
   CommandOption* words(std::vector<std::pair<std::string, std::string>> words);
   const std::vector<std::pair<std::string, std::string>>& words() const { return words_; }
 
   size_t count() const;                      // how often it was given
-  std::vector<std::string> results() const;  // as they were given
+  std::vector<std::string> results() const;  // as given
   std::vector<std::string> names() const;    // with their dashes, long ones first; none for a positional
   std::string name() const;                  // "lesson", "--load"
   std::string about() const;
@@ -61,7 +61,7 @@ class CommandOption {
 // A command or subcommand.
 class CommandLine {
  public:
-  CommandLine(const std::string& about, const std::string& name);  // the program's
+  CommandLine(const std::string& about, const std::string& name);  // for the program
   ~CommandLine();
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
@@ -79,7 +79,7 @@ class CommandLine {
   void set_version_flag(const std::string& name, const std::string& text);
   void require_subcommand(int least, int most);
   void footer(const std::string& text);
-  void wide_help();  // names in 44 columns, and "--no-x" without CLI11's mark of flags that turn off
+  void wide_help();  // names in 44 columns, and "--no-x" without CLI11's mark for negated flags
 
   const std::string& name() const { return name_; }
   const std::string& about() const { return about_; }
@@ -90,8 +90,8 @@ class CommandLine {
   CommandOption* option(const std::string& name) const;
   const std::vector<std::unique_ptr<CommandLine>>& subcommands() const { return subcommands_; }
 
-  // The exit code where --help or --version was printed. Words that no command knows are left to unknown_words().
-  // Throws kInvalidArgument for what is given wrongly.
+  // RETURNS: the exit code if --help or --version was printed. Words that no command knows are left to unknown_words().
+  // Throws kInvalidArgument for invalid arguments.
   std::optional<int> parse(int argc, char** argv);
   std::vector<std::string> unknown_words() const;
 

@@ -35,7 +35,7 @@ std::array<fs::path, 2> module_places(const std::string& module) {
   return {folder / file, folder.parent_path() / "lib" / file};
 }
 
-// Opened once and kept. Global: code that lessons compile takes what it needs of the module.
+// Opened once and kept. Global, because code compiled by lessons uses the module's symbols.
 void* open_module(const std::string& module) {
   static std::map<std::string, void*> opened;
   if (const auto found = opened.find(module); found != opened.end()) return found->second;

@@ -1,6 +1,6 @@
 // ranklab completion bash | zsh | fish: a script that knows every subcommand and option, and the values of options that
-// take a name. It is made from the parsed command tree, so it cannot fall behind the program. Words that are none of
-// these are left to the shell, which offers files.
+// take a name. It is generated from the parsed command tree, so it is always up to date. Other words are left to the
+// shell, which offers files.
 #include <cstdio>
 #include <set>
 
@@ -20,13 +20,13 @@ struct OptionEntry {
   Names names = {};  // with dashes
   std::string help = {};
   bool takes_value = false;
-  Names values = {};  // empty: anything, files are offered
+  Names values = {};  // empty: any value, files are offered
 };
 
 struct CommandEntry {
   std::string path;                                                   // "ranklab trace info"
   std::vector<std::pair<std::string, std::string>> subcommands = {};  // name, help
-  std::vector<std::pair<std::string, std::string>> words = {};        // what its argument may be: name, help
+  std::vector<std::pair<std::string, std::string>> words = {};        // possible values of its argument: name, help
   std::vector<OptionEntry> options = {};
   bool takes_files = false;
 
@@ -78,8 +78,8 @@ void walk(const CommandLine& app, const std::string& path, std::vector<CommandEn
 
 using Tree = std::vector<CommandEntry>;
 
-// The shell code that bash and zsh share: from `node` (the path so far) and a word to the next node, and from node and
-// option to the values it takes.
+// The shell code shared by bash and zsh: maps `node` (the path so far) and a word to the next node, and node and option
+// to the values it takes.
 std::string next_node_cases(const Tree& tree) {
   std::string text;
   for (const CommandEntry& entry : tree) {

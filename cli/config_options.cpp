@@ -28,7 +28,7 @@ struct ConfigOptions::State {
   std::vector<std::string> files;
   std::vector<std::string> assignments;
   std::optional<MergedConfig> merged;
-  std::set<std::string> placed;  // keys that the command set itself, as those of a checkpoint's model
+  std::set<std::string> placed;  // keys that the command itself set, such as those of a checkpoint's model
   bool strict = false, told = false;
 
   std::vector<std::string> idle(const RunPlan& plan) const {
@@ -89,7 +89,7 @@ MergedConfig ConfigOptions::merge_sources() const {
   for (const auto& given : state_->given) {
     if (given.option->count() == 0) continue;
     const bool flag = given.field->kind == ConfigField::Kind::kFlag;
-    // A shell's variable that is not set: what the user named would be left out without a word.
+    // Probably an unset shell variable: otherwise the user's option would be silently ignored.
     RANKLAB_CHECK(given.field->type != ConfigField::Type::kText || !given.text.empty(), ErrorKind::kInvalidArgument,
                   .where = "flag " + given.field->flags[0], .what = given.field->flags[0] + " has an empty value",
                   .got = "''", .want = "a value",

@@ -1,5 +1,5 @@
 // The settings table (core/config/config_fields.h) as command-line options, with the other sources of settings:
-// --config FILE, the environment and --set (core/config/config_sources.h says which wins).
+// --config FILE, the environment and --set (core/config/config_sources.h defines their precedence).
 #pragma once
 #include <memory>
 #include <string>
@@ -13,20 +13,20 @@ class CommandLine;
 class ConfigOptions {
  public:
   // Declares one option per field on `app`, grouped as in the table. `defaults` are the values of flags that are not
-  // given, below the preset's.
+  // given; the preset overrides them.
   explicit ConfigOptions(CommandLine& app, TrainConfig defaults = {});
   ~ConfigOptions();
-  // As if --set KEY=VALUE had been given, for commands that take a setting by its place. Before merged().
+  // Same as --set KEY=VALUE, for commands with positional settings. Call before merged().
   void set(const std::string& key, const std::string& value);
-  // After parsing: every source merged, with where each value came from. Sources are read once: a file may be a pipe.
+  // After parsing: all sources merged, with the origin of each value. Sources are read once: a file may be a pipe.
   const MergedConfig& merged() const;
   TrainConfig config() const;
-  // The plan of `config` (mine, perhaps adopted to a world); a refusal says where the settings it names came from. With
-  // --strict settings without effect (core/config/idle_settings.h) are refused.
+  // The plan of `config` (merged, perhaps adapted to a world); an error names the origin of the settings involved. With
+  // --strict, settings without effect (core/config/idle_settings.h) are refused.
   RunPlan resolve(const TrainConfig& config) const;
-  // Says on stderr, once, which settings have no effect in this run.
+  // Reports on stderr, once, the settings without effect in this run.
   void tell_idle(const RunPlan& plan) const;
-  // Whether any source above the preset set this field ("parallel.tp").
+  // Whether any source that overrides the preset set this field ("parallel.tp").
   bool given(const std::string& key) const;
 
  private:

@@ -25,9 +25,9 @@ namespace ranklab {
 namespace {
 
 constexpr const char* kHeader = "  step      loss  grad norm        lr   tokens/s";
-constexpr const char* kVirtual = "  virtual ms    MFU  exposed comm  waiting";  // of simulated ranks
+constexpr const char* kVirtual = "  virtual ms    MFU  exposed comm  waiting";  // for simulated ranks
 constexpr const char* kOnGpu = "     step ms  GPU MFU  peak memory";            // in wall time
-// Behind these, of models that have them.
+// Appended for models that have them.
 constexpr const char* kPrediction = "  MTP loss";
 constexpr const char* kBalance = "  busiest expert";
 constexpr const char* kDropped = "  dropped";
@@ -172,7 +172,7 @@ class ConsoleHook : public Hook {
   }
 
  private:
-  // What rank 0 held at its fullest moment, the largest first.
+  // Rank 0's memory at its peak by category, the largest first.
   std::string memory_text() const {
     std::vector<std::pair<int64_t, std::string_view>> parts;
     for (size_t i = 0; i < static_cast<size_t>(MemoryCategory::kCount); ++i) {
@@ -206,7 +206,7 @@ class ConsoleHook : public Hook {
     std::fputc('\n', out_);
     flush();
   }
-  // Who closes stderr wants none of it; stdout is what a user keeps.
+  // If stderr is closed, nobody wants its output; stdout is what a user keeps.
   void flush() const {
     const std::string lost = lost_text(out_);
     if (!lost.empty() && out_ == stdout) options_.lost->note("stdout", lost);
@@ -224,7 +224,7 @@ class ConsoleHook : public Hook {
   bool simulated_ = true, on_gpu_ = false;
   bool predicts_ = false, balances_ = false, drops_ = false, scales_ = false;
   int64_t begin_ns_ = 0;
-  std::shared_ptr<MemoryBook> book_;  // rank 0's; null where nothing is booked
+  std::shared_ptr<MemoryBook> book_;  // rank 0's; null if memory is not booked
 };
 
 }  // namespace

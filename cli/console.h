@@ -1,5 +1,5 @@
-// What `ranklab train` prints: a banner, a table row per step, a progress bar on a terminal, the sample and where the
-// files are.
+// The output of `ranklab train`: a banner, a table row per step, a progress bar on a terminal, the sample and the paths
+// of the files.
 #pragma once
 #include <cstdio>
 #include <memory>
@@ -17,7 +17,7 @@ struct ConsoleOptions {
   std::string trace_path;  // empty: no trace
   FILE* out = stdout;      // --json keeps stdout for programs
   bool progress = true;    // a progress bar where both streams are terminals
-  std::shared_ptr<LostOutputs> lost = std::make_shared<LostOutputs>();  // what could not be written, its own text too
+  std::shared_ptr<LostOutputs> lost = std::make_shared<LostOutputs>();  // unwritten output, including its own text
 };
 
 std::shared_ptr<Hook> make_console_hook(ConsoleOptions options);

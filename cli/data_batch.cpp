@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Where some tokens of the data come from.
+// The origin of some tokens in the data.
 struct DocumentPart {
   std::string name;
   int64_t offset = 0;  // in the document
@@ -32,7 +32,7 @@ struct Sequence {
   int64_t offset = 0;  // in the data
   std::vector<DocumentPart> documents = {};
   std::vector<int64_t> tokens = {};
-  int64_t last_target = 0;  // what follows the last token; the other targets are the tokens after the first
+  int64_t last_target = 0;  // the token after the last one; each other target is the next token
 };
 
 std::vector<DocumentPart> parts_of(const TrainingData& data, int64_t begin, int64_t end) {
@@ -61,7 +61,7 @@ std::vector<Sequence> read_microbatch(const TrainingData& data, const BatchSourc
   return sequences;
 }
 
-// Only bytes are text without a vocabulary file.
+// Without a vocabulary file, only bytes can be shown as text.
 std::optional<std::string> text_of(const TrainingData& data, const Sequence& sequence) {
   if (data.vocab_size > ByteTokenizer::kVocabSize) return {};
   return printable_text(sequence.tokens);
@@ -89,7 +89,7 @@ Json json_of(const TrainingData& data, const Sequence& sequence) {
           {"text", text ? Json(*text) : Json(nullptr)}};
 }
 
-// One line, the longest one a terminal shows.
+// One line, at most as long as a terminal shows.
 void print_sequence(const TrainingData& data, const Sequence& sequence) {
   constexpr size_t kShown = 48;
   std::string text = text_of(data, sequence).value_or(join(sequence.tokens, " "));
@@ -103,7 +103,7 @@ void print_sequence(const TrainingData& data, const Sequence& sequence) {
               static_cast<long>(sequence.drawn.sample), join(places, ", ").c_str(), text.c_str());
 }
 
-// As a run that goes on from a checkpoint draws it.
+// Same as in a run that resumes from a checkpoint.
 BatchSource source_of(const TrainingData& data, const RunPlan& plan, int64_t step) {
   BatchSource source = make_batch_source(data, plan);
   if (plan.config.load.empty()) return source;
@@ -117,7 +117,7 @@ BatchSource source_of(const TrainingData& data, const RunPlan& plan, int64_t ste
   return source;
 }
 
-// The microbatches of the ranks that share a dp rank: printed, or as JSON.
+// The microbatches of the ranks with one dp rank: printed, or as JSON.
 Json show_ranks(const DataBatchOptions& options, const TrainingData& data, const BatchSource& source, int dp_rank,
                 const std::vector<int>& ranks) {
   if (!options.json) std::printf("dp rank %d: global rank %s\n", dp_rank, join(ranks, " ").c_str());

@@ -1,5 +1,5 @@
-// The lines that a user types or a script holds, and Ctrl-C between them. The prompt is shown only on a terminal.
-// Thread rule: the main thread.
+// Reads lines from a user or a script, and handles Ctrl-C between them. The prompt is shown only on a terminal. Thread
+// rule: the main thread.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,13 +8,13 @@ namespace ranklab {
 
 class DebugInput {
  public:
-  DebugInput();   // takes Ctrl-C
-  ~DebugInput();  // gives it back
+  DebugInput();   // takes over Ctrl-C
+  ~DebugInput();  // restores it
   DebugInput(const DebugInput&) = delete;
   DebugInput& operator=(const DebugInput&) = delete;
 
   bool interactive() const { return interactive_; }
-  // The next line; nothing at the end of input, on Ctrl-C, or when the run is to end (interrupt_asked()).
+  // The next line; nothing at the end of input, on Ctrl-C, or when the run is about to end (interrupt_asked()).
   std::optional<std::string> next_line();
   // Whether Ctrl-C was pressed since the last call.
   bool ctrl_c();

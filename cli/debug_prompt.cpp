@@ -17,7 +17,7 @@ namespace ranklab {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{20};
-constexpr int64_t kShownSteps = 20;  // of one command, each with a line
+constexpr int64_t kShownSteps = 20;  // per command, each with a line
 
 void say(const std::string& text) {
   std::fputs(text.c_str(), stdout);

@@ -1,6 +1,6 @@
-// The prompt of `ranklab debug`: reads commands, moves the run, prints where it stands. Commands are a table; a line is
-// split into words, the first names the command (its name, its letter, or the beginning of its name). Thread rule: the
-// main thread, while the run goes on in others.
+// The prompt of `ranklab debug`: reads commands, controls the run, prints its state. Commands are a table; a line is
+// split into words, the first names the command (its name, its letter, or a prefix of its name). Thread rule: the main
+// thread, while the run goes on in others.
 #pragma once
 #include <functional>
 #include <memory>
@@ -17,7 +17,7 @@ class DebugPrompt {
  public:
   explicit DebugPrompt(TrainRun& run);
   ~DebugPrompt();
-  // Until the run has ended or is to end: `quit`, the end of input, Ctrl-C at the prompt.
+  // Runs until the run has ended or is about to end: `quit`, the end of input, Ctrl-C at the prompt.
   void talk();
 
  private:
@@ -38,7 +38,7 @@ class DebugPrompt {
   bool wait_until_paused();  // false: the run has ended
   void go(const std::function<void(Stepper&)>& move);
   int rank_of(const std::string& word) const;
-  int rank_or_next(const Words& words) const;  // a word like r3 among them, else the rank that is next
+  int rank_or_next(const Words& words) const;  // a word like r3 among them, else the rank that moves next
   std::shared_ptr<const RankProbe> probe(int global_rank) const;
   void check_place(const Breakpoint& breakpoint) const;
 

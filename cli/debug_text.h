@@ -1,4 +1,4 @@
-// What `ranklab debug` prints: where ranks stand, tensors, events. Pure: numbers in, text out.
+// Output of `ranklab debug`: where ranks are, tensors, events. Pure: numbers in, text out.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace ranklab {
 
-// One line of where the world stands, after a line per breakpoint that was met.
+// One line with the state of the world, after a line per breakpoint that was hit.
 std::string pause_text(const StepperState& state);
 // One line: what the rank did between two pauses, and where it is now.
 std::string move_text(const RankState& before, const RankState& after);
-// A row per rank: coordinates, activity, boundary, virtual time, and what a blocked one waits for.
+// A row per rank: coordinates, activity, boundary, virtual time, and what a blocked rank waits for.
 std::string where_text(const StepperState& state, const RunPlan& plan);
 // A row per rank: coordinates, pipeline stages and groups.
 std::string ranks_text(const RunPlan& plan);

@@ -1,6 +1,6 @@
-// What `ranklab doctor` looks at: one small function a line, listed in doctor_command.cpp. A check looks at files, the
-// environment and limits; it opens no CUDA library, starts no rank, and never throws for what it does not find. Cost:
-// milliseconds each; the slowest start a tool to ask its version. Thread rule: main thread.
+// The checks of `ranklab doctor`: one small function per line, listed in doctor_command.cpp. A check inspects files,
+// the environment and limits; it opens no CUDA library, starts no rank, and never throws for what it does not find.
+// Cost: milliseconds each; the slowest run a tool to get its version. Thread rule: main thread.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ struct DoctorLine {
   Status status = Status::kOk;
   std::string what;       // "Gloo"
   std::string value;      // "0.5.0, /lib/x86_64-linux-gnu/libgloo.so.0"
-  std::string fix = {};   // the command that mends it; empty when there is nothing to do
+  std::string fix = {};   // the command that fixes it; empty when there is nothing to do
   bool required = false;  // simulation needs it: missing means exit code 3
 };
 
@@ -45,7 +45,7 @@ DoctorLine check_shared_memory();
 DoctorLine check_launcher();
 
 // --- for the checks ---
-// The program of that name on PATH, or "".
+// The path of a program on PATH, or "".
 std::string find_on_path(const std::string& program);
 // The first line that a command prints on stdout, or "".
 std::string first_line_of(const std::string& command);

@@ -90,7 +90,7 @@ DoctorLine check_nccl() {
   return {Status::kOk, "NCCL", (version.empty() ? "" : version + ", ") + path};
 }
 
-// Looked for, not opened.
+// Checks that it exists without opening it.
 DoctorLine check_cuda_module() {
   std::error_code unreadable;
   const std::vector<fs::path> places = cuda_module_places();
@@ -101,7 +101,7 @@ DoctorLine check_cuda_module() {
           "./ranklab build cuda"};
 }
 
-// What the newest committed result of tests/gpu says, compiled in (cli/CMakeLists.txt).
+// The newest committed result of tests/gpu, compiled in (cli/CMakeLists.txt).
 DoctorLine check_gpu_proof() {
   const std::string proof = RANKLAB_GPU_PROOF;
   if (proof.empty()) return {Status::kMissing, "GPU proof", "not yet proven on a GPU", "tests/gpu/run.sh OUT"};

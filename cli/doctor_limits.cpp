@@ -16,7 +16,7 @@ namespace {
 
 using Status = DoctorLine::Status;
 
-// A number in a file, or `otherwise` ("max" and nothing included).
+// The number in a file, or `otherwise` (also for "max").
 double number_in(const std::string& path, double otherwise) {
   const std::string line = first_line_of_file(path);
   char* end = nullptr;
@@ -107,7 +107,7 @@ DoctorLine check_shared_memory() {
   return {Status::kOk, "/dev/shm", value};
 }
 
-// Which launcher's variables say that this process is a rank, and in what order they are asked.
+// Which launcher's variables mark this process as a rank, in the order in which they are checked.
 DoctorLine check_launcher() {
   std::string order, used;
   for (const ProcessEnvLine& line : describe_process_env([](const char* name) { return std::getenv(name); })) {

@@ -19,15 +19,15 @@ namespace ranklab {
 namespace {
 
 struct DryRun {
-  RankRecord memory;  // of the fullest rank
+  RankRecord memory;  // of the rank with the most memory
   std::vector<AxisTraffic> traffic;
   StepTime time;
-  double model_flops = 0;  // of a rank and step
+  double model_flops = 0;  // per rank and step
   double mfu = 0;
   std::vector<std::string> warnings;
 };
 
-// What the run does not do yet, first what costs least.
+// Options that the run does not use yet, the cheapest first.
 std::string ways_to_need_less(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   std::vector<std::string> ways;
@@ -87,7 +87,7 @@ std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& sty
   return text;
 }
 
-// The digits of the console's column for short steps; no nanoseconds of a step of seconds.
+// The digits of the console's column for short steps; no nanoseconds for steps of seconds.
 std::string milliseconds_text(double nanoseconds) {
   return strprintf(nanoseconds < 1e8 ? "%.3f" : "%.0f", nanoseconds * 1e-6);
 }

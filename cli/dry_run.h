@@ -1,5 +1,5 @@
-// What `ranklab train --dry-run` says: the layout, the batch, what a rank holds, sends and takes per step, computed
-// from the numbers alone (core/plan), so also for worlds that this machine could never hold.
+// The output of `ranklab train --dry-run`: the layout, the batch, and a rank's memory, communication and time per step,
+// computed from the configuration alone (core/plan), so also for worlds that this machine could never hold.
 #pragma once
 #include <string>
 

@@ -47,7 +47,7 @@ std::string choose_gemm(RunPlan& plan, World& world) {
     const CommunicatorPtr comm = endpoint.communicator(plan.mesh.group(Axis::kWorld, endpoint.global_rank()));
     const at::Tensor choice = at::full({1}, static_cast<int64_t>(gemm_in_use()), at::kLong);
     comm->broadcast(choice, 0);
-    // Hosts may have different processors: oneDNN is for those alone that all have it.
+    // Hosts may have different processors: oneDNN is used only if all have it.
     const at::Tensor without = at::full({1}, static_cast<int64_t>(!onednn_available()), at::kLong);
     const bool all_have_it = comm->all_reduce(without).item<int64_t>() == 0;
     use_gemm(all_have_it ? static_cast<GemmLibrary>(choice.item<int64_t>()) : GemmLibrary::kMkl);

@@ -7,10 +7,10 @@
 
 namespace ranklab {
 
-// Applies the choice process-wide and puts its name into the plan, which logs and checkpoints keep; call before ranks
+// Applies the choice process-wide and stores its name in the plan, which logs and checkpoints record; call before ranks
 // start. RETURNS: one line for the banner ("" where no library is chosen: other types, a GPU).
 std::string choose_gemm(RunPlan& plan);
-// The same where ranks may be processes: all follow rank 0, so that all have the same bits. Collective.
+// The same where ranks may be processes: all follow rank 0, so that results are bit-identical. Collective.
 std::string choose_gemm(RunPlan& plan, World& world);
 
 }  // namespace ranklab

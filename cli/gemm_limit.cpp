@@ -28,7 +28,7 @@ int cores() {
 
 double steady_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// One core's part of all rounds.
+// One core's part in all rounds.
 void multiply(std::barrier<>& meeting, std::vector<double>& times) {
   at::set_num_threads(1);
   const at::NoGradGuard no_grad;

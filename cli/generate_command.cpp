@@ -1,4 +1,4 @@
-// ranklab generate: text from a model whose weights are a checkpoint's or a seed's, as they are or after some steps of
+// ranklab generate: text from a model whose weights come from a checkpoint or a seed, unchanged or after some steps of
 // training.
 #include <cstdio>
 #include <memory>
@@ -38,7 +38,7 @@ namespace {
 struct GenerateAsked {
   std::string prompt = "And the ";
   std::string logits_path;                      // empty: none
-  std::unique_ptr<Checkpoint> checkpoint = {};  // null: a seed's weights
+  std::unique_ptr<Checkpoint> checkpoint = {};  // null: weights from a seed
   int64_t tokens = 100;
   double temperature = 0.8;
   int64_t top_k = 0;
@@ -46,7 +46,7 @@ struct GenerateAsked {
   bool json = false;
 };
 
-// What rank 0 has to tell.
+// Rank 0's results.
 struct Told {
   std::vector<int64_t> tokens;
   size_t prompt = 0;
@@ -56,7 +56,7 @@ struct Told {
 
 double seconds_now() { return static_cast<double>(wall_now_ns()) * 1e-9; }
 
-// Notes when the first token was there: the prompt is computed for it.
+// Records when the first token was ready, since computing it includes the prompt.
 class TimedScorer : public TokenScorer {
  public:
   explicit TimedScorer(std::unique_ptr<TokenScorer> inner) : inner_(std::move(inner)), begin_s_(seconds_now()) {}
@@ -114,7 +114,7 @@ RunPlan checked_plan(const ConfigOptions& options, TrainConfig config) {
   return plan;
 }
 
-// Of untrained weights nothing else is held but the cache.
+// With untrained weights only the cache is held besides them.
 void check_weights_fit(RunPlan plan) {
   plan.config.optimizer = OptimizerKind::kSgd;
   plan.config.sgd_momentum = 0;
@@ -127,10 +127,10 @@ void check_weights_fit(RunPlan plan) {
                 .want = "at most the available " + bytes(available), .fix = "use fewer --num-layers");
 }
 
-// Trains first, or makes the model and nothing else: neither gradients nor optimizer.
+// Trains first, or builds only the model: neither gradients nor optimizer.
 void run_ranks(const RunPlan& plan, const std::shared_ptr<World>& world, const GenerateAsked& asked, Told& told) {
   RunPlan own = plan;
-  if (plan.config.train_iters == 0) own.config.load.clear();  // the weights alone are loaded, here
+  if (plan.config.train_iters == 0) own.config.load.clear();  // only the weights are loaded, here
   const RuntimeComponents parts = default_components(world, own);
   if (plan.config.train_iters > 0) {
     RuntimeEngine engine(parts, plan);
@@ -161,7 +161,7 @@ std::string weights_text(const TrainConfig& c) {
              : strprintf("weights of %s after %ld steps", seed.c_str(), static_cast<long>(c.train_iters));
 }
 
-// What keys and values of all heads would take on this rank.
+// Size of a cache of all heads' keys and values on this rank.
 int64_t whole_cache_bytes(const RunPlan& plan) {
   const ModelConfig& m = plan.config.model;
   const int64_t head = m.mla.query_head_dim() + m.mla.v_head_dim;
@@ -173,7 +173,7 @@ void print_text(const RunPlan& plan, const Told& told) {
   const ModelConfig& m = plan.config.model;
   if (m.vocab_size == 256) {
     std::printf("%s\n\n", printable_text(told.tokens).c_str());
-  } else {  // this vocabulary has no tokenizer here
+  } else {  // there is no tokenizer for this vocabulary
     std::printf("%s\n\n", join(std::span<const int64_t>(told.tokens), " ").c_str());
   }
   const auto bytes = [](int64_t count) { return human_bytes(static_cast<double>(count)); };
@@ -206,7 +206,7 @@ void print_json(const RunPlan& plan, const Told& told) {
   std::fputs(json_result(data).c_str(), stdout);
 }
 
-// The model is the checkpoint's; flags still change what they may, its length for one.
+// The model is the checkpoint's; flags may still change some settings, such as its length.
 void take_model_of_checkpoint(ConfigOptions& options, GenerateAsked& asked, const std::string& load) {
   if (load.empty()) return;
   asked.checkpoint = std::make_unique<Checkpoint>(checkpoint_named(load));

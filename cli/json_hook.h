@@ -1,5 +1,5 @@
-// `ranklab train --json`: a line per logged step as in metrics.jsonl, then one object of the result. A run that fails
-// ends with the object of its error instead, printed by main().
+// `ranklab train --json`: a line per logged step as in metrics.jsonl, then one object with the result. A run that fails
+// ends with its error object instead, printed by main().
 #pragma once
 #include <memory>
 #include <nlohmann/json_fwd.hpp>

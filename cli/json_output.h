@@ -1,6 +1,6 @@
-// The one shape of everything that --json prints: {"schema": 1, "ok": true, "data": ..., "warnings": [...]}, and for an
-// error {"schema": 1, "ok": false, "error": {"code", "message", "hint"}} on stdout, where a program reads. "code" is
-// the process's exit code. Thread rule: its rank's thread.
+// The common format of all --json output: {"schema": 1, "ok": true, "data": ..., "warnings": [...]}, and for an error
+// {"schema": 1, "ok": false, "error": {"code", "message", "hint"}} on stdout, where a program reads. "code" is the
+// process's exit code. Thread rule: its rank's thread.
 #pragma once
 #include <exception>
 #include <nlohmann/json_fwd.hpp>
@@ -15,7 +15,7 @@ std::string json_result(const nlohmann::ordered_json& data, const std::vector<st
 std::string json_error(const std::exception& error, const nlohmann::ordered_json& data, int code);
 std::string json_error(const std::exception& error);
 
-// The exit code of what main() caught.
+// The exit code for an exception that main() caught.
 int exit_code_of(const std::exception& error);
 
 }  // namespace ranklab

@@ -32,7 +32,7 @@ struct Launch {
   ConfigOptions options;
 };
 
-// What the user gave of train's options, as arguments again.
+// The train options that the user gave, as arguments again.
 std::vector<std::string> train_arguments(const Launch& launch) {
   std::vector<std::string> out;
   for (const CommandOption* option : launch.app.options()) {
@@ -46,7 +46,7 @@ bool trains(const Launch& launch) {
   return launch.flags.program.empty() || (launch.flags.program.size() == 1 && launch.flags.program[0] == "train");
 }
 
-// Refuses, once and before any process is started, what every rank would refuse.
+// Refuses, once and before any process starts, what every rank would refuse.
 void check_training(const Launch& launch, const LaunchPlan& plan, TrainConfig config) {
   adopt_world(config, plan.world_size(), launch.options);
   check_processes(config, plan.world_size());
@@ -133,8 +133,8 @@ CommandAction setup_launch(CommandLine& app) {
   auto given = std::make_shared<Launch>(app);
   return [given] {
     const int code = launch(*given);
-    // Nothing is left to be done, and tearing down the libraries of a program that trains would take longer than all of
-    // the end before it.
+    // Nothing is left to do, and unloading the libraries of a training program would take longer than everything
+    // before.
     std::fflush(nullptr);
     ::_exit(code);
     return code;

@@ -25,8 +25,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// After a rank failed, the others hear of it from the coordinator and end by themselves; then they are asked, then
-// killed. After a Ctrl-C they finish their step.
+// After a rank failed, the coordinator notifies the others and they end by themselves; those that do not are sent a
+// signal, then killed. After a Ctrl-C they finish their step.
 constexpr milliseconds kAskAfterFailure{200};
 constexpr milliseconds kKillAfterFailure{400};
 constexpr milliseconds kKillAfterSignal{1'700}, kKillAfterSaving{62'000};
@@ -64,7 +64,7 @@ void write_line(int to, const std::string& line) {
   if (::write(to, text.data(), text.size()) < 0) return;  // nobody reads: nothing to be done
 }
 
-// Between fork and exec: only what is safe there.
+// Runs between fork and exec: only async-signal-safe calls.
 [[noreturn]] void become(char* const* argv, char* const* env, int out, int err, int listener, int parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -74,7 +74,7 @@ void write_line(int to, const std::string& line) {
   if (out >= 0) ::dup2(out, STDOUT_FILENO);
   if (err >= 0) ::dup2(err, STDERR_FILENO);
   if (listener >= 0) ::fcntl(listener, F_SETFD, 0);
-  // A launcher in the background of a script ignores SIGINT, and would hand that down.
+  // A launcher in the background of a script ignores SIGINT, and its children would inherit that.
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGXFSZ}) ::signal(signal, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
@@ -148,7 +148,7 @@ void LaunchGroup::start(int local_rank, int restart, int listener) {
   RANKLAB_CHECK(rank.pid > 0, ErrorKind::kEnvironment, .where = "launch", .what = "the system gives no process",
                 .got = std::strerror(errno), .want = std::to_string(plan_.ranks_here) + " processes",
                 .fix = "use fewer ranks, or raise the limit of processes (ulimit -u)");
-  ::setpgid(rank.pid, rank.pid);  // here too: whoever is first
+  ::setpgid(rank.pid, rank.pid);  // here too, because either process may be first
   if (out >= 0) ::close(out);
   if (err >= 0) ::close(err);
 }
@@ -158,7 +158,7 @@ GroupEnd LaunchGroup::wait() {
     poll_once();
     push_on();
   }
-  // What they wrote last. A grandchild may hold a pipe open: what is there is read, no more is waited for.
+  // Reads their final output. A grandchild may hold a pipe open: only what is there is read.
   for (Rank& rank : ranks_) {
     read(rank, rank.out);
     read(rank, rank.err);
@@ -196,7 +196,7 @@ void LaunchGroup::read_signals() {
     const int signal = static_cast<int>(info.ssi_signo);
     if (signal == SIGCHLD) continue;
     if (end_.signal != 0) {
-      send_all(SIGKILL);  // asked twice
+      send_all(SIGKILL);  // the user signalled twice
       continue;
     }
     end_.signal = signal;
@@ -214,13 +214,13 @@ void LaunchGroup::reap() {
       continue;
     }
     const int pid = std::exchange(rank.pid, -1);
-    ::kill(-pid, SIGKILL);  // what it may have started itself
+    ::kill(-pid, SIGKILL);  // also what it may have started itself
     rank.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     note_end(rank, pid, status);
   }
 }
 
-// Nobody else learns of it before the ranks have met.
+// Nobody else would know before the ranks have met.
 void LaunchGroup::tell_stopped(const Rank& rank, int signal) {
   std::fprintf(stderr,
                "ranklab launch: rank %d (pid %d) is stopped by signal %d (%s), and the others wait for it; do: kill "
@@ -232,7 +232,7 @@ void LaunchGroup::note_end(const Rank& rank, int pid, int status) {
   const bool killed = WIFSIGNALED(status);
   if ((!killed && WEXITSTATUS(status) == 0) || end_.failed || end_.signal != 0) return;
   if (plan_.trains && !killed && WEXITSTATUS(status) == exit_code(ErrorKind::kOutputLost)) {
-    end_.exit_code = WEXITSTATUS(status);  // its training is done: the others finish theirs, and nothing is repeated
+    end_.exit_code = WEXITSTATUS(status);  // its training is done: the others finish theirs, and nothing is restarted
     return;
   }
   end_.failed = true;

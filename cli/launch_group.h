@@ -1,9 +1,8 @@
-// The processes of one node's ranks: starts them, shows their output, hands signals on, and sees to it that all of them
-// end together. Each is the head of its own process group, so that a Ctrl-C in the terminal reaches only the launcher,
-// which passes on exactly one; each is killed by the kernel if the launcher dies. Rank 0 writes to the terminal itself;
-// lines of the others are marked "[rank N]". An error is shown once: those of other ranks are held back, and dropped
-// when rank 0 failed the same way.
-// Thread rule: one thread, with no others in the process (fork).
+// The processes of one node's ranks: starts them, shows their output, forwards signals, and ensures that all of them
+// end together. Each leads its own process group, so that a Ctrl-C in the terminal reaches only the launcher, which
+// forwards exactly one; the kernel kills each if the launcher dies. Rank 0 writes to the terminal itself; lines of the
+// others are marked "[rank N]". An error is shown once: those of other ranks are held back, and dropped when rank 0
+// failed the same way. Thread rule: one thread, with no others in the process (fork).
 #pragma once
 #include <chrono>
 #include <map>
@@ -18,9 +17,9 @@ namespace ranklab {
 
 struct GroupEnd {
   int exit_code = 0;
-  bool failed = false;  // a rank did not do its work
-  int signal = 0;       // SIGINT or SIGTERM, when one was handed on
-  std::string story;    // how the first rank that failed ended; empty when none did
+  bool failed = false;  // a rank failed
+  int signal = 0;       // SIGINT or SIGTERM, if one was forwarded
+  std::string story;    // how the first failed rank ended; empty when none did
 };
 
 class LaunchGroup {
@@ -68,7 +67,7 @@ class LaunchGroup {
   int signals_ = -1;
   GroupEnd end_;
   std::optional<Clock::time_point> ending_since_;
-  int pushed_ = 0;  // how far push_on() went: asked, killed
+  int pushed_ = 0;  // how far push_on() went: signalled, killed
   std::vector<std::pair<const Rank*, std::string>> held_errors_;
 };
 

@@ -223,7 +223,7 @@ std::map<std::string, std::string> rank_environment(const LaunchPlan& plan, int 
       {"TORCHELASTIC_USE_AGENT_STORE", "False"},
   };
   if (!plan.token.empty()) out[kRunTokenVariable] = plan.token;
-  // One rank per core or less: math threads of many ranks would only push each other aside.
+  // At most one rank per core: math threads of many ranks would only compete.
   if (std::getenv("OMP_NUM_THREADS") == nullptr) out["OMP_NUM_THREADS"] = "1";
   return out;
 }

@@ -1,6 +1,6 @@
-// What `ranklab launch` starts: torchrun's flags, checked, and the environment each rank gets. The names and their
+// The plan of `ranklab launch`: torchrun's flags, checked, and the environment of each rank. The names and their
 // meaning are torchrun's (PyTorch torch.distributed.run), so that scripts carry over; there is no elasticity: a node
-// has its --node-rank, and the number of nodes is fixed. Thread rule: pure but for the look at this machine.
+// has its --node-rank, and the number of nodes is fixed. Thread rule: pure, except for inspecting this machine.
 #pragma once
 #include <map>
 #include <set>
@@ -29,7 +29,7 @@ struct LaunchFlags {
   std::string local_ranks_filter;
   std::vector<std::string> program;
 };
-// Declares them on `app`, each also with underscores for dashes. RETURNS: the options, to be told from train's.
+// Declares them on `app`, each also with underscores for dashes. RETURNS: the options, to tell them from train's.
 std::set<const CommandOption*> add_launch_flags(CommandLine& app, LaunchFlags& flags);
 
 enum TeeStream { kTeeNone = 0, kTeeOut = 1, kTeeErr = 2, kTeeBoth = 3 };
@@ -45,7 +45,7 @@ struct LaunchPlan {
   int max_restarts = 0;
   std::map<int, int> tee;            // local rank -> TeeStream
   std::set<int> shown;               // local ranks whose output is shown; empty: all
-  std::string log_folder;            // of --tee
+  std::string log_folder;            // for --tee
   bool trains = false;               // the ranks are `ranklab train`, whose exit codes are known
   bool saves = false;                // the ranks write a checkpoint before they end
   std::vector<std::string> program;  // argv
@@ -54,11 +54,11 @@ struct LaunchPlan {
   int first_rank() const { return node_rank * ranks_here; }
 };
 
-// Throws kInvalidArgument naming the flag, kEnvironment for --nproc-per-node gpu without GPUs. `world_size`: what the
-// configuration asks for; `world_is_given`: whether somebody said so.
+// Throws kInvalidArgument naming the flag, kEnvironment for --nproc-per-node gpu without GPUs. `world_size`: the
+// configuration's; `world_is_given`: whether a source set it.
 LaunchPlan plan_launch(const LaunchFlags& flags, int world_size, bool world_is_given);
 
-// "NAME=value" of what a rank gets on top of this process's environment.
+// "NAME=value" variables of a rank in addition to this process's environment.
 std::map<std::string, std::string> rank_environment(const LaunchPlan& plan, int local_rank, int restart);
 
 }  // namespace ranklab

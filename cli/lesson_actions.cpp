@@ -30,7 +30,7 @@ lesson::LessonText lesson_text(const LessonSession& session) {
   return lesson::split_lesson_text(lesson::read_text(session.row.folder() / "README.md"));
 }
 
-// Asks on a terminal. Elsewhere --predict says it.
+// Asks on a terminal; elsewhere --predict gives the answer.
 void take_prediction(LessonSession& session, const LessonRequest& request) {
   std::string& prediction = session.state().prediction;
   if (!request.predict.empty()) {
@@ -53,7 +53,7 @@ void take_prediction(LessonSession& session, const LessonRequest& request) {
   prediction = line;
 }
 
-// Where nobody can be asked.
+// Used where nobody can be asked.
 void print_question(LessonSession& session) {
   session.screen.heading("Predict first");
   session.screen.paragraph(session.row.make()->question().text);
@@ -91,7 +91,7 @@ int passed_count(const lesson::Progress& progress) {
   return count;
 }
 
-// `start` without a lesson: the current one, or what comes after it once it is passed.
+// `start` without a lesson: the current one, or the next one if it is passed.
 void move_on(LessonRequest& request) {
   if (!request.lesson.empty()) return;
   lesson::Progress progress = lesson::Progress::load();

@@ -1,5 +1,5 @@
-// What `ranklab lesson ...` does, one function a subcommand. Each returns the exit code: 0, 4 when a check fails, 130
-// after Ctrl-C. Thread rule: the main thread, with no other threads running (an exercise is checked in a fork).
+// The actions of `ranklab lesson ...`, one function per subcommand. Each returns the exit code: 0, 4 when a check
+// fails, 130 after Ctrl-C. Thread rule: the main thread, with no other threads (an exercise is checked in a fork).
 #pragma once
 #include <string>
 

@@ -113,7 +113,7 @@ int check_once(LessonSession& session, const LessonRequest& request) {
 
 void note_interrupts() {
   struct sigaction action {};
-  action.sa_handler = on_interrupt;  // without SA_RESTART: waits end
+  action.sa_handler = on_interrupt;  // without SA_RESTART: waits are interrupted
   ::sigaction(SIGINT, &action, nullptr);
 }
 

@@ -1,4 +1,4 @@
-// What the lesson subcommands share: the terminal, the learner's progress, and the lesson that is meant. Thread rule:
+// State shared by the lesson subcommands: the terminal, the learner's progress, and the selected lesson. Thread rule:
 // one thread.
 #pragma once
 #include <filesystem>
@@ -16,7 +16,7 @@ struct LessonSession {
   explicit LessonSession(const LessonRequest& request);
 
   lesson::LessonState& state() { return progress.lessons[row.slug]; }
-  // The learner's copy: in this folder, else where it was last; or --file.
+  // The learner's copy: in this folder, else its last location; or --file.
   std::filesystem::path exercise(const LessonRequest& request);
   // "ranklab lesson check 1"
   std::string command(const std::string& verb) const;
@@ -28,10 +28,10 @@ struct LessonSession {
 
 lesson::Screen lesson_screen();
 
-// Compiles and checks, prints what came of it, and keeps the count. Throws kInvalidArgument when there is no exercise.
+// Compiles and checks, prints the result, and counts attempts. Throws kInvalidArgument when there is no exercise.
 int check_once(LessonSession& session, const LessonRequest& request);
 
-// Ctrl-C, seen instead of dying of it: from here on in this process.
+// From here on Ctrl-C is recorded instead of ending the process.
 void note_interrupts();
 bool interrupted();
 

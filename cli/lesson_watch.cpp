@@ -1,4 +1,4 @@
-// ranklab lesson watch: checks again when the file is saved, until it passes or Ctrl-C.
+// ranklab lesson watch: repeats the check whenever the file is saved, until it passes or Ctrl-C.
 #include <poll.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 namespace ranklab {
 namespace {
 
-// The folder, not the file: editors save under another name and rename.
+// Watches the folder, not the file: editors save under another name and rename.
 class FolderWatch {
  public:
   explicit FolderWatch(const std::filesystem::path& file) : name_(file.filename()), fd_(::inotify_init1(IN_CLOEXEC)) {
@@ -29,7 +29,7 @@ class FolderWatch {
   FolderWatch(const FolderWatch&) = delete;
   FolderWatch& operator=(const FolderWatch&) = delete;
 
-  // Until the file was saved and nothing has come for a moment; false after Ctrl-C.
+  // Waits until the file was saved and no event has come for a moment; false after Ctrl-C.
   bool wait_for_save() {
     constexpr int kSettleMs = 80;
     bool saved = false;
@@ -67,7 +67,7 @@ int lesson_watch(const LessonRequest& request) {
   const std::filesystem::path path = session.exercise(request);
   std::optional<FolderWatch> watch;
   if (std::filesystem::exists(path)) watch.emplace(path);  // before the check, so that no save is missed
-  int code = check_once(session, request);                 // says what to do where there is no file
+  int code = check_once(session, request);                 // prints what to do if there is no file
   while (code == exit_code(ErrorKind::kCheckFailed)) {
     session.screen.line("Watching " + path.string() + " (Ctrl-C leaves)");
     std::cout.flush();

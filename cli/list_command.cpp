@@ -1,5 +1,5 @@
-// ranklab list presets | hardware | dispatchers | recipes | backends | combinations: what --preset, --hardware and
-// --precision-recipe take, and what does not go together, as the README's tables show it.
+// ranklab list presets | hardware | dispatchers | recipes | backends | combinations: the values of --preset, --hardware
+// and --precision-recipe, and the refused combinations, as in the README's tables.
 #include <cstdio>
 
 #include "cli/command.h"

@@ -1,4 +1,4 @@
-// How a training run may be watched while it goes on: --viz, --viz-listen, --viz-paused. Thread rule: plain data.
+// Options for watching a training run: --viz, --viz-listen, --viz-paused. Thread rule: plain data.
 #pragma once
 #include <string>
 

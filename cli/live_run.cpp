@@ -19,7 +19,7 @@ std::unique_ptr<LiveServer> open_server(TrainRun& run, const LiveRunOptions& opt
   if (!options.listens) return nullptr;
   std::string path = options.path;
   if (path.empty()) {
-    std::error_code ignored;  // the run's log says what is wrong with its folder
+    std::error_code ignored;  // the run's log reports problems with its folder
     std::filesystem::create_directories(run.log_dir(), ignored);
     path = run.log_dir() + "/viz.sock";
   }
@@ -28,8 +28,8 @@ std::unique_ptr<LiveServer> open_server(TrainRun& run, const LiveRunOptions& opt
   return server;
 }
 
-// The window is the main thread's, the run goes on in another from when there is a window; closing it lets the run go
-// on to its end, Ctrl-C closes it.
+// The window runs in the main thread, and the run in another as soon as there is a window; closing the window lets the
+// run continue to its end, Ctrl-C closes it.
 int run_beside_window(TrainRun& run) {
   std::optional<BackgroundRun> background;
   viz::VizRequest request;

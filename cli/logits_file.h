@@ -1,5 +1,5 @@
-// What a model says of a fixed text, in a file that other programs read: safetensors with "tokens" [S] and "logits"
-// [S, V], fp32 (fp64 of fp64 models). Thread rule: every rank of the model calls it; rank 0 writes.
+// A model's logits for a fixed text, in a file that other programs can read: safetensors with "tokens" [S] and "logits"
+// [S, V], fp32 (fp64 for fp64 models). Thread rule: every rank of the model calls it; rank 0 writes.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace ranklab {
 
-// Whether write_logits() made it. Throws kIo and kBadFile for what is no safetensors file.
+// Whether write_logits() wrote it. Throws kIo, and kBadFile if it is not a safetensors file.
 bool is_logits_file(const std::string& path);
 void write_logits(CausalLm& model, const std::vector<int64_t>& tokens, int global_rank, const std::string& path);
 

@@ -43,7 +43,7 @@ const auto kCommands = std::to_array<Command>({
     {"completion", "print a completion script for the shell", setup_completion},
 });
 
-// The innermost subcommand that was given, which is where an unknown word belongs.
+// The innermost subcommand that was given, to which an unknown word belongs.
 const CommandLine& innermost(const CommandLine& app) {
   for (const auto& sub : app.subcommands())
     if (sub->parsed()) return innermost(*sub);
@@ -52,7 +52,7 @@ const CommandLine& innermost(const CommandLine& app) {
 
 void refuse_unknown(const CommandLine& app) {
   std::vector<std::string> extras = app.unknown_words();
-  std::erase(extras, "--");  // what follows it went to a positional, or is refused by name
+  std::erase(extras, "--");  // words after it are positional, or refused by name
   if (extras.empty()) return;
   const CommandLine& sub = innermost(app);
   std::vector<std::string> known, below;
@@ -70,7 +70,7 @@ void refuse_unknown(const CommandLine& app) {
                .fix = nearest.empty() ? "see --help" : "did you mean " + quote(nearest) + "?"});
 }
 
-// What every command takes.
+// Options that every command takes.
 void add_common_options(CommandLine& app) {
   app.add_option_function(
          "--color", [](const std::string& when) { set_color_mode(color_mode(when)); },
@@ -79,24 +79,24 @@ void add_common_options(CommandLine& app) {
   for (const auto& sub : app.subcommands()) add_common_options(*sub);
 }
 
-// The first word that is no option: what follows it may be named like any command (`data prepare a.txt --out trace`).
+// The first word that is not an option: later words may equal any command's name (`data prepare a.txt --out trace`).
 std::string_view command_word(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "--color")
-      ++i;  // the one option before it that takes a value
+      ++i;  // the only option before the command that takes a value
     else if (!word.starts_with('-'))
       return word;
   }
   return {};
 }
 
-// Asked before parsing, which may be what fails.
+// Checked before parsing, which may itself fail.
 bool asks_for_json(int argc, char** argv) {
   return std::find(argv + 1, argv + argc, std::string_view("--json")) != argv + argc;
 }
 
-// Options are declared only for the command that the line names, and for all where completion lists them; modules are
+// Options are declared only for the command on the line, and for all commands when completion lists them; modules are
 // built for the former only.
 CommandAction set_up(const Command& command, CommandLine& app, bool is_named, bool lists_all) {
   if (!is_named && !lists_all) return {};

@@ -54,7 +54,7 @@ std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& e
                             .stepper = std::move(stepper)});
 }
 
-// What it has open anyway, connections to each peer and some while they are made, and on rank 0, where all meet, more.
+// Other open files, connections to each peer and some temporarily, and on rank 0, the rendezvous, more.
 int descriptors_of_rank(int rank, int processes) { return 16 + processes * (rank == 0 ? 4 : 2); }
 
 // Processes exchange bytes over Gloo.

@@ -1,4 +1,4 @@
-// ranklab model info: what a model consists of, what a token costs, and what a rank of a layout holds.
+// ranklab model info: a model's modules, the cost of a token, and the memory of a layout's ranks.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -32,7 +32,7 @@ double share(const ModuleRow& row, const ModelCounts& counts) {
 
 ModelCounts counts_of(const RunPlan& plan) { return count_model(plan.config.model, plan.config.model.seq_length); }
 
-// "61", of some of them "3-60", of experts "3-60 x 256"
+// "61", "3-60" for some layers, "3-60 x 256" for experts
 std::string layers_text(const ModuleRow& row, const ModelConfig& model) {
   const int64_t all = row.mtp ? model.mtp_num_layers : model.num_layers;
   const bool some = row.layers != all && row.parameter.find('*') != std::string::npos;
@@ -177,7 +177,7 @@ struct Given {
   bool json = false, markdown = false, stats = false;
 };
 
-// The settings of what a folder holds lie below the flags.
+// A folder's settings are overridden by flags.
 SavedModel open_folder(Given& given) {
   SavedModel saved = open_saved_model(given.model);
   for (const auto& [key, text] : settings_of(saved.config)) given.options->set(key, text);
@@ -196,7 +196,7 @@ int run_info(Given& given) {
     given.options->set("model.preset", given.model);
   }
   RunPlan plan = given.options->resolve(given.options->config());
-  if (is_folder) plan.config.preset = given.model;  // what stands above the table
+  if (is_folder) plan.config.preset = given.model;  // the title above the table
   const Style style = style_for(stdout);
   std::string text = given.markdown ? info_markdown(plan) : info_text(plan, style);
   if (given.json) {

@@ -1,5 +1,5 @@
-// The table of `ranklab model info FOLDER --stats`: for every tensor of a saved model its type and shape, and what its
-// elements are like. Thread rule: pure functions.
+// The table of `ranklab model info FOLDER --stats`: for every tensor of a saved model its type, shape and statistics.
+// Thread rule: pure functions.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>

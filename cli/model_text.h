@@ -1,4 +1,4 @@
-// A model's counts in words, for what shows models: `model info`, --dry-run and the start banner. Pure.
+// A model's counts as text, for everything that shows models: `model info`, --dry-run and the start banner. Pure.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace ranklab {
 
-// "870k parameters"; of experts "671B parameters, 37.6B active (36.6B without the embedding)", and MTP modules apart
+// "870k parameters"; with experts "671B parameters, 37.6B active (36.6B without the embedding)", and MTP separately
 std::string counts_text(const ModelCounts& counts);
 // "embedding 32.8k, norms 1.15k, attention 262k, ...", in the order of the forward pass
 std::string parts_text(const ModelConfig& model);
-// "4.00 KiB a token in fp32"; of latent attention with what it saves
+// "4.00 KiB a token in fp32"; for latent attention also the saving
 std::string cache_text(const RunPlan& plan);
 int64_t kv_cache_bytes_per_token(const RunPlan& plan);
 

@@ -1,5 +1,5 @@
-// A folder of checkpoints that a command makes, with one checkpoint in it: locked while it is written, and gone again
-// when the command fails. Thread rule: one thread.
+// A checkpoint folder that a command creates, with one checkpoint in it: locked while it is written, and removed when
+// the command fails. Thread rule: one thread.
 #pragma once
 #include <string>
 
@@ -10,7 +10,7 @@ namespace ranklab {
 
 class NewRunFolder {
  public:
-  // Throws kInvalidArgument when the folder holds something, kIo.
+  // Throws kInvalidArgument when the folder is not empty, kIo.
   NewRunFolder(const std::string& folder, int64_t step);
   ~NewRunFolder();
   NewRunFolder(const NewRunFolder&) = delete;

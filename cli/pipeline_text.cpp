@@ -13,7 +13,7 @@ namespace ranklab {
 std::string model_title(const RunPlan& plan, int64_t parameters) {
   const TrainConfig& c = plan.config;
   ModelCounts counts = count_model(c.model, c.model.seq_length);
-  // A program may bring a model of its own.
+  // A program may use its own model.
   if (parameters != counts.total + counts.mtp) counts = {.total = parameters, .active = parameters};
   return strprintf("%s: %s, %ld layers, hidden %ld, sequence %ld, %s", c.preset.c_str(), counts_text(counts).c_str(),
                    static_cast<long>(c.model.num_layers), static_cast<long>(c.model.hidden_size),

@@ -1,5 +1,4 @@
-// A run's model, layout and pipeline in words and numbers: what the start banner, --dry-run and others say of them.
-// Pure.
+// A run's model, layout and pipeline as text, for the start banner, --dry-run and others. Pure.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -8,9 +7,9 @@
 
 namespace ranklab {
 
-// "gpt_tiny: 870k parameters, 4 layers, hidden 128, sequence 128, fp32". `parameters`: as many as were made.
+// "gpt_tiny: 870k parameters, 4 layers, hidden 128, sequence 128, fp32". `parameters`: the number created.
 std::string model_title(const RunPlan& plan, int64_t parameters);
-// "pp 4 x dp 1 x tp 2", pp only when there is one; with its schedule "pp 4 (zb-h1) x dp 1 x tp 2"; of experts also
+// "pp 4 x dp 1 x tp 2", pp only when there is one; with its schedule "pp 4 (zb-h1) x dp 1 x tp 2"; with experts also
 // "pp 2 x dp 2 x tp 2, experts edp 1 x ep 4".
 std::string layout_text(const RunPlan& plan, bool with_schedule = false);
 // "1f1b, 4 stages of 1 layer; bubble 27.3 % of the total where F, B and W take equally long"

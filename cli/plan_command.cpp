@@ -1,5 +1,5 @@
-// ranklab plan memory: what every rank will hold, from the numbers alone, and with --measure beside what two training
-// steps really held.
+// ranklab plan memory: the memory of every rank, computed from the configuration alone, and with --measure compared
+// with what two training steps really used.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>

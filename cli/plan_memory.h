@@ -1,4 +1,4 @@
-// The estimate of `ranklab plan memory` as text and as JSON, with what was measured beside it. Thread rule: pure.
+// The estimate of `ranklab plan memory` as text and as JSON, compared with measurements. Thread rule: pure.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace ranklab {
 
-// `measured`: of every rank, or none.
+// `measured`: one per rank, or empty.
 std::string plan_memory_text(const RunPlan& plan, const std::vector<MeasuredMemory>& measured, const Style& style);
 nlohmann::ordered_json plan_memory_json(const RunPlan& plan, const std::vector<MeasuredMemory>& measured);
 

@@ -1,5 +1,5 @@
-// ranklab precision explain: in which precision every linear module of a run computes, and which rule decided.
-// Arithmetic alone: nothing is started.
+// ranklab precision explain: the precision in which every linear module of a run computes, and which rule decided.
+// Computation only: no ranks are started.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -29,7 +29,7 @@ struct ExplainAsked {
   bool json = false;
 };
 
-// Modules without products of a precision to choose, which people ask about, too.
+// Modules that users ask about although they have no GEMM whose precision could be chosen.
 const char* const kNoProducts = "no linear layer: recipes leave it alone";
 
 std::vector<ModulePrecision> chosen_modules(const RunPlan& plan, const PrecisionPolicy& policy,
@@ -149,7 +149,7 @@ PrecisionSubcommand add_precision_explain(CommandLine& app) {
   auto asked = std::make_shared<ExplainAsked>();
   command->add_option("--module", asked->module, "a module, or a pattern of names (default: all)");
   command->add_flag("--json", asked->json, "print one JSON object");
-  TrainConfig defaults;  // a layout that splits nothing, unless one is given
+  TrainConfig defaults;  // an unsharded layout, unless one is given
   defaults.parallel.tp = defaults.parallel.pp = 1;
   asked->options = std::make_unique<ConfigOptions>(*command, defaults);
   return {command, [asked] { return print_explained(*asked); }};

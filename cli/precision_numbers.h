@@ -1,4 +1,4 @@
-// The numbers that `ranklab precision quantize` rounds: drawn from a distribution, or of a file.
+// The input numbers of `ranklab precision quantize`: drawn from a distribution, or read from a file.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,16 +8,16 @@ namespace ranklab {
 
 struct NumberSource {
   std::string text = {};    // "normal(0,1e-3)", or a path: .safetensors, .txt with numbers, else raw fp32
-  std::string tensor = {};  // of a .safetensors file; empty: all
+  std::string tensor = {};  // in a .safetensors file; empty: all
   int64_t samples = 1 << 20;
   uint64_t seed = 1234;
-  int64_t cols = 1024;  // of numbers that come without a shape
+  int64_t cols = 1024;  // for numbers that come without a shape
 };
 
 struct NumberMatrix {
   std::string name = {};
   int64_t rows = 0, cols = 0;
-  int64_t count = 0;  // of numbers; behind them zeros fill the last row
+  int64_t count = 0;  // number of values; zeros after them fill the last row
   std::vector<float> data = {};
 };
 

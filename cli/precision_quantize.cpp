@@ -1,5 +1,5 @@
-// ranklab precision quantize: what rounding to each format does to numbers of a distribution or of a file, unscaled and
-// with the scales of each kind of group.
+// ranklab precision quantize: the effect of rounding to each format on numbers from a distribution or a file, unscaled
+// and with the scales of each kind of group.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -26,7 +26,7 @@ struct QuantizeAsked {
   bool json = false;
 };
 
-// A way to hold numbers, and what it does to them. Without groups: as the format has them.
+// One format and scaling, and its error. Without scaling: plain casts to the format.
 struct Outcome {
   TensorPrecision precision = {};
   bool scaled = true;
@@ -54,7 +54,7 @@ std::vector<Outcome> round_all_ways(const NumberMatrix& m) {
     outcomes.push_back({{.format = format}, false, measure_quantization(*format, numbers)});
     for (const TensorPrecision& precision : groups_of(format)) {
       outcomes.push_back({precision, true, measure_rounding({m.data.data(), m.rows, m.cols, m.cols}, precision)});
-      // Without the zeros that fill the last row.
+      // Excludes the zeros that fill the last row.
       outcomes.back().error.count = std::min(outcomes.back().error.count, m.count);
     }
   }
@@ -80,7 +80,7 @@ std::string table(const NumberMatrix& m, const std::vector<Outcome>& outcomes) {
   return text;
 }
 
-// Of many tensors: SQNR alone, a line each.
+// For many tensors: SQNR only, a line each.
 std::string summary(const std::vector<NumberMatrix>& matrices) {
   const std::vector<TensorPrecision> ways = {groups_of(e4m3())[0], groups_of(e4m3())[2], groups_of(e4m3())[5],
                                              groups_of(e5m2())[0], groups_of(e2m1())[4], groups_of(e2m1())[6]};

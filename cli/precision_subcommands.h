@@ -1,5 +1,5 @@
-// The subcommands of `ranklab precision`, a file each: they are declared on `app`, and what they do is run when they
-// were named. A new one is a file and a row in precision_command.cpp.
+// The subcommands of `ranklab precision`, one file each: they are declared on `app` and run when they were named. A new
+// one is a file and a row in precision_command.cpp.
 #pragma once
 #include "cli/command.h"
 

@@ -1,4 +1,4 @@
-// What a precision recipe says of a tensor, as words of a table and as JSON. Thread rule: pure functions.
+// A precision recipe's settings for a tensor, as table text and as JSON. Thread rule: pure functions.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -18,8 +18,8 @@ nlohmann::ordered_json recipe_json(const PrecisionRecipe& recipe);
 std::string states_text(const PrecisionRecipe& recipe);
 // "tokens to experts e4m3 1x128, back bf16; sharded weights bf16"
 std::string sent_text(const PrecisionRecipe& recipe, bool experts);
-// What is not said by the tensors of a quantizing recipe: sums, the second look at x, the Hadamard turn; "" when
-// nothing is.
+// Settings of a quantizing recipe beyond its tensors: sums, the second quantization of x, the Hadamard rotation; ""
+// when there are none.
 std::string products_text(const LinearPrecision& linear);
 
 }  // namespace ranklab

@@ -20,10 +20,10 @@ namespace ranklab {
 namespace {
 
 constexpr rlim_t kLeastStackBytes = 512 << 10, kThreadStackBytes = 8 << 20;
-// What LibTorch takes when it is loaded (0.6 GiB), and a little for the run.
+// Address space that loading LibTorch needs (0.6 GiB), and a little for the run.
 constexpr rlim_t kLeastAddressBytes = 800 << 20;
 
-// Without asking for memory: there may be none left.
+// Allocates nothing: there may be no memory left.
 [[noreturn]] void leave(ErrorKind kind, const char* text) {
   std::fputs("ranklab: error: ", stderr);
   std::fputs(text, stderr);
@@ -48,8 +48,8 @@ constexpr rlim_t kLeastAddressBytes = 800 << 20;
   leave(ErrorKind::kInternal, "the program cannot go on");
 }
 
-// Before the constructors of any library: one of LibTorch's throws when there is too little address space, where nobody
-// can catch it. Of the C library only what needs no start of its own.
+// Runs before the constructors of any library: one of LibTorch's throws when there is too little address space, where
+// nobody can catch it. Uses only C library functions that need no initialization.
 void refuse_small_address_space(int, char**, char**) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur >= kLeastAddressBytes) return;

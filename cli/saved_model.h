@@ -1,5 +1,5 @@
-// The model that a folder of the user's holds: a checkpoint (or a folder of checkpoints: its newest), or a Hugging Face
-// folder. Thread rule: one thread.
+// The model in a user's folder: a checkpoint (or a folder of checkpoints: its newest), or a Hugging Face folder. Thread
+// rule: one thread.
 #pragma once
 #include <map>
 #include <memory>
@@ -12,9 +12,9 @@
 
 namespace ranklab {
 
-// Every setting of a model by key, those of training among them (the preset's name is none of them).
+// Every setting of a model by key, including those of training (but not the preset's name).
 std::map<std::string, std::string> settings_of(const ModelConfig& model);
-// The model of a checkpoint's settings; `path` is for messages. Throws kBadFile naming the setting.
+// The model defined by a checkpoint's settings; `path` is for messages. Throws kBadFile naming the setting.
 ModelConfig model_of(const CheckpointManifest& manifest, const std::string& path);
 
 struct SavedModel {

@@ -1,5 +1,5 @@
-// ranklab schedule: pipeline schedules listed, drawn, proven, timed, compared, and turned into files and back. Nothing
-// is trained: the same lists of actions are what `ranklab train` runs.
+// ranklab schedule: lists, draws, verifies, times and compares pipeline schedules, and converts them to files and back.
+// Nothing is trained: the same lists of actions are what `ranklab train` runs.
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -129,7 +129,7 @@ int compare(const Arguments& a) {
   return 0;
 }
 
-// A schedule as a file, or on stdout.
+// Writes a schedule to a file, or to stdout.
 void deliver(const Schedule& schedule, const Arguments& a, ScheduleDialect dialect) {
   if (a.out.empty()) return print(schedule_csv(schedule, dialect));
   check_output({.path = a.out,

@@ -15,7 +15,7 @@ namespace {
 constexpr int kLabelColumns = 9;  // "rank 123 "
 constexpr int kDrawnRanks = 16;
 
-// Background of a kind, and of the same on a rank's second, fourth ... stage.
+// Background colours of a kind, and of the same kind on a rank's second, fourth ... stage.
 struct Paint {
   const char* even;
   const char* odd;
@@ -48,7 +48,7 @@ std::string painted(const char* code, const std::string& text, const Style& styl
   return style.on() && !text.empty() ? "\033[" + std::string(code) + "m" + text + "\033[0m" : text;
 }
 
-// Cells of one paint share an escape code.
+// Cells with the same paint share an escape code.
 std::string text_of(std::span<const Cell> cells, const Style& style) {
   std::string out;
   for (size_t i = 0; i < cells.size();) {
@@ -111,7 +111,7 @@ class Row {
     }
   }
 
-  // Each column by what fills most of it.
+  // Fills each column with the action that covers most of it.
   void fill_dense(const std::vector<TimedAction>& actions, std::span<Cell> cells) const {
     size_t first = 0;
     for (size_t c = 0; c < cells.size(); ++c) {
@@ -139,7 +139,7 @@ class Row {
   const Style& style_;
 };
 
-// A rank's row, or where ranks are left out "".
+// A rank's row, or "" where ranks are omitted.
 struct Line {
   std::string label;
   std::vector<Cell> cells;
@@ -161,7 +161,7 @@ std::vector<Line> lines_of(const Schedule& schedule, const PipelineTimeline& lin
 }
 
 std::string axis(size_t first_column, size_t columns, const GanttScale& scale, const Style& style) {
-  // 1, 2 or 5 times a power of ten, so that marks stand at least ten columns apart.
+  // 1, 2 or 5 times a power of ten, so that marks are at least ten columns apart.
   const double least = 10 / scale.columns_per_time;
   double step = std::pow(10, std::floor(std::log10(least)));
   for (const double factor : {1.0, 2.0, 5.0, 10.0}) {

@@ -1,5 +1,5 @@
 // A timeline as text: one row per rank, one block per action, scaled to time. Letters and microbatch numbers are always
-// there; colour only helps. Thread rule: pure functions.
+// shown; colour is only an addition. Thread rule: pure functions.
 #pragma once
 #include <span>
 #include <string>
@@ -11,12 +11,12 @@ namespace ranklab {
 
 struct GanttScale {
   double columns_per_time = 1;
-  // Some actions are narrower than a column: each column then shows what fills most of it.
+  // Some actions are narrower than a column: each column then shows the dominant one.
   bool dense = false;
 };
 
-// The scale at which `end` fits into a line of `width` columns, and the shortest action takes whole columns if it can.
-// Rather than draw densely, up to `panels` lines are filled, one below the other.
+// The scale at which `end` fits into a line of `width` columns, and the shortest action fills whole columns if it can.
+// Up to `panels` lines, one below the other, are used before drawing densely.
 GanttScale gantt_scale(const PipelineTimeline& line, double end, int width, int panels);
 
 struct GanttView {
@@ -27,7 +27,7 @@ struct GanttView {
 };
 std::string gantt(const Schedule& schedule, const PipelineTimeline& line, const GanttScale& scale, const Style& style,
                   const GanttView& view);
-// What the letters of these schedules mean.
+// The meaning of the letters in these schedules.
 std::string gantt_legend(std::span<const Schedule* const> schedules, const GanttScale& scale, const Style& style);
 
 // $COLUMNS, else the terminal's width, else 80.

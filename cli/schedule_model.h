@@ -1,5 +1,5 @@
-// The model and machine that a `ranklab schedule` command is about: how many bytes a message between stages has, and
-// what each stage costs without a run. Thread rule: pure functions.
+// The model and machine of a `ranklab schedule` command: the size of a message between stages, and the cost of each
+// stage without a run. Thread rule: pure functions.
 #pragma once
 #include <string>
 
@@ -10,7 +10,7 @@ namespace ranklab {
 class CommandLine;
 
 struct ScheduleModel {
-  std::string preset;  // empty: gpt_tiny, and costs are the user's own numbers
+  std::string preset;  // empty: gpt_tiny, and costs are given by the user
   std::string hardware = "h100-sxm";
   int tp = 1;
   int64_t micro_batch_size = 1;
@@ -23,8 +23,8 @@ struct ScheduleModel {
 
 void add_model_options(CommandLine& app, ScheduleModel& model);
 
-// Of an activation or its gradient between two stages on a rank. Throws kInvalidArgument for a model that tp does not
-// divide.
+// Size of an activation or its gradient between two stages on a rank. Throws kInvalidArgument for a model that tp does
+// not divide.
 int64_t message_bytes(const ScheduleModel& model);
 std::string message_text(const ScheduleModel& model);  // "64 KiB (gpt_tiny, 1 x 128 tokens)"
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kDefaultRanks = 4;
 constexpr int kDefaultMicrobatches = 8;
-constexpr int kDefaultChunks = 2;  // where a rank may hold several stages: one is 1F1B or GPipe
+constexpr int kDefaultChunks = 2;  // where a rank may hold several stages: with one it is 1F1B or GPipe
 
 bool is_name(const std::string& what) {
   const auto kinds = schedule_kinds();
@@ -40,7 +40,7 @@ Schedule named(const std::string& name, const ScheduleOptions& options, const Sc
                        costs);
 }
 
-// Of the schedule's stages; nothing when the costs are the user's own numbers.
+// Costs of the schedule's stages; nothing when costs are given by the user.
 std::optional<PipelineCosts> known_costs(const Schedule& schedule, const ScheduleOptions& options) {
   if (options.model.gives_costs()) return costs_of_model(options.model, schedule);
   if (!options.of_trace) return {};
@@ -57,7 +57,7 @@ std::optional<PipelineCosts> known_costs(const Schedule& schedule, const Schedul
   return costs;
 }
 
-// The user's own numbers, with the times replaced where they are known.
+// The costs given by the user, with the times replaced where they are known.
 ScheduleCosts costs_of_rank(const ScheduleOptions& options, const std::optional<PipelineCosts>& known) {
   ScheduleCosts costs = options.costs;
   if (!known) return costs;
@@ -80,7 +80,7 @@ std::vector<std::string> LoadedSchedule::problems() const {
 LoadedSchedule load_schedule(const std::string& what, const ScheduleOptions& options) {
   LoadedSchedule loaded;
   if (is_name(what) || !looks_like_a_path(what)) {
-    // How many stages there are does not depend on costs, where W is placed may.
+    // The number of stages does not depend on costs, but the placement of W may.
     loaded.schedule = named(what, options, options.costs);
     loaded.known = known_costs(loaded.schedule, options);
     loaded.costs = costs_of_rank(options, loaded.known);

@@ -1,5 +1,5 @@
-// Where the schedule of a `ranklab schedule` command comes from: a NAME of the list or a FILE, and what it is timed
-// with. Thread rule: pure functions, but for the file.
+// The schedule of a `ranklab schedule` command: a NAME of the list or a FILE, and the costs it is timed with. Thread
+// rule: pure functions, except for the file.
 #pragma once
 #include <optional>
 #include <string>
@@ -27,18 +27,18 @@ struct ScheduleOptions {
 struct LoadedSchedule {
   Schedule schedule;
   std::optional<ScheduleFile> file;    // when it came from one; its schedule is moved out
-  ScheduleCosts costs;                 // of a rank
+  ScheduleCosts costs;                 // per rank
   std::optional<PipelineCosts> known;  // of each stage, from a trace or a model
   ScheduleProof proof;
-  // What is wrong: with the messages of a file, then with the schedule.
+  // Problems: first the messages of a file, then those of the schedule.
   std::vector<std::string> problems() const;
 };
 
 // Reads options.trace. Throws kInvalidArgument when the costs are given in two ways.
 void read_costs(ScheduleOptions& options);
 
-// A schedule's name, or else a path. Throws for neither, naming the nearest, and for a file that contradicts --pp or
-// --num-microbatches.
+// A schedule's name, or else a path. Throws if it is neither, naming the nearest, and for a file that contradicts --pp
+// or --num-microbatches.
 LoadedSchedule load_schedule(const std::string& what, const ScheduleOptions& options);
 // Throws kCheckFailed with the first problem.
 void require_sound(const LoadedSchedule& loaded, const std::string& what);

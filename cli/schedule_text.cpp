@@ -37,7 +37,7 @@ double idle_of(const std::vector<Idle>& idle, IdleCause cause) {
 
 std::string percent(double fraction) { return strprintf("%.2f %%", 100 * fraction); }
 
-// The longest time a rank waited for another one's work, warm-up aside.
+// The longest time a rank waited for another one's work, excluding warm-up.
 std::string longest_wait(const PipelineTimeline& line) {
   const Idle* longest = nullptr;
   size_t waiter = 0;

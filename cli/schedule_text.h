@@ -1,4 +1,4 @@
-// What `ranklab schedule` says in words and tables. Thread rule: pure functions.
+// Text and tables of `ranklab schedule`. Thread rule: pure functions.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace ranklab {
 
-// The list as the README's table: bubble and peak of each with p 8, m 32 and F = B = W.
+// The list as in the README's table: bubble and peak of each with p 8, m 32 and F = B = W.
 std::string schedule_table();
 
 std::string schedule_headline(const LoadedSchedule& loaded, const ScheduleOptions& options, const Style& style);
-// Both bubbles, what the ranks waited for, and a line per rank.
+// Both bubble ratios, what the ranks waited for, and a line per rank.
 std::string schedule_summary(const LoadedSchedule& loaded, const ScheduleOptions& options, const PipelineTimeline& line,
                              const Style& style, bool all);
 std::string schedule_proof_text(const LoadedSchedule& loaded, const Style& style);

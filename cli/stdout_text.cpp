@@ -11,7 +11,7 @@ std::string lost_text(FILE* out) {
   errno = 0;
   const bool flushed = std::fflush(out) == 0;
   const int reason = errno;
-  // An earlier failure leaves its mark, and not its reason.
+  // After an earlier failure the stream's error flag is set, but its reason is lost.
   if (flushed && std::ferror(out) == 0) return {};
   return Error(ErrorKind::kOutputLost, {.where = out == stdout ? "stdout" : "stderr",
                                         .what = "cannot write all of the text",

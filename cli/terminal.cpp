@@ -28,7 +28,7 @@ bool is_rank(int pid) {
   });
 }
 
-// 0 when it is not told. The name in parentheses, which comes before it, may hold anything.
+// 0 if unknown. The name in parentheses, which comes before it, may contain anything.
 int parent_of(int pid) {
   const std::string stat = read_file_if_any(proc(pid, "stat"));
   const size_t name_end = stat.rfind(')');
@@ -55,7 +55,7 @@ bool on_terminal(int descriptor) {
   if (::isatty(descriptor) == 0) return false;
   const bool rank = std::any_of(kRankVariables.begin(), kRankVariables.end(),
                                 [](const char* name) { return !environment_variable(name).empty(); });
-  // A launcher that cannot be seen is on another host: it sends the text on.
+  // A launcher that is not visible is on another host: it forwards the text.
   return !rank || is_terminal_of(launcher_of_this_rank(), descriptor);
 }
 

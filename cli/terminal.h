@@ -1,5 +1,5 @@
-// Whether text that is written here is seen on a terminal. mpirun gives every rank a terminal of its own, whatever
-// becomes of its output, so there the launcher's output is looked at, too. Linux (/proc). Thread rule: pure.
+// Whether the text written here appears on a terminal. mpirun gives every rank a terminal of its own, whatever happens
+// to its output, so there the launcher's output is checked, too. Linux (/proc). Thread rule: pure.
 #pragma once
 
 namespace ranklab {

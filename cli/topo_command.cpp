@@ -1,5 +1,5 @@
-// ranklab topo: which rank sits where, which groups leave their node, and what a training step sends there. Arithmetic
-// alone: nothing is started.
+// ranklab topo: the placement of ranks, which groups span nodes, and what a training step sends between them.
+// Computation only: no ranks are started.
 #include <cstdio>
 #include <memory>
 

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kTopologyWhere = "ranklab topo";
 constexpr int kMaxWorld = 16384;
 
-// A world that was not given is dp x cp x tp x pp, with dp 1 when that was not given either.
+// Without a given world size: dp x cp x tp x pp, with dp 1 unless it was given.
 ParallelDims with_world(ParallelDims dims) {
   int64_t world = dims.world;
   if (world == 0) {
@@ -49,7 +49,7 @@ void check_positive(const char* flag, int64_t value) {
 
 constexpr const char* kMeshAlone = "change the layout or the model, or --preset none for the mesh alone";
 
-// Experts in place of each MLP, for a model without: one per ep rank unless the flags say more.
+// Replaces each MLP by experts, for a model without: one per ep rank unless the flags request more.
 void set_experts(const TopologyOptions& options, const ParallelDims& dims, ModelConfig& model) {
   MoeConfig& moe = model.moe;
   if (options.num_experts != 0) {
@@ -63,7 +63,7 @@ void set_experts(const TopologyOptions& options, const ParallelDims& dims, Model
 }
 
 // The run whose data-parallel ranks are those of dp and cp together, each with its part of the sequences: what the
-// runtime does not run yet is added to its record (core/plan/planned_axes.h).
+// runtime does not support yet is added to its record (core/plan/planned_axes.h).
 RunPlan make_step(const TopologyOptions& options, const ParallelDims& dims) {
   TrainConfig c;
   c.preset = options.preset;

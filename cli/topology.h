@@ -1,4 +1,4 @@
-// What `ranklab topo` shows, apart from how: the mesh that was asked for, and one training step on it. Pure.
+// The data of `ranklab topo`, without its presentation: the requested mesh, and one training step on it. Pure.
 #pragma once
 #include <array>
 #include <optional>
@@ -24,7 +24,7 @@ struct TopologyOptions {
   int64_t bucket_bytes = int64_t{25} << 20;
 };
 
-// In the order in which they are shown.
+// In display order.
 inline constexpr std::array kTopologyAxes = {Axis::kTp, Axis::kCp,  Axis::kDp,  Axis::kPp,
                                              Axis::kEp, Axis::kEtp, Axis::kEdp, Axis::kKv};
 

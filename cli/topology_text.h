@@ -1,4 +1,4 @@
-// A topology for people and for programs.
+// A topology as text and as JSON.
 #pragma once
 #include <string>
 
@@ -13,7 +13,7 @@ std::string topology_text(const Topology& topology, const Style& style, bool all
 // Everything, whatever the size: {"world_size", "ranks", "groups", "traffic", ...}
 std::string topology_json(const Topology& topology);
 
-// The traffic table alone: a row an axis.
+// Only the traffic table: one row per axis.
 std::string traffic_table(const std::vector<AxisTraffic>& traffic, const Style& style,
                           const std::string& indent = "  ");
 

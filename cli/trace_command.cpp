@@ -17,7 +17,7 @@
 namespace ranklab {
 namespace {
 
-// Where each rank's time went, and the traffic by axis and verb.
+// Prints each rank's time breakdown, and the traffic by axis and verb.
 int trace_info(const std::string& path, bool json) {
   const TraceFile file = read_chrome_trace(path);
   const std::vector<RankSummary> summaries = summarize(file);
@@ -29,7 +29,7 @@ int trace_info(const std::string& path, bool json) {
   return 0;
 }
 
-// 0 when the file is sound, else one line a problem and the exit code of a failed check.
+// RETURNS: 0 when the file is valid, else prints one line per problem and returns the exit code of a failed check.
 int trace_validate(const std::string& path) {
   const std::vector<std::string> problems = validate_trace_file(path);
   for (const std::string& problem : problems) std::printf("%s\n", problem.c_str());

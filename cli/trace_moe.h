@@ -1,11 +1,11 @@
-// `ranklab trace stats FILE --moe [--json]`: how evenly the experts of a mixture were used, and who sent whom their
-// tokens. Thread rule: one thread.
+// `ranklab trace stats FILE --moe [--json]`: how evenly the experts of a mixture were used, and the token traffic
+// between ranks. Thread rule: one thread.
 #pragma once
 #include "viz/model/trace_store.h"
 
 namespace ranklab {
 
-// Prints it. Throws kInvalidArgument for a trace without routing events.
+// Prints the statistics. Throws kInvalidArgument for a trace without routing events.
 void print_moe_stats(const viz::TraceStore& store, const viz::Window& window, bool json);
 
 }  // namespace ranklab

@@ -14,7 +14,7 @@
 namespace ranklab {
 namespace {
 
-// The settings as a file that gives this run again. On GPUs the launcher makes the world: what it decides stays open.
+// The settings as a file that reproduces this run. On GPUs the launcher makes the world, so its choices are omitted.
 int print_config(const ConfigOptions& options) {
   const TrainConfig config = options.config();
   std::vector<std::string> open;

@@ -23,7 +23,7 @@
 namespace ranklab {
 namespace {
 
-// Large models take seconds to minutes to fill before the first line of the run.
+// Initializing large models takes seconds to minutes before the run's first line.
 void say_long_start(const RunPlan& plan) {
   const double weights = static_cast<double>(plan.config.model.parameter_count()) * plan.dp();
   if (!plan.config.can(Capability::kMakesRanks) || weights < 5e7) return;
@@ -31,7 +31,7 @@ void say_long_start(const RunPlan& plan) {
                human_count(static_cast<double>(plan.config.model.parameter_count())).c_str(), plan.dp());
 }
 
-// A held run cannot finish its step when Ctrl-C or SIGTERM asks for it: nobody is held any more then.
+// A held run cannot finish its step when Ctrl-C or SIGTERM requests it, so no rank is held any more then.
 class ReleaseOnSignal {
  public:
   explicit ReleaseOnSignal(Stepper* stepper) {
@@ -48,7 +48,7 @@ class ReleaseOnSignal {
   std::jthread thread_;
 };
 
-// While the run goes on, ranks elsewhere hear of it when this process is left, and the trace ends with its last whole
+// While the run goes on, ranks elsewhere are notified when this process exits, and the trace ends with its last whole
 // step.
 class TellOnLeaving {
  public:
@@ -103,7 +103,7 @@ const std::string& TrainRun::log_dir() {
   return log_dir_;
 }
 
-// In the process of rank 0: what the user sees, and the files.
+// In rank 0's process: the user's output, and the files.
 void TrainRun::add_hooks(RuntimeEngine& engine, const std::string& gemm) {
   const TrainConfig& config = plan_->config;
   const auto add = [&](std::shared_ptr<Hook> hook, const char* output) {
@@ -145,7 +145,7 @@ int TrainRun::fit() {
 }
 
 int TrainRun::run() {
-  // Viewers and prompts wait for the end; they are told last.
+  // Viewers and prompts wait for the end; they are notified last.
   struct End {
     TrainRun& run;
     std::string error = {};
@@ -159,7 +159,7 @@ int TrainRun::run() {
     return fit();
   } catch (const Error& error) {
     end.error = error.what();
-    // Peers that the same Ctrl-C ended are no news, and an error that rank 0 shows is shown once.
+    // Peers ended by the same Ctrl-C are not reported, and an error that rank 0 shows is shown once.
     if (interrupt_asked()) {
       if (how_.json && world_->has_rank_zero()) std::fputs(json_interrupted().c_str(), stdout);
       return interrupt_exit_code();

@@ -1,6 +1,6 @@
-// One training run as the commands `train` and `debug` start it: checked settings, a world, an engine with its hooks.
-// A run may be watched, which needs ranks that are threads of this process: a stepper can hold it, a live feed tells
-// viewers what it records. Thread rule: one thread at a time.
+// One training run as started by the commands `train` and `debug`: validated settings, a world, an engine with its
+// hooks. A run may be watched, which needs ranks that are threads of this process: a stepper can hold it, a live feed
+// sends viewers what it records. Thread rule: one thread at a time.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -20,7 +20,7 @@ namespace ranklab {
 class RuntimeEngine;
 
 struct TrainRunOptions {
-  bool json = false;                      // stdout for programs
+  bool json = false;                      // stdout is for programs
   bool watched = false;                   // with a stepper and a live feed
   bool start_paused = false;              // held at the first boundaries
   bool progress = true;                   // a progress bar on a terminal
@@ -40,12 +40,11 @@ class TrainRun {
   const std::shared_ptr<Stepper>& stepper() const { return stepper_; }
   const std::shared_ptr<LiveFeed>& live_feed() const { return live_feed_; }
   void add_hook(std::shared_ptr<Hook> hook) { hooks_.push_back(std::move(hook)); }
-  // The run ends after the step under way. From any thread.
+  // Ends the run after the current step. From any thread.
   void stop() { stopping_ = true; }
 
-  // To the end. Returns the process's exit code: 0, 9 when an output was lost, or 130 / 143 after a
-  // signal. Throws what a rank threw. The live
-  // feed and the stepper are ended in any case.
+  // Runs to the end. Returns the process's exit code: 0, 9 when an output was lost, or 130 / 143 after a signal. Throws
+  // what a rank threw. The live feed and the stepper are ended in any case.
   int run();
 
  private:
@@ -60,7 +59,7 @@ class TrainRun {
   std::shared_ptr<LiveFeed> live_feed_;
   std::vector<std::shared_ptr<Hook>> hooks_;
   std::shared_ptr<LostOutputs> lost_ = std::make_shared<LostOutputs>();
-  std::shared_ptr<TraceFile> trace_;  // in the process of rank 0, unless switched off
+  std::shared_ptr<TraceFile> trace_;  // in rank 0's process, unless disabled
   std::atomic<bool> stopping_{false};
   std::string log_dir_;
 };

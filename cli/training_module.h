@@ -1,6 +1,6 @@
-// What commands need LibTorch for: libranklab_training.so, built along with the program and opened at the first call.
-// To load LibTorch takes a quarter of a second, which --help, a refusal or the drawing of a schedule do not wait for.
-// Thread rule: main thread.
+// The part of commands that needs LibTorch: libranklab_training.so, built along with the program and opened at the
+// first call. Loading LibTorch takes a quarter of a second, which --help, an error or drawing a schedule avoid. Thread
+// rule: main thread.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -20,12 +20,12 @@ struct TrainRequest {
 };
 
 struct TrainingFunctions {
-  // core/plan, on worlds of shapes
+  // core/plan, on meta worlds
   StepRecord (*record_step)(const RunPlan&);
   int64_t (*boundary_bytes)(const RunPlan&);
   PipelineCosts (*recorded_costs)(const RunPlan&);
   std::vector<RankPiece> (*rank_pieces)(const RunPlan&, int global_rank);
-  // To the end; the process's exit code.
+  // Runs to the end; returns the process's exit code.
   int (*train)(const ConfigOptions&, const TrainRequest&);
   int (*print_data_batch)(const DataBatchOptions&);
 };

@@ -1,4 +1,4 @@
-// ranklab viz: a trace in a window, as a picture made without a display, or as text.
+// ranklab viz: a trace in a window, as a picture rendered without a display, or as text.
 #include <cstdio>
 #include <filesystem>
 #include <memory>

@@ -14,7 +14,7 @@
 namespace ranklab {
 namespace {
 
-// The settings of the model alone: what else there is, is the user's.
+// The settings of the model only: the others are up to the user.
 std::string model_toml(const ModelConfig& model, bool fp64) {
   std::string text, table;
   const auto settings = settings_of(model);

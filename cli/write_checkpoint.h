@@ -1,5 +1,5 @@
-// Tensors of any source as a checkpoint of format v2 (core/checkpoint/manifest.h): step 0, in files of 2 GiB, with the
-// model's settings in the manifest and, for `ranklab train --config`, in model.toml. Thread rule: one thread.
+// Writes tensors of any source as a checkpoint of format v2 (core/checkpoint/manifest.h): step 0, in files of 2 GiB,
+// with the model's settings in the manifest and, for `ranklab train --config`, in model.toml. Thread rule: one thread.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -17,11 +17,11 @@ struct WrittenCheckpoint {
   uint64_t bytes = 0;  // of tensors
 };
 
-// All tensors of `source`, under their names. `manifest` says the rest. Throws kInvalidArgument when `run_folder` is
-// not empty, kIo.
+// Writes all tensors of `source`, under their names. `manifest` provides the rest. Throws kInvalidArgument when
+// `run_folder` is not empty, kIo.
 WrittenCheckpoint write_checkpoint(const TensorSource& source, CheckpointManifest manifest, const ModelConfig& model,
                                    const std::string& run_folder);
-// ... of weights alone, from elsewhere.
+// ... for weights alone, from elsewhere.
 WrittenCheckpoint write_imported(const TensorSource& source, const ModelConfig& model, const std::string& run_folder);
 
 }  // namespace ranklab

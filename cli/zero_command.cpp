@@ -1,4 +1,4 @@
-// ranklab zero map: which rank owns which part of each parameter: that of the optimizers themselves, made on shapes.
+// ranklab zero map: which rank owns which part of each parameter, as computed by the optimizers on meta tensors.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -27,7 +27,7 @@ std::string headline(const RunPlan& plan) {
   return text;
 }
 
-// "0 [0:11008)  1 [11008:22016)", of many owners the first ones
+// "0 [0:11008)  1 [11008:22016)", with many owners only the first ones
 std::string owners_text(const ZeroMapRow& row, bool all) {
   constexpr size_t kShown = 4;
   const size_t shown = all ? row.owners.size() : std::min(row.owners.size(), kShown);

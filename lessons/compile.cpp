@@ -35,7 +35,7 @@ std::string find_compiler() {
                                         .fix = "apt-get install g++, or set CXX"});
 }
 
-// The first lines: later errors mostly follow from the first.
+// The first lines only: later errors mostly follow from the first.
 std::string first_lines(const std::string& text, int limit) {
   std::istringstream lines(text);
   std::string out, line;
@@ -68,7 +68,7 @@ Compiled compile_exercise(const std::filesystem::path& source, const std::filesy
   Compiled result;
   result.folder_ = new_temporary_folder("ranklab-lesson", "lesson check");
   result.shared_object = result.folder_ / "exercise.so";
-  // From the file's own folder, so that messages and call sites read "exercise.cpp:41".
+  // Compiles in the file's own folder, so that messages and call sites read "exercise.cpp:41".
   const std::string folder = std::filesystem::absolute(source).parent_path().string();
   const std::string command =
       "cd " + shell_quote(folder) + " && " + find_compiler() +

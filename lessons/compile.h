@@ -1,5 +1,5 @@
-// Compiles the learner's file with the system's C++ compiler into a shared object of its own: about a second, since
-// lesson_api.h includes next to nothing. Thread rule: any thread; each result is a folder of its own.
+// Compiles the learner's file with the system's C++ compiler into a shared object: about a second, since lesson_api.h
+// includes next to nothing. Thread rule: any thread; each result has its own folder.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -9,7 +9,7 @@ namespace ranklab::lesson {
 struct Compiled {
   bool ok = false;
   double seconds = 0;
-  std::string messages;                 // the compiler's, with the learner's file:line
+  std::string messages;                 // of the compiler, with the learner's file:line
   std::filesystem::path shared_object;  // exists when ok
 
   Compiled() = default;
@@ -24,8 +24,8 @@ struct Compiled {
   std::filesystem::path folder_;
 };
 
-// include_folder: the lesson's folder, where exercise.h lies. $CXX, else the compiler of the build, else c++, g++ or
-// clang++. Throws kEnvironment when there is none, kIo when the file cannot be read.
+// include_folder: the lesson's folder, which contains exercise.h. Uses $CXX, else the compiler of the build, else c++,
+// g++ or clang++. Throws kEnvironment when there is none, kIo when the file cannot be read.
 Compiled compile_exercise(const std::filesystem::path& source, const std::filesystem::path& include_folder, bool color);
 
 }  // namespace ranklab::lesson

@@ -20,7 +20,7 @@ class ExerciseLibrary {
     return reinterpret_cast<Function*>(symbol(name));
   }
 
-  // Passed on to the thread world: how long a rank may be silent, and whom to tell when ranks cannot be joined.
+  // Passed to the thread world: how long a rank may be silent, and whom to notify when ranks cannot be joined.
   std::chrono::milliseconds hang_timeout{5'000};
   std::function<void(const Error&)> on_stuck = {};
 

@@ -26,8 +26,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
-// An error in a learner's words: a line for each rank of a deadlock, without the call numbers of the group, and
-// with advice that lesson_api.h has a word for.
+// An error for learners: a line for each rank of a deadlock, without the group's call numbers, and only advice about
+// functions that lesson_api.h has.
 std::vector<std::string> details_of(const ErrorText& text) {
   static const std::regex kGroupCall(R"( \([a-z-]+\[[0-9 ]+\][^)]*\))");
   const std::string arrow = " -> for ";
@@ -48,12 +48,12 @@ std::vector<std::string> details_of(const ErrorText& text) {
 
 std::string problem_answer(const Error& error) {
   const ErrorText& text = error.text();
-  const std::string where = text.where.substr(0, text.where.find(','));  // the rank; its group is not news here
+  const std::string where = text.where.substr(0, text.where.find(','));  // the rank; the group is already known
   return Json{{"problem", (where.empty() ? "" : where + ": ") + text.what}, {"details", details_of(text)}}.dump(
       -1, ' ', false, Json::error_handler_t::replace);
 }
 
-// In the child.
+// Runs in the child.
 std::string run_check(const LessonRow& row, const std::filesystem::path& shared_object, const GradeOptions& options,
                       const Leave& leave) {
   try {

@@ -1,5 +1,5 @@
-// Compiles an exercise, runs its lesson's check in a child process, and says in words what happened. Thread rule: the
-// caller has no other threads (sandbox.h).
+// Compiles an exercise, runs its lesson's check in a child process, and reports what happened. Thread rule: the caller
+// has no other threads (sandbox.h).
 #pragma once
 #include <chrono>
 #include <filesystem>
@@ -14,9 +14,9 @@ struct Grade {
   double compile_seconds = 0;
   bool compiled = false;
   std::string compiler_messages;
-  std::vector<CheckRow> rows;        // empty when the code never came to an end
-  std::string problem;               // crash, hang, deadlock, ... in one sentence; empty when the check ran through
-  std::vector<std::string> details;  // of the problem, a line each
+  std::vector<CheckRow> rows;        // empty when the code did not finish
+  std::string problem;               // crash, hang, deadlock, ... in one sentence; empty when the check ran to its end
+  std::vector<std::string> details;  // about the problem, one per line
 
   bool passed() const;
 };

@@ -16,7 +16,7 @@ class Row {
  public:
   Row(int columns, TimeWindow window) : cells_(static_cast<size_t>(columns), " "), window_(window) {}
 
-  // Neighbours of one kind that touch are told apart by a bar.
+  // Adjacent spans of one kind are separated by a bar.
   void fill(int64_t begin_ns, int64_t end_ns, const std::string& glyph) {
     const int from = column(begin_ns), to = std::max(column(end_ns), from + 1);
     for (int i = std::max(from, 0); i < std::min(to, static_cast<int>(cells_.size())); ++i) {
@@ -59,7 +59,7 @@ void draw_lanes(Screen& screen, const std::string& title, const RankTrace& trace
       link.fill(event.virtual_begin_ns, event.virtual_end_ns, "▒");
     }
   }
-  for (const Event& event : trace.events) {  // what the compute stream lost at a wait, over the span it lies in
+  for (const Event& event : trace.events) {  // time the compute stream lost at a wait, drawn over its span
     const int64_t lost_ns = event.virtual_exposed_ns + event.virtual_peer_wait_ns;
     if (shown(event) && lost_ns > 0) compute.fill(event.virtual_end_ns - lost_ns, event.virtual_end_ns, kWaiting);
   }

@@ -1,4 +1,4 @@
-// One rank's virtual time as two rows of characters: what it computed, and what was on the link. Thread rule: pure.
+// One rank's virtual time as two rows of characters: its compute, and its communication. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
-// A lesson: a question, an experiment on simulated ranks, and the check of one exercise against an unsharded twin. A
-// lesson is one folder, NN_slug/{README.md, hints.md, exercise.h, exercise.cpp, solution.cpp, lesson.cpp}, and one row
-// in lesson_list.cpp. README.md is the text the program shows; every number it prints in bold is one of figures().
-// Thread rule: one thread; a lesson starts ranks of its own.
+// A lesson: a question, an experiment on simulated ranks, and the check of one exercise against an unsharded reference.
+// A lesson is one folder, NN_slug/{README.md, hints.md, exercise.h, exercise.cpp, solution.cpp, lesson.cpp}, and one
+// row in lesson_list.cpp. README.md is the text the program shows; every number it prints in bold is one of figures().
+// Thread rule: one thread; a lesson starts its own ranks.
 #pragma once
 #include <memory>
 #include <string>
@@ -19,11 +19,11 @@ struct Figure {
   std::string value;  // as the README prints it
 };
 
-// A guess before the experiment. The answer is not stored: run() measures it.
+// A prediction before the experiment. The answer is not stored: run() measures it.
 struct Question {
   std::string text;
   std::string unit;         // printed after numbers
-  double tolerance = 1e-9;  // how close counts as right
+  double tolerance = 1e-9;  // accepted deviation
 };
 
 // One line of a check's table.
@@ -45,7 +45,7 @@ class Lesson {
   virtual Question question() const = 0;
   // Prints the experiment and its picture; returns the measured answer to question().
   virtual double run(Screen& screen) const = 0;
-  // Runs the learner's code. Errors of its ranks (deadlock, mismatch, hang) come out as ranklab::Error.
+  // Runs the learner's code. Errors of its ranks (deadlock, mismatch, hang) are thrown as ranklab::Error.
   virtual std::vector<CheckRow> check(const ExerciseLibrary& exercise) const = 0;
 };
 using LessonPtr = std::unique_ptr<Lesson>;

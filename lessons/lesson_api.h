@@ -1,7 +1,7 @@
-// What an exercise sees of ranklab: one group of ranks and its collectives, on plain spans of doubles. It includes no
-// torch, so an exercise compiles in about a second. Every verb has the meaning of core/comm/communicator.h: all members
-// make the same calls in the same order; the calls you write are named in error messages with their file and line.
-// Thread rule: a Comm belongs to one rank's thread.
+// The interface of ranklab for exercises: one group of ranks and its collectives, on plain spans of doubles. It
+// includes no torch, so an exercise compiles in about a second. Every verb behaves as in core/comm/communicator.h: all
+// members make the same calls in the same order; error messages give the file and line of your calls. Thread rule: a
+// Comm belongs to one rank's thread.
 #pragma once
 #include <cstddef>
 #include <source_location>
@@ -18,10 +18,10 @@ class Comm {
   using Site = std::source_location;
   virtual ~Comm() = default;
 
-  virtual int rank() const = 0;  // mine, 0 .. size() - 1
+  virtual int rank() const = 0;  // this rank, 0 .. size() - 1
   virtual int size() const = 0;
 
-  // Messages. send() returns when the receiver has taken the data, so two ranks that both send first wait forever.
+  // Messages. send() returns when the receiver has received the data, so two ranks that both send first wait forever.
   void send(std::span<const double> data, int to, Site site = Site::current()) { do_send(data, to, site); }
   void recv(std::span<double> data, int from, Site site = Site::current()) { do_recv(data, from, site); }
   // Sends and receives at the same time: one step on a link that carries both directions. The spans must not overlap.
@@ -29,19 +29,19 @@ class Comm {
     do_send_recv(out, to, in, from, site);
   }
 
-  // Collectives. all_reduce adds in place: afterwards every rank holds the sum.
+  // Collectives. all_reduce is in place: afterwards every rank holds the sum.
   void all_reduce(std::span<double> data, Site site = Site::current()) { wait(start_all_reduce(data, site)); }
   // mine [n] -> all [size x n], in rank order
   void all_gather(std::span<const double> mine, std::span<double> all, Site site = Site::current()) {
     do_all_gather(mine, all, site);
   }
-  // all [size x n] -> mine [n]: this rank's part of the sum
+  // all [size x n] -> mine [n]: this rank's shard of the sum
   void reduce_scatter(std::span<const double> all, std::span<double> mine, Site site = Site::current()) {
     do_reduce_scatter(all, mine, site);
   }
 
-  // Every rank sends every rank a piece: `send` counts the numbers in `out` for each, rank 0's first; `recv` those that
-  // come from each. Zeros are fine.
+  // Every rank sends every rank a piece: `send` holds the number of elements of `out` for each, rank 0's first; `recv`
+  // the number received from each. Zeros are allowed.
   void all_to_all(std::span<const double> out, std::span<const size_t> send, std::span<double> in,
                   std::span<const size_t> recv, Site site = Site::current()) {
     do_all_to_all(out, send, in, recv, site);

@@ -1,4 +1,4 @@
-// Every lesson there is, in order, and where its folder lies. Thread rule: pure.
+// All lessons, in order, and their folders. Thread rule: pure.
 #pragma once
 #include <filesystem>
 #include <span>
@@ -19,10 +19,10 @@ struct LessonRow {
 };
 
 std::span<const LessonRow> lesson_list();
-// By number or slug. Throws kInvalidArgument with the nearest name.
+// Finds a lesson by number or slug. Throws kInvalidArgument with the nearest name.
 const LessonRow& find_lesson(const std::string& number_or_slug);
 
-// RANKLAB_LESSON_DIR, else share/ranklab/lessons beside the installed program, else the source tree.
+// RANKLAB_LESSON_DIR, else share/ranklab/lessons next to the installed program, else the source tree.
 std::filesystem::path lesson_root();
 // The whole file. Throws kIo.
 std::string read_text(const std::filesystem::path& path);

@@ -1,5 +1,5 @@
-// What an exercise about pipelines sees: the list of what one rank does, first to last. A microbatch is the number of a
-// piece of the batch, from 0. It includes nothing, so an exercise compiles in no time. Thread rule: one thread.
+// The interface for pipeline exercises: the ordered list of what one rank does. A microbatch is given by its index in
+// the batch, from 0. It includes nothing, so an exercise compiles quickly. Thread rule: one thread.
 #pragma once
 
 namespace ranklab::lesson {
@@ -9,8 +9,8 @@ class Order {
   virtual ~Order() = default;
 
   virtual void forward(int microbatch) = 0;      // F
-  virtual void backward(int microbatch) = 0;     // BW: input_grad and weight_grad in one go
-  virtual void input_grad(int microbatch) = 0;   // B: what the rank before waits for
+  virtual void backward(int microbatch) = 0;     // BW: input_grad and weight_grad together
+  virtual void input_grad(int microbatch) = 0;   // B: the previous rank waits for it
   virtual void weight_grad(int microbatch) = 0;  // W: nobody waits for it; it ends the microbatch on this rank
 };
 

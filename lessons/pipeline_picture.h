@@ -1,5 +1,5 @@
-// A schedule drawn to scale: a row per rank, a block per action, dots where the rank stands idle, and at the end of the
-// row how many microbatches the rank holds at its worst moment. Thread rule: pure.
+// A schedule drawn to scale: a row per rank, a block per action, dots where the rank is idle, and at the end of the row
+// the largest number of microbatches the rank holds. Thread rule: pure.
 #pragma once
 #include <string>
 
@@ -10,8 +10,8 @@ namespace ranklab::lesson {
 
 struct PictureScale {
   int columns_per_unit = 1;
-  // A forward is shown by the number of its microbatch, a backward by B and the number; else by letters and number, as
-  // far as they fit, in lower case on a rank's second stage.
+  // A forward is shown by its microbatch index, a backward by B and the index; else by letters and index, as far as
+  // they fit, in lower case on a rank's second stage.
   bool numbers = false;
 };
 

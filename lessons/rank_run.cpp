@@ -11,7 +11,7 @@ namespace {
 at::Tensor view_of(std::span<double> data) {
   return at::from_blob(data.data(), {static_cast<int64_t>(data.size())}, at::kDouble);
 }
-// Only read: from_blob has no const form.
+// Only read, although from_blob takes a non-const pointer.
 at::Tensor view_of(std::span<const double> data) {
   return view_of(std::span<double>(const_cast<double*>(data.data()), data.size()));
 }
@@ -19,13 +19,13 @@ at::Tensor view_of(std::span<const double> data) {
 class RankComm final : public Comm {
  public:
   explicit RankComm(Communicator& comm) : comm_(comm) {}
-  // What was started and never waited for is waited for here, so that no peer reads memory that is gone.
+  // Waits for everything that was started but not waited for, so that no peer reads freed memory.
   ~RankComm() override {
     for (const WorkPtr& work : started_) {
       try {
         work->wait();
       } catch (const std::exception&) {
-        return;  // the world is poisoned, and its first error is the one that is shown
+        return;  // the world is poisoned, and its first error is the one that is reported
       }
     }
   }

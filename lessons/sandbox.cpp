@@ -20,10 +20,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The answer is framed, so that a child that leaves half-way is told from one that finished.
+// The answer is framed, to distinguish a child that exited early from one that finished.
 constexpr char kAnswerMark = 'A';
 constexpr char kCrashMark = 'C';
-int g_answer_fd = -1;  // in the child: a signal handler has nothing else to go by
+int g_answer_fd = -1;  // in the child: global, because a signal handler needs it
 
 void write_all(int fd, const char* data, size_t size) {
   while (size > 0) {
@@ -42,7 +42,7 @@ void write_all(int fd, const char* data, size_t size) {
   ::_exit(0);
 }
 
-// Says which rank it was, then lets the signal do what it does.
+// Reports which rank crashed, then lets the signal take its default action.
 extern "C" void on_crash(int signal_number) {
   const std::array<char, 2> note = {kCrashMark, static_cast<char>(log_rank() + 1)};
   write_all(g_answer_fd, note.data(), note.size());
@@ -52,7 +52,7 @@ extern "C" void on_crash(int signal_number) {
 
 [[noreturn]] void child_main(const std::function<std::string(const Leave&)>& body, int fd) {
   g_answer_fd = fd;
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // Ctrl-C on the parent leaves nothing behind
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // Ctrl-C on the parent also ends the child
   const rlimit no_core = {0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   ::signal(SIGINT, SIG_DFL);

@@ -1,6 +1,6 @@
-// Runs a piece of code in a child process with a time limit, because a learner's code may crash, loop, or leave. The
-// child is a fork, so it sees everything the parent has; its answer is one string. REQUIRES: the parent has no other
-// threads (a fork copies only the caller). Thread rule: one call at a time.
+// Runs code in a child process with a time limit, because a learner's code may crash, loop, or exit. The child is a
+// fork, so it sees all of the parent's memory; its answer is one string. REQUIRES: the parent has no other threads (a
+// fork copies only the caller). Thread rule: one call at a time.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -16,7 +16,7 @@ struct ChildResult {
   std::string answer;
 };
 
-// `body` gets a function that answers at once and leaves the child: for threads that cannot be joined any more.
+// `body` gets a function that answers at once and exits the child: for threads that cannot be joined any more.
 using Leave = std::function<void(const std::string& answer)>;
 // A signal that the parent handles ends the child, too (kInterrupted).
 ChildResult run_in_child(const std::function<std::string(const Leave&)>& body, std::chrono::milliseconds limit);

@@ -29,7 +29,7 @@ const char* code_of(Ink ink) {
   return "0";
 }
 
-// "14", "1.75 us", "-3", "12.5 %": what one reads by its last digit.
+// "14", "1.75 us", "-3", "12.5 %": numbers, which are aligned to the right.
 bool is_number(const std::string& cell) {
   if (cell.empty()) return true;
   const char first = cell[0] == '-' && cell.size() > 1 ? cell[1] : cell[0];

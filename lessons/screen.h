@@ -1,5 +1,5 @@
-// Where a lesson draws: a stream with a width between 80 and 120 columns, with or without colour. A colour never
-// carries meaning alone. Thread rule: one thread.
+// The output of a lesson: a stream with a width between 80 and 120 columns, with or without colour. Colour is never the
+// only cue. Thread rule: one thread.
 #pragma once
 #include <ostream>
 #include <string>
@@ -14,7 +14,7 @@ using Cells = std::vector<std::string>;
 
 class Screen {
  public:
-  Screen(std::ostream& out, int width, bool color);  // the width is brought between 80 and 120
+  Screen(std::ostream& out, int width, bool color);  // the width is clamped to 80 to 120
 
   int width() const { return width_; }
   bool color() const { return color_; }
@@ -35,10 +35,10 @@ class Screen {
   bool color_;
 };
 
-// Columns that UTF-8 text takes on a terminal: code points, colour codes left out.
+// The terminal columns of UTF-8 text: code points, without colour codes.
 int columns_of(std::string_view text);
-std::string padded(std::string_view text, int columns);       // on the right
-std::string padded_left(std::string_view text, int columns);  // on the left
+std::string padded(std::string_view text, int columns);       // padded on the right
+std::string padded_left(std::string_view text, int columns);  // padded on the left
 std::string repeated(std::string_view piece, int times);
 
 }  // namespace ranklab::lesson

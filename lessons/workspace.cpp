@@ -15,7 +15,7 @@ bool copy_exercise(const LessonRow& row, const fs::path& to) {
   if (fs::exists(to)) return false;
   std::error_code error;
   fs::create_directories(to.parent_path(), error);
-  // Under a temporary name first, then linked: never over a file that has come up in between.
+  // Written under a temporary name, then linked: never replaces a file that has appeared meanwhile.
   const fs::path fresh = to.string() + ".new";
   if (!error) fs::copy_file(row.folder() / "exercise.cpp", fresh, fs::copy_options::overwrite_existing, error);
   if (!error) fs::permissions(fresh, fs::perms::owner_write, fs::perm_options::add, error);

@@ -7,11 +7,12 @@
 
 namespace ranklab::lesson {
 
-// Where the copy of this lesson goes, in the current folder; absolute.
+// The path of this lesson's copy, in the current folder; absolute.
 std::filesystem::path exercise_path(const LessonRow& row);
 // Copies the exercise unless there is one; false when there was.
 bool copy_exercise(const LessonRow& row, const std::filesystem::path& to);
-// Copies it anew; the learner's file is kept as exercise.cpp.backup-N, whose path is returned (empty: there was none).
+// Replaces the copy; the learner's file is kept as exercise.cpp.backup-N, whose path is returned (empty: there was
+// none).
 std::filesystem::path reset_exercise(const LessonRow& row, const std::filesystem::path& to);
 
 }  // namespace ranklab::lesson

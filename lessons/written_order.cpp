@@ -58,7 +58,7 @@ bool has_split_backward(const Schedule& schedule) {
   return false;
 }
 
-// "3BW5" becomes "backward 5": a rank has one stage, so the text names the rank already.
+// "3BW5" becomes "backward 5": a rank has one stage, so the message names the rank already.
 std::string in_words(const std::string& problem, bool split) {
   static const std::regex kAction(R"(-?\d+(F|BW|B|W)(-?\d+))");
   std::string out;
@@ -75,7 +75,7 @@ std::string in_words(const std::string& problem, bool split) {
   return out.append(rest, problem.cend());
 }
 
-// A line each, none twice.
+// One line each, without duplicates.
 std::vector<std::string> lines_of(const std::vector<std::string>& problems, bool split) {
   std::vector<std::string> lines;
   for (const std::string& problem : problems) {

@@ -1,4 +1,4 @@
-// What programs get of the visualizer where it is not built: one error.
+// Replaces the visualizer where it is not built: every call throws one error.
 #include "core/base/error.h"
 #include "viz/app/window.h"
 

@@ -1,6 +1,6 @@
-// Under `torchrun --no-python` the agent owns MASTER_PORT: it serves c10d's key-value store there. Rank 0 publishes
-// through it where its coordinator listens and a fresh token; the others read that. Only this: the store knows no
-// authentication and names nobody who is missing. Thread rule: one thread.
+// Under `torchrun --no-python` the agent owns MASTER_PORT and serves c10d's key-value store there. Through it rank 0
+// publishes its coordinator's address and a fresh token; the other ranks read them. It is used for nothing else,
+// because the store has no authentication and cannot name missing ranks. Thread rule: one thread.
 #pragma once
 #include <chrono>
 #include <string>
@@ -15,7 +15,7 @@ struct MeetingPoint {
   std::string token;
 };
 
-// On rank 0 publishes `mine`, elsewhere ignores it and returns rank 0's. Throws kEnvironment when the store cannot be
+// Rank 0 publishes `mine`; other ranks ignore it and return rank 0's. Throws kEnvironment when the store cannot be
 // reached, kTimeout when rank 0 does not publish.
 MeetingPoint meet_through_agent(const ProcessEnv& env, const MeetingPoint& mine, std::chrono::milliseconds timeout);
 

@@ -4,7 +4,7 @@
 
 namespace ranklab::cpu_sim {
 
-// Wherever their tensors are: the ranks are threads of one process, and codes are made before they travel.
+// With tensors on any device: the ranks are threads of one process, and quantized codes are made before they are sent.
 inline constexpr Capabilities kAnywhere = {Capability::kVirtualTime,       Capability::kMakesRanks,
                                            Capability::kExpertOverlap,     Capability::kSelectiveRecompute,
                                            Capability::kQuantizedDispatch, Capability::kQuantizedGather,
@@ -21,7 +21,7 @@ inline constexpr Backend kBackendRow = {
     .usual_bucket_bytes = 1 << 20,  // small enough that a tiny model has several
 };
 
-// Ranks that are processes meet over sockets, and nobody sees all of them.
+// Ranks that are processes communicate over sockets, and no thread sees all of them.
 inline constexpr Capabilities kOfProcesses = kBackendRow.on_host.without(Capability::kMakesRanks)
                                                  .without(Capability::kPeerMemory)
                                                  .without(Capability::kHeldRanks)

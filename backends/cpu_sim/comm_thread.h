@@ -1,5 +1,5 @@
 // A communication thread for one rank and communicator: runs that rank's part of collectives whose algorithm needs
-// every member's processor (Gloo), in call order, so that async calls progress. One per communicator, because a single
+// every member's CPU thread (Gloo), in call order, so that async calls progress. One per communicator, because a single
 // queue per rank could wait on one axis for a call that a peer queued behind another. Thread rule: submit() from the
 // rank's thread.
 #pragma once

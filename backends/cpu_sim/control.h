@@ -1,6 +1,6 @@
-// A rank's line to the coordinator: joins the world, sends calls, hears what is matched and what failed. One thread
-// listens and keeps the heartbeat; it also notices when the coordinator's process is gone, or silent for too long.
-// Cost: a send is one system call on the caller's thread and never blocks. Thread rule: any thread; handlers run on the
+// A rank's connection to the coordinator: joins the world, sends calls, receives matches and failures. One thread
+// listens and sends heartbeats; it also detects when the coordinator's process is gone, or silent for too long. Cost: a
+// send is one system call on the caller's thread and never blocks. Thread rule: any thread; handlers run on the
 // listening thread.
 #pragma once
 #include <atomic>
@@ -35,34 +35,35 @@ struct JoinOptions {
 struct WorldFailure {
   Error first;
   Error mine;
-  bool known_to_rank_zero = false;  // whose process then shows it
+  bool known_to_rank_zero = false;  // rank 0's process then shows it
 };
 
 class Control {
  public:
-  // Returns when rank 0 let this rank in. Throws kTimeout when nobody does, or why it is not let in.
+  // Returns when rank 0 has admitted this rank. Throws kTimeout when nobody does, or the reason for a refusal.
   explicit Control(JoinOptions options);
-  // Returns when every rank is there. Throws kTimeout naming who is missing.
+  // Returns when every rank has joined. Throws kTimeout naming who is missing.
   void wait_for_start();
   ~Control();
 
   const std::string& local_address() const { return local_address_; }
-  // A line that is broken shows as a failure, not here. A deferred frame leaves with the next one, or the next beat.
+  // A broken connection shows as a failure, not here. A deferred frame is sent with the next one, or the next
+  // heartbeat.
   void send(FrameType type, const std::string& payload = {}, bool deferred = false);
   // The coordinator's store. get() waits for the key; throws the world's failure, or kTimeout.
   void set(const std::string& key, const std::string& value);
   std::string get(const std::string& key, std::chrono::milliseconds limit);
 
-  // Frames that concern a run (kMatched, kEnded), and that the world failed. Empty functions: nobody listens.
+  // Called for frames that concern a run (kMatched, kEnded), and when the world fails. Empty functions: no listener.
   struct Handlers {
     std::function<void(const Frame&)> on_frame;
     std::function<void()> on_failure;
   };
-  void listen(Handlers handlers);  // returns when no handler of before is still running
+  void listen(Handlers handlers);  // returns when no previous handler is still running
 
   std::optional<WorldFailure> failure();
   std::optional<WorldFailure> wait_failure(std::chrono::milliseconds limit);
-  // The first call counts.
+  // Only the first call counts.
   void fail(const WorldFailure& failure);
 
  private:
@@ -103,7 +104,7 @@ class Control {
   Clock::time_point last_round_ = Clock::now();
   Clock::time_point last_beat_ = Clock::now();
   std::atomic<bool> stopping_{false};
-  std::atomic<bool> over_{false};  // nobody reads the line any more
+  std::atomic<bool> over_{false};  // nobody reads the connection any more
   std::thread thread_;
 };
 

@@ -336,7 +336,7 @@ void Coordinator::check_join_deadline(Clock::time_point now) {
                            "--rendezvous-timeout gives them longer"}));
 }
 
-// Tells everybody, once, that the run failed.
+// Notifies everybody, once, that the run failed.
 void Coordinator::spread_news() {
   if (told_) return;
   const std::optional<Error> error = run_->first_error();
@@ -367,7 +367,7 @@ void Coordinator::flush(Connection& connection) {
     done += static_cast<size_t>(sent);
   }
   connection.out.erase(0, done);
-  // Who reads nothing is not served for ever.
+  // A peer that does not read is dropped.
   if (connection.out.size() > 4 * kFrameCap) connection.dead = true;
 }
 

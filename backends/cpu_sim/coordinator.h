@@ -1,10 +1,10 @@
-// The meeting point of a world whose ranks are processes: one thread in rank 0's process, one connection per rank. It
-// lets in who proves the run's token (handshake.h), without one processes of this user (own_user_socket.h), waits until
-// every rank is there, carries a small key-value store (for Gloo's addresses), and runs the switchboard. A connection
-// that ends is a process that is gone; one that is silent for too long is a process that is stopped, or a host that is
-// unreachable; either fails the run at once, with the rank named. Strangers cannot hold it up: they have a short time
-// to prove themselves, a small buffer each, and a limited number of places, of which the oldest is given away. Cost: no
-// thread per connection. Thread rule: construct and destroy on one thread.
+// The rendezvous of a world whose ranks are processes: one thread in rank 0's process, one connection per rank. It
+// admits peers that prove the run's token (handshake.h), without a token processes of this user (own_user_socket.h),
+// waits until every rank has joined, provides a small key-value store (for Gloo's addresses), and runs the switchboard.
+// A closed connection means a dead process; one silent for too long means a stopped process or an unreachable host;
+// either fails the run at once, naming the rank. Strangers cannot block it: they have a short time to prove themselves,
+// a small buffer each, and a limited number of slots, of which the oldest is reused. Cost: no thread per connection.
+// Thread rule: construct and destroy on one thread.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -101,7 +101,7 @@ class Coordinator {
   int64_t serial_ = 0;
   std::unique_ptr<Switchboard> run_;
   Clock::time_point begin_ = Clock::now();
-  std::chrono::milliseconds next_word_{3'000};  // after begin_, of who is missing
+  std::chrono::milliseconds next_word_{3'000};  // time after begin_ of the next report of missing ranks
   Clock::time_point last_round_ = Clock::now();
   Clock::time_point last_beat_ = Clock::now();
   std::atomic<bool> stopping_{false};

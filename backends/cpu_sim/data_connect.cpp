@@ -28,7 +28,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kRound{20};
 
-// Where a rank listens.
+// The addresses a rank listens at.
 struct DataAddress {
   // Boot and network namespace: two processes with the same one see each other's unix sockets. Empty: not known.
   std::string host;
@@ -66,7 +66,7 @@ bool by_unix(const DataAddress& mine, const DataAddress& theirs) {
          mine.user == theirs.user;
 }
 
-// A frame read byte by byte, since what follows it belongs to the link.
+// Reads a frame byte by byte, since the bytes after it belong to the link.
 std::optional<Frame> read_frame(const Socket& socket, Clock::time_point until) {
   FrameReader reader(kHelloCap);
   for (;;) {
@@ -79,13 +79,13 @@ std::optional<Frame> read_frame(const Socket& socket, Clock::time_point until) {
   }
 }
 
-// The frames are far smaller than an empty socket's buffer.
+// The frames are far smaller than an empty socket buffer.
 bool send_frame(const Socket& socket, FrameType type, const std::string& payload) {
   const std::string bytes = frame_bytes(type, payload);
   return send_some(socket, bytes, 0) == static_cast<long>(bytes.size());
 }
 
-// The listening end: takes one connection of each rank above its own, on a thread of its own, until all are there.
+// The listening end: accepts one connection from each higher rank, on its own thread, until all have connected.
 class Acceptor {
  public:
   Acceptor(const ConnectOptions& options, std::string token, std::vector<const Socket*> listeners)
@@ -163,7 +163,7 @@ class Acceptor {
         stranger.over = true;
       }
     } catch (const Error&) {
-      stranger.over = true;  // no frame, or not one of ours
+      stranger.over = true;  // sent no frame, or an invalid one
     }
   }
 
@@ -178,7 +178,7 @@ class Acceptor {
     const std::string proof = coordinator_proof(token_, stranger.challenge, hello.nonce);
     if (!send_frame(stranger.socket, FrameType::kWelcome, Packer().text(proof).bytes())) return;
     const std::lock_guard lock(mutex_);
-    // A rank that gave an earlier try up comes again; it uses the later one.
+    // A rank that gave up an earlier attempt connects again; it uses the later connection.
     accepted_[hello.rank] = std::move(stranger.socket);
   }
 
@@ -192,8 +192,8 @@ class Acceptor {
   std::thread thread_;
 };
 
-// One try to reach a listening rank; nothing: again. Whoever accepted is waited for as long as it takes: once it has
-// let this rank in, it does not listen for it again.
+// One attempt to reach a listening rank; nothing: try again. An accepting peer is waited for until the deadline: a peer
+// that has admitted this rank does not accept it a second time.
 std::optional<Socket> try_to_reach(const ConnectOptions& options, const std::string& token, const DataAddress& mine,
                                    const DataAddress& theirs, Clock::time_point until) {
   const bool unix_socket = by_unix(mine, theirs);

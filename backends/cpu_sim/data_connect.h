@@ -1,7 +1,7 @@
-// How the processes of a world get their data connections. Each publishes where it listens (a unix socket, and TCP on
-// the address it is reached by) in the coordinator's store; of two ranks the higher connects to the lower, over the
-// unix socket where both are one user's on one host. A connection counts once both ends have proved the run's secret to
-// each other (handshake.h); whoever else connects is sent away and holds nobody up, as at the coordinator. Thread rule:
+// Establishes the data connections between the processes of a world. Each publishes where it listens (a unix socket,
+// and TCP on its reachable address) in the coordinator's store; of two ranks the higher connects to the lower, over the
+// unix socket if both belong to one user on one host. A connection counts once both ends have proved the run's secret
+// to each other (handshake.h); any other peer is rejected and delays nobody, as at the coordinator. Thread rule:
 // connect_peers belongs to one thread.
 #pragma once
 #include <chrono>
@@ -24,10 +24,10 @@ struct ConnectOptions {
   std::string token = {};
   std::string run_id = {};
   int64_t attempt = 0;
-  std::string address = {};  // of this host, as the other ones reach it
+  std::string address = {};  // of this host, as other hosts reach it
   bool unix_sockets = true;  // where both ends are on one host
   std::chrono::milliseconds timeout{20'000};
-  std::function<bool()> given_up = [] { return false; };  // asked now and then: the world has failed
+  std::function<bool()> given_up = [] { return false; };  // polled now and then: the world has failed
 };
 
 struct PeerSockets {
@@ -35,8 +35,8 @@ struct PeerSockets {
   bool all_unix = true;
 };
 
-// Throws kTimeout naming a rank that no connection could be made with, what the store throws, or kCommunication when
-// given up.
+// Throws kTimeout naming a rank that could not be connected, whatever the store throws, or kCommunication if
+// given_up().
 PeerSockets connect_peers(const ConnectOptions& options, const PeerStore& store);
 
 }  // namespace ranklab::cpu_sim

@@ -14,12 +14,12 @@
 namespace ranklab::cpu_sim {
 namespace {
 
-// Pieces of one link in a turn of the loop, so that a busy peer does not starve the others.
+// Pieces handled per link and loop iteration, so that a busy peer does not starve the others.
 constexpr int kPiecesPerTurn = 16;
 
 bool later() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
-// Why a call on the socket gave `count` bytes, none or -1.
+// The reason why a socket call returned `count` (bytes, 0 or -1).
 const char* reason(ssize_t count) {
   return count == 0 || errno == ECONNRESET || errno == EPIPE ? "it closed the connection" : std::strerror(errno);
 }
@@ -116,7 +116,7 @@ void DataLink::read_some() {
     if (in_.op ? !read_payload() : !read_header()) return;
 }
 
-// False: nothing more to be had now.
+// RETURNS: false when nothing more can be read now.
 bool DataLink::read_header() {
   const size_t missing = sizeof in_.header - in_.header_read;
   const ssize_t got =
@@ -236,7 +236,7 @@ void DataLink::end(const std::string& why) {
   out_.clear();
   in_ = {};
   ::epoll_ctl(epoll_, EPOLL_CTL_DEL, socket_.get(), nullptr);
-  socket_.close();  // the peer hears it at once
+  socket_.close();  // the peer notices at once
 }
 
 }  // namespace ranklab::cpu_sim

@@ -1,7 +1,7 @@
-// One connection between two processes, which carries the messages of all their groups. A receiver says that it is
-// ready, and how many bytes it takes; only then does the sender's payload leave, so that it lands in its buffer without
-// a copy, nothing is stored for later, and no message holds up another. Whoever sends writes what the socket takes;
-// the thread of PeerLinks (peer_links.h) writes the rest and reads. A size difference is an exception at both ends.
+// One connection between two processes, which carries the messages of all their groups. The receiver announces that it
+// is ready and how many bytes it takes; only then is the sender's payload sent, so it arrives in its buffer without a
+// copy, nothing is stored for later, and no message blocks another. The sending thread writes what the socket accepts;
+// the thread of PeerLinks (peer_links.h) writes the rest and reads. A size mismatch is an exception at both ends.
 // Thread rule: any thread.
 #pragma once
 #include <compare>
@@ -28,27 +28,27 @@ struct LinkSlot {
 
 struct LinkOperation {
   BufferOperation at;
-  int self = 0;  // ranks of the group
+  int self = 0;  // ranks within the group
   int peer = 0;
 };
 
 class DataLink {
  public:
-  // `epoll` has the socket; it is asked to watch for room while there is something left to write.
+  // `epoll` watches the socket; it also watches for writability while there is something left to write.
   DataLink(Socket socket, std::string peer_name, int epoll);
   DataLink(const DataLink&) = delete;
 
-  // Throw gloo::IoException where the link or the group has failed.
+  // These throw gloo::IoException if the link or the group has failed.
   void send(const LinkSlot& slot, LinkOperation op);
   void recv(const LinkSlot& slot, LinkOperation op);
-  // Forgets a buffer that is going away. One that is half moved takes the link with it.
+  // Drops operations of a buffer that is being destroyed. If one is partly transferred, the link fails.
   void forget(const BufferState* buffer);
-  // Ends a group here and at the peer: what waits in it, and what comes later, fails.
+  // Closes a group here and at the peer: pending and later operations fail.
   void close_group(uint64_t group);
-  // Ends everything on this link; the first reason counts.
+  // Fails everything on this link; only the first reason counts.
   void fail(const std::string& why);
 
-  // Of the loop: what the socket has, or takes, now.
+  // For the event loop: read or write what the socket allows now.
   void read_some();
   void write_some();
 
@@ -73,7 +73,7 @@ class DataLink {
   };
   using Operations = std::map<LinkSlot, std::deque<LinkOperation>>;
 
-  // All of these: REQUIRES mutex_ held.
+  // These have: REQUIRES mutex_ held.
   void check(uint64_t group) const;
   void start(const LinkSlot& slot, LinkOperation op, uint64_t wanted);
   void queue(Kind kind, const LinkSlot& slot, uint64_t length, std::optional<LinkOperation> op = std::nullopt);
@@ -93,8 +93,8 @@ class DataLink {
   bool watches_for_room_ = false;
   std::string failure_;
   std::set<uint64_t> closed_groups_;
-  Operations sends_, recvs_;                          // that wait for the peer
-  std::map<LinkSlot, std::deque<uint64_t>> readies_;  // of the peer: bytes it takes
+  Operations sends_, recvs_;                          // waiting for the peer
+  std::map<LinkSlot, std::deque<uint64_t>> readies_;  // announced by the peer: bytes it accepts
   std::deque<Outgoing> out_;
   Incoming in_;
 };

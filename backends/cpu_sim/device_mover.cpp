@@ -12,7 +12,7 @@
 namespace ranklab::cpu_sim {
 namespace {
 
-// Scratch of a transfer belongs to no rank.
+// A transfer's scratch memory is not charged to any rank.
 class UnbookedMemory {
  public:
   UnbookedMemory() : book_(thread_memory_book()) { set_thread_memory_book(nullptr); }
@@ -45,7 +45,7 @@ void DeviceMover::matched(Exchange& exchange) {
   exchange.done_wall_ns = wall_now_ns();
   exchange.set(Phase::kDone);
   exchange.phase.notify_all();
-  // Either this sees a member that left, or the member sees that the call is ordered.
+  // Either this sees a member that left, or the member sees that the call is enqueued.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!exchange.abandoned.load(std::memory_order_relaxed)) return;
   for (const Call& call : *calls) {
@@ -56,7 +56,7 @@ void DeviceMover::matched(Exchange& exchange) {
 
 void DeviceMover::complete(Exchange& exchange, int /*seat*/) { queues_->wait(done(exchange)); }
 
-// The host has nothing to wait for once the call is ordered.
+// The host has nothing to wait for once the call is enqueued.
 bool DeviceMover::poll(Exchange& exchange, int /*seat*/) { return exchange.current() == Phase::kDone; }
 
 void DeviceMover::abandoned(Exchange& exchange, int /*seat*/) {
@@ -65,7 +65,7 @@ void DeviceMover::abandoned(Exchange& exchange, int /*seat*/) {
   if (exchange.current() != Phase::kDone) return;
   try {
     queues_->wait(done(exchange));
-  } catch (...) {  // called by a destructor; who waits for something hears of it
+  } catch (...) {  // called by a destructor; whoever waits gets the error
   }
 }
 

@@ -1,11 +1,11 @@
-// Collectives between rank threads that share one device: nothing moves through the host, and no rank waits on the host
-// for a peer's kernels. Each member marks its queue when it posts; whoever posts last orders the whole call in its
-// queue of transfers, behind all members' marks; each member's queue goes on behind the call when the member waits for
-// it. A call is ordered only when all members are there, so no kernel ever waits for one that is yet to come.
-// Reductions add in the canonical order, with the bits of the host's. Cost: n - 1 additions and n - 1 copies for an
-// all_reduce of n, one kernel a member for a gather or all_to_all. Lifetimes: a member's tensors belong to its own
-// queue, and it goes on behind the call before it frees them; a member that never waits has its tensors kept. Thread
-// rule: shared by all ranks.
+// Collectives between rank threads that share one device: no data moves through the host, and no rank's host thread
+// waits for a peer's kernels. Each member records an event in its queue (stream) when it posts; the last poster
+// enqueues the whole call in its transfer queue, behind all members' events; a member's wait() makes its queue wait for
+// the call. A call is enqueued only when all members have posted, so no kernel ever waits for one not yet enqueued.
+// Reductions add in the canonical order, bit-identical to the host's. Cost: n - 1 additions and n - 1 copies for an
+// all_reduce of n, one kernel per member for a gather or all_to_all. Lifetimes: a member's tensors belong to its own
+// queue, which waits for the call before they are freed; tensors of a member that never waits are kept. Thread rule:
+// shared by all ranks.
 #pragma once
 #include <memory>
 

@@ -1,4 +1,4 @@
-// What a matched call does to its members' tensors, as operations on tensors of any device, in the current stream.
+// The effect of a matched call on its members' tensors, as operations on tensors of any device, in the current stream.
 // Thread rule: pure; any thread.
 #pragma once
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace ranklab::cpu_sim {
 
-// `calls`: of each seat; those of a message are the sender's and the receiver's. REQUIRES: they agree.
+// `calls`: one per seat; for a message, the sender's and the receiver's. REQUIRES: they agree.
 void transfer_tensors(const std::vector<Call>& calls);
 
 }  // namespace ranklab::cpu_sim

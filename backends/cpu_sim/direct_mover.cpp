@@ -14,8 +14,8 @@ namespace ranklab::cpu_sim {
 namespace {
 
 constexpr int64_t kCopyPieceBytes = 256 << 10;
-constexpr int64_t kReducePieceBytes = 128 << 10;  // of each input
-// Below this many touched bytes the last poster does the whole call at once: cheaper than waking a helper.
+constexpr int64_t kReducePieceBytes = 128 << 10;  // per input
+// Below this many bytes touched, the last poster does the whole call itself: cheaper than waking a helper.
 constexpr int64_t kInlineBytes = 512 << 10;
 
 void add_copy(Exchange& e, const std::byte* from, std::byte* to, int64_t bytes) {
@@ -24,7 +24,7 @@ void add_copy(Exchange& e, const std::byte* from, std::byte* to, int64_t bytes) 
     e.pieces.push_back({from + done, to + done, 0, std::min(kCopyPieceBytes, bytes - done)});
 }
 
-// Elements [begin, begin + count) of every input; to == nullptr writes them to all outputs.
+// Adds pieces that reduce elements [begin, begin + count) of every input; to == nullptr writes to all outputs.
 void add_reduction(Exchange& e, int64_t begin, int64_t count, std::byte* to, int64_t element_bytes) {
   const int64_t step = kReducePieceBytes / element_bytes;
   for (int64_t done = 0; done < count; done += step)
@@ -32,7 +32,7 @@ void add_reduction(Exchange& e, int64_t begin, int64_t count, std::byte* to, int
         {nullptr, to == nullptr ? nullptr : to + done * element_bytes, begin + done, std::min(step, count - done)});
 }
 
-// What was added since the last call is one queue.
+// Ends a queue: the pieces added since the last call.
 void end_queue(Exchange& e) { e.queue_ends.push_back(e.pieces.size()); }
 
 void plan_reduction(Exchange& e) {
@@ -133,8 +133,8 @@ void finish(Exchange& e) {
   e.phase.notify_all();
 }
 
-// Takes pieces until none are left, those of its own output first: the member will read them, and helpers do not fault
-// in the same fresh pages. The taker of the last piece to end finishes the exchange.
+// Executes pieces until none are left, starting with those of its own output: the member will read them, and helpers
+// then do not fault in the same fresh pages. The thread that completes the last piece finishes the exchange.
 void help(Exchange& e, int seat) {
   for (size_t k = 0; k < e.queue_count; ++k) {
     PieceQueue& queue = e.queues[(static_cast<size_t>(seat) + k) % e.queue_count];

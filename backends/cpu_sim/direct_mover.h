@@ -1,9 +1,9 @@
-// Reductions, gathers and all-to-all inside one process without copies in: a call is cut into pieces; whoever waits
-// takes pieces. A reduction piece reads its elements from all n inputs, adds them in tree order (tree_reduce.h) in a
-// few KiB of stack, and writes all n outputs; in place is safe because a piece's elements are touched by its taker
-// only. Cost: all_reduce reads n S and writes n S bytes in all, with no scratch; small calls are done by the last
-// poster with one wake-up for everybody; there is no communication thread, so an async call is moved by whoever waits
-// for it first. Thread rule: stateless, shared by all ranks.
+// Reductions, gathers and all-to-all inside one process without staging copies: a call is cut into pieces, which the
+// waiting threads execute. A reduction piece reads its elements from all n inputs, adds them in tree order
+// (tree_reduce.h) in a few KiB of stack, and writes all n outputs; in-place calls are safe because only one thread
+// touches a piece's elements. Cost: all_reduce reads n S and writes n S bytes in total, with no scratch; small calls
+// are done by the last poster with one wake-up for all; there is no communication thread, so an async call is moved by
+// the first waiter. Thread rule: stateless, shared by all ranks.
 #pragma once
 #include "backends/cpu_sim/mover.h"
 
@@ -11,7 +11,7 @@ namespace ranklab::cpu_sim {
 
 class DirectMover final : public Mover {
  public:
-  static bool moves(Verb verb);  // the rest is Gloo's (thread_mover.h)
+  static bool moves(Verb verb);  // the rest is left to Gloo (thread_mover.h)
   void matched(Exchange& exchange) override;
   void complete(Exchange& exchange, int seat) override;
   bool poll(Exchange& exchange, int seat) override;

@@ -15,8 +15,8 @@
 
 namespace ranklab::cpu_sim {
 
-// kOpen: members are missing. kMatched: all have posted and agree. kDone: the outputs are valid (direct mover;
-// Gloo completes seat by seat), or ordered (device mover). kAborted: the world failed before the call was matched.
+// kOpen: members are missing. kMatched: all have posted and agree. kDone: the outputs are valid (direct mover; Gloo
+// completes seat by seat), or enqueued (device mover). kAborted: the world failed before the call was matched.
 enum class Phase : uint32_t { kOpen, kMatched, kDone, kAborted };
 
 struct ChannelInfo {
@@ -29,19 +29,19 @@ struct Seat {
   Call call;
   int64_t posted_wall_ns = 0;
   bool posted = false;
-  QueueMarkPtr ready = {};  // on a device: behind the kernels that make the call's tensors
+  QueueMarkPtr ready = {};  // on a device: recorded after the kernels that produce the call's tensors
 };
 
-// A part of a direct transfer that one thread does at a time. A copy has `from`; a reduction reads elements
-// [offset, offset + count) of every input and writes them to every output (seat -1) or to one seat's, from its start.
+// A part of a direct transfer, executed by one thread. A copy has `from`; a reduction reads elements [offset, offset +
+// count) of every input and writes them to every output (seat -1) or to one seat's, from its start.
 struct Piece {
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
   int64_t offset = 0;
-  int64_t count = 0;  // bytes of a copy, elements of a reduction
+  int64_t count = 0;  // bytes for a copy, elements for a reduction
 };
 
-// Pieces [begin, end) of a plan, in the order in which they are taken.
+// Pieces [begin, end) of a plan, in the order of execution.
 struct PieceQueue {
   size_t end = 0;
   std::atomic<size_t> next{0};
@@ -61,7 +61,7 @@ struct Exchange {
   int64_t matched_virtual_ns = 0;
   int64_t matched_bytes = 0;
   int64_t matched_wall_ns = 0;
-  int64_t serial = 0;  // between processes: number of the match in the world, the same on every member
+  int64_t serial = 0;  // between processes: index of the match in the world, the same on every member
 
   // Direct mover. Pieces are grouped by the seat whose output they write, one queue each.
   std::vector<Piece> pieces;
@@ -73,7 +73,7 @@ struct Exchange {
   size_t queue_count = 0;
   std::atomic<size_t> pieces_left{0};
   int64_t done_wall_ns = 0;
-  // Gloo mover: the two buffers of a message. Device mover: the mark behind the transfer.
+  // Gloo mover: the two buffers of a message. Device mover: the event recorded after the transfer.
   std::shared_ptr<void> baggage;
   std::atomic<bool> abandoned{false};  // device mover: some member will not wait
 

@@ -1,5 +1,5 @@
-// What the processes of a world say to each other over TCP: frames (core/base/packing.h) of these types, read as
-// hostile. Thread rule: values; one reader per connection.
+// The protocol between the processes of a world over TCP: frames (core/base/packing.h) of these types, treated as
+// untrusted input. Thread rule: values; one reader per connection.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -15,31 +15,31 @@ namespace ranklab::cpu_sim {
 enum class FrameType : uint32_t {
   // Joining: coordinator, then member, then coordinator.
   kChallenge,  // nonce
-  kHello,      // who I am, nonce, proof of the token
+  kHello,      // rank and configuration, nonce, proof of the token
   kWelcome,    // proof of the token
   kRefused,    // error, whether to try again
-  kStart,      // every rank is there
+  kStart,      // every rank has joined
   // A member's calls.
-  kChannel,   // number, label, ranks, is_message: the number stands for the channel from now on
+  kChannel,   // number, label, ranks, is_message: from now on the number denotes the channel
   kPost,      // channel, sequence, call
-  kWait,      // channel, sequence: I sleep until it is matched
+  kWait,      // channel, sequence: the rank sleeps until it is matched
   kFinished,  // channel, sequence
-  kReturned,  // my body returned
-  kFailed,    // my body threw this error
+  kReturned,  // the rank's body returned
+  kFailed,    // the rank's body threw this error
   // The coordinator's answers.
   kMatched,  // channel, sequence, virtual ns, bytes, serial
-  kPoison,   // the first error, and the one owed to this rank
-  kEnded,    // every body returned and nothing is open
-  // Both.
+  kPoison,   // the first error, and the one for this rank to throw
+  kEnded,    // every body returned and no call is open
+  // Both directions.
   kAlive,
   kSet,    // key, value
   kGet,    // key
   kValue,  // key, value
-  kBye,    // what follows is not a failure
+  kBye,    // closing the connection is not a failure
   kCount
 };
 
-constexpr size_t kHelloCap = 4 << 10;  // payload bytes of a peer that has not shown the token
+constexpr size_t kHelloCap = 4 << 10;  // payload bytes of a peer that has not proved the token
 constexpr size_t kFrameCap = 4 << 20;
 constexpr std::chrono::milliseconds kHeartbeat{300};
 
@@ -50,13 +50,13 @@ struct Frame {
 
 std::string frame_bytes(FrameType type, std::string_view payload = {});
 
-// Puts frames together from what a socket gives.
+// Assembles frames from the bytes of a socket.
 class FrameReader {
  public:
   explicit FrameReader(size_t cap);
   void set_cap(size_t cap) { frames_.set_cap(cap); }
   void feed(std::string_view bytes) { frames_.feed(bytes); }
-  // The next whole frame. Throws kCommunication when the bytes are no frame, or one above the cap.
+  // The next whole frame. Throws kCommunication for an invalid frame, or one above the size limit.
   std::optional<Frame> next();
   size_t waiting_bytes() const { return frames_.waiting_bytes(); }
 

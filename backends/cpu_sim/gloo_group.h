@@ -1,5 +1,5 @@
-// The Gloo contexts of one group's members in this process, made when the first call of the group has matched: those of
-// all members where they are threads, one where each is a process. Thread rule: any thread.
+// The Gloo contexts of one group's members in this process, created when the first call of the group has matched: those
+// of all members if they are threads, one if each is a process. Thread rule: any thread.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -19,7 +19,7 @@ class GlooGroup {
   const std::shared_ptr<gloo::Context>& context(int seat);
   int size() const { return size_; }
   std::chrono::milliseconds timeout() const { return timeout_; }
-  // Wakes every member that waits inside Gloo with an exception. The group is then dead.
+  // Wakes every member that waits inside Gloo with an exception. The group is unusable afterwards.
   void close();
   uint64_t next_message() { return messages_.fetch_add(1, std::memory_order_relaxed); }
 

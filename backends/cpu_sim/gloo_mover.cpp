@@ -21,7 +21,7 @@ namespace {
 
 using Rows = std::vector<int64_t>;
 
-// Gloo wants a pointer also where there is nothing.
+// Gloo requires a non-null pointer even for empty tensors.
 uint8_t* pointer(void* data) {
   static uint8_t nothing = 0;
   return data == nullptr ? &nothing : static_cast<uint8_t*>(data);
@@ -35,7 +35,7 @@ Rows scaled(const Rows& rows, int64_t factor) {
   return out;
 }
 
-// Near-equal parts of `total`, the longer ones first.
+// Splits `total` into near-equal parts, the longer ones first.
 Rows chunks(int64_t total, int64_t parts) {
   Rows out(static_cast<size_t>(parts), total / parts);
   for (int64_t i = 0; i < total % parts; ++i) ++out[static_cast<size_t>(i)];
@@ -83,7 +83,7 @@ class Part {
     gloo::alltoallv(options);
   }
 
-  // Sends part j to member j, and adds what all members sent for mine into `out`.
+  // Sends part j to member j, and sums what all members sent for this one's part into `out`.
   void reduce(const Rows& part_bytes, std::byte* out) {
     const int64_t mine = part_bytes[me_];
     const auto received = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(mine * n_));
@@ -137,7 +137,7 @@ class Part {
   std::shared_ptr<gloo::Context> context_;
 };
 
-// Members that Gloo's binomial broadcast tree hangs under the one at distance `place` from the root.
+// Number of children that Gloo's binomial broadcast tree gives the member at distance `place` from the root.
 int tree_children(int n, int place) {
   int children = 0;
   for (int bit = 1; bit < n && (place & (2 * bit - 1)) == 0; bit *= 2)
@@ -196,7 +196,7 @@ void GlooMover::complete(Exchange& exchange, int seat) {
 }
 
 // Only messages are polled (collectives that are not waited for at once run on a CommThread). Both ends were issued
-// when the call matched, so this waits for bytes at most.
+// when the call matched, so this waits only for the bytes.
 bool GlooMover::poll(Exchange& exchange, int /*seat*/) { return exchange.current() == Phase::kMatched; }
 
 int64_t GlooMover::wire_bytes(const Exchange& exchange, int seat) const {
@@ -207,13 +207,13 @@ int64_t GlooMover::wire_bytes(const Exchange& exchange, int seat) const {
   switch (call.verb) {
     case Verb::kAllReduce: {
       const int64_t mine = chunks(call.input.numel(), n)[me] * static_cast<int64_t>(call.input.element_size());
-      return bytes - mine + (n - 1) * mine;  // parts to their owners, and the ring passes on n - 1 parts of about mine
+      return bytes - mine + (n - 1) * mine;  // parts to their owners, then n - 1 parts of about `mine` on the ring
     }
     case Verb::kReduceScatter:
     case Verb::kAllToAll:
       return bytes - call.input_splits[me] * row_bytes(call.input);
     case Verb::kAllGather:
-      // The ring passes on every part but the one of the next member.
+      // The ring forwards every part except that of the next member.
       return (sum(call.output_splits) - call.output_splits[(me + 1) % static_cast<size_t>(n)]) * row_bytes(call.input);
     case Verb::kBroadcast:
       return bytes * tree_children(static_cast<int>(n), (seat - call.peer + static_cast<int>(n)) % static_cast<int>(n));

@@ -22,7 +22,7 @@ class NoAddress final : public transport::Address {
   std::vector<char> bytes() const override { return {}; }
 };
 
-// Only a place to close from: messages go through unbound buffers.
+// Exists only so that it can be closed: messages go through unbound buffers.
 class GroupPair final : public transport::Pair {
  public:
   explicit GroupPair(std::shared_ptr<GroupTransport> group) : group_(std::move(group)) {}
@@ -48,8 +48,8 @@ class GroupTransportContext final : public transport::Context {
   GroupTransportContext(std::shared_ptr<GroupTransport> group, int context_rank, int context_size)
       : Context(context_rank, context_size), group_(std::move(group)) {}
   std::unique_ptr<transport::Pair>& createPair(int peer) override { return getPair(peer); }
-  // Made when asked for, which is when the group is closed: one of 512 members would have a quarter of a million.
-  // Several failing members may close it at once.
+  // Created on demand, which is when the group is closed: for each of 512 members up front, it would be a quarter of a
+  // million. Several failing members may close it concurrently.
   std::unique_ptr<transport::Pair>& getPair(int peer) override {
     const std::lock_guard lock(pairs_mutex_);
     auto& pair = pairs_[static_cast<size_t>(peer)];

@@ -1,4 +1,4 @@
-// A group of ranks as one of our transports serves it, and the gloo::Context that Gloo's algorithms want of it. Only
+// A group of ranks as served by one of our transports, and the gloo::Context that Gloo's algorithms need for it. Only
 // unbound buffers move bytes; Gloo's older bound ones are refused. Thread rule: any thread.
 #pragma once
 #include <gloo/context.h>
@@ -17,11 +17,11 @@ class GroupTransport {
   virtual ~GroupTransport() = default;
   virtual std::unique_ptr<gloo::transport::UnboundBuffer> buffer(int rank, void* memory, size_t length,
                                                                  std::chrono::milliseconds timeout) = 0;
-  // Everyone who waits, here or at a peer, wakes with an exception. The group is then dead.
+  // Wakes every waiting member, here and at peers, with an exception. The group is unusable afterwards.
   virtual void close() = 0;
 };
 
-// The context of the group's member `rank`, connected: the transport was.
+// The context of the group's member `rank`, already connected, because the transport is.
 std::shared_ptr<gloo::Context> connected_context(int rank, int size, std::shared_ptr<GroupTransport> transport,
                                                  std::chrono::milliseconds timeout);
 

@@ -1,8 +1,7 @@
-// How two processes show each other that they know the run's token without sending it: each signs the other's fresh
-// random nonce (HMAC-SHA256, RFC 2104; OpenSSL's). A recorded answer is worth nothing, since nonces never repeat. The
-// connection to the coordinator and every data connection begin so. What follows on it is neither signed nor encrypted:
-// whoever can alter packets on their way (root of a host, a router) is trusted as far as that.
-// Thread rule: pure.
+// Mutual proof that two processes know the run's token without sending it: each signs the other's fresh random nonce
+// (HMAC-SHA256, RFC 2104; OpenSSL's). A recorded answer is useless, since nonces never repeat. The connection to the
+// coordinator and every data connection begin this way. Later traffic is neither signed nor encrypted: whoever can
+// alter packets in transit (root of a host, a router) has to be trusted. Thread rule: pure.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -24,7 +23,7 @@ struct Hello {
   int64_t version = kProtocolVersion;
   int rank = 0;
   int world_size = 1;
-  int64_t attempt = 0;  // of a job that is restarted
+  int64_t attempt = 0;  // of a job that was restarted
   std::string run_id;
   int64_t pid = 0;
   std::string nonce;
@@ -33,7 +32,7 @@ struct Hello {
 void pack_hello(Packer& packer, const Hello& hello);
 Hello unpack_hello(Unpacker& unpacker);
 
-// How long a peer that has not proved anything may take, and how many such are kept: of more the oldest is dropped.
+// Time limit for a peer to prove itself, and how many unproven peers are kept: beyond that the oldest is dropped.
 inline constexpr std::chrono::milliseconds kProveWithin{2'000};
 inline constexpr size_t kStrangers = 256;
 
@@ -44,8 +43,8 @@ std::string answer_challenge(const std::string& token, const std::string& challe
 std::string coordinator_proof(const std::string& token, const std::string& challenge, const std::string& nonce);
 
 // The token of the data connections that `listener` accepts in one attempt of one run: an answer to one rank's
-// challenge is none to another's. `secret` is rank 0's, fresh for each world, so that it holds where there is no token,
-// too.
+// challenge is invalid for another's. `secret` is rank 0's, fresh for each world, so that this also protects worlds
+// without a token.
 struct DataTokenOf {
   std::string token;
   std::string secret;
@@ -55,7 +54,7 @@ struct DataTokenOf {
 };
 std::string data_token(const DataTokenOf& of);
 
-// 64 bits of SHA-256: a name for what both ends know by a text.
+// 64 bits of SHA-256: a short identifier for a text that both ends know.
 uint64_t short_digest(std::string_view text);
 
 }  // namespace ranklab::cpu_sim

@@ -21,7 +21,7 @@ struct Operation {
   std::vector<int> sources;  // of a receive
 };
 
-// Where sends and receives of one group meet.
+// Matches sends and receives of one group.
 class Hub final : public GroupTransport, public std::enable_shared_from_this<Hub> {
  public:
   std::unique_ptr<gloo::transport::UnboundBuffer> buffer(int rank, void* memory, size_t length,
@@ -57,7 +57,7 @@ class Hub final : public GroupTransport, public std::enable_shared_from_this<Hub
     move(sent, op, lock);
   }
 
-  // Forgets the operations of a buffer that is going away.
+  // Drops the operations of a buffer that is being destroyed.
   void cancel(const BufferState* buffer) {
     const std::lock_guard lock(mutex_);
     for (auto it = queues_.begin(); it != queues_.end();) {
@@ -99,7 +99,7 @@ class Hub final : public GroupTransport, public std::enable_shared_from_this<Hub
     return op;
   }
 
-  // Copies outside the lock; both buffers are marked first, so that neither goes away meanwhile.
+  // Copies outside the lock; both buffers are marked first, so that neither is destroyed meanwhile.
   static void move(const Operation& sent, const Operation& received, std::unique_lock<std::mutex>& lock) {
     for (const Operation* op : {&sent, &received}) op->at.buffer->begin_copy();
     lock.unlock();

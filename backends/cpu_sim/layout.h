@@ -1,4 +1,4 @@
-// Where a call's rows lie in memory. Thread rule: pure.
+// The memory layout of a call's rows. Thread rule: pure.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -11,7 +11,7 @@ namespace ranklab::cpu_sim {
 
 inline std::byte* bytes_of(const at::Tensor& tensor) { return static_cast<std::byte*>(tensor.data_ptr()); }
 
-// Elements of one row, also of a tensor without rows.
+// Elements of one row, also for a tensor without rows.
 inline int64_t row_elements(const at::Tensor& tensor) {
   const auto tail = tensor.sizes().slice(1);
   return std::accumulate(tail.begin(), tail.end(), int64_t{1}, std::multiplies<>());

@@ -46,7 +46,7 @@ Channel& MatchTable::channel(const ChannelInfo& info) {
   return found;
 }
 
-// Rows of an all_to_all concern each pair, so they are compared with every member that is there; all else with one.
+// The rows of an all_to_all concern each pair, so they are compared with every posted member; all else with one.
 void MatchTable::check(const Channel& channel, const Exchange& exchange, int seat, const Call& call) {
   const auto compare = [&](int other) {
     const Call& theirs = exchange.seats[static_cast<size_t>(other)].call;
@@ -92,7 +92,7 @@ ExchangePtr MatchTable::post(Channel& channel, int seat, Call call, Mover& mover
   return exchange;
 }
 
-// The mover could not start, and nobody else will: the exchange is no longer open, so it is aborted here.
+// The mover could not start, and nobody else will start it: the exchange is no longer open, so it is aborted here.
 void MatchTable::fail(Exchange& exchange, int seat, const std::exception& cause) {
   const Error error = as_exhausted(cause).value_or(Error(
       ErrorKind::kCommunication, {.where = exchange.channel->label + " call #" + std::to_string(exchange.sequence),
@@ -113,10 +113,10 @@ void MatchTable::match(Channel& channel, Exchange& exchange) {
   for (const Seat& seat : exchange.seats) {
     exchange.matched_virtual_ns = std::max(exchange.matched_virtual_ns, seat.call.posted_virtual_ns);
     exchange.matched_bytes = std::max(exchange.matched_bytes, seat.call.posted_bytes);
-    // The last one through the lock is not always the last that called.
+    // The last member to take the lock did not necessarily post last.
     exchange.matched_wall_ns = std::max(exchange.matched_wall_ns, seat.posted_wall_ns);
   }
-  // Every member posts in order, so this one is the oldest.
+  // Every member posts in order, so this exchange is the oldest.
   channel.open.pop_front();
   ++channel.first_open;
   watch_.matched(exchange);

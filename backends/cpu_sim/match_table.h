@@ -1,7 +1,7 @@
-// Where calls meet. A channel is a sequence of exchanges between fixed seats: the collectives of one group, or the
+// Matches calls. A channel is a sequence of exchanges between fixed seats: the collectives of one group, or the
 // messages of one ordered pair and tag. A member's k-th call on a channel takes its seat in exchange k; posting never
-// waits. The call is compared with the first poster's, so two members that disagree are found before either waits.
-// Cost: one mutex, one allocation a call. Thread rule: any thread.
+// waits. The call is compared with the first poster's, so two members that disagree are detected before either waits.
+// Cost: one mutex, one allocation per call. Thread rule: any thread.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -17,21 +17,21 @@ namespace ranklab::cpu_sim {
 
 struct Channel {
   std::shared_ptr<const ChannelInfo> info;
-  std::deque<ExchangePtr> open;  // exchange `first_open` and up
+  std::deque<ExchangePtr> open;  // exchange `first_open` and later
   int64_t first_open = 0;
-  std::vector<int64_t> next;  // per seat: number of its next call
+  std::vector<int64_t> next;  // per seat: index of its next call
 };
 
 class MatchTable {
  public:
   MatchTable(Watch& watch, bool same_call_site);
 
-  // The channel of that label, made when new. REQUIRES: same info from every member.
+  // The channel with that label, created on first use. REQUIRES: same info from every member.
   Channel& channel(const ChannelInfo& info);
-  // Takes the seat; when it was the last, the exchange is matched and handed to the mover. Throws a mismatch (on every
+  // Takes the seat; when it was the last, the exchange is matched and passed to the mover. Throws a mismatch (on every
   // member of the channel) or the world's earlier error.
   ExchangePtr post(Channel& channel, int seat, Call call, Mover& mover);
-  // After all bodies returned: a call that some member never made.
+  // After all bodies returned: throws if some member never made a call.
   void check_nothing_open();
 
  private:

@@ -1,5 +1,5 @@
-// How the bytes of a matched exchange move. Thread rule: matched() is called once, by the last poster, before the
-// exchange shows as matched; complete() and poll() by each member, on its own thread.
+// Moves the bytes of a matched exchange. Thread rule: matched() is called once, by the last poster, before the exchange
+// shows as matched; complete() and poll() by each member, on its own thread.
 #pragma once
 #include "backends/cpu_sim/exchange.h"
 
@@ -8,7 +8,8 @@ namespace ranklab::cpu_sim {
 class Mover {
  public:
   virtual ~Mover() = default;
-  // By each member on its own thread, before it takes its seat: what has to be over before its tensors may be touched.
+  // Called by each member on its own thread, before it takes its seat. RETURNS: what must be complete before its
+  // tensors may be touched.
   virtual QueueMarkPtr posting(const Call& /*call*/) { return nullptr; }
   virtual void matched(Exchange& exchange) = 0;
   // Returns when the seat's output is valid and its input may be reused. REQUIRES: matched.
@@ -17,7 +18,7 @@ class Mover {
   virtual bool poll(Exchange& exchange, int seat) = 0;
   // The member will not wait for its part.
   virtual void abandoned(Exchange& /*exchange*/, int /*seat*/) {}
-  // Bytes that left the seat's rank.
+  // Bytes sent from the seat's rank.
   virtual int64_t wire_bytes(const Exchange& exchange, int seat) const = 0;
   // True when a member's part needs a thread of its own unless the member itself waits at once.
   virtual bool needs_thread(const Call& call) const = 0;

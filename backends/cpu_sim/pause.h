@@ -1,4 +1,4 @@
-// Waiting for a word to change: a few yields, since the peer usually needs this core to get there, then sleep (futex).
+// Waits for a word to change: a few yields, since the peer usually needs this core to get there, then sleep (futex).
 #pragma once
 #include <sched.h>
 

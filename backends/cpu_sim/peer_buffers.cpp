@@ -13,7 +13,7 @@
 namespace ranklab::cpu_sim {
 namespace {
 
-// No bytes move when everybody has finished: they have moved already.
+// Moves no bytes: when everybody has finished, they have been written already.
 class NothingToMove final : public Mover {
  public:
   void matched(Exchange& exchange) override {
@@ -76,7 +76,7 @@ class ThreadPeerMemory final : public PeerMemory {
   std::shared_ptr<Run> run_;
   Group group_;
   std::shared_ptr<PeerBuffers> buffers_;
-  std::vector<Channel*> finished_;  // of each owner
+  std::vector<Channel*> finished_;  // per owner
   NothingToMove mover_;
   ExchangePtr own_;
   int64_t round_ = 0;

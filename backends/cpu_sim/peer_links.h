@@ -1,6 +1,6 @@
 // The data connections of one rank's process: a link (data_link.h) to each other rank, and the one thread that reads
-// them all and writes what their sockets did not take at once. Gloo's groups share them, so a group costs no
-// connection. Cost: one copy by the kernel each way. Thread rule: any thread.
+// them all and writes what their sockets did not accept at once. All Gloo groups use the same links, so a group costs
+// no connection. Cost: one copy by the kernel in each direction. Thread rule: any thread.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -22,12 +22,12 @@ class PeerLinks : public std::enable_shared_from_this<PeerLinks> {
   explicit PeerLinks(std::map<int, Socket> by_rank);
   ~PeerLinks();
 
-  // The context of a group whose members are these ranks of the world, of which `seat` is this process. `name` is the
-  // same at every member, and no other group's.
+  // The context of a group whose members are these ranks of the world; `seat` is this process's index. `name` is the
+  // same at every member, and unique to the group.
   std::shared_ptr<gloo::Context> context(std::string_view name, std::vector<int> ranks, int seat,
                                          std::chrono::milliseconds timeout);
   DataLink& to(int rank) { return *links_.at(rank); }
-  // Wakes everyone of this process who waits, for good.
+  // Wakes everyone in this process who waits, permanently.
   void fail(const std::string& why);
 
  private:

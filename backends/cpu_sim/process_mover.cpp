@@ -10,7 +10,7 @@ namespace {
 
 using Buffer = std::unique_ptr<gloo::transport::UnboundBuffer>;
 
-// Longer than the silence after which the coordinator gives a process up.
+// Longer than the silence after which the coordinator declares a process lost.
 constexpr std::chrono::milliseconds kMoveVerdictWithin{3'000};
 
 }  // namespace

@@ -1,8 +1,8 @@
-// The bytes of matched calls between processes: collectives by Gloo's algorithms over the group's own connections
-// (GlooMover), messages over one mesh of connections between all ranks, which is there from the start so that a message
-// needs nobody but its two ends. Both ends name a message by the serial number of its match. When a connection breaks,
-// the coordinator usually knows why: its verdict is waited for, and is what the rank throws.
-// Thread rule: matched() on the control thread; complete() and poll() on the rank's.
+// Moves the bytes of matched calls between processes: collectives with Gloo's algorithms over the group's own
+// connections (GlooMover), messages over one mesh of connections between all ranks, which exists from the start so that
+// a message involves only its two ends. Both ends identify a message by the serial number of its match. When a
+// connection breaks, the coordinator usually knows why: the rank waits for its verdict and throws that. Thread rule:
+// matched() on the control thread; complete() and poll() on the rank's.
 #pragma once
 #include <memory>
 

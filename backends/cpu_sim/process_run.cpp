@@ -60,7 +60,7 @@ ExchangePtr ProcessRun::post(Channel& channel, int seat, Call call, Mover& mover
   return exchange;
 }
 
-// The post of a blocking call has said so already.
+// The post of a blocking call has reported this already.
 void ProcessRun::block(int /*rank*/, const ExchangePtr& exchange) {
   if (exchange->seats[static_cast<size_t>(exchange->first_seat)].call.blocking) return;
   control_.send(FrameType::kWait, Packer().number(number_of(*exchange)).number(exchange->sequence).bytes());
@@ -129,7 +129,7 @@ void ProcessRun::on_frame(const Frame& frame) {
   try {
     open.mover->matched(exchange);
   } catch (const std::exception& error) {
-    // The peer of a message is gone, most likely: the coordinator says which, unless this is news to it.
+    // Most likely the peer of a message is gone: the coordinator reports which, unless it did not know yet.
     Packer packer;
     pack_error(packer, as_exhausted(error).value_or(
                            Error(ErrorKind::kCommunication, {.where = exchange.channel->label,
@@ -156,7 +156,7 @@ void ProcessRun::on_failure() {
     open.exchange->phase.notify_all();
   }
   open_.clear();
-  plane_.links->fail("the world failed");  // wakes who is inside Gloo
+  plane_.links->fail("the world failed");  // wakes whoever is inside Gloo
   changed_.notify_all();
 }
 

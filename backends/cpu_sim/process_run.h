@@ -1,5 +1,5 @@
-// One run of the rank of this process: posts its calls to the coordinator, and moves the bytes of what is matched over
-// Gloo. Thread rule: the rank's thread posts; answers come on the control thread.
+// One run of this process's rank: posts its calls to the coordinator, and moves the bytes of matched calls with Gloo.
+// Thread rule: the rank's thread posts; answers come on the control thread.
 #pragma once
 #include <map>
 #include <memory>
@@ -22,7 +22,7 @@ struct DataPlane {
 
 class ProcessRun final : public Run {
  public:
-  // `number`: of the run in its world, the same on every rank.
+  // `number`: index of the run in its world, the same on every rank.
   ProcessRun(Control& control, const DataPlane& plane, int rank, int number);
   ~ProcessRun() override;
 
@@ -56,7 +56,7 @@ class ProcessRun final : public Run {
   std::condition_variable changed_;
   std::map<std::string, Channel> channels_;
   std::map<const ChannelInfo*, int64_t> numbers_;
-  std::map<std::pair<int64_t, int64_t>, Open> open_;  // posted and not matched
+  std::map<std::pair<int64_t, int64_t>, Open> open_;  // posted but not matched
   std::map<std::string, std::shared_ptr<ProcessMover>> movers_;
   bool ended_ = false;
   bool failed_ = false;

@@ -35,7 +35,7 @@ CoordinatorOptions coordinator_options(const ProcessWorldOptions& options, const
           .same_call_site = options.same_call_site};
 }
 
-// A flag that one thread raises and another waits for.
+// A flag that one thread sets and another waits for.
 class Done {
  public:
   void raise() {

@@ -1,14 +1,14 @@
 // A world whose ranks are processes, on this host or on several: this process runs one of them. Every process has a
 // control connection to the coordinator in rank 0's process, which matches calls as a thread world does
-// (switchboard.h); the bytes move by Gloo's algorithms over data connections of our own (unix sockets on one host, TCP
-// between hosts), and reductions are added in the same canonical order, so results have the bits of a thread world and
-// virtual times are the same. It never hangs: whatever a thread world reports is reported with the same words; a
-// process that dies ends the world at once, one that is stopped within silence_limit, and one that does not arrive at
-// join_timeout, each with the rank named. An error ends every process: after a moment for the rank to come back, the
-// process is left with the error's exit code. Who may join: whoever knows the token. Without one the world stays on
-// this host, and each end of every connection to rank 0 sees that the other is of its own user (own_user_socket.h). A
-// data connection counts once both ends have proved a secret that only the world's ranks know (data_connect.h). Cost: a
-// call costs two small messages to rank 0 besides its bytes (about 0.1 ms); one control thread per process, one
+// (switchboard.h); the bytes move with Gloo's algorithms over data connections of our own (unix sockets on one host,
+// TCP between hosts), and reductions are added in the same canonical order, so results are bit-identical to a thread
+// world's and virtual times are the same. It never hangs: errors are reported with the same messages as in a thread
+// world; a process that dies ends the world at once, a stopped one within silence_limit, and one that does not arrive
+// at join_timeout, each naming the rank. An error ends every process: after a grace period for the rank to return, the
+// process exits with the error's exit code. Whoever knows the token may join. Without one the world stays on this host,
+// and both ends of every connection to rank 0 check that the other belongs to the same user (own_user_socket.h). A data
+// connection counts once both ends have proved a secret that only the world's ranks know (data_connect.h). Cost:
+// besides its bytes a call costs two small messages to rank 0 (about 0.1 ms); one control thread per process, one
 // coordinator thread in rank 0's. Thread rule: run() belongs to one thread at a time.
 #pragma once
 #include <chrono>
@@ -29,13 +29,13 @@ struct ProcessWorldOptions {
   // As in ThreadWorldOptions; 0 also switches silence_limit off, so that a debugger may stop a process.
   std::chrono::milliseconds hang_timeout{60'000};
   std::chrono::milliseconds silence_limit{1'500};
-  // After an error, how long the rank may take to come back before the process is left.
+  // After an error, how long the rank may take to return before the process exits.
   std::chrono::milliseconds grace{150};
   bool same_call_site = false;
 };
 
-// The first run() waits until every rank has joined. It throws kInvalidArgument for a contradiction (two processes of
-// one rank, other world sizes, a wrong or missing token), kTimeout naming ranks that did not arrive.
+// The first run() waits until every rank has joined. It throws kInvalidArgument for contradictions (two processes of
+// one rank, different world sizes, a wrong or missing token), kTimeout naming ranks that did not arrive.
 std::unique_ptr<World> make_process_world(ProcessWorldOptions options);
 
 }  // namespace ranklab

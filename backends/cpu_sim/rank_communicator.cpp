@@ -72,7 +72,7 @@ class RankWork final : public Work {
               .done_wall_ns = exchange_->done_wall_ns != 0 ? exchange_->done_wall_ns : now_ns,
               .wire_bytes = mover_->wire_bytes(*exchange_, seat_),
               .sequence = exchange_->sequence};
-    // The exchange lives until its slowest member is done; this rank's tensors need not.
+    // The exchange lives until its slowest member is done; this rank's tensors may be released earlier.
     output_ = std::move(seat().call.output);
     seat().call.input.reset();
     finished_ = true;
@@ -116,7 +116,7 @@ class RankCommunicator final : public Communicator, public OffersPeerMemory {
           .want = run_->device().str(), .fix = "create tensors on Endpoint::device()");
     }
     if (call.verb == Verb::kSend || call.verb == Verb::kRecv) return post_message(std::move(call));
-    // Once there is a communication thread every call goes through it, so that calls stay in order.
+    // Once there is a communication thread, every call goes through it, so that calls stay in order.
     const bool threaded = comm_thread_ != nullptr || mover_->needs_thread(call);
     ExchangePtr exchange = run_->post(*collectives_, rank(), std::move(call), *mover_);
     std::shared_ptr<CommThread::Job> job;

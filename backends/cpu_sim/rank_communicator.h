@@ -1,5 +1,5 @@
-// A rank's communicator on cpu_sim: posts calls to the run, which matches them with the peers', and lets the mover move
-// the bytes. The same for ranks that are threads and ranks that are processes. Thread rule: its rank's thread only.
+// A rank's communicator on cpu_sim: posts calls to the run, which matches them with the peers', and has the mover
+// transfer the bytes. The same for threads and processes as ranks. Thread rule: its rank's thread only.
 #pragma once
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// How the processes of a world wait: in rounds, so that deadlines are seen though nothing arrives.
+// Processes of a world wait in rounds, so that deadlines are checked even if nothing arrives.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -6,7 +6,7 @@
 namespace ranklab::cpu_sim {
 
 constexpr std::chrono::milliseconds kTick{100};  // the longest round
-// A round that took this long says that this process did not run (a laptop that slept, a debugger), not the others.
+// A round longer than this means that this process did not run (a suspended laptop, a debugger), not the others.
 constexpr std::chrono::milliseconds kLongRound{500};
 
 inline std::chrono::milliseconds time_left(std::chrono::steady_clock::time_point until) {

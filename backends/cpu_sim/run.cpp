@@ -30,7 +30,7 @@ class RankEndpoint final : public Endpoint {
   CommunicatorPtr communicator(const Group& group) override {
     check(group);
     std::string label = group.label();
-    // A second communicator of the same group has call numbers of its own.
+    // A second communicator of the same group numbers its calls separately.
     if (const int copy = copies_[label]++; copy > 0) label += "(" + std::to_string(copy + 1) + ")";
     return make_rank_communicator(run_, group, label, run_->mover(label, group));
   }
@@ -80,7 +80,7 @@ void run_rank_body(const std::shared_ptr<Run>& run, int rank, int world_size,
   set_log_rank(rank);
   pthread_setname_np(pthread_self(), ("rank " + std::to_string(rank)).c_str());
   at::set_num_threads(1);
-  // On a device, too, where a thread of autograd's would run the backward of all ranks and know nothing of any.
+  // Needed on a device, too, where one autograd thread would run all ranks' backward and know nothing of ranks.
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
   DeviceQueues* const queues = run->device_queues();
   try {

@@ -118,7 +118,7 @@ std::string resolve_host(const std::string& host) {
                 .got = "MASTER_ADDR " + quote(host) + ": " + gai_strerror(code),
                 .want = "a name or an address of that host", .fix = "check --master-addr, or MASTER_ADDR");
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
-  // IPv4 when there is a choice: Gloo announces one address.
+  // Prefers IPv4: Gloo announces one address.
   const addrinfo* best = found;
   for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
     if (each->ai_family == AF_INET) {
@@ -153,7 +153,7 @@ Socket listen_on(const std::string& address, int port) {
 Socket listen_on_unix() { return std::move(*listen_on_unix("")); }
 
 std::optional<Socket> listen_on_unix(const std::string& name) {
-  const Address at = unix_address(name);  // of no name: unix(7), autobind
+  const Address at = unix_address(name);  // without a name: unix(7), autobind
   Socket out = open_socket(at, SOCK_STREAM);
   if (::bind(out.get(), at.get(), at.length) == 0 && ::listen(out.get(), SOMAXCONN) == 0) return out;
   RANKLAB_CHECK(errno == EADDRINUSE && !name.empty(), ErrorKind::kEnvironment, .where = "rendezvous",
@@ -182,7 +182,7 @@ std::optional<int64_t> peer_user(const Socket& socket) {
   ::getsockopt(socket.get(), SOL_SOCKET, SO_DOMAIN, &domain, &length);
   ucred of{};
   length = sizeof of;
-  // On other sockets the question is answered, with user -1.
+  // For other sockets the call succeeds, with user -1.
   if (domain != AF_UNIX || ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &of, &length) != 0) return std::nullopt;
   return of.uid;
 }
@@ -198,7 +198,7 @@ int port_of(const Socket& listener) {
 
 Socket accept_one(const Socket& listener) {
   Socket out(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (out.is_open()) send_at_once(out);  // of no effect on a unix socket
+  if (out.is_open()) send_at_once(out);  // no effect on a unix socket
   return out;
 }
 
@@ -234,12 +234,12 @@ Socket wake_event() { return Socket(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
 
 void wake(const Socket& event) {
   const uint64_t one = 1;
-  // A full counter wakes, too.
+  // A counter at its maximum wakes, too.
   [[maybe_unused]] const ssize_t written = ::write(event.get(), &one, sizeof one);
 }
 
 long receive_some(const Socket& socket, std::string& into, size_t most) {
-  std::array<char, 16 << 10> buffer;  // not filled before: recv says how much of it counts
+  std::array<char, 16 << 10> buffer;  // left uninitialized: recv reports how much of it is valid
   const ssize_t got = ::recv(socket.get(), buffer.data(), std::min(most, buffer.size()), MSG_DONTWAIT);
   if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? -1 : 0;
   into.append(buffer.data(), static_cast<size_t>(got));

@@ -1,5 +1,5 @@
-// The few socket calls that the control connections need, with errors that say what to do. Names are looked up only
-// where the caller gave one, never for whoever connects. Thread rule: any thread; a Socket belongs to one owner.
+// The few socket calls that the control connections need, with errors that tell what to do. Names are resolved only if
+// the caller gave them, never for connecting peers. Thread rule: any thread; a Socket belongs to one owner.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -23,13 +23,13 @@ class Socket {
   int descriptor_ = -1;
 };
 
-// A numeric address of `host`. Throws kInvalidArgument when the name is not known.
+// A numeric address of `host`. Throws kInvalidArgument when the name cannot be resolved.
 std::string resolve_host(const std::string& host);
 bool is_loopback(const std::string& address);
 
 // Unix sockets without a file, seen in this network namespace only; the kernel chooses a name where none is given.
 Socket listen_on_unix();
-// At a name that begins with a zero byte; nothing when it is taken.
+// Listens at an abstract name (beginning with a zero byte); nothing when it is taken.
 std::optional<Socket> listen_on_unix(const std::string& name);
 std::string unix_name(const Socket& listener);
 std::optional<Socket> connect_to_unix(const std::string& name, std::chrono::milliseconds limit);
@@ -42,7 +42,7 @@ int port_of(const Socket& listener);
 // Non-blocking. Nothing when nobody is waiting.
 Socket accept_one(const Socket& listener);
 
-// One attempt. Nothing when nobody listens there, or the time is over.
+// One attempt. Nothing when nobody listens there, or the time is up.
 std::optional<Socket> connect_to(const std::string& address, int port, std::chrono::milliseconds limit);
 
 // "10.0.0.2", of this end and of the other one.
@@ -51,13 +51,13 @@ std::string peer_address(const Socket& socket);
 // The local address that packets to `address` leave from.
 std::string route_source(const std::string& address);
 
-// What wakes a thread that polls it, or waits for it in an epoll; once, whatever it does then.
+// An event that wakes a thread polling it, or waiting for it in an epoll, whatever that thread does then.
 Socket wake_event();
 void wake(const Socket& event);
 
-// Non-blocking, at most `most` bytes. -1: nothing to be had now; 0: closed, or broken.
+// Non-blocking, at most `most` bytes. -1: no data now; 0: closed, or broken.
 long receive_some(const Socket& socket, std::string& into, size_t most = 16 << 10);
-// What could be sent now; -1: the connection is broken.
+// Sends as much as possible now; -1: the connection is broken.
 long send_some(const Socket& socket, const std::string& bytes, size_t from);
 
 }  // namespace ranklab::cpu_sim

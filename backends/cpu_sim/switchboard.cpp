@@ -16,7 +16,7 @@ namespace {
                                           .fix = "use the same version of ranklab on every rank"});
 }
 
-// What Communicator's verbs guarantee in a thread world.
+// The checks that Communicator's verbs perform in a thread world.
 void check_call(const Call& call, size_t members) {
   const bool splits_in = call.verb == Verb::kReduceScatter || call.verb == Verb::kAllToAll;
   const bool splits_out = call.verb == Verb::kAllGather || call.verb == Verb::kAllToAll;
@@ -34,7 +34,7 @@ int seat_of(const ChannelInfo& info, int rank) {
 
 }  // namespace
 
-// The coordinator moves no bytes: it tells the members that their call is matched.
+// The coordinator moves no bytes: it notifies the members that their call is matched.
 class Switchboard::Announcer final : public Mover {
  public:
   explicit Announcer(Switchboard& board) : board_(board) {}

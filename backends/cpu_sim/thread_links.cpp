@@ -36,9 +36,9 @@ class SharedStore {
   std::map<std::string, std::string> values_;
 };
 
-// Both ends of the connection between each two ranks are this process's, and each rank listens and waits.
+// Both ends of the connection between any two ranks belong to this process, and each rank listens and polls.
 int descriptors_of(int world_size) {
-  constexpr int kOthers = 128;  // what else the process opens
+  constexpr int kOthers = 128;  // other descriptors of the process
   return world_size * (world_size - 1) + 4 * world_size + kOthers;
 }
 

@@ -1,6 +1,6 @@
-// The bytes of matched calls between rank threads: messages, broadcasts and barriers by Gloo over the group's
-// transport; what reduces or regroups tensors in place in the peers' memory (direct_mover.h), which a GPU's ring or
-// tree over NVLink resembles more than messages do, and is 4 to 40 times as fast (ranklab bench collectives). Thread
+// Moves the bytes of matched calls between rank threads: messages, broadcasts and barriers with Gloo over the group's
+// transport; reductions and regrouping collectives in place in the peers' memory (direct_mover.h), which resembles a
+// GPU's ring or tree over NVLink more than messages do, and is 4 to 40 times faster (ranklab bench collectives). Thread
 // rule: as Mover.
 #pragma once
 #include <memory>

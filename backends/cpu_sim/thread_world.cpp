@@ -30,7 +30,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Makes the mover of each communicator; Gloo's contexts are shared by a group's members.
+// Makes the mover of each communicator; a group's members use the same Gloo contexts.
 class Movers {
  public:
   explicit Movers(const ThreadWorldOptions& options) : options_(options) {
@@ -53,13 +53,13 @@ class Movers {
     return mover;
   }
 
-  // Every rank, before its body: returns when all are there, which proves the transport.
+  // Called by every rank before its body: returns when all have arrived, which proves that the transport works.
   void meet(int rank) {
     if (device_) return;
     gloo::BarrierOptions options(meeting_->context(rank));
     gloo::barrier(options);
   }
-  // Some rank will not come.
+  // Called when some rank will not come.
   void call_off() {
     meeting_->context(0);
     meeting_->close();
@@ -138,7 +138,7 @@ class ThreadRun final : public Run {
   std::map<std::string, std::shared_ptr<PeerBuffers>> buffers_;  // by the communicator's label
 };
 
-// Ranks that are still running, and the wait for them.
+// Counts the ranks that are still running, and waits for them.
 class Countdown {
  public:
   explicit Countdown(int count) : left_(count) {}
@@ -205,7 +205,7 @@ class ThreadWorld final : public World {
   }
 
  private:
-  // On the thread that called run(): it has nothing else to do.
+  // Runs on the thread that called run(), which has nothing else to do.
   void watch_over(ThreadRun& run, Countdown& countdown) {
     const milliseconds limit = options_.hang_timeout;
     const milliseconds tick =
@@ -218,7 +218,7 @@ class ThreadWorld final : public World {
       if (!error || told) continue;
       const auto now = std::chrono::steady_clock::now();
       if (!failed_at) failed_at = now;
-      // A hung rank has had its time already. After any other error the rest may still be computing.
+      // A hung rank has used up its time already. After any other error the rest may still be computing.
       const milliseconds patience = options_.grace + (error->kind() == ErrorKind::kTimeout ? milliseconds(0) : limit);
       if (now - *failed_at < patience || (limit.count() == 0 && error->kind() != ErrorKind::kTimeout)) continue;
       told = true;

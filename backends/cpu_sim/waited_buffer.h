@@ -1,5 +1,5 @@
-// What our two Gloo transports share: a buffer whose waits see completions in order, have time limits, end with the
-// error of the transport, and can be aborted. Thread rule: any thread.
+// Shared by our two Gloo transports: a buffer whose waits see completions in order, have time limits, end with the
+// transport's error, and can be aborted. Thread rule: any thread.
 #pragma once
 #include <gloo/transport/unbound_buffer.h>
 
@@ -14,25 +14,25 @@ namespace ranklab::cpu_sim {
 
 enum class Direction { kSend, kRecv };
 
-// What a pending operation knows of its buffer; outlives it where a transport still holds the operation.
+// State of a buffer used by pending operations; outlives the buffer while a transport still holds an operation.
 class BufferState {
  public:
   void issued();
   void complete(Direction direction, int peer, const std::string& error = {});
-  void fail(const std::string& error);  // every wait, now and later
+  void fail(const std::string& error);  // fails every wait, now and later
   bool has_pending() const;
-  // Between these the transport copies bytes on a thread of its own: wait_idle() returns when none does.
+  // Between these the transport copies bytes on its own thread: wait_idle() returns when none does.
   void begin_copy();
   void end_copy();
   void wait_idle();
 
-  // False: aborted. Throws gloo::IoException with the transport's error, or when `limit` is over.
+  // RETURNS: false if aborted. Throws gloo::IoException with the transport's error, or when `limit` is over.
   bool wait(Direction direction, int* peer, std::chrono::milliseconds limit);
   void abort(Direction direction);
 
  private:
   struct Completions {
-    std::deque<int> peers;  // who it was, oldest first
+    std::deque<int> peers;  // the peers of completed operations, oldest first
     bool aborted = false;
     std::condition_variable changed;
   };
@@ -46,7 +46,7 @@ class BufferState {
   std::condition_variable idle_;
 };
 
-// A stretch of a buffer on its way to or from a peer, named by its rank in the group.
+// A range of a buffer on its way to or from a peer, identified by its rank in the group.
 struct BufferOperation {
   std::shared_ptr<BufferState> buffer;
   char* bytes;
@@ -81,7 +81,7 @@ class WaitedBuffer : public gloo::transport::UnboundBuffer {
   std::shared_ptr<BufferState> state_ = std::make_shared<BufferState>();
 };
 
-// "rank 1 sent 16 bytes, rank 0 receives 20", in ranks of the group.
+// "rank 1 sent 16 bytes, rank 0 receives 20", with ranks in the group.
 std::string sizes_differ(int sender, size_t sent, int receiver, size_t received);
 
 }  // namespace ranklab::cpu_sim

@@ -85,7 +85,8 @@ void Watch::block(int rank, const ExchangePtr& exchange) {
   tell_blocked(rank);
 }
 
-// Depth first along "waits for". Leaves in `path` the ranks from `rank` to the one that closes the cycle or is gone.
+// Depth-first search along "waits for". Leaves in `path` the ranks from `rank` to the one that closes the cycle or is
+// gone.
 bool Watch::find_dead_end(int rank, std::vector<int>& path, std::vector<bool>& seen) {
   seen[static_cast<size_t>(rank)] = true;
   path.push_back(rank);
@@ -101,7 +102,7 @@ bool Watch::find_dead_end(int rank, std::vector<int>& path, std::vector<bool>& s
   return false;
 }
 
-// What a blocked rank is blocked in.
+// Description of the call that a blocked rank is in.
 std::string Watch::call_text(int rank) {
   const Exchange& exchange = *state(rank).blocked_on;
   const auto seat = std::find(exchange.channel->ranks.begin(), exchange.channel->ranks.end(), rank);

@@ -1,13 +1,12 @@
-// What every rank of a thread world is doing, and the errors that follow from it. Nothing here uses a time limit but
-// the hang check: a deadlock is read off the wait-for graph.
-//   A rank waits for every member that has not made the call it is blocked in. When a rank blocks, the graph is
-//   followed from it: a cycle, or a member whose body has returned, can never be resolved, so it is reported at once. A
-//   member that is running (slow, sleeping, computing) is not a deadlock. A running member that others have waited for,
-//   and that has made no call, for longer than the limit is hung.
-// The first error poisons the world: open exchanges are aborted, their waiters wake, later calls throw.
-// A stepper, when there is one, is told who sleeps for whom; a rank that it holds is slow, never hung.
-// Cost: one mutex per post, and one more per wait that really sleeps. Thread rule: all public functions lock, except
-// those that say REQUIRES: mutex held.
+// Tracks what every rank of a thread world is doing, and detects the errors that follow from it. Only the hang check
+// uses a time limit: a deadlock is read off the wait-for graph. A rank waits for every member that has not made the
+// call it is blocked in. When a rank blocks, the graph is followed from it: a cycle, or a member whose body has
+// returned, can never be resolved, so it is reported at once. A member that is running (slow, sleeping, computing) is
+// not a deadlock. A running member that others have waited for longer than the limit, and that has made no call for
+// that long, is hung. The first error poisons the world: open exchanges are aborted, their waiters wake, later calls
+// throw. A stepper, if any, is notified who sleeps for whom; a rank that it holds is slow, never hung. Cost: one mutex
+// per post, and one more per wait that really sleeps. Thread rule: all public functions lock, except those that say
+// REQUIRES: mutex held.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -27,21 +26,21 @@ namespace ranklab::cpu_sim {
 
 class Watch {
  public:
-  // The stepper may be null, and outlives this.
+  // The stepper may be null, and must outlive this.
   Watch(int world_size, std::chrono::milliseconds hang_timeout, Stepper* stepper = nullptr);
 
   std::mutex& mutex() { return mutex_; }
   // Called with the mutex held when the world is poisoned: aborts every open exchange.
   void on_poison(std::function<void()> abort_open) { abort_open_ = std::move(abort_open); }
 
-  // REQUIRES: mutex held. Throws when the world is poisoned; else notes that the rank made a call at this time.
+  // REQUIRES: mutex held. Throws when the world is poisoned; else records that the rank made a call at this time.
   void enter(int rank, int64_t now_ns);
   // REQUIRES: mutex held. All members have posted: its waiters are no longer blocked.
   void matched(const Exchange& exchange);
   // REQUIRES: mutex held. One more member has posted; others are still missing.
   void joined(const Exchange& exchange);
-  // REQUIRES: mutex held. The first error wins. `ranks` are those whose own error it is (others see "aborted ...");
-  // `rank` is the one to name, or -1.
+  // REQUIRES: mutex held. The first error wins. `ranks` are those that throw this error itself (others get "aborted
+  // ..."); `rank` is the one to name, or -1.
   void poison(int rank, std::vector<int> ranks, const Error& error);
 
   // The rank is about to sleep until the exchange is matched; throws on a deadlock. No effect once matched.
@@ -55,7 +54,7 @@ class Watch {
 
   // Poisons the world when a rank is hung.
   void check_hang(int64_t now_ns);
-  // The error that a poisoned world owes this rank.
+  // The error that this rank has to throw after the world was poisoned.
   Error abort_error(int rank);
   std::optional<Error> first_error();
 

@@ -1,6 +1,6 @@
-// Calls and errors as payloads. A call travels without its data: on the coordinator's side its tensor is a meta tensor,
-// which carries dtype and shape, so the comparisons and texts of call_check.h are those of a thread world. Thread rule:
-// pure, but for CallSites.
+// Serializes calls and errors. A call is sent without its data: on the coordinator's side its tensor is a meta tensor,
+// which carries dtype and shape, so the comparisons and messages of call_check.h are those of a thread world. Thread
+// rule: pure, except CallSites.
 #pragma once
 #include <set>
 #include <string>

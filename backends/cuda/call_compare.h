@@ -1,6 +1,6 @@
-// Members of a group may call different things, which NCCL answers with a hang or garbage. The debug option check_calls
+// Members of a group may make different calls, which in NCCL leads to a hang or garbage. The debug option check_calls
 // compares every call with the other members' through the store, before it starts: verb, reduction, dtype, root, shape
-// and rows, of an all_to_all the rows of each pair. Cost: some round trips to the store per call and member. Thread
+// and rows; for an all_to_all, the rows of each pair. Cost: some round trips to the store per call and member. Thread
 // rule: its rank's thread.
 #pragma once
 #include <string>
@@ -14,7 +14,7 @@ inline bool is_message(const Call& call) { return call.verb == Verb::kSend || ca
 
 // Throws kCommunication naming both calls.
 void compare_calls(Rendezvous& rendezvous, const Group& group, int serial, const Call& call, int64_t sequence);
-// What must be equal: verb, reduction, dtype, root, rows and the shape behind the rows.
+// What must be equal: verb, reduction, dtype, root, rows and the shape after the row dim.
 std::string signature(const Call& call);
 
 }  // namespace ranklab

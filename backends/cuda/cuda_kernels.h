@@ -1,4 +1,4 @@
-// The kernels of kernels/ as core knows them, on the current stream of the current device. Thread rule: as
+// The kernels of kernels/ behind core's interface, on the current stream of the current device. Thread rule: as
 // device_kernels.h.
 #pragma once
 #include "core/nn/device_kernels.h"

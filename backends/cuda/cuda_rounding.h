@@ -1,5 +1,5 @@
-// The kernels of operand_kernels.h as core knows them, on the current stream of the current device. Thread rule: as
-// device_rounding.h.
+// The kernels of operand_kernels.h behind core's interface, on the current stream of the current device. Thread rule:
+// as device_rounding.h.
 #pragma once
 #include "core/precision/device_rounding.h"
 

@@ -40,10 +40,10 @@ class NcclEndpoint final : public Endpoint {
  private:
   ProcessEnv env_;
   NcclContextPtr context_;
-  std::map<std::string, int> serials_;  // communicators made so far, by group
+  std::map<std::string, int> serials_;  // number of communicators made so far, by group
 };
 
-// "node7/0000:1b:00.0": the same text wherever the same GPU is seen.
+// "node7/0000:1b:00.0": identifies a GPU across processes.
 std::string gpu_place(int device) {
   std::array<char, 64> bus{};
   std::array<char, 256> host{};
@@ -52,7 +52,7 @@ std::string gpu_place(int device) {
   return std::string(host.data()) + "/" + bus.data();
 }
 
-// The error of the body, in our words.
+// The body's exception as one of our errors.
 Error error_of(const std::exception_ptr& thrown, const std::string& where) {
   const auto foreign = [&](const char* what) {
     return Error(ErrorKind::kCommunication, {.where = where, .what = "the rank threw", .got = what});
@@ -70,8 +70,8 @@ Error error_of(const std::exception_ptr& thrown, const std::string& where) {
   }
 }
 
-// Backward runs on the rank's own thread, as on the CPU: purposes, memory categories and queues of weight gradients are
-// the thread's own.
+// Runs backward on the rank's own thread, as on the CPU: purposes, memory categories and queues of weight gradients are
+// thread-local.
 class OneThreadBackward {
  public:
   OneThreadBackward() : before_(state().get_multithreading_enabled()) { state().set_multithreading_enabled(false); }
@@ -84,7 +84,7 @@ class OneThreadBackward {
   bool before_;
 };
 
-// For the whole process.
+// Affects the whole process.
 void use_deterministic_kernels() {
   ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);  // before cuBLAS makes its first handle
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
@@ -134,9 +134,9 @@ class NcclWorld final : public World {
     try {
       NcclEndpoint endpoint(env_, context);
       body(endpoint);
-      c10::cuda::device_synchronize();  // what went wrong on the GPU belongs to this run
+      c10::cuda::device_synchronize();  // so that an error on the GPU is attributed to this run
       context->failure.throw_if_set();
-      // Rank 0 may leave as soon as it has seen the others finish, and the store with it.
+      // Rank 0, and the store with it, may exit as soon as it has seen the others finish.
       if (env_.rank != 0) context->heartbeat.stop();
       rendezvous_.finish();
     } catch (...) {
@@ -145,10 +145,10 @@ class NcclWorld final : public World {
   }
 
  private:
-  // Throws the first error of this rank: what the body threw may follow from what the watchdog found.
+  // Throws this rank's first error: the body's exception may be a consequence of what the watchdog found.
   [[noreturn]] void fail(NcclContext& context, const Error& thrown) {
     context.failure.set(thrown, true);
-    context.heartbeat.stop();  // which reports it, unless another rank did
+    context.heartbeat.stop();  // reports the error, unless another rank did
     rendezvous_.linger();
     throw *context.failure.get();
   }

@@ -26,7 +26,7 @@ void accept(cudaError_t code, const char* step) {
                 .fix = "an error of a kernel shows up late: run again with CUDA_LAUNCH_BLOCKING=1 to see where");
 }
 
-// Events without times, used again: an event that queues have been told to wait for may be set anew.
+// Pools reusable events without timing: an event that queues were told to wait for may be recorded anew.
 class Events {
  public:
   cudaEvent_t take() {
@@ -52,7 +52,7 @@ class Events {
   std::vector<cudaEvent_t> free_;
 };
 
-// Never destroyed: the driver may be gone before it.
+// Never destroyed: the driver may be unloaded before it.
 Events& events() {
   static auto* const all = new Events;
   return *all;
@@ -74,8 +74,8 @@ class EventMark final : public QueueMark {
   cudaEvent_t event_;
 };
 
-// A rank's streams. Used again by the ranks of the next run: what LibTorch keeps for a stream (free memory, workspaces
-// of cuBLAS) would else grow with every run.
+// A rank's streams. Reused by the ranks of the next run: otherwise what LibTorch keeps per stream (free memory, cuBLAS
+// workspaces) would grow with every run.
 struct RankStreams {
   c10::cuda::CUDAStream kernels, transfers;
 };
@@ -85,7 +85,7 @@ class FreeStreams {
   RankStreams take(c10::DeviceIndex device) {
     const std::lock_guard lock(mutex_);
     std::vector<RankStreams>& free = free_[device];
-    // Others wait for transfers: their kernels go first.
+    // Others wait for transfers, so transfer kernels get high priority.
     if (free.empty())
       return {c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device),
               c10::cuda::getStreamFromPool(/*isHighPriority=*/true, device)};
@@ -168,7 +168,7 @@ std::unique_ptr<DeviceQueues> make_stream_queues() {
 }
 
 void watch_gpu_memory(void (*taken)(const void* block, int64_t bytes), void (*given)(const void* block)) {
-  at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);  // the allocators of all devices are there
+  at::globalContext().lazyInitDevice(c10::DeviceType::CUDA);  // initializes the allocators of all devices
   c10::cuda::CUDACachingAllocator::attachAllocatorTraceTracker([taken, given](const TraceEntry& entry) {
     const auto* block = reinterpret_cast<const void*>(entry.addr_);
     if (entry.action_ == TraceEntry::ALLOC) taken(block, static_cast<int64_t>(entry.size_));

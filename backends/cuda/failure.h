@@ -1,5 +1,5 @@
-// The first error of this process's rank, whichever thread sees it: the rank's own, the watchdog (a call that does not
-// end, an error of NCCL) or the heartbeat (another rank failed or is gone). Later ones are consequences and are
+// The first error of this process's rank, whichever thread detects it: the rank's own, the watchdog (a call that does
+// not end, an error of NCCL) or the heartbeat (another rank failed or is gone). Later ones are consequences and are
 // dropped. Thread rule: any thread.
 #pragma once
 #include <atomic>
@@ -14,12 +14,12 @@ namespace ranklab {
 
 class Failure {
  public:
-  // RETURNS: whether it is the first. `tell`: the other ranks do not know it yet.
+  // RETURNS: whether it is the first. `tell`: the other ranks have not been notified yet.
   bool set(const Error& error, bool tell);
-  // An error unwinds whose text is not known yet; the next set() takes its place.
+  // Announces an error that is unwinding and whose text is not known yet; the next set() replaces it.
   void set_unwinding();
   bool is_set() const { return set_; }
-  // Waits for one that another thread is about to find; false when none came.
+  // Waits for an error that another thread is about to find; false when none came.
   bool wait_for(std::chrono::milliseconds limit) const;
   std::optional<Error> get() const;
   void throw_if_set() const;
@@ -32,7 +32,7 @@ class Failure {
   std::atomic<bool> set_{false};
   std::optional<Error> error_;
   bool tell_ = false;
-  bool unwinding_ = false;  // error_ stands in for one to come
+  bool unwinding_ = false;  // error_ is a placeholder
 };
 
 }  // namespace ranklab

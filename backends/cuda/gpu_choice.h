@@ -1,9 +1,8 @@
-// Which GPU a process takes, and what CUDA and NCCL must find in its environment before their first call.
-//   A launcher that shows each process one GPU (SLURM's --gpus-per-task) means that one, whatever LOCAL_RANK says.
-//   RANKLAB_SHARE_GPU=1 lets several ranks share a GPU, for tests on machines with fewer GPUs than ranks: NCCL refuses
-//   two ranks on one GPU of one host, so each says it is a host of its own (NCCL_HOSTID), and their bytes go through
-//   sockets of the loopback device. Correct, and slow.
-// Thread rule: from the main thread, before the first CUDA call.
+// Which GPU a process uses, and the environment variables that CUDA and NCCL need before their first call. When a
+// launcher shows each process one GPU (SLURM's --gpus-per-task), that one is used, whatever LOCAL_RANK is.
+// RANKLAB_SHARE_GPU=1 lets several ranks share a GPU, for tests on machines with fewer GPUs than ranks: NCCL refuses
+// two ranks on one GPU of one host, so each claims to be a host of its own (NCCL_HOSTID), and their bytes go through
+// sockets of the loopback device. Correct, and slow. Thread rule: from the main thread, before the first CUDA call.
 #pragma once
 #include <string>
 
@@ -11,16 +10,16 @@
 
 namespace ranklab {
 
-// Of a machine with `count` GPUs in sight. Throws kEnvironment when this process has none of its own.
+// `count`: the number of visible GPUs. Throws kEnvironment when there is none for this process.
 int choose_gpu(const ProcessEnv& env, int count, bool share);
 bool shares_gpu();  // RANKLAB_SHARE_GPU=1
 
-// Variables that the user has set stay as they are.
+// Variables that the user has set are not changed.
 void prepare_cuda_environment();
 void prepare_nccl_environment(const ProcessEnv& env);
 
-// Throws kEnvironment when so few hardware queues were asked for that streams which wait for messages would hold the
-// ones behind them (CUDA_DEVICE_MAX_CONNECTIONS=1 is a habit of other frameworks).
+// Throws kEnvironment when so few hardware queues are configured that streams waiting for messages would block the ones
+// behind them (CUDA_DEVICE_MAX_CONNECTIONS=1 is common in other frameworks).
 void require_queues(int streams);
 
 }  // namespace ranklab

@@ -1,8 +1,8 @@
-// Who is still there: each rank renews a sign of life in the world's store twice a second and watches that of the next
-// rank, so that a rank which was killed is named within seconds, though it can report nothing itself. The same thread
-// hears of failures that other ranks report, and reports this rank's own. It never touches the GPU, whose driver may
-// hold other threads for long. Cost: three round trips to the store every half second. Thread rule: made and destroyed
-// by the rank's thread.
+// Detects dead ranks: each rank renews a heartbeat in the world's store twice a second and watches that of the next
+// rank, so that a killed rank is named within seconds, though it can report nothing itself. The same thread receives
+// failures that other ranks report, and reports this rank's own. It never touches the GPU, whose driver may block other
+// threads for long. Cost: three round trips to the store every half second. Thread rule: created and destroyed by the
+// rank's thread.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -17,17 +17,17 @@ namespace ranklab {
 
 struct HeartbeatOptions {
   std::chrono::milliseconds period{500};
-  std::chrono::milliseconds silence{4'000};  // after which a rank is gone; 0: never
+  std::chrono::milliseconds silence{4'000};  // after which a rank counts as gone; 0: never
 };
 
-// The ranks whose sign of life did not change within two and a half periods and that have not finished, "no sign of
-// life of rank 1"; "" when there is none. When the store does not answer either, that is what it says. For the moment
-// when something hangs. Cost: two round trips to the store a rank, and that time. Thread rule: any thread.
+// The unfinished ranks whose heartbeat did not change within two and a half periods, "no sign of life of rank 1"; ""
+// when there is none. If the store does not answer either, the text says so. Called when something hangs. Cost: two
+// round trips to the store per rank, and that time. Thread rule: any thread.
 std::string silent_ranks(Rendezvous& rendezvous, HeartbeatOptions options);
 
 class Heartbeat {
  public:
-  // Both outlive this. A world of one starts no thread.
+  // Both must outlive this. A world of one starts no thread.
   Heartbeat(Rendezvous& rendezvous, Failure& failure, HeartbeatOptions options);
   ~Heartbeat() { stop(); }
   Heartbeat(const Heartbeat&) = delete;

@@ -1,4 +1,4 @@
-// What libranklab_cuda.so exports.
+// The functions that libranklab_cuda.so exports.
 #include "backends/cuda/cuda_kernels.h"
 #include "backends/cuda/cuda_rounding.h"
 #include "backends/cuda/cuda_world.h"

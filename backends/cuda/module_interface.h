@@ -1,5 +1,5 @@
-// The functions that libranklab_cuda.so exports by plain name, and their types as the loader looks them up.
-// Thread rule: as cuda_backend.h.
+// The functions that libranklab_cuda.so exports by unmangled name, and their types as the loader looks them up. Thread
+// rule: as cuda_backend.h.
 #pragma once
 #include "backends/cuda/cuda_backend.h"
 #include "core/comm/device_queues.h"
@@ -8,7 +8,7 @@
 
 namespace ranklab {
 
-// Counts up when the functions below or the structs they pass change.
+// Incremented when the functions below or the structs they pass change.
 constexpr int kCudaModuleVersion = 5;
 
 using CudaModuleVersionFunction = int();

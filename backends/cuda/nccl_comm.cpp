@@ -47,12 +47,12 @@ NcclComm::NcclComm(NcclMembers members, NcclContextPtr context)
 }
 
 NcclComm::~NcclComm() {
-  // In an error the peers may never come.
+  // After an error, the peers may never come.
   if (std::uncaught_exceptions() > 0) {
     context_->failure.set_unwinding();
     context_->watchdog.abort_now();
   }
-  // In order: what is under way ends first, then the memory goes.
+  // Order matters: calls in progress end first, then the memory is freed.
   const Watchdog::HostCall call(context_->watchdog, "closing the communicator " + members_.label);
   cudaStreamSynchronize(stream_);
   context_->watchdog.remove(this);
@@ -62,7 +62,7 @@ NcclComm::~NcclComm() {
   ncclCommDestroy(comm_);
 }
 
-// Everyone checks in first, with the GPU it has: NCCL itself would wait for a missing member without saying whom.
+// Every member checks in first, with the GPU it has: NCCL would wait for a missing member without naming it.
 void NcclComm::check_in() {
   Rendezvous& rendezvous = context_->rendezvous;
   const std::string here = members_.key + "/here/";
@@ -99,7 +99,7 @@ void NcclComm::accept(ncclResult_t code, const char* doing) {
 }
 
 std::optional<Error> NcclComm::reported_error(bool& remote) {
-  // A call that is being made tells its own errors.
+  // A call in progress reports its own errors.
   const std::unique_lock lock(in_use_, std::try_to_lock);
   if (!lock.owns_lock() || comm_ == nullptr) return std::nullopt;
   ncclResult_t state = ncclSuccess;
@@ -115,7 +115,7 @@ std::optional<Error> NcclComm::reported_error(bool& remote) {
 }
 
 void NcclComm::abort_together(const std::vector<WatchedComm*>& comms) {
-  // A communicator whose call does not come back stays: the end of the process frees it.
+  // A communicator whose call does not return is not aborted: the end of the process frees it.
   std::vector<std::unique_lock<std::timed_mutex>> locks;
   ncclGroupStart();
   for (WatchedComm* each : comms) {

@@ -16,13 +16,13 @@
 namespace ranklab {
 namespace {
 
-// Of each kernel of a lane. A receive spins until its message comes, and a rank may have eight lanes: together they
-// must leave the GPU to the compute that the messages wait for.
+// For each kernel of a lane. A receive spins until its message arrives, and a rank may have eight lanes: together they
+// must leave enough of the GPU to the compute that the messages wait for.
 constexpr int kLaneCtas = 4;
-// Compute, and the axes that communicate at once.
+// Compute, and the axes that communicate concurrently.
 constexpr int kOtherStreams = 4;
 
-// Each communicator has a stream of NCCL's own beside ours, which waits for the same kernels.
+// Each communicator has an internal NCCL stream besides ours, which waits for the same kernels.
 int streams_of(int64_t lanes) { return lanes == 0 ? 0 : 2 * (static_cast<int>(lanes) + kOtherStreams); }
 
 MessageLane lane_of(const Call& call, int rank) {
@@ -69,7 +69,7 @@ void NcclCommunicator::open(const MessageLane& lane) {
 PostedMessagePtr NcclCommunicator::post_message(const Call& call, const CallTimes& times) {
   const MessageLane lane = lane_of(call, rank());
   if (!lanes_->contains(lane)) {
-    // Two ranks that each send to the other first must open the same lane first.
+    // Two ranks that each send to the other first must open the lanes in the same order.
     open({std::min(lane.from, lane.to), std::max(lane.from, lane.to), lane.lane});
     open({std::max(lane.from, lane.to), std::min(lane.from, lane.to), lane.lane});
   }
@@ -127,7 +127,7 @@ WorkPtr NcclCommunicator::post(Call call) {
       compare_calls(context->rendezvous, its_group, serial, call, sequence);
     };
   }
-  // A receive may be posted long before its message is: it is compared when it is needed.
+  // A receive may be posted long before its message, so it is compared when it is waited for.
   if (compare && call.verb != Verb::kRecv) std::exchange(compare, nullptr)();
   if (is_message(call)) return std::make_shared<NcclMessageWork>(lanes_, post_message(call, times), std::move(compare));
   auto span = start(call, times);

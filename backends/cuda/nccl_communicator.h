@@ -1,8 +1,8 @@
-// The verbs of one group over NCCL. Collectives start at once on the group's own high-priority stream, after what the
-// caller's stream has done so far. Messages go through lanes (nccl_lanes.h). NCCL has no tags: in a lane the n-th send
-// meets the n-th receive. A lane that nobody opened up front opens, with the one back, at its first message, where both
-// ends then wait for each other on the host. The order of a reduction is NCCL's own (not specified, may change with
-// size and topology) unless canonical_reductions is set. Thread rule: its rank's thread only.
+// The verbs of one group over NCCL. Collectives start at once on the group's own high-priority stream, after the work
+// enqueued so far on the caller's stream. Messages go through lanes (nccl_lanes.h). NCCL has no tags: in a lane the
+// n-th send matches the n-th receive. A lane not opened up front opens, together with the reverse one, at its first
+// message, where both ends then wait for each other on the host. The order of a reduction is NCCL's own (not specified,
+// may change with size and topology) unless canonical_reductions is set. Thread rule: its rank's thread only.
 #pragma once
 #include <map>
 #include <memory>
@@ -34,8 +34,8 @@ class NcclCommunicator final : public Communicator {
 
   NcclContextPtr context_;
   int serial_;
-  std::unique_ptr<NcclComm> comm_;                          // null in a group of one, which never gets here with a call
-  std::shared_ptr<NcclLanes> lanes_;                        // also of the works that wait
+  std::unique_ptr<NcclComm> comm_;                          // null in a group of one, which makes no calls
+  std::shared_ptr<NcclLanes> lanes_;                        // also used by the works that wait
   std::map<std::tuple<int, int, int>, int64_t> sequences_;  // by sender, receiver and lane; collectives under -1
 };
 

@@ -12,16 +12,16 @@
 namespace ranklab {
 namespace {
 
-// As the command line prints an error, for a rank's thread that does not come back.
+// Prints the error as the command line does and exits, for a rank's thread that does not return.
 void leave(const Error& error) {
   std::fprintf(stderr, "ranklab: error: %s\n", error.what());
-  std::fflush(stderr);  // another thread may hold the lock of stdout for good
+  std::fflush(stderr);  // another thread may hold the lock of stdout forever
   ::_exit(exit_code(error.kind()));
 }
 
 HeartbeatOptions heartbeat_options(const CudaWorldOptions& options) {
   HeartbeatOptions out;
-  // Who switches the limit off holds ranks in a debugger.
+  // A user who switches the limit off may hold ranks in a debugger.
   if (options.hang_timeout.count() == 0) out.silence = std::chrono::milliseconds(0);
   return out;
 }

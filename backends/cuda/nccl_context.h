@@ -1,6 +1,6 @@
-// What the communicators of one run share: the GPU, the way to the other processes, and the threads that look after the
-// calls in flight. Outlives every communicator and work of the run. Thread rule: its rank's thread; the members say
-// more.
+// State shared by the communicators of one run: the GPU, the rendezvous with the other processes, and the threads that
+// supervise the calls in flight. Outlives every communicator and work of the run. Thread rule: its rank's thread; see
+// also the members.
 #pragma once
 #include <c10/core/Device.h>
 
@@ -18,14 +18,14 @@
 
 namespace ranklab {
 
-// How long a rank waits for another one on the host: at the start, for a group's first call. 0: no limit.
+// How long a rank waits for another one on the host: at the start, and for a group's first call. 0: no limit.
 inline std::chrono::milliseconds wait_limit(const CudaWorldOptions& options) {
   if (options.hang_timeout.count() == 0) return options.hang_timeout;
   return std::max(options.hang_timeout, options.rendezvous_timeout);
 }
 
 struct NcclContext {
-  // `gpu`: names the GPU among those of all hosts.
+  // `gpu`: identifies the GPU across all hosts.
   NcclContext(Rendezvous& its_rendezvous, const CudaWorldOptions& its_options, c10::Device its_device, std::string gpu);
 
   Rendezvous& rendezvous;

@@ -15,7 +15,7 @@
 namespace ranklab {
 namespace {
 
-// The allocator must not hand this memory out while the communication stream still uses it.
+// Keeps the allocator from reusing this memory while the communication stream still uses it.
 void keep_for_stream(const at::Tensor& tensor, const c10::cuda::CUDAStream& stream) {
   if (tensor.defined() && tensor.numel() > 0) {
     c10::cuda::CUDACachingAllocator::recordStream(tensor.storage().data_ptr(), stream);
@@ -47,7 +47,7 @@ void NcclLanes::open(const MessageLane& name, NcclMembers members) {
   lane.my_key = members.key + "/posted/" + std::to_string(members.rank);
   lane.their_key = members.key + "/posted/" + std::to_string(1 - members.rank);
   lane.comm = std::make_unique<NcclComm>(std::move(members), context_);
-  // The first message connects the two.
+  // NCCL connects the two ranks at their first message.
   const at::Tensor token = at::zeros({1}, at::dtype(at::kByte).device(context_->device));
   Call first{.verb = sends ? Verb::kSend : Verb::kRecv, .site = std::source_location::current()};
   (sends ? first.input : first.output) = token;
@@ -81,8 +81,8 @@ bool NcclLanes::launch_next(Lane& lane) {
   return true;
 }
 
-// Until a whole round launches nothing: what the peer posted before a message that is launched here is then launched,
-// too. Else this rank could go on into a wait for others with a launch that they need still to be made.
+// Repeats until a round launches nothing: what the peer posted before a message launched here is then launched too.
+// Otherwise this rank could enter a wait for others without a launch that they still need.
 void NcclLanes::launch_matched() {
   context_->failure.throw_if_set();
   for (bool launched = true; launched;) {

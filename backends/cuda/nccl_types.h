@@ -1,4 +1,4 @@
-// NCCL's names for our element types and reductions. Verbs that only move data move bytes, so that every dtype works;
+// Maps our element types and reductions to NCCL's. Verbs that only move data move bytes, so that every dtype works;
 // reductions need a type NCCL can add. Thread rule: pure.
 #pragma once
 #include <c10/core/ScalarType.h>

@@ -20,7 +20,7 @@ bool all_equal(const std::vector<int64_t>& counts) {
   return std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end();
 }
 
-// Byte ranges of the rows of each member.
+// Byte ranges of each member's rows.
 struct Parts {
   explicit Parts(const at::Tensor& tensor, const std::vector<int64_t>& rows) {
     const int64_t total = std::accumulate(rows.begin(), rows.end(), int64_t{0});
@@ -47,7 +47,7 @@ class Starter {
   void barrier();
 
  private:
-  // The tensor that is reduced: the input itself, or its fp32 copy.
+  // The tensor to reduce: the input itself, or its fp32 copy.
   at::Tensor widened(const at::Tensor& tensor) const {
     return travels_in_fp32(group_, call_) ? tensor.to(at::kFloat) : tensor;
   }

@@ -50,7 +50,7 @@ at::Tensor NcclWork::wait() {
   return call_.output;
 }
 
-// Spins while an answer is near, then sleeps, so that eight waiting processes do not burn eight cores.
+// Spins at first, then sleeps, so that eight waiting processes do not occupy eight cores.
 void NcclWork::wait_on_host() const {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();

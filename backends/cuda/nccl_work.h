@@ -1,9 +1,9 @@
 // A call in flight on a GPU. wait() makes the caller's stream wait for it, not the host, which runs ahead; only a
-// barrier holds the host, since it orders what processes do elsewhere (files). The watchdog finds calls that do not
-// end, and the next wait() or call throws what it found. Times are those of two events around the call on its stream:
-// it is called matched when its turn on the stream comes, so that the rest includes waiting for peers (NCCL does not
-// tell when the last one came). They are known when the GPU has got there; asked earlier, times() tells the host's
-// present. Thread rule: its rank's thread; the watchdog asks for the state.
+// barrier blocks the host, since it orders what processes do elsewhere (files). The watchdog finds calls that do not
+// end, and the next wait() or call throws its error. Times are those of two events around the call on its stream: the
+// call counts as matched when the stream reaches it, so the rest includes waiting for peers (NCCL does not report when
+// the last one came). They are known when the GPU has got there; before that, times() gives the host's current time.
+// Thread rule: its rank's thread; the watchdog reads the state.
 #pragma once
 #include <ATen/cuda/CUDAEvent.h>
 

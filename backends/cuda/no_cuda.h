@@ -1,4 +1,4 @@
-// What a program without a usable CUDA backend answers. Thread rule: pure.
+// The answers of a program without a usable CUDA backend. Thread rule: pure.
 #pragma once
 #include <string>
 
@@ -7,8 +7,8 @@
 namespace ranklab {
 
 enum class CudaAbsence {
-  kNoModule,   // libranklab_cuda.so is not there: built without CUDA
-  kNotLoaded,  // it is there, but a library it needs is not
+  kNoModule,   // libranklab_cuda.so does not exist: built without CUDA
+  kNotLoaded,  // it exists, but a library it needs does not
   kNoDevice,   // it loaded, but there is no GPU or no driver
   kOtherBuild  // it belongs to another version of ranklab
 };

@@ -1,6 +1,6 @@
-// What one thread does in each step of device_rounding.h. The kernels (operand_kernels.cu) share out groups, elements
-// and rows among threads; a test runs the same lines in loops on a CPU. C++17, as nvcc is called with. Thread rule:
-// pure but for what it writes.
+// The per-thread code of each step of device_rounding.h. The kernels (operand_kernels.cu) distribute groups, elements
+// and rows over threads; a test runs the same code in loops on a CPU. C++17, as used for nvcc. Thread rule: pure except
+// for what it writes.
 #pragma once
 #include <cstdint>
 
@@ -18,15 +18,15 @@ RANKLAB_EVERYWHERE int64_t quotient(int64_t a, int64_t b) {
   return (a | b) >> 32 == 0 ? static_cast<uint32_t>(a) / static_cast<uint32_t>(b) : a / b;
 }
 
-// Bits of the largest magnitude of every `lanes`-th element of a group from `lane` on; infinity's at most. As integers
-// magnitudes are ordered as numbers, NaN above infinity.
+// Bits of the largest magnitude among every `lanes`-th element of a group from `lane` on; at most infinity's. As
+// integers magnitudes are ordered as numbers, with NaN above infinity.
 RANKLAB_EVERYWHERE uint32_t amax_of_share(const DeviceMatrix& m, int64_t group, int64_t lane, int64_t lanes) {
   const int64_t row = group / m.grid_cols() * m.height, col = group % m.grid_cols() * m.width;
   const int64_t height = row + m.height < m.rows ? m.height : m.rows - row;
   const int64_t width = col + m.width < m.cols ? m.width : m.cols - col;
   uint32_t most = 0;
   for (int64_t i = lane; i < height * width; i += lanes) {
-    // Long divisions cost more than the read.
+    // 64-bit divisions cost more than the read.
     const int64_t down = height == 1 ? 0 : (width == 1 ? i : quotient(i, width));
     const uint32_t size = OneLane::bits(number_at(m, row + down, col + i - down * width)) & ~kFloatSign;
     most = size > most ? size : most;
@@ -57,7 +57,7 @@ RANKLAB_EVERYWHERE void round_element(const DeviceMatrix& m, const RoundingGrid&
   if (out.codes != nullptr) out.codes[at] = static_cast<uint8_t>(code_of_rounded<OneLane>(grid, rounded));
 }
 
-// FNV-1a of the row's bytes in fp32, lowest first.
+// FNV-1a of the row's fp32 bytes, lowest first.
 RANKLAB_EVERYWHERE uint64_t hash_of_row(const DeviceMatrix& m, int64_t row) {
   uint64_t hash = 0xcbf29ce484222325ULL;
   for (int64_t col = 0; col < m.cols; ++col) {

@@ -9,7 +9,7 @@ namespace {
 __device__ int64_t thread_number() { return static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; }
 __device__ int64_t thread_count() { return static_cast<int64_t>(gridDim.x) * kThreads; }
 
-// A team of kLanes lanes a group. All lanes of a warp go on together, those without a group idle.
+// One team of kLanes lanes per group. All lanes of a warp run together, those without a group idle.
 template <int kLanes>
 __global__ void amax_of_teams(DeviceMatrix m, float* amax) {
   constexpr int kTeams = kThreads / kLanes;
@@ -34,7 +34,7 @@ __global__ void amax_of_blocks(DeviceMatrix m, float* amax) {
   }
 }
 
-// Of one group; *amax is zero before.
+// For a single group; *amax must be zero before.
 __global__ void amax_of_whole(DeviceMatrix m, unsigned* amax) {
   const uint32_t size = largest_of_block(amax_of_share(m, 0, thread_number(), thread_count()));
   if (threadIdx.x == 0) atomicMax(amax, size);
@@ -63,7 +63,7 @@ __global__ void hash_all_rows(DeviceMatrix m, uint64_t* numbers) {
 
 cudaError_t launch_group_amax(const DeviceMatrix& matrix, float* amax, cudaStream_t stream) {
   DeviceMatrix m = matrix;
-  if (m.groups() == 1 && m.stride == m.cols) {  // as one row
+  if (m.groups() == 1 && m.stride == m.cols) {  // contiguous: handled as one row
     m.cols = m.width = m.stride = m.rows * m.cols;
     m.rows = m.height = 1;
   }

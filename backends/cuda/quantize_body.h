@@ -1,7 +1,7 @@
-// What one thread does when a GPU rounds a matrix to few bits: its share of a group's largest magnitude, and of the
-// group's codes and values. Lanes of a team share a group; the kernels (quantize_kernels.cu) add the exchange between
-// lanes, a test runs the same lines lane by lane on a CPU. The arithmetic is that of rounding_grid.h and scale_maker.h,
-// hence the bits of core/precision/quantize.h. C++17, as nvcc is called with. Thread rule: pure but for what it writes.
+// The per-thread code of quantizing a matrix on a GPU: a thread's part of a group's amax, and of its codes and values.
+// Lanes of a team share a group; the kernels (quantize_kernels.cu) add the exchange between lanes, a test runs the same
+// code lane by lane on a CPU. The arithmetic is that of rounding_grid.h and scale_maker.h, hence bit-identical to
+// core/precision/quantize.h. C++17, as used for nvcc. Thread rule: pure except for what it writes.
 #pragma once
 #include <cstdint>
 
@@ -17,11 +17,11 @@ struct Bf16Bits {
 RANKLAB_EVERYWHERE float widened(float x) { return x; }
 RANKLAB_EVERYWHERE float widened(Bf16Bits x) { return OneLane::number(static_cast<uint32_t>(x.bits) << 16); }
 
-// Scales as they are kept: fp32 in four bytes, else E8M0 or E4M3 in one.
+// Storage format of scales: fp32 in four bytes, else E8M0 or E4M3 in one.
 enum class ScaleCode { kFp32, kE8M0, kE4M3 };
 
-// Addresses are those of the device. Groups lie in a grid of ceil(rows / height) x ceil(cols / width); of 4-bit formats
-// widths are even or all of a row.
+// Pointers are device pointers. Groups form a grid of ceil(rows / height) x ceil(cols / width); for 4-bit formats
+// widths are even or the whole row.
 template <typename T>
 struct QuantizeTask {
   const T* x = nullptr;
@@ -30,19 +30,19 @@ struct QuantizeTask {
   RoundingGrid grid = {};
   ScaleMaker maker = {};
   ScaleCode scale_code = ScaleCode::kFp32;
-  const float* tensor_amax = nullptr;  // of kE4M3: maker.whole follows from it; null: maker.whole is given
-  // Results; null: not asked for.
+  const float* tensor_amax = nullptr;  // for kE4M3: maker.whole is derived from it; null: maker.whole is given
+  // Results; null: not requested.
   uint8_t* codes = nullptr;
   int64_t code_stride = 0;  // bytes from row to row
   uint8_t* scales = nullptr;
   int64_t scale_stride = 0;  // bytes from one row of the grid to the next
-  float* values = nullptr;   // dense: what is read back
+  float* values = nullptr;   // dense: the dequantized values
 
   RANKLAB_EVERYWHERE int64_t grid_cols() const { return (cols + width - 1) / width; }
   RANKLAB_EVERYWHERE int64_t groups() const { return (rows + height - 1) / height * grid_cols(); }
 };
 
-// What round_at_once() of device_rounding.h asks for; x is the matrix's.
+// The task of round_at_once() of device_rounding.h; x is the matrix's.
 template <typename T>
 QuantizeTask<T> task_at_once(const DeviceMatrix& matrix, const T* x, const RoundingGrid& grid, const ScaleMaker& maker,
                              float* scales, float* values) {
@@ -73,7 +73,7 @@ RANKLAB_EVERYWHERE GroupBounds bounds_of(const QuantizeTask<T>& task, int64_t gr
   return {row, row_end, col, col_end};
 }
 
-// Bits of the largest magnitude of every `lanes`-th element from `lane` on: as integers NaN lies above infinity.
+// Bits of the largest magnitude among every `lanes`-th element from `lane` on: as integers NaN is above infinity.
 template <typename T>
 RANKLAB_EVERYWHERE uint32_t amax_of_lane(const QuantizeTask<T>& task, int64_t group, int lane, int lanes) {
   const GroupBounds b = bounds_of(task, group);
@@ -95,7 +95,7 @@ RANKLAB_EVERYWHERE ScaleMaker maker_of(const QuantizeTask<T>& task) {
   return maker;
 }
 
-// By one lane of the team.
+// Called by one lane of the team.
 template <typename T>
 RANKLAB_EVERYWHERE void write_scale(const QuantizeTask<T>& task, const ScaleMaker& maker, int64_t group, float amax) {
   if (task.scales == nullptr) return;
@@ -120,7 +120,7 @@ RANKLAB_EVERYWHERE uint32_t write_value(const QuantizeTask<T>& task, float scale
   return code_of_rounded<OneLane>(task.grid, rounded);
 }
 
-// A lane's share of codes and values: a byte of codes at a time.
+// A lane's part of codes and values: one byte of codes at a time.
 template <typename T>
 RANKLAB_EVERYWHERE void round_of_lane(const QuantizeTask<T>& task, int64_t group, float scale, int lane, int lanes) {
   const GroupBounds b = bounds_of(task, group);

@@ -18,8 +18,8 @@ using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
 constexpr const char* kFailureKey = "failure";
 constexpr std::chrono::milliseconds kPollInterval{2};
-constexpr int kFailureCheckEvery = 50;  // polls
-// Longer than the others take to look for news (heartbeat.h).
+constexpr int kFailureCheckEvery = 50;  // in polls
+// Longer than the other ranks' polling period (heartbeat.h).
 constexpr std::chrono::milliseconds kLinger{1'200};
 
 // Rank 0 stays this many times as long for the others to finish as it waits for them elsewhere.
@@ -163,7 +163,7 @@ void Rendezvous::finish() {
   if (!store_->prefixed) return;
   set(finished_key(env_.rank), "1");
   if (env_.rank != 0) return;
-  // One may still write its files; the heartbeat finds those that are gone.
+  // A rank may still be writing its files; the heartbeat detects dead ranks.
   for (int rank = 0; rank < env_.world_size; ++rank) get_within(finished_key(rank), rank, kPatience * wait_);
 }
 

@@ -1,8 +1,8 @@
-// Where the processes of a CUDA world meet: a key-value store (c10d's TCPStore, the store only) served by rank 0 or by
-// torchrun's agent. It carries NCCL's unique ids, signs of life, the news that a rank failed, and call signatures when
-// they are compared. A process keeps its connection to a store for good; every world and every run of it has a prefix
-// of its own, so that none reads what another left. Every wait has a limit, and names the rank it waited for. Thread
-// rule: next_generation() while no other thread is in it; the rest from any thread.
+// The rendezvous of the processes of a CUDA world: a key-value store (c10d's TCPStore, the store only) served by rank 0
+// or by torchrun's agent. It carries NCCL's unique ids, heartbeats, failure reports, and call signatures when they are
+// compared. A process keeps its connection to a store until it ends; every world and every run of it has its own key
+// prefix, so none reads what another left. Every wait has a limit, and names the rank it waited for. Thread rule:
+// next_generation() while no other thread uses it; the rest from any thread.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -17,34 +17,34 @@ namespace ranklab {
 
 class Rendezvous {
  public:
-  // `connect`: until the store must be there; `wait`: of each later wait for another rank (0: for ever). A world of one
-  // needs no store and opens no socket.
+  // `connect`: time limit for reaching the store; `wait`: for each later wait for another rank (0: forever). A world of
+  // one needs no store and opens no socket.
   Rendezvous(const ProcessEnv& env, std::chrono::milliseconds connect, std::chrono::milliseconds wait);
   Rendezvous(const ProcessEnv& env, std::chrono::milliseconds timeout) : Rendezvous(env, timeout, timeout) {}
   ~Rendezvous();
 
-  // A fresh name space. Every rank makes its generations in the same order.
+  // Begins a new key prefix. Every rank must call it in the same order.
   void next_generation();
 
   void set(const std::string& key, const std::string& value);
   // Waits for the key that `from_global_rank` sets. Throws kTimeout naming it, or the failure of a rank.
   std::string get(const std::string& key, int from_global_rank);
-  // What is there now.
+  // The current value, without waiting.
   std::optional<std::string> look(const std::string& key);
-  // The same for many; nullopt when the store has not answered by then: its process is stopped, or unreachable.
+  // The same for many keys; nullopt when the store has not answered in time: its process is stopped, or unreachable.
   std::optional<std::vector<std::optional<std::string>>> look_all(const std::vector<std::string>& keys,
                                                                   std::chrono::milliseconds limit);
   void remove(const std::string& key);
 
-  // Tells the others that this rank gives up, and why; the first report stays. Never throws.
+  // Reports to the others that this rank gives up, and why; only the first report is kept. Never throws.
   void report_failure(const std::string& what) noexcept;
   // Throws kCommunication when a rank has reported a failure. Cost: one round trip to the store.
   void check_failure();
-  // Waits until every rank is here, so that the one that serves the store leaves last.
+  // Waits until every rank has arrived, so that the one that serves the store leaves last.
   void finish();
   bool has_finished(int rank);
   static std::string finished_key(int rank) { return "finished/" + std::to_string(rank); }
-  // After a failure: the one that serves the store stays until the others have heard of it.
+  // After a failure: the rank that serves the store stays until the others have been notified.
   void linger() noexcept;
 
   int rank() const { return env_.rank; }

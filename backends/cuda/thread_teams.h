@@ -1,6 +1,6 @@
-// Threads of a GPU that find a group's largest magnitude together: a team of neighbouring lanes, or a block; magnitudes
-// are compared as integers, where NaN lies above infinity. For kernels alone (nvcc). Cost: log2(lanes) exchanges, of a
-// block one pass over its warps more. Thread rule: all lanes of a warp, all threads of a block call together.
+// GPU threads that compute a group's largest magnitude together: a team of neighbouring lanes, or a block; magnitudes
+// are compared as integers, where NaN is above infinity. For kernels alone (nvcc). Cost: log2(lanes) exchanges; for a
+// block, one more pass over its warps. Thread rule: all lanes of a warp, all threads of a block call together.
 #pragma once
 #include <cstdint>
 
@@ -26,7 +26,7 @@ __device__ uint32_t largest_of_team(uint32_t size) {
 __device__ inline uint32_t largest_of_block(uint32_t size) {
   __shared__ uint32_t warps[kThreads / kWarp];
   size = largest_of_team<kWarp>(size);
-  __syncthreads();  // the last group's readers are done
+  __syncthreads();  // the readers of the previous group's result are done
   if (threadIdx.x % kWarp == 0) warps[threadIdx.x / kWarp] = size;
   __syncthreads();
   for (int i = 0; i < kThreads / kWarp; ++i) size = larger(size, warps[i]);

@@ -68,7 +68,7 @@ void Watchdog::ask() {
       look();
     } catch (const Error& error) {
       failure_.set(error, true);
-    } catch (const std::exception& error) {  // the CUDA runtime's, after a kernel went wrong
+    } catch (const std::exception& error) {  // from the CUDA runtime, after a kernel failed
       failure_.set(Error(ErrorKind::kCommunication,
                          {.where = options_.where, .what = "the GPU reported an error", .got = error.what()}),
                    true);
@@ -90,7 +90,8 @@ void Watchdog::guard() {
   if (failure_.is_set()) see_to_the_end();
 }
 
-// Aborting may itself wait for the GPU, and the rank's thread may be held for good: neither may keep the process.
+// Aborting may itself wait for the GPU, and the rank's thread may be blocked forever: neither may keep the process
+// alive.
 void Watchdog::see_to_the_end() {
   std::thread aborting([this] {
     abort_all();
@@ -109,7 +110,7 @@ void Watchdog::see_to_the_end() {
   aborting.join();
 }
 
-// A rank that was killed or stopped is the cause; the call in flight is only where this one noticed.
+// If a rank was killed or stopped, that is the cause; the call in flight is only where this rank noticed.
 void Watchdog::hangs(const Hang& hang) {
   ErrorText text{.where = options_.where,
                  .what = "no end of " + hang.what,
@@ -154,7 +155,8 @@ std::optional<Watchdog::Hang> Watchdog::host_hang(Clock::time_point now) {
   return std::nullopt;
 }
 
-// The rank's thread is in the driver and keeps everyone else out, as it may while a kernel waits for a peer.
+// Detects that the rank's thread is in the driver and locks everyone else out, as it may while a kernel waits for a
+// peer.
 std::optional<Watchdog::Hang> Watchdog::driver_hang(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   if (!looking_at_ || !late(looking_at_->second, now, options_.hang_timeout)) return std::nullopt;

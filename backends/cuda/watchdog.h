@@ -1,11 +1,11 @@
-// Looks after the calls in flight, because the rank's own thread does not wait for them: it runs ahead of its GPU, or
-// is held in a synchronization that a dead peer never ends. Two threads. One asks the GPU: it finds a call that runs
+// Supervises the calls in flight, because the rank's own thread does not wait for them: it runs ahead of its GPU, or is
+// blocked in a synchronization that a dead peer never ends. Two threads. One queries the GPU: it finds a call that runs
 // longer than the hang time-out, and errors that the communicators report. The other never calls the driver, which may
-// lock the first one out for as long as the rank's thread is held in it: it finds a library call that holds the host,
-// and that the first does not come back. What either finds becomes the rank's Failure; then all communicators are
-// aborted together, so that the kernels which wait for a peer end and the rank's thread comes back and throws. When it
-// does not come back within a grace, the process prints the error and leaves with its exit code. Cost: one query of an
-// event per communicator and tick. Thread rule: add, remove and HostCall from the rank's thread; the rest is its own.
+// lock the first one out as long as the rank's thread is blocked in it: it finds a library call that blocks the host,
+// and that the first does not return. What either finds becomes the rank's Failure; then all communicators are aborted
+// together, so that kernels waiting for a peer end and the rank's thread returns and throws. If it does not return
+// within a grace period, the process prints the error and exits with its exit code. Cost: one event query per
+// communicator and tick. Thread rule: add, remove and HostCall from the rank's thread; the rest is its own.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -25,7 +25,7 @@ namespace ranklab {
 // A call in flight.
 class WatchedCall {
  public:
-  enum class State { kWaiting, kRunning, kDone };  // kWaiting: for what is before it on its stream
+  enum class State { kWaiting, kRunning, kDone };  // kWaiting: for earlier work on its stream
   virtual ~WatchedCall() = default;
   virtual State state() const = 0;
   virtual std::string describe() const = 0;
@@ -37,8 +37,8 @@ class WatchedComm {
   virtual ~WatchedComm() = default;
   void add(std::shared_ptr<const WatchedCall> call);
   virtual std::string describe() const = 0;
-  // The error that the library reports of its own accord. `remote`: it looks like the death of a peer, which the
-  // heartbeat can name.
+  // An asynchronous error reported by the library. `remote`: it looks like the death of a peer, which the heartbeat can
+  // name.
   virtual std::optional<Error> reported_error(bool& remote) = 0;
 
  private:
@@ -50,8 +50,8 @@ class WatchedComm {
 
 struct WatchdogOptions {
   std::string where;                          // "rank 3"
-  std::chrono::milliseconds hang_timeout{0};  // of a call on the GPU; 0: no limit
-  std::chrono::milliseconds host_timeout{0};  // of the host inside the library, which connects there; 0: no limit
+  std::chrono::milliseconds hang_timeout{0};  // for a call on the GPU; 0: no limit
+  std::chrono::milliseconds host_timeout{0};  // for the host inside the library, where it connects; 0: no limit
   std::chrono::milliseconds tick{50};
   std::chrono::milliseconds grace{10'000};
   // How long an error that looks like a peer's death waits for the heartbeat to name the peer.
@@ -77,7 +77,7 @@ class Watchdog {
 
   // What the rank's thread does that may wait for other ranks, and since when.
   using HostState = std::optional<std::pair<std::string, std::chrono::steady_clock::time_point>>;
-  // The rank's thread is inside the library, or waits for another rank's host. They nest; the innermost is watched.
+  // The rank's thread is inside the library, or waits for another rank's host. Scopes nest; the innermost is watched.
   class HostCall {
    public:
     HostCall(Watchdog& watchdog, std::string doing);
@@ -96,11 +96,11 @@ class Watchdog {
     std::string what;
     std::chrono::milliseconds limit;
   };
-  // The thread that asks the GPU.
+  // The thread that queries the GPU.
   void ask();
   void look();
   std::optional<Hang> look_at(WatchedComm& comm, Clock::time_point now);
-  // The other one.
+  // The other thread.
   void guard();
   std::optional<Hang> host_hang(Clock::time_point now);
   std::optional<Hang> driver_hang(Clock::time_point now);
@@ -112,8 +112,8 @@ class Watchdog {
 
   Failure& failure_;
   WatchdogOptions options_;
-  std::mutex look_mutex_;  // held while comms are looked at, so that none goes meanwhile; before mutex_
-  std::mutex mutex_;       // of what follows; never held in a call of the driver
+  std::mutex look_mutex_;  // held while comms are visited, so that none is destroyed meanwhile; lock before mutex_
+  std::mutex mutex_;       // guards what follows; never held during a call of the driver
   std::vector<WatchedComm*> comms_;
   bool aborted_ = false;
   std::optional<Error> remote_error_;

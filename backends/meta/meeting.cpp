@@ -45,7 +45,7 @@ void Meetings::give_up() {
   for (const auto& [key, waiter] : waiting_) waiter->woken.notify_one();
 }
 
-// REQUIRES: mutex_. A rank whose call is complete has only not woken yet.
+// REQUIRES: mutex_. A rank whose call is complete is not stuck, it has only not woken yet.
 void Meetings::check_stuck() {
   if (broken_ || waiting_.empty() || static_cast<int>(waiting_.size()) < running_) return;
   for (const auto& [key, waiter] : waiting_)

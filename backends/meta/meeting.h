@@ -1,7 +1,7 @@
-// Where the ranks of a world of shapes wait for each other: each call of a group is one meeting, at which every member
-// that exists leaves the time and the bytes of its posting, and the few numbers that its host computed with. Nobody
-// waits for ranks that are only stood in for. Nothing hangs: when all ranks that run wait for calls that nobody is left
-// to make, or one has failed, all are told. Thread rule: any thread.
+// Rendezvous of the ranks of a world of meta tensors: each call of a group is one meeting, where every running member
+// leaves the time and bytes of its posting, and the few values that its host computed with. Nobody waits for ranks that
+// are only represented by another. Nothing hangs: when all running ranks wait for calls that nobody is left to make, or
+// one has failed, all are notified. Thread rule: any thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -16,7 +16,8 @@
 
 namespace ranklab::meta {
 
-// One call: the communicator's number, the ends and the tag of a message (-1, -1, 0 of a collective), and the call's.
+// One call: the communicator's id, the ends and the tag of a message (-1, -1, 0 for a collective), and the call's
+// index.
 struct MeetingKey {
   int communicator = 0;
   int from = -1, to = -1, tag = 0;
@@ -27,10 +28,10 @@ struct MeetingKey {
 
 struct Posting {
   int64_t virtual_ns = 0, bytes = 0;
-  at::Tensor numbers = {};  // in the host's memory, of a call that has any
+  at::Tensor numbers = {};  // in host memory, for a call that carries values
 };
 
-// What a member learns when all have come.
+// What a member receives when all have arrived.
 struct Met {
   int64_t latest_ns = 0, most_bytes = 0;
   std::map<int, at::Tensor> numbers;  // by global rank
@@ -40,11 +41,11 @@ class Meetings {
  public:
   explicit Meetings(int ranks) : running_(ranks) {}
 
-  // The same for all members of a group.
+  // The communicator's id: the same for all members of a group.
   int communicator(const std::string& label);
 
   void arrive(const MeetingKey& key, int global_rank, const Posting& posting);
-  // Waits until `expected` have arrived. Throws when that cannot be.
+  // Waits until `expected` members have arrived. Throws when that is impossible.
   Met leave(const MeetingKey& key, int expected);
   bool met(const MeetingKey& key, int expected) const;
   void returned();  // a rank's body ended

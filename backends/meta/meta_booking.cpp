@@ -21,7 +21,7 @@ void unbook(void* context) {
   if (booking) booking->book->add(booking->category, -booking->bytes);
 }
 
-// A storage without data; what it keeps in place of it is its booking.
+// Allocates a storage without data; its context pointer holds the booking instead.
 class BookingAllocator final : public c10::Allocator {
  public:
   at::DataPtr allocate(size_t bytes) override {

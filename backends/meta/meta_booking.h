@@ -4,7 +4,7 @@
 
 namespace ranklab::meta {
 
-// Under every tensor on the meta device made from now on. Idempotent.
+// Applies to every tensor created on the meta device from now on. Idempotent.
 void install_booking();
 
 }  // namespace ranklab::meta

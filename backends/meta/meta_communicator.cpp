@@ -20,7 +20,7 @@ class MetaWork final : public Work {
     std::shared_ptr<Meetings> meetings;  // null: nobody else makes the call
     MeetingKey key;
     int expected = 1;
-    std::function<void(const Members&)> finish = {};  // of a call with numbers
+    std::function<void(const Members&)> finish = {};  // for a call with values
   };
   MetaWork(at::Tensor input, at::Tensor output, CallTimes times, Waited waited)
       : input_(std::move(input)), output_(std::move(output)), times_(times), waited_(std::move(waited)) {}
@@ -40,7 +40,7 @@ class MetaWork final : public Work {
   CallTimes times() const override { return times_; }
 
  private:
-  at::Tensor input_;  // lives as long as the call
+  at::Tensor input_;  // kept alive for the call
   at::Tensor output_;
   CallTimes times_;
   Waited waited_;
@@ -86,8 +86,8 @@ class MetaCommunicator final : public Communicator, public OffersPeerMemory {
 
  private:
   int in_place_of(int rank) const { return (*stand_in_)[static_cast<size_t>(rank)]; }
-  // What the rank that stands in for a member gave. A stand-in outside the group has no part in the call: then this
-  // rank's own numbers are as good.
+  // The value of the rank that represents a member. A representative outside the group takes no part in the call: then
+  // this rank's own value is used.
   const at::Tensor& given_by(int member, const Members& members) const {
     const int global_rank = group().global_ranks[static_cast<size_t>(member)];
     const auto found = members.find(in_place_of(global_rank));
@@ -99,7 +99,7 @@ class MetaCommunicator final : public Communicator, public OffersPeerMemory {
     return op == ReduceOp::kMin ? at::minimum(a, b) : a + b;
   }
 
-  // The verbs that the engine's own numbers go through.
+  // Handles the verbs that the engine uses for its own values.
   void finish(const Call& call, const Members& members) const {
     if (call.verb == Verb::kAllGather) {
       std::vector<at::Tensor> rows;

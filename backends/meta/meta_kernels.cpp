@@ -25,7 +25,7 @@ void check_may_read(const char* what) {
                 .fix = "make the tensor on the CPU");
 }
 
-// Every .item() goes through here.
+// Every .item() call ends up here.
 at::Scalar local_scalar_dense(const Tensor& x) {
   check_may_read("item()");
   if (x.scalar_type() == at::kBool) return at::Scalar(true);
@@ -124,7 +124,7 @@ void register_kernels(torch::Library& m) {
 void install_kernels() {
   static std::once_flag once;
   std::call_once(once, [] {
-    // Never destroyed: that would take the kernels away while other static objects still compute.
+    // Never destroyed: that would remove the kernels while other static objects still use them.
     static auto* const library =
         new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::Meta, __FILE__, __LINE__);
     register_kernels(*library);

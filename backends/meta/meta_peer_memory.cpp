@@ -25,7 +25,7 @@ class MetaPeerMemory final : public PeerMemory {
   void finish(std::source_location) override {}
 
   Delivery take() override {
-    // A buffer belongs to no rank's allocator (backends/cpu_sim/peer_buffers.h).
+    // A buffer is not charged to any rank (backends/cpu_sim/peer_buffers.h).
     const std::shared_ptr<MemoryBook> book = thread_memory_book();
     set_thread_memory_book(nullptr);
     Delivery out{at::empty({rows_, width_}, at::TensorOptions(at::kByte).device(at::kMeta)), std::move(notes_)};

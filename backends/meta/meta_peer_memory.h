@@ -1,5 +1,5 @@
-// Peer memory of shapes: what this rank puts into each member's buffer, every member has put into its own. Thread rule:
-// one rank's thread.
+// Peer memory on meta tensors: assumes that every member has put into its own buffer what this rank puts there. Thread
+// rule: one rank's thread.
 #pragma once
 #include "core/comm/peer_memory.h"
 

@@ -33,8 +33,8 @@ class MetaEndpoint final : public Endpoint {
   c10::Device device() const override { return at::kMeta; }
   c10::Device control_device() const override { return at::kCPU; }
   CommunicatorPtr communicator(const Group& group) override {
-    // By the ranks that run for its members: those of a message's two ends may stand in for groups of their own. A
-    // second communicator of the same group has call numbers of its own.
+    // Identified by the ranks that run for its members: the representatives of a message's two ends may belong to other
+    // groups. A second communicator of the same group numbers its calls separately.
     std::set<int> running;
     for (const int rank : group.global_ranks) running.insert((*stand_in_)[static_cast<size_t>(rank)]);
     std::string label = std::string(name(group.axis));
@@ -58,7 +58,7 @@ class MetaWorld final : public World {
       if ((*stand_in_)[static_cast<size_t>(rank)] == rank) running_.push_back(rank);
   }
   int size() const override { return static_cast<int>(stand_in_->size()); }
-  // Shapes stand for whatever the plan is of.
+  // Meta tensors can represent any kind of run that is planned.
   Capabilities capabilities() const override { return Capabilities::all(); }
   std::string describe() const override {
     return std::to_string(running_.size()) + " ranks of shapes for " + std::to_string(size());

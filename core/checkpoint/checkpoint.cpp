@@ -10,7 +10,7 @@
 namespace ranklab {
 namespace {
 
-// Elements of `stored` that `wanted` has, too, into their places in `out`.
+// Copies the elements of `stored` that `wanted` also contains to their positions in `out`.
 void copy_piece(const SafetensorsFile& file, const TensorEntry& entry, std::span<const SliceOverlap> overlaps,
                 std::span<std::byte> out) {
   if (overlaps.empty()) return;

@@ -1,8 +1,8 @@
-// A checkpoint that lies on the disk (manifest.h), opened for reading: any slice of any tensor, put together from the
-// pieces that some other layout wrote. Opening checks all but the tensors' bytes: the manifest, that every file is the
-// one it names (size, hash of the header), that the pieces of each tensor cover it exactly once. Bytes are checked
-// against their chunk's hash as they are read. Cost: opening reads the headers; reading a slice reads, of each piece,
-// from the first to the last element that is wanted. Thread rule: const calls from any thread.
+// A checkpoint on disk (manifest.h), opened for reading: any slice of any tensor, assembled from pieces that another
+// layout may have written. Opening checks everything except the tensors' bytes: the manifest, that every file is the
+// one it names (size, hash of the header), that the pieces of each tensor cover it exactly once. Each chunk is checked
+// against its hash when it is read. Cost: opening reads the headers; reading a slice reads each piece from its first to
+// its last wanted element. Thread rule: const calls from any thread.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -23,17 +23,17 @@ class Checkpoint {
 
   const std::string& folder() const { return folder_; }
   const CheckpointManifest& manifest() const { return manifest_; }
-  uint64_t file_bytes() const;  // of all files that hold tensors
+  uint64_t file_bytes() const;  // total size of the files that hold tensors
 
   bool has(const std::string& name) const { return manifest_.tensors.contains(name); }
   const StoredTensor& tensor(const std::string& name) const;  // throws kBadFile with the nearest name
 
   // Fills `out` with the slice's elements, in the tensor's own type; padding is zero. Throws kBadFile when a chunk is
-  // damaged, kInvalidArgument when it is no slice of the tensor or `out` has another size.
+  // damaged, kInvalidArgument when `wanted` is not a slice of the tensor or `out` has the wrong size.
   void read(const std::string& name, const TensorSlice& wanted, std::span<std::byte> out) const;
-  std::vector<std::byte> read(const std::string& name) const;  // all of it
+  std::vector<std::byte> read(const std::string& name) const;  // the whole tensor
 
-  // Reads every byte. Throws kBadFile naming the first damaged chunk's file, tensor and place.
+  // Reads every byte. Throws kBadFile naming the file, tensor and position of the first damaged chunk.
   void verify() const;
   const std::map<std::string, std::unique_ptr<SafetensorsFile>>& files() const { return files_; }
 

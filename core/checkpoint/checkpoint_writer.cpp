@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 std::string rank_name(int rank, const char* ending) { return strprintf("rank_%05d.%s", rank, ending); }
 
-// As it lies in the file: the shape of the rank's own tensor when it is all of that.
+// The shape in the file: that of the rank's own tensor if the piece is all of it.
 std::vector<int64_t> piece_shape(const PieceToWrite& piece) {
   const SlicePartition& partition = piece.slice.partition;
   if (piece.slice.begin != 0 || piece.slice.end != local_elements(piece.shape, partition))
@@ -107,7 +107,7 @@ void CheckpointWriter::sync_folder(const std::string& path) {
   if (synced != 0) refuse("cannot sync the folder of checkpoints", path);
 }
 
-// An older checkpoint of this step (damaged, or of a run that was taken back) goes where the new one was.
+// An older checkpoint of this step (damaged, or from a run that was rolled back) is replaced by the new one.
 void CheckpointWriter::give_name() {
   const std::string target = published_folder();
   struct stat status {};
@@ -116,7 +116,7 @@ void CheckpointWriter::give_name() {
     return;
   }
   if (calls_.exchange(temporary_.c_str(), target.c_str()) == 0) return;
-  // Some file systems cannot.
+  // Some file systems do not support this.
   if (errno != EINVAL && errno != ENOSYS) refuse("cannot replace the checkpoint", target);
   remove_checkpoint(run_folder_, step_folder_name(step_), calls_);
   if (calls_.rename(temporary_.c_str(), target.c_str()) != 0) refuse("cannot name the checkpoint", target);
@@ -136,7 +136,7 @@ void CheckpointWriter::publish(const CheckpointManifest& manifest) {
   }
   give_name();
   sync_folder(run_folder_);
-  discard();  // the older one, after an exchange
+  discard();  // after an exchange: the older one
   write_file_atomically(run_folder_ + "/latest", step_folder_name(step_) + "\n", words,
                         {.durable = true, .calls = &calls_});
 }

@@ -16,7 +16,7 @@ void store(std::vector<std::byte>& out, size_t index, T value) {
   std::memcpy(out.data() + index * sizeof value, &value, sizeof value);
 }
 
-// A double rounded to fp32 and then to 16 bits may be rounded twice; rounding it to odd first keeps what is needed.
+// Rounding a double to fp32 and then to 16 bits may round twice; rounding it to odd first avoids that.
 float round_to_odd(double value) {
   const auto nearest = static_cast<float>(value);
   if (std::isnan(value) || std::isinf(nearest) || static_cast<double>(nearest) == value) return nearest;
@@ -44,7 +44,7 @@ uint16_t to_fp16(float value) {
   if (std::isnan(value)) return static_cast<uint16_t>(sign | 0x7e00U);
   const double size = std::fabs(static_cast<double>(value));
   if (size >= 65520.0) return static_cast<uint16_t>(sign | 0x7c00U);  // half above the largest, 65504
-  // In units of the last place: nearbyint() rounds ties to even, and a carry walks into the exponent by itself.
+  // In units in the last place (ULP): nearbyint() rounds ties to even, and a carry propagates into the exponent.
   if (size < 0x1p-14) return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(size * 0x1p24)));
   const int exponent = std::ilogb(size);
   const auto mantissa = static_cast<uint32_t>(std::nearbyint(std::ldexp(size, 10 - exponent)));  // 1024 to 2048

@@ -1,7 +1,6 @@
-// Elements of one float type as another's: through fp64, which holds every one of them exactly, then rounded to the
-// nearest, ties to even; what is too large becomes infinity, as IEEE 754 has it, and a NaN stays one. So a type that
-// holds all values of another gives them back bit for bit. Cost: a few operations an element.
-// Thread rule: pure functions.
+// Converts elements between float types: through fp64, which represents each of them exactly, then rounded to nearest,
+// ties to even; overflow becomes infinity, as in IEEE 754, and a NaN stays a NaN. So converting to a type that holds
+// all values of the source, and back, is bit-exact. Cost: a few operations per element. Thread rule: pure functions.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +18,7 @@ bool is_float_target(TensorType type);
 uint16_t to_bf16(float value);
 uint16_t to_fp16(float value);
 
-// `from` is any float type; `to` one of is_float_target(). The bytes themselves when both are the same. Throws
+// `from` is any float type; `to` one of is_float_target(). Returns the bytes unchanged when both are the same. Throws
 // kInvalidArgument for other types.
 std::vector<std::byte> convert_elements(TensorType from, std::span<const std::byte> bytes, TensorType to);
 

@@ -1,5 +1,5 @@
-// The grammar of a safetensors header, event by event: no tree of the JSON is built, and the first thing out of place
-// is refused where it stands. Thread rule: one thread.
+// The grammar of a safetensors header as a SAX parser: it builds no JSON tree and refuses the first token that is out
+// of place. Thread rule: one thread.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
@@ -29,7 +29,7 @@ class HeaderSax : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(std::size_t position, const std::string& last, const nlohmann::detail::exception& error) override;
 
  private:
-  // What a value would be, at this place.
+  // The position in the grammar: which value may come next.
   enum class Place { kStart, kMember, kMetadata, kTensor, kShape, kOffsets, kDone };
   [[noreturn]] void refuse(const std::string& what, const std::string& got, const std::string& want) const;
   [[noreturn]] void refuse_value(const std::string& got) const;
@@ -40,11 +40,11 @@ class HeaderSax : public nlohmann::json_sax<nlohmann::json> {
   SafetensorsHeader header_;
   std::unordered_set<std::string> names_;
   Place place_ = Place::kStart;
-  std::string field_;  // of the tensor or the metadata
+  std::string field_;  // the tensor's or the metadata's
   bool has_metadata_ = false;
   TensorEntry tensor_;
   bool has_type_ = false, has_shape_ = false;
-  int offsets_ = -1;  // how many were given; -1: no such field
+  int offsets_ = -1;  // how many were given; -1: the field is missing
 };
 
 }  // namespace ranklab

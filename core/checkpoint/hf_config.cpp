@@ -12,7 +12,7 @@
 namespace ranklab {
 namespace {
 
-// They say nothing of what the model computes.
+// Keys that do not affect what the model computes.
 const std::set<std::string> kWithoutMeaning = {"architectures",
                                                "model_type",
                                                "auto_map",
@@ -74,13 +74,13 @@ const char* torch_name(TensorType type) {
 
 HfJson parse(const std::string& text, const std::string& path) {
   constexpr int kDeepest = 8;
-  std::vector<std::set<std::string>> seen;  // keys of the objects that are open
+  std::vector<std::set<std::string>> seen;  // keys of the objects that are still open
   const auto bounded = [&](int depth, HfJson::parse_event_t event, HfJson& value) {
     if (depth > kDeepest)
       refuse_checkpoint_file(path, "values lie inside values too often", "more than 8 levels", "a config.json");
     if (event == HfJson::parse_event_t::object_start) seen.emplace_back();
     if (event == HfJson::parse_event_t::object_end) seen.pop_back();
-    // JSON lets readers choose which of the two counts, and they differ.
+    // For duplicate keys JSON lets readers choose which one counts, and readers differ.
     if (event == HfJson::parse_event_t::key && !seen.back().insert(value.get<std::string>()).second)
       refuse_checkpoint_file(path, "a key comes twice", quote(printable(value.get<std::string>())), "each key once");
     return true;

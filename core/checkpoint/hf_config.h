@@ -1,6 +1,6 @@
 // The config.json of a Hugging Face folder (github.com/huggingface/transformers, "PretrainedConfig") and the model it
-// describes. What the file says and ranklab has not (another activation, a window in some layers, another quantization,
-// ...) is refused by the key's name; keys that are not known are listed, for the user to judge. Thread rule: pure
+// describes. A feature of the file that ranklab lacks (another activation, a window in some layers, another
+// quantization, ...) is refused by the key's name; unknown keys are listed, for the user to judge. Thread rule: pure
 // functions.
 #pragma once
 #include <optional>
@@ -14,13 +14,13 @@
 
 namespace ranklab {
 
-// `type` of the weights in the folder.
+// `type`: element type of the weights in the folder.
 std::string hf_config_json(const ModelConfig& config, const HfFamily& family, TensorType type);
 
 struct HfConfig {
   ModelConfig model = {};
-  HfFamily family = {};           // of hf_families()
-  std::optional<HfFp8> fp8 = {};  // when matrices are
+  HfFamily family = {};           // one of hf_families()
+  std::optional<HfFp8> fp8 = {};  // set when matrices are FP8
   std::vector<std::string> unknown_keys = {};
 };
 // Throws kBadFile naming `path` and the key.

@@ -16,7 +16,7 @@
 namespace ranklab {
 namespace {
 
-// Every file of a sharded model is named like this.
+// Name of one file of a sharded model.
 std::string shard_name(size_t index, size_t count) {
   if (count == 1) return "model.safetensors";
   return strprintf("model-%05zu-of-%05zu.safetensors", index + 1, count);
@@ -67,7 +67,7 @@ class Exporter {
     return elements;
   }
 
-  // A router without a bias is one whose bias is zero.
+  // For export, a router without a bias gets a zero bias.
   bool is_made_up(const HfTensor& tensor) const {
     return tensor.ours.starts_with("buffer/") && ours_.find(tensor.ours) == nullptr && !config_.moe.expert_bias;
   }
@@ -99,7 +99,8 @@ class Exporter {
     places_[part.name] = {&tensor, &part};
   }
 
-  // Of all weights; where they differ, one that holds each of them: a reader may take the file at its word.
+  // The element type of all weights; where they differ, one that holds all of their values: a reader may rely on the
+  // declared type.
   void see_type(TensorType type) {
     if (theirs_.empty()) main_type_ = type;
     if (type == main_type_) return;
@@ -113,7 +114,7 @@ class Exporter {
     return convert_elements(held_type_, to_theirs(*part, held_, tensor->shape, size_bytes(held_type_)), theirs.type);
   }
 
-  // The parts of one of ours come one behind the other.
+  // The parts of one of our tensors come consecutively.
   void read_ours(const HfTensor& tensor) {
     if (held_name_ == tensor.ours) return;
     held_name_ = tensor.ours;

@@ -1,8 +1,7 @@
 // Writes a model as a folder that transformers, vLLM and others load: config.json, and model.safetensors or several
-// files with model.safetensors.index.json. Elements are ours bit for bit, unless another type is asked for; the same
-// weights always make the same bytes. Each file appears whole or not at all, config.json last.
-// Cost: one tensor of ours and a part of it in memory, reading each of ours once or, where it is cut over two files,
-// twice.
+// files with model.safetensors.index.json. Elements are bit-identical to ours unless another type is requested; the
+// same weights always produce the same bytes. Each file appears whole or not at all, config.json last. Cost: one of our
+// tensors and a part of it in memory; each of our tensors is read once, or twice where it is split over two files.
 // Thread rule: one thread.
 #pragma once
 #include <cstdint>
@@ -16,8 +15,8 @@
 namespace ranklab {
 
 struct HfExportOptions {
-  std::optional<TensorType> type = {};       // none: as they are stored
-  uint64_t max_shard_bytes = 5'000'000'000;  // of a file, as save_pretrained() has it
+  std::optional<TensorType> type = {};       // none: as stored
+  uint64_t max_shard_bytes = 5'000'000'000;  // per file; the default of save_pretrained()
   bool durable = true;
 };
 
@@ -28,9 +27,9 @@ struct HfExported {
   uint64_t bytes = 0;  // of tensors
 };
 
-// `ours` has "weight/NAME" and "buffer/NAME" of every parameter; others, such as moments, are passed over. Throws
+// `ours` has "weight/NAME" and "buffer/NAME" of every parameter; other tensors, such as moments, are ignored. Throws
 // kInvalidArgument when no family computes this model or the folder is not empty, kBadFile when a tensor is missing,
-// left over, or of another shape than the model says.
+// left over, or has another shape than the model declares.
 HfExported export_hf(const TensorSource& ours, const ModelConfig& config, const std::string& folder,
                      const HfExportOptions& options = {});
 

@@ -9,7 +9,7 @@
 
 namespace ranklab {
 
-// A form that holds for more models stands behind those that hold for fewer of them.
+// The order matters: a family that fits more models comes after those that fit fewer of them.
 const std::vector<HfFamily>& hf_families() {
   static const std::vector<HfFamily> kFamilies = {
       deepseek_v3_family(), gemma3_family(),   gemma2_family(),   olmo3_family(), olmo2_family(),

@@ -1,6 +1,6 @@
-// The families of models that Hugging Face's transformers (github.com/huggingface/transformers) and ranklab both have,
-// and the names their modules bear there. A family is one file of hf_families/: a table of rules for names, the keys of
-// its config.json, and what it cannot express. Thread rule: immutable.
+// The model families that both Hugging Face's transformers (github.com/huggingface/transformers) and ranklab support,
+// and their module names there. A family is one file of hf_families/: a table of rules for names, the keys of its
+// config.json, and what it cannot express. Thread rule: immutable.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,22 +12,22 @@ namespace ranklab {
 
 class HfRefusal;
 
-// How a module's matrix stands in their files.
+// Memory layout of a module's matrix in Hugging Face files.
 enum class HfLayout {
   kSame,
   kTransposed,  // [in, out], the Conv1D of GPT-2
-  // Rows of a head that carry position are neighbours that turn together: row 2i is our i, row 2i + 1 our i + n/2.
+  // Interleaved RoPE: neighbouring rows of a head are rotated together. Their row 2i is our i, row 2i + 1 our i + n/2.
   kNeighboursPerHead,
-  kNeighboursAtEnd,  // ... of one head: the last rows of the matrix
-  // Of a head that carries position in part: the rows that turn come first, in two halves, then the others. Here each
-  // of its halves holds half of both (core/nn/rope.h).
+  kNeighboursAtEnd,  // ... of one head only: the last rows of the matrix
+  // Partial rotary embeddings: their heads hold the rotated rows first, in two halves, then the others. In our layout
+  // each half of the head holds half of both (core/nn/rope.h).
   kTurnedFirst,
-  // One head behind the other, each as its query, its key and its value (as many of each); of what turns as above.
+  // Head by head, each as its query, its key and its value (equally many of each); rotated rows as in kTurnedFirst.
   kHeadsTogether,
 };
 
-// One module of ours (as in module_table.h, without ".weight", of a layer without "layers.*.") and theirs: three names
-// are queries, keys and values, two the gate and the other half of a SwiGLU.
+// Maps one of our modules (named as in module_table.h, without ".weight", and without "layers.*." inside a layer) to
+// theirs: three names are queries, keys and values, two are the gate and the other half of a SwiGLU.
 struct HfRule {
   std::string ours = {};
   std::vector<std::string> theirs = {};
@@ -37,21 +37,21 @@ struct HfRule {
 struct HfFamily {
   std::string architecture = {};                   // "LlamaForCausalLM"
   std::string model_type = {};                     // "llama"
-  std::string layer_prefix = {};                   // before a layer's number
+  std::string layer_prefix = {};                   // before a layer's index
   std::vector<HfRule> rules = {};                  // outside layers
-  std::vector<HfRule> layer_rules = {};            // the first that names a module is its
-  ModelConfig model = {};                          // what a file of this family means before its first key
-  std::vector<HfKey> keys = {};                    // of config.json, in the order of the file
-  bool (*has_form)(const ModelConfig&) = nullptr;  // whether this model may be one of the family
-  void (*check)(const HfRefusal& refusal, const ModelConfig&) = nullptr;  // ... and is, if nothing is refused
+  std::vector<HfRule> layer_rules = {};            // the first that names a module applies to it
+  ModelConfig model = {};                          // what a file of this family means before any key is read
+  std::vector<HfKey> keys = {};                    // of config.json, in file order
+  bool (*has_form)(const ModelConfig&) = nullptr;  // whether this model may belong to the family
+  void (*check)(const HfRefusal& refusal, const ModelConfig&) = nullptr;  // ... and does, if nothing is refused
 };
 
 const std::vector<HfFamily>& hf_families();
-// Throws kBadFile listing the families there are.
+// Throws kBadFile listing the available families.
 const HfFamily& hf_family_named(const std::string& architecture, const std::string& path);
 
-// The family that computes exactly what this model computes: the first of its form. Throws kInvalidArgument naming the
-// setting that this family has not. What only training uses (dropout, losses of balancing) is not asked.
+// The family that computes exactly what this model computes: the first whose form it has. Throws kInvalidArgument
+// naming the setting that this family lacks. Training-only settings (dropout, balancing losses) are not considered.
 const HfFamily& hf_family(const ModelConfig& config);
 
 }  // namespace ranklab

@@ -1,6 +1,6 @@
 // The tensors of a Hugging Face folder: model.safetensors, or the files that model.safetensors.index.json names. The
-// folder is not trusted: sizes are bounded, files are named plainly and are no links (so nothing outside is read), and
-// the index and the files must name the same tensors. Thread rule: one thread.
+// folder is not trusted: sizes are bounded, file names must be plain and no links (so nothing outside is read), and the
+// index and the files must name the same tensors. Thread rule: one thread.
 #pragma once
 #include <map>
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace ranklab {
 
-// The whole of a file inside the folder. Throws kIo, kBadFile when it is longer than `limit_bytes`.
+// Reads a whole file inside the folder. Throws kIo, kBadFile when it is longer than `limit_bytes`.
 std::string read_bounded_file(const std::string& path, uint64_t limit_bytes);
 
 class HfFolder : public TensorSource {

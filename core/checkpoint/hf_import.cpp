@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-// What old versions wrote beside the weights: tables that are made again.
+// Tables that old versions wrote next to the weights; they are recomputed.
 bool is_table(const std::string& name) {
   return name.ends_with(".rotary_emb.inv_freq") || name.ends_with(".attn.bias") ||
          name.ends_with(".attn.masked_bias") || name.ends_with(".attention.bias") ||
@@ -56,7 +56,7 @@ void HfModel::see_through_fp8() {
                 static_cast<long long>(config_.fp8->block_columns)));
 }
 
-// The classes of transformers name MTP modules in the configuration of models that have none.
+// The classes of transformers name MTP modules even in the configuration of models without them.
 void HfModel::drop_absent_modules() {
   ModelConfig& model = config_.model;
   if (model.mtp_num_layers == 0) return;
@@ -67,7 +67,7 @@ void HfModel::drop_absent_modules() {
   model.mtp_num_layers = 0;
 }
 
-// The base model alone has the names without what stands before them.
+// Files of the base model alone have the names without their prefix.
 std::string HfModel::their_name(const HfPart& part) const {
   if (theirs().find(part.name) != nullptr) return part.name;
   const size_t dot = part.name.find('.');

@@ -1,8 +1,8 @@
-// A Hugging Face folder seen as a checkpoint of ours: config.json as the numbers of a model, and its tensors under our
-// names, put together as they are read. Opening compares every name and shape with the model: what is missing, left
-// over or of another shape is refused by name, so nothing of the folder is silently dropped. Elements stay of the type
-// they have; from FP8 in blocks they become fp32 (hf_fp8.h), and so does a tensor of ours whose parts differ. Where one
-// is fp64, all are: a run has no other beside it. Cost: a tensor of ours at a time. Thread rule: one thread.
+// Presents a Hugging Face folder as one of our checkpoints: config.json as a model configuration, and its tensors under
+// our names, assembled as they are read. Opening compares every name and shape with the model: tensors that are
+// missing, left over or of another shape are refused by name; nothing is silently dropped. Element types are kept, but
+// block-wise FP8 becomes fp32 (hf_fp8.h), as does one of our tensors whose parts differ in type. If one is fp64, all
+// become fp64: a run cannot mix it with others. Cost: one of our tensors at a time. Thread rule: one thread.
 #pragma once
 #include <memory>
 #include <string>
@@ -44,7 +44,7 @@ class HfModel : public TensorSource {
   HfFolder folder_;
   HfConfig config_;
   std::unique_ptr<const HfDequantized> dequantized_;
-  std::vector<HfTensor> map_;  // by name of ours
+  std::vector<HfTensor> map_;  // sorted by our names
   std::vector<TensorInfo> tensors_;
   TensorType type_ = TensorType::kF32;
   std::vector<std::string> notes_;

@@ -1,6 +1,6 @@
-// One key of a config.json of transformers and the number of ours that it is, read and written by the same row: so what
-// is exported is what is imported. A key may also stand for something that ranklab has in one form only; then another
-// value is refused by the key's name. Thread rule: immutable.
+// One key of a transformers config.json and the member of our configuration that it maps to, read and written by the
+// same row, so that export and import agree. A key may also stand for something of which ranklab supports one value
+// only; then another value is refused by the key's name. Thread rule: immutable.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -16,7 +16,7 @@ using HfJson = nlohmann::ordered_json;
 
 inline HfJson not_written() { return HfJson(HfJson::value_t::discarded); }
 
-// A value with its place, for messages.
+// A JSON value with its location, for messages.
 class HfValue {
  public:
   HfValue(HfJson json, std::string key, const std::string& path)
@@ -27,7 +27,7 @@ class HfValue {
   double number() const;
   bool boolean() const;
   std::string text() const;
-  // kInvalidArgument: transformers has the value, ranklab does not.
+  // Throws kInvalidArgument: transformers allows the value, ranklab does not.
   [[noreturn]] void refuse(const std::string& want) const;
   [[noreturn]] void refuse_damaged(const std::string& want) const;  // kBadFile: no such value belongs there
 
@@ -43,15 +43,15 @@ class HfValue {
 
 struct HfKey {
   std::string key = {};
-  // None, or one that gives not_written(): the key is read only.
+  // Empty, or returns not_written(): the key is only read.
   std::function<HfJson(const ModelConfig&)> get = {};
   std::function<void(ModelConfig&, const HfValue&)> set = {};
   bool required = false;
   HfJson absent = {};      // what a file without the key means
-  std::string other = {};  // a name of it that some versions write instead
+  std::string other = {};  // an alternative name that some versions write
 };
 
-// A member as it is: `member` turns a configuration into a reference.
+// A member copied unchanged: `member` maps a configuration to a reference.
 template <typename Member>
 HfKey hf_member(std::string key, Member member) {
   return {std::move(key), [member](const ModelConfig& c) { return HfJson(member(c)); },
@@ -64,7 +64,7 @@ HfKey hf_member(std::string key, Member member, HfJson absent) {
   row.absent = std::move(absent);
   return row;
 }
-// A member that counts something: 1 or more.
+// A count: 1 or more.
 template <typename Member>
 HfKey hf_count(std::string key, Member member) {
   HfKey row = hf_member(std::move(key), member);
@@ -74,9 +74,9 @@ HfKey hf_count(std::string key, Member member) {
   };
   return row;
 }
-// A key that has one value here; a file without it has that value.
+// A key with only one supported value; a file without it has that value.
 HfKey hf_constant(std::string key, HfJson value);
-// Written for transformers, and without meaning for the model.
+// Written for transformers, but without effect on the model.
 HfKey hf_note(std::string key, HfJson value);
 
 }  // namespace ranklab

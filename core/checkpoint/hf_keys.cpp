@@ -26,7 +26,7 @@ HfKey key_value_heads() {
 
 }  // namespace
 
-// YaRN's classes derive the stretch from this length in some versions; a dynamic stretch begins behind it.
+// In some versions, YaRN's classes derive the scaling factor from this length; dynamic scaling starts beyond it.
 HfKey positions_key(const std::string& key) {
   const auto get = [](const ModelConfig& c) {
     if (c.rope_scaling.kind == RopeScalingKind::kDynamic) return HfJson(c.rope_scaling.original_seq_length);

@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-// `text` with its first "*" as a number.
+// `text` with its first "*" replaced by a number.
 std::string numbered(std::string text, int64_t number) {
   const size_t star = text.find('*');
   return star == std::string::npos ? text : text.replace(star, 1, std::to_string(number));
@@ -36,7 +36,7 @@ int64_t turned_first_row(const HfPart& part, int64_t row) {
   return place(pairs, half + pairs, half - pairs, in_head - part.turned);
 }
 
-// Head h has rows h of three blocks here.
+// In our layout queries, keys and values are three blocks; head h has the h-th rows of each.
 int64_t together_row(const HfPart& part, int64_t row) {
   const int64_t head = row / (3 * part.head_rows), kind = row / part.head_rows % 3, in_head = row % part.head_rows;
   const int64_t ours = (kind * (part.rows / 3)) + head * part.head_rows + in_head;
@@ -90,7 +90,7 @@ class Mapping {
     return rule;
   }
 
-  // Of theirs each has a fused part of ours, or one has them all.
+  // Either each of their tensors holds one part of our fused tensor, or one holds all of it.
   void add(const std::string& parameter, const ModuleRow& row, const HfRule& rule, const std::string& prefix,
            const std::string& suffix) {
     const std::vector<int64_t>& shape = row.shape;
@@ -119,7 +119,7 @@ class Mapping {
     part.turned = c_.mla.qk_pos_emb_head_dim;
   }
 
-  // Of queries and keys, matrix or bias.
+  // For queries and keys, both matrix and bias.
   void set_heads(HfPart& part, HfLayout layout) const {
     part.layout = layout;
     part.head_rows = c_.head_dim();
@@ -127,7 +127,7 @@ class Mapping {
     part.with_heads = std::clamp<int64_t>(c_.query_width() + c_.kv_width() - part.first_row, 0, part.rows);
   }
 
-  // The bias of a router that has none is zero.
+  // A router without a bias gets a zero bias.
   void add_router_bias(const std::string& router, const std::string& prefix) {
     const std::string name = router.substr(0, router.rfind('.')) + ".bias";
     const std::vector<int64_t> shape = {c_.moe.num_experts};

@@ -1,5 +1,5 @@
-// What a Hugging Face family cannot express, by the setting's name: a model is exported only when the classes of
-// transformers compute exactly what ranklab computes. Thread rule: pure functions.
+// Reports what a Hugging Face family cannot express, by the setting's name: a model is exported only when the classes
+// of transformers compute exactly what ranklab computes. Thread rule: pure functions.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace ranklab {
 
-// Refuses in the name of one architecture. All throw kInvalidArgument.
+// Refuses on behalf of one architecture. All methods throw kInvalidArgument.
 class HfRefusal {
  public:
   explicit HfRefusal(const std::string& architecture) : architecture_(architecture) {}
@@ -20,32 +20,32 @@ class HfRefusal {
   const std::string& architecture_;
 };
 
-// A sound config.json or folder of what ranklab does not have: another copy of the file would not help. Throws
-// kInvalidArgument.
+// Refuses a valid config.json or folder that uses a feature ranklab lacks: another copy of the file would not help.
+// Throws kInvalidArgument.
 [[noreturn]] void refuse_hf_feature(const std::string& path, const std::string& what, const std::string& got,
                                     const std::string& want);
 
-// Rotary positions, without MTP modules.
+// Requires rotary embeddings and no MTP modules.
 void check_rotary_positions(const HfRefusal& refusal, const ModelConfig& config);
-// Attention, then the MLP; a head without a bias.
+// Requires attention, then the MLP (not in parallel), and a head without a bias.
 void check_sequential(const HfRefusal& refusal, const ModelConfig& config);
-// Nothing of what the families of Gemma alone have.
+// Requires that no Gemma-only feature is used.
 void check_no_gemma(const HfRefusal& refusal, const ModelConfig& config);
-// Rotary positions and SwiGLU.
+// Requires rotary embeddings and SwiGLU.
 void check_swiglu(const HfRefusal& refusal, const ModelConfig& config);
-// ... the same positions in all layers.
+// ... and the same positions in all layers.
 void check_swiglu_layers(const HfRefusal& refusal, const ModelConfig& config);
-// Norms of what attention and MLP see, and of each head where there are any of queries and keys.
+// Requires pre-norms (on the inputs of attention and MLP); norms of queries and keys, if any, are per head.
 void check_norms_before(const HfRefusal& refusal, const ModelConfig& config);
-// Layers with both.
+// Requires all of the above; rotary embeddings may be partial.
 void check_partly_rotary_layers(const HfRefusal& refusal, const ModelConfig& config);
-// ... whose heads turn as a whole.
+// ... and rotary embeddings over the whole head.
 void check_rotary_layers(const HfRefusal& refusal, const ModelConfig& config);
-// A window of attention is that of all layers.
+// Requires that a sliding window, if any, applies to all layers.
 void check_window_of_all_layers(const HfRefusal& refusal, const ModelConfig& config);
-// No token is dropped, and every expert gets its tokens by their scores.
+// Requires that no token is dropped and that every expert gets its tokens by their scores.
 void check_routing(const HfRefusal& refusal, const MoeConfig& moe);
-// Experts chosen by a plain softmax, among layers without biases of linear layers.
+// Requires plain softmax routing, in layers whose linear layers have no bias.
 void check_softmax_experts(const HfRefusal& refusal, const ModelConfig& config);
 
 }  // namespace ranklab

@@ -40,7 +40,7 @@ void read_share(ModelConfig& c, const Members& members) {
   if (c.mla.enabled() && c.rotary_percent != 1) part.refuse("1: qk_rope_head_dim says what turns");
 }
 
-// transformers passes over what it does not know; here a stretch that is not understood in full is refused.
+// transformers ignores members it does not know; here RoPE scaling that is not fully understood is refused.
 void require_known(const Members& members, std::set<std::string> known) {
   known.insert({"rope_type", "type", "rope_theta", "factor", "partial_rotary_factor"});
   for (const auto& [key, value] : members.object().items()) {
@@ -48,7 +48,7 @@ void require_known(const Members& members, std::set<std::string> known) {
   }
 }
 
-// A length beside the object counts first, one that nobody names is that of the model.
+// A length outside the object takes precedence; without any, it is the model's maximum length.
 int64_t original_length(const ModelConfig& c, const Members& members, const Members& outer) {
   const char* key = "original_max_position_embeddings";
   const HfValue own = members.value(key), of_model = outer.value(key);
@@ -56,7 +56,8 @@ int64_t original_length(const ModelConfig& c, const Members& members, const Memb
   return own.is_null() ? c.seq_length : own.integer();
 }
 
-// Not given, mscale and mscale_all_dim mean what 1 and 0 do; there, one alone does not count for queries and keys.
+// mscale and mscale_all_dim default to 1 and 0; in transformers, one without the other does not affect queries and
+// keys.
 void read_yarn(ModelConfig& c, const Members& members, const Members& outer) {
   require_known(members, {"original_max_position_embeddings", "beta_fast", "beta_slow", "mscale", "mscale_all_dim",
                           "attention_factor", "truncate"});
@@ -77,7 +78,7 @@ void read_yarn(ModelConfig& c, const Members& members, const Members& outer) {
   if (neither || (!both && !c.mla.enabled())) c.yarn.mscale = 1, c.yarn.mscale_all_dim = 0;
 }
 
-// The length that the base grows from is the model's there. Here that is the longest sequence: that times the factor.
+// transformers scales the base from max_position_embeddings. Here the model's length is that length times the factor.
 void read_dynamic(ModelConfig& c, const Members& members) {
   require_known(members, {"original_max_position_embeddings"});
   const HfValue original = members.value("original_max_position_embeddings");
@@ -106,7 +107,7 @@ std::vector<double> factors_of(const HfValue& value) {
   return factors;
 }
 
-// The stretch is that of the lengths, which the classes take it from; a number beside them counts for nothing there.
+// The scaling factor is the ratio of the lengths, as the classes compute it; an explicit factor is ignored there.
 void read_long_rope(ModelConfig& c, const Members& members, const Members& outer) {
   require_known(members, {"original_max_position_embeddings", "short_factor", "long_factor", "attention_factor"});
   const HfValue factor = members.value("attention_factor");
@@ -152,7 +153,7 @@ void read_parameters(ModelConfig& c, const Members& members, const Members& oute
   read_scaling(c, known->second, members, outer);
 }
 
-// Of layers with a window.
+// For layers with a window.
 void read_local(ModelConfig& c, const HfValue& value, const std::string& where, const std::string& path) {
   if (value.is_null()) return;
   if (!value.json().is_object()) value.refuse_damaged("an object");
@@ -176,7 +177,7 @@ HfJson yarn_object(const YarnConfig& y) {
   return object;
 }
 
-// Of Phi-3's class, which wants these three members alone.
+// For Phi-3's class, which requires exactly these three members.
 HfJson long_rope_object(const RopeScaling& s) {
   HfJson object = {{"type", "longrope"}, {"short_factor", s.short_factors}, {"long_factor", s.long_factors}};
   if (s.attention_factor > 0) object["attention_factor"] = s.attention_factor;
@@ -196,7 +197,7 @@ HfJson scaling_object(const RopeScaling& s) {
   return object;
 }
 
-// As transformers 5 has the positions of layers without and with a window; older versions pass over it.
+// The form transformers 5 uses for layers without and with a window; older versions ignore it.
 HfJson two_kinds(const HfJson& file, const ModelConfig& c) {
   HfJson full = file.contains("rope_scaling") ? file["rope_scaling"] : HfJson{{"rope_type", "default"}};
   full["rope_theta"] = c.rope_theta;
@@ -228,7 +229,7 @@ void read_hf_rope(ModelConfig& c, const HfJson& file, const std::string& path) {
   const Members members(inner.json(), std::string(name) + ".", path);
   const HfValue full = members.value("full_attention");
   if (full.is_null()) return read_parameters(c, members, outer);
-  // Since transformers 5, of layers without and with a window.
+  // Since transformers 5: separate entries for layers without and with a window.
   if (!full.json().is_object()) full.refuse_damaged("an object");
   read_parameters(c, Members(full.json(), std::string(name) + ".full_attention.", path), outer);
   read_local(c, members.value("sliding_attention"), std::string(name) + ".sliding_attention.", path);

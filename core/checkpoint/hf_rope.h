@@ -1,7 +1,7 @@
-// Rotary positions in a config.json: "rope_theta" with "rope_scaling" (until transformers 4), or "rope_parameters" with
-// both (since 5). The first form is written: every version reads it. Plain rotation, linear and dynamic stretches,
-// Llama 3's and YaRN are representable; others (longrope, mrope, ...) are refused. A share of the head that turns is
-// read of every family; which have one is for their checks. Thread rule: pure functions.
+// RoPE in a config.json: "rope_theta" with "rope_scaling" (until transformers 4), or "rope_parameters" with both (since
+// 5). The first form is written, because every version reads it. Plain rotation, linear and dynamic scaling, Llama 3's
+// and YaRN are representable; others (longrope, mrope, ...) are refused. The rotary fraction of a head is read for
+// every family; whether a family may have one is up to its checks. Thread rule: pure functions.
 #pragma once
 #include <string>
 
@@ -11,10 +11,10 @@
 namespace ranklab {
 
 void write_hf_rope(HfJson& file, const ModelConfig& config);
-// Into a model that has its sizes, and the theta of a file that does not say. Throws kBadFile naming the key.
+// Reads into a model whose sizes are set; `theta`: the value in a file without the key. Throws kBadFile naming the key.
 void read_hf_rope(ModelConfig& config, const HfJson& file, const std::string& path);
 
-// What no file can say of the stretch.
+// Refuses RoPE scaling that no file can express.
 void check_hf_rope(const HfRefusal& refusal, const ModelConfig& config);
 
 }  // namespace ranklab

@@ -12,15 +12,15 @@ using HfRules = std::vector<HfRule>;
 HfRules together(std::initializer_list<HfRules> tables);
 
 HfRules llama_model_rules();  // outside layers
-// Of a layer of Llama: its norms, its attention, its MLP.
+// Rules of a Llama layer: its norms, its attention, its MLP.
 HfRules llama_norm_rules();
 HfRules llama_attention_rules();
 HfRules llama_mlp_rules();
 // RMSNorms of each head's query and key, as in Qwen3.
 HfRules head_norm_rules();
-// The router "mlp.gate" and experts with an MLP of Llama each.
+// The router "mlp.gate", and experts each with Llama's MLP.
 HfRules expert_rules();
-// Experts of every token, as the module of this name.
+// Shared experts, under this module name.
 HfRules shared_expert_rules(const std::string& module);
 
 }  // namespace ranklab

@@ -5,7 +5,7 @@
 namespace ranklab {
 namespace {
 
-// Calls move(their offset, our offset, bytes) for every run of bytes that stays together.
+// Calls move(their offset, our offset, bytes) for every contiguous run of bytes.
 template <typename Move>
 void for_each_run(const HfPart& part, const std::vector<int64_t>& shape, uint64_t element_bytes, const Move& move) {
   const auto columns = static_cast<uint64_t>(shape.size() == 2 ? shape[1] : 1);

@@ -1,5 +1,5 @@
-// The bytes of one tensor in their order and in ours (hf_mapping.h). Only rows and elements move: types stay.
-// Cost: one pass over the bytes. Thread rule: pure functions.
+// Converts the bytes of one tensor between their order and ours (hf_mapping.h). Only rows and elements move: types
+// stay. Cost: one pass over the bytes. Thread rule: pure functions.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace ranklab {
 
-// `ours`: the whole tensor of ours -> the bytes of theirs.
+// `ours`: all bytes of our tensor. RETURNS: the bytes of theirs.
 std::vector<std::byte> to_theirs(const HfPart& part, std::span<const std::byte> ours, const std::vector<int64_t>& shape,
                                  uint64_t element_bytes);
 // ... and back, into the rows of `ours` that this part holds.

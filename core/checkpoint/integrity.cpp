@@ -15,7 +15,7 @@ const std::string kHeaderKey = "ranklab.header_xxh3", kChunkKey = "ranklab.chunk
 constexpr const char* kWant =
     "the checksums that ranklab wrote (another program that rewrites the file must drop them)";
 
-// Where the digits of the header's hash stand. A quotation mark inside a string is escaped, so a match is a key.
+// The position of the header hash's digits. A quotation mark inside a string is escaped, so a match is a key.
 size_t digits_in(std::string_view json) {
   const std::string found = "\"" + kHeaderKey + "\":\"";
   const size_t at = json.find(found);

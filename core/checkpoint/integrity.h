@@ -1,8 +1,8 @@
-// What makes a safetensors file prove itself, in its own __metadata__, which other programs skip: XXH3 of each chunk of
-// each tensor ("ranklab.xxh3.NAME": 16 digits a chunk), the chunks' size ("ranklab.chunk_bytes"), and XXH3 of the
+// Checksums of a safetensors file, stored in its own __metadata__, which other programs ignore: XXH3 of each chunk of
+// each tensor ("ranklab.xxh3.NAME": 16 digits per chunk), the chunk size ("ranklab.chunk_bytes"), and XXH3 of the
 // header's JSON with this value's own digits taken as zeros ("ranklab.header_xxh3"). The header's hash covers the
-// chunks' hashes, so it stands for the whole file: a manifest that keeps it knows a swapped file from the right one.
-// A file has all of these or none. Cost: 16 bytes of header for each chunk. Thread rule: pure; plain data.
+// chunks' hashes, so it identifies the whole file: a manifest that records it detects a swapped file. A file has all of
+// these or none. Cost: 16 bytes of header for each chunk. Thread rule: pure; plain data.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -15,7 +15,7 @@
 
 namespace ranklab {
 
-inline constexpr std::string_view kReservedMetadata = "ranklab.";  // how these keys begin, and no others may
+inline constexpr std::string_view kReservedMetadata = "ranklab.";  // these keys begin with it, and no others may
 
 struct Checksums {
   uint64_t chunk_bytes = 0;
@@ -23,7 +23,7 @@ struct Checksums {
   std::map<std::string, std::vector<uint64_t>> chunks = {};  // of each tensor
 };
 
-// How many chunks so many bytes are.
+// The number of chunks in so many bytes.
 uint64_t chunk_count(uint64_t bytes, uint64_t chunk_bytes);
 
 // `chunks` as metadata, with zeros for the header's hash.
@@ -31,8 +31,8 @@ void add_checksums(const Checksums& checksums, std::map<std::string, std::string
 // Writes the header's hash over the zeros, and returns it.
 uint64_t seal_header(std::string& json);
 
-// Takes the keys out of header.metadata. Nothing when the file has none. Throws kBadFile when one is missing or broken,
-// or the header's hash is not its own.
+// Removes the keys from header.metadata. Returns nothing when the file has none. Throws kBadFile when one is missing or
+// malformed, or when the header's hash does not match.
 std::optional<Checksums> take_checksums(std::string_view json, SafetensorsHeader& header, const std::string& path);
 
 }  // namespace ranklab

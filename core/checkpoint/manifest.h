@@ -1,13 +1,13 @@
-// What a checkpoint of a training run is: a folder of safetensors files, one a rank, and this list of what lies in
-// them. It names every tensor of the model by its global name and shape, whatever the layout that wrote it, with the
-// pieces that make it up (slices.h) and where they are; and what training needs to go on: step, cursor in the data, the
-// settings. "weight/NAME" holds the master weights, or the parameters where there are none, "exp_avg/NAME",
-// "exp_avg_sq/NAME" and "momentum/NAME" what the optimizer keeps, "buffer/NAME" what the model adjusts itself. Each
-// file's header hash stands for the whole file (integrity.h), the manifest's own hash for the manifest.
+// A training checkpoint is a folder of safetensors files, one per rank, and this manifest of their contents. It names
+// every tensor of the model by its global name and shape, whatever the layout that wrote it, with the pieces that make
+// it up (slices.h) and where they are; and what is needed to resume training: step, position in the data, settings.
+// "weight/NAME" holds the master weights, or the parameters where there are none; "exp_avg/NAME", "exp_avg_sq/NAME" and
+// "momentum/NAME" the optimizer state; "buffer/NAME" what the model adjusts itself. Each file's header hash identifies
+// the whole file (integrity.h), the manifest's own hash protects the manifest.
 //
 // The reader trusts nothing: sizes are bounded before anything is allocated, nesting and duplicate keys are refused,
-// file names are plain, slices are slices of their tensor. Whether they cover it, and the files, is what Checkpoint
-// (checkpoint.h) checks. Cost: a few times the text, in memory. Thread rule: pure; plain data.
+// file names are plain, slices must be slices of their tensor. Checkpoint (checkpoint.h) checks that they cover the
+// tensor and that the files match. Cost: a few times the text, in memory. Thread rule: pure; plain data.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -46,13 +46,13 @@ struct StoredTensor {
 };
 
 struct CheckpointManifest {
-  int64_t step = 0;                                // optimizer steps done; the first to run
+  int64_t step = 0;                                // optimizer steps done, which is also the index of the next step
   int64_t updates = 0;                             // of the optimizer (AdamW's bias correction)
-  int64_t consumed_samples = 0;                    // where the data goes on
+  int64_t consumed_samples = 0;                    // where reading the data resumes
   std::map<std::string, std::string> config = {};  // every setting by key (config_fields.h); empty: imported
-  std::map<std::string, std::string> model = {};   // those of them that shape the model
+  std::map<std::string, std::string> model = {};   // the subset of `config` that determines the model
   std::map<std::string, int64_t> layout = {};      // world, tp, pp, dp, ep, etp, zero_stage, ...
-  std::map<std::string, std::string> data = {};    // what the data is; empty: not known
+  std::map<std::string, std::string> data = {};    // identifies the data; empty: not known
   std::map<std::string, double> metrics = {};      // of the last step
   // scale, clean_steps and skipped_steps (core/optim/loss_scaler.h); empty: there was none
   std::map<std::string, double> loss_scale = {};
@@ -61,11 +61,11 @@ struct CheckpointManifest {
   bool operator==(const CheckpointManifest&) const = default;
 };
 
-// Adds the files and tensors of another part, as another rank wrote it. A piece that is there already (ranks that hold
-// copies) is dropped. Throws kBadFile, naming `path`, when the parts disagree about a tensor.
+// Adds the files and tensors of a part that another rank wrote. A piece that exists already (ranks that hold replicas)
+// is dropped. Throws kBadFile, naming `path`, when the parts disagree about a tensor.
 void merge_part(CheckpointManifest& manifest, const CheckpointManifest& part, const std::string& path);
 
-// Throws kInternal when the pieces of a tensor do not make it up: a checkpoint that could not be read again.
+// Throws kInternal when the pieces of a tensor do not cover it: such a checkpoint could not be read.
 void check_complete(const CheckpointManifest& manifest);
 
 std::string manifest_text(const CheckpointManifest& manifest);  // JSON with its own hash
@@ -74,7 +74,7 @@ CheckpointManifest parse_manifest(std::string_view text, const std::string& path
 // Throws kIo, kBadFile.
 CheckpointManifest read_manifest(const std::string& path);
 
-// Letters, digits, "_", "-" and ".", none in front: a name that stays in its folder.
+// Letters, digits, "_", "-" and ".", but no leading ".": a name that cannot leave its folder.
 bool is_plain_file_name(std::string_view name);
 
 }  // namespace ranklab

@@ -17,7 +17,7 @@ using nlohmann::json;
 
 constexpr int kDeepest = 8;  // tensors / NAME / slices / [i] / partition / ranges / [i]
 
-// Members and elements of one manifest; each refusal names the file and where in it.
+// Reads members and elements of one manifest; each refusal names the file and the location in it.
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {}
@@ -204,7 +204,7 @@ CheckpointManifest parse_manifest(std::string_view text, const std::string& path
     if (!files.insert(manifest.files.back().name).second)
       reader.refuse("a file is listed twice", quote(manifest.files.back().name), "each once");
   }
-  std::set<std::pair<std::string, std::string>> keys;  // a few bytes of a file are not many elements of the model
+  std::set<std::pair<std::string, std::string>> keys;  // each used once: a small file must not describe a huge model
   for (const auto& [name, tensor] : reader.member(root, "tensors", json::value_t::object).items()) {
     manifest.tensors[name] = reader.tensor(name, tensor, files);
     for (const StoredSlice& slice : manifest.tensors[name].slices) {

@@ -26,7 +26,7 @@ ordered_json slice_json(const StoredSlice& stored) {
 
 ordered_json tensors_json(const std::map<std::string, StoredTensor>& tensors) {
   ordered_json all = ordered_json::object();
-  auto& members = all.get_ref<ordered_json::object_t&>();  // operator[] looks at every key before
+  auto& members = all.get_ref<ordered_json::object_t&>();  // operator[] would scan all earlier keys
   for (const auto& [tensor, stored] : tensors) {
     ordered_json slices = ordered_json::array();
     for (const StoredSlice& slice : stored.slices) slices.push_back(slice_json(slice));
@@ -47,7 +47,7 @@ ordered_json map_json(const std::map<std::string, Value>& values) {
   ordered_json all = ordered_json::object();
   for (const auto& [key, value] : values) {
     if constexpr (std::is_same_v<Value, double>) {
-      if (!std::isfinite(value)) continue;  // JSON has none
+      if (!std::isfinite(value)) continue;  // JSON cannot represent it
     }
     all[key] = value;
   }

@@ -1,6 +1,6 @@
-// A file of which parts are read by offset. It must be a regular file and no symbolic link, so that a name inside a
-// checkpoint cannot lead out of it, and a pipe or device cannot hold the program up. It is read, not mapped: a file
-// that is cut off meanwhile ends in an error, not in SIGBUS. Thread rule: const calls from any thread.
+// A file that is read at offsets. It must be a regular file and not a symbolic link, so that a name inside a checkpoint
+// cannot lead out of it, and a pipe or device cannot block the program. It is read, not mapped: if the file is
+// truncated meanwhile, that is an error, not SIGBUS. Thread rule: const calls from any thread.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,17 +18,17 @@ class ReadOnlyFile {
 
   const std::string& path() const { return file_.path(); }
   uint64_t size_bytes() const { return file_.size_bytes(); }  // when it was opened
-  // Fills `out`. Throws kIo, or kBadFile when the file ends before.
+  // Fills `out`. Throws kIo, or kBadFile when the file ends too early.
   void read(uint64_t offset, std::span<std::byte> out) const;
 
  private:
   InputFile file_;
 };
 
-// kBadFile about a file of a checkpoint, with the path in front of `what`.
+// Throws kBadFile about a file of a checkpoint, with the path in front of `what`.
 [[noreturn]] void refuse_checkpoint_file(const std::string& path, const std::string& what, const std::string& got,
                                          const std::string& want);
-// Text from a file that nobody checked, for a message: ASCII alone, other bytes as '?', and not longer than that.
+// Untrusted text made safe for a message: ASCII only, other bytes as '?', at most `limit` characters.
 std::string printable(std::string_view text, size_t limit = 100);
 
 }  // namespace ranklab

@@ -40,7 +40,7 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-// Nothing in it is a folder that somebody else put there: rmdir leaves those alone.
+// Files inside subfolders are not removed, and rmdir leaves a non-empty folder alone.
 void remove_files(const std::string& folder, FileCalls& calls) {
   if (!is_folder(folder)) return;
   for (const std::string& name : names_in(folder)) calls.unlink((folder + "/" + name).c_str());
@@ -107,7 +107,7 @@ void remove_leftovers(const std::string& run_folder, FileCalls& calls) {
 
 void remove_checkpoint(const std::string& run_folder, const std::string& name, FileCalls& calls) {
   const std::string away = run_folder + "/" + std::string(kOld) + name;
-  remove_files(away, calls);  // of a run that was killed here
+  remove_files(away, calls);  // from a run that was killed here
   if (calls.rename((run_folder + "/" + name).c_str(), away.c_str()) == 0) remove_files(away, calls);
 }
 

@@ -31,11 +31,12 @@ std::string checkpoint_named(const std::string& path);
 
 // Creates the folder and those above it. Throws kIo.
 void make_run_folder(const std::string& run_folder);
-// Removes what runs that are dead left half done. REQUIRES: the lock.
+// Removes what dead runs left half done. REQUIRES: the lock.
 void remove_leftovers(const std::string& run_folder, FileCalls& calls = system_file_calls());
-// Keeps the checkpoint of `step` and the keep - 1 before it, removes older ones. Newer ones are not this run's.
+// Keeps the checkpoint of `step` and the keep - 1 before it, removes older ones. Newer ones belong to another run.
 void prune(const std::string& run_folder, int64_t step, int64_t keep, FileCalls& calls = system_file_calls());
-// A folder of plain files: renamed to a name that no reader looks at, then removed. What cannot be removed stays.
+// Removes a folder of plain files: renames it to a name that no reader considers, then deletes it. What cannot be
+// removed stays.
 void remove_checkpoint(const std::string& run_folder, const std::string& name, FileCalls& calls = system_file_calls());
 
 }  // namespace ranklab

@@ -1,12 +1,13 @@
-// One run writes to a folder, of checkpoints or of its log: flock (2) on its file "lock", which also says who. The
-// kernel lets go of it when the process ends, however it ends, so that no lock is ever left over. Where several
-// processes are one run, that of rank 0 holds it. Thread rule: one thread.
+// Only one run writes to a folder of checkpoints or to that of its log: flock (2) on the folder's file "lock", which
+// also names the holder. The kernel releases it when the process ends, however it ends, so no stale lock remains. If
+// one run has several processes, that of rank 0 holds the lock. Thread rule: one thread.
 #pragma once
 #include <string>
 
 namespace ranklab {
 
-// What a run locks a folder for: the words of its errors, and a file of its own, so that one folder may serve for both.
+// What a run locks a folder for: the wording of its errors, and a lock file of its own, so that one folder may serve
+// both.
 struct RunLockUse {
   std::string file = "lock";
   std::string where = "checkpoint";
@@ -16,7 +17,7 @@ struct RunLockUse {
 
 class RunLock {
  public:
-  // Throws kInvalidArgument naming pid, host and start of the run that has it; kIo.
+  // Throws kInvalidArgument naming pid, host and start time of the run that holds it; kIo.
   explicit RunLock(const std::string& run_folder, const RunLockUse& use = {});
   ~RunLock();
   RunLock(const RunLock&) = delete;

@@ -1,9 +1,9 @@
-// Tensors in a file, data only: safetensors (safetensors_header.h), read by any framework, with checksums of our own
-// (integrity.h). A file appears whole or not at all, also when the power fails (core/base/atomic_file.h). The reader
-// refuses what is not exactly the format, checks each chunk it hands out, and gives out bytes of the file only.
-// Cost: writing hashes the bytes once and holds no second copy of them (safetensors_stream.h holds one tensor); reading
-// holds the header, and a chunk where less than a chunk is asked for. Thread rule: const calls from any thread; a path
-// has one writer.
+// Tensors in a file, data only: safetensors (safetensors_header.h), readable by any framework, with checksums of our
+// own (integrity.h). A file appears whole or not at all, even if the power fails (core/base/atomic_file.h). The reader
+// refuses anything that is not exactly the format, and checks each chunk before it returns its bytes. Cost: writing
+// hashes the bytes once and makes no second copy of them (safetensors_stream.h holds one tensor); reading holds the
+// header, and a chunk where less than a chunk is requested. Thread rule: const calls from any thread; a path has one
+// writer.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -37,25 +37,25 @@ struct SafetensorsWriteOptions {
 
 struct WrittenSafetensors {
   uint64_t file_bytes = 0;
-  uint64_t header_xxh3 = 0;  // stands for the whole file; 0 without checksums
+  uint64_t header_xxh3 = 0;  // identifies the whole file; 0 without checksums
 };
 
-// Lays data out as the format's own library does: types from the end of TensorType on, so that each tensor is aligned
-// to its elements, and by name within a type. Throws kInvalidArgument (a name twice or not plain, bytes that are not
-// the shape's, metadata that begins with "ranklab."), kIo.
+// Lays data out as the format's own library does: by type, from the end of TensorType on, so that each tensor is
+// aligned to its elements, and by name within a type. Throws kInvalidArgument (a duplicate or malformed name, bytes
+// that do not match the shape, metadata that begins with "ranklab."), kIo.
 WrittenSafetensors write_safetensors(const std::string& path, std::span<const TensorToWrite> tensors,
                                      const SafetensorsWriteOptions& options = {});
 
 struct DamagedChunk {
   std::string tensor = {};
-  uint64_t begin = 0, end = 0;  // bytes of the tensor
+  uint64_t begin = 0, end = 0;  // within the tensor
   uint64_t file_offset = 0;     // of begin
   uint64_t got = 0, want = 0;   // xxh3
 };
 
 class SafetensorsFile {
  public:
-  // Reads and checks all but the tensors' bytes. Throws kIo, kBadFile.
+  // Reads and checks everything except the tensors' bytes. Throws kIo, kBadFile.
   explicit SafetensorsFile(const std::string& path);
 
   const std::string& path() const { return file_.path(); }
@@ -66,12 +66,12 @@ class SafetensorsFile {
   const std::map<std::string, std::string>& metadata() const { return header_.metadata; }  // without the checksums
   const std::optional<Checksums>& checksums() const { return checksums_; }
 
-  // Bytes of a tensor from `offset` on. Throws kBadFile when a chunk they lie in is damaged.
+  // Reads bytes of a tensor from `offset` on. Throws kBadFile when a chunk they lie in is damaged.
   void read(const TensorEntry& tensor, uint64_t offset, std::span<std::byte> out) const;
   std::vector<std::byte> read(const TensorEntry& tensor) const;
-  // Reads every byte; none without checksums.
+  // Reads every byte. Returns none for a file without checksums.
   std::vector<DamagedChunk> damaged_chunks() const;
-  // Throws kBadFile naming the first of them and how many there are.
+  // Throws kBadFile naming the first damaged chunk and how many there are.
   void verify() const;
 
  private:

@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-// Tensors without bytes come first among those that begin at one place.
+// Tensors without bytes sort first among those with the same offset.
 void check_layout(const std::vector<TensorEntry>& tensors, uint64_t data_bytes, const std::string& path) {
   std::vector<const TensorEntry*> order;
   for (const TensorEntry& tensor : tensors) order.push_back(&tensor);
@@ -44,7 +44,7 @@ void check_size(const TensorEntry& tensor, const std::string& path) {
                            std::to_string(bytes) + " bytes for " + shape);
 }
 
-// Terminals obey U+0080 to U+009F like ASCII's control characters; in UTF-8 they are 0xc2 and a byte below 0xa0.
+// Terminals interpret U+0080 to U+009F like ASCII's control characters; in UTF-8 they are 0xc2 and a byte below 0xa0.
 bool is_control(std::string_view text, size_t i) {
   const auto byte = static_cast<unsigned char>(text[i]);
   if (byte < ' ' || byte == 0x7f) return true;
@@ -77,7 +77,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_
     refuse_checkpoint_file(path, "this is no safetensors file",
                            "a header that begins with " + quote(printable(json.substr(0, 1))),
                            "JSON that begins with '{'");
-  // The JSON library takes a zero byte for the end and would leave what follows unread.
+  // The JSON library takes a zero byte for the end and would not read what follows.
   if (const size_t zero = json.find('\0'); zero != std::string_view::npos)
     refuse_checkpoint_file(path, "a zero byte in the header", "byte " + std::to_string(zero), "JSON");
   HeaderSax reader(path);
@@ -93,7 +93,7 @@ std::string safetensors_header_json(std::span<const TensorEntry> tensors,
                                     const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   if (!metadata.empty()) json["__metadata__"] = metadata;
-  // Straight into the vector of pairs: operator[] of an ordered object looks at every key before.
+  // Appends straight to the vector of pairs: operator[] of an ordered object would scan all earlier keys.
   auto& members = json.get_ref<nlohmann::ordered_json::object_t&>();
   for (const TensorEntry& tensor : tensors) {
     nlohmann::ordered_json entry = nlohmann::ordered_json::object();

@@ -1,8 +1,8 @@
-// What stands before the bytes of a safetensors file (github.com/huggingface/safetensors, "Format"): 8 bytes with the
-// header's length, little-endian, then JSON: {"__metadata__": {text: text}, NAME: {"dtype", "shape", "data_offsets"}}.
-// The reader trusts nothing: it refuses what is no such header, duplicate keys, unknown fields, nesting, names with
-// control characters, shapes whose size overflows or is not the offsets', and offsets that leave holes or overlap.
-// Cost: memory of a small multiple of the header. Thread rule: pure; plain data.
+// The header of a safetensors file (github.com/huggingface/safetensors, "Format"): 8 bytes with the header's length,
+// little-endian, then JSON: {"__metadata__": {text: text}, NAME: {"dtype", "shape", "data_offsets"}}. The reader trusts
+// nothing: it refuses malformed headers, duplicate keys, unknown fields, nesting, names with control characters, shapes
+// whose size overflows or does not match the offsets, and offsets that leave gaps or overlap. Cost: memory of a small
+// multiple of the header. Thread rule: pure; plain data.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -36,13 +36,13 @@ struct SafetensorsHeader {
 SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_bytes, const std::string& path);
 
 // The header's JSON, padded with spaces so that the data begins at a multiple of 8. `tensors` in the order of their
-// data. Throws kInvalidArgument when a name or metadata is no UTF-8.
+// data. Throws kInvalidArgument when a name or metadata is not UTF-8.
 std::string safetensors_header_json(std::span<const TensorEntry> tensors,
                                     const std::map<std::string, std::string>& metadata);
 
-// "" when `name` may name a tensor, else what is wrong with it.
+// "" when `name` is a valid tensor name, else what is wrong with it.
 std::string fault_of_tensor_name(std::string_view name);
-// False on overflow of 64 bits, also halfway.
+// False if the result or an intermediate product overflows 64 bits.
 bool tensor_bytes(std::span<const int64_t> shape, TensorType type, uint64_t& bytes);
 
 }  // namespace ranklab

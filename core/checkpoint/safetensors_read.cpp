@@ -83,7 +83,7 @@ void SafetensorsFile::read(const TensorEntry& tensor, uint64_t offset, std::span
                 .got = std::to_string(offset) + " and " + std::to_string(out.size()) + " more",
                 .want = "within " + std::to_string(bytes));
   if (!checksums_) return file_.read(data_begin_ + tensor.begin + offset, out);
-  std::vector<std::byte> whole;  // of a chunk that is wanted in part
+  std::vector<std::byte> whole;  // buffer for a chunk of which only a part is wanted
   while (!out.empty()) {
     const uint64_t index = offset / checksums_->chunk_bytes, begin = index * checksums_->chunk_bytes;
     const uint64_t chunk = std::min(checksums_->chunk_bytes, bytes - begin);

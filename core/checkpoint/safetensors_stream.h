@@ -1,7 +1,7 @@
-// A safetensors file whose tensors come one after the other, in any order, so that a model larger than memory passes
-// through: each is hashed and written to its place as it comes, and the header, whose length follows from names and
-// shapes, is written last. The file gets its name when all of it is there (core/base/atomic_file.h), so a crash leaves
-// the old file or none. Cost: each byte is hashed and written once; the header in memory. Thread rule: one thread.
+// A safetensors file whose tensors are added one after the other, in any order, so that a model may be larger than
+// memory: each is hashed and written at its offset as it arrives, and the header, whose length follows from names and
+// shapes, is written last. The file gets its name when it is complete (core/base/atomic_file.h), so a crash leaves the
+// old file or none. Cost: each byte is hashed and written once; the header in memory. Thread rule: one thread.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,14 +18,14 @@ namespace ranklab {
 
 class SafetensorsStream {
  public:
-  // `tensors`: name, type and shape of each; where they lie in the file is found here, as write_safetensors() says.
-  // Throws kInvalidArgument for what write_safetensors() refuses, kIo.
+  // `tensors`: name, type and shape of each; their offsets are computed here as in write_safetensors(). Throws
+  // kInvalidArgument for what write_safetensors() refuses, kIo.
   SafetensorsStream(const std::string& path, std::vector<TensorEntry> tensors,
                     const SafetensorsWriteOptions& options = {});
 
-  // The whole of a tensor, row-major and little-endian; each once. Throws kInvalidArgument, kIo.
+  // Adds a whole tensor, row-major and little-endian; each exactly once. Throws kInvalidArgument, kIo.
   void add(const std::string& name, std::span<const std::byte> bytes);
-  // Throws kInvalidArgument when a tensor did not come, kIo.
+  // Throws kInvalidArgument when a tensor was not added, kIo.
   WrittenSafetensors commit();
 
  private:
@@ -35,12 +35,12 @@ class SafetensorsStream {
   void write_at(uint64_t offset, std::span<const char> bytes);
 
   const SafetensorsWriteOptions options_;
-  std::vector<TensorEntry> tensors_;         // in the order of the file
-  std::map<std::string, size_t> positions_;  // in tensors_
+  std::vector<TensorEntry> tensors_;         // in file order
+  std::map<std::string, size_t> positions_;  // index in tensors_
   std::set<std::string> missing_;
   Checksums checksums_;
   uint64_t data_begin_ = 0;
-  uint64_t offset_ = 0;  // where the next write begins
+  uint64_t offset_ = 0;  // file offset of the next write
   std::unique_ptr<AtomicFile> file_;
 };
 

@@ -5,7 +5,7 @@
 namespace ranklab {
 namespace {
 
-// Elements outside, along and inside the dim of a cut; a tensor that is not cut is one row.
+// Number of elements outside, along and inside the partitioned dim; an unpartitioned tensor is one row.
 struct Extent {
   int64_t outer = 1, length = 1, inner = 1;
   std::vector<std::pair<int64_t, int64_t>> ranges = {};
@@ -27,7 +27,7 @@ Extent extent_of(std::span<const int64_t> shape, const SlicePartition& partition
 
 bool multiply(int64_t& product, int64_t by) { return !__builtin_mul_overflow(product, by, &product); }
 
-// -1 when it does not fit.
+// -1 on overflow.
 int64_t partition_length(const SlicePartition& partition) {
   int64_t length = 0;
   for (const auto& [begin, end] : partition.ranges) {
@@ -79,7 +79,7 @@ std::string fault_of_slice(std::span<const int64_t> shape, const TensorSlice& sl
   if (partition.dim >= 0 && partition.ranges.empty()) return "a cut without ranges";
   const int64_t local = local_elements(shape, partition);
   if (local < 0) return "a range is empty, negative or too long";
-  // Padding reaches past the end, by less than the whole again for any real layout; indices must not overflow.
+  // Padding extends past the end, by less than the global size in any real layout; indices must not overflow.
   int64_t reach = global;
   for (const auto& [begin, end] : partition.ranges) reach = std::max(reach, end);
   int64_t largest = reach;
@@ -93,7 +93,7 @@ std::string fault_of_slice(std::span<const int64_t> shape, const TensorSlice& sl
 
 std::vector<SliceRun> slice_runs(std::span<const int64_t> shape, const TensorSlice& slice) {
   const Extent extent = extent_of(shape, slice.partition);
-  int64_t row = 0;  // local elements of one outer index
+  int64_t row = 0;  // local elements per outer index
   for (const auto& [begin, end] : extent.ranges) row += (end - begin) * extent.inner;
   std::vector<SliceRun> runs;
   for (int64_t outer = slice.begin / row; outer * row < slice.end; ++outer) {

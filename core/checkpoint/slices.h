@@ -1,8 +1,8 @@
-// Which elements of a global tensor a stored piece holds. A rank has the rows `partition` cuts out (core/nn/parameter.h
-// has the same Partition, of torch's world), and a file holds elements [begin, end) of those, row-major: any piece of
-// any layout is a handful of runs of the global tensor, and loading in another layout is copying where the runs of two
-// pieces meet (as PyTorch's DCP and Megatron-Core's dist_checkpointing do, by boxes). Rows past the global size are
-// padding and belong to no run. Cost: a run a row where the cut is not along the first dim. Thread rule: pure.
+// Which elements of a global tensor a stored piece holds. A rank holds the rows that `partition` selects
+// (core/nn/parameter.h has the same Partition, using torch), and a file holds elements [begin, end) of those,
+// row-major. Any piece of any layout is a few runs of the global tensor; loading in another layout copies the overlaps
+// of pieces (PyTorch's DCP and Megatron-Core's dist_checkpointing do so with boxes). Rows past the global size are
+// padding and belong to no run. Cost: one run per row unless the cut is along the first dim. Thread rule: pure.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +27,7 @@ struct TensorSlice {
   bool operator==(const TensorSlice&) const = default;
 };
 
-// Elements [global, global + length) of the whole tensor are the slice's own from `at` on.
+// Elements [global, global + length) of the whole tensor are the slice's own elements from `at` on.
 struct SliceRun {
   int64_t global = 0;
   int64_t at = 0;
@@ -35,25 +35,25 @@ struct SliceRun {
   bool operator==(const SliceRun&) const = default;
 };
 
-// Of a shape with positive sizes whose product fits; else -1.
+// The number of elements, if all sizes are positive and their product fits; else -1.
 int64_t shape_elements(std::span<const int64_t> shape);
 int64_t local_elements(std::span<const int64_t> shape, const SlicePartition& partition);
 // All of a tensor.
 TensorSlice whole_slice(std::span<const int64_t> shape);
 
-// "" when it is a slice of such a tensor, else what is wrong. The functions below require that.
+// "" when it is a slice of such a tensor, else what is wrong. The functions below require a valid slice.
 std::string fault_of_slice(std::span<const int64_t> shape, const TensorSlice& slice);
 
 // Sorted by `global`.
 std::vector<SliceRun> slice_runs(std::span<const int64_t> shape, const TensorSlice& slice);
 
-// Where two slices of one tensor meet: elements `from_at` of the one are `to_at` of the other.
+// The overlap of two slices of one tensor: elements `from_at` of the one are `to_at` of the other.
 struct SliceOverlap {
   int64_t from_at = 0, to_at = 0, length = 0;
 };
 std::vector<SliceOverlap> meet(std::span<const SliceRun> from, std::span<const SliceRun> to);
 
-// "" when the slices hold each of so many elements exactly once, else which element is missing or there twice.
+// "" when the slices together hold each element exactly once, else which element is missing or held twice.
 std::string fault_of_cover(int64_t elements, std::span<const std::vector<SliceRun>> slices);
 
 }  // namespace ranklab

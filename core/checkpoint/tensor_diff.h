@@ -1,6 +1,6 @@
-// Two safetensors files side by side: tensors that one of them lacks, types and shapes that differ, and for equal ones
-// which elements differ in their bits. Whether metadata differs is told, but is no difference of the tensors.
-// Cost: every byte of both is read once (and its checksum held), two buffers of a chunk. Thread rule: pure.
+// Compares two safetensors files: tensors that one of them lacks, types and shapes that differ, and for equal ones
+// which elements differ in their bits. Differing metadata is reported but does not count as a difference of the
+// tensors. Cost: reads every byte of both once (and verifies its checksum), two buffers of a chunk. Thread rule: pure.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -22,10 +22,10 @@ struct TensorDifference {
   // kValues:
   uint64_t elements = 0;
   uint64_t differing = 0;           // in any bit
-  std::vector<int64_t> first = {};  // index of the first of them
-  bool has_values = false;          // the numbers below: float types only
-  // Largest of |a - b| and of |a - b| / max(|a|, |b|). Two NaNs, or 0 and -0, are 0 apart; NaN or infinity and
-  // anything else infinitely.
+  std::vector<int64_t> first = {};  // index of the first differing element
+  bool has_values = false;          // whether the values below are set: float types only
+  // Largest |a - b| and |a - b| / max(|a|, |b|). Two NaNs, or 0 and -0, have distance 0; NaN or infinity and anything
+  // else have distance infinity.
   double max_absolute = 0, max_relative = 0;
 };
 
@@ -35,8 +35,8 @@ struct SafetensorsDifference {
   std::vector<std::string> metadata = {};  // keys that differ
 };
 
-// Two tensors of one name as far as type and shape tell; null: that side has none. With one form on both sides the kind
-// is kValues, and its elements wait to be compared.
+// Compares type and shape of two tensors of one name; null: that side has none. If both match, the kind is kValues and
+// the elements have yet to be compared.
 template <typename Tensor>
 TensorDifference difference_of_form(const std::string& tensor_name, const Tensor* a, const Tensor* b) {
   using Kind = TensorDifference::Kind;
@@ -55,7 +55,8 @@ TensorDifference difference_of_form(const std::string& tensor_name, const Tensor
   return difference;
 }
 
-// Adds to `difference` what elements of one type and shape, `first` and following, differ in. As many bytes of both.
+// Adds to `difference` how two runs of elements of a tensor of this type and shape differ; `first`: index of their
+// first.
 void compare_elements(TensorType type, const std::vector<int64_t>& shape, uint64_t first, std::span<const std::byte> a,
                       std::span<const std::byte> b, TensorDifference& difference);
 

@@ -1,5 +1,5 @@
-// Tensors written as safetensors files of a bounded size: as many tensors to a file as fit, in their order. Cost: each
-// tensor is made once, in that order, and one is in memory at a time. Thread rule: one thread.
+// Writes tensors as safetensors files of bounded size: as many tensors to a file as fit, in their order. Cost: each
+// tensor is produced once, in that order, and one is in memory at a time. Thread rule: one thread.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -15,12 +15,12 @@ namespace ranklab {
 // Groups of consecutive tensors, each at most so many bytes (a larger tensor alone).
 std::vector<std::vector<TensorInfo>> files_of_at_most(const std::vector<TensorInfo>& tensors, uint64_t most_bytes);
 
-// `bytes_of` makes the bytes of a tensor of its type and shape.
+// `bytes_of` produces the bytes of a tensor of the given type and shape.
 WrittenSafetensors write_tensors(const std::string& path, const std::vector<TensorInfo>& tensors,
                                  const std::function<std::vector<std::byte>(const TensorInfo&)>& bytes_of,
                                  const SafetensorsWriteOptions& options = {});
 
-// A folder to write into: made, or there and empty. Throws kInvalidArgument when it holds something, kIo.
+// Creates a folder to write into, or accepts an existing empty one. Throws kInvalidArgument when it is not empty, kIo.
 void make_empty_folder(const std::string& folder);
 
 }  // namespace ranklab

@@ -1,6 +1,6 @@
-// Whole tensors of a model by name, wherever they lie: a folder of safetensors files, the shards of a checkpoint, or
-// another source seen through a mapping of names. One tensor is held at a time, so a model that is larger than memory
-// passes through. Thread rule: one thread.
+// Whole tensors of a model by name, wherever they are stored: a folder of safetensors files, the shards of a
+// checkpoint, or another source seen through a mapping of names. One tensor is held at a time, so a model may be larger
+// than memory. Thread rule: one thread.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -34,7 +34,7 @@ class TensorSource {
 // A checkpoint's tensors, by their names in the manifest ("weight/NAME", "exp_avg/NAME", ...).
 class CheckpointTensors : public TensorSource {
  public:
-  explicit CheckpointTensors(const Checkpoint& checkpoint);  // which outlives this
+  explicit CheckpointTensors(const Checkpoint& checkpoint);  // which must outlive this
   const std::vector<TensorInfo>& tensors() const override { return tensors_; }
   std::vector<std::byte> read(const std::string& name) const override { return checkpoint_.read(name); }
   std::string where() const override { return checkpoint_.folder(); }

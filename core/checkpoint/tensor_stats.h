@@ -1,6 +1,6 @@
-// What the elements of a tensor are like, in a few numbers: enough to see weights that are dead, exploded or not
-// numbers. NaN and infinity are counted apart and left out of the rest. Cost: two passes over the bytes, sums in fp64.
-// Thread rule: pure.
+// Summary statistics of a tensor's elements: enough to spot weights that are dead, exploded or not numbers. NaN and
+// infinity are counted separately and excluded from the rest. Cost: two passes over the bytes, sums in fp64. Thread
+// rule: pure.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -12,8 +12,8 @@ namespace ranklab {
 struct TensorStats {
   uint64_t elements = 0;
   uint64_t zeros = 0, nans = 0, infinities = 0;
-  double mean = 0, std = 0;  // of all elements, not of a sample; 0 without finite ones
-  double largest = 0;        // of absolute values
+  double mean = 0, std = 0;  // over all elements, not a sample; 0 without finite ones
+  double largest = 0;        // largest absolute value
 };
 
 TensorStats tensor_stats(TensorType type, std::span<const std::byte> bytes);

@@ -1,5 +1,5 @@
-// The element types of a safetensors file by name and size, and one element as a number.
-// In the order of the format's own library, which lays data out by it. Thread rule: pure.
+// The element types of a safetensors file by name and size, and conversion of one element to a number. In the order of
+// the format's own library, which orders data by type. Thread rule: pure.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -33,8 +33,8 @@ bool is_float(TensorType type);
 // False when no type has that name.
 bool find_tensor_type(std::string_view text, TensorType& type);
 std::string tensor_type_names();  // for messages
-// The element whose bytes begin at `at`. 64-bit integers lose what a double cannot hold. F8_E4M3 is the variant without
-// infinities (Micikevicius et al., arXiv 2209.05433).
+// The element whose bytes begin at `at`. 64-bit integers lose precision beyond a double's. F8_E4M3 is the variant
+// without infinities (Micikevicius et al., arXiv 2209.05433).
 double element_value(TensorType type, const std::byte* at);
 
 }  // namespace ranklab

@@ -32,7 +32,7 @@ struct Shared {
   LiveWelcome welcome;
   StepperState state;
   std::vector<RankTrace> ranks;
-  std::vector<bool> fresh;  // ranks with something for take()
+  std::vector<bool> fresh;  // ranks with unread events for take()
   size_t unread = 0;        // events in `ranks`
   std::string commands;     // frames to send
 
@@ -139,7 +139,7 @@ class RemoteSource final : public LiveSource {
     shared_.end("the run is gone: its end of the connection closed");
   }
 
-  // False when the run is gone.
+  // RETURNS: false when the run is gone.
   bool exchange(RawFrameReader& frames, std::string& out) {
     bool reads = true;
     {
@@ -152,7 +152,7 @@ class RemoteSource final : public LiveSource {
     if (!out.empty()) {
       const long count = socket_.send(out);
       if (count > 0) out.erase(0, static_cast<size_t>(count));
-      // One that has told its end and closed may still have left something to read.
+      // A run that sent its end and closed may have left data to read, so a failed send is no error.
     }
     if (!reads) return true;
     std::string bytes;
@@ -180,7 +180,7 @@ class RemoteSource final : public LiveSource {
     } else if (static_cast<LiveType>(frame.type) == LiveType::kEvents && shared_.welcome.world_size > 0) {
       const auto rank = static_cast<size_t>(unpack_events(frame.payload, shared_.ranks));
       shared_.fresh[rank] = true;
-      shared_.unread += kLiveEventsPerFrame / 4;  // what a frame holds at most, as this program fills it
+      shared_.unread += kLiveEventsPerFrame / 4;  // the most events in a frame that this program sends
     } else {
       throw Error(ErrorKind::kCommunication, {.where = "live attach",
                                               .what = "the run sent a frame out of turn",

@@ -1,5 +1,5 @@
 // A viewer of a run in another process, over the socket that `ranklab train --viz-listen` opened. A thread of its own
-// reads and writes; the run never waits for it. What the run sends is read as hostile (live_message.h).
+// reads and writes; the run never waits for it. What the run sends is treated as untrusted input (live_message.h).
 // Thread rule: as LiveSource.
 #pragma once
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace ranklab {
 
-// The path of a run's socket: of a folder FOLDER/viz.sock, of "" runs/last/viz.sock; other texts stay as they are.
-// "unix:" in front is taken off.
+// The path of a run's socket: for a folder FOLDER/viz.sock, for "" runs/last/viz.sock; other texts are unchanged. A
+// leading "unix:" is removed.
 std::string live_address(const std::string& text);
 
-// Connects to live_address(text), and waits half a second at most for the run's answer: with it come its world size,
-// its stepper's state and the events it still has. Throws kIo when nobody listens there; what breaks later shows as
-// kEnded with a message.
+// Connects to live_address(text), and waits at most half a second for the run's answer: its world size, its stepper's
+// state and the events it still has. Throws kIo when nobody listens there; a later failure shows as kEnded with a
+// message.
 std::unique_ptr<LiveSource> attach(const std::string& text = "");
 
 }  // namespace ranklab

@@ -1,8 +1,8 @@
-// Recorded events on their way to viewers, while the run goes on. Per rank a ring of the last events: a rank writes and
-// never waits for a viewer; a viewer that comes late finds what is still there, and one that is too slow loses the
-// oldest ones and is told how many. Any number of readers, each with its own place.
-// Cost: a rank pays one uncontended lock and a copy of the event, about 0.1 us; memory capacity x sizeof(Event)
-// (about 200 bytes) a rank, and the events' arrays. Thread rule: push() from the rank's thread, the rest from any.
+// Passes recorded events to viewers while the run goes on. Per rank a ring buffer of the last events: a rank writes and
+// never waits for a viewer; a viewer that connects late finds what is still there, and one that is too slow loses the
+// oldest events and learns how many. Any number of readers, each with its own position. Cost: a rank pays one
+// uncontended lock and a copy of the event, about 0.1 us; memory per rank: capacity x sizeof(Event) (about 200 bytes),
+// and the events' arrays. Thread rule: push() from the rank's thread, the rest from any.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -45,17 +45,17 @@ class LiveReader {
  public:
   explicit LiveReader(std::shared_ptr<const LiveFeed> feed);
 
-  // A read ends with the event whose array would make the numbers of the arrays more than this, or before it.
+  // A read stops at or before the event whose array would bring the total length of the arrays above this.
   static constexpr size_t kMostNumbers = size_t{1} << 16;
-  // What the rank recorded since the last call, `limit` events at most: its label, groups and all names so far (the
-  // indices of earlier events stay valid), the new events, and in `dropped` how many were overwritten unread so far.
-  // Returns false, and leaves `out` empty but for its rank, when there is nothing new.
+  // What the rank recorded since the last call, at most `limit` events: its label, groups and all names so far (the
+  // indices in earlier events stay valid), the new events, and in `dropped` how many were overwritten unread so far.
+  // Returns false, and leaves `out` empty except for its rank, when there is nothing new.
   bool read(int global_rank, RankTrace& out, size_t limit = 4096);
   int64_t dropped() const;  // of all ranks since the beginning
 
  private:
   std::shared_ptr<const LiveFeed> feed_;
-  std::vector<uint64_t> next_;  // per rank: number of the first unread event
+  std::vector<uint64_t> next_;  // per rank: index of the first unread event
   std::vector<int64_t> lost_;   // per rank
 };
 

@@ -9,7 +9,7 @@
 namespace ranklab {
 namespace {
 
-constexpr int64_t kMany = 4096;  // names, breakpoints, hits, members
+constexpr int64_t kMany = 4096;  // limit on names, breakpoints, hits, members
 constexpr int64_t kInt = std::numeric_limits<int>::max();
 constexpr int kMaxWorld = 1 << 16;
 
@@ -55,7 +55,7 @@ void pack(Packer& out, const Event& e) {
   out.number(bits(e.value)).number(static_cast<int64_t>(e.purpose));
 }
 
-// The numbers of an event; too many of them stay behind.
+// Packs the array of an event; an array that is too long is left out.
 void pack_array(Packer& out, const RankTrace& batch, const Event& event) {
   static const std::vector<double> kNone;
   const bool has = event.array > 0 && event.array <= batch.arrays.size();
@@ -66,7 +66,7 @@ void pack_array(Packer& out, const RankTrace& batch, const Event& event) {
   for (const double number : array) out.number(bits(number));
 }
 
-// `numbers` are those that the frame may still hold.
+// `numbers`: how many array elements the frame may still contain.
 void unpack_array(Unpacker& in, int64_t& numbers, RankTrace& rank, Event& event) {
   const int count = in.number_between(-1, std::min(numbers, static_cast<int64_t>(in.left() / sizeof(int64_t))));
   if (count < 0) return;

@@ -1,8 +1,8 @@
-// What a run and its viewers say to each other: frames (core/base/packing.h) of these types. Both sides read the other
-// as hostile: sizes are bounded before anything is allocated, every number is checked against what it stands for, and
-// what makes no sense throws kCommunication, which ends that connection and nothing else.
-//   viewer: kAttach (version), then kCommand as it likes.   run: kWelcome, then kEvents and kState as they come,
-//   kEnded.
+// The protocol between a run and its viewers: frames (core/base/packing.h) of these types. Each side treats the other
+// as untrusted: sizes are bounded before anything is allocated, every number is range-checked, and invalid input throws
+// kCommunication, which ends only that connection.
+//   viewer: kAttach (version), then kCommand at any time.
+//   run: kWelcome, then kEvents and kState as they occur, kEnded.
 // Thread rule: values.
 #pragma once
 #include <cstddef>
@@ -51,24 +51,24 @@ struct LiveWelcome {
   bool steppable = false;
 };
 
-// Whole frames.
+// These return whole frames.
 std::string attach_frame();
 std::string command_frame(const LiveCommand& command);
 std::string welcome_frame(const LiveWelcome& welcome);
-// Names from `names_from` on: the earlier ones were sent before. REQUIRES: the arrays of the events have at most
-// kLiveNumbersPerFrame numbers together; one that alone has more is left out.
+// Sends names from `names_from` on: the earlier ones were sent before. REQUIRES: the arrays of the events have at most
+// kLiveNumbersPerFrame numbers in total; an array that alone has more is left out.
 std::string events_frame(const RankTrace& batch, size_t names_from);
 std::string state_frame(const StepperState& state);
 std::string ended_frame(const std::string& error);
 
-// Payloads. check_attach throws when the other side speaks another version.
+// These read payloads. check_attach throws when the other side uses another version.
 void check_attach(std::string_view payload);
 LiveCommand unpack_command(std::string_view payload);
 LiveWelcome unpack_welcome(std::string_view payload);
 StepperState unpack_state(std::string_view payload, int world_size);
 std::string unpack_ended(std::string_view payload);
-// Adds what came to its rank: label, groups, dropped count and names are replaced or extended, events and their arrays
-// appended. `ranks` has one entry per global rank. Returns the rank.
+// Adds the received data to its rank: label, groups, dropped count and names are replaced or extended, events and their
+// arrays appended. `ranks` has one entry per global rank. Returns the rank.
 int unpack_events(std::string_view payload, std::vector<RankTrace>& ranks);
 
 }  // namespace ranklab

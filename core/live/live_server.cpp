@@ -29,7 +29,7 @@ constexpr size_t kMostBreakpoints = 256;
 
 }  // namespace
 
-// One viewer.
+// The connection to one viewer.
 class LiveViewer {
  public:
   LiveViewer(LiveSocket socket, const std::shared_ptr<LiveFeed>& feed)
@@ -41,7 +41,7 @@ class LiveViewer {
   bool is_done() const { return said_end_ && !has_unsent(); }
   bool is_late() const { return !attached_ && Clock::now() - since_ > kIntroduction; }
 
-  // False when the viewer is gone. Throws kCommunication for what is no protocol.
+  // RETURNS: false when the viewer is gone. Throws kCommunication on a protocol violation.
   bool receive(Stepper* stepper) {
     std::string bytes;
     if (!socket_.receive(bytes)) return false;
@@ -50,10 +50,10 @@ class LiveViewer {
     return true;
   }
 
-  // What is new, as long as the viewer keeps up.
+  // Appends what is new, as long as the viewer keeps up.
   void fill(const Stepper* stepper) {
     if (!attached_ || said_end_) return;
-    // Asked first: what was recorded before the end is then sent before it.
+    // Read first, so that events recorded before the end are sent before it.
     const bool ended = feed_->ended();
     bool any = true;
     while (any && unsent() < kUnsentBytes) {

@@ -1,7 +1,7 @@
-// Viewers of a run: listens on a unix socket, hands every viewer the run's events and the stepper's state as they come,
-// and takes stepper commands back. A viewer that is slow, gone, silent or hostile is dropped or loses events; the ranks
-// never notice. Cost: one thread that wakes 50 times a second; 256 KiB of unsent bytes a viewer at most.
-// Thread rule: any thread.
+// Serves viewers of a run: listens on a unix socket, sends every viewer the run's events and the stepper's state as
+// they change, and receives stepper commands. A viewer that is slow, gone, silent or hostile is dropped or loses
+// events; the ranks are never affected. Cost: one thread that wakes 50 times a second; at most 256 KiB of unsent bytes
+// per viewer. Thread rule: any thread.
 #pragma once
 #include <memory>
 #include <string>
@@ -17,14 +17,14 @@ class LiveServer {
 
   // `stepper` may be null. Throws kIo when it cannot listen at `path`.
   LiveServer(std::string path, std::shared_ptr<LiveFeed> feed, std::shared_ptr<Stepper> stepper);
-  // Gives viewers half a second to take what is left, then removes the socket.
+  // Gives viewers half a second to read what is left, then removes the socket.
   ~LiveServer();
   LiveServer(const LiveServer&) = delete;
   LiveServer& operator=(const LiveServer&) = delete;
 
   const std::string& path() const;
   int num_viewers() const;
-  int num_refused() const;  // viewers that were dropped because what they sent made no sense
+  int num_refused() const;  // viewers dropped because they sent invalid data
 
  private:
   class Loop;

@@ -87,7 +87,7 @@ LiveSocket listen_at(const std::string& path) {
     ::unlink(path.c_str());
   }
   LiveSocket socket = new_socket(path);
-  ::fchmod(socket.fd(), 0600);  // bind() makes the file with this mode: nobody else ever sees it open
+  ::fchmod(socket.fd(), 0600);  // bind() creates the file with this mode, so it is never open to others
   if (::bind(socket.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::chmod(path.c_str(), 0600) != 0 || ::listen(socket.fd(), kBacklog) != 0)
     fail("cannot listen at", path, std::strerror(errno), "give a path in a folder you may write to");

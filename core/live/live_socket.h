@@ -1,4 +1,4 @@
-// Unix sockets for live attach: one end listens in the run's folder, readable by its owner alone, the other connects.
+// Unix sockets for live attach: one end listens in the run's folder, accessible to its owner only, the other connects.
 // Nothing here waits for the peer. Thread rule: one thread per socket.
 #pragma once
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace ranklab {
 
-// Owns a descriptor.
+// Owns a file descriptor.
 class LiveSocket {
  public:
   explicit LiveSocket(int fd = -1) : fd_(fd) {}
@@ -19,19 +19,19 @@ class LiveSocket {
   void close();
   int release();
 
-  // Adds at most 64 KiB of what has come to `into`; false when the peer is gone.
+  // Appends at most 64 KiB of received bytes to `into`; false when the peer is gone.
   bool receive(std::string& into);
-  // Sends what the system takes of `bytes` and returns how much; -1 when the peer is gone.
+  // Sends as many of `bytes` as the system accepts and returns how many; -1 when the peer is gone.
   long send(std::string_view bytes);
 
  private:
   int fd_;
 };
 
-// Listens at `path` with mode 0600, in place of a socket that a dead run left. Throws kIo naming the path: too long,
-// not writable, or in use by a run that lives.
+// Listens at `path` with mode 0600, replacing a socket that a dead run left. Throws kIo naming the path: too long, not
+// writable, or in use by a live run.
 LiveSocket listen_at(const std::string& path);
-// The next viewer that waits, if one does; one of another user is turned away.
+// The next waiting viewer, if any; one of another user is rejected.
 LiveSocket accept_viewer(const LiveSocket& listener);
 // Throws kIo when nobody listens there.
 LiveSocket connect_to(const std::string& path);

@@ -1,6 +1,6 @@
-// What a viewer holds of a run that is going on, in this process or behind a socket: its events as they come, its
-// state, and its stepper. Make one with attach_in_process() or attach(address) (live_client.h).
-// Thread rule: one thread (the window's).
+// A viewer's access to a running run, in this process or behind a socket: its events as they arrive, its state, and its
+// stepper. Create one with attach_in_process() or attach(address) (live_client.h). Thread rule: one thread (the
+// window's).
 #pragma once
 #include <memory>
 #include <string>
@@ -15,7 +15,7 @@ namespace ranklab {
 enum class LiveStatus : uint8_t {
   kConnecting,  // no answer yet
   kFollowing,   // the run goes on
-  kPaused,      // its stepper holds it
+  kPaused,      // the stepper has paused it
   kEnded,       // the run is over, or the connection broke: message() says which
 };
 constexpr std::string_view name(LiveStatus status) {
@@ -29,11 +29,11 @@ class LiveSource {
   virtual LiveStatus status() const = 0;
   virtual std::string message() const = 0;  // one line for the user; may be empty
   virtual int world_size() const = 0;       // 0 while connecting
-  // What has come since the last call, by rank, never waiting: hand it to TraceStore::append(). Each has all names and
-  // groups of its rank so far; `dropped` counts all events so far that this viewer was too slow for. Empty: nothing
+  // What arrived since the last call, by rank; never waits. Pass it to TraceStore::append(). Each entry has all names
+  // and groups of its rank so far; `dropped` counts all events so far that this viewer was too slow for. Empty: nothing
   // new.
   virtual std::vector<RankTrace> take() = 0;
-  // Of the run; lives as long as this. Null when the run cannot be stepped.
+  // The run's stepper; valid as long as this. Null when the run cannot be stepped.
   virtual StepperControl* stepper() = 0;
 };
 

@@ -32,7 +32,7 @@ void Stepper::pause() {
   world_->pause_asked = true;
   world_->update_flags();
   world_->tell();
-  // All may be waiting for a viewer's command, or for one another, already.
+  // All ranks may already be waiting for a viewer's command or for one another.
   if (world_->running == 0) world_->settle();
 }
 

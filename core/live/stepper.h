@@ -1,17 +1,17 @@
-// Stops a live simulated world and lets it go on event by event.
+// Pauses a live simulated world and resumes it event by event.
 //
-// Every rank calls arrive() at its event boundaries (Tracer::at_boundary), and the world says when a rank sleeps in a
-// verb for a peer (blocked) and when it no longer does (unblocked). The world is *paused* when no rank runs: each is
-// parked at a boundary, blocked in a verb by a parked rank, or done. What it does next is decided only then, so the
-// order of events depends on the ranks' programs and virtual times, never on the machine: ranks are a Kahn network
-// (Kahn 1974), whose state after a set of moves does not depend on the order in which they were made. With
-// breakpoints that may apply, ranks go one at a time in virtual-time order, so a breakpoint is hit in the same state,
-// with the same hash, on every run; without any they run side by side.
-// A held rank is neither hung nor in a deadlock; a deadlock of blocked ranks is found as ever (backends/cpu_sim/watch).
-// Results are the same, bit for bit, stepped or not: no number of a run depends on wall time.
+// Every rank calls arrive() at its event boundaries (Tracer::at_boundary), and the world reports when a rank sleeps in
+// a verb for a peer (blocked) and when it no longer does (unblocked). The world is *paused* when no rank runs: each is
+// parked at a boundary, blocked in a verb by a parked rank, or done. Only then is the next move decided, so the order
+// of events depends on the ranks' programs and virtual times, never on the machine: ranks are a Kahn network (Kahn
+// 1974), whose state after a set of moves does not depend on the order in which they were made. While breakpoints may
+// apply, ranks run one at a time in virtual-time order, so a breakpoint is hit in the same state, with the same hash,
+// in every run; without any they run concurrently. A held rank counts as neither hung nor deadlocked; a deadlock of
+// blocked ranks is still detected (backends/cpu_sim/watch). Results are bit-identical whether stepped or not: no number
+// of a run depends on wall time.
 //
-// Cost: nothing where no stepper is attached (one branch); attached and running freely, about 0.1 us a boundary;
-// with breakpoints a switch of threads a boundary. Thread rule: any thread, where not said otherwise.
+// Cost: nothing where no stepper is attached (one branch); attached and running freely, about 0.1 us per boundary; with
+// breakpoints a thread switch per boundary. Thread rule: any thread, where not said otherwise.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -27,7 +27,7 @@
 
 namespace ranklab {
 
-// One thing a rank recorded, kept for "what did it do last".
+// One recorded event, kept to show a rank's most recent events.
 struct RecordedEvent {
   std::string name;
   Event event;
@@ -35,7 +35,7 @@ struct RecordedEvent {
 
 class Stepper final : public StepperControl, public RankHolder {
  public:
-  // start_paused: ranks are held at the first boundary each comes to.
+  // start_paused: each rank is held at its first boundary.
   explicit Stepper(int world_size, bool start_paused = false);
   ~Stepper() override;
   Stepper(const Stepper&) = delete;
@@ -53,27 +53,27 @@ class Stepper final : public StepperControl, public RankHolder {
   void remove_breakpoint(int id) override;
 
   int world_size() const;
-  // Waits that long at most; true when the world is paused or the run has ended.
+  // Waits at most `limit`; true when the world is paused or the run has ended.
   bool wait_paused(std::chrono::milliseconds limit);
-  // Lets every rank run to the end and holds none any more: Ctrl-C, quit.
+  // Lets every rank run to the end without being held again: Ctrl-C, quit.
   void detach();
 
   // While paused: the rank's objects (null before they are built), and the last events it recorded, oldest first.
   std::shared_ptr<const RankProbe> probe(int global_rank) const;
   std::vector<RecordedEvent> last_events(int global_rank) const;
 
-  // For the runtime, on the rank's own thread.
+  // Called by the runtime, on the rank's own thread.
   void set_probe(int global_rank, std::shared_ptr<const RankProbe> probe);
   void arrive(int global_rank, Boundary boundary) override;
-  void recorded(int global_rank, const Event& event, std::string_view name) override;  // conditions are looked at here
+  void recorded(int global_rank, const Event& event, std::string_view name) override;  // evaluates conditions
 
-  // For the world. Both ends of a wait are told under one lock of the world's, so that they come in order.
+  // Called by the world. Both ends of a wait are reported under one lock of the world, so that they come in order.
   void begin_run();                                                               // before ranks start
-  void blocked(int global_rank, std::string inside, std::vector<int> waits_for);  // again when fewer are missing
+  void blocked(int global_rank, std::string inside, std::vector<int> waits_for);  // called again when fewer are missing
   void unblocked(int global_rank);
   void rank_ended(int global_rank);
-  void end_run();  // all ranks are done, or the world failed: nobody is held any more
-  // Since when the rank has not been held, on wall_now_ns(); nothing while it is held. For the hang check.
+  void end_run();  // all ranks are done, or the world failed: releases all
+  // Since when the rank has not been held, on wall_now_ns(); nothing while it is held. For the hang detector.
   std::optional<int64_t> free_since_ns(int global_rank) const;
 
  private:

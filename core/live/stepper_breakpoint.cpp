@@ -103,7 +103,7 @@ void set_place(Breakpoint& out, const std::string& key, std::string_view value) 
   }
 }
 
-// What the runtime records; a program that records counters of its own fills in a Breakpoint itself.
+// Accepts the counters that the runtime records; a program with counters of its own fills in a Breakpoint directly.
 void check_counter(const std::string& counter) {
   std::vector<std::string> known(kCounters.begin(), kCounters.end());
   for (int i = 0; i < static_cast<int>(MemoryCategory::kCount); ++i)
@@ -112,7 +112,7 @@ void check_counter(const std::string& counter) {
   refuse("no such counter", counter, join(std::span<const std::string>(known), ", "), known);
 }
 
-// Reads "COUNTER is nan", "COUNTER > VALUE" from words[at...]; returns the words it took.
+// Parses "COUNTER is nan", "COUNTER > VALUE" from words[at...]; returns the number of words consumed.
 size_t take_condition(Breakpoint& out, const std::vector<std::string>& words, size_t at) {
   const std::string& sign = words[at + 1];
   if (out.has_condition()) refuse("two conditions", words[at], "one");
@@ -162,7 +162,7 @@ bool place_matches(const Breakpoint& b, int global_rank, const Boundary& at) {
 }  // namespace
 
 Breakpoint parse_breakpoint(std::string_view text) {
-  // "loss>6" and "mb = 3" are read like "loss > 6" and "mb=3".
+  // "loss>6" and "mb = 3" are parsed like "loss > 6" and "mb=3".
   std::string spaced;
   for (size_t i = 0; i < text.size() && i < 400; ++i) {
     if (text[i] == '>' || text[i] == '<') {
@@ -224,7 +224,7 @@ bool matches(const Breakpoint& b, int global_rank, const Boundary& at) {
 }
 
 bool holds(const Breakpoint& b, std::string_view counter, double value) {
-  // A counter's name may have spaces, a word of a breakpoint may not.
+  // A counter's name may contain spaces, a word of a breakpoint may not.
   const auto same = [](char theirs, char mine) { return theirs == mine || (theirs == ' ' && mine == '_'); };
   if (!std::equal(counter.begin(), counter.end(), b.counter.begin(), b.counter.end(), same)) return false;
   if (b.comparison == Comparison::kNan) return std::isnan(value);

@@ -27,7 +27,7 @@ struct Breakpoint {
   std::optional<Verb> verb = {};  // before it is posted
   std::optional<Axis> axis = {};  // of a collective or message
   int rank = -1;                  // global rank; -1: any
-  int step = -1;                  // alone: where it begins; with others: within it
+  int step = -1;                  // given alone: at the step's beginning; with others: within it
   int microbatch = -1;
   int stage = -1;
   // A condition: a counter of the run ("loss", "grad_norm", "activations_held", "memory/activations", "memory"), or
@@ -35,26 +35,26 @@ struct Breakpoint {
   std::string counter = {};
   Comparison comparison = Comparison::kNone;
   double value = 0;
-  int64_t hits = 0;  // how often it stopped the run
+  int64_t hits = 0;  // how often it paused the run
 
   bool operator==(const Breakpoint&) const = default;
   bool has_condition() const { return comparison != Comparison::kNone; }
 };
 
-// "memory" and "memory/activations": bytes of a rank, not a counter that it records.
+// "memory" and "memory/activations": bytes of a rank, computed rather than recorded as a counter.
 inline bool is_memory_counter(std::string_view counter) {
   return counter == "memory" || counter.starts_with("memory/");
 }
 
-// Throws kInvalidArgument naming the part that is not understood and the nearest known word.
+// Throws kInvalidArgument naming the part that was not understood and the nearest known word.
 Breakpoint parse_breakpoint(std::string_view text);
 // Gives the same breakpoint when parsed again.
 std::string to_text(const Breakpoint& breakpoint);
 
-// Whether a rank that comes to this boundary is to be held. Conditions never match here: they are looked at where
-// their value is known.
+// Whether a rank at this boundary is to be held. Conditions never match here: they are checked where their value is
+// known.
 bool matches(const Breakpoint& breakpoint, int global_rank, const Boundary& boundary);
-// Whether the condition's counter is this one and its comparison holds. REQUIRES: has_condition().
+// Whether the condition is about this counter and its comparison holds. REQUIRES: has_condition().
 bool holds(const Breakpoint& breakpoint, std::string_view counter, double value);
 
 }  // namespace ranklab

@@ -1,7 +1,6 @@
-// The commands of a stepper: the same for a world in this process (Stepper) and one behind a socket (LiveClient).
-// A window or a prompt holds a StepperControl& and never asks where the world is. Commands return at once; state()
-// shows what came of them: compare StepperState::version.
-// Thread rule: any thread.
+// The commands of a stepper, the same for a world in this process (Stepper) and one behind a socket (LiveClient). A
+// window or a prompt uses a StepperControl& without knowing where the world is. Commands return at once; state() shows
+// their effect: compare StepperState::version. Thread rule: any thread.
 #pragma once
 #include "core/live/stepper_state.h"
 
@@ -15,21 +14,21 @@ class StepperControl {
 
   // Each rank is held at its next boundary. No effect when paused or ended.
   virtual void pause() = 0;
-  // The rest has an effect only when paused.
+  // The following have an effect only when paused.
   virtual void resume() = 0;  // until a breakpoint, pause() or the end
-  // One event: the parked rank with the smallest virtual time (the lowest of equal ones) goes on to its next boundary,
-  // and whoever waited for it to theirs. The order is the same on every run.
+  // One event: the parked rank with the smallest virtual time (ties: the lowest rank) runs to its next boundary, and
+  // the ranks that waited for it to theirs. The order is the same in every run.
   virtual void step_events(int64_t count) = 0;
-  // Rank r goes on by so many boundaries. While it waits in a verb, the rank it waits for goes on, and nobody else.
+  // Rank r runs for so many boundaries. While it waits in a verb, the rank it waits for runs, and nobody else.
   virtual void step_rank(int global_rank, int64_t count) = 0;
-  // Every rank goes on to its next action of another microbatch, or of none: the optimizer, the end of the step.
+  // Every rank runs to its next action of another microbatch, or of none: the optimizer, the end of the step.
   virtual void step_microbatch() = 0;
-  // Every rank goes on to its begin of the count-th next training step.
+  // Every rank runs to the beginning of its count-th next training step.
   virtual void step_training(int64_t count) = 0;
 
-  // In effect at once; its id shows in state().
+  // Takes effect at once; its id shows in state().
   virtual void add_breakpoint(const Breakpoint& breakpoint) = 0;
-  virtual void remove_breakpoint(int id) = 0;  // no effect when there is none
+  virtual void remove_breakpoint(int id) = 0;  // no effect when it does not exist
 };
 
 }  // namespace ranklab

@@ -114,7 +114,7 @@ void Stepper::World::tell() {
   changed.notify_all();
 }
 
-// The first step to which a breakpoint may apply: until there, ranks need not go one at a time.
+// Computes the first step to which a breakpoint may apply: until then ranks may run concurrently.
 void Stepper::World::update_flags() {
   int first = INT_MAX;
   bool any_condition = false;
@@ -235,11 +235,11 @@ void Stepper::World::settle() {
 void Stepper::World::pause_here() {
   const bool all_done =
       std::all_of(seats.begin(), seats.end(), [](const auto& each) { return each->activity == RankActivity::kDone; });
-  if (all_done) return;  // the world says end_run() itself
+  if (all_done) return;  // the world calls end_run() itself
   paused = true;
   pause_asked = false;
   goal = {};
-  // Two ranks may have come to theirs at the same time: what is told does not depend on who was first.
+  // Two ranks may reach theirs at the same time: sorting makes the report independent of which was first.
   std::sort(hits.begin(), hits.end(), [](const BreakpointHit& a, const BreakpointHit& b) {
     return std::tuple(a.at.virtual_ns, a.global_rank, a.breakpoint) <
            std::tuple(b.at.virtual_ns, b.global_rank, b.breakpoint);
@@ -255,7 +255,7 @@ void Stepper::World::pause_here() {
   tell();
 }
 
-// Lets the next ranks go towards the goal; false when it is reached.
+// Releases the next ranks towards the goal; false when it is reached.
 bool Stepper::World::release_next() {
   Seat* next = nullptr;
   if (goal.kind == Goal::kRank) {
@@ -276,7 +276,7 @@ bool Stepper::World::release_next() {
   return true;
 }
 
-// Ranks that no breakpoint can stop for now go side by side.
+// Releases, concurrently, the ranks that no breakpoint can stop for now.
 bool Stepper::World::release_ready() {
   bool any = false;
   for (const auto& each : seats) {
@@ -288,7 +288,7 @@ bool Stepper::World::release_ready() {
   return any;
 }
 
-// The parked rank with the smallest virtual time that is not at its goal; of `among` unless that is empty.
+// The parked rank with the smallest virtual time that is not at its goal; among all if `among` is empty.
 Seat* Stepper::World::earliest(const std::vector<int>& among) {
   Seat* best = nullptr;
   for (const auto& each : seats) {
@@ -299,7 +299,7 @@ Seat* Stepper::World::earliest(const std::vector<int>& among) {
   return best;
 }
 
-// The rank itself when it is parked, else the parked one that it waits for in the end.
+// The rank itself when it is parked, else the parked rank that it waits for, directly or through other ranks.
 Seat* Stepper::World::towards(int global_rank) {
   std::vector<int> front = {global_rank};
   std::vector<bool> seen(seats.size(), false);

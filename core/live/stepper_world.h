@@ -1,6 +1,6 @@
-// The inside of a Stepper: every rank's seat, the goal of the command under way, and what is decided when no rank runs.
-// Thread rule: a seat's own part is written by its rank's thread while it runs and read by others under the mutex while
-// it does not; everything else is guarded by the mutex, the atomic flags are read without it.
+// The implementation of a Stepper: every rank's seat, the goal of the current command, and the decisions made when no
+// rank runs. Thread rule: a seat's own part is written by its rank's thread while it runs and read by others under the
+// mutex while it does not; everything else is guarded by the mutex, except that the atomic flags are read without it.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -19,12 +19,12 @@ struct Seat {
   static constexpr size_t kRecent = 64;
 
   int global_rank = 0;
-  // The rank's own.
+  // Written by the rank's own thread.
   Boundary at;
   int64_t events = 0;
   uint64_t hash = 0;
   std::deque<RecordedEvent> recent;
-  // Under the mutex.
+  // Guarded by the mutex.
   RankActivity activity = RankActivity::kRunning;
   std::string inside;
   std::vector<int> waits_for;
@@ -32,24 +32,24 @@ struct Seat {
   std::condition_variable wake;
   int64_t free_since_ns = 0;
   std::shared_ptr<const RankProbe> probe;
-  int64_t events_at_start = 0;  // of the command under way
+  int64_t events_at_start = 0;  // at the start of the current command
   int microbatch_at_start = -1;
 
   void come_to(Boundary boundary);
   void note(const Event& event, std::string_view name);
 };
 
-// What a command asks for.
+// The goal of a command.
 struct Goal {
   enum Kind { kNone, kEvents, kRank, kMicrobatch, kStep };
   Kind kind = kNone;
-  int64_t count = 0;    // kEvents: left; kRank: boundaries to come to; kStep: steps
+  int64_t count = 0;    // kEvents: remaining; kRank: boundaries to reach; kStep: steps
   int global_rank = 0;  // kRank
 };
 
 struct Watched {
   Breakpoint breakpoint;
-  int stopped_in_step = -1;  // a condition on a counter stops once a step
+  int stopped_in_step = -1;  // a condition on a counter pauses once per step
 };
 
 }  // namespace stepping
@@ -60,7 +60,7 @@ struct Stepper::World {
   bool has(int global_rank) const { return global_rank >= 0 && global_rank < static_cast<int>(seats.size()); }
   stepping::Seat& seat(int global_rank) { return *seats[static_cast<size_t>(global_rank)]; }
 
-  void start(const stepping::Goal& goal);  // locks
+  void start(const stepping::Goal& goal);  // takes the lock
 
   // REQUIRES: mutex held.
   StepperMode mode() const;
@@ -68,9 +68,9 @@ struct Stepper::World {
   bool free() const { return ended || detached; }
   void begin();
   void update_flags();
-  void tell();  // something that state() shows is new
+  void tell();  // announces a change of what state() shows
 
-  // A rank at its boundary.
+  // These concern a rank at its boundary.
   void check_events(const stepping::Seat& seat);
   bool condition_holds(const stepping::Seat& seat, const Event& event, std::string_view counter, double value) const;
   void note_conditions(const stepping::Seat& seat, const Event& event, std::string_view counter, double value);
@@ -80,7 +80,7 @@ struct Stepper::World {
   void stop_running(stepping::Seat& seat, RankActivity now);
   void run_again(stepping::Seat& seat);
   void let_all_go();
-  void settle();  // no rank runs: the next ones go, or the world is paused
+  void settle();  // called when no rank runs: releases the next ones or pauses the world
   bool release_next();
   bool release_ready();
   void pause_here();
@@ -101,8 +101,8 @@ struct Stepper::World {
   int next_id = 1;
   uint64_t version = 1;
 
-  std::atomic<bool> hold{false};        // every boundary is looked at
-  std::atomic<int> order_from_step{0};  // boundaries of this step and later ones are
+  std::atomic<bool> hold{false};        // every boundary is checked
+  std::atomic<int> order_from_step{0};  // boundaries of this step and later ones are checked
   std::atomic<bool> conditions{false};  // some breakpoint has a condition
 };
 

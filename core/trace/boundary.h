@@ -1,4 +1,4 @@
-// Where a rank may be held, and by whom: the places at which a Tracer records. Torch-free. Thread rule: plain data.
+// The boundaries at which a rank may be held: the points where a Tracer records. Torch-free. Thread rule: plain data.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace ranklab {
 
-// The places where a rank may be held. It has not yet begun what the boundary names.
+// The kinds of boundary. A held rank has not yet begun what the boundary names.
 enum class BoundaryKind : uint8_t {
   kStepBegin,  // a training step
   kSpan,       // an action or op group: F, B, W, BW, optimizer
   kPost,       // a collective or message is posted (and waited for, unless it is asynchronous)
-  kWait,       // the end of an asynchronous one is waited for
-  kValue,      // a counter was recorded; a place only where a breakpoint's condition holds
+  kWait,       // the wait for an asynchronous call begins
+  kValue,      // a counter was recorded; a boundary only where a breakpoint's condition holds
   kStepEnd,    // the step's loss is known
   kCount
 };
@@ -37,7 +37,7 @@ struct Boundary {
   std::vector<int> group = {};  // kPost, kWait: global ranks of the group
   int peer = -1;                // kPost, kWait: global rank of the root or the peer, else -1
   int tag = 0;
-  int64_t virtual_ns = 0;  // the rank's clock
+  int64_t virtual_ns = 0;  // the rank's virtual clock
   double value = 0;        // kValue
 
   bool operator==(const Boundary&) const = default;

@@ -1,5 +1,5 @@
-// How an event is spelt in the file, shared by writer and reader: the integer fields that go to `args` when they differ
-// from an Event's defaults. Thread rule: constant data.
+// How an event is spelled in the file, shared by writer and reader: the integer fields that go to `args` when they
+// differ from an Event's defaults. Thread rule: constant data.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace ranklab {
 
-// "cat" of a slice or instant.
+// The "cat" field of a slice or instant.
 constexpr std::string_view category(EventKind kind) {
   constexpr std::array<std::string_view, 5> kCategories = {"compute", "collective", "phase", "instant", "counter"};
   return kCategories[static_cast<size_t>(kind)];
 }
-// The kind of slice that "cat" names; nothing for another word.
+// The kind of slice that "cat" names; nothing for an unknown name.
 constexpr std::optional<EventKind> slice_kind(std::string_view text) {
   for (const EventKind kind : {EventKind::kCompute, EventKind::kCollective, EventKind::kPhase})
     if (category(kind) == text) return kind;
   return {};
 }
 
-// Name of the metadata event that counts what a rank dropped after the header was written.
+// Name of the metadata event with the number of events that a rank dropped after the header was written.
 inline constexpr std::string_view kDroppedEvent = "ranklab_dropped";
 
 using EventField = std::variant<int32_t Event::*, int64_t Event::*>;

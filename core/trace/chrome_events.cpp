@@ -155,7 +155,7 @@ void ChromeEvents::read_slice(const json& value, bool instant, Event& event) con
 void ChromeEvents::event(const json& value) {
   const std::string phase = value.at("ph").get<std::string>();
   const bool drops = phase == "M" && value.value("name", "") == kDroppedEvent;
-  if (phase != "X" && phase != "i" && phase != "C" && !drops) return;  // metadata and arrows repeat what is known
+  if (phase != "X" && phase != "i" && phase != "C" && !drops) return;  // metadata and arrows only repeat known data
   Rank* const to = rank(json_integer<int>(value.at("pid"), "pid"));
   RANKLAB_CHECK(to != nullptr, ErrorKind::kBadFile, .where = "trace file", .what = "an event of an unknown rank",
                 .got = "pid " + value.at("pid").dump(), .want = "a rank of the header, which comes before the events",

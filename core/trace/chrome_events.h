@@ -1,5 +1,5 @@
-// Chrome events of our writer as Events: what the general reader (any JSON text) and the fast one (our writer's lines)
-// share. Thread rule: one thread.
+// Converts Chrome events of our writer to Events: shared by the general reader (any JSON text) and the fast one (our
+// writer's lines). Thread rule: one thread.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -18,17 +18,17 @@ class ChromeEvents {
  public:
   // A top-level value other than traceEvents.
   void section(const std::string& key, const nlohmann::json& value);
-  // An element of traceEvents. Throws kBadFile, or nlohmann's exceptions, when it cannot be used.
+  // Handles an element of traceEvents. Throws kBadFile, or nlohmann's exceptions, when it is invalid.
   void event(const nlohmann::json& value);
-  // Throws kBadFile when what was read is no trace of ours, or of another version.
+  // Throws kBadFile when the file is not a trace of ours, or has another version.
   void require_ours(const std::string& path) const;
   TraceFile take() { return std::move(file_); }
 
   TraceClock clock() const { return file_.clock; }
-  // Where a rank's events go; null for a rank that the header does not name. Valid until the next section().
+  // Where a rank's events are collected; null for a rank that the header does not name. Valid until the next section().
   struct Rank;
   Rank* rank(int pid);
-  // `array`: its numbers, null for none.
+  // `array`: the event's numbers, null for none.
   void add(Rank& rank, std::string_view name, Event& event, std::vector<double>* array = nullptr);
 
   struct NameHash {

@@ -33,7 +33,8 @@ class GzStreamBuffer final : public std::streambuf {
   std::array<char, 1 << 16> buffer_{};
 };
 
-// Follows the parser: depth 1 holds the sections, depth 2 under "traceEvents" the events, which are dropped once seen.
+// Follows the parser: depth 1 holds the sections, depth 2 under "traceEvents" the events, which are dropped after the
+// visit.
 class Follower {
  public:
   explicit Follower(const ChromeJsonVisitor& visitor) : visitor_(visitor) {}
@@ -78,7 +79,7 @@ void visit_chrome_json(const std::string& path, const ChromeJsonVisitor& visitor
   } catch (const json::parse_error& error) {
     bad_file(path, "not valid JSON", "an error at byte " + std::to_string(error.byte));
   } catch (const Error& error) {
-    if (error.text().where == "JSON") {  // json_integer() knows neither file nor event
+    if (error.text().where == "JSON") {  // json_integer() does not know the file or the event
       bad_file(path, "event " + std::to_string(follower.count()) + ": " + error.text().what, error.text().got);
     }
     throw;

@@ -1,4 +1,4 @@
-// A Chrome trace file read piece by piece: each element of traceEvents is handed over and forgotten, so memory does not
+// A streaming reader of a Chrome trace file: each element of traceEvents is passed on and dropped, so memory does not
 // grow with the file. Thread rule: one thread.
 #pragma once
 #include <functional>
@@ -8,12 +8,12 @@
 namespace ranklab {
 
 struct ChromeJsonVisitor {
-  // A top-level value other than traceEvents, when it ends.
+  // Called for a top-level value other than traceEvents, when it ends.
   std::function<void(const std::string& key, const nlohmann::json& value)> on_section;
   std::function<void(const nlohmann::json& event, size_t number)> on_event;
 };
 
-// Throws kBadFile naming the byte where the text stops being JSON, or the event a visitor could not use.
+// Throws kBadFile naming the byte where the text stops being JSON, or the event that a visitor rejected.
 void visit_chrome_json(const std::string& path, const ChromeJsonVisitor& visitor);
 
 // Microseconds with decimals -> nanoseconds. Throws kBadFile when `value` is not a number in range.

@@ -12,7 +12,7 @@
 namespace ranklab {
 namespace {
 
-// What is left of a line. Every take_ function answers false, and may have moved, when the text is something else.
+// The rest of a line. Every take_ function returns false, and may have advanced, when the text does not match.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
@@ -45,12 +45,12 @@ class Cursor {
     const auto [end, error] = std::from_chars(at_, end_, value);
     if (error != std::errc() || end[-1] < '0' || end[-1] > '9' || !std::isfinite(value)) return false;
     const char* const point = std::find(at_, end, '.');
-    if (point != end && (point[1] < '0' || point[1] > '9')) return false;  // JSON has no 0.e5
+    if (point != end && (point[1] < '0' || point[1] > '9')) return false;  // JSON does not allow 0.e5
     at_ = end;
     return true;
   }
 
-  // Decimal microseconds. Up to the size where a double still knows every nanosecond, as the general reader's does.
+  // Decimal microseconds, up to the size where a double still represents every nanosecond, as in the general reader.
   bool take_us(int64_t& ns) {
     constexpr int64_t kMostUs = 2'000'000'000'000;
     const bool minus = take('-');
@@ -90,7 +90,7 @@ class Cursor {
     at_ = end;
     return error == std::errc();
   }
-  // JSON has no 01.
+  // JSON does not allow 01.
   bool leading_zero() const {
     const char* digit = at_ != end_ && *at_ == '-' ? at_ + 1 : at_;
     return end_ - digit > 1 && *digit == '0' && digit[1] >= '0' && digit[1] <= '9';
@@ -110,7 +110,7 @@ bool word(std::string_view text, size_t count, T& value) {
   return false;
 }
 
-// What a line says.
+// The contents of a line.
 struct Line {
   std::string_view name;
   std::string_view series = "value";  // of a counter
@@ -123,7 +123,7 @@ bool take_value(Cursor& in, const NamedField& named, Event& event) {
   return std::visit([&](auto member) { return in.take_int(event.*member); }, named.field);
 }
 
-// The key of the next field, in or after `next`, which moves past it.
+// Looks for the key of the next field, in or after `next`, and advances past it.
 const NamedField* find_field(std::string_view key, std::span<const NamedField> fields, size_t& next) {
   for (size_t i = next; i < fields.size(); ++i) {
     if (fields[i].key != key) continue;
@@ -143,7 +143,7 @@ bool take_word(Cursor& in, std::string_view key, int& stage, Event& event) {
   return false;
 }
 
-// Numbers after the bracket.
+// The numbers after the opening bracket.
 bool take_array(Cursor& in, Line& line) {
   line.has_array = true;
   if (in.take(']')) return true;
@@ -153,8 +153,8 @@ bool take_array(Cursor& in, Line& line) {
   return in.take(']');
 }
 
-// The object of fields after its brace, in the writer's order: words, kArgFields, the other clock, value, array. A
-// counter has neither words nor a value there.
+// The object of fields after its opening brace, in the writer's order: words, kArgFields, the other clock, value,
+// array. A counter has neither words nor a value there.
 bool take_fields(Cursor& in, TraceClock clock, bool counter, Line& line) {
   Event& event = line.event;
   const auto& span = clock == TraceClock::kVirtual ? kWallSpan : kVirtualSpan;
@@ -185,7 +185,7 @@ bool take_fields(Cursor& in, TraceClock clock, bool counter, Line& line) {
   return in.take('}');
 }
 
-// "ts": ... and "dur": ... as the trace's clock.
+// "ts": ... and "dur": ... on the trace's clock.
 bool take_span(Cursor& in, bool has_duration, TraceClock clock, Event& event) {
   int64_t begin = 0, duration = 0;
   if (!in.take(",\"ts\":") || !in.take_us(begin)) return false;
@@ -224,7 +224,7 @@ bool take_counter(Cursor& in, TraceClock clock, Line& line) {
   return in.take('}') && in.at_end();
 }
 
-// An end of an arrow, which repeats what the message's event says.
+// One end of an arrow; it repeats what the message's event contains.
 bool take_arrow(Cursor& in, char phase) {
   int64_t time = 0, id = 0;
   return in.take(",\"ts\":") && in.take_us(time) && in.take(",\"id\":") && in.take_int(id) &&

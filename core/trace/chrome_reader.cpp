@@ -17,7 +17,7 @@ using nlohmann::json;
 
 enum class LinesEnd { kWhole, kBroken, kOtherLayout };
 
-// A file in our writer's layout: a header up to a line that ends in "traceEvents":[, a line an event, a last line ]}
+// A file in our writer's layout: a header up to a line that ends in "traceEvents":[, one line per event, a last line ]}
 class LinesReader {
  public:
   LinesReader(const std::string& path, ChromeEvents& events) : lines_(path), events_(events) {}
@@ -25,7 +25,7 @@ class LinesReader {
   LinesEnd read() {
     if (!read_header()) return LinesEnd::kOtherLayout;
     std::string_view line;
-    bool comma = true;  // the line before ended in one
+    bool comma = true;  // whether the previous line ended in one
     while (lines_.next(line)) {
       if (line == "]}") return end(comma);
       if (!comma) return broken("no comma before the event");
@@ -63,7 +63,7 @@ class LinesReader {
     } catch (const json::exception&) {
       return false;
     } catch (const Error&) {
-      return false;  // the general reader says it with its place
+      return false;  // the general reader reports it with its location
     }
     return true;
   }
@@ -102,7 +102,7 @@ class LinesReader {
   std::string why_;
 };
 
-// A pipe can be read once only: the general reader takes it.
+// Whether the file can be read a second time: a pipe cannot, so the general reader reads it.
 bool read_twice(const std::string& path) {
   std::error_code error;
   return std::filesystem::is_regular_file(path, error) || !std::filesystem::exists(path, error);

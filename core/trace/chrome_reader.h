@@ -1,6 +1,6 @@
-// Reads back what write_chrome_trace() wrote, field for field. Files as our writer lays them out are read line by line
-// (chrome_line.h), at about 0.5 us an event; any other JSON text with the same content by a general parser, ten times
-// as slowly. Thread rule: one thread.
+// Reads back what write_chrome_trace() wrote, field for field. Files laid out as our writer does are read line by line
+// (chrome_line.h), at about 0.5 us per event; any other JSON text with the same content by a general parser, ten times
+// slower. Thread rule: one thread.
 #pragma once
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ struct TraceFile {
 // Throws kBadFile: not readable, not JSON, cut off, another schema version, or written by another program.
 TraceFile read_chrome_trace(const std::string& path);
 
-// As much of a file as is sound, from its beginning: what a viewer shows of a trace that was cut off or damaged.
+// The valid beginning of a file: what a viewer shows of a trace that was cut off or damaged.
 struct TracePrefix {
   TraceFile file;
   std::string broken;  // where and why reading ended; "" when the file is whole
@@ -29,7 +29,7 @@ struct TracePrefix {
 // Throws kBadFile only when the file cannot be opened.
 TracePrefix read_trace_prefix(const std::string& path);
 
-// The general parser alone, for tests: gives what read_chrome_trace() gives.
+// Uses the general parser alone, for tests: same result as read_chrome_trace().
 TraceFile read_chrome_trace_slowly(const std::string& path);
 
 }  // namespace ranklab

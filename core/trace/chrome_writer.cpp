@@ -156,7 +156,7 @@ void ChromeTraceWriter::Impl::metadata(const char* what, int pid, int tid, const
   out_ += "}}";
 }
 
-// Those that no piece before had.
+// Names the lanes that no earlier piece used.
 void ChromeTraceWriter::Impl::name_lanes(const RankTrace& trace, const LaneMap& lanes) {
   const auto [named, first] = named_lanes_.try_emplace(trace.global_rank);
   if (first) {
@@ -168,7 +168,7 @@ void ChromeTraceWriter::Impl::name_lanes(const RankTrace& trace, const LaneMap& 
     if (named->second.insert(lane).second) metadata("thread", trace.global_rank, lane, lane_name(lane), lane);
 }
 
-// The header, which counts them, lies at the beginning of the file.
+// Writes an event, because the header, which has the counts, is already at the beginning of the file.
 void ChromeTraceWriter::Impl::dropped(const RankTrace& trace) {
   if (trace.dropped == 0) return;
   begin_event('M', trace.global_rank, 0);
@@ -205,7 +205,7 @@ void ChromeTraceWriter::Impl::field(const NamedField& named, const Event& event)
       named.field);
 }
 
-// All that `ts` and `dur` do not say. The collective's words first, as people read them.
+// Everything that `ts` and `dur` do not contain. The collective's words come first, for human readers.
 void ChromeTraceWriter::Impl::args(const RankTrace& trace, const Event& event) {
   key("args");
   out_ += '{';
@@ -280,7 +280,7 @@ void ChromeTraceWriter::Impl::instant(const RankTrace& trace, const Event& event
 }
 
 // "memory/parameters" is drawn as series "parameters" of counter "memory", so that viewers stack the categories.
-// Viewers draw every number in a counter's args; the other fields therefore go to a key of our own beside it.
+// Viewers draw every number in a counter's args, so the other fields go to a separate key of our own.
 void ChromeTraceWriter::Impl::counter(const RankTrace& trace, const Event& event) {
   const std::string& full = trace.names[event.name];
   const size_t slash = full.rfind('/');
@@ -309,7 +309,8 @@ void ChromeTraceWriter::Impl::flow(const ArrowPlace& place, const ArrowEnd& end)
   arrow(place, end.id, end.start);
 }
 
-// An arrow binds to the slice that encloses its time: leave at the beginning, arrive in the last nanosecond.
+// An arrow binds to the slice that encloses its timestamp: it leaves at the slice's begin and arrives in its last
+// nanosecond.
 void ChromeTraceWriter::Impl::arrow(const ArrowPlace& place, int64_t id, bool start) {
   const Event& event = place.event;
   const int64_t begin = begin_ns(event, options_.clock);

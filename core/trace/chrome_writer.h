@@ -1,9 +1,9 @@
-// Chrome Trace JSON, which Perfetto (ui.perfetto.dev) and chrome://tracing open as it is: one process per rank
+// Writes Chrome Trace JSON, which Perfetto (ui.perfetto.dev) and chrome://tracing open unchanged: one process per rank
 // ("rank 3 (dp1 tp1)"), lanes phase / compute / one per axis, slices named as recorded (Perfetto colours by name),
 // arrows between the ends of messages, counters for memory by category and loss. `ts` is the drawn clock in
 // microseconds with the nanoseconds as decimals; the other clock and the bytes are in `args`. Everything of a RankTrace
-// is in the file: read_chrome_trace() gives it back. Reference: the Trace Event Format document (Google, 2016). Cost:
-// streamed; besides the events of a piece it needs 4 bytes an event for lanes and the list of messages. A path ending
+// is in the file: read_chrome_trace() restores it. Reference: the Trace Event Format document (Google, 2016). Cost:
+// streamed; besides the events of a piece it needs 4 bytes per event for lanes and the list of messages. A path ending
 // in .gz is compressed. The file appears whole or not at all. Thread rule: one thread.
 #pragma once
 #include <memory>
@@ -23,17 +23,17 @@ struct ChromeWriterOptions {
   int gpus_per_node = 0;  // 0: not known
 };
 
-// A trace that is written as it grows. Memory: that of one piece, whatever came before.
+// A trace that is written incrementally. Memory: that of one piece, whatever came before.
 class ChromeTraceWriter {
  public:
-  // The file under its temporary name. Throws kIo.
+  // Creates the file under its temporary name. Throws kIo.
   explicit ChromeTraceWriter(const std::string& path, const ChromeWriterOptions& options = {});
-  ~ChromeTraceWriter();  // without commit() nothing is left
+  ~ChromeTraceWriter();  // without commit() no file remains
 
-  // What the ranks recorded since the last piece; `names` are all so far, and the first piece has every rank. Throws
-  // kIo.
+  // Adds what the ranks recorded since the last piece; `names` holds all names so far, and the first piece has every
+  // rank. Throws kIo.
   void add(std::span<const RankTrace> piece);
-  // From here on a process that is killed leaves a file that is readable up to this piece. Throws kIo.
+  // A process killed after this call leaves a file that is readable up to this piece. Throws kIo.
   void flush();
   void commit();
 
@@ -42,7 +42,7 @@ class ChromeTraceWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-// A whole trace at once.
+// Writes a whole trace at once.
 void write_chrome_trace(const std::string& path, std::span<const RankTrace> traces,
                         const ChromeWriterOptions& options = {});
 

@@ -1,6 +1,6 @@
-// What happened, as plain structs: the trace file, the console, lessons and the visualizer all read these.
-// Times are nanoseconds. `virtual_*` is the simulated clock (0 on real hardware), `wall_*` is steady-clock time since
-// the trace epoch. A value of kNoTime means "does not apply".
+// Recorded events as plain structs: the trace file, the console, lessons and the visualizer all read these. Times are
+// nanoseconds. `virtual_*` is the simulated clock (0 on real hardware), `wall_*` is steady-clock time since the trace
+// epoch. A value of kNoTime means "does not apply".
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -33,32 +33,32 @@ struct Event {
   int32_t microbatch = -1;
   int32_t stage = -1;            // pipeline stage of an action
   int32_t peer = -1;             // group rank of the root or the peer, else -1
-  int32_t tag = 0;               // of a message; of a routing event (routing_event.h) the layer
+  int32_t tag = 0;               // of a message; for a routing event (routing_event.h) the layer
   int64_t sequence = -1;         // of a collective: number of the call in its group; both ends of a message share it
   int64_t virtual_begin_ns = 0;  // for a collective: when it started on the link (its latest member had posted)
   int64_t virtual_end_ns = 0;
   int64_t wall_begin_ns = 0;
   int64_t wall_end_ns = 0;
-  // Collectives: the four times of DESIGN "Communicator". Matched = the latest member's posting.
+  // Collectives: the four times of DESIGN "Communicator". Matched = the time when the latest member posted.
   int64_t virtual_posted_ns = kNoTime;
   int64_t virtual_matched_ns = kNoTime;
   int64_t virtual_first_byte_ns = kNoTime;
   int64_t wall_matched_ns = kNoTime;
-  // What the compute stream lost at this call's wait(): transfer time not hidden by compute, and waiting for a member.
+  // Time the compute stream lost at this call's wait(): transfer not hidden by compute, and waiting for a member.
   int64_t virtual_exposed_ns = 0;
   int64_t virtual_peer_wait_ns = 0;
-  int64_t logical_bytes = 0;    // what the verb means: elements x element size of the full tensor
+  int64_t logical_bytes = 0;    // the verb's nominal size: elements x element size of the full tensor
   int64_t algorithm_bytes = 0;  // what this rank sends under the modelled algorithm (ring: 2(n-1)/n x logical)
-  int64_t wire_bytes = 0;       // what the backend moved out of this rank
+  int64_t wire_bytes = 0;       // what the backend actually sent from this rank
   double value = 0;             // of a counter ("loss", "memory/parameters")
-  // Numbers that belong to the event, as RankTrace::arrays[array - 1]; 0: none. Of an all_to_all the bytes this rank
-  // sent to each member of the group, of a routing event what routing_event.h says.
+  // Numbers that belong to the event: RankTrace::arrays[array - 1]; 0: none. For an all_to_all, the bytes this rank
+  // sent to each member of the group; for a routing event, see routing_event.h.
   uint32_t array = 0;
 
   bool operator==(const Event&) const = default;
 };
 
-// The global ranks of this rank's group on an axis, in group order: what ties one collective's events together.
+// The global ranks of this rank's group on an axis, in group order: used to match the events of one collective.
 struct TraceGroup {
   Axis axis = Axis::kWorld;
   std::vector<int> global_ranks;
@@ -72,9 +72,9 @@ struct RankTrace {
   std::string label;  // "dp0 tp1 pp0"
   std::vector<std::string> names;
   std::vector<TraceGroup> groups;
-  std::vector<std::vector<double>> arrays;  // of the events that have one
+  std::vector<std::vector<double>> arrays;  // for the events that have one
   std::vector<Event> events;
-  int64_t dropped = 0;  // events lost because the ring was full (0 unless the limit was reached)
+  int64_t dropped = 0;  // events lost because the buffer was full (0 unless the limit was reached)
 
   bool operator==(const RankTrace&) const = default;
 };

@@ -1,4 +1,4 @@
-// Where a recorder shows what it records, besides keeping it. Torch-free.
+// Receives recorded events in addition to the recorder's own storage. Torch-free.
 #pragma once
 #include <vector>
 

@@ -28,7 +28,7 @@ ErrorText words(const std::string& path) {
 GzWriter::GzWriter(std::string path) : file_(path, words(path)) {
   errno = 0;
   const int own = ::dup(file_.descriptor());
-  // "T": as it is, without a gzip header, so that both forms go through one writer.
+  // Mode "T" writes without a gzip header, so that both forms use the same writer.
   if (own >= 0) stream_ = gzdopen(own, path.ends_with(".gz") ? "wb6" : "wbT");
   if (stream_ == nullptr) {
     const int reason = errno;
@@ -43,7 +43,7 @@ GzWriter::~GzWriter() {
   if (stream_ != nullptr) gzclose(static_cast<gzFile>(stream_));
 }
 
-// zlib leaves errno alone when the fault is its own.
+// zlib does not set errno for its own errors.
 void GzWriter::fail(const char* call) const {
   if (errno == 0) errno = ENOMEM;
   file_.refuse(call);
@@ -85,12 +85,12 @@ size_t GzReader::read(char* buffer, size_t size) {
   const int got = gzread(file, buffer, static_cast<unsigned>(std::min<size_t>(size, 1 << 30)));
   int code = Z_OK;
   const char* message = gzerror(file, &code);
-  // Of a file that was cut off, what it has is read before it is said to be.
+  // The data of a truncated file is delivered before the truncation is reported.
   const bool sound = code == Z_OK || code == Z_STREAM_END || (code == Z_BUF_ERROR && got > 0);
   RANKLAB_CHECK(got >= 0 && sound, ErrorKind::kBadFile, .where = "trace file " + path_, .what = "cannot read on",
                 .got = code == Z_ERRNO ? std::strerror(errno) : message, .want = "a whole file",
                 .fix = "the file is damaged or was cut off: write it again");
-  // A trace compresses 10 to 30 times. Ten kilobytes that unpack to ten megabytes and on are no trace.
+  // A trace compresses 10 to 30 times. A file that expands far more than that is not a trace.
   constexpr int64_t kFreeBytes = int64_t{64} << 20, kLargestRatio = 200;
   const int64_t unpacked = gztell(file), packed = gzoffset(file);
   RANKLAB_CHECK(unpacked <= kFreeBytes + kLargestRatio * packed, ErrorKind::kBadFile, .where = "trace file " + path_,

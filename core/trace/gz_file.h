@@ -17,14 +17,14 @@ class GzWriter {
   GzWriter& operator=(const GzWriter&) = delete;
 
   void write(std::string_view text);  // throws kIo (disk full ...)
-  // What was written so far can be read from the file, even if nothing follows. Throws kIo.
+  // Makes what was written so far readable in the file, even if nothing follows. Throws kIo.
   void flush();
   void commit();
 
  private:
   [[noreturn]] void fail(const char* call) const;
   AtomicFile file_;
-  void* stream_ = nullptr;  // gzFile, on a descriptor of its own
+  void* stream_ = nullptr;  // gzFile, on its own file descriptor
 };
 
 // Reads a plain or gzip file in pieces. Throws kBadFile when it cannot be opened, kBadFile when the compressed data is

@@ -1,5 +1,5 @@
-// JSON tokens appended to a string: what the streaming trace writer is made of. Text that is not valid UTF-8 gets
-// U+FFFD where it is broken, so that a file is always valid JSON. Thread rule: pure.
+// Appends JSON tokens to a string: the building blocks of the streaming trace writer. Invalid UTF-8 is replaced by
+// U+FFFD, so that a file is always valid JSON. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <string>

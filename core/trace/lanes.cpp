@@ -25,7 +25,7 @@ int base_lane(const Event& event) {
 class LaneAssigner::SubLane {
  public:
   bool accepts(int64_t begin, int64_t end, bool nesting) {
-    // Of an earlier piece: what it enclosed or followed is forgotten.
+    // A slice that begins earlier belongs to an earlier piece, whose enclosing slices are no longer known.
     if (begin < latest_begin_) return false;
     while (!open_.empty() && open_.back() <= begin) open_.pop_back();
     if (open_.empty()) return true;
@@ -80,7 +80,7 @@ LaneMap assign_lanes(const std::vector<Event>& events, TraceClock clock) { retur
 int first_lane(const Event& event) { return base_lane(event) * kSubLanes; }
 
 std::string lane_name(int lane) {
-  // Thousands of slices at once (no trace of ours) run over into the next axis; the last one has none.
+  // Thousands of concurrent slices (no trace of ours) would overflow into the next axis; the last axis is clamped.
   const int base = std::min(lane / kSubLanes, kFirstAxisLane + static_cast<int>(Axis::kCount) - 1);
   std::string text = base == kPhaseLane     ? "phase"
                      : base == kComputeLane ? "compute"

@@ -1,7 +1,7 @@
-// Where each slice is drawn: one lane for phases, one for compute, one per axis for communication, and further ones
-// ("dp #2") where slices of a lane would cross, since Chrome's format wants the slices of a track to nest. Phases and
-// compute spans may nest; communication slices of a lane never overlap. Cost: O(n log n); memory between pieces of a
-// trace only for slices that are still open. Thread rule: pure; a LaneAssigner is one thread's.
+// Assigns a lane to each slice: one lane for phases, one for compute, one per axis for communication, and further ones
+// ("dp #2") where slices of a lane would cross, since Chrome's format requires the slices of a track to nest. Phases
+// and compute spans may nest; communication slices of a lane never overlap. Cost: O(n log n); memory between pieces of
+// a trace only for slices that are still open. Thread rule: pure; a LaneAssigner belongs to one thread.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -31,8 +31,8 @@ struct LaneMap {
   std::vector<int> lanes;          // used thread ids, ascending; instants and counters live on lane 0
 };
 
-// For one rank's trace that comes in pieces, in the order of recording. A slice of a later piece that begins before one
-// that was placed already goes to a lane where it crosses none.
+// Assigns lanes for one rank's trace that comes in pieces, in recording order. A slice of a later piece that begins
+// before an already assigned one goes to a lane where it crosses none.
 class LaneAssigner {
  public:
   explicit LaneAssigner(TraceClock clock);
@@ -48,9 +48,9 @@ class LaneAssigner {
   std::map<int, std::vector<SubLane>> sub_lanes_;  // by base lane
 };
 
-// Of a whole trace.
+// Assigns lanes for a whole trace.
 LaneMap assign_lanes(const std::vector<Event>& events, TraceClock clock);
-int first_lane(const Event& event);  // of its kind and axis, before any "#2"
+int first_lane(const Event& event);  // for its kind and axis, before any "#2"
 std::string lane_name(int lane);     // "phase", "compute", "tp", "dp #2"
 
 }  // namespace ranklab

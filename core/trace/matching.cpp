@@ -9,8 +9,8 @@
 namespace ranklab {
 namespace {
 
-// Group (and axis), sequence and, for messages, the two global ranks, the tag, and the position among messages with
-// that number.
+// Group (and axis), sequence number and, for messages, the two global ranks, the tag, and the index among messages with
+// the same sequence number.
 using Key = std::array<int64_t, 6>;
 struct KeyHash {
   size_t operator()(const Key& key) const {
@@ -25,7 +25,7 @@ int global_of(const std::vector<int>& group, int group_rank) {
                                                                            : -1;
 }
 
-// Small numbers for groups: the same members on the same axis have the same one.
+// Small ids for groups: the same members on the same axis get the same id.
 class GroupNumbers {
  public:
   int64_t number(Axis axis, const std::vector<int>& members) {

@@ -1,6 +1,6 @@
-// Which events of different ranks are one: the two ends of a message, the members of a collective. The tie is the group
-// (RankTrace::groups) and the sequence number. Ranks that are not in the trace (one file a process) are left out.
-// Cost: O(n). Thread rule: pure.
+// Matches events of different ranks that belong together: the two ends of a message, the members of a collective. The
+// key is the group (RankTrace::groups) and the sequence number. Ranks that are not in the trace (one file per process)
+// are ignored. Cost: O(n). Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -11,18 +11,18 @@
 namespace ranklab {
 
 struct EventRef {
-  size_t rank_index = 0;  // into the traces given
+  size_t rank_index = 0;  // index into the given traces
   size_t event_index = 0;
 
   bool operator==(const EventRef&) const = default;
 };
 
-// One call of one group as its members saw it.
+// One call of one group as its members recorded it.
 struct MatchedCall {
   std::vector<int> group;  // global ranks, in group order; empty when the rank did not record it
   int64_t sequence = -1;
   bool message = false;
-  std::vector<EventRef> sides;  // a message: sender first
+  std::vector<EventRef> sides;  // for a message: sender first
 };
 
 // Every collective and message of the traces, in order of first appearance. Messages are matched by (pair, tag,

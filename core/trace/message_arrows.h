@@ -1,6 +1,6 @@
-// Numbers of the arrows between the two ends of a message, for a trace that comes in pieces: an end waits for the piece
-// that has the other one. Cost: O(n) a piece; memory for the ends that wait, of which there are few (what was sent and
-// not received when a piece was taken). Thread rule: one thread.
+// Assigns ids to the arrows between the two ends of a message, for a trace that comes in pieces: an end waits for the
+// piece that has the other one. Cost: O(n) per piece; memory for the waiting ends, which are few (messages sent but not
+// received when a piece was taken). Thread rule: one thread.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -22,14 +22,14 @@ struct ArrowPlace {
 
 struct ArrowEnd {
   int64_t id = 0;
-  bool start = false;                      // it leaves here
-  std::optional<ArrowPlace> earlier = {};  // the other end, when an earlier piece had it
+  bool start = false;                      // whether the arrow leaves here
+  std::optional<ArrowPlace> earlier = {};  // the other end, if it was in an earlier piece
 };
 
 class MessageArrows {
  public:
   using Ends = std::map<size_t, ArrowEnd>;  // by event index
-  // One for each trace, which `lanes` belong to. Ids go on from those of the piece before.
+  // One result per trace; `lanes` are those of the traces. Ids continue from those of the previous piece.
   std::vector<Ends> number(std::span<const RankTrace> traces, std::span<const LaneMap> lanes);
 
  private:

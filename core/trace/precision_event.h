@@ -1,7 +1,7 @@
-// What quantization does to the tensors of a step, as instants named "precision ROLE MODULE" with an array of numbers:
-// ROLE is activation, weight or gradient, MODULE a linear layer ("layers.3.mlp.gate_up"). Of sampled steps only; of
-// several microbatches the first. With tensor parallelism of this rank's part of the tensor. Torch-free. Thread rule:
-// constants.
+// The effect of quantization on the tensors of a step, as instants named "precision ROLE MODULE" with an array of
+// numbers: ROLE is activation, weight or gradient, MODULE a linear layer ("layers.3.mlp.gate_up"). Recorded in sampled
+// steps only, for the first microbatch; with tensor parallelism, for this rank's shard of the tensor. Torch-free.
+// Thread rule: constants.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -20,28 +20,28 @@ inline std::string precision_event_name(TensorRole role, std::string_view module
          std::string(module);
 }
 
-// Places in the array. Behind the histogram come the scales of a part of the groups: first the rows and columns of that
-// part, then rows x columns numbers (the top left corner of the grid, at most kShownScaleRows x kShownScaleCols).
+// Indices into the array. The histogram is followed by the scales of some of the groups: first the rows and columns of
+// that part, then rows x columns numbers (the top left of the grid, at most kShownScaleRows x kShownScaleCols).
 enum PrecisionNumber : size_t {
   kPrecisionFormatBits,  // exponent bits x 16 + mantissa bits of the format: 4 x 16 + 3 of E4M3
-  kPrecisionGroupRows,   // numbers that share a scale: rows x columns of the tensor
+  kPrecisionGroupRows,   // size of a group that shares a scale: rows x columns of the tensor
   kPrecisionGroupCols,
   kPrecisionRows,  // of the tensor
   kPrecisionCols,
   kPrecisionCount,      // elements
-  kPrecisionNonzero,    // not zero before
-  kPrecisionUnderflow,  // of these zero after, of either sign
+  kPrecisionNonzero,    // nonzero before quantization
+  kPrecisionUnderflow,  // of these, zero after it (of either sign)
   kPrecisionSaturated,  // beyond the largest number before rounding
-  kPrecisionSignal,     // sums of squares: of the numbers, of the errors
+  kPrecisionSignal,     // sums of squares: of the values, of the errors
   kPrecisionNoise,
   kPrecisionAmax,
-  kPrecisionScaleMin,  // of the groups' scales (what codes are multiplied with), those of zeros left out
+  kPrecisionScaleMin,  // of the groups' scales (factors that codes are multiplied by), except all-zero groups
   kPrecisionScaleMax,
   kPrecisionScaleMean,
   kPrecisionScaleStd,
   kPrecisionHistogram,  // kPrecisionBins counts of nonzero numbers by floor(log2 |x|), first bin kPrecisionFirstBin
 };
-constexpr int kPrecisionFirstBin = -40;  // smaller ones are counted here
+constexpr int kPrecisionFirstBin = -40;  // smaller values are counted in it
 constexpr size_t kPrecisionBins = 64;    // the last one counts 2^23 and above
 constexpr size_t kPrecisionScaleRows = kPrecisionHistogram + kPrecisionBins;
 constexpr size_t kPrecisionScaleCols = kPrecisionScaleRows + 1;

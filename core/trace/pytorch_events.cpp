@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// Times since 1970 and durations beyond these are no times.
+// Times since 1970 and durations beyond this are invalid.
 constexpr int64_t kLatest = 2'000'000'000'000'000'000;
 constexpr int64_t kLongest = int64_t{1} << 52;
 
@@ -31,7 +31,7 @@ int64_t count_of(const json& args, const char* key) {
   return std::clamp<int64_t>(json_integer<int64_t>(*found, key), 0, int64_t{1} << 44);
 }
 
-// "[0, 1, 2]"; Kineto shortens long lists with "...", which then are not known.
+// "[0, 1, 2]"; Kineto abbreviates long lists with "...", whose members are unknown.
 std::vector<int> members_of(const std::string& text) {
   std::vector<int> members;
   if (text.find("...") != std::string::npos) return members;
@@ -91,7 +91,7 @@ DType dtype_of(const std::string& name) {
   return text.starts_with("float8") ? DType::kFloat8 : DType::kOther;
 }
 
-// By a group's description; kCount when it says nothing.
+// From a group's description; kCount when it does not name an axis.
 Axis axis_of(const std::string& description) {
   static constexpr std::array<std::pair<std::string_view, Axis>, 12> kWords = {{{"expert", Axis::kEp},
                                                                                 {"tensor", Axis::kTp},
@@ -112,10 +112,10 @@ Axis axis_of(const std::string& description) {
   return Axis::kCount;
 }
 
-// Each group of a rank gets an axis of its own.
+// Assigns each group of a rank an axis of its own.
 class Axes {
  public:
-  // kCount when there are more groups than axes.
+  // RETURNS: kCount when there are more groups than axes.
   Axis of(const std::string& group, const std::string& description) {
     const auto known = axes_.find(group);
     if (known != axes_.end()) return known->second;
@@ -197,7 +197,7 @@ void PytorchEvents::event(const json& value) {
   }
   const auto args = value.find("args");
   if (args != value.end() && args->is_object()) slice.call = read_call(slice.name, *args, slice.of_call);
-  if (annotation && !slice.call) return;  // ranges of user code: not work
+  if (annotation && !slice.call) return;  // annotated ranges of user code are not work
   slices_.push_back(std::move(slice));
 }
 

@@ -1,5 +1,5 @@
-// One file of PyTorch's profiler, event by event: the fields that matter, and what they mean in our words. Thread rule:
-// one thread.
+// One file of PyTorch's profiler, event by event: the fields that matter, converted to our terms. Thread rule: one
+// thread.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -22,7 +22,7 @@ class PytorchEvents {
   int world_size() const { return world_size_; }
   int64_t base_ns() const { return base_ns_; }
   int64_t first_ns() const;  // of the slices, without the base
-  // The rank's trace with times less `origin_ns`.
+  // The rank's trace with `origin_ns` subtracted from times.
   RankTrace trace(int64_t origin_ns) const;
 
  private:

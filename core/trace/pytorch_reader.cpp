@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-// Since 1970; the sum of two such times and their difference to a third are within 64 bits.
+// Since 1970; the sum of two such times and their difference to a third fit in 64 bits.
 constexpr int64_t kLatestBase = 2'000'000'000'000'000'000;
 
 PytorchEvents read_one(const std::string& path, std::string& broken) {

@@ -1,11 +1,10 @@
-// Traces of PyTorch's profiler (torch.profiler, Kineto's Chrome JSON), one file a rank, as a TraceFile on the wall
-// clock:
-//   GPU kernels are the compute lane and NCCL kernels the calls; a CPU profile has its operators (cpu_op) and the calls
-//   that c10d recorded (names with a "Collective name"). "ProfilerStep#12" is step 12. The rank is distributedInfo's.
-//   Process groups become axes by their description ("tp", "data_parallel" ...), others the next free axis; calls are
-//   numbered in order per group. Ring algorithms are assumed for the bytes sent. Files are put on one clock by
-//   baseTimeNanoseconds, and time starts at their first event.
-// Source: torch/csrc/profiler and Kineto's output_json.cpp (torch 2.11). Thread rule: one thread.
+// Traces of PyTorch's profiler (torch.profiler, Kineto's Chrome JSON), one file per rank, as a TraceFile on the wall
+// clock. GPU kernels form the compute lane and NCCL kernels the calls; a CPU profile has its operators (cpu_op) and the
+// calls that c10d recorded (names with a "Collective name"). "ProfilerStep#12" is step 12. The rank is
+// distributedInfo's. Process groups become axes by their description ("tp", "data_parallel" ...), others the next free
+// axis; calls are numbered in order per group. Ring algorithms are assumed for the bytes sent. Files are aligned to one
+// clock by baseTimeNanoseconds, and time starts at their first event. Source: torch/csrc/profiler and Kineto's
+// output_json.cpp (torch 2.11). Thread rule: one thread.
 #pragma once
 #include <span>
 #include <string>
@@ -14,8 +13,8 @@
 
 namespace ranklab {
 
-// A damaged file counts up to its damage, which `broken` tells. Throws kBadFile when a file cannot be opened, has no
-// events, or two files are the same rank.
+// A damaged file is read up to the damage, which `broken` reports. Throws kBadFile when a file cannot be opened or has
+// no events, or when two files are of the same rank.
 TracePrefix read_pytorch_traces(std::span<const std::string> paths);
 
 }  // namespace ranklab

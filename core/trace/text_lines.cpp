@@ -8,7 +8,7 @@ namespace ranklab {
 
 TextLines::TextLines(const std::string& path) : reader_(path), buffer_(size_t{1} << 18) {}
 
-// More bytes behind those that are left; false when there are none.
+// Appends more bytes to the remaining ones; false when there are none.
 bool TextLines::fill() {
   if (!damage_.empty()) return false;
   std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);

@@ -13,10 +13,10 @@ class TextLines {
  public:
   explicit TextLines(const std::string& path);  // throws kBadFile when it cannot be opened
 
-  // The next line without its end; false at the end of the file. Valid until the next call. A damaged gzip file ends
-  // where it is damaged: damage() says so.
+  // The next line without its newline; false at the end of the file. Valid until the next call. A damaged gzip file
+  // ends at the damage, which damage() reports.
   bool next(std::string_view& line);
-  bool ended() const { return complete_; }            // the line of the last next() had a line end
+  bool ended() const { return complete_; }            // whether the last line from next() ended in a newline
   int64_t line_begin() const { return line_begin_; }  // byte of the unpacked text
   const std::string& damage() const { return damage_; }
 
@@ -25,7 +25,7 @@ class TextLines {
 
   GzReader reader_;
   std::vector<char> buffer_;
-  size_t begin_ = 0;  // of what was not handed out yet
+  size_t begin_ = 0;  // of the bytes not yet returned
   size_t end_ = 0;
   int64_t consumed_ = 0;  // bytes before begin_
   int64_t line_begin_ = 0;

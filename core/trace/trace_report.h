@@ -1,7 +1,7 @@
-// Where the time of each rank went, from its events alone. On the virtual clock a rank computes, waits for a transfer
-// that compute did not hide ("exposed"), or waits for a member that had not posted ("peer wait"); the three add up to
-// the total. Overlap is the share of the communication hidden by compute (as HTA defines it). On the wall clock the
-// exposed parts are not known and stay 0. Thread rule: pure.
+// Time breakdown per rank, from its events alone. On the virtual clock a rank computes, waits for a transfer that
+// compute did not hide ("exposed"), or waits for a member that had not posted ("peer wait"); the three add up to the
+// total. Overlap is the fraction of communication hidden by compute (as HTA defines it). On the wall clock the exposed
+// parts are not known and stay 0. Thread rule: pure.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -29,7 +29,7 @@ struct RankSummary {
   std::string label;
   int64_t events = 0;
   int64_t dropped = 0;
-  int steps = 0;  // different steps seen
+  int steps = 0;  // number of distinct steps
   int64_t total_ns = 0;
   int64_t compute_ns = 0;
   int64_t peer_wait_ns = 0;
@@ -42,7 +42,7 @@ struct RankSummary {
 };
 
 std::vector<RankSummary> summarize(const TraceFile& file);
-std::string format_summary(const std::vector<RankSummary>& summaries);  // a table a rank a line, then traffic
+std::string format_summary(const std::vector<RankSummary>& summaries);  // a table with one line per rank, then traffic
 std::string format_summary_json(const std::vector<RankSummary>& summaries);
 
 }  // namespace ranklab

@@ -66,7 +66,7 @@ void CallChecker::check_times(const RankTrace& trace, const Event& event) {
   }
 }
 
-// Collectives of a group follow one another on the link, in the order of their numbers.
+// Collectives of a group follow one another on the link, in sequence order.
 void CallChecker::check_rank(const RankTrace& trace) {
   std::map<Axis, std::vector<const Event*>> by_axis;
   for (const Event& event : trace.events) {
@@ -127,7 +127,7 @@ void CallChecker::check_equal(const MatchedCall& call, const std::string& where)
   }
 }
 
-// What the parts of an all_to_all say: one for each member, none below 0.
+// Checks the parts of an all_to_all: one per member, none negative.
 void CallChecker::check_parts(const MatchedCall& call, const std::string& where) {
   for (const EventRef& side : call.sides) {
     const Event& event = event_of(side);
@@ -145,7 +145,7 @@ void CallChecker::check_parts(const MatchedCall& call, const std::string& where)
 }
 
 void CallChecker::check_call(const MatchedCall& call) {
-  if (call.group.empty()) return;  // the group was not recorded: nothing to hold it against
+  if (call.group.empty()) return;  // the group was not recorded: nothing to compare with
   const EventRef& side = call.sides.front();
   const std::string where = describe(file_.ranks[side.rank_index], event_of(side));
   check_members(call, where);

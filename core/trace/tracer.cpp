@@ -53,7 +53,7 @@ void Tracer::keep(const Event& event) {
 
 void Tracer::show(Event event, std::vector<double> array) {
   complete(event);
-  event.array = 0;  // of the kept events; what is shown brings its own
+  event.array = 0;  // an index into the stored arrays; the sink gets `array` itself
   if (sink_ != nullptr) sink_->push(trace_, event, std::move(array));
   if (stepper_ != nullptr) stepper_->recorded(trace_.global_rank, event, trace_.names[event.name]);
 }
@@ -93,7 +93,7 @@ RankTrace Tracer::take_events() {
                      .arrays = std::exchange(trace_.arrays, {}),
                      .events = std::exchange(trace_.events, {}),
                      .dropped = std::exchange(trace_.dropped, 0)};
-  trace_.events.reserve(taken.events.size());  // the next step records as much
+  trace_.events.reserve(taken.events.size());  // the next step will record about as much
   return taken;
 }
 

@@ -1,7 +1,6 @@
 // One rank's recorder. Bounded memory: past `capacity` events new ones are counted in `dropped`, never silently lost.
-// What is recorded may also be shown to viewers while the run goes on, and the places where it is recorded are those
-// where a stepper may hold the rank (boundary.h); without them, each costs one branch. Thread rule: used by its rank's
-// thread only.
+// Events may also be shown to viewers during the run, and each point of recording is one where a stepper may hold the
+// rank (boundary.h); without these, each costs one branch. Thread rule: used by its rank's thread only.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -19,9 +18,9 @@ class Tracer {
   Tracer(int global_rank, std::string label, size_t capacity = size_t{1} << 20);
 
   uint32_t intern(std::string_view name);  // same text, same index
-  // Fills step and microbatch with the current ones when they are -1; an instant or counter ends where it begins.
+  // Fills in the current step and microbatch when they are -1; an instant or counter ends where it begins.
   void record(const Event& event);
-  void record(Event event, std::vector<double> array);       // with numbers of its own (Event::array)
+  void record(Event event, std::vector<double> array);       // with an array of numbers (Event::array)
   void set_group(Axis axis, std::vector<int> global_ranks);  // once per axis; further calls replace it
   void set_step(int step) { step_ = step; }
   void set_microbatch(int microbatch) { microbatch_ = microbatch; }
@@ -29,23 +28,23 @@ class Tracer {
   int microbatch() const { return microbatch_; }
   void set_enabled(bool enabled) { enabled_ = enabled; }
   bool enabled() const { return enabled_; }
-  // Off: what is recorded goes to the sink and the stepper alone.
+  // Off: events go to the sink and the stepper only.
   void set_keeping(bool keeping) { keeping_ = keeping; }
 
-  // Null: none. Both outlive their use here.
+  // Null: none. Both must outlive their use here.
   void set_sink(EventSink* sink) { sink_ = sink; }
   void set_stepper(RankHolder* stepper) { stepper_ = stepper; }
   bool has_stepper() const { return stepper_ != nullptr; }
-  // The rank may be held here, before what the boundary names; step and microbatch are filled in. Ask has_stepper()
-  // first: it spares making the boundary.
+  // The rank may be held here, before what the boundary names; step and microbatch are filled in. Check has_stepper()
+  // first: it avoids constructing the boundary.
   void at_boundary(Boundary boundary);
-  // A value that no counter of the trace holds, for conditions of breakpoints.
+  // Reports a value that is in no counter of the trace, for conditions of breakpoints.
   void observe(std::string_view counter, double value, int64_t virtual_ns);
 
   const RankTrace& trace() const { return trace_; }
-  // Moves out what was recorded since the last call, with all names so far, whose indices stay valid.
+  // Moves out what was recorded since the last call, with all names so far; name indices stay valid.
   RankTrace take_events();
-  RankTrace take();  // moves events and names out (intern again afterwards); rank, label and groups stay
+  RankTrace take();  // moves events and names out (call intern() anew afterwards); rank, label and groups stay
 
  private:
   void complete(Event& event) const;
@@ -63,7 +62,7 @@ class Tracer {
   RankHolder* stepper_ = nullptr;
 };
 
-// Nanoseconds of the steady clock since the process-wide trace epoch (first call).
+// Nanoseconds of the steady clock since the process-wide trace epoch (the first call).
 int64_t wall_now_ns();
 
 }  // namespace ranklab

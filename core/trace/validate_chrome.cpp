@@ -1,4 +1,4 @@
-// The file as Chrome's format sees it: fields, tracks, arrows.
+// Checks the file at the level of Chrome's format: fields, tracks, arrows.
 #include <algorithm>
 #include <cstdint>
 #include <map>

@@ -1,8 +1,8 @@
-// Lesson 0, exercise: where does a rank stand?
+// Lesson 0, exercise: the coordinates of a rank.
 //
-// Ranks are numbered 0, 1, 2, ... The order "tp-cp-ep-dp-pp" says how the numbers are dealt out: neighbours in number
-// are neighbours on the tp axis; when tp is full, cp goes up by one; then dp; pp is the slowest. (ep is in the name of
-// the order, too, but the experts of a mixture-of-experts layer share these same ranks: it never multiplies the world.)
+// Ranks are numbered 0, 1, 2, ... The order "tp-cp-ep-dp-pp" defines the numbering: consecutive ranks are neighbours on
+// the tp axis; when tp is full, cp goes up by one; then dp; pp changes slowest. (ep is in the name of the order, too,
+// but the experts of a mixture-of-experts layer use these same ranks: it never multiplies the world size.)
 //
 // Check with:  ranklab lesson check 0
 #include "exercise.h"

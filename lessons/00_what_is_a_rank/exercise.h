@@ -1,4 +1,4 @@
-// Lesson 0: the place of a rank in the mesh.
+// Lesson 0: the coordinates of a rank in the mesh.
 #pragma once
 #include "../lesson_api.h"
 
@@ -9,7 +9,7 @@ struct MeshSize {
   int tp, cp, dp, pp;
 };
 
-// The place of one rank: its position on every axis, counted from 0.
+// The coordinates of one rank: its position on every axis, counted from 0.
 struct Coordinates {
   int tp, cp, dp, pp;
 };

@@ -19,7 +19,7 @@ ParallelDims dims_of(const MeshSize& size) {
 }
 
 constexpr MeshSize kCube = {.tp = 2, .cp = 1, .dp = 2, .pp = 2};
-// Asked for as a whole: sizes that are no powers of two, and each axis alone.
+// Meshes checked in full: sizes that are not powers of two, and each axis alone.
 constexpr MeshSize kFurther[] = {{3, 2, 2, 2}, {2, 4, 3, 2}, {8, 1, 1, 1}, {1, 8, 1, 1}, {1, 1, 8, 1}, {1, 1, 1, 8}};
 
 std::string text_of(const Coordinates& c) { return strprintf("tp %d, dp %d, pp %d", c.tp, c.dp, c.pp); }
@@ -45,7 +45,7 @@ std::string groups_text(const DeviceMesh& mesh, Axis axis) {
   return text;
 }
 
-// Ranks whose coordinates agree but for `axis` are a group.
+// Ranks whose coordinates agree except on `axis` form a group.
 std::string groups_text(const std::vector<Coordinates>& places, Axis axis) {
   std::map<std::string, std::vector<int>> groups;  // by first member
   for (int rank = 0; rank < static_cast<int>(places.size()); ++rank) {
@@ -149,7 +149,7 @@ class WhatIsARank final : public Lesson {
     return group.global_ranks[static_cast<size_t>(1 - group.group_rank)];
   }
 
-  // sums[rank][axis]: over the members' numbers.
+  // sums[rank][axis]: sum of the members' ranks.
   static std::vector<std::vector<int>> group_sums() {
     std::vector<std::vector<int>> sums(8, std::vector<int>(3));
     run_ranks({.dims = dims_of(kCube)}, [&](RankContext& context) {

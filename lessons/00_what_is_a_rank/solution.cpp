@@ -1,4 +1,4 @@
-// Lesson 0, solution. A rank is a number written with mixed digits: tp is the lowest digit, pp the highest.
+// Lesson 0, solution. A rank is a mixed-radix number: tp is the lowest digit, pp the highest.
 #include "exercise.h"
 
 using ranklab::lesson::Coordinates;

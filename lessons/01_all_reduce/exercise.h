@@ -1,4 +1,4 @@
-// Lesson 1: an all-reduce from messages.
+// Lesson 1: an all-reduce built from messages.
 #pragma once
 #include <cstddef>
 
@@ -6,7 +6,7 @@
 
 namespace ranklab::lesson {
 
-// The data cut into `count` parts as equal as possible. `index` goes around: chunk -1 is the last one.
+// The data cut into `count` parts as equal as possible. `index` wraps around: chunk -1 is the last one.
 inline std::span<double> chunk(std::span<double> data, int index, int count) {
   const auto n = static_cast<size_t>(count);
   const auto i = static_cast<size_t>((index % count + count) % count);

@@ -32,7 +32,7 @@ RankSetup setup_of(const ExerciseLibrary* exercise = nullptr) {
 struct Measured {
   int64_t time_ns = 0;     // when the last rank was done
   int64_t most_bytes = 0;  // sent by the busiest rank
-  int64_t steps = 0;       // messages that rank 1, which is nobody's root, has sent
+  int64_t steps = 0;       // messages sent by rank 1, which is never the root
 };
 
 Measured measure(const RankSetup& setup, const Algorithm& algorithm, Buffers& data) {
@@ -54,7 +54,7 @@ Buffers random_data(size_t elements) {
   for (int rank = 0; rank < kRanks; ++rank) {
     const RandomStream stream(7, RandomPurpose::kTest, "lesson 1 rank " + std::to_string(rank));
     for (size_t i = 0; i < elements; ++i)
-      data[static_cast<size_t>(rank)][i] = stream.normal(i) / 3.0;  // all 53 bits: their sums are rounded
+      data[static_cast<size_t>(rank)][i] = stream.normal(i) / 3.0;  // all 53 bits are used, so that sums are rounded
   }
   return data;
 }
@@ -98,7 +98,7 @@ int64_t ring_closed_form_ns(int64_t bytes) {
   return LinkCost(load_hardware_profile("h100-sxm"), ranks, 1).collective(Verb::kAllReduce, bytes).total_ns;
 }
 
-// snapshots[step][rank][chunk]: how many ranks' numbers a chunk holds. Everyone starts with ones.
+// snapshots[step][rank][chunk]: how many ranks' values a chunk contains. Every rank starts with ones.
 std::vector<Buffers> ring_snapshots() {
   Buffers data(kRanks, std::vector<double>(kRanks, 1.0));
   std::vector<Buffers> snapshots(2 * kRanks - 1, data);
@@ -225,7 +225,7 @@ class AllReduce final : public Lesson {
                       different == 0});
     };
     add_sum_rows(1024);
-    add_sum_rows(1003);  // chunks of two lengths
+    add_sum_rows(1003);  // chunks of two different lengths
     rows.push_back(time_row(setup, ring));
     return rows;
   }

@@ -1,11 +1,11 @@
-// Lesson 2, exercise: data parallelism that hides its communication.
+// Lesson 2, exercise: data parallelism that overlaps its communication.
 //
 // Eight ranks hold the same weights and train on different samples. Backward goes from the last layer to the first and
 // calls gradient_ready() after each layer; when it is over, finish() is called, and then each rank updates its weights
-// with what is in the buckets. Make the replicas stay equal, with as little time lost as possible:
+// with what is in the buckets. Keep the replicas equal, with as little exposed communication as possible:
 //
 //   average   every rank ends up with the mean of all ranks' gradients, not with their sum
-//   bucket    one all-reduce for each bucket, once all its gradients are there
+//   bucket    one all-reduce for each bucket, once all its gradients are ready
 //   overlap   start it at once, wait for it as late as possible
 //
 // What you have (lesson_api.h, exercise.h):

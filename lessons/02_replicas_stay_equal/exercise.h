@@ -1,4 +1,4 @@
-// Lesson 2: gradients that are averaged while backward still runs.
+// Lesson 2: gradients that are averaged while backward is still running.
 #pragma once
 #include "../lesson_api.h"
 
@@ -6,16 +6,16 @@ namespace ranklab::lesson {
 
 constexpr int kNotStarted = -1;
 
-// The gradients of a few layers, one after another in memory, so that they travel as one message.
+// The gradients of a few layers, contiguous in memory, so that they are sent as one message.
 struct Bucket {
   std::span<double> data;    // backward writes the gradients here
-  int missing;               // gradients that backward has not written yet; yours to count down
-  int ticket = kNotStarted;  // yours: of the all-reduce, once it is started
+  int missing;               // gradients that backward has not written yet; you count it down
+  int ticket = kNotStarted;  // yours: the ticket of the all-reduce, once it is started
 };
 
 }  // namespace ranklab::lesson
 
-// Backward has just written one more gradient of `bucket`, and goes on with the next layer when this returns.
+// Backward has just written one more gradient of `bucket`, and continues with the next layer when this returns.
 extern "C" void gradient_ready(ranklab::lesson::Comm& comm, ranklab::lesson::Bucket& bucket);
-// Backward is over. When this returns, every bucket holds the average over all ranks.
+// Backward has finished. When this returns, every bucket must hold the average over all ranks.
 extern "C" void finish(ranklab::lesson::Comm& comm, std::span<ranklab::lesson::Bucket> buckets);

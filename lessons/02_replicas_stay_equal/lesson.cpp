@@ -1,4 +1,4 @@
-// Lesson 2: 8 replicas without averaging, with it, and with it hidden; the learner's averaging against one rank.
+// Lesson 2: 8 replicas without averaging, with it, and with overlapped averaging; the learner's code against one rank.
 #include <algorithm>
 #include <cmath>
 

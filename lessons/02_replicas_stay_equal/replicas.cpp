@@ -60,7 +60,7 @@ class Replica {
   }
 
  private:
-  // In the order of backward: the last layer first.
+  // In backward order: the last layer first.
   at::Tensor view_of_gradient(int layer) {
     double* begin = gradients_.data() + (kLayers - 1 - layer) * kHidden * kHidden;
     return at::from_blob(begin, {kHidden, kHidden}, at::kDouble);

@@ -1,6 +1,6 @@
-// The training that lesson 2 watches: an 8-layer perceptron, y = tanh(x W), replicated over the ranks, with plain SGD.
-// Forward and backward are written out, so that one sees when each gradient is there. fp64. Virtual time is a laptop's.
-// Thread rule: one run at a time.
+// The training in lesson 2: an 8-layer perceptron, y = tanh(x W), replicated over the ranks, with plain SGD. Forward
+// and backward are written by hand, so that the moment each gradient is ready is visible. fp64. Virtual time is a
+// laptop's. Thread rule: one run at a time.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -17,7 +17,7 @@ constexpr int64_t kHidden = 64;
 constexpr int64_t kSamples = 1024;  // the global batch
 constexpr int64_t kParameters = kLayers * kHidden * kHidden;
 
-// What happens to the gradients.
+// How gradients are averaged.
 struct GradientPath {
   std::function<void(Comm&, Bucket&)> gradient_ready;
   std::function<void(Comm&, std::span<Bucket>)> finish;
@@ -33,7 +33,7 @@ struct ReplicaRun {
   std::vector<std::vector<double>> first_gradients;  // per rank: what the first step used
   std::vector<double> spreads;                       // per step: largest difference of a weight between two ranks
 
-  int versions(int step) const;  // different weights among the ranks after this step
+  int versions(int step) const;  // number of different weights among the ranks after this step
   double exposed_share() const;  // of the time on the link, rank 0
 };
 

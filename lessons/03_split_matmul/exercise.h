@@ -1,4 +1,4 @@
-// Lesson 3: where the ranks of a split MLP meet.
+// Lesson 3: where the ranks of a tensor-parallel MLP communicate.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -24,7 +24,7 @@ inline std::span<const double> my_part(const Comm& comm, std::span<const double>
 }  // namespace ranklab::lesson
 
 // One function for each arrow of the picture in exercise.cpp. A span named `all` covers all tokens, `mine` what this
-// rank holds outside the split part: the same with kAllTokens, an eighth with kMyTokens. Nothing overlaps.
+// rank holds outside the split part: all tokens with kAllTokens, an eighth with kMyTokens. Spans never overlap.
 extern "C" {
 void enter(ranklab::lesson::Comm& tp, ranklab::lesson::Outside outside, std::span<const double> mine,
            std::span<double> all);

@@ -13,8 +13,8 @@ constexpr int64_t kLayerNumbers = kLayerSequence * kLayerBatch * kLayerHidden;  
 struct LayerRun {
   std::vector<RankRecord> records;
 
-  int64_t calls(Verb verb) const;          // on b x s x h numbers; rank 0
-  int64_t forward_calls(Verb verb) const;  // of those, before backward began
+  int64_t calls(Verb verb) const;          // with b x s x h elements; rank 0
+  int64_t forward_calls(Verb verb) const;  // of those, the calls before backward began
   double numbers_sent() const;             // by rank 0 in such calls, in units of b x s x h
   int64_t time_ns() const;
 };

@@ -1,4 +1,4 @@
-// Lesson 3: the collectives of one split layer, counted; the learner's meeting points against the unsplit MLP.
+// Lesson 3: the collectives of one tensor-parallel layer, counted; the learner's collectives against the unsplit MLP.
 #include <algorithm>
 
 #include "core/base/text.h"
@@ -13,10 +13,10 @@ namespace {
 
 constexpr double kTolerance = 1e-12;
 
-// What of the gathered inputs is gathered again in backward: one all-gather for attention, one for the MLP.
+// Inputs that are gathered a second time in backward: one all-gather for attention, one for the MLP.
 int64_t gathered_again(const LayerRun& sp) { return sp.calls(Verb::kAllGather) - sp.calls(Verb::kReduceScatter); }
 
-// Each all-gather is 7/8 of b x s x h.
+// Each all-gather sends 7/8 of b x s x h.
 double sent_without_regather(const LayerRun& sp) {
   return sp.numbers_sent() - static_cast<double>(gathered_again(sp)) * 7.0 / 8.0;
 }
@@ -34,7 +34,7 @@ Cells counts(const std::string& title, const LayerRun& run) {
           human_ns(static_cast<double>(run.time_ns()))};
 }
 
-// A matrix of 8 x 8 tiles; rank 2's are those where `mine` holds.
+// A matrix of 8 x 8 tiles; rank 2 owns those where `mine` holds.
 template <typename Mine>
 Cells matrix(const Screen& screen, const std::string& title, const std::string& tile, Mine mine) {
   Cells lines = {title, "┌────────┐"};
@@ -151,7 +151,7 @@ class SplitMatmul final : public Lesson {
     rows.push_back({mode + ": gathers + scatters + all-reduces", want.text(), got.text(), "exact", got == want});
   }
 
-  // Sent by rank 0 in calls on all tokens: the sum over the norm's weights left out.
+  // Bytes that rank 0 sent in calls on all tokens: excludes the all-reduce of the norm's weight gradient.
   static int64_t large_bytes(const SplitRun& run) {
     int64_t bytes = 0;
     for (const Event& event : run.records[0].trace.events) {

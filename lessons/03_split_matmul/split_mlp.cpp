@@ -72,7 +72,7 @@ class SplitMlp {
     return out;
   }
 
-  // This rank's part of the dense tensors.
+  // This rank's shard of the dense tensors.
   at::Tensor my_tokens(const at::Tensor& whole) const {
     if (outside_ == Outside::kAllTokens) return whole;
     const int64_t each = whole.size(0) / tp_.size();

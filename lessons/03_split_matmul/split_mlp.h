@@ -1,6 +1,6 @@
-// y = x + tanh(norm(x) A) B in fp64, forward and backward: whole on one rank, by autograd, and split over 8, written
-// out with the learner's collectives at the meeting points. Legend: T tokens, H hidden, F features of the middle.
-// Thread rule: one run at a time.
+// y = x + tanh(norm(x) A) B in fp64, forward and backward: on one rank with autograd, and split over 8 ranks, written
+// by hand with the learner's collectives. Legend: T tokens, H hidden, F intermediate features. Thread rule: one run at
+// a time.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -11,7 +11,7 @@
 
 namespace ranklab::lesson {
 
-struct MlpTensors {  // the gradients, and the output they belong to
+struct MlpTensors {  // the gradients and their output
   at::Tensor y_TH, x_TH, gain_H, a_HF, b_FH;
 };
 
@@ -29,7 +29,7 @@ MlpTensors dense_mlp();
 
 struct SplitRun {
   std::vector<RankRecord> records;
-  // Largest error of any rank relative to the largest element of the dense twin; infinite for NaN.
+  // Largest error of any rank relative to the largest element of the dense reference; infinite for NaN.
   double y_error = 0, x_error = 0, gain_error = 0, a_error = 0, b_error = 0;
 };
 SplitRun split_mlp(const MeetingPoints& meet, Outside outside, const ExerciseLibrary* exercise);

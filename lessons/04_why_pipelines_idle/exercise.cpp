@@ -1,17 +1,17 @@
 // Lesson 4, exercise: 1F1B.
 //
-// Write the list of one rank. Rank 0 has the first layers, rank (ranks - 1) the last. You only say in which order this
-// rank works; what an entry needs from a neighbour, it waits for:
+// Write the list of actions of one rank. Rank 0 has the first layers, rank (ranks - 1) the last. You only define the
+// order in which this rank works; what an entry needs from a neighbour, it waits for:
 //
-//   order.forward(i)     needs forward(i) of the rank before
-//   order.backward(i)    needs backward(i) of the rank after, and this rank's own forward(i)
+//   order.forward(i)     needs forward(i) of the previous rank
+//   order.backward(i)    needs backward(i) of the next rank, and this rank's own forward(i)
 //
-// From forward(i) to backward(i) the rank holds the activations of microbatch i. What stands below is GPipe: it holds
+// From forward(i) to backward(i) the rank holds the activations of microbatch i. The code below is GPipe: it holds
 // all of them. 1F1B has three parts:
 //
-//   warm-up    forwards, until the first backward can be there: the further from the last rank, the more
-//   steady     one forward, one backward, in turn
-//   drain      the backwards that are left
+//   warm-up    forwards, until the first backward can start: the further from the last rank, the more
+//   steady     one forward, one backward, alternating
+//   drain      the remaining backwards
 //
 // It must also work with fewer microbatches than ranks, and on one rank alone.
 //

@@ -1,8 +1,8 @@
-// Lesson 4: what a rank of a pipeline does, in which order.
+// Lesson 4: the order in which a pipeline rank works.
 #pragma once
 #include <algorithm>
 
 #include "../order_api.h"
 
-// Called once for every rank of a pipeline of `ranks`: writes down what this rank does with `microbatches`.
+// Called once for every rank of a pipeline of `ranks`: writes this rank's order of work for `microbatches`.
 extern "C" void write_order(ranklab::lesson::Order& order, int rank, int ranks, int microbatches);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kRanks = 8;
 constexpr std::array kMicrobatches = {8, 16, 32};
-// p, m: also fewer microbatches than ranks, and nobody to wait for.
+// p, m: includes fewer microbatches than ranks, and a single rank.
 constexpr std::array<std::array<int, 2>, 5> kCases = {{{8, 8}, {8, 32}, {5, 7}, {8, 3}, {1, 4}}};
 
 double idle_of_a_rank(const TimedSchedule& run) { return run.timeline.makespan - run.timeline.ideal; }

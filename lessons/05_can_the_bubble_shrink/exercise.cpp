@@ -2,14 +2,14 @@
 //
 // A backward has two halves:
 //
-//   order.input_grad(i)     B: the gradient of the rank's input. The rank before waits for it.
-//                           Needs input_grad(i) of the rank after, and this rank's own forward(i)
+//   order.input_grad(i)     B: the gradient of the rank's input. The previous rank waits for it.
+//                           Needs input_grad(i) of the next rank, and this rank's own forward(i)
 //   order.weight_grad(i)    W: the gradient of the rank's weights. Nobody waits for it before the step ends.
 //                           Needs this rank's own input_grad(i)
 //
-// From forward(i) to weight_grad(i) the rank holds the activations of microbatch i. What stands below is 1F1B, which
-// does both halves in one go. Its rank 0 holds `ranks` activations, its last rank one: that is room to put W off until
-// the rank would stand idle. Get the time down as far as the check wants it, and hold no more than `ranks` anywhere.
+// From forward(i) to weight_grad(i) the rank holds the activations of microbatch i. The code below is 1F1B, which
+// does both halves together. Its rank 0 holds `ranks` activations, its last rank one: that leaves room to defer W until
+// the rank would be idle. Reduce the time as far as the check requires, and hold no more than `ranks` anywhere.
 //
 // It must also work with fewer microbatches than ranks, and on one rank alone.
 //

@@ -1,8 +1,8 @@
-// Lesson 5: what a rank of a pipeline does, in which order, with backward in two halves.
+// Lesson 5: the order in which a pipeline rank works, with backward split in two halves.
 #pragma once
 #include <algorithm>
 
 #include "../order_api.h"
 
-// Called once for every rank of a pipeline of `ranks`: writes down what this rank does with `microbatches`.
+// Called once for every rank of a pipeline of `ranks`: writes this rank's order of work for `microbatches`.
 extern "C" void write_order(ranklab::lesson::Order& order, int rank, int ranks, int microbatches);

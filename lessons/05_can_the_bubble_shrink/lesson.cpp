@@ -1,5 +1,5 @@
-// Lesson 5: interleaved 1F1B and moved weight gradients drawn and timed; the learner's order against ZB-H1's time and
-// 1F1B's memory.
+// Lesson 5: interleaved 1F1B and deferred weight gradients drawn and timed; the learner's order against ZB-H1's time
+// and 1F1B's memory.
 #include <array>
 
 #include "core/base/text.h"
@@ -15,10 +15,10 @@ namespace {
 constexpr int kRanks = 8;
 constexpr std::array kMicrobatches = {8, 16, 32};
 constexpr std::array<std::array<int, 2>, 5> kCases = {{{8, 8}, {8, 32}, {4, 9}, {8, 3}, {1, 4}}};  // p, m
-constexpr int kBothWays = 16;  // microbatches; DualPipe needs two for each rank
+constexpr int kBothWays = 16;  // microbatches; DualPipe needs two per rank
 constexpr PictureScale kPicture = {.columns_per_unit = 2};
 
-// 1F1B with the weight gradient right behind the input gradient.
+// 1F1B with the weight gradient directly after the input gradient.
 TimedSchedule split_in_place(int ranks, int microbatches) {
   Schedule schedule = make_schedule("1f1b", {ranks, microbatches, 1}, kUnitCosts);
   for (std::vector<Action>& actions : schedule.ranks) {
@@ -48,7 +48,7 @@ constexpr std::array<Variant, 5> kVariants = {{
     {"ZB-H1", [](int p, int m) { return timed("zb-h1", p, m); }},
 }};
 
-// One of 8 stages is the unit here, so that a rank with two of them does twice the work.
+// The unit is one of 8 stages, so a rank with two stages does twice the work.
 struct BothWays {
   const char* title;
   const char* name;

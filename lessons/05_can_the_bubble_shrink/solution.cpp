@@ -11,7 +11,7 @@ extern "C" void write_order(Order& order, int rank, int ranks, int microbatches)
   for (int done = 0; done < microbatches; ++done) {
     if (next < microbatches) order.forward(next++);
     order.input_grad(done);
-    if (done >= rank) order.weight_grad(weighed++);  // `rank` of them late
+    if (done >= rank) order.weight_grad(weighed++);  // deferred by `rank` microbatches
   }
-  while (weighed < microbatches) order.weight_grad(weighed++);  // in what was the bubble
+  while (weighed < microbatches) order.weight_grad(weighed++);  // fills what was the bubble
 }

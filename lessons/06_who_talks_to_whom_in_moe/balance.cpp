@@ -13,10 +13,10 @@ namespace {
 
 constexpr int kRanks = 8;
 constexpr size_t kExperts = 8, kTokensOfRank = 512;
-// How much the router likes each expert.
+// The router's preference for each expert.
 constexpr std::array<double, kExperts> kLean = {1.2, 0.8, 0.4, 0.1, -0.1, -0.4, -0.8, -1.2};
 
-// Copies for each expert, of the tokens that a rank has in a step.
+// Token copies per expert, for the tokens of a rank in a step.
 std::vector<double> route(int rank, int step, std::span<const double> bias) {
   const RandomStream stream(6, RandomPurpose::kTest, "router " + std::to_string(rank), static_cast<uint64_t>(step));
   std::vector<float> normal(kTokensOfRank * kExperts);

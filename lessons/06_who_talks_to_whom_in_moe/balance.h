@@ -13,14 +13,14 @@ constexpr double kBalanceSpeed = 0.005;
 
 using BiasRule = std::function<void(Comm&, std::span<const double>, double, std::span<double>)>;
 BiasRule no_rule();
-BiasRule sign_rule();  // of the load over all ranks
+BiasRule sign_rule();  // based on the load over all ranks
 
 struct BalanceRun {
-  std::vector<std::vector<double>> load;                // [step][expert], of all ranks
-  std::vector<std::vector<double>> bias;                // [step][expert], after it; of rank 0
-  bool equal_biases = true;                             // on all ranks, to the last bit, at every step
-  double max_over_mean(int step, int steps = 1) const;  // of so many steps together, from `step` on
-  int first_even_step(double limit) const;              // the first that is below it; -1: none
+  std::vector<std::vector<double>> load;                // [step][expert], over all ranks
+  std::vector<std::vector<double>> bias;                // [step][expert], after the step; rank 0's
+  bool equal_biases = true;                             // bit-identical on all ranks at every step
+  double max_over_mean(int step, int steps = 1) const;  // over this many steps together, from `step` on
+  int first_even_step(double limit) const;              // the first below the limit; -1: none
 };
 BalanceRun balance_experts(const BiasRule& rule, const ExerciseLibrary* exercise = nullptr);
 

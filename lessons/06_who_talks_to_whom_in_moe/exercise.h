@@ -1,4 +1,4 @@
-// Lesson 6: tokens on their way to experts that live on other ranks, and back; and a router that learns to be fair.
+// Lesson 6: dispatching tokens to experts on other ranks and combining the results; and balancing the router.
 #pragma once
 #include <cstddef>
 #include <vector>
@@ -7,10 +7,10 @@
 
 namespace ranklab::lesson {
 
-constexpr size_t kChoices = 2;  // experts a token goes to
+constexpr size_t kChoices = 2;  // experts per token
 
-// What the router has decided for this rank's tokens: token t goes to expert[2 t] and expert[2 t + 1], which are never
-// the same, with weight[2 t] and weight[2 t + 1]. Expert e lives on rank e.
+// The router's decision for this rank's tokens: token t goes to expert[2 t] and expert[2 t + 1], which always differ,
+// with weight[2 t] and weight[2 t + 1]. Expert e is on rank e.
 struct Routing {
   std::span<const int> expert;
   std::span<const double> weight;
@@ -18,12 +18,12 @@ struct Routing {
   size_t tokens() const { return expert.size() / kChoices; }
 };
 
-// A trip of copies of tokens: dispatch() fills it in, combine() needs it for the way back.
+// Describes the dispatched token copies: dispatch() fills it in, combine() needs it for the way back.
 struct Trip {
   std::vector<size_t> send_rows;  // [ranks]: how many copies this rank sends to each
   std::vector<size_t> recv_rows;  // [ranks]: how many it gets from each
-  std::vector<size_t> place;      // [tokens x 2]: the row, among those sent, of the token's first and second copy
-  std::vector<double> inbox;      // the rows that came, those of rank 0 first: what this rank's expert works on
+  std::vector<size_t> place;      // [tokens x 2]: index of the row sent for the token's first and second copy
+  std::vector<double> inbox;      // the received rows, those from rank 0 first: the input of this rank's expert
 };
 
 // Row `i` of rows of `hidden` numbers each.
@@ -37,14 +37,14 @@ inline std::span<double> row(std::span<double> rows, size_t i, size_t hidden) {
 }  // namespace ranklab::lesson
 
 extern "C" {
-// x [tokens x hidden]: this rank's tokens. When it returns, each copy lies in the inbox of its expert's rank.
+// x [tokens x hidden]: this rank's tokens. When it returns, each copy is in the inbox of its expert's rank.
 void dispatch(ranklab::lesson::Comm& ep, const ranklab::lesson::Routing& routing, size_t hidden,
               std::span<const double> x, ranklab::lesson::Trip& trip);
-// y: what the expert has made of trip.inbox, row by row. out [tokens x hidden]: for each token of this rank the sum of
+// y: the expert's output for trip.inbox, row by row. out [tokens x hidden]: for each token of this rank the sum of
 // weight x row over its two copies.
 void combine(ranklab::lesson::Comm& ep, const ranklab::lesson::Routing& routing, size_t hidden,
              const ranklab::lesson::Trip& trip, std::span<const double> y, std::span<double> out);
-// load [experts]: how many of this rank's copies each expert got in the step that is over. The router adds `bias` to
-// its scores before it chooses: move each by +speed, -speed or not at all.
+// load [experts]: how many of this rank's copies each expert got in the step just finished. The router adds `bias` to
+// its scores before it chooses: change each by +speed, -speed or not at all.
 void update_bias(ranklab::lesson::Comm& ep, std::span<const double> load, double speed, std::span<double> bias);
 }

@@ -1,5 +1,5 @@
-// Lesson 6: who sends whom how much under an even and a skewed router, and a bias that makes it even; the learner's
-// trip to the experts against one rank that has them all.
+// Lesson 6: the traffic between ranks with an even and a skewed router, and a bias that balances it; the learner's
+// dispatch and combine against one rank that has all experts.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@
 namespace ranklab::lesson {
 namespace {
 
-constexpr int64_t kTokens = 1024;  // of a rank
+constexpr int64_t kTokens = 1024;  // per rank
 constexpr double kTolerance = 1e-12, kEvenEnough = 1.1;
 constexpr int kLastSteps = 10;
 
@@ -29,7 +29,7 @@ double sent_away(const std::vector<std::vector<double>>& pairs, size_t rank) {
   return sum;
 }
 
-// Pairs of ranks whose bytes differ from what the router says: there, or on the way back.
+// Number of rank pairs whose bytes differ from the routing, in dispatch or combine.
 int wrong_pairs(const std::vector<std::vector<double>>& got, const Copies& copies, bool back) {
   int wrong = 0;
   for (size_t from = 0; from < kExpertRanks; ++from) {
@@ -75,7 +75,7 @@ void draw_matrix(Screen& screen, const MoeRun& run) {
   screen.table(rows);
 }
 
-// One character a step, from even to three times the mean.
+// One character per step, from even to three times the mean.
 std::string curve(const BalanceRun& run) {
   static const char* const kHeights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   std::string out;

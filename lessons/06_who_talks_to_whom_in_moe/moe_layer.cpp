@@ -36,13 +36,13 @@ struct Expert {
   at::Tensor operator()(const at::Tensor& x_TH) const { return at::mm(at::tanh(at::mm(x_TH, a_HF)), b_FH); }
 };
 
-// What one rank's router has decided, and its tokens.
+// One rank's routing decisions, and its tokens.
 struct RankTokens {
   std::vector<int> expert;
   std::vector<double> weight;
   at::Tensor x_TH;
 
-  // The copies in order of their experts are dealt out twice over: the second half are the second choices.
+  // The copies, sorted by expert, are assigned in two passes: the second half become the second choices.
   RankTokens(int rank, const std::vector<int64_t>& copies) {
     std::vector<int> sorted;
     for (size_t e = 0; e < copies.size(); ++e)
@@ -61,7 +61,7 @@ struct RankTokens {
   std::span<const double> row_of_copy(size_t copy) const { return row(read(x_TH), copy / kChoices, kHidden); }
 };
 
-// The output with all experts in one place.
+// The output with all experts on one rank.
 at::Tensor dense_output(const RankTokens& mine, const std::vector<Expert>& experts) {
   at::Tensor out = at::zeros_like(mine.x_TH);
   for (size_t e = 0; e < experts.size(); ++e) {
@@ -77,7 +77,7 @@ at::Tensor dense_output(const RankTokens& mine, const std::vector<Expert>& exper
 
 using Rows = std::vector<std::vector<double>>;
 
-// Copies that should be in an inbox and are not there as they were, or are there without reason.
+// Copies that are missing or changed in an inbox, or are there without reason.
 int64_t misplaced_rows(const Trip& trip, Rows expected) {
   Rows got;
   for (size_t i = 0; i < trip.inbox.size() / kHidden; ++i) {
@@ -162,7 +162,7 @@ class MoeRank {
   std::vector<Expert> experts_;
 };
 
-// What each rank sent to each in its last all_to_all for this.
+// What each rank sent to each other in its last all_to_all of this kind.
 std::vector<std::vector<double>> pairs_of(const std::vector<RankRecord>& records, Purpose purpose) {
   std::vector<std::vector<double>> pairs(kExpertRanks, std::vector<double>(kExpertRanks, 0.0));
   for (size_t rank = 0; rank < records.size(); ++rank) {

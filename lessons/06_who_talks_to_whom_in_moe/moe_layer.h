@@ -1,6 +1,6 @@
-// The mixture that lesson 6 watches: 8 ranks, an expert each, y = sum over a token's two experts of weight x
-// tanh(x A_e) B_e. The trip to the experts is the learner's or the lesson's own. fp64; virtual time is a laptop's.
-// Legend: T tokens of a rank, H hidden, F features of an expert. Thread rule: one run at a time.
+// The mixture of experts in lesson 6: 8 ranks, an expert each, y = sum over a token's two experts of weight x tanh(x
+// A_e) B_e. Dispatch and combine are the learner's or the lesson's own. fp64; virtual time is a laptop's. Legend: T
+// tokens of a rank, H hidden, F features of an expert. Thread rule: one run at a time.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -21,18 +21,18 @@ struct TokenPath {
 };
 TokenPath straight_path();
 
-// Copies for each expert, per rank: what the router says. A rank's copies are dealt out so that a token's two experts
-// differ. REQUIRES: the sum of a rank is even, and no expert gets more than half of it.
+// Copies per expert, for each rank: the router's decision. A rank's copies are assigned so that a token's two experts
+// differ. REQUIRES: a rank's sum is even, and no expert gets more than half of it.
 using Copies = std::vector<std::vector<int64_t>>;  // [rank][expert]
 Copies even_router(int64_t tokens);
-Copies skewed_router();  // 1024 tokens a rank; the fullest expert gets twice the mean
-Copies ragged_router();  // other tokens on every rank, none on one; an expert without any
+Copies skewed_router();  // 1024 tokens per rank; the fullest expert gets twice the mean
+Copies ragged_router();  // a different number of tokens on every rank, one without any; an expert without any
 
 struct MoeRun {
   std::vector<RankRecord> records;
-  double error = 0;       // of the output against one rank with all experts, relative; NaN stays
+  double error = 0;       // of the output against one rank with all experts, relative; NaN is kept
   int64_t arrived = 0;    // rows in all inboxes
-  int64_t misplaced = 0;  // copies that are not in the inbox of their expert, or not as they were
+  int64_t misplaced = 0;  // copies that are not in the inbox of their expert, or were changed
   std::vector<std::vector<double>> dispatch_bytes, combine_bytes;  // [from][to]: of the last all_to_all of each
   int64_t all_to_alls = 0;                                         // rank 0
   int64_t slowest_expert_ns = 0;                                   // the longest time that an expert computed

@@ -23,13 +23,13 @@ extern "C" void dispatch(Comm& ep, const Routing& routing, size_t hidden, std::s
   trip.send_rows.assign(ranks, 0);
   for (const int expert : routing.expert) ++trip.send_rows[static_cast<size_t>(expert)];
 
-  // How many to expect: each rank tells each other one number.
+  // How many to expect: each rank sends each other rank one number.
   std::vector<double> mine(trip.send_rows.begin(), trip.send_rows.end()), theirs(ranks);
   const std::vector<size_t> one_each(ranks, 1);
   ep.all_to_all(mine, one_each, theirs, one_each);
   trip.recv_rows.assign(theirs.begin(), theirs.end());
 
-  std::vector<size_t> next(ranks, 0);  // where the next copy for a rank goes
+  std::vector<size_t> next(ranks, 0);  // where the next copy for a rank is written
   std::partial_sum(trip.send_rows.begin(), trip.send_rows.end() - 1, next.begin() + 1);
   std::vector<double> outbox(sum(trip.send_rows) * hidden);
   for (size_t copy = 0; copy < routing.expert.size(); ++copy) {

@@ -1,4 +1,4 @@
-// The lesson's own trip to the experts and back: rows in order of their expert by an index, on tensors' plain data.
+// The lesson's own dispatch and combine: rows sorted by expert through an index, on plain data of tensors.
 #include <algorithm>
 #include <numeric>
 
@@ -7,7 +7,7 @@
 namespace ranklab::lesson {
 namespace {
 
-// The copies in order of their expert; equal experts in order of their tokens.
+// The copies sorted by expert, and by token within an expert.
 std::vector<size_t> sorted_copies(const Routing& routing) {
   std::vector<size_t> order(routing.expert.size());
   std::iota(order.begin(), order.end(), size_t{0});

@@ -11,14 +11,14 @@
 //
 // Each weight and each gradient is a bf16. AdamW keeps an fp32 copy of every weight and two fp32 moments.
 //
-// What a layer keeps for its backward, of each token:
+// What a layer keeps for its backward, per token:
 //
-//   of each of its two norms   the residual stream that went in, h numbers, and how much it was scaled: one fp32
-//   of attention               q, k and v; its output; for each head one fp32, the logarithm of a sum
-//   of the MLP                 what gate_up gave
+//   of each of its two norms   its input, the residual stream: h values, and the scale of its normalization: one fp32
+//   of attention               q, k and v; its output; for each head one fp32, the logsumexp
+//   of the MLP                 the output of gate_up
 //
-// Nothing else: the norms' outputs and the product of silu(gate) and up are computed again from these. All of it is
-// bf16 where nothing else is said.
+// Nothing else: the norms' outputs and the product of silu(gate) and up are recomputed from these. Everything is bf16
+// unless stated otherwise.
 //
 // Check with:  ranklab lesson check 7
 #include "exercise.h"

@@ -1,5 +1,5 @@
-// Lesson 7: bytes by kind of a run in mixed precision, what a layer keeps beside the formula that is quoted most; the
-// learner's count against the books of runs.
+// Lesson 7: memory by kind of a run in mixed precision, a layer's activations compared with the best-known formula; the
+// learner's computation against the memory books of runs.
 #include <array>
 
 #include "core/base/text.h"
@@ -24,7 +24,7 @@ double in_sbh(int64_t layer_bytes, const Model& model) {
   return static_cast<double>(layer_bytes) / static_cast<double>(kMemorySequence * kMemoryBatch * model.hidden);
 }
 
-// Of arXiv 2205.05198, in s b h: what its block's attention keeps of the scores, 5 a s / h, and the rest.
+// From arXiv 2205.05198, in s b h: what its block's attention keeps of the scores, 5 a s / h, and the rest.
 double scores_of_2022(const Model& model) {
   return 5.0 * static_cast<double>(model.heads * kMemorySequence) / static_cast<double>(model.hidden);
 }

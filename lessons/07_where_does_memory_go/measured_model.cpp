@@ -12,7 +12,7 @@
 namespace ranklab::lesson {
 namespace {
 
-constexpr int64_t kStepCounterBytes = 2 * 4;  // of AdamW: one for weights that decay, one for the others
+constexpr int64_t kStepCounterBytes = 2 * 4;  // AdamW's: one for weights with weight decay, one for the others
 
 ModelConfig config_of(const Model& m) {
   return {.num_layers = m.layers,
@@ -23,7 +23,7 @@ ModelConfig config_of(const Model& m) {
           .seq_length = kMemorySequence};
 }
 
-// Of three layers one after the other: what the last one adds, when the one before it has let go of its output.
+// With three layers in sequence: what the last one adds, after the previous one has released its output.
 int64_t bytes_a_layer_keeps(const Model& m) {
   install_booking_allocator();
   int64_t kept = 0;

@@ -1,4 +1,4 @@
-// Lesson 7, solution. 2 + 2 + 12 bytes a parameter, and a sum over what backward needs.
+// Lesson 7, solution. 2 + 2 + 12 bytes per parameter, and a sum over what backward needs.
 #include "exercise.h"
 
 using namespace ranklab::lesson;

@@ -1,11 +1,11 @@
-// Lesson 8, exercise: meet a limit of memory with as little extra work as possible.
+// Lesson 8, exercise: meet a memory limit with as little recomputation as possible.
 //
-// The stack has layers of different widths. For each you know what it keeps, what it would keep as mere input, what its
-// backward takes on top, and what a second forward costs (exercise.h). peak_bytes() says what a choice needs at its
-// fullest moment, extra_work() what it costs. Both are exact for your purpose: use them.
+// The stack has layers of different widths. For each you know what it keeps, what it keeps if only its input is saved,
+// what its backward needs on top, and what a second forward costs (exercise.h). peak_bytes() returns the peak memory of
+// a choice, extra_work() its cost. Both are exact for your purpose: use them.
 //
-// What stands below computes every layer again. It needs little memory and does all forward work twice. Find the
-// choice that stays within the limit and does the least work twice. There always is one.
+// The code below recomputes every layer. It needs little memory and does all forward work twice. Find the choice that
+// stays within the limit and recomputes the least work. There always is one.
 //
 // Check with:  ranklab lesson check 8
 #include "exercise.h"

@@ -1,4 +1,4 @@
-// Lesson 8: which layers to compute again.
+// Lesson 8: which layers to recompute.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -6,17 +6,16 @@
 
 namespace ranklab::lesson {
 
-// What one layer of a stack costs, measured. Bytes are those of one microbatch.
+// The measured costs of one layer of a stack. Bytes are those of one microbatch.
 struct Layer {
-  double input_bytes = 0;     // what stays of it when it is computed again
-  double kept_bytes = 0;      // what stays of it when it is not
+  double input_bytes = 0;     // what it keeps when it is recomputed
+  double kept_bytes = 0;      // what it keeps when it is not
   double backward_bytes = 0;  // on top while backward is in this layer
   double forward_work = 0;    // of one forward, in FLOPs
 };
 
-// The fullest moment of a backward through the stack. Backward is in one layer at a time, the last one first; what
-// comes after that layer is free by then, what comes before it is still held; and a layer that is computed again is
-// there as a whole while backward is in it.
+// The peak of a backward through the stack. Backward is in one layer at a time, the last one first; later layers have
+// been freed by then, earlier layers are still held; and a recomputed layer is held in full while backward is in it.
 inline double peak_bytes(std::span<const Layer> layers, std::span<const bool> again) {
   double held = 0, peak = 0;
   for (size_t i = 0; i < layers.size(); ++i) {
@@ -27,7 +26,7 @@ inline double peak_bytes(std::span<const Layer> layers, std::span<const bool> ag
   return peak;
 }
 
-// What is computed twice.
+// The work that is recomputed.
 inline double extra_work(std::span<const Layer> layers, std::span<const bool> again) {
   double work = 0;
   for (size_t i = 0; i < layers.size(); ++i) work += again[i] ? layers[i].forward_work : 0;
@@ -36,5 +35,5 @@ inline double extra_work(std::span<const Layer> layers, std::span<const bool> ag
 
 }  // namespace ranklab::lesson
 
-// Says for each layer (at most 12) whether it is computed again.
+// Decides for each layer (at most 12) whether it is recomputed.
 extern "C" void place(std::span<const ranklab::lesson::Layer> layers, double limit_bytes, std::span<bool> again);

@@ -24,7 +24,7 @@ ModelConfig config_of(int64_t ffn) {
           .seq_length = kSequence};
 }
 
-// What a rank has of the stack. Weights and position tables are no activations.
+// A rank's activation memory of the stack. Excludes weights and position tables.
 class Stack {
  public:
   Stack(RankContext& context, const Widths& widths) : registry_(8, at::kFloat, context.device()) {
@@ -56,7 +56,7 @@ class Stack {
     torch::autograd::backward({out}, {gradient_});
   }
 
-  // What the second last layer keeps; the last one adds its own output.
+  // What the second-to-last layer keeps; the last one adds its own output.
   int64_t bytes_kept(const MemoryBook& book, size_t layer) {
     ResidualStream stream{input_, {}};
     int64_t before = 0, after = 0;
@@ -96,7 +96,7 @@ void on_one_rank(const Body& body) {
   });
 }
 
-// FLOPs of a forward: the products with the weights, and the causal half of attention's two.
+// FLOPs of a forward: the matrix products with the weights, and the causal half of attention's two.
 double forward_work(int64_t ffn) {
   const auto h = static_cast<double>(kHidden), f = static_cast<double>(ffn), s = static_cast<double>(kSequence);
   return static_cast<double>(kSequence * kBatch) * (2 * (4 * h * h + 3 * h * f) + 2 * s * h);

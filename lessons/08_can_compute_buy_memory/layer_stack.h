@@ -1,5 +1,5 @@
-// A stack of transformer layers on one rank, forward and backward, some of them computed again. Thread rule: one run at
-// a time.
+// A stack of transformer layers on one rank, forward and backward, some of them recomputed. Thread rule: one run at a
+// time.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace ranklab::lesson {
 
-using Widths = std::vector<int64_t>;  // units of each layer's MLP
+using Widths = std::vector<int64_t>;  // intermediate size of each layer's MLP
 
 struct StackRun {
   int64_t peak_bytes = 0;  // of activations
   int64_t time_ns = 0;     // virtual
   std::string gradients;   // their bits
 };
-// `again`: of each layer.
+// `again`: for each layer, whether it is recomputed.
 StackRun run_stack(const Widths& widths, const std::vector<bool>& again);
 
-// Measured layer by layer, each between two others.
+// Measures each layer between two others.
 std::vector<Layer> measure_layers(const Widths& widths);
 
 }  // namespace ranklab::lesson

@@ -1,5 +1,5 @@
-// Lesson 8: a stack of layers that keeps everything, computes some again, or all; the learner's choice for uneven
-// stacks against the best one, run on real layers.
+// Lesson 8: a stack of layers with no, selective or full recomputation; the learner's choice for uneven stacks against
+// the optimum, run on real layers.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -20,7 +20,7 @@ const Widths kEven(8, 512);
 struct Case {
   const char* name;
   Widths widths;
-  double share;  // of the peak that keeps everything
+  double share;  // relative to the peak without recomputation
 };
 std::vector<Case> cases() {
   const Widths uneven = {128, 512, 128, 1024, 128, 512, 256, 128}, wide_last = {128, 128, 256, 128, 256, 1024};
@@ -28,7 +28,7 @@ std::vector<Case> cases() {
           {"uneven, 6/10", uneven, 0.6}, {"wide last, 3/4", wide_last, 0.75}, {"nothing to do", {256, 128}, 1.0}};
 }
 
-// std::vector<bool> has no span.
+// A choice as a span of bool: std::vector<bool> has none.
 class Choice {
  public:
   explicit Choice(size_t layers) : size_(layers), again_(std::make_unique<bool[]>(layers)) {}

@@ -1,13 +1,13 @@
 // Lesson 9, exercise: own an eighth of everything (ZeRO stage 3).
 //
 // Eight ranks train one model, each on samples of its own. No rank keeps all parameters: a layer is gathered for each
-// use, freed after it, and its gradient is summed so that each rank gets its own part alone. The optimizer then updates
-// that part; nobody else needs to know.
+// use, freed after it, and its gradient is summed so that each rank gets only its own shard. The optimizer then updates
+// that shard only.
 //
 //   shard    part = elements / ranks, rounded up; rank r keeps [r x part, (r + 1) x part), zeros past the end
-//   gather   everybody's parts one after another, without the zeros at the end
-//   release  give the memory back: clear() alone keeps it
-//   reduce   fill the gradient up with zeros to ranks x part; one reduce_scatter; keep your part
+//   gather   all ranks' shards one after another, without the padding at the end
+//   release  free the memory: clear() alone keeps it
+//   reduce   pad the gradient with zeros to ranks x part; one reduce_scatter; keep your shard
 //
 // What you have (lesson_api.h, exercise.h):
 //   dp.rank()  dp.size()

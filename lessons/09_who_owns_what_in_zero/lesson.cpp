@@ -11,9 +11,9 @@ namespace ranklab::lesson {
 namespace {
 
 constexpr double kTolerance = 1e-12;
-const ZeroModel kOdd{.outside = 9, .inside = 7, .tied = true};  // 63 and 49 numbers on 8 ranks, one layer used twice
+const ZeroModel kOdd{.outside = 9, .inside = 7, .tied = true};  // 63 and 49 elements on 8 ranks, one layer used twice
 
-// Of mixed precision: 2 bytes of parameter, 2 of gradient, 12 of fp32 master and moments.
+// Bytes in mixed precision: 2 per parameter, 2 per gradient, 12 for fp32 master weight and moments.
 double bytes_each(const ZeroRun& run, const ZeroModel& model) {
   const double bytes = 2.0 * static_cast<double>(run.parameters) + 2.0 * static_cast<double>(run.gradient_numbers) +
                        12.0 * static_cast<double>(run.moments);
@@ -38,7 +38,7 @@ double worst(const std::vector<std::vector<double>>& got, const std::vector<std:
   return error;
 }
 
-// A gather for each of three uses forward and backward, and a reduce-scatter a layer; padding travels, too.
+// A gather for each of three uses in forward and backward, and a reduce-scatter per layer; includes padding.
 int64_t expected_numbers(const ZeroModel& model) {
   int64_t padded = 0, uses = 0;
   const std::vector<int64_t> layers = model.layers();

@@ -10,7 +10,7 @@
 namespace ranklab::lesson {
 namespace {
 
-constexpr int64_t kSamples = 64;  // of the global batch
+constexpr int64_t kSamples = 64;  // in the global batch
 constexpr double kRate = 0.01, kBeta1 = 0.9, kBeta2 = 0.95, kEpsilon = 1e-8, kDecay = 0.1;
 
 using Numbers = std::vector<double>;
@@ -30,7 +30,7 @@ size_t part_of(size_t elements, int size) {
   return (elements + static_cast<size_t>(size) - 1) / static_cast<size_t>(size);
 }
 
-// The update of elements that lie anywhere (Loshchilov and Hutter 2019, arXiv 1711.05101).
+// The update for any subset of elements (Loshchilov and Hutter 2019, arXiv 1711.05101).
 class AdamW {
  public:
   void update(std::span<double> weights, std::span<const double> gradients) {
@@ -50,12 +50,12 @@ class AdamW {
   int step_ = 0;
 };
 
-// One layer on one rank: whole, or a shard of it and the whole for a while.
+// One layer on one rank: the full layer, or a shard and, temporarily, the full layer.
 struct Layer {
   size_t elements = 0;
   Numbers whole;
   Shard mine;
-  Numbers gradient;  // of this rank's samples, whole
+  Numbers gradient;  // full, for this rank's samples
   AdamW optimizer;
 };
 
@@ -101,7 +101,7 @@ class Rank {
     return loss;
   }
 
-  // Every layer whole; collective.
+  // Every layer in full; collective.
   std::vector<Numbers> weights() {
     std::vector<Numbers> all;
     for (Layer& layer : layers_) all.push_back(stage_ < 3 ? layer.whole : together(layer.mine.parameters, layer));
@@ -109,7 +109,7 @@ class Rank {
   }
 
  private:
-  // Around a use of a layer.
+  // Gathers a layer, uses it, and releases it.
   template <typename Use>
   void with(size_t index, const Use& use) {
     Layer& layer = layers_[index];
@@ -202,7 +202,7 @@ class Rank {
       run_.gradients.push_back(stage_ == 0 ? layer.gradient : together(layer.mine.gradients, layer));
   }
 
-  // Without a trace on the timeline or in the bytes: the check's own.
+  // Untraced, and not counted in the bytes: used by the check only.
   Numbers together(const Numbers& part, const Layer& layer) {
     const at::Tensor all = context_.comm(Axis::kWorld)
                                .all_gather(at::from_blob(const_cast<double*>(part.data()),
@@ -224,7 +224,7 @@ class Rank {
   std::unique_ptr<Comm> comm_;
   at::Tensor input_, target_;
   std::vector<Layer> layers_;
-  std::vector<Numbers> truth_;  // of the start
+  std::vector<Numbers> truth_;  // initial weights
   bool first_use_ = false;
 };
 

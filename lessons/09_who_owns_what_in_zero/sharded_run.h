@@ -1,5 +1,5 @@
-// The training that lesson 9 watches: y = tanh(tanh(x A) V) B on 8 data-parallel ranks with AdamW, fp64, forward and
-// backward written out. Who keeps what is the ZeRO stage's (Rajbhandari et al. 2020, arXiv 1910.02054); in stage 3 a
+// The training in lesson 9: y = tanh(tanh(x A) V) B on 8 data-parallel ranks with AdamW, fp64, forward and backward
+// written by hand. The ZeRO stage decides what is sharded (Rajbhandari et al. 2020, arXiv 1910.02054); in stage 3 a
 // layer is gathered for each use. With `tied` B is A transposed, a layer that is used twice. Thread rule: one run at a
 // time.
 #pragma once
@@ -15,7 +15,7 @@ namespace ranklab::lesson {
 constexpr int kZeroRanks = 8;
 constexpr int kZeroSteps = 10;
 
-// How stage 3 comes by its layers.
+// How stage 3 obtains its layers.
 struct ShardPath {
   std::function<void(int, int, std::span<const double>, Shard&)> shard;
   std::function<void(Comm&, const Shard&, std::vector<double>&)> gather;
@@ -25,7 +25,7 @@ struct ShardPath {
 ShardPath straight_shards();
 
 struct ZeroModel {
-  int64_t outside = 24, inside = 16;  // of x and y; of the layers between
+  int64_t outside = 24, inside = 16;  // sizes of x and y; of the layers between
   bool tied = false;
 
   std::vector<int64_t> layers() const;  // elements of each
@@ -35,19 +35,19 @@ struct ZeroModel {
 struct ZeroRun {
   std::vector<RankRecord> records;
   std::vector<double> losses;                  // per step, of the global batch
-  std::vector<std::vector<double>> weights;    // of each layer, whole, after the last step
-  std::vector<std::vector<double>> gradients;  // of each layer, whole, of the first step
-  // Numbers that a rank holds when it updates, over all layers.
+  std::vector<std::vector<double>> weights;    // of each layer, in full, after the last step
+  std::vector<std::vector<double>> gradients;  // of each layer, in full, of the first step
+  // Elements that a rank holds at the update, over all layers.
   int64_t parameters = 0, gradient_numbers = 0, moments = 0;
-  int64_t most_whole = 0;     // numbers of whole layers that were there at once
-  int64_t left_behind = 0;    // room that release() did not give back
-  int64_t wrong_lengths = 0;  // shards, gathered layers or gradients that are not as long as they should be
-  double gather_error = 0;    // largest difference of a gathered layer from what its owners have
+  int64_t most_whole = 0;     // elements of full layers that existed at once
+  int64_t left_behind = 0;    // capacity that release() did not free
+  int64_t wrong_lengths = 0;  // shards, gathered layers or gradients of the wrong length
+  double gather_error = 0;    // largest difference between a gathered layer and its owners' shards
 
-  int64_t sent_numbers() const;  // of a rank and step
+  int64_t sent_numbers() const;  // per rank and step
 };
 
-// stage 0: one rank of the twin may also run alone (ranks 1).
+// With stage 0, the reference may also run on a single rank (ranks 1).
 ZeroRun train_sharded(const ZeroModel& model, int ranks, int stage, const ShardPath& path,
                       const ExerciseLibrary* exercise = nullptr);
 

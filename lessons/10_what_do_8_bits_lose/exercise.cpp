@@ -1,18 +1,18 @@
-// Lesson 10, exercise: round to 8 bits and lose as little as possible.
+// Lesson 10, exercise: quantize to 8 bits and lose as little as possible.
 //
 // A code of E4M3 has a sign, 4 bits of exponent E and 3 of mantissa M:
 //
 //   E > 0:   (1 + M / 8) * 2 ^ (E - 7)      0.015625 ... 448     (E = 15, M = 7 would be 480: it is NaN)
 //   E = 0:        (M / 8) * 2 ^ -6          0, 1/512, 2/512 ... 7/512
 //
-// So between two powers of two there are 8 numbers, equally far from each other, and below 2^-6 they are 1/512 apart.
+// So between two powers of two there are 8 values, evenly spaced, and below 2^-6 they are 1/512 apart.
 //
 // Useful: std::frexp(x, &e) gives x = m * 2^e with m from 0.5 up to 1; std::nearbyint rounds to an even neighbour when
 // both are equally near; std::ldexp(x, e) is x * 2^e.
 //
-// `factor`: this step's numbers are multiplied with it before they are rounded, and divided by it afterwards. It must
-// be known before the numbers are (that is what makes it fast), so it is made of the past: of the largest magnitude
-// of the last steps, so that a number of that size becomes 448. What if there were no steps yet, or only zeros?
+// `factor`: this step's values are multiplied by it before they are rounded, and divided by it afterwards. It must be
+// known before the values are (that is what makes it fast), so it is derived from the past: from the largest magnitude
+// of the last steps, so that a value of that size becomes 448. What if there were no steps yet, or only zeros?
 //
 // Check with:  ranklab lesson check 10
 #include "exercise.h"

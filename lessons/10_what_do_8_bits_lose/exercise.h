@@ -1,4 +1,4 @@
-// Lesson 10: numbers in 8 bits, and the factor that makes them fit.
+// Lesson 10: quantization to 8 bits, and the scaling factor that makes values fit.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -11,10 +11,10 @@ constexpr double kSmallest = 1.0 / 512;  // of E4M3, above zero
 }  // namespace ranklab::lesson
 
 extern "C" {
-// The E4M3 number nearest to x; of two that are equally near the one whose last bit is 0; beyond 448 that is 448.
+// The E4M3 number nearest to x; in a tie the one whose last bit is 0; beyond 448 that is 448.
 double to_e4m3(double x);
-// The share of the numbers that were not zero and are, +0 or -0, afterwards.
+// The fraction of the nonzero numbers that are +0 or -0 afterwards.
 double underflow(std::span<const double> before, std::span<const double> after);
-// The factor for this step's numbers: `amax` are the largest magnitudes of the steps before, the latest first.
+// The factor for this step's numbers: `amax` holds the largest magnitudes of the previous steps, the latest first.
 double factor(std::span<const double> amax);
 }

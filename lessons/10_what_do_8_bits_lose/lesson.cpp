@@ -1,4 +1,4 @@
-// Lesson 10: what becomes of normal numbers in FP8 and FP16, with and without a scale; a spike under delayed scaling;
+// Lesson 10: quantization of normal numbers to FP8 and FP16, with and without a scale; a spike under delayed scaling;
 // the learner's rounding against every code and against the program's.
 #include <algorithm>
 #include <cmath>
@@ -30,7 +30,7 @@ float amax_of(const std::vector<float>& numbers) {
   return most;
 }
 
-// One step of the replay: what the scale of the past or of the present loses.
+// One step of the replay: the loss with the previous (delayed) or the current scale.
 struct ReplayStep {
   float amax = 0;
   double delayed_scale = 1;
@@ -53,7 +53,7 @@ std::vector<ReplayStep> replay() {
   return steps;
 }
 
-// Every code's number, the numbers between neighbours and beside their middles, both signs.
+// Tests every code's value, and values between neighbours and next to their midpoints, with both signs.
 int wrong_roundings(double (*round)(double)) {
   int wrong = 0;
   const auto differs = [&](float x) {
@@ -151,7 +151,7 @@ class WhatDo8BitsLose final : public Lesson {
     screen.table(rows);
   }
 
-  // The learner's functions together, over the steps after the spike has come: nothing is beyond any more.
+  // The learner's functions together, over the steps after the spike: nothing saturates any more.
   static void add_replay(std::vector<CheckRow>& rows, double (*round)(double),
                          double (*lost)(std::span<const double>, std::span<const double>),
                          double (*factor)(std::span<const double>)) {

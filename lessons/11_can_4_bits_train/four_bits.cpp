@@ -64,7 +64,7 @@ std::vector<double> descend(Rounding rounding, bool rounds) {
   const RandomStream samples(2, RandomPurpose::kTest, "samples");
   Vector w{}, solution{}, x{};
   samples.fill_normal(0, solution);
-  // The first unknown is heard far more loudly than the others, as a single channel of a layer often is.
+  // The first unknown has a far larger input than the others, as a single channel of a layer often does.
   constexpr float kLoud = 100;
   std::vector<double> shown;
   for (uint64_t step = 0; step < kSteps; ++step) {
@@ -77,7 +77,7 @@ std::vector<double> descend(Rounding rounding, bool rounds) {
     const std::array<uint64_t, 1> row = {step};
     const RoundingNoise noise{&draws, row, 0, kUnknowns};
     if (rounds) gradient = rounded(gradient, precision, rounding == Rounding::kStochastic ? &noise : nullptr);
-    gradient[0] /= kLoud * kLoud;  // as AdamW does, each by its own size
+    gradient[0] /= kLoud * kLoud;  // as AdamW does, each scaled by its own size
     for (size_t i = 0; i < w.size(); ++i) w[i] -= kRate * gradient[i];
     if ((step + 1) % (kSteps / kShown) == 0) shown.push_back(distance(w, solution));
   }

@@ -111,7 +111,7 @@ class Can4BitsTrain final : public Lesson {
   }
 
  private:
-  // Of many draws; right on average within 4 standard deviations of the mean.
+  // Averages many draws; must be right within 4 standard deviations of the mean.
   static CheckRow mean_row(double x, double (*draw)(double, double)) {
     constexpr int kDraws = 20'000;
     const RandomStream stream(7, RandomPurpose::kTest, "draws");

@@ -8,7 +8,7 @@ using namespace ranklab::lesson;
 
 namespace {
 
-// The place of the largest number that is not above `size`, at most the last but one.
+// The index of the largest number that is not above `size`, at most the last but one.
 size_t below(double size) {
   size_t place = 0;
   while (place + 2 < kE2M1.size() && kE2M1[place + 1] <= size) ++place;

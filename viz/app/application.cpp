@@ -47,7 +47,7 @@ void Application::read_setting(const std::string& key, const std::string& value)
     const float scale = std::strtof(value.c_str(), nullptr);
     if (scale >= 0.5f && scale <= 4) workspace_.display_scale = scale;
   }
-  if (layout_wanted_) return;  // a layout was asked for by name
+  if (layout_wanted_) return;  // a layout was requested by name
   if (key == "layout" && find_layout(value) != nullptr) layout_ = value;
   if (key != "open") return;
   for (OpenPanel& panel : panels_)
@@ -227,7 +227,7 @@ void Application::dockspace() {
   if (layout_wanted_) {
     layout_wanted_ = false;
     apply_layout(*find_layout(layout_), id, ImGui::GetMainViewport()->WorkSize);
-    bring_to_front_in_ = 2;  // when the windows are docked
+    bring_to_front_in_ = 2;  // after the windows are docked
   } else if (bring_to_front_in_ > 0 && --bring_to_front_in_ == 0) {
     for (const char* front : find_layout(layout_)->front) select_tab(front);
     ImGui::SetWindowFocus(window_name(find_layout(layout_)->front.back()).c_str());
@@ -247,7 +247,7 @@ void Application::draw_panel(OpenPanel& panel) {
   ImGui::End();
 }
 
-// A panel that meets an error says so in its place; the window goes on.
+// A panel that throws an error shows it in its own window; the rest of the application continues.
 void Application::draw_content(OpenPanel& panel) {
   ImGuiErrorRecoveryState before;
   ImGui::ErrorRecoveryStoreState(&before);

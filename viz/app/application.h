@@ -1,4 +1,4 @@
-// One frame of the visualizer, whoever shows it: the window, a headless picture, the test, the benchmark. Owns the
+// One frame of the visualizer, whatever displays it: the window, a headless picture, the test, the benchmark. Owns the
 // workspace and the panels. Thread rule: the thread of the ImGui context.
 #pragma once
 #include <memory>
@@ -23,18 +23,18 @@ class Application {
   Application& operator=(const Application&) = delete;
 
   Workspace& workspace() { return workspace_; }
-  // Opens what is asked for. Throws ranklab::Error.
+  // Opens what is requested. Throws ranklab::Error.
   void start(const VizRequest& request);
 
-  // Between ImGui::NewFrame() and Render(). `seconds`: since the last one.
+  // Call between ImGui::NewFrame() and Render(). `seconds`: since the last frame.
   void frame(double seconds);
-  // One panel alone, over the whole display.
+  // Draws one panel alone, over the whole display.
   void frame_of_panel(const std::string& panel_id);
 
-  // Whether the next frame is due at once though no input has come.
+  // Whether the next frame is due immediately although there was no input.
   bool animates() const;
   bool wants_to_quit() const { return workspace_.requests.quit; }
-  // The picture that was asked for in this frame: its path, once.
+  // The path of the picture requested in this frame; returned only once.
   std::string take_picture_request();
   void use_layout(const std::string& name);
   const std::string& layout() const { return layout_; }
@@ -76,7 +76,7 @@ class Application {
   bool show_metrics_ = false;
   bool laid_out_ = false;
   bool panels_busy_ = false;
-  bool restored_ = false;  // panels are as the last run left them
+  bool restored_ = false;  // panels were restored from the last run
   SettingsSection settings_;
 };
 

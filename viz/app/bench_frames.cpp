@@ -19,14 +19,14 @@ constexpr int kWarmUp = 20;
 
 size_t imgui_allocations = 0;
 
-// Of this thread: other programs' share of the cores does not count.
+// CPU time of this thread: not affected by other programs.
 double cpu_ms() {
   timespec now = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
 }
 
-// Into the trace and out again, moving along: every level of detail is met.
+// Zooms in and out while panning, so that every level of detail occurs.
 void move_camera(Workspace& workspace, int frame, int frames) {
   const TimeRange whole = workspace.store().range();
   const double turn = 2.0 * frame / frames;

@@ -1,4 +1,4 @@
-// What commands do. Thread rule: the window's thread.
+// The functions behind commands. Thread rule: the window's thread.
 #pragma once
 #include "viz/panels/workspace.h"
 
@@ -10,7 +10,7 @@ void save_picture(Workspace& w);
 void copy_link(Workspace& w);
 void paste_link(Workspace& w);
 void quit(Workspace& w);
-void zoom_in(Workspace& w);  // about the cursor when it is visible, else the middle
+void zoom_in(Workspace& w);  // about the cursor if it is visible, else about the middle
 void zoom_out(Workspace& w);
 void pan_left(Workspace& w);
 void pan_right(Workspace& w);

@@ -15,9 +15,9 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr double kSleep = 0.5;       // looks for changes twice a second at least
-constexpr double kLiveSleep = 0.05;  // of a live run
-// ImGui needs some frames to settle after an input.
+constexpr double kSleep = 0.5;       // checks for changes at least twice a second
+constexpr double kLiveSleep = 0.05;  // for a live run
+// ImGui needs some frames to settle after input.
 constexpr int kFramesAfterInput = 3;
 
 [[noreturn]] void no_window(const std::string& what, const std::string& got) {
@@ -35,7 +35,7 @@ std::string glfw_complaint() {
   return words != nullptr ? words : "";
 }
 
-// The few calls of our own, by GLFW: linking libGL would load it for every command of the program.
+// The few OpenGL calls of our own are loaded through GLFW: linking libGL would load it for every command.
 template <typename Function>
 Function gl(const char* name) {
   return reinterpret_cast<Function>(glfwGetProcAddress(name));

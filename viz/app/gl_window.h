@@ -16,7 +16,7 @@ namespace ranklab::viz {
 class GlWindow {
  public:
   // Throws kEnvironment when there is no display or no OpenGL 3.3, and what Application::start() throws.
-  // `keep_layout`: in the state folder, between runs.
+  // `keep_layout`: save the layout in the state folder between runs.
   explicit GlWindow(const VizRequest& request, bool keep_layout = true);
   ~GlWindow();
   GlWindow(const GlWindow&) = delete;
@@ -25,7 +25,7 @@ class GlWindow {
   bool closed() const;
   // Waits for input when nothing moves, then shows a frame.
   void turn();
-  // Shows a frame at once: takes in what has happened, and draws what follows from it.
+  // Shows a frame at once: handles pending events and draws the result.
   void show_frame();
   void update();
   void draw();

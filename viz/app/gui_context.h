@@ -7,7 +7,7 @@ namespace ranklab::viz {
 
 class GuiContext {
  public:
-  // `settings_path`: where the layout is kept; "" keeps none.
+  // `settings_path`: the file in which the layout is saved; "": not saved.
   explicit GuiContext(const std::string& settings_path, float scale);
   ~GuiContext();
   GuiContext(const GuiContext&) = delete;

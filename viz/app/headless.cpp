@@ -64,7 +64,7 @@ TraceStore store_of(const VizRequest& request) {
   return store;
 }
 
-// The part that a deep link asks for: its step, else everything.
+// The time window that a deep link requests: its step, else everything.
 Window window_of(const TraceStore& store, const std::string& go_to) {
   if (go_to.empty()) return store.whole();
   return store.step_window(resolve(store, parse_deep_link(go_to, store.unit_ns())).step).value_or(store.whole());
@@ -113,7 +113,7 @@ std::string render_text(const VizRequest& request, int width, bool color) {
   if (request.panel == "memory") return out + memory_text(memory_table(store, window));
   if (request.panel == "zero") return out + zero_text(store, zero_table(store, window.step));
   if (request.panel == "precision") {
-    const PrecisionTable table = precision_table(store);  // of the last sampled step, unless one is asked for
+    const PrecisionTable table = precision_table(store);  // of the last sampled step, unless one is requested
     return out + precision_text(table, window.step < 0 && !table.empty() ? table.steps.back() : window.step);
   }
   out += text_timeline(store, {.range = range, .width = width, .colour = color});

@@ -1,4 +1,4 @@
-// A picture of 8-bit RGBA and its PNG file. Thread rule: plain data.
+// An 8-bit RGBA image and its PNG file. Thread rule: plain data.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ struct Image {
   bool operator==(const Image&) const = default;
 };
 
-// Both throw kIo; the file appears whole or not at all. The same image gives the same bytes.
+// Both throw kIo; the file appears whole or not at all. Equal images give equal bytes.
 void write_png(const Image& image, const std::string& path);
 void write_text_file(const std::string& text, const std::string& path);
 // Throws kBadFile.

@@ -1,5 +1,5 @@
-// Compile-time choices for Dear ImGui, seen by its sources and ours (IMGUI_USER_CONFIG). A million events and ImPlot's
-// heat maps need draw indices of 32 bits; an assertion is an internal error that main() reports, in every build.
+// Compile-time configuration of Dear ImGui, used by its sources and ours (IMGUI_USER_CONFIG). A million events and
+// ImPlot's heat maps need 32-bit draw indices; an assertion is an internal error that main() reports, in every build.
 #pragma once
 
 namespace ranklab::viz {

@@ -10,26 +10,26 @@
 namespace ranklab::viz {
 
 struct LayoutPlaces {
-  std::vector<std::pair<const char*, ImGuiID>> named;  // panel id -> its place
-  ImGuiID rest = 0;                                    // of every other panel
+  std::vector<std::pair<const char*, ImGuiID>> named;  // panel id -> dock node
+  ImGuiID rest = 0;                                    // for every other panel
 };
 
 struct LayoutPreset {
   const char* name;   // "Pipeline"
   const char* about;  // for the menu
   LayoutPlaces (*build)(ImGuiID dockspace);
-  std::span<const char* const> panels;  // ids of those that are open
-  std::span<const char* const> front;   // in front of the others of their place
+  std::span<const char* const> panels;  // ids of the panels that are open
+  std::span<const char* const> front;   // in front of the others in their dock node
 };
 
 std::span<const LayoutPreset> layout_presets();
-// Null when there is none of that name (letter case ignored).
+// Null when no preset has that name (letter case ignored).
 const LayoutPreset* find_layout(const std::string& name);
 // The name of a panel's window: its title and a stable id.
 std::string window_name(const char* panel_id);
-// Shows the panel's tab in its place. REQUIRES: its window has been drawn.
+// Brings the panel's tab to the front. REQUIRES: its window has been drawn.
 void select_tab(const char* panel_id);
-// Arranges the dockspace; `size` is the room it has.
+// Arranges the dockspace; `size` is the space it has.
 void apply_layout(const LayoutPreset& preset, ImGuiID dockspace, ImVec2 size);
 
 }  // namespace ranklab::viz

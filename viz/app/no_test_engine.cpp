@@ -1,4 +1,4 @@
-// What Dear ImGui calls when a Test Engine is linked: nothing, in the product. The window's test links the engine.
+// Empty Test Engine hooks of Dear ImGui, for the product. The window's test links the engine.
 #include <imgui_internal.h>
 
 void ImGuiTestEngineHook_ItemAdd(ImGuiContext*, ImGuiID, const ImRect&, const ImGuiLastItemData*) {}

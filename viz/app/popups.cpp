@@ -191,7 +191,7 @@ void Popups::file_dialog(Workspace& workspace) {
       chosen == 0 && !is_path ? fs::path(folder_).parent_path() : entries[static_cast<size_t>(chosen)];
   if (fs::is_directory(target, failed)) {
     folder_ = target.string();
-    workspace.requests.open_file_dialog = true;  // on with the folder
+    workspace.requests.open_file_dialog = true;  // continue with the folder
     return;
   }
   (compare_ ? workspace.requests.compare_with : workspace.requests.open_trace) = target.string();

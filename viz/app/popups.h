@@ -1,5 +1,5 @@
-// What opens over the window: command palette, find, keys, opening a file. Each closes with Esc. Thread rule: the
-// thread of the ImGui context.
+// Pop-ups over the window: command palette, find, keys, opening a file. Each closes with Esc. Thread rule: the thread
+// of the ImGui context.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@ namespace ranklab::viz {
 
 class Popups {
  public:
-  // Opens those that the workspace's requests ask for and draws those that are open.
+  // Opens the pop-ups that the workspace requests and draws the open ones.
   void draw(Workspace& workspace);
 
  private:
@@ -18,7 +18,7 @@ class Popups {
   void find(Workspace& workspace);
   void keys();
   void file_dialog(Workspace& workspace);
-  // A field at the top and arrow keys over `count` rows; returns the row that was chosen, or -1.
+  // A text field above `count` rows selectable by arrow keys; returns the chosen row, or -1.
   template <typename DrawRow>
   int pick(const char* hint, size_t count, DrawRow draw_row);
 

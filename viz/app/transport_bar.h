@@ -1,5 +1,5 @@
-// The bar that is always there: step and event back and forward, play, follow, speed, loop, step number, the scrubber
-// with its strip of idle ranks, what tables cover, links. Thread rule: the window's thread.
+// The bar that is always visible: step and event back and forward, play, follow, speed, loop, step number, the scrubber
+// with its strip of idle ranks, the scope of tables, links. Thread rule: the window's thread.
 #pragma once
 #include <string>
 #include <utility>
@@ -13,7 +13,7 @@ namespace ranklab::viz {
 class TransportBar {
  public:
   void draw(Workspace& workspace);
-  // Both rows and the space around them.
+  // Height of both rows and the space around them.
   static float height();
 
  private:
@@ -24,7 +24,7 @@ class TransportBar {
   void links(Workspace& workspace);
 
   Cached<std::pair<ContentKey, int>, std::vector<float>> strip_;
-  Cached<ContentKey, std::vector<int64_t>> trouble_;  // where a loss or another value is not finite
+  Cached<ContentKey, std::vector<int64_t>> trouble_;  // where the loss or another value is not finite
   std::string link_;
 };
 

@@ -8,7 +8,7 @@
 namespace ranklab::viz {
 namespace {
 
-// In a square of side 2 h about the centre.
+// Draws in a square of side 2 h about the centre.
 struct Pen {
   ImDrawList& draw;
   ImVec2 centre;

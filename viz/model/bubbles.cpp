@@ -9,7 +9,7 @@
 namespace ranklab::viz {
 namespace {
 
-// One rank: its stalls, the time in which it had not begun or was done, and why.
+// Analyses one rank: its stalls, the time before it began or after it was done, and their causes.
 class RankFinder {
  public:
   RankFinder(const TraceStore& store, const Window& window, size_t rank_index)
@@ -32,8 +32,8 @@ class RankFinder {
   struct Work {
     int64_t first_ns = 0;
     int64_t last_ns = 0;
-    TimeRange extent;  // of all it did
-    bool any = false;  // a compute span
+    TimeRange extent;  // of all its events
+    bool any = false;  // whether it has a compute span
     bool pipeline = false;
   };
 
@@ -56,14 +56,15 @@ class RankFinder {
     }
   }
 
-  // When the rank itself had to do with an event: a call that nobody waited for may end long after the rank is done.
+  // The time in which the rank was involved in an event: a call that nobody waited for may end long after the rank is
+  // done.
   TimeRange own_time(const Event& event, TimeRange drawn) const {
     if (event.kind != EventKind::kCollective || event.virtual_posted_ns == kNoTime) return drawn;
     const bool waited = event.virtual_exposed_ns + event.virtual_peer_wait_ns > 0;
     return {event.virtual_posted_ns, waited ? drawn.end_ns : event.virtual_posted_ns};
   }
 
-  // Before the rank began, after it was done, and between steps that were not recorded one after the other.
+  // Adds the time before the rank began, after it was done, and between recorded steps that are not consecutive.
   void outside_steps() {
     std::vector<TimeRange> extents;
     for (const auto& [step, work] : work_) extents.push_back(work.extent);
@@ -78,7 +79,7 @@ class RankFinder {
     push({{reached, window_.range.end_ns}, BubbleCause::kDrain, kNoEvent, -1, ""});
   }
 
-  // What neither compute nor a call covers.
+  // Adds the time that neither compute nor a call covers.
   void gaps() {
     std::vector<TimeRange> covered = compute_spans(trace_, store_.clock(), window_, window_.range);
     if (covered.empty() && idle_.empty()) return push({window_.range, BubbleCause::kHost, kNoEvent, -1, ""});
@@ -122,13 +123,13 @@ class RankFinder {
     const auto work = work_.find(event.step);
     const BubbleCause otherwise = message ? BubbleCause::kDependency : BubbleCause::kStraggler;
     if (work == work_.end() || !work->second.any) return otherwise;
-    // Before a pipeline's first work a rank waits for its input; where there is no pipeline, for a late member.
+    // Before its first work a rank of a pipeline waits for its input; without a pipeline, it waits for a late member.
     if (stall.end_ns <= work->second.first_ns && (message || work->second.pipeline)) return BubbleCause::kWarmUp;
     if (stall.begin_ns >= work->second.last_ns && work->second.pipeline) return BubbleCause::kDrain;
     return otherwise;
   }
 
-  // The member that posted last, and what it had just done.
+  // Finds the member that posted last, and what it had just done.
   void name_peer(const Event& event, const Stall& stall, IdleInterval& wait) const {
     const MatchedCall* call = store_.calls().of({index_, stall.event});
     if (call == nullptr) return;

@@ -1,10 +1,9 @@
-// Where the time of each rank went: working, waiting for bytes, or idle, and why. On the virtual clock the recorder
-// knows the moment and length of every stall, so a rank works whenever it is not stalled; its bubbles are the stalls
-// for a peer, the time before its first work and after its last. On the wall clock a rank works inside its compute
-// spans; a gap that a collective covers is that collective's, other gaps are the host's.
-//   total = busy + exposed + bubble, for each rank. Two published shares: bubble of total (idle / makespan:
-//   (p-1)/(m+p-1)
-// for 1F1B) and bubble of ideal (idle / busy: (p-1)/m). Cost: O(n log n). Thread rule: pure.
+// Time breakdown of each rank: working, waiting for bytes, or idle, and why. On the virtual clock the recorder knows
+// the time and length of every stall, so a rank works whenever it is not stalled; its bubbles are the stalls for a
+// peer, the time before its first work and after its last. On the wall clock a rank works inside its compute spans; a
+// gap that a collective covers is attributed to that collective, other gaps to the host. total = busy + exposed +
+// bubble, for each rank. Two published ratios: bubble of total (idle / makespan: (p-1)/(m+p-1) for 1F1B) and bubble of
+// ideal (idle / busy: (p-1)/m). Cost: O(n log n). Thread rule: pure.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -20,8 +19,8 @@ constexpr size_t kNoEvent = static_cast<size_t>(-1);
 struct IdleInterval {
   TimeRange range;
   BubbleCause cause = BubbleCause::kHost;
-  size_t event = kNoEvent;  // of this rank: the call it stood in
-  int waits_for_rank = -1;  // global rank; -1 when nobody in particular
+  size_t event = kNoEvent;  // of this rank: the call it was stalled in
+  int waits_for_rank = -1;  // global rank; -1 when it waits for no particular rank
   std::string waits_for;    // what that rank was doing: "F7"; "" when not known
 };
 
@@ -46,7 +45,7 @@ struct RankBubbles {
 
 struct BubbleReport {
   TimeRange range;
-  std::vector<RankBubbles> ranks;  // as TraceStore::ranks()
+  std::vector<RankBubbles> ranks;  // in the order of TraceStore::ranks()
   TimeSplit all;                   // sums over ranks: its shares are the means
 };
 
@@ -54,7 +53,7 @@ BubbleReport find_bubbles(const TraceStore& store, const Window& window);
 // "waits for r2 F7 (dependency)": for tooltips and text.
 std::string describe(const IdleInterval& idle);
 
-// The share of ranks that are idle, in `columns` equal parts of the range: the heat strip of the scrubber.
+// The fraction of ranks that are idle, in `columns` equal parts of the range: the heat strip of the scrubber.
 std::vector<float> idle_strip(const BubbleReport& report, TimeRange range, int columns);
 
 }  // namespace ranklab::viz

@@ -1,7 +1,7 @@
 // Every communication call as its members saw it: posted, matched, first byte and done of each rank, skew, bandwidth.
 // algbw = logical bytes / time on the link, busbw = algbw x the factor of nccl-tests: all_reduce 2(n-1)/n;
-// reduce_scatter, all_gather and all_to_all (n-1)/n; broadcast and messages 1. On the wall clock posted is the begin of
-// the event and the transfer is counted from the match. Cost: O(n log n). Thread rule: pure.
+// reduce_scatter, all_gather and all_to_all (n-1)/n; broadcast and messages 1. On the wall clock, posted is the begin
+// of the event and the transfer is counted from the match. Cost: O(n log n). Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -30,12 +30,12 @@ struct CommCall {
   DType dtype = DType::kOther;
   int64_t sequence = -1;
   int step = -1;
-  std::vector<int> group;       // global ranks, in group order; a message: sender, receiver
-  std::vector<CommSide> sides;  // by rank; a message: sender first
-  std::vector<int> missing;     // members that the trace has but that have not made the call
+  std::vector<int> group;       // global ranks, in group order; for a message: sender, receiver
+  std::vector<CommSide> sides;  // by rank; for a message: sender first
+  std::vector<int> missing;     // members that are in the trace but have not made the call
   int64_t elements = 0;         // logical bytes / element size
   int64_t logical_bytes = 0;
-  int64_t algorithm_bytes = 0;  // of all sides together
+  int64_t algorithm_bytes = 0;  // summed over all sides
   int64_t wire_bytes = 0;
   int64_t begin_ns = 0;  // of the transfer
   int64_t end_ns = 0;
@@ -49,7 +49,7 @@ struct CommCall {
 
 double busbw_factor(Verb verb, int group_size);
 
-// By begin.
+// Sorted by begin.
 std::vector<CommCall> comm_calls(const TraceStore& store, const Window& window);
 
 enum class CommColumn : uint8_t {

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = PathSegment::Kind;
 
-// Backwards in recorded time. Every step either goes back in time or over a call that was not passed yet.
+// Walks backwards in recorded time. Every step goes back in time or over a call not visited yet.
 class Walker {
  public:
   Walker(const TraceStore& store, const EventGraph& graph)
@@ -24,7 +24,7 @@ class Walker {
   }
 
  private:
-  // The rank, or the call (when no rank waited for it), that ends last.
+  // The rank that ends last, or the call that does (when no rank waited for it).
   uint32_t start() {
     bool any = false;
     for (uint32_t r = 0; r < graph_.ranks.size(); ++r) {
@@ -53,7 +53,8 @@ class Walker {
     done_ = true;
   }
 
-  // Along the rank's work to the end of its last stall; the call it waited for, or kNoNode at the rank's start.
+  // Follows the rank's work back to the end of its last stall; RETURNS: the call it waited for, or kNoNode at the
+  // rank's start.
   uint32_t along() {
     const GraphRank& rank = graph_.ranks[rank_];
     auto point = std::upper_bound(rank.points.begin(), rank.points.end(), time_,
@@ -69,7 +70,7 @@ class Walker {
     return kNoNode;
   }
 
-  // Over the transfer to what it needed last: the call before it on its lane, or the member that posted last.
+  // Follows the transfer back to its last prerequisite: the previous call on its lane, or the member that posted last.
   uint32_t over(uint32_t index) {
     const GraphCall& call = graph_.calls[index];
     passed_[index] = true;

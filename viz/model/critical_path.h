@@ -1,8 +1,8 @@
 // The longest chain of work and transfers from the start of a window to its end: what would have to be faster for the
-// whole to be faster. Followed backwards from the rank that ends last: along its work to where it was last stalled,
-// over the transfer it waited for to the member that posted last, and on from there. The segments touch, so their
-// lengths add up to the makespan exactly. Slack comes from the same events as a graph.
-//   Cost: O(n log n). Thread rule: pure.
+// whole to be faster. Followed backwards from the rank that ends last: along its work to its last stall, over the
+// transfer it waited for to the member that posted last, and on from there. The segments are contiguous, so their
+// lengths add up to the makespan exactly. Slack is computed from the same events as a graph. Cost: O(n log n). Thread
+// rule: pure.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -15,7 +15,7 @@ struct PathSegment {
   enum class Kind : uint8_t {
     kWork,      // on the rank's compute stream
     kTransfer,  // bytes on a link
-    kUnknown,   // nothing recorded explains the time (a lost event, another program's trace)
+    kUnknown,   // no recorded event explains the time (a lost event, another program's trace)
   };
   Kind kind = Kind::kWork;
   size_t rank_index = 0;
@@ -25,9 +25,9 @@ struct PathSegment {
 
 struct CriticalPath {
   TimeRange range;
-  std::vector<PathSegment> segments;  // from the start; each begins where the one before ends
-  // [rank][event]: how much later a slice could end without a longer whole; kNoTime for what is no slice, or outside
-  // the window, or not known (wall clock).
+  std::vector<PathSegment> segments;  // from the start; each begins where the previous one ends
+  // [rank][event]: how much later a slice could end without delaying the end; kNoTime for events that are not slices or
+  // are outside the window, or where it is not known (wall clock).
   std::vector<std::vector<int64_t>> slack_ns;
 
   int64_t length_ns() const;  // == range.length_ns()

@@ -104,7 +104,7 @@ std::vector<Curve> read_metrics(const std::string& path) {
     if (step < 0 || step > std::numeric_limits<int>::max()) break;
     for (const auto& [key, value] : json.items()) {
       if (key == "step" || !(value.is_number() || value.is_null())) continue;
-      // JSON has no NaN: the writer leaves null.
+      // JSON has no NaN: the writer writes null.
       values[key][static_cast<int>(step)][0] =
           value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
     }

@@ -1,6 +1,6 @@
-// Values over steps: what the engine records as counters (loss, activations held), step times from the trace, and, when
-// the run's metrics.jsonl lies beside the trace, everything in it (grad norm, learning rate, tokens/s, MFU ...). Each
-// point has the minimum and maximum over ranks, so replicas that drift apart show. Cost: O(n). Thread rule: pure, but
+// Values over steps: counters of the engine (loss, activations held), step times from the trace, and, when the run's
+// metrics.jsonl is in the trace's folder, everything in it (grad norm, learning rate, tokens/s, MFU ...). Each point
+// has the minimum and maximum over ranks, so that diverging replicas are visible. Cost: O(n). Thread rule: pure, except
 // for the file.
 #pragma once
 #include <string>
@@ -22,19 +22,19 @@ struct Curve {
   std::string unit;                // "", "ms", "tokens/s", "%"
   std::string source;              // "measured", "model"
   std::vector<CurvePoint> points;  // by step
-  std::vector<int> bad_steps;      // where a value is NaN or infinite
+  std::vector<int> bad_steps;      // steps where a value is NaN or infinite
   double skew() const;             // the largest (high - low) / |value|
 };
 
 // "loss" first, then by name; memory counters are left out (memory_table.h).
 std::vector<Curve> curves(const TraceStore& store);
-// One curve a number in the lines of metrics.jsonl; a line that is no JSON ends the reading. Throws kBadFile when the
+// One curve for each numeric field of metrics.jsonl; reading ends at a line that is not JSON. Throws kBadFile when the
 // file cannot be opened.
 std::vector<Curve> read_metrics(const std::string& path);
-// The metrics file beside a trace, or "" when there is none.
+// The metrics file in the trace's folder, or "" when there is none.
 std::string metrics_path(const std::string& trace_path);
-// Both, the metrics' where both have a curve. `span`: 0 draws as it is, else an exponential moving average over about
-// that many points.
+// Both; where both have a curve, the metrics'. `span`: 0 draws values unchanged, else an exponential moving average
+// over about that many points.
 std::vector<Curve> all_curves(const TraceStore& store);
 std::vector<CurvePoint> smoothed(const std::vector<CurvePoint>& points, double span);
 

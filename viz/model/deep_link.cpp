@@ -55,7 +55,7 @@ int64_t parse_time(std::string_view link, std::string_view text, int64_t unit_ns
 std::string time_text(int64_t ns, int64_t unit_ns) {
   if (unit_ns > 0 && ns % unit_ns == 0) return std::to_string(ns / unit_ns);
   for (const TimeUnit& unit : kTimeUnits) {
-    // The largest unit in which three decimals say it exactly.
+    // The largest unit in which three decimals are exact.
     if (unit.ns > 1 && (std::abs(ns) < unit.ns || ns % (unit.ns / 1000 > 0 ? unit.ns / 1000 : 1) != 0)) continue;
     if (unit.ns == 1) break;
     std::string text = strprintf("%.3f", static_cast<double>(ns) / static_cast<double>(unit.ns));

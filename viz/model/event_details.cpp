@@ -87,7 +87,7 @@ class Details {
       add("wall matched", human_ns(static_cast<double>(event_.wall_matched_ns)), kMeasured);
   }
 
-  // What a mixture of experts records; of other instants their numbers.
+  // Details of mixture-of-experts events; for other instants their numbers.
   void routing() {
     const std::string_view what = store_.name(ref_);
     const bool load = what == kRoutingEvent || what == kExpertLoadEvent;

@@ -1,4 +1,4 @@
-// What an event holds, as people read it: a list of values, each with its source. Cost: O(members of its call). Thread
+// The contents of an event for display: a list of values, each with its source. Cost: O(members of its call). Thread
 // rule: pure.
 #pragma once
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace ranklab::viz {
 
-// `source` says where a number comes from: "measured" (a clock or a count of the run), "model" (virtual clock, cost
-// model), or "" for facts.
+// `source` is the origin of a number: "measured" (a clock or a count of the run), "model" (virtual clock, cost model),
+// or "" for facts.
 struct Detail {
   std::string key;
   std::string value;

@@ -70,7 +70,7 @@ class Builder {
     }
     GraphRank& rank = graph_.ranks[r];
     bool any = false;
-    int64_t latest = -2 * kTimeLimit;  // the last moment known to have passed, in order of recording
+    int64_t latest = -2 * kTimeLimit;  // the latest known time, in recording order
     for (uint32_t e = 0; e < trace.events.size(); ++e) {
       const Event& event = trace.events[e];
       if (!is_slice(event) || !wanted(event)) continue;
@@ -82,7 +82,7 @@ class Builder {
         const int64_t lost = stall == stalls.end() ? 0 : end - stall->second.begin_ns;
         own_end = lost > 0 ? end : own_begin;
         rank.points.push_back({own_begin, 0, 0, calls[e], false});
-        // A send that nobody stood still for is somebody else's business from its posting on.
+        // A send whose rank did not stall no longer concerns the rank after its posting.
         if (lost > 0 || event.verb != Verb::kSend)
           rank.points.push_back({lost > 0 ? end : std::max({end, latest, own_begin}), lost, 0, calls[e], true});
       }
@@ -96,9 +96,9 @@ class Builder {
 
   void finish_rank(uint32_t r) {
     GraphRank& rank = graph_.ranks[r];
-    // A wait for a call that ended after all the rank is known to have done says nothing about the rank's own work.
+    // A wait for a call that ended after the rank's last known activity tells nothing about the rank's own work.
     std::erase_if(rank.points, [&](const GraphPoint& point) { return point.time_ns > rank.end_ns; });
-    // At one moment: what a stall ended in, then what was posted, then waits that did not last.
+    // Order at equal times: ends of stalls, then postings, then waits that did not last.
     const auto kind = [](const GraphPoint& point) { return !point.wait ? 1 : point.lost_ns > 0 ? 0 : 2; };
     std::stable_sort(rank.points.begin(), rank.points.end(), [&](const GraphPoint& a, const GraphPoint& b) {
       return std::tuple(a.time_ns, kind(a)) < std::tuple(b.time_ns, kind(b));
@@ -114,7 +114,7 @@ class Builder {
     }
   }
 
-  // The calls of a group follow one another, and so do the messages of a pair and tag.
+  // The calls of a group are sequential, and so are the messages of a pair and tag.
   void link_lanes() {
     std::map<std::tuple<std::vector<int>, Axis, int, int, int>, std::vector<uint32_t>> lanes;
     for (uint32_t c = 0; c < graph_.calls.size(); ++c) {
@@ -135,7 +135,7 @@ class Builder {
         return store_.event(graph_.calls[a].event).sequence < store_.event(graph_.calls[b].event).sequence;
       });
       for (size_t i = 1; i < calls.size(); ++i) {
-        // Some transports let calls of a group overlap; then there is no order to keep.
+        // Some transports let calls of a group overlap; then there is no order to enforce.
         if (graph_.calls[calls[i - 1]].end_ns > graph_.calls[calls[i]].begin_ns) continue;
         graph_.calls[calls[i]].before = calls[i - 1];
         graph_.calls[calls[i - 1]].after = calls[i];

@@ -12,7 +12,7 @@
 namespace ranklab::viz {
 namespace {
 
-// What a damaged file may hold is brought to where sums stay finite.
+// Limits values of a damaged file so that sums stay finite.
 constexpr double kMostTokens = 1e15;
 constexpr std::string_view kAuxLoss = "moe/aux_loss";  // the engine's counter
 
@@ -43,7 +43,7 @@ class LoadCollector {
   }
   std::map<int, double> aux_loss() const { return aux_loss_; }
   std::vector<LayerLoad> take() {
-    for (auto& [place, load] : routed_) loads_.try_emplace(place, std::move(load));  // where there is no whole one
+    for (auto& [place, load] : routed_) loads_.try_emplace(place, std::move(load));  // if there is no total
     std::vector<LayerLoad> out;
     for (auto& [place, load] : loads_) {
       load.step = place.first;
@@ -74,7 +74,7 @@ class LoadCollector {
       }
       const bool whole = name == kExpertLoadEvent;
       LayerLoad& load = whole ? loads_[place] : routed_[place];
-      if (whole && !load.tokens.empty()) continue;  // another rank has said the same
+      if (whole && !load.tokens.empty()) continue;  // another rank has reported the same
       add_tokens(load.tokens, numbers);
       load.dropped += bounded(event.value);
     }
@@ -82,7 +82,7 @@ class LoadCollector {
 
   const TraceStore& store_;
   const Window& window_;
-  std::set<uint32_t> wanted_;  // names of this rank
+  std::set<uint32_t> wanted_;  // name ids of this rank
   std::map<Place, LayerLoad> loads_, routed_;
   std::map<Place, std::vector<double>> bias_;
   std::map<int, double> aux_loss_;
@@ -103,7 +103,7 @@ int peers_of(const TraceStore& store) {
   return 1;
 }
 
-// Steps come in ascending order: the last bias stays.
+// Steps come in ascending order, so the last bias remains.
 std::vector<LayerLoad> sum_steps(const std::vector<LayerLoad>& loads) {
   std::map<int, LayerLoad> of_layer;
   for (const LayerLoad& load : loads) {
@@ -198,7 +198,7 @@ ExpertTable expert_table(const TraceStore& store, const Window& window) {
 std::vector<double> peer_tokens(std::span<const double> tokens, int peers) {
   const auto count = static_cast<size_t>(std::max(peers, 1));
   std::vector<double> out;
-  if (tokens.size() % count != 0) return out;  // such experts cannot be dealt out
+  if (tokens.size() % count != 0) return out;  // the experts cannot be split evenly
   const size_t each = tokens.size() / count;
   for (size_t peer = 0; peer < count; ++peer) {
     double sum = 0;

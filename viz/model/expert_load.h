@@ -1,13 +1,13 @@
-// How evenly a mixture of experts is used: tokens of each expert per layer and step, what that says (below), tokens of
-// each expert-parallel peer, biases of the router. Made of the events of core/trace/routing_event.h. A layer's tokens
+// Expert load balance: tokens per expert for each layer and step, measures of it (below), tokens of each
+// expert-parallel peer, biases of the router. Computed from the events of core/trace/routing_event.h. A layer's tokens
 // in a step are its "expert load" event (of the whole batch; every rank of its stage records the same), or, where there
 // is none yet, the sum of the "routing" events of all ranks. "Tokens" are assignments: a token counts once for each of
-// its k experts; dropped ones are left out. Measures of one layer, as people read them elsewhere:
+// its k experts; dropped ones are excluded. Measures of one layer, as defined elsewhere:
 //   ideal = sum / experts, ratio = tokens / ideal (0: a dead expert)             NeMo Automodel PR 1232
 //   min, p50, p75, p90, p95, max, standard deviation (of all experts: / n)       Megatron-LM issue 2398
 //   cv = standard deviation / mean                                              torchtitan PR 3433
 //   max/mean (what the slowest peer makes the others wait for), max - mean       Megatron-LM PR 6468
-// Percentiles interpolate linearly between the sorted values, as numpy's. Cost: O(events + loads x experts log
+// Percentiles interpolate linearly between the sorted values, like numpy's. Cost: O(events + loads x experts log
 // experts). Thread rule: pure.
 #pragma once
 #include <cstdint>
@@ -56,7 +56,7 @@ struct ExpertTable {
 };
 ExpertTable expert_table(const TraceStore& store, const Window& window);
 
-// Tokens that go to each peer.
+// Tokens sent to each peer.
 std::vector<double> peer_tokens(std::span<const double> tokens, int peers);
 
 // One layer over the steps.
@@ -69,7 +69,7 @@ LoadHistory load_history(const ExpertTable& table, int layer);
 
 // "3, 7 and 12 more"
 std::string name_experts(std::span<const int> experts, size_t most = 12);
-// A line a layer with its measures, over the whole window; then dead experts and tokens of the peers.
+// A line per layer with its measures, over the whole window; then dead experts and the peers' tokens.
 std::string expert_text(const ExpertTable& table);
 
 }  // namespace ranklab::viz

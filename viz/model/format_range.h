@@ -1,4 +1,4 @@
-// What numbers a format reaches, for pictures of where a tensor's numbers lie in it: FP16 and BF16 (IEEE 754, arXiv
+// Ranges of number formats, for plots of where a tensor's values lie in them: FP16 and BF16 (IEEE 754, arXiv
 // 1905.12322), E4M3 and E5M2 (arXiv 2209.05433), E2M1 (OCP MX, arXiv 2310.10537). Thread rule: constants.
 #pragma once
 #include <span>
@@ -12,12 +12,12 @@ struct FormatRange {
   int exponent_bits = 0, mantissa_bits = 0;
   double largest = 0, smallest_normal = 0, smallest = 0;  // finite; the last two above zero
 
-  // Distance of neighbours at a magnitude.
+  // Distance between neighbouring values at a magnitude.
   double step_at(double magnitude) const;
 };
 
 std::span<const FormatRange> format_ranges();
-// Null when it is none of them.
+// Null when it is none of these.
 const FormatRange* find_format_range(int exponent_bits, int mantissa_bits);
 
 }  // namespace ranklab::viz

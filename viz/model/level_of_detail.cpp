@@ -6,7 +6,7 @@
 namespace ranklab::viz {
 namespace {
 
-// What fills most of slices [first, last): whole strides from their sums, the ends one by one.
+// The paint that covers most of slices [first, last): whole strides from their sums, the ends one by one.
 Paint dominant(const Track& track, size_t first, size_t last) {
   std::array<int64_t, kPaints> time{};
   size_t i = first;
@@ -23,8 +23,8 @@ Paint dominant(const Track& track, size_t first, size_t last) {
   return static_cast<Paint>(std::max_element(time.begin(), time.end()) - time.begin());
 }
 
-// First of `sorted` from `first` on that is not below `bound`. It is near: strides that double find it sooner than
-// halving all that is left.
+// First of `sorted` from `first` on that is not below `bound`. It is usually near: an exponential search finds it
+// sooner than bisecting the rest.
 size_t first_at(const std::vector<int64_t>& sorted, size_t first, int64_t bound) {
   size_t low = first, stride = 1;
   while (low + stride < sorted.size() && sorted[low + stride] < bound) {
@@ -62,7 +62,7 @@ class Drawer {
  private:
   double x(int64_t time) const { return static_cast<double>(time - begin_) * per_ns_; }
 
-  // Slices that begin within `least` pixels of the first are one block, up to one that is wide enough itself.
+  // Slices that begin within `least` pixels of the first are merged, up to one that is wide enough itself.
   size_t run(const Track& track, size_t first, double x0, uint8_t depth) {
     const double limit = static_cast<double>(begin_) + (x0 + least_) / per_ns_;
     const auto bound = static_cast<int64_t>(std::min(limit, static_cast<double>(end_)));

@@ -1,6 +1,6 @@
-// What to draw of a row at a zoom: slices wider than a pixel one by one, runs of narrower ones as one block that says
-// how many and which kind fills most of it. The caller's buffer is reused, so a frame allocates nothing once it is
-// warm. Cost: O(pixels x log n) however many events the row has. Thread rule: pure.
+// What to draw of a row at a zoom level: slices wider than a pixel individually, runs of narrower ones as one block
+// with their count and dominant kind. The caller's buffer is reused, so a frame allocates nothing once it is warm.
+// Cost: O(pixels x log n) however many events the row has. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -14,13 +14,13 @@ struct LodBlock {
   float x1 = 0;
   uint32_t event = 0;             // of a single slice: index into RankTrace::events; of a merged block its first
   uint32_t count = 1;             // slices in it
-  Paint paint = Paint::kCompute;  // what fills most of it
+  Paint paint = Paint::kCompute;  // the paint of the largest part
   uint8_t depth = 0;              // track
   bool merged() const { return count > 1; }
 };
 
 // Appends the blocks of every track of `row`, by depth and then from left to right. A slice of `least_pixels` or more
-// is drawn by itself.
+// is drawn separately.
 void level_of_detail(const Row& row, TimeRange window, float width_pixels, std::vector<LodBlock>& out,
                      float least_pixels = 1.0F);
 

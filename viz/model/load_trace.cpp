@@ -24,10 +24,10 @@ TraceStore store_of(TracePrefix prefix, const std::string& source) {
   return store;
 }
 
-// A header of ours without a rank or an event is no reason to look further.
+// One of our files that has no rank or no event is not tried as another format.
 bool is_ours(const TracePrefix& prefix) { return !prefix.file.ranks.empty(); }
 
-// What stopped the reading, without the advice for files of our own.
+// Why reading stopped, without the advice that applies to files of our own.
 std::string reason(const TracePrefix& ours, const Error& other) {
   std::string text = ours.broken.empty() ? other.text().what : ours.broken;
   if (text.starts_with("broken: ")) text.erase(0, 8);
@@ -38,7 +38,7 @@ std::string reason(const TracePrefix& ours, const Error& other) {
 
 TraceStore load_trace(const std::string& path) {
   const std::string file = file_of(path);
-  // Said first: behind it, what cannot be read looks like a trace of an unknown kind.
+  // Checked first: otherwise an unreadable file would look like a trace of an unknown kind.
   const InputFile readable(
       file, {.kind = ErrorKind::kBadFile, .where = "trace file", .fix = "make one: ./ranklab train --train-iters 2"});
   if (file.ends_with(".csv")) return schedule_store_from_csv(file);

@@ -1,5 +1,5 @@
-// Any file a viewer is given: our Chrome JSON (also cut off or damaged: the readable part with a warning), PyTorch
-// profiler's Chrome JSON (one file or several, one a rank), a schedule's CSV. Thread rule: one thread.
+// Opens any supported file: our Chrome JSON (also truncated or damaged: the readable part with a warning), PyTorch
+// profiler's Chrome JSON (one file, or several with one rank each), a schedule's CSV. Thread rule: one thread.
 #pragma once
 #include <span>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace ranklab::viz {
 
-// "last" is runs/last/trace.json.gz; a folder is its trace.json.gz. Throws kBadFile when not even a part is readable.
+// "last" is runs/last/trace.json.gz; a folder means its trace.json.gz. Throws kBadFile when no part is readable.
 TraceStore load_trace(const std::string& path);
 // Several files are the ranks of one PyTorch job.
 TraceStore load_traces(std::span<const std::string> paths);

@@ -1,5 +1,5 @@
-// Bytes by category over time, from the counters "memory/parameters" ..., and each rank's peak with what it was made
-// of. Cost: O(n). Thread rule: pure.
+// Bytes by category over time, from the counters "memory/parameters" ..., and each rank's peak with its composition.
+// Cost: O(n). Thread rule: pure.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -24,18 +24,18 @@ struct RankMemory {
   int global_rank = 0;
   std::vector<MemorySample> samples;  // by time
   MemorySample peak;                  // largest total; the first of equal ones
-  double limit_bytes = 0;             // of the modelled device, "memory/limit"; 0: not told
-  double other_bytes = 0;             // largest sum of "memory/..." counters that are none of the categories
+  double limit_bytes = 0;             // of the modelled device, "memory/limit"; 0: unknown
+  double other_bytes = 0;             // largest sum of the "memory/..." counters outside the categories
 
   double share_of_limit() const { return limit_bytes > 0 ? peak.total() / limit_bytes : 0; }
 };
 
-// Ranks without memory counters have no samples. The list is as TraceStore::ranks().
+// Ranks without memory counters have no samples. In the order of TraceStore::ranks().
 std::vector<RankMemory> memory_table(const TraceStore& store, const Window& window);
 bool has_memory(const std::vector<RankMemory>& table);
 
-// A line for each of up to 32 ranks: its peak and what it was made of.
+// A line for each of up to 32 ranks: its peak and its composition.
 std::string memory_text(const std::vector<RankMemory>& table);
-std::string bytes_text(double bytes);  // as there: "-" for none
+std::string bytes_text(double bytes);  // as used there: "-" for none
 
 }  // namespace ranklab::viz

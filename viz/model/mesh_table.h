@@ -1,5 +1,5 @@
-// Ranks, their coordinates, and the groups of every axis, as the trace tells them; a metric per rank to colour them by.
-// Cost: O(ranks + events). Thread rule: pure.
+// Ranks, their coordinates, and the groups of every axis, from the trace; a metric per rank to colour them by. Cost:
+// O(ranks + events). Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <string>

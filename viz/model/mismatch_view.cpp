@@ -60,7 +60,7 @@ Cell cell_at(const Calls& calls, int64_t sequence) {
   return found == calls.end() ? Cell{} : found->second;
 }
 
-// What most members did.
+// The call that most members made.
 Cell usual(const Group& group, int64_t sequence) {
   Cell best;
   int most = 0;
@@ -69,7 +69,7 @@ Cell usual(const Group& group, int64_t sequence) {
     int same = 0;
     for (const auto& [other, theirs] : group.calls) same += cell_at(theirs, sequence) == cell ? 1 : 0;
     if (cell.made)
-      same = 2 * same + 1;  // of equally many, those that made a call are taken as right
+      same = 2 * same + 1;  // in a tie, members that made a call are considered right
     else
       same = 2 * same;
     if (same > most) {

@@ -1,5 +1,5 @@
-// Where the members of a group part: ranks x sequence of one group, which call each member made at each number, and the
-// first number at which they differ. Cost: O(events x log of a group's calls). Thread rule: pure.
+// Where the members of a group diverge: ranks x sequence of one group, which call each member made at each number, and
+// the first number at which they differ. Cost: O(events x log of a group's calls). Thread rule: pure.
 #pragma once
 #include <string>
 #include <vector>
@@ -25,10 +25,10 @@ struct MismatchView {
   std::vector<std::vector<Cell>> cells;  // [member][sequence - first_sequence]
   int64_t divergence = -1;               // first sequence at which members differ; -1: none
   std::vector<int> odd_ranks;            // those that differ from most members there
-  std::string verdict;                   // "rank 2 did not make call 14 (all_reduce, fp32, 4 KiB) of dp"; "" when sound
+  std::string verdict;                   // "rank 2 did not make call 14 (all_reduce, fp32, 4 KiB) of dp"; "" if none
 };
-// One view a group of collectives (messages have no common sequence), groups with a divergence first. At most `width`
-// calls a group: around the divergence, or the last ones.
+// One view per group of collectives (messages have no common sequence), groups with a divergence first. At most `width`
+// calls per group: around the divergence, or the last ones.
 std::vector<MismatchView> mismatch_views(const TraceStore& store, int width = 64);
 
 }  // namespace ranklab::viz

@@ -1,5 +1,4 @@
-// Each operation by name: how often, how long, how many bytes, and what of it compute did not hide. Cost: O(n). Thread
-// rule: pure.
+// Statistics per operation name: count, duration, bytes, and time not hidden by compute. Cost: O(n). Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -19,7 +18,7 @@ struct OpRow {
   std::string name;  // "F", "all_reduce tp"
   EventKind kind = EventKind::kCompute;
   OpTotal time;
-  // Of calls: sums over ranks.
+  // For calls: sums over ranks.
   int64_t logical_bytes = 0;
   int64_t algorithm_bytes = 0;
   int64_t wire_bytes = 0;
@@ -29,12 +28,12 @@ struct OpRow {
 
 // "F", "all_reduce tp"
 std::string op_name(const RankTrace& trace, const Event& event);
-// Kernels of other programs have names of any length: as they stand in a table, at most 32 bytes.
+// Names of other programs' kernels can be long: shortened for tables to at most 32 bytes.
 std::string short_name(const std::string& op_name);
 // Longest total first; phases last.
 std::vector<OpRow> op_table(const TraceStore& store, const Window& window);
-// The share of the time on links that compute hides (as HTA defines it); 1 without communication, or on the wall clock,
-// where it is not known.
+// The fraction of the time on links that compute hides (as HTA defines it); 1 without communication, or on the wall
+// clock, where it is not known.
 double overlap(const std::vector<OpRow>& ops);
 
 }  // namespace ranklab::viz

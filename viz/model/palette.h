@@ -1,7 +1,7 @@
-// What colour and which letters an event has, everywhere: window, SVG, text. Colours are Okabe and Ito's (2008) set,
-// which stays apart for the common kinds of colour blindness, in the roles that pipeline figures use: F blue, B green,
-// W orange, optimizer purple, communication grey-teal. A colour never stands alone: every block also has letters.
-// Thread rule: pure.
+// The colour and letters of an event everywhere: window, SVG, text. Colours are Okabe and Ito's (2008) set, which is
+// distinguishable with the common kinds of colour blindness, in the roles that pipeline figures use: F blue, B green, W
+// orange, optimizer purple, communication grey-teal. Colour is never the only cue: every block also has letters. Thread
+// rule: pure.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ namespace ranklab::viz {
 // 0xRRGGBBAA
 using Rgba = uint32_t;
 
-// How an event is painted. One byte, so that rows can keep it beside each event.
+// How an event is painted. One byte, so that rows can store it for each event.
 enum class Paint : uint8_t {
   kForward,        // F
   kInputGrad,      // B
@@ -47,14 +47,14 @@ std::string block_text(const Event& event, std::string_view event_name, bool wit
 
 Rgba axis_colour(Axis axis);
 
-// Bubbles are hatched light grey with a tint of their cause (bubbles.h gives it).
+// Bubbles are hatched light grey with a tint of their cause (from bubbles.h).
 enum class BubbleCause : uint8_t {
   kWarmUp,      // before the rank's first work
   kDependency,  // for an action of another rank, whose result comes in a message
   kDrain,       // after the rank's last work
   kExposed,     // for a transfer that compute did not hide
   kStraggler,   // in a collective, for a member that had not posted
-  kHost,        // nothing recorded says why
+  kHost,        // no recorded reason
   kCount
 };
 constexpr size_t kBubbleCauses = static_cast<size_t>(BubbleCause::kCount);
@@ -63,6 +63,6 @@ std::string_view name(BubbleCause cause);     // "warm-up", "dependency", "drain
 std::string_view letters(BubbleCause cause);  // one character, for text: "." "-" "_" "~" "!" " "
 
 Rgba colour(MemoryCategory category);
-std::string hex(Rgba colour);  // "#0072b2", for SVG; the last byte is left out
+std::string hex(Rgba colour);  // "#0072b2", for SVG; without alpha
 
 }  // namespace ranklab::viz

@@ -11,7 +11,7 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr double kMostCounts = 1e15;  // of a damaged file's counts
+constexpr double kMostCounts = 1e15;  // limit for counts of a damaged file
 constexpr int kMostBits = 15;
 
 double bounded(double value, double most) { return std::isfinite(value) ? std::clamp(value, 0.0, most) : 0; }
@@ -74,7 +74,7 @@ TensorSample read_sample(int step, std::span<const double> n) {
   return s;
 }
 
-// Means and deviations of the groups of both together.
+// Combines the groups' means and deviations of both samples.
 void add_scales(TensorSample& to, const TensorSample& more) {
   const double groups = to.groups + more.groups;
   if (groups <= 0) return;

@@ -1,7 +1,7 @@
-// What quantization did to the tensors of the sampled steps, from the events of core/trace/precision_event.h: for each
-// role of each linear layer the shares of numbers that became zero (of those that were not: -0 counts, zeros that went
-// in do not) or lay beyond the largest, the signal to noise ratio, the largest magnitude, the scales, a histogram of
-// magnitudes. Ranks that hold parts or copies of a tensor are added up. Cost: O(events). Thread rule: pure.
+// The effect of quantization on the tensors of the sampled steps, from the events of core/trace/precision_event.h: for
+// each role of each linear layer the fraction of numbers that became zero (of nonzero ones: -0 counts, zero inputs do
+// not) or exceeded the largest, the signal to noise ratio, the amax, the scales, a histogram of magnitudes. Ranks that
+// hold shards or replicas of a tensor are combined. Cost: O(events). Thread rule: pure.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace ranklab::viz {
 
 using MagnitudeHistogram = std::array<double, kPrecisionBins>;  // counts by floor(log2 |x|), see kPrecisionFirstBin
 
-// Scales of the first groups of the first rank that has the tensor.
+// Scales of the first groups on the first rank that has the tensor.
 struct ScaleGrid {
   size_t rows = 0, cols = 0;
   std::vector<double> values = {};  // row-major
@@ -27,7 +27,7 @@ struct TensorSample {
   int step = -1;
   int exponent_bits = 0, mantissa_bits = 0;  // of its format
   int64_t group_rows = 0, group_cols = 0;    // numbers that share a scale
-  int64_t rows = 0, cols = 0;                // of the first rank's part
+  int64_t rows = 0, cols = 0;                // of the first rank's shard
   double count = 0, nonzero = 0, underflow = 0, saturated = 0;
   double signal = 0, noise = 0;  // sums of squares
   double amax = 0;               // infinite or NaN when a number was
@@ -37,7 +37,7 @@ struct TensorSample {
 
   double underflow_share() const { return nonzero > 0 ? underflow / nonzero : 0; }
   double saturated_share() const { return count > 0 ? saturated / count : 0; }
-  double sqnr_db() const;  // infinite without noise
+  double sqnr_db() const;  // infinite if there is no noise
   const FormatRange* format() const { return find_format_range(exponent_bits, mantissa_bits); }
   std::string format_text() const;  // "E4M3"
   std::string groups_text() const;  // "1 x 128"; "tensor"
@@ -48,22 +48,22 @@ struct TensorSeries {
   std::string module;
   std::vector<TensorSample> samples;  // by step
 
-  const TensorSample* at(int step) const;  // the last one until then, else the first; null when there is none
+  const TensorSample* at(int step) const;  // the last one up to `step`, else the first; null when there is none
 };
 
 struct PrecisionTable {
   std::vector<int> steps;             // that have samples
-  std::vector<std::string> modules;   // as they first came: the order of the forward pass
+  std::vector<std::string> modules;   // in order of first appearance: that of the forward pass
   std::vector<TensorSeries> tensors;  // by module, then role
 
   bool empty() const { return tensors.empty(); }
   const TensorSeries* find(TensorRole role, const std::string& module) const;
-  int step_at(int step) const;  // the sampled step until then, else the first; -1 when there is none
+  int step_at(int step) const;  // the last sampled step up to `step`, else the first; -1 when there is none
 };
-// Of one rank, or (-1) of all together.
+// For one rank, or (-1) all ranks combined.
 PrecisionTable precision_table(const TraceStore& store, int rank_index = -1);
 
-// A line a tensor at a step, as a table.
+// A table with one line per tensor at a step.
 std::string precision_text(const PrecisionTable& table, int step);
 
 }  // namespace ranklab::viz

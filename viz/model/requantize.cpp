@@ -35,12 +35,12 @@ void add_number(Sums& sums, const FormatRange& format, double scale, double magn
   sums.noise += weight * error;
 }
 
-constexpr int kParts = 64;  // of a bin
+constexpr int kParts = 64;  // per bin
 
 double low_of(size_t bin) { return std::ldexp(1.0, kPrecisionFirstBin + static_cast<int>(bin)); }
 
-// How the numbers of a bin grow denser along it, as the neighbours have them: relative to the bin's own density, from
-// its middle to its end.
+// How the density of values changes along a bin, judged by its neighbours: relative to the bin's own density, from its
+// middle to its end.
 double slope_of(const MagnitudeHistogram& histogram, size_t bin) {
   if (bin == 0 || bin + 1 == kPrecisionBins) return 0;
   const auto density = [&](size_t which) { return histogram[which] / low_of(which); };
@@ -50,7 +50,7 @@ double slope_of(const MagnitudeHistogram& histogram, size_t bin) {
 
 void add_bin(Sums& sums, const FormatRange& format, double scale, const TensorSample& sample, size_t bin) {
   const double low = low_of(bin);
-  // No number is beyond the largest that was seen.
+  // No value exceeds the recorded amax.
   const double high = std::isfinite(sample.amax) ? std::clamp(sample.amax, low, 2 * low) : 2 * low;
   const double slope = slope_of(sample.histogram, bin);
   std::array<double, kParts> weights;
@@ -80,7 +80,7 @@ RequantizeEstimate requantize(const TensorSample& sample, const FormatRange& for
   }
   if (sums.count <= 0) return out;
   out.underflow_share = sums.underflow / sums.count;
-  // Of all numbers, as the run counts it.
+  // As a fraction of all numbers, as the run counts it.
   out.saturated_share = sums.saturated / std::max(sample.count, sums.count);
   out.sqnr_db = sums.noise > 0 ? 10 * std::log10(sums.signal / sums.noise) : INFINITY;
   return out;

@@ -19,7 +19,7 @@ Slice slice_of(const RankTrace& trace, TraceClock clock, uint32_t index) {
   return {begin, std::max(begin, end_ns(event, clock)), index, paint_of(event, trace.names[event.name])};
 }
 
-// The sums of painted time from `position` on.
+// Recomputes the sums of painted time from `position` on.
 void sum_from(Track& track, size_t position) {
   const size_t first = position / Track::kStride;
   track.painted_ns.resize(track.size() / Track::kStride + 1);
@@ -59,7 +59,7 @@ void add_track(Row& row) {
   row.tracks.back().painted_ns.resize(1);
 }
 
-// Slices inside [begin, end) go one track down: something that encloses them has come.
+// Moves slices inside [begin, end) one track down: a slice that encloses them has arrived.
 void move_down(Row& row, size_t depth, int64_t begin, int64_t end) {
   if (depth >= row.tracks.size()) return;
   const auto [first, last] = overlapping(row.tracks[depth], begin, end);
@@ -81,7 +81,7 @@ void move_down(Row& row, size_t depth, int64_t begin, int64_t end) {
   sum_from(from, first);
 }
 
-// Puts the slice where it nests; false when it crosses another one, or overlaps one of a lane that must not nest.
+// Inserts the slice where it nests; false when it crosses another one, or overlaps one in a lane that must not nest.
 bool place(Row& row, const Slice& slice, bool nesting) {
   for (size_t depth = 0;; ++depth) {
     if (depth == row.tracks.size()) add_track(row);

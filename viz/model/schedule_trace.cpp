@@ -14,7 +14,7 @@ namespace {
 
 int64_t ns_of(double units) { return std::llround(units * static_cast<double>(kUnitNs)); }
 
-// Where an output or a gradient was made.
+// Where an output or a gradient was computed.
 struct Made {
   int rank = -1;
   double end = 0;
@@ -52,7 +52,7 @@ class Converter {
     if (a.has_input_grad()) gradients_[{a.backward_stage(), a.backward_microbatch()}] = {rank, timed.end};
   }
 
-  // As a running rank would: a receive when it goes on, an action when it ends, a send when it is posted.
+  // Recorded as by a running rank: a receive when it continues, an action when it ends, a send when it is posted.
   struct Recorded {
     int64_t time_ns = 0;
     const char* name = "";
@@ -77,7 +77,7 @@ class Converter {
     int microbatch = 0;
     int direction = 0;  // 0: an output, 1: a gradient
   };
-  // From other ranks, by arrival.
+  // Inputs from other ranks, by arrival.
   std::vector<Message> inputs(const Action& a, int rank) const {
     std::vector<Message> list;
     if (a.has_forward() && !schedule_.is_first(a.stage))
@@ -106,7 +106,7 @@ class Converter {
     }
   }
 
-  // Both ends of a message that rank `to`, free since then, waits for. Its arrival.
+  // Records both ends of a message that rank `to`, free since `free`, waits for. RETURNS: its arrival.
   int64_t receive(int to, const Message& message, int64_t free) {
     Event event;
     event.kind = EventKind::kCollective;
@@ -114,7 +114,7 @@ class Converter {
     event.step = 0;
     event.stage = message.stage;
     event.microbatch = message.microbatch;
-    // A tag of its own: the simulator's links carry any number of messages at once.
+    // Each message has a tag of its own: the simulator's links carry any number of messages at once.
     event.tag = 2 * (message.stage * schedule_.num_microbatches + message.microbatch) + message.direction;
     event.sequence = 0;
     event.virtual_begin_ns = event.virtual_matched_ns = ns_of(message.from.end);
@@ -125,7 +125,7 @@ class Converter {
     record(message.from.rank, event.virtual_posted_ns, "send", event);
     event.verb = Verb::kRecv;
     event.peer = message.from.rank;
-    event.virtual_posted_ns = 0;  // receives wait ahead: no sender ever waits for one
+    event.virtual_posted_ns = 0;  // receives are posted early: no sender ever waits for one
     const int64_t gap = std::max<int64_t>(0, event.virtual_end_ns - free);
     event.virtual_exposed_ns = std::min(gap, event.virtual_end_ns - event.virtual_begin_ns);
     event.virtual_peer_wait_ns = gap - event.virtual_exposed_ns;

@@ -10,7 +10,7 @@
 namespace ranklab::viz {
 namespace {
 
-// Takes the number in front of `text`.
+// Consumes the number at the beginning of `text`.
 template <typename T>
 std::optional<T> take_number(std::string_view& text) {
   T value = 0;
@@ -58,7 +58,7 @@ Wanted parse(std::string_view text) {
     out.axis = rest.substr(at + 1);
     rest = rest.substr(0, at);
   }
-  // The letters end where the last digits begin: "A2A5" is call 5 of A2A.
+  // The letters end where the final digits begin: "A2A5" is call 5 of A2A.
   size_t digits = rest.size();
   while (digits > 0 && std::isdigit(static_cast<unsigned char>(rest[digits - 1])) != 0) --digits;
   out.letters = rest.substr(0, digits);

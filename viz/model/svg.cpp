@@ -123,7 +123,7 @@ class TimelineDrawing {
   std::vector<LodBlock> blocks_;
 };
 
-// White to blue.
+// From white to blue.
 Rgba heat(double share) {
   const auto mix = [&](unsigned from, unsigned to) {
     return static_cast<Rgba>(std::lround(from + share * (static_cast<double>(to) - from)));

@@ -22,7 +22,7 @@ std::string escaped(std::string_view text) {
         out += "&quot;";
         break;
       default:
-        // XML has no other control characters.
+        // XML does not allow other control characters.
         out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
     }
   }

@@ -1,4 +1,4 @@
-// The few shapes that our pictures are made of, as SVG text. Text stays text. Thread rule: one thread.
+// SVG output of the few shapes that our pictures use. Text remains text. Thread rule: one thread.
 #pragma once
 #include <string>
 #include <string_view>
@@ -9,9 +9,9 @@ namespace ranklab::viz {
 
 class SvgWriter {
  public:
-  // A hatching called `id` for pattern_rect().
+  // Defines a hatching named `id` for pattern_rect().
   void hatch(const std::string& id, Rgba colour);
-  // `title` is what a browser shows at the pointer.
+  // `title` is shown by a browser on hover.
   void rect(double x, double y, double width, double height, Rgba fill, bool outlined, std::string_view title);
   void pattern_rect(double x, double y, double width, double height, const std::string& id, std::string_view title);
   void line(double x0, double y0, double x1, double y1, Rgba colour);

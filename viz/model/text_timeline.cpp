@@ -10,7 +10,7 @@
 namespace ranklab::viz {
 namespace {
 
-// One character and what painted it.
+// One character and the event it shows.
 struct TextCell {
   std::string glyph = " ";
   Rgba back = 0;  // 0: none
@@ -56,7 +56,8 @@ class Canvas {
     }
   }
 
-  // A slice that takes whole columns is a block with its name; of narrower ones a column shows what fills most of it.
+  // A slice that fills whole columns is a block with its name; where slices are narrower, a column shows the dominant
+  // one.
   void fill_track(size_t rank_index, const Track& track, std::vector<TextCell>& cells) const {
     std::vector<std::array<int64_t, kPaints>> narrow;
     for (size_t i = track.first_ending_after(range_.begin_ns); i < track.size() && track.begin_ns[i] < range_.end_ns;
@@ -128,7 +129,7 @@ bool is_phase(const RankTrace& trace, const Row& row) {
   return track.size() > 0 && trace.events[track.event.front()].kind == EventKind::kPhase;
 }
 
-// Where the shortest slice takes whole columns, every unit of a schedule takes equally many.
+// If the shortest slice fills whole columns, every unit of a schedule gets equally many.
 int even_columns(const TraceStore& store, TimeRange range, int columns) {
   if (store.unit_ns() == 0 || range.length_ns() % store.unit_ns() != 0) return columns;
   const int64_t units = range.length_ns() / store.unit_ns();

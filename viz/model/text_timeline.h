@@ -1,4 +1,4 @@
-// A timeline as text: one line a rank (and row), each column what fills most of it; letters where they fit. For
+// A timeline as text: one line per rank (and row), each column showing the dominant event; letters where they fit. For
 // `viz --format text`, screen readers and doctests. Thread rule: pure.
 #pragma once
 #include <string>
@@ -13,7 +13,7 @@ struct TextTimelineOptions {
   TimeRange range;   // empty: the whole trace
   int width = 80;    // columns of the whole line
   bool axes = true;  // also the rows of communication; else compute only
-  // Codes around a painted run, for terminals; "" for plain text.
+  // Escape codes around a painted run, for terminals; false: plain text.
   bool colour = false;
 };
 

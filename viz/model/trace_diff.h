@@ -1,6 +1,6 @@
-// Two traces side by side: per operation how often and how long, steps against steps in order, memory peaks. The first
-// steps present in both traces (by position, not number) are compared, so a longer run does not look slower. The same
-// trace twice is zero everywhere. Cost: O(n log n). Thread rule: pure.
+// Compares two traces: count and duration per operation, steps pairwise in order, memory peaks. The first steps present
+// in both traces (by position, not number) are compared, so a longer run does not look slower. Comparing a trace with
+// itself gives zero everywhere. Cost: O(n log n). Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -33,7 +33,7 @@ struct TraceDiff {
   ValueDiff makespan;              // of what is compared
   std::vector<std::string> notes;  // other world size, other clock ...
   bool same() const;               // every delta is zero and there are no notes
-  double worst_share() const;      // largest |delta share| of makespan, steps and memory: what --fail-over looks at
+  double worst_share() const;      // largest |delta share| of makespan, steps and memory: used by --fail-over
 };
 
 TraceDiff diff_traces(const TraceStore& a, const TraceStore& b);

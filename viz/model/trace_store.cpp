@@ -10,7 +10,7 @@
 namespace ranklab::viz {
 namespace {
 
-// What a damaged file may hold, brought to where sums cannot overflow.
+// Limits values of a damaged file so that sums cannot overflow.
 void bound_times(Event& event) {
   for (int64_t Event::*time :
        {&Event::virtual_begin_ns, &Event::virtual_end_ns, &Event::wall_begin_ns, &Event::wall_end_ns})

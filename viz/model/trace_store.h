@@ -1,10 +1,10 @@
-// What a viewer holds: the events of all ranks, laid out in rows that can be searched. A rank has the rows that
+// The data of a viewer: the events of all ranks, laid out in searchable rows. A rank has the rows that
 // core/trace/lanes.h gives it (phase, compute, one per axis); a row has one track per nesting depth, and the events of
 // a track never overlap and are sorted by time, so every lookup is a binary search. Rows are laid out for one of the
-// two clocks at a time. A live trace grows by append(). Times and bytes that no run can have (a damaged file) are
-// brought within kTimeLimit and kBytesLimit, so that sums of them cannot overflow.
-//   Cost: O(n log n) to build; an append costs its own events and those of the rows' tails they sort into. About 230
-// bytes an event. Thread rule: one thread, also for reading (calls() keeps its answer).
+// two clocks at a time. A live trace grows by append(). Impossible times and bytes (a damaged file) are clamped to
+// kTimeLimit and kBytesLimit, so that sums of them cannot overflow. Cost: O(n log n) to build; an append costs its own
+// events and the events at the rows' ends that it is sorted into. About 230 bytes per event. Thread rule: one thread,
+// also for reading (calls() caches its result).
 #pragma once
 #include <array>
 #include <cstdint>
@@ -24,7 +24,7 @@
 namespace ranklab::viz {
 
 constexpr int64_t kTimeLimit = int64_t{1} << 52;   // ns, 52 days
-constexpr int64_t kBytesLimit = int64_t{1} << 46;  // of one event
+constexpr int64_t kBytesLimit = int64_t{1} << 46;  // per event
 
 struct TimeRange {
   int64_t begin_ns = 0;
@@ -35,17 +35,17 @@ struct TimeRange {
   bool empty() const { return end_ns <= begin_ns; }
 };
 
-// What a table is computed over: a range of time and, when step >= 0, only the events of that step.
+// The scope of a table: a range of time and, when step >= 0, only the events of that step.
 struct Window {
   TimeRange range;
   int step = -1;
 
   bool operator==(const Window&) const = default;
-  // Whether an event counts: it belongs to the step, or without one it touches the range.
+  // Whether an event counts: it belongs to the step, or, without a step, overlaps the range.
   bool has(const Event& event, TraceClock clock) const;
 };
 
-// Disjoint slices of one depth of one row, by begin. Four arrays of one length.
+// Disjoint slices of one depth of one row, by begin. Four arrays of equal length.
 struct Track {
   std::vector<int64_t> begin_ns;
   std::vector<int64_t> end_ns;
@@ -66,14 +66,14 @@ struct Row {
   std::vector<Track> tracks;  // [depth]; at least one
 };
 
-// How one rank is laid out.
+// The layout of one rank.
 struct RankRows {
   int global_rank = 0;
   std::string label;               // "r3 dp0 tp1 pp1"
   std::vector<Row> rows;           // by lane; "phase" only when there are phases
   std::vector<uint32_t> instants;  // by time
   std::vector<uint32_t> counters;  // by time
-  bool several_stages = false;     // its actions are of more than one stage: blocks are named with the stage
+  bool several_stages = false;     // its actions belong to more than one stage: block names include the stage
   int first_stage = -1;
 };
 
@@ -105,26 +105,27 @@ class TraceStore {
   explicit TraceStore(TraceFile file, std::string source = {});
 
   const std::string& source() const { return source_; }
-  // "broken at byte 1234: ..." when the file could be read in part only, else "".
+  // "broken at byte 1234: ..." when only part of the file could be read, else "".
   const std::string& warning() const { return warning_; }
   void set_warning(std::string warning) { warning_ = std::move(warning); }
-  // Times of a drawn schedule are multiples of a unit: format_time() then says "117 units". 0: times are nanoseconds.
+  // The unit of a drawn schedule, of which its times are multiples: format_time() then gives "117 units". 0:
+  // nanoseconds.
   int64_t unit_ns() const { return unit_ns_; }
   void set_unit_ns(int64_t unit_ns) { unit_ns_ = unit_ns; }
-  // Grows with every change: what was computed from an older one is stale.
+  // Grows with every change: anything computed from an older revision is stale.
   uint64_t revision() const { return revision_; }
 
   bool empty() const { return events_ == 0; }
   size_t num_events() const { return events_; }
-  int64_t dropped() const;  // events that ranks could not keep
+  int64_t dropped() const;  // events that ranks could not store
   int world_size() const { return world_size_; }
-  // GPUs that share fast links: of the trace, or as somebody who knows has set it; 0: not known.
+  // GPUs that share fast links: from the trace, or as set by the user; 0: unknown.
   int gpus_per_node() const { return gpus_per_node_; }
   void set_gpus_per_node(int gpus) { gpus_per_node_ = gpus; }
 
   TraceClock clock() const { return clock_; }
   bool has_clock(TraceClock clock) const;
-  // Lays the rows out anew. REQUIRES: has_clock(clock).
+  // Recomputes the rows. REQUIRES: has_clock(clock).
   void set_clock(TraceClock clock);
 
   // By global rank, ascending; traces()[i] and ranks()[i] are the same rank.
@@ -150,14 +151,14 @@ class TraceStore {
   std::span<const StepRange> steps() const { return steps_; }  // ascending
   // The window of a step; nothing when the trace has no such step.
   std::optional<Window> step_window(int step) const;
-  // The step that is under way at a time (the last one begun); -1 before the first.
+  // The current step at a time (the last one begun); -1 before the first.
   int step_at(int64_t time_ns) const;
 
-  // Made when first asked for after a change: O(events).
+  // Computed at the first request after a change: O(events).
   const CallIndex& calls() const;
 
-  // Further events of a rank, as a recorder or a live feed hands them over: `more.names` are its own, groups and label
-  // replace the rank's when they are not empty, dropped counts are the new totals. An unknown rank is added.
+  // Further events of a rank, as a recorder or a live feed delivers them: `more.names` are its own; groups and label
+  // replace the rank's when they are not empty; dropped counts are the new totals. An unknown rank is added.
   void append(const RankTrace& more);
 
   // The deepest slice of a row at a time.
@@ -166,7 +167,7 @@ class TraceStore {
   // The next or previous slice of the same track.
   std::optional<EventRef> next_on_row(EventRef ref) const;
   std::optional<EventRef> previous_on_row(EventRef ref) const;
-  // The next (or previous) slice of any rank by begin: what "one event" of the transport bar means. Ties: by rank, row.
+  // The next (or previous) slice of any rank by begin: "one event" in the transport bar. Ties: by rank, row.
   std::optional<EventRef> next_event(int64_t time_ns) const;      // begins after the time
   std::optional<EventRef> previous_event(int64_t time_ns) const;  // begins before the time
 
@@ -188,7 +189,7 @@ class TraceStore {
   std::vector<StepRange> steps_;
   TimeRange range_;
   mutable CallIndex calls_;
-  mutable uint64_t calls_revision_ = 0;  // of the store when calls_ was made
+  mutable uint64_t calls_revision_ = 0;  // the store's revision when calls_ was computed
 };
 
 }  // namespace ranklab::viz

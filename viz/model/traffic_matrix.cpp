@@ -9,12 +9,12 @@
 namespace ranklab::viz {
 namespace {
 
-// More than anyone can look at, and little enough to hold n x n cells of.
+// More than anyone can look at, and few enough to store n x n cells.
 constexpr size_t kMostRanks = 1024;
 
 using Visit = std::function<void(int to_rank, const TrafficCell& cell)>;
 
-// Part `index` of `bytes` in `parts` parts.
+// Size of part `index` when `bytes` are split into `parts` parts.
 int64_t part_of(int64_t bytes, int64_t parts, int64_t index) { return bytes / parts + (index < bytes % parts ? 1 : 0); }
 
 int64_t bytes_of_part(double part) {
@@ -37,7 +37,8 @@ int64_t kept_bytes(const RankTrace& trace, const Event& event) {
   return bytes_of_part(parts[static_cast<size_t>(self - group->begin())]);
 }
 
-// An all_to_all to the members other than number `mine`, as its parts say; what the backend moved in proportion.
+// Visits the sends of an all_to_all from number `mine` to the others, per its parts; bytes moved by the backend are
+// split in proportion.
 void visit_parts(const std::vector<int>& group, int64_t mine, std::span<const double> parts, TrafficCell cell,
                  const Visit& visit) {
   const auto bytes_of = [&](size_t i) { return i == static_cast<size_t>(mine) ? 0 : bytes_of_part(parts[i]); };
@@ -58,7 +59,7 @@ void visit_parts(const std::vector<int>& group, int64_t mine, std::span<const do
   }
 }
 
-// What an event's rank sends, pair by pair (see the header).
+// Visits what an event's rank sends, pair by pair (see the header).
 void visit_sends(const RankTrace& trace, const Event& event, TraceClock clock, const Visit& visit) {
   if (event.kind != EventKind::kCollective || event.verb == Verb::kRecv || event.verb == Verb::kBarrier) return;
   const std::vector<int>* group = group_of(trace, event.axis);

@@ -1,13 +1,13 @@
-// Who sends how much to whom. Layers: logical (what the call means), algorithm (what the modelled algorithm sends),
-// wire (what the backend moved out of the rank). How the bytes that a rank sends in a call are laid on pairs:
+// Traffic between ranks. Layers: logical (what the call means), algorithm (what the modelled algorithm sends), wire
+// (what the backend sent from the rank). How the bytes that a rank sends in a call are assigned to pairs:
 //   send                                    all to the peer
 //   all_reduce, reduce_scatter, all_gather  a ring: all to the next member of the group
 //   broadcast                               a pipelined ring from the root: all to the next member, the last one none
 //   all_to_all                              as its array says (Event::array); without one in equal parts to the others
 //   barrier, recv                           nothing
 // The logical layer of a collective counts what the call delivers to each rank: the ring verbs count their logical
-// bytes x (n-1)/n (all_reduce: x 2 (n-1)/n) over the same pairs; an all_to_all with an array counts that in the logical
-// and the algorithm layer. Sums over a row are thus what a rank sends. Bytes that do not divide by the parts keep their
+// bytes x (n-1)/n (all_reduce: x 2 (n-1)/n) over the same pairs; for an all_to_all with an array, the logical and the
+// algorithm layer both count the array. So a row's sum is what a rank sends. Bytes that do not divide evenly keep their
 // sum: the first pairs get one byte more. Ranks of a node: global rank / gpus per node. Cost: O(n). Thread rule: pure.
 #pragma once
 #include <cstdint>
@@ -36,9 +36,9 @@ struct TrafficCell {
 struct TrafficMatrix {
   std::vector<int> ranks;          // global ranks of rows and columns, ascending
   std::vector<TrafficCell> cells;  // [from][to]
-  // By rank: what all_to_alls with an array left where it was. A row's sum and this are all that a rank had to send.
+  // By rank: bytes of all_to_alls (with an array) that stayed on the rank. With the row's sum, all that it had to send.
   std::vector<int64_t> kept_bytes;
-  // Seen in the window, whatever was asked for.
+  // Axes seen in the window, independent of the filter.
   std::vector<Axis> axes;
   std::vector<Purpose> purposes;
 
@@ -53,7 +53,7 @@ struct TrafficMatrix {
 enum class NodeScope : uint8_t { kAll, kIntraNode, kInterNode };
 std::string_view name(NodeScope scope);  // "intra-node"
 
-// Which traffic counts. By nodes only where their size is known.
+// Which traffic counts. Filtering by nodes works only if their size is known.
 struct TrafficFilter {
   std::optional<Axis> axis = {};
   std::optional<Purpose> purpose = {};
@@ -67,15 +67,15 @@ struct TrafficFilter {
   bool has(int from_rank, int to_rank) const;
 };
 
-// Ranks: those of the trace and every member of a recorded group, at most 1024. A call that touches a window of time
-// counts whole.
+// Ranks: those of the trace and every member of a recorded group, at most 1024. A call that overlaps a time window
+// counts in full.
 TrafficMatrix traffic_matrix(const TraceStore& store, const Window& window, const TrafficFilter& filter = {});
 
 struct StepTraffic {
   int step = 0;
   TrafficMatrix matrix;
 };
-// Of the last `most` steps.
+// For the last `most` steps.
 std::vector<StepTraffic> traffic_by_step(const TraceStore& store, const TrafficFilter& filter = {}, size_t most = 64);
 
 // The sends of a window from one rank to another, for the list under a cell.

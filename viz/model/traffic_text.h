@@ -1,4 +1,4 @@
-// Traffic as text: what each purpose sends, inside nodes and between them, and the matrix itself. Cost: O(events) a
+// Traffic as text: the bytes of each purpose, inside nodes and between them, and the matrix itself. Cost: O(events) per
 // purpose. Thread rule: pure.
 #pragma once
 #include <string>
@@ -11,15 +11,15 @@ namespace ranklab::viz {
 struct PurposeTraffic {
   Purpose purpose = Purpose::kOther;
   TrafficCell all;
-  TrafficCell intra_node, inter_node;  // empty where the nodes are not known
+  TrafficCell intra_node, inter_node;  // empty if the nodes are unknown
 };
-// A row for each purpose of the window, in the order of Purpose. Of the filter's purpose it does not ask.
+// A row for each purpose of the window, in the order of Purpose. The filter's own purpose is ignored.
 std::vector<PurposeTraffic> traffic_by_purpose(const TraceStore& store, const Window& window, TrafficFilter filter);
-// As a table; "" when nothing has a purpose of its own and the nodes are not known.
+// As a table; "" when no call has a specific purpose and the nodes are unknown.
 std::string purpose_text(const std::vector<PurposeTraffic>& rows, int gpus_per_node);
 
-// Bytes of each pair with their sums, for up to 16 ranks; of more ranks the sums alone. In brackets what a rank has
-// kept of its all_to_alls, which is in no sum.
+// Bytes of each pair with their sums, for up to 16 ranks; for more ranks only the sums. In brackets the part of its
+// all_to_alls that stayed on the rank, which is in no sum.
 std::string matrix_text(const TrafficMatrix& matrix, TrafficLayer layer);
 
 }  // namespace ranklab::viz

@@ -13,7 +13,7 @@ namespace {
 
 using Totals = std::map<std::string, int64_t>;
 
-// One store's graph, asked many times.
+// Answers many questions on the graph of one store.
 class Asker {
  public:
   explicit Asker(const TraceStore& store) : store_(store), graph_(make_event_graph(store, store.whole())) {
@@ -54,7 +54,7 @@ class Asker {
   }
 
  private:
-  // Calls visit(point, span, overlap) for each part of a rank's work that lies in a compute span of the first depth.
+  // Calls visit(point, span, overlap) for each part of a rank's work that lies in a compute span of depth 0.
   template <typename Visit>
   void each_part(size_t r, Visit visit) const {
     const GraphRank& rank = graph_.ranks[r];
@@ -83,9 +83,9 @@ class Asker {
     });
   }
 
-  // What the longest chain of a timing is made of, without the names that are free.
+  // Composition of the critical path of a timing, without the names that take no time.
   Totals on_path(const Durations& durations, const GraphTimes& times, const std::set<std::string>& free) const {
-    std::vector<std::vector<size_t>> passed(graph_.ranks.size());  // parts of a rank's work, by its next point
+    std::vector<std::vector<size_t>> passed(graph_.ranks.size());  // parts of a rank's work, by their next point
     Totals totals;
     uint32_t r = 0, call = kNoNode;
     int64_t latest = -4 * kTimeLimit;
@@ -125,7 +125,7 @@ class Asker {
     return (p > 0 ? times.points[r][p - 1] : graph_.ranks[r].start_ns) + durations.work_ns[r][p];
   }
 
-  // On to the call before on the lane (stays in `call`), or the last poster's point. False at a loose end.
+  // Moves to the previous call on the lane (stays in `call`), or the last poster's point. False at a loose end.
   bool leave_call(const GraphTimes& times, const std::vector<bool>& seen, uint32_t& call, uint32_t& r,
                   size_t& p) const {
     const GraphCall& from = graph_.calls[call];

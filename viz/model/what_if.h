@@ -1,6 +1,6 @@
-// "What if these were free": the makespan when the chosen events take no time, all else as it was. The events of the
-// trace are a graph (event_graph.h) that is timed again with other durations. Cost: O(n log n) to make the graph, O(n)
-// a question. Thread rule: pure.
+// "What if these were free": the makespan when the chosen events take no time and all else is unchanged. The trace's
+// dependency graph (event_graph.h) is re-timed with other durations. Cost: O(n log n) to build the graph, O(n) per
+// question. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -13,10 +13,10 @@ namespace ranklab::viz {
 
 struct WhatIf {
   std::string what;             // "F", "all_reduce tp"
-  int64_t on_path_ns = 0;       // what it has of the critical path
+  int64_t on_path_ns = 0;       // its part of the critical path
   int64_t makespan_ns = 0;      // without it
   int64_t gain_ns = 0;          // makespan now - then
-  std::string next_bottleneck;  // what has most of the path then
+  std::string next_bottleneck;  // the largest part of the path then
 };
 // REQUIRES: the virtual clock.
 WhatIf what_if_free(const TraceStore& store, const std::string& what,

@@ -10,15 +10,15 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr size_t kNumbers = 8;          // of a bucket's event; a ninth is newer
-constexpr double kMostElements = 1e15;  // elements of a damaged file are brought to where products stay finite
+constexpr size_t kNumbers = 8;          // numbers in a bucket's event; newer files may have more
+constexpr double kMostElements = 1e15;  // limit on the elements of a damaged file, so that products stay finite
 constexpr int kMostShards = 1 << 20;
 
 int64_t whole_number(double value, double most) {
   return std::isfinite(value) ? static_cast<int64_t>(std::clamp(value, 0.0, most)) : 0;
 }
 
-// "zero gathered layers.3" -> its state and what it is about; nothing for other events.
+// "zero gathered layers.3" -> its state and its bucket or unit; nothing for other events.
 std::optional<std::pair<ZeroState, std::string>> state_of(const std::string& name) {
   for (size_t i = 0; i < kZeroStateEvents.size(); ++i) {
     if (name.starts_with(kZeroStateEvents[i]))
@@ -29,7 +29,7 @@ std::optional<std::pair<ZeroState, std::string>> state_of(const std::string& nam
 
 bool is_of_gradients(ZeroState state) { return state <= ZeroState::kUpdated; }
 
-// A unit's parameters come and go together, in all its buckets.
+// A unit's parameters are gathered and freed together, in all its buckets.
 bool is_about(const std::string& label, ZeroState state, const std::string& subject) {
   return label == subject || (!is_of_gradients(state) && label.starts_with(subject + " "));
 }
@@ -105,7 +105,7 @@ class ShareCollector {
   std::map<std::string, size_t> index_;
 };
 
-// The last news of one kind until then.
+// The last state of one kind up to `time_ns`.
 std::optional<ZeroState> last_news(const ZeroCell& cell, int64_t time_ns, bool gradients) {
   std::optional<ZeroState> last;
   for (const auto& [when, state] : cell.history) {
@@ -137,7 +137,7 @@ std::string each(int64_t count, int64_t elements) {
   return elements > 0 ? strprintf("%.2f", static_cast<double>(count) / static_cast<double>(elements)) : "-";
 }
 
-// What the stages would hold, of the rank that has most.
+// What each ZeRO stage would hold, for the rank that has most.
 std::string stages_text(const TraceStore& store, const ZeroTable& table) {
   size_t fullest = 0;
   for (size_t rank = 1; rank < store.traces().size(); ++rank) {

@@ -1,6 +1,6 @@
-// Who holds what of parameters, gradients and optimizer states that data-parallel ranks share out (ZeRO), at any moment
-// of a step: the buckets of each rank and the history of their states, from the events of core/trace/zero_event.h; and
-// what each stage would hold, from the same numbers. Cost: O(events of the step). Thread rule: pure.
+// What each rank holds of the parameters, gradients and optimizer states that data-parallel ranks shard (ZeRO), at any
+// time of a step: the buckets of each rank and the history of their states, from the events of core/trace/zero_event.h;
+// and what each stage would hold, from the same numbers. Cost: O(events of the step). Thread rule: pure.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,22 +14,22 @@
 
 namespace ranklab::viz {
 
-// What a rank has of a bucket's parameters, of its gradients.
+// What a rank holds of a bucket's parameters and of its gradients.
 enum class HeldParameters { kWhole, kShard, kGathering, kGathered };
 enum class HeldGradients { kNone, kPartial, kReduced, kReducedShard };
 
 // One rank's side of a bucket.
 struct ZeroCell {
   bool present = false;
-  int shard = 0;                                            // its part
+  int shard = 0;                                            // its index
   std::vector<std::pair<int64_t, ZeroState>> history = {};  // by time
 };
 
 struct ZeroBucketRow {
   std::string label;
   int64_t elements = 0, padding = 0;                               // padding included in elements
-  int shards = 1;                                                  // 1: nobody shares it out
-  int64_t element_bytes = 4, grad_bytes = 4, optimizer_bytes = 8;  // of an element
+  int shards = 1;                                                  // 1: not sharded
+  int64_t element_bytes = 4, grad_bytes = 4, optimizer_bytes = 8;  // per element
   bool experts = false;
   std::vector<ZeroCell> cells = {};  // [rank index]
 
@@ -46,16 +46,16 @@ struct ZeroBytes {
 struct ZeroTable {
   int step = -1;
   int stage = 0;
-  std::vector<ZeroBucketRow> rows;  // in the order of the model, of all pipeline ranks
+  std::vector<ZeroBucketRow> rows;  // in model order, for all pipeline ranks
 
   bool empty() const { return rows.empty(); }
   int64_t elements(size_t rank) const;  // parameters of the rank's part of the model
-  // Held at a moment; the whole of a gathered unit counts as parameters.
+  // Bytes held at a time; a gathered unit counts in full as parameters.
   ZeroBytes bytes_at(size_t rank, int64_t time_ns) const;
-  // At the update, gradients reduced, if the run had been of that stage.
+  // What the run would hold at ZeRO stage `stage`, at the update, with gradients reduced.
   ZeroBytes bytes_of_stage(size_t rank, int stage) const;
 };
-// Of one step (the first that has any from `step` on).
+// For one step (the first from `step` on that has any buckets).
 ZeroTable zero_table(const TraceStore& store, int step);
 
 std::string zero_text(const TraceStore& store, const ZeroTable& table);

@@ -1,4 +1,4 @@
-// A table that is computed again only when what it was computed from has changed. Thread rule: one thread.
+// A table that is recomputed only when its inputs have changed. Thread rule: one thread.
 #pragma once
 #include <optional>
 #include <utility>

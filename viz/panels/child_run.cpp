@@ -22,9 +22,9 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{2};
 constexpr std::chrono::milliseconds kLook{5};
-constexpr uint64_t kTail = 8192;  // bytes of the output in which its last line is looked for
+constexpr uint64_t kTail = 8192;  // bytes at the end of the output in which the last line is searched
 
-// What the child begins with: no input, its output in the file, signals as a shell would hand them on.
+// How the child starts: no input, its output in the file, default signal handling as in a shell.
 class SpawnPlan {
  public:
   explicit SpawnPlan(const std::string& output_path) {

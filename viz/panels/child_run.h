@@ -1,7 +1,7 @@
-// A program that the window starts beside itself and asks about each frame: posix_spawn, both output streams in a file,
-// waitpid without waiting. It stays in the window's process group, so that Ctrl-C in the terminal ends both; a window
-// that is killed leaves it to its own end. Source: POSIX.1-2017, posix_spawn. Cost: a system call per poll().
-// Thread rule: one thread.
+// A child process that the window starts and polls each frame: posix_spawn, both output streams in a file, waitpid
+// without waiting. It stays in the window's process group, so that Ctrl-C in the terminal ends both; if the window is
+// killed, the child continues. Source: POSIX.1-2017, posix_spawn. Cost: a system call per poll(). Thread rule: one
+// thread.
 #pragma once
 #include <sys/types.h>
 
@@ -15,27 +15,27 @@ enum class ChildState { kRunning, kSucceeded, kFailed, kCancelled };
 
 class ChildRun {
  public:
-  // Throws kEnvironment when it cannot be started. `output_path` is written anew.
+  // Throws kEnvironment when it cannot be started. `output_path` is overwritten.
   ChildRun(const std::string& program, const std::vector<std::string>& arguments, std::string output_path);
-  // Ends it as cancel() does and waits: two seconds, then by SIGKILL.
+  // Ends it as cancel() does and waits two seconds, then sends SIGKILL.
   ~ChildRun();
   ChildRun(const ChildRun&) = delete;
   ChildRun& operator=(const ChildRun&) = delete;
 
   ChildState poll();  // never waits
   ChildState state() const { return state_; }
-  // SIGTERM: the state becomes kCancelled when the child has gone, whatever it says then.
+  // Sends SIGTERM: the state becomes kCancelled when the child has exited, whatever its exit code.
   void cancel();
   bool cancel_asked() const { return cancel_asked_; }
-  double seconds() const;         // since the start; at rest once it has ended
+  double seconds() const;         // since the start; constant once it has ended
   std::string end_text() const;   // "exit code 2", "signal 9 (Killed)"; "" while it runs
-  std::string last_line() const;  // of its output so far that is not blank
+  std::string last_line() const;  // last non-blank line of its output so far
 
  private:
   using Clock = std::chrono::steady_clock;
 
   pid_t pid_ = -1;
-  int status_ = 0;  // of waitpid
+  int status_ = 0;  // from waitpid
   bool status_known_ = false;
   ChildState state_ = ChildState::kRunning;
   bool cancel_asked_ = false;

@@ -20,7 +20,7 @@ bool is_number(CommColumn column) {
          column != CommColumn::kDtype;
 }
 
-// Every word of the filter is in the call's verb, axis, purpose, dtype or group.
+// Whether every word of the filter occurs in the call's verb, axis, purpose, dtype or group.
 bool fits(const CommCall& call, const std::string& filter) {
   const std::string all = std::string(name(call.verb)) + " " + std::string(name(call.axis)) + " " +
                           std::string(name(call.purpose)) + " " + std::string(name(call.dtype)) + " [" +
@@ -38,7 +38,7 @@ bool has_side(const CommCall& call, EventRef event) {
   return std::any_of(call.sides.begin(), call.sides.end(), [&](const CommSide& side) { return side.event == event; });
 }
 
-// One call of a member: its letters, and a red frame where the members part.
+// One call of a member: its letters, and a red frame where the members diverge.
 void call_cell(const MismatchView& view, size_t member, size_t i) {
   const MismatchView::Cell& cell = view.cells[member][i];
   const int64_t sequence = view.first_sequence + static_cast<int64_t>(i);
@@ -137,7 +137,7 @@ void CommPanel::order_rows(const std::vector<CommCall>& all) {
   resort_ = false;
 }
 
-// Once for every call that is chosen elsewhere.
+// Scrolls once for each call that is selected elsewhere.
 void CommPanel::scroll_to_chosen(const Workspace& workspace, const std::vector<CommCall>& all) {
   if (workspace.cursor.event == scrolled_to_) return;
   scrolled_to_ = workspace.cursor.event;

@@ -13,7 +13,7 @@
 namespace ranklab::viz {
 namespace {
 
-// Those that are drawn unless others are chosen, in this order.
+// The curves drawn by default, in this order.
 constexpr std::string_view kShownFirst[] = {"loss", "grad_norm",         "lr",          "step time", "tokens_per_s",
                                             "mfu",  "moe/max_over_mean", "moe/aux_loss"};
 
@@ -120,7 +120,7 @@ void CurvesPanel::setup_axes(const Series& series) {
     if (std::isfinite(series.high[i])) high = std::max(high, series.high[i]);
   }
   if (!(low <= high)) low = high = 0;
-  // What changes by less than a percent is drawn as what it is: nearly constant.
+  // Curves that change by less than a percent are drawn as what they are: nearly constant.
   const double least = std::max(std::abs(high) * 0.02, 1e-12);
   const double pad = std::max((high - low) * 0.08, (least - (high - low)) / 2);
   const bool logarithmic = logarithmic_ && low > 0;

@@ -1,5 +1,5 @@
-// Training curves over steps: raw, with the range over ranks, smoothed when asked; a second trace's beside them.
-// Thread rule: the window's thread.
+// Training curves over steps: raw, with the range over ranks, optionally smoothed; with those of a second trace. Thread
+// rule: the window's thread.
 #pragma once
 #include <set>
 #include <string>
@@ -18,7 +18,7 @@ class CurvesPanel final : public Panel {
   std::string nothing_to_show(Workspace& workspace) override;
 
  private:
-  // A curve as arrays, which is what plots take.
+  // A curve as arrays, the form that plots need.
   struct Series {
     std::string name, unit, source;
     std::vector<double> step, value, low, high, smooth;

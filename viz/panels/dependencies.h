@@ -1,6 +1,6 @@
-// What a chosen event waited for and what waited for it, as arrows between events: an action and the action of another
-// rank whose message it used, the two ends of a message, a collective's last member and the others.
-// Cost: O(events of the step). Thread rule: pure.
+// What a selected event waited for and what waited for it, as arrows between events: an action and the action of
+// another rank whose message it used, the two ends of a message, a collective's last member and the others. Cost:
+// O(events of the step). Thread rule: pure.
 #pragma once
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace ranklab::viz {
 
 struct Dependency {
   EventRef from, to;
-  bool incoming = false;  // `to` is the chosen event
+  bool incoming = false;  // `to` is the selected event
 };
 
 std::vector<Dependency> dependencies(const TraceStore& store, EventRef chosen);

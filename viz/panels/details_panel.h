@@ -1,4 +1,4 @@
-// The chosen event with every field, or the chosen area with totals. Thread rule: the window's thread.
+// The selected event with every field, or the selected area with totals. Thread rule: the window's thread.
 #pragma once
 #include "viz/panels/area_totals.h"
 #include "viz/panels/cached.h"

@@ -18,7 +18,7 @@ std::string signed_percent(double share) {
   return strprintf("%+.2f %%", share * 100);
 }
 
-// Slower or larger is warm, faster or smaller is green; more so with its size.
+// Slower or larger is warm, faster or smaller is green; the larger the change, the stronger.
 ImU32 change_color(double share) {
   if (share == 0 || std::isnan(share)) return theme::kDim;
   const float size = std::isinf(share) ? 1.f : std::min(1.f, 0.35f + static_cast<float>(std::abs(share)) * 2);
@@ -62,7 +62,7 @@ void DiffPanel::draw(Workspace& workspace) {
 
 void DiffPanel::strips(Workspace& workspace) {
   const TraceStore &a = workspace.store(), &b = *workspace.other();
-  // Both from their own beginning: the timeline's window, moved for B.
+  // Each trace from its own beginning: the timeline's window, shifted for B.
   const TimeRange seen = workspace.camera.range();
   const int64_t moved = b.range().begin_ns - a.range().begin_ns;
   const size_t ranks = a.ranks().size() + b.ranks().size();

@@ -1,4 +1,4 @@
-// Two traces on one time scale, and what differs: per operation, per step, memory peaks. Thread rule: the window's
+// Two traces on one time scale, and their differences: per operation, per step, memory peaks. Thread rule: the window's
 // thread.
 #pragma once
 #include <utility>

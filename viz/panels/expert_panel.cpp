@@ -11,7 +11,7 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr float kNumbersFrom = 26;  // width of a cell that has room for its ratio
+constexpr float kNumbersFrom = 26;  // width of a cell with room for its ratio
 
 }  // namespace
 
@@ -28,7 +28,7 @@ std::string ExpertPanel::nothing_to_show(Workspace& workspace) {
   return {};
 }
 
-// The cursor's step, or the last one before it that has something.
+// The cursor's step, or the last one before it that has data.
 int ExpertPanel::shown_step(Workspace& workspace) {
   const std::vector<int>& steps = table(workspace).steps;
   if (all_steps_ || steps.empty()) return -1;
@@ -163,7 +163,7 @@ void ExpertPanel::heatmap(Workspace& workspace, const ExpertTable& all, ImVec2 s
   layer_ = load->layer;
 }
 
-// Ideal is the middle of the colours, twice the ideal their end; a dead expert is hatched.
+// The ideal load is the middle of the colour scale, twice the ideal its end; a dead expert is hatched.
 void ExpertPanel::heatmap_cell(const LayerLoad& load, size_t expert, ImVec2 at, ImVec2 size) {
   ImDrawList& draw = *ImGui::GetWindowDrawList();
   const double ratio = load.measures.ratio(load.tokens[expert]);

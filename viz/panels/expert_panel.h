@@ -1,6 +1,6 @@
-// How evenly the experts of a mixture are used: layer x expert of a step as a heatmap, tokens of each expert of a
-// layer beside the ideal, how unevenness and biases go over the steps, dead experts by name. The numbers are
-// viz/model/expert_load.h's. Thread rule: the window's thread.
+// How evenly the experts of a mixture are used: layer x expert of a step as a heatmap, tokens of each expert of a layer
+// next to the ideal, imbalance and biases over the steps, dead experts by name. The numbers come from
+// viz/model/expert_load.h. Thread rule: the window's thread.
 #pragma once
 #include <imgui.h>
 
@@ -18,12 +18,12 @@ class ExpertPanel final : public Panel {
   void draw(Workspace& workspace) override;
   std::string nothing_to_show(Workspace& workspace) override;
 
-  // The layer and step that the histogram shows; null when there is none.
+  // The layer and step shown in the histogram; null when there is none.
   const LayerLoad* shown(Workspace& workspace);
 
  private:
   const ExpertTable& table(Workspace& workspace);
-  int shown_step(Workspace& workspace);  // -1: all together
+  int shown_step(Workspace& workspace);  // -1: all steps together
   void controls(Workspace& workspace, const ExpertTable& all);
   void summary(const ExpertTable& all, const LayerLoad& load);
   void heatmap(Workspace& workspace, const ExpertTable& all, ImVec2 size);
@@ -32,7 +32,7 @@ class ExpertPanel final : public Panel {
   Cached<ContentKey, ExpertTable> table_;
   Cached<std::pair<ContentKey, int>, LoadHistory> history_;
   int layer_ = -1;   // of the histogram and the curves
-  int expert_ = -1;  // chosen in the heatmap
+  int expert_ = -1;  // selected in the heatmap
   bool all_steps_ = false;
   bool sorted_ = false;
 };

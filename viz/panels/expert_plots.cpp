@@ -69,7 +69,7 @@ ImPlotSpec line(ImU32 color, size_t points, float weight) {
   return spec;
 }
 
-// The smallest and the largest biases of the step under the mouse.
+// Shows the smallest and the largest biases of the step under the mouse.
 void tell_biases(const LoadHistory& history) {
   if (!ImPlot::IsPlotHovered()) return;
   const double near = std::round(ImPlot::GetPlotMousePos().x);
@@ -157,7 +157,7 @@ int plot_balance(const LoadHistory& history, int step, ImVec2 size) {
 }
 
 int plot_bias(const LoadHistory& history, int step, int chosen, ImVec2 size) {
-  // A legend that the plot has room for; the tooltip names the others.
+  // A legend if the plot has room for it; the tooltip names the other experts.
   const float needed = ImGui::GetTextLineHeightWithSpacing() * (static_cast<float>(history.bias.size()) + 2);
   const bool legend = history.bias.size() <= kCurvesUpTo && needed < size.y;
   if (history.bias_step.empty() || !ImPlot::BeginPlot("router bias of each expert", size,

@@ -10,9 +10,9 @@ namespace ranklab::viz {
 
 class GanttStrip {
  public:
-  // Takes the width that is left; a row of `row_height` for each rank. Returns its height.
+  // Uses the remaining width; a row of `row_height` for each rank. Returns its height.
   float draw(const TraceStore& store, const BubbleReport& bubbles, TimeRange scale, float row_height);
-  // At the mouse, after draw().
+  // For hit tests at the mouse position, after draw().
   const TimelineLayout& layout() const { return layout_; }
 
  private:

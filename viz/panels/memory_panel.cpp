@@ -25,14 +25,14 @@ bool rank_combo(const char* id, const TraceStore& store, int& rank, bool may_be_
   return changed;
 }
 
-// How much of the device the fullest moment takes.
+// Shows how much of the device's memory the peak uses.
 void limit_text(const RankMemory& rank) {
   if (rank.limit_bytes <= 0) return ImGui::NewLine();
   dim_text(strprintf("limit %s, at most %.3g %% of it in use", human_bytes(rank.limit_bytes).c_str(),
                      100 * rank.share_of_limit()));
 }
 
-// The line is drawn where it tells something: for a model that comes near it.
+// The line is drawn only where it is informative: for a model that comes near it.
 constexpr double kNearLimit = 0.4;
 double axis_top(const RankMemory& rank) {
   return rank.share_of_limit() < kNearLimit ? rank.peak.total() : std::max(rank.peak.total(), rank.limit_bytes);
@@ -82,7 +82,7 @@ void MemoryPanel::draw(Workspace& workspace) {
       std::min(space.y * 0.45f, ImGui::GetTextLineHeightWithSpacing() * (static_cast<float>(all.size()) + 2.2f));
   if (ImGui::BeginChild("plots", {0, space.y - table_height})) {
     const float width = other_ < 0 ? -1 : (space.x - ImGui::GetStyle().ItemSpacing.x) / 2;
-    // One scale for both.
+    // One scale for both plots.
     const double top = std::max(axis_top(all[static_cast<size_t>(rank_)]),
                                 other_ < 0 ? 0.0 : axis_top(all[static_cast<size_t>(other_)]));
     plot(workspace, all, static_cast<size_t>(rank_), {width, top});
@@ -113,7 +113,7 @@ void MemoryPanel::plot(Workspace& workspace, const std::vector<RankMemory>& all,
   if (!ImPlot::BeginPlot(title.c_str(), {size.width, -1}, ImPlotFlags_NoLegend | ImPlotFlags_NoMouseText)) return;
   setup_time_axis(workspace);
   setup_bytes_axis(size.top_bytes);
-  // From the whole down, so that each category covers what is below it.
+  // From the total down, so that each category covers those below it.
   for (size_t c = kMemoryCategories; c-- > 0;) {
     const auto category = static_cast<MemoryCategory>(c);
     const ImVec4 color = plot_color(im_color(colour(category)));

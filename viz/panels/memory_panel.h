@@ -1,5 +1,5 @@
-// Bytes by category over time, stacked, of one rank or two beside each other on one scale, with the line of the
-// device's memory when it is near, and every rank's peak with what it was made of. Thread rule: the window's thread.
+// Bytes by category over time, stacked, for one rank or two side by side on one scale, with the line of the device's
+// memory when it is near, and every rank's peak with its composition. Thread rule: the window's thread.
 #pragma once
 #include <vector>
 
@@ -16,7 +16,7 @@ class MemoryPanel final : public Panel {
   std::string nothing_to_show(Workspace& workspace) override;
 
  private:
-  // Sums from the bottom category up, for one rank.
+  // Cumulative sums from the bottom category up, for one rank.
   struct Stack {
     std::vector<double> time_ns;
     std::vector<std::vector<double>> upto;  // [category]
@@ -32,7 +32,7 @@ class MemoryPanel final : public Panel {
   Cached<ContentKey, std::vector<RankMemory>> table_;
   Cached<ContentKey, std::vector<Stack>> stacks_;
   int rank_ = 0;
-  int other_ = -1;  // -1: none beside
+  int other_ = -1;  // -1: no second rank
 };
 
 }  // namespace ranklab::viz

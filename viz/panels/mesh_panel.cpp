@@ -41,7 +41,7 @@ void MeshPanel::draw(Workspace& workspace) {
   groups(workspace, mesh);
 }
 
-// A line for each coordinate of the slowest axis (pp as a rule), the other ranks beside each other.
+// A line for each coordinate of the slowest axis (usually pp), the other ranks side by side.
 void MeshPanel::grid(Workspace& workspace, const MeshTable& mesh) {
   const TraceStore& store = workspace.store();
   const auto& values =
@@ -102,7 +102,7 @@ void MeshPanel::groups(Workspace& workspace, const MeshTable& mesh) {
     ImGui::PushID(++id);
     ImGui::TableNextColumn();
     if (ImGui::Selectable(std::string(name(group.axis)).c_str(), false, ImGuiSelectableFlags_SpanAllColumns)) {
-      // The other coordinates of its first member name the group.
+      // The group is identified by the other coordinates of its first member.
       RankFilter filter;
       const auto index = workspace.store().index_of_rank(group.global_ranks.front());
       for (const Axis axis : mesh.axes) {

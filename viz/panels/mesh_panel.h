@@ -1,5 +1,5 @@
-// The mesh: ranks in their places, coloured by a metric, and the groups of every axis; a click shows only those ranks.
-// Thread rule: the window's thread.
+// The mesh: ranks at their coordinates, coloured by a metric, and the groups of every axis; a click shows only those
+// ranks. Thread rule: the window's thread.
 #pragma once
 #include <utility>
 #include <vector>

@@ -1,5 +1,5 @@
-// A panel is one file and one row in panel_list.cpp: a dockable window that shows one aspect of the workspace. It keeps
-// its own choices (sorting, modes) and computes no numbers: those are viz/model's. Thread rule: the window's thread.
+// A panel is one file and one row in panel_list.cpp: a dockable window that shows one aspect of the workspace. It
+// stores its own choices (sorting, modes) and computes no numbers: viz/model does. Thread rule: the window's thread.
 #pragma once
 #include <memory>
 #include <span>
@@ -12,25 +12,25 @@ class Workspace;
 class Panel {
  public:
   virtual ~Panel() = default;
-  // Between ImGui::Begin and End of its window.
+  // Called between ImGui::Begin and End of its window.
   virtual void draw(Workspace& workspace) = 0;
-  // Every frame, whether the panel is shown or not. True: something of its own is under way, look again soon.
+  // Called every frame, whether the panel is shown or not. True: it has work in progress, call again soon.
   virtual bool advance(Workspace&) { return false; }
   // Why there is nothing to show and which command would change that; "" when there is something.
   virtual std::string nothing_to_show(Workspace&) { return {}; }
-  // Whether the window's scroll bars are the panel's own business.
+  // Whether the panel handles the window's scroll bars itself.
   virtual bool scrolls_itself() const { return false; }
 };
 
 struct PanelRow {
-  const char* id;     // "timeline": of --panel and of commands
+  const char* id;     // "timeline": for --panel and commands
   const char* title;  // of its tab
   const char* about;  // one line, for the View menu
   std::unique_ptr<Panel> (*make)();
 };
 
 std::span<const PanelRow> panel_rows();
-// Null when there is none of that id.
+// Null when no panel has that id.
 const PanelRow* find_panel(const std::string& id);
 
 }  // namespace ranklab::viz

@@ -10,7 +10,7 @@
 namespace ranklab::viz {
 namespace {
 
-// Timing the graph again for every kind takes a while on large traces: there it waits for a click.
+// Re-timing the graph for every kind takes a while on large traces, so there it needs a click.
 constexpr size_t kManyEvents = 200'000;
 
 const char* kind_name(PathSegment::Kind kind) {

@@ -1,5 +1,5 @@
-// The critical path: what it is made of, segment by segment, and what would be gained if a kind of work were free.
-// Thread rule: the window's thread.
+// The critical path: its composition, segment by segment, and the gain if a kind of work took no time. Thread rule: the
+// window's thread.
 #pragma once
 #include "viz/model/what_if.h"
 #include "viz/panels/cached.h"

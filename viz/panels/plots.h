@@ -1,4 +1,4 @@
-// What plots over time share: an axis that moves with the timeline, the cursor, ticks in bytes. Between
+// Shared by plots over time: an axis that moves with the timeline, the cursor, ticks in bytes. Call between
 // ImPlot::BeginPlot and EndPlot. Thread rule: the thread of the ImGui context.
 #pragma once
 

@@ -15,7 +15,7 @@ std::string percent(double share) { return strprintf("%.3f", 100 * share); }
 std::string decibels(double value) { return std::isfinite(value) ? strprintf("%.1f", value) : "-"; }
 std::string number(double value) { return strprintf("%.3g", value); }
 
-// A column of numbers: its text, and what rows are sorted by.
+// A column of numbers: its text, and the sort key.
 struct Column {
   const char* title;
   double (*value)(const TensorSample&);

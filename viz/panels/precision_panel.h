@@ -1,7 +1,7 @@
-// What quantization does to the tensors of a step: a table of all of them, and of the chosen one its magnitudes beside
-// the ranges of the formats, its curves over the sampled steps, the scales of its groups, underflow by layer and step;
-// and what another format or scale would make of it. The numbers are viz/model/precision_table.h's and requantize.h's.
-// Thread rule: the window's thread.
+// The effect of quantization on the tensors of a step: a table of all of them; for the selected one its magnitudes next
+// to the ranges of the formats, its curves over the sampled steps, the scales of its groups; underflow by layer and
+// step; and an estimate for another format or scale. The numbers come from viz/model/precision_table.h and
+// requantize.h. Thread rule: the window's thread.
 #pragma once
 #include <imgui.h>
 
@@ -23,10 +23,10 @@ class PrecisionPanel final : public Panel {
   void draw(Workspace& workspace) override;
   std::string nothing_to_show(Workspace& workspace) override;
 
-  // The tensor that the plots show, and it at the cursor's step; null when there is none.
+  // The tensor that the plots show, and its sample at the cursor's step; null when there is none.
   const TensorSeries* series(Workspace& workspace);
   const TensorSample* shown(Workspace& workspace);
-  // The format and scale that are tried on it.
+  // The format and scale chosen for the estimate.
   const FormatRange& tried_format(const TensorSample& sample) const;
   ScaleChoice tried_scale() const { return scale_; }
   int chosen_group() const { return group_; }
@@ -48,13 +48,13 @@ class PrecisionPanel final : public Panel {
   Cached<std::pair<ContentKey, int>, PrecisionTable> table_;
   Roles roles_ = Roles::kAll;
   int rank_ = -1;       // index; -1: all together
-  std::string module_;  // of the plots
+  std::string module_;  // the tensor's, in the plots
   TensorRole role_ = TensorRole::kActivation;
   int format_ = -1;  // index into format_ranges(); -1: the run's
   ScaleChoice scale_ = ScaleChoice::kAmax;
-  Plot plot_ = Plot::kMagnitudes;  // where there is room for one alone
+  Plot plot_ = Plot::kMagnitudes;  // the only one shown where space is short
   PrecisionCurve curve_ = PrecisionCurve::kLosses;
-  int group_ = -1;  // chosen in the heatmap of scales
+  int group_ = -1;  // selected in the heatmap of scales
   int sort_column_ = -1;
   bool ascending_ = false;
 };

@@ -14,7 +14,7 @@ namespace {
 
 constexpr ImU32 kSubnormal = theme::kCursor, kKept = theme::kAccent, kLost = theme::kBad, kBeyond = theme::kCritical;
 
-// Formats of 16 bits are used as they are.
+// 16-bit formats are used without scaling.
 RequantizeEstimate estimate_for(const TensorSample& sample, const FormatRange& format, ScaleChoice choice) {
   const bool wide = 1 + format.exponent_bits + format.mantissa_bits > 8;
   return requantize(sample, format, wide ? ScaleChoice::kNone : choice);
@@ -48,7 +48,7 @@ ImU32 fate(double log2_magnitude, const FormatRange& format, double scale) {
   return scaled_number < format.smallest_normal ? kSubnormal : kKept;
 }
 
-// A strip from the smallest to the largest number of a format, with its name and what it would lose.
+// A strip from the smallest to the largest number of a format, with its name and its estimated losses.
 void draw_range(const FormatRange& format, const RequantizeEstimate& estimate, ImVec2 from, ImVec2 to, bool chosen) {
   ImDrawList& draw = *ImPlot::GetPlotDrawList();
   const auto x = [&](double number) {
@@ -145,7 +145,7 @@ void plot_magnitudes(const TensorSample& sample, const FormatRange& format, Scal
   ImPlot::SetupAxes(nullptr, nullptr, ImPlotAxisFlags_NoHighlight,
                     ImPlotAxisFlags_NoHighlight | ImPlotAxisFlags_NoTickLabels | ImPlotAxisFlags_NoGridLines);
   const double low = std::min(m.first, edge(format.smallest)) - 2, high = std::max(m.last, edge(format.largest)) + 2;
-  // Room for the words at the left.
+  // Space for the labels at the left.
   const double words =
       std::min(0.5, static_cast<double>(ImGui::CalcTextSize("BF16   00.00 % to 0, 00.0 dB").x / width));
   ImPlot::SetupAxesLimits(high - (high - low) / (1 - words), high, 0, std::max(m.top, 1e-9) / kBarsPart,

@@ -1,5 +1,5 @@
-// The stepper: where each rank of a live world stands, what stopped it, breakpoints, and the commands that let it go on
-// a little. Thread rule: the window's thread.
+// The stepper: where each rank of a live world is, what stopped it, breakpoints, and the commands that advance it.
+// Thread rule: the window's thread.
 #pragma once
 #include <string>
 

@@ -1,5 +1,5 @@
-// How the visualizer looks: one font that scales, a calm dark theme, and the colours of its chrome. Colours that mean
-// something (kinds of work, axes, causes) are viz/model/palette.h's. Thread rule: the thread of the ImGui context.
+// The look of the visualizer: one scalable font, a calm dark theme, and the colours of its controls. Colours with a
+// meaning (kinds of work, axes, causes) are in viz/model/palette.h. Thread rule: the thread of the ImGui context.
 #pragma once
 #include <imgui.h>
 
@@ -21,7 +21,7 @@ inline constexpr ImU32 kGood = IM_COL32(108, 199, 138, 255);
 inline constexpr ImU32 kBad = IM_COL32(240, 113, 103, 255);
 }  // namespace theme
 
-// Once per ImGui context: DejaVu Sans where it is installed, else ImGui's own scalable font.
+// Call once per ImGui context: loads DejaVu Sans if installed, else ImGui's own scalable font.
 void load_font();
 // Sizes and colours for a display scale of 0.5 to 4 (1: 15 pixel text).
 void apply_theme(float scale);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kNumbersUpTo = 16;  // ranks
 
-// A combo box of `all` and the values that the trace has.
+// A combo box with `all` and the values that the trace has.
 template <typename T>
 void choose(const char* id, const char* all, const std::vector<T>& values, std::optional<T>& chosen) {
   if (!ImGui::BeginCombo(id, chosen ? std::string(name(*chosen)).c_str() : all)) return;

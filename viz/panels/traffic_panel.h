@@ -20,7 +20,7 @@ class TrafficPanel final : public Panel {
  public:
   void draw(Workspace& workspace) override;
   std::string nothing_to_show(Workspace& workspace) override;
-  // What is drawn: of the window and the filter.
+  // The matrix that is drawn: for the window and the filter.
   const TrafficMatrix& matrix(Workspace& workspace);
 
  private:
@@ -41,7 +41,7 @@ class TrafficPanel final : public Panel {
 
   TrafficMode mode_ = TrafficMode::kBytes;
   TrafficLayer layer_ = TrafficLayer::kLogical;
-  TrafficFilter filter_;  // but for the GPUs a node, which the trace knows
+  TrafficFilter filter_;  // except the GPUs per node, which come from the trace
   bool logarithmic_ = false;
   std::optional<std::pair<int, int>> chosen_;  // global ranks
   Cached<Key, TrafficMatrix> matrix_;

@@ -21,7 +21,7 @@ namespace {
 
 struct CostPreset {
   const char* name;
-  int p, m;  // 0: as they are
+  int p, m;  // 0: unchanged
   double f, b, w, c;
 };
 // Profiled times in milliseconds: arXiv 2401.10241, table 9.
@@ -97,7 +97,7 @@ void WhatIfPanel::draw(Workspace& workspace) {
     result(workspace, results_[i], strips_[i], {0, longest}, row_height);
     ImGui::PopID();
   }
-  headings_ = ImGui::GetCursorPosY() - strips * (row_height + 1);  // which wrap in a narrow window
+  headings_ = ImGui::GetCursorPosY() - strips * (row_height + 1);  // they wrap in a narrow window
   ImGui::EndChild();
 }
 
@@ -154,7 +154,7 @@ void WhatIfPanel::compute() {
   strips_.resize(results_.size());
 }
 
-// A layer a stage, a sequence a microbatch: small enough for any machine.
+// One layer per stage, one sequence per microbatch: small enough for any machine.
 std::vector<std::string> WhatIfPanel::train_arguments(const WhatIfResult& result) const {
   const ScheduleRequest& r = inputs_.request;
   const std::string p = std::to_string(r.num_ranks), m = std::to_string(r.num_microbatches);
@@ -179,7 +179,7 @@ void WhatIfPanel::start(Workspace& workspace, const WhatIfResult& result) {
   run_.start(workspace, program_.empty() ? program_path().string() : program_, std::move(arguments), name);
 }
 
-// A line of its own, so that it stays when its schedule is no longer shown.
+// A separate line, so that it remains when its schedule is no longer shown.
 void WhatIfPanel::run_status() {
   const std::string status = run_.status();
   if (status.empty()) return;

@@ -1,6 +1,6 @@
-// Schedules without a run: sliders for p, m, v and the costs, several schedules on one scale of time with both bubbles
-// and peak activations; a button trains with one, in a process of its own. Numbers are core/pipeline's. Thread rule:
-// the window's thread.
+// Schedules without a run: sliders for p, m, v and the costs, several schedules on one time scale with both bubble
+// ratios and peak activations; a button trains with one, in a separate process. Numbers are computed by core/pipeline.
+// Thread rule: the window's thread.
 #pragma once
 #include <deque>
 #include <string>
@@ -15,7 +15,7 @@
 
 namespace ranklab::viz {
 
-// One schedule, timed; or why it cannot be made.
+// One schedule with its timing, or why it cannot be built.
 struct WhatIfResult {
   std::string name;
   std::string problem;
@@ -37,9 +37,9 @@ class WhatIfPanel final : public Panel {
 
   const std::deque<WhatIfResult>& results() const { return results_; }
   const ScheduleRun& run() const { return run_; }
-  // The ranklab program of "run it"; this process's own file unless it is set.
+  // The ranklab program that "run it" starts; by default this process's own executable.
   void set_program(std::string path) { program_ = std::move(path); }
-  // Trains with the schedule, on a small model.
+  // The command that trains with the schedule, on a small model.
   std::string train_command(const WhatIfResult& result) const;
 
  private:
@@ -59,7 +59,7 @@ class WhatIfPanel final : public Panel {
 
   Inputs inputs_;
   bool stale_ = true;
-  float headings_ = 0;  // height of all but the strips, in the last frame
+  float headings_ = 0;  // height of everything except the strips, in the last frame
   std::deque<WhatIfResult> results_;
   std::vector<GanttStrip> strips_;
   std::string program_;

@@ -33,7 +33,7 @@ void centred_text(ImDrawList& draw, ImVec2 from, ImVec2 size, ImU32 color, const
 
 void hatch(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, float spacing) {
   const float height = to.y - from.y;
-  // The lines of neighbours join: positions are multiples of the spacing on the screen.
+  // Makes the lines of neighbours join: positions are multiples of the spacing on the screen.
   const float first = std::floor((from.x - height) / spacing) * spacing;
   for (float x = first; x < to.x; x += spacing) {
     const float left = std::max(x, from.x), right = std::min(x + height, to.x);

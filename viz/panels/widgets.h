@@ -1,5 +1,5 @@
-// Small pieces that several panels draw with: palette colours for ImGui, hatching, help markers, tables of facts.
-// Thread rule: the thread of the ImGui context.
+// Drawing helpers that several panels use: palette colours for ImGui, hatching, help markers, tables of facts. Thread
+// rule: the thread of the ImGui context.
 #pragma once
 #include <imgui.h>
 
@@ -19,12 +19,12 @@ constexpr ImU32 with_alpha(ImU32 color, int alpha) {
 }
 ImU32 blend(ImU32 a, ImU32 b, float t);  // t = 0: a
 
-inline ImVec4 plot_color(ImU32 color) { return ImGui::ColorConvertU32ToFloat4(color); }  // as ImPlot has colours
+inline ImVec4 plot_color(ImU32 color) { return ImGui::ColorConvertU32ToFloat4(color); }  // in ImPlot's form
 
-// 0 to 1 as dark blue over teal to yellow: bright is much, and its grey value rises with it.
+// Maps 0 to 1 to dark blue over teal to yellow: brighter is more, also in grayscale.
 ImU32 heat_colour(float t);
-// Words in the middle of a rectangle, smaller where they would not fit, left out where they cannot. `share` of the
-// font's height.
+// Centres words in a rectangle, smaller where they would not fit, omitted where they cannot. `share`: of the font's
+// height.
 void centred_text(ImDrawList& draw, ImVec2 from, ImVec2 size, ImU32 color, const std::string& words, float share = 1);
 
 // Diagonal lines over a rectangle.
@@ -32,20 +32,20 @@ void hatch(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, float spacing)
 
 inline void text(std::string_view words) { ImGui::TextUnformatted(words.data(), words.data() + words.size()); }
 void dim_text(std::string_view words);
-// The next item goes on this line when so much room is left.
+// Puts the next item on this line if that much space is left.
 void same_line_if_fits(float width);
 void colored_text(ImU32 color, std::string_view words);
-// In the cell or the rest of the line, at its right edge.
+// Right-aligned in the cell or the rest of the line.
 void right_text(std::string_view words);
 // "(?)" that explains on hover.
 void help_marker(const char* words);
-void tooltip(const char* words);  // of the last item, wrapped
-// Centered in what is left of the window: why there is nothing, what to run.
+void tooltip(const char* words);  // for the last item, wrapped
+// Centred in the rest of the window: why it is empty, what to run.
 void empty_state(const std::string& words);
 // A small square of a colour, then its name on the same line.
 void swatch(ImU32 color, std::string_view words);
 
-// Buttons that show which of several choices holds; returns whether another was chosen.
+// Buttons that show the current one of several choices; returns whether another was chosen.
 template <typename Enum, size_t kCount>
 bool choice(const char* const (&words)[kCount], Enum& value) {
   bool changed = false;

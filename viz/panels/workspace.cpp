@@ -9,7 +9,7 @@
 namespace ranklab::viz {
 
 constexpr size_t kLogLines = 2000;
-// Of a live trace: seconds between tables, and what each event adds (a million: two seconds more).
+// For a live trace: seconds between updates of tables, and the addition per event (a million: two seconds more).
 constexpr double kTablesAfter = 0.2, kTablesAfterEvent = 2e-6;
 
 Workspace::Workspace() : store_(std::make_unique<TraceStore>()) {}
@@ -146,7 +146,7 @@ void Workspace::refresh_tables() {
 bool Workspace::advance(double seconds) {
   const TimeRange whole = store_->range();
   if (playback.state == PlayState::kFollowing) {
-    // The step under way and the one before it.
+    // The current step and the one before it.
     const auto before = store_->step_window(store_->step_at(whole.end_ns) - 1);
     camera.show({before ? before->range.begin_ns : whole.begin_ns, whole.end_ns}, 0.02);
     set_time(whole.end_ns);

@@ -1,5 +1,5 @@
-// What the window's parts share: the open trace and a second one to compare with, the view (view_state.h), tables that
-// several panels show, messages, and what parts ask of the window. Panels read and change it; they do not know each
+// State shared by the window's parts: the open trace and a second one to compare with, the view (view_state.h), tables
+// that several panels show, messages, and requests to the window. Panels read and change it; they do not know each
 // other. Thread rule: the window's thread.
 #pragma once
 #include <chrono>
@@ -24,16 +24,16 @@ struct LogLine {
   Level level = Level::kInfo;
   std::string text;
   int global_rank = -1;
-  int64_t time_ns = kNoTime;  // of the trace: a place to jump to
+  int64_t time_ns = kNoTime;  // in the trace: a position to jump to
 };
 
-// What a panel or a command asks the window to do after this frame.
+// Requests of a panel or a command to the window, handled after this frame.
 struct Requests {
   std::string open_trace;    // a file, replacing the trace
   std::string compare_with;  // a file, as the second trace
   std::string show_panel;    // a panel's id
   std::string layout;        // a preset's name
-  std::string picture;       // a PNG of the whole window goes there
+  std::string picture;       // path of a PNG of the whole window
   bool open_palette = false;
   bool open_find = false;
   bool open_keys = false;
@@ -42,7 +42,7 @@ struct Requests {
   bool quit = false;
 };
 
-// What identifies the content of a store for caches: which file, and its revision.
+// Identifies the content of a store for caches: which file, and its revision.
 struct ContentKey {
   uint64_t loaded = 0;
   uint64_t revision = 0;
@@ -59,7 +59,7 @@ class Workspace {
   const TraceStore& store() const { return *store_; }
   const TraceStore* other() const { return other_.get(); }
 
-  void load(TraceStore store);  // looks at the whole of it
+  void load(TraceStore store);  // shows all of it
   void load_other(TraceStore store);
   void close_other() { other_.reset(); }
   // Both throw ranklab::Error; on error the old trace stays.
@@ -67,7 +67,7 @@ class Workspace {
   void go_to(const std::string& deep_link);
   std::string deep_link() const;
 
-  // Which part of the trace tables are about.
+  // The part of the trace that tables cover.
   Window window() const;
   ContentKey content() const;  // of window()
   ContentKey content(const Window& window) const;
@@ -77,19 +77,19 @@ class Workspace {
   const BubbleReport& bubbles_of_trace();  // of everything
   const CriticalPath& critical_path();     // of window()
   const MeshTable& mesh();
-  bool visible(size_t rank_index);  // by the filter
+  bool visible(size_t rank_index);  // according to the filter
 
   void select(std::optional<EventRef> event);  // moves the cursor to its begin
   void set_time(int64_t time_ns);
-  void go_to_step(int step);        // its begin; stays where it is if the trace has no such step
+  void go_to_step(int step);        // its begin; does nothing if the trace has no such step
   void show_event(EventRef event);  // selects and brings it into view
   int step() const { return store_->step_at(cursor.time_ns); }
 
-  // Takes what a live run has recorded since the last call. True when something came.
+  // Reads what a live run has recorded since the last call. True when there was something.
   bool poll_live();
-  // Tables follow a live trace now and then (they cost O(events)); this makes them follow now.
+  // Tables follow a live trace at intervals (they cost O(events)); this updates them now.
   void refresh_tables();
-  // Moves the cursor when playing, and the camera when following. True when another frame is due at once.
+  // Moves the cursor during playback, and the camera when following. True when another frame is due immediately.
   bool advance(double seconds);
 
   void log(LogLine::Level level, std::string text, int global_rank = -1, int64_t time_ns = kNoTime);
@@ -97,7 +97,7 @@ class Workspace {
 
   Cursor cursor;
   std::optional<Area> area;
-  std::optional<int64_t> mark_ns;  // where a measure began
+  std::optional<int64_t> mark_ns;  // where a measurement began
   Camera camera;
   Playback playback;
   RankFilter filter;
@@ -107,7 +107,7 @@ class Workspace {
   bool show_bubbles = true;
   float display_scale = 1;
   Requests requests;
-  std::shared_ptr<LiveSource> live;  // null: a file
+  std::shared_ptr<LiveSource> live;  // null: the trace is a file
 
  private:
   std::unique_ptr<TraceStore> store_, other_;
@@ -117,9 +117,9 @@ class Workspace {
   Cached<ContentKey, MeshTable> mesh_;
   bool live_ended_ = false;
   uint64_t table_revision_ = 0;
-  TimeRange tables_range_;  // of the trace then
+  TimeRange tables_range_;  // the trace's range when tables were updated
   std::chrono::steady_clock::time_point tables_from_;
-  double played_ns_ = 0;  // of the cursor, with the fraction that a short frame leaves
+  double played_ns_ = 0;  // the cursor's time, with the fraction lost in short frames
   std::deque<LogLine> log_;
 };
 

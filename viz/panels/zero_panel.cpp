@@ -19,7 +19,7 @@ ImU32 category(MemoryCategory which) { return im_color(colour(which)); }
 
 std::string bytes_text(int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
 
-// A lane of a cell: its whole width is the bucket.
+// One lane of a cell; its full width is the bucket.
 struct Lane {
   ImDrawList& draw;
   ImVec2 from, to;
@@ -40,8 +40,8 @@ struct ZeroPanel::Look {
   HeldParameters parameters = HeldParameters::kWhole;
   HeldGradients gradients = HeldGradients::kNone;
   bool optimizer_shard = false;
-  double begin = 0, end = 1;  // the shard, as a share of the bucket
-  double padding = 0;         // at the end, as a share of it
+  double begin = 0, end = 1;  // the shard, as a fraction of the bucket
+  double padding = 0;         // at the end, as a fraction of the bucket
 };
 
 const ZeroTable& ZeroPanel::table(Workspace& workspace) {

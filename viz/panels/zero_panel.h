@@ -1,6 +1,6 @@
-// Who holds what of the parameters, gradients and optimizer states that data-parallel ranks share out (ZeRO): a cell a
-// bucket and rank with a lane for each of the three, as they are at the cursor; bytes of each rank; the four stages
-// side by side. The numbers are viz/model/zero_table.h's. Thread rule: the window's thread.
+// What each rank holds of the parameters, gradients and optimizer states that data-parallel ranks shard (ZeRO): a cell
+// per bucket and rank with a lane for each of the three, at the cursor; bytes of each rank; the four stages side by
+// side. The numbers come from viz/model/zero_table.h. Thread rule: the window's thread.
 #pragma once
 #include <imgui.h>
 
@@ -18,13 +18,13 @@ class ZeroPanel final : public Panel {
   void draw(Workspace& workspace) override;
   std::string nothing_to_show(Workspace& workspace) override;
 
-  const ZeroTable& table(Workspace& workspace);  // of the cursor's step
+  const ZeroTable& table(Workspace& workspace);  // for the cursor's step
   // The stage that is drawn: the run's at the cursor, or another one as it would be at the update.
   int drawn_stage(Workspace& workspace);
 
  private:
   enum class View : uint8_t { kRun, kStage0, kStage1, kStage2, kStage3 };
-  struct Look;  // what a cell is drawn from
+  struct Look;  // the inputs for drawing a cell
 
   void controls(Workspace& workspace);
   void grid(Workspace& workspace, const ZeroTable& all, ImVec2 size);

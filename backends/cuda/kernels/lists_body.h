@@ -1,7 +1,7 @@
-// What one lane does in kernels that go through many tensors at once: sums of squares of gradients, and AdamW's update
-// (Loshchilov and Hutter 2019, arXiv 1711.05101) of weights and moments that may be kept in 16 bits, from a gradient of
-// any type, with the rounded weight as a by-product. Tensors are cut into chunks, and a block has a chunk. Compiles for
-// a GPU and for a test on a CPU. Thread rule: pure but for what it writes.
+// The per-lane code of multi-tensor kernels: sums of squares of gradients, and AdamW's update (Loshchilov and Hutter
+// 2019, arXiv 1711.05101) of weights and moments that may be stored in 16 bits, from a gradient of any type, also
+// writing the rounded weight. Tensors are cut into chunks, one per block. Compiles for a GPU and for a test on a CPU.
+// Thread rule: pure except for what it writes.
 #pragma once
 #include <type_traits>
 
@@ -11,12 +11,12 @@ namespace ranklab::rows {
 
 constexpr int64_t kChunk = int64_t{1} << 16;
 
-// The type of numbers that is known only when a kernel runs. The order is that of ranklab::DeviceNumber.
+// An element type that is known only at run time. The order is that of ranklab::DeviceNumber.
 enum class Kind : int { kFp32, kFp64, kBf16, kFp16 };
 
 RANKLAB_BOTH int64_t bytes_of(Kind kind) { return kind == Kind::kFp64 ? 8 : (kind == Kind::kFp32 ? 4 : 2); }
 
-// kItems numbers from element `at` on.
+// Loads kItems elements from element `at` on.
 template <int kItems, typename W>
 RANKLAB_BOTH void load_kind(Kind kind, const void* from, int64_t at, W* to) {
   const auto cast = [&](auto* typed) {
@@ -44,12 +44,12 @@ RANKLAB_BOTH void store_kind(Kind kind, const W* from, void* to, int64_t at) {
   cast(static_cast<double*>(to));
 }
 
-// A part of a tensor in the hands of a team: numbers [begin, end).
+// A part of a tensor processed by a team: elements [begin, end).
 struct Chunk {
   int64_t begin = 0, end = 0;
 };
 
-// Calls one<kItems>(first) for this lane's numbers of a chunk, in packs where `packs` and singly at the end.
+// Calls one<kItems>(first) for this lane's elements of a chunk, in packs if `packs` and singly at the end.
 template <int kItems, typename F>
 RANKLAB_BOTH void for_share(Chunk chunk, bool packs, int lane, int lanes, const F& one) {
   int64_t begin = chunk.begin;
@@ -86,7 +86,7 @@ struct AdamTensor {
   void* exp_avg = nullptr;
   void* exp_avg_sq = nullptr;
   const void* grad = nullptr;
-  void* copy = nullptr;  // the weight as the model uses it; null: that is `weight` itself
+  void* copy = nullptr;  // the weight in the model's type; null: that is `weight` itself
   int64_t count = 0;
   bool packs = false;
 };
@@ -95,10 +95,10 @@ struct AdamKinds {
 };
 struct AdamRule {
   double beta1, beta2, epsilon;
-  double factor;      // of gradients
-  double keep;        // of the weight, after decay
-  double step;        // learning rate over the first moment's bias correction
-  double sqrt_scale;  // one over the root of the second moment's
+  double factor;      // for gradients
+  double keep;        // for the weight, from weight decay
+  double step;        // learning rate / the first moment's bias correction
+  double sqrt_scale;  // 1 / sqrt(the second moment's bias correction)
 };
 
 template <typename W>

@@ -8,14 +8,14 @@ namespace {
 
 constexpr int kListThreads = 256;
 
-// As many tensors as a launch takes, and how many chunks all before each have.
+// As many tensors as one launch takes, and the number of chunks before each.
 template <typename Tensor>
 struct List {
   Tensor tensors[kMostTensors];
   int64_t first_chunk[kMostTensors + 1];
   int count;
 };
-static_assert(sizeof(List<AdamTensor>) + sizeof(AdamKinds) + sizeof(AdamRule) < 4096);  // a kernel's arguments
+static_assert(sizeof(List<AdamTensor>) + sizeof(AdamKinds) + sizeof(AdamRule) < 4096);  // limit of kernel arguments
 
 template <typename Tensor>
 __device__ int tensor_of_chunk(const List<Tensor>& list, int64_t chunk) {
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(kListThreads)
                    kListThreads);
 }
 
-// Calls launch(list, chunks) for as many tensors at a time as fit.
+// Calls launch(list, chunks) for batches of as many tensors as fit.
 template <typename Tensor, typename F>
 cudaError_t for_lists(const std::vector<Tensor>& tensors, const F& launch) {
   for (size_t first = 0; first < tensors.size(); first += kMostTensors) {

@@ -1,4 +1,4 @@
-// Kernels that go through many tensors in few launches (lists_body.h). Cost: one read and one write of each operand, a
+// Multi-tensor kernels: many tensors in few launches (lists_body.h). Cost: one read and one write of each operand, a
 // launch for each kMostTensors of them. Thread rule: asynchronous on `stream`; any thread.
 #pragma once
 #include <cuda_runtime_api.h>
@@ -9,14 +9,14 @@
 
 namespace ranklab::rows {
 
-constexpr int kMostTensors = 48;  // what fits into a kernel's arguments
+constexpr int kMostTensors = 48;  // what fits into the kernel arguments
 
 inline int64_t chunks_of(int64_t count) { return (count + kChunk - 1) / kChunk; }
 
-// *total += the sum of squares of all. parts [chunks of all], scratch. All of one kind.
+// *total += the sum of squares of all tensors. parts: [number of chunks], scratch. All tensors of one type.
 cudaError_t launch_squares(const std::vector<SquaresTensor>& tensors, Kind kind, double* parts, double* total,
                            cudaStream_t stream);
-// All of the same kinds.
+// All tensors have the same types.
 cudaError_t launch_adam(const std::vector<AdamTensor>& tensors, const AdamKinds& kinds, const AdamRule& rule,
                         cudaStream_t stream);
 

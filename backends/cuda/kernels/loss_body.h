@@ -1,13 +1,13 @@
-// What one lane does in cross entropy over a row of logits: one pass that keeps a running maximum and the sum of
-// exponentials relative to it (Milakov and Gimelshein 2018, arXiv 1805.02867), and in backward (softmax - target) *
-// gradient from the logits again. What is kept of a row is three numbers: no logits in fp32, no copy of them. Compiles
-// for a GPU and for a test on a CPU. Thread rule: pure but for what it writes.
+// The per-lane code of cross entropy over a row of logits: one pass with a running maximum and the sum of exponentials
+// relative to it (Milakov and Gimelshein 2018, arXiv 1805.02867), and in backward (softmax - target) * gradient,
+// recomputed from the logits. Three numbers are saved per row: no fp32 logits, no copy of them. Compiles for a GPU and
+// for a test on a CPU. Thread rule: pure except for what it writes.
 #pragma once
 #include "backends/cuda/kernels/numbers.h"
 
 namespace ranklab::rows {
 
-// logits [rows, width], of which the columns from `real` on are padding; targets count from `begin`.
+// logits [rows, width], where columns from `real` on are padding; targets are offset by `begin`.
 template <typename T>
 struct LossTask {
   int64_t rows = 0, width = 0, real = 0, begin = 0;
@@ -15,7 +15,8 @@ struct LossTask {
   const int64_t* targets = nullptr;  // [rows]
   // Forward: [3, rows] maximum, sum of exp(logit - maximum), the target's logit (0 if it is not among these columns).
   Wide<T>* statistics = nullptr;
-  // Backward: per row the maximum of all, and what makes exp(logit - maximum) its share of the gradient; 0: no share.
+  // Backward: per row the global maximum, and the factor that turns exp(logit - maximum) into the gradient; 0: no
+  // gradient.
   const Wide<T>* maximum = nullptr;
   const Wide<T>* factor = nullptr;
   const Wide<T>* grad_loss = nullptr;  // one number
@@ -32,7 +33,7 @@ template <typename W>
 RANKLAB_BOTH MaxSum<W> nothing_yet() {
   return {-static_cast<W>(INFINITY), W{0}};
 }
-// Both of an empty row are nothing yet.
+// Merges two partial results. Merging two empty ones gives nothing_yet().
 template <typename W>
 RANKLAB_BOTH MaxSum<W> joined(MaxSum<W> a, MaxSum<W> b) {
   const W maximum = a.maximum < b.maximum ? b.maximum : a.maximum;
@@ -40,10 +41,10 @@ RANKLAB_BOTH MaxSum<W> joined(MaxSum<W> a, MaxSum<W> b) {
   return {maximum, a.sum * power_of_e(a.maximum - maximum) + b.sum * power_of_e(b.maximum - maximum)};
 }
 
-// Packs that a lane has in flight.
+// Packs that a lane loads at once.
 constexpr int kLossPacks = 2;
 
-// Of every lanes-th pack of a row from `lane` on.
+// Over every lanes-th pack of a row, starting at `lane`.
 template <int kItems, typename T>
 RANKLAB_BOTH MaxSum<Wide<T>> max_sum_of_share(const LossTask<T>& task, int64_t row, int lane, int lanes) {
   using W = Wide<T>;
@@ -89,7 +90,7 @@ RANKLAB_BOTH void loss_grad(const LossTask<T>& task, int64_t row, int64_t col) {
   const int64_t target = task.owns(row) ? task.targets[row] - task.begin - col : -1;
   RANKLAB_UNROLL
   for (int i = 0; i < kItems; ++i) {
-    const bool shares = factor != 0 && col + i < task.real;  // what padding holds is nobody's business, NaN included
+    const bool shares = factor != 0 && col + i < task.real;  // padding may hold anything, NaN included
     x[i] = (shares ? power_of_e(x[i] - maximum) * factor : W{0}) - (i == target ? grad : W{0});
   }
   store<kItems>(x, task.grad + row * task.width + col);

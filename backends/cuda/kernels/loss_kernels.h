@@ -1,5 +1,5 @@
-// Kernels of cross entropy (loss_body.h): a block a row. Cost: logits are read once forward, and read and their
-// gradient written once backward. Thread rule: asynchronous on `stream`; any thread.
+// Cross entropy kernels (loss_body.h): one block per row. Cost: forward reads the logits once; backward reads them and
+// writes their gradient once. Thread rule: asynchronous on `stream`; any thread.
 #pragma once
 #include <cuda_runtime_api.h>
 

@@ -1,13 +1,13 @@
-// What one lane does in (add +) RMSNorm of a row, forward and backward: lanes share a row, pack by pack, and what a
-// lane has read it keeps in registers, so that memory is read once. A row too long for that is read again. Sums over
-// lanes are made by whoever runs them (norm_kernels.cu, or a loop in a test). Cost: one read and one write of each
-// operand. Thread rule: pure but for what it writes.
+// The per-lane code of (add +) RMSNorm of a row, forward and backward: lanes share a row, pack by pack, and a lane
+// keeps what it has read in registers, so that memory is read once. A row too long for that is read twice. Sums over
+// lanes are done by the caller (norm_kernels.cu, or a loop in a test). Cost: one read and one write of each operand.
+// Thread rule: pure except for what it writes.
 #pragma once
 #include "backends/cuda/kernels/numbers.h"
 
 namespace ranklab::rows {
 
-// Where the lanes of a team have their parts of a row: lane `lane` of `lanes` has packs lane, lane + lanes, ...
+// Which packs of a row a lane handles: lane `lane` of `lanes` has packs lane, lane + lanes, ...
 struct Share {
   int lane = 0, lanes = 1;
 };
@@ -24,7 +24,7 @@ struct NormRow {
   Wide<T> weight_offset = 0;  // added to the weight
 };
 
-// `kPacks` packs of kItems numbers are kept.
+// `kPacks` packs of kItems elements are kept in registers.
 template <typename T, int kItems, int kPacks>
 struct NormLane {
   using W = Wide<T>;
@@ -48,7 +48,7 @@ struct NormLane {
           W added[kItems];
           load<kItems>(row.branch + at, added);
           RANKLAB_UNROLL
-          for (int i = 0; i < kItems; ++i) v[i] = rounded<T>(v[i] + added[i]);  // backward has only the rounded one
+          for (int i = 0; i < kItems; ++i) v[i] = rounded<T>(v[i] + added[i]);  // backward has only the rounded sum
           store<kItems>(v, row.sum + at);
         }
         RANKLAB_UNROLL
@@ -58,7 +58,7 @@ struct NormLane {
     return total;
   }
 
-  // `reads`: squares() has not been here.
+  // `reads`: squares() was not called for this row.
   RANKLAB_BOTH void write(const NormRow<T>& row, Share s, W inv_rms, bool reads = false) {
     const T* again = row.branch != nullptr ? row.sum : row.x;
     for (int64_t first = 0; first < row.cols; first += span(s)) {
@@ -94,8 +94,8 @@ struct NormGradRow {
   Wide<T> weight_offset = 0;
 };
 
-// Goes through several rows and adds up its part of the weight's gradient in `part` [cols], which end() writes: the sum
-// over the rows of one team, always in the same order.
+// Processes several rows and accumulates its part of the weight's gradient in `part` [cols], which end() writes: the
+// sum over the rows of one team, always in the same order.
 template <typename T, int kItems, int kPacks>
 struct NormGradLane {
   using W = Wide<T>;
@@ -113,7 +113,7 @@ struct NormGradLane {
     }
   }
 
-  // Into weighted and x; the gradient itself into g.
+  // Reads into weighted and x; the gradient itself into g.
   RANKLAB_BOTH void read(const NormGradRow<T>& row, int64_t at, int pack, W* g) {
     W weight[kItems];
     load<kItems>(row.grad_out + at, g);
@@ -184,9 +184,8 @@ struct NormGradLane {
   }
 };
 
-// Rows of `cols` numbers in groups: row r is row r % per_group of group r / per_group, which begins at (r / per_group)
-// * group_stride. The first `first_kind` rows of a group are multiplied with the first weight, the others with the
-// second.
+// Rows of `cols` elements in groups: row r is row r % per_group of group r / per_group, which begins at (r / per_group)
+// * group_stride. The first `first_kind` rows of a group are multiplied by the first weight, the others by the second.
 struct NormRows {
   int64_t rows = 0, cols = 0;
   int64_t per_group = 1, group_stride = 0, first_kind = 1;
@@ -204,10 +203,10 @@ struct NormTask {
   double epsilon = 0, weight_offset = 0;
   const T* x = nullptr;
   const T* branch = nullptr;                 // null: nothing is added, and sum is not written
-  const T* weights[2] = {nullptr, nullptr};  // of either kind
+  const T* weights[2] = {nullptr, nullptr};  // of first-kind and other rows
   T* sum = nullptr;
   T* out = nullptr;
-  Wide<T>* inv_rms = nullptr;  // a number a row
+  Wide<T>* inv_rms = nullptr;  // one per row
 };
 template <typename T>
 struct NormGradTask {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kTeamThreads = 256;
 
-// Of this thread among the lanes that share a row, and how the grid's teams are numbered.
+// This thread's index among the lanes that share a row, and the numbering of the grid's teams.
 template <int kLanes>
 struct Team {
   __device__ Share share() const {
@@ -19,7 +19,7 @@ struct Team {
   static constexpr int kPerBlock = kLanes == 0 ? 1 : kTeamThreads / (kLanes == 0 ? 1 : kLanes);
 };
 
-// All lanes of a warp go on together; those without a row have one of no columns.
+// All lanes of a warp run together; those without a row get one of zero columns.
 template <typename T, int kItems, int kPacks, int kLanes>
 __global__ void __launch_bounds__(kMostThreads) norm_of_rows(NormTask<T> task) {
   const Team<kLanes> team;
@@ -48,11 +48,11 @@ __global__ void __launch_bounds__(kMostThreads) norm_of_rows_again(NormTask<T> t
   }
 }
 
-// The part of a block: its own row of `parts`, or through shared memory the sum over its teams.
+// The result of a block: written to its own row of `parts`, or summed over its teams through shared memory.
 template <typename T, int kItems, int kPacks, int kLanes>
 __global__ void __launch_bounds__(kMostThreads) norm_grad_of_rows(NormGradTask<T> task) {
   using W = Wide<T>;
-  constexpr int kColumns = kLanes * kItems * kPacks;  // of teams, whose rows fit
+  constexpr int kColumns = kLanes * kItems * kPacks;  // columns of a team whose rows fit
   __shared__ W of_teams[kLanes == 0 ? 1 : Team<kLanes>::kPerBlock * kColumns];
   const Team<kLanes> team;
   const Share share = team.share();
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kMostThreads) norm_grad_of_rows(NormGradTask<T
   }
 }
 
-// 32 columns a block; every 32nd part to a row of threads.
+// 32 columns per block; each row of threads sums every 32nd part.
 template <typename T>
 __global__ void sum_of_parts(const Wide<T>* parts, int64_t count, int64_t cols, T* out) {
   using W = Wide<T>;
@@ -98,8 +98,8 @@ __global__ void sum_of_parts(const Wide<T>* parts, int64_t count, int64_t cols, 
   round_to(total, out[col]);
 }
 
-// Calls launch<kItems, kPacks, kLanes>(threads, rows a block) with what suits rows of this many columns. `dense`:
-// whether all rows begin at a multiple of 16 bytes.
+// Calls launch<kItems, kPacks, kLanes>(threads, rows per block) with values suited to rows of this many columns.
+// `dense`: whether all rows begin at a multiple of 16 bytes.
 template <typename T, typename F>
 void for_width(int64_t cols, bool dense, const F& launch) {
   constexpr int kItems = kPack<T>;

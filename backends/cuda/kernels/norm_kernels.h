@@ -1,6 +1,6 @@
-// Kernels of (add +) RMSNorm of rows and of heads in rows (norm_body.h): a block a long row, 8 or 32 lanes a short one.
-// The gradient of the weight is added up by each block over its rows, then over blocks, always in the same order. Cost:
-// one read and one write of each operand. Thread rule: asynchronous on `stream`; any thread.
+// Kernels of (add +) RMSNorm of rows and of heads within rows (norm_body.h): a block per long row, 8 or 32 lanes per
+// short one. The gradient of the weight is summed by each block over its rows, then over blocks, always in the same
+// order. Cost: one read and one write of each operand. Thread rule: asynchronous on `stream`; any thread.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -10,7 +10,7 @@ namespace ranklab::rows {
 
 template <typename T>
 cudaError_t launch_norm(const NormTask<T>& task, cudaStream_t stream);
-// out from x and inv_rms, which are there.
+// Recomputes `out` from x and inv_rms, which must exist.
 template <typename T>
 cudaError_t launch_norm_again(const NormTask<T>& task, cudaStream_t stream);
 

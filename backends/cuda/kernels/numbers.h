@@ -1,7 +1,7 @@
-// Numbers that device kernels read and write: fp32, fp64, bf16 and fp16, in packs of 16 bytes where addresses allow. 16
-// bits are widened to fp32 and rounded to nearest, ties to even, as row_kernels_16bit.h does it. Compiles for a GPU and
-// as plain C++17, so that a test runs the kernels' bodies in loops on a CPU. Cost: a pack is one load or store. Thread
-// rule: pure but for what it writes.
+// Element types of device kernels: fp32, fp64, bf16 and fp16, in packs of 16 bytes where addresses allow. 16-bit values
+// are widened to fp32 and rounded to nearest, ties to even, as in row_kernels_16bit.h. Compiles for a GPU and as plain
+// C++17, so that a test runs the kernels' bodies in loops on a CPU. Cost: a pack is one load or store. Thread rule:
+// pure except for what it writes.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -14,8 +14,8 @@
 #else
 #define RANKLAB_BOTH inline __attribute__((always_inline))
 #endif
-// Arrays stay in registers only when every index into them is a constant; and several loads of a loop are on their way
-// together when it is unrolled.
+// Arrays stay in registers only when every index into them is a constant; and several loads of a loop are in flight at
+// once when it is unrolled.
 #ifdef __CUDA_ARCH__
 #define RANKLAB_UNROLL _Pragma("unroll")
 #define RANKLAB_UNROLL_4 _Pragma("unroll 4")
@@ -33,7 +33,7 @@ struct Fp16 {
   uint16_t bits;
 };
 
-// In which it is computed.
+// The type in which T is computed.
 template <typename T>
 struct WideOf {
   using Type = float;
@@ -59,7 +59,7 @@ RANKLAB_BOTH float widened(Bf16 x) { return same_bits<float>(static_cast<uint32_
 RANKLAB_BOTH void round_to(float x, float& to) { to = x; }
 RANKLAB_BOTH void round_to(double x, double& to) { to = x; }
 
-// A GPU has instructions for these; a CPU gets by with integers.
+// A GPU has instructions for these; a CPU uses integer arithmetic.
 #ifdef __CUDA_ARCH__
 RANKLAB_BOTH void round_to(float x, Bf16& to) { to.bits = __bfloat16_as_ushort(__float2bfloat16_rn(x)); }
 RANKLAB_BOTH float widened(Fp16 x) { return __half2float(__ushort_as_half(x.bits)); }
@@ -94,13 +94,13 @@ RANKLAB_BOTH void round_to(float x, Fp16& to) {
 }
 #endif
 
-// a / b and a % b of numbers that are not negative: a GPU divides 64 bits four times as slowly as 32.
+// a / b and a % b of non-negative numbers: on a GPU a 64-bit division is four times as slow as a 32-bit one.
 RANKLAB_BOTH int64_t quotient(int64_t a, int64_t b) {
   return (a | b) >> 32 == 0 ? static_cast<uint32_t>(a) / static_cast<uint32_t>(b) : a / b;
 }
 RANKLAB_BOTH int64_t remainder_of(int64_t a, int64_t b) { return a - quotient(a, b) * b; }
 
-// In the type of their argument wherever they are compiled.
+// Computed in the type of their argument on every target.
 RANKLAB_BOTH float power_of_e(float x) { return expf(x); }
 RANKLAB_BOTH double power_of_e(double x) { return exp(x); }
 RANKLAB_BOTH float root(float x) { return sqrtf(x); }
@@ -113,7 +113,7 @@ RANKLAB_BOTH Wide<T> rounded(Wide<T> x) {
   return widened(narrow);
 }
 
-// As many numbers as 16 bytes hold.
+// As many elements as fit in 16 bytes.
 template <typename T>
 constexpr int kPack = 16 / static_cast<int>(sizeof(T));
 
@@ -122,7 +122,7 @@ struct alignas(sizeof(T) * kItems) Pack {
   T item[kItems];
 };
 
-// REQUIRES: `from` lies at a multiple of kItems numbers.
+// REQUIRES: `from` is aligned to kItems elements.
 template <int kItems, typename T>
 RANKLAB_BOTH void load(const T* from, Wide<T>* to) {
   const auto pack = *reinterpret_cast<const Pack<T, kItems>*>(from);

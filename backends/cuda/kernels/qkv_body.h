@@ -1,6 +1,6 @@
-// What one thread does where a fused projection is cut into queries, keys and values, with rotary embedding in the
-// halves convention (a, b) -> (a cos - b sin, a sin + b cos), and back: a pack of a head's first half and the same pack
-// of its second. Compiles for a GPU and for a test on a CPU. Thread rule: pure but for what it writes.
+// The per-thread code that splits a fused projection into queries, keys and values, with rotary embedding in the halves
+// convention (a, b) -> (a cos - b sin, a sin + b cos), and its inverse: a pack of a head's first half and the same pack
+// of its second. Compiles for a GPU and for a test on a CPU. Thread rule: pure except for what it writes.
 #pragma once
 #include "backends/cuda/kernels/numbers.h"
 
@@ -25,11 +25,11 @@ struct QkvTask {
 
   RANKLAB_BOTH int64_t half() const { return (head_dim + 1) / 2; }
   RANKLAB_BOTH int64_t rows() const { return seq * batch; }
-  // Of a row, with kItems numbers a pack.
+  // Packs per row, with kItems elements each.
   RANKLAB_BOTH int64_t packs(int items) const { return (heads + 2 * groups) * (half() / items); }
 };
 
-// kSplits: from qkv into the heads, turned by the position's angle; else from the heads into qkv, turned back.
+// kSplits: from qkv into the heads, rotated by the position's angle; else from the heads into qkv, rotated back.
 template <bool kSplits, int kItems, typename T>
 RANKLAB_BOTH void turn_pack(const QkvTask<T>& n, int64_t row, int64_t pack) {
   using W = Wide<T>;
@@ -44,7 +44,7 @@ RANKLAB_BOTH void turn_pack(const QkvTask<T>& n, int64_t row, int64_t pack) {
   const T* from = kSplits ? fused : heads;
   T* to = kSplits ? heads : fused;
   W first[kItems], second[kItems] = {};
-  const bool has_second = half + i < n.head_dim;  // an odd head's last number stands alone
+  const bool has_second = half + i < n.head_dim;  // an odd head's last element has no partner
   load<kItems>(from + i, first);
   if (has_second) load<kItems>(from + half + i, second);
   if (n.cos != nullptr && (is_q || is_k)) {

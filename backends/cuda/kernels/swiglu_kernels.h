@@ -1,4 +1,4 @@
-// Kernels of SwiGLU (swiglu_body.h), a pack a thread. Cost: one read and one write of each operand. Thread rule:
+// Kernels of SwiGLU (swiglu_body.h), one pack per thread. Cost: one read and one write of each operand. Thread rule:
 // asynchronous on `stream`; any thread.
 #pragma once
 #include <cuda_runtime_api.h>

@@ -1,4 +1,4 @@
-// From what core asks of a device's kernels (core/nn/device_kernels.h) to what kernels take, with the types of numbers
+// Converts core's requests to a device's kernels (core/nn/device_kernels.h) into kernel arguments, with element types
 // as C++ types. Thread rule: pure functions.
 #pragma once
 #include <utility>
@@ -18,7 +18,7 @@ static_assert(static_cast<int>(Kind::kFp64) == static_cast<int>(DeviceNumber::kF
               static_cast<int>(Kind::kBf16) == static_cast<int>(DeviceNumber::kBf16) &&
               static_cast<int>(Kind::kFp16) == static_cast<int>(DeviceNumber::kFp16));
 
-// Calls f.template operator()<T>() with the type of this kind of numbers.
+// Calls f.template operator()<T>() with the C++ type of this element type.
 template <typename F>
 void for_number(DeviceNumber number, const F& f) {
   switch (number) {
@@ -41,7 +41,7 @@ template <typename T>
 T* out(void* address) {
   return static_cast<T*>(address);
 }
-// `count` numbers further; null stays null.
+// Advances by `count` elements; null stays null.
 template <typename T>
 const T* from(const void* address, int64_t count) {
   return address == nullptr ? nullptr : in<T>(address) + count;
@@ -75,7 +75,7 @@ NormGradTask<T> norm_grad_task(const DeviceNormGrad& n) {
           out<Wide<T>>(n.parts)};
 }
 
-// The rows of queries and keys; values are copied.
+// Normalizes the rows of queries and keys; values are copied.
 template <typename T>
 NormTask<T> head_norm_task(const DeviceHeadNorm& n) {
   const kernels::HeadNormShape& s = n.shape;
@@ -91,7 +91,7 @@ NormTask<T> head_norm_task(const DeviceHeadNorm& n) {
           out<Wide<T>>(n.inv_rms)};
 }
 
-// Of queries alone, or of keys.
+// Queries only, or keys only.
 template <typename T>
 NormGradTask<T> head_norm_grad_task(const DeviceHeadNorm& n, bool keys) {
   const kernels::HeadNormShape& s = n.shape;

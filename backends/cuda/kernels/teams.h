@@ -1,6 +1,6 @@
-// Threads of a GPU that add up a number: a team of 8 or 32 neighbouring lanes, or all threads of a block, always in the
-// same order, so that a result has the same bits in every run. For kernels alone (nvcc). Thread rule: all lanes of a
-// warp, all threads of a block call together.
+// GPU threads that sum a value: a team of 8 or 32 neighbouring lanes, or all threads of a block, always in the same
+// order, so that a result is bit-identical in every run. For kernels alone (nvcc). Thread rule: all lanes of a warp,
+// all threads of a block call together.
 #pragma once
 #include <cstdint>
 
@@ -23,7 +23,7 @@ template <typename W>
 __device__ W sum_of_block(W x) {
   __shared__ W warps[kMostThreads / kWarpLanes];
   x = sum_of_lanes<kWarpLanes>(x);
-  __syncthreads();  // the last sum's readers are done
+  __syncthreads();  // the readers of the previous sum are done
   if (threadIdx.x % kWarpLanes == 0) warps[threadIdx.x / kWarpLanes] = x;
   __syncthreads();
   W total = warps[0];
@@ -31,7 +31,7 @@ __device__ W sum_of_block(W x) {
   return total;
 }
 
-// kLanes of a warp, or the block for 0.
+// kLanes lanes of a warp, or the whole block for 0.
 template <int kLanes, typename W>
 __device__ W sum_of_team(W x) {
   if constexpr (kLanes == 0) return sum_of_block(x);
@@ -40,7 +40,7 @@ __device__ W sum_of_team(W x) {
 
 inline int64_t quotient_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Whole warps, enough for `work` items, a thread each.
+// Whole warps, enough for `work` items, one per thread.
 inline unsigned threads_for(int64_t work) {
   const int64_t threads = quotient_up(work, kWarpLanes) * kWarpLanes;
   return static_cast<unsigned>(threads < kMostThreads ? (threads > 0 ? threads : kWarpLanes) : kMostThreads);

@@ -1,6 +1,6 @@
 // DeepseekV3ForCausalLM (arXiv 2412.19437), with the names of the published weights, which the classes of transformers
-// read: latent attention, YaRN, sigmoid-routed experts in groups, dense first layers, MTP as the layers behind the
-// last.
+// read: latent attention, YaRN, sigmoid-routed experts in groups, dense first layers, MTP modules as the layers after
+// the last.
 #include "core/base/text.h"
 #include "core/checkpoint/hf_families/families.h"
 #include "core/checkpoint/hf_keys.h"
@@ -22,12 +22,12 @@ HfRules attention_rules() {
           {"attention.out", {"self_attn.o_proj"}}};
 }
 
-// Of a layer that predicts one token further.
+// Rules of an MTP layer.
 HfRules prediction_rules() {
   return {{"enorm", {"enorm"}}, {"hnorm", {"hnorm"}}, {"proj", {"eh_proj"}}, {"norm", {"shared_head.norm"}}};
 }
 
-// What the keys of experts say of a model without: the classes want numbers.
+// Values for the keys about experts in a model without experts: the classes require numbers.
 MoeConfig experts_of(const ModelConfig& c) {
   if (c.moe.enabled()) return c.moe;
   return {
@@ -76,10 +76,10 @@ HfKeys router_keys() {
           hf_note("seq_aux", true)};
 }
 
-// All layers with a number below are dense.
+// Layers with an index below this are dense: here all of them.
 int64_t all_layers(const ModelConfig& c) { return c.num_layers + c.mtp_num_layers; }
 
-// Read last: whether there are experts at all.
+// Must be read last: it decides whether there are experts at all.
 HfKey first_dense_layers_key() {
   const auto get = [](const ModelConfig& c) {
     return HfJson(c.moe.enabled() ? c.moe.first_dense_layers : all_layers(c));

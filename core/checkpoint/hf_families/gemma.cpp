@@ -6,7 +6,7 @@
 namespace ranklab {
 namespace {
 
-// Behind the width of a head. The classes want a whole number where it is one.
+// Comes after the head width. The classes expect an integer when the value is integral.
 HfKey score_divisor() {
   const auto get = [](const ModelConfig& c) {
     const double divisor = c.query_pre_attn_scalar;
@@ -21,7 +21,7 @@ HfKey score_divisor() {
   return {"query_pre_attn_scalar", get, set, false, 256};
 }
 
-// Attention that also looks ahead; false and null both say no.
+// Bidirectional attention, which is refused; false and null both mean no.
 HfKey no_bidirectional_attention() {
   const auto set = [](ModelConfig&, const HfValue& value) {
     if (!value.is_null() && value.json() != false) value.refuse("false");
@@ -51,7 +51,7 @@ HfKey softcapping_key(const std::string& key, double ModelConfig::*member, HfJso
 
 HfKeys gemma_keys() {
   HfKeys keys = transformer_keys("hidden_activation", "gelu_pytorch_tanh");
-  append(keys, {{"hidden_act", {}, [](ModelConfig&, const HfValue&) {}},  // which the classes do not read
+  append(keys, {{"hidden_act", {}, [](ModelConfig&, const HfValue&) {}},  // not read by the classes
                 hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
                 head_dim_key(256),
                 score_divisor(),

@@ -1,4 +1,4 @@
-// Gemma2ForCausalLM (arXiv 2408.00118): every other layer has a window of attention; scores and logits are bounded.
+// Gemma2ForCausalLM (arXiv 2408.00118): every other layer has sliding-window attention; scores and logits are capped.
 #include "core/base/text.h"
 #include "core/checkpoint/hf_families/families.h"
 #include "core/checkpoint/hf_families/gemma.h"

@@ -1,4 +1,4 @@
-// Gemma3ForCausalLM (arXiv 2503.19786), the text alone: five of six layers have a window of attention and rotary
+// Gemma3ForCausalLM (arXiv 2503.19786), text only: five of six layers have sliding-window attention and rotary
 // frequencies of their own; each head's query and key has a norm.
 #include "core/base/text.h"
 #include "core/checkpoint/hf_families/families.h"
@@ -7,8 +7,8 @@
 namespace ranklab {
 namespace {
 
-// Which layers have the window in files without a list of them. Written as the list says it: of one layer in six, a
-// model of five layers has none.
+// Which layers have the window in files without a list of layers. Derived from the list on export: with a pattern of
+// six, all layers of a model of five have the window.
 HfKey window_pattern() {
   const auto get = [](const ModelConfig& c) {
     std::vector<bool> windows;

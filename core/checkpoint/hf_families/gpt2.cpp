@@ -1,4 +1,4 @@
-// GPT2LMHeadModel: LayerNorm, learned positions, GELU, biases; matrices lie transposed.
+// GPT2LMHeadModel: LayerNorm, learned positions, GELU, biases; matrices are stored transposed.
 #include "core/checkpoint/hf_families/families.h"
 #include "core/checkpoint/hf_keys.h"
 #include "core/checkpoint/hf_refusal.h"

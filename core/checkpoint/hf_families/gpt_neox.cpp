@@ -1,6 +1,6 @@
-// GPTNeoXForCausalLM (arXiv 2204.06745), also of Pythia (arXiv 2304.01373): LayerNorm, a share of each head turns,
-// GELU, biases; attention and MLP see the same residual stream, each through a norm of its own, or one after the other.
-// The queries, keys and values of a head lie together.
+// GPTNeoXForCausalLM (arXiv 2204.06745), also used by Pythia (arXiv 2304.01373): LayerNorm, partial rotary embeddings,
+// GELU, biases; attention and MLP read the same residual stream, each through its own norm (parallel), or one after the
+// other. The queries, keys and values of a head are interleaved.
 #include "core/checkpoint/hf_families/families.h"
 #include "core/checkpoint/hf_families/gelu.h"
 #include "core/checkpoint/hf_keys.h"
@@ -17,7 +17,7 @@ HfKey parallel_residual() {
   return {"use_parallel_residual", get, set, false, true};
 }
 
-// What carries position, in files of transformers 4; hf_rope.h reads the other form.
+// The rotary keys in files of transformers 4; hf_rope.h reads the other form.
 HfKeys rotary_keys() {
   return {hf_member("rotary_pct", RANKLAB_HF(rotary_percent), 0.25),
           hf_member("rotary_emb_base", RANKLAB_HF(rope_theta), 10000.0)};

@@ -1,4 +1,4 @@
-// LlamaForCausalLM: RMSNorm, RoPE, SwiGLU, biases on all linear layers, those of attention alone, or none.
+// LlamaForCausalLM: RMSNorm, RoPE, SwiGLU; biases on all linear layers, on those of attention alone, or none.
 #include "core/checkpoint/hf_families/families.h"
 #include "core/checkpoint/hf_keys.h"
 #include "core/checkpoint/hf_refusal.h"

@@ -1,5 +1,5 @@
-// MistralForCausalLM (arXiv 2310.06825): Llama without biases, with a window of attention or none. Without one, a model
-// is written as this class where its settings name it (--hf-architecture), as they do of a model that came as one.
+// MistralForCausalLM (arXiv 2310.06825): Llama without biases, with or without sliding-window attention. A model
+// without a window is written as this class only if its settings name it (--hf-architecture), as they do after import.
 #include "core/checkpoint/hf_families/families.h"
 #include "core/checkpoint/hf_keys.h"
 #include "core/checkpoint/hf_refusal.h"

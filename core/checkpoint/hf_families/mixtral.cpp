@@ -11,7 +11,7 @@ HfKeys mixtral_keys() {
   HfKeys keys = transformer_keys();
   const auto expert_ffn = [](const ModelConfig& c) { return HfJson(c.expert_ffn()); };
   const auto all_ffn = [](ModelConfig& c, const HfValue& value) { c.ffn_hidden_size = value.integer(); };
-  // The class divides by the sum whatever the number.
+  // The class normalizes the weights for any top-k.
   const auto topk = [](ModelConfig& c, const HfValue& value) {
     c.moe.topk = value.integer();
     c.moe.normalize_top1 = c.moe.topk == 1;

@@ -1,5 +1,5 @@
-// What OLMo 2 and 3 share: Llama with norms of what attention and MLP add to the residual stream instead of what they
-// see, and RMSNorms of all queries and of all keys of a token. Thread rule: pure functions.
+// What OLMo 2 and 3 share: Llama with norms on the outputs of attention and MLP instead of their inputs, and RMSNorms
+// over all queries and over all keys of a token. Thread rule: pure functions.
 #pragma once
 #include "core/checkpoint/hf_keys.h"
 #include "core/checkpoint/hf_refusal.h"
@@ -7,9 +7,9 @@
 
 namespace ranklab {
 
-// What a file of one of them means before its first key.
+// The model that a config.json of one of them means before any key is read.
 ModelConfig olmo_model();
-HfKeys olmo_keys();  // up to the ending
+HfKeys olmo_keys();  // up to the last keys
 HfRules olmo_layer_rules();
 void check_olmo(const HfRefusal& refusal, const ModelConfig& config);
 

@@ -1,4 +1,4 @@
-// Olmo2ForCausalLM (OLMo 2, arXiv 2501.00656), without windows of attention.
+// Olmo2ForCausalLM (OLMo 2, arXiv 2501.00656), without sliding-window attention.
 #include "core/checkpoint/hf_families/families.h"
 #include "core/checkpoint/hf_families/olmo.h"
 

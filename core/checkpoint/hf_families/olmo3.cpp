@@ -1,14 +1,14 @@
-// Olmo3ForCausalLM (OLMo 3; huggingface.co/allenai/Olmo-3-1025-7B): three of four layers have a window of attention;
-// where rotary positions are stretched, those layers keep the plain ones.
+// Olmo3ForCausalLM (OLMo 3; huggingface.co/allenai/Olmo-3-1025-7B): three of four layers have sliding-window attention;
+// where RoPE is scaled, those layers keep the unscaled frequencies.
 #include "core/checkpoint/hf_families/families.h"
 #include "core/checkpoint/hf_families/olmo.h"
 
 namespace ranklab {
 namespace {
 
-constexpr double kBase = 500000.0;  // of a file that names none
+constexpr double kBase = 500000.0;  // when the file gives none
 
-// hf_rope.h reads and writes the base; the layers with a window have the same.
+// hf_rope.h reads and writes the base; the layers with a window use the same one.
 HfKey local_base() {
   const auto set = [](ModelConfig& c, const HfValue& value) { value.into(c.local_rope_theta); };
   return {"rope_theta", {}, set, false, kBase};

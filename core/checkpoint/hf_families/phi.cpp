@@ -1,5 +1,5 @@
-// PhiForCausalLM (Phi-1, arXiv 2306.11644; Phi-1.5 and Phi-2): LayerNorm, a share of each head turns, GELU, biases
-// everywhere, among them the head's; attention and MLP see the same residual stream through one norm.
+// PhiForCausalLM (Phi-1, arXiv 2306.11644; Phi-1.5 and Phi-2): LayerNorm, partial rotary embeddings, GELU, biases
+// everywhere including the head; attention and MLP read the same residual stream through one norm.
 #include "core/checkpoint/hf_families/families.h"
 #include "core/checkpoint/hf_families/gelu.h"
 #include "core/checkpoint/hf_keys.h"

@@ -1,6 +1,6 @@
-// Phi3ForCausalLM (arXiv 2404.14219), also of Phi-4 (arXiv 2412.08905): Llama without
-// biases, whose heads may turn in part; queries, keys and values lie in one matrix, as here, and so do gate and up. A
-// model is written as one where its heads turn in part, or where its settings name the class.
+// Phi3ForCausalLM (arXiv 2404.14219), also used by Phi-4 (arXiv 2412.08905): Llama without biases, optionally with
+// partial rotary embeddings; queries, keys and values are one matrix, as in ranklab, and so are gate and up. A model is
+// written as this class if its rotary embeddings are partial, or if its settings name the class.
 #include "core/checkpoint/hf_families/families.h"
 #include "core/checkpoint/hf_keys.h"
 #include "core/checkpoint/hf_refusal.h"

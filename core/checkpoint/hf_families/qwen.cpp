@@ -6,10 +6,10 @@
 namespace ranklab {
 namespace {
 
-constexpr int64_t kMostLayers = 1 << 16;  // of a model; validate() refuses more
+constexpr int64_t kMostLayers = 1 << 16;  // layers of a model; validate() refuses more
 
-// Which layers have the window. Read in this order: the switch (with the window that the classes have when no number
-// follows), its number, the first layer that has it, and the list of all layers that newer files have instead.
+// Which layers have the window. Keys are read in this order: the switch (with the classes' default window when no
+// number follows), the window's size, the first layer that has it, and the list of all layers that newer files have.
 HfKey window_switch() {
   return {"use_sliding_window", [](const ModelConfig& c) { return HfJson(c.window_size > 0); },
           [](ModelConfig& c, const HfValue& value) { c.window_size = value.boolean() ? 4096 : 0; }, false, false};
@@ -39,7 +39,7 @@ HfKey first_window_layer() {
   return {"max_window_layers", get, set, false, 28};
 }
 
-// Without a list the first layers' number counts.
+// Without a list, "max_window_layers" decides.
 HfKey layer_types() {
   HfKey key = layer_types_key(false);
   key.set = [set = key.set](ModelConfig& c, const HfValue& value) {
@@ -53,7 +53,7 @@ HfKey layer_types() {
   return key;
 }
 
-// The layers that keep their MLP. Here these are the first ones.
+// The layers that keep a dense MLP. Here these must be the first ones.
 HfKey mlp_only_layers_key() {
   const auto get = [](const ModelConfig& c) {
     HfJson layers = HfJson::array();
@@ -88,14 +88,14 @@ HfKeys qwen_layer_keys(HfJson head_dim) {
 }
 
 HfKeys qwen_window_keys() {
-  HfKey images = hf_constant("use_mrope", false);  // positions of pictures
+  HfKey images = hf_constant("use_mrope", false);  // position ids of images
   images.get = {};
   return {window_switch(), window_number(), first_window_layer(), layer_types(), std::move(images)};
 }
 
 HfKeys qwen_expert_keys() {
   HfKey experts = experts_key("num_experts");
-  experts.other = "num_local_experts";  // since transformers 5
+  experts.other = "num_local_experts";  // the name since transformers 5
   return {std::move(experts),
           hf_member("num_experts_per_tok", RANKLAB_HF(moe.topk)),
           expert_width(),

@@ -1,4 +1,4 @@
-// Qwen2ForCausalLM (arXiv 2407.10671), also of Qwen2.5: Llama with biases of queries, keys and values alone.
+// Qwen2ForCausalLM (arXiv 2407.10671), also used by Qwen2.5: Llama with biases on queries, keys and values alone.
 #include "core/checkpoint/hf_families/families.h"
 #include "core/checkpoint/hf_families/qwen.h"
 #include "core/checkpoint/hf_rules.h"

@@ -1,5 +1,5 @@
-// Qwen2MoeForCausalLM (arXiv 2407.10671), also of Qwen1.5-MoE: softmax-routed experts and one of every token, whose
-// output a gate of the token scales.
+// Qwen2MoeForCausalLM (arXiv 2407.10671), also used by Qwen1.5-MoE: softmax-routed experts and a shared expert whose
+// output is scaled by a per-token gate.
 #include "core/checkpoint/hf_families/families.h"
 #include "core/checkpoint/hf_families/qwen.h"
 #include "core/checkpoint/hf_rules.h"

@@ -1,4 +1,4 @@
-// Qwen3MoeForCausalLM (arXiv 2505.09388): Qwen3's attention with softmax-routed experts, none of every token.
+// Qwen3MoeForCausalLM (arXiv 2505.09388): Qwen3's attention with softmax-routed experts, without a shared expert.
 #include "core/checkpoint/hf_families/families.h"
 #include "core/checkpoint/hf_families/qwen.h"
 #include "core/checkpoint/hf_rules.h"

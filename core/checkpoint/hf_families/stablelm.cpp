@@ -1,4 +1,4 @@
-// StableLmForCausalLM (StableLM 2, arXiv 2402.17834): LayerNorm, SwiGLU, a share of each head turns; biases of queries,
+// StableLmForCausalLM (StableLM 2, arXiv 2402.17834): LayerNorm, SwiGLU, partial rotary embeddings; biases on queries,
 // keys and values or none.
 #include "core/checkpoint/hf_families/families.h"
 #include "core/checkpoint/hf_keys.h"

@@ -28,7 +28,7 @@ const PaintColors& colors() {
   return kColors;
 }
 
-// Calls draw(x0, x1, interval) for the intervals in view, one for each pixel at most where they are narrower.
+// Calls draw(x0, x1, interval) for the intervals in view, at most one per pixel where they are narrower.
 template <typename Draw>
 void each_idle(const TimelineLayout& layout, const std::vector<IdleInterval>& idle, Draw draw) {
   const auto ends_after = [](int64_t time, const IdleInterval& interval) { return time < interval.range.end_ns; };
@@ -48,7 +48,7 @@ void each_idle(const TimelineLayout& layout, const std::vector<IdleInterval>& id
 
 bool at_work_stall(BubbleCause cause) { return cause == BubbleCause::kExposed || cause == BubbleCause::kStraggler; }
 
-// The words at `share` of the font's size, when they fit; false when they do not.
+// Draws the words at `share` of the font's size if they fit; false when they do not.
 bool add_text(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, std::string_view words, float share) {
   const char *begin = words.data(), *end = begin + words.size();
   const float size = std::floor(std::min(ImGui::GetFontSize() * share, (to.y - from.y) * 0.92f));
@@ -79,7 +79,7 @@ void RowPainter::draw_bubbles(ImDrawList& draw, const TimelineLayout& layout, co
     if (!row.main || row.bottom < y_from || row.top > y_to || row.rank >= bubbles.ranks.size()) continue;
     each_idle(layout, bubbles.ranks[row.rank].idle, [&](float x0, float x1, const IdleInterval& idle) {
       const ImU32 tint = im_color(colour(idle.cause));
-      const bool hatched = x1 - x0 >= spacing;  // narrower ones get the mean of fill and lines
+      const bool hatched = x1 - x0 >= spacing;  // narrower ones get the mean colour of fill and lines
       draw.AddRectFilled({x0, row.top}, {x1, row.bottom}, with_alpha(tint, hatched ? 58 : 84));
       if (hatched) hatch(draw, {x0, row.top}, {x1, row.bottom}, with_alpha(tint, 150), spacing);
     });
@@ -102,7 +102,7 @@ void RowPainter::draw_block(ImDrawList& draw, const RankTrace& trace, bool with_
                             ImVec2 from, ImVec2 to) const {
   const size_t paint = static_cast<size_t>(block.paint);
   const float width = to.x - from.x;
-  if (width > 3) to.x -= 1;  // neighbours stay apart
+  if (width > 3) to.x -= 1;  // keeps a gap between neighbours
   const float rounding = width > 8 && to.y - from.y > 13 ? scaled(2) : 0;
   if (block.merged()) {
     draw.AddRectFilled(from, to, colors().merged[paint]);
@@ -202,7 +202,7 @@ std::optional<EventRef> event_at(const TimelineLayout& layout, const TraceStore&
   const float track = (box->bottom - box->top) / static_cast<float>(row.tracks.size());
   const size_t depth = std::min(static_cast<size_t>((point.y - box->top) / track), row.tracks.size() - 1);
   const Track& at = row.tracks[depth];
-  // A block is a pixel wide at least.
+  // A block is at least a pixel wide.
   const auto from = static_cast<int64_t>(layout.time_of(point.x)),
              to = static_cast<int64_t>(layout.time_of(point.x + 1));
   const size_t i = at.first_ending_after(from);

@@ -22,7 +22,7 @@ class RowPainter {
   void draw_bubbles(ImDrawList& draw, const TimelineLayout& layout, const BubbleReport& bubbles, float y_from,
                     float y_to) const;
   void draw_blocks(ImDrawList& draw, const TimelineLayout& layout, const TraceStore& store, float y_from, float y_to);
-  // Thin marks over the blocks, where work stood still inside them.
+  // Thin marks over the blocks, where a stall lies inside them.
   void draw_stalls(ImDrawList& draw, const TimelineLayout& layout, const BubbleReport& bubbles, float y_from,
                    float y_to) const;
   void draw_critical_path(ImDrawList& draw, const TimelineLayout& layout, const CriticalPath& path) const;
@@ -40,9 +40,9 @@ class RowPainter {
   size_t drawn_ = 0;
 };
 
-// The event drawn at a point of the screen.
+// The event drawn at a screen position.
 std::optional<EventRef> event_at(const TimelineLayout& layout, const TraceStore& store, ImVec2 point);
-// The idle interval there.
+// The idle interval at that position.
 const IdleInterval* idle_at(const TimelineLayout& layout, const BubbleReport& bubbles, ImVec2 point);
 
 }  // namespace ranklab::viz

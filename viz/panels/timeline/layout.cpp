@@ -74,7 +74,7 @@ void lay_out_rows(TimelineLayout& out, Workspace& workspace, float top, float wa
       out.rows.push_back({r, i, y, y + height, i == main});
       y += height + 1;
     }
-    if (ranks[r].rows.empty()) y += scaled(kNoRows);  // room for its label
+    if (ranks[r].rows.empty()) y += scaled(kNoRows);  // space for its label
     y += scaled(kRankGap) / 2;
     out.ranks.push_back({r, first, y});
   }

@@ -1,5 +1,5 @@
-// Where the timeline puts things this frame: columns (labels, time, totals), one box a row, and the mapping between
-// time and pixels. Cost: O(rows). Thread rule: plain data.
+// The positions of the timeline's parts in this frame: columns (labels, time, totals), one box per row, and the mapping
+// between time and pixels. Cost: O(rows). Thread rule: plain data.
 #pragma once
 #include <imgui.h>
 
@@ -26,7 +26,7 @@ struct RankBox {
 struct TimelineLayout {
   float left = 0, plot_left = 0, plot_right = 0, right = 0;
   float top = 0, bottom = 0;  // of all rows
-  bool totals = false;        // room for the columns at the right
+  bool totals = false;        // space for the columns at the right
   Camera camera;
   std::vector<RowBox> rows;
   std::vector<RankBox> ranks;
@@ -43,8 +43,8 @@ struct TimelineLayout {
   const RankBox* box_of(size_t rank) const;
 };
 
-// Fills `out` (its vectors keep their memory). `origin`: top left of the first row; rows grow and shrink
-// towards `wanted_height`, 0.62 to 2 fold.
+// Fills `out` (its vectors keep their capacity). `origin`: top left of the first row; rows are scaled towards
+// `wanted_height` by 0.62 to 2.
 void lay_out_columns(TimelineLayout& out, const Camera& camera, ImVec2 origin, float width);
 void lay_out_rows(TimelineLayout& out, Workspace& workspace, float top, float wanted_height);
 

@@ -1,4 +1,4 @@
-// What stands around the rows of the timeline: labels, ruler, totals, legend, tooltip.
+// Everything around the rows of the timeline: labels, ruler, totals, legend, tooltip.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -24,7 +24,7 @@ void right_aligned(ImDrawList& draw, float right, float y, ImU32 color, std::str
   draw.AddText(ImGui::GetFont(), size, {std::floor(right - width), std::floor(y)}, color, begin, end);
 }
 
-// "r3", and its coordinates smaller.
+// "r3", and its coordinates in smaller type.
 void rank_label(ImDrawList& draw, float left, float middle, const std::string& label) {
   const float size = ImGui::GetFontSize(), y = std::floor(middle - size / 2);
   const size_t space = label.find(' ');

@@ -17,7 +17,7 @@ std::string TimelinePanel::nothing_to_show(Workspace& workspace) {
 
 void TimelinePanel::toolbar(Workspace& workspace) {
   TraceStore& store = workspace.store();
-  const bool both = both_clocks_.get(workspace.content(store.whole()), [&] {  // looks at every event
+  const bool both = both_clocks_.get(workspace.content(store.whole()), [&] {  // visits every event
     return store.has_clock(TraceClock::kVirtual) && store.has_clock(TraceClock::kWall);
   });
   if (both) {

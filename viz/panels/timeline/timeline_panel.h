@@ -1,4 +1,4 @@
-// The timeline: a row of blocks per rank and lane, bubbles with their causes, totals, and the chosen event's
+// The timeline: a row of blocks per rank and lane, bubbles with their causes, totals, and the selected event's
 // dependencies. Thread rule: the window's thread.
 #pragma once
 #include <array>
@@ -49,7 +49,7 @@ class TimelinePanel final : public Panel {
   Cached<ContentKey, bool> both_clocks_;
 };
 
-// The parts beside the rows.
+// These draw the parts next to the rows.
 void draw_labels(ImDrawList& draw, const TimelineLayout& layout, const TraceStore& store);
 void draw_ruler(ImDrawList& draw, const TimelineLayout& layout, const Workspace& workspace, float top, float height,
                 float bottom);
