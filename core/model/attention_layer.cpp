@@ -15,7 +15,7 @@
 namespace ranklab {
 namespace {
 
-// Of every head, or of all heads together.
+// QK-norm is either per head (HeadNorm) or over all heads together (ProjectionNorm).
 std::optional<HeadNorm> make_head_norm(const ModuleScope& scope, const AttentionSpec& spec, const ModelConfig& c,
                                        const TensorParallel& tp) {
   if (!spec.q_norm || !spec.q_norm->by_heads) return std::nullopt;

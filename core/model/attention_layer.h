@@ -1,6 +1,6 @@
 // The attention of one transformer layer: a column-parallel projection, the softmax part, a row-parallel projection;
-// the heads are cut over tp. Legend: S positions (this rank's with sequence parallelism), B sequences, H hidden. Thread
-// rule: its rank's thread.
+// the heads are sharded over tp. Legend: S positions (this rank's with sequence parallelism), B sequences, H hidden.
+// Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -21,19 +21,19 @@ class AttentionLayer {
   // [S, B, H] -> [S, B, H]
   virtual at::Tensor forward(const NormOutput& x, const ForwardContext& context) const = 0;
 
-  // Room for what decoding keeps, and one step of it: x [S, B, H] are the positions behind those in the cache. All of
+  // An empty KV cache, and one decoding step: x [S, B, H] holds the positions that follow those in the cache, all of
   // them on every tp rank (TokenPlace::whole_sequence); forward only.
   virtual AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const = 0;
   virtual at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const = 0;
 };
 
-// MHA, GQA or MQA, or latent attention, as the numbers say (core/spec/layer_specs.h).
+// MHA, GQA, MQA or latent attention, according to the configuration (core/spec/layer_specs.h).
 struct AttentionPlace {
   RopeTable rope;
   TensorParallel tp;
-  Communicator* kv = nullptr;  // the tp ranks that share this rank's key/value head; null: none does
+  Communicator* kv = nullptr;  // the tp ranks that share this rank's key/value head; null: no rank does
   int64_t window = 0;          // AttentionShape::window
-  bool again = false;          // the softmax part is computed again in backward instead of kept
+  bool again = false;          // backward recomputes the softmax part instead of saving it
 };
 std::unique_ptr<AttentionLayer> make_attention_layer(const ModuleScope& scope, const ModelConfig& config,
                                                      const AttentionPlace& place);

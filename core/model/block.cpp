@@ -29,14 +29,14 @@ std::optional<Norm> make_norm(const ModuleScope& scope, const std::optional<Modu
   return Norm(scope, *spec, c, place.tp.sharded_sequence());
 }
 
-// What a branch sees of the residual stream, with the last branch added.
+// The input of a branch: the residual stream with the last branch added, normalized if there is a pre-norm.
 NormOutput before(const std::optional<Norm>& norm, const ResidualStream& stream) {
   if (norm) return (*norm)(stream.x_SBH, stream.branch_SBH);
   const at::Tensor sum = stream.sum();
   return {sum, sum};
 }
 
-// What of a branch is added.
+// A branch's output with its post-norm, if there is one.
 at::Tensor behind(const std::optional<Norm>& norm, const at::Tensor& branch_SBH) {
   return norm ? (*norm)(branch_SBH).normed : branch_SBH;
 }

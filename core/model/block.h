@@ -1,5 +1,5 @@
-// One transformer layer: attention, then an MLP or a mixture of experts; norms stand before either, behind it, or both.
-// Where both branches see the same residual stream, they are added to each other first.
+// One transformer layer: attention, then an MLP or a mixture of experts; each may have a norm before it, after it, or
+// both. Where both branches read the same residual stream, their outputs are added to each other first.
 // Legend: S positions (this rank's with sequence parallelism), B sequences, H hidden. Cost of a dense layer: 2
 // all_reduce (or all_gather + reduce_scatter) of [S, B, H] forward and 2 backward. Thread rule: its rank's thread.
 #pragma once
@@ -21,12 +21,12 @@ namespace ranklab {
 struct MoePlace;
 
 struct BlockPlace {
-  int64_t layer = 0;  // its number in the model; MTP modules count on from num_layers
+  int64_t layer = 0;  // its index in the model; MTP modules follow from num_layers on
   RopeTable rope;
-  RopeTable local_rope = {};  // of layers with a window
+  RopeTable local_rope = {};  // for sliding-window layers
   TensorParallel tp;
   Communicator* kv = nullptr;    // AttentionPlace::kv
-  bool attention_again = false;  // its inner part is computed again in backward (recompute_policy.h)
+  bool attention_again = false;  // backward recomputes the softmax part (recompute_policy.h)
   MoePlace* moe = nullptr;       // REQUIRED for layers with experts; outlives the block
 };
 
@@ -34,14 +34,14 @@ class TransformerBlock {
  public:
   TransformerBlock(const ModuleScope& scope, const ModelConfig& config, const BlockPlace& place);
   void forward(ResidualStream& stream, const ForwardContext& context) const;
-  // The positions behind those in the cache; forward only, without dropout.
+  // Forward of the positions that follow those in the cache; without backward and dropout.
   void decode(ResidualStream& stream, const ForwardContext& context, AttentionCache& cache) const;
   const AttentionLayer& attention() const { return *attention_; }
 
  private:
   TransformerBlock(const ModuleScope& scope, const ModelConfig& config, const BlockPlace& place,
                    const BlockNormSpecs& norms);
-  // What attention and MLP add to the stream, whose additions so far are in `stream`.x_SBH afterwards.
+  // Runs attention and MLP on the stream. Afterwards stream.x_SBH includes all earlier branches.
   template <typename Attend, typename Drop>
   void run(ResidualStream& stream, const ForwardContext& context, const Attend& attend, const Drop& drop) const;
 

@@ -1,6 +1,5 @@
-// What a model keeps of the tokens it has seen: a cache for each layer. Memory: bytes_per_token() times sequences times
-// capacity (with a window of attention: times one less than it, if that is smaller), allocated at once. Thread rule:
-// its rank's thread.
+// The KV cache of a model: one cache per layer. Memory: bytes_per_token() times sequences times capacity (with a
+// sliding window: times window - 1, if that is smaller), allocated at once. Thread rule: its rank's thread.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -12,14 +11,14 @@ namespace ranklab {
 struct DecodeCache {
   std::vector<AttentionCache> layers;
   int64_t sequences = 0;
-  int64_t capacity = 0;   // positions of each
+  int64_t capacity = 0;   // positions of each sequence
   int64_t positions = 0;  // seen so far
 
   void clear() {
     positions = 0;
     for (AttentionCache& layer : layers) layer.positions = 0;
   }
-  // On this rank, of one sequence.
+  // On this rank, for one sequence.
   int64_t bytes_per_token() const {
     int64_t bytes = 0;
     for (const AttentionCache& layer : layers) bytes += layer.bytes_per_token();

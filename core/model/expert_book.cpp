@@ -51,8 +51,8 @@ at::Tensor ExpertBook::bias(int64_t layer, at::ScalarType dtype) {
   return bias;
 }
 
-// Every rank has a row for every layer, those of other stages zero: the ranks of a pipeline then know all layers, and
-// both copies of a layer (DualPipe) move their bias alike.
+// Every rank has a row for every layer, zeros for the layers of other stages: after the sum all pipeline ranks know all
+// layers, and both copies of a layer (DualPipe) update their bias identically.
 at::Tensor ExpertBook::summed() const {
   const int64_t experts = config_.moe.num_experts, width = experts + kExtras;
   at::Tensor table;

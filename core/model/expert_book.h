@@ -1,8 +1,7 @@
-// What the experts of a model did in one step, layer by layer: how many tokens each got, which were dropped, what the
-// balancing losses were. After the update of the weights it is summed over all ranks that hold other tokens, moves the
-// biases of auxiliary-loss-free balancing (Wang et al. 2024, arXiv 2408.15664) and becomes events (routing_event.h).
-// Cost: a [layers, E + 3] all_reduce over tp, dp and pp a step. Thread rule: its rank's thread; end_step() is
-// collective.
+// Statistics of a model's experts in one step, per layer: tokens per expert, dropped tokens and balancing losses. After
+// the optimizer update they are summed over all ranks that hold other tokens, update the biases of auxiliary-loss-free
+// balancing (Wang et al. 2024, arXiv 2408.15664) and are traced as events (routing_event.h). Cost: a [layers, E + 3]
+// all_reduce over tp, dp and pp per step. Thread rule: its rank's thread; end_step() is collective.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -20,19 +19,19 @@ class ExpertBook {
  public:
   ExpertBook(const ModelConfig& config, RankContext& context);
 
-  // A forward of one microbatch through one layer: assignments of this rank's tokens to each expert [E].
+  // One microbatch's forward through one layer: the number of this rank's tokens assigned to each expert [E].
   struct Forward {
     std::vector<int64_t> counts;
     int64_t dropped = 0;
-    double aux_loss_sum = 0;  // with their coefficients
+    double aux_loss_sum = 0;  // both losses include their coefficients
     double z_loss_sum = 0;
   };
   void add(int64_t layer, const Forward& forward);
 
-  // The bias [E] of a layer that this rank holds, made at the first call; undefined without balancing by bias.
+  // The bias [E] of a layer that this rank holds, made at the first call; undefined without bias balancing.
   at::Tensor bias(int64_t layer, at::ScalarType dtype);
 
-  // Of the layers made so far, by their number; the biases themselves, for checkpoints.
+  // The biases made so far, by layer index; the tensors themselves, for checkpoints.
   const std::map<int64_t, at::Tensor>& biases() const { return biases_; }
 
   ModelReport end_step();

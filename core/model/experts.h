@@ -1,6 +1,6 @@
-// The routed experts of a layer that this rank owns: MLPs, expert e on ep rank e / (E / ep), each cut over etp
-// as a column-parallel and a row-parallel layer. Legend: N rows by local expert, H hidden, F width of an expert. Thread
-// rule: its rank's thread.
+// The routed experts of a layer that this rank owns: MLPs, expert e on ep rank e / (E / ep), each sharded over etp as a
+// column-parallel and a row-parallel layer. Legend: N rows, sorted by local expert, H hidden, F width of an expert.
+// Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -17,10 +17,10 @@ class LinearQuantizer;
 
 class Experts {
  public:
-  // `spec`: of each expert, whose number stands in its scope.
+  // `spec` describes every expert; an expert's index is part of its scope.
   Experts(const ModuleScope& scope, const MlpSpec& spec, const ModelConfig& config, Communicator& ep,
           Communicator& etp);
-  // rows [N, H], counts of each own expert -> [N, H]; with etp a partial sum.
+  // rows [N, H], counts: rows of each local expert -> [N, H]; with etp a partial sum.
   at::Tensor operator()(const at::Tensor& rows_NH, const std::vector<int64_t>& counts, const TokenPlace& tokens) const;
 
  private:

@@ -1,5 +1,5 @@
-// What a forward works with beside its tensors, handed down from the model to its layers; recomputation keeps it for
-// the second forward. Thread rule: plain data.
+// The inputs of a forward besides its tensors, passed from the model to its layers; recomputation saves it for the
+// second forward. Thread rule: plain data.
 #pragma once
 #include "core/model/batch.h"
 #include "core/nn/dropout.h"
@@ -9,7 +9,7 @@ namespace ranklab {
 
 struct DecodeCache;  // decode_cache.h
 
-// Which of the two forwards of recomputation (recompute.h).
+// Which of the two forwards this is under recomputation (recompute.h).
 enum class RecomputePass { kNone, kFirst, kAgain };
 
 struct ForwardContext {
@@ -17,12 +17,12 @@ struct ForwardContext {
   StageResult result = StageResult::kLoss;
   double dropout = 0;  // probability; 0: off
   TokenPlace tokens = {};
-  int64_t first_position = 0;  // of this rank, with sequence parallelism
+  int64_t first_position = 0;  // first position of this rank, with sequence parallelism
   uint64_t seed = 0;
   RecomputePass pass = RecomputePass::kNone;
-  DecodeCache* cache = nullptr;  // decoding: the tokens stand behind those in it
+  DecodeCache* cache = nullptr;  // decoding: the tokens follow those in the cache
 
-  // Names the elements that draw random numbers.
+  // Identifies the elements for which dropout draws random numbers.
   DropoutPlace place() const {
     return {seed, static_cast<uint64_t>(tokens.step), tokens.first_sample, first_position, tokens.seq_length};
   }

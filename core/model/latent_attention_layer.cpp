@@ -14,7 +14,7 @@
 namespace ranklab {
 namespace {
 
-// YaRN's factor stands beside whatever the width of a head is replaced with.
+// query_pre_attn_scalar replaces the head width in the scale; YaRN's factor is kept.
 double softmax_scale(const ModelConfig& c) {
   const double usual = yarn_softmax_scale(c.mla.query_head_dim(), c.yarn);
   if (c.query_pre_attn_scalar == 0) return usual;
@@ -88,14 +88,14 @@ class LatentAttention : public AttentionLayer {
  private:
   struct Compressed {
     NormOutput latent;
-    at::Tensor k_rope;  // of this rank's positions
+    at::Tensor k_rope;  // for this rank's positions
   };
   Compressed compress(const NormOutput& x, const TokenPlace& tokens) const {
     const auto parts = kv_down_(x, tokens).split_with_sizes({lora_, shape_.rope}, -1);
     return {kv_norm_(parts[0].contiguous()), parts[1].contiguous()};
   }
 
-  // Each rank's heads give a part of its gradient.
+  // The key part that all heads share; backward sums its gradient over tp, since each rank has only its own heads.
   at::Tensor for_all_heads(const at::Tensor& k_rope) const {
     return tp_.sharded_sequence() ? gather_from_sp(k_rope, *tp_.comm) : copy_to_tp(k_rope, *tp_.comm);
   }

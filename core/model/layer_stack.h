@@ -1,7 +1,7 @@
-// What a language model is made of, from first to last: an embedding, layers, a head. A model says what each of them
-// makes and computes; LayeredModel (layered_model.h) cuts it into pipeline stages, gathers its parameters for ZeRO
-// stage 3, computes its layers again in backward and decodes with it. Legend: S positions (this rank's with sequence
-// parallelism), B sequences, H hidden. Thread rule: its rank's thread.
+// The parts of a language model: an embedding, layers, a head. A model defines the parameters and the forward of each;
+// LayeredModel (layered_model.h) splits it into pipeline stages, gathers its parameters for ZeRO stage 3, recomputes
+// its layers in backward and decodes with it. Legend: S positions (this rank's with sequence parallelism), B sequences,
+// H hidden. Thread rule: its rank's thread.
 #pragma once
 #include <c10/core/ScalarType.h>
 
@@ -26,25 +26,25 @@ class LayerStack {
  public:
   virtual ~LayerStack() = default;
 
-  // Parameters of what this rank holds, in the order of the forward; each is called at most once for a part.
+  // Create the parameters of the parts that this rank holds, in the order of the forward; called at most once per part.
   virtual void make_embedding() = 0;
   virtual void make_layer(int64_t layer) = 0;
   virtual void make_head() = 0;
-  // Parameters of the embedding that the head uses too, by name: make_head() makes those that this rank does not have.
+  // The names of embedding parameters that the head uses too; make_head() makes them if this rank does not have them.
   virtual std::vector<std::string> shared_parameters() const { return {}; }
 
-  // The tokens of the batch -> what enters the first layer.
+  // The tokens of the batch -> the input of the first layer.
   virtual ResidualStream embed(const ForwardContext& context) = 0;
   virtual void run_layer(int64_t layer, ResidualStream& stream, const ForwardContext& context) = 0;
-  // What the context asks for: the sum of the token losses, a scalar equal on all tp ranks, or the logits of all tokens
-  // of the batch, [B, S, V] on every tp rank.
+  // According to context.result: the sum of the token losses, a scalar equal on all tp ranks, or the logits of all
+  // tokens of the batch, [B, S, V] on every tp rank.
   virtual at::Tensor predict(const ResidualStream& stream, const ForwardContext& context) = 0;
 
-  // The rest has defaults. CausalLm says what these are.
+  // The rest is optional and has defaults. See CausalLm for their meaning.
   virtual std::vector<std::pair<std::string, at::Tensor>> buffers() { return {}; }
   virtual ModelReport end_step() { return {}; }
   virtual double take_mtp_loss_sum() { return 0; }
-  // Room for what decoding keeps of a layer; a model that decodes reads and fills ForwardContext::cache.
+  // An empty KV cache for a layer; a model that can decode reads and fills ForwardContext::cache.
   virtual bool can_decode() const { return false; }
   virtual AttentionCache make_cache(int64_t layer, int64_t sequences, int64_t positions,
                                     const at::TensorOptions& options) const;
@@ -55,7 +55,7 @@ struct StageLayers {
   int64_t first_layer = 0;
   int64_t end_layer = 0;
   bool is_first = false;  // embeds tokens
-  bool is_last = false;   // predicts
+  bool is_last = false;   // has the head
 };
 
 struct LayeredOptions {
@@ -64,17 +64,17 @@ struct LayeredOptions {
   at::ScalarType dtype = at::kFloat;
   std::string moe_dispatcher = "alltoall";  // how tokens travel to their experts (dispatcher.h)
   RecomputePolicy recompute = {};
-  QuantizationSettings quantization = {};  // of products; the default: all of them in `dtype`
-  std::vector<StageLayers> stages = {};    // of this rank; empty: the whole model in one
+  QuantizationSettings quantization = {};  // of GEMMs; the default: all of them in `dtype`
+  std::vector<StageLayers> stages = {};    // of this rank; empty: one stage with the whole model
   bool values_later = false;               // parameters have no memory until make_values() (initial_values.h)
 };
 
-// What a stack is made with; what it refers to outlives the stack.
+// The arguments for making a stack; the objects it refers to must outlive the stack.
 struct StackPlace {
   ParameterRegistry& registry;
   RankContext& context;
   TensorParallel tp;
-  const LayeredOptions& options;  // until the stack is made
+  const LayeredOptions& options;  // valid only until the stack is made
 };
 
 }  // namespace ranklab

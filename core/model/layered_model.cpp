@@ -125,13 +125,13 @@ class LayeredModel : public CausalLm {
   struct Stage {
     StageLayers layers;
     std::vector<Parameter*> parameters;
-    std::vector<std::string> last_units;  // that the head uses
+    std::vector<std::string> last_units;  // units that the head uses
   };
 
   void add_stage(const StageLayers& layers) {
     Stage stage{.layers = layers, .parameters = {}, .last_units = {}};
     const std::vector<std::string> shared = stack_->shared_parameters();
-    // Made with another stage of this rank.
+    // Shared parameters that another stage of this rank has already made.
     std::vector<Parameter*> known;
     for (const std::string& name : shared) {
       if (Parameter* parameter = registry_.find(name)) known.push_back(parameter);
@@ -184,7 +184,8 @@ class LayeredModel : public CausalLm {
             .seed = registry_.seed()};
   }
 
-  // Causal attention: padding at the end changes nothing before it, so any length works with sequence parallelism.
+  // With causal attention padding at the end does not change the positions before it, so that any length works with
+  // sequence parallelism.
   int64_t local_positions(int64_t tokens) const {
     return tp_.sharded_sequence() ? (tokens + tp_.size() - 1) / tp_.size() : tokens;
   }
@@ -220,13 +221,14 @@ class LayeredModel : public CausalLm {
     })[0];
   }
 
-  // The unit of a layer, or of what stands where a stage has no such layer.
+  // The unit of a layer; past the last layer, the unit of the head; "" if the stage has neither.
   static std::string unit_of_layer(const Stage& stage, int64_t layer) {
     if (layer >= stage.layers.first_layer && layer < stage.layers.end_layer) return layer_name(layer);
     return layer >= stage.layers.end_layer && stage.layers.is_last ? kFinal.name : "";
   }
 
-  // What uses which units (ParameterGate), and what comes after it in forward and in backward; nothing without a gate.
+  // The units that these layers use (ParameterGate), and the units used next in forward and in backward; empty without
+  // a gate.
   GatedPart layers_part(const Stage& stage, int64_t layer, int64_t count) const {
     if (gate_ == nullptr) return {};
     GatedPart part{gate_, {}, unit_of_layer(stage, layer + count), unit_of_layer(stage, layer - 1)};

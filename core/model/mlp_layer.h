@@ -1,6 +1,6 @@
-// What stands between the second norm and the residual stream of one transformer layer: an MLP cut over tp, or a
-// mixture of experts. Legend: S positions (this rank's with sequence parallelism), B sequences, H hidden. Thread rule:
-// its rank's thread.
+// The feed-forward part of one transformer layer, after its second norm: an MLP sharded over tp, or a mixture of
+// experts. Legend: S positions (this rank's with sequence parallelism), B sequences, H hidden. Thread rule: its rank's
+// thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -20,7 +20,7 @@ class MlpLayer {
   virtual at::Tensor forward(const NormOutput& x, const ForwardContext& context) = 0;
 };
 
-// One hidden layer.
+// An MLP with one hidden layer.
 std::unique_ptr<MlpLayer> make_dense_mlp(const ModuleScope& scope, const MlpSpec& spec, ActivationKind activation,
                                          TensorParallel tp);
 

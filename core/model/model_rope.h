@@ -1,14 +1,14 @@
-// The rotary table that a model's settings describe: plain, in part, or stretched (rope_config.h). Thread rule: pure.
+// The RoPE tables of a model configuration: plain, partial or scaled (rope_config.h). Thread rule: pure.
 #pragma once
 #include "core/nn/rope.h"
 #include "core/spec/model_config.h"
 
 namespace ranklab {
 
-// Of all positions of a sequence; undefined where positions are learned.
+// For all positions of a sequence; undefined with learned positions.
 RopeTable make_model_rope(const ModelConfig& config, const at::TensorOptions& options);
 
-// ... of the layers with a window, where they have frequencies of their own; else the same.
+// The table of the sliding-window layers, if they have their own frequencies; else `of_model`.
 RopeTable make_local_rope(const ModelConfig& config, const RopeTable& of_model, const at::TensorOptions& options);
 
 }  // namespace ranklab

@@ -12,7 +12,7 @@
 namespace ranklab {
 namespace {
 
-// Of the router and of the gate of shared experts: [..., H] -> [..., outputs] in the type that decisions are made in.
+// Logits of the router or of the shared experts' gate: [..., H] -> [..., outputs] in router_dtype().
 at::Tensor gate_logits(const at::Tensor& x, const Parameter& gate) {
   const at::ScalarType dtype = router_dtype(x.scalar_type());
   return at::linear(x.to(dtype), gate.data.to(dtype));
@@ -69,7 +69,7 @@ class MoeLayer : public MlpLayer {
     return routing;
   }
 
-  // The tokens' numbers in the data, so that experts in turn are the same in every layout.
+  // The global indices of the tokens, so that round-robin experts are the same in every layout.
   at::Tensor token_numbers(const at::Tensor& tokens_TH, int64_t sequences, const ForwardContext& context) const {
     const int64_t positions = tokens_TH.size(0) / sequences;
     const int64_t first = tp_.over(context.tokens).sharded_sequence() ? tp_.rank() * positions : 0;

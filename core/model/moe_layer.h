@@ -1,9 +1,9 @@
 // A mixture of experts in place of an MLP (DeepSeekMoE, arXiv 2401.06066; DeepSeek-V3, arXiv 2412.19437, 2.1.2): a
-// router picks topk experts for each of this rank's tokens, a dispatcher carries the tokens to the ranks that own them
-// and back, and shared experts see every token, with a gate of its own if asked (Qwen2-MoE, arXiv 2407.10671: their
-// output times sigmoid(gate . x), in fp32 as the router's scores). With tensor parallelism each rank routes its own
-// positions, hence sequence parallelism. Legend: S positions of this rank, B sequences, H hidden, T = S B tokens (t = s
-// B + b), E experts. Thread rule: its rank's thread.
+// router picks topk experts for each of this rank's tokens, a dispatcher sends the tokens to the ranks that own these
+// experts and back, and shared experts see every token, optionally with a gate (Qwen2-MoE, arXiv 2407.10671: their
+// output times sigmoid(gate . x), in fp32 like the router's scores). With tensor parallelism each rank routes its own
+// positions, so sequence parallelism is required. Legend: S positions of this rank, B sequences, H hidden, T = S B
+// tokens (t = s B + b), E experts. Thread rule: its rank's thread.
 #pragma once
 #include <memory>
 #include <string>
@@ -15,18 +15,18 @@
 
 namespace ranklab {
 
-// What all mixtures of a model share. Outlived by the context.
+// What all MoE layers of a model share. The context must outlive it.
 struct MoePlace {
   RankContext& context;
   std::unique_ptr<TokenDispatcher> dispatcher;
   ExpertBook book;
-  TensorPrecision wire;  // of tokens on their way to experts
+  TensorPrecision wire;  // precision of tokens sent to experts
 
   MoePlace(const ModelConfig& config, RankContext& rank, const std::string& dispatcher_name,
            const TensorPrecision& wire_precision = {});
 };
 
-// `layer`: its number in the model, for the book.
+// `layer`: its index in the model, for the statistics in MoePlace::book.
 std::unique_ptr<MlpLayer> make_moe_layer(const ModuleScope& scope, const ModelConfig& config, int64_t layer,
                                          MoePlace& place, TensorParallel tp);
 

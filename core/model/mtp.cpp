@@ -15,7 +15,7 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// [B, S] moved left, `fill` behind.
+// [B, S] shifted left by `by`, filled with `fill` at the end.
 at::Tensor shifted(const at::Tensor& x_BS, int64_t by, int64_t fill) {
   const NoCostScope no_cost;
   const int64_t seq = x_BS.size(1), gone = std::min(by, seq);
@@ -45,7 +45,7 @@ MultiTokenPrediction::MultiTokenPrediction(const ModuleScope& scope, const Model
     const ModelUnit around = scope.registry().begin_unit({.name = module.path()});
     BlockPlace block_place = place;
     block_place.layer = c.num_layers + k;
-    // In this order: that of the forward.
+    // Created in the order of the forward.
     Norm embedding_norm(module, spec.embedding_norm, c, sharded), state_norm(module, spec.state_norm, c, sharded);
     ReplicatedLinear projection(module, spec.projection, tp_);
     TransformerBlock block(module["block"], c, block_place);

@@ -1,10 +1,10 @@
-// Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): module k, one transformer layer, sees at
-// position i the state of the model (or of module k - 1) there and the embedding of token i + 1 + k, and predicts the
-// token after that; k counts from 0. Embedding and head are the main model's. As in vLLM, SGLang and Megatron-LM, the
-// state is taken behind the final norm, and the projection's columns are [embedding | state], the order of the
-// published weights. Positions whose token or target lies past the end predict nothing. With learned positions only the
-// state has them.
-// Cost: a layer and a head more for each module, in training only. Thread rule: its rank's thread.
+// Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): module k (from 0), one transformer layer, reads
+// at position i the hidden state of the model (or of module k - 1) and the embedding of token i + 1 + k, and predicts
+// the token after that. Embedding and head are the main model's. As in vLLM, SGLang and Megatron-LM, the state is taken
+// after the final norm, and the projection's columns are [embedding | state], the order of the published weights.
+// Positions whose token or target lies past the end predict nothing. Learned position embeddings enter only through the
+// state.
+// Cost: one more layer and head per module, in training only. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -19,12 +19,12 @@ namespace ranklab {
 
 class MultiTokenPrediction {
  public:
-  // `place`: of the blocks, but for numbers; `again`: they are computed again in backward (recompute.h).
-  // Embedding and head outlive this.
+  // `place`: for the blocks, whose `layer` is set here; `again`: backward recomputes them (recompute.h). Embedding and
+  // head must outlive this.
   MultiTokenPrediction(const ModuleScope& scope, const ModelConfig& config, const BlockPlace& place,
                        const VocabParallelEmbedding& embedding, const OutputHead& head, bool again = false);
 
-  // state [S, B, H] behind the final norm (this rank's positions) -> the sum of the token losses of all modules.
+  // state [S, B, H] after the final norm (this rank's positions) -> the sum of the token losses of all modules.
   at::Tensor loss_sum(const at::Tensor& state_SBH, const ForwardContext& context) const;
 
  private:
@@ -42,8 +42,8 @@ class MultiTokenPrediction {
   std::vector<Module> modules_;
 };
 
-// `loss` by value; backward gives `further` the gradient of `loss` times `weight`. So a loss that is reported alone
-// trains with others.
+// Returns the value of `loss`; backward also gives `further` the gradient of `loss` times `weight`. Thus `further` is
+// trained on but not part of the reported loss.
 at::Tensor with_further_loss(const at::Tensor& loss, const at::Tensor& further, double weight);
 
 }  // namespace ranklab

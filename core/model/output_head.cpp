@@ -39,7 +39,7 @@ at::Tensor OutputHead::loss_sum(const at::Tensor& logits_SBV, const at::Tensor& 
                                       partition(), tp_);
 }
 
-// Positions behind the tokens are padding (sequence parallelism), and so are the last rows of the vocabulary.
+// Removes padding: positions past the tokens (sequence parallelism) and the last rows of the vocabulary.
 at::Tensor OutputHead::all_logits(const at::Tensor& local_SBV, int64_t tokens) const {
   at::Tensor logits_SBV = local_SBV.narrow(0, 0, tokens);
   if (tp_.active()) {

@@ -1,5 +1,5 @@
-// From the state behind the final norm to logits: the head's matrix, which is the token embedding's where they are
-// tied, with its rows of the vocabulary cut over tp, and a bias or none ("head.bias"). Logits may be bounded, cap
+// From the hidden state after the final norm to logits: the head's matrix, which is the token embedding's when tied,
+// sharded over tp by rows of the vocabulary, and an optional bias ("head.bias"). Logits may be soft-capped, cap
 // tanh(logit / cap) (Gemma 2, arXiv 2408.00118, section 2). Legend: S positions, B sequences, V_local rows of this
 // rank. Thread rule: its rank's thread.
 #pragma once
@@ -14,16 +14,16 @@ namespace ranklab {
 
 class OutputHead {
  public:
-  // `tied`: the embedding's weight, used instead of an own one; null: "head.weight" is made.
+  // `tied`: the embedding's weight, used as the head's; null: "head.weight" is made.
   OutputHead(const ModuleScope& scope, const ModelConfig& config, const Parameter* tied, TensorParallel tp);
 
-  // The sum of the token losses, or the logits of all tokens [B, S, V] without padding: what the context asks for, the
+  // According to context.result, the sum of the token losses or the logits of all tokens [B, S, V] without padding; the
   // same on every tp rank.
   at::Tensor predict(const NormOutput& state, const ForwardContext& context) const;
 
-  // -> [S, B, V_local]: of all positions.
+  // -> logits [S, B, V_local] of all positions.
   at::Tensor operator()(const NormOutput& state, const TokenPlace& tokens) const;
-  // Which rows of the vocabulary these are.
+  // The rows of the vocabulary that this rank holds.
   const Partition& partition() const { return weight_->partition; }
 
  private:

@@ -30,8 +30,8 @@ struct KeptPiece : torch::CustomClassHolder {
 };
 using PiecePtr = c10::intrusive_ptr<KeptPiece>;
 
-// The first norm adds the branch to the stream, and its backward is one pass over both: the sum, which is all that is
-// kept, gets a branch of zeros, for the same kernel to give the same bits.
+// The first norm adds the branch to the stream, and its backward is one pass over both. Only their sum is saved, so the
+// recomputation adds a branch of zeros to it: then the same kernel runs and gives the same bits.
 at::Tensor zero_branch(const at::Tensor& sum) {
   const NoCostScope no_cost;
   return at::zeros_like(sum);
@@ -78,7 +78,7 @@ struct RecomputedFunction : CustomFunction<RecomputedFunction> {
 }  // namespace
 
 void recomputed(const Piece& piece, ResidualStream& stream, const ForwardContext& context) {
-  // Without an input that wants a gradient nothing would come back to compute the weights' gradients.
+  // If no input requires a gradient, backward would not reach this function and the weights would get no gradients.
   if (!at::GradMode::is_enabled() || !stream.x_SBH.requires_grad()) return piece(stream, context);
   const std::optional<at::Tensor> branch =
       stream.branch_SBH.defined() ? std::optional<at::Tensor>(stream.branch_SBH) : std::nullopt;

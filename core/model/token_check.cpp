@@ -15,7 +15,7 @@ void check_tokens(const at::Tensor& tokens_BS, const ModelConfig& config) {
                 .got = "tokens [" + join(std::span<const int64_t>(tokens_BS.sizes()), ", ") + "]",
                 .want = strprintf("[B, S] with S at most %lld", static_cast<long long>(config.seq_length)),
                 .fix = "cut the sequences or raise --seq-length");
-  if (!tokens_BS.is_cpu() || tokens_BS.numel() == 0) return;  // a device would have to be waited for
+  if (!tokens_BS.is_cpu() || tokens_BS.numel() == 0) return;  // reading a device's tokens would synchronize with it
   const NoCostScope no_cost;
   const auto [least, most] = at::aminmax(tokens_BS);
   RANKLAB_CHECK(least.item<int64_t>() >= 0 && most.item<int64_t>() < config.vocab_size, ErrorKind::kInvalidArgument,

@@ -1,5 +1,5 @@
-// Whether tokens fit a model: their number and their values. Cost: a pass over tokens in the host's memory; those of a
-// device are not waited for. Thread rule: pure.
+// Checks that the number and values of tokens fit a model. Cost: a pass over the tokens; the values of tokens on a
+// device are not checked, which would need a synchronization. Thread rule: pure.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -7,7 +7,7 @@
 
 namespace ranklab {
 
-// Throws kInvalidArgument.
+// Throws kInvalidArgument if they do not fit.
 void check_tokens(const at::Tensor& tokens_BS, const ModelConfig& config);
 
 }  // namespace ranklab

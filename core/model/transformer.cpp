@@ -34,7 +34,7 @@ class Transformer : public LayerStack {
     const LayeredOptions& options = place.options;
     if (config.moe.enabled())
       moe_ = std::make_unique<MoePlace>(config, place.context, options.moe_dispatcher, options.quantization.dispatch);
-    // Angles of late positions need more than 8 bits, or 11.
+    // Angles of late positions need more than the 8 significant bits of bf16 or the 11 of fp16.
     const bool narrow = options.dtype == at::kBFloat16 || options.dtype == at::kHalf;
     const auto rope_options =
         at::TensorOptions().dtype(narrow ? at::kFloat : options.dtype).device(place.context.device());
@@ -136,8 +136,8 @@ class Transformer : public LayerStack {
                        config_.scale_embeddings ? std::sqrt(static_cast<double>(config_.hidden_size)) : 1.0);
   }
 
-  // Causal attention: padding at the end changes nothing before it, so logits of any length work with sequence
-  // parallelism.
+  // With causal attention padding at the end does not change the positions before it, so logits of any length work with
+  // sequence parallelism.
   at::Tensor padded(const ForwardContext& context) const {
     const at::Tensor& tokens_BS = context.batch.tokens_BS;
     const int64_t seq = tokens_BS.size(1), rest = tp_.over(context.tokens).sharded_sequence() ? seq % tp_.size() : 0;
@@ -153,14 +153,14 @@ class Transformer : public LayerStack {
   ModelConfig config_;
   ModuleScope model_;
   TensorParallel tp_;
-  Communicator* kv_;  // of the ranks that share a key/value head; null: none does
+  Communicator* kv_;  // the ranks that share a key/value head; null: no rank does
   RecomputePolicy recompute_;
   std::unique_ptr<MoePlace> moe_;  // null without experts
   RopeTable rope_;
-  RopeTable local_rope_;  // of layers with a window
+  RopeTable local_rope_;  // for sliding-window layers
   std::optional<VocabParallelEmbedding> embedding_;
   Parameter* position_ = nullptr;
-  std::map<int64_t, TransformerBlock> blocks_;  // of this rank
+  std::map<int64_t, TransformerBlock> blocks_;  // the layers of this rank
   std::optional<Norm> final_norm_;
   std::optional<OutputHead> head_;
   std::optional<MultiTokenPrediction> mtp_;

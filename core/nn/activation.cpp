@@ -35,7 +35,7 @@ struct SwigluFunction : CustomFunction<SwigluFunction> {
   }
 };
 
-// Keeps its input alone.
+// Saves only its input for backward.
 struct GegluFunction : CustomFunction<GegluFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate_up) {
     const CostScope cost(0.0, 1.5 * bytes_of(gate_up), dtype_of(gate_up));

@@ -9,28 +9,29 @@ namespace ranklab {
 
 // gate_up [..., 2F] -> silu(gate) * up [..., F]
 at::Tensor swiglu(const at::Tensor& gate_up);
-// Of its input, from that of its output; for the inside of autograd functions. REQUIRES: has_row_kernels(gate_up).
+// The gradient with respect to gate_up, given that of the output; for use inside autograd functions. REQUIRES:
+// has_row_kernels(gate_up).
 at::Tensor swiglu_grad(const at::Tensor& grad_out, const at::Tensor& gate_up);
-// Both in one pass: returns the gradient, and puts swiglu(gate_up) where grad_out was. Charged as a GPU's two.
-// REQUIRES: as_on_cpu(gate_up) besides.
+// The gradient and a recomputed output in one pass: returns the gradient and overwrites grad_out with swiglu(gate_up).
+// Charged as the two kernels that a GPU runs. REQUIRES: also as_on_cpu(gate_up).
 at::Tensor swiglu_grad_and_again(const at::Tensor& grad_out, const at::Tensor& gate_up);
 // The same in plain ATen ops.
 at::Tensor swiglu_reference(const at::Tensor& gate_up);
 at::Tensor gelu_tanh(const at::Tensor& x);
-at::Tensor gelu_erf(const at::Tensor& x);  // x times the normal distribution's function, exact
+at::Tensor gelu_erf(const at::Tensor& x);  // exact: x times the normal distribution's CDF
 // gate_up [..., 2F] -> gelu_tanh(gate) * up [..., F] (GeGLU; Shazeer 2020)
 at::Tensor geglu(const at::Tensor& gate_up);
-// The one of an MLP; a gated one takes [..., 2F].
+// The activation function of an MLP; a gated one takes [..., 2F].
 at::Tensor (*activation_function(ActivationKind kind))(const at::Tensor&);
-// cap tanh(x / cap): scores and logits, bounded (Gemma 2, arXiv 2408.00118, section 2).
+// cap tanh(x / cap), soft-capping of scores and logits (Gemma 2, arXiv 2408.00118, section 2).
 at::Tensor soft_capped(const at::Tensor& x, double cap);
 
-// An activation's output with what computes it again, bit for bit: a linear layer on it keeps `input`, which the
-// activation keeps for its own backward anyway, instead of `out`.
+// An activation's output with what recomputes it bit for bit: a linear layer that reads `out` saves `input`, which the
+// activation saves for its own backward anyway, instead of `out`.
 struct Activated {
   at::Tensor out;
   at::Tensor input = {};                               // detached
-  at::Tensor (*compute)(const at::Tensor&) = nullptr;  // null: `out` is kept
+  at::Tensor (*compute)(const at::Tensor&) = nullptr;  // null: `out` is saved
 };
 Activated activate(at::Tensor (*compute)(const at::Tensor&), const at::Tensor& input);
 

@@ -41,10 +41,11 @@ at::Tensor with_dense_rows(const at::Tensor& x) { return x.stride(-1) == 1 ? x :
 kernels::HeadStrides strides_of(const at::Tensor& x) { return {x.stride(0), x.stride(1), x.stride(2)}; }
 
 struct Heads {
-  at::Tensor q, k, v;  // [B, heads or groups, S, D], queries and keys turned
+  at::Tensor q, k, v;  // [B, heads or groups, S, D], queries and keys rotated (RoPE)
 };
 
-// On a device heads lie as the output shall: [S, B, heads, D], since its attention gives results the form of queries.
+// On a device heads are stored in the layout wanted of the output, [S, B, heads, D], since its attention kernels give
+// the output the strides of q.
 at::Tensor empty_heads(const at::Tensor& qkv, int64_t heads, int64_t head_dim) {
   const int64_t seq = qkv.size(0), batch = qkv.size(1);
   if (device_kernels_of(qkv) == nullptr) return at::empty({batch, heads, seq, head_dim}, qkv.options());
@@ -86,7 +87,7 @@ Heads split_heads(const at::Tensor& qkv, const AttentionShape& shape, const Rope
 // What backward needs.
 struct Softmaxed {
   Heads heads;
-  at::Tensor out;  // [S, B, heads D]; the copy by heads would be a second one
+  at::Tensor out;  // [S, B, heads D]; a per-head copy of it would be a second one
   at::Tensor log_sum_exp;
 };
 
@@ -128,7 +129,7 @@ struct AttentionFunction : CustomFunction<AttentionFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& qkv, const AttentionShape& shape,
                             const RopeTable& rope) {
     const Softmaxed f = softmax_forward(qkv.contiguous(), shape, rope);
-    // The next layer keeps `out` anyway.
+    // `out` costs no extra memory: the next layer saves it anyway.
     ctx->save_for_backward({f.heads.q, f.heads.k, f.heads.v, f.out, f.log_sum_exp, rope.cos_SD, rope.sin_SD});
     ctx->saved_data["groups"] = shape.groups;
     ctx->saved_data["window"] = shape.window;
@@ -150,7 +151,7 @@ struct AttentionFunction : CustomFunction<AttentionFunction> {
   }
 };
 
-// Keeps qkv alone.
+// Saves only qkv for backward.
 class AttentionAgain final : public ComputedAgain<Softmaxed> {
  public:
   AttentionAgain(at::Tensor qkv, const AttentionShape& shape, RopeTable rope)

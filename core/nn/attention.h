@@ -1,7 +1,7 @@
 // Causal self-attention on a fused QKV projection: MHA, GQA (Ainslie et al. 2023, arXiv 2305.13245) and MQA. The
-// softmax part is ATen's flash attention (Dao 2023, arXiv 2307.08691): memory linear in S. Kept for backward are q, k,
-// v, the output and one number a query. Query head h reads key/value group h / (heads / groups). A window of attention
-// (window_attention.h) has a kernel on a CPU; elsewhere it is plain ops. Legend: S sequence, B
+// softmax part is ATen's flash attention (Dao 2023, arXiv 2307.08691): memory linear in S. Backward saves q, k, v, the
+// output and the log-sum-exp of each query. Query head h reads key/value group h / (heads / groups). Sliding-window
+// attention (window_attention.h) has a kernel on a CPU and uses plain ops elsewhere. Legend: S sequence, B
 // batch, D head dimension. Cost: 2 S^2 D B heads FLOPs forward (the causal half), 2.5 times that backward. Thread rule:
 // its rank's thread.
 #pragma once
@@ -18,7 +18,7 @@ struct AttentionShape {
   int64_t heads = 1;  // of this rank
   int64_t groups = 1;
   int64_t head_dim = 0;
-  int64_t window = 0;  // positions a query sees, itself among them; 0: all before it
+  int64_t window = 0;  // positions that a query sees, including its own; 0: itself and all before it
   double scale = 0;    // of scores; 0: 1 / sqrt(head_dim)
   double cap = 0;      // scores are bounded by it (capped_attention.h); 0: they are not
 
@@ -28,8 +28,8 @@ struct AttentionShape {
 
 // qkv [S, B, (heads + 2 groups) D], laid out [q heads | k groups | v groups] -> [S, B, heads D].
 at::Tensor causal_attention(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope);
-// The same, keeping qkv alone for backward: the softmax part is computed again there. Kept besides where there are no
-// row kernels (kernel_path.h): all of it.
+// The same, saving only qkv for backward, which recomputes the softmax part. Without row kernels (kernel_path.h)
+// nothing is recomputed and everything is saved.
 RecomputableOutput causal_attention_again(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope);
 // The same in plain, differentiable ATen ops.
 at::Tensor causal_attention_reference(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope);

@@ -1,6 +1,6 @@
-// One layer's keys and values of the tokens seen so far, so that the next token costs one position (Shazeer 2019, arXiv
-// 1911.02150, for why their bytes matter); with latent attention the vectors from which both are made, plus the rotated
-// part that all heads share (DeepSeek-V2, arXiv 2405.04434, section 2.1.2). Thread rule: its rank's thread.
+// One layer's KV cache, so that the next token costs one position (Shazeer 2019, arXiv 1911.02150, for why its bytes
+// matter); with latent attention, the compressed vectors and the rotated key part that all heads share (DeepSeek-V2,
+// arXiv 2405.04434, section 2.1.2). Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -11,12 +11,13 @@ namespace ranklab {
 struct AttentionCache {
   at::Tensor keys;        // [B, groups, capacity, D] of this rank; latent attention: [B, 1, capacity, kv_lora + rope]
   at::Tensor values;      // [B, groups, capacity, D]; latent attention: undefined, the first kv_lora columns of keys
-  int64_t positions = 0;  // tokens seen so far, all of which are kept where there is no window
-  // A query sees so many positions, itself among them, so one less is kept: the last ones, in their order. 0: all are.
+  int64_t positions = 0;  // tokens seen so far; without a window the cache holds all of them
+  // The number of positions that a query sees, including its own; the cache holds the last window - 1, in order. 0:
+  // all.
   int64_t window = 0;
 
   int64_t capacity() const { return keys.size(2); }
-  // Of one sequence.
+  // For one sequence.
   int64_t bytes_per_token() const {
     const int64_t elements = keys.size(1) * (keys.size(3) + (values.defined() ? values.size(3) : 0));
     return elements * static_cast<int64_t>(keys.itemsize());

@@ -46,7 +46,7 @@ class Scores {
   at::Tensor bounded(const QueryBlock& b) const {
     return at::matmul(queries(in_.q, b), keys(in_.k, b).transpose(-1, -2)).mul_(scale_ / cap_).tanh_();
   }
-  // ... times cap, with what no query sees hidden.
+  // The same times cap, with the keys that a query must not see masked to -infinity.
   at::Tensor masked(const at::Tensor& bounded, const QueryBlock& b) const {
     const at::Tensor seen = window_mask(b.first, b.count, b.key, b.keys, window_, in_.q.device());
     return (bounded * cap_).masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity());

@@ -1,6 +1,6 @@
-// A softmax part of attention that is kept as its inputs alone: the first of the two that need what it computed (the
-// next layer's weight gradient, its own backward) runs it again, and it is there until the second has had it. Internal
-// to core/nn. Cost: one more forward of it. Thread rule: its rank's thread.
+// A softmax part of attention of which only the inputs are saved. Its results have two users, the next layer's weight
+// gradient and its own backward: the first recomputes them and the second frees them. Internal to core/nn. Cost: one
+// more forward of it. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/grad_mode.h>
 
@@ -9,7 +9,7 @@
 
 namespace ranklab {
 
-// Softmaxed: `out`, and what else backward needs.
+// Softmaxed: a struct with `out` and whatever else backward needs.
 template <typename Softmaxed>
 class ComputedAgain : public OutputAgain {
  public:
@@ -30,7 +30,7 @@ class ComputedAgain : public OutputAgain {
     now_ = forward();
     return now_;
   }
-  // Backward has been through it: only the output may still be asked for.
+  // Call when backward is done: only the output may still be needed.
   void differentiated() {
     Softmaxed rest;
     rest.out = now_.out;

@@ -28,7 +28,7 @@ class CustomNode final : public torch::autograd::Node {
     released_ = true;
   }
 
-  // After forward(): the outputs are known, so that one that is saved does not hold itself.
+  // Called after forward(), when the outputs are known: a saved output must not hold a reference to its own node.
   void keep(const variable_list& outputs) {
     for (const at::Tensor& output : outputs)
       outputs_.push_back(output.defined() ? VariableInfo(output) : VariableInfo());

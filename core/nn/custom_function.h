@@ -4,10 +4,10 @@
 //     static variable_list backward(AutogradContext* ctx, const variable_list& grads) { return {grads[0] * 2, {}}; }
 //   };
 //   y = Twice::apply(x, 1);
-// forward() returns a tensor or several, and autograd records nothing of what it does; backward() returns a gradient
-// for each input, {} for what is no tensor. Torch's header makes a class of nodes for each function, most of it for
-// torch.compile, which C++ does not reach; that was a tenth of the time to compile this program. Here one node runs
-// them all. Cost: an allocation a call. Thread rule: backward() runs on the engine's thread, one at a time a node.
+// forward() returns one or several tensors and runs with autograd off; backward() returns a gradient per input, {} for
+// a non-tensor. Torch's header instantiates a node class for each function, mostly for torch.compile, which C++ does
+// not use; that took a tenth of this program's compile time. Here one node class runs them all. Cost: one allocation
+// per call. Thread rule: backward() runs on the engine's thread, one call per node at a time.
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
@@ -29,35 +29,35 @@ namespace ranklab {
 
 class CustomNode;
 
-// What a function keeps from forward to backward.
+// The state that a function passes from forward to backward.
 class AutogradContext {
  public:
   explicit AutogradContext(CustomNode& node) : node_(node) {}
 
   std::map<std::string, c10::IValue> saved_data;  // for as long as the graph lives
 
-  // At most once, from forward(). Released when backward has run.
+  // Call at most once, in forward(). Released when backward has run.
   void save_for_backward(torch::autograd::variable_list tensors);
-  // Throws for a tensor that was changed in place since, and after a backward that did not retain the graph.
+  // Throws if a tensor was modified in place since, or after a backward that did not retain the graph.
   torch::autograd::variable_list get_saved_variables() const;
   void mark_non_differentiable(const torch::autograd::variable_list& outputs);
   // Whether gradients of outputs that nobody used are zeros (the default) or undefined.
   void set_materialize_grads(bool value);
-  // Whether anybody wants the gradient of an input. Inputs that are tensors count.
+  // Whether the gradient of an input is needed. `index` counts only the inputs that are tensors.
   bool needs_input_grad(size_t index) const;
 
  private:
   CustomNode& node_;
 };
 
-// A call of a function, whichever it is.
+// One call of any CustomFunction, with its type erased.
 struct CustomCall {
   using Backward = torch::autograd::variable_list (*)(AutogradContext*, const torch::autograd::variable_list&);
 
   const std::type_info& function;
   Backward backward;
   torch::autograd::variable_list inputs = {};
-  std::vector<bool> is_tensor = {};  // of each input of forward(), of each tensor of a list
+  std::vector<bool> is_tensor = {};  // one entry per input of forward() and per tensor of a list
 
   void add(const at::Tensor& input);
   void add(const std::optional<at::Tensor>& input);

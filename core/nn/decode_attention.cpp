@@ -24,8 +24,8 @@ void check_room(const AttentionCache& cache, int64_t positions) {
                 .fix = "begin a new cache with the last tokens");
 }
 
-// Of a table whose angles follow the length, each key keeps those of the length that it came at, as transformers has
-// it.
+// If the angles depend on the sequence length, a cached key keeps those of the length at which it was added, as in
+// transformers.
 RopeTable from_position(const RopeTable& rope, int64_t first, int64_t count) {
   if (!rope.defined()) return {};
   return {rope.cos_SD.narrow(0, first, count), rope.sin_SD.narrow(0, first, count)};
@@ -33,9 +33,9 @@ RopeTable from_position(const RopeTable& rope, int64_t first, int64_t count) {
 
 at::Tensor rotated(const at::Tensor& x, const RopeTable& rope) { return rope.defined() ? apply_rope(x, rope) : x; }
 
-// Several queries a key: q [B, groups, n S, D] (S new positions of n heads), keys and values of `past` + S positions,
-// of which a query sees the last `rule.window` (0: all). `with_bias`: of each query, with what all keys have in common,
-// [B, groups, n S, 1]; undefined: with nothing.
+// Grouped queries: q [B, groups, n S, D] (S new positions of n heads), keys and values of `past` + S positions, of
+// which a query sees the last `rule.window` (0: all). `with_bias` [B, groups, n S, 1]: the product of each query with
+// the bias that all keys share; undefined: no bias.
 at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values, int64_t past,
                   const ScoreRule& rule, const at::Tensor& with_bias = {}) {
   at::Tensor scores = at::matmul(q, keys.transpose(-1, -2));
@@ -51,12 +51,12 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor&
   return at::matmul(at::softmax(scores, -1), values);
 }
 
-// What the last `keep` positions of [B, groups, S, D] leave in a cache.
+// Copies the last `keep` positions of [B, groups, S, D] into a cache.
 void keep_last(at::Tensor& kept, const at::Tensor& all, int64_t keep) {
   kept.narrow(2, 0, keep).copy_(all.narrow(2, all.size(2) - keep, keep));
 }
 
-// Keys and values that the new positions may see, which end with their own; the cache is brought up to date.
+// RETURNS: the keys and values that the new positions may see, their own last. Updates the cache.
 std::pair<at::Tensor, at::Tensor> see(const at::Tensor& keys, const at::Tensor& values, AttentionCache& cache) {
   const int64_t seq = keys.size(2), past = cache.positions;
   cache.positions += seq;
@@ -111,13 +111,13 @@ at::Tensor decode_latent_attention(const LatentQuery& in, const LatentShape& s, 
   const at::Tensor up = in.kv_up.view({s.heads, s.nope + s.v, lora});
   const at::Tensor q_lora = at::matmul(q.narrow(-1, 0, s.nope), up.narrow(1, 0, s.nope));  // [B, heads, S, lora]
   const at::Tensor queries = at::cat({q_lora, rotated(q.narrow(-1, s.nope, s.rope), here)}, -1);
-  at::Tensor bias_scores, bias_values;  // of each head's keys, with a query; of its values
+  at::Tensor bias_scores, bias_values;  // the key bias times each query; the value bias of each head
   if (bias.defined()) {
     const at::Tensor by_head = bias.view({s.heads, s.nope + s.v, 1});
     bias_scores = at::matmul(q.narrow(-1, 0, s.nope), by_head.narrow(1, 0, s.nope)).view({batch, 1, s.heads * seq, 1});
     bias_values = by_head.narrow(1, s.nope, s.v).view({s.heads, 1, s.v});
   }
-  const int64_t first = s.window > 0 ? std::max<int64_t>(0, past - (s.window - 1)) : 0;  // that any of these sees
+  const int64_t first = s.window > 0 ? std::max<int64_t>(0, past - (s.window - 1)) : 0;  // first that a query sees
   const at::Tensor keys = cache.keys.narrow(2, first, past + seq - first);
   const at::Tensor mixed =
       attend(queries.view({batch, 1, s.heads * seq, lora + s.rope}), keys, keys.narrow(-1, 0, lora), past - first,

@@ -1,9 +1,9 @@
-// The fused kernels of training on a device, as core knows them: a module that runs there hands them in when it is
-// loaded (backends/cuda), and the autograd functions of core/nn, core/parallel and core/optim that run row kernels on a
-// CPU (row_kernels.h) run these on the device's tensors instead. Results are those of the CPU but for rounding: sums
-// have an order of their own, the same in every run. Addresses are of the device; 16 bits are computed in fp32, and
-// what a norm keeps per row and the rotary tables are then fp32. Torch-free. Cost: one read and one write of each
-// operand. Thread rule: calls are asynchronous on the device's current stream, from any thread.
+// The interface of the fused training kernels of a device: a backend module registers them when it is loaded
+// (backends/cuda), and the autograd functions of core/nn, core/parallel and core/optim that run row kernels on a CPU
+// (row_kernels.h) run these on the device's tensors instead. Results equal the CPU's up to rounding: sums have their
+// own order, the same in every run. Pointers are device addresses; 16-bit tensors are computed in fp32, and their row
+// statistics of norms and rotary tables are fp32. Torch-free. Cost: one read and one write of each operand. Thread
+// rule: calls are asynchronous on the device's current stream, from any thread.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -15,9 +15,9 @@ namespace ranklab {
 
 enum class DeviceNumber : int { kFp32, kFp64, kBf16, kFp16 };
 
-// Scratch of a weight's gradient: this many rows like the weight, in the type it is computed in.
+// Scratch for a weight's gradient: this many rows of the weight's width, in the type of the computation.
 constexpr int64_t kDeviceGradParts = 512;
-// Scratch of sums of squares: a number for each so many numbers of a tensor, and for what is left of it.
+// Scratch for sums of squares: one number per chunk of this many elements of a tensor; the last chunk may be shorter.
 constexpr int64_t kDeviceSquaresChunk = int64_t{1} << 16;
 
 struct DeviceNorm {
@@ -71,7 +71,7 @@ struct DeviceSwiglu {
   void* grad_gate_up = nullptr;
 };
 
-// As split_qkv() and merge_qkv(), heads with strides in either direction.
+// As split_qkv() and merge_qkv(), but q, k and v have strides in both.
 struct DeviceQkv {
   DeviceNumber number;
   kernels::QkvShape shape;
@@ -84,7 +84,8 @@ struct DeviceQkv {
   void* v = nullptr;
 };
 
-// Logits [rows, width], of which `real` columns are no padding; targets [rows] count from `begin`.
+// Logits [rows, width], of which the first `real` columns are not padding; targets [rows] are vocabulary ids, column 0
+// is id `begin`.
 struct DeviceLoss {
   DeviceNumber number;
   int64_t rows = 0, width = 0, real = 0, begin = 0;
@@ -103,8 +104,8 @@ struct DeviceArray {
   int64_t count = 0;
 };
 
-// Of each tensor what is updated in place, its gradient, and where the weight goes in the type of the model (null:
-// nowhere).
+// One tensor's weight and moments (updated in place), its gradient, and the destination of a copy of the weight in the
+// model's dtype (null: no copy).
 struct DeviceAdamTensor {
   void* weight = nullptr;
   void* exp_avg = nullptr;
@@ -116,7 +117,7 @@ struct DeviceAdamTensor {
 struct DeviceAdam {
   DeviceNumber weight = DeviceNumber::kFp32, exp_avg = weight, exp_avg_sq = weight, grad = weight, copy = weight;
   double lr = 0, beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0;
-  double factor = 1;  // of gradients
+  double factor = 1;  // multiplies gradients
   int64_t step = 1;   // counted from 1
 };
 
@@ -134,15 +135,15 @@ class DeviceKernels {
   virtual void merge_qkv(const DeviceQkv& heads) const = 0;
   virtual void loss_statistics(const DeviceLoss& loss) const = 0;
   virtual void loss_grad(const DeviceLoss& loss) const = 0;
-  // *total += the sum of squares of all. parts: scratch.
+  // *total += the sum of squares of all arrays. parts: scratch.
   virtual void add_squares(DeviceNumber number, const std::vector<DeviceArray>& arrays, double* parts,
                            double* total) const = 0;
   virtual void adam(const DeviceAdam& rule, const std::vector<DeviceAdamTensor>& tensors) const = 0;
 };
 
-// Of which device's tensors: a test gives kCpu kernels that it runs on a CPU.
+// The device whose tensors the kernels serve; for kCpu, tests register kernels that run on a CPU.
 enum class KernelDevice { kCpu, kCuda };
-// Null: no kernels, as at the start. The object must live as long as it is in use. Thread rule: before ranks start.
+// Null (the initial state): no kernels. The object must outlive its use. Thread rule: before ranks start.
 void use_device_kernels(KernelDevice device, const DeviceKernels* kernels);
 const DeviceKernels* device_kernels(KernelDevice device);
 

@@ -10,7 +10,8 @@
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
-// Exported by libtorch_cpu, in no installed header: weak, so that a LibTorch without it still links and MKL is used.
+// Exported by libtorch_cpu but declared in no installed header. Weak, so that a LibTorch without it still links and MKL
+// is used.
 namespace at::native {
 __attribute__((weak)) void mkldnn_matmul(const Tensor& a, const Tensor& b, const Tensor& result, float beta,
                                          float alpha);
@@ -26,7 +27,7 @@ bool for_onednn(const at::Tensor& a, const at::Tensor& b) {
          a.scalar_type() == at::kFloat && b.scalar_type() == at::kFloat && a.numel() > 0 && b.numel() > 0;
 }
 
-// LibTorch's errors without the stack that they came from.
+// The message of an exception; of LibTorch's errors without the backtrace.
 std::string words_of(const std::exception& error) {
   const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
   return of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
@@ -52,9 +53,9 @@ void onednn_mm(const at::Tensor& result, const at::Tensor& a, const at::Tensor& 
   try {
     at::native::mkldnn_matmul(a, b, result, /*beta=*/kept, /*alpha=*/1.0f);
   } catch (const Error&) {
-    throw;  // of an allocation
+    throw;  // a failed allocation
   } catch (const std::exception& error) {
-    // Its own words, "could not execute a primitive", are all that it says when memory for its code is refused.
+    // oneDNN reports only "could not execute a primitive" when it cannot allocate memory for its generated code.
     throw Error(ErrorKind::kEnvironment, {.where = "memory",
                                           .what = "oneDNN cannot multiply, most likely for lack of memory",
                                           .got = words_of(error) + ": " + std::to_string(a.size(0)) + " x " +
@@ -64,7 +65,7 @@ void onednn_mm(const at::Tensor& result, const at::Tensor& a, const at::Tensor& 
   }
 }
 
-// Operands or results in fp32 that nobody is charged for: a GPU multiplies fp16 as it is.
+// An fp32 operand or result that is not charged to the memory model: a GPU multiplies fp16 without it.
 class WideMatrix {
  public:
   WideMatrix(int64_t rows, int64_t cols)
@@ -78,7 +79,7 @@ class WideMatrix {
   at::Tensor matrix_;
 };
 
-// CPUs without fp16 units take ATen's plain loop, 40 times slower than this, and with roundings of their own.
+// On CPUs without fp16 units ATen falls back to a plain loop, 40 times slower than this and with different rounding.
 at::Tensor fp16_mm(const at::Tensor& a, const at::Tensor& b) {
   const auto m = static_cast<double>(a.size(0)), k = static_cast<double>(a.size(1)), n = static_cast<double>(b.size(1));
   const CostScope cost(2 * m * n * k, bytes_of(a) + bytes_of(b) + 2 * m * n, DType::kFloat16);

@@ -1,6 +1,6 @@
-// The loops of head_norm.h: RMSNorm of each head's query and key in the rows of a fused projection, one pass over them
-// that copies the values; in 16 bits each row is widened to fp32 and rounded once where it is stored, as in
-// row_kernels_16bit.h. Torch-free. Cost: one read and one write of each operand. Thread rule: pure functions.
+// The loops of head_norm.h: RMSNorm of each head's query and key in the rows of a fused projection, in one pass that
+// copies the values. A 16-bit row is widened to fp32 and rounded once when it is stored, as in row_kernels_16bit.h.
+// Torch-free. Cost: one read and one write of each operand. Thread rule: pure functions.
 #pragma once
 #include <cstdint>
 
@@ -11,13 +11,13 @@ namespace ranklab::kernels {
 struct HeadNormShape {
   int64_t tokens = 0, heads = 0, groups = 0, head_dim = 0;
   double epsilon = 0;
-  double weight_offset = 0;  // added to the weights, in the type that is computed in
+  double weight_offset = 0;  // added to the weights, in the type of the computation
 
-  int64_t normed() const { return heads + groups; }  // rows of head_dim of a token; as many as groups are copied
+  int64_t normed() const { return heads + groups; }  // heads of a token that are normalized; `groups` more are copied
   int64_t width() const { return (heads + 2 * groups) * head_dim; }
 };
 
-// For T in the type Wide that it is computed in. qkv and out [tokens, width()], laid out [q heads | k groups | v
+// For elements of type T, computed in type Wide. qkv and out [tokens, width()], laid out [q heads | k groups | v
 // groups]; q_weight, k_weight [head_dim]; inv_rms [tokens, normed()] is kept for backward. The gradients of weights are
 // overwritten.
 #define RANKLAB_HEAD_NORM_KERNELS(T, Wide)                                                                            \

@@ -17,7 +17,7 @@
 namespace ranklab {
 namespace {
 
-constexpr int64_t kChunk = 1 << 18;  // elements of a thread that wait in fp32 for their type or device
+constexpr int64_t kChunk = 1 << 18;  // elements that a thread stages in fp32 before conversion to their type or device
 
 int64_t product(const std::vector<int64_t>& shape, size_t from, size_t to) {
   int64_t result = 1;
@@ -71,8 +71,8 @@ void fill_normal(const Parameter& parameter, int64_t first, std::span<float> out
   for (float& value : out) value *= std;
 }
 
-// The same numbers, drawn by as many threads as the math library may use: a rank that is a thread has one, a rank that
-// has a GPU the host's cores.
+// The same values, drawn by as many threads as the math library may use: one for a rank that is a thread, the host's
+// cores for a rank that has a GPU.
 void fill_normal_on_threads(const Parameter& parameter, int64_t first, std::span<float> out) {
   const auto count = static_cast<int64_t>(out.size());
   const int64_t pieces = std::min<int64_t>(at::get_num_threads(), (count + kChunk - 1) / kChunk);

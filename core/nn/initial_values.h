@@ -1,8 +1,8 @@
-// The values that parameters start from, whole or any part of them: element by element from the stream of the global
-// tensor (philox.h), so that a shard is made by itself, with the bits that the whole would have there. A rank that
-// keeps shards (ZeRO stage 3) thus neither holds nor computes the rest; PyTorch's FSDP and torchtitan, whose random
-// numbers come one after another, make a unit at a time. Cost: of a normal element one quarter of a Philox block and
-// half a Box-Muller pair. Memory: nothing beside the values in fp32 on the CPU; others are made there a megabyte at a
+// The initial values of parameters, or of any part of them: each element is drawn from the random stream of the global
+// tensor (philox.h), so that a shard can be made alone, with the bits that it has in the whole. A rank that holds
+// shards (ZeRO stage 3) thus neither holds nor computes the rest; PyTorch's FSDP and torchtitan draw random numbers
+// sequentially and must materialize a whole unit at a time. Cost: a quarter of a Philox block and half a Box-Muller
+// pair per normal element. Memory: none besides the values for fp32 on the CPU; others are staged there a megabyte at a
 // time. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
@@ -17,7 +17,7 @@ namespace ranklab {
 // REQUIRES: they lie within the parameter, which is unmade.
 void fill_initial(const Parameter& parameter, int64_t first, const at::Tensor& out);
 
-// Allocates and fills what is unmade. Copies of the tensor see it.
+// Allocates and fills parameters that are unmade. Tensors that share their storage see the values.
 void make_values(Parameter& parameter);
 void make_values(const ParameterRegistry& registry);
 

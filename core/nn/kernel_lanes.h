@@ -1,6 +1,6 @@
-// What the loops of row kernels are built from: sums in a fixed number of lanes, and functions compiled for the
-// baseline and for AVX2 and chosen at load time. Contraction is off (RanklabCompiler.cmake), so both give the same
-// bits. Sanitizers run before the resolver's shadow memory exists, hence the exception. Internal to core/nn;
+// Building blocks of the row kernels: sums in a fixed number of lanes, and functions that are compiled for the baseline
+// and for AVX2 and selected at load time. Contraction is off (RanklabCompiler.cmake), so both give the same bits.
+// Not with sanitizers: the resolver that selects runs before their shadow memory exists. Internal to core/nn;
 // torch-free. Thread rule: pure functions.
 #pragma once
 #include <cstdint>
@@ -12,13 +12,13 @@
 #define RANKLAB_CLONES
 #endif
 #define RANKLAB_INLINE inline __attribute__((always_inline))
-// Behind the parameters of a lambda in a kernel: one that is called out of line is compiled for the baseline alone.
+// Goes after the parameters of a lambda in a kernel: a lambda that is not inlined is compiled only for the baseline.
 #define RANKLAB_INLINE_LAMBDA __attribute__((always_inline))
 
 namespace ranklab::kernels {
 
 constexpr int64_t kLanes = 8;
-// Rows whose weight gradient is summed before it joins the total: bounds the rounding of a long sum.
+// Rows whose weight gradient is summed before it is added to the total: bounds the rounding error of a long sum.
 constexpr int64_t kGradBlockRows = 32;
 
 template <typename T>

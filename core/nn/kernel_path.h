@@ -1,5 +1,5 @@
-// Which tensors the row kernels serve, on a CPU and on a device that has them, and the dtype word that costs and traces
-// use. Everything else takes the path of plain ATen ops. Thread rule: pure functions.
+// Which tensors have row kernels, on a CPU and on devices that provide them, and the dtype that costs and traces
+// record. All other tensors take the path of plain ATen ops. Thread rule: pure functions.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -11,16 +11,15 @@
 
 namespace ranklab {
 
-// Those of its device; null: there are none, or on a CPU the loops of row_kernels.h serve.
+// The kernels of x's device. Null: the device has none, or x is on a CPU and the loops of row_kernels.h are used.
 inline const DeviceKernels* device_kernels_of(const at::Tensor& x) {
   if (x.is_cpu()) return device_kernels(KernelDevice::kCpu);
   return x.is_cuda() ? device_kernels(KernelDevice::kCuda) : nullptr;
 }
 
-// Tensors of a shape alone (backends/meta) take the path of the CPU, so that plans are those of simulated runs; its
-// loops are skipped.
+// Meta tensors (backends/meta) take the CPU's path without its loops, so that plans match simulated runs.
 inline bool as_on_cpu(const at::Tensor& x) { return x.is_cpu() || x.is_meta(); }
-// Where the host makes numbers for `x` or reads its numbers.
+// The device on which the host computes values for `x` or reads its values.
 inline at::Device host_side(const at::Tensor& x) { return x.is_meta() ? x.device() : at::Device(at::kCPU); }
 
 inline bool has_kernel_type(const at::Tensor& x) {
@@ -60,12 +59,13 @@ inline double bytes_of(const at::Tensor& x) {
   return static_cast<double>(x.numel()) * static_cast<double>(x.itemsize());
 }
 
-// In which a row kernel computes, and keeps what it keeps per row: fp32 for tensors in 16 bits.
+// The type in which a row kernel computes and saves its row statistics: fp32 for 16-bit tensors.
 template <typename T>
 using KernelWide = std::conditional_t<sizeof(T) == 2, float, T>;
 inline at::ScalarType kernel_wide_type(const at::Tensor& x) { return x.itemsize() == 2 ? at::kFloat : x.scalar_type(); }
 
-// The elements of a tensor of a row kernel's type. REQUIRES: T is that of for_kernel_type, or its wide one.
+// The elements of a tensor that has row kernels. REQUIRES: T is the type that for_kernel_type() passes, or its
+// KernelWide.
 template <typename T>
 const T* kernel_in(const at::Tensor& x) {
   return static_cast<const T*>(x.const_data_ptr());
@@ -75,8 +75,8 @@ T* kernel_out(const at::Tensor& x) {
   return static_cast<T*>(x.mutable_data_ptr());
 }
 
-// Calls f.template operator()<T>() with the C++ type of a tensor that has row kernels; not for a tensor of a shape
-// alone, whose loops have nothing to do.
+// Calls f.template operator()<T>() with the C++ type of a tensor that has row kernels; skips meta tensors, which have
+// no elements to compute.
 template <typename F>
 void for_kernel_type(const at::Tensor& x, F&& f) {
   if (x.is_meta()) return;

@@ -19,7 +19,7 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// Of products with queries and keys, and with values, in multiples of S^2 B heads times their widths.
+// The number of GEMMs with queries and keys, and with values; each costs S^2 B heads times the width of these.
 struct Products {
   int with_keys = 1;
   int with_values = 1;
@@ -39,7 +39,7 @@ at::Tensor by_head(const at::Tensor& x_SBH, int64_t heads) {
   return x_SBH.view({x_SBH.size(0), x_SBH.size(1), heads, x_SBH.size(2) / heads}).permute({1, 2, 0, 3});
 }
 
-// a, b: the two halves of every pair, [B, heads, S, rope / 2]; backward turns the other way.
+// Rotates the pairs (first half, second half) of x [B, heads, S, rope]; `back`: by the negative angle, for backward.
 void rotate_into(at::Tensor out, const at::Tensor& x, const RopeTable& table, bool back = false) {
   if (!table.defined()) {
     out.copy_(x);
@@ -54,10 +54,10 @@ void rotate_into(at::Tensor out, const at::Tensor& x, const RopeTable& table, bo
 }
 
 struct LatentHeads {
-  at::Tensor q, k, v;  // [B, heads, S, D], D the wider of keys and values
+  at::Tensor q, k, v;  // [B, heads, S, D], D: the larger head dimension of keys and values
 };
 
-// Rows are kept as they come from the projections, [S, B, heads, D]: no transposition in memory.
+// Memory layout stays that of the projections, [S, B, heads, D]: nothing is transposed in memory.
 LatentHeads make_heads(const LatentInput& in, const LatentShape& s, const RopeTable& rope) {
   const int64_t seq = in.q.size(0), batch = in.q.size(1), width = std::max(s.query_head(), s.v);
   const auto empty = [&] { return at::empty({seq, batch, s.heads, width}, in.q.options()).permute({1, 2, 0, 3}); };
@@ -66,7 +66,7 @@ LatentHeads make_heads(const LatentInput& in, const LatentShape& s, const RopeTa
   h.q.narrow(-1, 0, s.nope).copy_(q_in.narrow(-1, 0, s.nope));
   h.k.narrow(-1, 0, s.nope).copy_(kv.narrow(-1, 0, s.nope));
   rotate_into(h.q.narrow(-1, s.nope, s.rope), q_in.narrow(-1, s.nope, s.rope), rope);
-  // Once for all heads, then into each.
+  // Rotated once, then copied to each head.
   at::Tensor shared = at::empty({seq, batch, 1, s.rope}, in.q.options()).permute({1, 2, 0, 3});
   rotate_into(shared, by_head(in.k_rope, 1), rope);
   h.k.narrow(-1, s.nope, s.rope).copy_(shared.expand({batch, s.heads, seq, s.rope}));
@@ -77,12 +77,12 @@ LatentHeads make_heads(const LatentInput& in, const LatentShape& s, const RopeTa
   if (width > s.v) {
     h.v = at::constant_pad_nd(h.v, {0, width - s.v});
   } else if (h.v.is_cuda() && s.nope % 8 != 0) {
-    h.v = h.v.contiguous();  // its kernel reads 16 bytes at a time
+    h.v = h.v.contiguous();  // the CUDA kernel reads 16 bytes at a time
   }
   return h;
 }
 
-// The same by differentiable ops, values in their own width.
+// The same in differentiable ops, with values not padded.
 LatentHeads join_heads(const LatentInput& in, const LatentShape& s, const RopeTable& rope) {
   const auto q = by_head(in.q.contiguous(), s.heads).split_with_sizes({s.nope, s.rope}, -1);
   const auto kv = by_head(in.kv.contiguous(), s.heads).split_with_sizes({s.nope, s.v}, -1);
@@ -92,7 +92,7 @@ LatentHeads join_heads(const LatentInput& in, const LatentShape& s, const RopeTa
           at::cat({kv[0], k_rope.expand({q[1].size(0), s.heads, q[1].size(2), s.rope})}, -1), kv[1]};
 }
 
-// In plain ops, S^2 scores at once.
+// In plain ops, with all S^2 scores in memory.
 at::Tensor softmax_plainly(const LatentHeads& h, const LatentShape& shape) {
   const int64_t seq = h.q.size(2);
   at::Tensor scores = at::matmul(h.q, h.k.transpose(-1, -2)) * shape.softmax_scale;
@@ -105,7 +105,7 @@ ScoreRule rule_of(const LatentShape& shape) {
   return {.scale = shape.softmax_scale, .window = shape.window, .cap = shape.cap};
 }
 
-// What backward needs beside the inputs.
+// What backward needs besides the inputs.
 struct LatentSoftmaxed {
   at::Tensor out;  // [S, B, heads v]
   at::Tensor log_sum_exp;
@@ -130,7 +130,7 @@ variable_list input_grads(const LatentInput& in, const LatentHeads& d, const Lat
 
 variable_list softmax_backward(const at::Tensor& grad_out, const LatentInput& in, const LatentSoftmaxed& forward,
                                const LatentShape& shape, const RopeTable& rope) {
-  // Scores again, dQ and dK with keys and queries; dP and dV with values.
+  // The recomputed scores, dQ and dK are GEMMs with keys and queries; dP and dV are GEMMs with values.
   const CostScope cost = attention_cost(in.q, shape, {.with_keys = 3, .with_values = 2}, 3);
   const LatentHeads h = make_heads(in, shape, rope);
   const int64_t padding = h.q.size(-1) - shape.v;
@@ -176,7 +176,7 @@ struct LatentFunction : CustomFunction<LatentFunction> {
   }
 };
 
-// Keeps the inputs alone.
+// Saves only the inputs for backward.
 class LatentAgain final : public ComputedAgain<LatentSoftmaxed> {
  public:
   LatentAgain(LatentInput in, const LatentShape& shape, RopeTable rope)

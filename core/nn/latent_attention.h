@@ -1,10 +1,10 @@
 // Causal multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1), the part between its projections.
-// Of a query and a key the first `nope` elements are the head's own, without position; the `rope` behind them carry the
-// position, and on the key side all heads share them. Rotation is in the halves convention of rope.h. (The published
-// weights turn neighbouring elements: their row 2i is row i here, row 2i + 1 row i + rope / 2.)
+// The first `nope` elements of a query or key are per head and not rotated; the `rope` elements after them are rotated,
+// and all heads share those of the key. Rotation follows the halves convention of rope.h. (The published weights rotate
+// neighbouring elements: their row 2i is row i here, row 2i + 1 is row i + rope / 2.)
 // The softmax part is ATen's flash attention, whose heads have one width: values narrower than keys are padded with
-// zeros. Kept for backward are the inputs, from which keys are put together again, the output and one number a query.
-// Other devices and dtypes take ATen's scaled_dot_product_attention.
+// zeros. Backward saves the inputs, from which it rebuilds the keys, the output and the log-sum-exp of each query.
+// Other devices and dtypes use ATen's scaled_dot_product_attention.
 // Legend: S sequence, B batch. Cost: S^2 B heads (nope + rope + v) FLOPs forward (the causal half), about 2.5 times
 // that backward. Thread rule: its rank's thread.
 #pragma once
@@ -34,9 +34,9 @@ struct LatentInput {
   at::Tensor k_rope;  // [S, B, rope]
 };
 
-// -> [S, B, heads v]. `rope` holds S positions or more; undefined: nothing turns (learned positions).
+// -> [S, B, heads v]. `rope` holds S positions or more; undefined: no rotation (learned positions).
 at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);
-// The same, keeping the inputs alone: the output is computed again in backward (on the path of row kernels).
+// The same, saving only the inputs: backward recomputes the output (where there are row kernels).
 RecomputableOutput latent_attention_again(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);
 // The same in plain, differentiable ATen ops.
 at::Tensor latent_attention_reference(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);

@@ -15,7 +15,7 @@ using torch::autograd::variable_list;
 
 kernels::RowShape rows_of(const at::Tensor& x) { return {x.numel() / x.size(-1), x.size(-1)}; }
 
-// A tensor for what a weight's gradient is added up from on a device.
+// Scratch for the partial sums of a weight's gradient on a device.
 at::Tensor grad_parts(const at::Tensor& x, int64_t cols) {
   return at::empty({kDeviceGradParts, cols}, x.options().dtype(kernel_wide_type(x)));
 }
@@ -24,7 +24,7 @@ at::Tensor with_offset(const at::Tensor& weight, NormNumbers n) {
   return n.weight_offset == 0 ? weight : weight + n.weight_offset;
 }
 
-// Reads and writes of `passes` tensors like x. FLOPs are those of matrix units: none.
+// Reads and writes of `passes` tensors like x. FLOPs count matrix units only: none.
 CostScope norm_cost(const at::Tensor& x, int passes) { return {0.0, passes * bytes_of(x), dtype_of(x)}; }
 
 variable_list rms_norm_forward(AutogradContext* ctx, const at::Tensor& x_in, const at::Tensor& branch_in,
@@ -109,8 +109,8 @@ NormOutput add_rms_norm(const at::Tensor& x, const at::Tensor& branch, const at:
   if (!has_row_kernels(x)) return add_rms_norm_reference(x, branch, weight, numbers);
   const variable_list outputs = branch.defined() ? AddRmsNormFunction::apply(x, branch, weight, numbers)
                                                  : RmsNormFunction::apply(x, weight, numbers);
-  // The sum goes through the function also where nothing is added: its gradient and the norm's are then added before
-  // they are rounded, wherever a model is cut.
+  // The sum is an output of the function even where nothing is added: its gradient and the norm's are then always added
+  // before rounding, so that results do not depend on where pipeline stages begin.
   const at::Tensor& sum = outputs[2];
   if (keeps_cheap_outputs()) return {sum, outputs[0], {}};
   return {sum, outputs[0], {sum.detach(), weight.detach(), outputs[1], numbers.weight_offset}};

@@ -1,6 +1,6 @@
 // RMSNorm (Zhang and Sennrich 2019, arXiv 1910.07467) and LayerNorm (Ba et al. 2016), fused with the residual addition
-// that stands before each norm of a pre-norm transformer: one pass over the row instead of an addition and four ATen
-// ops. Charged as one kernel. Memory: keeps the sum and one number a row for backward. Thread rule: its rank's thread.
+// that precedes each norm of a pre-norm transformer: one pass over the row instead of an addition and four ATen ops.
+// Charged as one kernel. Memory: saves the sum and one number per row for backward. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -9,10 +9,10 @@
 
 namespace ranklab {
 
-// What it takes to compute a norm's output again in backward, instead of keeping it: nothing that is not kept anyway.
+// What recomputes a norm's output in backward instead of saving it; all of it is saved anyway.
 struct NormRecipe {
   at::Tensor sum, weight;
-  at::Tensor inv_rms;  // undefined where the output is kept (LayerNorm, other devices, keeps_cheap_outputs())
+  at::Tensor inv_rms;  // undefined where the output is saved (LayerNorm, other devices, keeps_cheap_outputs())
   double weight_offset = 0;
   bool defined() const { return inv_rms.defined(); }
   at::Tensor normed() const;  // the same bits as the forward's
@@ -26,7 +26,7 @@ struct NormOutput {
 
 struct NormNumbers {
   double epsilon = 1e-5;
-  double weight_offset = 0;  // added to the weight, which then is learned as a difference from it
+  double weight_offset = 0;  // added to the weight, which is then learned as a difference from it
 };
 
 // x, branch [..., H]; branch may be undefined. weight [H].

@@ -9,7 +9,7 @@
 namespace ranklab {
 namespace {
 
-// Sizes without memory, as ZeRO stage 3 leaves a parameter between its uses.
+// A tensor with sizes but no memory, as ZeRO stage 3 leaves a parameter between its uses.
 at::Tensor without_memory(const std::vector<int64_t>& shape, const at::TensorOptions& options) {
   const at::Tensor tensor = at::empty({0}, options);
   tensor.unsafeGetTensorImpl()->set_sizes_contiguous(shape);

@@ -1,5 +1,5 @@
-// A trainable tensor and its place in the global model. The name and the global index of every element are the same in
-// every layout; that is what initial weights, gradient comparison, norm clipping and checkpoints are built on. Thread
+// A trainable tensor and its position in the global model. The name and the global index of every element are the same
+// in every parallel layout; initial weights, gradient comparison, norm clipping and checkpoints rely on that. Thread
 // rule: a registry belongs to one rank.
 #pragma once
 #include <ATen/core/Tensor.h>
@@ -29,8 +29,8 @@ struct Partition {
   bool replicated() const { return dim < 0; }
 };
 
-// What a parameter's elements are at the start: each is known by the parameter's name and its place in the global
-// tensor alone, so that any part can be made without the others (initial_values.h).
+// How a parameter is initialized. Each element depends only on the parameter's name and the element's index in the
+// global tensor, so that any part can be made without the others (initial_values.h).
 struct InitialValues {
   Init init;
   uint64_t seed = 0;
@@ -43,13 +43,13 @@ struct Parameter {
   bool weight_decay = true;  // false for norms and biases
   bool is_expert = false;
   ModelUnit unit = {};
-  // A replicated parameter that sees only this rank's tokens (norm, row bias with sequence parallelism) or this rank's
-  // heads (norms of queries and keys): its gradient must be summed over tp.
+  // The gradient must be summed over tp: a replicated parameter that sees only this rank's tokens (norm, row bias with
+  // sequence parallelism) or this rank's heads (norms of queries and keys).
   bool sum_grad_over_tp = false;
-  // The pipeline ranks that hold a copy, ascending, when there are several (a tied embedding, DualPipe's two models):
-  // their gradients are summed, and the first one speaks for all.
+  // The pipeline ranks that hold a copy, ascending, if there are several (a tied embedding, DualPipe's two models):
+  // their gradients are summed, and the first rank represents them all.
   std::vector<int> pipeline_ranks = {};
-  // Set while `data` has its sizes and no memory, because its values are made later, or only those of a shard.
+  // Set while `data` has sizes but no memory, because its values are made later or only for a shard.
   std::optional<InitialValues> unmade = {};
 };
 
@@ -60,20 +60,21 @@ class ParameterRegistry {
   ParameterRegistry(uint64_t seed, at::ScalarType dtype, at::Device device)
       : seed_(seed), dtype_(dtype), device_(device) {}
 
-  // Allocates the local part, fills it from the global stream, and registers it; after make_values_later() it does
-  // neither (Parameter::unmade). Names are unique. Returns a reference that stays valid.
+  // Allocates the local part, fills it from the global stream, and registers it; after make_values_later() it neither
+  // allocates nor fills (Parameter::unmade). Names are unique. Returns a reference that stays valid.
   Parameter& create(std::string name, Partition partition, Init init, bool weight_decay);
   std::vector<Parameter*> parameters() const;  // in creation order, the same on all ranks of a stage
   Parameter* find(const std::string& name) const;
-  // For models that may be larger than a rank's memory (PyTorch FSDP's start from the meta device): whoever uses the
-  // parameters makes them first, whole (make_values()) or in shards. Parameters on the meta device have no values.
+  // For models that may be larger than a rank's memory (like initialization on the meta device in PyTorch FSDP): the
+  // user of the parameters makes their values first, whole (make_values()) or in shards. Parameters on the meta device
+  // have no values.
   void make_values_later() { later_ = true; }
-  // Which part of the model the parameters made from here on belong to. RETURNS: that of those before.
+  // Sets the model unit of the parameters made from here on. RETURNS: the previous unit.
   ModelUnit begin_unit(ModelUnit unit) { return std::exchange(unit_, std::move(unit)); }
   at::ScalarType dtype() const { return dtype_; }
   at::Device device() const { return device_; }
   uint64_t seed() const { return seed_; }
-  // Which linear layers made from here on quantize their products; null (the start): none.
+  // The quantizers of the linear layers made from here on; null (initially): none of them quantizes its GEMMs.
   QuantizerBook* quantizers() const { return quantizers_; }
   void set_quantizers(QuantizerBook* book) { quantizers_ = book; }
 
@@ -88,19 +89,19 @@ class ParameterRegistry {
   std::unordered_map<std::string, Parameter*> by_name_;  // a rank may have tens of thousands: all experts of a model
 };
 
-// A node of the module tree: what is made there has its path before the name.
+// A node of the module tree: parameters made there have its path as a prefix of their name.
 class ModuleScope {
  public:
   explicit ModuleScope(ParameterRegistry& registry, std::string path = {})
       : registry_(registry), path_(std::move(path)) {}
 
   ModuleScope operator[](const std::string& child) const { return ModuleScope(registry_, path_of(child)); }
-  // "layers.3.attention.qkv" of "qkv".
+  // "layers.3.attention.qkv" for "qkv".
   std::string path_of(const std::string& child) const { return path_.empty() ? child : path_ + "." + child; }
   const std::string& path() const { return path_; }
   ParameterRegistry& registry() const { return registry_; }
 
-  // Part `index` of `count` of the parameters of a module; null: it has no bias. Matrices decay.
+  // Makes shard `index` of `count` of a module's parameters; null: it has no bias. Weight decay applies to matrices.
   Parameter& make_weight(const ModuleSpec& spec, int index = 0, int count = 1) const;
   Parameter* make_bias(const ModuleSpec& spec, int index = 0, int count = 1) const;
 
@@ -116,7 +117,7 @@ Partition replicated(std::vector<int64_t> shape);
 Partition shard_dim(std::vector<int64_t> shape, int dim, int index, int count);
 Partition shard_segments(std::vector<int64_t> shape, const std::vector<int64_t>& segments, int index, int count);
 Partition shard_padded(std::vector<int64_t> shape, int index, int count);
-// As the split says; the fused parts of a column split each by themselves.
+// According to `split`; in a column split each of the fused parts is split separately.
 Partition shard(const std::vector<int64_t>& shape, const std::vector<int64_t>& parts, ModuleSplit split, int index,
                 int count);
 std::vector<int64_t> local_shape(const Partition& partition);

@@ -1,8 +1,7 @@
 // Rotary position embedding (Su et al. 2021, arXiv 2104.09864) in the halves convention of GPT-NeoX and Llama: the pair
-// (x[i], x[i + D/2]) turns by position * theta^(-2i/D). Where only a share of the head carries position (GPT-NeoX,
-// "partial rotary"), its first pairs turn, by the frequencies of a head as wide as that share, and the others stay:
-// their cosine is 1, their sine 0. Tables are made once per model, in fp64, then rounded. Thread rule: tables are
-// immutable.
+// (x[i], x[i + D/2]) is rotated by position * theta^(-2i/D). With partial rotary (GPT-NeoX) only the first pairs are
+// rotated, by the frequencies of a head that has only these pairs; the others have cosine 1 and sine 0. Tables are made
+// once per model, in fp64, then rounded. Thread rule: tables are immutable.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -15,29 +14,29 @@ class RopeLengths;
 struct RopeTable {
   at::Tensor cos_SD;  // [S, D/2]; undefined: no rotation
   at::Tensor sin_SD;
-  std::shared_ptr<RopeLengths> lengths = {};  // null: the angles are the same whatever the length of a sequence
+  std::shared_ptr<RopeLengths> lengths = {};  // null: the angles do not depend on the sequence length
   bool defined() const { return cos_SD.defined(); }
 };
 
-// Where the frequencies follow the length of the sequence: a table for each. Thread rule: its rank's thread.
+// One table per sequence length, where the frequencies depend on that length. Thread rule: its rank's thread.
 class RopeLengths {
  public:
   virtual ~RopeLengths() = default;
   virtual RopeTable of(int64_t seq_length) = 0;
 };
 
-// The table that turns sequences of this length, at most the longest: `table` itself, if it does not follow the length.
+// The table for sequences of this length, at most the longest: `table` itself unless it depends on the length.
 RopeTable rope_for(const RopeTable& table, int64_t seq_length);
 
 // theta^(-2i/D): [D/2] in fp64. REQUIRES: head_dim even.
 at::Tensor rope_frequencies(int64_t head_dim, double theta);
-// What turns by how much.
+// Which elements of a head are rotated, and by which base.
 struct RopeShape {
-  int64_t turned = 0;  // elements of a head that carry position
-  int64_t still = 0;   // ... that do not
+  int64_t turned = 0;  // elements of a head that are rotated
+  int64_t still = 0;   // ... that are not
   double theta = 10000.0;
 };
-// Of frequencies [turned / 2]; both tables of those pairs times `scale`.
+// From frequencies [turned / 2]; the cosines and sines of these pairs are multiplied by `scale`.
 RopeTable make_rope_table(int64_t seq_length, const at::Tensor& frequencies, int64_t still, double scale,
                           const at::TensorOptions& options);
 // REQUIRES: head_dim even.

@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-// At the original length or below it, the base itself.
+// Up to the original length, theta itself.
 double stretched_base(int64_t head_dim, double theta, const RopeScaling& s, int64_t seq_length) {
   const auto original = static_cast<double>(s.original_seq_length), width = static_cast<double>(head_dim);
   const double length = std::max(static_cast<double>(seq_length), original);
@@ -20,7 +20,7 @@ double stretched_base(int64_t head_dim, double theta, const RopeScaling& s, int6
 
 at::Tensor llama3_frequencies(const at::Tensor& plain, const RopeScaling& s) {
   const auto length = static_cast<double>(s.original_seq_length);
-  const at::Tensor turns = plain * (length / (2 * std::numbers::pi));  // within the original length
+  const at::Tensor turns = plain * (length / (2 * std::numbers::pi));  // full rotations within the original length
   const at::Tensor kept = ((turns - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor)).clamp(0, 1);
   return plain / s.factor * (1 - kept) + plain * kept;
 }
@@ -43,7 +43,7 @@ class DynamicRope final : public RopeLengths {
         last_(make(longest)) {}
 
   RopeTable of(int64_t seq_length) override {
-    // Short ones are all alike.
+    // All sequences up to the original length share a table.
     const int64_t length = std::max(seq_length, std::min(scaling_.original_seq_length, longest_));
     if (length == last_length_) return last_;
     last_ = make(length);

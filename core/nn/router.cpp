@@ -8,12 +8,12 @@
 namespace ranklab {
 namespace {
 
-// Indices of the `count` largest of each row; of equal ones the lowest index (at::topk leaves that open).
+// Indices of the `count` largest of each row; ties go to the lowest index (at::topk leaves that unspecified).
 at::Tensor top_indices(const at::Tensor& values, int64_t count) {
   return std::get<1>(at::sort(values, /*stable=*/true, /*dim=*/-1, /*descending=*/true)).narrow(-1, 0, count);
 }
 
-// Scores outside a token's best groups never win.
+// Masks the scores outside a token's best groups.
 at::Tensor within_best_groups(const at::Tensor& choice_TE, const MoeConfig& c) {
   const int64_t tokens = choice_TE.size(0), each = c.num_experts / c.num_groups;
   const at::Tensor grouped = choice_TE.view({tokens, c.num_groups, each});

@@ -1,7 +1,7 @@
 // Which experts see a token, and with which weights (Shazeer et al. 2017, arXiv 1701.06538; group-limited and with a
 // bias: DeepSeek-V3, arXiv 2412.19437, section 2.1.2). Always in fp32 (fp64 for fp64 models): rounding must not decide
-// where a token goes. Equal scores go to the lowest index. Legend: T tokens, E experts, K experts of a token. Cost: a
-// sort of E scores a token. Thread rule: its rank's thread.
+// where a token goes. Ties go to the lowest index. Legend: T tokens, E experts, K experts per token. Cost: a sort of E
+// scores per token. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -14,17 +14,18 @@ at::ScalarType router_dtype(at::ScalarType model);
 
 struct ExpertChoice {
   at::Tensor experts_TK;  // int64, the best first
-  at::Tensor weights_TK;  // differentiable: scores of the chosen, normalized and scaled as the configuration says
+  at::Tensor weights_TK;  // differentiable: scores of the chosen, normalized and scaled as configured
   at::Tensor scores_TE;   // differentiable: softmax, or sigmoid, of the logits
 };
 
-// logits [T, E]; bias [E] is added to the scores for the choice alone, and may be undefined.
+// logits [T, E]; bias [E], which may be undefined, is added to the scores only for the choice.
 ExpertChoice choose_experts(const at::Tensor& logits_TE, const at::Tensor& bias_E, const MoeConfig& config);
 
-// The same weights for experts that were chosen otherwise [T, K].
+// The weights of experts [T, K] that were chosen in another way.
 at::Tensor expert_weights(const at::Tensor& scores_TE, const at::Tensor& experts_TK, const MoeConfig& config);
 
-// Experts in turn for debugging: token t of the sequence takes experts t K, t K + 1, ... modulo E. tokens [T] int64.
+// Round-robin experts for debugging: token t of the sequence takes experts t K, t K + 1, ... modulo E. tokens [T]
+// int64.
 at::Tensor experts_in_turn(const at::Tensor& tokens_T, const MoeConfig& config);
 
 }  // namespace ranklab

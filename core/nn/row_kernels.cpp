@@ -10,7 +10,7 @@
 namespace ranklab::kernels {
 namespace {
 
-// The weight, or its sum with the offset.
+// The weight with the offset added; without an offset the weight itself.
 template <typename T>
 class OffsetWeight {
  public:

@@ -16,7 +16,7 @@ struct RowShape {
 struct RmsNormArgs {
   RowShape shape;
   double epsilon = 0;        // of the forward pass
-  double weight_offset = 0;  // added to the weight, in the type that is computed in
+  double weight_offset = 0;  // added to the weight, in the type of the computation
 };
 // sum = x + branch (branch null: sum is not written and x is normalized); out = sum / rms(sum) * weight;
 // inv_rms[row] is kept for backward.
@@ -25,7 +25,7 @@ void rms_norm_forward(RmsNormArgs args, const float* x, const float* branch, con
 void rms_norm_forward(RmsNormArgs args, const double* x, const double* branch, const double* weight, double* sum,
                       double* out, double* inv_rms);
 
-// out = sum * inv_rms * weight: the forward's result again, bit for bit, from what backward keeps.
+// out = sum * inv_rms * weight: recomputes the forward's result, bit for bit, from what is saved for backward.
 void rms_norm_again(RmsNormArgs args, const float* sum, const float* weight, const float* inv_rms, float* out);
 void rms_norm_again(RmsNormArgs args, const double* sum, const double* weight, const double* inv_rms, double* out);
 
@@ -38,7 +38,7 @@ void rms_norm_backward(RmsNormArgs args, const double* grad_out, const double* g
 // gate_up rows are [gate | up], each shape.cols wide; out = gate * sigmoid(gate) * up.
 void swiglu_forward(RowShape shape, const float* gate_up, float* out);
 void swiglu_forward(RowShape shape, const double* gate_up, double* out);
-// out (null: not wanted) gets the forward's result again, bit for bit; it may be where grad_out is.
+// out (null: not wanted) receives the recomputed forward result, bit for bit; it may alias grad_out.
 void swiglu_backward(RowShape shape, const float* grad_out, const float* gate_up, float* grad_gate_up,
                      float* out = nullptr);
 void swiglu_backward(RowShape shape, const double* grad_out, const double* gate_up, double* grad_gate_up,

@@ -1,7 +1,7 @@
 // The loops of row_kernels.h on 16-bit tensors, bf16 and fp16: each row is widened to fp32, goes through the same
-// loops, and is rounded once where it is stored (to nearest, ties to even). What a norm keeps per row and the rotary
-// tables stay in fp32, as in fused GPU kernels. A residual sum is rounded before it is normalized, since backward has
-// only the rounded one. Torch-free. Cost: one read and one write of each operand. Thread rule: pure functions.
+// loops, and is rounded once where it is stored (to nearest, ties to even). Row statistics of norms and rotary tables
+// stay in fp32, as in fused GPU kernels. A residual sum is rounded before it is normalized, since backward has only the
+// rounded sum. Torch-free. Cost: one read and one write of each operand. Thread rule: pure functions.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -24,10 +24,10 @@ inline void narrow(float x, Bf16& to) {
   to.bits = static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? (bits >> 16) | 0x40 : rounded);  // NaN stays NaN
 }
 
-// fp16 has exponents of 5 bits: its normal numbers are fp32's with another bias, and its subnormal ones an fp32 number
-// less its leading one. Without branches, so that loops of it become vectors.
+// fp16 has 5 exponent bits: a normal number is an fp32 number with another bias, a subnormal one an fp32 number without
+// its leading 1. Branch-free, so that loops are vectorized.
 inline float widen(Fp16 x) {
-  constexpr uint32_t kRebias = (127 - 15) << 23, kSmallest = (127 - 14) << 23;  // of 2^-14
+  constexpr uint32_t kRebias = (127 - 15) << 23, kSmallest = (127 - 14) << 23;  // the exponent of 2^-14
   const uint32_t magnitude = static_cast<uint32_t>(x.bits & 0x7fff) << 13, exponent = x.bits & 0x7c00;
   const float subnormal = std::bit_cast<float>(magnitude + kSmallest) - std::bit_cast<float>(kSmallest);
   const uint32_t normal = magnitude + (exponent == 0x7c00 ? 2 * kRebias : kRebias);

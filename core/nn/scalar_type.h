@@ -1,4 +1,4 @@
-// ATen's word for an element type of floating-point numbers. Thread rule: pure.
+// The ATen scalar type of a floating-point DType. Thread rule: pure.
 #pragma once
 #include <c10/core/ScalarType.h>
 

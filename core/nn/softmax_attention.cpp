@@ -48,7 +48,7 @@ SoftmaxHeads grad_on_cpu(const SoftmaxHeads& in, const SoftmaxedHeads& forward, 
   return {dq, sum_groups(dk, groups), sum_groups(dv, groups)};
 }
 
-// What dropout would have needed in backward.
+// Placeholder for the random seed that dropout would need in backward.
 at::Tensor no_seed(const at::Tensor& x) { return at::empty({2}, x.options().dtype(at::kUInt64)); }
 
 SoftmaxedHeads by_flash(const SoftmaxHeads& in, std::optional<double> scale) {
@@ -65,8 +65,8 @@ SoftmaxHeads grad_by_flash(const SoftmaxHeads& in, const SoftmaxedHeads& forward
   return {dq, dk, dv};
 }
 
-// In fp32, which flash attention has not (Rabe & Staats 2021, arXiv 2112.05682; its sums keep fp32's bits). A key head
-// a query head: grouped ones are repeated.
+// For fp32, which flash attention does not support (Rabe & Staats 2021, arXiv 2112.05682; it sums in full fp32). It
+// needs one key head per query head, so grouped heads are repeated.
 SoftmaxedHeads by_efficient(const SoftmaxHeads& in, std::optional<double> scale) {
   const int64_t heads = in.q.size(1);
   auto result = at::_scaled_dot_product_efficient_attention(
@@ -99,14 +99,14 @@ SoftmaxHeads grad_by_cudnn(const SoftmaxHeads& in, const SoftmaxedHeads& forward
 }
 
 // Measured with `ranklab bench kernels` on an H100 at llama_1b's shapes: 1.6 times as fast as flash, forward and
-// backward. Short sequences are not worth its plan for every new shape.
+// backward. For short sequences the gain does not pay for cuDNN's plan of every new shape.
 bool cudnn_is_faster(const at::Tensor& q) {
   constexpr int kHopper = 90, kLongEnough = 1024;
   return q.size(2) >= kLongEnough && (q.size(3) == 64 || q.size(3) == 128) && device_rounding() != nullptr &&
          device_rounding()->capability() >= kHopper && !at::globalContext().deterministicAlgorithms();
 }
 
-// Neither single queries nor wider heads.
+// cuDNN takes neither single queries nor heads wider than 128.
 bool takes_cudnn(const at::Tensor& q) {
   if (gpu_attention() == GpuAttention::kAuto) return cudnn_is_faster(q);
   return gpu_attention() == GpuAttention::kCudnn && q.size(2) > 1 && q.size(3) <= 128;
@@ -131,7 +131,7 @@ at::Tensor by_position(const at::Tensor& x) {
 
 bool has_softmax_attention(const at::Tensor& x, int64_t head_dim) {
   if (!x.is_cuda()) return as_on_cpu(x);
-  constexpr int64_t kBytesTogether = 16, kWidest = 256;  // of flash attention's kernels
+  constexpr int64_t kBytesTogether = 16, kWidest = 256;  // limits of flash attention's kernels
   if (head_dim * x.itemsize() % kBytesTogether != 0) return false;
   return x.itemsize() == 2 ? head_dim <= kWidest : x.scalar_type() == at::kFloat;
 }

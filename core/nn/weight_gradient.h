@@ -1,4 +1,4 @@
-// Room for the gradient of a weight that a kernel writes. Thread rule: its rank's thread.
+// Allocates the gradient of a weight, which a kernel then writes. Thread rule: its rank's thread.
 #pragma once
 
 #include "core/sim/aten.h"

@@ -10,7 +10,7 @@ namespace ranklab {
 namespace {
 
 struct Block {
-  int64_t query, queries, key, keys;  // the first ones and how many
+  int64_t query, queries, key, keys;  // first query and key, and how many of each
 };
 
 std::vector<Block> blocks_of(int64_t seq, int64_t window) {
@@ -24,7 +24,7 @@ std::vector<Block> blocks_of(int64_t seq, int64_t window) {
   return blocks;
 }
 
-// What is added to scores.
+// The mask that is added to scores: 0 or -infinity.
 at::Tensor hidden(const Block& b, int64_t window, const at::TensorOptions& options) {
   const at::Tensor seen = window_mask(b.query, b.queries, b.key, b.keys, window, options.device());
   return at::zeros(seen.sizes(), options).masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity());

@@ -1,8 +1,8 @@
-// The softmax part of causal attention whose queries see the last `window` positions, themselves among them (Mistral,
-// arXiv 2310.06825, section 2; before it Longformer, arXiv 2004.05150), on a CPU: blocks of queries, each with the keys
-// that one of its queries sees, through ATen's flash attention with a mask. Internal to core/nn. Cost: memory linear in
-// S, products of S (window + block), block the larger of the window and 128. Thread rule: its rank's thread, where
-// autograd does not record.
+// The softmax part of sliding-window attention on a CPU: each query sees the last `window` positions, including its own
+// (Mistral, arXiv 2310.06825, section 2; before it Longformer, arXiv 2004.05150). Blocks of queries, each with the keys
+// that any of its queries sees, go through ATen's flash attention with a mask. Internal to core/nn. Cost: memory linear
+// in S, S (window + block) scores per head, where block is the larger of the window and 128. Thread rule: its rank's
+// thread, where autograd does not record.
 #pragma once
 #include <optional>
 
@@ -10,7 +10,7 @@
 
 namespace ranklab {
 
-// As softmax_attention(), but as many heads of keys and values as of queries.
+// As softmax_attention(), but keys and values have as many heads as queries.
 SoftmaxedHeads window_attention(const SoftmaxHeads& in, int64_t window, std::optional<double> scale);
 SoftmaxHeads window_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
                                    int64_t window, std::optional<double> scale);

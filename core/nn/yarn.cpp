@@ -10,7 +10,7 @@
 namespace ranklab {
 namespace {
 
-// The pair (as a real number) that turns so many times within `length` positions.
+// The index (as a real number) of the pair that makes `rotations` full rotations within `length` positions.
 double pair_of(double rotations, int64_t head_dim, double theta, int64_t length) {
   return static_cast<double>(head_dim) * std::log(static_cast<double>(length) / (rotations * 2 * std::numbers::pi)) /
          (2 * std::log(theta));

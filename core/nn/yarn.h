@@ -1,9 +1,9 @@
-// YaRN (Peng et al. 2023, arXiv 2309.00071) as DeepSeek-V3 and the classes of transformers have it: rotary frequencies
-// for sequences `scaling_factor` times longer than those trained on. Pairs that turn more than beta_fast times within
-// the original length keep their frequency, those that turn less than beta_slow times get it divided by the factor,
-// those between are mixed linearly; attention gets a temperature for the length. The tables are stretched whatever the
-// sequence length, as in the model's Hugging Face code and in Megatron-LM (DeepSeek's own demo stretches only past the
-// original length). Thread rule: pure functions.
+// YaRN (Peng et al. 2023, arXiv 2309.00071) as in DeepSeek-V3 and transformers: rotary frequencies for sequences
+// `scaling_factor` times longer than those trained on. Pairs that make more than beta_fast rotations within the
+// original length keep their frequency, pairs that make fewer than beta_slow get it divided by the factor, and pairs in
+// between are interpolated linearly; attention scores get a temperature. The tables are stretched whatever the sequence
+// length, as in the model's Hugging Face code and in Megatron-LM (DeepSeek's own demo stretches only past the original
+// length). Thread rule: pure functions.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -15,7 +15,7 @@ namespace ranklab {
 // 0.1 mscale ln(scaling_factor) + 1, and 1 without stretching.
 double yarn_mscale(double scaling_factor, double mscale);
 
-// What both tables are multiplied with: attention_factor, or mscale over mscale_all_dim (1 in DeepSeek-V3).
+// The factor on the cosines and sines: attention_factor, or mscale over mscale_all_dim (1 in DeepSeek-V3).
 double yarn_table_scale(const YarnConfig& yarn);
 
 // [D/2] in fp64, in the order of rope.h; plain rotary frequencies when YaRN is not enabled. REQUIRES: head_dim even.
@@ -25,8 +25,7 @@ at::Tensor yarn_frequencies(int64_t head_dim, double theta, const YarnConfig& ya
 RopeTable make_yarn_table(int64_t seq_length, const RopeShape& shape, const YarnConfig& yarn,
                           const at::TensorOptions& options);
 
-// What queries times keys of latent attention are multiplied with: 1 / sqrt(query_head_dim), times
-// yarn_mscale(mscale_all_dim)^2.
+// The softmax scale of latent attention: 1 / sqrt(query_head_dim), times yarn_mscale(mscale_all_dim)^2.
 double yarn_softmax_scale(int64_t query_head_dim, const YarnConfig& yarn);
 
 }  // namespace ranklab
