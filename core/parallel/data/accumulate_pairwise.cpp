@@ -1,8 +1,8 @@
-// The gradients of microbatches added in a balanced binary tree over the microbatch index. It is the tree that the
-// communicator uses over dp rank, so with power-of-two sizes dp 8, dp 4 x 2 microbatches and 8 microbatches on one rank
-// add the same numbers in the same order: the same bits. A binary counter does it: level l holds the sum of the last
-// 2^l microbatches. Memory: ceil(log2 microbatches) further buckets. Rounding grows with log2 of the count instead of
-// the count.
+// Adds the gradients of microbatches in a balanced binary tree over the microbatch index. The communicator uses the
+// same tree over dp ranks, so with power-of-two sizes dp 8, dp 4 x 2 microbatches and 8 microbatches on one rank add
+// the same numbers in the same order and give the same bits. It works like a binary counter: level l holds the sum of
+// the last 2^l microbatches. Memory: ceil(log2 microbatches) further buckets. The rounding error grows with log2 of the
+// count.
 #include <bit>
 #include <utility>
 
@@ -31,8 +31,8 @@ class Pairwise : public GradAccumulator {
 
  private:
   static void fold(GradSum& sum, const at::Tensor& grad) {
-    // Levels whose sums are complete with this microbatch: the trailing ones of its index. The last one takes all that
-    // are held, which are the same levels when the count is a power of two.
+    // This microbatch completes the levels of the trailing one bits of its index. The last microbatch adds up all
+    // levels that hold a sum, which are the same ones if the count is a power of two.
     const unsigned held = static_cast<unsigned>(sum.completed);
     const int complete = std::countr_one(held);
     const bool is_last = sum.completed + 1 == sum.total;

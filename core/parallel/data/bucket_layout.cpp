@@ -10,7 +10,7 @@ int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit
 
 using Holders = std::vector<int>;
 
-// The items of one family, in the order in which they fill buckets.
+// The items that may share buckets, in the order in which they fill them.
 std::vector<size_t> family(const std::vector<BucketItem>& items, bool sum_over_tp, const Holders* holders) {
   std::vector<size_t> order;
   for (size_t i = items.size(); i-- > 0;) {

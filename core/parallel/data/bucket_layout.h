@@ -1,13 +1,13 @@
-// Where every gradient lies in the flat buckets that data-parallel ranks reduce, and which part of a bucket each of
-// them owns when it is shared out (ZeRO, Rajbhandari et al. 2020, arXiv 1910.02054; flat buckets as in Megatron-LM's
-// distributed optimizer). Buckets are filled in reverse creation order, about the order in which backward produces
-// gradients; the one that is summed over tp comes last.
+// The position of every gradient in the flat buckets that data-parallel ranks reduce, and the part of a sharded bucket
+// that each rank owns (ZeRO, Rajbhandari et al. 2020, arXiv 1910.02054; flat buckets as in Megatron-LM's distributed
+// optimizer). Buckets are filled in reverse creation order, roughly the order in which backward produces gradients;
+// buckets that are summed over tp come last.
 //
-// A shared-out bucket is padded until it splits into equal shards of whole cache lines, and each gradient starts on
-// one: so a piece of a parameter that a rank updates begins where a vector of the whole parameter's update begins, and
-// the optimizer's kernels give the same bits for pieces as for whole parameters. Parameters that several pipeline ranks
-// hold have buckets of their own, in the order of their names: all holders cut them alike. Torch-free. Cost: a few
-// additions a parameter. Thread rule: pure.
+// A sharded bucket is padded so that it splits into equal shards of whole cache lines, and each gradient starts on a
+// cache line: a piece of a parameter then starts at a SIMD vector boundary of the whole parameter, so that the
+// optimizer's kernels give the same bits for pieces as for whole parameters. Parameters that several pipeline ranks
+// hold have separate buckets, ordered by name: all holders shard them identically. Torch-free. Cost: a few additions
+// per parameter. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -25,8 +25,8 @@ struct BucketItem {
   int64_t elements = 0;
   DType dtype = DType::kFloat32;
   bool sum_over_tp = false;
-  std::vector<int> pipeline_ranks = {};  // that hold a copy, when there are several
-  // ZeRO stage 3: what is gathered and freed together, in buckets of its own whatever their size; "": not gathered.
+  std::vector<int> pipeline_ranks = {};  // the ranks that hold a copy, if there are several
+  // ZeRO stage 3: the unit that is gathered and freed together, in separate buckets of any size; "": not gathered.
   std::string unit = {};
 };
 
@@ -47,10 +47,10 @@ struct BucketLayout {
   int64_t padding() const;  // elements
 };
 
-// `shards`: ranks that share out each bucket; 1: none do.
+// `shards`: the number of ranks over which each bucket is sharded; 1: not sharded.
 std::vector<BucketLayout> lay_out_buckets(const std::vector<BucketItem>& items, int64_t bucket_bytes, int shards);
 
-// What a rank owns of one parameter: its elements [begin, end), which lie at `offset` of the rank's shard.
+// The part of one parameter that a rank owns: elements [begin, end), at `offset` in the rank's shard.
 struct ShardPiece {
   size_t item = 0;
   int64_t begin = 0, end = 0;

@@ -10,7 +10,7 @@
 namespace ranklab {
 namespace {
 
-// A part of a tensor's memory, kept alive by itself.
+// A pointer to a part of a tensor's memory that keeps the tensor's storage alive.
 at::DataPtr part_of(const at::Tensor& whole, int64_t offset) {
   auto* keep = new c10::Storage(whole.storage());
   char* begin = static_cast<char*>(whole.mutable_data_ptr()) + offset * static_cast<int64_t>(whole.itemsize());
@@ -72,7 +72,7 @@ at::Tensor BucketShard::updated() const {
   return shard;
 }
 
-// A GPU library gathers in place, where parameters are views of one buffer: the copies cost nothing.
+// The copies are not charged: on a GPU the all_gather works in place, with parameters as views of one buffer.
 void BucketShard::gather() {
   const at::NoGradGuard no_grad;
   const MemoryScope memory(MemoryCategory::kBuffers);

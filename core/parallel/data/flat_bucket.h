@@ -1,5 +1,5 @@
-// The memory of a gradient bucket: one flat tensor, in which each parameter's sum is a view. It may come and go within
-// a step. Cost: zeros where memory is made. Thread rule: its rank's thread.
+// The memory of a gradient bucket: one flat tensor of which each parameter's sum is a view. It may be allocated and
+// freed within a step. Cost: filling new memory with zeros. Thread rule: its rank's thread.
 #pragma once
 #include <vector>
 
@@ -10,19 +10,19 @@ namespace ranklab {
 
 struct GradSlot {
   Parameter* parameter = nullptr;
-  size_t bucket = 0;   // among the reducer's
+  size_t bucket = 0;   // index among the reducer's buckets
   int64_t offset = 0;  // elements
   GradSum sum = {};
-  bool arrived = false;  // in this pass
+  bool arrived = false;  // has arrived in this pass
 };
 
 struct FlatBucket : GradBucket {
   at::ScalarType type = at::kFloat;  // of gradients
   std::vector<GradSlot> slots;
   at::Tensor flat;                 // undefined: no memory
-  std::vector<at::Tensor> levels;  // further tensors like it, that its accumulator works in
+  std::vector<at::Tensor> levels;  // further tensors of the same size, used by its accumulator
 
-  void allocate(int num_levels);  // what is not there yet
+  void allocate(int num_levels);  // only what is not allocated yet
   void release();
 };
 

@@ -1,4 +1,4 @@
-// A flat gradient bucket of a rank, for whoever asks what is reduced, or sharded, where. Outlived by its reducer.
+// Describes a flat gradient bucket of a rank: what is reduced or sharded over which group. Its reducer outlives it.
 // Thread rule: plain data.
 #pragma once
 #include <span>
@@ -12,12 +12,12 @@ namespace ranklab {
 
 struct GradBucket {
   std::string label;                       // as in core/trace/zero_event.h
-  Axis axis = Axis::kDp;                   // whose group reduces it
-  int shards = 1;                          // members that each update a part; 1: each updates all
-  BucketLayout layout;                     // element_bytes: of a gradient
-  std::span<Parameter* const> parameters;  // the layout's items, and those of all other buckets of the reducer
+  Axis axis = Axis::kDp;                   // the axis of the group that reduces it
+  int shards = 1;                          // members that each update a shard; 1: each updates all
+  BucketLayout layout;                     // element_bytes is that of a gradient
+  std::span<Parameter* const> parameters;  // the layout's items, shared by all buckets of the reducer
 
-  int64_t parameter_bytes() const {  // of an element
+  int64_t parameter_bytes() const {  // bytes of one element
     return static_cast<int64_t>(parameters[layout.places[0].item]->data.itemsize());
   }
 };

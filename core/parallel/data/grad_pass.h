@@ -1,14 +1,13 @@
-// Which part of which backward is running: gradients that arrive meanwhile belong to it. A schedule that splits the
-// backward (ZB-H1 and others) has two passes for a microbatch in a stage: B, then W. Torch-free. Thread rule: plain
-// data.
+// The backward pass that is running, to which the arriving gradients belong. A schedule that splits the backward (ZB-H1
+// and others) has two passes per microbatch and stage: B, then W. Torch-free. Thread rule: plain data.
 #pragma once
 
 namespace ranklab {
 
 struct GradPass {
-  int stage = 0;  // among the rank's own stages
+  int stage = 0;  // index among this rank's stages
   int microbatch = 0;
-  bool completes = true;  // the microbatch's last pass in this stage (W or BW): no more gradients of it come
+  bool completes = true;  // the microbatch's last pass in this stage (W or BW), with no further gradients
 };
 
 }  // namespace ranklab

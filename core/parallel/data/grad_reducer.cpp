@@ -15,12 +15,12 @@
 namespace ranklab {
 namespace {
 
-// Where gradients are sharded: reduced buckets that are not awaited yet.
+// With sharded gradients: the most reductions in flight before the oldest one is awaited.
 constexpr size_t kMostBucketsUnderWay = 2;
 
 }  // namespace
 
-// Called by autograd when a leaf's gradient of this backward is complete (once, also for a tied parameter).
+// Called by autograd when a leaf's gradient is complete in this backward (once, even for a tied parameter).
 class GradReducer::Hook : public torch::autograd::PostAccumulateGradHook {
  public:
   Hook(GradReducer* reducer, GradSlot* slot) : reducer_(reducer), slot_(slot) {}
@@ -81,7 +81,7 @@ void GradReducer::plan_buckets() {
   }
 }
 
-// Of the units whose gradients lie in it; they fill it from the last to the first.
+// The first and last unit whose gradients the bucket holds; units fill it from the last to the first.
 std::string GradReducer::label_of(const BucketLayout& layout) const {
   const Parameter& first = *parameters_[layout.places.back().item];
   const std::string &begin = first.unit.name, &end = parameters_[layout.places.front().item]->unit.name;
@@ -196,8 +196,8 @@ void GradReducer::end_pass() {
   RANKLAB_CHECK(pass_.has_value(), ErrorKind::kInternal, .where = "GradReducer::end_pass",
                 .what = "no pass is running");
   if (pass_->completes) {
-    // What came with an earlier part of this backward, or is not used by this loss: every rank still takes part in its
-    // reduction.
+    // Gradients that came in an earlier pass of this backward, or parameters that this loss does not use: every rank
+    // still takes part in their reduction.
     for (GradSlot* slot : stage_slots_[static_cast<size_t>(pass_->stage)]) {
       if (!slot->arrived) complete(*slot);
     }
@@ -208,14 +208,14 @@ void GradReducer::end_pass() {
 
 void GradReducer::on_grad(GradSlot& slot) {
   at::Tensor& grad = slot.parameter->data.mutable_grad();
-  if (!grad.defined()) return;  // deferred: this backward had only the input's gradient
+  if (!grad.defined()) return;  // deferred: this backward computed only the input's gradient
   if (pass_ && !buckets_[slot.bucket].stays) {
     RANKLAB_CHECK(!slot.arrived, ErrorKind::kInternal, .where = "GradReducer",
                   .what = "a gradient arrived twice in one pass", .got = slot.parameter->name,
                   .fix = "run one backward per microbatch");
     const at::Tensor arrived = std::exchange(grad, {});
     add(slot, arrived);
-    // Now and not at the end of the pass, so that buckets start during backward.
+    // Not only at the end of the pass, so that reductions start during backward.
     if (pass_->completes) complete(slot);
   }
   slot.arrived = true;
@@ -230,7 +230,7 @@ void GradReducer::add(GradSlot& slot, const at::Tensor& grad) {
   accumulator_.add(slot.sum, grad, pass_->microbatch);
 }
 
-// One more microbatch of this parameter is whole.
+// One more microbatch of this parameter is complete.
 void GradReducer::complete(GradSlot& slot) {
   Bucket& bucket = buckets_[slot.bucket];
   if (bucket.stays) return;

@@ -1,20 +1,20 @@
 // Data-parallel gradients in flat buckets, reduced while backward runs (PyTorch DDP: Li et al. 2020, arXiv 2006.15704;
-// Megatron's DistributedDataParallel). Buckets are filled in reverse creation order, about that in which backward
-// produces gradients; while the last microbatch runs, each full bucket starts its Reduction (reduction.h). Earlier
-// microbatches only accumulate (`no_sync`; grad_accumulator.h), so gradients travel once a step.
+// Megatron's DistributedDataParallel). Buckets are filled in reverse creation order, roughly that in which backward
+// produces gradients; during the last microbatch each full bucket starts its Reduction (reduction.h). Earlier
+// microbatches only accumulate (`no_sync`; grad_accumulator.h), so gradients are reduced once per step.
 //
-// In a pipeline each of the rank's stages sees its microbatches on its own, and a backward may come in two parts; a
-// parameter is complete when every stage that has it has completed every microbatch, and its gradients are added in the
-// order in which they come, which in all schedules is that of the microbatches.
+// In a pipeline each of the rank's stages runs its microbatches separately, and a backward may be split in two passes.
+// A parameter is complete when every stage that has it has completed every microbatch; its gradients are added in order
+// of arrival, which in all schedules is that of the microbatches.
 //
-// Where gradients are sharded (ZeRO stages 2 and 3), a bucket is made when its first gradient comes and freed when it
-// is reduced, at most two being under way; else buckets stay.
+// With sharded gradients (ZeRO stages 2 and 3) a bucket is allocated when its first gradient arrives and freed when it
+// is reduced, with at most two reductions in flight; otherwise buckets stay allocated.
 //
-// Gradients are SUMMED: each loss is already divided by the global token count. Under sequence parallelism the
-// parameters that saw only this rank's tokens (Parameter::sum_grad_over_tp) share one bucket that is summed over tp
-// first. Cost: one copy of each gradient into its bucket (none where nothing has to be reduced). Memory: the gradients
-// once. Both without what the accumulator and the reduction say. Thread rule: its rank's thread; every member of the
-// groups makes the same calls.
+// Gradients are SUMMED: each loss is already divided by the global token count. Parameters with
+// Parameter::sum_grad_over_tp (with sequence parallelism they see only this rank's tokens) have a separate bucket that
+// is first summed over tp. Cost: one copy of each gradient into its bucket (none where nothing has to be reduced).
+// Memory: the gradients once. Those of the accumulator and the reduction come on top. Thread rule: its rank's thread;
+// every member of the groups makes the same calls.
 #pragma once
 #include <functional>
 #include <memory>
@@ -35,15 +35,15 @@ struct GradReducerOptions {
   bool overlap = true;  // false: all buckets start after the last backward
   GradAccumulation accumulation = GradAccumulation::kSequential;
   ZeroStage zero = kZeroStages[0];
-  std::optional<at::ScalarType> grad_type = std::nullopt;  // in which they add up; unset: that of the parameters
+  std::optional<at::ScalarType> grad_type = std::nullopt;  // type of the sums; unset: that of the parameters
   Communicator* replicas = nullptr;                        // HSDP: the ranks with the same shard in other groups
-  // Sharded parameters: in which precision a weight is gathered; unset: all as they are.
+  // Sharded parameters: the precision in which a weight is gathered; unset: none is quantized.
   BucketShard::GatherPrecision gather = {};
-  // Told what becomes of buckets (partial, reduced, updated), by their label.
+  // Called with a bucket's label when its state changes (partial, reduced, updated).
   std::function<void(ZeroState state, const std::string& bucket)> watch = {};
 };
 
-// The parameters of one of the rank's stages, and how many microbatches of a step pass it.
+// The parameters of one of the rank's stages, and the number of microbatches per step.
 struct GradStage {
   std::vector<Parameter*> parameters;
   int num_microbatches = 1;
@@ -51,8 +51,8 @@ struct GradStage {
 
 class GradReducer {
  public:
-  // `dp` replicates these parameters (Axis::kDpCp or kDp; kEdp for experts, in a reducer of their own). `tp` is needed
-  // when a parameter has sum_grad_over_tp. Both outlive the reducer, the parameters too.
+  // `dp` is the group that replicates these parameters (Axis::kDpCp or kDp; kEdp for experts, in a separate reducer).
+  // `tp` is needed if a parameter has sum_grad_over_tp. Both and the parameters must outlive the reducer.
   GradReducer(std::vector<Parameter*> parameters, Communicator& dp, Communicator* tp, GradReducerOptions options);
   ~GradReducer();
   GradReducer(const GradReducer&) = delete;
@@ -62,28 +62,28 @@ class GradReducer {
   void begin_step(const std::vector<GradStage>& stages);
   void begin_pass(const GradPass& pass);  // before a backward, or a part of one
   void end_pass();
-  // Waits; afterwards data.grad() of every owned() parameter is the sum over microbatches and ranks (zero if it had
-  // none), in the options' type.
+  // Waits; afterwards data.grad() of every owned() parameter is the sum over microbatches and ranks (zero if it had no
+  // gradient), in the options' grad_type.
   void finish();
 
-  // Whether ranks share out buckets: a group of one has nothing to share.
+  // Whether buckets are sharded over ranks; never in a group of one.
   bool shards() const { return options_.zero.optimizer; }
-  // What this rank's optimizer updates: the parameters, or the pieces of them that it owns. They live as long as this.
+  // What this rank's optimizer updates: the parameters, or the pieces of them that it owns. Valid as long as this.
   std::vector<Parameter*> owned() const;
-  // Of one of owned(), the whole parameter and the piece's first element in it.
+  // For one of owned(), the whole parameter and the index of the piece's first element in it.
   std::pair<const Parameter*, int64_t> origin_of(const Parameter* piece) const;
-  // After the update of owned(): every rank gets the others', bucket by bucket. Collective over dp.
+  // Call after the update of owned(): gathers the other ranks' updates, bucket by bucket. Collective over dp.
   void gather_parameters();
-  // Stage 3, when shards(): from here on only shards are kept, and `units` brings the whole.
+  // Stage 3, if shards(): from here on only shards are kept, and `units` gathers the whole parameters.
   void share_out_parameters(ShardedUnits& units);
 
-  // In the order in which they are reduced.
+  // The buckets in the order in which they are reduced.
   std::vector<GradBucket> buckets() const;
 
  private:
   struct Bucket : FlatBucket {
     std::unique_ptr<Reduction> reduction;
-    bool stays = false;    // in this step gradients may stay where autograd made them
+    bool stays = false;    // in this step gradients may stay where autograd put them
     bool touched = false;  // has a gradient in this step
     size_t pending = 0;    // parameters that are not complete
     bool collected = false;
@@ -117,9 +117,9 @@ class GradReducer {
   std::unordered_map<const Parameter*, GradSlot*> slot_of_;
   std::vector<std::vector<GradSlot*>> stage_slots_;
   int num_levels_ = 0;            // of the accumulator, in this step
-  bool adds_ = false;             // a parameter gets several gradients in this step
-  std::optional<GradPass> pass_;  // running
-  int64_t passes_left_ = 0;       // completing ones
+  bool adds_ = false;             // some parameter gets several gradients in this step
+  std::optional<GradPass> pass_;  // the running pass
+  int64_t passes_left_ = 0;       // completing passes that are still to come
   size_t next_start_ = 0;         // buckets start in order, the same on every rank
 };
 

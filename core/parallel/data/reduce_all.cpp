@@ -1,4 +1,4 @@
-// Every rank gets the whole sum and updates all of it (PyTorch DDP: Li et al. 2020, arXiv 2006.15704). Cost: an
+// Every rank gets the whole sum and updates all parameters (PyTorch DDP: Li et al. 2020, arXiv 2006.15704). Cost: an
 // all_reduce, 2(n-1)/n of the bytes; nothing in a group of one.
 #include <utility>
 

@@ -1,6 +1,6 @@
-// A reduction within a group, whose result is summed over the groups, too: among the ranks that have the same shard
-// (HSDP, PyTorch FSDP's hybrid sharding: Zhao et al. 2023, arXiv 2304.11277). Cost: an all_reduce of the result more;
-// those of all buckets may be under way at once.
+// A reduction within a group whose result is then all-reduced among the ranks that have the same shard in other groups
+// (HSDP, PyTorch FSDP's hybrid sharding: Zhao et al. 2023, arXiv 2304.11277). Cost: an additional all_reduce of the
+// result; those of all buckets may be in flight at once.
 #include <utility>
 
 #include "core/parallel/data/reduction.h"

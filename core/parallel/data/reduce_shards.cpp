@@ -1,6 +1,6 @@
-// Every rank gets the sum of its shard alone and updates that; the others' updates come by gathering (ZeRO: Rajbhandari
-// et al. 2020, arXiv 1910.02054). The bits are those of the all_reduce. Cost: a reduce_scatter and an all_gather, each
-// (n-1)/n of the bytes. Memory: where the stage shards gradients, the bucket goes when it is reduced.
+// Every rank gets only the sum of its shard and updates that; an all_gather brings the others' updates (ZeRO:
+// Rajbhandari et al. 2020, arXiv 1910.02054). Bitwise equal to the all_reduce. Cost: a reduce_scatter and an
+// all_gather, each (n-1)/n of the bytes. Memory: if the stage shards gradients, the bucket is freed once it is reduced.
 #include <utility>
 
 #include "core/parallel/data/reduction.h"
@@ -19,7 +19,7 @@ class ReduceShards : public Reduction {
     const MemoryScope memory(zero_.gradients ? MemoryCategory::kGradients : MemoryCategory::kBuffers);
     work_ = group_.reduce_scatter_async(bucket.flat);
   }
-  // On a GPU the shard of a bucket that stays is reduced in its place.
+  // The copy is not charged: on a GPU the shard of a bucket that stays allocated is reduced in place.
   at::Tensor collect(FlatBucket& bucket) override {
     at::Tensor sum = std::exchange(work_, nullptr)->wait();
     const NoCostScope no_cost;
@@ -32,7 +32,7 @@ class ReduceShards : public Reduction {
     return sum;
   }
   BucketShard* shard() override { return &shard_; }
-  void updated() override {  // sharded parameters are gathered by whoever uses them
+  void updated() override {  // sharded parameters are gathered when they are used
     if (zero_.parameters) return shard_.updated_shard();
     shard_.gather();
   }

@@ -1,7 +1,7 @@
-// How data-parallel ranks bring a bucket's gradients together, and what of it each of them updates: reduce_all.cpp
-// (DDP), reduce_shards.cpp (ZeRO), reduce_hybrid.cpp (HSDP). One object a bucket. Another way is a file like these and
-// a line of make_reduction(). Cost and memory: each says its own. Thread rule: its rank's thread; every member of the
-// groups makes the same calls.
+// How data-parallel ranks reduce a bucket's gradients, and which part of it each of them updates: reduce_all.cpp (DDP),
+// reduce_shards.cpp (ZeRO), reduce_hybrid.cpp (HSDP). One object per bucket. A further way needs a file like these and
+// a line in make_reduction(). Cost and memory: documented in each file. Thread rule: its rank's thread; every member of
+// the groups makes the same calls.
 #pragma once
 #include <memory>
 #include <vector>
@@ -15,18 +15,18 @@ namespace ranklab {
 class Reduction {
  public:
   virtual ~Reduction() = default;
-  // Posts what sums the bucket; all ranks start their buckets in one order.
+  // Starts the collective that sums the bucket; all ranks start their buckets in the same order.
   virtual void start(FlatBucket& bucket) = 0;
-  // Waits for it: the sum of what this rank updates. Undefined: more is under way, which finish() awaits, after every
-  // bucket's collect().
+  // Waits for it. RETURNS: the sum of what this rank updates; undefined if a further collective is in flight, which
+  // finish() awaits, to be called after every bucket's collect().
   virtual at::Tensor collect(FlatBucket& bucket) = 0;
-  virtual bool finish() { return false; }  // true: something was awaited
-  // What this rank updates of the bucket, with its gradients; null: all of it.
+  virtual bool finish() { return false; }  // true: it waited for a collective
+  // The part of the bucket that this rank updates, with its gradients; null: all of it.
   virtual BucketShard* shard() { return nullptr; }
-  virtual void updated() {}  // by the optimizer. Collective
+  virtual void updated() {}  // call after the optimizer's update. Collective
 };
 
-// What outlives the reduction, but for the layout.
+// All but the layout must outlive the reduction.
 struct ReductionSpec {
   const ZeroStage& zero;
   const BucketLayout& layout;

@@ -19,7 +19,7 @@ GroupShape groups_of(const CodedParameter& p, int64_t rows) {
   return group_shape(p.precision, Along::kColumns, rows, p.cols);
 }
 
-// A tensor whose scale is that of all its parts has one group.
+// Row counts of the parts whose groups are separate; with tensor-wide or row scales the whole is one part.
 std::vector<int64_t> parts_of(const CodedParameter& p) {
   const bool in_parts = p.precision.granularity == Granularity::kTile || p.precision.granularity == Granularity::kBlock;
   if (in_parts && !p.row_parts.empty()) return p.row_parts;
@@ -141,7 +141,8 @@ void ShardCodec::write(const at::Tensor& here, const float* numbers, std::byte* 
     const RoundingGrid grid = rounding_grid(*precision.format);
     each_run(i, begin, end, [&](size_t group, int64_t at, int64_t count) {
       rounded.resize(static_cast<size_t>(count));
-      const BlockScale unscaled{.scale = 1, .inverse = scales_[group].inverse};  // what is left has a code
+      const BlockScale unscaled{.scale = 1,
+                                .inverse = scales_[group].inverse};  // the quotient is representable in the format
       quantize_dequantize({numbers + offset + (at - begin), 1, count, count}, {1, count}, {&unscaled, 1},
                           *precision.format, nullptr, rounded.data());
       for (const float number : rounded) *out++ = static_cast<std::byte>(code_of_rounded<OneLane>(grid, number));

@@ -1,9 +1,9 @@
-// The shards of a unit's parameters as bytes, when quantized weights are gathered in 8 bits (--fp8-param-gather;
-// PyTorch FSDP2's fp8 all-gather, Megatron-LM's --fp8-param-gather): a code for each element of a quantized weight, the
-// others as they are. Ranks agree on the largest magnitudes of the groups after each update, so that every rank knows
-// all scales and a shard's border may lie anywhere in a group; what is gathered is the whole weight rounded in its
-// groups. Cost: one all_reduce of a number a group after an update; a pass over the shard for each gather, one over the
-// whole. Thread rule: its rank's thread; every member of the group agrees.
+// Encodes the shards of a unit's parameters as bytes when quantized weights are gathered in 8 bits (--fp8-param-gather;
+// PyTorch FSDP2's fp8 all-gather, Megatron-LM's --fp8-param-gather): 8-bit codes for quantized weights, the others
+// unchanged. Ranks agree on the amax of each scaling group after each update, so that every rank knows all scales and a
+// shard's boundary may lie anywhere in a group; the gathered weight equals the whole weight quantized in its groups.
+// Cost: one all_reduce of a number per group after an update; a pass over the shard and one over the whole per gather.
+// Thread rule: its rank's thread; every member of the group agrees.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -16,35 +16,35 @@
 
 namespace ranklab {
 
-// One parameter [rows, cols] of the bucket. REQUIRES of its precision: check_recipe()'s of `gather`.
+// One parameter [rows, cols] of the bucket. REQUIRES: its precision satisfies check_recipe()'s conditions for `gather`.
 struct CodedParameter {
-  int64_t offset = 0;  // of its first element in the bucket
+  int64_t offset = 0;  // index of its first element in the bucket
   int64_t elements = 0;
   int64_t cols = 1;
-  std::vector<int64_t> row_parts = {};  // fused matrices below each other, whose groups begin anew
-  TensorPrecision precision = {};       // not quantized: its elements travel as they are
+  std::vector<int64_t> row_parts = {};  // rows of each fused matrix; scaling groups do not cross them
+  TensorPrecision precision = {};       // not quantized: its elements are sent unchanged
 };
 
 class ShardCodec {
  public:
-  // A bucket of so many elements of `type`, of which each member has an equal part.
+  // A bucket of `elements` elements of `type`, of which each member has an equal shard.
   ShardCodec(std::vector<CodedParameter> parameters, int64_t elements, at::ScalarType type, Communicator& group);
 
-  // After the shard [elements / size] has changed. Collective.
+  // Call after the shard [elements / size] has changed. Collective.
   void agree(const at::Tensor& shard);
   at::Tensor pack(const at::Tensor& shard) const;             // bytes, as many as rows()[rank]
   const std::vector<int64_t>& rows() const { return rows_; }  // bytes of each member
-  // Of all members' bytes the whole bucket [elements]; padding is not filled.
+  // The whole bucket [elements] from all members' bytes; padding is not filled.
   at::Tensor unpack(const at::Tensor& bytes) const;
 
  private:
-  // Elements [begin, end) of a parameter that one member has.
+  // Visits the elements [begin, end) first group of each parameter that a member has.
   template <typename Visit>
   void each_piece(int member, const Visit& visit) const;
-  // Consecutive elements of a parameter in one group.
+  // Visits runs of consecutive elements of a parameter that lie in one group.
   template <typename Visit>
   void each_run(size_t parameter, int64_t begin, int64_t end, const Visit& visit) const;
-  void find_amax(const float* numbers);  // of each group, in this member's shard
+  void find_amax(const float* numbers);  // amax of each group, over this member's shard
   void write(const at::Tensor& shard, const float* numbers, std::byte* out) const;
   void read(const at::Tensor& bytes, const at::Tensor& whole) const;
 
@@ -56,7 +56,7 @@ class ShardCodec {
   std::vector<int64_t> rows_;
   size_t groups_ = 0;
   std::vector<float> amax_;
-  std::vector<BlockScale> scales_;  // of agree()
+  std::vector<BlockScale> scales_;  // set by agree()
 };
 
 }  // namespace ranklab

@@ -17,7 +17,7 @@ void ShardedUnits::start(const std::string& name, Unit& unit) {
   tell(ZeroState::kGathering, name);
 }
 
-// A unit without parameters on this rank, or that no rank shares out, is always there.
+// A unit that has no parameters on this rank, or is not sharded, is always available.
 void ShardedUnits::enter(const std::string& name, const std::string& next) {
   const auto unit = units_.find(name);
   const auto following = units_.find(next);
