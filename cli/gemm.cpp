@@ -43,13 +43,13 @@ std::string choose_gemm(RunPlan& plan, World& world) {
   const bool chosen = (c.gemm == "auto" || c.gemm == "fastest") && c.element_dtype() == DType::kFloat32 && !c.on_gpu();
   if (!chosen || world.local_ranks() == world.size()) return choose_gemm(plan);
   std::string reason = world.has_rank_zero() ? choose_gemm(plan) : "";
+  const int64_t without_onednn = onednn_available() ? 0 : 1;
   world.run([&](Endpoint& endpoint) {
     const CommunicatorPtr comm = endpoint.communicator(plan.mesh.group(Axis::kWorld, endpoint.global_rank()));
     const at::Tensor choice = at::full({1}, static_cast<int64_t>(gemm_in_use()), at::kLong);
     comm->broadcast(choice, 0);
     // Hosts may have different processors: oneDNN is used only if all have it.
-    const at::Tensor without = at::full({1}, static_cast<int64_t>(!onednn_available()), at::kLong);
-    const bool all_have_it = comm->all_reduce(without).item<int64_t>() == 0;
+    const bool all_have_it = comm->all_reduce(at::full({1}, without_onednn, at::kLong)).item<int64_t>() == 0;
     use_gemm(all_have_it ? static_cast<GemmLibrary>(choice.item<int64_t>()) : GemmLibrary::kMkl);
   });
   const bool overruled = world.has_rank_zero() && c.gemm != setting_of(gemm_in_use());

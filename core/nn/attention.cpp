@@ -1,11 +1,9 @@
 #include "core/nn/attention.h"
 
-#include <limits>
 #include <optional>
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/nn/activation.h"
 #include "core/nn/computed_again.h"
 #include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
@@ -206,23 +204,12 @@ at::Tensor causal_attention_reference(const at::Tensor& qkv, const AttentionShap
   const int64_t seq = qkv.size(0), batch = qkv.size(1);
   const at::Tensor heads = qkv.view({seq, batch, shape.heads + 2 * shape.groups, shape.head_dim}).permute({1, 2, 0, 3});
   const auto parts = heads.split_with_sizes({shape.heads, shape.groups, shape.groups}, 1);
-  const at::Tensor q = rope.defined() ? apply_rope(parts[0], rope) : parts[0];
-  const at::Tensor k = rope.defined() ? apply_rope(parts[1], rope) : parts[1];
+  const at::Tensor q = apply_rope(parts[0], rope), k = apply_rope(parts[1], rope);
   const at::Tensor all_k = repeat_groups(k, shape.heads), all_v = repeat_groups(parts[2], shape.heads);
-  const auto seen = [&] {
-    return window_mask(0, seq, 0, seq, shape.has_window(seq) ? shape.window : seq, qkv.device());
-  };
-  at::Tensor out;
-  if (shape.cap > 0) {
-    const at::Tensor scores = soft_capped(at::matmul(q, all_k.transpose(-1, -2)) * shape.score_scale(), shape.cap);
-    const double hidden = -std::numeric_limits<double>::infinity();
-    out = at::matmul(at::softmax(scores.masked_fill(seen().logical_not(), hidden), -1), all_v);
-  } else {
-    const bool near = shape.has_window(seq);
-    out = at::scaled_dot_product_attention(q, all_k, all_v, near ? std::optional(seen()) : std::nullopt, 0.0, !near,
-                                           shape.score_scale());
-  }
-  return out.permute({2, 0, 1, 3}).reshape({seq, batch, shape.heads * shape.head_dim});
+  if (shape.cap > 0) return by_position(softmax_attention_reference({q, all_k, all_v}, rule_of(shape)));
+  const bool near = shape.has_window(seq);
+  const auto seen = near ? std::optional(window_mask(0, seq, 0, seq, shape.window, qkv.device())) : std::nullopt;
+  return by_position(at::scaled_dot_product_attention(q, all_k, all_v, seen, 0.0, !near, shape.score_scale()));
 }
 
 }  // namespace ranklab

@@ -31,8 +31,6 @@ RopeTable from_position(const RopeTable& rope, int64_t first, int64_t count) {
   return {rope.cos_SD.narrow(0, first, count), rope.sin_SD.narrow(0, first, count)};
 }
 
-at::Tensor rotated(const at::Tensor& x, const RopeTable& rope) { return rope.defined() ? apply_rope(x, rope) : x; }
-
 // Grouped queries: q [B, groups, n S, D] (S new positions of n heads), keys and values of `past` + S positions, of
 // which a query sees the last `rule.window` (0: all). `with_bias` [B, groups, n S, 1]: the product of each query with
 // the bias that all keys share; undefined: no bias.
@@ -84,9 +82,9 @@ at::Tensor decode_attention(const at::Tensor& qkv, const AttentionShape& s, cons
   const at::Tensor heads = qkv.view({seq, batch, s.heads + 2 * s.groups, s.head_dim}).permute({1, 2, 0, 3});
   const auto parts = heads.split_with_sizes({s.heads, s.groups, s.groups}, 1);
   const RopeTable all = rope_for(rope, past + seq), here = from_position(all, past, seq);
-  const auto [keys, values] = see(rotated(parts[1], here), parts[2], cache);
+  const auto [keys, values] = see(apply_rope(parts[1], here), parts[2], cache);
   if (past == 0) return causal_attention(qkv, s, all);
-  const at::Tensor q = rotated(parts[0], here).reshape({batch, s.groups, s.heads / s.groups * seq, s.head_dim});
+  const at::Tensor q = apply_rope(parts[0], here).reshape({batch, s.groups, s.heads / s.groups * seq, s.head_dim});
   const at::Tensor out =
       attend(q, keys, values, keys.size(2) - seq, {.scale = s.score_scale(), .window = cache.window, .cap = s.cap});
   return by_position(out.reshape({batch, s.heads, seq, s.head_dim}));
@@ -99,7 +97,7 @@ at::Tensor decode_latent_attention(const LatentQuery& in, const LatentShape& s, 
   const RopeTable all = rope_for(rope, past + seq), here = from_position(all, past, seq);
   const at::Tensor fresh = cache.keys.narrow(2, past, seq);  // [B, 1, S, lora + rope]
   fresh.narrow(-1, 0, lora).copy_(in.compressed.transpose(0, 1).unsqueeze(1));
-  fresh.narrow(-1, lora, s.rope).copy_(rotated(in.k_rope.transpose(0, 1).unsqueeze(1), here));
+  fresh.narrow(-1, lora, s.rope).copy_(apply_rope(in.k_rope.transpose(0, 1).unsqueeze(1), here));
   cache.positions += seq;
   const at::Tensor& bias = in.kv_up_bias;
   if (past == 0) {
@@ -110,7 +108,7 @@ at::Tensor decode_latent_attention(const LatentQuery& in, const LatentShape& s, 
   const at::Tensor q = in.q.view({seq, batch, s.heads, s.query_head()}).permute({1, 2, 0, 3});  // [B, heads, S, D]
   const at::Tensor up = in.kv_up.view({s.heads, s.nope + s.v, lora});
   const at::Tensor q_lora = at::matmul(q.narrow(-1, 0, s.nope), up.narrow(1, 0, s.nope));  // [B, heads, S, lora]
-  const at::Tensor queries = at::cat({q_lora, rotated(q.narrow(-1, s.nope, s.rope), here)}, -1);
+  const at::Tensor queries = at::cat({q_lora, apply_rope(q.narrow(-1, s.nope, s.rope), here)}, -1);
   at::Tensor bias_scores, bias_values;  // the key bias times each query; the value bias of each head
   if (bias.defined()) {
     const at::Tensor by_head = bias.view({s.heads, s.nope + s.v, 1});

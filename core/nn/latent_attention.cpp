@@ -1,15 +1,12 @@
 #include "core/nn/latent_attention.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
-#include "core/nn/activation.h"
 #include "core/nn/computed_again.h"
 #include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
 #include "core/nn/softmax_attention.h"
-#include "core/nn/window_attention.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 #include "core/spec/attention_span.h"
@@ -86,19 +83,9 @@ LatentHeads make_heads(const LatentInput& in, const LatentShape& s, const RopeTa
 LatentHeads join_heads(const LatentInput& in, const LatentShape& s, const RopeTable& rope) {
   const auto q = by_head(in.q.contiguous(), s.heads).split_with_sizes({s.nope, s.rope}, -1);
   const auto kv = by_head(in.kv.contiguous(), s.heads).split_with_sizes({s.nope, s.v}, -1);
-  const auto rotated = [&](const at::Tensor& x) { return rope.defined() ? apply_rope(x, rope) : x; };
-  const at::Tensor k_rope = rotated(by_head(in.k_rope.contiguous(), 1));
-  return {at::cat({q[0], rotated(q[1])}, -1),
+  const at::Tensor k_rope = apply_rope(by_head(in.k_rope.contiguous(), 1), rope);
+  return {at::cat({q[0], apply_rope(q[1], rope)}, -1),
           at::cat({kv[0], k_rope.expand({q[1].size(0), s.heads, q[1].size(2), s.rope})}, -1), kv[1]};
-}
-
-// In plain ops, with all S^2 scores in memory.
-at::Tensor softmax_plainly(const LatentHeads& h, const LatentShape& shape) {
-  const int64_t seq = h.q.size(2);
-  at::Tensor scores = at::matmul(h.q, h.k.transpose(-1, -2)) * shape.softmax_scale;
-  if (shape.cap > 0) scores = soft_capped(scores, shape.cap);
-  const at::Tensor seen = window_mask(0, seq, 0, seq, shape.has_window(seq) ? shape.window : seq, h.q.device());
-  return by_position(at::matmul(at::softmax(scores.masked_fill(seen.logical_not(), -INFINITY), -1), h.v));
 }
 
 ScoreRule rule_of(const LatentShape& shape) {
@@ -213,7 +200,7 @@ struct LatentAgainFunction : CustomFunction<LatentAgainFunction> {
 
 bool has_kernels(const at::Tensor& q, const LatentShape& shape) {
   return has_row_kernels(q) && has_softmax_attention(q, std::max(shape.query_head(), shape.v)) &&
-         (as_on_cpu(q) || shape.cap > 0 || !shape.has_window(q.size(0)));
+         (as_on_cpu(q) || shape.cap > 0 || !rule_of(shape).has_window(q.size(0)));
 }
 
 }  // namespace
@@ -222,7 +209,9 @@ at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, 
   if (has_kernels(input.q, shape)) return LatentFunction::apply(input.q, input.kv, input.k_rope, shape, rope);
   const CostScope cost = attention_cost(input.q, shape, {}, 1);
   const LatentHeads h = join_heads(input, shape, rope);
-  if (shape.cap > 0 || shape.has_window(input.q.size(0))) return softmax_plainly(h, shape);
+  const ScoreRule rule = rule_of(shape);
+  if (rule.cap > 0 || rule.has_window(input.q.size(0)))
+    return by_position(softmax_attention_reference({h.q, h.k, h.v}, rule));
   return by_position(at::scaled_dot_product_attention(h.q, h.k, h.v, {}, 0.0, true, shape.softmax_scale));
 }
 
@@ -234,7 +223,8 @@ RecomputableOutput latent_attention_again(const LatentInput& input, const Latent
 }
 
 at::Tensor latent_attention_reference(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
-  return softmax_plainly(join_heads(input, shape, rope), shape);
+  const LatentHeads h = join_heads(input, shape, rope);
+  return by_position(softmax_attention_reference({h.q, h.k, h.v}, rule_of(shape)));
 }
 
 }  // namespace ranklab

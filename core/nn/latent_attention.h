@@ -25,7 +25,6 @@ struct LatentShape {
   double cap = 0;      // AttentionShape::cap
 
   int64_t query_head() const { return nope + rope; }
-  bool has_window(int64_t seq) const { return window > 0 && window < seq; }
 };
 
 struct LatentInput {

@@ -31,6 +31,7 @@ RopeTable make_rope_table(int64_t seq_length, int64_t head_dim, double theta, co
 
 // Computed in the table's type: a 16-bit x is rotated in fp32.
 at::Tensor apply_rope(const at::Tensor& x_in, const RopeTable& table) {
+  if (!table.defined()) return x_in;
   const at::Tensor x = x_in.to(table.cos_SD.scalar_type());
   const at::Tensor cos = table.cos_SD.narrow(0, 0, x.size(-2));
   const at::Tensor sin = table.sin_SD.narrow(0, 0, x.size(-2));

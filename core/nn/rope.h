@@ -41,7 +41,8 @@ RopeTable make_rope_table(int64_t seq_length, const at::Tensor& frequencies, int
                           const at::TensorOptions& options);
 // REQUIRES: head_dim even.
 RopeTable make_rope_table(int64_t seq_length, int64_t head_dim, double theta, const at::TensorOptions& options);
-// x [..., S, D], S at most the table's length: rotated by position 0 .. S-1. Plain ATen ops.
+// x [..., S, D], S at most the table's length: rotated by position 0 .. S-1; an undefined table leaves x as it is.
+// Plain ATen ops.
 at::Tensor apply_rope(const at::Tensor& x, const RopeTable& table);
 
 }  // namespace ranklab

@@ -1,7 +1,10 @@
 #include "core/nn/softmax_attention.h"
 
 #include <atomic>
+#include <cmath>
+#include <limits>
 
+#include "core/nn/activation.h"
 #include "core/nn/capped_attention.h"
 #include "core/nn/kernel_path.h"
 #include "core/nn/window_attention.h"
@@ -153,6 +156,16 @@ SoftmaxHeads softmax_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads
   if (in.q.scalar_type() == at::kFloat) return grad_by_efficient(in, forward, grad_out, rule.scale);
   return takes_cudnn(in.q) ? grad_by_cudnn(in, forward, grad_out, rule.scale)
                            : grad_by_flash(in, forward, grad_out, rule.scale);
+}
+
+at::Tensor softmax_attention_reference(const SoftmaxHeads& in, const ScoreRule& rule) {
+  const int64_t seq = in.q.size(2);
+  const double scale = rule.scale.value_or(1.0 / std::sqrt(static_cast<double>(in.q.size(3))));
+  at::Tensor scores = at::matmul(in.q, in.k.transpose(-1, -2)) * scale;
+  if (rule.cap > 0) scores = soft_capped(scores, rule.cap);
+  const at::Tensor seen = window_mask(0, seq, 0, seq, rule.has_window(seq) ? rule.window : seq, in.q.device());
+  const double hidden = -std::numeric_limits<double>::infinity();
+  return at::matmul(at::softmax(scores.masked_fill(seen.logical_not(), hidden), -1), in.v);
 }
 
 }  // namespace ranklab

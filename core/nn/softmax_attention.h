@@ -34,11 +34,17 @@ struct ScoreRule {
   int64_t window =
       0;           // positions that a query sees, including its own (window_attention.h); 0 or at least S: no window
   double cap = 0;  // scores are bounded by it (capped_attention.h); 0: they are not
+
+  bool has_window(int64_t seq) const { return window > 0 && window < seq; }
 };
 // REQUIRES: has_softmax_attention(); for a window shorter than S also a CPU. With a cap neither is required.
 SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, const ScoreRule& rule = {});
 SoftmaxHeads softmax_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
                                     const ScoreRule& rule = {});
+
+// The output alone in plain, differentiable ops, with all S^2 scores at once; as many heads of keys and values as of
+// queries, values of any width.
+at::Tensor softmax_attention_reference(const SoftmaxHeads& in, const ScoreRule& rule = {});
 
 // [B, groups, S, D] -> [B, heads, S, D]: each group once for each of its query heads.
 at::Tensor repeat_groups(const at::Tensor& x, int64_t heads);
