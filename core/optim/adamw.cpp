@@ -85,7 +85,7 @@ class AdamW : public Optimizer {
 
   AdamWOptions options_;
   std::array<ParamGroup, 2> groups_;
-  std::array<GroupMoments, 2> moments_;  // of each group exp_avg and exp_avg_sq
+  std::array<GroupMoments, 2> moments_;  // per group: exp_avg and exp_avg_sq
   std::array<at::Tensor, 2> step_;
   int64_t updates_ = 0;
 };

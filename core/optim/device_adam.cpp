@@ -8,10 +8,10 @@
 namespace ranklab {
 namespace {
 
-// Of one parameter all that an update touches.
+// All tensors of one parameter that an update reads or writes.
 struct Kept {
   at::Tensor weight, exp_avg, exp_avg_sq, grad;
-  at::Tensor copy;  // undefined: without a master
+  at::Tensor copy;  // the parameter itself if `weight` is its master; otherwise undefined
 };
 
 std::vector<Kept> kept_of(const ParamGroup& group, const GroupMoments& moments) {
@@ -36,7 +36,7 @@ bool alike(const Kept& a, const Kept& first) {
          alike(a.grad, first.grad) && alike(a.copy, first.copy);
 }
 
-// Masters may lie in the host's memory.
+// Rules out masters and moments in host memory.
 bool on_one_device(const Kept& kept) {
   const at::Device device = kept.weight.device();
   return kept.grad.defined() && kept.exp_avg.device() == device && kept.exp_avg_sq.device() == device &&

@@ -36,7 +36,8 @@ const at::Tensor& reduced_grad(const Parameter& parameter) {
   return grad;
 }
 
-// Sharded and replicated parameters. The first rank of an axis speaks for the replicated ones.
+// The gradients that this rank counts: those of sharded parameters, and of replicated ones on the first rank of the
+// axis.
 struct Counted {
   std::vector<at::Tensor> dense, expert;
 };
@@ -72,7 +73,7 @@ bool on_device_with_kernels(const std::vector<Parameter*>& parameters) {
   return has_kernel_type(grad) && device_kernels_of(grad) != nullptr;
 }
 
-// The same as a number [1] that stays on the device: its host does not wait.
+// The same sum as a [1] tensor that stays on the device: the host does not wait.
 at::Tensor device_squares(const std::vector<at::Tensor>& grads, at::Device device) {
   const auto options = at::TensorOptions().dtype(at::kDouble).device(device);
   at::Tensor total = at::zeros({1}, options);
@@ -104,13 +105,13 @@ at::Tensor summed_over(const at::Tensor& value, Axis axis, RankContext& context)
   return context.size(axis) == 1 ? value : context.comm(axis).all_reduce(value);
 }
 
-// Of the whole model; Value: a double, or a tensor on the device.
+// Sum over the whole model. Value: a double, or a tensor on the device.
 template <typename Value>
 Value summed_over_world(Value dense, Value expert, RankContext& context, const OwnedPieces& pieces) {
   if (pieces.dense) dense = summed_over(dense, *pieces.dense, context);
   if (pieces.experts) expert = summed_over(expert, *pieces.experts, context);
   const Value total = summed_over(dense, Axis::kTp, context);
-  // Each ep rank owns other experts, so their squares add up over ep as well.
+  // Each ep rank owns different experts, so their squares are summed over ep, too.
   if (context.size(Axis::kEp) > 1 || context.size(Axis::kEtp) > 1)
     expert = summed_over(summed_over(expert, Axis::kEtp, context), Axis::kEp, context);
   return summed_over(total + expert, Axis::kPp, context);
@@ -143,7 +144,7 @@ void scale_grads(const std::vector<Parameter*>& parameters, double factor) {
   at::_foreach_mul_(grads, at::Scalar(factor));
 }
 
-// The squares of finite numbers of 32 bits or less add up to a finite fp64 number.
+// Valid because the squares of finite numbers of 32 bits or less have a finite sum in fp64.
 bool any_overflow(const std::vector<Parameter*>& parameters, RankContext& context) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> grads;

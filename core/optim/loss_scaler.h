@@ -1,8 +1,8 @@
-// The factor of the loss before backward that keeps small fp16 gradients from becoming zero (Micikevicius et al. 2018,
-// arXiv 1710.03740), constant or following overflows as Megatron-LM's and torch's GradScaler do: halved when a gradient
-// of any rank is infinite or NaN, a step whose update is left out, doubled after `window` steps without one. Gradients
-// are divided by it before they are clipped. All ranks see the same overflows, so their scalers are equal. Torch-free.
-// Cost: none. Thread rule: its rank's thread.
+// Loss scaling: multiplying the loss before backward keeps small fp16 gradients from underflowing (Micikevicius et al.
+// 2018, arXiv 1710.03740). The scale is constant, or dynamic as in Megatron-LM and torch's GradScaler: halved when a
+// gradient on any rank is infinite or NaN (that step's update is skipped), doubled after `window` steps without
+// overflow. Gradients are divided by it before they are clipped. All ranks see the same overflows, so their scalers
+// stay equal. Torch-free. Cost: none. Thread rule: its rank's thread.
 #pragma once
 #include <cstdint>
 
@@ -10,24 +10,24 @@ namespace ranklab {
 
 struct LossScaleRule {
   bool dynamic = true;
-  double initial = 65536;  // the scale itself, when it is not dynamic
+  double initial = 65536;  // the constant scale if not dynamic
   double min = 1;
   double max = 16777216;
-  int64_t window = 2000;  // steps without overflow until it doubles
+  int64_t window = 2000;  // steps without overflow before it doubles
   bool operator==(const LossScaleRule&) const = default;
 };
 
-// What a checkpoint keeps of it.
+// The state that checkpoints contain.
 struct LossScaleState {
   double scale = 1;
-  int64_t clean_steps = 0;    // without overflow, since it last changed
-  int64_t skipped_steps = 0;  // so far
+  int64_t clean_steps = 0;    // steps without overflow since it last changed
+  int64_t skipped_steps = 0;  // in the whole run
   bool operator==(const LossScaleState&) const = default;
 };
 
 class LossScaler {
  public:
-  // Throws kInvalidArgument: numbers that make no scale.
+  // Throws kInvalidArgument if the rule's numbers are out of range.
   explicit LossScaler(const LossScaleRule& rule);
 
   double scale() const { return state_.scale; }
@@ -35,9 +35,9 @@ class LossScaler {
   bool overflowed() const { return overflowed_; }  // in the last step
   const LossScaleState& state() const { return state_; }
 
-  // After a step's gradients are there.
+  // Call once per step, when its gradients are complete.
   void update(bool overflow);
-  // Of a run that goes on. A constant scale stays what it is.
+  // For a resumed run. A constant scale keeps the rule's value.
   void restore(const LossScaleState& state);
 
  private:

@@ -13,7 +13,7 @@ struct LrSchedule {
   double max_lr = 1e-3;
   double min_lr = 0.0;
   int64_t warmup_steps = 0;
-  int64_t decay_steps = 0;  // kCosine: where min_lr is reached, the warm-up included
+  int64_t decay_steps = 0;  // kCosine: step at which min_lr is reached; includes the warm-up
 
   // Throws kInvalidArgument naming both numbers.
   void validate() const;

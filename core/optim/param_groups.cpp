@@ -10,13 +10,13 @@ namespace ranklab {
 namespace {
 
 bool is_16_bit(const at::Tensor& tensor) { return tensor.itemsize() == 2; }
-// In which updates of it are computed.
+// The type in which updates of a tensor are computed.
 at::ScalarType wide_type(const at::Tensor& tensor) { return is_16_bit(tensor) ? at::kFloat : tensor.scalar_type(); }
 
 at::Tensor make_master(const at::Tensor& data, bool offload) {
   const at::NoGradGuard no_grad;
   auto options = data.options().requires_grad(false).dtype(wide_type(data));
-  // Pinned: what a device copies from and to at the speed of its link.
+  // Pinned, so that copies from and to the device run at link speed.
   if (offload) options = options.device(host_side(data)).pinned_memory(data.is_cuda());
   at::Tensor master = at::empty(data.sizes(), options);
   return master.copy_(data.detach());
@@ -29,7 +29,7 @@ const at::Tensor& gradient(const Parameter* parameter) {
   return grad;
 }
 
-// A tensor that is kept, or its numbers in fp32 until store().
+// A stored tensor, widened to fp32 if it has 16 bits; store() rounds the wide numbers back into it.
 class Widened {
  public:
   explicit Widened(at::Tensor kept) : kept_(std::move(kept)), wide_(kept_.to(wide_type(kept_))) {}
@@ -81,7 +81,7 @@ bool ParamGroup::as_kept(const GroupMoments& moments, double factor) const {
   return true;
 }
 
-// On a GPU one kernel: reads the gradient, reads and writes weight and moments, writes the parameter.
+// On a GPU one kernel does it all: reads the gradient, reads and writes weight and moments, writes the parameter.
 double ParamGroup::traffic_bytes(const GroupMoments& moments) const {
   double bytes = 0;
   for (size_t i = 0; i < parameters.size(); ++i) {

@@ -1,11 +1,11 @@
-// Splits parameters into those with and without weight decay, as parallel lists that ATen's fused updates take, and
-// keeps fp32 masters of those in 16 bits (Micikevicius et al. 2018, arXiv 1710.03740): the update happens in fp32, and
-// the parameter is its rounding. What is kept in 16 bits instead (parameters without masters, moments) is widened for
-// the update and rounded to nearest after it. Offloaded, masters and moments lie in the host's memory and the update
-// runs there (ZeRO-Offload: Ren et al. 2021, arXiv 2101.06840): a gradient comes, an updated parameter goes back.
-// Internal to core/optim. Memory: 4 bytes an element that has a master or is offloaded, and while an update runs 4
-// bytes an element of the largest parameter for each of gradient, weight and moments that is kept in 16 bits. Thread
-// rule: its rank's thread.
+// Splits parameters into those with and without weight decay, as the parallel lists that ATen's fused updates take, and
+// keeps fp32 masters of 16-bit parameters (Micikevicius et al. 2018, arXiv 1710.03740): the update runs in fp32, and
+// the parameter is the rounded master. Other tensors stored in 16 bits (parameters without masters, moments) are
+// widened for the update and then rounded to nearest. With offloading, masters and moments are in host memory and the
+// update runs there (ZeRO-Offload: Ren et al. 2021, arXiv 2101.06840): gradients are copied to the host and updated
+// parameters back. Internal to core/optim. Memory: 4 bytes per element that has a master or is offloaded; during an
+// update also, for the largest parameter, 4 bytes per element for each of gradient, weight and moments that is stored
+// in 16 bits. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -19,30 +19,31 @@
 
 namespace ranklab {
 
-// Of each moment the tensors of a group's parameters.
+// Indexed by moment, then by the group's parameters.
 using GroupMoments = std::vector<std::vector<at::Tensor>>;
 
 struct ParamGroup {
   bool decay = true;
   std::vector<Parameter*> parameters;
-  std::vector<at::Tensor> masters;  // of `parameters`; empty when those are updated themselves
+  std::vector<at::Tensor> masters;  // one per parameter; empty if the parameters themselves are updated
 
   bool empty() const { return parameters.empty(); }
-  // What is updated: the masters, or the parameters' data.
+  // The tensors that are updated: the masters, or the parameters' data.
   std::vector<at::Tensor> weights() const;
-  // Tensors like weights(), zero, that the optimizer keeps; of no type: that in which updates are computed.
+  // Zero tensors shaped like weights(), for the optimizer's states; without a type: in that in which updates are
+  // computed.
   std::vector<at::Tensor> zeros(std::optional<at::ScalarType> type = std::nullopt) const;
   void clear_grads() const;
-  // Masters into the parameters.
+  // Copies the masters into the parameters.
   void publish() const;
 
-  // Calls update(weights, grads, moments) with all of the group, or a parameter at a time where something of it is to
-  // be widened, multiplied or copied from another device; then the masters are rounded into the parameters. Gradients
-  // are multiplied by `factor` when they are wide.
+  // Calls update(weights, grads, moments) once with the whole group, or per parameter if something must be widened,
+  // scaled or copied from another device; then rounds the masters into the parameters. Gradients are multiplied by
+  // `factor` after they are widened.
   using Update =
       std::function<void(at::TensorList weights, at::TensorList grads, std::span<const std::vector<at::Tensor>>)>;
   void update(const GroupMoments& moments, double factor, const Update& update) const;
-  // Bytes that one kernel for the whole update reads and writes.
+  // Bytes read and written by a single kernel for the whole update.
   double traffic_bytes(const GroupMoments& moments) const;
 
  private:
@@ -52,7 +53,7 @@ struct ParamGroup {
 
 struct ParamGroupOptions {
   bool offload = false;
-  bool masters = true;  // of parameters in 16 bits
+  bool masters = true;  // fp32 masters of 16-bit parameters
 };
 std::array<ParamGroup, 2> group_by_decay(const std::vector<Parameter*>& parameters, const ParamGroupOptions& options);
 

@@ -57,7 +57,7 @@ class Sgd : public Optimizer {
  private:
   SgdOptions options_;
   std::array<ParamGroup, 2> groups_;
-  std::array<GroupMoments, 2> moments_;  // of each group none, or the momentum
+  std::array<GroupMoments, 2> moments_;  // per group: empty, or the momentum
   int64_t updates_ = 0;
 };
 
