@@ -1,17 +1,17 @@
-// Collectives that autograd can differentiate: each is the adjoint of the one beside it (Megatron-LM, Shoeybi et al.
-// 2019, arXiv 1909.08053, section 3; sequence parallelism: Korthikanti et al. 2022, arXiv 2205.05198, section 4.2.2).
+// Differentiable collectives: the backward of each is its adjoint (Megatron-LM, Shoeybi et al. 2019, arXiv 1909.08053,
+// section 3; sequence parallelism: Korthikanti et al. 2022, arXiv 2205.05198, section 4.2.2).
 //
-//   forward                  backward
-//   copy_to_tp      identity         all_reduce
-//   reduce_from_tp  all_reduce       identity
-//   gather_from_sp  all_gather       reduce_scatter   (what follows is different on each rank: a sharded linear)
-//   reduce_scatter_to_sp  reduce_scatter  all_gather
-//   scatter_to_sp   this rank's rows all_gather
-//   gather_replicated all_gather     this rank's rows (what follows is the same on every rank)
+//                         forward           backward
+//   copy_to_tp            identity          all_reduce
+//   reduce_from_tp        all_reduce        identity
+//   gather_from_sp        all_gather        reduce_scatter    (the consumer differs per rank: a sharded linear)
+//   reduce_scatter_to_sp  reduce_scatter    all_gather
+//   scatter_to_sp         this rank's rows  all_gather
+//   gather_replicated     all_gather        this rank's rows  (the consumer is the same on every rank)
 //
-// The uneven ones that carry tokens to experts are in expert/exchange.h. All act on dim 0. A group of one returns its
-// input. Cost: one collective each way. Thread rule: its rank's thread; every member of the group runs forward and
-// backward in the same order.
+// The uneven ones of expert dispatch are in expert/exchange.h. All act on dim 0. A group of one returns its input.
+// Cost: one collective each way. Thread rule: its rank's thread; every member of the group runs forward and backward in
+// the same order.
 #pragma once
 #include <ATen/core/Tensor.h>
 

@@ -63,7 +63,7 @@ class DeviceRounder {
 
   int64_t group_count() const { return static_cast<int64_t>(pieces_.back().first_group + pieces_.back().group_count); }
 
-  // Groups of this rank alone, whose numbers a team of threads finds beside each other.
+  // Whether one pass suffices: no group spans ranks, and a group's elements are adjacent for a team of threads.
   bool at_once() const {
     const TensorPrecision& p = how_.precision;
     const bool tiles = p.granularity == Granularity::kTile && how_.along == Along::kColumns;
@@ -88,7 +88,7 @@ class DeviceRounder {
     return amax;
   }
 
-  // [1]; `own` stays as it is.
+  // The amax [1] that scales are made from; does not modify `own`.
   at::Tensor tensor_amax(const at::Tensor& own) const {
     if (how_.amax) return at::full({1}, *how_.amax, floats());
     if (!scale_of_tensor(how_.precision)) return own;
@@ -98,7 +98,7 @@ class DeviceRounder {
     return whole;
   }
 
-  // Of the rows of the matrix; of rows without, their contents'.
+  // Numbers that key the noise of the rows: those given, or else hashes of the rows' contents.
   at::Tensor row_numbers() const {
     if (how_.noise.stream == nullptr) return {};
     at::Tensor numbers = at::empty({x_.size(0)}, x_.options().dtype(at::kLong));

@@ -1,7 +1,7 @@
-// An operand of a product rounded on a GPU, as operand_rounding.h does it on a CPU: magnitudes, scales and numbers stay
-// on the device, ranks agree by collectives of device tensors, and nothing waits for the GPU. Cost: one pass over
-// tiles and squares, else one for the magnitudes and one for the numbers; as the kernels of device_rounding.h. Thread
-// rule: its rank's thread.
+// Rounds an operand of a product on a GPU, as operand_rounding.h does on a CPU: amax, scales and values stay on the
+// device, ranks agree by collectives of device tensors, and nothing waits for the GPU. Cost: one pass for tiles and
+// blocks, else one for the amax and one for the values, by the kernels of device_rounding.h. Thread rule: its rank's
+// thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -10,16 +10,16 @@
 
 namespace ranklab {
 
-// What a product of codes takes: float8.
+// Bits of the codes that a quantized product takes: float8.
 constexpr int kCodeBits = 8;
 
-// The matrix is where `device` works.
+// REQUIRES: `matrix` is on the device of `device`.
 RoundedOperand round_on_device(const at::Tensor& matrix, const OperandRounding& how, const DeviceRounding& device);
 
-// Whether an operand can be codes of float8 with one scale for all, or one for each row that a product sums over.
+// Whether an operand can be stored as float8 codes: with one scale per tensor, or one per row that a product sums over.
 bool codes_fit(const OperandRounding& how);
 
-// The operand's values fp32 [R, C], from its codes where it has those.
+// The operand's values, fp32 [R, C], dequantized if it has codes.
 at::Tensor values_of(const RoundedOperand& operand);
 
 // A copy on the host, with values, scales and amax (if it has one); waits for the device.

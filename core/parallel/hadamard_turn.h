@@ -1,4 +1,4 @@
-// The random Hadamard turn (core/precision/hadamard.h) of a tensor's rows, on the device where it lies. Cost: one pass
+// The random Hadamard transform (core/precision/hadamard.h) of a tensor's rows, on the tensor's device. Cost: one pass
 // on a CPU, six on others. Thread rule: pure.
 #pragma once
 #include <ATen/core/Tensor.h>
@@ -7,10 +7,10 @@
 
 namespace ranklab {
 
-// matrix [R, C] of any floating type -> fp32 [R', C], rows of zeros added to a multiple of 16.
+// matrix [R, C] of any floating type -> fp32 [R', C], padded with rows of zeros to a multiple of 16.
 at::Tensor hadamard_turn(const RandomHadamard& hadamard, const at::Tensor& matrix);
 
-// The same by tensor operations, on any device; bits are the same.
+// The same with tensor operations, on any device; bitwise equal.
 at::Tensor hadamard_turn_by_tensors(const RandomHadamard& hadamard, const at::Tensor& matrix);
 
 }  // namespace ranklab

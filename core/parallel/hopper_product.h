@@ -1,5 +1,5 @@
-// A product of rounded operands whose sums are kept as Hopper's tensor cores keep them (core/precision/hopper_sum.h).
-// Cost: about a nanosecond a multiplication. Legend: [M, K] [N, K] -> [M, N]. Thread rule: pure.
+// The product of rounded operands with sums in the precision of Hopper's tensor cores (core/precision/hopper_sum.h).
+// Cost: about a nanosecond per multiplication. Legend: [M, K] [N, K] -> [M, N]. Thread rule: pure.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -7,14 +7,15 @@
 
 namespace ranklab {
 
-// An operand as [rows, K], or as it lies with K first.
+// An operand [rows, K], or [K, rows] if `k_first`.
 struct HopperSide {
   const RoundedOperand& operand;
   const NumberFormat& format;
   bool k_first = false;
 };
 
-// Sums move to fp32 every 128 products, or never. Throws kInvalidArgument where a scale changes inside of a sum.
+// `promote`: sums move to fp32 every 128 products; otherwise never. Throws kInvalidArgument if a scale changes within a
+// sum.
 at::Tensor hopper_product(const HopperSide& a, const HopperSide& b, bool promote);
 
 }  // namespace ranklab

@@ -12,7 +12,7 @@
 namespace ranklab {
 namespace {
 
-// Thrown in a piece whose other has failed.
+// Thrown in a piece when the other one has failed.
 struct Stopped : std::runtime_error {
   Stopped() : std::runtime_error("the other of two interleaved pieces failed") {}
 };
@@ -23,8 +23,7 @@ struct Pair {
 
 thread_local Pair* t_pair = nullptr;
 
-// A piece beside what is its own of the thread's state: whether gradients are recorded (in a forward and not in a
-// backward).
+// A piece with its own copy of thread-local state: whether gradients are recorded (in forward, not in backward).
 class InterleavedPiece {
  public:
   InterleavedPiece(int number, const std::function<void()>& body, const InterleaveHooks& hooks)

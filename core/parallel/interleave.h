@@ -1,10 +1,9 @@
-// Two pieces of one rank's work in turns on its thread: each runs until it has posted a transfer of tokens to or from
-// their experts, then the other goes on while the bytes travel (the computation-communication overlap of a pair of
-// microbatches in DualPipe, arXiv 2412.19437, section 3.2.1; Megatron-Core's --overlap-moe-expert-parallel-comm). The
-// turns are the same on all ranks that run the same pieces, and nothing is computed in another order within a piece, so
-// the numbers are those of one after the other, bit for bit. At most one of the two may be a backward pass.
-// Thread rule: the rank's thread; on GPUs the backward runs on threads of autograd's own, where there is nothing to
-// yield to.
+// Interleaves two pieces of a rank's work on its thread: each runs until it has posted a dispatch or combine transfer
+// of tokens, then the other continues while the transfer is in flight (the computation-communication overlap of a pair
+// of microbatches in DualPipe, arXiv 2412.19437, section 3.2.1; Megatron-Core's --overlap-moe-expert-parallel-comm).
+// All ranks that run the same pieces switch at the same points, and the order within a piece is unchanged, so the
+// results equal those of running one after the other, bit for bit. At most one of the two may be a backward pass.
+// Thread rule: the rank's thread; on GPUs backward runs on autograd's own threads, where no switching happens.
 #pragma once
 #include <functional>
 
@@ -16,12 +15,12 @@ struct InterleaveHooks {
   std::function<void(int piece)> resumed, suspended;
 };
 
-// Runs both to their end, the first one first. When one throws, the other is stopped at its next turn; rethrows.
+// Runs both to completion, starting with the first. If one throws, the other is stopped at its next switch; rethrows.
 void interleave(const std::function<void()>& first, const std::function<void()>& second, const InterleaveHooks& hooks);
 
-// Whether this thread runs one of two pieces; then a transfer is better posted and awaited than waited for.
+// Whether this thread runs interleaved pieces; then transfers should be posted and awaited with await_in_turns().
 bool is_interleaved();
-// Lets the other piece run, then waits for the transfer.
+// Switches to the other piece, then waits for the transfer.
 at::Tensor await_in_turns(const WorkPtr& work);
 
 }  // namespace ranklab

@@ -28,7 +28,7 @@ TensorParallel kept_parallel(AutogradContext* ctx) {
 
 at::Tensor add_bias(at::Tensor y, const std::optional<at::Tensor>& bias) { return bias ? y.add_(*bias) : y; }
 
-// Autograd takes no undefined inputs.
+// Autograd functions accept no undefined inputs.
 std::optional<at::Tensor> optional(const at::Tensor& bias) {
   return bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt;
 }
@@ -96,7 +96,7 @@ struct ColumnFunction : CustomFunction<ColumnFunction> {
   }
 };
 
-// What a row layer multiplies, as it is kept for backward: itself, or what computes it again.
+// The input of a row layer as saved for backward: the tensor itself, or what recomputes it.
 struct RowInput {
   Activated activated = {};
   c10::intrusive_ptr<OutputAgain> again = {};
@@ -124,7 +124,7 @@ at::Tensor reduced(const at::Tensor& y, const TensorParallel& tp) {
 }
 
 struct RowGrads {
-  at::Tensor own, all;  // of this rank's positions, and of those that the weight saw
+  at::Tensor own, all;  // gradients at this rank's positions, and at all positions the weight saw
 };
 void defer_row_grads(const LinearProducts& products, WeightGradQueue& queue, const at::Tensor& weight,
                      const at::Tensor& bias, const RowGrads& grads, std::function<at::Tensor()> input) {
@@ -161,7 +161,8 @@ struct RowFunction : CustomFunction<RowFunction> {
   }
 };
 
-// Of swiglu(gate_up). Its backward makes what the weight multiplied again and the activation's gradient in one pass.
+// A row layer on swiglu(gate_up). Backward recomputes the weight's input and computes the activation's gradient in one
+// pass.
 struct SwigluRowFunction : CustomFunction<SwigluRowFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate_up, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias, const TensorParallel& tp, const LinearUse& use) {
@@ -190,7 +191,7 @@ struct SwigluRowFunction : CustomFunction<SwigluRowFunction> {
   }
 };
 
-// A layer computes one split; the spec of another is a mistake of its model.
+// Each layer class supports one split; a spec with another is a bug in the model.
 void check_split(const ModuleScope& scope, const ModuleSpec& spec, ModuleSplit split) {
   RANKLAB_CHECK(spec.split == split, ErrorKind::kInternal, .where = scope.path_of(spec.name),
                 .what = "the spec of a module is of another split than the layer", .got = name(spec.split),
@@ -223,7 +224,7 @@ at::Tensor row_parallel_linear(const Activated& x, const at::Tensor& weight, con
 
 at::Tensor row_parallel_linear_of_swiglu(const at::Tensor& gate_up, const at::Tensor& weight, const at::Tensor& bias,
                                          const TensorParallel& tp, const LinearUse& use) {
-  // On a GPU its kernels make one of the two each.
+  // GPU kernels compute only one of the two (recomputed output or gradient) each.
   if (keeps_cheap_outputs() || !has_row_kernels(gate_up) || !as_on_cpu(gate_up))
     return row_parallel_linear(activate(swiglu, gate_up), weight, bias, tp, use);
   return SwigluRowFunction::apply(gate_up, weight, optional(bias), tp, use);

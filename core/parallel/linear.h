@@ -1,10 +1,10 @@
-// Linear layers cut over the tensor-parallel axis (Megatron-LM, arXiv 1909.08053). Column: each rank owns output
+// Linear layers sharded over the tensor-parallel axis (Megatron-LM, arXiv 1909.08053). Column: each rank owns output
 // features, so its input gradient is a partial sum. Row: each rank owns input features, so its output is a partial sum;
 // the bias is added once, after the reduction. A column layer followed by a row layer costs one all_reduce forward and
-// one backward, or with sequence parallelism an all_gather and a reduce_scatter each way (the same bytes).
-// Backward sends the input gradient while the weight gradient's GEMM runs. With sequence parallelism only the local
-// positions are kept for backward and gathered again there, as in Megatron. Legend: x [S, B, in] -> [S, B, out].
-// Thread rule: its rank's thread.
+// one backward, or with sequence parallelism an all_gather and a reduce_scatter each way (the same bytes). Backward
+// overlaps the collective of the input gradient with the weight gradient's GEMM. With sequence parallelism only the
+// local positions are saved, and backward gathers the others again, as in Megatron. Legend: x [S, B, in] -> [S, B,
+// out]. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -20,29 +20,29 @@ class LinearQuantizer;
 
 // How a layer multiplies in one forward.
 struct LinearUse {
-  LinearQuantizer* quantizer = nullptr;  // the layer's (linear_quantizer.h); null: the products are in the type of x
-  TokenPlace tokens = {};                // those of x, for the quantizer
+  LinearQuantizer* quantizer = nullptr;  // the layer's (linear_quantizer.h); null: products in the type of x
+  TokenPlace tokens = {};                // the tokens of x, for the quantizer
 };
 
-// y = x W^T + b on this rank's output features. `weight` is any tensor [out_local, in] (a tied embedding too); bias may
-// be undefined. x holds all positions, or this rank's with sequence parallelism; y holds all positions.
+// y = x W^T + b on this rank's output features. `weight` is any tensor [out_local, in] (also a tied embedding); bias
+// may be undefined. x holds all positions, or this rank's with sequence parallelism; y holds all positions.
 at::Tensor column_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                                   const TensorParallel& tp, const LinearUse& use = {});
-// The same on a norm's output, which is not kept for backward but computed again there when the norm has a recipe.
+// The same on a norm's output, which backward recomputes instead of saving it if the norm has a recipe.
 at::Tensor column_parallel_linear(const NormOutput& x, const at::Tensor& weight, const at::Tensor& bias,
                                   const TensorParallel& tp, const LinearUse& use = {});
 // y = sum over ranks of x W^T, + b. x [.., in_local]; y holds all positions, or this rank's with sequence parallelism.
 at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                                const TensorParallel& tp, const LinearUse& use = {});
-// The same on an activation's output, which is not kept for backward but computed again there.
+// The same on an activation's output, which backward recomputes instead of saving it.
 at::Tensor row_parallel_linear(const Activated& x, const at::Tensor& weight, const at::Tensor& bias,
                                const TensorParallel& tp, const LinearUse& use = {});
 
-// The same of swiglu(gate_up), which backward computes again in the pass that makes the activation's gradient.
+// The same on swiglu(gate_up), which backward recomputes in the pass that computes the activation's gradient.
 at::Tensor row_parallel_linear_of_swiglu(const at::Tensor& gate_up, const at::Tensor& weight, const at::Tensor& bias,
                                          const TensorParallel& tp, const LinearUse& use = {});
 
-// The same on an output that is computed again in backward.
+// The same on an output that backward recomputes.
 at::Tensor row_parallel_linear(const RecomputableOutput& x, const at::Tensor& weight, const at::Tensor& bias,
                                const TensorParallel& tp, const LinearUse& use = {});
 

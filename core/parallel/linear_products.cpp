@@ -19,7 +19,7 @@ at::Tensor plain_weight_grad(const at::Tensor& grad, const at::Tensor& x) {
   return gemm(grad.t(), x);
 }
 
-// A matrix as the rows of x, [.., columns].
+// Reshapes a matrix to the leading sizes of x: [.., columns].
 at::Tensor rows_like(const at::Tensor& x, const at::Tensor& matrix) {
   auto sizes = x.sizes().vec();
   sizes.back() = matrix.size(1);

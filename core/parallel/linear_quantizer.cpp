@@ -38,8 +38,8 @@ struct LinearQuantizer::Use {
   Along along = Along::kColumns;
   Communicator* rows_group = nullptr;
   Communicator* cols_group = nullptr;
-  bool out_is_rows = false;  // of a weight
-  bool out_is_cols = false;  // of a gradient
+  bool out_is_rows = false;  // the output features are rows (weights)
+  bool out_is_cols = false;  // the output features are columns (gradients)
   const char* product = "";  // names the stream of stochastic rounding
   TokenRows rows = {};
   bool noted = false;

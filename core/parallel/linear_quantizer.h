@@ -1,10 +1,10 @@
-// The three products of one linear layer in few bits: y from x and W, dx from dy and W, dW from dy and x, each operand
-// rounded as the layer's LinearPrecision says and multiplied in fp32 (on a GPU by its FP8 units where those can, else
-// in the type of the result). Ranks that hold parts of a tensor agree on the largest magnitudes where its groups reach
-// over them, so that the parts are those of the whole tensor rounded. Or, where the policy gives the layer a type of
-// its own, the same products in that type. Cost: one or two passes over each operand, charged as kernels of a GPU with
-// FP8 units; with tensor parallelism an all_reduce of one number (of a row's, by rows) for each operand whose groups
-// are cut. Legend: T tokens, x [T, in], W [out, in], dy [T, out]. Thread rule: its rank's thread.
+// The three quantized products of a linear layer: y from x and W, dx from dy and W, dW from dy and x. Each operand is
+// rounded as the layer's LinearPrecision says; products are in fp32 (on a GPU on its FP8 units if they support the
+// operands, else in the type of the result). Ranks that hold shards of a tensor agree on the amax of groups that span
+// them, so that the shards are those of the quantized whole tensor. If the policy gives the layer only a compute type,
+// the products are in that type. Cost: one or two passes over each operand, charged as kernels of a GPU with FP8 units;
+// with tensor parallelism an all_reduce of one number (with row scales one per row) for each operand whose groups span
+// ranks. Legend: T tokens, x [T, in], W [out, in], dy [T, out]. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -25,18 +25,18 @@ namespace ranklab {
 class QuantizerBook;
 
 struct LinearForm {
-  int64_t in = 0;  // of the whole layer
+  int64_t in = 0;  // of the unsharded layer
   int64_t out = 0;
   std::vector<int64_t> out_parts = {};  // ModuleSpec::out_parts
   ModuleSplit split = ModuleSplit::kReplicated;
-  TensorParallel group = {};  // its ranks
-  bool dispatched = false;    // its input came in the precision of the dispatch, if that has one
+  TensorParallel group = {};  // the ranks that shard or replicate it
+  bool dispatched = false;    // its input was already rounded to the dispatch precision, if there is one
 };
 
-// The tokens of the rows of a product.
+// Which tokens the rows of a product are.
 struct TokenRows {
   TokenPlace place = {};
-  int64_t sequences = 0;  // rows are [S, sequences]; 0: of any tokens (experts), told apart by their numbers
+  int64_t sequences = 0;  // rows are [S, sequences]; 0: arbitrary tokens (experts), identified by their contents
 };
 
 class LinearQuantizer {
@@ -49,12 +49,12 @@ class LinearQuantizer {
 
   const std::string& module() const { return precision_.module; }
   const LinearPrecision& precision() const { return precision_.linear; }
-  // Delayed scaling: the largest magnitudes since the last call, by role.
+  // Delayed scaling: the amax per role since the last call.
   std::array<float, 3> take_amax();
 
  private:
-  struct Use;  // of an operand in a product
-  // An operand as it is multiplied: [rows, K], or with K first.
+  struct Use;  // how a product uses an operand
+  // An operand of a product: [rows, K], or [K, rows] if `k_first`.
   struct Side {
     const TensorPrecision& precision;
     RoundedOperand operand;
@@ -72,7 +72,7 @@ class LinearQuantizer {
   ModulePrecision precision_;
   LinearForm form_;
   std::array<float, 3> amax_{};
-  std::array<at::Tensor, 3> device_amax_{};  // [1], of a GPU
+  std::array<at::Tensor, 3> device_amax_{};  // [1] each, on a GPU
   std::array<int64_t, 3> noted_step_{-1, -1, -1};
 };
 

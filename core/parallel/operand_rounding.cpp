@@ -65,14 +65,14 @@ class Rounder {
 
  private:
   size_t groups() const { return pieces_.back().first_group + pieces_.back().group_count; }
-  // A scale that no other group needs is found on the way.
+  // A scale of the whole tensor needs a pass for the amax first; others are found in the rounding pass.
   bool two_passes() const { return scale_of_tensor(how_.precision) && !how_.amax.has_value(); }
 
   void find_amax() {
     std::optional<CostScope> pass;
     if (two_passes()) pass.emplace(0, read_bytes_, DType::kFloat32);
     const NoCostScope on_the_way;
-    if (wide_.is_meta()) {  // only what ranks tell each other is there
+    if (wide_.is_meta()) {  // only the numbers that ranks exchange
       amax_.resize(how_.precision.granularity == Granularity::kRow ? groups() : 1);
       return;
     }

@@ -29,8 +29,8 @@ struct KeptPart : torch::CustomClassHolder {
 };
 using SharedPart = c10::intrusive_ptr<KeptPart>;
 
-// GatedTensors as they are; when their gradients come, the part's backward begins (of its outputs) or has ended (of its
-// inputs). What it defers happens between the same two, later.
+// Passes GatedTensors through; when their gradients arrive, the part's backward begins (at its outputs) or has ended
+// (at its inputs). Deferred products run later between the same two calls.
 enum class Border { kInputs, kOutputs };
 
 struct BorderFunction : CustomFunction<BorderFunction> {

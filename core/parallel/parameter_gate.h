@@ -1,8 +1,8 @@
-// Parameters that are not there all the time (ZeRO stage 3: Rajbhandari et al. 2020, arXiv 1910.02054; PyTorch FSDP:
-// Zhao et al. 2023, arXiv 2304.11277): a model says when it begins and ends to use those of a unit, and whoever keeps
-// the shards brings and frees the whole. A unit is a layer, the embedding, an MTP module or what follows the last
-// layer. Uses nest and may overlap; each enter() has its leave(). Thread rule: its rank's thread; ranks that share out
-// a unit make the same calls in the same order.
+// Parameters that exist only while they are used (ZeRO stage 3: Rajbhandari et al. 2020, arXiv 1910.02054; PyTorch
+// FSDP: Zhao et al. 2023, arXiv 2304.11277): a model calls enter() and leave() around its use of a unit, and the owner
+// of the shards gathers and frees the whole parameters. A unit is a layer, the embedding, an MTP module or the modules
+// after the last layer. Uses may nest and overlap; each enter() has its leave(). Thread rule: its rank's thread; ranks
+// over which a unit is sharded make the same calls in the same order.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -15,20 +15,21 @@ namespace ranklab {
 class ParameterGate {
  public:
   virtual ~ParameterGate() = default;
-  // The unit's parameters are there until leave(). `next`, if not empty, is used next: it may be brought meanwhile.
+  // The unit's parameters are available until leave(). `next`, if not empty, is the unit used next, which may be
+  // prefetched.
   virtual void enter(const std::string& unit, const std::string& next) = 0;
   virtual void leave(const std::string& unit) = 0;
 };
 
 // A part of a model and the units whose parameters it uses.
 struct GatedPart {
-  ParameterGate* gate = nullptr;                      // null: everything is there
-  std::vector<std::string> units;                     // names of what it uses (ModelUnit)
-  std::string next_forward = {}, next_backward = {};  // the first unit of the part that comes next; empty: none
+  ParameterGate* gate = nullptr;                      // null: all parameters are always available
+  std::vector<std::string> units;                     // names of the units it uses (ModelUnit)
+  std::string next_forward = {}, next_backward = {};  // the first unit of the next part; empty: none
 };
 
-// Calls part(inputs) with the units there, in forward, and again while its backward runs (also where weight gradients
-// are deferred, deferred_grads.h: then a third time). Of the one or two tensors each way the second may be undefined. A
+// Calls compute(inputs) with the units gathered, and gathers them again for its backward (and a third time for weight
+// gradients that are deferred, deferred_grads.h). There are one or two tensors each way; the second may be undefined. A
 // part none of whose inputs requires a gradient must not need its parameters in backward (an embedding).
 using GatedTensors = std::vector<at::Tensor>;
 GatedTensors gated(const GatedPart& part, const GatedTensors& inputs,

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kExponentBias = 127, kMantissaBits = 23;
 
-// Of a normal number floor(log2 |x|), of a smaller one -127.
+// floor(log2 |x|) of a normal number, -127 of a subnormal one.
 int exponent_of(uint32_t bits) { return static_cast<int>(bits >> kMantissaBits & 0xff) - kExponentBias; }
 
 struct Sums {
@@ -42,7 +42,7 @@ struct ScaleSums {
   double least = 0, most = 0, mean = 0, deviation = 0;
 };
 
-// A group of zeros has no scale to speak of: those are 0.
+// A scale of 0 marks an all-zero group, which does not count.
 ScaleSums sums_of(const std::vector<float>& scales) {
   ScaleSums result;
   double sum = 0, squares = 0, count = 0;
@@ -61,7 +61,7 @@ ScaleSums sums_of(const std::vector<float>& scales) {
   return result;
 }
 
-// Of one piece; `scales` of its groups that are not zeros are set.
+// Adds one piece, and writes the scales of its groups that have nonzero elements to `seen_scales`.
 void add_piece(Sums& sums, const NumberFormat& format, const at::Tensor& before, const RoundedOperand& after,
                const OperandPiece& piece, std::vector<float>& seen_scales) {
   const auto largest = static_cast<float>(format.largest());

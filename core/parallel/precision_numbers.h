@@ -1,4 +1,4 @@
-// The statistics of a rounded tensor, in the places of core/trace/precision_event.h. Cost: one pass over it. Thread
+// The statistics of a quantized tensor, indexed as in core/trace/precision_event.h. Cost: one pass over it. Thread
 // rule: pure.
 #pragma once
 #include <ATen/core/Tensor.h>

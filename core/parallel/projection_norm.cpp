@@ -15,7 +15,7 @@ using torch::autograd::variable_list;
 
 CostScope pass_cost(const at::Tensor& qkv, int passes) { return {0.0, passes * bytes_of(qkv), dtype_of(qkv)}; }
 
-// Queries and keys, in the type they are computed in.
+// Queries and keys in the type of the computation.
 struct Halves {
   at::Tensor q, k;
 
@@ -24,13 +24,13 @@ struct Halves {
   }
 };
 
-// Of a projection: views, where that is its own type.
+// Views of the projection if its type is that of the computation, else copies.
 Halves halves_of(const at::Tensor& qkv, int64_t queries, int64_t keys) {
   const at::ScalarType wide = kernel_wide_type(qkv);
   return {qkv.narrow(-1, 0, queries).to(wide), qkv.narrow(-1, queries, keys).to(wide)};
 }
 
-// [2, S, B]: of queries and of keys, the dot products over all ranks' parts of a token.
+// [2, S, B]: the dot products of queries and of keys per token, summed over all ranks' parts.
 at::Tensor token_dots(const Halves& a, const Halves& b, const at::Tensor& qkv, Communicator& tp) {
   at::Tensor dots;
   {

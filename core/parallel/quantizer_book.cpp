@@ -27,7 +27,7 @@ LinearQuantizer* QuantizerBook::make(const std::string& module, const LinearForm
   if (precision == nullptr) return nullptr;
   if (!precision->linear.quantized() && dtype_of(type) == precision->compute) return nullptr;
   ModulePrecision own = *precision;
-  // Tokens that came in few bits are multiplied as they are.
+  // Tokens that were dispatched quantized are multiplied without being quantized again.
   if (form.dispatched && own.linear.quantized() && settings_.dispatch.quantized())
     own.linear.activation = settings_.dispatch;
   quantizers_.push_back(std::make_unique<LinearQuantizer>(*this, own, form));
@@ -38,7 +38,7 @@ bool QuantizerBook::delayed() const {
   return settings_.policy && scales_are_delayed(settings_.policy->recipe().linear);
 }
 
-// Of all experts of a layer, whoever has them: so that every rank of a stage keeps the same.
+// Includes all experts of a layer, wherever they are, so that every rank of a stage keeps the same histories.
 std::vector<std::string> QuantizerBook::history_modules() const {
   std::set<std::string> layers;
   for (const auto& quantizer : quantizers_) layers.insert(layer_of(quantizer->module()));
@@ -92,7 +92,7 @@ void QuantizerBook::end_step() {
     for (int64_t role = 0; role < kRoles; ++role, ++next) {
       float* row = history.mutable_data_ptr<float>() + role * settings_.amax_history_len;
       std::copy_backward(row, row + settings_.amax_history_len - 1, row + settings_.amax_history_len);
-      // Transformer Engine leaves a scale as it is when its amax is not a number; the step is lost anyway.
+      // Transformer Engine keeps the old scale if the amax is not finite; the step is lost anyway.
       row[0] = std::isfinite(*next) ? *next : 0;
     }
   }

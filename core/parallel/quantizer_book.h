@@ -1,7 +1,7 @@
-// The quantized linear layers of one rank's model: which ones there are, the largest magnitudes of past steps that
-// delayed scaling makes its scales of (Transformer Engine, DelayedScaling), and the statistics of sampled steps, which
-// go into the trace (precision_event.h). Cost: with delayed scaling one all_reduce of 3 numbers a module over tp and
-// one over dp at the end of a step. Thread rule: its rank's thread.
+// Owns the quantizers of the linear layers of one rank's model, the amax histories from which delayed scaling makes its
+// scales (Transformer Engine, DelayedScaling), and the statistics of sampled steps, which go into the trace
+// (precision_event.h). Cost: with delayed scaling one all_reduce of 3 numbers per module over tp and one over dp at the
+// end of a step. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -21,31 +21,31 @@
 namespace ranklab {
 
 struct QuantizationSettings {
-  std::shared_ptr<const PrecisionPolicy> policy = nullptr;  // null: every product in the type of the parameters
+  std::shared_ptr<const PrecisionPolicy> policy = nullptr;  // null: all products in the type of the parameters
   int64_t amax_history_len = 16;
-  bool amax_most_recent = false;  // instead of the largest of the history
+  bool amax_most_recent = false;  // use the newest amax instead of the largest of the history
   int64_t stats_interval = 10;    // steps; 0: no statistics
-  TensorPrecision dispatch = {};  // of tokens on their way to experts (wire_rows.h)
+  TensorPrecision dispatch = {};  // wire format of token dispatch
 };
 
 class QuantizerBook {
  public:
   QuantizerBook(QuantizationSettings settings, RankContext& rank, uint64_t seed);
 
-  // Of a layer of this model; null when its products stay in the type of the parameters. Lives as long as the book.
+  // The quantizer of a layer; null if its products are in the type of the parameters. Valid as long as the book.
   LinearQuantizer* make(const std::string& module, const LinearForm& form, at::ScalarType type);
   bool empty() const { return quantizers_.empty(); }
   uint64_t seed() const { return seed_; }
   const RandomHadamard& hadamard() const { return hadamard_; }
 
-  // The magnitude that the scale of a tensor is made of in this step; 0 before the first.
+  // The amax from which a tensor's scale is made in this step; 0 before the first.
   float delayed_amax(const std::string& module, TensorRole role) const;
-  // Histories forward by one step. Collective over tp and dp with delayed scaling.
+  // Advances the histories by one step. Collective over tp and dp with delayed scaling.
   void end_step();
   // The histories [3, length] by name, the same on every rank of a stage.
   std::vector<std::pair<std::string, at::Tensor>> buffers();
 
-  // Whether this step's tensors are to be noted.
+  // Whether statistics of this step's tensors are recorded.
   bool samples(const TokenPlace& place) const;
   void note(TensorRole role, const std::string& module, const NumberFormat& format, const at::Tensor& before,
             const RoundedOperand& after);
@@ -53,7 +53,7 @@ class QuantizerBook {
  private:
   bool delayed() const;
   std::vector<std::string> history_modules() const;
-  void make_histories();  // once all layers are made
+  void make_histories();  // call after all layers are made
 
   QuantizationSettings settings_;
   RankContext& rank_;
@@ -63,7 +63,7 @@ class QuantizerBook {
   std::map<std::string, at::Tensor> history_;  // [3, length], newest first
 };
 
-// The quantizer of a linear layer that is being made over a group of ranks, if the registry's model has one for it.
+// Makes the quantizer of a linear layer whose ranks are `group`; null if QuantizerBook::make() is or there is no book.
 // `dispatched`: LinearForm::dispatched.
 LinearQuantizer* make_quantizer(const ModuleScope& scope, const ModuleSpec& spec, const TensorParallel& group,
                                 bool dispatched = false);

@@ -1,8 +1,8 @@
-// A linear layer whose whole weight is on every tensor-parallel rank: the down-projections of latent attention, too
-// narrow to be cut. It sees the positions that its rank has; with sequence parallelism those are its own, so its
-// gradient is summed over tp, otherwise all ranks compute the same (their input gradient must then be whole, which a
-// column-parallel layer behind it sees to). Cost: one GEMM, nothing is sent. Legend: x [S, B, in] -> [S, B, out].
-// Thread rule: its rank's thread.
+// A linear layer whose weight is replicated on every tensor-parallel rank: the down-projections of latent attention,
+// which are too narrow to shard. With sequence parallelism each rank computes only its own positions, so the weight
+// gradient is summed over tp; otherwise all ranks compute the same (the gradient of the output must then be complete,
+// which the following column-parallel layer ensures). Cost: one GEMM, no communication. Legend: x [S, B, in] -> [S, B,
+// out]. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -17,7 +17,7 @@ class ReplicatedLinear {
  public:
   ReplicatedLinear(const ModuleScope& scope, const ModuleSpec& spec, const TensorParallel& tp);
   at::Tensor operator()(const at::Tensor& x, const TokenPlace& tokens) const;
-  // On a norm's output, which is not kept for backward but computed again there when the norm has a recipe.
+  // On a norm's output, which backward recomputes instead of saving it if the norm has a recipe.
   at::Tensor operator()(const NormOutput& x, const TokenPlace& tokens) const;
 
  private:

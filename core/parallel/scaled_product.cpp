@@ -8,7 +8,7 @@ namespace ranklab {
 namespace {
 
 constexpr int kFirstTensorWise = 89, kFirstRowWise = 90;
-constexpr int64_t kMultiple = 16;  // of every length: 16 bytes, cuBLAS's alignment
+constexpr int64_t kMultiple = 16;  // required of every dimension: 16 bytes, cuBLAS's alignment
 
 bool codes(const TensorPrecision& p) {
   return p.quantized() && p.format->bits() == kCodeBits && p.rounding == Rounding::kNearest;
@@ -30,7 +30,7 @@ ScaledMmForm scaled_mm_form(const TensorPrecision& left, const TensorPrecision& 
     if (length == 0 || length % kMultiple != 0) return ScaledMmForm::kNone;
   }
   if (left.granularity != right.granularity) return ScaledMmForm::kNone;
-  // The units have no product of two E5M2.
+  // FP8 units do not multiply E5M2 with E5M2.
   if (left.granularity == Granularity::kTensor && (is_e4m3(left) || is_e4m3(right)) && capability >= kFirstTensorWise)
     return ScaledMmForm::kTensorWise;
   if (left.granularity == Granularity::kRow && is_e4m3(left) && is_e4m3(right) && capability >= kFirstRowWise)

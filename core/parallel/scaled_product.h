@@ -1,7 +1,7 @@
-// The product of two operands that a GPU's FP8 units can multiply as codes: cuBLAS and CUTLASS through LibTorch's
-// _scaled_mm, with one scale a tensor or one a row; sums are fp32. Tiles and blocks are multiplied as dequantized
-// numbers. Source: at::_scaled_mm of LibTorch 2.11; NVIDIA cuBLAS, 8-bit floating point data types. Cost: one product
-// in 8 bits, and a copy of codes that lie the other way. Thread rule: pure.
+// The product of two FP8 operands on a GPU's FP8 units: cuBLAS and CUTLASS through LibTorch's _scaled_mm, with one
+// scale per tensor or per row; sums are fp32. Operands with tile or block scales are dequantized and multiplied.
+// Source: at::_scaled_mm of LibTorch 2.11; NVIDIA cuBLAS, 8-bit floating point data types. Cost: one 8-bit product, and
+// a copy of codes that need a transposition. Thread rule: pure.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -13,35 +13,35 @@ namespace ranklab {
 
 enum class ScaledMmForm {
   kNone,
-  kTensorWise,  // a scale each
-  kRowWise,     // a scale for each row of the left, each column of the right
+  kTensorWise,  // one scale per operand
+  kRowWise,     // one scale per row of the left, per column of the right
 };
 
-// left [m, k], right [k, n]. `capability` is the GPU's, 90 for 9.0; 0: no GPU.
+// left [m, k], right [k, n]. `capability`: the GPU's compute capability, 90 for 9.0; 0: no GPU.
 ScaledMmForm scaled_mm_form(const TensorPrecision& left, const TensorPrecision& right, int64_t m, int64_t k, int64_t n,
                             int capability);
 
-// An operand as [rows, K] or with K first.
+// An operand [rows, K], or [K, rows] if `k_first`.
 struct CodedSide {
   const RoundedOperand& operand;
   const TensorPrecision& precision;
   bool k_first = false;
 };
 
-// As _scaled_mm wants them: a [m, K] by rows, b [K, n] by columns, scales [] or [m, 1] and [1, n].
+// The arguments of _scaled_mm: a [m, K] row-major, b [K, n] column-major, scales [] or [m, 1] and [1, n].
 struct ScaledMmOperands {
   at::Tensor a, b, scale_a, scale_b;
-  at::ScalarType type;  // of the result: row-wise bf16 alone
+  at::ScalarType type;  // of the result: row-wise only bf16
 };
-// REQUIRES: a form that scaled_mm_form() gave for them.
+// REQUIRES: `form` is scaled_mm_form() of these operands.
 ScaledMmOperands scaled_mm_operands(const CodedSide& left, const CodedSide& right, ScaledMmForm form,
                                     at::ScalarType type);
 
 // left [m, K] right [n, K]^T -> [m, n].
 at::Tensor scaled_product(const CodedSide& left, const CodedSide& right, ScaledMmForm form, at::ScalarType type);
 
-// The same of any quantized operands on a device: by its units where they can, else of the numbers read back, in bf16
-// where the result is.
+// The same for any quantized operands on a device: on its FP8 units if they support them, else as a product of the
+// dequantized values, in bf16 if the result is bf16.
 at::Tensor device_product(const CodedSide& left, const CodedSide& right, int capability, at::ScalarType type);
 
 }  // namespace ranklab

@@ -9,7 +9,7 @@
 namespace ranklab {
 namespace {
 
-constexpr int kTag = 1 << 30;  // past those of the schedule's messages
+constexpr int kTag = 1 << 30;  // above the tags of the schedule's messages
 
 }  // namespace
 

@@ -1,7 +1,7 @@
-// Parameters that several ranks of a pipeline hold (a tied embedding on the first and the last stage, both copies of
-// DualPipe's model) get the sum of their gradients, added in the order of pipeline ranks, so that the copies stay equal
-// bit for bit (Megatron-LM's embedding group). Cost: one message each way per pair of holders. Thread rule: its rank's
-// thread; every holder calls sum().
+// Sums the gradients of parameters that several pipeline ranks hold (a tied embedding on the first and the last stage,
+// both copies of DualPipe's model), in the order of pipeline ranks, so that the copies stay bitwise equal
+// (Megatron-LM's embedding group). Cost: one message each way per pair of holders. Thread rule: its rank's thread;
+// every holder calls sum().
 #pragma once
 #include <map>
 #include <vector>
@@ -13,7 +13,7 @@ namespace ranklab {
 
 class SharedGrads {
  public:
-  // `pipeline` outlives this, the parameters too.
+  // `pipeline` and the parameters must outlive this.
   SharedGrads(const std::vector<Parameter*>& parameters, Communicator& pipeline);
   // REQUIRES: every data.grad() is defined and summed over dp.
   void sum();
@@ -23,7 +23,7 @@ class SharedGrads {
   void sum(const Holders& holders, const std::vector<Parameter*>& parameters);
 
   Communicator& pipeline_;
-  std::map<Holders, std::vector<Parameter*>> shared_;  // in one order on all ranks; parameters by name
+  std::map<Holders, std::vector<Parameter*>> shared_;  // the same order on all ranks; parameters sorted by name
 };
 
 }  // namespace ranklab

@@ -1,5 +1,5 @@
-// Where a module stands on the tensor-parallel axis. With sequence parallelism activations between the sharded linears
-// hold only this rank's S / tp positions (dim 0). Thread rule: its rank's thread.
+// A module's tensor-parallel group and rank. With sequence parallelism activations between the sharded linears hold
+// only this rank's S / tp positions (dim 0). Thread rule: its rank's thread.
 #pragma once
 #include "core/comm/communicator.h"
 #include "core/parallel/token_place.h"
@@ -7,15 +7,15 @@
 namespace ranklab {
 
 struct TensorParallel {
-  Communicator* comm = nullptr;  // REQUIRED; outlives the modules
+  Communicator* comm = nullptr;  // REQUIRED; must outlive the modules
   bool sequence_parallel = false;
 
   int size() const { return comm->size(); }
   int rank() const { return comm->rank(); }
   bool active() const { return comm->size() > 1; }
   bool sharded_sequence() const { return sequence_parallel && active(); }
-  // In a forward over these tokens: decoding runs one position at a time, which cannot be sharded. (Which gradients are
-  // summed over tp was settled when the parameters were made.)
+  // The settings for a forward over these tokens: decoding runs one position at a time, which cannot be sharded. (Which
+  // gradients are summed over tp was decided when the parameters were made.)
   TensorParallel over(const TokenPlace& tokens) const { return {comm, sequence_parallel && !tokens.whole_sequence}; }
 };
 

@@ -23,8 +23,8 @@ Columns columns_of(const Partition& head) {
   return {begin, std::clamp<int64_t>(head.global_shape.at(0) - begin, 0, end - begin)};
 }
 
-// [3, N]: maximum, sum of exp(logit - maximum), the target's logit (0 when another rank owns it). Turns `probability`
-// (a view of the real columns) from logits into exp(logit - maximum).
+// [3, N]: maximum, sum of exp(logit - maximum), the target's logit (0 if another rank owns it). Overwrites
+// `probability` (a view of the real columns) with exp(logit - maximum).
 at::Tensor local_statistics(at::Tensor& probability, const at::Tensor& row_of_target, const at::Tensor& owned) {
   const int64_t tokens = probability.size(0);
   at::Tensor statistics = at::zeros({3, tokens}, probability.options());
@@ -78,7 +78,7 @@ struct CrossEntropyFunction : CustomFunction<CrossEntropyFunction> {
   }
 };
 
-// By a device's kernels: kept are the logits as they are and two numbers a token.
+// With device kernels: saves the logits in their own type and two numbers per token.
 struct DeviceCrossEntropyFunction : CustomFunction<DeviceCrossEntropyFunction> {
   static DeviceLoss task_of(const at::Tensor& logits, const at::Tensor& targets, const Columns& columns) {
     return {.number = device_number(logits),

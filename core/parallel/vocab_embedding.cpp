@@ -11,7 +11,7 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// local_tokens: row of this rank's weight, or weight.size(0) for a token of another rank (none when `whole`).
+// local_tokens: row of this rank's weight, or weight.size(0) for a token of another rank (none if `whole`).
 struct OwnedRows : CustomFunction<OwnedRows> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& weight, const at::Tensor& local_tokens,
                             bool whole) {
@@ -27,12 +27,12 @@ struct OwnedRows : CustomFunction<OwnedRows> {
     const MemoryScope memory(MemoryCategory::kGradients);
     const int64_t rows = ctx->saved_data["rows"].toInt();
     const at::Tensor tokens = ctx->get_saved_variables()[0];
-    // The row past the end collects nothing: it is the padding index.
+    // Tokens of other ranks map to the row past the end, the padding index, which gets no gradient.
     return {at::embedding_dense_backward(grads[0], tokens, rows + 1, rows, false).narrow(0, 0, rows), {}, {}};
   }
 };
 
-// As the classes of transformers have it: in 16 bits the factor itself has no more.
+// As in Hugging Face transformers, the scale is rounded to the type of the parameters.
 double rounded_to(at::ScalarType type, double value) {
   const NoCostScope no_cost;
   return at::scalar_tensor(value, at::TensorOptions(type)).item<double>();

@@ -1,7 +1,7 @@
-// Token embedding cut by rows of the vocabulary (Megatron-LM, arXiv 1909.08053): a rank looks up the tokens it owns and
-// has zeros for the others; summing over tp completes the rows exactly, since each row has one non-zero contribution.
-// An uneven vocabulary is padded to a multiple of tp with zero rows that no token names. Cost: one all_reduce (or
-// reduce_scatter with sequence parallelism) of [S, B, H]. Thread rule: its rank's thread.
+// Token embedding sharded by rows of the vocabulary (Megatron-LM, arXiv 1909.08053): a rank looks up the tokens it owns
+// and has zeros for the others; the sum over tp is exact, since each row has one non-zero contribution. The vocabulary
+// is padded to a multiple of tp with zero rows that no token refers to. Cost: one all_reduce (or reduce_scatter with
+// sequence parallelism) of [S, B, H]. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -12,8 +12,8 @@ namespace ranklab {
 
 class VocabParallelEmbedding {
  public:
+  // `scale`: factor of the looked-up rows, not of the weight.
   VocabParallelEmbedding(const ModuleScope& scope, const ModuleSpec& spec, TensorParallel tp, double scale = 1.0);
-  // `scale`: of the rows that are looked up, not of the weight.
   // tokens int64 [S, B] -> [S, B, H], or this rank's positions with sequence parallelism.
   at::Tensor operator()(const at::Tensor& tokens_SB, const TokenPlace& place) const;
   const Parameter& weight() const { return *weight_; }  // a tied head uses it as [V, H]
@@ -23,7 +23,7 @@ class VocabParallelEmbedding {
   at::Tensor lookup(const at::Tensor& tokens_SB, const TokenPlace& place) const;
 
   TensorParallel tp_;
-  double scale_;  // of the rows, rounded to their type
+  double scale_;  // factor of looked-up rows, rounded to their type
 };
 
 }  // namespace ranklab
