@@ -3,8 +3,8 @@
 // the bias is added once, after the reduction. A column layer followed by a row layer costs one all_reduce forward and
 // one backward, or with sequence parallelism an all_gather and a reduce_scatter each way (the same bytes). Backward
 // overlaps the collective of the input gradient with the weight gradient's GEMM. With sequence parallelism only the
-// local positions are saved, and backward gathers the others again, as in Megatron. Legend: x [S, B, in] -> [S, B,
-// out]. Thread rule: its rank's thread.
+// local positions are saved, and backward gathers the others again, as in Megatron. Legend:
+// x [S, B, in] -> [S, B, out]. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 

@@ -1,8 +1,8 @@
 // A linear layer whose weight is replicated on every tensor-parallel rank: the down-projections of latent attention,
 // which are too narrow to shard. With sequence parallelism each rank computes only its own positions, so the weight
 // gradient is summed over tp; otherwise all ranks compute the same (the gradient of the output must then be complete,
-// which the following column-parallel layer ensures). Cost: one GEMM, no communication. Legend: x [S, B, in] -> [S, B,
-// out]. Thread rule: its rank's thread.
+// which the following column-parallel layer ensures). Cost: one GEMM, no communication. Legend:
+// x [S, B, in] -> [S, B, out]. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 

@@ -1,7 +1,7 @@
-// Every rank takes the tokens of the whole group, each once with its experts and weights, computes what its own experts
-// have to do, and the partial sums are added where the tokens came from (Megatron-Core's allgather dispatcher). Simple,
-// and good when a token goes to most ranks anyway. Bytes of a rank: (ep - 1) T (H + 2 K) elements out and (ep - 1) T H
-// back, whatever K is. Forward: 3 collectives.
+// Every rank gathers the tokens of the whole group, each once with its experts and weights, computes its own experts'
+// outputs, and the partial sums are reduce-scattered back to the tokens' ranks (Megatron-Core's allgather dispatcher).
+// Simple, and good when a token goes to most ranks anyway. Bytes per rank, in elements: out (ep - 1) T (H + 2 K), back
+// (ep - 1) T H for any K. Forward: 3 collectives.
 
 #include "core/parallel/expert/dispatcher.h"
 #include "core/parallel/expert/exchange.h"

@@ -1,6 +1,6 @@
-// Each assignment crosses as one row in an uneven all_to_all, and comes back in another; how many rows travel is told
-// once, by an all_gather of counts (GShard, arXiv 2006.16668; Megatron-Core's alltoall dispatcher). Bytes of a rank:
-// T K H elements each way, less what stays. Forward: 3 collectives.
+// Each assignment is sent as one row of an uneven all_to_all and returns in another; row counts are exchanged once, by
+// an all_gather (GShard, arXiv 2006.16668; Megatron-Core's alltoall dispatcher). Bytes per rank: T K H elements each
+// way, less what stays on the rank. Forward: 3 collectives.
 
 #include <numeric>
 
@@ -37,7 +37,7 @@ class AllToAllTrip : public ExpertTrip {
     const at::Tensor token_M = order_.flat_M.floor_divide(routing.experts_TK.size(1));
     rows_NH_ = exchange_rows(tokens_TH.index_select(0, token_M), ep_, send_rows_, recv_rows_,
                              dispatch_exchange({wire, tokens_TH.size(1)}));
-    if (ep_.size() == 1 || own == 1) return;  // they lie by expert as they came
+    if (ep_.size() == 1 || own == 1) return;  // the rows arrive sorted by expert
     by_expert_N_ = expert_major(arriving, tokens_TH.options());
     rows_NH_ = rows_NH_.index_select(0, by_expert_N_);
   }
@@ -52,8 +52,8 @@ class AllToAllTrip : public ExpertTrip {
   Communicator& ep_;
   Routing routing_;
   AssignmentOrder order_;
-  std::vector<int64_t> send_rows_, recv_rows_;  // of each ep rank
-  at::Tensor by_expert_N_;                      // where rows came source by source for several experts
+  std::vector<int64_t> send_rows_, recv_rows_;  // per ep rank
+  at::Tensor by_expert_N_;                      // defined if rows arrive by source and need sorting by expert
 };
 
 class AllToAllDispatcher : public TokenDispatcher {

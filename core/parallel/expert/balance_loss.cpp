@@ -21,7 +21,7 @@ struct AttachLoss : CustomFunction<AttachLoss> {
   }
 };
 
-// f of each sequence (or of all tokens together) [sequences or 1, E].
+// f per sequence (or over all tokens) [sequences or 1, E].
 at::Tensor fractions(const ExpertChoice& choice, const MoeConfig& c, const BalanceGroups& g) {
   const at::NoGradGuard no_grad;
   const int64_t tokens = choice.scores_TE.size(0), rows = g.per_sequence ? g.sequences : 1;

@@ -15,13 +15,13 @@ at::Tensor gathered(const at::Tensor& x, Communicator* group) {
   return group->all_gather(x.contiguous());
 }
 
-// Sequences that begin alike have tokens with the same weight but for rounding, which differs between layouts: half of
-// the bits decide, then the order of the tokens.
+// Sequences with a common prefix have tokens whose weights differ only by rounding, which depends on the layout:
+// compare weights in half of their bits, then by the order of the tokens.
 at::Tensor coarse(const at::Tensor& weights) {
   return weights.to(weights.scalar_type() == at::kDouble ? at::kFloat : at::kBFloat16);
 }
 
-// Each assignment's place among those of its expert, the largest weight first.
+// Each assignment's rank among those of its expert, by descending weight.
 at::Tensor places(const at::Tensor& experts_M, const at::Tensor& weights_M, int64_t num_experts) {
   const at::Tensor by_weight = std::get<1>(at::sort(coarse(weights_M), /*stable=*/true, 0, /*descending=*/true));
   const at::Tensor by_expert = std::get<1>(at::sort(experts_M.index_select(0, by_weight), true, 0, false));

@@ -1,7 +1,8 @@
 // Expert capacity (GShard, arXiv 2006.16668; Megatron-Core's --moe-expert-capacity-factor): of a microbatch's N tokens
-// an expert takes at most ceil(factor N K / E), at least one; those with the largest weights stay, of equal ones (to
-// half of their bits) the earlier token. Positions split over tp are counted together, so that every layout drops the
-// same ones. Cost: with split positions one all_gather of 2 K numbers a token. Thread rule: its rank's thread.
+// an expert takes at most ceil(factor N K / E), at least one. It keeps those with the largest weights; among equal
+// weights (compared in half of their bits) the earlier token. Positions that are split over tp are counted together, so
+// that every layout drops the same tokens. Cost: with split positions one all_gather of 2 K numbers per token. Thread
+// rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 

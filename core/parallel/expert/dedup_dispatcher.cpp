@@ -1,7 +1,8 @@
-// A token crosses to a node once, however many of its experts are there, and inside the node to a rank once (DeepEP's
-// dispatch; DeepSeek-V3, arXiv 2412.19437, section 3.2.2). On the way back a rank adds up its own experts' outputs of a
-// token, its node's gateway those of the node, and the token's rank those of the nodes. Bytes of a rank between nodes:
-// (nodes of a token) H + 2 K elements instead of K H. Forward: 5 collectives, 3 in a group on one node.
+// A token is sent to each node at most once, however many of its experts are there, and within the node to each rank at
+// most once (DeepEP's dispatch; DeepSeek-V3, arXiv 2412.19437, section 3.2.2). In combine a rank adds up its own
+// experts' outputs of a token, the node's gateway those of its ranks, and the token's rank those of the nodes. Bytes
+// per rank between nodes: (nodes of a token) H + 2 K elements instead of K H. Forward: 5 collectives, 3 in a group on
+// one node.
 
 #include <optional>
 
@@ -15,7 +16,8 @@
 namespace ranklab {
 namespace {
 
-// Where a rank's hops lead when nobody knows the experts: to nodes, to ranks, and onward within its node.
+// For meta tensors, whose routing is unknown: the destinations of a rank's hops to nodes, to ranks, and within its
+// node.
 struct UnknownHops {
   EvenSpread nodes, ranks, in_node;
 };
@@ -62,7 +64,7 @@ class DedupTrip : public ExpertTrip {
   }
 
  private:
-  // The place of each expert [E], by the rank that owns it.
+  // The destination of each expert [E], as a function of the rank that owns it.
   template <typename Place>
   at::Tensor places(const Place& place) const {
     std::vector<int64_t> out;
@@ -79,7 +81,8 @@ class DedupTrip : public ExpertTrip {
     return places([&](int owner) { return hops_.node(owner) == hops_.node(ep_.rank()) ? owner : ep_.size(); });
   }
 
-  // Told once: how many of its own tokens each rank has for each node and rank, as far as there are hops to them.
+  // Exchanges, once per dispatch, how many of its own tokens each rank sends to each node and rank, for the hops that
+  // exist.
   std::vector<TokenSpread> share_spreads(const Onward& to_nodes, const Onward& to_ranks) const {
     std::vector<int64_t> mine = to_ranks.counts;
     for (int node = 0; hops_.crosses_nodes() && node < hops_.num_nodes(); ++node)

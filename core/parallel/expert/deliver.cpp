@@ -17,7 +17,7 @@ using torch::autograd::variable_list;
 
 constexpr int64_t kStampBytes = 2 * sizeof(int64_t);
 
-// [n, 16 + W]: the source and the index among its rows for this receiver, then the row.
+// [n, 16 + W]: the source and the row's index among those for this receiver, then the row.
 at::Tensor stamped(const at::Tensor& bytes, int source) {
   const at::Tensor index = at::arange(bytes.size(0), at::TensorOptions(at::kLong).device(bytes.device()));
   const at::Tensor stamp = at::stack({at::full_like(index, source), index}, 1);
@@ -26,10 +26,10 @@ at::Tensor stamped(const at::Tensor& bytes, int source) {
 
 struct Sorted {
   at::Tensor rows;                // [N, W] bytes
-  std::vector<int64_t> received;  // of each source
+  std::vector<int64_t> received;  // rows per source
 };
 
-// Rows whose stamps nobody can read.
+// For meta tensors, whose stamps have no values: takes the counts from the put notes.
 Sorted by_note(const Delivery& delivery, int64_t width, Sorted out) {
   const int64_t stamped_bytes = kStampBytes + width;
   for (const PutNote& note : delivery.notes)
@@ -44,7 +44,7 @@ Sorted by_source(const Delivery& delivery, int64_t width, int members) {
   Sorted out{at::empty({0, width}, arrived.options()), std::vector<int64_t>(static_cast<size_t>(members), 0)};
   if (arrived.size(0) == 0) return out;
   if (arrived.is_meta()) return by_note(delivery, width, std::move(out));
-  // A single row is contiguous whatever lies between it and the next, and contiguous() would keep that stride.
+  // A tensor of a single row counts as contiguous with any row stride, which contiguous() would keep.
   const at::Tensor stamps = arrived.narrow(1, 0, kStampBytes).clone(at::MemoryFormat::Contiguous).view(at::kLong);
   const int64_t* stamp = stamps.const_data_ptr<int64_t>();
   for (int64_t row = 0; row < arrived.size(0); ++row) ++out.received[static_cast<size_t>(stamp[2 * row])];
@@ -71,7 +71,7 @@ at::Tensor deliver(const at::Tensor& rows, PeerMemory& memory, const std::vector
     if (count > 0) {
       at::Tensor put;
       {
-        const NoCostScope free;  // a GPU's kernel writes the stamp and the row where they belong
+        const NoCostScope free;  // not charged: a GPU kernel writes stamp and row directly to their destination
         put = stamped(bytes.narrow(0, begin, count), memory.group().group_rank);
       }
       memory.put(peer, put);
@@ -89,7 +89,7 @@ at::Tensor deliver(const at::Tensor& rows, PeerMemory& memory, const std::vector
 struct Deliver : CustomFunction<Deliver> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& rows, PeerMemory& memory,
                             const std::vector<int64_t>& sent, std::vector<int64_t>* received, ExchangePurpose purpose) {
-    // The memory outlives the graph, which lives within one step.
+    // The memory must outlive the graph, which lives within one step.
     ctx->saved_data["memory"] = reinterpret_cast<int64_t>(&memory);
     ctx->saved_data["backward"] = static_cast<int64_t>(purpose.backward);
     const WireFormat& wire = purpose.wire;

@@ -1,8 +1,8 @@
-// What exchange_rows does, by writing into peers' memory instead of meeting them (Remote Direct EP, github.com/Noumena-
-// Network/nmoe): each rank puts its rows, with where they come from, straight into their receivers' buffers and says
-// that it has finished; nobody is told counts in advance. Rows arrive in any order and are put into that of (source,
-// index), so that no bit depends on timing. Cost: 16 bytes a row on top, and one pass over what arrived. Thread rule:
-// its rank's thread.
+// Does what exchange_rows does, by writing into peers' memory instead of a collective (Remote Direct EP,
+// github.com/Noumena-Network/nmoe): each rank writes its rows, stamped with their origin, directly into their
+// receivers' buffers and announces that it has finished; no counts are exchanged in advance. Rows arrive in any order
+// and are sorted by (source, index), so that the result does not depend on timing. Cost: 16 more bytes per row, and one
+// pass over what arrived. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -13,8 +13,8 @@
 
 namespace ranklab {
 
-// rows [sum(sent), ...] by receiver -> rows by source, in their order there. `received` gets their numbers.
-// Differentiable: gradients go back the same way.
+// rows [sum(sent), ...] by receiver -> rows by source, in the order of the source. Sets `received` to the rows per
+// source. Differentiable: gradients return the same way.
 at::Tensor deliver_rows(const at::Tensor& rows, PeerMemory& memory, const std::vector<int64_t>& sent,
                         std::vector<int64_t>& received, ExchangePurpose purpose);
 

@@ -5,7 +5,7 @@
 
 namespace ranklab {
 
-// Each in its NAME_dispatcher.cpp.
+// Each is defined in its NAME_dispatcher.cpp.
 using MakeDispatcher = std::unique_ptr<TokenDispatcher>(const DispatcherPlace&);
 MakeDispatcher make_all_to_all_dispatcher, make_all_gather_dispatcher, make_dedup_dispatcher, make_rdep_dispatcher;
 

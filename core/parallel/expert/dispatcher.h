@@ -1,9 +1,9 @@
-// How tokens travel to the ranks that own their experts, and their outputs back: the names are those of
-// --moe-token-dispatcher-type. A new one = one file and one row in dispatcher.cpp (and its name in
-// core/spec/moe_dispatcher_names.h). All give the same outputs and gradients. Expert e belongs to ep rank e / (E /
-// ep). Legend: T tokens of this rank, K experts of a token, E experts, M assignments, N rows that arrive, H hidden.
-// Thread rule: its rank's thread; every member of the ep group makes the same calls, forward and backward, also without
-// tokens of its own or for its experts.
+// Token dispatch to the ranks that own the experts, and combine of the outputs. Names are those of
+// --moe-token-dispatcher-type. A new dispatcher needs one file and one row in dispatcher.cpp (and its name in
+// core/spec/moe_dispatcher_names.h). All give the same outputs and gradients. Expert e belongs to ep rank e / (E / ep).
+// Legend: T tokens of this rank, K experts per token, E experts, M assignments, N rows that arrive, H hidden. Thread
+// rule: its rank's thread; every member of the ep group makes the same calls, forward and backward, even without own
+// tokens or tokens for its experts.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -19,13 +19,13 @@
 
 namespace ranklab {
 
-// One forward through one layer: tokens that arrived, and their way back.
+// One forward through one layer: the dispatched tokens, and their combine.
 class ExpertTrip {
  public:
   virtual ~ExpertTrip() = default;
-  // What arrived [N, H], by local expert.
+  // The rows that arrived [N, H], sorted by local expert.
   const at::Tensor& rows() const { return rows_NH_; }
-  // Rows of each local expert.
+  // Number of rows per local expert.
   const std::vector<int64_t>& counts() const { return counts_; }
   // The experts' outputs [N, H] -> [T, H]: each of this rank's tokens as the weighted sum of its experts' outputs.
   virtual at::Tensor combine(const at::Tensor& outputs_NH) = 0;
@@ -42,14 +42,15 @@ class TokenDispatcher {
 };
 
 struct DispatcherPlace {
-  Communicator* ep = nullptr;  // outlives the dispatcher
+  Communicator* ep = nullptr;  // must outlive the dispatcher
   int64_t num_experts = 0;
-  MoeConfig moe = {};  // how tokens spread over experts that nobody knows
+  MoeConfig moe = {};  // for meta tensors, whose routing is unknown: determines how many rows go where
   int gpus_per_node = 8;
-  TensorPrecision wire = {};       // of tokens that round_rows() has rounded; not quantized: in their own type
-  PeerMemoryPtr memory = nullptr;  // of the ep group, for rdep; null: what the group offers
+  TensorPrecision wire =
+      {};  // wire format; REQUIRES: tokens are rounded by round_rows(). Not quantized: their own type
+  PeerMemoryPtr memory = nullptr;  // of the ep group, for rdep; null: peer_memory_of() the group
 };
-// Throws kInvalidArgument naming the nearest name.
+// Throws kInvalidArgument, with the nearest name, if there is no such dispatcher.
 std::unique_ptr<TokenDispatcher> make_dispatcher(const std::string& name, const DispatcherPlace& place);
 std::vector<std::string> dispatcher_names();
 

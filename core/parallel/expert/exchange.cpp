@@ -12,14 +12,15 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// The communicator outlives the graph, which lives within one step.
+// The communicator must outlive the graph, which lives within one step.
 void keep(AutogradContext* ctx, Communicator& group, ExchangePurpose purpose) {
   save_group(ctx, group);
   ctx->saved_data["backward"] = static_cast<int64_t>(purpose.backward);
 }
 Purpose backward_purpose(AutogradContext* ctx) { return static_cast<Purpose>(ctx->saved_data["backward"].toInt()); }
 
-// A blocking call, or one whose waiting time another piece of work fills (interleave.h).
+// A blocking collective; if interleaved, an asynchronous one, so that the other piece runs while it waits
+// (interleave.h).
 template <typename Blocking, typename Posting>
 at::Tensor carried(Purpose purpose, const Blocking& blocking, const Posting& posting) {
   WorkPtr work;
@@ -47,7 +48,7 @@ at::Tensor reduce_scatter(Communicator& group, const at::Tensor& x, const std::v
       [&] { return group.reduce_scatter_async(x, ReduceOp::kSum, rows); });
 }
 
-// Rows through a call that carries them in few bits, if asked.
+// Packs rows in the wire format around a call that sends them, if it packs.
 template <typename Call>
 at::Tensor packed(const at::Tensor& rows, const WireFormat& wire, const Call& call) {
   if (!wire.packs()) return call(rows);
@@ -72,7 +73,7 @@ struct Exchange : CustomFunction<Exchange> {
   }
 };
 
-// A gather of rows and the reduction of them are each other's backward.
+// all_gather and reduce_scatter are each other's backward.
 template <auto kThere, auto kBack>
 struct RowsOfAll : CustomFunction<RowsOfAll<kThere, kBack>> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, Communicator& group,
@@ -109,14 +110,15 @@ at::Tensor reduce_rows(const at::Tensor& x, Communicator& group, const std::vect
 std::vector<std::vector<int64_t>> share_counts(const std::vector<int64_t>& counts, Communicator& group,
                                                const at::TensorOptions& options) {
   if (group.size() == 1) return {counts};
-  const NoCostScope free;  // copies of a few numbers
+  const NoCostScope free;  // copies of a few numbers are not charged
   const PurposeScope scope(Purpose::kRouting);
   const auto width = static_cast<int64_t>(counts.size());
-  // Not in turns with another piece: the next thing this rank does is to post the tokens, and a turn that short hides
-  // nothing of the other's transfer.
+  // Does not switch to an interleaved piece: this rank posts the tokens next, and so short a switch would hide nothing
+  // of the other piece's transfer.
   const at::Tensor mine = at::tensor(counts, at::kLong).view({1, width}).to(options.device());
   const at::Tensor gathered = group.all_gather(mine);
-  if (gathered.is_meta()) return std::vector(static_cast<size_t>(group.size()), counts);  // all do alike
+  if (gathered.is_meta())
+    return std::vector(static_cast<size_t>(group.size()), counts);  // on meta all ranks have the same counts
   const at::Tensor all = gathered.to(at::kCPU).contiguous();
   std::vector<std::vector<int64_t>> out;
   for (int rank = 0; rank < group.size(); ++rank) {

@@ -16,16 +16,16 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// Of a block's intermediate rows: with less, what surrounds a product costs more than it (3 % at half of this), and
-// with more nothing is gained.
+// Size of a block's intermediate rows. Smaller blocks lose time around the products (3 % at half of this), larger ones
+// gain nothing.
 constexpr int64_t kBlockBytes = 2 << 20;
-// Products of fewer rows are no faster; the rest of an expert's rows is cut into a multiple of them and less than one.
+// Products of fewer rows are no faster. The last rows of an expert are split into a multiple of this and a remainder.
 constexpr int64_t kRowsTogether = 32;
 
-// Passes over the first product's output that SwiGLU makes.
+// Passes that SwiGLU makes over the first product's output.
 constexpr double kForwardPasses = 1.5, kBackwardPasses = 2.5;
 
-// What both directions know.
+// Common to forward and backward.
 struct ExpertRows {
   at::Tensor rows_NH;
   std::vector<int64_t> counts;
@@ -38,13 +38,13 @@ struct ExpertRows {
     std::vector<ExpertBlock> all =
         expert_blocks(counts, (up_width() + width()) * static_cast<int64_t>(rows_NH.itemsize()));
     if (!rows_NH.is_meta()) return all;
-    // Of a shape alone the first, and largest, block of each expert takes what all take one after another.
+    // On meta tensors only the first, largest block of each expert runs: its memory is the peak of all.
     const auto same = std::ranges::unique(all, {}, &ExpertBlock::expert);
     all.erase(same.begin(), same.end());
     return all;
   }
 
-  // A product of rows [N, in] to [N, out], as it is charged once for all blocks.
+  // Charges a product of rows [N, in] to [N, out] once for all blocks.
   void charge_product(int64_t in, int64_t out) const {
     const CostScope cost = grouped_product_cost(rows_NH.size(0), in, out, counts.size(), rows_NH.itemsize())
                                .scope(dtype_of(rows_NH.scalar_type()));
@@ -74,8 +74,8 @@ at::Tensor forward_blocks(const ExpertRows& of, const at::Tensor& gate_up_N) {
   return out;
 }
 
-// Sums over rows of grad^T x [out, in] for each expert, block by block. With the smaller side first a product is
-// faster (by 15 % at 704 x 128, oneDNN; linear_products.cpp has MKL's), so that some are added up the other way round.
+// Sums of grad^T x [out, in] over the rows of each expert, block by block. A product with the smaller dimension first
+// is faster (by 15 % at 704 x 128, oneDNN; linear_products.cpp has MKL's), so some sums are accumulated transposed.
 class WeightSums {
  public:
   explicit WeightSums(const std::vector<at::Tensor>& weights)
@@ -89,7 +89,7 @@ class WeightSums {
     sum = at::empty({left.size(0), right.size(1)}, weights_[expert].options());
     gemm_into(sum, left, right);
   }
-  // Of experts without tokens: zeros, so that gradient buckets start in the same order on all ranks.
+  // Zeros for experts without tokens, so that gradient buckets start in the same order on all ranks.
   std::vector<at::Tensor> take() {
     const MemoryScope memory(MemoryCategory::kGradients);
     for (size_t expert = 0; expert < sums_.size(); ++expert) {
@@ -108,7 +108,7 @@ class WeightSums {
   const bool turned_;
 };
 
-// Everything of a block while it is in the cache. RETURNS: the gradients of the rows, of gate_up, of down.
+// Computes all gradients of a block while it is in the cache. RETURNS: the gradients of the rows, of gate_up, of down.
 variable_list backward_blocks(const ExpertRows& of, const at::Tensor& gate_up_N, const at::Tensor& grad_NH) {
   at::Tensor grad_rows = at::empty_like(of.rows_NH);
   variable_list out = {grad_rows};
@@ -118,7 +118,7 @@ variable_list backward_blocks(const ExpertRows& of, const at::Tensor& gate_up_N,
     for (const ExpertBlock& block : of.blocks()) {
       const at::Tensor gate_up = part(gate_up_N, block), grad = part(grad_NH, block);
       const at::Tensor inner = gemm(grad, of.down[block.expert]);
-      const at::Tensor grad_up = swiglu_grad_and_again(inner, gate_up);  // inner is now what down multiplied
+      const at::Tensor grad_up = swiglu_grad_and_again(inner, gate_up);  // inner is now the input of down
       down.add(block.expert, grad, inner);
       up.add(block.expert, grad_up, part(of.rows_NH, block));
       gemm_into(part(grad_rows, block), grad_up, of.gate_up[block.expert]);
@@ -135,7 +135,7 @@ variable_list backward_blocks(const ExpertRows& of, const at::Tensor& gate_up_N,
   return out;
 }
 
-// --- the same in two halves: the rows' gradient now, the weights' later, in the blocks and the order of above ---
+// --- the same split in two: the rows' gradient now, the weights' later, with the blocks and the order of above ---
 at::Tensor rows_grad(const ExpertRows& of, const at::Tensor& gate_up_N, const at::Tensor& grad_NH,
                      const at::Tensor& grad_up_N) {
   at::Tensor grad_rows = at::empty_like(of.rows_NH);
@@ -153,7 +153,7 @@ at::Tensor rows_grad(const ExpertRows& of, const at::Tensor& gate_up_N, const at
   return grad_rows;
 }
 
-// add(sums, block) of all blocks, into the weights' gradients.
+// Calls add(sums, block) for all blocks and accumulates the sums into the weights' gradients.
 template <typename Add>
 void accumulate(const ExpertRows& of, const std::vector<at::Tensor>& weights, const Add& add) {
   std::vector<at::Tensor> made;

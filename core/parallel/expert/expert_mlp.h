@@ -1,10 +1,10 @@
-// The SwiGLU MLPs of several experts over tokens sorted by expert, block of rows by block of rows, for a CPU: blocks
-// have the same few numbers of rows whatever the router decides, so that oneDNN writes the code of a product once and
-// not at every step, and none of what lies between the products is ever there as a whole. Kept for backward: the rows
-// and what the first product gave; the rest is computed again, block by block. Sums over rows are those of the blocks,
-// one after another, also where the weights' gradients are computed later (DeferWeightGrads), so that bits do not
-// depend on the schedule. Charged as the whole products are that a GPU does (grouped_linear.h). Legend: N rows by
-// expert, H hidden, F width of an expert. Thread rule: its rank's thread.
+// The SwiGLU MLPs of several experts on tokens sorted by expert, in blocks of rows, for CPUs. Blocks have only a few
+// different row counts, whatever the routing, so that oneDNN generates the code of a product once instead of in every
+// step; intermediates other than what is saved exist only for one block at a time. Saved for backward: the rows and the
+// first product's output; the rest is recomputed block by block. Sums over rows are accumulated block after block, also
+// when the weight gradients are deferred (DeferWeightGrads), so that the result does not depend on the schedule.
+// Charged as a GPU's products of all rows (grouped_linear.h). Legend: N rows by expert, H hidden, F width of an expert.
+// Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -12,15 +12,15 @@
 
 namespace ranklab {
 
-// Whether blocks serve: fp32 and fp64 on a CPU. Sums of blocks in 16 bits would be rounded once a block.
+// Whether blocks can be used: fp32 and fp64 on a CPU. In 16 bits the sums would be rounded after every block.
 bool has_expert_blocks(const at::Tensor& rows_NH);
 
-// rows [N, H] by expert, counts of each expert, weights [2F, H] (gate rows first) and [H, F] of each -> [N, H].
-// REQUIRES: has_expert_blocks(rows).
+// rows [N, H] by expert, counts and weights [2F, H] (gate rows first) and [H, F] per expert -> [N, H]. REQUIRES:
+// has_expert_blocks(rows).
 at::Tensor expert_mlp(const at::Tensor& rows_NH, const std::vector<int64_t>& counts,
                       const std::vector<at::Tensor>& gate_up, const std::vector<at::Tensor>& down);
 
-// How the rows of an expert are cut: [begin, rows] of each block.
+// A block of an expert's rows: [begin, begin + rows).
 struct ExpertBlock {
   size_t expert = 0;
   int64_t begin = 0;

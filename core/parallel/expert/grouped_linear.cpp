@@ -17,7 +17,7 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// Quantized, the operands are read, written and read again in few bits on the way.
+// If quantized, the operands are also written and read again in low precision.
 CostScope product_cost(const at::Tensor& rows, int64_t out, const at::TensorList& weights,
                        const std::vector<LinearQuantizer*>& quantizers) {
   constexpr double kBitsPerByte = 8;
@@ -55,7 +55,7 @@ std::vector<at::Tensor> transposed(at::TensorList weights) {
   return out;
 }
 
-// product(its part of the result, expert, its rows) for each expert, together [N, width].
+// Calls product(part of the result, expert, its rows) for each expert. RETURNS: the result [N, width].
 template <typename Product>
 at::Tensor by_expert(const at::Tensor& rows, const std::vector<int64_t>& counts, int64_t width,
                      const Product& product) {
@@ -66,7 +66,7 @@ at::Tensor by_expert(const at::Tensor& rows, const std::vector<int64_t>& counts,
   return result;
 }
 
-// rows [N, I] with the matrices [I, O] of their experts.
+// Products of rows [N, I] with the matrices [I, O] of their experts.
 at::Tensor products(const at::Tensor& rows, const std::vector<int64_t>& counts,
                     const std::vector<at::Tensor>& matrices) {
   const int64_t out = matrices[0].size(1);
@@ -105,7 +105,7 @@ struct ExpertProducts {
   }
 };
 
-// grad^T rows of each expert [O, I].
+// grad^T rows [O, I] per expert.
 std::vector<at::Tensor> weight_grads(const at::Tensor& grad, const at::Tensor& rows, const std::vector<int64_t>& counts,
                                      const std::vector<at::Tensor>& weights, const ExpertProducts& products) {
   const MemoryScope memory(MemoryCategory::kGradients);
@@ -122,7 +122,7 @@ std::vector<at::Tensor> weight_grads(const at::Tensor& grad, const at::Tensor& r
 
 struct Kept : torch::CustomClassHolder {
   ExpertProducts products;
-  decltype(Activated::compute) compute = nullptr;  // of the rows, from what is kept instead
+  decltype(Activated::compute) compute = nullptr;  // recomputes the rows from the saved tensor; null: they are saved
 
   at::Tensor rows(const at::Tensor& kept) const { return compute != nullptr ? compute(kept) : kept; }
 };

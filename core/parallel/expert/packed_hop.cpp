@@ -9,13 +9,13 @@
 namespace ranklab {
 namespace {
 
-// The rows and places [.., 2] of what is set in goes_NP, of `unknown` as many as go.
+// The (place, row) indices [M, 2] of the elements set in goes_NP; for meta tensors as many as `unknown` says.
 at::Tensor pairs_of(const at::Tensor& goes_NP, const EvenSpread& unknown) {
   if (!goes_NP.is_meta()) return goes_NP.nonzero();
   const int64_t rows = std::llround(static_cast<double>(goes_NP.size(1)) * unknown.copies);
   const CostScope cost(0, static_cast<double>(goes_NP.nbytes()) + 2.0 * sizeof(int64_t) * static_cast<double>(rows),
                        DType::kOther);
-  return at::empty({2, rows}, goes_NP.options().dtype(at::kLong)).t();  // laid out as nonzero() does
+  return at::empty({2, rows}, goes_NP.options().dtype(at::kLong)).t();  // strides as of nonzero()
 }
 
 std::vector<int64_t> counts_of(const at::Tensor& place_M, int64_t places, const EvenSpread& unknown) {

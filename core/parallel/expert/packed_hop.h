@@ -1,6 +1,6 @@
-// One hop of packed tokens (packed_tokens.h) towards their experts, and the way back of what the experts made of them:
-// a row goes to every place that has work for it, once, however many of its experts are there, and what comes back is
-// added up where it left. Thread rule: its rank's thread.
+// One hop of packed tokens (packed_tokens.h) towards their experts, and the return of the experts' outputs: a row is
+// sent once to every place (a rank or a node's gateway) that has work for it, however many of its experts are there,
+// and the returned rows are added up where it came from. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -12,28 +12,28 @@
 
 namespace ranklab {
 
-// Rows for each member of a group, sent; `received` of each is known to the carrier or, where a carrier learns it from
-// what arrives, filled in by it. Differentiable.
+// Sends rows to the members of a group, `sent` to each. `received`, the rows from each, is given, or filled in by
+// carriers that learn it only on arrival. Differentiable.
 using Carrier = std::function<at::Tensor(const at::Tensor& rows, const std::vector<int64_t>& sent,
                                          std::vector<int64_t>& received, ExchangePurpose purpose)>;
 
-// Rows [N, K experts] by the place of an expert: those that have work there, place by place.
+// A send plan for rows [N] with K experts each: every row to the places of its experts, sorted by place.
 struct Onward {
-  at::Tensor place_NK;          // of each expert, or the number of places: nowhere
-  at::Tensor row_M, place_M;    // which row; where it goes
-  std::vector<int64_t> counts;  // of each place
+  at::Tensor place_NK;          // place of each expert; number of places: not sent
+  at::Tensor row_M, place_M;    // the row and the place of each copy
+  std::vector<int64_t> counts;  // rows per place
 };
-// place_of_E int64 [E]: of each expert, or `places`: nowhere. Experts -1 have none.
-// `unknown`: of rows of a shape alone.
+// place_of_E int64 [E]: the place of each expert; `places`: not sent. Experts -1 are not sent. `unknown`: the spread of
+// meta tensors, whose routing is unknown.
 Onward onward(const at::Tensor& experts_NK, const at::Tensor& place_of_E, int64_t places, const EvenSpread& unknown);
 
 class PackedHop {
  public:
-  // packed [N, H + 2 K], whose experts [N, K] go `plan`'s way -> what arrives. Only the experts of the place where a
-  // row goes stay named. `received`: rows from each place, or empty when the carrier finds out.
+  // Sends packed [N, H + 2 K] with experts [N, K] according to `plan` -> the rows that arrive. In a copy, experts of
+  // other places are set to -1. `received`: rows from each place, or empty if the carrier finds out.
   at::Tensor go(const at::Tensor& packed, const at::Tensor& experts_NK, Onward plan, std::vector<int64_t> received,
                 const TensorPrecision& wire, Carrier carrier);
-  // [arrived, H] -> [N, H]: added up for each row that left. The tensor itself when go() was not called.
+  // [arrived, H] -> [N, H]: the sum over each row's copies. Returns `sums` itself if go() was not called.
   at::Tensor come_back(const at::Tensor& sums);
 
  private:

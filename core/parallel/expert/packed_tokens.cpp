@@ -6,7 +6,7 @@
 namespace ranklab {
 namespace {
 
-// Up to here a number of this type counts in ones.
+// The type represents all integers up to this one.
 int64_t largest_integer(at::ScalarType type) {
   switch (type) {
     case at::kBFloat16:

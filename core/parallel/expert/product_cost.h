@@ -1,4 +1,4 @@
-// What any of the three products of grouped rows costs on a GPU: it reads or writes every expert's weight, and all rows
+// The cost of any of the three products of grouped rows on a GPU: it reads or writes every expert's weight and all rows
 // on both sides. Thread rule: pure.
 #pragma once
 #include <ATen/core/Tensor.h>
@@ -10,7 +10,7 @@ namespace ranklab {
 
 struct ProductCost {
   double flops = 0;
-  double operand_elements = 0;  // of rows and weights
+  double operand_elements = 0;  // rows and weights
   double bytes = 0;
   CostScope scope(DType dtype) const { return {flops, bytes, dtype}; }
 };

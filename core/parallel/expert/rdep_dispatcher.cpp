@@ -1,8 +1,8 @@
-// Remote Direct EP (github.com/Noumena-Network/nmoe): a rank writes each token, once, straight into a slot of the
-// buffer of every rank that owns experts of it, with its weights and experts, and the owner writes the sum of its
-// experts' outputs straight back. No collective and no barrier: a rank waits only until all sources have written what
-// is its own (peer_memory.h). Bytes of a rank: (ranks of a token) (H + 2 K) elements and 16 bytes, each way. Needs
-// memory that ranks share: rank threads here, NVSHMEM or CUDA IPC on GPUs.
+// Remote Direct EP (github.com/Noumena-Network/nmoe): a rank writes each token, with its weights and experts, once
+// directly into the buffer of every rank that owns experts of it, and the owner writes the sum of its experts' outputs
+// directly back. No collective and no barrier: a rank waits only until all sources have written its rows
+// (peer_memory.h). Bytes per rank: (ranks of a token) (H + 2 K) elements and 16 bytes, each way. Needs memory that
+// ranks share: rank threads here, NVSHMEM or CUDA IPC on GPUs.
 
 #include <optional>
 

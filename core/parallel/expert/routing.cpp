@@ -9,7 +9,7 @@ namespace ranklab {
 
 namespace {
 
-// Of every assignment [T K]; dropped ones count as of an expert behind all others.
+// The expert of every assignment [T K]; dropped assignments get the index after the last expert.
 at::Tensor flat_experts(const Routing& routing) {
   const at::Tensor experts = routing.experts_TK.reshape({-1});
   if (!routing.kept_TK.defined()) return experts;

@@ -1,7 +1,7 @@
-// Expert tensor parallelism: the ranks of an etp group each hold a slice of the same experts and bring different
-// tokens. Before the experts every rank takes the tokens of all of them; afterwards the partial outputs are added and
-// each gets its own back (Megatron-Core's expert tensor parallelism, arXiv 2504.14960). Cost: 2 collectives of the
-// group's rows, and an all_gather of counts. A group of one does nothing. Thread rule: its rank's thread.
+// Expert tensor parallelism: the ranks of an etp group each hold a shard of the same experts and have different tokens.
+// Before the experts every rank gathers the tokens of the group; afterwards the partial outputs are reduce-scattered
+// (Megatron-Core's expert tensor parallelism, arXiv 2504.14960). Cost: 2 collectives of the group's rows, and an
+// all_gather of counts. No-op in a group of one. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -13,11 +13,11 @@ namespace ranklab {
 
 class EtpTokens {
  public:
-  // rows [N, H] by local expert, counts of each.
+  // rows [N, H] sorted by local expert, with counts per expert.
   EtpTokens(Communicator& etp, const at::Tensor& rows_NH, const std::vector<int64_t>& counts);
   const at::Tensor& rows() const { return rows_; }                  // of the whole group, by local expert
   const std::vector<int64_t>& counts() const { return counts_; }    // of the whole group
-  at::Tensor own_outputs(const at::Tensor& partial_outputs) const;  // [N, H] again
+  at::Tensor own_outputs(const at::Tensor& partial_outputs) const;  // [N, H] of this rank's rows
 
  private:
   Communicator& etp_;

@@ -6,7 +6,7 @@
 namespace ranklab {
 namespace {
 
-// The chance that none of `chosen` of `all` experts is among `some`.
+// The probability that none of `chosen` out of `all` experts is among `some`.
 double none_of(int64_t some, int64_t chosen, int64_t all) {
   double chance = 1;
   for (int64_t i = 0; i < chosen; ++i)
@@ -20,7 +20,7 @@ double expected_places(const MoeConfig& m, int64_t places) {
   const int64_t each = m.num_experts / places;
   if (m.force_balance) return static_cast<double>(std::clamp<int64_t>((m.topk + each - 1) / each, 1, places));
   const bool limited = m.group_topk < m.num_groups;
-  // Places that the groups of a token have, when a place is at most a group; larger places see whole groups.
+  // If a place is at most a group, a token's groups cover `within` places; larger places contain whole groups.
   if (limited && places % m.num_groups == 0) {
     const int64_t within = places / m.num_groups * m.group_topk;
     return static_cast<double>(within) * (1 - none_of(each, m.topk, each * within));

@@ -1,8 +1,8 @@
-// Where tokens go when nobody knows their experts (tensors of shapes), so that all get equally many. On how many nodes
-// or ranks a token's experts lie is how often a deduplicating dispatcher sends it: of P equal places of E experts, with
-// K of them chosen evenly, P (1 - C(E - E/P, K) / C(E, K)) on average; with a limit of g of G groups the same among the
-// places of g groups. Experts in turn (forced balance) lie side by side. Torch-free. Cost: K products. Thread rule:
-// pure.
+// The expected destinations of tokens with unknown routing (meta tensors), evenly spread. A deduplicating dispatcher
+// sends a token once per node or rank that has experts of it: with E experts on P equal places and K of them chosen
+// uniformly, to P (1 - C(E - E/P, K) / C(E, K)) places on average; if routing is limited to g of G groups, the same
+// among the places of g groups. With forced balance a token's experts are consecutive. Torch-free. Cost: K products.
+// Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -14,10 +14,10 @@ namespace ranklab {
 // REQUIRES: places divides num_experts.
 double expected_places(const MoeConfig& moe, int64_t places);
 
-// `count` things in equal parts, the first ones one larger where they do not divide.
+// Splits `count` into nearly equal parts, the first ones one larger if it does not divide.
 std::vector<int64_t> even_parts(int64_t count, int64_t parts);
 
-// Each row goes to so many of these places on average, to all of them equally often.
+// Each row goes to `copies` of these places on average, to all of them equally often.
 struct EvenSpread {
   double copies = 1;
   std::vector<int64_t> places = {};

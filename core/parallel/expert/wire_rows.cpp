@@ -14,7 +14,7 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// Gradients pass (straight through).
+// Straight-through gradient.
 struct RoundRows : CustomFunction<RoundRows> {
   static at::Tensor forward(AutogradContext*, const at::Tensor& rows, const TensorPrecision& precision) {
     const at::Tensor rounded = round_operand(rows, {.precision = precision}).values;
