@@ -1,4 +1,4 @@
-// block_scales(): group by group, the two-level scales of NVFP4 by vectors, since their groups are small and many.
+// block_scales(): one group at a time; the two-level scales of NVFP4 in vectors, since their groups are small and many.
 #include "core/precision/block_scale.h"
 #include "core/precision/vector_lanes.h"
 
@@ -10,7 +10,7 @@ using Bits = VectorLanes::Bits;
 
 BlockScale of(float scale) { return {scale, scale == 0 ? 0.0F : 1 / scale}; }
 
-// As make_scale(), for one vector. NaN with any bits more is NaN still.
+// make_scale() for one vector. OR-ing the bits of NaN in makes any number NaN.
 RANKLAB_CLONES void relative_scales(const ScaleMaker& maker, const float* amax, float* scales, float* inverses) {
   const Floats size = load_lanes<Floats>(amax), zero = {};
   Floats scale = relative_scale<VectorLanes>(maker, size) * maker.whole;

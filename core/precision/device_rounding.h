@@ -1,7 +1,7 @@
-// How core has a GPU round the operands of products: the three steps of quantize.h on addresses of the device, apart so
-// that ranks can agree on the largest magnitudes in between. The backend that has a GPU hands in its kernels when it is
-// loaded; core names no backend. Torch-free, C++17 (kernels include it). Thread rule: hand in before ranks start; steps
-// are asynchronous on the device's current stream, any thread.
+// The interface through which core quantizes operands of products on a GPU: the three steps of quantize.h on device
+// pointers, separate so that ranks can agree on the amax in between. The backend that has a GPU registers its kernels
+// when it is loaded; core names no backend. Torch-free, C++17 (kernels include it). Thread rule: register before ranks
+// start; steps are asynchronous on the device's current stream, any thread.
 #pragma once
 #include <cstdint>
 
@@ -10,8 +10,7 @@
 
 namespace ranklab {
 
-// A matrix or a part of one, each side below 2^31; its groups lie in a grid of ceil(rows / height) x ceil(cols /
-// width).
+// A matrix or a part of one, each side below 2^31; its groups form a grid of ceil(rows / height) x ceil(cols / width).
 struct DeviceMatrix {
   const void* x = nullptr;  // fp32 or bf16
   bool bf16 = false;
@@ -22,41 +21,41 @@ struct DeviceMatrix {
   RANKLAB_EVERYWHERE int64_t groups() const { return (rows + height - 1) / height * grid_cols(); }
 };
 
-// As RoundingNoise; row_numbers is null to round to nearest.
+// As RoundingNoise; row_numbers null: round to nearest.
 struct DeviceNoise {
   PhiloxKey key = {};
   const uint64_t* row_numbers = nullptr;
   int64_t first_column = 0, columns = 0;
 };
 
-// The results of rounding, each where the matrix has its first element; null: not asked for.
+// Where to write the results; each pointer belongs to the first element of the matrix. Null: not wanted.
 struct DeviceRounded {
-  float* values = nullptr;   // what is read back
-  uint8_t* codes = nullptr;  // a byte each; of formats of 8 bits
-  int64_t stride = 0;        // elements from row to row of either
+  float* values = nullptr;   // dequantized values
+  uint8_t* codes = nullptr;  // one byte each; only 8-bit formats
+  int64_t stride = 0;        // elements from row to row, for both
 };
 
 class DeviceRounding {
  public:
   virtual ~DeviceRounding() = default;
-  // Major and minor as one number: 90.
+  // Compute capability as one number: 90 for 9.0.
   virtual int capability() const = 0;
-  // The largest magnitude of each group; infinite where one of its numbers is not finite.
+  // The amax of each group; infinite if one of its numbers is not finite.
   virtual void group_amax(const DeviceMatrix& matrix, float* amax) const = 0;
-  // Of kE4M3 maker.whole follows from *tensor_amax.
+  // For kE4M3 maker.whole is computed from *tensor_amax.
   virtual void make_scales(const ScaleMaker& maker, const float* amax, int64_t groups, const float* tensor_amax,
                            float* scales) const = 0;
   virtual void round(const DeviceMatrix& matrix, const RoundingGrid& grid, const float* scales,
                      const DeviceNoise& noise, const DeviceRounded& out) const = 0;
-  // All three steps in one pass, to nearest, of groups that nobody else has a part of: tiles along rows, squares. Not
-  // of kE4M3. values are dense.
+  // All three steps in one pass, rounding to nearest, for groups that do not span ranks: tiles along rows, and blocks.
+  // Not for kE4M3. `values` are dense.
   virtual void round_at_once(const DeviceMatrix& matrix, const RoundingGrid& grid, const ScaleMaker& maker,
                              float* scales, float* values) const = 0;
-  // hash_bytes() of each row in fp32.
+  // hash_bytes() of each row, converted to fp32.
   virtual void hash_rows(const DeviceMatrix& matrix, uint64_t* numbers) const = 0;
 };
 
-// Null: no device rounds. The object must live as long as the process.
+// Null: no device can. The object must live as long as the process.
 void use_device_rounding(const DeviceRounding* rounding);
 const DeviceRounding* device_rounding();
 

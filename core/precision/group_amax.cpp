@@ -1,4 +1,4 @@
-// group_amax(): magnitudes are compared as integers, where NaN lies above infinity.
+// group_amax(): magnitudes are compared as integers, where NaN is above infinity.
 #include <algorithm>
 
 #include "core/precision/quantize.h"
@@ -33,7 +33,7 @@ void take(float& amax, uint32_t size) {
   if (size > OneLane::bits(amax)) amax = OneLane::number(size);
 }
 
-// Groups lie along rows. kWidth: of the groups, where the compiler shall know it; else 0.
+// For groups along rows. kWidth: their width if it is known at compile time, else 0.
 template <int64_t kWidth>
 RANKLAB_INLINE void amax_of_rows(const MatrixView& x, const GroupShape& groups, float* amax) {
   const int64_t width = kWidth > 0 ? kWidth : groups.width, grid_cols = groups.grid_cols(x.cols);
@@ -52,7 +52,7 @@ RANKLAB_CLONES void amax_of_wide_groups(const MatrixView& x, const GroupShape& g
   amax_of_rows<0>(x, groups, amax);
 }
 
-// Each column has its own groups.
+// For groups of one column each.
 RANKLAB_CLONES void amax_of_columns(const MatrixView& x, int64_t height, float* amax) {
   for (int64_t row = 0; row < x.rows; ++row) {
     const float* numbers = x.data + row * x.stride;

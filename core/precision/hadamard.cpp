@@ -11,7 +11,7 @@ namespace {
 
 using Floats = VectorLanes::Float;
 
-// The columns from x on of one group of rows: four rounds of sums and differences.
+// Transforms up to kLaneCount columns of one group of 16 rows: four rounds of sums and differences.
 RANKLAB_INLINE void turn_lanes(const float* signs, const float* x, int64_t stride, int64_t count, float* out,
                                int64_t out_stride) {
   Floats v[kHadamardRows];

@@ -16,7 +16,7 @@ using Ints = VectorLanes::Signed;
 constexpr int64_t kStep = 32, kPromotion = 128;
 constexpr uint32_t kFraction = 13;  // bits of a sum below its leading one
 
-// The sums of a row of a with eight rows of b, over at most 32 products; `b` holds the eight side by side.
+// Adds at most 32 products of a row of a with eight rows of b to their sums; `b` has the eight rows interleaved.
 RANKLAB_INLINE Floats add_step(Floats sum, const float* a, const float* b, int64_t count) {
   Floats products[kStep];
   Bits most = VectorLanes::bits(sum) & ~kFloatSign;
@@ -49,7 +49,7 @@ float scale_at(const HopperOperand& x, int64_t row, int64_t col) {
   return x.scales[static_cast<size_t>(group)].scale;
 }
 
-// Eight rows of b side by side, zeros where it has fewer.
+// Interleaves eight rows of b; rows past the end are zeros.
 void gather_rows(const MatrixView& b, int64_t first, std::vector<float>& lanes) {
   std::fill(lanes.begin(), lanes.end(), 0.0F);
   for (int64_t lane = 0; lane < std::min(kLaneCount, b.rows - first); ++lane) {
@@ -58,7 +58,7 @@ void gather_rows(const MatrixView& b, int64_t first, std::vector<float>& lanes) 
   }
 }
 
-// Whether each row has one scale.
+// Whether the scale is constant along each row.
 bool one_scale_a_row(const HopperOperand& x) {
   const auto cols = static_cast<size_t>(x.scales.empty() ? 1 : x.groups.grid_cols(x.numbers.cols));
   for (size_t i = 0; i < x.scales.size(); ++i) {

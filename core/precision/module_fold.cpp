@@ -10,7 +10,7 @@ namespace {
 
 using Numbers = std::vector<int64_t>;
 
-// One line of a group: the text of each number, and how many modules it stands for.
+// One line of a group: the text of each number, and how many modules it covers.
 struct Line {
   std::vector<std::string> texts = {};
   int64_t count = 1;
@@ -29,7 +29,7 @@ Numbers numbers_of(const std::string& module) {
   return numbers;
 }
 
-// First numbers with the same rest share a line. REQUIRES: all of one length, ascending, each once.
+// Numbers at `place` share a line if what follows them is the same. REQUIRES: all of one length, ascending, unique.
 std::vector<Line> fold(std::span<const Numbers> all, size_t place) {
   if (all.empty() || place == all[0].size()) return {Line{}};
   std::vector<std::pair<Numbers, std::vector<Line>>> groups;

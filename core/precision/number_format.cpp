@@ -30,7 +30,7 @@ bool is_nan(const NumberFormat& f, int exponent, int mantissa) {
   return f.special != Special::kNone && mantissa == top_mantissa(f);
 }
 
-// Without a sign.
+// The absolute value of a code.
 double magnitude(const NumberFormat& f, int exponent, int mantissa) {
   if (is_nan(f, exponent, mantissa)) return std::numeric_limits<double>::quiet_NaN();
   if (f.special == Special::kIeee && exponent == top_exponent(f)) return std::numeric_limits<double>::infinity();
@@ -43,7 +43,7 @@ uint8_t nan_code(const NumberFormat& f) {
   return static_cast<uint8_t>(top_exponent(f) << f.mantissa_bits | top_mantissa(f));
 }
 
-// Of a finite value that the format has.
+// The code of a finite value that the format represents exactly.
 uint8_t code_of(const NumberFormat& f, double value) {
   const int lowest = 1 - f.bias;
   const int exponent = value == 0 ? lowest : std::max(std::ilogb(value), lowest);
@@ -118,7 +118,8 @@ uint8_t encode(const NumberFormat& f, float x, Overflow overflow) {
   const double a = std::abs(static_cast<double>(x));
   if (std::isinf(a)) return sign | beyond(f, overflow);
   const int exponent = a == 0 ? 1 - f.bias : std::max(std::ilogb(a), 1 - f.bias);
-  // In units of the last place: exact, since a float has fewer bits than a double; nearbyint() takes ties to even.
+  // Round in units of the last place: exact, since a float has fewer bits than a double; nearbyint() rounds ties to
+  // even.
   const double rounded =
       std::ldexp(std::nearbyint(std::ldexp(a, f.mantissa_bits - exponent)), exponent - f.mantissa_bits);
   return sign | (rounded > f.largest() ? beyond(f, overflow) : code_of(f, rounded));

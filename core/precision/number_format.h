@@ -1,7 +1,7 @@
-// Number formats of 4 and 8 bits, exact on any machine: OCP FP8 E4M3 and E5M2 (Micikevicius et al. 2022, arXiv
-// 2209.05433), E2M1 and the power-of-two scale E8M0 of OCP MX (Rouhani et al. 2023, arXiv 2310.10537). A code's value
-// and the code of a value, to nearest with ties to even. Torch-free. Cost: a few floating-point operations a number:
-// the reference that fast kernels are held to. Thread rule: pure.
+// Number formats of 4 and 8 bits, bit-exact on any machine: OCP FP8 E4M3 and E5M2 (Micikevicius et al. 2022, arXiv
+// 2209.05433), E2M1 and the power-of-two scale E8M0 of OCP MX (Rouhani et al. 2023, arXiv 2310.10537). Converts codes
+// to values and values to codes, to nearest with ties to even. This is the reference that fast kernels are tested
+// against. Torch-free. Cost: a few floating-point operations per number. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -30,18 +30,18 @@ struct NumberFormat {
 };
 
 std::span<const NumberFormat> number_formats();
-// Throws kInvalidArgument with the nearest name.
+// Throws kInvalidArgument, with the nearest name, if there is no such format.
 const NumberFormat& find_number_format(const std::string& name);
 
-// What becomes of a number beyond the largest.
+// How numbers beyond the largest are encoded.
 enum class Overflow {
-  kSaturate,   // the largest, also of infinity (NVIDIA's satfinite)
-  kPropagate,  // infinity, or NaN in formats without one
+  kSaturate,   // as the largest, also infinity (NVIDIA's satfinite)
+  kPropagate,  // as infinity, or NaN in formats without one
 };
 
 // REQUIRES: code < format.codes().
 double decode(const NumberFormat& format, uint8_t code);
-// NaN has a code in every format but E2M1, where it becomes the largest. A negative number has none in E8M0: NaN.
+// NaN has a code in every format except E2M1, where it becomes the largest. In E8M0 negative numbers become NaN.
 uint8_t encode(const NumberFormat& format, float x, Overflow overflow = Overflow::kSaturate);
 
 }  // namespace ranklab

@@ -1,6 +1,6 @@
 // The random bits of one element of a RandomStream (core/base/philox.h) for code that also runs on a GPU: the same ten
-// Philox rounds, held equal to it by a test. C++17, as nvcc is called with. Cost: ten rounds an element. Thread rule:
-// pure.
+// Philox rounds; a test checks that they are equal. C++17, as required by nvcc's flags. Cost: ten rounds per element.
+// Thread rule: pure.
 #pragma once
 #include <cstdint>
 
@@ -8,7 +8,7 @@
 
 namespace ranklab {
 
-// What a RandomStream is keyed by.
+// The key of a RandomStream.
 struct PhiloxKey {
   uint32_t key[2] = {0, 0};
   uint32_t stream[2] = {0, 0};

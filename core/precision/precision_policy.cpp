@@ -22,8 +22,8 @@ constexpr const char* kOverride = "--module-compute-dtype-override";
 std::string option(const char* flag, const std::string& value) { return std::string(flag) + " " + quote(value); }
 std::string with_type(const std::string& name, DType dtype) { return name + "=" + std::string(ranklab::name(dtype)); }
 
-// The module that `text` may have meant, as the end of a sentence. Patterns are compared with the names that differ
-// only in numbers folded to one: "layers.*.mlp.gate_up".
+// The nearest module name to `text`, as the end of an error message's sentence. Patterns are compared with names whose
+// numbers are folded: "layers.*.mlp.gate_up".
 std::string nearest_module(const std::string& text, const std::vector<PolicyModule>& modules, bool pattern) {
   std::vector<std::string> names;
   for (const PolicyModule& module : modules) {
@@ -135,7 +135,7 @@ void choose_type(ModulePrecision& module, const PrecisionRules& rules) {
 }  // namespace
 
 bool matches(const std::string& pattern, const std::string& name) {
-  // Greedy with one point to go back to: where the last star was.
+  // Greedy, backtracking only to the last star.
   size_t p = 0, n = 0, star = std::string::npos, from = 0;
   while (n < name.size()) {
     if (p < pattern.size() && pattern[p] == '*') {

@@ -1,4 +1,4 @@
-// quantize_dequantize(): vectors of numbers times their groups' inverse scales, rounded (rounding_grid.h), times the
+// quantize_dequantize(), vectorized: numbers times their groups' inverse scales, rounded (rounding_grid.h), times the
 // scales.
 #include "core/precision/quantize.h"
 
@@ -19,7 +19,7 @@ RANKLAB_INLINE Floats rounded(const RoundingGrid& grid, Floats scaled, Bits rand
   return round_nearest<VectorLanes>(grid, scaled);
 }
 
-// Numbers of one group.
+// Rounds numbers of one group.
 template <bool kStochastic>
 RANKLAB_INLINE void round_run(const RoundingGrid& grid, const BlockScale& group, const float* x, const uint32_t* random,
                               int64_t count, float* out) {
@@ -35,7 +35,7 @@ RANKLAB_INLINE void round_run(const RoundingGrid& grid, const BlockScale& group,
               count - i);
 }
 
-// A row whose groups are `width` wide; kWidth: the same where the compiler shall know it, else 0.
+// Rounds a row with groups of `width`; kWidth: the same if known at compile time, else 0.
 template <bool kStochastic, int64_t kWidth>
 RANKLAB_INLINE void round_groups(const RoundingGrid& grid, int64_t width, const BlockScale* groups, const float* x,
                                  const uint32_t* random, int64_t cols, float* out) {
@@ -55,7 +55,7 @@ RANKLAB_INLINE void round_wide(const RoundingGrid& grid, int64_t width, const Bl
   round_groups<kStochastic, 0>(grid, width, groups, x, random, cols, out);
 }
 
-// A row with a scale for each column.
+// Rounds a row with one scale per column.
 template <bool kStochastic>
 RANKLAB_INLINE void round_columns(const RoundingGrid& grid, const float* scale, const float* inverse, const float* x,
                                   const uint32_t* random, int64_t cols, float* out) {
@@ -72,7 +72,7 @@ RANKLAB_INLINE void round_columns(const RoundingGrid& grid, const float* scale, 
   store_lanes(rounded<kStochastic>(grid, scaled, bits) * load_lanes<Floats>(scale + i, rest), out + i, rest);
 }
 
-// One function a loop: what is compiled for each kind of machine.
+// One function per loop, each compiled for every target machine (RANKLAB_CLONES).
 RANKLAB_CLONES void nearest_wide(const RoundingGrid& grid, int64_t width, const BlockScale* groups, const float* x,
                                  int64_t cols, float* out) {
   round_wide<false>(grid, width, groups, x, nullptr, cols, out);
@@ -98,7 +98,7 @@ RANKLAB_CLONES void split(const BlockScale* __restrict groups, size_t count, flo
   }
 }
 
-// The scales of the columns of a row of groups.
+// The scales per column for one row of the group grid.
 struct ColumnScales {
   explicit ColumnScales(int64_t cols) : scale(static_cast<size_t>(cols)), inverse(static_cast<size_t>(cols)) {}
   void set(int64_t width, const BlockScale* groups) {

@@ -1,6 +1,6 @@
-// Rounds a matrix to a number format, group by group, and reads it back: what a product in few bits sees of it, in
-// fp32. Two steps, so that ranks which hold parts of a matrix can agree on the largest magnitudes in between. The fast
-// path gives the reference's bits. Torch-free. Cost: two passes. Thread rule: pure.
+// Quantizes a matrix group by group and dequantizes it to fp32: the values that a quantized product sees. Two steps, so
+// that ranks that hold parts of a matrix can agree on the amax in between. The fast path is bitwise equal to the
+// reference. Torch-free. Cost: two passes. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -20,10 +20,10 @@ struct MatrixView {
   int64_t stride = 0;  // elements from row to row
 };
 
-// Which dimension a product sums over.
+// The dimension that a product sums over.
 enum class Along { kColumns, kRows };
 
-// Groups lie in a grid of ceil(rows / height) x ceil(cols / width), row-major; those at the ends may be smaller.
+// Groups form a row-major grid of ceil(rows / height) x ceil(cols / width); the last ones may be smaller.
 struct GroupShape {
   int64_t height = 1;
   int64_t width = 1;
@@ -32,8 +32,8 @@ struct GroupShape {
 };
 GroupShape group_shape(const TensorPrecision& precision, Along along, int64_t rows, int64_t cols);
 
-// Stochastic rounding: the number of element (row, column) is the one that the stream has at
-// row_numbers[row] * columns + first_column + column, so that a shard draws what the whole would.
+// Stochastic rounding: element (row, column) uses the stream's number at row_numbers[row] * columns + first_column +
+// column, so that a shard draws the same numbers as the whole matrix.
 struct RoundingNoise {
   const RandomStream* stream = nullptr;
   std::span<const uint64_t> row_numbers;
@@ -41,19 +41,19 @@ struct RoundingNoise {
   int64_t columns = 0;
 };
 
-// The largest magnitude of each group; NaN when one of its numbers is NaN.
+// The amax of each group; NaN if one of its numbers is NaN.
 void group_amax(const MatrixView& x, const GroupShape& groups, std::span<float> amax);
-// out [rows, cols], dense. `noise` is null to round to nearest. Beyond the largest number of the format, also at
-// infinity, it saturates; NaN stays NaN. REQUIRES: a scale for each group; a format with a sign.
+// out [rows, cols], dense. `noise` null: round to nearest. Numbers beyond the format's largest, also infinity,
+// saturate; NaN stays NaN. REQUIRES: one scale per group; a signed format.
 void quantize_dequantize(const MatrixView& x, const GroupShape& groups, std::span<const BlockScale> scales,
                          const NumberFormat& format, const RoundingNoise* noise, float* out);
 
-// The same, number by number by encode() and decode().
+// The same for one number at a time with encode() and decode().
 void group_amax_reference(const MatrixView& x, const GroupShape& groups, std::span<float> amax);
 void quantize_dequantize_reference(const MatrixView& x, const GroupShape& groups, std::span<const BlockScale> scales,
                                    const NumberFormat& format, const RoundingNoise* noise, float* out);
 
-// The number that x * inverse is rounded to, given 32 random bits: the neighbours in the format by their distance.
+// Rounds x * inverse to one of its neighbours in the format, with probability by distance, given 32 random bits.
 float round_stochastically(const NumberFormat& format, float scaled, uint32_t bits);
 
 }  // namespace ranklab

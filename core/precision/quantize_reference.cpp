@@ -13,7 +13,7 @@ const BlockScale& scale_at(const GroupShape& groups, std::span<const BlockScale>
 }
 
 float round_to_nearest(const NumberFormat& format, float scaled) {
-  if (std::isnan(scaled)) return scaled;  // also in formats without a code for it
+  if (std::isnan(scaled)) return scaled;  // also in formats without a code for NaN
   return static_cast<float>(decode(format, encode(format, scaled)));
 }
 
@@ -41,7 +41,7 @@ void group_amax_reference(const MatrixView& x, const GroupShape& groups, std::sp
     for (int64_t col = 0; col < x.cols; ++col) {
       float& most = amax[static_cast<size_t>(row / groups.height * grid_cols + col / groups.width)];
       const float size = std::abs(x.data[row * x.stride + col]);
-      if (std::isnan(size) || size > most) most = size;  // NaN stays: nothing is above it
+      if (std::isnan(size) || size > most) most = size;  // comparisons with NaN are false, so it stays
     }
   }
 }
@@ -50,7 +50,7 @@ float round_stochastically(const NumberFormat& format, float scaled, uint32_t bi
   if (std::isnan(scaled)) return scaled;
   const auto largest = static_cast<float>(format.largest());
   const float size = std::min(std::abs(scaled), largest);
-  // Neighbours are 2 ^ (exponent - mantissa bits) apart.
+  // Neighbouring numbers differ by 2 ^ (exponent - mantissa bits).
   int exponent = 0;
   std::frexp(std::max(size, static_cast<float>(format.smallest_normal())), &exponent);
   const float step = std::ldexp(1.0F, exponent - 1 - format.mantissa_bits);

@@ -39,7 +39,7 @@ class Checker {
             "granularity tile or block, or another scale");
   }
 
-  // What one rank sends takes its scales along.
+  // A tensor that one rank sends: it must be decodable from its own scales.
   void wire(const std::string& role, const TensorPrecision& t) const {
     tensor(role, t);
     require(!t.quantized() || t.scale != ScaleRule::kDelayedFp32, role + " has a scale from past steps",
@@ -78,7 +78,7 @@ void check_recipe(const PrecisionRecipe& recipe, const std::string& where) {
       recipe.dispatch.granularity == Granularity::kRow || recipe.dispatch.granularity == Granularity::kTile;
   check.require(!recipe.dispatch.quantized() || by_token, "dispatch has scales of several tokens, which part ways",
                 "granularity " + std::string(name(recipe.dispatch.granularity)), "row or tile");
-  // Tokens are rounded once and must then be exact in their own type, on all of their way.
+  // Tokens are rounded once and must then be exact in their own type on every hop.
   check.require(!recipe.dispatch.quantized() || is_power_of_two(recipe.dispatch.scale),
                 "dispatch has scales that are no powers of two", "scale " + std::string(name(recipe.dispatch.scale)),
                 "power_of_two, e8m0 or e8m0_up");

@@ -1,14 +1,14 @@
-// Whether the parts of a precision recipe go together. Torch-free. Thread rule: pure.
+// Checks that the parts of a precision recipe are compatible. Torch-free. Thread rule: pure.
 #pragma once
 #include "core/precision/recipe.h"
 
 namespace ranklab {
 
-// Throws kInvalidArgument naming `where`, the role and the field: blocks without a size, delayed scales of anything but
-// a whole tensor, scales under a scale without blocks, sums in 14 bits of products that are not in FP8, ...
+// Throws kInvalidArgument naming `where`, the role and the field for: blocks without a size, delayed scales of anything
+// but a whole tensor, two-level scales without blocks, 14-bit sums of products that are not in FP8, ...
 void check_recipe(const PrecisionRecipe& recipe, const std::string& where);
 
-// Whether all three products have both sides in 8 bits.
+// Whether both operands of all three products have 8 bits.
 bool all_fp8(const LinearPrecision& linear);
 
 }  // namespace ranklab

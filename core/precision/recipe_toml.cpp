@@ -15,7 +15,7 @@
 namespace ranklab {
 namespace {
 
-// One table of the file. Remembers which keys were asked for, so that a misspelt one is an error.
+// One table of the file. Records which keys were read, so that a misspelt one is an error.
 class Reader {
  public:
   Reader(const toml::table& table, std::string file, std::string prefix)
@@ -73,7 +73,7 @@ class Reader {
     value = nullptr;
     if (got == names[0]) return;
     for (const NumberFormat& one : number_formats()) {
-      if (one.special == NumberFormat::Special::kUnsignedNan) continue;  // of scales
+      if (one.special == NumberFormat::Special::kUnsignedNan) continue;  // for scales only
       if (one.name == got) value = &one;
       names.emplace_back(one.name);
     }

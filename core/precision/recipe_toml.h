@@ -1,6 +1,6 @@
-// A precision recipe as TOML (https://toml.io, 1.0): every field of recipe.h by its name, a table for each tensor.
-// `base = "deepseek_v3"` starts from a built-in recipe, and what the file does not say stays as it is there. The
-// written form reads back to the same recipe. Torch-free. Thread rule: pure functions.
+// A precision recipe as TOML (https://toml.io, 1.0): every field of recipe.h by its name, one table per tensor.
+// `base = "deepseek_v3"` starts from a built-in recipe, from which keys that are absent are taken. recipe_toml() and
+// parse_recipe_toml() round-trip. Torch-free. Thread rule: pure functions.
 #pragma once
 #include <string>
 
@@ -9,11 +9,11 @@
 namespace ranklab {
 
 // Throws kBadFile for text that is not TOML, kInvalidArgument for an unknown key (with the nearest), a value of the
-// wrong type, a field that does not go with another; all name the file, and the line where there is one.
+// wrong type, fields that are incompatible; all errors name the file, and the line if there is one.
 PrecisionRecipe parse_recipe_toml(const std::string& text, const std::string& file);
-// Throws kInvalidArgument when the file cannot be read. A recipe without a name has the file's.
+// Throws kInvalidArgument if the file cannot be read. A recipe without a name is named after its file.
 PrecisionRecipe read_recipe_toml(const std::string& path);
-// A built-in recipe by name, or a file: what ends in .toml or has a slash.
+// A built-in recipe by name, or a file if the text ends in .toml or contains a slash.
 PrecisionRecipe load_precision_recipe(const std::string& name_or_path);
 
 std::string recipe_toml(const PrecisionRecipe& recipe);

@@ -25,7 +25,7 @@ QuantizationError measure_rounding(const MatrixView& x, const TensorPrecision& p
   const int64_t grid_cols = groups.grid_cols(x.cols);
   std::vector<float> amax(static_cast<size_t>(groups.grid_rows(x.rows) * grid_cols));
   group_amax(x, groups, amax);
-  float whole = 0;  // of the groups that count
+  float whole = 0;  // amax over the finite groups
   for (const float one : amax) whole = std::isfinite(one) ? std::max(whole, one) : whole;
   std::vector<BlockScale> scales(amax.size());
   block_scales(precision, amax, whole, scales);
@@ -37,7 +37,7 @@ QuantizationError measure_rounding(const MatrixView& x, const TensorPrecision& p
     for (int64_t col = 0; col < x.cols; ++col) {
       const float number = x.data[row * x.stride + col];
       const float inverse = scales[static_cast<size_t>(row / groups.height * grid_cols + col / groups.width)].inverse;
-      // The scale brings amax to the largest but for its own rounding, which is none of the number's.
+      // The scale maps amax to the largest number up to its own rounding error, which must not count as saturation.
       const bool saturated = std::abs(number) * inverse > largest * (1 + 0x1p-22F);
       count(number, back[static_cast<size_t>(row * x.cols + col)], saturated, error);
     }

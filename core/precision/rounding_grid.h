@@ -1,8 +1,8 @@
-// Rounding one number to a format with additions and masks alone, so that the same lines run on a number, on a vector
-// of numbers and on a GPU. The trick: adding and subtracting 2^k rounds to multiples of 2^(k - 23), to nearest with
-// ties to even, as IEEE 754 addition does; k follows from the number's exponent. Equal to encode() and decode() of
-// number_format.h, with saturation, but that NaN stays NaN in every format. Torch-free. Cost: about ten operations.
-// REQUIRES: default floating-point environment, no fused multiply-add. Thread rule: pure.
+// Rounds numbers to a format with only additions and masks, so that the same code runs on scalars, vectors and a GPU.
+// The trick: adding and subtracting 2^k rounds to multiples of 2^(k - 23), to nearest with ties to even, by IEEE 754
+// addition; k follows from the number's exponent. Equal to encode() and decode() of number_format.h with saturation,
+// except that NaN stays NaN in every format. Torch-free. Cost: about ten operations. REQUIRES: default floating-point
+// environment, no fused multiply-add. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -15,7 +15,7 @@
 
 namespace ranklab {
 
-// What rounding needs of a number format.
+// The constants of a number format that rounding uses.
 struct RoundingGrid {
   float largest = 0;
   uint32_t smallest_normal_bits = 0;
@@ -26,7 +26,7 @@ struct RoundingGrid {
 constexpr uint32_t kFloatMantissaBits = 23;
 constexpr uint32_t kFloatExponent = 0x7f800000, kFloatSign = 0x80000000;
 
-// A single number; vectors have the same members (quantize_fast.cpp).
+// A single number; vectors have the same members (VectorLanes, vector_lanes.h).
 struct OneLane {
   using Float = float;
   using Bits = uint32_t;
@@ -40,11 +40,11 @@ struct OneLane {
     std::memcpy(&result, &x, sizeof result);
     return result;
   }
-  // Of an integer below 2^24.
+  // REQUIRES: x < 2^24.
   static RANKLAB_EVERYWHERE Float converted(Bits x) { return static_cast<Float>(x); }
 };
 
-// The magnitude, not above the largest; NaN stays.
+// The magnitude, clamped to the largest; NaN stays NaN.
 template <typename Lanes>
 RANKLAB_EVERYWHERE typename Lanes::Float clamped_size(const RoundingGrid& grid, typename Lanes::Float x) {
   const typename Lanes::Float size = Lanes::number(Lanes::bits(x) & ~kFloatSign);
@@ -52,7 +52,7 @@ RANKLAB_EVERYWHERE typename Lanes::Float clamped_size(const RoundingGrid& grid, 
   return size > largest ? largest : size;
 }
 
-// The power of two at or below a magnitude, at least the smallest normal number: as bits.
+// The largest power of two at or below a magnitude, at least the smallest normal number; as bits.
 template <typename Lanes>
 RANKLAB_EVERYWHERE typename Lanes::Bits power_bits(const RoundingGrid& grid, typename Lanes::Float size) {
   const typename Lanes::Bits power = Lanes::bits(size) & kFloatExponent;
@@ -70,7 +70,7 @@ RANKLAB_EVERYWHERE typename Lanes::Float round_nearest(const RoundingGrid& grid,
   return Lanes::number(Lanes::bits((size + magic) - magic) | (Lanes::bits(x) & kFloatSign));
 }
 
-// Up when the upper 24 of the random bits, as a fraction, are below the distance from the lower neighbour.
+// Rounds up if the upper 24 random bits, as a fraction, are below the relative distance from the lower neighbour.
 template <typename Lanes>
 RANKLAB_EVERYWHERE typename Lanes::Float round_stochastic(const RoundingGrid& grid, typename Lanes::Float x,
                                                           typename Lanes::Bits random) {
@@ -86,14 +86,16 @@ RANKLAB_EVERYWHERE typename Lanes::Float round_stochastic(const RoundingGrid& gr
   return Lanes::number(Lanes::bits(rounded) | (Lanes::bits(x) & kFloatSign));
 }
 
-// The code of a number that the format has; of NaN all bits below the sign, a NaN of formats that have one.
+// The code of a number that the format represents exactly; NaN gets all bits below the sign, which is NaN in the
+// formats that have one.
 template <typename Lanes>
 RANKLAB_EVERYWHERE typename Lanes::Bits code_of_rounded(const RoundingGrid& grid, typename Lanes::Float x) {
   using Bits = typename Lanes::Bits;
   const Bits size = Lanes::bits(x) & ~kFloatSign, sign = (Lanes::bits(x) & kFloatSign) >> (32 - grid.code_bits);
   const uint32_t shift = kFloatMantissaBits - grid.mantissa_bits;
   const uint32_t magic = grid.smallest_normal_bits + (shift << kFloatMantissaBits);
-  // Below the smallest normal number codes count units of the smallest; above they are a float's bits, moved.
+  // Below the smallest normal number codes count multiples of the smallest number; above it they are a float's shifted
+  // bits.
   const Bits subnormal = Lanes::bits(Lanes::number(size) + Lanes::number(Bits{} + magic)) - magic;
   const Bits normal = (size - (grid.smallest_normal_bits - (1U << kFloatMantissaBits))) >> shift;
   const Bits number = size < grid.smallest_normal_bits ? subnormal : normal;

@@ -1,5 +1,5 @@
-// The scale of a group from its largest magnitude, as block_scale() finds it, with what all groups of a tensor share
-// worked out before: a few operations a group, on CPU and GPU alike. Torch-free. Thread rule: pure.
+// The scale of a group from its amax, as block_scale() computes it, with everything common to a tensor's groups
+// precomputed: a few operations per group, on CPU and GPU alike. Torch-free. Thread rule: pure.
 #pragma once
 #include "core/precision/rounding_grid.h"
 
@@ -12,8 +12,8 @@ struct ScaleMaker {
   int32_t largest_exponent = 0;   // floor(log2 largest)
   uint32_t largest_mantissa = 0;  // its lower 23 bits
   int32_t least_exponent = 0;     // of the scale
-  float whole = 1;                // kE4M3: the scale above the groups' scales
-  RoundingGrid scales = {};       // kE4M3: E4M3
+  float whole = 1;                // kE4M3: the tensor-wide factor of the groups' scales
+  RoundingGrid scales = {};       // kE4M3: the grid of E4M3
 };
 
 constexpr int32_t kFloatBias = 127;
@@ -31,21 +31,21 @@ RANKLAB_EVERYWHERE float power_of_two(int32_t exponent) {
 // The exponent of a scale that is a power of two. REQUIRES: amax is finite and above zero.
 RANKLAB_EVERYWHERE int32_t scale_exponent(const ScaleMaker& maker, float amax) {
   constexpr uint32_t kMantissa = (1U << kFloatMantissaBits) - 1;
-  // Subnormal magnitudes count as 2^-127: below every scale's exponent either way.
+  // Subnormal magnitudes are taken as 2^-127, whose exponent is below every scale's, too.
   const uint32_t carry = maker.rule == ScaleMaker::Rule::kUp ? kMantissa - maker.largest_mantissa : 0;
   const auto biased = static_cast<int32_t>((OneLane::bits(amax) + carry) >> kFloatMantissaBits);
   const int32_t exponent = biased - kFloatBias - maker.largest_exponent;
   return exponent > maker.least_exponent ? exponent : maker.least_exponent;
 }
 
-// kE4M3: the part that is kept in E4M3.
+// kE4M3: the part that is stored in E4M3.
 template <typename Lanes>
 RANKLAB_EVERYWHERE typename Lanes::Float relative_scale(const ScaleMaker& maker, typename Lanes::Float amax) {
   return round_nearest<Lanes>(maker.scales, amax / (maker.largest * maker.whole));
 }
 
 RANKLAB_EVERYWHERE float make_scale(const ScaleMaker& maker, float amax) {
-  const float whole_finite = maker.whole - maker.whole;  // NaN when the tensor's scale is not finite
+  const float whole_finite = maker.whole - maker.whole;  // NaN if the tensor-wide scale is not finite
   if (OneLane::bits(amax) >= kFloatExponent || whole_finite != 0) return OneLane::number(kFloatNan);
   if (amax == 0) return 1;
   switch (maker.rule) {
@@ -61,8 +61,8 @@ RANKLAB_EVERYWHERE float make_scale(const ScaleMaker& maker, float amax) {
   return scale > smallest_normal_float() ? scale : smallest_normal_float();
 }
 
-// kE4M3: the scale above those of groups, from the largest magnitude of all. At least 2^-117, so that the smallest E4M3
-// scale below it still has a finite inverse.
+// kE4M3: the tensor-wide factor of the groups' scales, from the tensor's amax. At least 2^-117, so that the smallest
+// E4M3 scale times it still has a finite inverse.
 RANKLAB_EVERYWHERE float whole_scale(const ScaleMaker& maker, float tensor_amax) {
   if (tensor_amax == 0) return 1;
   const float scale = tensor_amax / (maker.largest * maker.scales.largest);
@@ -70,7 +70,7 @@ RANKLAB_EVERYWHERE float whole_scale(const ScaleMaker& maker, float tensor_amax)
   return scale < least ? least : scale;
 }
 
-// A group's scale as its byte: of powers of two in E8M0 (255: NaN), of kE4M3 its part in E4M3.
+// A group's scale as a byte: powers of two in E8M0 (255: NaN), for kE4M3 its E4M3 part.
 RANKLAB_EVERYWHERE uint8_t e8m0_scale_code(const ScaleMaker& maker, float amax) {
   const float scale = make_scale(maker, amax);
   if (!(scale < OneLane::number(kFloatExponent))) return 255;

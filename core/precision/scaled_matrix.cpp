@@ -28,7 +28,7 @@ void check_bytes(const char* where, size_t got, int64_t want) {
                 .what = "not the bytes of such a matrix", .got = std::to_string(got), .want = std::to_string(want));
 }
 
-// Writes a scale and reads it back.
+// Encodes and decodes scales.
 class ScaleCoder {
  public:
   ScaleCoder(const TensorPrecision& precision, float tensor_amax)
@@ -74,7 +74,7 @@ void write_codes(const RoundingGrid& grid, std::span<const float> rounded, std::
   }
 }
 
-// Where things lie in the bytes.
+// Offsets in the packed bytes.
 struct Form {
   Form(const TensorPrecision& precision, Along along, int64_t rows, int64_t matrix_cols)
       : groups(group_shape(precision, along, rows, matrix_cols)),
@@ -83,7 +83,7 @@ struct Form {
         scale_step(scale_bytes(precision.scale)) {}
 
   int64_t grid_cols() const { return groups.grid_cols(cols); }
-  // Of the first group of a row of the grid.
+  // Offset of the scale of the first group in a row of the grid.
   int64_t scale_offset(int64_t grid_row) const {
     if (layout.row_scale_bytes > 0) return grid_row * layout.row_bytes() + layout.code_bytes;
     return layout.rows * layout.row_bytes() + grid_row * grid_cols() * scale_step;
@@ -94,13 +94,13 @@ struct Form {
   int64_t cols, scale_step;
 };
 
-// Rounds some rows that share the same groups, without their scales, and writes their codes.
+// Rounds rows that share the same groups, without applying scales to the result, and writes their codes.
 class RowPacker {
  public:
   RowPacker(const MatrixView& x, const Form& form, const NumberFormat& format, const RoundingNoise* noise)
       : x_(x), form_(form), format_(format), grid_(rounding_grid(format)), noise_(noise) {}
 
-  // `scales`: of the rows' groups.
+  // `scales`: one per group of a row.
   void write(int64_t row, int64_t count, std::span<const BlockScale> scales, std::span<std::byte> out) {
     rounded_.resize(static_cast<size_t>(count * x_.cols));
     RoundingNoise noise;
@@ -163,7 +163,7 @@ void pack_matrix(const MatrixView& x, const TensorPrecision& precision, Along al
   const ScaleCoder coder(precision, tensor_amax);
   std::vector<BlockScale> scales(amax.size());
   block_scales(precision, amax, tensor_amax, scales);
-  for (BlockScale& scale : scales) scale.scale = 1;  // what is left is the number that has a code
+  for (BlockScale& scale : scales) scale.scale = 1;  // so that rounding gives the number of the code
   const auto grid_cols = static_cast<size_t>(form.grid_cols());
   RowPacker packer(x, form, *precision.format, noise);
   for (int64_t grid_row = 0; grid_row < form.groups.grid_rows(x.rows); ++grid_row) {

@@ -1,9 +1,9 @@
-// A rounded matrix as bytes, as it travels: a code of one byte an element (two in a byte of 4-bit formats, the first in
-// the low half), and the scales of its groups, in fp32 (4 bytes) or, of the rules with powers of two and of NVFP4's
-// second level, in E8M0 or E4M3 (one byte). A row of groups that are one row high stands for itself: its codes, then
-// its scales; such rows may be sent one by one. Of other groups all codes come first, then all scales. Reading back
-// gives what quantize_dequantize() gives, bit for bit; groups that are not finite come back as NaN. Torch-free. Cost: a
-// pass each. Thread rule: pure.
+// A quantized matrix as bytes (the wire format): codes of one byte per element (4-bit formats: two per byte, the first
+// in the low half), and the scales of the groups in fp32 (4 bytes) or, for power-of-two rules and for NVFP4's second
+// level, in E8M0 or E4M3 (one byte). If groups are one row high, each row is self-contained: its codes, then its
+// scales; such rows may be sent individually. Otherwise all codes come first, then all scales. Unpacking gives the
+// output of quantize_dequantize(), bit for bit; groups with non-finite numbers become NaN. Torch-free. Cost: a pass
+// each. Thread rule: pure.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -13,13 +13,13 @@
 
 namespace ranklab {
 
-// The number of each code.
+// The value of each code.
 std::array<float, 256> code_values(const NumberFormat& format);
 
 struct PackedLayout {
-  int64_t code_bytes = 0;       // of a row
-  int64_t row_scale_bytes = 0;  // behind the codes of each row
-  int64_t end_scale_bytes = 0;  // behind all rows
+  int64_t code_bytes = 0;       // per row
+  int64_t row_scale_bytes = 0;  // per row, after its codes
+  int64_t end_scale_bytes = 0;  // after all rows
   int64_t rows = 0;
 
   int64_t row_bytes() const { return code_bytes + row_scale_bytes; }
@@ -28,11 +28,12 @@ struct PackedLayout {
 // REQUIRES: precision.quantized().
 PackedLayout packed_layout(const TensorPrecision& precision, Along along, int64_t rows, int64_t cols);
 
-// `amax`: of each group, as group_amax() gives it or as ranks agreed on it. `tensor_amax`: read by kE4M3 alone, whose
-// reader needs it, too. `noise` is null to round to nearest. REQUIRES: no number above its group's amax is infinite.
+// `amax`: per group, as from group_amax() or as agreed on by ranks. `tensor_amax`: used only by kE4M3, where
+// unpack_matrix() needs it, too. `noise` null: round to nearest. REQUIRES: no number above its group's amax is
+// infinite.
 void pack_matrix(const MatrixView& x, const TensorPrecision& precision, Along along, std::span<const float> amax,
                  float tensor_amax, const RoundingNoise* noise, std::span<std::byte> out);
-// The same with the groups' own magnitudes; of kE4M3 with the whole matrix' as tensor_amax, which is returned.
+// The same with the groups' own amax, and the matrix's amax, which is returned, as tensor_amax (for kE4M3).
 float pack_matrix(const MatrixView& x, const TensorPrecision& precision, Along along, const RoundingNoise* noise,
                   std::span<std::byte> out);
 

@@ -1,5 +1,5 @@
-// How one tensor is held in a matrix product: in which number format, which of its elements share a scale, how the
-// scale follows from their largest magnitude, and how numbers are rounded. Torch-free. Thread rule: plain data.
+// The quantization of one operand of a matrix product: its number format, which elements share a scale, how the scale
+// follows from their amax, and how numbers are rounded. Torch-free. Thread rule: plain data.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -8,18 +8,18 @@
 
 namespace ranklab {
 
-// Which elements share a scale. "Along" is the dimension that the product sums over.
+// Which elements share a scale. "Along" means in the dimension that the product sums over.
 enum class Granularity {
-  kTensor,  // all of them
-  kRow,     // all along
+  kTensor,  // all elements
+  kRow,     // all elements along
   kTile,    // 1 x block along: DeepSeek-V3's activations, MX and NVFP4 blocks
   kBlock,   // block x block: DeepSeek-V3's weights
 };
 
-// What the largest magnitude of a group makes of the number that its codes are multiplied with.
+// How the scale, by which codes are multiplied, follows from a group's amax.
 enum class ScaleRule {
   kFp32,         // amax / largest
-  kPowerOfTwo,   // the same, up to the next power of two
+  kPowerOfTwo,   // the same, rounded up to a power of two
   kE8M0,         // 2 ^ (floor(log2 amax) - exponent of largest), in E8M0: OCP MX, arXiv 2310.10537
   kE8M0Up,       // kPowerOfTwo in E8M0: nothing saturates; arXiv 2506.08027
   kE4M3,         // amax / largest in E4M3 relative to an fp32 scale of the whole tensor: NVFP4, arXiv 2509.25149
@@ -29,9 +29,9 @@ enum class ScaleRule {
 enum class Rounding { kNearest, kStochastic };  // nearest: ties to even
 
 struct TensorPrecision {
-  const NumberFormat* format = nullptr;  // null: as it is
+  const NumberFormat* format = nullptr;  // null: not quantized
   Granularity granularity = Granularity::kTensor;
-  int64_t block = 0;  // of kTile and kBlock
+  int64_t block = 0;  // block size of kTile and kBlock
   ScaleRule scale = ScaleRule::kFp32;
   Rounding rounding = Rounding::kNearest;
 
@@ -43,9 +43,9 @@ std::string_view name(Granularity granularity);  // "tensor", "row", "tile", "bl
 std::string_view name(ScaleRule rule);           // "fp32", "power_of_two", "e8m0", "e8m0_up", "e4m3", "delayed"
 std::string_view name(Rounding rounding);        // "nearest", "stochastic"
 
-// How a product's sums are kept.
+// The precision in which a product is summed.
 enum class SumPrecision {
-  kFp32,            // exactly, as far as fp32 goes
+  kFp32,
   kHopper,          // 14 bits, as the tensor cores of Hopper do for FP8: DeepSeek-V3, arXiv 2412.19437, section 3.5.2
   kHopperPromoted,  // the same, moved to fp32 every 128 products
 };
@@ -56,9 +56,9 @@ struct LinearPrecision {
   TensorPrecision activation;  // x
   TensorPrecision weight;      // W
   TensorPrecision gradient;    // dy
-  // dW sees x as y saw it, rounded a second time (DeepSeek-V3 keeps x in 8 bits), not x itself.
+  // dW uses x as quantized for y, then quantized a second time (DeepSeek-V3 keeps x in 8 bits), not x itself.
   bool requantize_activation = false;
-  // dW's two sides are turned by a random Hadamard matrix of 16 along tokens before rounding (NVFP4).
+  // Both operands of dW get a random Hadamard transform of size 16 along tokens before rounding (NVFP4).
   bool hadamard = false;
   SumPrecision sum = SumPrecision::kFp32;
 
@@ -66,7 +66,7 @@ struct LinearPrecision {
   bool operator==(const LinearPrecision&) const = default;
 };
 
-// Whether a tensor's scale is made of past steps.
+// Whether any scale is made from the amax of past steps.
 bool scales_are_delayed(const LinearPrecision& linear);
 
 }  // namespace ranklab

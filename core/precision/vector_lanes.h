@@ -1,13 +1,13 @@
-// Eight numbers side by side for the loops of this folder, in GCC's vector extension: a register of AVX2, two of
-// the baseline. Loops are compiled for both and chosen at load time; contraction is off (RanklabCompiler.cmake), so
-// both give the same bits. Include in sources compiled with -Wno-psabi alone. Thread rule: pure.
+// Vectors of eight numbers for the loops of this folder, in GCC's vector extension: one AVX2 register, or two of the
+// baseline. Loops are compiled for both and selected at load time; contraction is off (RanklabCompiler.cmake), so both
+// give the same bits. Include only in sources compiled with -Wno-psabi. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <cstring>
 
 #include "core/precision/rounding_grid.h"
 
-// Sanitizers run before the resolver's shadow memory exists, hence the exception.
+// Not with sanitizers: the ifunc resolver runs before their shadow memory exists.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define RANKLAB_CLONES __attribute__((target_clones("avx2", "default")))
@@ -20,7 +20,7 @@ namespace ranklab {
 
 constexpr int64_t kLaneCount = 8;
 
-// The members of OneLane.
+// Has the members of OneLane.
 struct VectorLanes {
   typedef float Float __attribute__((vector_size(kLaneCount * sizeof(float))));
   typedef uint32_t Bits __attribute__((vector_size(kLaneCount * sizeof(uint32_t))));
@@ -37,7 +37,7 @@ RANKLAB_INLINE Vector load_lanes(const T* from) {
   std::memcpy(&result, from, sizeof result);
   return result;
 }
-// The first `count`; zeros behind them.
+// Loads the first `count`, followed by zeros.
 template <typename Vector, typename T>
 RANKLAB_INLINE Vector load_lanes(const T* from, int64_t count) {
   T part[kLaneCount] = {};

@@ -2,7 +2,7 @@
 
 namespace ranklab {
 
-// Combine stays in bf16 (DeepEP). The paper has no stochastic rounding.
+// Combine stays in bf16 (DeepEP). The paper does not round stochastically.
 PrecisionRecipe deepseek_v3_recipe() {
   constexpr int64_t kBlock = 128;
   const TensorPrecision tile{.format = e4m3(), .granularity = Granularity::kTile, .block = kBlock};

@@ -2,7 +2,7 @@
 
 namespace ranklab {
 
-// Weights are scaled in squares, so that forward and backward see the same numbers.
+// Weights are scaled in square blocks, so that forward and backward see the same numbers.
 PrecisionRecipe nvfp4_recipe() {
   constexpr int64_t kBlock = 16;
   const TensorPrecision tile{
