@@ -19,7 +19,7 @@ struct SwigluFunction : CustomFunction<SwigluFunction> {
     auto sizes = gate_up.sizes().vec();
     sizes.back() = width;
     at::Tensor out = at::empty(sizes, gate_up.options());
-    const CostScope cost(0.0, 1.5 * bytes_of(gate_up), dtype_of(gate_up));
+    const CostScope cost("swiglu", 0.0, 1.5 * bytes_of(gate_up), dtype_of(gate_up));
     const kernels::RowShape shape{out.numel() / width, width};
     if (const DeviceKernels* device = device_kernels_of(gate_up)) {
       device->swiglu({device_number(gate_up), shape, device_in(gate_up), device_out(out)});
@@ -38,14 +38,14 @@ struct SwigluFunction : CustomFunction<SwigluFunction> {
 // Saves only its input for backward.
 struct GegluFunction : CustomFunction<GegluFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate_up) {
-    const CostScope cost(0.0, 1.5 * bytes_of(gate_up), dtype_of(gate_up));
+    const CostScope cost("geglu", 0.0, 1.5 * bytes_of(gate_up), dtype_of(gate_up));
     ctx->save_for_backward({gate_up});
     const auto halves = gate_up.chunk(2, -1);
     return at::gelu(halves[0], "tanh") * halves[1];
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const at::Tensor gate_up = ctx->get_saved_variables()[0];
-    const CostScope cost(0.0, 2.5 * bytes_of(gate_up), dtype_of(gate_up));
+    const CostScope cost("geglu_backward", 0.0, 2.5 * bytes_of(gate_up), dtype_of(gate_up));
     const auto halves = gate_up.chunk(2, -1);
     return {at::cat(
         {at::gelu_backward(grads[0] * halves[1], halves[0], "tanh"), grads[0] * at::gelu(halves[0], "tanh")}, -1)};
@@ -57,7 +57,7 @@ struct GegluFunction : CustomFunction<GegluFunction> {
 at::Tensor swiglu_grad(const at::Tensor& grad_out, const at::Tensor& gate_up) {
   at::Tensor grad = at::empty_like(gate_up);
   const int64_t width = gate_up.size(-1) / 2;
-  const CostScope cost(0.0, 2.5 * bytes_of(gate_up), dtype_of(gate_up));
+  const CostScope cost("swiglu_backward", 0.0, 2.5 * bytes_of(gate_up), dtype_of(gate_up));
   const kernels::RowShape shape{grad_out.numel() / width, width};
   if (const DeviceKernels* device = device_kernels_of(gate_up)) {
     device->swiglu_grad(
@@ -73,8 +73,8 @@ at::Tensor swiglu_grad(const at::Tensor& grad_out, const at::Tensor& gate_up) {
 at::Tensor swiglu_grad_and_again(const at::Tensor& grad_out, const at::Tensor& gate_up) {
   at::Tensor grad = at::empty_like(gate_up);
   const int64_t width = gate_up.size(-1) / 2;
-  { const CostScope forward(0.0, 1.5 * bytes_of(gate_up), dtype_of(gate_up)); }
-  const CostScope cost(0.0, 2.5 * bytes_of(gate_up), dtype_of(gate_up));
+  { const CostScope forward("swiglu", 0.0, 1.5 * bytes_of(gate_up), dtype_of(gate_up)); }
+  const CostScope cost("swiglu_backward", 0.0, 2.5 * bytes_of(gate_up), dtype_of(gate_up));
   const kernels::RowShape shape{grad_out.numel() / width, width};
   for_kernel_type(gate_up, [&]<typename T>() {
     T* const out = kernel_out<T>(grad_out);
@@ -88,7 +88,7 @@ at::Tensor swiglu(const at::Tensor& gate_up) {
 }
 
 at::Tensor swiglu_reference(const at::Tensor& gate_up) {
-  const CostScope cost(0.0, 1.5 * bytes_of(gate_up), dtype_of(gate_up));
+  const CostScope cost("swiglu", 0.0, 1.5 * bytes_of(gate_up), dtype_of(gate_up));
   const auto halves = gate_up.chunk(2, -1);
   return at::silu(halves[0]) * halves[1];
 }

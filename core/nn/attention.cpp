@@ -90,7 +90,7 @@ struct Softmaxed {
 };
 
 Softmaxed softmax_forward(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
-  const CostScope cost(attention_flops(qkv, shape), 2.0 * bytes_of(qkv), dtype_of(qkv));
+  const CostScope cost("flash_attention", attention_flops(qkv, shape), 2.0 * bytes_of(qkv), dtype_of(qkv));
   const Heads h = split_heads(qkv, shape, rope);
   const SoftmaxedHeads out = softmax_attention({h.q, h.k, h.v}, rule_of(shape));
   return {h, out.out.permute({2, 0, 1, 3}).reshape({qkv.size(0), qkv.size(1), shape.heads * shape.head_dim}),
@@ -103,7 +103,8 @@ at::Tensor softmax_backward(const at::Tensor& grad_out, const Softmaxed& forward
   const auto& [q, k, v] = forward.heads;
   const int64_t batch = q.size(0), seq = q.size(2);
   at::Tensor grad_qkv = at::empty({seq, batch, (shape.heads + 2 * shape.groups) * shape.head_dim}, q.options());
-  const CostScope cost(2.5 * attention_flops(grad_qkv, shape), 4.0 * bytes_of(grad_qkv), dtype_of(q));
+  const CostScope cost("flash_attention_backward", 2.5 * attention_flops(grad_qkv, shape), 4.0 * bytes_of(grad_qkv),
+                       dtype_of(q));
   const auto by_head = [&](const at::Tensor& x_SBH) {
     return x_SBH.reshape({seq, batch, shape.heads, shape.head_dim}).permute({1, 2, 0, 3});
   };

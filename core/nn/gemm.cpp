@@ -49,7 +49,7 @@ std::string probe_onednn() {
 
 void onednn_mm(const at::Tensor& result, const at::Tensor& a, const at::Tensor& b, float kept = 0) {
   const auto m = static_cast<double>(a.size(0)), k = static_cast<double>(a.size(1)), n = static_cast<double>(b.size(1));
-  const CostScope cost(2 * m * n * k, 4 * (m * k + k * n + m * n), DType::kFloat32);
+  const CostScope cost({"gemm", m, n, k}, 2 * m * n * k, 4 * (m * k + k * n + m * n), DType::kFloat32);
   try {
     at::native::mkldnn_matmul(a, b, result, /*beta=*/kept, /*alpha=*/1.0f);
   } catch (const Error&) {
@@ -82,7 +82,7 @@ class WideMatrix {
 // On CPUs without fp16 units ATen falls back to a plain loop, 40 times slower than this and with different rounding.
 at::Tensor fp16_mm(const at::Tensor& a, const at::Tensor& b) {
   const auto m = static_cast<double>(a.size(0)), k = static_cast<double>(a.size(1)), n = static_cast<double>(b.size(1));
-  const CostScope cost(2 * m * n * k, bytes_of(a) + bytes_of(b) + 2 * m * n, DType::kFloat16);
+  const CostScope cost({"gemm", m, n, k}, 2 * m * n * k, bytes_of(a) + bytes_of(b) + 2 * m * n, DType::kFloat16);
   if (a.is_meta()) return at::empty({a.size(0), b.size(1)}, a.options());
   WideMatrix wide_a(a), wide_b(b), product(a.size(0), b.size(1));
   at::mm_out(product.matrix(), wide_a.matrix(), wide_b.matrix());

@@ -19,7 +19,7 @@ kernels::HeadNormShape kernel_shape(const at::Tensor& qkv, const AttentionShape&
 struct HeadNormFunction : CustomFunction<HeadNormFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& qkv_in, const at::Tensor& q_weight,
                             const at::Tensor& k_weight, const AttentionShape& shape, double epsilon, double offset) {
-    const CostScope cost(0.0, 2 * bytes_of(qkv_in), dtype_of(qkv_in));
+    const CostScope cost("head_norm", 0.0, 2 * bytes_of(qkv_in), dtype_of(qkv_in));
     const at::Tensor qkv = qkv_in.contiguous();
     const kernels::HeadNormShape n = kernel_shape(qkv, shape, epsilon, offset);
     const at::Tensor out = at::empty_like(qkv);
@@ -45,7 +45,7 @@ struct HeadNormFunction : CustomFunction<HeadNormFunction> {
     const at::Tensor &qkv = saved[0], &q_weight = saved[1], &k_weight = saved[2], &inv_rms = saved[3];
     const AttentionShape shape{ctx->saved_data["heads"].toInt(), ctx->saved_data["groups"].toInt(), q_weight.size(0)};
     const kernels::HeadNormShape n = kernel_shape(qkv, shape, 0, ctx->saved_data["offset"].toDouble());
-    const CostScope cost(0.0, 3 * bytes_of(qkv), dtype_of(qkv));
+    const CostScope cost("head_norm_backward", 0.0, 3 * bytes_of(qkv), dtype_of(qkv));
     const at::Tensor grad_out = grads[0].contiguous();
     const at::Tensor grad_qkv = at::empty_like(qkv);
     const at::Tensor grad_q = empty_gradient(q_weight), grad_k = empty_gradient(k_weight);
@@ -74,7 +74,7 @@ at::Tensor head_norm(const at::Tensor& qkv, const AttentionShape& shape, const H
 }
 
 at::Tensor head_norm_reference(const at::Tensor& qkv, const AttentionShape& shape, const HeadNormWeights& w) {
-  const CostScope cost(0.0, 2 * bytes_of(qkv), dtype_of(qkv));
+  const CostScope cost("head_norm", 0.0, 2 * bytes_of(qkv), dtype_of(qkv));
   const at::Tensor heads = qkv.unflatten(-1, {shape.heads + 2 * shape.groups, shape.head_dim});
   const auto parts = heads.split_with_sizes({shape.heads, shape.groups, shape.groups}, -2);
   const at::Tensor q = at::rms_norm(parts[0], w.q.sizes(), w.q + w.offset, w.epsilon);

@@ -22,13 +22,15 @@ struct Products {
   int with_values = 1;
 };
 
-CostScope attention_cost(const at::Tensor& q, const LatentShape& shape, Products products, int passes) {
+CostScope attention_cost(const char* kernel, const at::Tensor& q, const LatentShape& shape, Products products,
+                         int passes) {
   const auto seq = static_cast<double>(q.size(0));
   const double span = attention_span(q.size(0), shape.window);
   const double width = static_cast<double>(products.with_keys * shape.query_head() + products.with_values * shape.v);
   const auto per_head = static_cast<double>(shape.query_head() + shape.nope + 2 * shape.v);  // q, k, v and the output
   const auto heads = static_cast<double>(q.size(1) * shape.heads);
-  return {span * seq * heads * width, passes * seq * heads * per_head * static_cast<double>(q.itemsize()), dtype_of(q)};
+  return {kernel, span * seq * heads * width, passes * seq * heads * per_head * static_cast<double>(q.itemsize()),
+          dtype_of(q)};
 }
 
 // [S, B, heads D] -> [B, heads, S, D], a view.
@@ -99,7 +101,7 @@ struct LatentSoftmaxed {
 };
 
 LatentSoftmaxed latent_softmax_forward(const LatentInput& in, const LatentShape& shape, const RopeTable& rope) {
-  const CostScope cost = attention_cost(in.q, shape, {}, 1);
+  const CostScope cost = attention_cost("latent_attention", in.q, shape, {}, 1);
   const LatentHeads h = make_heads(in, shape, rope);
   const SoftmaxedHeads softmaxed = softmax_attention({h.q, h.k, h.v}, rule_of(shape));
   return {by_position(softmaxed.out.narrow(-1, 0, shape.v)), softmaxed.log_sum_exp};
@@ -118,7 +120,8 @@ variable_list input_grads(const LatentInput& in, const LatentHeads& d, const Lat
 variable_list softmax_backward(const at::Tensor& grad_out, const LatentInput& in, const LatentSoftmaxed& forward,
                                const LatentShape& shape, const RopeTable& rope) {
   // The recomputed scores, dQ and dK are GEMMs with keys and queries; dP and dV are GEMMs with values.
-  const CostScope cost = attention_cost(in.q, shape, {.with_keys = 3, .with_values = 2}, 3);
+  const CostScope cost =
+      attention_cost("latent_attention_backward", in.q, shape, {.with_keys = 3, .with_values = 2}, 3);
   const LatentHeads h = make_heads(in, shape, rope);
   const int64_t padding = h.q.size(-1) - shape.v;
   const auto wide = [&](const at::Tensor& x_SBH) {
@@ -207,7 +210,7 @@ bool has_kernels(const at::Tensor& q, const LatentShape& shape) {
 
 at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
   if (has_kernels(input.q, shape)) return LatentFunction::apply(input.q, input.kv, input.k_rope, shape, rope);
-  const CostScope cost = attention_cost(input.q, shape, {}, 1);
+  const CostScope cost = attention_cost("latent_attention", input.q, shape, {}, 1);
   const LatentHeads h = join_heads(input, shape, rope);
   const ScoreRule rule = rule_of(shape);
   if (rule.cap > 0 || rule.has_window(input.q.size(0)))

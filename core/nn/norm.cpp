@@ -25,12 +25,14 @@ at::Tensor with_offset(const at::Tensor& weight, NormNumbers n) {
 }
 
 // Reads and writes of `passes` tensors like x. FLOPs count matrix units only: none.
-CostScope norm_cost(const at::Tensor& x, int passes) { return {0.0, passes * bytes_of(x), dtype_of(x)}; }
+CostScope norm_cost(const char* kernel, const at::Tensor& x, int passes) {
+  return {kernel, 0.0, passes * bytes_of(x), dtype_of(x)};
+}
 
 variable_list rms_norm_forward(AutogradContext* ctx, const at::Tensor& x_in, const at::Tensor& branch_in,
                                const at::Tensor& weight, NormNumbers numbers) {
   const bool has_branch = branch_in.defined();
-  const CostScope cost = norm_cost(x_in, has_branch ? 4 : 2);
+  const CostScope cost = norm_cost("norm", x_in, has_branch ? 4 : 2);
   const at::Tensor x = x_in.contiguous();
   const at::Tensor branch = has_branch ? branch_in.contiguous() : branch_in;
   at::Tensor sum = has_branch ? at::empty_like(x) : x;
@@ -61,7 +63,7 @@ std::pair<at::Tensor, at::Tensor> rms_norm_backward(AutogradContext* ctx, const 
   const at::Tensor &sum = saved[0], &weight = saved[1], &inv_rms = saved[2];
   if (!grad_normed_in.defined()) return {grad_sum_in, {}};
   const double offset = ctx->saved_data["offset"].toDouble();
-  const CostScope cost = norm_cost(sum, grad_sum_in.defined() ? 4 : 3);
+  const CostScope cost = norm_cost("norm_backward", sum, grad_sum_in.defined() ? 4 : 3);
   const at::Tensor grad_normed = grad_normed_in.contiguous();
   const at::Tensor grad_sum = grad_sum_in.defined() ? grad_sum_in.contiguous() : grad_sum_in;
   at::Tensor grad_in = at::empty_like(sum);
@@ -117,7 +119,7 @@ NormOutput add_rms_norm(const at::Tensor& x, const at::Tensor& branch, const at:
 }
 
 at::Tensor NormRecipe::normed() const {
-  const CostScope cost = norm_cost(sum, 2);
+  const CostScope cost = norm_cost("norm", sum, 2);
   at::Tensor out = at::empty_like(sum, at::MemoryFormat::Contiguous);
   const at::Tensor dense = sum.contiguous();
   if (const DeviceKernels* device = device_kernels_of(sum)) {
@@ -139,14 +141,14 @@ at::Tensor NormRecipe::normed() const {
 
 NormOutput add_rms_norm_reference(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
                                   NormNumbers n) {
-  const CostScope cost = norm_cost(x, branch.defined() ? 4 : 2);
+  const CostScope cost = norm_cost("norm", x, branch.defined() ? 4 : 2);
   const at::Tensor sum = branch.defined() ? at::add(x, branch) : x;
   return {sum, at::rms_norm(sum, weight.sizes(), with_offset(weight, n), n.epsilon), {}};
 }
 
 NormOutput add_layer_norm(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
                           const at::Tensor& bias, NormNumbers n) {
-  const CostScope cost = norm_cost(x, branch.defined() ? 4 : 2);
+  const CostScope cost = norm_cost("norm", x, branch.defined() ? 4 : 2);
   const at::Tensor sum = branch.defined() ? at::add(x, branch) : x;
   return {sum, at::layer_norm(sum, weight.sizes(), with_offset(weight, n), bias, n.epsilon), {}};
 }

@@ -12,7 +12,7 @@ namespace ranklab {
 namespace {
 
 double sum_of_squares(const at::Tensor& grad) {
-  const CostScope cost(0.0, static_cast<double>(grad.nbytes()), DType::kFloat32);
+  const CostScope cost("sum_of_squares", 0.0, static_cast<double>(grad.nbytes()), DType::kFloat32);
   if (grad.is_cpu() && grad.is_contiguous() && grad.scalar_type() == at::kFloat) {
     return kernels::sum_of_squares(grad.const_data_ptr<float>(), grad.numel());
   }
@@ -87,7 +87,7 @@ at::Tensor device_squares(const std::vector<at::Tensor>& grads, at::Device devic
     chunks += (grad.numel() + kDeviceSquaresChunk - 1) / kDeviceSquaresChunk;
     bytes += static_cast<double>(grad.nbytes());
   }
-  const CostScope cost(0.0, bytes, DType::kFloat32);
+  const CostScope cost("sum_of_squares", 0.0, bytes, DType::kFloat32);
   const at::Tensor parts = at::empty({chunks}, options);
   for (const auto& [number, list] : arrays) {
     device_kernels_of(total)->add_squares(number, list, parts.mutable_data_ptr<double>(),

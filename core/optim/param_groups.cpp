@@ -122,7 +122,7 @@ void ParamGroup::update(const GroupMoments& moments, double factor, const Update
     for (const Parameter* parameter : parameters) grads.push_back(gradient(parameter));
     return update(weights(), grads, moments);
   }
-  const CostScope cost(0.0, traffic_bytes(moments), DType::kFloat32);
+  const CostScope cost("optimizer_update", 0.0, traffic_bytes(moments), DType::kFloat32);
   for (size_t i = 0; i < parameters.size(); ++i) update_one(i, moments, factor, update);
 }
 

@@ -135,7 +135,7 @@ at::Tensor LinearQuantizer::product(const Side& a, const Side& b, at::ScalarType
   };
   const auto m = static_cast<double>(left.size(0)), k = static_cast<double>(left.size(1));
   const auto n = static_cast<double>(right.size(1));
-  const CostScope cost(2 * m * n * k, bytes(a, left) + bytes(b, right) + m * n * item,
+  const CostScope cost({"scaled_gemm", m, n, k}, 2 * m * n * k, bytes(a, left) + bytes(b, right) + m * n * item,
                        low ? DType::kFloat8 : dtype_of(type));
   const SumPrecision sum = precision_.linear.sum;
   if (sum == SumPrecision::kFp32 || !low) return gemm(left, right).to(type);

@@ -70,7 +70,7 @@ class Rounder {
 
   void find_amax() {
     std::optional<CostScope> pass;
-    if (two_passes()) pass.emplace(0, read_bytes_, DType::kFloat32);
+    if (two_passes()) pass.emplace("amax", 0, read_bytes_, DType::kFloat32);
     const NoCostScope on_the_way;
     if (wide_.is_meta()) {  // only the numbers that ranks exchange
       amax_.resize(how_.precision.granularity == Granularity::kRow ? groups() : 1);
@@ -93,7 +93,8 @@ class Rounder {
 
   at::Tensor round() {
     constexpr double kBitsPerByte = 8;
-    const CostScope cost(0, read_bytes_ + elements_ * how_.precision.format->bits() / kBitsPerByte, DType::kFloat32);
+    const CostScope cost("quantize", 0, read_bytes_ + elements_ * how_.precision.format->bits() / kBitsPerByte,
+                         DType::kFloat32);
     const MemoryScope memory(MemoryCategory::kBuffers);
     at::Tensor out = at::empty(wide_.sizes(), wide_.options());
     for (const OperandPiece& piece : pieces_) round_piece(piece, out);

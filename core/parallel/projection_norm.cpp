@@ -13,7 +13,9 @@ namespace {
 
 using torch::autograd::variable_list;
 
-CostScope pass_cost(const at::Tensor& qkv, int passes) { return {0.0, passes * bytes_of(qkv), dtype_of(qkv)}; }
+CostScope pass_cost(const char* kernel, const at::Tensor& qkv, int passes) {
+  return {kernel, 0.0, passes * bytes_of(qkv), dtype_of(qkv)};
+}
 
 // Queries and keys in the type of the computation.
 struct Halves {
@@ -34,7 +36,7 @@ Halves halves_of(const at::Tensor& qkv, int64_t queries, int64_t keys) {
 at::Tensor token_dots(const Halves& a, const Halves& b, const at::Tensor& qkv, Communicator& tp) {
   at::Tensor dots;
   {
-    const CostScope cost = pass_cost(qkv, 1);
+    const CostScope cost = pass_cost("norm_amounts", qkv, 1);
     dots = at::stack({(a.q * b.q).sum(-1), (a.k * b.k).sum(-1)});
   }
   return tp.size() > 1 ? tp.all_reduce(dots) : dots;
@@ -46,7 +48,7 @@ struct ProjectionNormFunction : CustomFunction<ProjectionNormFunction> {
     const int64_t queries = q_weight.numel(), keys = k_weight.numel();
     const Halves x = halves_of(qkv, queries, keys);
     const at::Tensor squares = token_dots(x, x, qkv, tp);
-    const CostScope cost = pass_cost(qkv, 2);
+    const CostScope cost = pass_cost("head_norm", qkv, 2);
     const auto inverse_rms = [&](int64_t kind, int64_t width) {
       return (squares[kind] / static_cast<double>(width) + n.epsilon).rsqrt();
     };
@@ -72,7 +74,7 @@ struct ProjectionNormFunction : CustomFunction<ProjectionNormFunction> {
     const Halves x = halves_of(qkv, queries, keys), grad = halves_of(grads[0], queries, keys);
     const Halves weighted = grad.times(q_weight, k_weight, ctx->saved_data["offset"].toDouble());
     const at::Tensor dots = token_dots(weighted, x, qkv, saved_group(ctx));
-    const CostScope cost = pass_cost(qkv, 3);
+    const CostScope cost = pass_cost("head_norm_backward", qkv, 3);
     const at::Tensor grad_qkv = at::empty_like(qkv, at::MemoryFormat::Contiguous);
     const auto write = [&](int64_t kind, const at::Tensor& x_kind, const at::Tensor& grad_kind, const char* width) {
       const at::Tensor& inv = saved[3 + static_cast<size_t>(kind)];

@@ -93,7 +93,7 @@ struct DeviceCrossEntropyFunction : CustomFunction<DeviceCrossEntropyFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits_in, const at::Tensor& targets_in,
                             const Columns& columns, const TensorParallel& tp) {
     const at::Tensor logits = logits_in.contiguous(), targets = targets_in.contiguous();
-    const CostScope cost(0.0, bytes_of(logits), dtype_of(logits));
+    const CostScope cost("cross_entropy", 0.0, bytes_of(logits), dtype_of(logits));
     const at::Tensor mine = at::empty({3, logits.size(0)}, logits.options().dtype(kernel_wide_type(logits)));
     DeviceLoss task = task_of(logits, targets, columns);
     task.statistics = device_out(mine);
@@ -111,7 +111,7 @@ struct DeviceCrossEntropyFunction : CustomFunction<DeviceCrossEntropyFunction> {
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &logits = saved[0], &targets = saved[1], &maximum = saved[2], &factor = saved[3];
-    const CostScope cost(0.0, 2 * bytes_of(logits), dtype_of(logits));
+    const CostScope cost("cross_entropy_backward", 0.0, 2 * bytes_of(logits), dtype_of(logits));
     const at::Tensor grad = at::empty_like(logits), grad_loss = grads[0].contiguous();
     DeviceLoss task = task_of(logits, targets, {ctx->saved_data["begin"].toInt(), ctx->saved_data["real"].toInt()});
     task.maximum = device_in(maximum);

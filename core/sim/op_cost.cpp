@@ -184,6 +184,12 @@ void add_outputs(const OpClass& op, c10::ArrayRef<const c10::IValue> outputs, Op
   }
 }
 
+KernelBound kernel_bound(const HardwareProfile& profile, double flops, double bytes, DType dtype) {
+  const double compute_s = flops / profile.peak_flops(dtype), memory_s = bytes / profile.memory_bandwidth;
+  if (profile.launch_overhead_ns * 1e-9 >= std::max(compute_s, memory_s)) return KernelBound::kLaunch;
+  return compute_s >= memory_s ? KernelBound::kCompute : KernelBound::kMemory;
+}
+
 int64_t roofline_ns(const HardwareProfile& profile, double flops, double bytes, DType dtype) {
   const double seconds = std::max(flops / profile.peak_flops(dtype), bytes / profile.memory_bandwidth);
   return std::llround(seconds * 1e9 + profile.launch_overhead_ns);

@@ -8,6 +8,7 @@
 
 #include "core/base/dtype.h"
 #include "core/sim/hardware_profile.h"
+#include "core/sim/kernel_run.h"
 #include "core/sim/op_class.h"
 
 namespace ranklab {
@@ -30,5 +31,8 @@ void add_outputs(const OpClass& op, c10::ArrayRef<const c10::IValue> outputs, Op
 
 // Roofline: max(flops / peak, bytes / bandwidth) + launch overhead, rounded to whole nanoseconds.
 int64_t roofline_ns(const HardwareProfile& profile, double flops, double bytes, DType dtype);
+
+// What most of that time is.
+KernelBound kernel_bound(const HardwareProfile& profile, double flops, double bytes, DType dtype);
 
 }  // namespace ranklab

@@ -2,6 +2,7 @@
 
 #include <ATen/record_function.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <unordered_map>
@@ -9,11 +10,36 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/sim/op_class.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/recompute_scope.h"
 
 namespace ranklab {
+namespace {
+
+// "aten::mm" of [m, k] and [k, n] is "gemm mxnxk"; of batches, the batches count as rows.
+std::string kernel_name(const at::RecordFunction& fn, const OpClass& op) {
+  std::string_view name = fn.name();
+  if (const size_t scope = name.rfind("::"); scope != std::string_view::npos) name.remove_prefix(scope + 2);
+  const auto inputs = fn.inputs();
+  if (op.kind != OpKind::kMatmul || op.first < 0 || op.second < 0) return std::string(name);
+  const c10::IValue &left = inputs[static_cast<size_t>(op.first)], &right = inputs[static_cast<size_t>(op.second)];
+  if (!left.isTensor() || !right.isTensor()) return std::string(name);
+  const at::Tensor &a = left.toTensor(), &b = right.toTensor();
+  if (a.dim() < 2 || b.dim() < 2) return std::string(name);
+  const auto inner = static_cast<double>(a.size(-1));
+  return KernelName("gemm", static_cast<double>(a.numel()) / std::max(inner, 1.0), static_cast<double>(b.size(-1)),
+                    inner)
+      .text();
+}
+
+}  // namespace
+
+std::string KernelName::text() const {
+  if (k == 0) return what;
+  return strprintf("%s %.0fx%.0fx%.0f", what, m, n, k);
+}
 
 struct OpObserver::State {
   struct Known {
@@ -44,8 +70,18 @@ struct OpObserver::State {
     return one->op;
   }
 
-  void charge(double model_flops, double spent_flops, double bytes, DType dtype) {
+  template <typename Name>
+  void charge(double model_flops, double spent_flops, double bytes, DType dtype, const Name& name) {
+    const int64_t begin_ns = clock.now_ns();
     clock.advance(roofline_ns(profile, spent_flops, bytes, dtype));
+    if (on_kernel)
+      on_kernel({.name = name(),
+                 .flops = spent_flops,
+                 .bytes = bytes,
+                 .dtype = dtype,
+                 .bound = kernel_bound(profile, spent_flops, bytes, dtype),
+                 .begin_ns = begin_ns,
+                 .end_ns = clock.now_ns()});
     if (recompute_depth == 0) flops += model_flops;
     ++ops;
     if (after_op) after_op();
@@ -71,7 +107,8 @@ struct OpObserver::State {
     bool charged = frame.child_charged;
     if (!charged && op.kind != OpKind::kFree && op.kind != OpKind::kComposite) {
       add_outputs(op, c10::ArrayRef<const c10::IValue>(fn.outputs().data(), fn.outputs().size()), frame.cost);
-      charge(frame.cost.flops - frame.cost.recomputed_flops, frame.cost.flops, frame.cost.bytes, frame.cost.dtype);
+      charge(frame.cost.flops - frame.cost.recomputed_flops, frame.cost.flops, frame.cost.bytes, frame.cost.dtype,
+             [&] { return kernel_name(fn, op); });
       charged = true;
     }
     if (charged && !frames.empty()) frames.back().child_charged = true;
@@ -90,6 +127,7 @@ struct OpObserver::State {
   std::unordered_map<std::string, std::unique_ptr<Known>> known;  // by name and overload
   std::unordered_map<const char*, const Known*> by_address;       // avoids building that key for each operator
   std::function<void()> after_op;
+  std::function<void(const KernelRun&)> on_kernel;
   at::CallbackHandle handle = 0;
 };
 
@@ -127,15 +165,19 @@ OpObserver::~OpObserver() {
 double OpObserver::flops() const { return state_->flops; }
 int64_t OpObserver::ops() const { return state_->ops; }
 void OpObserver::set_paused(bool paused) { state_->paused = paused; }
+void OpObserver::set_on_kernel(std::function<void(const KernelRun&)> on_kernel) {
+  state_->on_kernel = std::move(on_kernel);
+}
 void OpObserver::set_after_op(std::function<void()> after_op) { state_->after_op = std::move(after_op); }
 
-CostScope::CostScope(double flops, double bytes, DType dtype) : flops_(flops), bytes_(bytes), dtype_(dtype) {
+CostScope::CostScope(KernelName name, double flops, double bytes, DType dtype)
+    : name_(name), flops_(flops), bytes_(bytes), dtype_(dtype) {
   if (t_state != nullptr) ++t_state->scope_depth;
 }
 
 CostScope::~CostScope() {
   if (t_state == nullptr || --t_state->scope_depth > 0 || t_state->paused) return;
-  t_state->charge(flops_, flops_, bytes_, dtype_);
+  t_state->charge(flops_, flops_, bytes_, dtype_, [this] { return name_.text(); });
 }
 
 NoCostScope::NoCostScope() {

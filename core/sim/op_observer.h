@@ -10,6 +10,7 @@
 
 #include "core/base/dtype.h"
 #include "core/sim/hardware_profile.h"
+#include "core/sim/kernel_run.h"
 #include "core/sim/virtual_clock.h"
 
 namespace ranklab {
@@ -26,6 +27,8 @@ class OpObserver {
   void set_paused(bool paused);  // paused ops cost nothing (bookkeeping, tests, checkpointing)
   // Called after each op or CostScope that was charged, with the clock at its end. Empty: no call.
   void set_after_op(std::function<void()> after_op);
+  // The same with what it was; names and shapes are put together for it alone.
+  void set_on_kernel(std::function<void(const KernelRun&)> on_kernel);
 
   struct State;
 
@@ -38,12 +41,13 @@ class OpObserver {
 // the outermost one wins.
 class CostScope {
  public:
-  CostScope(double flops, double bytes, DType dtype);
+  CostScope(KernelName name, double flops, double bytes, DType dtype);
   ~CostScope();
   CostScope(const CostScope&) = delete;
   CostScope& operator=(const CostScope&) = delete;
 
  private:
+  KernelName name_;
   double flops_, bytes_;
   DType dtype_;
 };

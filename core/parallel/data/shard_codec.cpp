@@ -103,7 +103,7 @@ void ShardCodec::find_amax(const float* numbers) {
 void ShardCodec::agree(const at::Tensor& shard) {
   std::ranges::fill(amax_, 0.0F);
   {
-    const CostScope cost(0, static_cast<double>(shard.nbytes()), DType::kFloat32);
+    const CostScope cost("amax", 0, static_cast<double>(shard.nbytes()), DType::kFloat32);
     const MemoryScope memory(MemoryCategory::kBuffers);
     const at::Tensor wide = shard.to(host_side(shard), at::kFloat);
     if (!wide.is_meta()) find_amax(wide.const_data_ptr<float>());
@@ -118,7 +118,7 @@ void ShardCodec::agree(const at::Tensor& shard) {
 }
 
 at::Tensor ShardCodec::pack(const at::Tensor& shard) const {
-  const CostScope cost(0, 2 * static_cast<double>(shard.nbytes()), DType::kFloat32);
+  const CostScope cost("quantize", 0, 2 * static_cast<double>(shard.nbytes()), DType::kFloat32);
   const MemoryScope memory(MemoryCategory::kBuffers);
   const at::Tensor here = shard.to(host_side(shard)), wide = here.to(at::kFloat);
   const at::Tensor packed =
@@ -153,7 +153,7 @@ void ShardCodec::write(const at::Tensor& here, const float* numbers, std::byte* 
 at::Tensor ShardCodec::unpack(const at::Tensor& bytes) const {
   const at::Tensor whole = at::empty({elements_}, at::TensorOptions(type_).device(host_side(bytes)));
   const MemoryScope memory(MemoryCategory::kBuffers);
-  const CostScope cost(0, static_cast<double>(bytes.nbytes() + whole.nbytes()), DType::kFloat32);
+  const CostScope cost("dequantize", 0, static_cast<double>(bytes.nbytes() + whole.nbytes()), DType::kFloat32);
   const at::Tensor here = bytes.to(host_side(bytes));
   if (!here.is_meta()) read(here, whole);
   return whole.to(bytes.device());

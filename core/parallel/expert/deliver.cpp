@@ -80,7 +80,8 @@ at::Tensor deliver(const at::Tensor& rows, PeerMemory& memory, const std::vector
   }
   memory.finish();
   const Delivery delivery = memory.take();
-  const CostScope cost(0, 2.0 * static_cast<double>(delivery.rows.nbytes()), dtype_of(rows.scalar_type()));
+  const CostScope cost("deliver_rows", 0, 2.0 * static_cast<double>(delivery.rows.nbytes()),
+                       dtype_of(rows.scalar_type()));
   const Sorted sorted = by_source(delivery, bytes.size(1), memory.group().size());
   received = sorted.received;
   return sorted.rows.contiguous().view(rows.scalar_type()).view({sorted.rows.size(0), rows.size(1)});

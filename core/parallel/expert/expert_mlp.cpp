@@ -52,7 +52,7 @@ struct ExpertRows {
   void charge_activation(double passes) const {
     const double bytes =
         passes * static_cast<double>(rows_NH.size(0) * up_width()) * static_cast<double>(rows_NH.itemsize());
-    const CostScope cost(0.0, bytes, dtype_of(rows_NH.scalar_type()));
+    const CostScope cost("swiglu", 0.0, bytes, dtype_of(rows_NH.scalar_type()));
   }
 };
 

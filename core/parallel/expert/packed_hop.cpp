@@ -13,7 +13,8 @@ namespace {
 at::Tensor pairs_of(const at::Tensor& goes_NP, const EvenSpread& unknown) {
   if (!goes_NP.is_meta()) return goes_NP.nonzero();
   const int64_t rows = std::llround(static_cast<double>(goes_NP.size(1)) * unknown.copies);
-  const CostScope cost(0, static_cast<double>(goes_NP.nbytes()) + 2.0 * sizeof(int64_t) * static_cast<double>(rows),
+  const CostScope cost("pack_rows", 0,
+                       static_cast<double>(goes_NP.nbytes()) + 2.0 * sizeof(int64_t) * static_cast<double>(rows),
                        DType::kOther);
   return at::empty({2, rows}, goes_NP.options().dtype(at::kLong)).t();  // strides as of nonzero()
 }

@@ -12,7 +12,7 @@ struct ProductCost {
   double flops = 0;
   double operand_elements = 0;  // rows and weights
   double bytes = 0;
-  CostScope scope(DType dtype) const { return {flops, bytes, dtype}; }
+  CostScope scope(DType dtype) const { return {"grouped_gemm", flops, bytes, dtype}; }
 };
 
 inline ProductCost grouped_product_cost(int64_t rows, int64_t in, int64_t out, size_t experts, size_t itemsize) {
