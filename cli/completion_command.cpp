@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <set>
 
-#include "cli/command.h"
-#include "cli/command_line.h"
+#include "cli/common/command.h"
+#include "cli/common/command_line.h"
 #include "core/base/text.h"
 #include "core/config/config_fields.h"
 #include "core/sim/hardware_profile.h"

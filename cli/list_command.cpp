@@ -2,8 +2,8 @@
 // and --precision-recipe, and the refused combinations, as in the README's tables.
 #include <cstdio>
 
-#include "cli/command.h"
-#include "cli/command_line.h"
+#include "cli/common/command.h"
+#include "cli/common/command_line.h"
 #include "core/base/text.h"
 #include "core/comm/backend.h"
 #include "core/config/requirements.h"

@@ -6,13 +6,13 @@
 #include <optional>
 #include <string_view>
 
-#include "cli/command.h"
-#include "cli/command_line.h"
-#include "cli/command_module.h"
-#include "cli/json_output.h"
+#include "cli/common/command.h"
+#include "cli/common/command_line.h"
+#include "cli/common/command_module.h"
+#include "cli/common/json_output.h"
+#include "cli/common/stdout_text.h"
+#include "cli/common/style.h"
 #include "cli/process_limits.h"
-#include "cli/stdout_text.h"
-#include "cli/style.h"
 #include "core/base/error.h"
 #include "core/base/exhausted.h"
 #include "core/base/text.h"

@@ -1,8 +1,8 @@
 // The functions of the training module, and its commands.
 #include "backends/meta/meta_world.h"
-#include "cli/command.h"
-#include "cli/command_module.h"
-#include "cli/live_run.h"
+#include "cli/common/command.h"
+#include "cli/common/command_module.h"
+#include "cli/train/live_run.h"
 #include "cli/training_module.h"
 #include "core/plan/recorded_costs.h"
 

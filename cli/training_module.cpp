@@ -1,6 +1,6 @@
 #include "cli/training_module.h"
 
-#include "cli/command_module.h"
+#include "cli/common/command_module.h"
 
 namespace ranklab {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "cli/config_options.h"
-#include "cli/data_batch.h"
-#include "cli/live_options.h"
+#include "cli/config/config_options.h"
+#include "cli/data/data_batch.h"
+#include "cli/train/live_options.h"
 #include "core/pipeline/pipeline_costs.h"
 #include "core/plan/rank_pieces.h"
 #include "core/plan/step_record.h"

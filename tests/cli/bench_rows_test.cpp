@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "cli/gemm_limit.h"
+#include "cli/bench/gemm_limit.h"
 #include "tests/cli/run_program.h"
 
 namespace ranklab {

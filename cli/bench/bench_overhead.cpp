@@ -1,0 +1,90 @@
+#include "cli/bench/bench_overhead.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <vector>
+
+#include "cli/bench/bench_collectives.h"
+#include "cli/bench/bench_step.h"
+#include "cli/bench/median.h"
+#include "cli/world/make_world.h"
+#include "core/runtime/engine.h"
+
+namespace ranklab {
+namespace {
+
+struct TimedLayout {
+  const char* name;
+  int tp;
+};
+constexpr std::array<TimedLayout, 3> kTimedLayouts = {{{"dp 8", 1}, {"dp 4 x tp 2, sp", 2}, {"tp 8, sp", 8}}};
+
+TrainConfig config_for(const TimedLayout& layout, bool observed) {
+  TrainConfig config;
+  config.parallel = {.world = 8, .tp = layout.tp};
+  config.gemm = "mkl";
+  config.virtual_time = observed;
+  config.trace = observed;
+  config.trace_step_end = 1 << 30;
+  return config;
+}
+
+// Collectives that one rank posts in one step.
+double calls_per_step(const TimedLayout& layout) {
+  TrainConfig config = config_for(layout, true);
+  config.train_iters = 2;
+  config.mock_data = true;
+  config.eval_interval = 0;
+  config.sample_tokens = 0;
+  const RunPlan plan = resolve(config);
+  RuntimeEngine engine(default_components(make_world(plan.config), plan), plan);
+  const TrainResult result = engine.fit();
+  const auto& events = result.traces[0].events;
+  const auto calls = std::count_if(events.begin(), events.end(),
+                                   [](const Event& e) { return e.kind == EventKind::kCollective && e.step == 1; });
+  return static_cast<double>(calls) + 1;  // the engine's own exchange of metrics is not traced
+}
+
+// Statistics of quantized tensors are taken in one of ten steps, so the mean is informative, not the median.
+void print_precision_statistics(const BenchOverheadOptions& options) {
+  constexpr int kSteps = 20;
+  const auto mean_ms = [](int64_t interval) {
+    TrainConfig config = config_for(kTimedLayouts[0], true);
+    config.precision.recipe = "mxfp8";
+    config.precision.stats_interval = interval;
+    return run_step_bench(config, 2, kSteps, 0).mean_ms;
+  };
+  std::vector<double> off, on;
+  for (int i = 0; i < options.repetitions; ++i) {
+    off.push_back(mean_ms(0));
+    on.push_back(mean_ms(TrainConfig{}.precision.stats_interval));
+  }
+  std::printf(
+      "statistics of quantized tensors (%s, mxfp8, means of %d steps): %.2f ms/step without, %.2f with, %+.1f%%\n",
+      kTimedLayouts[0].name, kSteps, median(off), median(on), 100 * (median(on) / median(off) - 1));
+}
+
+}  // namespace
+
+int run_bench_overhead(const BenchOverheadOptions& options) {
+  const double post_us = measure_post_us(8);
+  std::printf("gpt_tiny on 8 rank threads; medians of %d alternating runs of %d steps\n", options.repetitions,
+              options.steps);
+  std::printf("%-18s %12s %12s %10s   %s\n", "layout", "off ms/step", "on ms/step", "tracer", "watch");
+  for (const TimedLayout& layout : kTimedLayouts) {
+    std::vector<double> off, on;
+    for (int i = 0; i < options.repetitions; ++i) {
+      off.push_back(run_step_bench(config_for(layout, false), 2, options.steps, 0).step_ms);
+      on.push_back(run_step_bench(config_for(layout, true), 2, options.steps, 0).step_ms);
+    }
+    const double calls = calls_per_step(layout);
+    // Ranks post concurrently on as many cores as there are; a rank's own time is an upper bound for the step.
+    std::printf("%-18s %12.2f %12.2f %9.1f%%   %.0f calls x %.2f us = %.2f%%\n", layout.name, median(off), median(on),
+                100 * (median(on) / median(off) - 1), calls, post_us, 100 * calls * post_us * 1e-3 / median(off));
+  }
+  print_precision_statistics(options);
+  return 0;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,103 @@
+#include "cli/bench/bench_viz.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "cli/common/command_module.h"
+#include "core/base/system.h"
+#include "core/base/text.h"
+#include "core/trace/chrome_reader.h"
+#include "core/trace/chrome_writer.h"
+#include "viz/app/window.h"
+#include "viz/model/bubbles.h"
+#include "viz/model/critical_path.h"
+#include "viz/model/generated_trace.h"
+#include "viz/model/level_of_detail.h"
+#include "viz/model/load_trace.h"
+#include "viz/model/traffic_matrix.h"
+
+namespace ranklab {
+namespace {
+
+double seconds(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// A temporary folder that is removed at the end, also after errors.
+class BenchFolder {
+ public:
+  BenchFolder() = default;
+  ~BenchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  BenchFolder(const BenchFolder&) = delete;
+  BenchFolder& operator=(const BenchFolder&) = delete;
+  std::string file(const char* name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_ = new_temporary_folder("ranklab-bench-viz", "bench viz");
+};
+
+void print(const char* what, double time) {
+  std::printf("  %-44s %10s\n", what, human_ns(1e9 * time).c_str());
+  std::fflush(stdout);
+}
+
+void bench_load(int64_t events) {
+  const BenchFolder folder;
+  for (const char* name : {"trace.json", "trace.json.gz"}) {
+    const std::string path = folder.file(name);
+    {
+      const TraceFile file = viz::generated_trace(events);
+      print((std::string("write ") + name).c_str(), seconds([&] { write_chrome_trace(path, file.ranks); }));
+    }
+    print((std::string("read ") + name).c_str(), seconds([&] { read_chrome_trace(path); }));
+    viz::TraceStore store;
+    print((std::string("load ") + name + " (read and lay out)").c_str(),
+          seconds([&] { store = viz::load_trace(path); }));
+    if (path.ends_with(".gz")) continue;
+    print("match calls", seconds([&] { store.calls(); }));
+    print("bubbles and causes", seconds([&] { find_bubbles(store, store.whole()); }));
+    print("critical path and slack", seconds([&] { find_critical_path(store, store.whole()); }));
+    print("traffic matrix", seconds([&] { traffic_matrix(store, store.whole()); }));
+    std::vector<viz::LodBlock> blocks;
+    const auto all_rows = [&] {
+      blocks.clear();
+      for (const viz::RankRows& rank : store.ranks()) {
+        for (const viz::Row& row : rank.rows) level_of_detail(row, store.range(), 1600, blocks);
+      }
+    };
+    all_rows();
+    print("blocks of every row, 1600 pixels", seconds(all_rows));
+  }
+}
+
+}  // namespace
+
+int run_bench_viz(const BenchVizOptions& options) {
+  std::printf("%lld events on 8 ranks\n", static_cast<long long>(options.events));
+  bench_load(options.events);
+  if (options.frames == 0) return 0;
+  using TimeFrames = void(size_t events, int frames, viz::VizFrameTimes& times);
+  prepare_module("viz");
+  viz::VizFrameTimes frames;
+  reinterpret_cast<TimeFrames*>(module_function("viz", "ranklab_bench_viz_frames"))(static_cast<size_t>(options.events),
+                                                                                    options.frames, frames);
+  std::printf("%d frames while zooming and panning, CPU time of the whole window from NewFrame to Render\n",
+              frames.frames);
+  print("median", frames.median_ms * 1e-3);
+  print("99th percentile", frames.p99_ms * 1e-3);
+  print("longest", frames.longest_ms * 1e-3);
+  std::printf("  %-44s %10zu\n  %-44s %10zu\n", "vertices of the largest frame", frames.vertices,
+              "allocations after the warm-up", frames.allocations);
+  return 0;
+}
+
+}  // namespace ranklab

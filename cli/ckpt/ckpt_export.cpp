@@ -1,0 +1,56 @@
+// ranklab ckpt export-hf: a checkpoint as a folder that Hugging Face's transformers loads.
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/ckpt/ckpt_options.h"
+#include "cli/ckpt/ckpt_subcommands.h"
+#include "cli/common/command_line.h"
+#include "cli/common/json_output.h"
+#include "cli/model/saved_model.h"
+#include "core/base/text.h"
+#include "core/checkpoint/hf_export.h"
+
+namespace ranklab {
+namespace {
+
+struct ExportOptions {
+  std::string checkpoint, folder, dtype, max_shard_size = "5GB";
+  bool json = false;
+};
+
+int run_export(const ExportOptions& options) {
+  const HfExportOptions how{.type = parse_tensor_type(options.dtype),
+                            .max_shard_bytes = parse_bytes("--max-shard-size", options.max_shard_size)};
+  const SavedModel saved = open_saved_model(options.checkpoint);
+  const HfExported result = export_hf(*saved.tensors, saved.config, options.folder, how);
+  if (options.json) {
+    const nlohmann::ordered_json data = {{"folder", options.folder},
+                                         {"architecture", result.architecture},
+                                         {"files", result.files},
+                                         {"tensors", result.tensors},
+                                         {"bytes", result.bytes}};
+    std::fputs(json_result(data, saved.notes).c_str(), stdout);
+    return 0;
+  }
+  std::printf("%s: %s, %zu tensors, %s\n", options.folder.c_str(), result.architecture.c_str(), result.tensors,
+              human_bytes(static_cast<double>(result.bytes)).c_str());
+  std::printf("  %s\n", join(result.files, ", ").c_str());
+  std::printf("  from_pretrained(\"%s\") of transformers loads it\n", options.folder.c_str());
+  return 0;
+}
+
+}  // namespace
+
+CkptSubcommand add_ckpt_export(CommandLine& app) {
+  CommandLine* command = app.add_subcommand("export-hf", "write a checkpoint as a Hugging Face folder (safetensors)");
+  auto options = std::make_shared<ExportOptions>();
+  command->add_option("CHECKPOINT", options->checkpoint, "a checkpoint, or a folder of them: its newest")->required();
+  command->add_option("OUT", options->folder, "the folder to write: new or empty")->required();
+  command->add_option("--dtype", options->dtype, "fp32, bf16, fp16 or fp64 (default: as stored)");
+  command->add_option("--max-shard-size", options->max_shard_size, "of a file")->capture_default_str();
+  command->add_flag("--json", options->json, "print one JSON object");
+  return {command, [options] { return run_export(*options); }};
+}
+
+}  // namespace ranklab

@@ -1,0 +1,55 @@
+// ranklab ckpt import-hf: a Hugging Face folder as a checkpoint that `ranklab train --load` can start from.
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/ckpt/ckpt_options.h"
+#include "cli/ckpt/ckpt_subcommands.h"
+#include "cli/ckpt/write_checkpoint.h"
+#include "cli/common/command_line.h"
+#include "cli/common/json_output.h"
+#include "cli/model/saved_model.h"
+#include "core/base/text.h"
+#include "core/checkpoint/hf_import.h"
+
+namespace ranklab {
+namespace {
+
+struct ImportOptions {
+  std::string folder, out;
+  bool json = false;
+};
+
+int run_import(const ImportOptions& options) {
+  const HfModel model(options.folder);
+  const WrittenCheckpoint written = write_imported(model, model.config(), options.out);
+  if (options.json) {
+    const nlohmann::ordered_json data = {{"checkpoint", written.folder},
+                                         {"settings", written.settings},
+                                         {"architecture", model.architecture()},
+                                         {"tensors", written.tensors},
+                                         {"bytes", written.bytes}};
+    std::fputs(json_result(data, model.notes()).c_str(), stdout);
+    return 0;
+  }
+  for (const std::string& note : model.notes()) std::printf("note: %s\n", note.c_str());
+  std::printf("%s: %s, %zu tensors, %s in %s\n", written.folder.c_str(), model.architecture().c_str(), written.tensors,
+              human_bytes(static_cast<double>(written.bytes)).c_str(), short_name(model.type()).c_str());
+  std::printf("  go on training: ranklab train --config %s --load %s --finetune\n", written.settings.c_str(),
+              options.out.c_str());
+  return 0;
+}
+
+}  // namespace
+
+CkptSubcommand add_ckpt_import(CommandLine& app) {
+  CommandLine* command = app.add_subcommand("import-hf", "read a Hugging Face folder (safetensors) into a checkpoint");
+  auto options = std::make_shared<ImportOptions>();
+  command->add_option("FOLDER", options->folder, "config.json and *.safetensors, as save_pretrained() writes")
+      ->required();
+  command->add_option("OUT", options->out, "the folder of checkpoints to make: new or empty")->required();
+  command->add_flag("--json", options->json, "print one JSON object");
+  return {command, [options] { return run_import(*options); }};
+}
+
+}  // namespace ranklab

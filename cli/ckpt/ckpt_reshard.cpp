@@ -1,0 +1,162 @@
+// ranklab ckpt reshard: rewrites a checkpoint's files as the ranks of another layout would have written them. The model
+// stays bit-identical: any layout loads any checkpoint, so this is for users who read the files themselves, and for
+// ranks that should each find what they need in a file of their own.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/ckpt/ckpt_subcommands.h"
+#include "cli/ckpt/new_run_folder.h"
+#include "cli/common/command_line.h"
+#include "cli/common/json_output.h"
+#include "cli/common/pipeline_text.h"
+#include "cli/config/config_options.h"
+#include "cli/model/saved_model.h"
+#include "cli/training_module.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/checkpoint/run_folder.h"
+#include "core/runtime/checkpoint_settings.h"
+
+namespace ranklab {
+namespace {
+
+struct Reshard {
+  std::unique_ptr<ConfigOptions> options;
+  std::string from, to;
+  bool json = false;
+};
+
+// Saved settings that affect which rank owns what; the layout itself comes from the flags alone.
+bool shapes_pieces(const std::string& key) {
+  for (const char* one :
+       {"train.params_dtype", "train.bf16", "precision.fp16", "precision.fp8", "precision.fp4", "precision.recipe",
+        "precision.main_grads_dtype", "optim.optimizer", "parallel.ddp_bucket_bytes"}) {
+    if (key == one) return true;
+  }
+  return false;
+}
+
+// Saved settings, overridden by the user's flags. The batch is any that the layout divides: it is not saved.
+RunPlan plan_of(const Checkpoint& checkpoint, ConfigOptions& options) {
+  const CheckpointManifest& manifest = checkpoint.manifest();
+  for (const auto& [key, text] : settings_of(model_of(manifest, checkpoint.folder()))) options.set(key, text);
+  for (const auto& [key, text] : manifest.config) {
+    if (shapes_pieces(key)) options.set(key, text);
+  }
+  TrainConfig config = options.config();
+  const bool sized =
+      std::ranges::any_of(std::initializer_list<const char*>{"world_size", "tp", "pp", "dp", "ep", "etp"},
+                          [&](const char* size) { return options.given(std::string("parallel.") + size); });
+  if (!sized) config.parallel = {.world = 1};
+  if (sized && !options.given("parallel.world_size"))
+    config.parallel.world = config.parallel.tp * config.parallel.pp * std::max(1, config.parallel.dp);
+  const int split = config.parallel.tp * config.parallel.pp;
+  config.micro_batch_size = 1;
+  config.num_microbatches = 0;
+  config.global_batch_size = int64_t{4} * config.parallel.world / std::max(1, split) * config.parallel.pp;
+  return options.resolve(config);
+}
+
+class Resharder {
+ public:
+  Resharder(const Checkpoint& checkpoint, const RunPlan& plan) : checkpoint_(checkpoint), plan_(plan) {
+    for (const auto& [name, tensor] : checkpoint.manifest().tensors) kinds_.insert(name.substr(0, name.find('/')));
+    kinds_.erase("weight");
+    kinds_.erase("buffer");
+  }
+
+  CheckpointManifest write(CheckpointWriter& writer) const {
+    CheckpointManifest manifest = checkpoint_.manifest();
+    manifest.files.clear();
+    manifest.tensors.clear();
+    manifest.layout = layout_sizes(plan_);
+    // Keeps this program's settings only: another version may have had others.
+    std::erase_if(manifest.config, [](const auto& setting) { return setting.first.starts_with("parallel."); });
+    for (const auto& [key, text] : all_settings(plan_.config)) {
+      if (key.starts_with("parallel.")) manifest.config[key] = text;
+    }
+    for (int rank = 0; rank < plan_.mesh.world_size(); ++rank) {
+      const CheckpointManifest part = write_rank(writer, rank);
+      merge_part(manifest, part, writer.temporary_folder());
+    }
+    check_complete(manifest);
+    return manifest;
+  }
+
+ private:
+  CheckpointManifest write_rank(CheckpointWriter& writer, int rank) const {
+    std::vector<PieceToWrite> pieces;
+    std::vector<std::vector<std::byte>> bytes;
+    const auto add = [&](const std::string& name, const std::vector<int64_t>& shape, const TensorSlice& slice) {
+      if (!checkpoint_.has(name)) return;  // moments of imported weights
+      const TensorType type = checkpoint_.tensor(name).type;
+      bytes.emplace_back(static_cast<uint64_t>(slice.elements()) * size_bytes(type));
+      checkpoint_.read(name, slice, bytes.back());
+      pieces.push_back({.tensor = name, .type = type, .shape = shape, .slice = slice, .bytes = bytes.back()});
+    };
+    for (const RankPiece& piece : training_functions().rank_pieces(plan_, rank)) {
+      const std::string kind = piece.tensor.substr(0, piece.tensor.find('/'));
+      if (kind == "buffer") add(piece.tensor, piece.shape, piece.slice);
+      if (kind != "weight") continue;
+      add(piece.tensor, piece.shape, piece.slice);
+      for (const std::string& moment : kinds_) add(moment + piece.tensor.substr(kind.size()), piece.shape, piece.slice);
+    }
+    return writer.write_file(rank, pieces);
+  }
+
+  void check_complete(const CheckpointManifest& manifest) const {
+    for (const auto& [name, tensor] : checkpoint_.manifest().tensors) {
+      const auto found = manifest.tensors.find(name);
+      if (found == manifest.tensors.end() || found->second.shape != tensor.shape)
+        refuse_checkpoint_file(checkpoint_.folder(), "tensor " + quote(name) + " is not the model's",
+                               shape_text(tensor.shape), "a tensor of the model of its settings");
+    }
+  }
+
+  const Checkpoint& checkpoint_;
+  const RunPlan& plan_;
+  std::set<std::string> kinds_;  // kinds of moments
+};
+
+int run_reshard(Reshard& asked) {
+  const Checkpoint checkpoint(checkpoint_named(asked.from));
+  const RunPlan plan = plan_of(checkpoint, *asked.options);
+  NewRunFolder out(asked.to, checkpoint.manifest().step);
+  const CheckpointManifest manifest = Resharder(checkpoint, plan).write(out.writer());
+  const std::string folder = out.publish(manifest);
+  uint64_t bytes = 0;
+  for (const CheckpointFile& file : manifest.files) bytes += file.bytes;
+  if (asked.json) {
+    const nlohmann::ordered_json data = {{"checkpoint", folder},
+                                         {"layout", manifest.layout},
+                                         {"files", manifest.files.size()},
+                                         {"tensors", manifest.tensors.size()},
+                                         {"bytes", bytes}};
+    std::fputs(json_result(data).c_str(), stdout);
+    return 0;
+  }
+  std::printf("%s: %s\n", checkpoint.folder().c_str(), origin_text(checkpoint.manifest()).c_str());
+  std::printf("%s: %s\n", folder.c_str(), origin_text(manifest).c_str());
+  std::printf("  %zu tensors in %zu files, %s\n", manifest.tensors.size(), manifest.files.size(),
+              human_bytes(static_cast<double>(bytes)).c_str());
+  return 0;
+}
+
+}  // namespace
+
+CkptSubcommand add_ckpt_reshard(CommandLine& app) {
+  CommandLine* command = app.add_subcommand("reshard", "write a checkpoint's files as another layout would");
+  auto asked = std::make_shared<Reshard>();
+  command->add_option("CHECKPOINT", asked->from, "a checkpoint, or a folder of them: its newest")->required();
+  command->add_option("OUT", asked->to, "the folder of checkpoints to make: new or empty")->required();
+  command->add_flag("--json", asked->json, "print one JSON object");
+  asked->options = std::make_unique<ConfigOptions>(*command);
+  return {command, [asked] { return run_reshard(*asked); }};
+}
+
+}  // namespace ranklab

@@ -1,0 +1,200 @@
+#include "cli/common/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <type_traits>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace ranklab {
+namespace {
+
+class PlainNames : public CLI::Formatter {
+ public:
+  PlainNames() { column_width(44); }
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, is_positional);
+    static const std::string kMark = "{false}";
+    for (size_t at = 0; (at = name.find(kMark)) != std::string::npos;) name.erase(at, kMark.size());
+    return name;
+  }
+};
+
+// Unknown words are refused after parsing, by name and with the nearest known one.
+void let_unknown_words_through(CLI::App& app) {
+  app.allow_extras();
+  for (CLI::App* sub : app.get_subcommands({})) let_unknown_words_through(*sub);
+}
+
+}  // namespace
+
+CommandOption* CommandOption::required() {
+  option_->required();
+  return this;
+}
+CommandOption* CommandOption::capture_default_str() {
+  option_->capture_default_str();
+  return this;
+}
+CommandOption* CommandOption::default_str(const std::string& text) {
+  option_->default_str(text);
+  return this;
+}
+CommandOption* CommandOption::type_name(const std::string& name) {
+  option_->type_name(name);
+  return this;
+}
+CommandOption* CommandOption::group(const std::string& name) {
+  option_->group(name);
+  return this;
+}
+CommandOption* CommandOption::delimiter(char between) {
+  option_->delimiter(between);
+  return this;
+}
+CommandOption* CommandOption::expected(int count) {
+  option_->expected(count);
+  return this;
+}
+CommandOption* CommandOption::expected(int least, int most) {
+  option_->expected(least, most);
+  return this;
+}
+CommandOption* CommandOption::one_value_each() {
+  option_->allow_extra_args(false);
+  return this;
+}
+CommandOption* CommandOption::one_of(const std::vector<std::string>& words) {
+  option_->check(CLI::IsMember(words));
+  return this;
+}
+CommandOption* CommandOption::within(int64_t least, int64_t most) {
+  option_->check(CLI::Range(least, most));
+  return this;
+}
+CommandOption* CommandOption::within(double least, double most) {
+  option_->check(CLI::Range(least, most));
+  return this;
+}
+
+CommandOption* CommandOption::words(std::vector<std::pair<std::string, std::string>> words) {
+  words_ = std::move(words);
+  return this;
+}
+
+size_t CommandOption::count() const { return option_->count(); }
+std::vector<std::string> CommandOption::results() const { return option_->results(); }
+std::vector<std::string> CommandOption::names() const {
+  std::vector<std::string> names;
+  for (const std::string& name : option_->get_lnames()) names.push_back("--" + name);
+  for (const std::string& name : option_->get_snames()) names.push_back("-" + name);
+  return names;
+}
+std::string CommandOption::name() const { return option_->get_name(); }
+std::string CommandOption::about() const { return option_->get_description(); }
+bool CommandOption::takes_value() const { return option_->get_items_expected_max() > 0; }
+
+CommandLine::CommandLine(const std::string& about, const std::string& name)
+    : name_(name), about_(about), root_(std::make_unique<CLI::App>(about, name)), app_(root_.get()) {
+  keep(app_->get_help_ptr());
+}
+CommandLine::CommandLine(CommandLine* parent, CLI::App* app, const std::string& about, const std::string& name)
+    : name_(name), about_(about), parent_(parent), app_(app) {
+  keep(app_->get_help_ptr());
+}
+CommandLine::~CommandLine() = default;
+
+CommandOption* CommandLine::keep(CLI::Option* option) {
+  return options_.emplace_back(std::make_unique<CommandOption>(option)).get();
+}
+
+// CLI11's ranges accept NaN, which is neither below nor above them.
+template <typename T>
+CommandOption* CommandLine::add_option(const std::string& names, T& value, const std::string& about) {
+  CLI::Option* option = app_->add_option(names, value, about);
+  constexpr bool kMayBeNone = std::is_same_v<T, std::optional<double>>;
+  if (std::is_floating_point_v<T> || kMayBeNone) {
+    option->check([](const std::string& text) {
+      double number = 0;
+      const bool read = CLI::detail::lexical_cast(text, number);  // text that is not a number is refused as such
+      return read && !std::isfinite(number) ? "want a finite number, got " + text : std::string();
+    });
+  }
+  return keep(option);
+}
+template <typename T>
+CommandOption* CommandLine::add_flag(const std::string& names, T& value, const std::string& about) {
+  return keep(app_->add_flag(names, value, about));
+}
+
+#define RANKLAB_OPTION(T) template CommandOption* CommandLine::add_option(const std::string&, T&, const std::string&);
+RANKLAB_OPTION(std::string)
+RANKLAB_OPTION(bool)
+RANKLAB_OPTION(int)
+RANKLAB_OPTION(int64_t)
+RANKLAB_OPTION(size_t)
+RANKLAB_OPTION(float)
+RANKLAB_OPTION(double)
+RANKLAB_OPTION(std::vector<std::string>)
+RANKLAB_OPTION(std::vector<int64_t>)
+RANKLAB_OPTION(std::vector<size_t>)
+RANKLAB_OPTION(std::optional<std::string>)
+RANKLAB_OPTION(std::optional<int>)
+RANKLAB_OPTION(std::optional<int64_t>)
+RANKLAB_OPTION(std::optional<double>)
+#undef RANKLAB_OPTION
+template CommandOption* CommandLine::add_flag(const std::string&, bool&, const std::string&);
+template CommandOption* CommandLine::add_flag(const std::string&, std::optional<bool>&, const std::string&);
+
+CommandOption* CommandLine::add_option_function(const std::string& names,
+                                                const std::function<void(const std::string&)>& take,
+                                                const std::string& about) {
+  return keep(app_->add_option_function<std::string>(names, take, about));
+}
+
+CommandLine* CommandLine::add_subcommand(const std::string& name, const std::string& about) {
+  CLI::App* sub = app_->add_subcommand(name, about);
+  return subcommands_.emplace_back(new CommandLine(this, sub, about, name)).get();
+}
+
+void CommandLine::set_version_flag(const std::string& name, const std::string& text) {
+  keep(app_->set_version_flag(name, text));
+}
+void CommandLine::require_subcommand(int least, int most) {
+  app_->require_subcommand(static_cast<size_t>(least), static_cast<size_t>(most));
+}
+void CommandLine::footer(const std::string& text) { app_->footer(text); }
+void CommandLine::wide_help() { app_->formatter(std::make_shared<PlainNames>()); }
+
+bool CommandLine::parsed() const { return app_->parsed(); }
+std::string CommandLine::help() const { return app_->help(); }
+
+std::vector<CommandOption*> CommandLine::options() const {
+  std::vector<CommandOption*> options;
+  for (const auto& option : options_) options.push_back(option.get());
+  return options;
+}
+
+CommandOption* CommandLine::option(const std::string& name) const {
+  for (const auto& option : options_)
+    for (const std::string& known : option->names())
+      if (known == name) return option.get();
+  throw Error(ErrorKind::kInternal, {.where = name_, .what = "no such option", .got = name});
+}
+
+std::optional<int> CommandLine::parse(int argc, char** argv) {
+  let_unknown_words_through(*app_);
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app_->exit(help);
+  } catch (const CLI::ParseError& error) {
+    throw Error(ErrorKind::kInvalidArgument, {.where = name_, .what = error.what(), .fix = "see --help"});
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> CommandLine::unknown_words() const { return app_->remaining(/*recurse=*/true); }
+
+}  // namespace ranklab

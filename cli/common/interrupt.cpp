@@ -1,0 +1,108 @@
+#include "cli/common/interrupt.h"
+
+#include <semaphore.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <ctime>
+#include <future>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace ranklab {
+namespace {
+
+std::atomic<std::chrono::milliseconds> g_patience{std::chrono::milliseconds(1'500)};
+
+// Launchers pass on what the terminal sends to the whole group anyway: two signals so close are one.
+constexpr int64_t kEchoNs = 300'000'000;
+
+std::atomic<int> g_signal{0};
+std::atomic<int64_t> g_since_ns{0};
+sem_t g_wake;
+
+std::mutex g_tell_mutex;
+std::function<void(const std::string&)> g_tell;
+
+// Whoever is told may be as stuck as we are.
+void tell(const std::string& why) {
+  std::function<void(const std::string&)> teller;
+  {
+    const std::lock_guard lock(g_tell_mutex);
+    teller = g_tell;
+  }
+  if (!teller) return;
+  std::promise<void> told;
+  std::future<void> end = told.get_future();
+  std::thread([teller, why, told = std::move(told)]() mutable {
+    teller(why);
+    told.set_value();
+  }).detach();
+  end.wait_for(std::chrono::milliseconds(500));
+}
+
+int64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+std::atomic<int> g_ctrl_c_pipe{-1};
+
+void interrupt_by(int signal) {
+  int none = 0;
+  if (g_signal.compare_exchange_strong(none, signal)) {
+    g_since_ns = monotonic_ns();
+    sem_post(&g_wake);
+  } else if (g_since_ns != 0 && monotonic_ns() - g_since_ns > kEchoNs) {
+    ::_exit(interrupt_exit_code());
+  }
+}
+
+void on_signal(int signal) {
+  const int pipe_fd = g_ctrl_c_pipe;
+  if (signal != SIGINT || pipe_fd < 0) return interrupt_by(signal);
+  const int saved = errno;
+  if (::write(pipe_fd, "c", 1) != 1) interrupt_by(signal);  // full: nobody reads it any more
+  errno = saved;
+}
+
+}  // namespace
+
+void take_ctrl_c(int pipe_fd) { g_ctrl_c_pipe = pipe_fd; }
+
+void interrupt_run() { interrupt_by(SIGINT); }
+
+void watch_interrupts() {
+  sem_init(&g_wake, 0, 0);
+  std::thread([] {
+    while (sem_wait(&g_wake) != 0) continue;
+    const std::chrono::milliseconds patience = g_patience;
+    std::this_thread::sleep_for(patience);
+    std::fprintf(stderr, "ranklab: interrupted; what was under way did not end within %.1f s and is given up\n",
+                 static_cast<double>(patience.count()) * 1e-3);
+    tell("interrupted, and left in the middle of a step");
+    ::_exit(interrupt_exit_code());
+  }).detach();
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+}
+
+void tell_before_leaving(std::function<void(const std::string& why)> tell) {
+  const std::lock_guard lock(g_tell_mutex);
+  g_tell = std::move(tell);
+}
+
+void give_interrupts(std::chrono::milliseconds patience) { g_patience = patience; }
+
+bool interrupt_asked() { return g_signal != 0; }
+
+int interrupt_exit_code() { return 128 + (g_signal != 0 ? g_signal.load() : SIGINT); }
+
+}  // namespace ranklab

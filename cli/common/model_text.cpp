@@ -1,0 +1,56 @@
+#include "cli/common/model_text.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/base/text.h"
+
+namespace ranklab {
+std::string counts_text(const ModelCounts& counts) {
+  const auto text = [](int64_t count) { return human_count(static_cast<double>(count)); };
+  std::string out = text(counts.total) + " parameters";
+  if (counts.active < counts.total) {
+    out += ", " + text(counts.active) + " active";
+    if (counts.embedding > 0) out += " (" + text(counts.active - counts.embedding) + " without the embedding)";
+  }
+  return counts.mtp > 0 ? out + ", MTP " + text(counts.mtp) : out;
+}
+
+std::string parts_text(const ModelConfig& model) {
+  std::vector<std::pair<std::string, int64_t>> parts;
+  for (const ModuleRow& row : module_table(model)) {
+    const std::string part = row.mtp ? "MTP" : name(row.part);
+    const auto same = [&](const auto& seen) { return seen.first == part; };
+    const auto found = std::find_if(parts.begin(), parts.end(), same);
+    if (found == parts.end()) {
+      parts.emplace_back(part, row.parameters());
+    } else {
+      found->second += row.parameters();
+    }
+  }
+  std::vector<std::string> words;
+  for (const auto& [part, count] : parts)
+    if (count > 0) words.push_back(part + " " + human_count(static_cast<double>(count)));
+  return join(words, ", ");
+}
+
+std::string cache_text(const RunPlan& plan) {
+  const ModelConfig& m = plan.config.model;
+  const auto bytes = [&](int64_t elements) {
+    return human_bytes(static_cast<double>(elements * plan.config.element_bytes()));
+  };
+  std::string text =
+      bytes(kv_cache_elements_per_token(m)) + " a token in " + std::string(name(plan.config.element_dtype()));
+  if (!m.mla.enabled()) return text;
+  const int64_t whole = m.num_layers * m.num_attention_heads * (m.mla.query_head_dim() + m.mla.v_head_dim);
+  return text + ": latent attention keeps one vector of " +
+         std::to_string(m.mla.kv_lora_rank + m.mla.qk_pos_emb_head_dim) +
+         " a layer; keys and values of all heads are " + bytes(whole);
+}
+
+int64_t kv_cache_bytes_per_token(const RunPlan& plan) {
+  return kv_cache_elements_per_token(plan.config.model) * plan.config.element_bytes();
+}
+
+}  // namespace ranklab

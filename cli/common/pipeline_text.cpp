@@ -1,0 +1,56 @@
+#include "cli/common/pipeline_text.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/common/model_text.h"
+#include "core/base/text.h"
+#include "core/pipeline/simulate.h"
+#include "core/pipeline/verify.h"
+
+namespace ranklab {
+
+std::string model_title(const RunPlan& plan, int64_t parameters) {
+  const TrainConfig& c = plan.config;
+  ModelCounts counts = count_model(c.model, c.model.seq_length);
+  // A program may use its own model.
+  if (parameters != counts.total + counts.mtp) counts = {.total = parameters, .active = parameters};
+  return strprintf("%s: %s, %ld layers, hidden %ld, sequence %ld, %s", c.preset.c_str(), counts_text(counts).c_str(),
+                   static_cast<long>(c.model.num_layers), static_cast<long>(c.model.hidden_size),
+                   static_cast<long>(c.model.seq_length), std::string(name(c.element_dtype())).c_str());
+}
+
+std::string layout_text(const RunPlan& plan, bool with_schedule) {
+  const ParallelDims& dims = plan.config.parallel;
+  const std::string schedule = with_schedule ? " (" + plan.schedule.name + ")" : "";
+  const std::string pipeline = dims.pp > 1 ? strprintf("pp %d", dims.pp) + schedule + " x " : "";
+  std::string text = pipeline + strprintf("dp %d x tp %d", plan.dp(), dims.tp);
+  if (!plan.config.model.moe.enabled()) return text;
+  text += strprintf(", experts edp %d x ep %d", plan.mesh.size(Axis::kEdp), dims.ep);
+  return dims.etp > 1 ? text + strprintf(" x etp %d", dims.etp) : text;
+}
+
+std::string pipeline_text(const RunPlan& plan) {
+  const std::vector<int64_t>& layers = plan.stage_layers;
+  const bool even = std::all_of(layers.begin(), layers.end(), [&](int64_t count) { return count == layers[0]; });
+  const std::string each = even ? "of " + std::to_string(layers[0]) + (layers[0] == 1 ? " layer" : " layers")
+                                : "of " + join(std::span<const int64_t>(layers), ", ") + " layers";
+  const std::string copies = plan.schedule.num_chains() > 1 ? ", the model twice" : "";
+  return plan.schedule.name + ", " + std::to_string(layers.size()) + " stages " + each + copies +
+         strprintf("; bubble %.1f %% of the total where F, B and W take equally long",
+                   100 * simulate(plan.schedule, ScheduleCosts{}).bubble_of_total());
+}
+
+nlohmann::ordered_json pipeline_json(const RunPlan& plan) {
+  const PipelineTimeline timeline = simulate(plan.schedule, ScheduleCosts{});
+  nlohmann::ordered_json peaks = nlohmann::ordered_json::array();
+  for (const StageMemory& rank : verify_schedule(plan.schedule).memory) peaks.push_back(rank.peak_activations);
+  return {{"schedule", plan.schedule.name},
+          {"stage_layers", plan.stage_layers},
+          {"rank_of_stage", plan.schedule.rank_of_stage},
+          {"bubble_of_total", timeline.bubble_of_total()},
+          {"bubble_of_ideal", timeline.bubble_of_ideal()},
+          {"peak_activations", peaks}};
+}
+
+}  // namespace ranklab

@@ -1,0 +1,23 @@
+#include "cli/common/stdout_text.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/base/error.h"
+
+namespace ranklab {
+
+std::string lost_text(FILE* out) {
+  errno = 0;
+  const bool flushed = std::fflush(out) == 0;
+  const int reason = errno;
+  // After an earlier failure the stream's error flag is set, but its reason is lost.
+  if (flushed && std::ferror(out) == 0) return {};
+  return Error(ErrorKind::kOutputLost, {.where = out == stdout ? "stdout" : "stderr",
+                                        .what = "cannot write all of the text",
+                                        .got = flushed || reason == 0 ? "an error before" : std::strerror(reason),
+                                        .fix = "make room, or send it elsewhere"})
+      .what();
+}
+
+}  // namespace ranklab

@@ -1,0 +1,101 @@
+// ranklab config show | validate | schema | diff: settings from every source, without running anything.
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/common/command.h"
+#include "cli/common/command_line.h"
+#include "cli/common/pipeline_text.h"
+#include "cli/config/config_options.h"
+#include "core/config/config_fields.h"
+#include "core/config/config_schema.h"
+#include "core/config/config_toml.h"
+
+namespace ranklab {
+namespace {
+
+MergedConfig read_file(const std::string& path) { return merge_config({}, read_config_toml(path)); }
+
+nlohmann::ordered_json json_value(const ConfigField& field, const TrainConfig& config) {
+  const std::string value = field.get(config);
+  if (field.type == ConfigField::Type::kText) return value;
+  if (value == "auto") return nullptr;
+  return nlohmann::ordered_json::parse(value);
+}
+
+int show(const ConfigOptions& options, bool origin, bool json) {
+  const MergedConfig merged = options.merged();
+  if (!json) {
+    const auto remark = [&](const std::string& key) { return origin ? merged.origins.at(key) : std::string(); };
+    std::printf("%s", config_toml(merged.config, remark).c_str());
+    return 0;
+  }
+  nlohmann::ordered_json data;
+  for (const ConfigField& field : config_fields()) {
+    const nlohmann::ordered_json value = json_value(field, merged.config);
+    if (origin) {
+      data[field.key] = {{"value", value}, {"origin", merged.origins.at(field.key)}};
+    } else {
+      data[field.key] = value;
+    }
+  }
+  const nlohmann::ordered_json object = {{"schema", 1}, {"ok", true}, {"data", data}};
+  std::printf("%s\n", object.dump(2).c_str());
+  return 0;
+}
+
+int validate_file(const std::string& path) {
+  const MergedConfig file = read_file(path);
+  const RunPlan plan = resolve(file.config, file.origins);
+  std::printf("%s: valid; %s on %d ranks, %s, %ld microbatches of %ld\n", path.c_str(), plan.config.preset.c_str(),
+              plan.config.parallel.world, layout_text(plan).c_str(), static_cast<long>(plan.num_microbatches),
+              static_cast<long>(plan.micro_batch_size));
+  return 0;
+}
+
+int diff(const std::string& a_path, const std::string& b_path) {
+  const TrainConfig a = read_file(a_path).config;
+  const TrainConfig b = read_file(b_path).config;
+  int differences = 0;
+  for (const ConfigField& field : config_fields()) {
+    const std::string left = field.get(a);
+    const std::string right = field.get(b);
+    if (left == right) continue;
+    ++differences;
+    std::printf("%-32s %s -> %s\n", field.key.c_str(), left.c_str(), right.c_str());
+  }
+  if (differences == 0) std::printf("no differences\n");
+  return 0;
+}
+
+}  // namespace
+
+CommandAction setup_config(CommandLine& app) {
+  struct Given {
+    std::unique_ptr<ConfigOptions> options;
+    bool origin = false, json = false;
+    std::string file, a, b;
+  };
+  auto given = std::make_shared<Given>();
+  app.require_subcommand(0, 1);
+  app.footer("Examples:\n  ranklab config show --origin --tp 4\n  ranklab config diff a.toml b.toml");
+  CommandLine* show_app = app.add_subcommand("show", "every setting as train would use it");
+  show_app->add_flag("--origin", given->origin, "say where each value came from");
+  show_app->add_flag("--json", given->json, "JSON instead of TOML");
+  given->options = std::make_unique<ConfigOptions>(*show_app);
+  CommandLine* validate_app = app.add_subcommand("validate", "check a file and every constraint");
+  validate_app->add_option("FILE", given->file, "TOML file")->required();
+  CommandLine* schema_app = app.add_subcommand("schema", "JSON Schema of all settings");
+  CommandLine* diff_app = app.add_subcommand("diff", "settings that differ between two files");
+  diff_app->add_option("A", given->a, "TOML file")->required();
+  diff_app->add_option("B", given->b, "TOML file")->required();
+  return [&app, show_app, validate_app, schema_app, diff_app, given] {
+    if (show_app->parsed()) return show(*given->options, given->origin, given->json);
+    if (validate_app->parsed()) return validate_file(given->file);
+    if (diff_app->parsed()) return diff(given->a, given->b);
+    std::printf("%s", schema_app->parsed() ? config_json_schema().c_str() : app.help().c_str());
+    return 0;
+  };
+}
+
+}  // namespace ranklab

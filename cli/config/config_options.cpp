@@ -1,0 +1,122 @@
+#include "cli/config/config_options.h"
+#include "cli/common/command_line.h"
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/base/text.h"
+#include "core/config/config_fields.h"
+#include "core/config/config_toml.h"
+#include "core/config/idle_settings.h"
+
+namespace ranklab {
+
+struct ConfigOptions::State {
+  struct Given {
+    const ConfigField* field;
+    std::string text;
+    bool on = false;
+    CommandOption* option = nullptr;
+  };
+  TrainConfig defaults;
+  std::deque<Given> given;  // the command line keeps references to the members
+  std::vector<std::string> files;
+  std::vector<std::string> assignments;
+  std::optional<MergedConfig> merged;
+  std::set<std::string> placed;  // keys that the command itself set, such as those of a checkpoint's model
+  bool strict = false, told = false;
+
+  std::vector<std::string> idle(const RunPlan& plan) const {
+    std::map<std::string, std::string> origins = merged->origins;
+    std::erase_if(origins, [this](const auto& one) { return one.second == "--set" && placed.contains(one.first); });
+    return idle_settings(plan, origins);
+  }
+};
+
+ConfigOptions::ConfigOptions(CommandLine& app, TrainConfig defaults) : state_(std::make_unique<State>()) {
+  state_->defaults = std::move(defaults);
+  app.wide_help();
+  app.add_option("-c,--config", state_->files, "TOML file of settings; repeatable, later wins")
+      ->one_value_each()
+      ->type_name("FILE");
+  app.add_option("-o,--set", state_->assignments, "one setting by its key (optim.lr=1e-3); repeatable")
+      ->one_value_each()
+      ->type_name("KEY=VALUE");
+  app.add_flag("--strict", state_->strict, "refuse settings that have no effect in this run, instead of telling them");
+  for (const ConfigField& field : config_fields()) {
+    State::Given& given = state_->given.emplace_back();
+    given.field = &field;
+    std::vector<std::string> names = field.flags;
+    if (field.kind == ConfigField::Kind::kFlag) {
+      for (const std::string& flag : field.flags) names.push_back("!--no-" + flag.substr(2));
+      given.option = app.add_flag(join(names, ","), given.on, field.help);
+    } else {
+      std::string help = field.help;
+      if (!field.choices.empty()) help += ": " + join(field.choices, " | ");
+      given.option = app.add_option(join(names, ","), given.text, help);
+      const std::string value = field.get(state_->defaults);
+      if (!value.empty()) given.option->default_str(value);
+      given.option->type_name("");
+    }
+    given.option->group(field.group);
+  }
+}
+
+ConfigOptions::~ConfigOptions() = default;
+
+void ConfigOptions::set(const std::string& key, const std::string& value) {
+  state_->assignments.push_back(key + "=" + value);
+  state_->placed.insert(key);
+}
+
+const MergedConfig& ConfigOptions::merged() const {
+  if (!state_->merged) state_->merged = merge_sources();
+  return *state_->merged;
+}
+
+MergedConfig ConfigOptions::merge_sources() const {
+  std::vector<ConfigSetting> settings;
+  for (const std::string& file : state_->files) {
+    for (ConfigSetting& setting : read_config_toml(file)) settings.push_back(std::move(setting));
+  }
+  for (ConfigSetting& setting : environment_settings(process_environment())) settings.push_back(std::move(setting));
+  for (const std::string& assignment : state_->assignments) settings.push_back(assignment_setting(assignment));
+  for (const auto& given : state_->given) {
+    if (given.option->count() == 0) continue;
+    const bool flag = given.field->kind == ConfigField::Kind::kFlag;
+    // Probably an unset shell variable: otherwise the user's option would be silently ignored.
+    RANKLAB_CHECK(given.field->type != ConfigField::Type::kText || !given.text.empty(), ErrorKind::kInvalidArgument,
+                  .where = "flag " + given.field->flags[0], .what = given.field->flags[0] + " has an empty value",
+                  .got = "''", .want = "a value",
+                  .fix = "leave it out, or set it back to nothing with --set " + given.field->key + "=");
+    settings.push_back(
+        {given.field->key, flag ? (given.on ? "true" : "false") : given.text, "flag " + given.field->flags[0]});
+  }
+  return merge_config(state_->defaults, settings);
+}
+
+TrainConfig ConfigOptions::config() const { return merged().config; }
+
+RunPlan ConfigOptions::resolve(const TrainConfig& config) const {
+  RunPlan plan = ranklab::resolve(config, merged().origins);
+  if (!state_->strict) return plan;
+  const std::vector<std::string> idle = state_->idle(plan);
+  RANKLAB_CHECK(idle.empty(), ErrorKind::kInvalidArgument, .where = "--strict",
+                .what = "settings have no effect in this run", .got = join(idle, ", "), .want = "none of them",
+                .fix = "leave them out, or leave --strict out");
+  return plan;
+}
+
+void ConfigOptions::tell_idle(const RunPlan& plan) const {
+  if (std::exchange(state_->told, true)) return;
+  for (const std::string& one : state_->idle(plan)) log_warning(one);
+}
+
+bool ConfigOptions::given(const std::string& key) const { return merged().given(key); }
+
+}  // namespace ranklab

@@ -1,0 +1,169 @@
+#include "cli/data/data_batch.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "cli/common/json_output.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/runtime/checkpoint_choice.h"
+#include "core/runtime/data_identity.h"
+#include "core/runtime/generate.h"
+#include "core/runtime/training_data.h"
+
+namespace ranklab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The origin of some tokens in the data.
+struct DocumentPart {
+  std::string name;
+  int64_t offset = 0;  // in the document
+  int64_t tokens = 0;
+};
+
+struct Sequence {
+  DrawnSample drawn;
+  int64_t offset = 0;  // in the data
+  std::vector<DocumentPart> documents = {};
+  std::vector<int64_t> tokens = {};
+  int64_t last_target = 0;  // the token after the last one; each other target is the next token
+};
+
+std::vector<DocumentPart> parts_of(const TrainingData& data, int64_t begin, int64_t end) {
+  std::vector<DocumentPart> parts;
+  for (const DataDocument& document : data.documents) {
+    const int64_t from = std::max(begin, document.begin), to = std::min(end, document.end);
+    if (from < to) parts.push_back({document.name, from - document.begin, to - from});
+  }
+  return parts;
+}
+
+std::vector<Sequence> read_microbatch(const TrainingData& data, const BatchSource& source, int64_t step,
+                                      int64_t microbatch, int dp_rank) {
+  const TokenBatch batch = source.train(step, microbatch, dp_rank);
+  const int64_t length = data.dataset->seq_length();
+  std::vector<Sequence> sequences;
+  for (const DrawnSample& drawn : source.draw(step, microbatch, dp_rank)) {
+    const auto row = static_cast<int64_t>(sequences.size());
+    const int64_t* const tokens = batch.tokens_BS.const_data_ptr<int64_t>() + row * length;
+    Sequence one{.drawn = drawn, .offset = data.dataset->begin_of(Split::kTrain, drawn.sample)};
+    one.documents = parts_of(data, one.offset, one.offset + length);
+    one.tokens.assign(tokens, tokens + length);
+    one.last_target = batch.targets_BS.const_data_ptr<int64_t>()[(row + 1) * length - 1];
+    sequences.push_back(std::move(one));
+  }
+  return sequences;
+}
+
+// Without a vocabulary file, only bytes can be shown as text.
+std::optional<std::string> text_of(const TrainingData& data, const Sequence& sequence) {
+  if (data.vocab_size > ByteTokenizer::kVocabSize) return {};
+  return printable_text(sequence.tokens);
+}
+
+std::vector<int> ranks_of(const RunPlan& plan, int dp_rank) {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < plan.mesh.world_size(); ++rank)
+    if (plan.mesh.coordinate(Axis::kDp, rank) == dp_rank) ranks.push_back(rank);
+  return ranks;
+}
+
+Json json_of(const TrainingData& data, const Sequence& sequence) {
+  Json documents = Json::array();
+  for (const DocumentPart& part : sequence.documents)
+    documents.push_back({{"document", part.name}, {"offset", part.offset}, {"tokens", part.tokens}});
+  const std::optional<std::string> text = text_of(data, sequence);
+  return {{"sequence", sequence.drawn.sequence},
+          {"epoch", sequence.drawn.epoch},
+          {"sample", sequence.drawn.sample},
+          {"offset", sequence.offset},
+          {"documents", documents},
+          {"tokens", sequence.tokens},
+          {"last_target", sequence.last_target},
+          {"text", text ? Json(*text) : Json(nullptr)}};
+}
+
+// One line, at most as long as a terminal shows.
+void print_sequence(const TrainingData& data, const Sequence& sequence) {
+  constexpr size_t kShown = 48;
+  std::string text = text_of(data, sequence).value_or(join(sequence.tokens, " "));
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  if (text.size() > kShown) text = text.substr(0, kShown) + "...";
+  std::vector<std::string> places;
+  for (const DocumentPart& part : sequence.documents)
+    places.push_back(strprintf("%s %ld-%ld", part.name.c_str(), static_cast<long>(part.offset),
+                               static_cast<long>(part.offset + part.tokens - 1)));
+  std::printf("    sequence %ld  sample %ld  %s  \"%s\"\n", static_cast<long>(sequence.drawn.sequence),
+              static_cast<long>(sequence.drawn.sample), join(places, ", ").c_str(), text.c_str());
+}
+
+// Same as in a run that resumes from a checkpoint.
+BatchSource source_of(const TrainingData& data, const RunPlan& plan, int64_t step) {
+  BatchSource source = make_batch_source(data, plan);
+  if (plan.config.load.empty()) return source;
+  const CheckpointChoice choice = choose_checkpoint(plan, data_identity(*data.tokens, *data.dataset));
+  const DataCursor cursor = data_cursor(choice, plan.config.finetune);
+  RANKLAB_CHECK(step >= cursor.step, ErrorKind::kInvalidArgument, .where = "--step",
+                .what = "the run goes on from a checkpoint after this step", .got = std::to_string(step),
+                .want = std::to_string(cursor.step) + " or more",
+                .fix = "leave out --load to see what the run before it drew");
+  source.seek(cursor.step, cursor.samples);
+  return source;
+}
+
+// The microbatches of the ranks with one dp rank: printed, or as JSON.
+Json show_ranks(const DataBatchOptions& options, const TrainingData& data, const BatchSource& source, int dp_rank,
+                const std::vector<int>& ranks) {
+  if (!options.json) std::printf("dp rank %d: global rank %s\n", dp_rank, join(ranks, " ").c_str());
+  Json microbatches = Json::array();
+  for (int64_t microbatch = 0; microbatch < source.shape().num_microbatches; ++microbatch) {
+    if (!options.json) std::printf("  microbatch %ld\n", static_cast<long>(microbatch));
+    Json sequences = Json::array();
+    for (const Sequence& one : read_microbatch(data, source, options.step, microbatch, dp_rank)) {
+      if (options.json) sequences.push_back(json_of(data, one));
+      if (!options.json) print_sequence(data, one);
+    }
+    microbatches.push_back({{"microbatch", microbatch}, {"sequences", std::move(sequences)}});
+  }
+  return {{"dp_rank", dp_rank}, {"ranks", ranks}, {"microbatches", std::move(microbatches)}};
+}
+
+}  // namespace
+
+int print_data_batch(const DataBatchOptions& options) {
+  const RunPlan plan = options.settings.resolve(options.settings.config());
+  RANKLAB_CHECK(options.rank < plan.mesh.world_size(), ErrorKind::kInvalidArgument, .where = "--rank",
+                .what = "no such rank", .got = std::to_string(options.rank),
+                .want = "0 to " + std::to_string(plan.mesh.world_size() - 1), .fix = "see: ranklab topo");
+  const TrainingData data = open_training_data(plan);
+  const BatchSource source = source_of(data, plan, options.step);
+  const BatchShape& shape = source.shape();
+  if (!options.json)
+    std::printf("step %ld: %ld sequences of %ld tokens, after %.4g passes over %s\n", static_cast<long>(options.step),
+                static_cast<long>(shape.global_batch_size()), static_cast<long>(data.dataset->seq_length()),
+                source.epoch(options.step), data.source.c_str());
+  Json batch = Json::array();
+  for (int dp_rank = 0; dp_rank < shape.dp_size; ++dp_rank) {
+    const std::vector<int> ranks = ranks_of(plan, dp_rank);
+    if (options.rank < 0 || std::find(ranks.begin(), ranks.end(), options.rank) != ranks.end())
+      batch.push_back(show_ranks(options, data, source, dp_rank, ranks));
+  }
+  if (!options.json) return 0;
+  std::printf("%s", json_result({{"step", options.step},
+                                 {"source", data.source},
+                                 {"global_batch_size", shape.global_batch_size()},
+                                 {"micro_batch_size", shape.micro_batch_size},
+                                 {"seq_length", data.dataset->seq_length()},
+                                 {"epoch", source.epoch(options.step)},
+                                 {"batch", std::move(batch)}})
+                        .c_str());
+  return 0;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,108 @@
+// ranklab data prepare | info | batch: token shards for --data-path, and what a step of a run draws from them.
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "cli/common/command.h"
+#include "cli/common/command_line.h"
+#include "cli/common/terminal.h"
+#include "cli/training_module.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/data/token_shard.h"
+
+namespace ranklab {
+namespace {
+
+struct DataOptions {
+  std::vector<std::string> files;
+  std::string out;
+  int64_t shard_tokens = PrepareOptions{}.shard_tokens;
+  std::string dtype = "uint16";
+  std::string folder;
+  bool force = false;
+};
+
+int prepare(const DataOptions& options) {
+  PrepareOptions how{.width = options.dtype == "uint32" ? TokenWidth::kUint32 : TokenWidth::kUint16,
+                     .shard_tokens = options.shard_tokens,
+                     .force = options.force};
+  const bool terminal = on_terminal(STDERR_FILENO);
+  if (terminal) {
+    how.progress = [](int64_t done, int64_t total) {
+      std::fprintf(stderr, "\r%s of %s tokens", human_count(static_cast<double>(done)).c_str(),
+                   human_count(static_cast<double>(total)).c_str());
+    };
+  }
+  const PrepareResult result = prepare_shards(options.files, options.out, how);
+  if (terminal) std::fprintf(stderr, "\n");
+  if (result.resumed_shards == result.index.shards.size()) {
+    std::printf("nothing to do: all %zu shards are complete\n", result.resumed_shards);
+  } else if (result.resumed_shards > 0) {
+    std::printf("continued after shard %zu of %zu\n", result.resumed_shards, result.index.shards.size());
+  }
+  std::printf("%s: %ld tokens in %zu shards; train with --data-path %s\n", options.out.c_str(),
+              static_cast<long>(result.index.tokens()), result.index.shards.size(), options.out.c_str());
+  return 0;
+}
+
+int info(const std::string& folder) {
+  const ShardIndex index = read_shard_index(folder);
+  verify_shards(folder);  // index, headers and tokens
+  std::printf("%s: %ld tokens, %s, vocabulary %ld, %s\n", folder.c_str(), static_cast<long>(index.tokens()),
+              index.width == TokenWidth::kUint16 ? "uint16" : "uint32", static_cast<long>(index.vocab_size),
+              index.complete ? "complete" : "unfinished: run data prepare again");
+  for (const ShardInput& input : index.inputs)
+    std::printf("  from %s, %lu bytes\n", input.path.c_str(), static_cast<unsigned long>(input.bytes));
+  for (const ShardInfo& shard : index.shards)
+    std::printf("  %s: %ld tokens, hash %016lx, verified\n", shard.name.c_str(), static_cast<long>(shard.tokens),
+                static_cast<unsigned long>(shard.hash));
+  return 0;
+}
+
+CommandAction add_data_batch(CommandLine& app) {
+  auto options = std::make_shared<DataBatchOptions>(app);
+  app.add_option("--step", options->step, "the step whose batch is shown")->required()->range(0, 1'000'000'000);
+  app.add_option("--rank", options->rank, "only what this global rank gets")->range(0, 1 << 20);
+  app.add_flag("--json", options->json, "print one JSON object, with every token");
+  app.footer(
+      "Takes train's settings. Ranks that differ in tp, cp or pp alone share their sequences.\n"
+      "Examples:\n  ranklab data batch --step 3 --dp 2 --gbs 8\n  ranklab data batch --step 3 --rank 1 --json");
+  return [options] {
+    options->settings.resolve(options->settings.config());  // refused before LibTorch is loaded
+    return training_functions().print_data_batch(*options);
+  };
+}
+
+}  // namespace
+
+CommandAction setup_data(CommandLine& app) {
+  app.require_subcommand(0, 1);
+  app.footer(
+      "Examples:\n  ranklab data prepare book.txt --out shards\n  ranklab data info shards\n"
+      "  ranklab data batch --step 3 --data-path shards\n"
+      "  ranklab train --data-path shards");
+  auto options = std::make_shared<DataOptions>();
+  CommandLine* make = app.add_subcommand("prepare", "write text files as token shards; run again to continue");
+  make->add_option("FILE", options->files, "text files, in this order")->required();
+  make->add_option("--out", options->out, "folder for the shards")->required()->type_name("FOLDER");
+  make->add_option("--shard-tokens", options->shard_tokens, "tokens of one shard")->capture_default_str();
+  make->add_option("--dtype", options->dtype, "of a token: uint16 | uint32")
+      ->one_of({"uint16", "uint32"})
+      ->capture_default_str();
+  make->add_flag("--force", options->force, "write over files of the shards' names that are no shards");
+  CommandLine* show = app.add_subcommand("info", "print a folder's shards and verify every token");
+  show->add_option("FOLDER", options->folder, "folder of shards")->required();
+  CommandLine* batch = app.add_subcommand("batch", "print what a step of a run trains on: documents, offsets, tokens");
+  const CommandAction batch_action = add_data_batch(*batch);
+  return [&app, options, make, show, batch, batch_action] {
+    if (make->parsed()) return prepare(*options);
+    if (show->parsed()) return info(options->folder);
+    if (batch->parsed()) return batch_action();
+    std::printf("%s", app.help().c_str());
+    return 0;
+  };
+}
+
+}  // namespace ranklab

@@ -1,0 +1,363 @@
+#include "cli/debug/debug_prompt.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <mutex>
+#include <set>
+#include <sstream>
+
+#include "cli/common/interrupt.h"
+#include "cli/debug/debug_text.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{20};
+constexpr int64_t kShownSteps = 20;  // per command, each with a line
+
+void say(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+[[noreturn]] void refuse(const std::string& what, const std::string& got, const std::string& want,
+                         const std::string& fix = {}) {
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "debug", .what = what, .got = got, .want = want, .fix = fix.empty() ? "see: help" : fix});
+}
+
+int64_t count_of(const std::string& word) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() || end != word.data() + word.size() || value < 1 || value > 1'000'000'000)
+    refuse("no number of times", quote(word), "1 or more");
+  return value;
+}
+
+bool names_rank(const std::string& word) {
+  return word.size() > 1 && word[0] == 'r' && word.find_first_not_of("0123456789", 1) == std::string::npos;
+}
+
+std::set<std::string> actions_of(const Schedule& schedule) {
+  std::set<std::string> out;
+  for (const auto& actions : schedule.ranks) {
+    for (const Action& a : actions) {
+      if (a.has_forward()) out.insert("F");
+      if (a.has_input_grad()) out.insert(a.has_weight_grad() ? "BW" : "B");
+      if (a.kind == ActionKind::kW) out.insert("W");
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+class DebugPrompt::LastMetrics : public Hook {
+ public:
+  void on_step_end(const StepMetrics& metrics) override {
+    const std::lock_guard lock(mutex_);
+    metrics_ = metrics;
+  }
+  std::optional<StepMetrics> get() const {
+    const std::lock_guard lock(mutex_);
+    return metrics_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<StepMetrics> metrics_;
+};
+
+const std::vector<DebugPrompt::Command>& DebugPrompt::commands() {
+  static const std::vector<Command> kCommands = {
+      {"step", "s", "step [N]", "N events: the rank with the smallest virtual time goes on, each time",
+       &DebugPrompt::step},
+      {"rank", "r", "rank R [N]", "rank R goes on by N events; others only where it waits for them",
+       &DebugPrompt::rank},
+      {"microbatch", "m", "microbatch", "every rank goes on to its next microbatch", &DebugPrompt::microbatch},
+      {"next", "n", "next [N]", "to the beginning of the N-th next training step", &DebugPrompt::next},
+      {"continue", "c", "continue", "to a breakpoint, Ctrl-C or the end", &DebugPrompt::resume},
+      {"pause", "", "pause", "a running one: Ctrl-C", &DebugPrompt::pause},
+      {"break", "b", "break WHERE", "stop there; see: help break", &DebugPrompt::add_break},
+      {"delete", "d", "delete [N]", "forget breakpoint N, or all", &DebugPrompt::remove_break},
+      {"breaks", "", "breaks", "the breakpoints, and how often each stopped the run", &DebugPrompt::breaks},
+      {"where", "w", "where", "where each rank stands, and for whom it waits", &DebugPrompt::where},
+      {"ranks", "", "ranks", "coordinates, stages and groups of each rank", &DebugPrompt::ranks},
+      {"tensor", "t", "tensor rR NAME", "a parameter of rank R, or its gradient: NAME.grad", &DebugPrompt::tensor},
+      {"tensors", "", "tensors [rR] [TEXT]", "names of rank R's parameters that contain TEXT", &DebugPrompt::tensors},
+      {"trace", "", "trace [rR] [N]", "the last N events that rank R recorded (10)", &DebugPrompt::trace},
+      {"hash", "h", "hash", "of the state and of the weights of each rank", &DebugPrompt::hash},
+      {"print", "p", "print loss | grad_norm | lr | metrics", "of the last finished step", &DebugPrompt::print},
+      {"help", "", "help [break]", "this list", &DebugPrompt::help},
+      {"quit", "q", "quit", "finish the step without stopping, and end the run", &DebugPrompt::quit},
+  };
+  return kCommands;
+}
+
+DebugPrompt::DebugPrompt(TrainRun& run)
+    : run_(run), stepper_(*run.stepper()), metrics_(std::make_shared<LastMetrics>()) {
+  run_.add_hook(metrics_);
+}
+
+DebugPrompt::~DebugPrompt() = default;
+
+void DebugPrompt::talk() {
+  converse();
+  take_ctrl_c(-1);
+}
+
+void DebugPrompt::converse() {
+  if (!wait_until_paused()) return;
+  say(pause_text(stepper_.state()));
+  while (!leaving_) {
+    const std::optional<std::string> line = input_.next_line();
+    if (!line) break;
+    const std::string& text = line->find_first_not_of(" \t\r") == std::string::npos ? last_line_ : *line;
+    if (text.empty() || text[0] == '#') continue;
+    last_line_ = text;
+    try {
+      execute(text);
+    } catch (const Error& error) {
+      say(std::string(error.what()) + "\n");
+    }
+    if (stepper_.state().mode == StepperMode::kEnded) return;
+  }
+  if (input_.ctrl_c()) interrupt_run();
+  if (input_.interactive() && !leaving_) say("\n");
+  leaving_ = true;
+  run_.stop();
+  stepper_.detach();
+}
+
+void DebugPrompt::execute(const std::string& line) {
+  std::istringstream stream(line);
+  Words words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  const Command* command = find(words[0]);
+  if (command == nullptr) {
+    std::vector<std::string> names;
+    for (const Command& each : commands()) names.emplace_back(each.name);
+    const std::string nearest = nearest_name(words[0], names);
+    refuse("no such command", quote(words[0].substr(0, 40)), join(std::span<const std::string>(names), ", "),
+           nearest.empty() ? "see: help" : "did you mean " + quote(nearest) + "?");
+  }
+  words.erase(words.begin());
+  (this->*command->act)(words);
+}
+
+const DebugPrompt::Command* DebugPrompt::find(const std::string& word) const {
+  for (const Command& each : commands())
+    if (word == each.name || word == each.letter) return &each;
+  for (const Command& each : commands())
+    if (std::string_view(each.name).starts_with(word)) return &each;
+  return nullptr;
+}
+
+bool DebugPrompt::wait_until_paused() {
+  while (!stepper_.wait_paused(kTick)) {
+    if (input_.ctrl_c()) stepper_.pause();
+  }
+  return stepper_.state().mode == StepperMode::kPaused;
+}
+
+void DebugPrompt::go(const std::function<void(Stepper&)>& move) {
+  move(stepper_);
+  if (wait_until_paused()) say(pause_text(stepper_.state()));
+}
+
+int DebugPrompt::rank_of(const std::string& word) const {
+  const std::string digits = names_rank(word) ? word.substr(1) : word;
+  int value = -1;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const int size = run_.plan().mesh.world_size();
+  if (error != std::errc() || end != digits.data() + digits.size() || value < 0 || value >= size)
+    refuse("no such rank", quote(word), "0 to " + std::to_string(size - 1));
+  return value;
+}
+
+int DebugPrompt::rank_or_next(const Words& words) const {
+  for (const std::string& word : words)
+    if (names_rank(word)) return rank_of(word);
+  return std::max(next_rank(stepper_.state()), 0);
+}
+
+std::shared_ptr<const RankProbe> DebugPrompt::probe(int global_rank) const {
+  auto found = stepper_.probe(global_rank);
+  if (!found) refuse("rank " + std::to_string(global_rank) + " has no tensors now", "none", "a rank of a paused run");
+  return found;
+}
+
+void DebugPrompt::step(const Words& words) {
+  const int64_t count = words.empty() ? 1 : count_of(words[0]);
+  if (count > kShownSteps) return go([&](Stepper& s) { s.step_events(count); });
+  for (int64_t i = 0; i < count; ++i) {
+    const StepperState before = stepper_.state();
+    const auto moved = static_cast<size_t>(next_rank(before));
+    stepper_.step_events(1);
+    if (!wait_until_paused()) return;
+    const StepperState after = stepper_.state();
+    say(move_text(before.ranks[moved], after.ranks[moved]));
+    if (!after.hits.empty()) break;
+  }
+  say(pause_text(stepper_.state()));
+}
+
+void DebugPrompt::rank(const Words& words) {
+  if (words.empty()) refuse("which rank?", "none", "rank R [N]");
+  const int global_rank = rank_of(words[0]);
+  const int64_t count = words.size() > 1 ? count_of(words[1]) : 1;
+  const StepperState before = stepper_.state();
+  stepper_.step_rank(global_rank, count);
+  if (!wait_until_paused()) return;
+  const StepperState after = stepper_.state();
+  const auto index = static_cast<size_t>(global_rank);
+  say(move_text(before.ranks[index], after.ranks[index]) + pause_text(after));
+}
+
+void DebugPrompt::microbatch(const Words&) {
+  go([](Stepper& s) { s.step_microbatch(); });
+}
+
+void DebugPrompt::next(const Words& words) {
+  const int64_t count = words.empty() ? 1 : count_of(words[0]);
+  go([&](Stepper& s) { s.step_training(count); });
+}
+
+void DebugPrompt::resume(const Words&) {
+  go([](Stepper& s) { s.resume(); });
+}
+
+void DebugPrompt::pause(const Words&) { say("the run is paused; Ctrl-C pauses a running one\n"); }
+
+// What can never be met is more likely a slip than meant.
+void DebugPrompt::check_place(const Breakpoint& b) const {
+  const RunPlan& plan = run_.plan();
+  if (b.rank >= 0) rank_of(std::to_string(b.rank));
+  if (b.stage >= plan.schedule.num_stages())
+    refuse("no such stage", std::to_string(b.stage), "0 to " + std::to_string(plan.schedule.num_stages() - 1));
+  if (b.microbatch >= plan.num_microbatches)
+    refuse("no such microbatch", std::to_string(b.microbatch), "0 to " + std::to_string(plan.num_microbatches - 1));
+  if (b.step >= plan.config.train_iters)
+    refuse("the run ends before", "step " + std::to_string(b.step),
+           "0 to " + std::to_string(plan.config.train_iters - 1));
+  if (b.axis && plan.mesh.size(*b.axis) == 1)
+    refuse("groups of one do not communicate", "axis=" + std::string(name(*b.axis)), "an axis of 2 ranks or more");
+  const std::set<std::string> actions = actions_of(plan.schedule);
+  if (b.action.empty() || b.action == "optimizer" || actions.contains(b.action)) return;
+  refuse(plan.schedule.name + " has no such action", b.action,
+         join(std::span<const std::string>(std::vector<std::string>(actions.begin(), actions.end())), ", ") +
+             " or optimizer");
+}
+
+void DebugPrompt::add_break(const Words& words) {
+  const Breakpoint asked = parse_breakpoint(join(std::span<const std::string>(words), " "));
+  check_place(asked);
+  stepper_.add_breakpoint(asked);
+  const Breakpoint added = stepper_.state().breakpoints.back();
+  say("breakpoint " + std::to_string(added.id) + ": " + to_text(added) + "\n");
+}
+
+void DebugPrompt::remove_break(const Words& words) {
+  const std::vector<Breakpoint> all = stepper_.state().breakpoints;
+  const int64_t id = words.empty() ? 0 : count_of(words[0]);
+  int removed = 0;
+  for (const Breakpoint& b : all) {
+    if (id != 0 && b.id != id) continue;
+    stepper_.remove_breakpoint(b.id);
+    ++removed;
+  }
+  if (id != 0 && removed == 0) refuse("no such breakpoint", words[0], "a number of: breaks", "see: breaks");
+  say(strprintf("%d breakpoint%s deleted\n", removed, removed == 1 ? "" : "s"));
+}
+
+void DebugPrompt::breaks(const Words&) { say(breakpoints_text(stepper_.state())); }
+void DebugPrompt::where(const Words&) { say(where_text(stepper_.state(), run_.plan())); }
+void DebugPrompt::ranks(const Words&) { say(ranks_text(run_.plan())); }
+
+void DebugPrompt::tensor(const Words& words) {
+  if (words.size() != 2) refuse("which tensor?", std::to_string(words.size()) + " words", "tensor rR NAME");
+  const int global_rank = rank_of(words[0]);
+  say(tensor_text(probe(global_rank)->tensor(words[1]), global_rank));
+}
+
+void DebugPrompt::tensors(const Words& words) {
+  const int global_rank = rank_or_next(words);
+  std::string pattern;
+  for (const std::string& word : words)
+    if (!names_rank(word)) pattern = word;
+  std::string text;
+  for (const std::string& each : probe(global_rank)->tensor_names())
+    if (each.find(pattern) != std::string::npos) text += "  " + each + "\n";
+  if (text.empty()) refuse("no parameter's name contains it", quote(pattern), "a part of a name", "see: tensors");
+  say("rank " + std::to_string(global_rank) + "\n" + text);
+}
+
+void DebugPrompt::trace(const Words& words) {
+  int64_t count = 10;
+  for (const std::string& word : words)
+    if (!names_rank(word)) count = count_of(word);
+  const int global_rank = rank_or_next(words);
+  say("rank " + std::to_string(global_rank) + "\n" +
+      events_text(stepper_.last_events(global_rank), static_cast<size_t>(count)));
+}
+
+void DebugPrompt::hash(const Words&) {
+  const StepperState state = stepper_.state();
+  std::string text;
+  for (const RankState& rank : state.ranks) {
+    const auto of_rank = stepper_.probe(rank.global_rank);
+    text += strprintf("rank %-3d %5lld events  state %s  weights %s\n", rank.global_rank,
+                      static_cast<long long>(rank.events), hash_text(rank.hash).c_str(),
+                      of_rank ? hash_text(of_rank->weights_hash()).c_str() : "-");
+  }
+  say(text + "all      " + hash_text(state.hash) + "\n");
+}
+
+void DebugPrompt::print(const Words& words) {
+  const std::string what = words.empty() ? "metrics" : words[0];
+  const std::vector<std::string> known = {"loss", "grad_norm", "lr", "metrics"};
+  if (std::find(known.begin(), known.end(), what) == known.end()) {
+    const std::string nearest = nearest_name(what, known);
+    refuse("no such number", quote(what), "loss, grad_norm, lr or metrics",
+           nearest.empty() ? "see: help" : "did you mean " + quote(nearest) + "?");
+  }
+  const std::optional<StepMetrics> m = metrics_->get();
+  if (!m) return say("no step is finished yet\n");
+  std::string text = "step " + std::to_string(m->step) + ":";
+  if (what == "loss" || what == "metrics") text += strprintf(" loss %.6f", m->loss);
+  if (what == "grad_norm" || what == "metrics") text += strprintf(" grad_norm %.6f", m->grad_norm);
+  if (what == "lr" || what == "metrics") text += strprintf(" lr %.4e", m->lr);
+  if (what == "metrics")
+    text += strprintf(" virtual_ms %.3f mfu %.1f%% exposed %.1f%%", m->virtual_step_ms, 100 * m->mfu,
+                      100 * m->exposed_comm_fraction);
+  say(text + "\n");
+}
+
+void DebugPrompt::help(const Words& words) {
+  if (!words.empty() && std::string_view("break").starts_with(words[0])) {
+    return say(
+        "break EVENT [PART ...]     F, B, W, BW, optimizer, or a verb (all_reduce, all_to_all, send, ...)\n"
+        "break PART ...             parts: axis=tp rank=2 step=4 mb=3 stage=1; all that are given must hold\n"
+        "break CONDITION [PART ...] loss is nan, loss > 6, grad_norm > 10, memory/activations > 100MiB, memory > "
+        "2GiB,\n"
+        "                           activations_held > 3, wait > 2ms (a rank waited longer for its peers, in virtual "
+        "time)\n"
+        "  break F mb=3 rank=2      before that forward     break axis=dp      before each collective on dp\n"
+        "  break step=12            where step 12 begins    break rank=3       before each event of rank 3\n");
+  }
+  std::string text;
+  for (const Command& each : commands()) {
+    const std::string letter = each.letter;
+    text += strprintf("  %-38s %s%s\n", each.usage, each.about, letter.empty() ? "" : (" (" + letter + ")").c_str());
+  }
+  say(text +
+      "  an empty line repeats the last command; a word's beginning will do; Ctrl-C at the prompt ends the run\n");
+}
+
+void DebugPrompt::quit(const Words&) { leaving_ = true; }
+
+}  // namespace ranklab

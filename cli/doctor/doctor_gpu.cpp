@@ -1,0 +1,111 @@
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include "backends/cuda/cuda_backend.h"
+#include "cli/doctor/doctor_checks.h"
+#include "core/base/input_file.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+namespace fs = std::filesystem;
+using Status = DoctorLine::Status;
+
+// "Model: \t\t NVIDIA H100 80GB HBM3" of each GPU that the driver lists.
+std::map<std::string, int> gpus_by_model() {
+  std::map<std::string, int> count;
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator("/proc/driver/nvidia/gpus", unreadable)) {
+    std::istringstream file(read_file_if_any(entry.path() / "information"));
+    for (std::string line; std::getline(file, line);) {
+      if (!line.starts_with("Model:")) continue;
+      const size_t at = line.find_first_not_of(" \t", 6);
+      if (at != std::string::npos) ++count[line.substr(at)];
+    }
+  }
+  return count;
+}
+
+int device_nodes() {
+  int count = 0;
+  std::error_code unreadable;
+  while (fs::exists("/dev/nvidia" + std::to_string(count), unreadable)) ++count;
+  return count;
+}
+
+// "2.28.9" from the header, or "": the library's file does not always carry its version.
+std::string nccl_header_version() {
+  for (const char* path : {"/usr/include/nccl.h", "/usr/local/cuda/include/nccl.h", "/usr/local/include/nccl.h"}) {
+    std::istringstream file(read_file_if_any(path));
+    std::map<std::string, std::string> defined;
+    for (std::string line; std::getline(file, line);) {
+      std::istringstream words(line);
+      std::string directive, key, value;
+      if (words >> directive >> key >> value && directive == "#define") defined.emplace(key, value);
+    }
+    if (defined.contains("NCCL_MAJOR")) {
+      return defined["NCCL_MAJOR"] + "." + defined["NCCL_MINOR"] + "." + defined["NCCL_PATCH"];
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+DoctorLine check_gpus() {
+  std::string found;
+  for (const auto& [model, count] : gpus_by_model()) {
+    found += (found.empty() ? "" : ", ") + std::to_string(count) + " x " + model;
+  }
+  const int nodes = device_nodes();
+  if (found.empty() && nodes > 0) found = std::to_string(nodes) + " x /dev/nvidia*";
+  if (found.empty()) return {Status::kMissing, "GPUs", "no NVIDIA driver or device; ranks are simulated on the CPU"};
+  if (nodes == 0)
+    return {Status::kWarn, "GPUs", found + ", but no /dev/nvidia0", "start the container with --gpus all"};
+  return {Status::kOk, "GPUs", found};
+}
+
+DoctorLine check_cuda_toolkit() {
+  std::string compiler = find_on_path("nvcc");
+  std::error_code unreadable;
+  if (compiler.empty() && fs::exists("/usr/local/cuda/bin/nvcc", unreadable)) compiler = "/usr/local/cuda/bin/nvcc";
+  if (compiler.empty()) {
+    return {Status::kMissing, "CUDA toolkit", "no nvcc; needed only to build the CUDA module",
+            "install CUDA 13 (developer.nvidia.com/cuda-downloads)"};
+  }
+  const std::string release = first_line_of(compiler + " --version | sed -n 's/.*release \\([0-9.]*\\).*/\\1/p'");
+  return {Status::kOk, "CUDA toolkit", (release.empty() ? "" : release + ", ") + compiler};
+}
+
+DoctorLine check_nccl() {
+  const std::string path = find_library("libnccl.so.2");
+  if (path.empty()) {
+    return {Status::kMissing, "NCCL", "no libnccl.so.2; needed only with GPUs",
+            "sudo apt-get install libnccl2 (NVIDIA's repository)"};
+  }
+  const std::string version = nccl_header_version();
+  return {Status::kOk, "NCCL", (version.empty() ? "" : version + ", ") + path};
+}
+
+// Checks that it exists without opening it.
+DoctorLine check_cuda_module() {
+  std::error_code unreadable;
+  const std::vector<fs::path> places = cuda_module_places();
+  for (const fs::path& place : places) {
+    if (fs::exists(place, unreadable)) return {Status::kOk, "CUDA module", place.lexically_normal().string()};
+  }
+  return {Status::kMissing, "CUDA module", "not built: " + places.front().lexically_normal().string(),
+          "./ranklab build cuda"};
+}
+
+// The newest committed result of tests/gpu, compiled in (cli/CMakeLists.txt).
+DoctorLine check_gpu_proof() {
+  const std::string proof = RANKLAB_GPU_PROOF;
+  if (proof.empty()) return {Status::kMissing, "GPU proof", "not yet proven on a GPU", "tests/gpu/run.sh OUT"};
+  return {Status::kOk, "GPU proof", proof};
+}
+
+}  // namespace ranklab

@@ -1,0 +1,295 @@
+// ranklab generate: text from a model whose weights come from a checkpoint or a seed, unchanged or after some steps of
+// training.
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/common/command.h"
+#include "cli/common/command_line.h"
+#include "cli/common/interrupt.h"
+#include "cli/common/json_output.h"
+#include "cli/common/pipeline_text.h"
+#include "cli/common/style.h"
+#include "cli/config/config_options.h"
+#include "cli/generate/logits_file.h"
+#include "cli/model/saved_model.h"
+#include "cli/train/console.h"
+#include "cli/train/gemm.h"
+#include "cli/world/adopt_world.h"
+#include "cli/world/make_world.h"
+#include "core/base/error.h"
+#include "core/base/output_file.h"
+#include "core/base/system.h"
+#include "core/base/text.h"
+#include "core/checkpoint/run_folder.h"
+#include "core/nn/initial_values.h"
+#include "core/runtime/engine.h"
+#include "core/runtime/generate.h"
+#include "core/runtime/load_weights.h"
+#include "core/runtime/memory_check.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+struct GenerateAsked {
+  std::string prompt = "And the ";
+  std::string logits_path;                      // empty: none
+  std::unique_ptr<Checkpoint> checkpoint = {};  // null: weights from a seed
+  int64_t tokens = 100;
+  double temperature = 0.8;
+  int64_t top_k = 0;
+  bool force = false;
+  bool json = false;
+};
+
+// Rank 0's results.
+struct Told {
+  std::vector<int64_t> tokens;
+  size_t prompt = 0;
+  double first_s = 0, all_s = 0;
+  int64_t cache_bytes_per_token = 0;
+};
+
+double seconds_now() { return static_cast<double>(wall_now_ns()) * 1e-9; }
+
+// Records when the first token was ready, since computing it includes the prompt.
+class TimedScorer : public TokenScorer {
+ public:
+  explicit TimedScorer(std::unique_ptr<TokenScorer> inner) : inner_(std::move(inner)), begin_s_(seconds_now()) {}
+  at::Tensor next_logits(const std::vector<int64_t>& window) override {
+    at::Tensor logits = inner_->next_logits(window);
+    if (first_s_ == 0) first_s_ = seconds_now() - begin_s_;
+    return logits;
+  }
+  int64_t cache_bytes_per_token() const override { return inner_->cache_bytes_per_token(); }
+  double first_s() const { return first_s_; }
+  double all_s() const { return seconds_now() - begin_s_; }
+
+ private:
+  std::unique_ptr<TokenScorer> inner_;
+  double begin_s_, first_s_ = 0;
+};
+
+void generate(CausalLm& model, const RunPlan& plan, const GenerateAsked& asked, int global_rank, Told& told) {
+  const NoCostScope no_cost;
+  model.set_training(false);
+  TimedScorer scorer(make_cached_scorer(model, plan.config.model.seq_length));
+  const std::vector<int64_t> prompt = prompt_tokens(asked.prompt);
+  if (!asked.logits_path.empty()) write_logits(model, prompt, global_rank, asked.logits_path);
+  std::vector<int64_t> tokens = generate_tokens(scorer, prompt,
+                                                {.tokens = asked.tokens,
+                                                 .temperature = asked.temperature,
+                                                 .top_k = asked.top_k,
+                                                 .seq_length = plan.config.model.seq_length,
+                                                 .seed = plan.config.seed});
+  if (global_rank != 0) return;
+  told = {std::move(tokens), prompt.size(), scorer.first_s(), scorer.all_s(), scorer.cache_bytes_per_token()};
+}
+
+RunPlan checked_plan(const ConfigOptions& options, TrainConfig config) {
+  if (config.can(Capability::kMakesRanks) && read_process_env().world_size <= 1 &&
+      !options.given("parallel.world_size"))
+    config.parallel.world = config.parallel.tp * config.parallel.pp * std::max(1, config.parallel.dp);
+  const ParallelDims& dims = config.parallel;
+  const int64_t experts = int64_t{dims.ep} * dims.etp;
+  RANKLAB_CHECK(
+      !config.model.moe.enabled() || dims.ep < 1 || dims.etp < 1 || dims.tp % experts == 0, ErrorKind::kInvalidArgument,
+      .where = "generate", .what = "one replica generates, and its experts are shared out among the ranks of --tp",
+      .got = strprintf("--ep %d, --etp %d, --tp %d", dims.ep, dims.etp, dims.tp),
+      .want = "--ep x --etp that divides --tp",
+      .fix = "use --tp " + std::to_string(experts) + ", or leave --ep and --etp out: a checkpoint of any layout loads");
+  RunPlan plan = options.resolve(config);
+  const auto require_one = [](const char* flag, int size, const char* why, const std::string& fix) {
+    RANKLAB_CHECK(size == 1, ErrorKind::kInvalidArgument, .where = "generate", .what = why,
+                  .got = strprintf("%s %d", flag, size), .want = std::string(flag) + " 1", .fix = fix);
+  };
+  require_one("--pp", config.parallel.pp, "tokens are generated without a pipeline",
+              "use --tp for models that one rank cannot hold");
+  require_one("--dp", plan.dp(), "one replica generates: more would all write the same text",
+              strprintf("use --world-size %d, or a larger --tp", config.parallel.tp));
+  return plan;
+}
+
+// With untrained weights only the cache is held besides them.
+void check_weights_fit(RunPlan plan) {
+  plan.config.optimizer = OptimizerKind::kSgd;
+  plan.config.sgd_momentum = 0;
+  const int64_t weights = fixed_bytes(plan) / 2;  // without gradients
+  const int64_t of_gpu = memory_of_ranks(plan.config);
+  const int64_t available = of_gpu > 0 ? of_gpu : system_memory_bytes("MemAvailable:");
+  const auto bytes = [](int64_t count) { return human_bytes(static_cast<double>(count)); };
+  RANKLAB_CHECK(available == 0 || weights <= available, ErrorKind::kEnvironment, .where = "memory",
+                .what = "the weights of all simulated ranks do not fit this machine", .got = bytes(weights),
+                .want = "at most the available " + bytes(available), .fix = "use fewer --num-layers");
+}
+
+// Trains first, or builds only the model: neither gradients nor optimizer.
+void run_ranks(const RunPlan& plan, const std::shared_ptr<World>& world, const GenerateAsked& asked, Told& told) {
+  RunPlan own = plan;
+  if (plan.config.train_iters == 0) own.config.load.clear();  // only the weights are loaded, here
+  const RuntimeComponents parts = default_components(world, own);
+  if (plan.config.train_iters > 0) {
+    RuntimeEngine engine(parts, plan);
+    engine.set_stop_request([] { return interrupt_asked(); });
+    engine.set_finale(
+        [&](StepContext& context) { generate(context.model, plan, asked, context.ctx.global_rank(), told); });
+    if (world->has_rank_zero())
+      engine.add_hook(make_console_hook(
+          {.log_interval = plan.config.log_interval, .gemm = "", .log_dir = "", .trace_path = "", .out = stderr}));
+    engine.fit();
+    return;
+  }
+  world->run([&](Endpoint& endpoint) {
+    RankContext context(endpoint, plan.mesh, {.virtual_time = false, .trace = false});
+    const std::unique_ptr<CausalLm> model = parts.model_provider->build_model(context, plan);
+    make_values(model->registry());
+    if (asked.checkpoint) load_weights(*asked.checkpoint, *model);
+    generate(*model, plan, asked, context.global_rank(), told);
+  });
+}
+
+std::string weights_text(const TrainConfig& c) {
+  const std::string seed = "seed " + std::to_string(c.seed);
+  if (!c.load.empty())
+    return "weights of " + c.load + (c.train_iters == 0 ? "" : ", trained to step " + std::to_string(c.train_iters));
+  return c.train_iters == 0
+             ? "untrained weights of " + seed + " (--train-iters N trains them first)"
+             : strprintf("weights of %s after %ld steps", seed.c_str(), static_cast<long>(c.train_iters));
+}
+
+// Size of a cache of all heads' keys and values on this rank.
+int64_t whole_cache_bytes(const RunPlan& plan) {
+  const ModelConfig& m = plan.config.model;
+  const int64_t head = m.mla.query_head_dim() + m.mla.v_head_dim;
+  const int64_t element = plan.config.element_bytes();
+  return m.num_layers * (m.num_attention_heads / plan.config.parallel.tp) * head * element;
+}
+
+void print_text(const RunPlan& plan, const Told& told) {
+  const ModelConfig& m = plan.config.model;
+  if (m.vocab_size == 256) {
+    std::printf("%s\n\n", printable_text(told.tokens).c_str());
+  } else {  // there is no tokenizer for this vocabulary
+    std::printf("%s\n\n", join(std::span<const int64_t>(told.tokens), " ").c_str());
+  }
+  const auto bytes = [](int64_t count) { return human_bytes(static_cast<double>(count)); };
+  const size_t made = told.tokens.size() - told.prompt;
+  std::string cache = bytes(told.cache_bytes_per_token) + " a token on a rank";
+  if (m.mla.enabled()) cache += ", keys and values of its heads would be " + bytes(whole_cache_bytes(plan));
+  std::printf("%s, %s, %s\n", plan.config.preset.c_str(), weights_text(plan.config).c_str(),
+              layout_text(plan, true).c_str());
+  std::printf("%zu tokens in %.2f s: %.0f tokens/s, the first after %.1f ms; cache %s\n", made, told.all_s,
+              static_cast<double>(made) / told.all_s, 1e3 * told.first_s, cache.c_str());
+}
+
+void print_json(const RunPlan& plan, const Told& told) {
+  const bool is_text = plan.config.model.vocab_size == 256;
+  const size_t made = told.tokens.size() - told.prompt;
+  nlohmann::ordered_json data = {{"preset", plan.config.preset},
+                                 {"layout", layout_text(plan, true)},
+                                 {"seed", plan.config.seed},
+                                 {"loaded", plan.config.load},
+                                 {"trained_steps", plan.config.train_iters},
+                                 {"text", is_text ? nlohmann::ordered_json(printable_text(told.tokens)) : nullptr},
+                                 {"tokens", told.tokens},
+                                 {"prompt_tokens", told.prompt},
+                                 {"generated_tokens", made},
+                                 {"wall_s", told.all_s},
+                                 {"first_token_s", told.first_s},
+                                 {"tokens_per_s", static_cast<double>(made) / told.all_s},
+                                 {"cache_bytes_per_token", told.cache_bytes_per_token}};
+  if (plan.config.model.mla.enabled()) data["uncompressed_cache_bytes_per_token"] = whole_cache_bytes(plan);
+  std::fputs(json_result(data).c_str(), stdout);
+}
+
+// The model is the checkpoint's; flags may still change some settings, such as its length.
+void take_model_of_checkpoint(ConfigOptions& options, GenerateAsked& asked, const std::string& load) {
+  if (load.empty()) return;
+  asked.checkpoint = std::make_unique<Checkpoint>(checkpoint_named(load));
+  const CheckpointManifest& manifest = asked.checkpoint->manifest();
+  for (const auto& [key, text] : settings_of(model_of(manifest, asked.checkpoint->folder()))) options.set(key, text);
+  const auto type = manifest.config.find("train.params_dtype");
+  if (type != manifest.config.end()) options.set(type->first, type->second);
+}
+
+void check_logits_path(const GenerateAsked& asked, const std::string& load) {
+  if (asked.logits_path.empty()) return;
+  std::vector<std::string> inputs;
+  if (asked.checkpoint) inputs = {load, asked.checkpoint->folder()};
+  check_output({.path = asked.logits_path,
+                .option = "--print-logits",
+                .inputs = inputs,
+                .own = [&] { return is_logits_file(asked.logits_path); },
+                .force = asked.force});
+}
+
+int run_generate(ConfigOptions& options, GenerateAsked& asked, const std::string& load) {
+  RANKLAB_CHECK(!asked.prompt.empty(), ErrorKind::kInvalidArgument, .where = "generate", .what = "the prompt is empty",
+                .got = "--prompt ''", .want = "at least one byte",
+                .fix = "pass --prompt TEXT, or leave it out for the default");
+  take_model_of_checkpoint(options, asked, load);
+  check_logits_path(asked, load);
+  TrainConfig config = options.config();
+  watch_interrupts();
+  const ProcessEnv env = read_process_env();
+  std::shared_ptr<World> world;
+  if (!config.can(Capability::kMakesRanks)) world = make_world(config);
+  if (world || env.world_size > 1) adopt_world(config, world ? world->size() : env.world_size, options);
+  RunPlan plan = checked_plan(options, std::move(config));
+  if (world ? world->has_rank_zero() : env.rank == 0) options.tell_idle(plan);
+  if (!world) {
+    plan.config.train_iters > 0 ? check_memory(plan, memory_of_ranks(plan.config)) : check_weights_fit(plan);
+    world = make_world(plan.config, env);
+  }
+  choose_gemm(plan, *world);
+  Told told;
+  run_ranks(plan, world, asked, told);
+  if (interrupt_asked()) return interrupt_exit_code();
+  if (!world->has_rank_zero()) return 0;
+  asked.json ? print_json(plan, told) : print_text(plan, told);
+  return 0;
+}
+
+TrainConfig generate_defaults() {
+  TrainConfig c;
+  c.parallel = {.world = 1};
+  c.train_iters = 0;
+  c.eval_interval = 0;
+  c.sample_tokens = 0;
+  c.trace = false;
+  return c;
+}
+
+}  // namespace
+
+CommandAction setup_generate(CommandLine& app) {
+  app.footer(
+      "Examples:\n  ranklab generate --load runs/ckpt --prompt 'In the beginning '\n"
+      "  ranklab generate --train-iters 200 --prompt 'In the beginning '\n"
+      "  ranklab generate --preset deepseek_v3_tiny --tp 4 --top-k 1");
+  auto options = std::make_shared<ConfigOptions>(app, generate_defaults());
+  auto asked = std::make_shared<GenerateAsked>();
+  app.add_option("--prompt", asked->prompt, "text to go on from")->capture_default_str();
+  app.add_option("--tokens", asked->tokens, "how many to generate")
+      ->capture_default_str()
+      ->range(int64_t{1}, int64_t{1} << 24);
+  app.add_option("--temperature", asked->temperature, "0: always the likeliest token")
+      ->capture_default_str()
+      ->range(0.0, 1000.0);
+  app.add_option("--top-k", asked->top_k, "draw among so many likeliest tokens (0: all, 1: the likeliest)")
+      ->capture_default_str()
+      ->range(int64_t{0}, int64_t{1} << 24);
+  app.add_option("--print-logits", asked->logits_path, "write the prompt's tokens and logits to this safetensors file");
+  app.add_flag("--force", asked->force, "write --print-logits over a file that this command did not write");
+  app.add_flag("--json", asked->json, "print one JSON object");
+  CommandOption* load = app.option("--load");
+  return [options, asked, load] {
+    return run_generate(*options, *asked, load->count() > 0 ? load->results().back() : "");
+  };
+}
+
+}  // namespace ranklab

@@ -1,0 +1,74 @@
+// The processes of one node's ranks: starts them, shows their output, forwards signals, and ensures that all of them
+// end together. Each leads its own process group, so that a Ctrl-C in the terminal reaches only the launcher, which
+// forwards exactly one; the kernel kills each if the launcher dies. Rank 0 writes to the terminal itself; lines of the
+// others are marked "[rank N]". An error is shown once: those of other ranks are held back, and dropped when rank 0
+// failed the same way. Thread rule: one thread, with no others in the process (fork).
+#pragma once
+#include <chrono>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/launch/launch_plan.h"
+
+namespace ranklab {
+
+struct GroupEnd {
+  int exit_code = 0;
+  bool failed = false;  // a rank failed
+  int signal = 0;       // SIGINT or SIGTERM, if one was forwarded
+  std::string story;    // how the first failed rank ended; empty when none did
+};
+
+class LaunchGroup {
+ public:
+  // `listener`: descriptor that rank 0 inherits, or -1.
+  LaunchGroup(const LaunchPlan& plan, int restart, int listener);
+  ~LaunchGroup();  // kills and reaps whoever is left
+  LaunchGroup(const LaunchGroup&) = delete;
+  LaunchGroup& operator=(const LaunchGroup&) = delete;
+
+  GroupEnd wait();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Stream {
+    int from = -1;  // the pipe's reading end; -1: closed, or the rank writes to the terminal itself
+    int to = 1;     // 1 or 2
+    int copy = -1;  // file of --tee
+    std::string partial;
+  };
+  struct Rank {
+    int number = 0;  // global
+    bool shown = true;
+    int pid = -1;  // -1: has ended
+    int exit_code = -1;
+    Stream out, err;
+  };
+
+  void start(int local_rank, int restart, int listener);
+  int open_stream(Rank& rank, Stream& stream, int local_rank, int kind);
+  void poll_once();
+  void read_signals();
+  void reap();
+  static void tell_stopped(const Rank& rank, int signal);
+  void note_end(const Rank& rank, int pid, int status);
+  void read(Rank& rank, Stream& stream);
+  void show(const Rank& rank, int to, const std::string& line);
+  void show_held_errors();
+  void push_on();
+  void send_all(int signal);
+  bool anyone_left() const;
+
+  const LaunchPlan& plan_;
+  std::vector<Rank> ranks_;
+  int signals_ = -1;
+  GroupEnd end_;
+  std::optional<Clock::time_point> ending_since_;
+  int pushed_ = 0;  // how far push_on() went: signalled, killed
+  std::vector<std::pair<const Rank*, std::string>> held_errors_;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,230 @@
+#include "cli/lesson/lesson_actions.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+
+#include "cli/lesson/lesson_session.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "lessons/markdown.h"
+#include "lessons/workspace.h"
+
+namespace ranklab {
+
+using lesson::Ink;
+
+namespace {
+
+std::optional<double> number_of(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0' || !std::isfinite(value)) return {};
+  return value;
+}
+
+lesson::LessonText lesson_text(const LessonSession& session) {
+  return lesson::split_lesson_text(lesson::read_text(session.row.folder() / "README.md"));
+}
+
+// Asks on a terminal; elsewhere --predict gives the answer.
+void take_prediction(LessonSession& session, const LessonRequest& request) {
+  std::string& prediction = session.state().prediction;
+  if (!request.predict.empty()) {
+    RANKLAB_CHECK(number_of(request.predict), ErrorKind::kInvalidArgument, .where = "--predict",
+                  .what = "a prediction is a number", .got = quote(request.predict), .want = "for example 2.5",
+                  .fix = "leave the unit out");
+    prediction = request.predict;
+  }
+  const bool terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
+  if (!prediction.empty() || !terminal) return;
+  const lesson::Question question = session.row.make()->question();
+  session.screen.heading("Predict first");
+  session.screen.paragraph(question.text);
+  session.screen.line();
+  std::string line;
+  do {
+    std::cout << "  Your answer" << (question.unit.empty() ? "" : " (in " + question.unit + ")")
+              << ", a number, or Enter to skip: " << std::flush;
+  } while (std::getline(std::cin, line) && !line.empty() && !number_of(line));
+  prediction = line;
+}
+
+// Used where nobody can be asked.
+void print_question(LessonSession& session) {
+  session.screen.heading("Predict first");
+  session.screen.paragraph(session.row.make()->question().text);
+  session.screen.line();
+  session.screen.line("  Your answer: `" + session.command("run") + " --predict X`");
+}
+
+void compare_prediction(LessonSession& session, double measured) {
+  const lesson::Question question = session.row.make()->question();
+  const std::string unit = question.unit.empty() ? "" : " " + question.unit;
+  const std::string& typed = session.state().prediction;
+  session.screen.heading("Predicted and measured");
+  session.screen.paragraph(question.text);
+  session.screen.line();
+  session.screen.line("  predicted  " + (typed.empty() ? "nothing (next time: --predict X)" : typed + unit));
+  const bool right = std::abs(number_of(typed).value_or(HUGE_VAL) - measured) <= question.tolerance;
+  session.screen.line("  measured   " + strprintf("%.4g", measured) + unit +
+                      (typed.empty() ? ""
+                       : right       ? "   " + session.screen.paint(Ink::kGreen, "right")
+                                     : "   " + session.screen.paint(Ink::kYellow, "not what you expected: why?")));
+}
+
+std::string status_of(const lesson::LessonState& state, bool current) {
+  if (state.passed) return "passed";
+  if (state.attempts > 0) return "tried " + std::to_string(state.attempts) + (state.attempts == 1 ? " time" : " times");
+  return state.exercise.empty() ? (current ? "next" : "") : "started";
+}
+
+int passed_count(const lesson::Progress& progress) {
+  int count = 0;
+  for (const auto& row : lesson::lesson_list()) {
+    const auto it = progress.lessons.find(row.slug);
+    count += it != progress.lessons.end() && it->second.passed ? 1 : 0;
+  }
+  return count;
+}
+
+// `start` without a lesson: the current one, or the next one if it is passed.
+void move_on(LessonRequest& request) {
+  if (!request.lesson.empty()) return;
+  lesson::Progress progress = lesson::Progress::load();
+  for (const auto& row : lesson::lesson_list()) {
+    if (row.number < progress.current || progress.lessons[row.slug].passed) continue;
+    request.lesson = row.slug;
+    return;
+  }
+}
+
+}  // namespace
+
+int lesson_list_all(const LessonRequest& /*request*/) {
+  lesson::Screen screen = lesson_screen();
+  lesson::Progress progress = lesson::Progress::load();
+  std::vector<lesson::Cells> rows = {{"", "lesson", "name", "question", ""}};
+  for (const auto& row : lesson::lesson_list()) {
+    const lesson::LessonState& state = progress.lessons[row.slug];
+    const bool current = row.number == progress.current && !state.passed;
+    rows.push_back({state.passed ? screen.paint(Ink::kGreen, "✔")
+                    : current    ? screen.paint(Ink::kYellow, "▶")
+                                 : "·",
+                    std::to_string(row.number), row.slug, row.title, status_of(state, current)});
+  }
+  screen.table(rows);
+  screen.line();
+  screen.line("  Begin or go on: ranklab lesson start");
+  return 0;
+}
+
+int lesson_start(const LessonRequest& given) {
+  LessonRequest request = given;
+  move_on(request);
+  LessonSession session(request);
+  lesson::show_markdown(session.screen, lesson_text(session).before);
+  take_prediction(session, request);
+  if (session.state().prediction.empty() && isatty(STDIN_FILENO) == 0) print_question(session);
+  const std::filesystem::path path = lesson::exercise_path(session.row);
+  const bool fresh = lesson::copy_exercise(session.row, path);
+  session.state().exercise = path.string();
+  session.progress.current = session.row.number;
+  session.progress.save();
+  const std::string relative = std::filesystem::relative(path).string();
+  session.screen.heading("Your turn");
+  session.screen.line("  " + session.screen.paint(Ink::kBold, relative) +
+                      (fresh ? "   your copy of the exercise" : "   yours already, left as it is"));
+  session.screen.line();
+  session.screen.table({{"", ""},
+                        {session.command("run"), "the experiment"},
+                        {session.command("check"), "compile and check your file"},
+                        {session.command("watch"), "the same at every save"},
+                        {session.command("hint"), "a hint, one at a time"}});
+  return 0;
+}
+
+int lesson_run(const LessonRequest& request) {
+  LessonSession session(request);
+  take_prediction(session, request);
+  session.progress.save();
+  compare_prediction(session, session.row.make()->run(session.screen));
+  session.screen.line();
+  lesson::show_markdown(session.screen, lesson_text(session).after);
+  return 0;
+}
+
+int lesson_check(const LessonRequest& request) {
+  note_interrupts();
+  LessonSession session(request);
+  return check_once(session, request);
+}
+
+int lesson_hint(const LessonRequest& request) {
+  LessonSession session(request);
+  const auto hints = lesson::sections_of(lesson::read_text(session.row.folder() / "hints.md"));
+  const int count = static_cast<int>(hints.size());
+  int& shown = session.state().hints;
+  const bool more = shown < count;
+  if (more) ++shown;
+  session.screen.line(session.screen.paint(Ink::kBold, strprintf("Hint %d of %d", shown, count)));
+  session.screen.line();
+  lesson::show_markdown(session.screen, hints[static_cast<size_t>(shown - 1)]);
+  session.screen.line();
+  session.screen.line(shown < count ? "The next one: `" + session.command("hint") + "`."
+                      : more        ? "That was the last one."
+                             : "There are no more. `" + session.command("solution") + " --force` gives it away.");
+  session.progress.save();
+  return 0;
+}
+
+int lesson_solution(const LessonRequest& request) {
+  LessonSession session(request);
+  lesson::LessonState& state = session.state();
+  RANKLAB_CHECK(state.passed || request.force, ErrorKind::kInvalidArgument, .where = "lesson solution",
+                .what = "the solution is shown once the exercise has passed its check",
+                .got = "lesson " + std::to_string(session.row.number) + " not passed",
+                .want = "`" + session.command("check") + "` passing",
+                .fix = "take a hint (`" + session.command("hint") + "`), or add --force");
+  if (!state.passed) state.solution_seen = true;
+  session.progress.save();
+  std::cout << lesson::read_text(session.row.folder() / "solution.cpp");
+  return 0;
+}
+
+int lesson_reset(const LessonRequest& request) {
+  LessonSession session(request);
+  const std::filesystem::path path = session.exercise(request);
+  const std::filesystem::path backup = lesson::reset_exercise(session.row, path);
+  session.state().exercise = path.string();
+  session.state().hints = 0;
+  session.progress.save();
+  session.screen.line("The exercise is as given again: " + path.string());
+  if (!backup.empty()) session.screen.line("Your file is kept:              " + backup.string());
+  return 0;
+}
+
+int lesson_progress(const LessonRequest& /*request*/) {
+  lesson::Screen screen = lesson_screen();
+  lesson::Progress progress = lesson::Progress::load();
+  const int all = static_cast<int>(lesson::lesson_list().size()), passed = passed_count(progress);
+  constexpr int kBar = 32;
+  const int filled = kBar * passed / all;
+  screen.line("  " + screen.paint(Ink::kGreen, lesson::repeated("█", filled)) + lesson::repeated("░", kBar - filled) +
+              strprintf("  %d of %d lessons passed", passed, all));
+  screen.line();
+  std::vector<lesson::Cells> rows = {{"lesson", "question", "checks", "hints", "predicted", ""}};
+  for (const auto& row : lesson::lesson_list()) {
+    const lesson::LessonState& state = progress.lessons[row.slug];
+    rows.push_back({std::to_string(row.number), row.title, std::to_string(state.attempts), std::to_string(state.hints),
+                    state.prediction,
+                    status_of(state, row.number == progress.current) + (state.solution_seen ? ", solution seen" : "")});
+  }
+  screen.table(rows);
+  return 0;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,38 @@
+// State shared by the lesson subcommands: the terminal, the learner's progress, and the selected lesson. Thread rule:
+// one thread.
+#pragma once
+#include <filesystem>
+#include <string>
+
+#include "cli/lesson/lesson_actions.h"
+#include "lessons/grade.h"
+#include "lessons/lesson_list.h"
+#include "lessons/progress.h"
+#include "lessons/screen.h"
+
+namespace ranklab {
+
+struct LessonSession {
+  explicit LessonSession(const LessonRequest& request);
+
+  lesson::LessonState& state() { return progress.lessons[row.slug]; }
+  // The learner's copy: in this folder, else its last location; or --file.
+  std::filesystem::path exercise(const LessonRequest& request);
+  // "ranklab lesson check 1"
+  std::string command(const std::string& verb) const;
+
+  lesson::Screen screen;
+  lesson::Progress progress;
+  const lesson::LessonRow& row;
+};
+
+lesson::Screen lesson_screen();
+
+// Compiles and checks, prints the result, and counts attempts. Throws kInvalidArgument when there is no exercise.
+int check_once(LessonSession& session, const LessonRequest& request);
+
+// From here on Ctrl-C is recorded instead of ending the process.
+void note_interrupts();
+bool interrupted();
+
+}  // namespace ranklab

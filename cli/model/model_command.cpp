@@ -1,0 +1,235 @@
+// ranklab model info: a model's modules, the cost of a token, and the memory of a layout's ranks.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/common/command.h"
+#include "cli/common/command_line.h"
+#include "cli/common/json_output.h"
+#include "cli/common/memory_json.h"
+#include "cli/common/model_text.h"
+#include "cli/common/pipeline_text.h"
+#include "cli/common/style.h"
+#include "cli/config/config_options.h"
+#include "cli/model/model_stats.h"
+#include "cli/model/saved_model.h"
+#include "cli/training_module.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/spec/module_table.h"
+
+namespace ranklab {
+namespace {
+
+double share(const ModuleRow& row, const ModelCounts& counts) {
+  return 100 * static_cast<double>(row.parameters()) / static_cast<double>(counts.total + counts.mtp);
+}
+
+ModelCounts counts_of(const RunPlan& plan) { return count_model(plan.config.model, plan.config.model.seq_length); }
+
+// "61", "3-60" for some layers, "3-60 x 256" for experts
+std::string layers_text(const ModuleRow& row, const ModelConfig& model) {
+  const int64_t all = row.mtp ? model.mtp_num_layers : model.num_layers;
+  const bool some = row.layers != all && row.parameter.find('*') != std::string::npos;
+  const std::string range = std::to_string(row.first_layer) + "-" + std::to_string(row.first_layer + row.layers - 1);
+  const std::string text = some ? range : std::to_string(row.layers);
+  return row.per_layer == 1 ? text : text + " x " + std::to_string(row.per_layer);
+}
+
+std::string split_text(const ModuleRow& row) {
+  if (row.tied) return row.mtp ? "the model's" : "the embedding";
+  return row.is_expert() ? std::string("ep; etp ") + name(row.split) : name(row.split);
+}
+
+std::string headline(const RunPlan& plan, const ModelCounts& counts) {
+  const ModelConfig& m = plan.config.model;
+  std::string text = plan.config.preset + ": " + counts_text(counts);
+  text +=
+      strprintf(", %ld layers, hidden %ld, %ld heads, vocabulary %ld, sequence %ld", static_cast<long>(m.num_layers),
+                static_cast<long>(m.hidden_size), static_cast<long>(m.num_attention_heads),
+                static_cast<long>(m.vocab_size), static_cast<long>(m.seq_length));
+  return text;
+}
+
+std::string token_text(const RunPlan& plan, const ModelCounts& counts) {
+  const ModelConfig& m = plan.config.model;
+  std::string text =
+      strprintf("  a token   %s FLOP forward, %s FLOP in training (attention at the whole sequence, causal)\n",
+                human_count(counts.forward_flops_per_token).c_str(),
+                human_count(m.training_flops_per_token(m.seq_length)).c_str());
+  if (counts.mtp > 0) {
+    text += strprintf(
+        "  MTP       %ld module%s of together %s parameters, %s of them active, only in training: %s FLOP "
+        "forward with the model's head\n",
+        static_cast<long>(m.mtp_num_layers), m.mtp_num_layers == 1 ? "" : "s",
+        human_count(static_cast<double>(counts.mtp)).c_str(),
+        human_count(static_cast<double>(counts.mtp_active)).c_str(),
+        human_count(counts.mtp_forward_flops_per_token).c_str());
+  }
+  return text + "  KV cache  " + cache_text(plan) + "\n  made of   " + parts_text(m) + "\n\n";
+}
+
+std::string module_text(const ModelConfig& m, const ModelCounts& counts, const Style& style) {
+  const std::vector<ModuleRow> table = module_table(m);
+  int widest = 9;
+  for (const ModuleRow& row : table) widest = std::max(widest, static_cast<int>(row.parameter.size()));
+  std::string text = style.bold(strprintf("  %-*s %-15s %10s %14s %7s  %-20s %10s", widest, "parameter", "shape",
+                                          "layers", "parameters", "share", "split by tp", "FLOP/token")) +
+                     "\n";
+  for (const ModuleRow& row : table) {
+    const std::string flops = row.multiplies ? human_count(row.forward_flops_per_token()) : "-";
+    text += strprintf("  %-*s %-15s %10s %14ld %6.2f%%  %-20s %10s\n", widest, row.parameter.c_str(),
+                      shape_text(row.shape).c_str(), layers_text(row, m).c_str(), static_cast<long>(row.parameters()),
+                      share(row, counts), split_text(row).c_str(), flops.c_str());
+  }
+  return text + strprintf("  %-*s %-15s %10s %14ld\n\n", widest, "together", "", "",
+                          static_cast<long>(counts.total + counts.mtp));
+}
+
+std::string rank_text(const RunPlan& plan, const Style& style) {
+  const StepRecord record = training_functions().record_step(plan);
+  const RankRecord& memory = record.fullest();
+  const std::string whose = plan.config.parallel.pp > 1 ? strprintf("pipeline rank %d, the fullest", memory.pp_rank)
+                                                        : std::string("every rank");
+  std::string parts;
+  for (size_t c = 0; c < memory.at_peak.size(); ++c) {
+    if (memory.at_peak[c] == 0) continue;
+    parts += (parts.empty() ? "" : ", ") + std::string(name(static_cast<MemoryCategory>(c))) + " " +
+             human_bytes(static_cast<double>(memory.at_peak[c]));
+  }
+  return "  a rank    of " + layout_text(plan, true) + ", " + std::string(name(plan.config.element_dtype())) + ", " +
+         whose + ": " + style.bold(human_bytes(static_cast<double>(together(memory.at_peak)))) + "\n            " +
+         parts + strprintf(" (estimate of its fullest moment, within %.0f %%)\n", 100 * kPeakTolerance);
+}
+
+std::string info_text(const RunPlan& plan, const Style& style) {
+  const ModelCounts counts = counts_of(plan);
+  return style.bold(headline(plan, counts)) + "\n" + token_text(plan, counts) +
+         module_text(plan.config.model, counts, style) + rank_text(plan, style);
+}
+
+std::string info_markdown(const RunPlan& plan) {
+  const ModelCounts counts = counts_of(plan);
+  std::string text = "| parameter | shape | layers | parameters | active | split by tp |\n|---|---|---|---|---|---|\n";
+  for (const ModuleRow& row : module_table(plan.config.model))
+    text += strprintf("| `%s` | %s | %s | %ld | %ld | %s |\n", row.parameter.c_str(), shape_text(row.shape).c_str(),
+                      layers_text(row, plan.config.model).c_str(), static_cast<long>(row.parameters()),
+                      static_cast<long>(row.active_parameters()), split_text(row).c_str());
+  text +=
+      strprintf("| the model | | | %ld | %ld | |\n", static_cast<long>(counts.total), static_cast<long>(counts.active));
+  if (counts.mtp > 0)
+    text += strprintf("| its MTP modules | | | %ld | %ld | |\n", static_cast<long>(counts.mtp),
+                      static_cast<long>(counts.mtp_active));
+  return text;
+}
+
+nlohmann::ordered_json modules_json(const ModelConfig& model) {
+  nlohmann::ordered_json modules = nlohmann::ordered_json::array();
+  for (const ModuleRow& row : module_table(model)) {
+    modules.push_back({{"parameter", row.parameter},
+                       {"part", name(row.part)},
+                       {"shape", row.shape},
+                       {"copies", row.copies()},
+                       {"first_layer", row.first_layer},
+                       {"layers", row.layers},
+                       {"parameters", row.parameters()},
+                       {"active_parameters", row.active_parameters()},
+                       {"split", row.split == ModuleSplit::kReplicated ? nlohmann::ordered_json() : name(row.split)},
+                       {"expert", row.is_expert()},
+                       {"mtp", row.mtp},
+                       {"tied", row.tied},
+                       {"forward_flops_per_token", row.forward_flops_per_token()}});
+  }
+  return modules;
+}
+
+nlohmann::ordered_json info_json(const RunPlan& plan) {
+  const ModelConfig& m = plan.config.model;
+  const ModelCounts counts = counts_of(plan);
+  const StepRecord record = training_functions().record_step(plan);
+  const RankRecord& memory = record.fullest();
+  return {{"preset", plan.config.preset},
+          {"total_parameters", counts.total},
+          {"active_parameters", counts.active},
+          {"active_parameters_without_embedding", counts.active - counts.embedding},
+          {"mtp_parameters", counts.mtp},
+          {"mtp_active_parameters", counts.mtp_active},
+          {"forward_flops_per_token", counts.forward_flops_per_token},
+          {"mtp_forward_flops_per_token", counts.mtp_forward_flops_per_token},
+          {"training_flops_per_token", m.training_flops_per_token(m.seq_length)},
+          {"kv_cache_bytes_per_token", kv_cache_bytes_per_token(plan)},
+          {"modules", modules_json(m)},
+          {"rank",
+           {{"layout", layout_text(plan, true)},
+            {"pp_rank", memory.pp_rank},
+            {"memory_bytes", category_bytes_json(memory.at_peak)},
+            {"memory_tolerance", kPeakTolerance}}}};
+}
+
+struct Given {
+  std::unique_ptr<ConfigOptions> options;
+  std::string model;  // a preset, or a folder
+  bool json = false, markdown = false, stats = false;
+};
+
+// A folder's settings are overridden by flags.
+SavedModel open_folder(Given& given) {
+  SavedModel saved = open_saved_model(given.model);
+  for (const auto& [key, text] : settings_of(saved.config)) given.options->set(key, text);
+  return saved;
+}
+
+int run_info(Given& given) {
+  const bool is_folder = std::filesystem::is_directory(given.model);
+  RANKLAB_CHECK(is_folder || !given.stats, ErrorKind::kInvalidArgument, .where = "model info",
+                .what = "--stats are of weights, and a preset has none", .got = quote(given.model),
+                .want = "a checkpoint, or a Hugging Face folder", .fix = "pass a folder, or leave out --stats");
+  SavedModel saved;
+  if (is_folder) {
+    saved = open_folder(given);
+  } else if (!given.model.empty()) {
+    given.options->set("model.preset", given.model);
+  }
+  RunPlan plan = given.options->resolve(given.options->config());
+  if (is_folder) plan.config.preset = given.model;  // the title above the table
+  const Style style = style_for(stdout);
+  std::string text = given.markdown ? info_markdown(plan) : info_text(plan, style);
+  if (given.json) {
+    nlohmann::ordered_json data = info_json(plan);
+    if (given.stats) data["tensors"] = stats_json(*saved.tensors);
+    text = json_result(data, saved.notes);
+  } else if (given.stats) {
+    text += "\n" + stats_text(*saved.tensors, style);
+  }
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+CommandAction setup_model(CommandLine& app) {
+  auto given = std::make_shared<Given>();
+  app.require_subcommand(0, 1);
+  app.footer(
+      "Examples:\n  ranklab model info llama_8b --tp 8\n  ranklab model info gpt2_124m --num-layers 24 --markdown");
+  CommandLine* info = app.add_subcommand("info", "parameters by module, FLOPs of a token, bytes of a rank");
+  given->options = std::make_unique<ConfigOptions>(*info);
+  info->add_option(
+      "PRESET", given->model,
+      "a name of `ranklab list presets`, a checkpoint, or a Hugging Face folder; settings change its numbers");
+  info->add_flag("--json", given->json, "print one JSON object");
+  info->add_flag("--markdown", given->markdown, "print the table in Markdown");
+  info->add_flag("--stats", given->stats, "of a saved model: mean, deviation, largest, zeros and NaN of every tensor");
+  return [&app, info, given] {
+    if (info->parsed()) return run_info(*given);
+    std::printf("%s", app.help().c_str());
+    return 0;
+  };
+}
+
+}  // namespace ranklab

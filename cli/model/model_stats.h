@@ -1,0 +1,15 @@
+// The table of `ranklab model info FOLDER --stats`: for every tensor of a saved model its type, shape and statistics.
+// Thread rule: pure functions.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "cli/common/style.h"
+#include "core/checkpoint/tensor_source.h"
+
+namespace ranklab {
+
+std::string stats_text(const TensorSource& tensors, const Style& style);
+nlohmann::ordered_json stats_json(const TensorSource& tensors);
+
+}  // namespace ranklab

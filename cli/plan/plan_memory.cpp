@@ -1,0 +1,237 @@
+#include "cli/plan/plan_memory.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "backends/meta/meta_world.h"
+#include "cli/common/memory_json.h"
+#include "cli/common/pipeline_text.h"
+#include "core/base/text.h"
+#include "core/config/recompute_choice.h"
+#include "core/config/state_types.h"
+#include "core/plan/layer_bytes.h"
+#include "core/plan/paper_activations.h"
+#include "core/plan/record_step.h"
+
+namespace ranklab {
+namespace {
+
+constexpr size_t kCategories = static_cast<size_t>(MemoryCategory::kCount);
+
+std::string bytes_text(double bytes) { return bytes == 0 ? "-" : human_bytes(bytes); }
+std::string bytes_text(int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
+
+// Among the ranks of a pipeline rank, the one that used most.
+const MeasuredMemory* fullest_measured(const RunPlan& plan, const std::vector<MeasuredMemory>& measured, int pp_rank) {
+  const MeasuredMemory* fullest = nullptr;
+  for (const MeasuredMemory& rank : measured) {
+    if (plan.mesh.coordinate(Axis::kPp, rank.global_rank) != pp_rank) continue;
+    if (fullest == nullptr || rank.peak_bytes > fullest->peak_bytes) fullest = &rank;
+  }
+  return fullest;
+}
+
+double percent_off(int64_t estimate, int64_t measured) {
+  return 100 * (static_cast<double>(estimate) / static_cast<double>(measured) - 1);
+}
+
+template <typename Bytes>
+std::string row_text(const std::string& title, const Bytes& bytes, const std::string& remark) {
+  std::string text = strprintf("    %-24s", title.c_str());
+  int64_t sum = 0;
+  for (const int64_t count : bytes) {
+    text += strprintf(" %11s", bytes_text(count).c_str());
+    sum += count;
+  }
+  return text + strprintf(" %11s%s\n", bytes_text(sum).c_str(), remark.c_str());
+}
+
+std::string ranks_text(const RunPlan& plan, const StepRecord& record, const std::vector<MeasuredMemory>& measured,
+                       const Style& style) {
+  std::string heading = strprintf("  %-26s", "a rank at its fullest");
+  for (size_t c = 0; c < kCategories; ++c)
+    heading += strprintf(" %11s", std::string(name(static_cast<MemoryCategory>(c))).c_str());
+  std::string text = style.bold(heading + strprintf(" %11s", "together")) + "\n";
+  const int pp = plan.mesh.size(Axis::kPp);
+  for (int pp_rank = 0; pp_rank < pp; ++pp_rank) {
+    const RankRecord& peak = record.of_pipeline_rank(pp_rank);
+    const std::string who = pp == 1 ? "every rank" : "pipeline rank " + std::to_string(pp_rank);
+    const double share = static_cast<double>(together(peak.at_peak)) / static_cast<double>(plan.profile.memory_bytes);
+    text += row_text(who, peak.at_peak,
+                     measured.empty() ? strprintf("  %.3g %% of %s", 100 * share, plan.profile.name.c_str()) : "");
+    const MeasuredMemory* seen = fullest_measured(plan, measured, pp_rank);
+    if (seen == nullptr) continue;
+    text += row_text(strprintf("  measured, rank %d", seen->global_rank), seen->at_peak,
+                     strprintf("  %+.1f %%", percent_off(together(peak.at_peak), seen->peak_bytes)));
+    text += row_text("  before its first step", seen->at_start_peak, "");
+  }
+  return text;
+}
+
+struct StageBytes {
+  std::string formula;
+  double bytes = 0;
+};
+// Bytes per parameter when N ranks shard it, without buckets' padding: "p + (g + o)/N".
+std::vector<StageBytes> stage_bytes(const RunPlan& plan) {
+  const StateTypes types = state_types(plan);
+  std::vector<StageBytes> stages;
+  for (const ZeroStage& zero : kZeroStages) {
+    std::array<StageBytes, 2> sums;  // of what every rank holds, of what is sharded
+    const auto add = [&](const char* letter, int64_t bytes, bool sharded) {
+      StageBytes& sum = sums[sharded];
+      sum.formula += (sum.formula.empty() ? "" : " + ") + std::string(letter);
+      sum.bytes += static_cast<double>(bytes);
+    };
+    add("p", types.param_bytes(), zero.parameters);
+    add("g", types.grad_bytes(), zero.gradients);
+    add("o", types.optimizer_bytes(), zero.optimizer);
+    auto& [whole, shared] = sums;
+    if (shared.formula.size() > 1) shared.formula = "(" + shared.formula + ")";
+    if (!shared.formula.empty()) shared.formula = (whole.formula.empty() ? "" : " + ") + shared.formula + "/N";
+    stages.push_back({whole.formula + shared.formula, whole.bytes + shared.bytes / plan.dp()});
+  }
+  return stages;
+}
+
+// " (fp32: master weight and moments)"; nothing if they have the type of the parameters
+std::string kept_text(const StateTypes& types) {
+  const auto type = [](DType dtype) { return std::string(name(dtype)); };
+  if (types == usual_state_types(types.params, types.moments))
+    return types.has_masters() ? " (fp32: master weight and moments)" : "";
+  std::string text = " (" + (types.has_masters() ? type(types.main_params) : std::string("no")) + " master weight";
+  if (types.moments == 2) text += ", " + type(types.exp_avg) + " and " + type(types.exp_avg_sq) + " moments";
+  return text + ")";
+}
+
+std::string states_text(const RunPlan& plan, const Style& style) {
+  const StateTypes types = state_types(plan);
+  std::string text = style.bold("  states, bytes a parameter") +
+                     strprintf("  parameter p %ld, gradient g %ld, optimizer o %ld%s; N = dp %d\n",
+                               static_cast<long>(types.param_bytes()), static_cast<long>(types.grad_bytes()),
+                               static_cast<long>(types.optimizer_bytes()), kept_text(types).c_str(), plan.dp());
+  const auto stages = stage_bytes(plan);
+  for (size_t stage = 0; stage < stages.size(); ++stage) {
+    text += strprintf("    ZeRO %zu  %-14s %8.4g%s\n", stage, stages[stage].formula.c_str(), stages[stage].bytes,
+                      static_cast<int>(stage) == plan.zero_stage ? "  this run" : "");
+  }
+  return text;
+}
+
+struct RecomputeRow {
+  const char* name;
+  bool chosen = false;
+  int64_t layer_bytes = 0;  // of a microbatch, for the layer that keeps most
+  int64_t activations = 0, together = 0;
+  double step_ms = 0, paper_layer_bytes = 0;
+};
+
+RecomputeRow recompute_row(RunPlan plan, const StepRecord& chosen_record, const char* name) {
+  const bool chosen = plan.config.recompute_granularity == name;
+  plan.config.recompute_granularity = name;
+  if (!chosen) plan.config.recompute_num_layers = 0;
+  const StepRecord record = chosen ? chosen_record : record_step(plan, make_meta_world);
+  const RankRecord& fullest = record.fullest();
+  return {.name = name,
+          .chosen = chosen,
+          .layer_bytes = layer_bytes(plan, make_meta_world),
+          .activations = fullest.highest[static_cast<size_t>(MemoryCategory::kActivations)],
+          .together = together(fullest.at_peak),
+          .step_ms = static_cast<double>(record.step_ns) * 1e-6,
+          .paper_layer_bytes = paper_layer_bytes(plan, recompute_policy(plan.config).granularity)};
+}
+
+std::vector<RecomputeRow> recompute_rows(const RunPlan& plan, const StepRecord& record) {
+  return {recompute_row(plan, record, "none"), recompute_row(plan, record, "selective"),
+          recompute_row(plan, record, "full")};
+}
+
+std::string activations_text(const RunPlan& plan, const StepRecord& record, const Style& style) {
+  const ModelConfig& m = plan.config.model;
+  std::string text = style.bold("  activations") +
+                     strprintf("  microbatches of b = %ld sequences, s = %ld, h = %ld, a = %ld heads\n",
+                               static_cast<long>(plan.micro_batch_size), static_cast<long>(m.seq_length),
+                               static_cast<long>(m.hidden_size), static_cast<long>(m.num_attention_heads));
+  text +=
+      "    recompute    a layer keeps          in s b h  the paper's GPT block   activations    together      step\n";
+  const auto sbh = static_cast<double>(plan.micro_batch_size * m.seq_length * m.hidden_size);
+  const std::vector<RecomputeRow> rows = recompute_rows(plan, record);
+  for (const RecomputeRow& row : rows) {
+    text += strprintf("    %-10s %15s  %11.3g bytes  %11s %9.3g  %12s %11s  %8.3g ms%s\n", row.name,
+                      bytes_text(row.layer_bytes).c_str(), static_cast<double>(row.layer_bytes) / sbh,
+                      bytes_text(row.paper_layer_bytes).c_str(), row.paper_layer_bytes / sbh,
+                      bytes_text(row.activations).c_str(), bytes_text(row.together).c_str(), row.step_ms,
+                      row.chosen ? "  this run" : "");
+  }
+  return text + style.dim(
+                    "    the paper's block (arXiv 2205.05198: s b h (34 + 5 a s / h), 34 s b h, 2 s b h) keeps 2 bytes "
+                    "an activation, the scores of\n    attention and dropout's masks as bytes; here elements have " +
+                    std::to_string(plan.config.element_bytes()) +
+                    " bytes, attention keeps one number a query in place of the\n    scores, norms and "
+                    "activation functions are computed again, and a mask has a full element. Selective saves\n    "
+                    "attention's output alone.\n");
+}
+
+nlohmann::ordered_json ranks_json(const RunPlan& plan, const StepRecord& record,
+                                  const std::vector<MeasuredMemory>& measured) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (int pp_rank = 0; pp_rank < plan.mesh.size(Axis::kPp); ++pp_rank) {
+    const RankRecord& peak = record.of_pipeline_rank(pp_rank);
+    nlohmann::ordered_json row = {{"pp_rank", pp_rank},
+                                  {"at_peak", category_bytes_json(peak.at_peak)},
+                                  {"highest", category_bytes_json(peak.highest)},
+                                  {"tolerance", kPeakTolerance}};
+    if (const MeasuredMemory* seen = fullest_measured(plan, measured, pp_rank)) {
+      row["measured"] = {{"global_rank", seen->global_rank},
+                         {"at_peak", category_bytes_json(seen->at_peak)},
+                         {"highest", category_bytes_json(seen->highest)},
+                         {"peak_bytes", seen->peak_bytes},
+                         {"at_start_peak", category_bytes_json(seen->at_start_peak)},
+                         {"start_highest", category_bytes_json(seen->start_highest)},
+                         {"difference_percent", percent_off(together(peak.at_peak), seen->peak_bytes)}};
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::string plan_memory_text(const RunPlan& plan, const std::vector<MeasuredMemory>& measured, const Style& style) {
+  const TrainConfig& c = plan.config;
+  std::string text = style.bold(c.preset + " on " + layout_text(plan, true)) +
+                     strprintf(", %s, ZeRO stage %d, recomputation %s\n", std::string(name(c.element_dtype())).c_str(),
+                               plan.zero_stage, c.recompute_granularity.c_str());
+  const StepRecord record = record_step(plan, make_meta_world);
+  text += ranks_text(plan, record, measured, style);
+  const std::string bound = strprintf("    estimate, within %.0f %% of the measured peak", 100 * kPeakTolerance);
+  text += style.dim(bound + (measured.empty() ? "; --measure runs two steps and compares\n" : "\n"));
+  return text + states_text(plan, style) + activations_text(plan, record, style);
+}
+
+nlohmann::ordered_json plan_memory_json(const RunPlan& plan, const std::vector<MeasuredMemory>& measured) {
+  const StepRecord record = record_step(plan, make_meta_world);
+  nlohmann::ordered_json stages = nlohmann::ordered_json::array(), recompute = nlohmann::ordered_json::array();
+  for (const StageBytes& stage : stage_bytes(plan))
+    stages.push_back({{"formula", stage.formula}, {"bytes_per_parameter", stage.bytes}});
+  for (const RecomputeRow& row : recompute_rows(plan, record)) {
+    recompute.push_back({{"granularity", row.name},
+                         {"layer_bytes", row.layer_bytes},
+                         {"paper_layer_bytes", row.paper_layer_bytes},
+                         {"activations", row.activations},
+                         {"together", row.together},
+                         {"virtual_step_ms", row.step_ms}});
+  }
+  return {{"preset", plan.config.preset},
+          {"zero_stage", plan.zero_stage},
+          {"dp", plan.dp()},
+          {"recompute_granularity", plan.config.recompute_granularity},
+          {"limit_bytes", plan.profile.memory_bytes},
+          {"ranks", ranks_json(plan, record, measured)},
+          {"zero_stages", stages},
+          {"recompute", recompute}};
+}
+
+}  // namespace ranklab

@@ -1,0 +1,17 @@
+// The subcommands of `ranklab precision`, one file each: they are declared on `app` and run when they were named. A new
+// one is a file and a row in precision_command.cpp.
+#pragma once
+#include "cli/common/command.h"
+
+namespace ranklab {
+
+struct PrecisionSubcommand {
+  CommandLine* app = nullptr;
+  CommandAction action = {};
+};
+
+PrecisionSubcommand add_precision_quantize(CommandLine& app);
+PrecisionSubcommand add_precision_recipes(CommandLine& app);
+PrecisionSubcommand add_precision_explain(CommandLine& app);
+
+}  // namespace ranklab

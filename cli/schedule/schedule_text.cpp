@@ -1,0 +1,164 @@
+#include "cli/schedule/schedule_text.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+constexpr int kTableRanks = 8;
+constexpr int kTableMicrobatches = 32;
+constexpr int kShownScheduleRanks = 16;
+constexpr std::array kCauses = {IdleCause::kWarmUp, IdleCause::kDependency, IdleCause::kMessage, IdleCause::kDrain};
+
+std::string plural(int64_t count, const char* noun) {
+  return strprintf("%ld %s%s", static_cast<long>(count), noun, count == 1 ? "" : "s");
+}
+
+int64_t action_count(const Schedule& schedule) {
+  int64_t count = 0;
+  for (const auto& actions : schedule.ranks) count += static_cast<int64_t>(actions.size());
+  return count;
+}
+
+double peak_of(const ScheduleProof& proof) {
+  double peak = 0;
+  for (const StageMemory& memory : proof.memory) peak = std::max(peak, memory.peak_activations);
+  return peak;
+}
+
+double idle_of(const std::vector<Idle>& idle, IdleCause cause) {
+  double sum = 0;
+  for (const Idle& one : idle) sum += one.cause == cause ? one.end - one.begin : 0;
+  return sum;
+}
+
+std::string percent(double fraction) { return strprintf("%.2f %%", 100 * fraction); }
+
+// The longest time a rank waited for another one's work, excluding warm-up.
+std::string longest_wait(const PipelineTimeline& line) {
+  const Idle* longest = nullptr;
+  size_t waiter = 0;
+  for (size_t rank = 0; rank < line.idle.size(); ++rank) {
+    for (const Idle& one : line.idle[rank]) {
+      if (one.cause != IdleCause::kDependency) continue;
+      if (longest != nullptr && one.end - one.begin <= longest->end - longest->begin) continue;
+      longest = &one;
+      waiter = rank;
+    }
+  }
+  if (longest == nullptr) return "none";
+  return strprintf("rank %zu, from %g to %g, for %s of rank %d", waiter, longest->begin, longest->end,
+                   to_text(longest->waits_for).c_str(), longest->waits_for_rank);
+}
+
+std::string rank_row(const LoadedSchedule& loaded, int64_t bytes, const PipelineTimeline& line, size_t rank) {
+  double idle = 0;
+  for (const Idle& one : line.idle[rank]) idle += one.end - one.begin;
+  std::string out = strprintf("  %4zu  %8.4g", rank, line.end - idle);
+  for (const IdleCause cause : kCauses) out += strprintf("  %9.4g", idle_of(line.idle[rank], cause));
+  const StageMemory& memory = loaded.proof.memory[rank];
+  const double sent = static_cast<double>(memory.messages_sent * bytes);
+  return out + strprintf("  %11.4g  %8ld  %9s  %s\n", memory.peak_activations, static_cast<long>(memory.messages_sent),
+                         human_bytes(sent).c_str(),
+                         join(loaded.schedule.stages_of(static_cast<int>(rank)), " ").c_str());
+}
+
+}  // namespace
+
+std::string schedule_table() {
+  std::string out = strprintf(
+      "| schedule | idea | bubble of total, p %d m %d | peak activations | from |\n"
+      "|---|---|---|---|---|\n",
+      kTableRanks, kTableMicrobatches);
+  for (const ScheduleKind& kind : schedule_kinds()) {
+    const Schedule schedule = make_schedule(kind.name, {kTableRanks, kTableMicrobatches, kind.chunks == 0 ? 2 : 1});
+    out += strprintf("| `%s` | %s | %s | %.4g | %s |\n", kind.name, kind.about,
+                     percent(simulate(schedule, ScheduleCosts{}).bubble_of_total()).c_str(),
+                     peak_of(verify_schedule(schedule)), kind.source);
+  }
+  return out;
+}
+
+std::string schedule_headline(const LoadedSchedule& loaded, const ScheduleOptions& options, const Style& style) {
+  const Schedule& s = loaded.schedule;
+  std::string out = style.bold(s.name) + ": " + plural(s.num_ranks(), "rank") +
+                    strprintf(", %d microbatch%s", s.num_microbatches, s.num_microbatches == 1 ? "" : "es");
+  if (s.num_stages() != s.num_ranks()) out += ", " + plural(s.num_stages(), "stage");
+  const ScheduleCosts& c = loaded.costs;
+  if (!loaded.known) out += strprintf("; F %g, B %g, W %g, message %g", c.f, c.b, c.w, c.c);
+  if (loaded.known) {
+    const ScheduleModel& m = options.model;
+    const std::string whose = m.gives_costs() ? m.preset + " on " + m.hardware : options.trace;
+    out += strprintf("\n  costs    of %s, us on a rank: F %.1f, B %.1f, W %.1f%s, message %.1f", whose.c_str(), c.f,
+                     c.b, c.w, loaded.known->split ? "" : " (each half of BW)", c.c);
+  }
+  if (c.pair_factor != 1) out += strprintf(", overlapped pairs x %g", c.pair_factor);
+  return out + "\n";
+}
+
+std::string schedule_summary(const LoadedSchedule& loaded, const ScheduleOptions& options, const PipelineTimeline& line,
+                             const Style& style, bool all) {
+  const int64_t bytes = message_bytes(options.model);
+  std::string out = strprintf("  time     %g, of which a rank works %g\n", line.makespan, line.ideal);
+  out += "  bubble   " + style.bold(percent(line.bubble_of_total())) + " of the total, " +
+         percent(line.bubble_of_ideal()) + " of the ideal\n";
+  out += "  longest wait  " + longest_wait(line) + "\n\n";
+  out += style.bold(strprintf("  rank  %8s  %9s  %9s  %9s  %9s  %11s  %8s  %9s  %s", "busy", "warm-up", "waiting",
+                              "messages", "drain", "activations", "messages", "p2p bytes", "stages")) +
+         "\n";
+  out += style.dim(strprintf("  %4s  %8s  %9s  %9s  %9s  %9s  %11s  %8s  %9s", "", "", "idle", "idle", "idle", "idle",
+                             "at most", "sent", "sent")) +
+         "\n";
+  const size_t ranks = line.ranks.size();
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    if (!all && ranks > kShownScheduleRanks && rank == kShownScheduleRanks / 2) {
+      rank = ranks - kShownScheduleRanks / 2;
+      out += style.dim(strprintf("  ... and %zu more (--all)", ranks - kShownScheduleRanks)) + "\n";
+    }
+    out += rank_row(loaded, bytes, line, rank);
+  }
+  return out + style.dim("  a message is " + message_text(options.model)) + "\n";
+}
+
+std::string schedule_proof_text(const LoadedSchedule& loaded, const Style& style) {
+  const Schedule& s = loaded.schedule;
+  std::string out =
+      style.green("sound") + ": " + plural(action_count(s), "action") + " on " + plural(s.num_ranks(), "rank");
+  if (loaded.file) out += std::string(", read as ") + name(loaded.file->dialect) + "'s dialect";
+  out += strprintf("\n  complete      each of %d microbatches has its F, B and W in every stage it passes, once\n",
+                   s.num_microbatches);
+  out += "  order         nothing is used before it is made, and no ranks wait for each other in a circle\n";
+  out += "  messages      " + std::to_string(loaded.proof.messages) + " between ranks";
+  if (loaded.file && loaded.file->messages > 0)
+    out += "; the " + std::to_string(loaded.file->messages) + " sends and receives of the file match";
+  out += "\n  blocking      ";
+  out += loaded.proof.blocking_safe ? "also runs when messages keep both sides waiting (batch_isend_irecv)\n"
+                                    : style.yellow("needs buffered messages") + ": if both sides waited, " +
+                                          loaded.proof.blocking_cycle + "\n";
+  std::vector<std::string> peaks;
+  for (const StageMemory& memory : loaded.proof.memory) peaks.push_back(strprintf("%.4g", memory.peak_activations));
+  const size_t shown = std::min<size_t>(peaks.size(), 2 * kShownScheduleRanks);
+  out += "  activations   at most " + join(std::span(peaks).first(shown), " ") + (shown < peaks.size() ? " ..." : "");
+  return out + ", rank by rank\n";
+}
+
+std::string schedule_comparison(const std::vector<ComparedSchedule>& all, const Style& style) {
+  size_t width = 8;
+  for (const ComparedSchedule& one : all) width = std::max(width, one.loaded.schedule.name.size());
+  const int columns = static_cast<int>(width);
+  std::string out = style.bold(strprintf("  %-*s  %10s  %9s  %9s  %11s  %8s", columns, "schedule", "time", "of total",
+                                         "of ideal", "activations", "messages")) +
+                    "\n";
+  for (const ComparedSchedule& one : all) {
+    out += strprintf("  %-*s  %10.6g  %9s  %9s  %11.4g  %8ld\n", columns, one.loaded.schedule.name.c_str(),
+                     one.line.makespan, percent(one.line.bubble_of_total()).c_str(),
+                     percent(one.line.bubble_of_ideal()).c_str(), peak_of(one.loaded.proof),
+                     static_cast<long>(one.loaded.proof.messages));
+  }
+  return out;
+}
+
+}  // namespace ranklab

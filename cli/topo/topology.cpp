@@ -1,0 +1,122 @@
+#include "cli/topo/topology.h"
+#include "cli/training_module.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/plan/planned_axes.h"
+#include "core/spec/presets.h"
+
+namespace ranklab {
+namespace {
+
+constexpr const char* kTopologyWhere = "ranklab topo";
+constexpr int kMaxWorld = 16384;
+
+// Without a given world size: dp x cp x tp x pp, with dp 1 unless it was given.
+ParallelDims with_world(ParallelDims dims) {
+  int64_t world = dims.world;
+  if (world == 0) {
+    world = 1;
+    for (const int size : {dims.tp, dims.cp, dims.pp, std::max(dims.dp, 1)}) {
+      world = std::min<int64_t>(world * std::max(size, 1), kMaxWorld + 1);
+    }
+  }
+  RANKLAB_CHECK(world >= 1 && world <= kMaxWorld, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
+                .what = "topo does not draw a world of this size",
+                .got = world > kMaxWorld ? "more than " + std::to_string(kMaxWorld) : std::to_string(world),
+                .want = "1 to " + std::to_string(kMaxWorld) + " ranks", .fix = "give smaller --world-size or axes");
+  dims.world = static_cast<int>(world);
+  return dims;
+}
+
+void check_multiple(const char* what, int64_t value, const char* by, int64_t divisor, const char* fix) {
+  const int64_t below = value / divisor * divisor;
+  std::string nearest = std::to_string(below + divisor);
+  if (below > 0) nearest = std::to_string(below) + " or " + nearest;
+  RANKLAB_CHECK(value > 0 && value % divisor == 0, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
+                .what = strprintf("%s must be a positive multiple of %s", what, by),
+                .got = strprintf("%s %ld, %s %ld", what, static_cast<long>(value), by, static_cast<long>(divisor)),
+                .want = nearest, .fix = fix);
+}
+
+void check_positive(const char* flag, int64_t value) {
+  RANKLAB_CHECK(value >= 1, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
+                .what = std::string(flag) + " must be positive", .got = std::to_string(value), .want = "1 or more",
+                .fix = "leave it out for its default");
+}
+
+constexpr const char* kMeshAlone = "change the layout or the model, or --preset none for the mesh alone";
+
+// Replaces each MLP by experts, for a model without: one per ep rank unless the flags request more.
+void set_experts(const TopologyOptions& options, const ParallelDims& dims, ModelConfig& model) {
+  MoeConfig& moe = model.moe;
+  if (options.num_experts != 0) {
+    moe.num_experts = options.num_experts;
+  } else if (!moe.enabled() && dims.ep * dims.etp > 1) {
+    moe = {.num_experts = dims.ep, .topk = std::min<int64_t>(2, dims.ep)};
+  }
+  if (!moe.enabled()) return;
+  if (options.router_topk != 0) moe.topk = options.router_topk;
+  check_multiple("--num-experts", moe.num_experts, "--ep", dims.ep, "change --num-experts or --ep");
+}
+
+// The run whose data-parallel ranks are those of dp and cp together, each with its part of the sequences: what the
+// runtime does not support yet is added to its record (core/plan/planned_axes.h).
+RunPlan make_step(const TopologyOptions& options, const ParallelDims& dims) {
+  TrainConfig c;
+  c.preset = options.preset;
+  c.model = model_preset(options.preset);
+  if (options.seq_length != 0) c.model.seq_length = options.seq_length;
+  check_positive("--seq-length", c.model.seq_length);
+  check_positive("--micro-batch-size", options.micro_batch_size);
+  check_positive("--ddp-bucket-bytes", options.bucket_bytes);
+  c.sequence_parallel = options.sequence_parallel.value_or(dims.tp > 1);
+  set_experts(options, dims, c.model);
+  validate(c.model, dims.tp, false);
+  validate_experts(c.model, {.tp = dims.tp, .ep = dims.ep, .etp = dims.etp, .sequence_parallel = *c.sequence_parallel});
+  check_multiple("--seq-length", c.model.seq_length, *c.sequence_parallel ? "cp x tp" : "--cp",
+                 dims.cp * (*c.sequence_parallel ? dims.tp : 1), kMeshAlone);
+  RANKLAB_CHECK(dims.pp <= c.model.num_layers, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
+                .what = "more pipeline stages than layers",
+                .got = strprintf("pp %d, %ld layers", dims.pp, static_cast<long>(c.model.num_layers)),
+                .want = strprintf("pp of at most %ld", static_cast<long>(c.model.num_layers)), .fix = kMeshAlone);
+  const int64_t replica_batch = options.micro_batch_size * dims.dp;
+  const int64_t batch = options.global_batch_size == 0 ? replica_batch * dims.pp : options.global_batch_size;
+  check_multiple("--global-batch-size", batch, "micro batch x dp", replica_batch, "change --gbs or --mbs");
+  c.micro_batch_size = options.micro_batch_size;
+  c.global_batch_size = batch * dims.cp;
+  c.model.seq_length /= dims.cp;
+  c.parallel = dims;
+  c.parallel.cp = 1;
+  c.parallel.dp = c.parallel.edp = 0;
+  c.ddp_bucket_bytes = options.bucket_bytes;
+  c.params_dtype = std::string(name(parse_dtype(options.params_dtype)));
+  c.gpus_per_node = options.gpus_per_node;
+  c.mock_data = true;
+  return resolve(c);
+}
+
+}  // namespace
+
+Topology make_topology(const TopologyOptions& options) {
+  check_positive("--gpus-per-node", options.gpus_per_node);
+  ParallelDims dims = with_world(options.dims);
+  if (options.preset != "none") dims.kv_copies = model_preset(options.preset).kv_copies(dims.tp);
+  Topology out{.mesh = DeviceMesh(dims),
+               .gpus_per_node = options.gpus_per_node,
+               .preset = options.preset,
+               .step = {},
+               .seq_length = 0,
+               .traffic = {}};
+  if (options.preset == "none") return out;
+  out.step = make_step(options, out.mesh.dims());
+  out.seq_length = out.step->config.model.seq_length * out.mesh.dims().cp;
+  StepRecord record = training_functions().record_step(*out.step);
+  add_ring_attention(record, *out.step, out.mesh.dims().cp);
+  out.traffic = axis_traffic(record, out.mesh, options.gpus_per_node);
+  return out;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,104 @@
+// ranklab trace info | stats | diff | validate
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/common/command.h"
+#include "cli/common/command_line.h"
+#include "cli/common/command_module.h"
+#include "cli/trace/trace_compare.h"
+#include "cli/trace/trace_stats.h"
+#include "core/base/error.h"
+#include "core/trace/chrome_reader.h"
+#include "core/trace/trace_report.h"
+#include "core/trace/trace_validate.h"
+
+namespace ranklab {
+namespace {
+
+// Prints each rank's time breakdown, and the traffic by axis and verb.
+int trace_info(const std::string& path, bool json) {
+  const TraceFile file = read_chrome_trace(path);
+  const std::vector<RankSummary> summaries = summarize(file);
+  if (!json) {
+    std::printf("%s: %zu of %d ranks, %s time\n\n", path.c_str(), file.ranks.size(), file.world_size,
+                file.clock == TraceClock::kVirtual ? "virtual" : "wall");
+  }
+  std::fputs((json ? format_summary_json(summaries) : format_summary(summaries)).c_str(), stdout);
+  return 0;
+}
+
+// RETURNS: 0 when the file is valid, else prints one line per problem and returns the exit code of a failed check.
+int trace_validate(const std::string& path) {
+  const std::vector<std::string> problems = validate_trace_file(path);
+  for (const std::string& problem : problems) std::printf("%s\n", problem.c_str());
+  if (!problems.empty()) return exit_code(ErrorKind::kCheckFailed);
+  std::printf("%s: sound\n", path.c_str());
+  return 0;
+}
+
+CommandAction setup_stats(CommandLine& app) {
+  auto options = std::make_shared<TraceStatsOptions>();
+  app.add_option("file", options->paths,
+                 "a trace (.json, .json.gz, 'last'), a schedule (.csv), or one torch.profiler file a rank")
+      ->required();
+  app.add_option("--step", options->step, "of this step only")->range(0, 1'000'000'000);
+  app.add_option("--rows", options->rows, "longest intervals and operations to show")
+      ->range(1, 100000)
+      ->capture_default_str();
+  app.add_flag("--moe", options->moe, "experts of a mixture: load, dead ones, drops, and who sends whom their tokens");
+  app.add_option("--gpus-per-node", options->gpus_per_node, "GPUs that share fast links (default: the trace's)")
+      ->range(1, 65536);
+  app.add_flag("--json", options->json, "print one JSON object");
+  return [options] { return trace_stats(*options); };
+}
+
+CommandAction setup_diff(CommandLine& app) {
+  auto options = std::make_shared<TraceDiffOptions>();
+  app.add_option("a", options->a, "a trace")->required();
+  app.add_option("b", options->b, "the one to hold against it")->required();
+  app.add_option("--fail-over", options->fail_over,
+                 "exit with 4 when makespan, a step or a memory peak differs by more than so many percent")
+      ->range(0.0, 1e6);
+  app.add_option("--rows", options->rows, "operations to show")->range(1, 100000)->capture_default_str();
+  app.add_flag("--json", options->json, "print one JSON object");
+  return [options] { return trace_diff(*options); };
+}
+
+}  // namespace
+
+CommandAction setup_trace(CommandLine& app) {
+  struct Options {
+    std::string path;
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();
+  app.require_subcommand(0, 1);
+  app.footer(
+      "Examples:\n  ranklab trace stats last --step 1\n  ranklab trace stats last --moe\n  ranklab trace diff "
+      "before.json.gz after.json.gz --fail-over "
+      "5\n"
+      "  ranklab trace validate runs/last/trace.json.gz");
+  CommandLine* info = app.add_subcommand("info", "per rank: compute, exposed communication, waiting, bytes by axis");
+  info->add_option("file", options->path, "a trace written by ranklab (.json or .json.gz)")->required();
+  info->add_flag("--json", options->json, "print one JSON object");
+  CommandLine* stats = app.add_subcommand("stats", "bubbles and their causes, critical path, operations, traffic");
+  const CommandAction stats_action = setup_stats(*stats);
+  CommandLine* diff = app.add_subcommand("diff", "two traces: what became slower, faster, larger");
+  const CommandAction diff_action = setup_diff(*diff);
+  CommandLine* validate = app.add_subcommand("validate", "check that a trace is complete and consistent");
+  validate->add_option("file", options->path, "a trace written by ranklab (.json or .json.gz)")->required();
+  return [=, &app] {
+    if (info->parsed()) return trace_info(options->path, options->json);
+    if (stats->parsed()) return stats_action();
+    if (diff->parsed()) return diff_action();
+    if (validate->parsed()) return trace_validate(options->path);
+    std::printf("%s", app.help().c_str());
+    return 0;
+  };
+}
+
+}  // namespace ranklab
+
+RANKLAB_MODULE_COMMAND(trace)

@@ -1,0 +1,117 @@
+// ranklab viz: a trace in a window, as a picture rendered without a display, or as text.
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "cli/common/command.h"
+#include "cli/common/command_line.h"
+#include "cli/common/command_module.h"
+#include "cli/common/style.h"
+#include "core/base/error.h"
+#include "core/base/output_file.h"
+#include "core/base/system.h"
+#include "core/base/text.h"
+#include "core/live/live_client.h"
+#include "viz/app/window.h"
+
+namespace ranklab {
+namespace {
+
+constexpr int kLargestSide = 16'384;
+constexpr const char* kLastTrace = "runs/last/trace.json.gz";
+
+struct VizOptions {
+  viz::VizRequest request;
+  bool headless = false, force = false;
+  std::string size, out, format = "auto", attach;
+  int width = 0;
+};
+
+// "1600x900"
+void read_size(const std::string& text, viz::VizRequest& request) {
+  if (text.empty()) return;
+  char rest = 0;
+  const bool read = std::sscanf(text.c_str(), "%dx%d%c", &request.width, &request.height, &rest) == 2;
+  const auto legal = [](int side) { return side >= 100 && side <= kLargestSide; };
+  RANKLAB_CHECK(read && legal(request.width) && legal(request.height), ErrorKind::kInvalidArgument, .where = "--size",
+                .what = "not a size of a picture", .got = quote(text), .want = "WIDTHxHEIGHT, 100 to 16384 each",
+                .fix = "use --size 1600x900");
+}
+
+void print_text(const VizOptions& options) {
+  const int width = options.width > 0 ? options.width : terminal_columns(100);
+  std::fputs(viz::render_text(options.request, width, style_for(stdout).on()).c_str(), stdout);
+}
+
+int run(VizOptions& options, bool attaches) {
+  read_size(options.size, options.request);
+  RANKLAB_CHECK(!attaches || (!options.headless && options.format != "text"), ErrorKind::kInvalidArgument,
+                .where = "viz --attach", .what = "a run that goes on is shown in a window only",
+                .got = options.headless ? "--headless" : "--format text", .want = "a window",
+                .fix = "leave --attach out and give the trace that the run wrote, or use ranklab debug");
+  if (options.request.traces.empty() && !attaches && std::filesystem::exists(kLastTrace))
+    options.request.traces = {"last"};
+  if (options.format == "text") {
+    print_text(options);
+    return 0;
+  }
+  if (!options.headless) {
+    RANKLAB_CHECK(options.out.empty(), ErrorKind::kInvalidArgument, .where = "viz", .what = "-o is for pictures",
+                  .got = "-o " + options.out, .want = "--headless with it", .fix = "add --headless");
+    if (attaches) options.request.live = attach(options.attach);
+    return viz::run_window(options.request);
+  }
+  RANKLAB_CHECK(!options.out.empty(), ErrorKind::kInvalidArgument, .where = "viz --headless",
+                .what = "no file to write", .want = "-o FILE.png or -o FILE.svg", .fix = "add -o timeline.png");
+  if (options.request.panel.empty() && options.request.layout.empty()) options.request.panel = "timeline";
+  std::vector<std::string> inputs = options.request.traces;
+  inputs.push_back(options.request.compare);
+  check_output({.path = options.out, .option = "-o", .inputs = inputs, .force = options.force});
+  viz::render_headless(options.request, options.out);
+  std::fprintf(stderr, "wrote %s\n", options.out.c_str());
+  return 0;
+}
+
+}  // namespace
+
+CommandAction setup_viz(CommandLine& app) {
+  auto options = std::make_shared<VizOptions>();
+  viz::VizRequest& request = options->request;
+  app.add_option("trace", request.traces,
+                 "trace files of one run, a schedule's CSV, or last: the last run (default, when there is one)")
+      ->type_name("FILE");
+  app.add_option("--compare", request.compare, "a second trace, for the trace diff")->type_name("FILE");
+  app.add_option("--goto", request.go_to, "a place: step=12,t=3.4ms,sel=r3/B7")->type_name("LINK");
+  app.add_option("--layout", request.layout, "Pipeline, Traffic, Memory, Precision or Lesson")->type_name("NAME");
+  app.add_option("--panel", request.panel, "a panel to show first; of a picture the only one")->type_name("NAME");
+  CommandOption* attaches =
+      app.add_option("--attach", options->attach, "watch and step a run that was started with --viz-listen")
+          ->type_name("[PATH]")
+          ->expected(0, 1);
+  app.add_flag("--headless", options->headless, "write a picture; needs no display");
+  app.add_option("-o,--out", options->out, "the picture: .png, or .svg of the timeline or the traffic matrix");
+  app.add_flag("--force", options->force, "write -o over a file of that name");
+  app.add_option("--size", options->size, "of the window or the picture (default 1600x900)")->type_name("WxH");
+  app.add_option("--scale", request.scale, "display scale")->range(0.5, 4.0);
+  app.add_option("--format", options->format,
+                 "text prints the timeline, or --panel traffic, experts, zero, precision or memory, on stdout")
+      ->one_of({"auto", "text"});
+  app.add_option("--gpus-per-node", request.gpus_per_node, "GPUs that share fast links (default: the trace's)")
+      ->range(1, 65536);
+  app.add_option("--width", options->width, "columns of --format text")->range(40, 1000);
+  app.footer(
+      "Examples:\n  ranklab viz last\n  ranklab viz last --format text\n  ranklab viz last --format text --panel "
+      "experts\n"
+      "  ranklab viz last --headless --panel timeline --goto step=1 --size 1600x900 -o timeline.png\n"
+      "  ranklab viz last --headless --layout Pipeline -o window.png");
+  return [options, attaches] { return run(*options, attaches->count() > 0); };
+}
+
+}  // namespace ranklab
+
+RANKLAB_MODULE_COMMAND(viz)
+// For `train --viz` and `bench viz`.
+extern "C" int ranklab_run_window(const ranklab::viz::VizRequest& request) { return ranklab::viz::run_window(request); }
+extern "C" void ranklab_bench_viz_frames(size_t events, int frames, ranklab::viz::VizFrameTimes& times) {
+  times = ranklab::viz::bench_viz_frames(events, frames);
+}

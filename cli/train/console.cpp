@@ -1,0 +1,236 @@
+#include "cli/train/console.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "backends/meta/meta_world.h"
+#include "cli/common/pipeline_text.h"
+#include "cli/common/stdout_text.h"
+#include "cli/common/style.h"
+#include "cli/common/terminal.h"
+#include "core/base/text.h"
+#include "core/config/loss_scale_choice.h"
+#include "core/plan/zero_map.h"
+#include "core/precision/precision_policy.h"
+#include "core/sim/memory_scope.h"
+#include "core/trace/tracer.h"
+
+namespace ranklab {
+namespace {
+
+constexpr const char* kHeader = "  step      loss  grad norm        lr   tokens/s";
+constexpr const char* kVirtual = "  virtual ms    MFU  exposed comm  waiting";  // for simulated ranks
+constexpr const char* kOnGpu = "     step ms  GPU MFU  peak memory";            // in wall time
+// Appended for models that have them.
+constexpr const char* kPrediction = "  MTP loss";
+constexpr const char* kBalance = "  busiest expert";
+constexpr const char* kDropped = "  dropped";
+constexpr const char* kLossScale = "  loss scale";
+
+class ProgressBar {
+ public:
+  explicit ProgressBar(bool wanted) : shown_(wanted && on_terminal(STDERR_FILENO) && on_terminal(STDOUT_FILENO)) {
+    const char* term = std::getenv("TERM");
+    if (term != nullptr && std::string(term) == "dumb") shown_ = false;
+  }
+  void draw(int64_t done, int64_t total, double elapsed_s) const {
+    if (!shown_ || total == 0) return;
+    constexpr int kWidth = 30;
+    const int filled = static_cast<int>(done * kWidth / total);
+    const double left_s = elapsed_s / static_cast<double>(done) * static_cast<double>(total - done);
+    std::fprintf(stderr, "\r  [%.*s%*s] %ld/%ld steps, %.0f s left ", filled, "##############################",
+                 kWidth - filled, "", static_cast<long>(done), static_cast<long>(total), left_s);
+    std::fflush(stderr);
+  }
+  void clear() const {
+    if (!shown_) return;
+    std::fputs("\r\033[K", stderr);
+    std::fflush(stderr);
+  }
+
+ private:
+  bool shown_;
+};
+
+std::string mesh_text(const RunPlan& plan) {
+  std::string text;
+  const auto add = [&](Axis axis, const char* before) {
+    if (plan.mesh.size(axis) == 1) return;
+    text += (text.empty() ? "" : before) + std::string(name(axis)) + " " + std::to_string(plan.mesh.size(axis));
+  };
+  for (const Axis axis : {Axis::kPp, Axis::kDp, Axis::kCp, Axis::kTp}) add(axis, " x ");
+  if (text.empty()) text = "one rank";
+  if (plan.config.model.moe.enabled()) {
+    const size_t dense = text.size();
+    for (const Axis axis : {Axis::kEdp, Axis::kEp, Axis::kEtp}) add(axis, text.size() == dense ? "; experts " : " x ");
+  }
+  if (plan.sequence_parallel && plan.mesh.size(Axis::kTp) > 1) text += ", sequence parallel";
+  if (plan.zero().optimizer) text += ", ZeRO stage " + std::to_string(plan.zero_stage);
+  if (const int groups = plan.mesh.size(Axis::kDpReplica); groups > 1)
+    text += strprintf(" in %d groups of dp %d", groups, plan.mesh.size(Axis::kDpShard));
+  return text;
+}
+
+// "mxfp8: e4m3 x e4m3, gradients e4m3; 57 of 60 linear modules"
+std::string precision_text(const PrecisionPolicy& policy) {
+  const LinearPrecision& linear = policy.recipe().linear;
+  const auto format = [](const TensorPrecision& t) {
+    return t.quantized() ? std::string(t.format->name) : std::string("as they are");
+  };
+  size_t quantized = 0;
+  for (const ModulePrecision& module : policy.modules()) quantized += module.linear.quantized() ? 1 : 0;
+  return strprintf("%s: activations %s, weights %s, gradients %s; %zu of %zu linear modules",
+                   policy.recipe().name.c_str(), format(linear.activation).c_str(), format(linear.weight).c_str(),
+                   format(linear.gradient).c_str(), quantized, policy.modules().size());
+}
+
+class ConsoleHook : public Hook {
+ public:
+  explicit ConsoleHook(ConsoleOptions options)
+      : options_(std::move(options)), out_(options_.out), style_(style_for(out_)), bar_(options_.progress) {}
+
+  void on_train_begin(const RunPlan& plan, const TrainInfo& info) override {
+    const TrainConfig& c = plan.config;
+    total_ = c.train_iters;
+    on_gpu_ = info.on_gpu;
+    wants_sample_ = c.sample_tokens > 0;
+    simulated_ = c.can(Capability::kVirtualTime) && c.virtual_time;
+    predicts_ = c.model.mtp_num_layers > 0;
+    balances_ = c.model.moe.enabled();
+    drops_ = c.model.moe.capacity_factor > 0;
+    scales_ = loss_scale_rule(c).has_value();
+    begin_ns_ = wall_now_ns();
+    std::fprintf(out_, "%s\n", style_.bold(model_title(plan, info.parameters)).c_str());
+    line("world", info.world);
+    line("mesh", mesh_text(plan));
+    if (plan.schedule.num_stages() > 1) line("pipeline", pipeline_text(plan));
+    if (plan.precision && plan.precision->quantizes()) line("products", precision_text(*plan.precision));
+    line("batch", std::to_string(c.global_batch_size) + " sequences = dp " + std::to_string(plan.dp()) + " x " +
+                      std::to_string(plan.num_microbatches) + " microbatch" + (plan.num_microbatches == 1 ? "" : "es") +
+                      " of " + std::to_string(plan.micro_batch_size) + "; " + std::to_string(plan.tokens_per_step()) +
+                      " tokens a step");
+    line("data", info.data);
+    if (!info.loaded.empty()) line("loaded", info.loaded);
+    if (simulated_) line("profile", plan.profile.title + " (virtual times)");
+    if (!options_.gemm.empty()) line("gemm", options_.gemm);
+    if (c.zero_debug) {
+      for (const std::string& piece : zero_debug_lines(plan, make_meta_world))
+        std::fprintf(out_, "%s\n", piece.c_str());
+    }
+    std::string header = kHeader;
+    if (simulated_) header += kVirtual;
+    if (on_gpu_) header += kOnGpu;
+    if (predicts_) header += kPrediction;
+    if (balances_) header += kBalance;
+    if (balances_ && drops_) header += kDropped;
+    if (scales_) header += kLossScale;
+    std::fprintf(out_, "\n%s\n", style_.bold(header).c_str());
+    std::fflush(out_);
+  }
+
+  void on_step_end(const StepMetrics& m) override {
+    book_ = thread_memory_book();
+    bar_.clear();
+    if (m.step % options_.log_interval == 0 || m.step + 1 == total_) row(m);
+    bar_.draw(m.step + 1, total_, static_cast<double>(wall_now_ns() - begin_ns_) * 1e-9);
+  }
+
+  void on_validation(int64_t step, double loss) override {
+    bar_.clear();
+    std::fprintf(out_, "%s\n",
+                 style_.cyan(strprintf("%6ld  %8.4f  validation", static_cast<long>(step), loss)).c_str());
+    std::fflush(out_);
+  }
+
+  void on_checkpoint(const CheckpointNote& note) override {
+    bar_.clear();
+    std::fprintf(out_, "%s\n", style_.dim(checkpoint_text(note)).c_str());
+    std::fflush(out_);
+  }
+
+  void on_train_end(const TrainResult& result) override {
+    bar_.clear();
+    std::fprintf(out_, "\n%s after %ld steps in %.1f s: loss %.4f -> %.4f\n",
+                 result.interrupted ? style_.yellow("interrupted").c_str() : style_.green("done").c_str(),
+                 static_cast<long>(result.steps_done), result.total_wall_s, result.first_loss, result.last_loss);
+    if (!result.sample.empty()) std::fprintf(out_, "\nsample:\n%s\n\n", result.sample.c_str());
+    if (result.sample.empty() && wants_sample_ && !result.interrupted) {
+      std::fprintf(out_, "\nno sample: text is bytes, and this vocabulary is not (--vocab-size 256)\n\n");
+    }
+    if (book_ && simulated_ && result.steps_done > 0) line("memory", memory_text());
+    if (!options_.log_dir.empty()) line("log", options_.log_dir);
+    if (!options_.trace_path.empty())
+      line("trace", options_.trace_path + " (ranklab viz " + options_.trace_path + ", or Perfetto)");
+    for (const std::string& reason : options_.lost->said()) line("lost", reason);
+    flush();
+  }
+
+ private:
+  // Rank 0's memory at its peak by category, the largest first.
+  std::string memory_text() const {
+    std::vector<std::pair<int64_t, std::string_view>> parts;
+    for (size_t i = 0; i < static_cast<size_t>(MemoryCategory::kCount); ++i) {
+      const auto category = static_cast<MemoryCategory>(i);
+      if (book_->bytes_at_peak(category) > 0) parts.emplace_back(book_->bytes_at_peak(category), name(category));
+    }
+    std::sort(parts.rbegin(), parts.rend());
+    std::string text = "rank 0 at its fullest " + human_bytes(static_cast<double>(book_->peak_bytes()));
+    for (size_t i = 0; i < parts.size(); ++i)
+      text += (i == 0 ? ": " : ", ") + std::string(parts[i].second) + " " +
+              human_bytes(static_cast<double>(parts[i].first));
+    return text;
+  }
+
+  void row(const StepMetrics& m) const {
+    std::fprintf(out_, "%6ld  %8.4f  %9.4f  %8.2e  %9.0f", static_cast<long>(m.step), m.loss, m.grad_norm, m.lr,
+                 m.tokens_per_s);
+    if (simulated_) {
+      std::fprintf(out_, "  %10.3f  %4.1f%%  %11.1f%%  %6.1f%%", m.virtual_step_ms, 100 * m.mfu,
+                   100 * m.exposed_comm_fraction, 100 * m.peer_wait_fraction);
+    }
+    if (on_gpu_) {
+      const std::string mfu = m.wall_mfu > 0 ? strprintf("%.1f%%", 100 * m.wall_mfu) : "-";
+      std::fprintf(out_, "  %10.2f  %7s  %11s", m.step_wall_ms, mfu.c_str(),
+                   human_bytes(static_cast<double>(m.peak_memory_bytes)).c_str());
+    }
+    if (predicts_) std::fprintf(out_, "  %8.4f", m.mtp_loss);
+    if (balances_) std::fprintf(out_, "  %8.2f x mean", m.moe_max_over_mean);
+    if (balances_ && drops_) std::fprintf(out_, "  %6.2f%%", 100 * m.moe_dropped_fraction);
+    if (scales_) std::fprintf(out_, "  %10.9g%s", m.loss_scale, m.skipped ? "  overflow, skipped" : "");
+    std::fputc('\n', out_);
+    flush();
+  }
+  // If stderr is closed, nobody wants its output; stdout is what a user keeps.
+  void flush() const {
+    const std::string lost = lost_text(out_);
+    if (!lost.empty() && out_ == stdout) options_.lost->note("stdout", lost);
+  }
+  void line(const char* label, const std::string& text) const {
+    std::fprintf(out_, "  %s %s\n", style_.dim(strprintf("%-8s", label)).c_str(), text.c_str());
+  }
+
+  ConsoleOptions options_;
+  FILE* out_;
+  Style style_;
+  ProgressBar bar_;
+  int64_t total_ = 0;
+  bool wants_sample_ = false;
+  bool simulated_ = true, on_gpu_ = false;
+  bool predicts_ = false, balances_ = false, drops_ = false, scales_ = false;
+  int64_t begin_ns_ = 0;
+  std::shared_ptr<MemoryBook> book_;  // rank 0's; null if memory is not booked
+};
+
+}  // namespace
+
+std::shared_ptr<Hook> make_console_hook(ConsoleOptions options) {
+  return std::make_shared<ConsoleHook>(std::move(options));
+}
+
+}  // namespace ranklab

@@ -1,0 +1,198 @@
+#include "cli/train/dry_run.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cli/common/json_output.h"
+#include "cli/common/memory_json.h"
+#include "cli/common/model_text.h"
+#include "cli/common/pipeline_text.h"
+#include "cli/topo/topology_text.h"
+#include "cli/training_module.h"
+#include "core/base/text.h"
+#include "core/plan/axis_traffic.h"
+#include "core/plan/step_time.h"
+
+namespace ranklab {
+namespace {
+
+struct DryRun {
+  RankRecord memory;  // of the rank with the most memory
+  std::vector<AxisTraffic> traffic;
+  StepTime time;
+  double model_flops = 0;  // per rank and step
+  double mfu = 0;
+  std::vector<std::string> warnings;
+};
+
+// Options that the run does not use yet, the cheapest first.
+std::string ways_to_need_less(const RunPlan& plan) {
+  const TrainConfig& c = plan.config;
+  std::vector<std::string> ways;
+  if (plan.dp() > 1 && !plan.zero().parameters) ways.push_back("raise --zero-stage");
+  if (plan.micro_batch_size > 1) ways.push_back("lower --micro-batch-size");
+  if (c.recompute_granularity != "full") ways.push_back("recompute activations (--recompute-granularity full)");
+  ways.push_back("raise --tp or --pp");
+  std::string text;
+  for (const std::string& way : ways) text += (text.empty() ? "" : ", ") + way;
+  return text + "; ranklab plan memory shows what each saves";
+}
+
+DryRun make_dry_run(const RunPlan& plan) {
+  const TrainConfig& c = plan.config;
+  const StepRecord record = training_functions().record_step(plan);
+  DryRun out{.memory = record.fullest(), .traffic = {}, .time = {}, .warnings = {}};
+  out.traffic = axis_traffic(record, plan.mesh, plan.gpus_per_node());
+  out.time = time_of(record);
+  out.model_flops = c.model.training_flops_per_token(c.model.seq_length) * static_cast<double>(plan.tokens_per_step()) /
+                    c.parallel.world;
+  out.mfu = out.model_flops / (out.time.total_ns * 1e-9 * plan.profile.peak_flops(c.element_dtype()));
+  if (const int64_t bytes = together(out.memory.at_peak); bytes > plan.profile.memory_bytes) {
+    out.warnings.push_back(strprintf("a rank needs about %s, and %s has %s: %s",
+                                     human_bytes(static_cast<double>(bytes)).c_str(), plan.profile.title.c_str(),
+                                     human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str(),
+                                     ways_to_need_less(plan).c_str()));
+  }
+  return out;
+}
+
+// "2.80 GFLOP"
+std::string flop_text(double flops) {
+  constexpr std::array<const char*, 5> kUnits = {"", "k", "M", "G", "T"};
+  size_t unit = 0;
+  for (; flops >= 1000 && unit + 1 < kUnits.size(); ++unit) flops /= 1000;
+  return strprintf("%.3g %sFLOP", flops, kUnits[unit]);
+}
+
+std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& style) {
+  const auto row = [](const char* what, int64_t bytes, const std::string& remark) {
+    return strprintf("    %-12s %10s", what, human_bytes(static_cast<double>(bytes)).c_str()) + remark + "\n";
+  };
+  const std::string whose = plan.mesh.size(Axis::kPp) == 1
+                                ? "one rank"
+                                : "pipeline rank " + std::to_string(run.memory.pp_rank) + ", the fullest";
+  std::string text = "  memory   of " + whose + " at its fullest moment\n";
+  for (size_t c = 0; c < run.memory.at_peak.size(); ++c) {
+    const int64_t bytes = run.memory.at_peak[c];
+    if (bytes > 0) text += row(std::string(name(static_cast<MemoryCategory>(c))).c_str(), bytes, "");
+  }
+  const auto fraction =
+      static_cast<double>(together(run.memory.at_peak)) / static_cast<double>(plan.profile.memory_bytes);
+  text += row("together", together(run.memory.at_peak),
+              strprintf("  %.3g %% of the profile's %s", 100 * fraction,
+                        human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str()) +
+                  style.dim(strprintf("  estimate, within %.0f %% of the measured peak", 100 * kPeakTolerance)));
+  return text;
+}
+
+// The digits of the console's column for short steps; no nanoseconds for steps of seconds.
+std::string milliseconds_text(double nanoseconds) {
+  return strprintf(nanoseconds < 1e8 ? "%.3f" : "%.0f", nanoseconds * 1e-6);
+}
+
+std::string traffic_text(const DryRun& run, const Style& style) {
+  return run.traffic.empty() ? "    one rank sends nothing\n" : traffic_table(run.traffic, style, "    ");
+}
+
+std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style) {
+  std::string text = strprintf("  step     estimate, within %.0f %%: ", 100 * kStepTimeTolerance);
+  text += style.bold(strprintf("%s ms of virtual time", milliseconds_text(run.time.total_ns).c_str()));
+  text += strprintf(" on %s, MFU %.1f%%\n", plan.profile.title.c_str(), 100 * run.mfu);
+  text += strprintf("    compute      %10s  %s\n", human_ns(run.time.compute_ns).c_str(),
+                    flop_text(run.time.flops).c_str());
+  if (run.time.pipeline_idle_ns > 0) {
+    text += strprintf("    pipeline     %10s  idle, waiting for other stages (%.1f%% of the step)\n",
+                      human_ns(run.time.pipeline_idle_ns).c_str(), 100 * run.time.pipeline_idle_ns / run.time.total_ns);
+  }
+  for (const auto& [axis, busy] : run.time.busy_ns) {
+    const auto exposed = run.time.exposed_ns.find(axis);
+    const double shown = exposed == run.time.exposed_ns.end() ? 0 : exposed->second;
+    text += strprintf("    exposed %-4s %10s  of %s on the links\n", std::string(name(axis)).c_str(),
+                      human_ns(shown).c_str(), human_ns(busy).c_str());
+  }
+  return text +
+         style.dim(
+             "    how: each kernel max(FLOPs / peak, bytes / bandwidth) + launch, each collective latency + "
+             "bytes / link, overlap as the runtime issues them") +
+         "\n";
+}
+
+nlohmann::ordered_json axis_traffic_json(const std::vector<AxisTraffic>& traffic) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const AxisTraffic& row : traffic) {
+    rows.push_back({{"axis", name(row.axis)},
+                    {"size", row.group_size},
+                    {"calls_per_rank", row.per_rank.calls},
+                    {"logical_bytes_per_rank", row.per_rank.logical_bytes},
+                    {"sent_bytes_per_rank", row.per_rank.ring_bytes},
+                    {"sent_bytes", row.total_bytes},
+                    {"bytes_across_nodes", row.bytes_across_nodes}});
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::string dry_run_text(const RunPlan& plan, const Style& style) {
+  const TrainConfig& c = plan.config;
+  const DryRun run = make_dry_run(plan);
+  std::string text;
+  const ModelCounts counts = count_model(c.model, c.model.seq_length);
+  text += style.bold(model_title(plan, counts.total + counts.mtp)) + "\n";
+  text += "  made of  " + parts_text(c.model) + "\n";
+  text += "  KV cache " + cache_text(plan) + "\n";
+  text += strprintf("  world    %d ranks on %s, %s\n", c.parallel.world, c.backend.c_str(), plan.profile.title.c_str());
+  text += "  mesh     " + layout_text(plan) +
+          (plan.sequence_parallel && c.parallel.tp > 1 ? ", sequence parallel\n" : "\n");
+  if (plan.schedule.num_stages() > 1) text += "  pipeline " + pipeline_text(plan) + "\n";
+  text += strprintf("  batch    %ld sequences = dp %d x %ld microbatch%s of %ld; %ld tokens a step\n",
+                    static_cast<long>(c.global_batch_size), plan.dp(), static_cast<long>(plan.num_microbatches),
+                    plan.num_microbatches == 1 ? "" : "es", static_cast<long>(plan.micro_batch_size),
+                    static_cast<long>(plan.tokens_per_step()));
+  text += memory_text(run, plan, style);
+  text += "  traffic  of one step\n";
+  text += traffic_text(run, style);
+  text += time_text(run, plan, style);
+  for (const std::string& warning : run.warnings) text += style.yellow("  warning  " + warning) + "\n";
+  return text + "nothing was run (--dry-run)\n";
+}
+
+std::string dry_run_json(const RunPlan& plan) {
+  const TrainConfig& c = plan.config;
+  const DryRun run = make_dry_run(plan);
+  const ModelCounts counts = count_model(c.model, c.model.seq_length);
+  nlohmann::ordered_json exposed = nlohmann::ordered_json::object();
+  for (const auto& [axis, nanoseconds] : run.time.exposed_ns) exposed[std::string(name(axis))] = nanoseconds * 1e-6;
+  nlohmann::ordered_json data = {{"preset", c.preset},
+                                 {"parameters", counts.total},
+                                 {"active_parameters", counts.active},
+                                 {"mtp_parameters", counts.mtp},
+                                 {"kv_cache_bytes_per_token", kv_cache_bytes_per_token(plan)},
+                                 {"world_size", c.parallel.world},
+                                 {"dp", plan.dp()},
+                                 {"tp", c.parallel.tp},
+                                 {"sequence_parallel", plan.sequence_parallel && c.parallel.tp > 1},
+                                 {"microbatches", plan.num_microbatches},
+                                 {"micro_batch_size", plan.micro_batch_size},
+                                 {"tokens_per_step", plan.tokens_per_step()},
+                                 {"hardware", plan.profile.name},
+                                 {"memory_bytes", category_bytes_json(run.memory.at_peak)},
+                                 {"memory_tolerance", kPeakTolerance},
+                                 {"traffic", axis_traffic_json(run.traffic)},
+                                 {"estimate",
+                                  {{"virtual_step_ms", run.time.total_ns * 1e-6},
+                                   {"compute_ms", run.time.compute_ns * 1e-6},
+                                   {"pipeline_idle_ms", run.time.pipeline_idle_ns * 1e-6},
+                                   {"exposed_ms", exposed},
+                                   {"mfu", run.mfu},
+                                   {"tolerance", kStepTimeTolerance}}}};
+  if (plan.schedule.num_stages() > 1) {
+    data["pp"] = c.parallel.pp;
+    data["pipeline"] = pipeline_json(plan);
+  }
+  return json_result(data, run.warnings);
+}
+
+}  // namespace ranklab

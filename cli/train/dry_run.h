@@ -1,0 +1,14 @@
+// The output of `ranklab train --dry-run`: the layout, the batch, and a rank's memory, communication and time per step,
+// computed from the configuration alone (core/plan), so also for worlds that this machine could never hold.
+#pragma once
+#include <string>
+
+#include "cli/common/style.h"
+#include "core/config/train_config.h"
+
+namespace ranklab {
+
+std::string dry_run_text(const RunPlan& plan, const Style& style);
+std::string dry_run_json(const RunPlan& plan);
+
+}  // namespace ranklab

@@ -1,0 +1,59 @@
+#include "cli/train/json_hook.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/common/interrupt.h"
+#include "cli/common/json_output.h"
+#include "cli/common/stdout_text.h"
+#include "core/base/error.h"
+#include "core/runtime/run_log.h"
+
+namespace ranklab {
+namespace {
+
+class JsonHook : public Hook {
+ public:
+  explicit JsonHook(ConsoleOptions options) : options_(std::move(options)) {}
+
+  void on_train_begin(const RunPlan& plan, const TrainInfo&) override { steps_ = plan.config.train_iters; }
+  void on_step_end(const StepMetrics& m) override {
+    if (m.step % options_.log_interval == 0 || m.step + 1 == steps_) print(metrics_json(m) + "\n");
+  }
+  void on_checkpoint(const CheckpointNote& note) override { print(checkpoint_json(note) + "\n"); }
+  void on_validation(int64_t step, double loss) override {
+    print(nlohmann::ordered_json{{"step", step}, {"validation_loss", loss}}.dump() + "\n");
+  }
+  void on_train_end(const TrainResult& result) override {
+    const nlohmann::ordered_json data = {{"steps_done", result.steps_done},     {"interrupted", result.interrupted},
+                                         {"first_loss", result.first_loss},     {"last_loss", result.last_loss},
+                                         {"total_wall_s", result.total_wall_s}, {"sample", result.sample},
+                                         {"log_dir", options_.log_dir},         {"trace", options_.trace_path}};
+    if (!result.interrupted) return print(json_result(data, options_.lost->said(), -1));
+    print(json_interrupted(data));
+  }
+
+ private:
+  void print(const std::string& line) const {
+    std::fputs(line.c_str(), stdout);
+    if (const std::string lost = lost_text(stdout); !lost.empty()) options_.lost->note("stdout", lost);
+  }
+  ConsoleOptions options_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace
+
+std::string json_interrupted(const nlohmann::ordered_json& data) {
+  const int code = interrupt_exit_code();
+  const Error interrupted(ErrorKind::kInterrupted, {.where = "ranklab train",
+                                                    .what = code == 143 ? "terminated" : "interrupted by Ctrl-C",
+                                                    .fix = "log and trace hold what was done"});
+  return json_error(interrupted, data, code);
+}
+
+std::string json_interrupted() { return json_interrupted(nlohmann::ordered_json()); }
+
+std::shared_ptr<Hook> make_json_hook(ConsoleOptions options) { return std::make_shared<JsonHook>(std::move(options)); }
+
+}  // namespace ranklab

@@ -1,0 +1,17 @@
+// `ranklab train --json`: a line per logged step as in metrics.jsonl, then one object with the result. A run that fails
+// ends with its error object instead, printed by main().
+#pragma once
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "cli/train/console.h"
+
+namespace ranklab {
+
+std::shared_ptr<Hook> make_json_hook(ConsoleOptions options);
+// The last object of a run that SIGINT or SIGTERM ended.
+std::string json_interrupted(const nlohmann::ordered_json& data);
+std::string json_interrupted();  // before the first step was done
+
+}  // namespace ranklab

@@ -1,0 +1,62 @@
+// ranklab train
+#include <memory>
+
+#include "cli/common/command.h"
+#include "cli/common/command_line.h"
+#include "cli/common/style.h"
+#include "cli/config/config_options.h"
+#include "cli/train/dry_run.h"
+#include "cli/training_module.h"
+#include "cli/world/adopt_world.h"
+#include "core/base/error.h"
+#include "core/config/config_toml.h"
+
+namespace ranklab {
+namespace {
+
+// The settings as a file that reproduces this run. On GPUs the launcher makes the world, so its choices are omitted.
+int print_config(const ConfigOptions& options) {
+  const TrainConfig config = options.config();
+  std::vector<std::string> open;
+  if (config.can(Capability::kMakesRanks)) options.resolve(config);
+  if (!config.can(Capability::kMakesRanks) && !options.given("parallel.world_size"))
+    open.emplace_back("parallel.world_size");
+  std::printf("%s", config_toml(config, {}, open).c_str());
+  return 0;
+}
+
+int dry_run(const ConfigOptions& options, bool json) {
+  const RunPlan plan = options.resolve(options.config());
+  options.tell_idle(plan);
+  std::printf("%s", (json ? dry_run_json(plan) : dry_run_text(plan, style_for(stdout))).c_str());
+  return 0;
+}
+
+}  // namespace
+
+CommandAction setup_train(CommandLine& app) {
+  app.footer("Examples:\n  ranklab train\n  ranklab train --tp 8 --train-iters 20 --mock-data --log-dir runs/tp8");
+  auto options = std::make_shared<ConfigOptions>(app);
+  struct Instead {
+    bool print_config = false, dry_run = false;
+    TrainRequest train;
+  };
+  auto instead = std::make_shared<Instead>();
+  app.add_flag("--print-config", instead->print_config, "print the settings as TOML for --config, and stop");
+  app.add_flag("-n,--dry-run", instead->dry_run, "print layout, memory, traffic and estimated step time, and stop");
+  add_live_options(app, instead->train.live);
+  app.add_flag("--json", instead->train.json, "stdout: one JSON object per logged step, then one of the result");
+  return [options, instead] {
+    RANKLAB_CHECK(!instead->train.live.start_paused || instead->train.live.any(), ErrorKind::kInvalidArgument,
+                  .where = "--viz-paused", .what = "ranks would wait for a viewer, and none can come",
+                  .got = "--viz-paused alone", .want = "--viz or --viz-listen with it",
+                  .fix = "add --viz-listen, or leave it out");
+    if (instead->print_config) return print_config(*options);
+    if (instead->dry_run) return dry_run(*options, instead->train.json);
+    if (options->config().can(Capability::kMakesRanks))  // refused before LibTorch is loaded
+      options->resolve(launched_config(*options, read_process_env()));
+    return training_functions().train(*options, instead->train);
+  };
+}
+
+}  // namespace ranklab
