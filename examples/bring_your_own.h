@@ -16,8 +16,8 @@ namespace ranklab::examples {
 // nothing of pipeline stages, ZeRO, recomputation, precision or checkpoints.
 class Counter final : public LayerStack {
  public:
-  Counter(const StackPlace& place, const RunPlan& plan)
-      : config_(plan.config.model), model_(place.registry), tp_(place.tp) {}
+  Counter(const StackContext& stack, const RunPlan& plan)
+      : config_(plan.config.model), model_(stack.registry), tp_(stack.tp) {}
 
   void make_embedding() override { embedding_.emplace(model_, embedding_spec(config_), tp_); }
   void make_layer(int64_t layer) override {
@@ -93,7 +93,7 @@ class SignSgd final : public Optimizer {
 // The parts of a run with these three in place of its own.
 inline RuntimeComponents own_components(RuntimeComponents parts) {
   parts.model_provider = provide_layers(
-      [](const StackPlace& place, const RunPlan& plan) { return std::make_unique<Counter>(place, plan); });
+      [](const StackContext& stack, const RunPlan& plan) { return std::make_unique<Counter>(stack, plan); });
   parts.data_provider = provide_data("counting", counting);
   parts.optimizer_runtime = provide_optimizer([](std::vector<Parameter*> parameters, const RunPlan&) {
     return std::make_unique<SignSgd>(std::move(parameters));

@@ -14,7 +14,7 @@ namespace {
 std::string rows_text(const std::vector<int64_t>& rows) { return join(std::span<const int64_t>(rows), " "); }
 
 // One member's call as stored in the key-value store: four lines.
-struct Told {
+struct StoredCall {
   std::string signature;
   std::vector<int64_t> sent_rows, received_rows;  // of an all_to_all, per member
   std::string site;
@@ -22,7 +22,7 @@ struct Told {
   std::string pack() const {
     return signature + "\n" + rows_text(sent_rows) + "\n" + rows_text(received_rows) + "\n" + site;
   }
-  static Told unpack(const std::string& text) {
+  static StoredCall unpack(const std::string& text) {
     std::istringstream in(text);
     std::array<std::string, 4> lines;
     for (std::string& line : lines) std::getline(in, line);
@@ -44,17 +44,17 @@ struct Told {
   }
 };
 
-Told told_of(const Call& call) {
-  Told told{signature(call), {}, {}, describe(call.site)};
+StoredCall stored_call(const Call& call) {
+  StoredCall stored{signature(call), {}, {}, describe(call.site)};
   if (call.verb == Verb::kAllToAll) {
-    told.sent_rows = call.input_splits;
-    told.received_rows = call.output_splits;
+    stored.sent_rows = call.input_splits;
+    stored.received_rows = call.output_splits;
   }
-  return told;
+  return stored;
 }
 
 // Whether the two calls match, `mine` of member a and `theirs` of member b.
-bool fit(const Told& mine, size_t a, const Told& theirs, size_t b) {
+bool fit(const StoredCall& mine, size_t a, const StoredCall& theirs, size_t b) {
   if (mine.signature != theirs.signature) return false;
   if (mine.sent_rows.empty()) return true;
   return mine.sent_rows.at(b) == theirs.received_rows.at(a) && theirs.sent_rows.at(a) == mine.received_rows.at(b);
@@ -92,14 +92,14 @@ std::string signature(const Call& call) {
 
 void compare_calls(Rendezvous& rendezvous, const Group& group, int serial, const Call& call, int64_t sequence) {
   const std::string key = key_of(group, serial, call, sequence);
-  const Told mine = told_of(call);
+  const StoredCall mine = stored_call(call);
   rendezvous.set(key + std::to_string(group.group_rank), mine.pack());
   // Only the receiver compares a message: a sender continues without waiting.
   if (call.verb == Verb::kSend) return;
   for (int member = 0; member < group.size(); ++member) {
     if (member == group.group_rank || (is_message(call) && member != call.peer)) continue;
     const int global_rank = group.global_ranks[static_cast<size_t>(member)];
-    const Told theirs = Told::unpack(rendezvous.get(key + std::to_string(member), global_rank));
+    const StoredCall theirs = StoredCall::unpack(rendezvous.get(key + std::to_string(member), global_rank));
     RANKLAB_CHECK(fit(mine, static_cast<size_t>(group.group_rank), theirs, static_cast<size_t>(member)),
                   ErrorKind::kCommunication, .where = "nccl " + group.label() + " #" + std::to_string(sequence),
                   .what = "members call different things",

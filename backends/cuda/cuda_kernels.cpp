@@ -41,8 +41,9 @@ class CudaKernels final : public DeviceKernels {
   void norm(const DeviceNorm& n) const override {
     for_number(n.number, [&]<typename T>() { accept(launch_norm(norm_task<T>(n), stream()), "norm"); });
   }
-  void norm_again(const DeviceNorm& n) const override {
-    for_number(n.number, [&]<typename T>() { accept(launch_norm_again(norm_task<T>(n), stream()), "norm again"); });
+  void norm_recompute(const DeviceNorm& n) const override {
+    for_number(n.number,
+               [&]<typename T>() { accept(launch_norm_recompute(norm_task<T>(n), stream()), "norm recompute"); });
   }
   void norm_grad(const DeviceNormGrad& n) const override {
     for_number(n.number, [&]<typename T>() { accept(launch_norm_grad(norm_grad_task<T>(n), stream()), "norm grad"); });

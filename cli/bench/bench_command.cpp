@@ -202,7 +202,7 @@ CommandAction setup_bench(CommandLine& app) {
       {"collectives", "time every verb on each transport, a table like nccl-tests'", setup_collectives_bench},
       {"dispatchers", "what tokens on their way to experts cost with each token dispatcher", setup_dispatchers_bench},
       {"train", "the training step, beside PyTorch's when --peer is given", setup_train_bench},
-      {"quantize", "rounding operands of products to few bits, beside a memcpy", setup_quantize_bench},
+      {"quantize", "quantizing operands of matrix products, beside a memcpy", setup_quantize_bench},
       {"precision", "the same training in several precision recipes and seeds", setup_precision_bench},
       {"kernels", "the fused kernels of training at llama_1b's shapes, beside ATen's and a copy", setup_kernels_bench},
       {"overhead", "what the tracer, the virtual clock and the watch cost a step", setup_overhead_bench},

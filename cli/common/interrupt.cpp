@@ -101,7 +101,7 @@ void tell_before_leaving(std::function<void(const std::string& why)> tell) {
 
 void give_interrupts(std::chrono::milliseconds patience) { g_patience = patience; }
 
-bool interrupt_asked() { return g_signal != 0; }
+bool interrupt_requested() { return g_signal != 0; }
 
 int interrupt_exit_code() { return 128 + (g_signal != 0 ? g_signal.load() : SIGINT); }
 

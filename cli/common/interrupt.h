@@ -20,7 +20,7 @@ void interrupt_run();
 void tell_before_leaving(std::function<void(const std::string& why)> tell);
 // How long the first signal waits for work in progress; 1.5 s by default: a checkpoint takes longer.
 void give_interrupts(std::chrono::milliseconds patience);
-bool interrupt_asked();
+bool interrupt_requested();
 int interrupt_exit_code();  // 130, or 143 for SIGTERM
 
 }  // namespace ranklab

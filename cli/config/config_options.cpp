@@ -112,7 +112,7 @@ RunPlan ConfigOptions::resolve(const TrainConfig& config) const {
   return plan;
 }
 
-void ConfigOptions::tell_idle(const RunPlan& plan) const {
+void ConfigOptions::report_idle(const RunPlan& plan) const {
   if (std::exchange(state_->told, true)) return;
   for (const std::string& one : state_->idle(plan)) log_warning(one);
 }

@@ -25,7 +25,7 @@ class ConfigOptions {
   // --strict, settings without effect (core/config/idle_settings.h) are refused.
   RunPlan resolve(const TrainConfig& config) const;
   // Reports on stderr, once, the settings without effect in this run.
-  void tell_idle(const RunPlan& plan) const;
+  void report_idle(const RunPlan& plan) const;
   // Whether any source that overrides the preset set this field ("parallel.tp").
   bool given(const std::string& key) const;
 

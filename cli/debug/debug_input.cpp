@@ -51,7 +51,7 @@ bool DebugInput::wait_for_input() {
   std::array<pollfd, 2> ready = {{{STDIN_FILENO, POLLIN, 0}, {pipe_[0], POLLIN, 0}}};
   for (;;) {
     const int count = ::poll(ready.data(), ready.size(), kTickMs);
-    if (interrupt_asked() || (count > 0 && ready[1].revents != 0)) return false;
+    if (interrupt_requested() || (count > 0 && ready[1].revents != 0)) return false;
     if (count > 0 && ready[0].revents != 0) return true;
   }
 }

@@ -14,7 +14,7 @@ class DebugInput {
   DebugInput& operator=(const DebugInput&) = delete;
 
   bool interactive() const { return interactive_; }
-  // The next line; nothing at the end of input, on Ctrl-C, or when the run is about to end (interrupt_asked()).
+  // The next line; nothing at the end of input, on Ctrl-C, or when the run is about to end (interrupt_requested()).
   std::optional<std::string> next_line();
   // Whether Ctrl-C was pressed since the last call.
   bool ctrl_c();

@@ -35,7 +35,7 @@
 namespace ranklab {
 namespace {
 
-struct GenerateAsked {
+struct GenerateRequest {
   std::string prompt = "And the ";
   std::string logits_path;                      // empty: none
   std::unique_ptr<Checkpoint> checkpoint = {};  // null: weights from a seed
@@ -47,7 +47,7 @@ struct GenerateAsked {
 };
 
 // Rank 0's results.
-struct Told {
+struct GenerateResult {
   std::vector<int64_t> tokens;
   size_t prompt = 0;
   double first_s = 0, all_s = 0;
@@ -74,20 +74,21 @@ class TimedScorer : public TokenScorer {
   double begin_s_, first_s_ = 0;
 };
 
-void generate(CausalLm& model, const RunPlan& plan, const GenerateAsked& asked, int global_rank, Told& told) {
+void generate(CausalLm& model, const RunPlan& plan, const GenerateRequest& request, int global_rank,
+              GenerateResult& result) {
   const NoCostScope no_cost;
   model.set_training(false);
   TimedScorer scorer(make_cached_scorer(model, plan.config.model.seq_length));
-  const std::vector<int64_t> prompt = prompt_tokens(asked.prompt);
-  if (!asked.logits_path.empty()) write_logits(model, prompt, global_rank, asked.logits_path);
+  const std::vector<int64_t> prompt = prompt_tokens(request.prompt);
+  if (!request.logits_path.empty()) write_logits(model, prompt, global_rank, request.logits_path);
   std::vector<int64_t> tokens = generate_tokens(scorer, prompt,
-                                                {.tokens = asked.tokens,
-                                                 .temperature = asked.temperature,
-                                                 .top_k = asked.top_k,
+                                                {.tokens = request.tokens,
+                                                 .temperature = request.temperature,
+                                                 .top_k = request.top_k,
                                                  .seq_length = plan.config.model.seq_length,
                                                  .seed = plan.config.seed});
   if (global_rank != 0) return;
-  told = {std::move(tokens), prompt.size(), scorer.first_s(), scorer.all_s(), scorer.cache_bytes_per_token()};
+  result = {std::move(tokens), prompt.size(), scorer.first_s(), scorer.all_s(), scorer.cache_bytes_per_token()};
 }
 
 RunPlan checked_plan(const ConfigOptions& options, TrainConfig config) {
@@ -98,7 +99,7 @@ RunPlan checked_plan(const ConfigOptions& options, TrainConfig config) {
   const int64_t experts = int64_t{dims.ep} * dims.etp;
   RANKLAB_CHECK(
       !config.model.moe.enabled() || dims.ep < 1 || dims.etp < 1 || dims.tp % experts == 0, ErrorKind::kInvalidArgument,
-      .where = "generate", .what = "one replica generates, and its experts are shared out among the ranks of --tp",
+      .where = "generate", .what = "one replica generates, and its experts are sharded over the ranks of --tp",
       .got = strprintf("--ep %d, --etp %d, --tp %d", dims.ep, dims.etp, dims.tp),
       .want = "--ep x --etp that divides --tp",
       .fix = "use --tp " + std::to_string(experts) + ", or leave --ep and --etp out: a checkpoint of any layout loads");
@@ -128,15 +129,16 @@ void check_weights_fit(RunPlan plan) {
 }
 
 // Trains first, or builds only the model: neither gradients nor optimizer.
-void run_ranks(const RunPlan& plan, const std::shared_ptr<World>& world, const GenerateAsked& asked, Told& told) {
+void run_ranks(const RunPlan& plan, const std::shared_ptr<World>& world, const GenerateRequest& request,
+               GenerateResult& result) {
   RunPlan own = plan;
   if (plan.config.train_iters == 0) own.config.load.clear();  // only the weights are loaded, here
   const RuntimeComponents parts = default_components(world, own);
   if (plan.config.train_iters > 0) {
     RuntimeEngine engine(parts, plan);
-    engine.set_stop_request([] { return interrupt_asked(); });
+    engine.set_stop_request([] { return interrupt_requested(); });
     engine.set_finale(
-        [&](StepContext& context) { generate(context.model, plan, asked, context.ctx.global_rank(), told); });
+        [&](StepContext& context) { generate(context.model, plan, request, context.ctx.global_rank(), result); });
     if (world->has_rank_zero())
       engine.add_hook(make_console_hook(
           {.log_interval = plan.config.log_interval, .gemm = "", .log_dir = "", .trace_path = "", .out = stderr}));
@@ -147,8 +149,8 @@ void run_ranks(const RunPlan& plan, const std::shared_ptr<World>& world, const G
     RankContext context(endpoint, plan.mesh, {.virtual_time = false, .trace = false});
     const std::unique_ptr<CausalLm> model = parts.model_provider->build_model(context, plan);
     make_values(model->registry());
-    if (asked.checkpoint) load_weights(*asked.checkpoint, *model);
-    generate(*model, plan, asked, context.global_rank(), told);
+    if (request.checkpoint) load_weights(*request.checkpoint, *model);
+    generate(*model, plan, request, context.global_rank(), result);
   });
 }
 
@@ -169,70 +171,70 @@ int64_t whole_cache_bytes(const RunPlan& plan) {
   return m.num_layers * (m.num_attention_heads / plan.config.parallel.tp) * head * element;
 }
 
-void print_text(const RunPlan& plan, const Told& told) {
+void print_text(const RunPlan& plan, const GenerateResult& result) {
   const ModelConfig& m = plan.config.model;
   if (m.vocab_size == 256) {
-    std::printf("%s\n\n", printable_text(told.tokens).c_str());
+    std::printf("%s\n\n", printable_text(result.tokens).c_str());
   } else {  // there is no tokenizer for this vocabulary
-    std::printf("%s\n\n", join(std::span<const int64_t>(told.tokens), " ").c_str());
+    std::printf("%s\n\n", join(std::span<const int64_t>(result.tokens), " ").c_str());
   }
   const auto bytes = [](int64_t count) { return human_bytes(static_cast<double>(count)); };
-  const size_t made = told.tokens.size() - told.prompt;
-  std::string cache = bytes(told.cache_bytes_per_token) + " a token on a rank";
+  const size_t made = result.tokens.size() - result.prompt;
+  std::string cache = bytes(result.cache_bytes_per_token) + " a token on a rank";
   if (m.mla.enabled()) cache += ", keys and values of its heads would be " + bytes(whole_cache_bytes(plan));
   std::printf("%s, %s, %s\n", plan.config.preset.c_str(), weights_text(plan.config).c_str(),
               layout_text(plan, true).c_str());
-  std::printf("%zu tokens in %.2f s: %.0f tokens/s, the first after %.1f ms; cache %s\n", made, told.all_s,
-              static_cast<double>(made) / told.all_s, 1e3 * told.first_s, cache.c_str());
+  std::printf("%zu tokens in %.2f s: %.0f tokens/s, the first after %.1f ms; cache %s\n", made, result.all_s,
+              static_cast<double>(made) / result.all_s, 1e3 * result.first_s, cache.c_str());
 }
 
-void print_json(const RunPlan& plan, const Told& told) {
+void print_json(const RunPlan& plan, const GenerateResult& result) {
   const bool is_text = plan.config.model.vocab_size == 256;
-  const size_t made = told.tokens.size() - told.prompt;
+  const size_t made = result.tokens.size() - result.prompt;
   nlohmann::ordered_json data = {{"preset", plan.config.preset},
                                  {"layout", layout_text(plan, true)},
                                  {"seed", plan.config.seed},
                                  {"loaded", plan.config.load},
                                  {"trained_steps", plan.config.train_iters},
-                                 {"text", is_text ? nlohmann::ordered_json(printable_text(told.tokens)) : nullptr},
-                                 {"tokens", told.tokens},
-                                 {"prompt_tokens", told.prompt},
+                                 {"text", is_text ? nlohmann::ordered_json(printable_text(result.tokens)) : nullptr},
+                                 {"tokens", result.tokens},
+                                 {"prompt_tokens", result.prompt},
                                  {"generated_tokens", made},
-                                 {"wall_s", told.all_s},
-                                 {"first_token_s", told.first_s},
-                                 {"tokens_per_s", static_cast<double>(made) / told.all_s},
-                                 {"cache_bytes_per_token", told.cache_bytes_per_token}};
+                                 {"wall_s", result.all_s},
+                                 {"first_token_s", result.first_s},
+                                 {"tokens_per_s", static_cast<double>(made) / result.all_s},
+                                 {"cache_bytes_per_token", result.cache_bytes_per_token}};
   if (plan.config.model.mla.enabled()) data["uncompressed_cache_bytes_per_token"] = whole_cache_bytes(plan);
   std::fputs(json_result(data).c_str(), stdout);
 }
 
 // The model is the checkpoint's; flags may still change some settings, such as its length.
-void take_model_of_checkpoint(ConfigOptions& options, GenerateAsked& asked, const std::string& load) {
+void take_model_of_checkpoint(ConfigOptions& options, GenerateRequest& request, const std::string& load) {
   if (load.empty()) return;
-  asked.checkpoint = std::make_unique<Checkpoint>(checkpoint_named(load));
-  const CheckpointManifest& manifest = asked.checkpoint->manifest();
-  for (const auto& [key, text] : settings_of(model_of(manifest, asked.checkpoint->folder()))) options.set(key, text);
+  request.checkpoint = std::make_unique<Checkpoint>(checkpoint_named(load));
+  const CheckpointManifest& manifest = request.checkpoint->manifest();
+  for (const auto& [key, text] : settings_of(model_of(manifest, request.checkpoint->folder()))) options.set(key, text);
   const auto type = manifest.config.find("train.params_dtype");
   if (type != manifest.config.end()) options.set(type->first, type->second);
 }
 
-void check_logits_path(const GenerateAsked& asked, const std::string& load) {
-  if (asked.logits_path.empty()) return;
+void check_logits_path(const GenerateRequest& request, const std::string& load) {
+  if (request.logits_path.empty()) return;
   std::vector<std::string> inputs;
-  if (asked.checkpoint) inputs = {load, asked.checkpoint->folder()};
-  check_output({.path = asked.logits_path,
+  if (request.checkpoint) inputs = {load, request.checkpoint->folder()};
+  check_output({.path = request.logits_path,
                 .option = "--print-logits",
                 .inputs = inputs,
-                .own = [&] { return is_logits_file(asked.logits_path); },
-                .force = asked.force});
+                .own = [&] { return is_logits_file(request.logits_path); },
+                .force = request.force});
 }
 
-int run_generate(ConfigOptions& options, GenerateAsked& asked, const std::string& load) {
-  RANKLAB_CHECK(!asked.prompt.empty(), ErrorKind::kInvalidArgument, .where = "generate", .what = "the prompt is empty",
-                .got = "--prompt ''", .want = "at least one byte",
+int run_generate(ConfigOptions& options, GenerateRequest& request, const std::string& load) {
+  RANKLAB_CHECK(!request.prompt.empty(), ErrorKind::kInvalidArgument, .where = "generate",
+                .what = "the prompt is empty", .got = "--prompt ''", .want = "at least one byte",
                 .fix = "pass --prompt TEXT, or leave it out for the default");
-  take_model_of_checkpoint(options, asked, load);
-  check_logits_path(asked, load);
+  take_model_of_checkpoint(options, request, load);
+  check_logits_path(request, load);
   TrainConfig config = options.config();
   watch_interrupts();
   const ProcessEnv env = read_process_env();
@@ -240,17 +242,17 @@ int run_generate(ConfigOptions& options, GenerateAsked& asked, const std::string
   if (!config.can(Capability::kMakesRanks)) world = make_world(config);
   if (world || env.world_size > 1) adopt_world(config, world ? world->size() : env.world_size, options);
   RunPlan plan = checked_plan(options, std::move(config));
-  if (world ? world->has_rank_zero() : env.rank == 0) options.tell_idle(plan);
+  if (world ? world->has_rank_zero() : env.rank == 0) options.report_idle(plan);
   if (!world) {
     plan.config.train_iters > 0 ? check_memory(plan, memory_of_ranks(plan.config)) : check_weights_fit(plan);
     world = make_world(plan.config, env);
   }
   choose_gemm(plan, *world);
-  Told told;
-  run_ranks(plan, world, asked, told);
-  if (interrupt_asked()) return interrupt_exit_code();
+  GenerateResult result;
+  run_ranks(plan, world, request, result);
+  if (interrupt_requested()) return interrupt_exit_code();
   if (!world->has_rank_zero()) return 0;
-  asked.json ? print_json(plan, told) : print_text(plan, told);
+  request.json ? print_json(plan, result) : print_text(plan, result);
   return 0;
 }
 
@@ -272,23 +274,24 @@ CommandAction setup_generate(CommandLine& app) {
       "  ranklab generate --train-iters 200 --prompt 'In the beginning '\n"
       "  ranklab generate --preset deepseek_v3_tiny --tp 4 --top-k 1");
   auto options = std::make_shared<ConfigOptions>(app, generate_defaults());
-  auto asked = std::make_shared<GenerateAsked>();
-  app.add_option("--prompt", asked->prompt, "text to go on from")->capture_default_str();
-  app.add_option("--tokens", asked->tokens, "how many to generate")
+  auto request = std::make_shared<GenerateRequest>();
+  app.add_option("--prompt", request->prompt, "text to go on from")->capture_default_str();
+  app.add_option("--tokens", request->tokens, "how many to generate")
       ->capture_default_str()
       ->range(int64_t{1}, int64_t{1} << 24);
-  app.add_option("--temperature", asked->temperature, "0: always the likeliest token")
+  app.add_option("--temperature", request->temperature, "0: always the likeliest token")
       ->capture_default_str()
       ->range(0.0, 1000.0);
-  app.add_option("--top-k", asked->top_k, "draw among so many likeliest tokens (0: all, 1: the likeliest)")
+  app.add_option("--top-k", request->top_k, "draw among so many likeliest tokens (0: all, 1: the likeliest)")
       ->capture_default_str()
       ->range(int64_t{0}, int64_t{1} << 24);
-  app.add_option("--print-logits", asked->logits_path, "write the prompt's tokens and logits to this safetensors file");
-  app.add_flag("--force", asked->force, "write --print-logits over a file that this command did not write");
-  app.add_flag("--json", asked->json, "print one JSON object");
+  app.add_option("--print-logits", request->logits_path,
+                 "write the prompt's tokens and logits to this safetensors file");
+  app.add_flag("--force", request->force, "write --print-logits over a file that this command did not write");
+  app.add_flag("--json", request->json, "print one JSON object");
   CommandOption* load = app.option("--load");
-  return [options, asked, load] {
-    return run_generate(*options, *asked, load->count() > 0 ? load->results().back() : "");
+  return [options, request, load] {
+    return run_generate(*options, *request, load->count() > 0 ? load->results().back() : "");
   };
 }
 

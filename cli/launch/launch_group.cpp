@@ -247,13 +247,13 @@ void LaunchGroup::note_end(const Rank& rank, int pid, int status) {
 void LaunchGroup::push_on() {
   if (!ending_since_) return;
   const auto since = Clock::now() - *ending_since_;
-  const bool asked_by_user = end_.signal != 0;
-  if (pushed_ == 0 && !asked_by_user && since > kAskAfterFailure) {
+  const bool requested_by_user = end_.signal != 0;
+  if (pushed_ == 0 && !requested_by_user && since > kAskAfterFailure) {
     send_all(SIGTERM);
     pushed_ = 1;
   }
   const milliseconds patience = plan_.saves ? kKillAfterSaving : kKillAfterSignal;
-  if (pushed_ < 2 && since > (asked_by_user ? patience : kKillAfterFailure)) {
+  if (pushed_ < 2 && since > (requested_by_user ? patience : kKillAfterFailure)) {
     send_all(SIGKILL);
     pushed_ = 2;
   }

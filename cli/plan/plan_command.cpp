@@ -49,7 +49,7 @@ CommandAction setup_plan(CommandLine& app) {
       return 0;
     }
     const RunPlan plan = options->resolve(options->config());
-    options->tell_idle(plan);
+    options->report_idle(plan);
     std::vector<MeasuredMemory> measured;
     if (show->measure) measured = measure(plan);
     const std::string text = show->json ? json_result(plan_memory_json(plan, measured))

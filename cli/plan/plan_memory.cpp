@@ -170,7 +170,7 @@ std::string activations_text(const RunPlan& plan, const StepRecord& record, cons
                     "an activation, the scores of\n    attention and dropout's masks as bytes; here elements have " +
                     std::to_string(plan.config.element_bytes()) +
                     " bytes, attention keeps one number a query in place of the\n    scores, norms and "
-                    "activation functions are computed again, and a mask has a full element. Selective saves\n    "
+                    "activation functions are recomputed, and a mask has a full element. Selective saves\n    "
                     "attention's output alone.\n");
 }
 

@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct ExplainAsked {
+struct ExplainRequest {
   std::unique_ptr<ConfigOptions> options;
   std::string module;
   bool json = false;
@@ -132,12 +132,12 @@ std::string explain_json(const RunPlan& plan, const PrecisionPolicy& policy,
                       {"modules", rows}});
 }
 
-int print_explained(const ExplainAsked& asked) {
-  const RunPlan plan = asked.options->resolve(asked.options->config());
+int print_explained(const ExplainRequest& request) {
+  const RunPlan plan = request.options->resolve(request.options->config());
   const PrecisionPolicy policy = explain_precision(plan.config);
-  const std::vector<ModulePrecision> modules = chosen_modules(plan, policy, asked.module);
+  const std::vector<ModulePrecision> modules = chosen_modules(plan, policy, request.module);
   const std::string text =
-      asked.json ? explain_json(plan, policy, modules) : explain_text(plan, policy, modules, style_for(stdout));
+      request.json ? explain_json(plan, policy, modules) : explain_text(plan, policy, modules, style_for(stdout));
   std::fputs(text.c_str(), stdout);
   return 0;
 }
@@ -146,13 +146,13 @@ int print_explained(const ExplainAsked& asked) {
 
 PrecisionSubcommand add_precision_explain(CommandLine& app) {
   CommandLine* command = app.add_subcommand("explain", "what each module of a run computes in, and which rule decided");
-  auto asked = std::make_shared<ExplainAsked>();
-  command->add_option("--module", asked->module, "a module, or a pattern of names (default: all)");
-  command->add_flag("--json", asked->json, "print one JSON object");
+  auto request = std::make_shared<ExplainRequest>();
+  command->add_option("--module", request->module, "a module, or a pattern of names (default: all)");
+  command->add_flag("--json", request->json, "print one JSON object");
   TrainConfig defaults;  // an unsharded layout, unless one is given
   defaults.parallel.tp = defaults.parallel.pp = 1;
-  asked->options = std::make_unique<ConfigOptions>(*command, defaults);
-  return {command, [asked] { return print_explained(*asked); }};
+  request->options = std::make_unique<ConfigOptions>(*command, defaults);
+  return {command, [request] { return print_explained(*request); }};
 }
 
 }  // namespace ranklab

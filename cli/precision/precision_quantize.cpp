@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct QuantizeAsked {
+struct QuantizeRequest {
   NumberSource source = {};
   bool json = false;
 };
@@ -122,9 +122,9 @@ std::string matrices_json(const std::vector<NumberMatrix>& matrices) {
   return json_result({{"tensors", tensors}});
 }
 
-int print_quantized(const QuantizeAsked& asked) {
-  const std::vector<NumberMatrix> matrices = read_numbers(asked.source);
-  const std::string text = asked.json             ? matrices_json(matrices)
+int print_quantized(const QuantizeRequest& request) {
+  const std::vector<NumberMatrix> matrices = read_numbers(request.source);
+  const std::string text = request.json           ? matrices_json(matrices)
                            : matrices.size() == 1 ? table(matrices[0], round_all_ways(matrices[0]))
                                                   : summary(matrices);
   std::fputs(text.c_str(), stdout);
@@ -135,8 +135,8 @@ int print_quantized(const QuantizeAsked& asked) {
 
 PrecisionSubcommand add_precision_quantize(CommandLine& app) {
   CommandLine* command = app.add_subcommand("quantize", "what rounding to each format does to numbers");
-  auto asked = std::make_shared<QuantizeAsked>();
-  NumberSource& source = asked->source;
+  auto request = std::make_shared<QuantizeRequest>();
+  NumberSource& source = request->source;
   command
       ->add_option("NUMBERS", source.text,
                    "a distribution, as in normal(0,1e-3), or a file: .safetensors, .txt with numbers, else raw fp32")
@@ -147,8 +147,8 @@ PrecisionSubcommand add_precision_quantize(CommandLine& app) {
   command->add_option("--cols", source.cols, "numbers of a row, where there is no shape")
       ->range(1, 1 << 26)
       ->capture_default_str();
-  command->add_flag("--json", asked->json, "print one JSON object");
-  return {command, [asked] { return print_quantized(*asked); }};
+  command->add_flag("--json", request->json, "print one JSON object");
+  return {command, [request] { return print_quantized(*request); }};
 }
 
 }  // namespace ranklab

@@ -16,7 +16,7 @@
 namespace ranklab {
 namespace {
 
-struct Asked {
+struct RecipesRequest {
   std::string name;
   bool toml = false, json = false;
 };
@@ -49,23 +49,23 @@ std::string recipe_text(const PrecisionRecipe& r, const Style& style) {
          row("sent", sent_text(r, true));
 }
 
-int run(const Asked& asked) {
-  RANKLAB_CHECK(!asked.toml || !asked.json, ErrorKind::kInvalidArgument, .where = "precision recipes",
+int run(const RecipesRequest& request) {
+  RANKLAB_CHECK(!request.toml || !request.json, ErrorKind::kInvalidArgument, .where = "precision recipes",
                 .what = "--toml and --json exclude each other", .got = "both", .want = "one of them",
                 .fix = "leave one of them out");
-  RANKLAB_CHECK(!asked.toml || !asked.name.empty(), ErrorKind::kInvalidArgument, .where = "precision recipes",
+  RANKLAB_CHECK(!request.toml || !request.name.empty(), ErrorKind::kInvalidArgument, .where = "precision recipes",
                 .what = "--toml writes one recipe", .got = "no name", .want = "ranklab precision recipes NAME --toml",
                 .fix = "name one of ranklab precision recipes");
   std::string text;
-  if (asked.name.empty()) {
+  if (request.name.empty()) {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     for (const PrecisionRecipe& recipe : precision_recipes()) rows.push_back(recipe_json(recipe));
-    text = asked.json ? json_result({{"recipes", rows}}) : table_text(style_for(stdout));
+    text = request.json ? json_result({{"recipes", rows}}) : table_text(style_for(stdout));
   } else {
-    const PrecisionRecipe recipe = load_precision_recipe(asked.name);
-    text = asked.json   ? json_result(recipe_json(recipe))
-           : asked.toml ? recipe_toml(recipe)
-                        : recipe_text(recipe, style_for(stdout));
+    const PrecisionRecipe recipe = load_precision_recipe(request.name);
+    text = request.json   ? json_result(recipe_json(recipe))
+           : request.toml ? recipe_toml(recipe)
+                          : recipe_text(recipe, style_for(stdout));
   }
   std::fputs(text.c_str(), stdout);
   return 0;
@@ -75,11 +75,11 @@ int run(const Asked& asked) {
 
 PrecisionSubcommand add_precision_recipes(CommandLine& app) {
   CommandLine* command = app.add_subcommand("recipes", "what each recipe holds the tensors of training in");
-  auto asked = std::make_shared<Asked>();
-  command->add_option("NAME", asked->name, "one in full: a name, or a TOML file");
-  command->add_flag("--toml", asked->toml, "as a TOML file for --precision-recipe");
-  command->add_flag("--json", asked->json, "print one JSON object");
-  return {command, [asked] { return run(*asked); }};
+  auto request = std::make_shared<RecipesRequest>();
+  command->add_option("NAME", request->name, "one in full: a name, or a TOML file");
+  command->add_flag("--toml", request->toml, "as a TOML file for --precision-recipe");
+  command->add_flag("--json", request->json, "print one JSON object");
+  return {command, [request] { return run(*request); }};
 }
 
 }  // namespace ranklab

@@ -85,7 +85,7 @@ std::string products_text(const LinearPrecision& linear) {
   if (linear.sum == SumPrecision::kHopperPromoted)
     parts.emplace_back("sums in 14 bits, moved to fp32 every 128 products");
   if (linear.requantize_activation) parts.emplace_back("weight gradients see x as it was rounded forward");
-  if (linear.hadamard) parts.emplace_back("a random Hadamard turn for weight gradients");
+  if (linear.hadamard) parts.emplace_back("a random Hadamard transform for weight gradients");
   return join(parts, "; ");
 }
 

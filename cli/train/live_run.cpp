@@ -35,7 +35,7 @@ int run_beside_window(TrainRun& run) {
   viz::VizRequest request;
   request.live = attach_in_process(run.live_feed(), run.stepper());
   request.opened = [&] { background.emplace(run); };
-  request.closes = interrupt_asked;
+  request.closes = interrupt_requested;
   using RunWindow = int(const viz::VizRequest&);
   prepare_module("viz");
   reinterpret_cast<RunWindow*>(module_function("viz", "ranklab_run_window"))(request);

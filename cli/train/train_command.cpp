@@ -27,7 +27,7 @@ int print_config(const ConfigOptions& options) {
 
 int dry_run(const ConfigOptions& options, bool json) {
   const RunPlan plan = options.resolve(options.config());
-  options.tell_idle(plan);
+  options.report_idle(plan);
   std::printf("%s", (json ? dry_run_json(plan) : dry_run_text(plan, style_for(stdout))).c_str());
   return 0;
 }
@@ -37,25 +37,25 @@ int dry_run(const ConfigOptions& options, bool json) {
 CommandAction setup_train(CommandLine& app) {
   app.footer("Examples:\n  ranklab train\n  ranklab train --tp 8 --train-iters 20 --mock-data --log-dir runs/tp8");
   auto options = std::make_shared<ConfigOptions>(app);
-  struct Instead {
+  struct TrainFlags {
     bool print_config = false, dry_run = false;
     TrainRequest train;
   };
-  auto instead = std::make_shared<Instead>();
-  app.add_flag("--print-config", instead->print_config, "print the settings as TOML for --config, and stop");
-  app.add_flag("-n,--dry-run", instead->dry_run, "print layout, memory, traffic and estimated step time, and stop");
-  add_live_options(app, instead->train.live);
-  app.add_flag("--json", instead->train.json, "stdout: one JSON object per logged step, then one of the result");
-  return [options, instead] {
-    RANKLAB_CHECK(!instead->train.live.start_paused || instead->train.live.any(), ErrorKind::kInvalidArgument,
+  auto flags = std::make_shared<TrainFlags>();
+  app.add_flag("--print-config", flags->print_config, "print the settings as TOML for --config, and stop");
+  app.add_flag("-n,--dry-run", flags->dry_run, "print layout, memory, traffic and estimated step time, and stop");
+  add_live_options(app, flags->train.live);
+  app.add_flag("--json", flags->train.json, "stdout: one JSON object per logged step, then one of the result");
+  return [options, flags] {
+    RANKLAB_CHECK(!flags->train.live.start_paused || flags->train.live.any(), ErrorKind::kInvalidArgument,
                   .where = "--viz-paused", .what = "ranks would wait for a viewer, and none can come",
                   .got = "--viz-paused alone", .want = "--viz or --viz-listen with it",
                   .fix = "add --viz-listen, or leave it out");
-    if (instead->print_config) return print_config(*options);
-    if (instead->dry_run) return dry_run(*options, instead->train.json);
+    if (flags->print_config) return print_config(*options);
+    if (flags->dry_run) return dry_run(*options, flags->train.json);
     if (options->config().can(Capability::kMakesRanks))  // refused before LibTorch is loaded
       options->resolve(launched_config(*options, read_process_env()));
-    return training_functions().train(*options, instead->train);
+    return training_functions().train(*options, flags->train);
   };
 }
 

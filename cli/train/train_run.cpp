@@ -38,7 +38,7 @@ class ReleaseOnSignal {
     if (stepper == nullptr) return;
     thread_ = std::jthread([stepper](const std::stop_token& stop) {
       while (!stop.stop_requested()) {
-        if (interrupt_asked()) return stepper->detach();
+        if (interrupt_requested()) return stepper->detach();
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
       }
     });
@@ -88,7 +88,7 @@ void TrainRun::make_the_world(const ConfigOptions& options) {
     adopt_world(config, world_->size(), options);
   }
   plan_ = std::make_unique<RunPlan>(options.resolve(config));
-  if (world_ ? world_->has_rank_zero() : env.rank == 0) options.tell_idle(*plan_);
+  if (world_ ? world_->has_rank_zero() : env.rank == 0) options.report_idle(*plan_);
   if (how_.watched) {
     stepper_ = std::make_shared<Stepper>(plan_->mesh.world_size(), how_.start_paused);
     live_feed_ = std::make_shared<LiveFeed>(plan_->mesh.world_size());
@@ -133,14 +133,14 @@ int TrainRun::fit() {
   RuntimeEngine engine(default_components(world_, *plan_), *plan_);
   constexpr std::chrono::seconds kToSave{60};
   if (!plan_->config.save_dir.empty()) give_interrupts(kToSave);
-  engine.set_stop_request([this] { return interrupt_asked() || stopping_; });
+  engine.set_stop_request([this] { return interrupt_requested() || stopping_; });
   engine.set_stepper(stepper_);
   engine.set_live_feed(live_feed_);
   engine.stream_traces();
   if (world_->has_rank_zero()) add_hooks(engine, gemm);
   const TellOnLeaving telling(world_, trace_);
   const bool interrupted = engine.fit().interrupted;
-  if (interrupted && interrupt_asked()) return interrupt_exit_code();
+  if (interrupted && interrupt_requested()) return interrupt_exit_code();
   return lost_->any() ? exit_code(ErrorKind::kOutputLost) : 0;
 }
 
@@ -160,7 +160,7 @@ int TrainRun::run() {
   } catch (const Error& error) {
     end.error = error.what();
     // Peers ended by the same Ctrl-C are not reported, and an error that rank 0 shows is shown once.
-    if (interrupt_asked()) {
+    if (interrupt_requested()) {
       if (how_.json && world_->has_rank_zero()) std::fputs(json_interrupted().c_str(), stdout);
       return interrupt_exit_code();
     }

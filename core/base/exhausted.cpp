@@ -21,9 +21,9 @@ std::string memory_limit_text() {
 
 }  // namespace
 
-Error memory_exhausted(size_t asked_bytes) {
+Error memory_exhausted(size_t requested_bytes) {
   const std::string asked =
-      asked_bytes > 0 ? human_bytes(static_cast<double>(asked_bytes)) + " more asked for, with " : "";
+      requested_bytes > 0 ? human_bytes(static_cast<double>(requested_bytes)) + " more asked for, with " : "";
   return Error(ErrorKind::kEnvironment,
                {.where = "memory",
                 .what = "memory is exhausted",

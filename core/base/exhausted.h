@@ -10,8 +10,8 @@
 namespace ranklab {
 
 // kEnvironment, naming the limit that was reached: the shell's (ulimit -v), else the memory the machine has left.
-// `asked_bytes` 0: unknown.
-Error memory_exhausted(size_t asked_bytes = 0);
+// `requested_bytes` 0: unknown.
+Error memory_exhausted(size_t requested_bytes = 0);
 
 // kEnvironment. `got`: what the system said.
 Error threads_exhausted(const char* got);

@@ -21,9 +21,9 @@ struct ZeroStage {
 
 inline constexpr std::array kZeroStages = {
     ZeroStage{"no_shard", "every rank updates all it holds", GradReduction::kAll, false},
-    ZeroStage{"optim", "optimizer states are shared out"},
-    ZeroStage{"optim_grads", "optimizer states and gradients are shared out", GradReduction::kShards, true, true},
-    ZeroStage{"optim_grads_params", "optimizer states, gradients and parameters are shared out", GradReduction::kShards,
+    ZeroStage{"optim", "optimizer states are sharded"},
+    ZeroStage{"optim_grads", "optimizer states and gradients are sharded", GradReduction::kShards, true, true},
+    ZeroStage{"optim_grads_params", "optimizer states, gradients and parameters are sharded", GradReduction::kShards,
               true, true, true},
 };
 

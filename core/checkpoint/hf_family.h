@@ -21,8 +21,8 @@ enum class HfLayout {
   kNeighboursAtEnd,  // ... of one head only: the last rows of the matrix
   // Partial rotary embeddings: their heads hold the rotated rows first, in two halves, then the others. In our layout
   // each half of the head holds half of both (core/nn/rope.h).
-  kTurnedFirst,
-  // Head by head, each as its query, its key and its value (equally many of each); rotated rows as in kTurnedFirst.
+  kRotaryFirst,
+  // Head by head, each as its query, its key and its value (equally many of each); rotated rows as in kRotaryFirst.
   kHeadsTogether,
 };
 

@@ -17,7 +17,7 @@ std::string numbered(std::string text, int64_t number) {
   return star == std::string::npos ? text : text.replace(star, 1, std::to_string(number));
 }
 
-bool turns_neighbours(HfLayout layout) {
+bool rotates_neighbours(HfLayout layout) {
   return layout == HfLayout::kNeighboursPerHead || layout == HfLayout::kNeighboursAtEnd;
 }
 
@@ -27,20 +27,20 @@ bool take_prefix(std::string& text, const std::string& prefix) {
   return true;
 }
 
-int64_t turned_first_row(const HfPart& part, int64_t row) {
-  const int64_t in_head = row % part.head_rows, half = part.head_rows / 2, pairs = part.turned / 2;
+int64_t rotary_first_row(const HfPart& part, int64_t row) {
+  const int64_t in_head = row % part.head_rows, half = part.head_rows / 2, pairs = part.rotary_rows / 2;
   const auto place = [&](int64_t first, int64_t second, int64_t count, int64_t i) {
     return row - in_head + (i < count ? first + i : second + i - count);
   };
-  if (in_head < part.turned) return place(0, half, pairs, in_head);
-  return place(pairs, half + pairs, half - pairs, in_head - part.turned);
+  if (in_head < part.rotary_rows) return place(0, half, pairs, in_head);
+  return place(pairs, half + pairs, half - pairs, in_head - part.rotary_rows);
 }
 
 // In our layout queries, keys and values are three blocks; head h has the h-th rows of each.
 int64_t together_row(const HfPart& part, int64_t row) {
   const int64_t head = row / (3 * part.head_rows), kind = row / part.head_rows % 3, in_head = row % part.head_rows;
   const int64_t ours = (kind * (part.rows / 3)) + head * part.head_rows + in_head;
-  return kind < 2 && part.turned < part.head_rows ? turned_first_row(part, ours) : ours;
+  return kind < 2 && part.rotary_rows < part.head_rows ? rotary_first_row(part, ours) : ours;
 }
 
 class Mapping {
@@ -100,11 +100,11 @@ class Mapping {
     for (size_t i = 0; i < rows.size(); ++i) {
       HfPart part{.name = prefix + rule.theirs[i] + suffix, .shape = shape, .first_row = first, .rows = rows[i]};
       part.shape[0] = rows[i];
-      if (shape.size() == 2 || turns_neighbours(rule.layout)) set_layout(part, rule.layout);
+      if (shape.size() == 2 || rotates_neighbours(rule.layout)) set_layout(part, rule.layout);
       if (rule.layout == HfLayout::kHeadsTogether) {
         set_heads(part, rule.layout);
       } else if (rule.ours == "attention.qkv" && c_.is_partly_rotary()) {
-        set_heads(part, HfLayout::kTurnedFirst);
+        set_heads(part, HfLayout::kRotaryFirst);
       }
       tensor.parts.push_back(std::move(part));
       first += rows[i];
@@ -113,17 +113,17 @@ class Mapping {
   }
 
   void set_layout(HfPart& part, HfLayout layout) const {
-    part.layout = !c_.hf_rope_interleave && turns_neighbours(layout) ? HfLayout::kSame : layout;
+    part.layout = !c_.hf_rope_interleave && rotates_neighbours(layout) ? HfLayout::kSame : layout;
     if (layout == HfLayout::kTransposed) std::swap(part.shape[0], part.shape[1]);
     part.head_rows = layout == HfLayout::kNeighboursPerHead ? c_.mla.query_head_dim() : part.rows;
-    part.turned = c_.mla.qk_pos_emb_head_dim;
+    part.rotary_rows = c_.mla.qk_pos_emb_head_dim;
   }
 
   // For queries and keys, both matrix and bias.
   void set_heads(HfPart& part, HfLayout layout) const {
     part.layout = layout;
     part.head_rows = c_.head_dim();
-    part.turned = c_.rotary_width();
+    part.rotary_rows = c_.rotary_width();
     part.with_heads = std::clamp<int64_t>(c_.query_width() + c_.kv_width() - part.first_row, 0, part.rows);
   }
 
@@ -176,13 +176,13 @@ void check_tensor_count(const ModelConfig& config, size_t tensors, const std::st
 }
 
 int64_t our_row(const HfPart& part, int64_t row) {
-  if (part.layout == HfLayout::kTurnedFirst) return row < part.with_heads ? turned_first_row(part, row) : row;
+  if (part.layout == HfLayout::kRotaryFirst) return row < part.with_heads ? rotary_first_row(part, row) : row;
   if (part.layout == HfLayout::kHeadsTogether) return together_row(part, row);
-  if (!turns_neighbours(part.layout)) return row;
-  const int64_t head = row / part.head_rows, in_head = row % part.head_rows, plain = part.head_rows - part.turned;
+  if (!rotates_neighbours(part.layout)) return row;
+  const int64_t head = row / part.head_rows, in_head = row % part.head_rows, plain = part.head_rows - part.rotary_rows;
   if (in_head < plain) return row;
   const int64_t i = in_head - plain;
-  return head * part.head_rows + plain + i / 2 + (i % 2) * (part.turned / 2);
+  return head * part.head_rows + plain + i / 2 + (i % 2) * (part.rotary_rows / 2);
 }
 
 }  // namespace ranklab

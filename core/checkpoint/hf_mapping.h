@@ -23,9 +23,9 @@ struct HfPart {
   int64_t first_row = 0;       // of our tensor
   int64_t rows = 0;
   HfLayout layout = HfLayout::kSame;
-  int64_t head_rows = 0;   // kNeighbours..., kTurnedFirst and kHeadsTogether: rows of a head, ...
-  int64_t turned = 0;      // of which the last, or first, so many are rotated
-  int64_t with_heads = 0;  // kTurnedFirst: rows of queries and keys; the values after them are unchanged
+  int64_t head_rows = 0;    // kNeighbours..., kRotaryFirst and kHeadsTogether: rows of a head, ...
+  int64_t rotary_rows = 0;  // of which the last, or first, so many are rotated
+  int64_t with_heads = 0;   // kRotaryFirst: rows of queries and keys; the values after them are unchanged
   HfPartKind kind = HfPartKind::kTensor;
   bool keeps_fp32 = false;  // whatever the type of the others
 };

@@ -80,10 +80,10 @@ void check_replicas(const ParallelDims& dims) {
   const std::string got =
       strprintf("--num-distributed-optimizer-instances %d, dp %d, edp %d", dims.replicas, dims.dp, dims.edp);
   RANKLAB_CHECK(dims.replicas >= 1 && dims.dp % dims.replicas == 0, ErrorKind::kInvalidArgument, .where = kWhere,
-                .what = "the groups that share out optimizer states do not divide the data-parallel ranks", .got = got,
+                .what = "the groups that shard optimizer states do not divide the data-parallel ranks", .got = got,
                 .want = "one of " + divisors(dims.dp), .fix = "change it, or the number of ranks");
   RANKLAB_CHECK(dims.edp % dims.replicas == 0, ErrorKind::kInvalidArgument, .where = kWhere,
-                .what = "the groups that share out optimizer states do not divide the ranks with the same experts",
+                .what = "the groups that shard optimizer states do not divide the ranks with the same experts",
                 .got = got, .want = "one of " + divisors(dims.edp), .fix = "lower it, or --ep");
 }
 

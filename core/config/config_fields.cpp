@@ -20,17 +20,16 @@ void add_sharding(std::vector<ConfigField>& rows) {
         (numbered.empty() ? " " : ", ") + std::string(stage.strategy) + " " + std::to_string(strategies.size() - 1);
     strategies.emplace_back(stage.strategy);
   }
-  rows.push_back(
-      number(g, "parallel.zero_stage", {"--zero-stage"},
-             "ZeRO: data-parallel ranks share out optimizer states (1), gradients, too (2), parameters, too (3)",
-             RANKLAB_FIELD(zero_stage), within(-1, kZeroStages.size() - 1, zero_stage_numbers(0))));
+  rows.push_back(number(g, "parallel.zero_stage", {"--zero-stage"},
+                        "ZeRO: data-parallel ranks shard optimizer states (1), gradients, too (2), parameters, too (3)",
+                        RANKLAB_FIELD(zero_stage), within(-1, kZeroStages.size() - 1, zero_stage_numbers(0))));
   rows.push_back(flag(g, "parallel.use_distributed_optimizer", {"--use-distributed-optimizer"}, "ZeRO stage 1 at least",
                       RANKLAB_FIELD(use_distributed_optimizer)));
   rows.push_back(text(g, "parallel.sharding_strategy", {"--data-parallel-sharding-strategy"},
                       "the same stages by name:" + numbered, RANKLAB_FIELD(sharding_strategy), strategies));
   rows.push_back(number(g, "parallel.replicas",
                         {"--num-distributed-optimizer-instances", "--data-parallel-replicate-degree"},
-                        "HSDP: groups of dp ranks, each of which shares out all of it (1: one group)",
+                        "HSDP: groups of dp ranks, each of which shards all of it (1: one group)",
                         RANKLAB_FIELD(parallel.replicas), count(1)));
 }
 
@@ -61,7 +60,7 @@ void add_parallel(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "parallel.dp", {"--data-parallel-size", "--dp"}, "data parallel ranks (0: derived)",
                         RANKLAB_FIELD(parallel.dp), count(0)));
   rows.push_back(number(g, "parallel.ep", {"--expert-model-parallel-size", "--ep"},
-                        "ranks among which the experts are shared out; the ranks of a stage, seen another way",
+                        "ranks over which the experts are sharded; the ranks of a stage, seen another way",
                         RANKLAB_FIELD(parallel.ep), count(1)));
   rows.push_back(number(g, "parallel.etp", {"--expert-tensor-parallel-size", "--etp"}, "ranks that split each expert",
                         RANKLAB_FIELD(parallel.etp), count(1)));

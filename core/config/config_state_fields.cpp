@@ -6,10 +6,10 @@ namespace ranklab::fields {
 void add_memory(std::vector<ConfigField>& rows) {
   const std::string g = "Memory";
   rows.push_back(flag(g, "memory.keep_cheap_outputs", {"--keep-cheap-outputs"},
-                      "keep what norms and activations give for the weights' gradients, instead of computing it again",
+                      "keep what norms and activations give for the weights' gradients, instead of recomputing it",
                       RANKLAB_FIELD(keep_cheap_outputs)));
   rows.push_back(text(g, "memory.recompute_granularity", {"--recompute-granularity"},
-                      "activations computed again in backward: selective (attention's inner ones), full (layers)",
+                      "activations recomputed in backward: selective (attention's inner ones), full (layers)",
                       RANKLAB_FIELD(recompute_granularity), {"none", "selective", "full"}));
   rows.push_back(text(g, "memory.recompute_method", {"--recompute-method"},
                       "of full: the first layers of a stage (block), or chunks of layers (uniform)",

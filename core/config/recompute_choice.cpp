@@ -14,7 +14,7 @@ void check_recompute(const RunPlan& plan) {
                 .what = "--recompute-num-layers must not be negative", .got = std::to_string(c.recompute_num_layers),
                 .want = "0 or more", .fix = "leave it out");
   RANKLAB_CHECK(c.recompute_num_layers == 0 || c.recompute_granularity == "full", ErrorKind::kInvalidArgument,
-                .where = "config", .what = "--recompute-num-layers counts layers that are computed again as a whole",
+                .where = "config", .what = "--recompute-num-layers counts layers that are recomputed as a whole",
                 .got = flag + ", --recompute-granularity " + c.recompute_granularity,
                 .want = "--recompute-granularity full, or no --recompute-num-layers",
                 .fix = "add that, or leave it out");

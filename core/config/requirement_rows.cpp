@@ -24,19 +24,19 @@ bool writes_to_peers(const TrainConfig& c) {
 // What features need of the world.
 void add_devices(std::vector<Requirement>& rows) {
   rows.push_back({.feature = {.settings = {{"parallel.device", kHostDevice}},
-                              .asked_of = [](const TrainConfig& c) { return c.device == kHostDevice; }},
+                              .requested_by = [](const TrainConfig& c) { return c.device == kHostDevice; }},
                   .needs = Capability::kHostTensors,
                   .why = "ranks of this backend have their tensors on their GPUs"});
   rows.push_back({.feature = {.settings = {{"memory.optimizer_cpu_offload", "true"}},
-                              .asked_of = [](const TrainConfig& c) { return c.optimizer_cpu_offload; }},
+                              .requested_by = [](const TrainConfig& c) { return c.optimizer_cpu_offload; }},
                   .needs = Capability::kGpuTensors,
                   .why = "--optimizer-cpu-offload moves optimizer states out of a GPU's memory"});
-  rows.push_back(
-      {.feature = {.settings = {{"sim.collectives", "gloo"}, {"sim.transport", "tcp"}},
-                   .asked_of = [](const TrainConfig& c) { return c.collectives == "gloo" || c.transport == "tcp"; }},
-       .needs = Capability::kHostTransport,
-       .why = "Gloo and TCP move the host's memory, and the ranks' tensors are on a GPU",
-       .instead = "--collectives direct --transport inproc"});
+  rows.push_back({.feature = {.settings = {{"sim.collectives", "gloo"}, {"sim.transport", "tcp"}},
+                              .requested_by =
+                                  [](const TrainConfig& c) { return c.collectives == "gloo" || c.transport == "tcp"; }},
+                  .needs = Capability::kHostTransport,
+                  .why = "Gloo and TCP move the host's memory, and the ranks' tensors are on a GPU",
+                  .instead = "--collectives direct --transport inproc"});
 }
 
 const Feature::Settings kExperts = {{"model.preset", "deepseek_v3_tiny"}, {"parallel.ep", "2"}};
@@ -45,51 +45,52 @@ const Feature::Settings kMicrobatches = {{"model.preset", "deepseek_v3_tiny"}, {
 Feature expert_overlap() {
   return {.settings = {{"parallel.overlap_moe", "true"}},
           .surroundings = kMicrobatches,
-          .asked_of = [](const TrainConfig& c) { return c.overlap_moe; }};
+          .requested_by = [](const TrainConfig& c) { return c.overlap_moe; }};
 }
 
 void add_experts(std::vector<Requirement>& rows) {
   rows.push_back({.feature = {.settings = {{"parallel.moe_dispatcher", "rdep"}},
                               .surroundings = kExperts,
-                              .asked_of = writes_to_peers},
+                              .requested_by = writes_to_peers},
                   .needs = Capability::kPeerMemory,
                   .why = "the dispatcher writes into memory that the ranks share on the host, and these share none",
                   .instead = "--moe-token-dispatcher-type alltoall"});
   rows.push_back({.feature = expert_overlap(),
                   .needs = Capability::kExpertOverlap,
                   .why = "--overlap-moe-expert-parallel-comm is there for simulated ranks only"});
-  rows.push_back({.feature = {.settings = {{"memory.recompute_granularity", "selective"}},
-                              .asked_of = [](const TrainConfig& c) { return c.recompute_granularity == "selective"; }},
-                  .needs = Capability::kSelectiveRecompute,
-                  .why = "selective recomputation is there for simulated ranks only",
-                  .instead = "--recompute-granularity full"});
+  rows.push_back(
+      {.feature = {.settings = {{"memory.recompute_granularity", "selective"}},
+                   .requested_by = [](const TrainConfig& c) { return c.recompute_granularity == "selective"; }},
+       .needs = Capability::kSelectiveRecompute,
+       .why = "selective recomputation is there for simulated ranks only",
+       .instead = "--recompute-granularity full"});
 }
 
 void add_precision(std::vector<Requirement>& rows) {
   rows.push_back({.feature = {.settings = {{"precision.recipe", "deepseek_v3"}, {"precision.dispatch", "true"}},
                               .surroundings = kExperts,
-                              .asked_of =
+                              .requested_by =
                                   [](const TrainConfig& c) {
                                     return c.model.moe.enabled() && precision_settings(c).recipe.dispatch.quantized();
                                   },
                               .shown = recipe_shown},
                   .needs = Capability::kQuantizedDispatch,
-                  .why = "tokens travel in few bits between simulated ranks only",
+                  .why = "tokens travel quantized between simulated ranks only",
                   .instead = "--no-low-precision-dispatch"});
   rows.push_back({.feature = {.settings = {{"precision.recipe", "deepseek_v3"},
                                            {"precision.param_gather", "true"},
                                            {"parallel.zero_stage", "3"}},
-                              .asked_of =
+                              .requested_by =
                                   [](const TrainConfig& c) {
                                     return zero_stage_row(resolve_zero_stage(c)).parameters &&
                                            precision_settings(c).recipe.gather.quantized();
                                   },
                               .shown = [](const TrainConfig& c) { return recipe_shown(c) + ", " + stage_shown(c); }},
                   .needs = Capability::kQuantizedGather,
-                  .why = "shards of weights are gathered in few bits by simulated ranks only",
+                  .why = "shards of weights are gathered quantized by simulated ranks only",
                   .instead = "--no-fp8-param-gather"});
   rows.push_back({.feature = {.settings = {{"precision.recipe", "deepseek_v3"}, {"precision.sums", "hopper"}},
-                              .asked_of =
+                              .requested_by =
                                   [](const TrainConfig& c) {
                                     return precision_settings(c).recipe.linear.sum != SumPrecision::kFp32;
                                   },
@@ -128,19 +129,19 @@ bool splits_all_backwards(const RunPlan& plan) {
 void add_overlap(std::vector<Requirement>& rows) {
   rows.push_back({.feature = expert_overlap(),
                   .excludes = Feature{.settings = {{"moe.num_experts", "0"}},
-                                      .asked_of = [](const TrainConfig& c) { return !c.model.moe.enabled(); }},
+                                      .requested_by = [](const TrainConfig& c) { return !c.model.moe.enabled(); }},
                   .why = "--overlap-moe-expert-parallel-comm hides the traffic of experts, and this model has none",
                   .instead = "a preset with experts (deepseek_v3_tiny)"});
   rows.push_back(
       {.feature = expert_overlap(),
        .excludes = Feature{.settings = {{"memory.recompute_granularity", "full"}},
-                           .asked_of = [](const TrainConfig& c) { return c.recompute_granularity == "full"; }},
-       .why = "layers that are computed again cannot take turns with another microbatch's",
+                           .requested_by = [](const TrainConfig& c) { return c.recompute_granularity == "full"; }},
+       .why = "layers that are recomputed cannot take turns with another microbatch's",
        .instead = "--recompute-granularity selective or none, or no overlap (as in Megatron-LM)"});
   rows.push_back({.feature = expert_overlap(),
                   .excludes = Feature{.settings = {{"parallel.pipeline_schedule", "zb-h1"}},
                                       .surroundings = {{"parallel.pp", "2"}},
-                                      .asked_by_plan = splits_all_backwards},
+                                      .requested_by_plan = splits_all_backwards},
                   .why = "a backward that is cut into B and W leaves no whole layer to take turns with",
                   .instead = "a schedule with BW (1f1b, dualpipe)"});
 }
@@ -169,24 +170,24 @@ bool holds_layers_twice(const RunPlan& plan) {
 void add_pipeline(std::vector<Requirement>& rows) {
   rows.push_back(
       {.feature = {.settings = {{"train.accumulation", "pairwise"}},
-                   .asked_of = [](const TrainConfig& c) { return c.accumulation == Accumulation::kPairwise; }},
+                   .requested_by = [](const TrainConfig& c) { return c.accumulation == Accumulation::kPairwise; }},
        .excludes = Feature{.settings = {{"parallel.pipeline_schedule", "zb-v"}, {"model.tie_embeddings", "true"}},
                            .surroundings = {{"parallel.pp", "2"}},
-                           .asked_by_plan = has_embedding_twice,
+                           .requested_by_plan = has_embedding_twice,
                            .shown = embedding_shown},
        .why = "pairwise accumulation needs every parameter in one stage of a rank, and rank 0 has the embedding in two",
        .instead = "--grad-accumulation sequential, an embedding of its own (--no-tie-embeddings, --mtp-num-layers 0), "
                   "or a schedule without a V"});
   rows.push_back(
       {.feature = {.settings = {{"precision.recipe", "fp8_delayed"}},
-                   .asked_by_plan =
+                   .requested_by_plan =
                        [](const RunPlan& plan) {
                          return plan.precision && scales_are_delayed(plan.precision->recipe().linear);
                        },
                    .shown = recipe_shown},
        .excludes = Feature{.settings = {{"parallel.pipeline_schedule", "dualpipe"}},
                            .surroundings = {{"parallel.pp", "2"}, {"train.num_microbatches", "4"}},
-                           .asked_by_plan = holds_layers_twice},
+                           .requested_by_plan = holds_layers_twice},
        .why = "delayed scaling keeps the largest magnitudes of past steps, and two pipeline ranks with the same layers "
               "would keep different ones",
        .instead = "--precision-recipe fp8_current, or a schedule that holds each layer once (1f1b, zb-v, dualpipe-v)"});
@@ -196,12 +197,12 @@ void add_sharding(std::vector<Requirement>& rows) {
   rows.push_back(
       {.feature = {.settings = {{"parallel.replicas", "2"}},
                    .surroundings = {{"parallel.dp", "4"}, {"parallel.zero_stage", "1"}},
-                   .asked_of = [](const TrainConfig& c) { return c.parallel.replicas > 1; }},
-       .excludes =
-           Feature{.settings = {{"parallel.zero_stage", "0"}},
-                   .asked_of = [](const TrainConfig& c) { return !zero_stage_row(resolve_zero_stage(c)).optimizer; },
-                   .shown = stage_shown},
-       .why = "--num-distributed-optimizer-instances makes groups that share out, and nothing is shared out",
+                   .requested_by = [](const TrainConfig& c) { return c.parallel.replicas > 1; }},
+       .excludes = Feature{.settings = {{"parallel.zero_stage", "0"}},
+                           .requested_by =
+                               [](const TrainConfig& c) { return !zero_stage_row(resolve_zero_stage(c)).optimizer; },
+                           .shown = stage_shown},
+       .why = "--num-distributed-optimizer-instances makes groups that shard, and nothing is sharded",
        .instead = "--zero-stage " + zero_stage_numbers(1)});
 }
 
@@ -209,7 +210,7 @@ void add_sharding(std::vector<Requirement>& rows) {
 void add_model(std::vector<Requirement>& rows) {
   const auto feature_of = [](const ModelOption& option) {
     return Feature{.settings = {option.setting},
-                   .asked_of = [chosen = option.chosen](const TrainConfig& c) { return chosen(c.model); },
+                   .requested_by = [chosen = option.chosen](const TrainConfig& c) { return chosen(c.model); },
                    .shown = [shown = option.shown](const TrainConfig& c) { return shown(c.model); }};
   };
   for (const ModelRule& rule : model_rules())

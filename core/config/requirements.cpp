@@ -22,7 +22,7 @@ std::string words_of(const std::string& key, const std::string& value) {
   return value == "true" ? field.flags[0] : "--no-" + field.flags[0].substr(2);
 }
 
-std::string asked_text(const Feature& feature, const TrainConfig& config) {
+std::string requested_text(const Feature& feature, const TrainConfig& config) {
   if (feature.shown) return feature.shown(config);
   std::vector<std::string> words;
   for (const auto& [key, unused] : feature.settings) words.push_back(words_of(key, field_of(key).get(config)));
@@ -59,13 +59,15 @@ std::string where_possible(const TrainConfig& config, Capability capability) {
                                                              : "leave one of them out (ranklab list combinations)"});
 }
 
-bool has(const Feature& feature, const TrainConfig& config) { return feature.asked_of && feature.asked_of(config); }
+bool has(const Feature& feature, const TrainConfig& config) {
+  return feature.requested_by && feature.requested_by(config);
+}
 bool has(const Feature& feature, const RunPlan& plan) {
-  return feature.asked_by_plan != nullptr ? feature.asked_by_plan(plan) : has(feature, plan.config);
+  return feature.requested_by_plan != nullptr ? feature.requested_by_plan(plan) : has(feature, plan.config);
 }
 
 bool takes_a_plan(const Requirement& row) {
-  return row.feature.asked_by_plan != nullptr || (row.excludes && row.excludes->asked_by_plan != nullptr);
+  return row.feature.requested_by_plan != nullptr || (row.excludes && row.excludes->requested_by_plan != nullptr);
 }
 
 }  // namespace
@@ -81,16 +83,16 @@ void check_requirements(const TrainConfig& config) {
   for (const Requirement& row : requirements()) {
     if (takes_a_plan(row)) continue;
     if (row.needs && !config.can(*row.needs) && has(row.feature, config))
-      refuse(row, asked_text(row.feature, config) + ", " + place_text(config), where_possible(config, *row.needs));
+      refuse(row, requested_text(row.feature, config) + ", " + place_text(config), where_possible(config, *row.needs));
     if (row.excludes && has(row.feature, config) && has(*row.excludes, config))
-      refuse(row, asked_text(row.feature, config) + ", " + asked_text(*row.excludes, config), "");
+      refuse(row, requested_text(row.feature, config) + ", " + requested_text(*row.excludes, config), "");
   }
 }
 
 void check_requirements(const RunPlan& plan) {
   for (const Requirement& row : requirements()) {
     if (!takes_a_plan(row) || !row.excludes || !has(row.feature, plan) || !has(*row.excludes, plan)) continue;
-    refuse(row, asked_text(row.feature, plan.config) + ", " + asked_text(*row.excludes, plan.config), "");
+    refuse(row, requested_text(row.feature, plan.config) + ", " + requested_text(*row.excludes, plan.config), "");
   }
 }
 
@@ -103,7 +105,7 @@ void check_command(const TrainConfig& config, Capability capability, const std::
 void check_world(const TrainConfig& config, Capabilities capabilities, const std::string& world) {
   for (const Requirement& row : requirements())
     if (row.needs && !capabilities.has(*row.needs) && has(row.feature, config))
-      refuse(row, asked_text(row.feature, config) + ", " + world,
+      refuse(row, requested_text(row.feature, config) + ", " + world,
              "a world that has " + std::string(text_of(*row.needs)));
 }
 

@@ -21,8 +21,8 @@ struct Feature {
   using Settings = std::vector<std::pair<std::string, std::string>>;  // keys of config_fields(), and values
   Settings settings = {};      // one way to request it: what the table shows, and the tests set
   Settings surroundings = {};  // what else the tests set, so that no other check refuses the run
-  std::function<bool(const TrainConfig&)> asked_of = {};      // empty: a command requests it, or ...
-  bool (*asked_by_plan)(const RunPlan&) = nullptr;            // ... only the schedule decides it
+  std::function<bool(const TrainConfig&)> requested_by = {};  // empty: a command requests it, or ...
+  bool (*requested_by_plan)(const RunPlan&) = nullptr;        // ... only the schedule decides it
   std::function<std::string(const TrainConfig&)> shown = {};  // its name in errors; empty: the settings
   std::string command = {};                                   // the command that requests it, where no setting does
 };

@@ -113,7 +113,7 @@ void fill_batch(RunPlan& plan) {
 void check_replicas(const RunPlan& plan) {
   const TrainConfig& config = plan.config;
   RANKLAB_CHECK(config.parallel.replicas == 1 || plan.mesh.size(Axis::kDpShard) > 1, ErrorKind::kInvalidArgument,
-                .where = "config", .what = "every group that shares out would have one rank",
+                .where = "config", .what = "every sharding group would have one rank",
                 .got = "--num-distributed-optimizer-instances " + std::to_string(config.parallel.replicas) + ", dp " +
                        std::to_string(plan.dp()),
                 .want = "fewer groups than data-parallel ranks", .fix = "use --zero-stage 0 for plain replicas");

@@ -31,7 +31,7 @@ int resolve_zero_stage(const TrainConfig& c) {
   const int64_t stage = std::max(c.zero_stage, named);
   if (!c.use_distributed_optimizer) return static_cast<int>(std::max<int64_t>(stage, 0));
   RANKLAB_CHECK(stage != 0, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--use-distributed-optimizer shares out optimizer states, and another setting forbids it",
+                .what = "--use-distributed-optimizer shards optimizer states, and another setting forbids it",
                 .got = "--use-distributed-optimizer, " + (c.zero_stage == 0 ? number : words),
                 .want = "--zero-stage " + zero_stage_numbers(1), .fix = "leave one of them out");
   return static_cast<int>(std::max<int64_t>(stage, 1));

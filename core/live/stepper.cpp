@@ -15,7 +15,7 @@ using stepping::Seat;
 
 Stepper::Stepper(int world_size, bool start_paused) : world_(std::make_unique<World>(world_size)) {
   world_->start_paused = start_paused;
-  world_->pause_asked = start_paused;
+  world_->pause_requested = start_paused;
   world_->update_flags();
 }
 
@@ -29,7 +29,7 @@ StepperState Stepper::state() const {
 void Stepper::pause() {
   const std::lock_guard lock(world_->mutex);
   if (world_->mode() != StepperMode::kRunning) return;
-  world_->pause_asked = true;
+  world_->pause_requested = true;
   world_->update_flags();
   world_->tell();
   // All ranks may already be waiting for a viewer's command or for one another.

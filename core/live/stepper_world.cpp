@@ -76,7 +76,7 @@ void Stepper::World::begin() {
   running = static_cast<int>(seats.size());
   begun = true;
   ended = paused = false;
-  pause_asked = pause_asked || start_paused;
+  pause_requested = pause_requested || start_paused;
   goal = {};
   hits.clear();
   update_flags();
@@ -86,7 +86,7 @@ void Stepper::World::begin() {
 StepperMode Stepper::World::mode() const {
   if (ended) return StepperMode::kEnded;
   if (paused) return StepperMode::kPaused;
-  return pause_asked ? StepperMode::kPausing : StepperMode::kRunning;
+  return pause_requested ? StepperMode::kPausing : StepperMode::kRunning;
 }
 
 StepperState Stepper::World::state() const {
@@ -124,7 +124,7 @@ void Stepper::World::update_flags() {
   }
   order_from_step.store(first, std::memory_order_relaxed);
   conditions.store(any_condition && !free(), std::memory_order_relaxed);
-  hold.store(!free() && (pause_asked || paused || goal.kind != Goal::kNone), std::memory_order_release);
+  hold.store(!free() && (pause_requested || paused || goal.kind != Goal::kNone), std::memory_order_release);
   if (free()) order_from_step.store(INT_MAX, std::memory_order_relaxed);
 }
 
@@ -174,7 +174,9 @@ bool Stepper::World::at_goal(const Seat& at) const {
          (kind == BoundaryKind::kSpan && at.at.microbatch != at.microbatch_at_start);
 }
 
-bool Stepper::World::may_pass(const Seat& at) const { return !pause_asked && !paused && !in_order(at) && !at_goal(at); }
+bool Stepper::World::may_pass(const Seat& at) const {
+  return !pause_requested && !paused && !in_order(at) && !at_goal(at);
+}
 
 void Stepper::World::park(std::unique_lock<std::mutex>& lock, Seat& at) {
   at.go = false;
@@ -196,7 +198,7 @@ void Stepper::World::run_again(Seat& at) {
 }
 
 void Stepper::World::let_all_go() {
-  paused = pause_asked = false;
+  paused = pause_requested = false;
   goal = {};
   for (const auto& each : seats) {
     if (each->activity != RankActivity::kParked) continue;
@@ -229,7 +231,7 @@ void Stepper::World::start(const Goal& asked) {
 
 void Stepper::World::settle() {
   if (free() || paused) return;
-  if (pause_asked || !hits.empty() || !release_next()) pause_here();
+  if (pause_requested || !hits.empty() || !release_next()) pause_here();
 }
 
 void Stepper::World::pause_here() {
@@ -237,7 +239,7 @@ void Stepper::World::pause_here() {
       std::all_of(seats.begin(), seats.end(), [](const auto& each) { return each->activity == RankActivity::kDone; });
   if (all_done) return;  // the world calls end_run() itself
   paused = true;
-  pause_asked = false;
+  pause_requested = false;
   goal = {};
   // Two ranks may reach theirs at the same time: sorting makes the report independent of which was first.
   std::sort(hits.begin(), hits.end(), [](const BreakpointHit& a, const BreakpointHit& b) {

@@ -93,7 +93,7 @@ struct Stepper::World {
   std::condition_variable changed;
   std::vector<std::unique_ptr<stepping::Seat>> seats;
   int running = 0;
-  bool start_paused = false, pause_asked = false, paused = false, ended = false, detached = false, begun = false;
+  bool start_paused = false, pause_requested = false, paused = false, ended = false, detached = false, begun = false;
   stepping::Goal goal;
   int goal_step = 0;  // kStep
   std::vector<stepping::Watched> breakpoints;

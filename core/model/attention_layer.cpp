@@ -31,26 +31,26 @@ std::optional<ProjectionNorm> make_projection_norm(const ModuleScope& scope, con
 class GroupedQueryAttention : public AttentionLayer {
  public:
   GroupedQueryAttention(const ModuleScope& scope, const AttentionSpec& spec, const ModelConfig& c,
-                        const AttentionPlace& place)
-      : shape_{c.num_attention_heads / place.tp.size(),
-               std::max<int64_t>(c.query_groups() / place.tp.size(), 1),
+                        const AttentionContext& context)
+      : shape_{c.num_attention_heads / context.tp.size(),
+               std::max<int64_t>(c.query_groups() / context.tp.size(), 1),
                c.head_dim(),
-               place.window,
+               context.window,
                c.query_pre_attn_scalar > 0 ? 1.0 / std::sqrt(c.query_pre_attn_scalar) : 0.0,
                c.attn_logit_softcapping},
-        rope_(place.rope),
-        kv_(place.kv),
-        again_(place.again),
-        qkv_(scope, spec.qkv, place.tp),
-        head_norm_(make_head_norm(scope, spec, c, place.tp)),
-        projection_norm_(make_projection_norm(scope, spec, c, place.tp)),
-        out_(scope, spec.out, place.tp) {}
+        rope_(context.rope),
+        kv_(context.kv),
+        recompute_(context.recompute),
+        qkv_(scope, spec.qkv, context.tp),
+        head_norm_(make_head_norm(scope, spec, c, context.tp)),
+        projection_norm_(make_projection_norm(scope, spec, c, context.tp)),
+        out_(scope, spec.out, context.tp) {}
 
   at::Tensor forward(const NormOutput& x, const ForwardContext& context) const override {
     const at::Tensor qkv = project(x, context);
     const RopeTable rope = rope_for(rope_, qkv.size(0));
-    return again_ ? out_(causal_attention_again(qkv, shape_, rope), context.tokens)
-                  : out_(causal_attention(qkv, shape_, rope), context.tokens);
+    return recompute_ ? out_(recomputable_causal_attention(qkv, shape_, rope), context.tokens)
+                      : out_(causal_attention(qkv, shape_, rope), context.tokens);
   }
 
   AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const override {
@@ -74,7 +74,7 @@ class GroupedQueryAttention : public AttentionLayer {
   AttentionShape shape_;
   RopeTable rope_;
   Communicator* kv_;
-  bool again_;
+  bool recompute_;
   ColumnParallelLinear qkv_;
   std::optional<HeadNorm> head_norm_;
   std::optional<ProjectionNorm> projection_norm_;
@@ -84,9 +84,9 @@ class GroupedQueryAttention : public AttentionLayer {
 }  // namespace
 
 std::unique_ptr<AttentionLayer> make_attention_layer(const ModuleScope& scope, const ModelConfig& config,
-                                                     const AttentionPlace& place) {
-  if (config.mla.enabled()) return make_latent_attention(scope, config, place);
-  return std::make_unique<GroupedQueryAttention>(scope, attention_spec(config), config, place);
+                                                     const AttentionContext& context) {
+  if (config.mla.enabled()) return make_latent_attention(scope, config, context);
+  return std::make_unique<GroupedQueryAttention>(scope, attention_spec(config), config, context);
 }
 
 }  // namespace ranklab

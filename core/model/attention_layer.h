@@ -22,20 +22,20 @@ class AttentionLayer {
   virtual at::Tensor forward(const NormOutput& x, const ForwardContext& context) const = 0;
 
   // An empty KV cache, and one decoding step: x [S, B, H] holds the positions that follow those in the cache, all of
-  // them on every tp rank (TokenPlace::whole_sequence); forward only.
+  // them on every tp rank (TokenContext::whole_sequence); forward only.
   virtual AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const = 0;
   virtual at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const = 0;
 };
 
 // MHA, GQA, MQA or latent attention, according to the configuration (core/spec/layer_specs.h).
-struct AttentionPlace {
+struct AttentionContext {
   RopeTable rope;
   TensorParallel tp;
   Communicator* kv = nullptr;  // the tp ranks that share this rank's key/value head; null: no rank does
   int64_t window = 0;          // AttentionShape::window
-  bool again = false;          // backward recomputes the softmax part instead of saving it
+  bool recompute = false;      // backward recomputes the softmax part instead of saving it
 };
 std::unique_ptr<AttentionLayer> make_attention_layer(const ModuleScope& scope, const ModelConfig& config,
-                                                     const AttentionPlace& place);
+                                                     const AttentionContext& context);
 
 }  // namespace ranklab

@@ -7,26 +7,26 @@
 namespace ranklab {
 namespace {
 
-std::unique_ptr<MlpLayer> make_mlp(const ModuleScope& scope, const ModelConfig& c, const BlockPlace& place) {
-  if (!c.is_moe_layer(place.layer)) return make_dense_mlp(scope, mlp_spec(c), c.activation, place.tp);
-  RANKLAB_CHECK(place.moe != nullptr, ErrorKind::kInternal, .where = scope.path(),
-                .what = "a layer with experts needs a place for them");
-  return make_moe_layer(scope, c, place.layer, *place.moe, place.tp);
+std::unique_ptr<MlpLayer> make_mlp(const ModuleScope& scope, const ModelConfig& c, const BlockContext& context) {
+  if (!c.is_moe_layer(context.layer)) return make_dense_mlp(scope, mlp_spec(c), c.activation, context.tp);
+  RANKLAB_CHECK(context.moe != nullptr, ErrorKind::kInternal, .where = scope.path(),
+                .what = "a layer with experts needs a MoeContext");
+  return make_moe_layer(scope, c, context.layer, *context.moe, context.tp);
 }
 
-AttentionPlace attention_place(const ModelConfig& c, const BlockPlace& place) {
-  const int64_t window = c.window_of_layer(place.layer);
-  return {.rope = window > 0 ? place.local_rope : place.rope,
-          .tp = place.tp,
-          .kv = place.kv,
+AttentionContext attention_context(const ModelConfig& c, const BlockContext& context) {
+  const int64_t window = c.window_of_layer(context.layer);
+  return {.rope = window > 0 ? context.local_rope : context.rope,
+          .tp = context.tp,
+          .kv = context.kv,
           .window = window,
-          .again = place.attention_again};
+          .recompute = context.recompute_attention};
 }
 
 std::optional<Norm> make_norm(const ModuleScope& scope, const std::optional<ModuleSpec>& spec, const ModelConfig& c,
-                              const BlockPlace& place) {
+                              const BlockContext& context) {
   if (!spec) return std::nullopt;
-  return Norm(scope, *spec, c, place.tp.sharded_sequence());
+  return Norm(scope, *spec, c, context.tp.sharded_sequence());
 }
 
 // The input of a branch: the residual stream with the last branch added, normalized if there is a pre-norm.
@@ -43,19 +43,19 @@ at::Tensor behind(const std::optional<Norm>& norm, const at::Tensor& branch_SBH)
 
 }  // namespace
 
-TransformerBlock::TransformerBlock(const ModuleScope& scope, const ModelConfig& c, const BlockPlace& place)
-    : TransformerBlock(scope, c, place, block_norm_specs(c)) {}
+TransformerBlock::TransformerBlock(const ModuleScope& scope, const ModelConfig& c, const BlockContext& context)
+    : TransformerBlock(scope, c, context, block_norm_specs(c)) {}
 
-TransformerBlock::TransformerBlock(const ModuleScope& scope, const ModelConfig& c, const BlockPlace& place,
+TransformerBlock::TransformerBlock(const ModuleScope& scope, const ModelConfig& c, const BlockContext& context,
                                    const BlockNormSpecs& norms)
     : name_(scope.path()),
       residual_form_(c.residual_form),
-      attention_norm_(make_norm(scope, norms.attention, c, place)),
-      attention_(make_attention_layer(scope["attention"], c, attention_place(c, place))),
-      attention_post_norm_(make_norm(scope, norms.attention_post, c, place)),
-      mlp_norm_(make_norm(scope, norms.mlp, c, place)),
-      mlp_(make_mlp(scope["mlp"], c, place)),
-      mlp_post_norm_(make_norm(scope, norms.mlp_post, c, place)) {}
+      attention_norm_(make_norm(scope, norms.attention, c, context)),
+      attention_(make_attention_layer(scope["attention"], c, attention_context(c, context))),
+      attention_post_norm_(make_norm(scope, norms.attention_post, c, context)),
+      mlp_norm_(make_norm(scope, norms.mlp, c, context)),
+      mlp_(make_mlp(scope["mlp"], c, context)),
+      mlp_post_norm_(make_norm(scope, norms.mlp_post, c, context)) {}
 
 template <typename Attend, typename Drop>
 void TransformerBlock::run(ResidualStream& stream, const ForwardContext& context, const Attend& attend,
@@ -81,7 +81,7 @@ void TransformerBlock::forward(ResidualStream& stream, const ForwardContext& con
   run(
       stream, context, [&](const NormOutput& input) { return attention_->forward(input, context); },
       [&](const at::Tensor& branch_SBH, const char* name) {
-        return dropout(branch_SBH, name_ + name, context.dropout, context.place());
+        return dropout(branch_SBH, name_ + name, context.dropout, context.dropout_context());
       });
 }
 

@@ -18,28 +18,28 @@
 
 namespace ranklab {
 
-struct MoePlace;
+struct MoeContext;
 
-struct BlockPlace {
+struct BlockContext {
   int64_t layer = 0;  // its index in the model; MTP modules follow from num_layers on
   RopeTable rope;
   RopeTable local_rope = {};  // for sliding-window layers
   TensorParallel tp;
-  Communicator* kv = nullptr;    // AttentionPlace::kv
-  bool attention_again = false;  // backward recomputes the softmax part (recompute_policy.h)
-  MoePlace* moe = nullptr;       // REQUIRED for layers with experts; outlives the block
+  Communicator* kv = nullptr;        // AttentionContext::kv
+  bool recompute_attention = false;  // backward recomputes the softmax part (recompute_policy.h)
+  MoeContext* moe = nullptr;         // REQUIRED for layers with experts; outlives the block
 };
 
 class TransformerBlock {
  public:
-  TransformerBlock(const ModuleScope& scope, const ModelConfig& config, const BlockPlace& place);
+  TransformerBlock(const ModuleScope& scope, const ModelConfig& config, const BlockContext& context);
   void forward(ResidualStream& stream, const ForwardContext& context) const;
   // Forward of the positions that follow those in the cache; without backward and dropout.
   void decode(ResidualStream& stream, const ForwardContext& context, AttentionCache& cache) const;
   const AttentionLayer& attention() const { return *attention_; }
 
  private:
-  TransformerBlock(const ModuleScope& scope, const ModelConfig& config, const BlockPlace& place,
+  TransformerBlock(const ModuleScope& scope, const ModelConfig& config, const BlockContext& context,
                    const BlockNormSpecs& norms);
   // Runs attention and MLP on the stream. Afterwards stream.x_SBH includes all earlier branches.
   template <typename Attend, typename Drop>

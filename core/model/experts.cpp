@@ -37,7 +37,7 @@ Experts::Experts(const ModuleScope& scope, const MlpSpec& spec, const ModelConfi
 }
 
 at::Tensor Experts::operator()(const at::Tensor& rows_NH, const std::vector<int64_t>& counts,
-                               const TokenPlace& tokens) const {
+                               const TokenContext& tokens) const {
   const bool quantized = !up_quantizers_.empty() || !down_quantizers_.empty();
   if (activation_ == swiglu && !quantized && has_expert_blocks(rows_NH)) return expert_mlp(rows_NH, counts, up_, down_);
   const at::Tensor up = grouped_linear(rows_NH, counts, up_, up_quantizers_, tokens);

@@ -8,7 +8,7 @@
 
 #include "core/comm/communicator.h"
 #include "core/nn/parameter.h"
-#include "core/parallel/token_place.h"
+#include "core/parallel/token_context.h"
 #include "core/spec/layer_specs.h"
 
 namespace ranklab {
@@ -21,7 +21,8 @@ class Experts {
   Experts(const ModuleScope& scope, const MlpSpec& spec, const ModelConfig& config, Communicator& ep,
           Communicator& etp);
   // rows [N, H], counts: rows of each local expert -> [N, H]; with etp a partial sum.
-  at::Tensor operator()(const at::Tensor& rows_NH, const std::vector<int64_t>& counts, const TokenPlace& tokens) const;
+  at::Tensor operator()(const at::Tensor& rows_NH, const std::vector<int64_t>& counts,
+                        const TokenContext& tokens) const;
 
  private:
   at::Tensor (*activation_)(const at::Tensor&);

@@ -21,13 +21,13 @@ double softmax_scale(const ModelConfig& c) {
   return usual * std::sqrt(static_cast<double>(c.mla.query_head_dim()) / c.query_pre_attn_scalar);
 }
 
-LatentShape shape_of(const ModelConfig& c, const AttentionPlace& place) {
-  return {.heads = c.num_attention_heads / place.tp.size(),
+LatentShape shape_of(const ModelConfig& c, const AttentionContext& context) {
+  return {.heads = c.num_attention_heads / context.tp.size(),
           .nope = c.mla.qk_head_dim,
           .rope = c.mla.qk_pos_emb_head_dim,
           .v = c.mla.v_head_dim,
           .softmax_scale = softmax_scale(c),
-          .window = place.window,
+          .window = context.window,
           .cap = c.attn_logit_softcapping};
 }
 
@@ -40,7 +40,7 @@ class Queries {
         norm_(compressed_ ? std::optional<Norm>(std::in_place, scope, *spec.q_norm, c, tp.sharded_sequence())
                           : std::nullopt),
         up_(scope, spec.q, tp) {}
-  at::Tensor operator()(const NormOutput& x, const TokenPlace& tokens) const {
+  at::Tensor operator()(const NormOutput& x, const TokenContext& tokens) const {
     return up_(compressed_ ? (*norm_)((*down_)(x, tokens)) : x, tokens);
   }
 
@@ -54,12 +54,12 @@ class Queries {
 class LatentAttention : public AttentionLayer {
  public:
   LatentAttention(const ModuleScope& scope, const LatentAttentionSpec& spec, const ModelConfig& c,
-                  const AttentionPlace& place)
+                  const AttentionContext& context)
       : lora_(c.mla.kv_lora_rank),
-        shape_(shape_of(c, place)),
-        rope_(place.rope),
-        tp_(place.tp),
-        again_(place.again),
+        shape_(shape_of(c, context)),
+        rope_(context.rope),
+        tp_(context.tp),
+        recompute_(context.recompute),
         queries_(scope, spec, c, tp_),
         kv_down_(scope, spec.kv_down, tp_),
         kv_norm_(scope, spec.kv_norm, c, tp_.sharded_sequence()),
@@ -71,8 +71,8 @@ class LatentAttention : public AttentionLayer {
     const Compressed kv = compress(x, context.tokens);
     const LatentInput input{q, kv_up_(kv.latent, context.tokens), for_all_heads(kv.k_rope)};
     const RopeTable rope = rope_for(rope_, q.size(0));
-    return again_ ? out_(latent_attention_again(input, shape_, rope), context.tokens)
-                  : out_(latent_attention(input, shape_, rope), context.tokens);
+    return recompute_ ? out_(recomputable_latent_attention(input, shape_, rope), context.tokens)
+                      : out_(latent_attention(input, shape_, rope), context.tokens);
   }
 
   AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const override {
@@ -90,7 +90,7 @@ class LatentAttention : public AttentionLayer {
     NormOutput latent;
     at::Tensor k_rope;  // for this rank's positions
   };
-  Compressed compress(const NormOutput& x, const TokenPlace& tokens) const {
+  Compressed compress(const NormOutput& x, const TokenContext& tokens) const {
     const auto parts = kv_down_(x, tokens).split_with_sizes({lora_, shape_.rope}, -1);
     return {kv_norm_(parts[0].contiguous()), parts[1].contiguous()};
   }
@@ -104,7 +104,7 @@ class LatentAttention : public AttentionLayer {
   LatentShape shape_;
   RopeTable rope_;
   TensorParallel tp_;
-  bool again_;
+  bool recompute_;
   Queries queries_;
   ReplicatedLinear kv_down_;
   Norm kv_norm_;
@@ -115,8 +115,8 @@ class LatentAttention : public AttentionLayer {
 }  // namespace
 
 std::unique_ptr<AttentionLayer> make_latent_attention(const ModuleScope& scope, const ModelConfig& config,
-                                                      const AttentionPlace& place) {
-  return std::make_unique<LatentAttention>(scope, latent_attention_spec(config), config, place);
+                                                      const AttentionContext& context) {
+  return std::make_unique<LatentAttention>(scope, latent_attention_spec(config), config, context);
 }
 
 }  // namespace ranklab

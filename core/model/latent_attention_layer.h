@@ -10,8 +10,8 @@
 
 namespace ranklab {
 
-// REQUIRES: config.mla.enabled(); place.rope is made for qk_pos_emb_head_dim, see yarn.h.
+// REQUIRES: config.mla.enabled(); context.rope is made for qk_pos_emb_head_dim, see yarn.h.
 std::unique_ptr<AttentionLayer> make_latent_attention(const ModuleScope& scope, const ModelConfig& config,
-                                                      const AttentionPlace& place);
+                                                      const AttentionContext& context);
 
 }  // namespace ranklab

@@ -70,7 +70,7 @@ struct LayeredOptions {
 };
 
 // The arguments for making a stack; the objects it refers to must outlive the stack.
-struct StackPlace {
+struct StackContext {
   ParameterRegistry& registry;
   RankContext& context;
   TensorParallel tp;

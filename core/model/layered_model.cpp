@@ -199,14 +199,14 @@ class LayeredModel : public CausalLm {
   ResidualStream run_layers(const Stage& stage, ResidualStream stream, const ForwardContext& context) {
     const int64_t first = stage.layers.first_layer, layers = stage.layers.end_layer - first;
     for (int64_t i = 0, count = 0; i < layers; i += count) {
-      const int64_t again = recompute_.piece(i, layers);
-      count = std::max<int64_t>(again, 1);
+      const int64_t recomputed_layers = recompute_.piece(i, layers);
+      count = std::max<int64_t>(recomputed_layers, 1);
       const Piece piece = [this, begin = first + i, end = first + i + count](ResidualStream& s,
                                                                              const ForwardContext& c) {
         for (int64_t layer = begin; layer < end; ++layer) stack_->run_layer(layer, s, c);
       };
       stream = gated_use(layers_part(stage, first + i, count), stream, [&](ResidualStream own) {
-        again > 0 ? recomputed(piece, own, context) : piece(own, context);
+        recomputed_layers > 0 ? recomputed(piece, own, context) : piece(own, context);
         return own;
       });
     }

@@ -11,7 +11,7 @@
 
 namespace ranklab {
 
-using MakeStack = std::function<std::unique_ptr<LayerStack>(const StackPlace&)>;
+using MakeStack = std::function<std::unique_ptr<LayerStack>(const StackContext&)>;
 
 // Reads only the number of layers, hidden size, sequence length and dropout of `config`; `context` must outlive the
 // model.

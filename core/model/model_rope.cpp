@@ -7,8 +7,8 @@ namespace ranklab {
 namespace {
 
 RopeShape shape_of(const ModelConfig& c, double theta) {
-  const int64_t turned = c.rotary_width();
-  return {turned, c.is_partly_rotary() ? c.head_dim() - turned : 0, theta};
+  const int64_t rotary_dim = c.rotary_width();
+  return {rotary_dim, c.is_partly_rotary() ? c.head_dim() - rotary_dim : 0, theta};
 }
 
 }  // namespace

@@ -20,27 +20,29 @@ at::Tensor gate_logits(const at::Tensor& x, const Parameter& gate) {
 
 class MoeLayer : public MlpLayer {
  public:
-  MoeLayer(const ModuleScope& scope, const MoeSpec& spec, const ModelConfig& c, int64_t layer, MoePlace& place,
+  MoeLayer(const ModuleScope& scope, const MoeSpec& spec, const ModelConfig& c, int64_t layer, MoeContext& context,
            TensorParallel tp)
       : moe_(c.moe),
         seq_length_(c.seq_length),
         layer_(layer),
-        place_(place),
+        moe_context_(context),
         tp_(tp),
         router_(scope.make_weight(spec.router)),
         shared_(spec.shared ? make_dense_mlp(scope["shared"], *spec.shared, c.activation, tp) : nullptr),
         shared_gate_(spec.shared_gate ? &scope.make_weight(*spec.shared_gate) : nullptr),
-        experts_(scope["experts"], spec.expert, c, place.context.comm(Axis::kEp), place.context.comm(Axis::kEtp)) {
+        experts_(scope["experts"], spec.expert, c, context.rank_context.comm(Axis::kEp),
+                 context.rank_context.comm(Axis::kEtp)) {
     router_.sum_grad_over_tp = tp.sharded_sequence();
     if (shared_gate_ != nullptr) shared_gate_->sum_grad_over_tp = tp.sharded_sequence();
-    bias_E_ = place.book.bias(layer, router_dtype(scope.registry().dtype()));
+    bias_E_ = context.book.bias(layer, router_dtype(scope.registry().dtype()));
   }
 
   at::Tensor forward(const NormOutput& x, const ForwardContext& context) override {
     const at::Tensor tokens_TH = x.normed.reshape({-1, x.normed.size(-1)});
     const Routing routing = route(tokens_TH, x.normed.size(1), context);
-    const std::unique_ptr<ExpertTrip> trip = place_.dispatcher->dispatch(round_rows(tokens_TH, place_.wire), routing);
-    const EtpTokens arrived(place_.context.comm(Axis::kEtp), trip->rows(), trip->counts());
+    const std::unique_ptr<ExpertTrip> trip =
+        moe_context_.dispatcher->dispatch(round_rows(tokens_TH, moe_context_.wire), routing);
+    const EtpTokens arrived(moe_context_.rank_context.comm(Axis::kEtp), trip->rows(), trip->counts());
     const at::Tensor outputs = arrived.own_outputs(experts_(arrived.rows(), arrived.counts(), context.tokens));
     const at::Tensor routed = trip->combine(outputs).view_as(x.normed);
     return shared_ ? routed + shared_output(x, context) : routed;
@@ -97,7 +99,7 @@ class MoeLayer : public MlpLayer {
       seen.z_loss_sum = value_of(loss);
       routing.weights_TK = attach_loss(routing.weights_TK, loss, context.batch.loss_scale);
     }
-    if (context.pass != RecomputePass::kAgain) place_.book.add(layer_, seen);
+    if (context.pass != RecomputePass::kRecompute) moe_context_.book.add(layer_, seen);
   }
 
   static double value_of(const at::Tensor& loss) {
@@ -116,7 +118,8 @@ class MoeLayer : public MlpLayer {
   BalanceGroups balance_groups(int64_t sequences, const ForwardContext& context) const {
     BalanceGroups groups{.sequences = sequences, .per_sequence = moe_.balancing == LoadBalancing::kSeqAuxLoss};
     if (Communicator* positions = positions_group(context)) groups.groups.push_back(positions);
-    if (moe_.balancing == LoadBalancing::kGlobalAuxLoss) groups.groups.push_back(&place_.context.comm(Axis::kDp));
+    if (moe_.balancing == LoadBalancing::kGlobalAuxLoss)
+      groups.groups.push_back(&moe_context_.rank_context.comm(Axis::kDp));
     for (const Communicator* group : groups.groups) groups.ranks *= group->size();
     return groups;
   }
@@ -124,7 +127,7 @@ class MoeLayer : public MlpLayer {
   MoeConfig moe_;
   int64_t seq_length_;
   int64_t layer_;
-  MoePlace& place_;
+  MoeContext& moe_context_;
   TensorParallel tp_;
   Parameter& router_;
   std::unique_ptr<MlpLayer> shared_;
@@ -135,9 +138,9 @@ class MoeLayer : public MlpLayer {
 
 }  // namespace
 
-MoePlace::MoePlace(const ModelConfig& config, RankContext& rank, const std::string& dispatcher_name,
-                   const TensorPrecision& wire_precision)
-    : context(rank),
+MoeContext::MoeContext(const ModelConfig& config, RankContext& rank, const std::string& dispatcher_name,
+                       const TensorPrecision& wire_precision)
+    : rank_context(rank),
       dispatcher(make_dispatcher(dispatcher_name, {.ep = &rank.comm(Axis::kEp),
                                                    .num_experts = config.moe.num_experts,
                                                    .moe = config.moe,
@@ -147,8 +150,8 @@ MoePlace::MoePlace(const ModelConfig& config, RankContext& rank, const std::stri
       wire(wire_precision) {}
 
 std::unique_ptr<MlpLayer> make_moe_layer(const ModuleScope& scope, const ModelConfig& config, int64_t layer,
-                                         MoePlace& place, TensorParallel tp) {
-  return std::make_unique<MoeLayer>(scope, moe_spec(config), config, layer, place, tp);
+                                         MoeContext& context, TensorParallel tp) {
+  return std::make_unique<MoeLayer>(scope, moe_spec(config), config, layer, context, tp);
 }
 
 }  // namespace ranklab

@@ -15,19 +15,19 @@
 
 namespace ranklab {
 
-// What all MoE layers of a model share. The context must outlive it.
-struct MoePlace {
-  RankContext& context;
+// What all MoE layers of a model share. The rank context must outlive it.
+struct MoeContext {
+  RankContext& rank_context;
   std::unique_ptr<TokenDispatcher> dispatcher;
   ExpertBook book;
   TensorPrecision wire;  // precision of tokens sent to experts
 
-  MoePlace(const ModelConfig& config, RankContext& rank, const std::string& dispatcher_name,
-           const TensorPrecision& wire_precision = {});
+  MoeContext(const ModelConfig& config, RankContext& rank, const std::string& dispatcher_name,
+             const TensorPrecision& wire_precision = {});
 };
 
-// `layer`: its index in the model, for the statistics in MoePlace::book.
+// `layer`: its index in the model, for the statistics in MoeContext::book.
 std::unique_ptr<MlpLayer> make_moe_layer(const ModuleScope& scope, const ModelConfig& config, int64_t layer,
-                                         MoePlace& place, TensorParallel tp);
+                                         MoeContext& context, TensorParallel tp);
 
 }  // namespace ranklab

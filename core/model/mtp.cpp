@@ -35,20 +35,21 @@ struct FurtherLoss : CustomFunction<FurtherLoss> {
 
 }  // namespace
 
-MultiTokenPrediction::MultiTokenPrediction(const ModuleScope& scope, const ModelConfig& c, const BlockPlace& place,
-                                           const VocabParallelEmbedding& embedding, const OutputHead& head, bool again)
-    : tp_(place.tp), embedding_(embedding), head_(head), again_(again) {
+MultiTokenPrediction::MultiTokenPrediction(const ModuleScope& scope, const ModelConfig& c, const BlockContext& context,
+                                           const VocabParallelEmbedding& embedding, const OutputHead& head,
+                                           bool recompute)
+    : tp_(context.tp), embedding_(embedding), head_(head), recompute_(recompute) {
   const bool sharded = tp_.sharded_sequence();
   const PredictionSpec spec = prediction_spec(c);
   for (int64_t k = 0; k < c.mtp_num_layers; ++k) {
     const ModuleScope module = scope["mtp"][std::to_string(k)];
     const ModelUnit around = scope.registry().begin_unit({.name = module.path()});
-    BlockPlace block_place = place;
-    block_place.layer = c.num_layers + k;
+    BlockContext block_context = context;
+    block_context.layer = c.num_layers + k;
     // Created in the order of the forward.
     Norm embedding_norm(module, spec.embedding_norm, c, sharded), state_norm(module, spec.state_norm, c, sharded);
     ReplicatedLinear projection(module, spec.projection, tp_);
-    TransformerBlock block(module["block"], c, block_place);
+    TransformerBlock block(module["block"], c, block_context);
     modules_.push_back({embedding_norm, state_norm, projection, std::move(block), Norm(module, spec.norm, c, sharded)});
     scope.registry().begin_unit(around);
   }
@@ -70,7 +71,7 @@ at::Tensor MultiTokenPrediction::loss_sum(const at::Tensor& state_SBH, const For
                           context.tokens),
         {}};
     const Piece block = [&of = module.block](ResidualStream& s, const ForwardContext& c) { of.forward(s, c); };
-    again_ ? recomputed(block, stream, context) : block(stream, context);
+    recompute_ ? recomputed(block, stream, context) : block(stream, context);
     const NormOutput out = module.norm(stream.x_SBH, stream.branch_SBH);
     const at::Tensor logits_SBV = head_(out, context.tokens);
     const at::Tensor loss = vocab_parallel_cross_entropy(logits_SBV.view({-1, logits_SBV.size(2)}),

@@ -19,10 +19,10 @@ namespace ranklab {
 
 class MultiTokenPrediction {
  public:
-  // `place`: for the blocks, whose `layer` is set here; `again`: backward recomputes them (recompute.h). Embedding and
-  // head must outlive this.
-  MultiTokenPrediction(const ModuleScope& scope, const ModelConfig& config, const BlockPlace& place,
-                       const VocabParallelEmbedding& embedding, const OutputHead& head, bool again = false);
+  // `context`: for the blocks, whose `layer` is set here; `recompute`: backward recomputes them (recompute.h).
+  // Embedding and head must outlive this.
+  MultiTokenPrediction(const ModuleScope& scope, const ModelConfig& config, const BlockContext& context,
+                       const VocabParallelEmbedding& embedding, const OutputHead& head, bool recompute = false);
 
   // state [S, B, H] after the final norm (this rank's positions) -> the sum of the token losses of all modules.
   at::Tensor loss_sum(const at::Tensor& state_SBH, const ForwardContext& context) const;
@@ -38,7 +38,7 @@ class MultiTokenPrediction {
   TensorParallel tp_;
   const VocabParallelEmbedding& embedding_;
   const OutputHead& head_;
-  bool again_;
+  bool recompute_;
   std::vector<Module> modules_;
 };
 

@@ -18,7 +18,7 @@ OutputHead::OutputHead(const ModuleScope& scope, const ModelConfig& c, const Par
       vocab_size_(c.vocab_size),
       cap_(c.final_logit_softcapping) {}
 
-at::Tensor OutputHead::operator()(const NormOutput& state, const TokenPlace& tokens) const {
+at::Tensor OutputHead::operator()(const NormOutput& state, const TokenContext& tokens) const {
   const at::Tensor logits_SBV = column_parallel_linear(
       state, weight_->data, bias_ == nullptr ? at::Tensor() : bias_->data, tp_.over(tokens), {quantizer_, tokens});
   return cap_ > 0 ? soft_capped(logits_SBV, cap_) : logits_SBV;

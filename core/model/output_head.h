@@ -22,7 +22,7 @@ class OutputHead {
   at::Tensor predict(const NormOutput& state, const ForwardContext& context) const;
 
   // -> logits [S, B, V_local] of all positions.
-  at::Tensor operator()(const NormOutput& state, const TokenPlace& tokens) const;
+  at::Tensor operator()(const NormOutput& state, const TokenContext& tokens) const;
   // The rows of the vocabulary that this rank holds.
   const Partition& partition() const { return weight_->partition; }
 

@@ -54,7 +54,7 @@ struct RecomputedFunction : CustomFunction<RecomputedFunction> {
     const bool has_branch = ctx->saved_data["has_branch"].toBool();
     variable_list roots, root_grads;
     {
-      const ResidualStream out = again(ctx, input, has_branch);
+      const ResidualStream out = recompute(ctx, input, has_branch);
       for (const auto& [tensor, grad] : {std::pair(out.x_SBH, grads[0]), std::pair(out.branch_SBH, grads[1])}) {
         if (!grad.defined()) continue;
         roots.push_back(tensor);
@@ -65,12 +65,12 @@ struct RecomputedFunction : CustomFunction<RecomputedFunction> {
     return {input.grad(), has_branch ? input.grad() : at::Tensor(), {}};
   }
 
-  static ResidualStream again(AutogradContext* ctx, const at::Tensor& input, bool has_branch) {
+  static ResidualStream recompute(AutogradContext* ctx, const at::Tensor& input, bool has_branch) {
     const c10::AutoGradMode recorded(true);
     const RecomputeScope uncounted;
     ResidualStream stream{input, has_branch ? zero_branch(input) : at::Tensor()};
     const auto piece = ctx->saved_data["piece"].toCapsule();
-    static_cast<const KeptPiece&>(*piece).run(RecomputePass::kAgain, stream);
+    static_cast<const KeptPiece&>(*piece).run(RecomputePass::kRecompute, stream);
     return stream;
   }
 };

@@ -25,19 +25,19 @@ namespace {
 
 class Transformer : public LayerStack {
  public:
-  Transformer(const ModelConfig& config, const StackPlace& place)
+  Transformer(const ModelConfig& config, const StackContext& stack)
       : config_(config),
-        model_(place.registry),
-        tp_(place.tp),
-        kv_(place.context.size(Axis::kKv) > 1 ? &place.context.comm(Axis::kKv) : nullptr),
-        recompute_(place.options.recompute) {
-    const LayeredOptions& options = place.options;
+        model_(stack.registry),
+        tp_(stack.tp),
+        kv_(stack.context.size(Axis::kKv) > 1 ? &stack.context.comm(Axis::kKv) : nullptr),
+        recompute_(stack.options.recompute) {
+    const LayeredOptions& options = stack.options;
     if (config.moe.enabled())
-      moe_ = std::make_unique<MoePlace>(config, place.context, options.moe_dispatcher, options.quantization.dispatch);
+      moe_ = std::make_unique<MoeContext>(config, stack.context, options.moe_dispatcher, options.quantization.dispatch);
     // Angles of late positions need more than the 8 significant bits of bf16 or the 11 of fp16.
     const bool narrow = options.dtype == at::kBFloat16 || options.dtype == at::kHalf;
     const auto rope_options =
-        at::TensorOptions().dtype(narrow ? at::kFloat : options.dtype).device(place.context.device());
+        at::TensorOptions().dtype(narrow ? at::kFloat : options.dtype).device(stack.context.device());
     rope_ = make_model_rope(config, rope_options);
     local_rope_ = make_local_rope(config, rope_, rope_options);
   }
@@ -49,7 +49,7 @@ class Transformer : public LayerStack {
     position_->sum_grad_over_tp = tp_.sharded_sequence();
   }
   void make_layer(int64_t layer) override {
-    blocks_.try_emplace(layer, model_["layers"][std::to_string(layer)], config_, block_place(layer));
+    blocks_.try_emplace(layer, model_["layers"][std::to_string(layer)], config_, block_context(layer));
   }
   void make_head() override {
     final_norm_.emplace(model_, norm_spec(config_, "final_norm", ModulePart::kFinalNorm), config_,
@@ -58,7 +58,7 @@ class Transformer : public LayerStack {
     head_.emplace(model_, config_, config_.tie_embeddings ? &embedding_->weight() : nullptr, tp_);
     if (config_.mtp_num_layers == 0) return;
     make_token_embedding();
-    mtp_.emplace(model_, config_, block_place(0), *embedding_, *head_, recompute_.covers_mtp());
+    mtp_.emplace(model_, config_, block_context(0), *embedding_, *head_, recompute_.covers_mtp());
   }
   std::vector<std::string> shared_parameters() const override {
     if (config_.tie_embeddings || config_.mtp_num_layers > 0) return {"embedding.weight"};
@@ -74,7 +74,7 @@ class Transformer : public LayerStack {
       const int64_t first = past + context.first_position;
       x_SBH = x_SBH + position_->data.narrow(0, first, x_SBH.size(0)).unsqueeze(1);
     }
-    return {dropout(x_SBH, "embedding.dropout", context.dropout, context.place())};
+    return {dropout(x_SBH, "embedding.dropout", context.dropout, context.dropout_context())};
   }
 
   void run_layer(int64_t layer, ResidualStream& stream, const ForwardContext& context) override {
@@ -120,13 +120,13 @@ class Transformer : public LayerStack {
   }
 
  private:
-  BlockPlace block_place(int64_t layer) const {
+  BlockContext block_context(int64_t layer) const {
     return {.layer = layer,
             .rope = rope_,
             .local_rope = local_rope_,
             .tp = tp_,
             .kv = kv_,
-            .attention_again = recompute_.selective(),
+            .recompute_attention = recompute_.selective(),
             .moe = moe_.get()};
   }
 
@@ -155,7 +155,7 @@ class Transformer : public LayerStack {
   TensorParallel tp_;
   Communicator* kv_;  // the ranks that share a key/value head; null: no rank does
   RecomputePolicy recompute_;
-  std::unique_ptr<MoePlace> moe_;  // null without experts
+  std::unique_ptr<MoeContext> moe_;  // null without experts
   RopeTable rope_;
   RopeTable local_rope_;  // for sliding-window layers
   std::optional<VocabParallelEmbedding> embedding_;
@@ -182,7 +182,7 @@ std::unique_ptr<CausalLm> make_transformer(const ModelConfig& config, RankContex
                             .etp = context.size(Axis::kEtp),
                             .sequence_parallel = options.sequence_parallel});
   return make_layered_model(config, context, options,
-                            [&](const StackPlace& place) { return std::make_unique<Transformer>(config, place); });
+                            [&](const StackContext& stack) { return std::make_unique<Transformer>(config, stack); });
 }
 
 }  // namespace ranklab

@@ -2,7 +2,7 @@
 
 #include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
-#include "core/nn/output_again.h"
+#include "core/nn/recomputable_output.h"
 #include "core/nn/row_kernels.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
@@ -70,7 +70,7 @@ at::Tensor swiglu_grad(const at::Tensor& grad_out, const at::Tensor& gate_up) {
   return grad;
 }
 
-at::Tensor swiglu_grad_and_again(const at::Tensor& grad_out, const at::Tensor& gate_up) {
+at::Tensor swiglu_grad_and_recompute(const at::Tensor& grad_out, const at::Tensor& gate_up) {
   at::Tensor grad = at::empty_like(gate_up);
   const int64_t width = gate_up.size(-1) / 2;
   { const CostScope forward("swiglu", 0.0, 1.5 * bytes_of(gate_up), dtype_of(gate_up)); }

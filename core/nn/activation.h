@@ -14,7 +14,7 @@ at::Tensor swiglu(const at::Tensor& gate_up);
 at::Tensor swiglu_grad(const at::Tensor& grad_out, const at::Tensor& gate_up);
 // The gradient and a recomputed output in one pass: returns the gradient and overwrites grad_out with swiglu(gate_up).
 // Charged as the two kernels that a GPU runs. REQUIRES: also as_on_cpu(gate_up).
-at::Tensor swiglu_grad_and_again(const at::Tensor& grad_out, const at::Tensor& gate_up);
+at::Tensor swiglu_grad_and_recompute(const at::Tensor& grad_out, const at::Tensor& gate_up);
 // The same in plain ATen ops.
 at::Tensor swiglu_reference(const at::Tensor& gate_up);
 at::Tensor gelu_tanh(const at::Tensor& x);

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/nn/computed_again.h"
 #include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
 #include "core/nn/row_kernels.h"
 #include "core/nn/softmax_attention.h"
+#include "core/nn/softmax_recomputer.h"
 #include "core/nn/window_attention.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
@@ -151,9 +151,9 @@ struct AttentionFunction : CustomFunction<AttentionFunction> {
 };
 
 // Saves only qkv for backward.
-class AttentionAgain final : public ComputedAgain<Softmaxed> {
+class AttentionRecomputer final : public SoftmaxRecomputer<Softmaxed> {
  public:
-  AttentionAgain(at::Tensor qkv, const AttentionShape& shape, RopeTable rope)
+  AttentionRecomputer(at::Tensor qkv, const AttentionShape& shape, RopeTable rope)
       : qkv_(std::move(qkv)), shape_(shape), rope_(std::move(rope)) {}
 
   Softmaxed forward() const override { return softmax_forward(qkv_, shape_, rope_); }
@@ -171,15 +171,15 @@ class AttentionAgain final : public ComputedAgain<Softmaxed> {
   RopeTable rope_;
 };
 
-struct AttentionAgainFunction : CustomFunction<AttentionAgainFunction> {
+struct RecomputedAttentionFunction : CustomFunction<RecomputedAttentionFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& /*qkv*/,
-                            const c10::intrusive_ptr<AttentionAgain>& again) {
-    ctx->saved_data["again"] = c10::IValue::make_capsule(again);
-    return again->forward().out;
+                            const c10::intrusive_ptr<AttentionRecomputer>& recomputer) {
+    ctx->saved_data["recomputer"] = c10::IValue::make_capsule(recomputer);
+    return recomputer->forward().out;
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    const auto again = ctx->saved_data["again"].toCapsule();
-    return {static_cast<AttentionAgain&>(*again).input_grad(grads[0]), {}};
+    const auto recomputer = ctx->saved_data["recomputer"].toCapsule();
+    return {static_cast<AttentionRecomputer&>(*recomputer).input_grad(grads[0]), {}};
   }
 };
 
@@ -195,10 +195,11 @@ at::Tensor causal_attention(const at::Tensor& qkv, const AttentionShape& shape, 
   return AttentionFunction::apply(qkv, shape, rope);
 }
 
-RecomputableOutput causal_attention_again(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
+RecomputableOutput recomputable_causal_attention(const at::Tensor& qkv, const AttentionShape& shape,
+                                                 const RopeTable& rope) {
   if (!at::GradMode::is_enabled() || !has_kernels(qkv, shape)) return {causal_attention(qkv, shape, rope)};
-  const auto again = c10::make_intrusive<AttentionAgain>(qkv.detach().contiguous(), shape, rope);
-  return {AttentionAgainFunction::apply(qkv, again), again};
+  const auto recomputer = c10::make_intrusive<AttentionRecomputer>(qkv.detach().contiguous(), shape, rope);
+  return {RecomputedAttentionFunction::apply(qkv, recomputer), recomputer};
 }
 
 at::Tensor causal_attention_reference(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {

@@ -9,7 +9,7 @@
 
 #include <cmath>
 
-#include "core/nn/output_again.h"
+#include "core/nn/recomputable_output.h"
 #include "core/nn/rope.h"
 
 namespace ranklab {
@@ -30,7 +30,8 @@ struct AttentionShape {
 at::Tensor causal_attention(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope);
 // The same, saving only qkv for backward, which recomputes the softmax part. Without row kernels (kernel_path.h)
 // nothing is recomputed and everything is saved.
-RecomputableOutput causal_attention_again(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope);
+RecomputableOutput recomputable_causal_attention(const at::Tensor& qkv, const AttentionShape& shape,
+                                                 const RopeTable& rope);
 // The same in plain, differentiable ATen ops.
 at::Tensor causal_attention_reference(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope);
 

@@ -125,7 +125,7 @@ class DeviceKernels {
  public:
   virtual ~DeviceKernels() = default;
   virtual void norm(const DeviceNorm& norm) const = 0;
-  virtual void norm_again(const DeviceNorm& norm) const = 0;  // out from x and inv_rms
+  virtual void norm_recompute(const DeviceNorm& norm) const = 0;  // out from x and inv_rms
   virtual void norm_grad(const DeviceNormGrad& grad) const = 0;
   virtual void head_norm(const DeviceHeadNorm& norm) const = 0;
   virtual void head_norm_grad(const DeviceHeadNorm& norm) const = 0;

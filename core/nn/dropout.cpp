@@ -9,17 +9,18 @@
 
 namespace ranklab {
 
-at::Tensor dropout_mask(const at::Tensor& x_SBH, const std::string& layer_name, double p, const DropoutPlace& place) {
+at::Tensor dropout_mask(const at::Tensor& x_SBH, const std::string& layer_name, double p,
+                        const DropoutContext& context) {
   const NoCostScope no_cost;  // a GPU draws the mask inside the multiplication's kernel
   const int64_t seq = x_SBH.size(0), batch = x_SBH.size(1), hidden = x_SBH.size(2);
-  const RandomStream stream(place.seed, RandomPurpose::kDropout, layer_name, place.step);
+  const RandomStream stream(context.seed, RandomPurpose::kDropout, layer_name, context.step);
   at::Tensor mask = at::empty({seq, batch, hidden}, at::TensorOptions().dtype(at::kFloat).device(host_side(x_SBH)));
   if (mask.is_meta()) return mask.to(x_SBH.options());
   float* row = mask.mutable_data_ptr<float>();
   const auto keep_scale = static_cast<float>(1.0 / (1.0 - p));
   for (int64_t s = 0; s < seq; ++s) {
     for (int64_t b = 0; b < batch; ++b, row += hidden) {
-      const int64_t token = (place.first_sample + b) * place.seq_length + place.first_position + s;
+      const int64_t token = (context.first_sample + b) * context.seq_length + context.first_position + s;
       stream.fill_uniform(static_cast<uint64_t>(token * hidden), {row, static_cast<size_t>(hidden)});
       for (int64_t h = 0; h < hidden; ++h) row[h] = static_cast<double>(row[h]) < p ? 0.0f : keep_scale;
     }
@@ -27,8 +28,8 @@ at::Tensor dropout_mask(const at::Tensor& x_SBH, const std::string& layer_name, 
   return mask.to(x_SBH.options());
 }
 
-at::Tensor dropout(const at::Tensor& x_SBH, const std::string& layer_name, double p, const DropoutPlace& place) {
-  return p > 0 ? x_SBH * dropout_mask(x_SBH, layer_name, p, place) : x_SBH;
+at::Tensor dropout(const at::Tensor& x_SBH, const std::string& layer_name, double p, const DropoutContext& context) {
+  return p > 0 ? x_SBH * dropout_mask(x_SBH, layer_name, p, context) : x_SBH;
 }
 
 }  // namespace ranklab

@@ -9,7 +9,7 @@
 
 namespace ranklab {
 
-struct DropoutPlace {
+struct DropoutContext {
   uint64_t seed = 0;
   uint64_t step = 0;
   int64_t first_sample = 0;    // index of dim B's first sample in the step's global batch
@@ -18,8 +18,9 @@ struct DropoutPlace {
 };
 
 // 0 with probability p, else 1 / (1 - p); x_SBH gives shape, dtype and device.
-at::Tensor dropout_mask(const at::Tensor& x_SBH, const std::string& layer_name, double p, const DropoutPlace& place);
+at::Tensor dropout_mask(const at::Tensor& x_SBH, const std::string& layer_name, double p,
+                        const DropoutContext& context);
 // x * mask; x itself when p is 0.
-at::Tensor dropout(const at::Tensor& x_SBH, const std::string& layer_name, double p, const DropoutPlace& place);
+at::Tensor dropout(const at::Tensor& x_SBH, const std::string& layer_name, double p, const DropoutContext& context);
 
 }  // namespace ranklab

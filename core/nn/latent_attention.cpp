@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/nn/computed_again.h"
 #include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
 #include "core/nn/softmax_attention.h"
+#include "core/nn/softmax_recomputer.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 #include "core/spec/attention_span.h"
@@ -167,9 +167,9 @@ struct LatentFunction : CustomFunction<LatentFunction> {
 };
 
 // Saves only the inputs for backward.
-class LatentAgain final : public ComputedAgain<LatentSoftmaxed> {
+class LatentRecomputer final : public SoftmaxRecomputer<LatentSoftmaxed> {
  public:
-  LatentAgain(LatentInput in, const LatentShape& shape, RopeTable rope)
+  LatentRecomputer(LatentInput in, const LatentShape& shape, RopeTable rope)
       : in_(std::move(in)), shape_(shape), rope_(std::move(rope)) {}
 
   LatentSoftmaxed forward() const override { return latent_softmax_forward(in_, shape_, rope_); }
@@ -187,15 +187,15 @@ class LatentAgain final : public ComputedAgain<LatentSoftmaxed> {
   RopeTable rope_;
 };
 
-struct LatentAgainFunction : CustomFunction<LatentAgainFunction> {
+struct RecomputedLatentFunction : CustomFunction<RecomputedLatentFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& /*q*/, const at::Tensor& /*kv*/,
-                            const at::Tensor& /*k_rope*/, const c10::intrusive_ptr<LatentAgain>& again) {
-    ctx->saved_data["again"] = c10::IValue::make_capsule(again);
-    return again->forward().out;
+                            const at::Tensor& /*k_rope*/, const c10::intrusive_ptr<LatentRecomputer>& recomputer) {
+    ctx->saved_data["recomputer"] = c10::IValue::make_capsule(recomputer);
+    return recomputer->forward().out;
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    const auto again = ctx->saved_data["again"].toCapsule();
-    variable_list result = static_cast<LatentAgain&>(*again).input_grads(grads[0]);
+    const auto recomputer = ctx->saved_data["recomputer"].toCapsule();
+    variable_list result = static_cast<LatentRecomputer&>(*recomputer).input_grads(grads[0]);
     result.resize(4);
     return result;
   }
@@ -218,11 +218,12 @@ at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, 
   return by_position(at::scaled_dot_product_attention(h.q, h.k, h.v, {}, 0.0, true, shape.softmax_scale));
 }
 
-RecomputableOutput latent_attention_again(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
+RecomputableOutput recomputable_latent_attention(const LatentInput& input, const LatentShape& shape,
+                                                 const RopeTable& rope) {
   if (!at::GradMode::is_enabled() || !has_kernels(input.q, shape)) return {latent_attention(input, shape, rope)};
   const LatentInput kept = dense(input.q.detach(), input.kv.detach(), input.k_rope.detach());
-  const auto again = c10::make_intrusive<LatentAgain>(kept, shape, rope);
-  return {LatentAgainFunction::apply(input.q, input.kv, input.k_rope, again), again};
+  const auto recomputer = c10::make_intrusive<LatentRecomputer>(kept, shape, rope);
+  return {RecomputedLatentFunction::apply(input.q, input.kv, input.k_rope, recomputer), recomputer};
 }
 
 at::Tensor latent_attention_reference(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {

@@ -10,7 +10,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include "core/nn/output_again.h"
+#include "core/nn/recomputable_output.h"
 #include "core/nn/rope.h"
 
 namespace ranklab {
@@ -36,7 +36,8 @@ struct LatentInput {
 // -> [S, B, heads v]. `rope` holds S positions or more; undefined: no rotation (learned positions).
 at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);
 // The same, saving only the inputs: backward recomputes the output (where there are row kernels).
-RecomputableOutput latent_attention_again(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);
+RecomputableOutput recomputable_latent_attention(const LatentInput& input, const LatentShape& shape,
+                                                 const RopeTable& rope);
 // The same in plain, differentiable ATen ops.
 at::Tensor latent_attention_reference(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);
 

@@ -2,7 +2,7 @@
 
 #include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
-#include "core/nn/output_again.h"
+#include "core/nn/recomputable_output.h"
 #include "core/nn/row_kernels.h"
 #include "core/nn/weight_gradient.h"
 #include "core/sim/aten.h"
@@ -123,18 +123,18 @@ at::Tensor NormRecipe::normed() const {
   at::Tensor out = at::empty_like(sum, at::MemoryFormat::Contiguous);
   const at::Tensor dense = sum.contiguous();
   if (const DeviceKernels* device = device_kernels_of(sum)) {
-    device->norm_again({.number = device_number(sum),
-                        .shape = rows_of(sum),
-                        .weight_offset = weight_offset,
-                        .x = device_in(dense),
-                        .weight = device_in(weight),
-                        .out = device_out(out),
-                        .inv_rms = device_out(inv_rms)});
+    device->norm_recompute({.number = device_number(sum),
+                            .shape = rows_of(sum),
+                            .weight_offset = weight_offset,
+                            .x = device_in(dense),
+                            .weight = device_in(weight),
+                            .out = device_out(out),
+                            .inv_rms = device_out(inv_rms)});
     return out;
   }
   for_kernel_type(sum, [&]<typename T>() {
-    kernels::rms_norm_again({rows_of(sum), 0, weight_offset}, kernel_in<T>(dense), kernel_in<T>(weight),
-                            kernel_in<KernelWide<T>>(inv_rms), kernel_out<T>(out));
+    kernels::rms_norm_recompute({rows_of(sum), 0, weight_offset}, kernel_in<T>(dense), kernel_in<T>(weight),
+                                kernel_in<KernelWide<T>>(inv_rms), kernel_out<T>(out));
   });
   return out;
 }

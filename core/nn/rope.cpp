@@ -15,12 +15,12 @@ at::Tensor rope_frequencies(int64_t head_dim, double theta) {
   return at::pow(at::Scalar(theta), -at::arange(0, head_dim, 2, f64) / static_cast<double>(head_dim));
 }
 
-RopeTable make_rope_table(int64_t seq_length, const at::Tensor& frequencies, int64_t still, double scale,
+RopeTable make_rope_table(int64_t seq_length, const at::Tensor& frequencies, int64_t unrotated_dim, double scale,
                           const at::TensorOptions& options) {
   const NoCostScope no_cost;
   const at::Tensor angle = at::outer(at::arange(seq_length, frequencies.options()), frequencies);
-  const auto beside = [&](const at::Tensor& turned, double value) {
-    return still == 0 ? turned : at::constant_pad_nd(turned, {0, still / 2}, value);
+  const auto beside = [&](const at::Tensor& rotated, double value) {
+    return unrotated_dim == 0 ? rotated : at::constant_pad_nd(rotated, {0, unrotated_dim / 2}, value);
   };
   return {beside(angle.cos() * scale, 1).to(options), beside(angle.sin() * scale, 0).to(options)};
 }

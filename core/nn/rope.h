@@ -32,12 +32,12 @@ RopeTable rope_for(const RopeTable& table, int64_t seq_length);
 at::Tensor rope_frequencies(int64_t head_dim, double theta);
 // Which elements of a head are rotated, and by which base.
 struct RopeShape {
-  int64_t turned = 0;  // elements of a head that are rotated
-  int64_t still = 0;   // ... that are not
+  int64_t rotary_dim = 0;     // elements of a head that are rotated
+  int64_t unrotated_dim = 0;  // ... that are not
   double theta = 10000.0;
 };
-// From frequencies [turned / 2]; the cosines and sines of these pairs are multiplied by `scale`.
-RopeTable make_rope_table(int64_t seq_length, const at::Tensor& frequencies, int64_t still, double scale,
+// From frequencies [rotary_dim / 2]; the cosines and sines of these pairs are multiplied by `scale`.
+RopeTable make_rope_table(int64_t seq_length, const at::Tensor& frequencies, int64_t unrotated_dim, double scale,
                           const at::TensorOptions& options);
 // REQUIRES: head_dim even.
 RopeTable make_rope_table(int64_t seq_length, int64_t head_dim, double theta, const at::TensorOptions& options);

@@ -28,8 +28,8 @@ at::Tensor llama3_frequencies(const at::Tensor& plain, const RopeScaling& s) {
 RopeTable table_of(int64_t length, const RopeShape& shape, const RopeScaling& scaling,
                    const at::TensorOptions& options) {
   const double scale = scaling.kind == RopeScalingKind::kLongRope ? long_rope_scale(scaling) : 1.0;
-  return make_rope_table(length, scaled_frequencies(shape.turned, shape.theta, scaling, length), shape.still, scale,
-                         options);
+  return make_rope_table(length, scaled_frequencies(shape.rotary_dim, shape.theta, scaling, length),
+                         shape.unrotated_dim, scale, options);
 }
 
 class DynamicRope final : public RopeLengths {

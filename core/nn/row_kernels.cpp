@@ -49,8 +49,8 @@ RANKLAB_INLINE void rms_norm_forward_body(RmsNormArgs args, const T* __restrict 
 }
 
 template <typename T>
-RANKLAB_INLINE void rms_norm_again_body(RowShape shape, const T* __restrict sum, const T* __restrict weight,
-                                        const T* __restrict inv_rms, T* __restrict out) {
+RANKLAB_INLINE void rms_norm_recompute_body(RowShape shape, const T* __restrict sum, const T* __restrict weight,
+                                            const T* __restrict inv_rms, T* __restrict out) {
   for (int64_t row = 0; row < shape.rows; ++row) {
     const T* x = sum + row * shape.cols;
     T* y = out + row * shape.cols;
@@ -250,9 +250,9 @@ RANKLAB_INLINE double sum_of_squares_body(const T* x, int64_t count) {
     const OffsetWeight<T> moved(weight, args.shape.cols, args.weight_offset);                                          \
     rms_norm_forward_body<T>(args, x, branch, moved.data(), sum, out, inv_rms);                                        \
   }                                                                                                                    \
-  RANKLAB_CLONES void rms_norm_again(RmsNormArgs args, const T* sum, const T* weight, const T* inv_rms, T* out) {      \
+  RANKLAB_CLONES void rms_norm_recompute(RmsNormArgs args, const T* sum, const T* weight, const T* inv_rms, T* out) {  \
     const OffsetWeight<T> moved(weight, args.shape.cols, args.weight_offset);                                          \
-    rms_norm_again_body<T>(args.shape, sum, moved.data(), inv_rms, out);                                               \
+    rms_norm_recompute_body<T>(args.shape, sum, moved.data(), inv_rms, out);                                           \
   }                                                                                                                    \
   RANKLAB_CLONES void rms_norm_backward(RmsNormArgs args, const T* grad_out, const T* grad_sum, const T* sum,          \
                                         const T* weight, const T* inv_rms, T* grad_in, T* grad_weight) {               \

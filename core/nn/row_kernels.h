@@ -26,8 +26,8 @@ void rms_norm_forward(RmsNormArgs args, const double* x, const double* branch, c
                       double* out, double* inv_rms);
 
 // out = sum * inv_rms * weight: recomputes the forward's result, bit for bit, from what is saved for backward.
-void rms_norm_again(RmsNormArgs args, const float* sum, const float* weight, const float* inv_rms, float* out);
-void rms_norm_again(RmsNormArgs args, const double* sum, const double* weight, const double* inv_rms, double* out);
+void rms_norm_recompute(RmsNormArgs args, const float* sum, const float* weight, const float* inv_rms, float* out);
+void rms_norm_recompute(RmsNormArgs args, const double* sum, const double* weight, const double* inv_rms, double* out);
 
 // grad_in = d(norm)(grad_out) + grad_sum (null: nothing is added); grad_weight is overwritten.
 void rms_norm_backward(RmsNormArgs args, const float* grad_out, const float* grad_sum, const float* sum,

@@ -48,14 +48,14 @@ void rms_norm_forward_rows(RmsNormArgs args, const T* x, const T* branch, const 
 }
 
 template <typename T>
-void rms_norm_again_rows(RmsNormArgs args, const T* sum, const T* weight, const float* inv_rms, T* out) {
+void rms_norm_recompute_rows(RmsNormArgs args, const T* sum, const T* weight, const float* inv_rms, T* out) {
   const RowShape shape = args.shape;
   const std::vector<float> wide_weight = widened(weight, shape.cols, args.weight_offset);
   Scratch in(shape.cols), normed(shape.cols);
   for_blocks(shape.rows, [&](int64_t row, int64_t rows) {
     const int64_t first = row * shape.cols, count = rows * shape.cols;
-    rms_norm_again({{rows, shape.cols}}, in.filled(sum + first, count), wide_weight.data(), inv_rms + row,
-                   normed.data());
+    rms_norm_recompute({{rows, shape.cols}}, in.filled(sum + first, count), wide_weight.data(), inv_rms + row,
+                       normed.data());
     narrow_all(normed.data(), out + first, count);
   });
 }
@@ -154,8 +154,8 @@ double sum_of_squares_rows(const T* x, int64_t count) {
                         float* inv_rms) {                                                                       \
     rms_norm_forward_rows(args, x, branch, weight, sum, out, inv_rms);                                          \
   }                                                                                                             \
-  void rms_norm_again(RmsNormArgs args, const T* sum, const T* weight, const float* inv_rms, T* out) {          \
-    rms_norm_again_rows(args, sum, weight, inv_rms, out);                                                       \
+  void rms_norm_recompute(RmsNormArgs args, const T* sum, const T* weight, const float* inv_rms, T* out) {      \
+    rms_norm_recompute_rows(args, sum, weight, inv_rms, out);                                                   \
   }                                                                                                             \
   void rms_norm_backward(RmsNormArgs args, const T* grad_out, const T* grad_sum, const T* sum, const T* weight, \
                          const float* inv_rms, T* grad_in, T* grad_weight) {                                    \

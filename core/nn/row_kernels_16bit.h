@@ -58,7 +58,7 @@ T narrow(float x) {
 #define RANKLAB_16BIT_KERNELS(T)                                                                                \
   void rms_norm_forward(RmsNormArgs args, const T* x, const T* branch, const T* weight, T* sum, T* out,         \
                         float* inv_rms);                                                                        \
-  void rms_norm_again(RmsNormArgs args, const T* sum, const T* weight, const float* inv_rms, T* out);           \
+  void rms_norm_recompute(RmsNormArgs args, const T* sum, const T* weight, const float* inv_rms, T* out);       \
   void rms_norm_backward(RmsNormArgs args, const T* grad_out, const T* grad_sum, const T* sum, const T* weight, \
                          const float* inv_rms, T* grad_in, T* grad_weight);                                     \
   void swiglu_forward(RowShape shape, const T* gate_up, T* out);                                                \

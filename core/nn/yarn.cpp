@@ -44,7 +44,7 @@ at::Tensor yarn_frequencies(int64_t head_dim, double theta, const YarnConfig& ya
 
 RopeTable make_yarn_table(int64_t seq_length, const RopeShape& shape, const YarnConfig& yarn,
                           const at::TensorOptions& options) {
-  return make_rope_table(seq_length, yarn_frequencies(shape.turned, shape.theta, yarn), shape.still,
+  return make_rope_table(seq_length, yarn_frequencies(shape.rotary_dim, shape.theta, yarn), shape.unrotated_dim,
                          yarn_table_scale(yarn), options);
 }
 

@@ -6,7 +6,7 @@
 #include "core/nn/activation.h"
 #include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
-#include "core/nn/output_again.h"
+#include "core/nn/recomputable_output.h"
 #include "core/parallel/linear_products.h"
 #include "core/parallel/quantizer_book.h"
 #include "core/sim/aten.h"
@@ -99,19 +99,19 @@ struct ColumnFunction : CustomFunction<ColumnFunction> {
 // The input of a row layer as saved for backward: the tensor itself, or what recomputes it.
 struct RowInput {
   Activated activated = {};
-  c10::intrusive_ptr<OutputAgain> again = {};
+  c10::intrusive_ptr<OutputRecomputer> recomputer = {};
 
   at::Tensor kept(const at::Tensor& x) const {
-    if (again) return {};
+    if (recomputer) return {};
     return activated.compute != nullptr ? activated.input : x;
   }
   void keep(AutogradContext* ctx) const {
     ctx->saved_data["compute"] = reinterpret_cast<int64_t>(activated.compute);
-    if (again) ctx->saved_data["again"] = c10::IValue::make_capsule(again);
+    if (recomputer) ctx->saved_data["recomputer"] = c10::IValue::make_capsule(recomputer);
   }
   static std::function<at::Tensor()> restored(AutogradContext* ctx, const at::Tensor& kept) {
-    if (const auto again = ctx->saved_data.find("again"); again != ctx->saved_data.end()) {
-      return [output = again->second.toCapsule()] { return static_cast<OutputAgain&>(*output).take(); };
+    if (const auto recomputer = ctx->saved_data.find("recomputer"); recomputer != ctx->saved_data.end()) {
+      return [output = recomputer->second.toCapsule()] { return static_cast<OutputRecomputer&>(*output).take(); };
     }
     const auto compute = reinterpret_cast<decltype(Activated::compute)>(ctx->saved_data["compute"].toInt());
     return [compute, kept] { return compute != nullptr ? compute(kept) : kept; };
@@ -186,7 +186,7 @@ struct SwigluRowFunction : CustomFunction<SwigluRowFunction> {
       return {swiglu_grad(inner.contiguous(), gate_up), {}, {}, {}, {}};
     }
     const at::Tensor x = inner.contiguous();
-    const at::Tensor grad_gate_up = swiglu_grad_and_again(x, gate_up);
+    const at::Tensor grad_gate_up = swiglu_grad_and_recompute(x, gate_up);
     return {grad_gate_up, products.weight_grad(grad, x), bias_grad(bias, grads[0]), {}, {}};
   }
 };
@@ -232,7 +232,8 @@ at::Tensor row_parallel_linear_of_swiglu(const at::Tensor& gate_up, const at::Te
 
 at::Tensor row_parallel_linear(const RecomputableOutput& x, const at::Tensor& weight, const at::Tensor& bias,
                                const TensorParallel& tp, const LinearUse& use) {
-  return RowFunction::apply(x.out, weight, optional(bias), RowInput{.activated = {}, .again = x.again}, tp, use);
+  return RowFunction::apply(x.out, weight, optional(bias), RowInput{.activated = {}, .recomputer = x.recomputer}, tp,
+                            use);
 }
 
 ColumnParallelLinear::ColumnParallelLinear(const ModuleScope& scope, const ModuleSpec& spec, TensorParallel tp)
@@ -243,7 +244,7 @@ ColumnParallelLinear::ColumnParallelLinear(const ModuleScope& scope, const Modul
   check_split(scope, spec, ModuleSplit::kColumn);
 }
 
-at::Tensor ColumnParallelLinear::operator()(const NormOutput& x, const TokenPlace& tokens) const {
+at::Tensor ColumnParallelLinear::operator()(const NormOutput& x, const TokenContext& tokens) const {
   return column_parallel_linear(x, weight_->data, data_of(bias_), tp_.over(tokens), {quantizer_, tokens});
 }
 
@@ -258,19 +259,19 @@ RowParallelLinear::RowParallelLinear(const ModuleScope& scope, const ModuleSpec&
   if (bias_ != nullptr) bias_->sum_grad_over_tp = tp.sharded_sequence();
 }
 
-at::Tensor RowParallelLinear::operator()(const at::Tensor& x, const TokenPlace& tokens) const {
+at::Tensor RowParallelLinear::operator()(const at::Tensor& x, const TokenContext& tokens) const {
   return row_parallel_linear(x, weight_->data, data_of(bias_), tp_.over(tokens), {quantizer_, tokens});
 }
 
-at::Tensor RowParallelLinear::operator()(const Activated& x, const TokenPlace& tokens) const {
+at::Tensor RowParallelLinear::operator()(const Activated& x, const TokenContext& tokens) const {
   return row_parallel_linear(x, weight_->data, data_of(bias_), tp_.over(tokens), {quantizer_, tokens});
 }
 
-at::Tensor RowParallelLinear::of_swiglu(const at::Tensor& gate_up, const TokenPlace& tokens) const {
+at::Tensor RowParallelLinear::of_swiglu(const at::Tensor& gate_up, const TokenContext& tokens) const {
   return row_parallel_linear_of_swiglu(gate_up, weight_->data, data_of(bias_), tp_.over(tokens), {quantizer_, tokens});
 }
 
-at::Tensor RowParallelLinear::operator()(const RecomputableOutput& x, const TokenPlace& tokens) const {
+at::Tensor RowParallelLinear::operator()(const RecomputableOutput& x, const TokenContext& tokens) const {
   return row_parallel_linear(x, weight_->data, data_of(bias_), tp_.over(tokens), {quantizer_, tokens});
 }
 

@@ -10,8 +10,8 @@
 
 #include "core/nn/activation.h"
 #include "core/nn/norm.h"
-#include "core/nn/output_again.h"
 #include "core/nn/parameter.h"
+#include "core/nn/recomputable_output.h"
 #include "core/parallel/tensor_parallel.h"
 
 namespace ranklab {
@@ -21,7 +21,7 @@ class LinearQuantizer;
 // How a layer multiplies in one forward.
 struct LinearUse {
   LinearQuantizer* quantizer = nullptr;  // the layer's (linear_quantizer.h); null: products in the type of x
-  TokenPlace tokens = {};                // the tokens of x, for the quantizer
+  TokenContext tokens = {};              // the tokens of x, for the quantizer
 };
 
 // y = x W^T + b on this rank's output features. `weight` is any tensor [out_local, in] (also a tied embedding); bias
@@ -49,7 +49,7 @@ at::Tensor row_parallel_linear(const RecomputableOutput& x, const at::Tensor& we
 class ColumnParallelLinear {
  public:
   ColumnParallelLinear(const ModuleScope& scope, const ModuleSpec& spec, TensorParallel tp);
-  at::Tensor operator()(const NormOutput& x, const TokenPlace& tokens) const;
+  at::Tensor operator()(const NormOutput& x, const TokenContext& tokens) const;
   const Parameter& weight() const { return *weight_; }
   at::Tensor bias() const;  // undefined without one
 
@@ -63,10 +63,10 @@ class ColumnParallelLinear {
 class RowParallelLinear {
  public:
   RowParallelLinear(const ModuleScope& scope, const ModuleSpec& spec, TensorParallel tp);
-  at::Tensor operator()(const at::Tensor& x, const TokenPlace& tokens) const;
-  at::Tensor operator()(const Activated& x, const TokenPlace& tokens) const;
-  at::Tensor of_swiglu(const at::Tensor& gate_up, const TokenPlace& tokens) const;
-  at::Tensor operator()(const RecomputableOutput& x, const TokenPlace& tokens) const;
+  at::Tensor operator()(const at::Tensor& x, const TokenContext& tokens) const;
+  at::Tensor operator()(const Activated& x, const TokenContext& tokens) const;
+  at::Tensor of_swiglu(const at::Tensor& gate_up, const TokenContext& tokens) const;
+  at::Tensor operator()(const RecomputableOutput& x, const TokenContext& tokens) const;
 
  private:
   Parameter* weight_ = nullptr;

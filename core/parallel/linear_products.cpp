@@ -54,12 +54,12 @@ void LinearProducts::defer_weight_grads(WeightGradQueue& queue, const at::Tensor
 void LinearProducts::keep(AutogradContext* ctx) const {
   ctx->saved_data["quantizer"] = reinterpret_cast<int64_t>(quantizer_);
   if (quantizer_ == nullptr) return;
-  const TokenPlace& place = rows_.place;
-  ctx->saved_data["rows"] = std::vector<int64_t>{place.step,
-                                                 place.first_sample,
-                                                 place.seq_length,
-                                                 static_cast<int64_t>(place.trains),
-                                                 static_cast<int64_t>(place.whole_sequence),
+  const TokenContext& tokens = rows_.tokens;
+  ctx->saved_data["rows"] = std::vector<int64_t>{tokens.step,
+                                                 tokens.first_sample,
+                                                 tokens.seq_length,
+                                                 static_cast<int64_t>(tokens.trains),
+                                                 static_cast<int64_t>(tokens.whole_sequence),
                                                  rows_.sequences};
 }
 

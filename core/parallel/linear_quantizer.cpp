@@ -8,7 +8,7 @@
 #include "core/nn/gemm.h"
 #include "core/nn/scalar_type.h"
 #include "core/parallel/device_operand.h"
-#include "core/parallel/hadamard_turn.h"
+#include "core/parallel/hadamard_transform.h"
 #include "core/parallel/hopper_product.h"
 #include "core/parallel/quantizer_book.h"
 #include "core/parallel/scaled_product.h"
@@ -24,9 +24,9 @@ namespace {
 std::vector<uint64_t> token_numbers(const TokenRows& rows, int64_t count, int64_t first_position) {
   std::vector<uint64_t> numbers(static_cast<size_t>(count));
   for (int64_t row = 0; row < count; ++row) {
-    const int64_t sequence = rows.place.first_sample + row % rows.sequences;
+    const int64_t sequence = rows.tokens.first_sample + row % rows.sequences;
     const int64_t position = first_position + row / rows.sequences;
-    numbers[static_cast<size_t>(row)] = static_cast<uint64_t>(sequence * rows.place.seq_length + position);
+    numbers[static_cast<size_t>(row)] = static_cast<uint64_t>(sequence * rows.tokens.seq_length + position);
   }
   return numbers;
 }
@@ -79,7 +79,7 @@ RoundedOperand LinearQuantizer::rounded(const at::Tensor& matrix, const TensorPr
   how.col_parts = out_parts_as(use.out_is_cols, groups_end_in_parts || stochastic);
   if (stochastic) {
     const std::string name = module() + "/" + use.product;
-    stream.emplace(book_.seed(), RandomPurpose::kStochasticRounding, name, static_cast<uint64_t>(use.rows.place.step));
+    stream.emplace(book_.seed(), RandomPurpose::kStochasticRounding, name, static_cast<uint64_t>(use.rows.tokens.step));
     how.noise = {.stream = &*stream, .columns = use.out_is_cols ? form_.out : form_.in};
     const int64_t position = use.rows_group != nullptr && use.rows.sequences > 0
                                  ? use.rows_group->rank() * (matrix.size(0) / use.rows.sequences)
@@ -89,9 +89,9 @@ RoundedOperand LinearQuantizer::rounded(const at::Tensor& matrix, const TensorPr
   const auto role = static_cast<size_t>(use.role);
   if (precision.scale == ScaleRule::kDelayedFp32) how.amax = book_.delayed_amax(module(), use.role);
   RoundedOperand result = round_operand(matrix, how);
-  if (use.rows.place.trains) note_amax(precision.scale, use.role, result);
-  if (use.noted && !matrix.is_meta() && book_.samples(use.rows.place) && noted_step_[role] != use.rows.place.step) {
-    noted_step_[role] = use.rows.place.step;
+  if (use.rows.tokens.trains) note_amax(precision.scale, use.role, result);
+  if (use.noted && !matrix.is_meta() && book_.samples(use.rows.tokens) && noted_step_[role] != use.rows.tokens.step) {
+    noted_step_[role] = use.rows.tokens.step;
     book_.note(use.role, module(), *precision.format, matrix, on_host(result));
   }
   return result;
@@ -154,7 +154,7 @@ at::Tensor LinearQuantizer::forward(const at::Tensor& x, const at::Tensor& weigh
   if (!p.quantized()) return plain(x, weight.t());
   Use use{.role = TensorRole::kActivation, .rows = rows, .noted = true};
   if (form_.split == ModuleSplit::kRow && form_.group.active()) use.cols_group = form_.group.comm;
-  if (form_.split == ModuleSplit::kReplicated && form_.group.over(rows.place).sharded_sequence())
+  if (form_.split == ModuleSplit::kReplicated && form_.group.over(rows.tokens).sharded_sequence())
     use.rows_group = form_.group.comm;
   const Side left{p.activation, rounded(x, p.activation, use)};
   return product(left, weight_side(weight, Along::kColumns, rows), x.scalar_type());
@@ -165,7 +165,7 @@ at::Tensor LinearQuantizer::input_grad(const at::Tensor& grad, const at::Tensor&
   if (!p.quantized()) return plain(grad, weight);
   Use use{.role = TensorRole::kGradient, .out_is_cols = true, .product = "dx", .rows = rows, .noted = true};
   if (form_.split == ModuleSplit::kColumn && form_.group.active()) use.cols_group = form_.group.comm;
-  if (form_.split == ModuleSplit::kReplicated && form_.group.over(rows.place).sharded_sequence())
+  if (form_.split == ModuleSplit::kReplicated && form_.group.over(rows.tokens).sharded_sequence())
     use.rows_group = form_.group.comm;
   const Side left{p.gradient, rounded(grad, p.gradient, use)};
   return product(left, weight_side(weight, Along::kRows, rows), grad.scalar_type());
@@ -174,7 +174,7 @@ at::Tensor LinearQuantizer::input_grad(const at::Tensor& grad, const at::Tensor&
 at::Tensor LinearQuantizer::weight_grad(const at::Tensor& grad, const at::Tensor& x, const TokenRows& rows) {
   const LinearPrecision& p = precision_.linear;
   if (!p.quantized()) return plain(grad.t(), x);
-  Communicator* tokens = form_.split == ModuleSplit::kReplicated && form_.group.over(rows.place).sharded_sequence()
+  Communicator* tokens = form_.split == ModuleSplit::kReplicated && form_.group.over(rows.tokens).sharded_sequence()
                              ? form_.group.comm
                              : nullptr;
   Use grad_use{.role = TensorRole::kGradient,
@@ -192,16 +192,16 @@ at::Tensor LinearQuantizer::weight_grad(const at::Tensor& grad, const at::Tensor
     first.along = Along::kColumns;
     input = values_of(rounded(x, p.activation, first));
   }
-  const Side left{p.gradient, rounded(turned(grad), p.gradient, grad_use), /*k_first=*/true};
-  const Side right{p.activation, rounded(turned(input), p.activation, x_use), /*k_first=*/true};
+  const Side left{p.gradient, rounded(transformed(grad), p.gradient, grad_use), /*k_first=*/true};
+  const Side right{p.activation, rounded(transformed(input), p.activation, x_use), /*k_first=*/true};
   return product(left, right, x.scalar_type());
 }
 
-at::Tensor LinearQuantizer::turned(const at::Tensor& matrix) const {
+at::Tensor LinearQuantizer::transformed(const at::Tensor& matrix) const {
   if (!precision_.linear.hadamard) return matrix;
   const MemoryScope memory(MemoryCategory::kBuffers);
   const NoCostScope free;  // part of the kernel that rounds
-  return hadamard_turn(book_.hadamard(), matrix);
+  return hadamard_transform(book_.hadamard(), matrix);
 }
 
 std::array<float, 3> LinearQuantizer::take_amax() {

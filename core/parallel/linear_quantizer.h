@@ -15,7 +15,7 @@
 
 #include "core/parallel/operand_rounding.h"
 #include "core/parallel/tensor_parallel.h"
-#include "core/parallel/token_place.h"
+#include "core/parallel/token_context.h"
 #include "core/precision/precision_policy.h"
 #include "core/spec/module_spec.h"
 #include "core/trace/precision_event.h"
@@ -35,7 +35,7 @@ struct LinearForm {
 
 // Which tokens the rows of a product are.
 struct TokenRows {
-  TokenPlace place = {};
+  TokenContext tokens = {};
   int64_t sequences = 0;  // rows are [S, sequences]; 0: arbitrary tokens (experts), identified by their contents
 };
 
@@ -63,7 +63,7 @@ class LinearQuantizer {
   RoundedOperand rounded(const at::Tensor& matrix, const TensorPrecision& precision, const Use& use);
   void note_amax(ScaleRule rule, TensorRole role, const RoundedOperand& operand);
   Side weight_side(const at::Tensor& weight, Along along, const TokenRows& rows);
-  at::Tensor turned(const at::Tensor& matrix) const;
+  at::Tensor transformed(const at::Tensor& matrix) const;
   at::Tensor product(const Side& a, const Side& b, at::ScalarType type) const;
   at::Tensor plain(const at::Tensor& a, const at::Tensor& b) const;
   OperandParts out_parts_as(bool rows, bool by_part) const;

@@ -171,7 +171,7 @@ RoundedOperand round_operand(const at::Tensor& matrix, const OperandRounding& ho
   if (matrix.is_cpu() || matrix.is_meta()) return Rounder(matrix, how).run();
   const DeviceRounding* device = device_rounding();
   RANKLAB_CHECK(device != nullptr, ErrorKind::kEnvironment, .where = "quantization",
-                .what = "nothing here rounds numbers to few bits on this device", .got = matrix.device().str(),
+                .what = "nothing here quantizes numbers on this device", .got = matrix.device().str(),
                 .want = "a GPU whose backend brings the kernels, or the CPU", .fix = "use --bf16");
   return round_on_device(matrix, how, *device);
 }

@@ -98,8 +98,8 @@ void QuantizerBook::end_step() {
   }
 }
 
-bool QuantizerBook::samples(const TokenPlace& place) const {
-  return place.trains && settings_.stats_interval > 0 && place.step % settings_.stats_interval == 0 &&
+bool QuantizerBook::samples(const TokenContext& tokens) const {
+  return tokens.trains && settings_.stats_interval > 0 && tokens.step % settings_.stats_interval == 0 &&
          rank_.tracer().enabled();
 }
 

@@ -46,7 +46,7 @@ class QuantizerBook {
   std::vector<std::pair<std::string, at::Tensor>> buffers();
 
   // Whether statistics of this step's tensors are recorded.
-  bool samples(const TokenPlace& place) const;
+  bool samples(const TokenContext& tokens) const;
   void note(TensorRole role, const std::string& module, const NumberFormat& format, const at::Tensor& before,
             const RoundedOperand& after);
 

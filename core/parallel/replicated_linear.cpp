@@ -46,16 +46,16 @@ ReplicatedLinear::ReplicatedLinear(const ModuleScope& scope, const ModuleSpec& s
   if (bias_ != nullptr) bias_->sum_grad_over_tp = tp.sharded_sequence();
 }
 
-at::Tensor ReplicatedLinear::multiply(const at::Tensor& x, const NormRecipe& recipe, const TokenPlace& tokens) const {
+at::Tensor ReplicatedLinear::multiply(const at::Tensor& x, const NormRecipe& recipe, const TokenContext& tokens) const {
   const auto bias = bias_ != nullptr ? std::optional<at::Tensor>(bias_->data) : std::nullopt;
   return ReplicatedFunction::apply(x, weight_->data, bias, recipe, LinearUse{quantizer_, tokens});
 }
 
-at::Tensor ReplicatedLinear::operator()(const at::Tensor& x, const TokenPlace& tokens) const {
+at::Tensor ReplicatedLinear::operator()(const at::Tensor& x, const TokenContext& tokens) const {
   return multiply(x, {}, tokens);
 }
 
-at::Tensor ReplicatedLinear::operator()(const NormOutput& x, const TokenPlace& tokens) const {
+at::Tensor ReplicatedLinear::operator()(const NormOutput& x, const TokenContext& tokens) const {
   return multiply(x.normed, x.recipe, tokens);
 }
 

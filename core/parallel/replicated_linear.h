@@ -16,12 +16,12 @@ namespace ranklab {
 class ReplicatedLinear {
  public:
   ReplicatedLinear(const ModuleScope& scope, const ModuleSpec& spec, const TensorParallel& tp);
-  at::Tensor operator()(const at::Tensor& x, const TokenPlace& tokens) const;
+  at::Tensor operator()(const at::Tensor& x, const TokenContext& tokens) const;
   // On a norm's output, which backward recomputes instead of saving it if the norm has a recipe.
-  at::Tensor operator()(const NormOutput& x, const TokenPlace& tokens) const;
+  at::Tensor operator()(const NormOutput& x, const TokenContext& tokens) const;
 
  private:
-  at::Tensor multiply(const at::Tensor& x, const NormRecipe& recipe, const TokenPlace& tokens) const;
+  at::Tensor multiply(const at::Tensor& x, const NormRecipe& recipe, const TokenContext& tokens) const;
 
   Parameter* weight_ = nullptr;
   Parameter* bias_ = nullptr;

@@ -2,7 +2,7 @@
 // only this rank's S / tp positions (dim 0). Thread rule: its rank's thread.
 #pragma once
 #include "core/comm/communicator.h"
-#include "core/parallel/token_place.h"
+#include "core/parallel/token_context.h"
 
 namespace ranklab {
 
@@ -16,7 +16,7 @@ struct TensorParallel {
   bool sharded_sequence() const { return sequence_parallel && active(); }
   // The settings for a forward over these tokens: decoding runs one position at a time, which cannot be sharded. (Which
   // gradients are summed over tp was decided when the parameters were made.)
-  TensorParallel over(const TokenPlace& tokens) const { return {comm, sequence_parallel && !tokens.whole_sequence}; }
+  TensorParallel over(const TokenContext& tokens) const { return {comm, sequence_parallel && !tokens.whole_sequence}; }
 };
 
 }  // namespace ranklab

@@ -46,18 +46,18 @@ VocabParallelEmbedding::VocabParallelEmbedding(const ModuleScope& scope, const M
       tp_(tp),
       scale_(rounded_to(scope.registry().dtype(), scale)) {}
 
-at::Tensor VocabParallelEmbedding::operator()(const at::Tensor& tokens_SB, const TokenPlace& place) const {
-  const at::Tensor rows = lookup(tokens_SB, place);
+at::Tensor VocabParallelEmbedding::operator()(const at::Tensor& tokens_SB, const TokenContext& context) const {
+  const at::Tensor rows = lookup(tokens_SB, context);
   return scale_ == 1 ? rows : rows * scale_;
 }
 
-at::Tensor VocabParallelEmbedding::lookup(const at::Tensor& tokens_SB, const TokenPlace& place) const {
+at::Tensor VocabParallelEmbedding::lookup(const at::Tensor& tokens_SB, const TokenContext& context) const {
   if (!tp_.active()) return OwnedRows::apply(weight_->data, tokens_SB, true);
   const auto [begin, end] = weight_->partition.ranges.at(0);
   const at::Tensor local = tokens_SB - begin;
   const at::Tensor foreign = at::logical_or(local.lt(0), local.ge(end - begin));
   const at::Tensor rows = OwnedRows::apply(weight_->data, local.masked_fill(foreign, end - begin), false);
-  return tp_.over(place).sharded_sequence() ? reduce_scatter_to_sp(rows, *tp_.comm) : reduce_from_tp(rows, *tp_.comm);
+  return tp_.over(context).sharded_sequence() ? reduce_scatter_to_sp(rows, *tp_.comm) : reduce_from_tp(rows, *tp_.comm);
 }
 
 }  // namespace ranklab

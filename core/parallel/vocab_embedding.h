@@ -15,12 +15,12 @@ class VocabParallelEmbedding {
   // `scale`: factor of the looked-up rows, not of the weight.
   VocabParallelEmbedding(const ModuleScope& scope, const ModuleSpec& spec, TensorParallel tp, double scale = 1.0);
   // tokens int64 [S, B] -> [S, B, H], or this rank's positions with sequence parallelism.
-  at::Tensor operator()(const at::Tensor& tokens_SB, const TokenPlace& place) const;
+  at::Tensor operator()(const at::Tensor& tokens_SB, const TokenContext& context) const;
   const Parameter& weight() const { return *weight_; }  // a tied head uses it as [V, H]
 
  private:
   Parameter* weight_ = nullptr;
-  at::Tensor lookup(const at::Tensor& tokens_SB, const TokenPlace& place) const;
+  at::Tensor lookup(const at::Tensor& tokens_SB, const TokenContext& context) const;
 
   TensorParallel tp_;
   double scale_;  // factor of looked-up rows, rounded to their type

@@ -90,7 +90,7 @@ constexpr std::array<Letters, 4> kLetters = {
 constexpr std::array<std::string_view, 3> kDropped = {"UNSHARD", "RESHARD", "REDUCE_GRAD"};
 constexpr std::array<std::string_view, 4> kMessages = {"SEND_F", "RECV_F", "SEND_B", "RECV_B"};
 
-ScheduleDialect told_by(std::string_view text) {
+ScheduleDialect detect_dialect(std::string_view text) {
   const auto has = [&](std::string_view what) { return text.find(what) != std::string_view::npos; };
   if (text.starts_with('#') || has("BW") || has("&")) return ScheduleDialect::kRanklab;
   if (has("I") || has("_") || has("SHARD")) return ScheduleDialect::kTorch;
@@ -101,7 +101,7 @@ class Reader {
  public:
   Reader(std::string_view text, std::string where, ScheduleDialect dialect) : text_(text), where_(std::move(where)) {
     if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);
-    file_.dialect = dialect == ScheduleDialect::kAuto ? told_by(text_) : dialect;
+    file_.dialect = dialect == ScheduleDialect::kAuto ? detect_dialect(text_) : dialect;
   }
 
   ScheduleFile run() {

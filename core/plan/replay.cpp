@@ -72,7 +72,7 @@ class Replay {
     std::vector<int64_t> sizes;
     at::TensorOptions options;
   };
-  const PassMemo& again(Pass pass, int stage) {
+  const PassMemo& count_repeated(Pass pass, int stage) {
     const PassMemo& memo = memos_.at({pass, stage});
     repeated_.traffic.add(memo.traffic);
     repeated_.flops += memo.flops;
@@ -130,7 +130,7 @@ at::Tensor Replay::repeat_forward(int stage, int microbatch, const at::Tensor& i
   const at::Tensor from = input.defined() ? input : at::empty({}, like.options).set_requires_grad(true);
   at::Tensor output = PassedStage::apply(from, at::empty(like.sizes, like.options), this);
   ends_[{stage, microbatch}] = {input, output, {}};
-  const PassMemo& memo = again(Pass::kForward, stage);
+  const PassMemo& memo = count_repeated(Pass::kForward, stage);
   probe.catch_up_time(memo);
   probe.catch_up_bytes(memo);
   return output;
@@ -193,7 +193,7 @@ bool Replay::begin(const GradPass& pass) {
   } else {
     split_.insert(at_);
   }
-  memo_ = passes_.runs(pass.stage, pass.microbatch) ? nullptr : &again(kind_, pass.stage);
+  memo_ = passes_.runs(pass.stage, pass.microbatch) ? nullptr : &count_repeated(kind_, pass.stage);
   probe_.emplace(ctx_);
   if (memo_ != nullptr && kind_ == Pass::kWeight) probe_->catch_up_time(*memo_);
   return memo_ == nullptr;

@@ -12,8 +12,8 @@ namespace {
 using Floats = VectorLanes::Float;
 
 // Transforms up to kLaneCount columns of one group of 16 rows: four rounds of sums and differences.
-RANKLAB_INLINE void turn_lanes(const float* signs, const float* x, int64_t stride, int64_t count, float* out,
-                               int64_t out_stride) {
+RANKLAB_INLINE void transform_lanes(const float* signs, const float* x, int64_t stride, int64_t count, float* out,
+                                    int64_t out_stride) {
   Floats v[kHadamardRows];
   for (int64_t row = 0; row < kHadamardRows; ++row) {
     const float* from = x + row * stride;
@@ -29,15 +29,15 @@ RANKLAB_INLINE void turn_lanes(const float* signs, const float* x, int64_t strid
     }
   }
   for (int64_t row = 0; row < kHadamardRows; ++row) {
-    const Floats turned = v[row] * 0.25F;
+    const Floats transformed = v[row] * 0.25F;
     float* to = out + row * out_stride;
-    count == kLaneCount ? store_lanes(turned, to) : store_lanes(turned, to, count);
+    count == kLaneCount ? store_lanes(transformed, to) : store_lanes(transformed, to, count);
   }
 }
 
-RANKLAB_CLONES void turn_group(const float* signs, const float* x, int64_t stride, int64_t cols, float* out) {
+RANKLAB_CLONES void transform_group(const float* signs, const float* x, int64_t stride, int64_t cols, float* out) {
   for (int64_t col = 0; col < cols; col += kLaneCount)
-    turn_lanes(signs, x + col, stride, std::min(kLaneCount, cols - col), out + col, cols);
+    transform_lanes(signs, x + col, stride, std::min(kLaneCount, cols - col), out + col, cols);
 }
 
 }  // namespace
@@ -47,12 +47,12 @@ RandomHadamard::RandomHadamard(uint64_t seed) {
   for (size_t i = 0; i < signs_.size(); ++i) signs_[i] = stream.bits(i) % 2 == 0 ? 1.0F : -1.0F;
 }
 
-void RandomHadamard::turn(const MatrixView& x, float* out) const {
-  RANKLAB_CHECK(x.rows % kHadamardRows == 0, ErrorKind::kInvalidArgument, .where = "Hadamard turn",
-                .what = "rows are turned in groups of 16", .got = std::to_string(x.rows) + " rows",
+void RandomHadamard::transform(const MatrixView& x, float* out) const {
+  RANKLAB_CHECK(x.rows % kHadamardRows == 0, ErrorKind::kInvalidArgument, .where = "Hadamard transform",
+                .what = "rows are transformed in groups of 16", .got = std::to_string(x.rows) + " rows",
                 .want = "a multiple of 16", .fix = "add rows of zeros");
   for (int64_t row = 0; row < x.rows; row += kHadamardRows)
-    turn_group(signs_.data(), x.data + row * x.stride, x.stride, x.cols, out + row * x.cols);
+    transform_group(signs_.data(), x.data + row * x.stride, x.stride, x.cols, out + row * x.cols);
 }
 
 }  // namespace ranklab

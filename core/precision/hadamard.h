@@ -19,7 +19,7 @@ class RandomHadamard {
 
   const std::array<float, kHadamardRows>& signs() const { return signs_; }
   // out [rows, cols], dense; may alias x if x is dense. REQUIRES: rows are a multiple of 16 (pad with zeros).
-  void turn(const MatrixView& x, float* out) const;
+  void transform(const MatrixView& x, float* out) const;
 
  private:
   std::array<float, kHadamardRows> signs_{};

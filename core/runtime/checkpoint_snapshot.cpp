@@ -21,7 +21,7 @@ constexpr std::array<std::pair<at::ScalarType, TensorType>, 5> kTypes = {{{at::k
 // Chooses the rank that writes, among ranks that hold the same elements.
 class Writers {
  public:
-  explicit Writers(StepContext& context) : ctx_(context.ctx), shared_out_(context.plan.zero().optimizer) {
+  explicit Writers(StepContext& context) : ctx_(context.ctx), shards_optimizer_(context.plan.zero().optimizer) {
     for (const Parameter* parameter : context.model.registry().parameters()) {
       const auto index = static_cast<int>(index_.size());
       index_[parameter] = index;
@@ -36,14 +36,14 @@ class Writers {
     const Axis data = parameter.is_expert ? Axis::kEdp : Axis::kDp;
     const Axis shard = parameter.is_expert ? Axis::kEdpShard : Axis::kDpShard;
     const Axis replica = parameter.is_expert ? Axis::kEdpReplica : Axis::kDpReplica;
-    if (shared_out_ && ctx_.size(shard) > 1) return ctx_.coordinate(replica) == 0;
+    if (shards_optimizer_ && ctx_.size(shard) > 1) return ctx_.coordinate(replica) == 0;
     return index_.at(&parameter) % ctx_.size(data) == ctx_.coordinate(data);
   }
   bool writes_buffers() const { return ctx_.coordinate(Axis::kTp) == 0 && ctx_.coordinate(Axis::kDp) == 0; }
 
  private:
   RankContext& ctx_;
-  bool shared_out_;
+  bool shards_optimizer_;
   std::map<const Parameter*, int> index_;
 };
 

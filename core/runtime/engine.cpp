@@ -1,5 +1,5 @@
 #include "core/runtime/engine.h"
-#include "core/nn/output_again.h"
+#include "core/nn/recomputable_output.h"
 #include "core/nn/softmax_attention.h"
 
 #include <ATen/Parallel.h>
@@ -184,9 +184,9 @@ class RuntimeEngine::RankLoop {
       output.mtp_loss_sum = model_->take_mtp_loss_sum();
       memory_->record();
     }
-    const bool stop_asked = leads() && engine_.stop_ && engine_.stop_();
+    const bool stop_requested = leads() && engine_.stop_ && engine_.stop_();
     const MetricReducer::Outcome outcome =
-        metrics_.reduce(step, output, norm, lr, {.stop = stop_asked, .traces = wants_to_hand_out()});
+        metrics_.reduce(step, output, norm, lr, {.stop = stop_requested, .traces = wants_to_hand_out()});
     record_counter("loss", outcome.metrics.loss);
     if (scaler) record_counter("loss scale", scale);
     if (plan_.config.model.mtp_num_layers > 0) record_counter("mtp_loss", outcome.metrics.mtp_loss);

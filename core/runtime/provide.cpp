@@ -35,7 +35,7 @@ class LayeredProvider : public ModelProvider {
   explicit LayeredProvider(MakeLayers make) : make_(std::move(make)) {}
   std::unique_ptr<CausalLm> build_model(RankContext& ctx, const RunPlan& plan) const override {
     return make_layered_model(plan.config.model, ctx, layered_options(ctx, plan),
-                              [&](const StackPlace& place) { return make_(place, plan); });
+                              [&](const StackContext& stack) { return make_(stack, plan); });
   }
 
  private:

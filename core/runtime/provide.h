@@ -17,7 +17,7 @@ using MakeModel = std::function<std::unique_ptr<CausalLm>(RankContext&, const Ru
 std::shared_ptr<ModelProvider> provide_model(MakeModel make);
 
 // A model that is a stack of layers: it gets pipeline stages, ZeRO stage 3 and recomputation.
-using MakeLayers = std::function<std::unique_ptr<LayerStack>(const StackPlace&, const RunPlan&)>;
+using MakeLayers = std::function<std::unique_ptr<LayerStack>(const StackContext&, const RunPlan&)>;
 std::shared_ptr<ModelProvider> provide_layers(MakeLayers make);
 // The options that the plan requires of a stack on this rank.
 LayeredOptions layered_options(const RankContext& ctx, const RunPlan& plan);

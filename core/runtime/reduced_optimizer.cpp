@@ -33,7 +33,7 @@ class ReducedOptimizer : public RankOptimizer {
         reducer_(of_kind(parameters_, false), ctx.comm(dense_.axis),
                  ctx.size(Axis::kTp) > 1 ? &ctx.comm(Axis::kTp) : nullptr, reducer_options(plan, dense_)),
         expert_reducer_(of_kind(parameters_, true), ctx.comm(experts_.axis), nullptr, reducer_options(plan, experts_)),
-        units_(share_out(model, plan)),
+        units_(shard_model(model, plan)),
         owned_(owned()),
         shared_(owned_, ctx.comm(Axis::kPp)),
         optimizer_(make(owned_, plan)),
@@ -184,13 +184,13 @@ class ReducedOptimizer : public RankOptimizer {
       }
     }
   }
-  std::unique_ptr<ShardedUnits> share_out(CausalLm& model, const RunPlan& plan) {
+  std::unique_ptr<ShardedUnits> shard_model(CausalLm& model, const RunPlan& plan) {
     std::unique_ptr<ShardedUnits> units;
     if (plan.zero().parameters && (reducer_.shards() || expert_reducer_.shards())) {
       units = std::make_unique<ShardedUnits>([this](ZeroState state, const std::string& unit) { note(state, unit); });
       model.set_parameter_gate(units.get());
-      reducer_.share_out_parameters(*units);
-      expert_reducer_.share_out_parameters(*units);
+      reducer_.shard_parameters(*units);
+      expert_reducer_.shard_parameters(*units);
     }
     make_values(model.registry());  // the values of parameters that are not sharded
     return units;

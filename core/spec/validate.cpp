@@ -237,7 +237,7 @@ void validate(const ModelConfig& c, int tp, bool sequence_parallel) {
 void validate_experts(const ModelConfig& c, const ExpertSplit& split) {
   const bool splits = split.ep > 1 || split.etp > 1;
   RANKLAB_CHECK(c.moe.enabled() || !splits, ErrorKind::kInvalidArgument, .where = "model",
-                .what = "--ep and --etp share out experts, and this model has none",
+                .what = "--ep and --etp shard experts, and this model has none",
                 .got = strprintf("--ep %d, --etp %d, --num-experts 0", split.ep, split.etp), .want = "--ep 1 --etp 1",
                 .fix = "use a preset with experts (deepseek_v3_tiny), or --num-experts");
   if (!c.moe.enabled()) return;

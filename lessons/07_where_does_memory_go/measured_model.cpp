@@ -38,7 +38,7 @@ int64_t bytes_a_layer_keeps(const Model& m) {
     std::vector<TransformerBlock> blocks;
     for (int layer = 0; layer < 3; ++layer) {
       const ModuleScope scope(registry, "layers." + std::to_string(layer));
-      blocks.emplace_back(scope, config, BlockPlace{.layer = layer, .rope = rope, .tp = tp});
+      blocks.emplace_back(scope, config, BlockContext{.layer = layer, .rope = rope, .tp = tp});
     }
     ResidualStream stream;
     stream.x_SBH = at::ones({kMemorySequence, kMemoryBatch, m.hidden},

@@ -13,8 +13,8 @@
 using namespace ranklab::lesson;
 
 extern "C" void place([[maybe_unused]] std::span<const Layer> layers, [[maybe_unused]] double limit_bytes,
-                      std::span<bool> again) {
+                      std::span<bool> recompute) {
   // ---- your turn: which of them? ----
-  for (bool& one : again) one = true;
+  for (bool& one : recompute) one = true;
   // ---- end of your turn ----
 }

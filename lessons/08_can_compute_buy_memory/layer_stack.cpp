@@ -37,7 +37,7 @@ class Stack {
     blocks_.reserve(widths.size());
     for (size_t i = 0; i < widths.size(); ++i) {
       blocks_.emplace_back(ModuleScope(registry_, "layers." + std::to_string(i)), config_of(widths[i]),
-                           BlockPlace{.layer = static_cast<int64_t>(i), .rope = rope, .tp = tp});
+                           BlockContext{.layer = static_cast<int64_t>(i), .rope = rope, .tp = tp});
     }
     input_ = at::linspace(-1, 1, kSequence * kBatch * kHidden, at::TensorOptions().dtype(at::kFloat))
                  .view({kSequence, kBatch, kHidden})
@@ -45,11 +45,11 @@ class Stack {
     gradient_ = at::full({kSequence, kBatch, kHidden}, 0.01, at::TensorOptions().dtype(at::kFloat));
   }
 
-  void forward_backward(const std::vector<bool>& again) {
+  void forward_backward(const std::vector<bool>& recompute) {
     ResidualStream stream{input_, {}};
     for (size_t i = 0; i < blocks_.size(); ++i) {
       const Piece block = [&of = blocks_[i]](ResidualStream& s, const ForwardContext& c) { of.forward(s, c); };
-      again[i] ? recomputed(block, stream, {}) : block(stream, {});
+      recompute[i] ? recomputed(block, stream, {}) : block(stream, {});
     }
     const at::Tensor out = stream.x_SBH + stream.branch_SBH;
     stream = {};
@@ -117,12 +117,12 @@ Layer measure_layer(int64_t width) {
 
 }  // namespace
 
-StackRun run_stack(const Widths& widths, const std::vector<bool>& again) {
+StackRun run_stack(const Widths& widths, const std::vector<bool>& recompute) {
   StackRun run;
   on_one_rank([&](RankContext& context, MemoryBook& book) {
     Stack stack(context, widths);
     const int64_t begin_ns = context.clock().now_ns();
-    stack.forward_backward(again);
+    stack.forward_backward(recompute);
     run.time_ns = context.clock().now_ns() - begin_ns;
     run.peak_bytes = book.peak_bytes(MemoryCategory::kActivations);
     run.gradients = stack.gradient_bits();

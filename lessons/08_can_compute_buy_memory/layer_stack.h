@@ -16,8 +16,8 @@ struct StackRun {
   int64_t time_ns = 0;     // virtual
   std::string gradients;   // their bits
 };
-// `again`: for each layer, whether it is recomputed.
-StackRun run_stack(const Widths& widths, const std::vector<bool>& again);
+// `recompute`: for each layer, whether it is recomputed.
+StackRun run_stack(const Widths& widths, const std::vector<bool>& recompute);
 
 // Measures each layer between two others.
 std::vector<Layer> measure_layers(const Widths& widths);

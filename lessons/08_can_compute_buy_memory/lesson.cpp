@@ -31,13 +31,13 @@ std::vector<Case> cases() {
 // A choice as a span of bool: std::vector<bool> has none.
 class Choice {
  public:
-  explicit Choice(size_t layers) : size_(layers), again_(std::make_unique<bool[]>(layers)) {}
-  std::span<bool> span() { return {again_.get(), size_}; }
-  std::vector<bool> list() const { return std::vector<bool>(again_.get(), again_.get() + size_); }
+  explicit Choice(size_t layers) : size_(layers), recompute_(std::make_unique<bool[]>(layers)) {}
+  std::span<bool> span() { return {recompute_.get(), size_}; }
+  std::vector<bool> list() const { return std::vector<bool>(recompute_.get(), recompute_.get() + size_); }
 
  private:
   size_t size_;
-  std::unique_ptr<bool[]> again_;
+  std::unique_ptr<bool[]> recompute_;
 };
 
 double least_work(const std::vector<Layer>& layers, double limit) {
@@ -52,9 +52,9 @@ double least_work(const std::vector<Layer>& layers, double limit) {
 
 enum class Pattern { kNone, kEachSecond, kAll };
 std::vector<bool> pattern(Pattern which, size_t layers) {
-  std::vector<bool> again(layers, which == Pattern::kAll);
-  for (size_t i = 1; which == Pattern::kEachSecond && i < layers; i += 2) again[i] = true;
-  return again;
+  std::vector<bool> recompute(layers, which == Pattern::kAll);
+  for (size_t i = 1; which == Pattern::kEachSecond && i < layers; i += 2) recompute[i] = true;
+  return recompute;
 }
 
 double slowdown(const StackRun& run, const StackRun& plain) {
@@ -68,15 +68,15 @@ class CanComputeBuyMemory final : public Lesson {
  public:
   std::vector<Figure> figures() const override {
     const StackRun none = even(Pattern::kNone), second = even(Pattern::kEachSecond), all = even(Pattern::kAll);
-    return {{"time, all again", strprintf("%.2f", slowdown(all, none))},
-            {"time, each second again", strprintf("%.2f", slowdown(second, none))},
+    return {{"time, all recomputed", strprintf("%.2f", slowdown(all, none))},
+            {"time, each second recomputed", strprintf("%.2f", slowdown(second, none))},
             {"peak, keeping all", bytes_text(static_cast<double>(none.peak_bytes))},
-            {"peak, all again", bytes_text(static_cast<double>(all.peak_bytes))}};
+            {"peak, all recomputed", bytes_text(static_cast<double>(all.peak_bytes))}};
   }
 
   Question question() const override {
     return {.text =
-                "A stack of equal layers computes every layer again when backward comes to it. How many times as long "
+                "A stack of equal layers recomputes every layer when backward comes to it. How many times as long "
                 "do its forward and backward take together, compared with keeping everything?",
             .unit = "times",
             .tolerance = 0.03};
@@ -86,7 +86,7 @@ class CanComputeBuyMemory final : public Lesson {
     const StackRun none = even(Pattern::kNone);
     double answer = 0;
     screen.heading("8 equal layers, forward and backward of one microbatch");
-    std::vector<Cells> rows = {{"computed again", "fullest moment", "", "time", "gradients"}};
+    std::vector<Cells> rows = {{"recomputed", "fullest moment", "", "time", "gradients"}};
     for (const auto& [title, which] : {std::pair<std::string, Pattern>{"none", Pattern::kNone},
                                        {"each second", Pattern::kEachSecond},
                                        {"all", Pattern::kAll}}) {

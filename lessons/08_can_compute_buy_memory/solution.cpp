@@ -6,14 +6,14 @@
 
 using namespace ranklab::lesson;
 
-extern "C" void place(std::span<const Layer> layers, double limit_bytes, std::span<bool> again) {
+extern "C" void place(std::span<const Layer> layers, double limit_bytes, std::span<bool> recompute) {
   size_t best = 0;
   double least = std::numeric_limits<double>::infinity();
   for (size_t choice = 0; choice < size_t{1} << layers.size(); ++choice) {
-    for (size_t i = 0; i < layers.size(); ++i) again[i] = (choice >> i & 1) != 0;
-    if (peak_bytes(layers, again) > limit_bytes || extra_work(layers, again) >= least) continue;
+    for (size_t i = 0; i < layers.size(); ++i) recompute[i] = (choice >> i & 1) != 0;
+    if (peak_bytes(layers, recompute) > limit_bytes || extra_work(layers, recompute) >= least) continue;
     best = choice;
-    least = extra_work(layers, again);
+    least = extra_work(layers, recompute);
   }
-  for (size_t i = 0; i < layers.size(); ++i) again[i] = (best >> i & 1) != 0;
+  for (size_t i = 0; i < layers.size(); ++i) recompute[i] = (best >> i & 1) != 0;
 }

@@ -46,7 +46,7 @@ TEST(ZeroMap, CoversEveryElementOnce) {
 TEST(ZeroMap, SaysItInWords) {
   const Outcome run = ranklab("zero map --dp 8 --zero-stage 2");
   ASSERT_EQ(run.exit_code, 0) << run.output;
-  EXPECT_THAT(run.output, HasSubstr("ZeRO stage 2, optimizer states and gradients are shared out; dp 8"));
+  EXPECT_THAT(run.output, HasSubstr("ZeRO stage 2, optimizer states and gradients are sharded; dp 8"));
   EXPECT_THAT(run.output, HasSubstr("elements over dp 8"));
   EXPECT_THAT(run.output, HasSubstr("embedding.weight"));
   EXPECT_THAT(ranklab("zero map --dp 8").output, HasSubstr("every rank updates all it holds"));

@@ -28,8 +28,8 @@ std::string mesh_error(const ParallelDims& dims) {
   }
 }
 
-// Neighbours share out; those with the same place in other groups are replicas of each other.
-TEST(DeviceMeshTest, GroupsThatShareOutCutDataParallelRanksOnceMore) {
+// Neighbours shard; those with the same place in other groups are replicas of each other.
+TEST(DeviceMeshTest, GroupsThatShardCutDataParallelRanksOnceMore) {
   const DeviceMesh mesh({.world = 16, .tp = 2, .ep = 2, .replicas = 2});
   EXPECT_EQ(mesh.size(Axis::kDpShard), 4);
   EXPECT_EQ(mesh.size(Axis::kDpReplica), 2);

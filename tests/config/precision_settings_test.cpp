@@ -58,9 +58,9 @@ TEST(PrecisionSettings, GpusSumAndSendAsTheyDo) {
   EXPECT_EQ(refused({}), "");
   EXPECT_THAT(refused({{"precision.sums", "hopper"}}), HasSubstr("the hardware's own"));
   EXPECT_THAT(refused({{"parallel.zero_stage", "3"}, {"precision.param_gather", "true"}}),
-              HasSubstr("gathered in few bits by simulated ranks"));
+              HasSubstr("gathered quantized by simulated ranks"));
   EXPECT_EQ(refused({{"parallel.zero_stage", "3"}, {"precision.param_gather", "false"}}), "");
-  EXPECT_THAT(refused({{"model.preset", "deepseek_v3_tiny"}}), HasSubstr("tokens travel in few bits"));
+  EXPECT_THAT(refused({{"model.preset", "deepseek_v3_tiny"}}), HasSubstr("tokens travel quantized"));
 }
 
 TEST(PrecisionSettings, SettlingSaysTheTypeOfTheParametersAndTwiceIsOnce) {

@@ -100,7 +100,7 @@ TEST(Requirements, TwoFeaturesAreRefusedTogetherAndTakenAlone) {
 // A world that is none of the rows, such as one whose ranks are processes.
 TEST(Requirements, AWorldThatCannotDoItRefusesThePlan) {
   for (const Requirement& row : requirements()) {
-    if (!row.needs || !row.feature.asked_of) continue;
+    if (!row.needs || !row.feature.requested_by) continue;
     SCOPED_TRACE(text_of(row.feature));
     const TrainConfig config = config_with({around(row.feature)});
     check_world(config, Capabilities::all(), "anything");

@@ -58,7 +58,7 @@ void check_norms(at::Device device) {
       const NormOutput out =
           add_rms_norm(sample({rows, cols}, 0.1, type, device), {}, sample({cols}, 0.2, type, device, false, 0.5, 1),
                        {1e-5, cols % 2 == 0 ? 1.0 : 0.0});
-      EXPECT_TRUE(at::equal(out.recipe.normed(), out.normed)) << "norm again " << rows << " " << cols;
+      EXPECT_TRUE(at::equal(out.recipe.normed(), out.normed)) << "norm recompute " << rows << " " << cols;
     }
   }
 }
@@ -157,10 +157,10 @@ void check_attention(at::Device device) {
       const at::Tensor qkv = sample({c.seq, c.batch, (c.heads + 2 * c.groups) * c.head_dim}, 0.1, type, device);
       const std::string what = name("attention", {c.heads, c.groups, c.head_dim, c.seq, c.batch}, false);
       expect_same(layer(causal_attention), layer(causal_attention_reference), {qkv}, what, 2);
-      const auto again = [](const at::Tensor& x, const AttentionShape& s, const RopeTable& rope) {
-        return causal_attention_again(x, s, rope).out;
+      const auto recomputed = [](const at::Tensor& x, const AttentionShape& s, const RopeTable& rope) {
+        return recomputable_causal_attention(x, s, rope).out;
       };
-      expect_same(layer(again), layer(causal_attention_reference), {qkv}, what + " again", 2);
+      expect_same(layer(recomputed), layer(causal_attention_reference), {qkv}, what + " recomputed", 2);
     }
   }
 }

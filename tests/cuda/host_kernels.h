@@ -14,7 +14,7 @@ class HostKernels final : public DeviceKernels {
   void norm(const DeviceNorm& n) const override {
     rows::for_number(n.number, [&]<typename T>() { run(rows::norm_task<T>(n)); });
   }
-  void norm_again(const DeviceNorm& n) const override {
+  void norm_recompute(const DeviceNorm& n) const override {
     rows::for_number(n.number, [&]<typename T>() {
       const rows::NormTask<T> task = rows::norm_task<T>(n);
       with_items<T>(dense(task), [&]<int kItems>() {
@@ -57,8 +57,8 @@ class HostKernels final : public DeviceKernels {
                    [&]<int kItems>(int64_t row, int64_t col) { rows::swiglu_grad<kItems>(t, row, col); });
     });
   }
-  void split_qkv(const DeviceQkv& n) const override { turn<true>(n); }
-  void merge_qkv(const DeviceQkv& n) const override { turn<false>(n); }
+  void split_qkv(const DeviceQkv& n) const override { rotate<true>(n); }
+  void merge_qkv(const DeviceQkv& n) const override { rotate<false>(n); }
   void loss_statistics(const DeviceLoss& n) const override {
     rows::for_number(n.number, [&]<typename T>() {
       const rows::LossTask<T> t = rows::loss_task<T>(n);
@@ -197,12 +197,12 @@ class HostKernels final : public DeviceKernels {
   }
 
   template <bool kSplits>
-  static void turn(const DeviceQkv& n) {
+  static void rotate(const DeviceQkv& n) {
     rows::for_number(n.number, [&]<typename T>() {
       const rows::QkvTask<T> t = rows::qkv_task<T>(n);
       with_items<T>(t.head_dim % (2 * rows::kPack<T>) == 0 && rows::in_packs(t.qkv, t.q, t.k, t.v), [&]<int kItems>() {
         for (int64_t row = 0; row < t.rows(); ++row) {
-          for (int64_t pack = 0; pack < t.packs(kItems); ++pack) rows::turn_pack<kSplits, kItems>(t, row, pack);
+          for (int64_t pack = 0; pack < t.packs(kItems); ++pack) rows::rotate_pack<kSplits, kItems>(t, row, pack);
         }
       });
     });

@@ -283,7 +283,7 @@ const std::set<std::string> kRefused = {
 
 // Constraints between numbers, which are no rows of the table.
 const std::set<std::string> kNumbers = {
-    "the groups that share out optimizer states do not divide the ranks with the same experts",
+    "the groups that shard optimizer states do not divide the ranks with the same experts",
 };
 
 bool is_of_the_pipeline(const std::string& why) { return why.starts_with("--pipeline-schedule dualpipe: "); }

@@ -36,8 +36,8 @@ const OwnLayout kOwnLayouts[] = {
 };
 
 TrainingRecord trained(const TrainConfig& config) {
-  const auto make = [](const StackPlace& place, const RunPlan& plan) {
-    return std::make_unique<examples::Counter>(place, plan);
+  const auto make = [](const StackContext& stack, const RunPlan& plan) {
+    return std::make_unique<examples::Counter>(stack, plan);
   };
   return record_training(config, {.model = provide_layers(make)});
 }
@@ -67,9 +67,9 @@ TEST(OwnModelRecomputed, KeepsEveryBitInLessMemory) {
   TrainConfig config = small_config();
   const TrainingRecord kept = trained(config);
   config.recompute_granularity = "full";
-  const TrainingRecord again = trained(config);
-  expect_same_training(again, kept, kSameBits);
-  EXPECT_LT(again.peak_activation_bytes.at(0), kept.peak_activation_bytes.at(0));
+  const TrainingRecord recomputed = trained(config);
+  expect_same_training(recomputed, kept, kSameBits);
+  EXPECT_LT(recomputed.peak_activation_bytes.at(0), kept.peak_activation_bytes.at(0));
 }
 
 }  // namespace

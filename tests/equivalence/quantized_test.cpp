@@ -1,4 +1,4 @@
-// Training in few bits in every kind of layout: a pipeline gives one rank's bits, data parallelism those of gradient
+// Quantized training in every kind of layout: a pipeline gives one rank's bits, data parallelism those of gradient
 // accumulation, other layouts its losses but for rounding; a dispatcher changes nothing; a resumed run goes on exactly.
 #include <gtest/gtest.h>
 

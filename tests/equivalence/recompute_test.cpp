@@ -111,12 +111,12 @@ TEST_P(RecomputedRuns, KeepsEveryBitInLessMemory) {
     const RunPlan plan = resolve(config);
     const int64_t layers = *std::max_element(plan.stage_layers.begin(), plan.stage_layers.end());
     if (choice.num_layers > layers) continue;
-    const TrainingRecord again = record_training(recomputing(config, choice));
-    expect_same_training(again, plain, kSameBits);
-    // Where W comes later the last ranks' peak is what waits for it: the same, and a layer that is computed again.
+    const TrainingRecord recomputed = record_training(recomputing(config, choice));
+    expect_same_training(recomputed, plain, kSameBits);
+    // Where W comes later the last ranks' peak is what waits for it: the same, and a recomputed layer.
     const bool splits = plain.schedule.name.starts_with("zb");
     for (const auto& [rank, bytes] : plain.peak_activation_bytes)
-      EXPECT_LT(static_cast<double>(again.peak_activation_bytes.at(rank)),
+      EXPECT_LT(static_cast<double>(recomputed.peak_activation_bytes.at(rank)),
                 (splits ? 1.1 : 1.0) * static_cast<double>(bytes))
           << "rank " << rank;
   }
@@ -170,8 +170,8 @@ TEST_P(RecomputeExperts, KeepEveryBitAndAreBookedOnce) {
   for (const Choice& choice : kChoices) {
     SCOPED_TRACE(choice.name);
     if (choice.num_layers > 1 && config.parallel.pp > 1) continue;
-    const TrainingRecord again = record_training(recomputing(config, choice));
-    expect_same_training(again, plain, kSameBits);
+    const TrainingRecord recomputed = record_training(recomputing(config, choice));
+    expect_same_training(recomputed, plain, kSameBits);
   }
 }
 

@@ -266,15 +266,15 @@ extern "C" void finish(Comm& comm, std::span<Bucket> buckets) {
 TEST(ComputeAndMemory, TheMostBytesSavedFirstIsNotTheBest) {
   const std::string text = R"(#include "exercise.h"
 using namespace ranklab::lesson;
-extern "C" void place(std::span<const Layer> layers, double limit, std::span<bool> again) {
-  std::fill(again.begin(), again.end(), false);
-  while (peak_bytes(layers, again) > limit) {
+extern "C" void place(std::span<const Layer> layers, double limit, std::span<bool> recompute) {
+  std::fill(recompute.begin(), recompute.end(), false);
+  while (peak_bytes(layers, recompute) > limit) {
     size_t best = layers.size();
     for (size_t i = 0; i < layers.size(); ++i) {
-      if (!again[i] && (best == layers.size() || layers[i].kept_bytes > layers[best].kept_bytes)) best = i;
+      if (!recompute[i] && (best == layers.size() || layers[i].kept_bytes > layers[best].kept_bytes)) best = i;
     }
     if (best == layers.size()) return;
-    again[best] = true;
+    recompute[best] = true;
   }
 }
 )";

@@ -79,8 +79,8 @@ TEST(Transformer, ResidualOutputsStartSmallerByDepth) {
   });
 }
 
-// What the op observer counts over all ranks of a step must be the model's formula; flash attention's backward computes
-// the scores again, so its 6 units are 7.
+// What the op observer counts over all ranks of a step must be the model's formula; flash attention's backward
+// recomputes the scores, so its 6 units are 7.
 TEST(Transformer, ObservedFlopsAreTheFormulas) {
   const HardwareProfile profile = load_hardware_profile("h100-sxm");
   const ModelConfig c = small();

@@ -45,7 +45,7 @@ TEST(Bf16, ANormIsTheRoundedOneOfItsRoundedInput) {
   const NormOutput wide = add_rms_norm(x.to(at::kFloat), {}, weight.to(at::kFloat), {1e-5});
   EXPECT_TRUE(at::equal(narrow.normed, wide.normed.to(at::kBFloat16)));
   EXPECT_EQ(narrow.recipe.inv_rms.scalar_type(), at::kFloat);
-  EXPECT_TRUE(at::equal(narrow.recipe.normed(), narrow.normed)) << "computed again in backward";
+  EXPECT_TRUE(at::equal(narrow.recipe.normed(), narrow.normed)) << "recomputed in backward";
 
   const at::Tensor branch = bf16_wave({70, 3, 40}, 0.7, 3.0);
   const NormOutput added = add_rms_norm(x, branch, weight, {1e-5});

@@ -18,8 +18,8 @@ TEST(CappedAttention, EqualsPlainOperators) {
   for (const auto& [seq, window] : {std::pair{1, 0}, std::pair{12, 0}, std::pair{12, 5}, std::pair{300, 0},
                                     std::pair{300, 7}, std::pair{300, 140}}) {
     const AttentionShape shape{.heads = 4, .groups = 2, .head_dim = 6, .window = window, .scale = 0.3, .cap = 1.5};
-    for (const bool again : {false, true})
-      expect_attention_is_the_reference(shape, golden::wave({seq, 2, 48}, 0.7, 3.0), again);
+    for (const bool recompute : {false, true})
+      expect_attention_is_the_reference(shape, golden::wave({seq, 2, 48}, 0.7, 3.0), recompute);
   }
 }
 

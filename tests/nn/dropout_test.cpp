@@ -10,33 +10,35 @@ namespace {
 constexpr int64_t kSeq = 8, kBatch = 6, kHidden = 10;
 const at::Tensor kWhole = at::ones({kSeq, kBatch, kHidden});
 
-DropoutPlace place(int64_t first_sample = 0, int64_t first_position = 0, uint64_t step = 3) {
+DropoutContext dropout_context(int64_t first_sample = 0, int64_t first_position = 0, uint64_t step = 3) {
   return {.seed = 5, .step = step, .first_sample = first_sample, .first_position = first_position, .seq_length = kSeq};
 }
 
 TEST(Dropout, EveryLayoutDropsTheSameElements) {
-  const at::Tensor whole = dropout_mask(kWhole, "layers.0.mlp.dropout", 0.3, place());
+  const at::Tensor whole = dropout_mask(kWhole, "layers.0.mlp.dropout", 0.3, dropout_context());
   for (int64_t rank = 0; rank < 2; ++rank) {
-    const at::Tensor samples = dropout_mask(kWhole.narrow(1, 0, 3), "layers.0.mlp.dropout", 0.3, place(rank * 3));
+    const at::Tensor samples =
+        dropout_mask(kWhole.narrow(1, 0, 3), "layers.0.mlp.dropout", 0.3, dropout_context(rank * 3));
     EXPECT_TRUE(at::equal(samples, whole.narrow(1, rank * 3, 3)));
-    const at::Tensor positions = dropout_mask(kWhole.narrow(0, 0, 4), "layers.0.mlp.dropout", 0.3, place(0, rank * 4));
+    const at::Tensor positions =
+        dropout_mask(kWhole.narrow(0, 0, 4), "layers.0.mlp.dropout", 0.3, dropout_context(0, rank * 4));
     EXPECT_TRUE(at::equal(positions, whole.narrow(0, rank * 4, 4)));
   }
 }
 
 TEST(Dropout, LayersAndStepsDiffer) {
-  const at::Tensor mask = dropout_mask(kWhole, "a", 0.5, place());
-  EXPECT_FALSE(at::equal(mask, dropout_mask(kWhole, "b", 0.5, place())));
-  EXPECT_FALSE(at::equal(mask, dropout_mask(kWhole, "a", 0.5, place(0, 0, 4))));
+  const at::Tensor mask = dropout_mask(kWhole, "a", 0.5, dropout_context());
+  EXPECT_FALSE(at::equal(mask, dropout_mask(kWhole, "b", 0.5, dropout_context())));
+  EXPECT_FALSE(at::equal(mask, dropout_mask(kWhole, "a", 0.5, dropout_context(0, 0, 4))));
 }
 
 TEST(Dropout, DropsTheStatedShareAndKeepsTheMean) {
-  const at::Tensor mask = dropout_mask(at::ones({100, 20, 50}), "a", 0.1, place());
+  const at::Tensor mask = dropout_mask(at::ones({100, 20, 50}), "a", 0.1, dropout_context());
   EXPECT_NEAR(mask.eq(0).to(at::kDouble).mean().item<double>(), 0.1, 4 * std::sqrt(0.09 / 100000));
   EXPECT_FLOAT_EQ(mask.max().item<float>(), 1.0f / 0.9f);
 }
 
-TEST(Dropout, ProbabilityZeroIsTheInput) { EXPECT_TRUE(dropout(kWhole, "a", 0.0, place()).is_same(kWhole)); }
+TEST(Dropout, ProbabilityZeroIsTheInput) { EXPECT_TRUE(dropout(kWhole, "a", 0.0, dropout_context()).is_same(kWhole)); }
 
 }  // namespace
 }  // namespace ranklab

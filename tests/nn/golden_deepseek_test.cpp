@@ -40,13 +40,13 @@ TEST(GoldenYarn, FastPairsKeepTheirFrequencyAndSlowOnesAreStretched) {
 }
 
 TEST(GoldenYarn, TablesAreTheAngles) {
-  const RopeTable table = make_yarn_table(6, {.turned = 4, .theta = 50.0}, kTiny, at::kDouble);
+  const RopeTable table = make_yarn_table(6, {.rotary_dim = 4, .theta = 50.0}, kTiny, at::kDouble);
   const at::Tensor frequencies = golden::load("yarn.txt")["tiny.frequencies"];
   EXPECT_LT(relative_error(table.cos_SD[5], (frequencies * 5).cos()), 1e-12);
   EXPECT_LT(relative_error(table.sin_SD[5], (frequencies * 5).sin()), 1e-12);
   YarnConfig hotter = kTiny;
   hotter.mscale = 2;  // ... times 1.22 / 1.11
-  const RopeTable scaled = make_yarn_table(6, {.turned = 4, .theta = 50.0}, hotter, at::kDouble);
+  const RopeTable scaled = make_yarn_table(6, {.rotary_dim = 4, .theta = 50.0}, hotter, at::kDouble);
   EXPECT_LT(relative_error(scaled.cos_SD, table.cos_SD * ((1 + 0.2 * std::log(3.0)) / (1 + 0.1 * std::log(3.0)))),
             1e-12);
 }

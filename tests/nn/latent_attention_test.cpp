@@ -21,7 +21,7 @@ const LatentShape kNarrowValues{3, 6, 4, 5, 0.3}, kSameWidth{2, 6, 2, 8, 0.3}, k
 const LatentShape kWindow{3, 6, 4, 5, 0.3, 4}, kBounded{2, 3, 4, 16, 0.3, 0, 0.4}, kBoth{2, 6, 2, 8, 0.3, 3, 0.4};
 
 RopeTable rope_of(const LatentShape& s, int64_t seq, at::ScalarType dtype) {
-  return make_yarn_table(seq, {.turned = s.rope, .theta = 100.0}, {.scaling_factor = 4, .original_seq_length = 16},
+  return make_yarn_table(seq, {.rotary_dim = s.rope, .theta = 100.0}, {.scaling_factor = 4, .original_seq_length = 16},
                          dtype);
 }
 

@@ -8,7 +8,7 @@
 #include "core/nn/attention.h"
 #include "core/nn/head_norm.h"
 #include "core/nn/norm.h"
-#include "core/nn/output_again.h"
+#include "core/nn/recomputable_output.h"
 #include "core/nn/rope.h"
 #include "core/nn/row_kernels.h"
 #include "core/sim/aten.h"
@@ -73,7 +73,7 @@ TEST(AddRmsNorm, EqualsReferenceInBothOutputs) {
   }
 }
 
-TEST(AddRmsNorm, WithAnOffsetItIsComputedAgainAlike) {
+TEST(AddRmsNorm, WithAnOffsetItIsRecomputedAlike) {
   const NormOutput out = add_rms_norm(wave({4, 2, 8}, 0.1), {}, wave({8}, 0.2), {1e-5, 1.0});
   EXPECT_TRUE(at::equal(out.recipe.normed(), out.normed));
 }
@@ -108,11 +108,11 @@ TEST(Swiglu, EqualsReferenceOverTheWholeRange) {
   }
 }
 
-TEST(Swiglu, GradientAndOutputAgainInOnePassHaveTheSameBits) {
+TEST(Swiglu, GradientAndRecomputedOutputInOnePassHaveTheSameBits) {
   for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf}) {
     const at::Tensor gate_up = wave({37, 2, 94}, 0.1, 4.0).to(type), grad_out = wave({37, 2, 47}, 0.7).to(type);
     const at::Tensor place = grad_out.clone();
-    EXPECT_TRUE(at::equal(swiglu_grad_and_again(place, gate_up), swiglu_grad(grad_out, gate_up))) << type;
+    EXPECT_TRUE(at::equal(swiglu_grad_and_recompute(place, gate_up), swiglu_grad(grad_out, gate_up))) << type;
     EXPECT_TRUE(at::equal(place, swiglu(gate_up))) << type;
   }
 }
@@ -173,8 +173,8 @@ TEST(Attention, IsCausal) {
   EXPECT_FALSE(at::equal(before.narrow(0, 4, 2), after.narrow(0, 4, 2)));
 }
 
-// What a linear layer keeps: what computes its input again, or the input.
-TEST(CheapOutputs, AreComputedAgainUnlessTheyAreToBeKept) {
+// A linear layer saves what recomputes its input, or the input itself.
+TEST(CheapOutputs, AreRecomputedUnlessTheyAreToBeKept) {
   const at::Tensor x = wave({4, 2, 8}, 0.1), weight = wave({8}, 0.2, 0.5, 1.0);
   for (const bool keep : {false, true}) {
     keep_cheap_outputs(keep);

@@ -68,7 +68,7 @@ TEST(GoldenRopeScaling, YarnOfOrdinaryHeads) {
 TEST(RopeScaling, ATableIsTheAnglesOfItsLength) {
   const at::Tensor position = at::arange(40, at::kDouble);
   const RopeScaling scaling{.kind = RopeScalingKind::kDynamic, .factor = 3, .original_seq_length = 16};
-  const RopeTable table = make_scaled_table(40, {.turned = 8}, scaling, at::kDouble);
+  const RopeTable table = make_scaled_table(40, {.rotary_dim = 8}, scaling, at::kDouble);
   for (const int64_t length : {40, 17, 5, 16, 40, 39}) {  // back and forth
     const at::Tensor angle = at::outer(position.narrow(0, 0, length), scaled_frequencies(8, 1e4, scaling, length));
     const RopeTable own = rope_for(table, length);
@@ -76,7 +76,7 @@ TEST(RopeScaling, ATableIsTheAnglesOfItsLength) {
     EXPECT_LT(relative_error(own.sin_SD.narrow(0, 0, length), angle.sin()), 1e-15) << length;
   }
   EXPECT_TRUE(at::equal(table.cos_SD, rope_for(table, 40).cos_SD));
-  EXPECT_EQ(make_scaled_table(40, {.turned = 8}, {.kind = RopeScalingKind::kLinear}, at::kDouble).lengths, nullptr);
+  EXPECT_EQ(make_scaled_table(40, {.rotary_dim = 8}, {.kind = RopeScalingKind::kLinear}, at::kDouble).lengths, nullptr);
 }
 
 // A divisor for each frequency, up to the original length and behind it; queries and keys are scaled alike in both.
@@ -88,7 +88,7 @@ TEST(RopeScaling, LongRopeHasTwoTables) {
                             .long_factors = {1, 4, 8, 16}};
   const double scale = std::sqrt(1 + std::log(4.0) / std::log(16.0));  // sqrt(1.5)
   EXPECT_DOUBLE_EQ(long_rope_scale(scaling), scale);
-  const RopeTable table = make_scaled_table(40, {.turned = 8}, scaling, at::kDouble);
+  const RopeTable table = make_scaled_table(40, {.rotary_dim = 8}, scaling, at::kDouble);
   for (const int64_t length : {40, 17, 16, 5}) {
     const RopeTable own = rope_for(table, length);
     for (const int64_t pair : {0, 1, 3}) {
@@ -100,7 +100,7 @@ TEST(RopeScaling, LongRopeHasTwoTables) {
     }
   }
   // Sequences that are never longer have one table.
-  EXPECT_EQ(make_scaled_table(16, {.turned = 8}, scaling, at::kDouble).lengths, nullptr);
+  EXPECT_EQ(make_scaled_table(16, {.rotary_dim = 8}, scaling, at::kDouble).lengths, nullptr);
   RopeScaling told = scaling;
   told.attention_factor = 1.25;
   EXPECT_DOUBLE_EQ(long_rope_scale(told), 1.25);
@@ -109,18 +109,20 @@ TEST(RopeScaling, LongRopeHasTwoTables) {
 // GPT-NeoX turns elements i and i + R/2 of the first R and leaves the rest. The same here, with its elements in another
 // order: the first half of those R, half of the rest, the second half of those R, the other half.
 TEST(RopeScaling, TheFirstPairsOfAHeadTurnAlone) {
-  const int64_t head = 16, turned = 4;
+  const int64_t head = 16, rotary_dim = 4;
   const at::Tensor theirs = golden::wave({1, 1, 9, head}, 0.3);
-  const RopeTable narrow = make_rope_table(9, turned, 1e4, at::kDouble);
-  const at::Tensor turned_there =
-      at::cat({apply_rope(theirs.narrow(-1, 0, turned), narrow), theirs.narrow(-1, turned, head - turned)}, -1);
+  const RopeTable narrow = make_rope_table(9, rotary_dim, 1e4, at::kDouble);
+  const at::Tensor rotated_there = at::cat(
+      {apply_rope(theirs.narrow(-1, 0, rotary_dim), narrow), theirs.narrow(-1, rotary_dim, head - rotary_dim)}, -1);
   const auto in_our_order = [&](const at::Tensor& x) {
     return at::cat({x.narrow(-1, 0, 2), x.narrow(-1, 4, 6), x.narrow(-1, 2, 2), x.narrow(-1, 10, 6)}, -1);
   };
-  const RopeTable table = make_scaled_table(9, {.turned = turned, .still = head - turned}, {}, at::kDouble);
-  EXPECT_TRUE(at::equal(apply_rope(in_our_order(theirs), table), in_our_order(turned_there)));
+  const RopeTable table =
+      make_scaled_table(9, {.rotary_dim = rotary_dim, .unrotated_dim = head - rotary_dim}, {}, at::kDouble);
+  EXPECT_TRUE(at::equal(apply_rope(in_our_order(theirs), table), in_our_order(rotated_there)));
   const YarnConfig yarn{.scaling_factor = 4, .attention_factor = 1.5};
-  const RopeTable scaled = make_yarn_table(9, {.turned = turned, .still = head - turned}, yarn, at::kDouble);
+  const RopeTable scaled =
+      make_yarn_table(9, {.rotary_dim = rotary_dim, .unrotated_dim = head - rotary_dim}, yarn, at::kDouble);
   EXPECT_TRUE(at::equal(scaled.cos_SD.narrow(1, 2, 6), at::ones({9, 6}, at::kDouble)));  // what does not turn stays
   EXPECT_DOUBLE_EQ(scaled.cos_SD[0][0].item<double>(), 1.5);
 }

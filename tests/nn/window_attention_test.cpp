@@ -22,8 +22,8 @@ TEST(WindowAttention, EqualsAMaskOfTheWholeSequence) {
   for (const auto& [seq, window] : {std::pair{12, 1}, std::pair{12, 5}, std::pair{12, 12}, std::pair{12, 40},
                                     std::pair{300, 7}, std::pair{300, 140}, std::pair{300, 299}}) {
     const AttentionShape shape{.heads = 4, .groups = 2, .head_dim = 6, .window = window};
-    for (const bool again : {false, true})
-      expect_attention_is_the_reference(shape, golden::wave({seq, 2, 48}, 0.7), again);
+    for (const bool recompute : {false, true})
+      expect_attention_is_the_reference(shape, golden::wave({seq, 2, 48}, 0.7), recompute);
   }
 }
 

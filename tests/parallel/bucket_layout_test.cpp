@@ -1,4 +1,4 @@
-// Buckets that ranks share out: every element has one owner, pieces begin where vectors of the whole parameter begin,
+// Buckets that ranks shard: every element has one owner, pieces begin where vectors of the whole parameter begin,
 // and parameters of several pipeline ranks are cut alike by all holders.
 #include "core/parallel/data/bucket_layout.h"
 

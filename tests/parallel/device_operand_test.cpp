@@ -6,7 +6,7 @@
 
 #include <limits>
 
-#include "core/parallel/hadamard_turn.h"
+#include "core/parallel/hadamard_transform.h"
 #include "core/parallel/scaled_product.h"
 #include "core/sim/aten.h"
 #include "tests/cuda/host_rounding.h"
@@ -85,11 +85,11 @@ TEST(DeviceOperand, AnOverflowIsSeen) {
   }
 }
 
-TEST(HadamardTurn, ByTensorsHasTheBitsOfTheCpu) {
+TEST(HadamardTransform, ByTensorsHasTheBitsOfTheCpu) {
   const RandomHadamard hadamard(11);
   for (const int64_t rows : {16, 64, 23}) {
     const at::Tensor x = operand_sample(rows, 37, 5);
-    EXPECT_TRUE(at::equal(hadamard_turn_by_tensors(hadamard, x), hadamard_turn(hadamard, x))) << rows;
+    EXPECT_TRUE(at::equal(hadamard_transform_by_tensors(hadamard, x), hadamard_transform(hadamard, x))) << rows;
   }
 }
 

@@ -81,10 +81,10 @@ std::vector<size_t> stages_that_gather() {
   return stages;
 }
 
-class SharedOut : public ::testing::TestWithParam<std::tuple<Layout, bool, size_t, int>> {};
+class ShardedReduction : public ::testing::TestWithParam<std::tuple<Layout, bool, size_t, int>> {};
 
 // The owner of a piece gets the same sums, and what it makes of its piece reaches everyone.
-TEST_P(SharedOut, OwnersGetTheSumsAndEveryoneTheUpdates) {
+TEST_P(ShardedReduction, OwnersGetTheSumsAndEveryoneTheUpdates) {
   const auto [layout, overlap, stage, microbatches] = GetParam();
   run_ranks(dims_of(layout.dp, layout.tp), [&](RankContext& context) {
     PowersOfTwo f;
@@ -122,7 +122,7 @@ TEST_P(SharedOut, OwnersGetTheSumsAndEveryoneTheUpdates) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, SharedOut,
+INSTANTIATE_TEST_SUITE_P(Layouts, ShardedReduction,
                          ::testing::Combine(::testing::Values(Layout{1, 2}, Layout{4, 1}, Layout{2, 2}, Layout{3, 2}),
                                             ::testing::Bool(), ::testing::ValuesIn(stages_that_gather()),
                                             ::testing::Values(1, 3)));

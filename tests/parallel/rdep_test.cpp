@@ -65,10 +65,11 @@ std::vector<Result> dispatched(const std::string& dispatcher_name, uint32_t seed
   std::vector<Result> results(kRdepRanks);
   run_ranks({.world = kRdepRanks, .ep = kRdepRanks}, [&](RankContext& context) {
     Communicator& ep = context.comm(Axis::kEp);
-    DispatcherPlace place{.ep = &ep, .num_experts = kRdepExperts};
+    DispatcherContext dispatcher_context{.ep = &ep, .num_experts = kRdepExperts};
     if (seed != 0)
-      place.memory = std::make_shared<Shuffled>(peer_memory_of(ep), seed * 100 + static_cast<uint32_t>(ep.rank()));
-    const auto dispatcher = make_dispatcher(dispatcher_name, place);
+      dispatcher_context.memory =
+          std::make_shared<Shuffled>(peer_memory_of(ep), seed * 100 + static_cast<uint32_t>(ep.rank()));
+    const auto dispatcher = make_dispatcher(dispatcher_name, dispatcher_context);
     const auto options = at::TensorOptions(at::kFloat);
     const at::Tensor tokens = golden::wave({kRdepTokens, kRdepHidden}, ep.rank()).to(options).set_requires_grad(true);
     const at::Tensor weights = golden::wave({kRdepTokens, 3}, 1.5 * ep.rank()).to(options).set_requires_grad(true);

@@ -28,7 +28,7 @@ struct Shared {
     fill(registry, context.coordinate(Axis::kTp));
     reducer = std::make_unique<GradReducer>(registry.parameters(), context.comm(Axis::kDp), nullptr,
                                             GradReducerOptions{.zero = kZeroStages[3]});
-    reducer->share_out_parameters(units);
+    reducer->shard_parameters(units);
   }
   ParameterRegistry registry;
   ShardedUnits units;
@@ -91,7 +91,7 @@ TEST(UnmadeShards, LeaveMadeOnesAsTheyAre) {
     Parameter& drawn = registry.create("layers.0.drawn", replicated({6, 6}), {InitKind::kOnes}, true);
     GradReducer reducer(registry.parameters(), context.comm(Axis::kDp), nullptr, {.zero = kZeroStages[3]});
     ShardedUnits units;
-    reducer.share_out_parameters(units);
+    reducer.shard_parameters(units);
     units.enter("layers.0", "");
     EXPECT_TRUE(at::equal(own.data.flatten(), at::arange(36, at::kFloat)));
     EXPECT_EQ(drawn.data.min().item<float>(), 1);

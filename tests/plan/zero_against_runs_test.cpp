@@ -1,4 +1,4 @@
-// What data-parallel ranks share out, measured in runs: who updates what against the map, bytes of optimizer states and
+// What data-parallel ranks shard, measured in runs: who updates what against the map, bytes of optimizer states and
 // gradients against the plan, traffic in units of the parameters.
 #include <gtest/gtest.h>
 
@@ -313,9 +313,9 @@ TEST(ZeroMemory, StageThreeFreesWhatItGathered) {
   engine.fit();
 }
 
-// 2 (n-1)/n of the parameters, whatever is shared out: a reduce_scatter and an all_gather are an all_reduce. In stage 3
+// 2 (n-1)/n of the parameters, whatever is sharded: a reduce_scatter and an all_gather are an all_reduce. In stage 3
 // parameters are gathered for forward and for backward, the embedding, whose backward does not look at it, once.
-TEST(ZeroTraffic, IsTheSameUntilParametersAreSharedOut) {
+TEST(ZeroTraffic, IsTheSameUntilParametersAreSharded) {
   for (const int stage : {0, 1, 2, 3}) {
     TrainConfig config = zero_config(8, stage);
     config.train_iters = 1;

@@ -1,4 +1,4 @@
-// The turn against its matrix written out, its orthogonality, and what it is for: products stay, outliers spread.
+// The transform against its matrix written out, its orthogonality, and what it is for: products stay, outliers spread.
 #include "core/precision/hadamard.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ TEST(RandomHadamard, IsTheMatrixTimesTheSigns) {
   const RandomHadamard hadamard(1234);
   const std::vector<float> x = normal(rows * stride, "x");
   std::vector<float> out(static_cast<size_t>(rows * cols));
-  hadamard.turn({x.data(), rows, cols, stride}, out.data());
+  hadamard.transform({x.data(), rows, cols, stride}, out.data());
   for (int64_t row = 0; row < rows; ++row) {
     for (int64_t col = 0; col < cols; ++col) {
       double want = 0;
@@ -55,8 +55,8 @@ TEST(RandomHadamard, ProductsOverRowsStay) {
   };
   std::vector<double> before;
   for (int64_t i = 0; i < cols * cols; ++i) before.push_back(product(i / cols, i % cols));
-  hadamard.turn({a.data(), rows, cols, cols}, a.data());
-  hadamard.turn({b.data(), rows, cols, cols}, b.data());
+  hadamard.transform({a.data(), rows, cols, cols}, a.data());
+  hadamard.transform({b.data(), rows, cols, cols}, b.data());
   for (int64_t i = 0; i < cols * cols; ++i)
     EXPECT_NEAR(product(i / cols, i % cols), before[static_cast<size_t>(i)], 2e-5);
 }
@@ -64,7 +64,7 @@ TEST(RandomHadamard, ProductsOverRowsStay) {
 TEST(RandomHadamard, AnOutlierSpreadsOverItsGroup) {
   std::vector<float> x(32), out(32);
   x[5] = 8;
-  RandomHadamard(3).turn({x.data(), 32, 1, 1}, out.data());
+  RandomHadamard(3).transform({x.data(), 32, 1, 1}, out.data());
   for (size_t row = 0; row < 32; ++row) EXPECT_EQ(std::abs(out[row]), row < 16 ? 2 : 0);
 }
 
@@ -77,7 +77,7 @@ TEST(RandomHadamard, SignsFollowTheSeed) {
 
 TEST(RandomHadamard, RowsThatDoNotDivideAreRefused) {
   std::vector<float> x(17);
-  EXPECT_THROW(RandomHadamard(1).turn({x.data(), 17, 1, 1}, x.data()), Error);
+  EXPECT_THROW(RandomHadamard(1).transform({x.data(), 17, 1, 1}, x.data()), Error);
 }
 
 }  // namespace

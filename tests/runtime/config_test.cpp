@@ -130,8 +130,8 @@ TEST(MemoryCheck, RefusesBeforeRanksStartAndSaysWhatWouldFit) {
   }
 }
 
-// What ranks share out is there once; with several microbatches gradients add up whole before they travel.
-TEST(MemoryCheck, SharedOutStatesCountOnce) {
+// What ranks shard exists once; with several microbatches gradients add up whole before they travel.
+TEST(MemoryCheck, ShardedStatesCountOnce) {
   TrainConfig c = tiny_config(8, 2);
   c.bf16 = true;
   const int64_t parameters = c.model.parameter_count();

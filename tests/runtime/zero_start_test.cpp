@@ -106,7 +106,7 @@ const std::vector<StartCase> kCases = {
                                 {"train.num_microbatches", "4"},
                                 {"parallel.pipeline_schedule", "dualpipe"}})},
     {"dp4_ep2", moe({{"parallel.world_size", "4"}, {"parallel.ep", "2"}})},
-    {"dp4_ep4", moe({{"parallel.world_size", "4"}, {"parallel.ep", "4"}})},  // nobody shares out experts
+    {"dp4_ep4", moe({{"parallel.world_size", "4"}, {"parallel.ep", "4"}})},  // edp is 1: ZeRO shards no experts
     {"dp4_weights_in_8_bits",
      dense({{"parallel.world_size", "4"},
             {"precision.recipe", "mxfp8"},
@@ -177,7 +177,7 @@ std::vector<double> losses_of_plain_runtime(const std::string& zero_stage) {
   return losses;
 }
 
-TEST(ZeroStartMemory, OptimizersThatDoNotShareOutGetWholeParameters) {
+TEST(ZeroStartMemory, OptimizersThatDoNotShardGetWholeParameters) {
   const std::vector<double> losses = losses_of_plain_runtime("3");
   ASSERT_EQ(losses.size(), 6u);
   EXPECT_EQ(losses, losses_of_plain_runtime("0"));

@@ -221,7 +221,7 @@ ZeroTable zero_table(const TraceStore& store, int step) {
 
 std::string zero_text(const TraceStore& store, const ZeroTable& table) {
   if (table.empty()) return "no buckets: the trace has no traced training step\n";
-  std::string out = strprintf("ZeRO stage %d, step %d: who shares out what\n", table.stage, table.step);
+  std::string out = strprintf("ZeRO stage %d, step %d: who shards what\n", table.stage, table.step);
   size_t widest = 6;
   for (const ZeroBucketRow& row : table.rows) widest = std::max(widest, row.label.size());
   out += strprintf("%-*s %12s %9s %7s %10s %22s\n", static_cast<int>(widest), "bucket", "elements", "padding", "ranks",

@@ -90,13 +90,13 @@ ChildState ChildRun::poll() {
   if (gone == 0 || (gone < 0 && errno == EINTR)) return state_;
   status_known_ = gone == pid_;  // else somebody else has waited for it
   const bool well = status_known_ && WIFEXITED(status_) && WEXITSTATUS(status_) == 0;
-  state_ = cancel_asked_ ? ChildState::kCancelled : well ? ChildState::kSucceeded : ChildState::kFailed;
+  state_ = cancel_requested_ ? ChildState::kCancelled : well ? ChildState::kSucceeded : ChildState::kFailed;
   end_ = Clock::now();
   return state_;
 }
 
 void ChildRun::cancel() {
-  if (poll() != ChildState::kRunning || std::exchange(cancel_asked_, true)) return;
+  if (poll() != ChildState::kRunning || std::exchange(cancel_requested_, true)) return;
   ::kill(pid_, SIGTERM);
 }
 

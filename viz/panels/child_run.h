@@ -26,7 +26,7 @@ class ChildRun {
   ChildState state() const { return state_; }
   // Sends SIGTERM: the state becomes kCancelled when the child has exited, whatever its exit code.
   void cancel();
-  bool cancel_asked() const { return cancel_asked_; }
+  bool cancel_requested() const { return cancel_requested_; }
   double seconds() const;         // since the start; constant once it has ended
   std::string end_text() const;   // "exit code 2", "signal 9 (Killed)"; "" while it runs
   std::string last_line() const;  // last non-blank line of its output so far
@@ -38,7 +38,7 @@ class ChildRun {
   int status_ = 0;  // from waitpid
   bool status_known_ = false;
   ChildState state_ = ChildState::kRunning;
-  bool cancel_asked_ = false;
+  bool cancel_requested_ = false;
   std::string output_path_;
   Clock::time_point begin_ = Clock::now(), end_;
 };

@@ -53,7 +53,8 @@ void ScheduleRun::cancel() {
 
 std::string ScheduleRun::status() const {
   if (child_ == nullptr) return status_;
-  return (child_->cancel_asked() ? "cancelling " : "running ") + name_ + strprintf(" ... %.1f s", child_->seconds());
+  return (child_->cancel_requested() ? "cancelling " : "running ") + name_ +
+         strprintf(" ... %.1f s", child_->seconds());
 }
 
 void ScheduleRun::fail(Workspace& workspace, const std::string& why) {

@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kMostThreads) norm_of_rows(NormTask<T> task) {
 }
 
 template <typename T, int kItems, int kPacks, int kLanes>
-__global__ void __launch_bounds__(kMostThreads) norm_of_rows_again(NormTask<T> task) {
+__global__ void __launch_bounds__(kMostThreads) norm_recompute_of_rows(NormTask<T> task) {
   const Team<kLanes> team;
   const int64_t step = static_cast<int64_t>(gridDim.x) * team.kPerBlock;
   for (int64_t row = static_cast<int64_t>(blockIdx.x) * team.kPerBlock + team.in_block(); row < task.rows.rows;
@@ -141,10 +141,10 @@ cudaError_t launch_norm(const NormTask<T>& task, cudaStream_t stream) {
 }
 
 template <typename T>
-cudaError_t launch_norm_again(const NormTask<T>& task, cudaStream_t stream) {
+cudaError_t launch_norm_recompute(const NormTask<T>& task, cudaStream_t stream) {
   if (task.rows.rows == 0) return cudaSuccess;
   for_width<T>(task.rows.cols, dense(task), [&]<int kItems, int kPacks, int kLanes>(unsigned threads, int64_t rows) {
-    norm_of_rows_again<T, kItems, kPacks, kLanes>
+    norm_recompute_of_rows<T, kItems, kPacks, kLanes>
         <<<at_most(quotient_up(task.rows.rows, rows), kMostBlocks), threads, 0, stream>>>(task);
   });
   return cudaGetLastError();
@@ -166,9 +166,9 @@ cudaError_t launch_norm_grad(const NormGradTask<T>& task, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
-#define RANKLAB_INSTANCE(T)                                                    \
-  template cudaError_t launch_norm<T>(const NormTask<T>&, cudaStream_t);       \
-  template cudaError_t launch_norm_again<T>(const NormTask<T>&, cudaStream_t); \
+#define RANKLAB_INSTANCE(T)                                                        \
+  template cudaError_t launch_norm<T>(const NormTask<T>&, cudaStream_t);           \
+  template cudaError_t launch_norm_recompute<T>(const NormTask<T>&, cudaStream_t); \
   template cudaError_t launch_norm_grad<T>(const NormGradTask<T>&, cudaStream_t);
 RANKLAB_INSTANCE(float)
 RANKLAB_INSTANCE(double)

@@ -12,7 +12,7 @@ template <typename T>
 cudaError_t launch_norm(const NormTask<T>& task, cudaStream_t stream);
 // Recomputes `out` from x and inv_rms, which must exist.
 template <typename T>
-cudaError_t launch_norm_again(const NormTask<T>& task, cudaStream_t stream);
+cudaError_t launch_norm_recompute(const NormTask<T>& task, cudaStream_t stream);
 
 template <typename T>
 cudaError_t launch_norm_grad(const NormGradTask<T>& task, cudaStream_t stream);

@@ -31,7 +31,7 @@ struct QkvTask {
 
 // kSplits: from qkv into the heads, rotated by the position's angle; else from the heads into qkv, rotated back.
 template <bool kSplits, int kItems, typename T>
-RANKLAB_BOTH void turn_pack(const QkvTask<T>& n, int64_t row, int64_t pack) {
+RANKLAB_BOTH void rotate_pack(const QkvTask<T>& n, int64_t row, int64_t pack) {
   using W = Wide<T>;
   const int64_t half = n.half(), each = quotient(half, kItems);
   const int64_t head = quotient(pack, each), i = remainder_of(pack, each) * kItems;

@@ -6,9 +6,9 @@ namespace ranklab::rows {
 namespace {
 
 template <bool kSplits, int kItems, typename T>
-__global__ void __launch_bounds__(kGridThreads) turn_rows(QkvTask<T> task) {
+__global__ void __launch_bounds__(kGridThreads) rotate_rows(QkvTask<T> task) {
   for_place(task.rows(), task.packs(kItems),
-            [&](int64_t row, int64_t pack) { turn_pack<kSplits, kItems>(task, row, pack); });
+            [&](int64_t row, int64_t pack) { rotate_pack<kSplits, kItems>(task, row, pack); });
 }
 
 template <typename T>
@@ -19,9 +19,9 @@ bool packs(const QkvTask<T>& t) {
 }
 
 template <bool kSplits, typename T>
-cudaError_t launch_turn(const QkvTask<T>& task, cudaStream_t stream) {
+cudaError_t launch_rotate(const QkvTask<T>& task, cudaStream_t stream) {
   return with_items<T>(packs(task), [&]<int kItems>() {
-    return launch_places(task.rows(), task.packs(kItems), stream, turn_rows<kSplits, kItems, T>, task);
+    return launch_places(task.rows(), task.packs(kItems), stream, rotate_rows<kSplits, kItems, T>, task);
   });
 }
 
@@ -29,11 +29,11 @@ cudaError_t launch_turn(const QkvTask<T>& task, cudaStream_t stream) {
 
 template <typename T>
 cudaError_t launch_split_qkv(const QkvTask<T>& task, cudaStream_t stream) {
-  return launch_turn<true>(task, stream);
+  return launch_rotate<true>(task, stream);
 }
 template <typename T>
 cudaError_t launch_merge_qkv(const QkvTask<T>& task, cudaStream_t stream) {
-  return launch_turn<false>(task, stream);
+  return launch_rotate<false>(task, stream);
 }
 
 #define RANKLAB_INSTANCE(T)                                                  \

@@ -117,7 +117,7 @@ std::pair<const Parameter*, int64_t> GradReducer::origin_of(const Parameter* pie
               {.where = "GradReducer", .what = "not a piece of these parameters", .got = piece->name});
 }
 
-void GradReducer::share_out_parameters(ShardedUnits& units) {
+void GradReducer::shard_parameters(ShardedUnits& units) {
   for (Bucket& bucket : buckets_) {
     BucketShard* shard = bucket.reduction->shard();
     if (shard == nullptr) continue;

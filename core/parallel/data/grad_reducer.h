@@ -75,7 +75,7 @@ class GradReducer {
   // Call after the update of owned(): gathers the other ranks' updates, bucket by bucket. Collective over dp.
   void gather_parameters();
   // Stage 3, if shards(): from here on only shards are kept, and `units` gathers the whole parameters.
-  void share_out_parameters(ShardedUnits& units);
+  void shard_parameters(ShardedUnits& units);
 
   // The buckets in the order in which they are reduced.
   std::vector<GradBucket> buckets() const;

@@ -42,7 +42,7 @@ class AllGatherTrip : public ExpertTrip {
 
 class AllGatherDispatcher : public TokenDispatcher {
  public:
-  explicit AllGatherDispatcher(const DispatcherPlace& place) : ep_(*place.ep), wire_(place.wire) {}
+  explicit AllGatherDispatcher(const DispatcherContext& context) : ep_(*context.ep), wire_(context.wire) {}
   std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing) override {
     return std::make_unique<AllGatherTrip>(ep_, wire_, tokens_TH, routing);
   }
@@ -54,8 +54,8 @@ class AllGatherDispatcher : public TokenDispatcher {
 
 }  // namespace
 
-std::unique_ptr<TokenDispatcher> make_all_gather_dispatcher(const DispatcherPlace& place) {
-  return std::make_unique<AllGatherDispatcher>(place);
+std::unique_ptr<TokenDispatcher> make_all_gather_dispatcher(const DispatcherContext& context) {
+  return std::make_unique<AllGatherDispatcher>(context);
 }
 
 }  // namespace ranklab

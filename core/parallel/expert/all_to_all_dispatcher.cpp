@@ -58,7 +58,7 @@ class AllToAllTrip : public ExpertTrip {
 
 class AllToAllDispatcher : public TokenDispatcher {
  public:
-  explicit AllToAllDispatcher(const DispatcherPlace& place) : ep_(*place.ep), wire_(place.wire) {}
+  explicit AllToAllDispatcher(const DispatcherContext& context) : ep_(*context.ep), wire_(context.wire) {}
   std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing) override {
     return std::make_unique<AllToAllTrip>(ep_, wire_, tokens_TH, routing);
   }
@@ -70,8 +70,8 @@ class AllToAllDispatcher : public TokenDispatcher {
 
 }  // namespace
 
-std::unique_ptr<TokenDispatcher> make_all_to_all_dispatcher(const DispatcherPlace& place) {
-  return std::make_unique<AllToAllDispatcher>(place);
+std::unique_ptr<TokenDispatcher> make_all_to_all_dispatcher(const DispatcherContext& context) {
+  return std::make_unique<AllToAllDispatcher>(context);
 }
 
 }  // namespace ranklab

@@ -106,11 +106,11 @@ class DedupTrip : public ExpertTrip {
 
 class DedupDispatcher : public TokenDispatcher {
  public:
-  explicit DedupDispatcher(const DispatcherPlace& place)
-      : ep_(*place.ep),
-        hops_(place.ep->group(), place.gpus_per_node),
-        unknown_(unknown_hops(place.moe, hops_, ep_)),
-        wire_(place.wire) {}
+  explicit DedupDispatcher(const DispatcherContext& context)
+      : ep_(*context.ep),
+        hops_(context.ep->group(), context.gpus_per_node),
+        unknown_(unknown_hops(context.moe, hops_, ep_)),
+        wire_(context.wire) {}
   std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing) override {
     return std::make_unique<DedupTrip>(ep_, hops_, unknown_, wire_, tokens_TH, routing);
   }
@@ -124,8 +124,8 @@ class DedupDispatcher : public TokenDispatcher {
 
 }  // namespace
 
-std::unique_ptr<TokenDispatcher> make_dedup_dispatcher(const DispatcherPlace& place) {
-  return std::make_unique<DedupDispatcher>(place);
+std::unique_ptr<TokenDispatcher> make_dedup_dispatcher(const DispatcherContext& context) {
+  return std::make_unique<DedupDispatcher>(context);
 }
 
 }  // namespace ranklab

@@ -6,7 +6,7 @@
 namespace ranklab {
 
 // Each is defined in its NAME_dispatcher.cpp.
-using MakeDispatcher = std::unique_ptr<TokenDispatcher>(const DispatcherPlace&);
+using MakeDispatcher = std::unique_ptr<TokenDispatcher>(const DispatcherContext&);
 MakeDispatcher make_all_to_all_dispatcher, make_all_gather_dispatcher, make_dedup_dispatcher, make_rdep_dispatcher;
 
 namespace {
@@ -30,9 +30,9 @@ std::vector<std::string> dispatcher_names() {
   return names;
 }
 
-std::unique_ptr<TokenDispatcher> make_dispatcher(const std::string& name, const DispatcherPlace& place) {
+std::unique_ptr<TokenDispatcher> make_dispatcher(const std::string& name, const DispatcherContext& context) {
   for (const Row& row : kDispatchers) {
-    if (name == row.name) return row.make(place);
+    if (name == row.name) return row.make(context);
   }
   const std::string nearest = nearest_name(name, dispatcher_names());
   throw Error(ErrorKind::kInvalidArgument,

@@ -41,7 +41,7 @@ class TokenDispatcher {
   virtual std::unique_ptr<ExpertTrip> dispatch(const at::Tensor& tokens_TH, const Routing& routing) = 0;
 };
 
-struct DispatcherPlace {
+struct DispatcherContext {
   Communicator* ep = nullptr;  // must outlive the dispatcher
   int64_t num_experts = 0;
   MoeConfig moe = {};  // for meta tensors, whose routing is unknown: determines how many rows go where
@@ -51,7 +51,7 @@ struct DispatcherPlace {
   PeerMemoryPtr memory = nullptr;  // of the ep group, for rdep; null: peer_memory_of() the group
 };
 // Throws kInvalidArgument, with the nearest name, if there is no such dispatcher.
-std::unique_ptr<TokenDispatcher> make_dispatcher(const std::string& name, const DispatcherPlace& place);
+std::unique_ptr<TokenDispatcher> make_dispatcher(const std::string& name, const DispatcherContext& context);
 std::vector<std::string> dispatcher_names();
 
 }  // namespace ranklab

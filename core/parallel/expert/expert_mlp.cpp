@@ -79,11 +79,11 @@ at::Tensor forward_blocks(const ExpertRows& of, const at::Tensor& gate_up_N) {
 class WeightSums {
  public:
   explicit WeightSums(const std::vector<at::Tensor>& weights)
-      : weights_(weights), sums_(weights.size()), turned_(weights[0].size(1) < weights[0].size(0)) {}
+      : weights_(weights), sums_(weights.size()), transposed_(weights[0].size(1) < weights[0].size(0)) {}
 
   void add(size_t expert, const at::Tensor& grad, const at::Tensor& x) {
     at::Tensor& sum = sums_[expert];
-    const at::Tensor left = turned_ ? x.t() : grad.t(), &right = turned_ ? grad : x;
+    const at::Tensor left = transposed_ ? x.t() : grad.t(), &right = transposed_ ? grad : x;
     if (sum.defined()) return gemm_add(sum, left, right);
     const MemoryScope memory(MemoryCategory::kGradients);
     sum = at::empty({left.size(0), right.size(1)}, weights_[expert].options());
@@ -96,7 +96,7 @@ class WeightSums {
       at::Tensor& sum = sums_[expert];
       if (!sum.defined())
         sum = at::zeros_like(weights_[expert]);
-      else if (turned_)
+      else if (transposed_)
         sum = sum.t().contiguous();
     }
     return std::move(sums_);
@@ -105,7 +105,7 @@ class WeightSums {
  private:
   const std::vector<at::Tensor>& weights_;
   std::vector<at::Tensor> sums_;
-  const bool turned_;
+  const bool transposed_;
 };
 
 // Computes all gradients of a block while it is in the cache. RETURNS: the gradients of the rows, of gate_up, of down.
@@ -118,7 +118,7 @@ variable_list backward_blocks(const ExpertRows& of, const at::Tensor& gate_up_N,
     for (const ExpertBlock& block : of.blocks()) {
       const at::Tensor gate_up = part(gate_up_N, block), grad = part(grad_NH, block);
       const at::Tensor inner = gemm(grad, of.down[block.expert]);
-      const at::Tensor grad_up = swiglu_grad_and_again(inner, gate_up);  // inner is now the input of down
+      const at::Tensor grad_up = swiglu_grad_and_recompute(inner, gate_up);  // inner is now the input of down
       down.add(block.expert, grad, inner);
       up.add(block.expert, grad_up, part(of.rows_NH, block));
       gemm_into(part(grad_rows, block), grad_up, of.gate_up[block.expert]);

@@ -80,9 +80,9 @@ at::Tensor products(const at::Tensor& rows, const std::vector<int64_t>& counts,
 // The same for experts that may be quantized.
 struct ExpertProducts {
   std::vector<LinearQuantizer*> quantizers;  // empty: none is
-  TokenPlace place = {};
+  TokenContext tokens = {};
 
-  TokenRows rows() const { return {place, 0}; }
+  TokenRows rows() const { return {tokens, 0}; }
 
   at::Tensor forward(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,
                      const std::vector<at::Tensor>& weights) const {
@@ -130,7 +130,7 @@ struct Kept : torch::CustomClassHolder {
 struct GroupedLinear : CustomFunction<GroupedLinear> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& rows, at::TensorList weights,
                             const std::vector<int64_t>& counts, const std::vector<LinearQuantizer*>& quantizers,
-                            const TokenPlace& tokens, const Activated& from) {
+                            const TokenContext& tokens, const Activated& from) {
     variable_list saved = {from.compute != nullptr ? from.input : rows};
     saved.insert(saved.end(), weights.begin(), weights.end());
     ctx->save_for_backward(saved);
@@ -170,13 +170,13 @@ struct GroupedLinear : CustomFunction<GroupedLinear> {
 
 at::Tensor grouped_linear(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,
                           const std::vector<at::Tensor>& weights_OI, const std::vector<LinearQuantizer*>& quantizers,
-                          const TokenPlace& tokens) {
+                          const TokenContext& tokens) {
   return GroupedLinear::apply(rows_NI, at::TensorList(weights_OI), counts, quantizers, tokens, Activated{});
 }
 
 at::Tensor grouped_linear(const Activated& rows_NI, const std::vector<int64_t>& counts,
                           const std::vector<at::Tensor>& weights_OI, const std::vector<LinearQuantizer*>& quantizers,
-                          const TokenPlace& tokens) {
+                          const TokenContext& tokens) {
   return GroupedLinear::apply(rows_NI.out, at::TensorList(weights_OI), counts, quantizers, tokens, rows_NI);
 }
 

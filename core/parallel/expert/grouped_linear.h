@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/nn/activation.h"
-#include "core/parallel/token_place.h"
+#include "core/parallel/token_context.h"
 
 namespace ranklab {
 
@@ -18,11 +18,11 @@ class LinearQuantizer;
 // as a separate product (linear_quantizer.h); empty: the products are in the type of the rows.
 at::Tensor grouped_linear(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,
                           const std::vector<at::Tensor>& weights_OI,
-                          const std::vector<LinearQuantizer*>& quantizers = {}, const TokenPlace& tokens = {});
+                          const std::vector<LinearQuantizer*>& quantizers = {}, const TokenContext& tokens = {});
 // The same on an activation's output, which backward recomputes instead of saving it.
 at::Tensor grouped_linear(const Activated& rows_NI, const std::vector<int64_t>& counts,
                           const std::vector<at::Tensor>& weights_OI,
-                          const std::vector<LinearQuantizer*>& quantizers = {}, const TokenPlace& tokens = {});
+                          const std::vector<LinearQuantizer*>& quantizers = {}, const TokenContext& tokens = {});
 // The same per expert in plain ATen ops.
 at::Tensor grouped_linear_reference(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,
                                     const std::vector<at::Tensor>& weights_OI);

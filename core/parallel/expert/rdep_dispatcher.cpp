@@ -52,10 +52,10 @@ class RdepTrip : public ExpertTrip {
 
 class RdepDispatcher : public TokenDispatcher {
  public:
-  explicit RdepDispatcher(const DispatcherPlace& place) : ep_(*place.ep), wire_(place.wire) {
+  explicit RdepDispatcher(const DispatcherContext& context) : ep_(*context.ep), wire_(context.wire) {
     if (ep_.size() == 1) return;
-    unknown_ = spread_over_ranks(place.moe, ep_.size());
-    memory_ = place.memory ? place.memory : peer_memory_of(ep_);
+    unknown_ = spread_over_ranks(context.moe, ep_.size());
+    memory_ = context.memory ? context.memory : peer_memory_of(ep_);
     RANKLAB_CHECK(memory_ != nullptr, ErrorKind::kEnvironment, .where = "experts",
                   .what = "the rdep dispatcher writes into its peers' memory, which ranks of this world do not share",
                   .got = ep_.group().label(), .want = "ranks that are threads of one process",
@@ -74,8 +74,8 @@ class RdepDispatcher : public TokenDispatcher {
 
 }  // namespace
 
-std::unique_ptr<TokenDispatcher> make_rdep_dispatcher(const DispatcherPlace& place) {
-  return std::make_unique<RdepDispatcher>(place);
+std::unique_ptr<TokenDispatcher> make_rdep_dispatcher(const DispatcherContext& context) {
+  return std::make_unique<RdepDispatcher>(context);
 }
 
 }  // namespace ranklab

@@ -74,7 +74,7 @@ class Player {
     const Action& next = list[r.next];
     const double at = ready(next, rank);
     if (next.kind == ActionKind::kF && rules_.memory_limit > 0 && r.held + share_ > rules_.memory_limit + kRounding) {
-      if (!r.pending.empty()) return weight_grad_and_again(rank, time);
+      if (!r.pending.empty()) return weight_grad_and_requeue(rank, time);
       out_.within_limit = false;
     }
     if (at <= time) {
@@ -83,7 +83,7 @@ class Player {
       return queue_.push({r.free, rank});
     }
     const double own_weight = costs_.w * share_;
-    if (!r.pending.empty() && at - time >= rules_.patience * own_weight) return weight_grad_and_again(rank, time);
+    if (!r.pending.empty() && at - time >= rules_.patience * own_weight) return weight_grad_and_requeue(rank, time);
     if (at == kUnknown) {
       r.asleep = true;
       r.free = time;
@@ -92,7 +92,7 @@ class Player {
     }
   }
 
-  void weight_grad_and_again(int rank, double time) {
+  void weight_grad_and_requeue(int rank, double time) {
     weight_grad_now(rank, time);
     queue_.push({ranks_[static_cast<size_t>(rank)].free, rank});
   }

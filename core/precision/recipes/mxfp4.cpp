@@ -11,7 +11,7 @@ PrecisionRecipe mxfp4_recipe() {
   return {.name = "mxfp4",
           .summary =
               "E2M1 in blocks of 32 with a power-of-two scale each; gradients rounded stochastically, a random "
-              "Hadamard turn for weight gradients",
+              "Hadamard transform for weight gradients",
           .source = "OCP MX v1.0, arXiv 2310.10537; Tseng et al. 2025, arXiv 2502.20586",
           .linear = {.activation = micro, .weight = micro, .gradient = gradient, .hadamard = true},
           .high_precision = {"head", "*.router"}};

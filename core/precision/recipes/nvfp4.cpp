@@ -13,7 +13,7 @@ PrecisionRecipe nvfp4_recipe() {
   return {.name = "nvfp4",
           .summary =
               "E2M1 in blocks of 16 with E4M3 scales under one fp32 scale; gradients rounded stochastically, a "
-              "random Hadamard turn for weight gradients",
+              "random Hadamard transform for weight gradients",
           .source = "NVIDIA 2025, Pretraining LLMs with NVFP4, arXiv 2509.25149",
           .linear = {.activation = tile, .weight = weight, .gradient = gradient, .hadamard = true},
           .high_precision = {"head", "*.router"}};

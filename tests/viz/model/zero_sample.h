@@ -1,4 +1,4 @@
-// A step of two data-parallel ranks by hand: a layer of 100 elements of 2 bytes in a bucket of 128, shared out, and 64
+// A step of two data-parallel ranks by hand: a layer of 100 elements of 2 bytes in a bucket of 128, sharded, and 64
 // elements of experts that each rank has alone; rank 0 gathers, uses, frees, reduces and updates.
 #pragma once
 #include <string>

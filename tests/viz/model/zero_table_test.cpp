@@ -1,4 +1,4 @@
-// Two ranks share out a layer of 100 + 28 elements (padding) and one keeps a bucket of its own; states by hand.
+// Two ranks shard a layer of 100 + 28 elements (padding) and one keeps a bucket of its own; states by hand.
 #include "viz/model/zero_table.h"
 
 #include <gmock/gmock.h>

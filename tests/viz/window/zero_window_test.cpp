@@ -1,4 +1,4 @@
-// The panel of shared-out parameters, on the run of tests/viz/model/zero_sample.h.
+// The panel of sharded parameters, on the run of tests/viz/model/zero_sample.h.
 #include "tests/viz/model/zero_sample.h"
 
 #include <imgui_internal.h>

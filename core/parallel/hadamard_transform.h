@@ -8,9 +8,9 @@
 namespace ranklab {
 
 // matrix [R, C] of any floating type -> fp32 [R', C], padded with rows of zeros to a multiple of 16.
-at::Tensor hadamard_turn(const RandomHadamard& hadamard, const at::Tensor& matrix);
+at::Tensor hadamard_transform(const RandomHadamard& hadamard, const at::Tensor& matrix);
 
 // The same with tensor operations, on any device; bitwise equal.
-at::Tensor hadamard_turn_by_tensors(const RandomHadamard& hadamard, const at::Tensor& matrix);
+at::Tensor hadamard_transform_by_tensors(const RandomHadamard& hadamard, const at::Tensor& matrix);
 
 }  // namespace ranklab

@@ -8,7 +8,7 @@
 
 namespace ranklab {
 
-class OutputAgain : public torch::CustomClassHolder {
+class OutputRecomputer : public torch::CustomClassHolder {
  public:
   // The output for the weight's gradient, bit for bit that of the forward. Call once.
   virtual at::Tensor take() = 0;
@@ -17,7 +17,7 @@ class OutputAgain : public torch::CustomClassHolder {
 // An output and what recomputes it; null: the output is saved.
 struct RecomputableOutput {
   at::Tensor out;
-  c10::intrusive_ptr<OutputAgain> again = {};
+  c10::intrusive_ptr<OutputRecomputer> recomputer = {};
 };
 
 // Whether outputs that are cheap to recompute from saved tensors (norms, activations) are saved for the weights'

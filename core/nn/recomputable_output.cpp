@@ -1,4 +1,4 @@
-#include "core/nn/output_again.h"
+#include "core/nn/recomputable_output.h"
 
 #include <atomic>
 

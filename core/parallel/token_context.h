@@ -5,7 +5,7 @@
 
 namespace ranklab {
 
-struct TokenPlace {
+struct TokenContext {
   int64_t step = 0;
   int64_t first_sample = 0;     // index of the microbatch's first sample in the step's global batch
   int64_t seq_length = 0;       // the model's maximum sequence length: the stride between samples

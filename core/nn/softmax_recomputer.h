@@ -4,14 +4,14 @@
 #pragma once
 #include <ATen/core/grad_mode.h>
 
-#include "core/nn/output_again.h"
+#include "core/nn/recomputable_output.h"
 #include "core/sim/recompute_scope.h"
 
 namespace ranklab {
 
 // Softmaxed: a struct with `out` and whatever else backward needs.
 template <typename Softmaxed>
-class ComputedAgain : public OutputAgain {
+class SoftmaxRecomputer : public OutputRecomputer {
  public:
   virtual Softmaxed forward() const = 0;
 
@@ -26,7 +26,7 @@ class ComputedAgain : public OutputAgain {
   const Softmaxed& computed() {
     if (now_.out.defined()) return now_;
     const at::NoGradGuard no_grad;
-    const RecomputeScope again;
+    const RecomputeScope uncounted;
     now_ = forward();
     return now_;
   }
