@@ -12,9 +12,11 @@
 #include "core/base/text.h"
 #include "viz/model/bubbles.h"
 #include "viz/model/critical_path.h"
+#include "viz/model/insights/insight.h"
 #include "viz/model/load_trace.h"
 #include "viz/model/memory_table.h"
 #include "viz/model/op_table.h"
+#include "viz/model/selection.h"
 #include "viz/model/text_timeline.h"
 #include "viz/model/time_text.h"
 #include "viz/model/traffic_text.h"
@@ -32,6 +34,7 @@ struct Stats {
   viz::CriticalPath path;
   std::map<std::string, int64_t> path_ns;  // by operation, and "unknown"
   viz::TrafficMatrix traffic;
+  std::vector<viz::Insight> insights;
 };
 
 Stats stats_of(const TraceStore& store, const Window& window) {
@@ -40,6 +43,7 @@ Stats stats_of(const TraceStore& store, const Window& window) {
   out.ops = viz::op_table(store, window);
   out.path = viz::find_critical_path(store, window);
   out.traffic = viz::traffic_matrix(store, window);
+  out.insights = viz::find_insights(store, window);
   for (const viz::PathSegment& segment : out.path.segments) {
     int64_t named = 0;
     const auto add = [&](EventRef ref, int64_t time) {
@@ -175,11 +179,20 @@ ordered_json json_of(const TraceStore& store, const Window& window, const Stats&
                    {"algorithm_bytes", op.algorithm_bytes},
                    {"wire_bytes", op.wire_bytes}});
   }
+  ordered_json insights = ordered_json::array();
+  for (const viz::Insight& one : stats.insights) {
+    insights.push_back({{"rule", one.rule},
+                        {"share", one.share},
+                        {"text", one.text},
+                        {"advice", one.advice},
+                        {"select", one.event ? viz::selection_text(store, *one.event) : ""}});
+  }
   return {{"source", store.source()},
           {"clock", store.clock() == TraceClock::kVirtual ? "virtual" : "wall"},
           {"unit_ns", store.unit_ns()},
           {"step", window.step},
           {"length_ns", window.range.length_ns()},
+          {"insights", insights},
           {"all", split_json(stats.bubbles.all)},
           {"ranks", ranks},
           {"longest_idle", idle},
@@ -222,6 +235,8 @@ int trace_stats(const TraceStatsOptions& options) {
               store.steps().size(), store.clock() == TraceClock::kVirtual ? "virtual" : "wall",
               options.step >= 0 ? (", step " + std::to_string(options.step)).c_str() : "",
               format_time(store, window.range.length_ns()).c_str());
+  if (!stats.insights.empty())
+    std::printf("what costs most, of the time of all ranks\n%s\n", viz::insights_text(stats.insights).c_str());
   const auto purposes = traffic_by_purpose(store, window, {.gpus_per_node = store.gpus_per_node()});
   std::printf("%s\n%s\n%s\n%s\n%s%s%s", text_totals(store, window).c_str(), causes_text(store, stats).c_str(),
               idle_text(store, stats, options.rows).c_str(), path_text(store, stats).c_str(),

@@ -193,6 +193,9 @@ void add_output(std::vector<ConfigField>& rows) {
   rows.push_back(
       number(g, "log.interval", {"--log-interval"}, "print every N steps", RANKLAB_FIELD(log_interval), count(1)));
   rows.push_back(flag(g, "trace.enabled", {"--trace"}, "record the timeline", RANKLAB_FIELD(trace)));
+  rows.push_back(text(g, "trace.level", {"--trace-level"},
+                      "how detailed: phases of a step, actions and collectives, modules, kernels (FLOPs, bytes, bound)",
+                      RANKLAB_FIELD(trace_level), {"step", "action", "module", "kernel"}));
   rows.push_back(number(g, "trace.step_start", {"--trace-step-start", "--profile-step-start"}, "first traced step",
                         RANKLAB_FIELD(trace_step_start), count(0)));
   rows.push_back(number(g, "trace.step_end", {"--trace-step-end", "--profile-step-end"}, "first step no longer traced",

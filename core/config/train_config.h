@@ -122,6 +122,7 @@ struct TrainConfig {
   std::string tensorboard_dir;  // empty: no event file
   int64_t log_interval = 1;
   bool trace = true;
+  std::string trace_level = "module";  // trace_level.h
   int64_t trace_step_start = 0;
   int64_t trace_step_end = 20;  // exclusive
   bool profile = false;         // also profile the kernels of the traced steps

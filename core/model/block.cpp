@@ -29,19 +29,21 @@ std::optional<Norm> make_norm(const ModuleScope& scope, const std::optional<Modu
   return Norm(scope, *spec, c, context.tp.sharded_sequence());
 }
 
-// The input of a branch: the residual stream with the last branch added, normalized if there is a pre-norm.
-NormOutput before(const std::optional<Norm>& norm, const ResidualStream& stream) {
-  if (norm) return (*norm)(stream.x_SBH, stream.branch_SBH);
-  const at::Tensor sum = stream.sum();
-  return {sum, sum};
-}
-
 // A branch's output with its post-norm, if there is one.
-at::Tensor behind(const std::optional<Norm>& norm, const at::Tensor& branch_SBH) {
-  return norm ? (*norm)(branch_SBH).normed : branch_SBH;
+at::Tensor behind(const std::optional<Norm>& norm, const ModuleUse& use, const at::Tensor& branch_SBH,
+                  const ForwardContext& context) {
+  return norm ? use(context, branch_SBH, [&] { return (*norm)(branch_SBH).normed; }) : branch_SBH;
 }
 
 }  // namespace
+
+TransformerBlock::Uses::Uses(const ModuleScope& scope)
+    : attention_norm(scope["attention_norm"]),
+      attention(scope["attention"]),
+      attention_post_norm(scope["attention_post_norm"]),
+      mlp_norm(scope["mlp_norm"]),
+      mlp(scope["mlp"]),
+      mlp_post_norm(scope["mlp_post_norm"]) {}
 
 TransformerBlock::TransformerBlock(const ModuleScope& scope, const ModelConfig& c, const BlockContext& context)
     : TransformerBlock(scope, c, context, block_norm_specs(c)) {}
@@ -49,6 +51,7 @@ TransformerBlock::TransformerBlock(const ModuleScope& scope, const ModelConfig& 
 TransformerBlock::TransformerBlock(const ModuleScope& scope, const ModelConfig& c, const BlockContext& context,
                                    const BlockNormSpecs& norms)
     : name_(scope.path()),
+      uses_(scope),
       residual_form_(c.residual_form),
       attention_norm_(make_norm(scope, norms.attention, c, context)),
       attention_(make_attention_layer(scope["attention"], c, attention_context(c, context))),
@@ -57,22 +60,37 @@ TransformerBlock::TransformerBlock(const ModuleScope& scope, const ModelConfig& 
       mlp_(make_mlp(scope["mlp"], c, context)),
       mlp_post_norm_(make_norm(scope, norms.mlp_post, c, context)) {}
 
+// The input of a branch: the residual stream with the last branch added, normalized if there is a pre-norm.
+NormOutput TransformerBlock::norm_before(const std::optional<Norm>& norm, const ModuleUse& use,
+                                         const ResidualStream& stream, const ForwardContext& context) const {
+  if (norm) {
+    const at::Tensor& last = stream.branch_SBH.defined() ? stream.branch_SBH : stream.x_SBH;
+    return use(context, last, [&] { return (*norm)(stream.x_SBH, stream.branch_SBH); });
+  }
+  const at::Tensor sum = stream.sum();
+  return {sum, sum};
+}
+
 template <typename Attend, typename Drop>
 void TransformerBlock::run(ResidualStream& stream, const ForwardContext& context, const Attend& attend,
                            const Drop& drop) const {
   const auto mlp = [&](const NormOutput& input) {
-    return drop(behind(mlp_post_norm_, mlp_->forward(input, context)), ".mlp.dropout");
+    const at::Tensor out = uses_.mlp(context, input.normed, [&] { return mlp_->forward(input, context); });
+    return drop(behind(mlp_post_norm_, uses_.mlp_post_norm, out, context), ".mlp.dropout");
   };
-  NormOutput input = before(attention_norm_, stream);
+  NormOutput input = norm_before(attention_norm_, uses_.attention_norm, stream, context);
   stream.x_SBH = input.sum;
-  stream.branch_SBH = drop(behind(attention_post_norm_, attend(input)), ".attention.dropout");
+  const at::Tensor attended = uses_.attention(context, input.normed, [&] { return attend(input); });
+  stream.branch_SBH =
+      drop(behind(attention_post_norm_, uses_.attention_post_norm, attended, context), ".attention.dropout");
   if (residual_form_ == ResidualForm::kSequential) {
-    input = before(mlp_norm_, stream);
+    input = norm_before(mlp_norm_, uses_.mlp_norm, stream, context);
     stream.x_SBH = input.sum;
     stream.branch_SBH = mlp(input);
     return;
   }
-  if (residual_form_ == ResidualForm::kParallel) input = before(mlp_norm_, {stream.x_SBH, {}});
+  if (residual_form_ == ResidualForm::kParallel)
+    input = norm_before(mlp_norm_, uses_.mlp_norm, {stream.x_SBH, {}}, context);
   stream.x_SBH = input.sum;
   stream.branch_SBH = stream.branch_SBH + mlp(input);
 }

@@ -12,6 +12,7 @@
 #include "core/model/attention_layer.h"
 #include "core/model/forward_context.h"
 #include "core/model/mlp_layer.h"
+#include "core/model/module_use.h"
 #include "core/model/residual_stream.h"
 #include "core/nn/norm.h"
 #include "core/spec/layer_specs.h"
@@ -45,7 +46,15 @@ class TransformerBlock {
   template <typename Attend, typename Drop>
   void run(ResidualStream& stream, const ForwardContext& context, const Attend& attend, const Drop& drop) const;
 
+  NormOutput norm_before(const std::optional<Norm>& norm, const ModuleUse& use, const ResidualStream& stream,
+                         const ForwardContext& context) const;
+
   std::string name_;
+  struct Uses {
+    explicit Uses(const ModuleScope& scope);
+    ModuleUse attention_norm, attention, attention_post_norm, mlp_norm, mlp, mlp_post_norm;
+  };
+  Uses uses_;
   ResidualForm residual_form_;
   std::optional<Norm> attention_norm_;
   std::unique_ptr<AttentionLayer> attention_;

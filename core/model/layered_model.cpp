@@ -1,11 +1,13 @@
 #include "core/model/layered_model.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/model/decode_cache.h"
+#include "core/model/module_use.h"
 #include "core/model/recompute.h"
 #include "core/parallel/parameter_gate.h"
 #include "core/sim/aten.h"
@@ -31,7 +33,9 @@ class LayeredModel : public CausalLm {
         tp_{&context.comm(Axis::kTp), options.sequence_parallel},
         recompute_(options.recompute),
         registry_(options.seed, options.dtype, context.device()),
-        quantizers_(options.quantization, context, options.seed) {
+        quantizers_(options.quantization, context, options.seed),
+        embedding_use_(ModuleScope(registry_, "embedding")),
+        head_use_(ModuleScope(registry_, "head")) {
     if (options.values_later) registry_.make_values_later();
     if (options.quantization.policy) registry_.set_quantizers(&quantizers_);
     stack_ = make({registry_, context, tp_, options});
@@ -138,8 +142,10 @@ class LayeredModel : public CausalLm {
     }
     const size_t before = registry_.parameters().size();
     if (layers.is_first) make(kEmbedding, [&] { stack_->make_embedding(); });
-    for (int64_t layer = layers.first_layer; layer < layers.end_layer; ++layer)
+    for (int64_t layer = layers.first_layer; layer < layers.end_layer; ++layer) {
       make({layer_name(layer), ModelUnit::Place::kLayer, layer}, [&] { stack_->make_layer(layer); });
+      layer_uses_.emplace(layer, ModuleScope(registry_, layer_name(layer)));
+    }
     const size_t before_head = registry_.parameters().size();
     if (layers.is_last) make(kFinal, [&] { stack_->make_head(); });
     const std::vector<Parameter*> all = registry_.parameters();
@@ -193,7 +199,16 @@ class LayeredModel : public CausalLm {
   ResidualStream embed(const Stage& stage, const ForwardContext& context) {
     GatedPart part;
     if (gate_ != nullptr) part = {gate_, {kEmbedding.name}, unit_of_layer(stage, stage.layers.first_layer), ""};
-    return gated_use(part, {}, [&](ResidualStream) { return stack_->embed(context); });
+    return gated_use(
+        part, {}, [&](ResidualStream) { return embedding_use_(context, {}, [&] { return stack_->embed(context); }); });
+  }
+
+  void run_layer(int64_t layer, ResidualStream& stream, const ForwardContext& context) {
+    const at::Tensor input = stream.branch_SBH.defined() ? stream.branch_SBH : stream.x_SBH;
+    layer_uses_.at(layer)(context, input, [&] {
+      stack_->run_layer(layer, stream, context);
+      return stream;
+    });
   }
 
   ResidualStream run_layers(const Stage& stage, ResidualStream stream, const ForwardContext& context) {
@@ -203,7 +218,7 @@ class LayeredModel : public CausalLm {
       count = std::max<int64_t>(recomputed_layers, 1);
       const Piece piece = [this, begin = first + i, end = first + i + count](ResidualStream& s,
                                                                              const ForwardContext& c) {
-        for (int64_t layer = begin; layer < end; ++layer) stack_->run_layer(layer, s, c);
+        for (int64_t layer = begin; layer < end; ++layer) run_layer(layer, s, c);
       };
       stream = gated_use(layers_part(stage, first + i, count), stream, [&](ResidualStream own) {
         recomputed_layers > 0 ? recomputed(piece, own, context) : piece(own, context);
@@ -217,7 +232,8 @@ class LayeredModel : public CausalLm {
     GatedPart part;
     if (gate_ != nullptr) part = {gate_, stage.last_units, "", unit_of_layer(stage, stage.layers.end_layer - 1)};
     return gated(part, {stream.x_SBH, stream.branch_SBH}, [&](const GatedTensors& in) -> GatedTensors {
-      return {stack_->predict({in[0], in[1]}, context)};
+      const at::Tensor& last = in[1].defined() ? in[1] : in[0];
+      return {head_use_(context, last, [&] { return stack_->predict({in[0], in[1]}, context); })};
     })[0];
   }
 
@@ -253,6 +269,8 @@ class LayeredModel : public CausalLm {
   QuantizerBook quantizers_;
   std::unique_ptr<LayerStack> stack_;
   std::vector<Stage> stages_;
+  ModuleUse embedding_use_, head_use_;
+  std::map<int64_t, ModuleUse> layer_uses_;
   ParameterGate* gate_ = nullptr;
   bool training_ = true;
 };

@@ -1,6 +1,7 @@
 #include "core/model/moe_layer.h"
 
 #include "core/model/experts.h"
+#include "core/model/module_use.h"
 #include "core/nn/router.h"
 #include "core/parallel/expert/balance_loss.h"
 #include "core/parallel/expert/capacity.h"
@@ -22,7 +23,8 @@ class MoeLayer : public MlpLayer {
  public:
   MoeLayer(const ModuleScope& scope, const MoeSpec& spec, const ModelConfig& c, int64_t layer, MoeContext& context,
            TensorParallel tp)
-      : moe_(c.moe),
+      : uses_(scope),
+        moe_(c.moe),
         seq_length_(c.seq_length),
         layer_(layer),
         moe_context_(context),
@@ -39,18 +41,27 @@ class MoeLayer : public MlpLayer {
 
   at::Tensor forward(const NormOutput& x, const ForwardContext& context) override {
     const at::Tensor tokens_TH = x.normed.reshape({-1, x.normed.size(-1)});
-    const Routing routing = route(tokens_TH, x.normed.size(1), context);
-    const std::unique_ptr<ExpertTrip> trip =
-        moe_context_.dispatcher->dispatch(round_rows(tokens_TH, moe_context_.wire), routing);
-    const EtpTokens arrived(moe_context_.rank_context.comm(Axis::kEtp), trip->rows(), trip->counts());
-    const at::Tensor outputs = arrived.own_outputs(experts_(arrived.rows(), arrived.counts(), context.tokens));
-    const at::Tensor routed = trip->combine(outputs).view_as(x.normed);
+    Routing routing;
+    uses_.router(context, tokens_TH, [&] {
+      routing = route(tokens_TH, x.normed.size(1), context);
+      return routing.weights_TK;
+    });
+    std::unique_ptr<ExpertTrip> trip;
+    uses_.dispatch(context, tokens_TH, [&] {
+      trip = moe_context_.dispatcher->dispatch(round_rows(tokens_TH, moe_context_.wire), routing);
+      return trip->rows();
+    });
+    const at::Tensor outputs = uses_.experts(context, trip->rows(), [&] {
+      const EtpTokens arrived(moe_context_.rank_context.comm(Axis::kEtp), trip->rows(), trip->counts());
+      return arrived.own_outputs(experts_(arrived.rows(), arrived.counts(), context.tokens));
+    });
+    const at::Tensor routed = uses_.combine(context, outputs, [&] { return trip->combine(outputs).view_as(x.normed); });
     return shared_ ? routed + shared_output(x, context) : routed;
   }
 
  private:
   at::Tensor shared_output(const NormOutput& x, const ForwardContext& context) const {
-    const at::Tensor output = shared_->forward(x, context);
+    const at::Tensor output = uses_.shared(context, x.normed, [&] { return shared_->forward(x, context); });
     if (shared_gate_ == nullptr) return output;
     const at::Tensor gate = at::sigmoid(gate_logits(x.normed, *shared_gate_));
     return output * gate.to(output.scalar_type());
@@ -124,6 +135,16 @@ class MoeLayer : public MlpLayer {
     return groups;
   }
 
+  struct Uses {
+    explicit Uses(const ModuleScope& scope)
+        : router(scope["router"]),
+          dispatch(scope["dispatch"]),
+          experts(scope["experts"]),
+          combine(scope["combine"]),
+          shared(scope["shared"]) {}
+    ModuleUse router, dispatch, experts, combine, shared;
+  };
+  Uses uses_;
   MoeConfig moe_;
   int64_t seq_length_;
   int64_t layer_;

@@ -50,36 +50,42 @@ MultiTokenPrediction::MultiTokenPrediction(const ModuleScope& scope, const Model
     Norm embedding_norm(module, spec.embedding_norm, c, sharded), state_norm(module, spec.state_norm, c, sharded);
     ReplicatedLinear projection(module, spec.projection, tp_);
     TransformerBlock block(module["block"], c, block_context);
-    modules_.push_back({embedding_norm, state_norm, projection, std::move(block), Norm(module, spec.norm, c, sharded)});
+    modules_.push_back({embedding_norm, state_norm, projection, std::move(block), Norm(module, spec.norm, c, sharded),
+                        ModuleUse(module)});
     scope.registry().begin_unit(around);
   }
 }
 
 at::Tensor MultiTokenPrediction::loss_sum(const at::Tensor& state_SBH, const ForwardContext& context) const {
-  const Batch& batch = context.batch;
-  RANKLAB_CHECK(batch.tokens_BS.defined(), ErrorKind::kInternal, .where = "multi-token prediction",
+  RANKLAB_CHECK(context.batch.tokens_BS.defined(), ErrorKind::kInternal, .where = "multi-token prediction",
                 .what = "the last stage needs the tokens of the batch");
   at::Tensor state = state_SBH, sum;
   for (size_t k = 0; k < modules_.size(); ++k) {
-    const Module& module = modules_[k];
-    const auto ahead = static_cast<int64_t>(k) + 1;
-    const at::Tensor tokens_BS = shifted(batch.tokens_BS, ahead, 0);
-    const at::Tensor targets_BS = shifted(batch.targets_BS, ahead, kIgnoreTarget);
-    const at::Tensor embedded = embedding_(tokens_BS.t(), context.tokens);
-    ResidualStream stream{
-        module.projection(at::cat({module.embedding_norm(embedded).normed, module.state_norm(state).normed}, -1),
-                          context.tokens),
-        {}};
-    const Piece block = [&of = module.block](ResidualStream& s, const ForwardContext& c) { of.forward(s, c); };
-    recompute_ ? recomputed(block, stream, context) : block(stream, context);
-    const NormOutput out = module.norm(stream.x_SBH, stream.branch_SBH);
-    const at::Tensor logits_SBV = head_(out, context.tokens);
-    const at::Tensor loss = vocab_parallel_cross_entropy(logits_SBV.view({-1, logits_SBV.size(2)}),
-                                                         targets_BS.t().reshape({-1}), head_.partition(), tp_);
+    const at::Tensor input = state;
+    const at::Tensor loss = modules_[k].use(
+        context, input, [&] { return predict(modules_[k], static_cast<int64_t>(k) + 1, state, context); });
     sum = sum.defined() ? sum + loss : loss;
-    state = out.normed;
   }
   return sum;
+}
+
+at::Tensor MultiTokenPrediction::predict(const Module& module, int64_t ahead, at::Tensor& state_SBH,
+                                         const ForwardContext& context) const {
+  const at::Tensor tokens_BS = shifted(context.batch.tokens_BS, ahead, 0);
+  const at::Tensor targets_BS = shifted(context.batch.targets_BS, ahead, kIgnoreTarget);
+  const at::Tensor embedded = embedding_(tokens_BS.t(), context.tokens);
+  ResidualStream stream{
+      module.projection(at::cat({module.embedding_norm(embedded).normed, module.state_norm(state_SBH).normed}, -1),
+                        context.tokens),
+      {}};
+  const Piece block = [&of = module.block](ResidualStream& s, const ForwardContext& c) { of.forward(s, c); };
+  recompute_ ? recomputed(block, stream, context) : block(stream, context);
+  const NormOutput out = module.norm(stream.x_SBH, stream.branch_SBH);
+  const at::Tensor logits_SBV = head_(out, context.tokens);
+  const at::Tensor loss = vocab_parallel_cross_entropy(logits_SBV.view({-1, logits_SBV.size(2)}),
+                                                       targets_BS.t().reshape({-1}), head_.partition(), tp_);
+  state_SBH = out.normed;
+  return loss;
 }
 
 at::Tensor with_further_loss(const at::Tensor& loss, const at::Tensor& further, double weight) {

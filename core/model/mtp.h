@@ -33,7 +33,10 @@ class MultiTokenPrediction {
     ReplicatedLinear projection;
     TransformerBlock block;
     Norm norm;
+    ModuleUse use;
   };
+  // -> the sum of the module's token losses, and its state for the next one.
+  at::Tensor predict(const Module& module, int64_t ahead, at::Tensor& state_SBH, const ForwardContext& context) const;
 
   TensorParallel tp_;
   const VocabParallelEmbedding& embedding_;

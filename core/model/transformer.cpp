@@ -30,7 +30,8 @@ class Transformer : public LayerStack {
         model_(stack.registry),
         tp_(stack.tp),
         kv_(stack.context.size(Axis::kKv) > 1 ? &stack.context.comm(Axis::kKv) : nullptr),
-        recompute_(stack.options.recompute) {
+        recompute_(stack.options.recompute),
+        predict_use_(model_["head"]["predict"]) {
     const LayeredOptions& options = stack.options;
     if (config.moe.enabled())
       moe_ = std::make_unique<MoeContext>(config, stack.context, options.moe_dispatcher, options.quantization.dispatch);
@@ -86,7 +87,9 @@ class Transformer : public LayerStack {
 
   at::Tensor predict(const ResidualStream& stream, const ForwardContext& context) override {
     const NormOutput state = (*final_norm_)(stream.x_SBH, stream.branch_SBH);
-    const at::Tensor result = head_->predict(state, context);
+    // Beside the prediction modules, which read the same state.
+    const at::Tensor result = mtp_ ? predict_use_(context, state.normed, [&] { return head_->predict(state, context); })
+                                   : head_->predict(state, context);
     if (!mtp_ || !at::GradMode::is_enabled()) return result;
     const at::Tensor further = mtp_->loss_sum(state.normed, context);
     mtp_losses_.push_back(further.detach());
@@ -164,6 +167,7 @@ class Transformer : public LayerStack {
   std::optional<Norm> final_norm_;
   std::optional<OutputHead> head_;
   std::optional<MultiTokenPrediction> mtp_;
+  ModuleUse predict_use_;
   std::vector<at::Tensor> mtp_losses_;  // not yet taken
 };
 

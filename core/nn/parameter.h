@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/base/vocabulary.h"
+#include "core/nn/module_hooks.h"
 #include "core/spec/model_unit.h"
 #include "core/spec/module_spec.h"
 
@@ -74,6 +75,8 @@ class ParameterRegistry {
   at::ScalarType dtype() const { return dtype_; }
   at::Device device() const { return device_; }
   uint64_t seed() const { return seed_; }
+  // Around the uses of the modules whose parameters these are.
+  ModuleHooks& hooks() { return hooks_; }
   // The quantizers of the linear layers made from here on; null (initially): none of them quantizes its GEMMs.
   QuantizerBook* quantizers() const { return quantizers_; }
   void set_quantizers(QuantizerBook* book) { quantizers_ = book; }
@@ -85,6 +88,7 @@ class ParameterRegistry {
   bool later_ = false;
   ModelUnit unit_ = {};
   QuantizerBook* quantizers_ = nullptr;
+  ModuleHooks hooks_;
   std::vector<std::unique_ptr<Parameter>> parameters_;
   std::unordered_map<std::string, Parameter*> by_name_;  // a rank may have tens of thousands: all experts of a model
 };

@@ -144,6 +144,7 @@ RunPlan plan_to_record(RunPlan plan) {
   c.save_dir.clear();
   c.load.clear();
   c.trace = true;
+  c.trace_level = "action";  // calls and actions are all that is read
   c.trace_step_start = kSteps - 1;
   c.trace_step_end = kSteps;
   return plan;

@@ -21,6 +21,8 @@
 
 namespace ranklab {
 
+class ModuleTracer;  // module_tracer.h
+
 class ModelProvider {
  public:
   virtual ~ModelProvider() = default;
@@ -112,7 +114,8 @@ struct StepContext {
   RankData& data;
   RankOptimizer& optimizer;
   int64_t step = 0;
-  double loss = 0;  // of the last step, over the global batch
+  double loss = 0;                  // of the last step, over the global batch
+  ModuleTracer* modules = nullptr;  // null: uses of modules are not traced
 };
 
 // How a rank runs the forward and backward passes of one global batch.

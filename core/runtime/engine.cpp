@@ -13,6 +13,7 @@
 #include "core/optim/lr_schedule.h"
 #include "core/runtime/generate.h"
 #include "core/runtime/memory_counters.h"
+#include "core/runtime/module_tracer.h"
 #include "core/runtime/rank_probe.h"
 #include "core/runtime/step_metrics.h"
 #include "core/runtime/trace_span.h"
@@ -59,8 +60,10 @@ class RuntimeEngine::RankLoop {
         plan_(engine.plan_),
         ctx_(endpoint, plan_.mesh, observe(engine)),
         world_(endpoint.communicator(plan_.mesh.group(Axis::kWorld, endpoint.global_rank()))),
-        metrics_(*world_, ctx_, plan_, wall_peak_flops(*engine.components_.world, plan_)) {
+        metrics_(*world_, ctx_, plan_, wall_peak_flops(*engine.components_.world, plan_)),
+        modules_(ctx_) {
     ctx_.tracer().set_sink(engine.live_feed_.get());
+    ctx_.tracer().set_level(trace_level_named(plan_.config.trace_level));
   }
   ~RankLoop() {
     if (engine_.stepper_) engine_.stepper_->set_probe(ctx_.global_rank(), nullptr);
@@ -68,7 +71,7 @@ class RuntimeEngine::RankLoop {
 
   void run(int64_t steps, TrainResult& result) {
     build();
-    StepContext context{ctx_, plan_, *model_, *data_, *optimizer_, 0};
+    StepContext context{ctx_, plan_, *model_, *data_, *optimizer_, 0, 0, &modules_};
     const int64_t first = engine_.components_.checkpoint_manager->load(context);
     if (leads()) announce(first);
     bool stop = false;
@@ -171,7 +174,10 @@ class RuntimeEngine::RankLoop {
     {
       const TraceSpan span(ctx_, EventKind::kPhase, "step");
       memory_->record();
-      output = schedule_->run_step(context);
+      {
+        const TraceSpan passes(ctx_, EventKind::kPhase, "forward-backward");
+        output = schedule_->run_step(context);
+      }
       memory_->record();
       observe_loss(output);
       norm = optimizer_->finish_step(lr);
@@ -213,7 +219,17 @@ class RuntimeEngine::RankLoop {
     tracer.set_keeping(kept);
     tracer.set_enabled(kept || engine_.watched());
     tracer.set_stepper(engine_.stepper_.get());
+    watch_modules();
     hold_at(BoundaryKind::kStepBegin, "step");
+  }
+
+  // Modules and kernels cost something only where they are recorded.
+  void watch_modules() {
+    Tracer& tracer = ctx_.tracer();
+    model_->registry().hooks().set(modules_, tracer.wants(EventKind::kModule));
+    if (ctx_.op_observer() == nullptr) return;
+    if (!tracer.wants(EventKind::kKernel)) return ctx_.op_observer()->set_on_kernel({});
+    ctx_.op_observer()->set_on_kernel([this](const KernelRun& kernel) { modules_.kernel(kernel); });
   }
 
   // This rank's part of the loss, for breakpoints, before it is used.
@@ -312,6 +328,7 @@ class RuntimeEngine::RankLoop {
   RankContext ctx_;
   CommunicatorPtr world_;
   MetricReducer metrics_;
+  ModuleTracer modules_;
   std::unique_ptr<CausalLm> model_;
   std::unique_ptr<RankData> data_;
   std::unique_ptr<RankOptimizer> optimizer_;

@@ -12,6 +12,7 @@
 #include "core/comm/event_now.h"
 #include "core/parallel/deferred_grads.h"
 #include "core/parallel/interleave.h"
+#include "core/runtime/module_tracer.h"
 #include "core/runtime/stage_messages.h"
 #include "core/runtime/trace_span.h"
 #include "core/sim/aten.h"
@@ -92,12 +93,19 @@ class ActionRunner {
       slot_ = this;
       open();
     }
-    ~Span() { slot_ = nullptr; }
+    ~Span() {
+      close();
+      slot_ = nullptr;
+    }
     void open() {
       runner_.c_.ctx.tracer().set_microbatch(microbatch_);
       span_.emplace(runner_.c_.ctx, EventKind::kCompute, name_, runner_.traced(stage_));
+      if (runner_.c_.modules != nullptr) runner_.c_.modules->resume(modules_);
     }
-    void close() { span_.reset(); }
+    void close() {
+      if (runner_.c_.modules != nullptr && span_) runner_.c_.modules->pause();
+      span_.reset();
+    }
 
    private:
     ActionRunner& runner_;
@@ -105,6 +113,7 @@ class ActionRunner {
     int stage_, microbatch_;
     Span*& slot_;
     std::optional<TraceSpan> span_;
+    ModuleTracer::Stack modules_;
   };
 
   // Interleaves a forward and a backward of different microbatches: each runs while the other's tokens travel.

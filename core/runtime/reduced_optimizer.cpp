@@ -15,6 +15,7 @@
 #include "core/parallel/shared_grads.h"
 #include "core/precision/precision_policy.h"
 #include "core/runtime/provide.h"
+#include "core/runtime/trace_span.h"
 #include "core/trace/zero_event.h"
 
 namespace ranklab {
@@ -91,21 +92,32 @@ class ReducedOptimizer : public RankOptimizer {
   LossScaler* loss_scaler() override { return scaler_ ? &*scaler_ : nullptr; }
 
   double finish_step(double lr) override {
-    reducer_.finish();
-    expert_reducer_.finish();
-    shared_.sum();
+    {
+      const TraceSpan phase(ctx_, EventKind::kPhase, "gradient sync");
+      reducer_.finish();
+      expert_reducer_.finish();
+      shared_.sum();
+    }
     const double scale = scaler_ ? scaler_->scale() : 1;
     if (scaler_) scaler_->update(any_overflow(owned_, ctx_));
     const bool skips = scaler_ && scaler_->overflowed();
-    const double norm = skips ? std::numeric_limits<double>::infinity() : grad_norm(owned_, ctx_, pieces()) / scale;
+    double norm = std::numeric_limits<double>::infinity();
+    if (!skips) {
+      const TraceSpan phase(ctx_, EventKind::kPhase, "gradient norm");
+      norm = grad_norm(owned_, ctx_, pieces()) / scale;
+    }
     if (ctx_.tracer().has_stepper()) {
       const int64_t now_ns = ctx_.clock().now_ns();
       ctx_.tracer().observe("grad_norm", norm, now_ns);
       ctx_.tracer().at_boundary({.kind = BoundaryKind::kSpan, .name = "optimizer", .virtual_ns = now_ns});
     }
-    if (!skips) update(lr, clip_factor(norm, clip_grad_) / scale);
-    optimizer_->zero_grad();
     if (!skips) {
+      const TraceSpan phase(ctx_, EventKind::kPhase, "optimizer");
+      update(lr, clip_factor(norm, clip_grad_) / scale);
+    }
+    optimizer_->zero_grad();
+    if (!skips && (reducer_.shards() || expert_reducer_.shards())) {
+      const TraceSpan phase(ctx_, EventKind::kPhase, "parameter gather");
       reducer_.gather_parameters();
       expert_reducer_.gather_parameters();
     }

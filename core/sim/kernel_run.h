@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/dtype.h"
+#include "core/base/kernel_bound.h"
 
 namespace ranklab {
 
@@ -16,9 +17,6 @@ struct KernelName {
   KernelName(const char* name, double rows, double cols, double inner) : what(name), m(rows), n(cols), k(inner) {}
   std::string text() const;
 };
-
-// What a kernel's time is made of.
-enum class KernelBound : uint8_t { kLaunch, kMemory, kCompute };
 
 // One charged op or CostScope. Times in ns of the virtual clock.
 struct KernelRun {

@@ -49,6 +49,7 @@ struct OpObserver::State {
   struct Frame {
     const OpClass* op = nullptr;  // null: inside a closed op, a CostScope, or paused
     OpCost cost;
+    std::string name;  // while somebody listens; the arguments are gone when the op ends
     bool child_charged = false;
   };
 
@@ -93,6 +94,7 @@ struct OpObserver::State {
     frame.op = &lookup(fn);
     if (frame.op->kind != OpKind::kFree && frame.op->kind != OpKind::kComposite) {
       frame.cost = cost_at_start(*frame.op, fn.inputs());
+      if (on_kernel) frame.name = kernel_name(fn, *frame.op);
     }
     if (frame.op->closed) ++closed_depth;
   }
@@ -108,7 +110,7 @@ struct OpObserver::State {
     if (!charged && op.kind != OpKind::kFree && op.kind != OpKind::kComposite) {
       add_outputs(op, c10::ArrayRef<const c10::IValue>(fn.outputs().data(), fn.outputs().size()), frame.cost);
       charge(frame.cost.flops - frame.cost.recomputed_flops, frame.cost.flops, frame.cost.bytes, frame.cost.dtype,
-             [&] { return kernel_name(fn, op); });
+             [&] { return frame.name; });
       charged = true;
     }
     if (charged && !frames.empty()) frames.back().child_charged = true;

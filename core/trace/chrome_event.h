@@ -13,15 +13,21 @@ namespace ranklab {
 
 // The "cat" field of a slice or instant.
 constexpr std::string_view category(EventKind kind) {
-  constexpr std::array<std::string_view, 5> kCategories = {"compute", "collective", "phase", "instant", "counter"};
+  constexpr std::array<std::string_view, 7> kCategories = {"compute", "collective", "phase", "instant",
+                                                           "counter", "module",     "kernel"};
   return kCategories[static_cast<size_t>(kind)];
 }
 // The kind of slice that "cat" names; nothing for an unknown name.
 constexpr std::optional<EventKind> slice_kind(std::string_view text) {
-  for (const EventKind kind : {EventKind::kCompute, EventKind::kCollective, EventKind::kPhase})
+  for (const EventKind kind :
+       {EventKind::kCompute, EventKind::kCollective, EventKind::kPhase, EventKind::kModule, EventKind::kKernel})
     if (category(kind) == text) return kind;
   return {};
 }
+
+// A rank's process in the file. Perfetto draws process 0 as the kernel's idle one (google/perfetto#394), so they begin
+// at 1; the header has each rank's, and files of earlier versions without it have the rank itself.
+constexpr int64_t process_id(int rank) { return int64_t{rank} + 1; }
 
 // Name of the metadata event with the number of events that a rank dropped after the header was written.
 inline constexpr std::string_view kDroppedEvent = "ranklab_dropped";

@@ -66,7 +66,7 @@ void ChromeEvents::header(const json& value) {
       for (const json& member : group.at("ranks")) members.push_back(json_integer<int>(member, "ranks"));
       trace.groups.push_back({axis_of(group.at("axis")), std::move(members)});
     }
-    Rank& rank = ranks_[trace.global_rank];
+    Rank& rank = ranks_[entry.contains("pid") ? json_integer<int64_t>(entry["pid"], "pid") : trace.global_rank];
     rank.index = file_.ranks.size();
     for (const json& text : entry.at("names")) {
       rank.names.try_emplace(text.get<std::string>(), static_cast<uint32_t>(trace.names.size()));
@@ -76,7 +76,7 @@ void ChromeEvents::header(const json& value) {
   }
 }
 
-ChromeEvents::Rank* ChromeEvents::rank(int pid) {
+ChromeEvents::Rank* ChromeEvents::rank(int64_t pid) {
   const auto found = ranks_.find(pid);
   return found == ranks_.end() ? nullptr : &found->second;
 }
@@ -156,7 +156,7 @@ void ChromeEvents::event(const json& value) {
   const std::string phase = value.at("ph").get<std::string>();
   const bool drops = phase == "M" && value.value("name", "") == kDroppedEvent;
   if (phase != "X" && phase != "i" && phase != "C" && !drops) return;  // metadata and arrows only repeat known data
-  Rank* const to = rank(json_integer<int>(value.at("pid"), "pid"));
+  Rank* const to = rank(json_integer<int64_t>(value.at("pid"), "pid"));
   RANKLAB_CHECK(to != nullptr, ErrorKind::kBadFile, .where = "trace file", .what = "an event of an unknown rank",
                 .got = "pid " + value.at("pid").dump(), .want = "a rank of the header, which comes before the events",
                 .fix = "the file is damaged: write it again");

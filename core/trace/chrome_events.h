@@ -27,7 +27,7 @@ class ChromeEvents {
   TraceClock clock() const { return file_.clock; }
   // Where a rank's events are collected; null for a rank that the header does not name. Valid until the next section().
   struct Rank;
-  Rank* rank(int pid);
+  Rank* rank(int64_t pid);
   // `array`: the event's numbers, null for none.
   void add(Rank& rank, std::string_view name, Event& event, std::vector<double>* array = nullptr);
 
@@ -49,7 +49,7 @@ class ChromeEvents {
   void read_slice(const nlohmann::json& value, bool instant, Event& event) const;
 
   TraceFile file_;
-  std::map<int, Rank> ranks_;
+  std::map<int64_t, Rank> ranks_;  // by process
 };
 
 }  // namespace ranklab

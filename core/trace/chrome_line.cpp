@@ -239,7 +239,8 @@ bool add_chrome_line(std::string_view text, ChromeEvents& events) {
   if (text.size() < 10 || !in.take("{\"ph\":\"")) return false;
   const char phase = text[7];
   in.take(phase);
-  int pid = 0, tid = 0;
+  int64_t pid = 0;
+  int tid = 0;
   if (!in.take("\",\"pid\":") || !in.take_int(pid) || !in.take(",\"tid\":") || !in.take_int(tid)) return false;
   if (phase == 's' || phase == 'f') return take_arrow(in, phase);
   if (phase != 'X' && phase != 'i' && phase != 'C') return false;

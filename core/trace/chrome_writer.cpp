@@ -42,13 +42,13 @@ class ChromeTraceWriter::Impl {
   void name_lanes(const RankTrace& trace, const LaneMap& lanes);
   void dropped(const RankTrace& trace);
   void rank(const RankTrace& trace, const LaneMap& lanes, const MessageArrows::Ends& arrows);
-  void metadata(const char* what, int pid, int tid, const std::string& name, int sort_index);
+  void metadata(const char* what, int rank, int tid, const std::string& name, int sort_index);
   void slice(const RankTrace& trace, const Event& event, int lane);
   void instant(const RankTrace& trace, const Event& event);
   void counter(const RankTrace& trace, const Event& event);
   void flow(const ArrowPlace& place, const ArrowEnd& end);
   void arrow(const ArrowPlace& place, int64_t id, bool start);
-  void begin_event(char phase, int pid, int tid);
+  void begin_event(char phase, int rank, int tid);
   void args(const RankTrace& trace, const Event& event);
   void array(const RankTrace& trace, const Event& event);
   void field(const NamedField& field, const Event& event);
@@ -112,7 +112,8 @@ void ChromeTraceWriter::Impl::header(std::span<const RankTrace> traces) {
 }
 
 void ChromeTraceWriter::Impl::rank_header(const RankTrace& trace) {
-  out_ += "{\"rank\":" + std::to_string(trace.global_rank) + ",\"label\":";
+  out_ += "{\"rank\":" + std::to_string(trace.global_rank) +
+          ",\"pid\":" + std::to_string(process_id(trace.global_rank)) + ",\"label\":";
   append_json_string(out_, trace.label);
   out_ += ",\"dropped\":" + std::to_string(trace.dropped) + ",\"names\":[";
   for (size_t i = 0; i < trace.names.size(); ++i) {
@@ -133,24 +134,24 @@ void ChromeTraceWriter::Impl::rank_header(const RankTrace& trace) {
   out_ += "]}";
 }
 
-void ChromeTraceWriter::Impl::begin_event(char phase, int pid, int tid) {
+void ChromeTraceWriter::Impl::begin_event(char phase, int rank, int tid) {
   out_ += first_event_ ? "\n{" : ",\n{";
   first_event_ = false;
   first_key_ = true;
   key("ph");
   out_ += {'"', phase, '"'};
   key("pid");
-  append_json_int(out_, pid);
+  append_json_int(out_, process_id(rank));
   key("tid");
   append_json_int(out_, tid);
 }
 
-void ChromeTraceWriter::Impl::metadata(const char* what, int pid, int tid, const std::string& name, int sort_index) {
-  begin_event('M', pid, tid);
+void ChromeTraceWriter::Impl::metadata(const char* what, int rank, int tid, const std::string& name, int sort_index) {
+  begin_event('M', rank, tid);
   out_ += ",\"name\":\"" + std::string(what) + "_name\",\"args\":{\"name\":";
   append_json_string(out_, name);
   out_ += "}}";
-  begin_event('M', pid, tid);
+  begin_event('M', rank, tid);
   out_ += ",\"name\":\"" + std::string(what) + "_sort_index\",\"args\":{\"sort_index\":";
   append_json_int(out_, sort_index);
   out_ += "}}";

@@ -20,6 +20,8 @@ enum class EventKind : uint8_t {
   kPhase,       // a span that encloses others: "step 12", "optimizer"
   kInstant,     // a moment: "validation", "checkpoint"
   kCounter,     // a value at a moment: memory by category, loss
+  kModule,      // a span inside an action: the use of a module, "layers.3.attention backward"
+  kKernel,      // a span inside a module: one kernel, "gemm 512x768x256"
 };
 
 struct Event {
@@ -33,7 +35,8 @@ struct Event {
   int32_t microbatch = -1;
   int32_t stage = -1;            // pipeline stage of an action
   int32_t peer = -1;             // group rank of the root or the peer, else -1
-  int32_t tag = 0;               // of a message; for a routing event (routing_event.h) the layer
+  int32_t tag = 0;               // of a message; of a routing event (routing_event.h) the layer; of a kernel what
+                                 // bounds it: 0 its launch, 1 memory, 2 compute
   int64_t sequence = -1;         // of a collective: number of the call in its group; both ends of a message share it
   int64_t virtual_begin_ns = 0;  // for a collective: when it started on the link (its latest member had posted)
   int64_t virtual_end_ns = 0;
@@ -47,10 +50,11 @@ struct Event {
   // Time the compute stream lost at this call's wait(): transfer not hidden by compute, and waiting for a member.
   int64_t virtual_exposed_ns = 0;
   int64_t virtual_peer_wait_ns = 0;
-  int64_t logical_bytes = 0;    // the verb's nominal size: elements x element size of the full tensor
+  int64_t logical_bytes = 0;    // the verb's nominal size: elements x element size of the full tensor; of a kernel what
+                                // it reads and writes
   int64_t algorithm_bytes = 0;  // what this rank sends under the modelled algorithm (ring: 2(n-1)/n x logical)
   int64_t wire_bytes = 0;       // what the backend actually sent from this rank
-  double value = 0;             // of a counter ("loss", "memory/parameters")
+  double value = 0;             // of a counter ("loss", "memory/parameters"); of a module or kernel its FLOPs
   // Numbers that belong to the event: RankTrace::arrays[array - 1]; 0: none. For an all_to_all, the bytes this rank
   // sent to each member of the group; for a routing event, see routing_event.h.
   uint32_t array = 0;

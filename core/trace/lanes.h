@@ -1,4 +1,5 @@
-// Assigns a lane to each slice: one lane for phases, one for compute, one per axis for communication, and further ones
+// Assigns a lane to each slice: one lane for phases, one for compute with its modules and kernels, one per axis for
+// communication, and further ones
 // ("dp #2") where slices of a lane would cross, since Chrome's format requires the slices of a track to nest. Phases
 // and compute spans may nest; communication slices of a lane never overlap. Cost: O(n log n); memory between pieces of
 // a trace only for slices that are still open. Thread rule: pure; a LaneAssigner belongs to one thread.
@@ -21,9 +22,9 @@ inline int64_t begin_ns(const Event& event, TraceClock clock) {
 inline int64_t end_ns(const Event& event, TraceClock clock) {
   return clock == TraceClock::kVirtual ? event.virtual_end_ns : event.wall_end_ns;
 }
-// An event with a duration: compute, collective, phase.
+// An event with a duration.
 inline bool is_slice(const Event& event) {
-  return event.kind == EventKind::kCompute || event.kind == EventKind::kCollective || event.kind == EventKind::kPhase;
+  return event.kind != EventKind::kInstant && event.kind != EventKind::kCounter;
 }
 
 struct LaneMap {

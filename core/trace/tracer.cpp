@@ -16,13 +16,13 @@ uint32_t Tracer::intern(std::string_view name) {
 }
 
 void Tracer::record(const Event& event) {
-  if (!enabled_) return;
+  if (!wants(event.kind)) return;
   if (keeping_) keep(event);
   if (sink_ != nullptr || stepper_ != nullptr) show(event, {});
 }
 
 void Tracer::record(Event event, std::vector<double> array) {
-  if (!enabled_) return;
+  if (!wants(event.kind)) return;
   const bool watched = sink_ != nullptr || stepper_ != nullptr;
   if (keeping_) {
     if (trace_.events.size() < capacity_) {

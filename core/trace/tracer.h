@@ -10,6 +10,7 @@
 #include "core/trace/boundary.h"
 #include "core/trace/event.h"
 #include "core/trace/event_sink.h"
+#include "core/trace/trace_level.h"
 
 namespace ranklab {
 
@@ -28,6 +29,9 @@ class Tracer {
   int microbatch() const { return microbatch_; }
   void set_enabled(bool enabled) { enabled_ = enabled; }
   bool enabled() const { return enabled_; }
+  void set_level(TraceLevel level) { level_ = level; }
+  // Whether an event of this kind would be recorded now.
+  bool wants(EventKind kind) const { return enabled_ && level_of(kind) <= level_; }
   // Off: events go to the sink and the stepper only.
   void set_keeping(bool keeping) { keeping_ = keeping; }
 
@@ -58,6 +62,7 @@ class Tracer {
   int microbatch_ = -1;
   bool enabled_ = true;
   bool keeping_ = true;
+  TraceLevel level_ = TraceLevel::kKernel;
   EventSink* sink_ = nullptr;
   RankHolder* stepper_ = nullptr;
 };

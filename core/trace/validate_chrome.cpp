@@ -17,7 +17,7 @@ namespace ranklab {
 namespace {
 
 using nlohmann::json;
-using Track = std::pair<int, int>;  // process, thread
+using Track = std::pair<int, int>;  // rank, thread
 
 struct Slice {
   int64_t begin = 0;
@@ -46,6 +46,7 @@ class ChromeChecker {
 
   std::vector<std::string> problems_;
   std::set<std::string> sections_;
+  std::map<int64_t, int> rank_of_;  // by process
   std::set<int> ranks_;
   std::set<int> named_ranks_;
   std::map<Track, std::vector<Slice>> slices_;
@@ -63,8 +64,10 @@ void ChromeChecker::section(const std::string& key, const json& value) {
   }
   if (key != "ranklab") return;
   for (const json& entry : value.at("ranks")) {
-    if (!ranks_.insert(json_integer<int>(entry.at("rank"), "rank")).second)
-      problem("schema: rank " + entry.at("rank").dump() + " twice");
+    const int rank = json_integer<int>(entry.at("rank"), "rank");
+    if (!ranks_.insert(rank).second) problem("schema: rank " + std::to_string(rank) + " twice");
+    const int64_t process = entry.contains("pid") ? json_integer<int64_t>(entry["pid"], "pid") : rank;
+    if (!rank_of_.emplace(process, rank).second) problem("schema: process " + std::to_string(process) + " twice");
   }
 }
 
@@ -79,8 +82,8 @@ bool ChromeChecker::has_base_fields(const json& value, const std::string& where)
     problem("schema: " + where + " has a field of the wrong type");
     return false;
   }
-  if (ranks_.contains(json_integer<int>(value["pid"], "pid"))) return true;
-  problem("schema: " + where + " belongs to unknown rank " + value["pid"].dump());
+  if (rank_of_.contains(json_integer<int64_t>(value["pid"], "pid"))) return true;
+  problem("schema: " + where + " belongs to no rank: pid " + value["pid"].dump());
   return false;
 }
 
@@ -89,7 +92,7 @@ void ChromeChecker::event(const json& value, size_t number) {
   if (!has_base_fields(value, where)) return;
   const std::string phase = value["ph"].get<std::string>();
   if (phase == "M") {
-    if (value["name"] == "process_name") named_ranks_.insert(json_integer<int>(value["pid"], "pid"));
+    if (value["name"] == "process_name") named_ranks_.insert(rank_of_.at(value["pid"]));
     return;
   }
   if (phase != "X" && phase != "i" && phase != "C" && phase != "s" && phase != "f") {
@@ -105,7 +108,7 @@ void ChromeChecker::event(const json& value, size_t number) {
 
 void ChromeChecker::timed_event(const json& value, const std::string& phase, const std::string& where) {
   const int64_t ts = ns_of(value["ts"]);
-  const Track track = {json_integer<int>(value["pid"], "pid"), json_integer<int>(value["tid"], "tid")};
+  const Track track = {rank_of_.at(value["pid"]), json_integer<int>(value["tid"], "tid")};
   if (phase == "X") {
     if (!slice_kind(value.value("cat", ""))) problem("schema: " + where + " has no known category");
     const int64_t duration = value.contains("dur") ? ns_of(value["dur"]) : -1;

@@ -28,23 +28,26 @@ TEST(ModelInfo, CountsTheModelAndARankOfALayout) {
 }
 
 TEST(ModelInfo, DeepSeekV3IsThePublishedOne) {
-  const auto whole = info_of("deepseek_v3 --world-size 1 --gbs 1");
+  // 64 ranks share the experts of a pipeline stage of 4 layers: 4 of 256 experts each, all else whole.
+  const std::string layout = "deepseek_v3 --world-size 2048 --pp 16 --ep 64 --tp 1 --gbs 15360 --mbs 1";
+  const auto whole = info_of(layout);
   EXPECT_EQ(whole.at("total_parameters"), 671026404352);
   EXPECT_EQ(whole.at("active_parameters"), 37552282624);
   EXPECT_EQ(whole.at("active_parameters_without_embedding"), 37552282624 - 129280 * 7168);
   EXPECT_EQ(whole.at("mtp_parameters"), 11610067968);
   EXPECT_EQ(whole.at("kv_cache_bytes_per_token"), 61 * (512 + 64) * 4);
-  EXPECT_EQ(whole.at("rank").at("memory_bytes").at("parameters"), 4 * (671026404352 + 11610067968));
-  EXPECT_THAT(info("deepseek_v3").output,
+  EXPECT_THAT(info(layout).output,
               testing::AllOf(HasSubstr("671B parameters, 37.6B active (36.6B without the embedding), MTP 11.6B"),
                              HasSubstr("latent attention keeps one vector of 576 a layer"),
                              HasSubstr("routed experts 654B"), HasSubstr("3-60 x 256   435939180544")));
-  // 64 ranks share the experts of a pipeline stage of 4 layers: 4 of 256 experts each, all else whole.
-  const auto paper = info_of("deepseek_v3 --world-size 2048 --pp 16 --ep 64 --tp 1 --gbs 15360 --mbs 1");
   const int64_t attention = 187107328, expert = 3 * 7168 * 2048, layer = attention + 2 * 7168 + 256 * 7168 + 5 * expert;
-  EXPECT_EQ(paper.at("rank").at("layout"), "pp 16 (1f1b) x dp 128 x tp 1, experts edp 2 x ep 64");
-  EXPECT_EQ(paper.at("rank").at("pp_rank"), 1);
-  EXPECT_EQ(paper.at("rank").at("memory_bytes").at("parameters"), 4 * 4 * layer);
+  EXPECT_EQ(whole.at("rank").at("layout"), "pp 16 (1f1b) x dp 128 x tp 1, experts edp 2 x ep 64");
+  EXPECT_EQ(whole.at("rank").at("pp_rank"), 1);
+  EXPECT_EQ(whole.at("rank").at("memory_bytes").at("parameters"), 4 * 4 * layer);
+  // Every rank of one stage holds one expert of 256 in each of 59 layers with experts, the last of which predicts.
+  const auto flat = info_of("deepseek_v3 --world-size 256 --pp 1 --tp 1 --ep 256 --gbs 256");
+  EXPECT_EQ(flat.at("rank").at("memory_bytes").at("parameters"),
+            4 * (671026404352 + 11610067968 - int64_t{59} * 255 * expert));
 }
 
 TEST(ModelInfo, TakesTheSettingsOfTrain) {

@@ -174,10 +174,10 @@ TEST(OpObserver, LaunchOverheadIsPerKernel) {
 TEST(OpObserver, ACostScopeReplacesWhatIsInside) {
   const at::Tensor x = ones({100});
   const Observed seen = observe([&] {
-    const CostScope scope(5000, 100, DType::kFloat32);
+    const CostScope scope("work", 5000, 100, DType::kFloat32);
     at::add(x, x);
     {
-      const CostScope inner(1e9, 1e9, DType::kFloat64);
+      const CostScope inner("part", 1e9, 1e9, DType::kFloat64);
       at::mul(x, x);
     }
     at::mm(ones({8, 8}), ones({8, 8}));
@@ -193,7 +193,7 @@ TEST(OpObserver, PausedOpsCostNothing) {
     const NoCostScope pause;
     at::add(x, x);
     const NoCostScope nested;
-    const CostScope scope(5000, 100, DType::kFloat32);
+    const CostScope scope("work", 5000, 100, DType::kFloat32);
   });
   EXPECT_EQ(seen.ns, 0);
   EXPECT_EQ(observe([&] {
@@ -204,7 +204,7 @@ TEST(OpObserver, PausedOpsCostNothing) {
 }
 
 TEST(OpObserver, ScopesWithoutAnObserverDoNothing) {
-  const CostScope scope(1, 1, DType::kFloat32);
+  const CostScope scope("work", 1, 1, DType::kFloat32);
   const NoCostScope pause;
   EXPECT_EQ(at::add(ones({2}), 1).sum().item<float>(), 4);
 }

@@ -104,24 +104,24 @@ TEST(ChromeFile, TheTextOfASmallTrace) {
       path.content(),
       R"golden({"schemaVersion":1,"displayTimeUnit":"ns","distributedInfo":{"backend":"ranklab","rank":0,"world_size":1},
 "ranklab":{"clock":"virtual","ranks":[
-{"rank":0,"label":"dp0","dropped":0,"names":["F","all_reduce","send","memory/parameters","loss","validation"],"groups":[{"axis":"dp","ranks":[0,1]},{"axis":"pp","ranks":[0,1]}]}]},
+{"rank":0,"pid":1,"label":"dp0","dropped":0,"names":["F","all_reduce","send","memory/parameters","loss","validation"],"groups":[{"axis":"dp","ranks":[0,1]},{"axis":"pp","ranks":[0,1]}]}]},
 "traceEvents":[
-{"ph":"M","pid":0,"tid":0,"name":"process_name","args":{"name":"rank 0 (dp0)"}},
-{"ph":"M","pid":0,"tid":0,"name":"process_sort_index","args":{"sort_index":0}},
-{"ph":"M","pid":0,"tid":0,"name":"thread_name","args":{"name":"phase"}},
-{"ph":"M","pid":0,"tid":0,"name":"thread_sort_index","args":{"sort_index":0}},
-{"ph":"M","pid":0,"tid":1000,"name":"thread_name","args":{"name":"compute"}},
-{"ph":"M","pid":0,"tid":1000,"name":"thread_sort_index","args":{"sort_index":1000}},
-{"ph":"M","pid":0,"tid":5000,"name":"thread_name","args":{"name":"dp"}},
-{"ph":"M","pid":0,"tid":5000,"name":"thread_sort_index","args":{"sort_index":5000}},
-{"ph":"M","pid":0,"tid":6000,"name":"thread_name","args":{"name":"pp"}},
-{"ph":"M","pid":0,"tid":6000,"name":"thread_sort_index","args":{"sort_index":6000}},
-{"ph":"X","pid":0,"tid":1000,"ts":0,"dur":1.5,"name":"F","cat":"compute","args":{"step":3,"wall_end_ns":15000}},
-{"ph":"X","pid":0,"tid":5000,"ts":1.5,"dur":1.001,"name":"all_reduce","cat":"collective","args":{"verb":"all_reduce","axis":"dp","dtype":"fp32","step":3,"seq":0,"posted_ns":1500,"matched_ns":1500,"first_byte_ns":1501,"exposed_ns":1001,"logical_bytes":4096,"algorithm_bytes":4096,"wire_bytes":2048,"wall_begin_ns":15000,"wall_end_ns":25010}},
-{"ph":"X","pid":0,"tid":6000,"ts":2.6,"dur":0.1,"name":"send","cat":"collective","args":{"verb":"send","axis":"pp","dtype":"fp32","step":3,"peer":1,"seq":0,"posted_ns":2600,"matched_ns":2600,"first_byte_ns":2601,"logical_bytes":4096,"algorithm_bytes":4096,"wire_bytes":2048,"wall_begin_ns":26000,"wall_end_ns":27000}},
-{"ph":"C","pid":0,"tid":0,"ts":2.7,"name":"memory","args":{"parameters":1024},"ranklab":{"step":3}},
-{"ph":"C","pid":0,"tid":0,"ts":2.7,"name":"loss","args":{"value":5.5},"ranklab":{"step":3}},
-{"ph":"i","pid":0,"tid":0,"ts":2.8,"s":"p","name":"validation","args":{"step":3}}
+{"ph":"M","pid":1,"tid":0,"name":"process_name","args":{"name":"rank 0 (dp0)"}},
+{"ph":"M","pid":1,"tid":0,"name":"process_sort_index","args":{"sort_index":0}},
+{"ph":"M","pid":1,"tid":0,"name":"thread_name","args":{"name":"phase"}},
+{"ph":"M","pid":1,"tid":0,"name":"thread_sort_index","args":{"sort_index":0}},
+{"ph":"M","pid":1,"tid":1000,"name":"thread_name","args":{"name":"compute"}},
+{"ph":"M","pid":1,"tid":1000,"name":"thread_sort_index","args":{"sort_index":1000}},
+{"ph":"M","pid":1,"tid":5000,"name":"thread_name","args":{"name":"dp"}},
+{"ph":"M","pid":1,"tid":5000,"name":"thread_sort_index","args":{"sort_index":5000}},
+{"ph":"M","pid":1,"tid":6000,"name":"thread_name","args":{"name":"pp"}},
+{"ph":"M","pid":1,"tid":6000,"name":"thread_sort_index","args":{"sort_index":6000}},
+{"ph":"X","pid":1,"tid":1000,"ts":0,"dur":1.5,"name":"F","cat":"compute","args":{"step":3,"wall_end_ns":15000}},
+{"ph":"X","pid":1,"tid":5000,"ts":1.5,"dur":1.001,"name":"all_reduce","cat":"collective","args":{"verb":"all_reduce","axis":"dp","dtype":"fp32","step":3,"seq":0,"posted_ns":1500,"matched_ns":1500,"first_byte_ns":1501,"exposed_ns":1001,"logical_bytes":4096,"algorithm_bytes":4096,"wire_bytes":2048,"wall_begin_ns":15000,"wall_end_ns":25010}},
+{"ph":"X","pid":1,"tid":6000,"ts":2.6,"dur":0.1,"name":"send","cat":"collective","args":{"verb":"send","axis":"pp","dtype":"fp32","step":3,"peer":1,"seq":0,"posted_ns":2600,"matched_ns":2600,"first_byte_ns":2601,"logical_bytes":4096,"algorithm_bytes":4096,"wire_bytes":2048,"wall_begin_ns":26000,"wall_end_ns":27000}},
+{"ph":"C","pid":1,"tid":0,"ts":2.7,"name":"memory","args":{"parameters":1024},"ranklab":{"step":3}},
+{"ph":"C","pid":1,"tid":0,"ts":2.7,"name":"loss","args":{"value":5.5},"ranklab":{"step":3}},
+{"ph":"i","pid":1,"tid":0,"ts":2.8,"s":"p","name":"validation","args":{"step":3}}
 ]}
 )golden");
   ;
@@ -134,10 +134,10 @@ TEST(ChromeFile, AMessageIsAnArrowFromSenderToReceiver) {
   std::vector<std::string> arrows;
   for (const auto& event : root["traceEvents"]) {
     if (event["ph"] != "s" && event["ph"] != "f") continue;
-    arrows.push_back(event["ph"].get<std::string>() + " " + event["id"].dump() + " rank " + event["pid"].dump() +
+    arrows.push_back(event["ph"].get<std::string>() + " " + event["id"].dump() + " process " + event["pid"].dump() +
                      " at " + event["ts"].dump());
   }
-  EXPECT_EQ(arrows, (std::vector<std::string>{"s 1 rank 0 at 2.6", "f 1 rank 1 at 2.699"}));
+  EXPECT_EQ(arrows, (std::vector<std::string>{"s 1 process 1 at 2.6", "f 1 process 2 at 2.699"}));
 }
 
 TEST(ChromeFile, LossesThatAreNoNumbersSurvive) {

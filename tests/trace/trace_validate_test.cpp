@@ -141,8 +141,8 @@ TEST(TraceValidate, FindsSchemaFaults) {
               ElementsAre(HasSubstr("schemaVersion is 2")));
   EXPECT_THAT(problems_of_text("\"distributedInfo\"", "\"other\""), ElementsAre(HasSubstr("'distributedInfo'")));
   EXPECT_THAT(problems_of_text("\"ph\":\"X\"", "\"ph\":\"Q\""), ElementsAre(HasSubstr("unknown phase 'Q'")));
-  EXPECT_THAT(problems_of_text("\"ph\":\"X\",\"pid\":0", "\"ph\":\"X\",\"pid\":9"),
-              ElementsAre(HasSubstr("unknown rank 9")));
+  EXPECT_THAT(problems_of_text("\"ph\":\"X\",\"pid\":1", "\"ph\":\"X\",\"pid\":9"),
+              ElementsAre(HasSubstr("belongs to no rank: pid 9")));
   EXPECT_THAT(problems_of_text("\"ts\":0,", "\"at\":0,"), ElementsAre(HasSubstr("has no time")));
   EXPECT_THAT(problems_of_text("\"cat\":\"compute\"", "\"cat\":\"magic\""), ElementsAre(HasSubstr("category")));
   EXPECT_THAT(problems_of_text("process_name", "process_nom"), ElementsAre(HasSubstr("rank 0 has no process_name")));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "core/base/kernel_bound.h"
 #include "core/base/text.h"
 #include "core/trace/chrome_event.h"
 #include "core/trace/routing_event.h"
@@ -32,6 +33,7 @@ class Details {
     times();
     if (event_.kind == EventKind::kCollective) bytes();
     if (event_.kind == EventKind::kInstant) routing();
+    if (event_.kind == EventKind::kModule || event_.kind == EventKind::kKernel) work();
     if (event_.kind == EventKind::kCounter) add("value", strprintf("%.10g", event_.value), kMeasured);
     add("select", selection_text(store_, ref_));
     return std::move(list_);
@@ -104,6 +106,20 @@ class Details {
     for (size_t i = 0; i < std::min(all.size(), kShown); ++i) text += (i > 0 ? " " : "") + strprintf("%.10g", all[i]);
     if (all.size() > kShown) text += " ... (" + std::to_string(all.size()) + ")";
     add(key, text, source);
+  }
+
+  // Of a module or kernel.
+  void work() {
+    const int64_t ns = event_.virtual_end_ns - event_.virtual_begin_ns;
+    if (event_.value > 0) {
+      add("FLOPs", human_count(event_.value), kModel);
+      if (ns > 0) add("rate", human_count(event_.value / (static_cast<double>(ns) * 1e-9)) + "FLOP/s", kModel);
+    }
+    if (event_.kind != EventKind::kKernel) return;
+    size("reads and writes", event_.logical_bytes, kModel);
+    add("dtype", std::string(name(event_.dtype)));
+    if (event_.tag >= 0 && static_cast<size_t>(event_.tag) < kKernelBoundNames.size())
+      add("bound by", std::string(kKernelBoundNames[static_cast<size_t>(event_.tag)]), kModel);
   }
 
   void bytes() {

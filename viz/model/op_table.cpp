@@ -13,8 +13,24 @@ std::string short_name(const std::string& op_name) {
   return op_name.substr(0, end) + "...";
 }
 
+// "layers.*.attention backward": the same module of all layers.
+std::string of_all_layers(const std::string& path) {
+  std::string out;
+  for (size_t i = 0; i < path.size();) {
+    const bool number = (i == 0 || path[i - 1] == '.') && path[i] >= '0' && path[i] <= '9';
+    if (!number) {
+      out += path[i++];
+      continue;
+    }
+    while (i < path.size() && path[i] >= '0' && path[i] <= '9') ++i;
+    out += '*';
+  }
+  return out;
+}
+
 std::string op_name(const RankTrace& trace, const Event& event) {
   const std::string& name = trace.names[event.name];
+  if (event.kind == EventKind::kModule) return of_all_layers(name);
   if (event.kind != EventKind::kCollective) return name;
   std::string out = name + " " + std::string(ranklab::name(event.axis));
   if (event.purpose != Purpose::kOther) out += " " + std::string(ranklab::name(event.purpose));

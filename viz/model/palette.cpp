@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "core/base/kernel_bound.h"
 #include "core/base/text.h"
 
 namespace ranklab::viz {
@@ -25,6 +26,10 @@ constexpr std::array<PaintRow, kPaints> kPaintRows = {{
     {0xCC79A7FF, kDark, "OPT", "optimizer"},
     {0x7D8FA9FF, kDark, "", "compute"},
     {0x4A5261FF, kLight, "", "phase"},
+    {0xA9B4C4FF, kDark, "", "module"},
+    {0xC7B36AFF, kDark, "", "kernel, bound by compute"},
+    {0xC3C9D2FF, kDark, "", "kernel, bound by memory"},
+    {0xD9A5A0FF, kDark, "", "kernel, bound by its launch"},
     {0x4F8A8BFF, kLight, "AR", "all_reduce"},
     {0x4C7488FF, kLight, "RS", "reduce_scatter"},
     {0x7FAFAAFF, kDark, "AG", "all_gather"},
@@ -82,11 +87,28 @@ Paint paint_of_compute(std::string_view name) {
   return name.starts_with("optimizer") || name == "OPT" ? Paint::kOptimizer : Paint::kCompute;
 }
 
+Paint paint_of_kernel(int bound) {
+  if (bound == static_cast<int>(KernelBound::kCompute)) return Paint::kComputeBound;
+  return bound == static_cast<int>(KernelBound::kMemory) ? Paint::kMemoryBound : Paint::kLaunchBound;
+}
+
+// "attention" of "layers.3.attention backward": the row above says where it is. "layer 3" of "layers.3".
+std::string module_text(std::string_view path) {
+  path = path.substr(0, path.find(' '));
+  const size_t dot = path.rfind('.');
+  const std::string_view last = dot == std::string_view::npos ? path : path.substr(dot + 1);
+  if (!last.empty() && last[0] >= '0' && last[0] <= '9')
+    return (path.starts_with("layers.") ? "layer " : std::string(path.substr(0, dot)) + " ") + std::string(last);
+  return std::string(last);
+}
+
 }  // namespace
 
 Paint paint_of(const Event& event, std::string_view event_name) {
   if (event.kind == EventKind::kCollective) return paint_of_verb(event.verb);
   if (event.kind == EventKind::kCompute) return paint_of_compute(event_name);
+  if (event.kind == EventKind::kModule) return Paint::kModule;
+  if (event.kind == EventKind::kKernel) return paint_of_kernel(event.tag);
   return event_name.starts_with("optimizer") ? Paint::kOptimizer : Paint::kPhase;
 }
 
@@ -100,6 +122,7 @@ std::string block_text(const Event& event, std::string_view event_name, bool wit
   if (event.kind == EventKind::kCollective) {
     return event.sequence >= 0 ? std::string(word) + " " + std::to_string(event.sequence) : std::string(word);
   }
+  if (event.kind == EventKind::kModule) return module_text(event_name);
   if (event.kind != EventKind::kCompute || word.empty()) return std::string(event_name);
   std::string text = with_stage && event.stage >= 0 ? std::to_string(event.stage) : "";
   text += word;

@@ -16,14 +16,18 @@ using Rgba = uint32_t;
 
 // How an event is painted. One byte, so that rows can store it for each event.
 enum class Paint : uint8_t {
-  kForward,        // F
-  kInputGrad,      // B
-  kWeightGrad,     // W
-  kBackward,       // BW
-  kPair,           // F&BW
-  kOptimizer,      // OPT
-  kCompute,        // any other compute span
-  kPhase,          // a span that encloses others
+  kForward,       // F
+  kInputGrad,     // B
+  kWeightGrad,    // W
+  kBackward,      // BW
+  kPair,          // F&BW
+  kOptimizer,     // OPT
+  kCompute,       // any other compute span
+  kPhase,         // a span that encloses others
+  kModule,        // the use of a module, inside an action
+  kComputeBound,  // a kernel, by what bounds its time
+  kMemoryBound,
+  kLaunchBound,
   kAllReduce,      // AR
   kReduceScatter,  // RS
   kAllGather,      // AG

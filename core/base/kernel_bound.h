@@ -1,0 +1,13 @@
+// What most of a kernel's time is: the launch, reading and writing memory, or arithmetic (the roofline model, Williams
+// et al. 2009). Event::tag of a kernel. Thread rule: constants.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace ranklab {
+
+enum class KernelBound : uint8_t { kLaunch, kMemory, kCompute };
+constexpr std::array<std::string_view, 3> kKernelBoundNames = {"launch", "memory", "compute"};
+
+}  // namespace ranklab

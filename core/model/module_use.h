@@ -1,0 +1,42 @@
+// Calls a module's forward between the rank's hooks, and sets those of its backward (module_hooks.h). Without hooks it
+// costs a branch. Thread rule: its rank's thread.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+#include "core/model/forward_context.h"
+#include "core/model/residual_stream.h"
+#include "core/nn/norm.h"
+#include "core/nn/parameter.h"
+
+namespace ranklab {
+
+class ModuleUse {
+ public:
+  explicit ModuleUse(const ModuleScope& scope) : path_(scope.path()), hooks_(&scope.registry().hooks()) {}
+
+  // RETURNS: forward(). `input`: the tensor whose gradient the module's backward makes; may be undefined.
+  template <typename Forward>
+  auto operator()(const ForwardContext& context, const at::Tensor& input, const Forward& forward) const {
+    if (hooks_->empty()) return forward();
+    begin(context, input);
+    auto output = forward();
+    end(context, input, seen(output));
+    return output;
+  }
+
+ private:
+  static const at::Tensor& seen(const at::Tensor& output) { return output; }
+  static const at::Tensor& seen(const NormOutput& output) { return output.normed; }
+  static const at::Tensor& seen(const ResidualStream& output) {
+    return output.branch_SBH.defined() ? output.branch_SBH : output.x_SBH;
+  }
+  void begin(const ForwardContext& context, const at::Tensor& input) const;
+  void end(const ForwardContext& context, const at::Tensor& input, const at::Tensor& output) const;
+
+  std::string path_;
+  const ModuleHooks* hooks_;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,43 @@
+#include <algorithm>
+
+#include "core/base/text.h"
+#include "viz/model/insights/insight.h"
+#include "viz/model/insights/stage_work.h"
+#include "viz/model/time_text.h"
+
+namespace ranklab::viz {
+// Bubbles that a balanced pipeline has too: (p - 1) / (m + p - 1) of the time for 1F1B.
+std::optional<Insight> pipeline_fill(const InsightInput& in) {
+  constexpr double kShare = 0.15;
+  const StageTable table = stage_table(in.store, in.window);
+  if (table.stages.empty() || in.bubbles.all.total_ns <= 0) return {};
+  std::map<size_t, int64_t> of_rank;
+  for (const auto& [stage, work] : table.stages) of_rank[work.rank_index] += work.actions_ns;
+  int64_t most = 0, sum = 0;
+  for (const auto& [rank, ns] : of_rank) {
+    most = std::max(most, ns);
+    sum += ns;
+  }
+  const auto cause = [&](BubbleCause c) { return in.bubbles.all.by_cause_ns[static_cast<size_t>(c)]; };
+  const int64_t idle_ns = cause(BubbleCause::kWarmUp) + cause(BubbleCause::kDrain) + cause(BubbleCause::kDependency);
+  // What the fullest stage makes the others wait is the balance's, not the fill's.
+  const double mean = static_cast<double>(sum) / static_cast<double>(of_rank.size());
+  const double total = static_cast<double>(in.bubbles.all.total_ns);
+  const double imbalance = (static_cast<double>(most) - mean) * static_cast<double>(in.bubbles.ranks.size());
+  const double share = (static_cast<double>(idle_ns) - imbalance) / total;
+  if (share < kShare) return {};
+  Insight out{.rule = "pipeline fill", .share = share, .text = {}, .advice = {}};
+  out.text = strprintf("the pipeline of %d stages fills and drains with %d microbatches",  //
+                       static_cast<int>(table.stages.size()), table.microbatches);
+  out.advice = strprintf("try --num-microbatches %d, or a schedule with fewer bubbles: --pipeline-schedule zb-h1",
+                         2 * table.microbatches);
+  for (size_t r = 0; r < in.bubbles.ranks.size() && !out.event; ++r)
+    for (const IdleInterval& idle : in.bubbles.ranks[r].idle)
+      if (idle.event != kNoEvent) {
+        out.event = EventRef{r, static_cast<uint32_t>(idle.event)};
+        break;
+      }
+  return out;
+}
+
+}  // namespace ranklab::viz
