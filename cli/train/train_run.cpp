@@ -52,7 +52,7 @@ class ReleaseOnSignal {
 // step.
 class TellOnLeaving {
  public:
-  TellOnLeaving(std::shared_ptr<World> world, std::shared_ptr<TraceFile> trace) {
+  TellOnLeaving(std::shared_ptr<World> world, std::shared_ptr<TraceWriterHook> trace) {
     tell_before_leaving([world = std::move(world), trace = std::move(trace)](const std::string& why) {
       world->give_up(why);
       if (trace) trace->keep();
@@ -110,7 +110,7 @@ void TrainRun::add_hooks(RuntimeEngine& engine, const std::string& gemm) {
     engine.add_hook(without_ending_the_run(std::move(hook), output, lost_));
   };
   add(make_run_log_hook(log_dir()), "log");
-  if (config.trace) add(trace_ = std::make_shared<TraceFile>(log_dir(), *plan_), "trace");
+  if (config.trace) add(trace_ = std::make_shared<TraceWriterHook>(log_dir(), *plan_), "trace");
   if (config.profile)
     add(make_torch_profile_hook(log_dir() + "/profile.json", config.trace_step_start, config.trace_step_end),
         "profile");

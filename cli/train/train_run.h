@@ -59,7 +59,7 @@ class TrainRun {
   std::shared_ptr<LiveFeed> live_feed_;
   std::vector<std::shared_ptr<Hook>> hooks_;
   std::shared_ptr<LostOutputs> lost_ = std::make_shared<LostOutputs>();
-  std::shared_ptr<TraceFile> trace_;  // in rank 0's process, unless disabled
+  std::shared_ptr<TraceWriterHook> trace_;  // in rank 0's process, unless disabled
   std::atomic<bool> stopping_{false};
   std::string log_dir_;
 };

@@ -20,7 +20,7 @@ void remove_leftovers(const std::string& path) {
 
 }  // namespace
 
-TraceFile::TraceFile(const std::string& directory, const RunPlan& plan)
+TraceWriterHook::TraceWriterHook(const std::string& directory, const RunPlan& plan)
     : path_(trace_path(directory)),
       options_{
           .clock = plan.config.can(Capability::kVirtualTime) && plan.config.virtual_time ? TraceClock::kVirtual
@@ -30,12 +30,12 @@ TraceFile::TraceFile(const std::string& directory, const RunPlan& plan)
   make_log_folder(directory);
 }
 
-TraceFile::~TraceFile() {
+TraceWriterHook::~TraceWriterHook() {
   keep();
   if (thread_.joinable()) thread_.join();
 }
 
-void TraceFile::on_traces(const TracePiece& piece) {
+void TraceWriterHook::on_traces(const TracePiece& piece) {
   std::unique_lock lock(mutex_);
   if (!thread_.joinable()) {
     done_ = false;
@@ -48,7 +48,7 @@ void TraceFile::on_traces(const TracePiece& piece) {
   changed_.notify_all();
 }
 
-void TraceFile::write_all() {
+void TraceWriterHook::write_all() {
   std::exception_ptr failure;
   try {
     write_pieces();
@@ -62,7 +62,7 @@ void TraceFile::write_all() {
   changed_.notify_all();
 }
 
-void TraceFile::write_pieces() {
+void TraceWriterHook::write_pieces() {
   remove_leftovers(path_);
   ChromeTraceWriter writer(path_, options_);
   for (;;) {
@@ -80,14 +80,14 @@ void TraceFile::write_pieces() {
   writer.commit();
 }
 
-void TraceFile::keep() noexcept {
+void TraceWriterHook::keep() noexcept {
   std::unique_lock lock(mutex_);
   ending_ = true;
   changed_.notify_all();
   changed_.wait(lock, [this] { return done_; });
 }
 
-void TraceFile::on_train_end(const TrainResult&) {
+void TraceWriterHook::on_train_end(const TrainResult&) {
   keep();
   if (failure_) std::rethrow_exception(failure_);
 }

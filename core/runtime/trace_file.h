@@ -17,12 +17,12 @@
 
 namespace ranklab {
 
-class TraceFile : public Hook {
+class TraceWriterHook : public Hook {
  public:
   // Writes trace.json.gz of all ranks (virtual time of simulated ranks, else wall time) into the folder, which no other
   // run may use. Throws kIo naming the folder.
-  TraceFile(const std::string& directory, const RunPlan& plan);
-  ~TraceFile() override;
+  TraceWriterHook(const std::string& directory, const RunPlan& plan);
+  ~TraceWriterHook() override;
 
   void on_traces(const TracePiece& piece) override;       // throws kIo
   void on_train_end(const TrainResult& result) override;  // throws kIo

@@ -53,11 +53,8 @@ LaneMap LaneAssigner::assign(const std::vector<Event>& events) {
   for (size_t i = 0; i < events.size(); ++i) {
     if (is_slice(events[i])) order.push_back(i);
   }
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    const int64_t begin_a = begin_ns(events[a], clock_), begin_b = begin_ns(events[b], clock_);
-    if (begin_a != begin_b) return begin_a < begin_b;
-    return end_ns(events[a], clock_) > end_ns(events[b], clock_);  // the enclosing one first
-  });
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return lies_before(events[a], a, events[b], b, clock_); });
   LaneMap map;
   map.lane_of_event.assign(events.size(), 0);
   std::set<int> used = {0};

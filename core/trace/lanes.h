@@ -27,6 +27,21 @@ inline bool is_slice(const Event& event) {
   return event.kind != EventKind::kInstant && event.kind != EventKind::kCounter;
 }
 
+// Which of two slices of the same extent encloses the other: the lower one.
+constexpr int nesting_rank(EventKind kind) {
+  if (kind == EventKind::kPhase) return 0;
+  if (kind == EventKind::kModule) return 2;
+  return kind == EventKind::kKernel ? 3 : 1;
+}
+// Whether slice `a` (recorded as number i) comes before `b` (number j) where slices are laid out: by begin, and the
+// enclosing one first. Of modules of the same extent the later one does: a parent is recorded after its child.
+inline bool lies_before(const Event& a, size_t i, const Event& b, size_t j, TraceClock clock) {
+  if (begin_ns(a, clock) != begin_ns(b, clock)) return begin_ns(a, clock) < begin_ns(b, clock);
+  if (end_ns(a, clock) != end_ns(b, clock)) return end_ns(a, clock) > end_ns(b, clock);
+  if (nesting_rank(a.kind) != nesting_rank(b.kind)) return nesting_rank(a.kind) < nesting_rank(b.kind);
+  return a.kind == EventKind::kModule ? i > j : i < j;
+}
+
 struct LaneMap {
   std::vector<int> lane_of_event;  // thread id, one per event
   std::vector<int> lanes;          // used thread ids, ascending; instants and counters live on lane 0

@@ -59,7 +59,7 @@ double growth_a_step(const TrainConfig& config, const std::string& traced = {}) 
   const auto hook = std::make_shared<KilobytesAfter>(std::vector<int64_t>{200, 600});
   engine.add_hook(hook);
   engine.stream_traces();
-  if (!traced.empty()) engine.add_hook(std::make_shared<TraceFile>(traced, plan));
+  if (!traced.empty()) engine.add_hook(std::make_shared<TraceWriterHook>(traced, plan));
   engine.fit();
   EXPECT_EQ(hook->seen.size(), 2u);
   return static_cast<double>(hook->seen.at(1) - hook->seen.at(0)) / 400;

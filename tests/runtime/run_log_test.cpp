@@ -30,7 +30,7 @@ TEST(RunLog, WritesLossLinesMetricsAndTheTrace) {
   config.eval_interval = 2;
   RuntimeEngine engine = tiny_engine(config);
   engine.add_hook(make_run_log_hook(directory));
-  engine.add_hook(std::make_shared<TraceFile>(directory, engine.plan()));
+  engine.add_hook(std::make_shared<TraceWriterHook>(directory, engine.plan()));
   const auto recorded = std::make_shared<RecordingHook>();
   engine.add_hook(recorded);
   engine.fit();

@@ -64,6 +64,9 @@ void Application::start(const VizRequest& request) {
   if (!request.go_to.empty()) workspace_.go_to(request.go_to);
   workspace_.live = request.live;
   if (request.live) workspace_.playback.state = PlayState::kFollowing;
+  if (request.live && request.live->stepper() != nullptr &&
+      request.live->stepper()->state().mode == StepperMode::kPaused)
+    workspace_.requests.show_panel = "stepper";
   workspace_.display_scale = request.scale;
   if (!request.layout.empty()) {
     std::vector<std::string> names;
@@ -217,6 +220,11 @@ void Application::transport() {
   if (ImGui::BeginViewportSideBar("##transport", ImGui::GetMainViewport(), ImGuiDir_Up, TransportBar::height(), kBar)) {
     transport_.draw(workspace_);
   }
+  ImGui::End();
+  const float height = InsightsBar::height(workspace_);
+  if (height == 0) return;
+  if (ImGui::BeginViewportSideBar("##insights", ImGui::GetMainViewport(), ImGuiDir_Up, height, kBar))
+    insights_.draw(workspace_);
   ImGui::End();
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "viz/app/insights_bar.h"
 #include "viz/app/layouts.h"
 #include "viz/app/popups.h"
 #include "viz/app/settings.h"
@@ -68,6 +69,7 @@ class Application {
   Workspace workspace_;
   std::vector<OpenPanel> panels_;
   TransportBar transport_;
+  InsightsBar insights_;
   Popups popups_;
   std::string layout_ = "Pipeline";
   bool layout_wanted_ = false;

@@ -22,6 +22,12 @@ void choose(Workspace& w, std::optional<EventRef> event) {
   if (event) w.show_event(*event);
 }
 
+// The stepper of a live run that it has paused; null: the keys move the cursor.
+StepperControl* paused_stepper(Workspace& w) {
+  StepperControl* stepper = w.live ? w.live->stepper() : nullptr;
+  return stepper != nullptr && stepper->state().mode == StepperMode::kPaused ? stepper : nullptr;
+}
+
 }  // namespace
 
 void open_file(Workspace& w) { w.requests.open_file_dialog = true; }
@@ -103,6 +109,8 @@ void show_details(Workspace& w) { w.requests.show_panel = "details"; }
 void toggle_bubbles(Workspace& w) { w.show_bubbles = !w.show_bubbles; }
 void toggle_arrows(Workspace& w) { w.show_arrows = !w.show_arrows; }
 void toggle_path(Workspace& w) { w.show_critical_path = !w.show_critical_path; }
+void toggle_modules(Workspace& w) { w.show_modules = !w.show_modules; }
+void toggle_insights(Workspace& w) { w.show_insights = !w.show_insights; }
 
 void isolate_rank(Workspace& w, int rank_index) {
   if (rank_index >= static_cast<int>(w.store().ranks().size())) return;
@@ -112,6 +120,7 @@ void isolate_rank(Workspace& w, int rank_index) {
 void all_ranks(Workspace& w) { w.filter = {}; }
 
 void play_or_pause(Workspace& w) {
+  if (StepperControl* stepper = paused_stepper(w)) return stepper->resume();
   const bool paused = w.playback.state == PlayState::kPaused;
   w.playback.state = paused ? PlayState::kPlaying : PlayState::kPaused;
   if (paused && w.cursor.time_ns >= w.store().range().end_ns) w.set_time(w.store().range().begin_ns);
@@ -121,7 +130,12 @@ void follow(Workspace& w) {
   w.playback.state = following ? PlayState::kPaused : PlayState::kFollowing;
 }
 
-void event_forward(Workspace& w) { choose(w, w.store().next_event(w.cursor.time_ns)); }
+void event_forward(Workspace& w) {
+  // At the end of what the run has recorded the run itself goes on.
+  const auto next = w.store().next_event(w.cursor.time_ns);
+  StepperControl* stepper = next ? nullptr : paused_stepper(w);
+  stepper != nullptr ? stepper->step_events(1) : choose(w, next);
+}
 void event_back(Workspace& w) { choose(w, w.store().previous_event(w.cursor.time_ns)); }
 
 void step_forward(Workspace& w) {
@@ -130,6 +144,7 @@ void step_forward(Workspace& w) {
     w.cursor.event.reset();
     return w.set_time(step.range.begin_ns);
   }
+  if (StepperControl* stepper = paused_stepper(w)) stepper->step_training(1);
 }
 
 void step_back(Workspace& w) {

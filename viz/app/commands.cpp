@@ -30,6 +30,8 @@ const UiCommand kCommands[] = {
     {"View", "Bubbles on or off", kShift | ImGuiKey_B, "Shift+B", action::toggle_bubbles, false, true},
     {"View", "Dependency arrows on or off", 0, "", action::toggle_arrows},
     {"View", "Critical path on or off", ImGuiKey_C, "C", action::toggle_path},
+    {"View", "Modules and kernels on or off", 0, "", action::toggle_modules},
+    {"View", "What costs most, on or off", 0, "", action::toggle_insights},
     {"View", "Show all ranks", ImGuiKey_0, "0", action::all_ranks},
 
     {"Run", "Play or pause", ImGuiKey_Space, "Space", action::play_or_pause},

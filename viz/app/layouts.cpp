@@ -13,7 +13,7 @@ ImGuiID split(ImGuiID& node, ImGuiDir side, float share) {
 }
 
 LayoutPlaces build_pipeline(ImGuiID root) {
-  const ImGuiID bottom = split(root, ImGuiDir_Down, 0.34f);
+  const ImGuiID bottom = split(root, ImGuiDir_Down, 0.32f);
   ImGuiID right = bottom;
   const ImGuiID left = split(right, ImGuiDir_Left, 0.30f);
   return {{{"timeline", root}, {"details", left}, {"stepper", left}}, right};

@@ -1,10 +1,14 @@
 #include "viz/app/window.h"
 
 #include "viz/app/gl_window.h"
+#include "viz/model/load_trace.h"
 
 namespace ranklab::viz {
 
 int run_window(const VizRequest& request) {
+  // Before the window: a file that is not there is no fault of the display.
+  for (const std::string& path : request.traces) require_trace_file(path);
+  if (!request.compare.empty()) require_trace_file(request.compare);
   GlWindow window(request);
   if (request.opened) request.opened();
   while (!window.closed() && !(request.closes && request.closes())) window.turn();

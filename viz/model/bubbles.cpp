@@ -39,6 +39,7 @@ class RankFinder {
 
   void note_work() {
     for (const Event& event : trace_.events) {
+      if (is_slice(event)) recorded_ns_ = std::max(recorded_ns_, end_ns(event, store_.clock()));
       if (!is_slice(event) || !window_.has(event, store_.clock())) continue;
       const int64_t begin = begin_ns(event, store_.clock());
       const int64_t end = std::max(begin, end_ns(event, store_.clock()));
@@ -105,6 +106,12 @@ class RankFinder {
   void push(IdleInterval idle) {
     idle.range.begin_ns = std::max(idle.range.begin_ns, window_.range.begin_ns);
     idle.range.end_ns = std::min(idle.range.end_ns, window_.range.end_ns);
+    if (store_.partial() && idle.event == kNoEvent && idle.range.end_ns > recorded_ns_) {
+      const int64_t from = std::max(idle.range.begin_ns, recorded_ns_);
+      unrecorded_ = unrecorded_.empty() ? TimeRange{from, idle.range.end_ns}
+                                        : TimeRange{std::min(unrecorded_.begin_ns, from), idle.range.end_ns};
+      idle.range.end_ns = from;
+    }
     if (!idle.range.empty()) idle_.push_back(std::move(idle));
   }
 
@@ -168,7 +175,8 @@ class RankFinder {
       (idle.cause == BubbleCause::kExposed ? out.time.exposed_ns : out.time.bubble_ns) += idle.range.length_ns();
       out.idle.push_back(std::move(idle));
     }
-    out.time.total_ns = std::max<int64_t>(0, window_.range.length_ns());
+    out.unrecorded = unrecorded_;
+    out.time.total_ns = std::max<int64_t>(0, window_.range.length_ns() - unrecorded_.length_ns());
     out.time.busy_ns = out.time.total_ns - out.time.exposed_ns - out.time.bubble_ns;
     return out;
   }
@@ -179,6 +187,8 @@ class RankFinder {
   const RankTrace& trace_;
   std::map<int, Work> work_;  // by step
   std::vector<IdleInterval> idle_;
+  int64_t recorded_ns_ = -2 * kTimeLimit;  // the end of the rank's last event, of any step
+  TimeRange unrecorded_;
 };
 
 }  // namespace

@@ -36,11 +36,15 @@ std::string reason(const TracePrefix& ours, const Error& other) {
 
 }  // namespace
 
+void require_trace_file(const std::string& path) {
+  const InputFile readable(
+      file_of(path),
+      {.kind = ErrorKind::kBadFile, .where = "trace file", .fix = "make one: ./ranklab train --train-iters 2"});
+}
+
 TraceStore load_trace(const std::string& path) {
   const std::string file = file_of(path);
-  // Checked first: otherwise an unreadable file would look like a trace of an unknown kind.
-  const InputFile readable(
-      file, {.kind = ErrorKind::kBadFile, .where = "trace file", .fix = "make one: ./ranklab train --train-iters 2"});
+  require_trace_file(file);  // first: otherwise an unreadable file would look like a trace of an unknown kind
   if (file.ends_with(".csv")) return schedule_store_from_csv(file);
   TracePrefix ours = read_trace_prefix(file);
   if (is_ours(ours) || (ours.broken.empty() && ours.file.schema_version != 0 && ours.file.world_size == 0))

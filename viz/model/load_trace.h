@@ -10,6 +10,8 @@ namespace ranklab::viz {
 
 // "last" is runs/last/trace.json.gz; a folder means its trace.json.gz. Throws kBadFile when no part is readable.
 TraceStore load_trace(const std::string& path);
+// Throws what load_trace() throws where the file is missing, unreadable or no regular file.
+void require_trace_file(const std::string& path);
 // Several files are the ranks of one PyTorch job.
 TraceStore load_traces(std::span<const std::string> paths);
 

@@ -41,6 +41,8 @@ enum class Paint : uint8_t {
 constexpr size_t kPaints = static_cast<size_t>(Paint::kCount);
 
 Paint paint_of(const Event& event, std::string_view event_name);
+// A module or kernel, which lies inside an action that is drawn.
+constexpr bool is_detail(Paint paint) { return paint >= Paint::kModule && paint <= Paint::kLaunchBound; }
 Rgba colour(Paint paint);
 Rgba text_colour(Paint paint);          // readable on colour(paint)
 std::string_view letters(Paint paint);  // "F", "AR"; empty for kCompute and kPhase, which show their name

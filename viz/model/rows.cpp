@@ -81,15 +81,22 @@ void move_down(Row& row, size_t depth, int64_t begin, int64_t end) {
   sum_from(from, first);
 }
 
+// Whether the slice, which arrives later, encloses one of the same extent.
+bool encloses_equal(const RankTrace& trace, TraceClock clock, const Slice& slice, const Track& track, size_t at) {
+  if (track.begin_ns[at] != slice.begin_ns || track.end_ns[at] != slice.end_ns) return false;
+  return lies_before(trace.events[slice.event], slice.event, trace.events[track.event[at]], track.event[at], clock);
+}
+
 // Inserts the slice where it nests; false when it crosses another one, or overlaps one in a lane that must not nest.
-bool place(Row& row, const Slice& slice, bool nesting) {
+bool place(const RankTrace& trace, TraceClock clock, Row& row, const Slice& slice, bool nesting) {
   for (size_t depth = 0;; ++depth) {
     if (depth == row.tracks.size()) add_track(row);
     Track& track = row.tracks[depth];
     const auto [first, last] = overlapping(track, slice.begin_ns, slice.end_ns);
     if (first != last) {
       if (!nesting) return false;
-      if (track.begin_ns[first] <= slice.begin_ns && slice.end_ns <= track.end_ns[first]) continue;
+      const bool inside = track.begin_ns[first] <= slice.begin_ns && slice.end_ns <= track.end_ns[first];
+      if (inside && !encloses_equal(trace, clock, slice, track, first)) continue;
       if (track.begin_ns[first] < slice.begin_ns || track.end_ns[last - 1] > slice.end_ns) return false;
       move_down(row, depth, slice.begin_ns, slice.end_ns);
     }
@@ -152,8 +159,10 @@ void lay_out_rank(const RankTrace& trace, TraceClock clock, RankRows& rows) {
   }
   sort_by_time(trace, clock, rows.instants);
   sort_by_time(trace, clock, rows.counters);
-  std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
-    return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;  // the enclosing one first
+  std::sort(slices.begin(), slices.end(), [&](const Slice& a, const Slice& b) {
+    if (a.begin_ns != b.begin_ns) return a.begin_ns < b.begin_ns;
+    if (a.end_ns != b.end_ns) return a.end_ns > b.end_ns;  // the enclosing one first
+    return lies_before(trace.events[a.event], a.event, trace.events[b.event], b.event, clock);
   });
   Row* row = nullptr;
   for (const Slice& slice : slices) {
@@ -178,7 +187,7 @@ void insert_event(const RankTrace& trace, TraceClock clock, uint32_t index, Rank
   note_stage(event, rows);
   const Slice slice = slice_of(trace, clock, index);
   const bool nesting = event.kind != EventKind::kCollective;
-  for (int lane = first_lane(event); !place(row_of(rows, lane), slice, nesting);) ++lane;
+  for (int lane = first_lane(event); !place(trace, clock, row_of(rows, lane), slice, nesting);) ++lane;
 }
 
 }  // namespace ranklab::viz

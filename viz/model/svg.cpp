@@ -66,7 +66,8 @@ class TimelineDrawing {
     }
     blocks_.clear();
     level_of_detail(row, range_, static_cast<float>(width_), blocks_, 0.5F);
-    for (const LodBlock& block : blocks_) draw_block(r, block, y, height);
+    for (const LodBlock& block : blocks_)
+      if (!is_detail(block.paint)) draw_block(r, block, y, height);
   }
 
   void draw_block(size_t r, const LodBlock& block, double y, double height) {

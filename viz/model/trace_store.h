@@ -108,6 +108,10 @@ class TraceStore {
   // "broken at byte 1234: ..." when only part of the file could be read, else "".
   const std::string& warning() const { return warning_; }
   void set_warning(std::string warning) { warning_ = std::move(warning); }
+  // Whether a rank may have done more than was read: of a live run, or of a file that is broken off. What lies after a
+  // rank's last event is then not known, where else the rank is done.
+  bool partial() const { return live_ || !warning_.empty(); }
+  void set_live(bool live) { live_ = live; }
   // The unit of a drawn schedule, of which its times are multiples: format_time() then gives "117 units". 0:
   // nanoseconds.
   int64_t unit_ns() const { return unit_ns_; }
@@ -178,6 +182,7 @@ class TraceStore {
 
   std::string source_;
   std::string warning_;
+  bool live_ = false;
   int64_t unit_ns_ = 0;
   uint64_t revision_ = 1;
   size_t events_ = 0;

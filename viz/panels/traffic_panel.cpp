@@ -85,7 +85,18 @@ ImU32 TrafficPanel::shade(double number, double largest) const {
   return heat_colour(static_cast<float>(std::clamp(share, 0.06, 1.0)));
 }
 
+// With experts the tokens' way to them is what one looks for; a ring of gradients has more bytes and would hide it.
+void TrafficPanel::begin_with_dispatch(Workspace& workspace) {
+  if (opened_ == workspace.loaded()) return;
+  opened_ = workspace.loaded();
+  filter_.purpose.reset();
+  const std::vector<Purpose>& purposes = matrix(workspace).purposes;
+  if (std::find(purposes.begin(), purposes.end(), Purpose::kDispatch) != purposes.end())
+    filter_.purpose = Purpose::kDispatch;
+}
+
 void TrafficPanel::draw(Workspace& workspace) {
+  begin_with_dispatch(workspace);
   const TrafficMatrix& now = matrix(workspace);
   controls(workspace, now);
   const bool strip = workspace.store().steps().size() > 1;

@@ -25,6 +25,7 @@ class TrafficPanel final : public Panel {
 
  private:
   using Key = std::pair<ContentKey, TrafficFilter>;
+  void begin_with_dispatch(Workspace& workspace);
   void controls(Workspace& workspace, const TrafficMatrix& matrix);
   void nodes(Workspace& workspace);
   void grid(Workspace& workspace, const TrafficMatrix& matrix, float height);
@@ -39,6 +40,7 @@ class TrafficPanel final : public Panel {
   Key key(Workspace& workspace) const;
   TrafficFilter filter(const Workspace& workspace) const;
 
+  uint64_t opened_ = 0;  // the trace for which a purpose was chosen
   TrafficMode mode_ = TrafficMode::kBytes;
   TrafficLayer layer_ = TrafficLayer::kLogical;
   TrafficFilter filter_;  // except the GPUs per node, which come from the trace

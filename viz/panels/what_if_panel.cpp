@@ -11,6 +11,7 @@
 #include "core/pipeline/schedules.h"
 #include "core/pipeline/simulate.h"
 #include "core/pipeline/verify.h"
+#include "viz/model/run_schedule.h"
 #include "viz/model/schedule_trace.h"
 #include "viz/model/time_text.h"
 #include "viz/panels/theme.h"
@@ -48,6 +49,8 @@ bool slide(const char* label, double& value, double low, double high, const char
   return changed;
 }
 
+constexpr int kMostRanks = 32, kMostMicrobatches = 128, kMostChunks = 8;
+
 bool lets_choose_chunks(const std::string& name) { return name == "interleaved-1f1b" || name == "looped-bfs"; }
 
 WhatIfResult evaluate(const std::string& name, ScheduleRequest request, const ScheduleCosts& costs) {
@@ -77,9 +80,27 @@ WhatIfResult evaluate(const std::string& name, ScheduleRequest request, const Sc
 
 WhatIfPanel::WhatIfPanel() = default;
 
+// Begins with the run that is shown: its ranks, microbatches and costs.
+void WhatIfPanel::follow_run(Workspace& workspace) {
+  if (followed_ == workspace.loaded() || workspace.store().empty()) return;
+  followed_ = workspace.loaded();
+  of_run_.clear();
+  const std::optional<RunSchedule> run = run_schedule(workspace.store());
+  if (!run || run->request.num_ranks > kMostRanks || run->request.num_microbatches > kMostMicrobatches) return;
+  inputs_.request = run->request;
+  inputs_.costs = run->costs;
+  of_run_ = "1 is " + human_ns(static_cast<double>(run->forward_ns)) + ", a forward of this run";
+  stale_ = true;
+}
+
 void WhatIfPanel::draw(Workspace& workspace) {
+  follow_run(workspace);
   sliders();
   choose_schedules();
+  if (!of_run_.empty()) {
+    same_line_if_fits(ImGui::CalcTextSize(of_run_.c_str()).x);
+    dim_text(of_run_);
+  }
   run_status();
   if (stale_) compute();
   int64_t longest = 1;
@@ -104,9 +125,9 @@ void WhatIfPanel::draw(Workspace& workspace) {
 void WhatIfPanel::sliders() {
   ScheduleRequest& r = inputs_.request;
   ScheduleCosts& c = inputs_.costs;
-  bool changed = slide("p", r.num_ranks, 1, 32, "pipeline ranks");
-  changed |= slide("m", r.num_microbatches, 1, 128, "microbatches of a step");
-  changed |= slide("v", r.num_chunks, 1, 8, "stages a rank holds, for interleaved-1f1b and looped-bfs");
+  bool changed = slide("p", r.num_ranks, 1, kMostRanks, "pipeline ranks");
+  changed |= slide("m", r.num_microbatches, 1, kMostMicrobatches, "microbatches of a step");
+  changed |= slide("v", r.num_chunks, 1, kMostChunks, "stages a rank holds, for interleaved-1f1b and looped-bfs");
   const double largest = std::max({4.0, c.f * 2, c.b * 2, c.w * 2});
   changed |= slide("F", c.f, 0.05, largest, "time of a microbatch's forward on a rank");
   changed |= slide("B", c.b, 0.05, largest, "time of its input gradient; BW = B + W");
@@ -126,6 +147,7 @@ void WhatIfPanel::sliders() {
     }
     ImGui::EndPopup();
   }
+  if (changed) of_run_.clear();
   stale_ |= changed;
 }
 

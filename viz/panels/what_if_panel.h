@@ -48,6 +48,7 @@ class WhatIfPanel final : public Panel {
     ScheduleCosts costs;
     std::vector<std::string> names = {"1f1b", "zb-h1"};
   };
+  void follow_run(Workspace& workspace);
   void sliders();
   void choose_schedules();
   void run_status();
@@ -59,7 +60,9 @@ class WhatIfPanel final : public Panel {
 
   Inputs inputs_;
   bool stale_ = true;
-  float headings_ = 0;  // height of everything except the strips, in the last frame
+  uint64_t followed_ = 0;  // the trace whose pipeline the inputs began with
+  std::string of_run_;     // what they began with, in words
+  float headings_ = 0;     // height of everything except the strips, in the last frame
   std::deque<WhatIfResult> results_;
   std::vector<GanttStrip> strips_;
   std::string program_;

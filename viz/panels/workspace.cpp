@@ -26,6 +26,11 @@ void Workspace::load(TraceStore store) {
   playback.state = PlayState::kPaused;
   camera.show(store_->range(), 0.01);
   if (store_->empty()) return;
+  // Many steps at once are a barcode: one is shown, not the first where there are others, for it also warms up.
+  if (const auto steps = store_->steps(); steps.size() > 1) {
+    camera.show(steps[1].range, 0.01);
+    cursor.time_ns = steps[1].range.begin_ns;
+  }
   log(LogLine::Level::kInfo,
       strprintf("opened %s: %zu ranks, %s events, %zu steps", store_->source().c_str(), store_->ranks().size(),
                 human_count(static_cast<double>(store_->num_events())).c_str(), store_->steps().size()));
@@ -84,6 +89,10 @@ const CriticalPath& Workspace::critical_path() {
   return path_.get(content(), [this] { return find_critical_path(*store_, window()); });
 }
 
+const std::vector<Insight>& Workspace::insights() {
+  return insights_.get(content(), [this] { return find_insights(*store_, window()); });
+}
+
 const MeshTable& Workspace::mesh() {
   return mesh_.get(content(store_->whole()), [this] { return mesh_table(*store_); });
 }
@@ -129,6 +138,7 @@ bool Workspace::poll_live() {
     playback.state = PlayState::kPaused;
   }
   const std::vector<RankTrace> more = live->take();
+  store_->set_live(status != LiveStatus::kEnded);
   const bool first = store_->empty() && !more.empty();
   for (const RankTrace& rank : more) store_->append(rank);
   if (first) camera.show(store_->range(), 0.01);

@@ -12,6 +12,7 @@
 #include "core/live/live_source.h"
 #include "viz/model/bubbles.h"
 #include "viz/model/critical_path.h"
+#include "viz/model/insights/insight.h"
 #include "viz/model/mesh_table.h"
 #include "viz/model/trace_store.h"
 #include "viz/panels/cached.h"
@@ -59,7 +60,7 @@ class Workspace {
   const TraceStore& store() const { return *store_; }
   const TraceStore* other() const { return other_.get(); }
 
-  void load(TraceStore store);  // shows all of it
+  void load(TraceStore store);  // shows a step of it
   void load_other(TraceStore store);
   void close_other() { other_.reset(); }
   // Both throw ranklab::Error; on error the old trace stays.
@@ -76,6 +77,7 @@ class Workspace {
   const BubbleReport& bubbles();           // of window()
   const BubbleReport& bubbles_of_trace();  // of everything
   const CriticalPath& critical_path();     // of window()
+  const std::vector<Insight>& insights();  // of window()
   const MeshTable& mesh();
   bool visible(size_t rank_index);  // according to the filter
 
@@ -103,7 +105,9 @@ class Workspace {
   RankFilter filter;
   Scope scope = Scope::kTrace;
   bool show_arrows = true;
-  bool show_critical_path = false;
+  bool show_critical_path = true;
+  bool show_modules = true;   // rows for modules and kernels, where there is room for them
+  bool show_insights = true;  // what costs most, above the panels
   bool show_bubbles = true;
   float display_scale = 1;
   Requests requests;
@@ -114,6 +118,7 @@ class Workspace {
   uint64_t loaded_ = 0;
   Cached<ContentKey, BubbleReport> bubbles_, all_bubbles_;
   Cached<ContentKey, CriticalPath> path_;
+  Cached<ContentKey, std::vector<Insight>> insights_;
   Cached<ContentKey, MeshTable> mesh_;
   bool live_ended_ = false;
   uint64_t table_revision_ = 0;

@@ -29,8 +29,8 @@ std::optional<Insight> pipeline_fill(const InsightInput& in) {
   Insight out{.rule = "pipeline fill", .share = share, .text = {}, .advice = {}};
   out.text = strprintf("the pipeline of %d stages fills and drains with %d microbatches",  //
                        static_cast<int>(table.stages.size()), table.microbatches);
-  out.advice = strprintf("try --num-microbatches %d, or a schedule with fewer bubbles: --pipeline-schedule zb-h1",
-                         2 * table.microbatches);
+  out.advice = strprintf("try --num-microbatches %d", 2 * table.microbatches);
+  if (!table.splits_backward) out.advice += ", or a schedule with fewer bubbles: --pipeline-schedule zb-h1";
   for (size_t r = 0; r < in.bubbles.ranks.size() && !out.event; ++r)
     for (const IdleInterval& idle : in.bubbles.ranks[r].idle)
       if (idle.event != kNoEvent) {

@@ -84,11 +84,14 @@ std::optional<Insight> stage_balance(const InsightInput& in) {
   });
   const StageWork& work = slow->second;
   std::string why;
-  if (work.head_ns > work.layers_ns / 4)
+  int most_layers = 0;
+  for (const auto& [stage, other] : table.stages)
+    most_layers = std::max(most_layers, stage == slow->first ? 0 : other.layers);
+  if (work.head_ns > 0 && work.layers <= most_layers)
     why = strprintf(", for it has the head (%s of its work)",
                     format_percent(static_cast<double>(work.head_ns) / static_cast<double>(work.actions_ns)).c_str());
   else if (work.layers > 0)
-    why = strprintf(", with %d layers", work.layers);
+    why = strprintf(", with %d layer%s", work.layers, work.layers == 1 ? "" : "s");
   Insight out{.rule = "stage balance", .share = share, .text = {}, .advice = {}};
   const int rank = in.store.rank(work.rank_index).global_rank;
   out.text = strprintf("stage %d (rank %d) works %.2f times the mean of the stages%s; the others wait for it",

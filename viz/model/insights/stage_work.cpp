@@ -44,6 +44,7 @@ StageTable stage_table(const TraceStore& store, const Window& window) {
       if (first_rank.try_emplace(event.stage, r).first->second != r) continue;
       own.insert(event.stage);
       microbatches.insert(event.microbatch);
+      table.splits_backward |= trace.names[event.name] == "W";
       StageWork& work = table.stages[event.stage];
       work.rank_index = r;
       work.actions_ns += std::max<int64_t>(0, end_ns(event, clock) - begin_ns(event, clock));

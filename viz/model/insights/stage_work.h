@@ -19,6 +19,7 @@ struct StageTable {
   std::map<int, StageWork> stages;
   std::map<size_t, int> stages_of_rank;  // how many stages a rank holds
   int microbatches = 0;                  // per step
+  bool splits_backward = false;          // into B and W: a zero-bubble schedule
 };
 // Empty without a pipeline. Stages are those of the first rank that runs them.
 StageTable stage_table(const TraceStore& store, const Window& window);

@@ -62,6 +62,16 @@ bool add_text(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, std::string
 
 constexpr float kSmall = 0.74f;
 
+// Time of which the trace says nothing: no hatching, which is for ranks that are known to be idle.
+void draw_unrecorded(ImDrawList& draw, const TimelineLayout& layout, const RowBox& row, TimeRange range) {
+  if (range.empty()) return;
+  const float x0 = std::max(layout.x_of(static_cast<double>(range.begin_ns)), layout.plot_left);
+  const float x1 = std::min(layout.x_of(static_cast<double>(range.end_ns)), layout.plot_right);
+  if (x1 - x0 < 1) return;
+  draw.AddRectFilled({x0, row.top}, {x1, row.bottom}, with_alpha(theme::kLine, 90));
+  add_text(draw, {x0, row.top}, {x1, row.bottom}, theme::kDim, "not recorded", kSmall);
+}
+
 }  // namespace
 
 void RowPainter::draw_stripes(ImDrawList& draw, const TimelineLayout& layout) const {
@@ -77,6 +87,7 @@ void RowPainter::draw_bubbles(ImDrawList& draw, const TimelineLayout& layout, co
   const float spacing = scaled(6);
   for (const RowBox& row : layout.rows) {
     if (!row.main || row.bottom < y_from || row.top > y_to || row.rank >= bubbles.ranks.size()) continue;
+    draw_unrecorded(draw, layout, row, bubbles.ranks[row.rank].unrecorded);
     each_idle(layout, bubbles.ranks[row.rank].idle, [&](float x0, float x1, const IdleInterval& idle) {
       const ImU32 tint = im_color(colour(idle.cause));
       const bool hatched = x1 - x0 >= spacing;  // narrower ones get the mean colour of fill and lines
@@ -121,7 +132,9 @@ void RowPainter::draw_block(ImDrawList& draw, const RankTrace& trace, bool with_
   const std::string_view name = trace.names[event.name];
   const ImU32 color = colors().text[paint];
   if (letters(block.paint).empty()) {
-    add_text(draw, from, to, color, name, 1);
+    const std::string own = event.kind == EventKind::kModule ? block_text(event, name, false) : std::string();
+    const std::string_view shown = own.empty() ? name : std::string_view(own);
+    if (!add_text(draw, from, to, color, shown, 1)) add_text(draw, from, to, color, shown, kSmall);
     return;
   }
   const std::string words = block_text(event, name, with_stage);  // short: no allocation
@@ -141,11 +154,11 @@ void RowPainter::draw_blocks(ImDrawList& draw, const TimelineLayout& layout, con
     lod_.clear();
     level_of_detail(row, range, layout.width(), lod_);
     drawn_ += lod_.size();
-    const float track = (box.bottom - box.top) / static_cast<float>(std::max<size_t>(row.tracks.size(), 1));
     for (const LodBlock& block : lod_) {
-      const float top = box.top + track * static_cast<float>(block.depth);
-      draw_block(draw, store.trace(box.rank), rank.several_stages, block, {layout.plot_left + block.x0, top},
-                 {layout.plot_left + std::max(block.x1, block.x0 + 1), top + track});
+      if (block.depth >= box.tracks) continue;
+      const RowBox::Part part = box.part(block.depth);
+      draw_block(draw, store.trace(box.rank), rank.several_stages, block, {layout.plot_left + block.x0, part.top},
+                 {layout.plot_left + std::max(block.x1, block.x0 + 1), part.bottom});
     }
   }
 }
@@ -184,12 +197,11 @@ void RowPainter::outline(ImDrawList& draw, const TimelineLayout& layout, const T
   if (!place) return;
   for (const RowBox& box : layout.rows) {
     if (box.rank != place->rank_index || box.row != place->row) continue;
-    const size_t tracks = std::max<size_t>(store.rank(box.rank).rows[box.row].tracks.size(), 1);
-    const float track = (box.bottom - box.top) / static_cast<float>(tracks);
+    if (place->depth >= box.tracks) continue;
+    const RowBox::Part part = box.part(place->depth);
     const float x0 = layout.x_of(static_cast<double>(store.begin_ns(event)));
     const float x1 = std::max(layout.x_of(static_cast<double>(store.end_ns(event))), x0 + 2);
-    const float top = box.top + track * static_cast<float>(place->depth);
-    draw.AddRect({x0 - 1, top - 1}, {x1 + 1, top + track + 1}, color, scaled(2), thickness);
+    draw.AddRect({x0 - 1, part.top - 1}, {x1 + 1, part.bottom + 1}, color, scaled(2), thickness);
   }
 }
 
@@ -199,9 +211,7 @@ std::optional<EventRef> event_at(const TimelineLayout& layout, const TraceStore&
   if (box == nullptr) return {};
   const Row& row = store.rank(box->rank).rows[box->row];
   if (row.tracks.empty()) return {};
-  const float track = (box->bottom - box->top) / static_cast<float>(row.tracks.size());
-  const size_t depth = std::min(static_cast<size_t>((point.y - box->top) / track), row.tracks.size() - 1);
-  const Track& at = row.tracks[depth];
+  const Track& at = row.tracks[std::min(box->depth_at(point.y), row.tracks.size() - 1)];
   // A block is at least a pixel wide.
   const auto from = static_cast<int64_t>(layout.time_of(point.x)),
              to = static_cast<int64_t>(layout.time_of(point.x + 1));

@@ -16,6 +16,14 @@ struct RowBox {
   size_t row = 0;
   float top = 0, bottom = 0;  // on the screen
   bool main = false;          // the rank's compute row, or its first: has the label, bubbles, critical path, totals
+  size_t tracks = 1;          // how many of the row's are shown
+  bool leads = false;         // the first is twice as high: actions above their modules
+
+  struct Part {
+    float top, bottom;
+  };
+  Part part(size_t depth) const;  // where a track is
+  size_t depth_at(float y) const;
 };
 
 struct RankBox {

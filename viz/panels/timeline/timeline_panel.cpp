@@ -3,14 +3,35 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/text.h"
+#include "core/live/stepper_state.h"
 #include "viz/model/time_text.h"
 #include "viz/panels/theme.h"
 #include "viz/panels/widgets.h"
 
 namespace ranklab::viz {
 
+namespace {
+
+// Why a live run has shown nothing yet.
+std::string waits_for(LiveSource& live) {
+  StepperControl* stepper = live.stepper();
+  if (stepper == nullptr) return "The run has not recorded anything yet.";
+  const StepperState state = stepper->state();
+  const auto parked = std::count_if(state.ranks.begin(), state.ranks.end(),
+                                    [](const RankState& rank) { return rank.activity == RankActivity::kParked; });
+  if (state.mode != StepperMode::kPaused || parked == 0) return "The run has not recorded anything yet.";
+  return strprintf(
+      "%lld ranks are parked at %s, before anything is recorded.\n\n"
+      "Right: one event     Shift+Right: one step     Space: run",
+      static_cast<long long>(parked), to_text(state.ranks.front().at).c_str());
+}
+
+}  // namespace
+
 std::string TimelinePanel::nothing_to_show(Workspace& workspace) {
   if (!workspace.store().empty()) return {};
+  if (workspace.live) return waits_for(*workspace.live);
   return "No trace is open.\n\n./ranklab train --pp 4 --tp 2 --train-iters 3   records one\n"
          "./ranklab viz last   opens the last one\n\nor File > Open (Ctrl+O)";
 }
@@ -48,6 +69,9 @@ void TimelinePanel::toolbar(Workspace& workspace) {
   tooltip("what the chosen event waited for, and what waited for it");
   ImGui::SameLine();
   ImGui::Checkbox("critical path", &workspace.show_critical_path);
+  ImGui::SameLine();
+  ImGui::Checkbox("modules", &workspace.show_modules);
+  tooltip("modules and kernels below the actions, where there is room: choose one rank in its label to make room");
   ImGui::SameLine(0, scaled(16));
   const std::string seen = "shows " + format_time(store, static_cast<int64_t>(workspace.camera.length_ns()));
   dim_text(seen);
@@ -195,6 +219,14 @@ void TimelinePanel::click(Workspace& workspace, ImVec2 point) {
   const auto event = event_at(layout_, workspace.store(), point);
   workspace.area.reset();
   if (event) return workspace.select(event);
+  // A bubble is the call that the rank waited in: its arrows lead to the rank that it waited for.
+  const IdleInterval* idle = workspace.show_bubbles ? idle_at(layout_, workspace.bubbles_of_trace(), point) : nullptr;
+  const RowBox* box = layout_.row_at(point.y);
+  if (idle != nullptr && box != nullptr && idle->event != kNoEvent) {
+    workspace.select(EventRef{box->rank, static_cast<uint32_t>(idle->event)});
+    workspace.requests.show_panel = "details";
+    return workspace.set_time(std::llround(layout_.time_of(point.x)));
+  }
   workspace.cursor.event.reset();
   workspace.set_time(std::llround(layout_.time_of(point.x)));
 }

@@ -1,0 +1,50 @@
+#include "viz/app/insights_bar.h"
+
+#include <string>
+
+#include "viz/model/time_text.h"
+#include "viz/panels/theme.h"
+#include "viz/panels/widgets.h"
+
+namespace ranklab::viz {
+namespace {
+
+const std::vector<Insight>& shown(Workspace& workspace) {
+  static const std::vector<Insight> kNone;
+  const bool hidden = !workspace.show_insights || workspace.live != nullptr || workspace.store().empty();
+  return hidden ? kNone : workspace.insights();
+}
+
+}  // namespace
+
+float InsightsBar::height(Workspace& workspace) {
+  const auto lines = static_cast<float>(shown(workspace).size());
+  return lines == 0 ? 0 : lines * ImGui::GetTextLineHeightWithSpacing() + 2 * ImGui::GetStyle().WindowPadding.y;
+}
+
+void InsightsBar::draw(Workspace& workspace) {
+  int line = 0;
+  for (const Insight& one : shown(workspace)) {
+    ImGui::PushID(line++);
+    const float left = ImGui::GetCursorPosX();
+    if (ImGui::Selectable("##line", false, ImGuiSelectableFlags_AllowOverlap) && one.event)
+      workspace.show_event(*one.event);
+    if (ImGui::BeginItemTooltip()) {
+      ImGui::PushTextWrapPos(scaled(560));
+      text(one.text + ".");
+      dim_text(one.advice);
+      if (one.event) dim_text("Click: show where.");
+      ImGui::PopTextWrapPos();
+      ImGui::EndTooltip();
+    }
+    ImGui::SameLine(left);
+    colored_text(theme::kAccent, format_percent(one.share));
+    ImGui::SameLine(left + scaled(76));
+    text(one.text);
+    ImGui::SameLine(0, scaled(14));
+    dim_text(one.advice);
+    ImGui::PopID();
+  }
+}
+
+}  // namespace ranklab::viz
