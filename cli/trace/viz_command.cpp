@@ -93,6 +93,8 @@ CommandAction setup_viz(CommandLine& app) {
   app.add_flag("--force", options->force, "write -o over a file of that name");
   app.add_option("--size", options->size, "of the window or the picture (default 1600x900)")->type_name("WxH");
   app.add_option("--scale", request.scale, "display scale")->range(0.5, 4.0);
+  app.add_option("--theme", request.theme, "dark or light (default: as last time, at first dark)")
+      ->one_of({"dark", "light"});
   app.add_option("--format", options->format,
                  "text prints the timeline, or --panel traffic, experts, zero, precision or memory, on stdout")
       ->one_of({"auto", "text"});

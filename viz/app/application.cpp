@@ -39,7 +39,8 @@ std::string Application::settings() const {
   for (const OpenPanel& panel : panels_)
     if (panel.open) open += std::string(open.empty() ? "" : ",") + panel.row->id;
   return "layout=" + layout_ + "\nopen=" + open + "\n" +
-         strprintf("scale=%.2f\n", static_cast<double>(workspace_.display_scale));
+         strprintf("scale=%.2f\n", static_cast<double>(workspace_.display_scale)) +
+         (workspace_.light_theme ? "theme=light\n" : "theme=dark\n");
 }
 
 void Application::read_setting(const std::string& key, const std::string& value) {
@@ -47,6 +48,7 @@ void Application::read_setting(const std::string& key, const std::string& value)
     const float scale = std::strtof(value.c_str(), nullptr);
     if (scale >= 0.5f && scale <= 4) workspace_.display_scale = scale;
   }
+  if (key == "theme" && !theme_wanted_) workspace_.light_theme = value == "light";
   if (layout_wanted_) return;  // a layout was requested by name
   if (key == "layout" && find_layout(value) != nullptr) layout_ = value;
   if (key != "open") return;
@@ -68,6 +70,10 @@ void Application::start(const VizRequest& request) {
       request.live->stepper()->state().mode == StepperMode::kPaused)
     workspace_.requests.show_panel = "stepper";
   workspace_.display_scale = request.scale;
+  if (!request.theme.empty()) {
+    workspace_.light_theme = request.theme == "light";
+    theme_wanted_ = true;
+  }
   if (!request.layout.empty()) {
     std::vector<std::string> names;
     for (const LayoutPreset& preset : layout_presets()) names.emplace_back(preset.name);
@@ -122,11 +128,16 @@ bool Application::animates() const {
 
 std::string Application::take_picture_request() { return std::exchange(workspace_.requests.picture, {}); }
 
+void Application::apply_look() {
+  const ThemeKind kind = workspace_.light_theme ? ThemeKind::kLight : ThemeKind::kDark;
+  const bool rescale = workspace_.display_scale != applied_scale_ && !ImGui::IsMouseDown(ImGuiMouseButton_Left);
+  if (!rescale && kind == theme_kind()) return;
+  applied_scale_ = workspace_.display_scale;
+  apply_theme(applied_scale_, kind);
+}
+
 void Application::frame(double seconds) {
-  if (workspace_.display_scale != applied_scale_ && !ImGui::IsMouseDown(ImGuiMouseButton_Left)) {
-    applied_scale_ = workspace_.display_scale;
-    apply_theme(applied_scale_);
-  }
+  apply_look();
   workspace_.poll_live();
   workspace_.advance(seconds);
   panels_busy_ = false;
@@ -275,6 +286,7 @@ void Application::draw_content(OpenPanel& panel) {
 }
 
 void Application::frame_of_panel(const std::string& panel_id) {
+  apply_look();
   const ImGuiViewport& view = *ImGui::GetMainViewport();
   ImGui::SetNextWindowPos(view.Pos);
   ImGui::SetNextWindowSize(view.Size);

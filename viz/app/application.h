@@ -55,6 +55,7 @@ class Application {
 
   void read_setting(const std::string& key, const std::string& value);
   std::string settings() const;
+  void apply_look();  // scale and theme, when they changed
   void menu_bar();
   void view_menu();
   void ranks_menu();
@@ -70,6 +71,7 @@ class Application {
   std::vector<OpenPanel> panels_;
   TransportBar transport_;
   InsightsBar insights_;
+  bool theme_wanted_ = false;  // by the request: a remembered one does not matter
   Popups popups_;
   std::string layout_ = "Pipeline";
   bool layout_wanted_ = false;

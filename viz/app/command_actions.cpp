@@ -110,6 +110,7 @@ void toggle_bubbles(Workspace& w) { w.show_bubbles = !w.show_bubbles; }
 void toggle_arrows(Workspace& w) { w.show_arrows = !w.show_arrows; }
 void toggle_path(Workspace& w) { w.show_critical_path = !w.show_critical_path; }
 void toggle_modules(Workspace& w) { w.show_modules = !w.show_modules; }
+void toggle_theme(Workspace& w) { w.light_theme = !w.light_theme; }
 void toggle_insights(Workspace& w) { w.show_insights = !w.show_insights; }
 
 void isolate_rank(Workspace& w, int rank_index) {

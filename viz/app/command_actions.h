@@ -25,6 +25,7 @@ void toggle_arrows(Workspace& w);
 void toggle_path(Workspace& w);
 void toggle_modules(Workspace& w);
 void toggle_insights(Workspace& w);
+void toggle_theme(Workspace& w);
 void isolate_rank(Workspace& w, int rank_index);
 void all_ranks(Workspace& w);
 void play_or_pause(Workspace& w);

@@ -32,6 +32,7 @@ const UiCommand kCommands[] = {
     {"View", "Critical path on or off", ImGuiKey_C, "C", action::toggle_path},
     {"View", "Modules and kernels on or off", 0, "", action::toggle_modules},
     {"View", "What costs most, on or off", 0, "", action::toggle_insights},
+    {"View", "Light or dark theme", 0, "", action::toggle_theme},
     {"View", "Show all ranks", ImGuiKey_0, "0", action::all_ranks},
 
     {"Run", "Play or pause", ImGuiKey_Space, "Space", action::play_or_pause},

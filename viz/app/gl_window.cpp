@@ -130,8 +130,9 @@ void GlWindow::update() {
 void GlWindow::draw() {
   int width = 0, height = 0;
   glfwGetFramebufferSize(window_, &width, &height);
+  const ImVec4 empty = ImGui::GetStyle().Colors[ImGuiCol_DockingEmptyBg];
   gl<decltype(&glViewport)>("glViewport")(0, 0, width, height);
-  gl<decltype(&glClearColor)>("glClearColor")(0.055f, 0.063f, 0.075f, 1);
+  gl<decltype(&glClearColor)>("glClearColor")(empty.x, empty.y, empty.z, 1);
   gl<decltype(&glClear)>("glClear")(GL_COLOR_BUFFER_BIT);
   ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
   const std::string picture = app_->take_picture_request();

@@ -22,7 +22,6 @@ namespace {
 constexpr int kWidth = 1600, kHeight = 900;
 // Docking and tables settle over the first frames.
 constexpr int kFrames = 6;
-constexpr uint32_t kBackground = 0xff13100eu;
 
 class SoftwareBackend {
  public:
@@ -51,7 +50,8 @@ void picture(const VizRequest& request, const std::string& out_path) {
       app.frame_of_panel(request.panel);
     }
     ImGui::Render();
-    render_software(*ImGui::GetDrawData(), i + 1 == kFrames ? &image : nullptr, kBackground);
+    render_software(*ImGui::GetDrawData(), i + 1 == kFrames ? &image : nullptr,
+                    ImGui::GetColorU32(ImGuiCol_DockingEmptyBg));
   }
   write_png(image, out_path);
 }

@@ -23,6 +23,7 @@ struct VizRequest {
   int width = 0, height = 0;              // 0: 1600 x 900
   int gpus_per_node = 0;                  // 0: from the trace
   float scale = 1;
+  std::string theme = {};             // "dark" or "light"; "" is the last one used
   std::function<void()> opened = {};  // called once, when the window exists
   std::function<bool()> closes = {};  // polled at least twice a second: true closes the window
 };

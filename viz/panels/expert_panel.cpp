@@ -173,7 +173,7 @@ void ExpertPanel::heatmap_cell(const LayerLoad& load, size_t expert, ImVec2 at, 
   const bool dead = load.tokens[expert] == 0 && load.measures.sum > 0;
   if (dead) hatch(draw, at, end, theme::kBad, scaled(5));
   if (size.x < scaled(kNumbersFrom) || size.y < scaled(13)) return;
-  centred_text(draw, at, size, ratio > 1.44 ? IM_COL32(20, 22, 26, 255) : theme::kText,
+  centred_text(draw, at, size, ratio > 1.44 ? IM_COL32(20, 22, 26, 255) : IM_COL32(222, 227, 234, 255),
                dead ? "dead" : strprintf("%.2f", ratio), 0.88f);
 }
 

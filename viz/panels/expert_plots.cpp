@@ -101,7 +101,7 @@ void plot_load(const LayerLoad& load, bool sorted, int chosen, ImVec2 size) {
   for (const size_t expert : order) {
     heights.push_back(load.tokens[expert]);
     const auto share = static_cast<float>(std::clamp(load.measures.ratio(load.tokens[expert]) / 2, 0.06, 1.0));
-    colors.push_back(static_cast<int>(expert) == chosen ? IM_COL32_WHITE : heat_colour(share));
+    colors.push_back(static_cast<int>(expert) == chosen ? theme::kOutline : heat_colour(share));
   }
   if (!ImPlot::BeginPlot("tokens of each expert", size, ImPlotFlags_NoLegend | ImPlotFlags_NoMouseText)) return;
   const double last = static_cast<double>(order.size()) - 0.4, top = std::max(load.measures.max * 1.15, 1.0);
@@ -176,7 +176,7 @@ int plot_bias(const LoadHistory& history, int step, int chosen, ImVec2 size) {
   for (size_t expert = 0; expert < history.bias.size(); ++expert) {
     const bool picked = static_cast<int>(expert) == chosen;
     const ImVec4 color = ImPlot::GetColormapColor(static_cast<int>(expert), ImPlotColormap_Paired);
-    ImPlotSpec spec = line(picked ? IM_COL32_WHITE : ImGui::ColorConvertFloat4ToU32(color), history.bias_step.size(),
+    ImPlotSpec spec = line(picked ? theme::kOutline : ImGui::ColorConvertFloat4ToU32(color), history.bias_step.size(),
                            picked ? 2.6f : 1.4f);
     ImPlot::PlotLine(std::to_string(expert).c_str(), history.bias_step.data(), history.bias[expert].data(),
                      static_cast<int>(history.bias_step.size()), spec);

@@ -41,6 +41,16 @@ void MeshPanel::draw(Workspace& workspace) {
   groups(workspace, mesh);
 }
 
+namespace {
+
+int coordinates_of(const MeshTable& mesh, Axis axis) {
+  int count = 0;
+  for (size_t rank = 0; rank < mesh.ranks.size(); ++rank) count = std::max(count, mesh.coordinate(rank, axis) + 1);
+  return count;
+}
+
+}  // namespace
+
 // A line for each coordinate of the slowest axis (usually pp), the other ranks side by side.
 void MeshPanel::grid(Workspace& workspace, const MeshTable& mesh) {
   const TraceStore& store = workspace.store();
@@ -61,13 +71,20 @@ void MeshPanel::grid(Workspace& workspace, const MeshTable& mesh) {
                                                      return stride(a) < stride(b);
                                                    })
                                : Axis::kWorld;
-  const ImVec2 size(scaled(138), scaled(52));
-  const float gap = scaled(5);
+  // A line has the ranks of one coordinate; where that would be one rank, all are side by side. Tiles shrink to fit.
+  const int lines = by_axis ? std::max(coordinates_of(mesh, slowest), 1) : 1;
+  const bool one_line = static_cast<int>(mesh.ranks.size()) <= lines;
+  const float gap = scaled(5),
+              across = static_cast<float>(one_line ? mesh.ranks.size()
+                                                   : (mesh.ranks.size() + static_cast<size_t>(lines) - 1) /
+                                                         static_cast<size_t>(lines));
+  const float width = (ImGui::GetContentRegionAvail().x - gap * (across - 1)) / across;
+  const ImVec2 size(std::clamp(width, scaled(92), scaled(138)), scaled(52));
   int line = -2;
   for (size_t i = 0; i < mesh.ranks.size(); ++i) {
     const int coordinate = by_axis ? mesh.coordinate(i, slowest) : 0;
     const bool fits = ImGui::GetItemRectMax().x + gap + size.x < ImGui::GetWindowPos().x + ImGui::GetWindowWidth();
-    if (coordinate == line && fits) ImGui::SameLine(0, gap);
+    if (i > 0 && fits && (one_line || coordinate == line)) ImGui::SameLine(0, gap);
     line = coordinate;
     const ImVec2 at = ImGui::GetCursorScreenPos();
     ImGui::PushID(static_cast<int>(i));
@@ -79,14 +96,16 @@ void MeshPanel::grid(Workspace& workspace, const MeshTable& mesh) {
     const bool hovered = ImGui::IsItemHovered();
     ImGui::PopID();
     const double share = i < values.size() && high > low ? (values[i].value - low) / (high - low) : 0;
-    const ImU32 fill = blend(IM_COL32(32, 38, 48, 255), IM_COL32(38, 110, 160, 255), static_cast<float>(share));
+    const ImU32 fill = blend(theme::kTile, blend(theme::kTile, theme::kAccent, 0.55f), static_cast<float>(share));
     ImDrawList& draw = *ImGui::GetWindowDrawList();
     const ImVec2 end(at.x + size.x, at.y + size.y);
     draw.AddRectFilled(at, end, workspace.visible(i) ? fill : with_alpha(fill, 90), scaled(4));
     if (hovered) draw.AddRect(at, end, theme::kCursor, scaled(4));
     const std::string& label = store.rank(i).label;
+    draw.PushClipRect(at, end, true);
     draw.AddText({at.x + scaled(7), at.y + scaled(5)}, theme::kText, label.c_str());
     if (i < values.size()) draw.AddText({at.x + scaled(7), at.y + scaled(24)}, theme::kText, values[i].text.c_str());
+    draw.PopClipRect();
   }
 }
 

@@ -12,7 +12,7 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr ImU32 kSubnormal = theme::kCursor, kKept = theme::kAccent, kLost = theme::kBad, kBeyond = theme::kCritical;
+const ImU32 &kSubnormal = theme::kCursor, &kKept = theme::kAccent, &kLost = theme::kBad, &kBeyond = theme::kCritical;
 
 // 16-bit formats are used without scaling.
 RequantizeEstimate estimate_for(const TensorSample& sample, const FormatRange& format, ScaleChoice choice) {

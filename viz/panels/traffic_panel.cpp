@@ -203,9 +203,10 @@ void TrafficPanel::cell(Workspace& workspace, const TrafficMatrix& matrix, size_
   if (from == to) hatch(draw, at, end, theme::kLine, scaled(6));
   const double bright = largest > 0 ? value(here) / largest : 0;
   if (matrix.size() <= kNumbersUpTo)
-    centred_text(draw, at, size, bright > 0.72 ? IM_COL32(20, 22, 26, 255) : theme::kText, words(here), 0.92f);
+    centred_text(draw, at, size, bright > 0.72 ? IM_COL32(20, 22, 26, 255) : IM_COL32(222, 227, 234, 255), words(here),
+                 0.92f);
   const std::pair<int, int> pair(matrix.ranks[from], matrix.ranks[to]);
-  if (chosen_ == pair) draw.AddRect(at, end, IM_COL32_WHITE, 0, scaled(2));
+  if (chosen_ == pair) draw.AddRect(at, end, theme::kOutline, 0, scaled(2));
   if (clicked) chosen_ = chosen_ == pair ? std::nullopt : std::optional(pair);
   if (!hovered) return;
   draw.AddRect(at, end, theme::kCursor);

@@ -110,6 +110,7 @@ class Workspace {
   bool show_insights = true;  // what costs most, above the panels
   bool show_bubbles = true;
   float display_scale = 1;
+  bool light_theme = false;
   Requests requests;
   std::shared_ptr<LiveSource> live;  // null: the trace is a file
 

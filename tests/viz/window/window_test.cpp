@@ -13,8 +13,10 @@
 #include "viz/model/mismatch_view.h"
 #include "viz/model/schedule_trace.h"
 #include "viz/model/time_text.h"
+#include "viz/panels/theme.h"
 #include "viz/panels/timeline/timeline_panel.h"
 #include "viz/panels/what_if_panel.h"
+#include "viz/panels/widgets.h"
 
 namespace ranklab::viz {
 namespace {
@@ -134,8 +136,80 @@ TEST_F(WindowTest, chooses_a_block_by_a_click_and_an_area_by_a_drag) {
   screenshot("selection");
 }
 
+TEST_F(WindowTest, begins_with_one_step_and_its_critical_path) {
+  workspace().load(in_units(three_steps()));
+  drive([&](ImGuiTestContext& ctx) {
+    ctx.Yield(2);
+    const Camera& camera = workspace().camera;
+    const double length = static_cast<double>(kThreeStepsLength);
+    IM_CHECK_EQ(workspace().step(), 1);
+    IM_CHECK_LT(std::abs(camera.length_ns() - 1.02 * length), 0.01 * length);
+    IM_CHECK_LE(camera.begin_ns, length);
+    IM_CHECK(workspace().show_critical_path && workspace().show_bubbles);
+    // All ranks are in view.
+    const TimelineLayout& layout = timeline(app()).layout();
+    IM_CHECK_EQ(layout.ranks.size(), 4u);
+    // The schedules begin with the run's: 4 ranks, 8 microbatches.
+    IM_CHECK_EQ(what_if(app()).results()[0].store.ranks().size(), 4u);
+  });
+}
+
+TEST_F(WindowTest, a_click_on_a_bubble_chooses_the_call_that_the_rank_waited_in) {
+  workspace().load(in_units(one_f_one_b()));
+  drive([&](ImGuiTestContext& ctx) {
+    ctx.Yield(2);
+    const std::vector<IdleInterval>& idle = workspace().bubbles_of_trace().ranks[0].idle;
+    const auto wait = std::find_if(idle.begin(), idle.end(), [](const IdleInterval& i) {
+      return i.event != kNoEvent && i.waits_for_rank >= 0 && i.range.length_ns() > 2'000'000;
+    });
+    IM_CHECK(wait != idle.end());
+    const TimelineLayout& layout = timeline(app()).layout();
+    const auto row = std::find_if(layout.rows.begin(), layout.rows.end(),
+                                  [](const RowBox& box) { return box.rank == 0 && box.main; });
+    const double middle = static_cast<double>(wait->range.begin_ns + wait->range.end_ns) / 2;
+    ctx.MouseMoveToPos({layout.x_of(middle), (row->top + row->bottom) / 2});
+    ctx.MouseClick();
+    IM_CHECK(workspace().cursor.event.has_value());
+    IM_CHECK_EQ(workspace().cursor.event->event_index, wait->event);
+  });
+}
+
+TEST_F(WindowTest, says_what_costs_most_and_shows_where) {
+  workspace().load(in_units(one_f_one_b()));
+  drive([&](ImGuiTestContext& ctx) {
+    ctx.Yield(2);
+    IM_CHECK_EQ(workspace().insights().size(), 1u);
+    IM_CHECK_STR_EQ(workspace().insights()[0].rule.c_str(), "pipeline fill");
+    ctx.ItemClick("//##insights/$$0/##line");
+    IM_CHECK(workspace().cursor.event.has_value());
+    ctx.SetRef("##MainMenuBar");
+    ctx.MenuClick("View/What costs most, on or off");
+    ctx.Yield(2);
+    IM_CHECK(!workspace().show_insights);
+  });
+}
+
+TEST_F(WindowTest, has_a_light_theme_and_both_can_be_read) {
+  workspace().load(in_units(three_steps()));
+  for (const bool light : {false, true}) {
+    workspace().light_theme = light;
+    screenshot(light ? "light" : "dark");
+    for (const ImU32 words : {theme::kText, theme::kDim, theme::kFaint, theme::kAccent, theme::kGood, theme::kBad,
+                              theme::kCritical, theme::kCursor})
+      for (const ImU32 ground : {theme::kWindow, theme::kField, theme::kStripe})
+        EXPECT_GE(contrast(words, ground), 4.5) << light << " " << std::hex << words << " on " << ground;
+    for (size_t paint = 0; paint < kPaints; ++paint)
+      EXPECT_GE(contrast(im_color(text_colour(static_cast<Paint>(paint))), im_color(colour(static_cast<Paint>(paint)))),
+                3.0)
+          << name(static_cast<Paint>(paint));
+  }
+  workspace().light_theme = false;
+  screenshot("dark_again");
+}
+
 TEST_F(WindowTest, steps_by_keys_and_transport_bar) {
   workspace().load(in_units(three_steps()));
+  workspace().go_to_step(0);
   drive([&](ImGuiTestContext& ctx) {
     ctx.KeyPress(ImGuiMod_Shift | ImGuiKey_RightArrow);
     IM_CHECK_EQ(workspace().cursor.time_ns, kThreeStepsLength);
@@ -243,11 +317,11 @@ TEST_F(WindowTest, saves_a_picture_of_the_window) {
 TEST_F(WindowTest, runs_a_command_of_the_palette) {
   workspace().load(in_units(one_f_one_b()));
   drive([&](ImGuiTestContext& ctx) {
-    IM_CHECK(!workspace().show_critical_path);
+    IM_CHECK(workspace().show_critical_path);
     ctx.KeyPress(ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_P);
     ctx.KeyCharsReplaceEnter("critical");
     ctx.Yield(2);
-    IM_CHECK(workspace().show_critical_path);
+    IM_CHECK(!workspace().show_critical_path);
     ctx.KeyPress(ImGuiKey_3);
     IM_CHECK(workspace().visible(2));
     IM_CHECK(!workspace().visible(0));

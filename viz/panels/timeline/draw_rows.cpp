@@ -11,6 +11,7 @@ namespace ranklab::viz {
 namespace {
 
 struct PaintColors {
+  ThemeKind of = theme_kind();
   std::array<ImU32, kPaints> fill, merged, text;
   PaintColors() {
     for (size_t i = 0; i < kPaints; ++i) {
@@ -24,8 +25,9 @@ struct PaintColors {
 };
 
 const PaintColors& colors() {
-  static const PaintColors kColors;
-  return kColors;
+  static PaintColors colors;
+  if (colors.of != theme_kind()) colors = PaintColors();
+  return colors;
 }
 
 // Calls draw(x0, x1, interval) for the intervals in view, at most one per pixel where they are narrower.

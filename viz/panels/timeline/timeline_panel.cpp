@@ -140,7 +140,7 @@ void TimelinePanel::overlays(Workspace& workspace, ImDrawList& draw) {
   }
   if (workspace.cursor.event) {
     if (workspace.show_arrows) arrows(workspace, draw);
-    painter_.outline(draw, layout_, store, *workspace.cursor.event, IM_COL32_WHITE, scaled(2));
+    painter_.outline(draw, layout_, store, *workspace.cursor.event, theme::kOutline, scaled(2));
   }
   const float x = std::floor(layout_.x_of(static_cast<double>(workspace.cursor.time_ns))) + 0.5f;
   draw.AddLine({x, layout_.top}, {x, std::max(layout_.bottom, layout_.top + 4000)}, with_alpha(theme::kCursor, 200));
@@ -165,7 +165,7 @@ void TimelinePanel::arrows(Workspace& workspace, ImDrawList& draw) {
     const ImVec2 from(layout_.x_of(static_cast<double>(call ? store.begin_ns(arrow.from) : store.end_ns(arrow.from))),
                       y0);
     const ImVec2 to(layout_.x_of(static_cast<double>(store.begin_ns(arrow.to))), y1);
-    const ImU32 color = arrow.incoming ? theme::kCursor : IM_COL32_WHITE;
+    const ImU32 color = arrow.incoming ? theme::kCursor : theme::kOutline;
     const float bend = std::max(scaled(14), (to.x - from.x) * 0.5f);
     draw.AddBezierCubic(from, {from.x + bend, from.y}, {to.x - bend, to.y}, to, color, scaled(1.6f));
     draw.AddTriangleFilled(to, {to.x - scaled(7), to.y - scaled(4)}, {to.x - scaled(7), to.y + scaled(4)}, color);
