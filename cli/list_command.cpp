@@ -1,5 +1,5 @@
 // ranklab list presets | hardware | dispatchers | recipes | backends | combinations: the values of --preset, --hardware
-// and --precision-recipe, and the refused combinations, as in the README's tables.
+// and --precision-recipe, and the refused combinations, as in the tables of docs/.
 #include <cstdio>
 
 #include "cli/common/command.h"

@@ -8,7 +8,7 @@
 
 namespace ranklab {
 
-// The list as in the README's table: bubble and peak of each with p 8, m 32 and F = B = W.
+// The list as in the table of docs/schedules.md: bubble and peak of each with p 8, m 32 and F = B = W.
 std::string schedule_table();
 
 std::string schedule_headline(const LoadedSchedule& loaded, const ScheduleOptions& options, const Style& style);

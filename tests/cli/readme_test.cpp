@@ -1,8 +1,10 @@
-// What the README shows is what the program prints: its tables verbatim, its training figures, and every flag it names.
+// What the README and the pages of docs/ show is what the program prints: tables verbatim, training figures, and every
+// flag they name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -11,6 +13,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -19,8 +22,15 @@
 namespace ranklab {
 namespace {
 
+// The README, then every page of docs/.
 const std::string& readme() {
-  static const std::string kText = text_of_file(RANKLAB_README);
+  static const std::string kText = [] {
+    std::string text = text_of_file(RANKLAB_README);
+    std::set<std::string> pages;
+    for (const auto& entry : std::filesystem::directory_iterator(RANKLAB_DOCS)) pages.insert(entry.path().string());
+    for (const std::string& page : pages) text += "\n" + text_of_file(page);
+    return text;
+  }();
   return kText;
 }
 
@@ -28,6 +38,20 @@ std::string printed_by(const std::string& arguments) {
   const Outcome outcome = run_command((std::string(RANKLAB_PROGRAM) + " " + arguments));
   EXPECT_EQ(outcome.exit_code, 0) << arguments;
   return outcome.output;
+}
+
+TEST(Readme, IsAPageAndLinksEveryOther) {
+  const std::string text = text_of_file(RANKLAB_README);
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 150);
+  // Links lead to files that are there.
+  const std::filesystem::path root = std::filesystem::path(RANKLAB_README).parent_path();
+  for (const auto& entry : std::filesystem::directory_iterator(RANKLAB_DOCS)) {
+    EXPECT_THAT(text, testing::HasSubstr("](docs/" + entry.path().filename().string() + ")"));
+    const std::string page = text_of_file(entry.path().string());
+    const std::regex link("\\]\\(([a-z_./A-Z]+)(#[a-z-]+)?\\)");
+    for (auto it = std::sregex_iterator(page.begin(), page.end(), link); it != std::sregex_iterator(); ++it)
+      EXPECT_TRUE(std::filesystem::exists(entry.path().parent_path() / (*it)[1].str())) << entry.path() << it->str();
+  }
 }
 
 TEST(Readme, TablesAreTheProgramsOwn) {

@@ -1,6 +1,6 @@
-"""The README's table of GPUs on which the proof kit ran, made from the committed results.
+"""The table in docs/gpus.md of GPUs on which the proof kit ran, made from the committed results.
 proven.py            print the table
-proven.py README.md  fail unless the file holds just this table, so that it never claims more than a result shows"""
+proven.py docs/gpus.md  fail unless the file holds just this table, so that it never claims more than a result shows"""
 import glob
 import json
 import os

@@ -3,7 +3,7 @@ transformers saved, imported here, give theirs. Run with a Python that has torch
 
     python tests/interop/hf_roundtrip.py build/release/bin/ranklab
 
-Prints the table of the README and ends with 1 when a difference is above the bar."""
+Prints the table of docs/hugging_face.md and ends with 1 when a difference is above the bar."""
 import json
 import os
 import shutil
@@ -182,7 +182,7 @@ THEIRS = {
     "DeepSeek-V3, FP8": ("DeepseekV3", dict(DEEPSEEK, hidden_size=192, intermediate_size=300, q_lora_rank=160)),
     "Qwen3-MoE, FP8, bf16": ("Qwen3Moe", dict(EXPERTS, hidden_size=160, head_dim=96, norm_topk_prob=True)),
 }
-README = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "README.md")
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "hugging_face.md")
 failures = []
 
 
@@ -225,8 +225,8 @@ def check_mtp(folder, tokens):
 def row(name, way, ours, theirs):
     difference = (ours - theirs).abs().max().item()
     relative = difference / theirs.abs().max().item()
-    if f"| {name} | {way} | " not in open(README).read():
-        failures.append(f"the table of the README has no row for {name}, {way}")
+    if f"| {name} | {way} | " not in open(PAGE).read():
+        failures.append(f"the table of docs/hugging_face.md has no row for {name}, {way}")
     same = (ours.argmax(-1) == theirs.argmax(-1)).float().mean().item()
     if not relative <= BAR:
         failures.append(f"{name}, {way}: {relative}")
