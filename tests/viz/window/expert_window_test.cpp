@@ -24,6 +24,9 @@ TEST_F(ExpertWindowTest, follows_the_cursor_and_moves_it) {
   drive([&](ImGuiTestContext& ctx) {
     ctx.Yield(6);
     IM_CHECK(experts().shown(workspace()) != nullptr);
+    IM_CHECK_EQ(experts().shown(workspace())->step, 1);
+    workspace().go_to_step(0);
+    ctx.Yield(2);
     IM_CHECK_EQ(experts().shown(workspace())->step, 0);
     IM_CHECK_EQ(experts().shown(workspace())->layer, 1);
     ctx.ItemInputValue("//###experts/##step", 4);
@@ -78,11 +81,15 @@ TEST_F(ExpertWindowTest, filters_traffic_by_purpose_and_nodes) {
   app().use_layout("Traffic");
   drive([&](ImGuiTestContext& ctx) {
     ctx.Yield(6);
-    const int64_t both = sent(3);
+    const int64_t dispatch = sent(3);  // what it begins with
     ctx.SetRef("//###traffic");
+    ctx.ComboClick("##purpose/all purposes");
+    ctx.Yield(2);
+    const int64_t both = sent(3);
+    IM_CHECK_GT(both, dispatch);
     ctx.ComboClick("##purpose/dispatch");
     ctx.Yield(2);
-    const int64_t dispatch = sent(3);
+    IM_CHECK_EQ(sent(3), dispatch);
     // 6 steps, 4 layers, 1024 tokens x 2 x 256 x 2 bytes, less what rank 3 keeps.
     double keeps = 0;
     for (int step = 0; step < 6; ++step)
