@@ -13,7 +13,9 @@ namespace {
 using Json = nlohmann::json;
 
 std::string command(const std::string& arguments) {
-  return std::string(RANKLAB_PROGRAM) + " bench precision --preset gpt_tiny --mock-data --steps 6 --eval-iters 1 " +
+  return std::string(RANKLAB_PROGRAM) +
+         " bench precision --preset gpt_tiny --num-layers 2 --hidden-size 64 --seq-length 64 --gbs 8 --mock-data "
+         "--steps 6 --eval-iters 1 " +
          arguments;
 }
 

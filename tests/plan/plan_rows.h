@@ -321,6 +321,7 @@ inline TrainConfig config_of(const Training& run) {
   c.micro_batch_size = run.micro_batch_size;
   c.hardware = run.hardware;
   c.global_batch_size = 8;
+  c.model.seq_length = 64;
   c.train_iters = 2;  // the second has what the first makes: the optimizer's state
   c.lr_warmup_iters = 0;
   c.mock_data = true;
@@ -413,6 +414,7 @@ inline TrainConfig config_of(const PeakRun& run) {
   TrainConfig c;
   c.parallel = {.world = run.world, .tp = run.tp};
   c.global_batch_size = 8;
+  c.model.seq_length = 64;
   c.micro_batch_size = run.micro_batch_size;
   c.lr_warmup_iters = 0;
   c.mock_data = true;
