@@ -67,9 +67,10 @@ void add_scaling(std::vector<ConfigField>& rows, const std::string& g) {
   rows.push_back(flag(g, "precision.param_gather", {"--fp8-param-gather"},
                       "gather sharded weights in the recipe's format (default: where it says so)",
                       RANKLAB_FIELD(precision.param_gather)));
-  rows.push_back(number(g, "precision.stats_interval", {"--precision-stats-interval"},
-                        "steps between statistics of quantized tensors in the trace (0: none)",
-                        RANKLAB_FIELD(precision.stats_interval), count(0)));
+  rows.push_back(
+      number(g, "precision.stats_interval", {"--precision-stats-interval"},
+             "steps between statistics of quantized tensors in the trace, with steps 1, 2, 4 ... below that (0: none)",
+             RANKLAB_FIELD(precision.stats_interval), count(0)));
   rows.push_back(number(g, "precision.loss_scale", {"--loss-scale"},
                         "factor of the loss before backward (0: in fp16 one that follows overflows, else none)",
                         RANKLAB_FIELD(precision.loss_scale), at_least(0, "above 0 (0: none is given)")));

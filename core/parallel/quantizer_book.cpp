@@ -99,8 +99,10 @@ void QuantizerBook::end_step() {
 }
 
 bool QuantizerBook::samples(const TokenContext& tokens) const {
-  return tokens.trains && settings_.stats_interval > 0 && tokens.step % settings_.stats_interval == 0 &&
-         rank_.tracer().enabled();
+  const int64_t step = tokens.step, interval = settings_.stats_interval;
+  if (!tokens.trains || interval <= 0 || !rank_.tracer().enabled()) return false;
+  // Steps 1, 2, 4 ... too, so that a run of a few steps has a curve.
+  return step % interval == 0 || (step < interval && (step & (step - 1)) == 0);
 }
 
 void QuantizerBook::note(TensorRole role, const std::string& module, const NumberFormat& format,

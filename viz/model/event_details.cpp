@@ -1,6 +1,7 @@
 #include "viz/model/event_details.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "core/base/kernel_bound.h"
@@ -23,8 +24,9 @@ class Details {
   std::vector<Detail> list() {
     const RankTrace& trace = store_.trace(ref_.rank_index);
     add("event", store_.text(ref_));
-    add("name", std::string(store_.name(ref_)));
-    add("kind", std::string(category(event_.kind)));
+    const Paint paint = paint_of(event_, store_.name(ref_));
+    if (store_.text(ref_) != store_.name(ref_) && letters(paint).empty()) add("name", std::string(store_.name(ref_)));
+    add("kind", letters(paint).empty() ? std::string(category(event_.kind)) : std::string(name(paint)));
     add("rank", std::to_string(trace.global_rank) + (trace.label.empty() ? "" : " (" + trace.label + ")"));
     number("step", event_.step);
     number("microbatch", event_.microbatch);
@@ -33,7 +35,8 @@ class Details {
     times();
     if (event_.kind == EventKind::kCollective) bytes();
     if (event_.kind == EventKind::kInstant) routing();
-    if (event_.kind == EventKind::kModule || event_.kind == EventKind::kKernel) work();
+    if (event_.kind == EventKind::kModule || event_.kind == EventKind::kKernel) work(event_.value);
+    if (event_.kind == EventKind::kCompute) work(flops_inside());
     if (event_.kind == EventKind::kCounter) add("value", strprintf("%.10g", event_.value), kMeasured);
     add("select", selection_text(store_, ref_));
     return std::move(list_);
@@ -108,12 +111,28 @@ class Details {
     add(key, text, source);
   }
 
-  // Of a module or kernel.
-  void work() {
+  // Of the modules of an action, where they were recorded: the next depth of its row has the outermost ones.
+  double flops_inside() const {
+    const std::optional<EventPlace> place = store_.place_of(ref_);
+    if (!place) return 0;
+    const Row& row = store_.rank(ref_.rank_index).rows[place->row];
+    if (place->depth + 1 >= row.tracks.size()) return 0;
+    const Track& inner = row.tracks[place->depth + 1];
+    double flops = 0;
+    for (size_t i = inner.first_ending_after(store_.begin_ns(ref_));
+         i < inner.size() && inner.end_ns[i] <= store_.end_ns(ref_); ++i) {
+      const Event& event = store_.event({ref_.rank_index, inner.event[i]});
+      if (event.kind == EventKind::kModule || event.kind == EventKind::kKernel) flops += event.value;
+    }
+    return flops;
+  }
+
+  // Of an action, a module or a kernel.
+  void work(double flops) {
     const int64_t ns = event_.virtual_end_ns - event_.virtual_begin_ns;
-    if (event_.value > 0) {
-      add("FLOPs", human_count(event_.value), kModel);
-      if (ns > 0) add("rate", human_count(event_.value / (static_cast<double>(ns) * 1e-9)) + "FLOP/s", kModel);
+    if (flops > 0) {
+      add("FLOPs", human_count(flops), kModel);
+      if (ns > 0) add("rate", human_count(flops / (static_cast<double>(ns) * 1e-9)) + "FLOP/s", kModel);
     }
     if (event_.kind != EventKind::kKernel) return;
     size("reads and writes", event_.logical_bytes, kModel);

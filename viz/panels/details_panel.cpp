@@ -42,7 +42,18 @@ void DetailsPanel::event(Workspace& workspace, EventRef ref) {
   ImGui::TableSetupColumn("key");
   ImGui::TableSetupColumn("value", ImGuiTableColumnFlags_WidthStretch);
   ImGui::TableSetupColumn("source");
-  for (const Detail& detail : event_details(store, ref)) {
+  std::vector<Detail> details = event_details(store, ref);
+  // On the critical path the slack is zero.
+  const CriticalPath& path = workspace.critical_path();
+  if (ref.rank_index < path.slack_ns.size() && ref.event_index < path.slack_ns[ref.rank_index].size()) {
+    const int64_t slack = path.slack_ns[ref.rank_index][ref.event_index];
+    if (slack != kNoTime)
+      details.insert(
+          details.end() - 1,
+          {"slack", slack == 0 ? "none: on the critical path" : format_time(store, slack) + " until the step is later",
+           "model"});
+  }
+  for (const Detail& detail : details) {
     ImGui::TableNextColumn();
     dim_text(detail.key);
     ImGui::TableNextColumn();

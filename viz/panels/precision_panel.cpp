@@ -139,8 +139,11 @@ void PrecisionPanel::tensors(Workspace& workspace, const PrecisionTable& all) {
   ImGui::TableSetupScrollFreeze(1, 1);
   for (const char* title : {"module", "tensor", "format", "scale of"})
     ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_NoSort);
+  // The tensor that loses most comes first.
   for (const Column& column : kSampleColumns)
-    ImGui::TableSetupColumn(column.title, ImGuiTableColumnFlags_PreferSortDescending);
+    ImGui::TableSetupColumn(column.title,
+                            ImGuiTableColumnFlags_PreferSortDescending |
+                                (&column == kSampleColumns.data() ? ImGuiTableColumnFlags_DefaultSort : 0));
   ImGui::TableHeadersRow();
   if (const ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs()) {
     sort_column_ = specs->SpecsCount > 0 ? specs->Specs[0].ColumnIndex - kFactColumns : -1;

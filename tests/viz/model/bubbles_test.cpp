@@ -117,6 +117,23 @@ TEST(Bubbles, WaitingAfterTheLastWorkIsDrain) {
   EXPECT_EQ(report.ranks[0].idle[1].cause, BubbleCause::kExposed);
 }
 
+// After a rank's last event a live run or a broken file says nothing: neither bubbles nor work.
+TEST(Bubbles, WhatWasNotRecordedIsNoBubble) {
+  TraceStore store = schedule_store(schedule_of("1f1b", 4, 8), {.f = 1, .b = 1, .w = 1});
+  const BubbleReport whole = find_bubbles(store, store.whole());
+  ASSERT_GT(whole.ranks[3].time.by_cause_ns[static_cast<size_t>(BubbleCause::kDrain)], 0);
+  EXPECT_TRUE(whole.ranks[3].unrecorded.empty());
+  store.set_live(true);
+  const BubbleReport live = find_bubbles(store, store.whole());
+  for (size_t r = 0; r < 4; ++r) {
+    const RankBubbles &before = whole.ranks[r], &now = live.ranks[r];
+    EXPECT_EQ(now.time.by_cause_ns[static_cast<size_t>(BubbleCause::kDrain)], 0) << r;
+    EXPECT_EQ(now.unrecorded.length_ns(), before.time.by_cause_ns[static_cast<size_t>(BubbleCause::kDrain)]) << r;
+    EXPECT_EQ(now.time.busy_ns, before.time.busy_ns) << r;
+    EXPECT_EQ(now.time.total_ns + now.unrecorded.length_ns(), before.time.total_ns) << r;
+  }
+}
+
 TEST(Bubbles, WallClockGapsBelongToTheCallThatCoversThem) {
   Tracer tracer(0, "");
   tracer.set_group(Axis::kDp, {0, 1});

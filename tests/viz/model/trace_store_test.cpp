@@ -216,6 +216,39 @@ TEST(TraceStore, AParentThatComesLastMovesItsChildrenDown) {
   EXPECT_EQ(live.name(*live.at(0, 0, 12)), "c");
 }
 
+// A module that fills its action, and a child that fills the module: both end, and are recorded, before what they are
+// in.
+TEST(TraceStore, OfSlicesOfTheSameExtentTheOuterIsAbove) {
+  Tracer tracer(0, "");
+  const auto module = [&](const char* name) {
+    Event event = compute(tracer, name, 10, 20);
+    event.kind = EventKind::kModule;
+    event.microbatch = 0;
+    return event;
+  };
+  std::vector<Event> events = {module("layers.0.mlp"), module("layers.0"), compute(tracer, "F", 10, 20)};
+  events.back().microbatch = 0;
+  TraceStore live;
+  for (const Event& event : events) {
+    tracer.record(event);
+    live.append(tracer.take_events());
+  }
+  Tracer whole(0, "");
+  for (Event event : events) {
+    event.name = whole.intern(live.trace(0).names[event.name]);
+    whole.record(event);
+  }
+  const TraceStore at_once(samples::file_of({whole.take()}));
+  for (const TraceStore* store : {static_cast<const TraceStore*>(&live), &at_once}) {
+    const Row& row = store->rank(0).rows[0];
+    ASSERT_EQ(row.tracks.size(), 3U);
+    for (size_t depth = 0; depth < 3; ++depth) ASSERT_EQ(row.tracks[depth].size(), 1U);
+    EXPECT_EQ(store->name({0, row.tracks[0].event[0]}), "F");
+    EXPECT_EQ(store->name({0, row.tracks[1].event[0]}), "layers.0");
+    EXPECT_EQ(store->name({0, row.tracks[2].event[0]}), "layers.0.mlp");
+  }
+}
+
 TEST(TraceStore, DetailsSayUnitAndSource) {
   const TraceStore store = samples::straggler_store();
   const EventRef reduce = *find_selection(store, "r1/AR0@dp");

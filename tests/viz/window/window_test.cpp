@@ -154,6 +154,18 @@ TEST_F(WindowTest, begins_with_one_step_and_its_critical_path) {
   });
 }
 
+TEST_F(WindowTest, shows_eight_ranks_without_scrolling) {
+  workspace().load(in_units(one_f_one_b()));
+  drive([&](ImGuiTestContext& ctx) {
+    ctx.Yield(4);
+    const TimelineLayout& layout = timeline(app()).layout();
+    IM_CHECK_EQ(layout.ranks.size(), 8u);
+    IM_CHECK_LE(layout.bottom, ctx.GetWindowByRef("//###timeline")->Rect().Max.y);
+    for (const RowBox& row : layout.rows)
+      if (row.main) IM_CHECK_GE(row.bottom - row.top, 12.f);
+  });
+}
+
 TEST_F(WindowTest, a_click_on_a_bubble_chooses_the_call_that_the_rank_waited_in) {
   workspace().load(in_units(one_f_one_b()));
   drive([&](ImGuiTestContext& ctx) {

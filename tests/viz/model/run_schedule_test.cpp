@@ -1,0 +1,42 @@
+#include "viz/model/run_schedule.h"
+
+#include <gtest/gtest.h>
+
+#include "core/pipeline/schedules.h"
+#include "tests/viz/model/make_trace.h"
+#include "viz/model/schedule_trace.h"
+
+namespace ranklab::viz {
+namespace {
+
+TEST(RunSchedule, IsWhatTheTraceRan) {
+  const ScheduleCosts costs{.f = 2, .b = 3, .w = 1, .c = 0.5};
+  for (const char* name : {"1f1b", "zb-h1", "interleaved-1f1b"}) {
+    SCOPED_TRACE(name);
+    const int chunks = std::string(name) == "interleaved-1f1b" ? 2 : 1;
+    const Schedule schedule = make_schedule(name, {.num_ranks = 4, .num_microbatches = 8, .num_chunks = chunks}, costs);
+    const TraceStore store = schedule_store(schedule, costs);
+    const std::optional<RunSchedule> run = run_schedule(store);
+    ASSERT_TRUE(run.has_value());
+    EXPECT_EQ(run->request.num_ranks, 4);
+    EXPECT_EQ(run->request.num_microbatches, 8);
+    EXPECT_EQ(run->request.num_chunks, chunks);
+    EXPECT_NEAR(static_cast<double>(run->forward_ns), 2.0 * kUnitNs, 1);
+    EXPECT_DOUBLE_EQ(run->costs.f, 1);
+    // BW is one action: half of it counts for each.
+    const bool split = std::string(name) == "zb-h1";
+    EXPECT_NEAR(run->costs.b, split ? 1.5 : 1, 1e-9);
+    EXPECT_NEAR(run->costs.w, split ? 0.5 : 1, 1e-9);
+  }
+}
+
+TEST(RunSchedule, NeedsAPipeline) {
+  Tracer tracer(0, "");
+  tracer.record(samples::compute(tracer, "F", 0, 10, 0, 0));
+  TraceFile file;
+  file.ranks.push_back(tracer.take());
+  EXPECT_FALSE(run_schedule(TraceStore(std::move(file))).has_value());
+}
+
+}  // namespace
+}  // namespace ranklab::viz
