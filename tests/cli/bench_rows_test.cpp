@@ -71,7 +71,9 @@ INSTANTIATE_TEST_SUITE_P(
         BenchRow{"collectives --ranks 2 --sizes 4096,16384 --iterations 1000", "all_reduce "},
         BenchRow{"dispatchers --ranks 2 --experts 8 --topk 2 --tokens 8000 --hidden 256 --iterations 10", "alltoall "},
         BenchRow{"quantize --rows 1024 --cols 1024 --repetitions 20", "memcpy "},
-        BenchRow{"precision --recipes bf16,fp8_delayed,mxfp8 --seeds 1 --train-iters 20 --num-layers 2 --hidden-size 64 --seq-length 64 --gbs 8", "bf16 "},
+        BenchRow{"precision --recipes bf16,fp8_delayed,mxfp8 --seeds 1 --train-iters 20 --num-layers 2 --hidden-size "
+                 "64 --seq-length 64 --gbs 8",
+                 "bf16 "},
         BenchRow{"kernels --device cpu --tokens 32 --seq-length 32 --parameters 100000 --iterations 1", "copy"},
         BenchRow{"train --modes single,dp8 --repetitions 1 --steps 2 --warmup 1", "single "},
         BenchRow{"overhead --repetitions 1 --steps 20", "layout "}),
