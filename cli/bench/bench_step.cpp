@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <numeric>
 #include <vector>
 
@@ -13,6 +14,13 @@
 
 namespace ranklab {
 namespace {
+
+// Of all threads, in ms.
+double cpu_ms() {
+  timespec time = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
+}
 
 double now_s() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
@@ -34,11 +42,15 @@ class BenchHook : public Hook {
       result_.loss_first = m.loss;
       result_.pss_mb = pss_mb();
     }
-    if (m.step == warmup_ - 1) result_.warm_own_mb = own_mb();
+    if (m.step == warmup_ - 1) {
+      result_.warm_own_mb = own_mb();
+      cpu_ms_ = cpu_ms();
+    }
     step_ms_.push_back(m.step_wall_ms);
     tokens_ = m.tokens;
   }
   void finish() {
+    result_.cpu_ms = (cpu_ms() - cpu_ms_) / static_cast<double>(step_ms_.size() - static_cast<size_t>(warmup_));
     result_.last_own_mb = own_mb();
     result_.pss_mb = std::max(result_.pss_mb, pss_mb());
     step_ms_.erase(step_ms_.begin(), step_ms_.begin() + warmup_);
@@ -54,6 +66,7 @@ class BenchHook : public Hook {
   int warmup_;
   std::vector<double> step_ms_;
   int64_t tokens_ = 0;
+  double cpu_ms_ = 0;  // after the warm-up
 };
 
 }  // namespace

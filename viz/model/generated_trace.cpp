@@ -1,7 +1,10 @@
 #include "viz/model/generated_trace.h"
 
+#include <array>
 #include <cmath>
+#include <utility>
 
+#include "core/base/kernel_bound.h"
 #include "core/pipeline/schedules.h"
 #include "viz/model/schedule_trace.h"
 
@@ -21,6 +24,62 @@ Event counter(uint32_t name, int64_t time_ns, double value) {
   event.virtual_begin_ns = event.virtual_end_ns = time_ns;
   event.value = value;
   return event;
+}
+
+// What an action runs: layers of two modules of two kernels each, recorded before it, as they end before it.
+class Modules {
+ public:
+  explicit Modules(RankTrace& trace) {
+    for (int layer = 0; layer < kLayers; ++layer)
+      for (const char* part : {"attention", "mlp"})
+        modules_.push_back(name_index(trace, "layers." + std::to_string(layer) + "." + part));
+    kernels_ = {name_index(trace, "norm"), name_index(trace, "gemm 4096x4096x1024")};
+  }
+
+  void add(const Event& action, std::vector<Event>& to) const {
+    const int64_t length = action.virtual_end_ns - action.virtual_begin_ns;
+    const auto count = static_cast<int64_t>(modules_.size());
+    for (int64_t m = 0; m < count; ++m) {
+      Event module = action;
+      module.kind = EventKind::kModule;
+      module.name = modules_[static_cast<size_t>(m)];
+      module.virtual_begin_ns = action.virtual_begin_ns + length * m / count;
+      module.virtual_end_ns = action.virtual_begin_ns + length * (m + 1) / count;
+      kernels(module, to);
+      to.push_back(module);
+    }
+  }
+
+ private:
+  static constexpr int kLayers = 2;
+
+  // A short one that memory bounds, a long one that compute bounds.
+  void kernels(const Event& module, std::vector<Event>& to) const {
+    Event kernel = module;
+    kernel.kind = EventKind::kKernel;
+    kernel.virtual_end_ns = module.virtual_begin_ns + (module.virtual_end_ns - module.virtual_begin_ns) / 5;
+    kernel.name = kernels_[0];
+    kernel.tag = static_cast<int>(KernelBound::kMemory);
+    to.push_back(kernel);
+    kernel.virtual_begin_ns = kernel.virtual_end_ns;
+    kernel.virtual_end_ns = module.virtual_end_ns;
+    kernel.name = kernels_[1];
+    kernel.tag = static_cast<int>(KernelBound::kCompute);
+    to.push_back(kernel);
+  }
+
+  std::vector<uint32_t> modules_;
+  std::array<uint32_t, 2> kernels_{};
+};
+
+void add_modules(RankTrace& trace) {
+  const Modules modules(trace);
+  std::vector<Event> events;
+  for (const Event& event : trace.events) {
+    if (event.kind == EventKind::kCompute) modules.add(event, events);
+    events.push_back(event);
+  }
+  trace.events = std::move(events);
 }
 
 // The step with its phase and counters.
@@ -63,6 +122,7 @@ TraceFile generated_trace(int64_t events) {
   const auto length_ns = static_cast<int64_t>(std::llround(line.end * static_cast<double>(kUnitNs)));
   int64_t a_step = 0;
   for (RankTrace& trace : file.ranks) {
+    add_modules(trace);
     complete(trace, length_ns);
     a_step += static_cast<int64_t>(trace.events.size());
   }

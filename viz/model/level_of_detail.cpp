@@ -93,10 +93,10 @@ class Drawer {
 }  // namespace
 
 void level_of_detail(const Row& row, TimeRange window, float width_pixels, std::vector<LodBlock>& out,
-                     float least_pixels) {
+                     float least_pixels, size_t tracks) {
   if (window.empty() || !(width_pixels > 0)) return;
   Drawer drawer(window, width_pixels, least_pixels, out);
-  for (size_t depth = 0; depth < row.tracks.size(); ++depth)
+  for (size_t depth = 0; depth < std::min(tracks, row.tracks.size()); ++depth)
     drawer.draw(row.tracks[depth], static_cast<uint8_t>(std::min<size_t>(depth, 255)));
 }
 

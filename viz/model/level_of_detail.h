@@ -19,9 +19,9 @@ struct LodBlock {
   bool merged() const { return count > 1; }
 };
 
-// Appends the blocks of every track of `row`, by depth and then from left to right. A slice of `least_pixels` or more
-// is drawn separately.
+// Appends the blocks of the first `tracks` tracks of `row`, by depth and then from left to right. A slice of
+// `least_pixels` or more is drawn separately.
 void level_of_detail(const Row& row, TimeRange window, float width_pixels, std::vector<LodBlock>& out,
-                     float least_pixels = 1.0F);
+                     float least_pixels = 1.0F, size_t tracks = SIZE_MAX);
 
 }  // namespace ranklab::viz

@@ -154,10 +154,9 @@ void RowPainter::draw_blocks(ImDrawList& draw, const TimelineLayout& layout, con
     const RankRows& rank = store.rank(box.rank);
     const Row& row = rank.rows[box.row];
     lod_.clear();
-    level_of_detail(row, range, layout.width(), lod_);
+    level_of_detail(row, range, layout.width(), lod_, 1, box.tracks);
     drawn_ += lod_.size();
     for (const LodBlock& block : lod_) {
-      if (block.depth >= box.tracks) continue;
       const RowBox::Part part = box.part(block.depth);
       draw_block(draw, store.trace(box.rank), rank.several_stages, block, {layout.plot_left + block.x0, part.top},
                  {layout.plot_left + std::max(block.x1, block.x0 + 1), part.bottom});
@@ -165,31 +164,39 @@ void RowPainter::draw_blocks(ImDrawList& draw, const TimelineLayout& layout, con
   }
 }
 
-void RowPainter::draw_critical_path(ImDrawList& draw, const TimelineLayout& layout, const CriticalPath& path) const {
+void RowPainter::draw_critical_path(ImDrawList& draw, const TimelineLayout& layout, const CriticalPath& path) {
   const float thick = scaled(3);
-  const auto line_y = [&](size_t rank) -> float {
-    for (const RowBox& row : layout.rows)
-      if (row.rank == rank && row.main) return row.top;
-    return -1;
+  path_y_.clear();
+  for (const RowBox& row : layout.rows) {
+    if (!row.main) continue;
+    if (row.rank >= path_y_.size()) path_y_.resize(row.rank + 1, -1);
+    path_y_[row.rank] = row.top;
+  }
+  const auto y_of = [&](const PathSegment& segment) {
+    return segment.rank_index < path_y_.size() ? path_y_[segment.rank_index] : -1;
   };
-  const PathSegment* before = nullptr;
-  float drawn_to = layout.plot_left - 1;
-  for (const PathSegment& segment : path.segments) {
-    const float x0 = layout.x_of(static_cast<double>(segment.range.begin_ns));
-    const float x1 = layout.x_of(static_cast<double>(segment.range.end_ns));
-    const float y = line_y(segment.rank_index);
-    const bool visible = x1 > layout.plot_left && x0 < layout.plot_right && y >= 0;
-    const bool other_rank = before != nullptr && before->rank_index != segment.rank_index;
-    if (visible && (x1 > drawn_to + 0.5f || other_rank)) {
-      const ImVec2 from(std::max(x0, layout.plot_left), y), to(std::min(x1, layout.plot_right), y);
-      if (other_rank && line_y(before->rank_index) >= 0 && x0 >= layout.plot_left)
-        draw.AddLine({x0, line_y(before->rank_index)}, {x0, y}, theme::kCritical, thick / 2);
+  const auto x_of = [&](int64_t time) {
+    return std::clamp(layout.x_of(static_cast<double>(time)), layout.plot_left, layout.plot_right);
+  };
+  const auto ends_after = [](int64_t time, const PathSegment& segment) { return time < segment.range.end_ns; };
+  auto at = std::upper_bound(path.segments.begin(), path.segments.end(), static_cast<int64_t>(layout.camera.begin_ns),
+                             ends_after);
+  float y_before = at == path.segments.begin() || at == path.segments.end() ? -1 : y_of(*std::prev(at));
+  while (at != path.segments.end() && static_cast<double>(at->range.begin_ns) < layout.camera.end_ns) {
+    const float x0 = x_of(at->range.begin_ns), x1 = x_of(at->range.end_ns);
+    const float y = y_of(*at);
+    if (y >= 0 && y_before >= 0 && y != y_before) draw.AddLine({x0, y_before}, {x0, y}, theme::kCritical, thick / 2);
+    if (y >= 0)
       draw.AddRectFilled(
-          {from.x, y - thick / 2}, {std::max(to.x, from.x + 1), y + thick / 2},
-          segment.kind == PathSegment::Kind::kTransfer ? with_alpha(theme::kCritical, 130) : theme::kCritical);
-      drawn_to = x1;
-    }
-    before = &segment;
+          {x0, y - thick / 2}, {std::max(x1, x0 + 1), y + thick / 2},
+          at->kind == PathSegment::Kind::kTransfer ? with_alpha(theme::kCritical, 130) : theme::kCritical);
+    y_before = y;
+    // Segments that end within the same pixel show as its first one and, by the next line, its last.
+    const auto next = x1 - x0 >= 1 ? at + 1
+                                   : std::upper_bound(at + 1, path.segments.end(),
+                                                      static_cast<int64_t>(layout.time_of(x0 + 1)), ends_after);
+    if (next > at + 1) y_before = y_of(*std::prev(next));
+    at = next;
   }
 }
 

@@ -25,7 +25,8 @@ class RowPainter {
   // Thin marks over the blocks, where a stall lies inside them.
   void draw_stalls(ImDrawList& draw, const TimelineLayout& layout, const BubbleReport& bubbles, float y_from,
                    float y_to) const;
-  void draw_critical_path(ImDrawList& draw, const TimelineLayout& layout, const CriticalPath& path) const;
+  // At most one segment a pixel.
+  void draw_critical_path(ImDrawList& draw, const TimelineLayout& layout, const CriticalPath& path);
   void outline(ImDrawList& draw, const TimelineLayout& layout, const TraceStore& store, EventRef event, ImU32 color,
                float thickness) const;
 
@@ -37,6 +38,7 @@ class RowPainter {
                   ImVec2 to) const;
 
   std::vector<LodBlock> lod_;
+  std::vector<float> path_y_;  // by rank: where the critical path lies, -1: not shown
   size_t drawn_ = 0;
 };
 
