@@ -30,6 +30,13 @@ std::string layout_text(const RunPlan& plan, bool with_schedule) {
   return dims.etp > 1 ? text + strprintf(" x etp %d", dims.etp) : text;
 }
 
+std::string run_title(const RunPlan& plan) {
+  const ModelCounts counts = count_model(plan.config.model, plan.config.model.seq_length);
+  return model_title(plan, counts.total + counts.mtp) + "; " + layout_text(plan, true) +
+         strprintf(", %ld microbatch%s", static_cast<long>(plan.num_microbatches),
+                   plan.num_microbatches == 1 ? "" : "es");
+}
+
 std::string pipeline_text(const RunPlan& plan) {
   const std::vector<int64_t>& layers = plan.stage_layers;
   const bool even = std::all_of(layers.begin(), layers.end(), [&](int64_t count) { return count == layers[0]; });

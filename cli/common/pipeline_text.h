@@ -12,6 +12,8 @@ std::string model_title(const RunPlan& plan, int64_t parameters);
 // "pp 4 x dp 1 x tp 2", pp only when there is one; with its schedule "pp 4 (zb-h1) x dp 1 x tp 2"; with experts also
 // "pp 2 x dp 2 x tp 2, experts edp 1 x ep 4".
 std::string layout_text(const RunPlan& plan, bool with_schedule = false);
+// Both on a line, with the microbatches, for titles.
+std::string run_title(const RunPlan& plan);
 // "1f1b, 4 stages of 1 layer; bubble 27.3 % of the total where F, B and W take equally long"
 std::string pipeline_text(const RunPlan& plan);
 nlohmann::ordered_json pipeline_json(const RunPlan& plan);

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "cli/common/interrupt.h"
+#include "cli/common/pipeline_text.h"
 #include "cli/train/console.h"
 #include "cli/train/gemm.h"
 #include "cli/train/json_hook.h"
@@ -110,7 +111,7 @@ void TrainRun::add_hooks(RuntimeEngine& engine, const std::string& gemm) {
     engine.add_hook(without_ending_the_run(std::move(hook), output, lost_));
   };
   add(make_run_log_hook(log_dir()), "log");
-  if (config.trace) add(trace_ = std::make_shared<TraceWriterHook>(log_dir(), *plan_), "trace");
+  if (config.trace) add(trace_ = std::make_shared<TraceWriterHook>(log_dir(), *plan_, run_title(*plan_)), "trace");
   if (config.profile)
     add(make_torch_profile_hook(log_dir() + "/profile.json", config.trace_step_start, config.trace_step_end),
         "profile");

@@ -20,13 +20,13 @@ void remove_leftovers(const std::string& path) {
 
 }  // namespace
 
-TraceWriterHook::TraceWriterHook(const std::string& directory, const RunPlan& plan)
+TraceWriterHook::TraceWriterHook(const std::string& directory, const RunPlan& plan, std::string title)
     : path_(trace_path(directory)),
-      options_{
-          .clock = plan.config.can(Capability::kVirtualTime) && plan.config.virtual_time ? TraceClock::kVirtual
-                                                                                         : TraceClock::kWall,
-          .world_size = plan.mesh.world_size(),
-          .gpus_per_node = plan.config.gpus_per_node > 0 ? plan.config.gpus_per_node : plan.profile.gpus_per_node} {
+      options_{.clock = plan.config.can(Capability::kVirtualTime) && plan.config.virtual_time ? TraceClock::kVirtual
+                                                                                              : TraceClock::kWall,
+               .world_size = plan.mesh.world_size(),
+               .gpus_per_node = plan.config.gpus_per_node > 0 ? plan.config.gpus_per_node : plan.profile.gpus_per_node,
+               .title = std::move(title)} {
   make_log_folder(directory);
 }
 

@@ -20,8 +20,8 @@ namespace ranklab {
 class TraceWriterHook : public Hook {
  public:
   // Writes trace.json.gz of all ranks (virtual time of simulated ranks, else wall time) into the folder, which no other
-  // run may use. Throws kIo naming the folder.
-  TraceWriterHook(const std::string& directory, const RunPlan& plan);
+  // run may use. `title`: model and layout, for whoever opens it. Throws kIo naming the folder.
+  TraceWriterHook(const std::string& directory, const RunPlan& plan, std::string title = {});
   ~TraceWriterHook() override;
 
   void on_traces(const TracePiece& piece) override;       // throws kIo

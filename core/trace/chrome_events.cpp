@@ -56,6 +56,7 @@ void ChromeEvents::header(const json& value) {
     file_.gpus_per_node = json_integer<int>(value["gpus_per_node"], "gpus_per_node");
     if (file_.gpus_per_node < 0) file_.gpus_per_node = 0;
   }
+  if (value.contains("title")) file_.title = value["title"].get<std::string>();
   for (const json& entry : value.at("ranks")) {
     RankTrace trace;
     trace.global_rank = json_integer<int>(entry.at("rank"), "rank");

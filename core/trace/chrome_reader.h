@@ -15,7 +15,8 @@ struct TraceFile {
   TraceClock clock = TraceClock::kVirtual;
   int schema_version = 0;
   int world_size = 0;
-  int gpus_per_node = 0;  // 0: not known
+  int gpus_per_node = 0;   // 0: not known
+  std::string title = {};  // model and layout, for people; "" in traces of before it was written
 };
 
 // Throws kBadFile: not readable, not JSON, cut off, another schema version, or written by another program.

@@ -103,6 +103,10 @@ void ChromeTraceWriter::Impl::header(std::span<const RankTrace> traces) {
   out_ += ",\n\"ranklab\":{\"clock\":";
   out_ += options_.clock == TraceClock::kVirtual ? "\"virtual\"" : "\"wall\"";
   if (options_.gpus_per_node > 0) out_ += ",\"gpus_per_node\":" + std::to_string(options_.gpus_per_node);
+  if (!options_.title.empty()) {
+    out_ += ",\"title\":";
+    append_json_string(out_, options_.title);
+  }
   out_ += ",\"ranks\":[";
   for (const RankTrace& trace : traces) {
     out_ += &trace == &traces.front() ? "\n" : ",\n";

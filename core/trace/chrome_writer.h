@@ -19,8 +19,9 @@ constexpr int kTraceSchemaVersion = 1;
 
 struct ChromeWriterOptions {
   TraceClock clock = TraceClock::kVirtual;
-  int world_size = 0;     // 0: the number of traces
-  int gpus_per_node = 0;  // 0: not known
+  int world_size = 0;      // 0: the number of traces
+  int gpus_per_node = 0;   // 0: not known
+  std::string title = {};  // model and layout, for people
 };
 
 // A trace that is written incrementally. Memory: that of one piece, whatever came before.

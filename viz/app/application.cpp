@@ -217,6 +217,11 @@ void Application::ranks_menu() {
 void Application::status_text() {
   const TraceStore& store = workspace_.store();
   std::string words = store.empty() ? "no trace" : store.source();
+  if (!store.title().empty()) {
+    const std::string both = store.title() + "    " + words;
+    const float room = ImGui::GetWindowWidth() - ImGui::GetCursorPosX() - scaled(40);
+    words = ImGui::CalcTextSize(both.c_str()).x < room ? both : store.title();
+  }
   if (workspace_.live) words = std::string(name(workspace_.live->status())) + "  " + workspace_.live->message();
   if (workspace_.filter.active()) words += "   some ranks are hidden (0 shows all)";
   const auto& log = workspace_.log_lines();
@@ -243,9 +248,13 @@ void Application::dockspace() {
   const ImGuiID id = ImGui::GetID("dockspace");
   if ((ImGui::DockBuilderGetNode(id) == nullptr || !restored_) && !layout_wanted_ && !std::exchange(laid_out_, true))
     use_layout(layout_);
-  if (layout_wanted_) {
+  // Bars that come or go change the room for panels a frame later.
+  const ImVec2 size = ImGui::GetMainViewport()->WorkSize;
+  const bool steady = size.x == work_size_.x && size.y == work_size_.y;
+  work_size_ = size;
+  if (layout_wanted_ && steady) {
     layout_wanted_ = false;
-    apply_layout(*find_layout(layout_), id, ImGui::GetMainViewport()->WorkSize);
+    apply_layout(*find_layout(layout_), id, size);
     bring_to_front_in_ = 2;  // after the windows are docked
   } else if (bring_to_front_in_ > 0 && --bring_to_front_in_ == 0) {
     for (const char* front : find_layout(layout_)->front) select_tab(front);

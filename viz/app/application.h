@@ -74,6 +74,7 @@ class Application {
   bool theme_wanted_ = false;  // by the request: a remembered one does not matter
   Popups popups_;
   std::string layout_ = "Pipeline";
+  ImVec2 work_size_;  // of the frame before
   bool layout_wanted_ = false;
   int bring_to_front_in_ = 0;  // frames
   float applied_scale_ = 1;

@@ -35,7 +35,7 @@ LayoutPlaces build_memory(ImGuiID root) {
 }
 
 LayoutPlaces build_precision(ImGuiID root) {
-  const ImGuiID bottom = split(root, ImGuiDir_Down, 0.72f);
+  const ImGuiID bottom = split(root, ImGuiDir_Down, 0.66f);
   const ImGuiID right = split(root, ImGuiDir_Right, 0.4f);
   return {{{"timeline", root}, {"precision", bottom}}, right};
 }

@@ -64,8 +64,10 @@ void TransportBar::buttons(Workspace& w) {
     action::follow(w);
   ImGui::EndDisabled();
   ImGui::SameLine(0, scaled(14));
-  ImGui::SetNextItemWidth(scaled(84));
-  ImGui::SliderFloat("##speed", &w.playback.speed, 0.1f, 100, "%.1fx", ImGuiSliderFlags_Logarithmic);
+  label("speed");
+  ImGui::SetNextItemWidth(scaled(62));
+  ImGui::DragFloat("##speed", &w.playback.speed, 0.02f, 0.1f, 100, "%.1fx",
+                   ImGuiSliderFlags_Logarithmic | ImGuiSliderFlags_AlwaysClamp);
   if (ImGui::IsItemHovered()) tooltip(speed_hint(w).c_str());
   ImGui::SameLine();
   ImGui::SetNextItemWidth(scaled(118));

@@ -166,4 +166,20 @@ CriticalPath find_critical_path(const TraceStore& store, const Window& window) {
   return path;
 }
 
+std::vector<PathStay> stays_of(const CriticalPath& path) {
+  std::vector<PathStay> stays;
+  for (size_t i = 0; i < path.segments.size(); ++i) {
+    const PathSegment& segment = path.segments[i];
+    if (stays.empty() || stays.back().rank_index != segment.rank_index)
+      stays.push_back({.rank_index = segment.rank_index, .first = i, .last = i, .range = segment.range});
+    PathStay& stay = stays.back();
+    stay.last = i + 1;
+    stay.range.end_ns = segment.range.end_ns;
+    const int64_t length = segment.range.length_ns();
+    if (segment.kind == PathSegment::Kind::kWork) stay.work_ns += length;
+    if (segment.kind == PathSegment::Kind::kTransfer) stay.transfer_ns += length;
+  }
+  return stays;
+}
+
 }  // namespace ranklab::viz

@@ -37,4 +37,13 @@ struct CriticalPath {
 
 CriticalPath find_critical_path(const TraceStore& store, const Window& window);
 
+// Segments of the path that follow each other on one rank.
+struct PathStay {
+  size_t rank_index = 0;
+  size_t first = 0, last = 0;  // segments [first, last)
+  TimeRange range;
+  int64_t work_ns = 0, transfer_ns = 0;  // the rest is not known
+};
+std::vector<PathStay> stays_of(const CriticalPath& path);
+
 }  // namespace ranklab::viz

@@ -17,42 +17,49 @@ struct PaintRow {
 
 constexpr Rgba kLight = 0xFFFFFFFF, kDark = 0x14181DFF;
 
+// Colours of more than one thing: what a pass computes is stored in its colour, verbs that do the same are one colour.
+constexpr Rgba kForward = 0x206AD0FF, kInputGrad = 0x3CB47EFF, kOptimizer = 0xC370A0FF, kReduction = 0x3F7D77FF,
+               kGather = 0x85C3B5FF, kMessage = 0xE0C870FF, kNoData = 0x4A5261FF;
+
 constexpr std::array<PaintRow, kPaints> kPaintRows = {{
-    {0x0072B2FF, kLight, "F", "forward"},
-    {0x2FB58AFF, kDark, "B", "input gradient"},
-    {0xE69F00FF, kDark, "W", "weight gradient"},
-    {0x008A66FF, kLight, "BW", "backward"},
-    {0x56B4E9FF, kDark, "F&BW", "forward and backward at once"},
-    {0xCC79A7FF, kDark, "OPT", "optimizer"},
-    {0x7D8FA9FF, kDark, "", "compute"},
-    {0x4A5261FF, kLight, "", "phase"},
-    {0xA9B4C4FF, kDark, "", "module"},
-    {0xC7B36AFF, kDark, "", "kernel, bound by compute"},
-    {0xC3C9D2FF, kDark, "", "kernel, bound by memory"},
-    {0xD9A5A0FF, kDark, "", "kernel, bound by its launch"},
-    {0x4F8A8BFF, kLight, "AR", "all_reduce"},
-    {0x4C7488FF, kLight, "RS", "reduce_scatter"},
-    {0x7FAFAAFF, kDark, "AG", "all_gather"},
-    {0x356A70FF, kLight, "A2A", "all_to_all"},
-    {0x97B5B2FF, kDark, "BC", "broadcast"},
-    {0x6790A0FF, kDark, "SND", "send"},
-    {0x8FB3C2FF, kDark, "RCV", "recv"},
-    {0x7A8288FF, kLight, "BAR", "barrier"},
+    {kForward, kLight, "F", "forward"},
+    {kInputGrad, kDark, "B", "input gradient"},
+    {0xEDA40EFF, kDark, "W", "weight gradient"},
+    {0x0A854DFF, kLight, "BW", "backward"},
+    {0x6ECCFFFF, kDark, "F&BW", "forward and backward at once"},
+    {kOptimizer, kDark, "OPT", "optimizer"},
+    {0xB2B6BFFF, kDark, "", "compute"},
+    {kNoData, kLight, "", "phase"},
+    {0xABB2BEFF, kDark, "", "module"},
+    {0xCEB86CFF, kDark, "", "kernel, bound by compute"},
+    {0x82A3D9FF, kDark, "", "kernel, bound by memory"},
+    {0xD58780FF, kDark, "", "kernel, bound by its launch"},
+    {kReduction, kLight, "AR", "all_reduce"},
+    {kReduction, kLight, "RS", "reduce_scatter"},
+    {kGather, kDark, "AG", "all_gather"},
+    {0xAA84E7FF, kDark, "A2A", "all_to_all"},
+    {kGather, kDark, "BC", "broadcast"},
+    {kMessage, kDark, "SND", "send"},
+    {kMessage, kDark, "RCV", "recv"},
+    {kNoData, kLight, "BAR", "barrier"},
 }};
 
 struct CauseRow {
   Rgba colour;
+  Texture texture;
   std::string_view letters;
   std::string_view name;
 };
 
+// What the schedule leaves idle is grey; calls and members that come late have colours of their own.
+constexpr Rgba kIdle = 0xB9C2CEFF;
 constexpr std::array<CauseRow, kBubbleCauses> kCauseRows = {{
-    {0xB5C7D6FF, ".", "warm-up"},
-    {0xD9C9A8FF, "-", "dependency"},
-    {0xC6BCD8FF, "_", "drain"},
-    {0x9CC9C2FF, "~", "exposed comm"},
-    {0xE3A89CFF, "!", "straggler"},
-    {0xBFBFBFFF, " ", "host"},
+    {kIdle, Texture::kFalling, ".", "warm-up"},
+    {kIdle, Texture::kRising, "-", "dependency"},
+    {kIdle, Texture::kVertical, "_", "drain"},
+    {kGather, Texture::kCrossed, "~", "exposed comm"},
+    {0xF08A78FF, Texture::kHorizontal, "!", "straggler"},
+    {kIdle, Texture::kPlain, " ", "host"},
 }};
 
 const PaintRow& row(Paint paint) { return kPaintRows[static_cast<size_t>(paint)]; }
@@ -138,12 +145,13 @@ Rgba axis_colour(Axis axis) {
 }
 
 Rgba colour(BubbleCause cause) { return kCauseRows[static_cast<size_t>(cause)].colour; }
+Texture texture(BubbleCause cause) { return kCauseRows[static_cast<size_t>(cause)].texture; }
 std::string_view name(BubbleCause cause) { return kCauseRows[static_cast<size_t>(cause)].name; }
 std::string_view letters(BubbleCause cause) { return kCauseRows[static_cast<size_t>(cause)].letters; }
 
 Rgba colour(MemoryCategory category) {
   constexpr std::array<Rgba, static_cast<size_t>(MemoryCategory::kCount)> kColours = {
-      0x0072B2FF, 0x009E73FF, 0xCC79A7FF, 0xE69F00FF, 0x56B4E9FF, 0x999999FF};
+      0x9A8700FF, kInputGrad, kOptimizer, kForward, 0xE8DF39FF, 0x737479FF};
   return kColours[static_cast<size_t>(category)];
 }
 

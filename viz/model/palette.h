@@ -1,6 +1,8 @@
-// The colour and letters of an event everywhere: window, SVG, text. Colours are Okabe and Ito's (2008) set, which is
-// distinguishable with the common kinds of colour blindness, in the roles that pipeline figures use: F blue, B green, W
-// orange, optimizer purple, communication grey-teal. Colour is never the only cue: every block also has letters. Thread
+// The colour and letters of an event everywhere: window, SVG, text. The hues begin with Okabe and Ito's (2008) in the
+// roles that pipeline figures use: F blue, B green, W orange, optimizer purple. One palette of meanings: activations,
+// gradients and optimizer states have the colour of the pass that makes them, reductions, gathers, exchanges and
+// messages one each. Meanings that share a row can be told apart with normal vision and the three kinds of colour
+// blindness (palette_test). Colour is never the only cue: every block also has letters, every bubble a texture. Thread
 // rule: pure.
 #pragma once
 #include <cstdint>
@@ -53,7 +55,7 @@ std::string block_text(const Event& event, std::string_view event_name, bool wit
 
 Rgba axis_colour(Axis axis);
 
-// Bubbles are hatched light grey with a tint of their cause (from bubbles.h).
+// Bubbles are hatched, each cause (from bubbles.h) with a texture of its own.
 enum class BubbleCause : uint8_t {
   kWarmUp,      // before the rank's first work
   kDependency,  // for an action of another rank, whose result comes in a message
@@ -64,7 +66,9 @@ enum class BubbleCause : uint8_t {
   kCount
 };
 constexpr size_t kBubbleCauses = static_cast<size_t>(BubbleCause::kCount);
+enum class Texture : uint8_t { kRising, kFalling, kVertical, kHorizontal, kCrossed, kPlain };
 Rgba colour(BubbleCause cause);
+Texture texture(BubbleCause cause);
 std::string_view name(BubbleCause cause);     // "warm-up", "dependency", "drain", "exposed comm", "straggler", "host"
 std::string_view letters(BubbleCause cause);  // one character, for text: "." "-" "_" "~" "!" " "
 

@@ -6,6 +6,7 @@
 #include "core/base/text.h"
 #include "viz/model/bubbles.h"
 #include "viz/model/critical_path.h"
+#include "viz/model/legend.h"
 #include "viz/model/level_of_detail.h"
 #include "viz/model/svg_writer.h"
 #include "viz/model/time_text.h"
@@ -52,7 +53,8 @@ class TimelineDrawing {
 
   void hatch_patterns() {
     for (size_t c = 0; c < kBubbleCauses; ++c)
-      svg_.hatch("cause" + std::to_string(c), colour(static_cast<BubbleCause>(c)));
+      svg_.hatch("cause" + std::to_string(c), colour(static_cast<BubbleCause>(c)),
+                 texture(static_cast<BubbleCause>(c)));
   }
 
   void draw_row(size_t r, const Row& row, bool compute, double y) {
@@ -104,6 +106,11 @@ class TimelineDrawing {
     svg_.text(kMargin, y, 10, 0x333333FF, totals);
     double left = kMargin;
     y += 16;
+    for (const LegendEntry& entry : legend_of(store_)) {
+      svg_.rect(left, y - 8, 14, 10, entry.colour, false, entry.words);
+      svg_.text(left + 18, y, 9, 0x333333FF, entry.words);
+      left += 30 + kCharacter * static_cast<double>(entry.words.size());
+    }
     for (size_t c = 0; c < kBubbleCauses; ++c) {
       if (report_.all.by_cause_ns[c] == 0) continue;
       const std::string word(name(static_cast<BubbleCause>(c)));
@@ -142,7 +149,7 @@ std::string timeline_svg(const TraceStore& store, const SvgOptions& options) {
 std::string matrix_svg(const TrafficMatrix& matrix, TrafficLayer layer, const std::string& title) {
   constexpr double kCell = 64, kHead = 60;
   SvgWriter svg;
-  svg.hatch("local", 0xDDDDDDFF);
+  svg.hatch("local", 0xDDDDDDFF, Texture::kRising);
   svg.text(kMargin, 20, 13, 0x222222FF, title + " (" + std::string(name(layer)) + " bytes, row sends to column)");
   const auto largest = static_cast<double>(std::max<int64_t>(1, matrix.largest(layer)));
   const auto at = [&](size_t i) { return kHead + kCell * static_cast<double>(i); };

@@ -31,11 +31,27 @@ std::string escaped(std::string_view text) {
 
 }  // namespace
 
-void SvgWriter::hatch(const std::string& id, Rgba colour) {
-  patterns_ += "<pattern id=\"" + id +
-               "\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
-               "<rect width=\"6\" height=\"6\" fill=\"#f2f2f2\"/><rect width=\"3\" height=\"6\" fill=\"" +
-               hex(colour) + "\"/></pattern>\n";
+void SvgWriter::hatch(const std::string& id, Rgba colour, Texture texture) {
+  const auto degrees = [&] {
+    switch (texture) {
+      case Texture::kVertical:
+        return 0;
+      case Texture::kHorizontal:
+        return 90;
+      case Texture::kFalling:
+        return -45;
+      default:
+        return 45;
+    }
+  };
+  const auto line = [&](const char* width, const char* height) {
+    return std::string("<rect width=\"") + width + "\" height=\"" + height + "\" fill=\"" + hex(colour) + "\"/>";
+  };
+  patterns_ += "<pattern id=\"" + id + "\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\"" +
+               strprintf(" patternTransform=\"rotate(%d)\">", degrees()) +
+               "<rect width=\"6\" height=\"6\" fill=\"#f2f2f2\"/>" +
+               line(texture == Texture::kPlain ? "6" : "2.5", "6") +
+               (texture == Texture::kCrossed ? line("6", "2.5") : "") + "</pattern>\n";
 }
 
 void SvgWriter::rect(double x, double y, double width, double height, Rgba fill, bool outlined,

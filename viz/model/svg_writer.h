@@ -10,7 +10,7 @@ namespace ranklab::viz {
 class SvgWriter {
  public:
   // Defines a hatching named `id` for pattern_rect().
-  void hatch(const std::string& id, Rgba colour);
+  void hatch(const std::string& id, Rgba colour, Texture texture);
   // `title` is shown by a browser on hover.
   void rect(double x, double y, double width, double height, Rgba fill, bool outlined, std::string_view title);
   void pattern_rect(double x, double y, double width, double height, const std::string& id, std::string_view title);

@@ -44,7 +44,11 @@ size_t Track::first_ending_after(int64_t time_ns) const {
 }
 
 TraceStore::TraceStore(TraceFile file, std::string source)
-    : source_(std::move(source)), world_size_(file.world_size), gpus_per_node_(file.gpus_per_node), clock_(file.clock) {
+    : source_(std::move(source)),
+      title_(std::move(file.title)),
+      world_size_(file.world_size),
+      gpus_per_node_(file.gpus_per_node),
+      clock_(file.clock) {
   for (RankTrace& trace : file.ranks) {
     for (Event& event : trace.events) {
       bound_times(event);

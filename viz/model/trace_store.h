@@ -105,6 +105,8 @@ class TraceStore {
   explicit TraceStore(TraceFile file, std::string source = {});
 
   const std::string& source() const { return source_; }
+  // Model and layout; "" where the trace does not say.
+  const std::string& title() const { return title_; }
   // "broken at byte 1234: ..." when only part of the file could be read, else "".
   const std::string& warning() const { return warning_; }
   void set_warning(std::string warning) { warning_ = std::move(warning); }
@@ -180,7 +182,7 @@ class TraceStore {
   void lay_out();
   void note(const Event& event);
 
-  std::string source_;
+  std::string source_, title_;
   std::string warning_;
   bool live_ = false;
   int64_t unit_ns_ = 0;

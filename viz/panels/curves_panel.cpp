@@ -64,8 +64,10 @@ std::string CurvesPanel::nothing_to_show(Workspace& workspace) {
 
 void CurvesPanel::draw(Workspace& workspace) {
   const std::vector<Series>& all = series(workspace);
-  ImGui::SetNextItemWidth(scaled(130));
-  ImGui::SliderFloat("smooth", &smoothing_, 0, 50, smoothing_ < 1 ? "off" : "%.0f steps");
+  label("smooth over");
+  ImGui::SetNextItemWidth(scaled(90));
+  ImGui::DragFloat("##smooth", &smoothing_, 0.1f, 0, 50, smoothing_ < 1 ? "no steps" : "%.0f steps",
+                   ImGuiSliderFlags_AlwaysClamp);
   tooltip("exponential moving average over about so many steps; the raw curve stays, faintly");
   ImGui::SameLine();
   ImGui::Checkbox("log", &logarithmic_);

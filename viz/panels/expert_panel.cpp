@@ -83,8 +83,8 @@ void ExpertPanel::controls(Workspace& workspace, const ExpertTable& all) {
   const int first = all.steps.empty() ? 0 : all.steps.front(), last = all.steps.empty() ? 0 : all.steps.back();
   int step = shown_step(workspace);
   ImGui::BeginDisabled(step < 0 || first == last);
-  ImGui::SetNextItemWidth(scaled(170));
-  if (ImGui::SliderInt("##step", &step, first, std::max(last, first + 1), step < 0 ? "all steps" : "step %d"))
+  const std::string shown = step < 0 ? "" : strprintf("step %d", step);
+  if (step_slider("##step", scaled(110), step, first, std::max(last, first + 1), shown))
     workspace.go_to_step(std::clamp(step, first, last));
   ImGui::EndDisabled();
   ImGui::SameLine();

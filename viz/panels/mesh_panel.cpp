@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <optional>
 
 #include "core/base/text.h"
 #include "viz/panels/theme.h"
@@ -43,70 +45,136 @@ void MeshPanel::draw(Workspace& workspace) {
 
 namespace {
 
-int coordinates_of(const MeshTable& mesh, Axis axis) {
-  int count = 0;
-  for (size_t rank = 0; rank < mesh.ranks.size(); ++rank) count = std::max(count, mesh.coordinate(rank, axis) + 1);
-  return count;
+// Where the tiles are on the screen: planes beside each other, in lines where they do not fit.
+class TilePlaces {
+ public:
+  TilePlaces(const MeshLayout& mesh, ImVec2 from, float width) : mesh_(mesh), from_(from) {
+    const auto planes = static_cast<int>(mesh.planes.size());
+    across_ = std::clamp(planes_that_fit(width), 1, planes);
+    const float lanes = static_cast<float>(across_);
+    const float room = (width - kPlaneGap() * (lanes - 1)) / lanes;
+    const float columns = static_cast<float>(mesh.columns);
+    size_ = {std::clamp((room - gap_ * (columns - 1)) / columns, kNarrowest(), scaled(138)), scaled(44)};
+    heading_ = planes > 1 ? ImGui::GetTextLineHeightWithSpacing() : 0;
+  }
+
+  ImVec2 size() const { return size_; }
+  ImVec2 plane(int number) const {
+    const float wide = static_cast<float>(mesh_.columns) * (size_.x + gap_) - gap_ + kPlaneGap();
+    return {from_.x + static_cast<float>(number % across_) * wide,
+            from_.y + static_cast<float>(number / across_) * plane_height()};
+  }
+  ImVec2 tile(size_t rank) const {
+    const MeshTile& at = mesh_.tiles[rank];
+    const ImVec2 begin = plane(at.plane);
+    return {begin.x + static_cast<float>(at.column) * (size_.x + gap_),
+            begin.y + heading_ + static_cast<float>(at.row) * (size_.y + gap_)};
+  }
+  float height() const {
+    const auto planes = static_cast<int>(mesh_.planes.size());
+    return plane_height() * static_cast<float>((planes + across_ - 1) / across_);
+  }
+
+ private:
+  static float kPlaneGap() { return scaled(26); }
+  static float kNarrowest() { return scaled(62); }
+  int planes_that_fit(float width) const {
+    const float columns = static_cast<float>(mesh_.columns);
+    const float narrowest = columns * (scaled(72) + gap_) - gap_ + kPlaneGap();
+    return static_cast<int>((width + kPlaneGap()) / narrowest);
+  }
+  float plane_height() const { return heading_ + static_cast<float>(mesh_.rows) * (size_.y + gap_) + scaled(4); }
+
+  const MeshLayout& mesh_;
+  ImVec2 from_, size_;
+  float gap_ = scaled(12), heading_ = 0;
+  int across_ = 1;
+};
+
+// Lines between neighbours: inside a plane always, to another plane for the rank under the mouse.
+void draw_links(ImDrawList& draw, const MeshLayout& mesh, const TilePlaces& places, std::optional<size_t> hovered) {
+  const ImVec2 half(places.size().x / 2, places.size().y / 2);
+  for (const MeshLink& link : mesh.links) {
+    const MeshTile &a = mesh.tiles[link.from], &b = mesh.tiles[link.to];
+    const bool beside = a.plane == b.plane && std::abs(a.row - b.row) + std::abs(a.column - b.column) == 1;
+    if (!beside && hovered != link.from && hovered != link.to) continue;
+    const ImVec2 from = places.tile(link.from), to = places.tile(link.to);
+    draw.AddLine({from.x + half.x, from.y + half.y}, {to.x + half.x, to.y + half.y}, im_color(axis_colour(link.axis)),
+                 scaled(3));
+  }
+}
+
+// Of a mesh of one axis: a power of 2, at most 8.
+int columns_that_fit(float width) {
+  int columns = 8;
+  while (columns > 1 && static_cast<float>(columns) * scaled(74) > width) columns /= 2;
+  return columns;
+}
+
+void axes_legend(const MeshLayout& mesh) {
+  std::vector<Axis> shown;
+  for (const MeshLink& link : mesh.links)
+    if (std::find(shown.begin(), shown.end(), link.axis) == shown.end()) shown.push_back(link.axis);
+  for (size_t i = 0; i < shown.size(); ++i) {
+    if (i > 0) ImGui::SameLine(0, scaled(14));
+    const char* where = i == 0 ? " across" : i == 1 ? " down" : " between planes";
+    swatch(im_color(axis_colour(shown[i])), std::string(name(shown[i])) + (shown.size() > 1 ? where : ""));
+  }
 }
 
 }  // namespace
 
-// A line for each coordinate of the slowest axis (usually pp), the other ranks side by side.
 void MeshPanel::grid(Workspace& workspace, const MeshTable& mesh) {
   const TraceStore& store = workspace.store();
   const auto& values =
       values_.get({workspace.content(), metric_}, [&] { return rank_metric(store, workspace.window(), metric_); });
-  double low = 0, high = 0;
+  const int widest = columns_that_fit(ImGui::GetContentRegionAvail().x);
+  const auto& layout =
+      layout_.get({workspace.content(store.whole()), widest}, [&] { return mesh_layout(mesh, widest); });
+  double high = 0;
   for (const RankValue& one : values) high = std::max(high, one.value);
-  const bool by_axis = !mesh.axes.empty();
-  const Axis slowest = by_axis ? *std::max_element(mesh.axes.begin(), mesh.axes.end(),
-                                                   [&](Axis a, Axis b) {
-                                                     // The slowest axis is the one whose neighbours are farthest apart.
-                                                     const auto stride = [&](Axis axis) {
-                                                       for (const MeshGroup& group : mesh.groups)
-                                                         if (group.axis == axis && group.global_ranks.size() > 1)
-                                                           return group.global_ranks[1] - group.global_ranks[0];
-                                                       return 0;
-                                                     };
-                                                     return stride(a) < stride(b);
-                                                   })
-                               : Axis::kWorld;
-  // A line has the ranks of one coordinate; where that would be one rank, all are side by side. Tiles shrink to fit.
-  const int lines = by_axis ? std::max(coordinates_of(mesh, slowest), 1) : 1;
-  const bool one_line = static_cast<int>(mesh.ranks.size()) <= lines;
-  const float gap = scaled(5),
-              across = static_cast<float>(one_line ? mesh.ranks.size()
-                                                   : (mesh.ranks.size() + static_cast<size_t>(lines) - 1) /
-                                                         static_cast<size_t>(lines));
-  const float width = (ImGui::GetContentRegionAvail().x - gap * (across - 1)) / across;
-  const ImVec2 size(std::clamp(width, scaled(92), scaled(138)), scaled(52));
-  int line = -2;
+  axes_legend(layout);
+  const ImVec2 origin = ImGui::GetCursorScreenPos();
+  const TilePlaces places(layout, origin, ImGui::GetContentRegionAvail().x);
+  ImDrawList& draw = *ImGui::GetWindowDrawList();
+  draw_links(draw, layout, places, hovered_);
+  hovered_.reset();
+  for (size_t plane = 0; plane < layout.planes.size(); ++plane)
+    draw.AddText(places.plane(static_cast<int>(plane)), theme::kDim, layout.planes[plane].c_str());
   for (size_t i = 0; i < mesh.ranks.size(); ++i) {
-    const int coordinate = by_axis ? mesh.coordinate(i, slowest) : 0;
-    const bool fits = ImGui::GetItemRectMax().x + gap + size.x < ImGui::GetWindowPos().x + ImGui::GetWindowWidth();
-    if (i > 0 && fits && (one_line || coordinate == line)) ImGui::SameLine(0, gap);
-    line = coordinate;
-    const ImVec2 at = ImGui::GetCursorScreenPos();
-    ImGui::PushID(static_cast<int>(i));
-    if (ImGui::InvisibleButton("rank", size)) {
-      const int rank = mesh.ranks[i].global_rank;
-      workspace.filter =
-          workspace.filter.only_rank == rank ? RankFilter{} : RankFilter{.only_rank = rank, .coordinates = {}};
-    }
-    const bool hovered = ImGui::IsItemHovered();
-    ImGui::PopID();
-    const double share = i < values.size() && high > low ? (values[i].value - low) / (high - low) : 0;
-    const ImU32 fill = blend(theme::kTile, blend(theme::kTile, theme::kAccent, 0.55f), static_cast<float>(share));
-    ImDrawList& draw = *ImGui::GetWindowDrawList();
-    const ImVec2 end(at.x + size.x, at.y + size.y);
-    draw.AddRectFilled(at, end, workspace.visible(i) ? fill : with_alpha(fill, 90), scaled(4));
-    if (hovered) draw.AddRect(at, end, theme::kCursor, scaled(4));
-    const std::string& label = store.rank(i).label;
-    draw.PushClipRect(at, end, true);
-    draw.AddText({at.x + scaled(7), at.y + scaled(5)}, theme::kText, label.c_str());
-    if (i < values.size()) draw.AddText({at.x + scaled(7), at.y + scaled(24)}, theme::kText, values[i].text.c_str());
-    draw.PopClipRect();
+    const double share = i < values.size() && high > 0 ? values[i].value / high : 0;
+    tile(workspace, mesh, i, places.tile(i), places.size(), static_cast<float>(share),
+         i < values.size() ? values[i].text : "");
   }
+  ImGui::SetCursorScreenPos(origin);
+  ImGui::Dummy({1, places.height()});
+}
+
+// `share`: of the largest value.
+void MeshPanel::tile(Workspace& workspace, const MeshTable& mesh, size_t index, ImVec2 at, ImVec2 size, float share,
+                     const std::string& value) {
+  ImGui::SetCursorScreenPos(at);
+  ImGui::PushID(static_cast<int>(index));
+  if (ImGui::InvisibleButton("rank", size)) {
+    const int rank = mesh.ranks[index].global_rank;
+    workspace.filter =
+        workspace.filter.only_rank == rank ? RankFilter{} : RankFilter{.only_rank = rank, .coordinates = {}};
+  }
+  const std::string& words = workspace.store().rank(index).label;
+  if (ImGui::IsItemHovered()) hovered_ = index;
+  tooltip(words.c_str());
+  ImGui::PopID();
+  const ImU32 fill = blend(theme::kTile, blend(theme::kTile, theme::kAccent, 0.55f), share);
+  ImDrawList& draw = *ImGui::GetWindowDrawList();
+  const ImVec2 end(at.x + size.x, at.y + size.y);
+  draw.AddRectFilled(at, end, workspace.visible(index) ? fill : blend(theme::kWindow, fill, 0.35f), scaled(4));
+  if (hovered_ == index) draw.AddRect(at, end, theme::kCursor, scaled(4));
+  const bool fits = ImGui::CalcTextSize(words.c_str()).x + scaled(10) < size.x;
+  const std::string shown = fits ? words : words.substr(0, words.find(' '));
+  draw.PushClipRect(at, end, true);
+  draw.AddText({at.x + scaled(6), at.y + scaled(4)}, theme::kText, shown.c_str());
+  draw.AddText({at.x + scaled(6), at.y + scaled(22)}, theme::kText, value.c_str());
+  draw.PopClipRect();
 }
 
 void MeshPanel::groups(Workspace& workspace, const MeshTable& mesh) {

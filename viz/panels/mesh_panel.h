@@ -1,10 +1,14 @@
-// The mesh: ranks at their coordinates, coloured by a metric, and the groups of every axis; a click shows only those
-// ranks. Thread rule: the window's thread.
+// The mesh: ranks at their coordinates in planes, lines between neighbours, coloured by a metric, and the groups of
+// every axis; a click shows only those ranks. Thread rule: the window's thread.
 #pragma once
+#include <imgui.h>
+
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "viz/model/mesh_table.h"
+#include "viz/model/mesh_layout.h"
 #include "viz/panels/cached.h"
 #include "viz/panels/panel.h"
 #include "viz/panels/workspace.h"
@@ -18,10 +22,14 @@ class MeshPanel final : public Panel {
 
  private:
   void grid(Workspace& workspace, const MeshTable& mesh);
+  void tile(Workspace& workspace, const MeshTable& mesh, size_t index, ImVec2 at, ImVec2 size, float share,
+            const std::string& value);
   void groups(Workspace& workspace, const MeshTable& mesh);
 
   RankMetric metric_ = RankMetric::kBusy;
   Cached<std::pair<ContentKey, RankMetric>, std::vector<RankValue>> values_;
+  Cached<std::pair<ContentKey, int>, MeshLayout> layout_;
+  std::optional<size_t> hovered_;  // in the frame before
 };
 
 }  // namespace ranklab::viz

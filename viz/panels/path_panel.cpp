@@ -46,7 +46,8 @@ void PathPanel::draw(Workspace& workspace) {
   ImGui::AlignTextToFramePadding();
   ImGui::Text("%s", format_time(store, path.length_ns()).c_str());
   ImGui::SameLine();
-  dim_text(strprintf("in %zu segments that touch: their lengths add up to the makespan", path.segments.size()));
+  dim_text(
+      strprintf("in %zu segments that touch, by rank: their lengths add up to the makespan", path.segments.size()));
   ImGui::SameLine(0, scaled(16));
   ImGui::Checkbox("show in the timeline", &workspace.show_critical_path);
   if (workspace.cursor.event && workspace.cursor.event->rank_index < path.slack_ns.size()) {
@@ -95,42 +96,87 @@ void PathPanel::what_if(Workspace& workspace) {
   ImGui::EndTable();
 }
 
+// A row for each rank that the path stays on; an open one also has its segments.
 void PathPanel::segments(Workspace& workspace, const CriticalPath& path) {
   const TraceStore& store = workspace.store();
+  const auto content = workspace.content(store.whole());
+  const auto& stays = stays_.get(content, [&] {
+    open_.clear();
+    return stays_of(path);
+  });
   if (!ImGui::BeginTable("path", 4,
                          ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingStretchProp))
     return;
   ImGui::TableSetupScrollFreeze(0, 1);
-  for (const char* heading : {"at", "rank"}) ImGui::TableSetupColumn(heading);
+  ImGui::TableSetupColumn("at", ImGuiTableColumnFlags_WidthStretch, 1.4f);
+  ImGui::TableSetupColumn("rank", ImGuiTableColumnFlags_WidthStretch, 0.7f);
   ImGui::TableSetupColumn("what", ImGuiTableColumnFlags_WidthStretch, 3);
   ImGui::TableSetupColumn("length");
   ImGui::TableHeadersRow();
+  rows_.clear();
+  for (size_t i = 0; i < stays.size(); ++i) {
+    rows_.push_back({i, kStay});
+    for (size_t at = stays[i].first; open_.contains(i) && at < stays[i].last; ++at) rows_.push_back({i, at});
+  }
   ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(path.segments.size()));
+  clipper.Begin(static_cast<int>(rows_.size()));
   while (clipper.Step()) {
     for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-      const PathSegment& segment = path.segments[static_cast<size_t>(i)];
+      const auto [stay, segment] = rows_[static_cast<size_t>(i)];
       ImGui::PushID(i);
-      ImGui::TableNextColumn();
-      const std::string at = format_time(store, segment.range.begin_ns - store.range().begin_ns);
-      if (ImGui::Selectable(at.c_str(), false, ImGuiSelectableFlags_SpanAllColumns)) {
-        if (segment.events.empty())
-          workspace.set_time(segment.range.begin_ns);
-        else
-          workspace.show_event(segment.events.front());
-      }
-      ImGui::TableNextColumn();
-      text(strprintf("r%d", store.rank(segment.rank_index).global_rank));
-      ImGui::TableNextColumn();
-      text(what_of(store, segment));
-      ImGui::SameLine();
-      dim_text(kind_name(segment.kind));
-      ImGui::TableNextColumn();
-      right_text(format_time(store, segment.range.length_ns()));
+      if (segment == kStay)
+        stay_row(workspace, path, stays[stay], stay);
+      else
+        segment_row(workspace, path.segments[segment]);
       ImGui::PopID();
     }
   }
   ImGui::EndTable();
+}
+
+void PathPanel::stay_row(Workspace& workspace, const CriticalPath& path, const PathStay& stay, size_t number) {
+  const TraceStore& store = workspace.store();
+  const size_t count = stay.last - stay.first;
+  if (count == 1) return segment_row(workspace, path.segments[stay.first]);
+  const bool open = open_.contains(number);
+  ImGui::TableNextColumn();
+  const std::string at = format_time(store, stay.range.begin_ns - store.range().begin_ns);
+  if (ImGui::Selectable(((open ? "- " : "+ ") + at).c_str(), false, ImGuiSelectableFlags_SpanAllColumns)) {
+    if (open)
+      open_.erase(number);
+    else
+      open_.insert(number);
+    workspace.camera.show(stay.range, 0.05);
+  }
+  tooltip("a click shows the stay and lists its segments");
+  ImGui::TableNextColumn();
+  text(strprintf("r%d", store.rank(stay.rank_index).global_rank));
+  ImGui::TableNextColumn();
+  text("work " + format_time(store, stay.work_ns) + ", transfers " + format_time(store, stay.transfer_ns));
+  ImGui::SameLine();
+  dim_text(strprintf("%zu segments", count));
+  ImGui::TableNextColumn();
+  right_text(format_time(store, stay.range.length_ns()));
+}
+
+void PathPanel::segment_row(Workspace& workspace, const PathSegment& segment) {
+  const TraceStore& store = workspace.store();
+  ImGui::TableNextColumn();
+  const std::string at = "   " + format_time(store, segment.range.begin_ns - store.range().begin_ns);
+  if (ImGui::Selectable(at.c_str(), false, ImGuiSelectableFlags_SpanAllColumns)) {
+    if (segment.events.empty())
+      workspace.set_time(segment.range.begin_ns);
+    else
+      workspace.show_event(segment.events.front());
+  }
+  ImGui::TableNextColumn();
+  text(strprintf("r%d", store.rank(segment.rank_index).global_rank));
+  ImGui::TableNextColumn();
+  text(what_of(store, segment));
+  ImGui::SameLine();
+  dim_text(kind_name(segment.kind));
+  ImGui::TableNextColumn();
+  right_text(format_time(store, segment.range.length_ns()));
 }
 
 }  // namespace ranklab::viz

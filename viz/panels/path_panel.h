@@ -1,6 +1,12 @@
 // The critical path: its composition, segment by segment, and the gain if a kind of work took no time. Thread rule: the
 // window's thread.
 #pragma once
+#include <cstdint>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "viz/model/critical_path.h"
 #include "viz/model/what_if.h"
 #include "viz/panels/cached.h"
 #include "viz/panels/panel.h"
@@ -16,8 +22,15 @@ class PathPanel final : public Panel {
  private:
   void what_if(Workspace& workspace);
   void segments(Workspace& workspace, const CriticalPath& path);
+  void stay_row(Workspace& workspace, const CriticalPath& path, const PathStay& stay, size_t number);
+  void segment_row(Workspace& workspace, const PathSegment& segment);
+
+  static constexpr size_t kStay = SIZE_MAX;
 
   Cached<ContentKey, std::vector<WhatIf>> what_if_;
+  Cached<ContentKey, std::vector<PathStay>> stays_;
+  std::set<size_t> open_;                        // stays whose segments are listed
+  std::vector<std::pair<size_t, size_t>> rows_;  // stay, and segment or kStay
   bool what_if_wanted_ = false;
 };
 

@@ -87,7 +87,7 @@ void PrecisionPanel::draw(Workspace& workspace) {
   const ImVec2 space = ImGui::GetContentRegionAvail(), gap = ImGui::GetStyle().ItemSpacing;
   const bool beside = space.x > scaled(860);
   const ImVec2 part =
-      beside ? ImVec2(std::floor((space.x - gap.x) * 0.42f), space.y) : ImVec2(space.x, space.y * 0.36f);
+      beside ? ImVec2(std::floor((space.x - gap.x) * 0.45f), space.y) : ImVec2(space.x, space.y * 0.36f);
   if (ImGui::BeginChild("tensors", part)) tensors(workspace, all);
   ImGui::EndChild();
   if (beside) ImGui::SameLine();
@@ -117,10 +117,8 @@ void PrecisionPanel::controls(Workspace& workspace, const PrecisionTable& all) {
   int index = static_cast<int>(place - all.steps.begin());
   const int last = static_cast<int>(all.steps.size()) - 1;
   ImGui::BeginDisabled(last <= 0);
-  ImGui::SetNextItemWidth(scaled(160));
-  if (ImGui::SliderInt("##step", &index, 0, std::max(last, 1), strprintf("step %d", step).c_str(),
-                       ImGuiSliderFlags_NoInput) &&
-      index >= 0 && index <= last)
+  if (step_slider("##step", scaled(110), index, 0, std::max(last, 1), strprintf("step %d", step)) && index >= 0 &&
+      index <= last)
     workspace.go_to_step(all.steps[static_cast<size_t>(index)]);
   ImGui::EndDisabled();
   same_line_if_fits(scaled(60));
@@ -232,11 +230,18 @@ void PrecisionPanel::plot(Workspace& workspace, const PrecisionTable& all, const
       case Plot::kScales: {
         const std::string group = group_text(sample, group_);
         dim_text(group.empty() ? "scales of groups (the first of each dimension)" : group);
+        double low = 0, high = 0;
+        if (group.empty() && scale_exponents(sample, low, high)) {
+          ImGui::SameLine(0, scaled(14));
+          heat_legend(strprintf("2^%.1f", low), strprintf("2^%.1f", high));
+        }
         scale_heatmap(sample, group_, below);
         break;
       }
       case Plot::kLayers: {
-        dim_text("underflow by layer and step, up to " + percent(largest_underflow(all, series.role)) + " %");
+        dim_text("underflow by layer and step");
+        ImGui::SameLine(0, scaled(14));
+        heat_legend("0", percent(largest_underflow(all, series.role)) + " %");
         const UnderflowPick pick = underflow_heatmap(all, series, sample.step, below);
         step = pick.step;
         const TensorSeries* picked = pick.step < 0 ? nullptr : all.find(series.role, pick.module);

@@ -231,15 +231,22 @@ std::string group_text(const TensorSample& sample, int group) {
   return text;
 }
 
-void scale_heatmap(const TensorSample& sample, int& chosen, ImVec2 size) {
-  const ScaleGrid& grid = sample.scales;
-  if (grid.values.empty() || grid.rows == 0 || grid.cols == 0) return dim_text("no scales of groups in the trace");
-  double low = INFINITY, high = -INFINITY;
-  for (const double scale : grid.values) {
+bool scale_exponents(const TensorSample& sample, double& low, double& high) {
+  low = INFINITY;
+  high = -INFINITY;
+  for (const double scale : sample.scales.values) {
     if (!(scale > 0) || !std::isfinite(scale)) continue;
     low = std::min(low, std::log2(scale));
     high = std::max(high, std::log2(scale));
   }
+  return low <= high;
+}
+
+void scale_heatmap(const TensorSample& sample, int& chosen, ImVec2 size) {
+  const ScaleGrid& grid = sample.scales;
+  if (grid.values.empty() || grid.rows == 0 || grid.cols == 0) return dim_text("no scales of groups in the trace");
+  double low = 0, high = 0;
+  scale_exponents(sample, low, high);
   const Cells cells{ImGui::GetCursorScreenPos(),
                     {std::max(size.x, 1.f) / static_cast<float>(grid.cols),
                      std::min(std::max(size.y, 1.f) / static_cast<float>(grid.rows), scaled(40))},
@@ -278,15 +285,17 @@ UnderflowPick underflow_heatmap(const PrecisionTable& table, const TensorSeries&
     label = std::max(label, ImGui::CalcTextSize(series.module.c_str()).x + scaled(8));
   }
   const float line = ImGui::GetTextLineHeight();
-  const bool named = (size.y - line) / static_cast<float>(rows.size()) > line * 0.8f;
-  label = named ? std::min(label, size.x * 0.45f) : 0;
+  label = std::min(label, size.x * 0.45f);
+  // Rows are as high as their names; what does not fit is scrolled.
+  const float high = std::clamp((size.y - line) / static_cast<float>(rows.size()), line * 0.86f, scaled(26));
   const ImVec2 corner = ImGui::GetCursorScreenPos();
-  const Cells cells{{corner.x + label, corner.y + line},
-                    {std::max(size.x - label, 1.f) / static_cast<float>(table.steps.size()),
-                     std::min(std::max(size.y - line, 1.f) / static_cast<float>(rows.size()), scaled(26))},
-                    rows.size(),
-                    table.steps.size()};
-  const bool clicked = ImGui::InvisibleButton("underflow", {std::max(size.x, 1.f), std::max(size.y, 1.f)});
+  const Cells cells{
+      {corner.x + label, corner.y + line},
+      {std::max(size.x - label - ImGui::GetStyle().ScrollbarSize, 1.f) / static_cast<float>(table.steps.size()), high},
+      rows.size(),
+      table.steps.size()};
+  const bool clicked = ImGui::InvisibleButton("underflow", {std::max(size.x - ImGui::GetStyle().ScrollbarSize, 1.f),
+                                                            line + high * static_cast<float>(rows.size())});
   ImDrawList& draw = *ImGui::GetWindowDrawList();
   for (size_t col = 0; col < cells.cols; ++col)
     centred_text(draw, {cells.corner(0, col).x, corner.y}, {cells.cell.x, line}, theme::kDim,
@@ -295,9 +304,8 @@ UnderflowPick underflow_heatmap(const PrecisionTable& table, const TensorSeries&
     const ImVec2 at = cells.corner(row, 0);
     draw.PushClipRect({corner.x, at.y}, {at.x - scaled(4), at.y + cells.cell.y}, true);
     const bool here = rows[row]->module == shown.module;
-    if (named)
-      draw.AddText({corner.x, at.y + (cells.cell.y - line) / 2}, here ? theme::kText : theme::kDim,
-                   rows[row]->module.c_str());
+    draw.AddText({corner.x, at.y + (cells.cell.y - line) / 2}, here ? theme::kText : theme::kDim,
+                 rows[row]->module.c_str());
     draw.PopClipRect();
     for (const TensorSample& sample : rows[row]->samples) {
       const auto found = std::lower_bound(table.steps.begin(), table.steps.end(), sample.step);

@@ -17,6 +17,8 @@ enum class PrecisionCurve : uint8_t { kLosses, kSqnr, kScales };
 // Curves over the sampled steps with the shown step marked. Returns the step that was clicked, else -1.
 int plot_precision_curves(const TensorSeries& series, PrecisionCurve curve, int step, ImVec2 size);
 
+// The smallest and the largest scale of the groups, as powers of 2; false where there is none.
+bool scale_exponents(const TensorSample& sample, double& low, double& high);
 // Scales of groups, brighter is larger. `chosen` is framed; a click changes it. Describes the group under the mouse.
 void scale_heatmap(const TensorSample& sample, int& chosen, ImVec2 size);
 // "group (2, 5): numbers [2:3) x [640:768), scale 1.2e-05, largest 0.0053"

@@ -149,8 +149,9 @@ void TrafficPanel::nodes(Workspace& workspace) {
       ImGui::EndDisabled();
     }
     int edited = std::max(gpus, 1);
+    label("GPUs a node");
     ImGui::SetNextItemWidth(scaled(90));
-    if (ImGui::InputInt("GPUs a node", &edited)) workspace.store().set_gpus_per_node(std::clamp(edited, 1, 1 << 16));
+    if (ImGui::InputInt("##gpus", &edited)) workspace.store().set_gpus_per_node(std::clamp(edited, 1, 1 << 16));
     ImGui::EndCombo();
   }
   tooltip(gpus > 0 ? "which links: inside a node, or between nodes"

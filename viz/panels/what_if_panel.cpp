@@ -33,19 +33,24 @@ constexpr CostPreset kPresets[] = {
     {"14.6B on 16 ranks, m 48 (Qi et al., ms)", 16, 48, 11.347, 11.248, 8.132, 0.377},
 };
 
-bool slide(const char* label, int& value, int low, int high, const char* hint) {
-  ImGui::SetNextItemWidth(scaled(104));
-  const bool changed = ImGui::SliderInt(label, &value, low, high, "%d", ImGuiSliderFlags_AlwaysClamp);
+// A number to drag or, by a double click, to type, behind the word that names it.
+bool field(const char* words, int& value, int low, int high, const char* hint) {
+  label(words);
+  ImGui::SetNextItemWidth(scaled(46));
+  const bool changed =
+      ImGui::DragInt((std::string("##") + words).c_str(), &value, 0.1f, low, high, "%d", ImGuiSliderFlags_AlwaysClamp);
   tooltip(hint);
-  same_line_if_fits(scaled(124));
+  same_line_if_fits(scaled(150));
   return changed;
 }
 
-bool slide(const char* label, double& value, double low, double high, const char* hint) {
-  ImGui::SetNextItemWidth(scaled(84));
-  const bool changed = ImGui::SliderScalar(label, ImGuiDataType_Double, &value, &low, &high, "%.2f");
+bool field(const char* words, double& value, double low, double high, const char* hint) {
+  label(words);
+  ImGui::SetNextItemWidth(scaled(58));
+  const bool changed = ImGui::DragScalar((std::string("##") + words).c_str(), ImGuiDataType_Double, &value, 0.02f, &low,
+                                         &high, "%.2f", ImGuiSliderFlags_AlwaysClamp);
   tooltip(hint);
-  same_line_if_fits(scaled(124));
+  same_line_if_fits(scaled(120));
   return changed;
 }
 
@@ -95,7 +100,7 @@ void WhatIfPanel::follow_run(Workspace& workspace) {
 
 void WhatIfPanel::draw(Workspace& workspace) {
   follow_run(workspace);
-  sliders();
+  fields();
   choose_schedules();
   if (!of_run_.empty()) {
     same_line_if_fits(ImGui::CalcTextSize(of_run_.c_str()).x);
@@ -122,17 +127,17 @@ void WhatIfPanel::draw(Workspace& workspace) {
   ImGui::EndChild();
 }
 
-void WhatIfPanel::sliders() {
+void WhatIfPanel::fields() {
   ScheduleRequest& r = inputs_.request;
   ScheduleCosts& c = inputs_.costs;
-  bool changed = slide("p", r.num_ranks, 1, kMostRanks, "pipeline ranks");
-  changed |= slide("m", r.num_microbatches, 1, kMostMicrobatches, "microbatches of a step");
-  changed |= slide("v", r.num_chunks, 1, kMostChunks, "stages a rank holds, for interleaved-1f1b and looped-bfs");
+  bool changed = field("ranks", r.num_ranks, 1, kMostRanks, "p, pipeline ranks: drag, or double-click to type");
+  changed |= field("microbatches", r.num_microbatches, 1, kMostMicrobatches, "m, microbatches of a step");
+  changed |= field("stages a rank", r.num_chunks, 1, kMostChunks, "v, for interleaved-1f1b and looped-bfs");
   const double largest = std::max({4.0, c.f * 2, c.b * 2, c.w * 2});
-  changed |= slide("F", c.f, 0.05, largest, "time of a microbatch's forward on a rank");
-  changed |= slide("B", c.b, 0.05, largest, "time of its input gradient; BW = B + W");
-  changed |= slide("W", c.w, 0.0, largest, "time of its weight gradient");
-  changed |= slide("c", c.c, 0.0, largest / 4, "time of a message between ranks");
+  changed |= field("F", c.f, 0.05, largest, "time of a microbatch's forward on a rank");
+  changed |= field("B", c.b, 0.05, largest, "time of its input gradient; BW = B + W");
+  changed |= field("W", c.w, 0.0, largest, "time of its weight gradient");
+  changed |= field("message", c.c, 0.0, largest / 4, "time of a message between ranks");
   if (ImGui::Button("presets")) ImGui::OpenPopup("presets");
   if (ImGui::BeginPopup("presets")) {
     for (const CostPreset& preset : kPresets) {

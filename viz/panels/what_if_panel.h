@@ -49,7 +49,7 @@ class WhatIfPanel final : public Panel {
     std::vector<std::string> names = {"1f1b", "zb-h1"};
   };
   void follow_run(Workspace& workspace);
-  void sliders();
+  void fields();
   void choose_schedules();
   void run_status();
   void compute();

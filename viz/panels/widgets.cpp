@@ -18,6 +18,23 @@ ImU32 heat_colour(float t) {
   return t < 0.5f ? blend(low, middle, t * 2) : blend(middle, high, t * 2 - 1);
 }
 
+void heat_legend(std::string_view low, std::string_view high) {
+  constexpr int kSteps = 16;
+  dim_text(low);
+  ImGui::SameLine(0, ImGui::GetFontSize() * 0.3f);
+  const float height = ImGui::GetTextLineHeight(), wide = height / 4;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImDrawList& draw = *ImGui::GetWindowDrawList();
+  for (int i = 0; i < kSteps; ++i) {
+    const float x = at.x + wide * static_cast<float>(i);
+    draw.AddRectFilled({x, at.y + 2}, {x + wide, at.y + height - 2},
+                       heat_colour(static_cast<float>(i) / static_cast<float>(kSteps - 1)));
+  }
+  ImGui::Dummy({wide * kSteps, height});
+  ImGui::SameLine(0, ImGui::GetFontSize() * 0.3f);
+  dim_text(high);
+}
+
 void centred_text(ImDrawList& draw, ImVec2 from, ImVec2 size, ImU32 color, const std::string& words, float share) {
   float height = ImGui::GetFontSize() * share;
   float width = ImGui::GetFont()->CalcTextSizeA(height, FLT_MAX, 0, words.c_str()).x;
@@ -31,18 +48,69 @@ void centred_text(ImDrawList& draw, ImVec2 from, ImVec2 size, ImU32 color, const
                words.c_str());
 }
 
-void hatch(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, float spacing) {
+namespace {
+
+// Positions are multiples of the spacing on the screen, so that the lines of neighbours join.
+float first_line(float from, float spacing) { return std::ceil(from / spacing) * spacing; }
+
+void slanted(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, float spacing, bool rising) {
   const float height = to.y - from.y;
-  // Makes the lines of neighbours join: positions are multiples of the spacing on the screen.
-  const float first = std::floor((from.x - height) / spacing) * spacing;
-  for (float x = first; x < to.x; x += spacing) {
+  for (float x = first_line(from.x - height, spacing); x < to.x; x += spacing) {
     const float left = std::max(x, from.x), right = std::min(x + height, to.x);
     if (left >= right) continue;
-    draw.AddLine({left, to.y - (left - x)}, {right, to.y - (right - x)}, color);
+    const float drop = left - x, end = right - x;
+    if (rising)
+      draw.AddLine({left, to.y - drop}, {right, to.y - end}, color);
+    else
+      draw.AddLine({left, from.y + drop}, {right, from.y + end}, color);
   }
 }
 
+}  // namespace
+
+void hatch(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, float spacing, Texture texture) {
+  switch (texture) {
+    case Texture::kCrossed:
+      slanted(draw, from, to, color, spacing * 1.5f, true);
+      return slanted(draw, from, to, color, spacing * 1.5f, false);
+    case Texture::kRising:
+    case Texture::kFalling:
+      return slanted(draw, from, to, color, spacing, texture == Texture::kRising);
+    case Texture::kVertical:
+      for (float x = first_line(from.x, spacing); x < to.x; x += spacing) draw.AddLine({x, from.y}, {x, to.y}, color);
+      return;
+    case Texture::kHorizontal:
+      for (float y = first_line(from.y, spacing); y < to.y; y += spacing) draw.AddLine({from.x, y}, {to.x, y}, color);
+      return;
+    case Texture::kPlain:
+      return;
+  }
+}
+
+void fill_bubble(ImDrawList& draw, ImVec2 from, ImVec2 to, BubbleCause cause, float spacing) {
+  // Tints are pale, for the dark theme.
+  const bool light = theme_kind() == ThemeKind::kLight;
+  const ImU32 tint = light ? blend(im_color(colour(cause)), IM_COL32(0, 0, 0, 255), 0.38f) : im_color(colour(cause));
+  const bool hatched = to.x - from.x >= spacing;  // narrower ones get the mean colour of fill and lines
+  draw.AddRectFilled(from, to, with_alpha(tint, hatched ? 48 : 84));
+  if (hatched) hatch(draw, from, to, with_alpha(tint, 150), spacing, texture(cause));
+}
+
 void dim_text(std::string_view words) { colored_text(theme::kDim, words); }
+
+void label(std::string_view words) {
+  ImGui::AlignTextToFramePadding();
+  dim_text(words);
+  ImGui::SameLine(0, ImGui::GetFontSize() * 0.4f);
+}
+
+bool step_slider(const char* id, float width, int& value, int low, int high, std::string_view words) {
+  ImGui::SetNextItemWidth(width);
+  const bool changed = ImGui::SliderInt(id, &value, low, high, "", ImGuiSliderFlags_AlwaysClamp);
+  ImGui::SameLine(0, ImGui::GetFontSize() * 0.4f);
+  text(words);
+  return changed;
+}
 
 void same_line_if_fits(float width) {
   const float right = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x;
@@ -87,14 +155,30 @@ void empty_state(const std::string& words) {
   ImGui::PopTextWrapPos();
 }
 
-void swatch(ImU32 color, std::string_view words) {
-  const float side = ImGui::GetFontSize() * 0.72f;
+namespace {
+
+// draw(from, to) fills a rectangle of that width in font sizes, before the words.
+template <typename Draw>
+void filled_swatch(float width, std::string_view words, Draw draw) {
+  const float high = ImGui::GetFontSize() * 0.72f, wide = ImGui::GetFontSize() * width;
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float top = at.y + (ImGui::GetTextLineHeight() - side) / 2 + 1;
-  ImGui::GetWindowDrawList()->AddRectFilled({at.x, top}, {at.x + side, top + side}, color, 2);
-  ImGui::Dummy({side, ImGui::GetTextLineHeight()});
+  const float top = at.y + (ImGui::GetTextLineHeight() - high) / 2 + 1;
+  draw(ImVec2(at.x, top), ImVec2(at.x + wide, top + high));
+  ImGui::Dummy({wide, ImGui::GetTextLineHeight()});
   ImGui::SameLine(0, ImGui::GetFontSize() * 0.35f);
   text(words);
+}
+
+}  // namespace
+
+void swatch(ImU32 color, std::string_view words) {
+  filled_swatch(0.72f, words,
+                [&](ImVec2 from, ImVec2 to) { ImGui::GetWindowDrawList()->AddRectFilled(from, to, color, 2); });
+}
+
+void swatch(BubbleCause cause, std::string_view words) {
+  filled_swatch(1.5f, words,
+                [&](ImVec2 from, ImVec2 to) { fill_bubble(*ImGui::GetWindowDrawList(), from, to, cause, scaled(5)); });
 }
 
 }  // namespace ranklab::viz

@@ -23,15 +23,21 @@ inline ImVec4 plot_color(ImU32 color) { return ImGui::ColorConvertU32ToFloat4(co
 
 // Maps 0 to 1 to dark blue over teal to yellow: brighter is more, also in grayscale.
 ImU32 heat_colour(float t);
+// The colours of a heat map from `low` to `high`, on the line.
+void heat_legend(std::string_view low, std::string_view high);
 // Centres words in a rectangle, smaller where they would not fit, omitted where they cannot. `share`: of the font's
 // height.
 void centred_text(ImDrawList& draw, ImVec2 from, ImVec2 size, ImU32 color, const std::string& words, float share = 1);
 
-// Diagonal lines over a rectangle.
-void hatch(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, float spacing);
+// Lines over a rectangle, that join those of its neighbours.
+void hatch(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, float spacing, Texture texture = Texture::kRising);
 
 inline void text(std::string_view words) { ImGui::TextUnformatted(words.data(), words.data() + words.size()); }
 void dim_text(std::string_view words);
+// What the next item is, before it on the same line.
+void label(std::string_view words);
+// A slider whose value stands behind it, as `words` say it, not below the grab.
+bool step_slider(const char* id, float width, int& value, int low, int high, std::string_view words);
 // Puts the next item on this line if that much space is left.
 void same_line_if_fits(float width);
 void colored_text(ImU32 color, std::string_view words);
@@ -44,6 +50,10 @@ void tooltip(const char* words);  // for the last item, wrapped
 void empty_state(const std::string& words);
 // A small square of a colour, then its name on the same line.
 void swatch(ImU32 color, std::string_view words);
+// The same for the cause of a bubble, with its texture.
+void swatch(BubbleCause cause, std::string_view words);
+// How a bubble of that cause is filled.
+void fill_bubble(ImDrawList& draw, ImVec2 from, ImVec2 to, BubbleCause cause, float spacing);
 
 // Buttons that show the current one of several choices; returns whether another was chosen.
 template <typename Enum, size_t kCount>

@@ -140,11 +140,33 @@ bool Workspace::poll_live() {
   const std::vector<RankTrace> more = live->take();
   store_->set_live(status != LiveStatus::kEnded);
   const bool first = store_->empty() && !more.empty();
+  // Every rank has its row from the beginning, also before its first event.
+  for (int rank = static_cast<int>(store_->ranks().size()); rank < live->world_size(); ++rank) {
+    RankTrace absent;
+    absent.global_rank = rank;
+    store_->append(absent);
+  }
+  const TimeRange before = store_->range();
   for (const RankTrace& rank : more) store_->append(rank);
-  if (first) camera.show(store_->range(), 0.01);
+  if (first)
+    camera.show(store_->range(), 0.01);
+  else if (playback.state != PlayState::kFollowing)
+    keep_end_in_view(before);
   const double age = std::chrono::duration<double>(std::chrono::steady_clock::now() - tables_from_).count();
   if (age > kTablesAfter + kTablesAfterEvent * static_cast<double>(store_->num_events())) refresh_tables();
   return !more.empty();
+}
+
+// Of a trace that grew: where its end was in view it stays there, and the whole trace stays whole.
+void Workspace::keep_end_in_view(TimeRange before) {
+  const TimeRange now = store_->range();
+  const auto old_end = static_cast<double>(before.end_ns), new_end = static_cast<double>(now.end_ns);
+  if (new_end <= camera.end_ns || camera.end_ns < old_end) return;
+  const bool whole = camera.begin_ns <= static_cast<double>(before.begin_ns);
+  if (whole) return camera.show(now, 0.01);
+  const double shift = new_end - old_end;
+  camera.begin_ns += shift;
+  camera.end_ns += shift;
 }
 
 void Workspace::refresh_tables() {

@@ -115,6 +115,8 @@ class Workspace {
   std::shared_ptr<LiveSource> live;  // null: the trace is a file
 
  private:
+  void keep_end_in_view(TimeRange before);
+
   std::unique_ptr<TraceStore> store_, other_;
   uint64_t loaded_ = 0;
   Cached<ContentKey, BubbleReport> bubbles_, all_bubbles_;

@@ -129,5 +129,28 @@ TEST(CriticalPath, EmptyTrace) {
   EXPECT_TRUE(find_critical_path(store, store.whole()).segments.empty());
 }
 
+TEST(CriticalPath, StaysAreTheSegmentsOfARankAndAddUp) {
+  CriticalPath path;
+  path.range = {0, 100};
+  const auto add = [&](PathSegment::Kind kind, size_t rank, int64_t from, int64_t to) {
+    path.segments.push_back({kind, rank, {from, to}, {}});
+  };
+  add(PathSegment::Kind::kWork, 0, 0, 20);
+  add(PathSegment::Kind::kTransfer, 1, 20, 25);
+  add(PathSegment::Kind::kWork, 1, 25, 60);
+  add(PathSegment::Kind::kUnknown, 1, 60, 62);
+  add(PathSegment::Kind::kWork, 0, 62, 100);
+  const std::vector<PathStay> stays = stays_of(path);
+  ASSERT_EQ(stays.size(), 3U);
+  EXPECT_EQ(stays[1].rank_index, 1U);
+  EXPECT_EQ(stays[1].last - stays[1].first, 3U);
+  EXPECT_EQ(stays[1].work_ns, 35);
+  EXPECT_EQ(stays[1].transfer_ns, 5);
+  EXPECT_EQ(stays[1].range.length_ns(), 42);
+  int64_t sum = 0;
+  for (const PathStay& stay : stays) sum += stay.range.length_ns();
+  EXPECT_EQ(sum, path.range.length_ns());
+}
+
 }  // namespace
 }  // namespace ranklab::viz

@@ -219,7 +219,7 @@ TEST(LoadTrace, PytorchFileCutOff) {
 TEST(GeneratedTrace, HasTheSizeAndTheShape) {
   const TraceStore store(generated_trace(100'000));
   EXPECT_GE(store.num_events(), 100'000U);
-  EXPECT_LT(store.num_events(), 103'000U);
+  EXPECT_LT(store.num_events() - 100'000U, store.num_events() / store.steps().size());  // in whole steps
   EXPECT_EQ(store.ranks().size(), 8U);
   const BubbleReport report = find_bubbles(store, *store.step_window(5));
   EXPECT_EQ(report.ranks[0].time.busy_ns, 96 * kUnitNs);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/text.h"
 #include "core/pipeline/schedules.h"
 #include "tests/viz/model/make_trace.h"
 #include "viz/model/schedule_trace.h"
@@ -38,9 +39,10 @@ TEST(TextTimeline, NarrowSlicesShowWhatFillsAColumn) {
 }
 
 TEST(TextTimeline, ColourOnlyWhenAsked) {
+  const Rgba forward = colour(Paint::kForward);
   EXPECT_THAT(text_timeline(drawn("1f1b", 2, 2)), Not(HasSubstr("\033")));
   EXPECT_THAT(text_timeline(drawn("1f1b", 2, 2), {.range = {}, .width = 60, .axes = true, .colour = true}),
-              HasSubstr("\033[48;2;0;114;178m"));
+              HasSubstr(strprintf("\033[48;2;%u;%u;%um", forward >> 24, forward >> 16 & 255, forward >> 8 & 255)));
 }
 
 TEST(TextTimeline, TotalsSayBothShares) {

@@ -5,11 +5,15 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "tests/cli/run_program.h"
 #include "tests/viz/model/make_trace.h"
 #include "viz/model/curves.h"
 #include "viz/model/memory_table.h"
+#include "viz/model/mesh_layout.h"
 #include "viz/model/mesh_table.h"
 #include "viz/model/op_table.h"
 
@@ -138,6 +142,54 @@ TEST(MeshTable, CoordinatesAndGroups) {
   EXPECT_EQ(table.coordinate(1, Axis::kPp), -1);
   ASSERT_EQ(table.groups.size(), 3U);  // one of tp, two of dp
   EXPECT_THAT(table.groups[0].global_ranks, ElementsAre(0, 1));
+}
+
+// A mesh with these axes, the first the fastest.
+MeshTable made_mesh(const std::vector<std::pair<Axis, int>>& axes) {
+  int world = 1;
+  for (const auto& [axis, size] : axes) world *= size;
+  MeshTable table;
+  table.ranks.resize(static_cast<size_t>(world));
+  int stride = 1;
+  for (const auto& [axis, size] : axes) {
+    table.axes.push_back(axis);
+    for (int rank = 0; rank < world; ++rank) {
+      const int position = rank / stride % size;
+      table.ranks[static_cast<size_t>(rank)].global_rank = rank;
+      table.ranks[static_cast<size_t>(rank)].coordinates.emplace_back(axis, position);
+      if (position > 0) continue;
+      MeshGroup group{axis, {}};
+      for (int i = 0; i < size; ++i) group.global_ranks.push_back(rank + i * stride);
+      table.groups.push_back(group);
+    }
+    stride *= size;
+  }
+  return table;
+}
+
+TEST(MeshLayout, TheFastestAxisIsARowTheNextAColumnOthersPlanes) {
+  const MeshLayout layout = mesh_layout(made_mesh({{Axis::kTp, 2}, {Axis::kDp, 3}, {Axis::kPp, 2}}));
+  EXPECT_EQ(layout.columns, 2);
+  EXPECT_EQ(layout.rows, 3);
+  EXPECT_THAT(layout.planes, ElementsAre("pp 0", "pp 1"));
+  EXPECT_EQ(layout.tiles[3], (MeshTile{0, 1, 1}));
+  EXPECT_EQ(layout.tiles[10], (MeshTile{1, 2, 0}));
+  std::map<Axis, int> links;
+  for (const MeshLink& link : layout.links) ++links[link.axis];
+  EXPECT_EQ(links[Axis::kTp], 6);
+  EXPECT_EQ(links[Axis::kDp], 8);
+  EXPECT_EQ(links[Axis::kPp], 6);
+}
+
+TEST(MeshLayout, OneAxisIsALineThatWraps) {
+  // Experts on the ranks of dp: the same line once.
+  MeshTable table = made_mesh({{Axis::kDp, 12}});
+  table.axes.push_back(Axis::kEp);
+  const MeshLayout layout = mesh_layout(table);
+  EXPECT_EQ(layout.columns, 8);
+  EXPECT_EQ(layout.rows, 2);
+  EXPECT_EQ(layout.tiles[9], (MeshTile{0, 1, 1}));
+  EXPECT_EQ(layout.links.size(), 11U);
 }
 
 TEST(MeshTable, MetricsOfRanks) {

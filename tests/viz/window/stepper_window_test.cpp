@@ -4,6 +4,7 @@
 
 #include "core/live/live_source.h"
 #include "tests/viz/window/window_fixture.h"
+#include "viz/panels/timeline/growing.h"
 
 namespace ranklab::viz {
 namespace {
@@ -50,6 +51,34 @@ class TwoRanks {
   std::vector<std::thread> threads_;
 };
 
+// Of a rank that has recorded nothing, and of one that waits for it.
+TEST(Growing, WhatRanksDoNowGrowsUntilTheRunsTime) {
+  TraceStore store;
+  RankTrace first;
+  first.names = {"F"};
+  first.events = {{.kind = EventKind::kCompute, .step = 0, .virtual_begin_ns = 100, .virtual_end_ns = 200}};
+  store.append(first);
+  RankTrace second;
+  second.global_rank = 1;
+  store.append(second);
+  StepperState state;
+  state.mode = StepperMode::kPaused;
+  state.ranks = {{.global_rank = 0, .activity = RankActivity::kBlocked, .waits_for = {1}, .virtual_ns = 200},
+                 {.global_rank = 1, .activity = RankActivity::kParked, .virtual_ns = 260}};
+  state.ranks[1].at = {.kind = BoundaryKind::kSpan, .name = "F", .microbatch = 3};
+  const std::vector<GrowingBlock> blocks = growing_blocks(store, state);
+  ASSERT_EQ(blocks.size(), 2U);
+  EXPECT_EQ(blocks[0].range.begin_ns, 200);
+  EXPECT_EQ(blocks[0].range.end_ns, 260);
+  EXPECT_EQ(blocks[0].words, "waits for r1");
+  EXPECT_EQ(blocks[1].range.begin_ns, 100);  // it has recorded nothing
+  EXPECT_EQ(blocks[1].words.substr(0, 15), "parked at F mb ");
+  state.ranks[1].activity = RankActivity::kDone;
+  EXPECT_EQ(growing_blocks(store, state).size(), 1U);
+  state.mode = StepperMode::kEnded;
+  EXPECT_TRUE(growing_blocks(store, state).empty());
+}
+
 TEST_F(WindowTest, sets_meets_and_removes_a_breakpoint) {
   TwoRanks run;
   workspace().live = run.source();
@@ -84,6 +113,7 @@ TEST_F(WindowTest, sets_meets_and_removes_a_breakpoint) {
     IM_CHECK_EQ(stepper.state().hits[0].global_rank, 1);
     IM_CHECK_EQ(stepper.state().hits[0].at.microbatch, 3);
     IM_CHECK_EQ(workspace().store().ranks().size(), 2u);  // the feed's events are in the timeline
+    IM_CHECK(workspace().camera.end_ns >= static_cast<double>(workspace().store().range().end_ns));  // and in view
   });
   screenshot("stepper");
   drive([&](ImGuiTestContext& ctx) {

@@ -21,8 +21,8 @@ class WhatIfWindowTest : public WindowTest {
     ctx.Yield(6);
     app().open_panel("what_if");
     ctx.Yield(3);
-    ctx.ItemInputValue("//###what_if/p", 2);
-    ctx.ItemInputValue("//###what_if/m", 4);
+    ctx.ItemInputValue("//###what_if/##ranks", 2);
+    ctx.ItemInputValue("//###what_if/##microbatches", 4);
     ctx.Yield(2);
     ctx.SetRef(ctx.WindowInfo("//###what_if/results").ID);
     ctx.ItemClick("$$0/run it");

@@ -299,7 +299,7 @@ TEST_F(WindowTest, changes_a_slider_of_the_schedules) {
     IM_CHECK_STR_EQ(what_if(app()).train_command(one).c_str(),
                     "./ranklab train --world-size 8 --pp 8 --num-layers 8 --mbs 1 --gbs 32 --num-microbatches 32 "
                     "--pipeline-schedule 1f1b --train-iters 3");
-    ctx.ItemInputValue("//###what_if/m", 8);
+    ctx.ItemInputValue("//###what_if/##microbatches", 8);
     ctx.Yield(2);
     IM_CHECK_EQ(what_if(app()).results()[0].makespan, 45.0);
     IM_CHECK_STR_EQ(format_percent(what_if(app()).results()[0].bubble_of_total).c_str(), "46.67 %");

@@ -91,10 +91,7 @@ void RowPainter::draw_bubbles(ImDrawList& draw, const TimelineLayout& layout, co
     if (!row.main || row.bottom < y_from || row.top > y_to || row.rank >= bubbles.ranks.size()) continue;
     draw_unrecorded(draw, layout, row, bubbles.ranks[row.rank].unrecorded);
     each_idle(layout, bubbles.ranks[row.rank].idle, [&](float x0, float x1, const IdleInterval& idle) {
-      const ImU32 tint = im_color(colour(idle.cause));
-      const bool hatched = x1 - x0 >= spacing;  // narrower ones get the mean colour of fill and lines
-      draw.AddRectFilled({x0, row.top}, {x1, row.bottom}, with_alpha(tint, hatched ? 58 : 84));
-      if (hatched) hatch(draw, {x0, row.top}, {x1, row.bottom}, with_alpha(tint, 150), spacing);
+      fill_bubble(draw, {x0, row.top}, {x1, row.bottom}, idle.cause, spacing);
     });
   }
 }
@@ -161,6 +158,29 @@ void RowPainter::draw_blocks(ImDrawList& draw, const TimelineLayout& layout, con
       draw_block(draw, store.trace(box.rank), rank.several_stages, block, {layout.plot_left + block.x0, part.top},
                  {layout.plot_left + std::max(block.x1, block.x0 + 1), part.bottom});
     }
+  }
+}
+
+void RowPainter::draw_growing(ImDrawList& draw, const TimelineLayout& layout,
+                              const std::vector<GrowingBlock>& blocks) const {
+  for (const GrowingBlock& block : blocks) {
+    const RankBox* box = layout.box_of(block.rank_index);
+    if (box == nullptr) continue;
+    float top = box->top, bottom = box->bottom;
+    for (const RowBox& row : layout.rows) {
+      if (row.rank != block.rank_index || !row.main) continue;
+      top = row.top;
+      bottom = row.bottom;
+    }
+    const float x0 = layout.x_of(static_cast<double>(block.range.begin_ns));
+    const float x1 = std::max(layout.x_of(static_cast<double>(block.range.end_ns)), x0 + scaled(4));
+    const ImVec2 from(std::max(x0, layout.plot_left), top), to(std::min(x1, layout.plot_right), bottom);
+    if (from.x >= to.x) continue;
+    const ImU32 color = block.activity == RankActivity::kBlocked ? theme::kBad : theme::kAccent;
+    draw.AddRectFilled(from, to, with_alpha(color, 46));
+    draw.AddRect(from, to, with_alpha(color, 190));
+    if (!add_text(draw, from, to, theme::kText, block.words, 1))
+      add_text(draw, from, to, theme::kText, block.words, kSmall);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "viz/model/bubbles.h"
 #include "viz/model/critical_path.h"
 #include "viz/model/level_of_detail.h"
+#include "viz/panels/timeline/growing.h"
 #include "viz/panels/timeline/layout.h"
 
 namespace ranklab::viz {
@@ -25,6 +26,8 @@ class RowPainter {
   // Thin marks over the blocks, where a stall lies inside them.
   void draw_stalls(ImDrawList& draw, const TimelineLayout& layout, const BubbleReport& bubbles, float y_from,
                    float y_to) const;
+  // What the ranks of a live run are doing.
+  void draw_growing(ImDrawList& draw, const TimelineLayout& layout, const std::vector<GrowingBlock>& blocks) const;
   // At most one segment a pixel.
   void draw_critical_path(ImDrawList& draw, const TimelineLayout& layout, const CriticalPath& path);
   void outline(ImDrawList& draw, const TimelineLayout& layout, const TraceStore& store, EventRef event, ImU32 color,

@@ -14,7 +14,7 @@ constexpr float kLabels = 158, kTotals = 268, kNarrow = 900, kRankGap = 7, kNoRo
 bool is_compute(const Row& row) { return row.label == "compute"; }
 
 constexpr float kAction = 26, kDetail = 15, kPhase = 12, kCalls = 11, kSmallest = 0.22f, kSmallestMain = 0.55f,
-                kSmallGap = 3, kLegible = 0.8f;
+                kSmallestAlone = 0.42f, kSmallGap = 3, kLegible = 0.8f;
 
 // `tracks`: how many of the row's are shown.
 float natural_height(const Row& row, size_t tracks) {
@@ -88,8 +88,9 @@ RowScale fit_rows(const Heights& sum, float height, bool wants_details) {
   scale.main = kSmallestMain;
   scale.others = sum.others > 0 ? (tight - sum.main * kSmallestMain) / sum.others : 1;
   if (scale.others >= kSmallest) return scale;
-  scale.only_main = sum.main * kSmallestMain <= tight;
-  if (scale.only_main) scale.main = std::min(tight / sum.main, 1.f);
+  const float alone = height - sum.empty - (scaled(kSmallGap) + 1) * static_cast<float>(sum.ranks);
+  scale.only_main = sum.main * kSmallestAlone <= alone;
+  if (scale.only_main) scale.main = std::min(alone / sum.main, 1.f);
   scale.others = kSmallest;
   return scale;
 }

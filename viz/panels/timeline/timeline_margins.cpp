@@ -11,10 +11,10 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr const char* kTotalColumns[] = {"busy", "bubble", "of ideal", "exposed"};
+constexpr const char* kTotalColumns[] = {"busy", "bubble", "exposed"};
 
 float total_column_right(const TimelineLayout& layout, size_t column) {
-  const float each = (layout.right - layout.plot_right - scaled(10)) / 4;
+  const float each = (layout.right - layout.plot_right - scaled(10)) / 3;
   return layout.plot_right + scaled(6) + each * static_cast<float>(column + 1);
 }
 
@@ -36,21 +36,12 @@ void rank_label(ImDrawList& draw, float left, float middle, const std::string& l
                label.c_str() + space + 1);
 }
 
-std::array<std::string, 4> shares(const TimeSplit& time) {
+std::array<std::string, 3> shares(const TimeSplit& time) {
   return {format_percent(time.busy_share()), format_percent(time.bubble_of_total()),
-          format_percent(time.bubble_of_ideal()), format_percent(time.exposed_share())};
+          format_percent(time.exposed_share())};
 }
 
 }  // namespace
-
-PaintSet paints_of(const TraceStore& store) {
-  PaintSet seen{};
-  for (const RankRows& rank : store.ranks())
-    for (const Row& row : rank.rows)
-      for (const Track& track : row.tracks)
-        for (const Paint paint : track.paint) seen[static_cast<size_t>(paint)] = true;
-  return seen;
-}
 
 void draw_labels(ImDrawList& draw, const TimelineLayout& layout, const TraceStore& store) {
   const float small = std::max(ImGui::GetFontSize() * 0.72f, 8.f);
@@ -99,7 +90,7 @@ void draw_ruler(ImDrawList& draw, const TimelineLayout& layout, const Workspace&
 void draw_totals_heading(ImDrawList& draw, const TimelineLayout& layout, float top, float height) {
   if (!layout.totals) return;
   const float size = ImGui::GetFontSize() * 0.86f;
-  for (size_t i = 0; i < 4; ++i)
+  for (size_t i = 0; i < std::size(kTotalColumns); ++i)
     right_aligned(draw, total_column_right(layout, i), top + (height - size) / 2, theme::kDim, kTotalColumns[i], size);
 }
 
@@ -115,7 +106,7 @@ void draw_rank_totals(ImDrawList& draw, const TimelineLayout& layout, const Bubb
   }
 }
 
-void draw_footer(Workspace& workspace, const TimelineLayout& layout, const PaintSet& seen) {
+void draw_means(Workspace& workspace, const TimelineLayout& layout) {
   const TraceStore& store = workspace.store();
   const BubbleReport& bubbles = workspace.bubbles();
   const auto words = shares(bubbles.all);
@@ -131,21 +122,23 @@ void draw_footer(Workspace& workspace, const TimelineLayout& layout, const Paint
                                                        : "selection";
   ImGui::Text("%s %s", what, format_time(store, bubbles.range.length_ns()).c_str());
   ImGui::SameLine(0, scaled(14));
-  dim_text("busy " + words[0] + "   bubble " + words[1] + " of total, " + words[2] + " of ideal   exposed " + words[3]);
+  dim_text("busy " + words[0] + "   bubble " + words[1] + "   exposed " + words[2]);
   tooltip(
-      "Means over ranks.\nbusy = time at work / length\nbubble of total = idle time / length: (p-1)/(m+p-1) for 1F1B\n"
-      "bubble of ideal = idle time / busy time: (p-1)/m\nexposed = transfers that compute did not hide / length");
+      "Means over ranks, of the length.\nbusy: at work\nbubble: idle, (p-1)/(m+p-1) for 1F1B with p stages and m "
+      "microbatches\nexposed: waiting for transfers that compute did not hide");
+}
+
+void draw_legend(Workspace& workspace, const std::vector<LegendEntry>& legend) {
+  const BubbleReport& bubbles = workspace.bubbles();
   bool first = true;
-  const auto entry = [&](ImU32 color, std::string_view label) {
-    if (!first) ImGui::SameLine(0, scaled(14));
+  const auto entry = [&](auto what_colour, std::string_view label) {
+    if (!first) same_line_if_fits(ImGui::CalcTextSize(label.data(), label.data() + label.size()).x + scaled(34));
     first = false;
-    swatch(color, label);
+    swatch(what_colour, label);
   };
-  for (size_t p = 0; p < kPaints; ++p)
-    if (seen[p]) entry(im_color(colour(static_cast<Paint>(p))), name(static_cast<Paint>(p)));
+  for (const LegendEntry& one : legend) entry(im_color(one.colour), one.words);
   for (size_t c = 0; workspace.show_bubbles && c < kBubbleCauses; ++c)
-    if (bubbles.all.by_cause_ns[c] > 0)
-      entry(with_alpha(im_color(colour(static_cast<BubbleCause>(c))), 150), name(static_cast<BubbleCause>(c)));
+    if (bubbles.all.by_cause_ns[c] > 0) entry(static_cast<BubbleCause>(c), name(static_cast<BubbleCause>(c)));
 }
 
 void timeline_tooltip(Workspace& workspace, const TimelineLayout& layout, ImVec2 point) {

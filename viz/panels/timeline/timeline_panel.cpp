@@ -82,7 +82,9 @@ void TimelinePanel::draw(Workspace& workspace) {
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const ImVec2 space = ImGui::GetContentRegionAvail();
   const float ruler = ImGui::GetTextLineHeight() + scaled(8);
-  const float footer = 2 * ImGui::GetTextLineHeightWithSpacing() + scaled(6);
+  const bool with_legend = space.y > scaled(210);
+  const int lines = with_legend ? space.x > scaled(1000) ? 2 : 3 : 1;  // the legend wraps
+  const float footer = static_cast<float>(lines) * ImGui::GetTextLineHeightWithSpacing() + scaled(6);
   const float height = std::max(space.y - ruler - footer, scaled(60));
   lay_out_columns(layout_, workspace.camera, origin, space.x - ImGui::GetStyle().ScrollbarSize);
   ImDrawList& draw = *ImGui::GetWindowDrawList();
@@ -92,7 +94,9 @@ void TimelinePanel::draw(Workspace& workspace) {
   ImGui::SetCursorScreenPos({origin.x, origin.y + ruler});
   rows(workspace, height);
   const TraceStore& store = workspace.store();
-  draw_footer(workspace, layout_, paints_.get(workspace.content(store.whole()), [&] { return paints_of(store); }));
+  draw_means(workspace, layout_);
+  if (with_legend)
+    draw_legend(workspace, legend_.get(workspace.content(store.whole()), [&] { return legend_of(store); }));
 }
 
 void TimelinePanel::rows(Workspace& workspace, float height) {
@@ -117,6 +121,8 @@ void TimelinePanel::rows(Workspace& workspace, float height) {
     if (workspace.show_bubbles) painter_.draw_bubbles(draw, layout_, workspace.bubbles_of_trace(), y_from, y_to);
     painter_.draw_blocks(draw, layout_, store, y_from, y_to);
     if (workspace.show_bubbles) painter_.draw_stalls(draw, layout_, workspace.bubbles_of_trace(), y_from, y_to);
+    if (workspace.live != nullptr && workspace.live->stepper() != nullptr)
+      painter_.draw_growing(draw, layout_, growing_blocks(store, workspace.live->stepper()->state()));
     overlays(workspace, draw);
     draw.PopClipRect();
     if (layout_.totals) draw_rank_totals(draw, layout_, workspace.bubbles());

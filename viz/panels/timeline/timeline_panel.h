@@ -1,10 +1,10 @@
 // The timeline: a row of blocks per rank and lane, bubbles with their causes, totals, and the selected event's
 // dependencies. Thread rule: the window's thread.
 #pragma once
-#include <array>
 #include <optional>
 #include <vector>
 
+#include "viz/model/legend.h"
 #include "viz/panels/cached.h"
 #include "viz/panels/dependencies.h"
 #include "viz/panels/panel.h"
@@ -13,8 +13,6 @@
 #include "viz/panels/workspace.h"
 
 namespace ranklab::viz {
-
-using PaintSet = std::array<bool, kPaints>;  // which kinds a trace has
 
 class TimelinePanel final : public Panel {
  public:
@@ -45,7 +43,7 @@ class TimelinePanel final : public Panel {
   RowPainter painter_;
   Drag drag_;
   Cached<std::pair<ContentKey, size_t>, std::vector<Dependency>> arrows_;
-  Cached<ContentKey, PaintSet> paints_;
+  Cached<ContentKey, std::vector<LegendEntry>> legend_;
   Cached<ContentKey, bool> both_clocks_;
 };
 
@@ -55,9 +53,9 @@ void draw_ruler(ImDrawList& draw, const TimelineLayout& layout, const Workspace&
                 float bottom);
 void draw_rank_totals(ImDrawList& draw, const TimelineLayout& layout, const BubbleReport& bubbles);
 void draw_totals_heading(ImDrawList& draw, const TimelineLayout& layout, float top, float height);
-// Means and length, and the legend, below the rows.
-void draw_footer(Workspace& workspace, const TimelineLayout& layout, const PaintSet& seen);
-PaintSet paints_of(const TraceStore& store);
+// Below the rows: means and length, what colours and textures mean.
+void draw_means(Workspace& workspace, const TimelineLayout& layout);
+void draw_legend(Workspace& workspace, const std::vector<LegendEntry>& legend);
 void timeline_tooltip(Workspace& workspace, const TimelineLayout& layout, ImVec2 point);
 
 }  // namespace ranklab::viz
