@@ -220,7 +220,7 @@ void Application::status_text() {
   if (!store.title().empty()) {
     const std::string both = store.title() + "    " + words;
     const float room = ImGui::GetWindowWidth() - ImGui::GetCursorPosX() - scaled(40);
-    words = ImGui::CalcTextSize(both.c_str()).x < room ? both : store.title();
+    words = ImGui::CalcTextSize(both.c_str()).x < room ? both : elided(store.title(), room);
   }
   if (workspace_.live) words = std::string(name(workspace_.live->status())) + "  " + workspace_.live->message();
   if (workspace_.filter.active()) words += "   some ranks are hidden (0 shows all)";

@@ -42,7 +42,7 @@ void InsightsBar::draw(Workspace& workspace) {
     ImGui::SameLine(left + scaled(76));
     text(one.text);
     ImGui::SameLine(0, scaled(14));
-    dim_text(one.advice);
+    dim_text(elided(one.advice, ImGui::GetContentRegionAvail().x));
     ImGui::PopID();
   }
 }

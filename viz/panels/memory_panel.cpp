@@ -70,12 +70,15 @@ void MemoryPanel::draw(Workspace& workspace) {
   ImGui::SameLine();
   ImGui::SetNextItemWidth(scaled(170));
   rank_combo("##other", workspace.store(), other_, true);
-  ImGui::SameLine(0, scaled(16));
+  const auto wide = [](std::string_view words) {
+    return ImGui::CalcTextSize(words.data(), words.data() + words.size()).x + scaled(22);
+  };
   for (size_t c = 0; c < kMemoryCategories; ++c) {
     const auto category = static_cast<MemoryCategory>(c);
+    same_line_if_fits(wide(name(category)));
     swatch(im_color(colour(category)), name(category));
-    ImGui::SameLine(0, scaled(10));
   }
+  same_line_if_fits(scaled(140));
   limit_text(all[static_cast<size_t>(rank_)]);
   const ImVec2 space = ImGui::GetContentRegionAvail();
   const float table_height =

@@ -77,7 +77,7 @@ class TilePlaces {
 
  private:
   static float kPlaneGap() { return scaled(26); }
-  static float kNarrowest() { return scaled(62); }
+  static float kNarrowest() { return scaled(60); }
   int planes_that_fit(float width) const {
     const float columns = static_cast<float>(mesh_.columns);
     const float narrowest = columns * (scaled(72) + gap_) - gap_ + kPlaneGap();
@@ -87,7 +87,7 @@ class TilePlaces {
 
   const MeshLayout& mesh_;
   ImVec2 from_, size_;
-  float gap_ = scaled(12), heading_ = 0;
+  float gap_ = scaled(10), heading_ = 0;
   int across_ = 1;
 };
 
@@ -107,7 +107,7 @@ void draw_links(ImDrawList& draw, const MeshLayout& mesh, const TilePlaces& plac
 // Of a mesh of one axis: a power of 2, at most 8.
 int columns_that_fit(float width) {
   int columns = 8;
-  while (columns > 1 && static_cast<float>(columns) * scaled(74) > width) columns /= 2;
+  while (columns > 1 && static_cast<float>(columns) * scaled(70) > width) columns /= 2;
   return columns;
 }
 

@@ -178,6 +178,7 @@ void set_plots(float scale) {
   const Surfaces& s = surfaces();
   ImPlotStyle& style = ImPlot::GetStyle();
   style = ImPlotStyle();
+  style.PlotMinSize = {120 * scale, 84 * scale};
   style.PlotPadding = {8 * scale, 8 * scale};
   style.LegendPadding = {6 * scale, 6 * scale};
   style.MinorAlpha = 0.2f;

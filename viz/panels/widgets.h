@@ -41,6 +41,8 @@ bool step_slider(const char* id, float width, int& value, int low, int high, std
 // Puts the next item on this line if that much space is left.
 void same_line_if_fits(float width);
 void colored_text(ImU32 color, std::string_view words);
+// The beginning of the words with "..." where they are wider than that.
+std::string elided(std::string_view words, float width);
 // Right-aligned in the cell or the rest of the line.
 void right_text(std::string_view words);
 // "(?)" that explains on hover.

@@ -14,7 +14,7 @@ constexpr float kLabels = 158, kTotals = 268, kNarrow = 900, kRankGap = 7, kNoRo
 bool is_compute(const Row& row) { return row.label == "compute"; }
 
 constexpr float kAction = 26, kDetail = 15, kPhase = 12, kCalls = 11, kSmallest = 0.22f, kSmallestMain = 0.55f,
-                kSmallestAlone = 0.42f, kSmallGap = 3, kLegible = 0.8f;
+                kSmallestAlone = 0.42f, kSmallGap = 3, kLegible = 0.8f, kTight = 0.6f;
 
 // `tracks`: how many of the row's are shown.
 float natural_height(const Row& row, size_t tracks) {
@@ -66,17 +66,21 @@ struct RowScale {
   bool only_main = false;  // no rows of phases and calls
   float main = 1, others = 1, gap = 0;
 };
-// Where room is scarce, first details are left out, then gaps and the rows of calls shrink, then these are left out;
-// what still does not fit is scrolled. The rows of one rank alone are shown with everything.
+// Where room is scarce, first the rows of calls shrink beside details, then details are left out, then gaps and the
+// rows of calls shrink, then these are left out; what still does not fit is scrolled. The rows of one rank alone are
+// shown with everything.
 RowScale fit_rows(const Heights& sum, float height, bool wants_details) {
   const auto room_with = [&](float gap) {
     return height - sum.empty - scaled(gap) * static_cast<float>(sum.ranks) - static_cast<float>(sum.rows);
   };
   RowScale scale{.gap = scaled(kRankGap)};
   const float room = room_with(kRankGap), all = sum.detailed + sum.others, plain = sum.main + sum.others;
-  if (wants_details && (sum.ranks <= 1 || all * kLegible <= room)) {
+  if (wants_details && (sum.ranks <= 1 || sum.detailed * kLegible + sum.others * kTight <= room)) {
     scale.details = true;
     scale.main = scale.others = all > 0 ? std::clamp(room / all, kSmallestMain, 2.f) : 1;
+    if (scale.main >= kLegible || sum.others <= 0) return scale;
+    scale.others = std::clamp((room - sum.detailed * kLegible) / sum.others, kTight, 1.f);
+    scale.main = std::clamp((room - sum.others * scale.others) / sum.detailed, kSmallestMain, 2.f);
     return scale;
   }
   if (plain <= 0 || room >= plain * kSmallestMain) {
@@ -89,9 +93,8 @@ RowScale fit_rows(const Heights& sum, float height, bool wants_details) {
   scale.others = sum.others > 0 ? (tight - sum.main * kSmallestMain) / sum.others : 1;
   if (scale.others >= kSmallest) return scale;
   const float alone = height - sum.empty - (scaled(kSmallGap) + 1) * static_cast<float>(sum.ranks);
-  scale.only_main = sum.main * kSmallestAlone <= alone;
-  if (scale.only_main) scale.main = std::min(alone / sum.main, 1.f);
-  scale.others = kSmallest;
+  scale.only_main = true;
+  scale.main = std::clamp(alone / sum.main, kSmallestAlone, 1.f);
   return scale;
 }
 
