@@ -7,5 +7,5 @@ out=$(realpath -m "${2:-$here/screenshot.png}")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-"$program" train --pp 4 --tp 2 --pipeline-schedule zb-h1 --num-microbatches 8 --train-iters 3 --eval-interval 0 --sample-tokens 0 --mock-data --log-dir zb-h1 >/dev/null
+"$program" train --num-layers 7 --pp 4 --tp 2 --pipeline-schedule zb-h1 --num-microbatches 8 --train-iters 3 --eval-interval 0 --sample-tokens 0 --mock-data --log-dir zb-h1 >/dev/null
 "$program" viz zb-h1/trace.json.gz --headless --layout Pipeline --goto step=1,sel=r2/B3 --size 1600x960 --force -o "$out"

@@ -9,9 +9,11 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/config/balanced_split.h"
 #include "core/pipeline/csv.h"
 #include "core/pipeline/schedules.h"
 #include "core/pipeline/verify.h"
+#include "core/spec/module_table.h"
 
 namespace ranklab {
 namespace {
@@ -128,6 +130,20 @@ Schedule resolve_schedule(const TrainConfig& c, int64_t num_microbatches) {
   }
 }
 
+namespace {
+
+// Even, unless the head is so much work that another split makes the fullest stage 5 % smaller.
+std::vector<int64_t> default_split(const ModelConfig& model, int64_t stages) {
+  std::vector<int64_t> even = even_split(model.num_layers, stages);
+  if (stages == 1 || model.num_layers == stages) return even;
+  const LayerFlops flops = flops_of_layers(model, model.seq_length);
+  std::vector<int64_t> balanced = balanced_split(flops.layers, flops.behind, stages);
+  const double least = fullest_stage(flops.layers, flops.behind, balanced);
+  return fullest_stage(flops.layers, flops.behind, even) > 1.05 * least ? balanced : even;
+}
+
+}  // namespace
+
 std::vector<int64_t> resolve_stage_layers(const TrainConfig& c, const Schedule& schedule) {
   const int64_t stages = schedule.chain_length, layers = c.model.num_layers;
   const std::string count =
@@ -137,22 +153,18 @@ std::vector<int64_t> resolve_stage_layers(const TrainConfig& c, const Schedule& 
                 .got = "--num-layers " + std::to_string(layers) + ", " + count,
                 .want = "at least " + std::to_string(stages) + " layers",
                 .fix = "raise --num-layers, or lower --pp or --vpp");
-  if (c.pipeline_layout.empty()) {
-    std::vector<int64_t> even(static_cast<size_t>(stages), layers / stages);
-    for (int64_t i = 0; i < layers % stages; ++i) ++even[static_cast<size_t>(i)];
-    return even;
-  }
+  if (c.pipeline_layout.empty()) return default_split(c.model, stages);
+  if (c.pipeline_layout == "even") return even_split(layers, stages);
   const std::vector<int64_t> asked = parse_layout(c.pipeline_layout);
   RANKLAB_CHECK(static_cast<int64_t>(asked.size()) == stages, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--pipeline-layout has another number of stages than the schedule",
                 .got = std::to_string(asked.size()) + " numbers in " + quote(c.pipeline_layout), .want = count,
-                .fix = "leave it out for an even split");
+                .fix = "leave it out, or say even");
   const int64_t sum = std::accumulate(asked.begin(), asked.end(), int64_t{0});
   RANKLAB_CHECK(sum == layers, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--pipeline-layout does not add up to the model's layers",
                 .got = quote(c.pipeline_layout) + ", together " + std::to_string(sum),
-                .want = "--num-layers " + std::to_string(layers),
-                .fix = "change a number, or leave it out for an even split");
+                .want = "--num-layers " + std::to_string(layers), .fix = "change a number, leave it out, or say even");
   return asked;
 }
 

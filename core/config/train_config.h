@@ -45,7 +45,7 @@ struct TrainConfig {
   // Pipeline.
   std::string pipeline_schedule = "1f1b";  // a name of schedules.h, or a CSV file
   int64_t virtual_stages = 1;              // stages per rank, where the schedule lets the user choose
-  std::string pipeline_layout;  // layers of each stage: "2,2,3,1"; empty: even, the first stages take the rest
+  std::string pipeline_layout;  // layers of each stage: "2,2,3,1", or "even"; empty: by work (pipeline_layout.h)
 
   // Batch and schedule.
   int64_t train_iters = 200;

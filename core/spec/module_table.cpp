@@ -166,6 +166,23 @@ ModelCounts count_model(const ModelConfig& c, int64_t seq) {
   return counts;
 }
 
+LayerFlops flops_of_layers(const ModelConfig& c, int64_t seq) {
+  LayerFlops flops;
+  flops.layers.resize(static_cast<size_t>(c.num_layers));
+  for (int64_t layer = 0; layer < c.num_layers; ++layer)
+    flops.layers[static_cast<size_t>(layer)] = attention_flops_per_token(c, layer, seq);
+  for (const ModuleRow& row : module_table(c)) {
+    const bool in_layers = row.parameter.starts_with("layers.");
+    if (!in_layers) flops.behind += row.forward_flops_per_token();
+    for (int64_t i = 0; in_layers && i < row.layers; ++i)
+      flops.layers[static_cast<size_t>(row.first_layer + i)] +=
+          row.forward_flops_per_token() / static_cast<double>(row.layers);
+  }
+  for (int64_t module = 0; module < c.mtp_num_layers; ++module)
+    flops.behind += attention_flops_per_token(c, c.num_layers + module, seq);
+  return flops;
+}
+
 int64_t kv_cache_elements_per_token(const ModelConfig& c) {
   if (c.mla.enabled()) return c.num_layers * (c.mla.kv_lora_rank + c.mla.qk_pos_emb_head_dim);
   return c.num_layers * 2 * c.kv_width();

@@ -52,6 +52,14 @@ struct ModelCounts {
 };
 ModelCounts count_model(const ModelConfig& config, int64_t seq);
 
+// Forward FLOPs of one token at the end of a sequence of `seq`, by layer of the model, and of what follows the last
+// one: head and multi-token-prediction modules. The embedding is a lookup.
+struct LayerFlops {
+  std::vector<double> layers;
+  double behind = 0;
+};
+LayerFlops flops_of_layers(const ModelConfig& config, int64_t seq);
+
 // Elements that generation caches per past token, over all layers: keys and values, or latent attention's compressed
 // vector.
 int64_t kv_cache_elements_per_token(const ModelConfig& config);

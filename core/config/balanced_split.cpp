@@ -1,0 +1,105 @@
+#include "core/config/balanced_split.h"
+
+#include <algorithm>
+
+namespace ranklab {
+namespace {
+
+class Splitter {
+ public:
+  Splitter(std::span<const double> layers, double behind, int64_t stages)
+      : layers_(layers.size()), stages_(static_cast<size_t>(stages)), behind_(behind), before_(layers.size() + 1, 0.0) {
+    for (size_t i = 0; i < layers.size(); ++i) before_[i + 1] = before_[i] + layers[i];
+  }
+
+  // `bound`: what the fullest stage of some split has.
+  std::vector<int64_t> split(double bound) const {
+    const double most = least_fullest(bound) * (1 + 1e-9);
+    const std::vector<size_t> earliest = earliest_begins(most);
+    std::vector<int64_t> out;
+    size_t from = 0;
+    for (size_t stage = 1; stage < stages_; ++stage) {
+      // Where this stage would begin if layers could be cut.
+      const double share = static_cast<double>(stage) / static_cast<double>(stages_);
+      const size_t ideal = reach(0, (before_[layers_] + behind_) * share * (1 + 1e-12));
+      const size_t last = std::min(reach(from, most), layers_ - (stages_ - stage));
+      const size_t to = std::clamp(ideal, std::min(std::max(earliest[stage], from + 1), last), last);
+      out.push_back(static_cast<int64_t>(to - from));
+      from = to;
+    }
+    out.push_back(static_cast<int64_t>(layers_ - from));
+    return out;
+  }
+
+ private:
+  // The end of the longest run of layers from `from` with at most that work.
+  size_t reach(size_t from, double work) const {
+    const auto begin = before_.begin() + static_cast<std::ptrdiff_t>(from);
+    return static_cast<size_t>(std::upper_bound(begin, before_.end(), before_[from] + work) - before_.begin()) - 1;
+  }
+
+  // Whether no stage needs more: each takes what it can and leaves a layer to each one behind it.
+  bool fits(double most) const {
+    size_t from = 0;
+    for (size_t stage = 1; stage < stages_; ++stage) {
+      const size_t to = std::min(reach(from, most), layers_ - (stages_ - stage));
+      if (to == from) return false;
+      from = to;
+    }
+    return before_[layers_] - before_[from] + behind_ <= most;
+  }
+
+  double least_fullest(double bound) const {
+    constexpr int kHalvings = 60;  // to the last bit of a double, about
+    double low = 0;
+    for (int i = 0; i < kHalvings; ++i) {
+      const double middle = (low + bound) / 2;
+      (fits(middle) ? bound : low) = middle;
+    }
+    return bound;
+  }
+
+  // The first layer that each stage may begin with, so that it and those behind it have no more than that.
+  std::vector<size_t> earliest_begins(double most) const {
+    std::vector<size_t> begins(stages_, 0);
+    size_t to = layers_;
+    for (size_t stage = stages_; stage-- > 1;) {
+      const double room = most - (stage + 1 == stages_ ? behind_ : 0);
+      const auto end = before_.begin() + static_cast<std::ptrdiff_t>(to);
+      const auto first = std::lower_bound(before_.begin(), end, before_[to] - room);
+      to = std::max(static_cast<size_t>(first - before_.begin()), stage);
+      begins[stage] = to;
+    }
+    return begins;
+  }
+
+  size_t layers_, stages_;
+  double behind_;
+  std::vector<double> before_;  // [i]: work of the layers before layer i
+};
+
+}  // namespace
+
+std::vector<int64_t> even_split(int64_t layers, int64_t stages) {
+  std::vector<int64_t> even(static_cast<size_t>(stages), layers / stages);
+  for (int64_t i = 0; i < layers % stages; ++i) ++even[static_cast<size_t>(i)];
+  return even;
+}
+
+std::vector<int64_t> balanced_split(std::span<const double> layers, double behind, int64_t stages) {
+  const std::vector<int64_t> even = even_split(static_cast<int64_t>(layers.size()), stages);
+  return Splitter(layers, behind, stages).split(fullest_stage(layers, behind, even));
+}
+
+double fullest_stage(std::span<const double> layers, double behind, std::span<const int64_t> split) {
+  double most = 0;
+  size_t layer = 0;
+  for (size_t stage = 0; stage < split.size(); ++stage) {
+    double work = stage + 1 == split.size() ? behind : 0;
+    for (int64_t i = 0; i < split[stage]; ++i) work += layers[layer++];
+    most = std::max(most, work);
+  }
+  return most;
+}
+
+}  // namespace ranklab
