@@ -86,6 +86,7 @@ std::vector<Cause> causes() {
   std::vector<Cause> rows;
   TrainConfig c = pipeline(4, 8, 16);
   c.model.vocab_size = 8192;
+  c.pipeline_layout = "even";
   rows.push_back({"large_vocabulary", "stage balance", "stage 3 (rank 3)", c});
   c = pipeline(4, 16, 16);
   c.pipeline_layout = "5,1,1,1";

@@ -39,14 +39,14 @@ class ShareCollector {
   ShareCollector(const TraceStore& store, int step) : store_(store), step_(step) {}
 
   ZeroTable collect() {
-    for (size_t rank = 0; rank < store_.traces().size(); ++rank) read_buckets(rank);
+    for (size_t rank = store_.traces().size(); rank-- > 0;) read_buckets(rank);
     for (size_t rank = 0; rank < store_.traces().size(); ++rank) read_states(rank);
     for (ZeroBucketRow& row : table_.rows) {
       for (ZeroCell& cell : row.cells)
         std::stable_sort(cell.history.begin(), cell.history.end(),
                          [](const auto& a, const auto& b) { return a.first < b.first; });
     }
-    // Each rank names its buckets from the last to the first.
+    // Each rank names its buckets from the last to the first, and later ranks hold later stages.
     std::reverse(table_.rows.begin(), table_.rows.end());
     table_.step = step_;
     return std::move(table_);

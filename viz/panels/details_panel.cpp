@@ -53,6 +53,7 @@ void DetailsPanel::event(Workspace& workspace, EventRef ref) {
           {"slack", slack == 0 ? "none: on the critical path" : format_time(store, slack) + " until the step is later",
            "model"});
   }
+  for (const Detail& wait : waits(workspace, ref)) details.insert(details.end() - 1, wait);
   for (const Detail& detail : details) {
     ImGui::TableNextColumn();
     dim_text(detail.key);
@@ -62,6 +63,24 @@ void DetailsPanel::event(Workspace& workspace, EventRef ref) {
     colored_text(theme::kFaint, detail.source);
   }
   ImGui::EndTable();
+}
+
+// The ranks of the arrows of the timeline.
+std::vector<Detail> DetailsPanel::waits(Workspace& workspace, EventRef ref) {
+  const TraceStore& store = workspace.store();
+  const size_t number = ref.rank_index << 40 | ref.event_index;
+  const auto& arrows =
+      arrows_.get({workspace.content(store.whole()), number}, [&] { return dependencies(store, ref); });
+  std::string before, after;
+  for (const Dependency& arrow : arrows) {
+    std::string& words = arrow.incoming ? before : after;
+    if (!words.empty()) words += ", ";
+    words += selection_text(store, arrow.incoming ? arrow.from : arrow.to);
+  }
+  std::vector<Detail> out;
+  if (!before.empty()) out.push_back({"waits for", before, ""});
+  if (!after.empty()) out.push_back({"waited for by", after, ""});
+  return out;
 }
 
 void DetailsPanel::area(Workspace& workspace) {

@@ -1,7 +1,12 @@
 // The selected event with every field, or the selected area with totals. Thread rule: the window's thread.
 #pragma once
+#include <utility>
+#include <vector>
+
+#include "viz/model/event_details.h"
 #include "viz/panels/area_totals.h"
 #include "viz/panels/cached.h"
+#include "viz/panels/dependencies.h"
 #include "viz/panels/panel.h"
 #include "viz/panels/workspace.h"
 
@@ -14,9 +19,11 @@ class DetailsPanel final : public Panel {
 
  private:
   void event(Workspace& workspace, EventRef ref);
+  std::vector<Detail> waits(Workspace& workspace, EventRef ref);
   void area(Workspace& workspace);
 
   Cached<std::pair<ContentKey, Area>, AreaTotals> totals_;
+  Cached<std::pair<ContentKey, size_t>, std::vector<Dependency>> arrows_;
 };
 
 }  // namespace ranklab::viz

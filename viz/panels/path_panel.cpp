@@ -141,7 +141,7 @@ void PathPanel::stay_row(Workspace& workspace, const CriticalPath& path, const P
   const bool open = open_.contains(number);
   ImGui::TableNextColumn();
   const std::string at = format_time(store, stay.range.begin_ns - store.range().begin_ns);
-  if (ImGui::Selectable(((open ? "- " : "+ ") + at).c_str(), false, ImGuiSelectableFlags_SpanAllColumns)) {
+  if (ImGui::Selectable(((open ? "- " : "+ ") + at + "###stay").c_str(), false, ImGuiSelectableFlags_SpanAllColumns)) {
     if (open)
       open_.erase(number);
     else

@@ -19,6 +19,8 @@ class PathPanel final : public Panel {
   void draw(Workspace& workspace) override;
   std::string nothing_to_show(Workspace& workspace) override;
 
+  size_t rows() const { return rows_.size(); }  // of the list, in the last frame
+
  private:
   void what_if(Workspace& workspace);
   void segments(Workspace& workspace, const CriticalPath& path);

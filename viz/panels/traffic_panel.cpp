@@ -13,7 +13,8 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr size_t kNumbersUpTo = 16;  // ranks
+constexpr size_t kNumbersUpTo = 16;    // ranks
+constexpr size_t kFollowed = 400'000;  // events: the sums up to the cursor are made in every frame
 
 // A combo box with `all` and the values that the trace has.
 template <typename T>
@@ -30,7 +31,7 @@ void choose(const char* id, const char* all, const std::vector<T>& values, std::
 
 std::string TrafficPanel::nothing_to_show(Workspace& workspace) {
   if (workspace.store().empty()) return "No trace is open: ./ranklab viz last";
-  if (matrix(workspace).axes.empty())
+  if (matrix(workspace).axes.empty() && !follows_cursor(workspace))
     return "Nothing was sent in this part of the trace.\n\n./ranklab train --tp 2 --pp 2 --train-iters 3   sends over "
            "three axes";
   return {};
@@ -42,11 +43,26 @@ TrafficFilter TrafficPanel::filter(const Workspace& workspace) const {
   return out;
 }
 
-TrafficPanel::Key TrafficPanel::key(Workspace& workspace) const { return {workspace.content(), filter(workspace)}; }
+TrafficPanel::Key TrafficPanel::key(Workspace& workspace, const Window& window) const {
+  return {workspace.content(window), filter(workspace)};
+}
+TrafficPanel::Key TrafficPanel::key(Workspace& workspace) const { return key(workspace, shown(workspace)); }
+
+bool TrafficPanel::follows_cursor(Workspace& workspace) const {
+  const bool wanted = until_cursor_ || workspace.playback.state == PlayState::kPlaying;
+  return wanted && workspace.store().num_events() <= kFollowed && workspace.store().step_window(workspace.step());
+}
+
+Window TrafficPanel::shown(Workspace& workspace) const {
+  if (!follows_cursor(workspace)) return workspace.window();
+  const int64_t begin = workspace.store().step_window(workspace.step())->range.begin_ns;
+  // What only ends where the step begins is the step's before.
+  return {{begin + 1, std::max(workspace.cursor.time_ns, begin + 1)}, -1};
+}
 
 const TrafficMatrix& TrafficPanel::matrix(Workspace& workspace) {
   const Key now = key(workspace);
-  return matrix_.get(now, [&] { return traffic_matrix(workspace.store(), workspace.window(), now.second); });
+  return matrix_.get(now, [&] { return traffic_matrix(workspace.store(), shown(workspace), now.second); });
 }
 
 double TrafficPanel::value(const TrafficCell& cell) const {
@@ -129,6 +145,9 @@ void TrafficPanel::controls(Workspace& workspace, const TrafficMatrix& matrix) {
   nodes(workspace);
   same_line_if_fits(scaled(54));
   ImGui::Checkbox("log", &logarithmic_);
+  same_line_if_fits(scaled(124));
+  ImGui::Checkbox("up to the cursor", &until_cursor_);
+  tooltip("of the cursor's step what was sent by then, framed what is on its way; always while the trace plays");
   const TrafficCell total = matrix.total();
   const std::string sum = words(total);
   const std::string line =
@@ -171,6 +190,17 @@ void TrafficPanel::grid(Workspace& workspace, const TrafficMatrix& matrix, float
   ImDrawList& draw = *ImGui::GetWindowDrawList();
   double largest = 0;
   for (const TrafficCell& cell : matrix.cells) largest = std::max(largest, value(cell));
+  const TrafficMatrix* moving = nullptr;
+  if (follows_cursor(workspace)) {
+    const Window step = *workspace.store().step_window(workspace.step());
+    const Key of_step = key(workspace, step);
+    const auto& whole =
+        whole_step_.get(of_step, [&] { return traffic_matrix(workspace.store(), step, of_step.second); });
+    for (const TrafficCell& cell : whole.cells) largest = std::max(largest, value(cell));
+    const Window now{{workspace.cursor.time_ns, workspace.cursor.time_ns}, -1};
+    const Key of_now = key(workspace, now);
+    moving = &moving_.get(of_now, [&] { return traffic_matrix(workspace.store(), now, of_now.second); });
+  }
   draw.AddText({corner.x, corner.y}, theme::kFaint, "to");
   for (size_t i = 0; i < n; ++i) {
     const std::string rank = strprintf("%d", matrix.ranks[i]);
@@ -182,6 +212,9 @@ void TrafficPanel::grid(Workspace& workspace, const TrafficMatrix& matrix, float
     for (size_t to = 0; to < n; ++to) {
       cell(workspace, matrix, from, to,
            {origin.x + size.x * static_cast<float>(to), origin.y + size.y * static_cast<float>(from)}, size, largest);
+      if (moving == nullptr || moving->at(from, to).messages == 0) continue;
+      const ImVec2 at(origin.x + size.x * static_cast<float>(to), origin.y + size.y * static_cast<float>(from));
+      draw.AddRect(at, {at.x + size.x - 1, at.y + size.y - 1}, theme::kCursor, 0, scaled(2));
     }
   }
   sums(matrix, origin, size);

@@ -22,6 +22,8 @@ class TrafficPanel final : public Panel {
   std::string nothing_to_show(Workspace& workspace) override;
   // The matrix that is drawn: for the window and the filter.
   const TrafficMatrix& matrix(Workspace& workspace);
+  // Whether the sums are those of the step up to the cursor: while the trace plays, and when asked for.
+  bool follows_cursor(Workspace& workspace) const;
 
  private:
   using Key = std::pair<ContentKey, TrafficFilter>;
@@ -37,16 +39,19 @@ class TrafficPanel final : public Panel {
   double value(const TrafficCell& cell) const;
   std::string words(const TrafficCell& cell) const;
   ImU32 shade(double value, double largest) const;
+  Window shown(Workspace& workspace) const;
   Key key(Workspace& workspace) const;
+  Key key(Workspace& workspace, const Window& window) const;
   TrafficFilter filter(const Workspace& workspace) const;
 
   uint64_t opened_ = 0;  // the trace for which a purpose was chosen
   TrafficMode mode_ = TrafficMode::kBytes;
   TrafficLayer layer_ = TrafficLayer::kLogical;
   TrafficFilter filter_;  // except the GPUs per node, which come from the trace
-  bool logarithmic_ = false;
+  bool logarithmic_ = false, until_cursor_ = false;
   std::optional<std::pair<int, int>> chosen_;  // global ranks
-  Cached<Key, TrafficMatrix> matrix_;
+  // The one that is drawn; for the colours of one that grows, that of its whole step; what is sent at the cursor.
+  Cached<Key, TrafficMatrix> matrix_, whole_step_, moving_;
   Cached<Key, std::vector<StepTraffic>> steps_;
   Cached<std::pair<Key, std::pair<int, int>>, std::vector<EventRef>> calls_;
 };

@@ -5,16 +5,21 @@
 #include <cmath>
 #include <filesystem>
 
+#include "core/base/text.h"
 #include "core/trace/chrome_writer.h"
 #include "tests/cli/run_program.h"
 #include "tests/viz/window/sample_traces.h"
 #include "tests/viz/window/window_fixture.h"
+#include "viz/app/layouts.h"
 #include "viz/model/comm_table.h"
+#include "viz/model/generated_trace.h"
 #include "viz/model/mismatch_view.h"
 #include "viz/model/schedule_trace.h"
 #include "viz/model/time_text.h"
+#include "viz/panels/path_panel.h"
 #include "viz/panels/theme.h"
 #include "viz/panels/timeline/timeline_panel.h"
+#include "viz/panels/traffic_panel.h"
 #include "viz/panels/what_if_panel.h"
 #include "viz/panels/widgets.h"
 
@@ -154,15 +159,97 @@ TEST_F(WindowTest, begins_with_one_step_and_its_critical_path) {
   });
 }
 
-TEST_F(WindowTest, shows_eight_ranks_without_scrolling) {
+TEST_F(WindowTest, shows_eight_ranks_without_scrolling_in_every_layout) {
   workspace().load(in_units(one_f_one_b()));
   drive([&](ImGuiTestContext& ctx) {
+    for (const LayoutPreset& preset : layout_presets()) {
+      app().use_layout(preset.name);
+      ctx.Yield(6);
+      const TimelineLayout& layout = timeline(app()).layout();
+      IM_CHECK_EQ(layout.ranks.size(), 8u);
+      IM_CHECK_LE(layout.bottom, ctx.GetWindowByRef("//###timeline")->Rect().Max.y);
+      for (const RowBox& row : layout.rows)
+        if (row.main) IM_CHECK_GE(row.bottom - row.top, 10.f);
+    }
+  });
+}
+
+// Three steps of 4 stages, 8 microbatches: 24 sends down and 24 up in each.
+TEST_F(WindowTest, adds_up_traffic_to_the_cursor_while_it_plays) {
+  workspace().load(in_units(three_steps()));
+  app().use_layout("Traffic");
+  drive([&](ImGuiTestContext& ctx) {
+    ctx.Yield(6);
+    TrafficPanel& traffic = dynamic_cast<TrafficPanel&>(*app().panel("traffic"));
+    IM_CHECK_EQ(traffic.matrix(workspace()).total().messages, 144);
+    ctx.ItemClick("//###traffic/up to the cursor");
+    workspace().set_time(kThreeStepsLength);  // where step 1 begins
+    ctx.Yield(2);
+    IM_CHECK_LE(traffic.matrix(workspace()).total().messages, 1);
+    workspace().set_time(kThreeStepsLength + kThreeStepsLength / 2);
+    ctx.Yield(2);
+    const int64_t half = traffic.matrix(workspace()).total().messages;
+    IM_CHECK(half > 10 && half < 40);
+    workspace().set_time(2 * kThreeStepsLength - 1);
+    ctx.Yield(2);
+    IM_CHECK_EQ(traffic.matrix(workspace()).total().messages, 48);
+    ctx.ItemClick("//###traffic/up to the cursor");
+    ctx.Yield(2);
+    IM_CHECK_EQ(traffic.matrix(workspace()).total().messages, 144);
+  });
+}
+
+TEST_F(WindowTest, a_click_on_a_tile_of_the_mesh_shows_that_rank_alone) {
+  workspace().load(in_units(one_f_one_b()));
+  app().use_layout("Traffic");
+  drive([&](ImGuiTestContext& ctx) {
+    ctx.Yield(6);
+    ctx.SetRef(ctx.WindowInfo("//###mesh/ranks").ID);
+    ctx.ItemClick("$$5/rank");
+    ctx.Yield(2);
+    IM_CHECK_EQ(timeline(app()).layout().ranks.size(), 1u);
+    IM_CHECK(workspace().visible(5) && !workspace().visible(4));
+    ctx.ItemClick("$$5/rank");
+    ctx.Yield(2);
+    IM_CHECK_EQ(timeline(app()).layout().ranks.size(), 8u);
+  });
+}
+
+TEST_F(WindowTest, lists_the_critical_path_by_rank_and_a_click_opens_a_stay) {
+  workspace().load(in_units(generated_trace(20'000)));  // messages take time
+  app().use_layout("Pipeline");
+  drive([&](ImGuiTestContext& ctx) {
+    ctx.Yield(6);
+    app().open_panel("path");
     ctx.Yield(4);
-    const TimelineLayout& layout = timeline(app()).layout();
-    IM_CHECK_EQ(layout.ranks.size(), 8u);
-    IM_CHECK_LE(layout.bottom, ctx.GetWindowByRef("//###timeline")->Rect().Max.y);
-    for (const RowBox& row : layout.rows)
-      if (row.main) IM_CHECK_GE(row.bottom - row.top, 12.f);
+    const std::vector<PathStay> stays = stays_of(workspace().critical_path());
+    const auto several =
+        std::find_if(stays.begin(), stays.end(), [](const PathStay& s) { return s.last - s.first > 1; });
+    IM_CHECK(several != stays.end());
+    const PathPanel& panel = dynamic_cast<PathPanel&>(*app().panel("path"));
+    IM_CHECK_EQ(panel.rows(), stays.size());
+    // Below the heading, in the middle of its row.
+    const ImRect list = ctx.WindowInfo("//###path/segments").Window->Rect();
+    const float row = ImGui::GetTextLineHeight() + 2 * ImGui::GetStyle().CellPadding.y;
+    const auto place = static_cast<float>(several - stays.begin());
+    ctx.MouseMoveToPos({list.Min.x + 40, list.Min.y + row * (place + 1.5f)});
+    ctx.MouseClick();
+    ctx.Yield(2);
+    IM_CHECK_EQ(panel.rows(), stays.size() + several->last - several->first);
+    IM_CHECK_LE(workspace().camera.begin_ns, static_cast<double>(several->range.begin_ns));
+    IM_CHECK_GE(workspace().camera.end_ns, static_cast<double>(several->range.end_ns));
+  });
+}
+
+// The bars above the panels come a frame after the trace: a layout's shares are of what they leave.
+TEST_F(WindowTest, gives_panels_the_shares_of_their_layout) {
+  workspace().load(in_units(one_f_one_b()));
+  app().use_layout("Pipeline");
+  drive([&](ImGuiTestContext& ctx) {
+    ctx.Yield(6);
+    const float above = ctx.GetWindowByRef("//###timeline")->DockNode->Size.y;
+    const float below = ctx.GetWindowByRef("//###what_if")->DockNode->Size.y;
+    IM_CHECK_LT(std::abs(below / (above + below) - 0.32f), 0.02f);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "viz/model/time_text.h"
 #include "viz/panels/theme.h"
 #include "viz/panels/widgets.h"
 
@@ -62,7 +63,7 @@ bool add_text(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, std::string
   return true;
 }
 
-constexpr float kSmall = 0.74f;
+constexpr float kSmall = 0.74f, kPhaseWithTime = 150;
 
 // Time of which the trace says nothing: no hatching, which is for ranks that are known to be idle.
 void draw_unrecorded(ImDrawList& draw, const TimelineLayout& layout, const RowBox& row, TimeRange range) {
@@ -108,8 +109,10 @@ void RowPainter::draw_stalls(ImDrawList& draw, const TimelineLayout& layout, con
   }
 }
 
-void RowPainter::draw_block(ImDrawList& draw, const RankTrace& trace, bool with_stage, const LodBlock& block,
-                            ImVec2 from, ImVec2 to) const {
+void RowPainter::draw_block(ImDrawList& draw, const TraceStore& store, size_t rank, const LodBlock& block, ImVec2 from,
+                            ImVec2 to) const {
+  const RankTrace& trace = store.trace(rank);
+  const bool with_stage = store.rank(rank).several_stages;
   const size_t paint = static_cast<size_t>(block.paint);
   const float width = to.x - from.x;
   if (width > 3) to.x -= 1;  // keeps a gap between neighbours
@@ -131,7 +134,11 @@ void RowPainter::draw_block(ImDrawList& draw, const RankTrace& trace, bool with_
   const std::string_view name = trace.names[event.name];
   const ImU32 color = colors().text[paint];
   if (letters(block.paint).empty()) {
-    const std::string own = event.kind == EventKind::kModule ? block_text(event, name, false) : std::string();
+    std::string own;
+    if (event.kind == EventKind::kModule) own = block_text(event, name, false);
+    if (event.kind == EventKind::kPhase && width > scaled(kPhaseWithTime))
+      own = std::string(name) + "  " +
+            format_time(store, store.end_ns({rank, block.event}) - store.begin_ns({rank, block.event}));
     const std::string_view shown = own.empty() ? name : std::string_view(own);
     if (!add_text(draw, from, to, color, shown, 1)) add_text(draw, from, to, color, shown, kSmall);
     return;
@@ -155,7 +162,7 @@ void RowPainter::draw_blocks(ImDrawList& draw, const TimelineLayout& layout, con
     drawn_ += lod_.size();
     for (const LodBlock& block : lod_) {
       const RowBox::Part part = box.part(block.depth);
-      draw_block(draw, store.trace(box.rank), rank.several_stages, block, {layout.plot_left + block.x0, part.top},
+      draw_block(draw, store, box.rank, block, {layout.plot_left + block.x0, part.top},
                  {layout.plot_left + std::max(block.x1, block.x0 + 1), part.bottom});
     }
   }

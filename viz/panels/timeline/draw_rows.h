@@ -1,5 +1,5 @@
 // The timeline's rows: blocks with letters, hatched bubbles tinted by their cause, the critical path. Level of detail
-// keeps a frame at O(pixels x log n), and the painter's buffers are reused: nothing is allocated once they are warm.
+// keeps a frame at O(pixels x log n), and the painter's buffers are reused: only the words of long phases are allocated.
 // Thread rule: the thread of the ImGui context.
 #pragma once
 #include <imgui.h>
@@ -37,7 +37,7 @@ class RowPainter {
   size_t blocks() const { return drawn_; }
 
  private:
-  void draw_block(ImDrawList& draw, const RankTrace& trace, bool with_stage, const LodBlock& block, ImVec2 from,
+  void draw_block(ImDrawList& draw, const TraceStore& store, size_t rank, const LodBlock& block, ImVec2 from,
                   ImVec2 to) const;
 
   std::vector<LodBlock> lod_;
