@@ -1,6 +1,6 @@
 // The timeline's rows: blocks with letters, hatched bubbles tinted by their cause, the critical path. Level of detail
-// keeps a frame at O(pixels x log n), and the painter's buffers are reused: only the words of long phases are allocated.
-// Thread rule: the thread of the ImGui context.
+// keeps a frame at O(pixels x log n), and the painter's buffers are reused: only the words of long phases are
+// allocated. Thread rule: the thread of the ImGui context.
 #pragma once
 #include <imgui.h>
 
