@@ -94,7 +94,7 @@ void WhatIfPanel::follow_run(Workspace& workspace) {
   if (!run || run->request.num_ranks > kMostRanks || run->request.num_microbatches > kMostMicrobatches) return;
   inputs_.request = run->request;
   inputs_.costs = run->costs;
-  of_run_ = "1 is " + human_ns(static_cast<double>(run->forward_ns)) + ", a forward of this run";
+  of_run_ = "1 is " + format_time(workspace.store(), run->forward_ns) + ", a forward of this run";
   stale_ = true;
 }
 
