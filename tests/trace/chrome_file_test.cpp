@@ -86,11 +86,13 @@ TEST(ChromeFile, ReadsBackEveryField) {
           for (Event& event : trace.events) std::swap(event.virtual_end_ns, event.wall_end_ns);
         }
       }
-      write_chrome_trace(path, written, {.clock = clock, .world_size = 6, .gpus_per_node = 3});
+      write_chrome_trace(path, written,
+                         {.clock = clock, .world_size = 6, .gpus_per_node = 3, .title = "a \"model\"; pp 2"});
       const TraceFile file = read_chrome_trace(path);
       EXPECT_EQ(file.clock, clock);
       EXPECT_EQ(file.world_size, 6);
       EXPECT_EQ(file.gpus_per_node, 3);
+      EXPECT_EQ(file.title, "a \"model\"; pp 2");
       EXPECT_EQ(file.ranks, written) << name;
     }
   }
