@@ -188,6 +188,7 @@ ordered_json json_of(const TraceStore& store, const Window& window, const Stats&
                         {"select", one.event ? viz::selection_text(store, *one.event) : ""}});
   }
   return {{"source", store.source()},
+          {"title", store.title()},
           {"clock", store.clock() == TraceClock::kVirtual ? "virtual" : "wall"},
           {"unit_ns", store.unit_ns()},
           {"step", window.step},
@@ -231,6 +232,7 @@ int trace_stats(const TraceStatsOptions& options) {
     std::printf("%s\n", json_result(json_of(store, window, stats, options.rows), warnings).c_str());
     return 0;
   }
+  if (!store.title().empty()) std::printf("%s\n", store.title().c_str());
   std::printf("%s: %zu ranks, %zu steps, %s time%s, %s\n\n", store.source().c_str(), store.ranks().size(),
               store.steps().size(), store.clock() == TraceClock::kVirtual ? "virtual" : "wall",
               options.step >= 0 ? (", step " + std::to_string(options.step)).c_str() : "",
