@@ -25,7 +25,7 @@ bool begin(const char* name, float width) {
   const ImGuiViewport& view = *ImGui::GetMainViewport();
   ImGui::SetNextWindowPos({view.WorkPos.x + view.WorkSize.x / 2, view.WorkPos.y + scaled(40)}, ImGuiCond_Appearing,
                           {0.5f, 0});
-  ImGui::SetNextWindowSize({scaled(width), 0});
+  ImGui::SetNextWindowSize({std::min(scaled(width), view.WorkSize.x - scaled(20)), 0});
   return ImGui::BeginPopup(name, ImGuiWindowFlags_NoSavedSettings);
 }
 
@@ -139,8 +139,8 @@ void Popups::find(Workspace& workspace) {
 }
 
 void Popups::keys() {
-  if (!begin(kKeys, 560)) return;
-  if (ImGui::BeginTable("keys", 4, ImGuiTableFlags_SizingStretchProp)) {
+  if (!begin(kKeys, 720)) return;
+  if (ImGui::BeginTable("keys", 4, ImGuiTableFlags_SizingFixedFit)) {
     for (const UiCommand& command : ui_commands()) {
       if (*command.key_text == '\0') continue;
       ImGui::TableNextColumn();

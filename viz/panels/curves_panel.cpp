@@ -73,7 +73,7 @@ void CurvesPanel::draw(Workspace& workspace) {
   ImGui::Checkbox("log", &logarithmic_);
   ImGui::SameLine();
   if (ImGui::Button("curves ...")) ImGui::OpenPopup("which");
-  if (ImGui::BeginPopup("which")) {
+  if (begin_popup_at_item("which")) {
     for (const Series& one : all) {
       bool shown = !hidden_.contains(one.name);
       if (ImGui::Checkbox(one.name.c_str(), &shown)) {

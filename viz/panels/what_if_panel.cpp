@@ -139,7 +139,7 @@ void WhatIfPanel::fields() {
   changed |= field("W", c.w, 0.0, largest, "time of its weight gradient");
   changed |= field("message", c.c, 0.0, largest / 4, "time of a message between ranks");
   if (ImGui::Button("presets")) ImGui::OpenPopup("presets");
-  if (ImGui::BeginPopup("presets")) {
+  if (begin_popup_at_item("presets")) {
     for (const CostPreset& preset : kPresets) {
       if (!ImGui::Selectable(preset.name)) continue;
       if (preset.p > 0) r.num_ranks = preset.p;
@@ -159,7 +159,7 @@ void WhatIfPanel::fields() {
 void WhatIfPanel::choose_schedules() {
   ImGui::SameLine();
   if (ImGui::Button("schedules ...")) ImGui::OpenPopup("schedules");
-  if (!ImGui::BeginPopup("schedules")) return;
+  if (!begin_popup_at_item("schedules")) return;
   for (const ScheduleKind& kind : schedule_kinds()) {
     const std::string name(kind.name);
     const auto at = std::find(inputs_.names.begin(), inputs_.names.end(), name);

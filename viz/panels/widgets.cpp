@@ -151,6 +151,15 @@ void tooltip(const char* words) {
   ImGui::EndTooltip();
 }
 
+bool begin_popup_at_item(const char* id) {
+  const ImGuiViewport& view = *ImGui::GetMainViewport();
+  const ImVec2 from = ImGui::GetItemRectMin(), to = ImGui::GetItemRectMax();
+  const bool right = from.x > view.Pos.x + view.Size.x / 2, low = from.y > view.Pos.y + view.Size.y / 2;
+  ImGui::SetNextWindowPos({right ? to.x : from.x, low ? from.y : to.y}, ImGuiCond_Appearing,
+                          {right ? 1.f : 0.f, low ? 1.f : 0.f});
+  return ImGui::BeginPopup(id);
+}
+
 void help_marker(const char* words) {
   dim_text("(?)");
   tooltip(words);

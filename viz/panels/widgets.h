@@ -50,6 +50,8 @@ void help_marker(const char* words);
 void tooltip(const char* words);  // for the last item, wrapped
 // Centred in the rest of the window: why it is empty, what to run.
 void empty_state(const std::string& words);
+// A popup beside the last item, towards the middle of the screen, where it is not cut off. Like ImGui::BeginPopup().
+bool begin_popup_at_item(const char* id);
 // A small square of a colour, then its name on the same line.
 void swatch(ImU32 color, std::string_view words);
 // The same for the cause of a bubble, with its texture.

@@ -159,6 +159,24 @@ TEST_F(WindowTest, begins_with_one_step_and_its_critical_path) {
   });
 }
 
+TEST_F(WindowTest, popups_of_panels_lie_on_the_screen) {
+  workspace().load(in_units(three_steps()));
+  app().use_layout("Pipeline");
+  drive([&](ImGuiTestContext& ctx) {
+    ctx.Yield(6);
+    for (const char* button : {"//###what_if/presets", "//###what_if/schedules ..."}) {
+      ctx.ItemClick(button);
+      ctx.Yield(4);
+      const ImGuiContext& g = *ctx.UiContext;
+      IM_CHECK(!g.OpenPopupStack.empty() && g.OpenPopupStack.back().Window != nullptr);
+      const ImRect popup = g.OpenPopupStack.back().Window->Rect();
+      IM_CHECK(popup.Min.x >= 0 && popup.Min.y >= 0 && popup.Max.x <= 1600 && popup.Max.y <= 900);
+      ctx.PopupCloseAll();
+      ctx.Yield(2);
+    }
+  });
+}
+
 TEST_F(WindowTest, shows_eight_ranks_without_scrolling_in_every_layout) {
   workspace().load(in_units(one_f_one_b()));
   drive([&](ImGuiTestContext& ctx) {
