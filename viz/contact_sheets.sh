@@ -21,8 +21,8 @@ for run in "${!runs[@]}"; do
     for step in 1 5 11; do
       for size in 1280x720 1600x900 2560x1440; do
         for theme in dark light; do
-          "$program" viz "$run/trace.json.gz" --headless --layout $layout --goto step=$step --size $size --theme $theme --force \
-            -o "$run-$layout-$step-$size-$theme.png" >/dev/null 2>&1
+          said=$("$program" viz "$run/trace.json.gz" --headless --layout $layout --goto step=$step --size $size --theme $theme \
+            --force -o "$run-$layout-$step-$size-$theme.png" 2>&1) || { echo "$said" >&2; exit 1; }
         done
       done
     done

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
-#include <numeric>
 #include <vector>
 
 #include "cli/train/gemm.h"
@@ -14,13 +12,6 @@
 
 namespace ranklab {
 namespace {
-
-// Of all threads, in ms.
-double cpu_ms() {
-  timespec time = {};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
-}
 
 double now_s() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
@@ -44,19 +35,19 @@ class BenchHook : public Hook {
     }
     if (m.step == warmup_ - 1) {
       result_.warm_own_mb = own_mb();
-      cpu_ms_ = cpu_ms();
+      cpu_ms_ = cpu_time_ms(CpuTime::kProcess);
     }
     step_ms_.push_back(m.step_wall_ms);
     tokens_ = m.tokens;
   }
   void finish() {
-    result_.cpu_ms = (cpu_ms() - cpu_ms_) / static_cast<double>(step_ms_.size() - static_cast<size_t>(warmup_));
+    result_.cpu_ms = (cpu_time_ms(CpuTime::kProcess) - cpu_ms_) /
+                     static_cast<double>(step_ms_.size() - static_cast<size_t>(warmup_));
     result_.last_own_mb = own_mb();
     result_.pss_mb = std::max(result_.pss_mb, pss_mb());
     step_ms_.erase(step_ms_.begin(), step_ms_.begin() + warmup_);
     std::sort(step_ms_.begin(), step_ms_.end());
     result_.step_ms = step_ms_[step_ms_.size() / 2];
-    result_.mean_ms = std::accumulate(step_ms_.begin(), step_ms_.end(), 0.0) / static_cast<double>(step_ms_.size());
     result_.tokens_per_s = static_cast<double>(tokens_) / result_.step_ms * 1e3;
   }
 

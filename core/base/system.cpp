@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <ctime>
 #include <sstream>
 #include <system_error>
 
@@ -65,5 +66,11 @@ int terminal_columns(int otherwise) {
 
 int64_t system_memory_bytes(const std::string& field) { return bytes_of_row("/proc/meminfo", field); }
 int64_t process_memory_bytes(const std::string& field) { return bytes_of_row("/proc/self/smaps_rollup", field); }
+
+double cpu_time_ms(CpuTime whose) {
+  timespec time = {};
+  clock_gettime(whose == CpuTime::kThread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
+}
 
 }  // namespace ranklab

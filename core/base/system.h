@@ -23,6 +23,10 @@ std::string processor_vendor();
 // $COLUMNS, else the width of the terminal on stdout, else `otherwise`.
 int terminal_columns(int otherwise);
 
+// CPU time so far, in ms: other programs on the machine change it less than the time that passes.
+enum class CpuTime { kThread, kProcess };
+double cpu_time_ms(CpuTime whose);
+
 // A field of /proc/meminfo such as "MemAvailable:"; 0 when the system does not tell.
 int64_t system_memory_bytes(const std::string& field);
 // A field of /proc/self/smaps_rollup: "Pss:", or "Anonymous:" for memory that no file backs.

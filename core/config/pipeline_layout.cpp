@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/config/balanced_split.h"
+#include "core/pipeline/balanced_split.h"
 #include "core/pipeline/csv.h"
 #include "core/pipeline/schedules.h"
 #include "core/pipeline/verify.h"

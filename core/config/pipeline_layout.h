@@ -19,7 +19,7 @@ int64_t resolve_microbatches(const TrainConfig& config, int64_t sequences);
 Schedule resolve_schedule(const TrainConfig& config, int64_t num_microbatches);
 
 // Layers per stage: --pipeline-layout; else an even split in which the first stages take one more each, or, where the
-// head is work of a layer and more, one that counts it (balanced_split.h).
+// head is work of a layer and more, one that counts it (core/pipeline/balanced_split.h).
 std::vector<int64_t> resolve_stage_layers(const TrainConfig& config, const Schedule& schedule);
 
 // The pipeline ranks that hold a model part for which has(part) is true, ascending.

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "core/config/balanced_split.h"
+#include "core/pipeline/balanced_split.h"
 #include "core/pipeline/schedules.h"
 #include "core/spec/module_table.h"
 #include "core/spec/presets.h"

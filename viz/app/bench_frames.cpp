@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <ctime>
 #include <vector>
 
+#include "core/base/system.h"
 #include "viz/app/application.h"
 #include "viz/app/gui_context.h"
 #include "viz/app/software_renderer.h"
@@ -18,13 +18,6 @@ namespace {
 constexpr int kWarmUp = 20;
 
 size_t imgui_allocations = 0;
-
-// CPU time of this thread: not affected by other programs.
-double cpu_ms() {
-  timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
-}
 
 // Zooms in and out while panning, so that every level of detail occurs.
 void move_camera(Workspace& workspace, int frame, int frames) {
@@ -60,11 +53,11 @@ VizFrameTimes bench_viz_frames(size_t events, int frames) {
     for (int frame = -kWarmUp; frame < frames; ++frame) {
       if (frame == 0) before = imgui_allocations;
       move_camera(app.workspace(), std::abs(frame), frames);
-      const double start = cpu_ms();
+      const double start = cpu_time_ms(CpuTime::kThread);
       ImGui::NewFrame();
       app.frame(0);
       ImGui::Render();
-      const double taken = cpu_ms() - start;
+      const double taken = cpu_time_ms(CpuTime::kThread) - start;
       render_software(*ImGui::GetDrawData(), nullptr, 0);  // answers texture requests only
       result.vertices = std::max(result.vertices, static_cast<size_t>(ImGui::GetDrawData()->TotalVtxCount));
       if (frame >= 0) milliseconds.push_back(taken);

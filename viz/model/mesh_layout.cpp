@@ -33,15 +33,11 @@ class Arranger {
   Arranger(const MeshTable& table, int widest) : table_(table), axes_(spanning_axes(table)), widest_(widest) {}
 
   MeshLayout arrange() {
-    if (axes_.size() < 2) {
+    if (axes_.size() < 2)
       in_one_line();
-      return std::move(out_);
-    }
-    out_.columns = axes_[0].size;
-    out_.rows = axes_[1].size;
-    for (size_t rank = 0; rank < table_.ranks.size(); ++rank)
-      out_.tiles.push_back({plane_of(rank), coordinate(rank, 1), coordinate(rank, 0)});
-    for (const MeshAxis& axis : axes_) link(axis.axis, axis.size);
+    else
+      in_planes();
+    link();
     return std::move(out_);
   }
 
@@ -54,7 +50,13 @@ class Arranger {
     out_.rows = (ranks + out_.columns - 1) / out_.columns;
     out_.planes = {""};
     for (int rank = 0; rank < ranks; ++rank) out_.tiles.push_back({0, rank / out_.columns, rank % out_.columns});
-    for (const MeshAxis& axis : axes_) link(axis.axis, axis.size);
+  }
+
+  void in_planes() {
+    out_.columns = axes_[0].size;
+    out_.rows = axes_[1].size;
+    for (size_t rank = 0; rank < table_.ranks.size(); ++rank)
+      out_.tiles.push_back({plane_of(rank), coordinate(rank, 1), coordinate(rank, 0)});
   }
 
   int plane_of(size_t rank) {
@@ -68,16 +70,17 @@ class Arranger {
     return at->second;
   }
 
-  // Neighbours in the groups of an axis, where they are drawn next to each other.
-  void link(Axis axis, int size) {
-    if (size < 2) return;
+  // Neighbours in the groups of the axes.
+  void link() {
     std::map<int, size_t> index;
     for (size_t rank = 0; rank < table_.ranks.size(); ++rank) index[table_.ranks[rank].global_rank] = rank;
-    for (const MeshGroup& group : table_.groups) {
-      if (group.axis != axis) continue;
-      for (size_t i = 1; i < group.global_ranks.size(); ++i) {
-        const auto from = index.find(group.global_ranks[i - 1]), to = index.find(group.global_ranks[i]);
-        if (from != index.end() && to != index.end()) out_.links.push_back({axis, from->second, to->second});
+    for (const MeshAxis& axis : axes_) {
+      for (const MeshGroup& group : table_.groups) {
+        if (group.axis != axis.axis) continue;
+        for (size_t i = 1; i < group.global_ranks.size(); ++i) {
+          const auto from = index.find(group.global_ranks[i - 1]), to = index.find(group.global_ranks[i]);
+          if (from != index.end() && to != index.end()) out_.links.push_back({axis.axis, from->second, to->second});
+        }
       }
     }
   }

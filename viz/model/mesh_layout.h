@@ -3,7 +3,6 @@
 #pragma once
 #include <cstddef>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "viz/model/mesh_table.h"

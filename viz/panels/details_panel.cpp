@@ -68,11 +68,8 @@ void DetailsPanel::event(Workspace& workspace, EventRef ref) {
 // The ranks of the arrows of the timeline.
 std::vector<Detail> DetailsPanel::waits(Workspace& workspace, EventRef ref) {
   const TraceStore& store = workspace.store();
-  const size_t number = ref.rank_index << 40 | ref.event_index;
-  const auto& arrows =
-      arrows_.get({workspace.content(store.whole()), number}, [&] { return dependencies(store, ref); });
   std::string before, after;
-  for (const Dependency& arrow : arrows) {
+  for (const Dependency& arrow : workspace.dependencies_of(ref)) {
     std::string& words = arrow.incoming ? before : after;
     if (!words.empty()) words += ", ";
     words += selection_text(store, arrow.incoming ? arrow.from : arrow.to);

@@ -6,7 +6,6 @@
 #include "viz/model/event_details.h"
 #include "viz/panels/area_totals.h"
 #include "viz/panels/cached.h"
-#include "viz/panels/dependencies.h"
 #include "viz/panels/panel.h"
 #include "viz/panels/workspace.h"
 
@@ -23,7 +22,6 @@ class DetailsPanel final : public Panel {
   void area(Workspace& workspace);
 
   Cached<std::pair<ContentKey, Area>, AreaTotals> totals_;
-  Cached<std::pair<ContentKey, size_t>, std::vector<Dependency>> arrows_;
 };
 
 }  // namespace ranklab::viz

@@ -70,12 +70,9 @@ void MemoryPanel::draw(Workspace& workspace) {
   ImGui::SameLine();
   ImGui::SetNextItemWidth(scaled(170));
   rank_combo("##other", workspace.store(), other_, true);
-  const auto wide = [](std::string_view words) {
-    return ImGui::CalcTextSize(words.data(), words.data() + words.size()).x + scaled(22);
-  };
   for (size_t c = 0; c < kMemoryCategories; ++c) {
     const auto category = static_cast<MemoryCategory>(c);
-    same_line_if_fits(wide(name(category)));
+    same_line_if_fits(text_width(name(category)) + scaled(22));
     swatch(im_color(colour(category)), name(category));
   }
   same_line_if_fits(scaled(140));

@@ -52,15 +52,15 @@ class TilePlaces {
     const auto planes = static_cast<int>(mesh.planes.size());
     across_ = std::clamp(planes_that_fit(width), 1, planes);
     const float lanes = static_cast<float>(across_);
-    const float room = (width - kPlaneGap() * (lanes - 1)) / lanes;
+    const float room = (width - plane_gap() * (lanes - 1)) / lanes;
     const float columns = static_cast<float>(mesh.columns);
-    size_ = {std::clamp((room - gap_ * (columns - 1)) / columns, kNarrowest(), scaled(138)), scaled(44)};
+    size_ = {std::clamp((room - gap_ * (columns - 1)) / columns, narrowest(), scaled(138)), scaled(44)};
     heading_ = planes > 1 ? ImGui::GetTextLineHeightWithSpacing() : 0;
   }
 
   ImVec2 size() const { return size_; }
   ImVec2 plane(int number) const {
-    const float wide = static_cast<float>(mesh_.columns) * (size_.x + gap_) - gap_ + kPlaneGap();
+    const float wide = static_cast<float>(mesh_.columns) * (size_.x + gap_) - gap_ + plane_gap();
     return {from_.x + static_cast<float>(number % across_) * wide,
             from_.y + static_cast<float>(number / across_) * plane_height()};
   }
@@ -76,12 +76,12 @@ class TilePlaces {
   }
 
  private:
-  static float kPlaneGap() { return scaled(26); }
-  static float kNarrowest() { return scaled(60); }
+  static float plane_gap() { return scaled(26); }
+  static float narrowest() { return scaled(60); }
   int planes_that_fit(float width) const {
     const float columns = static_cast<float>(mesh_.columns);
-    const float narrowest = columns * (scaled(72) + gap_) - gap_ + kPlaneGap();
-    return static_cast<int>((width + kPlaneGap()) / narrowest);
+    const float least = columns * (scaled(72) + gap_) - gap_ + plane_gap();
+    return static_cast<int>((width + plane_gap()) / least);
   }
   float plane_height() const { return heading_ + static_cast<float>(mesh_.rows) * (size_.y + gap_) + scaled(4); }
 

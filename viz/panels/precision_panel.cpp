@@ -230,12 +230,12 @@ void PrecisionPanel::plot(Workspace& workspace, const PrecisionTable& all, const
       case Plot::kScales: {
         const std::string group = group_text(sample, group_);
         dim_text(group.empty() ? "scales of groups (the first of each dimension)" : group);
-        double low = 0, high = 0;
-        if (group.empty() && scale_exponents(sample, low, high)) {
+        const ScaleExponents range = scale_exponents(sample);
+        if (group.empty() && range.low <= range.high) {
           ImGui::SameLine(0, scaled(14));
-          heat_legend(strprintf("2^%.1f", low), strprintf("2^%.1f", high));
+          heat_legend(strprintf("2^%.1f", range.low), strprintf("2^%.1f", range.high));
         }
-        scale_heatmap(sample, group_, below);
+        scale_heatmap(sample, range, group_, below);
         break;
       }
       case Plot::kLayers: {

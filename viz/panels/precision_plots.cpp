@@ -231,22 +231,19 @@ std::string group_text(const TensorSample& sample, int group) {
   return text;
 }
 
-bool scale_exponents(const TensorSample& sample, double& low, double& high) {
-  low = INFINITY;
-  high = -INFINITY;
+ScaleExponents scale_exponents(const TensorSample& sample) {
+  ScaleExponents range;
   for (const double scale : sample.scales.values) {
     if (!(scale > 0) || !std::isfinite(scale)) continue;
-    low = std::min(low, std::log2(scale));
-    high = std::max(high, std::log2(scale));
+    range.low = std::min(range.low, std::log2(scale));
+    range.high = std::max(range.high, std::log2(scale));
   }
-  return low <= high;
+  return range;
 }
 
-void scale_heatmap(const TensorSample& sample, int& chosen, ImVec2 size) {
+void scale_heatmap(const TensorSample& sample, ScaleExponents range, int& chosen, ImVec2 size) {
   const ScaleGrid& grid = sample.scales;
   if (grid.values.empty() || grid.rows == 0 || grid.cols == 0) return dim_text("no scales of groups in the trace");
-  double low = 0, high = 0;
-  scale_exponents(sample, low, high);
   const Cells cells{ImGui::GetCursorScreenPos(),
                     {std::max(size.x, 1.f) / static_cast<float>(grid.cols),
                      std::min(std::max(size.y, 1.f) / static_cast<float>(grid.rows), scaled(40))},
@@ -254,8 +251,8 @@ void scale_heatmap(const TensorSample& sample, int& chosen, ImVec2 size) {
                     grid.cols};
   const bool clicked = ImGui::InvisibleButton("scales", {std::max(size.x, 1.f), std::max(size.y, 1.f)});
   for (size_t i = 0; i < grid.values.size(); ++i) {
-    const double scale = grid.values[i], length = high - low;
-    const double heat = scale > 0 && length > 0 ? (std::log2(scale) - low) / length : 0.5;
+    const double scale = grid.values[i], length = range.high - range.low;
+    const double heat = scale > 0 && length > 0 ? (std::log2(scale) - range.low) / length : 0.5;
     cells.fill(i / grid.cols, i % grid.cols, static_cast<float>(std::isfinite(heat) ? std::clamp(heat, 0.0, 1.0) : 1));
   }
   if (chosen >= 0 && static_cast<size_t>(chosen) < grid.values.size())

@@ -2,6 +2,7 @@
 #pragma once
 #include <imgui.h>
 
+#include <cmath>
 #include <string>
 
 #include "viz/model/precision_table.h"
@@ -17,10 +18,13 @@ enum class PrecisionCurve : uint8_t { kLosses, kSqnr, kScales };
 // Curves over the sampled steps with the shown step marked. Returns the step that was clicked, else -1.
 int plot_precision_curves(const TensorSeries& series, PrecisionCurve curve, int step, ImVec2 size);
 
-// The smallest and the largest scale of the groups, as powers of 2; false where there is none.
-bool scale_exponents(const TensorSample& sample, double& low, double& high);
+// The smallest and the largest scale of the groups, as powers of 2; low above high where there is none.
+struct ScaleExponents {
+  double low = INFINITY, high = -INFINITY;
+};
+ScaleExponents scale_exponents(const TensorSample& sample);
 // Scales of groups, brighter is larger. `chosen` is framed; a click changes it. Describes the group under the mouse.
-void scale_heatmap(const TensorSample& sample, int& chosen, ImVec2 size);
+void scale_heatmap(const TensorSample& sample, ScaleExponents range, int& chosen, ImVec2 size);
 // "group (2, 5): numbers [2:3) x [640:768), scale 1.2e-05, largest 0.0053"
 std::string group_text(const TensorSample& sample, int group);
 

@@ -311,7 +311,7 @@ void TrafficPanel::steps(Workspace& workspace) {
 void TrafficPanel::chosen_calls(Workspace& workspace) {
   const TraceStore& store = workspace.store();
   const auto& found = calls_.get({key(workspace), *chosen_}, [&] {
-    return calls_between(store, workspace.window(), chosen_->first, chosen_->second, filter(workspace));
+    return calls_between(store, shown(workspace), chosen_->first, chosen_->second, filter(workspace));
   });
   ImGui::Text("%zu calls from rank %d to rank %d", found.size(), chosen_->first, chosen_->second);
   if (!ImGui::BeginChild("calls", {0, std::max(scaled(60), ImGui::GetContentRegionAvail().y - scaled(100))}))

@@ -124,19 +124,18 @@ void colored_text(ImU32 color, std::string_view words) {
 }
 
 std::string elided(std::string_view words, float width) {
-  const auto wide = [](std::string_view part) { return ImGui::CalcTextSize(part.data(), part.data() + part.size()).x; };
-  if (wide(words) <= width) return std::string(words);
+  if (text_width(words) <= width) return std::string(words);
   size_t fits = 0, too_much = words.size();
   while (fits + 1 < too_much) {
     const size_t middle = (fits + too_much) / 2;
-    (wide(words.substr(0, middle)) + wide("...") <= width ? fits : too_much) = middle;
+    (text_width(words.substr(0, middle)) + text_width("...") <= width ? fits : too_much) = middle;
   }
   while (fits > 0 && (static_cast<unsigned char>(words[fits]) & 0xC0) == 0x80) --fits;  // no part of a character
   return std::string(words.substr(0, fits)) + "...";
 }
 
 void right_text(std::string_view words) {
-  const float width = ImGui::CalcTextSize(words.data(), words.data() + words.size()).x;
+  const float width = text_width(words);
   const float free = ImGui::GetContentRegionAvail().x - width;
   if (free > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + free);
   text(words);

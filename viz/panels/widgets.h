@@ -32,6 +32,9 @@ void centred_text(ImDrawList& draw, ImVec2 from, ImVec2 size, ImU32 color, const
 // Lines over a rectangle, that join those of its neighbours.
 void hatch(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, float spacing, Texture texture = Texture::kRising);
 
+inline float text_width(std::string_view words) {
+  return ImGui::CalcTextSize(words.data(), words.data() + words.size()).x;
+}
 inline void text(std::string_view words) { ImGui::TextUnformatted(words.data(), words.data() + words.size()); }
 void dim_text(std::string_view words);
 // What the next item is, before it on the same line.

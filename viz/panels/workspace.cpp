@@ -97,6 +97,10 @@ const MeshTable& Workspace::mesh() {
   return mesh_.get(content(store_->whole()), [this] { return mesh_table(*store_); });
 }
 
+const std::vector<Dependency>& Workspace::dependencies_of(EventRef event) {
+  return dependencies_.get({content(store_->whole()), event}, [&] { return dependencies(*store_, event); });
+}
+
 bool Workspace::visible(size_t rank_index) {
   if (!filter.active()) return true;
   if (filter.only_rank >= 0 && store_->rank(rank_index).global_rank != filter.only_rank) return false;

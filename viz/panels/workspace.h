@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/live/live_source.h"
@@ -16,6 +17,7 @@
 #include "viz/model/mesh_table.h"
 #include "viz/model/trace_store.h"
 #include "viz/panels/cached.h"
+#include "viz/panels/dependencies.h"
 #include "viz/panels/view_state.h"
 
 namespace ranklab::viz {
@@ -79,7 +81,8 @@ class Workspace {
   const CriticalPath& critical_path();     // of window()
   const std::vector<Insight>& insights();  // of window()
   const MeshTable& mesh();
-  bool visible(size_t rank_index);  // according to the filter
+  const std::vector<Dependency>& dependencies_of(EventRef event);  // the last one asked for is kept
+  bool visible(size_t rank_index);                                 // according to the filter
 
   void select(std::optional<EventRef> event);  // moves the cursor to its begin
   void set_time(int64_t time_ns);
@@ -123,6 +126,7 @@ class Workspace {
   Cached<ContentKey, CriticalPath> path_;
   Cached<ContentKey, std::vector<Insight>> insights_;
   Cached<ContentKey, MeshTable> mesh_;
+  Cached<std::pair<ContentKey, EventRef>, std::vector<Dependency>> dependencies_;
   bool live_ended_ = false;
   uint64_t table_revision_ = 0;
   TimeRange tables_range_;  // the trace's range when tables were updated

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "core/base/text.h"
+#include "core/pipeline/balanced_split.h"
 #include "viz/model/insights/insight.h"
 #include "viz/model/insights/stage_work.h"
 #include "viz/model/time_text.h"
@@ -9,55 +10,26 @@
 namespace ranklab::viz {
 namespace {
 
-// Consecutive layers to stages with the least work in the fullest stage; each stage has one layer or more. `first` and
-// `last`: the work of the embedding and of the head, in layers.
-std::vector<int> balanced_layers(int layers, int stages, double first, double last) {
-  const auto fits = [&](double most, std::vector<int>& out) {
-    out.clear();
-    int left = layers;
-    for (int s = 0; s < stages; ++s) {
-      const double extra = (s == 0 ? first : 0) + (s == stages - 1 ? last : 0);
-      const int room = std::max(1, static_cast<int>(most - extra + 1e-9));
-      const int take = std::min(room, left - (stages - 1 - s));
-      out.push_back(std::max(take, 1));
-      left -= out.back();
-    }
-    return left == 0;
-  };
-  std::vector<int> best;
-  for (double most = 1; most <= layers + first + last + 1; most += 0.125)
-    if (fits(most, best)) break;
-  return best;
-}
-
-double fullest(const std::vector<int>& layers, double first, double last) {
-  double most = 0;
-  for (size_t s = 0; s < layers.size(); ++s)
-    most = std::max(most, layers[s] + (s == 0 ? first : 0) + (s + 1 == layers.size() ? last : 0));
-  return most;
-}
-
 std::string advice_of(const StageTable& table) {
   int64_t layers_ns = 0, embedding_ns = 0, head_ns = 0;
-  int layers = 0;
-  std::vector<int> now;
+  std::vector<int64_t> now;
   for (const auto& [stage, work] : table.stages) {
     layers_ns += work.layers_ns;
     embedding_ns += work.embedding_ns;
     head_ns += work.head_ns;
-    layers += work.layers;
     now.push_back(work.layers);
   }
-  const int stages = static_cast<int>(table.stages.size());
+  const auto layers = std::accumulate(now.begin(), now.end(), int64_t{0}), stages = static_cast<int64_t>(now.size());
   if (layers < stages || layers_ns <= 0) return "give the slow stage fewer layers: --pipeline-layout";
-  const double each = static_cast<double>(layers_ns) / layers;
-  const double first = static_cast<double>(embedding_ns) / each, last = static_cast<double>(head_ns) / each;
-  const std::vector<int> better = balanced_layers(layers, stages, first, last);
-  if (better.empty() || fullest(better, first, last) > 0.97 * fullest(now, first, last))
+  std::vector<double> work(static_cast<size_t>(layers), static_cast<double>(layers_ns) / static_cast<double>(layers));
+  const double head = static_cast<double>(head_ns), in_layers = head / work[0];
+  work[0] += static_cast<double>(embedding_ns);  // the first layer is always the first stage's
+  const std::vector<int64_t> better = balanced_split(work, head, stages);
+  if (fullest_stage(work, head, better) > 0.97 * fullest_stage(work, head, now))
     return strprintf(
-        "no other split of %d layers is better: the head alone is %.1f layers; more layers, or fewer stages", layers,
-        last);
-  return "try --pipeline-layout " + join(std::span<const int>(better), ",");
+        "no other split of %lld layers is better: the head alone is %.1f layers; more layers, or fewer stages",
+        static_cast<long long>(layers), in_layers);
+  return "try --pipeline-layout " + join(std::span<const int64_t>(better), ",");
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ void rank_label(ImDrawList& draw, float left, float middle, const std::string& l
   const std::string_view number = std::string_view(label).substr(0, space);
   draw.AddText({left + scaled(8), y}, theme::kText, number.data(), number.data() + number.size());
   if (space == std::string::npos) return;
-  const float used = ImGui::CalcTextSize(number.data(), number.data() + number.size()).x;
+  const float used = text_width(number);
   draw.AddText(ImGui::GetFont(), size * 0.86f, {left + scaled(14) + used, std::floor(y + size * 0.1f)}, theme::kDim,
                label.c_str() + space + 1);
 }
@@ -132,7 +132,7 @@ void draw_legend(Workspace& workspace, const std::vector<LegendEntry>& legend) {
   const BubbleReport& bubbles = workspace.bubbles();
   bool first = true;
   const auto entry = [&](auto what_colour, std::string_view label) {
-    if (!first) same_line_if_fits(ImGui::CalcTextSize(label.data(), label.data() + label.size()).x + scaled(34));
+    if (!first) same_line_if_fits(text_width(label) + scaled(34));
     first = false;
     swatch(what_colour, label);
   };

@@ -155,9 +155,7 @@ void TimelinePanel::overlays(Workspace& workspace, ImDrawList& draw) {
 void TimelinePanel::arrows(Workspace& workspace, ImDrawList& draw) {
   const TraceStore& store = workspace.store();
   const EventRef chosen = *workspace.cursor.event;
-  const size_t number = chosen.rank_index << 40 | chosen.event_index;
-  const auto& found =
-      arrows_.get({workspace.content(store.whole()), number}, [&] { return dependencies(store, chosen); });
+  const auto& found = workspace.dependencies_of(chosen);
   const auto middle = [&](EventRef ref) {
     const auto place = store.place_of(ref);
     for (const RowBox& row : layout_.rows)

@@ -6,7 +6,6 @@
 
 #include "viz/model/legend.h"
 #include "viz/panels/cached.h"
-#include "viz/panels/dependencies.h"
 #include "viz/panels/panel.h"
 #include "viz/panels/timeline/draw_rows.h"
 #include "viz/panels/timeline/layout.h"
@@ -42,7 +41,6 @@ class TimelinePanel final : public Panel {
   TimelineLayout layout_;
   RowPainter painter_;
   Drag drag_;
-  Cached<std::pair<ContentKey, size_t>, std::vector<Dependency>> arrows_;
   Cached<ContentKey, std::vector<LegendEntry>> legend_;
   Cached<ContentKey, bool> both_clocks_;
 };

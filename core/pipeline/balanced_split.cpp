@@ -1,4 +1,4 @@
-#include "core/config/balanced_split.h"
+#include "core/pipeline/balanced_split.h"
 
 #include <algorithm>
 
@@ -7,9 +7,11 @@ namespace {
 
 class Splitter {
  public:
+  // The last layer is always the last stage's: what lies behind it counts as its work.
   Splitter(std::span<const double> layers, double behind, int64_t stages)
-      : layers_(layers.size()), stages_(static_cast<size_t>(stages)), behind_(behind), before_(layers.size() + 1, 0.0) {
+      : layers_(layers.size()), stages_(static_cast<size_t>(stages)), before_(layers.size() + 1, 0.0) {
     for (size_t i = 0; i < layers.size(); ++i) before_[i + 1] = before_[i] + layers[i];
+    before_.back() += behind;
   }
 
   // `bound`: what the fullest stage of some split has.
@@ -21,7 +23,7 @@ class Splitter {
     for (size_t stage = 1; stage < stages_; ++stage) {
       // Where this stage would begin if layers could be cut.
       const double share = static_cast<double>(stage) / static_cast<double>(stages_);
-      const size_t ideal = reach(0, (before_[layers_] + behind_) * share * (1 + 1e-12));
+      const size_t ideal = reach(0, before_[layers_] * share * (1 + 1e-12));
       const size_t last = std::min(reach(from, most), layers_ - (stages_ - stage));
       const size_t to = std::clamp(ideal, std::min(std::max(earliest[stage], from + 1), last), last);
       out.push_back(static_cast<int64_t>(to - from));
@@ -46,7 +48,7 @@ class Splitter {
       if (to == from) return false;
       from = to;
     }
-    return before_[layers_] - before_[from] + behind_ <= most;
+    return before_[layers_] - before_[from] <= most;
   }
 
   double least_fullest(double bound) const {
@@ -64,9 +66,8 @@ class Splitter {
     std::vector<size_t> begins(stages_, 0);
     size_t to = layers_;
     for (size_t stage = stages_; stage-- > 1;) {
-      const double room = most - (stage + 1 == stages_ ? behind_ : 0);
       const auto end = before_.begin() + static_cast<std::ptrdiff_t>(to);
-      const auto first = std::lower_bound(before_.begin(), end, before_[to] - room);
+      const auto first = std::lower_bound(before_.begin(), end, before_[to] - most);
       to = std::max(static_cast<size_t>(first - before_.begin()), stage);
       begins[stage] = to;
     }
@@ -74,7 +75,6 @@ class Splitter {
   }
 
   size_t layers_, stages_;
-  double behind_;
   std::vector<double> before_;  // [i]: work of the layers before layer i
 };
 
