@@ -10,6 +10,7 @@
 #include "cli/trace/trace_compare.h"
 #include "cli/trace/trace_stats.h"
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/trace/chrome_reader.h"
 #include "core/trace/trace_report.h"
 #include "core/trace/trace_validate.h"
@@ -19,7 +20,8 @@ namespace {
 
 // Prints each rank's time breakdown, and the traffic by axis and verb.
 int trace_info(const std::string& path, bool json) {
-  const TraceFile file = read_chrome_trace(path);
+  TraceFile file = read_chrome_trace(path);
+  for (RankTrace& trace : file.ranks) trace.label = without_controls(std::move(trace.label));
   const std::vector<RankSummary> summaries = summarize(file);
   if (!json) {
     std::printf("%s: %zu of %d ranks, %s time\n\n", path.c_str(), file.ranks.size(), file.world_size,
@@ -32,7 +34,7 @@ int trace_info(const std::string& path, bool json) {
 // RETURNS: 0 when the file is valid, else prints one line per problem and returns the exit code of a failed check.
 int trace_validate(const std::string& path) {
   const std::vector<std::string> problems = validate_trace_file(path);
-  for (const std::string& problem : problems) std::printf("%s\n", problem.c_str());
+  for (const std::string& problem : problems) std::printf("%s\n", without_controls(problem).c_str());
   if (!problems.empty()) return exit_code(ErrorKind::kCheckFailed);
   std::printf("%s: sound\n", path.c_str());
   return 0;

@@ -73,6 +73,16 @@ std::string lower_case(std::string_view text) {
 
 std::string quote(std::string_view text) { return "'" + std::string(text) + "'"; }
 
+std::string without_controls(std::string text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte < ' ' || byte == 0x7f) text[i] = '?';
+    const bool c1 = byte == 0xc2 && i + 1 < text.size() && (static_cast<unsigned char>(text[i + 1]) & 0xe0) == 0x80;
+    if (c1) text[i] = text[i + 1] = '?';  // U+0080 to U+009F: U+009B begins a terminal's commands, as ESC [ does
+  }
+  return text;
+}
+
 std::string rank_name(int rank) { return "rank " + std::to_string(rank); }
 
 std::string human_bytes(double bytes) {

@@ -14,6 +14,8 @@ std::string join(std::span<const int64_t> parts, std::string_view separator);
 std::string shape_text(std::span<const int64_t> shape);  // "[2, 3]"; "[]" for a scalar
 std::string lower_case(std::string_view text);           // ASCII letters only
 std::string quote(std::string_view text);
+// Text of a file as it may be shown on a terminal: control characters become '?', other UTF-8 stays.
+std::string without_controls(std::string text);
 std::string rank_name(int rank);  // "rank 3"
 // "1.5 MiB", "512 B"
 std::string human_bytes(double bytes);

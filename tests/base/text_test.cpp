@@ -16,6 +16,11 @@ TEST(Text, HumanUnits) {
   EXPECT_EQ(human_count(12345), "12.3k");
 }
 
+TEST(Text, ControlCharactersAreNotShown) {
+  EXPECT_EQ(without_controls("a\x1b[31m\n\x7f\xc2\x9bm"), "a?[31m????m");
+  EXPECT_EQ(without_controls("Gr\xc3\xbc\xc3\x9f\x65 \xe2\x86\x92"), "Gr\xc3\xbc\xc3\x9f\x65 \xe2\x86\x92");
+}
+
 TEST(Text, NearestNameForgivesTyposButNotStrangers) {
   const std::vector<std::string> names = {"tensor-model-parallel-size", "train-iters", "seq-length"};
   EXPECT_EQ(nearest_name("train-iter", names), "train-iters");

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "viz/model/rows.h"
 
 namespace ranklab::viz {
@@ -45,11 +46,13 @@ size_t Track::first_ending_after(int64_t time_ns) const {
 
 TraceStore::TraceStore(TraceFile file, std::string source)
     : source_(std::move(source)),
-      title_(std::move(file.title)),
+      title_(without_controls(std::move(file.title))),
       world_size_(file.world_size),
       gpus_per_node_(file.gpus_per_node),
       clock_(file.clock) {
   for (RankTrace& trace : file.ranks) {
+    trace.label = without_controls(std::move(trace.label));
+    for (std::string& name : trace.names) name = without_controls(std::move(name));
     for (Event& event : trace.events) {
       bound_times(event);
       if (event.array > trace.arrays.size()) event.array = 0;

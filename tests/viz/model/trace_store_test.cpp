@@ -119,6 +119,20 @@ TEST(TraceStore, BadSelectionsNameThePart) {
   }
 }
 
+// A trace is somebody's file: what it names must not command the terminal that shows it.
+TEST(TraceStore, NamesAndTitleOfAFileCannotCommandATerminal) {
+  TraceFile file;
+  file.title = "\x1b]0;owned\x07 model";
+  RankTrace& trace = file.ranks.emplace_back();
+  trace.label = "dp0\x1b[2J";
+  trace.names = {"layers.0\x1b[31m"};
+  trace.events.emplace_back();
+  const TraceStore store(std::move(file), "test");
+  EXPECT_EQ(store.title(), "?]0;owned? model");
+  EXPECT_EQ(store.trace(0).label, "dp0?[2J");
+  EXPECT_EQ(store.trace(0).names, std::vector<std::string>{"layers.0?[31m"});
+}
+
 TEST(TraceStore, SearchFindsNamesAndBlockTexts) {
   const TraceStore store = nested_store();
   EXPECT_EQ(search_events(store, "GEM").size(), 1U);
