@@ -25,10 +25,11 @@ std::string advice_of(const StageTable& table) {
   const double head = static_cast<double>(head_ns), in_layers = head / work[0];
   work[0] += static_cast<double>(embedding_ns);  // the first layer is always the first stage's
   const std::vector<int64_t> better = balanced_split(work, head, stages);
-  if (fullest_stage(work, head, better) > 0.97 * fullest_stage(work, head, now))
-    return strprintf(
-        "no other split of %lld layers is better: the head alone is %.1f layers; more layers, or fewer stages",
-        static_cast<long long>(layers), in_layers);
+  if (fullest_stage(work, head, better) > 0.97 * fullest_stage(work, head, now)) {
+    const std::string because = in_layers >= 1 ? strprintf(": the head alone is %.1f layers", in_layers) : "";
+    return strprintf("no other split of %lld layers is better%s; more layers, or fewer stages",
+                     static_cast<long long>(layers), because.c_str());
+  }
   return "try --pipeline-layout " + join(std::span<const int64_t>(better), ",");
 }
 
