@@ -50,12 +50,13 @@ RunPlan plan_of(const Checkpoint& checkpoint, ConfigOptions& options) {
   }
   TrainConfig config = options.config();
   const bool sized =
-      std::ranges::any_of(std::initializer_list<const char*>{"world_size", "tp", "pp", "dp", "ep", "etp"},
+      std::ranges::any_of(std::initializer_list<const char*>{"world_size", "tp", "cp", "pp", "dp", "ep", "etp", "sep"},
                           [&](const char* size) { return options.given(std::string("parallel.") + size); });
   if (!sized) config.parallel = {.world = 1};
   if (sized && !options.given("parallel.world_size"))
-    config.parallel.world = config.parallel.tp * config.parallel.pp * std::max(1, config.parallel.dp);
-  const int split = config.parallel.tp * config.parallel.pp;
+    config.parallel.world =
+        config.parallel.tp * config.parallel.cp * config.parallel.pp * std::max(1, config.parallel.dp);
+  const int split = config.parallel.tp * config.parallel.cp * config.parallel.pp;
   config.micro_batch_size = 1;
   config.num_microbatches = 0;
   config.global_batch_size = int64_t{4} * config.parallel.world / std::max(1, split) * config.parallel.pp;

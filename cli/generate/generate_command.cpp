@@ -94,7 +94,8 @@ void generate(CausalLm& model, const RunPlan& plan, const GenerateRequest& reque
 RunPlan checked_plan(const ConfigOptions& options, TrainConfig config) {
   if (config.can(Capability::kMakesRanks) && read_process_env().world_size <= 1 &&
       !options.given("parallel.world_size"))
-    config.parallel.world = config.parallel.tp * config.parallel.pp * std::max(1, config.parallel.dp);
+    config.parallel.world =
+        config.parallel.tp * config.parallel.cp * config.parallel.pp * std::max(1, config.parallel.dp);
   const ParallelDims& dims = config.parallel;
   const int64_t experts = int64_t{dims.ep} * dims.etp;
   RANKLAB_CHECK(
@@ -110,6 +111,9 @@ RunPlan checked_plan(const ConfigOptions& options, TrainConfig config) {
   };
   require_one("--pp", config.parallel.pp, "tokens are generated without a pipeline",
               "use --tp for models that one rank cannot hold");
+  require_one("--cp", config.parallel.cp,
+              "tokens are generated one by one, and a part of a sequence has none of its own",
+              "leave --cp out: a checkpoint of any layout loads");
   require_one("--dp", plan.dp(), "one replica generates: more would all write the same text",
               strprintf("use --world-size %d, or a larger --tp", config.parallel.tp));
   return plan;

@@ -5,7 +5,6 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/plan/planned_axes.h"
 #include "core/spec/presets.h"
 
 namespace ranklab {
@@ -62,8 +61,6 @@ void set_experts(const TopologyOptions& options, const ParallelDims& dims, Model
   check_multiple("--num-experts", moe.num_experts, "--ep", dims.ep, "change --num-experts or --ep");
 }
 
-// The run whose data-parallel ranks are those of dp and cp together, each with its part of the sequences: what the
-// runtime does not support yet is added to its record (core/plan/planned_axes.h).
 RunPlan make_step(const TopologyOptions& options, const ParallelDims& dims) {
   TrainConfig c;
   c.preset = options.preset;
@@ -76,8 +73,6 @@ RunPlan make_step(const TopologyOptions& options, const ParallelDims& dims) {
   set_experts(options, dims, c.model);
   validate(c.model, dims.tp, false);
   validate_experts(c.model, {.tp = dims.tp, .ep = dims.ep, .etp = dims.etp, .sequence_parallel = *c.sequence_parallel});
-  check_multiple("--seq-length", c.model.seq_length, *c.sequence_parallel ? "cp x tp" : "--cp",
-                 dims.cp * (*c.sequence_parallel ? dims.tp : 1), kMeshAlone);
   RANKLAB_CHECK(dims.pp <= c.model.num_layers, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
                 .what = "more pipeline stages than layers",
                 .got = strprintf("pp %d, %ld layers", dims.pp, static_cast<long>(c.model.num_layers)),
@@ -86,10 +81,8 @@ RunPlan make_step(const TopologyOptions& options, const ParallelDims& dims) {
   const int64_t batch = options.global_batch_size == 0 ? replica_batch * dims.pp : options.global_batch_size;
   check_multiple("--global-batch-size", batch, "micro batch x dp", replica_batch, "change --gbs or --mbs");
   c.micro_batch_size = options.micro_batch_size;
-  c.global_batch_size = batch * dims.cp;
-  c.model.seq_length /= dims.cp;
+  c.global_batch_size = batch;
   c.parallel = dims;
-  c.parallel.cp = 1;
   c.parallel.dp = c.parallel.edp = 0;
   c.ddp_bucket_bytes = options.bucket_bytes;
   c.params_dtype = std::string(name(parse_dtype(options.params_dtype)));
@@ -108,14 +101,10 @@ Topology make_topology(const TopologyOptions& options) {
                .gpus_per_node = options.gpus_per_node,
                .preset = options.preset,
                .step = {},
-               .seq_length = 0,
                .traffic = {}};
   if (options.preset == "none") return out;
   out.step = make_step(options, out.mesh.dims());
-  out.seq_length = out.step->config.model.seq_length * out.mesh.dims().cp;
-  StepRecord record = training_functions().record_step(*out.step);
-  add_ring_attention(record, *out.step, out.mesh.dims().cp);
-  out.traffic = axis_traffic(record, out.mesh, options.gpus_per_node);
+  out.traffic = axis_traffic(training_functions().record_step(*out.step), out.mesh, options.gpus_per_node);
   return out;
 }
 

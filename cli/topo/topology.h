@@ -33,7 +33,6 @@ struct Topology {
   int gpus_per_node = 8;
   std::string preset;
   std::optional<RunPlan> step;  // none without a model; ranks of cp count as data-parallel ones
-  int64_t seq_length = 0;
   std::vector<AxisTraffic> traffic;
 
   int node(int rank) const { return rank / gpus_per_node; }

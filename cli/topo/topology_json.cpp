@@ -19,7 +19,7 @@ std::set<int> node_set(const Topology& t, const Group& group) {
 Json step_traffic_json(const Topology& t) {
   const RunPlan& s = *t.step;
   Json out = {{"preset", t.preset},
-              {"seq_length", t.seq_length},
+              {"seq_length", s.config.model.seq_length},
               {"micro_batch_size", s.micro_batch_size},
               {"microbatches", s.num_microbatches},
               {"params_dtype", name(s.config.element_dtype())},
@@ -31,7 +31,6 @@ Json step_traffic_json(const Topology& t) {
                            {"size", row.group_size},
                            {"groups", row.groups},
                            {"groups_across_nodes", row.groups_across_nodes},
-                           {"planned", row.planned},
                            {"calls_per_rank", row.per_rank.calls},
                            {"logical_bytes_per_rank", row.per_rank.logical_bytes},
                            {"sent_bytes_per_rank", row.per_rank.ring_bytes},

@@ -151,8 +151,8 @@ std::string step_text(const Topology& t) {
   std::string out =
       strprintf("one step of %s: %ld microbatch%s of %ld x %ld tokens on each of %d replicas, %s%s", t.preset.c_str(),
                 static_cast<long>(plan.num_microbatches), plan.num_microbatches == 1 ? "" : "es",
-                static_cast<long>(plan.micro_batch_size), static_cast<long>(t.seq_length), t.mesh.dims().dp,
-                std::string(name(plan.config.element_dtype())).c_str(),
+                static_cast<long>(plan.micro_batch_size), static_cast<long>(plan.config.model.seq_length),
+                t.mesh.dims().dp, std::string(name(plan.config.element_dtype())).c_str(),
                 plan.sequence_parallel && t.mesh.dims().tp > 1 ? ", sequence parallel" : "");
   if (m.moe.enabled()) {
     out += strprintf(", %ld experts top-%ld in %ld of %ld layers", static_cast<long>(m.moe.num_experts),
@@ -169,7 +169,6 @@ std::string traffic_table(const std::vector<AxisTraffic>& traffic, const Style& 
                     style.bold(strprintf("%-6s %5s %7s %13s %13s %13s %13s", "axis", "size", "calls", "logical/rank",
                                          "sent/rank", "sent by all", "across nodes")) +
                     "\n";
-  bool planned = false;
   for (const AxisTraffic& row : traffic) {
     const auto bytes = [](int64_t value) { return human_bytes(static_cast<double>(value)); };
     out += indent + strprintf("%-6s %5d %7ld %13s %13s %13s ", text(row.axis).c_str(), row.group_size,
@@ -177,11 +176,8 @@ std::string traffic_table(const std::vector<AxisTraffic>& traffic, const Style& 
                               bytes(row.per_rank.ring_bytes).c_str(), bytes(row.total_bytes).c_str());
     const std::string away = strprintf("%13s", bytes(row.bytes_across_nodes).c_str());
     out += row.bytes_across_nodes > 0 ? style.yellow(away) : style.green(away);
-    out += row.planned ? style.dim("  planned") + "\n" : "\n";
-    planned = planned || row.planned;
+    out += "\n";
   }
-  if (planned)
-    out += indent + style.dim("planned: the textbook's volume; the runtime does not run this axis yet") + "\n";
   return out;
 }
 

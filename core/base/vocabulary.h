@@ -6,10 +6,10 @@
 
 namespace ranklab {
 
-// Mesh axes. kDpCp is the product axis over which dense gradients are reduced; kTpCp.. products are added when needed.
-// Expert layers see ep, etp and edp, a second factorization of the same ranks (DeviceMesh). HSDP splits dp once more:
-// dp-shard groups neighbours that shard all states, dp-replica the ranks at the same position of those groups. kKv:
-// neighbours on tp whose query heads read the same key/value head (core/parallel/shared_heads.h).
+// Mesh axes. kDpCp is the product axis over which dense gradients are reduced; it is used where cp is larger than one,
+// dp elsewhere. Expert layers see ep, etp and edp, a second factorization of the same ranks (DeviceMesh). HSDP splits
+// those ranks once more: dp-shard groups neighbours that shard all states, dp-replica the ranks at the same position of
+// those groups. kKv: neighbours on tp whose query heads read the same key/value head (core/parallel/shared_heads.h).
 enum class Axis : uint8_t {
   kWorld,
   kTp,
@@ -41,8 +41,20 @@ enum class Verb : uint8_t {
 };
 
 // What a collective is for, where the verb does not tell: MoE routing, the dispatch of tokens to their experts and the
-// combine of the results, and the gradients of both.
-enum class Purpose : uint8_t { kOther, kRouting, kDispatch, kCombine, kDispatchGrad, kCombineGrad, kCount };
+// combine of the results, and the gradients of both; context parallelism: keys and values and their gradients, and
+// heads that change places with positions.
+enum class Purpose : uint8_t {
+  kOther,
+  kRouting,
+  kDispatch,
+  kCombine,
+  kDispatchGrad,
+  kCombineGrad,
+  kKeyValue,
+  kKeyValueGrad,
+  kHeads,
+  kCount
+};
 
 enum class ReduceOp : uint8_t { kSum, kAvg, kMin, kMax };
 
@@ -61,8 +73,8 @@ constexpr std::string_view name(Verb verb) {
   return kNames[static_cast<size_t>(verb)];
 }
 constexpr std::string_view name(Purpose purpose) {
-  constexpr std::array<std::string_view, 6> kNames = {"other",   "routing",       "dispatch",
-                                                      "combine", "dispatch_grad", "combine_grad"};
+  constexpr std::array<std::string_view, 9> kNames = {"other",        "routing", "dispatch", "combine", "dispatch_grad",
+                                                      "combine_grad", "kv",      "dkv",      "heads"};
   return kNames[static_cast<size_t>(purpose)];
 }
 constexpr std::string_view name(ReduceOp op) {

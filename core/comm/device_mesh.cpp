@@ -33,6 +33,7 @@ DeviceMesh::DeviceMesh(const ParallelDims& dims) : dims_(dims.resolved()) {
   const Sizes dense = {{"tp", dims_.tp}, {"cp", dims_.cp}, {"ep", 1}, {"dp", dims_.dp}, {"pp", dims_.pp}};
   // The expert layers' tp and dp are etp and edp; cp is folded into them (Megatron-Core's expert rank generator).
   const Sizes expert = {{"tp", dims_.etp}, {"cp", 1}, {"ep", dims_.ep}, {"dp", dims_.edp}, {"pp", dims_.pp}};
+  std::map<std::pair<int, int>, int> replicas;  // counted by tp and pp
   for (int rank = 0; rank < dims_.world; ++rank) {
     const Sizes d = digits(dims_.order, dense, rank);
     const Sizes e = digits(dims_.order, expert, rank);
@@ -42,7 +43,9 @@ DeviceMesh::DeviceMesh(const ParallelDims& dims) : dims_(dims.resolved()) {
                          std::to_string(d.at("pp")) + " and stage " + std::to_string(e.at("pp")),
                   .want = "an order that ends (or begins) with pp, such as \"tp-cp-ep-dp-pp\"",
                   .fix = "move pp to the end of the order");
-    coordinates_.push_back({d.at("tp"), d.at("cp"), d.at("dp"), d.at("pp"), e.at("ep"), e.at("tp"), e.at("dp")});
+    const int replica = replicas[{d.at("tp"), d.at("pp")}]++;
+    coordinates_.push_back(
+        {d.at("tp"), d.at("cp"), d.at("dp"), d.at("pp"), e.at("ep"), e.at("tp"), e.at("dp"), replica});
   }
 }
 
@@ -62,7 +65,7 @@ Group DeviceMesh::group(Axis axis, int global_rank) const {
   const C& mine = at(global_rank);
   const int dp_shards = size(Axis::kDpShard), edp_shards = size(Axis::kEdpShard);
   const auto same = [&](const C& c, Axis whole) {
-    if (whole == Axis::kDp) return c.tp == mine.tp && c.cp == mine.cp && c.pp == mine.pp;
+    if (whole == Axis::kDpCp) return c.tp == mine.tp && c.pp == mine.pp;
     return c.etp == mine.etp && c.ep == mine.ep && c.pp == mine.pp;
   };
   const auto together = [&](const C& c) {
@@ -74,11 +77,11 @@ Group DeviceMesh::group(Axis axis, int global_rank) const {
       case Axis::kCp:
         return c.tp == mine.tp && c.dp == mine.dp && c.pp == mine.pp;
       case Axis::kDp:
-        return same(c, Axis::kDp);
+        return c.tp == mine.tp && c.cp == mine.cp && c.pp == mine.pp;
       case Axis::kPp:
         return c.tp == mine.tp && c.cp == mine.cp && c.dp == mine.dp;
       case Axis::kDpCp:
-        return c.tp == mine.tp && c.pp == mine.pp;
+        return same(c, Axis::kDpCp);
       case Axis::kEp:
         return c.etp == mine.etp && c.edp == mine.edp && c.pp == mine.pp;
       case Axis::kEtp:
@@ -86,9 +89,9 @@ Group DeviceMesh::group(Axis axis, int global_rank) const {
       case Axis::kEdp:
         return same(c, Axis::kEdp);
       case Axis::kDpShard:
-        return same(c, Axis::kDp) && c.dp / dp_shards == mine.dp / dp_shards;
+        return same(c, Axis::kDpCp) && c.replica / dp_shards == mine.replica / dp_shards;
       case Axis::kDpReplica:
-        return same(c, Axis::kDp) && c.dp % dp_shards == mine.dp % dp_shards;
+        return same(c, Axis::kDpCp) && c.replica % dp_shards == mine.replica % dp_shards;
       case Axis::kEdpShard:
         return same(c, Axis::kEdp) && c.edp / edp_shards == mine.edp / edp_shards;
       case Axis::kEdpReplica:

@@ -77,11 +77,12 @@ void check_expert(const ParallelDims& dims) {
 }
 
 void check_replicas(const ParallelDims& dims) {
-  const std::string got =
-      strprintf("--num-distributed-optimizer-instances %d, dp %d, edp %d", dims.replicas, dims.dp, dims.edp);
-  RANKLAB_CHECK(dims.replicas >= 1 && dims.dp % dims.replicas == 0, ErrorKind::kInvalidArgument, .where = kWhere,
+  const int ranks = dims.dp * dims.cp;
+  const std::string got = strprintf("--num-distributed-optimizer-instances %d, dp%s %d, edp %d", dims.replicas,
+                                    dims.cp > 1 ? " x cp" : "", ranks, dims.edp);
+  RANKLAB_CHECK(dims.replicas >= 1 && ranks % dims.replicas == 0, ErrorKind::kInvalidArgument, .where = kWhere,
                 .what = "the groups that shard optimizer states do not divide the data-parallel ranks", .got = got,
-                .want = "one of " + divisors(dims.dp), .fix = "change it, or the number of ranks");
+                .want = "one of " + divisors(ranks), .fix = "change it, or the number of ranks");
   RANKLAB_CHECK(dims.edp % dims.replicas == 0, ErrorKind::kInvalidArgument, .where = kWhere,
                 .what = "the groups that shard optimizer states do not divide the ranks with the same experts",
                 .got = got, .want = "one of " + divisors(dims.edp), .fix = "lower it, or --ep");
@@ -134,7 +135,7 @@ int ParallelDims::size(Axis axis) const {
     case Axis::kDpCp:
       return dp * cp;
     case Axis::kDpShard:
-      return dp / replicas;
+      return dp * cp / replicas;
     case Axis::kEdpShard:
       return edp / replicas;
     case Axis::kDpReplica:

@@ -33,6 +33,7 @@ class RankContext {
   const DeviceMesh& mesh() const { return mesh_; }
   int gpus_per_node() const;
   int size(Axis axis) const { return mesh_.size(axis); }
+  Axis replica_axis() const { return mesh_.replica_axis(); }
   int coordinate(Axis axis) const { return mesh_.coordinate(axis, global_rank()); }
 
   // The traced communicator of this rank's group on `axis`, made on first use.

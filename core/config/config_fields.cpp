@@ -44,10 +44,10 @@ void add_parallel(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "parallel.world_size", {"--world-size", "--ranks"}, "number of ranks",
                         RANKLAB_FIELD(parallel.world), within(1, 131072)));
   rows.push_back(number(g, "parallel.tp", {"--tensor-model-parallel-size", "--tp"},
-                        "tensor parallel ranks (1 once tp, pp, dp, ep or etp is given)", RANKLAB_FIELD(parallel.tp),
+                        "tensor parallel ranks (1 once tp, cp, pp, dp, ep or etp is given)", RANKLAB_FIELD(parallel.tp),
                         count(1)));
   rows.push_back(number(g, "parallel.pp", {"--pipeline-model-parallel-size", "--pp"},
-                        "pipeline ranks (1 once tp, pp, dp, ep or etp is given)", RANKLAB_FIELD(parallel.pp),
+                        "pipeline ranks (1 once tp, cp, pp, dp, ep or etp is given)", RANKLAB_FIELD(parallel.pp),
                         count(1)));
   rows.push_back(number(g, "parallel.vpp", {"--num-virtual-stages-per-pipeline-rank", "--vpp"},
                         "stages of a pipeline rank (more than 1: interleaved-1f1b, looped-bfs)",
@@ -62,6 +62,20 @@ void add_parallel(std::vector<ConfigField>& rows) {
            RANKLAB_FIELD(pipeline_layout)));
   rows.push_back(number(g, "parallel.dp", {"--data-parallel-size", "--dp"}, "data parallel ranks (0: derived)",
                         RANKLAB_FIELD(parallel.dp), count(0)));
+  rows.push_back(number(g, "parallel.cp", {"--context-parallel-size", "--cp"},
+                        "context parallel ranks, each with a part of every sequence", RANKLAB_FIELD(parallel.cp),
+                        count(1)));
+  rows.push_back(choice(g, "parallel.cp_comm_type", {"--cp-comm-type"},
+                        "how attention gets other ranks' keys and values: round a ring, gathered, or by exchanging "
+                        "heads for positions (Ulysses)",
+                        {"p2p", "all_gather", "a2a"}, RANKLAB_FIELD(context_split.exchange)));
+  rows.push_back(choice(g, "parallel.cp_balance", {"--cp-balance"},
+                        "which positions a context parallel rank has: neighbours, one early and one late chunk, or "
+                        "every cp-th",
+                        {"contiguous", "zigzag", "stripe"}, RANKLAB_FIELD(context_split.balance)));
+  rows.push_back(number(g, "parallel.sep", {"--sep", "--sep-size"},
+                        "one group for sequences (Ulysses) and experts: --cp N --cp-comm-type a2a and --ep N (0: not)",
+                        RANKLAB_FIELD(sep), count(0)));
   rows.push_back(number(g, "parallel.ep", {"--expert-model-parallel-size", "--ep"},
                         "ranks over which the experts are sharded; the ranks of a stage, seen another way",
                         RANKLAB_FIELD(parallel.ep), count(1)));

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/config/config_fields.h"
+#include "core/config/context_choice.h"
 #include "core/spec/presets.h"
 
 namespace ranklab {
@@ -82,7 +83,8 @@ int product_of_axes(const ParallelDims& dims) {
 }  // namespace
 
 void settle_layout(TrainConfig& config, const std::map<std::string, std::string>& origins) {
-  constexpr std::array kSizes = {"parallel.tp", "parallel.pp", "parallel.dp", "parallel.ep", "parallel.etp"};
+  constexpr std::array kSizes = {"parallel.tp", "parallel.cp",  "parallel.pp", "parallel.dp",
+                                 "parallel.ep", "parallel.etp", "parallel.sep"};
   const bool names_a_size =
       std::any_of(kSizes.begin(), kSizes.end(), [&](const char* key) { return is_given(origins, key); });
   const ParallelDims usual = TrainConfig{}.parallel;
@@ -93,6 +95,7 @@ void settle_layout(TrainConfig& config, const std::map<std::string, std::string>
   if (!names_a_size && fits && config.can(Capability::kMakesRanks)) return;
   if (!is_given(origins, "parallel.tp")) config.parallel.tp = 1;
   if (!is_given(origins, "parallel.pp")) config.parallel.pp = 1;
+  apply_sep(config);
   ParallelDims& dims = config.parallel;
   if (is_given(origins, "parallel.dp") && dims.dp > 0 && !is_given(origins, "parallel.world_size"))
     dims.world = product_of_axes(dims);

@@ -37,6 +37,9 @@ std::vector<IdleRow> make_idle_rows() {
       {"moe.", "parallel.moe_dispatcher"}, [](const RunPlan& p) { return p.config.model.moe.enabled(); },
       "models with experts (--num-experts, or a preset that has them)");
   add(
+      {"parallel.cp_comm_type", "parallel.cp_balance"}, [](const RunPlan& p) { return p.mesh.size(Axis::kCp) > 1; },
+      "--cp above 1");
+  add(
       {"optim.sgd_momentum"}, [](const RunPlan& p) { return p.config.optimizer == OptimizerKind::kSgd; },
       "--optimizer sgd");
   add(

@@ -87,6 +87,24 @@ Cut token_cut(const LinearPrecision& linear, const RunPlan& plan) {
           .size_flag = "--micro-batch-size"};
 }
 
+// With context parallelism every GEMM sees only this rank's runs of neighbouring tokens: one, or with a zigzag two; of
+// stripes a single position.
+Cut context_cut(const LinearPrecision& linear, const RunPlan& plan) {
+  const int cp = plan.config.parallel.cp;
+  const SequenceBalance balance = plan.config.context_split.balance;
+  Cut cut = token_cut(linear, plan);
+  cut.ranks = cp;
+  cut.ranks_flag = "--cp";
+  if (balance == SequenceBalance::kZigzag) {
+    cut.dimension = "tokens of half a microbatch";
+    cut.parts[0] /= 2;
+  } else if (balance == SequenceBalance::kStripe) {
+    cut.dimension = "tokens of a stripe's neighbours";
+    cut.parts[0] = cp * plan.micro_batch_size;
+  }
+  return cut;
+}
+
 std::vector<Cut> cuts_of(const RunPlan& plan) {
   std::vector<Cut> cuts;
   for (const ModuleRow& row : module_table(plan.config.model)) {
@@ -97,6 +115,10 @@ std::vector<Cut> cuts_of(const RunPlan& plan) {
       cuts.push_back(row.split == ModuleSplit::kReplicated ? token_cut(precision->linear, plan)
                                                            : weight_cut(row, precision->linear, plan));
       cuts.back().module = module.name;
+      if (plan.config.parallel.cp > 1 && !row.is_expert()) {
+        cuts.push_back(context_cut(precision->linear, plan));
+        cuts.back().module = module.name;
+      }
       break;  // the others of its kind are split alike
     }
   }

@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/base/utf8.h"
 #include "core/config/config_fields.h"
+#include "core/config/context_choice.h"
 #include "core/config/loss_scale_choice.h"
 #include "core/config/pipeline_layout.h"
 #include "core/config/precision_choice.h"
@@ -115,7 +116,7 @@ void check_replicas(const RunPlan& plan) {
   RANKLAB_CHECK(config.parallel.replicas == 1 || plan.mesh.size(Axis::kDpShard) > 1, ErrorKind::kInvalidArgument,
                 .where = "config", .what = "every sharding group would have one rank",
                 .got = "--num-distributed-optimizer-instances " + std::to_string(config.parallel.replicas) + ", dp " +
-                       std::to_string(plan.dp()),
+                       std::to_string(plan.replicas()),
                 .want = "fewer groups than data-parallel ranks", .fix = "use --zero-stage 0 for plain replicas");
 }
 
@@ -130,6 +131,7 @@ void check_kept(const RunPlan& plan) {
 RunPlan resolve(const TrainConfig& asked) {
   TrainConfig config = asked;
   check_ranges(config);
+  apply_sep(config);
   if (config.lr_warmup_iters < 0) config.lr_warmup_iters = config.train_iters / 10;
   check_numbers(config);
   check_data(config);
@@ -137,9 +139,6 @@ RunPlan resolve(const TrainConfig& asked) {
   check_saved_text(config);
   check_requirements(config);
   PrecisionSettings precision = settle_precision(config);
-  RANKLAB_CHECK(config.parallel.cp == 1, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--context-parallel-size is not supported by this model",
-                .got = std::to_string(config.parallel.cp), .want = "1", .fix = "leave it out");
   config.parallel.kv_copies = config.model.kv_copies(config.parallel.tp);
   RunPlan plan{
       .config = config, .mesh = DeviceMesh(config.parallel), .profile = load_hardware_profile(config.hardware)};
@@ -154,6 +153,7 @@ RunPlan resolve(const TrainConfig& asked) {
                 .what = "the byte-level tokenizer needs 256 tokens",
                 .got = "--vocab-size " + std::to_string(config.model.vocab_size), .want = "256 or more",
                 .fix = "leave it out for the preset's");
+  check_context(plan);
   plan.zero_stage = resolve_zero_stage(config);
   check_replicas(plan);
   plan.precision = precision_policy(std::move(precision), config.model);

@@ -14,6 +14,7 @@
 #include "core/config/precision_config.h"
 #include "core/pipeline/schedule.h"
 #include "core/sim/hardware_profile.h"
+#include "core/spec/context_exchange.h"
 #include "core/spec/model_config.h"
 
 namespace ranklab {
@@ -31,7 +32,9 @@ struct TrainConfig {
   // Parallelism. dp is derived: world / (tp cp pp). A run that sets no size is dp 2 x tp 2 x pp 2; see settle_layout
   // (config_sources.h).
   ParallelDims parallel{.world = 8, .tp = 2, .pp = 2};
-  std::optional<bool> sequence_parallel;          // unset: on when tp > 1
+  std::optional<bool> sequence_parallel;  // unset: on when tp > 1
+  ContextSplit context_split;             // over the cp ranks
+  int sep = 0;                            // above 0: cp by exchanging heads and ep are this one group (apply_sep)
   std::string backend = backends().front().name;  // a name of backends() (core/comm/backend.h)
   bool check_calls = false;                       // compare every call between ranks; simulated ranks always do
   bool canonical_reductions = false;              // in the order of tree_reduce.h; simulated ranks always reduce so
@@ -159,6 +162,7 @@ struct RunPlan {
   std::shared_ptr<const PrecisionPolicy> precision = nullptr;  // null: every GEMM is in the dtype of the parameters
 
   int dp() const { return mesh.size(Axis::kDp); }
+  int replicas() const { return mesh.size(mesh.replica_axis()); }  // of each dense parameter
   const ZeroStage& zero() const { return zero_stage_row(zero_stage); }
   int gpus_per_node() const { return config.gpus_per_node > 0 ? config.gpus_per_node : profile.gpus_per_node; }
   int64_t tokens_per_step() const { return config.global_batch_size * config.model.seq_length; }

@@ -8,6 +8,8 @@
 #include "core/nn/attention.h"
 #include "core/nn/decode_attention.h"
 #include "core/nn/head_norm.h"
+#include "core/parallel/context/context_attention.h"
+#include "core/parallel/context/head_exchange.h"
 #include "core/parallel/projection_norm.h"
 #include "core/parallel/shared_heads.h"
 #include "core/sim/aten.h"
@@ -39,6 +41,7 @@ class GroupedQueryAttention : public AttentionLayer {
                c.query_pre_attn_scalar > 0 ? 1.0 / std::sqrt(c.query_pre_attn_scalar) : 0.0,
                c.attn_logit_softcapping},
         rope_(context.rope),
+        cp_(context.cp),
         kv_(context.kv),
         recompute_(context.recompute),
         qkv_(scope, spec.qkv, context.tp),
@@ -48,6 +51,7 @@ class GroupedQueryAttention : public AttentionLayer {
 
   at::Tensor forward(const NormOutput& x, const ForwardContext& context) const override {
     const at::Tensor qkv = project(x, context);
+    if (context.part != nullptr) return out_(attend_over_parts(qkv, *context.part), context.tokens);
     const RopeTable rope = rope_for(rope_, qkv.size(0));
     return recompute_ ? out_(recomputable_causal_attention(qkv, shape_, rope), context.tokens)
                       : out_(causal_attention(qkv, shape_, rope), context.tokens);
@@ -64,6 +68,19 @@ class GroupedQueryAttention : public AttentionLayer {
   }
 
  private:
+  at::Tensor attend_over_parts(const at::Tensor& qkv, const SequencePart& part) const {
+    const RopeTable rope = rope_for(rope_, part.seq_length);
+    if (cp_.split.exchange == ContextExchange::kAllToAll) {
+      const at::Tensor own_heads = exchange_qkv(qkv, shape_, cp_);
+      const AttentionShape shape = shape_of_one_rank(shape_, cp_);
+      const at::Tensor out = recompute_ ? recomputable_causal_attention(own_heads, shape, rope).out
+                                        : causal_attention(own_heads, shape, rope);
+      return positions_of_all_heads(out, cp_);
+    }
+    const SoftmaxHeads heads = rotated_heads(qkv, shape_, rope_at(rope, part.index));
+    return context_attention(heads, score_rule(shape_), cp_, recompute_);
+  }
+
   at::Tensor project(const NormOutput& x, const ForwardContext& context) const {
     at::Tensor qkv = qkv_(x, context.tokens);
     if (projection_norm_) qkv = (*projection_norm_)(qkv);
@@ -73,6 +90,7 @@ class GroupedQueryAttention : public AttentionLayer {
 
   AttentionShape shape_;
   RopeTable rope_;
+  ContextParallel cp_;
   Communicator* kv_;
   bool recompute_;
   ColumnParallelLinear qkv_;

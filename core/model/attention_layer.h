@@ -10,6 +10,7 @@
 #include "core/nn/attention_cache.h"
 #include "core/nn/norm.h"
 #include "core/nn/rope.h"
+#include "core/parallel/context/context_parallel.h"
 #include "core/parallel/linear.h"
 #include "core/spec/model_config.h"
 
@@ -31,6 +32,7 @@ class AttentionLayer {
 struct AttentionContext {
   RopeTable rope;
   TensorParallel tp;
+  ContextParallel cp = {};
   Communicator* kv = nullptr;  // the tp ranks that share this rank's key/value head; null: no rank does
   int64_t window = 0;          // AttentionShape::window
   bool recompute = false;      // backward recomputes the softmax part instead of saving it

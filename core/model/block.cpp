@@ -11,13 +11,14 @@ std::unique_ptr<MlpLayer> make_mlp(const ModuleScope& scope, const ModelConfig& 
   if (!c.is_moe_layer(context.layer)) return make_dense_mlp(scope, mlp_spec(c), c.activation, context.tp);
   RANKLAB_CHECK(context.moe != nullptr, ErrorKind::kInternal, .where = scope.path(),
                 .what = "a layer with experts needs a MoeContext");
-  return make_moe_layer(scope, c, context.layer, *context.moe, context.tp);
+  return make_moe_layer(scope, c, context.layer, *context.moe, context.tp, context.cp);
 }
 
 AttentionContext attention_context(const ModelConfig& c, const BlockContext& context) {
   const int64_t window = c.window_of_layer(context.layer);
   return {.rope = window > 0 ? context.local_rope : context.rope,
           .tp = context.tp,
+          .cp = context.cp,
           .kv = context.kv,
           .window = window,
           .recompute = context.recompute_attention};

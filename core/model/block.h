@@ -26,6 +26,7 @@ struct BlockContext {
   RopeTable rope;
   RopeTable local_rope = {};  // for sliding-window layers
   TensorParallel tp;
+  ContextParallel cp = {};
   Communicator* kv = nullptr;        // AttentionContext::kv
   bool recompute_attention = false;  // backward recomputes the softmax part (recompute_policy.h)
   MoeContext* moe = nullptr;         // REQUIRED for layers with experts; outlives the block

@@ -5,7 +5,7 @@
 
 namespace ranklab {
 
-std::vector<int64_t> CausalLm::boundary_shape(int64_t /*sequences*/, int64_t /*tokens*/) const {
+std::vector<int64_t> CausalLm::boundary_shape(int64_t /*sequences*/, int64_t /*tokens*/, StageResult /*result*/) const {
   throw Error(ErrorKind::kInvalidArgument, {.where = "pipeline",
                                             .what = "this model cannot be cut into pipeline stages",
                                             .got = "more than one stage",
@@ -32,7 +32,7 @@ at::Tensor CausalLm::decode(DecodeCache& /*cache*/, const at::Tensor& /*tokens_B
 }
 
 at::Tensor CausalLm::forward_stage(int stage, const at::Tensor& input, const Batch& batch, StageResult result) {
-  if (stage != 0 || input.defined()) boundary_shape(0, 0);
+  if (stage != 0 || input.defined()) boundary_shape(0, 0, result);
   return result == StageResult::kLoss ? loss_sum(batch) : logits(batch);
 }
 

@@ -69,7 +69,7 @@ at::Tensor ExpertBook::summed() const {
     table = table.to(context_.device());
   }
   const PurposeScope scope(Purpose::kRouting);
-  for (const Axis axis : {Axis::kTp, Axis::kDp, Axis::kPp}) {
+  for (const Axis axis : {Axis::kTp, context_.replica_axis(), Axis::kPp}) {
     if (context_.size(axis) > 1) table = context_.comm(axis).all_reduce(table);
   }
   const NoCostScope free;

@@ -7,6 +7,8 @@
 #include "core/nn/latent_attention.h"
 #include "core/nn/yarn.h"
 #include "core/parallel/collectives.h"
+#include "core/parallel/context/context_attention.h"
+#include "core/parallel/context/head_exchange.h"
 #include "core/parallel/replicated_linear.h"
 #include "core/sim/aten.h"
 #include "core/spec/layer_specs.h"
@@ -58,6 +60,7 @@ class LatentAttention : public AttentionLayer {
       : lora_(c.mla.kv_lora_rank),
         shape_(shape_of(c, context)),
         rope_(context.rope),
+        cp_(context.cp),
         tp_(context.tp),
         recompute_(context.recompute),
         queries_(scope, spec, c, tp_),
@@ -70,6 +73,7 @@ class LatentAttention : public AttentionLayer {
     const at::Tensor q = queries_(x, context.tokens);
     const Compressed kv = compress(x, context.tokens);
     const LatentInput input{q, kv_up_(kv.latent, context.tokens), for_all_heads(kv.k_rope)};
+    if (context.part != nullptr) return out_(attend_over_parts(input, *context.part), context.tokens);
     const RopeTable rope = rope_for(rope_, q.size(0));
     return recompute_ ? out_(recomputable_latent_attention(input, shape_, rope), context.tokens)
                       : out_(latent_attention(input, shape_, rope), context.tokens);
@@ -86,6 +90,23 @@ class LatentAttention : public AttentionLayer {
   }
 
  private:
+  at::Tensor attend_over_parts(const LatentInput& in, const SequencePart& part) const {
+    const RopeTable rope = rope_for(rope_, part.seq_length);
+    if (cp_.split.exchange == ContextExchange::kAllToAll) {
+      const LatentInput own_heads{heads_of_all_positions(in.q, cp_), heads_of_all_positions(in.kv, cp_),
+                                  gather_positions(in.k_rope, cp_)};
+      LatentShape shape = shape_;
+      shape.heads = shape_of_one_rank({.heads = shape_.heads, .groups = shape_.heads, .head_dim = shape_.v}, cp_).heads;
+      const at::Tensor out = recompute_ ? recomputable_latent_attention(own_heads, shape, rope).out
+                                        : latent_attention(own_heads, shape, rope);
+      return positions_of_all_heads(out, cp_);
+    }
+    const SoftmaxHeads heads = latent_heads(in, shape_, rope_at(rope, part.index));
+    const at::Tensor out = context_attention(heads, score_rule(shape_), cp_, recompute_);
+    const int64_t seq = out.size(0), batch = out.size(1);
+    return out.view({seq, batch, shape_.heads, -1}).narrow(-1, 0, shape_.v).reshape({seq, batch, -1});
+  }
+
   struct Compressed {
     NormOutput latent;
     at::Tensor k_rope;  // for this rank's positions
@@ -103,6 +124,7 @@ class LatentAttention : public AttentionLayer {
   int64_t lora_;
   LatentShape shape_;
   RopeTable rope_;
+  ContextParallel cp_;
   TensorParallel tp_;
   bool recompute_;
   Queries queries_;

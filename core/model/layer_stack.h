@@ -16,8 +16,10 @@
 #include "core/model/forward_context.h"
 #include "core/model/residual_stream.h"
 #include "core/nn/attention_cache.h"
+#include "core/parallel/context/context_parallel.h"
 #include "core/parallel/quantizer_book.h"
 #include "core/parallel/tensor_parallel.h"
+#include "core/spec/context_exchange.h"
 #include "core/spec/recompute_policy.h"
 
 namespace ranklab {
@@ -44,6 +46,9 @@ class LayerStack {
   virtual std::vector<std::pair<std::string, at::Tensor>> buffers() { return {}; }
   virtual ModelReport end_step() { return {}; }
   virtual double take_mtp_loss_sum() { return 0; }
+  // Whether a rank may have only a part of each sequence: embed(), run_layer() and predict() then read
+  // ForwardContext::part, and attention gets keys and values from the other ranks (LayeredOptions::context).
+  virtual bool splits_sequences() const { return false; }
   // An empty KV cache for a layer; a model that can decode reads and fills ForwardContext::cache.
   virtual bool can_decode() const { return false; }
   virtual AttentionCache make_cache(int64_t layer, int64_t sequences, int64_t positions,
@@ -64,6 +69,7 @@ struct LayeredOptions {
   at::ScalarType dtype = at::kFloat;
   std::string moe_dispatcher = "alltoall";  // how tokens travel to their experts (dispatcher.h)
   RecomputePolicy recompute = {};
+  ContextSplit context = {};               // of attention; no effect when cp is 1
   QuantizationSettings quantization = {};  // of GEMMs; the default: all of them in `dtype`
   std::vector<StageLayers> stages = {};    // of this rank; empty: one stage with the whole model
   bool values_later = false;               // parameters have no memory until make_values() (initial_values.h)
@@ -74,6 +80,7 @@ struct StackContext {
   ParameterRegistry& registry;
   RankContext& context;
   TensorParallel tp;
+  ContextParallel cp;
   const LayeredOptions& options;  // valid only until the stack is made
 };
 

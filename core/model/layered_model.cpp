@@ -31,6 +31,7 @@ class LayeredModel : public CausalLm {
   LayeredModel(const ModelConfig& config, RankContext& context, const LayeredOptions& options, const MakeStack& make)
       : config_(config),
         tp_{&context.comm(Axis::kTp), options.sequence_parallel},
+        cp_{context.size(Axis::kCp) > 1 ? &context.comm(Axis::kCp) : nullptr, options.context},
         recompute_(options.recompute),
         registry_(options.seed, options.dtype, context.device()),
         quantizers_(options.quantization, context, options.seed),
@@ -38,7 +39,12 @@ class LayeredModel : public CausalLm {
         head_use_(ModuleScope(registry_, "head")) {
     if (options.values_later) registry_.make_values_later();
     if (options.quantization.policy) registry_.set_quantizers(&quantizers_);
-    stack_ = make({registry_, context, tp_, options});
+    stack_ = make({registry_, context, tp_, cp_, options});
+    RANKLAB_CHECK(
+        !cp_.active() || stack_->splits_sequences(), ErrorKind::kInvalidArgument, .where = "model",
+        .what = "--cp gives each rank a part of every sequence, and this model does not say that it can use one",
+        .got = "--cp " + std::to_string(cp_.size()), .want = "1",
+        .fix = "override LayerStack::splits_sequences(), or leave --cp out");
     for (const StageLayers& layers : stages_or_whole(config, options)) add_stage(layers);
   }
 
@@ -64,8 +70,8 @@ class LayeredModel : public CausalLm {
   std::vector<Parameter*> stage_parameters(int stage) override {
     return stages_.at(static_cast<size_t>(stage)).parameters;
   }
-  std::vector<int64_t> boundary_shape(int64_t sequences, int64_t tokens) const override {
-    return {local_positions(tokens), sequences, config_.hidden_size};
+  std::vector<int64_t> boundary_shape(int64_t sequences, int64_t tokens, StageResult result) const override {
+    return {local_positions(tokens, result), sequences, config_.hidden_size};
   }
 
   at::Tensor forward_stage(int index, const at::Tensor& input, const Batch& batch, StageResult result) override {
@@ -73,7 +79,7 @@ class LayeredModel : public CausalLm {
     const c10::AutoGradMode grad(at::GradMode::is_enabled() && result == StageResult::kLoss);
     const bool first = stage.layers.is_first;
     const ForwardContext context =
-        context_of(batch, result, first ? local_positions(batch.tokens_BS.size(1)) : input.size(0));
+        context_of(batch, result, first ? local_positions(batch.tokens_BS.size(1), result) : input.size(0));
     const ResidualStream stream = run_layers(stage, first ? embed(stage, context) : ResidualStream{input}, context);
     return stage.layers.is_last ? predict(stage, stream, context) : stream.sum();
   }
@@ -182,18 +188,44 @@ class LayeredModel : public CausalLm {
   bool is_whole() const { return stages_.size() == 1 && stages_[0].layers.is_first && stages_[0].layers.is_last; }
 
   ForwardContext context_of(const Batch& batch, StageResult result, int64_t local) const {
+    const int64_t group_positions = local * (tp_.sharded_sequence() ? tp_.size() : 1);
+    const std::shared_ptr<const SequencePart> part = splits(result) ? part_of(group_positions) : nullptr;
     return {.batch = batch,
             .result = result,
             .dropout = training_ ? config_.dropout : 0.0,
-            .tokens = {batch.step, batch.first_sample, config_.seq_length, training_ && result == StageResult::kLoss},
+            .tokens = {.step = batch.step,
+                       .first_sample = batch.first_sample,
+                       .seq_length = config_.seq_length,
+                       .trains = training_ && result == StageResult::kLoss,
+                       .positions = part != nullptr ? part->positions : nullptr},
             .first_position = tp_.sharded_sequence() ? tp_.rank() * local : 0,
-            .seed = registry_.seed()};
+            .seed = registry_.seed(),
+            .part = part};
   }
 
   // With causal attention padding at the end does not change the positions before it, so that any length works with
   // sequence parallelism.
-  int64_t local_positions(int64_t tokens) const {
+  int64_t local_positions(int64_t tokens, StageResult result) const {
+    if (splits(result)) {
+      sequence_part(tokens, cp_.size(), cp_.rank(), cp_.split.balance);  // throws if it does not divide
+      tokens /= cp_.size();
+    }
     return tp_.sharded_sequence() ? (tokens + tp_.size() - 1) / tp_.size() : tokens;
+  }
+
+  // Logits are made of whole sequences, on every context-parallel rank.
+  bool splits(StageResult result) const { return cp_.active() && result == StageResult::kLoss; }
+
+  // `own`: how many positions of a sequence this rank has.
+  std::shared_ptr<const SequencePart> part_of(int64_t own) const {
+    if (part_ != nullptr && part_->seq_length == own * cp_.size()) return part_;
+    const NoCostScope once;
+    auto positions = std::make_shared<const std::vector<int64_t>>(positions_of(cp_.part(own, cp_.rank())));
+    at::Tensor index = at::empty({own}, at::kLong);
+    std::copy(positions->begin(), positions->end(), index.mutable_data_ptr<int64_t>());
+    part_ = std::make_shared<const SequencePart>(
+        SequencePart{own * cp_.size(), std::move(positions), index.to(registry_.device())});
+    return part_;
   }
 
   ResidualStream embed(const Stage& stage, const ForwardContext& context) {
@@ -264,6 +296,8 @@ class LayeredModel : public CausalLm {
 
   ModelConfig config_;
   TensorParallel tp_;
+  ContextParallel cp_;
+  mutable std::shared_ptr<const SequencePart> part_;  // of the last sequence length
   RecomputePolicy recompute_;
   ParameterRegistry registry_;
   QuantizerBook quantizers_;
@@ -276,6 +310,12 @@ class LayeredModel : public CausalLm {
 };
 
 }  // namespace
+
+at::Tensor ForwardContext::own_positions(const at::Tensor& x_BS) const {
+  if (part == nullptr) return x_BS;
+  const NoCostScope free;
+  return x_BS.index_select(1, part->index);
+}
 
 AttentionCache LayerStack::make_cache(int64_t layer, int64_t /*sequences*/, int64_t /*positions*/,
                                       const at::TensorOptions& /*options*/) const {

@@ -22,13 +22,14 @@ at::Tensor gate_logits(const at::Tensor& x, const Parameter& gate) {
 class MoeLayer : public MlpLayer {
  public:
   MoeLayer(const ModuleScope& scope, const MoeSpec& spec, const ModelConfig& c, int64_t layer, MoeContext& context,
-           TensorParallel tp)
+           TensorParallel tp, ContextParallel cp)
       : uses_(scope),
         moe_(c.moe),
         seq_length_(c.seq_length),
         layer_(layer),
         moe_context_(context),
         tp_(tp),
+        cp_(cp),
         router_(scope.make_weight(spec.router)),
         shared_(spec.shared ? make_dense_mlp(scope["shared"], *spec.shared, c.activation, tp) : nullptr),
         shared_gate_(spec.shared_gate ? &scope.make_weight(*spec.shared_gate) : nullptr),
@@ -76,7 +77,8 @@ class MoeLayer : public MlpLayer {
     }
     Routing routing{choice.experts_TK, choice.weights_TK, {}, moe_.num_experts};
     if (moe_.capacity_factor > 0)
-      routing.kept_TK = within_capacity(choice.experts_TK, choice.weights_TK, moe_, positions_group(context));
+      routing.kept_TK =
+          within_capacity(choice.experts_TK, choice.weights_TK, moe_, position_groups(sequences, context));
     const bool trains = at::GradMode::is_enabled() || context.pass == RecomputePass::kFirst;
     if (trains) add_losses(routing, choice, logits_TE, sequences, context);
     return routing;
@@ -87,14 +89,17 @@ class MoeLayer : public MlpLayer {
     const int64_t positions = tokens_TH.size(0) / sequences;
     const int64_t first = tp_.over(context.tokens).sharded_sequence() ? tp_.rank() * positions : 0;
     const auto options = at::TensorOptions(at::kLong).device(tokens_TH.device());
-    const at::Tensor position_S = at::arange(first, first + positions, options);
+    const at::Tensor position_S = context.part != nullptr ? context.part->index.narrow(0, first, positions)
+                                                          : at::arange(first, first + positions, options);
     const at::Tensor sequence_B =
         at::arange(context.batch.first_sample, context.batch.first_sample + sequences, options);
     return (sequence_B.unsqueeze(0) * seq_length_ + position_S.unsqueeze(1)).reshape({-1});
   }
 
-  Communicator* positions_group(const ForwardContext& context) const {
-    return tp_.over(context.tokens).sharded_sequence() ? tp_.comm : nullptr;
+  PositionGroups position_groups(int64_t sequences, const ForwardContext& context) const {
+    return {.sp = tp_.over(context.tokens).sharded_sequence() ? tp_.comm : nullptr,
+            .cp = context.part != nullptr ? cp_ : ContextParallel{},
+            .sequences = sequences};
   }
 
   void add_losses(Routing& routing, const ExpertChoice& choice, const at::Tensor& logits_TE, int64_t sequences,
@@ -128,7 +133,9 @@ class MoeLayer : public MlpLayer {
 
   BalanceGroups balance_groups(int64_t sequences, const ForwardContext& context) const {
     BalanceGroups groups{.sequences = sequences, .per_sequence = moe_.balancing == LoadBalancing::kSeqAuxLoss};
-    if (Communicator* positions = positions_group(context)) groups.groups.push_back(positions);
+    const PositionGroups positions = position_groups(sequences, context);
+    if (positions.sp != nullptr) groups.groups.push_back(positions.sp);
+    if (positions.cp.active()) groups.groups.push_back(positions.cp.comm);
     if (moe_.balancing == LoadBalancing::kGlobalAuxLoss)
       groups.groups.push_back(&moe_context_.rank_context.comm(Axis::kDp));
     for (const Communicator* group : groups.groups) groups.ranks *= group->size();
@@ -150,6 +157,7 @@ class MoeLayer : public MlpLayer {
   int64_t layer_;
   MoeContext& moe_context_;
   TensorParallel tp_;
+  ContextParallel cp_;
   Parameter& router_;
   std::unique_ptr<MlpLayer> shared_;
   Parameter* shared_gate_ = nullptr;
@@ -171,8 +179,8 @@ MoeContext::MoeContext(const ModelConfig& config, RankContext& rank, const std::
       wire(wire_precision) {}
 
 std::unique_ptr<MlpLayer> make_moe_layer(const ModuleScope& scope, const ModelConfig& config, int64_t layer,
-                                         MoeContext& context, TensorParallel tp) {
-  return std::make_unique<MoeLayer>(scope, moe_spec(config), config, layer, context, tp);
+                                         MoeContext& context, TensorParallel tp, ContextParallel cp) {
+  return std::make_unique<MoeLayer>(scope, moe_spec(config), config, layer, context, tp, cp);
 }
 
 }  // namespace ranklab

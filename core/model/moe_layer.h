@@ -28,6 +28,6 @@ struct MoeContext {
 
 // `layer`: its index in the model, for the statistics in MoeContext::book.
 std::unique_ptr<MlpLayer> make_moe_layer(const ModuleScope& scope, const ModelConfig& config, int64_t layer,
-                                         MoeContext& context, TensorParallel tp);
+                                         MoeContext& context, TensorParallel tp, ContextParallel cp);
 
 }  // namespace ranklab

@@ -71,8 +71,8 @@ at::Tensor MultiTokenPrediction::loss_sum(const at::Tensor& state_SBH, const For
 
 at::Tensor MultiTokenPrediction::predict(const Module& module, int64_t ahead, at::Tensor& state_SBH,
                                          const ForwardContext& context) const {
-  const at::Tensor tokens_BS = shifted(context.batch.tokens_BS, ahead, 0);
-  const at::Tensor targets_BS = shifted(context.batch.targets_BS, ahead, kIgnoreTarget);
+  const at::Tensor tokens_BS = context.own_positions(shifted(context.batch.tokens_BS, ahead, 0));
+  const at::Tensor targets_BS = context.own_positions(shifted(context.batch.targets_BS, ahead, kIgnoreTarget));
   const at::Tensor embedded = embedding_(tokens_BS.t(), context.tokens);
   ResidualStream stream{
       module.projection(at::cat({module.embedding_norm(embedded).normed, module.state_norm(state_SBH).normed}, -1),

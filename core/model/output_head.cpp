@@ -26,7 +26,8 @@ at::Tensor OutputHead::operator()(const NormOutput& state, const TokenContext& t
 
 at::Tensor OutputHead::predict(const NormOutput& state, const ForwardContext& context) const {
   const at::Tensor logits_SBV = (*this)(state, context.tokens);
-  if (context.result == StageResult::kLoss) return loss_sum(logits_SBV, context.batch.targets_BS);
+  if (context.result == StageResult::kLoss)
+    return loss_sum(logits_SBV, context.own_positions(context.batch.targets_BS));
   return all_logits(logits_SBV, context.batch.tokens_BS.size(1));
 }
 

@@ -15,6 +15,7 @@
 #include "core/model/mtp.h"
 #include "core/model/output_head.h"
 #include "core/model/token_check.h"
+#include "core/parallel/context/context_attention.h"
 #include "core/parallel/vocab_embedding.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
@@ -29,6 +30,7 @@ class Transformer : public LayerStack {
       : config_(config),
         model_(stack.registry),
         tp_(stack.tp),
+        cp_(stack.cp),
         kv_(stack.context.size(Axis::kKv) > 1 ? &stack.context.comm(Axis::kKv) : nullptr),
         recompute_(stack.options.recompute),
         predict_use_(model_["head"]["predict"]) {
@@ -39,6 +41,7 @@ class Transformer : public LayerStack {
     const bool narrow = options.dtype == at::kBFloat16 || options.dtype == at::kHalf;
     const auto rope_options =
         at::TensorOptions().dtype(narrow ? at::kFloat : options.dtype).device(stack.context.device());
+    open_ring(cp_);
     rope_ = make_model_rope(config, rope_options);
     local_rope_ = make_local_rope(config, rope_, rope_options);
   }
@@ -69,11 +72,14 @@ class Transformer : public LayerStack {
   ResidualStream embed(const ForwardContext& context) override {
     check_tokens(context.batch.tokens_BS, config_);
     const int64_t past = context.cache != nullptr ? context.cache->positions : 0;
-    const at::Tensor tokens_BS = padded(context);
+    const at::Tensor tokens_BS = context.own_positions(padded(context));
     at::Tensor x_SBH = (*embedding_)(tokens_BS.t(), context.tokens);
     if (position_ != nullptr) {
-      const int64_t first = past + context.first_position;
-      x_SBH = x_SBH + position_->data.narrow(0, first, x_SBH.size(0)).unsqueeze(1);
+      const at::Tensor own =
+          context.part != nullptr
+              ? position_->data.index_select(0, context.part->index.narrow(0, context.first_position, x_SBH.size(0)))
+              : position_->data.narrow(0, past + context.first_position, x_SBH.size(0));
+      x_SBH = x_SBH + own.unsqueeze(1);
     }
     return {dropout(x_SBH, "embedding.dropout", context.dropout, context.dropout_context())};
   }
@@ -116,6 +122,7 @@ class Transformer : public LayerStack {
     return sum;
   }
 
+  bool splits_sequences() const override { return true; }
   bool can_decode() const override { return true; }
   AttentionCache make_cache(int64_t layer, int64_t sequences, int64_t positions,
                             const at::TensorOptions& options) const override {
@@ -128,6 +135,7 @@ class Transformer : public LayerStack {
             .rope = rope_,
             .local_rope = local_rope_,
             .tp = tp_,
+            .cp = cp_,
             .kv = kv_,
             .recompute_attention = recompute_.selective(),
             .moe = moe_.get()};
@@ -156,6 +164,7 @@ class Transformer : public LayerStack {
   ModelConfig config_;
   ModuleScope model_;
   TensorParallel tp_;
+  ContextParallel cp_;
   Communicator* kv_;  // the ranks that share a key/value head; null: no rank does
   RecomputePolicy recompute_;
   std::unique_ptr<MoeContext> moe_;  // null without experts

@@ -29,11 +29,6 @@ kernels::QkvShape qkv_shape(int64_t seq, int64_t batch, const AttentionShape& sh
   return {seq, batch, shape.heads, shape.groups, shape.head_dim};
 }
 
-ScoreRule rule_of(const AttentionShape& shape) {
-  const auto scale = shape.scale > 0 ? std::optional(shape.scale) : std::nullopt;
-  return {.scale = scale, .window = shape.window, .cap = shape.cap};
-}
-
 at::Tensor with_dense_rows(const at::Tensor& x) { return x.stride(-1) == 1 ? x : x.contiguous(); }
 
 kernels::HeadStrides strides_of(const at::Tensor& x) { return {x.stride(0), x.stride(1), x.stride(2)}; }
@@ -92,7 +87,7 @@ struct Softmaxed {
 Softmaxed softmax_forward(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
   const CostScope cost("flash_attention", attention_flops(qkv, shape), 2.0 * bytes_of(qkv), dtype_of(qkv));
   const Heads h = split_heads(qkv, shape, rope);
-  const SoftmaxedHeads out = softmax_attention({h.q, h.k, h.v}, rule_of(shape));
+  const SoftmaxedHeads out = softmax_attention({h.q, h.k, h.v}, score_rule(shape));
   return {h, out.out.permute({2, 0, 1, 3}).reshape({qkv.size(0), qkv.size(1), shape.heads * shape.head_dim}),
           out.log_sum_exp};
 }
@@ -108,8 +103,8 @@ at::Tensor softmax_backward(const at::Tensor& grad_out, const Softmaxed& forward
   const auto by_head = [&](const at::Tensor& x_SBH) {
     return x_SBH.reshape({seq, batch, shape.heads, shape.head_dim}).permute({1, 2, 0, 3});
   };
-  const SoftmaxHeads grads =
-      softmax_attention_grad({q, k, v}, {by_head(forward.out), forward.log_sum_exp}, by_head(grad_out), rule_of(shape));
+  const SoftmaxHeads grads = softmax_attention_grad({q, k, v}, {by_head(forward.out), forward.log_sum_exp},
+                                                    by_head(grad_out), score_rule(shape));
   const at::Tensor dq = with_dense_rows(grads.q), dk = with_dense_rows(grads.k), dv = with_dense_rows(grads.v);
   if (const DeviceKernels* device = device_kernels_of(q)) {
     device->merge_qkv(device_qkv(grad_qkv, shape, rope, {dq, dk, dv}));
@@ -202,13 +197,23 @@ RecomputableOutput recomputable_causal_attention(const at::Tensor& qkv, const At
   return {RecomputedAttentionFunction::apply(qkv, recomputer), recomputer};
 }
 
-at::Tensor causal_attention_reference(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
-  const int64_t seq = qkv.size(0), batch = qkv.size(1);
-  const at::Tensor heads = qkv.view({seq, batch, shape.heads + 2 * shape.groups, shape.head_dim}).permute({1, 2, 0, 3});
+ScoreRule score_rule(const AttentionShape& shape) {
+  const auto scale = shape.scale > 0 ? std::optional(shape.scale) : std::nullopt;
+  return {.scale = scale, .window = shape.window, .cap = shape.cap};
+}
+
+SoftmaxHeads rotated_heads(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
+  const at::Tensor heads =
+      qkv.view({qkv.size(0), qkv.size(1), shape.heads + 2 * shape.groups, shape.head_dim}).permute({1, 2, 0, 3});
   const auto parts = heads.split_with_sizes({shape.heads, shape.groups, shape.groups}, 1);
-  const at::Tensor q = apply_rope(parts[0], rope), k = apply_rope(parts[1], rope);
-  const at::Tensor all_k = repeat_groups(k, shape.heads), all_v = repeat_groups(parts[2], shape.heads);
-  if (shape.cap > 0) return by_position(softmax_attention_reference({q, all_k, all_v}, rule_of(shape)));
+  return {apply_rope(parts[0], rope), apply_rope(parts[1], rope), parts[2]};
+}
+
+at::Tensor causal_attention_reference(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
+  const int64_t seq = qkv.size(0);
+  const auto [q, k, v] = rotated_heads(qkv, shape, rope);
+  const at::Tensor all_k = repeat_groups(k, shape.heads), all_v = repeat_groups(v, shape.heads);
+  if (shape.cap > 0) return by_position(softmax_attention_reference({q, all_k, all_v}, score_rule(shape)));
   const bool near = shape.has_window(seq);
   const auto seen = near ? std::optional(window_mask(0, seq, 0, seq, shape.window, qkv.device())) : std::nullopt;
   return by_position(at::scaled_dot_product_attention(q, all_k, all_v, seen, 0.0, !near, shape.score_scale()));

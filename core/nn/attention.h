@@ -11,6 +11,7 @@
 
 #include "core/nn/recomputable_output.h"
 #include "core/nn/rope.h"
+#include "core/nn/softmax_attention.h"
 
 namespace ranklab {
 
@@ -32,6 +33,10 @@ at::Tensor causal_attention(const at::Tensor& qkv, const AttentionShape& shape, 
 // nothing is recomputed and everything is saved.
 RecomputableOutput recomputable_causal_attention(const at::Tensor& qkv, const AttentionShape& shape,
                                                  const RopeTable& rope);
+// The parts of it, for attention over several ranks: the heads of qkv, queries and keys rotated, differentiable (q [B,
+// heads, S, D], k and v [B, groups, S, D]), and how their scores are made.
+SoftmaxHeads rotated_heads(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope);
+ScoreRule score_rule(const AttentionShape& shape);
 // The same in plain, differentiable ATen ops.
 at::Tensor causal_attention_reference(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope);
 

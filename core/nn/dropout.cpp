@@ -19,8 +19,10 @@ at::Tensor dropout_mask(const at::Tensor& x_SBH, const std::string& layer_name, 
   float* row = mask.mutable_data_ptr<float>();
   const auto keep_scale = static_cast<float>(1.0 / (1.0 - p));
   for (int64_t s = 0; s < seq; ++s) {
+    const int64_t at = context.first_position + s;
+    const int64_t position = context.positions != nullptr ? context.positions->at(static_cast<size_t>(at)) : at;
     for (int64_t b = 0; b < batch; ++b, row += hidden) {
-      const int64_t token = (context.first_sample + b) * context.seq_length + context.first_position + s;
+      const int64_t token = (context.first_sample + b) * context.seq_length + position;
       stream.fill_uniform(static_cast<uint64_t>(token * hidden), {row, static_cast<size_t>(hidden)});
       for (int64_t h = 0; h < hidden; ++h) row[h] = static_cast<double>(row[h]) < p ? 0.0f : keep_scale;
     }

@@ -5,7 +5,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace ranklab {
 
@@ -14,7 +16,9 @@ struct DropoutContext {
   uint64_t step = 0;
   int64_t first_sample = 0;    // index of dim B's first sample in the step's global batch
   int64_t first_position = 0;  // position of dim S's first element (with sequence parallelism tp_rank * S_local)
-  int64_t seq_length = 0;      // the model's longest sequence: the stride between samples
+  // The rank's positions under context parallelism, of which dim S begins at the first_position-th; null: all.
+  std::shared_ptr<const std::vector<int64_t>> positions = nullptr;
+  int64_t seq_length = 0;  // the model's longest sequence: the stride between samples
 };
 
 // 0 with probability p, else 1 / (1 - p); x_SBH gives shape, dtype and device.

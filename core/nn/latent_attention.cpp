@@ -90,10 +90,6 @@ LatentHeads join_heads(const LatentInput& in, const LatentShape& s, const RopeTa
           at::cat({kv[0], k_rope.expand({q[1].size(0), s.heads, q[1].size(2), s.rope})}, -1), kv[1]};
 }
 
-ScoreRule rule_of(const LatentShape& shape) {
-  return {.scale = shape.softmax_scale, .window = shape.window, .cap = shape.cap};
-}
-
 // What backward needs besides the inputs.
 struct LatentSoftmaxed {
   at::Tensor out;  // [S, B, heads v]
@@ -103,7 +99,7 @@ struct LatentSoftmaxed {
 LatentSoftmaxed latent_softmax_forward(const LatentInput& in, const LatentShape& shape, const RopeTable& rope) {
   const CostScope cost = attention_cost("latent_attention", in.q, shape, {}, 1);
   const LatentHeads h = make_heads(in, shape, rope);
-  const SoftmaxedHeads softmaxed = softmax_attention({h.q, h.k, h.v}, rule_of(shape));
+  const SoftmaxedHeads softmaxed = softmax_attention({h.q, h.k, h.v}, score_rule(shape));
   return {by_position(softmaxed.out.narrow(-1, 0, shape.v)), softmaxed.log_sum_exp};
 }
 
@@ -128,8 +124,8 @@ variable_list softmax_backward(const at::Tensor& grad_out, const LatentInput& in
     const at::Tensor heads = by_head(x_SBH.contiguous(), shape.heads);
     return padding > 0 ? at::constant_pad_nd(heads, {0, padding}) : heads;
   };
-  const SoftmaxHeads d =
-      softmax_attention_grad({h.q, h.k, h.v}, {wide(forward.out), forward.log_sum_exp}, wide(grad_out), rule_of(shape));
+  const SoftmaxHeads d = softmax_attention_grad({h.q, h.k, h.v}, {wide(forward.out), forward.log_sum_exp},
+                                                wide(grad_out), score_rule(shape));
   return input_grads(in, {d.q, d.k, d.v}, shape, rope);
 }
 
@@ -203,7 +199,7 @@ struct RecomputedLatentFunction : CustomFunction<RecomputedLatentFunction> {
 
 bool has_kernels(const at::Tensor& q, const LatentShape& shape) {
   return has_row_kernels(q) && has_softmax_attention(q, std::max(shape.query_head(), shape.v)) &&
-         (as_on_cpu(q) || shape.cap > 0 || !rule_of(shape).has_window(q.size(0)));
+         (as_on_cpu(q) || shape.cap > 0 || !score_rule(shape).has_window(q.size(0)));
 }
 
 }  // namespace
@@ -212,7 +208,7 @@ at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, 
   if (has_kernels(input.q, shape)) return LatentFunction::apply(input.q, input.kv, input.k_rope, shape, rope);
   const CostScope cost = attention_cost("latent_attention", input.q, shape, {}, 1);
   const LatentHeads h = join_heads(input, shape, rope);
-  const ScoreRule rule = rule_of(shape);
+  const ScoreRule rule = score_rule(shape);
   if (rule.cap > 0 || rule.has_window(input.q.size(0)))
     return by_position(softmax_attention_reference({h.q, h.k, h.v}, rule));
   return by_position(at::scaled_dot_product_attention(h.q, h.k, h.v, {}, 0.0, true, shape.softmax_scale));
@@ -226,9 +222,22 @@ RecomputableOutput recomputable_latent_attention(const LatentInput& input, const
   return {RecomputedLatentFunction::apply(input.q, input.kv, input.k_rope, recomputer), recomputer};
 }
 
+ScoreRule score_rule(const LatentShape& shape) {
+  return {.scale = shape.softmax_scale, .window = shape.window, .cap = shape.cap};
+}
+
+SoftmaxHeads latent_heads(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
+  const LatentHeads h = join_heads(input, shape, rope);
+  const int64_t width = std::max(shape.query_head(), shape.v);
+  const auto padded = [&](const at::Tensor& x) {
+    return x.size(-1) == width ? x : at::constant_pad_nd(x, {0, width - x.size(-1)});
+  };
+  return {padded(h.q), padded(h.k), padded(h.v)};
+}
+
 at::Tensor latent_attention_reference(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
   const LatentHeads h = join_heads(input, shape, rope);
-  return by_position(softmax_attention_reference({h.q, h.k, h.v}, rule_of(shape)));
+  return by_position(softmax_attention_reference({h.q, h.k, h.v}, score_rule(shape)));
 }
 
 }  // namespace ranklab

@@ -12,6 +12,7 @@
 
 #include "core/nn/recomputable_output.h"
 #include "core/nn/rope.h"
+#include "core/nn/softmax_attention.h"
 
 namespace ranklab {
 
@@ -38,6 +39,10 @@ at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, 
 // The same, saving only the inputs: backward recomputes the output (where there are row kernels).
 RecomputableOutput recomputable_latent_attention(const LatentInput& input, const LatentShape& shape,
                                                  const RopeTable& rope);
+// The parts of it, for attention over several ranks: differentiable heads [B, heads, S, D] with D the larger width of
+// keys and values, zeros behind the narrower, and how their scores are made.
+SoftmaxHeads latent_heads(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);
+ScoreRule score_rule(const LatentShape& shape);
 // The same in plain, differentiable ATen ops.
 at::Tensor latent_attention_reference(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);
 

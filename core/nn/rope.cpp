@@ -30,6 +30,12 @@ RopeTable make_rope_table(int64_t seq_length, int64_t head_dim, double theta, co
 }
 
 // Computed in the table's type: a 16-bit x is rotated in fp32.
+RopeTable rope_at(const RopeTable& table, const at::Tensor& positions) {
+  if (!table.defined()) return table;
+  const NoCostScope once;  // a kernel reads the rows where they are
+  return {table.cos_SD.index_select(0, positions), table.sin_SD.index_select(0, positions)};
+}
+
 at::Tensor apply_rope(const at::Tensor& x_in, const RopeTable& table) {
   if (!table.defined()) return x_in;
   const at::Tensor x = x_in.to(table.cos_SD.scalar_type());

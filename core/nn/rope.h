@@ -28,6 +28,9 @@ class RopeLengths {
 // The table for sequences of this length, at most the longest: `table` itself unless it depends on the length.
 RopeTable rope_for(const RopeTable& table, int64_t seq_length);
 
+// The rows of some positions, int64 [S'].
+RopeTable rope_at(const RopeTable& table, const at::Tensor& positions);
+
 // theta^(-2i/D): [D/2] in fp64. REQUIRES: head_dim even.
 at::Tensor rope_frequencies(int64_t head_dim, double theta);
 // Which elements of a head are rotated, and by which base.

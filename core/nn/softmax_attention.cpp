@@ -16,11 +16,6 @@ namespace {
 
 std::atomic<GpuAttention> g_gpu_attention{GpuAttention::kAuto};
 
-at::Tensor sum_groups(const at::Tensor& x, int64_t groups) {
-  if (groups == x.size(1)) return x;
-  return x.reshape({x.size(0), groups, x.size(1) / groups, x.size(2), x.size(3)}).sum(2);
-}
-
 SoftmaxHeads with_all_heads(const SoftmaxHeads& in) {
   const int64_t heads = in.q.size(1);
   return {in.q, repeat_groups(in.k, heads), repeat_groups(in.v, heads)};
@@ -126,6 +121,11 @@ at::Tensor repeat_groups(const at::Tensor& x, int64_t heads) {
   return x.unsqueeze(2)
       .expand({x.size(0), groups, heads / groups, x.size(2), x.size(3)})
       .reshape({x.size(0), heads, x.size(2), x.size(3)});
+}
+
+at::Tensor sum_groups(const at::Tensor& x, int64_t groups) {
+  if (groups == x.size(1)) return x;
+  return x.reshape({x.size(0), groups, x.size(1) / groups, x.size(2), x.size(3)}).sum(2);
 }
 
 at::Tensor by_position(const at::Tensor& x) {

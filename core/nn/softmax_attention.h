@@ -48,6 +48,8 @@ at::Tensor softmax_attention_reference(const SoftmaxHeads& in, const ScoreRule& 
 
 // [B, groups, S, D] -> [B, heads, S, D]: each group once for each of its query heads.
 at::Tensor repeat_groups(const at::Tensor& x, int64_t heads);
+// Its adjoint: [B, heads, S, D] -> [B, groups, S, D].
+at::Tensor sum_groups(const at::Tensor& x, int64_t groups);
 
 // [B, heads, S, D] -> [S, B, heads D]: the layout of the layers around attention.
 at::Tensor by_position(const at::Tensor& x);

@@ -37,8 +37,10 @@ class DeviceRounder {
     result.device_amax = amax.numel() > 0 ? amax.amax().view({1}) : at::zeros({1}, amax.options());
     const at::Tensor whole = tensor_amax(result.device_amax);
     if (how_.precision.granularity == Granularity::kTensor) amax = whole.expand({amax.numel()}).contiguous();
-    if (how_.precision.granularity == Granularity::kRow)
+    if (how_.precision.granularity == Granularity::kRow) {
       agree(amax, how_.along == Along::kColumns ? how_.cols_group : how_.rows_group);
+      if (how_.along == Along::kRows) agree(amax, how_.context_group);
+    }
     result.device_scales = at::empty({amax.numel()}, amax.options());
     device_.make_scales(scale_maker(how_.precision, 0), amax.const_data_ptr<float>(), amax.numel(),
                         whole.const_data_ptr<float>(), result.device_scales.mutable_data_ptr<float>());
@@ -95,6 +97,7 @@ class DeviceRounder {
     at::Tensor whole = own.clone();
     agree(whole, how_.rows_group);
     agree(whole, how_.cols_group);
+    agree(whole, how_.context_group);
     return whole;
   }
 

@@ -25,7 +25,7 @@ std::vector<uint64_t> token_numbers(const TokenRows& rows, int64_t count, int64_
   std::vector<uint64_t> numbers(static_cast<size_t>(count));
   for (int64_t row = 0; row < count; ++row) {
     const int64_t sequence = rows.tokens.first_sample + row % rows.sequences;
-    const int64_t position = first_position + row / rows.sequences;
+    const int64_t position = rows.tokens.position(first_position + row / rows.sequences);
     numbers[static_cast<size_t>(row)] = static_cast<uint64_t>(sequence * rows.tokens.seq_length + position);
   }
   return numbers;
@@ -38,6 +38,7 @@ struct LinearQuantizer::Use {
   Along along = Along::kColumns;
   Communicator* rows_group = nullptr;
   Communicator* cols_group = nullptr;
+  bool of_tokens = false;    // rows are tokens at known positions
   bool out_is_rows = false;  // the output features are rows (weights)
   bool out_is_cols = false;  // the output features are columns (gradients)
   const char* product = "";  // names the stream of stochastic rounding
@@ -72,6 +73,7 @@ RoundedOperand LinearQuantizer::rounded(const at::Tensor& matrix, const TensorPr
                       .along = use.along,
                       .rows_group = use.rows_group,
                       .cols_group = use.cols_group,
+                      .context_group = use.of_tokens && use.rows.tokens.positions ? book_.context_group() : nullptr,
                       .row_parts = out_parts_as(use.out_is_rows, groups_end_in_parts),
                       .codes = true};
   std::optional<RandomStream> stream;
@@ -152,7 +154,7 @@ at::Tensor LinearQuantizer::plain(const at::Tensor& a, const at::Tensor& b) cons
 at::Tensor LinearQuantizer::forward(const at::Tensor& x, const at::Tensor& weight, const TokenRows& rows) {
   const LinearPrecision& p = precision_.linear;
   if (!p.quantized()) return plain(x, weight.t());
-  Use use{.role = TensorRole::kActivation, .rows = rows, .noted = true};
+  Use use{.role = TensorRole::kActivation, .of_tokens = rows.sequences > 0, .rows = rows, .noted = true};
   if (form_.split == ModuleSplit::kRow && form_.group.active()) use.cols_group = form_.group.comm;
   if (form_.split == ModuleSplit::kReplicated && form_.group.over(rows.tokens).sharded_sequence())
     use.rows_group = form_.group.comm;
@@ -163,7 +165,12 @@ at::Tensor LinearQuantizer::forward(const at::Tensor& x, const at::Tensor& weigh
 at::Tensor LinearQuantizer::input_grad(const at::Tensor& grad, const at::Tensor& weight, const TokenRows& rows) {
   const LinearPrecision& p = precision_.linear;
   if (!p.quantized()) return plain(grad, weight);
-  Use use{.role = TensorRole::kGradient, .out_is_cols = true, .product = "dx", .rows = rows, .noted = true};
+  Use use{.role = TensorRole::kGradient,
+          .of_tokens = rows.sequences > 0,
+          .out_is_cols = true,
+          .product = "dx",
+          .rows = rows,
+          .noted = true};
   if (form_.split == ModuleSplit::kColumn && form_.group.active()) use.cols_group = form_.group.comm;
   if (form_.split == ModuleSplit::kReplicated && form_.group.over(rows.tokens).sharded_sequence())
     use.rows_group = form_.group.comm;
@@ -180,11 +187,16 @@ at::Tensor LinearQuantizer::weight_grad(const at::Tensor& grad, const at::Tensor
   Use grad_use{.role = TensorRole::kGradient,
                .along = Along::kRows,
                .rows_group = tokens,
+               .of_tokens = rows.sequences > 0,
                .out_is_cols = true,
                .product = "dw",
                .rows = rows};
   if (form_.split == ModuleSplit::kColumn && form_.group.active()) grad_use.cols_group = form_.group.comm;
-  Use x_use{.role = TensorRole::kActivation, .along = Along::kRows, .rows_group = tokens, .rows = rows};
+  Use x_use{.role = TensorRole::kActivation,
+            .along = Along::kRows,
+            .rows_group = tokens,
+            .of_tokens = rows.sequences > 0,
+            .rows = rows};
   if (form_.split == ModuleSplit::kRow && form_.group.active()) x_use.cols_group = form_.group.comm;
   at::Tensor input = x;
   if (p.requantize_activation) {

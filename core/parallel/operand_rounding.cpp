@@ -51,8 +51,10 @@ class Rounder {
     const float whole = tensor_amax(result.amax);
     const Granularity granularity = how_.precision.granularity;
     if (granularity == Granularity::kTensor) std::ranges::fill(amax_, whole);
-    if (granularity == Granularity::kRow)
+    if (granularity == Granularity::kRow) {
       agree_on_amax(amax_, how_.along == Along::kColumns ? how_.cols_group : how_.rows_group);
+      if (how_.along == Along::kRows) agree_on_amax(amax_, how_.context_group);
+    }
     if (!wide_.is_meta()) {
       scales_.resize(amax_.size());
       block_scales(how_.precision, amax_, whole, scales_);
@@ -88,6 +90,7 @@ class Rounder {
     std::array<float, 1> whole = {own};
     agree_on_amax(whole, how_.rows_group);
     agree_on_amax(whole, how_.cols_group);
+    agree_on_amax(whole, how_.context_group);
     return whole[0];
   }
 

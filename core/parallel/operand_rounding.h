@@ -35,6 +35,7 @@ struct OperandRounding {
   Along along = Along::kColumns;
   Communicator* rows_group = nullptr;  // the ranks that hold the other rows; null: none
   Communicator* cols_group = nullptr;
+  Communicator* context_group = nullptr;  // the ranks that hold the rows of other positions; null: none
   OperandParts row_parts = {};
   OperandParts col_parts = {};
   OperandNoise noise = {};

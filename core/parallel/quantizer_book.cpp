@@ -83,7 +83,7 @@ void QuantizerBook::end_step() {
     std::copy(amax.begin(), amax.end(), seen.mutable_data_ptr<float>() + place * kRoles);
   }
   seen = seen.to(rank_.device());
-  for (const Axis axis : {Axis::kTp, Axis::kDp}) {
+  for (const Axis axis : {Axis::kTp, rank_.replica_axis()}) {
     if (rank_.size(axis) > 1) seen = rank_.comm(axis).all_reduce(seen, ReduceOp::kMax);
   }
   seen = seen.cpu();

@@ -36,6 +36,8 @@ class QuantizerBook {
   LinearQuantizer* make(const std::string& module, const LinearForm& form, at::ScalarType type);
   bool empty() const { return quantizers_.empty(); }
   uint64_t seed() const { return seed_; }
+  // The ranks that have the other positions of this rank's sequences; null: none.
+  Communicator* context_group() const { return rank_.size(Axis::kCp) > 1 ? &rank_.comm(Axis::kCp) : nullptr; }
   const RandomHadamard& hadamard() const { return hadamard_; }
 
   // The amax from which a tensor's scale is made in this step; 0 before the first.

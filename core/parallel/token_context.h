@@ -2,6 +2,8 @@
 // statistics once per step. Passed down with the forward; backward uses the forward's. Thread rule: plain data.
 #pragma once
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 namespace ranklab {
 
@@ -11,6 +13,12 @@ struct TokenContext {
   int64_t seq_length = 0;       // the model's maximum sequence length: the stride between samples
   bool trains = false;          // false in validation and generation
   bool whole_sequence = false;  // every tp rank has all positions despite sequence parallelism: decoding
+  // This rank's positions of each sequence under context parallelism; null: all of them.
+  std::shared_ptr<const std::vector<int64_t>> positions = nullptr;
+
+  int64_t position(int64_t index) const {
+    return positions != nullptr ? positions->at(static_cast<size_t>(index)) : index;
+  }
 };
 
 }  // namespace ranklab

@@ -3,8 +3,6 @@
 #include <array>
 #include <set>
 
-#include "core/plan/planned_axes.h"
-
 namespace ranklab {
 namespace {
 
@@ -63,7 +61,7 @@ std::vector<AxisTraffic> axis_traffic(const StepRecord& record, const DeviceMesh
   std::vector<AxisTraffic> rows;
   for (const Axis axis : kAxes) {
     if (mesh.size(axis) == 1) continue;
-    AxisTraffic row{.axis = axis, .group_size = mesh.size(axis), .planned = is_planned(axis)};
+    AxisTraffic row{.axis = axis, .group_size = mesh.size(axis)};
     for (const Group& group : mesh.groups(axis)) add_group(row, group, record, mesh, gpus_per_node);
     if (row.per_rank.calls > 0) rows.push_back(row);
   }

@@ -20,7 +20,6 @@ struct AxisTraffic {
   int group_size = 1;
   int groups = 0;
   int groups_across_nodes = 0;
-  bool planned = false;            // by formula: the runtime does not run this axis yet
   VerbTraffic per_rank = {};       // of the busiest rank
   int64_t total_bytes = 0;         // sent by all ranks
   int64_t bytes_across_nodes = 0;  // the part of total_bytes that leaves a node

@@ -72,10 +72,15 @@ std::vector<int> stand_ins(const DeviceMesh& mesh, const Representatives& repres
   return stand_in;
 }
 
+// Of the context-parallel ranks the last has the most keys to attend to, unless all have as many.
+bool may_represent(const DeviceMesh& mesh, int rank) {
+  return mesh.coordinate(Axis::kCp, rank) == mesh.size(Axis::kCp) - 1;
+}
+
 Representatives first_of_stages(const DeviceMesh& mesh) {
   Representatives first(static_cast<size_t>(mesh.size(Axis::kPp)), -1);
   for (int rank = mesh.world_size() - 1; rank >= 0; --rank)
-    first[static_cast<size_t>(mesh.coordinate(Axis::kPp, rank))] = rank;
+    if (may_represent(mesh, rank)) first[static_cast<size_t>(mesh.coordinate(Axis::kPp, rank))] = rank;
   return first;
 }
 
@@ -109,7 +114,7 @@ Representatives fullest_owners(const DeviceMesh& mesh, const std::map<int, Share
   std::map<int, Share> most;
   for (int rank = 0; rank < mesh.world_size(); ++rank) {
     const int pp_rank = mesh.coordinate(Axis::kPp, rank);
-    if (mesh.coordinate(Axis::kTp, rank) != 0) continue;
+    if (mesh.coordinate(Axis::kTp, rank) != 0 || !may_represent(mesh, rank)) continue;
     Share own;
     for (const auto& [axis, members] : by_stage.at(pp_rank)) {
       const Share& share = members[static_cast<size_t>(mesh.coordinate(axis, rank))];
@@ -155,7 +160,7 @@ namespace {
 Representatives representatives_of(const RunPlan& plan, const ShapeWorldMaker& make_world,
                                    const RuntimeComponents& parts) {
   const Representatives first = first_of_stages(plan.mesh);
-  if (!plan.zero().optimizer || plan.dp() == 1) return first;
+  if (!plan.zero().optimizer || plan.replicas() == 1) return first;
   std::mutex mutex;
   std::map<int, Shares> shares;
   build_ranks(plan, on_shapes(parts, make_world(stand_ins(plan.mesh, first))), [&](StepContext& c) {

@@ -101,6 +101,7 @@ SettingTexts model_settings(const TrainConfig& config) {
 std::map<std::string, int64_t> layout_sizes(const RunPlan& plan) {
   std::map<std::string, int64_t> sizes = {{"world", plan.mesh.world_size()}, {"zero_stage", plan.zero_stage}};
   if (plan.mesh.dims().replicas > 1) sizes["replicas"] = plan.mesh.dims().replicas;
+  if (plan.mesh.size(Axis::kCp) > 1) sizes["cp"] = plan.mesh.size(Axis::kCp);
   for (const Axis axis : {Axis::kTp, Axis::kPp, Axis::kDp, Axis::kEp, Axis::kEtp, Axis::kEdp})
     sizes[std::string(name(axis))] = plan.mesh.size(axis);
   return sizes;

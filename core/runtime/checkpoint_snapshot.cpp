@@ -33,13 +33,13 @@ class Writers {
     if (!holders.empty() && holders.front() != ctx_.coordinate(Axis::kPp)) return false;
     const Axis tensor = parameter.is_expert ? Axis::kEtp : Axis::kTp;
     if (parameter.partition.replicated() && ctx_.coordinate(tensor) != 0) return false;
-    const Axis data = parameter.is_expert ? Axis::kEdp : Axis::kDp;
+    const Axis data = parameter.is_expert ? Axis::kEdp : ctx_.replica_axis();
     const Axis shard = parameter.is_expert ? Axis::kEdpShard : Axis::kDpShard;
     const Axis replica = parameter.is_expert ? Axis::kEdpReplica : Axis::kDpReplica;
     if (shards_optimizer_ && ctx_.size(shard) > 1) return ctx_.coordinate(replica) == 0;
     return index_.at(&parameter) % ctx_.size(data) == ctx_.coordinate(data);
   }
-  bool writes_buffers() const { return ctx_.coordinate(Axis::kTp) == 0 && ctx_.coordinate(Axis::kDp) == 0; }
+  bool writes_buffers() const { return ctx_.coordinate(Axis::kTp) == 0 && ctx_.coordinate(ctx_.replica_axis()) == 0; }
 
  private:
   RankContext& ctx_;

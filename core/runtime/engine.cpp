@@ -150,7 +150,7 @@ class RuntimeEngine::RankLoop {
     const int pp_rank = ctx_.coordinate(Axis::kPp);
     parameters_ = global_elements(model_->registry(), pp_rank, ctx_.size(Axis::kEp));
     if (ctx_.size(Axis::kPp) == 1) return;
-    const bool speaks = ctx_.coordinate(Axis::kTp) == 0 && ctx_.coordinate(Axis::kDp) == 0;
+    const bool speaks = ctx_.coordinate(Axis::kTp) == 0 && ctx_.coordinate(ctx_.replica_axis()) == 0;
     const auto options = at::TensorOptions(at::kLong).device(ctx_.control_device());
     parameters_ = world_->all_reduce(at::full({1}, speaks ? parameters_ : 0, options)).item<int64_t>();
   }
@@ -303,7 +303,7 @@ class RuntimeEngine::RankLoop {
     const TrainConfig& c = plan_.config;
     if (c.sample_tokens == 0 || c.model.vocab_size != 256) return;
     const bool parts_elsewhere = ctx_.size(Axis::kEp) > 1 || ctx_.size(Axis::kEtp) > 1 || plan_.zero().parameters;
-    if (ctx_.coordinate(Axis::kDp) != 0 && !parts_elsewhere) return;
+    if (ctx_.coordinate(ctx_.replica_axis()) != 0 && !parts_elsewhere) return;
     const NoCostScope free;
     model_->set_training(false);
     const std::unique_ptr<TokenScorer> scorer =

@@ -15,7 +15,7 @@ namespace {
 int64_t holders(const RunPlan& plan, const ModuleRow& row) {
   if (row.is_expert()) return plan.mesh.size(Axis::kEdp);
   const bool whole = row.split == ModuleSplit::kReplicated && row.multiplies;
-  return plan.dp() * (whole ? plan.mesh.size(Axis::kTp) : 1);
+  return plan.replicas() * (whole ? plan.mesh.size(Axis::kTp) : 1);
 }
 
 // The number of ranks that shard it, with a ZeRO stage.
@@ -48,7 +48,7 @@ void check_memory(const RunPlan& plan, int64_t available_bytes) {
   const TrainConfig& c = plan.config;
   std::string fix = "use fewer --num-layers";
   if (c.model.moe.enabled()) fix += ", fewer --num-experts";
-  if (plan.dp() > 1 && !plan.zero().parameters) fix += ", --zero-stage 3";
+  if (plan.replicas() > 1 && !plan.zero().parameters) fix += ", --zero-stage 3";
   if (plan.dp() > 1) fix += ", fewer replicas (dp is " + std::to_string(plan.dp()) + "; raise --tp)";
   if (c.model.vocab_size > 256) fix += ", --vocab-size 256 (text is read as bytes)";
   if (c.optimizer == OptimizerKind::kAdamW) fix += ", or --optimizer sgd";
@@ -56,7 +56,7 @@ void check_memory(const RunPlan& plan, int64_t available_bytes) {
                 .what = "parameters, gradients and optimizer state of all simulated ranks do not fit this machine",
                 .got = human_bytes(static_cast<double>(needed)) + " for " +
                        human_count(static_cast<double>(c.model.parameter_count())) + " parameters x " +
-                       std::to_string(plan.dp() * plan.schedule.num_chains()) + " replicas",
+                       std::to_string(plan.replicas() * plan.schedule.num_chains()) + " replicas",
                 .want = "at most the available " + human_bytes(static_cast<double>(available)), .fix = fix);
 }
 

@@ -259,7 +259,8 @@ class PipelineSchedule : public ScheduleStrategy {
     const at::NoGradGuard no_grad;
     const int64_t sequences = batch.tokens_BS.size(0), seq = batch.tokens_BS.size(1);
     const std::vector<Batch> batches = {batch};
-    ActionRunner runner(c, schedule_, single_, batches, boundary(c, sequences, seq), {.result = StageResult::kLogits});
+    ActionRunner runner(c, schedule_, single_, batches, boundary(c, sequences, seq, StageResult::kLogits),
+                        {.result = StageResult::kLogits});
     runner.run();
     if (c.ctx.size(Axis::kPp) == 1) return runner.result();
     at::Tensor logits = runner.result();
@@ -272,11 +273,11 @@ class PipelineSchedule : public ScheduleStrategy {
 
  private:
   static BoundaryTensor boundary(StepContext& c, int64_t sequences) {
-    return boundary(c, sequences, c.plan.config.model.seq_length);
+    return boundary(c, sequences, c.plan.config.model.seq_length, StageResult::kLoss);
   }
-  static BoundaryTensor boundary(StepContext& c, int64_t sequences, int64_t tokens) {
+  static BoundaryTensor boundary(StepContext& c, int64_t sequences, int64_t tokens, StageResult result) {
     if (c.plan.schedule.chain_length == 1) return {};
-    return {c.model.boundary_shape(sequences, tokens),
+    return {c.model.boundary_shape(sequences, tokens, result),
             at::TensorOptions(c.model.registry().dtype()).device(c.ctx.device())};
   }
 

@@ -102,6 +102,7 @@ LayeredOptions layered_options(const RankContext& ctx, const RunPlan& plan) {
           .dtype = scalar_type(plan.config.element_dtype()),
           .moe_dispatcher = plan.config.moe_dispatcher,
           .recompute = recompute_policy(plan.config),
+          .context = plan.config.context_split,
           .quantization = quantization_settings(plan),
           .stages = stages_of(plan, ctx.coordinate(Axis::kPp)),
           .values_later = plan.zero().parameters};

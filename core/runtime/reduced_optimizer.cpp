@@ -29,7 +29,7 @@ class ReducedOptimizer : public RankOptimizer {
         types_(state_types(plan)),
         parameters_(taken_from(model, plan)),
         clip_grad_(plan.config.clip_grad),
-        dense_(sharing(Axis::kDp, Axis::kDpShard, Axis::kDpReplica)),
+        dense_(sharing(ctx.replica_axis(), Axis::kDpShard, Axis::kDpReplica)),
         experts_(sharing(Axis::kEdp, Axis::kEdpShard, Axis::kEdpReplica)),
         reducer_(of_kind(parameters_, false), ctx.comm(dense_.axis),
                  ctx.size(Axis::kTp) > 1 ? &ctx.comm(Axis::kTp) : nullptr, reducer_options(plan, dense_)),

@@ -38,7 +38,8 @@ MetricReducer::Sums MetricReducer::gather(const StepOutput& output, Asks asks) {
   // One rank of each tensor-parallel group reports its tokens; pipeline ranks without a last stage have none.
   const bool speaks = ctx_.coordinate(Axis::kTp) == 0;
   row[kLoss] = speaks ? output.loss_sum : 0;
-  row[kTokens] = speaks ? static_cast<double>(output.tokens) : 0;
+  // Context-parallel ranks count the tokens of the same sequences, each of which has its loss on one of them.
+  row[kTokens] = speaks ? static_cast<double>(output.tokens) / ctx_.size(Axis::kCp) : 0;
   row[kMtpLoss] = speaks ? output.mtp_loss_sum : 0;
   row[kNow] = static_cast<double>(ctx_.clock().now_ns());
   row[kExposed] = static_cast<double>(ctx_.clock().exposed_total_ns());
@@ -58,6 +59,7 @@ MetricReducer::Sums MetricReducer::gather(const StepOutput& output, Asks asks) {
     sums.stop = sums.stop || (r == 0 && other[kStop] != 0);
     sums.traces = sums.traces || other[kTraces] != 0;
   }
+  sums.tokens = std::round(sums.tokens);
   for (int r = 0; r < world_.size(); ++r)
     sums.behind_ns += static_cast<double>(sums.latest_ns) - all.const_data_ptr<double>()[r * kSlots + kNow];
   return sums;

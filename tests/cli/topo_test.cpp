@@ -46,7 +46,6 @@ TEST(Topo, BytesAcrossNodesOfAModel) {
   const auto &tp = traffic[0], &dp = traffic[1];
   EXPECT_EQ(tp["axis"], "tp");
   EXPECT_EQ(tp["bytes_across_nodes"], 0);
-  EXPECT_EQ(tp["planned"], false);
   // 8.03e9 parameters: matrices cut in two, 65 norm vectors of 4096 whole; fp32.
   const int64_t norms = 65 * 4096;
   const int64_t gradient_bytes = 4 * ((8030261248 - norms) / 2 + norms);
@@ -64,10 +63,8 @@ TEST(Topo, TablesAndDrawing) {
   EXPECT_THAT(run.output, HasSubstr("dp   2 groups of 4, 2 across nodes"));
   EXPECT_THAT(run.output, HasSubstr("node 3 │ 6 7"));
   EXPECT_THAT(run.output, HasSubstr("8 ranks on 4 nodes of 2: pp 1 x dp 4 x cp 1 x tp 2"));
-  EXPECT_THAT(run.output, Not(HasSubstr("planned"))) << "the runtime runs both axes";
-  EXPECT_THAT(topo("--tp 2 --ep 2").output,
-              testing::AllOf(HasSubstr("2 experts top-2 in 32 of 32 layers"), Not(HasSubstr("planned"))));
-  EXPECT_THAT(topo("--cp 2").output, HasSubstr("planned: the textbook's volume"));
+  EXPECT_THAT(topo("--tp 2 --ep 2").output, HasSubstr("2 experts top-2 in 32 of 32 layers"));
+  EXPECT_THAT(topo("--cp 2").output, testing::ContainsRegex("cp +2 "));
 }
 
 TEST(Topo, LargeWorldsAreShortenedAndFast) {

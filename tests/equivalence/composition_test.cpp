@@ -56,9 +56,9 @@ Kind model_kinds() {
 }
 
 Kind meshes() {
-  const auto ranks = [](int dp, int tp, int pp, int replicas = 1) {
+  const auto ranks = [](int dp, int tp, int pp, int replicas = 1, int cp = 1) {
     return [=](TrainConfig& c) {
-      c.parallel = {.world = dp * tp * pp, .tp = tp, .pp = pp, .replicas = replicas};
+      c.parallel = {.world = dp * cp * tp * pp, .tp = tp, .cp = cp, .pp = pp, .replicas = replicas};
       if (pp == 4) c.model.num_layers = 8;
     };
   };
@@ -68,6 +68,10 @@ Kind meshes() {
            {"dp 2 x pp 2", ranks(2, 1, 2)},
            {"dp 2 x tp 2 x pp 2", ranks(2, 2, 2)},
            {"tp 2 x pp 4", ranks(1, 2, 4)},
+           {"cp 4", ranks(1, 1, 1, 1, 4)},
+           {"cp 2 x tp 2", ranks(1, 2, 1, 1, 2)},
+           {"dp 2 x cp 2 x pp 2", ranks(2, 1, 2, 1, 2)},
+           {"cp 4 in two groups", ranks(1, 1, 1, 2, 4)},
            {"dp 4 in two groups", ranks(4, 1, 1, 2)},
            {"dp 4 in two groups x pp 2", ranks(4, 1, 2, 2)}}};
 }
@@ -82,6 +86,18 @@ Kind pipelines() {
                                }});
   }
   return feature;
+}
+
+Kind context_splits() {
+  const auto split = [](ContextExchange exchange, SequenceBalance balance) {
+    return [=](TrainConfig& c) { c.context_split = {exchange, balance}; };
+  };
+  return {"context",
+          {{"round a ring, zigzag", split(ContextExchange::kP2p, SequenceBalance::kZigzag)},
+           {"round a ring, stripes", split(ContextExchange::kP2p, SequenceBalance::kStripe)},
+           {"gathered, contiguous", split(ContextExchange::kAllGather, SequenceBalance::kContiguous)},
+           {"gathered, stripes", split(ContextExchange::kAllGather, SequenceBalance::kStripe)},
+           {"heads exchanged, zigzag", split(ContextExchange::kAllToAll, SequenceBalance::kZigzag)}}};
 }
 
 Kind expert_spread() {
@@ -143,6 +159,7 @@ std::vector<Kind> features() {
       model_kinds(),  // the first: rows know a dense model by it
       meshes(),
       pipelines(),
+      context_splits(),
       expert_spread(),
       dispatchers(),
       zero_stages(),
@@ -268,6 +285,11 @@ class Rows {
 
 // The pairs, so that none comes or goes unseen; the table says why.
 const std::set<std::string> kRefused = {
+    "layout cp 2 x tp 2 with schedule dualpipe",
+    "layout cp 4 in two groups with schedule dualpipe",
+    "layout cp 4 with schedule dualpipe",
+    "layout cp 4 in two groups with ZeRO 0",
+    "layout cp 4 in two groups with experts over all ranks",
     "layout dp 2 x tp 2 with schedule dualpipe",
     "layout dp 4 in two groups with schedule dualpipe",
     "layout dp 4 with schedule dualpipe",

@@ -85,6 +85,37 @@ TEST(QuantizedTraining, LayoutsAgreeButForRounding) {
   }
 }
 
+// With context parallelism scales are still those of whole tensors. Exchanged heads give one rank's bits, so that
+// before any update only the order of sums differs; blocks of keys are merged before the output is rounded, which moves
+// some numbers to a neighbouring code.
+TEST(QuantizedTraining, PartsOfSequencesAreScaledAsWholeOnes) {
+  for (const char* recipe : kRecipes) {
+    const TrainingRecord whole = record_training(of_recipe(1, 1, recipe));
+    for (const SequenceBalance balance : {SequenceBalance::kZigzag, SequenceBalance::kContiguous}) {
+      for (const ContextExchange exchange : {ContextExchange::kP2p, ContextExchange::kAllToAll}) {
+        SCOPED_TRACE(std::string(recipe) + ", " + std::string(name(exchange)) + ", " + std::string(name(balance)));
+        TrainConfig config = of_recipe(4, 1, recipe);
+        config.parallel.cp = 4;
+        config.context_split = {exchange, balance};
+        const TrainingRecord parts = record_training(config);
+        const double first = exchange == ContextExchange::kAllToAll ? 1e-6 : 5e-3;
+        EXPECT_NEAR(parts.losses()[0] / whole.losses()[0], 1, first);
+        expect_losses_near(parts, whole, 0.015);
+      }
+    }
+  }
+}
+
+TEST(QuantizedTraining, NumbersOfABlockStayOnOneRank) {
+  TrainConfig config = in_recipe(4, 1, "deepseek_v3");
+  config.parallel.cp = 4;
+  config.context_split.balance = SequenceBalance::kStripe;
+  config.num_microbatches = 4;  // of four sequences: four neighbouring tokens at each position of a stripe
+  EXPECT_THROW(resolve(config), Error);
+  config.num_microbatches = 1;
+  EXPECT_NO_THROW(resolve(config));
+}
+
 TrainConfig with_experts(int world, int ep, const std::string& recipe) {
   TrainConfig c = of_recipe(world, 1, recipe);
   c.model.moe = {

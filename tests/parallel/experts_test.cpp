@@ -97,7 +97,7 @@ TEST(Capacity, KeepsTheLargestWeightsThenTheEarlierToken) {
   const MoeConfig c{.num_experts = 2, .topk = 1, .capacity_factor = 1.0};
   const at::Tensor experts = at::tensor({0, 0, 0, 0}, at::kLong).view({4, 1});
   const at::Tensor weights = at::tensor({0.2, 0.5, 0.5, 0.5}, at::kDouble).view({4, 1});
-  const at::Tensor kept = within_capacity(experts, weights, c, nullptr).view({-1}).to(at::kLong).view({1, 4});
+  const at::Tensor kept = within_capacity(experts, weights, c, {}).view({-1}).to(at::kLong).view({1, 4});
   EXPECT_THAT(row(kept, 0), ElementsAre(0, 1, 1, 0));
   EXPECT_EQ(expert_capacity(4, {.num_experts = 64, .topk = 1, .capacity_factor = 1.0}), 1);
   EXPECT_EQ(expert_capacity(100, {.num_experts = 8, .topk = 2, .capacity_factor = 1.25}), 32);

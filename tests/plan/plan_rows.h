@@ -19,6 +19,22 @@ struct Layout {
 };
 
 inline const Layout kLayouts[] = {
+    {"cp8", 8, 1, false, 0, context<8>},
+    {"cp4_contiguous", 4, 1, false, 1, contiguous_context<4>},
+    {"cp4_gathered_dp2", 8, 1, false, 0, gathered_context<4>},
+    {"cp2_gathered_stripes_tp2_sp", 4, 2, true, 0, gathered_stripes<2>},
+    {"cp2_heads_tp2_sp_dp2", 8, 2, true, 0, context_of_heads<2>},
+    {"cp4_pp2_zb_h1", 8, 1, false, 1, both<context<4>, zb_h1<2>>},
+    {"cp4_zero3_dp2", 8, 1, false, 0, zero_of<3, context<4>>},
+    {"cp4_zero2_groups", 8, 1, false, 0, zero_of<2, both<context<4>, groups<2>>>},
+    {"cp2_ep4_tp2", 8, 2, true, 0, both<context<2>, over_ep<4>>},
+    {"cp4_capacity", 4, 1, false, 0, both<context<4>, globally_balanced>},
+    {"cp2_deepseek_heads", 8, 1, false, 0, both<context_of_heads<2>, deepseek<4>>},
+    {"cp2_deepseek_ring", 8, 1, false, 0, both<context<2>, deepseek<4>>},
+    {"cp4_window_gathered", 4, 1, false, 0, both<gathered_context<4>, window>},
+    {"cp4_selective_bf16", 4, 1, false, 0, both<context<4>, both<recompute_selectively, bf16>>},
+    {"cp4_full", 4, 1, false, 0, both<context<4>, recompute_all>},
+    {"cp2_fp8_delayed_tp2", 8, 2, true, 0, both<context<2>, fp8_delayed>},
     {"zero1_dp8", 8, 1, false, 0, zero<1>},
     {"zero2_dp8", 8, 1, false, 0, zero<2>},
     {"zero1_small_buckets", 8, 2, true, 1, zero_of<1, small_buckets>},
@@ -222,6 +238,15 @@ inline void one_key_head(TrainConfig& c) { c.model.num_query_groups = 1; }
 inline void two_key_heads(TrainConfig& c) { c.model.num_query_groups = 2; }
 
 inline const Training kRuns[] = {
+    {"cp8", 8, 1, false, 0, context<8>},
+    {"cp4_dp2_larger", 8, 1, false, 0, both<larger, context<4>>},
+    {"cp4_contiguous_larger", 4, 1, false, 0, both<larger, contiguous_context<4>>},
+    {"cp4_gathered_larger", 4, 1, false, 0, both<larger, gathered_context<4>>},
+    {"cp4_heads_larger", 4, 1, false, 0, both<larger, context_of_heads<4>>},
+    {"cp2_gathered_stripes_tp2", 4, 2, true, 0, gathered_stripes<2>},
+    {"cp2_pp2_tp2", 8, 2, true, 0, both<two_stages, context<2>>},
+    {"cp4_zero3_dp2", 8, 1, false, 0, zero_of<3, context<4>>},
+    {"cp2_ep4_tp2", 8, 2, true, 0, both<context<2>, over_ep<4>>},
     {"selective_one_rank", 1, 1, false, 4, recompute_selectively},
     {"selective_larger", 2, 2, true, 4, both<larger, recompute_selectively>},
     {"selective_latent_tp2", 2, 2, false, 4, both<latent, recompute_selectively>},

@@ -28,6 +28,29 @@ inline void odd_sizes(TrainConfig& c) {  // gradients that do not fill their cac
   c.model.ffn_hidden_size = 90;
 }
 
+template <int kCp, ContextExchange kExchange = ContextExchange::kP2p,
+          SequenceBalance kBalance = SequenceBalance::kZigzag>
+inline void context(TrainConfig& c) {
+  c.parallel.cp = kCp;
+  c.context_split = {kExchange, kBalance};
+}
+template <int kCp>
+inline void context_of_heads(TrainConfig& c) {
+  context<kCp, ContextExchange::kAllToAll>(c);
+}
+template <int kCp>
+inline void gathered_context(TrainConfig& c) {
+  context<kCp, ContextExchange::kAllGather>(c);
+}
+template <int kCp>
+inline void contiguous_context(TrainConfig& c) {
+  context<kCp, ContextExchange::kP2p, SequenceBalance::kContiguous>(c);
+}
+template <int kCp>
+inline void gathered_stripes(TrainConfig& c) {
+  context<kCp, ContextExchange::kAllGather, SequenceBalance::kStripe>(c);
+}
+
 inline void two_stages(TrainConfig& c) { c.parallel.pp = 2; }
 inline void four_uneven_stages(TrainConfig& c) {
   c.parallel.pp = 4;

@@ -48,6 +48,8 @@ TEST(Reshard, AllPairsOfDenseLayouts) {
       layout(4, 1, 2, zero(1)),
       layout(8, 2, 1, zero(3)),
       layout(4, 1, 1, zero(2) + Settings{{"parallel.replicas", "2"}}),
+      layout(4, 1, 1, zero(2) + Settings{{"parallel.cp", "4"}}),
+      layout(8, 2, 2, {{"parallel.cp", "2"}, {"parallel.cp_comm_type", "all_gather"}}),
       layout(2, 2, 1, {{"parallel.sequence_parallel", "false"}, {"train.bf16", "true"}}),
       layout(4, 1, 2, {{"parallel.pipeline_schedule", "dualpipe"}, {"train.num_microbatches", "4"}}),
       layout(2, 1, 2, {{"parallel.pipeline_schedule", "interleaved-1f1b"}, {"parallel.vpp", "2"}})};
@@ -63,6 +65,7 @@ TEST(Reshard, AllPairsOfLayoutsWithExperts) {
                                          layout(4, 1, 1, experts(4, 1, zero(1))),
                                          layout(4, 2, 1, experts(2, 2)),
                                          layout(4, 1, 2, experts(2, 1, zero(2))),
+                                         layout(4, 1, 1, {{"parallel.sep", "4"}}),
                                          layout(8, 2, 2, experts(4, 1))};
   check_pairs(kMoe, layouts, "moe");
 }

@@ -4,15 +4,34 @@
 #include <cmath>
 
 #include "core/comm/purpose.h"
+#include "core/parallel/context/position_order.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {
 
-at::Tensor gathered(const at::Tensor& x, Communicator* group) {
-  if (group == nullptr || group->size() == 1) return x;
+// [T, K] of this rank -> all of the microbatch, in the order of positions.
+at::Tensor gathered(const at::Tensor& x, const PositionGroups& groups) {
   const PurposeScope scope(Purpose::kRouting);
-  return group->all_gather(x.contiguous());
+  at::Tensor all = x;
+  if (groups.sp != nullptr) all = groups.sp->all_gather(all.contiguous());
+  if (!groups.cp.active()) return all;
+  all = groups.cp.comm->all_gather(all.contiguous());
+  const at::Tensor by_position = all.view({all.size(0) / groups.sequences, -1});
+  return in_position_order(by_position, groups.cp.size(), groups.cp.split.balance).view({-1, x.size(1)});
+}
+
+// The inverse: this rank's rows of all.
+at::Tensor own_rows(const at::Tensor& all, int64_t own, const PositionGroups& groups) {
+  at::Tensor rows = all;
+  int64_t first = 0;
+  if (groups.cp.active()) {
+    const at::Tensor by_position = all.view({all.size(0) / groups.sequences, -1});
+    rows = rank_after_rank(by_position, groups.cp.size(), groups.cp.split.balance).reshape(all.sizes());
+    first = groups.cp.rank() * (all.size(0) / groups.cp.size());
+  }
+  if (groups.sp != nullptr) first += groups.sp->rank() * own;
+  return rows.narrow(0, first, own);
 }
 
 // Sequences with a common prefix have tokens whose weights differ only by rounding, which depends on the layout:
@@ -41,15 +60,14 @@ int64_t expert_capacity(int64_t tokens, const MoeConfig& c) {
 }
 
 at::Tensor within_capacity(const at::Tensor& experts_TK, const at::Tensor& weights_TK, const MoeConfig& c,
-                           Communicator* positions) {
+                           const PositionGroups& groups) {
   const at::NoGradGuard no_grad;
   const int64_t own = experts_TK.size(0);
-  const at::Tensor experts = gathered(experts_TK, positions);
-  const at::Tensor weights = gathered(weights_TK.detach(), positions);
+  const at::Tensor experts = gathered(experts_TK, groups);
+  const at::Tensor weights = gathered(weights_TK.detach(), groups);
   const int64_t capacity = expert_capacity(experts.size(0), c);
   const at::Tensor place = places(experts.reshape({-1}), weights.reshape({-1}), c.num_experts);
-  const int64_t first = positions == nullptr ? 0 : positions->rank() * own;
-  return place.lt(capacity).view({-1, c.topk}).narrow(0, first, own);
+  return own_rows(place.lt(capacity).view({-1, c.topk}), own, groups);
 }
 
 }  // namespace ranklab

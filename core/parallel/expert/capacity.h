@@ -1,22 +1,30 @@
 // Expert capacity (GShard, arXiv 2006.16668; Megatron-Core's --moe-expert-capacity-factor): of a microbatch's N tokens
 // an expert takes at most ceil(factor N K / E), at least one. It keeps those with the largest weights; among equal
-// weights (compared in half of their bits) the earlier token. Positions that are split over tp are counted together, so
-// that every layout drops the same tokens. Cost: with split positions one all_gather of 2 K numbers per token. Thread
-// rule: its rank's thread.
+// weights (compared in half of their bits) the earlier token. Positions that are split over tp and cp are counted
+// together, so that every layout drops the same tokens. Cost: with split positions one all_gather of 2 K numbers per
+// token on each axis. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 
 #include "core/comm/communicator.h"
+#include "core/parallel/context/context_parallel.h"
 #include "core/spec/moe_config.h"
 
 namespace ranklab {
 
 int64_t expert_capacity(int64_t tokens, const MoeConfig& config);
 
-// kept [T, K] (bool). `positions`: the group over which the microbatch's tokens are split, or null.
+// The groups over which the positions of a microbatch's sequences are split.
+struct PositionGroups {
+  Communicator* sp = nullptr;  // sequence parallelism: parts of what the rank's cp group has; null: none
+  ContextParallel cp = {};     // not active: none
+  int64_t sequences = 1;       // of the microbatch
+};
+
+// kept [T, K] (bool).
 at::Tensor within_capacity(const at::Tensor& experts_TK, const at::Tensor& weights_TK, const MoeConfig& config,
-                           Communicator* positions);
+                           const PositionGroups& groups);
 
 }  // namespace ranklab

@@ -1,4 +1,4 @@
-// Traffic by hand: experts, bytes across nodes, and the textbook volume of the axis that the runtime does not run yet.
+// Traffic by hand: pipeline boundaries, context parallelism, experts, and bytes across nodes.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -7,7 +7,6 @@
 #include "core/base/error.h"
 #include "core/parallel/expert/token_spread.h"
 #include "core/plan/axis_traffic.h"
-#include "core/plan/planned_axes.h"
 #include "core/plan/record_step.h"
 #include "core/spec/moe_dispatcher_names.h"
 #include "core/spec/presets.h"
@@ -48,7 +47,7 @@ AxisTraffic row(TrainConfig c, Axis axis, int gpus_per_node) {
   return {};
 }
 
-TEST(PlannedAxes, PipelineBoundariesCarryBsh) {
+TEST(Pipeline, PipelineBoundariesCarryBsh) {
   const TrainConfig c = config({.world = 4, .pp = 4});
   constexpr int64_t kBoundary = 2 * 32 * 64 * 4;
   for (const auto& [stage, sends] : {std::pair{0, 3}, {1, 6}, {2, 6}, {3, 3}}) {
@@ -61,36 +60,51 @@ TEST(PlannedAxes, PipelineBoundariesCarryBsh) {
   const AxisTraffic pp = row(c, Axis::kPp, 2);
   EXPECT_EQ(pp.total_bytes, 3 * 3 * 2 * kBoundary + 4 * 12);
   EXPECT_EQ(pp.bytes_across_nodes, 3 * 2 * kBoundary + 2 * 12);
-  EXPECT_FALSE(pp.planned);
 }
 
-TEST(PlannedAxes, TensorParallelRanksShareTheBoundary) {
+TEST(Pipeline, TensorParallelRanksShareTheBoundary) {
   TrainConfig c = config({.world = 4, .tp = 2, .pp = 2});
   EXPECT_EQ(traffic(c).at({Axis::kPp, Verb::kSend}).logical_bytes, 3 * 16384);
   c.sequence_parallel = true;
   EXPECT_EQ(traffic(c).at({Axis::kPp, Verb::kSend}).logical_bytes, 3 * 16384 / 2);
 }
 
-TEST(PlannedAxes, RingAttentionPassesKeysAndValues) {
-  TrainConfig c = config({.world = 4});  // dp 4 in place of cp 4, with a quarter of the positions each
-  c.model.seq_length /= 4;
-  const RunPlan plan = resolve(c);
-  EXPECT_EQ(key_value_bytes(plan), 2 * (64 / 4) * 16 * 4) << "K and V of a quarter of the positions, 16 wide";
-  StepRecord record = record_step(plan, make_meta_world);
-  const int64_t gradients = record.ranks[0].traffic.calls.at({Axis::kDp, Verb::kAllReduce}).logical_bytes;
-  add_ring_attention(record, plan, 4);
-  const RankTraffic& calls = record.ranks[0].traffic.calls;
+// K and V of a quarter of the positions: 2 sequences, 8 positions, 2 x 16 wide, fp32.
+constexpr int64_t kKeyValueBytes = 2 * 8 * 2 * 16 * 4;
+
+RankTraffic context_traffic(ContextExchange exchange) {
+  TrainConfig c = config({.world = 4, .cp = 4});
+  c.global_batch_size = 3 * 2;
+  c.context_split.exchange = exchange;
+  return traffic(c);
+}
+
+TEST(ContextParallelism, ARingPassesKeysAndValuesAndTheirGradients) {
+  const RankTraffic calls = context_traffic(ContextExchange::kP2p);
   const VerbTraffic passes = calls.at({Axis::kCp, Verb::kSend});
   EXPECT_EQ(passes.calls, 3 * 4 * (3 + 3 + 4)) << "microbatches x layers x (forward, again backward, gradients)";
-  EXPECT_EQ(passes.logical_bytes, passes.calls * 2048);
-  EXPECT_EQ(calls.at({Axis::kDpCp, Verb::kAllReduce}).logical_bytes, gradients) << "weights are replicated over cp";
+  EXPECT_EQ(passes.logical_bytes, passes.calls * kKeyValueBytes);
+  EXPECT_TRUE(calls.contains({Axis::kDpCp, Verb::kAllReduce})) << "weights are replicated over cp";
   EXPECT_FALSE(calls.contains({Axis::kDp, Verb::kAllReduce}));
 }
 
-TEST(PlannedAxes, OnlyContextParallelismIsPlanned) {
-  for (const Axis axis : {Axis::kTp, Axis::kDp, Axis::kPp, Axis::kEp, Axis::kEtp, Axis::kEdp})
-    EXPECT_FALSE(is_planned(axis)) << name(axis);
-  EXPECT_TRUE(is_planned(Axis::kCp));
+TEST(ContextParallelism, GatheringTakesKeysAndValuesOnceEachWay) {
+  const RankTraffic calls = context_traffic(ContextExchange::kAllGather);
+  const VerbTraffic gathers = calls.at({Axis::kCp, Verb::kAllGather});
+  EXPECT_EQ(gathers.calls, 3 * 4 * 2) << "forward, and again backward";
+  EXPECT_EQ(gathers.ring_bytes, gathers.calls * 3 * kKeyValueBytes) << "2 K b s (n-1) / n";
+  const VerbTraffic scatters = calls.at({Axis::kCp, Verb::kReduceScatter});
+  EXPECT_EQ(scatters.calls, 3 * 4);
+  EXPECT_EQ(scatters.ring_bytes, scatters.calls * 3 * kKeyValueBytes);
+}
+
+// Two key/value heads on four ranks: each goes to the two ranks whose queries read it.
+TEST(ContextParallelism, HeadsChangePlacesWithPositions) {
+  const RankTraffic calls = context_traffic(ContextExchange::kAllToAll);
+  const VerbTraffic moved = calls.at({Axis::kCp, Verb::kAllToAll});
+  EXPECT_EQ(moved.calls, 3 * 4 * 2 * 2) << "queries, keys and values; the output; and back";
+  const int64_t positions = 2 * 8, qkv = 64 + 2 * (2 * 16), out = 64;
+  EXPECT_EQ(moved.ring_bytes, 3 * 4 * 2 * positions * (qkv + out) * 4 * 3 / 4) << "(2 H + 2 K) b s / n (n-1) / n";
 }
 
 TEST(Experts, ExchangeTopKTokens) {
