@@ -188,6 +188,8 @@ bool travels_in_fp32(const Group& group, const Call& call) {
     case Axis::kTp:
     case Axis::kKv:
     case Axis::kCp:
+    case Axis::kCpHeads:
+    case Axis::kCpRing:
     case Axis::kPp:
     case Axis::kEp:
     case Axis::kEtp:

@@ -1,4 +1,5 @@
-// ranklab bench collectives | dispatchers | train | quantize | precision | kernels | overhead | memory | step | viz
+// ranklab bench collectives | dispatchers | cp | train | quantize | precision | kernels | overhead | memory | step |
+// viz
 #include <ATen/Parallel.h>
 
 #include <array>
@@ -8,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/bench/bench_collectives.h"
+#include "cli/bench/bench_context.h"
 #include "cli/bench/bench_dispatchers.h"
 #include "cli/bench/bench_kernels.h"
 #include "cli/bench/bench_memory.h"
@@ -116,6 +118,22 @@ CommandAction setup_dispatchers_bench(CommandLine& app) {
   return [o] { return run_bench_dispatchers(*o); };
 }
 
+CommandAction setup_context_bench(CommandLine& app) {
+  auto o = std::make_shared<BenchContextOptions>();
+  app.add_option("--ranks", o->ranks, "context-parallel ranks")->range(2, 512)->capture_default_str();
+  app.add_option("--positions", o->positions, "of a rank")->range(2, kMostCount)->capture_default_str();
+  app.add_option("--heads", o->heads)->range(1, 65'536)->capture_default_str();
+  app.add_option("--kv-heads", o->groups)->range(1, 65'536)->capture_default_str();
+  app.add_option("--head-dim", o->head_dim)->range(1, 65'536)->capture_default_str();
+  app.add_option("--batch", o->batch, "sequences")->range(1, 65'536)->capture_default_str();
+  app.add_option("--hardware", o->hardware, "profile of the virtual times")->capture_default_str();
+  app.add_option("--efficiency", o->efficiency, "of the profile's peak that attention reaches (FlashAttention-2: 0.35)")
+      ->range(0.01, 1.0)
+      ->capture_default_str();
+  app.add_flag("--json", o->json, "print one JSON object");
+  return [o] { return run_bench_context(*o); };
+}
+
 CommandAction setup_quantize_bench(CommandLine& app) {
   auto options = std::make_shared<BenchQuantizeOptions>();
   app.add_option("--rows", options->rows, "of the matrix")->range(1, kMostCount)->capture_default_str();
@@ -198,9 +216,11 @@ CommandAction setup_bench(CommandLine& app) {
     const char* about;
     CommandAction (*setup)(CommandLine&);
   };
-  constexpr std::array<Row, 10> kRows = {{
+  constexpr std::array<Row, 11> kRows = {{
       {"collectives", "time every verb on each transport, a table like nccl-tests'", setup_collectives_bench},
       {"dispatchers", "what tokens on their way to experts cost with each token dispatcher", setup_dispatchers_bench},
+      {"cp", "attention over context-parallel ranks: what each exchange sends, and its share of useful time",
+       setup_context_bench},
       {"train", "the training step, beside PyTorch's when --peer is given", setup_train_bench},
       {"quantize", "quantizing operands of matrix products, beside a memcpy", setup_quantize_bench},
       {"precision", "the same training in several precision recipes and seeds", setup_precision_bench},

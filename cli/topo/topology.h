@@ -25,8 +25,8 @@ struct TopologyOptions {
 };
 
 // In display order.
-inline constexpr std::array kTopologyAxes = {Axis::kTp, Axis::kCp,  Axis::kDp,  Axis::kPp,
-                                             Axis::kEp, Axis::kEtp, Axis::kEdp, Axis::kKv};
+inline constexpr std::array kTopologyAxes = {Axis::kTp,  Axis::kCp,  Axis::kDp, Axis::kPp,      Axis::kEp,
+                                             Axis::kEtp, Axis::kEdp, Axis::kKv, Axis::kCpHeads, Axis::kCpRing};
 
 struct Topology {
   DeviceMesh mesh;

@@ -92,7 +92,8 @@ std::vector<Axis> axes_of(const DeviceMesh& mesh) {
   std::vector<Axis> out;
   for (const Axis axis : kTopologyAxes) {
     const bool expert = axis == Axis::kEp || axis == Axis::kEtp || axis == Axis::kEdp;
-    if (axis == Axis::kKv && mesh.size(axis) == 1) continue;
+    const bool part_of_another = axis == Axis::kKv || axis == Axis::kCpHeads || axis == Axis::kCpRing;
+    if (part_of_another && mesh.size(axis) == 1) continue;
     if (!expert || mesh.size(Axis::kEp) * mesh.size(Axis::kEtp) > 1) out.push_back(axis);
   }
   return out;

@@ -58,13 +58,24 @@ class ProgressBar {
   bool shown_;
 };
 
+// "p2p, zigzag"; "a2a between 4, p2p between 2, zigzag"
+std::string context_text(const RunPlan& plan) {
+  const ContextSplit& split = plan.config.context_split;
+  std::string text = split.by_layer.empty() ? std::string(name(split.exchange)) : "by layer";
+  if (split.by_layer.empty() && split.exchange == ContextExchange::kAllToAllP2p)
+    text = strprintf("a2a between %d, p2p between %d", plan.mesh.size(Axis::kCpHeads), plan.mesh.size(Axis::kCpRing));
+  return text + ", " + std::string(name(split.balance));
+}
+
 std::string mesh_text(const RunPlan& plan) {
   std::string text;
   const auto add = [&](Axis axis, const char* before) {
     if (plan.mesh.size(axis) == 1) return;
     text += (text.empty() ? "" : before) + std::string(name(axis)) + " " + std::to_string(plan.mesh.size(axis));
   };
-  for (const Axis axis : {Axis::kPp, Axis::kDp, Axis::kCp, Axis::kTp}) add(axis, " x ");
+  for (const Axis axis : {Axis::kPp, Axis::kDp, Axis::kCp}) add(axis, " x ");
+  if (plan.mesh.size(Axis::kCp) > 1) text += " (" + context_text(plan) + ")";
+  add(Axis::kTp, " x ");
   if (text.empty()) text = "one rank";
   if (plan.config.model.moe.enabled()) {
     const size_t dense = text.size();

@@ -10,6 +10,7 @@ namespace ranklab {
 // dp elsewhere. Expert layers see ep, etp and edp, a second factorization of the same ranks (DeviceMesh). HSDP splits
 // those ranks once more: dp-shard groups neighbours that shard all states, dp-replica the ranks at the same position of
 // those groups. kKv: neighbours on tp whose query heads read the same key/value head (core/parallel/shared_heads.h).
+// kCpHeads and kCpRing split cp once more: neighbours that exchange heads for positions, and the ring of those groups.
 enum class Axis : uint8_t {
   kWorld,
   kTp,
@@ -25,6 +26,8 @@ enum class Axis : uint8_t {
   kEdpShard,
   kEdpReplica,
   kKv,
+  kCpHeads,
+  kCpRing,
   kCount
 };
 
@@ -62,9 +65,9 @@ enum class ReduceOp : uint8_t { kSum, kAvg, kMin, kMax };
 enum class MemoryCategory : uint8_t { kParameters, kGradients, kOptimizer, kActivations, kGathered, kBuffers, kCount };
 
 constexpr std::string_view name(Axis axis) {
-  constexpr std::array<std::string_view, 14> kNames = {"world",      "tp",        "cp",          "dp",    "pp",
-                                                       "ep",         "etp",       "edp",         "dp-cp", "dp-shard",
-                                                       "dp-replica", "edp-shard", "edp-replica", "kv"};
+  constexpr std::array<std::string_view, 16> kNames = {
+      "world", "tp",       "cp",         "dp",        "pp",          "ep", "etp",    "edp",
+      "dp-cp", "dp-shard", "dp-replica", "edp-shard", "edp-replica", "kv", "cp-a2a", "cp-p2p"};
   return kNames[static_cast<size_t>(axis)];
 }
 constexpr std::string_view name(Verb verb) {

@@ -99,6 +99,12 @@ Group DeviceMesh::group(Axis axis, int global_rank) const {
       case Axis::kKv:
         return c.cp == mine.cp && c.dp == mine.dp && c.pp == mine.pp &&
                c.tp / dims_.kv_copies == mine.tp / dims_.kv_copies;
+      case Axis::kCpHeads:
+        return c.tp == mine.tp && c.dp == mine.dp && c.pp == mine.pp &&
+               c.cp / dims_.cp_heads == mine.cp / dims_.cp_heads;
+      case Axis::kCpRing:
+        return c.tp == mine.tp && c.dp == mine.dp && c.pp == mine.pp &&
+               (dims_.cp_heads > 1 ? c.cp % dims_.cp_heads == mine.cp % dims_.cp_heads : c.cp == mine.cp);
       case Axis::kCount:
         break;
     }

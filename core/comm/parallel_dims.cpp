@@ -108,6 +108,10 @@ ParallelDims ParallelDims::resolved() const {
   check_expert(out);
   out.edp = out.dp * cp * tp / (ep * etp);
   check_replicas(out);
+  RANKLAB_CHECK(cp_heads >= 1 && cp % cp_heads == 0, ErrorKind::kInvalidArgument, .where = kWhere,
+                .what = "the context-parallel ranks that exchange heads do not divide --cp",
+                .got = std::to_string(cp_heads) + ", --cp " + std::to_string(cp), .want = "one of " + divisors(cp),
+                .fix = "change --hierarchical-context-parallel-sizes");
   RANKLAB_CHECK(kv_copies >= 1 && tp % kv_copies == 0, ErrorKind::kInvalidArgument, .where = kWhere,
                 .what = "the ranks that share a key/value head do not divide --tp", .got = std::to_string(kv_copies),
                 .want = "a divisor of tp " + std::to_string(tp), .fix = "change --tp or --num-query-groups");
@@ -141,6 +145,10 @@ int ParallelDims::size(Axis axis) const {
     case Axis::kDpReplica:
     case Axis::kEdpReplica:
       return replicas;
+    case Axis::kCpHeads:
+      return cp_heads;
+    case Axis::kCpRing:
+      return cp_heads > 1 ? cp / cp_heads : 1;
     case Axis::kKv:
       return kv_copies;
     case Axis::kCount:

@@ -17,6 +17,7 @@ struct ParallelDims {
   int ep = 1;
   int etp = 1;
   int edp = 0;        // 0: derived
+  int cp_heads = 1;   // ranks of a cp group's neighbours that exchange heads; cp / cp_heads such groups form a ring
   int kv_copies = 1;  // tp ranks that read the same key/value head: tp / heads where there are fewer heads
   int replicas = 1;   // HSDP: number of groups of dp (and of edp) ranks; each group shards all states
   std::string order =

@@ -172,5 +172,7 @@ void add_memory(std::vector<ConfigField>& rows);
 void add_checkpoints(std::vector<ConfigField>& rows);
 // Settings of number formats: core/config/config_precision_fields.cpp.
 void add_precision(std::vector<ConfigField>& rows);
+void add_context(std::vector<ConfigField>& rows);    // among "parallel"
+void add_documents(std::vector<ConfigField>& rows);  // among "data"
 
 }  // namespace ranklab::fields

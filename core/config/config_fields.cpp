@@ -62,20 +62,7 @@ void add_parallel(std::vector<ConfigField>& rows) {
            RANKLAB_FIELD(pipeline_layout)));
   rows.push_back(number(g, "parallel.dp", {"--data-parallel-size", "--dp"}, "data parallel ranks (0: derived)",
                         RANKLAB_FIELD(parallel.dp), count(0)));
-  rows.push_back(number(g, "parallel.cp", {"--context-parallel-size", "--cp"},
-                        "context parallel ranks, each with a part of every sequence", RANKLAB_FIELD(parallel.cp),
-                        count(1)));
-  rows.push_back(choice(g, "parallel.cp_comm_type", {"--cp-comm-type"},
-                        "how attention gets other ranks' keys and values: round a ring, gathered, or by exchanging "
-                        "heads for positions (Ulysses)",
-                        {"p2p", "all_gather", "a2a"}, RANKLAB_FIELD(context_split.exchange)));
-  rows.push_back(choice(g, "parallel.cp_balance", {"--cp-balance"},
-                        "which positions a context parallel rank has: neighbours, one early and one late chunk, or "
-                        "every cp-th",
-                        {"contiguous", "zigzag", "stripe"}, RANKLAB_FIELD(context_split.balance)));
-  rows.push_back(number(g, "parallel.sep", {"--sep", "--sep-size"},
-                        "one group for sequences (Ulysses) and experts: --cp N --cp-comm-type a2a and --ep N (0: not)",
-                        RANKLAB_FIELD(sep), count(0)));
+  add_context(rows);
   rows.push_back(number(g, "parallel.ep", {"--expert-model-parallel-size", "--ep"},
                         "ranks over which the experts are sharded; the ranks of a stage, seen another way",
                         RANKLAB_FIELD(parallel.ep), count(1)));
@@ -167,6 +154,7 @@ void add_data(std::vector<ConfigField>& rows) {
                       RANKLAB_FIELD(data_path)));
   rows.push_back(
       flag(g, "data.mock", {"--mock-data"}, "generated sentences instead of a corpus", RANKLAB_FIELD(mock_data)));
+  add_documents(rows);
   rows.push_back(number(g, "data.validation_fraction", {"--validation-fraction"},
                         "share of samples kept for validation", RANKLAB_FIELD(validation_fraction), below_one()));
   rows.push_back(number(g, "data.eval_interval", {"--eval-interval"}, "steps between validations (0: never)",

@@ -27,21 +27,65 @@ void check_sequence(const RunPlan& plan) {
                 .fix = "pass such a --seq-length, another --cp, or --cp-balance contiguous");
 }
 
-void check_heads(const RunPlan& plan) {
-  const ModelConfig& model = plan.config.model;
-  const ParallelDims& dims = plan.mesh.dims();
-  const int64_t heads = model.num_attention_heads / dims.tp;
-  const int64_t groups = model.mla.enabled() ? heads : std::max<int64_t>(model.query_groups() / dims.tp, 1);
-  RANKLAB_CHECK(heads % dims.cp == 0 && (groups % dims.cp == 0 || dims.cp % groups == 0), ErrorKind::kInvalidArgument,
-                .where = "config",
-                .what = "--cp-comm-type a2a gives each rank a part of the heads, and they do not divide",
-                .got = strprintf("%lld heads and %lld key/value heads of each tp rank, --cp %d",
-                                 static_cast<long long>(heads), static_cast<long long>(groups), dims.cp),
-                .want = "--cp x --tp that divides --num-attention-heads",
+struct Heads {
+  int64_t queries = 1, groups = 1;  // of a tp rank
+  // A key/value head that several ranks' queries read is sent to each of them.
+  bool divide_by(int64_t ranks) const { return queries % ranks == 0 && (groups % ranks == 0 || ranks % groups == 0); }
+};
+
+Heads heads_of(const TrainConfig& config) {
+  const ModelConfig& model = config.model;
+  const int64_t queries = model.num_attention_heads / config.parallel.tp;
+  if (model.mla.enabled()) return {queries, queries};
+  return {queries, std::max<int64_t>(model.query_groups() / config.parallel.tp, 1)};
+}
+
+void check_heads(const RunPlan& plan, ContextExchange exchange, int ranks) {
+  if (!plan.config.context_split.uses(exchange)) return;
+  const Heads heads = heads_of(plan.config);
+  RANKLAB_CHECK(heads.divide_by(ranks), ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--cp-comm-type " + std::string(name(exchange)) +
+                        " gives each rank a part of the heads, and they do not divide",
+                .got = strprintf("%lld heads and %lld key/value heads of each tp rank, over %d ranks",
+                                 static_cast<long long>(heads.queries), static_cast<long long>(heads.groups), ranks),
+                .want = "ranks times --tp that divides --num-attention-heads",
                 .fix = "lower --cp or --tp, or use --cp-comm-type p2p or all_gather");
 }
 
+void check_layers(const RunPlan& plan) {
+  const auto given = static_cast<int64_t>(plan.config.context_split.by_layer.size());
+  const int64_t layers = plan.config.model.num_layers;
+  RANKLAB_CHECK(
+      given == 0 || given == layers, ErrorKind::kInvalidArgument, .where = "config",
+      .what = "--cp-comm-type is a list of another length than the model has layers",
+      .got = strprintf("%lld words, --num-layers %lld", static_cast<long long>(given), static_cast<long long>(layers)),
+      .want = "one word for all layers, or one for each", .fix = "pass such a list, as p2p,a2a,p2p,a2a");
+}
+
 }  // namespace
+
+int head_exchange_ranks(const TrainConfig& config) {
+  const int cp = config.parallel.cp;
+  if (cp == 1 || !config.context_split.uses(ContextExchange::kAllToAllP2p)) return 1;
+  if (const auto& sizes = config.context_sizes; !sizes.empty()) {
+    RANKLAB_CHECK(sizes[0] * sizes[1] == cp, ErrorKind::kInvalidArgument, .where = "config",
+                  .what = "the sizes of --hierarchical-context-parallel-sizes do not multiply to --cp",
+                  .got = join(std::span<const int64_t>(sizes), " x ") + ", --cp " + std::to_string(cp),
+                  .want = "sizes whose product is " + std::to_string(cp), .fix = "change one of the two");
+    return static_cast<int>(sizes[0]);
+  }
+  const Heads heads = heads_of(config);
+  for (int ranks = cp / 2; ranks > 1; --ranks) {
+    if (cp % ranks == 0 && heads.queries % ranks == 0 && heads.groups % ranks == 0) return ranks;
+  }
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "config",
+               .what = "no part of the context-parallel ranks divides the heads, so that none could exchange them",
+               .got = strprintf("--cp %d, %lld heads and %lld key/value heads of each tp rank", cp,
+                                static_cast<long long>(heads.queries), static_cast<long long>(heads.groups)),
+               .want = "a divisor of --cp, above 1 and below it, that divides both",
+               .fix = "pass --hierarchical-context-parallel-sizes, or use --cp-comm-type p2p, all_gather or a2a"});
+}
 
 void apply_sep(TrainConfig& config) {
   if (config.sep == 0) return;
@@ -62,8 +106,10 @@ void apply_sep(TrainConfig& config) {
 
 void check_context(const RunPlan& plan) {
   if (plan.mesh.size(Axis::kCp) == 1) return;
+  check_layers(plan);
   check_sequence(plan);
-  if (plan.config.context_split.exchange == ContextExchange::kAllToAll) check_heads(plan);
+  check_heads(plan, ContextExchange::kAllToAll, plan.config.parallel.cp);
+  check_heads(plan, ContextExchange::kAllToAllP2p, plan.config.parallel.cp_heads);
 }
 
 }  // namespace ranklab

@@ -40,6 +40,15 @@ std::vector<IdleRow> make_idle_rows() {
       {"parallel.cp_comm_type", "parallel.cp_balance"}, [](const RunPlan& p) { return p.mesh.size(Axis::kCp) > 1; },
       "--cp above 1");
   add(
+      {"parallel.cp_sizes"},
+      [](const RunPlan& p) {
+        return p.mesh.size(Axis::kCp) > 1 && p.config.context_split.uses(ContextExchange::kAllToAllP2p);
+      },
+      "--cp-comm-type a2a+p2p with --cp above 1");
+  add(
+      {"data.eod_token"}, [](const RunPlan& p) { return p.config.documents.any(); },
+      "--reset-attention-mask, --reset-position-ids or --eod-mask-loss");
+  add(
       {"optim.sgd_momentum"}, [](const RunPlan& p) { return p.config.optimizer == OptimizerKind::kSgd; },
       "--optimizer sgd");
   add(

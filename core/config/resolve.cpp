@@ -47,6 +47,11 @@ void check_data(const TrainConfig& c) {
                 .what = "--mock-data and --data-path contradict each other",
                 .got = "--mock-data, --data-path " + c.data_path, .want = "one of them",
                 .fix = "leave one of them out: --mock-data trains on generated sentences");
+  RANKLAB_CHECK(!c.documents.any() || c.documents.eod_token < c.model.vocab_size, ErrorKind::kInvalidArgument,
+                .where = "config", .what = "--eod-token is no token of the vocabulary",
+                .got = std::to_string(c.documents.eod_token),
+                .want = "below --vocab-size " + std::to_string(c.model.vocab_size),
+                .fix = "pass the token that ends a document in your data");
 }
 
 void check_checkpoints(const TrainConfig& c) {
@@ -140,6 +145,7 @@ RunPlan resolve(const TrainConfig& asked) {
   check_requirements(config);
   PrecisionSettings precision = settle_precision(config);
   config.parallel.kv_copies = config.model.kv_copies(config.parallel.tp);
+  config.parallel.cp_heads = head_exchange_ranks(config);
   RunPlan plan{
       .config = config, .mesh = DeviceMesh(config.parallel), .profile = load_hardware_profile(config.hardware)};
   plan.config.parallel = plan.mesh.dims();

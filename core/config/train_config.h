@@ -25,6 +25,16 @@ enum class OptimizerKind { kAdamW, kSgd };
 enum class LrDecay { kConstant, kCosine };
 enum class Accumulation { kSequential, kPairwise };
 
+// Documents in sequences, in Megatron-LM's words: each ends with a token of its own.
+struct DocumentSettings {
+  bool reset_attention_mask = false;
+  bool reset_position_ids = false;
+  bool eod_mask_loss = false;
+  int64_t eod_token = 0;
+
+  bool any() const { return reset_attention_mask || reset_position_ids || eod_mask_loss; }
+};
+
 struct TrainConfig {
   std::string preset = "gpt_tiny";
   ModelConfig model;
@@ -34,6 +44,7 @@ struct TrainConfig {
   ParallelDims parallel{.world = 8, .tp = 2, .pp = 2};
   std::optional<bool> sequence_parallel;  // unset: on when tp > 1
   ContextSplit context_split;             // over the cp ranks
+  std::vector<int64_t> context_sizes;     // of a2a+p2p: neighbours, and groups of them; empty: derived
   int sep = 0;                            // above 0: cp by exchanging heads and ep are this one group (apply_sep)
   std::string backend = backends().front().name;  // a name of backends() (core/comm/backend.h)
   bool check_calls = false;                       // compare every call between ranks; simulated ranks always do
@@ -105,6 +116,7 @@ struct TrainConfig {
   // Data.
   std::string data_path;  // empty: the Debian corpus, or generated sentences
   bool mock_data = false;
+  DocumentSettings documents;
   double validation_fraction = 0.05;
   int64_t eval_interval = 50;  // 0: never
   int64_t eval_iters = 4;

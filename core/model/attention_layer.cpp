@@ -4,11 +4,11 @@
 #include <cmath>
 #include <optional>
 
+#include "core/model/attention_split.h"
 #include "core/model/latent_attention_layer.h"
 #include "core/nn/attention.h"
 #include "core/nn/decode_attention.h"
 #include "core/nn/head_norm.h"
-#include "core/parallel/context/context_attention.h"
 #include "core/parallel/context/head_exchange.h"
 #include "core/parallel/projection_norm.h"
 #include "core/parallel/shared_heads.h"
@@ -51,10 +51,10 @@ class GroupedQueryAttention : public AttentionLayer {
 
   at::Tensor forward(const NormOutput& x, const ForwardContext& context) const override {
     const at::Tensor qkv = project(x, context);
-    if (context.part != nullptr) return out_(attend_over_parts(qkv, *context.part), context.tokens);
-    const RopeTable rope = rope_for(rope_, qkv.size(0));
-    return recompute_ ? out_(recomputable_causal_attention(qkv, shape_, rope), context.tokens)
-                      : out_(causal_attention(qkv, shape_, rope), context.tokens);
+    const AttentionSplit split = attention_split(context, cp_, score_rule(shape_), rope_, qkv.size(0));
+    if (split.heads.active() || split.in_blocks()) return out_(attend(qkv, split), context.tokens);
+    return recompute_ ? out_(recomputable_causal_attention(qkv, shape_, split.rope), context.tokens)
+                      : out_(causal_attention(qkv, shape_, split.rope), context.tokens);
   }
 
   AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const override {
@@ -68,17 +68,14 @@ class GroupedQueryAttention : public AttentionLayer {
   }
 
  private:
-  at::Tensor attend_over_parts(const at::Tensor& qkv, const SequencePart& part) const {
-    const RopeTable rope = rope_for(rope_, part.seq_length);
-    if (cp_.split.exchange == ContextExchange::kAllToAll) {
-      const at::Tensor own_heads = exchange_qkv(qkv, shape_, cp_);
-      const AttentionShape shape = shape_of_one_rank(shape_, cp_);
-      const at::Tensor out = recompute_ ? recomputable_causal_attention(own_heads, shape, rope).out
-                                        : causal_attention(own_heads, shape, rope);
-      return positions_of_all_heads(out, cp_);
-    }
-    const SoftmaxHeads heads = rotated_heads(qkv, shape_, rope_at(rope, part.index));
-    return context_attention(heads, score_rule(shape_), cp_, recompute_);
+  at::Tensor attend(const at::Tensor& qkv, const AttentionSplit& split) const {
+    const at::Tensor own = exchange_qkv(qkv, shape_, split.heads);
+    const AttentionShape shape = shape_of_one_rank(shape_, split.heads);
+    const at::Tensor out =
+        split.in_blocks() ? context_attention(rotated_heads(own, shape, split.rope), split.rule, split.keys, recompute_)
+        : recompute_      ? recomputable_causal_attention(own, shape, split.rope).out
+                          : causal_attention(own, shape, split.rope);
+    return positions_of_all_heads(out, split.heads);
   }
 
   at::Tensor project(const NormOutput& x, const ForwardContext& context) const {

@@ -3,14 +3,24 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 namespace ranklab {
+
+// The documents that are packed into the sequences of a batch, the same on every rank of a model-parallel group.
+struct Documents {
+  std::vector<std::vector<int64_t>> starts;  // DocumentStarts (core/parallel/context/context_attention.h)
+  bool separate = true;                      // queries attend to keys of their own document alone
+  at::Tensor position_BS = {};               // positions that begin again at 0; undefined: those in the sequence
+};
 
 struct Batch {
   at::Tensor tokens_BS;      // int64, the same on every rank of a model-parallel group
   at::Tensor targets_BS;     // int64, next tokens; -100 is ignored
   int64_t first_sample = 0;  // index of the first sequence in this step's global batch: selects the dropout mask
   int64_t step = 0;
+  std::shared_ptr<const Documents> documents = nullptr;  // null: each sequence is one document
   // The factor on the sum of the token losses before backward, for losses that are added in stages other than the last
   // (the load balancing loss of experts).
   double loss_scale = 1.0;

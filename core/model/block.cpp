@@ -18,7 +18,7 @@ AttentionContext attention_context(const ModelConfig& c, const BlockContext& con
   const int64_t window = c.window_of_layer(context.layer);
   return {.rope = window > 0 ? context.local_rope : context.rope,
           .tp = context.tp,
-          .cp = context.cp,
+          .cp = context.cp.of_layer(context.layer),
           .kv = context.kv,
           .window = window,
           .recompute = context.recompute_attention};

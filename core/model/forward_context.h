@@ -20,6 +20,7 @@ struct SequencePart {
   int64_t seq_length = 0;                                           // of the whole sequences
   std::shared_ptr<const std::vector<int64_t>> positions = nullptr;  // also TokenContext::positions
   at::Tensor index = {};                                            // the same on the device, int64
+  at::Tensor exchanged = {};  // what neighbours have together once they exchanged heads (a2a+p2p); else undefined
 };
 
 struct ForwardContext {

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <optional>
 
+#include "core/model/attention_split.h"
 #include "core/nn/decode_attention.h"
 #include "core/nn/latent_attention.h"
 #include "core/nn/yarn.h"
 #include "core/parallel/collectives.h"
-#include "core/parallel/context/context_attention.h"
 #include "core/parallel/context/head_exchange.h"
 #include "core/parallel/replicated_linear.h"
 #include "core/sim/aten.h"
@@ -72,11 +72,13 @@ class LatentAttention : public AttentionLayer {
   at::Tensor forward(const NormOutput& x, const ForwardContext& context) const override {
     const at::Tensor q = queries_(x, context.tokens);
     const Compressed kv = compress(x, context.tokens);
+    const AttentionSplit split = attention_split(context, cp_, score_rule(shape_), rope_, q.size(0));
+    if (split.keys.active() && split.keys.split.exchange == ContextExchange::kAllGather)
+      return out_(attend_to_all(q, kv, split, context.tokens), context.tokens);
     const LatentInput input{q, kv_up_(kv.latent, context.tokens), for_all_heads(kv.k_rope)};
-    if (context.part != nullptr) return out_(attend_over_parts(input, *context.part), context.tokens);
-    const RopeTable rope = rope_for(rope_, q.size(0));
-    return recompute_ ? out_(recomputable_latent_attention(input, shape_, rope), context.tokens)
-                      : out_(latent_attention(input, shape_, rope), context.tokens);
+    if (split.heads.active() || split.in_blocks()) return out_(attend(input, split), context.tokens);
+    return recompute_ ? out_(recomputable_latent_attention(input, shape_, split.rope), context.tokens)
+                      : out_(latent_attention(input, shape_, split.rope), context.tokens);
   }
 
   AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const override {
@@ -90,21 +92,16 @@ class LatentAttention : public AttentionLayer {
   }
 
  private:
-  at::Tensor attend_over_parts(const LatentInput& in, const SequencePart& part) const {
-    const RopeTable rope = rope_for(rope_, part.seq_length);
-    if (cp_.split.exchange == ContextExchange::kAllToAll) {
-      const LatentInput own_heads{heads_of_all_positions(in.q, cp_), heads_of_all_positions(in.kv, cp_),
-                                  gather_positions(in.k_rope, cp_)};
-      LatentShape shape = shape_;
-      shape.heads = shape_of_one_rank({.heads = shape_.heads, .groups = shape_.heads, .head_dim = shape_.v}, cp_).heads;
-      const at::Tensor out = recompute_ ? recomputable_latent_attention(own_heads, shape, rope).out
-                                        : latent_attention(own_heads, shape, rope);
-      return positions_of_all_heads(out, cp_);
-    }
-    const SoftmaxHeads heads = latent_heads(in, shape_, rope_at(rope, part.index));
-    const at::Tensor out = context_attention(heads, score_rule(shape_), cp_, recompute_);
-    const int64_t seq = out.size(0), batch = out.size(1);
-    return out.view({seq, batch, shape_.heads, -1}).narrow(-1, 0, shape_.v).reshape({seq, batch, -1});
+  at::Tensor attend(const LatentInput& in, const AttentionSplit& split) const {
+    const LatentInput own{heads_of_all_positions(in.q, split.heads), heads_of_all_positions(in.kv, split.heads),
+                          gather_positions(in.k_rope, split.heads)};
+    LatentShape shape = shape_;
+    shape.heads =
+        shape_of_one_rank({.heads = shape_.heads, .groups = shape_.heads, .head_dim = shape_.v}, split.heads).heads;
+    const at::Tensor out = split.in_blocks() ? attend_in_blocks(own, shape, split)
+                           : recompute_      ? recomputable_latent_attention(own, shape, split.rope).out
+                                             : latent_attention(own, shape, split.rope);
+    return positions_of_all_heads(out, split.heads);
   }
 
   struct Compressed {
@@ -114,6 +111,33 @@ class LatentAttention : public AttentionLayer {
   Compressed compress(const NormOutput& x, const TokenContext& tokens) const {
     const auto parts = kv_down_(x, tokens).split_with_sizes({lora_, shape_.rope}, -1);
     return {kv_norm_(parts[0].contiguous()), parts[1].contiguous()};
+  }
+
+  at::Tensor attend_in_blocks(const LatentInput& in, const LatentShape& shape, const AttentionSplit& split) const {
+    return without_padding(context_attention(latent_heads(in, shape, split.rope), split.rule, split.keys, recompute_),
+                           shape);
+  }
+
+  // What all keys and values are made of is gathered, and each rank makes them: cp times the projection, for a message
+  // that does not grow with the heads (DeepSeek-V3: 576 numbers a position instead of 32,832).
+  at::Tensor attend_to_all(const at::Tensor& q, const Compressed& kv, const AttentionSplit& split,
+                           const TokenContext& tokens) const {
+    const ContextParallel rank_after_rank{split.keys.comm, {ContextExchange::kAllGather, SequenceBalance::kContiguous}};
+    const at::Tensor latent = gather_positions(kv.latent.normed, rank_after_rank);
+    at::Tensor all = kv_up_({latent, latent}, tokens);
+    if (const int64_t tp = tp_.over(tokens).sharded_sequence() ? tp_.size() : 1; tp > 1) {
+      // Each tp rank gathered its own share of every rank's positions.
+      const int64_t cp = split.keys.size(), share = all.size(0) / (tp * cp), batch = all.size(1);
+      all = all.view({tp, cp, share, batch, -1}).transpose(0, 1).reshape({tp * cp * share, batch, -1});
+    }
+    const at::Tensor k_rope = gather_positions(rotated_keys(for_all_heads(kv.k_rope), split.rope), rank_after_rank);
+    const SoftmaxHeads heads = latent_heads_of_rotated_keys({q, all, k_rope}, shape_, split.rope);
+    return without_padding(context_attention(heads, split.rule, split.keys, recompute_), shape_);
+  }
+
+  static at::Tensor without_padding(const at::Tensor& out, const LatentShape& shape) {
+    const int64_t seq = out.size(0), batch = out.size(1);
+    return out.view({seq, batch, shape.heads, -1}).narrow(-1, 0, shape.v).reshape({seq, batch, -1});
   }
 
   // The key part that all heads share; backward sums its gradient over tp, since each rank has only its own heads.

@@ -26,12 +26,22 @@ std::vector<StageLayers> stages_or_whole(const ModelConfig& config, const Layere
   return {{.first_layer = 0, .end_layer = config.num_layers, .is_first = true, .is_last = true}};
 }
 
+ContextParallel context_parallel(RankContext& context, const ContextSplit& split) {
+  const auto group = [&](Axis axis) { return context.size(axis) > 1 ? &context.comm(axis) : nullptr; };
+  ContextParallel cp{group(Axis::kCp), split};
+  if (cp.active() && split.uses(ContextExchange::kAllToAllP2p)) {
+    cp.heads = &context.comm(Axis::kCpHeads);
+    cp.ring = &context.comm(Axis::kCpRing);
+  }
+  return cp;
+}
+
 class LayeredModel : public CausalLm {
  public:
   LayeredModel(const ModelConfig& config, RankContext& context, const LayeredOptions& options, const MakeStack& make)
       : config_(config),
         tp_{&context.comm(Axis::kTp), options.sequence_parallel},
-        cp_{context.size(Axis::kCp) > 1 ? &context.comm(Axis::kCp) : nullptr, options.context},
+        cp_(context_parallel(context, options.context)),
         recompute_(options.recompute),
         registry_(options.seed, options.dtype, context.device()),
         quantizers_(options.quantization, context, options.seed),
@@ -221,11 +231,18 @@ class LayeredModel : public CausalLm {
     if (part_ != nullptr && part_->seq_length == own * cp_.size()) return part_;
     const NoCostScope once;
     auto positions = std::make_shared<const std::vector<int64_t>>(positions_of(cp_.part(own, cp_.rank())));
-    at::Tensor index = at::empty({own}, at::kLong);
-    std::copy(positions->begin(), positions->end(), index.mutable_data_ptr<int64_t>());
-    part_ = std::make_shared<const SequencePart>(
-        SequencePart{own * cp_.size(), std::move(positions), index.to(registry_.device())});
+    SequencePart part{own * cp_.size(), positions, on_device(*positions)};
+    if (cp_.ring != nullptr) {
+      const ContextParallel ring = cp_.ring_of_neighbours();
+      part.exchanged = on_device(positions_of(ring.part(own * cp_.heads->size(), ring.rank())));
+    }
+    part_ = std::make_shared<const SequencePart>(std::move(part));
     return part_;
+  }
+  at::Tensor on_device(const std::vector<int64_t>& positions) const {
+    const at::Tensor index = at::empty({static_cast<int64_t>(positions.size())}, at::kLong);
+    std::copy(positions.begin(), positions.end(), index.mutable_data_ptr<int64_t>());
+    return index.to(registry_.device());
   }
 
   ResidualStream embed(const Stage& stage, const ForwardContext& context) {

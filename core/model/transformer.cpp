@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/model/attention_split.h"
 #include "core/model/block.h"
 #include "core/model/decode_cache.h"
 #include "core/model/model_rope.h"
@@ -74,13 +75,7 @@ class Transformer : public LayerStack {
     const int64_t past = context.cache != nullptr ? context.cache->positions : 0;
     const at::Tensor tokens_BS = context.own_positions(padded(context));
     at::Tensor x_SBH = (*embedding_)(tokens_BS.t(), context.tokens);
-    if (position_ != nullptr) {
-      const at::Tensor own =
-          context.part != nullptr
-              ? position_->data.index_select(0, context.part->index.narrow(0, context.first_position, x_SBH.size(0)))
-              : position_->data.narrow(0, past + context.first_position, x_SBH.size(0));
-      x_SBH = x_SBH + own.unsqueeze(1);
-    }
+    if (position_ != nullptr) x_SBH = x_SBH + learned_positions(context, past, x_SBH.size(0));
     return {dropout(x_SBH, "embedding.dropout", context.dropout, context.dropout_context())};
   }
 
@@ -145,6 +140,18 @@ class Transformer : public LayerStack {
     if (embedding_) return;
     embedding_.emplace(model_, embedding_spec(config_), tp_,
                        config_.scale_embeddings ? std::sqrt(static_cast<double>(config_.hidden_size)) : 1.0);
+  }
+
+  // [S, B or 1, H]: the vectors of this rank's positions, which follow `past` others.
+  at::Tensor learned_positions(const ForwardContext& context, int64_t past, int64_t rows) const {
+    const at::Tensor& table = position_->data;
+    const int64_t first = context.first_position;
+    if (const Documents* documents = context.batch.documents.get(); documents && documents->position_BS.defined()) {
+      const at::Tensor own = padded_positions(context.own_positions(documents->position_BS), first + rows);
+      return table.index_select(0, own.narrow(1, first, rows).t().reshape({-1})).view({rows, own.size(0), -1});
+    }
+    if (context.part != nullptr) return table.index_select(0, context.part->index.narrow(0, first, rows)).unsqueeze(1);
+    return table.narrow(0, past + first, rows).unsqueeze(1);
   }
 
   // With causal attention padding at the end does not change the positions before it, so logits of any length work with

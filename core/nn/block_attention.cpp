@@ -146,14 +146,19 @@ SoftmaxHeads block_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& 
 }
 
 SoftmaxMerge::SoftmaxMerge(const at::Tensor& q, int64_t value_dim) : type_(q.scalar_type()) {
-  const NoCostScope within_the_kernel;
   const auto options = q.options().dtype(kernel_wide_type(q));
   out_ = at::zeros({q.size(0), q.size(1), q.size(2), value_dim}, options);
   log_sum_exp_ = at::full({q.size(0), q.size(1), q.size(2)}, kHidden, options);
 }
 
+SoftmaxMerge::SoftmaxMerge(at::ScalarType type, at::Tensor out, at::Tensor log_sum_exp)
+    : type_(type), out_(std::move(out)), log_sum_exp_(std::move(log_sum_exp)) {}
+
+SoftmaxMerge SoftmaxMerge::of_sequences(int64_t first, int64_t count) const {
+  return {type_, out_.narrow(0, first, count), log_sum_exp_.narrow(0, first, count)};
+}
+
 void SoftmaxMerge::add(const AttentionBlock& block, const SoftmaxedHeads& result) {
-  const NoCostScope within_the_kernel;
   at::Tensor out = of_queries(out_, block), sum = of_queries(log_sum_exp_, block);
   const at::Tensor added = result.log_sum_exp.to(sum.scalar_type());
   const at::Tensor both = at::logaddexp(sum, added);
@@ -162,9 +167,6 @@ void SoftmaxMerge::add(const AttentionBlock& block, const SoftmaxedHeads& result
   sum.copy_(both);
 }
 
-SoftmaxedHeads SoftmaxMerge::result() const {
-  const NoCostScope within_the_kernel;
-  return {out_.to(type_), log_sum_exp_};
-}
+SoftmaxedHeads SoftmaxMerge::result() const { return {out_.to(type_), log_sum_exp_}; }
 
 }  // namespace ranklab

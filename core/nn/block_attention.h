@@ -26,10 +26,13 @@ class SoftmaxMerge {
  public:
   SoftmaxMerge(const at::Tensor& q, int64_t value_dim);
   void add(const AttentionBlock& block, const SoftmaxedHeads& result);
+  // Of some sequences; it adds to these results.
+  SoftmaxMerge of_sequences(int64_t first, int64_t count) const;
   // In the type of q.
   SoftmaxedHeads result() const;
 
  private:
+  SoftmaxMerge(at::ScalarType type, at::Tensor out, at::Tensor log_sum_exp);
   at::ScalarType type_;
   at::Tensor out_, log_sum_exp_;
 };

@@ -81,13 +81,25 @@ LatentHeads make_heads(const LatentInput& in, const LatentShape& s, const RopeTa
   return h;
 }
 
-// The same in differentiable ops, with values not padded.
-LatentHeads join_heads(const LatentInput& in, const LatentShape& s, const RopeTable& rope) {
+// The same in differentiable ops, with values not padded; `in.k_rope` is rotated already.
+LatentHeads join_rotated(const LatentInput& in, const LatentShape& s, const RopeTable& rope) {
   const auto q = by_head(in.q.contiguous(), s.heads).split_with_sizes({s.nope, s.rope}, -1);
   const auto kv = by_head(in.kv.contiguous(), s.heads).split_with_sizes({s.nope, s.v}, -1);
-  const at::Tensor k_rope = apply_rope(by_head(in.k_rope.contiguous(), 1), rope);
+  const at::Tensor k_rope = by_head(in.k_rope.contiguous(), 1);
   return {at::cat({q[0], apply_rope(q[1], rope)}, -1),
-          at::cat({kv[0], k_rope.expand({q[1].size(0), s.heads, q[1].size(2), s.rope})}, -1), kv[1]};
+          at::cat({kv[0], k_rope.expand({kv[0].size(0), s.heads, kv[0].size(2), s.rope})}, -1), kv[1]};
+}
+
+LatentHeads join_heads(const LatentInput& in, const LatentShape& s, const RopeTable& rope) {
+  return join_rotated({in.q, in.kv, rotated_keys(in.k_rope, rope)}, s, rope);
+}
+
+SoftmaxHeads of_one_width(const LatentHeads& h, const LatentShape& shape) {
+  const int64_t width = std::max(shape.query_head(), shape.v);
+  const auto padded = [&](const at::Tensor& x) {
+    return x.size(-1) == width ? x : at::constant_pad_nd(x, {0, width - x.size(-1)});
+  };
+  return {padded(h.q), padded(h.k), padded(h.v)};
 }
 
 // What backward needs besides the inputs.
@@ -227,12 +239,15 @@ ScoreRule score_rule(const LatentShape& shape) {
 }
 
 SoftmaxHeads latent_heads(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
-  const LatentHeads h = join_heads(input, shape, rope);
-  const int64_t width = std::max(shape.query_head(), shape.v);
-  const auto padded = [&](const at::Tensor& x) {
-    return x.size(-1) == width ? x : at::constant_pad_nd(x, {0, width - x.size(-1)});
-  };
-  return {padded(h.q), padded(h.k), padded(h.v)};
+  return of_one_width(join_heads(input, shape, rope), shape);
+}
+
+at::Tensor rotated_keys(const at::Tensor& k_rope, const RopeTable& rope) {
+  return by_position(apply_rope(by_head(k_rope.contiguous(), 1), rope));
+}
+
+SoftmaxHeads latent_heads_of_rotated_keys(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
+  return of_one_width(join_rotated(input, shape, rope), shape);
 }
 
 at::Tensor latent_attention_reference(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {

@@ -42,6 +42,9 @@ RecomputableOutput recomputable_latent_attention(const LatentInput& input, const
 // The parts of it, for attention over several ranks: differentiable heads [B, heads, S, D] with D the larger width of
 // keys and values, zeros behind the narrower, and how their scores are made.
 SoftmaxHeads latent_heads(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);
+// The same where keys are of other positions than queries, which `rope` rotates: input.k_rope is rotated_keys().
+SoftmaxHeads latent_heads_of_rotated_keys(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);
+at::Tensor rotated_keys(const at::Tensor& k_rope, const RopeTable& rope);  // [S, B, D] -> [S, B, D]
 ScoreRule score_rule(const LatentShape& shape);
 // The same in plain, differentiable ATen ops.
 at::Tensor latent_attention_reference(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);

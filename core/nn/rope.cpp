@@ -29,18 +29,22 @@ RopeTable make_rope_table(int64_t seq_length, int64_t head_dim, double theta, co
   return make_rope_table(seq_length, rope_frequencies(head_dim, theta), 0, 1.0, options);
 }
 
-// Computed in the table's type: a 16-bit x is rotated in fp32.
 RopeTable rope_at(const RopeTable& table, const at::Tensor& positions) {
   if (!table.defined()) return table;
   const NoCostScope once;  // a kernel reads the rows where they are
-  return {table.cos_SD.index_select(0, positions), table.sin_SD.index_select(0, positions)};
+  const auto rows = [&](const at::Tensor& x_SD) {
+    const at::Tensor taken = x_SD.index_select(0, positions.reshape({-1}));
+    return positions.dim() == 1 ? taken : taken.view({positions.size(0), 1, positions.size(1), -1});
+  };
+  return {rows(table.cos_SD), rows(table.sin_SD)};
 }
 
+// Computed in the table's type: a 16-bit x is rotated in fp32.
 at::Tensor apply_rope(const at::Tensor& x_in, const RopeTable& table) {
   if (!table.defined()) return x_in;
   const at::Tensor x = x_in.to(table.cos_SD.scalar_type());
-  const at::Tensor cos = table.cos_SD.narrow(0, 0, x.size(-2));
-  const at::Tensor sin = table.sin_SD.narrow(0, 0, x.size(-2));
+  const at::Tensor cos = table.cos_SD.narrow(-2, 0, x.size(-2));
+  const at::Tensor sin = table.sin_SD.narrow(-2, 0, x.size(-2));
   const auto halves = x.chunk(2, -1);
   return at::cat({halves[0] * cos - halves[1] * sin, halves[0] * sin + halves[1] * cos}, -1).to(x_in.scalar_type());
 }

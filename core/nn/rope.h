@@ -28,7 +28,8 @@ class RopeLengths {
 // The table for sequences of this length, at most the longest: `table` itself unless it depends on the length.
 RopeTable rope_for(const RopeTable& table, int64_t seq_length);
 
-// The rows of some positions, int64 [S'].
+// The rows of some positions, int64: [S'], or [B, S'] for positions that differ between the sequences of a batch; the
+// table is then [B, 1, S', D/2], for apply_rope() alone.
 RopeTable rope_at(const RopeTable& table, const at::Tensor& positions);
 
 // theta^(-2i/D): [D/2] in fp64. REQUIRES: head_dim even.

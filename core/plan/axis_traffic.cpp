@@ -55,9 +55,9 @@ int nodes_of(const Group& group, int gpus_per_node) {
 }
 
 std::vector<AxisTraffic> axis_traffic(const StepRecord& record, const DeviceMesh& mesh, int gpus_per_node) {
-  constexpr std::array kAxes = {Axis::kTp,        Axis::kCp,         Axis::kDp, Axis::kDpCp, Axis::kDpShard,
-                                Axis::kDpReplica, Axis::kPp,         Axis::kEp, Axis::kEtp,  Axis::kEdp,
-                                Axis::kEdpShard,  Axis::kEdpReplica, Axis::kKv};
+  constexpr std::array kAxes = {Axis::kTp,   Axis::kCp,      Axis::kCpHeads,   Axis::kCpRing,     Axis::kDp,
+                                Axis::kDpCp, Axis::kDpShard, Axis::kDpReplica, Axis::kPp,         Axis::kEp,
+                                Axis::kEtp,  Axis::kEdp,     Axis::kEdpShard,  Axis::kEdpReplica, Axis::kKv};
   std::vector<AxisTraffic> rows;
   for (const Axis axis : kAxes) {
     if (mesh.size(axis) == 1) continue;

@@ -25,6 +25,7 @@ class ShapeData final : public RankData {
   bool has_validation() const override { return false; }
   Batch validation_batch(int64_t, int64_t microbatch) override { return train_batch(0, microbatch); }
   std::optional<int64_t> global_tokens_per_batch() const override { return global_tokens_; }
+  bool has_tokens() const override { return false; }
 
  private:
   at::Tensor tokens_BS_;

@@ -45,6 +45,8 @@ class RankData {
   // Targets that count (not -100) in the whole global batch, when known without reading the data; else the engine
   // counts and sums over dp.
   virtual std::optional<int64_t> global_tokens_per_batch() const { return std::nullopt; }
+  // False: the tensors of batches have shapes and no numbers (core/plan).
+  virtual bool has_tokens() const { return true; }
 };
 
 class DataProvider {

@@ -11,6 +11,7 @@
 #include "core/config/requirements.h"
 #include "core/nn/initial_values.h"
 #include "core/optim/lr_schedule.h"
+#include "core/runtime/document_data.h"
 #include "core/runtime/generate.h"
 #include "core/runtime/memory_counters.h"
 #include "core/runtime/module_tracer.h"
@@ -128,7 +129,7 @@ class RuntimeEngine::RankLoop {
       std::vector<int> holders = pipeline_holders(plan_, parameter->unit);
       if (holders.size() > 1) parameter->pipeline_ranks = std::move(holders);
     }
-    data_ = parts.data_provider->build_data(ctx_, plan_);
+    data_ = with_documents(parts.data_provider->build_data(ctx_, plan_), plan_.config.documents);
     if (!parts.optimizer_runtime->makes_values()) make_values(model_->registry());
     optimizer_ = parts.optimizer_runtime->initialize(*model_, ctx_, plan_);
     schedule_ = parts.schedule_selector->select(plan_);

@@ -286,11 +286,14 @@ class PipelineSchedule : public ScheduleStrategy {
     return std::any_of(stages.begin(), stages.end(), [&](int stage) { return (schedule.*end)(stage); });
   }
 
-  // Batches are loaded where tokens or targets are needed; elsewhere dropout still needs the samples' indices.
+  // Batches are loaded where tokens, targets or documents are needed; elsewhere dropout still needs the samples'
+  // indices.
   template <typename Load>
   static std::vector<Batch> load(StepContext& c, const Schedule& schedule, const Load& load_batch) {
     const NoCostScope free;
-    const bool asks = holds(c, schedule, &Schedule::is_first) || holds(c, schedule, &Schedule::is_last);
+    const DocumentSettings& documents = c.plan.config.documents;
+    const bool asks = holds(c, schedule, &Schedule::is_first) || holds(c, schedule, &Schedule::is_last) ||
+                      documents.reset_attention_mask || documents.reset_position_ids;
     std::vector<Batch> batches;
     for (int64_t i = 0; i < schedule.num_microbatches; ++i) {
       if (asks) {

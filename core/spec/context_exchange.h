@@ -1,7 +1,10 @@
 // The settings of context parallelism. Torch-free.
 #pragma once
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "core/spec/sequence_part.h"
 
@@ -15,15 +18,27 @@ namespace ranklab {
 //               again and reduce-scatters their gradients
 //   kAllToAll   heads change places with positions (DeepSpeed Ulysses, arXiv 2309.14509): each rank attends with a part
 //               of the heads to whole sequences; (2 H + 2 K) B S/n (n-1)/n each way
-enum class ContextExchange { kP2p, kAllGather, kAllToAll };
+//   kAllToAllP2p  both (USP: Fang & Zhao 2024, arXiv 2405.07719; Megatron-Core's hierarchical context parallelism):
+//               groups of neighbours exchange heads for positions, and keys and values go round a ring of groups
+enum class ContextExchange { kP2p, kAllGather, kAllToAll, kAllToAllP2p };
 
 struct ContextSplit {
   ContextExchange exchange = ContextExchange::kP2p;
   SequenceBalance balance = SequenceBalance::kZigzag;
+  std::vector<ContextExchange> by_layer = {};  // one for each layer; empty: `exchange` in all of them
+
+  // Layers behind the model's own (multi-token prediction) do as its last one.
+  ContextExchange of_layer(int64_t layer) const {
+    if (by_layer.empty()) return exchange;
+    return by_layer[static_cast<size_t>(std::min<int64_t>(layer, static_cast<int64_t>(by_layer.size()) - 1))];
+  }
+  bool uses(ContextExchange one) const {
+    return by_layer.empty() ? exchange == one : std::ranges::find(by_layer, one) != by_layer.end();
+  }
 };
 
 constexpr std::string_view name(ContextExchange exchange) {
-  constexpr std::array<std::string_view, 3> kNames = {"p2p", "all_gather", "a2a"};
+  constexpr std::array<std::string_view, 4> kNames = {"p2p", "all_gather", "a2a", "a2a+p2p"};
   return kNames[static_cast<size_t>(exchange)];
 }
 constexpr std::string_view name(SequenceBalance balance) {

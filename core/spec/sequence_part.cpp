@@ -1,6 +1,7 @@
 #include "core/spec/sequence_part.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/base/error.h"
 
@@ -114,6 +115,37 @@ std::vector<AttentionBlock> attention_blocks(const PositionRun& queries, const P
 
 namespace {
 
+// A run whose first position has this index in its part.
+struct IndexedRun {
+  PositionRun run;
+  int64_t index = 0;
+};
+
+// A part's positions from `begin` on and before `end`.
+std::vector<IndexedRun> within(const std::vector<PositionRun>& part, int64_t begin, int64_t end) {
+  std::vector<IndexedRun> inside;
+  int64_t index = 0;
+  for (const PositionRun& run : part) {
+    const auto before = [&](int64_t position) {  // so many of the run's
+      return std::clamp<int64_t>(-floor_div(run.first - position, run.stride), 0, run.count);
+    };
+    const int64_t from = before(begin), to = before(end);
+    if (from < to) inside.push_back({{run.first + from * run.stride, to - from, run.stride}, index + from});
+    index += run.count;
+  }
+  return inside;
+}
+
+// Whether an earlier position has a smaller index, and no index is left out.
+bool is_ascending(const std::vector<IndexedRun>& runs) {
+  for (size_t i = 1; i < runs.size(); ++i) {
+    const auto& [run, index] = runs[i - 1];
+    if (run.first + (run.count - 1) * run.stride > runs[i].run.first || index + run.count != runs[i].index)
+      return false;
+  }
+  return true;
+}
+
 // Extends a rectangle by one that lies beside it or below it.
 bool extend(AttentionBlock& a, const AttentionBlock& b) {
   if (a.kind != Kind::kFull || b.kind != Kind::kFull) return false;
@@ -128,28 +160,37 @@ bool extend(AttentionBlock& a, const AttentionBlock& b) {
   return false;
 }
 
-}  // namespace
-
-std::vector<AttentionBlock> attention_blocks(const std::vector<PositionRun>& queries,
-                                             const std::vector<PositionRun>& keys, int64_t window) {
-  if (window <= 0 && queries == keys) {  // ascending positions: an earlier one has a smaller index
-    const auto count = static_cast<int64_t>(positions_of(queries).size());
-    return {{0, count, 0, count, Kind::kCausal}};
-  }
-  std::vector<AttentionBlock> blocks;
-  int64_t query = 0;
-  for (const PositionRun& q : queries) {
-    int64_t key = 0;
-    for (const PositionRun& k : keys) {
-      for (AttentionBlock block : attention_blocks(q, k, window)) {
+void add_pairs(std::vector<AttentionBlock>& blocks, const std::vector<IndexedRun>& queries,
+               const std::vector<IndexedRun>& keys, int64_t window) {
+  for (const auto& [query_run, query] : queries) {
+    for (const auto& [key_run, key] : keys) {
+      for (AttentionBlock block : attention_blocks(query_run, key_run, window)) {
         block.query += query;
         block.key += key;
         const bool joined = std::ranges::any_of(blocks, [&](AttentionBlock& before) { return extend(before, block); });
         if (!joined) blocks.push_back(block);
       }
-      key += k.count;
     }
-    query += q.count;
+  }
+}
+
+}  // namespace
+
+std::vector<AttentionBlock> attention_blocks(const std::vector<PositionRun>& queries,
+                                             const std::vector<PositionRun>& keys, int64_t window,
+                                             const std::vector<int64_t>& documents) {
+  constexpr int64_t kEnd = std::numeric_limits<int64_t>::max() / 2;
+  std::vector<AttentionBlock> blocks;
+  for (size_t i = 0; i < std::max<size_t>(documents.size(), 1); ++i) {
+    const int64_t begin = documents.empty() ? 0 : documents[i];
+    const int64_t end = i + 1 < documents.size() ? documents[i + 1] : kEnd;
+    const std::vector<IndexedRun> own = within(queries, begin, end), others = within(keys, begin, end);
+    if (window <= 0 && queries == keys && !own.empty() && is_ascending(own)) {
+      const int64_t count = own.back().index + own.back().run.count - own.front().index;
+      blocks.push_back({own.front().index, count, own.front().index, count, Kind::kCausal});
+    } else {
+      add_pairs(blocks, own, others, window);
+    }
   }
   return blocks;
 }

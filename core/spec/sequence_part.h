@@ -57,8 +57,11 @@ struct AttentionBlock {
 std::vector<AttentionBlock> attention_blocks(const PositionRun& queries, const PositionRun& keys, int64_t window);
 
 // The same for the parts of two ranks, whose positions lie one behind the other in a tensor: as few blocks as possible.
+// `documents`: the first positions of the sequence's documents, ascending, the first 0; queries attend to keys of their
+// own document alone. Empty: the sequence is one.
 std::vector<AttentionBlock> attention_blocks(const std::vector<PositionRun>& queries,
-                                             const std::vector<PositionRun>& keys, int64_t window);
+                                             const std::vector<PositionRun>& keys, int64_t window,
+                                             const std::vector<int64_t>& documents = {});
 
 // Pairs of a query of one rank and a key that it attends to, over those of the mean rank.
 double attention_imbalance(int64_t seq_length, int ranks, SequenceBalance balance);

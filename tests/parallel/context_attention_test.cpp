@@ -22,7 +22,17 @@ using golden::wave;
 constexpr SequenceBalance kBalances[] = {SequenceBalance::kContiguous, SequenceBalance::kZigzag,
                                          SequenceBalance::kStripe};
 
-ParallelDims context_dims(int cp) { return {.world = cp, .cp = cp}; }
+ParallelDims context_dims(int cp, int heads = 1) { return {.world = cp, .cp = cp, .cp_heads = heads}; }
+
+ContextParallel context_parallel(RankContext& context, ContextExchange exchange, SequenceBalance balance) {
+  ContextParallel cp{&context.comm(Axis::kCp), {exchange, balance}};
+  if (exchange == ContextExchange::kAllToAllP2p) {
+    cp.heads = &context.comm(Axis::kCpHeads);
+    cp.ring = &context.comm(Axis::kCpRing);
+  }
+  open_ring(cp);
+  return cp;
+}
 
 at::Tensor index_of(const std::vector<PositionRun>& part) { return at::tensor(positions_of(part), at::kLong); }
 
@@ -38,17 +48,41 @@ Trained on_one_rank(const at::Tensor& qkv, const at::Tensor& seed, const Attenti
   return {out.detach(), x.grad()};
 }
 
+// The same, document by document.
+Trained on_one_rank(const at::Tensor& qkv, const at::Tensor& seed, const AttentionShape& shape, const RopeTable& rope,
+                    const DocumentStarts& documents) {
+  Trained all{at::empty_like(seed), at::empty_like(qkv)};
+  for (size_t i = 0; i < documents.size(); ++i) {
+    const auto sequence = static_cast<int64_t>(i);
+    for (size_t d = 0; d < documents[i].size(); ++d) {
+      const int64_t begin = documents[i][d];
+      const int64_t end = d + 1 < documents[i].size() ? documents[i][d + 1] : qkv.size(0);
+      const auto part = [&](const at::Tensor& x) { return x.narrow(0, begin, end - begin).narrow(1, sequence, 1); };
+      const RopeTable rows = rope_at(rope, at::arange(begin, end));
+      const Trained one = on_one_rank(part(qkv).contiguous(), part(seed).contiguous(), shape, rows);
+      part(all.out).copy_(one.out);
+      part(all.grad).copy_(one.grad);
+    }
+  }
+  return all;
+}
+
 Trained on_this_rank(const at::Tensor& qkv, const at::Tensor& seed, const AttentionShape& shape, const RopeTable& rope,
-                     const ContextParallel& cp, bool recompute) {
+                     const ContextParallel& cp, bool recompute,
+                     const std::shared_ptr<const DocumentStarts>& documents = nullptr) {
   const at::Tensor index = index_of(sequence_part(qkv.size(0), cp.size(), cp.rank(), cp.split.balance));
   const at::Tensor x = qkv.index_select(0, index).requires_grad_(true);
+  const ContextParallel heads = cp.head_group(), keys = cp.key_group();
+  const at::Tensor own = exchange_qkv(x, shape, heads);
+  const AttentionShape part = shape_of_one_rank(shape, heads);
   at::Tensor out;
-  if (cp.split.exchange == ContextExchange::kAllToAll) {
-    const at::Tensor heads = exchange_qkv(x, shape, cp);
-    out = positions_of_all_heads(causal_attention(heads, shape_of_one_rank(shape, cp), rope), cp);
+  if (keys.active() || documents != nullptr) {
+    const RopeTable rows = rope_at(rope, index_of(keys.part(own.size(0), keys.rank())));
+    out = context_attention(rotated_heads(own, part, rows), {score_rule(part), documents}, keys, recompute);
   } else {
-    out = context_attention(rotated_heads(x, shape, rope_at(rope, index)), score_rule(shape), cp, recompute);
+    out = causal_attention(own, part, rope);
   }
+  out = positions_of_all_heads(out, heads);
   torch::autograd::backward({out}, {seed.index_select(0, index)});
   return {out.detach(), x.grad()};
 }
@@ -71,32 +105,56 @@ const ContextCase kCases[] = {
     {"capped scores of a window", {.heads = 4, .groups = 2, .head_dim = 6, .window = 5, .scale = 0.3, .cap = 0.5}},
 };
 
+struct Exchange {
+  ContextExchange how;
+  int ranks;
+  int heads = 1;
+};
+const Exchange kExchanges[] = {{ContextExchange::kP2p, 2},
+                               {ContextExchange::kP2p, 4},
+                               {ContextExchange::kAllGather, 2},
+                               {ContextExchange::kAllGather, 4},
+                               {ContextExchange::kAllToAll, 2},
+                               {ContextExchange::kAllToAll, 4},
+                               {ContextExchange::kAllToAllP2p, 4, 2},
+                               {ContextExchange::kAllToAllP2p, 8, 4}};
+
+constexpr int64_t kPositions = 48, kSequences = 3;
+// Of one token, of all, ending at borders of parts and in the middle of them.
+const DocumentStarts kDocuments = {{0}, {0, 1, 2, 12, 31, 47}, {0, 6, 7, 24, 36}};
+
+void expect_one_rank(const ContextCase& one, const Exchange& exchange, SequenceBalance balance,
+                     const std::shared_ptr<const DocumentStarts>& documents) {
+  const int64_t width = (one.shape.heads + 2 * one.shape.groups) * one.shape.head_dim;
+  const at::Tensor qkv = wave({kPositions, kSequences, width}, 0.3),
+                   seed = wave({kPositions, kSequences, 4 * one.shape.head_dim}, 1.7);
+  const RopeTable rope = make_rope_table(kPositions, one.shape.head_dim, 100, at::TensorOptions(at::kDouble));
+  const Trained want =
+      documents ? on_one_rank(qkv, seed, one.shape, rope, *documents) : on_one_rank(qkv, seed, one.shape, rope);
+  run_ranks(context_dims(exchange.ranks, exchange.heads), [&](RankContext& context) {
+    const ContextParallel cp = context_parallel(context, exchange.how, balance);
+    const at::Tensor index = index_of(sequence_part(kPositions, exchange.ranks, cp.rank(), balance));
+    const bool recompute = balance == SequenceBalance::kZigzag && one.shape.window > 0;
+    const Trained got = on_this_rank(qkv, seed, one.shape, rope, cp, recompute, documents);
+    const std::string what = std::string(one.name) + ", " + std::string(name(exchange.how)) + ", " +
+                             std::string(name(balance)) + ", rank " + std::to_string(cp.rank());
+    EXPECT_LT(difference(got.out, want.out.index_select(0, index)), 1e-12) << what;
+    EXPECT_LT(difference(got.grad, want.grad.index_select(0, index)), 1e-12) << what;
+  });
+}
+
 TEST(ContextAttention, EqualsOneRank) {
-  constexpr int64_t kSeq = 24, kBatch = 2;
-  for (const ContextCase& one : kCases) {
-    const int64_t width = (one.shape.heads + 2 * one.shape.groups) * one.shape.head_dim;
-    const at::Tensor qkv = wave({kSeq, kBatch, width}, 0.3), seed = wave({kSeq, kBatch, 4 * one.shape.head_dim}, 1.7);
-    const RopeTable rope = make_rope_table(kSeq, one.shape.head_dim, 100, at::TensorOptions(at::kDouble));
-    const Trained want = on_one_rank(qkv, seed, one.shape, rope);
-    for (const auto exchange : {ContextExchange::kP2p, ContextExchange::kAllGather, ContextExchange::kAllToAll}) {
-      for (const SequenceBalance balance : kBalances) {
-        for (const int ranks : {2, 4}) {
-          run_ranks(context_dims(ranks), [&](RankContext& context) {
-            const ContextParallel cp{&context.comm(Axis::kCp), {exchange, balance}};
-            open_ring(cp);
-            const at::Tensor index = index_of(sequence_part(kSeq, ranks, cp.rank(), balance));
-            for (const bool recompute : {false, true}) {
-              const Trained got = on_this_rank(qkv, seed, one.shape, rope, cp, recompute);
-              const std::string what = std::string(one.name) + ", " + std::string(name(exchange)) + ", " +
-                                       std::string(name(balance)) + ", rank " + std::to_string(cp.rank());
-              EXPECT_LT(difference(got.out, want.out.index_select(0, index)), 1e-12) << what;
-              EXPECT_LT(difference(got.grad, want.grad.index_select(0, index)), 1e-12) << what;
-            }
-          });
-        }
-      }
-    }
-  }
+  for (const ContextCase& one : kCases)
+    for (const Exchange& exchange : kExchanges)
+      for (const SequenceBalance balance : kBalances) expect_one_rank(one, exchange, balance, nullptr);
+}
+
+TEST(ContextAttention, DocumentsAttendToThemselvesAlone) {
+  const auto documents = std::make_shared<const DocumentStarts>(kDocuments);
+  for (const ContextCase& one : {kCases[0], kCases[5]})
+    for (const Exchange& exchange : kExchanges)
+      for (const SequenceBalance balance : kBalances)
+        if (exchange.ranks == 4) expect_one_rank(one, exchange, balance, documents);
 }
 
 // Each rank computes whole heads, so nothing is added in another order.
@@ -123,8 +181,7 @@ TEST(ContextAttention, SixteenBitsLoseNoMoreOnMoreRanks) {
   const RopeTable none;
   const Trained exact = on_one_rank(qkv.to(at::kDouble), seed.to(at::kDouble), shape, none);
   run_ranks(context_dims(8), [&](RankContext& context) {
-    const ContextParallel cp{&context.comm(Axis::kCp), {ContextExchange::kP2p, SequenceBalance::kZigzag}};
-    open_ring(cp);
+    const ContextParallel cp = context_parallel(context, ContextExchange::kP2p, SequenceBalance::kZigzag);
     const Trained got = on_this_rank(qkv, seed, shape, none, cp, false);
     const at::Tensor index = index_of(sequence_part(kSeq, 8, cp.rank(), cp.split.balance));
     EXPECT_LT(difference(got.out.to(at::kDouble), exact.out.index_select(0, index)), 0.01);

@@ -113,16 +113,17 @@ TEST(AttentionBlocks, OfAnyLengthsAndDistances) {
 }
 
 void expect_every_pair_once(const std::vector<PositionRun>& queries, const std::vector<PositionRun>& keys,
-                            int64_t window) {
+                            int64_t window, const std::vector<int64_t>& documents = {0}) {
+  const auto document = [&](int64_t position) { return std::ranges::upper_bound(documents, position); };
   const std::vector<int64_t> at = positions_of(queries), of = positions_of(keys);
   std::map<std::pair<int64_t, int64_t>, int> seen;
-  for (const AttentionBlock& b : attention_blocks(queries, keys, window))
+  for (const AttentionBlock& b : attention_blocks(queries, keys, window, documents))
     for (int64_t i = 0; i < b.queries; ++i)
       for (int64_t j = 0; j < b.keys; ++j)
         if (attends(b, i, j)) ++seen[{at.at(static_cast<size_t>(b.query + i)), of.at(static_cast<size_t>(b.key + j))}];
   for (const int64_t p : at) {
     for (const int64_t k : of) {
-      const bool want = k <= p && (window <= 0 || k > p - window);
+      const bool want = k <= p && (window <= 0 || k > p - window) && document(k) == document(p);
       ASSERT_EQ(seen.contains({p, k}) ? seen.at({p, k}) : 0, want ? 1 : 0) << "query at " << p << ", key at " << k;
     }
   }
@@ -135,6 +136,32 @@ TEST(AttentionBlocks, OfTwoRanksHoldEveryPairOnce) {
         for (int a = 0; a < ranks; ++a)
           for (int b = 0; b < ranks; ++b)
             expect_every_pair_once(sequence_part(32, ranks, a, balance), sequence_part(32, ranks, b, balance), window);
+}
+
+TEST(AttentionBlocks, OfDocumentsHoldEveryPairOnce) {
+  const std::vector<int64_t> several[] = {{0, 1, 2, 5, 16, 31}, {0, 8, 24}, {0, 3, 4, 29}};
+  for (const SequenceBalance balance : kBalances)
+    for (const int ranks : {1, 4})
+      for (const int64_t window : {0, 3, 9})
+        for (int a = 0; a < ranks; ++a)
+          for (int b = 0; b < ranks; ++b)
+            for (const std::vector<int64_t>& documents : several)
+              expect_every_pair_once(sequence_part(32, ranks, a, balance), sequence_part(32, ranks, b, balance), window,
+                                     documents);
+}
+
+// Positions that do not ascend: two neighbours' stripes, one after the other.
+TEST(AttentionBlocks, OfStripesSideBySideHoldEveryPairOnce) {
+  const auto side_by_side = [](int first) {
+    std::vector<PositionRun> both = sequence_part(32, 4, first, SequenceBalance::kStripe);
+    both.push_back(sequence_part(32, 4, first + 1, SequenceBalance::kStripe).front());
+    return both;
+  };
+  for (const int64_t window : {0, 3, 9})
+    for (const int a : {0, 2})
+      for (const int b : {0, 2})
+        for (const std::vector<int64_t>& documents : {std::vector<int64_t>{0}, {0, 5, 16, 31}})
+          expect_every_pair_once(side_by_side(a), side_by_side(b), window, documents);
 }
 
 // One kernel a hop, and as much work: every rank of a zigzag is done at the same time.

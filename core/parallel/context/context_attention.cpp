@@ -8,7 +8,6 @@
 #include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
 #include "core/parallel/context/position_order.h"
-#include "core/parallel/saved_group.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 #include "core/sim/recompute_scope.h"
@@ -59,6 +58,7 @@ struct KeyPart {
 
 // All keys and values: one part in the order of positions, or one for each rank's stripe.
 std::vector<KeyPart> gathered(const KeyValue& own, const ContextParallel& cp) {
+  if (!cp.active()) return {{cp.part(own.k.size(2), 0), own}};
   const PurposeScope scope(Purpose::kKeyValue);
   const at::Tensor all = cp.comm->all_gather(own.packed().unsqueeze(0));
   const NoCostScope views;  // a kernel reads them where they are
@@ -80,8 +80,23 @@ std::vector<KeyPart> gathered(const KeyValue& own, const ContextParallel& cp) {
   return {{{{0, positions * n}}, {ordered(&KeyValue::k), ordered(&KeyValue::v)}}};
 }
 
+// Keys and values that the caller has gathered, rank after rank.
+std::vector<KeyPart> parts_of_all(const KeyValue& all, const ContextParallel& cp) {
+  const int64_t own = all.k.size(2) / cp.size();
+  std::vector<KeyPart> parts;
+  for (int rank = 0; rank < cp.size(); ++rank)
+    parts.push_back({cp.part(own, rank), {all.k.narrow(2, rank * own, own), all.v.narrow(2, rank * own, own)}});
+  return parts;
+}
+bool has_all_keys(const SoftmaxHeads& in) { return in.k.size(2) > in.q.size(2); }
+
+std::vector<KeyPart> all_keys(const SoftmaxHeads& in, const ContextParallel& cp) {
+  return has_all_keys(in) ? parts_of_all({in.k, in.v}, cp) : gathered({in.k, in.v}, cp);
+}
+
 // Gradients of the parts of gathered(), summed over ranks: those of this rank's positions.
 KeyValue scattered(const std::vector<KeyPart>& parts, const KeyValue& own, const ContextParallel& cp) {
+  if (!cp.active()) return parts.front().heads;
   const int n = cp.size();
   std::vector<at::Tensor> of_rank;
   {
@@ -101,33 +116,58 @@ KeyValue scattered(const std::vector<KeyPart>& parts, const KeyValue& own, const
   return KeyValue::unpacked(cp.comm->reduce_scatter(at::stack(of_rank)).select(0, 0), own);
 }
 
+// Sequences [first, first + count) of a microbatch.
+struct Rows {
+  int64_t first = 0, count = 0;
+
+  at::Tensor of(const at::Tensor& x) const { return x.narrow(0, first, count); }
+  SoftmaxHeads of(const SoftmaxHeads& x) const { return {of(x.q), of(x.k), of(x.v)}; }
+};
+
+// Calls `attend_block(rows, block)` for all blocks of queries and keys; sequences of several documents have their own.
+template <typename AttendBlock>
+void for_each_block(int64_t sequences, const std::vector<PositionRun>& queries, const std::vector<PositionRun>& keys,
+                    const ContextRule& rule, const AttendBlock& attend_block) {
+  if (rule.documents == nullptr) {
+    for (const AttentionBlock& block : attention_blocks(queries, keys, rule.scores.window))
+      attend_block(Rows{0, sequences}, block);
+    return;
+  }
+  for (int64_t i = 0; i < sequences; ++i) {
+    const std::vector<int64_t>& documents = rule.documents->at(static_cast<size_t>(i));
+    for (const AttentionBlock& block : attention_blocks(queries, keys, rule.scores.window, documents))
+      attend_block(Rows{i, 1}, block);
+  }
+}
+
 void attend(SoftmaxMerge& merge, const at::Tensor& q, const std::vector<PositionRun>& queries, const KeyPart& keys,
-            const ScoreRule& rule) {
+            const ContextRule& rule) {
   const SoftmaxHeads in{q, keys.heads.k, keys.heads.v};
-  for (const AttentionBlock& block : attention_blocks(queries, keys.runs, rule.window))
-    merge.add(block, block_attention(in, block, rule));
+  for_each_block(q.size(0), queries, keys.runs, rule, [&](const Rows& rows, const AttentionBlock& block) {
+    merge.of_sequences(rows.first, rows.count).add(block, block_attention(rows.of(in), block, rule.scores));
+  });
 }
 
 // Adds to `d`: dq of all queries, and dk and dv of these keys.
 void attend_grad(const SoftmaxHeads& d, const SoftmaxHeads& in, const SoftmaxedHeads& forward,
                  const at::Tensor& grad_out, const std::vector<PositionRun>& queries,
-                 const std::vector<PositionRun>& keys, const ScoreRule& rule) {
-  for (const AttentionBlock& b : attention_blocks(queries, keys, rule.window)) {
-    const SoftmaxHeads block = block_attention_grad(in, forward, grad_out, b, rule);
-    const NoCostScope within_the_kernel;
-    d.q.narrow(2, b.query, b.queries).add_(block.q);
-    d.k.narrow(2, b.key, b.keys).add_(block.k);
-    d.v.narrow(2, b.key, b.keys).add_(block.v);
-  }
+                 const std::vector<PositionRun>& keys, const ContextRule& rule) {
+  for_each_block(in.q.size(0), queries, keys, rule, [&](const Rows& rows, const AttentionBlock& b) {
+    const SoftmaxHeads block = block_attention_grad(rows.of(in), {rows.of(forward.out), rows.of(forward.log_sum_exp)},
+                                                    rows.of(grad_out), b, rule.scores);
+    const SoftmaxHeads sums = rows.of(d);
+    sums.q.narrow(2, b.query, b.queries).add_(block.q);
+    sums.k.narrow(2, b.key, b.keys).add_(block.k);
+    sums.v.narrow(2, b.key, b.keys).add_(block.v);
+  });
 }
 
 at::Tensor wide_zeros(const at::Tensor& like) {
-  const NoCostScope within_the_kernel;
   return at::zeros(like.sizes(), like.options().dtype(kernel_wide_type(like)));
 }
 KeyValue wide_zeros(const KeyValue& like) { return {wide_zeros(like.k), wide_zeros(like.v)}; }
 
-SoftmaxedHeads ring_forward(const SoftmaxHeads& in, const ScoreRule& rule, const ContextParallel& cp) {
+SoftmaxedHeads ring_forward(const SoftmaxHeads& in, const ContextRule& rule, const ContextParallel& cp) {
   const int n = cp.size(), rank = cp.rank();
   const int64_t positions = in.q.size(2);
   const KeyValue own{in.k, in.v};
@@ -146,7 +186,7 @@ SoftmaxedHeads ring_forward(const SoftmaxHeads& in, const ScoreRule& rule, const
 // Keys and values go round as in forward; the sums of their gradients follow one hop behind, to which each rank adds
 // its own, and the n-th hop brings them home.
 SoftmaxHeads ring_backward(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
-                           const ScoreRule& rule, const ContextParallel& cp) {
+                           const ContextRule& rule, const ContextParallel& cp) {
   const int n = cp.size(), rank = cp.rank();
   const int64_t positions = in.q.size(2);
   const KeyValue own{in.k, in.v};
@@ -168,60 +208,67 @@ SoftmaxHeads ring_backward(const SoftmaxHeads& in, const SoftmaxedHeads& forward
   return {dq, home.k, home.v};
 }
 
-SoftmaxedHeads gather_forward(const SoftmaxHeads& in, const ScoreRule& rule, const ContextParallel& cp) {
+SoftmaxedHeads gather_forward(const SoftmaxHeads& in, const ContextRule& rule, const ContextParallel& cp) {
   SoftmaxMerge merge(in.q, in.v.size(3));
-  for (const KeyPart& keys : gathered({in.k, in.v}, cp))
-    attend(merge, in.q, cp.part(in.q.size(2), cp.rank()), keys, rule);
+  for (const KeyPart& keys : all_keys(in, cp)) attend(merge, in.q, cp.part(in.q.size(2), cp.rank()), keys, rule);
   return merge.result();
 }
 
 SoftmaxHeads gather_backward(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
-                             const ScoreRule& rule, const ContextParallel& cp) {
+                             const ContextRule& rule, const ContextParallel& cp) {
   const at::Tensor dq = wide_zeros(in.q);
   std::vector<KeyPart> grads;
-  for (const KeyPart& keys : gathered({in.k, in.v}, cp)) {
+  for (const KeyPart& keys : all_keys(in, cp)) {
     const KeyValue d = wide_zeros(keys.heads);
     attend_grad({dq, d.k, d.v}, {in.q, keys.heads.k, keys.heads.v}, forward, grad_out, cp.part(in.q.size(2), cp.rank()),
                 keys.runs, rule);
     grads.push_back({keys.runs, d});
   }
+  if (has_all_keys(in)) {  // the caller scatters them
+    const NoCostScope views;
+    std::vector<at::Tensor> k, v;
+    for (const KeyPart& part : grads) {
+      k.push_back(part.heads.k);
+      v.push_back(part.heads.v);
+    }
+    return {dq, at::cat(k, 2), at::cat(v, 2)};
+  }
   const KeyValue home = scattered(grads, {in.k, in.v}, cp);
   return {dq, home.k, home.v};
 }
 
-bool is_ring(const ContextParallel& cp) { return cp.split.exchange == ContextExchange::kP2p; }
+bool is_ring(const ContextParallel& cp) { return cp.active() && cp.split.exchange == ContextExchange::kP2p; }
 
-SoftmaxedHeads attention_forward(const SoftmaxHeads& in, const ScoreRule& rule, const ContextParallel& cp) {
+SoftmaxedHeads attention_forward(const SoftmaxHeads& in, const ContextRule& rule, const ContextParallel& cp) {
   return is_ring(cp) ? ring_forward(in, rule, cp) : gather_forward(in, rule, cp);
 }
 
+// What backward needs besides tensors.
+struct Attended : torch::CustomClassHolder {
+  Attended(ContextRule its_rule, ContextParallel its_cp) : rule(std::move(its_rule)), cp(std::move(its_cp)) {}
+  ContextRule rule;
+  ContextParallel cp;
+};
+
 struct ContextAttention : CustomFunction<ContextAttention> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                            const ScoreRule& rule, const ContextParallel& cp, bool recompute) {
+                            const ContextRule& rule, const ContextParallel& cp, bool recompute) {
     const SoftmaxedHeads f = attention_forward({q, k, v}, rule, cp);
     const at::Tensor out_SBH = by_position(f.out);
     if (recompute)
       ctx->save_for_backward({q, k, v});
     else
       ctx->save_for_backward({q, k, v, out_SBH, f.log_sum_exp});
-    save_group(ctx, *cp.comm);
-    ctx->saved_data["split"] =
-        std::vector<int64_t>{static_cast<int64_t>(cp.split.exchange), static_cast<int64_t>(cp.split.balance)};
-    ctx->saved_data["scale"] = rule.scale;
-    ctx->saved_data["window"] = rule.window;
-    ctx->saved_data["cap"] = rule.cap;
+    ctx->saved_data["attended"] = c10::IValue::make_capsule(c10::make_intrusive<Attended>(rule, cp));
     return out_SBH;
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const SoftmaxHeads in{saved[0], saved[1], saved[2]};
-    const auto split = ctx->saved_data["split"].toIntVector();
-    const ContextParallel cp{&saved_group(ctx),
-                             {static_cast<ContextExchange>(split[0]), static_cast<SequenceBalance>(split[1])}};
-    const ScoreRule rule{.scale = ctx->saved_data["scale"].toOptional<double>(),
-                         .window = ctx->saved_data["window"].toInt(),
-                         .cap = ctx->saved_data["cap"].toDouble()};
+    const auto attended = c10::static_intrusive_pointer_cast<Attended>(ctx->saved_data["attended"].toCapsule());
+    const ContextRule& rule = attended->rule;
+    const ContextParallel& cp = attended->cp;
     const auto by_head = [&](const at::Tensor& x_SBH) {
       return x_SBH.reshape({x_SBH.size(0), x_SBH.size(1), in.q.size(1), -1}).permute({1, 2, 0, 3});
     };
@@ -244,15 +291,19 @@ struct ContextAttention : CustomFunction<ContextAttention> {
 }  // namespace
 
 void open_ring(const ContextParallel& cp) {
-  if (!cp.active() || !is_ring(cp)) return;
-  std::vector<MessageLane> lanes;
-  for (const int lane : {kKeyValueLane, kGradLane}) {
-    for (int rank = 0; rank < cp.size(); ++rank) lanes.push_back({rank, (rank + 1) % cp.size(), lane});
+  Communicator* ring = cp.split.uses(ContextExchange::kP2p) ? cp.comm : nullptr;
+  for (Communicator* comm : {ring, cp.ring}) {
+    if (comm == nullptr || comm->size() == 1) continue;
+    std::vector<MessageLane> lanes;
+    for (const int lane : {kKeyValueLane, kGradLane}) {
+      for (int rank = 0; rank < comm->size(); ++rank) lanes.push_back({rank, (rank + 1) % comm->size(), lane});
+    }
+    comm->open_lanes(lanes);
   }
-  cp.comm->open_lanes(lanes);
 }
 
-at::Tensor context_attention(const SoftmaxHeads& in, const ScoreRule& rule, const ContextParallel& cp, bool recompute) {
+at::Tensor context_attention(const SoftmaxHeads& in, const ContextRule& rule, const ContextParallel& cp,
+                             bool recompute) {
   return ContextAttention::apply(in.q, in.k, in.v, rule, cp, recompute);
 }
 

@@ -13,14 +13,25 @@ namespace ranklab {
 struct ContextParallel {
   Communicator* comm = nullptr;  // null: every rank has whole sequences; must outlive the modules
   ContextSplit split = {};
+  // Of kAllToAllP2p, else null: neighbours on comm that exchange heads, and the ring of those groups.
+  Communicator* heads = nullptr;
+  Communicator* ring = nullptr;
+  int joined = 1;  // a member of comm stands for so many ranks, whose parts of a sequence it has together
 
   int size() const { return comm == nullptr ? 1 : comm->size(); }
   int rank() const { return comm == nullptr ? 0 : comm->rank(); }
   bool active() const { return size() > 1; }
+  // The same for one layer.
+  ContextParallel of_layer(int64_t layer) const;
   // The positions of a rank, of sequences of which each rank has `own` positions.
-  std::vector<PositionRun> part(int64_t own, int of_rank) const {
-    return sequence_part(own * size(), size(), of_rank, split.balance);
-  }
+  std::vector<PositionRun> part(int64_t own, int of_rank) const;
+
+  // An exchange in two steps: the ranks that exchange heads for positions (none for kP2p, kAllGather), and then those
+  // that exchange keys and values (none for kAllToAll).
+  ContextParallel head_group() const;
+  ContextParallel key_group() const;
+  // kAllToAllP2p: the ring goes round with the positions that neighbours have together.
+  ContextParallel ring_of_neighbours() const;
 };
 
 }  // namespace ranklab

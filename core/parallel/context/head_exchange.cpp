@@ -85,6 +85,7 @@ at::Tensor gather_positions(const at::Tensor& x, const ContextParallel& cp) {
 
 AttentionShape shape_of_one_rank(const AttentionShape& shape, const ContextParallel& cp) {
   const int n = cp.size();
+  if (n == 1) return shape;
   RANKLAB_CHECK(shape.heads % n == 0 && (shape.groups % n == 0 || n % shape.groups == 0), ErrorKind::kInvalidArgument,
                 .where = "context parallelism", .what = "--cp-comm-type a2a shares out heads, which do not divide",
                 .got = std::to_string(shape.heads) + " heads, " + std::to_string(shape.groups) +

@@ -1,0 +1,33 @@
+#include "core/model/attention_split.h"
+
+#include "core/sim/aten.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+
+at::Tensor padded_positions(const at::Tensor& position_BS, int64_t rows) {
+  const int64_t missing = rows - position_BS.size(1);
+  return missing > 0 ? at::constant_pad_nd(position_BS, {0, missing}) : position_BS;
+}
+
+AttentionSplit attention_split(const ForwardContext& context, const ContextParallel& of_layer, const ScoreRule& scores,
+                               const RopeTable& table, int64_t rows) {
+  const SequencePart* part = context.part.get();
+  const Documents* documents = context.batch.documents.get();
+  const ContextParallel cp = part != nullptr ? of_layer : ContextParallel{};
+  AttentionSplit split{.heads = cp.head_group(), .keys = cp.key_group(), .rule = {.scores = scores}, .rope = {}};
+  if (documents != nullptr && documents->separate)
+    split.rule.documents = {context.batch.documents, &documents->starts};  // shares the ownership of the batch
+  const NoCostScope views;
+  split.rope = rope_for(table, part != nullptr ? part->seq_length : rows);
+  at::Tensor index;  // undefined: all positions, in order
+  if (split.keys.active()) index = split.heads.active() ? part->exchanged : part->index;
+  if (documents != nullptr && documents->position_BS.defined()) {
+    const at::Tensor all = padded_positions(documents->position_BS, part != nullptr ? part->seq_length : rows);
+    index = index.defined() ? all.index_select(1, index) : all;
+  }
+  if (index.defined()) split.rope = rope_at(split.rope, index);
+  return split;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,29 @@
+// How one layer's attention is split in one forward: between whom heads and keys are exchanged, which documents hide
+// keys from queries, and the rotary table of the rows that are attended with. Thread rule: plain data; the function is
+// pure.
+#pragma once
+#include "core/model/forward_context.h"
+#include "core/nn/rope.h"
+#include "core/parallel/context/context_attention.h"
+#include "core/parallel/context/context_parallel.h"
+
+namespace ranklab {
+
+struct AttentionSplit {
+  ContextParallel heads;  // they exchange heads for positions before and after; not active: nobody
+  ContextParallel keys;   // they exchange keys and values; not active: this rank has all of them
+  ContextRule rule;
+  RopeTable rope;  // of the rows after the exchange of heads
+
+  // Otherwise one fused kernel attends to whole sequences.
+  bool in_blocks() const { return keys.active() || rule.documents != nullptr || rope.cos_SD.dim() > 2; }
+};
+
+// Documents::position_BS for so many rows: sequence parallelism pads sequences at the end.
+at::Tensor padded_positions(const at::Tensor& position_BS, int64_t rows);
+
+// `rows`: positions that this rank has before the exchange; `table`: of the whole sequence.
+AttentionSplit attention_split(const ForwardContext& context, const ContextParallel& of_layer, const ScoreRule& scores,
+                               const RopeTable& table, int64_t rows);
+
+}  // namespace ranklab
