@@ -107,6 +107,29 @@ TEST(ContextParallelism, HeadsChangePlacesWithPositions) {
   EXPECT_EQ(moved.ring_bytes, 3 * 4 * 2 * positions * (qkv + out) * 4 * 3 / 4) << "(2 H + 2 K) b s / n (n-1) / n";
 }
 
+// Pairs exchange the heads of a quarter of the positions, then the pairs pass on what half of the heads read.
+TEST(ContextParallelism, TwoLevelsAreARingOfGroupsThatExchangeHeads) {
+  const RankTraffic calls = context_traffic(ContextExchange::kAllToAllP2p);
+  EXPECT_FALSE(calls.contains({Axis::kCp, Verb::kSend}));
+  const VerbTraffic moved = calls.at({Axis::kCpHeads, Verb::kAllToAll});
+  const int64_t positions = 2 * 8, qkv = 64 + 2 * 16, out = 64;
+  EXPECT_EQ(moved.ring_bytes, 3 * 4 * 2 * positions * (qkv + out) * 4 / 2) << "(2 H + 2 K) b s / n (i-1) / i";
+  const VerbTraffic passes = calls.at({Axis::kCpRing, Verb::kSend});
+  EXPECT_EQ(passes.calls, 3 * 4 * (1 + 1 + 2));
+  EXPECT_EQ(passes.logical_bytes, passes.calls * kKeyValueBytes) << "half as wide, twice as long";
+}
+
+// Compressed to 8 numbers a position, and 4 that all heads share.
+TEST(ContextParallelism, LatentsTravelInsteadOfHeads) {
+  TrainConfig c = config({.world = 4, .cp = 4});
+  c.global_batch_size = 3 * 2;
+  c.model.num_query_groups = 0;
+  c.model.mla = {.kv_lora_rank = 8, .qk_head_dim = 8, .qk_pos_emb_head_dim = 4, .v_head_dim = 8};
+  c.context_split.exchange = ContextExchange::kAllGather;
+  const VerbTraffic gathers = traffic(c).at({Axis::kCp, Verb::kAllGather});
+  EXPECT_EQ(gathers.ring_bytes, 3 * 4 * (2 * 8) * (8 + 4) * 4 * 3) << "each position once, forward alone";
+}
+
 TEST(Experts, ExchangeTopKTokens) {
   TrainConfig s = config({.world = 4, .ep = 4});
   s.model.moe = {.num_experts = 8, .topk = 2};

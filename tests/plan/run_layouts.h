@@ -47,6 +47,17 @@ inline void contiguous_context(TrainConfig& c) {
   context<kCp, ContextExchange::kP2p, SequenceBalance::kContiguous>(c);
 }
 template <int kCp>
+inline void context_in_two_levels(TrainConfig& c) {
+  context<kCp, ContextExchange::kAllToAllP2p>(c);
+}
+template <int kCp>
+inline void context_by_layer(TrainConfig& c) {
+  context<kCp>(c);
+  c.context_split.by_layer.assign(static_cast<size_t>(c.model.num_layers), ContextExchange::kP2p);
+  c.context_split.by_layer.front() = ContextExchange::kAllGather;
+  c.context_split.by_layer.back() = ContextExchange::kAllToAll;
+}
+template <int kCp>
 inline void gathered_stripes(TrainConfig& c) {
   context<kCp, ContextExchange::kAllGather, SequenceBalance::kStripe>(c);
 }
