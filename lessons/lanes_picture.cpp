@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "core/base/text.h"
 
@@ -66,6 +65,15 @@ void draw_lanes(Screen& screen, const std::string& title, const RankTrace& trace
   screen.line("  " + screen.paint(Ink::kBold, title) + ": " + human_ns(static_cast<double>(last_ns - window.begin_ns)));
   screen.line("  " + padded("compute", kLabel) + screen.paint(Ink::kGreen, compute.text()));
   screen.line("  " + padded("link", kLabel) + screen.paint(Ink::kYellow, link.text()));
+}
+
+void draw_rank_rows(Screen& screen, const std::vector<std::vector<GlyphSpan>>& ranks, TimeWindow window) {
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    Row row(screen.width() - kLabel - 4, window);
+    row.fill(window.begin_ns, window.end_ns, kWaiting);
+    for (const GlyphSpan& span : ranks[rank]) row.fill(span.begin_ns, span.end_ns, span.glyph);
+    screen.line("  " + padded("rank " + std::to_string(rank), kLabel) + screen.paint(Ink::kGreen, row.text()));
+  }
 }
 
 }  // namespace ranklab::lesson

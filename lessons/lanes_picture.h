@@ -1,7 +1,9 @@
-// One rank's virtual time as two rows of characters: its compute, and its communication. Thread rule: pure.
+// Virtual time as rows of characters: two of one rank, its compute and its communication, or one of each rank. Thread
+// rule: pure.
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/trace/event.h"
 #include "lessons/screen.h"
@@ -17,5 +19,13 @@ struct TimeWindow {
 //   compute  FFFFFFFFFBBBB|BBB|·····   a span is filled with the first letter of its name; dots wait for the link
 //   link                  ▒▒▒▒ ▒▒▒▒
 void draw_lanes(Screen& screen, const std::string& title, const RankTrace& trace, TimeWindow window);
+
+struct GlyphSpan {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  std::string glyph;  // one column wide
+};
+//   rank 3  333322221111000·········    a row per rank; dots where none of its spans is
+void draw_rank_rows(Screen& screen, const std::vector<std::vector<GlyphSpan>>& ranks, TimeWindow window);
 
 }  // namespace ranklab::lesson

@@ -49,6 +49,11 @@ class Comm {
 
   // Starts an all_reduce and returns at once; `data` must not be touched before wait(ticket). Tickets count from 0.
   int start_all_reduce(std::span<double> data, Site site = Site::current()) { return do_start_all_reduce(data, site); }
+  // Starts a send_recv and returns at once. Before wait(ticket) `out` must not be changed; `in` is filled by it.
+  int start_send_recv(std::span<const double> out, int to, std::span<double> in, int from,
+                      Site site = Site::current()) {
+    return do_start_send_recv(out, to, in, from, site);
+  }
   virtual void wait(int ticket) = 0;
 
  protected:
@@ -60,6 +65,7 @@ class Comm {
   virtual void do_all_to_all(std::span<const double> out, std::span<const size_t> send, std::span<double> in,
                              std::span<const size_t> recv, Site site) = 0;
   virtual int do_start_all_reduce(std::span<double> data, Site site) = 0;
+  virtual int do_start_send_recv(std::span<const double> out, int to, std::span<double> in, int from, Site site) = 0;
 };
 
 }  // namespace ranklab::lesson

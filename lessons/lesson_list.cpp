@@ -23,6 +23,7 @@ LessonPtr make_can_compute_buy_memory();
 LessonPtr make_who_owns_what_in_zero();
 LessonPtr make_what_do_8_bits_lose();
 LessonPtr make_can_4_bits_train();
+LessonPtr make_split_a_long_sequence();
 
 namespace {
 
@@ -39,6 +40,7 @@ const auto kLessons = std::to_array<LessonRow>({
     {9, "who_owns_what_in_zero", "Who owns what in ZeRO?", make_who_owns_what_in_zero},
     {10, "what_do_8_bits_lose", "What do 8 bits lose?", make_what_do_8_bits_lose},
     {11, "can_4_bits_train", "Can 4 bits train?", make_can_4_bits_train},
+    {12, "split_a_long_sequence", "How to split a long sequence?", make_split_a_long_sequence},
 });
 
 }  // namespace

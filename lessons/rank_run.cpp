@@ -1,6 +1,9 @@
 #include "lessons/rank_run.h"
 
+#include <cstring>
+#include <functional>
 #include <numeric>
+#include <utility>
 
 #include "backends/cpu_sim/thread_world.h"
 #include "core/sim/aten.h"
@@ -16,17 +19,31 @@ at::Tensor view_of(std::span<const double> data) {
   return view_of(std::span<double>(const_cast<double*>(data.data()), data.size()));
 }
 
+bool overlap(std::span<const double> a, std::span<const double> b) {
+  const std::less<> before;  // of unrelated objects, too
+  return !a.empty() && !b.empty() && before(a.data(), b.data() + b.size()) && before(b.data(), a.data() + a.size());
+}
+
+// A call that was started. Messages leave from and arrive in copies, so that a rank that touches its spans too early
+// gets the same wrong result, or error, in every run.
+struct Started {
+  std::vector<WorkPtr> works = {};
+  std::span<const double> out = {};
+  std::span<double> in = {};
+  at::Tensor leaving = {}, arriving = {};
+  bool done = false;
+};
+
 class RankComm final : public Comm {
  public:
   explicit RankComm(Communicator& comm) : comm_(comm) {}
   // Waits for everything that was started but not waited for, so that no peer reads freed memory.
   ~RankComm() override {
-    for (const WorkPtr& work : started_) {
-      try {
-        work->wait();
-      } catch (const std::exception&) {
-        return;  // the world is poisoned, and its first error is the one that is reported
-      }
+    try {
+      for (const Started& call : started_)
+        for (const WorkPtr& work : call.works) work->wait();
+    } catch (const std::exception&) {
+      return;  // the world is poisoned, and its first error is the one that is reported
     }
   }
   RankComm(const RankComm&) = delete;
@@ -37,16 +54,20 @@ class RankComm final : public Comm {
   void wait(int ticket) override {
     RANKLAB_CHECK(ticket >= 0 && ticket < static_cast<int>(started_.size()), ErrorKind::kInvalidArgument,
                   .where = "wait", .what = "there is no such ticket", .got = std::to_string(ticket),
-                  .want = started_.empty() ? "a ticket of start_all_reduce(); none was started"
+                  .want = started_.empty() ? "a ticket of start_...(); nothing was started"
                                            : "0 to " + std::to_string(started_.size() - 1),
-                  .fix = "wait for what start_all_reduce() returned");
-    started_[static_cast<size_t>(ticket)]->wait();
+                  .fix = "wait for what start_...() returned");
+    Started& call = started_[static_cast<size_t>(ticket)];
+    if (std::exchange(call.done, true)) return;
+    for (const WorkPtr& work : call.works) work->wait();
+    if (call.leaving.defined()) deliver(call);
   }
 
  private:
   void do_send(std::span<const double> data, int to, Site site) override { comm_.send(view_of(data), to, 0, site); }
   void do_recv(std::span<double> data, int from, Site site) override { comm_.recv(view_of(data), from, 0, site); }
   void do_send_recv(std::span<const double> out, int to, std::span<double> in, int from, Site site) override {
+    check_apart(out, in);
     const WorkPtr sending = comm_.send_async(view_of(out), to, 0, site);
     const WorkPtr receiving = comm_.recv_async(view_of(in), from, 0, site);
     sending->wait();
@@ -70,8 +91,35 @@ class RankComm final : public Comm {
     view_of(in).copy_(comm_.all_to_all(view_of(out), {send.begin(), send.end()}, {recv.begin(), recv.end()}, site));
   }
   int do_start_all_reduce(std::span<double> data, Site site) override {
-    started_.push_back(comm_.all_reduce_async(view_of(data), ReduceOp::kSum, site));
+    return add({.works = {comm_.all_reduce_async(view_of(data), ReduceOp::kSum, site)}});
+  }
+  int do_start_send_recv(std::span<const double> out, int to, std::span<double> in, int from, Site site) override {
+    check_apart(out, in);
+    const NoCostScope no_cost;
+    Started call{.out = out, .in = in, .leaving = view_of(out).clone(), .arriving = at::empty_like(view_of(in))};
+    call.works.push_back(comm_.send_async(call.leaving, to, 0, site));
+    call.works.push_back(comm_.recv_async(call.arriving, from, 0, site));
+    return add(std::move(call));
+  }
+
+  int add(Started call) {
+    started_.push_back(std::move(call));
     return static_cast<int>(started_.size()) - 1;
+  }
+
+  static void deliver(const Started& call) {
+    const NoCostScope no_cost;
+    RANKLAB_CHECK(std::memcmp(call.out.data(), call.leaving.const_data_ptr(), call.out.size_bytes()) == 0,
+                  ErrorKind::kInvalidArgument, .where = "wait", .what = "a message was changed while it was sent",
+                  .got = "other numbers in `out` than start_send_recv() was given", .want = "the same until wait()",
+                  .fix = "use one buffer to send from and another one to receive in, and exchange them after wait()");
+    view_of(call.in).copy_(call.arriving);
+  }
+
+  static void check_apart(std::span<const double> out, std::span<const double> in) {
+    RANKLAB_CHECK(!overlap(out, in), ErrorKind::kInvalidArgument, .where = "send_recv",
+                  .what = "a rank receives into what it sends", .got = "spans that overlap", .want = "two buffers",
+                  .fix = "receive into a buffer of your own");
   }
 
   void check_sizes(const char* verb, size_t mine, size_t all) const {
@@ -93,7 +141,7 @@ class RankComm final : public Comm {
   }
 
   Communicator& comm_;
-  std::vector<WorkPtr> started_;
+  std::vector<Started> started_;
 };
 
 }  // namespace

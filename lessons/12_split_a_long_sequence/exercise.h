@@ -1,0 +1,47 @@
+// Lesson 12: attention over a sequence of which every rank holds a part.
+#pragma once
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "../lesson_api.h"
+
+namespace ranklab::lesson {
+
+constexpr double kNothing = -std::numeric_limits<double>::infinity();
+
+// What queries got from some of the keys: for each query
+//   out          the mean of these keys' values, weighted by the softmax of its scores over these keys alone
+//   log_sum_exp  log(sum of exp(score)) over these keys
+// A query that attends to none of them has out 0 and log_sum_exp kNothing, the logarithm of 0.
+struct Partial {
+  size_t width = 0;                 // numbers in a query's output
+  std::vector<double> out;          // [queries x width]
+  std::vector<double> log_sum_exp;  // [queries]
+
+  size_t queries() const { return log_sum_exp.size(); }
+  std::span<double> row(size_t query) { return std::span(out).subspan(query * width, width); }
+  std::span<const double> row(size_t query) const { return std::span(out).subspan(query * width, width); }
+};
+
+// One rank's part of the sequence.
+class Part {
+ public:
+  virtual ~Part() = default;
+  virtual std::span<const double> keys_values() const = 0;  // of this rank's positions, ready to be sent
+  // This rank's queries attend to the keys and values of the positions of rank `owner`, as far as they lie not behind
+  // the query. Takes time on the virtual clock, for each pair of a query and a key.
+  virtual Partial attend(std::span<const double> keys_values, int owner) const = 0;
+};
+
+}  // namespace ranklab::lesson
+
+extern "C" {
+// Fills in which of the positions 0 .. ranks x positions.size() - 1 this rank has, ascending. positions.size() is even.
+void choose_positions(int rank, int ranks, std::span<size_t> positions);
+// total and block: the same queries, different keys. Afterwards total is what they got from all these keys.
+void merge_partial(ranklab::lesson::Partial& total, const ranklab::lesson::Partial& block);
+// total comes with out 0 and log_sum_exp kNothing for every query, and returns with all ranks' keys.
+void ring_attention(ranklab::lesson::Comm& cp, const ranklab::lesson::Part& mine, ranklab::lesson::Partial& total);
+}
