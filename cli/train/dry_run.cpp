@@ -55,6 +55,9 @@ DryRun make_dry_run(const RunPlan& plan) {
                                      human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str(),
                                      ways_to_need_less(plan).c_str()));
   }
+  if (c.documents.reset_attention_mask)
+    out.warnings.push_back(
+        "a plan reads no data: each sequence counts as one document, and attention as the most it can be");
   return out;
 }
 
