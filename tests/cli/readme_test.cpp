@@ -76,6 +76,24 @@ TEST(Readme, BytesOfAZeroStageAreThoseOfItsMap) {
   }
 }
 
+// "| `p2p` | 173 | 95.1 | 47.8 | 24.1 |"
+TEST(Readme, ActivationsOfALongSequenceAreThoseOfItsPlan) {
+  for (const std::string exchange : {"p2p", "a2a", "all_gather"}) {
+    const std::regex row("\\| `" + exchange + "` \\| ([0-9.]+) \\| ([0-9.]+) \\| ([0-9.]+) \\| ([0-9.]+) \\|");
+    std::smatch found;
+    ASSERT_TRUE(std::regex_search(readme(), found, row)) << exchange;
+    for (size_t i = 0; i < 4; ++i) {
+      const std::string ranks = std::to_string(1 << i);
+      const std::string type = i == 0 ? "" : " --cp-comm-type " + exchange;
+      EXPECT_THAT(printed_by("plan memory --num-layers 4 --hidden-size 64 --num-attention-heads 8 --seq-length 8192 "
+                             "--gbs 1 --world-size " +
+                             ranks + " --cp " + ranks + type),
+                  testing::ContainsRegex("every rank( +[0-9.]+ [KM]iB){3} +" + found[i + 1].str() + " MiB"))
+          << exchange << ", cp " << ranks;
+    }
+  }
+}
+
 struct Row {
   double loss, grad_norm, virtual_ms, mfu_percent, exposed_percent, waiting_percent;
 };

@@ -1,0 +1,21 @@
+// The runs on one rank that layouts are compared with, each trained once: layouts of the same model, settings and
+// microbatches share it. All train on uneven_batches(). Thread rule: main thread.
+#pragma once
+#include <map>
+#include <string>
+
+#include "tests/support/training_record.h"
+
+namespace ranklab {
+
+class OneRankRuns {
+ public:
+  // Of the same training as `config`. `model` tells models apart that differ in what is no setting.
+  const TrainingRecord& of(const TrainConfig& config, const std::string& model);
+  size_t trained() const { return runs_.size(); }
+
+ private:
+  std::map<std::string, TrainingRecord> runs_;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,200 @@
+#include "tests/support/run_features.h"
+
+#include <algorithm>
+#include <span>
+#include <stdexcept>
+
+#include "core/parallel/expert/dispatcher.h"
+#include "core/pipeline/schedules.h"
+#include "tests/cpu_sim/test_world.h"
+#include "tests/support/model_variants.h"
+
+namespace ranklab {
+namespace {
+
+std::vector<ParallelDims> splits_of(int world) {
+  std::vector<ParallelDims> splits;
+  for (int pp = 1; pp <= world; ++pp) {
+    for (int tp = 1; pp * tp <= world; ++tp) {
+      for (int cp = 1; pp * tp * cp <= world; ++cp) {
+        const int model_ranks = pp * tp * cp;
+        if (world % model_ranks == 0)
+          splits.push_back({.world = world, .tp = tp, .cp = cp, .pp = pp, .dp = world / model_ranks});
+      }
+    }
+  }
+  return splits;
+}
+
+std::string name_of(const ParallelDims& split) {
+  std::string name;
+  for (const auto& [axis, ranks] :
+       {std::pair{"dp ", split.dp}, std::pair{"cp ", split.cp}, std::pair{"tp ", split.tp}, std::pair{"pp ", split.pp}})
+    if (ranks > 1) name += (name.empty() ? "" : " x ") + std::string(axis) + std::to_string(ranks);
+  return name;
+}
+
+RunFeature models() {
+  RunFeature feature{"model", {}};
+  for (const std::span<const ModelVariant> rows : {dense_variants(), expert_variants()})
+    for (const ModelVariant& row : rows)
+      feature.choices.push_back({row.name, [&row](TrainConfig& c) { row.change(c.model); }});
+  return feature;
+}
+
+// HSDP wants two groups of two ranks and more.
+RunFeature layouts() {
+  RunFeature feature{"layout", {}};
+  for (const int world : {4, 8}) {
+    for (const ParallelDims& split : splits_of(world)) {
+      for (const int groups : {1, 2}) {
+        if (groups == 2 && split.dp * split.cp < 4) continue;
+        const auto change = [split, groups](TrainConfig& c) {
+          c.parallel = split;
+          c.parallel.replicas = groups;
+        };
+        feature.choices.push_back({name_of(split) + (groups == 2 ? " in two groups" : ""), change});
+      }
+    }
+  }
+  return feature;
+}
+
+RunFeature schedules() {
+  RunFeature feature{"schedule", {}};
+  for (const ScheduleKind& kind : schedule_kinds()) {
+    feature.choices.push_back({kind.name, [&kind](TrainConfig& c) {
+                                 c.pipeline_schedule = kind.name;
+                                 c.virtual_stages = kind.chunks == 0 && std::string(kind.name) != "1f1b" ? 2 : 1;
+                               }});
+  }
+  return feature;
+}
+
+RunFeature context_splits() {
+  RunFeature feature{
+      .name = "context", .of = "layout", .matters = [](const TrainConfig& c) { return c.parallel.cp > 1; }};
+  for (const ContextExchange exchange :
+       {ContextExchange::kP2p, ContextExchange::kAllGather, ContextExchange::kAllToAll})
+    for (const SequenceBalance balance :
+         {SequenceBalance::kContiguous, SequenceBalance::kZigzag, SequenceBalance::kStripe})
+      feature.choices.push_back(
+          {std::string(name(exchange)) + " " + std::string(name(balance)), [exchange, balance](TrainConfig& c) {
+             c.context_split = {exchange, balance};
+           }});
+  return feature;
+}
+
+bool has_experts(const TrainConfig& c) { return c.model.moe.enabled(); }
+
+RunFeature expert_spread() {
+  const auto over = [](int ep, int etp) {
+    return [=](TrainConfig& c) {
+      c.parallel.ep = ep > 0 ? ep : c.parallel.world / c.parallel.pp;
+      c.parallel.etp = etp;
+    };
+  };
+  return {"experts",
+          {{"on each rank", over(1, 1)},
+           {"ep 2", over(2, 1)},
+           {"ep 4", over(4, 1)},
+           {"over all ranks", over(0, 1)},
+           {"etp 2", over(1, 2)}},
+          "model",
+          has_experts};
+}
+
+RunFeature dispatchers() {
+  RunFeature feature{.name = "dispatcher", .of = "model", .matters = has_experts};
+  for (const std::string& name : dispatcher_names()) {
+    if (name == "rdep" && test_device() == TestDevice::kCuda) continue;  // writes into the host's memory
+    feature.choices.push_back({name, [name](TrainConfig& c) {
+                                 c.moe_dispatcher = name;
+                                 c.gpus_per_node = 2;
+                               }});
+  }
+  return feature;
+}
+
+RunFeature zero_stages() {
+  RunFeature feature{"ZeRO", {}};
+  for (int stage = 0; stage < static_cast<int>(kZeroStages.size()); ++stage)
+    feature.choices.push_back({std::to_string(stage), [stage](TrainConfig& c) { c.zero_stage = stage; }});
+  return feature;
+}
+
+RunFeature recomputations() {
+  const auto choice = [](const char* granularity, const char* method, int64_t layers) {
+    return [=](TrainConfig& c) {
+      c.recompute_granularity = granularity;
+      c.recompute_method = method;
+      c.recompute_num_layers = layers;
+    };
+  };
+  return {"recompute",
+          {{"none", choice("none", "block", 0)},
+           {"selective", choice("selective", "block", 0)},
+           {"full", choice("full", "block", 0)},
+           {"full of one layer", choice("full", "block", 1)}}};
+}
+
+template <typename Member, typename Value>
+RunFeature two_ways(const std::string& name, Member TrainConfig::*member, const Value& first, const Value& second) {
+  return {name,
+          {{"no", [=](TrainConfig& c) { c.*member = first; }}, {"yes", [=](TrainConfig& c) { c.*member = second; }}}};
+}
+
+RunFeature only_where(RunFeature feature, const std::string& of, std::function<bool(const TrainConfig&)> matters) {
+  feature.of = of;
+  feature.matters = std::move(matters);
+  return feature;
+}
+
+}  // namespace
+
+std::vector<std::string> factorizations(int world) {
+  std::vector<std::string> names;
+  for (const ParallelDims& split : splits_of(world)) names.push_back(name_of(split));
+  return names;
+}
+
+std::vector<RunFeature> run_features() {
+  return {
+      models(),
+      layouts(),
+      schedules(),
+      context_splits(),
+      expert_spread(),
+      dispatchers(),
+      zero_stages(),
+      recomputations(),
+      only_where(two_ways("expert overlap", &TrainConfig::overlap_moe, false, true), "model", has_experts),
+      two_ways("pairwise accumulation", &TrainConfig::accumulation, Accumulation::kSequential, Accumulation::kPairwise),
+      only_where(two_ways("sequence parallelism", &TrainConfig::sequence_parallel, false, true), "layout",
+                 [](const TrainConfig& c) { return c.parallel.tp > 1; }),
+      two_ways("late gradient reduction", &TrainConfig::overlap_grad_reduce, true, false),
+      two_ways("clipping", &TrainConfig::clip_grad, 0.0, 0.05),
+      two_ways("SGD", &TrainConfig::optimizer, OptimizerKind::kAdamW, OptimizerKind::kSgd)};
+}
+
+size_t feature_index(const std::vector<RunFeature>& features, const std::string& name) {
+  const auto it = std::ranges::find(features, name, &RunFeature::name);
+  if (it == features.end()) throw std::out_of_range("no feature " + name);
+  return static_cast<size_t>(it - features.begin());
+}
+
+size_t choice_index(const RunFeature& feature, const std::string& name) {
+  const auto it = std::ranges::find(feature.choices, name, &Choice::name);
+  if (it == feature.choices.end()) throw std::out_of_range(feature.name + " has no choice " + name);
+  return static_cast<size_t>(it - feature.choices.begin());
+}
+
+void keep_choices(std::vector<RunFeature>& features, const std::string& feature,
+                  const std::vector<std::string>& names) {
+  RunFeature& row = features[feature_index(features, feature)];
+  std::vector<Choice> kept;
+  for (const std::string& name : names) kept.push_back(row.choices[choice_index(row, name)]);
+  row.choices = std::move(kept);
+}
+
+}  // namespace ranklab
