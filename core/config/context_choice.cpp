@@ -75,8 +75,10 @@ int head_exchange_ranks(const TrainConfig& config) {
     return static_cast<int>(sizes[0]);
   }
   const Heads heads = heads_of(config);
-  for (int ranks = cp / 2; ranks > 1; --ranks) {
-    if (cp % ranks == 0 && heads.queries % ranks == 0 && heads.groups % ranks == 0) return ranks;
+  for (const bool without_copies : {true, false}) {
+    for (int ranks = cp / 2; ranks > 1; --ranks) {
+      if (cp % ranks == 0 && heads.divide_by(ranks) && (!without_copies || heads.groups % ranks == 0)) return ranks;
+    }
   }
   throw Error(ErrorKind::kInvalidArgument,
               {.where = "config",

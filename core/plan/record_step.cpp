@@ -72,15 +72,23 @@ std::vector<int> stand_ins(const DeviceMesh& mesh, const Representatives& repres
   return stand_in;
 }
 
-// Of the context-parallel ranks the last has the most keys to attend to, unless all have as many.
-bool may_represent(const DeviceMesh& mesh, int rank) {
-  return mesh.coordinate(Axis::kCp, rank) == mesh.size(Axis::kCp) - 1;
+// Of the context-parallel ranks the one that takes longest to attend stands for all.
+int slowest_context_rank(const RunPlan& plan) {
+  const ContextSplit& split = plan.config.context_split;
+  const int cp = plan.mesh.size(Axis::kCp);
+  if (cp == 1) return 0;
+  // Gathered latents are attended to rank after rank.
+  const bool in_order = split.uses(ContextExchange::kAllGather) && !plan.config.model.mla.enabled();
+  return slowest_rank(plan.config.model.seq_length, cp, split.balance, in_order);
 }
 
-Representatives first_of_stages(const DeviceMesh& mesh) {
+Representatives first_of_stages(const RunPlan& plan) {
+  const DeviceMesh& mesh = plan.mesh;
+  const int context_rank = slowest_context_rank(plan);
   Representatives first(static_cast<size_t>(mesh.size(Axis::kPp)), -1);
   for (int rank = mesh.world_size() - 1; rank >= 0; --rank)
-    if (may_represent(mesh, rank)) first[static_cast<size_t>(mesh.coordinate(Axis::kPp, rank))] = rank;
+    if (mesh.coordinate(Axis::kCp, rank) == context_rank)
+      first[static_cast<size_t>(mesh.coordinate(Axis::kPp, rank))] = rank;
   return first;
 }
 
@@ -109,12 +117,14 @@ Shares shares_of(const std::vector<GradBucket>& buckets) {
 
 // Shards are equal up to padding, but not the number of parameter pieces in them: the rank with the most pieces takes
 // longest.
-Representatives fullest_owners(const DeviceMesh& mesh, const std::map<int, Shares>& by_stage) {
-  Representatives owners = first_of_stages(mesh);
+Representatives fullest_owners(const RunPlan& plan, const std::map<int, Shares>& by_stage) {
+  const DeviceMesh& mesh = plan.mesh;
+  const int context_rank = slowest_context_rank(plan);
+  Representatives owners = first_of_stages(plan);
   std::map<int, Share> most;
   for (int rank = 0; rank < mesh.world_size(); ++rank) {
     const int pp_rank = mesh.coordinate(Axis::kPp, rank);
-    if (mesh.coordinate(Axis::kTp, rank) != 0 || !may_represent(mesh, rank)) continue;
+    if (mesh.coordinate(Axis::kTp, rank) != 0 || mesh.coordinate(Axis::kCp, rank) != context_rank) continue;
     Share own;
     for (const auto& [axis, members] : by_stage.at(pp_rank)) {
       const Share& share = members[static_cast<size_t>(mesh.coordinate(axis, rank))];
@@ -159,7 +169,7 @@ namespace {
 
 Representatives representatives_of(const RunPlan& plan, const ShapeWorldMaker& make_world,
                                    const RuntimeComponents& parts) {
-  const Representatives first = first_of_stages(plan.mesh);
+  const Representatives first = first_of_stages(plan);
   if (!plan.zero().optimizer || plan.replicas() == 1) return first;
   std::mutex mutex;
   std::map<int, Shares> shares;
@@ -167,7 +177,7 @@ Representatives representatives_of(const RunPlan& plan, const ShapeWorldMaker& m
     const std::lock_guard lock(mutex);
     shares[c.ctx.coordinate(Axis::kPp)] = shares_of(c.optimizer.grad_buckets());
   });
-  return fullest_owners(plan.mesh, shares);
+  return fullest_owners(plan, shares);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 #include "core/base/error.h"
 
@@ -193,6 +194,34 @@ std::vector<AttentionBlock> attention_blocks(const std::vector<PositionRun>& que
     }
   }
   return blocks;
+}
+
+std::vector<std::vector<PositionRun>> gathered_keys(int64_t seq_length, int ranks, SequenceBalance balance) {
+  if (balance != SequenceBalance::kStripe) return {{{0, seq_length}}};
+  std::vector<std::vector<PositionRun>> parts;
+  for (int rank = 0; rank < ranks; ++rank) parts.push_back(sequence_part(seq_length, ranks, rank, balance));
+  return parts;
+}
+
+int slowest_rank(int64_t seq_length, int ranks, SequenceBalance balance, bool in_order) {
+  std::vector<std::vector<PositionRun>> keys;
+  if (in_order) keys = gathered_keys(seq_length, ranks, balance);
+  for (int rank = 0; rank < ranks && !in_order; ++rank) keys.push_back(sequence_part(seq_length, ranks, rank, balance));
+  std::tuple<int64_t, size_t, int64_t> most;
+  int slowest = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::tuple<int64_t, size_t, int64_t> work;
+    for (const std::vector<PositionRun>& part : keys) {
+      for (const AttentionBlock& block : attention_blocks(sequence_part(seq_length, ranks, rank, balance), part, 0)) {
+        std::get<0>(work) += block.pairs();
+        std::get<1>(work) += 1;
+        std::get<2>(work) += block.queries;
+      }
+    }
+    if (work > most) slowest = rank;
+    most = std::max(most, work);
+  }
+  return slowest;
 }
 
 double attention_imbalance(int64_t seq_length, int ranks, SequenceBalance balance) {

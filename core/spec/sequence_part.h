@@ -63,6 +63,13 @@ std::vector<AttentionBlock> attention_blocks(const std::vector<PositionRun>& que
                                              const std::vector<PositionRun>& keys, int64_t window,
                                              const std::vector<int64_t>& documents = {});
 
+// Keys that are gathered, in parts that lie at one stride: all of them in order, or rank after rank.
+std::vector<std::vector<PositionRun>> gathered_keys(int64_t seq_length, int ranks, SequenceBalance balance);
+
+// The rank that takes longest to attend to the keys of all: by pairs, then by blocks, then by the queries in them,
+// whose results are merged. `in_order`: as gathered_keys() has them; otherwise rank after rank.
+int slowest_rank(int64_t seq_length, int ranks, SequenceBalance balance, bool in_order);
+
 // Pairs of a query of one rank and a key that it attends to, over those of the mean rank.
 double attention_imbalance(int64_t seq_length, int ranks, SequenceBalance balance);
 

@@ -53,6 +53,15 @@ TEST(SequencePart, ZigzagBalancesCausalAttention) {
   EXPECT_NEAR(attention_imbalance(1 << 13, 8, SequenceBalance::kStripe), 1, 2e-3);
 }
 
+// All of a zigzag attend to as many keys; in order, ranks in the middle have two runs of queries and two triangles.
+TEST(SequencePart, TheSlowestRankHasTheMostPairsThenBlocksThenQueries) {
+  EXPECT_EQ(slowest_rank(64, 4, SequenceBalance::kContiguous, true), 3);
+  EXPECT_EQ(slowest_rank(64, 4, SequenceBalance::kStripe, true), 3);
+  EXPECT_EQ(slowest_rank(64, 4, SequenceBalance::kZigzag, false), 3) << "merges every hop";
+  const int middle = slowest_rank(64, 4, SequenceBalance::kZigzag, true);
+  EXPECT_TRUE(middle == 1 || middle == 2) << middle;
+}
+
 bool attends(const AttentionBlock& b, int64_t i, int64_t j) {
   if (b.kind == Kind::kFull) return true;
   if (b.kind == Kind::kCausal) return j <= i;

@@ -10,6 +10,7 @@ const TrainingRecord& OneRankRuns::of(const TrainConfig& config, const std::stri
   TrainConfig alone = on_one_rank(config);
   // Nothing to one rank, but settings all the same.
   alone.context_split = {};
+  alone.context_sizes = {};
   alone.overlap_grad_reduce = true;
   alone.gpus_per_node = 0;
   std::string key = model;

@@ -75,7 +75,7 @@ RunFeature context_splits() {
   RunFeature feature{
       .name = "context", .of = "layout", .matters = [](const TrainConfig& c) { return c.parallel.cp > 1; }};
   for (const ContextExchange exchange :
-       {ContextExchange::kP2p, ContextExchange::kAllGather, ContextExchange::kAllToAll})
+       {ContextExchange::kP2p, ContextExchange::kAllGather, ContextExchange::kAllToAll, ContextExchange::kAllToAllP2p})
     for (const SequenceBalance balance :
          {SequenceBalance::kContiguous, SequenceBalance::kZigzag, SequenceBalance::kStripe})
       feature.choices.push_back(
@@ -83,6 +83,18 @@ RunFeature context_splits() {
              c.context_split = {exchange, balance};
            }});
   return feature;
+}
+
+RunFeature documents() {
+  const auto marked = [](bool attention, bool positions, bool loss) {
+    return [=](TrainConfig& c) {
+      c.documents = {.reset_attention_mask = attention, .reset_position_ids = positions, .eod_mask_loss = loss};
+    };
+  };
+  return {"documents",
+          {{"one a sequence", marked(false, false, false)},
+           {"apart", marked(true, true, true)},
+           {"apart at positions of the sequence", marked(true, false, false)}}};
 }
 
 bool has_experts(const TrainConfig& c) { return c.model.moe.enabled(); }
@@ -164,6 +176,7 @@ std::vector<RunFeature> run_features() {
       layouts(),
       schedules(),
       context_splits(),
+      documents(),
       expert_spread(),
       dispatchers(),
       zero_stages(),

@@ -10,6 +10,7 @@ namespace ranklab {
 
 Batch uneven_batch(const RankContext& ctx, const RunPlan& plan, int64_t step, int64_t first_sample, int64_t count) {
   const int64_t seq = plan.config.model.seq_length;
+  const DocumentSettings& documents = plan.config.documents;
   const RandomStream stream(99, RandomPurpose::kTest, "tokens", static_cast<uint64_t>(step));
   at::Tensor tokens = at::empty({count, seq + 1}, at::kLong);
   at::Tensor ignored = at::zeros({count, seq}, at::kBool);
@@ -19,6 +20,7 @@ Batch uneven_batch(const RankContext& ctx, const RunPlan& plan, int64_t step, in
     for (int64_t s = 0; s <= seq; ++s) {
       const auto element = static_cast<uint64_t>(sample * (seq + 1) + s);
       row[s] = static_cast<int64_t>(stream.below(element, static_cast<uint64_t>(plan.config.model.vocab_size)));
+      if (documents.any() && row[s] % 4 == 0) row[s] = documents.eod_token;  // documents of four tokens in the mean
     }
     const int64_t counted = seq - sample * seq / std::max<int64_t>(1, plan.config.global_batch_size - 1);
     ignored[b].narrow(0, counted, seq - counted).fill_(true);

@@ -66,18 +66,18 @@ std::vector<KeyPart> gathered(const KeyValue& own, const ContextParallel& cp) {
   std::vector<KeyValue> of_rank;
   for (int rank = 0; rank < n; ++rank) of_rank.push_back(KeyValue::unpacked(all.select(0, rank), own));
   const int64_t positions = own.k.size(2);
-  if (cp.split.balance == SequenceBalance::kStripe) {
-    std::vector<KeyPart> parts;
-    for (int rank = 0; rank < n; ++rank)
-      parts.push_back({cp.part(positions, rank), of_rank[static_cast<size_t>(rank)]});
-    return parts;
+  const auto parts = gathered_keys(positions * n, n, cp.split.balance);
+  if (parts.size() > 1) {
+    std::vector<KeyPart> by_rank;
+    for (size_t rank = 0; rank < parts.size(); ++rank) by_rank.push_back({parts[rank], of_rank[rank]});
+    return by_rank;
   }
   const auto ordered = [&](at::Tensor KeyValue::*which) {
     std::vector<at::Tensor> by_rank;
     for (const KeyValue& kv : of_rank) by_rank.push_back((kv.*which).permute({2, 0, 1, 3}));
     return in_position_order(at::cat(by_rank), n, cp.split.balance).permute({1, 2, 0, 3});
   };
-  return {{{{0, positions * n}}, {ordered(&KeyValue::k), ordered(&KeyValue::v)}}};
+  return {{parts.front(), {ordered(&KeyValue::k), ordered(&KeyValue::v)}}};
 }
 
 // Keys and values that the caller has gathered, rank after rank.
