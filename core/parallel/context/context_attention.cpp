@@ -7,6 +7,7 @@
 #include "core/nn/block_attention.h"
 #include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
+#include "core/parallel/context/attention_trace.h"
 #include "core/parallel/context/position_order.h"
 #include "core/parallel/saved_group.h"
 #include "core/sim/aten.h"
@@ -102,23 +103,30 @@ KeyValue scattered(const std::vector<KeyPart>& parts, const KeyValue& own, const
 }
 
 void attend(SoftmaxMerge& merge, const at::Tensor& q, const std::vector<PositionRun>& queries, const KeyPart& keys,
-            const ScoreRule& rule) {
+            const ScoreRule& rule, const ContextParallel& cp) {
   const SoftmaxHeads in{q, keys.heads.k, keys.heads.v};
-  for (const AttentionBlock& block : attention_blocks(queries, keys.runs, rule.window))
+  AttentionSpan span(cp, queries, keys.runs, AttentionPass::kForward);
+  for (const AttentionBlock& block : attention_blocks(queries, keys.runs, rule.window)) {
     merge.add(block, block_attention(in, block, rule));
+    span.add(block);
+  }
+  span.end();
 }
 
 // Adds to `d`: dq of all queries, and dk and dv of these keys.
 void attend_grad(const SoftmaxHeads& d, const SoftmaxHeads& in, const SoftmaxedHeads& forward,
                  const at::Tensor& grad_out, const std::vector<PositionRun>& queries,
-                 const std::vector<PositionRun>& keys, const ScoreRule& rule) {
+                 const std::vector<PositionRun>& keys, const ScoreRule& rule, const ContextParallel& cp) {
+  AttentionSpan span(cp, queries, keys, AttentionPass::kBackward);
   for (const AttentionBlock& b : attention_blocks(queries, keys, rule.window)) {
     const SoftmaxHeads block = block_attention_grad(in, forward, grad_out, b, rule);
     const NoCostScope within_the_kernel;
     d.q.narrow(2, b.query, b.queries).add_(block.q);
     d.k.narrow(2, b.key, b.keys).add_(block.k);
     d.v.narrow(2, b.key, b.keys).add_(block.v);
+    span.add(b);
   }
+  span.end();
 }
 
 at::Tensor wide_zeros(const at::Tensor& like) {
@@ -137,7 +145,7 @@ SoftmaxedHeads ring_forward(const SoftmaxHeads& in, const ScoreRule& rule, const
     std::unique_ptr<Hop> next;
     if (hop + 1 < n) next = std::make_unique<Hop>(cp, flat, kKeyValueLane, Purpose::kKeyValue);
     const KeyPart keys{cp.part(positions, (rank + n - hop) % n), KeyValue::unpacked(flat, own)};
-    attend(merge, in.q, cp.part(positions, rank), keys, rule);
+    attend(merge, in.q, cp.part(positions, rank), keys, rule, cp);
     if (next) flat = next->wait();
   }
   return merge.result();
@@ -158,7 +166,7 @@ SoftmaxHeads ring_backward(const SoftmaxHeads& in, const SoftmaxedHeads& forward
     if (hop + 1 < n) next = std::make_unique<Hop>(cp, flat, kKeyValueLane, Purpose::kKeyValue);
     const KeyValue keys = KeyValue::unpacked(flat, own), d = wide_zeros(own);
     attend_grad({dq, d.k, d.v}, {in.q, keys.k, keys.v}, forward, grad_out, cp.part(positions, rank),
-                cp.part(positions, (rank + n - hop) % n), rule);
+                cp.part(positions, (rank + n - hop) % n), rule, cp);
     at::Tensor sum = d.packed();
     if (sums) sum = sums->wait().add_(sum);
     sums = std::make_unique<Hop>(cp, sum, kGradLane, Purpose::kKeyValueGrad);
@@ -171,7 +179,7 @@ SoftmaxHeads ring_backward(const SoftmaxHeads& in, const SoftmaxedHeads& forward
 SoftmaxedHeads gather_forward(const SoftmaxHeads& in, const ScoreRule& rule, const ContextParallel& cp) {
   SoftmaxMerge merge(in.q, in.v.size(3));
   for (const KeyPart& keys : gathered({in.k, in.v}, cp))
-    attend(merge, in.q, cp.part(in.q.size(2), cp.rank()), keys, rule);
+    attend(merge, in.q, cp.part(in.q.size(2), cp.rank()), keys, rule, cp);
   return merge.result();
 }
 
@@ -182,7 +190,7 @@ SoftmaxHeads gather_backward(const SoftmaxHeads& in, const SoftmaxedHeads& forwa
   for (const KeyPart& keys : gathered({in.k, in.v}, cp)) {
     const KeyValue d = wide_zeros(keys.heads);
     attend_grad({dq, d.k, d.v}, {in.q, keys.heads.k, keys.heads.v}, forward, grad_out, cp.part(in.q.size(2), cp.rank()),
-                keys.runs, rule);
+                keys.runs, rule, cp);
     grads.push_back({keys.runs, d});
   }
   const KeyValue home = scattered(grads, {in.k, in.v}, cp);
