@@ -82,7 +82,8 @@ CommandAction setup_viz(CommandLine& app) {
       ->type_name("FILE");
   app.add_option("--compare", request.compare, "a second trace, for the trace diff")->type_name("FILE");
   app.add_option("--goto", request.go_to, "a place: step=12,t=3.4ms,sel=r3/B7")->type_name("LINK");
-  app.add_option("--layout", request.layout, "Pipeline, Traffic, Memory, Precision or Lesson")->type_name("NAME");
+  app.add_option("--layout", request.layout, "Pipeline, Traffic, Context, Memory, Precision or Lesson")
+      ->type_name("NAME");
   app.add_option("--panel", request.panel, "a panel to show first; of a picture the only one")->type_name("NAME");
   CommandOption* attaches =
       app.add_option("--attach", options->attach, "watch and step a run that was started with --viz-listen")

@@ -93,6 +93,7 @@ class TracedCommunicator final : public Communicator,
     PeerMemoryPtr inner = peer_memory_of(*inner_);
     return inner ? make_traced_peer_memory(std::move(inner), clock_, tracer_, cost_.get()) : nullptr;
   }
+  Observers observers() const { return {clock_, tracer_}; }
   // Computes the times of `record` and of everything before it on its lane.
   void resolve(const RecordPtr& record);
   // A debugger may pause the rank before it posts and before it waits.
@@ -284,6 +285,11 @@ void TracedCommunicator::settle(bool wait) {
 
 void settle_traced_calls() {
   for (TracedCommunicator* communicator : std::vector(unsettled_here())) communicator->settle(/*wait=*/true);
+}
+
+Observers observers_of(Communicator& comm) {
+  const auto* const traced = dynamic_cast<const TracedCommunicator*>(&comm);
+  return traced != nullptr ? traced->observers() : Observers{};
 }
 
 CommunicatorPtr make_traced_communicator(CommunicatorPtr inner, VirtualClock* clock, Tracer* tracer,

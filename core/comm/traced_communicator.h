@@ -17,6 +17,13 @@ namespace ranklab {
 CommunicatorPtr make_traced_communicator(CommunicatorPtr inner, VirtualClock* clock, Tracer* tracer,
                                          std::unique_ptr<LinkCost> cost);
 
+// What a traced communicator records with, for code whose own work belongs to its calls; nulls of any other one.
+struct Observers {
+  VirtualClock* clock = nullptr;
+  Tracer* tracer = nullptr;
+};
+Observers observers_of(Communicator& comm);
+
 // Waits until every call that this thread has waited for has ended and is recorded; called before its trace is taken.
 void settle_traced_calls();
 

@@ -78,7 +78,7 @@ void unpack_array(Unpacker& in, int64_t& numbers, RankTrace& rank, Event& event)
 
 Event unpack_event(Unpacker& in, size_t names) {
   Event e;
-  e.kind = static_cast<EventKind>(in.number_between(0, static_cast<int64_t>(EventKind::kKernel)));
+  e.kind = choice(in, EventKind::kCount);
   e.axis = choice(in, Axis::kCount);
   e.verb = choice(in, Verb::kCount);
   e.dtype = static_cast<DType>(in.number_between(0, static_cast<int64_t>(DType::kOther)));

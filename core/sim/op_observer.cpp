@@ -83,7 +83,7 @@ struct OpObserver::State {
                  .bound = kernel_bound(profile, spent_flops, bytes, dtype),
                  .begin_ns = begin_ns,
                  .end_ns = clock.now_ns()});
-    if (recompute_depth == 0) flops += model_flops;
+    if (!recomputing()) flops += model_flops;
     ++ops;
     if (after_op) after_op();
   }
@@ -122,7 +122,6 @@ struct OpObserver::State {
   int64_t ops = 0;
   bool paused = false;
   int scope_depth = 0;
-  int recompute_depth = 0;
   int closed_depth = 0;
   std::vector<Frame> frames;
   static constexpr size_t kAddresses = 4096;                      // more than there are operators in a step
@@ -136,6 +135,7 @@ struct OpObserver::State {
 namespace {
 
 thread_local OpObserver::State* t_state = nullptr;
+thread_local int t_recomputations = 0;  // RecomputeScopes, also of threads without an observer
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& fn) {
   if (t_state != nullptr) t_state->begin(fn);
@@ -192,11 +192,8 @@ NoCostScope::~NoCostScope() {
   if (t_state != nullptr) t_state->paused = previous_;
 }
 
-RecomputeScope::RecomputeScope() {
-  if (t_state != nullptr) ++t_state->recompute_depth;
-}
-RecomputeScope::~RecomputeScope() {
-  if (t_state != nullptr) --t_state->recompute_depth;
-}
+RecomputeScope::RecomputeScope() { ++t_recomputations; }
+RecomputeScope::~RecomputeScope() { --t_recomputations; }
+bool recomputing() { return t_recomputations > 0; }
 
 }  // namespace ranklab

@@ -12,5 +12,6 @@ class RecomputeScope {
   RecomputeScope(const RecomputeScope&) = delete;
   RecomputeScope& operator=(const RecomputeScope&) = delete;
 };
+bool recomputing();  // on this thread
 
 }  // namespace ranklab

@@ -13,14 +13,14 @@ namespace ranklab {
 
 // The "cat" field of a slice or instant.
 constexpr std::string_view category(EventKind kind) {
-  constexpr std::array<std::string_view, 7> kCategories = {"compute", "collective", "phase", "instant",
-                                                           "counter", "module",     "kernel"};
+  constexpr std::array<std::string_view, 8> kCategories = {"compute", "collective", "phase",  "instant",
+                                                           "counter", "module",     "kernel", "attention"};
   return kCategories[static_cast<size_t>(kind)];
 }
 // The kind of slice that "cat" names; nothing for an unknown name.
 constexpr std::optional<EventKind> slice_kind(std::string_view text) {
-  for (const EventKind kind :
-       {EventKind::kCompute, EventKind::kCollective, EventKind::kPhase, EventKind::kModule, EventKind::kKernel})
+  for (const EventKind kind : {EventKind::kCompute, EventKind::kCollective, EventKind::kPhase, EventKind::kModule,
+                               EventKind::kKernel, EventKind::kAttention})
     if (category(kind) == text) return kind;
   return {};
 }

@@ -22,6 +22,8 @@ enum class EventKind : uint8_t {
   kCounter,     // a value at a moment: memory by category, loss
   kModule,      // a span inside an action: the use of a module, "layers.3.attention backward"
   kKernel,      // a span inside a module: one kernel, "gemm 512x768x256"
+  kAttention,   // a span inside a module: attention to a part of the keys (attention_event.h)
+  kCount
 };
 
 struct Event {
@@ -54,9 +56,10 @@ struct Event {
                                 // it reads and writes
   int64_t algorithm_bytes = 0;  // what this rank sends under the modelled algorithm (ring: 2(n-1)/n x logical)
   int64_t wire_bytes = 0;       // what the backend actually sent from this rank
-  double value = 0;             // of a counter ("loss", "memory/parameters"); of a module or kernel its FLOPs
+  double value = 0;             // of a counter ("loss", "memory/parameters"); of a module or kernel its FLOPs; of
+                                // attention its pairs of query and key
   // Numbers that belong to the event: RankTrace::arrays[array - 1]; 0: none. For an all_to_all, the bytes this rank
-  // sent to each member of the group; for a routing event, see routing_event.h.
+  // sent to each member of the group; for a routing event, see routing_event.h, for attention attention_event.h.
   uint32_t array = 0;
 
   bool operator==(const Event&) const = default;

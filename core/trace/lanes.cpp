@@ -17,7 +17,8 @@ constexpr int kSubLanes = 1000;  // lane id = base x kSubLanes + sub-lane
 int base_lane(const Event& event) {
   if (event.kind == EventKind::kCollective) return kFirstAxisLane + static_cast<int>(event.axis);
   // Modules and kernels are inside an action, or else inside a phase: the optimizer's.
-  const bool detail = event.kind == EventKind::kModule || event.kind == EventKind::kKernel;
+  const bool detail =
+      event.kind == EventKind::kModule || event.kind == EventKind::kAttention || event.kind == EventKind::kKernel;
   return event.kind == EventKind::kCompute || (detail && event.microbatch >= 0) ? kComputeLane : kPhaseLane;
 }
 

@@ -31,7 +31,8 @@ inline bool is_slice(const Event& event) {
 constexpr int nesting_rank(EventKind kind) {
   if (kind == EventKind::kPhase) return 0;
   if (kind == EventKind::kModule) return 2;
-  return kind == EventKind::kKernel ? 3 : 1;
+  if (kind == EventKind::kAttention) return 3;
+  return kind == EventKind::kKernel ? 4 : 1;
 }
 // Whether slice `a` (recorded as number i) comes before `b` (number j) where slices are laid out: by begin, and the
 // enclosing one first. Of modules of the same extent the later one does: a parent is recorded after its child.

@@ -30,12 +30,14 @@ constexpr TraceLevel level_of(EventKind kind) {
     case EventKind::kCollective:
       return TraceLevel::kAction;
     case EventKind::kModule:
+    case EventKind::kAttention:
       return TraceLevel::kModule;
     case EventKind::kKernel:
       return TraceLevel::kKernel;
     case EventKind::kPhase:
     case EventKind::kInstant:
     case EventKind::kCounter:
+    case EventKind::kCount:
       break;
   }
   return TraceLevel::kStep;

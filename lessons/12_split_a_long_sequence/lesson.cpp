@@ -102,9 +102,9 @@ class SplitALongSequence final : public Lesson {
     screen.line();
     screen.paragraph("K b s: width of the keys x sequences x positions of all ranks together. " +
                      strprintf("A rank cannot be done before its own work, so contiguous is useful at best 1 / %.3f = "
-                               "%.1f %% of the time; the rest went into copies.",
+                               "%.1f %% of the time; the rest went into copies and into merging blocks.",
                                costs[0].max_over_mean(), 100 / costs[0].max_over_mean()));
-    return 100 * costs[0].useful();
+    return 100 / costs[0].max_over_mean();
   }
 
   std::vector<CheckRow> check(const ExerciseLibrary& exercise) const override {

@@ -26,7 +26,7 @@ FeatureSpace composition_space() {
   keep_choices(features, "layout",
                {"dp 4", "dp 2 x tp 2", "dp 2 x pp 2", "dp 2 x tp 2 x pp 2", "tp 2 x pp 4", "cp 4", "cp 2 x tp 2",
                 "dp 2 x cp 2 x pp 2", "cp 4 in two groups", "dp 4 in two groups", "dp 4 x pp 2 in two groups"});
-  keep_choices(features, "context", {"p2p zigzag", "all_gather contiguous", "a2a stripe", "a2a+p2p stripe"});
+  keep_choices(features, "context", {"p2p zigzag", "all_gather contiguous", "a2a stripe"});
   keep_choices(features, "experts", {"on each rank", "ep 2", "over all ranks", "etp 2"});
   if (!all_cases()) {
     keep_choices(features, "model",
@@ -47,8 +47,6 @@ FeatureSpace composition_space() {
 
 // The pairs, so that none comes or goes unseen; the table says why.
 const std::set<std::string> kRefused = {
-    "layout cp 2 x tp 2 with context a2a+p2p stripe",
-    "layout dp 2 x cp 2 x pp 2 with context a2a+p2p stripe",
     "layout cp 2 x tp 2 with schedule dualpipe",
     "layout cp 4 in two groups with schedule dualpipe",
     "layout cp 4 with schedule dualpipe",
@@ -70,7 +68,6 @@ const std::set<std::string> kRefused = {
 // Constraints between numbers, which are no rows of the table.
 const std::set<std::string> kNumbers = {
     "the groups that shard optimizer states do not divide the ranks with the same experts",
-    "no part of the context-parallel ranks divides the heads, so that none could exchange them",
 };
 
 // Of schedules that run all forwards before all backwards, which only the whole list has.

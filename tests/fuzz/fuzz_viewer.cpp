@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "tests/fuzz/scratch_folder.h"
+#include "viz/model/attention_table.h"
 #include "viz/model/bubbles.h"
 #include "viz/model/comm_table.h"
 #include "viz/model/critical_path.h"
@@ -63,6 +64,16 @@ void look_at(const TraceStore& store, const Window& window) {
     require(std::isfinite(load.measures.cv) && load.measures.max <= load.measures.sum);
   expert_text(experts);
   for (const int layer : experts.layers) load_history(experts, layer);
+  const AttentionTable attention = attention_table(store, window);
+  for (const AttentionGroup& group : attention.groups) {
+    for (const AttentionUse& use : group.uses) {
+      require(use.tiles.size() == group.members.size() && std::isfinite(use.imbalance()));
+      require(use.imbalance() <= static_cast<double>(group.members.size()) * (1 + 1e-9));
+      balance_words(store, group, use);
+    }
+    require(group.at(window.range.begin_ns) < group.uses.size());
+  }
+  attention_text(store, attention);
   const PrecisionTable precision = precision_table(store);
   for (const TensorSeries& tensor : precision.tensors) {
     for (const TensorSample& sample : tensor.samples) {

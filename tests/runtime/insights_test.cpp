@@ -44,6 +44,19 @@ TrainConfig experts(int ep) {
   return c;
 }
 
+// A sequence so long that attention takes longer than a hop of the ring.
+TrainConfig ring(SequenceBalance balance) {
+  TrainConfig c = base(4);
+  c.model.num_layers = 1;
+  c.model.hidden_size = 256;
+  c.model.num_attention_heads = 8;
+  c.model.seq_length = 4096;
+  c.parallel.cp = 4;
+  c.context_split.balance = balance;
+  c.global_batch_size = 1;
+  return c;
+}
+
 struct TracedRun {
   std::vector<Insight> insights;
   double step_ms = 0;
@@ -119,6 +132,8 @@ std::vector<Cause> causes() {
   c.model.seq_length = 64;
   c.zero_stage = 3;
   rows.push_back({"uneven_optimizer_shards", "straggler", "rank 3", c});
+  rows.push_back({"contiguous_ring", "attention balance", "rank 3 attends to 1.7 times the mean",
+                  ring(SequenceBalance::kContiguous)});
   c = experts(8);
   c.model.moe.topk = 1;
   c.model.moe.num_groups = 1;
@@ -163,6 +178,7 @@ std::vector<Healthy> healthy_runs() {
   c.recompute_granularity = "selective";
   rows.push_back({"selective", c});
   rows.push_back({"experts_on_one_rank", experts(1)});
+  rows.push_back({"zigzag_ring", ring(SequenceBalance::kZigzag)});
   c = base(2);
   c.precision.recipe = "fp8_delayed";
   rows.push_back({"fp8", c});
@@ -240,6 +256,15 @@ TEST(Advice, OfTravellingTokensIsOverlap) {
   EXPECT_THAT(before.find("exposed communication")->advice, HasSubstr("--overlap-moe-expert-parallel-comm"));
   c.overlap_moe = true;
   EXPECT_LT(run_of(c).step_ms, before.step_ms);
+}
+
+// Besides what the others wait for it, they wait for transfers that their own attention is too short to hide.
+TEST(Advice, OfUnevenAttentionIsZigzag) {
+  const TracedRun before = run_of(ring(SequenceBalance::kContiguous)), after = run_of(ring(SequenceBalance::kZigzag));
+  const Insight* found = before.find("attention balance");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->advice, "try --cp-balance zigzag");
+  EXPECT_LT(after.step_ms, (1 - found->share) * before.step_ms);
 }
 
 TEST(Advice, OfRecomputationIsSelective) {

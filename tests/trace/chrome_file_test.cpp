@@ -22,7 +22,7 @@ using trace_samples::TemporaryPath;
 Event event_with_any_field(std::mt19937_64& random, uint32_t names) {
   const auto below = [&](uint64_t n) { return static_cast<int64_t>(random() % n); };
   Event event;
-  event.kind = static_cast<EventKind>(below(5));
+  event.kind = static_cast<EventKind>(below(static_cast<int>(EventKind::kCount)));
   event.name = static_cast<uint32_t>(below(names));
   event.step = static_cast<int>(below(100)) - 1;
   event.microbatch = static_cast<int>(below(5)) - 1;

@@ -30,7 +30,7 @@ Event event_as_written(std::mt19937_64& random, uint32_t names) {
     return static_cast<int64_t>(random() % 1'000'000'000'000) - (random() % 8 == 0 ? 1'000'000 : 0);
   };
   Event e;
-  e.kind = static_cast<EventKind>(random() % 5);
+  e.kind = static_cast<EventKind>(random() % static_cast<size_t>(EventKind::kCount));
   e.name = static_cast<uint32_t>(random() % names);
   const bool collective = e.kind == EventKind::kCollective;
   if (collective || chance()) e.step = static_cast<int>(random() % 1000);

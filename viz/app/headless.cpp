@@ -6,6 +6,7 @@
 #include "viz/app/gui_context.h"
 #include "viz/app/software_renderer.h"
 #include "viz/app/window.h"
+#include "viz/model/attention_table.h"
 #include "viz/model/deep_link.h"
 #include "viz/model/expert_load.h"
 #include "viz/model/load_trace.h"
@@ -109,6 +110,7 @@ std::string render_text(const VizRequest& request, int width, bool color) {
   const TimeRange range = window.range;
   std::string out = store.warning().empty() ? "" : store.warning() + "\n";
   if (request.panel == "traffic") return out + traffic_tables(store, window);
+  if (request.panel == "attention") return out + attention_text(store, attention_table(store, window));
   if (request.panel == "experts") return out + expert_text(expert_table(store, window));
   if (request.panel == "memory") return out + memory_text(memory_table(store, window));
   if (request.panel == "zero") return out + zero_text(store, zero_table(store, window.step));

@@ -27,6 +27,13 @@ LayoutPlaces build_traffic(ImGuiID root) {
   return {{{"timeline", root}, {"traffic", below}, {"mesh", bottom}, {"path", bottom}}, table};
 }
 
+LayoutPlaces build_context(ImGuiID root) {
+  const ImGuiID bottom = split(root, ImGuiDir_Down, 0.57f);
+  ImGuiID left = bottom;
+  const ImGuiID right = split(left, ImGuiDir_Right, 0.38f);
+  return {{{"timeline", root}, {"attention", left}}, right};
+}
+
 LayoutPlaces build_memory(ImGuiID root) {
   const ImGuiID bottom = split(root, ImGuiDir_Down, 0.5f);
   ImGuiID left = bottom;
@@ -51,6 +58,8 @@ constexpr const char* kPipelineFront[] = {"details", "what_if", "timeline"};
 constexpr const char* kPipeline[] = {"timeline", "details", "stepper", "what_if", "path", "curves", "comm", "log"};
 constexpr const char* kTrafficFront[] = {"comm", "mesh", "traffic", "timeline"};
 constexpr const char* kTraffic[] = {"timeline", "comm", "details", "traffic", "mesh"};
+constexpr const char* kContextFront[] = {"traffic", "attention", "timeline"};
+constexpr const char* kContext[] = {"timeline", "attention", "traffic", "comm", "details"};
 constexpr const char* kMemoryFront[] = {"curves", "memory", "timeline"};
 constexpr const char* kMemory[] = {"timeline", "memory", "zero", "curves", "details"};
 constexpr const char* kPrecisionFront[] = {"curves", "precision", "timeline"};
@@ -61,6 +70,7 @@ constexpr const char* kLesson[] = {"timeline", "what_if", "details", "stepper"};
 const LayoutPreset kPresets[] = {
     {"Pipeline", "timeline, the chosen event, schedules", build_pipeline, kPipeline, kPipelineFront},
     {"Traffic", "timeline, who sends to whom, every call", build_traffic, kTraffic, kTrafficFront},
+    {"Context", "timeline, attention of context-parallel ranks, their traffic", build_context, kContext, kContextFront},
     {"Memory", "timeline, bytes by category, curves", build_memory, kMemory, kMemoryFront},
     {"Precision", "timeline, quantized tensors, curves", build_precision, kPrecision, kPrecisionFront},
     {"Lesson", "timeline and schedules side by side", build_lesson, kLesson, kLessonFront},

@@ -36,6 +36,8 @@ class Details {
     if (event_.kind == EventKind::kCollective) bytes();
     if (event_.kind == EventKind::kInstant) routing();
     if (event_.kind == EventKind::kModule || event_.kind == EventKind::kKernel) work(event_.value);
+    if (event_.kind == EventKind::kAttention && event_.value > 0)
+      add("pairs of query and key", strprintf("%.0f", event_.value), kMeasured);
     if (event_.kind == EventKind::kCompute) work(flops_inside());
     if (event_.kind == EventKind::kCounter) add("value", strprintf("%.10g", event_.value), kMeasured);
     add("select", selection_text(store_, ref_));

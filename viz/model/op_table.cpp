@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core/trace/attention_event.h"
+
 namespace ranklab::viz {
 
 std::string short_name(const std::string& op_name) {
@@ -28,9 +30,22 @@ std::string of_all_layers(const std::string& path) {
   return out;
 }
 
+namespace {
+
+// "attention backward" of "attention q7 k3 backward".
+std::string of_all_chunks(const std::string& name) {
+  std::string out(kAttentionEvent.substr(0, kAttentionEvent.size() - 1));
+  for (const std::string_view pass : kAttentionPasses)
+    if (!pass.empty() && name.ends_with(pass)) out += pass;
+  return out;
+}
+
+}  // namespace
+
 std::string op_name(const RankTrace& trace, const Event& event) {
   const std::string& name = trace.names[event.name];
   if (event.kind == EventKind::kModule) return of_all_layers(name);
+  if (event.kind == EventKind::kAttention) return of_all_chunks(name);
   if (event.kind != EventKind::kCollective) return name;
   std::string out = name + " " + std::string(ranklab::name(event.axis));
   if (event.purpose != Purpose::kOther) out += " " + std::string(ranklab::name(event.purpose));

@@ -4,6 +4,7 @@
 
 #include "core/base/kernel_bound.h"
 #include "core/base/text.h"
+#include "core/trace/attention_event.h"
 
 namespace ranklab::viz {
 namespace {
@@ -31,6 +32,7 @@ constexpr std::array<PaintRow, kPaints> kPaintRows = {{
     {0xB2B6BFFF, kDark, "", "compute"},
     {kNoData, kLight, "", "phase"},
     {0xABB2BEFF, kDark, "", "module"},
+    {0xE6E1F7FF, kDark, "", "attention to some keys"},
     {0xCEB86CFF, kDark, "", "kernel, bound by compute"},
     {0x82A3D9FF, kDark, "", "kernel, bound by memory"},
     {0xD58780FF, kDark, "", "kernel, bound by its launch"},
@@ -109,12 +111,21 @@ std::string module_text(std::string_view path) {
   return std::string(last);
 }
 
+// "q7 k3" of "attention q7 k3 backward".
+std::string key_part_text(std::string_view name) {
+  if (name.starts_with(kAttentionEvent)) name.remove_prefix(kAttentionEvent.size());
+  for (const std::string_view pass : kAttentionPasses)
+    if (!pass.empty() && name.ends_with(pass)) name.remove_suffix(pass.size());
+  return std::string(name);
+}
+
 }  // namespace
 
 Paint paint_of(const Event& event, std::string_view event_name) {
   if (event.kind == EventKind::kCollective) return paint_of_verb(event.verb);
   if (event.kind == EventKind::kCompute) return paint_of_compute(event_name);
   if (event.kind == EventKind::kModule) return Paint::kModule;
+  if (event.kind == EventKind::kAttention) return Paint::kAttention;
   if (event.kind == EventKind::kKernel) return paint_of_kernel(event.tag);
   return event_name.starts_with("optimizer") ? Paint::kOptimizer : Paint::kPhase;
 }
@@ -127,9 +138,14 @@ std::string_view name(Paint paint) { return row(paint).name; }
 std::string block_text(const Event& event, std::string_view event_name, bool with_stage) {
   const std::string_view word = letters(paint_of(event, event_name));
   if (event.kind == EventKind::kCollective) {
-    return event.sequence >= 0 ? std::string(word) + " " + std::to_string(event.sequence) : std::string(word);
+    std::string text(word);
+    if (event.sequence >= 0) text += " " + std::to_string(event.sequence);
+    // Messages of one ring that differ in nothing else that is seen.
+    if (event.purpose >= Purpose::kKeyValue) (text += ' ') += name(event.purpose);
+    return text;
   }
   if (event.kind == EventKind::kModule) return module_text(event_name);
+  if (event.kind == EventKind::kAttention) return key_part_text(event_name);
   if (event.kind != EventKind::kCompute || word.empty()) return std::string(event_name);
   std::string text = with_stage && event.stage >= 0 ? std::to_string(event.stage) : "";
   text += word;
@@ -142,6 +158,12 @@ Rgba axis_colour(Axis axis) {
       0x999999FF, 0x56B4E9FF, 0xCC79A7FF, 0xE69F00FF, 0x009E73FF, 0xD55E00FF, 0x0072B2FF,
       0xF0E442FF, 0xB39B00FF, 0xE69F00FF, 0xB8860BFF, 0xF0E442FF, 0xC9B458FF, 0x8AD1F5FF};
   return kColours[static_cast<size_t>(axis)];
+}
+
+Rgba rank_colour(size_t place) {
+  constexpr std::array<Rgba, 8> kColours = {0x4659D4FF, 0xFFA93BFF, 0x289671FF, 0xAB769CFF,
+                                            0x7BD0F4FF, 0xAF3A2CFF, 0xECE6B4FF, 0x7D516DFF};
+  return kColours[place % kColours.size()];
 }
 
 Rgba colour(BubbleCause cause) { return kCauseRows[static_cast<size_t>(cause)].colour; }

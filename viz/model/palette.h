@@ -27,6 +27,7 @@ enum class Paint : uint8_t {
   kCompute,       // any other compute span
   kPhase,         // a span that encloses others
   kModule,        // the use of a module, inside an action
+  kAttention,     // attention to a part of the keys, inside its module
   kComputeBound,  // a kernel, by what bounds its time
   kMemoryBound,
   kLaunchBound,
@@ -50,10 +51,13 @@ Rgba text_colour(Paint paint);          // readable on colour(paint)
 std::string_view letters(Paint paint);  // "F", "AR"; empty for kCompute and kPhase, which show their name
 std::string_view name(Paint paint);     // "forward", "all_reduce": for legends
 
-// The text on a block: "F7", "2F7" where the rank holds several stages, "AR 12" (sequence), or the event's name.
+// The text on a block: "F7", "2F7" where the rank holds several stages, "AR 12" (sequence), "SND 3 dkv" (of context
+// parallelism), "q7 k3" (attention), or the event's name.
 std::string block_text(const Event& event, std::string_view event_name, bool with_stage);
 
 Rgba axis_colour(Axis axis);
+// Of ranks beside each other in one picture, by their place there: eight, then from the beginning.
+Rgba rank_colour(size_t place);
 
 // Bubbles are hatched, each cause (from bubbles.h) with a texture of its own.
 enum class BubbleCause : uint8_t {

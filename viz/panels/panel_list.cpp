@@ -1,4 +1,5 @@
 // Every panel, a row each; the order is that of the View menu.
+#include "viz/panels/attention_panel.h"
 #include "viz/panels/comm_panel.h"
 #include "viz/panels/curves_panel.h"
 #include "viz/panels/details_panel.h"
@@ -32,6 +33,8 @@ const PanelRow kPanels[] = {
     {"path", "Critical path", "the longest chain of work, and what would shorten it", make<PathPanel>},
     {"curves", "Curves", "loss, step time, tokens/s ... over steps", make<CurvesPanel>},
     {"traffic", "Traffic", "who sends how much to whom", make<TrafficPanel>},
+    {"attention", "Attention", "which queries and keys each context-parallel rank has, and how even that is",
+     make<AttentionPanel>},
     {"experts", "Experts", "tokens per expert, balance over steps, the router's bias", make<ExpertPanel>},
     {"comm", "Calls", "every collective and message as its members saw it", make<CommPanel>},
     {"memory", "Memory", "bytes by category over time, and peaks", make<MemoryPanel>},

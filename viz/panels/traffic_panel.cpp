@@ -101,18 +101,22 @@ ImU32 TrafficPanel::shade(double number, double largest) const {
   return heat_colour(static_cast<float>(std::clamp(share, 0.06, 1.0)));
 }
 
-// With experts the tokens' way to them is what one looks for; a ring of gradients has more bytes and would hide it.
-void TrafficPanel::begin_with_dispatch(Workspace& workspace) {
+// With experts the tokens' way to them is what one looks for, with context parallelism the keys' and values'; a ring of
+// gradients has more bytes and would hide them.
+void TrafficPanel::begin_with_a_purpose(Workspace& workspace) {
   if (opened_ == workspace.loaded()) return;
   opened_ = workspace.loaded();
   filter_.purpose.reset();
   const std::vector<Purpose>& purposes = matrix(workspace).purposes;
-  if (std::find(purposes.begin(), purposes.end(), Purpose::kDispatch) != purposes.end())
-    filter_.purpose = Purpose::kDispatch;
+  for (const Purpose purpose : {Purpose::kDispatch, Purpose::kKeyValue, Purpose::kHeads}) {
+    if (std::find(purposes.begin(), purposes.end(), purpose) == purposes.end()) continue;
+    filter_.purpose = purpose;
+    return;
+  }
 }
 
 void TrafficPanel::draw(Workspace& workspace) {
-  begin_with_dispatch(workspace);
+  begin_with_a_purpose(workspace);
   const TrafficMatrix& now = matrix(workspace);
   controls(workspace, now);
   const bool strip = workspace.store().steps().size() > 1;
@@ -140,7 +144,9 @@ void TrafficPanel::controls(Workspace& workspace, const TrafficMatrix& matrix) {
     same_line_if_fits(scaled(124));
     ImGui::SetNextItemWidth(scaled(124));
     choose("##purpose", "all purposes", matrix.purposes, filter_.purpose);
-    tooltip("dispatch: tokens to their experts; combine: back to their ranks; grad: the gradients of both");
+    tooltip(
+        "dispatch: tokens to their experts; combine: back to their ranks; grad: the gradients of both\n"
+        "kv: keys and values to context-parallel ranks; dkv: their gradients; heads: heads for positions, and back");
   }
   nodes(workspace);
   same_line_if_fits(scaled(54));
@@ -266,7 +272,8 @@ void TrafficPanel::sums(const TrafficMatrix& matrix, ImVec2 origin, ImVec2 size)
   for (size_t i = 0; i < matrix.size(); ++i) {
     const auto at = static_cast<float>(i);
     const std::string row = words(matrix.row_sum(i)), column = words(matrix.column_sum(i));
-    draw.AddText({right + scaled(8), std::floor(origin.y + size.y * at + (size.y - ImGui::GetFontSize()) / 2)},
+    const float font = ImGui::GetFontSize(), high = std::clamp(size.y, font * 0.6f, font);
+    draw.AddText(ImGui::GetFont(), high, {right + scaled(8), std::floor(origin.y + size.y * at + (size.y - high) / 2)},
                  theme::kText, row.c_str());
     centred_text(draw, {origin.x + size.x * at, bottom + scaled(2)}, {size.x, ImGui::GetFontSize() + 2}, theme::kText,
                  column, 0.92f);

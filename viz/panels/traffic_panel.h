@@ -27,7 +27,7 @@ class TrafficPanel final : public Panel {
 
  private:
   using Key = std::pair<ContentKey, TrafficFilter>;
-  void begin_with_dispatch(Workspace& workspace);
+  void begin_with_a_purpose(Workspace& workspace);
   void controls(Workspace& workspace, const TrafficMatrix& matrix);
   void nodes(Workspace& workspace);
   void grid(Workspace& workspace, const TrafficMatrix& matrix, float height);

@@ -7,6 +7,7 @@
 #include "core/nn/block_attention.h"
 #include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
+#include "core/parallel/context/attention_trace.h"
 #include "core/parallel/context/position_order.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
@@ -140,18 +141,27 @@ void for_each_block(int64_t sequences, const std::vector<PositionRun>& queries, 
   }
 }
 
+// How many of a microbatch's sequences have blocks of their own.
+int64_t own_sequences(const at::Tensor& q, const ContextRule& rule) {
+  return rule.documents == nullptr ? 1 : q.size(0);
+}
+
 void attend(SoftmaxMerge& merge, const at::Tensor& q, const std::vector<PositionRun>& queries, const KeyPart& keys,
-            const ContextRule& rule) {
+            const ContextRule& rule, const ContextParallel& cp) {
   const SoftmaxHeads in{q, keys.heads.k, keys.heads.v};
+  AttentionSpan span(cp, queries, keys.runs, AttentionPass::kForward, own_sequences(q, rule));
   for_each_block(q.size(0), queries, keys.runs, rule, [&](const Rows& rows, const AttentionBlock& block) {
     merge.of_sequences(rows.first, rows.count).add(block, block_attention(rows.of(in), block, rule.scores));
+    span.add(block);
   });
+  span.end();
 }
 
 // Adds to `d`: dq of all queries, and dk and dv of these keys.
 void attend_grad(const SoftmaxHeads& d, const SoftmaxHeads& in, const SoftmaxedHeads& forward,
                  const at::Tensor& grad_out, const std::vector<PositionRun>& queries,
-                 const std::vector<PositionRun>& keys, const ContextRule& rule) {
+                 const std::vector<PositionRun>& keys, const ContextRule& rule, const ContextParallel& cp) {
+  AttentionSpan span(cp, queries, keys, AttentionPass::kBackward, own_sequences(in.q, rule));
   for_each_block(in.q.size(0), queries, keys, rule, [&](const Rows& rows, const AttentionBlock& b) {
     const SoftmaxHeads block = block_attention_grad(rows.of(in), {rows.of(forward.out), rows.of(forward.log_sum_exp)},
                                                     rows.of(grad_out), b, rule.scores);
@@ -159,7 +169,9 @@ void attend_grad(const SoftmaxHeads& d, const SoftmaxHeads& in, const SoftmaxedH
     sums.q.narrow(2, b.query, b.queries).add_(block.q);
     sums.k.narrow(2, b.key, b.keys).add_(block.k);
     sums.v.narrow(2, b.key, b.keys).add_(block.v);
+    span.add(b);
   });
+  span.end();
 }
 
 at::Tensor wide_zeros(const at::Tensor& like) {
@@ -177,7 +189,7 @@ SoftmaxedHeads ring_forward(const SoftmaxHeads& in, const ContextRule& rule, con
     std::unique_ptr<Hop> next;
     if (hop + 1 < n) next = std::make_unique<Hop>(cp, flat, kKeyValueLane, Purpose::kKeyValue);
     const KeyPart keys{cp.part(positions, (rank + n - hop) % n), KeyValue::unpacked(flat, own)};
-    attend(merge, in.q, cp.part(positions, rank), keys, rule);
+    attend(merge, in.q, cp.part(positions, rank), keys, rule, cp);
     if (next) flat = next->wait();
   }
   return merge.result();
@@ -198,7 +210,7 @@ SoftmaxHeads ring_backward(const SoftmaxHeads& in, const SoftmaxedHeads& forward
     if (hop + 1 < n) next = std::make_unique<Hop>(cp, flat, kKeyValueLane, Purpose::kKeyValue);
     const KeyValue keys = KeyValue::unpacked(flat, own), d = wide_zeros(own);
     attend_grad({dq, d.k, d.v}, {in.q, keys.k, keys.v}, forward, grad_out, cp.part(positions, rank),
-                cp.part(positions, (rank + n - hop) % n), rule);
+                cp.part(positions, (rank + n - hop) % n), rule, cp);
     at::Tensor sum = d.packed();
     if (sums) sum = sums->wait().add_(sum);
     sums = std::make_unique<Hop>(cp, sum, kGradLane, Purpose::kKeyValueGrad);
@@ -210,7 +222,7 @@ SoftmaxHeads ring_backward(const SoftmaxHeads& in, const SoftmaxedHeads& forward
 
 SoftmaxedHeads gather_forward(const SoftmaxHeads& in, const ContextRule& rule, const ContextParallel& cp) {
   SoftmaxMerge merge(in.q, in.v.size(3));
-  for (const KeyPart& keys : all_keys(in, cp)) attend(merge, in.q, cp.part(in.q.size(2), cp.rank()), keys, rule);
+  for (const KeyPart& keys : all_keys(in, cp)) attend(merge, in.q, cp.part(in.q.size(2), cp.rank()), keys, rule, cp);
   return merge.result();
 }
 
@@ -221,7 +233,7 @@ SoftmaxHeads gather_backward(const SoftmaxHeads& in, const SoftmaxedHeads& forwa
   for (const KeyPart& keys : all_keys(in, cp)) {
     const KeyValue d = wide_zeros(keys.heads);
     attend_grad({dq, d.k, d.v}, {in.q, keys.heads.k, keys.heads.v}, forward, grad_out, cp.part(in.q.size(2), cp.rank()),
-                keys.runs, rule);
+                keys.runs, rule, cp);
     grads.push_back({keys.runs, d});
   }
   if (has_all_keys(in)) {  // the caller scatters them

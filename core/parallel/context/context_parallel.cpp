@@ -24,7 +24,7 @@ ContextParallel ContextParallel::head_group() const {
   if (split.exchange != ContextExchange::kAllToAllP2p) return {};
   // Stripes are kept one after the other, as part() has them.
   const bool stripes = split.balance == SequenceBalance::kStripe;
-  return {heads, {ContextExchange::kAllToAll, stripes ? SequenceBalance::kContiguous : split.balance}};
+  return {heads, {ContextExchange::kAllToAllP2p, stripes ? SequenceBalance::kContiguous : split.balance}};
 }
 
 ContextParallel ContextParallel::key_group() const {

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/comm/purpose.h"
 #include "core/nn/custom_function.h"
+#include "core/parallel/context/attention_trace.h"
 #include "core/parallel/context/position_order.h"
 #include "core/parallel/saved_group.h"
 #include "core/sim/aten.h"
@@ -14,15 +15,18 @@ namespace {
 
 using torch::autograd::variable_list;
 
-at::Tensor to_all_positions(const at::Tensor& x, const ContextParallel& cp) {
+at::Tensor to_all_positions(const at::Tensor& x, const ContextParallel& cp, AttentionPass pass) {
   const int64_t own = x.size(0), batch = x.size(1), width = x.size(2) / cp.size();
   const at::Tensor by_rank = x.reshape({own, batch, cp.size(), width}).permute({2, 0, 1, 3}).contiguous();
   const PurposeScope scope(Purpose::kHeads);
   const at::Tensor arrived = cp.comm->all_to_all(by_rank.view({cp.size() * own, batch, width}));
-  return in_position_order(arrived, cp.size(), cp.split.balance);
+  at::Tensor ordered = in_position_order(arrived, cp.size(), cp.split.balance);
+  begin_own_heads(cp, ordered.size(0), pass);
+  return ordered;
 }
 
 at::Tensor to_all_heads(const at::Tensor& x, const ContextParallel& cp) {
+  end_own_heads(cp);
   const int64_t own = x.size(0) / cp.size(), batch = x.size(1), width = x.size(2);
   const PurposeScope scope(Purpose::kHeads);
   const at::Tensor arrived =
@@ -32,16 +36,19 @@ at::Tensor to_all_heads(const at::Tensor& x, const ContextParallel& cp) {
 
 void save_context(AutogradContext* ctx, const ContextParallel& cp) {
   save_group(ctx, *cp.comm);
+  ctx->saved_data["exchange"] = static_cast<int64_t>(cp.split.exchange);
   ctx->saved_data["balance"] = static_cast<int64_t>(cp.split.balance);
 }
 ContextParallel saved_context(AutogradContext* ctx) {
-  return {&saved_group(ctx), {.balance = static_cast<SequenceBalance>(ctx->saved_data["balance"].toInt())}};
+  return {&saved_group(ctx),
+          {static_cast<ContextExchange>(ctx->saved_data["exchange"].toInt()),
+           static_cast<SequenceBalance>(ctx->saved_data["balance"].toInt())}};
 }
 
 struct HeadsOfAllPositions : CustomFunction<HeadsOfAllPositions> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const ContextParallel& cp) {
     save_context(ctx, cp);
-    return to_all_positions(x, cp);
+    return to_all_positions(x, cp, AttentionPass::kForward);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     return {to_all_heads(grads[0], saved_context(ctx)), {}};
@@ -54,7 +61,7 @@ struct PositionsOfAllHeads : CustomFunction<PositionsOfAllHeads> {
     return to_all_heads(x, cp);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    return {to_all_positions(grads[0], saved_context(ctx)), {}};
+    return {to_all_positions(grads[0], saved_context(ctx), AttentionPass::kBackward), {}};
   }
 };
 

@@ -120,12 +120,38 @@ TEST(Palette, ActionsCanBeToldApart) {
 }
 
 TEST(Palette, ModulesAndKernelsCanBeToldApart) {
-  expect_apart(paints({Paint::kModule, Paint::kComputeBound, Paint::kMemoryBound, Paint::kLaunchBound}));
+  expect_apart(
+      paints({Paint::kModule, Paint::kAttention, Paint::kComputeBound, Paint::kMemoryBound, Paint::kLaunchBound}));
 }
 
 TEST(Palette, CallsAndPhasesCanBeToldApart) {
   expect_apart(
       paints({Paint::kAllReduce, Paint::kAllGather, Paint::kAllToAll, Paint::kSend, Paint::kPhase, Paint::kOptimizer}));
+}
+
+TEST(Palette, RanksCanBeToldApart) {
+  std::map<std::string, Rgba> colours;
+  for (size_t place = 0; place < 8; ++place) colours[std::to_string(place)] = rank_colour(place);
+  expect_apart(colours);
+  EXPECT_EQ(rank_colour(8), rank_colour(0));
+}
+
+TEST(Palette, AttentionIsNamedByItsChunks) {
+  const Event event{.kind = EventKind::kAttention};
+  EXPECT_EQ(block_text(event, "attention q7 k3 backward", false), "q7 k3");
+  EXPECT_EQ(block_text(event, "attention all positions", false), "all positions");
+}
+
+TEST(Palette, MessagesOfTheRingSayWhatTheyCarry) {
+  Event event{.kind = EventKind::kCollective, .verb = Verb::kSend, .sequence = 3};
+  EXPECT_EQ(block_text(event, "send", false), "SND 3");
+  event.purpose = Purpose::kKeyValue;
+  EXPECT_EQ(block_text(event, "send", false), "SND 3 kv");
+  event.purpose = Purpose::kKeyValueGrad;
+  EXPECT_EQ(block_text(event, "send", false), "SND 3 dkv");
+  event.verb = Verb::kAllToAll;
+  event.purpose = Purpose::kHeads;
+  EXPECT_EQ(block_text(event, "all_to_all", false), "A2A 3 heads");
 }
 
 TEST(Palette, VerbsThatDoTheSameShareAColour) {

@@ -36,6 +36,11 @@ std::string advice_of(const TransferKind& kind, bool hidden) {
       return "try fewer tensor-parallel ranks (--tp), or wider layers on each";
     case Axis::kPp:
       return "try fewer, larger stages (--pp), or --pipeline-schedule with fewer messages (vpp 1)";
+    case Axis::kCp:
+    case Axis::kCpHeads:
+    case Axis::kCpRing:
+      return "try fewer context-parallel ranks (--cp), or longer sequences: attention, which hides the hops, grows "
+             "faster";
     case Axis::kEp:
       return "try --overlap-moe-expert-parallel-comm, or --moe-token-dispatcher-type dedup";
     default:

@@ -35,6 +35,7 @@ std::string insights_text(const std::vector<Insight>& insights);
 std::optional<Insight> stage_balance(const InsightInput& in);
 std::optional<Insight> pipeline_fill(const InsightInput& in);
 std::optional<Insight> exposed_communication(const InsightInput& in);
+std::optional<Insight> attention_balance(const InsightInput& in);
 std::optional<Insight> expert_balance(const InsightInput& in);
 std::optional<Insight> straggler(const InsightInput& in);
 std::optional<Insight> launch_bound(const InsightInput& in);

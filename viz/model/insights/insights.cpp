@@ -8,8 +8,8 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr std::array<InsightRule, 7> kRules = {stage_balance, pipeline_fill, exposed_communication, expert_balance,
-                                               straggler,     launch_bound,  recomputation};
+constexpr std::array<InsightRule, 8> kRules = {stage_balance,  pipeline_fill, exposed_communication, attention_balance,
+                                               expert_balance, straggler,     launch_bound,          recomputation};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "core/base/text.h"
+#include "viz/model/insights/attention_waits.h"
 #include "viz/model/insights/insight.h"
 
 namespace ranklab::viz {
@@ -10,6 +11,7 @@ std::optional<Insight> straggler(const InsightInput& in) {
   constexpr double kShare = 0.05, kOneRank = 0.5;
   struct Late {
     int64_t ns = 0;
+    int64_t attention_ns = 0;  // of that, for keys and values
     int64_t longest_ns = -1;
     std::optional<EventRef> event = {};
   };
@@ -23,6 +25,7 @@ std::optional<Insight> straggler(const InsightInput& in) {
       if (idle.waits_for_rank < 0) continue;
       Late& to = late[idle.waits_for_rank];
       to.ns += ns;
+      if (waits_for_attention(in, r, idle)) to.attention_ns += ns;
       if (ns <= to.longest_ns || idle.event == kNoEvent) continue;
       to.longest_ns = ns;
       to.event = EventRef{r, static_cast<uint32_t>(idle.event)};
@@ -33,6 +36,8 @@ std::optional<Insight> straggler(const InsightInput& in) {
   if (worst == late.end()) return {};
   const double share = static_cast<double>(worst->second.ns) / static_cast<double>(in.bubbles.all.total_ns);
   if (share < kShare || static_cast<double>(worst->second.ns) < kOneRank * static_cast<double>(sum)) return {};
+  // A rank that is late because it has most to attend to is that rule's.
+  if (worst->second.attention_ns * 2 > worst->second.ns && attention_balance(in)) return {};
   Insight out{.rule = "straggler", .share = share, .text = {}, .advice = {}, .event = worst->second.event};
   out.text = strprintf("rank %d comes late to collectives, and its peers wait for it", worst->first);
   out.advice =

@@ -135,7 +135,7 @@ void RowPainter::draw_block(ImDrawList& draw, const TraceStore& store, size_t ra
   const ImU32 color = colors().text[paint];
   if (letters(block.paint).empty()) {
     std::string own;
-    if (event.kind == EventKind::kModule) own = block_text(event, name, false);
+    if (event.kind == EventKind::kModule || event.kind == EventKind::kAttention) own = block_text(event, name, false);
     if (event.kind == EventKind::kPhase && width > scaled(kPhaseWithTime))
       own = std::string(name) + "  " +
             format_time(store, store.end_ns({rank, block.event}) - store.begin_ns({rank, block.event}));
