@@ -20,11 +20,26 @@ std::string model_title(const RunPlan& plan, int64_t parameters) {
                    static_cast<long>(c.model.seq_length), std::string(name(c.element_dtype())).c_str());
 }
 
+std::string context_text(const RunPlan& plan) {
+  const ContextSplit& split = plan.config.context_split;
+  std::string text = split.by_layer.empty() ? std::string(name(split.exchange)) : "by layer";
+  if (split.by_layer.empty() && split.exchange == ContextExchange::kAllToAllP2p)
+    text = strprintf("a2a between %d, p2p between %d", plan.mesh.size(Axis::kCpHeads), plan.mesh.size(Axis::kCpRing));
+  return text + ", " + std::string(name(split.balance));
+}
+
+std::string replicas_text(const RunPlan& plan) {
+  std::string text = (plan.mesh.size(Axis::kCp) > 1 ? "dp x cp = " : "dp ") + std::to_string(plan.replicas());
+  if (const int groups = plan.mesh.size(Axis::kDpReplica); groups > 1) text += strprintf(" in %d groups", groups);
+  return text;
+}
+
 std::string layout_text(const RunPlan& plan, bool with_schedule) {
   const ParallelDims& dims = plan.config.parallel;
   const std::string schedule = with_schedule ? " (" + plan.schedule.name + ")" : "";
   const std::string pipeline = dims.pp > 1 ? strprintf("pp %d", dims.pp) + schedule + " x " : "";
-  std::string text = pipeline + strprintf("dp %d x tp %d", plan.dp(), dims.tp);
+  const std::string context = dims.cp > 1 ? strprintf("cp %d (%s) x ", dims.cp, context_text(plan).c_str()) : "";
+  std::string text = pipeline + strprintf("dp %d x ", plan.dp()) + context + strprintf("tp %d", dims.tp);
   if (!plan.config.model.moe.enabled()) return text;
   text += strprintf(", experts edp %d x ep %d", plan.mesh.size(Axis::kEdp), dims.ep);
   return dims.etp > 1 ? text + strprintf(" x etp %d", dims.etp) : text;

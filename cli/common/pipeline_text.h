@@ -9,8 +9,12 @@ namespace ranklab {
 
 // "gpt_tiny: 870k parameters, 4 layers, hidden 128, sequence 128, fp32". `parameters`: the number created.
 std::string model_title(const RunPlan& plan, int64_t parameters);
-// "pp 4 x dp 1 x tp 2", pp only when there is one; with its schedule "pp 4 (zb-h1) x dp 1 x tp 2"; with experts also
-// "pp 2 x dp 2 x tp 2, experts edp 1 x ep 4".
+// How sequences are split: "p2p, zigzag"; "a2a between 4, p2p between 2, zigzag". REQUIRES: cp above 1.
+std::string context_text(const RunPlan& plan);
+// The ranks with the same dense parameters: "dp 8", "dp x cp = 8", "dp 8 in 2 groups" that shard.
+std::string replicas_text(const RunPlan& plan);
+// "pp 4 x dp 1 x tp 2", pp only when there is one; with its schedule "pp 4 (zb-h1) x dp 1 x tp 2"; with cp
+// "dp 1 x cp 8 (p2p, zigzag) x tp 1"; with experts also "pp 2 x dp 2 x tp 2, experts edp 1 x ep 4".
 std::string layout_text(const RunPlan& plan, bool with_schedule = false);
 // Both on a line, with the microbatches, for titles.
 std::string run_title(const RunPlan& plan);

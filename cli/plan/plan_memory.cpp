@@ -91,7 +91,7 @@ std::vector<StageBytes> stage_bytes(const RunPlan& plan) {
     auto& [whole, shared] = sums;
     if (shared.formula.size() > 1) shared.formula = "(" + shared.formula + ")";
     if (!shared.formula.empty()) shared.formula = (whole.formula.empty() ? "" : " + ") + shared.formula + "/N";
-    stages.push_back({whole.formula + shared.formula, whole.bytes + shared.bytes / plan.dp()});
+    stages.push_back({whole.formula + shared.formula, whole.bytes + shared.bytes / plan.mesh.size(Axis::kDpShard)});
   }
   return stages;
 }
@@ -108,10 +108,13 @@ std::string kept_text(const StateTypes& types) {
 
 std::string states_text(const RunPlan& plan, const Style& style) {
   const StateTypes types = state_types(plan);
+  const int shards = plan.mesh.size(Axis::kDpShard);
+  const std::string of_a_group = shards < plan.replicas() ? std::to_string(shards) + ", of " : "";
   std::string text = style.bold("  states, bytes a parameter") +
-                     strprintf("  parameter p %ld, gradient g %ld, optimizer o %ld%s; N = dp %d\n",
+                     strprintf("  parameter p %ld, gradient g %ld, optimizer o %ld%s; N = %s\n",
                                static_cast<long>(types.param_bytes()), static_cast<long>(types.grad_bytes()),
-                               static_cast<long>(types.optimizer_bytes()), kept_text(types).c_str(), plan.dp());
+                               static_cast<long>(types.optimizer_bytes()), kept_text(types).c_str(),
+                               (of_a_group + replicas_text(plan)).c_str());
   const auto stages = stage_bytes(plan);
   for (size_t stage = 0; stage < stages.size(); ++stage) {
     text += strprintf("    ZeRO %zu  %-14s %8.4g%s\n", stage, stages[stage].formula.c_str(), stages[stage].bytes,

@@ -9,6 +9,7 @@
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
 #include "cli/common/json_output.h"
+#include "cli/common/pipeline_text.h"
 #include "cli/common/style.h"
 #include "cli/config/config_options.h"
 #include "core/base/text.h"
@@ -20,9 +21,8 @@ namespace {
 std::string byte_count(int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
 
 std::string headline(const RunPlan& plan) {
-  std::string text = strprintf("%s: ZeRO stage %d, %s; dp %d", plan.config.preset.c_str(), plan.zero_stage,
-                               std::string(plan.zero().effect).c_str(), plan.dp());
-  if (const int groups = plan.mesh.size(Axis::kDpReplica); groups > 1) text += strprintf(" in %d groups", groups);
+  std::string text = strprintf("%s: ZeRO stage %d, %s; %s", plan.config.preset.c_str(), plan.zero_stage,
+                               std::string(plan.zero().effect).c_str(), replicas_text(plan).c_str());
   if (plan.config.model.moe.enabled()) text += strprintf(", experts edp %d", plan.mesh.size(Axis::kEdp));
   return text;
 }

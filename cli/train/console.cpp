@@ -58,15 +58,6 @@ class ProgressBar {
   bool shown_;
 };
 
-// "p2p, zigzag"; "a2a between 4, p2p between 2, zigzag"
-std::string context_text(const RunPlan& plan) {
-  const ContextSplit& split = plan.config.context_split;
-  std::string text = split.by_layer.empty() ? std::string(name(split.exchange)) : "by layer";
-  if (split.by_layer.empty() && split.exchange == ContextExchange::kAllToAllP2p)
-    text = strprintf("a2a between %d, p2p between %d", plan.mesh.size(Axis::kCpHeads), plan.mesh.size(Axis::kCpRing));
-  return text + ", " + std::string(name(split.balance));
-}
-
 std::string mesh_text(const RunPlan& plan) {
   std::string text;
   const auto add = [&](Axis axis, const char* before) {

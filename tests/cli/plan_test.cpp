@@ -63,6 +63,12 @@ TEST(PlanMemory, SaysItInWords) {
   EXPECT_THAT(run.output, HasSubstr("estimate, within 5 % of the measured peak; --measure"));
   EXPECT_THAT(run.output, HasSubstr("parameter p 2, gradient g 2, optimizer o 12"));
   EXPECT_THAT(run.output, HasSubstr("arXiv 2205.05198"));
+  // States are sharded over all ranks that have them, within a group of them.
+  const Outcome context = ranklab("plan memory --dp 2 --cp 4 --zero-stage 1");
+  EXPECT_THAT(context.output, HasSubstr("N = dp x cp = 8"));
+  EXPECT_THAT(context.output, testing::ContainsRegex("ZeRO 1 +p \\+ g \\+ o/N +9 "));
+  const Outcome groups = ranklab("plan memory --dp 8 --zero-stage 1 --num-distributed-optimizer-instances 2");
+  EXPECT_THAT(groups.output, HasSubstr("N = 4, of dp 8 in 2 groups"));
 }
 
 TEST(Memory, ARunAndItsTraceTellThePeak) {

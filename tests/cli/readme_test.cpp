@@ -62,6 +62,9 @@ TEST(Readme, TablesAreTheProgramsOwn) {
   EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list recipes")));
   EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list backends")));
   EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list combinations")));
+  std::string bench = printed_by("bench cp");
+  while (bench.starts_with('#')) bench.erase(0, bench.find('\n') + 1);
+  EXPECT_THAT(readme(), testing::HasSubstr(bench));
 }
 
 // "| 1 | optimizer states | 5.50 | 1.75 |"
@@ -172,6 +175,7 @@ TEST(Readme, EveryFlagItNamesExists) {
   for (const char* sub : {"bench collectives",
                           "bench precision",
                           "bench dispatchers",
+                          "bench cp",
                           "bench train",
                           "bench step",
                           "bench overhead",

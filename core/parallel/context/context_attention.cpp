@@ -255,6 +255,9 @@ SoftmaxedHeads attention_forward(const SoftmaxHeads& in, const ContextRule& rule
   return is_ring(cp) ? ring_forward(in, rule, cp) : gather_forward(in, rule, cp);
 }
 
+// A view would keep all that it is a view of: of values, the whole projection.
+at::Tensor without_more(const at::Tensor& x) { return x.storage().nbytes() > x.nbytes() ? x.contiguous() : x; }
+
 // What backward needs besides tensors.
 struct Attended : torch::CustomClassHolder {
   Attended(ContextRule its_rule, ContextParallel its_cp) : rule(std::move(its_rule)), cp(std::move(its_cp)) {}
@@ -267,10 +270,9 @@ struct ContextAttention : CustomFunction<ContextAttention> {
                             const ContextRule& rule, const ContextParallel& cp, bool recompute) {
     const SoftmaxedHeads f = attention_forward({q, k, v}, rule, cp);
     const at::Tensor out_SBH = by_position(f.out);
-    if (recompute)
-      ctx->save_for_backward({q, k, v});
-    else
-      ctx->save_for_backward({q, k, v, out_SBH, f.log_sum_exp});
+    variable_list kept = {without_more(q), without_more(k), without_more(v)};
+    if (!recompute) kept.insert(kept.end(), {out_SBH, f.log_sum_exp});
+    ctx->save_for_backward(std::move(kept));
     ctx->saved_data["attended"] = c10::IValue::make_capsule(c10::make_intrusive<Attended>(rule, cp));
     return out_SBH;
   }
