@@ -15,13 +15,14 @@ struct Layout {
   const char* name;
   const char* flags;
 };
-constexpr std::array<Layout, 7> kLayouts = {{
+constexpr std::array<Layout, 8> kLayouts = {{
     {"one rank", "--world-size 1"},
     {"dp 2", "--world-size 2 --dp 2"},
     {"tp 2", "--world-size 2 --tp 2"},
     {"pp 2", "--world-size 2 --pp 2"},
     {"dp 4, ZeRO 3", "--world-size 4 --dp 4 --zero-stage 3"},
     {"dp 2 x tp 2 x pp 2", "--world-size 8 --dp 2 --tp 2 --pp 2"},
+    {"cp 4, documents", "--world-size 4 --cp 4 --reset-attention-mask --eod-token 32"},
     {"ep 4", "--world-size 4 --ep 4 --num-experts 4 --moe-router-topk 2"},
 }};
 

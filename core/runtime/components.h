@@ -45,6 +45,8 @@ class RankData {
   // Targets that count (not -100) in the whole global batch, when known without reading the data; else the engine
   // counts and sums over dp.
   virtual std::optional<int64_t> global_tokens_per_batch() const { return std::nullopt; }
+  // True: batches may say which documents are in them (Batch::documents), which every pipeline stage then reads.
+  virtual bool marks_documents() const { return false; }
   // False: the tensors of batches have shapes and no numbers (core/plan).
   virtual bool has_tokens() const { return true; }
 };

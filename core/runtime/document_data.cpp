@@ -23,13 +23,16 @@ class DocumentData final : public RankData {
   std::optional<int64_t> global_tokens_per_batch() const override {
     return settings_.eod_mask_loss ? std::nullopt : data_->global_tokens_per_batch();
   }
+  bool marks_documents() const override {
+    return settings_.reset_attention_mask || settings_.reset_position_ids || data_->marks_documents();
+  }
   bool has_tokens() const override { return data_->has_tokens(); }
 
  private:
   Batch marked(Batch batch) const {
     if (!data_->has_tokens()) return batch;
     const NoCostScope free;
-    batch.documents = documents_of(batch.tokens_BS, settings_);
+    if (const auto documents = documents_of(batch.tokens_BS, settings_)) batch.documents = documents;
     if (settings_.eod_mask_loss)
       batch.targets_BS = batch.targets_BS.masked_fill(batch.tokens_BS.eq(settings_.eod_token), kIgnoreTarget);
     return batch;

@@ -286,18 +286,26 @@ class PipelineSchedule : public ScheduleStrategy {
     return std::any_of(stages.begin(), stages.end(), [&](int stage) { return (schedule.*end)(stage); });
   }
 
+  static void check_documents(StepContext& c, const Batch& batch) {
+    const bool others_know = c.data.marks_documents() || c.ctx.size(Axis::kPp) == 1;
+    RANKLAB_CHECK(batch.documents == nullptr || others_know, ErrorKind::kInvalidArgument, .where = "data",
+                  .what = "a batch has documents of which stages in the middle of the pipeline would not know",
+                  .got = "Batch::documents, and RankData::marks_documents() is false", .want = "true",
+                  .fix = "override it in your RankData");
+  }
+
   // Batches are loaded where tokens, targets or documents are needed; elsewhere dropout still needs the samples'
   // indices.
   template <typename Load>
   static std::vector<Batch> load(StepContext& c, const Schedule& schedule, const Load& load_batch) {
     const NoCostScope free;
-    const DocumentSettings& documents = c.plan.config.documents;
-    const bool asks = holds(c, schedule, &Schedule::is_first) || holds(c, schedule, &Schedule::is_last) ||
-                      documents.reset_attention_mask || documents.reset_position_ids;
+    const bool asks =
+        holds(c, schedule, &Schedule::is_first) || holds(c, schedule, &Schedule::is_last) || c.data.marks_documents();
     std::vector<Batch> batches;
     for (int64_t i = 0; i < schedule.num_microbatches; ++i) {
       if (asks) {
         batches.push_back(load_batch(i));
+        check_documents(c, batches.back());
         continue;
       }
       const int64_t before = c.ctx.coordinate(Axis::kDp) * c.plan.num_microbatches + i;

@@ -120,7 +120,7 @@ TEST(Topo, BadLayoutsAreOneErrorWithTheNearestLegalValue) {
       {"--pp 64", "want pp of at most 32"},
       {"--preset llama_8c", "llama_8b"},
       {"--dp 4 --gbs 6", "want 4 or 8"},
-      {"--cp 3", "--seq-length must be a positive multiple of --cp; got --seq-length 8192, --cp 3; want 8190 or 8193"},
+      {"--cp 3", "got --seq-length 8192, --cp 3, --cp-balance zigzag; want a multiple of 6, for example 8190 or 8196"},
       {"--dp 4 --ep 4 --num-experts 6", "want 4 or 8"},
       {"--params-dtype fp12", "fp12"},
       {"--colour always", "--color"},

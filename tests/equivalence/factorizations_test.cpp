@@ -29,6 +29,7 @@ FeatureSpace factorization_space() {
   keep_choices(features, "layout", factorizations(8));
   keep_choices(features, "schedule", {"1f1b", "interleaved-1f1b", "zb-h1"});
   // What changes one rank's run is crossed with layouts by composition_test.cpp; without it few runs of one rank do.
+  keep_choices(features, "documents", {"one a sequence", "apart"});
   keep_choices(features, "pairwise accumulation", {"no"});
   keep_choices(features, "clipping", {"yes"});
   keep_choices(features, "SGD", {"no"});

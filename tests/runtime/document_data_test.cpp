@@ -55,6 +55,9 @@ TEST(DocumentData, EachSettingDoesItsOwn) {
   const Batch positions = marked({.reset_position_ids = true, .eod_token = kEnd});
   EXPECT_FALSE(positions.documents->separate);
   EXPECT_TRUE(positions.documents->position_BS.defined());
+  EXPECT_TRUE(with_documents(std::make_unique<TwoRows>(), {.reset_position_ids = true})->marks_documents())
+      << "stages in the middle of a pipeline read them, too";
+  EXPECT_FALSE(with_documents(std::make_unique<TwoRows>(), {.eod_mask_loss = true})->marks_documents());
   auto data = std::make_unique<TwoRows>();
   const RankData* same = data.get();
   EXPECT_EQ(with_documents(std::move(data), {.eod_token = kEnd}).get(), same) << "nothing is asked";

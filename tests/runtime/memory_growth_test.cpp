@@ -69,6 +69,9 @@ double growth_a_step(const TrainConfig& config, const std::string& traced = {}) 
 TEST(MemoryGrowth, AStepLeavesNothingBehind) {
   EXPECT_LT(growth_a_step(tiny({.world = 2, .tp = 1, .pp = 2})), 2.5) << "pp 2, KB";
   EXPECT_LT(growth_a_step(tiny({.world = 2, .tp = 2, .pp = 1})), 2.5) << "tp 2, KB";
+  TrainConfig documents = tiny({.world = 2, .cp = 2});
+  documents.documents = {.reset_attention_mask = true, .eod_token = ' '};
+  EXPECT_LT(growth_a_step(documents), 2.5) << "cp 2, a document for each word, KB";
 }
 
 // 6 KB of events a step and rank.
