@@ -32,7 +32,7 @@ struct Topology {
   DeviceMesh mesh;
   int gpus_per_node = 8;
   std::string preset;
-  std::optional<RunPlan> step;  // none without a model; ranks of cp count as data-parallel ones
+  std::optional<RunPlan> step;  // none without a model
   std::vector<AxisTraffic> traffic;
 
   int node(int rank) const { return rank / gpus_per_node; }
