@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "cli/common/style.h"
 #include "cli/config/config_options.h"
 #include "cli/generate/logits_file.h"
+#include "cli/generate/no_training.h"
 #include "cli/model/saved_model.h"
 #include "cli/train/console.h"
 #include "cli/train/gemm.h"
@@ -30,6 +32,7 @@
 #include "core/runtime/generate.h"
 #include "core/runtime/load_weights.h"
 #include "core/runtime/memory_check.h"
+#include "core/runtime/run_scorer.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
@@ -74,49 +77,32 @@ class TimedScorer : public TokenScorer {
   double begin_s_, first_s_ = 0;
 };
 
-void generate(CausalLm& model, const RunPlan& plan, const GenerateRequest& request, int global_rank,
-              GenerateResult& result) {
+void generate(StepContext& context, const GenerateRequest& request, GenerateResult& result) {
+  const RunPlan& plan = context.plan;
+  if (!works_on_text(context.ctx, plan)) return;
   const NoCostScope no_cost;
-  model.set_training(false);
-  TimedScorer scorer(make_cached_scorer(model, plan.config.model.seq_length));
+  context.model.set_training(false);
+  TimedScorer scorer(make_run_scorer(context));
   const std::vector<int64_t> prompt = prompt_tokens(request.prompt);
-  if (!request.logits_path.empty()) write_logits(model, prompt, global_rank, request.logits_path);
+  if (!request.logits_path.empty()) write_logits(context, prompt, request.logits_path);
   std::vector<int64_t> tokens = generate_tokens(scorer, prompt,
                                                 {.tokens = request.tokens,
                                                  .temperature = request.temperature,
                                                  .top_k = request.top_k,
                                                  .seq_length = plan.config.model.seq_length,
                                                  .seed = plan.config.seed});
-  if (global_rank != 0) return;
+  if (context.ctx.global_rank() != 0) return;
   result = {std::move(tokens), prompt.size(), scorer.first_s(), scorer.all_s(), scorer.cache_bytes_per_token()};
 }
 
-RunPlan checked_plan(const ConfigOptions& options, TrainConfig config) {
-  if (config.can(Capability::kMakesRanks) && read_process_env().world_size <= 1 &&
-      !options.given("parallel.world_size"))
-    config.parallel.world =
-        config.parallel.tp * config.parallel.cp * config.parallel.pp * std::max(1, config.parallel.dp);
-  const ParallelDims& dims = config.parallel;
-  const int64_t experts = int64_t{dims.ep} * dims.etp;
-  RANKLAB_CHECK(
-      !config.model.moe.enabled() || dims.ep < 1 || dims.etp < 1 || dims.tp % experts == 0, ErrorKind::kInvalidArgument,
-      .where = "generate", .what = "one replica generates, and its experts are sharded over the ranks of --tp",
-      .got = strprintf("--ep %d, --etp %d, --tp %d", dims.ep, dims.etp, dims.tp),
-      .want = "--ep x --etp that divides --tp",
-      .fix = "use --tp " + std::to_string(experts) + ", or leave --ep and --etp out: a checkpoint of any layout loads");
-  RunPlan plan = options.resolve(config);
-  const auto require_one = [](const char* flag, int size, const char* why, const std::string& fix) {
-    RANKLAB_CHECK(size == 1, ErrorKind::kInvalidArgument, .where = "generate", .what = why,
-                  .got = strprintf("%s %d", flag, size), .want = std::string(flag) + " 1", .fix = fix);
-  };
-  require_one("--pp", config.parallel.pp, "tokens are generated without a pipeline",
-              "use --tp for models that one rank cannot hold");
-  require_one("--cp", config.parallel.cp,
-              "tokens are generated one by one, and a part of a sequence has none of its own",
-              "leave --cp out: a checkpoint of any layout loads");
-  require_one("--dp", plan.dp(), "one replica generates: more would all write the same text",
-              strprintf("use --world-size %d, or a larger --tp", config.parallel.tp));
-  return plan;
+// As many ranks as the layout asks for: replicas only for their experts.
+void choose_world(const ConfigOptions& options, TrainConfig& config) {
+  if (!config.can(Capability::kMakesRanks) || read_process_env().world_size > 1) return;
+  if (options.given("parallel.world_size")) return;
+  ParallelDims& dims = config.parallel;
+  const int of_replica = dims.tp * dims.cp, experts = config.model.moe.enabled() ? dims.ep * dims.etp : 1;
+  if (dims.dp < 1) dims.dp = experts < 1 || of_replica < 1 ? 1 : experts / std::gcd(experts, of_replica);
+  dims.world = of_replica * dims.pp * dims.dp;
 }
 
 // With untrained weights only the cache is held besides them.
@@ -141,8 +127,7 @@ void run_ranks(const RunPlan& plan, const std::shared_ptr<World>& world, const G
   if (plan.config.train_iters > 0) {
     RuntimeEngine engine(parts, plan);
     engine.set_stop_request([] { return interrupt_requested(); });
-    engine.set_finale(
-        [&](StepContext& context) { generate(context.model, plan, request, context.ctx.global_rank(), result); });
+    engine.set_finale([&](StepContext& context) { generate(context, request, result); });
     if (world->has_rank_zero())
       engine.add_hook(make_console_hook(
           {.log_interval = plan.config.log_interval, .gemm = "", .log_dir = "", .trace_path = "", .out = stderr}));
@@ -154,7 +139,12 @@ void run_ranks(const RunPlan& plan, const std::shared_ptr<World>& world, const G
     const std::unique_ptr<CausalLm> model = parts.model_provider->build_model(context, plan);
     make_values(model->registry());
     if (request.checkpoint) load_weights(*request.checkpoint, *model);
-    generate(*model, plan, request, context.global_rank(), result);
+    NoData data;
+    NoOptimizer optimizer;
+    const std::unique_ptr<ScheduleStrategy> schedule = parts.schedule_selector->select(plan);
+    StepContext step{context, plan, *model, data, optimizer};
+    step.schedule = schedule.get();
+    generate(step, request, result);
   });
 }
 
@@ -245,7 +235,8 @@ int run_generate(ConfigOptions& options, GenerateRequest& request, const std::st
   std::shared_ptr<World> world;
   if (!config.can(Capability::kMakesRanks)) world = make_world(config);
   if (world || env.world_size > 1) adopt_world(config, world ? world->size() : env.world_size, options);
-  RunPlan plan = checked_plan(options, std::move(config));
+  choose_world(options, config);
+  RunPlan plan = options.resolve(std::move(config));
   if (world ? world->has_rank_zero() : env.rank == 0) options.report_idle(plan);
   if (!world) {
     plan.config.train_iters > 0 ? check_memory(plan, memory_of_ranks(plan.config)) : check_weights_fit(plan);
@@ -276,7 +267,9 @@ CommandAction setup_generate(CommandLine& app) {
   app.footer(
       "Examples:\n  ranklab generate --load runs/ckpt --prompt 'In the beginning '\n"
       "  ranklab generate --train-iters 200 --prompt 'In the beginning '\n"
-      "  ranklab generate --preset deepseek_v3_tiny --tp 4 --top-k 1");
+      "  ranklab generate --preset deepseek_v3_tiny --tp 4 --top-k 1\n"
+      "Any layout goes: the first replica writes, and ranks of the others work only for their experts. A pipeline\n"
+      "has no cache of keys and values and computes the whole window for each token.");
   auto options = std::make_shared<ConfigOptions>(app, generate_defaults());
   auto request = std::make_shared<GenerateRequest>();
   app.add_option("--prompt", request->prompt, "text to go on from")->capture_default_str();

@@ -21,13 +21,13 @@ bool is_logits_file(const std::string& path) {
   return file.tensors().size() == 2 && file.find("tokens") != nullptr && file.find("logits") != nullptr;
 }
 
-void write_logits(CausalLm& model, const std::vector<int64_t>& tokens, int global_rank, const std::string& path) {
+void write_logits(StepContext& context, const std::vector<int64_t>& tokens, const std::string& path) {
   const at::NoGradGuard no_grad;
   const NoCostScope no_cost;
   const at::Tensor tokens_S = at::tensor(tokens, at::kLong);
-  const at::Tensor device_BS = tokens_S.unsqueeze(0).to(model.registry().device());
-  const at::Tensor logits_BSV = model.logits({.tokens_BS = device_BS, .targets_BS = {}});
-  if (global_rank != 0) return;
+  const at::Tensor device_BS = tokens_S.unsqueeze(0).to(context.ctx.device());
+  const at::Tensor logits_BSV = run_logits(context, {.tokens_BS = device_BS, .targets_BS = {}});
+  if (context.ctx.global_rank() != 0) return;
   const bool fp64 = logits_BSV.scalar_type() == at::kDouble;
   const at::Tensor logits_SV = logits_BSV[0].to(at::kCPU, fp64 ? at::kDouble : at::kFloat).contiguous();
   write_safetensors(path,

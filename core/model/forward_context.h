@@ -21,6 +21,7 @@ struct SequencePart {
   std::shared_ptr<const std::vector<int64_t>> positions = nullptr;  // also TokenContext::positions
   at::Tensor index = {};                                            // the same on the device, int64
   at::Tensor exchanged = {};  // what neighbours have together once they exchanged heads (a2a+p2p); else undefined
+  std::vector<std::shared_ptr<const std::vector<int64_t>>> of_ranks = {};  // positions of each rank, this one included
 };
 
 struct ForwardContext {

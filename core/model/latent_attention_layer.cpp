@@ -73,8 +73,8 @@ class LatentAttention : public AttentionLayer {
     const at::Tensor q = queries_(x, context.tokens);
     const Compressed kv = compress(x, context.tokens);
     const AttentionSplit split = attention_split(context, cp_, score_rule(shape_), rope_, q.size(0));
-    if (split.keys.active() && split.keys.split.exchange == ContextExchange::kAllGather)
-      return out_(attend_to_all(q, kv, split, context.tokens), context.tokens);
+    if (split.keys.active() && !split.heads.active())
+      return out_(attend_to_latents(q, kv, split, context), context.tokens);
     const LatentInput input{q, kv_up_(kv.latent, context.tokens), for_all_heads(kv.k_rope)};
     if (split.heads.active() || split.in_blocks()) return out_(attend(input, split), context.tokens);
     return recompute_ ? out_(recomputable_latent_attention(input, shape_, split.rope), context.tokens)
@@ -118,21 +118,21 @@ class LatentAttention : public AttentionLayer {
                            shape);
   }
 
-  // What all keys and values are made of is gathered, and each rank makes them: cp times the projection, for a message
-  // that does not grow with the heads (DeepSeek-V3: 576 numbers a position instead of 32,832).
-  at::Tensor attend_to_all(const at::Tensor& q, const Compressed& kv, const AttentionSplit& split,
-                           const TokenContext& tokens) const {
-    const ContextParallel rank_after_rank{split.keys.comm, {ContextExchange::kAllGather, SequenceBalance::kContiguous}};
-    const at::Tensor latent = gather_positions(kv.latent.normed, rank_after_rank);
-    at::Tensor all = kv_up_({latent, latent}, tokens);
-    if (const int64_t tp = tp_.over(tokens).sharded_sequence() ? tp_.size() : 1; tp > 1) {
-      // Each tp rank gathered its own share of every rank's positions.
-      const int64_t cp = split.keys.size(), share = all.size(0) / (tp * cp), batch = all.size(1);
-      all = all.view({tp, cp, share, batch, -1}).transpose(0, 1).reshape({tp * cp * share, batch, -1});
-    }
-    const at::Tensor k_rope = gather_positions(rotated_keys(for_all_heads(kv.k_rope), split.rope), rank_after_rank);
-    const SoftmaxHeads heads = latent_heads_of_rotated_keys({q, all, k_rope}, shape_, split.rope);
-    return without_padding(context_attention(heads, split.rule, split.keys, recompute_), shape_);
+  // What keys and values are made of travels, and each rank makes them: cp times the projection, for a message that
+  // does not grow with the heads (DeepSeek-V3: 576 numbers a position instead of 32,832).
+  at::Tensor attend_to_latents(const at::Tensor& q, const Compressed& kv, const AttentionSplit& split,
+                               const ForwardContext& context) const {
+    const KeyMaker maker{[this, tokens = context.tokens, part = context.part](const KeyValue& latent, int rank) {
+                           TokenContext of_rank = tokens;
+                           of_rank.positions = part->of_ranks.at(static_cast<size_t>(rank));
+                           const at::Tensor up = kv_up_({latent.k, latent.k}, of_rank);
+                           const LatentKeys keys = latent_keys(up, latent.v, shape_);
+                           return KeyValue{keys.k, keys.v};
+                         },
+                         kv_up_.trained()};
+    const at::Tensor k_rope = rotated_keys(for_all_heads(kv.k_rope), split.rope);
+    const SoftmaxHeads travels{latent_queries(q, shape_, split.rope), kv.latent.normed, k_rope};
+    return without_padding(context_attention(travels, split.rule, split.keys, recompute_, maker), shape_);
   }
 
   static at::Tensor without_padding(const at::Tensor& out, const LatentShape& shape) {

@@ -230,8 +230,11 @@ class LayeredModel : public CausalLm {
   std::shared_ptr<const SequencePart> part_of(int64_t own) const {
     if (part_ != nullptr && part_->seq_length == own * cp_.size()) return part_;
     const NoCostScope once;
-    auto positions = std::make_shared<const std::vector<int64_t>>(positions_of(cp_.part(own, cp_.rank())));
-    SequencePart part{own * cp_.size(), positions, on_device(*positions)};
+    SequencePart part{.seq_length = own * cp_.size()};
+    for (int rank = 0; rank < cp_.size(); ++rank)
+      part.of_ranks.push_back(std::make_shared<const std::vector<int64_t>>(positions_of(cp_.part(own, rank))));
+    part.positions = part.of_ranks.at(static_cast<size_t>(cp_.rank()));
+    part.index = on_device(*part.positions);
     if (cp_.ring != nullptr) {
       const ContextParallel ring = cp_.ring_of_neighbours();
       part.exchanged = on_device(positions_of(ring.part(own * cp_.heads->size(), ring.rank())));

@@ -81,25 +81,27 @@ LatentHeads make_heads(const LatentInput& in, const LatentShape& s, const RopeTa
   return h;
 }
 
-// The same in differentiable ops, with values not padded; `in.k_rope` is rotated already.
-LatentHeads join_rotated(const LatentInput& in, const LatentShape& s, const RopeTable& rope) {
-  const auto q = by_head(in.q.contiguous(), s.heads).split_with_sizes({s.nope, s.rope}, -1);
-  const auto kv = by_head(in.kv.contiguous(), s.heads).split_with_sizes({s.nope, s.v}, -1);
-  const at::Tensor k_rope = by_head(in.k_rope.contiguous(), 1);
-  return {at::cat({q[0], apply_rope(q[1], rope)}, -1),
-          at::cat({kv[0], k_rope.expand({kv[0].size(0), s.heads, kv[0].size(2), s.rope})}, -1), kv[1]};
+// The same in differentiable ops, with values not padded.
+at::Tensor join_queries(const at::Tensor& q, const LatentShape& s, const RopeTable& rope) {
+  const auto parts = by_head(q.contiguous(), s.heads).split_with_sizes({s.nope, s.rope}, -1);
+  return at::cat({parts[0], apply_rope(parts[1], rope)}, -1);
+}
+
+LatentKeys join_keys(const at::Tensor& kv, const at::Tensor& rotated, const LatentShape& s) {
+  const auto parts = by_head(kv.contiguous(), s.heads).split_with_sizes({s.nope, s.v}, -1);
+  const at::Tensor shared = by_head(rotated.contiguous(), 1);
+  return {at::cat({parts[0], shared.expand({parts[0].size(0), s.heads, parts[0].size(2), s.rope})}, -1), parts[1]};
 }
 
 LatentHeads join_heads(const LatentInput& in, const LatentShape& s, const RopeTable& rope) {
-  return join_rotated({in.q, in.kv, rotated_keys(in.k_rope, rope)}, s, rope);
+  const LatentKeys keys = join_keys(in.kv, rotated_keys(in.k_rope, rope), s);
+  return {join_queries(in.q, s, rope), keys.k, keys.v};
 }
 
-SoftmaxHeads of_one_width(const LatentHeads& h, const LatentShape& shape) {
-  const int64_t width = std::max(shape.query_head(), shape.v);
-  const auto padded = [&](const at::Tensor& x) {
-    return x.size(-1) == width ? x : at::constant_pad_nd(x, {0, width - x.size(-1)});
-  };
-  return {padded(h.q), padded(h.k), padded(h.v)};
+// Zeros behind the narrower of queries and keys, and values.
+at::Tensor of_one_width(const at::Tensor& x, const LatentShape& shape) {
+  const int64_t missing = std::max(shape.query_head(), shape.v) - x.size(-1);
+  return missing > 0 ? at::constant_pad_nd(x, {0, missing}) : x;
 }
 
 // What backward needs besides the inputs.
@@ -239,15 +241,21 @@ ScoreRule score_rule(const LatentShape& shape) {
 }
 
 SoftmaxHeads latent_heads(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
-  return of_one_width(join_heads(input, shape, rope), shape);
+  const LatentHeads h = join_heads(input, shape, rope);
+  return {of_one_width(h.q, shape), of_one_width(h.k, shape), of_one_width(h.v, shape)};
+}
+
+at::Tensor latent_queries(const at::Tensor& q, const LatentShape& shape, const RopeTable& rope) {
+  return of_one_width(join_queries(q, shape, rope), shape);
+}
+
+LatentKeys latent_keys(const at::Tensor& kv, const at::Tensor& k_rope, const LatentShape& shape) {
+  const LatentKeys keys = join_keys(kv, k_rope, shape);
+  return {of_one_width(keys.k, shape), of_one_width(keys.v, shape)};
 }
 
 at::Tensor rotated_keys(const at::Tensor& k_rope, const RopeTable& rope) {
   return by_position(apply_rope(by_head(k_rope.contiguous(), 1), rope));
-}
-
-SoftmaxHeads latent_heads_of_rotated_keys(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
-  return of_one_width(join_rotated(input, shape, rope), shape);
 }
 
 at::Tensor latent_attention_reference(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {

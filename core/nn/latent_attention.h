@@ -42,8 +42,12 @@ RecomputableOutput recomputable_latent_attention(const LatentInput& input, const
 // The parts of it, for attention over several ranks: differentiable heads [B, heads, S, D] with D the larger width of
 // keys and values, zeros behind the narrower, and how their scores are made.
 SoftmaxHeads latent_heads(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);
-// The same where keys are of other positions than queries, which `rope` rotates: input.k_rope is rotated_keys().
-SoftmaxHeads latent_heads_of_rotated_keys(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);
+// The same one by one, where keys are of other positions than queries. `k_rope`: rotated_keys().
+at::Tensor latent_queries(const at::Tensor& q, const LatentShape& shape, const RopeTable& rope);
+struct LatentKeys {
+  at::Tensor k, v;
+};
+LatentKeys latent_keys(const at::Tensor& kv, const at::Tensor& k_rope, const LatentShape& shape);
 at::Tensor rotated_keys(const at::Tensor& k_rope, const RopeTable& rope);  // [S, B, D] -> [S, B, D]
 ScoreRule score_rule(const LatentShape& shape);
 // The same in plain, differentiable ATen ops.

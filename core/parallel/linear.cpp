@@ -250,6 +250,13 @@ at::Tensor ColumnParallelLinear::operator()(const NormOutput& x, const TokenCont
 
 at::Tensor ColumnParallelLinear::bias() const { return data_of(bias_); }
 
+std::vector<at::Tensor> ColumnParallelLinear::trained() const {
+  std::vector<at::Tensor> leaves;
+  for (const Parameter* parameter : {weight_, bias_})
+    if (parameter != nullptr && parameter->data.requires_grad()) leaves.push_back(parameter->data);
+  return leaves;
+}
+
 RowParallelLinear::RowParallelLinear(const ModuleScope& scope, const ModuleSpec& spec, TensorParallel tp)
     : weight_(&scope.make_weight(spec, tp.rank(), tp.size())),
       bias_(scope.make_bias(spec, tp.rank(), tp.size())),

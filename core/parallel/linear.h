@@ -8,6 +8,8 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <vector>
+
 #include "core/nn/activation.h"
 #include "core/nn/norm.h"
 #include "core/nn/parameter.h"
@@ -51,7 +53,8 @@ class ColumnParallelLinear {
   ColumnParallelLinear(const ModuleScope& scope, const ModuleSpec& spec, TensorParallel tp);
   at::Tensor operator()(const NormOutput& x, const TokenContext& tokens) const;
   const Parameter& weight() const { return *weight_; }
-  at::Tensor bias() const;  // undefined without one
+  at::Tensor bias() const;                  // undefined without one
+  std::vector<at::Tensor> trained() const;  // weight and bias, if they have gradients
 
  private:
   Parameter* weight_ = nullptr;

@@ -111,6 +111,8 @@ struct StepOutput {
   ModelReport report = {};
 };
 
+class ScheduleStrategy;
+
 struct StepContext {
   RankContext& ctx;
   const RunPlan& plan;
@@ -118,8 +120,9 @@ struct StepContext {
   RankData& data;
   RankOptimizer& optimizer;
   int64_t step = 0;
-  double loss = 0;                  // of the last step, over the global batch
-  ModuleTracer* modules = nullptr;  // null: uses of modules are not traced
+  double loss = 0;                       // of the last step, over the global batch
+  ModuleTracer* modules = nullptr;       // null: uses of modules are not traced
+  ScheduleStrategy* schedule = nullptr;  // the run's; null only where no pass is made
 };
 
 // How a rank runs the forward and backward passes of one global batch.

@@ -16,6 +16,7 @@
 #include "core/runtime/memory_counters.h"
 #include "core/runtime/module_tracer.h"
 #include "core/runtime/rank_probe.h"
+#include "core/runtime/run_scorer.h"
 #include "core/runtime/step_metrics.h"
 #include "core/runtime/trace_span.h"
 #include "core/sim/aten.h"
@@ -72,7 +73,7 @@ class RuntimeEngine::RankLoop {
 
   void run(int64_t steps, TrainResult& result) {
     build();
-    StepContext context{ctx_, plan_, *model_, *data_, *optimizer_, 0, 0, &modules_};
+    StepContext context{ctx_, plan_, *model_, *data_, *optimizer_, 0, 0, &modules_, schedule_.get()};
     const int64_t first = engine_.components_.checkpoint_manager->load(context);
     if (leads()) announce(first);
     bool stop = false;
@@ -298,19 +299,14 @@ class RuntimeEngine::RankLoop {
     each_hook([&](Hook& hook) { hook.on_train_begin(plan_, info); });
   }
 
-  // The replica with dp 0 writes the sample; its tensor-parallel and pipeline peers work with it. The other replicas do
-  // the same where they own experts or parameter shards, else they wait at the end of the run.
+  // Ranks that are not needed for it wait at the end of the run.
   void sample(StepContext& context, TrainResult& result) {
     const TrainConfig& c = plan_.config;
     if (c.sample_tokens == 0 || c.model.vocab_size != 256) return;
-    const bool parts_elsewhere = ctx_.size(Axis::kEp) > 1 || ctx_.size(Axis::kEtp) > 1 || plan_.zero().parameters;
-    if (ctx_.coordinate(ctx_.replica_axis()) != 0 && !parts_elsewhere) return;
+    if (!works_on_text(ctx_, plan_)) return;
     const NoCostScope free;
     model_->set_training(false);
-    const std::unique_ptr<TokenScorer> scorer =
-        model_->can_decode() ? make_cached_scorer(*model_, c.model.seq_length)
-                             : make_window_scorer([&](const Batch& batch) { return schedule_->logits(context, batch); },
-                                                  c.model.seq_length, ctx_.device());
+    const std::unique_ptr<TokenScorer> scorer = make_run_scorer(context);
     const std::vector<int64_t> tokens = generate_tokens(*scorer, prompt_tokens(c.sample_prompt),
                                                         {.tokens = c.sample_tokens,
                                                          .temperature = c.sample_temperature,

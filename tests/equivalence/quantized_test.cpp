@@ -8,6 +8,7 @@
 #include "tests/cli/run_program.h"
 #include "tests/cpu_sim/test_world.h"
 #include "tests/equivalence/precision_run.h"
+#include "tests/support/relative_error.h"
 
 namespace ranklab {
 namespace {
@@ -102,6 +103,43 @@ TEST(QuantizedTraining, PartsOfSequencesAreScaledAsWholeOnes) {
         EXPECT_NEAR(parts.losses()[0] / whole.losses()[0], 1, first);
         expect_losses_near(parts, whole, 0.015);
       }
+    }
+  }
+}
+
+// Largest distance of a gradient of the first step, which also holds the noise of stochastic rounding to one rank's.
+double first_gradients_apart(const TrainingRecord& got, const TrainingRecord& want) {
+  double most = 0;
+  for (const auto& [of, grad] : want.grads)
+    if (of.first == 0) most = std::max(most, relative_error(got.grads.at(of), grad));
+  return most;
+}
+
+TEST(QuantizedTraining, GradientsOfPartsAreRoundedAsWholeOnes) {
+  for (const char* recipe : kRecipes) {
+    const TrainingRecord whole = record_training(of_recipe(1, 1, recipe));
+    TrainConfig config = of_recipe(4, 1, recipe);
+    config.parallel.cp = 4;
+    config.context_split = {ContextExchange::kAllToAll, SequenceBalance::kZigzag};
+    EXPECT_LT(first_gradients_apart(record_training(config), whole), 0.03) << recipe;
+  }
+}
+
+// Every rank projects what came from the others, in the same numbers as the rank that sent it; gradients of the
+// projection are rounded as each rank has them, before their sum.
+TEST(QuantizedTraining, LatentsOfOtherRanksAreRoundedAsTheirOwn) {
+  for (const char* recipe : kRecipes) {
+    TrainConfig config = of_recipe(1, 1, recipe);
+    config.model.num_query_groups = 0;
+    config.model.mla = {.kv_lora_rank = 16, .qk_head_dim = 16, .qk_pos_emb_head_dim = 16, .v_head_dim = 16};
+    const TrainingRecord whole = record_training(config);
+    config.parallel = {.world = 4, .cp = 4};
+    for (const ContextExchange exchange : {ContextExchange::kP2p, ContextExchange::kAllGather}) {
+      SCOPED_TRACE(std::string(recipe) + ", " + std::string(name(exchange)));
+      config.context_split = {exchange, SequenceBalance::kZigzag};
+      const TrainingRecord parts = record_training(config);
+      EXPECT_NEAR(parts.losses()[0] / whole.losses()[0], 1, 5e-3);
+      expect_losses_near(parts, whole, 0.015);
     }
   }
 }

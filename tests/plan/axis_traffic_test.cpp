@@ -119,15 +119,31 @@ TEST(ContextParallelism, TwoLevelsAreARingOfGroupsThatExchangeHeads) {
   EXPECT_EQ(passes.logical_bytes, passes.calls * kKeyValueBytes) << "half as wide, twice as long";
 }
 
-// Compressed to 8 numbers a position, and 4 that all heads share.
-TEST(ContextParallelism, LatentsTravelInsteadOfHeads) {
+// Compressed to 8 numbers a position, and 4 that all heads share, of two sequences of 8 positions a rank.
+RankTraffic latent_traffic(ContextExchange exchange) {
   TrainConfig c = config({.world = 4, .cp = 4});
   c.global_batch_size = 3 * 2;
   c.model.num_query_groups = 0;
   c.model.mla = {.kv_lora_rank = 8, .qk_head_dim = 8, .qk_pos_emb_head_dim = 4, .v_head_dim = 8};
-  c.context_split.exchange = ContextExchange::kAllGather;
-  const VerbTraffic gathers = traffic(c).at({Axis::kCp, Verb::kAllGather});
-  EXPECT_EQ(gathers.ring_bytes, 3 * 4 * (2 * 8) * (8 + 4) * 4 * 3) << "each position once, forward alone";
+  c.context_split.exchange = exchange;
+  return traffic(c);
+}
+constexpr int64_t kLatentBytes = (2 * 8) * (8 + 4) * 4;
+
+TEST(ContextParallelism, LatentsAreGatheredInsteadOfHeads) {
+  const RankTraffic calls = latent_traffic(ContextExchange::kAllGather);
+  const VerbTraffic gathers = calls.at({Axis::kCp, Verb::kAllGather});
+  EXPECT_EQ(gathers.calls, 3 * 4 * 2) << "forward, and again backward";
+  EXPECT_EQ(gathers.ring_bytes, gathers.calls * 3 * kLatentBytes);
+  const VerbTraffic scatters = calls.at({Axis::kCp, Verb::kReduceScatter});
+  EXPECT_EQ(scatters.calls, 3 * 4);
+  EXPECT_EQ(scatters.ring_bytes, scatters.calls * 3 * kLatentBytes);
+}
+
+TEST(ContextParallelism, ARingPassesLatentsInsteadOfHeads) {
+  const VerbTraffic passes = latent_traffic(ContextExchange::kP2p).at({Axis::kCp, Verb::kSend});
+  EXPECT_EQ(passes.calls, 3 * 4 * (3 + 3 + 4)) << "as of heads";
+  EXPECT_EQ(passes.logical_bytes, passes.calls * kLatentBytes);
 }
 
 TEST(Experts, ExchangeTopKTokens) {

@@ -20,18 +20,6 @@ using torch::autograd::variable_list;
 
 constexpr int kKeyValueLane = 1, kGradLane = 2;
 
-// Keys and values, or their gradients; they travel in one flat message.
-struct KeyValue {
-  at::Tensor k, v;
-
-  at::Tensor packed() const { return at::cat({k.reshape({-1}), v.reshape({-1})}); }
-  // As `like` is shaped.
-  static KeyValue unpacked(const at::Tensor& flat, const KeyValue& like) {
-    return {flat.narrow(0, 0, like.k.numel()).view(like.k.sizes()),
-            flat.narrow(0, like.k.numel(), like.v.numel()).view(like.v.sizes())};
-  }
-};
-
 // A message on its way to the next rank, and the one that comes from the previous.
 class Hop {
  public:
@@ -51,58 +39,60 @@ class Hop {
   WorkPtr going_, coming_;
 };
 
-// Keys and values at positions `runs`.
+// What attention needs besides tensors.
+struct Attended : torch::CustomClassHolder {
+  Attended(ContextRule its_rule, ContextParallel its_cp, KeyMaker its_maker)
+      : rule(std::move(its_rule)), cp(std::move(its_cp)), maker(std::move(its_maker)) {}
+  ContextRule rule;
+  ContextParallel cp;
+  KeyMaker maker;
+};
+
+// This rank's queries, and what it has of keys and values.
+struct OwnPart {
+  at::Tensor q;
+  KeyValue keys;
+
+  int64_t positions() const { return q.size(2); }
+};
+
+// Keys and values at positions `runs`, or what they are made of.
 struct KeyPart {
   std::vector<PositionRun> runs;
   KeyValue heads;
+  int of_rank = 0;
 };
 
-// All keys and values: one part in the order of positions, or one for each rank's stripe.
-std::vector<KeyPart> gathered(const KeyValue& own, const ContextParallel& cp) {
-  if (!cp.active()) return {{cp.part(own.k.size(2), 0), own}};
+// All keys and values: one part in the order of positions, or one for each rank.
+std::vector<KeyPart> gathered(const OwnPart& in, const Attended& how) {
+  const ContextParallel& cp = how.cp;
+  const KeyValue& own = in.keys;
+  if (!cp.active()) return {{cp.part(in.positions(), 0), own}};
   const PurposeScope scope(Purpose::kKeyValue);
   const at::Tensor all = cp.comm->all_gather(own.packed().unsqueeze(0));
   const NoCostScope views;  // a kernel reads them where they are
   const int n = cp.size();
-  std::vector<KeyValue> of_rank;
-  for (int rank = 0; rank < n; ++rank) of_rank.push_back(KeyValue::unpacked(all.select(0, rank), own));
-  const int64_t positions = own.k.size(2);
-  const auto parts = gathered_keys(positions * n, n, cp.split.balance);
-  if (parts.size() > 1) {
-    std::vector<KeyPart> by_rank;
-    for (size_t rank = 0; rank < parts.size(); ++rank) by_rank.push_back({parts[rank], of_rank[rank]});
-    return by_rank;
-  }
+  std::vector<KeyPart> by_rank;
+  for (int rank = 0; rank < n; ++rank)
+    by_rank.push_back({cp.part(in.positions(), rank), KeyValue::unpacked(all.select(0, rank), own), rank});
+  const auto parts = gathered_keys(in.positions() * n, n, cp.split.balance);
+  if (parts.size() > 1 || how.maker.makes()) return by_rank;
   const auto ordered = [&](at::Tensor KeyValue::*which) {
-    std::vector<at::Tensor> by_rank;
-    for (const KeyValue& kv : of_rank) by_rank.push_back((kv.*which).permute({2, 0, 1, 3}));
-    return in_position_order(at::cat(by_rank), n, cp.split.balance).permute({1, 2, 0, 3});
+    std::vector<at::Tensor> of_ranks;
+    for (const KeyPart& part : by_rank) of_ranks.push_back((part.heads.*which).permute({2, 0, 1, 3}));
+    return in_position_order(at::cat(of_ranks), n, cp.split.balance).permute({1, 2, 0, 3});
   };
   return {{parts.front(), {ordered(&KeyValue::k), ordered(&KeyValue::v)}}};
 }
 
-// Keys and values that the caller has gathered, rank after rank.
-std::vector<KeyPart> parts_of_all(const KeyValue& all, const ContextParallel& cp) {
-  const int64_t own = all.k.size(2) / cp.size();
-  std::vector<KeyPart> parts;
-  for (int rank = 0; rank < cp.size(); ++rank)
-    parts.push_back({cp.part(own, rank), {all.k.narrow(2, rank * own, own), all.v.narrow(2, rank * own, own)}});
-  return parts;
-}
-bool has_all_keys(const SoftmaxHeads& in) { return in.k.size(2) > in.q.size(2); }
-
-std::vector<KeyPart> all_keys(const SoftmaxHeads& in, const ContextParallel& cp) {
-  return has_all_keys(in) ? parts_of_all({in.k, in.v}, cp) : gathered({in.k, in.v}, cp);
-}
-
 // Gradients of the parts of gathered(), summed over ranks: those of this rank's positions.
-KeyValue scattered(const std::vector<KeyPart>& parts, const KeyValue& own, const ContextParallel& cp) {
+KeyValue scattered(const std::vector<KeyPart>& parts, const OwnPart& in, const ContextParallel& cp) {
   if (!cp.active()) return parts.front().heads;
   const int n = cp.size();
   std::vector<at::Tensor> of_rank;
   {
     const NoCostScope views;
-    if (cp.split.balance == SequenceBalance::kStripe) {
+    if (parts.size() > 1) {
       for (const KeyPart& part : parts) of_rank.push_back(part.heads.packed());
     } else {
       const auto by_rank = [&](const at::Tensor& x) {
@@ -114,7 +104,7 @@ KeyValue scattered(const std::vector<KeyPart>& parts, const KeyValue& own, const
     }
   }
   const PurposeScope scope(Purpose::kKeyValueGrad);
-  return KeyValue::unpacked(cp.comm->reduce_scatter(at::stack(of_rank)).select(0, 0), own);
+  return KeyValue::unpacked(cp.comm->reduce_scatter(at::stack(of_rank)).select(0, 0), in.keys);
 }
 
 // Sequences [first, first + count) of a microbatch.
@@ -174,22 +164,48 @@ void attend_grad(const SoftmaxHeads& d, const SoftmaxHeads& in, const SoftmaxedH
   span.end();
 }
 
+// What backward computes: of this rank's queries, of what it has of keys and values, and of the weights these are made
+// by.
+struct OwnGrads {
+  at::Tensor q;
+  KeyValue keys;
+  std::vector<at::Tensor> weights = {};
+};
+
+// What backward is given.
+struct Incoming {
+  const SoftmaxedHeads& forward;
+  const at::Tensor& grad_out;
+};
+
 at::Tensor wide_zeros(const at::Tensor& like) {
   return at::zeros(like.sizes(), like.options().dtype(kernel_wide_type(like)));
 }
-KeyValue wide_zeros(const KeyValue& like) { return {wide_zeros(like.k), wide_zeros(like.v)}; }
 
-SoftmaxedHeads ring_forward(const SoftmaxHeads& in, const ContextRule& rule, const ContextParallel& cp) {
+void attend_to(SoftmaxMerge& merge, const OwnPart& in, const KeyPart& part, const Attended& how) {
+  const ArrivedKeys keys(how.maker, part.heads, part.of_rank, ArrivedKeys::For::kForward);
+  attend(merge, in.q, how.cp.part(in.positions(), how.cp.rank()), {part.runs, keys.heads()}, how.rule, how.cp);
+}
+
+// Adds to d.q and d.weights; RETURNS the gradients of what came from the part's rank.
+KeyValue grads_of(const KeyPart& part, const OwnPart& in, const Incoming& given, const Attended& how, OwnGrads& d) {
+  const ArrivedKeys keys(how.maker, part.heads, part.of_rank, ArrivedKeys::For::kBackward);
+  const KeyValue sums = keys.heads().wide_zeros();
+  attend_grad({d.q, sums.k, sums.v}, {in.q, keys.heads().k, keys.heads().v}, given.forward, given.grad_out,
+              how.cp.part(in.positions(), how.cp.rank()), part.runs, how.rule, how.cp);
+  return keys.grads(sums, d.weights);
+}
+
+SoftmaxedHeads ring_forward(const OwnPart& in, const Attended& how) {
+  const ContextParallel& cp = how.cp;
   const int n = cp.size(), rank = cp.rank();
-  const int64_t positions = in.q.size(2);
-  const KeyValue own{in.k, in.v};
-  SoftmaxMerge merge(in.q, in.v.size(3));
-  at::Tensor flat = own.packed();
+  SoftmaxMerge merge(in.q, in.q.size(3));
+  at::Tensor flat = in.keys.packed();
   for (int hop = 0; hop < n; ++hop) {
     std::unique_ptr<Hop> next;
     if (hop + 1 < n) next = std::make_unique<Hop>(cp, flat, kKeyValueLane, Purpose::kKeyValue);
-    const KeyPart keys{cp.part(positions, (rank + n - hop) % n), KeyValue::unpacked(flat, own)};
-    attend(merge, in.q, cp.part(positions, rank), keys, rule, cp);
+    const int from = (rank + n - hop) % n;
+    attend_to(merge, in, {cp.part(in.positions(), from), KeyValue::unpacked(flat, in.keys), from}, how);
     if (next) flat = next->wait();
   }
   return merge.result();
@@ -197,108 +213,89 @@ SoftmaxedHeads ring_forward(const SoftmaxHeads& in, const ContextRule& rule, con
 
 // Keys and values go round as in forward; the sums of their gradients follow one hop behind, to which each rank adds
 // its own, and the n-th hop brings them home.
-SoftmaxHeads ring_backward(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
-                           const ContextRule& rule, const ContextParallel& cp) {
+OwnGrads ring_backward(const OwnPart& in, const Incoming& given, const Attended& how) {
+  const ContextParallel& cp = how.cp;
   const int n = cp.size(), rank = cp.rank();
-  const int64_t positions = in.q.size(2);
-  const KeyValue own{in.k, in.v};
-  const at::Tensor dq = wide_zeros(in.q);
-  at::Tensor flat = own.packed();
+  OwnGrads d{wide_zeros(in.q), {}};
+  at::Tensor flat = in.keys.packed();
   std::unique_ptr<Hop> sums;
   for (int hop = 0; hop < n; ++hop) {
     std::unique_ptr<Hop> next;
     if (hop + 1 < n) next = std::make_unique<Hop>(cp, flat, kKeyValueLane, Purpose::kKeyValue);
-    const KeyValue keys = KeyValue::unpacked(flat, own), d = wide_zeros(own);
-    attend_grad({dq, d.k, d.v}, {in.q, keys.k, keys.v}, forward, grad_out, cp.part(positions, rank),
-                cp.part(positions, (rank + n - hop) % n), rule, cp);
-    at::Tensor sum = d.packed();
+    const int from = (rank + n - hop) % n;
+    const KeyPart part{cp.part(in.positions(), from), KeyValue::unpacked(flat, in.keys), from};
+    at::Tensor sum = grads_of(part, in, given, how, d).packed();
     if (sums) sum = sums->wait().add_(sum);
     sums = std::make_unique<Hop>(cp, sum, kGradLane, Purpose::kKeyValueGrad);
     if (next) flat = next->wait();
   }
-  const KeyValue home = KeyValue::unpacked(sums->wait(), own);
-  return {dq, home.k, home.v};
+  d.keys = KeyValue::unpacked(sums->wait(), in.keys);
+  return d;
 }
 
-SoftmaxedHeads gather_forward(const SoftmaxHeads& in, const ContextRule& rule, const ContextParallel& cp) {
-  SoftmaxMerge merge(in.q, in.v.size(3));
-  for (const KeyPart& keys : all_keys(in, cp)) attend(merge, in.q, cp.part(in.q.size(2), cp.rank()), keys, rule, cp);
+SoftmaxedHeads gather_forward(const OwnPart& in, const Attended& how) {
+  SoftmaxMerge merge(in.q, in.q.size(3));
+  for (const KeyPart& part : gathered(in, how)) attend_to(merge, in, part, how);
   return merge.result();
 }
 
-SoftmaxHeads gather_backward(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
-                             const ContextRule& rule, const ContextParallel& cp) {
-  const at::Tensor dq = wide_zeros(in.q);
+OwnGrads gather_backward(const OwnPart& in, const Incoming& given, const Attended& how) {
+  OwnGrads d{wide_zeros(in.q), {}};
   std::vector<KeyPart> grads;
-  for (const KeyPart& keys : all_keys(in, cp)) {
-    const KeyValue d = wide_zeros(keys.heads);
-    attend_grad({dq, d.k, d.v}, {in.q, keys.heads.k, keys.heads.v}, forward, grad_out, cp.part(in.q.size(2), cp.rank()),
-                keys.runs, rule, cp);
-    grads.push_back({keys.runs, d});
-  }
-  if (has_all_keys(in)) {  // the caller scatters them
-    const NoCostScope views;
-    std::vector<at::Tensor> k, v;
-    for (const KeyPart& part : grads) {
-      k.push_back(part.heads.k);
-      v.push_back(part.heads.v);
-    }
-    return {dq, at::cat(k, 2), at::cat(v, 2)};
-  }
-  const KeyValue home = scattered(grads, {in.k, in.v}, cp);
-  return {dq, home.k, home.v};
+  for (const KeyPart& part : gathered(in, how))
+    grads.push_back({part.runs, grads_of(part, in, given, how, d), part.of_rank});
+  d.keys = scattered(grads, in, how.cp);
+  return d;
 }
 
 bool is_ring(const ContextParallel& cp) { return cp.active() && cp.split.exchange == ContextExchange::kP2p; }
 
-SoftmaxedHeads attention_forward(const SoftmaxHeads& in, const ContextRule& rule, const ContextParallel& cp) {
-  return is_ring(cp) ? ring_forward(in, rule, cp) : gather_forward(in, rule, cp);
+SoftmaxedHeads attention_forward(const OwnPart& in, const Attended& how) {
+  return is_ring(how.cp) ? ring_forward(in, how) : gather_forward(in, how);
 }
 
 // A view would keep all that it is a view of: of values, the whole projection.
 at::Tensor without_more(const at::Tensor& x) { return x.storage().nbytes() > x.nbytes() ? x.contiguous() : x; }
 
-// What backward needs besides tensors.
-struct Attended : torch::CustomClassHolder {
-  Attended(ContextRule its_rule, ContextParallel its_cp) : rule(std::move(its_rule)), cp(std::move(its_cp)) {}
-  ContextRule rule;
-  ContextParallel cp;
-};
+using AttendedPtr = c10::intrusive_ptr<Attended>;
 
 struct ContextAttention : CustomFunction<ContextAttention> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                            const ContextRule& rule, const ContextParallel& cp, bool recompute) {
-    const SoftmaxedHeads f = attention_forward({q, k, v}, rule, cp);
+                            at::TensorList /*weights*/, const AttendedPtr& how, bool recompute) {
+    const SoftmaxedHeads f = attention_forward({q, {k, v}}, *how);
     const at::Tensor out_SBH = by_position(f.out);
     variable_list kept = {without_more(q), without_more(k), without_more(v)};
     if (!recompute) kept.insert(kept.end(), {out_SBH, f.log_sum_exp});
     ctx->save_for_backward(std::move(kept));
-    ctx->saved_data["attended"] = c10::IValue::make_capsule(c10::make_intrusive<Attended>(rule, cp));
+    ctx->saved_data["attended"] = c10::IValue::make_capsule(how);
     return out_SBH;
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
-    const SoftmaxHeads in{saved[0], saved[1], saved[2]};
-    const auto attended = c10::static_intrusive_pointer_cast<Attended>(ctx->saved_data["attended"].toCapsule());
-    const ContextRule& rule = attended->rule;
-    const ContextParallel& cp = attended->cp;
+    const OwnPart in{saved[0], {saved[1], saved[2]}};
+    const auto how = c10::static_intrusive_pointer_cast<Attended>(ctx->saved_data["attended"].toCapsule());
     const auto by_head = [&](const at::Tensor& x_SBH) {
       return x_SBH.reshape({x_SBH.size(0), x_SBH.size(1), in.q.size(1), -1}).permute({1, 2, 0, 3});
     };
     SoftmaxedHeads f;
     if (saved.size() == 3) {
       const RecomputeScope uncounted;
-      f = attention_forward(in, rule, cp);
+      f = attention_forward(in, *how);
     } else {
       f = {by_head(saved[3]), saved[4]};
     }
     const at::Tensor grad_out = by_head(grads[0]);
-    const SoftmaxHeads d =
-        is_ring(cp) ? ring_backward(in, f, grad_out, rule, cp) : gather_backward(in, f, grad_out, rule, cp);
-    const at::ScalarType type = in.q.scalar_type();
+    const Incoming given{f, grad_out};
+    OwnGrads d = is_ring(how->cp) ? ring_backward(in, given, *how) : gather_backward(in, given, *how);
     const NoCostScope within_the_kernel;
-    return {d.q.to(type), d.k.to(type), d.v.to(type), {}, {}, {}};
+    variable_list result = {d.q.to(in.q.scalar_type()), d.keys.k.to(in.keys.k.scalar_type()),
+                            d.keys.v.to(in.keys.v.scalar_type())};
+    d.weights.resize(how->maker.weights.size());  // none: they are deferred, or no rank has keys
+    for (size_t i = 0; i < d.weights.size(); ++i)
+      result.push_back(d.weights[i].defined() ? d.weights[i].to(how->maker.weights[i].scalar_type()) : at::Tensor());
+    result.resize(result.size() + 2);
+    return result;
   }
 };
 
@@ -316,9 +313,11 @@ void open_ring(const ContextParallel& cp) {
   }
 }
 
-at::Tensor context_attention(const SoftmaxHeads& in, const ContextRule& rule, const ContextParallel& cp,
-                             bool recompute) {
-  return ContextAttention::apply(in.q, in.k, in.v, rule, cp, recompute);
+at::Tensor context_attention(const SoftmaxHeads& in, const ContextRule& rule, const ContextParallel& cp, bool recompute,
+                             KeyMaker maker) {
+  const std::vector<at::Tensor> weights = maker.weights;
+  return ContextAttention::apply(in.q, in.k, in.v, at::TensorList(weights),
+                                 c10::make_intrusive<Attended>(rule, cp, std::move(maker)), recompute);
 }
 
 }  // namespace ranklab

@@ -15,6 +15,7 @@
 
 #include "core/nn/softmax_attention.h"
 #include "core/parallel/context/context_parallel.h"
+#include "core/parallel/context/travelling_keys.h"
 
 namespace ranklab {
 
@@ -30,10 +31,10 @@ struct ContextRule {
 void open_ring(const ContextParallel& cp);
 
 // in.q [B, heads, S, D], in.k and in.v [B, groups, S, D], rotated (RoPE) -> [S, B, heads D]. `recompute`: backward
-// computes the output again, exchange included, instead of saving it. REQUIRES: cp is not active (this rank has all
-// positions), or its exchange is kP2p or kAllGather; with kAllGather in.k and in.v may be of all positions already,
-// rank after rank, and so are their gradients.
-at::Tensor context_attention(const SoftmaxHeads& in, const ContextRule& rule, const ContextParallel& cp,
-                             bool recompute);
+// computes the output again, exchange included, instead of saving it. With a `maker` in.k and in.v are what travels in
+// the place of keys and values, of any sizes, the same on all members. REQUIRES: cp is not active (this rank has all
+// positions), or its exchange is kP2p or kAllGather; keys, values and queries are of one width.
+at::Tensor context_attention(const SoftmaxHeads& in, const ContextRule& rule, const ContextParallel& cp, bool recompute,
+                             KeyMaker maker = {});
 
 }  // namespace ranklab

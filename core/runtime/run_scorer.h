@@ -1,0 +1,22 @@
+// Scores tokens with the ranks of a run, in any layout: from a cache where a rank has the whole model of its
+// tensor-parallel group, else through the pipeline. Thread rule: each rank's thread, collectively over the ranks that
+// works_on_text() names.
+#pragma once
+#include <memory>
+
+#include "core/runtime/components.h"
+#include "core/runtime/generate.h"
+
+namespace ranklab {
+
+// The first replica writes a text; its tensor-parallel and pipeline peers work with it. The other replicas do the same
+// where they own experts or parameter shards.
+bool works_on_text(const RankContext& ctx, const RunPlan& plan);
+
+// REQUIRES: works_on_text(), context.schedule. What `context` refers to outlives the scorer.
+std::unique_ptr<TokenScorer> make_run_scorer(StepContext& context);
+
+// [B, S, V] of whole sequences, on every rank that works on the text.
+at::Tensor run_logits(StepContext& context, const Batch& batch);
+
+}  // namespace ranklab
