@@ -103,6 +103,8 @@ void choose_world(const ConfigOptions& options, TrainConfig& config) {
   const int of_replica = dims.tp * dims.cp, experts = config.model.moe.enabled() ? dims.ep * dims.etp : 1;
   if (dims.dp < 1) dims.dp = experts < 1 || of_replica < 1 ? 1 : experts / std::gcd(experts, of_replica);
   dims.world = of_replica * dims.pp * dims.dp;
+  if (config.train_iters == 0 && !options.given("train.global_batch_size"))
+    config.global_batch_size = int64_t{2} * dims.pp * dims.dp;  // none is made, but it must fit the layout
 }
 
 // With untrained weights only the cache is held besides them.

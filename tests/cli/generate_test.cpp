@@ -35,6 +35,23 @@ TEST(Generate, TensorParallelRanksWriteWhatOneRankWrites) {
   }
 }
 
+// Ranks of other replicas work only for their experts; a pipeline computes the window anew for each token.
+TEST(Generate, AnyLayoutWritesWhatOneRankWrites) {
+  const std::string dense = "--params-dtype fp64 --tokens 20 --seed 3 ";
+  const auto want = generated(dense).at("tokens");
+  for (const std::string layout : {"--pp 2", "--cp 2", "--dp 3", "--tp 2 --cp 2 --pp 2", "--dp 2 --zero-stage 3"})
+    EXPECT_EQ(generated(dense + layout).at("tokens"), want) << layout;
+  const std::string experts = "--preset deepseek_v3_tiny " + dense;
+  const auto experts_want = generated(experts).at("tokens");
+  for (const std::string layout : {"--ep 4", "--ep 2 --pp 3", "--ep 4 --etp 2 --tp 2 --cp 2"})
+    EXPECT_EQ(generated(experts + layout).at("tokens"), experts_want) << layout;
+}
+
+TEST(Generate, AfterTrainingAPipelineGoesOnFromItsOwnWeights) {
+  const std::string trained = "--params-dtype fp64 --train-iters 2 --gbs 4 --tokens 10 --top-k 1 ";
+  EXPECT_EQ(generated(trained + "--pp 2 --cp 2").at("tokens"), generated(trained).at("tokens"));
+}
+
 // Five layers, in fp32: of latent attention 32 + 8 numbers on every rank, of 8 heads keys of 16 and values of 8.
 TEST(Generate, SaysWhatTheCacheTakes) {
   const auto latent = generated("--preset deepseek_v3_tiny --tokens 4 --tp 2");
