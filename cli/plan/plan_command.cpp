@@ -1,5 +1,6 @@
-// ranklab plan memory: the memory of every rank, computed from the configuration alone, and with --measure compared
-// with what two training steps really used.
+// ranklab plan run | memory | validate: how long a step takes on machines that nobody here owns; the memory of every
+// rank, computed from the configuration alone, and with --measure compared with what two training steps really used;
+// and measured runs beside what the planner says of them.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,8 @@
 #include "cli/common/style.h"
 #include "cli/config/config_options.h"
 #include "cli/plan/plan_memory.h"
+#include "cli/plan/plan_validate.h"
+#include "cli/train/dry_run.h"
 #include "cli/world/make_world.h"
 #include "core/base/error.h"
 #include "core/config/requirements.h"
@@ -28,9 +31,46 @@ std::vector<MeasuredMemory> measure(RunPlan plan) {
   return measure_memory(default_components(make_world(plan.config), plan), plan);
 }
 
+TrainConfig planner_defaults() {
+  TrainConfig c;
+  c.efficiency = Efficiency::kMeasured;
+  c.mock_data = true;
+  return c;
+}
+
+CommandAction add_plan_run(CommandLine& app) {
+  auto options = std::make_shared<ConfigOptions>(app, planner_defaults());
+  auto json = std::make_shared<bool>(false);
+  app.add_flag("--json", *json, "print one JSON object");
+  app.footer(
+      "Examples:\n  ranklab plan run --preset llama_8b --bf16 --world-size 64 --zero-stage 3 --gbs 128 --mbs 2\n"
+      "  ranklab plan run --preset llama_1b --bf16 --hardware a100-80 --world-size 8 --gbs 64 --mbs 8");
+  return [options, json] {
+    const RunPlan plan = options->resolve(options->config());
+    options->report_idle(plan);
+    std::fputs((*json ? dry_run_json(plan) : dry_run_text(plan, style_for(stdout))).c_str(), stdout);
+    return 0;
+  };
+}
+
+CommandAction add_plan_validate(CommandLine& app) {
+  auto request = std::make_shared<ValidateRequest>();
+  app.add_option("FILE", request->file, "rows of measured runs, JSON (docs/planner.md)")->required();
+  app.add_option("--only", request->only, "rows whose id or source contains this, or of this profile")
+      ->type_name("TEXT");
+  app.add_flag("--flags", request->flags, "print each row as a command line");
+  app.add_flag("--json", request->json, "print one JSON object");
+  return [request] { return run_plan_validate(*request); };
+}
+
 }  // namespace
 
 CommandAction setup_plan(CommandLine& app) {
+  CommandLine* run =
+      app.add_subcommand("run", "a step's time, memory and traffic, as real kernels and links would take");
+  const CommandAction run_action = add_plan_run(*run);
+  CommandLine* validate = app.add_subcommand("validate", "measured runs beside what the planner says of them");
+  const CommandAction validate_action = add_plan_validate(*validate);
   CommandLine* memory = app.add_subcommand("memory", "what every rank will hold, and when it holds most");
   auto options = std::make_shared<ConfigOptions>(*memory);
   struct Show {
@@ -43,7 +83,9 @@ CommandAction setup_plan(CommandLine& app) {
   app.footer(
       "Examples:\n  ranklab plan memory --dp 4 --bf16 --zero-stage 2 --measure\n"
       "  ranklab plan memory --tp 2 --pp 2 --recompute-granularity full --json");
-  return [&app, memory, options, show] {
+  return [&app, memory, options, show, run, run_action, validate, validate_action] {
+    if (run->parsed()) return run_action();
+    if (validate->parsed()) return validate_action();
     if (!memory->parsed()) {
       std::printf("%s", app.help().c_str());
       return 0;

@@ -89,10 +89,11 @@ void add_parallel(std::vector<ConfigField>& rows) {
   rows.push_back(flag(g, "parallel.deterministic", {"--deterministic", "--deterministic-mode"},
                       "on GPUs only kernels that give the same bits every time (slower; the CPU's always do)",
                       RANKLAB_FIELD(deterministic)));
-  rows.push_back(
-      text(g, "parallel.attention_backend", {"--attention-backend"},
-           "of GPUs in 16 bits: flash, or cuDNN's fused attention (auto: the faster; flash if --deterministic)",
-           RANKLAB_FIELD(attention_backend), {"auto", "flash", "fused"}));
+  rows.push_back(text(
+      g, "parallel.attention_backend", {"--attention-backend"},
+      "unfused: all scores in memory; of GPUs in 16 bits also flash, or cuDNN's fused attention (auto: the faster; "
+      "flash if --deterministic)",
+      RANKLAB_FIELD(attention_backend), {"auto", "flash", "fused", "unfused"}));
   rows.push_back(flag(g, "parallel.overlap_grad_reduce", {"--overlap-grad-reduce"},
                       "reduce gradient buckets during backward", RANKLAB_FIELD(overlap_grad_reduce)));
   rows.push_back(number(g, "parallel.ddp_bucket_bytes", {"--ddp-bucket-bytes"},
@@ -167,6 +168,9 @@ void add_simulation(std::vector<ConfigField>& rows) {
   const std::string g = "Simulation";
   rows.push_back(text(g, "sim.hardware", {"--hardware"}, "profile of the simulated GPU, or a .toml file",
                       RANKLAB_FIELD(hardware)));
+  rows.push_back(choice(g, "sim.efficiency", {"--efficiency"},
+                        "of simulated kernels and collectives: as the datasheet allows, or as real ones were measured",
+                        {"datasheet", "measured"}, RANKLAB_FIELD(efficiency)));
   rows.push_back(number(g, "sim.gpus_per_node", {"--gpus-per-node"}, "GPUs that share fast links (0: the profile's)",
                         RANKLAB_FIELD(gpus_per_node), count(0)));
   rows.push_back(text(g, "sim.collectives", {"--collectives"},

@@ -146,8 +146,9 @@ RunPlan resolve(const TrainConfig& asked) {
   PrecisionSettings precision = settle_precision(config);
   config.parallel.kv_copies = config.model.kv_copies(config.parallel.tp);
   config.parallel.cp_heads = head_exchange_ranks(config);
-  RunPlan plan{
-      .config = config, .mesh = DeviceMesh(config.parallel), .profile = load_hardware_profile(config.hardware)};
+  RunPlan plan{.config = config,
+               .mesh = DeviceMesh(config.parallel),
+               .profile = load_hardware_profile(config.hardware, config.efficiency)};
   plan.config.parallel = plan.mesh.dims();
   check_threads(plan);
   plan.sequence_parallel = config.sequence_parallel.value_or(config.parallel.tp > 1);

@@ -110,7 +110,7 @@ struct TrainConfig {
   bool finetune = false;      // loads only the weights; starts at step 0
 
   // GPU kernels, and which outputs they keep.
-  std::string attention_backend = "auto";  // auto | flash | fused
+  std::string attention_backend = "auto";  // auto | flash | fused | unfused
   bool keep_cheap_outputs = false;
 
   // Data.
@@ -124,6 +124,7 @@ struct TrainConfig {
   // Simulation.
   bool virtual_time = true;
   std::string hardware = "h100-sxm";
+  Efficiency efficiency = Efficiency::kDatasheet;
   int gpus_per_node = 0;               // 0: the profile's
   std::string collectives = "direct";  // direct | gloo
   std::string transport = "inproc";    // inproc | tcp

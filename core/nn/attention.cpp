@@ -9,6 +9,7 @@
 #include "core/nn/row_kernels.h"
 #include "core/nn/softmax_attention.h"
 #include "core/nn/softmax_recomputer.h"
+#include "core/nn/unfused_attention.h"
 #include "core/nn/window_attention.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
@@ -23,6 +24,11 @@ double attention_flops(const at::Tensor& qkv, const AttentionShape& shape) {
   const auto seq = static_cast<double>(qkv.size(0));
   return 2.0 * attention_span(qkv.size(0), shape.window) * seq *
          static_cast<double>(qkv.size(1) * shape.heads * shape.head_dim);
+}
+
+KernelShape kernel_shape(const at::Tensor& qkv, const AttentionShape& shape) {
+  return KernelShape::attention(static_cast<double>(qkv.size(0) * qkv.size(1) * shape.heads),
+                                attention_span(qkv.size(0), shape.window) / 2, static_cast<double>(shape.head_dim));
 }
 
 kernels::QkvShape qkv_shape(int64_t seq, int64_t batch, const AttentionShape& shape) {
@@ -85,7 +91,8 @@ struct Softmaxed {
 };
 
 Softmaxed softmax_forward(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
-  const CostScope cost("flash_attention", attention_flops(qkv, shape), 2.0 * bytes_of(qkv), dtype_of(qkv));
+  const CostScope cost({"flash_attention", kernel_shape(qkv, shape)}, attention_flops(qkv, shape), 2.0 * bytes_of(qkv),
+                       dtype_of(qkv));
   const Heads h = split_heads(qkv, shape, rope);
   const SoftmaxedHeads out = softmax_attention({h.q, h.k, h.v}, score_rule(shape));
   return {h, out.out.permute({2, 0, 1, 3}).reshape({qkv.size(0), qkv.size(1), shape.heads * shape.head_dim}),
@@ -98,8 +105,8 @@ at::Tensor softmax_backward(const at::Tensor& grad_out, const Softmaxed& forward
   const auto& [q, k, v] = forward.heads;
   const int64_t batch = q.size(0), seq = q.size(2);
   at::Tensor grad_qkv = at::empty({seq, batch, (shape.heads + 2 * shape.groups) * shape.head_dim}, q.options());
-  const CostScope cost("flash_attention_backward", 2.5 * attention_flops(grad_qkv, shape), 4.0 * bytes_of(grad_qkv),
-                       dtype_of(q));
+  const CostScope cost({"flash_attention_backward", kernel_shape(grad_qkv, shape).of_backward()},
+                       2.5 * attention_flops(grad_qkv, shape), 4.0 * bytes_of(grad_qkv), dtype_of(q));
   const auto by_head = [&](const at::Tensor& x_SBH) {
     return x_SBH.reshape({seq, batch, shape.heads, shape.head_dim}).permute({1, 2, 0, 3});
   };
@@ -186,12 +193,16 @@ bool has_kernels(const at::Tensor& qkv, const AttentionShape& shape) {
 }  // namespace
 
 at::Tensor causal_attention(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
+  if (gpu_attention() == GpuAttention::kUnfused)
+    return unfused_attention(rotated_heads(qkv, shape, rope), score_rule(shape), /*recompute=*/false);
   if (!has_kernels(qkv, shape)) return causal_attention_reference(qkv, shape, rope);
   return AttentionFunction::apply(qkv, shape, rope);
 }
 
 RecomputableOutput recomputable_causal_attention(const at::Tensor& qkv, const AttentionShape& shape,
                                                  const RopeTable& rope) {
+  if (gpu_attention() == GpuAttention::kUnfused)
+    return {unfused_attention(rotated_heads(qkv, shape, rope), score_rule(shape), /*recompute=*/true)};
   if (!at::GradMode::is_enabled() || !has_kernels(qkv, shape)) return {causal_attention(qkv, shape, rope)};
   const auto recomputer = c10::make_intrusive<AttentionRecomputer>(qkv.detach().contiguous(), shape, rope);
   return {RecomputedAttentionFunction::apply(qkv, recomputer), recomputer};

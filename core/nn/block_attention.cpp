@@ -47,8 +47,12 @@ CostScope cost_of(const char* kernel, const SoftmaxHeads& in, const AttentionBlo
   const auto width = static_cast<double>(in.q.size(3) + in.v.size(3));
   const auto groups = static_cast<double>(in.q.size(0) * in.k.size(1));
   const double elements = 2 * heads * static_cast<double>(b.queries) + 2 * groups * static_cast<double>(b.keys);
-  return {kernel, factor * 2 * cost_pairs(b) * heads * width,
-          factor * elements * static_cast<double>(in.q.size(3) * in.q.itemsize()), dtype_of(in.q)};
+  const auto queries = static_cast<double>(b.queries);
+  const KernelShape shape = KernelShape::attention(heads * queries, cost_pairs(b) / queries, width / 2);
+  return {{kernel, factor > 1 ? shape.of_backward() : shape},
+          factor * 2 * cost_pairs(b) * heads * width,
+          factor * elements * static_cast<double>(in.q.size(3) * in.q.itemsize()),
+          dtype_of(in.q)};
 }
 
 // Scores in plain ops, in fp32 or fp64.

@@ -7,6 +7,7 @@
 #include "core/nn/kernel_path.h"
 #include "core/nn/softmax_attention.h"
 #include "core/nn/softmax_recomputer.h"
+#include "core/nn/unfused_attention.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 #include "core/spec/attention_span.h"
@@ -29,7 +30,11 @@ CostScope attention_cost(const char* kernel, const at::Tensor& q, const LatentSh
   const double width = static_cast<double>(products.with_keys * shape.query_head() + products.with_values * shape.v);
   const auto per_head = static_cast<double>(shape.query_head() + shape.nope + 2 * shape.v);  // q, k, v and the output
   const auto heads = static_cast<double>(q.size(1) * shape.heads);
-  return {kernel, span * seq * heads * width, passes * seq * heads * per_head * static_cast<double>(q.itemsize()),
+  const KernelShape forward = KernelShape::attention(
+      seq * heads, span / 2, width / static_cast<double>(products.with_keys + products.with_values));
+  return {{kernel, products.with_keys > 1 ? forward.of_backward() : forward},
+          span * seq * heads * width,
+          passes * seq * heads * per_head * static_cast<double>(q.itemsize()),
           dtype_of(q)};
 }
 
@@ -211,6 +216,11 @@ struct RecomputedLatentFunction : CustomFunction<RecomputedLatentFunction> {
   }
 };
 
+at::Tensor unfused(const LatentInput& input, const LatentShape& shape, const RopeTable& rope, bool recompute) {
+  const LatentHeads h = join_heads(input, shape, rope);
+  return unfused_attention({h.q, h.k, h.v}, score_rule(shape), recompute);
+}
+
 bool has_kernels(const at::Tensor& q, const LatentShape& shape) {
   return has_row_kernels(q) && has_softmax_attention(q, std::max(shape.query_head(), shape.v)) &&
          (as_on_cpu(q) || shape.cap > 0 || !score_rule(shape).has_window(q.size(0)));
@@ -219,6 +229,7 @@ bool has_kernels(const at::Tensor& q, const LatentShape& shape) {
 }  // namespace
 
 at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
+  if (gpu_attention() == GpuAttention::kUnfused) return unfused(input, shape, rope, /*recompute=*/false);
   if (has_kernels(input.q, shape)) return LatentFunction::apply(input.q, input.kv, input.k_rope, shape, rope);
   const CostScope cost = attention_cost("latent_attention", input.q, shape, {}, 1);
   const LatentHeads h = join_heads(input, shape, rope);
@@ -230,6 +241,7 @@ at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, 
 
 RecomputableOutput recomputable_latent_attention(const LatentInput& input, const LatentShape& shape,
                                                  const RopeTable& rope) {
+  if (gpu_attention() == GpuAttention::kUnfused) return {unfused(input, shape, rope, /*recompute=*/true)};
   if (!at::GradMode::is_enabled() || !has_kernels(input.q, shape)) return {latent_attention(input, shape, rope)};
   const LatentInput kept = dense(input.q.detach(), input.kv.detach(), input.k_rope.detach());
   const auto recomputer = c10::make_intrusive<LatentRecomputer>(kept, shape, rope);

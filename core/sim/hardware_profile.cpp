@@ -80,6 +80,65 @@ Link read_link(const toml::table& table, const std::string& place) {
   return link;
 }
 
+GemmEfficiency read_gemm(const toml::table& table, const std::string& place) {
+  TableReader reader(table, place);
+  const GemmEfficiency e{.efficiency = reader.number("efficiency", 1e-6),
+                         .tile_loss = reader.number("tile_loss", 0),
+                         .inner_overhead = reader.number("inner_overhead", 0),
+                         .launch_us = reader.number("launch_us", 0),
+                         .bandwidth = reader.number("bandwidth", 1e-6),
+                         .wave_rounding = reader.number("wave_rounding", 0),
+                         .cached = reader.number("cached", 1e-6),
+                         .split_us = reader.number("split_us", 0),
+                         .throttle = reader.number("throttle", 0)};
+  reader.reject_unknown();
+  return e;
+}
+
+AttentionEfficiency read_attention(const toml::table& table, const std::string& place) {
+  TableReader reader(table, place);
+  const AttentionEfficiency e{.efficiency = reader.number("efficiency", 1e-6),
+                              .width_loss = reader.number("width_loss", 0),
+                              .launch_us = reader.number("launch_us", 0),
+                              .bandwidth = reader.number("bandwidth", 1e-6),
+                              .inner_overhead = reader.number("inner_overhead", 0),
+                              .tail = reader.number("tail", 0),
+                              .backward = reader.number("backward", 1e-6)};
+  reader.reject_unknown();
+  return e;
+}
+
+KernelEfficiency read_kernels(const toml::table& table, const std::string& place) {
+  TableReader reader(table, place);
+  KernelEfficiency e;
+  e.sms = static_cast<int>(reader.number("sms", 1));
+  e.bandwidth = reader.number("bandwidth", 1e-6);
+  e.launch_us = reader.number("launch_us", 0);
+  e.gemm_16bit = read_gemm(reader.table("gemm_16bit"), place + " gemm_16bit");
+  if (table.contains("gemm_8bit")) e.gemm_8bit = read_gemm(reader.table("gemm_8bit"), place + " gemm_8bit");
+  e.attention = read_attention(reader.table("attention"), place + " attention");
+  reader.texts("sources");
+  reader.reject_unknown();
+  return e;
+}
+
+CollectiveEfficiency read_collectives(const toml::table& table, const std::string& place) {
+  TableReader reader(table, place);
+  CollectiveEfficiency e;
+  for (size_t i = 0; const std::string length : {"_short", "_middle", "_long"})
+    e.protocols.at(i++) = {.base_us = reader.number("base_us" + length, 0),
+                           .hop_us = reader.number("hop_us" + length, 0),
+                           .gb_s = reader.number("gb_s" + length, 1e-6)};
+  e.reduce_scatter = reader.number("reduce_scatter", 1e-6);
+  e.all_reduce = reader.number("all_reduce", 1e-6);
+  e.all_to_all = reader.number("all_to_all", 1e-6);
+  e.across_nodes = reader.number("across_nodes", 1e-6);
+  e.across_hop_us = reader.number("across_hop_us", 0);
+  reader.texts("sources");
+  reader.reject_unknown();
+  return e;
+}
+
 HardwareProfile parse(std::string_view text, const std::string& place) {
   toml::table root;
   try {
@@ -107,8 +166,26 @@ HardwareProfile parse(std::string_view text, const std::string& place) {
   if (root.contains("gpu_names")) profile.gpu_names = reader.texts("gpu_names");  // as nvidia-smi prints them
   profile.intra_node = read_link(reader.table("intra_node"), place + " [intra_node]");
   profile.inter_node = read_link(reader.table("inter_node"), place + " [inter_node]");
+  if (root.contains("kernels"))
+    profile.kernels =
+        std::make_shared<const KernelEfficiency>(read_kernels(reader.table("kernels"), place + " [kernels]"));
+  if (root.contains("collectives"))
+    profile.collectives = std::make_shared<const CollectiveEfficiency>(
+        read_collectives(reader.table("collectives"), place + " [collectives]"));
   reader.reject_unknown();
   return profile;
+}
+
+HardwareProfile parsed_profile(const std::string& name_or_path);
+
+// Names of built-in profiles with measured kernels.
+std::vector<std::string> measured_profiles() {
+  std::vector<std::string> names;
+  for (const std::string& name : hardware_profile_names()) {
+    const HardwareProfile profile = parsed_profile(name);
+    if (profile.kernels && profile.collectives) names.push_back(name);
+  }
+  return names;
 }
 
 }  // namespace
@@ -133,7 +210,9 @@ double HardwareProfile::peak_flops(DType dtype) const {
   return peak_flops_fp32;
 }
 
-HardwareProfile load_hardware_profile(const std::string& name_or_path) {
+namespace {
+
+HardwareProfile parsed_profile(const std::string& name_or_path) {
   if (name_or_path.ends_with(".toml")) {
     constexpr size_t kLimitBytes = 1 << 20;
     return parse(read_whole_file(name_or_path, kLimitBytes,
@@ -151,6 +230,22 @@ HardwareProfile load_hardware_profile(const std::string& name_or_path) {
                .got = quote(name_or_path),
                .want = "one of " + join(names, ", ") + ", or a path ending in .toml",
                .fix = nearest.empty() ? "choose one of these" : "write " + quote(nearest)});
+}
+
+}  // namespace
+
+HardwareProfile load_hardware_profile(const std::string& name_or_path, Efficiency efficiency) {
+  HardwareProfile profile = parsed_profile(name_or_path);
+  if (efficiency == Efficiency::kDatasheet) {
+    profile.kernels = nullptr;
+    profile.collectives = nullptr;
+    return profile;
+  }
+  RANKLAB_CHECK(profile.kernels && profile.collectives, ErrorKind::kInvalidArgument, .where = "hardware profile",
+                .what = "nobody measured kernels and collectives of this machine", .got = quote(name_or_path),
+                .want = "a profile with [kernels] and [collectives]: " + join(measured_profiles(), ", "),
+                .fix = "use --efficiency datasheet, or one of these profiles");
+  return profile;
 }
 
 std::vector<std::string> hardware_profile_names() {

@@ -3,11 +3,14 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/dtype.h"
+#include "core/sim/collective_efficiency.h"
+#include "core/sim/kernel_time.h"
 
 namespace ranklab {
 
@@ -26,8 +29,11 @@ struct HardwareProfile {
   double memory_bandwidth = 0;  // bytes/s
   int64_t memory_bytes = 0;
   double launch_overhead_ns = 0;  // per op
-  Link intra_node;                // NVLink or shared memory
-  Link inter_node;                // one NIC per GPU
+  // What real kernels and collectives reach; null: nobody measured, or the datasheet is asked for.
+  std::shared_ptr<const KernelEfficiency> kernels;
+  std::shared_ptr<const CollectiveEfficiency> collectives;
+  Link intra_node;  // NVLink or shared memory
+  Link inter_node;  // one NIC per GPU
   int gpus_per_node = 8;
   std::vector<std::string> sources;    // where the figures are published
   std::vector<std::string> gpu_names;  // the driver's names of this GPU; may be empty
@@ -35,8 +41,12 @@ struct HardwareProfile {
   double peak_flops(DType dtype) const;  // integer types count as fp32
 };
 
-// Loads NAME from the built-in profiles, or a path ending in .toml. Throws kInvalidArgument (nearest name) or kBadFile.
-HardwareProfile load_hardware_profile(const std::string& name_or_path);
+// Whether kernels and collectives take as long as the datasheet allows, or as long as real ones were measured to.
+enum class Efficiency { kDatasheet, kMeasured };
+
+// Loads NAME from the built-in profiles, or a path ending in .toml. Throws kInvalidArgument (nearest name; kMeasured of
+// a profile without [kernels] and [collectives]) or kBadFile.
+HardwareProfile load_hardware_profile(const std::string& name_or_path, Efficiency efficiency = Efficiency::kDatasheet);
 std::vector<std::string> hardware_profile_names();
 // The built-in profile of the GPU with this driver name ("NVIDIA H100 80GB HBM3"), if there is one.
 std::optional<HardwareProfile> hardware_profile_of_gpu(const std::string& gpu_name);

@@ -6,15 +6,18 @@
 
 #include "core/base/dtype.h"
 #include "core/base/kernel_bound.h"
+#include "core/sim/kernel_shape.h"
 
 namespace ranklab {
 
 // The name of a kernel on the timeline: "flash_attention", "gemm 4096x1024x512" (m, n, k).
 struct KernelName {
   const char* what;
-  double m = 0, n = 0, k = 0;  // of a product: [m, k] x [k, n]
+  KernelShape shape = {};
   KernelName(const char* name) : what(name) {}
-  KernelName(const char* name, double rows, double cols, double inner) : what(name), m(rows), n(cols), k(inner) {}
+  KernelName(const char* name, const KernelShape& of) : what(name), shape(of) {}
+  KernelName(const char* name, double rows, double cols, double inner)
+      : what(name), shape(KernelShape::product(rows, cols, inner)) {}
   std::string text() const;
 };
 

@@ -18,13 +18,19 @@ TransferCost transfer(const Link& link, int steps, int64_t bytes) {
   return cost;
 }
 
+double rate_of(const CollectiveEfficiency& e, Verb verb) {
+  if (verb == Verb::kReduceScatter) return e.reduce_scatter;
+  if (verb == Verb::kAllReduce) return e.all_reduce;
+  return verb == Verb::kAllToAll ? e.all_to_all : 1.0;
+}
+
 // ceil(parts x bytes / n): the last chunk of an uneven ring is padded to the others' size.
 int64_t ring_share(int64_t bytes, int64_t parts, int64_t n) { return (bytes * parts + n - 1) / n; }
 
 }  // namespace
 
 LinkCost::LinkCost(const HardwareProfile& profile, std::span<const int> global_ranks, int gpus_per_node)
-    : intra_(profile.intra_node), inter_(profile.inter_node) {
+    : measured_(profile.collectives), intra_(profile.intra_node), inter_(profile.inter_node) {
   RANKLAB_CHECK(gpus_per_node > 0, ErrorKind::kInvalidArgument, .where = "sim link cost",
                 .what = "a node needs at least one GPU", .got = std::to_string(gpus_per_node) + " GPUs per node",
                 .want = "1 or more", .fix = "set --gpus-per-node");
@@ -34,6 +40,8 @@ LinkCost::LinkCost(const HardwareProfile& profile, std::span<const int> global_r
   for (const int rank : global_ranks) node_.push_back(rank / gpus_per_node);
   crosses_nodes_ = std::any_of(node_.begin(), node_.end(), [&](int node) { return node != node_.front(); });
   slowest_ = intra_;
+  node_share_ = static_cast<int>(node_.size());
+  for (const int node : node_) node_share_ = std::min(node_share_, static_cast<int>(std::ranges::count(node_, node)));
   if (crosses_nodes_) {
     slowest_.latency_ns = std::max(intra_.latency_ns, inter_.latency_ns);
     slowest_.bandwidth_bytes_per_ns = std::min(intra_.bandwidth_bytes_per_ns, inter_.bandwidth_bytes_per_ns);
@@ -45,22 +53,46 @@ TransferCost LinkCost::collective(Verb verb, int64_t logical_bytes) const {
   if (n == 1) return {};
   switch (verb) {
     case Verb::kAllReduce:
-      return transfer(slowest_, 2 * (n - 1), ring_share(logical_bytes, 2 * (n - 1), n));
+      return transfer_of(verb, 2 * (n - 1), ring_share(logical_bytes, 2 * (n - 1), n));
     case Verb::kReduceScatter:
     case Verb::kAllGather:
-      return transfer(slowest_, n - 1, ring_share(logical_bytes, n - 1, n));
+      return transfer_of(verb, n - 1, ring_share(logical_bytes, n - 1, n));
     case Verb::kAllToAll:
     case Verb::kBroadcast:
-      return transfer(slowest_, n - 1, logical_bytes);
+      return transfer_of(verb, n - 1, logical_bytes);
     case Verb::kSend:
     case Verb::kRecv:
-      return transfer(slowest_, 1, logical_bytes);
+      return transfer_of(verb, 1, logical_bytes);
     case Verb::kBarrier:
-      return transfer(slowest_, 2 * std::bit_width(static_cast<unsigned>(n - 1)), 0);
+      return transfer_of(verb, 2 * std::bit_width(static_cast<unsigned>(n - 1)), 0);
     case Verb::kCount:
       break;
   }
   throw Error(ErrorKind::kInternal, {.where = "sim link cost", .what = "not a verb"});
+}
+
+// A ring of members on several nodes takes one step between nodes per node; a message of an all_to_all that leaves the
+// node has one NIC.
+TransferCost LinkCost::transfer_of(Verb verb, int steps, int64_t bytes) const {
+  if (measured_ == nullptr) return transfer(slowest_, steps, bytes);
+  const CollectiveEfficiency& e = *measured_;
+  TransferCost best{.algorithm_bytes = bytes, .steps = steps};
+  const int nics = verb == Verb::kAllToAll ? 1 : node_share_;
+  const double across_gb_s = inter_.bandwidth_bytes_per_ns * e.across_nodes * nics;
+  const double rounds = node_.size() > 1 ? static_cast<double>(steps) / static_cast<double>(node_.size() - 1) : 1;
+  const double nodes = static_cast<double>(node_.size()) / node_share_;
+  const double across_us = crosses_nodes_ ? e.across_hop_us * rounds * (nodes - 1) : 0;
+  for (size_t i = 0; i < e.protocols.size(); ++i) {
+    const Protocol& p = e.protocols[i];
+    double gb_s = p.gb_s * (i == 0 ? 1.0 : rate_of(e, verb));
+    if (crosses_nodes_) gb_s = std::min(gb_s, across_gb_s);
+    const double start_ns = (p.base_us + p.hop_us * steps + across_us) * 1e3;
+    const int64_t total_ns = std::llround(start_ns + static_cast<double>(bytes) / gb_s);
+    if (i > 0 && total_ns >= best.total_ns) continue;
+    best.latency_ns = std::llround(start_ns);
+    best.total_ns = total_ns;
+  }
+  return best;
 }
 
 int64_t LinkCost::exchange_bytes(std::span<const int64_t> bytes_of_member, int self) const {
@@ -92,7 +124,17 @@ TransferCost LinkCost::message(int from_group_rank, int to_group_rank, int64_t b
   const int from = node_.at(static_cast<size_t>(from_group_rank));
   const int to = node_.at(static_cast<size_t>(to_group_rank));
   if (from_group_rank == to_group_rank) return {};
-  return transfer(from == to ? intra_ : inter_, 1, bytes);
+  const Link& link = from == to ? intra_ : inter_;
+  TransferCost cost = transfer(link, 1, bytes);
+  if (measured_ == nullptr) return cost;
+  const Protocol& start = measured_->protocols.front();
+  const double most =
+      from == to ? measured_->protocols.back().gb_s : link.bandwidth_bytes_per_ns * measured_->across_nodes;
+  const double start_us = start.base_us + start.hop_us + (from == to ? 0 : measured_->across_hop_us);
+  cost.latency_ns = std::llround(start_us * 1e3);
+  cost.total_ns =
+      std::llround(start_us * 1e3 + static_cast<double>(bytes) / std::min(link.bandwidth_bytes_per_ns, most));
+  return cost;
 }
 
 }  // namespace ranklab

@@ -7,12 +7,16 @@
 //   bytes
 // For all_to_all the caller passes exchange_bytes() as S: what this rank sends to others, excluding its own part. log2
 // is rounded up. A group inside one node uses the intra-node link; one that spans nodes is bound by the slowest hop of
-// its ring.
+// its ring. With the profile's measured collectives (`--efficiency measured`, collective_efficiency.h) the time is that
+// of the fastest protocol, and a group of several GPUs a node leaves it through as many NICs.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "core/base/vocabulary.h"
+#include "core/sim/collective_efficiency.h"
 #include "core/sim/hardware_profile.h"
 
 namespace ranklab {
@@ -40,7 +44,11 @@ class LinkCost {
   bool crosses_nodes() const { return crosses_nodes_; }
 
  private:
+  TransferCost transfer_of(Verb verb, int steps, int64_t bytes) const;
+
   std::vector<int> node_;
+  std::shared_ptr<const CollectiveEfficiency> measured_;
+  int node_share_ = 1;  // members on the node that has the fewest
   Link slowest_;
   Link intra_;
   Link inter_;

@@ -53,7 +53,11 @@ void add_matmul(const OpClass& op, Inputs inputs, OpCost& cost) {
   const at::Tensor* a = tensor_at(inputs, op.first);
   const at::Tensor* b = tensor_at(inputs, op.second);
   if (a == nullptr || b == nullptr) return;
-  cost.flops = 2 * elements(*a) * (b->dim() >= 2 ? static_cast<double>(b->size(-1)) : 1.0);
+  const double columns = b->dim() >= 2 ? static_cast<double>(b->size(-1)) : 1.0;
+  cost.flops = 2 * elements(*a) * columns;
+  const double inner = a->dim() >= 1 ? static_cast<double>(std::max<int64_t>(a->size(-1), 1)) : 1.0;
+  const double batches = a->dim() == 3 && b->dim() == 3 ? static_cast<double>(std::max<int64_t>(a->size(0), 1)) : 1.0;
+  cost.shape = KernelShape::product(elements(*a) / inner / batches, columns, inner, batches);
   cost.dtype = dtype_of(a->scalar_type());
 }
 
@@ -67,7 +71,10 @@ void add_attention(const OpClass& op, Inputs inputs, OpCost& cost) {
   double flops = 2 * rows * static_cast<double>(k->size(-2)) * static_cast<double>(q->size(-1) + v->size(-1));
   if (flag_at(inputs, op.flag)) flops /= 2;
   cost.flops = flops;
+  const double keys = static_cast<double>(k->size(-2)) * (flag_at(inputs, op.flag) ? 0.5 : 1.0);
+  cost.shape = KernelShape::attention(rows, keys, static_cast<double>(q->size(-1)));
   if (op.kind == OpKind::kAttentionBackward) {
+    cost.shape = cost.shape.of_backward();
     cost.flops = 2.5 * flops;  // dv, dp, dq, dk, and the recomputed scores
     cost.recomputed_flops = 0.5 * flops;
   }
@@ -182,17 +189,6 @@ void add_outputs(const OpClass& op, c10::ArrayRef<const c10::IValue> outputs, Op
   if (cost.flops_per_output > 0 && !outputs.empty() && outputs[0].isTensor()) {
     cost.flops += cost.flops_per_output * elements(outputs[0].toTensor());
   }
-}
-
-KernelBound kernel_bound(const HardwareProfile& profile, double flops, double bytes, DType dtype) {
-  const double compute_s = flops / profile.peak_flops(dtype), memory_s = bytes / profile.memory_bandwidth;
-  if (profile.launch_overhead_ns * 1e-9 >= std::max(compute_s, memory_s)) return KernelBound::kLaunch;
-  return compute_s >= memory_s ? KernelBound::kCompute : KernelBound::kMemory;
-}
-
-int64_t roofline_ns(const HardwareProfile& profile, double flops, double bytes, DType dtype) {
-  const double seconds = std::max(flops / profile.peak_flops(dtype), bytes / profile.memory_bandwidth);
-  return std::llround(seconds * 1e9 + profile.launch_overhead_ns);
 }
 
 }  // namespace ranklab

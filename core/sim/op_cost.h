@@ -7,8 +7,7 @@
 #include <cstdint>
 
 #include "core/base/dtype.h"
-#include "core/sim/hardware_profile.h"
-#include "core/sim/kernel_run.h"
+#include "core/sim/kernel_shape.h"
 #include "core/sim/op_class.h"
 
 namespace ranklab {
@@ -20,6 +19,7 @@ struct OpCost {
   double bytes = 0;             // read, and written in place
   double written_bytes = 0;     // in place: counted unless the op returns its outputs
   DType dtype = DType::kFloat32;
+  KernelShape shape = {};
 };
 
 DType dtype_of(c10::ScalarType type);
@@ -28,11 +28,5 @@ double stored_bytes(const at::Tensor& tensor);
 
 OpCost cost_at_start(const OpClass& op, c10::ArrayRef<const c10::IValue> inputs);
 void add_outputs(const OpClass& op, c10::ArrayRef<const c10::IValue> outputs, OpCost& cost);
-
-// Roofline: max(flops / peak, bytes / bandwidth) + launch overhead, rounded to whole nanoseconds.
-int64_t roofline_ns(const HardwareProfile& profile, double flops, double bytes, DType dtype);
-
-// What most of that time is.
-KernelBound kernel_bound(const HardwareProfile& profile, double flops, double bytes, DType dtype);
 
 }  // namespace ranklab

@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/sim/kernel_time.h"
 #include "core/sim/op_class.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/recompute_scope.h"
@@ -37,8 +38,8 @@ std::string kernel_name(const at::RecordFunction& fn, const OpClass& op) {
 }  // namespace
 
 std::string KernelName::text() const {
-  if (k == 0) return what;
-  return strprintf("%s %.0fx%.0fx%.0f", what, m, n, k);
+  if (shape.kind != KernelShape::Kind::kProduct || shape.batches != 1) return what;
+  return strprintf("%s %.0fx%.0fx%.0f", what, shape.m, shape.n, shape.k);
 }
 
 struct OpObserver::State {
@@ -72,15 +73,15 @@ struct OpObserver::State {
   }
 
   template <typename Name>
-  void charge(double model_flops, double spent_flops, double bytes, DType dtype, const Name& name) {
+  void charge(double model_flops, const KernelWork& work, const Name& name) {
     const int64_t begin_ns = clock.now_ns();
-    clock.advance(roofline_ns(profile, spent_flops, bytes, dtype));
+    clock.advance(kernel_ns(profile, work));
     if (on_kernel)
       on_kernel({.name = name(),
-                 .flops = spent_flops,
-                 .bytes = bytes,
-                 .dtype = dtype,
-                 .bound = kernel_bound(profile, spent_flops, bytes, dtype),
+                 .flops = work.flops,
+                 .bytes = work.bytes,
+                 .dtype = work.dtype,
+                 .bound = kernel_bound(profile, work),
                  .begin_ns = begin_ns,
                  .end_ns = clock.now_ns()});
     if (!recomputing()) flops += model_flops;
@@ -109,8 +110,8 @@ struct OpObserver::State {
     bool charged = frame.child_charged;
     if (!charged && op.kind != OpKind::kFree && op.kind != OpKind::kComposite) {
       add_outputs(op, c10::ArrayRef<const c10::IValue>(fn.outputs().data(), fn.outputs().size()), frame.cost);
-      charge(frame.cost.flops - frame.cost.recomputed_flops, frame.cost.flops, frame.cost.bytes, frame.cost.dtype,
-             [&] { return frame.name; });
+      const OpCost& c = frame.cost;
+      charge(c.flops - c.recomputed_flops, {c.flops, c.bytes, c.dtype, c.shape}, [&] { return frame.name; });
       charged = true;
     }
     if (charged && !frames.empty()) frames.back().child_charged = true;
@@ -179,7 +180,7 @@ CostScope::CostScope(KernelName name, double flops, double bytes, DType dtype)
 
 CostScope::~CostScope() {
   if (t_state == nullptr || --t_state->scope_depth > 0 || t_state->paused) return;
-  t_state->charge(flops_, flops_, bytes_, dtype_, [this] { return name_.text(); });
+  t_state->charge(flops_, {flops_, bytes_, dtype_, name_.shape}, [this] { return name_.text(); });
 }
 
 NoCostScope::NoCostScope() {

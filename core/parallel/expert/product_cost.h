@@ -3,6 +3,8 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
+
 #include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"
 
@@ -12,13 +14,16 @@ struct ProductCost {
   double flops = 0;
   double operand_elements = 0;  // rows and weights
   double bytes = 0;
-  CostScope scope(DType dtype) const { return {"grouped_gemm", flops, bytes, dtype}; }
+  KernelShape shape = {};
+  CostScope scope(DType dtype) const { return {{"grouped_gemm", shape}, flops, bytes, dtype}; }
 };
 
 inline ProductCost grouped_product_cost(int64_t rows, int64_t in, int64_t out, size_t experts, size_t itemsize) {
   const auto n = static_cast<double>(rows), i = static_cast<double>(in), o = static_cast<double>(out);
   const double operands = n * i + i * o * static_cast<double>(experts);
-  return {2 * n * i * o, operands, static_cast<double>(itemsize) * (operands + n * o)};
+  const double each = n / std::max<double>(static_cast<double>(experts), 1);  // as many rows for each
+  return {2 * n * i * o, operands, static_cast<double>(itemsize) * (operands + n * o),
+          KernelShape::product(each, o, i, static_cast<double>(experts))};
 }
 
 }  // namespace ranklab

@@ -1,0 +1,218 @@
+#include "cli/plan/plan_validate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "cli/common/json_output.h"
+#include "cli/training_module.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/config/config_fields.h"
+#include "core/plan/measured_runs.h"
+#include "core/plan/step_time.h"
+
+namespace ranklab {
+namespace {
+
+struct Prediction {
+  double step_s = 0;
+  double mfu = 0;
+  double peak_bytes = 0;
+};
+
+struct Compared {
+  MeasuredRun run;
+  std::optional<Prediction> predicted;  // none: run.left_out says why
+
+  // Predicted over measured.
+  std::optional<double> time_ratio() const {
+    if (!predicted) return std::nullopt;
+    if (run.measured.step_s) return predicted->step_s / *run.measured.step_s;
+    if (run.measured.mfu) return *run.measured.mfu / predicted->mfu;
+    return std::nullopt;
+  }
+  std::optional<double> memory_ratio() const {
+    if (!predicted || !run.measured.peak_bytes) return std::nullopt;
+    return predicted->peak_bytes / *run.measured.peak_bytes;
+  }
+};
+
+Prediction predict(const MeasuredRun& run) {
+  TrainConfig defaults;
+  defaults.mock_data = true;
+  const MergedConfig merged = merge_config(defaults, run.settings);
+  const RunPlan plan = resolve(merged.config, merged.origins);
+  const TrainConfig& c = plan.config;
+  const StepRecord record = training_functions().record_step(plan);
+  Prediction out;
+  out.step_s = time_of(record).total_ns * 1e-9;
+  const double flops = c.model.training_flops_per_token(c.model.seq_length) *
+                       static_cast<double>(plan.tokens_per_step()) / c.parallel.world;
+  out.mfu = flops / (out.step_s * plan.profile.peak_flops(c.element_dtype()));
+  out.peak_bytes = static_cast<double>(together(record.fullest().at_peak));
+  return out;
+}
+
+Compared compare(MeasuredRun run) {
+  Compared out{.run = std::move(run), .predicted = std::nullopt};
+  if (!out.run.left_out.empty()) return out;
+  try {
+    out.predicted = predict(out.run);
+  } catch (const Error& error) {
+    out.run.left_out = error.what();
+  }
+  return out;
+}
+
+std::string flags_of(const MeasuredRun& run) {
+  std::string text = "ranklab plan run";
+  for (const ConfigSetting& setting : run.settings) text += " --set " + setting.key + "=" + setting.text;
+  return text;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  const size_t n = values.size();
+  return n == 0 ? 0 : n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+// Kendall's tau of predicted and measured step times within each source: pairs in the same order less the others.
+double ordering(const std::vector<const Compared*>& rows) {
+  int same = 0, other = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (size_t j = i + 1; j < rows.size(); ++j) {
+      const Compared &a = *rows[i], &b = *rows[j];
+      if (a.run.source != b.run.source || !a.run.measured.step_s || !b.run.measured.step_s) continue;
+      const double order =
+          (a.predicted->step_s - b.predicted->step_s) * (*a.run.measured.step_s - *b.run.measured.step_s);
+      (order > 0 ? same : other) += order != 0 ? 1 : 0;
+    }
+  }
+  return same + other == 0 ? 1 : static_cast<double>(same - other) / (same + other);
+}
+
+struct Summary {
+  size_t rows = 0;
+  double mean_error = 0, median_ratio = 0, tau = 0;
+  size_t memory_rows = 0;
+  double memory_error = 0, memory_ratio = 0;
+};
+
+Summary summary_of(const std::vector<const Compared*>& rows) {
+  Summary out;
+  std::vector<double> ratios, memory;
+  std::vector<const Compared*> timed;
+  for (const Compared* row : rows) {
+    if (const auto ratio = row->time_ratio()) {
+      ratios.push_back(*ratio);
+      timed.push_back(row);
+      out.mean_error += std::abs(*ratio - 1);
+    }
+    if (const auto ratio = row->memory_ratio()) {
+      memory.push_back(*ratio);
+      out.memory_error += std::abs(*ratio - 1);
+    }
+  }
+  out.rows = ratios.size();
+  out.memory_rows = memory.size();
+  if (!ratios.empty()) out.mean_error /= static_cast<double>(ratios.size());
+  if (!memory.empty()) out.memory_error /= static_cast<double>(memory.size());
+  out.median_ratio = median(ratios);
+  out.memory_ratio = median(memory);
+  out.tau = ordering(timed);
+  return out;
+}
+
+std::string row_text(const Compared& row) {
+  const MeasuredRun& run = row.run;
+  if (!row.predicted) return strprintf("%-44s left out: %s\n", run.id.c_str(), run.left_out.c_str());
+  std::string text = strprintf("%-44s %-9s", run.id.c_str(), run.gpu.c_str());
+  const auto ratio = row.time_ratio();
+  text += run.measured.step_s ? strprintf(" %9.3f %9.3f", *run.measured.step_s, row.predicted->step_s)
+          : run.measured.mfu ? strprintf("  MFU %4.1f%%     %4.1f%%", 100 * *run.measured.mfu, 100 * row.predicted->mfu)
+                             : strprintf(" %9s %9.3f", "", row.predicted->step_s);
+  text += ratio ? strprintf(" %+6.1f%%", 100 * (*ratio - 1)) : strprintf(" %7s", "");
+  if (const auto memory = row.memory_ratio())
+    text += strprintf("  memory %6.1f %6.1f GB %+6.1f%%", *run.measured.peak_bytes * 1e-9,
+                      row.predicted->peak_bytes * 1e-9, 100 * (*memory - 1));
+  return text + "\n";
+}
+
+std::string summary_text(const std::string& what, const Summary& s) {
+  std::string text =
+      strprintf("%-44s %5zu %8.1f%% %8.2f %6.2f", what.c_str(), s.rows, 100 * s.mean_error, s.median_ratio, s.tau);
+  if (s.memory_rows > 0)
+    text += strprintf("   %5zu %8.1f%% %8.2f", s.memory_rows, 100 * s.memory_error, s.memory_ratio);
+  return text + "\n";
+}
+
+nlohmann::ordered_json row_json(const Compared& row) {
+  nlohmann::ordered_json json = {{"id", row.run.id}, {"source", row.run.source}, {"profile", row.run.gpu}};
+  if (!row.predicted) {
+    json["left_out"] = row.run.left_out;
+    return json;
+  }
+  json["predicted_step_s"] = row.predicted->step_s;
+  json["predicted_mfu"] = row.predicted->mfu;
+  json["predicted_peak_bytes"] = row.predicted->peak_bytes;
+  if (row.run.measured.step_s) json["measured_step_s"] = *row.run.measured.step_s;
+  if (row.run.measured.mfu) json["measured_mfu"] = *row.run.measured.mfu;
+  if (row.run.measured.peak_bytes) json["measured_peak_bytes"] = *row.run.measured.peak_bytes;
+  if (const auto ratio = row.time_ratio()) json["time_ratio"] = *ratio;
+  if (const auto ratio = row.memory_ratio()) json["memory_ratio"] = *ratio;
+  return json;
+}
+
+using ComparedBy = std::map<std::string, std::vector<const Compared*>>;
+
+void print_summaries(const ComparedBy& by_gpu, const ComparedBy& by_source, const std::vector<const Compared*>& all) {
+  std::printf("\n%-44s %5s %9s %8s %6s   %5s %9s %8s\n", "step times", "rows", "mean err", "median", "tau", "mem",
+              "mean err", "median");
+  for (const ComparedBy* group : {&by_gpu, &by_source})
+    for (const auto& [what, rows] : *group) std::fputs(summary_text(what, summary_of(rows)).c_str(), stdout);
+  std::fputs(summary_text("all", summary_of(all)).c_str(), stdout);
+}
+
+bool wanted(const MeasuredRun& run, const std::string& only) {
+  return only.empty() || run.id.find(only) != std::string::npos || run.source.find(only) != std::string::npos ||
+         run.gpu == only;
+}
+
+}  // namespace
+
+int run_plan_validate(const ValidateRequest& request) {
+  std::vector<MeasuredRun> runs = read_measured_runs(request.file);
+  std::erase_if(runs, [&](const MeasuredRun& run) { return !wanted(run, request.only); });
+  std::vector<Compared> rows;
+  if (!request.json) std::printf("%-44s %-9s %9s %9s %7s\n", "row", "profile", "measured", "predicted", "error");
+  for (MeasuredRun& run : runs) {
+    rows.push_back(compare(std::move(run)));
+    if (request.json) continue;
+    std::fputs(row_text(rows.back()).c_str(), stdout);
+    if (request.flags) std::printf("  %s\n", flags_of(rows.back().run).c_str());
+    std::fflush(stdout);
+  }
+  if (request.json) {
+    nlohmann::ordered_json all = nlohmann::ordered_json::array();
+    for (const Compared& row : rows) all.push_back(row_json(row));
+    std::fputs(json_result({{"rows", all}}).c_str(), stdout);
+    return 0;
+  }
+  ComparedBy by_gpu, by_source;
+  std::vector<const Compared*> all;
+  for (const Compared& row : rows) {
+    if (!row.predicted) continue;
+    by_gpu[row.run.gpu].push_back(&row);
+    by_source[row.run.source].push_back(&row);
+    all.push_back(&row);
+  }
+  print_summaries(by_gpu, by_source, all);
+  return 0;
+}
+
+}  // namespace ranklab

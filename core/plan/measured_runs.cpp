@@ -1,0 +1,261 @@
+#include "core/plan/measured_runs.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/input_file.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+using Json = nlohmann::json;
+
+struct GpuName {
+  const char *in_text, *profile;
+};
+// The first that a row's gpu_type contains.
+constexpr std::array kGpus = {GpuName{"H100-96GB", "h100-96"}, GpuName{"GB300", "gb300"},   GpuName{"GB200", "gb200"},
+                              GpuName{"B300", "b300"},         GpuName{"B200", "b200"},     GpuName{"H200", "h200"},
+                              GpuName{"H800", "h800"},         GpuName{"H100", "h100-sxm"}, GpuName{"A100", "a100-80"}};
+
+bool holds(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+// One row's values, read leniently: papers leave things out.
+class RowReader {
+ public:
+  explicit RowReader(const Json& config) : config_(config) {}
+
+  std::optional<double> number(const char* key) const {
+    const auto it = config_.find(key);
+    if (it == config_.end()) return std::nullopt;
+    if (it->is_number()) return it->get<double>();
+    if (!it->is_string()) return std::nullopt;
+    const std::string text = it->get<std::string>();  // "128K"
+    if (text.size() > 1 && text.back() == 'K' && text.find_first_not_of("0123456789") == text.size() - 1)
+      return 1000.0 * std::stod(text);
+    return std::nullopt;
+  }
+  double number_or(const char* key, double otherwise) const { return number(key).value_or(otherwise); }
+  std::string text(const char* key) const {
+    const auto it = config_.find(key);
+    return it != config_.end() && it->is_string() ? it->get<std::string>() : "";
+  }
+  bool is(const char* key, bool otherwise) const {
+    const auto it = config_.find(key);
+    return it != config_.end() && it->is_boolean() ? it->get<bool>() : otherwise;
+  }
+  bool has(const char* key) const {
+    const auto it = config_.find(key);
+    return it != config_.end() && !it->is_null();
+  }
+
+ private:
+  const Json& config_;
+};
+
+class RowPlan {
+ public:
+  RowPlan(const Json& row, MeasuredRun& run) : c_(row.at("config")), run_(run) {}
+
+  void settle() {
+    for (const char* key : {"layers", "hidden", "heads", "seq", "gpus", "gpu_type"})
+      if (!c_.has(key)) return leave_out(std::string("the row has no ") + key);
+    const std::string gpu = c_.text("gpu_type");
+    const auto* const known = std::ranges::find_if(kGpus, [&](const GpuName& one) { return holds(gpu, one.in_text); });
+    if (known == kGpus.end()) return leave_out("no profile of " + gpu);
+    run_.gpu = known->profile;
+    set("sim.hardware", run_.gpu);
+    set("sim.efficiency", "measured");
+    model();
+    layout();
+    batch();
+    precision();
+    if (holds(gpu, "4 per node")) set("sim.gpus_per_node", 4);
+  }
+
+ private:
+  void set(const char* key, const std::string& text) { run_.settings.push_back({key, text, "row " + run_.id}); }
+  void set(const char* key, double value) { set(key, strprintf("%.15g", value)); }
+  void leave_out(const std::string& why) { run_.left_out = why; }
+
+  void model() {
+    const double hidden = *c_.number("hidden"), heads = *c_.number("heads");
+    set("model.num_layers", *c_.number("layers"));
+    set("model.hidden_size", hidden);
+    set("model.num_attention_heads", heads);
+    set("model.seq_length", *c_.number("seq"));
+    const bool gpt = holds(c_.text("model"), "GPT") || (!c_.has("kv_heads") && !c_.has("experts"));
+    set("model.vocab_size", c_.number_or("vocab", gpt ? 51200 : 128256));
+    set("model.ffn_hidden_size",
+        c_.number_or("ffn_dense", c_.number_or("ffn", gpt ? 4 * hidden : usual_gated(hidden))));
+    if (c_.has("kv_heads")) set("model.num_query_groups", *c_.number("kv_heads"));
+    if (c_.has("head_dim") && !c_.has("kv_lora")) set("model.kv_channels", *c_.number("head_dim"));
+    set("model.tie_embeddings", c_.is("tied", gpt) ? "true" : "false");
+    if (gpt) {
+      set("model.norm", "LayerNorm");
+      set("model.activation", "gelu");
+      set("model.position", "learned_absolute");
+      set("model.add_bias", c_.has("experts") ? "false" : "true");
+    }
+    if (c_.has("kv_lora")) latent();
+    if (c_.has("experts")) experts();
+    if (c_.has("mtp_depth")) set("mtp.num_layers", *c_.number("mtp_depth"));
+  }
+  // 8/3 of the width, a third more, to a multiple of 256 (KempnerForge's "auto 1.3x").
+  static double usual_gated(double hidden) { return std::ceil(hidden * 8 / 3 * 1.3 / 256) * 256; }
+
+  void latent() {
+    set("mla.kv_lora_rank", *c_.number("kv_lora"));
+    set("mla.q_lora_rank", c_.number_or("q_lora", 0));
+    const double head = c_.number_or("head_dim", 128);
+    set("mla.qk_head_dim", head);
+    set("mla.v_head_dim", head);
+    set("mla.qk_pos_emb_head_dim", c_.number_or("rope_dim", 64));
+  }
+  void experts() {
+    set("moe.num_experts", *c_.number("experts"));
+    set("moe.topk", c_.number_or("topk", 1));
+    const double wide = c_.number_or("moe_ffn", c_.number_or("ffn", 0));
+    set("moe.ffn_hidden_size", wide);
+    if (c_.number_or("shared_experts", 0) > 0) set("moe.shared_ffn_hidden_size", wide * *c_.number("shared_experts"));
+    set("moe.first_dense_layers", c_.number_or("first_dense_layers", 0));
+    set("moe.force_balance", "true");
+    set("moe.balancing", "none");
+  }
+
+  void layout() {
+    const double tp = c_.number_or("tp", 1), pp = c_.number_or("pp", 1), vpp = c_.number_or("vpp", 1);
+    set("parallel.world_size", *c_.number("gpus"));
+    set("parallel.tp", tp);
+    set("parallel.pp", pp);
+    if (c_.number_or("cp", 1) > 1) set("parallel.cp", *c_.number("cp"));
+    if (c_.number_or("ep", 1) > 1) set("parallel.ep", *c_.number("ep"));
+    set("parallel.sequence_parallel", tp > 1 && c_.is("sequence_parallel", newer()) ? "true" : "false");
+    if (pp > 1) {
+      set("parallel.pipeline_schedule", schedule(vpp));
+      if (vpp > 1) set("parallel.vpp", vpp);
+    }
+    set("parallel.zero_stage", zero());
+    set("parallel.overlap_grad_reduce", c_.is("grad_bucket_overlap", newer()) ? "true" : "false");
+    set("memory.recompute_granularity", recompute());
+    if (!newer() && !holds(c_.text("recompute"), "selective")) set("parallel.attention_backend", "unfused");
+    if (!newer() && holds(c_.text("recompute"), "selective")) set("parallel.attention_backend", "unfused");
+  }
+  // Megatron-LM of 2021 and 2022 had neither sequence parallelism nor flash attention; it trained in fp16.
+  bool newer() const { return !holds(c_.text("precision"), "fp16"); }
+
+  std::string schedule(double vpp) const {
+    const std::string said = c_.text("schedule");
+    if (holds(said, "ZB-2p")) return "zb-2p";
+    if (holds(said, "ZB-1p")) return "zb-h1";
+    if (holds(said, "ZBV") || holds(said, "ZB-V")) return "zb-v";
+    if (holds(said, "DualPipe")) return "dualpipe";
+    return vpp > 1 ? "interleaved-1f1b" : "1f1b";
+  }
+  std::string zero() const {
+    if (c_.number_or("fsdp", 0) > 0) return "3";
+    if (const auto stage = c_.number("zero")) return strprintf("%.0f", *stage);
+    if (holds(c_.text("zero"), "FSDP")) return "2";
+    return newer() ? "1" : "0";
+  }
+  std::string recompute() const {
+    const std::string said = c_.text("recompute");
+    if (holds(said, "full")) return "full";
+    return holds(said, "selective") ? "selective" : "none";
+  }
+
+  void batch() {
+    const double sequences = c_.number_or("micro_batch", c_.number_or("local_batch", 0));
+    const double replicas = *c_.number("gpus") / c_.number_or("tp", 1) / c_.number_or("pp", 1) / c_.number_or("cp", 1);
+    double global = c_.number_or("global_batch", 0);
+    if (global == 0 && c_.has("microbatches"))
+      global = *c_.number("microbatches") * std::max(sequences, 1.0) * replicas;
+    if (global == 0) global = std::max(sequences, 1.0) * c_.number_or("grad_accum", 1) * replicas;
+    if (global < replicas) return leave_out("the row has no batch");
+    set("train.global_batch_size", global);
+    set("train.micro_batch_size", std::max(sequences, 1.0));
+  }
+
+  void precision() {
+    const std::string said = c_.text("precision");
+    set("train.bf16", "true");
+    if (holds(said, "MXFP8"))
+      set("precision.recipe", "mxfp8");
+    else if (holds(said, "NVFP4"))
+      set("precision.recipe", "nvfp4");
+    else if (holds(said, "1x128"))
+      set("precision.recipe", "deepseek_v3");
+    else if (holds(said, "FP8-CS") || holds(said, "fp8"))
+      set("precision.recipe", "fp8_current");
+    else if (holds(said, "FP8"))
+      set("precision.recipe", "fp8_current");
+  }
+
+  RowReader c_;
+  MeasuredRun& run_;
+};
+
+MeasuredFigures figures_of(const Json& row) {
+  const RowReader m(row.at("measured")), c(row.at("config"));
+  MeasuredFigures out;
+  const auto gpus = c.number("gpus"), seq = c.number("seq"), global = c.number("global_batch");
+  for (const char* key : {"step_time_s", "derived_step_time_s"})
+    if (!out.step_s) out.step_s = m.number(key);
+  const auto sequences = global ? global
+                         : c.has("local_batch") && gpus
+                             ? std::optional(*c.number("local_batch") * *gpus / c.number_or("tp", 1) /
+                                             c.number_or("pp", 1) / c.number_or("cp", 1))
+                             : std::nullopt;
+  if (!out.step_s && sequences && seq && gpus) {
+    if (const auto rate = m.number("tokens_per_s_per_gpu")) out.step_s = *sequences * *seq / (*rate * *gpus);
+    if (const auto rate = m.number("samples_per_gpu_s")) out.step_s = *sequences / (*rate * *gpus);
+  }
+  if (const auto mfu = m.number("mfu_pct"); mfu && !out.step_s) out.mfu = *mfu / 100;
+  if (const auto gb = m.number("peak_memory_GB")) out.peak_bytes = *gb * 1e9;
+  if (const auto gib = m.number("peak_memory_GiB")) out.peak_bytes = *gib * 1024 * 1024 * 1024;
+  return out;
+}
+
+MeasuredRun read_row(const Json& row, size_t index) {
+  MeasuredRun run;
+  run.id = "row " + std::to_string(index);
+  if (row.contains("id") && row["id"].is_string()) run.id = row["id"].get<std::string>();
+  if (row.contains("source") && row["source"].is_string()) run.source = row["source"].get<std::string>();
+  if (!row.contains("config") || !row["config"].is_object() || !row.contains("measured") ||
+      !row["measured"].is_object()) {
+    run.left_out = "the row is no run: it has no config and measured";
+    return run;
+  }
+  run.measured = figures_of(row);
+  RowPlan(row, run).settle();
+  if (run.left_out.empty() && !run.measured.step_s && !run.measured.mfu && !run.measured.peak_bytes)
+    run.left_out = "nothing that a plan predicts was measured";
+  return run;
+}
+
+}  // namespace
+
+std::vector<MeasuredRun> read_measured_runs(const std::string& path) {
+  constexpr size_t kLimitBytes = 64 << 20;
+  const std::string text =
+      read_whole_file(path, kLimitBytes, {.kind = ErrorKind::kIo, .where = "measured runs", .fix = "check the path"});
+  const Json file = Json::parse(text, nullptr, false);
+  const Json* rows = file.is_object() ? (file.contains("rows")   ? &file["rows"]
+                                         : file.contains("runs") ? &file["runs"]
+                                                                 : nullptr)
+                                      : &file;
+  RANKLAB_CHECK(!file.is_discarded() && rows != nullptr && rows->is_array(), ErrorKind::kBadFile, .where = path,
+                .what = "the file has no rows of measured runs", .got = "other contents",
+                .want = "a JSON list of objects with \"config\" and \"measured\"",
+                .fix = "see docs/planner.md for the format");
+  std::vector<MeasuredRun> runs;
+  for (size_t i = 0; i < rows->size(); ++i)
+    if ((*rows)[i].is_object()) runs.push_back(read_row((*rows)[i], i));
+  return runs;
+}
+
+}  // namespace ranklab

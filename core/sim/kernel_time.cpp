@@ -1,0 +1,98 @@
+#include "core/sim/kernel_time.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "core/sim/hardware_profile.h"
+
+namespace ranklab {
+namespace {
+
+constexpr double kCachedBytes = 30e6, kThrottledSeconds = 3e-3, kQueryTile = 128;
+constexpr int64_t kShortestSplit = 256;
+
+struct Tile {
+  double rows, cols;
+};
+constexpr std::array kTiles = {Tile{256, 128}, Tile{128, 256}, Tile{128, 128}, Tile{128, 64}, Tile{64, 128},
+                               Tile{64, 64},   Tile{64, 32},   Tile{32, 64},   Tile{256, 64}, Tile{64, 256}};
+
+// Of two that overlap for the most part.
+double either(double compute_s, double moved_s) {
+  return std::cbrt(compute_s * compute_s * compute_s + moved_s * moved_s * moved_s);
+}
+
+struct Gpu {
+  double peak_flops, bandwidth, sms;
+};
+
+double tiles_seconds(const GemmEfficiency& e, const Gpu& gpu, const KernelShape& s) {
+  const double rate = gpu.peak_flops * e.efficiency / gpu.sms, written = 4 * s.m * s.n * s.batches;
+  double best = std::numeric_limits<double>::infinity();
+  for (const Tile& tile : kTiles) {
+    const double tiles = std::ceil(s.m / tile.rows) * std::ceil(s.n / tile.cols) * s.batches;
+    const double reached = rate / (1 + e.tile_loss * (1 / tile.rows + 1 / tile.cols));
+    for (const double split : {1.0, 2.0, 4.0, 8.0, 16.0}) {
+      if (split > 1 && s.k / split < kShortestSplit) break;
+      const double share = tiles * split / gpu.sms;
+      const double waves = share <= 1 ? 1 : (1 - e.wave_rounding) * share + e.wave_rounding * std::ceil(share);
+      double t = waves * (std::ceil(s.k / split) + e.inner_overhead) * 2 * tile.rows * tile.cols / reached;
+      if (split > 1) t += written * split / (gpu.bandwidth * e.bandwidth) + e.split_us * 1e-6;
+      best = std::min(best, t);
+    }
+  }
+  return best * (1 + e.throttle * best / (best + kThrottledSeconds));
+}
+
+double product_seconds(const GemmEfficiency& e, const Gpu& gpu, const KernelWork& work) {
+  double moved = work.bytes / (gpu.bandwidth * e.bandwidth);
+  if (work.bytes < kCachedBytes) moved /= e.cached;
+  return e.launch_us * 1e-6 + either(tiles_seconds(e, gpu, work.shape), moved);
+}
+
+double attention_seconds(const AttentionEfficiency& e, const Gpu& gpu, const KernelWork& work) {
+  const KernelShape& s = work.shape;
+  double rate = gpu.peak_flops * e.efficiency * s.k / (s.k + e.width_loss) / gpu.sms;
+  if (s.backward) rate *= e.backward;
+  const double tiles = std::max(s.m / kQueryTile, 1.0);
+  const double of_tile = work.flops / tiles * (s.n + e.inner_overhead) / std::max(s.n, 1.0) / rate;
+  const double compute = std::max(tiles / gpu.sms + e.tail, 1.0) * of_tile;
+  return e.launch_us * 1e-6 + either(compute, work.bytes / (gpu.bandwidth * e.bandwidth));
+}
+
+double measured_seconds(const HardwareProfile& profile, const KernelWork& work) {
+  const KernelEfficiency& e = *profile.kernels;
+  const Gpu gpu{profile.peak_flops(work.dtype), profile.memory_bandwidth, static_cast<double>(e.sms)};
+  switch (work.shape.kind) {
+    case KernelShape::Kind::kProduct:
+      return product_seconds(work.dtype == DType::kFloat8 && e.gemm_8bit ? *e.gemm_8bit : e.gemm_16bit, gpu, work);
+    case KernelShape::Kind::kAttention:
+      return attention_seconds(e.attention, gpu, work);
+    case KernelShape::Kind::kOther:
+      break;
+  }
+  return e.launch_us * 1e-6 + std::max(work.flops / gpu.peak_flops, work.bytes / (gpu.bandwidth * e.bandwidth));
+}
+
+double roofline_seconds(const HardwareProfile& profile, const KernelWork& work) {
+  return std::max(work.flops / profile.peak_flops(work.dtype), work.bytes / profile.memory_bandwidth) +
+         profile.launch_overhead_ns * 1e-9;
+}
+
+}  // namespace
+
+int64_t kernel_ns(const HardwareProfile& profile, const KernelWork& work) {
+  const bool measured = profile.kernels != nullptr;
+  return std::llround((measured ? measured_seconds(profile, work) : roofline_seconds(profile, work)) * 1e9);
+}
+
+KernelBound kernel_bound(const HardwareProfile& profile, const KernelWork& work) {
+  const double compute_s = work.flops / profile.peak_flops(work.dtype),
+               memory_s = work.bytes / profile.memory_bandwidth;
+  if (profile.launch_overhead_ns * 1e-9 >= std::max(compute_s, memory_s)) return KernelBound::kLaunch;
+  return compute_s >= memory_s ? KernelBound::kCompute : KernelBound::kMemory;
+}
+
+}  // namespace ranklab
