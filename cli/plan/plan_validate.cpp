@@ -23,6 +23,7 @@ struct Prediction {
   double step_s = 0;
   double mfu = 0;
   double peak_bytes = 0;
+  StepTime time = {};
 };
 
 struct Compared {
@@ -50,7 +51,8 @@ Prediction predict(const MeasuredRun& run) {
   const TrainConfig& c = plan.config;
   const StepRecord record = training_functions().record_step(plan);
   Prediction out;
-  out.step_s = time_of(record).total_ns * 1e-9;
+  out.time = time_of(record);
+  out.step_s = out.time.total_ns * 1e-9;
   const double flops = c.model.training_flops_per_token(c.model.seq_length) *
                        static_cast<double>(plan.tokens_per_step()) / c.parallel.world;
   out.mfu = flops / (out.step_s * plan.profile.peak_flops(c.element_dtype()));
@@ -159,6 +161,14 @@ nlohmann::ordered_json row_json(const Compared& row) {
   }
   json["predicted_step_s"] = row.predicted->step_s;
   json["predicted_mfu"] = row.predicted->mfu;
+  const StepTime& time = row.predicted->time;
+  json["elementwise_ms"] = time.kernel_ns[0] * 1e-6;
+  json["products_ms"] = time.kernel_ns[1] * 1e-6;
+  json["low_products_ms"] = time.kernel_ns[2] * 1e-6;
+  json["attention_ms"] = time.kernel_ns[3] * 1e-6;
+  json["quantization_ms"] = time.kernel_ns[4] * 1e-6;
+  json["exposed_ms"] = time.exposed_total_ns() * 1e-6;
+  json["pipeline_idle_ms"] = time.pipeline_idle_ns * 1e-6;
   json["predicted_peak_bytes"] = row.predicted->peak_bytes;
   if (row.run.measured.step_s) json["measured_step_s"] = *row.run.measured.step_s;
   if (row.run.measured.mfu) json["measured_mfu"] = *row.run.measured.mfu;

@@ -171,6 +171,12 @@ void add_simulation(std::vector<ConfigField>& rows) {
   rows.push_back(choice(g, "sim.efficiency", {"--efficiency"},
                         "of simulated kernels and collectives: as the datasheet allows, or as real ones were measured",
                         {"datasheet", "measured"}, RANKLAB_FIELD(efficiency)));
+  rows.push_back(text(g, "sim.software", {"--software"},
+                      "with --efficiency measured: whose kernels and collectives (ranklab list software)",
+                      RANKLAB_FIELD(software)));
+  rows.push_back(text(g, "sim.what_if", {"--what-if"},
+                      "another machine: peak, memory, nvlink or nic, times or GB/s: nvlink=2x,nic=12.5",
+                      RANKLAB_FIELD(what_if)));
   rows.push_back(number(g, "sim.gpus_per_node", {"--gpus-per-node"}, "GPUs that share fast links (0: the profile's)",
                         RANKLAB_FIELD(gpus_per_node), count(0)));
   rows.push_back(text(g, "sim.collectives", {"--collectives"},

@@ -15,6 +15,7 @@
 #include "core/config/state_types.h"
 #include "core/config/train_config.h"
 #include "core/pipeline/overlap.h"
+#include "core/sim/what_if.h"
 #include "core/spec/model_config.h"
 
 namespace ranklab {
@@ -149,6 +150,8 @@ RunPlan resolve(const TrainConfig& asked) {
   RunPlan plan{.config = config,
                .mesh = DeviceMesh(config.parallel),
                .profile = load_hardware_profile(config.hardware, config.efficiency)};
+  plan.profile.software = software_named(config.software);
+  apply_what_if(plan.profile, config.what_if);
   plan.config.parallel = plan.mesh.dims();
   check_threads(plan);
   plan.sequence_parallel = config.sequence_parallel.value_or(config.parallel.tp > 1);

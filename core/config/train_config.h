@@ -125,6 +125,8 @@ struct TrainConfig {
   bool virtual_time = true;
   std::string hardware = "h100-sxm";
   Efficiency efficiency = Efficiency::kDatasheet;
+  std::string software = "ranklab";
+  std::string what_if;
   int gpus_per_node = 0;               // 0: the profile's
   std::string collectives = "direct";  // direct | gloo
   std::string transport = "inproc";    // inproc | tcp

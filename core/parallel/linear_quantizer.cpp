@@ -137,8 +137,10 @@ at::Tensor LinearQuantizer::product(const Side& a, const Side& b, at::ScalarType
   };
   const auto m = static_cast<double>(left.size(0)), k = static_cast<double>(left.size(1));
   const auto n = static_cast<double>(right.size(1));
-  const CostScope cost({"scaled_gemm", m, n, k}, 2 * m * n * k, bytes(a, left) + bytes(b, right) + m * n * item,
-                       low ? DType::kFloat8 : dtype_of(type));
+  const auto bits_of = [](const Side& side) { return static_cast<int>(side.precision.format->bits()); };
+  const int bits = low ? std::max(bits_of(a), bits_of(b)) : 16;
+  const CostScope cost({"scaled_gemm", KernelShape::product(m, n, k).of_bits(bits)}, 2 * m * n * k,
+                       bytes(a, left) + bytes(b, right) + m * n * item, low ? DType::kFloat8 : dtype_of(type));
   const SumPrecision sum = precision_.linear.sum;
   if (sum == SumPrecision::kFp32 || !low) return gemm(left, right).to(type);
   return hopper_product({a.operand, *a.precision.format, a.k_first}, {b.operand, *b.precision.format, b.k_first},

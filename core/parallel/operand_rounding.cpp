@@ -96,8 +96,8 @@ class Rounder {
 
   at::Tensor round() {
     constexpr double kBitsPerByte = 8;
-    const CostScope cost("quantize", 0, read_bytes_ + elements_ * how_.precision.format->bits() / kBitsPerByte,
-                         DType::kFloat32);
+    const CostScope cost({"quantize", KernelShape::quantize()}, 0,
+                         read_bytes_ + elements_ * how_.precision.format->bits() / kBitsPerByte, DType::kFloat32);
     const MemoryScope memory(MemoryCategory::kBuffers);
     at::Tensor out = at::empty(wide_.sizes(), wide_.options());
     for (const OperandPiece& piece : pieces_) round_piece(piece, out);

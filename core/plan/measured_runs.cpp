@@ -75,12 +75,27 @@ class RowPlan {
     batch();
     precision();
     if (holds(gpu, "4 per node")) set("sim.gpus_per_node", 4);
+    if (holds(gpu, "GB200") || holds(gpu, "GB300")) set("sim.gpus_per_node", 64);  // of a rack's 72, a power of two
+    if (holds(c_.text("network"), "4x200")) set("sim.what_if", "nic=12.5");        // half as many NICs as GPUs
+    set("sim.software", software());
   }
 
  private:
   void set(const char* key, const std::string& text) { run_.settings.push_back({key, text, "row " + run_.id}); }
   void set(const char* key, double value) { set(key, strprintf("%.15g", value)); }
   void leave_out(const std::string& why) { run_.left_out = why; }
+
+  std::string software() const {
+    const std::string techniques = c_.text("techniques");
+    if (c_.has("container")) return "transformer_engine";
+    if (holds(c_.text("framework"), "Megatron-DeepSpeed")) return "megatron_deepspeed";
+    if (holds(c_.text("system"), "MegaScale")) return "megascale";
+    if (!newer()) return "megatron";
+    if (c_.is("compile", false) || holds(techniques, "compile") || holds(techniques, "async TP")) return "compiled";
+    if (holds(run_.source, "Megatron-Core") || holds(run_.source, "ModelZoo")) return "transformer_engine";
+    if (holds(run_.source, "Megatron") || holds(run_.source, "MegaScale")) return "megatron";
+    return "eager";
+  }
 
   void model() {
     const double hidden = *c_.number("hidden"), heads = *c_.number("heads");
@@ -142,8 +157,7 @@ class RowPlan {
     set("parallel.zero_stage", zero());
     set("parallel.overlap_grad_reduce", c_.is("grad_bucket_overlap", newer()) ? "true" : "false");
     set("memory.recompute_granularity", recompute());
-    if (!newer() && !holds(c_.text("recompute"), "selective")) set("parallel.attention_backend", "unfused");
-    if (!newer() && holds(c_.text("recompute"), "selective")) set("parallel.attention_backend", "unfused");
+    if (!newer()) set("parallel.attention_backend", "unfused");
   }
   // Megatron-LM of 2021 and 2022 had neither sequence parallelism nor flash attention; it trained in fp16.
   bool newer() const { return !holds(c_.text("precision"), "fp16"); }
@@ -171,13 +185,16 @@ class RowPlan {
   void batch() {
     const double sequences = c_.number_or("micro_batch", c_.number_or("local_batch", 0));
     const double replicas = *c_.number("gpus") / c_.number_or("tp", 1) / c_.number_or("pp", 1) / c_.number_or("cp", 1);
-    double global = c_.number_or("global_batch", 0);
+    double of_a_forward = std::max(sequences, 1.0);
+    // torchtitan cuts a local batch into forwards of one sequence where it has a pipeline.
+    if (c_.has("local_batch") && c_.number_or("pp", 1) > 1) of_a_forward = 1;
+    double global = c_.number_or("global_batch", c_.number_or("batch_per_dp", 0) * replicas);
     if (global == 0 && c_.has("microbatches"))
       global = *c_.number("microbatches") * std::max(sequences, 1.0) * replicas;
     if (global == 0) global = std::max(sequences, 1.0) * c_.number_or("grad_accum", 1) * replicas;
     if (global < replicas) return leave_out("the row has no batch");
     set("train.global_batch_size", global);
-    set("train.micro_batch_size", std::max(sequences, 1.0));
+    set("train.micro_batch_size", of_a_forward);
   }
 
   void precision() {

@@ -16,6 +16,7 @@ struct PassMemo {
   int64_t compute_ns = 0;
   std::array<int64_t, static_cast<size_t>(Axis::kCount)> exposed_ns{};
   double flops = 0;
+  KernelTimes kernel_times{};
   CategoryBytes kept{};            // at its end, relative to before
   MemoryBook::Peaks highest = {};  // at its peak, relative to before
   TrafficCount traffic = {};
@@ -36,6 +37,7 @@ class PassProbe {
   int64_t compute_ns_;
   std::array<int64_t, static_cast<size_t>(Axis::kCount)> exposed_ns_{};
   double flops_;
+  KernelTimes kernel_times_;
   CategoryBytes bytes_{};
   MemoryBook::Peaks before_;
   size_t events_;

@@ -76,6 +76,8 @@ class Replay {
     const PassMemo& memo = memos_.at({pass, stage});
     repeated_.traffic.add(memo.traffic);
     repeated_.flops += memo.flops;
+    for (size_t kind = 0; kind < memo.kernel_times.size(); ++kind)
+      repeated_.kernel_times[kind] += memo.kernel_times[kind];
     return memo;
   }
   at::Tensor repeat_forward(int stage, int microbatch, const at::Tensor& input);

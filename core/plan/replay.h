@@ -17,6 +17,7 @@ RuntimeComponents with_repeated_passes(RuntimeComponents parts);
 struct Repeated {
   TrafficCount traffic = {};
   double flops = 0;
+  KernelTimes kernel_times{};
 };
 // REQUIRES: a model made by those parts.
 const Repeated& repeated(const CausalLm& model);

@@ -7,6 +7,7 @@
 #include "core/base/vocabulary.h"
 #include "core/plan/category_bytes.h"
 #include "core/plan/traffic_count.h"
+#include "core/sim/kernel_shape.h"
 #include "core/trace/event.h"
 
 namespace ranklab {
@@ -18,6 +19,7 @@ struct RankTime {
   int64_t peer_wait_ns = 0;  // waiting for members and messages that came later
   std::array<int64_t, static_cast<size_t>(Axis::kCount)> exposed_ns{};
   double flops = 0;  // of GEMMs and attention, without recomputation
+  KernelTimes kernel_times{};
 };
 
 // How far a record may deviate from the real run, when experts get equally many tokens; tests/plan enforces it.

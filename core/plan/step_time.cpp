@@ -17,6 +17,8 @@ StepTime time_of(const StepRecord& record) {
   for (const RankRecord& rank : record.ranks) {
     time.compute_ns += static_cast<double>(rank.time.compute_ns) / ranks;
     time.flops += rank.time.flops / ranks;
+    for (size_t kind = 0; kind < time.kernel_ns.size(); ++kind)
+      time.kernel_ns[kind] += static_cast<double>(rank.time.kernel_times[kind]) / ranks;
     for (const auto& [axis, busy] : rank.traffic.busy_ns) {
       time.busy_ns[axis] += static_cast<double>(busy) / ranks;
       time.exposed_ns[axis] += static_cast<double>(rank.time.exposed_ns[static_cast<size_t>(axis)]) / ranks;

@@ -2,6 +2,7 @@
 // ranks themselves (core/sim). Values are for one rank; with a pipeline all but the total are the mean over its ranks.
 // Thread rule: pure.
 #pragma once
+#include <array>
 #include <map>
 
 #include "core/plan/step_record.h"
@@ -11,10 +12,11 @@ namespace ranklab {
 struct StepTime {
   double total_ns = 0;
   double compute_ns = 0;
-  double flops = 0;                   // of GEMMs and attention
-  std::map<Axis, double> exposed_ns;  // communication that compute does not hide
-  std::map<Axis, double> busy_ns;     // time on the links
-  double pipeline_idle_ns = 0;        // waiting for other ranks of the pipeline
+  double flops = 0;                                     // of GEMMs and attention
+  std::array<double, KernelShape::kKinds> kernel_ns{};  // compute by kind of kernel
+  std::map<Axis, double> exposed_ns;                    // communication that compute does not hide
+  std::map<Axis, double> busy_ns;                       // time on the links
+  double pipeline_idle_ns = 0;                          // waiting for other ranks of the pipeline
   double exposed_total_ns() const;
 };
 

@@ -116,6 +116,7 @@ KernelEfficiency read_kernels(const toml::table& table, const std::string& place
   e.launch_us = reader.number("launch_us", 0);
   e.gemm_16bit = read_gemm(reader.table("gemm_16bit"), place + " gemm_16bit");
   if (table.contains("gemm_8bit")) e.gemm_8bit = read_gemm(reader.table("gemm_8bit"), place + " gemm_8bit");
+  if (table.contains("gemm_4bit")) e.gemm_4bit = read_gemm(reader.table("gemm_4bit"), place + " gemm_4bit");
   e.attention = read_attention(reader.table("attention"), place + " attention");
   reader.texts("sources");
   reader.reject_unknown();

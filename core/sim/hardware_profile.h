@@ -11,6 +11,7 @@
 #include "core/base/dtype.h"
 #include "core/sim/collective_efficiency.h"
 #include "core/sim/kernel_time.h"
+#include "core/sim/software.h"
 
 namespace ranklab {
 
@@ -32,8 +33,9 @@ struct HardwareProfile {
   // What real kernels and collectives reach; null: nobody measured, or the datasheet is asked for.
   std::shared_ptr<const KernelEfficiency> kernels;
   std::shared_ptr<const CollectiveEfficiency> collectives;
-  Link intra_node;  // NVLink or shared memory
-  Link inter_node;  // one NIC per GPU
+  Software software;  // of the measured ones
+  Link intra_node;    // NVLink or shared memory
+  Link inter_node;    // one NIC per GPU
   int gpus_per_node = 8;
   std::vector<std::string> sources;    // where the figures are published
   std::vector<std::string> gpu_names;  // the driver's names of this GPU; may be empty

@@ -12,7 +12,7 @@ namespace ranklab {
 
 // The name of a kernel on the timeline: "flash_attention", "gemm 4096x1024x512" (m, n, k).
 struct KernelName {
-  const char* what;
+  const char* what = "";
   KernelShape shape = {};
   KernelName(const char* name) : what(name) {}
   KernelName(const char* name, const KernelShape& of) : what(name), shape(of) {}

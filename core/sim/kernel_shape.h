@@ -1,18 +1,24 @@
 // What besides FLOPs and bytes decides how long a kernel takes. Thread rule: plain data.
 #pragma once
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace ranklab {
 
 struct KernelShape {
   enum class Kind : uint8_t {
-    kOther,      // memory-bound
-    kProduct,    // [m, k] x [k, n], `batches` of them in one kernel
-    kAttention,  // m queries of all heads, n keys that one attends to in the mean, k wide
+    kOther,       // memory-bound
+    kProduct,     // [m, k] x [k, n], `batches` of them in one kernel
+    kLowProduct,  // the same of operands in 8 or 4 bits
+    kAttention,   // m queries of all heads, n keys that one attends to in the mean, k wide
+    kQuantize,    // memory-bound: rounds an operand of a product
   };
+  static constexpr size_t kKinds = 5;
   Kind kind = Kind::kOther;
   double m = 0, n = 0, k = 0, batches = 1;
   bool backward = false;  // of attention
+  int bits = 16;          // of a product's operands: 16 or more, 8 or 4
 
   static KernelShape product(double m, double n, double k, double batches = 1) {
     return {Kind::kProduct, m, n, k, batches};
@@ -20,11 +26,21 @@ struct KernelShape {
   static KernelShape attention(double queries, double keys, double width) {
     return {Kind::kAttention, queries, keys, width};
   }
+  static KernelShape quantize() { return {Kind::kQuantize}; }
+  KernelShape of_bits(int operand_bits) const {
+    KernelShape shape = *this;
+    shape.bits = operand_bits;
+    if (operand_bits < 16) shape.kind = Kind::kLowProduct;
+    return shape;
+  }
   KernelShape of_backward() const {
     KernelShape shape = *this;
     shape.backward = true;
     return shape;
   }
 };
+
+// Nanoseconds in kernels of each kind.
+using KernelTimes = std::array<int64_t, KernelShape::kKinds>;
 
 }  // namespace ranklab

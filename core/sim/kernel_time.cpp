@@ -62,15 +62,22 @@ double attention_seconds(const AttentionEfficiency& e, const Gpu& gpu, const Ker
   return e.launch_us * 1e-6 + either(compute, work.bytes / (gpu.bandwidth * e.bandwidth));
 }
 
+const GemmEfficiency& gemm_of(const KernelEfficiency& e, const KernelWork& work) {
+  if (work.shape.bits == 4 && e.gemm_4bit) return *e.gemm_4bit;
+  return work.dtype == DType::kFloat8 && e.gemm_8bit ? *e.gemm_8bit : e.gemm_16bit;
+}
+
 double measured_seconds(const HardwareProfile& profile, const KernelWork& work) {
   const KernelEfficiency& e = *profile.kernels;
   const Gpu gpu{profile.peak_flops(work.dtype), profile.memory_bandwidth, static_cast<double>(e.sms)};
   switch (work.shape.kind) {
     case KernelShape::Kind::kProduct:
-      return product_seconds(work.dtype == DType::kFloat8 && e.gemm_8bit ? *e.gemm_8bit : e.gemm_16bit, gpu, work);
+    case KernelShape::Kind::kLowProduct:
+      return product_seconds(gemm_of(e, work), gpu, work);
     case KernelShape::Kind::kAttention:
       return attention_seconds(e.attention, gpu, work);
     case KernelShape::Kind::kOther:
+    case KernelShape::Kind::kQuantize:
       break;
   }
   return e.launch_us * 1e-6 + std::max(work.flops / gpu.peak_flops, work.bytes / (gpu.bandwidth * e.bandwidth));
@@ -84,8 +91,9 @@ double roofline_seconds(const HardwareProfile& profile, const KernelWork& work) 
 }  // namespace
 
 int64_t kernel_ns(const HardwareProfile& profile, const KernelWork& work) {
-  const bool measured = profile.kernels != nullptr;
-  return std::llround((measured ? measured_seconds(profile, work) : roofline_seconds(profile, work)) * 1e9);
+  if (profile.kernels == nullptr) return std::llround(roofline_seconds(profile, work) * 1e9);
+  const double factor = profile.software.kernels.at(static_cast<size_t>(work.shape.kind));
+  return std::llround(measured_seconds(profile, work) * factor * 1e9);
 }
 
 KernelBound kernel_bound(const HardwareProfile& profile, const KernelWork& work) {

@@ -46,6 +46,7 @@ struct KernelEfficiency {
   double launch_us = 2;  // the shortest kernel
   GemmEfficiency gemm_16bit;
   std::optional<GemmEfficiency> gemm_8bit;  // none: as 16 bits
+  std::optional<GemmEfficiency> gemm_4bit;  // of the 8-bit peak; none: as 8 bits
   AttentionEfficiency attention;
 };
 

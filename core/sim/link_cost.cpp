@@ -30,7 +30,10 @@ int64_t ring_share(int64_t bytes, int64_t parts, int64_t n) { return (bytes * pa
 }  // namespace
 
 LinkCost::LinkCost(const HardwareProfile& profile, std::span<const int> global_ranks, int gpus_per_node)
-    : measured_(profile.collectives), intra_(profile.intra_node), inter_(profile.inter_node) {
+    : measured_(profile.collectives),
+      slower_(profile.software.collectives),
+      intra_(profile.intra_node),
+      inter_(profile.inter_node) {
   RANKLAB_CHECK(gpus_per_node > 0, ErrorKind::kInvalidArgument, .where = "sim link cost",
                 .what = "a node needs at least one GPU", .got = std::to_string(gpus_per_node) + " GPUs per node",
                 .want = "1 or more", .fix = "set --gpus-per-node");
@@ -87,7 +90,7 @@ TransferCost LinkCost::transfer_of(Verb verb, int steps, int64_t bytes) const {
     double gb_s = p.gb_s * (i == 0 ? 1.0 : rate_of(e, verb));
     if (crosses_nodes_) gb_s = std::min(gb_s, across_gb_s);
     const double start_ns = (p.base_us + p.hop_us * steps + across_us) * 1e3;
-    const int64_t total_ns = std::llround(start_ns + static_cast<double>(bytes) / gb_s);
+    const int64_t total_ns = std::llround(start_ns + slower_ * static_cast<double>(bytes) / gb_s);
     if (i > 0 && total_ns >= best.total_ns) continue;
     best.latency_ns = std::llround(start_ns);
     best.total_ns = total_ns;

@@ -48,6 +48,7 @@ class LinkCost {
 
   std::vector<int> node_;
   std::shared_ptr<const CollectiveEfficiency> measured_;
+  double slower_ = 1;   // Software::collectives
   int node_share_ = 1;  // members on the node that has the fewest
   Link slowest_;
   Link intra_;

@@ -38,7 +38,8 @@ std::string kernel_name(const at::RecordFunction& fn, const OpClass& op) {
 }  // namespace
 
 std::string KernelName::text() const {
-  if (shape.kind != KernelShape::Kind::kProduct || shape.batches != 1) return what;
+  const bool product = shape.kind == KernelShape::Kind::kProduct || shape.kind == KernelShape::Kind::kLowProduct;
+  if (!product || shape.batches != 1) return what;
   return strprintf("%s %.0fx%.0fx%.0f", what, shape.m, shape.n, shape.k);
 }
 
@@ -75,7 +76,9 @@ struct OpObserver::State {
   template <typename Name>
   void charge(double model_flops, const KernelWork& work, const Name& name) {
     const int64_t begin_ns = clock.now_ns();
-    clock.advance(kernel_ns(profile, work));
+    const int64_t spent_ns = kernel_ns(profile, work);
+    clock.advance(spent_ns);
+    kernel_times.at(static_cast<size_t>(work.shape.kind)) += spent_ns;
     if (on_kernel)
       on_kernel({.name = name(),
                  .flops = work.flops,
@@ -121,6 +124,7 @@ struct OpObserver::State {
   VirtualClock& clock;
   double flops = 0;
   int64_t ops = 0;
+  KernelTimes kernel_times{};
   bool paused = false;
   int scope_depth = 0;
   int closed_depth = 0;
@@ -167,6 +171,7 @@ OpObserver::~OpObserver() {
 
 double OpObserver::flops() const { return state_->flops; }
 int64_t OpObserver::ops() const { return state_->ops; }
+const KernelTimes& OpObserver::kernel_times() const { return state_->kernel_times; }
 void OpObserver::set_paused(bool paused) { state_->paused = paused; }
 void OpObserver::set_on_kernel(std::function<void(const KernelRun&)> on_kernel) {
   state_->on_kernel = std::move(on_kernel);

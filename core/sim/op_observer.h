@@ -24,7 +24,8 @@ class OpObserver {
 
   double flops() const;  // of matrix multiplications, convolutions and attention since creation
   int64_t ops() const;
-  void set_paused(bool paused);  // paused ops cost nothing (bookkeeping, tests, checkpointing)
+  const KernelTimes& kernel_times() const;  // since creation
+  void set_paused(bool paused);             // paused ops cost nothing (bookkeeping, tests, checkpointing)
   // Called after each op or CostScope that was charged, with the clock at its end. Empty: no call.
   void set_after_op(std::function<void()> after_op);
   // The same with what it was; names and shapes are put together for it alone.

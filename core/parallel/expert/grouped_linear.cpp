@@ -24,6 +24,7 @@ CostScope product_cost(const at::Tensor& rows, int64_t out, const at::TensorList
   ProductCost cost = grouped_product_cost(rows.size(0), rows.size(1), out, weights.size(), rows.itemsize());
   const bool low = !quantizers.empty() && quantizers[0]->precision().weight.quantized();
   if (low) cost.bytes += 2 * cost.operand_elements * quantizers[0]->precision().weight.format->bits() / kBitsPerByte;
+  if (low) cost.shape = cost.shape.of_bits(static_cast<int>(quantizers[0]->precision().weight.format->bits()));
   return cost.scope(low ? DType::kFloat8 : dtype_of(rows.scalar_type()));
 }
 

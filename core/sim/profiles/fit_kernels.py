@@ -111,7 +111,7 @@ def fit_gemm(tables, gpu, dtype, column, name):
     measured = np.array([float(r[column]) * 1e-3 for r in rows])
     low = dtype != "bfloat16"
     sms, peak, bandwidth = SMS[gpu], PEAK_TFLOPS[gpu][low] * 1e12, MEMORY_TB_S[gpu] * 1e12
-    moved = (m * k + n * k) * (1 if low else 2) + m * n * 2
+    moved = (m * k + n * k) * {"bfloat16": 2, "fp8": 1, "nvfp4": .5}[dtype] + m * n * 2
 
     def model(p):
         t = gemm_seconds(p[:9], m, n, k, sms, peak, bandwidth, moved)
@@ -166,6 +166,7 @@ def main():
               else "bandwidth = 0.82  # no casts measured; products reach it")
         fit_gemm(tables, gpu, "bfloat16", "trtllm_ms", "kernels.gemm_16bit")
         fit_gemm(tables, gpu, "fp8", "sglang_ms", "kernels.gemm_8bit")
+        fit_gemm(tables, gpu, "nvfp4", "trtllm_ms", "kernels.gemm_4bit")
         fit_attention(tables, gpu)
         fit_collectives(tables, gpu)
 

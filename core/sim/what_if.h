@@ -1,0 +1,13 @@
+// Changes a profile by a few words, to see what another machine would do: "nvlink=2x,nic=12.5". Thread rule: pure.
+#pragma once
+#include <string>
+
+#include "core/sim/hardware_profile.h"
+
+namespace ranklab {
+
+// A list with commas of peak, memory, nvlink or nic, each "= NUMBERx", times the profile's, or "= NUMBER" in GB/s
+// (peak: TFLOP/s in 16 bits, others in proportion). Measured rates change with it. Throws kInvalidArgument.
+void apply_what_if(HardwareProfile& profile, const std::string& text);
+
+}  // namespace ranklab
