@@ -33,6 +33,7 @@ FeatureSpace factorization_space() {
   keep_choices(features, "pairwise accumulation", {"no"});
   keep_choices(features, "clipping", {"yes"});
   keep_choices(features, "SGD", {"no"});
+  keep_choices(features, "unfused attention", {"no"});
   TrainConfig base = small_config();
   base.model.num_attention_heads = 8;
   base.global_batch_size = 16;

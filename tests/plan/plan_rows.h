@@ -240,7 +240,17 @@ inline void small_experts(TrainConfig& c) {
 inline void one_key_head(TrainConfig& c) { c.model.num_query_groups = 1; }
 inline void two_key_heads(TrainConfig& c) { c.model.num_query_groups = 2; }
 
+inline void measured_kernels(TrainConfig& c) {
+  c.efficiency = Efficiency::kMeasured;
+  c.software = "eager";
+}
+inline void unfused_scores(TrainConfig& c) { c.attention_backend = "unfused"; }
+
 inline const Training kRuns[] = {
+    {"measured_larger_tp2", 4, 2, true, 0, both<larger, measured_kernels>},
+    {"measured_experts_pp2", 8, 1, false, 0, both<deepseek_tiny<4, 2>, measured_kernels>, "b200"},
+    {"unfused_selective", 2, 2, true, 4, both<unfused_scores, recompute_selectively>},
+    {"unfused_larger", 2, 1, false, 4, both<larger, unfused_scores>},
     {"cp8", 8, 1, false, 0, context<8>},
     {"cp4_dp2_larger", 8, 1, false, 0, both<larger, context<4>>},
     {"cp4_contiguous_larger", 4, 1, false, 0, both<larger, contiguous_context<4>>},

@@ -187,6 +187,7 @@ std::vector<RunFeature> run_features() {
                  [](const TrainConfig& c) { return c.parallel.tp > 1; }),
       two_ways("late gradient reduction", &TrainConfig::overlap_grad_reduce, true, false),
       two_ways("clipping", &TrainConfig::clip_grad, 0.0, 0.05),
+      two_ways("unfused attention", &TrainConfig::attention_backend, std::string("auto"), std::string("unfused")),
       two_ways("SGD", &TrainConfig::optimizer, OptimizerKind::kAdamW, OptimizerKind::kSgd)};
 }
 

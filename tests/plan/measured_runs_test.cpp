@@ -1,0 +1,79 @@
+// Rows of published runs become settings, and say why where they cannot.
+#include "core/plan/measured_runs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/base/error.h"
+#include "core/config/config_sources.h"
+
+namespace ranklab {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<MeasuredRun> rows_of(const std::string& text) {
+  const std::string path = testing::TempDir() + "/rows.json";
+  std::ofstream(path) << text;
+  return read_measured_runs(path);
+}
+
+RunPlan plan_of(const MeasuredRun& run) {
+  EXPECT_EQ(run.left_out, "");
+  const MergedConfig merged = merge_config({}, run.settings);
+  return resolve(merged.config, merged.origins);
+}
+
+constexpr const char* kGpt = R"([{"id": "gpt", "source": "a paper", "config": {"model": "GPT 1.7B", "layers": 24,
+  "hidden": 2304, "heads": 24, "vocab": 51200, "seq": 2048, "tp": 2, "pp": 4, "vpp": 1, "dp": 4, "micro_batch": 2,
+  "global_batch": 64, "gpus": 32, "gpu_type": "A100-80GB", "precision": "fp16 mixed", "recompute": "full"},
+  "measured": {"step_time_s": 1.5, "peak_memory_GB": 30}}])";
+
+TEST(MeasuredRuns, AGptOfThatTimeHasItsModelAndLayout) {
+  const MeasuredRun run = rows_of(kGpt).at(0);
+  const RunPlan plan = plan_of(run);
+  const TrainConfig& c = plan.config;
+  EXPECT_EQ(c.model.num_layers, 24);
+  EXPECT_EQ(c.model.ffn_hidden_size, 4 * 2304) << "the usual width";
+  EXPECT_EQ(c.model.activation, ActivationKind::kGelu);
+  EXPECT_TRUE(c.model.tie_embeddings);
+  EXPECT_EQ(plan.dp(), 4);
+  EXPECT_EQ(plan.num_microbatches, 8);
+  EXPECT_EQ(c.recompute_granularity, "full");
+  EXPECT_EQ(c.attention_backend, "unfused");
+  EXPECT_EQ(c.efficiency, Efficiency::kMeasured);
+  EXPECT_FALSE(plan.sequence_parallel) << "it came later";
+  EXPECT_EQ(run.gpu, "a100-80");
+  EXPECT_DOUBLE_EQ(*run.measured.step_s, 1.5);
+  EXPECT_DOUBLE_EQ(*run.measured.peak_bytes, 30e9);
+}
+
+TEST(MeasuredRuns, RatesBecomeStepTimes) {
+  const MeasuredRun run = rows_of(R"({"rows": [{"config": {"model": "Llama 3.1 8B", "layers": 32, "hidden": 4096,
+    "heads": 32, "kv_heads": 8, "ffn": 14336, "vocab": 128256, "seq": 8192, "gpus": 8, "zero": 3, "local_batch": 2,
+    "gpu_type": "H100-96GB HBM2e", "precision": "bf16", "techniques": "FSDP+compile"},
+    "measured": {"tokens_per_s_per_gpu": 4096}}]})")
+                              .at(0);
+  EXPECT_DOUBLE_EQ(*run.measured.step_s, 2 * 8192.0 / 4096);
+  const RunPlan plan = plan_of(run);
+  EXPECT_EQ(plan.config.global_batch_size, 16);
+  EXPECT_EQ(plan.config.zero_stage, 3);
+  EXPECT_EQ(plan.config.software, "compiled");
+  EXPECT_EQ(plan.profile.name, "h100-96");
+}
+
+TEST(MeasuredRuns, WhatCannotBePlannedSaysWhy) {
+  const auto rows = rows_of(R"([{"id": "a", "config": {"layers": 2}, "measured": {}}, {"id": "b"},
+    {"id": "c", "config": {"layers": 2, "hidden": 64, "heads": 2, "seq": 64, "gpus": 8, "gpu_type": "V100"},
+     "measured": {"step_time_s": 1}}])");
+  EXPECT_THAT(rows.at(0).left_out, HasSubstr("no hidden"));
+  EXPECT_THAT(rows.at(1).left_out, HasSubstr("no config"));
+  EXPECT_THAT(rows.at(2).left_out, HasSubstr("V100"));
+  EXPECT_THROW(rows_of("{}"), Error);
+  EXPECT_THROW(rows_of("not JSON"), Error);
+}
+
+}  // namespace
+}  // namespace ranklab

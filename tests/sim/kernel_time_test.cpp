@@ -1,0 +1,132 @@
+// The times of measured kernels and collectives: those that core/sim/profiles/fit_kernels.py fits its constants with,
+// and what follows from a profile that is changed.
+#include "core/sim/kernel_time.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/sim/link_cost.h"
+#include "core/sim/what_if.h"
+
+namespace ranklab {
+namespace {
+
+HardwareProfile measured(const char* name = "h100-sxm") { return load_hardware_profile(name, Efficiency::kMeasured); }
+
+int64_t product_ns(const HardwareProfile& profile, double m, double n, double k) {
+  return kernel_ns(profile, {.flops = 2 * m * n * k,
+                             .bytes = 2 * (m * k + n * k + m * n),
+                             .dtype = DType::kBFloat16,
+                             .shape = KernelShape::product(m, n, k)});
+}
+
+void expect_near(int64_t got, double want) { EXPECT_NEAR(static_cast<double>(got) / want, 1, 1e-3) << got; }
+
+// fit_kernels.py's gemm_seconds() with the profile's constants.
+TEST(KernelTime, OfProductsIsTheFits) {
+  const HardwareProfile h100 = measured();
+  expect_near(product_ns(h100, 4096, 4096, 4096), 171782);
+  expect_near(product_ns(h100, 8192, 28672, 8192), 5084215);
+  expect_near(product_ns(h100, 17, 2048, 8192), 14968);
+  expect_near(product_ns(h100, 512, 512, 16384), 22011);
+  expect_near(product_ns(h100, 1, 128256, 4096), 377452);
+  expect_near(product_ns(h100, 300, 1000, 520), 3570);
+}
+
+struct Heads {
+  double batch, seq, heads, kv_heads, width;
+};
+KernelWork attention_of(const Heads& a) {
+  return {.flops = 2 * a.batch * a.heads * a.seq * a.seq * a.width,
+          .bytes = 2 * a.width * a.batch * a.seq * (2 * a.heads + 2 * a.kv_heads),
+          .dtype = DType::kBFloat16,
+          .shape = KernelShape::attention(a.batch * a.heads * a.seq, a.seq / 2, a.width)};
+}
+
+// ... attention_seconds().
+TEST(KernelTime, OfAttentionIsTheFits) {
+  const HardwareProfile h100 = measured();
+  expect_near(kernel_ns(h100, attention_of({1, 8192, 32, 8, 128})), 955008);
+  expect_near(kernel_ns(h100, attention_of({2, 1024, 16, 16, 64})), 28909);
+  KernelWork backward = attention_of({1, 8192, 32, 8, 128});
+  backward.flops *= 2.5;
+  backward.shape = backward.shape.of_backward();
+  EXPECT_NEAR(static_cast<double>(kernel_ns(h100, backward)) / 955008, 2.5 / 0.86, 0.03);
+}
+
+LinkCost links(const HardwareProfile& profile, int ranks, int stride = 1) {
+  std::vector<int> group(static_cast<size_t>(ranks));
+  for (int i = 0; i < ranks; ++i) group[static_cast<size_t>(i)] = i * stride;
+  return {profile, group, profile.gpus_per_node};
+}
+
+// ... collective_seconds().
+TEST(CollectiveTime, IsThatOfTheFastestProtocol) {
+  const HardwareProfile h100 = measured();
+  expect_near(links(h100, 8).collective(Verb::kAllGather, int64_t{1} << 30).total_ns, 3147662);
+  expect_near(links(h100, 8).collective(Verb::kAllReduce, 1 << 20).total_ns, 27068);
+  expect_near(links(h100, 4).collective(Verb::kReduceScatter, 1 << 25).total_ns, 101613);
+  expect_near(links(h100, 2).collective(Verb::kAllReduce, 4096).total_ns, 6562);
+}
+
+TEST(CollectiveTime, AGroupLeavesANodeThroughAsManyNicsAsItHasGpusThere) {
+  const HardwareProfile h100 = measured();
+  constexpr int64_t kBytes = int64_t{1} << 32;
+  const auto rate = [&](const LinkCost& group, int ranks) {
+    const TransferCost cost = group.collective(Verb::kAllGather, kBytes);
+    return static_cast<double>(kBytes) * (ranks - 1) / ranks / static_cast<double>(cost.total_ns - cost.latency_ns);
+  };
+  EXPECT_NEAR(rate(links(h100, 2, 8), 2), 0.8 * 50, 0.5) << "one GPU on each of two nodes";
+  EXPECT_NEAR(rate(links(h100, 4, 4), 4), 0.8 * 50 * 2, 1) << "two on each";
+  EXPECT_NEAR(rate(links(h100, 16), 16), 300.8, 3) << "eight on each: NVLink is slower than eight NICs";
+}
+
+TEST(KernelTime, ByTheDatasheetKnowsNoShape) {
+  const HardwareProfile h100 = load_hardware_profile("h100-sxm");
+  KernelWork work{.flops = 1e12, .bytes = 1e6, .dtype = DType::kBFloat16, .shape = KernelShape::product(7, 7, 7)};
+  const int64_t product = kernel_ns(h100, work);
+  work.shape = {};
+  EXPECT_EQ(kernel_ns(h100, work), product);
+  EXPECT_NEAR(static_cast<double>(product), 1e12 / 989.4e12 * 1e9 + 900, 1);
+  EXPECT_THROW(measured("laptop"), Error);
+}
+
+TEST(KernelTime, EveryMeasuredProfileIsFasterWithMoreOfEverything) {
+  for (const std::string& name : hardware_profile_names()) {
+    if (name == "laptop") continue;
+    HardwareProfile profile = measured(name.c_str());
+    const int64_t one = product_ns(profile, 4096, 8192, 8192);
+    EXPECT_GT(one,
+              kernel_ns(load_hardware_profile(name), {.flops = 2.0 * 4096 * 8192 * 8192, .dtype = DType::kBFloat16}))
+        << name << ": no kernel is faster than the datasheet";
+    apply_what_if(profile, "peak=2x,memory=2x");
+    EXPECT_NEAR(static_cast<double>(product_ns(profile, 4096, 8192, 8192)) / static_cast<double>(one), 0.5, 0.06)
+        << name;
+  }
+}
+
+TEST(WhatIf, ChangesWhatIsNamed) {
+  HardwareProfile profile = measured();
+  apply_what_if(profile, "nvlink=2x,nic=12.5");
+  EXPECT_DOUBLE_EQ(profile.intra_node.bandwidth_bytes_per_ns, 900);
+  EXPECT_DOUBLE_EQ(profile.inter_node.bandwidth_bytes_per_ns, 12.5);
+  EXPECT_NEAR(profile.collectives->protocols[2].gb_s, 2 * 300.8, 1e-6);
+  EXPECT_DOUBLE_EQ(profile.memory_bandwidth, 3350e9);
+  for (const char* bad : {"nvlink", "nvlink=", "nvlink=0x", "nvlink=-1", "pcie=2x", "nic=2y", "nic=nan"})
+    EXPECT_THROW(apply_what_if(profile, bad), Error) << bad;
+}
+
+TEST(Software, MultipliesKernelsOfItsKinds) {
+  HardwareProfile profile = measured();
+  const int64_t one = product_ns(profile, 4096, 4096, 4096);
+  profile.software.kernels = {1, 1.5, 1, 1, 1};
+  EXPECT_NEAR(static_cast<double>(product_ns(profile, 4096, 4096, 4096)), 1.5 * static_cast<double>(one), 1);
+  EXPECT_THROW(software_named("megatorn"), Error);
+  EXPECT_EQ(std::string(software_named("eager").name), "eager");
+}
+
+}  // namespace
+}  // namespace ranklab
