@@ -24,6 +24,7 @@
 #include "viz/model/precision_table.h"
 #include "viz/model/requantize.h"
 #include "viz/model/selection.h"
+#include "viz/model/stage_script.h"
 #include "viz/model/svg.h"
 #include "viz/model/text_timeline.h"
 #include "viz/model/trace_diff.h"
@@ -45,6 +46,21 @@ void no_internal_error(Work work) {
     work();
   } catch (const Error& error) {
     require(error.kind() != ErrorKind::kInternal);
+  }
+}
+
+void look_at_stage(const StageScript& script) {
+  std::vector<uint32_t> flows;
+  for (int part = 0; part <= 4; ++part) {
+    const int64_t time = script.window.range.begin_ns + script.window.range.length_ns() / 4 * part;
+    flows_at(script, time, script.linger_ns(), flows);
+    for (const uint32_t flow : flows) require(script.flows[flow].width >= 0 && script.flows[flow].width <= 1);
+    for (const StageRoom& room : script.rooms) {
+      module_at(room, time);
+      memory_at(room, time);
+    }
+    lines_at(script, time, 5);
+    next_mark(script.layers, time, 0);
   }
 }
 
@@ -87,6 +103,7 @@ void look_at(const TraceStore& store, const Window& window) {
   std::vector<uint32_t> order;
   sort_calls(calls, CommColumn::kBusbw, false, order);
   memory_table(store, window);
+  look_at_stage(stage_script(store, window));
   op_table(store, window);
   for (size_t metric = 0; metric < static_cast<size_t>(RankMetric::kCount); ++metric)
     rank_metric(store, window, static_cast<RankMetric>(metric));

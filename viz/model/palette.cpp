@@ -155,9 +155,15 @@ std::string block_text(const Event& event, std::string_view event_name, bool wit
 
 Rgba axis_colour(Axis axis) {
   constexpr std::array<Rgba, static_cast<size_t>(Axis::kCount)> kColours = {
-      0x999999FF, 0x56B4E9FF, 0xCC79A7FF, 0xE69F00FF, 0x009E73FF, 0xD55E00FF, 0x0072B2FF,
-      0xF0E442FF, 0xB39B00FF, 0xE69F00FF, 0xB8860BFF, 0xF0E442FF, 0xC9B458FF, 0x8AD1F5FF};
+      0x999999FF, 0x56B4E9FF, 0xCC79A7FF, 0xE69F00FF, 0x009E73FF, 0xD55E00FF, 0x0072B2FF, 0xF0E442FF,
+      0xB39B00FF, 0xE69F00FF, 0xB8860BFF, 0xF0E442FF, 0xC9B458FF, 0x8AD1F5FF, 0xCC79A7FF, 0xB0568AFF};
   return kColours[static_cast<size_t>(axis)];
+}
+
+Rgba flow_colour(Axis axis, Purpose purpose) {
+  constexpr std::array<Rgba, static_cast<size_t>(Purpose::kCount)> kColours = {
+      0, 0x8E98A6FF, 0xE4572EFF, 0xF7A072FF, 0xC9A7F5FF, 0x8B4FD9FF, 0xD98BB9FF, 0x9C6ADEFF, 0xCC79A7FF};
+  return purpose == Purpose::kOther ? axis_colour(axis) : kColours[static_cast<size_t>(purpose)];
 }
 
 Rgba rank_colour(size_t place) {
