@@ -82,7 +82,7 @@ CommandAction setup_viz(CommandLine& app) {
       ->type_name("FILE");
   app.add_option("--compare", request.compare, "a second trace, for the trace diff")->type_name("FILE");
   app.add_option("--goto", request.go_to, "a place: step=12,t=3.4ms,sel=r3/B7")->type_name("LINK");
-  app.add_option("--layout", request.layout, "Pipeline, Traffic, Context, Memory, Precision or Lesson")
+  app.add_option("--layout", request.layout, "Pipeline, Stage, Traffic, Context, Memory, Precision or Lesson")
       ->type_name("NAME");
   app.add_option("--panel", request.panel, "a panel to show first; of a picture the only one")->type_name("NAME");
   CommandOption* attaches =

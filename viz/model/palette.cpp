@@ -172,6 +172,18 @@ Rgba rank_colour(size_t place) {
   return kColours[place % kColours.size()];
 }
 
+Rgba precision_colour(int bits) {
+  if (bits <= 0) return 0x7C8594FF;
+  if (bits <= 4) return 0xE0457BFF;
+  if (bits <= 8) return 0xF28C28FF;
+  return bits <= 16 ? 0x2FA7A0FF : bits <= 32 ? 0x5B7FB8FF : 0x8A6FB0FF;
+}
+
+int float_bits(DType dtype) {
+  const bool is_float = dtype <= DType::kFloat8;
+  return is_float ? static_cast<int>(size_bytes(dtype)) * 8 : 0;
+}
+
 Rgba colour(BubbleCause cause) { return kCauseRows[static_cast<size_t>(cause)].colour; }
 Texture texture(BubbleCause cause) { return kCauseRows[static_cast<size_t>(cause)].texture; }
 std::string_view name(BubbleCause cause) { return kCauseRows[static_cast<size_t>(cause)].name; }

@@ -60,6 +60,9 @@ Rgba axis_colour(Axis axis);
 Rgba flow_colour(Axis axis, Purpose purpose);
 // Of ranks beside each other in one picture, by their place there: eight, then from the beginning.
 Rgba rank_colour(size_t place);
+// Of a number format by its bits: the fewer the warmer. Numbers that are no floats are grey.
+Rgba precision_colour(int bits);
+int float_bits(DType dtype);  // 0: no float
 
 // Bubbles are hatched, each cause (from bubbles.h) with a texture of its own.
 enum class BubbleCause : uint8_t {

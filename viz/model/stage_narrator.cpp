@@ -93,7 +93,9 @@ class Narrator {
       return;
     }
     if (flow.range.length_ns() < shortest_ns_ && kind.purpose == Purpose::kOther) return;
-    const std::string rest = std::string(name(flow.verb)) + " over " + kind.words + " (" + size + ")";
+    const std::string what =
+        kind.purpose == Purpose::kOther ? "of " + std::string(name(kind.axis)) : "for " + kind.words;
+    const std::string rest = std::string(name(flow.verb)) + " " + what + " (" + size + ")";
     for (const StagePair& pair : pairs)
       for (const uint16_t room : {script_.paths[pair.path].from, script_.paths[pair.path].to})
         add(flow.range.begin_ns, kRuns, rest, room, flow.range.length_ns());

@@ -68,7 +68,7 @@ Arrangement arrange(int blocks, int largest, int gpus_per_node) {
 }
 
 // The part of its cell that a room takes: the fewer there are the more space is between them.
-double share_of_cell(int cells) { return cells <= 2 ? 0.62 : cells <= 4 ? 0.68 : cells <= 8 ? 0.74 : 0.82; }
+double share_of_cell(int cells) { return cells <= 2 ? 0.66 : cells <= 4 ? 0.72 : cells <= 8 ? 0.76 : 0.82; }
 
 StageBox box_of(const StageScript& script, int column, int row) {
   const double wide = 1.0 / script.columns, high = 1.0 / script.rows;

@@ -23,7 +23,7 @@ std::string wait_words(const TraceStore& store, size_t rank_index, const IdleInt
     case BubbleCause::kExposed:
       if (call == nullptr) return "bytes are on their way";
       return verb + " " + std::string(name(call->axis)) + ", " + human_bytes(static_cast<double>(call->logical_bytes)) +
-             ", is on its way";
+             " on the way";
     case BubbleCause::kDrain:
       return who.empty() ? "its work of the step is done" : "its work is done, " + who + " is not";
     case BubbleCause::kHost:

@@ -82,7 +82,7 @@ TEST(StageScript, says_what_each_room_does_and_why_it_waits) {
   EXPECT_EQ(waits->cause, BubbleCause::kDependency);
   EXPECT_EQ(script.text(waits->text), "BW0 is still on r1");
   EXPECT_EQ(waits->room, 1);
-  EXPECT_EQ(script.text(at_time(first.waits, 305)->text), "recv pp, 1.00 KiB, is on its way");
+  EXPECT_EQ(script.text(at_time(first.waits, 305)->text), "recv pp, 1.00 KiB on the way");
   EXPECT_EQ(at_time(second.waits, 350)->cause, BubbleCause::kDrain);
 
   EXPECT_EQ(module_at(first, 50), nullptr);
@@ -128,10 +128,10 @@ TEST(StageScript, narrates_each_event_once) {
       words(script),
       ElementsAre("0 r0 runs F0: forward of microbatch 0", "0 r1 waits 100 ns: F0 is still on r0",
                   "100 r0 sends activations of microbatch 0 to r1 (1.00 KiB bf16)",
-                  "100 r1 waits 10 ns: recv pp, 1.00 KiB, is on its way", "100 r0 waits 200 ns: BW0 is still on r1",
+                  "100 r1 waits 10 ns: recv pp, 1.00 KiB on the way", "100 r0 waits 200 ns: BW0 is still on r1",
                   "110 r1 runs F0: forward of microbatch 0", "210 r1 runs BW0: backward of microbatch 0",
                   "300 r1 sends gradients of microbatch 0 to r0 (1.00 KiB bf16)",
-                  "300 r0 waits 10 ns: recv pp, 1.00 KiB, is on its way",
+                  "300 r0 waits 10 ns: recv pp, 1.00 KiB on the way",
                   "300 r1 waits 100 ns: its work of the step is done", "310 r0 runs BW0: backward of microbatch 0"));
   EXPECT_EQ(lines_at(script, 99, 8).size(), 2u);
   EXPECT_EQ(lines_at(script, 100, 2)[1].words, "r0 waits 200 ns: BW0 is still on r1");
