@@ -1,4 +1,4 @@
-// ranklab viz: a trace in a window, as a picture rendered without a display, or as text.
+// ranklab viz: a trace in a window, as a picture rendered without a display, as a page, or as text.
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -23,7 +23,7 @@ constexpr const char* kLastTrace = "runs/last/trace.json.gz";
 struct VizOptions {
   viz::VizRequest request;
   bool headless = false, force = false;
-  std::string size, out, format = "auto", attach;
+  std::string size, out, html, format = "auto", attach;
   int width = 0;
 };
 
@@ -43,6 +43,26 @@ void print_text(const VizOptions& options) {
   std::fputs(viz::render_text(options.request, width, style_for(stdout).on()).c_str(), stdout);
 }
 
+// Of one run several files would be one command's: they are asked for one by one.
+int write_page(const VizOptions& options, bool attaches) {
+  const std::string also = attaches                   ? "--attach"
+                           : options.headless         ? "--headless"
+                           : options.format == "text" ? "--format text"
+                           : !options.out.empty()     ? "-o " + options.out
+                                                      : "";
+  RANKLAB_CHECK(also.empty(), ErrorKind::kInvalidArgument, .where = "viz --html", .what = "a page is written alone",
+                .got = also + " with --html",
+                .want = "--html FILE.html, a trace, and --goto if it is to open at a place",
+                .fix = "leave " + also + " out, or run viz twice");
+  RANKLAB_CHECK(options.html.ends_with(".html"), ErrorKind::kInvalidArgument, .where = "viz --html",
+                .what = "not the name of a page", .got = quote(options.html), .want = "a name that ends in .html",
+                .fix = "use --html step.html");
+  check_output({.path = options.html, .option = "--html", .inputs = options.request.traces, .force = options.force});
+  viz::render_html(options.request, options.html);
+  std::fprintf(stderr, "wrote %s\n", options.html.c_str());
+  return 0;
+}
+
 int run(VizOptions& options, bool attaches) {
   read_size(options.size, options.request);
   RANKLAB_CHECK(!attaches || (!options.headless && options.format != "text"), ErrorKind::kInvalidArgument,
@@ -51,6 +71,7 @@ int run(VizOptions& options, bool attaches) {
                 .fix = "leave --attach out and give the trace that the run wrote, or use ranklab debug");
   if (options.request.traces.empty() && !attaches && std::filesystem::exists(kLastTrace))
     options.request.traces = {"last"};
+  if (!options.html.empty()) return write_page(options, attaches);
   if (options.format == "text") {
     print_text(options);
     return 0;
@@ -91,7 +112,9 @@ CommandAction setup_viz(CommandLine& app) {
           ->expected(0, 1);
   app.add_flag("--headless", options->headless, "write a picture; needs no display");
   app.add_option("-o,--out", options->out, "the picture: .png, or .svg of the timeline or the traffic matrix");
-  app.add_flag("--force", options->force, "write -o over a file of that name");
+  app.add_option("--html", options->html, "write a step as one HTML page that plays, without a network")
+      ->type_name("FILE");
+  app.add_flag("--force", options->force, "write -o or --html over a file of that name");
   app.add_option("--size", options->size, "of the window or the picture (default 1600x900)")->type_name("WxH");
   app.add_option("--scale", request.scale, "display scale")->range(0.5, 4.0);
   app.add_option("--theme", request.theme, "dark or light (default: as last time, at first dark)")
@@ -106,7 +129,8 @@ CommandAction setup_viz(CommandLine& app) {
       "Examples:\n  ranklab viz last\n  ranklab viz last --format text\n  ranklab viz last --format text --panel "
       "experts\n"
       "  ranklab viz last --headless --panel timeline --goto step=1 --size 1600x900 -o timeline.png\n"
-      "  ranklab viz last --headless --layout Pipeline -o window.png");
+      "  ranklab viz last --headless --layout Pipeline -o window.png\n"
+      "  ranklab viz last --html step.html --goto step=1");
   return [options, attaches] { return run(*options, attaches->count() > 0); };
 }
 

@@ -6,12 +6,14 @@
 #include "viz/app/gui_context.h"
 #include "viz/app/software_renderer.h"
 #include "viz/app/window.h"
+#include "viz/html/stage_page.h"
 #include "viz/model/attention_table.h"
 #include "viz/model/deep_link.h"
 #include "viz/model/expert_load.h"
 #include "viz/model/load_trace.h"
 #include "viz/model/memory_table.h"
 #include "viz/model/precision_table.h"
+#include "viz/model/stage_script.h"
 #include "viz/model/svg.h"
 #include "viz/model/text_timeline.h"
 #include "viz/model/traffic_text.h"
@@ -102,6 +104,22 @@ void render_headless(const VizRequest& request, const std::string& out_path) {
                 .what = "a picture is a PNG or an SVG", .got = quote(out_path),
                 .want = "a name that ends in .png or .svg", .fix = "use -o timeline.png");
   picture(request, out_path);
+}
+
+void render_html(const VizRequest& request, const std::string& out_path) {
+  const TraceStore store = store_of(request);
+  std::optional<int64_t> open_ns;
+  // Of several steps the second, as in the window: the first one also warms up.
+  const auto steps = store.steps();
+  Window window = store.whole();
+  if (!steps.empty()) window = *store.step_window(steps[std::min<size_t>(1, steps.size() - 1)].step);
+  if (!request.go_to.empty()) {
+    const DeepLink link = parse_deep_link(request.go_to, store.unit_ns());
+    const Goto target = resolve(store, link);
+    window = store.step_window(target.step).value_or(store.whole());
+    if (link.time_ns || target.event) open_ns = target.time_ns;
+  }
+  write_text_file(stage_page(store, stage_script(store, window), open_ns), out_path);
 }
 
 std::string render_text(const VizRequest& request, int width, bool color) {

@@ -52,22 +52,25 @@ class Narrator {
   struct Key {
     int64_t time_ns;
     std::string_view one;
-    std::string rest;
+    std::string rest;  // what follows the verb
+    std::string size;  // of what travels; after the receivers
     bool operator<(const Key& other) const {
-      return std::tie(time_ns, one, rest) < std::tie(other.time_ns, other.one, other.rest);
+      return std::tie(time_ns, one, rest, size) < std::tie(other.time_ns, other.one, other.rest, other.size);
     }
   };
   struct Told {
     Verbs verbs;
-    std::set<int> rooms;
+    std::set<int> rooms, receivers;
     int64_t weight_ns = 0;
   };
 
-  void add(int64_t time_ns, Verbs verbs, const std::string& rest, int room, int64_t weight_ns) {
-    Told& told = told_[{time_ns, verbs.one, rest}];
+  Told& add(int64_t time_ns, Verbs verbs, const std::string& rest, int room, int64_t weight_ns,
+            const std::string& size = "") {
+    Told& told = told_[{time_ns, verbs.one, rest, size}];
     told.verbs = verbs;
     told.rooms.insert(room);
     told.weight_ns = std::max(told.weight_ns, weight_ns);
+    return told;
   }
 
   void waits(int room, const StageWait& wait) {
@@ -88,8 +91,9 @@ class Narrator {
                          : flow.gradients    ? "gradients of microbatch " + std::to_string(flow.microbatch)
                                              : "activations of microbatch " + std::to_string(flow.microbatch);
       if (kind.purpose != Purpose::kOther) what = kind.words;
-      add(flow.range.begin_ns, {"sends", "send"}, what + " to " + script_.rooms[way.to].name + " (" + size + ")",
-          way.from, std::max(flow.range.length_ns(), shortest_ns_));
+      add(flow.range.begin_ns, {"sends", "send"}, what, way.from, std::max(flow.range.length_ns(), shortest_ns_),
+          " (" + size + ")")
+          .receivers.insert(way.to);
       return;
     }
     if (flow.range.length_ns() < shortest_ns_ && kind.purpose == Purpose::kOther) return;
@@ -117,21 +121,27 @@ class Narrator {
     }
   }
 
-  // The weightiest, by time.
+  // The weightiest, by time; of those that weigh as much as the last the earliest.
   void write() {
     int64_t least = 0;
+    size_t equal = told_.size();
     if (told_.size() > kMostLines) {
       std::vector<int64_t> weights;
       for (const auto& [key, told] : told_) weights.push_back(told.weight_ns);
       std::nth_element(weights.begin(), weights.begin() + kMostLines, weights.end(), std::greater<>());
-      least = weights[kMostLines] + 1;
+      least = weights[kMostLines];
+      equal = kMostLines - static_cast<size_t>(std::count_if(weights.begin(), weights.begin() + kMostLines,
+                                                             [&](int64_t weight) { return weight > least; }));
     }
     for (const auto& [key, told] : told_) {
-      if (told.weight_ns < least) continue;
+      if (told.weight_ns < least || (told.weight_ns == least && equal == 0)) continue;
+      if (told.weight_ns == least) --equal;
       const std::vector<int> rooms(told.rooms.begin(), told.rooms.end());
-      script_.lines.push_back({key.time_ns, rooms.front(),
-                               rooms_words(script_, rooms) + " " +
-                                   (rooms.size() == 1 ? told.verbs.one : told.verbs.several) + " " + key.rest});
+      const std::vector<int> receivers(told.receivers.begin(), told.receivers.end());
+      std::string words = rooms_words(script_, rooms) + " ";
+      words += std::string(rooms.size() == 1 ? told.verbs.one : told.verbs.several) + " " + key.rest;
+      if (!receivers.empty()) words += " to " + rooms_words(script_, receivers);
+      script_.lines.push_back({key.time_ns, rooms.front(), words + key.size});
     }
   }
 

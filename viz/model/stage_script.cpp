@@ -85,4 +85,55 @@ int64_t previous_mark(const std::vector<StageMark>& marks, int64_t time_ns, int 
   return kNoTime;
 }
 
+namespace {
+
+// How much there is to be seen at a time.
+int sights(const StageScript& script, int64_t time_ns, std::vector<uint32_t>& flows) {
+  int works = 0, waits = 0, gathered = 0, travels = 0, formats = 0;
+  for (const StageRoom& room : script.rooms) {
+    const StageWait* wait = at_time(room.waits, time_ns);
+    const bool waits_for_one = wait != nullptr && wait->room >= 0;
+    (waits_for_one ? waits : works) += waits_for_one || at_time(room.actions, time_ns) != nullptr;
+    const StageModule* module = wait == nullptr ? module_at(room, time_ns) : nullptr;
+    formats += module != nullptr && module->format != kNoText;
+    if (!script.has_shards()) continue;
+    for (const ZeroBucketRow& row : script.zero.rows)
+      gathered += row.cells[room.rank_index].present &&
+                  row.parameters_at(room.rank_index, time_ns, script.zero.stage) == HeldParameters::kGathered;
+  }
+  flows_at(script, time_ns, 0, flows);
+  // Of one way a message, of many an exchange.
+  for (const uint32_t flow : flows)
+    travels = std::max(travels, 2 + 2 * static_cast<int>(script.pair_sets[script.flows[flow].pairs].size() > 16) +
+                                    static_cast<int>(script.flows[flow].microbatch >= 0 ||
+                                                     script.kinds[script.flows[flow].kind].purpose != Purpose::kOther));
+  return std::min(works, 2) + 2 * std::min(waits, 2) + 2 * std::min(gathered, 1) + 3 * std::min(formats, 1) + travels;
+}
+
+}  // namespace
+
+int64_t telling_moment(const StageScript& script) {
+  // The middle of flows, and evenly spread times; not at the ends, where a pipeline fills and drains.
+  const TimeRange range = script.window.range;
+  std::vector<int64_t> times;
+  constexpr int64_t kSpread = 200;
+  for (int64_t i = kSpread / 5; i < kSpread * 3 / 5; ++i)
+    times.push_back(range.begin_ns + range.length_ns() / kSpread * i);
+  const size_t every = script.flows.size() / 400 + 1;
+  for (size_t i = 0; i < script.flows.size(); i += every) {
+    const int64_t middle = script.flows[i].range.begin_ns + script.flows[i].range.length_ns() / 2;
+    if (middle > times.front() && middle < times[static_cast<size_t>(kSpread * 2 / 5 - 1)]) times.push_back(middle);
+  }
+  std::vector<uint32_t> flows;
+  int64_t best = times.front();
+  int most = -1;
+  for (const int64_t time : times) {
+    const int now = sights(script, time, flows);
+    if (now <= most) continue;
+    most = now;
+    best = time;
+  }
+  return best;
+}
+
 }  // namespace ranklab::viz

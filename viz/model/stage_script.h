@@ -182,4 +182,7 @@ std::span<const StageLine> lines_at(const StageScript& script, int64_t time_ns, 
 int64_t next_mark(const std::vector<StageMark>& marks, int64_t time_ns, int room);
 int64_t previous_mark(const std::vector<StageMark>& marks, int64_t time_ns, int room);
 
+// Where much is to be seen: some ranks work, others wait, something travels, a layer is gathered.
+int64_t telling_moment(const StageScript& script);
+
 }  // namespace ranklab::viz

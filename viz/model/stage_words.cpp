@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 
 #include "core/base/text.h"
 
@@ -64,6 +65,17 @@ std::string flow_words(Axis axis, Purpose purpose) {
   std::string words(name(axis));
   if (purpose == Purpose::kOther) return words + ": " + std::string(kAxes[static_cast<size_t>(axis)]);
   return words + " " + std::string(name(purpose)) + ": " + std::string(purpose_words);
+}
+
+std::string bucket_letter(const std::string& bucket) {
+  constexpr std::string_view kLayers = "layers.";
+  if (!bucket.starts_with(kLayers)) return bucket.substr(0, 1);
+  return bucket.substr(kLayers.size(), bucket.find(' ') - kLayers.size());
+}
+
+int bits_of_format(const std::string& format) {
+  int exponent = 0, mantissa = 0;
+  return std::sscanf(format.c_str(), "E%dM%d", &exponent, &mantissa) == 2 ? 1 + exponent + mantissa : 16;
 }
 
 std::string rooms_words(const StageScript& script, std::span<const int> rooms) {

@@ -116,6 +116,25 @@ TEST_F(HeadlessTest, writes_vector_graphics) {
   EXPECT_THROW(render_headless({.traces = {trace_}, .panel = "memory"}, path), Error);
 }
 
+TEST_F(HeadlessTest, writes_a_page_of_a_step) {
+  const std::string path = temporary_path("step") + ".html";
+  const auto page = [&](const std::string& go_to) {
+    render_html({.traces = {trace_}, .go_to = go_to}, path);
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    std::filesystem::remove(path);
+    return text.str();
+  };
+  EXPECT_THAT(page(""),
+              HasSubstr("\"about\":\"step 1\""));  // as the window, which does not open on the first one either
+  const std::string there = page("step=2,t=5ms");
+  EXPECT_THAT(there, HasSubstr("\"about\":\"step 2\""));
+  EXPECT_THAT(there, HasSubstr("\"open\":5000000,"));
+  EXPECT_THAT(page("step=1,sel=r2/F3"), HasSubstr("F3"));
+  EXPECT_THROW(page("step=99"), Error);
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
 TEST_F(HeadlessTest, prints_text) {
   const std::string text = render_text({.traces = {trace_}, .go_to = "step=1"}, 100, false);
   EXPECT_THAT(text, HasSubstr("27.27 %"));  // (p-1)/(m+p-1) = 3/11

@@ -100,11 +100,6 @@ float draw_badge(ImDrawList& draw, ImVec2 at, float font, const char* words, ImU
   return width;
 }
 
-int bits_of_format(const std::string& format) {
-  int exponent = 0, mantissa = 0;
-  return std::sscanf(format.c_str(), "E%dM%d", &exponent, &mantissa) == 2 ? 1 + exponent + mantissa : 16;
-}
-
 void FlowPainter::draw(ImDrawList& draw, const StageView& view, const std::vector<bool>& shown) {
   flows_at(view.script, view.time_ns, view.script.linger_ns(), flows_);
   labels_.clear();

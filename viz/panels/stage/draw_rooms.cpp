@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/text.h"
+#include "viz/model/stage_words.h"
 #include "viz/model/time_text.h"
 #include "viz/panels/stage/stage_view.h"
 #include "viz/panels/theme.h"
@@ -79,13 +80,6 @@ void memory_bar(ImDrawList& draw, const StageView& view, const StageRoom& room, 
   draw.AddRect(box.from, box.to, limit ? theme::kBad : theme::kFaint);
 }
 
-// "3" of "layers.3", "e" of "embedding".
-std::string short_label(const std::string& bucket) {
-  const size_t dot = bucket.find('.');
-  if (bucket.starts_with("layers.")) return bucket.substr(dot + 1, bucket.find(' ') - dot - 1);
-  return bucket.substr(0, 1);
-}
-
 ImU32 dark_cell() {
   return theme_kind() == ThemeKind::kLight ? IM_COL32(176, 184, 195, 255) : IM_COL32(50, 56, 66, 255);
 }
@@ -112,7 +106,7 @@ void shard_strip(ImDrawList& draw, const StageView& view, const StageRoom& room,
     draw.AddRectFilled({left, to.y - mark}, {left + shard, to.y}, category_color(MemoryCategory::kParameters));
     if (to.x - from.x > scaled(13) && to.y - mark - from.y > scaled(9))
       centred_text(draw, from, {to.x - from.x, to.y - mark - from.y}, lit ? IM_COL32(20, 24, 29, 255) : theme::kText,
-                   short_label(row.label), 0.74f);
+                   bucket_letter(row.label), 0.74f);
   }
 }
 

@@ -52,8 +52,6 @@ ImU32 flow_color(const StageFlowKind& kind);
 // A small filled label: white or black words on a colour. Returns its width.
 float draw_badge(ImDrawList& draw, ImVec2 at, float font, const char* words, ImU32 fill);
 float badge_width(float font, const char* words);
-// The bits of "E4M3", "bf16" ...
-int bits_of_format(const std::string& format);
 
 // What the colours in use mean, those of flows that are on their links now brighter. In `lines` lines; what does not
 // fit is behind a question mark.
