@@ -21,7 +21,7 @@ LayoutPlaces build_pipeline(ImGuiID root) {
 }
 
 LayoutPlaces build_stage(ImGuiID root) {
-  ImGuiID bottom = split(root, ImGuiDir_Down, 0.38f);
+  ImGuiID bottom = split(root, ImGuiDir_Down, 0.36f);
   const ImGuiID right = split(bottom, ImGuiDir_Right, 0.3f);
   return {{{"stage", root}, {"timeline", bottom}}, right};
 }

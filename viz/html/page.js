@@ -17,12 +17,13 @@ function bytesText(bytes) {
 
 function drawStage() {
   const {context, width, height} = prepare(stage), size = {width, height};
+  const time = Math.min(now, script.length - 1);  // at its end a step shows its last moment
   drawNodes(context, size);
   drawLinks(context, size);
-  script.rooms.forEach((room, i) => drawRoom(context, i, now, size));
-  const flows = flowsAt(now, script.linger);
-  for (const flow of flows) drawFlow(context, flow, now, size);
-  drawLabels(context, flows, now, size);
+  script.rooms.forEach((room, i) => drawRoom(context, i, time, size));
+  const flows = flowsAt(time, script.linger);
+  for (const flow of flows) drawFlow(context, flow, time, size);
+  drawLabels(context, flows, time, size);
   document.body.dataset.rooms = script.rooms.length;
   document.body.dataset.flows = flows.filter(flow => flow.end >= now).length;
   return flows;

@@ -20,6 +20,12 @@ std::vector<bool> shown_rooms(Workspace& workspace, const StageScript& script) {
   return shown;
 }
 
+// The time that is drawn. At its end a step shows its last moment; so does a live run, whose script is a little behind.
+int64_t drawn_time(const Workspace& workspace, const StageScript& script) {
+  const int64_t now = workspace.cursor.time_ns, last = script.window.range.end_ns - 1;
+  return now > last && (now == last + 1 || workspace.store().partial()) ? last : now;
+}
+
 int room_of_filter(const Workspace& workspace, const StageScript& script) {
   return workspace.filter.only_rank < 0 ? -1 : script.room_of_rank(workspace.filter.only_rank);
 }
@@ -65,7 +71,8 @@ void StagePanel::draw(Workspace& workspace) {
   const ImVec2 space = ImGui::GetContentRegionAvail();
   const size_t ranks = workspace.store().ranks().size();
   const bool rows = ranks <= kMostRows && space.y > scaled(300);
-  const float row = std::clamp(space.y * 0.2f / static_cast<float>(ranks), scaled(5), scaled(14));
+  const float share = space.y > scaled(520) ? 0.2f : 0.14f;
+  const float row = std::clamp(space.y * share / static_cast<float>(ranks), scaled(5), scaled(14));
   const float strip = rows ? (row + 1) * static_cast<float>(ranks) : scaled(16);
   const int told = space.y > scaled(520) ? 4 : space.y > scaled(330) ? 3 : space.y > scaled(230) ? 2 : 1;
   const int legend = space.y > scaled(520) ? 3 : space.y > scaled(230) ? 1 : 0;
@@ -74,7 +81,7 @@ void StagePanel::draw(Workspace& workspace) {
   narrator(workspace, script, told);
   scrubber(workspace, script, rows ? row : strip);
   const float before = ImGui::GetCursorPosY();
-  if (legend > 0) stage_legend({script, workspace.cursor.time_ns, from_, size_}, flows_.flows(), legend);
+  if (legend > 0) stage_legend({script, drawn_time(workspace, script), from_, size_}, flows_.flows(), legend);
   legend_ = ImGui::GetCursorPosY() - before;
 }
 
@@ -120,7 +127,7 @@ void StagePanel::picture(Workspace& workspace, const StageScript& script, ImVec2
   size_ = size;
   ImGui::InvisibleButton("picture", size);
   const bool hovered = ImGui::IsItemHovered(), clicked = hovered && ImGui::IsMouseReleased(ImGuiMouseButton_Left);
-  const StageView view{script, workspace.cursor.time_ns, from_, size_};
+  const StageView view{script, drawn_time(workspace, script), from_, size_};
   const std::vector<bool> shown = shown_rooms(workspace, script);
   const int only = room_of_filter(workspace, script);
   ImDrawList& draw = *ImGui::GetWindowDrawList();
