@@ -83,8 +83,10 @@ int run(VizOptions& options, bool attaches) {
     return viz::run_window(options.request);
   }
   RANKLAB_CHECK(!options.out.empty(), ErrorKind::kInvalidArgument, .where = "viz --headless",
-                .what = "no file to write", .want = "-o FILE.png or -o FILE.svg", .fix = "add -o timeline.png");
-  if (options.request.panel.empty() && options.request.layout.empty()) options.request.panel = "timeline";
+                .what = "no file to write", .want = "-o FILE.png, -o FILE.apng or -o FILE.svg",
+                .fix = "add -o timeline.png");
+  if (options.request.panel.empty() && options.request.layout.empty())
+    options.request.panel = options.out.ends_with(".apng") ? "stage" : "timeline";
   std::vector<std::string> inputs = options.request.traces;
   inputs.push_back(options.request.compare);
   check_output({.path = options.out, .option = "-o", .inputs = inputs, .force = options.force});
@@ -111,10 +113,12 @@ CommandAction setup_viz(CommandLine& app) {
           ->type_name("[PATH]")
           ->expected(0, 1);
   app.add_flag("--headless", options->headless, "write a picture; needs no display");
-  app.add_option("-o,--out", options->out, "the picture: .png, or .svg of the timeline or the traffic matrix");
+  app.add_option("-o,--out", options->out,
+                 "the picture: .png, .apng of a step that plays, or .svg of the timeline or the traffic matrix");
   app.add_option("--html", options->html, "write a step as one HTML page that plays, without a network")
       ->type_name("FILE");
   app.add_flag("--force", options->force, "write -o or --html over a file of that name");
+  app.add_option("--frames", request.frames, "of a .apng, 80 ms each")->range(2, 1000);
   app.add_option("--size", options->size, "of the window or the picture (default 1600x900)")->type_name("WxH");
   app.add_option("--scale", request.scale, "display scale")->range(0.5, 4.0);
   app.add_option("--theme", request.theme, "dark or light (default: as last time, at first dark)")
@@ -130,6 +134,7 @@ CommandAction setup_viz(CommandLine& app) {
       "experts\n"
       "  ranklab viz last --headless --panel timeline --goto step=1 --size 1600x900 -o timeline.png\n"
       "  ranklab viz last --headless --layout Pipeline -o window.png\n"
+      "  ranklab viz last --headless -o step.apng --size 900x560\n"
       "  ranklab viz last --html step.html --goto step=1");
   return [options, attaches] { return run(*options, attaches->count() > 0); };
 }

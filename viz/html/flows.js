@@ -83,7 +83,7 @@ function drawFlow(c, flow, time, size) {
 function drawLabels(c, flows, time, size) {
   const taken = [], known = new Set();
   for (const flow of flows) {
-    if (flow.end < time) continue;
+    if (flow.end < time || flow.dtype.name === "other") continue;
     const key = flow.kind + " " + flow.dtype.name;
     if (script.rooms.length > 16 && known.has(key)) continue;
     known.add(key);

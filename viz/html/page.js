@@ -176,7 +176,7 @@ function legend() {
     entry("layer being gathered", (c, width, height) => hatch(c, 0, 0, width, height, "rising", script.colors.gathered));
   }
   Object.keys(script.formats).forEach(format => entry("multiplies in " + format, flat(script.formats[format])));
-  script.dtypes.filter(dtype => dtype.used).forEach(dtype => entry(dtype.name + " on the wire", flat(dtype.color)));
+  script.dtypes.filter(dtype => dtype.used && dtype.name !== "other").forEach(dtype => entry(dtype.name + " on the wire", flat(dtype.color)));
   script.memory.filter(category => category.used).forEach(
       category => entry("memory: " + category.name, flat(category.color)));
 }

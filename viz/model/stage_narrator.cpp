@@ -84,22 +84,24 @@ class Narrator {
   void travels(const StageFlow& flow) {
     const std::vector<StagePair>& pairs = script_.pair_sets[flow.pairs];
     const StageFlowKind& kind = script_.kinds[flow.kind];
-    const std::string size = human_bytes(static_cast<double>(flow.bytes)) + " " + std::string(name(flow.dtype));
+    // A message of a drawn schedule has no bytes.
+    const std::string size =
+        flow.bytes > 0 ? " (" + human_bytes(static_cast<double>(flow.bytes)) + " " + std::string(name(flow.dtype)) + ")"
+                       : "";
     const StagePath& way = script_.paths[pairs.front().path];
     if (flow.verb == Verb::kSend || flow.verb == Verb::kRecv) {
       std::string what = flow.microbatch < 0 ? "bytes"
                          : flow.gradients    ? "gradients of microbatch " + std::to_string(flow.microbatch)
                                              : "activations of microbatch " + std::to_string(flow.microbatch);
       if (kind.purpose != Purpose::kOther) what = kind.words;
-      add(flow.range.begin_ns, {"sends", "send"}, what, way.from, std::max(flow.range.length_ns(), shortest_ns_),
-          " (" + size + ")")
+      add(flow.range.begin_ns, {"sends", "send"}, what, way.from, std::max(flow.range.length_ns(), shortest_ns_), size)
           .receivers.insert(way.to);
       return;
     }
     if (flow.range.length_ns() < shortest_ns_ && kind.purpose == Purpose::kOther) return;
     const std::string what =
         kind.purpose == Purpose::kOther ? "of " + std::string(name(kind.axis)) : "for " + kind.words;
-    const std::string rest = std::string(name(flow.verb)) + " " + what + " (" + size + ")";
+    const std::string rest = std::string(name(flow.verb)) + " " + what + size;
     for (const StagePair& pair : pairs)
       for (const uint16_t room : {script_.paths[pair.path].from, script_.paths[pair.path].to})
         add(flow.range.begin_ns, kRuns, rest, room, flow.range.length_ns());

@@ -107,7 +107,7 @@ void FlowPainter::draw(ImDrawList& draw, const StageView& view, const std::vecto
   for (const uint32_t index : flows_) ways(draw, view, view.script.flows[index], shown);
   for (const uint32_t index : flows_) {
     const StageFlow& flow = view.script.flows[index];
-    if (flow.range.end_ns >= view.time_ns) label(draw, view, flow);
+    if (flow.range.end_ns >= view.time_ns && flow.dtype != DType::kOther) label(draw, view, flow);
   }
 }
 

@@ -41,26 +41,36 @@ void clipped_text(ImDrawList& draw, const Box& box, ImVec2 at, float font, ImU32
   draw.AddText(ImGui::GetFont(), font, at, color, shown.c_str());
 }
 
-// Words in at most `most` lines of a box, centred; returns the height they take. Broken between words.
-float wrapped_text(ImDrawList& draw, const Box& box, float top, float font, ImU32 color, std::string_view words,
-                   int most) {
-  const float share = font / ImGui::GetFontSize(), room = (box.width() - font * 0.6f) / share;
-  float y = top;
-  for (int line = 0; line < most && !words.empty(); ++line) {
+// Words in at most `most` lines of a width, broken between words.
+std::vector<std::string> lines_of(std::string_view words, float width, float font, int most) {
+  const float share = font / ImGui::GetFontSize(), room = (width - font * 0.6f) / share;
+  std::vector<std::string> lines;
+  while (!words.empty() && static_cast<int>(lines.size()) < most) {
     size_t fits = words.size();
-    if (text_width(words) > room && line + 1 < most) {
-      for (size_t space = words.find(' '); space != std::string_view::npos; space = words.find(' ', space + 1)) {
+    if (text_width(words) > room && static_cast<int>(lines.size()) + 1 < most) {
+      fits = std::min(words.find(' '), words.size());
+      for (size_t space = words.find(' ', fits + 1); space != std::string_view::npos;
+           space = words.find(' ', space + 1)) {
         if (text_width(words.substr(0, space)) > room) break;
         fits = space;
       }
     }
-    const std::string shown = elided(words.substr(0, fits), room);
-    const float x = box.from.x + (box.width() - text_width(shown) * share) / 2;
-    draw.AddText(ImGui::GetFont(), font, {std::floor(std::max(x, box.from.x)), std::floor(y)}, color, shown.c_str());
-    y += font * 1.12f;
+    lines.push_back(elided(words.substr(0, fits), room));
     words.remove_prefix(std::min(fits + 1, words.size()));
   }
-  return y - top;
+  return lines;
+}
+
+bool is_whole(const std::vector<std::string>& lines) { return lines.empty() || !lines.back().ends_with("..."); }
+
+// Centred, from `top` on.
+void draw_lines(ImDrawList& draw, const Box& box, float top, float font, ImU32 color,
+                const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) {
+    const float x = box.from.x + (box.width() - text_width(line) * font / ImGui::GetFontSize()) / 2;
+    draw.AddText(ImGui::GetFont(), font, {std::floor(std::max(x, box.from.x)), std::floor(top)}, color, line.c_str());
+    top += font * 1.12f;
+  }
 }
 
 // Bytes by category from below; the frame is the limit, or the step's highest peak.
@@ -147,8 +157,9 @@ void action_box(ImDrawList& draw, const StageView& view, const Doing& doing, con
   const std::string& text = view.script.text(action.text);
   centred_text(draw, box.from, {box.width(), top}, words, text, std::min(1.35f, top / ImGui::GetFontSize() * 0.85f));
   if (!second) return;
-  wrapped_text(draw, box, box.from.y + top, small, with_alpha(words, 225), view.script.text(doing.module->text),
-               box.height() - top > small * 2.6f ? 2 : 1);
+  const int most = box.height() - top > small * 2.6f ? 2 : 1;
+  draw_lines(draw, box, box.from.y + top, small, with_alpha(words, 225),
+             lines_of(view.script.text(doing.module->text), box.width(), small, most));
   const std::string& format = view.script.text(doing.module->format);
   const float font = ImGui::GetFontSize() * 0.74f;
   if (format.empty() || badge_width(font, format.c_str()) > box.width() * 0.55f) return;
@@ -172,20 +183,16 @@ void wait_box(ImDrawList& draw, const StageView& view, const Doing& doing, Box b
   const int lines = std::clamp(static_cast<int>(box.height() / (small * 1.15f)), 0, 3);
   if (lines == 0 || box.width() < scaled(34)) return;
   const std::string& reason = view.script.text(doing.wait->text);
-  const float share = small / ImGui::GetFontSize(), room = std::max(box.width() - small, 1.f);
-  const auto lines_of = [&](std::string_view words) {
-    return static_cast<int>(std::ceil(text_width(words) * share * 1.15f / room));
-  };
-  std::string words = doing.wait->cause == BubbleCause::kDrain ? "done" : "waits: " + reason;
-  if (lines_of(words) > lines && doing.wait->cause != BubbleCause::kDrain) words = reason;
-  if (const size_t at = words.find(" is still on "); lines_of(words) > lines && at != std::string::npos)
-    words.replace(at, 13, " on ");
-
-  const int needed = std::clamp(lines_of(words), 1, lines);
-  const float high = static_cast<float>(needed) * small * 1.12f, top = box.from.y + (box.height() - high) / 2;
+  const bool done = doing.wait->cause == BubbleCause::kDrain;
+  std::string words = done ? "done" : reason;
+  std::vector<std::string> shown = lines_of(done ? words : "waits: " + reason, box.width(), small, lines);
+  if (!is_whole(shown)) shown = lines_of(words, box.width(), small, lines);
+  if (const size_t at = words.find(" is still on "); !is_whole(shown) && at != std::string::npos)
+    shown = lines_of(words.replace(at, 13, " on "), box.width(), small, lines);
+  const float high = static_cast<float>(shown.size()) * small * 1.12f, top = box.from.y + (box.height() - high) / 2;
   draw.AddRectFilled({box.from.x + scaled(3), top - scaled(1)}, {box.to.x - scaled(3), top + high + scaled(1)},
                      with_alpha(theme::kField, 205), scaled(2));
-  wrapped_text(draw, box, top, small, theme::kText, words, needed);
+  draw_lines(draw, box, top, small, theme::kText, shown);
 }
 
 void activity(ImDrawList& draw, const StageView& view, const Doing& doing, const Box& box) {
