@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "tests/fuzz/scratch_folder.h"
+#include "viz/html/stage_page.h"
 #include "viz/model/attention_table.h"
 #include "viz/model/bubbles.h"
 #include "viz/model/comm_table.h"
@@ -49,7 +50,7 @@ void no_internal_error(Work work) {
   }
 }
 
-void look_at_stage(const StageScript& script) {
+void look_at_stage(const TraceStore& store, const StageScript& script) {
   std::vector<uint32_t> flows;
   for (int part = 0; part <= 4; ++part) {
     const int64_t time = script.window.range.begin_ns + script.window.range.length_ns() / 4 * part;
@@ -62,6 +63,11 @@ void look_at_stage(const StageScript& script) {
     lines_at(script, time, 5);
     next_mark(script.layers, time, 0);
   }
+  if (script.empty()) return;
+  // Whatever the texts are, the page has its own two scripts and no other.
+  const std::string page = stage_page(store, script);
+  const size_t first = page.find("<script"), second = page.find("<script", first + 1);
+  require(second != std::string::npos && page.find("<script", second + 1) == std::string::npos);
 }
 
 void look_at(const TraceStore& store, const Window& window) {
@@ -103,7 +109,7 @@ void look_at(const TraceStore& store, const Window& window) {
   std::vector<uint32_t> order;
   sort_calls(calls, CommColumn::kBusbw, false, order);
   memory_table(store, window);
-  look_at_stage(stage_script(store, window));
+  look_at_stage(store, stage_script(store, window));
   op_table(store, window);
   for (size_t metric = 0; metric < static_cast<size_t>(RankMetric::kCount); ++metric)
     rank_metric(store, window, static_cast<RankMetric>(metric));

@@ -36,15 +36,16 @@ function drawLinks(c, size) {
 
 function drawToken(c, k, flow, far, alpha) {
   const [x, y] = onCurve(k, 0.12 + 0.76 * far), words = String(flow.microbatch);
-  setFont(c, 13);
-  const half = 9, wide = Math.max(half, c.measureText(words).width / 2 + 4);
+  const share = script.rooms.length > 16 ? 0.75 : 1;
+  setFont(c, 13 * share);
+  const half = 9 * share, wide = Math.max(half, c.measureText(words).width / 2 + 4);
   const color = flow.gradients ? script.colors.gradients : script.colors.activations;
   c.globalAlpha = alpha;
   fillBox(c, x - wide, y - half, 2 * wide, 2 * half, color, 4);
   c.strokeStyle = theme().text;
   c.lineWidth = 1.2;
   c.stroke();
-  centred(c, x - wide, y - half, 2 * wide, 2 * half, words, 13, wordsOn(color));
+  centred(c, x - wide, y - half, 2 * wide, 2 * half, words, 13 * share, wordsOn(color));
   c.globalAlpha = 1;
 }
 
@@ -87,11 +88,15 @@ function drawLabels(c, flows, time, size) {
     const key = flow.kind + " " + flow.dtype.name;
     if (script.rooms.length > 16 && known.has(key)) continue;
     known.add(key);
-    const middles = (flow.pairs.length > 8 ? flow.pairs : flow.pairs.slice(0, 1)).map(
-        ([index]) => onCurve(curveOf(script.paths[index], size), 0.5));
+    const curves = (flow.pairs.length > 8 ? flow.pairs : flow.pairs.slice(0, 1)).map(
+        ([index]) => curveOf(script.paths[index], size));
     const width = badgeWidth(c, 11, flow.dtype.name), height = 15;
+    // Beside a token, or below it where the way is short.
+    const token = flow.microbatch >= 0, long = token && lengthOf(curves[0]) > 6 * width;
+    const far = flow.length > 0 ? (time - flow.begin) / flow.length : 0.5;
+    const middles = curves.map(k => onCurve(k, !long ? 0.5 : far < 0.5 ? 0.75 : 0.25));
     const x = middles.reduce((sum, m) => sum + m[0], 0) / middles.length - width / 2;
-    const y = middles.reduce((sum, m) => sum + m[1], 0) / middles.length - height / 2 + (flow.microbatch >= 0 ? 19 : 0);
+    const y = middles.reduce((sum, m) => sum + m[1], 0) / middles.length - height / 2 + (token && !long ? 19 : 0);
     if (taken.some(t => x < t[0] + t[2] + 3 && t[0] < x + width + 3 && y < t[1] + height + 3 && t[1] < y + height + 3)) continue;
     taken.push([x, y, width]);
     badge(c, x, y, 11, flow.dtype.name, flow.dtype.color);

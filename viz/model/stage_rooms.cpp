@@ -70,12 +70,32 @@ Arrangement arrange(int blocks, int largest, int gpus_per_node) {
 // The part of its cell that a room takes: the fewer there are the more space is between them.
 double share_of_cell(int cells) { return cells <= 2 ? 0.66 : cells <= 4 ? 0.72 : cells <= 8 ? 0.76 : 0.82; }
 
-StageBox box_of(const StageScript& script, int column, int row) {
-  const double wide = 1.0 / script.columns, high = 1.0 / script.rows;
-  const double width = wide * share_of_cell(script.columns), height = high * share_of_cell(script.rows);
-  const double x = (column + 0.5) * wide, y = (row + 0.5) * high;
-  return {x - width / 2, y - height / 2, x + width / 2, y + height / 2};
-}
+// Where the cells of a picture are: all alike, with more space between the stages of a pipeline that have several
+// columns.
+class Grid {
+ public:
+  explicit Grid(const Arrangement& plan) : plan_(plan) {
+    const int between = plan.across > 1 ? plan.in_line - 1 : 0;
+    cell_x_ = 1 / (plan.columns + kBetweenStages * between);
+    cell_y_ = 1.0 / plan.rows;
+    width_ = cell_x_ * share_of_cell(plan.columns);
+    height_ = cell_y_ * share_of_cell(plan.rows);
+  }
+
+  double gap_x() const { return cell_x_ - width_; }
+  double gap_y() const { return cell_y_ - height_; }
+  // `block` from the left.
+  StageBox box(int block, int column, int row) const {
+    const double before = plan_.across > 1 ? kBetweenStages * block : 0;
+    const double x = (block * plan_.across + column + before + 0.5) * cell_x_, y = (row + 0.5) * cell_y_;
+    return {x - width_ / 2, y - height_ / 2, x + width_ / 2, y + height_ / 2};
+  }
+
+ private:
+  static constexpr double kBetweenStages = 0.3;  // cells
+  Arrangement plan_;
+  double cell_x_ = 1, cell_y_ = 1, width_ = 1, height_ = 1;
+};
 
 bool overlap(const StageBox& a, const StageBox& b) { return a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1; }
 
@@ -90,8 +110,7 @@ void frame_nodes(StageScript& script) {
       frame = {std::min(frame.x0, room.box.x0), std::min(frame.y0, room.box.y0), std::max(frame.x1, room.box.x1),
                std::max(frame.y1, room.box.y1)};
   }
-  const StageBox& one = script.rooms.front().box;
-  const double x = (1.0 / script.columns - one.width()) * 0.42, y = (1.0 / script.rows - one.height()) * 0.42;
+  const double x = script.gap_x * 0.42, y = script.gap_y * 0.42;
   for (const auto& [number, frame] : frames) {
     const bool mixed = std::any_of(script.rooms.begin(), script.rooms.end(), [&](const StageRoom& room) {
       return room.node != number && overlap(room.box, frame);
@@ -112,7 +131,7 @@ struct Way {
 // above the row, or below it in the lower half of the picture.
 void along_row(const Way& way, int columns, StagePath& path) {
   const double side = way.dx() > 0 ? 1 : -1, pitch = way.width + way.gap_x;
-  if (std::abs(way.dx()) < 1.5 * pitch) {
+  if (std::abs(way.dx()) < 1.6 * pitch) {
     path.x0 = way.from_x + side * way.width / 2;
     path.x1 = way.to_x - side * way.width / 2;
     path.y0 = path.y1 = path.control_y = way.from_y - side * way.height * 0.14;
@@ -125,7 +144,7 @@ void along_row(const Way& way, int columns, StagePath& path) {
   path.y0 = path.y1 = way.from_y + up * way.height / 2;
   path.control_x = (path.x0 + path.x1) / 2;
   const double far = std::abs(way.dx()) / (pitch * columns);
-  path.control_y = path.y0 + up * way.gap_y * (0.45 + 0.4 * far + (side > 0 ? 0.1 : 0));
+  path.control_y = path.y0 + up * way.gap_y * (0.3 + 0.32 * far + (side > 0 ? 0.1 : 0));
 }
 
 void along_column(const Way& way, int rows, StagePath& path) {
@@ -143,7 +162,7 @@ void along_column(const Way& way, int rows, StagePath& path) {
   path.x0 = path.x1 = way.from_x + left * way.width / 2;
   path.control_y = (path.y0 + path.y1) / 2;
   const double far = std::abs(way.dy()) / (pitch * rows);
-  path.control_x = path.x0 + left * way.gap_x * (0.45 + 0.4 * far + (side > 0 ? 0.1 : 0));
+  path.control_x = path.x0 + left * way.gap_x * (0.3 + 0.32 * far + (side > 0 ? 0.1 : 0));
 }
 
 // Between rows: from the borders that face each other, at a place that depends on where the other room is.
@@ -170,6 +189,9 @@ void place_rooms(const TraceStore& store, StageScript& script) {
   for (const std::vector<size_t>& block : blocks) largest = std::max(largest, block.size());
   const int per_node = store.gpus_per_node();
   const Arrangement plan = arrange(static_cast<int>(blocks.size()), static_cast<int>(largest), per_node);
+  const Grid grid(plan);
+  script.gap_x = grid.gap_x();
+  script.gap_y = grid.gap_y();
   script.columns = plan.columns;
   script.rows = plan.rows;
   for (size_t b = 0; b < blocks.size(); ++b) {
@@ -183,8 +205,8 @@ void place_rooms(const TraceStore& store, StageScript& script) {
       room.name = "r" + std::to_string(rank.global_rank);
       room.coordinates = rank.label.starts_with(room.name + " ") ? rank.label.substr(room.name.size() + 1) : "";
       room.node = per_node > 0 ? rank.global_rank / per_node : -1;
-      const int column = from_left * plan.across + static_cast<int>(i) % plan.across;
-      room.box = box_of(script, column, line * plan.down + static_cast<int>(i) / plan.across);
+      room.box =
+          grid.box(from_left, static_cast<int>(i) % plan.across, line * plan.down + static_cast<int>(i) / plan.across);
       script.rooms.push_back(std::move(room));
     }
   }
@@ -201,8 +223,8 @@ StagePath path_between(const StageScript& script, size_t from, size_t to) {
                 (b.box.y0 + b.box.y1) / 2,
                 a.box.width(),
                 a.box.height(),
-                1.0 / script.columns - a.box.width(),
-                1.0 / script.rows - a.box.height()};
+                script.gap_x,
+                script.gap_y};
   StagePath path{.from = static_cast<uint16_t>(from), .to = static_cast<uint16_t>(to)};
   path.between_nodes = a.node != b.node;
   if (std::abs(way.dy()) < way.height / 2)

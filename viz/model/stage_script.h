@@ -130,6 +130,7 @@ struct StageScript {
   std::vector<StageRoom> rooms;
   size_t folded_ranks = 0;  // that have no room
   int columns = 1, rows = 1;
+  double gap_x = 0, gap_y = 0;   // between neighbours of a block
   std::vector<StageNode> nodes;  // empty: not known
   std::vector<StagePath> paths;
   std::vector<std::vector<StagePair>> pair_sets;  // each different one once

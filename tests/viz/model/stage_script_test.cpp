@@ -193,6 +193,16 @@ TEST(StageScript, pipelines_go_from_left_to_right_and_nodes_have_frames) {
   EXPECT_GT(script.nodes[0].box.x1, script.rooms[3].box.x1);
 }
 
+TEST(StageScript, stages_of_several_columns_stand_apart) {
+  const StageScript script = script_of(mesh_store({{Axis::kTp, 2}, {Axis::kDp, 2}, {Axis::kPp, 2}}, 0));
+  EXPECT_EQ(script.columns, 4);
+  expect_sound_places(script);
+  const double inside = script.rooms[1].box.x0 - script.rooms[0].box.x1;
+  const double between = script.rooms[4].box.x0 - script.rooms[1].box.x1;
+  EXPECT_NEAR(inside, script.gap_x, 1e-9);
+  EXPECT_GT(between, 1.5 * inside);
+}
+
 TEST(StageScript, a_long_pipeline_turns_back_in_the_next_line) {
   const StageScript script = script_of(mesh_store({{Axis::kPp, 8}}, 0));
   EXPECT_EQ(script.columns, 4);

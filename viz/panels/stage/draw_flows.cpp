@@ -64,18 +64,18 @@ void particles(ImDrawList& draw, const Curve& curve, ImU32 color, float radius, 
 }
 
 // A microbatch on its way: a small square with its number.
-void token(ImDrawList& draw, const Curve& curve, const StageFlow& flow, float progress, float alpha) {
+void token(ImDrawList& draw, const Curve& curve, const StageFlow& flow, float progress, float alpha, float share) {
   const ImVec2 at = curve.at(0.12f + 0.76f * progress);
-  const float half = ImGui::GetFontSize() * 0.62f;
+  const float half = ImGui::GetFontSize() * 0.62f * share;
   const MemoryCategory what = flow.gradients ? MemoryCategory::kGradients : MemoryCategory::kActivations;
   const ImU32 fill = with_alpha(im_color(colour(what)), static_cast<int>(255 * alpha));
   const Paint paint = flow.gradients ? Paint::kInputGrad : Paint::kForward;
   const std::string words = std::to_string(flow.microbatch);
-  const float wide = std::max(half, text_width(words) / 2 + scaled(4));
+  const float wide = std::max(half, text_width(words) * share / 2 + scaled(3));
   const ImVec2 low(at.x - wide, at.y - half), high(at.x + wide, at.y + half);
   draw.AddRectFilled(low, high, fill, scaled(4));
   draw.AddRect(low, high, with_alpha(theme::kOutline, static_cast<int>(220 * alpha)), scaled(4), scaled(1.2f));
-  centred_text(draw, low, {2 * wide, 2 * half}, im_color(text_colour(paint)), words, 0.9f);
+  centred_text(draw, low, {2 * wide, 2 * half}, im_color(text_colour(paint)), words, 0.9f * share);
 }
 
 bool overlap(const ImVec4& a, const ImVec4& b) { return a.x < b.z && b.x < a.z && a.y < b.w && b.y < a.w; }
@@ -126,7 +126,7 @@ void FlowPainter::ways(ImDrawList& draw, const StageView& view, const StageFlow&
     else
       draw.AddBezierQuadratic(curve.a, curve.control, curve.b, band, width);
     if (flow.microbatch >= 0) {
-      token(draw, curve, flow, far, over ? seen : 1);
+      token(draw, curve, flow, far, over ? seen : 1, view.script.rooms.size() > kManyRooms ? 0.75f : 1);
     } else if (!over) {
       particles(draw, curve, with_alpha(color, static_cast<int>(255 * seen)), std::max(width * 0.42f, scaled(1.5f)),
                 far);
@@ -155,7 +155,13 @@ void FlowPainter::label(ImDrawList& draw, const StageView& view, const StageFlow
     }
   }
   const float width = badge_width(font, words.c_str()), height = font * 1.25f;
-  if (flow.microbatch >= 0) centre.y += ImGui::GetFontSize() * 1.3f;
+  if (flow.microbatch >= 0) {  // beside the token, or below it where the way is short
+    const Curve way = curve_of(view, view.script.paths[pairs.front().path]);
+    if (way.length() > 6 * width)
+      centre = way.at(progress(flow, view.time_ns) < 0.5f ? 0.75f : 0.25f);
+    else
+      centre.y += ImGui::GetFontSize() * 1.3f;
+  }
   const ImVec2 at(std::round(centre.x - width / 2), std::round(centre.y - height / 2));
   const ImVec4 box(at.x - 2, at.y - 2, at.x + width + 2, at.y + height + 2);
   if (std::any_of(labels_.begin(), labels_.end(), [&](const ImVec4& other) { return overlap(box, other); })) return;

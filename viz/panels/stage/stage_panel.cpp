@@ -131,7 +131,8 @@ void StagePanel::picture(Workspace& workspace, const StageScript& script, ImVec2
   const std::vector<bool> shown = shown_rooms(workspace, script);
   const int only = room_of_filter(workspace, script);
   ImDrawList& draw = *ImGui::GetWindowDrawList();
-  draw.PushClipRect(from_, {from_.x + size.x, from_.y + size.y}, true);
+  // What travels along the border may be a little wider than it.
+  draw.PushClipRect({from_.x, from_.y - scaled(4)}, {from_.x + size.x, from_.y + size.y + scaled(4)}, true);
   draw_nodes(draw, view);
   draw_links(draw, view);
   int under = -1;
