@@ -124,7 +124,8 @@ CommandAction setup_viz(CommandLine& app) {
   app.add_option("--theme", request.theme, "dark or light (default: as last time, at first dark)")
       ->one_of({"dark", "light"});
   app.add_option("--format", options->format,
-                 "text prints the timeline, or --panel traffic, experts, zero, precision or memory, on stdout")
+                 "text prints the timeline, or --panel stage, traffic, attention, experts, zero, precision or memory, "
+                 "on stdout")
       ->one_of({"auto", "text"});
   app.add_option("--gpus-per-node", request.gpus_per_node, "GPUs that share fast links (default: the trace's)")
       ->range(1, 65536);

@@ -142,20 +142,26 @@ void render_headless(const VizRequest& request, const std::string& out_path) {
   picture(request, out_path);
 }
 
+namespace {
+
+// The step that the window opens on, or that a link names.
+Window step_of(const TraceStore& store, const std::string& go_to) {
+  if (!go_to.empty()) return window_of(store, go_to);
+  // Of several steps the second: the first one also warms up.
+  const auto steps = store.steps();
+  return steps.empty() ? store.whole() : *store.step_window(steps[std::min<size_t>(1, steps.size() - 1)].step);
+}
+
+}  // namespace
+
 void render_html(const VizRequest& request, const std::string& out_path) {
   const TraceStore store = store_of(request);
   std::optional<int64_t> open_ns;
-  // Of several steps the second, as in the window: the first one also warms up.
-  const auto steps = store.steps();
-  Window window = store.whole();
-  if (!steps.empty()) window = *store.step_window(steps[std::min<size_t>(1, steps.size() - 1)].step);
   if (!request.go_to.empty()) {
     const DeepLink link = parse_deep_link(request.go_to, store.unit_ns());
-    const Goto target = resolve(store, link);
-    window = store.step_window(target.step).value_or(store.whole());
-    if (link.time_ns || target.event) open_ns = target.time_ns;
+    if (link.time_ns || !link.selection.empty()) open_ns = resolve(store, link).time_ns;
   }
-  write_text_file(stage_page(store, stage_script(store, window), open_ns), out_path);
+  write_text_file(stage_page(store, stage_script(store, step_of(store, request.go_to)), open_ns), out_path);
 }
 
 std::string render_text(const VizRequest& request, int width, bool color) {
@@ -163,6 +169,7 @@ std::string render_text(const VizRequest& request, int width, bool color) {
   const Window window = window_of(store, request.go_to);
   const TimeRange range = window.range;
   std::string out = store.warning().empty() ? "" : store.warning() + "\n";
+  if (request.panel == "stage") return out + stage_text(store, stage_script(store, step_of(store, request.go_to)));
   if (request.panel == "traffic") return out + traffic_tables(store, window);
   if (request.panel == "attention") return out + attention_text(store, attention_table(store, window));
   if (request.panel == "experts") return out + expert_text(expert_table(store, window));

@@ -39,7 +39,8 @@ void render_headless(const VizRequest& request, const std::string& out_path);
 // A step (of go_to, else the second of the trace, as in the window) as one HTML file that plays without a network;
 // where go_to names a time or an event it opens there. Throws kInvalidArgument when there is nothing to play.
 void render_html(const VizRequest& request, const std::string& out_path);
-// For stdout: for the panels "traffic" and "experts" their tables, else the timeline. `width` in columns.
+// For stdout: for the panel "stage" the narrator's lines, for those that are tables these, else the timeline. `width`
+// in columns.
 std::string render_text(const VizRequest& request, int width, bool color);
 
 struct VizFrameTimes {

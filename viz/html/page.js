@@ -179,6 +179,7 @@ function legend() {
   script.dtypes.filter(dtype => dtype.used && dtype.name !== "other").forEach(dtype => entry(dtype.name + " on the wire", flat(dtype.color)));
   script.memory.filter(category => category.used).forEach(
       category => entry("memory: " + category.name, flat(category.color)));
+  if (script.memoryTop > 0) list.append(element("li", "bars: memory, up to " + script.memoryScale));
 }
 
 function roomTip(room) {

@@ -39,6 +39,7 @@ class PageData {
     out["tick"] = axis_step_ns(script_.window.range.length_ns(), 8);
     out["texts"] = script_.texts;
     out["memoryTop"] = script_.memory_top_bytes;
+    out["memoryScale"] = memory_scale_text(script_);
     rooms(out);
     ways(out);
     flows(out);

@@ -36,6 +36,7 @@ void fill_holdings(const TraceStore& store, StageScript& script) {
     peak = std::max(peak, room.memory.peak.total());
     limit = std::max(limit, room.memory.limit_bytes);
   }
+  script.memory_limit_bytes = limit;
   script.memory_top_bytes = peak >= limit * kNearLimit && limit >= peak ? limit : peak;
   if (script.window.step < 0 && store.steps().empty()) return;
   const ZeroTable zero = zero_table(store, script.window.step);

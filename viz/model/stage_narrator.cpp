@@ -112,12 +112,11 @@ class Narrator {
       if (row.shards < 2) continue;
       for (size_t i = 0; i < script_.rooms.size(); ++i) {
         for (const auto& [time, state] : row.cells[script_.rooms[i].rank_index].history) {
-          const auto tell_of = [&](Verbs verbs, const std::string& rest) {
-            add(time, verbs, rest, static_cast<int>(i), shortest_ns_);
-          };
-          if (state == ZeroState::kGathering) tell_of(kGathers, "the parameters of " + row.label);
-          if (state == ZeroState::kFreed) tell_of(kFrees, "the parameters of " + row.label);
-          if (state == ZeroState::kReduced) tell_of(kSums, "the summed gradients of " + row.label);
+          const int room = static_cast<int>(i);
+          if (state == ZeroState::kGathering) add(time, kGathers, "the parameters of " + row.label, room, shortest_ns_);
+          if (state == ZeroState::kFreed) add(time, kFrees, "the parameters of " + row.label, room, shortest_ns_);
+          if (state == ZeroState::kReduced)
+            add(time, kSums, "the summed gradients of " + row.label, room, shortest_ns_);
         }
       }
     }

@@ -111,7 +111,9 @@ void frame_nodes(StageScript& script) {
                std::max(frame.y1, room.box.y1)};
   }
   const double x = script.gap_x * 0.42, y = script.gap_y * 0.42;
-  for (const auto& [number, frame] : frames) {
+  for (const auto& [node, around] : frames) {
+    const int number = node;  // a lambda captures no structured binding
+    const StageBox frame = around;
     const bool mixed = std::any_of(script.rooms.begin(), script.rooms.end(), [&](const StageRoom& room) {
       return room.node != number && overlap(room.box, frame);
     });

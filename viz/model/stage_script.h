@@ -140,6 +140,7 @@ struct StageScript {
   int64_t fastest_bytes_per_s = 0;  // of a pair: what the widest flow means
   ZeroTable zero;                   // columns are rank indices
   double memory_top_bytes = 0;      // of the bars
+  double memory_limit_bytes = 0;    // of a device; 0: unknown
   std::vector<StageLine> lines;     // by time
   std::vector<StageMark> microbatches, layers;
   std::vector<std::string> texts;
@@ -185,5 +186,10 @@ int64_t previous_mark(const std::vector<StageMark>& marks, int64_t time_ns, int 
 
 // Where much is to be seen: some ranks work, others wait, something travels, a layer is gathered.
 int64_t telling_moment(const StageScript& script);
+
+// "16.8 MiB, 0.02 % of the device's 80.0 GiB": what the top of a bar is.
+std::string memory_scale_text(const StageScript& script);
+// The narrator's lines with their times since the step's begin, for terminals.
+std::string stage_text(const TraceStore& store, const StageScript& script);
 
 }  // namespace ranklab::viz

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "core/base/text.h"
+#include "viz/model/time_text.h"
 
 namespace ranklab::viz {
 
@@ -70,7 +71,9 @@ std::string flow_words(Axis axis, Purpose purpose) {
 std::string bucket_letter(const std::string& bucket) {
   constexpr std::string_view kLayers = "layers.";
   if (!bucket.starts_with(kLayers)) return bucket.substr(0, 1);
-  return bucket.substr(kLayers.size(), bucket.find(' ') - kLayers.size());
+  const size_t space = bucket.find(' ');
+  const std::string layer = bucket.substr(kLayers.size(), space - kLayers.size());
+  return space == std::string::npos ? layer : layer + bucket.substr(space + 1, 1);
 }
 
 int bits_of_format(const std::string& format) {
@@ -98,6 +101,23 @@ std::string rooms_words(const StageScript& script, std::span<const int> rooms) {
   const std::string last = parts.back();
   parts.pop_back();
   return join(parts, ", ") + " and " + last;
+}
+
+std::string memory_scale_text(const StageScript& script) {
+  const std::string top = human_bytes(script.memory_top_bytes);
+  if (script.memory_limit_bytes <= 0) return top;
+  if (script.memory_top_bytes >= script.memory_limit_bytes) return top + ", the device's limit";
+  return top + strprintf(", %.2g %% of the device's ", 100 * script.memory_top_bytes / script.memory_limit_bytes) +
+         human_bytes(script.memory_limit_bytes);
+}
+
+std::string stage_text(const TraceStore& store, const StageScript& script) {
+  if (script.empty()) return "nothing to tell: the trace has no events of some length\n";
+  std::string out = script.window.step >= 0 ? "step " + std::to_string(script.window.step) + "\n" : "";
+  for (const StageLine& line : script.lines)
+    out += strprintf("%12s  ", format_time(store, line.time_ns - script.window.range.begin_ns).c_str()) +
+           without_controls(line.words) + "\n";
+  return out;
 }
 
 }  // namespace ranklab::viz

@@ -12,7 +12,7 @@ namespace ranklab::viz {
 std::string wait_words(const TraceStore& store, size_t rank_index, const IdleInterval& idle);
 // What an axis and a purpose move: "ep dispatch: tokens go to their experts".
 std::string flow_words(Axis axis, Purpose purpose);
-// What fits a small cell: "3" of "layers.3", "e" of "embedding".
+// What fits a small cell: "3" of "layers.3", "3n" of "layers.3 norms", "e" of "embedding".
 std::string bucket_letter(const std::string& bucket);
 // The bits of "E4M3" (1 of sign); of other names 16.
 int bits_of_format(const std::string& format);

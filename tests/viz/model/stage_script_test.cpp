@@ -12,6 +12,7 @@
 #include "tests/viz/model/zero_sample.h"
 #include "viz/model/generated_trace.h"
 #include "viz/model/schedule_trace.h"
+#include "viz/model/stage_words.h"
 
 namespace ranklab::viz {
 namespace {
@@ -170,6 +171,25 @@ TEST(StageScript, holds_memory_against_its_limit) {
   EXPECT_EQ(memory_at(script.rooms[0], 60)->total(), 1000);
   EXPECT_EQ(memory_at(script.rooms[1], 60), nullptr);
   EXPECT_EQ(script.memory_top_bytes, 2000);  // the peak is half of the limit
+}
+
+TEST(StageScript, says_what_a_bar_of_memory_means) {
+  StageScript script;
+  script.memory_top_bytes = 16 << 20;
+  EXPECT_EQ(memory_scale_text(script), "16.0 MiB");
+  script.memory_limit_bytes = 80.0 * (1 << 30);
+  EXPECT_EQ(memory_scale_text(script), "16.0 MiB, 0.02 % of the device's 80.0 GiB");
+  script.memory_top_bytes = script.memory_limit_bytes;
+  EXPECT_EQ(memory_scale_text(script), "80.0 GiB, the device's limit");
+}
+
+TEST(StageScript, buckets_have_short_names) {
+  EXPECT_EQ(bucket_letter("layers.12"), "12");
+  EXPECT_EQ(bucket_letter("layers.3 experts"), "3e");
+  EXPECT_EQ(bucket_letter("embedding"), "e");
+  EXPECT_EQ(bucket_letter(""), "");
+  EXPECT_EQ(bits_of_format("E4M3"), 8);
+  EXPECT_EQ(bits_of_format("E2M1"), 4);
 }
 
 TEST(StageScript, shards_light_up_and_go_dark) {

@@ -222,6 +222,15 @@ TEST_F(HeadlessTest, writes_a_page_of_a_step) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+TEST_F(HeadlessTest, tells_a_step_line_by_line) {
+  const std::string text = render_text({.traces = {trace_}, .panel = "stage"}, 100, false);
+  EXPECT_THAT(text, testing::StartsWith("step 1\n"));
+  EXPECT_THAT(text, HasSubstr("        0 ns  r0 runs F0: forward of microbatch 0\n"));
+  EXPECT_THAT(text, HasSubstr("     4.00 ms  r0 waits 6.00 ms: BW0 is still on r1\n"));
+  EXPECT_THAT(render_text({.traces = {trace_}, .go_to = "step=2", .panel = "stage"}, 100, false),
+              testing::StartsWith("step 2\n"));
+}
+
 TEST_F(HeadlessTest, prints_text) {
   const std::string text = render_text({.traces = {trace_}, .go_to = "step=1"}, 100, false);
   EXPECT_THAT(text, HasSubstr("27.27 %"));  // (p-1)/(m+p-1) = 3/11

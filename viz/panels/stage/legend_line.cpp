@@ -111,9 +111,8 @@ void add_memory(const StageScript& script, std::vector<LegendItem>& items) {
     for (size_t c = 0; c < kMemoryCategories; ++c)
       if (!room.memory.samples.empty() && room.memory.peak.bytes[c] > 0) seen[c] = true;
   if (std::find(seen.begin(), seen.end(), true) == seen.end()) return;
-  items.push_back({.look = LegendItem::Look::kWords,
-                   .words = "bar: memory, up to " + human_bytes(script.memory_top_bytes),
-                   .bright = false});
+  items.push_back(
+      {.look = LegendItem::Look::kWords, .words = "bar: memory, up to " + memory_scale_text(script), .bright = false});
   for (size_t c = 0; c < kMemoryCategories; ++c) {
     const auto category = static_cast<MemoryCategory>(c);
     const bool told = category == MemoryCategory::kGathered && script.has_shards();
