@@ -99,7 +99,7 @@ download_all() {  # FOLDER
   folder=$(cd "$folder" && pwd)
   start_showing
   if [ -z "${RANKLAB_SKIP_PACKAGES:-}" ]; then
-    say "downloads the Debian packages (about 200 MB) into $folder"
+    say "downloads the Debian packages (about 300 MB) into $folder"
     parts=("${packages[@]}" "${window_packages[@]}" "${test_packages[@]}")
     : >"$folder/.status"
     local as_root=()

@@ -13,6 +13,8 @@ packages=(g++ cmake ninja-build ccache mold pkg-config python3 ca-certificates
           libgloo-dev libcli11-dev libgtest-dev libgmock-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libxxhash-dev libssl-dev bible-kjv)
 window_packages=(libglfw3-dev libgl-dev libpng-dev libgl1-mesa-dri fonts-dejavu-core xvfb xauth)
 test_packages=(openmpi-bin iproute2)
+# A browser for the test of the HTML page. Ubuntu has it as a snap alone; there that test is skipped.
+if grep -qs '^ID=debian' /etc/os-release; then test_packages+=(chromium); fi
 
 verbose=""
 say() { echo "ranklab setup: $*" >&2; }

@@ -34,8 +34,9 @@ MAY_INCLUDE = {
     "backends/meta": "core/base core/sim core/comm",
     "backends/cuda": "core/base core/trace core/precision core/sim core/comm core/nn",
     "viz/model": "core/base core/trace core/pipeline",
+    "viz/html": "core/base viz/model",
     "viz/panels": "core/base core/live core/pipeline viz/model",
-    "viz/app": "core/base viz/model viz/panels",
+    "viz/app": "core/base viz/model viz/html viz/panels",
 }
 # Programs may include all of these, and what their row says; no folder includes a program.
 PROGRAMS = {"lessons": "", "examples": "", "cli": "lessons"}

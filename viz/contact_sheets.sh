@@ -18,7 +18,7 @@ declare -A runs=(
 for run in "${!runs[@]}"; do
   # shellcheck disable=SC2086
   "$program" train ${runs[$run]} --train-iters 12 --mock-data --eval-interval 0 --sample-tokens 0 --log-dir "$run" >/dev/null
-  for layout in Pipeline Traffic Context Memory Precision Lesson; do
+  for layout in Pipeline Stage Traffic Context Memory Precision Lesson; do
     for step in 1 5 11; do
       for size in 1280x720 1600x900 2560x1440; do
         for theme in dark light; do
@@ -28,5 +28,5 @@ for run in "${!runs[@]}"; do
       done
     done
   done
-  echo "$run: 108 pictures in $out"
+  echo "$run: 126 pictures in $out"
 done

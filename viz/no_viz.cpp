@@ -17,6 +17,7 @@ namespace {
 
 int run_window(const VizRequest&) { absent(); }
 void render_headless(const VizRequest&, const std::string&) { absent(); }
+void render_html(const VizRequest&, const std::string&) { absent(); }
 std::string render_text(const VizRequest&, int, bool) { absent(); }
 VizFrameTimes bench_viz_frames(size_t, int) { absent(); }
 

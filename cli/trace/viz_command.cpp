@@ -1,4 +1,4 @@
-// ranklab viz: a trace in a window, as a picture rendered without a display, or as text.
+// ranklab viz: a trace in a window, as a picture rendered without a display, as a page, or as text.
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -23,7 +23,7 @@ constexpr const char* kLastTrace = "runs/last/trace.json.gz";
 struct VizOptions {
   viz::VizRequest request;
   bool headless = false, force = false;
-  std::string size, out, format = "auto", attach;
+  std::string size, out, html, format = "auto", attach;
   int width = 0;
 };
 
@@ -43,6 +43,26 @@ void print_text(const VizOptions& options) {
   std::fputs(viz::render_text(options.request, width, style_for(stdout).on()).c_str(), stdout);
 }
 
+// Of one run several files would be one command's: they are asked for one by one.
+int write_page(const VizOptions& options, bool attaches) {
+  const std::string also = attaches                   ? "--attach"
+                           : options.headless         ? "--headless"
+                           : options.format == "text" ? "--format text"
+                           : !options.out.empty()     ? "-o " + options.out
+                                                      : "";
+  RANKLAB_CHECK(also.empty(), ErrorKind::kInvalidArgument, .where = "viz --html", .what = "a page is written alone",
+                .got = also + " with --html",
+                .want = "--html FILE.html, a trace, and --goto if it is to open at a place",
+                .fix = "leave " + also + " out, or run viz twice");
+  RANKLAB_CHECK(options.html.ends_with(".html"), ErrorKind::kInvalidArgument, .where = "viz --html",
+                .what = "not the name of a page", .got = quote(options.html), .want = "a name that ends in .html",
+                .fix = "use --html step.html");
+  check_output({.path = options.html, .option = "--html", .inputs = options.request.traces, .force = options.force});
+  viz::render_html(options.request, options.html);
+  std::fprintf(stderr, "wrote %s\n", options.html.c_str());
+  return 0;
+}
+
 int run(VizOptions& options, bool attaches) {
   read_size(options.size, options.request);
   RANKLAB_CHECK(!attaches || (!options.headless && options.format != "text"), ErrorKind::kInvalidArgument,
@@ -51,6 +71,7 @@ int run(VizOptions& options, bool attaches) {
                 .fix = "leave --attach out and give the trace that the run wrote, or use ranklab debug");
   if (options.request.traces.empty() && !attaches && std::filesystem::exists(kLastTrace))
     options.request.traces = {"last"};
+  if (!options.html.empty()) return write_page(options, attaches);
   if (options.format == "text") {
     print_text(options);
     return 0;
@@ -62,8 +83,10 @@ int run(VizOptions& options, bool attaches) {
     return viz::run_window(options.request);
   }
   RANKLAB_CHECK(!options.out.empty(), ErrorKind::kInvalidArgument, .where = "viz --headless",
-                .what = "no file to write", .want = "-o FILE.png or -o FILE.svg", .fix = "add -o timeline.png");
-  if (options.request.panel.empty() && options.request.layout.empty()) options.request.panel = "timeline";
+                .what = "no file to write", .want = "-o FILE.png, -o FILE.apng or -o FILE.svg",
+                .fix = "add -o timeline.png");
+  if (options.request.panel.empty() && options.request.layout.empty())
+    options.request.panel = options.out.ends_with(".apng") ? "stage" : "timeline";
   std::vector<std::string> inputs = options.request.traces;
   inputs.push_back(options.request.compare);
   check_output({.path = options.out, .option = "-o", .inputs = inputs, .force = options.force});
@@ -82,7 +105,7 @@ CommandAction setup_viz(CommandLine& app) {
       ->type_name("FILE");
   app.add_option("--compare", request.compare, "a second trace, for the trace diff")->type_name("FILE");
   app.add_option("--goto", request.go_to, "a place: step=12,t=3.4ms,sel=r3/B7")->type_name("LINK");
-  app.add_option("--layout", request.layout, "Pipeline, Traffic, Context, Memory, Precision or Lesson")
+  app.add_option("--layout", request.layout, "Pipeline, Stage, Traffic, Context, Memory, Precision or Lesson")
       ->type_name("NAME");
   app.add_option("--panel", request.panel, "a panel to show first; of a picture the only one")->type_name("NAME");
   CommandOption* attaches =
@@ -90,14 +113,19 @@ CommandAction setup_viz(CommandLine& app) {
           ->type_name("[PATH]")
           ->expected(0, 1);
   app.add_flag("--headless", options->headless, "write a picture; needs no display");
-  app.add_option("-o,--out", options->out, "the picture: .png, or .svg of the timeline or the traffic matrix");
-  app.add_flag("--force", options->force, "write -o over a file of that name");
+  app.add_option("-o,--out", options->out,
+                 "the picture: .png, .apng of a step that plays, or .svg of the timeline or the traffic matrix");
+  app.add_option("--html", options->html, "write a step as one HTML page that plays, without a network")
+      ->type_name("FILE");
+  app.add_flag("--force", options->force, "write -o or --html over a file of that name");
+  app.add_option("--frames", request.frames, "of a .apng, 80 ms each")->range(2, 1000);
   app.add_option("--size", options->size, "of the window or the picture (default 1600x900)")->type_name("WxH");
   app.add_option("--scale", request.scale, "display scale")->range(0.5, 4.0);
   app.add_option("--theme", request.theme, "dark or light (default: as last time, at first dark)")
       ->one_of({"dark", "light"});
   app.add_option("--format", options->format,
-                 "text prints the timeline, or --panel traffic, experts, zero, precision or memory, on stdout")
+                 "text prints the timeline, or --panel stage, traffic, attention, experts, zero, precision or memory, "
+                 "on stdout")
       ->one_of({"auto", "text"});
   app.add_option("--gpus-per-node", request.gpus_per_node, "GPUs that share fast links (default: the trace's)")
       ->range(1, 65536);
@@ -106,7 +134,9 @@ CommandAction setup_viz(CommandLine& app) {
       "Examples:\n  ranklab viz last\n  ranklab viz last --format text\n  ranklab viz last --format text --panel "
       "experts\n"
       "  ranklab viz last --headless --panel timeline --goto step=1 --size 1600x900 -o timeline.png\n"
-      "  ranklab viz last --headless --layout Pipeline -o window.png");
+      "  ranklab viz last --headless --layout Pipeline -o window.png\n"
+      "  ranklab viz last --headless -o step.apng --size 900x560\n"
+      "  ranklab viz last --html step.html --goto step=1");
   return [options, attaches] { return run(*options, attaches->count() > 0); };
 }
 

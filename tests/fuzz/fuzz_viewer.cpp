@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "tests/fuzz/scratch_folder.h"
+#include "viz/html/stage_page.h"
 #include "viz/model/attention_table.h"
 #include "viz/model/bubbles.h"
 #include "viz/model/comm_table.h"
@@ -24,6 +25,7 @@
 #include "viz/model/precision_table.h"
 #include "viz/model/requantize.h"
 #include "viz/model/selection.h"
+#include "viz/model/stage_script.h"
 #include "viz/model/svg.h"
 #include "viz/model/text_timeline.h"
 #include "viz/model/trace_diff.h"
@@ -46,6 +48,26 @@ void no_internal_error(Work work) {
   } catch (const Error& error) {
     require(error.kind() != ErrorKind::kInternal);
   }
+}
+
+void look_at_stage(const TraceStore& store, const StageScript& script) {
+  std::vector<uint32_t> flows;
+  for (int part = 0; part <= 4; ++part) {
+    const int64_t time = script.window.range.begin_ns + script.window.range.length_ns() / 4 * part;
+    flows_at(script, time, script.linger_ns(), flows);
+    for (const uint32_t flow : flows) require(script.flows[flow].width >= 0 && script.flows[flow].width <= 1);
+    for (const StageRoom& room : script.rooms) {
+      module_at(room, time);
+      memory_at(room, time);
+    }
+    lines_at(script, time, 5);
+    next_mark(script.layers, time, 0);
+  }
+  if (script.empty()) return;
+  // Whatever the texts are, the page has its own two scripts and no other.
+  const std::string page = stage_page(store, script);
+  const size_t first = page.find("<script"), second = page.find("<script", first + 1);
+  require(second != std::string::npos && page.find("<script", second + 1) == std::string::npos);
 }
 
 void look_at(const TraceStore& store, const Window& window) {
@@ -87,6 +109,7 @@ void look_at(const TraceStore& store, const Window& window) {
   std::vector<uint32_t> order;
   sort_calls(calls, CommColumn::kBusbw, false, order);
   memory_table(store, window);
+  look_at_stage(store, stage_script(store, window));
   op_table(store, window);
   for (size_t metric = 0; metric < static_cast<size_t>(RankMetric::kCount); ++metric)
     rank_metric(store, window, static_cast<RankMetric>(metric));

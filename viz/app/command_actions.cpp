@@ -139,6 +139,11 @@ void event_forward(Workspace& w) {
 }
 void event_back(Workspace& w) { choose(w, w.store().previous_event(w.cursor.time_ns)); }
 
+void microbatch_forward(Workspace& w) { w.go_to_mark(false, true); }
+void microbatch_back(Workspace& w) { w.go_to_mark(false, false); }
+void layer_forward(Workspace& w) { w.go_to_mark(true, true); }
+void layer_back(Workspace& w) { w.go_to_mark(true, false); }
+
 void step_forward(Workspace& w) {
   for (const StepRange& step : w.store().steps()) {
     if (step.step <= w.step()) continue;

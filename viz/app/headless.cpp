@@ -2,16 +2,19 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "viz/app/animation.h"
 #include "viz/app/application.h"
 #include "viz/app/gui_context.h"
 #include "viz/app/software_renderer.h"
 #include "viz/app/window.h"
+#include "viz/html/stage_page.h"
 #include "viz/model/attention_table.h"
 #include "viz/model/deep_link.h"
 #include "viz/model/expert_load.h"
 #include "viz/model/load_trace.h"
 #include "viz/model/memory_table.h"
 #include "viz/model/precision_table.h"
+#include "viz/model/stage_script.h"
 #include "viz/model/svg.h"
 #include "viz/model/text_timeline.h"
 #include "viz/model/traffic_text.h"
@@ -32,29 +35,63 @@ class SoftwareBackend {
   SoftwareBackend& operator=(const SoftwareBackend&) = delete;
 };
 
-void picture(const VizRequest& request, const std::string& out_path) {
-  GuiContext gui("", request.scale);
-  SoftwareBackend backend;
-  Application app;
-  app.start(request);
-  ImGuiIO& io = ImGui::GetIO();
-  io.DisplaySize = {static_cast<float>(request.width > 0 ? request.width : kWidth),
-                    static_cast<float>(request.height > 0 ? request.height : kHeight)};
-  io.DeltaTime = 1.0f / 60;
-  const bool whole = request.panel.empty() || !request.layout.empty();
-  Image image;
-  for (int i = 0; i < kFrames; ++i) {
+// The window, or a panel of it, as it would be drawn.
+class Painter {
+ public:
+  explicit Painter(const VizRequest& request) : request_(request), gui_("", request.scale) {
+    app_.start(request);
+    ImGuiIO& io = ImGui::GetIO();
+    io.DisplaySize = {static_cast<float>(request.width > 0 ? request.width : kWidth),
+                      static_cast<float>(request.height > 0 ? request.height : kHeight)};
+    io.DeltaTime = 1.0f / 60;
+    for (int i = 1; i < kFrames; ++i) frame(nullptr);
+  }
+
+  Workspace& workspace() { return app_.workspace(); }
+  Image paint() {
+    Image image;
+    frame(&image);
+    return image;
+  }
+
+ private:
+  void frame(Image* image) {
     ImGui::NewFrame();
-    if (whole) {
-      app.frame(0);
+    if (request_.panel.empty() || !request_.layout.empty()) {
+      app_.frame(0);
     } else {
-      app.frame_of_panel(request.panel);
+      app_.frame_of_panel(request_.panel);
     }
     ImGui::Render();
-    render_software(*ImGui::GetDrawData(), i + 1 == kFrames ? &image : nullptr,
-                    ImGui::GetColorU32(ImGuiCol_DockingEmptyBg));
+    render_software(*ImGui::GetDrawData(), image, ImGui::GetColorU32(ImGuiCol_DockingEmptyBg));
   }
-  write_png(image, out_path);
+
+  const VizRequest& request_;
+  GuiContext gui_;
+  SoftwareBackend backend_;
+  Application app_;
+};
+
+void picture(const VizRequest& request, const std::string& out_path) { write_png(Painter(request).paint(), out_path); }
+
+// The cursor's step from its begin to its end, with the last moment a little longer.
+void animation(const VizRequest& request, const std::string& out_path) {
+  constexpr int kMilliseconds = 80, kHeld = 12;
+  Painter painter(request);
+  const StageScript& script = painter.workspace().stage();
+  const TimeRange range = script.window.range;
+  RANKLAB_CHECK(!script.empty(), ErrorKind::kInvalidArgument, .where = "viz --headless",
+                .what = "the trace has nothing to play", .want = "events of some length",
+                .fix = "ranklab train --train-iters 3, then the same again");
+  Animation animation(kMilliseconds);
+  const int frames = std::max(request.frames, 2);
+  for (int i = 0; i < frames + kHeld; ++i) {
+    const int64_t at = range.length_ns() / (frames - 1) * std::min(i, frames - 1);
+    painter.workspace().cursor.event.reset();
+    painter.workspace().set_time(std::min(range.begin_ns + at, range.end_ns - 1));
+    animation.add(painter.paint());
+  }
+  write_text_file(animation.png(), out_path);
 }
 
 TraceStore store_of(const VizRequest& request) {
@@ -98,10 +135,33 @@ void drawing(const VizRequest& request, const std::string& out_path) {
 
 void render_headless(const VizRequest& request, const std::string& out_path) {
   if (out_path.ends_with(".svg")) return drawing(request, out_path);
+  if (out_path.ends_with(".apng")) return animation(request, out_path);
   RANKLAB_CHECK(out_path.ends_with(".png"), ErrorKind::kInvalidArgument, .where = "viz --headless",
-                .what = "a picture is a PNG or an SVG", .got = quote(out_path),
-                .want = "a name that ends in .png or .svg", .fix = "use -o timeline.png");
+                .what = "a picture is a PNG, an animated PNG or an SVG", .got = quote(out_path),
+                .want = "a name that ends in .png, .apng or .svg", .fix = "use -o timeline.png");
   picture(request, out_path);
+}
+
+namespace {
+
+// The step that the window opens on, or that a link names.
+Window step_of(const TraceStore& store, const std::string& go_to) {
+  if (!go_to.empty()) return window_of(store, go_to);
+  // Of several steps the second: the first one also warms up.
+  const auto steps = store.steps();
+  return steps.empty() ? store.whole() : *store.step_window(steps[std::min<size_t>(1, steps.size() - 1)].step);
+}
+
+}  // namespace
+
+void render_html(const VizRequest& request, const std::string& out_path) {
+  const TraceStore store = store_of(request);
+  std::optional<int64_t> open_ns;
+  if (!request.go_to.empty()) {
+    const DeepLink link = parse_deep_link(request.go_to, store.unit_ns());
+    if (link.time_ns || !link.selection.empty()) open_ns = resolve(store, link).time_ns;
+  }
+  write_text_file(stage_page(store, stage_script(store, step_of(store, request.go_to)), open_ns), out_path);
 }
 
 std::string render_text(const VizRequest& request, int width, bool color) {
@@ -109,6 +169,7 @@ std::string render_text(const VizRequest& request, int width, bool color) {
   const Window window = window_of(store, request.go_to);
   const TimeRange range = window.range;
   std::string out = store.warning().empty() ? "" : store.warning() + "\n";
+  if (request.panel == "stage") return out + stage_text(store, stage_script(store, step_of(store, request.go_to)));
   if (request.panel == "traffic") return out + traffic_tables(store, window);
   if (request.panel == "attention") return out + attention_text(store, attention_table(store, window));
   if (request.panel == "experts") return out + expert_text(expert_table(store, window));

@@ -29,7 +29,7 @@ png_image description(const Image& image) {
 
 }  // namespace
 
-void write_png(const Image& image, const std::string& path) {
+std::string png_bytes(const Image& image) {
   png_image png = description(image);
   png_alloc_size_t size = 0;
   std::string bytes;
@@ -38,8 +38,10 @@ void write_png(const Image& image, const std::string& path) {
       !bytes.empty() && png_image_write_to_memory(&png, bytes.data(), &size, 0, image.rgba.data(), 0, nullptr) != 0;
   RANKLAB_CHECK(written, ErrorKind::kInternal, .where = "viz", .what = "libpng refuses a picture", .got = png.message);
   bytes.resize(size);
-  write_whole(bytes, path);
+  return bytes;
 }
+
+void write_png(const Image& image, const std::string& path) { write_whole(png_bytes(image), path); }
 
 void write_text_file(const std::string& text, const std::string& path) { write_whole(text, path); }
 

@@ -16,7 +16,14 @@ LayoutPlaces build_pipeline(ImGuiID root) {
   const ImGuiID bottom = split(root, ImGuiDir_Down, 0.32f);
   ImGuiID right = bottom;
   const ImGuiID left = split(right, ImGuiDir_Left, 0.30f);
-  return {{{"timeline", root}, {"details", left}, {"stepper", left}}, right};
+  const ImGuiID stage = split(root, ImGuiDir_Right, 0.5f);
+  return {{{"timeline", root}, {"stage", stage}, {"details", left}, {"stepper", left}}, right};
+}
+
+LayoutPlaces build_stage(ImGuiID root) {
+  ImGuiID bottom = split(root, ImGuiDir_Down, 0.36f);
+  const ImGuiID right = split(bottom, ImGuiDir_Right, 0.3f);
+  return {{{"stage", root}, {"timeline", bottom}}, right};
 }
 
 LayoutPlaces build_traffic(ImGuiID root) {
@@ -54,8 +61,11 @@ LayoutPlaces build_lesson(ImGuiID root) {
   return {{{"timeline", root}, {"what_if", above}, {"traffic", above}}, below};
 }
 
-constexpr const char* kPipelineFront[] = {"details", "what_if", "timeline"};
-constexpr const char* kPipeline[] = {"timeline", "details", "stepper", "what_if", "path", "curves", "comm", "log"};
+constexpr const char* kPipelineFront[] = {"details", "what_if", "stage", "timeline"};
+constexpr const char* kPipeline[] = {"timeline", "stage",  "details", "stepper", "what_if",
+                                     "path",     "curves", "comm",    "log"};
+constexpr const char* kStageFront[] = {"details", "timeline", "stage"};
+constexpr const char* kStage[] = {"stage", "timeline", "details", "memory", "zero"};
 constexpr const char* kTrafficFront[] = {"comm", "mesh", "traffic", "timeline"};
 constexpr const char* kTraffic[] = {"timeline", "comm", "details", "traffic", "mesh"};
 constexpr const char* kContextFront[] = {"traffic", "attention", "timeline"};
@@ -68,7 +78,8 @@ constexpr const char* kLessonFront[] = {"details", "what_if", "timeline"};
 constexpr const char* kLesson[] = {"timeline", "what_if", "details", "stepper"};
 
 const LayoutPreset kPresets[] = {
-    {"Pipeline", "timeline, the chosen event, schedules", build_pipeline, kPipeline, kPipelineFront},
+    {"Pipeline", "timeline and stage, the chosen event, schedules", build_pipeline, kPipeline, kPipelineFront},
+    {"Stage", "the ranks as rooms, the timeline below", build_stage, kStage, kStageFront},
     {"Traffic", "timeline, who sends to whom, every call", build_traffic, kTraffic, kTrafficFront},
     {"Context", "timeline, attention of context-parallel ranks, their traffic", build_context, kContext, kContextFront},
     {"Memory", "timeline, bytes by category, curves", build_memory, kMemory, kMemoryFront},

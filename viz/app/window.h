@@ -14,14 +14,15 @@ class LiveSource;
 namespace ranklab::viz {
 
 struct VizRequest {
-  std::vector<std::string> traces = {};  // files of one run; "last"; none for an empty window
-  std::string compare = {};              // a second trace, for the diff
-  std::string go_to = {};                // a deep link: "step=12,t=3.4ms,sel=r3/B7"
-  std::string layout = {};  // a preset: "Pipeline", "Traffic", "Memory", "Precision", "Lesson"; "" is the last one used
-  std::string panel = {};   // a panel to bring to the front, or the only one in a picture
+  std::vector<std::string> traces = {};   // files of one run; "last"; none for an empty window
+  std::string compare = {};               // a second trace, for the diff
+  std::string go_to = {};                 // a deep link: "step=12,t=3.4ms,sel=r3/B7"
+  std::string layout = {};                // a preset of layouts.cpp: "Pipeline"; "" is the last one used
+  std::string panel = {};                 // a panel to bring to the front, or the only one in a picture
   std::shared_ptr<LiveSource> live = {};  // a running run
   int width = 0, height = 0;              // 0: 1600 x 900
   int gpus_per_node = 0;                  // 0: from the trace
+  int frames = 100;                       // of an animation, at 80 ms each
   float scale = 1;
   std::string theme = {};             // "dark" or "light"; "" is the last one used
   std::function<void()> opened = {};  // called once, when the window exists
@@ -31,10 +32,15 @@ struct VizRequest {
 // Returns when the window is closed: 0. Throws kEnvironment when there is no display.
 int run_window(const VizRequest& request);
 
-// Without a display: the panel, or with `layout` the whole window, as PNG (the same pixels in every run of a build), or
-// SVG for timeline and traffic by the file's extension. Throws kInvalidArgument for unknown names.
+// Without a display: the panel, or with `layout` the whole window, as PNG (the same pixels in every run of a build), as
+// APNG that plays the cursor's step, or SVG for timeline and traffic, by the file's extension. Throws kInvalidArgument
+// for unknown names.
 void render_headless(const VizRequest& request, const std::string& out_path);
-// For stdout: for the panels "traffic" and "experts" their tables, else the timeline. `width` in columns.
+// A step (of go_to, else the second of the trace, as in the window) as one HTML file that plays without a network;
+// where go_to names a time or an event it opens there. Throws kInvalidArgument when there is nothing to play.
+void render_html(const VizRequest& request, const std::string& out_path);
+// For stdout: for the panel "stage" the narrator's lines, for those that are tables these, else the timeline. `width`
+// in columns.
 std::string render_text(const VizRequest& request, int width, bool color);
 
 struct VizFrameTimes {

@@ -155,15 +155,33 @@ std::string block_text(const Event& event, std::string_view event_name, bool wit
 
 Rgba axis_colour(Axis axis) {
   constexpr std::array<Rgba, static_cast<size_t>(Axis::kCount)> kColours = {
-      0x999999FF, 0x56B4E9FF, 0xCC79A7FF, 0xE69F00FF, 0x009E73FF, 0xD55E00FF, 0x0072B2FF,
-      0xF0E442FF, 0xB39B00FF, 0xE69F00FF, 0xB8860BFF, 0xF0E442FF, 0xC9B458FF, 0x8AD1F5FF};
+      0x999999FF, 0x56B4E9FF, 0xCC79A7FF, 0xE69F00FF, 0x009E73FF, 0xD55E00FF, 0x0072B2FF, 0xF0E442FF,
+      0xB39B00FF, 0xE69F00FF, 0xB8860BFF, 0xF0E442FF, 0xC9B458FF, 0x8AD1F5FF, 0xCC79A7FF, 0xB0568AFF};
   return kColours[static_cast<size_t>(axis)];
+}
+
+Rgba flow_colour(Axis axis, Purpose purpose) {
+  constexpr std::array<Rgba, static_cast<size_t>(Purpose::kCount)> kColours = {
+      0, 0x8E98A6FF, 0xE4572EFF, 0xF7A072FF, 0xC9A7F5FF, 0x8B4FD9FF, 0xD98BB9FF, 0x9C6ADEFF, 0xCC79A7FF};
+  return purpose == Purpose::kOther ? axis_colour(axis) : kColours[static_cast<size_t>(purpose)];
 }
 
 Rgba rank_colour(size_t place) {
   constexpr std::array<Rgba, 8> kColours = {0x4659D4FF, 0xFFA93BFF, 0x289671FF, 0xAB769CFF,
                                             0x7BD0F4FF, 0xAF3A2CFF, 0xECE6B4FF, 0x7D516DFF};
   return kColours[place % kColours.size()];
+}
+
+Rgba precision_colour(int bits) {
+  if (bits <= 0) return 0x7C8594FF;
+  if (bits <= 4) return 0xE0457BFF;
+  if (bits <= 8) return 0xF28C28FF;
+  return bits <= 16 ? 0x2FA7A0FF : bits <= 32 ? 0x5B7FB8FF : 0x8A6FB0FF;
+}
+
+int float_bits(DType dtype) {
+  const bool is_float = dtype <= DType::kFloat8;
+  return is_float ? static_cast<int>(size_bytes(dtype)) * 8 : 0;
 }
 
 Rgba colour(BubbleCause cause) { return kCauseRows[static_cast<size_t>(cause)].colour; }

@@ -12,8 +12,6 @@ namespace {
 // More than anyone can look at, and few enough to store n x n cells.
 constexpr size_t kMostRanks = 1024;
 
-using Visit = std::function<void(int to_rank, const TrafficCell& cell)>;
-
 // Size of part `index` when `bytes` are split into `parts` parts.
 int64_t part_of(int64_t bytes, int64_t parts, int64_t index) { return bytes / parts + (index < bytes % parts ? 1 : 0); }
 
@@ -40,7 +38,7 @@ int64_t kept_bytes(const RankTrace& trace, const Event& event) {
 // Visits the sends of an all_to_all from number `mine` to the others, per its parts; bytes moved by the backend are
 // split in proportion.
 void visit_parts(const std::vector<int>& group, int64_t mine, std::span<const double> parts, TrafficCell cell,
-                 const Visit& visit) {
+                 const SendVisit& visit) {
   const auto bytes_of = [&](size_t i) { return i == static_cast<size_t>(mine) ? 0 : bytes_of_part(parts[i]); };
   int64_t left = 0;
   for (size_t i = 0; i < parts.size(); ++i) left += bytes_of(i);
@@ -59,8 +57,24 @@ void visit_parts(const std::vector<int>& group, int64_t mine, std::span<const do
   }
 }
 
-// Visits what an event's rank sends, pair by pair (see the header).
-void visit_sends(const RankTrace& trace, const Event& event, TraceClock clock, const Visit& visit) {
+std::vector<int> all_ranks(const TraceStore& store) {
+  std::set<int> ranks;
+  for (const RankTrace& trace : store.traces()) ranks.insert(trace.global_rank);
+  for (const RankTrace& trace : store.traces()) {
+    for (const TraceGroup& group : trace.groups) {
+      for (const int member : group.global_ranks) {
+        if (ranks.size() < kMostRanks) ranks.insert(member);
+      }
+    }
+  }
+  std::vector<int> out(ranks.begin(), ranks.end());
+  out.resize(std::min(out.size(), kMostRanks));
+  return out;
+}
+
+}  // namespace
+
+void visit_sends(const RankTrace& trace, const Event& event, TraceClock clock, const SendVisit& visit) {
   if (event.kind != EventKind::kCollective || event.verb == Verb::kRecv || event.verb == Verb::kBarrier) return;
   const std::vector<int>* group = group_of(trace, event.axis);
   if (group == nullptr) return;
@@ -91,23 +105,6 @@ void visit_sends(const RankTrace& trace, const Event& event, TraceClock clock, c
   const bool ends_here = event.verb == Verb::kBroadcast && (mine + 1) % n == std::max(event.peer, 0);
   if (!ends_here) visit((*group)[static_cast<size_t>((mine + 1) % n)], cell);
 }
-
-std::vector<int> all_ranks(const TraceStore& store) {
-  std::set<int> ranks;
-  for (const RankTrace& trace : store.traces()) ranks.insert(trace.global_rank);
-  for (const RankTrace& trace : store.traces()) {
-    for (const TraceGroup& group : trace.groups) {
-      for (const int member : group.global_ranks) {
-        if (ranks.size() < kMostRanks) ranks.insert(member);
-      }
-    }
-  }
-  std::vector<int> out(ranks.begin(), ranks.end());
-  out.resize(std::min(out.size(), kMostRanks));
-  return out;
-}
-
-}  // namespace
 
 std::string_view name(TrafficLayer layer) {
   switch (layer) {

@@ -11,6 +11,7 @@
 // sum: the first pairs get one byte more. Ranks of a node: global rank / gpus per node. Cost: O(n). Thread rule: pure.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,10 @@ struct TrafficCell {
   void add(const TrafficCell& cell);
   double gb_per_s(TrafficLayer layer) const;  // effective bandwidth: bytes / time; 0 without time
 };
+
+using SendVisit = std::function<void(int to_rank, const TrafficCell& cell)>;
+// What an event's rank sends, pair by pair; nothing for what is no call.
+void visit_sends(const RankTrace& trace, const Event& event, TraceClock clock, const SendVisit& visit);
 
 struct TrafficMatrix {
   std::vector<int> ranks;          // global ranks of rows and columns, ascending

@@ -27,7 +27,9 @@ float GanttStrip::draw(const TraceStore& store, const BubbleReport& bubbles, Tim
   painter_.draw_bubbles(draw, layout_, bubbles, at.y, y);
   painter_.draw_blocks(draw, layout_, store, at.y, y);
   const float size = std::min(ImGui::GetFontSize() * 0.8f, row_height);
+  const bool legible = size >= scaled(7);
   for (const RowBox& row : layout_.rows) {
+    if (!legible) break;
     const std::string label = strprintf("r%d", store.rank(row.rank).global_rank);
     draw.AddText(ImGui::GetFont(), size, {layout_.left + scaled(4), (row.top + row.bottom - size) / 2}, theme::kDim,
                  label.c_str());

@@ -11,6 +11,7 @@
 #include "viz/panels/panel.h"
 #include "viz/panels/path_panel.h"
 #include "viz/panels/precision_panel.h"
+#include "viz/panels/stage/stage_panel.h"
 #include "viz/panels/stepper_panel.h"
 #include "viz/panels/timeline/timeline_panel.h"
 #include "viz/panels/traffic_panel.h"
@@ -27,6 +28,7 @@ std::unique_ptr<Panel> make() {
 
 const PanelRow kPanels[] = {
     {"timeline", "Timeline", "work, bubbles and communication of every rank over time", make<TimelinePanel>},
+    {"stage", "Stage", "ranks as rooms: who works, who waits for whom, what travels, what is held", make<StagePanel>},
     {"details", "Selection", "every field of the chosen event; totals of the selected time", make<DetailsPanel>},
     {"stepper", "Stepper", "stop a live run, go on event by event, breakpoints", make<StepperPanel>},
     {"what_if", "Schedules", "pipeline schedules side by side for your own p, m and costs", make<WhatIfPanel>},

@@ -97,6 +97,13 @@ const MeshTable& Workspace::mesh() {
   return mesh_.get(content(store_->whole()), [this] { return mesh_table(*store_); });
 }
 
+const StageScript& Workspace::stage() {
+  const int now = step();
+  // Not by the step's range: that of a live run grows with every event.
+  return stage_.get(content(Window{{}, now}),
+                    [&] { return stage_script(*store_, store_->step_window(now).value_or(store_->whole())); });
+}
+
 const std::vector<Dependency>& Workspace::dependencies_of(EventRef event) {
   return dependencies_.get({content(store_->whole()), event}, [&] { return dependencies(*store_, event); });
 }
@@ -122,6 +129,19 @@ void Workspace::set_time(int64_t time_ns) {
 
 void Workspace::go_to_step(int step) {
   if (const auto window = store_->step_window(step)) set_time(window->range.begin_ns);
+}
+
+void Workspace::go_to_mark(bool layer, bool forward) {
+  const StageScript& script = stage();
+  const std::vector<StageMark>& marks = layer ? script.layers : script.microbatches;
+  const int room = filter.only_rank < 0 ? -1 : script.room_of_rank(filter.only_rank);
+  const int64_t time = forward ? next_mark(marks, cursor.time_ns, room) : previous_mark(marks, cursor.time_ns, room);
+  cursor.event.reset();
+  if (time != kNoTime) return set_time(time);
+  // Beyond the step: to its neighbour.
+  if (script.window.step < 0) return;
+  const auto other = store_->step_window(script.window.step + (forward ? 1 : -1));
+  if (other) set_time(forward ? other->range.begin_ns : script.window.range.begin_ns - 1);
 }
 
 void Workspace::show_event(EventRef event) {

@@ -15,6 +15,7 @@
 #include "viz/model/critical_path.h"
 #include "viz/model/insights/insight.h"
 #include "viz/model/mesh_table.h"
+#include "viz/model/stage_script.h"
 #include "viz/model/trace_store.h"
 #include "viz/panels/cached.h"
 #include "viz/panels/dependencies.h"
@@ -81,12 +82,16 @@ class Workspace {
   const CriticalPath& critical_path();     // of window()
   const std::vector<Insight>& insights();  // of window()
   const MeshTable& mesh();
+  const StageScript& stage();  // of the cursor's step; of a trace without steps the whole
   const std::vector<Dependency>& dependencies_of(EventRef event);  // the last one asked for is kept
   bool visible(size_t rank_index);                                 // according to the filter
 
   void select(std::optional<EventRef> event);  // moves the cursor to its begin
   void set_time(int64_t time_ns);
-  void go_to_step(int step);        // its begin; does nothing if the trace has no such step
+  void go_to_step(int step);  // its begin; does nothing if the trace has no such step
+  // To the next moment (or the one before) when a microbatch's action, or a layer, begins: on the rank that is shown
+  // alone, else on any. Beyond the step's it goes to the neighbouring step.
+  void go_to_mark(bool layer, bool forward);
   void show_event(EventRef event);  // selects and brings it into view
   int step() const { return store_->step_at(cursor.time_ns); }
 
@@ -126,6 +131,7 @@ class Workspace {
   Cached<ContentKey, CriticalPath> path_;
   Cached<ContentKey, std::vector<Insight>> insights_;
   Cached<ContentKey, MeshTable> mesh_;
+  Cached<ContentKey, StageScript> stage_;
   Cached<std::pair<ContentKey, EventRef>, std::vector<Dependency>> dependencies_;
   bool live_ended_ = false;
   uint64_t table_revision_ = 0;

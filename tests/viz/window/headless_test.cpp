@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <imgui.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -116,6 +117,120 @@ TEST_F(HeadlessTest, writes_vector_graphics) {
   EXPECT_THROW(render_headless({.traces = {trace_}, .panel = "memory"}, path), Error);
 }
 
+// What a browser does: the first frame is the picture, each further one is drawn over it. Independent of the writer.
+std::vector<Image> frames_of(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  const std::string file = text.str();
+  const auto number = [&](size_t at) {
+    uint32_t value = 0;
+    for (size_t i = 0; i < 4; ++i) value = value << 8U | static_cast<uint8_t>(file[at + i]);
+    return value;
+  };
+  std::vector<Image> frames{read_png(path)};
+  const std::string header = file.substr(0, 8 + 25);  // with IHDR, whose size is at 16
+  uint32_t sequence = 0, width = 0, height = 0, x = 0, y = 0, told = 0;
+  for (size_t at = 8; at + 12 <= file.size(); at += number(at) + 12) {
+    const std::string type = file.substr(at + 4, 4);
+    if (type == "acTL") told = number(at + 8);
+    if (type != "fcTL" && type != "fdAT") continue;
+    EXPECT_EQ(number(at + 8), sequence++);
+    if (type == "fcTL") {
+      width = number(at + 12), height = number(at + 16), x = number(at + 20), y = number(at + 24);
+      continue;
+    }
+    // The same pixels as a PNG of their own.
+    std::string part = file.substr(at + 12, number(at) - 4), alone = header;
+    const auto put = [&](size_t place, uint32_t value) {
+      for (size_t i = 0; i < 4; ++i) alone[place + i] = static_cast<char>(value >> (24 - 8 * i) & 255U);
+    };
+    const auto checked = [&](const std::string& name, const std::string& data) {
+      std::string out(4, 0);
+      for (size_t i = 0; i < 4; ++i) out[i] = static_cast<char>(data.size() >> (24 - 8 * i) & 255U);
+      out += name + data;
+      const auto crc = crc32(0, reinterpret_cast<const Bytef*>(out.data()) + 4, static_cast<uInt>(out.size() - 4));
+      for (size_t i = 0; i < 4; ++i) out += static_cast<char>(crc >> (24 - 8 * i) & 255U);
+      return out;
+    };
+    put(16, width), put(20, height);
+    alone = alone.substr(0, 8) + checked("IHDR", alone.substr(16, 13)) + checked("IDAT", part) + checked("IEND", "");
+    const std::string one = temporary_path("frame") + ".png";
+    std::ofstream(one, std::ios::binary) << alone;
+    const Image over = read_png(one);
+    std::filesystem::remove(one);
+    Image next = frames.back();
+    for (uint32_t row = 0; row < height; ++row)
+      for (uint32_t column = 0; column < width; ++column)
+        if (over.rgba[size_t{row} * width + column] >> 24U != 0)
+          next.rgba[size_t{y + row} * static_cast<size_t>(next.width) + x + column] =
+              over.rgba[size_t{row} * width + column];
+    frames.push_back(std::move(next));
+  }
+  EXPECT_EQ(told, frames.size());
+  return frames;
+}
+
+// Pixels whose colours differ by more than rounding.
+int far_pixels(const Image& a, const Image& b) {
+  int far = 0;
+  for (size_t i = 0; i < a.rgba.size() && i < b.rgba.size(); ++i) {
+    for (int shift = 0; shift < 24; shift += 8) {
+      const int difference = static_cast<int>(a.rgba[i] >> shift & 255) - static_cast<int>(b.rgba[i] >> shift & 255);
+      if (std::abs(difference) <= 16) continue;
+      ++far;
+      break;
+    }
+  }
+  return far;
+}
+
+TEST_F(HeadlessTest, an_animation_is_its_pictures) {
+  const std::string path = temporary_path("step") + ".apng";
+  const VizRequest request{.go_to = "step=1", .panel = "stage", .width = 640, .height = 400, .frames = 4};
+  VizRequest animated = request;
+  animated.traces = {trace_};
+  render_headless(animated, path);
+  const std::vector<Image> frames = frames_of(path);
+  std::filesystem::remove(path);
+  ASSERT_GE(frames.size(), 4u);
+  EXPECT_FALSE(frames[0] == frames[1]);
+  // A third of the step of 33 units, and its last moment.
+  VizRequest still = request;
+  still.go_to = "step=1,t=11ms";
+  // Glyphs may lie elsewhere in the texture, which rounds a few pixels differently.
+  EXPECT_LT(far_pixels(frames[1], picture(still)), 20);
+  EXPECT_GT(far_pixels(frames[0], frames[1]), 2000);
+  EXPECT_TRUE(frames.back() == frames[3]);
+}
+
+TEST_F(HeadlessTest, writes_a_page_of_a_step) {
+  const std::string path = temporary_path("step") + ".html";
+  const auto page = [&](const std::string& go_to) {
+    render_html({.traces = {trace_}, .go_to = go_to}, path);
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    std::filesystem::remove(path);
+    return text.str();
+  };
+  EXPECT_THAT(page(""),
+              HasSubstr("\"about\":\"step 1\""));  // as the window, which does not open on the first one either
+  const std::string there = page("step=2,t=5ms");
+  EXPECT_THAT(there, HasSubstr("\"about\":\"step 2\""));
+  EXPECT_THAT(there, HasSubstr("\"open\":5000000,"));
+  EXPECT_THAT(page("step=1,sel=r2/F3"), HasSubstr("F3"));
+  EXPECT_THROW(page("step=99"), Error);
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST_F(HeadlessTest, tells_a_step_line_by_line) {
+  const std::string text = render_text({.traces = {trace_}, .panel = "stage"}, 100, false);
+  EXPECT_THAT(text, testing::StartsWith("step 1\n"));
+  EXPECT_THAT(text, HasSubstr("        0 ns  r0 runs F0: forward of microbatch 0\n"));
+  EXPECT_THAT(text, HasSubstr("     4.00 ms  r0 waits 6.00 ms: BW0 is still on r1\n"));
+  EXPECT_THAT(render_text({.traces = {trace_}, .go_to = "step=2", .panel = "stage"}, 100, false),
+              testing::StartsWith("step 2\n"));
+}
+
 TEST_F(HeadlessTest, prints_text) {
   const std::string text = render_text({.traces = {trace_}, .go_to = "step=1"}, 100, false);
   EXPECT_THAT(text, HasSubstr("27.27 %"));  // (p-1)/(m+p-1) = 3/11
@@ -134,7 +249,7 @@ TEST_F(HeadlessTest, refuses_what_it_does_not_know) {
   };
   EXPECT_THAT(message({.panel = "tiemline"}, "x.png"), HasSubstr("did you mean 'timeline'"));
   EXPECT_THAT(message({.layout = "Nonsense"}, "x.png"), HasSubstr("Pipeline"));
-  EXPECT_THAT(message({.panel = "timeline"}, "x.jpg"), HasSubstr(".png or .svg"));
+  EXPECT_THAT(message({.panel = "timeline"}, "x.jpg"), HasSubstr(".png, .apng or .svg"));
   EXPECT_THAT(message({.go_to = "step=99", .panel = "timeline"}, "x.png"), HasSubstr("99"));
   EXPECT_FALSE(std::filesystem::exists("x.png"));
 }

@@ -36,6 +36,16 @@ std::string TimelinePanel::nothing_to_show(Workspace& workspace) {
          "./ranklab viz last   opens the last one\n\nor File > Open (Ctrl+O)";
 }
 
+namespace {
+
+// On this line, or the next where the panel is narrow.
+void checkbox_if_fits(const char* words, bool& value) {
+  same_line_if_fits(ImGui::GetFrameHeight() + ImGui::GetStyle().ItemInnerSpacing.x + text_width(words));
+  ImGui::Checkbox(words, &value);
+}
+
+}  // namespace
+
 void TimelinePanel::toolbar(Workspace& workspace) {
   TraceStore& store = workspace.store();
   const bool both = both_clocks_.get(workspace.content(store.whole()), [&] {  // visits every event
@@ -64,16 +74,13 @@ void TimelinePanel::toolbar(Workspace& workspace) {
   tooltip("the step at the cursor");
   ImGui::SameLine(0, scaled(16));
   ImGui::Checkbox("bubbles", &workspace.show_bubbles);
-  ImGui::SameLine();
-  ImGui::Checkbox("arrows", &workspace.show_arrows);
+  checkbox_if_fits("arrows", workspace.show_arrows);
   tooltip("what the chosen event waited for, and what waited for it");
-  ImGui::SameLine();
-  ImGui::Checkbox("critical path", &workspace.show_critical_path);
-  ImGui::SameLine();
-  ImGui::Checkbox("modules", &workspace.show_modules);
+  checkbox_if_fits("critical path", workspace.show_critical_path);
+  checkbox_if_fits("modules", workspace.show_modules);
   tooltip("modules and kernels below the actions, where there is room: choose one rank in its label to make room");
-  ImGui::SameLine(0, scaled(16));
   const std::string seen = "shows " + format_time(store, static_cast<int64_t>(workspace.camera.length_ns()));
+  same_line_if_fits(text_width(seen));
   dim_text(seen);
 }
 
@@ -83,7 +90,7 @@ void TimelinePanel::draw(Workspace& workspace) {
   const ImVec2 space = ImGui::GetContentRegionAvail();
   const float ruler = ImGui::GetTextLineHeight() + scaled(8);
   const bool with_legend = space.y > scaled(210);
-  const int lines = with_legend ? space.x > scaled(1000) ? 2 : 3 : 1;  // the legend wraps
+  const int lines = !with_legend ? 1 : space.x > scaled(1000) ? 2 : space.x > scaled(700) ? 3 : 4;  // the legend wraps
   const float footer = static_cast<float>(lines) * ImGui::GetTextLineHeightWithSpacing() + scaled(6);
   const float height = std::max(space.y - ruler - footer, scaled(60));
   lay_out_columns(layout_, workspace.camera, origin, space.x - ImGui::GetStyle().ScrollbarSize);

@@ -1,0 +1,106 @@
+// The page in headless Chromium: its program runs, draws, follows keys and the mouse, and no text of a trace runs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/cli/run_program.h"
+#include "tests/viz/html/hostile_trace.h"
+#include "viz/html/stage_page.h"
+
+namespace ranklab::viz {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class PageInBrowser : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (run_command("command -v chromium").exit_code != 0) GTEST_SKIP() << "no chromium; do: ./ranklab setup";
+  }
+
+  // The document after the page's program and then `actions` have run, as Chromium writes it.
+  std::string document(std::string page, const std::string& actions, const std::string& place = "") {
+    const std::string script = "<script>" + actions + "</script>\n</body>";
+    page.replace(page.rfind("</body>"), 7, script);
+    const std::string folder = temporary_path("browser"), file = temporary_path("page") + ".html";
+    std::ofstream(file) << page;
+    const Outcome out =
+        run_command("timeout 90 chromium --headless --no-sandbox --disable-gpu --user-data-dir='" + folder +
+                    "' --no-first-run --window-size=1300,900 --virtual-time-budget=4000 --dump-dom 'file://" + file +
+                    place + "' 2>/dev/null");
+    EXPECT_EQ(out.exit_code, 0);
+    std::filesystem::remove(file);
+    // What a reader sees, without the page's own text.
+    const size_t body = out.output.find("<body");
+    if (body == std::string::npos) return out.output;
+    return out.output.substr(body, out.output.find("<script", body) - body);
+  }
+  std::string page() {
+    const TraceStore store(samples::one_microbatch());
+    return stage_page(store, samples::step_script(store), 250);
+  }
+  static std::string key(const std::string& name) {
+    return "dispatchEvent(new KeyboardEvent('keydown', {key: '" + name + "'}));";
+  }
+};
+
+// Whether the pixels of a canvas have more than one colour.
+constexpr const char* kLook =
+    "for (const id of ['stage', 'timeline']) { const c = document.getElementById(id);"
+    "const p = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
+    "const seen = new Set(); for (let i = 0; i < p.length; i += 4) seen.add(p[i] + ',' + p[i + 1] + ',' + p[i + 2]);"
+    "document.body.dataset[id] = seen.size > 8 ? 'drawn' : 'blank'; }";
+
+TEST_F(PageInBrowser, draws_rooms_and_tells_of_them) {
+  const std::string dom = document(page(), kLook);
+  EXPECT_THAT(dom, HasSubstr("data-rooms=\"2\""));
+  EXPECT_THAT(dom, HasSubstr("data-time=\"250\""));
+  EXPECT_THAT(dom, HasSubstr("data-stage=\"drawn\""));
+  EXPECT_THAT(dom, HasSubstr("data-timeline=\"drawn\""));
+  EXPECT_THAT(dom, HasSubstr("r0 waits 200 ns: BW0 is still on r1"));
+  EXPECT_THAT(dom, HasSubstr("pp: stages of the pipeline"));
+}
+
+TEST_F(PageInBrowser, keys_and_the_mouse_move_the_cursor) {
+  // From 250 the next event begins at 300, the next microbatch's action at 310; Home is 0.
+  EXPECT_THAT(document(page(), key("ArrowRight") + "draw();"), HasSubstr("data-time=\"300\""));
+  EXPECT_THAT(
+      document(
+          page(),
+          "document.getElementById('by').value = 'microbatch'; document.getElementById('forward').click(); draw();"),
+      HasSubstr("data-time=\"310\""));
+  EXPECT_THAT(document(page(), key("Home") + "draw();"), HasSubstr("data-time=\"0\""));
+  const std::string drag =
+      "const box = document.getElementById('timeline').getBoundingClientRect();"
+      "document.getElementById('timeline').dispatchEvent(new PointerEvent('pointerdown', {bubbles: true, buttons: 1,"
+      "clientX: box.left + 44 + (box.width - 44) * 0.75, clientY: box.top + 4})); draw();";
+  EXPECT_THAT(document(page(), drag), HasSubstr("data-time=\"300\""));
+}
+
+TEST_F(PageInBrowser, plays_to_the_end_and_opens_at_a_place) {
+  // A hundred times as fast, a tenth of a second is a whole step; a browser gives few frames to a page that nobody
+  // sees.
+  EXPECT_THAT(
+      document(page(), "document.getElementById('speed').value = 2;" + key(" ") + "lastFrame = 0; frame(1000);"),
+      AllOf(HasSubstr("data-time=\"400\""), HasSubstr(">play</button>")));
+  const std::string there = document(page(), "", "#t=105");
+  EXPECT_THAT(there, HasSubstr("data-time=\"105\""));
+  EXPECT_THAT(there, HasSubstr("data-flows=\"1\""));  // the message from r0 to r1
+}
+
+TEST_F(PageInBrowser, hostile_texts_stay_texts) {
+  const TraceStore store = samples::hostile_store();
+  const std::string dom = document(stage_page(store, samples::step_script(store), 150), kLook);
+  EXPECT_THAT(dom, HasSubstr("data-rooms=\"2\""));
+  EXPECT_THAT(dom, HasSubstr("data-stage=\"drawn\""));
+  EXPECT_THAT(dom, Not(HasSubstr("data-hacked")));
+  EXPECT_THAT(dom, HasSubstr("&lt;/script&gt;"));  // in the heading, as text
+}
+
+}  // namespace
+}  // namespace ranklab::viz

@@ -1,0 +1,30 @@
+// Several images of one size as an animated PNG: a PNG to programs that know no animation, which show its first frame.
+// Of each further frame only what changed is written. Source: APNG specification 1.0 (Mozilla, 2008), chunks acTL, fcTL
+// and fdAT; part of the PNG specification since its third edition. Cost: two images and the file in memory. Thread
+// rule: one thread.
+#pragma once
+#include <string>
+
+#include "viz/app/image.h"
+
+namespace ranklab::viz {
+
+class Animation {
+ public:
+  explicit Animation(int milliseconds_per_frame) : milliseconds_(milliseconds_per_frame) {}
+
+  // REQUIRES: the size of the first one.
+  void add(const Image& frame);
+  // The file, which plays again and again. REQUIRES: a frame was added.
+  std::string png() const;
+
+ private:
+  void control(int width, int height, int x, int y);
+
+  int milliseconds_;
+  uint32_t frames_ = 0, chunks_ = 0;
+  Image last_;
+  std::string head_, body_;  // chunks before the animation's, and from the first frame's on
+};
+
+}  // namespace ranklab::viz

@@ -1,0 +1,14 @@
+// A step as one HTML file that plays: the stage, the timeline, a narrator, without any network (its content security
+// policy forbids all of it). Text of the trace becomes neither markup nor script. Thread rule: pure.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "viz/model/stage_script.h"
+
+namespace ranklab::viz {
+
+// `open_ns`: where it opens; nothing: where much is to be seen. Throws kInvalidArgument when the script is empty.
+std::string stage_page(const TraceStore& store, const StageScript& script, std::optional<int64_t> open_ns = {});
+
+}  // namespace ranklab::viz
