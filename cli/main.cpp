@@ -12,6 +12,7 @@
 #include "cli/common/json_output.h"
 #include "cli/common/stdout_text.h"
 #include "cli/common/style.h"
+#include "cli/common/typed_program.h"
 #include "cli/process_limits.h"
 #include "core/base/error.h"
 #include "core/base/exhausted.h"
@@ -147,7 +148,7 @@ int main(int argc, char** argv) {
     const std::optional<ranklab::Error> exhausted = ranklab::as_exhausted(thrown);
     const std::exception& error = exhausted ? *exhausted : thrown;
     if (ranklab::asks_for_json(argc, argv)) std::cout << ranklab::json_error(error);
-    std::cerr << ranklab::style_for(stderr).red("ranklab: error:") << " " << error.what() << "\n";
+    std::cerr << ranklab::style_for(stderr).red("ranklab: error:") << " " << ranklab::as_typed(error.what()) << "\n";
     return ranklab::exit_code_of(error);
   }
 }

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <optional>
 
+#include "cli/common/typed_program.h"
 #include "cli/lesson/lesson_session.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -27,7 +28,7 @@ std::optional<double> number_of(const std::string& text) {
 }
 
 lesson::LessonText lesson_text(const LessonSession& session) {
-  return lesson::split_lesson_text(lesson::read_text(session.row.folder() / "README.md"));
+  return lesson::split_lesson_text(as_typed(lesson::read_text(session.row.folder() / "README.md")));
 }
 
 // Asks on a terminal; elsewhere --predict gives the answer.
@@ -91,6 +92,20 @@ int passed_count(const lesson::Progress& progress) {
   return count;
 }
 
+// The learner's file, and the headers that say what it may call.
+void show_files(LessonSession& session, const std::filesystem::path& path, bool fresh) {
+  session.screen.heading("Your turn");
+  std::vector<lesson::Cells> rows = {{"", ""}};
+  rows.push_back({session.screen.paint(Ink::kBold, shown(path)),
+                  fresh ? "your copy of the exercise: write here" : "yours already, left as it is"});
+  for (const std::filesystem::path& header : lesson::headers_of(session.row))
+    rows.push_back(
+        {shown(header), header.filename() == "exercise.h" ? "what you are to write, exactly" : "what you have"});
+  session.screen.table(rows);
+  session.screen.paragraph("Editors with clangd find the headers by the compile_flags.txt beside your file.");
+  session.screen.line();
+}
+
 // `start` without a lesson: the current one, or the next one if it is passed.
 void move_on(LessonRequest& request) {
   if (!request.lesson.empty()) return;
@@ -118,7 +133,7 @@ int lesson_list_all(const LessonRequest& /*request*/) {
   }
   screen.table(rows);
   screen.line();
-  screen.line("  Begin or go on: ranklab lesson start");
+  screen.line("  Begin or go on: " + typed_program() + " lesson start");
   return 0;
 }
 
@@ -134,11 +149,8 @@ int lesson_start(const LessonRequest& given) {
   session.state().exercise = path.string();
   session.progress.current = session.row.number;
   session.progress.save();
-  const std::string relative = std::filesystem::relative(path).string();
-  session.screen.heading("Your turn");
-  session.screen.line("  " + session.screen.paint(Ink::kBold, relative) +
-                      (fresh ? "   your copy of the exercise" : "   yours already, left as it is"));
-  session.screen.line();
+  lesson::write_compile_flags(session.row, path);
+  show_files(session, path, fresh);
   session.screen.table({{"", ""},
                         {session.command("run"), "the experiment"},
                         {session.command("check"), "compile and check your file"},
@@ -165,7 +177,7 @@ int lesson_check(const LessonRequest& request) {
 
 int lesson_hint(const LessonRequest& request) {
   LessonSession session(request);
-  const auto hints = lesson::sections_of(lesson::read_text(session.row.folder() / "hints.md"));
+  const auto hints = lesson::sections_of(as_typed(lesson::read_text(session.row.folder() / "hints.md")));
   const int count = static_cast<int>(hints.size());
   int& shown = session.state().hints;
   const bool more = shown < count;
