@@ -1,6 +1,7 @@
 // ranklab completion bash | zsh | fish: a script that knows every subcommand and option, and the values of options that
 // take a name. It is generated from the parsed command tree, so it is always up to date. Other words are left to the
 // shell, which offers files.
+#include <algorithm>
 #include <cstdio>
 #include <set>
 
@@ -8,6 +9,8 @@
 #include "cli/common/command_line.h"
 #include "core/base/text.h"
 #include "core/config/config_fields.h"
+#include "core/pipeline/schedules.h"
+#include "core/precision/recipe.h"
 #include "core/sim/hardware_profile.h"
 #include "core/spec/presets.h"
 
@@ -44,16 +47,41 @@ struct CommandEntry {
   }
 };
 
-Names values_of(const OptionEntry& option) {
+Names preset_names() {
+  Names presets;
+  for (const ModelPreset& preset : model_presets()) presets.push_back(preset.name);
+  return presets;
+}
+Names schedule_names() {
+  Names names;
+  for (const ScheduleKind& kind : schedule_kinds()) names.emplace_back(kind.name);
+  return names;
+}
+Names recipe_names() {
+  Names names;
+  for (const PrecisionRecipe& recipe : precision_recipes()) names.push_back(recipe.name);
+  return names;
+}
+
+// The values that an option takes by name: its own words, or those of the setting with its name.
+Names values_of(const OptionEntry& option, const CommandOption& given) {
+  if (!given.words().empty()) {
+    Names names;
+    for (const auto& [name, help] : given.words()) names.push_back(name);
+    return names;
+  }
+  const auto called = [&](const char* name) {
+    return std::find(option.names.begin(), option.names.end(), name) != option.names.end();
+  };
+  if (called("--hardware")) return hardware_profile_names();
   for (const ConfigField& field : config_fields()) {
     const std::set<std::string> flags(field.flags.begin(), field.flags.end());
     if (!flags.contains(option.names[0])) continue;
     if (!field.choices.empty()) return field.choices;
-    if (field.key == "sim.hardware") return hardware_profile_names();
-    if (field.key != "model.preset") return {};
-    Names presets;
-    for (const ModelPreset& preset : model_presets()) presets.push_back(preset.name);
-    return presets;
+    if (field.key == "model.preset") return preset_names();
+    if (field.key == "parallel.pipeline_schedule") return schedule_names();
+    if (field.key == "precision.recipe") return recipe_names();
+    return {};
   }
   return {};
 }
@@ -68,7 +96,7 @@ void walk(const CommandLine& app, const std::string& path, std::vector<CommandEn
       entry.takes_files = entry.takes_files || words.empty();
       continue;
     }
-    if (row.takes_value) row.values = values_of(row);
+    if (row.takes_value) row.values = values_of(row, *option);
     entry.options.push_back(std::move(row));
   }
   for (const auto& sub : app.subcommands()) entry.subcommands.emplace_back(sub->name(), sub->about());

@@ -9,10 +9,10 @@
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
 #include "cli/common/command_module.h"
+#include "cli/common/error_text.h"
 #include "cli/common/json_output.h"
 #include "cli/common/stdout_text.h"
 #include "cli/common/style.h"
-#include "cli/common/typed_program.h"
 #include "cli/process_limits.h"
 #include "core/base/error.h"
 #include "core/base/exhausted.h"
@@ -76,6 +76,7 @@ void add_common_options(CommandLine& app) {
   app.add_option_function(
          "--color", [](const std::string& when) { set_color_mode(color_mode(when)); },
          "colour: auto (a terminal that wants it) | always | never")
+      ->words({{"auto", ""}, {"always", ""}, {"never", ""}})
       ->type_name("");
   for (const auto& sub : app.subcommands()) add_common_options(*sub);
 }
@@ -142,13 +143,13 @@ int main(int argc, char** argv) {
     const int code = ranklab::run(argc, argv);
     const std::string lost = code == 0 ? ranklab::lost_text(stdout) : "";
     if (lost.empty()) return code;
-    std::cerr << ranklab::style_for(stderr).red("ranklab: error:") << " " << lost << "\n";
+    ranklab::print_error(lost);
     return ranklab::exit_code(ranklab::ErrorKind::kOutputLost);
   } catch (const std::exception& thrown) {
     const std::optional<ranklab::Error> exhausted = ranklab::as_exhausted(thrown);
     const std::exception& error = exhausted ? *exhausted : thrown;
     if (ranklab::asks_for_json(argc, argv)) std::cout << ranklab::json_error(error);
-    std::cerr << ranklab::style_for(stderr).red("ranklab: error:") << " " << ranklab::as_typed(error.what()) << "\n";
+    ranklab::print_error(error.what());
     return ranklab::exit_code_of(error);
   }
 }

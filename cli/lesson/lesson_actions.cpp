@@ -5,8 +5,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/common/json_output.h"
 #include "cli/common/typed_program.h"
 #include "cli/lesson/lesson_session.h"
 #include "core/base/error.h"
@@ -106,6 +108,26 @@ void show_files(LessonSession& session, const std::filesystem::path& path, bool 
   session.screen.line();
 }
 
+// What `list` and `progress` say, for programs.
+int print_progress_json() {
+  lesson::Progress progress = lesson::Progress::load();
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const auto& row : lesson::lesson_list()) {
+    const lesson::LessonState& state = progress.lessons[row.slug];
+    rows.push_back({{"number", row.number},
+                    {"name", row.slug},
+                    {"question", row.title},
+                    {"passed", state.passed},
+                    {"checks", state.attempts},
+                    {"hints", state.hints},
+                    {"prediction", state.prediction},
+                    {"solution_seen", state.solution_seen},
+                    {"exercise", state.exercise}});
+  }
+  std::cout << json_result({{"current", progress.current}, {"passed", passed_count(progress)}, {"lessons", rows}});
+  return 0;
+}
+
 // `start` without a lesson: the current one, or the next one if it is passed.
 void move_on(LessonRequest& request) {
   if (!request.lesson.empty()) return;
@@ -119,7 +141,8 @@ void move_on(LessonRequest& request) {
 
 }  // namespace
 
-int lesson_list_all(const LessonRequest& /*request*/) {
+int lesson_list_all(const LessonRequest& request) {
+  if (request.json) return print_progress_json();
   lesson::Screen screen = lesson_screen();
   lesson::Progress progress = lesson::Progress::load();
   std::vector<lesson::Cells> rows = {{"", "lesson", "name", "question", ""}};
@@ -219,7 +242,8 @@ int lesson_reset(const LessonRequest& request) {
   return 0;
 }
 
-int lesson_progress(const LessonRequest& /*request*/) {
+int lesson_progress(const LessonRequest& request) {
+  if (request.json) return print_progress_json();
   lesson::Screen screen = lesson_screen();
   lesson::Progress progress = lesson::Progress::load();
   const int all = static_cast<int>(lesson::lesson_list().size()), passed = passed_count(progress);

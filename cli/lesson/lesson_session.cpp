@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
+#include "cli/common/json_output.h"
 #include "cli/common/style.h"
 #include "cli/common/typed_program.h"
 #include "core/base/error.h"
@@ -71,6 +73,29 @@ void print_verdict(LessonSession& session, const lesson::Grade& grade) {
   screen.line("Stuck? `" + session.command("hint") + "`. Checked at every save: `" + session.command("watch") + "`.");
 }
 
+int print_grade_json(const LessonSession& session, const lesson::Grade& grade) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const lesson::CheckRow& row : grade.rows)
+    rows.push_back({{"what", row.what},
+                    {"expected", row.expected},
+                    {"measured", row.measured},
+                    {"tolerance", row.tolerance},
+                    {"passed", row.passed}});
+  const nlohmann::ordered_json data = {{"lesson", session.row.slug},
+                                       {"passed", grade.passed()},
+                                       {"compiled", grade.compiled},
+                                       {"compiler_messages", grade.compiler_messages},
+                                       {"problem", grade.problem},
+                                       {"details", grade.details},
+                                       {"rows", rows},
+                                       {"picture", grade.picture}};
+  const int code = exit_code(ErrorKind::kCheckFailed);
+  const Error failed(ErrorKind::kCheckFailed,
+                     {.where = "lesson check", .what = "the exercise has not passed", .fix = session.command("hint")});
+  std::cout << (grade.passed() ? json_result(data) : json_error(failed, data, code));
+  return grade.passed() ? 0 : code;
+}
+
 }  // namespace
 
 std::string shown(const std::filesystem::path& path) {
@@ -101,22 +126,25 @@ int check_once(LessonSession& session, const LessonRequest& request) {
                 .what = "there is no exercise to check", .got = "no file " + path.string(),
                 .want = "your copy of the exercise of lesson " + std::to_string(session.row.number),
                 .fix = "run `" + session.command("start") + "`, or name a file with --file");
-  session.screen.line("Lesson " + std::to_string(session.row.number) + ", " + shown(path));
-  std::cout.flush();
+  if (!request.json) {
+    session.screen.line("Lesson " + std::to_string(session.row.number) + ", " + shown(path));
+    std::cout.flush();
+  }
   const auto limit = std::chrono::milliseconds(static_cast<int64_t>(request.timeout_s * 1e3));
   const lesson::Grade grade = lesson::grade(
       session.row, path, {.limit = limit, .color = session.screen.color(), .width = session.screen.width()});
   if (interrupted()) return exit_code(ErrorKind::kInterrupted);
+  ++session.state().attempts;
+  if (grade.passed()) session.state().passed = true;
+  session.progress.current = session.row.number;
+  session.progress.save();
+  if (request.json) return print_grade_json(session, grade);
   session.screen.line(
       strprintf("%s in %.1f s", grade.compiled ? "compiled" : "compiler stopped", grade.compile_seconds));
   session.screen.line();
   if (!grade.compiler_messages.empty()) session.screen.line(grade.compiler_messages);
   if (!grade.rows.empty()) print_rows(session, grade);
   print_picture(session, grade);
-  ++session.state().attempts;
-  if (grade.passed()) session.state().passed = true;
-  session.progress.current = session.row.number;
-  session.progress.save();
   print_verdict(session, grade);
   std::cout.flush();
   return grade.passed() ? 0 : exit_code(ErrorKind::kCheckFailed);
