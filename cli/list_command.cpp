@@ -1,11 +1,14 @@
-// ranklab list presets | hardware | dispatchers | recipes | backends | combinations: the values of --preset, --hardware
-// and --precision-recipe, and the refused combinations, as in the tables of docs/.
+// ranklab list presets | hardware | dispatchers | recipes | backends | combinations | commands: the values of --preset,
+// --hardware and --precision-recipe, the refused combinations and all commands, as in the tables of docs/.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
+#include "cli/common/command_tree.h"
 #include "cli/common/json_output.h"
 #include "cli/common/table.h"
 #include "core/base/text.h"
@@ -123,6 +126,39 @@ Listing combinations() {
   return out;
 }
 
+// Flags that every command has, or that come with train's settings; a second spelling is torchrun's.
+bool is_own(const OptionEntry& option, bool settings) {
+  static const std::set<std::string> kEverywhere = {"--help", "--help-all", "--color"},
+                                     kWithSettings = {"--config", "--set", "--strict"};
+  const std::string& name = option.names[0];
+  return !option.is_setting && !kEverywhere.contains(name) && !(settings && kWithSettings.contains(name)) &&
+         name.find('_') == std::string::npos;
+}
+
+// Commands that do something, with the flags that are their own.
+Listing commands(const CommandLine& program) {
+  Listing out{Table({"command", "what it does", "flags of its own"})};
+  for (const CommandEntry& entry : command_tree(program)) {
+    if (!entry.subcommands.empty()) continue;
+    const bool settings = std::any_of(entry.options.begin(), entry.options.end(),
+                                      [](const OptionEntry& option) { return option.is_setting; });
+    std::vector<std::string> own;
+    if (settings) own.push_back("the settings of `train`");
+    Json flags = Json::array();
+    for (const OptionEntry& option : entry.options) {
+      flags.push_back({{"names", option.names},
+                       {"help", option.help},
+                       {"takes_value", option.takes_value},
+                       {"values", option.values},
+                       {"setting", option.is_setting}});
+      if (is_own(option, settings)) own.push_back(code(option.names[0]));
+    }
+    out.table.add({code(entry.path), entry.about, own.empty() ? "-" : join(own, ", ")});
+    out.rows.push_back({{"command", entry.path}, {"about", entry.about}, {"flags", flags}});
+  }
+  return out;
+}
+
 struct ListRow {
   const char* name;
   const char* about;
@@ -149,12 +185,16 @@ CommandAction setup_list(CommandLine& app) {
     sub->add_flag("--json", *json, "print one JSON object");
     lists.emplace_back(sub, &row);
   }
-  return [&app, json, lists] {
+  CommandLine* all = app.add_subcommand("commands", "every command, with the flags that are its own");
+  all->add_flag("--json", *json, "print one JSON object");
+  const auto print = [json](const char* name, const Listing& listing) {
+    std::fputs((*json ? json_result({{name, listing.rows}}) : listing.table.for_stdout()).c_str(), stdout);
+    return 0;
+  };
+  return [&app, print, all, lists] {
+    if (all->parsed()) return print("commands", commands(*app.parent()));
     for (const auto& [sub, row] : lists) {
-      if (!sub->parsed()) continue;
-      const Listing listing = row->make();
-      std::fputs((*json ? json_result({{row->name, listing.rows}}) : listing.table.for_stdout()).c_str(), stdout);
-      return 0;
+      if (sub->parsed()) return print(row->name, row->make());
     }
     std::printf("%s", app.help().c_str());
     return 0;

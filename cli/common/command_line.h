@@ -54,6 +54,7 @@ class CommandOption {
   std::string name() const;                  // "lesson", "--load"
   std::string about() const;
   bool takes_value() const;
+  bool is_setting() const { return short_heading_.has_value(); }  // in_short_help() was told of it
 
  private:
   CommandOption* within(int64_t least, int64_t most);

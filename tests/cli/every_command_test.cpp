@@ -114,6 +114,7 @@ const Example kExamples[] = {
     {"list recipes|"},
     {"list backends|"},
     {"list combinations|"},
+    {"list commands|"},
     {"lesson list|"},
     {"lesson progress|"},
     {"lesson check|0 --file LESSONS/00_what_is_a_rank/solution.cpp"},
