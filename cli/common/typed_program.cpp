@@ -46,7 +46,7 @@ std::string typed_program() {
   if (file.empty() || shell_finds(file)) return "ranklab";
   std::error_code error;
   std::string typed = fs::proximate(file, error).string();
-  if (error || typed.starts_with("../../")) typed = file.string();
+  if (error || (typed.starts_with("../") && file.string().size() <= typed.size())) typed = file.string();
   if (typed.find('/') == std::string::npos) typed = "./" + typed;
   const bool plain = typed.find_first_of(" \t\n\"'\\$`*?[]();&|<>!#~") == std::string::npos;
   return plain ? typed : shell_quote(typed);

@@ -20,7 +20,7 @@
 //       in    span<double>         what comes, as long as it will be: what rank 0 sent first
 //       recv  span<const size_t>   [ranks]: how many numbers come from each; must be what that rank sends
 //     A std::vector may be given for each of the four. Numbers are doubles: counts that travel are turned into them.
-//   row(rows, i, hidden)           the i-th row of a span of rows, as a span
+//   row(rows, i, hidden)           the i-th row of a span of rows, as a span; of a vector: row(std::span(v), i, hidden)
 //
 // At most three all_to_alls in all: counts, rows there, rows back. With 2 ranks, hidden 1, and one token on each, whose
 // copies go to experts 1 and 0:  rank 0 sends {x0 (to rank 0), x0 (to rank 1)}, send = recv = {1, 1}, place = {1, 0},

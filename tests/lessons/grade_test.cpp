@@ -18,10 +18,12 @@ std::vector<std::string> failed_rows(const Grade& grade) {
   return failed;
 }
 
+constexpr GradeOptions kPatient{.limit = std::chrono::minutes(2)};  // the machine may be busy
+
 class Exercises : public ::testing::TestWithParam<const LessonRow*> {};
 
 TEST_P(Exercises, FailsAsGiven) {
-  const Grade got = grade(*GetParam(), GetParam()->folder() / "exercise.cpp", {});
+  const Grade got = grade(*GetParam(), GetParam()->folder() / "exercise.cpp", kPatient);
   EXPECT_TRUE(got.compiled) << got.compiler_messages;
   EXPECT_EQ(got.compiler_messages, "") << "no warnings in what a learner starts from";
   EXPECT_EQ(got.problem, "") << "it differs, it does not break";
@@ -30,7 +32,7 @@ TEST_P(Exercises, FailsAsGiven) {
 }
 
 TEST_P(Exercises, PassesWithTheSolution) {
-  const Grade got = grade(*GetParam(), GetParam()->folder() / "solution.cpp", {});
+  const Grade got = grade(*GetParam(), GetParam()->folder() / "solution.cpp", kPatient);
   EXPECT_EQ(got.compiler_messages, "");
   EXPECT_EQ(got.problem, "");
   EXPECT_EQ(failed_rows(got), std::vector<std::string>{});

@@ -82,7 +82,9 @@ const DrawnLesson kDrawn[] = {
 class Pictures : public ::testing::TestWithParam<DrawnLesson> {};
 
 std::string solution_picture(const std::string& slug) {
-  return grade(find_lesson(slug), find_lesson(slug).folder() / "solution.cpp", {.width = 80}).picture;
+  return grade(find_lesson(slug), find_lesson(slug).folder() / "solution.cpp",
+               {.limit = std::chrono::minutes(2), .width = 80})
+      .picture;
 }
 
 TEST_P(Pictures, ShowWhatIsRightAndWhatIsNot) {
@@ -96,7 +98,7 @@ TEST_P(Pictures, ShowWhatIsRightAndWhatIsNot) {
   EXPECT_LE(count, 30);
   for (const WrongAnswer& wrong : lesson.wrong) {
     const ExerciseFile file(changed_solution(lesson.slug, wrong.from, wrong.to));
-    const Grade got = grade(find_lesson(lesson.slug), file.path(), {.width = 80});
+    const Grade got = grade(find_lesson(lesson.slug), file.path(), {.limit = std::chrono::minutes(2), .width = 80});
     ASSERT_TRUE(got.compiled) << got.compiler_messages;
     EXPECT_FALSE(got.passed()) << wrong.from;
     EXPECT_TRUE(!got.rows.empty() || !got.problem.empty()) << wrong.from;
