@@ -2,80 +2,16 @@
 // take a name. It is generated from the parsed command tree, so it is always up to date. Other words are left to the
 // shell, which offers files.
 #include <cstdio>
-#include <set>
 
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
+#include "cli/common/command_tree.h"
 #include "core/base/text.h"
-#include "core/config/config_fields.h"
-#include "core/sim/hardware_profile.h"
-#include "core/spec/presets.h"
 
 namespace ranklab {
 namespace {
 
 using Names = std::vector<std::string>;
-
-struct OptionEntry {
-  Names names = {};  // with dashes
-  std::string help = {};
-  bool takes_value = false;
-  Names values = {};  // empty: any value, files are offered
-};
-
-struct CommandEntry {
-  std::string path;                                                   // "ranklab trace info"
-  std::vector<std::pair<std::string, std::string>> subcommands = {};  // name, help
-  std::vector<std::pair<std::string, std::string>> words = {};        // possible values of its argument: name, help
-  std::vector<OptionEntry> options = {};
-  bool takes_files = false;
-
-  // Subcommands and arguments.
-  Names word_names() const {
-    Names names;
-    for (const auto* list : {&subcommands, &words})
-      for (const auto& [name, help] : *list) names.push_back(name);
-    return names;
-  }
-  Names option_names() const {
-    Names names;
-    for (const OptionEntry& option : options) names.insert(names.end(), option.names.begin(), option.names.end());
-    return names;
-  }
-};
-
-Names values_of(const OptionEntry& option) {
-  for (const ConfigField& field : config_fields()) {
-    const std::set<std::string> flags(field.flags.begin(), field.flags.end());
-    if (!flags.contains(option.names[0])) continue;
-    if (!field.choices.empty()) return field.choices;
-    if (field.key == "sim.hardware") return hardware_profile_names();
-    if (field.key != "model.preset") return {};
-    Names presets;
-    for (const ModelPreset& preset : model_presets()) presets.push_back(preset.name);
-    return presets;
-  }
-  return {};
-}
-
-void walk(const CommandLine& app, const std::string& path, std::vector<CommandEntry>& out) {
-  CommandEntry entry{.path = path};
-  for (const CommandOption* option : app.options()) {
-    OptionEntry row{.names = option->names(), .help = option->about(), .takes_value = option->takes_value()};
-    if (row.names.empty()) {
-      const auto& words = option->words();
-      entry.words.insert(entry.words.end(), words.begin(), words.end());
-      entry.takes_files = entry.takes_files || words.empty();
-      continue;
-    }
-    if (row.takes_value) row.values = values_of(row);
-    entry.options.push_back(std::move(row));
-  }
-  for (const auto& sub : app.subcommands()) entry.subcommands.emplace_back(sub->name(), sub->about());
-  out.push_back(std::move(entry));
-  for (const auto& sub : app.subcommands()) walk(*sub, path + " " + sub->name(), out);
-}
-
 using Tree = std::vector<CommandEntry>;
 
 // The shell code shared by bash and zsh: maps `node` (the path so far) and a word to the next node, and node and option
@@ -197,12 +133,11 @@ std::string fish_script(const Tree& tree) {
 CommandAction setup_completion(CommandLine& app) {
   app.require_subcommand(0, 1);
   app.footer("Examples:\n  source <(ranklab completion bash)\n  ranklab completion fish | source");
-  const CommandLine* bash = app.add_subcommand("bash", "for bash");
-  const CommandLine* zsh = app.add_subcommand("zsh", "for zsh");
-  const CommandLine* fish = app.add_subcommand("fish", "for fish");
+  const CommandLine* bash = app.add_subcommand("bash", "print the script for bash");
+  const CommandLine* zsh = app.add_subcommand("zsh", "print the script for zsh");
+  const CommandLine* fish = app.add_subcommand("fish", "print the script for fish");
   return [&app, bash, zsh, fish] {
-    Tree tree;
-    walk(*app.parent(), "ranklab", tree);
+    const Tree tree = command_tree(*app.parent());
     std::string text = app.help();
     if (bash->parsed()) text = bash_script(tree);
     if (zsh->parsed()) text = zsh_script(tree);

@@ -1,9 +1,16 @@
-// ranklab list presets | hardware | dispatchers | recipes | backends | combinations: the values of --preset, --hardware
-// and --precision-recipe, and the refused combinations, as in the tables of docs/.
+// ranklab list presets | hardware | dispatchers | recipes | backends | combinations | commands: the values of --preset,
+// --hardware and --precision-recipe, the refused combinations and all commands, as in the tables of docs/.
+#include <algorithm>
 #include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
+#include "cli/common/command_tree.h"
+#include "cli/common/json_output.h"
+#include "cli/common/table.h"
 #include "core/base/text.h"
 #include "core/comm/backend.h"
 #include "core/config/requirements.h"
@@ -15,45 +22,71 @@
 namespace ranklab {
 namespace {
 
-int list_presets() {
-  std::printf("| preset | layers x hidden | sequence | parameters |\n|---|---|---|---|\n");
+using Json = nlohmann::ordered_json;
+
+// A list as people read it and as programs do.
+struct Listing {
+  Table table;
+  Json rows = Json::array();
+};
+
+std::string code(const std::string& name) { return "`" + name + "`"; }
+
+Listing presets() {
+  Listing out{Table({"preset", "layers x hidden", "sequence", "parameters"})};
   for (const ModelPreset& preset : model_presets()) {
     const ModelConfig& c = preset.config;
     std::string parameters = human_count(static_cast<double>(c.parameter_count()));
     if (c.moe.enabled()) parameters += " (" + human_count(static_cast<double>(c.active_parameter_count())) + " active)";
-    std::printf("| `%s` | %ld x %ld | %ld | %s |\n", preset.name.c_str(), static_cast<long>(c.num_layers),
-                static_cast<long>(c.hidden_size), static_cast<long>(c.seq_length), parameters.c_str());
+    out.table.add({code(preset.name),
+                   strprintf("%ld x %ld", static_cast<long>(c.num_layers), static_cast<long>(c.hidden_size)),
+                   std::to_string(c.seq_length), parameters});
+    out.rows.push_back({{"name", preset.name},
+                        {"num_layers", c.num_layers},
+                        {"hidden_size", c.hidden_size},
+                        {"seq_length", c.seq_length},
+                        {"parameters", c.parameter_count()},
+                        {"active_parameters", c.active_parameter_count()}});
   }
-  return 0;
+  return out;
 }
 
-int list_hardware() {
-  std::printf(
-      "| `--hardware` | machine | fp32 / 16-bit TFLOP/s | memory TB/s | links in / between nodes GB/s "
-      "|\n|---|---|---|---|---|\n");
+Listing hardware() {
+  Listing out{
+      Table({"`--hardware`", "machine", "fp32 / 16-bit TFLOP/s", "memory TB/s", "links in / between nodes GB/s"})};
   for (const std::string& name : hardware_profile_names()) {
     const HardwareProfile p = load_hardware_profile(name);
-    std::printf("| `%s` | %s | %.4g / %.4g | %.3g | %.4g / %.4g |\n", name.c_str(), p.title.c_str(),
-                p.peak_flops_fp32 * 1e-12, p.peak_flops_16bit * 1e-12, p.memory_bandwidth * 1e-12,
-                p.intra_node.bandwidth_bytes_per_ns, p.inter_node.bandwidth_bytes_per_ns);
+    out.table.add({code(name), p.title, strprintf("%.4g / %.4g", p.peak_flops_fp32 * 1e-12, p.peak_flops_16bit * 1e-12),
+                   strprintf("%.3g", p.memory_bandwidth * 1e-12),
+                   strprintf("%.4g / %.4g", p.intra_node.bandwidth_bytes_per_ns, p.inter_node.bandwidth_bytes_per_ns)});
+    out.rows.push_back({{"name", name},
+                        {"title", p.title},
+                        {"peak_flops_fp32", p.peak_flops_fp32},
+                        {"peak_flops_16bit", p.peak_flops_16bit},
+                        {"memory_bytes_per_s", p.memory_bandwidth},
+                        {"intra_node_bytes_per_ns", p.intra_node.bandwidth_bytes_per_ns},
+                        {"inter_node_bytes_per_ns", p.inter_node.bandwidth_bytes_per_ns}});
   }
-  return 0;
+  return out;
 }
 
-int list_dispatchers() {
-  std::printf(
-      "| `--moe-token-dispatcher-type` | how tokens travel | a rank sends (T tokens of width H, K experts each) | from "
-      "|\n|---|---|---|---|\n");
-  for (const DispatcherText& d : kDispatcherTexts)
-    std::printf("| `%s` | %s | %s | %s |\n", d.name, d.idea, d.sends, d.source);
-  return 0;
+Listing dispatchers() {
+  Listing out{Table({"`--moe-token-dispatcher-type`", "how tokens travel",
+                     "a rank sends (T tokens of width H, K experts each)", "from"})};
+  for (const DispatcherText& d : kDispatcherTexts) {
+    out.table.add({code(d.name), d.idea, d.sends, d.source});
+    out.rows.push_back({{"name", d.name}, {"idea", d.idea}, {"sends", d.sends}, {"source", d.source}});
+  }
+  return out;
 }
 
-int list_recipes() {
-  std::printf("| `--precision-recipe` | what it does | from |\n|---|---|---|\n");
-  for (const PrecisionRecipe& recipe : precision_recipes())
-    std::printf("| `%s` | %s | %s |\n", recipe.name.c_str(), recipe.summary.c_str(), recipe.source.c_str());
-  return 0;
+Listing recipes() {
+  Listing out{Table({"`--precision-recipe`", "what it does", "from"})};
+  for (const PrecisionRecipe& recipe : precision_recipes()) {
+    out.table.add({code(recipe.name), recipe.summary, recipe.source});
+    out.rows.push_back({{"name", recipe.name}, {"summary", recipe.summary}, {"source", recipe.source}});
+  }
+  return out;
 }
 
 // "yes", or where: with tensors on the host, or on a GPU.
@@ -64,51 +97,105 @@ std::string where_text(const Backend& row, Capability capability) {
   return host ? "not on a GPU" : "on a GPU";
 }
 
-int list_backends() {
-  std::string head = "| ranks have |", line = "|---|";
-  for (const Backend& row : backends()) {
-    head += strprintf(" `--backend %s`: %s |", row.name, row.help);
-    line += "---|";
-  }
-  std::printf("%s\n%s\n", head.c_str(), line.c_str());
+Listing backend_table() {
+  std::vector<std::string> head = {"ranks have"};
+  for (const Backend& row : backends()) head.push_back(strprintf("`--backend %s`: %s", row.name, row.help));
+  Listing out{Table(head)};
   for (size_t i = 0; i < kCapabilityTexts.size(); ++i) {
-    std::printf("| %s |", kCapabilityTexts[i]);
-    for (const Backend& row : backends()) std::printf(" %s |", where_text(row, static_cast<Capability>(i)).c_str());
-    std::printf("\n");
+    std::vector<std::string> cells = {kCapabilityTexts[i]};
+    Json can;
+    for (const Backend& row : backends()) {
+      cells.push_back(where_text(row, static_cast<Capability>(i)));
+      can[row.name] = {{"on_host", row.on_host.has(static_cast<Capability>(i))},
+                       {"on_gpu", row.on_gpu.has(static_cast<Capability>(i))}};
+    }
+    out.table.add(cells);
+    out.rows.push_back({{"capability", kCapabilityTexts[i]}, {"backends", can}});
   }
-  return 0;
+  return out;
 }
 
-int list_combinations() {
-  std::printf("| asked for | does not go | why |\n|---|---|---|\n");
+Listing combinations() {
+  Listing out{Table({"asked for", "does not go", "why"})};
   for (const Requirement& row : requirements()) {
-    const std::string other =
-        row.excludes ? "with `" + text_of(*row.excludes) + "`" : std::string("without ") + text_of(*row.needs);
-    std::printf("| `%s` | %s | %s |\n", text_of(row.feature).c_str(), other.c_str(), row.why.c_str());
+    const std::string feature = text_of(row.feature),
+                      other = row.excludes ? text_of(*row.excludes) : text_of(*row.needs);
+    out.table.add({code(feature), row.excludes ? "with " + code(other) : "without " + other, row.why});
+    out.rows.push_back({{"feature", feature}, {row.excludes ? "excludes" : "needs", other}, {"why", row.why}});
   }
-  return 0;
+  return out;
 }
+
+// Flags that every command has, or that come with train's settings; a second spelling is torchrun's.
+bool is_own(const OptionEntry& option, bool settings) {
+  static const std::set<std::string> kEverywhere = {"--help", "--help-all", "--color"},
+                                     kWithSettings = {"--config", "--set", "--strict"};
+  const std::string& name = option.names[0];
+  return !option.is_setting && !kEverywhere.contains(name) && !(settings && kWithSettings.contains(name)) &&
+         name.find('_') == std::string::npos;
+}
+
+// Commands that do something, with the flags that are their own.
+Listing commands(const CommandLine& program) {
+  Listing out{Table({"command", "what it does", "flags of its own"})};
+  for (const CommandEntry& entry : command_tree(program)) {
+    if (!entry.subcommands.empty()) continue;
+    const bool settings = std::any_of(entry.options.begin(), entry.options.end(),
+                                      [](const OptionEntry& option) { return option.is_setting; });
+    std::vector<std::string> own;
+    if (settings) own.push_back("the settings of `train`");
+    Json flags = Json::array();
+    for (const OptionEntry& option : entry.options) {
+      flags.push_back({{"names", option.names},
+                       {"help", option.help},
+                       {"takes_value", option.takes_value},
+                       {"values", option.values},
+                       {"setting", option.is_setting}});
+      if (is_own(option, settings)) own.push_back(code(option.names[0]));
+    }
+    out.table.add({code(entry.path), entry.about, own.empty() ? "-" : join(own, ", ")});
+    out.rows.push_back({{"command", entry.path}, {"about", entry.about}, {"flags", flags}});
+  }
+  return out;
+}
+
+struct ListRow {
+  const char* name;
+  const char* about;
+  Listing (*make)();
+};
+constexpr ListRow kLists[] = {
+    {"presets", "model presets", presets},
+    {"hardware", "hardware profiles", hardware},
+    {"dispatchers", "how tokens travel to their experts", dispatchers},
+    {"recipes", "precision recipes", recipes},
+    {"backends", "what the ranks of each backend can do", backend_table},
+    {"combinations", "what does not go together, and why", combinations},
+};
 
 }  // namespace
 
 CommandAction setup_list(CommandLine& app) {
   app.require_subcommand(0, 1);
-  app.footer(
-      "Examples:\n  ranklab list presets\n  ranklab list hardware\n  ranklab list dispatchers\n  ranklab list recipes\n"
-      "  ranklab list backends\n  ranklab list combinations");
-  CommandLine* presets = app.add_subcommand("presets", "model presets");
-  CommandLine* hardware = app.add_subcommand("hardware", "hardware profiles");
-  CommandLine* dispatchers = app.add_subcommand("dispatchers", "how tokens travel to their experts");
-  CommandLine* recipes = app.add_subcommand("recipes", "precision recipes");
-  CommandLine* backend_table = app.add_subcommand("backends", "what the ranks of each backend can do");
-  CommandLine* combinations = app.add_subcommand("combinations", "what does not go together, and why");
-  return [&app, presets, hardware, dispatchers, recipes, backend_table, combinations] {
-    if (presets->parsed()) return list_presets();
-    if (hardware->parsed()) return list_hardware();
-    if (dispatchers->parsed()) return list_dispatchers();
-    if (recipes->parsed()) return list_recipes();
-    if (backend_table->parsed()) return list_backends();
-    if (combinations->parsed()) return list_combinations();
+  app.footer("Examples:\n  ranklab list presets\n  ranklab list hardware --json");
+  auto json = std::make_shared<bool>(false);
+  std::vector<std::pair<CommandLine*, const ListRow*>> lists;
+  for (const ListRow& row : kLists) {
+    CommandLine* sub = app.add_subcommand(row.name, row.about);
+    sub->add_flag("--json", *json, "print one JSON object");
+    lists.emplace_back(sub, &row);
+  }
+  CommandLine* all = app.add_subcommand("commands", "every command, with the flags that are its own");
+  all->add_flag("--json", *json, "print one JSON object");
+  const auto print = [json](const char* name, const Listing& listing) {
+    std::fputs((*json ? json_result({{name, listing.rows}}) : listing.table.for_stdout()).c_str(), stdout);
+    return 0;
+  };
+  return [&app, print, all, lists] {
+    if (all->parsed()) return print("commands", commands(*app.parent()));
+    for (const auto& [sub, row] : lists) {
+      if (sub->parsed()) return print(row->name, row->make());
+    }
     std::printf("%s", app.help().c_str());
     return 0;
   };

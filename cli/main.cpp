@@ -9,6 +9,7 @@
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
 #include "cli/common/command_module.h"
+#include "cli/common/error_text.h"
 #include "cli/common/json_output.h"
 #include "cli/common/stdout_text.h"
 #include "cli/common/style.h"
@@ -75,6 +76,7 @@ void add_common_options(CommandLine& app) {
   app.add_option_function(
          "--color", [](const std::string& when) { set_color_mode(color_mode(when)); },
          "colour: auto (a terminal that wants it) | always | never")
+      ->words({{"auto", ""}, {"always", ""}, {"never", ""}})
       ->type_name("");
   for (const auto& sub : app.subcommands()) add_common_options(*sub);
 }
@@ -92,12 +94,13 @@ std::string_view command_word(int argc, char** argv) {
 }
 
 // Checked before parsing, which may itself fail.
-bool asks_for_json(int argc, char** argv) {
-  return std::find(argv + 1, argv + argc, std::string_view("--json")) != argv + argc;
+bool has_word(int argc, char** argv, std::string_view word) {
+  return std::find(argv + 1, argv + argc, word) != argv + argc;
 }
+bool asks_for_json(int argc, char** argv) { return has_word(argc, argv, "--json"); }
 
-// Options are declared only for the command on the line, and for all commands when completion lists them; modules are
-// built for the former only.
+// Options are declared only for the command on the line, and for all commands when completion or `list commands` lists
+// them; modules are built for the former only.
 CommandAction set_up(const Command& command, CommandLine& app, bool is_named, bool lists_all) {
   if (!is_named && !lists_all) return {};
   if (command.setup != nullptr) return command.setup(app);
@@ -118,9 +121,10 @@ int run(int argc, char** argv) {
       "trace or printed text could not be written whole, 130 Ctrl-C, 143 terminated");
   std::vector<std::pair<CommandLine*, CommandAction>> actions;
   const std::string_view named = command_word(argc, argv);
+  const bool lists_all = named == "completion" || (named == "list" && has_word(argc, argv, "commands"));
   for (const Command& command : kCommands) {
     CommandLine* sub = app.add_subcommand(command.name, command.about);
-    actions.emplace_back(sub, set_up(command, *sub, command.name == named, named == "completion"));
+    actions.emplace_back(sub, set_up(command, *sub, command.name == named, lists_all));
   }
   add_common_options(app);
   if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
@@ -141,13 +145,13 @@ int main(int argc, char** argv) {
     const int code = ranklab::run(argc, argv);
     const std::string lost = code == 0 ? ranklab::lost_text(stdout) : "";
     if (lost.empty()) return code;
-    std::cerr << ranklab::style_for(stderr).red("ranklab: error:") << " " << lost << "\n";
+    ranklab::print_error(lost);
     return ranklab::exit_code(ranklab::ErrorKind::kOutputLost);
   } catch (const std::exception& thrown) {
     const std::optional<ranklab::Error> exhausted = ranklab::as_exhausted(thrown);
     const std::exception& error = exhausted ? *exhausted : thrown;
     if (ranklab::asks_for_json(argc, argv)) std::cout << ranklab::json_error(error);
-    std::cerr << ranklab::style_for(stderr).red("ranklab: error:") << " " << error.what() << "\n";
+    ranklab::print_error(error.what());
     return ranklab::exit_code_of(error);
   }
 }

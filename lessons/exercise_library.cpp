@@ -15,6 +15,8 @@ ExerciseLibrary::ExerciseLibrary(const std::filesystem::path& shared_object)
                                                "define"});
 }
 
+bool ExerciseLibrary::has(const std::string& name) const { return ::dlsym(handle_, name.c_str()) != nullptr; }
+
 void* ExerciseLibrary::symbol(const std::string& name) const {
   void* address = ::dlsym(handle_, name.c_str());
   RANKLAB_CHECK(address != nullptr, ErrorKind::kCheckFailed, .where = "exercise",

@@ -12,6 +12,7 @@
 #include "lessons/compile.h"
 #include "lessons/exercise_library.h"
 #include "lessons/sandbox.h"
+#include "lessons/screen.h"
 
 namespace ranklab::lesson {
 
@@ -46,25 +47,30 @@ std::vector<std::string> details_of(const ErrorText& text) {
   return lines;
 }
 
-std::string problem_answer(const Error& error) {
+std::string problem_answer(const Error& error, const std::string& picture) {
   const ErrorText& text = error.text();
   const std::string where = text.where.substr(0, text.where.find(','));  // the rank; the group is already known
-  return Json{{"problem", (where.empty() ? "" : where + ": ") + text.what}, {"details", details_of(text)}}.dump(
-      -1, ' ', false, Json::error_handler_t::replace);
+  return Json{
+      {"problem", (where.empty() ? "" : where + ": ") + text.what}, {"details", details_of(text)}, {"picture", picture}}
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 // Runs in the child.
 std::string run_check(const LessonRow& row, const std::filesystem::path& shared_object, const GradeOptions& options,
                       const Leave& leave) {
+  std::ostringstream drawn;
+  Screen picture(drawn, options.width, options.color);
   try {
     ExerciseLibrary library(shared_object);
     library.hang_timeout = options.limit / 4;
-    library.on_stuck = [&](const Error& error) { leave(problem_answer(error)); };
-    return Json{{"rows", row.make()->check(library)}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+    library.on_stuck = [&](const Error& error) { leave(problem_answer(error, "")); };
+    const std::vector<CheckRow> rows = row.make()->check(library, picture);
+    return Json{{"rows", rows}, {"picture", drawn.str()}}.dump(-1, ' ', false, Json::error_handler_t::replace);
   } catch (const Error& error) {
-    return problem_answer(error);
+    return problem_answer(error, drawn.str());
   } catch (const std::exception& error) {  // not from a rank: those come as Error
-    return problem_answer(Error(ErrorKind::kCheckFailed, {.what = "your code threw", .got = error.what()}));
+    return problem_answer(Error(ErrorKind::kCheckFailed, {.what = "your code threw", .got = error.what()}),
+                          drawn.str());
   }
 }
 
@@ -119,6 +125,7 @@ Grade grade(const LessonRow& row, const std::filesystem::path& exercise, const G
   result.problem = problem_of(child, options);
   if (child.end != ChildResult::End::kAnswered) return result;
   const Json answer = Json::parse(child.answer, nullptr, /*allow_exceptions=*/false);
+  if (!answer.is_discarded()) result.picture = answer.value("picture", "");
   if (answer.is_discarded()) {
     result.problem = "the check's answer was damaged; does your code write outside its spans?";
   } else if (answer.contains("rows")) {

@@ -15,6 +15,7 @@ struct Grade {
   bool compiled = false;
   std::string compiler_messages;
   std::vector<CheckRow> rows;        // empty when the code did not finish
+  std::string picture;               // what the code did beside what is right, in lines; may be empty
   std::string problem;               // crash, hang, deadlock, ... in one sentence; empty when the check ran to its end
   std::vector<std::string> details;  // about the problem, one per line
 
@@ -23,7 +24,8 @@ struct Grade {
 
 struct GradeOptions {
   std::chrono::milliseconds limit{20'000};  // of the child; a silent rank is reported after a quarter of it
-  bool color = false;                       // of the compiler's messages
+  bool color = false;                       // of the compiler's messages and the picture
+  int width = 100;                          // of the picture, in columns
 };
 
 Grade grade(const LessonRow& row, const std::filesystem::path& exercise, const GradeOptions& options);

@@ -45,8 +45,9 @@ class Lesson {
   virtual Question question() const = 0;
   // Prints the experiment and its picture; returns the measured answer to question().
   virtual double run(Screen& screen) const = 0;
-  // Runs the learner's code. Errors of its ranks (deadlock, mismatch, hang) are thrown as ranklab::Error.
-  virtual std::vector<CheckRow> check(const ExerciseLibrary& exercise) const = 0;
+  // Runs the learner's code, and draws on `picture` what it did beside what is right: at most 30 lines. Errors of its
+  // ranks (deadlock, mismatch, hang) are thrown as ranklab::Error; what was drawn until then is shown.
+  virtual std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const = 0;
 };
 using LessonPtr = std::unique_ptr<Lesson>;
 

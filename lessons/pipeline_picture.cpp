@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "core/base/error.h"
 #include "core/base/text.h"
 
 namespace ranklab::lesson {
@@ -56,6 +57,52 @@ void draw_pipeline(Screen& screen, const std::string& title, const TimedSchedule
     idle_until(width);
     screen.line(text + strprintf("  %g", run.held[static_cast<size_t>(rank)]));
   }
+}
+
+void draw_lists(Screen& screen, const std::string& title, const Schedule& schedule) {
+  screen.line("  " + screen.paint(Ink::kBold, title));
+  for (int rank = 0; rank < schedule.num_ranks(); ++rank) {
+    std::string text = strprintf("  rank %-2d", rank);
+    for (const Action& action : schedule.ranks[static_cast<size_t>(rank)]) {
+      const std::string entry = std::string(" ") + letters(action.kind) + std::to_string(action.microbatch);
+      if (columns_of(text) + columns_of(entry) > screen.width() - 4) {
+        text += " ...";
+        break;
+      }
+      text += screen.paint(ink_of(action.kind), entry);
+    }
+    screen.line(text);
+  }
+}
+
+TimedSchedule run_drawn(Screen& screen, OrderFunction* order, int ranks, int microbatches) {
+  const Schedule written = written_schedule(order, ranks, microbatches);
+  try {
+    return timed(written);
+  } catch (const Error&) {
+    draw_lists(screen, strprintf("yours, p = %d, m = %d: the lists, from their beginning", ranks, microbatches),
+               written);
+    throw;
+  }
+}
+
+void draw_beside(Screen& screen, const std::vector<OrderPair>& pairs) {
+  constexpr int kLabels = 20;
+  const auto longest = [](const OrderPair& pair) { return std::max(pair.yours.timeline.end, pair.right.timeline.end); };
+  const OrderPair* drawn = nullptr;
+  for (const OrderPair& pair : pairs) {
+    if (longest(pair) > screen.width() - kLabels) continue;
+    if (drawn == nullptr || (drawn->passed && !pair.passed)) drawn = &pair;
+  }
+  if (drawn == nullptr) return;
+  const int columns = static_cast<int>((screen.width() - kLabels) / std::max(1.0, longest(*drawn)));
+  const PictureScale scale{.columns_per_unit = std::clamp(columns, 1, 2), .numbers = columns <= 1};
+  const auto title = [&](const char* whose, const TimedSchedule& run) {
+    return strprintf("%s, %s: %g", whose, drawn->where.c_str(), run.timeline.makespan);
+  };
+  draw_pipeline(screen, title("yours", drawn->yours), drawn->yours, scale);
+  screen.line();
+  draw_pipeline(screen, title("right", drawn->right), drawn->right, scale);
 }
 
 }  // namespace ranklab::lesson

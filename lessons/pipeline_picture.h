@@ -2,6 +2,7 @@
 // the largest number of microbatches the rank holds. Thread rule: pure.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "lessons/screen.h"
 #include "lessons/written_order.h"
@@ -17,5 +18,21 @@ struct PictureScale {
 
 //   rank 0  01234567·····················B0·B1·  8
 void draw_pipeline(Screen& screen, const std::string& title, const TimedSchedule& run, PictureScale scale);
+
+// Each rank's list, an entry after the other and not to scale: for orders that cannot be run.
+//   rank 0  F0 F1 F2 BW0 ...
+void draw_lists(Screen& screen, const std::string& title, const Schedule& schedule);
+
+// As run_order(); draws the lists of an order that cannot be run.
+TimedSchedule run_drawn(Screen& screen, OrderFunction* order, int ranks, int microbatches);
+
+// A learner's order and the right one, for one number of ranks and microbatches.
+struct OrderPair {
+  std::string where;  // "p = 8, m = 8"
+  TimedSchedule yours, right;
+  bool passed = false;
+};
+// Draws one pair: the first that has not passed and fits the screen, else the first that fits.
+void draw_beside(Screen& screen, const std::vector<OrderPair>& pairs);
 
 }  // namespace ranklab::lesson

@@ -1,5 +1,9 @@
 #include "lessons/workspace.h"
 
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <regex>
 #include <system_error>
 
 #include "core/base/error.h"
@@ -27,6 +31,29 @@ bool copy_exercise(const LessonRow& row, const fs::path& to) {
                 .got = to.string() + ": " + why, .want = "a folder you may write to",
                 .fix = "change to a folder of yours and start the lesson there");
   return true;
+}
+
+std::vector<fs::path> headers_of(const LessonRow& row) {
+  static const std::regex kInclude("^#include \"([^\"]+)\"", std::regex::multiline);
+  std::vector<fs::path> headers;
+  const std::function<void(const fs::path&)> follow = [&](const fs::path& file) {
+    const std::string text = read_text(file);
+    for (std::sregex_iterator it(text.begin(), text.end(), kInclude), end; it != end; ++it) {
+      const fs::path header = (file.parent_path() / (*it)[1].str()).lexically_normal();
+      if (std::find(headers.begin(), headers.end(), header) != headers.end()) continue;
+      headers.push_back(header);
+      follow(header);
+    }
+  };
+  follow(row.folder() / "exercise.cpp");
+  return headers;
+}
+
+void write_compile_flags(const LessonRow& row, const fs::path& exercise) {
+  const fs::path file = exercise.parent_path() / "compile_flags.txt";
+  const std::string first = "-std=c++20\n";
+  if (fs::exists(file) && !read_text(file).starts_with(first)) return;  // somebody else's
+  std::ofstream(file) << first << "-Wall\n-I" << row.folder().string() << "\n";
 }
 
 fs::path reset_exercise(const LessonRow& row, const fs::path& to) {

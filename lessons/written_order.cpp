@@ -38,17 +38,6 @@ class WrittenOrder final : public Order {
   int rank_;
 };
 
-Schedule written_schedule(OrderFunction* order, int ranks, int microbatches) {
-  Schedule schedule{"yours", microbatches, {}, ranks, {}};
-  schedule.ranks.resize(static_cast<size_t>(ranks));
-  for (int rank = 0; rank < ranks; ++rank) {
-    schedule.rank_of_stage.push_back(rank);
-    WrittenOrder mine(schedule, rank);
-    order(mine, rank, ranks, microbatches);
-  }
-  return schedule;
-}
-
 bool has_split_backward(const Schedule& schedule) {
   for (const auto& rank : schedule.ranks) {
     for (const Action& a : rank) {
@@ -127,6 +116,17 @@ TimedSchedule timed(Schedule schedule) {
 
 TimedSchedule timed(const std::string& name, int ranks, int microbatches, int chunks) {
   return timed(make_schedule(name, {ranks, microbatches, chunks}, kUnitCosts));
+}
+
+Schedule written_schedule(OrderFunction* order, int ranks, int microbatches) {
+  Schedule schedule{"yours", microbatches, {}, ranks, {}};
+  schedule.ranks.resize(static_cast<size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    schedule.rank_of_stage.push_back(rank);
+    WrittenOrder mine(schedule, rank);
+    order(mine, rank, ranks, microbatches);
+  }
+  return schedule;
 }
 
 TimedSchedule run_order(OrderFunction* order, int ranks, int microbatches) {

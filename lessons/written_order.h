@@ -30,6 +30,8 @@ using OrderFunction = void(Order& order, int rank, int ranks, int microbatches);
 // Throws kCheckFailed, with the names of order_api.h, when something is missing, done twice or used before it is
 // computed, when the ranks wait for each other, or when a list does not end.
 TimedSchedule run_order(OrderFunction* order, int ranks, int microbatches);
+// The lists as they were written, possibly not runnable.
+Schedule written_schedule(OrderFunction* order, int ranks, int microbatches);
 
 std::string percent(double share);  // "46.67 %"
 

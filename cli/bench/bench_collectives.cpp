@@ -5,11 +5,13 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
 
 #include "backends/cpu_sim/match_table.h"
 #include "backends/cpu_sim/thread_world.h"
+#include "cli/common/json_output.h"
 #include "core/base/text.h"
 #include "core/sim/aten.h"
 
@@ -90,9 +92,28 @@ Timing run_path(const BenchCollectivesOptions& options, const PathRow& path, con
 
 std::string us_text(double us) { return us < 100 ? strprintf("%.1f", us) : strprintf("%.0f", us); }
 
-void print_row(const BenchCollectivesOptions& options, const Op& op, int64_t bytes) {
-  std::array<Timing, kPaths.size()> of_path;
+using Timings = std::array<Timing, kPaths.size()>;
+
+Timings run_paths(const BenchCollectivesOptions& options, const Op& op, int64_t bytes) {
+  Timings of_path;
   for (size_t p = 0; p < kPaths.size(); ++p) of_path[p] = run_path(options, kPaths[p], op, bytes);
+  return of_path;
+}
+
+nlohmann::ordered_json row_json(const BenchCollectivesOptions& options, const Op& op, int64_t bytes,
+                                const Timings& of_path) {
+  nlohmann::ordered_json paths;
+  for (size_t p = 0; p < kPaths.size(); ++p) {
+    const double gb_per_s = static_cast<double>(bytes) / of_path[p].median_us / 1e3;
+    paths[kPaths[p].name] = {{"median_us", of_path[p].median_us},
+                             {"min_us", of_path[p].min_us},
+                             {"algorithm_gb_per_s", gb_per_s},
+                             {"bus_gb_per_s", gb_per_s * op.bus_factor(options.ranks)}};
+  }
+  return {{"verb", op.name}, {"bytes", bytes}, {"paths", paths}};
+}
+
+void print_row(const BenchCollectivesOptions& options, const Op& op, int64_t bytes, const Timings& of_path) {
   std::printf("%-15s %10lld", op.name, static_cast<long long>(bytes));
   for (const Timing& t : of_path) {
     const double algorithm_gb_s = static_cast<double>(bytes) / t.median_us / 1e3;
@@ -134,16 +155,36 @@ double measure_post_us(int ranks) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count() / kCalls / ranks;
 }
 
-int run_bench_collectives(const BenchCollectivesOptions& options) {
+namespace {
+
+void print_collectives_head(const BenchCollectivesOptions& options) {
   std::printf("# %d ranks, fp32; times in us, bandwidths in GB/s; all_reduce and broadcast in place\n", options.ranks);
   std::printf("%-15s %10s", "", "");
   for (const PathRow& path : kPaths) std::printf("  | %-35s", path.name);
   std::printf("  | gloo-tcp against\n%-15s %10s", "op", "bytes");
   for (size_t p = 0; p < kPaths.size(); ++p) std::printf("  | %9s %9s %7s %7s", "median", "min", "algbw", "busbw");
   std::printf("  | %8s %8s\n", "direct", "inproc");
-  for (const Op& op : kOps)
-    for (const int64_t bytes : options.sizes) print_row(options, op, bytes);
-  std::printf("# the watch: posting and matching a call costs each rank %.2f us\n", measure_post_us(options.ranks));
+}
+
+}  // namespace
+
+int run_bench_collectives(const BenchCollectivesOptions& options) {
+  if (!options.json) print_collectives_head(options);
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const Op& op : kOps) {
+    for (const int64_t bytes : options.sizes) {
+      const Timings of_path = run_paths(options, op, bytes);
+      rows.push_back(row_json(options, op, bytes, of_path));
+      if (!options.json) print_row(options, op, bytes, of_path);
+    }
+  }
+  const double post_us = measure_post_us(options.ranks);
+  if (options.json) {
+    std::fputs(json_result({{"ranks", options.ranks}, {"collectives", rows}, {"watch_us_per_call", post_us}}).c_str(),
+               stdout);
+  } else {
+    std::printf("# the watch: posting and matching a call costs each rank %.2f us\n", post_us);
+  }
   return 0;
 }
 

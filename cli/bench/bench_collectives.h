@@ -12,6 +12,7 @@ struct BenchCollectivesOptions {
   int ranks = 8;
   std::vector<int64_t> sizes = {4 << 10, 64 << 10, 1 << 20, 16 << 20};  // bytes
   int iterations = 0;  // per cell; 0: 100 for small tensors down to 7 for large ones
+  bool json = false;
 };
 
 // Prints the table and the cost of the watch; returns the exit code.

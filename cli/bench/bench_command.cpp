@@ -22,6 +22,7 @@
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
 #include "cli/common/command_module.h"
+#include "cli/common/json_output.h"
 #include "cli/config/config_options.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
@@ -54,6 +55,7 @@ CommandAction setup_train_bench(CommandLine& app) {
 CommandAction setup_step_bench(CommandLine& app) {
   struct Options {
     int warmup = 2, steps = 5;
+    bool json = false;
   };
   auto options = std::make_shared<Options>();
   TrainConfig defaults;
@@ -64,6 +66,7 @@ CommandAction setup_step_bench(CommandLine& app) {
       ->range(0, kMostCount)
       ->capture_default_str();
   app.add_option("--timed-steps", options->steps, "timed steps")->range(1, kMostCount)->capture_default_str();
+  app.add_flag("--json", options->json, "print it as all commands do: in an object with schema, ok and data");
   return [options, config] {
     const char* launched = std::getenv("BENCH_T0");
     const StepBenchResult r = run_step_bench(config->config(), options->warmup, options->steps,
@@ -81,7 +84,7 @@ CommandAction setup_step_bench(CommandLine& app) {
                                          {"gemm_gflop_per_s", r.limit.peak_flops * 1e-9},
                                          {"limit_ms", r.limit.ms()},
                                          {"limit_share", r.limit.share(r.step_ms)}};
-    std::printf("%s\n", json.dump().c_str());
+    std::printf("%s", options->json ? json_result(json).c_str() : (json.dump() + "\n").c_str());
     return 0;
   };
 }
@@ -96,6 +99,7 @@ CommandAction setup_collectives_bench(CommandLine& app) {
   app.add_option("--iterations", options->iterations, "calls per cell (0: by size)")
       ->range(0, kMostCount)
       ->capture_default_str();
+  app.add_flag("--json", options->json, "print one JSON object");
   return [options] { return run_bench_collectives(*options); };
 }
 
@@ -183,6 +187,7 @@ CommandAction setup_overhead_bench(CommandLine& app) {
   auto options = std::make_shared<BenchOverheadOptions>();
   app.add_option("--repetitions", options->repetitions)->range(1, kMostCount)->capture_default_str();
   app.add_option("--steps", options->steps)->range(1, kMostCount)->capture_default_str();
+  app.add_flag("--json", options->json, "print one JSON object");
   return [options] { return run_bench_overhead(*options); };
 }
 
@@ -203,6 +208,7 @@ CommandAction setup_viz_bench(CommandLine& app) {
       ->range(1, 20'000'000)
       ->capture_default_str();
   app.add_option("--frames", options->frames, "frames to draw (0: none)")->range(0, kMostCount)->capture_default_str();
+  app.add_flag("--json", options->json, "print one JSON object");
   return [options] { return run_bench_viz(*options); };
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/bench/bench_process.h"
+#include "cli/common/json_output.h"
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
 
@@ -50,7 +51,7 @@ int run_bench_memory(const BenchMemoryOptions& o) {
                 kb_a_step);
     std::fflush(stdout);
   }
-  if (o.json) std::printf("%s\n", rows.dump().c_str());
+  if (o.json) std::fputs(json_result({{"layouts", rows}}).c_str(), stdout);
   return 0;
 }
 

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "cli/bench/bench_collectives.h"
 #include "cli/bench/bench_step.h"
 #include "cli/bench/median.h"
+#include "cli/common/json_output.h"
 #include "cli/world/make_world.h"
 #include "core/runtime/engine.h"
 
@@ -60,7 +62,7 @@ double percent_more(const std::vector<double>& on, const std::vector<double>& of
 
 // Statistics of quantized tensors are taken in one of ten steps (and more of the first ten, which the warm-up leaves
 // out), so the mean is informative, not the median.
-void print_precision_statistics(const BenchOverheadOptions& options) {
+nlohmann::ordered_json precision_statistics(const BenchOverheadOptions& options) {
   constexpr int kWarmup = 10, kSteps = 20;
   const auto cpu_ms = [](int64_t interval) {
     TrainConfig config = config_for(kTimedLayouts[0], true);
@@ -73,19 +75,28 @@ void print_precision_statistics(const BenchOverheadOptions& options) {
     off.push_back(cpu_ms(0));
     on.push_back(cpu_ms(TrainConfig{}.precision.stats_interval));
   }
+  if (options.json)
+    return {
+        {"layout", kTimedLayouts[0].name}, {"recipe", "mxfp8"}, {"off_cpu_ms", median(off)}, {"on_cpu_ms", median(on)}};
   std::printf(
       "statistics of quantized tensors (%s, mxfp8, means of %d steps): %.2f CPU ms/step without, %.2f with, %+.1f%%\n",
       kTimedLayouts[0].name, kSteps, median(off), median(on), percent_more(on, off));
+  return {};
+}
+
+void print_overhead_head(const BenchOverheadOptions& options) {
+  std::printf("gpt_tiny on 8 rank threads; medians of %d alternating runs of %d steps\n", options.repetitions,
+              options.steps);
+  std::printf("%-18s %12s %12s %10s %14s %14s %10s   %s\n", "layout", "off ms/step", "on ms/step", "tracer",
+              "off CPU ms/step", "on CPU ms/step", "tracer", "watch");
 }
 
 }  // namespace
 
 int run_bench_overhead(const BenchOverheadOptions& options) {
   const double post_us = measure_post_us(8);
-  std::printf("gpt_tiny on 8 rank threads; medians of %d alternating runs of %d steps\n", options.repetitions,
-              options.steps);
-  std::printf("%-18s %12s %12s %10s %14s %14s %10s   %s\n", "layout", "off ms/step", "on ms/step", "tracer",
-              "off CPU ms/step", "on CPU ms/step", "tracer", "watch");
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  if (!options.json) print_overhead_head(options);
   for (const TimedLayout& layout : kTimedLayouts) {
     Times off, on;
     for (int i = 0; i < options.repetitions; ++i) {
@@ -93,12 +104,21 @@ int run_bench_overhead(const BenchOverheadOptions& options) {
       on.add(run_step_bench(config_for(layout, true), 2, options.steps, 0));
     }
     const double calls = calls_per_step(layout);
+    rows.push_back({{"layout", layout.name},
+                    {"off_ms", median(off.wall)},
+                    {"on_ms", median(on.wall)},
+                    {"off_cpu_ms", median(off.cpu)},
+                    {"on_cpu_ms", median(on.cpu)},
+                    {"calls_per_step", calls},
+                    {"watch_us_per_call", post_us}});
+    if (options.json) continue;
     // Ranks post concurrently on as many cores as there are; a rank's own time is an upper bound for the step.
     std::printf("%-18s %12.2f %12.2f %+9.1f%% %14.2f %14.2f %+9.1f%%   %.0f calls x %.2f us = %.2f%%\n", layout.name,
                 median(off.wall), median(on.wall), percent_more(on.wall, off.wall), median(off.cpu), median(on.cpu),
                 percent_more(on.cpu, off.cpu), calls, post_us, 100 * calls * post_us * 1e-3 / median(off.wall));
   }
-  print_precision_statistics(options);
+  const nlohmann::ordered_json statistics = precision_statistics(options);
+  if (options.json) std::fputs(json_result({{"layouts", rows}, {"precision_statistics", statistics}}).c_str(), stdout);
   return 0;
 }
 

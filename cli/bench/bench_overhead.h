@@ -7,6 +7,7 @@ namespace ranklab {
 struct BenchOverheadOptions {
   int repetitions = 5;
   int steps = 10;
+  bool json = false;
 };
 
 int run_bench_overhead(const BenchOverheadOptions& options);

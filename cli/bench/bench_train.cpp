@@ -9,6 +9,7 @@
 
 #include "cli/bench/bench_process.h"
 #include "cli/bench/median.h"
+#include "cli/common/json_output.h"
 #include "core/base/error.h"
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
@@ -198,9 +199,9 @@ int run_bench_train(const BenchTrainOptions& options) {
     for (const Side& side : sides) print_row(side.row, rows);
   }
   if (options.json) {
-    json all = json::array();
-    for (const TrainRow& row : rows) all.push_back(json_of(row));
-    std::printf("%s\n", all.dump().c_str());
+    nlohmann::ordered_json all = nlohmann::ordered_json::array();
+    for (const TrainRow& row : rows) all.push_back(nlohmann::ordered_json(json_of(row)));
+    std::fputs(json_result({{"rows", all}}).c_str(), stdout);
     return 0;
   }
   print_summary(rows);

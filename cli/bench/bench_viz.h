@@ -8,6 +8,7 @@ namespace ranklab {
 struct BenchVizOptions {
   int64_t events = 1'000'000;
   int frames = 300;
+  bool json = false;
 };
 
 int run_bench_viz(const BenchVizOptions& options);

@@ -15,13 +15,16 @@ namespace ranklab {
 namespace {
 
 struct ExportOptions {
-  std::string checkpoint, folder, dtype, max_shard_size = "5GB";
+  std::string checkpoint, folder, dtype, max_shard_size = "5GB", tokenizer = "auto";
   bool json = false;
 };
 
 int run_export(const ExportOptions& options) {
   const HfExportOptions how{.type = parse_tensor_type(options.dtype),
-                            .max_shard_bytes = parse_bytes("--max-shard-size", options.max_shard_size)};
+                            .max_shard_bytes = parse_bytes("--max-shard-size", options.max_shard_size),
+                            .tokenizer = options.tokenizer == "bytes"  ? HfTokenizer::kBytes
+                                         : options.tokenizer == "none" ? HfTokenizer::kNone
+                                                                       : HfTokenizer::kAuto};
   const SavedModel saved = open_saved_model(options.checkpoint);
   const HfExported result = export_hf(*saved.tensors, saved.config, options.folder, how);
   if (options.json) {
@@ -49,6 +52,12 @@ CkptSubcommand add_ckpt_export(CommandLine& app) {
   command->add_option("OUT", options->folder, "the folder to write: new or empty")->required();
   command->add_option("--dtype", options->dtype, "fp32, bf16, fp16 or fp64 (default: as stored)");
   command->add_option("--max-shard-size", options->max_shard_size, "of a file")->capture_default_str();
+  command
+      ->add_option("--tokenizer", options->tokenizer,
+                   "files of the byte tokenizer beside the model (auto: if its vocabulary is the 256 bytes): auto | "
+                   "bytes | none")
+      ->one_of({"auto", "bytes", "none"})
+      ->capture_default_str();
   command->add_flag("--json", options->json, "print one JSON object");
   return {command, [options] { return run_export(*options); }};
 }

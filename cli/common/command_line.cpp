@@ -1,7 +1,9 @@
 #include "cli/common/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -9,6 +11,8 @@
 
 namespace ranklab {
 namespace {
+
+constexpr const char* kHelpAll = "--help-all";
 
 class PlainNames : public CLI::Formatter {
  public:
@@ -67,6 +71,7 @@ CommandOption* CommandOption::one_value_each() {
 }
 CommandOption* CommandOption::one_of(const std::vector<std::string>& words) {
   option_->check(CLI::IsMember(words));
+  for (const std::string& word : words) words_.emplace_back(word, "");
   return this;
 }
 CommandOption* CommandOption::within(int64_t least, int64_t most) {
@@ -75,6 +80,11 @@ CommandOption* CommandOption::within(int64_t least, int64_t most) {
 }
 CommandOption* CommandOption::within(double least, double most) {
   option_->check(CLI::Range(least, most));
+  return this;
+}
+
+CommandOption* CommandOption::in_short_help(const std::string& heading) {
+  short_heading_ = heading;
   return this;
 }
 
@@ -165,6 +175,15 @@ void CommandLine::require_subcommand(int least, int most) {
   app_->require_subcommand(static_cast<size_t>(least), static_cast<size_t>(most));
 }
 void CommandLine::footer(const std::string& text) { app_->footer(text); }
+void CommandLine::add_help_all() {
+  keep(app_->add_flag_callback(
+      kHelpAll, [] { throw CLI::CallForHelp(); }, "print every option, in groups"));
+}
+void CommandLine::shorten_help() {
+  for (const auto& option : options_)
+    if (option->short_heading_) option->group(*option->short_heading_);
+  for (const auto& sub : subcommands_) sub->shorten_help();
+}
 void CommandLine::wide_help() { app_->formatter(std::make_shared<PlainNames>()); }
 
 bool CommandLine::parsed() const { return app_->parsed(); }
@@ -185,6 +204,9 @@ CommandOption* CommandLine::option(const std::string& name) const {
 
 std::optional<int> CommandLine::parse(int argc, char** argv) {
   let_unknown_words_through(*app_);
+  const auto asked = [&](std::string_view flag) { return std::find(argv, argv + argc, flag) != argv + argc; };
+  // Not otherwise: errors would no longer name an option that help hides.
+  if ((asked("--help") || asked("-h")) && !asked(kHelpAll)) shorten_help();
   try {
     app_->parse(argc, argv);
   } catch (const CLI::Success& help) {

@@ -38,7 +38,11 @@ class CommandOption {
     else
       return within(static_cast<int64_t>(least), static_cast<int64_t>(most));
   }
-  CommandOption* one_of(const std::vector<std::string>& words);
+  CommandOption* one_of(const std::vector<std::string>& words);  // also for completion
+
+  // Makes --help short: an option with a heading is shown under it, one with "" by --help-all alone, one that was not
+  // told is shown by both. --help-all shows each under its group().
+  CommandOption* in_short_help(const std::string& heading);
 
   // For completion: possible values, each with a description.
   CommandOption* words(std::vector<std::pair<std::string, std::string>> words);
@@ -50,12 +54,15 @@ class CommandOption {
   std::string name() const;                  // "lesson", "--load"
   std::string about() const;
   bool takes_value() const;
+  bool is_setting() const { return short_heading_.has_value(); }  // in_short_help() was told of it
 
  private:
   CommandOption* within(int64_t least, int64_t most);
   CommandOption* within(double least, double most);
+  friend class CommandLine;
   CLI::Option* option_;
   std::vector<std::pair<std::string, std::string>> words_;
+  std::optional<std::string> short_heading_;
 };
 
 // A command or subcommand.
@@ -79,7 +86,8 @@ class CommandLine {
   void set_version_flag(const std::string& name, const std::string& text);
   void require_subcommand(int least, int most);
   void footer(const std::string& text);
-  void wide_help();  // names in 44 columns, and "--no-x" without CLI11's mark for negated flags
+  void add_help_all();  // declares --help-all, for options that --help leaves out
+  void wide_help();     // names in 44 columns, and "--no-x" without CLI11's mark for negated flags
 
   const std::string& name() const { return name_; }
   const std::string& about() const { return about_; }
@@ -98,6 +106,7 @@ class CommandLine {
  private:
   CommandLine(CommandLine* parent, CLI::App* app, const std::string& about, const std::string& name);
   CommandOption* keep(CLI::Option* option);
+  void shorten_help();
   std::string name_, about_;
   CommandLine* parent_ = nullptr;
   std::unique_ptr<CLI::App> root_;

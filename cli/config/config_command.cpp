@@ -5,8 +5,10 @@
 
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
+#include "cli/common/json_output.h"
 #include "cli/common/pipeline_text.h"
 #include "cli/config/config_options.h"
+#include "cli/config/settings_json.h"
 #include "core/config/config_fields.h"
 #include "core/config/config_schema.h"
 #include "core/config/config_toml.h"
@@ -16,13 +18,6 @@ namespace {
 
 MergedConfig read_file(const std::string& path) { return merge_config({}, read_config_toml(path)); }
 
-nlohmann::ordered_json json_value(const ConfigField& field, const TrainConfig& config) {
-  const std::string value = field.get(config);
-  if (field.type == ConfigField::Type::kText) return value;
-  if (value == "auto") return nullptr;
-  return nlohmann::ordered_json::parse(value);
-}
-
 int show(const ConfigOptions& options, bool origin, bool json) {
   const MergedConfig merged = options.merged();
   if (!json) {
@@ -30,32 +25,45 @@ int show(const ConfigOptions& options, bool origin, bool json) {
     std::printf("%s", config_toml(merged.config, remark).c_str());
     return 0;
   }
-  nlohmann::ordered_json data;
-  for (const ConfigField& field : config_fields()) {
-    const nlohmann::ordered_json value = json_value(field, merged.config);
-    if (origin) {
-      data[field.key] = {{"value", value}, {"origin", merged.origins.at(field.key)}};
-    } else {
-      data[field.key] = value;
-    }
+  nlohmann::ordered_json data = settings_json(merged.config);
+  if (origin) {
+    for (auto& [key, value] : data.items()) value = {{"value", value}, {"origin", merged.origins.at(key)}};
   }
-  const nlohmann::ordered_json object = {{"schema", 1}, {"ok", true}, {"data", data}};
-  std::printf("%s\n", object.dump(2).c_str());
+  std::fputs(json_result(data).c_str(), stdout);
   return 0;
 }
 
-int validate_file(const std::string& path) {
+int validate_file(const std::string& path, bool json) {
   const MergedConfig file = read_file(path);
   const RunPlan plan = resolve(file.config, file.origins);
+  if (json) {
+    std::fputs(json_result({{"file", path},
+                            {"preset", plan.config.preset},
+                            {"world_size", plan.config.parallel.world},
+                            {"layout", layout_text(plan)},
+                            {"num_microbatches", plan.num_microbatches},
+                            {"micro_batch_size", plan.micro_batch_size}})
+                   .c_str(),
+               stdout);
+    return 0;
+  }
   std::printf("%s: valid; %s on %d ranks, %s, %ld microbatches of %ld\n", path.c_str(), plan.config.preset.c_str(),
               plan.config.parallel.world, layout_text(plan).c_str(), static_cast<long>(plan.num_microbatches),
               static_cast<long>(plan.micro_batch_size));
   return 0;
 }
 
-int diff(const std::string& a_path, const std::string& b_path) {
+int diff(const std::string& a_path, const std::string& b_path, bool json) {
   const TrainConfig a = read_file(a_path).config;
   const TrainConfig b = read_file(b_path).config;
+  if (json) {
+    const nlohmann::ordered_json left = settings_json(a), right = settings_json(b);
+    nlohmann::ordered_json data = nlohmann::ordered_json::object();
+    for (const auto& [key, value] : left.items())
+      if (value != right.at(key)) data[key] = {{"a", value}, {"b", right.at(key)}};
+    std::fputs(json_result({{"differences", data}}).c_str(), stdout);
+    return 0;
+  }
   int differences = 0;
   for (const ConfigField& field : config_fields()) {
     const std::string left = field.get(a);
@@ -85,14 +93,16 @@ CommandAction setup_config(CommandLine& app) {
   given->options = std::make_unique<ConfigOptions>(*show_app);
   CommandLine* validate_app = app.add_subcommand("validate", "check a file and every constraint");
   validate_app->add_option("FILE", given->file, "TOML file")->required();
+  validate_app->add_flag("--json", given->json, "print one JSON object");
   CommandLine* schema_app = app.add_subcommand("schema", "JSON Schema of all settings");
   CommandLine* diff_app = app.add_subcommand("diff", "settings that differ between two files");
   diff_app->add_option("A", given->a, "TOML file")->required();
   diff_app->add_option("B", given->b, "TOML file")->required();
+  diff_app->add_flag("--json", given->json, "print one JSON object");
   return [&app, show_app, validate_app, schema_app, diff_app, given] {
     if (show_app->parsed()) return show(*given->options, given->origin, given->json);
-    if (validate_app->parsed()) return validate_file(given->file);
-    if (diff_app->parsed()) return diff(given->a, given->b);
+    if (validate_app->parsed()) return validate_file(given->file, given->json);
+    if (diff_app->parsed()) return diff(given->a, given->b, given->json);
     std::printf("%s", schema_app->parsed() ? config_json_schema().c_str() : app.help().c_str());
     return 0;
   };

@@ -1,7 +1,9 @@
 #include "cli/config/config_options.h"
 #include "cli/common/command_line.h"
 
+#include <algorithm>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -38,9 +40,51 @@ struct ConfigOptions::State {
   }
 };
 
+namespace {
+
+// What one needs first, as --help shows it; the rest is shown by --help-all.
+struct FirstSetting {
+  const char* heading;
+  const char* key;
+};
+constexpr FirstSetting kFirstSettings[] = {
+    {"Model, data and steps", "model.preset"},
+    {"Model, data and steps", "model.seq_length"},
+    {"Model, data and steps", "data.path"},
+    {"Model, data and steps", "train.train_iters"},
+    {"Model, data and steps", "train.global_batch_size"},
+    {"Model, data and steps", "train.micro_batch_size"},
+    {"Model, data and steps", "optim.lr"},
+    {"Ranks", "parallel.world_size"},
+    {"Ranks", "parallel.tp"},
+    {"Ranks", "parallel.pp"},
+    {"Ranks", "parallel.pipeline_schedule"},
+    {"Ranks", "parallel.dp"},
+    {"Ranks", "parallel.cp"},
+    {"Ranks", "parallel.ep"},
+    {"Ranks", "parallel.zero_stage"},
+    {"Precision and memory", "train.bf16"},
+    {"Precision and memory", "precision.recipe"},
+    {"Precision and memory", "memory.recompute_granularity"},
+    {"Machine", "parallel.backend"},
+    {"Machine", "sim.hardware"},
+    {"Files", "checkpoint.save"},
+    {"Files", "checkpoint.load"},
+    {"Files", "log.dir"},
+};
+
+const char* short_heading(const ConfigField& field) {
+  const auto* found = std::find_if(std::begin(kFirstSettings), std::end(kFirstSettings),
+                                   [&](const FirstSetting& first) { return first.key == field.key; });
+  return found == std::end(kFirstSettings) ? "" : found->heading;
+}
+
+}  // namespace
+
 ConfigOptions::ConfigOptions(CommandLine& app, TrainConfig defaults) : state_(std::make_unique<State>()) {
   state_->defaults = std::move(defaults);
   app.wide_help();
+  app.add_help_all();
   app.add_option("-c,--config", state_->files, "TOML file of settings; repeatable, later wins")
       ->one_value_each()
       ->type_name("FILE");
@@ -63,7 +107,7 @@ ConfigOptions::ConfigOptions(CommandLine& app, TrainConfig defaults) : state_(st
       if (!value.empty()) given.option->default_str(value);
       given.option->type_name("");
     }
-    given.option->group(field.group);
+    given.option->group(field.group)->in_short_help(short_heading(field));
   }
 }
 

@@ -3,9 +3,11 @@
 
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
+#include "cli/common/json_output.h"
 #include "cli/common/terminal.h"
 #include "cli/training_module.h"
 #include "core/base/error.h"
@@ -21,8 +23,22 @@ struct DataOptions {
   int64_t shard_tokens = PrepareOptions{}.shard_tokens;
   std::string dtype = "uint16";
   std::string folder;
-  bool force = false;
+  bool force = false, json = false;
 };
+
+nlohmann::ordered_json index_json(const std::string& folder, const ShardIndex& index) {
+  nlohmann::ordered_json inputs = nlohmann::ordered_json::array(), shards = inputs;
+  for (const ShardInput& input : index.inputs) inputs.push_back({{"path", input.path}, {"bytes", input.bytes}});
+  for (const ShardInfo& shard : index.shards)
+    shards.push_back({{"name", shard.name}, {"tokens", shard.tokens}, {"hash", strprintf("%016lx", shard.hash)}});
+  return {{"folder", folder},
+          {"tokens", index.tokens()},
+          {"dtype", index.width == TokenWidth::kUint16 ? "uint16" : "uint32"},
+          {"vocab_size", index.vocab_size},
+          {"complete", index.complete},
+          {"inputs", inputs},
+          {"shards", shards}};
+}
 
 int prepare(const DataOptions& options) {
   PrepareOptions how{.width = options.dtype == "uint32" ? TokenWidth::kUint32 : TokenWidth::kUint16,
@@ -37,6 +53,12 @@ int prepare(const DataOptions& options) {
   }
   const PrepareResult result = prepare_shards(options.files, options.out, how);
   if (terminal) std::fprintf(stderr, "\n");
+  if (options.json) {
+    nlohmann::ordered_json data = index_json(options.out, result.index);
+    data["resumed_shards"] = result.resumed_shards;
+    std::fputs(json_result(data).c_str(), stdout);
+    return 0;
+  }
   if (result.resumed_shards == result.index.shards.size()) {
     std::printf("nothing to do: all %zu shards are complete\n", result.resumed_shards);
   } else if (result.resumed_shards > 0) {
@@ -47,9 +69,13 @@ int prepare(const DataOptions& options) {
   return 0;
 }
 
-int info(const std::string& folder) {
+int info(const std::string& folder, bool json) {
   const ShardIndex index = read_shard_index(folder);
   verify_shards(folder);  // index, headers and tokens
+  if (json) {
+    std::fputs(json_result(index_json(folder, index)).c_str(), stdout);
+    return 0;
+  }
   std::printf("%s: %ld tokens, %s, vocabulary %ld, %s\n", folder.c_str(), static_cast<long>(index.tokens()),
               index.width == TokenWidth::kUint16 ? "uint16" : "uint32", static_cast<long>(index.vocab_size),
               index.complete ? "complete" : "unfinished: run data prepare again");
@@ -92,13 +118,15 @@ CommandAction setup_data(CommandLine& app) {
       ->one_of({"uint16", "uint32"})
       ->capture_default_str();
   make->add_flag("--force", options->force, "write over files of the shards' names that are no shards");
+  make->add_flag("--json", options->json, "print one JSON object");
   CommandLine* show = app.add_subcommand("info", "print a folder's shards and verify every token");
   show->add_option("FOLDER", options->folder, "folder of shards")->required();
+  show->add_flag("--json", options->json, "print one JSON object");
   CommandLine* batch = app.add_subcommand("batch", "print what a step of a run trains on: documents, offsets, tokens");
   const CommandAction batch_action = add_data_batch(*batch);
   return [&app, options, make, show, batch, batch_action] {
     if (make->parsed()) return prepare(*options);
-    if (show->parsed()) return info(options->folder);
+    if (show->parsed()) return info(options->folder, options->json);
     if (batch->parsed()) return batch_action();
     std::printf("%s", app.help().c_str());
     return 0;

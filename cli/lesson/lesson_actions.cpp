@@ -5,8 +5,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/common/json_output.h"
+#include "cli/common/typed_program.h"
 #include "cli/lesson/lesson_session.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -27,7 +30,7 @@ std::optional<double> number_of(const std::string& text) {
 }
 
 lesson::LessonText lesson_text(const LessonSession& session) {
-  return lesson::split_lesson_text(lesson::read_text(session.row.folder() / "README.md"));
+  return lesson::split_lesson_text(as_typed(lesson::read_text(session.row.folder() / "README.md")));
 }
 
 // Asks on a terminal; elsewhere --predict gives the answer.
@@ -91,6 +94,40 @@ int passed_count(const lesson::Progress& progress) {
   return count;
 }
 
+// The learner's file, and the headers that say what it may call.
+void show_files(LessonSession& session, const std::filesystem::path& path, bool fresh) {
+  session.screen.heading("Your turn");
+  std::vector<lesson::Cells> rows = {{"", ""}};
+  rows.push_back({session.screen.paint(Ink::kBold, shown(path)),
+                  fresh ? "your copy of the exercise: write here" : "yours already, left as it is"});
+  for (const std::filesystem::path& header : lesson::headers_of(session.row))
+    rows.push_back(
+        {shown(header), header.filename() == "exercise.h" ? "what you are to write, exactly" : "what you have"});
+  session.screen.table(rows);
+  session.screen.paragraph("Editors with clangd find the headers by the compile_flags.txt beside your file.");
+  session.screen.line();
+}
+
+// What `list` and `progress` say, for programs.
+int print_progress_json() {
+  lesson::Progress progress = lesson::Progress::load();
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const auto& row : lesson::lesson_list()) {
+    const lesson::LessonState& state = progress.lessons[row.slug];
+    rows.push_back({{"number", row.number},
+                    {"name", row.slug},
+                    {"question", row.title},
+                    {"passed", state.passed},
+                    {"checks", state.attempts},
+                    {"hints", state.hints},
+                    {"prediction", state.prediction},
+                    {"solution_seen", state.solution_seen},
+                    {"exercise", state.exercise}});
+  }
+  std::cout << json_result({{"current", progress.current}, {"passed", passed_count(progress)}, {"lessons", rows}});
+  return 0;
+}
+
 // `start` without a lesson: the current one, or the next one if it is passed.
 void move_on(LessonRequest& request) {
   if (!request.lesson.empty()) return;
@@ -104,7 +141,8 @@ void move_on(LessonRequest& request) {
 
 }  // namespace
 
-int lesson_list_all(const LessonRequest& /*request*/) {
+int lesson_list_all(const LessonRequest& request) {
+  if (request.json) return print_progress_json();
   lesson::Screen screen = lesson_screen();
   lesson::Progress progress = lesson::Progress::load();
   std::vector<lesson::Cells> rows = {{"", "lesson", "name", "question", ""}};
@@ -118,7 +156,7 @@ int lesson_list_all(const LessonRequest& /*request*/) {
   }
   screen.table(rows);
   screen.line();
-  screen.line("  Begin or go on: ranklab lesson start");
+  screen.line("  Begin or go on: " + typed_program() + " lesson start");
   return 0;
 }
 
@@ -134,11 +172,8 @@ int lesson_start(const LessonRequest& given) {
   session.state().exercise = path.string();
   session.progress.current = session.row.number;
   session.progress.save();
-  const std::string relative = std::filesystem::relative(path).string();
-  session.screen.heading("Your turn");
-  session.screen.line("  " + session.screen.paint(Ink::kBold, relative) +
-                      (fresh ? "   your copy of the exercise" : "   yours already, left as it is"));
-  session.screen.line();
+  lesson::write_compile_flags(session.row, path);
+  show_files(session, path, fresh);
   session.screen.table({{"", ""},
                         {session.command("run"), "the experiment"},
                         {session.command("check"), "compile and check your file"},
@@ -165,7 +200,7 @@ int lesson_check(const LessonRequest& request) {
 
 int lesson_hint(const LessonRequest& request) {
   LessonSession session(request);
-  const auto hints = lesson::sections_of(lesson::read_text(session.row.folder() / "hints.md"));
+  const auto hints = lesson::sections_of(as_typed(lesson::read_text(session.row.folder() / "hints.md")));
   const int count = static_cast<int>(hints.size());
   int& shown = session.state().hints;
   const bool more = shown < count;
@@ -207,7 +242,8 @@ int lesson_reset(const LessonRequest& request) {
   return 0;
 }
 
-int lesson_progress(const LessonRequest& /*request*/) {
+int lesson_progress(const LessonRequest& request) {
+  if (request.json) return print_progress_json();
   lesson::Screen screen = lesson_screen();
   lesson::Progress progress = lesson::Progress::load();
   const int all = static_cast<int>(lesson::lesson_list().size()), passed = passed_count(progress);

@@ -10,7 +10,7 @@ struct LessonRequest {
   std::string predict;
   std::string file;  // check this file instead of the learner's copy
   double timeout_s = 20;
-  bool force = false;
+  bool force = false, json = false;
 };
 
 int lesson_list_all(const LessonRequest& request);

@@ -45,6 +45,8 @@ void add_options(CommandLine& app, const LessonVerb& verb, LessonRequest& reques
         ->range(0.1, 3600.0)
         ->capture_default_str();
   }
+  if (name == "list" || name == "progress" || name == "check")
+    app.add_flag("--json", request.json, "print one JSON object");
   if (name == "solution") app.add_flag("--force", request.force, "show it anyway");
 }
 

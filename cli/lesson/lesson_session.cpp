@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
+#include "cli/common/json_output.h"
 #include "cli/common/style.h"
+#include "cli/common/typed_program.h"
 #include "core/base/error.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
@@ -25,12 +28,6 @@ const lesson::LessonRow& meant(const LessonRequest& request, const lesson::Progr
   return lesson::find_lesson(request.lesson.empty() ? std::to_string(progress.current) : request.lesson);
 }
 
-std::string shown(const std::filesystem::path& path) {
-  std::error_code error;
-  const std::filesystem::path relative = std::filesystem::relative(path, error);
-  return error || relative.empty() || relative.native().starts_with("..") ? path.string() : relative.string();
-}
-
 void print_rows(LessonSession& session, const lesson::Grade& grade) {
   std::vector<lesson::Cells> cells = {{"", "", "expected", "measured", "tolerance"}};
   for (const lesson::CheckRow& row : grade.rows) {
@@ -40,6 +37,13 @@ void print_rows(LessonSession& session, const lesson::Grade& grade) {
   }
   session.screen.table(cells);
   session.screen.line();
+}
+
+void print_picture(LessonSession& session, const lesson::Grade& grade) {
+  if (grade.picture.empty()) return;
+  session.screen.line(session.screen.paint(Ink::kBold, "What your code did, and what is right"));
+  session.screen.line();
+  session.screen.line(grade.picture);
 }
 
 void print_verdict(LessonSession& session, const lesson::Grade& grade) {
@@ -60,15 +64,45 @@ void print_verdict(LessonSession& session, const lesson::Grade& grade) {
     const auto all = lesson::lesson_list();
     const auto next = std::find_if(all.begin(), all.end(),
                                    [&](const auto& row) { return !session.progress.lessons[row.slug].passed; });
-    screen.line(next == all.end() ? "That was the last one. The solutions: `ranklab lesson solution N`."
-                                  : "One way to write it: `" + session.command("solution") +
-                                        "`. Next: `ranklab lesson start " + std::to_string(next->number) + "`.");
+    screen.line(next == all.end()
+                    ? as_typed("That was the last one. The solutions: `ranklab lesson solution N`.")
+                    : "One way to write it: `" + session.command("solution") +
+                          as_typed("`. Next: `ranklab lesson start " + std::to_string(next->number) + "`."));
     return;
   }
   screen.line("Stuck? `" + session.command("hint") + "`. Checked at every save: `" + session.command("watch") + "`.");
 }
 
+int print_grade_json(const LessonSession& session, const lesson::Grade& grade) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const lesson::CheckRow& row : grade.rows)
+    rows.push_back({{"what", row.what},
+                    {"expected", row.expected},
+                    {"measured", row.measured},
+                    {"tolerance", row.tolerance},
+                    {"passed", row.passed}});
+  const nlohmann::ordered_json data = {{"lesson", session.row.slug},
+                                       {"passed", grade.passed()},
+                                       {"compiled", grade.compiled},
+                                       {"compiler_messages", grade.compiler_messages},
+                                       {"problem", grade.problem},
+                                       {"details", grade.details},
+                                       {"rows", rows},
+                                       {"picture", grade.picture}};
+  const int code = exit_code(ErrorKind::kCheckFailed);
+  const Error failed(ErrorKind::kCheckFailed,
+                     {.where = "lesson check", .what = "the exercise has not passed", .fix = session.command("hint")});
+  std::cout << (grade.passed() ? json_result(data) : json_error(failed, data, code));
+  return grade.passed() ? 0 : code;
+}
+
 }  // namespace
+
+std::string shown(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::path relative = std::filesystem::relative(path, error);
+  return error || relative.empty() || relative.native().starts_with("..") ? path.string() : relative.string();
+}
 
 lesson::Screen lesson_screen() { return lesson::Screen(std::cout, terminal_columns(100), style_for(stdout).on()); }
 
@@ -83,7 +117,7 @@ std::filesystem::path LessonSession::exercise(const LessonRequest& request) {
 }
 
 std::string LessonSession::command(const std::string& verb) const {
-  return "ranklab lesson " + verb + " " + std::to_string(row.number);
+  return typed_program() + " lesson " + verb + " " + std::to_string(row.number);
 }
 
 int check_once(LessonSession& session, const LessonRequest& request) {
@@ -92,20 +126,25 @@ int check_once(LessonSession& session, const LessonRequest& request) {
                 .what = "there is no exercise to check", .got = "no file " + path.string(),
                 .want = "your copy of the exercise of lesson " + std::to_string(session.row.number),
                 .fix = "run `" + session.command("start") + "`, or name a file with --file");
-  session.screen.line("Lesson " + std::to_string(session.row.number) + ", " + shown(path));
-  std::cout.flush();
+  if (!request.json) {
+    session.screen.line("Lesson " + std::to_string(session.row.number) + ", " + shown(path));
+    std::cout.flush();
+  }
   const auto limit = std::chrono::milliseconds(static_cast<int64_t>(request.timeout_s * 1e3));
-  const lesson::Grade grade = lesson::grade(session.row, path, {.limit = limit, .color = session.screen.color()});
+  const lesson::Grade grade = lesson::grade(
+      session.row, path, {.limit = limit, .color = session.screen.color(), .width = session.screen.width()});
   if (interrupted()) return exit_code(ErrorKind::kInterrupted);
+  ++session.state().attempts;
+  if (grade.passed()) session.state().passed = true;
+  session.progress.current = session.row.number;
+  session.progress.save();
+  if (request.json) return print_grade_json(session, grade);
   session.screen.line(
       strprintf("%s in %.1f s", grade.compiled ? "compiled" : "compiler stopped", grade.compile_seconds));
   session.screen.line();
   if (!grade.compiler_messages.empty()) session.screen.line(grade.compiler_messages);
   if (!grade.rows.empty()) print_rows(session, grade);
-  ++session.state().attempts;
-  if (grade.passed()) session.state().passed = true;
-  session.progress.current = session.row.number;
-  session.progress.save();
+  print_picture(session, grade);
   print_verdict(session, grade);
   std::cout.flush();
   return grade.passed() ? 0 : exit_code(ErrorKind::kCheckFailed);

@@ -18,7 +18,7 @@ struct LessonSession {
   lesson::LessonState& state() { return progress.lessons[row.slug]; }
   // The learner's copy: in this folder, else its last location; or --file.
   std::filesystem::path exercise(const LessonRequest& request);
-  // "ranklab lesson check 1"
+  // "./ranklab lesson check 1", as it must be typed in this folder.
   std::string command(const std::string& verb) const;
 
   lesson::Screen screen;
@@ -27,6 +27,8 @@ struct LessonSession {
 };
 
 lesson::Screen lesson_screen();
+// Relative to this folder where it is in it.
+std::string shown(const std::filesystem::path& path);
 
 // Compiles and checks, prints the result, and counts attempts. Throws kInvalidArgument when there is no exercise.
 int check_once(LessonSession& session, const LessonRequest& request);

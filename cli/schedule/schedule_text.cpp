@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cli/common/table.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -69,17 +70,15 @@ std::string rank_row(const LoadedSchedule& loaded, int64_t bytes, const Pipeline
 }  // namespace
 
 std::string schedule_table() {
-  std::string out = strprintf(
-      "| schedule | idea | bubble of total, p %d m %d | peak activations | from |\n"
-      "|---|---|---|---|---|\n",
-      kTableRanks, kTableMicrobatches);
+  Table table({"schedule", "idea", strprintf("bubble of total, p %d m %d", kTableRanks, kTableMicrobatches),
+               "peak activations", "from"});
   for (const ScheduleKind& kind : schedule_kinds()) {
     const Schedule schedule = make_schedule(kind.name, {kTableRanks, kTableMicrobatches, kind.chunks == 0 ? 2 : 1});
-    out += strprintf("| `%s` | %s | %s | %.4g | %s |\n", kind.name, kind.about,
-                     percent(simulate(schedule, ScheduleCosts{}).bubble_of_total()).c_str(),
-                     peak_of(verify_schedule(schedule)), kind.source);
+    table.add({"`" + std::string(kind.name) + "`", kind.about,
+               percent(simulate(schedule, ScheduleCosts{}).bubble_of_total()),
+               strprintf("%.4g", peak_of(verify_schedule(schedule))), kind.source});
   }
-  return out;
+  return table.for_stdout();
 }
 
 std::string schedule_headline(const LoadedSchedule& loaded, const ScheduleOptions& options, const Style& style) {

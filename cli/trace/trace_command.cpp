@@ -1,12 +1,14 @@
 // ranklab trace info | stats | diff | validate
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
 #include "cli/common/command_module.h"
+#include "cli/common/json_output.h"
 #include "cli/trace/trace_compare.h"
 #include "cli/trace/trace_stats.h"
 #include "core/base/error.h"
@@ -27,13 +29,23 @@ int trace_info(const std::string& path, bool json) {
     std::printf("%s: %zu of %d ranks, %s time\n\n", path.c_str(), file.ranks.size(), file.world_size,
                 file.clock == TraceClock::kVirtual ? "virtual" : "wall");
   }
-  std::fputs((json ? format_summary_json(summaries) : format_summary(summaries)).c_str(), stdout);
+  const auto data = [&] { return nlohmann::ordered_json::parse(format_summary_json(summaries)); };
+  std::fputs((json ? json_result(data()) : format_summary(summaries)).c_str(), stdout);
   return 0;
 }
 
 // RETURNS: 0 when the file is valid, else prints one line per problem and returns the exit code of a failed check.
-int trace_validate(const std::string& path) {
+int trace_validate(const std::string& path, bool json) {
   const std::vector<std::string> problems = validate_trace_file(path);
+  if (json) {
+    const int code = problems.empty() ? 0 : exit_code(ErrorKind::kCheckFailed);
+    const nlohmann::ordered_json data = {{"file", path}, {"sound", problems.empty()}, {"problems", problems}};
+    const Error unsound(ErrorKind::kCheckFailed, {.where = "trace validate",
+                                                  .what = "the trace is not sound",
+                                                  .got = std::to_string(problems.size()) + " problems"});
+    std::fputs((code == 0 ? json_result(data) : json_error(unsound, data, code)).c_str(), stdout);
+    return code;
+  }
   for (const std::string& problem : problems) std::printf("%s\n", without_controls(problem).c_str());
   if (!problems.empty()) return exit_code(ErrorKind::kCheckFailed);
   std::printf("%s: sound\n", path.c_str());
@@ -91,11 +103,12 @@ CommandAction setup_trace(CommandLine& app) {
   const CommandAction diff_action = setup_diff(*diff);
   CommandLine* validate = app.add_subcommand("validate", "check that a trace is complete and consistent");
   validate->add_option("file", options->path, "a trace written by ranklab (.json or .json.gz)")->required();
+  validate->add_flag("--json", options->json, "print one JSON object");
   return [=, &app] {
     if (info->parsed()) return trace_info(options->path, options->json);
     if (stats->parsed()) return stats_action();
     if (diff->parsed()) return diff_action();
-    if (validate->parsed()) return trace_validate(options->path);
+    if (validate->parsed()) return trace_validate(options->path, options->json);
     std::printf("%s", app.help().c_str());
     return 0;
   };

@@ -1,10 +1,13 @@
 // ranklab train
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
+#include "cli/common/json_output.h"
 #include "cli/common/style.h"
 #include "cli/config/config_options.h"
+#include "cli/config/settings_json.h"
 #include "cli/train/dry_run.h"
 #include "cli/training_module.h"
 #include "cli/world/adopt_world.h"
@@ -15,13 +18,15 @@ namespace ranklab {
 namespace {
 
 // The settings as a file that reproduces this run. On GPUs the launcher makes the world, so its choices are omitted.
-int print_config(const ConfigOptions& options) {
+int print_config(const ConfigOptions& options, bool json) {
   const TrainConfig config = options.config();
   std::vector<std::string> open;
   if (config.can(Capability::kMakesRanks)) options.resolve(config);
   if (!config.can(Capability::kMakesRanks) && !options.given("parallel.world_size"))
     open.emplace_back("parallel.world_size");
-  std::printf("%s", config_toml(config, {}, open).c_str());
+  nlohmann::ordered_json data = settings_json(config);
+  for (const std::string& key : open) data.erase(key);
+  std::printf("%s", json ? json_result(data).c_str() : config_toml(config, {}, open).c_str());
   return 0;
 }
 
@@ -51,7 +56,7 @@ CommandAction setup_train(CommandLine& app) {
                   .where = "--viz-paused", .what = "ranks would wait for a viewer, and none can come",
                   .got = "--viz-paused alone", .want = "--viz or --viz-listen with it",
                   .fix = "add --viz-listen, or leave it out");
-    if (flags->print_config) return print_config(*options);
+    if (flags->print_config) return print_config(*options, flags->train.json);
     if (flags->dry_run) return dry_run(*options, flags->train.json);
     if (options->config().can(Capability::kMakesRanks))  // refused before LibTorch is loaded
       options->resolve(launched_config(*options, read_process_env()));

@@ -57,10 +57,10 @@ std::string environment_variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-int terminal_columns(int otherwise) {
+int terminal_columns(int otherwise, int descriptor) {
   if (const char* set = std::getenv("COLUMNS"); set != nullptr && std::atoi(set) > 0) return std::atoi(set);
   winsize size{};
-  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  const bool known = ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   return known ? size.ws_col : otherwise;
 }
 

@@ -20,8 +20,8 @@ std::string environment_variable(const char* name);
 // "GenuineIntel", "AuthenticAMD"; empty where the processor does not tell.
 std::string processor_vendor();
 
-// $COLUMNS, else the width of the terminal on stdout, else `otherwise`.
-int terminal_columns(int otherwise);
+// $COLUMNS, else the width of the terminal on the descriptor (1: stdout), else `otherwise`.
+int terminal_columns(int otherwise, int descriptor = 1);
 
 // CPU time so far, in ms: other programs on the machine change it less than the time that passes.
 enum class CpuTime { kThread, kProcess };

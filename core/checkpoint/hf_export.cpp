@@ -10,6 +10,7 @@
 #include "core/checkpoint/element_convert.h"
 #include "core/checkpoint/hf_config.h"
 #include "core/checkpoint/hf_mapping.h"
+#include "core/checkpoint/hf_tokenizer.h"
 #include "core/checkpoint/hf_transform.h"
 #include "core/checkpoint/tensor_files.h"
 
@@ -37,6 +38,11 @@ class Exporter {
   }
 
   HfExported write(const std::string& folder) {
+    RANKLAB_CHECK(options_.tokenizer != HfTokenizer::kBytes || config_.vocab_size >= kByteTokens,
+                  ErrorKind::kInvalidArgument, .where = "Hugging Face",
+                  .what = "a tokenizer of bytes has tokens that the model does not know",
+                  .got = "a vocabulary of " + std::to_string(config_.vocab_size), .want = "256 or more",
+                  .fix = "leave --tokenizer bytes out");
     make_empty_folder(folder);
     HfExported result{.architecture = family_.architecture, .tensors = theirs_.size()};
     const auto files = files_of_at_most(theirs_, options_.max_shard_bytes);
@@ -54,11 +60,20 @@ class Exporter {
       const nlohmann::ordered_json index = {{"metadata", {{"total_size", result.bytes}}}, {"weight_map", places}};
       write_text(folder, "model.safetensors.index.json", index.dump(2) + "\n", result);
     }
+    if (writes_bytes()) {
+      write_text(folder, "tokenizer.json", hf_byte_tokenizer(), result);
+      write_text(folder, "tokenizer_config.json", hf_byte_tokenizer_config(config_.seq_length), result);
+    }
     write_text(folder, "config.json", hf_config_json(config_, family_, main_type_), result);
     return result;
   }
 
  private:
+  bool writes_bytes() const {
+    if (options_.tokenizer == HfTokenizer::kAuto) return config_.vocab_size == kByteTokens;
+    return options_.tokenizer == HfTokenizer::kBytes;
+  }
+
   using Place = std::pair<const HfTensor*, const HfPart*>;
 
   static int64_t elements_of(const TensorInfo& tensor) {

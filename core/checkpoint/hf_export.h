@@ -14,9 +14,14 @@
 
 namespace ranklab {
 
+// tokenizer.json and tokenizer_config.json beside the model: those of bytes, or none, where its tokens are others'.
+// kAuto: of bytes if its vocabulary is the 256 bytes.
+enum class HfTokenizer { kAuto, kBytes, kNone };
+
 struct HfExportOptions {
   std::optional<TensorType> type = {};       // none: as stored
   uint64_t max_shard_bytes = 5'000'000'000;  // per file; the default of save_pretrained()
+  HfTokenizer tokenizer = HfTokenizer::kAuto;
   bool durable = true;
 };
 
@@ -28,7 +33,8 @@ struct HfExported {
 };
 
 // `ours` has "weight/NAME" and "buffer/NAME" of every parameter; other tensors, such as moments, are ignored. Throws
-// kInvalidArgument when no family computes this model or the folder is not empty, kBadFile when a tensor is missing,
+// kInvalidArgument when no family computes this model, the folder is not empty, or a tokenizer of bytes is asked for a
+// vocabulary of fewer; kBadFile when a tensor is missing,
 // left over, or has another shape than the model declares.
 HfExported export_hf(const TensorSource& ours, const ModelConfig& config, const std::string& folder,
                      const HfExportOptions& options = {});

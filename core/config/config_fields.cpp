@@ -294,7 +294,7 @@ void set_config_field(TrainConfig& config, const std::string& key_or_flag, const
               {.where = "config",
                .what = "unknown setting",
                .got = quote(key_or_flag),
-               .fix = nearest.empty() ? "see ranklab train --help" : "did you mean " + quote(nearest) + "?"});
+               .fix = nearest.empty() ? "see `ranklab train --help-all`" : "did you mean " + quote(nearest) + "?"});
 }
 
 }  // namespace ranklab

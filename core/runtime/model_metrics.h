@@ -1,27 +1,33 @@
-// Metrics of a step that only some runs have, under the names that logs use: empty for the other runs. Shared by the
-// log and TensorBoard. Torch-free. Thread rule: pure.
+// Metrics of a step that only some runs have: empty for the other runs. Shared by the log, which takes their names, and
+// TensorBoard, which takes their tags. Torch-free. Thread rule: pure.
 #pragma once
-#include <utility>
 #include <vector>
 
 #include "core/runtime/hooks.h"
 
 namespace ranklab {
 
-inline std::vector<std::pair<const char*, double>> model_metrics(const StepMetrics& m) {
-  std::vector<std::pair<const char*, double>> out;
-  if (m.wall_mfu > 0) out.emplace_back("wall_mfu", m.wall_mfu);
-  if (m.peak_memory_bytes > 0) out.emplace_back("peak_memory_bytes", static_cast<double>(m.peak_memory_bytes));
-  if (m.mtp_loss > 0) out.emplace_back("mtp_loss", m.mtp_loss);
+struct ModelMetric {
+  const char* name;  // in metrics.jsonl
+  const char* tag;   // in TensorBoard: "group/name"
+  double value;
+};
+
+inline std::vector<ModelMetric> model_metrics(const StepMetrics& m) {
+  std::vector<ModelMetric> out;
+  if (m.wall_mfu > 0) out.push_back({"wall_mfu", "speed/wall_mfu", m.wall_mfu});
+  if (m.peak_memory_bytes > 0)
+    out.push_back({"peak_memory_bytes", "memory/peak_bytes", static_cast<double>(m.peak_memory_bytes)});
+  if (m.mtp_loss > 0) out.push_back({"mtp_loss", "loss/mtp", m.mtp_loss});
   if (m.moe_max_over_mean > 0) {
-    out.emplace_back("moe_max_over_mean", m.moe_max_over_mean);
-    out.emplace_back("moe_dropped_fraction", m.moe_dropped_fraction);
-    out.emplace_back("moe_aux_loss", m.moe_aux_loss);
-    out.emplace_back("moe_z_loss", m.moe_z_loss);
+    out.push_back({"moe_max_over_mean", "experts/max_over_mean", m.moe_max_over_mean});
+    out.push_back({"moe_dropped_fraction", "experts/dropped_fraction", m.moe_dropped_fraction});
+    out.push_back({"moe_aux_loss", "experts/aux_loss", m.moe_aux_loss});
+    out.push_back({"moe_z_loss", "experts/z_loss", m.moe_z_loss});
   }
   if (m.loss_scale > 0) {
-    out.emplace_back("loss_scale", m.loss_scale);
-    out.emplace_back("skipped_steps", static_cast<double>(m.skipped_steps));
+    out.push_back({"loss_scale", "grad/loss_scale", m.loss_scale});
+    out.push_back({"skipped_steps", "grad/skipped_steps", static_cast<double>(m.skipped_steps)});
   }
   return out;
 }

@@ -100,7 +100,7 @@ std::string metrics_json(const StepMetrics& m) {
                                  {"mfu", m.mfu},
                                  {"exposed_comm_fraction", m.exposed_comm_fraction},
                                  {"peer_wait_fraction", m.peer_wait_fraction}};
-  for (const auto& [name, value] : model_metrics(m)) line[name] = value;
+  for (const ModelMetric& metric : model_metrics(m)) line[metric.name] = metric.value;
   return line.dump();
 }
 

@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/config/config_fields.h"
 #include "core/runtime/model_metrics.h"
 
 namespace ranklab {
@@ -69,11 +70,22 @@ std::string frame(const std::string& bytes) {
 
 double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
+// Every setting, by its key.
+std::string settings_table(const TrainConfig& config) {
+  std::string table = "| setting | value |\n|---|---|\n";
+  for (const ConfigField& field : config_fields()) {
+    std::string value = field.get(config);
+    for (size_t at = 0; (at = value.find('|', at)) != std::string::npos; at += 2) value.insert(at, "\\");
+    table += "| " + field.key + " | " + value + " |\n";
+  }
+  return table;
+}
+
 class TensorboardHook : public Hook {
  public:
   explicit TensorboardHook(std::string directory) : directory_(std::move(directory)) {}
 
-  void on_train_begin(const RunPlan&, const TrainInfo&) override {
+  void on_train_begin(const RunPlan& plan, const TrainInfo&) override {
     char host[256] = "localhost";
     ::gethostname(host, sizeof host - 1);
     const double time = now();
@@ -84,20 +96,22 @@ class TensorboardHook : public Hook {
     errno = 0;
     file_.open(path_, std::ios::binary | std::ios::trunc);
     write(tensorboard_version_record(time));
+    write(tensorboard_text_record(time, "settings", settings_table(plan.config)));
   }
   void on_step_end(const StepMetrics& m) override {
-    std::vector<TensorboardScalar> scalars = {{"loss", m.loss},
-                                              {"grad_norm", m.grad_norm},
-                                              {"lr", m.lr},
-                                              {"tokens_per_s", m.tokens_per_s},
-                                              {"virtual_step_ms", m.virtual_step_ms},
-                                              {"mfu", m.mfu},
-                                              {"exposed_comm_fraction", m.exposed_comm_fraction}};
-    for (const auto& [name, value] : model_metrics(m)) scalars.push_back({name, value});
+    std::vector<TensorboardScalar> scalars = {{"loss/train", m.loss},
+                                              {"grad/norm", m.grad_norm},
+                                              {"optim/lr", m.lr},
+                                              {"speed/tokens_per_s", m.tokens_per_s},
+                                              {"speed/virtual_step_ms", m.virtual_step_ms},
+                                              {"speed/mfu", m.mfu},
+                                              {"speed/exposed_comm_fraction", m.exposed_comm_fraction},
+                                              {"speed/peer_wait_fraction", m.peer_wait_fraction}};
+    for (const ModelMetric& metric : model_metrics(m)) scalars.push_back({metric.tag, metric.value});
     write(tensorboard_scalar_record(now(), m.step, scalars));
   }
   void on_validation(int64_t step, double loss) override {
-    const std::array<TensorboardScalar, 1> scalars = {{{"validation_loss", loss}}};
+    const std::array<TensorboardScalar, 1> scalars = {{{"loss/validation", loss}}};
     write(tensorboard_scalar_record(now(), step, scalars));
   }
 
@@ -141,6 +155,26 @@ std::string tensorboard_scalar_record(double wall_time, int64_t step, std::span<
   std::string event = begin_event(wall_time);
   put_tag(event, 2, kVarint);
   put_varint(event, static_cast<uint64_t>(step));
+  put_bytes(event, 5, summary);
+  return frame(event);
+}
+
+std::string tensorboard_text_record(double wall_time, std::string_view tag, std::string_view markdown) {
+  std::string dim, shape, tensor, plugin, metadata, value, summary;
+  put_tag(dim, 1, kVarint);
+  put_varint(dim, 1);
+  put_bytes(shape, 2, dim);
+  put_tag(tensor, 1, kVarint);
+  put_varint(tensor, 7);  // DT_STRING
+  put_bytes(tensor, 2, shape);
+  put_bytes(tensor, 8, markdown);
+  put_bytes(plugin, 1, "text");
+  put_bytes(metadata, 1, plugin);
+  put_bytes(value, 1, tag);
+  put_bytes(value, 8, tensor);
+  put_bytes(value, 9, metadata);
+  put_bytes(summary, 1, value);
+  std::string event = begin_event(wall_time);
   put_bytes(event, 5, summary);
   return frame(event);
 }

@@ -1,8 +1,9 @@
-// Writes a run's scalars as a TensorBoard event file (`tensorboard --logdir DIR`). Source: the TFRecord framing (u64
-// length, its masked crc32c, bytes, their masked crc32c; little-endian) around tensorflow.Event protobufs (wall_time 1,
-// step 2, file_version 3, summary 5 {value 1 {tag 1, simple_value 2}}), encoded by hand: five fields need no protobuf
-// library. Cost: some 300 bytes per step, one write each, flushed, so a crash keeps what was done. Thread rule: the
-// functions are pure; the hook runs on global rank 0's thread.
+// Writes a run's scalars as a TensorBoard event file (`tensorboard --logdir DIR`), in groups: loss/, grad/, optim/,
+// speed/, memory/, experts/; and its settings once, as a table under the text tag "settings". Source: the TFRecord
+// framing (u64 length, its masked crc32c, bytes, their masked crc32c; little-endian) around tensorflow.Event protobufs
+// (wall_time 1, step 2, file_version 3, summary 5 {value 1 {tag 1, simple_value 2 | tensor 8, metadata 9}}), encoded by
+// hand: a few fields need no protobuf library. Cost: some 300 bytes per step, one write each, flushed, so a crash keeps
+// what was done. Thread rule: the functions are pure; the hook runs on global rank 0's thread.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -27,6 +28,10 @@ struct TensorboardScalar {
 // One framed record each.
 std::string tensorboard_version_record(double wall_time);
 std::string tensorboard_scalar_record(double wall_time, int64_t step, std::span<const TensorboardScalar> scalars);
+
+// Markdown under a tag of the plugin "text": tensor {dtype 1: DT_STRING, shape 2 {dim 2 {size 1}}, string_val 8},
+// metadata {plugin_data 1 {plugin_name 1}}.
+std::string tensorboard_text_record(double wall_time, std::string_view tag, std::string_view markdown);
 
 // Creates the folder now and a new event file when training begins. Throws kIo naming the path.
 std::shared_ptr<Hook> make_tensorboard_hook(const std::string& directory);

@@ -1,5 +1,6 @@
 // Lesson 0: coordinates and groups of a 2 x 2 x 2 mesh, against DeviceMesh.
 
+#include <algorithm>
 #include <map>
 
 #include "core/base/text.h"
@@ -19,6 +20,7 @@ ParallelDims dims_of(const MeshSize& size) {
 }
 
 constexpr MeshSize kCube = {.tp = 2, .cp = 1, .dp = 2, .pp = 2};
+constexpr int kCubeRanks = 8;
 // Meshes checked in full: sizes that are not powers of two, and each axis alone.
 constexpr MeshSize kFurther[] = {{3, 2, 2, 2}, {2, 4, 3, 2}, {8, 1, 1, 1}, {1, 8, 1, 1}, {1, 1, 8, 1}, {1, 1, 1, 8}};
 
@@ -73,6 +75,30 @@ Cells plane(const Screen& screen, const DeviceMesh& mesh, int pp) {
           "dp 1  " + box(0, 1) + " ──tp── " + box(1, 1)};
 }
 
+// The ranks at each place of the cube: a row for each pp and dp.
+Cells places_picture(const Screen& screen, const std::string& title, const std::vector<Coordinates>& places) {
+  const auto ranks_at = [&](const Coordinates& where) {
+    std::vector<int> ranks;
+    for (size_t rank = 0; rank < places.size(); ++rank)
+      if (equal(places[rank], where)) ranks.push_back(static_cast<int>(rank));
+    const std::string text = ranks.empty() ? "·" : join(std::span<const int>(ranks), " ");
+    return screen.paint(ranks.size() == 1 ? Ink::kBold : Ink::kRed, text);
+  };
+  constexpr int kCell = 15;  // all eight at one place
+  Cells lines = {title, "            " + padded("tp 0", kCell) + "  tp 1"};
+  int placed = 0;
+  for (const int pp : {0, 1}) {
+    for (const int dp : {0, 1}) {
+      lines.push_back(strprintf("pp %d, dp %d  ", pp, dp) + padded(ranks_at({0, 0, dp, pp}), kCell) + "  " +
+                      ranks_at({1, 0, dp, pp}));
+    }
+  }
+  for (const Coordinates& c : places)
+    placed += c.cp == 0 && std::min({c.tp, c.dp, c.pp}) >= 0 && std::max({c.tp, c.dp, c.pp}) <= 1 ? 1 : 0;
+  if (placed < kCubeRanks) lines.push_back(strprintf("outside the mesh: %d ranks", kCubeRanks - placed));
+  return lines;
+}
+
 class WhatIsARank final : public Lesson {
  public:
   std::vector<Figure> figures() const override {
@@ -121,16 +147,16 @@ class WhatIsARank final : public Lesson {
     return partner(mesh);
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
     auto* const coord_of = exercise.function<decltype(coord)>("coord");
     const DeviceMesh mesh(dims_of(kCube));
     std::vector<CheckRow> rows;
-    std::vector<Coordinates> places;
+    std::vector<Coordinates> places, twins;
     for (int rank = 0; rank < mesh.world_size(); ++rank) {
       Coordinates got{};
       coord_of(rank, kCube, got);
       places.push_back(got);
-      const Coordinates want = twin(mesh, rank);
+      const Coordinates want = twins.emplace_back(twin(mesh, rank));
       rows.push_back({strprintf("rank %d", rank), text_of(want), text_of(got), "exact", equal(got, want)});
     }
     for (const Axis axis : kAxes) {
@@ -138,6 +164,8 @@ class WhatIsARank final : public Lesson {
       rows.push_back({std::string(name(axis)) + " groups", want, got, "exact", got == want});
     }
     rows.push_back(further_meshes(coord_of));
+    picture.side_by_side({places_picture(picture, "yours: which ranks are where", places),
+                          places_picture(picture, "right: one rank at each place", twins)});
     return rows;
   }
 

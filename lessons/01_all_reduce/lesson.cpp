@@ -9,6 +9,7 @@
 #include "core/sim/link_cost.h"
 #include "lessons/01_all_reduce/algorithms.h"
 #include "lessons/01_all_reduce/exercise.h"
+#include "lessons/01_all_reduce/watched_comm.h"
 #include "lessons/lesson.h"
 #include "lessons/rank_run.h"
 #include "lessons/screen.h"
@@ -114,17 +115,61 @@ std::vector<Buffers> ring_snapshots() {
   return snapshots;
 }
 
-Cells frame(const Screen& screen, const Buffers& snapshot, int step) {
+// What the learner's ring has done to ones by the time that each message begins, and at its end. Ranks may send
+// unequally often: a missing snapshot is the rank's last.
+std::vector<Buffers> learners_snapshots(const RankSetup& setup, const Algorithm& ring) {
+  Buffers data(kRanks, std::vector<double>(kRanks, 1.0));
+  std::vector<Buffers> of_rank(kRanks);
+  const auto watched = [&](Comm& comm, std::span<double> mine) {
+    Buffers& seen = of_rank[static_cast<size_t>(comm.rank())];
+    const auto note = [&] { seen.emplace_back(mine.begin(), mine.end()); };
+    WatchedComm watch(comm, note);
+    ring(watch, mine);
+    note();
+  };
+  measure(setup, watched, data);
+  std::vector<Buffers> snapshots(2 * kRanks - 1, Buffers(kRanks));
+  for (size_t step = 0; step < snapshots.size(); ++step) {
+    for (size_t rank = 0; rank < kRanks; ++rank)
+      snapshots[step][rank] = of_rank[rank][std::min(step, of_rank[rank].size() - 1)];
+  }
+  return snapshots;
+}
+
+// One character; a sum that no ring makes of ones is "+" or "?".
+std::string digit_of(double count) {
+  if (!(count >= 0) || count != std::floor(count)) return "?";
+  return count > 9 ? "+" : std::to_string(static_cast<int>(count));
+}
+
+// `right`: rows that differ from it are marked.
+Cells frame(const Screen& screen, const Buffers& snapshot, int step, const Buffers* right = nullptr) {
   Cells lines = {screen.paint(Ink::kDim, step == 0 ? "start" : "step " + std::to_string(step))};
   for (int rank = 0; rank < kRanks; ++rank) {
     std::string text = std::to_string(rank) + " ";
     for (const double count : snapshot[static_cast<size_t>(rank)]) {
-      const std::string digit = std::to_string(static_cast<int>(count));
+      const std::string digit = digit_of(count);
       text += count == kRanks ? screen.paint(Ink::kGreen, digit) : count == 1 ? screen.paint(Ink::kDim, digit) : digit;
     }
-    lines.push_back(text);
+    const auto i = static_cast<size_t>(rank);
+    lines.push_back(text + (right != nullptr && (*right)[i] != snapshot[i] ? screen.paint(Ink::kRed, "*") : ""));
   }
   return lines;
+}
+
+void draw_rings(Screen& screen, const std::vector<Buffers>& yours) {
+  const std::vector<Buffers> right = ring_snapshots();
+  screen.paragraph("How many ranks' numbers are in each chunk; a row a rank, a digit a chunk; * differs from the ring");
+  for (const auto* which : {&right, &yours}) {
+    screen.line();
+    screen.line("  " + screen.paint(Ink::kBold, which == &right ? "right" : "yours"));
+    std::vector<Cells> pictures;
+    for (const int step : {1, 4, 7, 8, 11, 14}) {
+      const auto i = static_cast<size_t>(step);
+      pictures.push_back(frame(screen, (*which)[i], step, which == &yours ? &right[i] : nullptr));
+    }
+    screen.side_by_side(pictures, 2);
+  }
 }
 
 void draw_ring(Screen& screen) {
@@ -206,15 +251,17 @@ class AllReduce final : public Lesson {
     return compare(screen);
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
     auto* const ring = exercise.function<decltype(ring_all_reduce)>("ring_all_reduce");
     const RankSetup setup = setup_of(&exercise);
     std::vector<CheckRow> rows;
+    if (exercise.has("from_previous"))
+      rows.push_back(warm_up_row(setup, exercise.function<decltype(from_previous)>("from_previous")));
     const auto add_sum_rows = [&](size_t elements) {
       const Buffers input = random_data(elements);
       Buffers data = input;
       const Measured m = measure(setup, ring, data);
-      if (rows.empty()) add_cost_rows(m, static_cast<int64_t>(elements * sizeof(double)), rows);
+      if (elements == 1024) add_cost_rows(m, static_cast<int64_t>(elements * sizeof(double)), rows);
       const std::vector<double> want = fixed_order_sum(input);
       const std::string title = strprintf("sum of %zu numbers", elements);
       const double error = largest_error(data, want);
@@ -227,6 +274,7 @@ class AllReduce final : public Lesson {
     add_sum_rows(1024);
     add_sum_rows(1003);  // chunks of two different lengths
     rows.push_back(time_row(setup, ring));
+    draw_rings(picture, learners_snapshots(setup, ring));
     return rows;
   }
 
@@ -236,6 +284,19 @@ class AllReduce final : public Lesson {
     rows.push_back({"steps", std::to_string(kSteps), std::to_string(m.steps), "exact", m.steps == kSteps});
     const double sent = static_cast<double>(m.most_bytes) / static_cast<double>(bytes);
     rows.push_back({"bytes each rank sends", "1.75 S", strprintf("%.4g S", sent), "exact", sent == 1.75});
+  }
+
+  static CheckRow warm_up_row(const RankSetup& setup, decltype(from_previous)* pass_on) {
+    std::vector<double> got(kRanks);
+    run_ranks(setup, [&](RankContext& context) {
+      const auto comm = make_comm(context.comm(Axis::kWorld));
+      got[static_cast<size_t>(comm->rank())] = pass_on(*comm, 10.0 * comm->rank());
+    });
+    int right = 0;
+    for (int rank = 0; rank < kRanks; ++rank)
+      right += got[static_cast<size_t>(rank)] == 10.0 * ((rank + kRanks - 1) % kRanks) ? 1 : 0;
+    return {"warm-up: ranks with the number before", std::to_string(kRanks), std::to_string(right), "exact",
+            right == kRanks};
   }
 
   static CheckRow time_row(const RankSetup& setup, const Algorithm& ring) {

@@ -70,6 +70,16 @@ void show_divergence(Screen& screen, const ReplicaRun& apart, const ReplicaRun& 
       "bits are the same.");
 }
 
+void draw_beside(Screen& picture, const ReplicaRun& yours) {
+  const ReplicaRun right = train_replicas(kRanks, kSteps, averaged_while_backward_runs());
+  TimeWindow window = first_step(right);
+  window.end_ns = std::max(window.end_ns, first_step(yours).end_ns);
+  picture.paragraph("One step of rank 0: F forward, B backward, u update, · waiting for the link, ▒ all-reduce");
+  draw_lanes(picture, "right", right.records[0].trace, window);
+  picture.line();
+  draw_lanes(picture, "yours", yours.records[0].trace, window);
+}
+
 class ReplicasStayEqual final : public Lesson {
  public:
   std::vector<Figure> figures() const override {
@@ -122,7 +132,7 @@ class ReplicasStayEqual final : public Lesson {
     return 100 * hidden.exposed_share();
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
     const GradientPath path{exercise.function<decltype(gradient_ready)>("gradient_ready"),
                             exercise.function<decltype(finish)>("finish")};
     const ReplicaRun want = train_replicas(1, kSteps, no_averaging());
@@ -146,6 +156,7 @@ class ReplicasStayEqual final : public Lesson {
     rows.push_back({"all-reduces a step", std::to_string(kBuckets),
                     strprintf("%.3g", static_cast<double>(calls) / kSteps), "exact", calls == kBuckets * kSteps});
     const double exposed = got.exposed_share();
+    draw_beside(picture, got);
     rows.push_back({"exposed communication", "25.0 %", calls == 0 ? "none at all" : percent(exposed),
                     "at most " + percent(kMostExposed), calls > 0 && exposed <= kMostExposed});
     return rows;

@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "lessons/03_split_matmul/layer_run.h"
+#include "lessons/03_split_matmul/meeting_picture.h"
 #include "lessons/03_split_matmul/split_mlp.h"
 #include "lessons/lanes_picture.h"
 #include "lessons/lesson.h"
@@ -103,13 +104,14 @@ class SplitMatmul final : public Lesson {
     return static_cast<double>(tp.calls(Verb::kAllReduce));
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
     const MeetingPoints meet{exercise.function<decltype(::enter)>("enter"),
                              exercise.function<decltype(::leave)>("leave"),
                              exercise.function<decltype(::leave_backward)>("leave_backward"),
                              exercise.function<decltype(::enter_backward)>("enter_backward"),
                              exercise.function<decltype(::norm_gradient)>("norm_gradient")};
     std::vector<CheckRow> rows;
+    draw_meeting_points(picture, meet);
     const SplitRun tp = split_mlp(meet, Outside::kAllTokens, &exercise);
     add_errors("tp", tp, rows);
     add_calls("tp", tp, {.all_reduces = 2, .all_gathers = 0, .reduce_scatters = 0}, rows);

@@ -1,4 +1,5 @@
 // Lesson 4: GPipe and 1F1B drawn and timed; the learner's order against 1F1B's time and memory.
+#include <algorithm>
 #include <array>
 
 #include "core/base/text.h"
@@ -89,16 +90,19 @@ class WhyPipelinesIdle final : public Lesson {
     return 100 * one.timeline.bubble_of_total();
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
     auto* const order = exercise.function<decltype(write_order)>("write_order");
     std::vector<CheckRow> rows;
+    std::vector<OrderPair> pairs;
     for (const auto& [p, m] : kCases) {
-      const TimedSchedule want = timed("1f1b", p, m), got = run_order(order, p, m);
-      const std::string title = strprintf("p = %d, m = %d: ", p, m);
+      const TimedSchedule want = timed("1f1b", p, m), got = run_drawn(picture, order, p, m);
+      const std::string where = strprintf("p = %d, m = %d", p, m), title = where + ": ";
       rows.push_back({title + "time", strprintf("%g", want.timeline.makespan), strprintf("%g", got.timeline.makespan),
                       "exact", got.timeline.makespan == want.timeline.makespan});
       rows.push_back({title + "held", want.held_text(), got.held_text(), "exact", got.held == want.held});
+      pairs.push_back({where, got, want, std::all_of(rows.end() - 2, rows.end(), [](auto& r) { return r.passed; })});
     }
+    draw_beside(picture, pairs);
     return rows;
   }
 };

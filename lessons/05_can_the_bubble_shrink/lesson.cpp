@@ -1,5 +1,6 @@
 // Lesson 5: interleaved 1F1B and deferred weight gradients drawn and timed; the learner's order against ZB-H1's time
 // and 1F1B's memory.
+#include <algorithm>
 #include <array>
 
 #include "core/base/text.h"
@@ -144,18 +145,21 @@ class CanTheBubbleShrink final : public Lesson {
     return timed("zb-h1", kRanks, kRanks).timeline.makespan;
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
     auto* const order = exercise.function<decltype(write_order)>("write_order");
     std::vector<CheckRow> rows;
+    std::vector<OrderPair> pairs;
     for (const auto& [p, m] : kCases) {
-      const double time = timed("zb-h1", p, m).timeline.makespan;
-      const TimedSchedule got = run_order(order, p, m);
-      const std::string title = strprintf("p = %d, m = %d: ", p, m);
+      const TimedSchedule want = timed("zb-h1", p, m), got = run_drawn(picture, order, p, m);
+      const double time = want.timeline.makespan;
+      const std::string where = strprintf("p = %d, m = %d", p, m), title = where + ": ";
       rows.push_back({title + "time", strprintf("%g", time), strprintf("%g", got.timeline.makespan), "at most",
                       got.timeline.makespan <= time});
       rows.push_back(
           {title + "held", std::to_string(p), strprintf("%g", got.most_held()), "at most", got.most_held() <= p});
+      pairs.push_back({where, got, want, std::all_of(rows.end() - 2, rows.end(), [](auto& r) { return r.passed; })});
     }
+    draw_beside(picture, pairs);
     return rows;
   }
 };

@@ -12,14 +12,27 @@
 // A rank may have no tokens, and an expert may get none: they still take part in every call.
 //
 // What you have (lesson_api.h, exercise.h):
-//   ep.rank()  ep.size()  ep.all_reduce(span)
-//   ep.all_to_all(out, send, in, recv): `send` and `recv` count numbers (not rows) for each rank, rank 0 first
-//   row(rows, i, hidden) is the i-th row
+//   ep.rank()  ep.size()
+//   ep.all_reduce(span<double>)    in place: afterwards every rank has the sum
+//   ep.all_to_all(out, send, in, recv)
+//       out   span<const double>   what this rank sends: all that goes to rank 0, then all that goes to rank 1, ...
+//       send  span<const size_t>   [ranks]: how many numbers (not rows: rows x hidden) of it go to each rank
+//       in    span<double>         what comes, as long as it will be: what rank 0 sent first
+//       recv  span<const size_t>   [ranks]: how many numbers come from each; must be what that rank sends
+//     A std::vector may be given for each of the four. Numbers are doubles: counts that travel are turned into them.
+//   row(rows, i, hidden)           the i-th row of a span of rows, as a span; of a vector: row(std::span(v), i, hidden)
+//
+// At most three all_to_alls in all: counts, rows there, rows back. With 2 ranks, hidden 1, and one token on each, whose
+// copies go to experts 1 and 0:  rank 0 sends {x0 (to rank 0), x0 (to rank 1)}, send = recv = {1, 1}, place = {1, 0},
+// and its inbox is {x0, x1}.
 //
 // Check with:  ranklab lesson check 6
 #include "exercise.h"
 
 using namespace ranklab::lesson;
+
+// ---- warm-up: one loop of two lines. rows[r] is how often r stands in routing.expert ----
+extern "C" void count_copies([[maybe_unused]] const Routing& routing, [[maybe_unused]] std::span<size_t> rows) {}
 
 // ---- your turn: all three functions ----
 

@@ -1,11 +1,13 @@
 // Lesson 6: the traffic between ranks with an even and a skewed router, and a bias that balances it; the learner's
 // dispatch and combine against one rank that has all experts.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/base/text.h"
 #include "lessons/06_who_talks_to_whom_in_moe/balance.h"
 #include "lessons/06_who_talks_to_whom_in_moe/moe_layer.h"
+#include "lessons/glyphs.h"
 #include "lessons/lesson.h"
 #include "lessons/screen.h"
 
@@ -75,14 +77,25 @@ void draw_matrix(Screen& screen, const MoeRun& run) {
   screen.table(rows);
 }
 
+// As dark as the bytes that go from a row's rank to a column's, what stays at home left out.
+std::vector<std::vector<double>> between_ranks(std::vector<std::vector<double>> bytes) {
+  for (size_t rank = 0; rank < bytes.size(); ++rank) bytes[rank][rank] = 0;
+  return bytes;
+}
+
+// Several matrices side by side, equally dark for equal bytes.
+void draw_heat(Screen& screen, const std::vector<std::pair<std::string, std::vector<std::vector<double>>>>& all) {
+  double most = 0;
+  for (const auto& [title, bytes] : all) most = std::max(most, largest(between_ranks(bytes)));
+  std::vector<Cells> pictures;
+  for (const auto& [title, bytes] : all) pictures.push_back(heat_matrix(title, between_ranks(bytes), most));
+  screen.side_by_side(pictures);
+}
+
 // One character per step, from even to three times the mean.
 std::string curve(const BalanceRun& run) {
-  static const char* const kHeights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   std::string out;
-  for (int step = 0; step < kBalanceSteps; step += 2) {
-    const double height = (run.max_over_mean(step) - 1) / 2 * 8;
-    out += kHeights[std::clamp(static_cast<int>(height), 0, 7)];
-  }
+  for (int step = 0; step < kBalanceSteps; step += 2) out += height((run.max_over_mean(step) - 1) / 2);
   return out;
 }
 
@@ -137,7 +150,11 @@ class WhoTalksToWhom final : public Lesson {
     screen.line();
     screen.heading("Skewed router: the fullest expert lives on rank 0");
     draw_matrix(screen, skewed);
-    screen.paragraph("Combine is the same table with rows and columns exchanged.");
+    screen.line();
+    draw_heat(screen, {{"even, dispatch", even.dispatch_bytes},
+                       {"skewed, dispatch", skewed.dispatch_bytes},
+                       {"skewed, combine", skewed.combine_bytes}});
+    screen.paragraph("From row to column, the darker the more bytes. Combine has rows and columns exchanged.");
     screen.line();
     std::vector<Cells> rows = {{"router", "slowest expert computes", "the layer takes"}};
     for (const auto& [title, one] : {std::pair<std::string, const MoeRun&>{"even", even}, {"skewed", skewed}}) {
@@ -150,12 +167,14 @@ class WhoTalksToWhom final : public Lesson {
     return slowdown(even, skewed);
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
     const TokenPath path{exercise.function<decltype(dispatch)>("dispatch"),
                          exercise.function<decltype(combine)>("combine")};
+    std::vector<CheckRow> rows;
+    if (exercise.has("count_copies"))
+      rows.push_back(warm_up_row(exercise.function<decltype(count_copies)>("count_copies")));
     const MoeRun even = run_moe(even_router(kTokens), path, &exercise);
     const MoeRun ragged = run_moe(ragged_router(), path, &exercise);
-    std::vector<CheckRow> rows;
     add_conservation(rows, "even", even, even_router(kTokens));
     rows.push_back({"bytes from rank 0 to rank 1", exact_bytes(131'072), exact_bytes(even.dispatch_bytes[0][1]),
                     "exact", even.dispatch_bytes[0][1] == 131'072});
@@ -173,10 +192,26 @@ class WhoTalksToWhom final : public Lesson {
     const double last = balance.max_over_mean(kBalanceSteps - kLastSteps, kLastSteps);
     rows.push_back({"max/mean of the last 10 of 100 steps", "below 1.1", strprintf("%.3f", last), "below 1.1",
                     last < kEvenEnough});
+    const MoeRun right = run_moe(ragged_router(), straight_path());
+    draw_heat(picture, {{"yours: dispatch", ragged.dispatch_bytes},
+                        {"right", right.dispatch_bytes},
+                        {"yours: combine", ragged.combine_bytes},
+                        {"right", right.combine_bytes}});
+    picture.line("  max/mean, yours  " + curve(balance));
+    picture.line("  max/mean, right  " + curve(balance_experts(sign_rule())));
     return rows;
   }
 
  private:
+  static CheckRow warm_up_row(decltype(::count_copies)* count) {
+    constexpr std::array<int, 6> kChosen = {3, 0, 7, 3, 0, 3};
+    constexpr std::array<double, 6> kWeights = {};
+    std::vector<size_t> rows(kExpertRanks);
+    count({.expert = kChosen, .weight = kWeights}, rows);
+    const std::string want = "2 0 0 3 0 0 0 1", got = join(std::vector<int>(rows.begin(), rows.end()), " ");
+    return {"warm-up: copies for each rank", want, got, "exact", got == want};
+  }
+
   static void add_conservation(std::vector<CheckRow>& rows, const std::string& name, const MoeRun& run,
                                const Copies& copies) {
     const int64_t all = copies_of(copies);

@@ -18,10 +18,14 @@ size_t sum(const std::vector<size_t>& rows) { return std::accumulate(rows.begin(
 
 }  // namespace
 
+extern "C" void count_copies(const Routing& routing, std::span<size_t> rows) {
+  for (const int expert : routing.expert) ++rows[static_cast<size_t>(expert)];
+}
+
 extern "C" void dispatch(Comm& ep, const Routing& routing, size_t hidden, std::span<const double> x, Trip& trip) {
   const auto ranks = static_cast<size_t>(ep.size());
   trip.send_rows.assign(ranks, 0);
-  for (const int expert : routing.expert) ++trip.send_rows[static_cast<size_t>(expert)];
+  count_copies(routing, trip.send_rows);
 
   // How many to expect: each rank sends each other rank one number.
   std::vector<double> mine(trip.send_rows.begin(), trip.send_rows.end()), theirs(ranks);

@@ -1,6 +1,8 @@
 // Lesson 7: memory by kind of a run in mixed precision, a layer's activations compared with the best-known formula; the
 // learner's computation against the memory books of runs.
+#include <algorithm>
 #include <array>
+#include <vector>
 
 #include "core/base/text.h"
 #include "lessons/07_where_does_memory_go/measured_model.h"
@@ -43,6 +45,26 @@ std::string number(double value) { return strprintf("%.3g", value); }
 
 CheckRow exact_row(const std::string& what, int64_t expected, int64_t got) {
   return {what, std::to_string(expected), std::to_string(got), "exact", got == expected};
+}
+
+struct Kind {
+  const char* name;
+  int64_t yours, right;
+};
+
+void draw_kinds(Screen& picture, const std::vector<Kind>& kinds) {
+  int64_t most = 1;
+  for (const Kind& kind : kinds) most = std::max({most, kind.right, std::min(kind.yours, 2 * kind.right)});
+  std::vector<Cells> rows = {{"gpt_tiny, bytes", "", ""}};
+  for (const Kind& kind : kinds) {
+    const auto drawn = [&](int64_t bytes) {
+      const bool shown = bytes >= 0 && bytes <= most;
+      return (shown ? bar(bytes, most) : repeated("█", 40) + (bytes > most ? "▶" : "?")) + "  " + std::to_string(bytes);
+    };
+    rows.push_back({kind.name, "right", drawn(kind.right)});
+    rows.push_back({"", "yours", drawn(kind.yours)});
+  }
+  picture.table(rows);
 }
 
 class WhereDoesMemoryGo final : public Lesson {
@@ -93,7 +115,7 @@ class WhereDoesMemoryGo final : public Lesson {
     return state_bytes_each(run);
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
     const auto count = exercise.function<decltype(::parameters)>("parameters");
     const auto states = exercise.function<decltype(::state_bytes)>("state_bytes");
     const auto layer = exercise.function<decltype(::layer_bytes)>("layer_bytes");
@@ -108,6 +130,11 @@ class WhereDoesMemoryGo final : public Lesson {
       rows.push_back(exact_row(name + ": bytes of optimizer", run.optimizer_bytes, states(model, State::kOptimizer)));
       rows.push_back(
           exact_row(name + ": a layer keeps", run.layer_bytes, layer(model, kMemoryBatch * kMemorySequence)));
+      if (i > 0) continue;
+      draw_kinds(picture, {{"parameters", states(model, State::kParameters), run.parameter_bytes},
+                           {"gradients", states(model, State::kGradients), run.gradient_bytes},
+                           {"optimizer", states(model, State::kOptimizer), run.optimizer_bytes},
+                           {"a layer keeps", layer(model, kMemoryBatch * kMemorySequence), run.layer_bytes}});
     }
     return rows;
   }

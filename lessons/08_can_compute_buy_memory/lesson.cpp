@@ -2,6 +2,7 @@
 // the optimum, run on real layers.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <memory>
 
@@ -40,14 +41,36 @@ class Choice {
   std::unique_ptr<bool[]> recompute_;
 };
 
-double least_work(const std::vector<Layer>& layers, double limit) {
+// Of all choices within the limit one that computes least twice.
+Choice best_choice(const std::vector<Layer>& layers, double limit) {
   double least = std::numeric_limits<double>::infinity();
-  for (size_t bits = 0; bits < size_t{1} << layers.size(); ++bits) {
-    Choice choice(layers.size());
+  size_t best = 0;
+  Choice choice(layers.size());
+  const auto take = [&](size_t bits) {
     for (size_t i = 0; i < layers.size(); ++i) choice.span()[i] = (bits >> i & 1) != 0;
-    if (peak_bytes(layers, choice.span()) <= limit) least = std::min(least, extra_work(layers, choice.span()));
+  };
+  for (size_t bits = 0; bits < size_t{1} << layers.size(); ++bits) {
+    take(bits);
+    if (peak_bytes(layers, choice.span()) > limit || extra_work(layers, choice.span()) >= least) continue;
+    best = bits;
+    least = extra_work(layers, choice.span());
   }
-  return least;
+  take(best);
+  return choice;
+}
+
+// A block for each layer, as wide as its MLP, and the fullest moment beside the limit.
+void draw_choice(Screen& picture, const std::string& title, const Widths& widths, const std::vector<Layer>& layers,
+                 Choice& choice, double limit) {
+  std::string blocks;
+  for (size_t i = 0; i < widths.size(); ++i)
+    blocks += repeated(choice.span()[i] ? "░" : "█", static_cast<int>(widths[i] / 128)) + " ";
+  const double peak = peak_bytes(layers, choice.span());
+  constexpr int kLimitColumns = 14;
+  const int columns = static_cast<int>(std::ceil(peak / limit * kLimitColumns));
+  const std::string within = repeated("▒", std::min(columns, kLimitColumns));
+  picture.line("  " + padded(title, 8) + padded(blocks, 42) + padded(within, kLimitColumns) + "|" +
+               repeated("▒", std::max(0, columns - kLimitColumns)));
 }
 
 enum class Pattern { kNone, kEachSecond, kAll };
@@ -111,9 +134,10 @@ class CanComputeBuyMemory final : public Lesson {
     return answer;
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
     const auto choose = exercise.function<decltype(::place)>("place");
     std::vector<CheckRow> rows;
+    picture.line("  A block for each layer: █ kept, ░ computed twice");
     for (const Case& one : cases()) {
       const std::vector<Layer> layers = measure_layers(one.widths);
       const std::vector<bool> nothing = pattern(Pattern::kNone, layers.size());
@@ -126,6 +150,10 @@ class CanComputeBuyMemory final : public Lesson {
       const bool same = chosen.gradients == plain.gradients;
       rows.push_back({std::string(one.name) + ": gradients", "the same bits", same ? "the same bits" : "they differ",
                       "every bit", same});
+      picture.line("  " + padded(one.name, 50) + "fullest moment, | the limit");
+      draw_choice(picture, "  yours", one.widths, layers, choice, limit);
+      Choice best = best_choice(layers, limit);
+      draw_choice(picture, "  right", one.widths, layers, best, limit);
     }
     return rows;
   }
@@ -136,7 +164,7 @@ class CanComputeBuyMemory final : public Lesson {
   static void add_rows(std::vector<CheckRow>& rows, const std::string& name, const std::vector<Layer>& layers,
                        double limit, Choice& choice, const StackRun& chosen) {
     const double peak = peak_bytes(layers, choice.span()), work = extra_work(layers, choice.span());
-    const double least = least_work(layers, limit);
+    const double least = extra_work(layers, best_choice(layers, limit).span());
     const auto measured = static_cast<double>(chosen.peak_bytes);
     rows.push_back({name + ": fullest moment", "<= " + bytes_text(limit), bytes_text(peak), "at most", peak <= limit});
     rows.push_back({name + ": computed twice", mega(least), mega(work), "the least there is", work <= least});

@@ -4,6 +4,7 @@
 
 #include "core/base/text.h"
 #include "lessons/09_who_owns_what_in_zero/sharded_run.h"
+#include "lessons/glyphs.h"
 #include "lessons/lesson.h"
 #include "lessons/screen.h"
 
@@ -46,6 +47,55 @@ int64_t expected_numbers(const ZeroModel& model) {
   for (const int64_t elements : layers) padded += with_padding(elements);
   uses = 2 * (with_padding(layers[0]) + with_padding(layers[1]) + with_padding(layers[model.tied ? 0 : 2]));
   return (padded + uses) * (kZeroRanks - 1) / kZeroRanks;
+}
+
+// Which elements of a layer each rank keeps: found by giving shard() the numbers 1, 2, 3, ...
+std::vector<std::vector<size_t>> kept_by(const ShardPath& path, size_t elements) {
+  std::vector<double> whole(elements);
+  for (size_t i = 0; i < elements; ++i) whole[i] = static_cast<double>(i) + 1;
+  std::vector<std::vector<size_t>> kept(kZeroRanks);
+  for (int rank = 0; rank < kZeroRanks; ++rank) {
+    Shard mine{.elements = elements, .parameters = {}, .gradients = {}};
+    path.shard(rank, kZeroRanks, whole, mine);
+    for (const double value : mine.parameters)
+      if (value >= 1) kept[static_cast<size_t>(rank)].push_back(static_cast<size_t>(value) - 1);
+  }
+  return kept;
+}
+
+// A mark for each element: · as it should be, # not.
+std::string marks(const std::vector<double>& got, const std::vector<double>& want) {
+  double scale = 0;
+  for (const double value : want) scale = std::max(scale, std::abs(value));
+  std::string text;
+  for (size_t i = 0; i < want.size(); ++i)
+    text += i < got.size() && std::abs(got[i] - want[i]) <= kTolerance * scale ? "·" : "#";
+  return text;
+}
+
+void draw_shards(Screen& picture, const ShardPath& path, const ZeroRun& got, const ZeroRun& want) {
+  const auto elements = static_cast<size_t>(kOdd.layers()[0]);
+  picture.line(strprintf("  A layer of %zu elements: which rank keeps which (· nobody, * several)", elements));
+  picture.line("    right      " + owners(kept_by(straight_shards(), elements), elements));
+  picture.line("    yours      " + owners(kept_by(path, elements), elements));
+  picture.line("  Your gradients of it, · as on one rank, # not, and its weights after 10 steps");
+  picture.line("    gradients  " + marks(got.gradients[0], want.gradients[0]));
+  picture.line("    weights    " + marks(got.weights[0], want.weights[0]));
+}
+
+// What each of 8 ranks has of parameters, gradients and optimizer states, in eighths.
+Cells stage_picture(const Screen& screen, int stage) {
+  constexpr const char* kAbove = "   parameters gradients  optimizer";
+  Cells lines = {strprintf("stage %d", stage), kAbove};
+  for (int rank = 0; rank < kZeroRanks; ++rank) {
+    std::string text = strprintf("r%d ", rank);
+    for (const int from_stage : {3, 2, 1}) {  // of parameters, gradients, optimizer
+      const std::string mine = repeated("░", rank) + "█" + repeated("░", kZeroRanks - 1 - rank);
+      text += padded(screen.paint(Ink::kYellow, stage < from_stage ? repeated("█", kZeroRanks) : mine), 11);
+    }
+    lines.push_back(text);
+  }
+  return lines;
 }
 
 class WhoOwnsWhat final : public Lesson {
@@ -91,6 +141,10 @@ class WhoOwnsWhat final : public Lesson {
                       of(one.most_whole), strprintf("%.6f", one.losses.back())});
       answer = sent_each(one, model);
     }
+    screen.side_by_side(
+        {stage_picture(screen, 0), stage_picture(screen, 1), stage_picture(screen, 2), stage_picture(screen, 3)});
+    screen.paragraph("Which eighths of each layer a rank keeps from one use to the next: █ has it, ░ has it not.");
+    screen.line();
     screen.table(rows);
     screen.line();
     screen.paragraph(
@@ -101,7 +155,7 @@ class WhoOwnsWhat final : public Lesson {
     return answer;
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
     const ShardPath path{exercise.function<decltype(shard)>("shard"), exercise.function<decltype(gather)>("gather"),
                          exercise.function<decltype(release)>("release"),
                          exercise.function<decltype(reduce)>("reduce")};
@@ -119,6 +173,7 @@ class WhoOwnsWhat final : public Lesson {
     const int64_t sent = expected_numbers(kOdd);
     rows.push_back({"numbers sent a step and rank", std::to_string(sent), std::to_string(got.sent_numbers()), "exact",
                     got.sent_numbers() == sent});
+    draw_shards(picture, path, got, want);
     return rows;
   }
 

@@ -21,6 +21,9 @@
 
 using namespace ranklab::lesson;
 
+// ---- warm-up: three lines. An eighth of the largest power of two that is not above x, and never below 1/512 ----
+extern "C" double apart([[maybe_unused]] double x) { return 1; }
+
 // ---- your turn: all three functions ----
 
 extern "C" double to_e4m3(double x) { return x; }

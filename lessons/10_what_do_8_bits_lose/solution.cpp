@@ -6,12 +6,15 @@
 
 using namespace ranklab::lesson;
 
-extern "C" double to_e4m3(double x) {
-  if (std::abs(x) > kLargest) return std::copysign(kLargest, x);
+extern "C" double apart(double x) {
   int exponent = 0;
   std::frexp(x, &exponent);  // x is at least 2 ^ (exponent - 1)
-  const double apart = std::max(std::ldexp(1.0, exponent - 1 - 3), kSmallest);
-  return std::min(std::nearbyint(x / apart) * apart, kLargest);
+  return std::max(std::ldexp(1.0, exponent - 1 - 3), kSmallest);
+}
+
+extern "C" double to_e4m3(double x) {
+  if (std::abs(x) > kLargest) return std::copysign(kLargest, x);
+  return std::min(std::nearbyint(x / apart(x)) * apart(x), kLargest);
 }
 
 extern "C" double underflow(std::span<const double> before, std::span<const double> after) {

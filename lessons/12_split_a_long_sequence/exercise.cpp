@@ -25,6 +25,9 @@
 
 using namespace ranklab::lesson;
 
+// ---- warm-up: three lines. With the larger of the two, m: m + log(exp(a - m) + exp(b - m)) ----
+extern "C" double log_of_both([[maybe_unused]] double a, [[maybe_unused]] double b) { return 0; }
+
 // ---- your turn: all three functions ----
 
 extern "C" void choose_positions(int rank, [[maybe_unused]] int ranks, std::span<size_t> positions) {

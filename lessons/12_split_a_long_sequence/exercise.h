@@ -40,6 +40,9 @@ class Part {
 extern "C" {
 // Fills in which of the positions 0 .. ranks x positions.size() - 1 this rank has, ascending. positions.size() is even.
 void choose_positions(int rank, int ranks, std::span<size_t> positions);
+// Warm-up. log(exp(a) + exp(b)), for any a and b: exact to 1e-12 also where exp(a) overflows, and kNothing for nothing
+// and nothing.
+double log_of_both(double a, double b);
 // total and block: the same queries, different keys. Afterwards total is what they got from all these keys.
 void merge_partial(ranklab::lesson::Partial& total, const ranklab::lesson::Partial& block);
 // total comes with out 0 and log_sum_exp kNothing for every query, and returns with all ranks' keys.

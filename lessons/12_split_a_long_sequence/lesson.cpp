@@ -1,12 +1,14 @@
 // Lesson 12: what contiguous, zigzag and striped parts of a sequence cost; the learner's split, merge and ring against
 // attention on one rank.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/base/text.h"
 #include "lessons/12_split_a_long_sequence/merge_cases.h"
 #include "lessons/12_split_a_long_sequence/ring_run.h"
 #include "lessons/12_split_a_long_sequence/split_cost.h"
+#include "lessons/glyphs.h"
 #include "lessons/lesson.h"
 #include "lessons/screen.h"
 
@@ -50,6 +52,21 @@ void draw_parts(Screen& screen) {
   }
   screen.heading("Which of 16 positions a rank has");
   screen.side_by_side(pictures);
+}
+
+// Whose each of 64 positions is, and how much work each rank gets of it.
+void draw_positions(Screen& picture, const Positions& yours) {
+  const Positions right = zigzag(kRanks, yours[0].size());
+  picture.paragraph("Which rank has which position of a short sequence, and its work; · nobody, * several");
+  for (const auto& [title, split] : {std::pair<const char*, const Positions&>{"right", right}, {"yours", yours}}) {
+    std::string work;
+    for (const auto& positions : split) {
+      double pairs = 0;
+      for (const size_t position : positions) pairs += static_cast<double>(position) + 1;
+      work += height(pairs / (kRanks * static_cast<double>(positions.size() * positions.size())));
+    }
+    picture.line(strprintf("    %s  %s  %s", title, owners(split, kRanks * split[0].size()).c_str(), work.c_str()));
+  }
 }
 
 class SplitALongSequence final : public Lesson {
@@ -107,20 +124,23 @@ class SplitALongSequence final : public Lesson {
     return 100 / costs[0].max_over_mean();
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
     auto* const choose = exercise.function<decltype(choose_positions)>("choose_positions");
     auto* const merge = exercise.function<decltype(merge_partial)>("merge_partial");
     const Ring ring = exercise.function<decltype(ring_attention)>("ring_attention");
     std::vector<CheckRow> rows;
+    if (exercise.has("log_of_both"))
+      rows.push_back(warm_up_row(exercise.function<decltype(log_of_both)>("log_of_both")));
     const Positions mine = chosen(choose, kRanks, kEach), few = chosen(choose, 3, 20);
     add_split(rows, mine);
     add_split(rows, few);
+    draw_positions(picture, chosen(choose, kRanks, 6));
     rows.push_back(error_row("merge: 3 blocks", merge_error(merge, 3, 0, false)));
     rows.push_back(error_row("merge: scores around 800", merge_error(merge, 3, 800, false)));
     rows.push_back(error_row("merge: scores around -800", merge_error(merge, 3, -800, false)));
     rows.push_back(error_row("merge: queries that attend to nothing", merge_error(merge, 3, 0, true)));
     rows.push_back(error_row("ring, contiguous: output", run_ring(contiguous(kRanks, kEach), ring, &exercise).error));
-    add_ring(rows, mine, ring, exercise);
+    add_ring(rows, mine, ring, exercise, picture);
     rows.push_back(error_row("ring, zigzag on 3 ranks: output", run_ring(zigzag(3, 20), ring, &exercise).error));
     return rows;
   }
@@ -132,6 +152,21 @@ class SplitALongSequence final : public Lesson {
     return positions;
   }
 
+  static CheckRow warm_up_row(decltype(::log_of_both)* both) {
+    const double two = std::log(2.0);
+    const std::array<std::array<double, 3>, 5> cases = {{{0, 0, two},
+                                                         {800, 800, 800 + two},
+                                                         {-800, -800, -800 + two},
+                                                         {kNothing, 3, 3},
+                                                         {kNothing, kNothing, kNothing}}};
+    size_t right = 0;
+    for (const auto& [a, b, want] : cases) {
+      const double got = both(a, b);
+      right += got == want || std::abs(got - want) < 1e-12 * std::abs(want) ? 1 : 0;
+    }
+    return {"warm-up: of 5 logarithms, right", "5", std::to_string(right), "1e-12 relative", right == cases.size()};
+  }
+
   static void add_split(std::vector<CheckRow>& rows, const Positions& positions) {
     const std::string title = strprintf("%zu ranks: ", positions.size());
     const size_t all = positions.size() * positions[0].size();
@@ -140,9 +175,16 @@ class SplitALongSequence final : public Lesson {
     rows.push_back(exact_row(title + "most work over the mean", 1, work_max_over_mean(positions)));
   }
 
+  static void draw_ring_lanes(Screen& picture, const RingRun& yours, const RingRun& right) {
+    const TimeWindow window{.end_ns = std::max(yours.time_ns, right.time_ns)};
+    picture.line("  The ring on rank 7: b attends to a block, · waits for keys, ▒ a hop");
+    draw_lanes(picture, "right", right.records.back().trace, window);
+    draw_lanes(picture, "yours", yours.records.back().trace, window);
+  }
+
   // The ring on the learner's own split.
   static void add_ring(std::vector<CheckRow>& rows, const Positions& mine, const Ring& ring,
-                       const ExerciseLibrary& exercise) {
+                       const ExerciseLibrary& exercise, Screen& picture) {
     if (held_once(mine) != kRanks * kEach) {
       rows.push_back({"ring, your split", "a run", "none: positions are missing", "exact", false});
       return;
@@ -154,7 +196,9 @@ class SplitALongSequence final : public Lesson {
     rows.push_back(count_row("bytes that a rank sends", (kRanks - 1) * each_bytes, run.most_bytes()));
     rows.push_back(
         count_row("hops that start before their block, all ranks", kRanks * (kRanks - 1), run.hops_in_advance));
-    const int64_t want_ns = run_ring(zigzag(kRanks, kEach), straight_ring()).time_ns;
+    const RingRun want = run_ring(zigzag(kRanks, kEach), straight_ring());
+    const int64_t want_ns = want.time_ns;
+    draw_ring_lanes(picture, run, want);
     const double off = std::abs(static_cast<double>(run.time_ns - want_ns)) / static_cast<double>(want_ns);
     rows.push_back({"ring, your split: time", time_of(want_ns), time_of(run.time_ns), "1 %", off <= 0.01});
   }

@@ -15,12 +15,17 @@ extern "C" void choose_positions(int rank, int ranks, std::span<size_t> position
   }
 }
 
+extern "C" double log_of_both(double a, double b) {
+  const double largest = std::max(a, b);
+  if (largest == kNothing) return kNothing;  // else the differences below are NaN
+  return largest + std::log(std::exp(a - largest) + std::exp(b - largest));
+}
+
 extern "C" void merge_partial(Partial& total, const Partial& block) {
   for (size_t query = 0; query < total.queries(); ++query) {
     const double a = total.log_sum_exp[query], b = block.log_sum_exp[query];
-    const double largest = std::max(a, b);
-    if (largest == kNothing) continue;  // else the differences below are NaN
-    const double both = largest + std::log(std::exp(a - largest) + std::exp(b - largest));
+    const double both = log_of_both(a, b);
+    if (both == kNothing) continue;
     const std::span<double> to = total.row(query);
     const std::span<const double> from = block.row(query);
     for (size_t i = 0; i < to.size(); ++i) to[i] = std::exp(a - both) * to[i] + std::exp(b - both) * from[i];

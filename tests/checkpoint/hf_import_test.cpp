@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/base/text.h"
 #include "core/checkpoint/element_convert.h"
@@ -52,6 +54,34 @@ TEST(HfImport, GivesBackEveryElementAndTheSameFilesAgain) {
     EXPECT_EQ(files_of(first), files_of(second)) << name;
     EXPECT_THAT(files_of(first), SizeIs(2));
   }
+}
+
+// transformers' own reading of it is tested in tests/interop.
+TEST(HfExport, AByteModelBringsItsTokenizer) {
+  ModelConfig config = tiny_llama();
+  EXPECT_FALSE(files_of(exported(config, "few_tokens")).contains("tokenizer.json"));
+  const std::string refused = message_of([&] { exported(config, "no_bytes", {.tokenizer = HfTokenizer::kBytes}); });
+  EXPECT_THAT(refused, testing::HasSubstr("256 or more"));
+  config.vocab_size = 300;
+  EXPECT_FALSE(files_of(exported(config, "other_tokens")).contains("tokenizer.json"));
+  EXPECT_TRUE(files_of(exported(config, "more_tokens", {.tokenizer = HfTokenizer::kBytes})).contains("tokenizer.json"));
+  config.vocab_size = 256;
+  EXPECT_FALSE(files_of(exported(config, "none", {.tokenizer = HfTokenizer::kNone})).contains("tokenizer.json"));
+  const auto files = files_of(exported(config, "bytes"));
+  const nlohmann::json file = nlohmann::json::parse(files.at("tokenizer.json"));
+  const nlohmann::json& vocabulary = file["model"]["vocab"];
+  ASSERT_EQ(vocabulary.size(), 256u);
+  std::set<int> tokens;
+  for (const auto& [text, token] : vocabulary.items()) tokens.insert(token.get<int>());
+  EXPECT_EQ(tokens.size(), 256u);
+  EXPECT_EQ(*tokens.rbegin(), 255);
+  // Of GPT-2's table: a letter, the blank, a newline, the soft hyphen, the last byte.
+  for (const auto& [text, byte] :
+       {std::pair<const char*, int>{"a", 'a'}, {"\u0120", ' '}, {"\u010a", '\n'}, {"\u0143", 0xAD}, {"\u00ff", 0xFF}})
+    EXPECT_EQ(vocabulary.value(text, -1), byte) << text;
+  EXPECT_TRUE(file["model"]["merges"].empty());
+  const nlohmann::json settings = nlohmann::json::parse(files.at("tokenizer_config.json"));
+  EXPECT_EQ(settings["model_max_length"], config.seq_length);
 }
 
 TEST(HfImport, SixteenBitsComeBackAsTheyWere) {

@@ -115,7 +115,7 @@ TEST_F(Cli, TheSameLossesOnEveryTransport) {
 }
 
 TEST_F(Cli, HelpShowsEverySetting) {
-  const Outcome help = ranklab_and_errors("train --help");
+  const Outcome help = ranklab_and_errors("train --help-all");
   EXPECT_EQ(help.exit_code, 0);
   for (const ConfigField& field : config_fields()) {
     for (const std::string& flag : field.flags) EXPECT_THAT(help.output, HasSubstr(flag));

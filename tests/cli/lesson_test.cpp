@@ -117,6 +117,57 @@ TEST_F(Learner, NeverLosesWork) {
   EXPECT_EQ(text_of_file(file(1).string() + ".backup-1"), "my work\n");
 }
 
+TEST_F(Learner, FindsEveryHeaderByWhatStartSays) {
+  for (int number = 0; number < kLessons; ++number) {
+    const std::string started = passing("start " + std::to_string(number));
+    const std::string folder = std::string(RANKLAB_LESSONS) + "/" + kFolders[number];
+    EXPECT_THAT(started, HasSubstr(folder + "/exercise.h")) << number;
+    const std::string exercise = text_of_file(file(number)), header = text_of_file(folder + "/exercise.h");
+    for (const char* api : {"lesson_api.h", "order_api.h"}) {
+      const bool included = header.find(api) != std::string::npos;
+      EXPECT_EQ(started.find(std::string("/lessons/") + api) != std::string::npos, included) << number << api;
+    }
+    // As clangd does.
+    const std::string compile = "cd '" + file(number).parent_path().string() +
+                                "' && c++ $(cat compile_flags.txt) -fsyntax-only exercise.cpp 2>&1";
+    EXPECT_EQ(run_command(compile).output, "") << number;
+  }
+  const fs::path flags = file(0).parent_path() / "compile_flags.txt";
+  std::ofstream(flags) << "-my-own\n";
+  passing("start 0");
+  EXPECT_EQ(text_of_file(flags), "-my-own\n");
+}
+
+// Commands are printed as they must be typed here, however the program was started.
+TEST_F(Learner, IsToldWhatToType) {
+  const std::string here = home_.string();
+  fs::create_directories(home_ / "bin");
+  for (const fs::path& driver : {home_ / "ranklab", home_ / "bin/ranklab"}) {  // has nothing to build
+    std::ofstream(driver) << "#!/bin/sh\n";
+    fs::permissions(driver, fs::perms::owner_all);
+  }
+  const auto started = [&](const std::string& environment, const std::string& arguments = "start 0") {
+    return run_command("cd '" + here + "' && RANKLAB_STATE_DIR=state " + environment +
+                       " '" RANKLAB_PROGRAM "' lesson " + arguments + " 2>&1 </dev/null")
+        .output;
+  };
+  const std::string wrapped = started("RANKLAB_DRIVER='" + here + "/ranklab'");
+  EXPECT_THAT(wrapped, AllOf(HasSubstr("  ./ranklab lesson check 0 "), HasSubstr("`./ranklab lesson run 0`")));
+  EXPECT_THAT(wrapped, Not(HasSubstr("`ranklab")));
+  EXPECT_THAT(started("RANKLAB_DRIVER='" + here + "/bin/ranklab'"), HasSubstr("  bin/ranklab lesson check 0 "));
+  EXPECT_THAT(started("RANKLAB_DRIVER='" + here + "/bin/ranklab' PATH='" + here + "/bin':$PATH"),
+              HasSubstr("  ranklab lesson check 0 "));
+  EXPECT_THAT(started("RANKLAB_DRIVER='" + here + "/ranklab'", "check 2"), HasSubstr("run `./ranklab lesson start 2`"));
+  EXPECT_THAT(started("env -u RANKLAB_DRIVER"), HasSubstr("/ranklab lesson check 0 "));
+}
+
+TEST_F(Learner, SeesWhatTheirCodeDid) {
+  passing("start 9");
+  EXPECT_THAT(lesson("check").output, AllOf(HasSubstr("yours      ········"), HasSubstr("right      00000000111")));
+  solve(9);
+  EXPECT_THAT(passing("check"), HasSubstr("yours      0000000011111111"));
+}
+
 // The copy is found again from another folder.
 TEST_F(Learner, MayChangeTheFolder) {
   passing("start 0");

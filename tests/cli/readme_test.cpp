@@ -62,6 +62,8 @@ TEST(Readme, TablesAreTheProgramsOwn) {
   EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list recipes")));
   EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list backends")));
   EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list combinations")));
+  EXPECT_NE(readme().find(printed_by("list commands")), std::string::npos)
+      << "python3 tests/cli/write_commands_page.py " RANKLAB_PROGRAM " writes it anew";
   std::string bench = printed_by("bench cp");
   while (bench.starts_with('#')) bench.erase(0, bench.find('\n') + 1);
   EXPECT_THAT(readme(), testing::HasSubstr(bench));
@@ -171,7 +173,7 @@ TEST(Readme, TheOverlapFiguresAreThoseOfTheRuns) {
 }
 
 TEST(Readme, EveryFlagItNamesExists) {
-  std::string help = printed_by("train --help") + printed_by("--help");
+  std::string help = printed_by("train --help-all") + printed_by("--help");
   for (const char* sub : {"bench collectives",
                           "bench precision",
                           "bench dispatchers",
@@ -214,7 +216,7 @@ TEST(Readme, EveryFlagItNamesExists) {
   const std::regex flag("--[a-z][a-z0-9-]+");
   for (auto it = std::sregex_iterator(readme().begin(), readme().end(), flag); it != std::sregex_iterator(); ++it) {
     const std::string name = it->str();
-    if (name == "--no-python" || name == "--help") continue;  // torchrun's; every command's
+    if (name == "--no-python" || name == "--help" || name == "--help-all") continue;  // torchrun's; every command's
     const std::string positive = name.starts_with("--no-") ? "--" + name.substr(5) : name;
     EXPECT_TRUE(help.find(name) != std::string::npos || help.find(positive) != std::string::npos) << name;
   }

@@ -7,8 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <regex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -52,6 +55,54 @@ TEST(Terminal, IsColouredUnlessSomethingSaysOtherwise) {
   for (const char* plain : {"NO_COLOR=1 ", "TERM=dumb ", "CLICOLOR=0 "})
     EXPECT_THAT(on_a_terminal(plain + kList), Not(HasSubstr("\033["))) << plain;
   EXPECT_THAT(run_command(kList).output, Not(HasSubstr("\033[")));
+}
+
+std::vector<std::string> lines_shown(std::string text) {
+  std::erase(text, '\r');
+  text = std::regex_replace(text, std::regex("\033\\[[0-9;]*m"), "");
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+int display_columns(const std::string& text) {
+  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+// Rows stay below each other, and no line is broken by the terminal.
+TEST(Terminal, TablesAreAlignedThereAndMarkdownElsewhere) {
+  for (const char* list : {"list recipes", "list backends", "list presets", "schedule list"}) {
+    const std::string command = std::string("'" RANKLAB_PROGRAM "' ") + list;
+    for (const int columns : {80, 110}) {
+      const std::vector<std::string> lines =
+          lines_shown(on_a_terminal("COLUMNS=" + std::to_string(columns) + " " + command));
+      ASSERT_GT(lines.size(), 3u) << list;
+      for (const std::string& line : lines) {
+        EXPECT_LE(display_columns(line), columns) << line;
+        EXPECT_EQ(line.find_first_of("|`"), std::string::npos) << line;
+      }
+    }
+    EXPECT_THAT(run_command(command).output, testing::StartsWith("| ")) << list;
+  }
+  // Numbers end below each other.
+  const std::vector<std::string> presets = lines_shown(on_a_terminal("COLUMNS=100 '" RANKLAB_PROGRAM "' list presets"));
+  EXPECT_THAT(presets, testing::Contains("gpt_tiny          4 x 128               128                  870k"));
+  EXPECT_THAT(presets, testing::Contains("deepseek_v3       61 x 7168            4096   671B (37.6B active)"));
+}
+
+TEST(Terminal, ErrorsAreWrappedThereAndOneLineElsewhere) {
+  const std::string command = "'" RANKLAB_PROGRAM "' train --tp 3";
+  const std::vector<std::string> lines = lines_shown(on_a_terminal("COLUMNS=60 " + command));
+  ASSERT_GT(lines.size(), 2u);
+  std::string together = lines[0];
+  for (size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_LE(display_columns(lines[i]), 60) << lines[i];
+    if (i == 0) continue;
+    EXPECT_EQ(lines[i].substr(0, 2), "  ");
+    together += lines[i].substr(1);
+  }
+  EXPECT_EQ(together + "\n", run_command(command + " 2>&1 >/dev/null").output);
 }
 
 // The test's own process stands for the launcher: its stdout is no terminal.

@@ -222,6 +222,23 @@ def check_mtp(folder, tokens):
         failures.append(f"{folder}: other tokens when the MTP module drafts them")
 
 
+# A token is a byte of UTF-8, there and back, for every byte and for text that is merged nowhere.
+def check_tokenizer(folder):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    texts = [PROMPT, "", " two  spaces, a\ttab\nand lines\n", "don't, I'LL", "\u00e9\u0142\u4e16\U0001f600", "a" * 300,
+             "".join(map(chr, range(128)))]
+    for text in texts:
+        tokens = tokenizer(text)["input_ids"]
+        if tokens != list(text.encode()):
+            failures.append(f"{folder}: the tokenizer makes {tokens} of {text!r}")
+        if tokenizer.decode(tokens) != text:
+            failures.append(f"{folder}: {text!r} comes back as {tokenizer.decode(tokens)!r}")
+    # A class may add special tokens of its own behind them (Qwen2's of transformers 5 adds one to pad with).
+    plain = {i for i in tokenizer.get_vocab().values() if i not in tokenizer.all_special_ids}
+    if plain != set(range(256)):
+        failures.append(f"{folder}: the tokenizer has {len(plain)} tokens")
+
+
 def row(name, way, ours, theirs):
     difference = (ours - theirs).abs().max().item()
     relative = difference / theirs.abs().max().item()
@@ -238,7 +255,8 @@ def exported(name, flags, folder):
     ranklab("train", *flags, "--train-iters", "20", "--global-batch-size", "12" if "--pp" in flags else "8",
             "--eval-interval", "0", "--sample-tokens", "0", "--mock-data", "--no-trace", "--log-dir",
             os.path.join(folder, "log"), "--save", checkpoint)
-    ranklab("ckpt", "export-hf", checkpoint, out, "--max-shard-size", "200KB")
+    ranklab("ckpt", "export-hf", checkpoint, out, "--max-shard-size", "200KB", "--tokenizer", "bytes")
+    check_tokenizer(out)
     tokens, ours = our_logits(checkpoint, folder)
     row(name, "trained here, loaded there", ours, their_logits(out, tokens))
     if name == "DeepSeek-V3" and hasattr(transformers.GenerationConfig(), "use_mtp"):

@@ -39,6 +39,17 @@ TEST_P(Lessons, NothingIsGivenAwayBeforeTheExperiment) {
   EXPECT_THAT(text.after, testing::HasSubstr("Read more:"));
 }
 
+// One figure from a real cluster, and where it was published.
+TEST_P(Lessons, SaysWhyOneShouldCare) {
+  const std::string before = split_lesson_text(readme()).before;
+  const size_t at = before.find("## Why should I care\n");
+  ASSERT_NE(at, std::string::npos);
+  const std::string why = before.substr(at, before.find("\n## ", at) - at);
+  EXPECT_THAT(why, testing::ContainsRegex("[0-9]"));
+  EXPECT_THAT(why, testing::AnyOf(testing::ContainsRegex("arXiv [0-9]{4}\\.[0-9]{5}"),
+                                  testing::ContainsRegex("github\\.com/[A-Za-z0-9-]+/[A-Za-z0-9-]+")));
+}
+
 TEST_P(Lessons, TheExperimentFitsTheTerminal) {
   for (const int width : {80, 100, 120}) {
     std::ostringstream out;

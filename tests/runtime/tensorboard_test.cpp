@@ -10,6 +10,7 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "core/runtime/model_metrics.h"
 #include "tests/runtime/tiny_run.h"
 
 namespace ranklab {
@@ -48,7 +49,23 @@ struct LoggedEvent {
   int64_t step = 0;
   std::string version;
   std::map<std::string, float> scalars;
+  std::map<std::string, std::string> texts;
 };
+
+// The bytes of field `number` of a message; "" if it has none.
+std::string_view field_of(std::string_view message, uint64_t number) {
+  for (Reader in{message}; !in.left.empty();) {
+    const uint64_t tag = in.varint();
+    if ((tag & 7) == 0) {
+      in.varint();
+      continue;
+    }
+    EXPECT_EQ(tag & 7, 2u);
+    const std::string_view bytes = in.bytes(in.varint());
+    if (tag >> 3 == number) return bytes;
+  }
+  return {};
+}
 
 void parse_summary(std::string_view text, LoggedEvent& event) {
   for (Reader summary{text}; !summary.left.empty();) {
@@ -56,7 +73,14 @@ void parse_summary(std::string_view text, LoggedEvent& event) {
     Reader value{summary.bytes(summary.varint())};
     EXPECT_EQ(value.varint(), 1u << 3 | 2u);
     const std::string tag(value.bytes(value.varint()));
-    EXPECT_EQ(value.varint(), 2u << 3 | 5u);
+    const uint64_t kind = value.varint();
+    if (kind == (8u << 3 | 2u)) {
+      event.texts[tag] = field_of(value.bytes(value.varint()), 8);
+      EXPECT_EQ(value.varint(), 9u << 3 | 2u);
+      EXPECT_EQ(field_of(field_of(value.bytes(value.varint()), 1), 1), "text");
+      continue;
+    }
+    EXPECT_EQ(kind, 2u << 3 | 5u);
     event.scalars[tag] = std::bit_cast<float>(static_cast<uint32_t>(value.fixed(4)));
     EXPECT_TRUE(value.left.empty());
   }
@@ -151,21 +175,39 @@ TEST_F(TensorboardRun, HoldsEveryStepAndValidation) {
   std::ifstream in(file, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   const std::vector<LoggedEvent> events = parse_file(text);
-  ASSERT_EQ(events.size(), 4u);  // version, two steps, one validation
+  ASSERT_EQ(events.size(), 5u);  // version, settings, two steps, one validation
   EXPECT_EQ(events[0].version, "brain.Event:2");
   EXPECT_GT(events[0].wall_time, 1.6e9);
   const StepMetrics& second = recorded_->steps.at(1);
-  EXPECT_EQ(events[2].step, 1);
-  const std::map<std::string, double> want = {{"loss", second.loss},
-                                              {"grad_norm", second.grad_norm},
-                                              {"lr", second.lr},
-                                              {"tokens_per_s", second.tokens_per_s},
-                                              {"virtual_step_ms", second.virtual_step_ms},
-                                              {"mfu", second.mfu},
-                                              {"exposed_comm_fraction", second.exposed_comm_fraction}};
-  EXPECT_EQ(events[2].scalars.size(), want.size());
-  for (const auto& [tag, value] : want) EXPECT_EQ(events[2].scalars.at(tag), static_cast<float>(value)) << tag;
-  EXPECT_EQ(events[3].scalars.at("validation_loss"), static_cast<float>(recorded_->validation_losses.at(0)));
+  EXPECT_NE(events[1].texts.at("settings").find("| parallel.tp | 1 |\n"), std::string::npos);
+  EXPECT_EQ(events[3].step, 1);
+  std::map<std::string, double> want = {{"loss/train", second.loss},
+                                        {"grad/norm", second.grad_norm},
+                                        {"optim/lr", second.lr},
+                                        {"speed/tokens_per_s", second.tokens_per_s},
+                                        {"speed/virtual_step_ms", second.virtual_step_ms},
+                                        {"speed/mfu", second.mfu},
+                                        {"speed/exposed_comm_fraction", second.exposed_comm_fraction},
+                                        {"speed/peer_wait_fraction", second.peer_wait_fraction}};
+  for (const ModelMetric& metric : model_metrics(second)) want[metric.tag] = metric.value;
+  EXPECT_EQ(events[3].scalars.size(), want.size());
+  for (const auto& [tag, value] : want) EXPECT_EQ(events[3].scalars.at(tag), static_cast<float>(value)) << tag;
+  EXPECT_EQ(events[4].scalars.at("loss/validation"), static_cast<float>(recorded_->validation_losses.at(0)));
+}
+
+// Of a mixture under a loss scale: what only some runs have is in groups, too.
+TEST(Tensorboard, EveryMetricHasAGroup) {
+  StepMetrics m;
+  m.wall_mfu = m.mtp_loss = m.moe_max_over_mean = m.loss_scale = 1;
+  m.peak_memory_bytes = 1;
+  const std::vector<ModelMetric> metrics = model_metrics(m);
+  EXPECT_EQ(metrics.size(), 9u);
+  for (const ModelMetric& metric : metrics) {
+    const std::string tag = metric.tag;
+    bool grouped = false;
+    for (const char* group : {"loss/", "grad/", "speed/", "memory/", "experts/"}) grouped |= tag.starts_with(group);
+    EXPECT_TRUE(grouped) << tag;
+  }
 }
 
 TEST_F(TensorboardRun, TensorboardsOwnReaderAgrees) {
@@ -175,11 +217,13 @@ TEST_F(TensorboardRun, TensorboardsOwnReaderAgrees) {
       "import sys\n"
       "from tensorboard.backend.event_processing.event_accumulator import EventAccumulator\n"
       "a = EventAccumulator(sys.argv[1]); a.Reload()\n"
-      "loss = a.Scalars('loss')\n"
+      "loss = a.Scalars('loss/train')\n"
       "assert [e.step for e in loss] == [0, 1], loss\n"
       "assert abs(loss[1].value - float(sys.argv[2])) < 1e-5, loss\n"
-      "assert len(a.Scalars('validation_loss')) == 1\n"
-      "assert len(a.Tags()['scalars']) == 8, a.Tags()\n";
+      "assert len(a.Scalars('loss/validation')) == 1\n"
+      "assert {t.split('/')[0] for t in a.Tags()['scalars']} >= {'loss', 'grad', 'optim', 'speed'}, a.Tags()\n"
+      "text = a.Tensors('settings/text_summary' if 'settings/text_summary' in a.Tags()['tensors'] else 'settings')\n"
+      "assert b'| parallel.tp | 1 |' in text[0].tensor_proto.string_val[0], text\n";
   const fs::path file = directory_.string() + ".py";
   std::ofstream(file) << script;
   const std::string command =

@@ -1,0 +1,17 @@
+// The tokenizer that ranklab trains with, in the form of Hugging Face's tokenizers: a token is a byte of UTF-8, as a
+// BPE without merges whose 256 tokens are bytes in the printable spelling of GPT-2 (Radford et al. 2019, encoder.py).
+// Thread rule: pure.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace ranklab {
+
+constexpr int64_t kByteTokens = 256;
+
+// tokenizer.json
+std::string hf_byte_tokenizer();
+// tokenizer_config.json, of a model that reads at most `seq_length` tokens.
+std::string hf_byte_tokenizer_config(int64_t seq_length);
+
+}  // namespace ranklab
