@@ -1,5 +1,5 @@
-// ranklab list presets | hardware | dispatchers | recipes | backends | combinations: the values of --preset, --hardware
-// and --precision-recipe, and the refused combinations, as in the tables of docs/.
+// ranklab list presets | hardware | dispatchers | recipes | backends | combinations | sentinels: the values of
+// --preset, --hardware and --precision-recipe, and the refused combinations, as in the tables of docs/.
 #include <cstdio>
 
 #include "cli/common/command.h"
@@ -89,26 +89,48 @@ int list_combinations() {
   return 0;
 }
 
+// "warn above 3, stop above 10"
+std::string bounds_text(const SentinelRow& row) {
+  std::string text;
+  if (!row.warn.open()) text = "warn " + row.warn.text();
+  if (row.stop.open()) return text;
+  text += (text.empty() ? "stop " : ", stop ") + row.stop.text();
+  return row.in_a_row > 1 ? text + strprintf(", %d in a row", row.in_a_row) : text;
+}
+
+int list_sentinels() {
+  std::printf("| `--sentinel` | tag | measures | mode | bounds | action |\n|---|---|---|---|---|---|\n");
+  for (const SentinelRow& row : sentinel_rows()) {
+    const std::string bounds = bounds_text(row);
+    std::printf("| `%s` | `%s` | %s | %s | %s | %s |\n", row.name, row.tag, row.formula,
+                std::string(name(row.mode)).c_str(), bounds.c_str(),
+                bounds.empty() ? "" : std::string(name(row.action)).c_str());
+  }
+  return 0;
+}
+
 }  // namespace
 
 CommandAction setup_list(CommandLine& app) {
   app.require_subcommand(0, 1);
   app.footer(
       "Examples:\n  ranklab list presets\n  ranklab list hardware\n  ranklab list dispatchers\n  ranklab list recipes\n"
-      "  ranklab list backends\n  ranklab list combinations");
+      "  ranklab list backends\n  ranklab list combinations\n  ranklab list sentinels");
   CommandLine* presets = app.add_subcommand("presets", "model presets");
   CommandLine* hardware = app.add_subcommand("hardware", "hardware profiles");
   CommandLine* dispatchers = app.add_subcommand("dispatchers", "how tokens travel to their experts");
   CommandLine* recipes = app.add_subcommand("recipes", "precision recipes");
   CommandLine* backend_table = app.add_subcommand("backends", "what the ranks of each backend can do");
   CommandLine* combinations = app.add_subcommand("combinations", "what does not go together, and why");
-  return [&app, presets, hardware, dispatchers, recipes, backend_table, combinations] {
+  CommandLine* sentinels = app.add_subcommand("sentinels", "the numbers that a run is held to");
+  return [&app, presets, hardware, dispatchers, recipes, backend_table, combinations, sentinels] {
     if (presets->parsed()) return list_presets();
     if (hardware->parsed()) return list_hardware();
     if (dispatchers->parsed()) return list_dispatchers();
     if (recipes->parsed()) return list_recipes();
     if (backend_table->parsed()) return list_backends();
     if (combinations->parsed()) return list_combinations();
+    if (sentinels->parsed()) return list_sentinels();
     std::printf("%s", app.help().c_str());
     return 0;
   };

@@ -78,6 +78,25 @@ void print_precision_statistics(const BenchOverheadOptions& options) {
       kTimedLayouts[0].name, kSteps, median(off), median(on), percent_more(on, off));
 }
 
+// Sentinels look at tensors in one of ten steps and at the probe in one of twenty, so the mean counts here, too.
+void print_sentinels(const BenchOverheadOptions& options) {
+  constexpr int kWarmup = 1, kSteps = 20;
+  const auto cpu_ms = [](SentinelMode mode) {
+    TrainConfig config = config_for(kTimedLayouts[0], true);
+    config.sentinels.mode = mode;
+    return run_step_bench(config, kWarmup, kSteps, 0).cpu_ms;
+  };
+  std::vector<double> off, on;
+  for (int i = 0; i < options.repetitions; ++i) {
+    off.push_back(cpu_ms(SentinelMode::kOff));
+    on.push_back(cpu_ms(SentinelMode::kStandard));
+  }
+  std::printf(
+      "sentinels (%s, --sentinel-mode standard, means of %d steps): %.2f CPU ms/step without, %.2f with, "
+      "%+.1f%%\n",
+      kTimedLayouts[0].name, kSteps, median(off), median(on), percent_more(on, off));
+}
+
 }  // namespace
 
 int run_bench_overhead(const BenchOverheadOptions& options) {
@@ -99,6 +118,7 @@ int run_bench_overhead(const BenchOverheadOptions& options) {
                 percent_more(on.cpu, off.cpu), calls, post_us, 100 * calls * post_us * 1e-3 / median(off.wall));
   }
   print_precision_statistics(options);
+  print_sentinels(options);
   return 0;
 }
 

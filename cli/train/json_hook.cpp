@@ -1,5 +1,6 @@
 #include "cli/train/json_hook.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -25,6 +26,7 @@ class JsonHook : public Hook {
     print(nlohmann::ordered_json{{"step", step}, {"validation_loss", loss}}.dump() + "\n");
   }
   void on_train_end(const TrainResult& result) override {
+    if (!result.stopped.empty()) return;  // the error is the result
     const nlohmann::ordered_json data = {{"steps_done", result.steps_done},     {"interrupted", result.interrupted},
                                          {"first_loss", result.first_loss},     {"last_loss", result.last_loss},
                                          {"total_wall_s", result.total_wall_s}, {"sample", result.sample},

@@ -18,6 +18,16 @@ inline std::vector<std::pair<const char*, double>> model_metrics(const StepMetri
     out.emplace_back("moe_dropped_fraction", m.moe_dropped_fraction);
     out.emplace_back("moe_aux_loss", m.moe_aux_loss);
     out.emplace_back("moe_z_loss", m.moe_z_loss);
+    out.emplace_back("total_loss", m.total_loss);
+  }
+  if (m.zero) {
+    out.emplace_back("zero_reduced_buckets", static_cast<double>(m.zero->reduced));
+    out.emplace_back("zero_reduced_bytes", static_cast<double>(m.zero->reduced_bytes));
+    out.emplace_back("zero_updated_buckets", static_cast<double>(m.zero->updated));
+    out.emplace_back("zero_updated_bytes", static_cast<double>(m.zero->updated_bytes));
+    out.emplace_back("zero_gathered_units", static_cast<double>(m.zero->gathered));
+    out.emplace_back("zero_gathered_bytes", static_cast<double>(m.zero->gathered_bytes));
+    out.emplace_back("zero_freed_units", static_cast<double>(m.zero->freed));
   }
   if (m.loss_scale > 0) {
     out.emplace_back("loss_scale", m.loss_scale);

@@ -94,6 +94,8 @@ class TensorboardHook : public Hook {
                                               {"mfu", m.mfu},
                                               {"exposed_comm_fraction", m.exposed_comm_fraction}};
     for (const auto& [name, value] : model_metrics(m)) scalars.push_back({name, value});
+    if (m.sentinels)
+      for (const SentinelValue& one : m.sentinels->values) scalars.push_back({one.tag, one.value});
     write(tensorboard_scalar_record(now(), m.step, scalars));
   }
   void on_validation(int64_t step, double loss) override {

@@ -62,6 +62,7 @@ TEST(Readme, TablesAreTheProgramsOwn) {
   EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list recipes")));
   EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list backends")));
   EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list combinations")));
+  EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list sentinels")));
   std::string bench = printed_by("bench cp");
   while (bench.starts_with('#')) bench.erase(0, bench.find('\n') + 1);
   EXPECT_THAT(readme(), testing::HasSubstr(bench));
