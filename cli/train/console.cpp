@@ -218,7 +218,7 @@ class ConsoleHook : public Hook {
     if (scales_) std::fprintf(out_, "  %10.9g%s", m.loss_scale, m.skipped ? "  overflow, skipped" : "");
     std::fputc('\n', out_);
     if (m.zero)
-      std::fprintf(out_, "[ZeRO Debug][rank=0] step %ld %s\n", static_cast<long>(m.step), m.zero->text().c_str());
+      std::fprintf(out_, "[ZeRO Debug][step=%ld] rank 0 %s\n", static_cast<long>(m.step), m.zero->text().c_str());
     flush();
   }
   // If stderr is closed, nobody wants its output; stdout is what a user keeps.

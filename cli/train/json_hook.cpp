@@ -20,6 +20,9 @@ class JsonHook : public Hook {
   void on_train_begin(const RunPlan& plan, const TrainInfo&) override { steps_ = plan.config.train_iters; }
   void on_step_end(const StepMetrics& m) override {
     if (m.step % options_.log_interval == 0 || m.step + 1 == steps_) print(metrics_json(m) + "\n");
+    const auto begins = [](const SentinelAlarm& alarm) { return alarm.begins; };
+    if (m.sentinels && std::ranges::any_of(m.sentinels->alarms, begins))
+      print(sentinels_json(m.step, *m.sentinels) + "\n");
   }
   void on_checkpoint(const CheckpointNote& note) override { print(checkpoint_json(note) + "\n"); }
   void on_validation(int64_t step, double loss) override {
