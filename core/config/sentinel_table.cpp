@@ -56,7 +56,7 @@ constexpr auto kRows = std::to_array<SentinelRow>({
     {"effective_tokens_per_second", "Throughput/effective_tokens_per_second", "tokens that count / step time"},
     {"samples_per_second", "Throughput/samples_per_second", "sequences / step time"},
     {"achieved_tflops", "Perf/achieved_tflops", "model FLOPs of the step / step time / 10^12, of all ranks"},
-    {"mfu", "Perf/mfu", "model FLOPs / (time x peak of the ranks): virtual time, on GPUs wall time"},
+    {"mfu", "Perf/mfu", "model FLOPs / (virtual time x peak of the ranks)"},
     {"throughput_drop", "Health/step_time_ratio",
      "step time / median of the last 20: virtual time where there is a clock, else wall time", kMinimal, above(1.5)},
     {"straggler", "Health/straggler_ratio",

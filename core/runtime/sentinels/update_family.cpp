@@ -80,10 +80,15 @@ class UpdateFamily final : public SentinelFamily, public UpdateWatch {
     table.mine(rank_slots_ + kSampled) = sampled_;
     table.mine(rank_slots_ + kChanged) = changed_;
     table.mine(rank_slots_ + kNotFinite) = not_finite();
+    table.mine(rank_slots_ + kLr) = lr_;
+    table.mine(rank_slots_ + kClip) = clip_;
   }
 
   void report(const SentinelStep&, const RankTable& table, SentinelReport& out) override {
     if (!seen_) return;  // skipped, on all ranks
+    // Rank 0's on all ranks, even where a fault gives one another.
+    lr_ = table.of(0, rank_slots_ + kLr);
+    clip_ = table.of(0, rank_slots_ + kClip);
     double weights = 0, grads = 0;
     std::map<int64_t, Squares> layers;
     std::vector<double> ratios;
@@ -111,7 +116,7 @@ class UpdateFamily final : public SentinelFamily, public UpdateWatch {
 
  private:
   enum Slot { kGrad, kWeight, kMatrix, kGradSum, kElements, kUpdate, kSums };
-  enum RankSlot { kSampled, kChanged, kNotFinite, kRankSlots };
+  enum RankSlot { kSampled, kChanged, kNotFinite, kLr, kClip, kRankSlots };
   struct Key {
     size_t slots = 0;
     int64_t layer = -1;
