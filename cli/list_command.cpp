@@ -1,5 +1,6 @@
-// ranklab list presets | hardware | dispatchers | recipes | backends | combinations | commands: the values of --preset,
-// --hardware and --precision-recipe, the refused combinations and all commands, as in the tables of docs/.
+// ranklab list presets | hardware | software | dispatchers | recipes | backends | combinations | sentinels | commands:
+// the values of --preset, --hardware, --software and --precision-recipe, the refused combinations, the sentinels and
+// all commands, as in the tables of docs/.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -126,6 +127,44 @@ Listing combinations() {
   return out;
 }
 
+// "warn above 3, stop above 10"
+std::string bounds_text(const SentinelRow& row) {
+  std::string text;
+  if (!row.warn.open()) text = "warn " + row.warn.text();
+  if (row.stop.open()) return text;
+  text += (text.empty() ? "stop " : ", stop ") + row.stop.text();
+  return row.in_a_row > 1 ? text + strprintf(", %d in a row", row.in_a_row) : text;
+}
+
+Listing sentinels() {
+  Listing out{Table({"`--sentinel`", "tag", "measures", "mode", "bounds", "action"})};
+  for (const SentinelRow& row : sentinel_rows()) {
+    const std::string bounds = bounds_text(row), mode(name(row.mode)),
+                      action = bounds.empty() ? std::string() : std::string(name(row.action));
+    out.table.add({code(row.name), code(row.tag), row.formula, mode, bounds, action});
+    out.rows.push_back({{"sentinel", row.name},
+                        {"tag", row.tag},
+                        {"measures", row.formula},
+                        {"mode", mode},
+                        {"bounds", bounds},
+                        {"action", action}});
+  }
+  return out;
+}
+
+Listing software() {
+  Listing out{Table({"`--software`", "whose kernels", "elementwise", "products", "in 8 and 4 bits", "attention",
+                     "quantization", "collectives"})};
+  const auto times = [](double factor) { return strprintf("%.3g", factor); };
+  for (const Software& row : software_rows()) {
+    const auto& k = row.kernels;
+    out.table.add({code(row.name), row.what, times(k[0]), times(k[1]), times(k[2]), times(k[3]), times(k[4]),
+                   times(row.collectives)});
+    out.rows.push_back({{"software", row.name}, {"about", row.what}, {"kernels", k}, {"collectives", row.collectives}});
+  }
+  return out;
+}
+
 // Flags that every command has, or that come with train's settings; a second spelling is torchrun's.
 bool is_own(const OptionEntry& option, bool settings) {
   static const std::set<std::string> kEverywhere = {"--help", "--help-all", "--color"},
@@ -167,10 +206,12 @@ struct ListRow {
 constexpr ListRow kLists[] = {
     {"presets", "model presets", presets},
     {"hardware", "hardware profiles", hardware},
+    {"software", "whose kernels a plan counts with, times this project's", software},
     {"dispatchers", "how tokens travel to their experts", dispatchers},
     {"recipes", "precision recipes", recipes},
     {"backends", "what the ranks of each backend can do", backend_table},
     {"combinations", "what does not go together, and why", combinations},
+    {"sentinels", "the numbers that a run is held to", sentinels},
 };
 
 }  // namespace

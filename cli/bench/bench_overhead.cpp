@@ -91,6 +91,27 @@ void print_overhead_head(const BenchOverheadOptions& options) {
               "off CPU ms/step", "on CPU ms/step", "tracer", "watch");
 }
 
+// Sentinels look at tensors in one of ten steps and at the probe in one of twenty, so the mean counts here, too.
+nlohmann::ordered_json sentinel_cost(const BenchOverheadOptions& options) {
+  constexpr int kWarmup = 1, kSteps = 20;
+  const auto cpu_ms = [](SentinelMode mode) {
+    TrainConfig config = config_for(kTimedLayouts[0], true);
+    config.sentinels.mode = mode;
+    return run_step_bench(config, kWarmup, kSteps, 0).cpu_ms;
+  };
+  std::vector<double> off, on;
+  for (int i = 0; i < options.repetitions; ++i) {
+    off.push_back(cpu_ms(SentinelMode::kOff));
+    on.push_back(cpu_ms(SentinelMode::kStandard));
+  }
+  if (options.json) return {{"layout", kTimedLayouts[0].name}, {"off_cpu_ms", median(off)}, {"on_cpu_ms", median(on)}};
+  std::printf(
+      "sentinels (%s, --sentinel-mode standard, means of %d steps): %.2f CPU ms/step without, %.2f with, "
+      "%+.1f%%\n",
+      kTimedLayouts[0].name, kSteps, median(off), median(on), percent_more(on, off));
+  return {};
+}
+
 }  // namespace
 
 int run_bench_overhead(const BenchOverheadOptions& options) {
@@ -117,8 +138,10 @@ int run_bench_overhead(const BenchOverheadOptions& options) {
                 median(off.wall), median(on.wall), percent_more(on.wall, off.wall), median(off.cpu), median(on.cpu),
                 percent_more(on.cpu, off.cpu), calls, post_us, 100 * calls * post_us * 1e-3 / median(off.wall));
   }
-  const nlohmann::ordered_json statistics = precision_statistics(options);
-  if (options.json) std::fputs(json_result({{"layouts", rows}, {"precision_statistics", statistics}}).c_str(), stdout);
+  const nlohmann::ordered_json statistics = precision_statistics(options), sentinels = sentinel_cost(options);
+  if (options.json)
+    std::fputs(json_result({{"layouts", rows}, {"precision_statistics", statistics}, {"sentinels", sentinels}}).c_str(),
+               stdout);
   return 0;
 }
 

@@ -231,7 +231,9 @@ void LaunchGroup::tell_stopped(const Rank& rank, int signal) {
 void LaunchGroup::note_end(const Rank& rank, int pid, int status) {
   const bool killed = WIFSIGNALED(status);
   if ((!killed && WEXITSTATUS(status) == 0) || end_.failed || end_.signal != 0) return;
-  if (plan_.trains && !killed && WEXITSTATUS(status) == exit_code(ErrorKind::kOutputLost)) {
+  const bool ended = !killed && (WEXITSTATUS(status) == exit_code(ErrorKind::kOutputLost) ||
+                                 WEXITSTATUS(status) == exit_code(ErrorKind::kSentinel));
+  if (plan_.trains && ended) {
     end_.exit_code = WEXITSTATUS(status);  // its training is done: the others finish theirs, and nothing is restarted
     return;
   }

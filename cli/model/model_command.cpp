@@ -17,6 +17,7 @@
 #include "cli/common/style.h"
 #include "cli/config/config_options.h"
 #include "cli/model/model_stats.h"
+#include "cli/model/roofline_text.h"
 #include "cli/model/saved_model.h"
 #include "cli/training_module.h"
 #include "core/base/error.h"
@@ -174,7 +175,7 @@ nlohmann::ordered_json info_json(const RunPlan& plan) {
 struct Given {
   std::unique_ptr<ConfigOptions> options;
   std::string model;  // a preset, or a folder
-  bool json = false, markdown = false, stats = false;
+  bool json = false, markdown = false, stats = false, roofline = false;
 };
 
 // A folder's settings are overridden by flags.
@@ -199,8 +200,10 @@ int run_info(Given& given) {
   if (is_folder) plan.config.preset = given.model;  // the title above the table
   const Style style = style_for(stdout);
   std::string text = given.markdown ? info_markdown(plan) : info_text(plan, style);
+  if (given.roofline && !given.markdown) text += "\n" + roofline_text(plan, style);
   if (given.json) {
     nlohmann::ordered_json data = info_json(plan);
+    if (given.roofline) data["roofline"] = roofline_json(plan);
     if (given.stats) data["tensors"] = stats_json(*saved.tensors);
     text = json_result(data, saved.notes);
   } else if (given.stats) {
@@ -216,7 +219,8 @@ CommandAction setup_model(CommandLine& app) {
   auto given = std::make_shared<Given>();
   app.require_subcommand(0, 1);
   app.footer(
-      "Examples:\n  ranklab model info llama_8b --tp 8\n  ranklab model info gpt2_124m --num-layers 24 --markdown");
+      "Examples:\n  ranklab model info llama_8b --tp 8\n  ranklab model info gpt2_124m --num-layers 24 --markdown\n"
+      "  ranklab model info deepseek_v3 --bf16 --hardware h200 --roofline");
   CommandLine* info = app.add_subcommand("info", "parameters by module, FLOPs of a token, bytes of a rank");
   given->options = std::make_unique<ConfigOptions>(*info);
   info->add_option(
@@ -224,6 +228,8 @@ CommandAction setup_model(CommandLine& app) {
       "a name of `ranklab list presets`, a checkpoint, or a Hugging Face folder; settings change its numbers");
   info->add_flag("--json", given->json, "print one JSON object");
   info->add_flag("--markdown", given->markdown, "print the table in Markdown");
+  info->add_flag("--roofline", given->roofline,
+                 "what bounds training, prefill and decoding on --hardware, and how many ranks the experts need");
   info->add_flag("--stats", given->stats, "of a saved model: mean, deviation, largest, zeros and NaN of every tensor");
   return [&app, info, given] {
     if (info->parsed()) return run_info(*given);

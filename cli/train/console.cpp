@@ -29,8 +29,7 @@ constexpr const char* kVirtual = "  virtual ms    MFU  exposed comm  waiting";  
 constexpr const char* kOnGpu = "     step ms  GPU MFU  peak memory";            // in wall time
 // Appended for models that have them.
 constexpr const char* kPrediction = "  MTP loss";
-constexpr const char* kBalance = "  busiest expert";
-constexpr const char* kDropped = "  dropped";
+constexpr const char* kBalance = "  busiest expert  task / aux / total / drop";
 constexpr const char* kLossScale = "  loss scale";
 
 class ProgressBar {
@@ -105,7 +104,6 @@ class ConsoleHook : public Hook {
     simulated_ = c.can(Capability::kVirtualTime) && c.virtual_time;
     predicts_ = c.model.mtp_num_layers > 0;
     balances_ = c.model.moe.enabled();
-    drops_ = c.model.moe.capacity_factor > 0;
     scales_ = loss_scale_rule(c).has_value();
     begin_ns_ = wall_now_ns();
     std::fprintf(out_, "%s\n", style_.bold(model_title(plan, info.parameters)).c_str());
@@ -130,7 +128,6 @@ class ConsoleHook : public Hook {
     if (on_gpu_) header += kOnGpu;
     if (predicts_) header += kPrediction;
     if (balances_) header += kBalance;
-    if (balances_ && drops_) header += kDropped;
     if (scales_) header += kLossScale;
     std::fprintf(out_, "\n%s\n", style_.bold(header).c_str());
     std::fflush(out_);
@@ -140,6 +137,7 @@ class ConsoleHook : public Hook {
     book_ = thread_memory_book();
     bar_.clear();
     if (m.step % options_.log_interval == 0 || m.step + 1 == total_) row(m);
+    if (m.sentinels) alarms(*m.sentinels);
     bar_.draw(m.step + 1, total_, static_cast<double>(wall_now_ns() - begin_ns_) * 1e-9);
   }
 
@@ -159,10 +157,13 @@ class ConsoleHook : public Hook {
   void on_train_end(const TrainResult& result) override {
     bar_.clear();
     std::fprintf(out_, "\n%s after %ld steps in %.1f s: loss %.4f -> %.4f\n",
-                 result.interrupted ? style_.yellow("interrupted").c_str() : style_.green("done").c_str(),
+                 (!result.stopped.empty() ? style_.yellow("stopped by a sentinel")
+                  : result.interrupted    ? style_.yellow("interrupted")
+                                          : style_.green("done"))
+                     .c_str(),
                  static_cast<long>(result.steps_done), result.total_wall_s, result.first_loss, result.last_loss);
     if (!result.sample.empty()) std::fprintf(out_, "\nsample:\n%s\n\n", result.sample.c_str());
-    if (result.sample.empty() && wants_sample_ && !result.interrupted) {
+    if (result.sample.empty() && wants_sample_ && !result.interrupted && result.stopped.empty()) {
       std::fprintf(out_, "\nno sample: text is bytes, and this vocabulary is not (--vocab-size 256)\n\n");
     }
     if (book_ && simulated_ && result.steps_done > 0) line("memory", memory_text());
@@ -189,6 +190,14 @@ class ConsoleHook : public Hook {
     return text;
   }
 
+  // Those that begin to fire; sentinels.jsonl has the others, too.
+  void alarms(const SentinelReport& report) const {
+    for (const SentinelAlarm& alarm : report.alarms) {
+      if (alarm.begins) std::fprintf(out_, "%s\n", style_.yellow("        sentinel " + alarm.text()).c_str());
+    }
+    flush();
+  }
+
   void row(const StepMetrics& m) const {
     std::fprintf(out_, "%6ld  %8.4f  %9.4f  %8.2e  %9.0f", static_cast<long>(m.step), m.loss, m.grad_norm, m.lr,
                  m.tokens_per_s);
@@ -202,10 +211,14 @@ class ConsoleHook : public Hook {
                    human_bytes(static_cast<double>(m.peak_memory_bytes)).c_str());
     }
     if (predicts_) std::fprintf(out_, "  %8.4f", m.mtp_loss);
-    if (balances_) std::fprintf(out_, "  %8.2f x mean", m.moe_max_over_mean);
-    if (balances_ && drops_) std::fprintf(out_, "  %6.2f%%", 100 * m.moe_dropped_fraction);
+    if (balances_) {
+      std::fprintf(out_, "  %7.2f x mean  %.4f / %.4f / %.4f / %.2f%%", m.moe_max_over_mean, m.loss,
+                   m.moe_aux_loss + m.moe_z_loss, m.total_loss, 100 * m.moe_dropped_fraction);
+    }
     if (scales_) std::fprintf(out_, "  %10.9g%s", m.loss_scale, m.skipped ? "  overflow, skipped" : "");
     std::fputc('\n', out_);
+    if (m.zero)
+      std::fprintf(out_, "[ZeRO Debug][step=%ld] rank 0 %s\n", static_cast<long>(m.step), m.zero->text().c_str());
     flush();
   }
   // If stderr is closed, nobody wants its output; stdout is what a user keeps.
@@ -224,7 +237,7 @@ class ConsoleHook : public Hook {
   int64_t total_ = 0;
   bool wants_sample_ = false;
   bool simulated_ = true, on_gpu_ = false;
-  bool predicts_ = false, balances_ = false, drops_ = false, scales_ = false;
+  bool predicts_ = false, balances_ = false, scales_ = false;
   int64_t begin_ns_ = 0;
   std::shared_ptr<MemoryBook> book_;  // rank 0's; null if memory is not booked
 };

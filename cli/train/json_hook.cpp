@@ -1,5 +1,6 @@
 #include "cli/train/json_hook.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -19,12 +20,16 @@ class JsonHook : public Hook {
   void on_train_begin(const RunPlan& plan, const TrainInfo&) override { steps_ = plan.config.train_iters; }
   void on_step_end(const StepMetrics& m) override {
     if (m.step % options_.log_interval == 0 || m.step + 1 == steps_) print(metrics_json(m) + "\n");
+    const auto begins = [](const SentinelAlarm& alarm) { return alarm.begins; };
+    if (m.sentinels && std::ranges::any_of(m.sentinels->alarms, begins))
+      print(sentinels_json(m.step, *m.sentinels) + "\n");
   }
   void on_checkpoint(const CheckpointNote& note) override { print(checkpoint_json(note) + "\n"); }
   void on_validation(int64_t step, double loss) override {
     print(nlohmann::ordered_json{{"step", step}, {"validation_loss", loss}}.dump() + "\n");
   }
   void on_train_end(const TrainResult& result) override {
+    if (!result.stopped.empty()) return;  // the error is the result
     const nlohmann::ordered_json data = {{"steps_done", result.steps_done},     {"interrupted", result.interrupted},
                                          {"first_loss", result.first_loss},     {"last_loss", result.last_loss},
                                          {"total_wall_s", result.total_wall_s}, {"sample", result.sample},

@@ -138,9 +138,16 @@ int TrainRun::fit() {
   engine.set_stepper(stepper_);
   engine.set_live_feed(live_feed_);
   engine.stream_traces();
-  if (world_->has_rank_zero()) add_hooks(engine, gemm);
+  if (world_->has_rank_zero()) {
+    engine.set_output_folder(log_dir());
+    add_hooks(engine, gemm);
+  }
   const TellOnLeaving telling(world_, trace_);
-  const bool interrupted = engine.fit().interrupted;
+  const TrainResult result = engine.fit();
+  RANKLAB_CHECK(result.stopped.empty(), ErrorKind::kSentinel, .where = "sentinels", .what = "a sentinel ended the run",
+                .got = result.stopped, .want = "a number within its bounds",
+                .fix = "see sentinels.jsonl in the run's folder; --sentinel 'NAME stop=none' lets the run go on");
+  const bool interrupted = result.interrupted;
   if (interrupted && interrupt_requested()) return interrupt_exit_code();
   return lost_->any() ? exit_code(ErrorKind::kOutputLost) : 0;
 }

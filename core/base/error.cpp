@@ -37,6 +37,8 @@ int exit_code(ErrorKind kind) {
       return 8;
     case ErrorKind::kOutputLost:
       return 9;
+    case ErrorKind::kSentinel:
+      return 10;
     case ErrorKind::kInterrupted:
       return 130;
     case ErrorKind::kIo:

@@ -17,12 +17,13 @@ enum class ErrorKind {
   kIo,               // the operating system refused a read or write
   kBadFile,          // a file's content is not what its format says
   kOutputLost,       // everything was computed, but a log, a trace or printed text could not be written completely
+  kSentinel,         // a number of a training run left the bounds at which the run ends
   kInterrupted,      // SIGINT
   kInternal,         // a bug in ranklab
 };
 
 // Process exit code of a kind (README "Exit codes"): 2 usage, 3 environment, 4 check, 5 rank failure or mismatch, 6
-// hang, 7 numeric, 8 bad file, 9 output lost, 130 interrupted, else 1.
+// hang, 7 numeric, 8 bad file, 9 output lost, 10 stopped by a sentinel, 130 interrupted, else 1.
 int exit_code(ErrorKind kind);
 
 struct ErrorText {

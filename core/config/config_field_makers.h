@@ -170,6 +170,9 @@ void add_experts(std::vector<ConfigField>& rows);
 // Settings of what a run holds in memory and keeps in files: core/config/config_state_fields.cpp.
 void add_memory(std::vector<ConfigField>& rows);
 void add_checkpoints(std::vector<ConfigField>& rows);
+// Settings of what watches a run: core/config/config_watch_fields.cpp.
+void add_sentinels(std::vector<ConfigField>& rows);
+void add_dump(std::vector<ConfigField>& rows);
 // Settings of number formats: core/config/config_precision_fields.cpp.
 void add_precision(std::vector<ConfigField>& rows);
 void add_context(std::vector<ConfigField>& rows);    // among "parallel"

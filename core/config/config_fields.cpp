@@ -218,7 +218,8 @@ void add_output(std::vector<ConfigField>& rows) {
   rows.push_back(flag(g, "trace.profile", {"--profile"},
                       "of the traced steps also every kernel of rank 0, in PyTorch's profile (Kineto)",
                       RANKLAB_FIELD(profile)));
-  rows.push_back(flag(g, "log.zero_debug", {"--zero-debug"}, "print which rank owns which part of each parameter",
+  rows.push_back(flag(g, "log.zero_debug", {"--zero-debug"},
+                      "print which rank owns which part of each parameter, and what each step reduces and gathers",
                       RANKLAB_FIELD(zero_debug)));
   rows.push_back(number(g, "sample.tokens", {"--sample-tokens"}, "tokens of text to generate at the end (0: none)",
                         RANKLAB_FIELD(sample_tokens), count(0)));
@@ -243,7 +244,9 @@ std::vector<ConfigField> make_fields() {
   add_checkpoints(rows);
   add_data(rows);
   add_simulation(rows);
+  add_sentinels(rows);
   add_output(rows);
+  add_dump(rows);
   return rows;
 }
 

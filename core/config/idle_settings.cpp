@@ -116,6 +116,10 @@ std::vector<IdleRow> make_idle_rows() {
   add(
       {"data.eval_iters"}, [](const RunPlan& p) { return p.config.eval_interval > 0; }, "--eval-interval above 0");
   add(
+      {"sentinel.interval", "sentinel.probe_interval", "sentinel.drift_interval"},
+      [](const RunPlan& p) { return p.config.sentinels.mode >= SentinelMode::kStandard; },
+      "--sentinel-mode standard or debug");
+  add(
       {"trace.step_start", "trace.step_end"}, [](const RunPlan& p) { return p.config.trace || p.config.profile; },
       "--trace or --profile");
   add(

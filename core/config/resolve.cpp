@@ -5,6 +5,7 @@
 #include "core/base/utf8.h"
 #include "core/config/config_fields.h"
 #include "core/config/context_choice.h"
+#include "core/config/dump_choice.h"
 #include "core/config/loss_scale_choice.h"
 #include "core/config/pipeline_layout.h"
 #include "core/config/precision_choice.h"
@@ -53,6 +54,20 @@ void check_data(const TrainConfig& c) {
                 .got = std::to_string(c.documents.eod_token),
                 .want = "below --vocab-size " + std::to_string(c.model.vocab_size),
                 .fix = "pass the token that ends a document in your data");
+}
+
+void check_sentinels(const TrainConfig& c) {
+  const SentinelRules rules(c.sentinels.mode, c.sentinels.rules);
+  RANKLAB_CHECK(c.sentinels.rules.find("action=checkpoint") == std::string::npos || !c.save_dir.empty(),
+                ErrorKind::kInvalidArgument, .where = "--sentinel", .what = "a checkpoint has no folder",
+                .got = quote(c.sentinels.rules), .want = "--save FOLDER", .fix = "add it, or take action=warn");
+}
+
+void check_dump(const TrainConfig& c) {
+  dump_choice(c.dump_at);
+  RANKLAB_CHECK(c.dump_at.empty() || !c.dump_modules.empty(), ErrorKind::kInvalidArgument, .where = "--at",
+                .what = "there is nothing to dump", .got = "--at " + quote(c.dump_at), .want = "--dump PATTERN with it",
+                .fix = "name modules, as in --dump 'layers.1.*'");
 }
 
 void check_checkpoints(const TrainConfig& c) {
@@ -142,6 +157,8 @@ RunPlan resolve(const TrainConfig& asked) {
   check_numbers(config);
   check_data(config);
   check_checkpoints(config);
+  check_sentinels(config);
+  check_dump(config);
   check_saved_text(config);
   check_requirements(config);
   PrecisionSettings precision = settle_precision(config);

@@ -12,6 +12,7 @@
 #include "core/comm/backend.h"
 #include "core/comm/device_mesh.h"
 #include "core/config/precision_config.h"
+#include "core/config/sentinel_rules.h"
 #include "core/pipeline/schedule.h"
 #include "core/sim/hardware_profile.h"
 #include "core/spec/context_exchange.h"
@@ -33,6 +34,20 @@ struct DocumentSettings {
   int64_t eod_token = 0;
 
   bool any() const { return reset_attention_mask || reset_position_ids || eod_mask_loss; }
+};
+
+// What watches a run's numbers (core/config/sentinel_rules.h).
+struct SentinelSettings {
+  SentinelMode mode = SentinelMode::kOff;
+  std::string rules;             // changes of the table's rows
+  int64_t interval = 0;          // steps between looks at tensors; 0: 10, in debug 1
+  int64_t probe_interval = 0;    // ... between forwards of the probe; 0: 20, in debug 1
+  int64_t drift_interval = 100;  // ... between comparisons of the replicas' weights; 0: never
+
+  int64_t steps_between_looks() const { return interval > 0 ? interval : mode == SentinelMode::kDebug ? 1 : 10; }
+  int64_t steps_between_probes() const {
+    return probe_interval > 0 ? probe_interval : mode == SentinelMode::kDebug ? 1 : 20;
+  }
 };
 
 struct TrainConfig {
@@ -134,6 +149,10 @@ struct TrainConfig {
   double rendezvous_timeout_s = 60;
   int threads_per_rank = 1;   // of the math library; more than 1 makes sense only for a single rank
   std::string gemm = "auto";  // auto | mkl | onednn | fastest
+
+  SentinelSettings sentinels;
+  std::string dump_modules;  // patterns of modules and parameters whose tensors are written; empty: none
+  std::string dump_at;       // core/config/dump_choice.h
 
   // Output.
   std::string log_dir;          // empty: runs/<time>

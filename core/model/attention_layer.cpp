@@ -34,7 +34,9 @@ class GroupedQueryAttention : public AttentionLayer {
  public:
   GroupedQueryAttention(const ModuleScope& scope, const AttentionSpec& spec, const ModelConfig& c,
                         const AttentionContext& context)
-      : shape_{c.num_attention_heads / context.tp.size(),
+      : path_(scope.path()),
+        hooks_(scope.registry().hooks()),
+        shape_{c.num_attention_heads / context.tp.size(),
                std::max<int64_t>(c.query_groups() / context.tp.size(), 1),
                c.head_dim(),
                context.window,
@@ -52,6 +54,8 @@ class GroupedQueryAttention : public AttentionLayer {
   at::Tensor forward(const NormOutput& x, const ForwardContext& context) const override {
     const at::Tensor qkv = project(x, context);
     const AttentionSplit split = attention_split(context, cp_, score_rule(shape_), rope_, qkv.size(0));
+    if (!split.heads.active() && !split.in_blocks())
+      hooks_.show_heads(path_, score_rule(shape_), [&] { return rotated_heads(qkv, shape_, split.rope); });
     if (split.heads.active() || split.in_blocks()) return out_(attend(qkv, split), context.tokens);
     return recompute_ ? out_(recomputable_causal_attention(qkv, shape_, split.rope), context.tokens)
                       : out_(causal_attention(qkv, shape_, split.rope), context.tokens);
@@ -85,6 +89,8 @@ class GroupedQueryAttention : public AttentionLayer {
     return head_norm_ ? (*head_norm_)(qkv, shape_) : qkv;
   }
 
+  std::string path_;
+  const ModuleHooks& hooks_;
   AttentionShape shape_;
   RopeTable rope_;
   ContextParallel cp_;

@@ -21,6 +21,8 @@ struct ModelReport {
   double z_loss_sum = 0;
   double max_over_mean_load = 0;  // of the most loaded expert of the worst layer; 0 without experts
   double dropped_fraction = 0;    // fraction of all assignments of tokens to experts
+  double dead_fraction = 0;       // experts without a token, of all in the worst layer
+  double load_entropy = 1;        // of the experts' shares of tokens, over its largest value; of the worst layer
 };
 
 struct DecodeCache;   // decode_cache.h

@@ -1,6 +1,7 @@
 #include "core/model/expert_book.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "core/comm/purpose.h"
@@ -21,6 +22,14 @@ Event instant(RankContext& context, std::string_view name, int64_t layer) {
   event.virtual_begin_ns = context.clock().now_ns();
   event.wall_begin_ns = wall_now_ns();
   return event;
+}
+
+// Entropy of the shares over that of equal shares; 1 without tokens, or with one expert.
+double spread_of(const std::vector<double>& counts, double sum) {
+  double entropy = 0;
+  for (const double count : counts)
+    if (count > 0) entropy -= count / sum * std::log(count / sum);
+  return sum > 0 && counts.size() > 1 ? entropy / std::log(static_cast<double>(counts.size())) : 1;
 }
 
 }  // namespace
@@ -115,6 +124,9 @@ ModelReport ExpertBook::end_step() {
     const double sum = std::accumulate(total.counts.begin(), total.counts.end(), 0.0);
     const double most = *std::max_element(total.counts.begin(), total.counts.end());
     if (sum > 0) worst = std::max(worst, most * static_cast<double>(experts) / sum);
+    const auto dead = static_cast<double>(std::count(total.counts.begin(), total.counts.end(), 0.0));
+    if (sum > 0) report.dead_fraction = std::max(report.dead_fraction, dead / static_cast<double>(experts));
+    report.load_entropy = std::min(report.load_entropy, spread_of(total.counts, sum));
     assignments += sum + total.dropped;
     dropped += total.dropped;
     report.aux_loss_sum += total.aux;

@@ -57,7 +57,9 @@ class LatentAttention : public AttentionLayer {
  public:
   LatentAttention(const ModuleScope& scope, const LatentAttentionSpec& spec, const ModelConfig& c,
                   const AttentionContext& context)
-      : lora_(c.mla.kv_lora_rank),
+      : path_(scope.path()),
+        hooks_(scope.registry().hooks()),
+        lora_(c.mla.kv_lora_rank),
         shape_(shape_of(c, context)),
         rope_(context.rope),
         cp_(context.cp),
@@ -76,6 +78,8 @@ class LatentAttention : public AttentionLayer {
     if (split.keys.active() && !split.heads.active())
       return out_(attend_to_latents(q, kv, split, context), context.tokens);
     const LatentInput input{q, kv_up_(kv.latent, context.tokens), for_all_heads(kv.k_rope)};
+    if (!split.heads.active() && !split.in_blocks())
+      hooks_.show_heads(path_, score_rule(shape_), [&] { return latent_heads(input, shape_, split.rope); });
     if (split.heads.active() || split.in_blocks()) return out_(attend(input, split), context.tokens);
     return recompute_ ? out_(recomputable_latent_attention(input, shape_, split.rope), context.tokens)
                       : out_(latent_attention(input, shape_, split.rope), context.tokens);
@@ -145,6 +149,8 @@ class LatentAttention : public AttentionLayer {
     return tp_.sharded_sequence() ? gather_from_sp(k_rope, *tp_.comm) : copy_to_tp(k_rope, *tp_.comm);
   }
 
+  std::string path_;
+  const ModuleHooks& hooks_;
   int64_t lora_;
   LatentShape shape_;
   RopeTable rope_;

@@ -13,6 +13,10 @@ void ModuleUse::begin(const ForwardContext& context, const at::Tensor& input) co
   hooks_->each([&](ModuleHook& hook) { hook.before_forward(path_, pass_of(context), input); });
 }
 
+void ModuleUse::show_sum(const ForwardContext& context, const NormOutput& output) const {
+  hooks_->each([&](ModuleHook& hook) { hook.residual_stream(path_, pass_of(context), output.sum); });
+}
+
 void ModuleUse::end(const ForwardContext& context, const at::Tensor& input, const at::Tensor& output) const {
   hooks_->each([&](ModuleHook& hook) { hook.after_forward(path_, pass_of(context), output); });
   if (!output.defined() || !output.requires_grad()) return;

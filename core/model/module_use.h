@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <string>
+#include <type_traits>
 
 #include "core/model/forward_context.h"
 #include "core/model/residual_stream.h"
@@ -14,7 +15,9 @@ namespace ranklab {
 
 class ModuleUse {
  public:
-  explicit ModuleUse(const ModuleScope& scope) : path_(scope.path()), hooks_(&scope.registry().hooks()) {}
+  explicit ModuleUse(const ModuleScope& scope) : path_(scope.path()), hooks_(&scope.registry().hooks()) {
+    scope.registry().hooks().add_path(path_);
+  }
 
   // RETURNS: forward(). `input`: the tensor whose gradient the module's backward makes; may be undefined.
   template <typename Forward>
@@ -22,6 +25,7 @@ class ModuleUse {
     if (hooks_->empty()) return forward();
     begin(context, input);
     auto output = forward();
+    if constexpr (std::is_same_v<decltype(output), NormOutput>) show_sum(context, output);
     end(context, input, seen(output));
     return output;
   }
@@ -33,6 +37,7 @@ class ModuleUse {
     return output.branch_SBH.defined() ? output.branch_SBH : output.x_SBH;
   }
   void begin(const ForwardContext& context, const at::Tensor& input) const;
+  void show_sum(const ForwardContext& context, const NormOutput& output) const;
   void end(const ForwardContext& context, const at::Tensor& input, const at::Tensor& output) const;
 
   std::string path_;

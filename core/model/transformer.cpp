@@ -88,6 +88,8 @@ class Transformer : public LayerStack {
 
   at::Tensor predict(const ResidualStream& stream, const ForwardContext& context) override {
     const NormOutput state = (*final_norm_)(stream.x_SBH, stream.branch_SBH);
+    model_.registry().hooks().each(
+        [&](ModuleHook& hook) { hook.residual_stream("final_norm", ModulePass::kForward, state.sum); });
     // Beside the prediction modules, which read the same state.
     const at::Tensor result = mtp_ ? predict_use_(context, state.normed, [&] { return head_->predict(state, context); })
                                    : head_->predict(state, context);

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "core/nn/softmax_attention.h"
+
 namespace ranklab {
 
 // kRecompute: the second forward of activation recomputation, which runs inside backward.
@@ -26,6 +28,14 @@ class ModuleHook {
   // backward of a sibling. Gradients may be undefined. Deferred weight gradients run later, outside of both.
   virtual void before_backward(const std::string& path, const at::Tensor& grad_output) = 0;
   virtual void after_backward(const std::string& path, const at::Tensor& grad_input) = 0;
+
+  // The residual stream that a norm read, the last branch included, before after_forward() of its output.
+  virtual void residual_stream(const std::string& /*path*/, ModulePass /*pass*/, const at::Tensor& /*sum*/) {}
+  // The queries and keys of an attention whose ranks have whole sequences (no context parallelism), rotated, and how
+  // its scores are made. They are made for this alone: called where some hook wants them.
+  virtual bool wants_heads() const { return false; }
+  virtual void attention_heads(const std::string& /*path*/, const at::Tensor& /*q_BHSD*/, const at::Tensor& /*k_BGSD*/,
+                               const ScoreRule& /*rule*/) {}
 };
 
 class ModuleHooks {
@@ -36,6 +46,18 @@ class ModuleHooks {
     if (there) hooks_.push_back(&hook);
   }
   bool empty() const { return hooks_.empty(); }
+  // `heads()` makes them.
+  template <typename Heads>
+  void show_heads(const std::string& path, const ScoreRule& rule, const Heads& heads) const {
+    for (ModuleHook* hook : hooks_) {
+      if (!hook->wants_heads()) continue;
+      const SoftmaxHeads made = heads();
+      hook->attention_heads(path, made.q, made.k, rule);
+    }
+  }
+  // The paths of all modules that call hooks, in the order in which they were made.
+  void add_path(const std::string& path) { paths_.push_back(path); }
+  const std::vector<std::string>& paths() const { return paths_; }
   template <typename Call>
   void each(const Call& call) const {
     for (ModuleHook* hook : hooks_) call(*hook);
@@ -43,6 +65,7 @@ class ModuleHooks {
 
  private:
   std::vector<ModuleHook*> hooks_;
+  std::vector<std::string> paths_;
 };
 
 }  // namespace ranklab

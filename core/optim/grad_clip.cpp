@@ -9,7 +9,6 @@
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
-namespace {
 
 double sum_of_squares(const at::Tensor& grad) {
   const CostScope cost("sum_of_squares", 0.0, static_cast<double>(grad.nbytes()), DType::kFloat32);
@@ -29,6 +28,16 @@ double sum_of_squares(const at::Tensor& grad) {
   return grad.to(at::kDouble).square().sum().item<double>();
 }
 
+namespace {
+
+// Of the ranks that share the shards of a parameter, or have copies of it in other stages.
+bool speaks_in_group(const Parameter& parameter, const RankContext& context) {
+  const std::vector<int>& holders = parameter.pipeline_ranks;
+  if (!holders.empty() && holders.front() != context.coordinate(Axis::kPp)) return false;
+  const Axis shared = parameter.is_expert ? Axis::kEtp : Axis::kTp;
+  return !parameter.partition.replicated() || context.coordinate(shared) == 0;
+}
+
 const at::Tensor& reduced_grad(const Parameter& parameter) {
   const at::Tensor& grad = parameter.data.grad();
   RANKLAB_CHECK(grad.defined(), ErrorKind::kInternal, .where = "clip_grad_norm", .what = "a parameter has no gradient",
@@ -42,26 +51,16 @@ struct Counted {
   std::vector<at::Tensor> dense, expert;
 };
 
-Counted counted_here(const std::vector<Parameter*>& parameters, RankContext& context) {
-  const bool first_of_tp = context.coordinate(Axis::kTp) == 0;
-  const bool first_of_etp = context.coordinate(Axis::kEtp) == 0;
+Counted counted_here(const std::vector<Parameter*>& parameters, const RankContext& context) {
   Counted counted;
   for (const Parameter* parameter : parameters) {
-    const std::vector<int>& holders = parameter->pipeline_ranks;
-    const bool speaks = holders.empty() || holders.front() == context.coordinate(Axis::kPp);
     const at::Tensor& grad = reduced_grad(*parameter);
-    if (!speaks) continue;
-    const bool sharded = !parameter->partition.replicated();
-    if (parameter->is_expert) {
-      if (sharded || first_of_etp) counted.expert.push_back(grad);
-    } else if (sharded || first_of_tp) {
-      counted.dense.push_back(grad);
-    }
+    if (speaks_in_group(*parameter, context)) (parameter->is_expert ? counted.expert : counted.dense).push_back(grad);
   }
   return counted;
 }
 
-double sum_of_squares(const std::vector<at::Tensor>& grads) {
+double squares_of(const std::vector<at::Tensor>& grads) {
   double sum = 0;
   for (const at::Tensor& grad : grads) sum += sum_of_squares(grad);
   return sum;
@@ -119,6 +118,15 @@ Value summed_over_world(Value dense, Value expert, RankContext& context, const O
 
 }  // namespace
 
+bool speaks_in_world(const Parameter& parameter, const RankContext& context, const OwnedPieces& pieces) {
+  if (!speaks_in_group(parameter, context)) return false;
+  const bool expert = parameter.is_expert;
+  const std::optional<Axis> sharded = expert ? pieces.experts : pieces.dense;
+  if (!sharded) return context.coordinate(expert ? Axis::kEdp : context.replica_axis()) == 0;
+  const Axis part = expert ? Axis::kEdpShard : Axis::kDpShard, groups = expert ? Axis::kEdpReplica : Axis::kDpReplica;
+  return *sharded != part || context.coordinate(groups) == 0;
+}
+
 double grad_norm(const std::vector<Parameter*>& parameters, RankContext& context, OwnedPieces pieces) {
   const at::NoGradGuard no_grad;
   const Counted counted = counted_here(parameters, context);
@@ -128,7 +136,7 @@ double grad_norm(const std::vector<Parameter*>& parameters, RankContext& context
                                                  device_squares(counted.expert, device), context, pieces);
     return std::sqrt(squares.item<double>());
   }
-  return std::sqrt(summed_over_world(sum_of_squares(counted.dense), sum_of_squares(counted.expert), context, pieces));
+  return std::sqrt(summed_over_world(squares_of(counted.dense), squares_of(counted.expert), context, pieces));
 }
 
 double clip_factor(double norm, double max_norm) {
@@ -156,7 +164,7 @@ bool any_overflow(const std::vector<Parameter*>& parameters, RankContext& contex
     const NoCostScope no_cost;
     mine = at::isfinite(squares).logical_not().to(at::kFloat);
   } else {
-    const bool here = !std::isfinite(sum_of_squares(grads));
+    const bool here = !std::isfinite(squares_of(grads));
     if (context.world_size() == 1) return here;
     const NoCostScope no_cost;
     mine = at::full({1}, here ? 1.0f : 0.0f, at::TensorOptions(at::kFloat).device(context.control_device()));

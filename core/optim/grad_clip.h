@@ -20,6 +20,12 @@ struct OwnedPieces {
   std::optional<Axis> dense = std::nullopt, experts = std::nullopt;
 };
 
+// Sum of the squares in fp64, in one pass. On a device without the host's kernels the caller waits.
+double sum_of_squares(const at::Tensor& tensor);
+// Whether this rank stands for a parameter, or for a piece that it owns, where sums go over the whole world: so that
+// each logical element counts once.
+bool speaks_in_world(const Parameter& parameter, const RankContext& context, const OwnedPieces& pieces);
+
 // The norm of all gradients, bitwise equal on every rank. REQUIRES: gradients are reduced.
 double grad_norm(const std::vector<Parameter*>& parameters, RankContext& context, OwnedPieces pieces = {});
 // The factor that scales gradients of this norm down to max_norm: max_norm / (norm + 1e-6) if that is below 1 (as in

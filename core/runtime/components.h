@@ -9,11 +9,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/comm/rank_context.h"
 #include "core/comm/world.h"
 #include "core/config/train_config.h"
 #include "core/model/causal_lm.h"
+#include "core/optim/grad_clip.h"
 #include "core/optim/loss_scaler.h"
 #include "core/parallel/data/grad_bucket.h"
 #include "core/parallel/data/grad_pass.h"
@@ -69,6 +71,35 @@ struct OwnedState {
   std::vector<std::pair<std::string, at::Tensor>> moments;  // "exp_avg", "exp_avg_sq"; none: not kept
 };
 
+// The update that an optimizer is about to do, or has done. `pieces` are what this rank updates: parameters, or with a
+// ZeRO stage pieces of them (flat, with the partition of the whole); their gradients are reduced over the ranks and,
+// before the update, still to be multiplied by `factor`, which clips and unscales them.
+struct UpdateView {
+  const std::vector<Parameter*>& pieces;
+  OwnedPieces axes;  // over which axes pieces are spread
+  double lr = 0, factor = 1, unscale = 1;
+};
+class UpdateWatch {
+ public:
+  virtual ~UpdateWatch() = default;
+  virtual void before_update(const UpdateView& update) = 0;
+  virtual void after_update(const UpdateView& update) = 0;  // the gradients may be gone
+};
+class UpdateWatches {
+ public:
+  void set(UpdateWatch& watch, bool there) {
+    std::erase(watches_, &watch);
+    if (there) watches_.push_back(&watch);
+  }
+  template <typename Call>
+  void each(const Call& call) const {
+    for (UpdateWatch* watch : watches_) call(*watch);
+  }
+
+ private:
+  std::vector<UpdateWatch*> watches_;
+};
+
 // One rank's gradients and optimizer state.
 class RankOptimizer {
  public:
@@ -78,6 +109,10 @@ class RankOptimizer {
   // The buckets in which gradients are reduced or sharded; empty: this implementation does not tell.
   virtual std::vector<GradBucket> grad_buckets() const { return {}; }
   virtual int64_t updates() const { return 0; }
+  // Since begin_step(); an implementation may count nothing.
+  virtual ZeroCounters zero_counters() const { return {}; }
+  // Who sees each update that is not skipped; null: this implementation shows none.
+  virtual UpdateWatches* update_watches() { return nullptr; }
   // Collective, after owned_state() was written into: copies main parameters to parameters, gathers peers' shards.
   virtual void restored(int64_t /*updates*/) {}
   virtual void begin_step(int64_t num_microbatches) = 0;

@@ -10,13 +10,16 @@
 #include "core/config/pipeline_layout.h"
 #include "core/config/requirements.h"
 #include "core/nn/initial_values.h"
-#include "core/optim/lr_schedule.h"
+#include "core/runtime/count_parameters.h"
 #include "core/runtime/document_data.h"
 #include "core/runtime/generate.h"
 #include "core/runtime/memory_counters.h"
 #include "core/runtime/module_tracer.h"
 #include "core/runtime/rank_probe.h"
+#include "core/runtime/rank_taps.h"
+#include "core/runtime/run_lr.h"
 #include "core/runtime/run_scorer.h"
+#include "core/runtime/sentinels/rank_sentinels.h"
 #include "core/runtime/step_metrics.h"
 #include "core/runtime/trace_span.h"
 #include "core/sim/aten.h"
@@ -24,27 +27,6 @@
 
 namespace ranklab {
 namespace {
-
-LrSchedule lr_schedule(const TrainConfig& c) {
-  return {.kind = c.lr_decay == LrDecay::kCosine ? LrKind::kCosine : LrKind::kConstant,
-          .max_lr = c.lr,
-          .min_lr = c.min_lr,
-          .warmup_steps = c.lr_warmup_iters,
-          .decay_steps = c.lr_decay_iters > 0 ? c.lr_decay_iters : c.train_iters};
-}
-
-// Parameters of the whole model that this pipeline rank counts, padding excluded; a parameter with copies on several
-// ranks counts on the first.
-int64_t global_elements(const ParameterRegistry& registry, int pp_rank, int ep_size) {
-  int64_t count = 0;
-  for (const Parameter* parameter : registry.parameters()) {
-    if (!parameter->pipeline_ranks.empty() && parameter->pipeline_ranks.front() != pp_rank) continue;
-    int64_t elements = parameter->is_expert ? ep_size : 1;  // its peers own other experts
-    for (const int64_t size : parameter->partition.global_shape) elements *= size;
-    count += elements;
-  }
-  return count;
-}
 
 // Sum over all GPUs of the world, in the run's compute dtype; 0 on CPUs and on GPUs without a profile.
 double wall_peak_flops(const World& world, const RunPlan& plan) {
@@ -63,7 +45,8 @@ class RuntimeEngine::RankLoop {
         ctx_(endpoint, plan_.mesh, observe(engine)),
         world_(endpoint.communicator(plan_.mesh.group(Axis::kWorld, endpoint.global_rank()))),
         metrics_(*world_, ctx_, plan_, wall_peak_flops(*engine.components_.world, plan_)),
-        modules_(ctx_) {
+        modules_(ctx_),
+        wall_ns_(engine.wall_ns_ ? engine.wall_ns_ : wall_now_ns) {
     ctx_.tracer().set_sink(engine.live_feed_.get());
     ctx_.tracer().set_level(trace_level_named(plan_.config.trace_level));
   }
@@ -74,6 +57,7 @@ class RuntimeEngine::RankLoop {
   void run(int64_t steps, TrainResult& result) {
     build();
     StepContext context{ctx_, plan_, *model_, *data_, *optimizer_, 0, 0, &modules_, schedule_.get()};
+    watch(context);
     const int64_t first = engine_.components_.checkpoint_manager->load(context);
     if (leads()) announce(first);
     bool stop = false;
@@ -89,10 +73,12 @@ class RuntimeEngine::RankLoop {
       done = step + 1;
       context.loss = outcome.metrics.loss;
       engine_.components_.checkpoint_manager->after_step(context, done);
+      stop = act(outcome.metrics, done, result) || stop;
       tell_checkpoints();
     }
     ctx_.tracer().set_enabled(false);
-    engine_.components_.checkpoint_manager->save(context, done);
+    if (!sentinels_ || !sentinels_->settled_checkpoint(done))
+      engine_.components_.checkpoint_manager->save(context, done);
     tell_checkpoints();
     if (!stop && engine_.finale_) engine_.finale_(context);
     if (!stop) sample(context, result);
@@ -131,12 +117,35 @@ class RuntimeEngine::RankLoop {
       if (holders.size() > 1) parameter->pipeline_ranks = std::move(holders);
     }
     data_ = with_documents(parts.data_provider->build_data(ctx_, plan_), plan_.config.documents);
+    if (has_sentinels(plan_, *data_)) data_ = watched_data(std::move(data_), batch_watches_, wall_ns_);
     if (!parts.optimizer_runtime->makes_values()) make_values(model_->registry());
     optimizer_ = parts.optimizer_runtime->initialize(*model_, ctx_, plan_);
     schedule_ = parts.schedule_selector->select(plan_);
     memory_ = std::make_unique<MemoryCounters>(ctx_, plan_.profile.memory_bytes);
-    count_parameters();
+    parameters_ = count_parameters(model_->registry(), ctx_, *world_);
     if (engine_.stepper_) engine_.stepper_->set_probe(ctx_.global_rank(), make_probe());
+  }
+
+  void watch(StepContext& context) {
+    const std::string& folder = plan_.config.log_dir.empty() ? engine_.output_folder_ : plan_.config.log_dir;
+    taps_ = std::make_unique<RankTaps>(context, engine_.watches_, folder.empty() ? "." : folder, *world_);
+    if (!has_sentinels(plan_, *data_)) return;
+    sentinels_ =
+        std::make_unique<RankSentinels>(RankSentinels::Parts{.step = context,
+                                                             .schedule = *schedule_,
+                                                             .world = *world_,
+                                                             .settle = [this] { metrics_.settle(); },
+                                                             .wall_ns = wall_ns_,
+                                                             .batch_watches = batch_watches_,
+                                                             .checkpoints = *engine_.components_.checkpoint_manager});
+  }
+
+  bool act(const StepMetrics& metrics, int64_t done, TrainResult& result) {
+    if (!metrics.sentinels) return false;
+    if (metrics.sentinels->asks(SentinelAction::kDump)) taps_->dump_state(metrics.step);
+    const std::string stopped = sentinels_->act(*metrics.sentinels, done);
+    if (reports() && !stopped.empty()) result.stopped = stopped;
+    return !stopped.empty();
   }
 
   std::shared_ptr<const RankProbe> make_probe() {
@@ -146,15 +155,6 @@ class RuntimeEngine::RankLoop {
       for (const OwnedState& state : optimizer_->owned_state()) weights.push_back(state.weight);
       return weights;
     });
-  }
-
-  void count_parameters() {
-    const int pp_rank = ctx_.coordinate(Axis::kPp);
-    parameters_ = global_elements(model_->registry(), pp_rank, ctx_.size(Axis::kEp));
-    if (ctx_.size(Axis::kPp) == 1) return;
-    const bool speaks = ctx_.coordinate(Axis::kTp) == 0 && ctx_.coordinate(ctx_.replica_axis()) == 0;
-    const auto options = at::TensorOptions(at::kLong).device(ctx_.control_device());
-    parameters_ = world_->all_reduce(at::full({1}, speaks ? parameters_ : 0, options)).item<int64_t>();
   }
 
   void hand_out_traces() {
@@ -169,7 +169,7 @@ class RuntimeEngine::RankLoop {
     if (leads()) each_hook([&](Hook& hook) { hook.on_step_begin(step); });
     LossScaler* const scaler = optimizer_->loss_scaler();
     // Skipped updates do not advance the learning-rate schedule (Megatron's rule).
-    const double lr = lr_schedule(plan_.config).at(step - (scaler ? scaler->skipped_steps() : 0));
+    const double lr = lr_schedule_of(plan_.config).at(step - (scaler ? scaler->skipped_steps() : 0));
     const double scale = scaler ? scaler->scale() : 0;
     StepOutput output;
     double norm = 0;
@@ -192,9 +192,11 @@ class RuntimeEngine::RankLoop {
       output.mtp_loss_sum = model_->take_mtp_loss_sum();
       memory_->record();
     }
+    taps_->end_step();
     const bool stop_requested = leads() && engine_.stop_ && engine_.stop_();
-    const MetricReducer::Outcome outcome =
+    MetricReducer::Outcome outcome =
         metrics_.reduce(step, output, norm, lr, {.stop = stop_requested, .traces = wants_to_hand_out()});
+    if (plan_.config.zero_debug) outcome.metrics.zero = optimizer_->zero_counters();
     record_counter("loss", outcome.metrics.loss);
     if (scaler) record_counter("loss scale", scale);
     if (plan_.config.model.mtp_num_layers > 0) record_counter("mtp_loss", outcome.metrics.mtp_loss);
@@ -202,6 +204,7 @@ class RuntimeEngine::RankLoop {
       record_counter("moe/max_over_mean", outcome.metrics.moe_max_over_mean);
       record_counter("moe/aux_loss", outcome.metrics.moe_aux_loss);
     }
+    if (sentinels_) outcome.metrics.sentinels = sentinels_->end_step(outcome.metrics, output);
     return outcome;
   }
 
@@ -222,6 +225,8 @@ class RuntimeEngine::RankLoop {
     tracer.set_enabled(kept || engine_.watched());
     tracer.set_stepper(engine_.stepper_.get());
     watch_modules();
+    taps_->begin_step(step);
+    if (sentinels_) sentinels_->begin_step(step);
     hold_at(BoundaryKind::kStepBegin, "step");
   }
 
@@ -266,8 +271,10 @@ class RuntimeEngine::RankLoop {
 
   void tell_checkpoints() {
     if (!leads()) return;
-    for (const CheckpointNote& note : engine_.components_.checkpoint_manager->take_notes())
+    for (const CheckpointNote& note : engine_.components_.checkpoint_manager->take_notes()) {
+      if (sentinels_) sentinels_->monitor().checkpointed(note);
       each_hook([&](Hook& hook) { hook.on_checkpoint(note); });
+    }
   }
 
   void validate_if_due(StepContext& context, int64_t steps) {
@@ -285,6 +292,7 @@ class RuntimeEngine::RankLoop {
     model_->set_training(true);
     model_->take_mtp_loss_sum();  // discards the validation's: it is not part of the next step's
     const double loss = metrics_.mean_loss(sum);
+    if (sentinels_) sentinels_->monitor().validated(loss);
     if (leads()) each_hook([&](Hook& hook) { hook.on_validation(context.step, loss); });
   }
 
@@ -326,12 +334,16 @@ class RuntimeEngine::RankLoop {
   CommunicatorPtr world_;
   MetricReducer metrics_;
   ModuleTracer modules_;
+  std::function<int64_t()> wall_ns_;
   std::unique_ptr<CausalLm> model_;
   std::unique_ptr<RankData> data_;
   std::unique_ptr<RankOptimizer> optimizer_;
   std::unique_ptr<ScheduleStrategy> schedule_;
   std::unique_ptr<MemoryCounters> memory_;
-  int64_t parameters_ = 0;  // total of the whole model
+  std::unique_ptr<RankTaps> taps_;
+  std::vector<BatchWatch*> batch_watches_;    // whom data_ shows its batches
+  std::unique_ptr<RankSentinels> sentinels_;  // null: off
+  int64_t parameters_ = 0;                    // total of the whole model
 };
 
 RuntimeEngine::RuntimeEngine(RuntimeComponents components, RunPlan plan)

@@ -9,6 +9,7 @@
 #include "core/live/stepper.h"
 #include "core/runtime/components.h"
 #include "core/runtime/hooks.h"
+#include "core/runtime/module_watch.h"
 #include "core/runtime/trace_gather.h"
 
 namespace ranklab {
@@ -18,6 +19,13 @@ class RuntimeEngine {
   RuntimeEngine(RuntimeComponents components, RunPlan plan);
 
   void add_hook(std::shared_ptr<Hook> hook) { hooks_.push_back(std::move(hook)); }
+  // Called for each use of a module whose path matches the pattern (a glob), forward and backward, in training steps on
+  // the threads of all ranks. fit() throws kInvalidArgument where no module of any rank matches.
+  void add_hook(std::string pattern, std::function<void(const ModuleCall&)> call) {
+    watches_.push_back({std::move(pattern), std::move(call)});
+  }
+  // Where dumped tensors go, of rank 0's process; by default the plan's log_dir, or this folder.
+  void set_output_folder(std::string folder) { output_folder_ = std::move(folder); }
   // Called after every step on global rank 0; true ends the run after that step on all ranks (SIGINT).
   void set_stop_request(std::function<bool()> stop) { stop_ = std::move(stop); }
   // Called on every rank after the last step, with the trained model; not after an interruption.
@@ -25,6 +33,8 @@ class RuntimeEngine {
   // Lets a debugger pause training steps and follow their events live, for ranks of this process. The world must have
   // the same stepper.
   void set_stepper(std::shared_ptr<Stepper> stepper) { stepper_ = std::move(stepper); }
+  // The clock of the sentinels of wall time; by default the host's.
+  void set_wall_clock(std::function<int64_t()> wall_ns) { wall_ns_ = std::move(wall_ns); }
   void set_live_feed(std::shared_ptr<LiveFeed> feed) { live_feed_ = std::move(feed); }
 
   // Hooks receive the ranks' traces after each traced step instead of all at the end, so memory does not grow with the
@@ -48,6 +58,9 @@ class RuntimeEngine {
   std::function<void(StepContext&)> finale_;
   std::shared_ptr<Stepper> stepper_;
   std::shared_ptr<LiveFeed> live_feed_;
+  std::function<int64_t()> wall_ns_;
+  std::vector<ModuleWatch> watches_;
+  std::string output_folder_;
   bool streams_traces_ = false;
   std::unique_ptr<TraceCollector> collector_;
 };

@@ -3,13 +3,25 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/config/train_config.h"
+#include "core/runtime/sentinels/report.h"
 #include "core/trace/event.h"
 
 namespace ranklab {
+
+// What a rank's buckets and units went through in a step (ZeRO; without a stage gradients are reduced alone): how many,
+// and their bytes in full.
+struct ZeroCounters {
+  int64_t reduced = 0, reduced_bytes = 0;    // buckets of gradients, over the ranks
+  int64_t updated = 0, updated_bytes = 0;    // buckets of parameters, gathered after the update
+  int64_t gathered = 0, gathered_bytes = 0;  // units of parameters, for uses (stage 3)
+  int64_t freed = 0;                         // ... after their use
+  std::string text() const;                  // "reduced 6 buckets (1.2 MiB), ..."
+};
 
 struct StepMetrics {
   int64_t step = 0;
@@ -21,6 +33,7 @@ struct StepMetrics {
   double mtp_loss = 0;      // mean over tokens of the multi-token-prediction losses, unweighted
   double moe_aux_loss = 0;  // balancing losses per token, with their coefficients
   double moe_z_loss = 0;
+  double total_loss = 0;         // what backward minimizes: the loss, these and the weighted prediction losses
   double moe_max_over_mean = 0;  // max / mean load of the experts, in the worst layer
   double moe_dropped_fraction = 0;
   // With a loss scale, else 0: this step's scale, whether its update was skipped (a gradient overflowed; grad_norm is
@@ -36,6 +49,8 @@ struct StepMetrics {
   double wall_mfu = 0;               // on GPUs: model FLOPs / (wall time x GPUs x peak of such a GPU); 0 where unknown
   int64_t peak_memory_bytes = 0;     // peak bytes of rank 0's tensors so far
   double peer_wait_fraction = 0;     // share of virtual step time, mean over ranks: waiting for a later peer
+  std::shared_ptr<const SentinelReport> sentinels = nullptr;  // null: off
+  std::optional<ZeroCounters> zero = std::nullopt;            // rank 0's, with --zero-debug
 };
 
 struct TrainInfo {
@@ -59,6 +74,7 @@ std::string checkpoint_text(const CheckpointNote& note);  // "checkpoint step 40
 struct TrainResult {
   int64_t steps_done = 0;
   bool interrupted = false;
+  std::string stopped = {};  // what the sentinel that ended the run says; empty: none did
   double first_loss = 0;
   double last_loss = 0;
   double total_wall_s = 0;

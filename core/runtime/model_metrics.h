@@ -24,6 +24,16 @@ inline std::vector<ModelMetric> model_metrics(const StepMetrics& m) {
     out.push_back({"moe_dropped_fraction", "experts/dropped_fraction", m.moe_dropped_fraction});
     out.push_back({"moe_aux_loss", "experts/aux_loss", m.moe_aux_loss});
     out.push_back({"moe_z_loss", "experts/z_loss", m.moe_z_loss});
+    out.push_back({"total_loss", "loss/total", m.total_loss});
+  }
+  if (m.zero) {
+    out.push_back({"zero_reduced_buckets", "zero/reduced_buckets", static_cast<double>(m.zero->reduced)});
+    out.push_back({"zero_reduced_bytes", "zero/reduced_bytes", static_cast<double>(m.zero->reduced_bytes)});
+    out.push_back({"zero_updated_buckets", "zero/updated_buckets", static_cast<double>(m.zero->updated)});
+    out.push_back({"zero_updated_bytes", "zero/updated_bytes", static_cast<double>(m.zero->updated_bytes)});
+    out.push_back({"zero_gathered_units", "zero/gathered_units", static_cast<double>(m.zero->gathered)});
+    out.push_back({"zero_gathered_bytes", "zero/gathered_bytes", static_cast<double>(m.zero->gathered_bytes)});
+    out.push_back({"zero_freed_units", "zero/freed_units", static_cast<double>(m.zero->freed)});
   }
   if (m.loss_scale > 0) {
     out.push_back({"loss_scale", "grad/loss_scale", m.loss_scale});

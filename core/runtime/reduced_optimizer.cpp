@@ -16,6 +16,7 @@
 #include "core/precision/precision_policy.h"
 #include "core/runtime/provide.h"
 #include "core/runtime/trace_span.h"
+#include "core/runtime/zero_counter.h"
 #include "core/trace/zero_event.h"
 
 namespace ranklab {
@@ -51,6 +52,8 @@ class ReducedOptimizer : public RankOptimizer {
       for (GradStage& stage : *stages) stage.num_microbatches = static_cast<int>(num_microbatches) / num_chains_;
     }
     note_buckets();
+    counts_ = true;
+    counter_.clear();
     reducer_.begin_step(stages_);
     expert_reducer_.begin_step(expert_stages_);
   }
@@ -89,6 +92,9 @@ class ReducedOptimizer : public RankOptimizer {
     expert_reducer_.gather_parameters();
   }
 
+  ZeroCounters zero_counters() const override { return counter_.counters(); }
+  UpdateWatches* update_watches() override { return &watches_; }
+
   LossScaler* loss_scaler() override { return scaler_ ? &*scaler_ : nullptr; }
 
   double finish_step(double lr) override {
@@ -113,7 +119,10 @@ class ReducedOptimizer : public RankOptimizer {
     }
     if (!skips) {
       const TraceSpan phase(ctx_, EventKind::kPhase, "optimizer");
-      update(lr, clip_factor(norm, clip_grad_) / scale);
+      const UpdateView view{owned_, pieces(), lr, clip_factor(norm, clip_grad_) / scale, 1 / scale};
+      watches_.each([&](UpdateWatch& watch) { watch.before_update(view); });
+      update(lr, view.factor);
+      watches_.each([&](UpdateWatch& watch) { watch.after_update(view); });
     }
     optimizer_->zero_grad();
     if (!skips && (reducer_.shards() || expert_reducer_.shards())) {
@@ -182,7 +191,15 @@ class ReducedOptimizer : public RankOptimizer {
   // Timeline events for state changes of buckets and units (core/trace/zero_event.h).
   Event instant(const std::string& name) { return event_now(ctx_, EventKind::kInstant, name); }
   void note(ZeroState state, const std::string& bucket) {
+    count(state, bucket);
     if (ctx_.tracer().enabled()) ctx_.tracer().record(instant(zero_event_name(state, bucket)));
+  }
+  // Gathers before the first step, of values that are made or loaded, are of no step.
+  void count(ZeroState state, const std::string& bucket) {
+    if (!counts_) return;
+    if (counter_.empty())
+      for (const GradBucket& one : grad_buckets()) counter_.add(one);
+    counter_.note(state, bucket);
   }
   void note_buckets() {
     if (!ctx_.tracer().enabled()) return;
@@ -237,6 +254,9 @@ class ReducedOptimizer : public RankOptimizer {
   SharedGrads shared_;
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<LossScaler> scaler_;
+  UpdateWatches watches_;
+  ZeroCounter counter_;
+  bool counts_ = false;
   std::vector<GradStage> stages_, expert_stages_;
   int num_chains_;
 };

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <ctime>
 #include <filesystem>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -38,10 +39,12 @@ class RunLogHook : public Hook {
       : lock_(directory, {.file = "log.lock", .where = "log", .does = "logs into", .option = "--log-dir"}),
         log_path_(directory + "/log.txt"),
         metrics_path_(directory + "/metrics.jsonl"),
+        sentinels_path_(directory + "/sentinels.jsonl"),
         log_(log_path_, LineFile::Begin::kAtEnd),
         metrics_(metrics_path_, LineFile::Begin::kAtEnd) {}
 
-  void on_train_begin(const RunPlan&, const TrainInfo& info) override {
+  void on_train_begin(const RunPlan& plan, const TrainInfo& info) override {
+    if (plan.config.sentinels.mode != SentinelMode::kOff) begin_sentinels(info.first_step);
     if (info.first_step > 0) {
       keep_lines_before(log_path_, info.first_step, step_of_text);
       keep_lines_before(metrics_path_, info.first_step, step_of_json);
@@ -52,6 +55,11 @@ class RunLogHook : public Hook {
   }
   void on_step_end(const StepMetrics& m) override {
     add(std::to_string(m.step) + " train " + strprintf("%.6f", m.loss), metrics_json(m));
+    if (!m.sentinels || !sentinels_) return;
+    const std::string reason = sentinels_->add(sentinels_json(m.step, *m.sentinels));
+    RANKLAB_CHECK(reason.empty(), ErrorKind::kIo, .where = "log", .what = "cannot write the log",
+                  .got = quote(sentinels_path_) + ": " + reason,
+                  .fix = "make room; pass another folder with --log-dir");
   }
   void on_checkpoint(const CheckpointNote& note) override { add({}, checkpoint_json(note)); }
   void on_validation(int64_t step, double loss) override {
@@ -59,6 +67,11 @@ class RunLogHook : public Hook {
   }
 
  private:
+  void begin_sentinels(int64_t first_step) {
+    if (first_step > 0) keep_lines_before(sentinels_path_, first_step, step_of_json);
+    sentinels_.emplace(sentinels_path_, first_step > 0 ? LineFile::Begin::kAtEnd : LineFile::Begin::kEmpty);
+  }
+
   // When one file cannot be written, the other still gets its line.
   void add(const std::string& log_line, const std::string& metrics_line) {
     std::vector<std::string> refused;
@@ -73,8 +86,9 @@ class RunLogHook : public Hook {
   }
 
   RunLock lock_;  // taken before the files are opened, so that two runs cannot log into one folder
-  std::string log_path_, metrics_path_;
+  std::string log_path_, metrics_path_, sentinels_path_;
   LineFile log_, metrics_;
+  std::optional<LineFile> sentinels_;  // of runs that have some
 };
 
 }  // namespace
@@ -102,6 +116,21 @@ std::string metrics_json(const StepMetrics& m) {
                                  {"peer_wait_fraction", m.peer_wait_fraction}};
   for (const ModelMetric& metric : model_metrics(m)) line[metric.name] = metric.value;
   return line.dump();
+}
+
+std::string sentinels_json(int64_t step, const SentinelReport& report) {
+  nlohmann::ordered_json values = nlohmann::ordered_json::object(), alarms = nlohmann::ordered_json::array();
+  for (const SentinelValue& value : report.values) values[value.tag] = value.value;
+  for (const SentinelAlarm& a : report.alarms) {
+    alarms.push_back({{"sentinel", a.name},
+                      {"tag", a.tag},
+                      {"value", a.value},
+                      {"level", name(a.level)},
+                      {"bounds", a.bounds.text()},
+                      {"action", name(a.action)},
+                      {"begins", a.begins}});
+  }
+  return nlohmann::ordered_json({{"step", step}, {"values", values}, {"fired", alarms}}).dump();
 }
 
 std::string checkpoint_json(const CheckpointNote& note) {

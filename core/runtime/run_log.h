@@ -1,7 +1,8 @@
 // What a run writes to its folder beside the trace (trace_file.h): log.txt ("<step> train <loss>", "<step> val <loss>")
-// and metrics.jsonl (one object per step, one per checkpoint). Whole lines are written as they come, so a crash loses
-// nothing earlier; a failed write throws kIo (core/runtime/lost_outputs.h lets a run continue). A run resumed from a
-// checkpoint keeps the lines of the steps before it.
+// and metrics.jsonl (one object per step, one per checkpoint), with sentinels sentinels.jsonl (one object per step).
+// Whole lines are written as they come, so a crash loses nothing earlier; a failed write throws kIo
+// (core/runtime/lost_outputs.h lets a run continue). A run resumed from a checkpoint keeps the lines of the steps
+// before it.
 #pragma once
 #include <memory>
 #include <string>
@@ -12,6 +13,8 @@ namespace ranklab {
 
 // One step as a line of metrics.jsonl, without the newline.
 std::string metrics_json(const StepMetrics& metrics);
+// What sentinels measured in a step as a line of sentinels.jsonl: {"step": 3, "values": {tag: value}, "fired": [...]}.
+std::string sentinels_json(int64_t step, const SentinelReport& report);
 // A checkpoint as a line of it: {"step": the last one done, "checkpoint": steps done, ...}.
 std::string checkpoint_json(const CheckpointNote& note);
 

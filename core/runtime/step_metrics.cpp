@@ -83,6 +83,9 @@ MetricReducer::Outcome MetricReducer::reduce(int64_t step, const StepOutput& out
   m.skipped_steps = output.skipped_steps;
   m.moe_aux_loss = output.report.aux_loss_sum / sums.tokens;
   m.moe_z_loss = output.report.z_loss_sum / sums.tokens;
+  const ModelConfig& model = plan_.config.model;
+  const double prediction = model.mtp_num_layers > 0 ? model.mtp_loss_weight * m.mtp_loss / model.mtp_num_layers : 0;
+  m.total_loss = m.loss + m.moe_aux_loss + m.moe_z_loss + prediction;
   m.moe_max_over_mean = output.report.max_over_mean_load;
   m.moe_dropped_fraction = output.report.dropped_fraction;
   if (const auto book = thread_memory_book()) m.peak_memory_bytes = book->peak_bytes();
@@ -113,13 +116,19 @@ MetricReducer::Outcome MetricReducer::reduce(int64_t step, const StepOutput& out
 
 double MetricReducer::mean_loss(const StepOutput& output) {
   const Sums sums = gather(output, {});
-  // All ranks have waited for the mean. Otherwise the next step would begin while the validation's pipeline drains.
+  settle(sums);
+  return sums.loss / sums.tokens;
+}
+
+void MetricReducer::settle() { settle(gather({}, {})); }
+
+// All ranks have waited for each other. Otherwise the next step would begin while the validation's pipeline drains.
+void MetricReducer::settle(const Sums& sums) {
   ctx_.clock().wait_until(sums.latest_ns, 0, Axis::kWorld);
   last_wall_ns_ = wall_now_ns();
   last_virtual_ns_ = sums.latest_ns;
   last_exposed_ns_ = sums.exposed_ns;
   last_peer_wait_ns_ = sums.peer_wait_ns + sums.behind_ns;
-  return sums.loss / sums.tokens;
 }
 
 }  // namespace ranklab

@@ -27,10 +27,13 @@ class MetricReducer {
   Outcome reduce(int64_t step, const StepOutput& output, double grad_norm, double lr, Asks asks);
   // Collective: mean loss over every rank's tokens.
   double mean_loss(const StepOutput& output);
+  // Collective: forwards between steps are over on all ranks, whose times belong to no step.
+  void settle();
 
  private:
   struct Sums;
   Sums gather(const StepOutput& output, Asks asks);
+  void settle(const Sums& sums);
   Communicator& world_;
   RankContext& ctx_;
   const RunPlan& plan_;

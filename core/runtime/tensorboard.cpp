@@ -108,6 +108,8 @@ class TensorboardHook : public Hook {
                                               {"speed/exposed_comm_fraction", m.exposed_comm_fraction},
                                               {"speed/peer_wait_fraction", m.peer_wait_fraction}};
     for (const ModelMetric& metric : model_metrics(m)) scalars.push_back({metric.tag, metric.value});
+    if (m.sentinels)
+      for (const SentinelValue& one : m.sentinels->values) scalars.push_back({one.tag, one.value});
     write(tensorboard_scalar_record(now(), m.step, scalars));
   }
   void on_validation(int64_t step, double loss) override {

@@ -27,6 +27,7 @@ TEST(Error, ExitCodesAreTheDocumentedOnes) {
   EXPECT_EQ(exit_code(ErrorKind::kNumeric), 7);
   EXPECT_EQ(exit_code(ErrorKind::kBadFile), 8);
   EXPECT_EQ(exit_code(ErrorKind::kOutputLost), 9);
+  EXPECT_EQ(exit_code(ErrorKind::kSentinel), 10);
   EXPECT_EQ(exit_code(ErrorKind::kInterrupted), 130);
   EXPECT_EQ(exit_code(ErrorKind::kInternal), 1);
 }

@@ -1,0 +1,171 @@
+#include "cli/model/roofline.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/config/state_types.h"
+#include "core/spec/module_table.h"
+
+namespace ranklab {
+namespace {
+
+// Operations and tensors read or written per element by what is no product, fused as kernels usually are.
+constexpr double kNormFlops = 4, kActivationFlops = 6, kSoftmaxFlops = 5;
+
+double as_double(int64_t value) { return static_cast<double>(value); }
+
+class Sum {
+ public:
+  Sum(const RunPlan& plan, const RooflineLoad& load) : plan_(plan), model_(plan.config.model) {
+    point_.load = load;
+    decodes_ = load.phase == RooflinePhase::kDecode;
+    point_.tokens = as_double(load.sequences) * (decodes_ ? 1 : as_double(load.length));
+    element_bytes_ = as_double(plan.config.element_bytes());
+    // Backward makes the gradients of weights and of inputs: two products of the forward's size.
+    passes_ = load.phase == RooflinePhase::kTraining ? 3 : 1;
+    const HardwareProfile& gpu = plan.profile;
+    peak_ = gpu.peak_flops(plan.config.element_dtype());
+    slower_ = peak_ / gpu.peak_flops(DType::kFloat32);
+  }
+
+  RooflinePoint made() {
+    for (const ModuleRow& row : module_table(model_)) {
+      if (row.mtp && load().phase != RooflinePhase::kTraining) continue;
+      row.multiplies ? add_product(row) : add_lookup_or_norm(row);
+    }
+    const int64_t layers = model_.num_layers + (passes_ > 1 ? model_.mtp_num_layers : 0);
+    for (int64_t layer = 0; layer < layers; ++layer) add_attention(layer);
+    point_.compute_s = point_.realizable_flops / peak_;
+    point_.memory_s = point_.bytes() / plan_.profile.memory_bandwidth;
+    return point_;
+  }
+
+ private:
+  const RooflineLoad& load() const { return point_.load; }
+
+  // Of a layer's experts those that some token reaches, if all are as likely.
+  double reached(const ModuleRow& row) const {
+    if (!row.is_expert()) return as_double(row.per_layer);
+    const double experts = as_double(row.per_layer), each = as_double(row.active_per_layer) / experts;
+    return experts * (1 - std::pow(1 - each, point_.tokens));
+  }
+
+  void scalar(double flops) {
+    point_.theoretical_flops += flops;
+    point_.realizable_flops += flops * slower_;
+  }
+  void tensor(double flops, double rows) {
+    point_.theoretical_flops += flops;
+    point_.tensor_flops += flops;
+    point_.realizable_flops += flops / std::min(1.0, rows / kFullRows);
+  }
+
+  void add_product(const ModuleRow& row) {
+    const double copies = as_double(row.layers), used = reached(row);
+    const double uses = point_.tokens * as_double(row.active_per_layer);  // rows of a layer's products
+    const double flops = passes_ * 2 * copies * uses * as_double(row.elements());
+    row.is_gate ? scalar(flops) : tensor(flops, uses / used);
+    point_.weight_bytes += passes_ * copies * used * as_double(row.elements()) * element_bytes_;
+    const double width = as_double(row.shape[0] + row.shape[1]);
+    point_.activation_bytes += passes_ * copies * uses * width * element_bytes_;
+    const bool up =
+        row.part == ModulePart::kMlpUp || row.part == ModulePart::kSharedExperts || row.part == ModulePart::kExperts;
+    if (up && row.shape[1] == model_.hidden_size) {
+      scalar(passes_ * copies * uses * as_double(row.shape[0]) * kActivationFlops);
+      point_.activation_bytes += passes_ * copies * uses * as_double(row.shape[0]) * element_bytes_;
+    }
+  }
+
+  void add_lookup_or_norm(const ModuleRow& row) {
+    const double copies = as_double(row.copies());
+    if (row.part == ModulePart::kEmbedding) {  // a row per token
+      point_.weight_bytes += passes_ * point_.tokens * as_double(row.shape.back()) * element_bytes_;
+      return;
+    }
+    // A norm reads and writes the stream, a bias is added in its product's kernel.
+    const double elements = copies * point_.tokens * as_double(row.elements());
+    point_.weight_bytes += passes_ * copies * as_double(row.elements()) * element_bytes_;
+    scalar(passes_ * elements * (row.parameter.ends_with("bias") ? 1 : kNormFlops));
+    if (!row.parameter.ends_with("bias")) point_.activation_bytes += passes_ * 2 * elements * element_bytes_;
+  }
+
+  // Of a query and a key in a head: scores and values. Decoding with latent attention multiplies the compressed vectors
+  // themselves (core/nn/decode_attention.h).
+  int64_t width_of_pair() const {
+    const MlaConfig& mla = model_.mla;
+    if (!mla.enabled()) return 2 * model_.head_dim();
+    if (decodes_) return 2 * mla.kv_lora_rank + mla.qk_pos_emb_head_dim;
+    return mla.query_head_dim() + mla.v_head_dim;
+  }
+
+  // Scores are not written to memory (flash attention); keys and values are read once per sequence.
+  void add_attention(int64_t layer) {
+    const int64_t window = model_.window_of_layer(layer);
+    const double length = as_double(load().length), sequences = as_double(load().sequences);
+    const double seen = window > 0 ? std::min(as_double(window), length) : length;
+    // Without a window half of the pairs of a whole sequence are causal.
+    const double pairs = decodes_     ? seen
+                         : window > 0 ? length * seen - seen * (seen - 1) / 2
+                                      : length * (length + 1) / 2;
+    const double heads = as_double(model_.num_attention_heads);
+    const double widths = as_double(width_of_pair());
+    // Rows that share keys: the queries of a tile, or in decoding the heads of a group.
+    const double rows = !decodes_ ? length : model_.mla.enabled() ? heads : heads / as_double(model_.query_groups());
+    const double backward = passes_ > 1 ? 3.5 : 1;  // flash attention recomputes scores: 2.5 times the forward
+    tensor(backward * 2 * sequences * pairs * heads * widths, rows);
+    scalar(backward * sequences * pairs * heads * kSoftmaxFlops);
+    const double cached = as_double(kv_cache_elements_per_token(model_)) / as_double(model_.num_layers);
+    const double read = sequences * seen, written = point_.tokens;
+    point_.kv_bytes += passes_ * (read + written) * cached * element_bytes_;
+  }
+
+  const RunPlan& plan_;
+  const ModelConfig& model_;
+  RooflinePoint point_;
+  bool decodes_ = false;
+  double element_bytes_ = 4, passes_ = 1, peak_ = 1, slower_ = 1;
+};
+
+ExpertSpread spread_of(const RunPlan& plan, double bytes_per_parameter, double cache_bytes, bool with_mtp) {
+  ExpertSpread out{.dense_bytes = 0, .expert_bytes = 0, .cache_bytes = cache_bytes, .ranks = {}};
+  for (const ModuleRow& row : module_table(plan.config.model)) {
+    if (row.mtp && !with_mtp) continue;
+    (row.is_expert() ? out.expert_bytes : out.dense_bytes) += as_double(row.parameters()) * bytes_per_parameter;
+  }
+  const int64_t experts = plan.config.model.moe.enabled() ? plan.config.model.moe.num_experts : 1;
+  for (int64_t ranks = 1; ranks <= experts && !out.ranks; ++ranks) {
+    if (experts % ranks != 0) continue;
+    const double held = out.dense_bytes + out.cache_bytes + out.expert_bytes / as_double(ranks);
+    if (held <= as_double(plan.profile.memory_bytes)) out.ranks = ranks;
+  }
+  return out;
+}
+
+}  // namespace
+
+RooflinePoint roofline_point(const RunPlan& plan, const RooflineLoad& load) { return Sum(plan, load).made(); }
+
+std::vector<RooflinePoint> decode_sweep(const RunPlan& plan, int64_t most) {
+  std::vector<RooflinePoint> points;
+  for (int64_t sequences = 1; sequences <= most; sequences *= 2)
+    points.push_back(roofline_point(plan, {RooflinePhase::kDecode, sequences, plan.config.model.seq_length}));
+  return points;
+}
+
+double roofline_knee(const RunPlan& plan) {
+  return plan.profile.peak_flops(plan.config.element_dtype()) / plan.profile.memory_bandwidth;
+}
+
+ExpertSpread smallest_decode_spread(const RunPlan& plan) {
+  const auto bytes = static_cast<double>(plan.config.element_bytes());
+  const ModelConfig& m = plan.config.model;
+  const double cache = as_double(kv_cache_elements_per_token(m) * m.seq_length) * bytes;
+  return spread_of(plan, bytes, cache, false);
+}
+
+ExpertSpread smallest_training_spread(const RunPlan& plan) {
+  const StateTypes types = state_types(plan);
+  return spread_of(plan, as_double(types.param_bytes() + types.grad_bytes() + types.optimizer_bytes()), 0, true);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,14 @@
+// The roofline of a model (roofline.h) in words and as JSON. Thread rule: pure.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/common/style.h"
+#include "core/config/train_config.h"
+
+namespace ranklab {
+
+std::string roofline_text(const RunPlan& plan, const Style& style);
+nlohmann::ordered_json roofline_json(const RunPlan& plan);
+
+}  // namespace ranklab

@@ -1,0 +1,37 @@
+// Settings of what watches a run.
+#include "core/config/config_field_makers.h"
+
+namespace ranklab::fields {
+
+void add_sentinels(std::vector<ConfigField>& rows) {
+  const std::string g = "Sentinels";
+  rows.push_back(choice(g, "sentinel.mode", {"--sentinel-mode"},
+                        "numbers that are measured and held to bounds (ranklab list sentinels)",
+                        {"off", "minimal", "standard", "debug"}, RANKLAB_FIELD(sentinels.mode)));
+  rows.push_back(text(g, "sentinel.rules", {"--sentinel"},
+                      "other bounds and actions, as in 'loss_spike warn=3 stop=10 action=checkpoint; norm_rms off'",
+                      RANKLAB_FIELD(sentinels.rules)));
+  rows.push_back(number(g, "sentinel.interval", {"--sentinel-interval"},
+                        "steps between looks at tensors (0: 10, in debug 1)", RANKLAB_FIELD(sentinels.interval),
+                        count(0)));
+  rows.push_back(number(g, "sentinel.probe_interval", {"--sentinel-probe-interval"},
+                        "steps between forwards of one fixed sequence (0: 20, in debug 1)",
+                        RANKLAB_FIELD(sentinels.probe_interval), count(0)));
+  rows.push_back(number(g, "sentinel.drift_interval", {"--sentinel-drift-interval"},
+                        "steps between comparisons of the replicas' weights (0: never)",
+                        RANKLAB_FIELD(sentinels.drift_interval), count(0)));
+}
+
+void add_dump(std::vector<ConfigField>& rows) {
+  const std::string g = "Output";
+  rows.push_back(text(g, "dump.modules", {"--dump"},
+                      "write inputs, outputs, gradients and weights of these modules ('layers.1.*'; patterns apart by "
+                      "commas) in each rank's safetensors",
+                      RANKLAB_FIELD(dump_modules)));
+  rows.push_back(
+      text(g, "dump.at", {"--at"},
+           "when and where to dump: 'step=3', 'step=3..5 rank=0,4 microbatch=0 pass=forward' (default: step=0)",
+           RANKLAB_FIELD(dump_at)));
+}
+
+}  // namespace ranklab::fields

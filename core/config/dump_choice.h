@@ -1,0 +1,27 @@
+// When and where tensors are dumped: the setting --at, as in "step=3..5 rank=0,4 microbatch=0 pass=forward".
+// Torch-free. Thread rule: pure.
+#pragma once
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace ranklab {
+
+struct DumpChoice {
+  int64_t first_step = 0, last_step = 0;
+  std::set<int64_t> ranks, microbatches;  // empty: all
+  bool forward = true, backward = true;
+
+  bool takes_step(int64_t step) const { return step >= first_step && step <= last_step; }
+  bool takes_rank(int64_t rank) const { return ranks.empty() || ranks.contains(rank); }
+  bool takes_microbatch(int64_t microbatch) const { return microbatches.empty() || microbatches.contains(microbatch); }
+};
+
+// "": step 0 of all ranks. Throws kInvalidArgument naming the word.
+DumpChoice dump_choice(const std::string& at);
+
+// The patterns of --dump, which commas part.
+std::vector<std::string> dump_patterns(const std::string& modules);
+
+}  // namespace ranklab

@@ -1,0 +1,14 @@
+// How many parameters the whole model has, padding excluded; a parameter with copies on several ranks counts once.
+// Thread rule: its rank's thread; collective with a pipeline.
+#pragma once
+#include <cstdint>
+
+#include "core/comm/rank_context.h"
+#include "core/nn/parameter.h"
+
+namespace ranklab {
+
+// `world` is untraced.
+int64_t count_parameters(const ParameterRegistry& registry, const RankContext& ctx, Communicator& world);
+
+}  // namespace ranklab

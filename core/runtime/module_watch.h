@@ -1,0 +1,60 @@
+// Functions of a program that see the tensors of a model's modules, forward and backward, on every rank: PyTorch's
+// register_forward_hook and register_full_backward_hook, by pattern. Cost: a look-up for each use of a module. Thread
+// rule: a function is called on the threads of all ranks, at the same time.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/comm/rank_context.h"
+#include "core/nn/module_hooks.h"
+
+namespace ranklab {
+
+enum class ModuleTensor : uint8_t { kInput, kOutput, kGradOutput, kGradInput };
+
+struct ModuleCall {
+  RankContext& ctx;
+  const std::string& path;  // "layers.1.attention"
+  ModulePass pass;
+  ModuleTensor kind;
+  const at::Tensor& tensor;  // may be undefined
+  int64_t step = 0;
+  int microbatch = 0;
+};
+std::string_view name(ModuleTensor kind);  // "input", "output", "grad_output", "grad_input"
+
+// A glob of module paths (* any text, ? one character), and what is called for each use.
+struct ModuleWatch {
+  std::string pattern;
+  std::function<void(const ModuleCall&)> call;
+};
+
+// The watches of one rank. Throws kInvalidArgument, on all ranks, for a pattern that no module of any rank matches.
+// Making it is collective over `world`, which is untraced.
+class ModuleWatches final : public ModuleHook {
+ public:
+  ModuleWatches(std::vector<ModuleWatch> watches, RankContext& ctx, const ModuleHooks& hooks, Communicator& world);
+  void begin_step(int64_t step) { step_ = step; }
+
+  void before_forward(const std::string& path, ModulePass pass, const at::Tensor& input) override;
+  void after_forward(const std::string& path, ModulePass pass, const at::Tensor& output) override;
+  void before_backward(const std::string& path, const at::Tensor& grad_output) override;
+  void after_backward(const std::string& path, const at::Tensor& grad_input) override;
+
+ private:
+  void show(const std::string& path, ModulePass pass, ModuleTensor kind, const at::Tensor& tensor);
+
+  std::vector<ModuleWatch> watches_;
+  RankContext& ctx_;
+  std::unordered_map<std::string, std::vector<const ModuleWatch*>> of_path_;
+  int64_t step_ = 0;
+};
+
+// Throws kInvalidArgument, on all ranks, unless a name of some rank matches. `where`: the option or function.
+void check_pattern(const std::string& where, const std::string& pattern, const std::vector<std::string>& names,
+                   Communicator& world, c10::Device device);
+
+}  // namespace ranklab

@@ -1,0 +1,115 @@
+// Norms' outputs and the residual stream of the sentinel layers, over all tokens of the global batch. Ranks that have
+// the same tokens as a tp peer do not count.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/runtime/sentinels/families.h"
+#include "core/sim/aten.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+constexpr double kOutlierTimes = 10;  // times the root mean square
+
+class ActivationFamily final : public SentinelFamily, public ModuleHook {
+ public:
+  ActivationFamily(SentinelContext& context, RankTable& table)
+      : counts_(context.plan.sequence_parallel || context.ctx.coordinate(Axis::kTp) == 0) {
+    std::vector<std::string> norms;
+    for (const int64_t layer : context.sentinel_layers) {
+      const std::string block = "layers." + std::to_string(layer);
+      for (const char* norm : {".attention_norm", ".attention_post_norm", ".mlp_norm", ".mlp_post_norm"})
+        norms.push_back(block + norm);
+      residuals_.emplace(block + ".attention_norm", Site{.place = "block_" + std::to_string(layer)});
+    }
+    residuals_.emplace("final_norm", Site{.place = "output"});
+    for (const std::string& path : norms) norms_.emplace(path, Site{.place = path});
+    for (auto* sites : {&norms_, &residuals_})
+      for (auto& [path, site] : *sites) site.slots = table.reserve(kSlots);
+  }
+
+  ModuleHook* module_hook() override { return this; }
+  void begin(int64_t) override {
+    for (auto* sites : {&norms_, &residuals_})
+      for (auto& [path, site] : *sites) site.squares = site.elements = site.largest = site.outliers = 0;
+  }
+
+  void before_forward(const std::string&, ModulePass, const at::Tensor&) override {}
+  void after_forward(const std::string& path, ModulePass pass, const at::Tensor& output) override {
+    if (const auto it = norms_.find(path); it != norms_.end()) look(it->second, pass, output);
+  }
+  void before_backward(const std::string&, const at::Tensor&) override {}
+  void after_backward(const std::string&, const at::Tensor&) override {}
+  void residual_stream(const std::string& path, ModulePass pass, const at::Tensor& sum) override {
+    if (const auto it = residuals_.find(path); it != residuals_.end()) look(it->second, pass, sum);
+  }
+
+  void fill(const SentinelStep&, RankTable& table) override {
+    for (auto* sites : {&norms_, &residuals_}) {
+      for (const auto& [path, site] : *sites) {
+        if (site.elements == 0) continue;  // of another stage
+        table.mine(site.slots + kSquares) = site.squares;
+        table.mine(site.slots + kElements) = site.elements;
+        table.mine(site.slots + kLargest) = site.largest;
+        table.mine(site.slots + kOutliers) = site.outliers;
+      }
+    }
+  }
+
+  void report(const SentinelStep&, const RankTable& table, SentinelReport& out) override {
+    for (const auto& [path, site] : norms_) {
+      out.add("norm_rms", rms(table, site), site.place);
+      out.add("activation_max", table.most(site.slots + kLargest), site.place);
+    }
+    for (auto& [path, site] : residuals_) {
+      const double now = rms(table, site);
+      out.add("residual_rms", now, site.place);
+      if (site.last_rms > 0) out.add("residual_growth", now / site.last_rms, site.place);
+      if (site.last_rms > 0)
+        out.add("residual_outliers", table.sum(site.slots + kOutliers) / table.sum(site.slots + kElements), site.place);
+      if (now > 0) site.last_rms = now;
+    }
+  }
+
+ private:
+  enum Slot { kSquares, kElements, kLargest, kOutliers, kSlots };
+  struct Site {
+    std::string place;
+    size_t slots = 0;
+    double squares = 0, elements = 0, largest = 0, outliers = 0;
+    double last_rms = 0;  // of the whole batch, when last measured
+  };
+
+  void look(Site& site, ModulePass pass, const at::Tensor& tensor) const {
+    if (pass != ModulePass::kForward || !counts_) return;
+    const NoCostScope free;
+    const at::NoGradGuard no_grad;
+    const at::Tensor x = tensor.detach().contiguous();
+    site.squares += sum_of_squares(x);
+    site.elements += static_cast<double>(x.numel());
+    const auto [least, most] = at::aminmax(x);
+    site.largest = std::max({site.largest, std::abs(least.item<double>()), std::abs(most.item<double>())});
+    // Only a piece with a large element has any that counts.
+    if (const double limit = kOutlierTimes * site.last_rms; site.last_rms > 0 && site.largest > limit)
+      site.outliers += x.abs().gt(limit).sum().item<double>();
+  }
+  static double rms(const RankTable& table, const Site& site) {
+    return std::sqrt(table.sum(site.slots + kSquares) / table.sum(site.slots + kElements));
+  }
+
+  bool counts_;
+  std::map<std::string, Site> norms_, residuals_;  // by path
+};
+
+}  // namespace
+
+std::unique_ptr<SentinelFamily> make_activation_family(SentinelContext& context, RankTable& table) {
+  return std::make_unique<ActivationFamily>(context, table);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,33 @@
+// Scores and entropies of attention in a forward of the probe: of this rank's heads, and of a sample of queries. Cost:
+// at most kQueries rows of scores per head. Thread rule: its rank's thread.
+#pragma once
+#include <map>
+#include <string>
+
+#include "core/nn/module_hooks.h"
+
+namespace ranklab {
+
+class AttentionProbe final : public ModuleHook {
+ public:
+  struct Seen {
+    double largest = 0;                          // score before softmax
+    double entropy = 0, share = 0, queries = 0;  // sums over queries; share: of log(keys that the query sees)
+  };
+  void clear() { seen_.clear(); }
+  // By layer; only layers of this rank.
+  const std::map<int64_t, Seen>& seen() const { return seen_; }
+
+  void before_forward(const std::string&, ModulePass, const at::Tensor&) override {}
+  void after_forward(const std::string&, ModulePass, const at::Tensor&) override {}
+  void before_backward(const std::string&, const at::Tensor&) override {}
+  void after_backward(const std::string&, const at::Tensor&) override {}
+  bool wants_heads() const override { return true; }
+  void attention_heads(const std::string& path, const at::Tensor& q_BHSD, const at::Tensor& k_BGSD,
+                       const ScoreRule& rule) override;
+
+ private:
+  std::map<int64_t, Seen> seen_;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,106 @@
+#include "core/runtime/sentinels/monitor.h"
+
+#include <numeric>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "core/runtime/sentinels/families.h"
+
+namespace ranklab {
+namespace {
+
+int64_t each_step(const SentinelSettings&) { return 1; }
+int64_t looks(const SentinelSettings& s) { return s.steps_between_looks(); }
+int64_t probes(const SentinelSettings& s) { return s.steps_between_probes(); }
+int64_t drift(const SentinelSettings& s) { return s.drift_interval; }
+
+struct FamilyRow {
+  SentinelMode mode;  // the least
+  MakeFamily make;
+  int64_t (*interval)(const SentinelSettings&);
+};
+constexpr FamilyRow kFamilies[] = {
+    {SentinelMode::kMinimal, make_loss_family, each_step},
+    {SentinelMode::kMinimal, make_rate_family, each_step},
+    {SentinelMode::kMinimal, make_gradient_family, each_step},
+    {SentinelMode::kMinimal, make_expert_family, each_step},
+    {SentinelMode::kMinimal, make_time_family, each_step},
+    {SentinelMode::kMinimal, make_memory_family, each_step},
+    {SentinelMode::kMinimal, make_checkpoint_family, each_step},
+    {SentinelMode::kStandard, make_data_family, each_step},
+    {SentinelMode::kStandard, make_update_family, looks},
+    {SentinelMode::kStandard, make_activation_family, looks},
+    {SentinelMode::kStandard, make_probe_family, probes},
+    {SentinelMode::kStandard, make_replica_family, drift},
+};
+
+}  // namespace
+
+SentinelMonitor::SentinelMonitor(SentinelContext context)
+    : context_(std::move(context)),
+      judge_(SentinelRules(context_.plan.config.sentinels.mode, context_.plan.config.sentinels.rules)) {
+  const SentinelSettings& settings = context_.plan.config.sentinels;
+  for (const FamilyRow& row : kFamilies) {
+    if (row.mode > settings.mode || row.interval(settings) == 0) continue;
+    Group& group = groups_[row.interval(settings)];
+    group.families.push_back(row.make(context_, group.table));
+  }
+}
+
+void SentinelMonitor::show(SentinelFamily& family, bool there) {
+  if (ModuleHook* hook = family.module_hook()) context_.model.registry().hooks().set(*hook, there);
+  UpdateWatches* updates = context_.optimizer.update_watches();
+  if (UpdateWatch* watch = family.update_watch(); watch != nullptr && updates != nullptr) updates->set(*watch, there);
+  if (BatchWatch* watch = family.batch_watch()) {
+    std::erase(context_.batch_watches, watch);
+    if (there) context_.batch_watches.push_back(watch);
+  }
+}
+
+void SentinelMonitor::begin_step(int64_t step) {
+  for (auto& [interval, group] : groups_) {
+    if (!due(interval, step)) continue;
+    for (const auto& family : group.families) {
+      family->begin(step);
+      show(*family, true);
+    }
+  }
+}
+
+std::shared_ptr<const SentinelReport> SentinelMonitor::end_step(const SentinelStep& step) {
+  const auto report = std::make_shared<SentinelReport>();
+  for (auto& [interval, group] : groups_) {
+    if (!due(interval, step.step)) continue;
+    group.table.clear();
+    for (const auto& family : group.families) {
+      show(*family, false);
+      family->fill(step, group.table);
+    }
+    group.table.exchange(context_.world, context_.ctx.control_device());
+    for (const auto& family : group.families) family->report(step, group.table, *report);
+  }
+  judge_.judge(*report);
+  return report;
+}
+
+void SentinelMonitor::validated(double loss) {
+  for (auto& [interval, group] : groups_)
+    for (const auto& family : group.families) family->validated(loss);
+}
+void SentinelMonitor::checkpointed(const CheckpointNote& note) {
+  for (auto& [interval, group] : groups_)
+    for (const auto& family : group.families) family->checkpointed(note);
+}
+
+std::vector<int64_t> sentinel_layers(int64_t layers, SentinelMode mode) {
+  if (mode == SentinelMode::kDebug) {
+    std::vector<int64_t> all(static_cast<size_t>(layers));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+  const std::set<int64_t> some = {0, layers / 2, layers - 1};
+  return {some.begin(), some.end()};
+}
+
+}  // namespace ranklab

@@ -1,0 +1,41 @@
+// The sentinels of one rank: families measure, a judge holds what they measured to the bounds of the run's table. Cost:
+// nothing when off; else an exchange per step, more in the steps that look at tensors (docs/sentinels.md). The timeline
+// and virtual time do not see it. Thread rule: its rank's thread; end_step() is collective.
+#pragma once
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/runtime/sentinels/family.h"
+#include "core/runtime/sentinels/judge.h"
+
+namespace ranklab {
+
+class SentinelMonitor {
+ public:
+  // REQUIRES: plan.config.sentinels.mode is not off, and tensors have numbers. Collective.
+  explicit SentinelMonitor(SentinelContext context);
+
+  void begin_step(int64_t step);
+  std::shared_ptr<const SentinelReport> end_step(const SentinelStep& step);
+  void validated(double loss);                    // on all ranks
+  void checkpointed(const CheckpointNote& note);  // on rank 0
+
+ private:
+  // Families that look in the same steps share a table.
+  struct Group {
+    RankTable table;
+    std::vector<std::unique_ptr<SentinelFamily>> families;
+  };
+  bool due(int64_t interval, int64_t step) const { return interval > 0 && step % interval == 0; }
+
+  SentinelContext context_;
+  SentinelJudge judge_;
+  std::map<int64_t, Group> groups_;               // by interval
+  void show(SentinelFamily& family, bool there);  // what it wants to see
+};
+
+// First, middle and last of so many layers, or in debug all of them.
+std::vector<int64_t> sentinel_layers(int64_t layers, SentinelMode mode);
+
+}  // namespace ranklab

@@ -1,0 +1,18 @@
+// Names under which parameters are measured, the same list on every rank. The experts of a layer share one:
+// "layers.1.mlp.experts.*.up.weight". Thread rule: its rank's thread; all_parameter_keys() is collective.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/comm/communicator.h"
+#include "core/nn/parameter.h"
+
+namespace ranklab {
+
+std::string parameter_key(const Parameter& parameter);
+// Of all ranks' parameters, ascending.
+std::vector<std::string> all_parameter_keys(const ParameterRegistry& registry, Communicator& world, c10::Device device);
+// The layer of a key: 3 for "layers.3.mlp.up.weight"; -1: none.
+int64_t layer_of_key(const std::string& key);
+
+}  // namespace ranklab

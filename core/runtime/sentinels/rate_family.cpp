@@ -1,0 +1,51 @@
+// The learning rate that updates use, beside that of the schedule.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/runtime/run_lr.h"
+#include "core/runtime/sentinels/families.h"
+
+namespace ranklab {
+namespace {
+
+class RateFamily final : public SentinelFamily, public UpdateWatch {
+ public:
+  RateFamily(const SentinelContext& context, RankTable& table)
+      : schedule_(lr_schedule_of(context.plan.config)), optimizer_(context.optimizer), slot_(table.reserve()) {}
+
+  UpdateWatch* update_watch() override { return this; }
+  void begin(int64_t) override {
+    used_ = std::numeric_limits<double>::quiet_NaN();
+    // Skipped updates do not advance the schedule; this step's is counted later.
+    const LossScaler* scaler = optimizer_.loss_scaler();
+    skipped_ = scaler != nullptr ? scaler->skipped_steps() : 0;
+  }
+  void before_update(const UpdateView& update) override { used_ = update.lr; }
+  void after_update(const UpdateView&) override {}
+
+  void fill(const SentinelStep&, RankTable& table) override { table.mine(slot_) = used_; }
+  void report(const SentinelStep& step, const RankTable& table, SentinelReport& out) override {
+    const double least = table.least(slot_), most = table.most(slot_);
+    if (std::isnan(least)) return;  // the update was skipped, or the optimizer does not show it
+    out.add("lr", most);
+    const double want = schedule_.at(step.step - skipped_);
+    const double off = std::max(std::abs(most - want), std::abs(least - want));
+    out.add("lr_schedule", off == 0 ? 0 : off / std::max(want, std::numeric_limits<double>::min()));
+  }
+
+ private:
+  LrSchedule schedule_;
+  RankOptimizer& optimizer_;
+  size_t slot_;
+  int64_t skipped_ = 0;
+  double used_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<SentinelFamily> make_rate_family(SentinelContext& context, RankTable& table) {
+  return std::make_unique<RateFamily>(context, table);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,81 @@
+// What a sentinel that fires does: a message, a dump, a checkpoint, the end of the run.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "core/checkpoint/run_folder.h"
+#include "core/checkpoint/safetensors.h"
+#include "tests/sentinels/sentinel_run.h"
+
+namespace ranklab {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The gradient norm is above this from the first step on.
+TrainConfig firing(const std::string& words) {
+  TrainConfig c = watched_config();
+  c.sentinels.mode = SentinelMode::kMinimal;
+  c.sentinels.rules = "grad_norm " + words;
+  return c;
+}
+
+TEST(SentinelActions, WarnLetsTheRunGoOn) {
+  const SentinelRun run = run_sentinels(firing("warn=1e-6 stop=none"));
+  EXPECT_EQ(run.result.steps_done, 6);
+  EXPECT_TRUE(run.result.stopped.empty());
+  EXPECT_TRUE(run.steps[0]->alarms[0].begins);
+  EXPECT_FALSE(run.steps[1]->alarms[0].begins);
+  int instants = 0;
+  for (const RankTrace& trace : run.result.traces)
+    for (const Event& event : trace.events) instants += trace.names[event.name] == "sentinel grad_norm";
+  EXPECT_EQ(instants, 6);  // on rank 0's timeline
+}
+
+TEST(SentinelActions, StopEndsAllRanksAfterTheStep) {
+  for (const char* words : {"warn=1e-6 action=stop", "warn=1e-7 stop=1e-6", "stop=1e-6 in-a-row=1"}) {
+    const SentinelRun run = run_sentinels(firing(words));
+    EXPECT_EQ(run.result.steps_done, 1) << words;
+    EXPECT_THAT(run.result.stopped, testing::HasSubstr("step 0: grad_norm: Gradients/norm is ")) << words;
+  }
+  EXPECT_EQ(run_sentinels(firing("stop=1e-6 in-a-row=3")).result.steps_done, 3);
+}
+
+TEST(SentinelActions, CheckpointSavesTheStateAndAStopAloneSavesNone) {
+  const std::string folder = testing::TempDir() + "sentinel_checkpoint";
+  for (const bool saves : {true, false}) {
+    fs::remove_all(folder);
+    TrainConfig c = firing(saves ? "warn=1e-7 stop=1e-6 action=checkpoint" : "stop=1e-6");
+    c.save_dir = folder;
+    const SentinelRun run = run_sentinels(c);
+    EXPECT_EQ(run.result.steps_done, 1);
+    EXPECT_EQ(fs::exists(folder + "/" + step_folder_name(1)), saves);
+  }
+  fs::remove_all(folder);
+}
+
+TEST(SentinelActions, DumpWritesWhatEachRankOwns) {
+  const std::string folder = testing::TempDir() + "sentinel_dump";
+  fs::remove_all(folder);
+  TrainConfig c = firing("warn=1e-6 stop=none action=dump");
+  c.zero_stage = 1;
+  run_sentinels(c, {.output = folder});
+  int64_t elements = 0;
+  for (int rank = 0; rank < 8; ++rank) {
+    const SafetensorsFile file(folder + "/dump/sentinel/step-0/rank-" + std::to_string(rank) + ".safetensors");
+    EXPECT_THAT(file.metadata().at("coordinates"), testing::HasSubstr("tp "));
+    for (const TensorEntry& tensor : file.tensors()) {
+      if (!tensor.name.starts_with("exp_avg/")) continue;
+      EXPECT_TRUE(file.metadata().contains("slice/" + tensor.name));
+      for (int64_t n = 1; const int64_t size : tensor.shape) elements += (n *= size, n);
+    }
+  }
+  EXPECT_GT(elements, 0);
+  // Only when it begins to fire.
+  EXPECT_FALSE(fs::exists(folder + "/dump/sentinel/step-1"));
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace ranklab

@@ -1,0 +1,243 @@
+// Every sentinel with bounds fires in a parallel run with a fault made for it, and none fires in a clean one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <ostream>
+
+#include "core/base/text.h"
+#include "core/sim/aten.h"
+#include "tests/sentinels/sentinel_run.h"
+#include "tests/support/model_variants.h"
+#include "tests/support/uneven_batches.h"
+
+namespace ranklab {
+namespace {
+
+struct Fault {
+  const char* sentinel;
+  const char* what;
+  std::function<void(TrainConfig&)> config = {};
+  SentinelRunOptions options = {};
+};
+
+void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.what; }
+
+// Before step 3 the weights of all ranks whose name has this in it are multiplied.
+std::function<void(StepContext&)> scaled(std::string part, double factor, int64_t step = 3) {
+  return [part = std::move(part), factor, step](StepContext& context) {
+    if (context.step != step) return;
+    const at::NoGradGuard no_grad;
+    for (Parameter* parameter : context.model.registry().parameters())
+      if (parameter->name.find(part) != std::string::npos) parameter->data.mul_(factor);
+  };
+}
+
+// On one rank alone.
+std::function<void(StepContext&)> on_rank(int global_rank, std::function<void(StepContext&)> fault) {
+  return [global_rank, fault = std::move(fault)](StepContext& context) {
+    if (context.ctx.global_rank() == global_rank) fault(context);
+  };
+}
+
+void with_lr(TrainConfig& c, double lr) {
+  c.lr = lr;
+  c.min_lr = std::min(c.min_lr, lr);
+}
+
+// An optimizer that uses another learning rate than the schedule's.
+class OtherRate final : public OptimizerRuntime {
+ public:
+  explicit OtherRate(std::shared_ptr<OptimizerRuntime> inner) : inner_(std::move(inner)) {}
+  bool makes_values() const override { return inner_->makes_values(); }
+  std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
+    class Off final : public RankOptimizer {
+     public:
+      explicit Off(std::unique_ptr<RankOptimizer> inner) : inner_(std::move(inner)) {}
+      std::vector<OwnedState> owned_state() override { return inner_->owned_state(); }
+      UpdateWatches* update_watches() override { return inner_->update_watches(); }
+      void begin_step(int64_t num_microbatches) override { inner_->begin_step(num_microbatches); }
+      void begin_pass(const GradPass& pass) override { inner_->begin_pass(pass); }
+      void end_pass() override { inner_->end_pass(); }
+      double finish_step(double lr) override { return inner_->finish_step(lr * 1.01); }
+
+     private:
+      std::unique_ptr<RankOptimizer> inner_;
+    };
+    return std::make_unique<Off>(inner_->initialize(model, ctx, plan));
+  }
+
+ private:
+  std::shared_ptr<OptimizerRuntime> inner_;
+};
+
+// Random tokens of (step, sample, seed).
+std::shared_ptr<DataProvider> tokens_of(std::function<int64_t(const RankContext&, int64_t step)> seed,
+                                        int64_t slow_ns = 0) {
+  return provide_data("tokens", [=](const RankContext& ctx, const RunPlan& plan, int64_t step, int64_t microbatch) {
+    rank_wall_ns += slow_ns;
+    const int64_t first = (ctx.coordinate(Axis::kDp) * plan.num_microbatches + microbatch) * plan.micro_batch_size;
+    Batch batch = uneven_batch(ctx, plan, seed(ctx, step), first, plan.micro_batch_size);
+    batch.targets_BS = batch.targets_BS.clamp_min(0);  // all count
+    batch.step = step;
+    return batch;
+  });
+}
+void usual_experts(TrainConfig& c) { variant_named("deepseek_experts").change(c.model); }
+// A router without a preference takes the first experts for every token.
+void lost_router(TrainConfig& c) {
+  usual_experts(c);
+  c.parallel.ep = 2;
+}
+
+std::vector<Fault> faults() {
+  std::vector<Fault> all;
+  const auto add = [&](const char* sentinel, const char* what, std::function<void(TrainConfig&)> config,
+                       SentinelRunOptions options = {}) {
+    all.push_back({sentinel, what, std::move(config), std::move(options)});
+  };
+  const auto before = [&](const char* sentinel, const char* what, std::function<void(StepContext&)> fault) {
+    add(sentinel, what, {}, {.before_step = std::move(fault)});
+  };
+  const auto data = [&](const char* sentinel, const char* what, std::shared_ptr<DataProvider> provider) {
+    add(sentinel, what, {}, {.parts = [provider](RuntimeComponents& parts) { parts.data_provider = provider; }});
+  };
+  before("loss_spike", "the head's weights explode", scaled("head.weight", 300));
+  before("grad_norm", "so do gradients behind them", scaled("head.weight", 1000));
+  before("probe_kl", "the prediction turns over", scaled("head.weight", 300));
+  add("clip_coef", "a tiny limit", [](TrainConfig& c) { c.clip_grad = 1e-4; });
+  add("lr_schedule", "an optimizer with a rate of its own", {}, {.parts = [](RuntimeComponents& parts) {
+        parts.optimizer_runtime = std::make_shared<OtherRate>(parts.optimizer_runtime);
+      }});
+  data("ignored_tokens", "half of the targets do not count", uneven_batches());
+  add("dead_experts", "a router without a preference", lost_router, {.before_step = scaled("router.weight", 0, 0)});
+  add("collapsed_experts", "a router without a preference", lost_router,
+      {.before_step = scaled("router.weight", 0, 0)});
+  add("dropped_tokens", "all tokens want the same experts, which have room for few",
+      [](TrainConfig& c) {
+        lost_router(c);
+        c.model.moe.capacity_factor = 1;
+      },
+      {.before_step = scaled("router.weight", 0, 0)});
+  data("data_wait", "a loader that takes as long as the step",
+       tokens_of([](const RankContext&, int64_t step) { return step; }, 500'000'000));
+  before("throughput_drop", "a slow step of all ranks", [](StepContext& context) {
+    if (context.step == 5) context.ctx.clock().advance(1'000'000'000);
+  });
+  before("straggler", "a slow rank",
+         on_rank(5, [](StepContext& context) { context.ctx.clock().advance(1'000'000'000); }));
+  add("reserved", "a device that is too small", {},
+      {.plan = [](RunPlan& plan) { plan.profile.memory_bytes = 1 << 17; }});
+  add("memory_growth", "tensors that stay", [](TrainConfig& c) { c.train_iters = 14; },
+      {.before_step = [](StepContext& context) {
+        static thread_local std::vector<at::Tensor> leak;
+        if (context.ctx.global_rank() == 3) leak.push_back(at::zeros({40'000}, at::kDouble));
+      }});
+  add("update_ratio", "a learning rate that is too high", [](TrainConfig& c) { with_lr(c, 100), c.train_iters = 1; });
+  add("update_ratio_p95", "a learning rate that is too high",
+      [](TrainConfig& c) { with_lr(c, 100), c.train_iters = 1; });
+  add("update_ratio_max", "a learning rate that is too high",
+      [](TrainConfig& c) { with_lr(c, 100), c.train_iters = 1; });
+  add("update_ratio_p50", "a learning rate that is too low", [](TrainConfig& c) { with_lr(c, 1e-9); });
+  add("no_update", "a learning rate below the weights' rounding", [](TrainConfig& c) { with_lr(c, 1e-40); });
+  before("grad_depth_ratio", "a first layer that sees nothing", [](StepContext& context) {
+    scaled("layers.0.attention_norm", 0, 2)(context);
+    scaled("layers.0.mlp_norm", 0, 2)(context);
+  });
+  before("update_depth_ratio", "a first layer that sees nothing", [](StepContext& context) {
+    scaled("layers.0.attention_norm", 0, 2)(context);
+    scaled("layers.0.mlp_norm", 0, 2)(context);
+  });
+  before("weight_spread", "a layer whose matrices exploded", scaled("layers.1.mlp", 1e5));
+  before("optimizer_state", "an infinity in one rank's moments", on_rank(6, [](StepContext& context) {
+           if (context.step != 2) return;
+           for (OwnedState& state : context.optimizer.owned_state())
+             for (auto& [name, moment] : state.moments)
+               if (name == "exp_avg_sq") moment[0] = std::numeric_limits<double>::infinity();
+         }));
+  before("norm_rms", "norms that grew", scaled("norm.weight", 5));
+  before("activation_max", "norms that exploded", scaled("norm.weight", 100));
+  before("residual_growth", "an embedding that grew", scaled("embedding.weight", 30));
+  before("residual_outliers", "tokens that stick out", scaled("embedding.weight", 1000));
+  before("attention_logit", "queries and keys that exploded", scaled("qkv.weight", 100));
+  before("attention_collapse", "queries and keys that exploded", scaled("qkv.weight", 100));
+  before("replica_drift", "a weight of one replica changes", on_rank(5, [](StepContext& context) {
+           if (context.step != 2) return;
+           const at::NoGradGuard no_grad;
+           context.model.registry().parameters()[0]->data.view({-1})[0].add_(1e-9);
+         }));
+  data("data_repeated", "the same batch in each step", tokens_of([](const RankContext&, int64_t) { return 0; }));
+  data("data_mismatch", "tp peers that load different tokens",
+       tokens_of([](const RankContext& ctx, int64_t step) { return step * 10 + ctx.coordinate(Axis::kTp); }));
+  return all;
+}
+
+class SentinelFaults : public testing::TestWithParam<Fault> {};
+
+TEST_P(SentinelFaults, FireTheirSentinel) {
+  TrainConfig config = watched_config();
+  if (GetParam().config) GetParam().config(config);
+  const SentinelRun run = run_sentinels(config, GetParam().options);
+  EXPECT_THAT(run.fired(), testing::Contains(GetParam().sentinel)) << GetParam().what;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, SentinelFaults, testing::ValuesIn(faults()),
+                         [](const auto& one) { return std::string(one.param.sentinel); });
+
+TEST(SentinelFaultTable, HasEverySentinelWithBounds) {
+  std::vector<std::string> with_bounds, with_fault;
+  for (const SentinelRow& row : sentinel_rows())
+    if (!row.warn.open() || !row.stop.open()) with_bounds.emplace_back(row.name);
+  for (const Fault& fault : faults()) with_fault.emplace_back(fault.sentinel);
+  EXPECT_THAT(with_fault, testing::UnorderedElementsAreArray(with_bounds));
+}
+
+// Of random tokens: generated sentences are so short here that they repeat.
+TEST(CleanRuns, FireNoSentinel) {
+  for (const bool experts : {false, true}) {
+    for (const int zero : {0, 3}) {
+      SCOPED_TRACE(std::to_string(experts) + " " + std::to_string(zero));
+      TrainConfig config = watched_config();
+      config.train_iters = 12;
+      config.zero_stage = zero;
+      config.clip_grad = 100;
+      if (experts) {
+        usual_experts(config);
+        config.parallel.ep = 2;
+      }
+      const SentinelRun run = run_sentinels(config, {.parts = [](RuntimeComponents& parts) {
+                                              parts.data_provider =
+                                                  tokens_of([](const RankContext&, int64_t step) { return step; });
+                                            }});
+      EXPECT_THAT(run.fired(), testing::IsEmpty());
+      EXPECT_EQ(run.steps.size(), 12u);
+      EXPECT_TRUE(run.result.stopped.empty());
+    }
+  }
+}
+
+TEST(SentinelsOff, ChangeNothingAndOnTheyChangeNoBit) {
+  TrainConfig config = watched_config();
+  config.sentinels.probe_interval = 100;  // after step 0 alone
+  const SentinelRun on = run_sentinels(config);
+  config.sentinels = {};
+  const SentinelRun off = run_sentinels(config);
+  ASSERT_EQ(on.metrics.size(), off.metrics.size());
+  for (size_t i = 0; i < on.metrics.size(); ++i) {
+    EXPECT_EQ(on.metrics[i].loss, off.metrics[i].loss);
+    EXPECT_EQ(on.metrics[i].grad_norm, off.metrics[i].grad_norm);
+    EXPECT_EQ(off.metrics[i].sentinels, nullptr);
+  }
+  EXPECT_EQ(on.metrics[0].virtual_step_ms, off.metrics[0].virtual_step_ms);
+  // The timeline has the same collectives, of the same times.
+  for (size_t rank = 0; rank < on.result.traces.size(); ++rank) {
+    const auto calls = [](const RankTrace& trace) {
+      return std::ranges::count(trace.events, EventKind::kCollective, &Event::kind);
+    };
+    EXPECT_EQ(calls(on.result.traces[rank]), calls(off.result.traces[rank]));
+  }
+}
+
+}  // namespace
+}  // namespace ranklab
