@@ -99,12 +99,36 @@ std::string traffic_text(const DryRun& run, const Style& style) {
   return run.traffic.empty() ? "    one rank sends nothing\n" : traffic_table(run.traffic, style, "    ");
 }
 
+constexpr std::array<const char*, KernelShape::kKinds> kKernelKinds = {"elementwise", "products", "low-bit products",
+                                                                       "attention", "quantization"};
+
+// "products 610 ms, attention 120 ms": what compute is made of.
+std::string kernels_text(const StepTime& time) {
+  std::string text;
+  for (size_t kind = 0; kind < kKernelKinds.size(); ++kind) {
+    if (time.kernel_ns[kind] <= 0) continue;
+    text += (text.empty() ? "" : ", ") + std::string(kKernelKinds[kind]) + " " + human_ns(time.kernel_ns[kind]);
+  }
+  return text;
+}
+
+std::string method_text(const RunPlan& plan) {
+  if (plan.profile.kernels == nullptr)
+    return "each kernel max(FLOPs / peak, bytes / bandwidth) + launch, each collective latency + bytes / link, overlap "
+           "as "
+           "the runtime issues them";
+  return "kernels and collectives as measured on this GPU" +
+         (plan.config.software == "ranklab" ? std::string() : ", of " + plan.config.software) +
+         ", overlap as the runtime issues them";
+}
+
 std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style) {
   std::string text = strprintf("  step     estimate, within %.0f %%: ", 100 * kStepTimeTolerance);
   text += style.bold(strprintf("%s ms of virtual time", milliseconds_text(run.time.total_ns).c_str()));
   text += strprintf(" on %s, MFU %.1f%%\n", plan.profile.title.c_str(), 100 * run.mfu);
   text += strprintf("    compute      %10s  %s\n", human_ns(run.time.compute_ns).c_str(),
                     flop_text(run.time.flops).c_str());
+  text += strprintf("    %-12s %10s  %s\n", "", "", kernels_text(run.time).c_str());
   if (run.time.pipeline_idle_ns > 0) {
     text += strprintf("    pipeline     %10s  idle, waiting for other stages (%.1f%% of the step)\n",
                       human_ns(run.time.pipeline_idle_ns).c_str(), 100 * run.time.pipeline_idle_ns / run.time.total_ns);
@@ -115,11 +139,13 @@ std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style
     text += strprintf("    exposed %-4s %10s  of %s on the links\n", std::string(name(axis)).c_str(),
                       human_ns(shown).c_str(), human_ns(busy).c_str());
   }
-  return text +
-         style.dim(
-             "    how: each kernel max(FLOPs / peak, bytes / bandwidth) + launch, each collective latency + "
-             "bytes / link, overlap as the runtime issues them") +
-         "\n";
+  return text + style.dim("    how: " + method_text(plan)) + "\n";
+}
+
+nlohmann::ordered_json kernels_json(const StepTime& time) {
+  nlohmann::ordered_json json;
+  for (size_t kind = 0; kind < kKernelKinds.size(); ++kind) json[kKernelKinds[kind]] = time.kernel_ns[kind] * 1e-6;
+  return json;
 }
 
 nlohmann::ordered_json axis_traffic_json(const std::vector<AxisTraffic>& traffic) {
@@ -181,12 +207,15 @@ std::string dry_run_json(const RunPlan& plan) {
                                  {"micro_batch_size", plan.micro_batch_size},
                                  {"tokens_per_step", plan.tokens_per_step()},
                                  {"hardware", plan.profile.name},
+                                 {"efficiency", plan.profile.kernels ? "measured" : "datasheet"},
+                                 {"software", c.software},
                                  {"memory_bytes", category_bytes_json(run.memory.at_peak)},
                                  {"memory_tolerance", kPeakTolerance},
                                  {"traffic", axis_traffic_json(run.traffic)},
                                  {"estimate",
                                   {{"virtual_step_ms", run.time.total_ns * 1e-6},
                                    {"compute_ms", run.time.compute_ns * 1e-6},
+                                   {"kernels_ms", kernels_json(run.time)},
                                    {"pipeline_idle_ms", run.time.pipeline_idle_ns * 1e-6},
                                    {"exposed_ms", exposed},
                                    {"mfu", run.mfu},

@@ -9,18 +9,22 @@
 namespace ranklab {
 namespace {
 
-// elementwise, products, products in 8 and 4 bits, attention, quantization
+// elementwise, products, products in 8 and 4 bits, attention, quantization; collectives. Fitted to a half of published
+// runs of each, drawn at random, that `plan validate` reads; where it had too few rows for a kind of kernel, 1.
 constexpr std::array kSoftware = {
     Software{},
     Software{"megatron",
              "Megatron-LM before Transformer Engine: products and a few fused kernels, fp16",
-             {1, 1, 1, 1, 1},
-             1},
-    Software{"megatron_deepspeed", "Megatron-DeepSpeed", {1, 1, 1, 1, 1}, 1},
-    Software{"megascale", "MegaScale: Megatron-LM with communication behind compute", {1, 1, 1, 1, 1}, 1},
-    Software{"eager", "PyTorch without a compiler: each operation is a kernel", {1, 1, 1, 1, 1}, 1},
-    Software{"compiled", "torch.compile: torchtitan and others", {1, 1, 1, 1, 1}, 1},
-    Software{"transformer_engine", "Megatron-Core with Transformer Engine", {1, 1, 1, 1, 1}, 1}};
+             {1.3, 1.18, 1, 1.8, 1},
+             1.2},
+    Software{"megatron_deepspeed", "Megatron-DeepSpeed", {1.45, 1.17, 1, 1, 1}, 0.8},
+    Software{"megascale", "MegaScale: Megatron-LM with most communication behind compute", {0.9, 1.04, 1, 0.8, 1}, 0.4},
+    Software{"eager", "PyTorch without a compiler: each operation is a kernel", {1.2, 1.28, 1.28, 1.35, 1.3}, 1.5},
+    Software{"compiled", "torch.compile with FSDP: torchtitan and others", {1, 1, 1, 1, 1}, 2.5},
+    Software{"transformer_engine",
+             "Megatron-Core with Transformer Engine, which fuses quantization and hides communication",
+             {0.7, 1.07, 0.77, 1.4, 0.45},
+             0.65}};
 
 }  // namespace
 

@@ -65,6 +65,7 @@ TEST(Readme, TablesAreTheProgramsOwn) {
   EXPECT_NE(readme().find(printed_by("list commands")), std::string::npos)
       << "python3 tests/cli/write_commands_page.py " RANKLAB_PROGRAM " writes it anew";
   EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list sentinels")));
+  EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list software")));
   std::string bench = printed_by("bench cp");
   while (bench.starts_with('#')) bench.erase(0, bench.find('\n') + 1);
   EXPECT_THAT(readme(), testing::HasSubstr(bench));
