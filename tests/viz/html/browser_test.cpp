@@ -9,6 +9,7 @@
 #include "tests/cli/run_program.h"
 #include "tests/viz/html/hostile_trace.h"
 #include "viz/html/stage_page.h"
+#include "viz/model/palette.h"
 
 namespace ranklab::viz {
 namespace {
@@ -50,16 +51,29 @@ class PageInBrowser : public testing::Test {
 };
 
 // Whether the pixels of a canvas have more than one colour.
-constexpr const char* kLook =
+const std::string kLook =
     "for (const id of ['stage', 'timeline']) { const c = document.getElementById(id);"
     "const p = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
     "const seen = new Set(); for (let i = 0; i < p.length; i += 4) seen.add(p[i] + ',' + p[i + 1] + ',' + p[i + 2]);"
     "document.body.dataset[id] = seen.size > 8 ? 'drawn' : 'blank'; }";
 
+// The colour of a room's picture at a quarter of its width, beside the words, as "#0a854d".
+std::string look_at_room(int room) {
+  return "{ const c = document.getElementById('stage'), box = script.rooms[" + std::to_string(room) +
+         "].box;"
+         "const p = c.getContext('2d').getImageData((box[0] + (box[2] - box[0]) / 4) * c.width,"
+         "(box[1] + (box[3] - box[1]) * 0.35) * c.height, 1, 1).data;"
+         "document.body.dataset.room" +
+         std::to_string(room) + " = '#' + [p[0], p[1], p[2]].map(x => x.toString(16).padStart(2, '0')).join(''); }";
+}
+
 TEST_F(PageInBrowser, draws_rooms_and_tells_of_them) {
-  const std::string dom = document(page(), kLook);
+  const std::string dom = document(page(), kLook + look_at_room(0) + look_at_room(1));
   EXPECT_THAT(dom, HasSubstr("data-rooms=\"2\""));
   EXPECT_THAT(dom, HasSubstr("data-time=\"250\""));
+  // r1 runs BW0; r0 waits.
+  EXPECT_THAT(dom, HasSubstr("data-room1=\"" + hex(colour(Paint::kBackward)) + "\""));
+  EXPECT_THAT(dom, AllOf(HasSubstr("data-room0="), Not(HasSubstr("data-room0=\"" + hex(colour(Paint::kBackward))))));
   EXPECT_THAT(dom, HasSubstr("data-stage=\"drawn\""));
   EXPECT_THAT(dom, HasSubstr("data-timeline=\"drawn\""));
   EXPECT_THAT(dom, HasSubstr("r0 waits 200 ns: BW0 is still on r1"));

@@ -283,6 +283,24 @@ TEST(StageScript, a_large_step_is_looked_up_exactly) {
   }
 }
 
+TEST(StageScript, a_long_call_is_found_behind_later_short_ones) {
+  StageScript script;
+  script.window.range = {0, 1000};
+  for (const TimeRange range : {TimeRange{0, 900}, TimeRange{10, 20}, TimeRange{30, 40}, TimeRange{600, 700}}) {
+    script.flows.emplace_back().range = range;
+    script.flows_until_ns.push_back(900);
+  }
+  std::vector<uint32_t> found;
+  flows_at(script, 500, 0, found);
+  EXPECT_THAT(found, ElementsAre(0));
+  flows_at(script, 45, 10, found);
+  EXPECT_THAT(found, ElementsAre(0, 2));
+  flows_at(script, 650, 0, found);
+  EXPECT_THAT(found, ElementsAre(0, 3));
+  flows_at(script, 950, 0, found);
+  EXPECT_TRUE(found.empty());
+}
+
 TEST(StageScript, schedules_play_too) {
   const TraceStore store =
       schedule_store(make_schedule("1f1b", {.num_ranks = 4, .num_microbatches = 8}), ScheduleCosts{});
