@@ -4,7 +4,7 @@
 // the tp axis; when tp is full, cp goes up by one; then dp; pp changes slowest. (ep is in the name of the order, too,
 // but the experts of a mixture-of-experts layer use these same ranks: it never multiplies the world size.)
 //
-// Check with:  ranklab lesson check 0
+// Check with:  ./ranklab lesson check 0
 #include "exercise.h"
 
 using ranklab::lesson::Coordinates;

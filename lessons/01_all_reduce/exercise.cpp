@@ -14,7 +14,7 @@
 //   comm.send_recv(out, to, in, from)               both directions at once: one step
 //   chunk(data, index, n)                           a span; the index goes around, so chunk -1 is chunk n - 1
 //
-// Check with:  ranklab lesson check 1
+// Check with:  ./ranklab lesson check 1
 #include "exercise.h"
 
 #include <vector>

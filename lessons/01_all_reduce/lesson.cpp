@@ -9,7 +9,7 @@
 #include "core/sim/link_cost.h"
 #include "lessons/01_all_reduce/algorithms.h"
 #include "lessons/01_all_reduce/exercise.h"
-#include "lessons/01_all_reduce/watched_comm.h"
+#include "lessons/01_all_reduce/ring_picture.h"
 #include "lessons/lesson.h"
 #include "lessons/rank_run.h"
 #include "lessons/screen.h"
@@ -17,13 +17,9 @@
 namespace ranklab::lesson {
 namespace {
 
-constexpr int kRanks = 8;
+constexpr int kRanks = kRingRanks;
 constexpr int64_t kKiB = 1024;
 constexpr int64_t kSizes[] = {kKiB, 4 * kKiB, 16 * kKiB, 64 * kKiB, 256 * kKiB, 512 * kKiB, 1024 * kKiB};
-constexpr int kFrames[2][6] = {{0, 1, 2, 4, 6, 7}, {8, 9, 10, 12, 13, 14}};
-
-using Algorithm = std::function<void(Comm&, std::span<double>)>;
-using Buffers = std::vector<std::vector<double>>;  // per rank
 
 // Eight machines with one GPU each: all messages go over the network.
 RankSetup setup_of(const ExerciseLibrary* exercise = nullptr) {
@@ -97,94 +93,6 @@ int64_t ring_closed_form_ns(int64_t bytes) {
   std::vector<int> ranks(kRanks);
   for (int rank = 0; rank < kRanks; ++rank) ranks[static_cast<size_t>(rank)] = rank;
   return LinkCost(load_hardware_profile("h100-sxm"), ranks, 1).collective(Verb::kAllReduce, bytes).total_ns;
-}
-
-// snapshots[step][rank][chunk]: how many ranks' values a chunk contains. Every rank starts with ones.
-std::vector<Buffers> ring_snapshots() {
-  Buffers data(kRanks, std::vector<double>(kRanks, 1.0));
-  std::vector<Buffers> snapshots(2 * kRanks - 1, data);
-  measure(
-      setup_of(),
-      [&](Comm& comm, std::span<double> mine) {
-        ring_all_reduce_reference(comm, mine, [&](int step) {
-          std::copy(mine.begin(), mine.end(),
-                    snapshots[static_cast<size_t>(step)][static_cast<size_t>(comm.rank())].begin());
-        });
-      },
-      data);
-  return snapshots;
-}
-
-// What the learner's ring has done to ones by the time that each message begins, and at its end. Ranks may send
-// unequally often: a missing snapshot is the rank's last.
-std::vector<Buffers> learners_snapshots(const RankSetup& setup, const Algorithm& ring) {
-  Buffers data(kRanks, std::vector<double>(kRanks, 1.0));
-  std::vector<Buffers> of_rank(kRanks);
-  const auto watched = [&](Comm& comm, std::span<double> mine) {
-    Buffers& seen = of_rank[static_cast<size_t>(comm.rank())];
-    const auto note = [&] { seen.emplace_back(mine.begin(), mine.end()); };
-    WatchedComm watch(comm, note);
-    ring(watch, mine);
-    note();
-  };
-  measure(setup, watched, data);
-  std::vector<Buffers> snapshots(2 * kRanks - 1, Buffers(kRanks));
-  for (size_t step = 0; step < snapshots.size(); ++step) {
-    for (size_t rank = 0; rank < kRanks; ++rank)
-      snapshots[step][rank] = of_rank[rank][std::min(step, of_rank[rank].size() - 1)];
-  }
-  return snapshots;
-}
-
-// One character; a sum that no ring makes of ones is "+" or "?".
-std::string digit_of(double count) {
-  if (!(count >= 0) || count != std::floor(count)) return "?";
-  return count > 9 ? "+" : std::to_string(static_cast<int>(count));
-}
-
-// `right`: rows that differ from it are marked.
-Cells frame(const Screen& screen, const Buffers& snapshot, int step, const Buffers* right = nullptr) {
-  Cells lines = {screen.paint(Ink::kDim, step == 0 ? "start" : "step " + std::to_string(step))};
-  for (int rank = 0; rank < kRanks; ++rank) {
-    std::string text = std::to_string(rank) + " ";
-    for (const double count : snapshot[static_cast<size_t>(rank)]) {
-      const std::string digit = digit_of(count);
-      text += count == kRanks ? screen.paint(Ink::kGreen, digit) : count == 1 ? screen.paint(Ink::kDim, digit) : digit;
-    }
-    const auto i = static_cast<size_t>(rank);
-    lines.push_back(text + (right != nullptr && (*right)[i] != snapshot[i] ? screen.paint(Ink::kRed, "*") : ""));
-  }
-  return lines;
-}
-
-void draw_rings(Screen& screen, const std::vector<Buffers>& yours) {
-  const std::vector<Buffers> right = ring_snapshots();
-  screen.paragraph("How many ranks' numbers are in each chunk; a row a rank, a digit a chunk; * differs from the ring");
-  for (const auto* which : {&right, &yours}) {
-    screen.line();
-    screen.line("  " + screen.paint(Ink::kBold, which == &right ? "right" : "yours"));
-    std::vector<Cells> pictures;
-    for (const int step : {1, 4, 7, 8, 11, 14}) {
-      const auto i = static_cast<size_t>(step);
-      pictures.push_back(frame(screen, (*which)[i], step, which == &yours ? &right[i] : nullptr));
-    }
-    screen.side_by_side(pictures, 2);
-  }
-}
-
-void draw_ring(Screen& screen) {
-  screen.heading("The ring, step by step: how many ranks' numbers are in each chunk");
-  screen.paragraph(
-      "One row a rank, one digit a chunk. Complete is 8. First the sums grow along the diagonal "
-      "(reduce-scatter), then complete chunks go around (all-gather).");
-  screen.line();
-  const std::vector<Buffers> snapshots = ring_snapshots();
-  for (const auto& row : kFrames) {
-    std::vector<Cells> pictures;
-    for (const int step : row) pictures.push_back(frame(screen, snapshots[static_cast<size_t>(step)], step));
-    screen.side_by_side(pictures);
-    screen.line();
-  }
 }
 
 std::string gb_per_s(double bytes, int64_t ns) { return strprintf("%.3g GB/s", bytes / static_cast<double>(ns)); }
@@ -274,7 +182,7 @@ class AllReduce final : public Lesson {
     add_sum_rows(1024);
     add_sum_rows(1003);  // chunks of two different lengths
     rows.push_back(time_row(setup, ring));
-    draw_rings(picture, learners_snapshots(setup, ring));
+    draw_beside(picture, setup, ring);
     return rows;
   }
 

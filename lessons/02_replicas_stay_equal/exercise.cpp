@@ -13,7 +13,7 @@
 //   comm.size()   comm.start_all_reduce(span) returns a ticket at once   comm.wait(ticket)
 //   comm.all_reduce(span) is both in one
 //
-// Check with:  ranklab lesson check 2
+// Check with:  ./ranklab lesson check 2
 #include "exercise.h"
 
 using namespace ranklab::lesson;

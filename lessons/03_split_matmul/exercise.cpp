@@ -11,7 +11,7 @@
 // modes. Every collective that goes one way in forward has a conjugate that goes the other way in backward; look for
 // the one that is alone.
 //
-// Check with:  ranklab lesson check 3
+// Check with:  ./ranklab lesson check 3
 #include "exercise.h"
 
 using namespace ranklab::lesson;

@@ -15,7 +15,7 @@
 //
 // It must also work with fewer microbatches than ranks, and on one rank alone.
 //
-// Check with:  ranklab lesson check 4
+// Check with:  ./ranklab lesson check 4
 #include "exercise.h"
 
 using namespace ranklab::lesson;

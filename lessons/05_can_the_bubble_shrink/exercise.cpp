@@ -13,7 +13,7 @@
 //
 // It must also work with fewer microbatches than ranks, and on one rank alone.
 //
-// Check with:  ranklab lesson check 5
+// Check with:  ./ranklab lesson check 5
 #include "exercise.h"
 
 using namespace ranklab::lesson;

@@ -26,7 +26,7 @@
 // copies go to experts 1 and 0:  rank 0 sends {x0 (to rank 0), x0 (to rank 1)}, send = recv = {1, 1}, place = {1, 0},
 // and its inbox is {x0, x1}.
 //
-// Check with:  ranklab lesson check 6
+// Check with:  ./ranklab lesson check 6
 #include "exercise.h"
 
 using namespace ranklab::lesson;

@@ -20,7 +20,7 @@
 // Nothing else: the norms' outputs and the product of silu(gate) and up are recomputed from these. Everything is bf16
 // unless stated otherwise.
 //
-// Check with:  ranklab lesson check 7
+// Check with:  ./ranklab lesson check 7
 #include "exercise.h"
 
 using namespace ranklab::lesson;

@@ -7,7 +7,7 @@
 // The code below recomputes every layer. It needs little memory and does all forward work twice. Find the choice that
 // stays within the limit and recomputes the least work. There always is one.
 //
-// Check with:  ranklab lesson check 8
+// Check with:  ./ranklab lesson check 8
 #include "exercise.h"
 
 using namespace ranklab::lesson;

@@ -15,7 +15,7 @@
 //   dp.reduce_scatter(all, mine)  size x n -> the sum of this rank's n
 //   mine.elements  mine.parameters  mine.gradients
 //
-// Check with:  ranklab lesson check 9
+// Check with:  ./ranklab lesson check 9
 #include "exercise.h"
 
 using namespace ranklab::lesson;

@@ -14,7 +14,7 @@
 // known before the values are (that is what makes it fast), so it is derived from the past: from the largest magnitude
 // of the last steps, so that a value of that size becomes 448. What if there were no steps yet, or only zeros?
 //
-// Check with:  ranklab lesson check 10
+// Check with:  ./ranklab lesson check 10
 #include "exercise.h"
 
 #include <cmath>

@@ -9,7 +9,7 @@
 // `stochastic`: a number between two neighbours a < x < b becomes b with the chance (x - a) / (b - a), else a. Then it
 // is right on average. A negative number is the mirror image of its positive one. Beyond 6: 6.
 //
-// Check with:  ranklab lesson check 11
+// Check with:  ./ranklab lesson check 11
 #include "exercise.h"
 
 #include <cmath>

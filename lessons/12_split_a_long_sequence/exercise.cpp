@@ -18,7 +18,7 @@
 //   mine.keys_values()  mine.attend(keys_values, owner) returns a Partial
 //   partial.queries()  partial.row(query)  partial.log_sum_exp[query]
 //
-// Check with:  ranklab lesson check 12
+// Check with:  ./ranklab lesson check 12
 #include "exercise.h"
 
 #include <algorithm>

@@ -1,0 +1,14 @@
+// Where numbers lie, and where 8 bits have any. Thread rule: pure.
+#pragma once
+#include <vector>
+
+#include "lessons/screen.h"
+
+namespace ranklab::lesson {
+
+// By powers of two: normal numbers of these deviations, and how many numbers E4M3 and E5M2 have there.
+void draw_ranges(Screen& screen, const std::vector<double>& deviations);
+// Which number of E4M3 each number becomes: by `yours`, and rightly.
+void draw_steps(Screen& picture, double (*yours)(double));
+
+}  // namespace ranklab::lesson
