@@ -35,7 +35,7 @@ TEST(Planner, ThePageShowsTheseRows) {
 }
 
 TEST(Planner, MeasuredKernelsTakeLongerThanTheDatasheetAllows) {
-  const std::string run = "plan run --preset llama_1b --bf16 --world-size 8 --gbs 64 --mbs 8";
+  const std::string run = "plan run --preset llama_1b --bf16 --dp 8 --gbs 64 --mbs 8";
   const auto measured = data_of(run), datasheet = data_of(run + " --efficiency datasheet");
   const double mfu = measured.at("estimate").at("mfu"), most = datasheet.at("estimate").at("mfu");
   EXPECT_LT(mfu, 0.8 * most);
