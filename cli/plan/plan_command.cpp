@@ -1,6 +1,6 @@
-// ranklab plan run | memory | validate: how long a step takes on machines that nobody here owns; the memory of every
-// rank, computed from the configuration alone, and with --measure compared with what two training steps really used;
-// and measured runs beside what the planner says of them.
+// ranklab plan run | search | memory | validate: how long a step takes on machines that nobody here owns; the memory of
+// every rank, computed from the configuration alone, and with --measure compared with what two training steps really
+// used; and measured runs beside what the planner says of them.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,6 +11,7 @@
 #include "cli/common/style.h"
 #include "cli/config/config_options.h"
 #include "cli/plan/plan_memory.h"
+#include "cli/plan/plan_search.h"
 #include "cli/plan/plan_validate.h"
 #include "cli/train/dry_run.h"
 #include "cli/world/make_world.h"
@@ -53,6 +54,22 @@ CommandAction add_plan_run(CommandLine& app) {
   };
 }
 
+CommandAction add_plan_search(CommandLine& app) {
+  auto options = std::make_shared<ConfigOptions>(app, planner_defaults());
+  auto request = std::make_shared<SearchRequest>();
+  app.add_option("--plans", request->plans, "how many layouts to plan at most")->capture_default_str()->range(2, 10000);
+  app.add_option("--memory-share", request->memory_share, "of a GPU's memory that tensors may take")
+      ->capture_default_str()
+      ->range(0.01, 1.0);
+  app.add_option("--why", request->why, "a layout, \"--tp 8 --pp 4\": what it loses where")->type_name("FLAGS");
+  app.add_option("--out", request->out, "write every planned layout as CSV")->type_name("FILE");
+  app.add_flag("--force", request->force, "write over a file that this command did not write");
+  app.add_flag("--json", request->json, "print one JSON object");
+  app.footer(
+      "Example:\n  ranklab plan search --preset llama_8b --bf16 --world-size 64 --gbs 128 --why \"--tp 8 --pp 2\"");
+  return [options, request] { return run_plan_search(*options, *request); };
+}
+
 CommandAction add_plan_validate(CommandLine& app) {
   auto request = std::make_shared<ValidateRequest>();
   app.add_option("FILE", request->file, "rows of measured runs, JSON (docs/planner.md)")->required();
@@ -69,6 +86,8 @@ CommandAction setup_plan(CommandLine& app) {
   CommandLine* run =
       app.add_subcommand("run", "a step's time, memory and traffic, as real kernels and links would take");
   const CommandAction run_action = add_plan_run(*run);
+  CommandLine* search = app.add_subcommand("search", "the layouts of a model on a world whose steps are shortest");
+  const CommandAction search_action = add_plan_search(*search);
   CommandLine* validate = app.add_subcommand("validate", "measured runs beside what the planner says of them");
   const CommandAction validate_action = add_plan_validate(*validate);
   CommandLine* memory = app.add_subcommand("memory", "what every rank will hold, and when it holds most");
@@ -83,8 +102,9 @@ CommandAction setup_plan(CommandLine& app) {
   app.footer(
       "Examples:\n  ranklab plan memory --dp 4 --bf16 --zero-stage 2 --measure\n"
       "  ranklab plan memory --tp 2 --pp 2 --recompute-granularity full --json");
-  return [&app, memory, options, show, run, run_action, validate, validate_action] {
+  return [&app, memory, options, show, run, run_action, search, search_action, validate, validate_action] {
     if (run->parsed()) return run_action();
+    if (search->parsed()) return search_action();
     if (validate->parsed()) return validate_action();
     if (!memory->parsed()) {
       std::printf("%s", app.help().c_str());

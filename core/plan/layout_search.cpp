@@ -1,0 +1,107 @@
+#include "core/plan/layout_search.h"
+
+#include <algorithm>
+
+namespace ranklab {
+namespace {
+
+constexpr double kRoughSlack = 1.5;  // rough memory may be off by so much
+constexpr size_t kRefined = 4;
+
+class Search {
+ public:
+  Search(const TrainConfig& config, const HardwareProfile& profile, const SearchLimits& limits,
+         const std::function<PlannedLayout(const LayoutChoice&)>& plan, const std::function<void(int, int)>& progress)
+      : config_(config), profile_(profile), limits_(limits), plan_(plan), progress_(progress) {}
+
+  std::vector<PlannedLayout> run() {
+    std::vector<LayoutChoice> first;
+    for (const LayoutChoice& one : layout_candidates(config_, profile_)) first.push_back(made_to_fit(one));
+    sort_roughly(first);
+    // Half of the plans for variety, the other half around the best of them.
+    for (const LayoutChoice& one : first) {
+      if (static_cast<int>(rows_.size()) >= limits_.plans / 2) break;
+      add(one);
+    }
+    while (static_cast<int>(rows_.size()) < limits_.plans && refine()) {
+    }
+    return std::move(rows_);
+  }
+
+ private:
+  double rough_step(const LayoutChoice& one) const { return rough_cost(config_, profile_, one).step_s; }
+  bool roughly_fits(const LayoutChoice& one) const {
+    return rough_cost(config_, profile_, one).bytes <= limits_.bytes * kRoughSlack;
+  }
+  void sort_roughly(std::vector<LayoutChoice>& all) const {
+    std::erase_if(all, [&](const LayoutChoice& one) { return !roughly_fits(one); });
+    std::ranges::stable_sort(all, {}, [&](const LayoutChoice& one) { return rough_step(one); });
+  }
+
+  // With the least recomputation and sharding that lets it fit, roughly.
+  LayoutChoice made_to_fit(LayoutChoice one) const {
+    for (const char* recompute : {"none", "selective", "full"}) {
+      for (const int stage : {1, 2, 3}) {
+        if (stage == 3 && one.pp > 1) continue;
+        one.recompute = recompute;
+        one.zero_stage = stage;
+        if (rough_cost(config_, profile_, one).bytes <= limits_.bytes) return one;
+      }
+    }
+    return one;
+  }
+
+  bool known(const LayoutChoice& one) const {
+    return std::ranges::any_of(rows_, [&](const PlannedLayout& row) { return row.choice == one; });
+  }
+  bool add(const LayoutChoice& one) {
+    if (known(one)) return false;
+    rows_.push_back(plan_(one));
+    sort();
+    progress_(static_cast<int>(rows_.size()), limits_.plans);
+    return true;
+  }
+  bool fits(const PlannedLayout& row) const { return row.refused.empty() && row.bytes <= limits_.bytes; }
+  void sort() {
+    std::ranges::stable_sort(rows_, [&](const PlannedLayout& a, const PlannedLayout& b) {
+      if (fits(a) != fits(b)) return fits(a);
+      if (fits(a)) return a.step_s < b.step_s;
+      return a.refused.empty() && (!b.refused.empty() || a.bytes < b.bytes);
+    });
+  }
+
+  // Plans one more layout beside the best; false: all are known.
+  bool refine() {
+    for (size_t i = 0; i < std::min(kRefined, rows_.size()); ++i) {
+      std::vector<LayoutChoice> beside = neighbours(config_, rows_[i].choice);
+      sort_roughly(beside);
+      for (const LayoutChoice& one : beside)
+        if (add(one)) return true;
+    }
+    return false;
+  }
+
+  const TrainConfig& config_;
+  const HardwareProfile& profile_;
+  const SearchLimits& limits_;
+  const std::function<PlannedLayout(const LayoutChoice&)>& plan_;
+  const std::function<void(int, int)>& progress_;
+  std::vector<PlannedLayout> rows_;
+};
+
+}  // namespace
+
+std::vector<PlannedLayout> search_layouts(const TrainConfig& config, const HardwareProfile& profile,
+                                          const SearchLimits& limits,
+                                          const std::function<PlannedLayout(const LayoutChoice&)>& plan,
+                                          const std::function<void(int, int)>& progress) {
+  return Search(config, profile, limits, plan, progress).run();
+}
+
+bool on_front(const std::vector<PlannedLayout>& rows, const PlannedLayout& row, double most_bytes) {
+  return std::ranges::none_of(rows, [&](const PlannedLayout& other) {
+    return other.refused.empty() && other.bytes <= most_bytes && other.step_s <= row.step_s && other.bytes < row.bytes;
+  });
+}
+
+}  // namespace ranklab

@@ -1,0 +1,34 @@
+// Searches for the layout with the shortest step that fits a GPU: plans the candidates that are likely fast, then what
+// differs in one thing from the best of them, until nothing improves or so many were planned. Torch-free. Cost: a plan
+// each, some tenths of a second. Thread rule: pure but for its calls of `plan`.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/plan/layout_candidates.h"
+
+namespace ranklab {
+
+struct PlannedLayout {
+  LayoutChoice choice;
+  double step_s = 0;
+  double bytes = 0;     // of the fullest rank
+  std::string refused;  // why it cannot be; empty: it can
+};
+
+struct SearchLimits {
+  double bytes = 0;  // that a rank may hold
+  int plans = 48;    // made at most
+};
+
+// RETURNS: every layout that was planned, those that fit first, the fastest first. `progress(planned, of)`.
+std::vector<PlannedLayout> search_layouts(const TrainConfig& config, const HardwareProfile& profile,
+                                          const SearchLimits& limits,
+                                          const std::function<PlannedLayout(const LayoutChoice&)>& plan,
+                                          const std::function<void(int, int)>& progress);
+
+// Whether no other row that fits is both faster and smaller.
+bool on_front(const std::vector<PlannedLayout>& rows, const PlannedLayout& row, double most_bytes);
+
+}  // namespace ranklab
