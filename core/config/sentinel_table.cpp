@@ -101,7 +101,7 @@ constexpr auto kRows = std::to_array<SentinelRow>({
     {"residual_growth", "Residual/{}/rms_growth", "that, divided by what it was when last measured", kStandard,
      above(32)},
     {"residual_outliers", "Residual/{}/outlier_rate_k10",
-     "share of its elements beyond 10 times its root mean square, rounded up to an eighth of an octave", kStandard,
+     "share of its elements beyond 10 times its root mean square (rounded up, by an eighth at most)", kStandard,
      above(1e-3), above(1e-2), kWarn, 5},
     // The probe: one fixed sequence.
     {"probe_hash", "Eval/eval_artifact_hash", "52 bits of the hash of the probe's tokens: runs with the same compare",

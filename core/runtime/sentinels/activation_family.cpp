@@ -1,6 +1,7 @@
 // Norms' outputs and the residual stream of the sentinel layers, over all tokens of the global batch. Ranks that have
 // the same tokens as a tp peer do not count.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -15,9 +16,21 @@ namespace ranklab {
 namespace {
 
 constexpr double kOutlierTimes = 10;  // times the root mean square
-// Magnitudes are counted in bins, as the root mean square of all ranks and microbatches is known only after them: bin i
-// has those from 2^((i - kBinOfOne) / kBinsPerOctave) on.
-constexpr int64_t kBinsPerOctave = 8, kBinOfOne = 160, kMagnitudeBins = 320;
+// Magnitudes are counted in bins, as the root mean square of all ranks and microbatches is known only after them: a bin
+// is an eighth of the way from one power of two to the next, the exponent and three bits of a float's fraction.
+constexpr int64_t kMagnitudeBits = 20, kFirstBin = int64_t{107} << 3, kMagnitudeBins = 320;  // 2^-20 to 2^20
+
+int64_t magnitude_bin(float magnitude) {
+  const auto bits = static_cast<int64_t>(std::bit_cast<uint32_t>(magnitude));
+  return std::clamp<int64_t>((bits >> kMagnitudeBits) - kFirstBin, 0, kMagnitudeBins - 1);
+}
+
+// How many elements are in each bin.
+at::Tensor count_magnitudes(const at::Tensor& x) {
+  const at::Tensor bits = x.to(at::kFloat).abs().view(at::kInt);
+  const at::Tensor bin = bits.bitwise_right_shift(at::Scalar(kMagnitudeBits)).sub_(kFirstBin);
+  return at::bincount(bin.clamp_(0, kMagnitudeBins - 1).flatten(), {}, kMagnitudeBins).to(at::kCPU);
+}
 
 class ActivationFamily final : public SentinelFamily, public ModuleHook {
  public:
@@ -106,16 +119,13 @@ class ActivationFamily final : public SentinelFamily, public ModuleHook {
     const auto [least, most] = at::aminmax(x);
     site.largest = std::max({site.largest, std::abs(least.item<double>()), std::abs(most.item<double>())});
     if (site.bins.empty() || !std::isfinite(site.largest)) return;
-    const at::Tensor bin = x.to(at::kDouble).abs().log2().mul(kBinsPerOctave).floor().add(kBinOfOne);
-    const at::Tensor counts =
-        at::bincount(bin.clamp(0, kMagnitudeBins - 1).to(at::kLong).flatten(), {}, kMagnitudeBins).to(at::kCPU);
+    const at::Tensor counts = count_magnitudes(x);
     const int64_t* count = counts.const_data_ptr<int64_t>();
     for (size_t i = 0; i < site.bins.size(); ++i) site.bins[i] += static_cast<double>(count[i]);
   }
 
   static double outlier_rate(const RankTable& table, const Site& site, double rms) {
-    const double edge = std::ceil(kBinsPerOctave * std::log2(kOutlierTimes * rms)) + kBinOfOne;
-    const auto first = static_cast<int64_t>(std::clamp(edge, 0.0, static_cast<double>(kMagnitudeBins)));
+    const int64_t first = magnitude_bin(static_cast<float>(kOutlierTimes * rms)) + 1;
     double outliers = 0;
     for (int64_t i = first; i < kMagnitudeBins; ++i) outliers += table.sum(site.bin_slots + static_cast<size_t>(i));
     return outliers / table.sum(site.slots + kElements);
