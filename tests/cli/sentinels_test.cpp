@@ -78,6 +78,20 @@ TEST_F(Sentinels, EndTheRunWithAnExitCodeOfTheirOwn) {
   EXPECT_THAT(json.output, HasSubstr("\"sentinel\":\"loss_raw\""));
 }
 
+// Ranks that are processes end together, write their dumps beside each other, and are not started again.
+TEST_F(Sentinels, EndProcessesAsTheyEndThreads) {
+  const Outcome run = ranklab(
+      "launch --nproc-per-node 4 --max-restarts 1 train --tp 2 --num-layers 2 --hidden-size 32 --num-attention-heads 4 "
+      "--seq-length 32 --gbs 8 --mock-data --sample-tokens 0 --no-trace --eval-interval 0 --train-iters 5 "
+      "--sentinel-mode standard --sentinel 'loss_raw stop=..1 in-a-row=2 action=dump' --log-dir " +
+      folder_ + " 2>&1");
+  EXPECT_EQ(run.exit_code, 10) << run.output;
+  EXPECT_THAT(run.output,
+              AllOf(HasSubstr("stopped by a sentinel after 2 steps"), Not(HasSubstr("starts all ranks again"))));
+  for (int rank = 0; rank < 4; ++rank)
+    EXPECT_TRUE(fs::exists(folder_ + "/dump/sentinel/step-0/rank-" + std::to_string(rank) + ".safetensors")) << rank;
+}
+
 TEST_F(Sentinels, SettingsComeFromAFileToo) {
   fs::create_directories(folder_);
   std::ofstream(folder_ + "/run.toml") << "[sentinel]\nmode = \"minimal\"\nrules = \"loss_raw stop=..1\"\n";

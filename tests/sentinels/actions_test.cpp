@@ -55,6 +55,25 @@ TEST(SentinelActions, CheckpointSavesTheStateAndAStopAloneSavesNone) {
   fs::remove_all(folder);
 }
 
+TEST(SentinelActions, CheckpointsAreMeasuredWithTheStepBehindThem) {
+  const std::string folder = testing::TempDir() + "sentinel_checkpoint_size";
+  fs::remove_all(folder);
+  TrainConfig c = firing("warn=none stop=none");
+  c.save_dir = folder;
+  c.save_interval = 2;
+  c.async_save = false;
+  const SentinelRun run = run_sentinels(c);
+  EXPECT_EQ(run.steps[1]->find("Checkpoint/size_mb"), nullptr);
+  ASSERT_NE(run.steps[2]->find("Checkpoint/size_mb"), nullptr);
+  // Weights and two moments in fp64, and what the format adds.
+  const double least = 3 * 8 * static_cast<double>(c.model.parameter_count()) / (1024 * 1024);
+  EXPECT_GT(*run.steps[2]->find("Checkpoint/size_mb"), least);
+  EXPECT_LT(*run.steps[2]->find("Checkpoint/size_mb"), 1.5 * least);
+  EXPECT_GT(*run.steps[2]->find("Time/checkpoint_seconds"), 0);
+  EXPECT_EQ(run.steps[3]->find("Checkpoint/size_mb"), nullptr);
+  fs::remove_all(folder);
+}
+
 TEST(SentinelActions, DumpWritesWhatEachRankOwns) {
   const std::string folder = testing::TempDir() + "sentinel_dump";
   fs::remove_all(folder);

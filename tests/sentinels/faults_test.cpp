@@ -158,8 +158,19 @@ std::vector<Fault> faults() {
          }));
   before("norm_rms", "norms that grew", scaled("norm.weight", 5));
   before("activation_max", "norms that exploded", scaled("norm.weight", 100));
-  before("residual_growth", "an embedding that grew", scaled("embedding.weight", 30));
-  before("residual_outliers", "tokens that stick out", scaled("embedding.weight", 1000));
+  before("residual_growth", "an embedding that grew", scaled("embedding.weight", 100));
+  add("residual_outliers", "one token in 256 that sticks out", [](TrainConfig& c) { c.global_batch_size = 32; },
+      {.parts =
+           [](RuntimeComponents& parts) {
+             parts.data_provider = tokens_of([](const RankContext&, int64_t step) { return step; });
+           },
+       .before_step =
+           [](StepContext& context) {
+             const Parameter* embedding = context.model.registry().find("embedding.weight");
+             if (context.step != 3 || embedding == nullptr || context.ctx.coordinate(Axis::kTp) != 0) return;
+             const at::NoGradGuard no_grad;
+             embedding->data[5].mul_(1e4);
+           }});
   before("attention_logit", "queries and keys that exploded", scaled("qkv.weight", 100));
   before("attention_collapse", "queries and keys that exploded", scaled("qkv.weight", 100));
   before("replica_drift", "a weight of one replica changes", on_rank(5, [](StepContext& context) {
@@ -215,6 +226,21 @@ TEST(CleanRuns, FireNoSentinel) {
       EXPECT_TRUE(run.result.stopped.empty());
     }
   }
+}
+
+// The start of training, where everything grows, ends no run: from nothing known to sentences, at the usual intervals.
+TEST(CleanRuns, LearningIsNotStopped) {
+  TrainConfig config = watched_config();
+  config.params_dtype = "fp32";
+  config.model.init_std = 0.02;
+  config.lr = 1e-2;
+  config.train_iters = 60;
+  config.clip_grad = 1;
+  config.sentinels = {};
+  config.sentinels.mode = SentinelMode::kStandard;
+  const SentinelRun run = run_sentinels(config);
+  EXPECT_TRUE(run.result.stopped.empty()) << run.result.stopped;
+  EXPECT_LT(run.result.last_loss, 3);
 }
 
 TEST(SentinelsOff, ChangeNothingAndOnTheyChangeNoBit) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <map>
+#include <ostream>
 
 #include "tests/sentinels/sentinel_run.h"
 #include "tests/support/model_variants.h"
@@ -15,6 +16,8 @@ struct LayoutCase {
   std::string name;
   std::function<void(TrainConfig&)> change;
 };
+
+void PrintTo(const LayoutCase& one, std::ostream* out) { *out << one.name; }
 
 // Of time and memory layouts tell other things.
 bool depends_on_layout(const std::string& tag) {
@@ -120,6 +123,34 @@ INSTANTIATE_TEST_SUITE_P(
                                  c.zero_stage = 2;
                                }}),
     [](const auto& one) { return one.param.name; });
+
+// With 16-bit weights, masters and a loss scale whose first steps overflow: what is measured is finite, gradients are
+// unscaled, and a skipped step has no update.
+TEST(SentinelTypes, MeasureIn16BitsToo) {
+  for (const bool fp16 : {false, true}) {
+    TrainConfig config = watched_config();
+    config.params_dtype = "fp32";
+    config.bf16 = !fp16;
+    config.precision.fp16 = fp16;
+    config.zero_stage = 2;
+    config.sentinels.mode = SentinelMode::kDebug;
+    const SentinelRun run = run_sentinels(config);
+    ASSERT_EQ(run.steps.size(), 6u);
+    int updates = 0;
+    for (size_t step = 0; step < 6; ++step) {
+      for (const SentinelValue& value : run.steps[step]->values) EXPECT_TRUE(std::isfinite(value.value)) << value.tag;
+      const double* weights = run.steps[step]->find("Parameters/norm");
+      EXPECT_EQ(weights == nullptr, run.metrics[step].skipped);
+      if (weights == nullptr) continue;
+      ++updates;
+      double squares = 0;
+      for (const SentinelValue& value : run.steps[step]->values)
+        if (std::string(value.name) == "parameter_grad_norm") squares += value.value * value.value;
+      EXPECT_NEAR(std::sqrt(squares), run.metrics[step].grad_norm, 1e-3 * run.metrics[step].grad_norm);
+    }
+    EXPECT_GT(updates, 0);
+  }
+}
 
 }  // namespace
 }  // namespace ranklab

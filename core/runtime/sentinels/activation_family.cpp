@@ -1,6 +1,7 @@
 // Norms' outputs and the residual stream of the sentinel layers, over all tokens of the global batch. Ranks that have
 // the same tokens as a tp peer do not count.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -15,6 +16,21 @@ namespace ranklab {
 namespace {
 
 constexpr double kOutlierTimes = 10;  // times the root mean square
+// Magnitudes are counted in bins, as the root mean square of all ranks and microbatches is known only after them: a bin
+// is an eighth of the way from one power of two to the next, the exponent and three bits of a float's fraction.
+constexpr int64_t kMagnitudeBits = 20, kFirstBin = int64_t{107} << 3, kMagnitudeBins = 320;  // 2^-20 to 2^20
+
+int64_t magnitude_bin(float magnitude) {
+  const auto bits = static_cast<int64_t>(std::bit_cast<uint32_t>(magnitude));
+  return std::clamp<int64_t>((bits >> kMagnitudeBits) - kFirstBin, 0, kMagnitudeBins - 1);
+}
+
+// How many elements are in each bin.
+at::Tensor count_magnitudes(const at::Tensor& x) {
+  const at::Tensor bits = x.to(at::kFloat).abs().view(at::kInt);
+  const at::Tensor bin = bits.bitwise_right_shift(at::Scalar(kMagnitudeBits)).sub_(kFirstBin);
+  return at::bincount(bin.clamp_(0, kMagnitudeBins - 1).flatten(), {}, kMagnitudeBins).to(at::kCPU);
+}
 
 class ActivationFamily final : public SentinelFamily, public ModuleHook {
  public:
@@ -31,12 +47,19 @@ class ActivationFamily final : public SentinelFamily, public ModuleHook {
     for (const std::string& path : norms) norms_.emplace(path, Site{.place = path});
     for (auto* sites : {&norms_, &residuals_})
       for (auto& [path, site] : *sites) site.slots = table.reserve(kSlots);
+    for (auto& [path, site] : residuals_) {
+      site.bins.assign(kMagnitudeBins, 0);
+      site.bin_slots = table.reserve(kMagnitudeBins);
+    }
   }
 
   ModuleHook* module_hook() override { return this; }
   void begin(int64_t) override {
     for (auto* sites : {&norms_, &residuals_})
-      for (auto& [path, site] : *sites) site.squares = site.elements = site.largest = site.outliers = 0;
+      for (auto& [path, site] : *sites) {
+        site.squares = site.elements = site.largest = 0;
+        std::ranges::fill(site.bins, 0.0);
+      }
   }
 
   void before_forward(const std::string&, ModulePass, const at::Tensor&) override {}
@@ -56,7 +79,7 @@ class ActivationFamily final : public SentinelFamily, public ModuleHook {
         table.mine(site.slots + kSquares) = site.squares;
         table.mine(site.slots + kElements) = site.elements;
         table.mine(site.slots + kLargest) = site.largest;
-        table.mine(site.slots + kOutliers) = site.outliers;
+        for (size_t i = 0; i < site.bins.size(); ++i) table.mine(site.bin_slots + i) = site.bins[i];
       }
     }
   }
@@ -70,18 +93,19 @@ class ActivationFamily final : public SentinelFamily, public ModuleHook {
       const double now = rms(table, site);
       out.add("residual_rms", now, site.place);
       if (site.last_rms > 0) out.add("residual_growth", now / site.last_rms, site.place);
-      if (site.last_rms > 0)
-        out.add("residual_outliers", table.sum(site.slots + kOutliers) / table.sum(site.slots + kElements), site.place);
+      if (now > 0) out.add("residual_outliers", outlier_rate(table, site, now), site.place);
       if (now > 0) site.last_rms = now;
     }
   }
 
  private:
-  enum Slot { kSquares, kElements, kLargest, kOutliers, kSlots };
+  enum Slot { kSquares, kElements, kLargest, kSlots };
   struct Site {
     std::string place;
     size_t slots = 0;
-    double squares = 0, elements = 0, largest = 0, outliers = 0;
+    double squares = 0, elements = 0, largest = 0;
+    std::vector<double> bins = {};  // of the residual stream
+    size_t bin_slots = 0;
     double last_rms = 0;  // of the whole batch, when last measured
   };
 
@@ -94,9 +118,17 @@ class ActivationFamily final : public SentinelFamily, public ModuleHook {
     site.elements += static_cast<double>(x.numel());
     const auto [least, most] = at::aminmax(x);
     site.largest = std::max({site.largest, std::abs(least.item<double>()), std::abs(most.item<double>())});
-    // Only a piece with a large element has any that counts.
-    if (const double limit = kOutlierTimes * site.last_rms; site.last_rms > 0 && site.largest > limit)
-      site.outliers += x.abs().gt(limit).sum().item<double>();
+    if (site.bins.empty() || !std::isfinite(site.largest)) return;
+    const at::Tensor counts = count_magnitudes(x);
+    const int64_t* count = counts.const_data_ptr<int64_t>();
+    for (size_t i = 0; i < site.bins.size(); ++i) site.bins[i] += static_cast<double>(count[i]);
+  }
+
+  static double outlier_rate(const RankTable& table, const Site& site, double rms) {
+    const int64_t first = magnitude_bin(static_cast<float>(kOutlierTimes * rms)) + 1;
+    double outliers = 0;
+    for (int64_t i = first; i < kMagnitudeBins; ++i) outliers += table.sum(site.bin_slots + static_cast<size_t>(i));
+    return outliers / table.sum(site.slots + kElements);
   }
   static double rms(const RankTable& table, const Site& site) {
     return std::sqrt(table.sum(site.slots + kSquares) / table.sum(site.slots + kElements));
