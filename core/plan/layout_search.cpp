@@ -70,10 +70,28 @@ class Search {
     });
   }
 
-  // Plans one more layout beside the best; false: all are known.
+  // The best, and those that would be better if they fitted.
+  std::vector<LayoutChoice> promising() const {
+    std::vector<const PlannedLayout*> best, larger;
+    for (const PlannedLayout& row : rows_) {
+      if (fits(row))
+        best.push_back(&row);
+      else if (row.refused.empty() && (best.empty() || row.step_s < best.front()->step_s))
+        larger.push_back(&row);
+    }
+    std::ranges::stable_sort(larger, {}, [](const PlannedLayout* row) { return row->step_s; });
+    std::vector<LayoutChoice> all;
+    for (size_t i = 0; i < kRefined; ++i) {
+      if (i < best.size()) all.push_back(best[i]->choice);
+      if (i < larger.size()) all.push_back(larger[i]->choice);
+    }
+    return all;
+  }
+
+  // Plans one more layout beside them; false: all are known.
   bool refine() {
-    for (size_t i = 0; i < std::min(kRefined, rows_.size()); ++i) {
-      std::vector<LayoutChoice> beside = neighbours(config_, rows_[i].choice);
+    for (const LayoutChoice& from : promising()) {
+      std::vector<LayoutChoice> beside = neighbours(config_, from);
       sort_roughly(beside);
       for (const LayoutChoice& one : beside)
         if (add(one)) return true;

@@ -56,5 +56,24 @@ TEST(Planner, AnotherMachineIsAFewWords) {
   EXPECT_GT(step("--software eager"), 1.1 * step(""));
 }
 
+// What the search says of its best layout is what a plan of it says.
+TEST(Planner, TheSearchPutsTheFastestThatFitsFirst) {
+  const std::string model = "--preset llama_1b --bf16 --gbs 32 ";
+  const auto rows = data_of("plan search --world-size 8 --plans 8 " + model).at("rows");
+  ASSERT_LE(rows.size(), 8u);
+  double last = 0;
+  for (const auto& row : rows) {
+    if (!row.at("fits")) break;
+    EXPECT_GE(row.at("step_s").get<double>(), last);
+    last = row["step_s"];
+  }
+  const auto best = rows.at(0);
+  ASSERT_TRUE(best.at("fits"));
+  const auto plan = data_of("plan run --world-size 8 " + model + best.at("flags").get<std::string>()).at("estimate");
+  EXPECT_NEAR(plan.at("virtual_step_ms").get<double>() * 1e-3, best.at("step_s").get<double>(), 1e-6);
+  const Outcome why = ranklab("plan search --world-size 8 --plans 4 --why '--tp 8' " + model);
+  EXPECT_THAT(why.output, HasSubstr("exposed tp"));
+}
+
 }  // namespace
 }  // namespace ranklab

@@ -67,7 +67,8 @@ TEST(HardwareProfile, EveryBuiltInProfileIsWholeAndCited) {
     EXPECT_GE(profile.sources.size(), 3u) << name;
     EXPECT_GE(profile.peak_flops_16bit, profile.peak_flops_fp32) << name;
     EXPECT_GT(profile.memory_bandwidth, profile.inter_node.bandwidth_bytes_per_ns * 1e9) << name;
-    EXPECT_GT(profile.intra_node.bandwidth_bytes_per_ns, profile.inter_node.bandwidth_bytes_per_ns) << name;
+    // (Half of it where GPUs of a node talk over PCIe.)
+    EXPECT_GT(2 * profile.intra_node.bandwidth_bytes_per_ns, profile.inter_node.bandwidth_bytes_per_ns) << name;
   }
 }
 

@@ -1,0 +1,105 @@
+// The search among layouts, over a made-up machine whose best layout is known.
+#include "core/plan/layout_search.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/config/train_config.h"
+#include "core/spec/presets.h"
+
+namespace ranklab {
+namespace {
+
+TrainConfig searched(int world, int64_t batch) {
+  TrainConfig c;
+  c.model = model_preset("llama_8b");
+  c.bf16 = true;
+  c.mock_data = true;
+  c.parallel = {.world = world};
+  c.global_batch_size = batch;
+  return c;
+}
+
+TEST(LayoutCandidates, AllDivideAndResolve) {
+  const TrainConfig config = searched(16, 64);
+  const HardwareProfile h100 = load_hardware_profile("h100-sxm");
+  const std::vector<LayoutChoice> all = layout_candidates(config, h100);
+  std::set<std::pair<int, int>> sizes;
+  for (const LayoutChoice& one : all) {
+    TrainConfig c = config;
+    one.apply(c);
+    EXPECT_NO_THROW(resolve(c)) << one.flags();
+    sizes.emplace(one.tp, one.pp);
+  }
+  EXPECT_TRUE(sizes.contains({1, 1}));
+  EXPECT_TRUE(sizes.contains({8, 2}));
+  EXPECT_FALSE(sizes.contains({16, 1})) << "a node has eight GPUs";
+}
+
+TEST(LayoutCandidates, NeighboursDifferInOneThingAndResolve) {
+  const TrainConfig config = searched(16, 64);
+  const LayoutChoice from{.tp = 2, .pp = 4, .micro_batch = 2};
+  std::set<std::string> flags;
+  for (const LayoutChoice& one : neighbours(config, from)) {
+    TrainConfig c = config;
+    one.apply(c);
+    EXPECT_NO_THROW(resolve(c)) << one.flags();
+    flags.insert(one.flags());
+  }
+  for (const char* want : {"--mbs 4", "--mbs 1", "zb-h1", "--vpp 2", "full", "--zero-stage 2"})
+    EXPECT_TRUE(std::ranges::any_of(flags, [&](const std::string& text) { return text.find(want) != text.npos; }))
+        << want;
+}
+
+// Fastest is tp 4, pp 2 with microbatches of 4 and zb-h1; it needs full recomputation to fit.
+PlannedLayout toy_plan(const LayoutChoice& l) {
+  const auto off = [](double x, double best) { return std::abs(std::log2(x / best)); };
+  PlannedLayout row{.choice = l, .step_s = 0, .bytes = 0, .refused = {}};
+  row.step_s = 1 + off(l.tp, 4) + off(l.pp, 2) + 0.3 * off(static_cast<double>(l.micro_batch), 4) +
+               (l.schedule == "zb-h1" ? 0 : 0.2) + (l.recompute == "full" ? 0.1 : 0);
+  row.bytes = l.recompute == "full" ? 40e9 : 90e9;
+  if (l.tp == 8) row.refused = "not here";
+  return row;
+}
+
+TEST(LayoutSearch, FindsTheBestThatFits) {
+  const TrainConfig config = searched(16, 64);
+  const HardwareProfile h100 = load_hardware_profile("h100-sxm");
+  int planned = 0, last = 0;
+  const std::vector<PlannedLayout> rows = search_layouts(
+      config, h100, {.bytes = 72e9, .plans = 60},
+      [&](const LayoutChoice& one) {
+        ++planned;
+        return toy_plan(one);
+      },
+      [&](int done, int of) {
+        EXPECT_EQ(done, ++last);
+        EXPECT_EQ(of, 60);
+      });
+  EXPECT_LE(planned, 60);
+  const LayoutChoice& best = rows.front().choice;
+  EXPECT_EQ(best.tp, 4);
+  EXPECT_EQ(best.pp, 2);
+  EXPECT_EQ(best.micro_batch, 4);
+  EXPECT_EQ(best.schedule, "zb-h1");
+  EXPECT_EQ(best.recompute, "full") << "what is faster does not fit";
+  std::set<std::string> flags;
+  for (const PlannedLayout& row : rows) EXPECT_TRUE(flags.insert(row.choice.flags()).second) << "planned twice";
+  EXPECT_FALSE(rows.back().refused.empty()) << "what cannot be comes last";
+}
+
+TEST(LayoutSearch, TheFrontIsWhatNothingBeatsInBoth) {
+  const auto row = [](double step, double bytes) {
+    return PlannedLayout{.choice = {}, .step_s = step, .bytes = bytes, .refused = {}};
+  };
+  const std::vector<PlannedLayout> rows = {row(1, 50), row(2, 30), row(3, 40), row(0.5, 200)};
+  EXPECT_TRUE(on_front(rows, rows[0], 100)) << "the faster one does not fit";
+  EXPECT_TRUE(on_front(rows, rows[1], 100));
+  EXPECT_FALSE(on_front(rows, rows[2], 100));
+}
+
+}  // namespace
+}  // namespace ranklab
