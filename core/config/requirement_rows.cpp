@@ -193,22 +193,6 @@ void add_pipeline(std::vector<Requirement>& rows) {
        .instead = "--precision-recipe fp8_current, or a schedule that holds each layer once (1f1b, zb-v, dualpipe-v)"});
 }
 
-void add_attention(std::vector<Requirement>& rows) {
-  const Feature unfused{.settings = {{"parallel.attention_backend", "unfused"}},
-                        .requested_by = [](const TrainConfig& c) { return c.attention_backend == "unfused"; }};
-  rows.push_back({.feature = unfused,
-                  .excludes = Feature{.settings = {{"parallel.cp", "2"}},
-                                      .requested_by = [](const TrainConfig& c) { return c.parallel.cp > 1; }},
-                  .why = "context parallelism attends in blocks, which are never all scores at once",
-                  .instead = "--attention-backend auto"});
-  rows.push_back(
-      {.feature = unfused,
-       .excludes = Feature{.settings = {{"data.reset_attention_mask", "true"}},
-                           .requested_by = [](const TrainConfig& c) { return c.documents.reset_attention_mask; }},
-       .why = "packed documents are attended to in blocks, which are never all scores at once",
-       .instead = "--attention-backend auto"});
-}
-
 void add_sharding(std::vector<Requirement>& rows) {
   rows.push_back(
       {.feature = {.settings = {{"parallel.replicas", "2"}},
@@ -244,7 +228,6 @@ std::vector<Requirement> make_requirements() {
   add_commands(rows);
   add_overlap(rows);
   add_pipeline(rows);
-  add_attention(rows);
   add_sharding(rows);
   add_model(rows);
   return rows;

@@ -48,7 +48,8 @@ CostScope cost_of(const char* kernel, const SoftmaxHeads& in, const AttentionBlo
   const auto groups = static_cast<double>(in.q.size(0) * in.k.size(1));
   const double elements = 2 * heads * static_cast<double>(b.queries) + 2 * groups * static_cast<double>(b.keys);
   const auto queries = static_cast<double>(b.queries);
-  const KernelShape shape = KernelShape::attention(heads * queries, cost_pairs(b) / queries, width / 2);
+  KernelShape shape = KernelShape::attention(heads * queries, cost_pairs(b) / queries, width / 2);
+  if (b.kind == Kind::kFull) shape = shape.of_square();
   return {{kernel, factor > 1 ? shape.of_backward() : shape},
           factor * 2 * cost_pairs(b) * heads * width,
           factor * elements * static_cast<double>(in.q.size(3) * in.q.itemsize()),
@@ -90,6 +91,7 @@ class PlainScores {
 };
 
 bool is_fused(const SoftmaxHeads& in, const AttentionBlock& block, const ScoreRule& rule) {
+  if (gpu_attention() == GpuAttention::kUnfused) return false;
   if (rule.cap > 0) return false;
   if (as_on_cpu(in.q)) return true;
   return block.kind != Kind::kBand && in.q.itemsize() == 2 && has_softmax_attention(in.q, in.q.size(3));

@@ -103,7 +103,8 @@ AttentionEfficiency read_attention(const toml::table& table, const std::string& 
                               .bandwidth = reader.number("bandwidth", 1e-6),
                               .inner_overhead = reader.number("inner_overhead", 0),
                               .tail = reader.number("tail", 0),
-                              .backward = reader.number("backward", 1e-6)};
+                              .backward = reader.number("backward", 1e-6),
+                              .square = reader.number("square", 1e-6)};
   reader.reject_unknown();
   return e;
 }

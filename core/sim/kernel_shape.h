@@ -18,6 +18,7 @@ struct KernelShape {
   Kind kind = Kind::kOther;
   double m = 0, n = 0, k = 0, batches = 1;
   bool backward = false;  // of attention
+  bool square = false;    // of attention: every query to every key, not the causal half
   int bits = 16;          // of a product's operands: 16 or more, 8 or 4
 
   static KernelShape product(double m, double n, double k, double batches = 1) {
@@ -31,6 +32,11 @@ struct KernelShape {
     KernelShape shape = *this;
     shape.bits = operand_bits;
     if (operand_bits < 16) shape.kind = Kind::kLowProduct;
+    return shape;
+  }
+  KernelShape of_square() const {
+    KernelShape shape = *this;
+    shape.square = true;
     return shape;
   }
   KernelShape of_backward() const {

@@ -56,6 +56,7 @@ double attention_seconds(const AttentionEfficiency& e, const Gpu& gpu, const Ker
   const KernelShape& s = work.shape;
   double rate = gpu.peak_flops * e.efficiency * s.k / (s.k + e.width_loss) / gpu.sms;
   if (s.backward) rate *= e.backward;
+  if (s.square) rate *= e.square;
   const double tiles = std::max(s.m / kQueryTile, 1.0);
   const double of_tile = work.flops / tiles * (s.n + e.inner_overhead) / std::max(s.n, 1.0) / rate;
   const double compute = std::max(tiles / gpu.sms + e.tail, 1.0) * of_tile;

@@ -38,6 +38,7 @@ struct AttentionEfficiency {
   double inner_overhead = 0;  // keys
   double tail = 0;            // waves
   double backward = 1;        // the backward's share of the forward's rate
+  double square = 1;          // the rate without a causal mask, of that with one
 };
 
 struct KernelEfficiency {

@@ -54,16 +54,13 @@ TEST(BenchContext, ARingSendsLessThanHeadsOnFewRanks) {
   EXPECT_GT(many.at("p2p zigzag").at("sent_forward"), many.at("a2a zigzag").at("sent_forward"));
 }
 
-// Stripes are 10 points better here than measured: the published code merges blocks in ordinary PyTorch ops, and
-// attends to triangles at a lower rate than to squares, of which a zigzag has more.
 TEST(BenchContext, UsefulTimeIsNearWhatWasMeasured) {
   const auto rows = context_rows("");
-  for (const char* name : {"p2p contiguous", "p2p zigzag"}) {
+  for (const char* name : {"p2p contiguous", "p2p zigzag", "p2p stripe"}) {
     const auto& row = rows.at(name);
     EXPECT_NEAR(row.at("useful_forward_percent"), row.at("published_forward_percent").get<double>(), 5) << name;
     EXPECT_NEAR(row.at("useful_percent"), row.at("published_percent").get<double>(), 5) << name;
   }
-  EXPECT_NEAR(rows.at("p2p stripe").at("useful_forward_percent"), 74.4, 11);
   EXPECT_FALSE(context_rows("--positions 4096").at("p2p zigzag").contains("published_percent")) << "of other sizes";
 }
 

@@ -116,7 +116,7 @@ TEST_F(BashCompletion, OffersValuesAfterASpaceAndAfterAnEqualsSign) {
   EXPECT_THAT(candidates("ranklab train --collectives = gl"), ElementsAre("gloo"));
   EXPECT_THAT(candidates("ranklab train --collectives ="), ElementsAre("direct", "gloo"));
   EXPECT_THAT(candidates("ranklab train --preset gpt2"), ElementsAre("gpt2_124m"));
-  EXPECT_THAT(candidates("ranklab train --hardware h1"), ElementsAre("h100-sxm"));
+  EXPECT_THAT(candidates("ranklab train --hardware h100-s"), ElementsAre("h100-sxm"));
 }
 
 TEST_F(BashCompletion, OffersLessonsByName) {

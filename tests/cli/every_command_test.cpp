@@ -97,6 +97,7 @@ const Example kExamples[] = {
     {"trace diff|FOLDER/run/trace.json.gz FOLDER/run/trace.json.gz"},
     {"topo|--world-size 4 --tp 2"},
     {"plan memory|TINY"},
+    {"plan run|TINY"},
     {"zero map|TINY --world-size 2 --tp 1 --zero-stage 1"},
     {"model info|gpt_tiny"},
     {"precision table|e4m3"},
@@ -110,6 +111,8 @@ const Example kExamples[] = {
     {"schedule check|FOLDER/order.csv"},
     {"list presets|"},
     {"list hardware|"},
+    {"list software|"},
+    {"list sentinels|"},
     {"list dispatchers|"},
     {"list recipes|"},
     {"list backends|"},
@@ -143,6 +146,8 @@ const Example kExamples[] = {
 // Commands with --json that take too long here, or need what a machine may lack; and the test that runs them.
 const std::map<std::string, const char*> kElsewhere = {
     {"doctor", "doctor_test"},
+    {"plan search", "planner_test"},
+    {"plan validate", "planner_test"},
     {"bench train", "bench_rows_test"},
     {"bench kernels", "bench_rows_test"},
     {"bench precision", "bench_precision_test"},

@@ -201,7 +201,7 @@ TEST(Tensorboard, EveryMetricHasAGroup) {
   m.wall_mfu = m.mtp_loss = m.moe_max_over_mean = m.loss_scale = 1;
   m.peak_memory_bytes = 1;
   const std::vector<ModelMetric> metrics = model_metrics(m);
-  EXPECT_EQ(metrics.size(), 9u);
+  EXPECT_EQ(metrics.size(), 10u);
   for (const ModelMetric& metric : metrics) {
     const std::string tag = metric.tag;
     bool grouped = false;
