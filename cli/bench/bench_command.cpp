@@ -131,7 +131,8 @@ CommandAction setup_context_bench(CommandLine& app) {
   app.add_option("--head-dim", o->head_dim)->range(1, 65'536)->capture_default_str();
   app.add_option("--batch", o->batch, "sequences")->range(1, 65'536)->capture_default_str();
   app.add_option("--hardware", o->hardware, "profile of the virtual times")->capture_default_str();
-  app.add_option("--efficiency", o->efficiency, "of the profile's peak that attention reaches on triangles (FlashAttention-2: 0.337)")
+  app.add_option("--efficiency", o->efficiency,
+                 "of the profile's peak that attention reaches on triangles (FlashAttention-2: 0.337)")
       ->range(0.01, 1.0)
       ->capture_default_str();
   app.add_flag("--json", o->json, "print one JSON object");

@@ -11,8 +11,8 @@
 namespace ranklab {
 
 // The kernel for 16-bit tensors on a GPU; a CPU and fp32 have only one each. kAuto: cuDNN's where that is faster (long
-// sequences on Hopper and later), else flash, whose backward can be made to repeat bit for bit. kUnfused, on any device:
-// all scores in memory (unfused_attention.h).
+// sequences on Hopper and later), else flash, whose backward can be made to repeat bit for bit. kUnfused, on any
+// device: all scores in memory (unfused_attention.h).
 enum class GpuAttention { kAuto, kFlash, kCudnn, kUnfused };
 void use_gpu_attention(GpuAttention kernel);  // kAuto initially
 GpuAttention gpu_attention();
