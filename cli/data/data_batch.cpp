@@ -12,6 +12,7 @@
 #include "core/base/text.h"
 #include "core/runtime/checkpoint_choice.h"
 #include "core/runtime/data_identity.h"
+#include "core/runtime/document_data.h"
 #include "core/runtime/generate.h"
 #include "core/runtime/training_data.h"
 
@@ -32,7 +33,8 @@ struct Sequence {
   int64_t offset = 0;  // in the data
   std::vector<DocumentPart> documents = {};
   std::vector<int64_t> tokens = {};
-  int64_t last_target = 0;  // the token after the last one; each other target is the next token
+  int64_t last_target = 0;           // the token after the last one; each other target is the next token
+  std::vector<int64_t> starts = {};  // positions where documents begin, if the settings ask for documents
 };
 
 std::vector<DocumentPart> parts_of(const TrainingData& data, int64_t begin, int64_t end) {
@@ -44,9 +46,12 @@ std::vector<DocumentPart> parts_of(const TrainingData& data, int64_t begin, int6
   return parts;
 }
 
-std::vector<Sequence> read_microbatch(const TrainingData& data, const BatchSource& source, int64_t step,
-                                      int64_t microbatch, int dp_rank) {
+std::vector<Sequence> read_microbatch(const TrainingData& data, const BatchSource& source,
+                                      const DocumentSettings& settings, int64_t step, int64_t microbatch, int dp_rank) {
   const TokenBatch batch = source.train(step, microbatch, dp_rank);
+  DocumentSettings ends = settings;
+  ends.reset_attention_mask = settings.any();  // their ends are wanted for losses, too
+  const std::shared_ptr<const Documents> documents = documents_of(batch.tokens_BS, ends);
   const int64_t length = data.dataset->seq_length();
   std::vector<Sequence> sequences;
   for (const DrawnSample& drawn : source.draw(step, microbatch, dp_rank)) {
@@ -56,6 +61,7 @@ std::vector<Sequence> read_microbatch(const TrainingData& data, const BatchSourc
     one.documents = parts_of(data, one.offset, one.offset + length);
     one.tokens.assign(tokens, tokens + length);
     one.last_target = batch.targets_BS.const_data_ptr<int64_t>()[(row + 1) * length - 1];
+    if (documents) one.starts = documents->starts[static_cast<size_t>(row)];
     sequences.push_back(std::move(one));
   }
   return sequences;
@@ -84,6 +90,7 @@ Json json_of(const TrainingData& data, const Sequence& sequence) {
           {"sample", sequence.drawn.sample},
           {"offset", sequence.offset},
           {"documents", documents},
+          {"document_starts", sequence.starts.empty() ? Json(nullptr) : Json(sequence.starts)},
           {"tokens", sequence.tokens},
           {"last_target", sequence.last_target},
           {"text", text ? Json(*text) : Json(nullptr)}};
@@ -101,6 +108,7 @@ void print_sequence(const TrainingData& data, const Sequence& sequence) {
                                static_cast<long>(part.offset + part.tokens - 1)));
   std::printf("    sequence %ld  sample %ld  %s  \"%s\"\n", static_cast<long>(sequence.drawn.sequence),
               static_cast<long>(sequence.drawn.sample), join(places, ", ").c_str(), text.c_str());
+  if (!sequence.starts.empty()) std::printf("      documents begin at %s\n", join(sequence.starts, " ").c_str());
 }
 
 // Same as in a run that resumes from a checkpoint.
@@ -118,14 +126,14 @@ BatchSource source_of(const TrainingData& data, const RunPlan& plan, int64_t ste
 }
 
 // The microbatches of the ranks with one dp rank: printed, or as JSON.
-Json show_ranks(const DataBatchOptions& options, const TrainingData& data, const BatchSource& source, int dp_rank,
-                const std::vector<int>& ranks) {
+Json show_ranks(const DataBatchOptions& options, const TrainingData& data, const BatchSource& source,
+                const DocumentSettings& settings, int dp_rank, const std::vector<int>& ranks) {
   if (!options.json) std::printf("dp rank %d: global rank %s\n", dp_rank, join(ranks, " ").c_str());
   Json microbatches = Json::array();
   for (int64_t microbatch = 0; microbatch < source.shape().num_microbatches; ++microbatch) {
     if (!options.json) std::printf("  microbatch %ld\n", static_cast<long>(microbatch));
     Json sequences = Json::array();
-    for (const Sequence& one : read_microbatch(data, source, options.step, microbatch, dp_rank)) {
+    for (const Sequence& one : read_microbatch(data, source, settings, options.step, microbatch, dp_rank)) {
       if (options.json) sequences.push_back(json_of(data, one));
       if (!options.json) print_sequence(data, one);
     }
@@ -152,7 +160,7 @@ int print_data_batch(const DataBatchOptions& options) {
   for (int dp_rank = 0; dp_rank < shape.dp_size; ++dp_rank) {
     const std::vector<int> ranks = ranks_of(plan, dp_rank);
     if (options.rank < 0 || std::find(ranks.begin(), ranks.end(), options.rank) != ranks.end())
-      batch.push_back(show_ranks(options, data, source, dp_rank, ranks));
+      batch.push_back(show_ranks(options, data, source, plan.config.documents, dp_rank, ranks));
   }
   if (!options.json) return 0;
   std::printf("%s", json_result({{"step", options.step},

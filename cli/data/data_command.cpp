@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
@@ -17,18 +18,35 @@
 namespace ranklab {
 namespace {
 
+constexpr int64_t kMostEndToken = (1 << 24) - 1;  // of the largest vocabulary
+
 struct DataOptions {
   std::vector<std::string> files;
   std::string out;
   int64_t shard_tokens = PrepareOptions{}.shard_tokens;
   std::string dtype = "uint16";
+  std::string from = InputFormat{}.from;
+  std::string json_key = InputFormat{}.json_key;
+  bool append_eod = false;
+  std::optional<int64_t> eod_token;
   std::string folder;
   bool force = false, json = false;
 };
 
+// The token is 0 unless given, as training's is.
+InputFormat format_of(const DataOptions& options) {
+  RANKLAB_CHECK(options.append_eod || !options.eod_token, ErrorKind::kInvalidArgument, .where = "--eod-token",
+                .what = "nothing is appended", .got = std::to_string(options.eod_token.value_or(0)),
+                .want = "--append-eod with it", .fix = "add --append-eod, or leave this out");
+  InputFormat format{.from = options.from, .json_key = options.json_key};
+  if (options.append_eod) format.end_token = static_cast<uint32_t>(options.eod_token.value_or(0));
+  return format;
+}
+
 nlohmann::ordered_json index_json(const std::string& folder, const ShardIndex& index) {
   nlohmann::ordered_json inputs = nlohmann::ordered_json::array(), shards = inputs;
-  for (const ShardInput& input : index.inputs) inputs.push_back({{"path", input.path}, {"bytes", input.bytes}});
+  for (const ShardInput& input : index.inputs)
+    inputs.push_back({{"path", input.path}, {"bytes", input.bytes}, {"tokens", input.tokens}});
   for (const ShardInfo& shard : index.shards)
     shards.push_back({{"name", shard.name}, {"tokens", shard.tokens}, {"hash", strprintf("%016lx", shard.hash)}});
   return {{"folder", folder},
@@ -36,6 +54,8 @@ nlohmann::ordered_json index_json(const std::string& folder, const ShardIndex& i
           {"dtype", index.width == TokenWidth::kUint16 ? "uint16" : "uint32"},
           {"vocab_size", index.vocab_size},
           {"complete", index.complete},
+          {"from", index.format.from},
+          {"eod_token", index.format.end_token ? nlohmann::ordered_json(*index.format.end_token) : nullptr},
           {"inputs", inputs},
           {"shards", shards}};
 }
@@ -43,6 +63,7 @@ nlohmann::ordered_json index_json(const std::string& folder, const ShardIndex& i
 int prepare(const DataOptions& options) {
   PrepareOptions how{.width = options.dtype == "uint32" ? TokenWidth::kUint32 : TokenWidth::kUint16,
                      .shard_tokens = options.shard_tokens,
+                     .format = format_of(options),
                      .force = options.force};
   const bool terminal = on_terminal(STDERR_FILENO);
   if (terminal) {
@@ -79,8 +100,10 @@ int info(const std::string& folder, bool json) {
   std::printf("%s: %ld tokens, %s, vocabulary %ld, %s\n", folder.c_str(), static_cast<long>(index.tokens()),
               index.width == TokenWidth::kUint16 ? "uint16" : "uint32", static_cast<long>(index.vocab_size),
               index.complete ? "complete" : "unfinished: run data prepare again");
+  if (index.format.end_token) std::printf("  each document ends with token %u\n", *index.format.end_token);
   for (const ShardInput& input : index.inputs)
-    std::printf("  from %s, %lu bytes\n", input.path.c_str(), static_cast<unsigned long>(input.bytes));
+    std::printf("  from %s, %lu bytes, %ld tokens\n", input.path.c_str(), static_cast<unsigned long>(input.bytes),
+                static_cast<long>(input.tokens));
   for (const ShardInfo& shard : index.shards)
     std::printf("  %s: %ld tokens, hash %016lx, verified\n", shard.name.c_str(), static_cast<long>(shard.tokens),
                 static_cast<unsigned long>(shard.hash));
@@ -107,16 +130,30 @@ CommandAction setup_data(CommandLine& app) {
   app.require_subcommand(0, 1);
   app.footer(
       "Examples:\n  ranklab data prepare book.txt --out shards\n  ranklab data info shards\n"
+      "  ranklab data prepare documents.jsonl --append-eod --out shards\n"
+      "  ranklab data prepare fineweb_train_*.bin --from fineweb --out shards\n"
       "  ranklab data batch --step 3 --data-path shards\n"
       "  ranklab train --data-path shards");
   auto options = std::make_shared<DataOptions>();
-  CommandLine* make = app.add_subcommand("prepare", "write text files as token shards; run again to continue");
-  make->add_option("FILE", options->files, "text files, in this order")->required();
+  CommandLine* make =
+      app.add_subcommand("prepare", "write texts or others' token files as shards; run again to continue");
+  make->add_option("FILE", options->files, "the inputs, in this order; of NAME.jsonl each line is a document")
+      ->required();
   make->add_option("--out", options->out, "folder for the shards")->required()->type_name("FOLDER");
   make->add_option("--shard-tokens", options->shard_tokens, "tokens of one shard")->capture_default_str();
   make->add_option("--dtype", options->dtype, "of a token: uint16 | uint32")
       ->one_of({"uint16", "uint32"})
       ->capture_default_str();
+  make->add_option("--from", options->from,
+                   "what the inputs hold: text (a byte is a token), fineweb (header and 16-bit tokens) or nanogpt "
+                   "(16-bit tokens alone)")
+      ->one_of(input_formats())
+      ->capture_default_str();
+  make->add_option("--json-key", options->json_key, "the key of the text in a line of JSON")->capture_default_str();
+  make->add_flag("--append-eod", options->append_eod,
+                 "a token after each document, which --reset-attention-mask needs");
+  make->add_option("--eod-token", options->eod_token, "that token, 0 unless given, as train's --eod-token")
+      ->range(int64_t{0}, kMostEndToken);
   make->add_flag("--force", options->force, "write over files of the shards' names that are no shards");
   make->add_flag("--json", options->json, "print one JSON object");
   CommandLine* show = app.add_subcommand("info", "print a folder's shards and verify every token");

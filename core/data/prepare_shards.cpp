@@ -1,7 +1,7 @@
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -13,6 +13,7 @@
 #include "core/base/text.h"
 #include "core/data/shard_file.h"
 #include "core/data/shard_format.h"
+#include "core/data/token_input.h"
 #include "core/data/token_shard.h"
 
 namespace ranklab {
@@ -21,8 +22,6 @@ namespace {
 using namespace shards;
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-const InputWords kInputWords = {.where = "data", .fix = "pass readable text files"};
 
 // The file appears complete or not at all, also after a power failure.
 void write_durably(const std::string& path, std::initializer_list<std::string_view> parts) {
@@ -41,10 +40,14 @@ void write_index(const std::string& folder, const ShardIndex& index) {
                {"vocab_size", index.vocab_size},
                {"shard_tokens", index.shard_tokens},
                {"complete", index.complete},
+               {"from", index.format.from},
+               {"json_key", index.format.json_key},
                {"inputs", Json::array()},
                {"shards", Json::array()}};
+  if (index.format.end_token) json["eod_token"] = *index.format.end_token;
   for (const ShardInput& input : index.inputs)
-    json["inputs"].push_back({{"path", input.path}, {"bytes", input.bytes}, {"hash", input.hash}});
+    json["inputs"].push_back(
+        {{"path", input.path}, {"bytes", input.bytes}, {"hash", input.hash}, {"tokens", input.tokens}});
   for (const ShardInfo& shard : index.shards)
     json["shards"].push_back({{"file", shard.name}, {"tokens", shard.tokens}, {"hash", shard.hash}});
   json[kIndexHash] = index_hash(json.dump(kIndexIndent));
@@ -52,7 +55,7 @@ void write_index(const std::string& folder, const ShardIndex& index) {
 }
 
 ShardInput identify(const std::string& path) {
-  InputFile in(path, kInputWords);
+  InputFile in(path, {.where = "data", .fix = "pass readable files"});
   ShardInput input{.path = fs::absolute(path).lexically_normal().string(), .hash = kFnvBasis};
   std::vector<char> buffer(1 << 20);
   while (const size_t got = in.read_some(buffer)) {
@@ -62,39 +65,34 @@ ShardInput identify(const std::string& path) {
   return input;
 }
 
-// The bytes of all inputs as one stream.
+// The tokens of all inputs as one stream.
 class InputStream {
  public:
-  InputStream(const std::vector<ShardInput>& inputs, uint64_t skip) : inputs_(inputs) {
-    while (next_ < inputs_.size() && skip >= inputs_[next_].bytes) skip -= inputs_[next_++].bytes;
-    if (skip > 0) {
-      open();
-      position_ = skip;
-    }
+  InputStream(const ShardIndex& index, uint64_t skip) : index_(index) {
+    while (next_ < index_.inputs.size() && skip >= tokens_of(next_)) skip -= tokens_of(next_++);
+    if (skip == 0) return;
+    open();
+    input_->skip(skip);
   }
-  std::string take(size_t count) {
-    std::string bytes(count, '\0');
-    for (size_t have = 0; have < count;) {
-      if (!file_) open();
-      const size_t got = file_->read_at(position_, std::span(bytes).subspan(have));
-      position_ += got;
-      have += got;
-      if (have < count) file_.reset();
+  void take(std::span<uint32_t> out) {
+    while (!out.empty()) {
+      if (!input_) open();
+      const size_t got = input_->read(out);
+      out = out.subspan(got);
+      if (!out.empty()) input_.reset();
     }
-    return bytes;
   }
 
  private:
+  uint64_t tokens_of(size_t input) const { return static_cast<uint64_t>(index_.inputs[input].tokens); }
   void open() {
-    RANKLAB_CHECK(next_ < inputs_.size(), ErrorKind::kIo, .where = "data",
+    RANKLAB_CHECK(next_ < index_.inputs.size(), ErrorKind::kIo, .where = "data",
                   .what = "an input became shorter while it was read", .fix = "run ranklab data prepare again");
-    file_.emplace(inputs_[next_++].path, kInputWords);
-    position_ = 0;
+    input_ = open_token_input(index_.inputs[next_++].path, index_.format);
   }
-  const std::vector<ShardInput>& inputs_;
+  const ShardIndex& index_;
   size_t next_ = 0;
-  std::optional<InputFile> file_;
-  uint64_t position_ = 0;  // offset in the open file
+  std::unique_ptr<TokenInput> input_;
 };
 
 std::string shard_file(size_t number) { return strprintf("shard_%05zu.bin", number); }
@@ -112,19 +110,31 @@ void check_outputs(const std::string& folder, const std::vector<std::string>& in
   }
 }
 
-ShardInfo write_shard(const std::string& folder, const ShardIndex& index, const std::string& bytes) {
+// The next `count` tokens, as they lie in a file.
+std::string payload_of(InputStream& input, uint64_t count, size_t width) {
+  constexpr size_t kBlockTokens = 1 << 16;
+  std::vector<uint32_t> tokens(std::min<uint64_t>(count, kBlockTokens));
+  std::string payload(count * width, '\0');
+  for (uint64_t done = 0; done < count; done += tokens.size()) {
+    tokens.resize(std::min<uint64_t>(count - done, tokens.size()));
+    input.take(tokens);
+    char* to = payload.data() + done * width;
+    for (size_t i = 0; i < tokens.size(); ++i) std::memcpy(to + i * width, &tokens[i], width);
+  }
+  return payload;
+}
+
+ShardInfo write_shard(const std::string& folder, const ShardIndex& index, const std::string& payload) {
   const auto width = static_cast<size_t>(index.width);
-  std::string payload(bytes.size() * width, '\0');
-  for (size_t i = 0; i < bytes.size(); ++i) payload[i * width] = bytes[i];
   std::vector<uint64_t> hashes;
   const std::span<const std::byte> all = std::as_bytes(std::span(payload));
   for (size_t begin = 0; begin < all.size(); begin += kChunkBytes)
     hashes.push_back(xxh3(all.subspan(begin, std::min<size_t>(kChunkBytes, all.size() - begin))));
   const std::span<const std::byte> table = std::as_bytes(std::span(hashes));
-  ShardInfo info{
-      .name = shard_file(index.shards.size()), .tokens = static_cast<int64_t>(bytes.size()), .hash = xxh3(table)};
+  const size_t tokens = payload.size() / width;
+  ShardInfo info{.name = shard_file(index.shards.size()), .tokens = static_cast<int64_t>(tokens), .hash = xxh3(table)};
   Header header{.width = static_cast<uint32_t>(width),
-                .tokens = bytes.size(),
+                .tokens = tokens,
                 .vocab_size = static_cast<uint64_t>(index.vocab_size),
                 .hash = info.hash,
                 .chunk_bytes = kChunkBytes};
@@ -139,11 +149,12 @@ ShardInfo write_shard(const std::string& folder, const ShardIndex& index, const 
 void adopt_earlier(const std::string& folder, ShardIndex& index) {
   if (!fs::exists(path_in(folder, "index.json"))) return;
   const ShardIndex earlier = read_shard_index(folder);
-  RANKLAB_CHECK(
-      earlier.inputs == index.inputs && earlier.width == index.width && earlier.shard_tokens == index.shard_tokens,
-      ErrorKind::kInvalidArgument, .where = "data", .what = quote(folder) + " holds shards of other inputs or settings",
-      .got = std::to_string(earlier.shards.size()) + " shards", .want = "an empty folder, or the same work",
-      .fix = "pass another --out, or remove the folder");
+  RANKLAB_CHECK(earlier.inputs == index.inputs && earlier.width == index.width &&
+                    earlier.shard_tokens == index.shard_tokens && earlier.format == index.format,
+                ErrorKind::kInvalidArgument, .where = "data",
+                .what = quote(folder) + " holds shards of other inputs or settings",
+                .got = std::to_string(earlier.shards.size()) + " shards", .want = "an empty folder, or the same work",
+                .fix = "pass another --out, or remove the folder");
   RANKLAB_CHECK(earlier.complete || earlier.version == kVersion, ErrorKind::kInvalidArgument, .where = "data",
                 .what = quote(folder) + " was begun by an earlier version and is not continued",
                 .got = "version " + std::to_string(earlier.version), .want = "version " + std::to_string(kVersion),
@@ -152,6 +163,26 @@ void adopt_earlier(const std::string& folder, ShardIndex& index) {
   for (size_t i = 0; i < earlier.shards.size(); ++i) ShardFile(folder, earlier, i, files).verify();
   index.version = earlier.version;
   index.shards = earlier.shards;
+}
+
+// Reads every input, before anything is written. RETURNS: the number of all tokens.
+uint64_t identify_inputs(const std::vector<std::string>& files, ShardIndex& index) {
+  int64_t total = 0;
+  for (const std::string& file : files) {
+    const ScannedInput scanned = scan_input(file, index.format);  // first: it stops where something is wrong
+    ShardInput input = identify(file);
+    const uint64_t end = uint64_t{1} << (8 * static_cast<unsigned>(index.width));
+    RANKLAB_CHECK(scanned.largest < end, ErrorKind::kInvalidArgument, .where = "data",
+                  .what = quote(file) + ": a token is too large for --dtype", .got = std::to_string(scanned.largest),
+                  .want = "below " + std::to_string(end), .fix = "pass --dtype uint32");
+    input.tokens = static_cast<int64_t>(scanned.tokens);
+    total += input.tokens;
+    index.vocab_size = std::max(index.vocab_size, int64_t{scanned.largest} + 1);
+    index.inputs.push_back(std::move(input));
+  }
+  RANKLAB_CHECK(total > 0, ErrorKind::kBadFile, .where = "data", .what = "the inputs are empty", .got = "0 tokens",
+                .want = "text, or tokens", .fix = "pass other files");
+  return static_cast<uint64_t>(total);
 }
 
 }  // namespace
@@ -165,13 +196,8 @@ PrepareResult prepare_shards(const std::vector<std::string>& files, const std::s
   ShardIndex& index = result.index;
   index.width = options.width;
   index.shard_tokens = options.shard_tokens;
-  uint64_t total = 0;
-  for (const std::string& file : files) {
-    index.inputs.push_back(identify(file));
-    total += index.inputs.back().bytes;
-  }
-  RANKLAB_CHECK(total > 0, ErrorKind::kBadFile, .where = "data", .what = "the inputs are empty", .got = "0 bytes",
-                .want = "text", .fix = "pass other files");
+  index.format = options.format;
+  const uint64_t total = identify_inputs(files, index);
   std::error_code error;
   fs::create_directories(folder, error);
   RANKLAB_CHECK(!error && fs::is_directory(folder), ErrorKind::kIo, .where = "data",
@@ -182,10 +208,10 @@ PrepareResult prepare_shards(const std::vector<std::string>& files, const std::s
   auto done = static_cast<uint64_t>(index.tokens());
   const auto shard_tokens = static_cast<uint64_t>(options.shard_tokens);
   check_outputs(folder, files, index.shards.size(), (total + shard_tokens - 1) / shard_tokens, options.force);
-  InputStream input(index.inputs, done);
+  InputStream input(index, done);
   while (done < total) {
     const uint64_t count = std::min<uint64_t>(total - done, shard_tokens);
-    index.shards.push_back(write_shard(folder, index, input.take(count)));
+    index.shards.push_back(write_shard(folder, index, payload_of(input, count, static_cast<size_t>(index.width))));
     done += count;
     index.complete = done == total;
     write_index(folder, index);

@@ -19,6 +19,8 @@ using namespace shards;
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
+constexpr int64_t kMostTokens = int64_t{1} << 48;
+
 class ShardTokens : public TokenSequence {
  public:
   ShardTokens(const std::string& folder, ShardIndex index) : index_(std::move(index)) {
@@ -77,6 +79,17 @@ void check_own_hash(const std::string& path, Json json) {
     refuse_file(path, "the index is damaged", "xxh3 " + got, "xxh3 " + want);
 }
 
+ShardInput parse_input(const std::string& path, const Json& json) {
+  ShardInput input = {.path = json.at("path").get<std::string>(),
+                      .bytes = json_integer<uint64_t>(json.at("bytes"), "bytes"),
+                      .hash = json_integer<uint64_t>(json.at("hash"), "hash")};
+  input.tokens = json.contains("tokens") ? json_integer<int64_t>(json.at("tokens"), "tokens")
+                                         : json_integer<int64_t>(json.at("bytes"), "bytes");
+  if (input.tokens < 0 || input.tokens > kMostTokens)
+    refuse_file(path, "impossible token count of an input", std::to_string(input.tokens), "0 to 2^48");
+  return input;
+}
+
 ShardIndex parse_index(const std::string& path, const Json& json) {
   if (json.at("format") != "ranklab-token-shards" || (json.at("version") != 1 && json.at("version") != kVersion))
     refuse_file(path, "unknown format", json.at("version").dump(), "ranklab-token-shards version 1 or 2");
@@ -87,10 +100,11 @@ ShardIndex parse_index(const std::string& path, const Json& json) {
   const auto dtype = json.at("dtype").get<std::string>();
   if (dtype != "uint16" && dtype != "uint32") refuse_file(path, "unknown dtype", dtype, "uint16 or uint32");
   index.width = dtype == "uint16" ? TokenWidth::kUint16 : TokenWidth::kUint32;
-  for (const Json& input : json.at("inputs"))
-    index.inputs.push_back({.path = input.at("path").get<std::string>(),
-                            .bytes = json_integer<uint64_t>(input.at("bytes"), "bytes"),
-                            .hash = json_integer<uint64_t>(input.at("hash"), "hash")});
+  // What folders of text that were made before there were other inputs do not say.
+  if (json.contains("from")) index.format.from = json.at("from").get<std::string>();
+  if (json.contains("json_key")) index.format.json_key = json.at("json_key").get<std::string>();
+  if (json.contains("eod_token")) index.format.end_token = json_integer<uint32_t>(json.at("eod_token"), "eod_token");
+  for (const Json& input : json.at("inputs")) index.inputs.push_back(parse_input(path, input));
   for (const Json& shard : json.at("shards")) {
     index.shards.push_back({.name = shard.at("file").get<std::string>(),
                             .tokens = json_integer<int64_t>(shard.at("tokens"), "tokens"),
@@ -98,7 +112,7 @@ ShardIndex parse_index(const std::string& path, const Json& json) {
     const ShardInfo& info = index.shards.back();
     if (fs::path(info.name).filename() != info.name)
       refuse_file(path, "a shard lies outside the folder", info.name, "a plain file name");
-    if (info.tokens <= 0 || info.tokens > (int64_t{1} << 48))
+    if (info.tokens <= 0 || info.tokens > kMostTokens)
       refuse_file(path, "impossible token count", std::to_string(info.tokens), "1 to 2^48");
   }
   if (index.version > 1) check_own_hash(path, json);

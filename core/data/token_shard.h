@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "core/data/token_input.h"
 #include "core/data/token_sequence.h"
 
 namespace ranklab {
@@ -29,15 +30,17 @@ struct ShardInput {
   std::string path = {};
   uint64_t bytes = 0;
   uint64_t hash = 0;
+  int64_t tokens = 0;
   bool operator==(const ShardInput&) const = default;
 };
 
 struct ShardIndex {
   uint32_t version = 2;
   TokenWidth width = TokenWidth::kUint16;
-  int64_t vocab_size = 256;
+  int64_t vocab_size = 256;  // the largest token and one, at least 256
   int64_t shard_tokens = 0;  // of every shard except the last
   bool complete = false;
+  InputFormat format = {};
   std::vector<ShardInput> inputs = {};
   std::vector<ShardInfo> shards = {};
   int64_t tokens() const;
@@ -46,6 +49,7 @@ struct ShardIndex {
 struct PrepareOptions {
   TokenWidth width = TokenWidth::kUint16;
   int64_t shard_tokens = int64_t{1} << 26;
+  InputFormat format = {};
   bool force = false;  // also overwrite files with shards' names that are not shards
   std::function<void(int64_t done, int64_t total)> progress = {};  // tokens, after each shard
 };
@@ -55,8 +59,8 @@ struct PrepareResult {
   size_t resumed_shards = 0;  // shards that an earlier run had completed
 };
 
-// Writes the inputs, one after another, as byte tokens. Throws kIo, and kInvalidArgument when the folder holds shards
-// of other inputs or settings.
+// Writes the tokens of the inputs, one input after another. Throws kIo, kBadFile (an input is not of its format), and
+// kInvalidArgument when the folder holds shards of other inputs or settings, or a token does not fit the width.
 PrepareResult prepare_shards(const std::vector<std::string>& files, const std::string& folder,
                              const PrepareOptions& options = {});
 

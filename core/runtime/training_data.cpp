@@ -14,9 +14,9 @@ TrainingData open_folder(const std::string& folder) {
   TrainingData data{.source = folder + " (token shards)", .tokens = open_shards(folder)};
   const ShardIndex index = read_shard_index(folder);
   data.vocab_size = index.vocab_size;
-  int64_t begin = 0;  // a token is a byte of the inputs
+  int64_t begin = 0;
   for (const ShardInput& input : index.inputs) {
-    const int64_t end = begin + static_cast<int64_t>(input.bytes);
+    const int64_t end = begin + input.tokens;
     data.documents.push_back({input.path, begin, end});
     begin = end;
   }
@@ -37,6 +37,12 @@ TrainingData open_training_data(const RunPlan& plan) {
   TrainingData data = folder        ? open_folder(c.data_path)
                       : c.mock_data ? open_text({generate_sentences(c.seed, 1 << 20), "generated sentences"})
                                     : open_text(load_corpus(c.data_path));
+  RANKLAB_CHECK(data.vocab_size <= c.model.vocab_size, ErrorKind::kInvalidArgument, .where = "data " + data.source,
+                .what = "the data have tokens that the model does not know",
+                .got = "tokens up to " + std::to_string(data.vocab_size - 1) + ", --vocab-size " +
+                       std::to_string(c.model.vocab_size),
+                .want = "--vocab-size " + std::to_string(data.vocab_size) + " or more",
+                .fix = "pass that, or a preset with the vocabulary of the data");
   try {
     data.dataset = std::make_shared<TokenDataset>(data.tokens, c.model.seq_length, c.validation_fraction);
   } catch (const Error& error) {  // the dataset does not know the name of its tokens' source

@@ -59,6 +59,7 @@ std::string prelude() {
   return "ranklab() { timeout 60 " RANKLAB_PROGRAM
          " \"$@\"; }\n"
          "toml() { printf \"$1\" > c.toml; }\n"
+         "fineweb_head() { perl -e 'print pack(\"l<3x1012\", @ARGV)' -- \"$@\"; }\n"
          "shards() { cp -r ../sound/. .; }\n"
          "trace_file() { cp " +
          tests +

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -202,6 +203,53 @@ TEST_F(DataBatch, GoesOnBehindACheckpoint) {
   const Outcome before = run("data batch --step 2 " + load + flags_);
   EXPECT_EQ(before.exit_code, 2) << before.output;
   EXPECT_THAT(before.output, HasSubstr("goes on from a checkpoint after this step"));
+}
+
+// Where training separates documents is where the lines of the input end.
+TEST_F(DataBatch, DocumentsEndWhereThoseOfTheInputDo) {
+  std::vector<std::string> texts;
+  for (int i = 0; i < 60; ++i) texts.push_back("document " + std::to_string(i) + std::string(i % 23, '.'));
+  {
+    std::ofstream lines(root_ + "/d.jsonl");
+    for (const std::string& one : texts) lines << nlohmann::json{{"id", 7}, {"body", one}}.dump() << "\n";
+  }
+  std::ofstream(root_ + "/e.txt") << "a text behind them";
+  texts.push_back("a text behind them");
+  const Outcome prepared = run("data prepare " + root_ + "/d.jsonl " + root_ + "/e.txt --json-key body --append-eod " +
+                               "--eod-token 256 --shard-tokens 300 --out " + root_ + "/documents");
+  ASSERT_EQ(prepared.exit_code, 0) << prepared.output;
+  Tokens want;
+  std::set<int64_t> begins;
+  for (const std::string& one : texts) {
+    begins.insert(static_cast<int64_t>(want.size()));
+    for (const char c : one) want.push_back(static_cast<unsigned char>(c));
+    want.push_back(256);
+  }
+  const std::string ends = " --vocab-size 384 --eod-token 256 --reset-attention-mask --reset-position-ids ";
+  size_t seen = 0;
+  for (int step = 0; step < 6; ++step) {
+    const auto data = data_of("data batch --eod-mask-loss --step " + std::to_string(step) + flags_ + ends +
+                              "--data-path " + root_ + "/documents");
+    for (const auto& group : data.at("batch"))
+      for (const auto& microbatch : group.at("microbatches"))
+        for (const auto& sequence : microbatch.at("sequences")) {
+          const auto offset = sequence.at("offset").get<int64_t>();
+          EXPECT_EQ(sequence.at("tokens"), Tokens(want.begin() + offset, want.begin() + offset + 16));
+          Tokens starts = {0};
+          for (int64_t i = 1; i < 16; ++i)
+            if (begins.contains(offset + i)) starts.push_back(i);
+          EXPECT_EQ(sequence.at("document_starts"), starts);
+          seen += starts.size() - 1;
+        }
+  }
+  EXPECT_GT(seen, 20u);
+  const Outcome shown = run("data batch --step 0" + flags_ + ends + "--data-path " + root_ + "/documents");
+  EXPECT_THAT(shown.output, HasSubstr("documents begin at 0 "));
+  const Outcome trained =
+      run("train --train-iters 1 --num-layers 1 --hidden-size 32 --ffn-hidden-size 64 --num-attention-heads 4 "
+          "--eval-interval 0 --log-dir " +
+          root_ + "/log --eod-mask-loss" + flags_ + ends + "--data-path " + root_ + "/documents");
+  EXPECT_EQ(trained.exit_code, 0) << trained.output;
 }
 
 TEST_F(DataBatch, MistakesAreNamed) {

@@ -1,0 +1,31 @@
+// What the formats of core/data/inputs share: each file of the folder defines one of these functions.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/data/token_input.h"
+
+namespace ranklab::inputs {
+
+inline constexpr size_t kBlockBytes = 1 << 20;  // of a file, read at once
+
+std::unique_ptr<TokenInput> open_text(const std::string& path, const InputFormat& format);
+std::unique_ptr<TokenInput> open_json_lines(const std::string& path, const InputFormat& format);
+std::unique_ptr<TokenInput> open_fineweb(const std::string& path, const InputFormat& format);
+std::unique_ptr<TokenInput> open_nanogpt(const std::string& path, const InputFormat& format);
+
+InputWords input_words();
+
+// `place`: "" or where in the file, as ", line 3". Throws kBadFile.
+[[noreturn]] void refuse_input(const std::string& path, const std::string& place, std::string what, std::string got,
+                               std::string want, std::string fix);
+
+// A document in which the token that ends documents occurs would end there. Throws kBadFile. `offset`: of the bytes'
+// first one, in the file or document that `place` names.
+void check_no_end(const std::string& path, const std::string& place, std::string_view bytes, uint64_t offset,
+                  std::optional<uint32_t> end_token);
+
+}  // namespace ranklab::inputs

@@ -1,0 +1,96 @@
+#include "core/data/token_input.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/data/inputs/inputs.h"
+
+namespace ranklab {
+namespace {
+
+struct FormatRow {
+  const char* name;
+  std::unique_ptr<TokenInput> (*open)(const std::string& path, const InputFormat& format);
+  bool has_documents;  // whose ends are known here
+};
+
+constexpr std::array kFormats = {
+    FormatRow{"text", inputs::open_text, true},
+    FormatRow{"fineweb", inputs::open_fineweb, false},
+    FormatRow{"nanogpt", inputs::open_nanogpt, false},
+};
+
+constexpr size_t kBlockTokens = 1 << 16;
+
+}  // namespace
+
+namespace inputs {
+
+InputWords input_words() { return {.where = "data", .fix = "pass readable files"}; }
+
+void refuse_input(const std::string& path, const std::string& place, std::string what, std::string got,
+                  std::string want, std::string fix) {
+  throw Error(ErrorKind::kBadFile, {.where = "data",
+                                    .what = quote(path) + place + ": " + std::move(what),
+                                    .got = std::move(got),
+                                    .want = std::move(want),
+                                    .fix = std::move(fix)});
+}
+
+void check_no_end(const std::string& path, const std::string& place, std::string_view bytes, uint64_t offset,
+                  std::optional<uint32_t> end_token) {
+  if (!end_token || *end_token > 255) return;
+  const size_t at = bytes.find(static_cast<char>(*end_token));
+  if (at == std::string_view::npos) return;
+  refuse_input(path, place, "a document holds the token that ends documents",
+               strprintf("%u at byte %lu", *end_token, offset + at), "that token at ends of documents alone",
+               "pass --eod-token 256, which is no byte, or take the character out");
+}
+
+}  // namespace inputs
+
+void TokenInput::skip(uint64_t tokens) {
+  std::vector<uint32_t> passed(std::min<uint64_t>(tokens, kBlockTokens));
+  while (tokens > 0) {
+    const size_t got = read(std::span(passed).first(std::min<uint64_t>(tokens, passed.size())));
+    if (got == 0) return;
+    tokens -= got;
+  }
+}
+
+std::vector<std::string> input_formats() {
+  std::vector<std::string> names;
+  for (const FormatRow& row : kFormats) names.emplace_back(row.name);
+  return names;
+}
+
+bool is_json_lines(const std::string& path) { return path.ends_with(".jsonl"); }
+
+std::unique_ptr<TokenInput> open_token_input(const std::string& path, const InputFormat& format) {
+  const auto row =
+      std::find_if(kFormats.begin(), kFormats.end(), [&](const FormatRow& one) { return format.from == one.name; });
+  RANKLAB_CHECK(row != kFormats.end(), ErrorKind::kInvalidArgument, .where = "data", .what = "--from names no format",
+                .got = quote(format.from), .want = join(input_formats(), " | "), .fix = "pass one of them");
+  RANKLAB_CHECK(row->has_documents || !format.end_token, ErrorKind::kInvalidArgument, .where = "--append-eod",
+                .what = "files of tokens hold the ends of their documents already",
+                .got = std::string("--from ") + row->name, .want = "text",
+                .fix = "leave it out, and name their token when training: train --eod-token N (GPT-2's is 50256)");
+  if (row->open == inputs::open_text && is_json_lines(path)) return inputs::open_json_lines(path, format);
+  return row->open(path, format);
+}
+
+ScannedInput scan_input(const std::string& path, const InputFormat& format) {
+  const std::unique_ptr<TokenInput> input = open_token_input(path, format);
+  std::vector<uint32_t> tokens(kBlockTokens);
+  ScannedInput scanned;
+  while (const size_t got = input->read(tokens)) {
+    scanned.tokens += got;
+    scanned.largest =
+        std::max(scanned.largest, *std::max_element(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(got)));
+  }
+  return scanned;
+}
+
+}  // namespace ranklab

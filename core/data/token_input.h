@@ -1,0 +1,50 @@
+// An input of `ranklab data prepare` as a stream of tokens, whatever its format: text (a token is a byte), JSON lines
+// with a text in each, or files of tokens as other trainers write them. A row of kFormats in token_input.cpp is a
+// format. With an end token, each document is followed by it (Megatron-LM's --append-eod): a text file is one document,
+// a line of JSON is one, and an empty one is none. Cost: one pass over the file, at most a line of it in memory.
+// Thread rule: one thread.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/input_file.h"
+
+namespace ranklab {
+
+// How inputs become tokens. A continued preparation must say the same.
+struct InputFormat {
+  std::string from = "text";                         // a name of input_formats()
+  std::optional<uint32_t> end_token = std::nullopt;  // after each document
+  std::string json_key = "text";                     // of the text in a line of JSON
+  bool operator==(const InputFormat&) const = default;
+};
+
+class TokenInput {
+ public:
+  virtual ~TokenInput() = default;
+  // RETURNS: tokens read, fewer than requested only at the end. Throws kBadFile naming the file and the place in it.
+  virtual size_t read(std::span<uint32_t> out) = 0;
+  // As if so many tokens had been read. REQUIRES: nothing was read yet, and they exist.
+  virtual void skip(uint64_t tokens);
+};
+
+std::vector<std::string> input_formats();
+
+// With "text", a file whose name ends in .jsonl holds lines of JSON. Throws kInvalidArgument (an end token for a format
+// that holds tokens), kBadFile or kIo.
+std::unique_ptr<TokenInput> open_token_input(const std::string& path, const InputFormat& format);
+bool is_json_lines(const std::string& path);
+
+struct ScannedInput {
+  uint64_t tokens = 0;
+  uint32_t largest = 0;
+};
+
+// Reads all of it, so that what is wrong with it is said before anything is written.
+ScannedInput scan_input(const std::string& path, const InputFormat& format);
+
+}  // namespace ranklab
