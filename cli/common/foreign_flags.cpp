@@ -30,6 +30,7 @@ const CommandLine& command_of(const CommandLine& program, const Words& words, si
   return *found;
 }
 
+// One line's words, option by option.
 class Translation {
  public:
   Translation(const CommandLine& command, Words words, size_t begin)
