@@ -10,6 +10,7 @@
 #include "cli/common/command_line.h"
 #include "cli/common/command_module.h"
 #include "cli/common/error_text.h"
+#include "cli/common/foreign_flags.h"
 #include "cli/common/json_output.h"
 #include "cli/common/stdout_text.h"
 #include "cli/common/style.h"
@@ -127,7 +128,8 @@ int run(int argc, char** argv) {
     actions.emplace_back(sub, set_up(command, *sub, command.name == named, lists_all));
   }
   add_common_options(app);
-  if (const std::optional<int> exit_code = app.parse(argc, argv)) return *exit_code;
+  std::vector<std::string> words = in_own_flags(app, {argv + std::min(argc, 1), argv + argc});
+  if (const std::optional<int> exit_code = app.parse(std::move(words))) return *exit_code;
   refuse_unknown(app);
   for (const auto& [sub, action] : actions) {
     if (sub->parsed()) return action();

@@ -202,13 +202,14 @@ CommandOption* CommandLine::option(const std::string& name) const {
   throw Error(ErrorKind::kInternal, {.where = name_, .what = "no such option", .got = name});
 }
 
-std::optional<int> CommandLine::parse(int argc, char** argv) {
+std::optional<int> CommandLine::parse(std::vector<std::string> words) {
   let_unknown_words_through(*app_);
-  const auto asked = [&](std::string_view flag) { return std::find(argv, argv + argc, flag) != argv + argc; };
+  const auto asked = [&](std::string_view flag) { return std::find(words.begin(), words.end(), flag) != words.end(); };
   // Not otherwise: errors would no longer name an option that help hides.
   if ((asked("--help") || asked("-h")) && !asked(kHelpAll)) shorten_help();
+  std::reverse(words.begin(), words.end());  // CLI11 takes them from the end
   try {
-    app_->parse(argc, argv);
+    app_->parse(std::move(words));
   } catch (const CLI::Success& help) {
     return app_->exit(help);
   } catch (const CLI::ParseError& error) {

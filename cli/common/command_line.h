@@ -98,9 +98,9 @@ class CommandLine {
   CommandOption* option(const std::string& name) const;
   const std::vector<std::unique_ptr<CommandLine>>& subcommands() const { return subcommands_; }
 
-  // RETURNS: the exit code if --help or --version was printed. Words that no command knows are left to unknown_words().
-  // Throws kInvalidArgument for invalid arguments.
-  std::optional<int> parse(int argc, char** argv);
+  // `words`: without the program's name. RETURNS: the exit code if --help or --version was printed. Words that no
+  // command knows are left to unknown_words(). Throws kInvalidArgument for invalid arguments.
+  std::optional<int> parse(std::vector<std::string> words);
   std::vector<std::string> unknown_words() const;
 
  private:

@@ -105,8 +105,14 @@ void add_training(std::vector<ConfigField>& rows) {
   const std::string g = "Training";
   rows.push_back(number(g, "train.train_iters", {"--train-iters", "--steps"}, "optimizer steps",
                         RANKLAB_FIELD(train_iters), count(0)));
+  rows.push_back(number(g, "train.train_samples", {"--train-samples"},
+                        "sequences to train on: --train-iters is this / the global batch (0: by --train-iters)",
+                        RANKLAB_FIELD(train_samples), count(0)));
   rows.push_back(number(g, "train.global_batch_size", {"--global-batch-size", "--gbs"}, "sequences per step",
                         RANKLAB_FIELD(global_batch_size), count(1)));
+  rows.push_back(number(g, "train.global_batch_tokens", {"--global-batch-tokens"},
+                        "the same in tokens: --global-batch-size is this / --seq-length (0: by --global-batch-size)",
+                        RANKLAB_FIELD(global_batch_tokens), count(0)));
   rows.push_back(number(g, "train.micro_batch_size", {"--micro-batch-size", "--mbs"},
                         "sequences per forward (0: global batch / dp / microbatches)", RANKLAB_FIELD(micro_batch_size),
                         count(0)));
@@ -125,16 +131,7 @@ void add_training(std::vector<ConfigField>& rows) {
                       RANKLAB_FIELD(bf16)));
   rows.push_back(
       choice(g, "optim.optimizer", {"--optimizer"}, "optimizer", {"adamw", "sgd"}, RANKLAB_FIELD(optimizer)));
-  rows.push_back(number(g, "optim.lr", {"--lr"}, "peak learning rate", RANKLAB_FIELD(lr), at_least(0)));
-  rows.push_back(
-      number(g, "optim.min_lr", {"--min-lr"}, "learning rate after decay", RANKLAB_FIELD(min_lr), at_least(0)));
-  rows.push_back(choice(g, "optim.lr_decay_style", {"--lr-decay-style"}, "shape after warm-up", {"constant", "cosine"},
-                        RANKLAB_FIELD(lr_decay)));
-  rows.push_back(number(g, "optim.lr_warmup_iters", {"--lr-warmup-iters"},
-                        "steps of linear warm-up (-1: a tenth of train-iters)", RANKLAB_FIELD(lr_warmup_iters),
-                        count(-1, "-1 (a tenth of --train-iters), 0 or more")));
-  rows.push_back(number(g, "optim.lr_decay_iters", {"--lr-decay-iters"}, "steps until min-lr (0: train-iters)",
-                        RANKLAB_FIELD(lr_decay_iters), count(0)));
+  add_learning_rate(rows);
   rows.push_back(number(g, "optim.weight_decay", {"--weight-decay"}, "decoupled weight decay",
                         RANKLAB_FIELD(weight_decay), at_least(0)));
   rows.push_back(

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/config/batch_choice.h"
 #include "core/config/config_fields.h"
 #include "core/config/context_choice.h"
 #include "core/spec/presets.h"
@@ -126,6 +127,7 @@ MergedConfig merge_config(const TrainConfig& defaults, std::span<const ConfigSet
     with_origin(setting.origin, [&] { set_config_field(merged.config, setting.key, setting.text); });
     merged.origins[setting.key] = setting.origin;
   }
+  settle_batch(merged.config, merged.origins);
   settle_layout(merged.config, merged.origins);
   return merged;
 }

@@ -33,8 +33,8 @@ struct MergedConfig {
 // GEMMs tp is 1 unless given: tiny models do not split into whole blocks.
 void settle_layout(TrainConfig& config, const std::map<std::string, std::string>& origins);
 
-// `settings` are in ascending precedence. Ends with settle_layout(). Throws kInvalidArgument with the origin of a value
-// that its field refuses.
+// `settings` are in ascending precedence. Ends with settle_batch() and settle_layout(). Throws kInvalidArgument with
+// the origin of a value that its field refuses.
 MergedConfig merge_config(const TrainConfig& defaults, std::span<const ConfigSetting> settings);
 
 // resolve() whose errors also name the origins of the settings that they mention.

@@ -5,6 +5,7 @@
 #include "core/config/config_fields.h"
 #include "core/config/config_sources.h"
 #include "core/config/loss_scale_choice.h"
+#include "core/config/lr_choice.h"
 #include "core/precision/precision_policy.h"
 #include "core/spec/presets.h"
 
@@ -55,8 +56,18 @@ std::vector<IdleRow> make_idle_rows() {
       {"optim.adam_beta1", "optim.adam_beta2", "optim.adam_eps"},
       [](const RunPlan& p) { return p.config.optimizer == OptimizerKind::kAdamW; }, "--optimizer adamw");
   add(
-      {"optim.min_lr", "optim.lr_decay_iters"},
-      [](const RunPlan& p) { return p.config.lr_decay != LrDecay::kConstant; }, "--lr-decay-style cosine");
+      {"optim.min_lr"}, [](const RunPlan& p) { return p.config.lr_decay != LrDecay::kConstant; },
+      "a --lr-decay-style other than constant");
+  add(
+      {"optim.lr_decay_iters"},
+      [](const RunPlan& p) { return p.config.lr_decay != LrDecay::kConstant || p.config.lr_warmup_fraction > 0; },
+      "a --lr-decay-style other than constant, or --lr-warmup-fraction");
+  add(
+      {"optim.lr_wsd_decay_iters", "optim.lr_wsd_decay_style"},
+      [](const RunPlan& p) { return p.config.lr_decay == LrDecay::kWsd; }, "--lr-decay-style WSD");
+  add(
+      {"optim.lr_warmup_init"}, [](const RunPlan& p) { return lr_schedule_of(p.config).warmup_steps > 0; },
+      "--lr-warmup-iters or --lr-warmup-fraction above 0");
   add({"precision.amax_history_len", "precision.amax_compute_algo"}, has_delayed_scales,
       "delayed scaling (--fp8, or --precision-recipe fp8_delayed)");
   add({"precision.initial_loss_scale", "precision.min_loss_scale", "precision.max_loss_scale",

@@ -7,6 +7,7 @@
 #include "core/config/context_choice.h"
 #include "core/config/dump_choice.h"
 #include "core/config/loss_scale_choice.h"
+#include "core/config/lr_choice.h"
 #include "core/config/pipeline_layout.h"
 #include "core/config/precision_choice.h"
 #include "core/config/quantization_split.h"
@@ -32,16 +33,6 @@ void check_numbers(const TrainConfig& c) {
                 .got = strprintf("--trace-step-start %ld, --trace-step-end %ld", static_cast<long>(c.trace_step_start),
                                  static_cast<long>(c.trace_step_end)),
                 .want = "a later end", .fix = "or switch the trace off with --no-trace");
-  RANKLAB_CHECK(c.min_lr <= c.lr, ErrorKind::kInvalidArgument, .where = "config", .what = "--min-lr is above --lr",
-                .got = strprintf("--min-lr %g, --lr %g", c.min_lr, c.lr), .want = strprintf("at most %g", c.lr),
-                .fix = "lower --min-lr, or raise --lr");
-  const int64_t decay = c.lr_decay_iters > 0 ? c.lr_decay_iters : c.train_iters;
-  RANKLAB_CHECK(c.lr_decay == LrDecay::kConstant || c.train_iters == 0 || c.lr_warmup_iters < decay,
-                ErrorKind::kInvalidArgument, .where = "config", .what = "the warm-up is not shorter than the decay",
-                .got = "--lr-warmup-iters " + std::to_string(c.lr_warmup_iters) + ", decay over " +
-                       std::to_string(decay) + " steps",
-                .want = "warm-up below " + std::to_string(decay),
-                .fix = "lower --lr-warmup-iters or raise --train-iters");
 }
 
 void check_data(const TrainConfig& c) {
@@ -153,7 +144,7 @@ RunPlan resolve(const TrainConfig& asked) {
   TrainConfig config = asked;
   check_ranges(config);
   apply_sep(config);
-  if (config.lr_warmup_iters < 0) config.lr_warmup_iters = config.train_iters / 10;
+  settle_learning_rate(config);
   check_numbers(config);
   check_data(config);
   check_checkpoints(config);

@@ -13,6 +13,7 @@
 #include "core/comm/device_mesh.h"
 #include "core/config/precision_config.h"
 #include "core/config/sentinel_rules.h"
+#include "core/optim/lr_decay.h"
 #include "core/pipeline/schedule.h"
 #include "core/sim/hardware_profile.h"
 #include "core/spec/context_exchange.h"
@@ -23,7 +24,6 @@ namespace ranklab {
 class PrecisionPolicy;  // core/precision/precision_policy.h
 
 enum class OptimizerKind { kAdamW, kSgd };
-enum class LrDecay { kConstant, kCosine };
 enum class Accumulation { kSequential, kPairwise };
 
 // Documents in sequences, in Megatron-LM's words: each ends with a token of its own.
@@ -78,8 +78,10 @@ struct TrainConfig {
 
   // Batch and schedule.
   int64_t train_iters = 200;
-  int64_t global_batch_size = 32;  // sequences
-  int64_t micro_batch_size = 0;    // 0: from num_microbatches
+  int64_t train_samples = 0;        // above 0: train_iters follows (batch_choice.h)
+  int64_t global_batch_size = 32;   // sequences
+  int64_t global_batch_tokens = 0;  // above 0: global_batch_size follows
+  int64_t micro_batch_size = 0;     // 0: from num_microbatches
   int64_t num_microbatches = 0;  // per dp rank; 0: from micro_batch_size, else one (with a pipeline: 2 pp if possible)
   Accumulation accumulation = Accumulation::kSequential;
   uint64_t seed = 1234;
@@ -92,8 +94,12 @@ struct TrainConfig {
   double lr = 3e-3;
   double min_lr = 3e-4;
   LrDecay lr_decay = LrDecay::kCosine;
-  int64_t lr_warmup_iters = -1;  // -1: a tenth of train_iters
-  int64_t lr_decay_iters = 0;    // 0: train_iters
+  int64_t lr_warmup_iters = -1;    // -1: by lr_warmup_fraction; if that is -1, too, a tenth of train_iters
+  double lr_warmup_fraction = -1;  // of the decay's steps; -1: by lr_warmup_iters
+  double lr_warmup_init = 0;
+  int64_t lr_decay_iters = 0;      // 0: train_iters
+  int64_t lr_wsd_decay_iters = 0;  // 0: a tenth of the decay's steps
+  WsdDecay lr_wsd_decay = WsdDecay::kExponential;
   double weight_decay = 0.1;
   double adam_beta1 = 0.9;
   double adam_beta2 = 0.95;

@@ -1,8 +1,5 @@
 #include "core/optim/lr_schedule.h"
 
-#include <cmath>
-#include <numbers>
-
 #include "core/base/error.h"
 #include "core/base/text.h"
 
@@ -10,28 +7,60 @@ namespace ranklab {
 
 void LrSchedule::validate() const {
   RANKLAB_CHECK(max_lr >= 0 && min_lr >= 0 && min_lr <= max_lr, ErrorKind::kInvalidArgument, .where = "lr schedule",
-                .what = "learning rates out of order", .got = strprintf("min-lr %g, lr %g", min_lr, max_lr),
-                .want = "0 <= min-lr <= lr", .fix = strprintf("use --min-lr %g or less", max_lr));
+                .what = "--min-lr is above --lr", .got = strprintf("--min-lr %g, --lr %g", min_lr, max_lr),
+                .want = strprintf("at most %g", max_lr), .fix = "lower --min-lr, or raise --lr");
+  RANKLAB_CHECK(warmup_init >= 0 && warmup_init <= max_lr, ErrorKind::kInvalidArgument, .where = "lr schedule",
+                .what = "the warm-up would begin above --lr",
+                .got = strprintf("--lr-warmup-init %g, --lr %g", warmup_init, max_lr),
+                .want = strprintf("at most %g", max_lr), .fix = "lower --lr-warmup-init, or raise --lr");
   RANKLAB_CHECK(warmup_steps >= 0, ErrorKind::kInvalidArgument, .where = "lr schedule",
-                .what = "a negative number of warm-up steps",
-                .got = strprintf("%lld", static_cast<long long>(warmup_steps)), .want = "0 or more");
-  RANKLAB_CHECK(kind == LrKind::kConstant || decay_steps > warmup_steps, ErrorKind::kInvalidArgument,
-                .where = "lr schedule", .what = "the warm-up does not end before the decay does",
-                .got = strprintf("warm-up %lld steps, decay %lld steps", static_cast<long long>(warmup_steps),
-                                 static_cast<long long>(decay_steps)),
-                .want = "warm-up < decay",
-                .fix = strprintf("use --lr-warmup-iters %lld or less", static_cast<long long>(decay_steps - 1)));
+                .what = "a negative number of warm-up steps", .got = strprintf("--lr-warmup-iters %g", warmup_steps),
+                .want = "0 or more");
+  if (kind != LrDecay::kConstant) validate_decay();
+}
+
+void LrSchedule::validate_decay() const {
+  const auto decay = static_cast<long long>(decay_steps);
+  RANKLAB_CHECK(warmup_steps < static_cast<double>(decay_steps), ErrorKind::kInvalidArgument, .where = "lr schedule",
+                .what = "the warm-up is not shorter than the decay",
+                .got = strprintf("--lr-warmup-iters %g, decay over %lld steps", warmup_steps, decay),
+                .want = strprintf("warm-up below %lld", decay),
+                .fix = "lower --lr-warmup-iters, or raise --train-iters or --lr-decay-iters");
+  RANKLAB_CHECK(kind != LrDecay::kExponential || min_lr > 0, ErrorKind::kInvalidArgument, .where = "lr schedule",
+                .what = "an exponential decay never reaches 0", .got = strprintf("--min-lr %g", min_lr),
+                .want = "--min-lr above 0", .fix = "pass --min-lr, or use --lr-decay-style linear or cosine");
+  RANKLAB_CHECK(kind != LrDecay::kWsd || (wsd_decay_steps > 0 && wsd_decay_steps <= decay_steps),
+                ErrorKind::kInvalidArgument, .where = "lr schedule",
+                .what = "the decay of WSD does not lie within the schedule",
+                .got = strprintf("--lr-wsd-decay-iters %lld, a schedule of %lld steps",
+                                 static_cast<long long>(wsd_decay_steps), decay),
+                .want = strprintf("1 to %lld", decay),
+                .fix = "lower --lr-wsd-decay-iters, or raise --train-iters or --lr-decay-iters");
 }
 
 double LrSchedule::at(int64_t completed_steps) const {
-  if (completed_steps < warmup_steps) {
-    return max_lr * static_cast<double>(completed_steps) / static_cast<double>(warmup_steps);
+  const auto step = static_cast<double>(completed_steps);
+  if (step < warmup_steps) return warmup_init + (max_lr - warmup_init) * step / warmup_steps;
+  if (kind == LrDecay::kConstant) return max_lr;
+  if (completed_steps > decay_steps) return min_lr;
+  const auto end = static_cast<double>(decay_steps);
+  const double ratio = (step - warmup_steps) / (end - warmup_steps);
+  const auto above_min = [&](double left) { return min_lr + (max_lr - min_lr) * left; };
+  switch (kind) {
+    case LrDecay::kConstant:
+      return max_lr;
+    case LrDecay::kCosine:
+      return above_min(cosine_left(ratio));
+    case LrDecay::kLinear:
+      return above_min(linear_left(ratio));
+    case LrDecay::kInverseSquareRoot:
+      return inverse_sqrt_lr(max_lr, min_lr, step, warmup_steps);
+    case LrDecay::kWsd:
+      return above_min(wsd_left(wsd_decay, step, end, static_cast<double>(wsd_decay_steps)));
+    case LrDecay::kExponential:
+      return exponential_lr(max_lr, min_lr, ratio);
   }
-  if (kind == LrKind::kConstant) return max_lr;
-  if (completed_steps >= decay_steps) return min_lr;
-  const double ratio =
-      static_cast<double>(completed_steps - warmup_steps) / static_cast<double>(decay_steps - warmup_steps);
-  return min_lr + (max_lr - min_lr) * 0.5 * (1.0 + std::cos(std::numbers::pi * ratio));
+  throw Error(ErrorKind::kInternal, {.where = "lr schedule", .what = "no such decay"});
 }
 
 }  // namespace ranklab

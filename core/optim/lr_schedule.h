@@ -1,23 +1,30 @@
 // The learning rate as a pure function of the number of completed steps, as in Megatron-LM's OptimizerParamScheduler:
-// linear from 0 to max_lr over warmup_steps, then constant or a half cosine down to min_lr at decay_steps, min_lr
-// after. With a warm-up the very first step therefore has rate 0. Torch-free. Thread rule: immutable.
+// linear from warmup_init to max_lr over warmup_steps, then a shape of lr_decay.h down to min_lr at decay_steps, min_lr
+// after. With a warm-up from 0 the very first step therefore has rate 0. A run that resumes needs nothing but its step.
+// Torch-free. Thread rule: immutable.
 #pragma once
 #include <cstdint>
 
+#include "core/optim/lr_decay.h"
+
 namespace ranklab {
 
-enum class LrKind { kConstant, kCosine };
-
 struct LrSchedule {
-  LrKind kind = LrKind::kConstant;
+  LrDecay kind = LrDecay::kConstant;
   double max_lr = 1e-3;
   double min_lr = 0.0;
-  int64_t warmup_steps = 0;
-  int64_t decay_steps = 0;  // kCosine: step at which min_lr is reached; includes the warm-up
+  double warmup_init = 0.0;     // the rate of step 0 if there is a warm-up
+  double warmup_steps = 0;      // a fraction of the decay need not be a whole number of steps
+  int64_t decay_steps = 0;      // not kConstant: the step at which min_lr is reached; includes the warm-up
+  int64_t wsd_decay_steps = 0;  // kWsd: the last steps of decay_steps, in which the rate comes down
+  WsdDecay wsd_decay = WsdDecay::kExponential;
 
-  // Throws kInvalidArgument naming both numbers.
+  // Throws kInvalidArgument naming both numbers, by their flags.
   void validate() const;
   double at(int64_t completed_steps) const;
+
+ private:
+  void validate_decay() const;
 };
 
 }  // namespace ranklab

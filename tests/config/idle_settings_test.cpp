@@ -50,6 +50,22 @@ TEST(IdleSettings, AreNamedWithWhatTheyAreOf) {
               ElementsAre(HasSubstr("--sample-tokens above 0")));
 }
 
+TEST(IdleSettings, OfTheLearningRate) {
+  EXPECT_THAT(idle_of({{"optim.lr_decay_style", "constant"}, {"optim.min_lr", "1e-5"}}),
+              ElementsAre(HasSubstr("it is of a --lr-decay-style other than constant")));
+  EXPECT_THAT(idle_of({{"optim.lr_wsd_decay_iters", "5"}, {"optim.lr_wsd_decay_style", "linear"}}),
+              ElementsAre("--lr-wsd-decay-iters 5 has no effect: it is of --lr-decay-style WSD",
+                          HasSubstr("--lr-wsd-decay-style linear")));
+  EXPECT_THAT(idle_of({{"optim.lr_warmup_init", "1e-4"}, {"optim.lr_warmup_iters", "0"}}),
+              ElementsAre(HasSubstr("--lr-warmup-init 0.0001")));
+  EXPECT_THAT(idle_of({{"optim.lr_warmup_init", "1e-4"}, {"optim.lr_warmup_fraction", "0.1"}}), IsEmpty());
+  // The part is of these steps, whatever comes after the warm-up.
+  EXPECT_THAT(
+      idle_of(
+          {{"optim.lr_decay_style", "constant"}, {"optim.lr_decay_iters", "50"}, {"optim.lr_warmup_fraction", "0.1"}}),
+      IsEmpty());
+}
+
 TEST(IdleSettings, WhatCountsIsNotNamed) {
   EXPECT_THAT(idle_of({}), IsEmpty());
   EXPECT_THAT(idle_of({{"optim.sgd_momentum", "0.9"}, {"optim.optimizer", "sgd"}}), IsEmpty());

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/runtime/run_lr.h"
+#include "core/config/lr_choice.h"
 #include "core/runtime/sentinels/families.h"
 
 namespace ranklab {

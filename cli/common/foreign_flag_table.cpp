@@ -1,0 +1,137 @@
+// The options of nano-train and Tinytron that ranklab calls otherwise, or does not have.
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include "cli/common/foreign_flags.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what, const std::string& fix) {
+  throw Error(ErrorKind::kInvalidArgument, {.what = what, .fix = fix});
+}
+
+Conversion called(std::string own) {
+  return [own = std::move(own)](const Words& values, const Words&) {
+    Words words = {own};
+    words.insert(words.end(), values.begin(), values.end());
+    return words;
+  };
+}
+Conversion missing(std::string fix) {
+  return [fix = std::move(fix)](const Words&, const Words&) -> Words { refuse("there is no such option here", fix); };
+}
+// Says what holds here anyway, for one value.
+Conversion holds(std::string value, std::string fix) {
+  return [value = std::move(value), fix = std::move(fix)](const Words& values, const Words&) -> Words {
+    if (values[0] != value) refuse("of this option's values only " + value + " exists here", fix);
+    return {};
+  };
+}
+
+bool has(const Words& line, const std::string& name) {
+  return std::any_of(line.begin(), line.end(), [&](std::string word) {
+    word = word.substr(0, word.find('='));
+    std::replace(word.begin(), word.end(), '_', '-');
+    return word == name;
+  });
+}
+
+Words backend(const Words& values, const Words&) {
+  if (values[0] == "gloo") return {"--backend", "cpu_sim"};
+  if (values[0] == "nccl") return {"--backend", "cuda"};
+  return {"--backend", values[0]};
+}
+
+// train_4d.py trains a small DeepSeek; other scripts train models that ranklab has no preset for.
+Words script(const Words& values, const Words&) {
+  if (values[0] == "train_4d.py" || values[0].ends_with("/train_4d.py")) return {"--preset", "deepseek_v3_tiny"};
+  refuse("ranklab runs no script", "leave --script out and name a model: --preset NAME (ranklab list presets)");
+}
+
+// Of so many samples an epoch is one pass: --train-samples says the same.
+Words epochs(const Words& values, const Words& line) {
+  if (values[0] == "1" && has(line, "--mock-data-num-samples")) return {};
+  refuse("ranklab counts steps, not epochs",
+         "use --train-iters N, or --train-samples N (the sequences of the data, times the epochs)");
+}
+
+Words experts(const Words&, const Words& line) {
+  if (has(line, "--num-experts")) return {};
+  refuse("how many experts is not said", "use --num-experts N (Tinytron's default is 128), or a preset that has them");
+}
+
+// One rate for everything there; here attention has none.
+Words dropout(const Words& values, const Words&) {
+  if (values[0].find_first_not_of("0.") == std::string::npos) return {"--hidden-dropout", values[0]};
+  refuse("here attention has no dropout", "use --hidden-dropout " + values[0] + ": embeddings and residual branches");
+}
+
+// Tinytron's last profiled step is one of them; --profile-step-end is the first that is none.
+Words profiled_steps(const Words& values, const Words&) {
+  int64_t last = 0;
+  const std::string& text = values[1];
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), last);
+  if (error != std::errc{} || end != text.data() + text.size() || last < 0 || last > (int64_t{1} << 40))
+    refuse("a step is a whole number", "pass the first and the last step, as in --steps_to_profile 15 20");
+  return {"--profile-step-start", values[0], "--profile-step-end", std::to_string(last + 1)};
+}
+
+Words experiment(const Words& values, const Words&) { return {"--log-dir", "runs/" + values[0]}; }
+Words without_validation(const Words&, const Words&) { return {"--eval-interval", "0"}; }
+
+std::vector<ForeignFlag> make_flags() {
+  return {
+      // nano-train
+      {"--max-steps", 1, called("--train-iters")},
+      {"--backend", 1, backend, /*also_own=*/true},
+      {"--script", 1, script},
+      {"--script-args", 0, [](const Words&, const Words&) -> Words { return {}; }},
+      {"--fp8-backend", 1, holds("emulated", "leave it out: --device cuda with --fp8 computes in the GPU's own FP8")},
+      {"--lowbit-master-ownership", 1, holds("optimizer", "leave it out: the optimizer owns the master weights")},
+      // Tinytron: training
+      {"--exp-name", 1, experiment},
+      {"--use-mock-data", 0, called("--mock-data")},
+      {"--mock-data-num-samples", 1, called("--train-samples")},
+      {"--total-batch-size", 1, called("--global-batch-tokens")},
+      {"--batch-size", 1, called("--micro-batch-size")},
+      {"--seq-len", 1, called("--seq-length")},
+      {"--max-epochs", 1, epochs},
+      {"--debug", 0, without_validation},  // there: neither validation nor checkpoints
+      {"--max-lr", 1, called("--lr")},
+      {"--grad-clip-value", 1, called("--clip-grad")},
+      {"--warmup-steps", 1, called("--lr-warmup-iters")},
+      {"--save-every-steps", 1, called("--save-interval")},
+      {"--use-compile", 0, missing("leave it out: nothing is compiled, the kernels are the same in every run")},
+      {"--use-profiler", 0, called("--profile")},
+      {"--steps-to-profile", 2, profiled_steps},
+      // Tinytron: the model
+      {"--block-size", 1, called("--seq-length")},
+      {"--num-layer", 1, called("--num-layers")},
+      {"--num-key-value-heads", 1, called("--num-query-groups")},
+      {"--intermediate-size", 1, called("--ffn-hidden-size")},
+      {"--dropout", 1, dropout},
+      {"--tied-lm-head", 0, called("--tie-embeddings")},
+      {"--no-tied-lm-head", 0, called("--no-tie-embeddings")},
+      {"--use-moe", 0, experts},
+      {"--num-experts-per-tok", 1, called("--moe-router-topk")},
+      {"--moe-intermediate-size", 1, called("--moe-ffn-hidden-size")},
+      // torchrun
+      {"--nproc-per-node", 1, called("--world-size")},
+      {"--nnodes", 1, missing("use ranklab launch, which takes it")},
+      {"--node-rank", 1, missing("use ranklab launch, which takes it")},
+      {"--master-addr", 1, missing("use ranklab launch, which takes it")},
+  };
+}
+
+}  // namespace
+
+std::span<const ForeignFlag> foreign_flags() {
+  static const std::vector<ForeignFlag> kFlags = make_flags();
+  return kFlags;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,101 @@
+#include "cli/common/foreign_flags.h"
+
+#include <algorithm>
+#include <set>
+
+#include "cli/common/command_line.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+std::string with_dashes(std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+// The command that the line names; `begin` becomes the place of its first argument.
+const CommandLine& command_of(const CommandLine& program, const Words& words, size_t& begin) {
+  const CommandLine* found = &program;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--color") ++i;  // the only option before a command that takes a value
+    if (i >= words.size() || words[i].starts_with('-')) continue;
+    const auto& below = found->subcommands();
+    const auto next = std::find_if(below.begin(), below.end(), [&](const auto& c) { return c->name() == words[i]; });
+    if (next == below.end()) break;
+    found = next->get();
+    begin = i + 1;
+  }
+  return *found;
+}
+
+// One line's words, option by option.
+class Translation {
+ public:
+  Translation(const CommandLine& command, Words words, size_t begin)
+      : command_(command), words_(std::move(words)), at_(begin), out_(words_.begin(), words_.begin() + begin) {
+    for (const CommandOption* option : command.options()) {
+      has_settings_ |= option->is_setting();
+      for (const std::string& name : option->names()) known_.insert(name);
+    }
+  }
+
+  Words run() {
+    while (at_ < words_.size() && words_[at_] != "--") {
+      if (words_[at_].starts_with("--"))
+        option(words_[at_++]);
+      else
+        out_.push_back(words_[at_++]);
+    }
+    out_.insert(out_.end(), words_.begin() + static_cast<std::ptrdiff_t>(at_), words_.end());
+    return std::move(out_);
+  }
+
+ private:
+  void option(const std::string& word) {
+    const size_t equals = word.find('=');
+    const std::string name = with_dashes(word.substr(0, equals));
+    const auto foreign = std::ranges::find(foreign_flags(), name, &ForeignFlag::name);
+    if (has_settings_ && foreign != foreign_flags().end() && (foreign->also_own || !known_.contains(name)))
+      return convert(*foreign, word, equals);
+    out_.push_back(known_.contains(name) ? name + (equals == std::string::npos ? "" : word.substr(equals)) : word);
+  }
+
+  void convert(const ForeignFlag& foreign, const std::string& word, size_t equals) {
+    Words values;
+    if (equals != std::string::npos) values.push_back(word.substr(equals + 1));
+    while (values.size() < foreign.values && at_ < words_.size() && !words_[at_].starts_with("--"))
+      values.push_back(words_[at_++]);
+    const std::string spelt = word.substr(0, equals);
+    RANKLAB_CHECK(values.size() == foreign.values, ErrorKind::kInvalidArgument, .where = "ranklab " + command_.name(),
+                  .what = spelt + " has another number of values", .got = std::to_string(values.size()),
+                  .want = std::to_string(foreign.values),
+                  .fix = foreign.values > 0 ? "pass the value after it" : "leave the value out");
+    try {
+      for (std::string& own : foreign.convert(values, words_)) out_.push_back(std::move(own));
+    } catch (const Error& error) {  // of the table, which knows neither the command nor the spelling
+      ErrorText text = error.text();
+      text.where = "ranklab " + command_.name();
+      text.got = quote(join(values, " ").insert(0, values.empty() ? spelt : spelt + " "));
+      throw Error(error.kind(), text);
+    }
+  }
+
+  const CommandLine& command_;
+  Words words_;
+  size_t at_;
+  Words out_;
+  std::set<std::string> known_;
+  bool has_settings_ = false;
+};
+
+}  // namespace
+
+Words in_own_flags(const CommandLine& program, Words words) {
+  size_t begin = 0;
+  const CommandLine& command = command_of(program, words, begin);
+  return Translation(command, std::move(words), begin).run();
+}
+
+}  // namespace ranklab

@@ -1,0 +1,53 @@
+#include "core/config/batch_choice.h"
+
+#include "core/base/error.h"
+#include "core/config/config_sources.h"
+
+namespace ranklab {
+namespace {
+
+std::string told(const std::string& flag, int64_t value) { return flag + " " + std::to_string(value); }
+
+struct Derived {
+  const char *key, *flag;            // the setting that follows
+  const char *from_key, *from_flag;  // from this one
+};
+
+void follow(const Derived& names, int64_t from, int64_t want, int64_t& value,
+            std::map<std::string, std::string>& origins) {
+  const MergedConfig sources{{}, origins};
+  RANKLAB_CHECK(!sources.given(names.key) || value == want, ErrorKind::kInvalidArgument,
+                .where = origins[names.from_key],
+                .what = std::string(names.from_flag) + " and " + names.flag + " contradict each other",
+                .got = told(names.from_flag, from) + ", " + told(names.flag, value),
+                .want = told(names.flag, want) + ", which follows",
+                .fix = "leave " + std::string(names.flag) + " out, or " + names.from_flag);
+  value = want;
+  origins[names.key] = origins[names.from_key];
+}
+
+}  // namespace
+
+void settle_batch(TrainConfig& c, std::map<std::string, std::string>& origins) {
+  if (c.global_batch_tokens > 0) {
+    const int64_t seq = c.model.seq_length;
+    RANKLAB_CHECK(seq > 0 && c.global_batch_tokens % seq == 0, ErrorKind::kInvalidArgument,
+                  .where = origins["train.global_batch_tokens"],
+                  .what = "--global-batch-tokens is no whole number of sequences",
+                  .got = told("--global-batch-tokens", c.global_batch_tokens) + ", " + told("--seq-length", seq),
+                  .want = "a multiple of --seq-length", .fix = "pass such a number, or --global-batch-size");
+    follow({"train.global_batch_size", "--global-batch-size", "train.global_batch_tokens", "--global-batch-tokens"},
+           c.global_batch_tokens, c.global_batch_tokens / seq, c.global_batch_size, origins);
+  }
+  if (c.train_samples > 0) {
+    RANKLAB_CHECK(
+        c.global_batch_size > 0 && c.train_samples >= c.global_batch_size, ErrorKind::kInvalidArgument,
+        .where = origins["train.train_samples"], .what = "--train-samples makes no step",
+        .got = told("--train-samples", c.train_samples) + ", " + told("--global-batch-size", c.global_batch_size),
+        .want = "at least one global batch", .fix = "raise --train-samples, or lower --global-batch-size");
+    follow({"train.train_iters", "--train-iters", "train.train_samples", "--train-samples"}, c.train_samples,
+           c.train_samples / c.global_batch_size, c.train_iters, origins);
+  }
+}
+
+}  // namespace ranklab

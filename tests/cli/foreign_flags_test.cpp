@@ -1,0 +1,113 @@
+// Every line of foreign_lines.txt as its document has it: what it trains or means here, or what is to be used instead.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/config/config_fields.h"
+#include "tests/cli/ranklab_program.h"
+
+namespace ranklab {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+namespace fs = std::filesystem;
+
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find("; ", begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 2;
+  }
+  return parts;
+}
+
+void expect_settings(const std::string& words, const std::vector<std::string>& settings) {
+  const nlohmann::json all = data_of("train --print-config " + words);
+  for (const std::string& setting : settings) {
+    const size_t equals = setting.find('=');
+    const auto& value = all.at(setting.substr(0, equals));
+    const std::string want = setting.substr(equals + 1);
+    const bool same = value.is_number() ? value.get<double>() == std::stod(want)
+                                        : (value.is_string() ? value.get<std::string>() : value.dump()) == want;
+    EXPECT_TRUE(same) << setting << ", got " << value << " of " << words;
+  }
+}
+
+TEST(ForeignFlags, EveryLineOfTheDocumentsRunsOrSaysWhatToUse) {
+  const fs::path folder = temporary_path("foreign_flags");
+  fs::create_directories(folder);
+  std::ifstream in(RANKLAB_TEST_DIR "/foreign_lines.txt");
+  int rows = 0;
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    SCOPED_TRACE(line);
+    ++rows;
+    const size_t space = line.find(' '), arrow = line.find(" => ");
+    ASSERT_NE(arrow, std::string::npos);
+    const std::string how = line.substr(0, space), words = line.substr(space + 1, arrow - space - 1);
+    const std::vector<std::string> parts = parts_of(line.substr(arrow + 4));
+    if (how != "refuse") expect_settings(words, parts);
+    if (how == "show") continue;
+    const Outcome run = run_command("cd " + folder.string() + " && " RANKLAB_PROGRAM " train " + words + " 2>&1");
+    EXPECT_EQ(run.exit_code, how == "refuse" ? 2 : 0) << run.output;
+    if (how != "refuse") continue;
+    for (const std::string& part : parts) EXPECT_THAT(run.output, HasSubstr(part));
+    EXPECT_THAT(run.output, HasSubstr("; do: "));
+  }
+  EXPECT_GE(rows, 25);
+}
+
+// Each rank of a launch gets the translated words.
+TEST(ForeignFlags, ALaunchTakesThemToo) {
+  const std::string folder = temporary_path("foreign_launch");
+  const Outcome run = ranklab_and_errors(
+      "launch --nproc_per_node=2 --use_mock_data --seq_len 32 --batch_size 2 --total_batch_size 128 --max_steps 1 "
+      "--sample_tokens 0 --log_dir " +
+      folder);
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(text_of_file(folder + "/log.txt"), testing::StartsWith("0 train "));
+}
+
+TEST(ForeignFlags, EverySettingsFlagMayHaveUnderscores) {
+  std::string dashes, underscores;
+  const TrainConfig usual;
+  int flags = 0;
+  for (const ConfigField& field : config_fields()) {
+    const std::string value = field.get(usual);
+    if (field.kind == ConfigField::Kind::kFlag || value.empty() || value == "auto") continue;
+    const std::string& flag = field.flags.back();
+    std::string other = flag;
+    std::replace(other.begin() + 2, other.end(), '-', '_');
+    dashes += flag + "='" + value + "' ";
+    underscores += other + "='" + value + "' ";
+    ++flags;
+  }
+  EXPECT_GT(flags, 80);
+  const Outcome want = ranklab_and_errors("train --print-config " + dashes);
+  EXPECT_EQ(ranklab_and_errors("train --print-config " + underscores).output, want.output);
+  EXPECT_EQ(want.exit_code, 0) << want.output;
+  EXPECT_EQ(ranklab_and_errors("train --print_config --no_trace --mock_data").output,
+            ranklab_and_errors("train --print-config --no-trace --mock-data").output);
+  EXPECT_EQ(ranklab_and_errors("config show --max_steps 7 --seq_len=64").exit_code, 0);
+}
+
+TEST(ForeignFlags, HelpAndCompletionDoNotShowThem) {
+  for (const char* command : {"train --help-all", "completion bash", "list commands --json"}) {
+    const std::string text = ranklab_and_errors(command).output;
+    for (const char* word :
+         {"total-batch-size", "total_batch_size", "max-steps", "max_steps", "exp-name", "use-compile"})
+      EXPECT_THAT(text, Not(HasSubstr(word))) << command;
+  }
+  // Of commands without settings they are no options.
+  EXPECT_THAT(ranklab_and_errors("schedule list --max_steps 2").output, HasSubstr("unknown option"));
+}
+
+}  // namespace
+}  // namespace ranklab
