@@ -8,9 +8,9 @@
 
 #include "cli/bench/bench_collectives.h"
 #include "cli/bench/bench_step.h"
-#include "cli/bench/median.h"
 #include "cli/common/json_output.h"
 #include "cli/world/make_world.h"
+#include "core/base/median.h"
 #include "core/runtime/engine.h"
 
 namespace ranklab {

@@ -29,37 +29,39 @@ constexpr const char* kCsvHead = "layout,step_s,mfu,tokens_per_s_per_gpu,memory_
 
 // Where a plan's time goes.
 struct Details {
-  RunPlan plan;
   StepTime time;
+  double mfu = 0, bytes = 0;
 };
 
 class Searcher {
  public:
   Searcher(const ConfigOptions& options, const SearchRequest& request)
-      : request_(request), base_(options.config()), profile_(options.resolve(whole()).profile) {}
+      : request_(request), base_(options.config()), profile_(profile_of(base_)) {}
 
-  PlannedLayout plan(const LayoutChoice& choice) {
-    PlannedLayout row{.choice = choice, .step_s = 0, .bytes = 0, .refused = {}};
+  PlannedLayout plan(const LayoutChoice& choice) const {
+    PlannedLayout row;
+    row.choice = choice;
     TrainConfig config = base_;
     choice.apply(config);
     try {
-      const Details one = details_of(config, row);
+      const Details one = details_of(config);
       row.step_s = one.time.total_ns * 1e-9;
+      row.mfu = one.mfu;
+      row.bytes = one.bytes;
     } catch (const Error& error) {
       row.refused = error.what();
     }
     return row;
   }
 
-  Details details_of(const TrainConfig& config, PlannedLayout& row) const {
-    Details out{.plan = resolve(config), .time = {}};
-    const StepRecord record = training_functions().record_step(out.plan);
-    out.time = time_of(record);
-    row.bytes = static_cast<double>(together(record.fullest().at_peak));
-    return out;
+  static Details details_of(const TrainConfig& config) {
+    const RunPlan plan = resolve(config);
+    const StepRecord record = training_functions().record_step(plan);
+    const StepTime time = time_of(record);
+    return {time, mfu(plan, time.total_ns), static_cast<double>(together(record.fullest().at_peak))};
   }
 
-  std::vector<PlannedLayout> run() {
+  std::vector<PlannedLayout> run() const {
     const bool shown = on_terminal(STDERR_FILENO);
     const std::vector<PlannedLayout> rows = search_layouts(
         base_, profile_, {most_bytes(), request_.plans}, [this](const LayoutChoice& one) { return plan(one); },
@@ -72,23 +74,11 @@ class Searcher {
 
   double most_bytes() const { return static_cast<double>(profile_.memory_bytes) * request_.memory_share; }
   double tokens() const { return static_cast<double>(base_.global_batch_size * base_.model.seq_length); }
-  double mfu(double step_s) const {
-    const double flops = base_.model.training_flops_per_token(base_.model.seq_length) * tokens() / base_.parallel.world;
-    return flops / (step_s * profile_.peak_flops(base_.element_dtype()));
-  }
   double rate(double step_s) const { return tokens() / step_s / base_.parallel.world; }
   bool fits(const PlannedLayout& row) const { return row.refused.empty() && row.bytes <= most_bytes(); }
   const TrainConfig& base() const { return base_; }
-  const HardwareProfile& profile() const { return profile_; }
 
  private:
-  // As the profile and the model are read; any layout is right for that.
-  TrainConfig whole() const {
-    TrainConfig config = base_;
-    LayoutChoice{}.apply(config);
-    return config;
-  }
-
   const SearchRequest& request_;
   TrainConfig base_;
   HardwareProfile profile_;
@@ -99,9 +89,9 @@ std::string rows_text(const Searcher& search, const std::vector<PlannedLayout>& 
   for (size_t i = 0; i < std::min(kShown, rows.size()); ++i) {
     const PlannedLayout& row = rows[i];
     if (!search.fits(row)) break;
-    table.add({"`" + row.choice.flags() + "`", human_ns(row.step_s * 1e9),
-               strprintf("%.1f %%", 100 * search.mfu(row.step_s)), strprintf("%.0f", search.rate(row.step_s)),
-               human_bytes(row.bytes), on_front(rows, row, search.most_bytes()) ? "yes" : ""});
+    table.add({"`" + row.choice.flags() + "`", human_ns(row.step_s * 1e9), strprintf("%.1f %%", 100 * row.mfu),
+               strprintf("%.0f", search.rate(row.step_s)), human_bytes(row.bytes),
+               on_front(rows, row, search.most_bytes()) ? "yes" : ""});
   }
   return table.for_stdout();
 }
@@ -112,9 +102,8 @@ std::string csv_text(const Searcher& search, const std::vector<PlannedLayout>& r
     std::string why = row.refused;
     std::replace(why.begin(), why.end(), '"', '\'');
     const bool planned = row.refused.empty();
-    text += strprintf("%s,%.6g,%.4g,%.6g,%.4g,%d,\"%s\"\n", row.choice.flags().c_str(), row.step_s,
-                      planned ? search.mfu(row.step_s) : 0.0, planned ? search.rate(row.step_s) : 0.0, row.bytes * 1e-9,
-                      search.fits(row) ? 1 : 0, why.c_str());
+    text += strprintf("%s,%.6g,%.4g,%.6g,%.4g,%d,\"%s\"\n", row.choice.flags().c_str(), row.step_s, row.mfu,
+                      planned ? search.rate(row.step_s) : 0.0, row.bytes * 1e-9, search.fits(row) ? 1 : 0, why.c_str());
   }
   return text;
 }
@@ -140,10 +129,9 @@ std::map<std::string, double> parts_of(const StepTime& time) {
 }
 
 std::string why_text(const Searcher& search, const PlannedLayout& best, const std::string& flags) {
-  PlannedLayout a, b;
   TrainConfig chosen = search.base();
   best.choice.apply(chosen);
-  const Details one = search.details_of(chosen, a), other = search.details_of(with_flags(search.base(), flags), b);
+  const Details one = Searcher::details_of(chosen), other = Searcher::details_of(with_flags(search.base(), flags));
   const auto in_best = parts_of(one.time), in_other = parts_of(other.time);
   Table table({"", "`" + best.choice.flags() + "`", "`" + flags + "`", "more"});
   const auto ms = [](double ns) { return strprintf("%.1f ms", ns * 1e-6); };
@@ -158,8 +146,8 @@ std::string why_text(const Searcher& search, const PlannedLayout& best, const st
     if (x > 0 || y > 0) table.add({part, ms(x), ms(y), ms(y - x)});
   }
   table.add({"step", ms(one.time.total_ns), ms(other.time.total_ns), ms(other.time.total_ns - one.time.total_ns)});
-  table.add(
-      {"memory", human_bytes(a.bytes), human_bytes(b.bytes), b.bytes > search.most_bytes() ? "does not fit" : ""});
+  table.add({"memory", human_bytes(one.bytes), human_bytes(other.bytes),
+             other.bytes > search.most_bytes() ? "does not fit" : ""});
   return table.for_stdout();
 }
 
@@ -169,7 +157,7 @@ nlohmann::ordered_json rows_json(const Searcher& search, const std::vector<Plann
     nlohmann::ordered_json json = {{"flags", row.choice.flags()}, {"fits", search.fits(row)}};
     if (row.refused.empty()) {
       json["step_s"] = row.step_s;
-      json["mfu"] = search.mfu(row.step_s);
+      json["mfu"] = row.mfu;
       json["tokens_per_s_per_gpu"] = search.rate(row.step_s);
       json["memory_bytes"] = row.bytes;
       json["on_front"] = search.fits(row) && on_front(rows, row, search.most_bytes());
@@ -195,7 +183,7 @@ int run_plan_search(const ConfigOptions& options, const SearchRequest& request) 
                   .option = "--out",
                   .own = [&] { return begins_with(request.out, kCsvHead); },
                   .force = request.force});
-  Searcher search(options, request);
+  const Searcher search(options, request);
   if (!request.why.empty()) resolve(with_flags(search.base(), request.why));  // refused before the search
   const std::vector<PlannedLayout> rows = search.run();
   RANKLAB_CHECK(!rows.empty() && search.fits(rows.front()), ErrorKind::kInvalidArgument, .where = "plan search",

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "cli/common/json_output.h"
+#include "cli/common/kernels_json.h"
 #include "cli/training_module.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/config/config_fields.h"
 #include "core/plan/measured_runs.h"
 #include "core/plan/step_time.h"
 
@@ -48,14 +48,11 @@ Prediction predict(const MeasuredRun& run) {
   defaults.mock_data = true;
   const MergedConfig merged = merge_config(defaults, run.settings);
   const RunPlan plan = resolve(merged.config, merged.origins);
-  const TrainConfig& c = plan.config;
   const StepRecord record = training_functions().record_step(plan);
   Prediction out;
   out.time = time_of(record);
   out.step_s = out.time.total_ns * 1e-9;
-  const double flops = c.model.training_flops_per_token(c.model.seq_length) *
-                       static_cast<double>(plan.tokens_per_step()) / c.parallel.world;
-  out.mfu = flops / (out.step_s * plan.profile.peak_flops(c.element_dtype()));
+  out.mfu = mfu(plan, out.time.total_ns);
   out.peak_bytes = static_cast<double>(together(record.fullest().at_peak));
   return out;
 }
@@ -77,7 +74,8 @@ std::string flags_of(const MeasuredRun& run) {
   return text;
 }
 
-double median(std::vector<double> values) {
+// The mean of the two in the middle of an even count, since groups are small (core/base/median.h takes the upper one).
+double middle(std::vector<double> values) {
   std::ranges::sort(values);
   const size_t n = values.size();
   return n == 0 ? 0 : n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
@@ -124,8 +122,8 @@ Summary summary_of(const std::vector<const Compared*>& rows) {
   out.memory_rows = memory.size();
   if (!ratios.empty()) out.mean_error /= static_cast<double>(ratios.size());
   if (!memory.empty()) out.memory_error /= static_cast<double>(memory.size());
-  out.median_ratio = median(ratios);
-  out.memory_ratio = median(memory);
+  out.median_ratio = middle(ratios);
+  out.memory_ratio = middle(memory);
   out.tau = ordering(timed);
   return out;
 }
@@ -162,11 +160,7 @@ nlohmann::ordered_json row_json(const Compared& row) {
   json["predicted_step_s"] = row.predicted->step_s;
   json["predicted_mfu"] = row.predicted->mfu;
   const StepTime& time = row.predicted->time;
-  json["elementwise_ms"] = time.kernel_ns[0] * 1e-6;
-  json["products_ms"] = time.kernel_ns[1] * 1e-6;
-  json["low_products_ms"] = time.kernel_ns[2] * 1e-6;
-  json["attention_ms"] = time.kernel_ns[3] * 1e-6;
-  json["quantization_ms"] = time.kernel_ns[4] * 1e-6;
+  json["kernels_ms"] = kernels_json(time);
   json["exposed_ms"] = time.exposed_total_ns() * 1e-6;
   json["pipeline_idle_ms"] = time.pipeline_idle_ns * 1e-6;
   json["predicted_peak_bytes"] = row.predicted->peak_bytes;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/common/json_output.h"
+#include "cli/common/kernels_json.h"
 #include "cli/common/memory_json.h"
 #include "cli/common/model_text.h"
 #include "cli/common/pipeline_text.h"
@@ -22,7 +23,6 @@ struct DryRun {
   RankRecord memory;  // of the rank with the most memory
   std::vector<AxisTraffic> traffic;
   StepTime time;
-  double model_flops = 0;  // per rank and step
   double mfu = 0;
   std::vector<std::string> warnings;
 };
@@ -46,9 +46,7 @@ DryRun make_dry_run(const RunPlan& plan) {
   DryRun out{.memory = record.fullest(), .traffic = {}, .time = {}, .warnings = {}};
   out.traffic = axis_traffic(record, plan.mesh, plan.gpus_per_node());
   out.time = time_of(record);
-  out.model_flops = c.model.training_flops_per_token(c.model.seq_length) * static_cast<double>(plan.tokens_per_step()) /
-                    c.parallel.world;
-  out.mfu = out.model_flops / (out.time.total_ns * 1e-9 * plan.profile.peak_flops(c.element_dtype()));
+  out.mfu = mfu(plan, out.time.total_ns);
   if (const int64_t bytes = together(out.memory.at_peak); bytes > plan.profile.memory_bytes) {
     out.warnings.push_back(strprintf("a rank needs about %s, and %s has %s: %s",
                                      human_bytes(static_cast<double>(bytes)).c_str(), plan.profile.title.c_str(),
@@ -99,24 +97,20 @@ std::string traffic_text(const DryRun& run, const Style& style) {
   return run.traffic.empty() ? "    one rank sends nothing\n" : traffic_table(run.traffic, style, "    ");
 }
 
-constexpr std::array<const char*, KernelShape::kKinds> kKernelKinds = {"elementwise", "products", "low-bit products",
-                                                                       "attention", "quantization"};
-
 // "products 610 ms, attention 120 ms": what compute is made of.
 std::string kernels_text(const StepTime& time) {
   std::string text;
-  for (size_t kind = 0; kind < kKernelKinds.size(); ++kind) {
+  for (size_t kind = 0; kind < kKernelKindNames.size(); ++kind) {
     if (time.kernel_ns[kind] <= 0) continue;
-    text += (text.empty() ? "" : ", ") + std::string(kKernelKinds[kind]) + " " + human_ns(time.kernel_ns[kind]);
+    text += (text.empty() ? "" : ", ") + std::string(kKernelKindNames[kind]) + " " + human_ns(time.kernel_ns[kind]);
   }
   return text;
 }
 
 std::string method_text(const RunPlan& plan) {
   if (plan.profile.kernels == nullptr)
-    return "each kernel max(FLOPs / peak, bytes / bandwidth) + launch, each collective latency + bytes / link, overlap "
-           "as "
-           "the runtime issues them";
+    return "each kernel max(FLOPs / peak, bytes / bandwidth) + launch, each collective latency + bytes / link, "
+           "overlap as the runtime issues them";
   return "kernels and collectives as measured on this GPU" +
          (plan.config.software == "ranklab" ? std::string() : ", of " + plan.config.software) +
          ", overlap as the runtime issues them";
@@ -140,12 +134,6 @@ std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style
                       human_ns(shown).c_str(), human_ns(busy).c_str());
   }
   return text + style.dim("    how: " + method_text(plan)) + "\n";
-}
-
-nlohmann::ordered_json kernels_json(const StepTime& time) {
-  nlohmann::ordered_json json;
-  for (size_t kind = 0; kind < kKernelKinds.size(); ++kind) json[kKernelKinds[kind]] = time.kernel_ns[kind] * 1e-6;
-  return json;
 }
 
 nlohmann::ordered_json axis_traffic_json(const std::vector<AxisTraffic>& traffic) {

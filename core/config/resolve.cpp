@@ -140,6 +140,13 @@ void check_kept(const RunPlan& plan) {
 
 }  // namespace
 
+HardwareProfile profile_of(const TrainConfig& config) {
+  HardwareProfile profile = load_hardware_profile(config.hardware, config.efficiency);
+  profile.software = software_named(config.software);
+  apply_what_if(profile, config.what_if);
+  return profile;
+}
+
 RunPlan resolve(const TrainConfig& asked) {
   TrainConfig config = asked;
   check_ranges(config);
@@ -155,11 +162,7 @@ RunPlan resolve(const TrainConfig& asked) {
   PrecisionSettings precision = settle_precision(config);
   config.parallel.kv_copies = config.model.kv_copies(config.parallel.tp);
   config.parallel.cp_heads = head_exchange_ranks(config);
-  RunPlan plan{.config = config,
-               .mesh = DeviceMesh(config.parallel),
-               .profile = load_hardware_profile(config.hardware, config.efficiency)};
-  plan.profile.software = software_named(config.software);
-  apply_what_if(plan.profile, config.what_if);
+  RunPlan plan{.config = config, .mesh = DeviceMesh(config.parallel), .profile = profile_of(config)};
   plan.config.parallel = plan.mesh.dims();
   check_threads(plan);
   plan.sequence_parallel = config.sequence_parallel.value_or(config.parallel.tp > 1);

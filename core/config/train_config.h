@@ -208,6 +208,9 @@ struct RunPlan {
   int64_t tokens_per_step() const { return config.global_batch_size * config.model.seq_length; }
 };
 
+// The hardware profile that its settings name and change. Throws kInvalidArgument, kBadFile.
+HardwareProfile profile_of(const TrainConfig& config);
+
 // Checks every constraint. Throws kInvalidArgument naming both numbers and the nearest legal values.
 RunPlan resolve(const TrainConfig& config);
 

@@ -13,6 +13,7 @@ namespace ranklab {
 struct PlannedLayout {
   LayoutChoice choice;
   double step_s = 0;
+  double mfu = 0;
   double bytes = 0;     // of the fullest rank
   std::string refused;  // why it cannot be; empty: it can
 };

@@ -57,6 +57,18 @@ class RowReader {
   const Json& config_;
 };
 
+double replicas_of(const RowReader& c) {
+  return c.number_or("gpus", 1) / c.number_or("tp", 1) / c.number_or("pp", 1) / c.number_or("cp", 1);
+}
+double sequences_at_once(const RowReader& c) { return c.number_or("micro_batch", c.number_or("local_batch", 0)); }
+
+// Of a step; a row that says nothing of it has one forward of each replica.
+double global_batch_of(const RowReader& c) {
+  const double replicas = replicas_of(c), forward = std::max(sequences_at_once(c), 1.0);
+  const double said = c.number_or("global_batch", c.number_or("batch_per_dp", 0) * replicas);
+  return said > 0 ? said : c.number_or("microbatches", c.number_or("grad_accum", 1)) * forward * replicas;
+}
+
 class RowPlan {
  public:
   RowPlan(const Json& row, MeasuredRun& run) : c_(row.at("config")), run_(run) {}
@@ -183,18 +195,12 @@ class RowPlan {
   }
 
   void batch() {
-    const double sequences = c_.number_or("micro_batch", c_.number_or("local_batch", 0));
-    const double replicas = *c_.number("gpus") / c_.number_or("tp", 1) / c_.number_or("pp", 1) / c_.number_or("cp", 1);
-    double of_a_forward = std::max(sequences, 1.0);
     // torchtitan cuts a local batch into forwards of one sequence where it has a pipeline.
-    if (c_.has("local_batch") && c_.number_or("pp", 1) > 1) of_a_forward = 1;
-    double global = c_.number_or("global_batch", c_.number_or("batch_per_dp", 0) * replicas);
-    if (global == 0 && c_.has("microbatches"))
-      global = *c_.number("microbatches") * std::max(sequences, 1.0) * replicas;
-    if (global == 0) global = std::max(sequences, 1.0) * c_.number_or("grad_accum", 1) * replicas;
-    if (global < replicas) return leave_out("the row has no batch");
+    const bool cut = c_.has("local_batch") && c_.number_or("pp", 1) > 1;
+    const double global = global_batch_of(c_);
+    if (global < replicas_of(c_)) return leave_out("the row has no batch");
     set("train.global_batch_size", global);
-    set("train.micro_batch_size", of_a_forward);
+    set("train.micro_batch_size", cut ? 1 : std::max(sequences_at_once(c_), 1.0));
   }
 
   void precision() {
@@ -219,17 +225,13 @@ class RowPlan {
 MeasuredFigures figures_of(const Json& row) {
   const RowReader m(row.at("measured")), c(row.at("config"));
   MeasuredFigures out;
-  const auto gpus = c.number("gpus"), seq = c.number("seq"), global = c.number("global_batch");
   for (const char* key : {"step_time_s", "derived_step_time_s"})
     if (!out.step_s) out.step_s = m.number(key);
-  const auto sequences = global ? global
-                         : c.has("local_batch") && gpus
-                             ? std::optional(*c.number("local_batch") * *gpus / c.number_or("tp", 1) /
-                                             c.number_or("pp", 1) / c.number_or("cp", 1))
-                             : std::nullopt;
-  if (!out.step_s && sequences && seq && gpus) {
-    if (const auto rate = m.number("tokens_per_s_per_gpu")) out.step_s = *sequences * *seq / (*rate * *gpus);
-    if (const auto rate = m.number("samples_per_gpu_s")) out.step_s = *sequences / (*rate * *gpus);
+  const auto gpus = c.number("gpus"), seq = c.number("seq");
+  if (!out.step_s && gpus && seq && (c.number("global_batch") || c.has("local_batch"))) {
+    const double sequences = global_batch_of(c);
+    if (const auto rate = m.number("tokens_per_s_per_gpu")) out.step_s = sequences * *seq / (*rate * *gpus);
+    if (const auto rate = m.number("samples_per_gpu_s")) out.step_s = sequences / (*rate * *gpus);
   }
   if (const auto mfu = m.number("mfu_pct"); mfu && !out.step_s) out.mfu = *mfu / 100;
   if (const auto gb = m.number("peak_memory_GB")) out.peak_bytes = *gb * 1e9;

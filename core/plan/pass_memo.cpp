@@ -41,8 +41,7 @@ PassProbe::PassProbe(RankContext& ctx)
 PassMemo PassProbe::end() {
   MemoryBook& book = *thread_memory_book();
   PassMemo memo{.compute_ns = ctx_.clock().compute_ns() - compute_ns_, .flops = ctx_.op_observer()->flops() - flops_};
-  for (size_t kind = 0; kind < kernel_times_.size(); ++kind)
-    memo.kernel_times[kind] = ctx_.op_observer()->kernel_times()[kind] - kernel_times_[kind];
+  memo.kernel_times = ctx_.op_observer()->kernel_times().since(kernel_times_);
   for (size_t axis = 0; axis < kAxes; ++axis)
     memo.exposed_ns[axis] = ctx_.clock().exposed_ns(static_cast<Axis>(axis)) - exposed_ns_[axis];
   memo.kept = minus(bytes_now(), bytes_);

@@ -31,7 +31,7 @@ RankTime since(const RankTime& begin, RankTime end) {
   end.peer_wait_ns -= begin.peer_wait_ns;
   for (size_t axis = 0; axis < end.exposed_ns.size(); ++axis) end.exposed_ns[axis] -= begin.exposed_ns[axis];
   end.flops -= begin.flops;
-  for (size_t kind = 0; kind < end.kernel_times.size(); ++kind) end.kernel_times[kind] -= begin.kernel_times[kind];
+  end.kernel_times = end.kernel_times.since(begin.kernel_times);
   return end;
 }
 
@@ -58,8 +58,7 @@ void note_end(StepContext& c, Notes& notes) {
   rank.pp_rank = c.ctx.coordinate(Axis::kPp);
   rank.time = since(notes.begin.at(rank.global_rank), time_of(c.ctx));
   rank.time.flops += repeated(c.model).flops;
-  for (size_t kind = 0; kind < rank.time.kernel_times.size(); ++kind)
-    rank.time.kernel_times[kind] += repeated(c.model).kernel_times[kind];
+  rank.time.kernel_times.add(repeated(c.model).kernel_times);
   rank.traffic = repeated(c.model).traffic;
   rank.kept_bytes = kept_by_stages(c.model);
   rank.at_peak = peaks.at_peak;

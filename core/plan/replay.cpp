@@ -76,8 +76,7 @@ class Replay {
     const PassMemo& memo = memos_.at({pass, stage});
     repeated_.traffic.add(memo.traffic);
     repeated_.flops += memo.flops;
-    for (size_t kind = 0; kind < memo.kernel_times.size(); ++kind)
-      repeated_.kernel_times[kind] += memo.kernel_times[kind];
+    repeated_.kernel_times.add(memo.kernel_times);
     return memo;
   }
   at::Tensor repeat_forward(int stage, int microbatch, const at::Tensor& input);

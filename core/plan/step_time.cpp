@@ -18,7 +18,7 @@ StepTime time_of(const StepRecord& record) {
     time.compute_ns += static_cast<double>(rank.time.compute_ns) / ranks;
     time.flops += rank.time.flops / ranks;
     for (size_t kind = 0; kind < time.kernel_ns.size(); ++kind)
-      time.kernel_ns[kind] += static_cast<double>(rank.time.kernel_times[kind]) / ranks;
+      time.kernel_ns[kind] += static_cast<double>(rank.time.kernel_times.ns[kind]) / ranks;
     for (const auto& [axis, busy] : rank.traffic.busy_ns) {
       time.busy_ns[axis] += static_cast<double>(busy) / ranks;
       time.exposed_ns[axis] += static_cast<double>(rank.time.exposed_ns[static_cast<size_t>(axis)]) / ranks;
@@ -27,6 +27,16 @@ StepTime time_of(const StepRecord& record) {
   if (record.ranks.size() > 1)
     time.pipeline_idle_ns = std::max(0.0, time.total_ns - time.compute_ns - time.exposed_total_ns());
   return time;
+}
+
+double model_flops(const RunPlan& plan) {
+  const TrainConfig& c = plan.config;
+  return c.model.training_flops_per_token(c.model.seq_length) * static_cast<double>(plan.tokens_per_step()) /
+         c.parallel.world;
+}
+
+double mfu(const RunPlan& plan, double step_ns) {
+  return model_flops(plan) / (step_ns * 1e-9 * plan.profile.peak_flops(plan.config.element_dtype()));
 }
 
 }  // namespace ranklab

@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 
+#include "core/config/train_config.h"
 #include "core/plan/step_record.h"
 
 namespace ranklab {
@@ -21,5 +22,9 @@ struct StepTime {
 };
 
 StepTime time_of(const StepRecord& record);
+
+// Model FLOPs of a step, of one rank, and their share of what its peak would do in that time.
+double model_flops(const RunPlan& plan);
+double mfu(const RunPlan& plan, double step_ns);
 
 }  // namespace ranklab

@@ -46,7 +46,22 @@ struct KernelShape {
   }
 };
 
+// In the order of KernelShape::Kind.
+inline constexpr std::array<const char*, KernelShape::kKinds> kKernelKindNames = {
+    "elementwise", "products", "low-bit products", "attention", "quantization"};
+
 // Nanoseconds in kernels of each kind.
-using KernelTimes = std::array<int64_t, KernelShape::kKinds>;
+struct KernelTimes {
+  std::array<int64_t, KernelShape::kKinds> ns{};
+
+  void add(const KernelTimes& more) {
+    for (size_t kind = 0; kind < ns.size(); ++kind) ns[kind] += more.ns[kind];
+  }
+  KernelTimes since(const KernelTimes& before) const {
+    KernelTimes spent = *this;
+    for (size_t kind = 0; kind < ns.size(); ++kind) spent.ns[kind] -= before.ns[kind];
+    return spent;
+  }
+};
 
 }  // namespace ranklab

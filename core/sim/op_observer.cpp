@@ -78,7 +78,7 @@ struct OpObserver::State {
     const int64_t begin_ns = clock.now_ns();
     const int64_t spent_ns = kernel_ns(profile, work);
     clock.advance(spent_ns);
-    kernel_times.at(static_cast<size_t>(work.shape.kind)) += spent_ns;
+    kernel_times.ns.at(static_cast<size_t>(work.shape.kind)) += spent_ns;
     if (on_kernel)
       on_kernel({.name = name(),
                  .flops = work.flops,

@@ -178,10 +178,6 @@ struct Incoming {
   const at::Tensor& grad_out;
 };
 
-at::Tensor wide_zeros(const at::Tensor& like) {
-  return at::zeros(like.sizes(), like.options().dtype(kernel_wide_type(like)));
-}
-
 void attend_to(SoftmaxMerge& merge, const OwnPart& in, const KeyPart& part, const Attended& how) {
   const ArrivedKeys keys(how.maker, part.heads, part.of_rank, ArrivedKeys::For::kForward);
   attend(merge, in.q, how.cp.part(in.positions(), how.cp.rank()), {part.runs, keys.heads()}, how.rule, how.cp);

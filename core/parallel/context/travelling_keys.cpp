@@ -10,13 +10,16 @@
 namespace ranklab {
 namespace {
 
-at::Tensor wide_zeros_like(const at::Tensor& x) { return at::zeros(x.sizes(), x.options().dtype(kernel_wide_type(x))); }
 at::Tensor wide_of(const at::Tensor& x) { return x.to(kernel_wide_type(x)); }
 
 // The same numbers, cut off from what they were computed of.
 at::Tensor leaf(const at::Tensor& x) { return x.detach().requires_grad_(); }
 
 }  // namespace
+
+at::Tensor wide_zeros(const at::Tensor& like) {
+  return at::zeros(like.sizes(), like.options().dtype(kernel_wide_type(like)));
+}
 
 at::Tensor KeyValue::packed() const { return at::cat({k.reshape({-1}), v.reshape({-1})}); }
 
@@ -25,7 +28,7 @@ KeyValue KeyValue::unpacked(const at::Tensor& flat, const KeyValue& like) {
           flat.narrow(0, like.k.numel(), like.v.numel()).view(like.v.sizes())};
 }
 
-KeyValue KeyValue::wide_zeros() const { return {wide_zeros_like(k), wide_zeros_like(v)}; }
+KeyValue KeyValue::wide_zeros() const { return {ranklab::wide_zeros(k), ranklab::wide_zeros(v)}; }
 
 KeyValue KeyValue::wide() const { return {wide_of(k), wide_of(v)}; }
 

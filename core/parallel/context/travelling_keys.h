@@ -21,6 +21,8 @@ struct KeyValue {
   KeyValue wide() const;
 };
 
+at::Tensor wide_zeros(const at::Tensor& like);  // in the type of sums
+
 // How keys and values are made of what travels.
 struct KeyMaker {
   // What came from a rank -> keys and values of its positions, [B, heads, S, D] each. Differentiable; called again in

@@ -5,18 +5,13 @@
 #include <map>
 #include <vector>
 
+#include "core/base/median.h"
 #include "core/runtime/sentinels/families.h"
 
 namespace ranklab {
 namespace {
 
 constexpr size_t kTimeWindow = 20, kLeastTimes = 3;  // steps of which the median counts, and without which it does not
-
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 class TimeFamily final : public SentinelFamily, public BatchWatch {
  public:
@@ -70,7 +65,7 @@ class TimeFamily final : public SentinelFamily, public BatchWatch {
   }
 
   void report_drop(double time, SentinelReport& out) {
-    if (times_.size() >= kLeastTimes) out.add("throughput_drop", time / median_of({times_.begin(), times_.end()}));
+    if (times_.size() >= kLeastTimes) out.add("throughput_drop", time / median({times_.begin(), times_.end()}));
     times_.push_back(time);
     if (times_.size() > kTimeWindow) times_.pop_front();
   }
@@ -84,7 +79,7 @@ class TimeFamily final : public SentinelFamily, public BatchWatch {
     }
     double worst = 0;
     for (const auto& [stage, times] : stages)
-      worst = std::max(worst, *std::max_element(times.begin(), times.end()) / median_of(times));
+      worst = std::max(worst, *std::max_element(times.begin(), times.end()) / median(times));
     if (worst > 0) out.add("straggler", worst);
   }
 
