@@ -175,9 +175,22 @@ void write_csv(const std::string& path, const std::string& text) {
   file.commit();
 }
 
+// What it looks for cannot be given.
+void check_open(const ConfigOptions& options) {
+  for (const char* key : {"parallel.tp", "parallel.pp", "parallel.cp", "parallel.ep", "parallel.dp", "parallel.vpp",
+                          "parallel.zero_stage", "parallel.pipeline_schedule", "train.micro_batch_size",
+                          "train.num_microbatches", "memory.recompute_granularity"}) {
+    RANKLAB_CHECK(!options.given(key), ErrorKind::kInvalidArgument, .where = "plan search",
+                  .what = "the search chooses this setting itself", .got = find_field(key)->flags.back(),
+                  .want = "--world-size and --gbs, and a model",
+                  .fix = "leave it out; --why \"--tp 8 --pp 4\" compares a layout, ranklab plan run plans one");
+  }
+}
+
 }  // namespace
 
 int run_plan_search(const ConfigOptions& options, const SearchRequest& request) {
+  check_open(options);
   if (!request.out.empty())
     check_output({.path = request.out,
                   .option = "--out",

@@ -50,6 +50,8 @@ std::vector<IdleRow> make_idle_rows() {
       {"data.eod_token"}, [](const RunPlan& p) { return p.config.documents.any(); },
       "--reset-attention-mask, --reset-position-ids or --eod-mask-loss");
   add(
+      {"sim.software"}, [](const RunPlan& p) { return p.profile.kernels != nullptr; }, "--efficiency measured");
+  add(
       {"optim.sgd_momentum"}, [](const RunPlan& p) { return p.config.optimizer == OptimizerKind::kSgd; },
       "--optimizer sgd");
   add(

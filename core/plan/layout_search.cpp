@@ -118,7 +118,9 @@ std::vector<PlannedLayout> search_layouts(const TrainConfig& config, const Hardw
 
 bool on_front(const std::vector<PlannedLayout>& rows, const PlannedLayout& row, double most_bytes) {
   return std::ranges::none_of(rows, [&](const PlannedLayout& other) {
-    return other.refused.empty() && other.bytes <= most_bytes && other.step_s <= row.step_s && other.bytes < row.bytes;
+    const bool as_good = other.step_s <= row.step_s && other.bytes <= row.bytes;
+    const bool better = other.step_s < row.step_s || other.bytes < row.bytes;
+    return other.refused.empty() && other.bytes <= most_bytes && as_good && better;
   });
 }
 

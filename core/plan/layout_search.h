@@ -29,7 +29,7 @@ std::vector<PlannedLayout> search_layouts(const TrainConfig& config, const Hardw
                                           const std::function<PlannedLayout(const LayoutChoice&)>& plan,
                                           const std::function<void(int, int)>& progress);
 
-// Whether no other row that fits is both faster and smaller.
+// Whether no other row that fits is as fast and as small, and faster or smaller.
 bool on_front(const std::vector<PlannedLayout>& rows, const PlannedLayout& row, double most_bytes);
 
 }  // namespace ranklab

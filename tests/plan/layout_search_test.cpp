@@ -95,10 +95,11 @@ TEST(LayoutSearch, TheFrontIsWhatNothingBeatsInBoth) {
   const auto row = [](double step, double bytes) {
     return PlannedLayout{.choice = {}, .step_s = step, .bytes = bytes, .refused = {}};
   };
-  const std::vector<PlannedLayout> rows = {row(1, 50), row(2, 30), row(3, 40), row(0.5, 200)};
+  const std::vector<PlannedLayout> rows = {row(1, 50), row(2, 30), row(3, 40), row(0.5, 200), row(1.5, 50)};
   EXPECT_TRUE(on_front(rows, rows[0], 100)) << "the faster one does not fit";
   EXPECT_TRUE(on_front(rows, rows[1], 100));
   EXPECT_FALSE(on_front(rows, rows[2], 100));
+  EXPECT_FALSE(on_front(rows, rows[4], 100)) << "as small as one that is faster";
 }
 
 }  // namespace
