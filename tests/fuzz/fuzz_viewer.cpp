@@ -25,7 +25,7 @@
 #include "viz/model/precision_table.h"
 #include "viz/model/requantize.h"
 #include "viz/model/selection.h"
-#include "viz/model/stage_script.h"
+#include "viz/model/stage/script.h"
 #include "viz/model/svg.h"
 #include "viz/model/text_timeline.h"
 #include "viz/model/trace_diff.h"

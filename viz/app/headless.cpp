@@ -14,7 +14,7 @@
 #include "viz/model/load_trace.h"
 #include "viz/model/memory_table.h"
 #include "viz/model/precision_table.h"
-#include "viz/model/stage_script.h"
+#include "viz/model/stage/script.h"
 #include "viz/model/svg.h"
 #include "viz/model/text_timeline.h"
 #include "viz/model/traffic_text.h"

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/base/text.h"
-#include "viz/model/stage_words.h"
+#include "viz/model/stage/words.h"
 #include "viz/model/time_text.h"
 
 namespace ranklab::viz {

@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-#include "viz/model/stage_script.h"
+#include "viz/model/stage/script.h"
 
 namespace ranklab::viz {
 

@@ -15,7 +15,7 @@
 #include "viz/model/critical_path.h"
 #include "viz/model/insights/insight.h"
 #include "viz/model/mesh_table.h"
-#include "viz/model/stage_script.h"
+#include "viz/model/stage/script.h"
 #include "viz/model/trace_store.h"
 #include "viz/panels/cached.h"
 #include "viz/panels/dependencies.h"

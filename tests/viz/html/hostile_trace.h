@@ -3,7 +3,7 @@
 #include <string>
 
 #include "tests/viz/model/stage_sample.h"
-#include "viz/model/stage_script.h"
+#include "viz/model/stage/script.h"
 
 namespace ranklab::viz::samples {
 

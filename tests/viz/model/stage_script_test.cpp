@@ -1,5 +1,5 @@
 // The stage's script: places of rooms, what is where at a time, and in which words.
-#include "viz/model/stage_script.h"
+#include "viz/model/stage/script.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include "tests/viz/model/zero_sample.h"
 #include "viz/model/generated_trace.h"
 #include "viz/model/schedule_trace.h"
-#include "viz/model/stage_words.h"
+#include "viz/model/stage/words.h"
 
 namespace ranklab::viz {
 namespace {

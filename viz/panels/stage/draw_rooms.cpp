@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/base/text.h"
-#include "viz/model/stage_words.h"
+#include "viz/model/stage/words.h"
 #include "viz/model/time_text.h"
 #include "viz/panels/stage/stage_view.h"
 #include "viz/panels/theme.h"

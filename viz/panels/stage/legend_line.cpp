@@ -4,7 +4,7 @@
 #include <set>
 
 #include "core/base/text.h"
-#include "viz/model/stage_words.h"
+#include "viz/model/stage/words.h"
 #include "viz/panels/stage/stage_view.h"
 #include "viz/panels/theme.h"
 #include "viz/panels/widgets.h"

@@ -1,5 +1,5 @@
 // The stage: the ranks as rooms on their links at the cursor's time, what travels between them, what they hold, the
-// narrator's lines, and the step below as a scrubber. It draws what viz/model/stage_script.h says. A click on a room
+// narrator's lines, and the step below as a scrubber. It draws what viz/model/stage/script.h says. A click on a room
 // shows that rank alone, a click on what travels chooses its event. Thread rule: the window's thread.
 #pragma once
 #include <imgui.h>

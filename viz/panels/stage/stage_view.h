@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "viz/model/stage_script.h"
+#include "viz/model/stage/script.h"
 #include "viz/panels/workspace.h"
 
 namespace ranklab::viz {

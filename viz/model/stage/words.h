@@ -4,7 +4,7 @@
 #include <string>
 
 #include "viz/model/bubbles.h"
-#include "viz/model/stage_script.h"
+#include "viz/model/stage/script.h"
 
 namespace ranklab::viz {
 

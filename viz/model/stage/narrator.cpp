@@ -5,8 +5,8 @@
 #include <set>
 
 #include "core/base/text.h"
-#include "viz/model/stage_parts.h"
-#include "viz/model/stage_words.h"
+#include "viz/model/stage/parts.h"
+#include "viz/model/stage/words.h"
 #include "viz/model/time_text.h"
 
 namespace ranklab::viz {

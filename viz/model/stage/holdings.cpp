@@ -1,7 +1,7 @@
 // What each room holds: bytes by category, shards.
 #include <algorithm>
 
-#include "viz/model/stage_parts.h"
+#include "viz/model/stage/parts.h"
 
 namespace ranklab::viz {
 namespace {

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "viz/model/comm_table.h"
-#include "viz/model/stage_parts.h"
-#include "viz/model/stage_words.h"
+#include "viz/model/stage/parts.h"
+#include "viz/model/stage/words.h"
 #include "viz/model/stalls.h"
 #include "viz/model/traffic_matrix.h"
 

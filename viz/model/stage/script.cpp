@@ -1,9 +1,9 @@
-#include "viz/model/stage_script.h"
+#include "viz/model/stage/script.h"
 
 #include <algorithm>
 
 #include "core/base/zero_stage.h"
-#include "viz/model/stage_parts.h"
+#include "viz/model/stage/parts.h"
 
 namespace ranklab::viz {
 

@@ -7,8 +7,8 @@
 
 #include "core/base/text.h"
 #include "viz/model/precision_table.h"
-#include "viz/model/stage_parts.h"
-#include "viz/model/stage_words.h"
+#include "viz/model/stage/parts.h"
+#include "viz/model/stage/words.h"
 
 namespace ranklab::viz {
 namespace {

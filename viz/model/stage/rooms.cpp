@@ -5,7 +5,7 @@
 #include <map>
 
 #include "viz/model/mesh_table.h"
-#include "viz/model/stage_parts.h"
+#include "viz/model/stage/parts.h"
 
 namespace ranklab::viz {
 namespace {

@@ -1,4 +1,4 @@
-#include "viz/model/stage_words.h"
+#include "viz/model/stage/words.h"
 
 #include <algorithm>
 #include <array>
