@@ -10,10 +10,17 @@
 namespace ranklab {
 namespace {
 
-TrainingData open_folder(const std::string& folder) {
+// resolve() has seen to it that the model knows bytes; a folder's tokens may be more.
+TrainingData open_folder(const std::string& folder, int64_t known) {
   TrainingData data{.source = folder + " (token shards)", .tokens = open_shards(folder)};
   const ShardIndex index = read_shard_index(folder);
   data.vocab_size = index.vocab_size;
+  RANKLAB_CHECK(
+      data.vocab_size <= known, ErrorKind::kInvalidArgument, .where = "data " + data.source,
+      .what = "the data have tokens that the model does not know",
+      .got = "tokens up to " + std::to_string(data.vocab_size - 1) + ", --vocab-size " + std::to_string(known),
+      .want = "--vocab-size " + std::to_string(data.vocab_size) + " or more",
+      .fix = "pass that, or a preset with the vocabulary of the data");
   int64_t begin = 0;
   for (const ShardInput& input : index.inputs) {
     const int64_t end = begin + input.tokens;
@@ -34,15 +41,9 @@ TrainingData open_text(Corpus corpus) {
 TrainingData open_training_data(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   const bool folder = !c.mock_data && std::filesystem::is_directory(c.data_path);
-  TrainingData data = folder        ? open_folder(c.data_path)
+  TrainingData data = folder        ? open_folder(c.data_path, c.model.vocab_size)
                       : c.mock_data ? open_text({generate_sentences(c.seed, 1 << 20), "generated sentences"})
                                     : open_text(load_corpus(c.data_path));
-  RANKLAB_CHECK(data.vocab_size <= c.model.vocab_size, ErrorKind::kInvalidArgument, .where = "data " + data.source,
-                .what = "the data have tokens that the model does not know",
-                .got = "tokens up to " + std::to_string(data.vocab_size - 1) + ", --vocab-size " +
-                       std::to_string(c.model.vocab_size),
-                .want = "--vocab-size " + std::to_string(data.vocab_size) + " or more",
-                .fix = "pass that, or a preset with the vocabulary of the data");
   try {
     data.dataset = std::make_shared<TokenDataset>(data.tokens, c.model.seq_length, c.validation_fraction);
   } catch (const Error& error) {  // the dataset does not know the name of its tokens' source
