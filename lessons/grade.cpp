@@ -11,8 +11,8 @@
 #include "core/base/text.h"
 #include "lessons/compile.h"
 #include "lessons/exercise_library.h"
+#include "lessons/picture.h"
 #include "lessons/sandbox.h"
-#include "lessons/screen.h"
 
 namespace ranklab::lesson {
 
@@ -47,31 +47,50 @@ std::vector<std::string> details_of(const ErrorText& text) {
   return lines;
 }
 
-std::string problem_answer(const Error& error, const std::string& picture) {
+std::string text_of(const Json& answer) { return answer.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+Json problem_answer(const Error& error) {
   const ErrorText& text = error.text();
   const std::string where = text.where.substr(0, text.where.find(','));  // the rank; the group is already known
-  return Json{
-      {"problem", (where.empty() ? "" : where + ": ") + text.what}, {"details", details_of(text)}, {"picture", picture}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  return {{"problem", (where.empty() ? "" : where + ": ") + text.what}, {"details", details_of(text)}};
+}
+
+// The answer of a check, or the error that ended it.
+Json checked(const LessonRow& row, const ExerciseLibrary& library, Picture& picture) {
+  try {
+    return {{"rows", row.make()->check(library, picture)}};
+  } catch (const Error& error) {
+    return problem_answer(error);
+  } catch (const std::exception& error) {  // not from a rank: those come as Error
+    return problem_answer(Error(ErrorKind::kCheckFailed, {.what = "your code threw", .got = error.what()}));
+  }
+}
+
+void add_recordings(Json& answer, const Picture& picture, const std::filesystem::path& folder) {
+  try {
+    for (const auto& path : picture.write_recordings(folder)) answer["recordings"].push_back(path.string());
+  } catch (const Error& error) {
+    answer["unrecorded"] = error.what();
+  }
 }
 
 // Runs in the child.
 std::string run_check(const LessonRow& row, const std::filesystem::path& shared_object, const GradeOptions& options,
                       const Leave& leave) {
   std::ostringstream drawn;
-  Screen picture(drawn, options.width, options.color);
+  Picture picture(drawn, options.width, options.color);
+  Json answer;
   try {
     ExerciseLibrary library(shared_object);
     library.hang_timeout = options.limit / 4;
-    library.on_stuck = [&](const Error& error) { leave(problem_answer(error, "")); };
-    const std::vector<CheckRow> rows = row.make()->check(library, picture);
-    return Json{{"rows", rows}, {"picture", drawn.str()}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+    library.on_stuck = [&](const Error& error) { leave(text_of(problem_answer(error))); };
+    answer = checked(row, library, picture);
   } catch (const Error& error) {
-    return problem_answer(error, drawn.str());
-  } catch (const std::exception& error) {  // not from a rank: those come as Error
-    return problem_answer(Error(ErrorKind::kCheckFailed, {.what = "your code threw", .got = error.what()}),
-                          drawn.str());
+    answer = problem_answer(error);
   }
+  answer["picture"] = drawn.str();
+  if (!options.recordings.empty()) add_recordings(answer, picture, options.recordings);
+  return text_of(answer);
 }
 
 std::string signal_words(int number) {
@@ -119,13 +138,22 @@ Grade grade(const LessonRow& row, const std::filesystem::path& exercise, const G
   result.compile_seconds = compiled.seconds;
   result.compiled = compiled.ok;
   result.compiler_messages = compiled.messages;
+  // Those of the check before would be taken for this one's.
+  for (const char* old : {"yours.json.gz", "right.json.gz"}) {
+    std::error_code ignored;
+    if (!options.recordings.empty()) std::filesystem::remove(options.recordings / old, ignored);
+  }
   if (!compiled.ok) return result;
   const ChildResult child = run_in_child(
       [&](const Leave& leave) { return run_check(row, compiled.shared_object, options, leave); }, options.limit);
   result.problem = problem_of(child, options);
   if (child.end != ChildResult::End::kAnswered) return result;
   const Json answer = Json::parse(child.answer, nullptr, /*allow_exceptions=*/false);
-  if (!answer.is_discarded()) result.picture = answer.value("picture", "");
+  if (!answer.is_discarded()) {
+    result.picture = answer.value("picture", "");
+    result.recordings = answer.value("recordings", std::vector<std::string>());
+    result.unrecorded = answer.value("unrecorded", "");
+  }
   if (answer.is_discarded()) {
     result.problem = "the check's answer was damaged; does your code write outside its spans?";
   } else if (answer.contains("rows")) {

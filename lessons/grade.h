@@ -18,6 +18,8 @@ struct Grade {
   std::string picture;               // what the code did beside what is right, in lines; may be empty
   std::string problem;               // crash, hang, deadlock, ... in one sentence; empty when the check ran to its end
   std::vector<std::string> details;  // about the problem, one per line
+  std::vector<std::string> recordings;  // files of what the ranks did, yours.json.gz and right.json.gz, or none
+  std::string unrecorded;               // why they could not be written
 
   bool passed() const;
 };
@@ -26,6 +28,7 @@ struct GradeOptions {
   std::chrono::milliseconds limit{20'000};  // of the child; a silent rank is reported after a quarter of it
   bool color = false;                       // of the compiler's messages and the picture
   int width = 100;                          // of the picture, in columns
+  std::filesystem::path recordings = {};    // folder for traces of what the ranks did; empty: not kept
 };
 
 Grade grade(const LessonRow& row, const std::filesystem::path& exercise, const GradeOptions& options);

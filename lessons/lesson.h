@@ -11,6 +11,7 @@
 
 namespace ranklab::lesson {
 
+class Picture;
 class Screen;
 class ExerciseLibrary;
 
@@ -45,9 +46,10 @@ class Lesson {
   virtual Question question() const = 0;
   // Prints the experiment and its picture; returns the measured answer to question().
   virtual double run(Screen& screen) const = 0;
-  // Runs the learner's code, and draws on `picture` what it did beside what is right: at most 30 lines. Errors of its
-  // ranks (deadlock, mismatch, hang) are thrown as ranklab::Error; what was drawn until then is shown.
-  virtual std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const = 0;
+  // Runs the learner's code, and draws on `picture` what it did beside what is right, at most 30 lines; where ranks
+  // ran, it also records what they did. Errors of its ranks (deadlock, mismatch, hang) are thrown as ranklab::Error;
+  // what was drawn until then is shown.
+  virtual std::vector<CheckRow> check(const ExerciseLibrary& exercise, Picture& picture) const = 0;
 };
 using LessonPtr = std::unique_ptr<Lesson>;
 

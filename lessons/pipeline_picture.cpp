@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/pipeline/schedule_trace.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -86,7 +87,7 @@ TimedSchedule run_drawn(Screen& screen, OrderFunction* order, int ranks, int mic
   }
 }
 
-void draw_beside(Screen& screen, const std::vector<OrderPair>& pairs) {
+void draw_beside(Picture& screen, const std::vector<OrderPair>& pairs) {
   constexpr int kLabels = 20;
   const auto longest = [](const OrderPair& pair) { return std::max(pair.yours.timeline.end, pair.right.timeline.end); };
   const OrderPair* drawn = nullptr;
@@ -103,6 +104,8 @@ void draw_beside(Screen& screen, const std::vector<OrderPair>& pairs) {
   draw_pipeline(screen, title("yours", drawn->yours), drawn->yours, scale);
   screen.line();
   draw_pipeline(screen, title("right", drawn->right), drawn->right, scale);
+  screen.record("yours", schedule_trace(drawn->yours.schedule, drawn->yours.timeline));
+  screen.record("right", schedule_trace(drawn->right.schedule, drawn->right.timeline));
 }
 
 }  // namespace ranklab::lesson

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lessons/screen.h"
+#include "lessons/picture.h"
 #include "lessons/written_order.h"
 
 namespace ranklab::lesson {
@@ -32,7 +32,7 @@ struct OrderPair {
   TimedSchedule yours, right;
   bool passed = false;
 };
-// Draws one pair: the first that has not passed and fits the screen, else the first that fits.
-void draw_beside(Screen& screen, const std::vector<OrderPair>& pairs);
+// Draws and records one pair: the first that has not passed and fits the screen, else the first that fits.
+void draw_beside(Picture& screen, const std::vector<OrderPair>& pairs);
 
 }  // namespace ranklab::lesson

@@ -168,6 +168,12 @@ int64_t RankRecord::link_ns() const {
   return total;
 }
 
+std::vector<RankTrace> traces_of(const std::vector<RankRecord>& records) {
+  std::vector<RankTrace> traces;
+  for (const RankRecord& record : records) traces.push_back(record.trace);
+  return traces;
+}
+
 std::vector<RankRecord> run_ranks(const RankSetup& setup, const std::function<void(RankContext&)>& body) {
   const DeviceMesh mesh(setup.dims);
   const HardwareProfile profile = load_hardware_profile(setup.hardware);

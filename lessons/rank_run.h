@@ -29,6 +29,8 @@ struct RankRecord {
   int64_t link_ns() const;     // of collectives, exposed or not
 };
 
+std::vector<RankTrace> traces_of(const std::vector<RankRecord>& records);
+
 std::vector<RankRecord> run_ranks(const RankSetup& setup, const std::function<void(RankContext&)>& body);
 
 // `comm` must outlive the result.

@@ -46,6 +46,19 @@ void print_picture(LessonSession& session, const lesson::Grade& grade) {
   session.screen.line(grade.picture);
 }
 
+// How to see them move.
+void print_recordings(LessonSession& session, const lesson::Grade& grade) {
+  if (!grade.unrecorded.empty())
+    session.screen.paragraph("What the ranks did is not kept for the visualizer: " + grade.unrecorded, 0, 2);
+  if (grade.recordings.empty()) return;
+  std::vector<lesson::Cells> rows = {{"", ""}};
+  for (const std::string& path : grade.recordings)
+    rows.push_back({as_typed("ranklab viz " + shown(path) + " --layout Stage"),
+                    path.ends_with("right.json.gz") ? "plays the right one" : "plays what your code did"});
+  session.screen.table(rows);
+  session.screen.line();
+}
+
 void print_verdict(LessonSession& session, const lesson::Grade& grade) {
   lesson::Screen& screen = session.screen;
   if (!grade.compiled) {
@@ -88,7 +101,9 @@ int print_grade_json(const LessonSession& session, const lesson::Grade& grade) {
                                        {"problem", grade.problem},
                                        {"details", grade.details},
                                        {"rows", rows},
-                                       {"picture", grade.picture}};
+                                       {"picture", grade.picture},
+                                       {"recordings", grade.recordings},
+                                       {"unrecorded", grade.unrecorded}};
   const int code = exit_code(ErrorKind::kCheckFailed);
   const Error failed(ErrorKind::kCheckFailed,
                      {.where = "lesson check", .what = "the exercise has not passed", .fix = session.command("hint")});
@@ -131,8 +146,13 @@ int check_once(LessonSession& session, const LessonRequest& request) {
     std::cout.flush();
   }
   const auto limit = std::chrono::milliseconds(static_cast<int64_t>(request.timeout_s * 1e3));
-  const lesson::Grade grade = lesson::grade(
-      session.row, path, {.limit = limit, .color = session.screen.color(), .width = session.screen.width()});
+  // A file that --file names lies among other things of its owner's: nothing is written beside it.
+  const lesson::Grade grade =
+      lesson::grade(session.row, path,
+                    {.limit = limit,
+                     .color = session.screen.color(),
+                     .width = session.screen.width(),
+                     .recordings = request.file.empty() ? path.parent_path() : std::filesystem::path()});
   if (interrupted()) return exit_code(ErrorKind::kInterrupted);
   ++session.state().attempts;
   if (grade.passed()) session.state().passed = true;
@@ -145,6 +165,7 @@ int check_once(LessonSession& session, const LessonRequest& request) {
   if (!grade.compiler_messages.empty()) session.screen.line(grade.compiler_messages);
   if (!grade.rows.empty()) print_rows(session, grade);
   print_picture(session, grade);
+  print_recordings(session, grade);
   print_verdict(session, grade);
   std::cout.flush();
   return grade.passed() ? 0 : exit_code(ErrorKind::kCheckFailed);

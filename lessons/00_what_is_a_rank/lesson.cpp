@@ -7,8 +7,8 @@
 #include "core/sim/aten.h"
 #include "lessons/00_what_is_a_rank/exercise.h"
 #include "lessons/lesson.h"
+#include "lessons/picture.h"
 #include "lessons/rank_run.h"
-#include "lessons/screen.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -147,7 +147,7 @@ class WhatIsARank final : public Lesson {
     return partner(mesh);
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Picture& picture) const override {
     auto* const coord_of = exercise.function<decltype(coord)>("coord");
     const DeviceMesh mesh(dims_of(kCube));
     std::vector<CheckRow> rows;

@@ -11,8 +11,8 @@
 #include "lessons/01_all_reduce/exercise.h"
 #include "lessons/01_all_reduce/ring_picture.h"
 #include "lessons/lesson.h"
+#include "lessons/picture.h"
 #include "lessons/rank_run.h"
-#include "lessons/screen.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -27,6 +27,7 @@ RankSetup setup_of(const ExerciseLibrary* exercise = nullptr) {
 }
 
 struct Measured {
+  std::vector<RankTrace> traces;
   int64_t time_ns = 0;     // when the last rank was done
   int64_t most_bytes = 0;  // sent by the busiest rank
   int64_t steps = 0;       // messages sent by rank 1, which is never the root
@@ -43,6 +44,7 @@ Measured measure(const RankSetup& setup, const Algorithm& algorithm, Buffers& da
     m.most_bytes = std::max(m.most_bytes, record.sent_bytes());
   }
   m.steps = records[1].calls(Verb::kSend);
+  m.traces = traces_of(records);
   return m;
 }
 
@@ -159,9 +161,10 @@ class AllReduce final : public Lesson {
     return compare(screen);
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Picture& picture) const override {
     auto* const ring = exercise.function<decltype(ring_all_reduce)>("ring_all_reduce");
     const RankSetup setup = setup_of(&exercise);
+    const auto ring_of = [](Comm& comm, auto data) { ring_all_reduce_reference(comm, data); };
     std::vector<CheckRow> rows;
     if (exercise.has("from_previous"))
       rows.push_back(warm_up_row(setup, exercise.function<decltype(from_previous)>("from_previous")));
@@ -169,7 +172,12 @@ class AllReduce final : public Lesson {
       const Buffers input = random_data(elements);
       Buffers data = input;
       const Measured m = measure(setup, ring, data);
-      if (elements == 1024) add_cost_rows(m, static_cast<int64_t>(elements * sizeof(double)), rows);
+      if (elements == 1024) {
+        add_cost_rows(m, static_cast<int64_t>(elements * sizeof(double)), rows);
+        picture.record("yours", m.traces);
+        Buffers again = input;
+        picture.record("right", measure(setup_of(), ring_of, again).traces);
+      }
       const std::vector<double> want = fixed_order_sum(input);
       const std::string title = strprintf("sum of %zu numbers", elements);
       const double error = largest_error(data, want);

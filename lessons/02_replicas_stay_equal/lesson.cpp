@@ -6,7 +6,7 @@
 #include "lessons/02_replicas_stay_equal/replicas.h"
 #include "lessons/lanes_picture.h"
 #include "lessons/lesson.h"
-#include "lessons/screen.h"
+#include "lessons/picture.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -70,7 +70,7 @@ void show_divergence(Screen& screen, const ReplicaRun& apart, const ReplicaRun& 
       "bits are the same.");
 }
 
-void draw_beside(Screen& picture, const ReplicaRun& yours) {
+void draw_beside(Picture& picture, const ReplicaRun& yours) {
   const ReplicaRun right = train_replicas(kRanks, kSteps, averaged_while_backward_runs());
   TimeWindow window = first_step(right);
   window.end_ns = std::max(window.end_ns, first_step(yours).end_ns);
@@ -78,6 +78,8 @@ void draw_beside(Screen& picture, const ReplicaRun& yours) {
   draw_lanes(picture, "right", right.records[0].trace, window);
   picture.line();
   draw_lanes(picture, "yours", yours.records[0].trace, window);
+  picture.record("right", traces_of(right.records));
+  picture.record("yours", traces_of(yours.records));
 }
 
 class ReplicasStayEqual final : public Lesson {
@@ -132,7 +134,7 @@ class ReplicasStayEqual final : public Lesson {
     return 100 * hidden.exposed_share();
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Picture& picture) const override {
     const GradientPath path{exercise.function<decltype(gradient_ready)>("gradient_ready"),
                             exercise.function<decltype(finish)>("finish")};
     const ReplicaRun want = train_replicas(1, kSteps, no_averaging());

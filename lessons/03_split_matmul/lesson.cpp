@@ -7,7 +7,7 @@
 #include "lessons/03_split_matmul/split_mlp.h"
 #include "lessons/lanes_picture.h"
 #include "lessons/lesson.h"
-#include "lessons/screen.h"
+#include "lessons/picture.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -104,7 +104,7 @@ class SplitMatmul final : public Lesson {
     return static_cast<double>(tp.calls(Verb::kAllReduce));
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Picture& picture) const override {
     const MeetingPoints meet{exercise.function<decltype(::enter)>("enter"),
                              exercise.function<decltype(::leave)>("leave"),
                              exercise.function<decltype(::leave_backward)>("leave_backward"),
@@ -117,6 +117,7 @@ class SplitMatmul final : public Lesson {
     add_calls("tp", tp, {.all_reduces = 2, .all_gathers = 0, .reduce_scatters = 0}, rows);
     const SplitRun sp = split_mlp(meet, Outside::kMyTokens, &exercise);
     add_errors("sp", sp, rows);
+    picture.record("yours", traces_of(sp.records));
     add_calls("sp", sp, {.all_reduces = 1, .all_gathers = 2, .reduce_scatters = 2}, rows);
     const int64_t want = large_bytes(tp), got = large_bytes(sp);
     rows.push_back({"sp sends as much as tp", human_bytes(static_cast<double>(2 * 7 * kTokens * kMlpHidden * 2)),

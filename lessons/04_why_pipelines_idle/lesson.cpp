@@ -90,7 +90,7 @@ class WhyPipelinesIdle final : public Lesson {
     return 100 * one.timeline.bubble_of_total();
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Picture& picture) const override {
     auto* const order = exercise.function<decltype(write_order)>("write_order");
     std::vector<CheckRow> rows;
     std::vector<OrderPair> pairs;

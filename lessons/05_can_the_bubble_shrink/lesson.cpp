@@ -145,7 +145,7 @@ class CanTheBubbleShrink final : public Lesson {
     return timed("zb-h1", kRanks, kRanks).timeline.makespan;
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Picture& picture) const override {
     auto* const order = exercise.function<decltype(write_order)>("write_order");
     std::vector<CheckRow> rows;
     std::vector<OrderPair> pairs;

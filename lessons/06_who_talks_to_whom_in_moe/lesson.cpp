@@ -9,7 +9,7 @@
 #include "lessons/06_who_talks_to_whom_in_moe/moe_layer.h"
 #include "lessons/glyphs.h"
 #include "lessons/lesson.h"
-#include "lessons/screen.h"
+#include "lessons/picture.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -167,7 +167,7 @@ class WhoTalksToWhom final : public Lesson {
     return slowdown(even, skewed);
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Picture& picture) const override {
     const TokenPath path{exercise.function<decltype(dispatch)>("dispatch"),
                          exercise.function<decltype(combine)>("combine")};
     std::vector<CheckRow> rows;
@@ -197,6 +197,8 @@ class WhoTalksToWhom final : public Lesson {
                         {"right", right.dispatch_bytes},
                         {"yours: combine", ragged.combine_bytes},
                         {"right", right.combine_bytes}});
+    picture.record("yours", traces_of(ragged.records));
+    picture.record("right", traces_of(right.records));
     picture.line("  max/mean, yours  " + curve(balance));
     picture.line("  max/mean, right  " + curve(balance_experts(sign_rule())));
     return rows;

@@ -8,7 +8,7 @@
 #include "lessons/07_where_does_memory_go/measured_model.h"
 #include "lessons/exercise_library.h"
 #include "lessons/lesson.h"
-#include "lessons/screen.h"
+#include "lessons/picture.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -115,7 +115,7 @@ class WhereDoesMemoryGo final : public Lesson {
     return state_bytes_each(run);
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Picture& picture) const override {
     const auto count = exercise.function<decltype(::parameters)>("parameters");
     const auto states = exercise.function<decltype(::state_bytes)>("state_bytes");
     const auto layer = exercise.function<decltype(::layer_bytes)>("layer_bytes");

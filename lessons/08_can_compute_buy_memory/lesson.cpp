@@ -10,7 +10,7 @@
 #include "lessons/08_can_compute_buy_memory/layer_stack.h"
 #include "lessons/exercise_library.h"
 #include "lessons/lesson.h"
-#include "lessons/screen.h"
+#include "lessons/picture.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -134,7 +134,7 @@ class CanComputeBuyMemory final : public Lesson {
     return answer;
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Picture& picture) const override {
     const auto choose = exercise.function<decltype(::place)>("place");
     std::vector<CheckRow> rows;
     picture.line("  A block for each layer: █ kept, ░ computed twice");

@@ -6,7 +6,7 @@
 #include "lessons/09_who_owns_what_in_zero/sharded_run.h"
 #include "lessons/glyphs.h"
 #include "lessons/lesson.h"
-#include "lessons/screen.h"
+#include "lessons/picture.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -155,7 +155,7 @@ class WhoOwnsWhat final : public Lesson {
     return answer;
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Picture& picture) const override {
     const ShardPath path{exercise.function<decltype(shard)>("shard"), exercise.function<decltype(gather)>("gather"),
                          exercise.function<decltype(release)>("release"),
                          exercise.function<decltype(reduce)>("reduce")};
@@ -174,6 +174,8 @@ class WhoOwnsWhat final : public Lesson {
     rows.push_back({"numbers sent a step and rank", std::to_string(sent), std::to_string(got.sent_numbers()), "exact",
                     got.sent_numbers() == sent});
     draw_shards(picture, path, got, want);
+    picture.record("yours", traces_of(got.records));
+    picture.record("right", traces_of(train_sharded(kOdd, kZeroRanks, 3, straight_shards()).records));
     return rows;
   }
 

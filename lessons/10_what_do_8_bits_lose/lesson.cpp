@@ -12,7 +12,7 @@
 #include "lessons/10_what_do_8_bits_lose/tensors.h"
 #include "lessons/exercise_library.h"
 #include "lessons/lesson.h"
-#include "lessons/screen.h"
+#include "lessons/picture.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -118,7 +118,7 @@ class WhatDo8BitsLose final : public Lesson {
     return 100 * measure_quantization(e4m3_format(), normal_numbers(kSmall)).underflow_share();
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Picture& picture) const override {
     const auto round = exercise.function<decltype(::to_e4m3)>("to_e4m3");
     const auto lost = exercise.function<decltype(::underflow)>("underflow");
     const auto factor = exercise.function<decltype(::factor)>("factor");

@@ -12,7 +12,7 @@
 #include "lessons/11_can_4_bits_train/four_bits.h"
 #include "lessons/exercise_library.h"
 #include "lessons/lesson.h"
-#include "lessons/screen.h"
+#include "lessons/picture.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -89,7 +89,7 @@ class Can4BitsTrain final : public Lesson {
     return 100 * blocks_of_normals(mxfp4_recipe().linear.activation).underflow_share();
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Picture& picture) const override {
     const auto scale = exercise.function<decltype(::mx_scale)>("mx_scale");
     const auto round = exercise.function<decltype(::nearest)>("nearest");
     const auto draw = exercise.function<decltype(::stochastic)>("stochastic");

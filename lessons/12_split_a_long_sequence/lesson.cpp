@@ -10,7 +10,7 @@
 #include "lessons/12_split_a_long_sequence/split_cost.h"
 #include "lessons/glyphs.h"
 #include "lessons/lesson.h"
-#include "lessons/screen.h"
+#include "lessons/picture.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -124,7 +124,7 @@ class SplitALongSequence final : public Lesson {
     return 100 / costs[0].max_over_mean();
   }
 
-  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Screen& picture) const override {
+  std::vector<CheckRow> check(const ExerciseLibrary& exercise, Picture& picture) const override {
     auto* const choose = exercise.function<decltype(choose_positions)>("choose_positions");
     auto* const merge = exercise.function<decltype(merge_partial)>("merge_partial");
     const Ring ring = exercise.function<decltype(ring_attention)>("ring_attention");
@@ -175,16 +175,18 @@ class SplitALongSequence final : public Lesson {
     rows.push_back(exact_row(title + "most work over the mean", 1, work_max_over_mean(positions)));
   }
 
-  static void draw_ring_lanes(Screen& picture, const RingRun& yours, const RingRun& right) {
+  static void draw_ring_lanes(Picture& picture, const RingRun& yours, const RingRun& right) {
     const TimeWindow window{.end_ns = std::max(yours.time_ns, right.time_ns)};
     picture.line("  The ring on rank 7: b attends to a block, · waits for keys, ▒ a hop");
     draw_lanes(picture, "right", right.records.back().trace, window);
     draw_lanes(picture, "yours", yours.records.back().trace, window);
+    picture.record("right", traces_of(right.records));
+    picture.record("yours", traces_of(yours.records));
   }
 
   // The ring on the learner's own split.
   static void add_ring(std::vector<CheckRow>& rows, const Positions& mine, const Ring& ring,
-                       const ExerciseLibrary& exercise, Screen& picture) {
+                       const ExerciseLibrary& exercise, Picture& picture) {
     if (held_once(mine) != kRanks * kEach) {
       rows.push_back({"ring, your split", "a run", "none: positions are missing", "exact", false});
       return;

@@ -72,7 +72,20 @@ class Painter {
   Application app_;
 };
 
-void picture(const VizRequest& request, const std::string& out_path) { write_png(Painter(request).paint(), out_path); }
+// Whether a link says at which moment a picture is to be taken, and not only in which step.
+bool names_a_moment(const VizRequest& request, const TraceStore& store) {
+  if (request.go_to.empty()) return false;
+  const DeepLink link = parse_deep_link(request.go_to, store.unit_ns());
+  return link.time_ns || !link.selection.empty();
+}
+
+void picture(const VizRequest& request, const std::string& out_path) {
+  Painter painter(request);
+  Workspace& workspace = painter.workspace();
+  const StageScript& script = workspace.stage();
+  if (!script.empty() && !names_a_moment(request, workspace.store())) workspace.set_time(telling_moment(script));
+  write_png(painter.paint(), out_path);
+}
 
 // The cursor's step from its begin to its end, with the last moment a little longer.
 void animation(const VizRequest& request, const std::string& out_path) {
@@ -157,10 +170,7 @@ Window step_of(const TraceStore& store, const std::string& go_to) {
 void render_html(const VizRequest& request, const std::string& out_path) {
   const TraceStore store = store_of(request);
   std::optional<int64_t> open_ns;
-  if (!request.go_to.empty()) {
-    const DeepLink link = parse_deep_link(request.go_to, store.unit_ns());
-    if (link.time_ns || !link.selection.empty()) open_ns = resolve(store, link).time_ns;
-  }
+  if (names_a_moment(request, store)) open_ns = resolve(store, parse_deep_link(request.go_to, store.unit_ns())).time_ns;
   write_text_file(stage_page(store, stage_script(store, step_of(store, request.go_to)), open_ns), out_path);
 }
 

@@ -6,7 +6,7 @@
 
 #include "core/base/kernel_bound.h"
 #include "core/pipeline/schedules.h"
-#include "viz/model/schedule_trace.h"
+#include "viz/model/schedule_store.h"
 
 namespace ranklab::viz {
 namespace {
@@ -118,8 +118,8 @@ TraceFile generated_trace(int64_t events) {
   const Schedule schedule = make_schedule("1f1b", {.num_ranks = 8, .num_microbatches = 32});
   const ScheduleCosts costs = {.f = 1, .b = 1, .w = 1, .c = 0.125};
   const PipelineTimeline line = simulate(schedule, costs);
-  TraceFile file = schedule_trace(schedule, line, costs.c);
-  const auto length_ns = static_cast<int64_t>(std::llround(line.end * static_cast<double>(kUnitNs)));
+  TraceFile file = schedule_file(schedule, line, costs.c);
+  const auto length_ns = static_cast<int64_t>(std::llround(line.end * static_cast<double>(kScheduleUnitNs)));
   int64_t a_step = 0;
   for (RankTrace& trace : file.ranks) {
     add_modules(trace);

@@ -7,7 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/input_file.h"
 #include "core/trace/pytorch_reader.h"
-#include "viz/model/schedule_trace.h"
+#include "viz/model/schedule_store.h"
 
 namespace ranklab::viz {
 namespace {

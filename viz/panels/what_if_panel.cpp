@@ -12,7 +12,7 @@
 #include "core/pipeline/simulate.h"
 #include "core/pipeline/verify.h"
 #include "viz/model/run_schedule.h"
-#include "viz/model/schedule_trace.h"
+#include "viz/model/schedule_store.h"
 #include "viz/model/time_text.h"
 #include "viz/panels/theme.h"
 #include "viz/panels/widgets.h"

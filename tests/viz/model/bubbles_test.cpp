@@ -7,7 +7,7 @@
 
 #include "core/pipeline/schedules.h"
 #include "tests/viz/model/make_trace.h"
-#include "viz/model/schedule_trace.h"
+#include "viz/model/schedule_store.h"
 #include "viz/model/time_text.h"
 
 namespace ranklab::viz {
@@ -27,7 +27,7 @@ TEST(Bubbles, GoldenFigures1F1B) {
   EXPECT_EQ(format_percent(report.all.bubble_of_total()), "17.95 %");
   EXPECT_EQ(format_percent(report.all.bubble_of_ideal()), "21.88 %");
   EXPECT_EQ(report.all.exposed_ns, 0);
-  for (const RankBubbles& rank : report.ranks) EXPECT_EQ(rank.time.busy_ns, 96 * kUnitNs);
+  for (const RankBubbles& rank : report.ranks) EXPECT_EQ(rank.time.busy_ns, 96 * kScheduleUnitNs);
 }
 
 TEST(Bubbles, ClosedFormsOfThePapers) {
@@ -54,14 +54,14 @@ TEST(Bubbles, EveryScheduleAddsUpToItsSimulation) {
     const PipelineTimeline line = simulate(schedule, costs);
     const TraceStore store = schedule_store(schedule, line, costs.c);
     const BubbleReport report = find_bubbles(store, store.whole());
-    EXPECT_EQ(report.range.length_ns(), std::llround(line.end * kUnitNs)) << kind.name;
+    EXPECT_EQ(report.range.length_ns(), std::llround(line.end * kScheduleUnitNs)) << kind.name;
     for (size_t r = 0; r < line.ranks.size(); ++r) {
       double busy = 0, idle = 0;
       for (const TimedAction& timed : line.ranks[r]) busy += timed.end - timed.begin;
       for (const Idle& each : line.idle[r]) idle += each.end - each.begin;
       const TimeSplit& time = report.ranks[r].time;
-      EXPECT_NEAR(static_cast<double>(time.busy_ns), busy * kUnitNs, 1) << kind.name << " rank " << r;
-      EXPECT_NEAR(static_cast<double>(time.bubble_ns + time.exposed_ns), idle * kUnitNs, 1) << kind.name;
+      EXPECT_NEAR(static_cast<double>(time.busy_ns), busy * kScheduleUnitNs, 1) << kind.name << " rank " << r;
+      EXPECT_NEAR(static_cast<double>(time.bubble_ns + time.exposed_ns), idle * kScheduleUnitNs, 1) << kind.name;
       EXPECT_EQ(time.by_cause_ns[static_cast<size_t>(BubbleCause::kHost)], 0) << kind.name;
     }
   }
@@ -73,7 +73,7 @@ TEST(Bubbles, NameTheActionWaitedFor) {
   const BubbleReport report = find_bubbles(store, store.whole());
   const std::vector<IdleInterval>& first = report.ranks[0].idle;
   ASSERT_EQ(first.size(), 2U);
-  EXPECT_EQ(first[0].range, (TimeRange{2 * kUnitNs, 4 * kUnitNs}));
+  EXPECT_EQ(first[0].range, (TimeRange{2 * kScheduleUnitNs, 4 * kScheduleUnitNs}));
   EXPECT_EQ(describe(first[0]), "waits for r1 BW0 (dependency)");
   EXPECT_EQ(describe(first[1]), "waits for r1 BW1 (dependency)");
   const std::vector<IdleInterval>& second = report.ranks[1].idle;
@@ -166,7 +166,7 @@ TEST(Bubbles, IdleStripIsTheShareOfIdleRanks) {
   EXPECT_THAT(idle_strip(report, store.range(), 6),
               ElementsAre(FloatNear(0.5F, 1e-6F), FloatNear(0.5F, 1e-6F), FloatNear(0.5F, 1e-6F),
                           FloatNear(0.5F, 1e-6F), FloatNear(0.5F, 1e-6F), FloatNear(0.5F, 1e-6F)));
-  EXPECT_THAT(idle_strip(report, {0, kUnitNs / 2}, 2), ElementsAre(0.5F, 0.5F));
+  EXPECT_THAT(idle_strip(report, {0, kScheduleUnitNs / 2}, 2), ElementsAre(0.5F, 0.5F));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "core/pipeline/schedules.h"
 #include "tests/viz/model/make_trace.h"
 #include "viz/model/event_graph.h"
-#include "viz/model/schedule_trace.h"
+#include "viz/model/schedule_store.h"
 #include "viz/model/selection.h"
 #include "viz/model/what_if.h"
 
@@ -81,7 +81,7 @@ TEST(CriticalPath, AgreesWithTheSimulatorOnEverySchedule) {
           }
           if (store.event({r, e}).kind != EventKind::kCompute) continue;
           const TimedAction& timed = line.ranks[r][action++];
-          EXPECT_NEAR(static_cast<double>(path.slack_ns[r][e]), timed.slack * kUnitNs, 1)
+          EXPECT_NEAR(static_cast<double>(path.slack_ns[r][e]), timed.slack * kScheduleUnitNs, 1)
               << kind.name << " rank " << r << " " << to_text(timed.action);
         }
       }
@@ -108,8 +108,8 @@ TEST(CriticalPath, FreeWeightGradientsMakeTheSchedulerLimitVisible) {
   const WhatIf free = what_if_free(store, "BW", [](const RankTrace& trace, const Event& event) {
     return event.kind == EventKind::kCompute && trace.names[event.name] == "BW";
   });
-  EXPECT_EQ(store.range().length_ns(), 33 * kUnitNs);
-  EXPECT_EQ(free.makespan_ns, 11 * kUnitNs);
+  EXPECT_EQ(store.range().length_ns(), 33 * kScheduleUnitNs);
+  EXPECT_EQ(free.makespan_ns, 11 * kScheduleUnitNs);
   EXPECT_EQ(free.next_bottleneck, "F");
 }
 

@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/pipeline/schedules.h"
 #include "tests/viz/model/make_trace.h"
-#include "viz/model/schedule_trace.h"
+#include "viz/model/schedule_store.h"
 
 namespace ranklab::viz {
 namespace {
@@ -28,9 +28,9 @@ TEST(DeepLink, EveryTimeComesBack) {
         int64_t{1'500'000'000}, int64_t{86'400'000'000'007}, int64_t{-5}, int64_t{-2'500'000}, kTimeLimit}) {
     const DeepLink link = {.step = {}, .time_ns = time, .selection = {}};
     EXPECT_EQ(parse_deep_link(to_text(link)), link) << to_text(link);
-    EXPECT_EQ(parse_deep_link(to_text(link, kUnitNs), kUnitNs), link) << to_text(link, kUnitNs);
+    EXPECT_EQ(parse_deep_link(to_text(link, kScheduleUnitNs), kScheduleUnitNs), link) << to_text(link, kScheduleUnitNs);
   }
-  EXPECT_EQ(to_text({.step = {}, .time_ns = 3 * kUnitNs, .selection = {}}, kUnitNs), "t=3");
+  EXPECT_EQ(to_text({.step = {}, .time_ns = 3 * kScheduleUnitNs, .selection = {}}, kScheduleUnitNs), "t=3");
 }
 
 TEST(DeepLink, ErrorsNameThePart) {

@@ -18,7 +18,7 @@
 #include "viz/model/critical_path.h"
 #include "viz/model/generated_trace.h"
 #include "viz/model/mismatch_view.h"
-#include "viz/model/schedule_trace.h"
+#include "viz/model/schedule_store.h"
 #include "viz/model/selection.h"
 #include "viz/model/text_timeline.h"
 #include "viz/model/traffic_matrix.h"
@@ -155,7 +155,7 @@ TEST(LoadTrace, ScheduleFiles) {
   const Schedule schedule = make_schedule("1f1b", {.num_ranks = 8, .num_microbatches = 32});
   write_schedule(schedule, path, ScheduleDialect::kTorch);
   const TraceStore store = load_trace(path);
-  EXPECT_EQ(store.unit_ns(), kUnitNs);
+  EXPECT_EQ(store.unit_ns(), kScheduleUnitNs);
   EXPECT_THAT(text_totals(store, store.whole()), HasSubstr("117 units"));
   std::filesystem::remove(path);
 }
@@ -222,7 +222,7 @@ TEST(GeneratedTrace, HasTheSizeAndTheShape) {
   EXPECT_LT(store.num_events() - 100'000U, store.num_events() / store.steps().size());  // in whole steps
   EXPECT_EQ(store.ranks().size(), 8U);
   const BubbleReport report = find_bubbles(store, *store.step_window(5));
-  EXPECT_EQ(report.ranks[0].time.busy_ns, 96 * kUnitNs);
+  EXPECT_EQ(report.ranks[0].time.busy_ns, 96 * kScheduleUnitNs);
   EXPECT_EQ(find_critical_path(store, store.whole()).length_ns(), store.range().length_ns());
 }
 

@@ -5,7 +5,7 @@
 #include "core/base/text.h"
 #include "core/pipeline/schedules.h"
 #include "tests/viz/model/make_trace.h"
-#include "viz/model/schedule_trace.h"
+#include "viz/model/schedule_store.h"
 #include "viz/model/svg.h"
 #include "viz/model/text_timeline.h"
 #include "viz/model/time_text.h"

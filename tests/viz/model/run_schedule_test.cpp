@@ -4,7 +4,7 @@
 
 #include "core/pipeline/schedules.h"
 #include "tests/viz/model/make_trace.h"
-#include "viz/model/schedule_trace.h"
+#include "viz/model/schedule_store.h"
 
 namespace ranklab::viz {
 namespace {
@@ -21,7 +21,7 @@ TEST(RunSchedule, IsWhatTheTraceRan) {
     EXPECT_EQ(run->request.num_ranks, 4);
     EXPECT_EQ(run->request.num_microbatches, 8);
     EXPECT_EQ(run->request.num_chunks, chunks);
-    EXPECT_NEAR(static_cast<double>(run->forward_ns), 2.0 * kUnitNs, 1);
+    EXPECT_NEAR(static_cast<double>(run->forward_ns), 2.0 * kScheduleUnitNs, 1);
     EXPECT_DOUBLE_EQ(run->costs.f, 1);
     // BW is one action: half of it counts for each.
     const bool split = std::string(name) == "zb-h1";

@@ -11,7 +11,7 @@
 #include "tests/viz/model/stage_sample.h"
 #include "tests/viz/model/zero_sample.h"
 #include "viz/model/generated_trace.h"
-#include "viz/model/schedule_trace.h"
+#include "viz/model/schedule_store.h"
 #include "viz/model/stage/words.h"
 
 namespace ranklab::viz {

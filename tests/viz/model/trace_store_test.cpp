@@ -9,7 +9,7 @@
 #include "core/pipeline/schedules.h"
 #include "tests/viz/model/expert_sample.h"
 #include "viz/model/event_details.h"
-#include "viz/model/schedule_trace.h"
+#include "viz/model/schedule_store.h"
 #include "viz/model/selection.h"
 
 namespace ranklab::viz {

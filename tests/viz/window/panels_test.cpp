@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "tests/viz/window/sample_traces.h"
-#include "viz/model/schedule_trace.h"
+#include "viz/model/schedule_store.h"
 #include "viz/model/selection.h"
 #include "viz/panels/area_totals.h"
 #include "viz/panels/dependencies.h"
@@ -21,7 +21,7 @@ using testing::UnorderedElementsAre;
 
 TraceStore steps() {
   TraceStore store(three_steps());
-  store.set_unit_ns(kUnitNs);
+  store.set_unit_ns(kScheduleUnitNs);
   return store;
 }
 

@@ -1,7 +1,7 @@
 #include "tests/viz/window/sample_traces.h"
 #include "core/pipeline/schedules.h"
 #include "core/pipeline/simulate.h"
-#include "viz/model/schedule_trace.h"
+#include "viz/model/schedule_store.h"
 
 namespace ranklab::viz {
 namespace {
@@ -10,7 +10,7 @@ TraceFile scheduled(int ranks, int microbatches) {
   const ScheduleCosts costs{.f = 1, .b = 1, .w = 1};
   const Schedule schedule =
       make_schedule("1f1b", {.num_ranks = ranks, .num_microbatches = microbatches, .num_chunks = 1}, costs);
-  return schedule_trace(schedule, simulate(schedule, costs));
+  return schedule_file(schedule, simulate(schedule, costs));
 }
 
 }  // namespace

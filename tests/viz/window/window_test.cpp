@@ -14,7 +14,7 @@
 #include "viz/model/comm_table.h"
 #include "viz/model/generated_trace.h"
 #include "viz/model/mismatch_view.h"
-#include "viz/model/schedule_trace.h"
+#include "viz/model/schedule_store.h"
 #include "viz/model/time_text.h"
 #include "viz/panels/path_panel.h"
 #include "viz/panels/theme.h"
@@ -28,7 +28,7 @@ namespace {
 
 TraceStore in_units(TraceFile file) {
   TraceStore store(std::move(file));
-  store.set_unit_ns(kUnitNs);
+  store.set_unit_ns(kScheduleUnitNs);
   return store;
 }
 

@@ -70,16 +70,16 @@ void StagePanel::draw(Workspace& workspace) {
   controls(workspace, script);
   const ImVec2 space = ImGui::GetContentRegionAvail();
   const size_t ranks = workspace.store().ranks().size();
-  const bool rows = ranks <= kMostRows && space.y > scaled(300);
+  const bool rows = ranks <= kMostRows;
   const float share = space.y > scaled(520) ? 0.2f : 0.14f;
-  const float row = std::clamp(space.y * share / static_cast<float>(ranks), scaled(5), scaled(14));
+  const float row = std::clamp(space.y * share / static_cast<float>(ranks), scaled(space.y > scaled(300) ? 5 : 2), scaled(14));
   const float strip = rows ? (row + 1) * static_cast<float>(ranks) : scaled(16);
   const int told = space.y > scaled(520) ? 4 : space.y > scaled(330) ? 3 : space.y > scaled(230) ? 2 : 1;
   const int legend = space.y > scaled(520) ? 3 : space.y > scaled(230) ? 1 : 0;
   const float below = strip + spacing + line * static_cast<float>(told) + legend_ + (legend > 0 ? spacing : 0);
   picture(workspace, script, {space.x, std::max(space.y - below - spacing, scaled(60))});
   narrator(workspace, script, told);
-  scrubber(workspace, script, rows ? row : strip);
+  scrubber(workspace, script, rows, rows ? row : strip);
   const float before = ImGui::GetCursorPosY();
   if (legend > 0) stage_legend({script, drawn_time(workspace, script), from_, size_}, flows_.flows(), legend);
   legend_ = ImGui::GetCursorPosY() - before;
@@ -180,8 +180,8 @@ void StagePanel::narrator(Workspace& workspace, const StageScript& script, int l
   }
 }
 
-// The step: a row per rank where there is room, else how many are idle.
-void StagePanel::scrubber(Workspace& workspace, const StageScript& script, float height) {
+// The step: a row per rank of that height, else how many are idle.
+void StagePanel::scrubber(Workspace& workspace, const StageScript& script, bool rows, float height) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const TimeRange range = script.window.range;
   const TraceStore& store = workspace.store();
@@ -190,7 +190,7 @@ void StagePanel::scrubber(Workspace& workspace, const StageScript& script, float
   const float width = ImGui::GetContentRegionAvail().x;
   ImDrawList& draw = *ImGui::GetWindowDrawList();
   float left = at.x + scaled(34), bottom = at.y + height;
-  if (store.ranks().size() <= kMostRows) {
+  if (rows) {
     bottom = at.y + strip_.draw(store, bubbles, range, height);
   } else {
     const int columns = std::max(1, static_cast<int>((width - scaled(34)) / 2));

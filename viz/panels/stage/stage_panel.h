@@ -28,7 +28,7 @@ class StagePanel final : public Panel {
   void go(Workspace& workspace, bool forward);
   void picture(Workspace& workspace, const StageScript& script, ImVec2 size);
   void narrator(Workspace& workspace, const StageScript& script, int lines);
-  void scrubber(Workspace& workspace, const StageScript& script, float height);
+  void scrubber(Workspace& workspace, const StageScript& script, bool rows, float height);
 
   FlowPainter flows_;
   GanttStrip strip_;

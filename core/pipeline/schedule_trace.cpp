@@ -1,18 +1,16 @@
-#include "viz/model/schedule_trace.h"
+#include "core/pipeline/schedule_trace.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
 
-#include "core/pipeline/csv.h"
-#include "core/pipeline/verify.h"
 #include "core/trace/tracer.h"
 
-namespace ranklab::viz {
+namespace ranklab {
 namespace {
 
-int64_t ns_of(double units) { return std::llround(units * static_cast<double>(kUnitNs)); }
+int64_t ns_of(double units) { return std::llround(units * static_cast<double>(kScheduleUnitNs)); }
 
 // Where an output or a gradient was computed.
 struct Made {
@@ -30,17 +28,14 @@ class Converter {
     }
   }
 
-  TraceFile convert() {
-    TraceFile file;
-    file.schema_version = 1;
-    file.world_size = schedule_.num_ranks();
-    file.clock = TraceClock::kVirtual;
+  std::vector<RankTrace> convert() {
     for (int r = 0; r < schedule_.num_ranks(); ++r)
       tracers_.emplace_back(r, "pp" + std::to_string(r)).set_group(Axis::kPp, members_);
     recorded_.resize(tracers_.size());
     for (int r = 0; r < schedule_.num_ranks(); ++r) rank(r);
-    for (size_t r = 0; r < tracers_.size(); ++r) file.ranks.push_back(take(r));
-    return file;
+    std::vector<RankTrace> traces;
+    for (size_t r = 0; r < tracers_.size(); ++r) traces.push_back(take(r));
+    return traces;
   }
 
  private:
@@ -145,25 +140,8 @@ class Converter {
 
 }  // namespace
 
-TraceFile schedule_trace(const Schedule& schedule, const PipelineTimeline& line, double c) {
+std::vector<RankTrace> schedule_trace(const Schedule& schedule, const PipelineTimeline& line, double c) {
   return Converter(schedule, line, c).convert();
 }
 
-TraceStore schedule_store(const Schedule& schedule, const PipelineTimeline& line, double c) {
-  TraceStore store(schedule_trace(schedule, line, c), schedule.name);
-  store.set_unit_ns(kUnitNs);
-  return store;
-}
-
-TraceStore schedule_store(const Schedule& schedule, const ScheduleCosts& costs) {
-  return schedule_store(schedule, simulate(schedule, costs), costs.c);
-}
-
-TraceStore schedule_store_from_csv(const std::string& path, const ScheduleCosts& costs) {
-  const ScheduleFile file = read_schedule(path, ScheduleDialect::kAuto);
-  require_legal(costs);
-  require_sound(file.schedule);
-  return schedule_store(file.schedule, costs);
-}
-
-}  // namespace ranklab::viz
+}  // namespace ranklab
