@@ -72,7 +72,8 @@ void StagePanel::draw(Workspace& workspace) {
   const size_t ranks = workspace.store().ranks().size();
   const bool rows = ranks <= kMostRows;
   const float share = space.y > scaled(520) ? 0.2f : 0.14f;
-  const float row = std::clamp(space.y * share / static_cast<float>(ranks), scaled(space.y > scaled(300) ? 5 : 2), scaled(14));
+  const float row =
+      std::clamp(space.y * share / static_cast<float>(ranks), scaled(space.y > scaled(300) ? 5 : 2), scaled(14));
   const float strip = rows ? (row + 1) * static_cast<float>(ranks) : scaled(16);
   const int told = space.y > scaled(520) ? 4 : space.y > scaled(330) ? 3 : space.y > scaled(230) ? 2 : 1;
   const int legend = space.y > scaled(520) ? 3 : space.y > scaled(230) ? 1 : 0;

@@ -14,7 +14,7 @@ constexpr float kLabels = 158, kTotals = 268, kNarrow = 900, kRankGap = 7, kNoRo
 bool is_compute(const Row& row) { return row.label == "compute"; }
 
 constexpr float kAction = 26, kDetail = 15, kPhase = 12, kCalls = 11, kSmallest = 0.22f, kSmallestMain = 0.55f,
-                kSmallestAlone = 0.42f, kSmallGap = 3, kLegible = 0.8f, kTight = 0.6f;
+                kSmallestAlone = 0.27f, kSmallGap = 3, kLegible = 0.8f, kTight = 0.6f;
 
 // `tracks`: how many of the row's are shown.
 float natural_height(const Row& row, size_t tracks) {

@@ -25,13 +25,14 @@ void right_aligned(ImDrawList& draw, float right, float y, ImU32 color, std::str
 }
 
 // "r3", and its coordinates in smaller type.
-void rank_label(ImDrawList& draw, float left, float middle, const std::string& label) {
-  const float size = ImGui::GetFontSize(), y = std::floor(middle - size / 2);
+void rank_label(ImDrawList& draw, float left, float middle, const std::string& label, float size) {
+  const float y = std::floor(middle - size / 2);
   const size_t space = label.find(' ');
   const std::string_view number = std::string_view(label).substr(0, space);
-  draw.AddText({left + scaled(8), y}, theme::kText, number.data(), number.data() + number.size());
+  draw.AddText(ImGui::GetFont(), size, {left + scaled(8), y}, theme::kText, number.data(),
+               number.data() + number.size());
   if (space == std::string::npos) return;
-  const float used = text_width(number);
+  const float used = text_width(number) * size / ImGui::GetFontSize();
   draw.AddText(ImGui::GetFont(), size * 0.86f, {left + scaled(14) + used, std::floor(y + size * 0.1f)}, theme::kDim,
                label.c_str() + space + 1);
 }
@@ -41,17 +42,26 @@ std::array<std::string, 3> shares(const TimeSplit& time) {
           format_percent(time.exposed_share())};
 }
 
+// Type that does not overlap where ranks are close together.
+float label_size(const TimelineLayout& layout) {
+  float pitch = FLT_MAX;
+  for (size_t i = 1; i < layout.ranks.size(); ++i)
+    pitch = std::min(pitch, layout.ranks[i].top - layout.ranks[i - 1].top);
+  return std::clamp(pitch, ImGui::GetFontSize() * 0.6f, ImGui::GetFontSize());
+}
+
 }  // namespace
 
 void draw_labels(ImDrawList& draw, const TimelineLayout& layout, const TraceStore& store) {
   const float small = std::max(ImGui::GetFontSize() * 0.72f, 8.f);
+  const float size = label_size(layout);
   draw.AddLine({layout.plot_left - 1, layout.top}, {layout.plot_left - 1, layout.bottom}, theme::kLine);
   for (const RowBox& box : layout.rows) {
     const RankRows& rank = store.rank(box.rank);
     const float height = box.bottom - box.top;
     const float middle = (box.top + box.bottom) / 2;
     if (box.main) {
-      rank_label(draw, layout.left, middle, rank.label);
+      rank_label(draw, layout.left, middle, rank.label, size);
     } else if (height >= small * 0.8f) {
       right_aligned(draw, layout.plot_left - scaled(6), middle - small / 2, theme::kFaint, rank.rows[box.row].label,
                     small);
@@ -59,7 +69,7 @@ void draw_labels(ImDrawList& draw, const TimelineLayout& layout, const TraceStor
   }
   for (const RankBox& box : layout.ranks)
     if (store.rank(box.rank).rows.empty())
-      rank_label(draw, layout.left, (box.top + box.bottom) / 2, store.rank(box.rank).label);
+      rank_label(draw, layout.left, (box.top + box.bottom) / 2, store.rank(box.rank).label, size);
 }
 
 void draw_ruler(ImDrawList& draw, const TimelineLayout& layout, const Workspace& workspace, float top, float height,
