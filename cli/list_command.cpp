@@ -154,13 +154,21 @@ Listing sentinels() {
 
 Listing software() {
   Listing out{Table({"`--software`", "whose kernels", "elementwise", "products", "in 8 and 4 bits", "attention",
-                     "quantization", "collectives"})};
+                     "quantization", "loss", "collectives", "activations kept", "bytes a logit", "reserve"})};
   const auto times = [](double factor) { return strprintf("%.3g", factor); };
   for (const Software& row : software_rows()) {
     const auto& k = row.kernels;
     out.table.add({code(row.name), row.what, times(k[0]), times(k[1]), times(k[2]), times(k[3]), times(k[4]),
-                   times(row.collectives)});
-    out.rows.push_back({{"software", row.name}, {"about", row.what}, {"kernels", k}, {"collectives", row.collectives}});
+                   times(k[5]), times(row.collectives), times(row.memory.activations),
+                   times(4 + row.memory.logit_bytes), times(row.memory.reserve)});
+    out.rows.push_back({{"software", row.name},
+                        {"about", row.what},
+                        {"kernels", k},
+                        {"collectives", row.collectives},
+                        {"memory",
+                         {{"activations", row.memory.activations},
+                          {"bytes_a_logit", 4 + row.memory.logit_bytes},
+                          {"reserve", row.memory.reserve}}}});
   }
   return out;
 }

@@ -1,9 +1,11 @@
-// Bytes by category as every command prints them: {"parameters": ..., ..., "together": ...}. Thread rule: pure.
+// Bytes by category, and what a framework takes of a GPU, as every command prints them: {"parameters": ..., ...,
+// "together": ...}. Thread rule: pure.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/base/vocabulary.h"
+#include "core/plan/framework_memory.h"
 
 namespace ranklab {
 
@@ -16,6 +18,13 @@ nlohmann::ordered_json category_bytes_json(const Bytes& bytes) {
     sum += bytes[c];
   }
   out["together"] = sum;
+  return out;
+}
+
+inline nlohmann::ordered_json framework_memory_json(const FrameworkMemory& memory) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::object();
+  for (const auto& [part, bytes] : memory.parts()) out[part] = static_cast<int64_t>(bytes);
+  out["together"] = static_cast<int64_t>(memory.on_device());
   return out;
 }
 

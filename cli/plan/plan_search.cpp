@@ -18,6 +18,7 @@
 #include "core/base/output_file.h"
 #include "core/base/text.h"
 #include "core/config/config_fields.h"
+#include "core/plan/framework_memory.h"
 #include "core/plan/layout_search.h"
 #include "core/plan/step_time.h"
 
@@ -58,7 +59,7 @@ class Searcher {
     const RunPlan plan = resolve(config);
     const StepRecord record = training_functions().record_step(plan);
     const StepTime time = time_of(record);
-    return {time, mfu(plan, time.total_ns), static_cast<double>(together(record.fullest().at_peak))};
+    return {time, mfu(plan, time.total_ns), framework_memory(plan, record).on_device()};
   }
 
   std::vector<PlannedLayout> run() const {

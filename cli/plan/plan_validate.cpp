@@ -10,9 +10,11 @@
 
 #include "cli/common/json_output.h"
 #include "cli/common/kernels_json.h"
+#include "cli/common/memory_json.h"
 #include "cli/training_module.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/plan/framework_memory.h"
 #include "core/plan/measured_runs.h"
 #include "core/plan/step_time.h"
 
@@ -22,8 +24,8 @@ namespace {
 struct Prediction {
   double step_s = 0;
   double mfu = 0;
-  double peak_bytes = 0;
   StepTime time = {};
+  FrameworkMemory memory = {}, last_stage = {};
 };
 
 struct Compared {
@@ -38,8 +40,20 @@ struct Compared {
     return std::nullopt;
   }
   std::optional<double> memory_ratio() const {
-    if (!predicted || !run.measured.peak_bytes) return std::nullopt;
-    return predicted->peak_bytes / *run.measured.peak_bytes;
+    if (!predicted) return std::nullopt;
+    if (run.measured.peak_bytes) return predicted_peak() / *run.measured.peak_bytes;
+    if (run.measured.last_stage_peak_bytes) return predicted_peak() / *run.measured.last_stage_peak_bytes;
+    return std::nullopt;
+  }
+  std::optional<double> static_ratio() const {
+    if (!predicted || !run.measured.static_bytes) return std::nullopt;
+    return predicted->last_stage.at_rest() / *run.measured.static_bytes;
+  }
+  // Of what was measured: of tensors alone on the last stage, or all that PyTorch holds on the fullest GPU.
+  double predicted_peak() const {
+    if (run.measured.last_stage_peak_bytes) return predicted->last_stage.allocated();
+    if (run.measured.on_device) return predicted->memory.on_device();
+    return run.measured.reserved ? predicted->memory.reserved() : predicted->memory.allocated();
   }
 };
 
@@ -53,7 +67,8 @@ Prediction predict(const MeasuredRun& run) {
   out.time = time_of(record);
   out.step_s = out.time.total_ns * 1e-9;
   out.mfu = mfu(plan, out.time.total_ns);
-  out.peak_bytes = static_cast<double>(together(record.fullest().at_peak));
+  out.memory = framework_memory(plan, record);
+  out.last_stage = framework_memory(plan, record.of_pipeline_rank(plan.mesh.size(Axis::kPp) - 1));
   return out;
 }
 
@@ -138,8 +153,11 @@ std::string row_text(const Compared& row) {
                              : strprintf(" %9s %9.3f", "", row.predicted->step_s);
   text += ratio ? strprintf(" %+6.1f%%", 100 * (*ratio - 1)) : strprintf(" %7s", "");
   if (const auto memory = row.memory_ratio())
-    text += strprintf("  memory %6.1f %6.1f GB %+6.1f%%", *run.measured.peak_bytes * 1e-9,
-                      row.predicted->peak_bytes * 1e-9, 100 * (*memory - 1));
+    text += strprintf("  memory %6.1f %6.1f GB %+6.1f%%", row.predicted_peak() / *memory * 1e-9,
+                      row.predicted_peak() * 1e-9, 100 * (*memory - 1));
+  if (const auto at_rest = row.static_ratio())
+    text += strprintf("  at rest %6.2f %6.2f GB %+6.1f%%", *run.measured.static_bytes * 1e-9,
+                      row.predicted->last_stage.at_rest() * 1e-9, 100 * (*at_rest - 1));
   return text + "\n";
 }
 
@@ -163,12 +181,18 @@ nlohmann::ordered_json row_json(const Compared& row) {
   json["kernels_ms"] = kernels_json(time);
   json["exposed_ms"] = time.exposed_total_ns() * 1e-6;
   json["pipeline_idle_ms"] = time.pipeline_idle_ns * 1e-6;
-  json["predicted_peak_bytes"] = row.predicted->peak_bytes;
+  json["predicted_peak_bytes"] = row.predicted_peak();
+  json["predicted_memory"] = framework_memory_json(row.predicted->memory);
+  json["predicted_last_stage"] = framework_memory_json(row.predicted->last_stage);
   if (row.run.measured.step_s) json["measured_step_s"] = *row.run.measured.step_s;
   if (row.run.measured.mfu) json["measured_mfu"] = *row.run.measured.mfu;
+  if (row.run.measured.static_bytes) json["measured_static_bytes"] = *row.run.measured.static_bytes;
+  if (row.run.measured.last_stage_peak_bytes)
+    json["measured_last_stage_peak_bytes"] = *row.run.measured.last_stage_peak_bytes;
   if (row.run.measured.peak_bytes) json["measured_peak_bytes"] = *row.run.measured.peak_bytes;
   if (const auto ratio = row.time_ratio()) json["time_ratio"] = *ratio;
   if (const auto ratio = row.memory_ratio()) json["memory_ratio"] = *ratio;
+  if (const auto ratio = row.static_ratio()) json["static_ratio"] = *ratio;
   return json;
 }
 

@@ -21,6 +21,7 @@ namespace {
 
 struct DryRun {
   RankRecord memory;  // of the rank with the most memory
+  FrameworkMemory on_gpu = {};
   std::vector<AxisTraffic> traffic;
   StepTime time;
   double mfu = 0;
@@ -44,14 +45,16 @@ DryRun make_dry_run(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   const StepRecord record = training_functions().record_step(plan);
   DryRun out{.memory = record.fullest(), .traffic = {}, .time = {}, .warnings = {}};
+  out.on_gpu = framework_memory(plan, record);
   out.traffic = axis_traffic(record, plan.mesh, plan.gpus_per_node());
   out.time = time_of(record);
   out.mfu = mfu(plan, out.time.total_ns);
-  if (const int64_t bytes = together(out.memory.at_peak); bytes > plan.profile.memory_bytes) {
-    out.warnings.push_back(strprintf("a rank needs about %s, and %s has %s: %s",
-                                     human_bytes(static_cast<double>(bytes)).c_str(), plan.profile.title.c_str(),
-                                     human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str(),
-                                     ways_to_need_less(plan).c_str()));
+  const double bytes =
+      plan.profile.kernels == nullptr ? static_cast<double>(together(out.memory.at_peak)) : out.on_gpu.on_device();
+  if (bytes > static_cast<double>(plan.profile.memory_bytes)) {
+    out.warnings.push_back(strprintf(
+        "a rank needs about %s, and %s has %s: %s", human_bytes(bytes).c_str(), plan.profile.title.c_str(),
+        human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str(), ways_to_need_less(plan).c_str()));
   }
   if (c.documents.reset_attention_mask)
     out.warnings.push_back(
@@ -65,6 +68,16 @@ std::string flop_text(double flops) {
   size_t unit = 0;
   for (; flops >= 1000 && unit + 1 < kUnits.size(); ++unit) flops /= 1000;
   return strprintf("%.3g %sFLOP", flops, kUnits[unit]);
+}
+
+// As the plan's software and its allocator take it.
+std::string on_gpu_text(const FrameworkMemory& memory, const RunPlan& plan) {
+  std::string text = "  of a GPU, as " + plan.config.software + " takes it\n";
+  for (const auto& [part, bytes] : memory.parts())
+    if (bytes > 0) text += strprintf("    %-12s %10s\n", part, human_bytes(bytes).c_str());
+  return text + strprintf("    %-12s %10s  %.3g %% of %s\n", "together", human_bytes(memory.on_device()).c_str(),
+                          100 * memory.on_device() / static_cast<double>(plan.profile.memory_bytes),
+                          plan.profile.name.c_str());
 }
 
 std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& style) {
@@ -85,7 +98,7 @@ std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& sty
               strprintf("  %.3g %% of the profile's %s", 100 * fraction,
                         human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str()) +
                   style.dim(strprintf("  estimate, within %.0f %% of the measured peak", 100 * kPeakTolerance)));
-  return text;
+  return plan.profile.kernels == nullptr ? text : text + on_gpu_text(run.on_gpu, plan);
 }
 
 // The digits of the console's column for short steps; no nanoseconds for steps of seconds.
@@ -198,6 +211,7 @@ std::string dry_run_json(const RunPlan& plan) {
                                  {"efficiency", plan.profile.kernels ? "measured" : "datasheet"},
                                  {"software", c.software},
                                  {"memory_bytes", category_bytes_json(run.memory.at_peak)},
+                                 {"gpu_memory_bytes", framework_memory_json(run.on_gpu)},
                                  {"memory_tolerance", kPeakTolerance},
                                  {"traffic", axis_traffic_json(run.traffic)},
                                  {"estimate",

@@ -23,6 +23,17 @@ Columns columns_of(const Partition& head) {
   return {begin, std::clamp<int64_t>(head.global_shape.at(0) - begin, 0, end - begin)};
 }
 
+// Which of a rank's columns are the targets'.
+struct OwnTargets {
+  at::Tensor column_N1;  // 0 where another rank owns the target
+  at::Tensor owned_N;
+};
+OwnTargets own_targets(const at::Tensor& targets, const Columns& columns) {
+  const at::Tensor local = targets - columns.begin;
+  const at::Tensor owned = at::logical_and(local.ge(0), local.lt(columns.real));
+  return {local.masked_fill(owned.logical_not(), 0).unsqueeze(1), owned};
+}
+
 // [3, N]: maximum, sum of exp(logit - maximum), the target's logit (0 if another rank owns it). Overwrites
 // `probability` (a view of the real columns) with exp(logit - maximum).
 at::Tensor local_statistics(at::Tensor& probability, const at::Tensor& row_of_target, const at::Tensor& owned) {
@@ -43,9 +54,7 @@ at::Tensor local_statistics(at::Tensor& probability, const at::Tensor& row_of_ta
 struct CrossEntropyFunction : CustomFunction<CrossEntropyFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits, const at::Tensor& targets,
                             const Columns& columns, const TensorParallel& tp) {
-    const at::Tensor local = targets - columns.begin;
-    const at::Tensor owned = at::logical_and(local.ge(0), local.lt(columns.real));
-    const at::Tensor row_of_target = local.masked_fill(owned.logical_not(), 0).unsqueeze(1);
+    const auto [row_of_target, owned] = own_targets(targets, columns);
     at::Tensor probability = logits.narrow(1, 0, columns.real).clone();
     const at::Tensor mine = local_statistics(probability, row_of_target, owned);
     const at::Tensor all = tp.comm->all_gather(mine.unsqueeze(0));  // [tp, 3, N]
@@ -78,8 +87,25 @@ struct CrossEntropyFunction : CustomFunction<CrossEntropyFunction> {
   }
 };
 
-// With device kernels: saves the logits in their own type and two numbers per token.
-struct DeviceCrossEntropyFunction : CustomFunction<DeviceCrossEntropyFunction> {
+// Calls f(first row, their logits in fp32) for a few rows at a time, which stay in a processor's cache.
+template <typename F>
+void for_wide_rows(const at::Tensor& logits, int64_t real, F&& f) {
+  constexpr int64_t kElements = int64_t{1} << 16;
+  if (real == 0) return;
+  const int64_t rows = std::clamp<int64_t>(kElements / real, 1, std::max<int64_t>(logits.size(0), 1));
+  const at::Tensor scratch = at::empty({rows, real}, logits.options().dtype(at::kFloat));
+  if (logits.is_meta()) return;
+  for (int64_t row = 0; row < logits.size(0); row += rows) {
+    const int64_t count = std::min(rows, logits.size(0) - row);
+    at::Tensor wide = scratch.narrow(0, 0, count);
+    wide.copy_(logits.narrow(0, row, count).narrow(1, 0, real));
+    f(row, wide);
+  }
+}
+
+// As the kernels of devices do: 16-bit logits are read as they are, forward and backward, and two numbers per token
+// are saved beside them.
+struct NarrowCrossEntropyFunction : CustomFunction<NarrowCrossEntropyFunction> {
   static DeviceLoss task_of(const at::Tensor& logits, const at::Tensor& targets, const Columns& columns) {
     return {.number = device_number(logits),
             .rows = logits.size(0),
@@ -90,14 +116,31 @@ struct DeviceCrossEntropyFunction : CustomFunction<DeviceCrossEntropyFunction> {
             .targets = targets.const_data_ptr<int64_t>()};
   }
 
+  // [3, N]: maximum, sum of exp(logit - maximum), the target's logit (0 if another rank owns it).
+  static at::Tensor statistics(const at::Tensor& logits, const at::Tensor& targets, const Columns& columns) {
+    const at::Tensor all = at::empty({3, logits.size(0)}, logits.options().dtype(kernel_wide_type(logits)));
+    if (const DeviceKernels* kernels = device_kernels_of(logits)) {
+      DeviceLoss task = task_of(logits, targets, columns);
+      task.statistics = device_out(all);
+      kernels->loss_statistics(task);
+      return all;
+    }
+    all.zero_();
+    if (columns.real == 0) all[0].fill_(-std::numeric_limits<double>::infinity());
+    const OwnTargets own = own_targets(targets, columns);
+    for_wide_rows(logits, columns.real, [&](int64_t row, at::Tensor& wide) {
+      all.narrow(1, row, wide.size(0))
+          .copy_(local_statistics(wide, own.column_N1.narrow(0, row, wide.size(0)),
+                                  own.owned_N.narrow(0, row, wide.size(0))));
+    });
+    return all;
+  }
+
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& logits_in, const at::Tensor& targets_in,
                             const Columns& columns, const TensorParallel& tp) {
     const at::Tensor logits = logits_in.contiguous(), targets = targets_in.contiguous();
-    const CostScope cost("cross_entropy", 0.0, bytes_of(logits), dtype_of(logits));
-    const at::Tensor mine = at::empty({3, logits.size(0)}, logits.options().dtype(kernel_wide_type(logits)));
-    DeviceLoss task = task_of(logits, targets, columns);
-    task.statistics = device_out(mine);
-    device_kernels_of(logits)->loss_statistics(task);
+    const CostScope cost({"cross_entropy", KernelShape::loss()}, 0.0, bytes_of(logits), dtype_of(logits));
+    const at::Tensor mine = statistics(logits, targets, columns);
     const at::Tensor all = tp.active() ? tp.comm->all_gather(mine.unsqueeze(0)) : mine.unsqueeze(0);  // [tp, 3, N]
     const at::Tensor maximum = at::amax(all.select(1, 0), 0);
     const at::Tensor sum = (all.select(1, 1) * (all.select(1, 0) - maximum).exp_()).sum(0);
@@ -111,26 +154,43 @@ struct DeviceCrossEntropyFunction : CustomFunction<DeviceCrossEntropyFunction> {
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &logits = saved[0], &targets = saved[1], &maximum = saved[2], &factor = saved[3];
-    const CostScope cost("cross_entropy_backward", 0.0, 2 * bytes_of(logits), dtype_of(logits));
+    const Columns columns{ctx->saved_data["begin"].toInt(), ctx->saved_data["real"].toInt()};
+    const CostScope cost({"cross_entropy_backward", KernelShape::loss()}, 0.0, 2 * bytes_of(logits), dtype_of(logits));
     const at::Tensor grad = at::empty_like(logits), grad_loss = grads[0].contiguous();
-    DeviceLoss task = task_of(logits, targets, {ctx->saved_data["begin"].toInt(), ctx->saved_data["real"].toInt()});
-    task.maximum = device_in(maximum);
-    task.factor = device_in(factor);
-    task.grad_loss = device_in(grad_loss);
-    task.grad = device_out(grad);
-    device_kernels_of(logits)->loss_grad(task);
+    if (const DeviceKernels* kernels = device_kernels_of(logits)) {
+      DeviceLoss task = task_of(logits, targets, columns);
+      task.maximum = device_in(maximum);
+      task.factor = device_in(factor);
+      task.grad_loss = device_in(grad_loss);
+      task.grad = device_out(grad);
+      kernels->loss_grad(task);
+      return {grad, {}, {}, {}};
+    }
+    grad.narrow(1, columns.real, logits.size(1) - columns.real).zero_();
+    const OwnTargets own = own_targets(targets, columns);
+    const at::Tensor scale_N1 = (factor * grad_loss).unsqueeze(1);
+    const at::Tensor subtracted_N1 = at::logical_and(own.owned_N, targets.ne(kIgnoreTarget))
+                                         .to(factor.scalar_type())
+                                         .mul_(grad_loss)
+                                         .neg_()
+                                         .unsqueeze(1);
+    for_wide_rows(logits, columns.real, [&](int64_t row, at::Tensor& wide) {
+      const int64_t rows = wide.size(0);
+      wide.sub_(maximum.narrow(0, row, rows).unsqueeze(1)).exp_().mul_(scale_N1.narrow(0, row, rows));
+      wide.scatter_add_(1, own.column_N1.narrow(0, row, rows), subtracted_N1.narrow(0, row, rows));
+      grad.narrow(0, row, rows).narrow(1, 0, columns.real).copy_(wide);
+    });
     return {grad, {}, {}, {}};
   }
 };
 
 }  // namespace
 
-at::Tensor vocab_parallel_cross_entropy(const at::Tensor& logits_in, const at::Tensor& targets, const Partition& head,
+at::Tensor vocab_parallel_cross_entropy(const at::Tensor& logits, const at::Tensor& targets, const Partition& head,
                                         const TensorParallel& tp) {
-  if (has_kernel_type(logits_in) && device_kernels_of(logits_in) != nullptr)
-    return DeviceCrossEntropyFunction::apply(logits_in, targets, columns_of(head), tp);
-  const bool is_wide = logits_in.scalar_type() == at::kFloat || logits_in.scalar_type() == at::kDouble;
-  const at::Tensor logits = is_wide ? logits_in : logits_in.to(at::kFloat);
+  const bool narrow = has_kernel_type(logits) && logits.itemsize() == 2;
+  if (narrow || (has_kernel_type(logits) && device_kernels_of(logits) != nullptr))
+    return NarrowCrossEntropyFunction::apply(logits, targets, columns_of(head), tp);
   if (tp.active()) return CrossEntropyFunction::apply(logits, targets, columns_of(head), tp);
   return at::cross_entropy_loss(logits, targets, {}, at::Reduction::Sum, kIgnoreTarget);
 }

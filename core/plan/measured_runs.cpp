@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/input_file.h"
 #include "core/base/text.h"
+#include "core/plan/measured_formats.h"
 
 namespace ranklab {
 namespace {
@@ -98,7 +99,10 @@ class RowPlan {
   void leave_out(const std::string& why) { run_.left_out = why; }
 
   std::string software() const {
-    const std::string techniques = c_.text("techniques");
+    const std::string techniques = c_.text("techniques"), framework = c_.text("framework");
+    if (framework == "Megatron-Core") return "transformer_engine";
+    if (framework == "Megatron-LM local") return "megatron";
+    if (framework == "InternEvo" || framework == "llm-foundry") return "eager";
     if (c_.has("container")) return "transformer_engine";
     if (holds(c_.text("framework"), "Megatron-DeepSpeed")) return "megatron_deepspeed";
     if (holds(c_.text("system"), "MegaScale")) return "megascale";
@@ -122,12 +126,11 @@ class RowPlan {
     if (c_.has("kv_heads")) set("model.num_query_groups", *c_.number("kv_heads"));
     if (c_.has("head_dim") && !c_.has("kv_lora")) set("model.kv_channels", *c_.number("head_dim"));
     set("model.tie_embeddings", c_.is("tied", gpt) ? "true" : "false");
-    if (gpt) {
-      set("model.norm", "LayerNorm");
-      set("model.activation", "gelu");
-      set("model.position", "learned_absolute");
-      set("model.add_bias", c_.has("experts") ? "false" : "true");
-    }
+    set("model.norm", c_.has("norm") ? c_.text("norm") : gpt ? "LayerNorm" : "RMSNorm");
+    set("model.activation", c_.is("swiglu", !gpt && !c_.has("norm")) ? "swiglu" : "gelu");
+    set("model.position", c_.has("position") ? c_.text("position") : gpt ? "learned_absolute" : "rope");
+    set("model.add_bias", c_.is("bias", gpt && !c_.has("experts")) ? "true" : "false");
+    if (c_.is("dropout", false)) set("model.dropout", 0.1);
     if (c_.has("kv_lora")) latent();
     if (c_.has("experts")) experts();
     if (c_.has("mtp_depth")) set("mtp.num_layers", *c_.number("mtp_depth"));
@@ -140,7 +143,7 @@ class RowPlan {
     set("mla.q_lora_rank", c_.number_or("q_lora", 0));
     const double head = c_.number_or("head_dim", 128);
     set("mla.qk_head_dim", head);
-    set("mla.v_head_dim", head);
+    set("mla.v_head_dim", c_.number_or("v_head_dim", head));
     set("mla.qk_pos_emb_head_dim", c_.number_or("rope_dim", 64));
   }
   void experts() {
@@ -148,6 +151,7 @@ class RowPlan {
     set("moe.topk", c_.number_or("topk", 1));
     const double wide = c_.number_or("moe_ffn", c_.number_or("ffn", 0));
     set("moe.ffn_hidden_size", wide);
+    if (c_.has("shared_ffn")) set("moe.shared_ffn_hidden_size", *c_.number("shared_ffn"));
     if (c_.number_or("shared_experts", 0) > 0) set("moe.shared_ffn_hidden_size", wide * *c_.number("shared_experts"));
     set("moe.first_dense_layers", c_.number_or("first_dense_layers", 0));
     set("moe.force_balance", "true");
@@ -161,15 +165,25 @@ class RowPlan {
     set("parallel.pp", pp);
     if (c_.number_or("cp", 1) > 1) set("parallel.cp", *c_.number("cp"));
     if (c_.number_or("ep", 1) > 1) set("parallel.ep", *c_.number("ep"));
+    if (c_.has("experts") && (c_.has("etp") || c_.has("norm"))) set("parallel.etp", c_.number_or("etp", tp));
     set("parallel.sequence_parallel", tp > 1 && c_.is("sequence_parallel", newer()) ? "true" : "false");
     if (pp > 1) {
       set("parallel.pipeline_schedule", schedule(vpp));
       if (vpp > 1) set("parallel.vpp", vpp);
+      if (c_.has("layout")) set("parallel.pipeline_layout", c_.text("layout"));
+      if (holds(c_.text("note"), "first and last stage hold one layer fewer") && vpp <= 1) shorter_ends(pp);
     }
     set("parallel.zero_stage", zero());
     set("parallel.overlap_grad_reduce", c_.is("grad_bucket_overlap", newer()) ? "true" : "false");
     set("memory.recompute_granularity", recompute());
-    if (!newer()) set("parallel.attention_backend", "unfused");
+    if (c_.text("attention") == "unfused" || (!newer() && !c_.has("attention")))
+      set("parallel.attention_backend", "unfused");
+  }
+  void shorter_ends(double pp) {
+    const double each = std::floor((*c_.number("layers") + 2) / pp);
+    std::string layout = strprintf("%.0f", each - 1);
+    for (int stage = 1; stage < static_cast<int>(pp) - 1; ++stage) layout += strprintf(",%.0f", each);
+    set("parallel.pipeline_layout", layout + strprintf(",%.0f", each - 1));
   }
   // Megatron-LM of 2021 and 2022 had neither sequence parallelism nor flash attention; it trained in fp16.
   bool newer() const { return !holds(c_.text("precision"), "fp16"); }
@@ -183,13 +197,17 @@ class RowPlan {
     return vpp > 1 ? "interleaved-1f1b" : "1f1b";
   }
   std::string zero() const {
-    if (c_.number_or("fsdp", 0) > 0) return "3";
+    // PyTorch's FSDP keeps layers gathered, and their gradients whole, until a pipeline's step has ended.
+    if (c_.number_or("fsdp", 0) > 0) return c_.number_or("pp", 1) > 1 ? "1" : "3";
+    if (torchtitan() && c_.number_or("zero", 0) == 3 && c_.number_or("pp", 1) > 1) return "1";
     if (const auto stage = c_.number("zero")) return strprintf("%.0f", *stage);
     if (holds(c_.text("zero"), "FSDP")) return "2";
     return newer() ? "1" : "0";
   }
+  bool torchtitan() const { return holds(run_.source, "torchtitan"); }
   std::string recompute() const {
     const std::string said = c_.text("recompute");
+    if (torchtitan() && said.empty()) return "selective";  // its default
     if (holds(said, "full")) return "full";
     return holds(said, "selective") ? "selective" : "none";
   }
@@ -205,7 +223,11 @@ class RowPlan {
 
   void precision() {
     const std::string said = c_.text("precision");
-    set("train.bf16", "true");
+    if (said == "fp32") return;
+    set("train.bf16", "true");  // fp16 takes as much time and memory
+    // Megatron sums gradients of bf16 in fp32, and those of fp16 as they are.
+    if (newer() && (holds(software(), "mega") || software() == "transformer_engine"))
+      set("precision.main_grads_dtype", "fp32");
     if (holds(said, "MXFP8"))
       set("precision.recipe", "mxfp8");
     else if (holds(said, "NVFP4"))
@@ -235,6 +257,11 @@ MeasuredFigures figures_of(const Json& row) {
   }
   if (const auto mfu = m.number("mfu_pct"); mfu && !out.step_s) out.mfu = *mfu / 100;
   if (const auto gb = m.number("peak_memory_GB")) out.peak_bytes = *gb * 1e9;
+  out.static_bytes = m.number("static_bytes");
+  out.reserved = !holds(row.value("source", std::string()), "Zero Bubble");  // which gives what tensors take
+  out.on_device = m.number("device_memory_GiB").has_value();
+  if (const auto gib = m.number("device_memory_GiB")) out.peak_bytes = *gib * 1024 * 1024 * 1024;
+  out.last_stage_peak_bytes = m.number("last_stage_peak_bytes");
   if (const auto gib = m.number("peak_memory_GiB")) out.peak_bytes = *gib * 1024 * 1024 * 1024;
   return out;
 }
@@ -251,7 +278,9 @@ MeasuredRun read_row(const Json& row, size_t index) {
   }
   run.measured = figures_of(row);
   RowPlan(row, run).settle();
-  if (run.left_out.empty() && !run.measured.step_s && !run.measured.mfu && !run.measured.peak_bytes)
+  if (row.contains("left_out")) run.left_out = row["left_out"].get<std::string>();
+  if (run.left_out.empty() && !run.measured.step_s && !run.measured.mfu && !run.measured.peak_bytes &&
+      !run.measured.static_bytes)
     run.left_out = "nothing that a plan predicts was measured";
   return run;
 }
@@ -263,17 +292,13 @@ std::vector<MeasuredRun> read_measured_runs(const std::string& path) {
   const std::string text =
       read_whole_file(path, kLimitBytes, {.kind = ErrorKind::kIo, .where = "measured runs", .fix = "check the path"});
   const Json file = Json::parse(text, nullptr, false);
-  const Json* rows = file.is_object() ? (file.contains("rows")   ? &file["rows"]
-                                         : file.contains("runs") ? &file["runs"]
-                                                                 : nullptr)
-                                      : &file;
-  RANKLAB_CHECK(!file.is_discarded() && rows != nullptr && rows->is_array(), ErrorKind::kBadFile, .where = path,
-                .what = "the file has no rows of measured runs", .got = "other contents",
-                .want = "a JSON list of objects with \"config\" and \"measured\"",
+  const std::vector<Json> rows = file.is_discarded() ? std::vector<Json>() : measured_rows(file);
+  RANKLAB_CHECK(!rows.empty(), ErrorKind::kBadFile, .where = path, .what = "the file has no rows of measured runs",
+                .got = "other contents", .want = "a JSON list of objects with \"config\" and \"measured\"",
                 .fix = "see docs/planner.md for the format");
   std::vector<MeasuredRun> runs;
-  for (size_t i = 0; i < rows->size(); ++i)
-    if ((*rows)[i].is_object()) runs.push_back(read_row((*rows)[i], i));
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (rows[i].is_object()) runs.push_back(read_row(rows[i], i));
   return runs;
 }
 

@@ -63,6 +63,8 @@ void note_end(StepContext& c, Notes& notes) {
   rank.kept_bytes = kept_by_stages(c.model);
   rank.at_peak = peaks.at_peak;
   rank.highest = peaks.highest;
+  for (size_t i = 0; i < rank.after.size(); ++i)
+    rank.after[i] = thread_memory_book()->bytes(static_cast<MemoryCategory>(i));
 }
 
 // Index: pipeline rank; value: the rank that runs for its stage.

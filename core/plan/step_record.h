@@ -31,6 +31,7 @@ struct RankRecord {
   int pp_rank = 0;
   CategoryBytes at_peak{};  // when the sum is highest
   CategoryBytes highest{};  // of each category separately
+  CategoryBytes after{};    // when the step has ended
   TrafficCount traffic = {};
   RankTime time = {};
   std::vector<int64_t> kept_bytes = {};  // by a microbatch from F to its backward, for each of its stages

@@ -13,8 +13,9 @@ struct KernelShape {
     kLowProduct,  // the same of operands in 8 or 4 bits
     kAttention,   // m queries of all heads, n keys that one attends to in the mean, k wide
     kQuantize,    // memory-bound: rounds an operand of a product
+    kLoss,        // memory-bound: cross entropy of logits
   };
-  static constexpr size_t kKinds = 5;
+  static constexpr size_t kKinds = 6;
   Kind kind = Kind::kOther;
   double m = 0, n = 0, k = 0, batches = 1;
   bool backward = false;  // of attention
@@ -28,6 +29,7 @@ struct KernelShape {
     return {Kind::kAttention, queries, keys, width};
   }
   static KernelShape quantize() { return {Kind::kQuantize}; }
+  static KernelShape loss() { return {Kind::kLoss}; }
   KernelShape of_bits(int operand_bits) const {
     KernelShape shape = *this;
     shape.bits = operand_bits;
@@ -48,7 +50,7 @@ struct KernelShape {
 
 // In the order of KernelShape::Kind.
 inline constexpr std::array<const char*, KernelShape::kKinds> kKernelKindNames = {
-    "elementwise", "products", "low-bit products", "attention", "quantization"};
+    "elementwise", "products", "low-bit products", "attention", "quantization", "loss"};
 
 // Nanoseconds in kernels of each kind.
 struct KernelTimes {

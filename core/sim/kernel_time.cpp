@@ -79,6 +79,7 @@ double measured_seconds(const HardwareProfile& profile, const KernelWork& work) 
       return attention_seconds(e.attention, gpu, work);
     case KernelShape::Kind::kOther:
     case KernelShape::Kind::kQuantize:
+    case KernelShape::Kind::kLoss:
       break;
   }
   return e.launch_us * 1e-6 + std::max(work.flops / gpu.peak_flops, work.bytes / (gpu.bandwidth * e.bandwidth));

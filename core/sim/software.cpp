@@ -9,22 +9,44 @@
 namespace ranklab {
 namespace {
 
-// elementwise, products, products in 8 and 4 bits, attention, quantization; collectives. Fitted to a half of published
-// runs of each, drawn at random, that `plan validate` reads; where it had too few rows for a kind of kernel, 1.
+// Kernels: elementwise, products, products in 8 and 4 bits, attention, quantization, loss (which others than this
+// project compute by some kernels in fp32); collectives. Memory: activations,
+// those with selective recomputation and of models with experts, bytes a score (always;
+// with dropout), bytes a logit, the allocator's reserve,
+// scratch. Fitted to a half of published runs of each, drawn at random, that `plan validate` reads; where it had too
+// few rows for a figure, 1. Megatron's bytes follow from its code: of a score dropout's mask and result, of a logit its
+// copy in fp32, less the 16-bit one that ends with it (arXiv 2205.05198, table 2).
+constexpr SoftwareMemory kMegatronMemory{1.12, 1.12, 1.4, 3, 0, 2, 0, 76e6};
+constexpr SoftwareMemory kMegatronCoreMemory{1.12, 1.12, 1.4, 0, 3, 2, 0, 76e6};
 constexpr std::array kSoftware = {
     Software{},
     Software{"megatron",
              "Megatron-LM before Transformer Engine: products and a few fused kernels, fp16",
-             {1.3, 1.18, 1, 1.8, 1},
-             1.2},
-    Software{"megatron_deepspeed", "Megatron-DeepSpeed", {1.45, 1.17, 1, 1, 1}, 0.8},
-    Software{"megascale", "MegaScale: Megatron-LM with most communication behind compute", {0.9, 1.04, 1, 0.8, 1}, 0.4},
-    Software{"eager", "PyTorch without a compiler: each operation is a kernel", {1.2, 1.28, 1.28, 1.35, 1.3}, 1.5},
-    Software{"compiled", "torch.compile with FSDP: torchtitan and others", {1, 1, 1, 1, 1}, 2.5},
+             {1.3, 1.18, 1, 1.8, 1, 3},
+             1.2,
+             kMegatronMemory},
+    Software{
+        "megatron_deepspeed", "Megatron-DeepSpeed", {1.45, 1.17, 1, 1, 1, 3}, 0.8, {1.1, 1.1, 1.4, 3, 0, 2, 0.1, 76e6}},
+    Software{"megascale",
+             "MegaScale: Megatron-LM with most communication behind compute",
+             {0.9, 1.04, 1, 0.8, 1, 3},
+             0.4,
+             kMegatronMemory},
+    Software{"eager",
+             "PyTorch without a compiler: each operation is a kernel",
+             {1.2, 1.28, 1.28, 1.35, 1.3, 3},
+             1.5,
+             {2.1, 0.85, 2.1, 0, 3, 8, 0.1, 76e6}},
+    Software{"compiled",
+             "torch.compile with FSDP: torchtitan and others",
+             {1, 1, 1, 1, 1, 3},
+             2.5,
+             {1, 0.85, 1, 0, 3, 10, 0.05, 76e6}},
     Software{"transformer_engine",
              "Megatron-Core with Transformer Engine, which fuses quantization and hides communication",
-             {0.7, 1.07, 0.77, 1.4, 0.45},
-             0.65}};
+             {0.7, 1.07, 0.77, 1.4, 0.45, 3},
+             0.65,
+             kMegatronCoreMemory}};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
-// Training software whose kernels are not this project's: with `--efficiency measured`, by how much longer than here
-// its kernels and collectives take (`--software`). Fitted to published runs of that software, none to a model or a
-// paper (docs/planner.md). Thread rule: plain data.
+// Training software whose kernels are not this project's (`--software`): with `--efficiency measured`, by how much
+// longer than here its kernels and collectives take, and what it takes of memory besides the tensors that a run of this
+// project has. Fitted to published runs of that software, none to a model or a paper (docs/planner.md). Thread rule:
+// plain data.
 #pragma once
 #include <array>
 #include <span>
@@ -10,11 +11,24 @@
 
 namespace ranklab {
 
+struct SoftwareMemory {
+  double activations = 1;  // of what this project keeps of a microbatch from F to its backward
+  double selective = 1;    // the same with selective recomputation, which differs from one software to another
+  double experts = 1;      // the same where a model has experts
+  // Kept of each of unfused attention's scores beside this project's one copy of them: by a software that always
+  // trained with dropout, and by others where a run has dropout.
+  double score_bytes = 0, dropped_score_bytes = 0;
+  double logit_bytes = 0;      // at the loss, of each logit, beside 16-bit logits and their gradient
+  double reserve = 0;          // that the allocator holds and no tensor uses, of what is not held all the time
+  double workspace_bytes = 0;  // of tensors: cuBLAS's and the engine's scratch
+};
+
 struct Software {
   const char* name = "ranklab";
   const char* what = "this project's kernels: norms, rotation, activations and losses are fused";
-  std::array<double, KernelShape::kKinds> kernels = {1, 1, 1, 1, 1};  // by KernelShape::Kind
+  std::array<double, KernelShape::kKinds> kernels = {1, 1, 1, 1, 1, 1};  // by KernelShape::Kind
   double collectives = 1;
+  SoftwareMemory memory = {};
 };
 
 std::span<const Software> software_rows();

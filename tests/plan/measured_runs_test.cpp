@@ -4,27 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "core/base/error.h"
-#include "core/config/config_sources.h"
+#include "tests/plan/measured_rows.h"
 
 namespace ranklab {
 namespace {
 
 using testing::HasSubstr;
-
-std::vector<MeasuredRun> rows_of(const std::string& text) {
-  const std::string path = testing::TempDir() + "/rows.json";
-  std::ofstream(path) << text;
-  return read_measured_runs(path);
-}
-
-RunPlan plan_of(const MeasuredRun& run) {
-  EXPECT_EQ(run.left_out, "");
-  const MergedConfig merged = merge_config({}, run.settings);
-  return resolve(merged.config, merged.origins);
-}
 
 constexpr const char* kGpt = R"([{"id": "gpt", "source": "a paper", "config": {"model": "GPT 1.7B", "layers": 24,
   "hidden": 2304, "heads": 24, "vocab": 51200, "seq": 2048, "tp": 2, "pp": 4, "vpp": 1, "dp": 4, "micro_batch": 2,

@@ -1,0 +1,97 @@
+#include "core/plan/framework_memory.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace ranklab {
+namespace {
+
+double bytes_of(const CategoryBytes& bytes, std::initializer_list<MemoryCategory> categories) {
+  return std::accumulate(categories.begin(), categories.end(), 0.0, [&](double sum, MemoryCategory category) {
+    return sum + static_cast<double>(bytes[static_cast<size_t>(category)]);
+  });
+}
+
+bool has_head(const Schedule& schedule, int pp_rank) {
+  for (int stage = 0; stage < static_cast<int>(schedule.rank_of_stage.size()); ++stage)
+    if (schedule.rank_of_stage[static_cast<size_t>(stage)] == pp_rank && schedule.is_last(stage)) return true;
+  return false;
+}
+
+// Of a microbatch, on the rank that has the head.
+double logits(const RunPlan& plan) {
+  const ParallelDims& dims = plan.mesh.dims();
+  const ModelConfig& m = plan.config.model;
+  return static_cast<double>(plan.micro_batch_size * m.seq_length / dims.cp) *
+         static_cast<double>((m.vocab_size + dims.tp - 1) / dims.tp);
+}
+
+// Attention's scores of a microbatch in a layer, on a rank; 0 where they are never in memory or computed again.
+double scores(const RunPlan& plan) {
+  const TrainConfig& c = plan.config;
+  if (c.attention_backend != "unfused" || c.recompute_granularity != "none") return 0;
+  const ParallelDims& dims = plan.mesh.dims();
+  const auto keys = static_cast<double>(c.model.seq_length);
+  return static_cast<double>(plan.micro_batch_size) * static_cast<double>(c.model.num_attention_heads) / dims.tp *
+         keys * keys / dims.cp;
+}
+
+int64_t layers_of(const RunPlan& plan, int pp_rank) {
+  int64_t layers = 0;
+  const Schedule& schedule = plan.schedule;
+  for (int stage = 0; stage < static_cast<int>(schedule.rank_of_stage.size()); ++stage) {
+    if (schedule.rank_of_stage[static_cast<size_t>(stage)] != pp_rank) continue;
+    layers += plan.stage_layers[static_cast<size_t>(schedule.part(stage))];
+  }
+  return layers;
+}
+
+// What cuBLAS is given to work in: 32 MiB from Hopper on, 8 MiB and an eighth before.
+double cublas_workspace(const HardwareProfile& profile) {
+  constexpr double kMiB = 1024 * 1024;
+  return (profile.peak_flops_fp8 > 0 ? 32 : 8.125) * kMiB;
+}
+
+// How much more the software keeps of a microbatch than this project does.
+double kept_ratio(const RunPlan& plan, const RankRecord& rank) {
+  const SoftwareMemory& software = plan.profile.software.memory;
+  if (plan.config.recompute_granularity == "full") return 1;  // the inputs of layers, in any software
+  const double own = std::accumulate(rank.kept_bytes.begin(), rank.kept_bytes.end(), 0.0);
+  const double kept = plan.config.recompute_granularity == "selective" ? software.selective
+                      : plan.config.model.moe.enabled()                ? software.experts
+                                                                       : software.activations;
+  if (own <= 0) return kept;
+  const double each = software.score_bytes + (plan.config.model.dropout > 0 ? software.dropped_score_bytes : 0);
+  const double more = each * scores(plan) * static_cast<double>(layers_of(plan, rank.pp_rank));
+  return kept + more / own;
+}
+
+}  // namespace
+
+FrameworkMemory framework_memory(const RunPlan& plan, const RankRecord& rank) {
+  using enum MemoryCategory;
+  const SoftwareMemory& software = plan.profile.software.memory;
+  FrameworkMemory out;
+  out.states = bytes_of(rank.after, {kParameters, kGradients, kOptimizer});
+  out.workspace = software.workspace_bytes + cublas_workspace(plan.profile);
+  const double most = bytes_of(rank.highest, {kActivations});
+  // Of this project's own peak, the 16-bit logits and their gradient are no activations that a microbatch keeps.
+  const double at_loss = has_head(plan.schedule, rank.pp_rank) ? logits(plan) : 0;
+  const double own_loss = std::min(4 * at_loss, most);
+  out.activations = (most - own_loss) * kept_ratio(plan, rank) + bytes_of(rank.highest, {kGathered});
+  out.loss = own_loss + software.logit_bytes * at_loss;
+  out.reserve = software.reserve * (out.activations + out.loss);
+  out.context = kContextBytes;
+  return out;
+}
+
+FrameworkMemory framework_memory(const RunPlan& plan, const StepRecord& record) {
+  FrameworkMemory most;
+  for (const RankRecord& rank : record.ranks) {
+    const FrameworkMemory one = framework_memory(plan, rank);
+    if (one.reserved() > most.reserved()) most = one;
+  }
+  return most;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,91 @@
+// What a software takes of a GPU beside this project's tensors, computed by hand for a rank of two pipeline stages.
+#include "core/plan/framework_memory.h"
+
+#include <gtest/gtest.h>
+
+namespace ranklab {
+namespace {
+
+constexpr double kMiB = 1024 * 1024;
+
+RunPlan plan_with(const SoftwareMemory& memory) {
+  TrainConfig c;
+  c.model.num_layers = 4;
+  c.model.hidden_size = 64;
+  c.model.num_attention_heads = 8;
+  c.model.ffn_hidden_size = 256;
+  c.model.seq_length = 128;
+  c.model.vocab_size = 1000;
+  c.parallel = {.world = 4, .tp = 2, .pp = 2, .dp = 1};
+  c.micro_batch_size = 2;
+  c.global_batch_size = 8;
+  c.pipeline_layout = "even";
+  c.hardware = "a100-80";
+  RunPlan plan = resolve(c);
+  plan.profile.software.memory = memory;
+  return plan;
+}
+
+RankRecord rank_at(int pp_rank) {
+  RankRecord rank;
+  rank.pp_rank = pp_rank;
+  rank.after = {100'000'000, 200'000'000, 600'000'000, 0, 0, 0};
+  rank.highest = {100'000'000, 200'000'000, 700'000'000, 50'000'000, 7'000'000, 90'000'000};
+  rank.kept_bytes = {10'000'000};
+  return rank;
+}
+
+constexpr double kStates = 900e6, kCublas = 8.125 * kMiB;
+constexpr double kLogits = 2 * 128 * 500;  // microbatch x positions x half of the vocabulary
+
+TEST(FrameworkMemory, OfThisProjectIsItsTensorsAndTheContext) {
+  const FrameworkMemory memory = framework_memory(plan_with({}), rank_at(0));
+  EXPECT_DOUBLE_EQ(memory.states, kStates) << "what the optimizer's work takes for a moment is none of them";
+  EXPECT_DOUBLE_EQ(memory.activations, 57e6) << "and gathered layers, without buffers of simulated reductions";
+  EXPECT_DOUBLE_EQ(memory.loss, 0) << "the other stage has the head";
+  EXPECT_DOUBLE_EQ(memory.at_rest(), kStates + kCublas);
+  EXPECT_DOUBLE_EQ(memory.reserved(), kStates + kCublas + 57e6);
+  EXPECT_DOUBLE_EQ(memory.on_device(), kStates + kCublas + 57e6 + kContextBytes);
+}
+
+TEST(FrameworkMemory, TheLastStageHasTheLoss) {
+  const FrameworkMemory memory = framework_memory(plan_with({.logit_bytes = 8}), rank_at(1));
+  EXPECT_DOUBLE_EQ(memory.loss, 12 * kLogits);
+  EXPECT_DOUBLE_EQ(memory.activations, 57e6 - 4 * kLogits) << "of which its 16-bit logits are a part here";
+}
+
+TEST(FrameworkMemory, ASoftwareThatKeepsMore) {
+  const SoftwareMemory software{.activations = 2, .reserve = 0.5, .workspace_bytes = 30e6};
+  const FrameworkMemory memory = framework_memory(plan_with(software), rank_at(0));
+  EXPECT_DOUBLE_EQ(memory.activations, 2 * 50e6 + 7e6);
+  EXPECT_DOUBLE_EQ(memory.reserve, 0.5 * 107e6);
+  EXPECT_DOUBLE_EQ(memory.workspace, 30e6 + kCublas);
+}
+
+TEST(FrameworkMemory, ScoresOfUnfusedAttention) {
+  RunPlan plan = plan_with({.score_bytes = 2, .dropped_score_bytes = 1});
+  EXPECT_DOUBLE_EQ(framework_memory(plan, rank_at(0)).activations, 57e6) << "flash attention has none";
+  plan.config.attention_backend = "unfused";
+  const double scores = 2 * 4 * 128 * 128.0, more = 2 * scores * 2 / 10e6;  // 4 of 8 heads, 2 layers
+  EXPECT_DOUBLE_EQ(framework_memory(plan, rank_at(0)).activations, 50e6 * (1 + more) + 7e6);
+  plan.config.model.dropout = 0.1;
+  EXPECT_DOUBLE_EQ(framework_memory(plan, rank_at(0)).activations, 50e6 * (1 + 1.5 * more) + 7e6);
+}
+
+TEST(FrameworkMemory, RecomputationInItsOwnWay) {
+  RunPlan plan = plan_with({.activations = 2, .selective = 3});
+  plan.config.recompute_granularity = "full";
+  EXPECT_DOUBLE_EQ(framework_memory(plan, rank_at(0)).activations, 57e6) << "inputs of layers, in any software";
+  plan.config.recompute_granularity = "selective";
+  EXPECT_DOUBLE_EQ(framework_memory(plan, rank_at(0)).activations, 3 * 50e6 + 7e6);
+}
+
+TEST(FrameworkMemory, OfAStepIsThatOfTheFullestRank) {
+  StepRecord record;
+  record.ranks = {rank_at(0), rank_at(1)};
+  record.ranks[1].after[0] = 400'000'000;
+  EXPECT_DOUBLE_EQ(framework_memory(plan_with({}), record).states, 1200e6);
+}
+
+}  // namespace
+}  // namespace ranklab

@@ -1,0 +1,77 @@
+// Collections of published measurements become rows of measured_runs.h, each in its own format.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/plan/measured_rows.h"
+
+namespace ranklab {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kGolden = R"({"cases": [
+  {"case": "gpt/a", "realistic_time": false, "config": {"layers": 12, "hidden": 512, "heads": 8, "kv_heads": 8,
+    "seq": 1024, "mbs": 4, "gbs": 32, "tp": 2, "pp": 2, "cp": 1, "ep": 1, "sp": true, "dist_opt": true, "dtype": "bf16",
+    "norm": "LayerNorm", "pos": "learned_absolute", "tied": true, "impl": "transformer_engine"},
+   "other_flags": {"attention-backend": "unfused", "disable-bias-linear": true},
+   "rows": [{"platform": "dgx_a100", "env": "dev", "part": 1, "gpu": "A100-80GB", "gpus": 8, "mem_alloc_bytes": 7e8,
+             "mem_max_bytes": 2e9, "iter_s": 0.5},
+            {"platform": "dgx_a100", "env": "dev", "part": 2, "gpu": "A100-80GB", "gpus": null, "mem_alloc_bytes": 7e8}]},
+  {"case": "bert/b", "realistic_time": true, "config": {}, "other_flags": {}, "rows": [{"gpu": "A100-80GB"}]}]})";
+
+TEST(MeasuredFormats, MegatronsGoldenValuesAreOfTheLastStage) {
+  const std::vector<MeasuredRun> runs = rows_of(kGolden);
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs[0].id, "gpt/a@dgx_a100-dev-1");
+  const RunPlan plan = plan_of(runs[0]);
+  const TrainConfig& c = plan.config;
+  EXPECT_EQ(c.model.vocab_size, 50432) << "50257, padded to a multiple of 128 x tp";
+  EXPECT_EQ(c.model.ffn_hidden_size, 2048);
+  EXPECT_FALSE(c.model.add_bias);
+  EXPECT_EQ(c.model.dropout, 0.1) << "unless a case says otherwise";
+  EXPECT_EQ(c.attention_backend, "unfused");
+  EXPECT_EQ(c.software, "transformer_engine");
+  EXPECT_TRUE(plan.sequence_parallel);
+  EXPECT_EQ(plan.zero_stage, 1);
+  EXPECT_EQ(plan.stage_layers, (std::vector<int64_t>{6, 6})) << "even, whatever the head costs";
+  EXPECT_EQ(*runs[0].measured.static_bytes, 7e8);
+  EXPECT_EQ(*runs[0].measured.last_stage_peak_bytes, 2e9);
+  EXPECT_FALSE(runs[0].measured.step_s) << "a tiny model in deterministic mode";
+  EXPECT_THAT(runs[1].left_out, HasSubstr("no gpus"));
+  EXPECT_THAT(runs[2].left_out, HasSubstr("bert"));
+}
+
+TEST(MeasuredFormats, BloomsSweepIsMeasuredByTheDevice) {
+  const std::vector<MeasuredRun> runs = rows_of(R"({"rows": [
+    {"size": "104B", "hidden": 11600, "layers": 64, "heads": 80, "gpus": 512, "dp": 16, "tp": 8, "pp": 4, "mbs": 1,
+     "gbs": 2048, "zero": 1, "mem_gb": 60, "sec_per_iter": 200.0, "tflops_formula": "new"},
+    {"size": "104B", "hidden": 11600, "layers": 64, "heads": 80, "gpus": 512, "dp": 16, "tp": 8, "pp": 4, "mbs": 8,
+     "gbs": 2048, "zero": 1, "oom": true, "tflops_formula": "new"}]})");
+  const RunPlan plan = plan_of(runs.at(0));
+  EXPECT_EQ(plan.config.recompute_granularity, "full");
+  EXPECT_EQ(plan.config.software, "megatron_deepspeed");
+  EXPECT_EQ(plan.dp(), 16);
+  EXPECT_TRUE(runs[0].measured.on_device);
+  EXPECT_EQ(*runs[0].measured.peak_bytes, 60.0 * 1024 * 1024 * 1024);
+  EXPECT_EQ(*runs[0].measured.step_s, 200);
+  EXPECT_THAT(runs.at(1).left_out, HasSubstr("out of memory"));
+}
+
+TEST(MeasuredFormats, TablesOfThroughput) {
+  const std::vector<MeasuredRun> intern = rows_of(R"({"rows": [{"model": "InternLM-7B", "layers": 32, "hidden": 4096,
+    "heads": 32, "gpu": "A100-SXM4-80GB", "seq": 2048, "precision": "bf16", "gpus": 8, "tp": 1, "zero1": -1, "mbs": 2,
+    "microbatches": 4, "act_ckpt": false, "tgs": 4096}]})");
+  EXPECT_EQ(plan_of(intern.at(0)).config.global_batch_size, 64);
+  EXPECT_DOUBLE_EQ(*intern[0].measured.step_s, 64 * 2048.0 / (4096 * 8));
+  const std::vector<MeasuredRun> mpt = rows_of(R"({"rows": [{"model": "mpt-7b", "gpu": "h100_80gb", "gpus": 64,
+    "seq": 2048, "mbs": 8, "gbs": 512, "precision": "amp_bf16", "sharding": "FULL_SHARD", "act_ckpt": true,
+    "act_offload": false, "layers": 32, "hidden": 4096, "heads": 32, "ffn": 16384, "vocab": 50368, "step_s": 3.5}]})");
+  const RunPlan plan = plan_of(mpt.at(0));
+  EXPECT_EQ(plan.zero_stage, 3);
+  EXPECT_EQ(plan.profile.name, "h100-sxm");
+  EXPECT_FALSE(plan.config.model.add_bias);
+  EXPECT_EQ(plan.config.recompute_granularity, "full");
+}
+
+}  // namespace
+}  // namespace ranklab
