@@ -62,7 +62,7 @@ class Exporter {
     }
     if (writes_bytes()) {
       write_text(folder, "tokenizer.json", hf_byte_tokenizer(), result);
-      write_text(folder, "tokenizer_config.json", hf_byte_tokenizer_config(config_.seq_length), result);
+      write_text(folder, "tokenizer_config.json", hf_tokenizer_config(config_.seq_length, ""), result);
     }
     write_text(folder, "config.json", hf_config_json(config_, family_, main_type_), result);
     return result;

@@ -68,7 +68,7 @@ std::vector<std::string> input_formats() {
 
 bool is_json_lines(const std::string& path) { return path.ends_with(".jsonl"); }
 
-std::unique_ptr<TokenInput> open_token_input(const std::string& path, const InputFormat& format) {
+std::unique_ptr<TokenInput> open_token_input(const std::string& path, const InputFormat& format, Tokenizer* tokenizer) {
   const auto row =
       std::find_if(kFormats.begin(), kFormats.end(), [&](const FormatRow& one) { return format.from == one.name; });
   RANKLAB_CHECK(row != kFormats.end(), ErrorKind::kInvalidArgument, .where = "data", .what = "--from names no format",
@@ -77,12 +77,16 @@ std::unique_ptr<TokenInput> open_token_input(const std::string& path, const Inpu
                 .what = "files of tokens hold the ends of their documents already",
                 .got = std::string("--from ") + row->name, .want = "text",
                 .fix = "leave it out, and name their token when training: train --eod-token N (GPT-2's is 50256)");
+  RANKLAB_CHECK(row->has_documents || tokenizer == nullptr, ErrorKind::kInvalidArgument, .where = "--tokenizer",
+                .what = "files of tokens are no text", .got = std::string("--from ") + row->name, .want = "text",
+                .fix = "leave it out");
+  if (tokenizer != nullptr) return inputs::open_tokenized(path, format, *tokenizer);
   if (row->open == inputs::open_text && is_json_lines(path)) return inputs::open_json_lines(path, format);
   return row->open(path, format);
 }
 
-ScannedInput scan_input(const std::string& path, const InputFormat& format) {
-  const std::unique_ptr<TokenInput> input = open_token_input(path, format);
+ScannedInput scan_input(const std::string& path, const InputFormat& format, Tokenizer* tokenizer) {
+  const std::unique_ptr<TokenInput> input = open_token_input(path, format, tokenizer);
   std::vector<uint32_t> tokens(kBlockTokens);
   ScannedInput scanned;
   while (const size_t got = input->read(tokens)) {

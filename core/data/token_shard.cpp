@@ -103,6 +103,7 @@ ShardIndex parse_index(const std::string& path, const Json& json) {
   // What folders of text that were made before there were other inputs do not say.
   if (json.contains("from")) index.format.from = json.at("from").get<std::string>();
   if (json.contains("json_key")) index.format.json_key = json.at("json_key").get<std::string>();
+  if (json.contains("tokenizer")) index.format.tokenizer = json.at("tokenizer").get<std::string>();
   if (json.contains("eod_token")) index.format.end_token = json_integer<uint32_t>(json.at("eod_token"), "eod_token");
   for (const Json& input : json.at("inputs")) index.inputs.push_back(parse_input(path, input));
   for (const Json& shard : json.at("shards")) {

@@ -37,7 +37,7 @@ struct ShardInput {
 struct ShardIndex {
   uint32_t version = 2;
   TokenWidth width = TokenWidth::kUint16;
-  int64_t vocab_size = 256;  // the largest token and one, at least 256
+  int64_t vocab_size = 256;  // the largest token and one, at least 256; the tokenizer's if there is one
   int64_t shard_tokens = 0;  // of every shard except the last
   bool complete = false;
   InputFormat format = {};
@@ -50,7 +50,8 @@ struct PrepareOptions {
   TokenWidth width = TokenWidth::kUint16;
   int64_t shard_tokens = int64_t{1} << 26;
   InputFormat format = {};
-  bool force = false;  // also overwrite files with shards' names that are not shards
+  Tokenizer* tokenizer = nullptr;  // of text, none: bytes; its file is put beside the shards
+  bool force = false;              // also overwrite files with shards' names that are not shards
   std::function<void(int64_t done, int64_t total)> progress = {};  // tokens, after each shard
 };
 
